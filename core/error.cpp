@@ -1,0 +1,34 @@
+#include "core/error.h"
+
+namespace wick {
+
+CompileError::CompileError(SourceRange range, const std::string& message)
+    : Error(message), range_(std::move(range)), brief_(message) {
+  if (range_.valid()) message_ = brief_ + ":\n" + range_.highlight();
+}
+
+RuntimeError::RuntimeError(std::string message, std::string class_name)
+    : Error(message), brief_(std::move(message)), class_name_(std::move(class_name)) {
+  rebuild();
+}
+
+void RuntimeError::addFrame(Frame frame) {
+  frames_.push_back(std::move(frame));
+  rebuild();
+}
+
+void RuntimeError::rebuild() {
+  message_.clear();
+  if (!frames_.empty()) {
+    message_ = "Traceback of TorchScript (most recent call last):\n";
+    for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
+      message_ += fmt::format("in {}\n{}", frame->function, frame->range.highlight());
+    }
+  }
+  message_ += class_name_ + ": " + brief_;
+}
+
+InternalError::InternalError(const char* file, int line, const std::string& message)
+    : Error(fmt::format("internal error (a bug in Wick) at {}:{}: {}", file, line, message)) {}
+
+}  // namespace wick

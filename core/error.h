@@ -1,0 +1,107 @@
+// The exceptions that Wick throws. A user's mistake is a CompileError, RuntimeError, LoadError or
+// UsageError; an InternalError alone means a bug of ours. what() is the whole message, ready to print.
+#pragma once
+
+#include <exception>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "core/source_range.h"
+
+namespace wick {
+
+class Error : public std::exception {
+ public:
+  explicit Error(std::string message) : message_(std::move(message)) {}
+  const char* what() const noexcept override { return message_.c_str(); }
+  const std::string& message() const { return message_; }
+
+ protected:
+  std::string message_;
+};
+
+// The program text is not valid TorchScript. what() is the message followed by range.highlight().
+class CompileError : public Error {
+ public:
+  CompileError(SourceRange range, const std::string& message);
+  const SourceRange& range() const { return range_; }
+  // The message without the source excerpt.
+  const std::string& brief() const { return brief_; }
+
+ private:
+  SourceRange range_;
+  std::string brief_;
+};
+
+// A running program raised, or an operator refused its arguments. The interpreter adds one frame of
+// the script's call stack for each call that the error leaves.
+class RuntimeError : public Error {
+ public:
+  struct Frame {
+    std::string function;
+    SourceRange range;
+  };
+
+  // `class_name` is what a script's `raise` named, e.g. "ValueError"; operators raise "RuntimeError".
+  explicit RuntimeError(std::string message, std::string class_name = "RuntimeError");
+  void addFrame(Frame frame);
+  const std::vector<Frame>& frames() const { return frames_; }
+  const std::string& className() const { return class_name_; }
+  const std::string& brief() const { return brief_; }
+
+ private:
+  void rebuild();
+  std::string brief_;
+  std::string class_name_;
+  std::vector<Frame> frames_;
+};
+
+// A file could not be read as what it claims to be. Messages name the file and the record within it.
+class LoadError : public Error {
+ public:
+  using Error::Error;
+};
+
+// The embedding API or the command line was called wrongly (no such method, wrong argument count).
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+// An invariant of Wick itself is broken.
+class InternalError : public Error {
+ public:
+  InternalError(const char* file, int line, const std::string& message);
+};
+
+template <class... Args>
+[[noreturn]] void throwRuntimeError(fmt::format_string<Args...> format, Args&&... args) {
+  throw RuntimeError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <class... Args>
+[[noreturn]] void throwCompileError(const SourceRange& range, fmt::format_string<Args...> format,
+                                    Args&&... args) {
+  throw CompileError(range, fmt::format(format, std::forward<Args>(args)...));
+}
+
+template <class... Args>
+[[noreturn]] void throwLoadError(fmt::format_string<Args...> format, Args&&... args) {
+  throw LoadError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace wick
+
+// WICK_CHECK(condition, "op: format", args...) throws a RuntimeError: for what a user can get wrong.
+#define WICK_CHECK(condition, ...)                       \
+  do {                                                   \
+    if (!(condition)) ::wick::throwRuntimeError(__VA_ARGS__); \
+  } while (false)
+
+// WICK_ASSERT(condition, "format", args...) throws an InternalError: for what only we can get wrong.
+#define WICK_ASSERT(condition, ...)                                                        \
+  do {                                                                                     \
+    if (!(condition)) throw ::wick::InternalError(__FILE__, __LINE__, fmt::format(__VA_ARGS__)); \
+  } while (false)
