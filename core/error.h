@@ -1,12 +1,13 @@
 // The exceptions that Wick throws. A user's mistake is a CompileError, RuntimeError, LoadError or
-// UsageError; an InternalError alone means a bug of ours. what() is the whole message, ready to print.
+// UsageError; an InternalError alone means a bug of ours. what() is the whole message, ready to
+// print.
 #pragma once
+
+#include <fmt/core.h>
 
 #include <exception>
 #include <string>
 #include <vector>
-
-#include <fmt/core.h>
 
 #include "core/source_range.h"
 
@@ -44,7 +45,8 @@ class RuntimeError : public Error {
     SourceRange range;
   };
 
-  // `class_name` is what a script's `raise` named, e.g. "ValueError"; operators raise "RuntimeError".
+  // `class_name` is what a script's `raise` named, e.g. "ValueError"; operators raise
+  // "RuntimeError".
   explicit RuntimeError(std::string message, std::string class_name = "RuntimeError");
   void addFrame(Frame frame);
   const std::vector<Frame>& frames() const { return frames_; }
@@ -58,7 +60,8 @@ class RuntimeError : public Error {
   std::vector<Frame> frames_;
 };
 
-// A file could not be read as what it claims to be. Messages name the file and the record within it.
+// A file could not be read as what it claims to be. Messages name the file and the record within
+// it.
 class LoadError : public Error {
  public:
   using Error::Error;
@@ -94,14 +97,16 @@ template <class... Args>
 
 }  // namespace wick
 
-// WICK_CHECK(condition, "op: format", args...) throws a RuntimeError: for what a user can get wrong.
-#define WICK_CHECK(condition, ...)                       \
-  do {                                                   \
+// WICK_CHECK(condition, "op: format", args...) throws a RuntimeError: for what a user can get
+// wrong.
+#define WICK_CHECK(condition, ...)                            \
+  do {                                                        \
     if (!(condition)) ::wick::throwRuntimeError(__VA_ARGS__); \
   } while (false)
 
-// WICK_ASSERT(condition, "format", args...) throws an InternalError: for what only we can get wrong.
-#define WICK_ASSERT(condition, ...)                                                        \
-  do {                                                                                     \
+// WICK_ASSERT(condition, "format", args...) throws an InternalError: for what only we can get
+// wrong.
+#define WICK_ASSERT(condition, ...)                                                              \
+  do {                                                                                           \
     if (!(condition)) throw ::wick::InternalError(__FILE__, __LINE__, fmt::format(__VA_ARGS__)); \
   } while (false)

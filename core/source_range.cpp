@@ -1,8 +1,8 @@
 #include "core/source_range.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 
 namespace wick {
 

@@ -20,7 +20,8 @@ class Source {
 
   // 1-based line number (counted from first_line) of the byte at `offset`.
   size_t lineNumber(size_t offset) const;
-  // Offset of the first byte of the line that holds `offset`, and one past its last (newline excluded).
+  // Offset of the first byte of the line that holds `offset`, and one past its last (newline
+  // excluded).
   size_t lineStart(size_t offset) const;
   size_t lineEnd(size_t offset) const;
 

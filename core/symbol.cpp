@@ -62,13 +62,21 @@ Table& table() {
 
 }  // namespace
 
-Symbol Symbol::fromQualString(std::string_view qualified) { return table().intern(qualified); }
+Symbol Symbol::fromQualString(std::string_view qualified) {
+  return table().intern(qualified);
+}
 
-Symbol Symbol::aten(std::string_view name) { return fromQualString("aten::" + std::string(name)); }
+Symbol Symbol::aten(std::string_view name) {
+  return fromQualString("aten::" + std::string(name));
+}
 
-Symbol Symbol::prim(std::string_view name) { return fromQualString("prim::" + std::string(name)); }
+Symbol Symbol::prim(std::string_view name) {
+  return fromQualString("prim::" + std::string(name));
+}
 
-Symbol Symbol::attr(std::string_view name) { return fromQualString("attr::" + std::string(name)); }
+Symbol Symbol::attr(std::string_view name) {
+  return fromQualString("attr::" + std::string(name));
+}
 
 std::string_view Symbol::ns() const {
   const Name& n = table().at(id_);
@@ -80,6 +88,8 @@ std::string_view Symbol::name() const {
   return id_ == 0 ? std::string_view() : std::string_view(n.qualified).substr(n.colon + 2);
 }
 
-std::string_view Symbol::qualString() const { return table().at(id_).qualified; }
+std::string_view Symbol::qualString() const {
+  return table().at(id_).qualified;
+}
 
 }  // namespace wick

@@ -1,7 +1,7 @@
-// Interned names. A Symbol is a 4-byte handle to a qualified name such as "aten::add"; two symbols are
-// equal exactly when their names are. The names that the engine itself refers to are constants made
-// from the table in core/interned_names.h; any other name is interned when first asked for. The set
-// is open.
+// Interned names. A Symbol is a 4-byte handle to a qualified name such as "aten::add"; two symbols
+// are equal exactly when their names are. The names that the engine itself refers to are constants
+// made from the table in core/interned_names.h; any other name is interned when first asked for.
+// The set is open.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +49,8 @@ enum class InternedId : uint32_t {
 };
 }  // namespace detail
 
-#define WICK_INTERNED(ns, name) \
-  namespace ns {                \
+#define WICK_INTERNED(ns, name)                                                                 \
+  namespace ns {                                                                                \
   inline constexpr Symbol name{static_cast<uint32_t>(::wick::detail::InternedId::ns##_##name)}; \
   }
 WICK_FORALL_INTERNED(WICK_INTERNED)

@@ -1,0 +1,42 @@
+#include "core/device.h"
+
+#include <charconv>
+
+#include "core/error.h"
+
+namespace wick {
+
+Device Device::parse(std::string_view text) {
+  Device d;
+  size_t colon = text.find(':');
+  std::string_view kind = text.substr(0, colon);
+  if (kind == "cpu") {
+    d.type = DeviceType::CPU;
+  } else if (kind == "cuda") {
+    d.type = DeviceType::CUDA;
+  } else if (kind == "meta") {
+    d.type = DeviceType::Meta;
+  } else {
+    throwRuntimeError(
+        "device: expected one of cpu, cuda, meta at the start of the device string, got '{}'",
+        text);
+  }
+  if (colon != std::string_view::npos) {
+    std::string_view digits = text.substr(colon + 1);
+    int index = -1;
+    auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+    WICK_CHECK(
+        error == std::errc() && end == digits.data() + digits.size() && index >= 0 && index < 128,
+        "device: invalid device index in '{}'", text);
+    d.index = static_cast<int8_t>(index);
+  }
+  return d;
+}
+
+std::string Device::str() const {
+  std::string s = type == DeviceType::CPU ? "cpu" : type == DeviceType::CUDA ? "cuda" : "meta";
+  if (index >= 0) s += ":" + std::to_string(index);
+  return s;
+}
+
+}  // namespace wick

@@ -1,0 +1,202 @@
+// Tensor: a strided, typed view of a reference-counted Storage.
+//
+// A Tensor is a handle; copying it shares the TensorImpl, as assignment does in PyTorch. Views are
+// other TensorImpls on the same Storage and see each other's writes. An undefined Tensor (null
+// handle) stands for an absent optional tensor. Handles may be used from any thread; concurrent
+// writes to one Storage are the caller's to order.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "core/device.h"
+#include "core/dim_vector.h"
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/ref.h"
+
+namespace wick {
+
+// The numbers are PyTorch's.
+enum class MemoryFormat : int8_t {
+  Contiguous = 0,
+  Preserve = 1,
+  ChannelsLast = 2,
+  ChannelsLast3d = 3
+};
+
+// A block of memory. CPU blocks are aligned to 64 bytes.
+class Storage : public RefCounted {
+ public:
+  // Allocates `bytes` uninitialized bytes; throws RuntimeError when memory or the limit is
+  // exhausted.
+  static Ref<Storage> allocate(size_t bytes, Device device = {});
+  // Borrows memory that `owner` keeps alive (a mapped file, a user's buffer).
+  static Ref<Storage> borrow(void* data, size_t bytes, std::shared_ptr<const void> owner,
+                             Device device = {}, bool writable = true);
+  ~Storage() override;
+
+  void* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  Device device() const { return device_; }
+  // Counts in-place writes, over all views.
+  uint32_t version() const { return version_.load(std::memory_order_relaxed); }
+  void bumpVersion() { version_.fetch_add(1, std::memory_order_relaxed); }
+  // Grows to at least `bytes`, keeping the contents; for resize_ and out= forms.
+  void resize(size_t bytes);
+
+ private:
+  void* data_ = nullptr;
+  size_t bytes_ = 0;
+  Device device_;
+  std::shared_ptr<const void> owner_;  // null when the block is ours to free
+  std::atomic<uint32_t> version_{0};
+};
+
+// Bytes of CPU storage that are allocated now, and the most there ever were. Thread-safe.
+size_t allocatedBytes();
+size_t peakAllocatedBytes();
+
+class TensorImpl : public RefCounted {
+ public:
+  Ref<Storage> storage;
+  DimVector sizes;
+  DimVector strides;   // in elements
+  int64_t offset = 0;  // in elements
+  int64_t numel = 0;   // product of sizes, kept in step by Tensor's functions
+  DType dtype = DType::Float;
+  bool requires_grad = false;
+  bool contiguous = true;  // row-major without gaps, kept in step with sizes and strides
+  bool is_conj = false;  // reserved for lazily conjugated views; every tensor is materialized today
+
+  // Call after changing sizes or strides.
+  void refresh();
+};
+
+class Tensor {
+ public:
+  Tensor() = default;
+  explicit Tensor(Ref<TensorImpl> impl) : impl_(std::move(impl)) {}
+
+  // Uninitialized, row-major unless a channels-last format is asked for.
+  static Tensor empty(IntSpan sizes, DType dtype, Device device = {},
+                      MemoryFormat format = MemoryFormat::Contiguous);
+  static Tensor emptyStrided(IntSpan sizes, IntSpan strides, DType dtype, Device device = {});
+  // A view of existing storage. The extent must lie inside the storage (checked: RuntimeError).
+  static Tensor fromStorage(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides,
+                            int64_t offset);
+  static Tensor zeros(IntSpan sizes, DType dtype, Device device = {});
+  static Tensor full(IntSpan sizes, double value, DType dtype, Device device = {});
+  // Zero-dim tensor of one number of the matching dtype.
+  template <class T>
+  static Tensor scalar(T value) {
+    Tensor t = empty({}, kDTypeOf<T>);
+    *t.data<T>() = value;
+    return t;
+  }
+  template <class T>
+  static Tensor fromData(const T* values, IntSpan sizes) {
+    Tensor t = empty(sizes, kDTypeOf<T>);
+    std::copy(values, values + t.numel(), t.data<T>());
+    return t;
+  }
+
+  bool defined() const { return static_cast<bool>(impl_); }
+  TensorImpl* impl() const { return impl_.get(); }
+  const Ref<TensorImpl>& ref() const { return impl_; }
+  Ref<TensorImpl> takeRef() && { return std::move(impl_); }
+  bool isSame(const Tensor& o) const { return impl_ == o.impl_; }
+  bool sharesStorage(const Tensor& o) const { return impl_->storage == o.impl_->storage; }
+
+  int64_t dim() const { return static_cast<int64_t>(impl_->sizes.size()); }
+  IntSpan sizes() const { return impl_->sizes; }
+  IntSpan strides() const { return impl_->strides; }
+  // `d` may be negative; throws RuntimeError ("Dimension out of range") otherwise.
+  int64_t size(int64_t d) const;
+  int64_t stride(int64_t d) const;
+  int64_t numel() const { return impl_->numel; }
+  int64_t offset() const { return impl_->offset; }
+  DType dtype() const { return impl_->dtype; }
+  size_t itemSize() const { return wick::itemSize(impl_->dtype); }
+  Device device() const { return impl_->storage->device(); }
+  const Ref<Storage>& storage() const { return impl_->storage; }
+  bool requiresGrad() const { return impl_->requires_grad; }
+  void setRequiresGrad(bool on) const { impl_->requires_grad = on; }
+  bool isContiguous() const { return impl_->contiguous; }
+  bool isContiguous(MemoryFormat format) const;
+  // Whether the elements fill their extent without gaps or overlap, in any order of dimensions.
+  bool isNonOverlappingAndDense() const;
+  // The memory format that PyTorch's suggest_memory_format gives: channels-last when the strides
+  // say so.
+  MemoryFormat suggestMemoryFormat() const;
+
+  // First element. T must match dtype (checked in the typed form).
+  void* rawData() const {
+    return static_cast<char*>(impl_->storage->data()) + impl_->offset * int64_t(itemSize());
+  }
+  template <class T>
+  T* data() const {
+    WICK_ASSERT(kDTypeOf<T> == dtype(), "tensor of {} read as {}", toString(dtype()),
+                toString(kDTypeOf<T>));
+    return static_cast<T*>(rawData());
+  }
+  // The only element, converted. Throws RuntimeError unless numel() == 1.
+  template <class T>
+  T item() const;
+
+  // Views: no data moves.
+  Tensor asStrided(IntSpan sizes, IntSpan strides, int64_t offset) const;
+  Tensor transpose(int64_t a, int64_t b) const;
+  Tensor permute(IntSpan order) const;
+  Tensor select(int64_t d, int64_t index) const;
+  // Elements start, start+step, … below end; the bounds are clamped as Python does. step > 0.
+  Tensor slice(int64_t d, int64_t start, int64_t end, int64_t step = 1) const;
+  Tensor narrow(int64_t d, int64_t start, int64_t length) const {
+    return slice(d, start, start + length);
+  }
+  Tensor unsqueeze(int64_t d) const;
+  Tensor squeeze(int64_t d) const;
+  // Broadcasts to `sizes` (-1 keeps a dimension). Throws RuntimeError when it does not fit.
+  Tensor expand(IntSpan sizes) const;
+  // A view of the new shape (one -1 allowed), or nullopt when the strides do not permit one.
+  std::optional<Tensor> tryView(IntSpan sizes) const;
+  // tryView or RuntimeError.
+  Tensor view(IntSpan sizes) const;
+  // A new handle on the same data, without gradient.
+  Tensor detach() const;
+
+  // May copy.
+  Tensor reshape(IntSpan sizes) const;
+  Tensor flatten() const { return reshape(DimVector{-1}); }
+  Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
+  Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;
+  Tensor to(DType dtype) const;  // this tensor itself when the dtype is already right
+  // Writes `source`, broadcast and converted, into this tensor. Overlap is handled.
+  const Tensor& copyFrom(const Tensor& source) const;
+  const Tensor& fill(double value) const;
+
+  // "float32[2, 3]".
+  std::string describe() const;
+
+ private:
+  Ref<TensorImpl> impl_;
+};
+
+// `d` counted from the end when negative; throws RuntimeError when outside [-max(n,1), max(n,1)).
+int64_t wrapDim(int64_t d, int64_t n);
+// The shape that both broadcast to; throws RuntimeError when they do not.
+DimVector broadcastShapes(IntSpan a, IntSpan b);
+// Row-major strides of `sizes`.
+DimVector contiguousStrides(IntSpan sizes);
+DimVector formatStrides(IntSpan sizes, MemoryFormat format);
+// Product of the sizes; throws RuntimeError for a negative size or on overflow.
+int64_t checkedNumel(IntSpan sizes);
+// Replaces one -1 in `sizes` by what `numel` leaves; throws RuntimeError when impossible.
+DimVector inferSize(IntSpan sizes, int64_t numel);
+// "[2, 3]".
+std::string formatInts(IntSpan values);
+
+}  // namespace wick
