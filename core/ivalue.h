@@ -1,0 +1,347 @@
+// IValue: any value of a TorchScript program in 16 bytes. Numbers, booleans and devices are stored
+// in place; everything else is a reference-counted object that copies share, as in Python.
+#pragma once
+
+#include <complex>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <variant>
+#include <vector>
+
+#include "core/tensor.h"
+#include "core/type.h"
+
+namespace wick {
+
+class ListObject;
+class DictObject;
+class TupleObject;
+class Object;
+class EnumObject;
+class FutureObject;
+class GeneratorObject;
+class IValue;
+using ListRef = Ref<ListObject>;
+using DictRef = Ref<DictObject>;
+using TupleRef = Ref<TupleObject>;
+using ObjectRef = Ref<Object>;
+using FutureRef = Ref<FutureObject>;
+using GeneratorRef = Ref<GeneratorObject>;
+
+class StringObject : public RefCounted {
+ public:
+  explicit StringObject(std::string value) : value(std::move(value)) {}
+  const std::string value;
+};
+
+class ComplexObject : public RefCounted {
+ public:
+  explicit ComplexObject(std::complex<double> value) : value(value) {}
+  const std::complex<double> value;
+};
+
+class IValue {
+ public:
+  enum class Tag : uint32_t {
+    None,
+    Int,
+    Double,
+    Bool,
+    Device,  // no reference count up to here
+    Tensor,
+    String,
+    Complex,
+    List,
+    Dict,
+    Tuple,
+    Object,
+    Enum,
+    Future,
+    Generator,
+    Capsule,
+  };
+
+  IValue() : tag_(Tag::None) { payload_.as_int = 0; }
+  IValue(std::nullopt_t) : IValue() {}
+  IValue(int64_t v) : tag_(Tag::Int) { payload_.as_int = v; }
+  IValue(int32_t v) : IValue(static_cast<int64_t>(v)) {}
+  IValue(double v) : tag_(Tag::Double) { payload_.as_double = v; }
+  IValue(bool v) : tag_(Tag::Bool) {
+    payload_.as_int = 0;
+    payload_.as_bool = v;
+  }
+  IValue(wick::Device v) : tag_(Tag::Device) {
+    payload_.as_int = 0;
+    payload_.as_device = v;
+  }
+  IValue(std::complex<double> v) : IValue(Tag::Complex, makeRef<ComplexObject>(v).leak()) {}
+  // An undefined tensor becomes None.
+  IValue(wick::Tensor v);
+  IValue(std::string v) : IValue(Tag::String, makeRef<StringObject>(std::move(v)).leak()) {}
+  IValue(std::string_view v) : IValue(std::string(v)) {}
+  IValue(const char* v) : IValue(std::string(v)) {}
+  IValue(ListRef v);
+  IValue(DictRef v);
+  IValue(TupleRef v);
+  IValue(ObjectRef v);
+  IValue(Ref<EnumObject> v);
+  IValue(FutureRef v);
+  IValue(GeneratorRef v);
+  template <class T>
+  IValue(std::optional<T> v) : IValue() {
+    if (v) *this = IValue(std::move(*v));
+  }
+  template <class T>
+  requires std::is_pointer_v<T> IValue(T)
+  = delete;  // a pointer would become a bool
+
+  // Any other reference-counted object, which programs can only pass around.
+  static IValue capsule(Ref<RefCounted> object) { return IValue(Tag::Capsule, object.leak()); }
+
+  IValue(const IValue& o) : payload_(o.payload_), tag_(o.tag_) {
+    if (isCounted()) payload_.as_object->retain();
+  }
+  IValue(IValue&& o) noexcept : payload_(o.payload_), tag_(o.tag_) { o.tag_ = Tag::None; }
+  IValue& operator=(IValue o) noexcept {
+    std::swap(payload_, o.payload_);
+    std::swap(tag_, o.tag_);
+    return *this;
+  }
+  ~IValue() {
+    if (isCounted()) payload_.as_object->release();
+  }
+
+  Tag tag() const { return tag_; }
+  bool isNone() const { return tag_ == Tag::None; }
+  bool isInt() const { return tag_ == Tag::Int; }
+  bool isDouble() const { return tag_ == Tag::Double; }
+  bool isBool() const { return tag_ == Tag::Bool; }
+  bool isComplex() const { return tag_ == Tag::Complex; }
+  bool isNumber() const { return isInt() || isDouble() || isBool() || isComplex(); }
+  bool isDevice() const { return tag_ == Tag::Device; }
+  bool isTensor() const { return tag_ == Tag::Tensor; }
+  bool isString() const { return tag_ == Tag::String; }
+  bool isList() const { return tag_ == Tag::List; }
+  bool isDict() const { return tag_ == Tag::Dict; }
+  bool isTuple() const { return tag_ == Tag::Tuple; }
+  bool isObject() const { return tag_ == Tag::Object; }
+  bool isEnum() const { return tag_ == Tag::Enum; }
+  bool isFuture() const { return tag_ == Tag::Future; }
+  bool isGenerator() const { return tag_ == Tag::Generator; }
+  bool isCapsule() const { return tag_ == Tag::Capsule; }
+
+  // Each throws RuntimeError ("expected int, got str") when the tag is another.
+  int64_t toInt() const { return expect(Tag::Int), payload_.as_int; }
+  double toDouble() const { return expect(Tag::Double), payload_.as_double; }
+  bool toBool() const { return expect(Tag::Bool), payload_.as_bool; }
+  wick::Device toDevice() const { return expect(Tag::Device), payload_.as_device; }
+  std::complex<double> toComplex() const {
+    return expect(Tag::Complex), static_cast<ComplexObject*>(payload_.as_object)->value;
+  }
+  const std::string& toString() const {
+    return expect(Tag::String), static_cast<StringObject*>(payload_.as_object)->value;
+  }
+  // None gives an undefined tensor.
+  wick::Tensor toTensor() const&;
+  wick::Tensor toTensor() &&;
+  // References into the heap object; valid while some IValue holds it.
+  ListObject& toList() const;
+  DictObject& toDict() const;
+  TupleObject& toTuple() const;
+  Object& toObject() const;
+  EnumObject& toEnum() const;
+  FutureObject& toFuture() const;
+  GeneratorObject& toGenerator() const;
+  RefCounted& toCapsule() const { return expect(Tag::Capsule), *payload_.as_object; }
+  // The elements of a list or tuple.
+  const std::vector<IValue>& elements() const;
+  // Numbers, converted: bool and int to double, and so on. RuntimeError when it would lose the
+  // kind.
+  double numberToDouble() const;
+  int64_t numberToInt() const;
+  std::complex<double> numberToComplex() const;
+  // A list of ints (or a single int when `n` says how often to repeat it) as sizes.
+  DimVector toDims() const;
+  std::vector<wick::Tensor> toTensors() const;
+
+  // Unchecked, for the interpreter, whose programs are typed.
+  int64_t rawInt() const { return payload_.as_int; }
+  double rawDouble() const { return payload_.as_double; }
+  bool rawBool() const { return payload_.as_bool; }
+  RefCounted* rawObject() const { return payload_.as_object; }
+  bool isCounted() const {
+    return static_cast<uint32_t>(tag_) >= static_cast<uint32_t>(Tag::Tensor);
+  }
+
+  // The most precise static type of the value; lists and dicts know theirs.
+  TypePtr type() const;
+  // "int", "Tensor": the tag's name, for messages.
+  std::string_view tagName() const;
+  // Python's `is`: the same object, or equal None/bool.
+  bool isSame(const IValue& o) const;
+  // Python's ==, deep; tensors compare by all elements. RuntimeError for tensors of many elements
+  // only through operators, never here.
+  bool equals(const IValue& o) const;
+  // For dict keys: ints, floats, bools, strings, tensors by identity, tuples of these, enums.
+  size_t hash() const;
+  // Python's repr(): 'text', 1.0, [1, 2]; tensors as a readable block.
+  std::string repr() const;
+  // Python's str().
+  std::string str() const;
+
+ private:
+  IValue(Tag tag, RefCounted* owned) : tag_(tag) { payload_.as_object = owned; }
+  void expect(Tag tag) const {
+    if (tag_ != tag) throwWrongTag(tag);
+  }
+  [[noreturn]] void throwWrongTag(Tag expected) const;
+
+  union Payload {
+    Payload() : as_int(0) {}
+    int64_t as_int;
+    double as_double;
+    bool as_bool;
+    wick::Device as_device;
+    RefCounted* as_object;
+  } payload_;
+  Tag tag_;
+};
+static_assert(sizeof(IValue) == 16);
+
+struct IValueHash {
+  size_t operator()(const IValue& v) const { return v.hash(); }
+};
+struct IValueEqual {
+  bool operator()(const IValue& a, const IValue& b) const { return a.equals(b); }
+};
+
+class ListObject : public RefCounted {
+ public:
+  explicit ListObject(TypePtr element_type, std::vector<IValue> elements = {})
+      : element_type(std::move(element_type)), elements(std::move(elements)) {}
+  TypePtr element_type;
+  std::vector<IValue> elements;
+};
+ListRef makeList(TypePtr element_type, std::vector<IValue> elements = {});
+ListRef makeIntList(IntSpan values);
+ListRef makeTensorList(const std::vector<Tensor>& values);
+
+// Keeps insertion order, as Python does.
+class DictObject : public RefCounted {
+ public:
+  DictObject(TypePtr key_type, TypePtr value_type)
+      : key_type(std::move(key_type)), value_type(std::move(value_type)) {}
+  TypePtr key_type;
+  TypePtr value_type;
+
+  size_t size() const { return index_.size(); }
+  const IValue* find(const IValue& key) const;
+  void set(IValue key, IValue value);
+  bool erase(const IValue& key);
+  void clear();
+  // In insertion order; entries are copied out so that the dict may change meanwhile.
+  std::vector<std::pair<IValue, IValue>> items() const;
+
+ private:
+  void compact();
+  std::vector<std::optional<std::pair<IValue, IValue>>> entries_;
+  std::unordered_map<IValue, size_t, IValueHash, IValueEqual> index_;
+};
+
+class TupleObject : public RefCounted {
+ public:
+  explicit TupleObject(std::vector<IValue> elements,
+                       std::shared_ptr<const TupleType> named = nullptr)
+      : elements(std::move(elements)), named(std::move(named)) {}
+  const std::vector<IValue> elements;
+  const std::shared_ptr<const TupleType> named;  // null for plain tuples
+};
+TupleRef makeTuple(std::vector<IValue> elements, std::shared_ptr<const TupleType> named = nullptr);
+
+// An instance of a ClassType: one slot an attribute.
+class Object : public RefCounted {
+ public:
+  // `owner` keeps the code of the class alive (the CompilationUnit).
+  Object(ClassTypePtr type, std::shared_ptr<void> owner);
+  const ClassTypePtr& type() const { return type_; }
+  const std::shared_ptr<void>& owner() const { return owner_; }
+  const IValue& slot(size_t i) const { return slots_[i]; }
+  void setSlot(size_t i, IValue value);
+  // By name; RuntimeError when there is no such attribute.
+  const IValue& attr(const std::string& name) const;
+  void setAttr(const std::string& name, IValue value);
+
+ private:
+  ClassTypePtr type_;
+  std::shared_ptr<void> owner_;
+  std::vector<IValue> slots_;
+};
+
+class EnumObject : public RefCounted {
+ public:
+  EnumObject(std::shared_ptr<const EnumType> type, std::string name, IValue value)
+      : type(std::move(type)), name(std::move(name)), value(std::move(value)) {}
+  const std::shared_ptr<const EnumType> type;
+  const std::string name;
+  const IValue value;
+};
+
+// The result of a fork. Thread-safe.
+class FutureObject : public RefCounted {
+ public:
+  explicit FutureObject(TypePtr element_type);
+  ~FutureObject() override;
+  const TypePtr element_type;
+  bool done() const;
+  void complete(IValue value);
+  void fail(std::exception_ptr error);
+  // Runs `callback` once, when done (at once if it is already).
+  void whenDone(std::function<void()> callback);
+  // Blocks until done; rethrows the error of a failed one.
+  IValue wait();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A stream of random numbers: PyTorch's CPU generator, a 32-bit Mersenne Twister. Thread-safe by
+// its lock.
+class GeneratorObject : public RefCounted {
+ public:
+  explicit GeneratorObject(uint64_t seed);
+  ~GeneratorObject() override;
+  void seed(uint64_t seed);
+  uint64_t currentSeed() const;
+  uint32_t next32();
+  uint64_t next64();  // two draws, the first in the high half
+  // [0, 1) with 24 or 53 bits.
+  float uniformFloat();
+  double uniformDouble();
+  // Standard normal, Box-Muller with a cached second value.
+  double normal();
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+// The generator that operators use when none is passed.
+GeneratorObject& defaultGenerator();
+
+struct ClassType::Constant {
+  std::string name;
+  IValue value;
+};
+
+// How Python prints a float: the shortest digits that read back, "1.0", "1e-05", "inf", "nan".
+std::string formatDouble(double value);
+std::string formatComplex(std::complex<double> value);
+// Python's repr of a string: quotes chosen and characters escaped.
+std::string quoteString(std::string_view text);
+// PyTorch-like text of a tensor with large ones summarized; `max_elements` are shown in full.
+std::string formatTensor(const Tensor& tensor, int64_t max_elements = 1000);
+
+}  // namespace wick
