@@ -1,0 +1,126 @@
+// Operators: the builtins that a Node can name and the interpreter can call.
+//
+// One record an operator. A record states everything that any part of the engine asks of the
+// operator: its schema (types, defaults, aliasing), its kernel, how shapes and dtypes follow from
+// the inputs, its derivative, its scalar definition when it is pointwise, and its effects. In-place
+// (`name_`) and `out=` forms are derived from the record by flags. Rooms above register tables of
+// records; schemas are parsed when an operator's name is first looked up, so that start-up costs
+// nothing.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "core/function_schema.h"
+#include "core/ivalue.h"
+#include "core/symbol.h"
+
+namespace wick {
+
+class Node;
+class Operator;
+struct ScalarDefinition;  // codegen/scalar: the arithmetic of a pointwise operator, for every
+                          // engine
+
+// One call of a kernel. The kernel owns the arguments and may move out of them; it must store
+// exactly the schema's number of results (operators with `...` returns: one value an expected
+// output).
+struct CallFrame {
+  IValue* args;
+  size_t num_args;
+  IValue* results;
+  size_t num_results;
+  const Operator* op;
+  // Where an in-place or out= form wants its result. A kernel that can write there directly does
+  // and returns it; for the others the caller copies.
+  const Tensor* destination = nullptr;
+};
+using Kernel = void (*)(CallFrame& frame);
+
+// The types of a node's outputs as far as they follow from its inputs' types and constants. May
+// refine less than possible, never wrongly.
+using ShapeRule = std::vector<TypePtr> (*)(const Node& node);
+
+enum OperatorFlags : uint32_t {
+  kNoFlags = 0,
+  kInplaceForm = 1 << 0,  // also registers name_(Tensor(a!) self, …) -> Tensor(a!)
+  kOutForm = 1 << 1,      // also registers name.overload_out(…, *, Tensor(a!) out) -> Tensor(a!)
+  kNondeterministic = 1 << 2,   // draws random numbers: neither merged nor folded
+  kSideEffects = 1 << 3,        // prints, raises, waits: never removed or reordered
+  kNotDifferentiable = 1 << 4,  // integer or boolean results, or a constant: no gradient flows
+  kComposite = 1 << 5,          // computed by calling other operators; its gradient is theirs
+};
+
+struct OperatorRecord {
+  const char* schema;
+  Kernel kernel;
+  uint32_t flags = kNoFlags;
+  ShapeRule shape = nullptr;                 // null: nothing is known beyond the schema's types
+  const ScalarDefinition* scalar = nullptr;  // not null: pointwise, may join a fusion group
+  const char* derivative = nullptr;          // TorchScript source of the gradient
+};
+
+// Another name for all overloads of an operator: {"aten::absolute", "aten::abs"}.
+struct OperatorAlias {
+  const char* alias;
+  const char* name;
+};
+
+// A registered operator with its parsed schema. Lives as long as the process.
+class Operator {
+ public:
+  enum class Form : uint8_t { Base, Inplace, Out };
+  Operator(FunctionSchema schema, Symbol symbol, const OperatorRecord& record, Form form)
+      : schema_(std::move(schema)), symbol_(symbol), record_(record), form_(form) {}
+
+  const FunctionSchema& schema() const { return schema_; }
+  Symbol symbol() const { return symbol_; }
+  const OperatorRecord& record() const { return record_; }
+  Form form() const { return form_; }
+  bool has(OperatorFlags flag) const { return (record_.flags & flag) != 0; }
+
+  // Runs the kernel; for derived forms the result lands in self or out.
+  void call(IValue* args, size_t num_args, IValue* results, size_t num_results) const;
+
+ private:
+  void callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results) const;
+  FunctionSchema schema_;
+  Symbol symbol_;
+  const OperatorRecord& record_;
+  Form form_;
+};
+
+// Thread-safe.
+class OperatorRegistry {
+ public:
+  static OperatorRegistry& instance();
+
+  // `records` and `aliases` must live as long as the process. Tables added later come last in
+  // overload resolution.
+  void add(std::span<const OperatorRecord> records, std::span<const OperatorAlias> aliases = {});
+  // All overloads of a name in the order in which they are tried; empty when there is none.
+  const std::vector<const Operator*>& overloads(Symbol name);
+  // The overload with this name ("" is one), or null.
+  const Operator* find(Symbol name, std::string_view overload);
+  // Every registered name, sorted. Parses nothing.
+  std::vector<std::string> names();
+
+ private:
+  OperatorRegistry();
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// A static object that adds its tables when the program starts:
+//   const RegisterOperators registered(kRecords);
+struct RegisterOperators {
+  explicit RegisterOperators(std::span<const OperatorRecord> records,
+                             std::span<const OperatorAlias> aliases = {}) {
+    OperatorRegistry::instance().add(records, aliases);
+  }
+};
+
+}  // namespace wick

@@ -1,0 +1,24 @@
+// The text form of the IR.
+//
+//   graph(%x.1 : Tensor, %y : int):
+//     %2 : int = prim::Constant[value=1]() # file.py:3:4
+//     %z : Tensor = aten::add(%x.1, %y, %2)
+//     return (%z)
+#pragma once
+
+#include <string>
+
+#include "ir/graph.h"
+
+namespace wick {
+
+struct PrintOptions {
+  bool source_locations = false;  // append "# file:line:col"
+  int type_detail = 3;  // 0 no shapes, 1 dtype and sizes, 2 strides, 3 device and requires_grad
+  int64_t max_tensor_elements = 16;  // larger tensor constants print as <Tensor>
+};
+std::string printGraph(const Graph& graph, const PrintOptions& options = {});
+// Graphviz text: one node a box, sub-blocks as clusters.
+std::string printDot(const Graph& graph);
+
+}  // namespace wick
