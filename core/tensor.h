@@ -34,7 +34,8 @@ class Storage : public RefCounted {
   // Allocates `bytes` uninitialized bytes; throws RuntimeError when memory or the limit is
   // exhausted.
   static Ref<Storage> allocate(size_t bytes, Device device = {});
-  // Borrows memory that `owner` keeps alive (a mapped file, a user's buffer).
+  // Borrows memory that `owner` keeps alive (a mapped file, a user's buffer). Writing to a block
+  // that is not writable is refused by copyFrom and by in-place operators.
   static Ref<Storage> borrow(void* data, size_t bytes, std::shared_ptr<const void> owner,
                              Device device = {}, bool writable = true);
   ~Storage() override;
@@ -42,6 +43,7 @@ class Storage : public RefCounted {
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
+  bool writable() const { return writable_; }
   // Counts in-place writes, over all views.
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bumpVersion() { version_.fetch_add(1, std::memory_order_relaxed); }
@@ -52,6 +54,7 @@ class Storage : public RefCounted {
   void* data_ = nullptr;
   size_t bytes_ = 0;
   Device device_;
+  bool writable_ = true;
   std::shared_ptr<const void> owner_;  // null when the block is ours to free
   std::atomic<uint32_t> version_{0};
 };
@@ -59,6 +62,9 @@ class Storage : public RefCounted {
 // Bytes of CPU storage that are allocated now, and the most there ever were. Thread-safe.
 size_t allocatedBytes();
 size_t peakAllocatedBytes();
+// Allocations that would raise allocatedBytes() above `bytes` throw; 0 (the initial value) is no
+// limit.
+void setAllocationLimit(size_t bytes);
 
 class TensorImpl : public RefCounted {
  public:
@@ -88,6 +94,10 @@ class Tensor {
   // A view of existing storage. The extent must lie inside the storage (checked: RuntimeError).
   static Tensor fromStorage(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides,
                             int64_t offset);
+  // Uninitialized, with the shape and device of `like`. Preserve keeps the order of its dimensions
+  // in memory (without gaps), as PyTorch's empty_like does.
+  static Tensor emptyLike(const Tensor& like, DType dtype,
+                          MemoryFormat format = MemoryFormat::Preserve);
   static Tensor zeros(IntSpan sizes, DType dtype, Device device = {});
   static Tensor full(IntSpan sizes, double value, DType dtype, Device device = {});
   // Zero-dim tensor of one number of the matching dtype.
@@ -174,7 +184,9 @@ class Tensor {
   Tensor contiguous(MemoryFormat format = MemoryFormat::Contiguous) const;
   Tensor clone(MemoryFormat format = MemoryFormat::Preserve) const;
   Tensor to(DType dtype) const;  // this tensor itself when the dtype is already right
-  // Writes `source`, broadcast and converted, into this tensor. Overlap is handled.
+  // Writes `source`, broadcast and converted (core/convert.h), into this tensor. Overlap of the two
+  // is handled; a destination that overlaps itself (an expanded one) is refused. Does not count as
+  // a write in version(): the operators count theirs.
   const Tensor& copyFrom(const Tensor& source) const;
   const Tensor& fill(double value) const;
 
@@ -191,7 +203,10 @@ int64_t wrapDim(int64_t d, int64_t n);
 DimVector broadcastShapes(IntSpan a, IntSpan b);
 // Row-major strides of `sizes`.
 DimVector contiguousStrides(IntSpan sizes);
+// Throws RuntimeError when the format does not suit the number of dimensions, or is Preserve.
 DimVector formatStrides(IntSpan sizes, MemoryFormat format);
+// Strides without gaps for `sizes`, the dimensions ordered in memory as `strides` orders them.
+DimVector denseStrides(IntSpan sizes, IntSpan strides);
 // Product of the sizes; throws RuntimeError for a negative size or on overflow.
 int64_t checkedNumel(IntSpan sizes);
 // Replaces one -1 in `sizes` by what `numel` leaves; throws RuntimeError when impossible.

@@ -1,0 +1,37 @@
+// parallelFor: a loop split among the OpenMP threads.
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace wick {
+
+// Elements of a pointwise loop below which a second thread does not pay.
+inline constexpr int64_t kGrainSize = 32768;
+
+// Calls body(begin, end) for ranges that cover [0, n). A range has at least `grain` iterations
+// unless n is smaller; work that is too small, or that already runs on such a thread, stays on the
+// caller's. `body` must not throw.
+template <class F>
+void parallelFor(int64_t n, int64_t grain, F&& body) {
+  if (n <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  int64_t threads = n <= grain || omp_in_parallel()
+                        ? 1
+                        : std::min<int64_t>(omp_get_max_threads(), (n + grain - 1) / grain);
+  if (threads <= 1) {
+    body(int64_t{0}, n);
+    return;
+  }
+#pragma omp parallel num_threads(static_cast <int>(threads))
+  {
+    int64_t count = omp_get_num_threads();
+    int64_t chunk = (n + count - 1) / count;
+    int64_t begin = omp_get_thread_num() * chunk;
+    if (begin < n) body(begin, std::min(n, begin + chunk));
+  }
+}
+
+}  // namespace wick

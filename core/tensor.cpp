@@ -1,0 +1,381 @@
+#include "core/tensor.h"
+
+#include <numeric>
+
+#include "core/convert.h"
+#include "core/dtype_dispatch.h"
+
+namespace wick {
+
+namespace {
+
+// Dimensions from the innermost to the outermost in a channels-last layout.
+std::array<int, 4> constexpr kOrder2d = {1, 3, 2, 0};
+std::array<int, 5> constexpr kOrder3d = {1, 4, 3, 2, 0};
+
+template <size_t N>
+bool contiguousInOrder(IntSpan sizes, IntSpan strides, const std::array<int, N>& order) {
+  if (sizes.size() != N) return false;
+  int64_t expected = 1;
+  for (int d : order) {
+    if (sizes[d] == 1) continue;
+    if (strides[d] != expected) return false;
+    expected *= sizes[d];
+  }
+  return true;
+}
+
+// Whether strides ascend in the order of the layout. When the sizes leave the layout open (one
+// channel, no spatial extent) the answer is no, so that such tensors count as row-major.
+template <size_t N>
+bool ascendsInOrder(IntSpan sizes, IntSpan strides, const std::array<int, N>& order) {
+  if (sizes.size() != N || strides[1] == 0) return false;
+  int64_t least = 0;
+  for (int d : order) {
+    if (sizes[d] == 0 || strides[d] < least) return false;
+    if (d == 0 && least == strides[1]) return false;
+    least = strides[d] * std::max<int64_t>(sizes[d], 1);
+  }
+  return true;
+}
+
+// Bytes that a tensor needs, checked against overflow. Sizes must be non-negative.
+size_t extentBytes(IntSpan sizes, IntSpan strides, int64_t offset, size_t item_size) {
+  int64_t last = offset;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == 0) return 0;
+    int64_t span = 0;
+    if (__builtin_mul_overflow(sizes[d] - 1, strides[d], &span) ||
+        __builtin_add_overflow(last, span, &last)) {
+      throwRuntimeError("the extent of sizes {} with strides {} overflows", formatInts(sizes),
+                        formatInts(strides));
+    }
+  }
+  int64_t bytes = 0;
+  if (last == INT64_MAX ||
+      __builtin_mul_overflow(last + 1, static_cast<int64_t>(item_size), &bytes)) {
+    throwRuntimeError("the extent of sizes {} with strides {} overflows", formatInts(sizes),
+                      formatInts(strides));
+  }
+  return static_cast<size_t>(bytes);
+}
+
+void checkStrided(IntSpan sizes, IntSpan strides, int64_t offset) {
+  WICK_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: {} and {}",
+             formatInts(strides), formatInts(sizes));
+  checkedNumel(sizes);
+  for (int64_t s : strides) {
+    WICK_CHECK(s >= 0, "negative strides are not supported, got {}", formatInts(strides));
+  }
+  WICK_CHECK(offset >= 0, "Tensor: invalid storage offset {}", offset);
+}
+
+Tensor makeTensor(Ref<Storage> storage, DType dtype, DimVector sizes, DimVector strides,
+                  int64_t offset) {
+  Ref<TensorImpl> impl = makeRef<TensorImpl>();
+  impl->storage = std::move(storage);
+  impl->sizes = std::move(sizes);
+  impl->strides = std::move(strides);
+  impl->offset = offset;
+  impl->dtype = dtype;
+  impl->refresh();
+  return Tensor(std::move(impl));
+}
+
+}  // namespace
+
+void TensorImpl::refresh() {
+  numel = 1;
+  for (int64_t s : sizes) numel *= s;
+  contiguous = true;
+  if (numel == 0) return;
+  int64_t expected = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == 1) continue;
+    if (strides[d] != expected) {
+      contiguous = false;
+      return;
+    }
+    expected *= sizes[d];
+  }
+}
+
+Tensor Tensor::empty(IntSpan sizes, DType dtype, Device device, MemoryFormat format) {
+  int64_t numel = checkedNumel(sizes);
+  int64_t bytes = 0;
+  WICK_CHECK(!__builtin_mul_overflow(numel, static_cast<int64_t>(wick::itemSize(dtype)), &bytes),
+             "a tensor of sizes {} is too large", formatInts(sizes));
+  DimVector strides = formatStrides(sizes, format);
+  return makeTensor(Storage::allocate(static_cast<size_t>(bytes), device), dtype, DimVector(sizes),
+                    std::move(strides), 0);
+}
+
+Tensor Tensor::emptyStrided(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
+  checkStrided(sizes, strides, 0);
+  size_t bytes = extentBytes(sizes, strides, 0, wick::itemSize(dtype));
+  return makeTensor(Storage::allocate(bytes, device), dtype, DimVector(sizes), DimVector(strides),
+                    0);
+}
+
+Tensor Tensor::emptyLike(const Tensor& like, DType dtype, MemoryFormat format) {
+  if (format != MemoryFormat::Preserve) return empty(like.sizes(), dtype, like.device(), format);
+  if (like.isContiguous()) return empty(like.sizes(), dtype, like.device());
+  DimVector strides = like.isNonOverlappingAndDense() ? DimVector(like.strides())
+                                                      : denseStrides(like.sizes(), like.strides());
+  return emptyStrided(like.sizes(), strides, dtype, like.device());
+}
+
+Tensor Tensor::fromStorage(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides,
+                           int64_t offset) {
+  WICK_ASSERT(storage, "a tensor needs a storage");
+  checkStrided(sizes, strides, offset);
+  size_t bytes = extentBytes(sizes, strides, offset, wick::itemSize(dtype));
+  WICK_CHECK(bytes <= storage->bytes(),
+             "setStorage: sizes {}, strides {}, storage offset {}, and itemsize {} requiring a "
+             "storage size of {} are out of bounds for storage of size {}",
+             formatInts(sizes), formatInts(strides), offset, wick::itemSize(dtype), bytes,
+             storage->bytes());
+  return makeTensor(std::move(storage), dtype, DimVector(sizes), DimVector(strides), offset);
+}
+
+Tensor Tensor::zeros(IntSpan sizes, DType dtype, Device device) {
+  Tensor t = empty(sizes, dtype, device);
+  if (device.isCpu() && t.storage()->bytes() > 0) {
+    std::memset(t.rawData(), 0, t.storage()->bytes());
+  }
+  return t;
+}
+
+Tensor Tensor::full(IntSpan sizes, double value, DType dtype, Device device) {
+  Tensor t = empty(sizes, dtype, device);
+  t.fill(value);
+  return t;
+}
+
+int64_t Tensor::size(int64_t d) const {
+  return impl_->sizes[wrapDim(d, dim())];
+}
+
+int64_t Tensor::stride(int64_t d) const {
+  return impl_->strides[wrapDim(d, dim())];
+}
+
+bool Tensor::isContiguous(MemoryFormat format) const {
+  switch (format) {
+    case MemoryFormat::ChannelsLast:
+      return contiguousInOrder(sizes(), strides(), kOrder2d);
+    case MemoryFormat::ChannelsLast3d:
+      return contiguousInOrder(sizes(), strides(), kOrder3d);
+    default:
+      return isContiguous();
+  }
+}
+
+bool Tensor::isNonOverlappingAndDense() const {
+  if (isContiguous()) return true;
+  DimVector order;
+  for (int64_t d = 0; d < dim(); ++d) {
+    if (impl_->sizes[d] != 1) order.push_back(d);
+  }
+  std::sort(order.begin(), order.end(),
+            [&](int64_t a, int64_t b) { return impl_->strides[a] < impl_->strides[b]; });
+  int64_t expected = 1;
+  for (int64_t d : order) {
+    if (impl_->strides[d] != expected) return false;
+    expected *= impl_->sizes[d];
+  }
+  return true;
+}
+
+MemoryFormat Tensor::suggestMemoryFormat() const {
+  if (ascendsInOrder(sizes(), strides(), kOrder2d)) return MemoryFormat::ChannelsLast;
+  if (ascendsInOrder(sizes(), strides(), kOrder3d)) return MemoryFormat::ChannelsLast3d;
+  return MemoryFormat::Contiguous;
+}
+
+template <class T>
+T Tensor::item() const {
+  WICK_CHECK(numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", numel());
+  WICK_CHECK(device().isCpu(), "item: cannot read a tensor on device {}", device().str());
+  return dispatchAll(dtype(),
+                     [&]<class From>() { return convert<T>(*static_cast<From*>(rawData())); });
+}
+#define WICK_DTYPE(type, name, text, number) template type Tensor::item<type>() const;
+WICK_FORALL_DTYPES(WICK_DTYPE)
+#undef WICK_DTYPE
+
+Tensor Tensor::reshape(IntSpan sizes) const {
+  DimVector shape = inferSize(sizes, numel());
+  if (std::optional<Tensor> t = tryView(shape)) return *std::move(t);
+  return clone(MemoryFormat::Contiguous).view(shape);
+}
+
+Tensor Tensor::contiguous(MemoryFormat format) const {
+  WICK_CHECK(format != MemoryFormat::Preserve,
+             "preserve memory format is unsupported by the contiguous operator");
+  if (isContiguous(format)) return *this;
+  return clone(format);
+}
+
+Tensor Tensor::clone(MemoryFormat format) const {
+  Tensor t = emptyLike(*this, dtype(), format);
+  t.copyFrom(*this);
+  return t;
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == this->dtype()) return *this;
+  Tensor t = emptyLike(*this, dtype);
+  t.copyFrom(*this);
+  return t;
+}
+
+std::string Tensor::describe() const {
+  if (!defined()) return "undefined tensor";
+  std::string s = fmt::format("{}{}", toString(dtype()), formatInts(sizes()));
+  if (!device().isCpu()) s += " on " + device().str();
+  return s;
+}
+
+int64_t wrapDim(int64_t d, int64_t n) {
+  int64_t range = std::max<int64_t>(n, 1);
+  WICK_CHECK(d >= -range && d < range,
+             "Dimension out of range (expected to be in range of [{}, {}], but got {})", -range,
+             range - 1, d);
+  return d < 0 ? d + range : d;
+}
+
+DimVector broadcastShapes(IntSpan a, IntSpan b) {
+  size_t n = std::max(a.size(), b.size());
+  DimVector out(n, 1);
+  for (size_t i = 0; i < n; ++i) {
+    // Aligned at the last dimension.
+    int64_t x = i < a.size() ? a[a.size() - 1 - i] : 1;
+    int64_t y = i < b.size() ? b[b.size() - 1 - i] : 1;
+    WICK_CHECK(x == y || x == 1 || y == 1,
+               "The size of tensor a ({}) must match the size of tensor b ({}) at non-singleton "
+               "dimension {}",
+               x, y, n - 1 - i);
+    out[n - 1 - i] = x == 1 ? y : x;
+  }
+  return out;
+}
+
+DimVector contiguousStrides(IntSpan sizes) {
+  DimVector strides(sizes.size(), 1);
+  int64_t next = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    strides[d] = next;
+    next *= std::max<int64_t>(sizes[d], 1);
+  }
+  return strides;
+}
+
+DimVector formatStrides(IntSpan sizes, MemoryFormat format) {
+  auto ordered = [&](const auto& order, const char* name) {
+    WICK_CHECK(sizes.size() == order.size(), "required rank {} tensor to use {} format",
+               order.size(), name);
+    DimVector strides(sizes.size(), 1);
+    int64_t next = 1;
+    for (int d : order) {
+      strides[d] = next;
+      next *= std::max<int64_t>(sizes[d], 1);
+    }
+    return strides;
+  };
+  switch (format) {
+    case MemoryFormat::Contiguous:
+      return contiguousStrides(sizes);
+    case MemoryFormat::ChannelsLast:
+      return ordered(kOrder2d, "channels_last");
+    case MemoryFormat::ChannelsLast3d:
+      return ordered(kOrder3d, "channels_last_3d");
+    case MemoryFormat::Preserve:
+      break;
+  }
+  throwRuntimeError("unsupported memory format option Preserve");
+}
+
+DimVector denseStrides(IntSpan sizes, IntSpan strides) {
+  // Dimensions from the innermost to the outermost. A stable insertion sort that starts from
+  // row-major order: a stride of zero compares as unknown and keeps its place.
+  size_t n = sizes.size();
+  DimVector order(n);
+  for (size_t i = 0; i < n; ++i) order[i] = static_cast<int64_t>(n - 1 - i);
+  auto compare = [&](int64_t a, int64_t b) {
+    if (strides[a] == 0 || strides[b] == 0) return 0;
+    if (strides[a] != strides[b]) return strides[a] < strides[b] ? -1 : 1;
+    return sizes[a] > sizes[b] ? 1 : 0;
+  };
+  for (size_t i = 1; i < n; ++i) {
+    size_t at = i;
+    for (size_t j = i; j-- > 0;) {
+      int c = compare(order[j], order[at]);
+      if (c < 0) break;
+      if (c > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      }
+    }
+  }
+  DimVector out(n, 1);
+  int64_t next = 1;
+  for (int64_t d : order) {
+    out[d] = next;
+    next *= std::max<int64_t>(sizes[d], 1);
+  }
+  return out;
+}
+
+int64_t checkedNumel(IntSpan sizes) {
+  // The product of the non-zero sizes must fit too, so that strides never overflow.
+  int64_t numel = 1;
+  int64_t bound = 1;
+  for (int64_t s : sizes) {
+    WICK_CHECK(s >= 0, "Trying to create tensor with negative dimension {}: {}", s,
+               formatInts(sizes));
+    WICK_CHECK(!__builtin_mul_overflow(bound, std::max<int64_t>(s, 1), &bound),
+               "the number of elements of sizes {} overflows", formatInts(sizes));
+    numel *= s;
+  }
+  return numel;
+}
+
+DimVector inferSize(IntSpan sizes, int64_t numel) {
+  DimVector out(sizes);
+  int64_t known = 1;
+  int64_t unknown = -1;
+  bool overflow = false;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] == -1) {
+      WICK_CHECK(unknown < 0, "only one dimension can be inferred");
+      unknown = static_cast<int64_t>(d);
+    } else {
+      WICK_CHECK(sizes[d] >= 0, "invalid shape dimension {}", sizes[d]);
+      overflow |= __builtin_mul_overflow(known, sizes[d], &known);
+    }
+  }
+  if (!overflow && unknown >= 0 && known > 0 && numel % known == 0) {
+    out[unknown] = numel / known;
+    return out;
+  }
+  if (!overflow && numel == known) {
+    WICK_CHECK(unknown < 0,
+               "cannot reshape tensor of 0 elements into shape {} because the unspecified "
+               "dimension size -1 can be any value and is ambiguous",
+               formatInts(sizes));
+    return out;
+  }
+  throwRuntimeError("shape '{}' is invalid for input of size {}", formatInts(sizes), numel);
+}
+
+std::string formatInts(IntSpan values) {
+  std::string s = "[";
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (i > 0) s += ", ";
+    s += std::to_string(values[i]);
+  }
+  return s + "]";
+}
+
+}  // namespace wick

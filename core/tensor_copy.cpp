@@ -1,0 +1,222 @@
+// Tensor::copyFrom and fill.
+//
+// The two shapes become one list of dimensions with two strides each, ordered as the destination
+// lies in memory and merged where both allow it. The two innermost dimensions form a plane; when
+// the source runs along the other one (a transpose), the plane is walked in tiles, so that both
+// sides use whole cache lines. Rows, or tiles of rows, are what the threads share.
+#include "core/convert.h"
+#include "core/dtype_dispatch.h"
+#include "core/parallel.h"
+#include "core/tensor.h"
+
+namespace wick {
+
+namespace {
+
+// Copies n elements; the steps are in bytes.
+using RowKernel = void (*)(char* dst, int64_t dst_step, const char* src, int64_t src_step,
+                           int64_t n);
+
+template <class To, class From>
+void convertRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int64_t n) {
+  if (dst_step == sizeof(To) && src_step == sizeof(From)) {
+    To* to = reinterpret_cast<To*>(dst);
+    const From* from = reinterpret_cast<const From*>(src);
+    for (int64_t i = 0; i < n; ++i) to[i] = convert<To>(from[i]);
+    return;
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    *reinterpret_cast<To*>(dst + i * dst_step) =
+        convert<To>(*reinterpret_cast<const From*>(src + i * src_step));
+  }
+}
+
+struct Block16 {
+  uint64_t words[2];
+};
+
+template <class Word>
+void moveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int64_t n) {
+  if (dst_step == sizeof(Word) && src_step == sizeof(Word)) {
+    std::memcpy(dst, src, static_cast<size_t>(n) * sizeof(Word));
+  } else if (dst_step == sizeof(Word) && src_step == 0) {
+    std::fill_n(reinterpret_cast<Word*>(dst), n, *reinterpret_cast<const Word*>(src));
+  } else {
+    for (int64_t i = 0; i < n; ++i) {
+      *reinterpret_cast<Word*>(dst + i * dst_step) =
+          *reinterpret_cast<const Word*>(src + i * src_step);
+    }
+  }
+}
+
+RowKernel rowKernel(DType to, DType from) {
+  if (to == from) {
+    switch (itemSize(to)) {
+      case 1:
+        return moveRow<uint8_t>;
+      case 2:
+        return moveRow<uint16_t>;
+      case 4:
+        return moveRow<uint32_t>;
+      case 8:
+        return moveRow<uint64_t>;
+      default:
+        return moveRow<Block16>;
+    }
+  }
+  return dispatchAll(to, [&]<class To>() {
+    return dispatchAll(from, [&]<class From>() -> RowKernel { return convertRow<To, From>; });
+  });
+}
+
+struct CopyDim {
+  int64_t size;
+  int64_t dst;  // steps in bytes
+  int64_t src;
+};
+
+// Outermost first.
+std::vector<CopyDim> planDims(const Tensor& dst, const Tensor& src) {
+  std::vector<CopyDim> dims;
+  int64_t to = static_cast<int64_t>(dst.itemSize());
+  int64_t from = static_cast<int64_t>(src.itemSize());
+  for (int64_t d = 0; d < dst.dim(); ++d) {
+    if (dst.sizes()[d] != 1) {
+      dims.push_back({dst.sizes()[d], dst.strides()[d] * to, src.strides()[d] * from});
+    }
+  }
+  std::stable_sort(dims.begin(), dims.end(),
+                   [](const CopyDim& a, const CopyDim& b) { return a.dst > b.dst; });
+  std::vector<CopyDim> merged;
+  for (const CopyDim& d : dims) {
+    if (!merged.empty() && merged.back().dst == d.dst * d.size &&
+        merged.back().src == d.src * d.size) {
+      merged.back() = {merged.back().size * d.size, d.dst, d.src};
+    } else {
+      merged.push_back(d);
+    }
+  }
+  while (merged.size() < 2) merged.insert(merged.begin(), {1, 0, 0});
+  if (merged.size() == 2 && merged[1].size == 0) merged[0].size = 0;
+  return merged;
+}
+
+constexpr int64_t kTile = 32;
+
+// Brings the dimension along which the source is contiguous next to the innermost one. Returns
+// whether tiles pay.
+bool arrangeTiles(std::vector<CopyDim>& dims, int64_t src_item) {
+  CopyDim& inner = dims.back();
+  if (inner.src <= src_item || inner.size < 8) return false;
+  for (size_t d = 0; d + 1 < dims.size(); ++d) {
+    if (dims[d].src == src_item && dims[d].size >= 8) {
+      std::rotate(dims.begin() + d, dims.begin() + d + 1, dims.end() - 1);
+      return true;
+    }
+  }
+  return false;
+}
+
+void copyPlanes(char* dst, const char* src, std::vector<CopyDim> dims, RowKernel kernel,
+                int64_t src_item) {
+  bool tiled = arrangeTiles(dims, src_item);
+  CopyDim inner = dims.back();
+  CopyDim rows = dims[dims.size() - 2];
+  size_t outer_dims = dims.size() - 2;
+  int64_t planes = 1;
+  for (size_t d = 0; d < outer_dims; ++d) planes *= dims[d].size;
+  // One unit of work is a band of rows of one plane; a single row is split along itself.
+  int64_t band = tiled ? kTile : 1;
+  int64_t bands = (rows.size + band - 1) / band;
+  if (planes * bands == 1 && !tiled) {
+    parallelFor(inner.size, kGrainSize, [&](int64_t begin, int64_t end) {
+      kernel(dst + begin * inner.dst, inner.dst, src + begin * inner.src, inner.src, end - begin);
+    });
+    return;
+  }
+  int64_t unit = std::max<int64_t>(1, inner.size * band);
+  parallelFor(planes * bands, kGrainSize / unit, [&](int64_t begin, int64_t end) {
+    for (int64_t w = begin; w < end; ++w) {
+      int64_t rest = w / bands;
+      char* d = dst;
+      const char* s = src;
+      for (size_t k = outer_dims; k-- > 0;) {
+        int64_t i = rest % dims[k].size;
+        rest /= dims[k].size;
+        d += i * dims[k].dst;
+        s += i * dims[k].src;
+      }
+      int64_t first = w % bands * band;
+      int64_t last = std::min(rows.size, first + band);
+      int64_t step = tiled ? kTile : inner.size;
+      for (int64_t i = 0; i < inner.size; i += step) {
+        int64_t n = std::min(step, inner.size - i);
+        for (int64_t r = first; r < last; ++r) {
+          kernel(d + r * rows.dst + i * inner.dst, inner.dst, s + r * rows.src + i * inner.src,
+                 inner.src, n);
+        }
+      }
+    }
+  });
+}
+
+// The bytes [first, last) that a non-empty tensor touches.
+std::pair<const char*, const char*> extent(const Tensor& t) {
+  int64_t span = 1;
+  for (int64_t d = 0; d < t.dim(); ++d) span += (t.sizes()[d] - 1) * t.strides()[d];
+  const char* first = static_cast<const char*>(t.rawData());
+  return {first, first + span * static_cast<int64_t>(t.itemSize())};
+}
+
+bool mayOverlap(const Tensor& a, const Tensor& b) {
+  auto [a0, a1] = extent(a);
+  auto [b0, b1] = extent(b);
+  return a0 < b1 && b0 < a1;
+}
+
+}  // namespace
+
+const Tensor& Tensor::copyFrom(const Tensor& source) const {
+  if (isSame(source)) return *this;
+  WICK_CHECK(
+      device() == source.device() || (device().type == source.device().type && !device().isCuda()),
+      "copy_: no way to copy from device {} to {}", source.device().str(), device().str());
+  WICK_CHECK(storage()->writable(), "copy_: the destination's memory is read-only");
+  Tensor src = DimVector(source.sizes()) == DimVector(sizes()) ? source : source.expand(sizes());
+  if (numel() == 0 || !device().isCpu()) return *this;
+  for (int64_t d = 0; d < dim(); ++d) {
+    WICK_CHECK(impl_->strides[d] != 0 || impl_->sizes[d] <= 1,
+               "unsupported operation: more than one element of the written-to tensor refers to a "
+               "single memory location. Please clone() the tensor before performing the "
+               "operation.");
+  }
+  if (mayOverlap(*this, src)) {
+    bool same_place = rawData() == src.rawData() && dtype() == src.dtype() &&
+                      impl_->strides == src.impl_->strides;
+    if (same_place) return *this;
+    // Through a copy of the source's own elements, so that no element is written before it is read.
+    src = source.clone(MemoryFormat::Contiguous).expand(sizes());
+  }
+  RowKernel kernel = rowKernel(dtype(), src.dtype());
+  char* to = static_cast<char*>(rawData());
+  const char* from = static_cast<const char*>(src.rawData());
+  if (isContiguous() && src.isContiguous()) {
+    int64_t to_size = static_cast<int64_t>(itemSize());
+    int64_t from_size = static_cast<int64_t>(src.itemSize());
+    parallelFor(numel(), kGrainSize, [&](int64_t begin, int64_t end) {
+      kernel(to + begin * to_size, to_size, from + begin * from_size, from_size, end - begin);
+    });
+    return *this;
+  }
+  copyPlanes(to, from, planDims(*this, src), kernel, static_cast<int64_t>(src.itemSize()));
+  return *this;
+}
+
+const Tensor& Tensor::fill(double value) const {
+  if (!device().isCpu()) return *this;
+  Tensor number = Tensor::empty({}, dtype());
+  dispatchAll(dtype(), [&]<class T>() { *number.data<T>() = convert<T>(value); });
+  return copyFrom(number);
+}
+
+}  // namespace wick
