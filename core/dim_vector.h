@@ -11,7 +11,17 @@
 
 namespace wick {
 
-using IntSpan = std::span<const int64_t>;
+// A braced list may stand for an IntSpan argument; a variable must not be initialized from one, for
+// the list lives only until the end of the expression.
+class IntSpan : public std::span<const int64_t> {
+ public:
+  using span::span;
+  IntSpan(span s) : span(s) {}
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winit-list-lifetime"
+  IntSpan(std::initializer_list<int64_t> values) : span(values.begin(), values.size()) {}
+#pragma GCC diagnostic pop
+};
 
 class DimVector {
  public:
@@ -93,7 +103,7 @@ class DimVector {
     for (; first != last; ++first) data_[size_++] = *first;
   }
 
-  operator IntSpan() const { return {data_, size_}; }
+  operator IntSpan() const { return IntSpan(data_, size_); }
   friend bool operator==(const DimVector& a, const DimVector& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end());
   }

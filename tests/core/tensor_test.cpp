@@ -38,7 +38,7 @@ std::string errorOf(F&& f) {
   try {
     f();
   } catch (const RuntimeError& e) {
-    return e.what();
+    return e.brief();
   }
   return "no error";
 }
