@@ -1,0 +1,48 @@
+// Program text to trees (frontend/tree_views.h tells their shapes): Python's grammar as far as
+// TorchScript goes, by recursive descent with Pratt precedence for expressions.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/error.h"
+#include "core/source_range.h"
+#include "frontend/tree_views.h"
+
+namespace wick {
+
+// Deeper nesting of expressions and blocks is a CompileError, so that neither the parser nor any
+// recursive walk over a tree can exhaust the stack. A chain such as `a + b + c` nests to its left,
+// and each `elif` nests in the `else` before it.
+inline constexpr size_t kMaxTreeHeight = 500;
+// parseModule reports at most this many errors.
+inline constexpr size_t kMaxReportedErrors = 10;
+
+// Parses one Source. Every function throws CompileError, whose message tells what was expected and
+// what was found. Only syntax is checked: `break` outside a loop, for one, is not the parser's
+// matter. Each call starts at the beginning of the text; a Parser may be used from any number of
+// threads.
+class Parser {
+ public:
+  explicit Parser(std::shared_ptr<const Source> source);
+  explicit Parser(std::string text, std::string name = "<string>");
+
+  // All top-level statements: Def, ClassDef, Assign, Import, ... The text may be indented as a
+  // whole. After an error goes on with the next top-level statement; the CompileError that is
+  // thrown in the end has the range and brief() of the first error, and what() lists up to
+  // kMaxReportedErrors.
+  List<Stmt> parseModule() const;
+  // Exactly one `def`, with its decorators.
+  Def parseFunction() const;
+  // One expression and nothing else: a constant, a type such as `Dict[str, List[int]]`. `a, b` is a
+  // tuple.
+  Expr parseExpression() const;
+  // A signature comment, "(int, Tensor) -> Tensor", with or without "# type:" before it. The
+  // parameters have empty names. "(...) -> Tensor" gives a single parameter of type `...`.
+  Decl parseTypeComment() const;
+
+ private:
+  std::shared_ptr<const Source> source_;
+};
+
+}  // namespace wick
