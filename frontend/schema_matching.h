@@ -1,0 +1,51 @@
+// Fits the arguments of a call to a schema: positions, keywords, defaults, implicit conversions,
+// list building from varargs, type variables. Chooses among overloads.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "frontend/sugared_value.h"
+
+namespace wick {
+
+struct MatchedSchema {
+  std::vector<Value*> inputs;
+  std::vector<TypePtr> return_types;
+  std::vector<std::string> return_names;  // empty: not a named tuple
+};
+
+// Inserts what conversions need at the graph's insertion point. Throws CompileError with the
+// reason.
+MatchedSchema matchSchema(const FunctionSchema& schema, const SourceRange& range, Graph& graph,
+                          const std::vector<NamedValue>& args,
+                          const std::vector<NamedValue>& kwargs,
+                          const std::optional<NamedValue>& self = std::nullopt);
+// The first of `schemas` that matches, without implicit conversions if possible; the CompileError
+// lists every candidate with the reason why it failed.
+std::pair<size_t, MatchedSchema> matchSchemas(const std::vector<const FunctionSchema*>& schemas,
+                                              const SourceRange& range, Graph& graph,
+                                              const std::vector<NamedValue>& args,
+                                              const std::vector<NamedValue>& kwargs,
+                                              const std::optional<NamedValue>& self = std::nullopt,
+                                              bool render_errors = true);
+// Emits the operator (or builtin script function) `name`. Several results come back as a tuple.
+Value* emitBuiltinCall(const SourceRange& range, Graph& graph, Symbol name,
+                       const std::vector<NamedValue>& args,
+                       const std::vector<NamedValue>& kwargs = {},
+                       const std::optional<NamedValue>& self = std::nullopt);
+// Whether emitBuiltinCall would find an overload, without emitting.
+bool isBuiltinOperator(Symbol name);
+
+// `value` as `type`, by subtyping or an implicit conversion (int to float, Tensor to number, tuple
+// to list…) when `allow_conversions`. Returns the value unchanged when it does not fit: the caller
+// checks the type. `fixed_size`: broadcast a single value to a list of that size.
+Value* tryConvertToType(const SourceRange& range, Graph& graph, const TypePtr& type, Value* value,
+                        bool allow_conversions);
+
+// One value as it is, several as a tuple, none as None.
+Value* packOutputs(Graph& graph, std::vector<Value*> values,
+                   const std::vector<std::string>& names = {});
+
+}  // namespace wick

@@ -1,0 +1,27 @@
+// Reads type expressions of the program ("Optional[List[Tensor]]", `torch.Tensor`, class names) and
+// whole signatures, from annotations or type comments.
+#pragma once
+
+#include "core/function_schema.h"
+#include "frontend/resolver.h"
+#include "frontend/tree_views.h"
+
+namespace wick {
+
+class TypeResolver {
+ public:
+  explicit TypeResolver(ResolverPtr resolver = nullptr) : resolver_(std::move(resolver)) {}
+  // CompileError ("Unknown type name …") when it is no type.
+  TypePtr typeOf(const Expr& expr) const;
+  // int[2] as BroadcastingList2[int] gives a fixed size.
+  std::optional<std::pair<TypePtr, int32_t>> broadcastingList(const Expr& expr) const;
+  // The declared signature: default values evaluated, missing annotations are Tensor, no return
+  // annotation leaves returns empty to be inferred. `skip_self` leaves out the first parameter's
+  // type.
+  FunctionSchema schemaOf(const Def& def, bool skip_self) const;
+
+ private:
+  ResolverPtr resolver_;
+};
+
+}  // namespace wick
