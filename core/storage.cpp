@@ -149,7 +149,16 @@ Ref<Storage> Storage::borrow(void* data, size_t bytes, std::shared_ptr<const voi
   return s;
 }
 
+RefCounted* Storage::attachDerived(Ref<RefCounted> object) {
+  RefCounted* attached = nullptr;
+  if (derived_.compare_exchange_strong(attached, object.get(), std::memory_order_acq_rel)) {
+    attached = object.leak();
+  }
+  return attached;
+}
+
 Storage::~Storage() {
+  if (RefCounted* derived = derived_.load(std::memory_order_acquire)) derived->release();
   if (!owner_ && device_.isCpu()) freeBlock(data_, bytes_);
 }
 

@@ -50,11 +50,19 @@ class Storage : public RefCounted {
   // Grows to at least `bytes`, keeping the contents; for resize_ and out= forms.
   void resize(size_t bytes);
 
+  // Something computed from the contents that lives and dies with them (prepacked weights), or
+  // null. Whoever attaches it synchronizes access within and compares version(), for the contents
+  // may have changed since. Thread-safe.
+  RefCounted* derived() const { return derived_.load(std::memory_order_acquire); }
+  // Attaches `object` unless something is attached already; returns what is attached now.
+  RefCounted* attachDerived(Ref<RefCounted> object);
+
  private:
   void* data_ = nullptr;
   size_t bytes_ = 0;
   Device device_;
   bool writable_ = true;
+  std::atomic<RefCounted*> derived_{nullptr};
   std::shared_ptr<const void> owner_;  // null when the block is ours to free
   std::atomic<uint32_t> version_{0};
 };

@@ -288,4 +288,25 @@ TEST(Shapes, BroadcastAndErrors) {
 }
 
 }  // namespace
+TEST(StorageTest, DerivedDataLivesWithTheStorage) {
+  struct Derived : RefCounted {
+    explicit Derived(int* alive) : alive(alive) { ++*alive; }
+    ~Derived() override { --*alive; }
+    int* alive;
+  };
+  int alive = 0;
+  {
+    Ref<Storage> storage = Storage::allocate(64);
+    EXPECT_EQ(storage->derived(), nullptr);
+    Ref<RefCounted> first = makeRef<Derived>(&alive);
+    RefCounted* attached = storage->attachDerived(first);
+    EXPECT_EQ(attached, first.get());
+    EXPECT_EQ(storage->attachDerived(makeRef<Derived>(&alive)), attached);
+    EXPECT_EQ(storage->derived(), attached);
+    first = nullptr;
+    EXPECT_EQ(alive, 1);
+  }
+  EXPECT_EQ(alive, 0);
+}
+
 }  // namespace wick
