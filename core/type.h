@@ -22,7 +22,7 @@ class ClassType;
 using TypePtr = std::shared_ptr<const Type>;
 using ClassTypePtr = std::shared_ptr<ClassType>;
 
-// _(enumerator, printed name) of the types without parameters.
+// _(enumerator, str()) of the types without parameters.
 #define WICK_FORALL_SIMPLE_TYPES(_) \
   _(Int, "int")                     \
   _(Float, "float")                 \
@@ -30,7 +30,7 @@ using ClassTypePtr = std::shared_ptr<ClassType>;
   _(Bool, "bool")                   \
   _(String, "str")                  \
   _(None, "NoneType")               \
-  _(Number, "number")               \
+  _(Number, "Scalar")               \
   _(Any, "Any")                     \
   _(Device, "Device")               \
   _(Generator, "Generator")         \
@@ -66,9 +66,14 @@ class Type : public std::enable_shared_from_this<Type> {
  public:
   virtual ~Type() = default;
   TypeKind kind() const { return kind_; }
-  // As in printed IR and error messages: "Dict[str, Tensor]", "int?" is "Optional[int]".
+  // As in printed IR, schemas and error messages: "int[]", "Dict(str, Tensor)", "int?",
+  // "(int, Tensor)", "Future[int]", "Union(int, str)", "Scalar" for number, "__torch__.M" for a
+  // class, "Enum<__torch__.E>", "NamedTuple(x : int, y : int)", "InterfaceType<I>" (the last part
+  // of the name), "Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)", "Float(*, 3)".
   virtual std::string str() const;
-  // As in printed source ("annotation"): classes by qualified name, Tensor without refinement.
+  // As written in Python source: "List[int]", "Dict[str, Tensor]", "Optional[int]",
+  // "Tuple[int, Tensor]", "Tuple[()]", "number"; named types by qualified name, Tensor without
+  // refinement.
   virtual std::string annotation() const;
   virtual bool equals(const Type& other) const { return kind_ == other.kind_; }
   // Writes the reason of a "no" to `why` when given.
@@ -119,6 +124,8 @@ namespace types {
 WICK_FORALL_SIMPLE_TYPES(WICK_TYPE)
 #undef WICK_TYPE
 const TypePtr& Tensor();  // without refinement
+// Optional[Optional[T]] is Optional[T]; Optional of a union is the union with None; Optional[None]
+// is NoneType.
 TypePtr Optional(TypePtr element);
 TypePtr List(TypePtr element);
 TypePtr Dict(TypePtr key, TypePtr value);
@@ -135,7 +142,8 @@ class TensorType : public Type {
     std::optional<DType> dtype;
     std::optional<wick::Device> device;
     std::optional<size_t> dim;
-    // Present only with `dim`; an absent size is unknown, a negative one names a symbol.
+    // Present only with `dim`; an absent size is unknown ("*"), a negative one names a symbol
+    // ("SS(-1)").
     std::optional<std::vector<std::optional<int64_t>>> sizes;
     std::optional<std::vector<int64_t>> strides;
     std::optional<bool> requires_grad;
@@ -192,6 +200,23 @@ class FutureType : public SingleElementType {
   bool isSubtypeOf(const Type& other, std::string* why = nullptr) const override;
 };
 
+// Await and RRef are carried through schemas and printed; no operator makes one.
+class AwaitType : public SingleElementType {
+ public:
+  static constexpr TypeKind kKind = TypeKind::Await;
+  explicit AwaitType(TypePtr element) : SingleElementType(kKind, std::move(element)) {}
+  std::string str() const override;
+  std::string annotation() const override;
+};
+
+class RRefType : public SingleElementType {
+ public:
+  static constexpr TypeKind kKind = TypeKind::RRef;
+  explicit RRefType(TypePtr element) : SingleElementType(kKind, std::move(element)) {}
+  std::string str() const override;
+  std::string annotation() const override;
+};
+
 class DictType : public Type {
  public:
   static constexpr TypeKind kKind = TypeKind::Dict;
@@ -223,15 +248,16 @@ class UnionType : public Type {
   std::vector<TypePtr> contained_;
 };
 
-// The union in canonical form: one type stays itself, T with None is Optional[T].
+// The union in canonical form: flattened, without members that are subtypes of others, in
+// PyTorch's order (by kind, then by name); one type stays itself, T with None is Optional[T], and
+// int, float and complex together are number.
 TypePtr unionOf(const std::vector<TypePtr>& members);
 
 // Tuple, and NamedTuple when it has a name. Field defaults belong to the class that declares it.
 class TupleType : public Type {
  public:
   static constexpr TypeKind kKind = TypeKind::Tuple;
-  explicit TupleType(std::vector<TypePtr> elements)
-      : Type(kKind), contained_(std::move(elements)) {}
+  explicit TupleType(std::vector<TypePtr> elements);
   TupleType(std::string name, std::vector<std::string> fields, std::vector<TypePtr> elements,
             std::vector<IValue> defaults);
   ~TupleType() override;
@@ -240,7 +266,7 @@ class TupleType : public Type {
   const std::string& name() const { return name_; }  // qualified: "__torch__.Point"
   const std::vector<std::string>& fields() const { return fields_; }
   // Defaults of the last fields.
-  const std::vector<IValue>& defaults() const { return *defaults_; }
+  const std::vector<IValue>& defaults() const;
   std::optional<size_t> fieldIndex(const std::string& field) const;
   std::string str() const override;
   std::string annotation() const override;
@@ -286,7 +312,7 @@ class InterfaceType : public Type {
   const std::vector<std::shared_ptr<Function>>& methods() const { return methods_; }
   const Function* findMethod(const std::string& name) const;
   void addMethod(std::shared_ptr<Function> method) { methods_.push_back(std::move(method)); }
-  std::string str() const override { return name_; }
+  std::string str() const override;
   std::string annotation() const override { return name_; }
   bool equals(const Type& other) const override { return this == &other; }
   bool isSubtypeOf(const Type& other, std::string* why = nullptr) const override;
@@ -406,6 +432,8 @@ using TypeBindings = std::unordered_map<std::string, TypePtr>;
 // formal type with variables replaced, or nullopt with a reason.
 std::optional<TypePtr> matchTypeVariables(const TypePtr& formal, const TypePtr& actual,
                                           TypeBindings& bindings, std::string* why = nullptr);
+// The type without the refinements of any tensor in it.
+TypePtr unshapedType(const TypePtr& type);
 // Replaces variables by their bindings; nullopt when one is unbound.
 std::optional<TypePtr> substituteTypeVariables(const TypePtr& type, const TypeBindings& bindings);
 

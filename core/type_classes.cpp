@@ -1,0 +1,171 @@
+// Classes and interfaces: what a type offers by name, and when a class satisfies an interface.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/function_schema.h"
+#include "core/ivalue.h"
+#include "core/type.h"
+
+namespace wick {
+
+namespace {
+
+// Whether the last part of `function`'s qualified name is `name`.
+bool isCalled(const Function& function, const std::string& name) {
+  const std::string& q = function.qualifiedName();
+  return q.size() >= name.size() && q.ends_with(name) &&
+         (q.size() == name.size() || q[q.size() - name.size() - 1] == '.');
+}
+
+Function* findByName(const std::vector<Function*>& functions, const std::string& name) {
+  for (Function* f : functions) {
+    if (isCalled(*f, name)) return f;
+  }
+  return nullptr;
+}
+
+bool listFits(const std::vector<Argument>& child, const std::vector<Argument>& parent, size_t start,
+              bool compare_names) {
+  if (child.size() != parent.size()) return false;
+  for (size_t i = start; i < child.size(); ++i) {
+    if (compare_names && child[i].name != parent[i].name) return false;
+    if (!child[i].type->isSubtypeOf(*parent[i].type)) return false;
+  }
+  return true;
+}
+
+// Whether a method of schema `have` can be called as one of schema `want`: arguments are
+// contravariant, returns covariant; the first argument is self.
+bool methodFits(const FunctionSchema& have, const FunctionSchema& want) {
+  return listFits(want.arguments(), have.arguments(), 1, true) &&
+         listFits(have.returns(), want.returns(), 0, true);
+}
+
+template <class FindMethod>
+bool offersMethods(const char* what, const std::string& name, const InterfaceType& wanted,
+                   FindMethod find, std::string* why) {
+  for (const auto& method : wanted.methods()) {
+    Function* own = find(method->name());
+    if (!own) {
+      if (why) {
+        *why = fmt::format("{} '{}' does not have method '{}' but interface '{}' does", what, name,
+                           method->name(), wanted.name());
+      }
+      return false;
+    }
+    if (!methodFits(own->schema(), method->schema())) {
+      if (why) {
+        *why = fmt::format(
+            "method on {} '{}' (1) is not compatible with interface '{}' (2):\n"
+            "  (1) {}\n  (2) {}",
+            what, name, wanted.name(), own->schema().str(), method->schema().str());
+      }
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+const Function* InterfaceType::findMethod(const std::string& name) const {
+  for (const auto& f : methods_) {
+    if (isCalled(*f, name)) return f.get();
+  }
+  return nullptr;
+}
+
+bool InterfaceType::isSubtypeOf(const Type& other, std::string* why) const {
+  if (const auto* wanted = other.as<InterfaceType>()) {
+    if (this == wanted) return true;
+    if (!is_module_ && wanted->isModule()) {
+      if (why) {
+        *why = fmt::format("interface '{}' is not a subtype of the module interface '{}'", name_,
+                           wanted->name());
+      }
+      return false;
+    }
+    auto find = [&](const std::string& method) -> Function* {
+      for (const auto& f : methods_) {
+        if (isCalled(*f, method)) return f.get();
+      }
+      return nullptr;
+    };
+    return offersMethods("interface", name_, *wanted, find, why);
+  }
+  return Type::isSubtypeOf(other, why);
+}
+
+ClassType::ClassType(std::string name, bool is_module)
+    : Type(kKind), name_(std::move(name)), is_module_(is_module) {}
+
+ClassType::~ClassType() = default;
+
+std::optional<size_t> ClassType::findAttribute(const std::string& name) const {
+  auto it = attribute_index_.find(name);
+  if (it == attribute_index_.end()) return std::nullopt;
+  return it->second;
+}
+
+size_t ClassType::addAttribute(std::string name, TypePtr type, bool is_parameter, bool is_buffer) {
+  WICK_CHECK(!attribute_index_.contains(name), "class '{}': attribute '{}' is declared twice",
+             name_, name);
+  WICK_CHECK(!findConstant(name), "class '{}': '{}' is already a constant", name_, name);
+  size_t slot = attributes_.size();
+  attribute_index_.emplace(name, slot);
+  attributes_.push_back({std::move(name), std::move(type), is_parameter, is_buffer});
+  return slot;
+}
+
+const std::vector<ClassType::Constant>& ClassType::constants() const {
+  return constants_;
+}
+
+const IValue* ClassType::findConstant(const std::string& name) const {
+  for (const Constant& c : constants_) {
+    if (c.name == name) return &c.value;
+  }
+  return nullptr;
+}
+
+void ClassType::addConstant(std::string name, IValue value) {
+  WICK_CHECK(!attribute_index_.contains(name), "class '{}': '{}' is already an attribute", name_,
+             name);
+  WICK_CHECK(!findConstant(name), "class '{}': constant '{}' is declared twice", name_, name);
+  constants_.push_back({std::move(name), std::move(value)});
+}
+
+Function* ClassType::findMethod(const std::string& name) const {
+  return findByName(methods_, name);
+}
+
+Function* ClassType::findStaticMethod(const std::string& name) const {
+  return findByName(static_methods_, name);
+}
+
+const ClassType::Property* ClassType::findProperty(const std::string& name) const {
+  for (const Property& p : properties_) {
+    if (p.name == name) return &p;
+  }
+  return nullptr;
+}
+
+bool ClassType::isSubtypeOf(const Type& other, std::string* why) const {
+  if (other.kind() == TypeKind::AnyClass) return true;
+  if (const auto* wanted = other.as<InterfaceType>()) {
+    if (!is_module_ && wanted->isModule()) {
+      if (why) {
+        *why = fmt::format("class '{}' is not a subtype of the module interface '{}'", name_,
+                           wanted->name());
+      }
+      return false;
+    }
+    auto find = [&](const std::string& method) { return findMethod(method); };
+    return offersMethods("class", name_, *wanted, find, why);
+  }
+  return Type::isSubtypeOf(other, why);
+}
+
+}  // namespace wick
