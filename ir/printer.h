@@ -18,6 +18,8 @@ struct PrintOptions {
   int64_t max_tensor_elements = 16;  // larger tensor constants print as <Tensor>
 };
 std::string printGraph(const Graph& graph, const PrintOptions& options = {});
+// One node with its blocks.
+std::string printNode(const Node& node, const PrintOptions& options = {});
 // Graphviz text: one node a box, sub-blocks as clusters.
 std::string printDot(const Graph& graph);
 

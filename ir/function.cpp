@@ -1,0 +1,121 @@
+#include "ir/function.h"
+
+#include "core/error.h"
+
+namespace wick {
+
+GraphFunction::GraphFunction(std::string qualified_name, std::shared_ptr<Graph> graph,
+                             Definer definer)
+    : name_(std::move(qualified_name)),
+      graph_(graph ? std::move(graph) : std::make_shared<Graph>()),
+      definer_(std::move(definer)),
+      state_(definer_ ? State::Undefined : State::Defined) {}
+
+GraphFunction::~GraphFunction() = default;
+
+const FunctionSchema& GraphFunction::schema() {
+  // A definer may set the schema before it compiles the body, which lets the function be named
+  // inside.
+  if (!schema_) ensureDefined();
+  if (!schema_) schema_ = std::make_unique<FunctionSchema>(defaultSchemaFor(name(), *graph_));
+  return *schema_;
+}
+
+void GraphFunction::ensureDefined() {
+  if (state_ == State::Defined) return;
+  if (state_ == State::Defining) {
+    throw CompileError(
+        SourceRange(),
+        fmt::format("function '{}' is called recursively; recursive calls are not supported",
+                    name()));
+  }
+  state_ = State::Defining;
+  try {
+    definer_(*this);
+  } catch (...) {
+    state_ = State::Undefined;
+    throw;
+  }
+  definer_ = nullptr;
+  state_ = State::Defined;
+}
+
+std::shared_ptr<void> GraphFunction::attachment(
+    const std::function<std::shared_ptr<void>()>& make) {
+  std::lock_guard lock(mutex_);
+  if (!attachment_) attachment_ = make();
+  return attachment_;
+}
+
+FunctionSchema defaultSchemaFor(const std::string& name, const Graph& graph) {
+  std::vector<Argument> arguments;
+  for (Value* v : graph.inputs()) {
+    Argument a;
+    a.name = v->hasDebugName() ? v->debugNameBase() : "argument_" + v->debugName();
+    a.type = v->type();
+    arguments.push_back(std::move(a));
+  }
+  std::vector<Argument> returns;
+  for (Value* v : graph.outputs()) {
+    Argument a;
+    a.type = v->type();
+    returns.push_back(std::move(a));
+  }
+  return FunctionSchema(name, "", std::move(arguments), std::move(returns));
+}
+
+GraphFunction* CompilationUnit::createFunction(std::string qualified_name,
+                                               std::shared_ptr<Graph> graph,
+                                               GraphFunction::Definer definer) {
+  if (function_index_.count(qualified_name)) {
+    throw CompileError(SourceRange(),
+                       fmt::format("the function '{}' is defined twice", qualified_name));
+  }
+  functions_.push_back(std::make_unique<GraphFunction>(std::move(qualified_name), std::move(graph),
+                                                       std::move(definer)));
+  GraphFunction* f = functions_.back().get();
+  function_index_.emplace(f->qualifiedName(), f);
+  return f;
+}
+
+GraphFunction* CompilationUnit::findFunction(const std::string& qualified_name) const {
+  auto it = function_index_.find(qualified_name);
+  return it == function_index_.end() ? nullptr : it->second;
+}
+
+void CompilationUnit::removeFunction(const std::string& qualified_name) {
+  function_index_.erase(qualified_name);
+  std::erase_if(functions_, [&](const auto& f) { return f->qualifiedName() == qualified_name; });
+}
+
+void CompilationUnit::registerType(const std::string& qualified_name, TypePtr type) {
+  if (!type_index_.emplace(qualified_name, type).second) {
+    throw CompileError(SourceRange(),
+                       fmt::format("the type '{}' is defined twice", qualified_name));
+  }
+  types_.emplace_back(qualified_name, std::move(type));
+}
+
+TypePtr CompilationUnit::findType(const std::string& qualified_name) const {
+  auto it = type_index_.find(qualified_name);
+  return it == type_index_.end() ? nullptr : it->second;
+}
+
+ClassTypePtr CompilationUnit::findClass(const std::string& qualified_name) const {
+  TypePtr type = findType(qualified_name);
+  const ClassType* found = type ? type->as<ClassType>() : nullptr;
+  return found ? found->shared() : nullptr;
+}
+
+std::string CompilationUnit::mangle(const std::string& qualified_name) const {
+  std::string name = qualified_name;
+  size_t dot = qualified_name.rfind('.');
+  while (type_index_.count(name) || function_index_.count(name)) {
+    std::string prefix = dot == std::string::npos ? "" : qualified_name.substr(0, dot + 1);
+    std::string last = dot == std::string::npos ? qualified_name : qualified_name.substr(dot + 1);
+    name = fmt::format("{}___torch_mangle_{}.{}", prefix, mangle_index_++, last);
+  }
+  return name;
+}
+
+}  // namespace wick

@@ -1,0 +1,225 @@
+#include "ir/operator.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "core/error.h"
+
+namespace wick {
+
+namespace {
+
+// "aten::add" of "aten::add.Tensor(Tensor self, …".
+std::string_view recordName(std::string_view schema) {
+  return schema.substr(0, schema.find_first_of(".("));
+}
+
+// The alias set of a derived form's written argument; lower-case letters are the schemas' own.
+std::shared_ptr<const AliasInfo> writtenAlias() {
+  auto alias = std::make_shared<AliasInfo>();
+  alias->is_write = true;
+  alias->before = alias->after = {"a"};
+  return alias;
+}
+
+// name_(Tensor(a!) self, …) -> Tensor(a!)
+FunctionSchema inplaceSchema(const FunctionSchema& base) {
+  std::vector<Argument> arguments = base.arguments();
+  arguments.at(0).alias = writtenAlias();
+  std::vector<Argument> returns = base.returns();
+  returns.at(0).alias = arguments[0].alias;
+  return FunctionSchema(base.name() + "_", base.overload(), std::move(arguments),
+                        std::move(returns));
+}
+
+// name.overload_out(…, *, Tensor(a!) out) -> Tensor(a!); the overload of an unnamed base is "out".
+FunctionSchema outSchema(const FunctionSchema& base) {
+  std::vector<Argument> arguments = base.arguments();
+  Argument out;
+  out.name = "out";
+  out.type = types::Tensor();
+  out.kwarg_only = true;
+  out.alias = writtenAlias();
+  std::vector<Argument> returns = base.returns();
+  returns.at(0).alias = out.alias;
+  arguments.push_back(std::move(out));
+  std::string overload = base.overload().empty()       ? "out"
+                         : base.overload() == "Tensor" ? "out"
+                                                       : base.overload() + "_out";
+  return FunctionSchema(base.name(), std::move(overload), std::move(arguments), std::move(returns));
+}
+
+}  // namespace
+
+void Operator::call(IValue* args, size_t num_args, IValue* results, size_t num_results) const {
+  if (form_ != Form::Base) {
+    callDerived(args, num_args, results, num_results);
+    return;
+  }
+  CallFrame frame{args, num_args, results, num_results, this};
+  record_.kernel(frame);
+}
+
+void Operator::callDerived(IValue* args, size_t num_args, IValue* results,
+                           size_t num_results) const {
+  Tensor destination = args[form_ == Form::Inplace ? 0 : num_args - 1].toTensor();
+  WICK_CHECK(destination.defined(), "{}: expected a tensor to write to, got None", schema_.name());
+  CallFrame frame{
+      args, form_ == Form::Out ? num_args - 1 : num_args, results, num_results, this, &destination};
+  record_.kernel(frame);
+  Tensor result = results[0].toTensor();
+  if (result.isSame(destination)) return;
+  if (form_ == Form::Out) {
+    WICK_CHECK(canCast(result.dtype(), destination.dtype()),
+               "{}: result type {} can't be cast to the desired output type {}", schema_.name(),
+               toString(result.dtype()), toString(destination.dtype()));
+    if (!std::ranges::equal(destination.sizes(), result.sizes())) {
+      TensorImpl& impl = *destination.impl();
+      impl.sizes = DimVector(result.sizes());
+      impl.strides = contiguousStrides(result.sizes());
+      impl.refresh();
+      impl.storage->resize((impl.offset + impl.numel) * itemSize(impl.dtype));
+    }
+  } else {
+    WICK_CHECK(std::ranges::equal(destination.sizes(), result.sizes()),
+               "{}: the output of shape {} does not match the broadcast shape {}", schema_.name(),
+               formatInts(destination.sizes()), formatInts(result.sizes()));
+    WICK_CHECK(canCast(result.dtype(), destination.dtype()),
+               "{}: result type {} can't be cast to the desired output type {}", schema_.name(),
+               toString(result.dtype()), toString(destination.dtype()));
+  }
+  destination.copyFrom(result);
+  results[0] = IValue(destination);
+}
+
+// Names are indexed as tables arrive; schemas are parsed when a name is first asked for.
+struct OperatorRegistry::State {
+  struct Entry {
+    std::vector<std::pair<const OperatorRecord*, Operator::Form>> records;
+    std::vector<const Operator*> operators;
+    bool parsed = false;
+  };
+  std::shared_mutex mutex;
+  std::map<std::string, Entry, std::less<>> entries;
+  std::vector<OperatorAlias> aliases;
+  std::deque<Operator> storage;
+  std::unordered_map<Symbol, const Entry*> ready;
+  const std::vector<const Operator*> none;
+
+  // Both called with the mutex held exclusively.
+  const Entry* parsedEntry(const std::string& name);
+  void parse(const std::string& name, Entry& entry);
+};
+
+void OperatorRegistry::State::parse(const std::string& name, Entry& entry) {
+  entry.parsed = true;
+  Symbol symbol = Symbol::fromQualString(name);
+  auto rename = [&](FunctionSchema s) {
+    return s.name() == name ? s
+                            : FunctionSchema(name, s.overload(), s.arguments(), s.returns(),
+                                             s.isVararg(), s.isVarret());
+  };
+  for (auto [record, form] : entry.records) {
+    FunctionSchema base = parseSchema(record->schema);
+    FunctionSchema schema = form == Operator::Form::Base      ? std::move(base)
+                            : form == Operator::Form::Inplace ? inplaceSchema(base)
+                                                              : outSchema(base);
+    bool taken =
+        std::any_of(entry.operators.begin(), entry.operators.end(),
+                    [&](const Operator* o) { return o->schema().overload() == schema.overload(); });
+    // A form written out in a table wins over the derived one.
+    if (taken && form != Operator::Form::Base) continue;
+    WICK_ASSERT(!taken, "the operator {} is registered twice", schema.str());
+    storage.emplace_back(rename(std::move(schema)), symbol, *record, form);
+    entry.operators.push_back(&storage.back());
+  }
+}
+
+const OperatorRegistry::State::Entry* OperatorRegistry::State::parsedEntry(
+    const std::string& name) {
+  auto it = entries.find(name);
+  if (it == entries.end()) return nullptr;
+  if (!it->second.parsed) parse(name, it->second);
+  return &it->second;
+}
+
+OperatorRegistry::OperatorRegistry() : state_(std::make_unique<State>()) {}
+
+OperatorRegistry& OperatorRegistry::instance() {
+  static OperatorRegistry* registry =
+      new OperatorRegistry;  // never destroyed: threads may outlive main
+  return *registry;
+}
+
+void OperatorRegistry::add(std::span<const OperatorRecord> records,
+                           std::span<const OperatorAlias> aliases) {
+  std::unique_lock lock(state_->mutex);
+  auto index = [&](const std::string& name, const OperatorRecord& r, Operator::Form form) {
+    State::Entry& entry = state_->entries[name];
+    WICK_ASSERT(!entry.parsed, "{} is registered after its first use", name);
+    // Written-out forms come first, so that a derived one is known to be superfluous.
+    auto at = form == Operator::Form::Base
+                  ? std::find_if(entry.records.begin(), entry.records.end(),
+                                 [](const auto& e) { return e.second != Operator::Form::Base; })
+                  : entry.records.end();
+    entry.records.insert(at, {&r, form});
+  };
+  for (const OperatorRecord& r : records) {
+    std::string name(recordName(r.schema));
+    index(name, r, Operator::Form::Base);
+    if (r.flags & kInplaceForm) index(name + "_", r, Operator::Form::Inplace);
+    if (r.flags & kOutForm) index(name, r, Operator::Form::Out);
+  }
+  state_->aliases.insert(state_->aliases.end(), aliases.begin(), aliases.end());
+}
+
+const std::vector<const Operator*>& OperatorRegistry::overloads(Symbol name) {
+  {
+    std::shared_lock lock(state_->mutex);
+    if (auto it = state_->ready.find(name); it != state_->ready.end()) return it->second->operators;
+  }
+  std::unique_lock lock(state_->mutex);
+  std::string text(name.qualString());
+  auto it = state_->entries.find(text);
+  if (it == state_->entries.end()) {
+    // An alias takes over the overloads of the other name, its in-place form those of name_.
+    for (const OperatorAlias& alias : state_->aliases) {
+      bool inplace = text == std::string(alias.alias) + "_";
+      if (!inplace && text != alias.alias) continue;
+      auto target = state_->entries.find(std::string(alias.name) + (inplace ? "_" : ""));
+      if (target == state_->entries.end()) continue;
+      it = state_->entries.emplace(text, State::Entry{target->second.records, {}, false}).first;
+      break;
+    }
+    if (it == state_->entries.end()) return state_->none;
+  }
+  const State::Entry* entry = state_->parsedEntry(text);
+  state_->ready.emplace(name, entry);
+  return entry->operators;
+}
+
+const Operator* OperatorRegistry::find(Symbol name, std::string_view overload) {
+  for (const Operator* op : overloads(name)) {
+    if (op->schema().overload() == overload) return op;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> OperatorRegistry::names() {
+  std::shared_lock lock(state_->mutex);
+  std::vector<std::string> out;
+  for (const auto& [name, entry] : state_->entries) out.push_back(name);
+  for (const OperatorAlias& alias : state_->aliases) {
+    out.emplace_back(alias.alias);
+    if (state_->entries.count(std::string(alias.name) + "_")) out.push_back(out.back() + "_");
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+}  // namespace wick

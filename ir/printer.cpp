@@ -1,0 +1,304 @@
+#include "ir/printer.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace wick {
+
+namespace {
+
+class Printer {
+ public:
+  Printer(std::string& out, const PrintOptions& options) : out_(out), options_(options) {}
+
+  void graph(const Graph& g, int indent) {
+    out_ += "graph(";
+    std::string pad(indent + 6, ' ');
+    for (size_t i = 0; i < g.inputs().size(); ++i) {
+      if (i) out_ += ",\n" + pad;
+      definition(g.inputs()[i]);
+    }
+    out_ += "):\n";
+    for (const Node* n : g.nodes()) node(*n, indent + 2);
+    out_ += fmt::format("{}return (", std::string(indent + 2, ' '));
+    names(g.outputs());
+    out_ += ")\n";
+  }
+
+  void node(const Node& n, int indent) {
+    out_ += std::string(indent, ' ');
+    for (size_t i = 0; i < n.outputs().size(); ++i) {
+      if (i) out_ += ", ";
+      definition(n.outputs()[i]);
+    }
+    if (!n.outputs().empty()) out_ += " = ";
+    out_ += n.kind().qualString();
+    std::vector<std::pair<std::string, const Graph*>> subgraphs;
+    attributes(n, subgraphs);
+    out_ += "(";
+    names(n.inputs());
+    out_ += ")";
+    if (options_.source_locations && n.range().valid()) out_ += " # " + n.range().location();
+    out_ += "\n";
+    for (size_t i = 0; i < n.blocks().size(); ++i) block(*n.blocks()[i], i, indent + 2);
+    for (const auto& [name, sub] : subgraphs) {
+      out_ += fmt::format("{}with {} = ", std::string(indent + 2, ' '), name);
+      graph(*sub, indent + 2);
+    }
+  }
+
+ private:
+  void block(const Block& b, size_t index, int indent) {
+    std::string pad(indent, ' ');
+    out_ += fmt::format("{}block{}(", pad, index);
+    for (size_t i = 0; i < b.inputs().size(); ++i) {
+      if (i) out_ += ", ";
+      definition(b.inputs()[i]);
+    }
+    out_ += "):\n";
+    for (const Node* n : b.nodes()) node(*n, indent + 2);
+    out_ += pad + "  -> (";
+    names(b.outputs());
+    out_ += ")\n";
+  }
+
+  void names(const std::vector<Value*>& values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      out_ += fmt::format("{}%{}", i ? ", " : "", values[i]->debugName());
+    }
+  }
+
+  void definition(const Value* v) {
+    out_ += fmt::format("%{} : {}", v->debugName(), type(v->type()));
+  }
+
+  std::string type(const TypePtr& t) const {
+    const TensorType* tensor = t->as<TensorType>();
+    if (!tensor || options_.type_detail >= 3) return t->str();
+    if (options_.type_detail == 0) return "Tensor";
+    TensorType::Facts facts = tensor->facts();
+    facts.device.reset();
+    facts.requires_grad.reset();
+    if (options_.type_detail < 2) facts.strides.reset();
+    return TensorType::create(facts)->str();
+  }
+
+  void attributes(const Node& n, std::vector<std::pair<std::string, const Graph*>>& subgraphs) {
+    if (n.attributes().empty()) return;
+    out_ += "[";
+    bool first = true;
+    for (const auto& [name, value] : n.attributes()) {
+      if (!first) out_ += ", ";
+      first = false;
+      out_ += fmt::format("{}=", name.name());
+      if (const IValue* v = std::get_if<IValue>(&value)) {
+        constant(*v);
+      } else if (const TypePtr* t = std::get_if<TypePtr>(&value)) {
+        out_ += "type " + (*t)->str();
+      } else if (const auto* ts = std::get_if<std::vector<TypePtr>>(&value)) {
+        out_ += "types [";
+        for (size_t i = 0; i < ts->size(); ++i) out_ += (i ? ", " : "") + (*ts)[i]->str();
+        out_ += "]";
+      } else {
+        std::string label = fmt::format("{}_{}", n.kind().name(), subgraphs.size());
+        subgraphs.emplace_back(label, std::get<std::shared_ptr<Graph>>(value).get());
+        out_ += label;
+      }
+    }
+    out_ += "]";
+  }
+
+  void elements(const std::vector<IValue>& values) {
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (i) out_ += ", ";
+      constant(values[i]);
+    }
+  }
+
+  void constant(const IValue& v) {
+    switch (v.tag()) {
+      case IValue::Tag::Tensor:
+        tensor(v.toTensor());
+        break;
+      case IValue::Tag::String:
+        quoted(v.toString());
+        break;
+      case IValue::Tag::List:
+        out_ += "[";
+        elements(v.elements());
+        out_ += "]";
+        break;
+      case IValue::Tag::Tuple:
+        out_ += "(";
+        elements(v.elements());
+        out_ += v.elements().size() == 1 ? ",)" : ")";
+        break;
+      case IValue::Tag::Dict: {
+        out_ += "{";
+        bool first = true;
+        for (const auto& [key, value] : v.toDict().items()) {
+          if (!first) out_ += ", ";
+          first = false;
+          constant(key);
+          out_ += ": ";
+          constant(value);
+        }
+        out_ += "}";
+        break;
+      }
+      case IValue::Tag::Device:
+        quoted(v.toDevice().str());
+        break;
+      case IValue::Tag::None:
+        out_ += "None";
+        break;
+      case IValue::Tag::Bool:
+        out_ += v.rawBool() ? "True" : "False";
+        break;
+      case IValue::Tag::Int:
+        out_ += std::to_string(v.rawInt());
+        break;
+      case IValue::Tag::Double:
+        out_ += formatDouble(v.rawDouble());
+        break;
+      case IValue::Tag::Complex:
+        out_ += fmt::format("complex({}, {})", formatDouble(v.toComplex().real()),
+                            formatDouble(v.toComplex().imag()));
+        break;
+      default:
+        out_ += fmt::format("<{}>", v.tagName());
+    }
+  }
+
+  void tensor(const Tensor& t) {
+    if (t.numel() > options_.max_tensor_elements || !t.device().isCpu()) {
+      out_ += "<Tensor>";
+      return;
+    }
+    out_ += fmt::format("tensor<{}>{}", toString(t.dtype()), formatInts(t.sizes()));
+    out_ += "{";
+    Tensor flat = t.flatten();
+    for (int64_t i = 0; i < flat.numel(); ++i) {
+      if (i) out_ += ", ";
+      Tensor e = flat.select(0, i);
+      if (isComplex(t.dtype())) {
+        constant(IValue(e.item<std::complex<double>>()));
+      } else if (isFloating(t.dtype())) {
+        constant(IValue(e.item<double>()));
+      } else {
+        constant(IValue(e.item<int64_t>()));
+      }
+    }
+    out_ += "}";
+  }
+
+  void quoted(const std::string& text) {
+    out_ += '"';
+    for (char c : text) {
+      unsigned char u = static_cast<unsigned char>(c);
+      if (c == '"' || c == '\\') {
+        out_ += '\\';
+        out_ += c;
+      } else if (c == '\n') {
+        out_ += "\\n";
+      } else if (u < 0x20 || u == 0x7f) {
+        out_ += fmt::format("\\x{:02x}", u);
+      } else {
+        out_ += c;
+      }
+    }
+    out_ += '"';
+  }
+
+  std::string& out_;
+  const PrintOptions& options_;
+};
+
+std::string dotEscape(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') {
+      out += "\\l";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+class DotPrinter {
+ public:
+  explicit DotPrinter(std::string& out) : out_(out) {}
+
+  void block(const Block& b, const std::string& label, int indent) {
+    std::string pad(indent, ' ');
+    box(b.paramNode(), label + " inputs", "ellipse", indent);
+    for (const Node* n : b.nodes()) {
+      std::string text(n->kind().qualString());
+      if (n->kind() == prim::Constant) {
+        text = n->hasAttribute(attr::value) ? n->ivalue(attr::value).repr() : "None";
+        if (text.size() > 40) text = text.substr(0, 40) + "…";
+      } else if (const AttributeValue* name = n->findAttribute(attr::name)) {
+        if (const IValue* v = std::get_if<IValue>(name)) text += " " + v->repr();
+      }
+      box(n, text, "box", indent);
+      edges(n);
+      for (size_t i = 0; i < n->blocks().size(); ++i) {
+        out_ += fmt::format("{}subgraph cluster_{} {{\n", pad, clusters_++);
+        out_ += fmt::format("{}  label=\"{} block{}\";\n", pad, n->kind().name(), i);
+        block(*n->blocks()[i], fmt::format("block{}", i), indent + 2);
+        out_ += pad + "}\n";
+        trailing_ +=
+            fmt::format("  n{} -> n{} [style=dotted];\n", id(n), id(n->blocks()[i]->paramNode()));
+      }
+    }
+    box(b.returnNode(), label + " outputs", "ellipse", indent);
+    edges(b.returnNode());
+  }
+
+  void finish() { out_ += trailing_; }
+
+ private:
+  void box(const Node* n, const std::string& text, const char* shape, int indent) {
+    out_ += fmt::format("{}n{} [label=\"{}\", shape={}];\n", std::string(indent, ' '), id(n),
+                        dotEscape(text), shape);
+  }
+  void edges(const Node* n) {
+    for (const Value* in : n->inputs()) {
+      trailing_ += fmt::format("  n{} -> n{} [label=\"%{}\"];\n", id(in->node()), id(n),
+                               dotEscape(in->debugName()));
+    }
+  }
+  size_t id(const Node* n) { return ids_.emplace(n, ids_.size()).first->second; }
+
+  std::string& out_;
+  std::string trailing_;
+  std::unordered_map<const Node*, size_t> ids_;
+  size_t clusters_ = 0;
+};
+
+}  // namespace
+
+std::string printGraph(const Graph& graph, const PrintOptions& options) {
+  std::string out;
+  Printer(out, options).graph(graph, 0);
+  return out;
+}
+
+std::string printNode(const Node& node, const PrintOptions& options) {
+  std::string out;
+  Printer(out, options).node(node, 0);
+  return out;
+}
+
+std::string printDot(const Graph& graph) {
+  std::string out = "digraph {\n";
+  DotPrinter printer(out);
+  printer.block(*graph.block(), "graph", 2);
+  printer.finish();
+  return out + "}\n";
+}
+
+}  // namespace wick
