@@ -16,6 +16,7 @@
 //   optional<DType>: ScalarType? Device, optional<Device>   Device, Device? MemoryFormat,
 //   optional<…>  MemoryFormat const string&, optional<string>   str IValue anything Generator*
 //   Generator? (None: the default generator)
+//   TensorOptions              the four arguments dtype, layout, device, pin_memory in a row
 // Results: void, the same types, or a std::tuple of them; vector<Tensor> makes a Tensor[],
 // DimVector an int[].
 #pragma once
@@ -36,6 +37,16 @@ using Generator = GeneratorObject;
 struct Out {
   const Tensor* tensor = nullptr;
   explicit operator bool() const { return tensor != nullptr; }
+};
+
+// What the four arguments `ScalarType? dtype, Layout? layout, Device? device, bool? pin_memory` of
+// factories say. A layout other than strided is refused when it is unboxed; pinning is a hint that
+// changes nothing on the CPU.
+struct TensorOptions {
+  std::optional<DType> dtype;
+  std::optional<Device> device;
+  Device deviceOr(Device other) const { return device ? *device : other; }
+  DType dtypeOr(DType other) const { return dtype ? *dtype : other; }
 };
 
 namespace boxing {
@@ -152,19 +163,31 @@ struct StoreResult<std::tuple<Rs...>> {
   }
 };
 
-// Position of parameter I among those that take an argument.
+// How many arguments a parameter takes.
+template <class P>
+inline constexpr size_t kArity = 1;
+template <>
+inline constexpr size_t kArity<Out> = 0;
+template <>
+inline constexpr size_t kArity<TensorOptions> = 4;
+
+// Index of the first argument of parameter I.
 template <size_t I, class... Ps>
 constexpr size_t argumentIndex() {
-  constexpr bool is_out[] = {std::is_same_v<std::decay_t<Ps>, Out>..., false};
+  constexpr size_t arity[] = {kArity<std::decay_t<Ps>>..., 0};
   size_t n = 0;
-  for (size_t i = 0; i < I; ++i) n += !is_out[i];
+  for (size_t i = 0; i < I; ++i) n += arity[i];
   return n;
 }
+
+TensorOptions toOptions(IValue* args);
 
 template <class P, size_t Index>
 auto argument(CallFrame& frame) {
   if constexpr (std::is_same_v<P, Out>) {
     return Out{frame.destination};
+  } else if constexpr (std::is_same_v<P, TensorOptions>) {
+    return toOptions(frame.args + Index);
   } else {
     return Unbox<P>::get(frame.args[Index]);
   }
@@ -180,7 +203,7 @@ struct Boxed<F, R (*)(Ps...)> {
  private:
   template <size_t... I>
   static void invoke(CallFrame& frame, std::index_sequence<I...>) {
-    WICK_ASSERT(frame.num_args == (size_t{0} + ... + !std::is_same_v<std::decay_t<Ps>, Out>),
+    WICK_ASSERT(frame.num_args == (size_t{0} + ... + kArity<std::decay_t<Ps>>),
                 "{}: called with {} arguments", frame.op->schema().str(), frame.num_args);
     // A braced list is evaluated left to right.
     std::tuple<std::decay_t<Ps>...> args{
