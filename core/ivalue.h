@@ -163,7 +163,7 @@ class IValue {
   double numberToDouble() const;
   int64_t numberToInt() const;
   std::complex<double> numberToComplex() const;
-  // A list of ints (or a single int when `n` says how often to repeat it) as sizes.
+  // A list or tuple of ints as sizes; a single int gives one size.
   DimVector toDims() const;
   std::vector<wick::Tensor> toTensors() const;
 
@@ -180,17 +180,22 @@ class IValue {
   TypePtr type() const;
   // "int", "Tensor": the tag's name, for messages.
   std::string_view tagName() const;
-  // Python's `is`: the same object, or equal None/bool.
+  // Python's `is`: the same object; None, numbers and devices, which have no identity, when they
+  // are of one kind and equal.
   bool isSame(const IValue& o) const;
-  // Python's ==, deep; tensors compare by all elements. RuntimeError for tensors of many elements
-  // only through operators, never here.
+  // Python's ==, deep (1 == 1.0 == True). Tensors compare by shape and all elements, objects by
+  // identity. RuntimeError when values are nested too deeply.
   bool equals(const IValue& o) const;
-  // For dict keys: ints, floats, bools, strings, tensors by identity, tuples of these, enums.
+  // Equal values have equal hashes; tensors and objects hash by identity. RuntimeError ("unhashable
+  // type") for lists and dicts.
   size_t hash() const;
-  // Python's repr(): 'text', 1.0, [1, 2]; tensors as a readable block.
+  // Python's repr(): 'text', 1.0, [1, 2]; tensors as formatTensor() prints them.
   std::string repr() const;
-  // Python's str().
+  // Python's str(): as repr(), but a string itself and a device or enum by its name.
   std::string str() const;
+  // As TorchScript's own print() and str() write it: "1." for 1.0, strings without quotes also
+  // inside of containers.
+  std::string printed() const;
 
  private:
   IValue(Tag tag, RefCounted* owned) : tag_(tag) { payload_.as_object = owned; }
@@ -215,7 +220,12 @@ struct IValueHash {
   size_t operator()(const IValue& v) const { return v.hash(); }
 };
 struct IValueEqual {
-  bool operator()(const IValue& a, const IValue& b) const { return a.equals(b); }
+  // As Python's dicts compare keys: the same object first (tensors only so), then ==. A NaN finds
+  // itself.
+  bool operator()(const IValue& a, const IValue& b) const {
+    if (a.isDouble() && b.isDouble() && a.rawInt() == b.rawInt()) return true;
+    return a.isSame(b) || (!a.isTensor() && a.equals(b));
+  }
 };
 
 class ListObject : public RefCounted {
@@ -242,8 +252,12 @@ class DictObject : public RefCounted {
   void set(IValue key, IValue value);
   bool erase(const IValue& key);
   void clear();
+  // Takes out the entry that was inserted last; nullopt when empty.
+  std::optional<std::pair<IValue, IValue>> popLast();
   // In insertion order; entries are copied out so that the dict may change meanwhile.
   std::vector<std::pair<IValue, IValue>> items() const;
+  std::vector<IValue> keys() const;
+  std::vector<IValue> values() const;
 
  private:
   void compact();
@@ -261,20 +275,25 @@ class TupleObject : public RefCounted {
 };
 TupleRef makeTuple(std::vector<IValue> elements, std::shared_ptr<const TupleType> named = nullptr);
 
-// An instance of a ClassType: one slot an attribute.
+// An instance of a ClassType: one slot an attribute, None until set.
 class Object : public RefCounted {
  public:
   // `owner` keeps the code of the class alive (the CompilationUnit).
   Object(ClassTypePtr type, std::shared_ptr<void> owner);
   const ClassTypePtr& type() const { return type_; }
   const std::shared_ptr<void>& owner() const { return owner_; }
-  const IValue& slot(size_t i) const { return slots_[i]; }
+  // `i` must be an attribute's slot; throws InternalError for one that the class does not have.
+  const IValue& slot(size_t i) const {
+    if (i >= slots_.size()) throwNoSlot(i);
+    return slots_[i];
+  }
   void setSlot(size_t i, IValue value);
   // By name; RuntimeError when there is no such attribute.
   const IValue& attr(const std::string& name) const;
   void setAttr(const std::string& name, IValue value);
 
  private:
+  [[noreturn]] void throwNoSlot(size_t i) const;
   ClassTypePtr type_;
   std::shared_ptr<void> owner_;
   std::vector<IValue> slots_;
@@ -296,6 +315,7 @@ class FutureObject : public RefCounted {
   ~FutureObject() override;
   const TypePtr element_type;
   bool done() const;
+  // One of these, once; InternalError otherwise.
   void complete(IValue value);
   void fail(std::exception_ptr error);
   // Runs `callback` once, when done (at once if it is already).
@@ -315,9 +335,11 @@ class GeneratorObject : public RefCounted {
   explicit GeneratorObject(uint64_t seed);
   ~GeneratorObject() override;
   void seed(uint64_t seed);
-  uint64_t currentSeed() const;
+  uint64_t currentSeed() const;  // as given; the twister uses its low 32 bits
   uint32_t next32();
   uint64_t next64();  // two draws, the first in the high half
+  // The next draws, under one lock.
+  void fill32(uint32_t* out, size_t n);
   // [0, 1) with 24 or 53 bits.
   float uniformFloat();
   double uniformDouble();
@@ -328,7 +350,7 @@ class GeneratorObject : public RefCounted {
   struct State;
   std::unique_ptr<State> state_;
 };
-// The generator that operators use when none is passed.
+// The generator that operators use when none is passed; it starts from PyTorch's default seed.
 GeneratorObject& defaultGenerator();
 
 struct ClassType::Constant {
@@ -341,7 +363,10 @@ std::string formatDouble(double value);
 std::string formatComplex(std::complex<double> value);
 // Python's repr of a string: quotes chosen and characters escaped.
 std::string quoteString(std::string_view text);
-// PyTorch-like text of a tensor with large ones summarized; `max_elements` are shown in full.
+// As TorchScript prints it: "1.", "0.10000000000000001", "1e-05".
+std::string printedDouble(double value);
+// As Python prints a torch.Tensor, "tensor([1., 2.])"; one of more than `max_elements` elements is
+// summarized. Of a tensor outside CPU memory only the size is shown.
 std::string formatTensor(const Tensor& tensor, int64_t max_elements = 1000);
 
 }  // namespace wick

@@ -21,12 +21,16 @@ class RefCounted {
     // needs no atomic read-modify-write.
     if (count_.load(std::memory_order_acquire) == 1 ||
         count_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
-      delete this;
+      destroy(this);
     }
   }
   uint32_t useCount() const { return count_.load(std::memory_order_acquire); }
 
  private:
+  // Deletes the object; what it held is deleted from a queue when it is nested deeply, so that no
+  // chain of containers that a program builds can exhaust the stack.
+  static void destroy(const RefCounted* object);
+
   mutable std::atomic<uint32_t> count_{0};
 };
 

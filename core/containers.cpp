@@ -1,0 +1,195 @@
+// The heap objects behind values: lists, dicts, tuples, objects, futures.
+#include <condition_variable>
+#include <mutex>
+
+#include "core/error.h"
+#include "core/ivalue.h"
+
+namespace wick {
+
+ListRef makeList(TypePtr element_type, std::vector<IValue> elements) {
+  return makeRef<ListObject>(std::move(element_type), std::move(elements));
+}
+
+ListRef makeIntList(IntSpan values) {
+  return makeList(types::Int(), std::vector<IValue>(values.begin(), values.end()));
+}
+
+ListRef makeTensorList(const std::vector<Tensor>& values) {
+  return makeList(types::Tensor(), std::vector<IValue>(values.begin(), values.end()));
+}
+
+TupleRef makeTuple(std::vector<IValue> elements, std::shared_ptr<const TupleType> named) {
+  return makeRef<TupleObject>(std::move(elements), std::move(named));
+}
+
+// ---- dict ----
+
+const IValue* DictObject::find(const IValue& key) const {
+  auto it = index_.find(key);
+  return it == index_.end() ? nullptr : &entries_[it->second]->second;
+}
+
+void DictObject::set(IValue key, IValue value) {
+  auto [it, fresh] = index_.try_emplace(key, entries_.size());
+  if (fresh) {
+    entries_.emplace_back(std::pair(std::move(key), std::move(value)));
+  } else {
+    // The old value is released last: its destruction must not find the dict half written.
+    std::swap(entries_[it->second]->second, value);
+  }
+}
+
+bool DictObject::erase(const IValue& key) {
+  auto it = index_.find(key);
+  if (it == index_.end()) return false;
+  auto removed = std::move(entries_[it->second]);
+  entries_[it->second].reset();
+  index_.erase(it);
+  if (entries_.size() > 8 && index_.size() * 2 < entries_.size()) compact();
+  return true;
+}
+
+void DictObject::clear() {
+  index_.clear();
+  auto removed = std::move(entries_);
+  entries_.clear();
+}
+
+std::optional<std::pair<IValue, IValue>> DictObject::popLast() {
+  while (!entries_.empty() && !entries_.back()) entries_.pop_back();
+  if (entries_.empty()) return std::nullopt;
+  auto last = std::move(entries_.back());
+  entries_.pop_back();
+  index_.erase(last->first);
+  return last;
+}
+
+std::vector<std::pair<IValue, IValue>> DictObject::items() const {
+  std::vector<std::pair<IValue, IValue>> out;
+  out.reserve(size());
+  for (const auto& entry : entries_) {
+    if (entry) out.push_back(*entry);
+  }
+  return out;
+}
+
+std::vector<IValue> DictObject::keys() const {
+  std::vector<IValue> out;
+  out.reserve(size());
+  for (const auto& entry : entries_) {
+    if (entry) out.push_back(entry->first);
+  }
+  return out;
+}
+
+std::vector<IValue> DictObject::values() const {
+  std::vector<IValue> out;
+  out.reserve(size());
+  for (const auto& entry : entries_) {
+    if (entry) out.push_back(entry->second);
+  }
+  return out;
+}
+
+void DictObject::compact() {
+  std::erase_if(entries_, [](const auto& entry) { return !entry; });
+  for (size_t i = 0; i < entries_.size(); ++i) index_.at(entries_[i]->first) = i;
+}
+
+// ---- object ----
+
+Object::Object(ClassTypePtr type, std::shared_ptr<void> owner)
+    : type_(std::move(type)), owner_(std::move(owner)), slots_(type_->attributes().size()) {}
+
+void Object::throwNoSlot(size_t i) const {
+  throw InternalError(__FILE__, __LINE__,
+                      fmt::format("object of '{}' has no slot {}", type_->name(), i));
+}
+
+void Object::setSlot(size_t i, IValue value) {
+  if (i >= slots_.size()) {
+    // The class may have gained attributes since the object was made.
+    if (i >= type_->attributes().size()) throwNoSlot(i);
+    slots_.resize(type_->attributes().size());
+  }
+  slots_[i] = std::move(value);
+}
+
+const IValue& Object::attr(const std::string& name) const {
+  auto slot = type_->findAttribute(name);
+  WICK_CHECK(slot.has_value(), "'{}' object has no attribute '{}'", type_->name(), name);
+  WICK_CHECK(*slot < slots_.size(), "'{}' object: attribute '{}' was never set", type_->name(),
+             name);
+  return slots_[*slot];
+}
+
+void Object::setAttr(const std::string& name, IValue value) {
+  auto slot = type_->findAttribute(name);
+  WICK_CHECK(slot.has_value(), "'{}' object has no attribute '{}'", type_->name(), name);
+  setSlot(*slot, std::move(value));
+}
+
+// ---- future ----
+
+struct FutureObject::State {
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;
+  IValue value;
+  std::exception_ptr error;
+  std::vector<std::function<void()>> callbacks;
+
+  // `settle` stores the outcome; callbacks run without the lock, for they may ask the future.
+  template <class F>
+  void finish(F settle) {
+    std::vector<std::function<void()>> due;
+    {
+      std::lock_guard lock(mutex);
+      WICK_ASSERT(!done, "a future was completed twice");
+      settle();
+      done = true;
+      due.swap(callbacks);
+    }
+    changed.notify_all();
+    for (auto& callback : due) callback();
+  }
+};
+
+FutureObject::FutureObject(TypePtr element_type)
+    : element_type(std::move(element_type)), state_(std::make_unique<State>()) {}
+
+FutureObject::~FutureObject() = default;
+
+bool FutureObject::done() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->done;
+}
+
+void FutureObject::complete(IValue value) {
+  state_->finish([&] { state_->value = std::move(value); });
+}
+
+void FutureObject::fail(std::exception_ptr error) {
+  state_->finish([&] { state_->error = std::move(error); });
+}
+
+void FutureObject::whenDone(std::function<void()> callback) {
+  {
+    std::lock_guard lock(state_->mutex);
+    if (!state_->done) {
+      state_->callbacks.push_back(std::move(callback));
+      return;
+    }
+  }
+  callback();
+}
+
+IValue FutureObject::wait() {
+  std::unique_lock lock(state_->mutex);
+  state_->changed.wait(lock, [&] { return state_->done; });
+  if (state_->error) std::rethrow_exception(state_->error);
+  return state_->value;
+}
+
+}  // namespace wick
