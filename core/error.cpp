@@ -7,6 +7,11 @@ CompileError::CompileError(SourceRange range, const std::string& message)
   if (range_.valid()) message_ = brief_ + ":\n" + range_.highlight();
 }
 
+void CompileError::append(const CompileError& other) {
+  if (!message_.ends_with('\n')) message_ += '\n';
+  message_ += other.message_;
+}
+
 RuntimeError::RuntimeError(std::string message, std::string class_name)
     : Error(message), brief_(std::move(message)), class_name_(std::move(class_name)) {
   rebuild();

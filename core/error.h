@@ -30,6 +30,8 @@ class CompileError : public Error {
   const SourceRange& range() const { return range_; }
   // The message without the source excerpt.
   const std::string& brief() const { return brief_; }
+  // Adds another error of the same program to what(); range() and brief() stay the first error's.
+  void append(const CompileError& other);
 
  private:
   SourceRange range_;

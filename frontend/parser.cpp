@@ -1,0 +1,160 @@
+#include "frontend/parser.h"
+
+#include "core/error.h"
+#include "frontend/parser_impl.h"
+
+namespace wick {
+
+Parser::Parser(std::shared_ptr<const Source> source) : source_(std::move(source)) {}
+
+Parser::Parser(std::string text, std::string name)
+    : source_(std::make_shared<Source>(std::move(text), std::move(name))) {}
+
+List<Stmt> Parser::parseModule() const {
+  return detail::ParserImpl(source_, Lexer::Mode::kProgram).module();
+}
+
+Def Parser::parseFunction() const {
+  return detail::ParserImpl(source_, Lexer::Mode::kProgram).singleFunction();
+}
+
+Expr Parser::parseExpression() const {
+  return detail::ParserImpl(source_, Lexer::Mode::kExpression).singleExpr();
+}
+
+Decl Parser::parseTypeComment() const {
+  return detail::ParserImpl(source_, Lexer::Mode::kExpression).singleTypeComment();
+}
+
+namespace detail {
+
+ParserImpl::ParserImpl(std::shared_ptr<const Source> source, Lexer::Mode mode)
+    : source_(std::move(source)), own_lexer_(source_, mode), lexer_(&own_lexer_) {}
+
+ParserImpl::Nesting::Nesting(ParserImpl& parser) : parser_(parser) {
+  if (parser_.depth_ >= kMaxTreeHeight) {
+    throwCompileError(parser_.cur().range, "the program is nested deeper than {} levels here",
+                      kMaxTreeHeight);
+  }
+  ++parser_.depth_;
+}
+
+ParserImpl::Excursion::Excursion(ParserImpl& parser, size_t start, size_t end)
+    : parser_(parser),
+      lexer_(parser.source_, start, end, Lexer::Mode::kExpression),
+      outer_lexer_(parser.lexer_),
+      outer_last_end_(parser.last_end_) {
+  parser_.lexer_ = &lexer_;
+  parser_.last_end_ = start;
+}
+
+ParserImpl::Excursion::~Excursion() {
+  parser_.lexer_ = outer_lexer_;
+  parser_.last_end_ = outer_last_end_;
+}
+
+Token ParserImpl::next() {
+  Token token = lexer_->next();
+  switch (token.kind) {
+    case TK_NEWLINE:
+    case TK_INDENT:
+    case TK_DEDENT:
+    case TK_EOF:
+      break;
+    default:
+      last_end_ = token.range.end();
+  }
+  return token;
+}
+
+bool ParserImpl::nextIf(int kind) {
+  if (cur().kind != kind) return false;
+  next();
+  return true;
+}
+
+Token ParserImpl::expect(int kind) {
+  if (cur().kind != kind) lexer_->expect(kind);  // throws
+  return next();
+}
+
+void ParserImpl::expectEnd(const char* after) {
+  if (cur().kind == TK_EOF) return;
+  throwCompileError(cur().range, "expected nothing after {} but found {}", after, cur().describe());
+}
+
+bool ParserImpl::atWord(const char* word) {
+  return cur().kind == TK_IDENT && cur().text() == word;
+}
+
+Ident ParserImpl::makeIdent(const Token& token) {
+  return Ident::create(token.range, std::string(token.text()));
+}
+
+Ident ParserImpl::ident() {
+  return makeIdent(expect(TK_IDENT));
+}
+
+SourceRange ParserImpl::rangeFrom(size_t start) const {
+  return SourceRange(source_, start, std::max(start, last_end_));
+}
+
+SourceRange ParserImpl::rangeFrom(const SourceRange& start) const {
+  return rangeFrom(start.start());
+}
+
+void ParserImpl::failExpected(const std::string& what) {
+  throwCompileError(cur().range, "expected {} but found {}", what, cur().describe());
+}
+
+List<Stmt> ParserImpl::module() {
+  std::vector<Stmt> statements;
+  std::vector<CompileError> errors;
+  while (errors.size() < kMaxReportedErrors) {
+    size_t start = std::string::npos;
+    try {
+      start = cur().range.start();
+      if (cur().kind == TK_EOF) break;
+      statement(statements);
+    } catch (const CompileError& error) {
+      errors.push_back(error);
+      size_t at = error.range().start();
+      lexer_->recover(start == std::string::npos ? at : start, at);
+    }
+  }
+  if (errors.empty()) {
+    return List<Stmt>::create(SourceRange(source_, 0, source_->text().size()), statements);
+  }
+  CompileError all = errors[0];
+  for (size_t i = 1; i < errors.size(); ++i) all.append(errors[i]);
+  throw all;
+}
+
+Def ParserImpl::singleFunction() {
+  if (cur().kind != TK_DEF && cur().kind != '@') failExpected("'def'");
+  std::vector<Stmt> statements;
+  statement(statements);
+  if (statements[0].kind() != TK_DEF) {
+    throwCompileError(statements[0].range(), "expected a function but found a class");
+  }
+  expectEnd("the function");
+  return Def(statements[0].tree());
+}
+
+Expr ParserImpl::singleExpr() {
+  Expr result = exprOrTuple();
+  expectEnd("the expression");
+  return result;
+}
+
+Decl ParserImpl::singleTypeComment() {
+  if (cur().kind == TK_EOF && cur().type_comment.valid()) {
+    return signatureFromComment(cur().type_comment);
+  }
+  Decl decl = signature();
+  expectEnd("the signature");
+  return decl;
+}
+
+}  // namespace detail
+}  // namespace wick
