@@ -68,9 +68,12 @@ void Operator::callDerived(IValue* args, size_t num_args, IValue* results,
                            size_t num_results) const {
   Tensor destination = args[form_ == Form::Inplace ? 0 : num_args - 1].toTensor();
   WICK_CHECK(destination.defined(), "{}: expected a tensor to write to, got None", schema_.name());
+  WICK_CHECK(destination.storage()->writable(), "{}: the destination's memory is read-only",
+             schema_.name());
   CallFrame frame{
       args, form_ == Form::Out ? num_args - 1 : num_args, results, num_results, this, &destination};
   record_.kernel(frame);
+  destination.storage()->bumpVersion();
   Tensor result = results[0].toTensor();
   if (result.isSame(destination)) return;
   if (form_ == Form::Out) {
