@@ -1,0 +1,200 @@
+#include "runtime/kernels/gemm.h"
+
+#include <cblas.h>
+
+#include "core/dtype_dispatch.h"
+#include "core/parallel.h"
+
+namespace wick {
+
+namespace {
+
+// Multiplications below which smallgemm beats oneDNN, measured on 64-wide layers.
+constexpr int64_t kSmallWork = 64 * 64 * 16;
+// Rows up to which a product is bound by reading the weight once.
+constexpr int64_t kFewRows = 4;
+
+// Whether one of the last two strides is 1 and the other spans its row, as BLAS interfaces want it.
+bool isMatrix(const Tensor& t) {
+  int64_t rows = t.size(-2), columns = t.size(-1);
+  int64_t down = t.stride(-2), across = t.stride(-1);
+  bool row_major = (across == 1 || columns == 1) && (down >= columns || rows == 1);
+  bool column_major = (down == 1 || rows == 1) && (across >= rows || columns == 1);
+  return row_major || column_major;
+}
+
+bool isRowMajor(const Tensor& t) {
+  return (t.stride(-1) == 1 || t.size(-1) == 1) &&
+         (t.stride(-2) >= t.size(-1) || t.size(-2) == 1);
+}
+
+int64_t leading(const Tensor& t, bool row_major) {
+  int64_t d = row_major ? t.stride(-2) : t.stride(-1);
+  int64_t extent = row_major ? t.size(-1) : t.size(-2);
+  return std::max({d, extent, int64_t{1}});
+}
+
+int64_t batchStride(const Tensor& t) {
+  return t.size(0) == 1 ? 0 : t.stride(0);
+}
+
+// Any element type: four rows of the result at a time, the inner loop along a row of b.
+template <class T>
+void productLoop(const Tensor& a, const Tensor& b, const Tensor& out) {
+  int64_t m = a.size(1), k = a.size(2), n = b.size(2);
+  // Along rows of b and of the result.
+  Tensor rows_b = b.stride(2) == 1 || n == 1 ? b : b.contiguous();
+  const T* pa = a.data<T>();
+  const T* pb = rows_b.data<T>();
+  T* pc = out.data<T>();
+  // Wrapping sums are unsigned ones; the bits agree.
+  using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
+                                        std::type_identity<T>>::type;
+  int64_t sa1 = a.stride(1), sa2 = a.stride(2), sb1 = rows_b.stride(1);
+  int64_t ba = batchStride(a), bb = batchStride(rows_b);
+  parallelFor(out.size(0) * m, std::max<int64_t>(1, kGrainSize / std::max<int64_t>(1, k * n)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t row = begin; row < end; ++row) {
+                  int64_t batch = row / m, i = row % m;
+                  U* c = reinterpret_cast<U*>(pc + row * n);
+                  std::fill(c, c + n, U(0));
+                  for (int64_t p = 0; p < k; ++p) {
+                    U av = static_cast<U>(pa[batch * ba + i * sa1 + p * sa2]);
+                    const T* bv = pb + batch * bb + p * sb1;
+                    for (int64_t j = 0; j < n; ++j) {
+                      c[j] = static_cast<U>(c[j] + static_cast<U>(av * static_cast<U>(bv[j])));
+                    }
+                  }
+                }
+              });
+}
+
+void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
+  Tensor a = isMatrix(a_in) ? a_in : a_in.contiguous();
+  Tensor b = isMatrix(b_in) ? b_in : b_in.contiguous();
+  int64_t m = a.size(1), k = a.size(2), n = b.size(2);
+  WICK_CHECK(std::max({m, n, k, a.stride(1), a.stride(2), b.stride(1), b.stride(2)}) < INT32_MAX,
+             "matmul: a matrix has more than 2^31 rows, columns or strides");
+  bool ra = isRowMajor(a), rb = isRowMajor(b);
+  auto ta = ra ? CblasNoTrans : CblasTrans;
+  auto tb = rb ? CblasNoTrans : CblasTrans;
+  int lda = static_cast<int>(leading(a, ra)), ldb = static_cast<int>(leading(b, rb));
+  int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
+  int64_t size = static_cast<int64_t>(out.itemSize());
+  for (int64_t batch = 0; batch < out.size(0); ++batch) {
+    const char* pa = static_cast<const char*>(a.rawData()) + batch * batchStride(a) * size;
+    const char* pb = static_cast<const char*>(b.rawData()) + batch * batchStride(b) * size;
+    char* pc = static_cast<char*>(out.rawData()) + batch * m * n * size;
+    if (out.dtype() == DType::Double) {
+      cblas_dgemm(CblasRowMajor, ta, tb, im, in, ik, 1.0, reinterpret_cast<const double*>(pa), lda,
+                  reinterpret_cast<const double*>(pb), ldb, 0.0, reinterpret_cast<double*>(pc), in);
+    } else if (out.dtype() == DType::ComplexDouble) {
+      std::complex<double> one(1), zero(0);
+      cblas_zgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &zero, pc, in);
+    } else {
+      std::complex<float> one(1), zero(0);
+      cblas_cgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &zero, pc, in);
+    }
+  }
+}
+
+void productFloat(const char* op, const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
+  Tensor a = isMatrix(a_in) ? a_in : a_in.contiguous();
+  Tensor b = isMatrix(b_in) ? b_in : b_in.contiguous();
+  int64_t batches = out.size(0), m = a.size(1), k = a.size(2), n = b.size(2);
+  bool rb = isRowMajor(b);
+  if (m * n * k <= kSmallWork || (m <= kFewRows && batches == 1)) {
+    if (!isRowMajor(a)) a = a.contiguous();
+    int64_t ldb = leading(b, rb);
+    int64_t lda = leading(a, true);
+    parallelFor(batches, std::max<int64_t>(1, 2 * kSmallWork / std::max<int64_t>(1, m * n * k)),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) {
+                    const float* pa = a.data<float>() + i * batchStride(a);
+                    const float* pb = b.data<float>() + i * batchStride(b);
+                    float* pc = out.data<float>() + i * m * n;
+                    (rb ? smallgemm::productNN : smallgemm::productNT)(m, n, k, pa, lda, pb, ldb,
+                                                                       nullptr, pc, n);
+                  }
+                });
+    return;
+  }
+  if (batches == 1) {
+    onednn::matmul(op, a.select(0, 0), b.select(0, 0), {}, out.select(0, 0), false);
+  } else {
+    onednn::matmul(op, a, b, {}, out, false);
+  }
+}
+
+}  // namespace
+
+Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) {
+  WICK_ASSERT(a.dim() == 3 && b.dim() == 3, "{}: batchedProduct of {} and {}", op, a.describe(),
+              b.describe());
+  WICK_CHECK(a.dtype() == b.dtype(), "{}: expected both matrices to have the same dtype, got {} and {}",
+             op, a.describe(), b.describe());
+  WICK_CHECK(a.size(2) == b.size(1), "{}: shapes {} and {} cannot be multiplied", op,
+             formatInts(a.sizes()), formatInts(b.sizes()));
+  WICK_CHECK(a.size(0) == b.size(0) || a.size(0) == 1 || b.size(0) == 1,
+             "{}: batch sizes {} and {} differ", op, a.size(0), b.size(0));
+  int64_t batches = a.size(0) == 1 ? b.size(0) : a.size(0);
+  DType dtype = a.dtype();
+  if (isReducedFloat(dtype)) {
+    return batchedProduct(op, a.to(DType::Float), b.to(DType::Float)).to(dtype);
+  }
+  Tensor out = Tensor::empty(DimVector{batches, a.size(1), b.size(2)}, dtype, a.device());
+  if (out.numel() == 0) return out;
+  if (a.size(2) == 0) {
+    out.fill(0);
+    return out;
+  }
+  if (dtype == DType::Float) {
+    productFloat(op, a, b, out);
+  } else if (dtype == DType::Double || isComplex(dtype)) {
+    productBlas(a, b, out);
+  } else {
+    dispatch<kIntegers>(op, dtype, [&]<class T>() { productLoop<T>(a, b, out); });
+  }
+  return out;
+}
+
+Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+  WICK_CHECK(x.dtype() == weight.dtype() && (!bias.defined() || bias.dtype() == x.dtype()),
+             "{}: expected input, weight and bias to have the same dtype, got {}, {}{}", op,
+             x.describe(), weight.describe(), bias.defined() ? ", " + bias.describe() : "");
+  WICK_CHECK(x.size(1) == weight.size(1), "{}: mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
+             op, x.size(0), x.size(1), weight.size(1), weight.size(0));
+  int64_t m = x.size(0), n = weight.size(0), k = x.size(1);
+  if (x.dtype() == DType::Float && m * n * k > 0) {
+    Tensor a = isMatrix(x) && isRowMajor(x) ? x : x.contiguous();
+    Tensor out = Tensor::empty(DimVector{m, n}, DType::Float, x.device());
+    Tensor b = bias.defined() ? bias.contiguous() : bias;
+    if (m * n * k <= kSmallWork || m <= kFewRows) {
+      Tensor w = isMatrix(weight) ? weight : weight.contiguous();
+      bool rows = isRowMajor(w);
+      (rows ? smallgemm::productNT : smallgemm::productNN)(
+          m, n, k, a.data<float>(), leading(a, true), w.data<float>(), leading(w, rows),
+          b.defined() ? b.data<float>() : nullptr, out.data<float>(), n);
+    } else {
+      // A copy would have no storage to keep the packed form with, and reads no faster.
+      onednn::matmul(op, a, weight.transpose(0, 1), b, out, true);
+    }
+    return out;
+  }
+  if (isReducedFloat(x.dtype())) {
+    return linearProduct(op, x.to(DType::Float), weight.to(DType::Float),
+                         bias.defined() ? bias.to(DType::Float) : bias)
+        .to(x.dtype());
+  }
+  Tensor out = batchedProduct(op, x.unsqueeze(0), weight.transpose(0, 1).unsqueeze(0)).select(0, 0);
+  if (bias.defined() && out.numel() > 0) {
+    dispatch<kAnyDType & ~kBool>(op, out.dtype(), [&]<class T>() {
+      Tensor b = bias.contiguous();
+      T* p = out.data<T>();
+      for (int64_t i = 0; i < m * n; ++i) p[i] = static_cast<T>(p[i] + b.data<T>()[i % n]);
+    });
+  }
+  return out;
+}
+
+}  // namespace wick

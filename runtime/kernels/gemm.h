@@ -1,0 +1,35 @@
+// Matrix products of plain strided tensors: what mm, bmm, matmul, linear and the im2col
+// convolutions are made of.
+#pragma once
+
+#include "core/tensor.h"
+
+namespace wick {
+
+// a [B, M, K] times b [B, K, N] gives [B, M, N], row-major. Both have the same dtype, any but bool
+// and any strides (expanded batches included). Sixteen-bit floats accumulate in float32; integers
+// wrap. A batch dimension may be 1 in one of the two.
+Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b);
+
+// x [M, K] times the transpose of weight [N, K], plus bias [N] when defined: [M, N]. The weight is
+// taken to be a parameter, so float32 ones are kept in packed form with their storage.
+Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+namespace onednn {
+// float32 products by oneDNN. `a` [B, M, K] and `b` [B, K, N] must have a unit stride in one of
+// their last two dimensions; `bias` [N] may be undefined. `constant_b` keeps b packed.
+void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias,
+            const Tensor& out, bool constant_b);
+}  // namespace onednn
+
+namespace smallgemm {
+// Row-major float32 products too small to repay oneDNN's set-up, and all of few rows.
+// c[m, n] = a[m, k] b[n, k]^T + bias[n]; leading dimensions in elements, bias may be null.
+void productNT(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+               int64_t ldb, const float* bias, float* c, int64_t ldc);
+// c[m, n] = a[m, k] b[k, n] + bias[n].
+void productNN(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* b,
+               int64_t ldb, const float* bias, float* c, int64_t ldc);
+}  // namespace smallgemm
+
+}  // namespace wick

@@ -1,0 +1,103 @@
+#include "runtime/kernels/onednn.h"
+
+#include <omp.h>
+
+namespace wick::onednn {
+
+namespace {
+
+// All packed forms of the weights that live in one storage.
+class PackedWeights : public RefCounted {
+ public:
+  struct Entry {
+    int64_t offset;
+    uint32_t version;
+    dnnl::memory::desc plain;
+    std::shared_ptr<dnnl::memory> packed;
+  };
+
+  std::shared_ptr<dnnl::memory> find(const Tensor& weight, const dnnl::memory::desc& plain,
+                                     const dnnl::memory::desc& wanted) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    uint32_t version = weight.storage()->version();
+    std::erase_if(entries_, [&](const Entry& e) { return e.version != version; });
+    for (const Entry& e : entries_) {
+      if (e.offset == weight.offset() && e.packed->get_desc() == wanted && e.plain == plain) {
+        return e.packed;
+      }
+    }
+    return nullptr;
+  }
+
+  void add(Entry entry) {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (entries_.size() >= kMostEntries) entries_.erase(entries_.begin());
+    entries_.push_back(std::move(entry));
+  }
+
+ private:
+  // One storage may hold many weights, each with a form for each batch size.
+  static constexpr size_t kMostEntries = 512;
+  std::mutex mutex_;
+  std::vector<Entry> entries_;
+};
+
+struct Scratch {
+  Ref<Storage> block;
+};
+
+}  // namespace
+
+// Never destroyed: primitives in static caches refer to it.
+dnnl::engine& engine() {
+  static dnnl::engine* instance = new dnnl::engine(dnnl::engine::kind::cpu, 0);
+  return *instance;
+}
+
+dnnl::stream& stream() {
+  thread_local dnnl::stream instance(engine());
+  return instance;
+}
+
+int64_t threadCount() {
+  return omp_in_parallel() ? 1 : omp_get_max_threads();
+}
+
+void* scratchpad(size_t bytes) {
+  thread_local Scratch scratch;
+  if (bytes == 0) return nullptr;
+  if (!scratch.block || scratch.block->bytes() < bytes) {
+    scratch.block = nullptr;
+    scratch.block = Storage::allocate(bytes);
+  }
+  return scratch.block->data();
+}
+
+std::shared_ptr<dnnl::memory> packWeight(const Tensor& weight, const dnnl::memory::desc& plain,
+                                         const dnnl::memory::desc& wanted) {
+  Storage& storage = *weight.storage();
+  RefCounted* derived = storage.derived();
+  if (!derived) derived = storage.attachDerived(makeRef<PackedWeights>());
+  auto* packed_weights = dynamic_cast<PackedWeights*>(derived);
+  if (packed_weights) {
+    if (auto found = packed_weights->find(weight, plain, wanted)) return found;
+  }
+  uint32_t version = storage.version();
+  // The memory counts as a tensor's, and lives as long as the memory object that points to it.
+  Ref<Storage> block = Storage::allocate(wanted.get_size());
+  std::shared_ptr<dnnl::memory> packed(new dnnl::memory(wanted, engine(), block->data()),
+                                       [block](dnnl::memory* m) { delete m; });
+  dnnl::memory source(plain, engine(), weight.rawData());
+  dnnl::reorder(source, *packed).execute(stream(), source, *packed);
+  stream().wait();
+  if (packed_weights) packed_weights->add({weight.offset(), version, plain, packed});
+  return packed;
+}
+
+dnnl::memory::desc describe(IntSpan sizes, IntSpan strides) {
+  return dnnl::memory::desc(dnnl::memory::dims(sizes.begin(), sizes.end()),
+                            dnnl::memory::data_type::f32,
+                            dnnl::memory::dims(strides.begin(), strides.end()));
+}
+
+}  // namespace wick::onednn
