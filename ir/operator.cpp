@@ -1,6 +1,7 @@
 #include "ir/operator.h"
 
 #include <algorithm>
+#include <bit>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -55,7 +56,34 @@ FunctionSchema outSchema(const FunctionSchema& base) {
 
 }  // namespace
 
+Operator::Operator(FunctionSchema schema, Symbol symbol, const OperatorRecord& record, Form form)
+    : schema_(std::move(schema)), symbol_(symbol), record_(record), form_(form) {
+  for (size_t i = 0; i < std::min<size_t>(schema_.arguments().size(), 64); ++i) {
+    const auto& alias = schema_.arguments()[i].alias;
+    if (alias && (alias->is_write || (!alias->contained.empty() && alias->contained[0].is_write))) {
+      written_ |= uint64_t{1} << i;
+    }
+  }
+}
+
+// Before the kernel runs, for it may move out of its arguments.
+void Operator::bumpWritten(const IValue* args, size_t num_args) const {
+  auto bump = [](const IValue& v) {
+    if (!v.isTensor()) return;
+    static_cast<TensorImpl*>(v.rawObject())->storage->bumpVersion();
+  };
+  for (uint64_t rest = written_; rest != 0; rest &= rest - 1) {
+    size_t i = static_cast<size_t>(std::countr_zero(rest));
+    if (i >= num_args) break;
+    bump(args[i]);
+    if (args[i].isList()) {
+      for (const IValue& e : args[i].elements()) bump(e);
+    }
+  }
+}
+
 void Operator::call(IValue* args, size_t num_args, IValue* results, size_t num_results) const {
+  if (written_ != 0) bumpWritten(args, num_args);
   if (form_ != Form::Base) {
     callDerived(args, num_args, results, num_results);
     return;

@@ -73,8 +73,7 @@ struct OperatorAlias {
 class Operator {
  public:
   enum class Form : uint8_t { Base, Inplace, Out };
-  Operator(FunctionSchema schema, Symbol symbol, const OperatorRecord& record, Form form)
-      : schema_(std::move(schema)), symbol_(symbol), record_(record), form_(form) {}
+  Operator(FunctionSchema schema, Symbol symbol, const OperatorRecord& record, Form form);
 
   const FunctionSchema& schema() const { return schema_; }
   Symbol symbol() const { return symbol_; }
@@ -87,10 +86,12 @@ class Operator {
 
  private:
   void callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results) const;
+  void bumpWritten(const IValue* args, size_t num_args) const;
   FunctionSchema schema_;
   Symbol symbol_;
   const OperatorRecord& record_;
   Form form_;
+  uint64_t written_ = 0;  // bit i: argument i is a tensor or a list of them that the call writes to
 };
 
 // Thread-safe.
