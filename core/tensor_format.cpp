@@ -1,0 +1,240 @@
+// Tensors as text, in the layout in which Python shows a torch.Tensor: four digits, eighty columns,
+// three elements at each edge of a dimension that is cut.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/dtype_dispatch.h"
+#include "core/ivalue.h"
+
+namespace wick {
+
+namespace {
+
+constexpr int64_t kEdge = 3;
+constexpr int64_t kLineWidth = 80;
+constexpr int kPrecision = 4;
+
+std::string fixedText(double v, int precision) {
+  return std::isnan(v) ? "nan" : fmt::format("{:.{}f}", v, precision);
+}
+std::string scientificText(double v) {
+  return std::isnan(v) ? "nan" : fmt::format("{:.{}e}", v, kPrecision);
+}
+
+// Chooses one notation for all shown numbers of a tensor: whole, fixed or scientific.
+class FloatStyle {
+ public:
+  explicit FloatStyle(const std::vector<double>& shown) {
+    std::vector<double> finite;
+    for (double v : shown) {
+      if (std::isfinite(v) && v != 0) finite.push_back(v);
+    }
+    if (finite.empty()) return;
+    double smallest = std::abs(finite[0]);
+    double largest = smallest;
+    for (double v : finite) {
+      smallest = std::min(smallest, std::abs(v));
+      largest = std::max(largest, std::abs(v));
+      whole_ = whole_ && v == std::ceil(v);
+    }
+    scientific_ = largest / smallest > 1000.0 || largest > 1.0e8 || (!whole_ && smallest < 1.0e-4);
+    for (double v : finite) {
+      size_t n = scientific_ ? scientificText(v).size()
+                 : whole_    ? fixedText(v, 0).size() + 1
+                             : fixedText(v, kPrecision).size();
+      width_ = std::max(width_, n);
+    }
+  }
+
+  size_t width() const { return width_; }
+  std::string text(double v) const {
+    std::string s;
+    if (scientific_) {
+      s = scientificText(v);
+    } else if (whole_) {
+      s = fixedText(v, 0);
+      if (std::isfinite(v)) s += ".";
+    } else {
+      s = fixedText(v, kPrecision);
+    }
+    return s.size() < width_ ? std::string(width_ - s.size(), ' ') + s : s;
+  }
+
+ private:
+  bool whole_ = true;
+  bool scientific_ = false;
+  size_t width_ = 1;
+};
+
+std::string trimLeft(std::string s) {
+  return s.substr(std::min(s.find_first_not_of(' '), s.size()));
+}
+
+class Printer {
+ public:
+  Printer(const Tensor& tensor, int64_t max_elements)
+      : tensor_(tensor.contiguous()), summarize_(tensor.numel() > max_elements) {
+    std::vector<int64_t> shown;
+    collect(0, 0, shown);
+    dispatchAll(tensor_.dtype(), [&]<class T>() { chooseStyle<T>(shown); });
+  }
+
+  std::string text(int64_t indent) const {
+    return tensor_.dim() == 0 ? element_(0) : block(0, 0, indent);
+  }
+
+ private:
+  bool isCut(int64_t dim) const { return summarize_ && tensor_.sizes()[dim] > 2 * kEdge; }
+
+  // The offsets of the elements that will be shown.
+  void collect(int64_t dim, int64_t offset, std::vector<int64_t>& out) const {
+    if (dim == tensor_.dim()) {
+      out.push_back(offset);
+      return;
+    }
+    int64_t n = tensor_.sizes()[dim];
+    int64_t stride = tensor_.strides()[dim];
+    for (int64_t i = 0; i < n; ++i) {
+      if (isCut(dim) && i == kEdge) i = n - kEdge;
+      collect(dim + 1, offset + i * stride, out);
+    }
+  }
+
+  template <class T>
+  void chooseStyle(const std::vector<int64_t>& shown) {
+    const T* data = tensor_.data<T>();
+    if constexpr (dtypeCategory<T>() == kComplexes) {
+      std::vector<double> real;
+      std::vector<double> imag;
+      for (int64_t i : shown) {
+        real.push_back(data[i].real());
+        imag.push_back(data[i].imag());
+      }
+      FloatStyle rs(real);
+      FloatStyle is(imag);
+      width_ = rs.width() + is.width() + 1;
+      element_ = [data, rs, is](int64_t i) {
+        std::string text = trimLeft(is.text(data[i].imag()) + "j");
+        return rs.text(data[i].real()) + (text[0] == '+' || text[0] == '-' ? "" : "+") + text;
+      };
+    } else if constexpr ((dtypeCategory<T>() & kAnyFloat) != 0) {
+      std::vector<double> values;
+      for (int64_t i : shown) values.push_back(static_cast<double>(data[i]));
+      FloatStyle style(values);
+      width_ = style.width();
+      element_ = [data, style](int64_t i) { return style.text(static_cast<double>(data[i])); };
+    } else {
+      auto plain = [data](int64_t i) -> std::string {
+        if constexpr (std::is_same_v<T, bool>) {
+          return data[i] ? "True" : "False";
+        } else {
+          return fmt::format("{}", static_cast<int64_t>(data[i]));
+        }
+      };
+      width_ = 1;
+      for (int64_t i : shown) width_ = std::max(width_, plain(i).size());
+      element_ = [plain, width = width_](int64_t i) {
+        std::string s = plain(i);
+        return std::string(width - s.size(), ' ') + s;
+      };
+    }
+  }
+
+  std::string row(int64_t offset, int64_t indent) const {
+    int64_t dim = tensor_.dim() - 1;
+    int64_t n = tensor_.sizes()[dim];
+    int64_t per_line =
+        std::max<int64_t>(1, (kLineWidth - indent) / static_cast<int64_t>(width_ + 2));
+    std::string out = "[";
+    int64_t written = 0;
+    for (int64_t i = 0; i < n; ++i) {
+      std::string text;
+      if (isCut(dim) && i == kEdge) {
+        text = " ...";
+        i = n - kEdge - 1;
+      } else {
+        text = element_(offset + i);
+      }
+      if (written > 0) {
+        bool wrap = written % per_line == 0;
+        out += wrap ? ",\n" + std::string(static_cast<size_t>(indent + 1), ' ') : ", ";
+      }
+      out += text;
+      ++written;
+    }
+    return out + "]";
+  }
+
+  std::string block(int64_t dim, int64_t offset, int64_t indent) const {
+    int64_t below = tensor_.dim() - dim;
+    if (below == 1) return row(offset, indent);
+    int64_t n = tensor_.sizes()[dim];
+    std::string separator = "," + std::string(static_cast<size_t>(below - 1), '\n') +
+                            std::string(static_cast<size_t>(indent + 1), ' ');
+    std::string out = "[";
+    for (int64_t i = 0; i < n; ++i) {
+      if (i > 0) out += separator;
+      if (isCut(dim) && i == kEdge) {
+        out += "..." + separator;
+        i = n - kEdge;
+      }
+      out += block(dim + 1, offset + i * tensor_.strides()[dim], indent + 1);
+    }
+    return out + "]";
+  }
+
+  Tensor tensor_;
+  bool summarize_;
+  size_t width_ = 1;
+  std::function<std::string(int64_t)> element_;
+};
+
+std::string sizeText(const Tensor& t) {
+  return fmt::format("size=({}{})", fmt::join(t.sizes(), ", "), t.dim() == 1 ? "," : "");
+}
+
+}  // namespace
+
+std::string formatTensor(const Tensor& tensor, int64_t max_elements) {
+  if (!tensor.defined()) return "None";
+  constexpr int64_t kIndent = 7;  // the width of "tensor("
+  std::vector<std::string> suffixes;
+  DType t = tensor.dtype();
+  bool usual = t == defaultDType() || t == toComplexType(defaultDType()) || t == DType::Long ||
+               t == DType::Bool;
+  std::string dtype = fmt::format("dtype=torch.{}", toString(t));
+  std::string body;
+  if (!tensor.device().isCpu()) {
+    body = "...";
+    suffixes.push_back(fmt::format("device='{}'", tensor.device().str()));
+    suffixes.push_back(sizeText(tensor));
+    if (!usual) suffixes.push_back(dtype);
+  } else if (tensor.numel() == 0) {
+    body = "[]";
+    if (tensor.dim() != 1) suffixes.push_back(sizeText(tensor));
+    if (t != defaultDType()) suffixes.push_back(dtype);
+  } else {
+    body = Printer(tensor, max_elements).text(kIndent);
+    if (!usual) suffixes.push_back(dtype);
+  }
+  if (tensor.requiresGrad()) suffixes.push_back("requires_grad=True");
+
+  std::string out = "tensor(" + body;
+  size_t last_newline = out.rfind('\n');
+  size_t column =
+      last_newline == std::string::npos ? out.size() + 2 : out.size() - last_newline + 1;
+  for (const std::string& suffix : suffixes) {
+    if (column + suffix.size() + 2 > static_cast<size_t>(kLineWidth)) {
+      out += ",\n" + std::string(static_cast<size_t>(kIndent), ' ') + suffix;
+      column = static_cast<size_t>(kIndent) + suffix.size();
+    } else {
+      out += ", " + suffix;
+      column += suffix.size() + 2;
+    }
+  }
+  return out + ")";
+}
+
+}  // namespace wick
