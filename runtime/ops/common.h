@@ -1,0 +1,57 @@
+// What the operators that move elements share: destinations, index tensors, option defaults.
+#pragma once
+
+#include "core/scalar.h"
+#include "core/tensor.h"
+#include "runtime/kernels/strided.h"
+#include "runtime/ops/boxing.h"
+
+namespace wick::ops {
+
+// Gives `t` new sizes in row-major order and storage for them; what it held is unspecified unless
+// the storage was large enough already.
+void resizeTo(const Tensor& t, IntSpan sizes);
+
+// The result of an operator that changes parts of a copy of `self`: the copy (dense, with the order
+// of dimensions of `self`), or the destination filled with `self`, or `self` for an in-place form.
+Tensor startFrom(const Tensor& self, Out out);
+
+// For out= forms that are written out in a table: makes `out` hold `result` (resized, converted),
+// and returns it. RuntimeError when the dtype category does not permit it.
+Tensor writeOut(const char* op, const Tensor& out, const Tensor& result);
+
+// Where an operator that allocates its result row-major writes it: the destination, resized, when
+// it has this dtype, is row-major and shares no memory with `inputs`; a new tensor otherwise (which
+// the caller of the kernel then copies).
+Tensor resultTensor(Out out, IntSpan sizes, DType dtype,
+                    std::initializer_list<const Tensor*> inputs);
+
+// Counts a write to the tensor, for kernels of `name_` operators that are written out. Refuses
+// read-only memory, so call it before writing.
+void markWritten(const char* op, const Tensor& t);
+
+// `index` as row-major int64. RuntimeError unless its dtype is int32 or int64.
+Tensor indexInt64(const char* op, const Tensor& index);
+
+// i, counted from the end when negative; RuntimeError when it does not address one of n elements.
+inline int64_t checkIndex(const char* op, int64_t i, int64_t n, int64_t dim) {
+  WICK_CHECK(i >= -n && i < n, "{}: index {} is out of bounds for dimension {} with size {}", op, i,
+             dim, n);
+  return i < 0 ? i + n : i;
+}
+
+// The sizes without dimension d.
+DimVector without(IntSpan values, int64_t d);
+// The product of sizes [first, last).
+int64_t product(IntSpan sizes, size_t first, size_t last);
+
+// Bounds of a row-major tensor seen as [outer, size, inner] around dimension d; a zero-dim tensor
+// counts as one dimension of one element.
+struct DimSplit {
+  int64_t outer;
+  int64_t size;
+  int64_t inner;
+};
+DimSplit splitAt(IntSpan sizes, int64_t d);
+
+}  // namespace wick::ops
