@@ -9,12 +9,18 @@
 namespace wick {
 
 // On entry the graph holds prim::Load[name] and prim::Store[name], prim::BreakStmt,
-// prim::ContinueStmt and prim::ReturnStmt; prim::Loop nodes have their condition either as the
-// block's first output or, for while loops, in a second block (the condition block, whose only
-// output is the condition). On return there are no loads, stores, condition blocks, breaks and
-// continues; prim::LoopContinuation and prim::ReturnStmt remain for transformExits. Throws
-// CompileError for a variable that is used where not every path has defined it, or whose type
-// differs between the paths.
+// prim::ContinueStmt and prim::ReturnStmt. A prim::Loop has one of two forms:
+//   for:    inputs (trip count, condition), one block with the condition as its only output;
+//   while:  input (trip count), a body block without outputs, and a second block, the condition
+//   block,
+//           whose only output is the condition. It is copied to before the loop, to the end of the
+//           body and to every `continue`.
+// Variables that are stored inside become carried values and outputs. A branch that leaves by an
+// exit must have stored every variable that the other branch defines and that is read afterwards
+// (prim::Uninitialized does); the emitter reports variables that are not defined on every path.
+// On return there are no loads, stores, condition blocks, breaks and continues;
+// prim::LoopContinuation and prim::ReturnStmt remain for transformExits. Throws CompileError when a
+// variable's types on two paths do not unify.
 void convertToSSA(const std::shared_ptr<Graph>& graph);
 
 }  // namespace wick
