@@ -278,7 +278,7 @@ class Parser {
 
   // A node begins with a value, or with its kind "ns::name" when it has no outputs.
   bool startsNode() {
-    if (peek() == '%') return true;
+    if (peek() == '%' || peek() == '=') return true;
     size_t end = at_;
     while (end < text_.size() && isNameChar(text_[end])) ++end;
     return end > at_ && text_.substr(end, 2) == "::";
@@ -300,6 +300,8 @@ class Parser {
         results.emplace_back(n, type());
       } while (accept(','));
       expect('=');
+    } else {
+      accept('=');
     }
     std::string ns = name();
     expect(':');
