@@ -13,9 +13,9 @@ enum class Activation : uint8_t { None, Relu, Sigmoid, Tanh, Gelu, Silu, HardTan
 Activation activationFromName(std::string_view name);
 
 struct ConvolutionParams {
-  DimVector stride;          // one entry a spatial dimension, as all the vectors
-  DimVector padding;         // before the first element
-  DimVector padding_after;   // after the last; equal to `padding` but for padding="same"
+  DimVector stride;         // one entry a spatial dimension, as all the vectors
+  DimVector padding;        // before the first element
+  DimVector padding_after;  // after the last; equal to `padding` but for padding="same"
   DimVector dilation;
   DimVector output_padding;  // transposed only
   int64_t groups = 1;

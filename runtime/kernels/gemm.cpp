@@ -24,8 +24,7 @@ bool isMatrix(const Tensor& t) {
 }
 
 bool isRowMajor(const Tensor& t) {
-  return (t.stride(-1) == 1 || t.size(-1) == 1) &&
-         (t.stride(-2) >= t.size(-1) || t.size(-2) == 1);
+  return (t.stride(-1) == 1 || t.size(-1) == 1) && (t.stride(-2) >= t.size(-1) || t.size(-2) == 1);
 }
 
 int64_t leading(const Tensor& t, bool row_major) {
@@ -38,7 +37,12 @@ int64_t batchStride(const Tensor& t) {
   return t.size(0) == 1 ? 0 : t.stride(0);
 }
 
-// Any element type: four rows of the result at a time, the inner loop along a row of b.
+// An expanded batch as what it is: one matrix. oneDNN knows no zero strides.
+Tensor collapseBatch(const Tensor& t) {
+  return t.size(0) > 1 && t.stride(0) == 0 ? t.narrow(0, 0, 1) : t;
+}
+
+// Any element type, the inner loop along a row of b.
 template <class T>
 void productLoop(const Tensor& a, const Tensor& b, const Tensor& out) {
   int64_t m = a.size(1), k = a.size(2), n = b.size(2);
@@ -99,8 +103,9 @@ void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
 }
 
 void productFloat(const char* op, const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
-  Tensor a = isMatrix(a_in) ? a_in : a_in.contiguous();
-  Tensor b = isMatrix(b_in) ? b_in : b_in.contiguous();
+  Tensor a = collapseBatch(a_in), b = collapseBatch(b_in);
+  if (!isMatrix(a)) a = a.contiguous();
+  if (!isMatrix(b)) b = b.contiguous();
   int64_t batches = out.size(0), m = a.size(1), k = a.size(2), n = b.size(2);
   bool rb = isRowMajor(b);
   if (m * n * k <= kSmallWork || (m <= kFewRows && batches == 1)) {
@@ -131,8 +136,9 @@ void productFloat(const char* op, const Tensor& a_in, const Tensor& b_in, const 
 Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) {
   WICK_ASSERT(a.dim() == 3 && b.dim() == 3, "{}: batchedProduct of {} and {}", op, a.describe(),
               b.describe());
-  WICK_CHECK(a.dtype() == b.dtype(), "{}: expected both matrices to have the same dtype, got {} and {}",
-             op, a.describe(), b.describe());
+  WICK_CHECK(a.dtype() == b.dtype(),
+             "{}: expected both matrices to have the same dtype, got {} and {}", op, a.describe(),
+             b.describe());
   WICK_CHECK(a.size(2) == b.size(1), "{}: shapes {} and {} cannot be multiplied", op,
              formatInts(a.sizes()), formatInts(b.sizes()));
   WICK_CHECK(a.size(0) == b.size(0) || a.size(0) == 1 || b.size(0) == 1,
@@ -162,8 +168,9 @@ Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, cons
   WICK_CHECK(x.dtype() == weight.dtype() && (!bias.defined() || bias.dtype() == x.dtype()),
              "{}: expected input, weight and bias to have the same dtype, got {}, {}{}", op,
              x.describe(), weight.describe(), bias.defined() ? ", " + bias.describe() : "");
-  WICK_CHECK(x.size(1) == weight.size(1), "{}: mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
-             op, x.size(0), x.size(1), weight.size(1), weight.size(0));
+  WICK_CHECK(x.size(1) == weight.size(1),
+             "{}: mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})", op, x.size(0),
+             x.size(1), weight.size(1), weight.size(0));
   int64_t m = x.size(0), n = weight.size(0), k = x.size(1);
   if (x.dtype() == DType::Float && m * n * k > 0) {
     Tensor a = isMatrix(x) && isRowMajor(x) ? x : x.contiguous();

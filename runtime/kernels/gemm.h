@@ -18,8 +18,8 @@ Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, cons
 namespace onednn {
 // float32 products by oneDNN. `a` [B, M, K] and `b` [B, K, N] must have a unit stride in one of
 // their last two dimensions; `bias` [N] may be undefined. `constant_b` keeps b packed.
-void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias,
-            const Tensor& out, bool constant_b);
+void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
+            bool constant_b);
 }  // namespace onednn
 
 namespace smallgemm {

@@ -149,8 +149,8 @@ std::shared_ptr<Prepared> prepare(const Tensor& weight, bool has_bias, bool has_
     finish(pd, dnnl::deconvolution_forward(pd));
   } else {
     dnnl::convolution_forward::desc desc(inference, dnnl::algorithm::convolution_direct, src, any,
-                                         made->bias, dst, dims(p.stride), dilation,
-                                         dims(p.padding), dims(shapes.padding_after));
+                                         made->bias, dst, dims(p.stride), dilation, dims(p.padding),
+                                         dims(shapes.padding_after));
     dnnl::convolution_forward::primitive_desc pd(desc, attr, engine());
     finish(pd, dnnl::convolution_forward(pd));
   }
@@ -214,13 +214,15 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
                    memory(prepared->residual, r));
     }
     if (prepared->scratch_bytes > 0) {
-      Desc scratch(Dims{static_cast<int64_t>(prepared->scratch_bytes)},
-                   dnnl::memory::data_type::u8, dnnl::memory::format_tag::a);
+      Desc scratch(Dims{static_cast<int64_t>(prepared->scratch_bytes)}, dnnl::memory::data_type::u8,
+                   dnnl::memory::format_tag::a);
       args.emplace(DNNL_ARG_SCRATCHPAD,
                    dnnl::memory(scratch, engine(), scratchpad(prepared->scratch_bytes)));
     }
     prepared->primitive.execute(stream(), args);
-    return channels_last ? out : out.contiguous();
+    if (channels_last) return out;
+    if (!out.isContiguous()) return out.contiguous();
+    return out.asStrided(output_size, contiguousStrides(output_size), 0);
   });
 }
 

@@ -32,8 +32,8 @@ Key keyOf(const Tensor& a, const Tensor& b, bool has_bias, const Tensor& out, bo
 
 }  // namespace
 
-void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias,
-            const Tensor& out, bool constant_b) {
+void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
+            bool constant_b) {
   guarded(op, [&] {
     Key key = keyOf(a, b, bias.defined(), out, constant_b);
     auto prepared = preparedCache().get(key, [&] {
@@ -50,8 +50,8 @@ void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias
       attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
       Desc b_wanted = made->b;
       if (constant_b) {
-        b_wanted = Desc(made->b.dims(), dnnl::memory::data_type::f32,
-                        dnnl::memory::format_tag::any);
+        b_wanted =
+            Desc(made->b.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
       }
       dnnl::matmul::primitive_desc pd(
           bias.defined() ? dnnl::matmul::desc(made->a, b_wanted, made->bias, made->out)

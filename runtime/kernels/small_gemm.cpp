@@ -86,8 +86,8 @@ void outerBlock(int64_t k, const float* a, int64_t lda, const float* b, int64_t 
   }
 }
 
-void outerTail(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb,
-               const float* bias, float* c) {
+void outerTail(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb, const float* bias,
+               float* c) {
   for (int64_t j = 0; j < n; ++j) c[j] = bias ? bias[j] : 0.0f;
   for (int64_t p = 0; p < k; ++p) {
     for (int64_t j = 0; j < n; ++j) c[j] += a[p] * b[p * ldb + j];
@@ -105,7 +105,8 @@ void productNT(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, con
       const float* bj = b + j * ldb;
       const float* bias_j = bias ? bias + j : nullptr;
       int64_t i = 0;
-      for (; i + 2 <= m; i += 2) dotBlock<2>(k, a + i * lda, lda, bj, ldb, bias_j, c + i * ldc + j, ldc);
+      for (; i + 2 <= m; i += 2)
+        dotBlock<2>(k, a + i * lda, lda, bj, ldb, bias_j, c + i * ldc + j, ldc);
       if (i < m) dotBlock<1>(k, a + i * lda, lda, bj, ldb, bias_j, c + i * ldc + j, ldc);
     }
   };

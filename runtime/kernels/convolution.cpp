@@ -1,0 +1,262 @@
+// Which convolution runs where, and the one for the dtypes that oneDNN does not compute here:
+// columns of input patches (im2col) times the weight as a matrix; transposed convolution is the
+// same two steps backwards (the product, then the patches summed into place).
+#include "runtime/kernels/convolution.h"
+
+#include <cmath>
+
+#include "core/dtype_dispatch.h"
+#include "core/parallel.h"
+#include "runtime/kernels/gemm.h"
+
+namespace wick {
+
+namespace {
+
+constexpr int64_t kSpatial = 3;
+
+// Everything as three-dimensional: missing dimensions have size 1.
+struct Geometry {
+  int64_t channels;  // of one group, on the side of the patches
+  int64_t image[kSpatial], kernel[kSpatial], steps[kSpatial];  // steps: positions of the kernel
+  int64_t stride[kSpatial], padding[kSpatial], dilation[kSpatial];
+  int64_t positions() const { return steps[0] * steps[1] * steps[2]; }
+  int64_t patch() const { return channels * kernel[0] * kernel[1] * kernel[2]; }
+  int64_t pixels() const { return image[0] * image[1] * image[2]; }
+};
+
+// Calls visit(pixel index in the image, index in the columns) for every element of every patch that
+// lies inside the image. The columns are [patch, positions].
+template <class Visit>
+void forEachPatchElement(const Geometry& g, Visit&& visit) {
+  int64_t positions = g.positions();
+  int64_t row = 0;
+  for (int64_t c = 0; c < g.channels; ++c) {
+    for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
+      for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
+        for (int64_t kw = 0; kw < g.kernel[2]; ++kw, ++row) {
+          int64_t column = row * positions;
+          for (int64_t od = 0; od < g.steps[0]; ++od) {
+            int64_t d = od * g.stride[0] - g.padding[0] + kd * g.dilation[0];
+            for (int64_t oh = 0; oh < g.steps[1]; ++oh, column += g.steps[2]) {
+              int64_t h = oh * g.stride[1] - g.padding[1] + kh * g.dilation[1];
+              if (d < 0 || d >= g.image[0] || h < 0 || h >= g.image[1]) continue;
+              int64_t base = ((c * g.image[0] + d) * g.image[1] + h) * g.image[2];
+              for (int64_t ow = 0; ow < g.steps[2]; ++ow) {
+                int64_t w = ow * g.stride[2] - g.padding[2] + kw * g.dilation[2];
+                if (w >= 0 && w < g.image[2]) visit(base + w, column + ow);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+Geometry geometryOf(const ConvolutionParams& p, IntSpan image, IntSpan steps, IntSpan kernel,
+                    int64_t channels) {
+  Geometry g;
+  g.channels = channels;
+  int64_t missing = kSpatial - static_cast<int64_t>(p.stride.size());
+  for (int64_t i = 0; i < kSpatial; ++i) {
+    size_t d = static_cast<size_t>(i - missing);
+    bool there = i >= missing;
+    g.image[i] = there ? image[2 + d] : 1;
+    g.steps[i] = there ? steps[2 + d] : 1;
+    g.kernel[i] = there ? kernel[2 + d] : 1;
+    g.stride[i] = there ? p.stride[d] : 1;
+    g.padding[i] = there ? p.padding[d] : 0;
+    g.dilation[i] = there ? p.dilation[d] : 1;
+  }
+  return g;
+}
+
+template <class T>
+Tensor convolveByColumns(const char* op, const Tensor& x, const Tensor& weight,
+                         const ConvolutionParams& p, IntSpan output_size) {
+  Tensor out = Tensor::zeros(output_size, x.dtype());
+  int64_t groups = p.groups, in_c = x.size(1) / groups, out_c = output_size[1] / groups;
+  Geometry g = p.transposed ? geometryOf(p, output_size, x.sizes(), weight.sizes(), out_c)
+                            : geometryOf(p, x.sizes(), output_size, weight.sizes(), in_c);
+  int64_t positions = g.positions(), pixels = g.pixels();
+  Tensor columns = Tensor::zeros(DimVector{1, g.patch(), positions}, x.dtype());
+  for (int64_t n = 0; n < x.size(0); ++n) {
+    for (int64_t group = 0; group < groups; ++group) {
+      const T* image = x.data<T>() + (n * groups + group) * in_c * (p.transposed ? positions : pixels);
+      T* result = out.data<T>() + (n * groups + group) * out_c * (p.transposed ? pixels : positions);
+      if (p.transposed) {
+        Tensor w = weight.narrow(0, group * in_c, in_c).reshape(DimVector{1, in_c, g.patch()});
+        Tensor rows = x.select(0, n).narrow(0, group * in_c, in_c).reshape({1, in_c, positions});
+        Tensor product = batchedProduct(op, w.transpose(1, 2), rows);
+        const T* from = product.data<T>();
+        forEachPatchElement(g, [&](int64_t pixel, int64_t column) {
+          result[pixel] = static_cast<T>(result[pixel] + from[column]);
+        });
+      } else {
+        T* to = columns.data<T>();
+        forEachPatchElement(g, [&](int64_t pixel, int64_t column) { to[column] = image[pixel]; });
+        Tensor w = weight.narrow(0, group * out_c, out_c).reshape(DimVector{1, out_c, g.patch()});
+        Tensor product = batchedProduct(op, w, columns);
+        std::copy_n(product.data<T>(), out_c * positions, result);
+      }
+    }
+  }
+  return out;
+}
+
+template <class T>
+T activate(Activation activation, T x) {
+  switch (activation) {
+    case Activation::None:
+      return x;
+    case Activation::Relu:
+      return x < T(0) ? T(0) : x;
+    case Activation::Sigmoid:
+      return T(1) / (T(1) + std::exp(-x));
+    case Activation::Tanh:
+      return std::tanh(x);
+    case Activation::Gelu:
+      return x * T(0.5) * (T(1) + std::erf(x * T(M_SQRT1_2)));
+    case Activation::Silu:
+      return x / (T(1) + std::exp(-x));
+    case Activation::HardTanh:
+      return x < T(0) ? T(0) : x > T(6) ? T(6) : x;
+    case Activation::HardSwish:
+      return x * std::min(std::max(x + T(3), T(0)), T(6)) / T(6);
+  }
+  return x;
+}
+
+// out = activation(out + bias + residual), in place; `out` is row-major.
+template <class T>
+void finish(const Tensor& out, const Tensor& bias, const Tensor& residual, Activation activation) {
+  int64_t pixels = 1;
+  for (int64_t d = 2; d < out.dim(); ++d) pixels *= out.size(d);
+  Tensor b = bias.defined() ? bias.contiguous() : bias;
+  Tensor r = residual.defined() ? residual.contiguous() : residual;
+  T* o = out.data<T>();
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    T v = o[i];
+    if (b.defined()) v = static_cast<T>(v + b.data<T>()[i / pixels % out.size(1)]);
+    if (r.defined()) v = static_cast<T>(v + r.data<T>()[i]);
+    if constexpr (std::is_floating_point_v<T>) v = activate(activation, v);
+    o[i] = v;
+  }
+}
+
+bool isChannelsLast(const Tensor& t) {
+  MemoryFormat f = t.suggestMemoryFormat();
+  return f == MemoryFormat::ChannelsLast || f == MemoryFormat::ChannelsLast3d;
+}
+
+}  // namespace
+
+Activation activationFromName(std::string_view name) {
+  if (name.empty() || name == "none") return Activation::None;
+  if (name == "relu") return Activation::Relu;
+  if (name == "sigmoid") return Activation::Sigmoid;
+  if (name == "tanh") return Activation::Tanh;
+  if (name == "gelu") return Activation::Gelu;
+  if (name == "silu") return Activation::Silu;
+  if (name == "relu6") return Activation::HardTanh;
+  if (name == "hardswish") return Activation::HardSwish;
+  throwRuntimeError("expected the name of an activation, got \"{}\"", name);
+}
+
+DimVector convolutionOutputSize(const char* op, const Tensor& input, const Tensor& weight,
+                                const Tensor& bias, const ConvolutionParams& p) {
+  size_t spatial = p.stride.size();
+  WICK_CHECK(weight.dim() == static_cast<int64_t>(spatial) + 2,
+             "{}: expected a {}-dimensional weight, got shape {}", op, spatial + 2,
+             formatInts(weight.sizes()));
+  WICK_CHECK(input.dim() == weight.dim(), "{}: expected {}-dimensional input for weight {}, got {}",
+             op, weight.dim(), formatInts(weight.sizes()), formatInts(input.sizes()));
+  WICK_CHECK(p.groups > 0, "{}: non-positive groups is not supported", op);
+  int64_t expected = p.transposed ? weight.size(0) : weight.size(1) * p.groups;
+  WICK_CHECK(input.size(1) == expected,
+             "{}: given groups={}, weight of size {}, expected input{} to have {} channels, but got "
+             "{} channels instead",
+             op, p.groups, formatInts(weight.sizes()), formatInts(input.sizes()), expected,
+             input.size(1));
+  WICK_CHECK(weight.size(0) % p.groups == 0 && weight.size(0) >= p.groups,
+             "{}: given groups={}, expected weight to be divisible by it at dimension 0, got {}", op,
+             p.groups, formatInts(weight.sizes()));
+  int64_t channels = p.transposed ? weight.size(1) * p.groups : weight.size(0);
+  WICK_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == channels),
+             "{}: expected bias to be 1-dimensional with {} elements, got {}", op, channels,
+             bias.defined() ? formatInts(bias.sizes()) : "");
+  DimVector out{input.size(0), channels};
+  constexpr int64_t kLargest = int64_t{1} << 40;
+  for (size_t d = 0; d < spatial; ++d) {
+    int64_t size = input.size(2 + d), kernel = weight.size(2 + d);
+    WICK_CHECK(p.stride[d] > 0, "{}: non-positive stride is not supported", op);
+    WICK_CHECK(p.dilation[d] > 0, "{}: dilation should be greater than zero", op);
+    WICK_CHECK(p.padding[d] >= 0 && p.padding_after[d] >= 0,
+               "{}: negative padding is not supported", op);
+    WICK_CHECK(kernel > 0, "{}: the kernel has no elements: {}", op, formatInts(weight.sizes()));
+    WICK_CHECK(p.stride[d] < kLargest && p.dilation[d] < kLargest / kernel &&
+                   p.padding[d] < kLargest && p.padding_after[d] < kLargest &&
+                   size < kLargest / p.stride[d],
+               "{}: a stride, padding or dilation is out of range", op);
+    int64_t extent = p.dilation[d] * (kernel - 1) + 1;
+    int64_t padding = p.padding[d] + p.padding_after[d];
+    if (p.transposed) {
+      WICK_CHECK(p.output_padding[d] >= 0 && (p.output_padding[d] < p.stride[d] ||
+                                              p.output_padding[d] < p.dilation[d]),
+                 "{}: output padding must be smaller than either stride or dilation", op);
+      out.push_back((size - 1) * p.stride[d] - padding + extent + p.output_padding[d]);
+      WICK_CHECK(out.back() >= 0, "{}: calculated output size {} is too small", op,
+                 formatInts(out));
+    } else {
+      WICK_CHECK(size + padding >= extent,
+                 "{}: calculated padded input size per channel: {}. Kernel size: {}. Kernel size "
+                 "can't be greater than actual input size",
+                 op, size + padding, extent);
+      out.push_back((size + padding - extent) / p.stride[d] + 1);
+    }
+  }
+  return out;
+}
+
+Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                   const ConvolutionParams& params, const Tensor& residual, Activation activation) {
+  DType dtype = input.dtype();
+  WICK_CHECK(weight.dtype() == dtype && (!bias.defined() || bias.dtype() == dtype),
+             "{}: input type {} and weight or bias type {} should be the same", op,
+             toString(dtype), toString(weight.dtype() == dtype ? bias.dtype() : weight.dtype()));
+  DimVector size = convolutionOutputSize(op, input, weight, bias, params);
+  WICK_CHECK(!residual.defined() || (residual.dtype() == dtype && DimVector(residual.sizes()) == size),
+             "{}: expected a residual of shape {}, got {}", op, formatInts(size),
+             residual.defined() ? residual.describe() : "");
+  if (isReducedFloat(dtype)) {
+    auto wide = [](const Tensor& t) { return t.defined() ? t.to(DType::Float) : t; };
+    return convolution(op, wide(input), wide(weight), wide(bias), params, wide(residual), activation)
+        .to(dtype);
+  }
+  bool channels_last = isChannelsLast(input) || isChannelsLast(weight);
+  MemoryFormat format = !channels_last       ? MemoryFormat::Contiguous
+                        : input.dim() == 5   ? MemoryFormat::ChannelsLast3d
+                                             : MemoryFormat::ChannelsLast;
+  if (checkedNumel(size) == 0) return Tensor::empty(size, dtype, input.device(), format);
+  // oneDNN takes padding_after = padding - output_padding, and that only above -stride.
+  bool takes = true;
+  for (size_t d = 0; params.transposed && d < params.stride.size(); ++d) {
+    takes = takes && params.padding[d] - params.output_padding[d] + params.stride[d] > 0;
+  }
+  if (dtype == DType::Float && input.numel() > 0 && takes) {
+    return onednn::convolution(op, input, weight, bias, params, residual, activation, size,
+                               channels_last);
+  }
+  WICK_CHECK(activation == Activation::None || isFloating(dtype),
+             "{}: no activation of dtype {} can be fused", op, toString(dtype));
+  return dispatch<kIntegers | kFloats | kComplexes>(op, dtype, [&]<class T>() {
+    Tensor x = input.contiguous();
+    Tensor out = x.numel() == 0 ? Tensor::zeros(size, dtype)
+                                : convolveByColumns<T>(op, x, weight.contiguous(), params, size);
+    finish<T>(out, bias, residual, activation);
+    return channels_last ? out.contiguous(format) : out;
+  });
+}
+
+}  // namespace wick
