@@ -101,7 +101,6 @@ void Operator::callDerived(IValue* args, size_t num_args, IValue* results,
   CallFrame frame{
       args, form_ == Form::Out ? num_args - 1 : num_args, results, num_results, this, &destination};
   record_.kernel(frame);
-  destination.storage()->bumpVersion();
   Tensor result = results[0].toTensor();
   if (result.isSame(destination)) return;
   if (form_ == Form::Out) {

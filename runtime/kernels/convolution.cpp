@@ -83,8 +83,10 @@ Tensor convolveByColumns(const char* op, const Tensor& x, const Tensor& weight,
   Tensor columns = Tensor::zeros(DimVector{1, g.patch(), positions}, x.dtype());
   for (int64_t n = 0; n < x.size(0); ++n) {
     for (int64_t group = 0; group < groups; ++group) {
-      const T* image = x.data<T>() + (n * groups + group) * in_c * (p.transposed ? positions : pixels);
-      T* result = out.data<T>() + (n * groups + group) * out_c * (p.transposed ? pixels : positions);
+      const T* image =
+          x.data<T>() + (n * groups + group) * in_c * (p.transposed ? positions : pixels);
+      T* result =
+          out.data<T>() + (n * groups + group) * out_c * (p.transposed ? pixels : positions);
       if (p.transposed) {
         Tensor w = weight.narrow(0, group * in_c, in_c).reshape(DimVector{1, in_c, g.patch()});
         Tensor rows = x.select(0, n).narrow(0, group * in_c, in_c).reshape({1, in_c, positions});
@@ -174,14 +176,14 @@ DimVector convolutionOutputSize(const char* op, const Tensor& input, const Tenso
              op, weight.dim(), formatInts(weight.sizes()), formatInts(input.sizes()));
   WICK_CHECK(p.groups > 0, "{}: non-positive groups is not supported", op);
   int64_t expected = p.transposed ? weight.size(0) : weight.size(1) * p.groups;
-  WICK_CHECK(input.size(1) == expected,
-             "{}: given groups={}, weight of size {}, expected input{} to have {} channels, but got "
-             "{} channels instead",
-             op, p.groups, formatInts(weight.sizes()), formatInts(input.sizes()), expected,
-             input.size(1));
+  WICK_CHECK(
+      input.size(1) == expected,
+      "{}: given groups={}, weight of size {}, expected input{} to have {} channels, but got "
+      "{} channels instead",
+      op, p.groups, formatInts(weight.sizes()), formatInts(input.sizes()), expected, input.size(1));
   WICK_CHECK(weight.size(0) % p.groups == 0 && weight.size(0) >= p.groups,
-             "{}: given groups={}, expected weight to be divisible by it at dimension 0, got {}", op,
-             p.groups, formatInts(weight.sizes()));
+             "{}: given groups={}, expected weight to be divisible by it at dimension 0, got {}",
+             op, p.groups, formatInts(weight.sizes()));
   int64_t channels = p.transposed ? weight.size(1) * p.groups : weight.size(0);
   WICK_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == channels),
              "{}: expected bias to be 1-dimensional with {} elements, got {}", op, channels,
@@ -202,8 +204,8 @@ DimVector convolutionOutputSize(const char* op, const Tensor& input, const Tenso
     int64_t extent = p.dilation[d] * (kernel - 1) + 1;
     int64_t padding = p.padding[d] + p.padding_after[d];
     if (p.transposed) {
-      WICK_CHECK(p.output_padding[d] >= 0 && (p.output_padding[d] < p.stride[d] ||
-                                              p.output_padding[d] < p.dilation[d]),
+      WICK_CHECK(p.output_padding[d] >= 0 &&
+                     (p.output_padding[d] < p.stride[d] || p.output_padding[d] < p.dilation[d]),
                  "{}: output padding must be smaller than either stride or dilation", op);
       out.push_back((size - 1) * p.stride[d] - padding + extent + p.output_padding[d]);
       WICK_CHECK(out.back() >= 0, "{}: calculated output size {} is too small", op,
@@ -223,21 +225,23 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
                    const ConvolutionParams& params, const Tensor& residual, Activation activation) {
   DType dtype = input.dtype();
   WICK_CHECK(weight.dtype() == dtype && (!bias.defined() || bias.dtype() == dtype),
-             "{}: input type {} and weight or bias type {} should be the same", op,
-             toString(dtype), toString(weight.dtype() == dtype ? bias.dtype() : weight.dtype()));
+             "{}: input type {} and weight or bias type {} should be the same", op, toString(dtype),
+             toString(weight.dtype() == dtype ? bias.dtype() : weight.dtype()));
   DimVector size = convolutionOutputSize(op, input, weight, bias, params);
-  WICK_CHECK(!residual.defined() || (residual.dtype() == dtype && DimVector(residual.sizes()) == size),
-             "{}: expected a residual of shape {}, got {}", op, formatInts(size),
-             residual.defined() ? residual.describe() : "");
+  WICK_CHECK(
+      !residual.defined() || (residual.dtype() == dtype && DimVector(residual.sizes()) == size),
+      "{}: expected a residual of shape {}, got {}", op, formatInts(size),
+      residual.defined() ? residual.describe() : "");
   if (isReducedFloat(dtype)) {
     auto wide = [](const Tensor& t) { return t.defined() ? t.to(DType::Float) : t; };
-    return convolution(op, wide(input), wide(weight), wide(bias), params, wide(residual), activation)
+    return convolution(op, wide(input), wide(weight), wide(bias), params, wide(residual),
+                       activation)
         .to(dtype);
   }
   bool channels_last = isChannelsLast(input) || isChannelsLast(weight);
-  MemoryFormat format = !channels_last       ? MemoryFormat::Contiguous
-                        : input.dim() == 5   ? MemoryFormat::ChannelsLast3d
-                                             : MemoryFormat::ChannelsLast;
+  MemoryFormat format = !channels_last     ? MemoryFormat::Contiguous
+                        : input.dim() == 5 ? MemoryFormat::ChannelsLast3d
+                                           : MemoryFormat::ChannelsLast;
   if (checkedNumel(size) == 0) return Tensor::empty(size, dtype, input.device(), format);
   // oneDNN takes padding_after = padding - output_padding, and that only above -stride.
   bool takes = true;

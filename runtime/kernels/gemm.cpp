@@ -10,7 +10,7 @@ namespace wick {
 namespace {
 
 // Multiplications below which smallgemm beats oneDNN, measured on 64-wide layers.
-constexpr int64_t kSmallWork = 64 * 64 * 16;
+constexpr int64_t kSmallWork = 64 * 64 * 8;
 // Rows up to which a product is bound by reading the weight once.
 constexpr int64_t kFewRows = 4;
 

@@ -39,7 +39,8 @@ Tensor convolveMode(const char* op, const Tensor& input, const Tensor& weight, c
     for (size_t d = 0; d < n; ++d) {
       WICK_CHECK(p.stride[d] == 1, "{}: padding='same' is not supported for strided convolutions",
                  op);
-      WICK_CHECK(p.dilation[d] > 0 && p.dilation[d] < INT32_MAX, "{}: dilation is out of range", op);
+      WICK_CHECK(p.dilation[d] > 0 && p.dilation[d] < INT32_MAX, "{}: dilation is out of range",
+                 op);
       int64_t total = p.dilation[d] * (weight.size(2 + d) - 1);
       p.padding[d] = total / 2;
       p.padding_after[d] = total - total / 2;
@@ -109,8 +110,8 @@ Tensor convolutionDeprecated(const Tensor& input, const Tensor& weight, const Te
 
 Tensor convolutionFlags(const Tensor& input, const Tensor& weight, const Tensor& bias,
                         const DimVector& stride, const DimVector& padding,
-                        const DimVector& dilation, bool transposed,
-                        const DimVector& output_padding, int64_t groups, bool, bool, bool, bool) {
+                        const DimVector& dilation, bool transposed, const DimVector& output_padding,
+                        int64_t groups, bool, bool, bool, bool) {
   return convolutionOp(input, weight, bias, stride, padding, dilation, transposed, output_padding,
                        groups);
 }
