@@ -158,7 +158,9 @@ std::string formatDouble(double value) {
       std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::scientific);
   std::string_view text(buffer, static_cast<size_t>(end - buffer));
   size_t e = text.find('e');
-  int exponent = std::atoi(text.data() + e + 1);
+  int exponent = 0;
+  const char* digits = text.data() + e + (text[e + 1] == '+' ? 2 : 1);
+  std::from_chars(digits, end, exponent);
   // Python changes to scientific notation outside of 1e-4 .. 1e16.
   if (exponent < -4 || exponent >= 16) return std::string(text);
   auto [fixed_end, fixed_error] =

@@ -1,0 +1,222 @@
+#include "core/type.h"
+
+#include <gtest/gtest.h>
+
+#include "core/error.h"
+#include "core/function_schema.h"
+#include "core/ivalue.h"
+
+namespace wick {
+namespace {
+
+TypePtr parse(const char* text) {
+  return parseSchemaType(text);
+}
+
+bool fits(const char* a, const char* b) {
+  return parse(a)->isSubtypeOf(*parse(b));
+}
+
+std::string unified(const char* a, const char* b) {
+  auto t = unifyTypes(parse(a), parse(b));
+  return t ? (*t)->str() : "none";
+}
+
+// The formal type with its variables replaced.
+std::string matched(const char* formal, const char* actual) {
+  TypeBindings bindings;
+  auto t = matchTypeVariables(parse(formal), parse(actual), bindings);
+  return t ? (*t)->str() : "none";
+}
+
+TEST(TypeTest, printsAsPyTorch) {
+  const char* cases[][3] = {
+      {"int[]", "int[]", "List[int]"},
+      {"Dict(str, Tensor)", "Dict(str, Tensor)", "Dict[str, Tensor]"},
+      {"int?[]", "int?[]", "List[Optional[int]]"},
+      {"int[]?", "int[]?", "Optional[List[int]]"},
+      {"(int, Tensor)", "(int, Tensor)", "Tuple[int, Tensor]"},
+      {"(int)", "(int)", "Tuple[int]"},
+      {"()", "()", "Tuple[()]"},
+      {"Future(int)", "Future[int]", "Future[int]"},
+      {"Scalar?", "Scalar?", "Optional[number]"},
+      {"Union[int, str]", "Union(int, str)", "Union[int, str]"},
+      {"Union[str, int, NoneType]", "Union(int, NoneType, str)", "Union[int, NoneType, str]"},
+      {"Union[int, List[int]]", "Union(int[], int)", "Union[List[int], int]"},
+      {"Union[int, float, complex, None]", "Scalar?", "Optional[number]"},
+      {"Union[int, float, str]", "Union(float, int, str)", "Union[float, int, str]"},
+      {"List[Tuple[int, Optional[int]]]", "(int, int?)[]", "List[Tuple[int, Optional[int]]]"},
+      {"RRef(t)", "RRef[t]", "RRef[t]"},
+      {"Device", "Device", "Device"},
+  };
+  for (const auto& [text, str, annotation] : cases) {
+    EXPECT_EQ(parse(text)->str(), str);
+    EXPECT_EQ(parse(text)->annotation(), annotation);
+  }
+}
+
+TEST(TypeTest, printsTensors) {
+  TensorType::Facts f;
+  EXPECT_EQ(TensorType::create(f)->str(), "Tensor");
+  f.dtype = DType::Float;
+  EXPECT_EQ(TensorType::create(f)->str(), "Float");
+  f.sizes = std::vector<std::optional<int64_t>>{2, 3};
+  EXPECT_EQ(TensorType::create(f)->str(), "Float(2, 3)");
+  f.strides = {3, 1};
+  f.requires_grad = false;
+  f.device = Device{};
+  EXPECT_EQ(TensorType::create(f)->str(),
+            "Float(2, 3, strides=[3, 1], requires_grad=0, device=cpu)");
+  EXPECT_EQ(TensorType::create(f)->annotation(), "Tensor");
+  TensorType::Facts g;
+  g.dtype = DType::Float;
+  g.sizes = std::vector<std::optional<int64_t>>{std::nullopt, 3};
+  EXPECT_EQ(TensorType::create(g)->str(), "Float(*, 3)");
+  TensorType::Facts h;
+  h.dtype = DType::Double;
+  h.dim = 0;
+  EXPECT_EQ(TensorType::create(h)->str(), "Double()");
+}
+
+TEST(TypeTest, printsNamedTypes) {
+  TupleType named("__torch__.P", {"x", "y"}, {types::Int(), types::Tensor()}, {});
+  EXPECT_EQ(named.str(), "NamedTuple(x : int, y : Tensor)");
+  EXPECT_EQ(named.annotation(), "__torch__.P");
+  EnumType e("__torch__.Color", types::Int(), {{"RED", IValue(1)}});
+  EXPECT_EQ(e.str(), "Enum<__torch__.Color>");
+  EXPECT_EQ(InterfaceType("__torch__.I", false).str(), "InterfaceType<I>");
+}
+
+TEST(TypeTest, subtypes) {
+  EXPECT_TRUE(fits("int", "Any"));
+  EXPECT_TRUE(fits("int", "Scalar"));
+  EXPECT_TRUE(fits("complex", "Scalar"));
+  EXPECT_FALSE(fits("bool", "Scalar"));
+  EXPECT_FALSE(fits("int", "float"));
+  EXPECT_TRUE(fits("int", "int?"));
+  EXPECT_TRUE(fits("NoneType", "int?"));
+  EXPECT_TRUE(fits("int", "Scalar?"));
+  EXPECT_TRUE(fits("int?", "Scalar?"));
+  EXPECT_FALSE(fits("int?", "int"));
+  EXPECT_FALSE(fits("int[]", "Scalar[]"));
+  EXPECT_TRUE(fits("int[]", "list"));
+  EXPECT_FALSE(fits("Dict(str, int)", "Dict(str, Scalar)"));
+  EXPECT_TRUE(fits("(int, float)", "(Scalar, Any)"));
+  EXPECT_FALSE(fits("(int, float)", "(int)"));
+  EXPECT_TRUE(fits("(int)", "tuple"));
+  EXPECT_TRUE(fits("int", "Union[int, str]"));
+  EXPECT_TRUE(fits("Union[int, str]", "Union[int, str, float]"));
+  EXPECT_FALSE(fits("Union[int, str, float]", "Union[int, str]"));
+  EXPECT_TRUE(fits("int?", "Union[int, str, NoneType]"));
+  EXPECT_FALSE(fits("int?", "Union[int, str]"));
+  EXPECT_TRUE(fits("Union[int, str]", "Any"));
+  EXPECT_TRUE(fits("Future(int)", "Future(Scalar)"));
+}
+
+TEST(TypeTest, reasonsAreGiven) {
+  std::string why;
+  EXPECT_FALSE(parse("int[]")->isSubtypeOf(*parse("Scalar[]"), &why));
+  EXPECT_NE(why.find("'int[]' is not a subtype of 'Scalar[]'"), std::string::npos);
+  EXPECT_NE(why.find("exactly"), std::string::npos);
+}
+
+TEST(TypeTest, tensorsRefine) {
+  TensorType::Facts f;
+  f.dtype = DType::Float;
+  f.sizes = std::vector<std::optional<int64_t>>{2, 3};
+  f.dim = 2;
+  TypePtr shaped = TensorType::create(f);
+  f.sizes = std::vector<std::optional<int64_t>>{2, std::nullopt};
+  TypePtr partial = TensorType::create(f);
+  f.sizes = std::vector<std::optional<int64_t>>{2, 4};
+  TypePtr other = TensorType::create(f);
+  EXPECT_TRUE(shaped->isSubtypeOf(*types::Tensor()));
+  EXPECT_FALSE(types::Tensor()->isSubtypeOf(*shaped));
+  EXPECT_TRUE(shaped->isSubtypeOf(*partial));
+  EXPECT_FALSE(shaped->isSubtypeOf(*other));
+  EXPECT_EQ((*unifyTypes(shaped, other))->str(), "Float(2, *)");
+  EXPECT_TRUE(types::List(shaped)->isSubtypeOf(*types::List(types::Tensor())));
+  EXPECT_EQ((*unifyTypes(types::List(shaped), types::List(other)))->str(), "Tensor[]");
+}
+
+TEST(TypeTest, namedTuples) {
+  auto named =
+      std::make_shared<const TupleType>("P", std::vector<std::string>{"x"},
+                                        std::vector<TypePtr>{types::Int()}, std::vector<IValue>{});
+  EXPECT_TRUE(named->isSubtypeOf(*parse("(int)")));
+  EXPECT_FALSE(parse("(int)")->isSubtypeOf(*named));
+}
+
+TEST(TypeTest, unify) {
+  EXPECT_EQ(unified("int", "NoneType"), "int?");
+  EXPECT_EQ(unified("int?", "int"), "int?");
+  EXPECT_EQ(unified("int", "float"), "none");
+  EXPECT_EQ(unified("(int, NoneType)", "(NoneType, int)"), "(int?, int?)");
+  EXPECT_EQ(unified("int[]", "float[]"), "none");
+  EXPECT_EQ(unified("int", "Any"), "Any");
+  EXPECT_EQ((*unifyTypes(parse("int"), parse("str"), true))->str(), "Union(int, str)");
+}
+
+TEST(TypeTest, matchVariables) {
+  EXPECT_EQ(matched("t[]", "int[]"), "int[]");
+  EXPECT_EQ(matched("t[]", "(int, int)"), "int[]");
+  EXPECT_EQ(matched("t[]", "int"), "none");
+  EXPECT_EQ(matched("t?", "int"), "int");
+  EXPECT_EQ(matched("t?", "int?"), "int?");
+  EXPECT_EQ(matched("t?", "NoneType"), "none");
+  EXPECT_EQ(matched("Dict(str, t)", "Dict(str, float[])"), "Dict(str, float[])");
+  EXPECT_EQ(matched("(t, t)", "(int, str)"), "none");
+  EXPECT_EQ(matched("(t, t)", "(int, int)"), "(int, int)");
+  EXPECT_EQ(matched("Future(t)", "Future(Tensor)"), "Future[Tensor]");
+  TypeBindings bindings;
+  EXPECT_TRUE(matchTypeVariables(parse("t[]"), parse("int[]"), bindings));
+  EXPECT_EQ((*substituteTypeVariables(parse("t?"), bindings))->str(), "int?");
+  EXPECT_FALSE(substituteTypeVariables(parse("u"), bindings));
+}
+
+TEST(TypeTest, canonicalForms) {
+  EXPECT_EQ(parse("int??")->str(), "int?");
+  EXPECT_EQ(parse("Union[int]")->str(), "int");
+  EXPECT_EQ(parse("Union[int, Optional[int]]")->str(), "int?");
+  EXPECT_EQ(types::List(types::Int()), types::List(types::Int()));
+  EXPECT_TRUE(*parse("Dict(str, int[])") == *types::Dict(types::String(), parse("List[int]")));
+}
+
+class Method : public Function {
+ public:
+  Method(std::string name, const char* schema)
+      : name_(std::move(name)), schema_(parseSchema(schema)) {}
+  const std::string& qualifiedName() const override { return name_; }
+  const FunctionSchema& schema() override { return schema_; }
+  void ensureDefined() override {}
+
+ private:
+  std::string name_;
+  FunctionSchema schema_;
+};
+
+TEST(TypeTest, classesAndInterfaces) {
+  Method good("__torch__.C.run", "run(Any self, Scalar x) -> int");
+  Method bad("__torch__.D.run", "run(Any self, str x) -> int");
+  auto c = std::make_shared<ClassType>("__torch__.C", false);
+  c->addMethod(&good);
+  auto d = std::make_shared<ClassType>("__torch__.D", false);
+  d->addMethod(&bad);
+  auto i = std::make_shared<InterfaceType>("__torch__.I", false);
+  i->addMethod(std::make_shared<Method>("__torch__.I.run", "run(Any self, int x) -> Scalar"));
+  EXPECT_TRUE(c->isSubtypeOf(*i));
+  std::string why;
+  EXPECT_FALSE(d->isSubtypeOf(*i, &why));
+  EXPECT_NE(why.find("not compatible"), std::string::npos);
+  EXPECT_EQ(c->findMethod("run"), &good);
+  EXPECT_EQ(c->findMethod("un"), nullptr);
+  EXPECT_EQ(c->addAttribute("x", types::Int()), 0u);
+  EXPECT_THROW(c->addAttribute("x", types::Int()), RuntimeError);
+  EXPECT_EQ(c->findAttribute("x"), 0u);
+  auto module_interface = std::make_shared<InterfaceType>("__torch__.J", true);
+  EXPECT_FALSE(c->isSubtypeOf(*module_interface));
+  EXPECT_TRUE(c->isSubtypeOf(*types::AnyClass()));
+}
+
+}  // namespace
+}  // namespace wick
