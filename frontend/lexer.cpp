@@ -202,7 +202,9 @@ void Lexer::recover(size_t statement_start, size_t error_offset) {
       column = text_[at] == '\t' ? (column / kTabWidth + 1) * kTabWidth : column + 1;
     }
     char c = peek(at);
-    bool begins = at < end_ && (isAsciiLetter(c) || c == '@') && column <= base;
+    std::string_view word = text_.substr(at, identifierEnd(at) - at);
+    bool continues = word == "elif" || word == "else";  // the statement that failed
+    bool begins = at < end_ && (isAsciiLetter(c) || c == '@') && column <= base && !continues;
     if (begins && line > first_line) {
       pos_ = line;
       // A line further to the left than the first sets the margin for what follows.

@@ -12,7 +12,7 @@ Decl ParserImpl::params(int closer, bool annotated) {
   std::vector<Param> result;
   bool kwarg_only = false;
   while (cur().kind != closer) {
-    if (cur().kind == '*' && lookahead().kind != ',') {
+    if (cur().kind == '*' && lookahead().kind == TK_IDENT) {
       throwCompileError(cur().range,
                         "functions with a variable number of arguments ('*' before a "
                         "parameter) are not supported");

@@ -11,9 +11,23 @@ namespace wick {
 
 namespace {
 
-// Kinds that only group: walks over trees do not recurse for them on their own.
-bool isTransparent(int kind) {
-  return kind == TK_STRING || kind == TK_LIST || kind == TK_OPTION || kind == TK_IDENT;
+// Neither expressions nor statements: walks over trees do not recurse for these on their own.
+bool onlyGroups(int kind) {
+  switch (kind) {
+    case TK_STRING:
+    case TK_LIST:
+    case TK_OPTION:
+    case TK_IDENT:
+    case TK_DECL:
+    case TK_PARAM:
+    case TK_ATTRIBUTE:
+    case TK_COMP_FOR:
+    case TK_WITH_ITEM:
+    case TK_ALIAS:
+      return true;
+    default:
+      return false;
+  }
 }
 
 bool isPlainAtom(const std::string& value) {
@@ -64,7 +78,7 @@ Tree::Tree(int kind, SourceRange range, std::string value, TreeList children)
     WICK_ASSERT(child != nullptr, "a tree of kind {} has a null child", kindToString(kind));
     height_ = std::max(height_, child->height_);
   }
-  if (!isTransparent(kind)) ++height_;
+  if (!onlyGroups(kind)) ++height_;
 }
 
 Tree::~Tree() {
