@@ -1,0 +1,310 @@
+#include "serialization/archive_reader.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "core/error.h"
+
+namespace wick {
+namespace {
+
+static_assert(std::endian::native == std::endian::little,
+              "archives are read as they lie in memory");
+
+constexpr uint32_t kLocalHeader = 0x04034b50;
+constexpr uint32_t kDirectoryHeader = 0x02014b50;
+constexpr uint32_t kEndOfDirectory = 0x06054b50;
+constexpr uint32_t kZip64EndOfDirectory = 0x06064b50;
+constexpr uint32_t kZip64Locator = 0x07064b50;
+constexpr uint64_t kLocalHeaderSize = 30;
+constexpr uint64_t kDirectoryHeaderSize = 46;
+constexpr uint64_t kEndOfDirectorySize = 22;
+constexpr uint64_t kZip64EndOfDirectorySize = 56;
+constexpr uint64_t kZip64LocatorSize = 20;
+constexpr uint16_t kZip64Extra = 1;
+constexpr uint16_t kEncrypted = 1;
+constexpr uint16_t kStored = 0;
+constexpr uint16_t kDeflated = 8;
+constexpr size_t kAlignment = 64;
+// Deflate cannot expand one byte to more than this many, so a larger claim is a lie.
+constexpr uint64_t kMaxDeflateRatio = 1032;
+
+class FileHandle {
+ public:
+  explicit FileHandle(const std::string& path) : fd_(::open(path.c_str(), O_RDONLY | O_CLOEXEC)) {
+    if (fd_ < 0) throwLoadError("{}: {}", path, std::strerror(errno));
+    struct stat info;
+    if (::fstat(fd_, &info) != 0 || !S_ISREG(info.st_mode)) {
+      ::close(fd_);
+      throwLoadError("{}: not a regular file", path);
+    }
+    size_ = static_cast<size_t>(info.st_size);
+  }
+  FileHandle(const FileHandle&) = delete;
+  ~FileHandle() { ::close(fd_); }
+  int fd() const { return fd_; }
+  size_t size() const { return size_; }
+
+ private:
+  int fd_;
+  size_t size_ = 0;
+};
+
+Bytes allocateBytes(size_t size) {
+  void* memory = ::operator new(std::max<size_t>(size, 1), std::align_val_t(kAlignment));
+  std::shared_ptr<void> owner(memory,
+                              [](void* p) { ::operator delete(p, std::align_val_t(kAlignment)); });
+  return {{static_cast<std::byte*>(memory), size}, std::move(owner)};
+}
+
+}  // namespace
+
+Bytes mapFile(const std::string& path) {
+  FileHandle file(path);
+  if (file.size() == 0) throwLoadError("{}: the file is empty", path);
+  void* memory = ::mmap(nullptr, file.size(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_NORESERVE,
+                        file.fd(), 0);
+  if (memory == MAP_FAILED) throwLoadError("{}: cannot map: {}", path, std::strerror(errno));
+  size_t size = file.size();
+  std::shared_ptr<void> owner(memory, [size](void* p) { ::munmap(p, size); });
+  return {{static_cast<std::byte*>(memory), size}, std::move(owner)};
+}
+
+Bytes readFile(const std::string& path) {
+  FileHandle file(path);
+  Bytes bytes = allocateBytes(file.size());
+  size_t done = 0;
+  while (done < bytes.size()) {
+    ssize_t n = ::read(file.fd(), bytes.data.data() + done, bytes.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0)
+      throwLoadError("{}: cannot read: {}", path, n < 0 ? std::strerror(errno) : "short file");
+    done += static_cast<size_t>(n);
+  }
+  return bytes;
+}
+
+Bytes copyBytes(std::span<const std::byte> data) {
+  Bytes bytes = allocateBytes(data.size());
+  std::copy(data.begin(), data.end(), bytes.data.begin());
+  return bytes;
+}
+
+bool ArchiveReader::looksLikeZip(std::span<const std::byte> file) {
+  uint32_t magic = 0;
+  if (file.size() < sizeof(magic)) return false;
+  std::memcpy(&magic, file.data(), sizeof(magic));
+  return magic == kLocalHeader || magic == kEndOfDirectory;
+}
+
+ArchiveReader ArchiveReader::open(const std::string& path, Limits limits) {
+  return ArchiveReader(mapFile(path), path, limits);
+}
+
+ArchiveReader::ArchiveReader(Bytes file, std::string name, Limits limits)
+    : file_(std::move(file)), name_(std::move(name)), limits_(limits) {
+  readDirectory(findDirectory());
+}
+
+void ArchiveReader::fail(const std::string& what) const {
+  throwLoadError("{}: {}", name_, what);
+}
+
+void ArchiveReader::failRecord(std::string_view record, const std::string& what) const {
+  throwLoadError("{}: record '{}': {}", name_, record, what);
+}
+
+template <class T>
+T ArchiveReader::load(uint64_t offset) const {
+  if (offset > file_.size() || file_.size() - offset < sizeof(T)) {
+    fail("the archive is truncated");
+  }
+  T value;
+  std::memcpy(&value, file_.data.data() + offset, sizeof(T));
+  return value;
+}
+
+ArchiveReader::Directory ArchiveReader::findDirectory() const {
+  const uint64_t size = file_.size();
+  if (size < kEndOfDirectorySize) fail("not a ZIP archive");
+  // The end record is followed by a comment of at most 65535 bytes.
+  const uint64_t last = size - kEndOfDirectorySize;
+  const uint64_t first = last > 0xffff ? last - 0xffff : 0;
+  uint64_t end = last + 1;
+  for (uint64_t at = last + 1; at-- > first;) {
+    if (load<uint32_t>(at) == kEndOfDirectory &&
+        load<uint16_t>(at + 20) <= size - at - kEndOfDirectorySize) {
+      end = at;
+      break;
+    }
+  }
+  if (end > last) fail("not a ZIP archive (no central directory; is the file complete?)");
+  Directory directory{load<uint32_t>(end + 16), load<uint32_t>(end + 12), load<uint16_t>(end + 10)};
+  if (end >= kZip64LocatorSize && load<uint32_t>(end - kZip64LocatorSize) == kZip64Locator) {
+    const uint64_t at = load<uint64_t>(end - kZip64LocatorSize + 8);
+    if (at > size || size - at < kZip64EndOfDirectorySize ||
+        load<uint32_t>(at) != kZip64EndOfDirectory) {
+      fail("the ZIP64 end record is not where the locator says");
+    }
+    directory = {load<uint64_t>(at + 48), load<uint64_t>(at + 40), load<uint64_t>(at + 32)};
+  }
+  if (directory.offset > size || directory.size > size - directory.offset) {
+    fail("the central directory lies outside of the file");
+  }
+  if (directory.count > limits_.max_entries ||
+      directory.count > directory.size / kDirectoryHeaderSize) {
+    fail(fmt::format("the central directory claims {} entries", directory.count));
+  }
+  return directory;
+}
+
+void ArchiveReader::readDirectory(const Directory& directory) {
+  uint64_t at = directory.offset;
+  const uint64_t end = directory.offset + directory.size;
+  entries_.reserve(directory.count);
+  for (uint64_t i = 0; i < directory.count; ++i) {
+    if (end - at < kDirectoryHeaderSize || load<uint32_t>(at) != kDirectoryHeader) {
+      fail(fmt::format("entry {} of the central directory is damaged", i));
+    }
+    Entry entry{load<uint32_t>(at + 42), load<uint32_t>(at + 20), load<uint32_t>(at + 24),
+                load<uint32_t>(at + 16), load<uint16_t>(at + 10), load<uint16_t>(at + 8)};
+    const uint64_t name_size = load<uint16_t>(at + 28);
+    const uint64_t extra_size = load<uint16_t>(at + 30);
+    const uint64_t comment_size = load<uint16_t>(at + 32);
+    at += kDirectoryHeaderSize;
+    if (end - at < name_size + extra_size + comment_size) {
+      fail(fmt::format("entry {} of the central directory is damaged", i));
+    }
+    std::string_view path(reinterpret_cast<const char*>(file_.data.data() + at), name_size);
+    readZip64Extra(path, at + name_size, extra_size, entry);
+    at += name_size + extra_size + comment_size;
+    const size_t slash = path.find('/');
+    if (i == 0) {
+      if (slash == std::string_view::npos) fail("the entries lie in no folder");
+      root_ = path.substr(0, slash);
+    }
+    if (slash == std::string_view::npos || path.substr(0, slash) != root_) continue;
+    std::string record(path.substr(slash + 1));
+    if (record.empty() || record.back() == '/') continue;
+    if (!entries_.emplace(record, entry).second) failRecord(record, "appears twice");
+    records_.push_back(std::move(record));
+  }
+  if (records_.empty()) fail("the archive holds no records");
+}
+
+void ArchiveReader::readZip64Extra(std::string_view record, uint64_t offset, uint64_t length,
+                                   Entry& entry) const {
+  const uint64_t end = offset + length;
+  while (end - offset >= 4) {
+    const uint16_t id = load<uint16_t>(offset);
+    const uint64_t size = load<uint16_t>(offset + 2);
+    offset += 4;
+    if (size > end - offset) failRecord(record, "the extra field is damaged");
+    if (id == kZip64Extra) {
+      uint64_t at = offset;
+      // Only the fields that did not fit are present, in this order.
+      for (uint64_t* field : {&entry.size, &entry.compressed_size, &entry.header_offset}) {
+        if (*field != 0xffffffff) continue;
+        if (offset + size - at < sizeof(uint64_t))
+          failRecord(record, "the ZIP64 field is too short");
+        *field = load<uint64_t>(at);
+        at += sizeof(uint64_t);
+      }
+    }
+    offset += size;
+  }
+}
+
+bool ArchiveReader::has(std::string_view record) const {
+  return entries_.contains(std::string(record));
+}
+
+const ArchiveReader::Entry& ArchiveReader::find(std::string_view record) const {
+  auto it = entries_.find(std::string(record));
+  if (it == entries_.end()) failRecord(record, "there is no such record");
+  return it->second;
+}
+
+Bytes ArchiveReader::read(std::string_view record) {
+  const Entry& entry = find(record);
+  Bytes bytes = get(record, entry);
+  uLong crc = ::crc32(0, nullptr, 0);
+  for (size_t done = 0; done < bytes.size();) {
+    const size_t n = std::min<size_t>(bytes.size() - done, size_t{1} << 30);
+    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(bytes.data.data() + done),
+                  static_cast<uInt>(n));
+    done += n;
+  }
+  if (static_cast<uint32_t>(crc) != entry.crc) failRecord(record, "the checksum does not match");
+  return bytes;
+}
+
+Bytes ArchiveReader::map(std::string_view record) {
+  return get(record, find(record));
+}
+
+Bytes ArchiveReader::get(std::string_view record, const Entry& entry) {
+  const uint64_t size = file_.size();
+  if ((entry.flags & kEncrypted) != 0) failRecord(record, "is encrypted");
+  if (entry.header_offset > size || size - entry.header_offset < kLocalHeaderSize ||
+      load<uint32_t>(entry.header_offset) != kLocalHeader) {
+    failRecord(record, "the local header is not where the directory says");
+  }
+  const uint64_t payload = entry.header_offset + kLocalHeaderSize +
+                           load<uint16_t>(entry.header_offset + 26) +
+                           load<uint16_t>(entry.header_offset + 28);
+  if (payload > size || size - payload < entry.compressed_size) {
+    failRecord(record, "the payload lies outside of the file");
+  }
+  std::span<std::byte> packed = file_.data.subspan(payload, entry.compressed_size);
+  if (entry.method == kDeflated) return inflate(record, entry, packed);
+  if (entry.method != kStored) {
+    failRecord(record, fmt::format("compression method {} is not supported", entry.method));
+  }
+  if (entry.size != entry.compressed_size) failRecord(record, "is stored with two sizes");
+  return {packed, file_.owner};
+}
+
+Bytes ArchiveReader::inflate(std::string_view record, const Entry& entry,
+                             std::span<std::byte> packed) {
+  if (entry.size > limits_.max_inflated_record || packed.size() > UINT32_MAX ||
+      entry.size / kMaxDeflateRatio > packed.size() ||
+      entry.size > limits_.max_inflated_total - inflated_) {
+    failRecord(record, fmt::format("claims {} bytes when inflated, which is more than the limit",
+                                   entry.size));
+  }
+  inflated_ += entry.size;
+  Bytes bytes = allocateBytes(entry.size);
+  z_stream stream{};
+  if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) failRecord(record, "zlib does not start");
+  stream.next_in = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(bytes.data.data());
+  int status = Z_OK;
+  uint64_t produced = 0;
+  while (status == Z_OK) {
+    const uint64_t room = std::min<uint64_t>(entry.size - produced, uint64_t{1} << 30);
+    stream.avail_out = static_cast<uInt>(room);
+    const uInt unread = stream.avail_in;
+    status = ::inflate(&stream, Z_NO_FLUSH);
+    produced += room - stream.avail_out;
+    if (stream.avail_in == unread && stream.avail_out == room) break;
+  }
+  ::inflateEnd(&stream);
+  if (status != Z_STREAM_END || produced != entry.size) {
+    failRecord(record, "the deflated data is damaged");
+  }
+  return bytes;
+}
+
+}  // namespace wick

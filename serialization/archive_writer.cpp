@@ -1,0 +1,181 @@
+#include "serialization/archive_writer.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+
+namespace wick {
+namespace {
+
+constexpr uint64_t kAlignment = 64;
+constexpr uint64_t kMax32 = 0xffffffff;
+constexpr uint16_t kUtf8Names = 1 << 11;
+// 1980-01-01: archives of equal contents are equal files.
+constexpr uint16_t kDosDate = 0x21;
+
+template <class T>
+void put(std::string& out, T value) {
+  char bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));
+  out.append(bytes, sizeof(T));
+}
+
+uint32_t checksum(std::span<const std::byte> data) {
+  uLong crc = ::crc32(0, nullptr, 0);
+  for (size_t done = 0; done < data.size();) {
+    const size_t n = std::min<size_t>(data.size() - done, size_t{1} << 30);
+    crc = ::crc32(crc, reinterpret_cast<const Bytef*>(data.data() + done), static_cast<uInt>(n));
+    done += n;
+  }
+  return static_cast<uint32_t>(crc);
+}
+
+uint32_t clamp32(uint64_t value) {
+  return static_cast<uint32_t>(std::min(value, kMax32));
+}
+
+// The part that local and directory headers share.
+void putCommon(std::string& out, bool zip64, uint64_t size, uint32_t crc, size_t name_size,
+               size_t extra_size) {
+  put<uint16_t>(out, zip64 ? 45 : 20);
+  put<uint16_t>(out, kUtf8Names);
+  put<uint16_t>(out, 0);  // stored
+  put<uint16_t>(out, 0);
+  put<uint16_t>(out, kDosDate);
+  put<uint32_t>(out, crc);
+  put<uint32_t>(out, clamp32(size));
+  put<uint32_t>(out, clamp32(size));
+  put<uint16_t>(out, static_cast<uint16_t>(name_size));
+  put<uint16_t>(out, static_cast<uint16_t>(extra_size));
+}
+
+}  // namespace
+
+ArchiveWriter::ArchiveWriter(Sink sink, std::string root)
+    : sink_(std::move(sink)), root_(std::move(root)) {}
+
+ArchiveWriter ArchiveWriter::toFile(const std::string& path, std::string root) {
+  std::FILE* opened = std::fopen(path.c_str(), "wb");
+  WICK_CHECK(opened != nullptr, "save: {}: {}", path, std::strerror(errno));
+  auto file = std::shared_ptr<std::FILE*>(new std::FILE*(opened), [](std::FILE** f) {
+    if (*f != nullptr) std::fclose(*f);
+    delete f;
+  });
+  ArchiveWriter writer(
+      [file, path](std::span<const std::byte> data) {
+        WICK_CHECK(std::fwrite(data.data(), 1, data.size(), *file) == data.size(), "save: {}: {}",
+                   path, std::strerror(errno));
+      },
+      std::move(root));
+  writer.close_ = [file, path] {
+    std::FILE* f = std::exchange(*file, nullptr);
+    WICK_CHECK(std::fclose(f) == 0, "save: {}: {}", path, std::strerror(errno));
+  };
+  return writer;
+}
+
+void ArchiveWriter::emit(std::span<const std::byte> data) {
+  if (data.empty()) return;
+  sink_(data);
+  offset_ += data.size();
+}
+
+void ArchiveWriter::emit(const std::string& data) {
+  emit(std::as_bytes(std::span(data.data(), data.size())));
+}
+
+void ArchiveWriter::write(const std::string& record, std::string_view text) {
+  write(record, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void ArchiveWriter::write(const std::string& record, std::span<const std::byte> data) {
+  const std::string path = root_ + "/" + record;
+  WICK_CHECK(path.size() <= 0x7fff, "save: the record name '{}...' is too long",
+             record.substr(0, 80));
+  WICK_CHECK(names_.insert(record).second, "save: record '{}' is written twice", record);
+  Entry entry{path, offset_, data.size(), checksum(data)};
+  const bool zip64 = entry.size >= kMax32;
+  std::string extra;
+  if (zip64) {
+    put<uint16_t>(extra, 1);
+    put<uint16_t>(extra, 16);
+    put<uint64_t>(extra, entry.size);
+    put<uint64_t>(extra, entry.size);
+  }
+  const uint64_t unpadded = offset_ + 30 + path.size() + extra.size() + 4;
+  const uint64_t padding = (kAlignment - unpadded % kAlignment) % kAlignment;
+  extra += "FB";
+  put<uint16_t>(extra, static_cast<uint16_t>(padding));
+  extra.append(padding, 'Z');
+  std::string header;
+  put<uint32_t>(header, 0x04034b50);
+  putCommon(header, zip64, entry.size, entry.crc, path.size(), extra.size());
+  emit(header + path + extra);
+  emit(data);
+  entries_.push_back(std::move(entry));
+}
+
+void ArchiveWriter::finish() {
+  const uint64_t start = offset_;
+  for (const Entry& entry : entries_) {
+    std::string extra;
+    if (entry.size >= kMax32) {
+      put<uint64_t>(extra, entry.size);
+      put<uint64_t>(extra, entry.size);
+    }
+    if (entry.offset >= kMax32) put<uint64_t>(extra, entry.offset);
+    if (!extra.empty()) {
+      std::string head;
+      put<uint16_t>(head, 1);
+      put<uint16_t>(head, static_cast<uint16_t>(extra.size()));
+      extra.insert(0, head);
+    }
+    std::string header;
+    put<uint32_t>(header, 0x02014b50);
+    put<uint16_t>(header, 45);
+    putCommon(header, !extra.empty(), entry.size, entry.crc, entry.path.size(), extra.size());
+    put<uint16_t>(header, 0);  // comment
+    put<uint16_t>(header, 0);  // disk
+    put<uint16_t>(header, 0);  // internal attributes
+    put<uint32_t>(header, 0);  // external attributes
+    put<uint32_t>(header, clamp32(entry.offset));
+    emit(header + entry.path + extra);
+  }
+  const uint64_t size = offset_ - start;
+  const uint64_t count = entries_.size();
+  std::string tail;
+  if (start >= kMax32 || size >= kMax32 || count >= 0xffff) {
+    const uint64_t end = offset_;
+    put<uint32_t>(tail, 0x06064b50);
+    put<uint64_t>(tail, 44);
+    put<uint16_t>(tail, 45);
+    put<uint16_t>(tail, 45);
+    put<uint32_t>(tail, 0);
+    put<uint32_t>(tail, 0);
+    put<uint64_t>(tail, count);
+    put<uint64_t>(tail, count);
+    put<uint64_t>(tail, size);
+    put<uint64_t>(tail, start);
+    put<uint32_t>(tail, 0x07064b50);
+    put<uint32_t>(tail, 0);
+    put<uint64_t>(tail, end);
+    put<uint32_t>(tail, 1);
+  }
+  put<uint32_t>(tail, 0x06054b50);
+  put<uint16_t>(tail, 0);
+  put<uint16_t>(tail, 0);
+  put<uint16_t>(tail, static_cast<uint16_t>(std::min<uint64_t>(count, 0xffff)));
+  put<uint16_t>(tail, static_cast<uint16_t>(std::min<uint64_t>(count, 0xffff)));
+  put<uint32_t>(tail, clamp32(size));
+  put<uint32_t>(tail, clamp32(start));
+  put<uint16_t>(tail, 0);
+  emit(tail);
+  if (close_) close_();
+}
+
+}  // namespace wick

@@ -1,0 +1,52 @@
+// Writing PyTorch's archives: stored ZIP entries below one root folder, payloads aligned to 64
+// bytes so that readers may use them in place, ZIP64 where sizes need it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace wick {
+
+// Used by one thread. A writer that is destroyed before finish() leaves an unreadable file.
+class ArchiveWriter {
+ public:
+  using Sink = std::function<void(std::span<const std::byte>)>;
+
+  // `root` becomes the folder of all records. `sink` receives the file in order.
+  ArchiveWriter(Sink sink, std::string root);
+  // Writes to a file, replacing it. Throws RuntimeError when that fails.
+  static ArchiveWriter toFile(const std::string& path, std::string root);
+
+  // Names must be new (RuntimeError).
+  void write(const std::string& record, std::span<const std::byte> data);
+  void write(const std::string& record, std::string_view text);
+  // Writes the directory and closes the file.
+  void finish();
+
+ private:
+  struct Entry {
+    std::string path;
+    uint64_t offset;
+    uint64_t size;
+    uint32_t crc;
+  };
+  void emit(std::span<const std::byte> data);
+  void emit(const std::string& data);
+
+  Sink sink_;
+  std::function<void()> close_;
+  std::string root_;
+  uint64_t offset_ = 0;
+  std::vector<Entry> entries_;
+  std::unordered_set<std::string> names_;
+};
+
+}  // namespace wick

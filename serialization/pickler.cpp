@@ -1,0 +1,323 @@
+#include "serialization/pickler.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "core/error.h"
+#include "serialization/pickle_opcodes.h"
+
+namespace wick {
+namespace {
+
+constexpr size_t kMaxDepth = 1000;
+constexpr std::string_view kJitPickle = "torch.jit._pickle";
+
+}  // namespace
+
+Pickler::Pickler(PicklerOptions options) : options_(std::move(options)) {
+  op(op::kProto);
+  raw<uint8_t>(2);
+}
+
+template <class T>
+void Pickler::raw(T value) {
+  char bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));
+  out_.append(bytes, sizeof(T));
+}
+
+std::string Pickler::finish() {
+  op(op::kStop);
+  return std::move(out_);
+}
+
+void Pickler::push(const IValue& value) {
+  WICK_CHECK(depth_ < kMaxDepth, "save: values nest deeper than {}", kMaxDepth);
+  ++depth_;
+  switch (value.tag()) {
+    case IValue::Tag::None:
+      op(op::kNone);
+      break;
+    case IValue::Tag::Bool:
+      op(value.toBool() ? op::kNewTrue : op::kNewFalse);
+      break;
+    case IValue::Tag::Int:
+      pushInt(value.toInt());
+      break;
+    case IValue::Tag::Double:
+      pushDouble(value.toDouble());
+      break;
+    case IValue::Tag::String:
+      pushString(value.toString());
+      break;
+    case IValue::Tag::Complex:
+      pushGlobal(options_.for_python ? "__builtin__" : "builtins", "complex");
+      pushDouble(value.toComplex().real());
+      pushDouble(value.toComplex().imag());
+      op(op::kTuple2);
+      op(op::kReduce);
+      break;
+    case IValue::Tag::Device:
+      pushGlobal("torch", "device");
+      pushString(value.toDevice().str());
+      op(op::kTuple1);
+      op(op::kReduce);
+      break;
+    case IValue::Tag::Tensor:
+      pushTensor(value.toTensor());
+      break;
+    case IValue::Tag::Tuple:
+      pushTuple(value.elements());
+      break;
+    case IValue::Tag::List:
+      pushList(value);
+      break;
+    case IValue::Tag::Dict:
+      pushDict(value);
+      break;
+    case IValue::Tag::Object:
+      pushObject(value);
+      break;
+    case IValue::Tag::Enum:
+      pushEnum(value.toEnum());
+      break;
+    case IValue::Tag::Future:
+    case IValue::Tag::Generator:
+    case IValue::Tag::Capsule:
+      throwRuntimeError("save: a {} cannot be saved", value.tagName());
+  }
+  --depth_;
+}
+
+void Pickler::pushInt(int64_t value) {
+  if (value >= 0 && value <= UINT8_MAX) {
+    op(op::kBinInt1);
+    raw(static_cast<uint8_t>(value));
+  } else if (value >= 0 && value <= UINT16_MAX) {
+    op(op::kBinInt2);
+    raw(static_cast<uint16_t>(value));
+  } else if (value >= INT32_MIN && value <= INT32_MAX) {
+    op(op::kBinInt);
+    raw(static_cast<int32_t>(value));
+  } else {
+    op(op::kLong1);
+    raw<uint8_t>(sizeof(value));
+    raw(value);
+  }
+}
+
+void Pickler::pushDouble(double value) {
+  op(op::kBinFloat);
+  raw(__builtin_bswap64(std::bit_cast<uint64_t>(value)));
+}
+
+void Pickler::put(uint32_t index) {
+  if (index <= UINT8_MAX) {
+    op(op::kBinPut);
+    raw(static_cast<uint8_t>(index));
+  } else {
+    op(op::kLongBinPut);
+    raw(index);
+  }
+}
+
+void Pickler::get(uint32_t index) {
+  if (index <= UINT8_MAX) {
+    op(op::kBinGet);
+    raw(static_cast<uint8_t>(index));
+  } else {
+    op(op::kLongBinGet);
+    raw(index);
+  }
+}
+
+void Pickler::pushString(std::string_view text) {
+  // Short strings recur (attribute names, dict keys); long ones are not worth a look-up.
+  constexpr size_t kShared = 256;
+  if (text.size() <= kShared) {
+    auto [it, fresh] = memoized_strings_.emplace(text, next_memo_);
+    if (!fresh) return get(it->second);
+  }
+  WICK_CHECK(text.size() <= UINT32_MAX, "save: a string of {} bytes is too long", text.size());
+  op(op::kBinUnicode);
+  raw(static_cast<uint32_t>(text.size()));
+  out_.append(text);
+  if (text.size() <= kShared) put(next_memo_++);
+}
+
+void Pickler::pushGlobal(std::string_view module, std::string_view name) {
+  const std::string key = fmt::format("{}\n{}\n", module, name);
+  auto [it, fresh] = memoized_strings_.emplace(key, next_memo_);
+  if (!fresh) return get(it->second);
+  op(op::kGlobal);
+  out_.append(key);
+  put(next_memo_++);
+}
+
+void Pickler::pushScriptType(const std::string& qualified_name) {
+  const size_t dot = qualified_name.rfind('.');
+  WICK_CHECK(dot != std::string::npos, "save: class '{}' is in no module", qualified_name);
+  pushGlobal(std::string_view(qualified_name).substr(0, dot),
+             std::string_view(qualified_name).substr(dot + 1));
+}
+
+bool Pickler::recall(const RefCounted* object) {
+  auto it = memoized_.find(object);
+  if (it == memoized_.end()) return false;
+  get(it->second);
+  return true;
+}
+
+void Pickler::remember(const IValue& value) {
+  memoized_.emplace(value.rawObject(), next_memo_);
+  kept_.push_back(value);
+  put(next_memo_++);
+}
+
+void Pickler::pushTuple(const std::vector<IValue>& elements) {
+  if (elements.empty()) return op(op::kEmptyTuple);
+  if (elements.size() > 3) op(op::kMark);
+  for (const IValue& e : elements) push(e);
+  op(elements.size() == 1   ? op::kTuple1
+     : elements.size() == 2 ? op::kTuple2
+     : elements.size() == 3 ? op::kTuple3
+                            : op::kTuple);
+}
+
+void Pickler::pushInts(IntSpan values) {
+  op(op::kMark);
+  for (int64_t v : values) pushInt(v);
+  op(op::kTuple);
+}
+
+void Pickler::pushElements(const std::vector<IValue>& elements) {
+  op(op::kEmptyList);
+  if (elements.empty()) return;
+  op(op::kMark);
+  for (const IValue& e : elements) push(e);
+  op(op::kAppends);
+}
+
+void Pickler::beginTypeTag() {
+  pushGlobal(kJitPickle, "restore_type_tag");
+}
+
+void Pickler::endTypeTag(const Type& type) {
+  pushString(type.annotation());
+  op(op::kTuple2);
+  op(op::kReduce);
+}
+
+void Pickler::pushList(const IValue& value) {
+  if (recall(value.rawObject())) return;
+  const ListObject& list = value.toList();
+  if (options_.for_python) {
+    pushElements(list.elements);
+    remember(value);
+    return;
+  }
+  const char* builder = nullptr;
+  switch (list.element_type->kind()) {
+    case TypeKind::Int:
+      builder = "build_intlist";
+      break;
+    case TypeKind::Float:
+      builder = "build_doublelist";
+      break;
+    case TypeKind::Bool:
+      builder = "build_boollist";
+      break;
+    case TypeKind::Tensor:
+      builder = "build_tensorlist";
+      break;
+    default:
+      break;
+  }
+  if (builder != nullptr) {
+    pushGlobal(kJitPickle, builder);
+    pushElements(list.elements);
+    op(op::kTuple1);
+    op(op::kReduce);
+  } else {
+    beginTypeTag();
+    pushElements(list.elements);
+    endTypeTag(*types::List(list.element_type));
+  }
+  remember(value);
+}
+
+void Pickler::pushDict(const IValue& value) {
+  if (recall(value.rawObject())) return;
+  const DictObject& dict = value.toDict();
+  if (!options_.for_python) beginTypeTag();
+  op(op::kEmptyDict);
+  if (dict.size() != 0) {
+    op(op::kMark);
+    for (const auto& [key, element] : dict.items()) {
+      push(key);
+      push(element);
+    }
+    op(op::kSetItems);
+  }
+  if (!options_.for_python) endTypeTag(*types::Dict(dict.key_type, dict.value_type));
+  remember(value);
+}
+
+void Pickler::pushStorage(const Tensor& tensor) {
+  const Ref<Storage>& storage = tensor.storage();
+  auto [it, fresh] =
+      storage_index_.emplace(std::pair(storage.get(), tensor.dtype()), storages_.size());
+  if (fresh) storages_.push_back(storage);
+  op(op::kMark);
+  pushString("storage");
+  pushGlobal("torch", fmt::format("{}Storage", scalarTypeName(tensor.dtype())));
+  pushString(std::to_string(it->second));
+  pushString("cpu");
+  pushInt(static_cast<int64_t>(storage->bytes() / tensor.itemSize()));
+  op(op::kTuple);
+  op(op::kBinPersId);
+}
+
+void Pickler::pushTensor(const Tensor& tensor) {
+  WICK_CHECK(tensor.device().isCpu(), "save: a tensor on {} must be moved to the CPU first",
+             tensor.device().str());
+  pushGlobal("torch._utils", "_rebuild_tensor_v2");
+  op(op::kMark);
+  pushStorage(tensor);
+  pushInt(tensor.offset());
+  pushInts(tensor.sizes());
+  pushInts(tensor.strides());
+  op(options_.keep_requires_grad && tensor.requiresGrad() ? op::kNewTrue : op::kNewFalse);
+  pushGlobal("collections", "OrderedDict");
+  op(op::kEmptyTuple);
+  op(op::kReduce);
+  op(op::kTuple);
+  op(op::kReduce);
+}
+
+void Pickler::pushObject(const IValue& value) {
+  const Object& object = value.toObject();
+  WICK_CHECK(options_.get_state, "save: an object of class {} cannot be saved here",
+             object.type()->name());
+  if (recall(value.rawObject())) return;
+  pushScriptType(object.type()->name());
+  op(op::kEmptyTuple);
+  op(op::kNewObj);
+  push(options_.get_state(object));
+  op(op::kBuild);
+  remember(value);
+}
+
+void Pickler::pushEnum(const EnumObject& value) {
+  WICK_CHECK(!options_.for_python, "save: enum {}.{} cannot be saved here", value.type->name(),
+             value.name);
+  pushScriptType(value.type->name());
+  push(value.value);
+  op(op::kTuple1);
+  op(op::kReduce);
+}
+
+}  // namespace wick

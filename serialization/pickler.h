@@ -1,0 +1,79 @@
+// Writing pickles that PyTorch reads: protocol 2, and of its opcodes only those that both
+// torch.load and torch.jit.load know.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/ivalue.h"
+
+namespace wick {
+
+struct PicklerOptions {
+  // Python reads the result: lists and dicts are plain, complex numbers and dtypes Python's. Off,
+  // the TorchScript loader does: typed lists and type tags are written.
+  bool for_python = true;
+  bool keep_requires_grad = false;
+  // Gives the state of an object of a script class; empty: objects are refused.
+  std::function<IValue(const Object&)> get_state;
+};
+
+// One pickle. Storages are not written: they are collected and named by number.
+class Pickler {
+ public:
+  explicit Pickler(PicklerOptions options = {});
+
+  // Throws RuntimeError for what a pickle cannot hold: futures, generators, objects and enums when
+  // Python is to read it, tensors that are not on the CPU, nesting deeper than 1000 levels.
+  void push(const IValue& value);
+  // Ends the pickle and returns its bytes.
+  std::string finish();
+  // Storage i is named "i".
+  const std::vector<Ref<Storage>>& storages() const { return storages_; }
+
+ private:
+  void op(uint8_t opcode) { out_.push_back(static_cast<char>(opcode)); }
+  template <class T>
+  void raw(T value);
+  void pushInt(int64_t value);
+  void pushDouble(double value);
+  void pushString(std::string_view text);
+  void pushGlobal(std::string_view module, std::string_view name);
+  void pushElements(const std::vector<IValue>& elements);
+  void pushTuple(const std::vector<IValue>& elements);
+  void pushInts(IntSpan values);
+  void pushList(const IValue& value);
+  void pushDict(const IValue& value);
+  void pushTensor(const Tensor& tensor);
+  void pushStorage(const Tensor& tensor);
+  void pushObject(const IValue& value);
+  void pushEnum(const EnumObject& value);
+  void pushScriptType(const std::string& qualified_name);
+  void beginTypeTag();
+  void endTypeTag(const Type& type);
+  // Writes a reference when the object was written before, and remembers it otherwise.
+  bool recall(const RefCounted* object);
+  void remember(const IValue& value);
+  void put(uint32_t index);
+  void get(uint32_t index);
+
+  PicklerOptions options_;
+  std::string out_;
+  uint32_t next_memo_ = 0;
+  size_t depth_ = 0;
+  std::unordered_map<std::string, uint32_t> memoized_strings_;
+  std::unordered_map<const RefCounted*, uint32_t> memoized_;
+  std::vector<IValue> kept_;  // what memoized_ refers to must not die and be replaced
+  std::vector<Ref<Storage>> storages_;
+  // torch.load gives a storage the dtype of its first tensor, so one that is viewed as several
+  // dtypes is written once for each.
+  std::map<std::pair<const Storage*, DType>, size_t> storage_index_;
+};
+
+}  // namespace wick

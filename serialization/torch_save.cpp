@@ -1,0 +1,206 @@
+#include "serialization/torch_save.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+#include "core/function_schema.h"
+#include "serialization/archive_writer.h"
+#include "serialization/pickler.h"
+#include "serialization/unpickler.h"
+
+namespace wick {
+namespace {
+
+constexpr size_t kStorageAlignment = 64;
+// PROTO 2, the magic number as a LONG1 of ten bytes, STOP.
+constexpr std::string_view kLegacyMagic("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19.", 15);
+constexpr int64_t kLegacyProtocol = 1001;
+
+Ref<Storage> storageOf(const Bytes& bytes) {
+  const bool aligned = reinterpret_cast<uintptr_t>(bytes.data.data()) % kStorageAlignment == 0;
+  if (aligned) return Storage::borrow(bytes.data.data(), bytes.size(), bytes.owner);
+  Ref<Storage> storage = Storage::allocate(bytes.size());
+  if (bytes.size() != 0) std::memcpy(storage->data(), bytes.data.data(), bytes.size());
+  return storage;
+}
+
+void checkLocation(const std::string& where, const std::string& key, const std::string& location) {
+  if (location != "cpu") {
+    throwLoadError("{}: storage '{}' was saved on '{}'; only tensors on the CPU are read", where,
+                   key, location);
+  }
+}
+
+// torch.save before the archive: pickles of a magic number, a protocol, the machine, the value and
+// the keys of its storages, then each storage's element count and bytes.
+class LegacyFile {
+ public:
+  LegacyFile(Bytes file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+
+  static bool matches(const Bytes& file) { return file.text().starts_with(kLegacyMagic); }
+
+  IValue load() {
+    at_ = kLegacyMagic.size();
+    IValue protocol = next({});
+    if (!protocol.isInt() || protocol.toInt() != kLegacyProtocol) {
+      throwLoadError("{}: protocol {} is not supported", name_, protocol.repr());
+    }
+    IValue machine = next({});
+    static const IValue little("little_endian");
+    const IValue* order = machine.isDict() ? machine.toDict().find(little) : nullptr;
+    if (order == nullptr || !order->isBool() || !order->toBool()) {
+      throwLoadError("{}: the tensors are big-endian, which is not supported", name_);
+    }
+    UnpicklerHooks hooks;
+    hooks.storage = [this](const StorageRequest& request) { return reserve(request); };
+    hooks.parse_type = parseSchemaType;
+    IValue value = next(std::move(hooks));
+    fillStorages(next({}));
+    return value;
+  }
+
+ private:
+  struct Reserved {
+    Ref<Storage> storage;
+    bool filled = false;
+  };
+
+  IValue next(UnpicklerHooks hooks) {
+    Unpickler unpickler(file_.data.subspan(at_), name_, std::move(hooks));
+    IValue value = unpickler.load();
+    at_ += unpickler.position();
+    return value;
+  }
+
+  // The bytes come after the pickle; all storages together cannot exceed the file.
+  Ref<Storage> reserve(const StorageRequest& request) {
+    checkLocation(name_, request.key, request.location);
+    auto it = storages_.find(request.key);
+    if (it != storages_.end()) return it->second.storage;
+    if (request.bytes > file_.size() - reserved_) {
+      throwLoadError("{}: storage '{}' claims {} bytes, more than the file has", name_, request.key,
+                     request.bytes);
+    }
+    reserved_ += request.bytes;
+    Ref<Storage> storage = Storage::allocate(request.bytes);
+    storages_.emplace(request.key, Reserved{storage});
+    return storage;
+  }
+
+  void fillStorages(const IValue& keys) {
+    if (!keys.isList()) throwLoadError("{}: the list of storages is missing", name_);
+    for (const IValue& key : keys.toList().elements) {
+      auto it = key.isString() ? storages_.find(key.toString()) : storages_.end();
+      if (it == storages_.end()) throwLoadError("{}: storage {} is unknown", name_, key.repr());
+      Storage& storage = *it->second.storage;
+      // The count is of elements whose size the pickle knew; the bytes are what was reserved.
+      constexpr size_t kCount = sizeof(int64_t);
+      if (file_.size() - at_ < kCount || file_.size() - at_ - kCount < storage.bytes()) {
+        throwLoadError("{}: storage '{}' is truncated", name_, key.toString());
+      }
+      at_ += kCount;
+      if (storage.bytes() != 0) {
+        std::memcpy(storage.data(), file_.data.data() + at_, storage.bytes());
+      }
+      at_ += storage.bytes();
+      it->second.filled = true;
+    }
+    for (const auto& [key, reserved] : storages_) {
+      if (!reserved.filled) throwLoadError("{}: storage '{}' is missing", name_, key);
+    }
+  }
+
+  Bytes file_;
+  std::string name_;
+  size_t at_ = 0;
+  uint64_t reserved_ = 0;
+  std::unordered_map<std::string, Reserved> storages_;
+};
+
+IValue loadArchive(Bytes file, const std::string& name) {
+  auto archive = std::make_shared<ArchiveReader>(std::move(file), name);
+  checkByteOrder(*archive);
+  Bytes pickle = archive->read("data.pkl");
+  ArchiveStorages storages(archive, "data");
+  UnpicklerHooks hooks;
+  hooks.storage = [&](const StorageRequest& r) { return storages.get(r.key, r.location); };
+  hooks.parse_type = parseSchemaType;
+  return Unpickler(pickle.data, fmt::format("{}: record 'data.pkl'", name), std::move(hooks))
+      .load();
+}
+
+}  // namespace
+
+Ref<Storage> ArchiveStorages::get(const std::string& key, const std::string& location) {
+  auto it = storages_.find(key);
+  if (it == storages_.end()) {
+    checkLocation(archive_->name(), key, location);
+    it = storages_.emplace(key, storageOf(archive_->map(prefix_ + "/" + key))).first;
+  }
+  return it->second;
+}
+
+void checkByteOrder(ArchiveReader& archive) {
+  constexpr std::string_view kRecord = "byteorder";
+  if (!archive.has(kRecord)) return;
+  Bytes order = archive.read(kRecord);
+  if (order.text() != "little") {
+    throwLoadError("{}: record '{}': the tensors are {}-endian, which is not supported",
+                   archive.name(), kRecord, order.text().substr(0, 16));
+  }
+}
+
+IValue loadValue(const std::string& path) {
+  return loadValue(mapFile(path), path);
+}
+
+IValue loadValue(Bytes file, const std::string& name) {
+  if (LegacyFile::matches(file)) return LegacyFile(std::move(file), name).load();
+  if (!ArchiveReader::looksLikeZip(file.data)) {
+    throwLoadError("{}: not a file of torch.save", name);
+  }
+  return loadArchive(std::move(file), name);
+}
+
+namespace {
+
+void writeValue(const IValue& value, ArchiveWriter& writer) {
+  Pickler pickler;
+  pickler.push(value);
+  writer.write("data.pkl", pickler.finish());
+  writer.write("byteorder", "little");
+  for (size_t i = 0; i < pickler.storages().size(); ++i) {
+    const Storage& storage = *pickler.storages()[i];
+    writer.write(fmt::format("data/{}", i),
+                 std::span(static_cast<const std::byte*>(storage.data()), storage.bytes()));
+  }
+  writer.write("version", "3\n");
+  writer.finish();
+}
+
+}  // namespace
+
+void saveValue(const IValue& value, const std::string& path) {
+  // Pickled first, so that a value that cannot be saved leaves no file behind.
+  Pickler check;
+  check.push(value);
+  ArchiveWriter writer = ArchiveWriter::toFile(path, "archive");
+  writeValue(value, writer);
+}
+
+std::string saveValueToString(const IValue& value) {
+  std::string out;
+  ArchiveWriter writer(
+      [&](std::span<const std::byte> data) {
+        out.append(reinterpret_cast<const char*>(data.data()), data.size());
+      },
+      "archive");
+  writeValue(value, writer);
+  return out;
+}
+
+}  // namespace wick

@@ -1,0 +1,43 @@
+// The files of torch.save: a value of numbers, strings, tensors, tuples, lists and dicts.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "core/ivalue.h"
+#include "serialization/archive_reader.h"
+
+namespace wick {
+
+// Reads both forms of torch.save, the archive and the older sequence of pickles. Tensors of an
+// archive share the mapped file; their writes stay private. dtypes, layouts and memory formats
+// become ints, torch.Size and named sizes become tuples. Throws LoadError.
+IValue loadValue(const std::string& path);
+// `name` is what messages call the data.
+IValue loadValue(Bytes file, const std::string& name);
+
+// Writes an archive that torch.load reads. NamedTuples become plain tuples; gradients are not
+// recorded. Throws RuntimeError for values that Python could not read back (see Pickler).
+void saveValue(const IValue& value, const std::string& path);
+std::string saveValueToString(const IValue& value);
+
+// The storages of an archive's tensors: record PREFIX/KEY, each read once. Storages that are
+// aligned lie in the file's mapping.
+class ArchiveStorages {
+ public:
+  ArchiveStorages(std::shared_ptr<ArchiveReader> archive, std::string prefix)
+      : archive_(std::move(archive)), prefix_(std::move(prefix)) {}
+  Ref<Storage> get(const std::string& key, const std::string& location);
+
+ private:
+  std::shared_ptr<ArchiveReader> archive_;
+  std::string prefix_;
+  std::unordered_map<std::string, Ref<Storage>> storages_;
+};
+
+// Throws LoadError when the archive says that its tensors are big-endian.
+void checkByteOrder(ArchiveReader& archive);
+
+}  // namespace wick

@@ -1,0 +1,436 @@
+#include "serialization/unpickler.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+#include "serialization/pickle_opcodes.h"
+#include "serialization/pickle_structure.h"
+#include "serialization/unpickler_objects.h"
+
+namespace wick {
+
+void Unpickler::failWith(const std::string& message) const {
+  throwLoadError("{}: {} (at byte {})", name_, message, opcode_at_);
+}
+
+Unpickler::Unpickler(std::span<const std::byte> bytes, std::string name, UnpicklerHooks hooks)
+    : bytes_(bytes), name_(std::move(name)), hooks_(std::move(hooks)) {}
+
+Unpickler::~Unpickler() {
+  release();
+}
+
+// Containers hold each other. Emptied one by one while tracked_ still owns them all, none is freed
+// from within another's destructor, so deep nesting in a hostile file cannot exhaust the stack.
+void Unpickler::release() noexcept {
+  stack_.clear();
+  memo_.clear();
+  for (IValue& v : tracked_) {
+    if (v.isList()) {
+      v.toList().elements.clear();
+    } else if (v.isDict()) {
+      v.toDict().clear();
+    }
+  }
+  while (!tracked_.empty()) tracked_.pop_back();
+}
+
+IValue Unpickler::load() {
+  try {
+    while (step()) {
+    }
+    opcode_at_ = position_;
+    IValue result = popValue("the result");
+    finish();
+    return result;
+  } catch (const LoadError&) {
+    throw;
+  } catch (const RuntimeError& error) {
+    fail("{}", error.brief());
+  }
+}
+
+void Unpickler::finish() {
+  // From here on the value is known to be shallow and free of cycles; its own destructors do.
+  checkPickledStructure(tracked_, [this](const std::string& why) { fail("{}", why); });
+  inferContainerTypes(tracked_, typed_);
+  stack_.clear();
+  memo_.clear();
+  tracked_.clear();
+}
+
+std::span<const std::byte> Unpickler::take(uint64_t n) {
+  if (n > bytes_.size() - position_) fail("the pickle is truncated");
+  auto part = bytes_.subspan(position_, n);
+  position_ += n;
+  return part;
+}
+
+template <class T>
+T Unpickler::take() {
+  T value;
+  std::memcpy(&value, take(sizeof(T)).data(), sizeof(T));
+  return value;
+}
+
+std::string_view Unpickler::takeLine() {
+  std::string_view rest = asText(bytes_.subspan(position_));
+  const size_t end = rest.find('\n');
+  if (end == std::string_view::npos) fail("the pickle is truncated");
+  position_ += end + 1;
+  return rest.substr(0, end);
+}
+
+Unpickler::Item Unpickler::pop() {
+  if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("the stack is empty");
+  Item item = std::move(stack_.back());
+  stack_.pop_back();
+  return item;
+}
+
+IValue Unpickler::popValue(const char* what) {
+  Item item = pop();
+  if (item.internal) fail("{} is a callable or a storage, expected a value", what);
+  return std::move(item.value);
+}
+
+Unpickler::Item& Unpickler::top() {
+  if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("the stack is empty");
+  return stack_.back();
+}
+
+std::vector<Unpickler::Item> Unpickler::popMark() {
+  if (marks_.empty()) fail("there is no MARK");
+  const size_t start = marks_.back();
+  marks_.pop_back();
+  std::vector<Item> items(std::make_move_iterator(stack_.begin() + static_cast<ptrdiff_t>(start)),
+                          std::make_move_iterator(stack_.end()));
+  stack_.resize(start);
+  return items;
+}
+
+bool Unpickler::step() {
+  opcode_at_ = position_;
+  const auto opcode = take<uint8_t>();
+  if (opcode == op::kStop) return false;
+  if (!stepLiteral(opcode) && !stepStack(opcode) && !stepContainer(opcode) && !stepObject(opcode)) {
+    fail("unknown pickle opcode 0x{:02x}", opcode);
+  }
+  return true;
+}
+
+bool Unpickler::stepLiteral(uint8_t opcode) {
+  switch (opcode) {
+    case op::kNone:
+      push(IValue());
+      return true;
+    case op::kNewTrue:
+      push(true);
+      return true;
+    case op::kNewFalse:
+      push(false);
+      return true;
+    case op::kBinInt:
+      push(int64_t{take<int32_t>()});
+      return true;
+    case op::kBinInt1:
+      push(int64_t{take<uint8_t>()});
+      return true;
+    case op::kBinInt2:
+      push(int64_t{take<uint16_t>()});
+      return true;
+    case op::kLong1:
+      pushInteger(take(take<uint8_t>()));
+      return true;
+    case op::kLong4: {
+      const auto n = take<int32_t>();
+      if (n < 0) fail("negative length");
+      pushInteger(take(static_cast<uint64_t>(n)));
+      return true;
+    }
+    case op::kBinFloat: {
+      auto bits = take<uint64_t>();
+      bits = __builtin_bswap64(bits);
+      double value;
+      std::memcpy(&value, &bits, sizeof(value));
+      push(value);
+      return true;
+    }
+    case op::kShortBinString:
+    case op::kShortBinUnicode:
+      push(takeText(take<uint8_t>()));
+      return true;
+    case op::kBinString:
+    case op::kBinUnicode:
+      push(takeText(take<uint32_t>()));
+      return true;
+    case op::kBinUnicode8:
+      push(takeText(take<uint64_t>()));
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Unpickler::pushInteger(std::span<const std::byte> little_endian) {
+  if (little_endian.size() > sizeof(int64_t)) fail("an integer does not fit into 64 bits");
+  uint64_t value = 0;
+  for (size_t i = little_endian.size(); i-- > 0;) {
+    value = value << 8 | static_cast<uint64_t>(little_endian[i]);
+  }
+  if (!little_endian.empty() && little_endian.size() < sizeof(int64_t) &&
+      (little_endian.back() & std::byte{0x80}) != std::byte{0}) {
+    value |= ~uint64_t{0} << (8 * little_endian.size());
+  }
+  push(static_cast<int64_t>(value));
+}
+
+bool Unpickler::stepStack(uint8_t opcode) {
+  switch (opcode) {
+    case op::kProto: {
+      const int version = take<uint8_t>();
+      if (version < 2 || version > 5) fail("pickle protocol {} is not supported", version);
+      return true;
+    }
+    case op::kFrame:
+      take<uint64_t>();
+      return true;
+    case op::kMark:
+      marks_.push_back(stack_.size());
+      return true;
+    case op::kPop:
+      // POP right after MARK removes the mark.
+      if (!marks_.empty() && marks_.back() == stack_.size()) {
+        marks_.pop_back();
+      } else {
+        pop();
+      }
+      return true;
+    case op::kPopMark:
+      popMark();
+      return true;
+    case op::kDup: {
+      Item copy = top();
+      stack_.push_back(std::move(copy));
+      return true;
+    }
+    case op::kBinPut:
+      remember(take<uint8_t>());
+      return true;
+    case op::kLongBinPut:
+      remember(take<uint32_t>());
+      return true;
+    case op::kMemoize:
+      remember(memo_.size());
+      return true;
+    case op::kBinGet:
+      recall(take<uint8_t>());
+      return true;
+    case op::kLongBinGet:
+      recall(take<uint32_t>());
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Unpickler::remember(uint64_t index) {
+  memo_.insert_or_assign(index, top());
+}
+
+void Unpickler::recall(uint64_t index) {
+  auto it = memo_.find(index);
+  if (it == memo_.end()) fail("nothing is memoized as {}", index);
+  stack_.push_back(it->second);
+}
+
+bool Unpickler::stepContainer(uint8_t opcode) {
+  auto popN = [this](size_t n) {
+    std::vector<Item> items(n);
+    for (size_t i = n; i-- > 0;) items[i] = pop();
+    return items;
+  };
+  switch (opcode) {
+    case op::kEmptyList:
+      push(makeList(types::Any()));
+      track(top().value);
+      return true;
+    case op::kEmptyDict:
+      push(makeRef<DictObject>(types::Any(), types::Any()));
+      track(top().value);
+      return true;
+    case op::kEmptyTuple:
+      pushTuple({});
+      return true;
+    case op::kTuple1:
+      pushTuple(popN(1));
+      return true;
+    case op::kTuple2:
+      pushTuple(popN(2));
+      return true;
+    case op::kTuple3:
+      pushTuple(popN(3));
+      return true;
+    case op::kTuple:
+      pushTuple(popMark());
+      return true;
+    case op::kList: {
+      std::vector<Item> items = popMark();
+      push(makeList(types::Any()));
+      track(top().value);
+      append(std::move(items));
+      return true;
+    }
+    case op::kDict: {
+      std::vector<Item> items = popMark();
+      push(makeRef<DictObject>(types::Any(), types::Any()));
+      track(top().value);
+      setItems(std::move(items));
+      return true;
+    }
+    case op::kAppend:
+      append(popN(1));
+      return true;
+    case op::kAppends:
+      append(popMark());
+      return true;
+    case op::kSetItem:
+      setItems(popN(2));
+      return true;
+    case op::kSetItems:
+      setItems(popMark());
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Unpickler::pushTuple(std::vector<Item> items) {
+  std::vector<IValue> elements;
+  elements.reserve(items.size());
+  bool internal = false;
+  for (Item& item : items) {
+    internal |= item.internal;
+    elements.push_back(std::move(item.value));
+  }
+  push(makeTuple(std::move(elements)), internal);
+  track(top().value);
+}
+
+void Unpickler::append(std::vector<Item> items) {
+  IValue& target = top().value;
+  if (!target.isList()) fail("APPEND to {}, expected a list", target.tagName());
+  for (Item& item : items) {
+    if (item.internal) fail("a list holds a callable or a storage");
+    target.toList().elements.push_back(std::move(item.value));
+  }
+}
+
+namespace {
+
+bool isSimpleKey(const IValue& v) {
+  return v.isInt() || v.isDouble() || v.isBool() || v.isString() || v.isTensor() || v.isNone() ||
+         v.isComplex() || v.isEnum();
+}
+
+// Nested tuples are refused: hashing shared ones takes time that is exponential in their depth.
+bool isKey(const IValue& v) {
+  if (!v.isTuple()) return isSimpleKey(v);
+  const std::vector<IValue>& elements = v.elements();
+  return std::all_of(elements.begin(), elements.end(), isSimpleKey);
+}
+
+}  // namespace
+
+void Unpickler::setItems(std::vector<Item> items) {
+  IValue& target = top().value;
+  if (!target.isDict()) fail("SETITEM on {}, expected a dict", target.tagName());
+  if (items.size() % 2 != 0) fail("a dict has a key without a value");
+  for (size_t i = 0; i < items.size(); i += 2) {
+    if (items[i].internal || items[i + 1].internal) {
+      fail("a dict holds a callable or a storage");
+    }
+    if (!isKey(items[i].value)) {
+      fail("a dict key is {}, expected a number, a string or a tuple of these",
+           items[i].value.tagName());
+    }
+    target.toDict().set(std::move(items[i].value), std::move(items[i + 1].value));
+  }
+}
+
+bool Unpickler::stepObject(uint8_t opcode) {
+  switch (opcode) {
+    case op::kGlobal: {
+      std::string module(takeLine());
+      std::string name(takeLine());
+      pushGlobal(module, name);
+      return true;
+    }
+    case op::kStackGlobal: {
+      IValue name = popValue("the name of a global");
+      IValue module = popValue("the module of a global");
+      if (!name.isString() || !module.isString()) fail("a global's name is no string");
+      pushGlobal(module.toString(), name.toString());
+      return true;
+    }
+    case op::kBinPersId:
+      persistentId();
+      return true;
+    case op::kReduce:
+      reduce();
+      return true;
+    case op::kNewObj:
+      newObject();
+      return true;
+    case op::kBuild:
+      build();
+      return true;
+    default:
+      return false;
+  }
+}
+
+void Unpickler::newObject() {
+  Item args = pop();
+  Item target = pop();
+  const GlobalObject* global = asGlobal(target.value);
+  if (global == nullptr || !args.value.isTuple()) fail("NEWOBJ without a class and a tuple");
+  if (global->kind != GlobalObject::Kind::Type) {
+    Item made = call(*global, args.value.toTuple());
+    stack_.push_back(std::move(made));
+    return;
+  }
+  const auto* type = global->type->as<ClassType>();
+  if (type == nullptr) fail("{} is no class that can be instantiated", global->name);
+  if (!hooks_.new_object) fail("an instance of {} cannot be created here", global->name);
+  if (!args.value.elements().empty()) fail("NEWOBJ of {} with arguments", global->name);
+  push(hooks_.new_object(type->shared()));
+  track(top().value);
+}
+
+void Unpickler::reduce() {
+  Item args = pop();
+  Item target = pop();
+  const GlobalObject* global = asGlobal(target.value);
+  if (global == nullptr) fail("REDUCE calls {}", target.value.tagName());
+  if (!args.value.isTuple()) fail("REDUCE of {} without a tuple of arguments", global->name);
+  stack_.push_back(call(*global, args.value.toTuple()));
+}
+
+void Unpickler::build() {
+  IValue state = popValue("the state of an object");
+  IValue target = top().value;
+  if (target.isObject()) {
+    if (!hooks_.set_state) fail("an object cannot be given its state here");
+    hooks_.set_state(target.toObject(), std::move(state));
+  } else if (!target.isDict()) {
+    // An OrderedDict may carry Python attributes (the `_metadata` of a state_dict). They say
+    // nothing about its contents and a dict has no place for them.
+    fail("BUILD on {}", target.tagName());
+  }
+}
+
+}  // namespace wick

@@ -1,0 +1,140 @@
+// Reading the pickles that PyTorch writes, as data only.
+//
+// A pickle is a program for a small stack machine. The ones that torch.save and torch.jit.save
+// produce use protocols 2 to 4; every opcode and every callable outside of that set is refused
+// by name, so that a file can do nothing but describe values. Work and memory are proportional to
+// the length of the pickle: nesting is limited, cycles are refused, and so is sharing that would
+// make the value much larger when walked than it is in memory.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/ivalue.h"
+
+namespace wick {
+
+// What a persistent id asks for.
+struct StorageRequest {
+  std::string key;
+  std::string location;  // "cpu", "cuda:0"
+  uint64_t bytes = 0;    // how many the tensors of this storage may use
+};
+
+// How an unpickler reaches beyond its bytes. An empty function refuses what it stands for.
+struct UnpicklerHooks {
+  // The memory of a storage. Must have at least `bytes` bytes; the same key, the same storage.
+  std::function<Ref<Storage>(const StorageRequest&)> storage;
+  // The type behind a GLOBAL that names script code ("__torch__.m.Net"); null when unknown.
+  std::function<TypePtr(const std::string& qualified_name)> resolve_type;
+  // The type that a type tag names ("Dict[str, List[__torch__.C]]").
+  std::function<TypePtr(const std::string& text)> parse_type;
+  // A new instance of a script class.
+  std::function<ObjectRef(const ClassTypePtr&)> new_object;
+  // Gives an instance its pickled state: a dict of attributes, or what __setstate__ takes.
+  std::function<void(Object&, IValue state)> set_state;
+};
+
+// One pickle. dtypes, layouts and memory formats become ints as in TorchScript, torch.Size becomes
+// a tuple, OrderedDict a dict. Containers without a type tag get the types of their elements, or
+// Any.
+class Unpickler {
+ public:
+  // `name` begins the messages ("model.pt: record 'data.pkl'"). The bytes must outlive load().
+  Unpickler(std::span<const std::byte> bytes, std::string name, UnpicklerHooks hooks);
+  ~Unpickler();
+  Unpickler(const Unpickler&) = delete;
+
+  // Throws LoadError with the position of what was wrong.
+  IValue load();
+  // How many bytes load() has read; what follows STOP is not looked at.
+  size_t position() const { return position_; }
+
+ private:
+  // A GLOBAL or a storage may be an operand, and sit in a tuple of operands, but is no value.
+  struct Item {
+    IValue value;
+    bool internal = false;
+  };
+  class GlobalObject;
+  class StorageObject;
+
+  template <class... Args>
+  [[noreturn]] void fail(fmt::format_string<const Args&...> format, const Args&... args) const {
+    failWith(fmt::format(format, args...));
+  }
+  [[noreturn]] void failWith(const std::string& message) const;
+  std::span<const std::byte> take(uint64_t n);
+  template <class T>
+  T take();
+  std::string_view takeText(uint64_t n) { return asText(take(n)); }
+  std::string_view takeLine();
+  static std::string_view asText(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+
+  bool step();  // false at STOP
+  bool stepLiteral(uint8_t opcode);
+  bool stepStack(uint8_t opcode);
+  bool stepContainer(uint8_t opcode);
+  bool stepObject(uint8_t opcode);
+
+  void push(IValue value, bool internal = false) { stack_.push_back({std::move(value), internal}); }
+  Item pop();
+  IValue popValue(const char* what);
+  Item& top();
+  std::vector<Item> popMark();
+  void pushInteger(std::span<const std::byte> little_endian);
+  void pushTuple(std::vector<Item> items);
+  void remember(uint64_t index);
+  void recall(uint64_t index);
+  void append(std::vector<Item> items);
+  void setItems(std::vector<Item> items);
+  void track(const IValue& container) { tracked_.push_back(container); }
+
+  void pushGlobal(const std::string& module, const std::string& name);
+  bool pushDType(const std::string& name);
+  void persistentId();
+  void newObject();
+  void reduce();
+  void build();
+  Item call(const GlobalObject& function, const TupleObject& args);
+  IValue rebuildTensor(const std::vector<IValue>& args, bool with_dtype);
+  IValue rebuildParameter(const std::vector<IValue>& args);
+  IValue rebuildFromType(const std::vector<IValue>& args);
+  IValue makeEnum(const EnumType& type, const std::vector<IValue>& args);
+  IValue typedList(const std::vector<IValue>& args, const TypePtr& element);
+  IValue restoreTypeTag(const std::vector<IValue>& args);
+  IValue makeDevice(const std::vector<IValue>& args);
+  const GlobalObject* asGlobal(const IValue& value) const;
+  const StorageObject* asStorage(const IValue& value) const;
+  DimVector dims(const IValue& value, const char* what) const;
+
+  void finish();
+  void release() noexcept;
+
+  std::span<const std::byte> bytes_;
+  std::string name_;
+  UnpicklerHooks hooks_;
+  size_t position_ = 0;
+  size_t opcode_at_ = 0;
+  std::vector<Item> stack_;
+  std::vector<size_t> marks_;
+  std::unordered_map<uint64_t, Item> memo_;
+  std::unordered_map<std::string, Item> globals_;
+  // Every container made, so that a half-built value can be taken apart without recursion.
+  std::vector<IValue> tracked_;
+  std::unordered_map<const RefCounted*, bool> typed_;
+};
+
+}  // namespace wick
