@@ -1,0 +1,28 @@
+#!/usr/bin/python3
+"""Writes the files in data/ with PyTorch: run it from its folder after changing it."""
+import collections
+import pickle
+import torch
+
+TENSOR = torch.arange(6, dtype=torch.float32).reshape(2, 3)
+VALUE = {
+    "none": None,
+    "numbers": [0, 255, 256, 65536, -1, 1 << 40, -(1 << 63), 2.5, True, 1 - 2j],
+    "text": "z\u00fcrich",
+    "nested": ((), [], {}, (1,), [[1], []], {1: 2.0}),
+    "tensor": TENSOR,
+    "view": TENSOR.t()[1:],
+    "parameter": torch.nn.Parameter(torch.ones(2, dtype=torch.float64)),
+    "conj": torch.tensor([1 + 2j, 3j]).conj(),
+    "half": torch.tensor([1.5, -2.0], dtype=torch.float16),
+    "empty": torch.empty(0, 3),
+    "dtype": torch.int32,
+    "size": torch.Size([2, 3]),
+    "device": torch.device("cuda:1"),
+    "ordered": collections.OrderedDict(a=1, b=2),
+}
+torch.save(VALUE, "data/value.pt")
+torch.save(VALUE, "data/value_legacy.pt", _use_new_zipfile_serialization=False)
+torch.save(VALUE, "data/value_protocol4.pt", pickle_protocol=4)
+torch.save(torch.nn.Linear(2, 2).state_dict(), "data/state_dict.pt")
+torch.save({"t": TENSOR, "l": [1, 2]}, "data/small.pt")
