@@ -44,6 +44,7 @@ IValue Unpickler::load() {
     }
     opcode_at_ = position_;
     IValue result = popValue("the result");
+    if (!stack_.empty()) fail("{} values are left on the stack", stack_.size());
     finish();
     return result;
   } catch (const LoadError&) {

@@ -13,7 +13,6 @@ VALUE = {
     "tensor": TENSOR,
     "view": TENSOR.t()[1:],
     "parameter": torch.nn.Parameter(torch.ones(2, dtype=torch.float64)),
-    "conj": torch.tensor([1 + 2j, 3j]).conj(),
     "half": torch.tensor([1.5, -2.0], dtype=torch.float16),
     "empty": torch.empty(0, 3),
     "dtype": torch.int32,

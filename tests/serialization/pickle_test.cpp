@@ -193,5 +193,22 @@ TEST(PickleTest, TensorsMustLieInTheirStorage) {
   EXPECT_THROW(unpickle(tensorPickle(6, "K\x00"s, "K\x02", "K\x01K\x01"), hooks), LoadError);
 }
 
+// PyTorch 2 records that a tensor is the lazy conjugate of its storage.
+TEST(PickleTest, LazyConjugatesAreMaterialized) {
+  UnpicklerHooks hooks;
+  hooks.storage = [](const StorageRequest& request) {
+    Ref<Storage> storage = Storage::allocate(request.bytes);
+    *static_cast<std::complex<float>*>(storage->data()) = {1, 2};
+    return storage;
+  };
+  std::string program = tensorPickle(1, "K\x00"s, "K\x01", "K\x01");
+  program.replace(program.find("FloatStorage"), 12, "ComplexFloatStorage");
+  program.insert(program.rfind("tR."),
+                 "}X\x04\x00\x00\x00"
+                 "conj\x88s"s);
+  Tensor tensor = unpickle(program, hooks).toTensor();
+  EXPECT_EQ(tensor.data<std::complex<float>>()[0], std::complex<float>(1, -2));
+}
+
 }  // namespace
 }  // namespace wick
