@@ -1,0 +1,14 @@
+// Replaces calls of script functions and methods by the bodies of their callees.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace wick {
+
+// Inlines every prim::CallFunction and prim::CallMethod whose callee is known when compiling,
+// callees of callees included. Calls through interfaces stay. Inlined nodes remember the call
+// (Node::inlinedFrom), so that errors show the script's call stack. Compiles callees that are not
+// compiled yet (CompileError).
+void inlineCalls(Graph& graph);
+
+}  // namespace wick
