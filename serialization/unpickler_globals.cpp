@@ -313,7 +313,7 @@ IValue Unpickler::typedList(const std::vector<IValue>& args, const TypePtr& elem
   if (args.size() != 1 || !args[0].isList()) fail("a typed list is built from no list");
   ListObject& list = args[0].toList();
   for (const IValue& v : list.elements) {
-    const bool fits = element->kind() == TypeKind::Tensor ? v.isTensor() || v.isNone()
+    const bool fits = element->kind() == TypeKind::Tensor ? v.isTensor()
                       : element->kind() == TypeKind::Int  ? v.isInt()
                       : element->kind() == TypeKind::Bool ? v.isBool()
                                                           : v.isDouble();

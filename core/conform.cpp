@@ -1,0 +1,183 @@
+#include "core/conform.h"
+
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+
+namespace wick {
+namespace {
+
+// Deeper values come from nowhere but a program that means harm.
+constexpr int kMaxDepth = 2000;
+
+class Conformer {
+ public:
+  explicit Conformer(Conversions conversions) : convert_(conversions == Conversions::Python) {}
+
+  // Sets the reason and the path when the result is false.
+  bool conform(IValue& value, const TypePtr& type) {
+    WICK_CHECK(depth_ < kMaxDepth, "values nest deeper than {}", kMaxDepth);
+    ++depth_;
+    const bool fits = dispatch(value, type);
+    --depth_;
+    if (!fits && why_.empty()) {
+      why_ = fmt::format("expected {}, got {}", type->annotation(), describe(value));
+    }
+    return fits;
+  }
+
+  std::string message() const { return path_.empty() ? why_ : path_ + ": " + why_; }
+
+ private:
+  static std::string describe(const IValue& value) {
+    if (value.isObject()) return value.toObject().type()->name();
+    return std::string(value.tagName());
+  }
+
+  bool dispatch(IValue& value, const TypePtr& type) {
+    switch (type->kind()) {
+      case TypeKind::Any:
+        return true;
+      case TypeKind::Int:
+        return value.isInt();
+      case TypeKind::Bool:
+        return value.isBool();
+      case TypeKind::String:
+        return value.isString();
+      case TypeKind::None:
+        return value.isNone();
+      case TypeKind::Number:
+        return value.isNumber();
+      case TypeKind::Tensor:
+        return value.isTensor();
+      case TypeKind::Generator:
+        return value.isGenerator();
+      case TypeKind::Float:
+        if (convert_ && value.isInt()) value = static_cast<double>(value.toInt());
+        return value.isDouble();
+      case TypeKind::Complex:
+        if (convert_ && (value.isInt() || value.isDouble())) value = value.numberToComplex();
+        return value.isComplex();
+      case TypeKind::Device:
+        if (convert_ && value.isString()) value = Device::parse(value.toString());
+        return value.isDevice();
+      case TypeKind::AnyList:
+        return value.isList();
+      case TypeKind::AnyTuple:
+        return value.isTuple();
+      case TypeKind::AnyClass:
+        return value.isObject();
+      case TypeKind::AnyEnum:
+        return value.isEnum();
+      case TypeKind::Future:
+        return value.isFuture();
+      case TypeKind::Optional:
+        return value.isNone() || conform(value, type->as<OptionalType>()->element());
+      case TypeKind::Union:
+        return conformUnion(value, *type);
+      case TypeKind::List:
+        return conformList(value, type->as<ListType>()->element());
+      case TypeKind::Dict:
+        return conformDict(value, *type->as<DictType>());
+      case TypeKind::Tuple:
+        return conformTuple(value, std::static_pointer_cast<const TupleType>(type));
+      case TypeKind::Class:
+      case TypeKind::Interface:
+        return value.isObject() && value.toObject().type()->isSubtypeOf(*type, &why_);
+      case TypeKind::Enum:
+        return value.isEnum() && *value.toEnum().type == *type;
+      case TypeKind::Storage:
+      case TypeKind::Stream:
+      case TypeKind::Capsule:
+        return value.isCapsule();
+      case TypeKind::Await:
+      case TypeKind::RRef:
+      case TypeKind::Function:
+      case TypeKind::Var:
+        return false;
+    }
+    return false;
+  }
+
+  // The first member that fits without conversion, else with.
+  bool conformUnion(IValue& value, const Type& type) {
+    for (bool convert : {false, true}) {
+      if (convert && !convert_) break;
+      for (const TypePtr& member : type.contained()) {
+        Conformer attempt(convert ? Conversions::Python : Conversions::None);
+        attempt.depth_ = depth_;
+        if (attempt.conform(value, member)) return true;
+      }
+    }
+    return false;
+  }
+
+  bool conformPart(IValue& part, const TypePtr& type, size_t index) {
+    if (conform(part, type)) return true;
+    path_ = fmt::format("[{}]{}", index, path_);
+    return false;
+  }
+
+  bool conformList(IValue& value, const TypePtr& element) {
+    if (convert_ && value.isTuple()) value = makeList(element, value.elements());
+    if (!value.isList()) return false;
+    ListObject& list = value.toList();
+    for (size_t i = 0; i < list.elements.size(); ++i) {
+      if (!conformPart(list.elements[i], element, i)) return false;
+    }
+    list.element_type = element;
+    return true;
+  }
+
+  bool conformDict(IValue& value, const DictType& type) {
+    if (!value.isDict()) return false;
+    DictObject& dict = value.toDict();
+    size_t index = 0;
+    bool new_keys = false;
+    auto items = dict.items();
+    for (auto& [key, element] : items) {
+      IValue old = key;
+      if (!conformPart(key, type.key(), index) || !conformPart(element, type.value(), index)) {
+        return false;
+      }
+      new_keys |= old.tag() != key.tag();
+      ++index;
+    }
+    if (new_keys) dict.clear();
+    for (auto& [key, element] : items) dict.set(std::move(key), std::move(element));
+    dict.key_type = type.key();
+    dict.value_type = type.value();
+    return true;
+  }
+
+  bool conformTuple(IValue& value, const std::shared_ptr<const TupleType>& type) {
+    if (!value.isTuple()) return false;
+    const std::vector<TypePtr>& types = type->contained();
+    std::vector<IValue> elements = value.elements();
+    if (elements.size() != types.size()) {
+      why_ = fmt::format("expected {}, got a tuple of {}", type->annotation(), elements.size());
+      return false;
+    }
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (!conformPart(elements[i], types[i], i)) return false;
+    }
+    value = makeTuple(std::move(elements), type->isNamed() ? type : nullptr);
+    return true;
+  }
+
+  const bool convert_;
+  int depth_ = 0;
+  std::string why_;
+  std::string path_;
+};
+
+}  // namespace
+
+IValue conform(IValue value, const TypePtr& type, Conversions conversions) {
+  Conformer conformer(conversions);
+  if (!conformer.conform(value, type)) throw RuntimeError(conformer.message());
+  return value;
+}
+
+}  // namespace wick
