@@ -26,6 +26,12 @@ Tensor writeOut(const char* op, const Tensor& out, const Tensor& result);
 Tensor resultTensor(Out out, IntSpan sizes, DType dtype,
                     std::initializer_list<const Tensor*> inputs);
 
+// A zero-dim tensor of the number. RuntimeError when the dtype cannot hold it (300 as uint8, a
+// complex number as a real one).
+Tensor numberTensor(const Scalar& value, DType dtype);
+// Writes the number everywhere, checked as numberTensor does.
+const Tensor& fillWith(const Tensor& t, const Scalar& value);
+
 // Counts a write to the tensor, for kernels of `name_` operators that are written out. Refuses
 // read-only memory, so call it before writing.
 void markWritten(const char* op, const Tensor& t);
