@@ -1,0 +1,101 @@
+// The new weights are computed in double precision and rounded once.
+//
+//   %y : Tensor = aten::conv2d(%x, %w, %b, …)
+//   %z : Tensor = aten::batch_norm(%y, %gamma, %beta, %mean, %var, %false, …)
+// →
+//   %z : Tensor = aten::conv2d(%x, %w2, %b2, …)
+#include "passes/fold_batch_norm.h"
+
+#include <cmath>
+
+#include "passes/convolution_nodes.h"
+
+namespace wick {
+
+namespace {
+
+std::vector<double> doubles(const Value* v, int64_t n, double fallback) {
+  std::optional<IValue> c = constantOf(v);
+  if (!c || c->isNone()) return std::vector<double>(n, fallback);
+  Tensor t = c->toTensor().to(DType::Double).contiguous();
+  return std::vector<double>(t.data<double>(), t.data<double>() + t.numel());
+}
+
+bool isConstantVector(const Value* v, int64_t n, bool optional) {
+  std::optional<IValue> c = constantOf(v);
+  if (!c) return false;
+  if (c->isNone()) return optional;
+  return c->isTensor() && c->toTensor().dim() == 1 && c->toTensor().size(0) == n;
+}
+
+// batch_norm(input, weight?, bias?, running_mean?, running_var?, training, momentum, eps,
+// cudnn_enabled)
+struct BatchNorm {
+  explicit BatchNorm(const Node* node) : node(node) {}
+  bool foldsWith(int64_t channels) const {
+    std::optional<IValue> training = constantOf(node->input(5));
+    std::optional<IValue> eps = constantOf(node->input(7));
+    return training && !training->toBool() && eps &&
+           isConstantVector(node->input(1), channels, true) &&
+           isConstantVector(node->input(2), channels, true) &&
+           isConstantVector(node->input(3), channels, false) &&
+           isConstantVector(node->input(4), channels, false);
+  }
+  const Node* node;
+};
+
+bool fold(Graph& graph, Node* norm) {
+  Node* conv = norm->input(0)->node();
+  std::optional<ConvolutionNode> c = ConvolutionNode::match(conv);
+  if (!c || conv->output()->uses().size() != 1) return false;
+  std::optional<IValue> weight = constantOf(c->weight());
+  if (!weight || !weight->isTensor() || !isFloating(weight->toTensor().dtype())) return false;
+  Tensor w = weight->toTensor();
+  int64_t channels = w.size(0);
+  if (!BatchNorm(norm).foldsWith(channels)) return false;
+  if (!isConstantVector(c->bias(), channels, true)) return false;
+
+  std::vector<double> gamma = doubles(norm->input(1), channels, 1.0);
+  std::vector<double> beta = doubles(norm->input(2), channels, 0.0);
+  std::vector<double> mean = doubles(norm->input(3), channels, 0.0);
+  std::vector<double> var = doubles(norm->input(4), channels, 1.0);
+  std::vector<double> bias = doubles(c->bias(), channels, 0.0);
+  double eps = constantOf(norm->input(7))->numberToDouble();
+  Tensor scaled = w.to(DType::Double).clone(MemoryFormat::Contiguous);
+  int64_t per_channel = channels ? scaled.numel() / channels : 0;
+  for (int64_t i = 0; i < channels; ++i) {
+    double factor = gamma[i] / std::sqrt(var[i] + eps);
+    double* row = scaled.data<double>() + i * per_channel;
+    for (int64_t k = 0; k < per_channel; ++k) row[k] *= factor;
+    bias[i] = (bias[i] - mean[i]) * factor + beta[i];
+  }
+  InsertPointGuard guard(conv);
+  RangeGuard range(&graph, norm->range());
+  Value* new_weight = graph.insertConstant(IValue(scaled.to(w.dtype())));
+  Value* new_bias = graph.insertConstant(
+      IValue(Tensor::fromData(bias.data(), DimVector{channels}).to(w.dtype())));
+  c->setWeight(new_weight);
+  c->setBias(new_bias);
+  norm->output()->replaceAllUsesWith(conv->output());
+  norm->destroy();
+  return true;
+}
+
+size_t foldIn(Graph& graph, Block* b) {
+  size_t folded = 0;
+  for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
+    Node* node = *it;
+    ++it;
+    for (Block* sub : node->blocks()) folded += foldIn(graph, sub);
+    if (node->kind() == aten::batch_norm && fold(graph, node)) ++folded;
+  }
+  return folded;
+}
+
+}  // namespace
+
+size_t foldBatchNorm(Graph& graph) {
+  return foldIn(graph, graph.block());
+}
+
+}  // namespace wick

@@ -1,0 +1,183 @@
+// Two rounds. The first replaces numbers, strings and None, after which conditions such as `if
+// self.training` fold and dead writes disappear; the second replaces tensors and containers that
+// what is left cannot write to.
+//
+//   %w : Tensor = prim::GetAttr[name="weight"](%self)     →     %w : Tensor =
+//   prim::Constant[value=<Tensor>]()
+#include "passes/freeze.h"
+
+#include <set>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "passes/constant_propagation.h"
+#include "passes/dead_code_elimination.h"
+
+namespace wick {
+
+namespace {
+
+bool isPlain(const IValue& v) {
+  return !v.isCounted() || v.isString() || v.isComplex() || v.isEnum();
+}
+
+class Freezer {
+ public:
+  Freezer(Graph& graph, ObjectRef self) : graph_(graph), self_(std::move(self)) {}
+
+  void run() {
+    bindSelf();
+    round(/*plain_only=*/true);
+    propagateConstants(graph_);
+    eliminateDeadCode(graph_);
+    round(/*plain_only=*/false);
+    propagateConstants(graph_);
+    eliminateDeadCode(graph_);
+  }
+
+ private:
+  using Slot = std::pair<const Object*, std::string>;
+
+  // The module itself becomes a constant; what does not freeze is read from it.
+  void bindSelf() {
+    Value* input = graph_.inputs().at(0);
+    InsertPointGuard guard(graph_.returnNode()->next());
+    Value* constant = graph_.insertConstant(IValue(self_), self_->type());
+    input->replaceAllUsesWith(constant);
+    constant->setDebugName("self");
+    graph_.block()->eraseInput(0);
+  }
+
+  void round(bool plain_only) {
+    written_.clear();
+    written_names_.clear();
+    anything_written_ = false;
+    findWrites(graph_.block());
+    replace(graph_.block(), plain_only);
+  }
+
+  // The object that a value is, when it is reached from `self` by attributes alone.
+  ObjectRef objectOf(const Value* v) const {
+    const Node* node = v->node();
+    if (node->kind() == prim::Constant) {
+      std::optional<IValue> c = constantOf(v);
+      return c && c->isObject() ? ObjectRef(&c->toObject()) : nullptr;
+    }
+    if (node->kind() != prim::GetAttr) return nullptr;
+    ObjectRef owner = objectOf(node->input(0));
+    if (!owner || isWritten(owner.get(), node->ivalue(attr::name).toString())) return nullptr;
+    const IValue& value = owner->attr(node->ivalue(attr::name).toString());
+    return value.isObject() ? ObjectRef(&value.toObject()) : nullptr;
+  }
+
+  bool isWritten(const Object* owner, const std::string& name) const {
+    return written_names_.count(name) != 0 || written_.count({owner, name}) != 0;
+  }
+
+  void findWrites(Block* b) {
+    for (Node* node : b->nodes()) {
+      for (Block* sub : node->blocks()) findWrites(sub);
+      if (node->kind() == prim::SetAttr) {
+        written_names_.insert(node->ivalue(attr::name).toString());
+      } else if (const Operator* op = node->maybeOperator()) {
+        const auto& arguments = op->schema().arguments();
+        for (size_t i = 0; i < arguments.size(); ++i) {
+          if (arguments[i].alias && arguments[i].alias->is_write) writes(node->input(i), 0);
+        }
+      } else if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction ||
+                 node->kind() == prim::fork) {
+        anything_written_ = true;
+      }
+    }
+  }
+
+  // Follows a written value back to the attribute that it may be, or share memory with.
+  void writes(const Value* v, int depth) {
+    const Node* node = v->node();
+    if (depth > 1000) {
+      anything_written_ = true;
+    } else if (node->kind() == prim::GetAttr) {
+      std::string name = node->ivalue(attr::name).toString();
+      if (ObjectRef owner = objectOf(node->input(0))) {
+        written_.emplace(owner.get(), name);
+      } else {
+        written_names_.insert(name);
+      }
+    } else if (node->kind() == prim::If) {
+      for (Block* sub : node->blocks()) writes(sub->outputs()[v->offset()], depth + 1);
+    } else if (node->kind() == prim::Loop) {
+      writes(node->input(v->offset() + 2), depth + 1);
+      writes(node->blocks()[0]->outputs()[v->offset() + 1], depth + 1);
+    } else if (node->kind() == prim::Param) {
+      // Inputs are the caller's. A value carried by a loop comes from its inputs.
+      const Node* owner = v->node()->block()->owningNode();
+      if (owner && owner->kind() == prim::Loop && v->offset() > 0) {
+        writes(owner->input(v->offset() + 1), depth + 1);
+      }
+    } else if (node->kind() == prim::ListConstruct || node->kind() == prim::TupleConstruct ||
+               node->kind() == prim::DictConstruct) {
+      // A new container; writing to it does not write to its elements.
+    } else if (const Operator* op = node->maybeOperator()) {
+      writesThrough(node, *op, v->offset(), depth);
+    } else {
+      anything_written_ = true;
+    }
+  }
+
+  void writesThrough(const Node* node, const Operator& op, size_t output, int depth) {
+    const auto& returns = op.schema().returns();
+    if (output >= returns.size() || !returns[output].alias) return;  // fresh memory
+    const AliasInfo& result = *returns[output].alias;
+    if (result.isWildcardAfter()) anything_written_ = true;
+    const auto& arguments = op.schema().arguments();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (!arguments[i].alias) continue;
+      for (const std::string& set : arguments[i].alias->before) {
+        for (const std::string& mine : result.before) {
+          if (set == mine) writes(node->input(i), depth + 1);
+        }
+      }
+    }
+  }
+
+  void replace(Block* b, bool plain_only) {
+    for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
+      Node* node = *it;
+      ++it;
+      for (Block* sub : node->blocks()) replace(sub, plain_only);
+      if (node->kind() != prim::GetAttr) continue;
+      ObjectRef owner = objectOf(node->input(0));
+      std::string name = node->ivalue(attr::name).toString();
+      if (!owner || isWritten(owner.get(), name)) continue;
+      const IValue& value = owner->attr(name);
+      if (value.isObject()) continue;  // resolved by its own attributes
+      if (!isPlain(value) && (plain_only || anything_written_)) continue;
+      InsertPointGuard guard(node);
+      Value* out = node->output();
+      Value* constant = graph_.insertConstant(value, constantType(value, out->type()));
+      std::string debug_name = out->debugNameBase();
+      out->replaceAllUsesWith(constant);
+      node->destroy();
+      if (!debug_name.empty()) constant->setDebugName(debug_name);
+    }
+  }
+
+  // None is more precise than the attribute's Optional; otherwise the declared type stands.
+  static TypePtr constantType(const IValue& value, const TypePtr& declared) {
+    return value.isNone() ? types::None() : declared;
+  }
+
+  Graph& graph_;
+  ObjectRef self_;
+  std::set<Slot> written_;
+  std::set<std::string> written_names_;  // on an object that is not known
+  bool anything_written_ = false;
+};
+
+}  // namespace
+
+void freezeModule(Graph& graph, const ObjectRef& self) {
+  Freezer(graph, self).run();
+}
+
+}  // namespace wick

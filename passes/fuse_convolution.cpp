@@ -1,0 +1,115 @@
+// Starts at every convolution and extends the chain downwards while the next node is the only
+// reader of the last result. The fused node stands where the chain ends, so the convolution's input
+// is read later than before: nothing in between may write.
+//
+//   %a : Tensor = aten::conv2d(%x, %w, %b, %stride, %padding, %dilation, %groups)
+//   %c : Tensor = aten::add(%a, %r, %one)
+//   %d : Tensor = aten::relu(%c)
+// →
+//   %d : Tensor = wick::conv2d_fused(%x, %w, %b, %r, %stride, %padding, %dilation, %groups,
+//   %"relu")
+#include "passes/fuse_convolution.h"
+
+#include <algorithm>
+
+#include "passes/convolution_nodes.h"
+
+namespace wick {
+
+namespace {
+
+// The node in the same block that alone reads `v`, or null.
+Node* onlyReader(const Value* v) {
+  if (v->uses().size() != 1) return nullptr;
+  Node* user = v->uses()[0].user;
+  return user->block() == v->node()->block() && user->kind() != prim::Return ? user : nullptr;
+}
+
+bool isRelu(const Node* node) {
+  return node->kind() == aten::relu || node->kind() == aten::relu_;
+}
+
+// The tensor that `node` adds to `sum` when it is add(sum, r) or add(r, sum) with alpha 1; for
+// add_, `sum` must be what it writes. The kernel adds residuals of any shape that broadcasts.
+Value* residualOf(const Node* node, const Value* sum) {
+  bool in_place = node->kind() == aten::add_;
+  if ((node->kind() != aten::add && !in_place) || node->inputs().size() != 3) return nullptr;
+  std::optional<IValue> alpha = constantOf(node->input(2));
+  if (!alpha || !alpha->isInt() || alpha->toInt() != 1) return nullptr;
+  if (in_place && node->input(0) != sum) return nullptr;
+  Value* other = node->input(node->input(0) == sum ? 1 : 0);
+  return other->type()->kind() == TypeKind::Tensor ? other : nullptr;
+}
+
+struct Chain {
+  std::vector<Node*> nodes;  // the convolution first
+  Value* residual = nullptr;
+  bool relu = false;
+};
+
+Chain chainFrom(Node* conv) {
+  Chain chain{{conv}, nullptr, false};
+  while (Node* next = onlyReader(chain.nodes.back()->output())) {
+    Value* r = chain.residual ? nullptr : residualOf(next, chain.nodes.back()->output());
+    if (r != nullptr) {
+      chain.residual = r;
+    } else if (isRelu(next)) {
+      chain.relu = true;
+    } else {
+      break;
+    }
+    chain.nodes.push_back(next);
+    if (chain.relu) break;
+  }
+  return chain;
+}
+
+bool mayMoveToEnd(const Chain& chain) {
+  for (const Node* n = chain.nodes.front(); n != chain.nodes.back(); n = n->next()) {
+    bool own = std::find(chain.nodes.begin(), chain.nodes.end(), n) != chain.nodes.end();
+    if (!own && n->hasSideEffects()) return false;
+  }
+  return true;
+}
+
+void fuse(Graph& graph, const ConvolutionNode& c, const Chain& chain) {
+  Node* last = chain.nodes.back();
+  InsertPointGuard guard(last);
+  RangeGuard range(&graph, chain.nodes.front()->range());
+  Value* residual =
+      chain.residual ? chain.residual : graph.insertNode(graph.createNone())->output();
+  Value* activation = graph.insertConstant(IValue(chain.relu ? "relu" : "none"));
+  Node* fused =
+      graph.insertNode(graph.create(Symbol::fromQualString("wick::conv2d_fused"),
+                                    {c.input(), c.weight(), c.bias(), residual, c.stride(),
+                                     c.padding(), c.dilation(), c.groups(), activation}));
+  last->output()->replaceAllUsesWith(fused->output());
+  for (auto node = chain.nodes.rbegin(); node != chain.nodes.rend(); ++node) (*node)->destroy();
+}
+
+size_t fuseIn(Graph& graph, Block* b) {
+  size_t fused = 0;
+  for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
+    Node* node = *it;
+    ++it;
+    for (Block* sub : node->blocks()) fused += fuseIn(graph, sub);
+    std::optional<ConvolutionNode> c = ConvolutionNode::match(node);
+    if (!c) continue;
+    Chain chain = chainFrom(node);
+    if (!mayMoveToEnd(chain)) chain = Chain{{node}, nullptr, false};
+    // The iterator may stand on a node of the chain.
+    Node* before = node->prev();
+    fuse(graph, *c, chain);
+    it = NodeIterator(before->next());
+    ++fused;
+  }
+  return fused;
+}
+
+}  // namespace
+
+size_t fuseConvolution(Graph& graph) {
+  return fuseIn(graph, graph.block());
+}
+
+}  // namespace wick

@@ -1,0 +1,13 @@
+// Joins convolutions with the addition and the activation behind them.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace wick {
+
+// conv2d [+ add of a tensor] [+ relu] whose intermediate results nobody else reads become one
+// wick::conv2d_fused node; an in-place relu_ or add_ counts when it writes to such an intermediate.
+// Run it on frozen graphs, where the options are constants. Returns the number of fused nodes.
+size_t fuseConvolution(Graph& graph);
+
+}  // namespace wick
