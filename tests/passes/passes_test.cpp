@@ -1,0 +1,256 @@
+// IR text in, the pass, IR text out.
+#include <gtest/gtest.h>
+
+#include "ir/function.h"
+#include "ir/parser.h"
+#include "ir/verifier.h"
+#include "passes/constant_propagation.h"
+#include "passes/dead_code_elimination.h"
+#include "passes/fold_batch_norm.h"
+#include "passes/freeze.h"
+#include "passes/fuse_convolution.h"
+#include "passes/inline_calls.h"
+#include "tests/ir/test_operators.h"
+
+namespace wick {
+namespace {
+
+bool contains(const Graph& graph, const std::string& text) {
+  return graph.str().find(text) != std::string::npos;
+}
+
+TEST(DeadCode, RemovesWhatNobodyReads) {
+  auto graph = parseGraph(R"(graph(%x : Tensor, %n : int, %c : bool):
+  %1 : Tensor = aten::relu(%x)
+  %2 : int = prim::Constant[value=1]()
+  %t : bool = prim::Constant[value=True]()
+  %a : int, %b : int = prim::Loop(%n, %t, %n, %n)
+    block0(%i : int, %p : int, %q : int):
+      %p2 : int = aten::add(%p, %2)
+      %q2 : int = aten::add(%q, %p)
+      -> (%t, %p2, %q2)
+  %u : int, %v : int = prim::If(%c)
+    block0():
+      -> (%a, %n)
+    block1():
+      %m : int = aten::add(%n, %n)
+      -> (%a, %m)
+  %w : Tensor = aten::relu_(%x)
+  return (%u)
+)");
+  eliminateDeadCode(*graph);
+  verify(*graph);
+  EXPECT_FALSE(contains(*graph, "aten::relu("));
+  EXPECT_TRUE(contains(*graph, "aten::relu_("));  // a write stays
+  EXPECT_FALSE(contains(*graph, "%q")) << graph->str();
+  EXPECT_FALSE(contains(*graph, "%m")) << graph->str();
+  EXPECT_TRUE(contains(*graph, "%p2")) << graph->str();
+}
+
+TEST(DeadCode, KeepsCarriedValuesThatFeedLiveOnes) {
+  auto graph = parseGraph(R"(graph(%n : int):
+  %2 : int = prim::Constant[value=1]()
+  %t : bool = prim::Constant[value=True]()
+  %a : int, %b : int, %c : int = prim::Loop(%n, %t, %n, %n, %n)
+    block0(%i : int, %p : int, %q : int, %r : int):
+      %p2 : int = aten::add(%p, %q)
+      %q2 : int = aten::add(%q, %r)
+      %r2 : int = aten::add(%r, %2)
+      -> (%t, %p2, %q2, %r2)
+  return (%a)
+)");
+  std::string before = graph->str();
+  eliminateDeadCode(*graph);
+  verify(*graph);
+  EXPECT_EQ(graph->str(), before);
+}
+
+TEST(Constants, FoldOperatorsAndBranches) {
+  auto graph = parseGraph(R"(graph(%x : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %2 : int = aten::add(%1, %1)
+  %3 : bool = aten::lt(%1, %2)
+  %y : Tensor = prim::If(%3)
+    block0():
+      %5 : Tensor = aten::relu(%x)
+      -> (%5)
+    block1():
+      -> (%x)
+  return (%y)
+)");
+  propagateConstants(*graph);
+  eliminateDeadCode(*graph);
+  verify(*graph);
+  EXPECT_EQ(graph->outputs()[0]->node()->kind(), aten::relu);
+  EXPECT_FALSE(contains(*graph, "prim::If")) << graph->str();
+}
+
+TEST(Constants, ListsThatMayBeWrittenStay) {
+  auto graph = parseGraph(R"(graph():
+  %1 : int = prim::Constant[value=1]()
+  %2 : int[] = prim::ListConstruct(%1, %1)
+  return (%2)
+)");
+  propagateConstants(*graph);
+  verify(*graph);
+  EXPECT_TRUE(contains(*graph, "prim::ListConstruct"));
+}
+
+TEST(Constants, ErrorsAreLeftToTheRun) {
+  auto graph = parseGraph(R"(graph():
+  %1 : Tensor = prim::Constant[value=tensor<float32>[1]{1.0}]()
+  %2 : Tensor = aten::relu(%1)
+  %3 : Tensor = aten::relu(%2)
+  return (%3)
+)");
+  propagateConstants(*graph);  // the test's relu raises
+  verify(*graph);
+  EXPECT_TRUE(contains(*graph, "aten::relu"));
+}
+
+TEST(Inline, FlattensCallsAndRemembersThem) {
+  CompilationUnit unit;
+  GraphFunction* inner = unit.createFunction("__torch__.inner", parseGraph(R"(graph(%x : Tensor):
+  %y : Tensor = aten::relu(%x)
+  return (%y)
+)"));
+  auto middle_graph = std::make_shared<Graph>();
+  Value* x = middle_graph->addInput("x");
+  Value* once = middle_graph->insertCall(inner, std::vector<Value*>{x});
+  middle_graph->registerOutput(middle_graph->insertCall(inner, std::vector<Value*>{once}));
+  GraphFunction* middle = unit.createFunction("__torch__.middle", middle_graph);
+  Graph outer;
+  Value* a = outer.addInput("a");
+  outer.registerOutput(outer.insertCall(middle, std::vector<Value*>{a}));
+  inlineCalls(outer);
+  verify(outer);
+  EXPECT_FALSE(contains(outer, "prim::CallFunction")) << outer.str();
+  const Node* relu = outer.outputs()[0]->node();
+  ASSERT_EQ(relu->kind(), aten::relu);
+  ASSERT_NE(relu->inlinedFrom(), nullptr);
+  EXPECT_EQ(relu->inlinedFrom()->function, "inner");
+  ASSERT_NE(relu->inlinedFrom()->caller, nullptr);
+  EXPECT_EQ(relu->inlinedFrom()->caller->function, "middle");
+}
+
+ObjectRef moduleWith(TypePtr weight_type, IValue weight) {
+  auto type = std::make_shared<ClassType>("__torch__.M", true);
+  type->addAttribute("weight", std::move(weight_type), true);
+  type->addAttribute("training", types::Bool());
+  ObjectRef object = makeRef<Object>(type, nullptr);
+  object->setAttr("weight", std::move(weight));
+  object->setAttr("training", IValue(false));
+  return object;
+}
+
+std::shared_ptr<Graph> methodGraph(const ObjectRef& self, const std::string& body) {
+  return parseGraph(body, [self](const std::string& name) -> TypePtr {
+    return name == "__torch__.M" ? TypePtr(self->type()) : nullptr;
+  });
+}
+
+TEST(Freeze, AttributesBecomeConstants) {
+  ObjectRef self = moduleWith(types::Tensor(), IValue(Tensor::zeros(DimVector{2}, DType::Float)));
+  auto graph = methodGraph(self, R"(graph(%self : __torch__.M, %x : Tensor):
+  %training : bool = prim::GetAttr[name="training"](%self)
+  %w : Tensor = prim::GetAttr[name="weight"](%self)
+  %y : Tensor = prim::If(%training)
+    block0():
+      %z : Tensor = aten::relu_(%w)
+      -> (%z)
+    block1():
+      %v : Tensor = aten::mul(%x, %w)
+      -> (%v)
+  return (%y)
+)");
+  freezeModule(*graph, self);
+  verify(*graph);
+  EXPECT_EQ(graph->inputs().size(), 1u);
+  EXPECT_FALSE(contains(*graph, "prim::GetAttr")) << graph->str();
+  EXPECT_EQ(graph->outputs()[0]->node()->kind(), aten::mul);
+}
+
+TEST(Freeze, WrittenAttributesStayAttributes) {
+  for (const char* write :
+       {"%z : Tensor = aten::relu_(%w)",
+        "%s : int[] = prim::ListConstruct()\n  %r : Tensor = aten::view(%w, %s)\n  %z : Tensor "
+        "= aten::relu_(%r)",
+        "= prim::SetAttr[name=\"weight\"](%self, %x)"}) {
+    ObjectRef self = moduleWith(types::Tensor(), IValue(Tensor::zeros(DimVector{2}, DType::Float)));
+    auto graph = methodGraph(self, std::string(R"(graph(%self : __torch__.M, %x : Tensor):
+  %w : Tensor = prim::GetAttr[name="weight"](%self)
+  )") + write + R"(
+  %y : Tensor = aten::mul(%x, %w)
+  return (%y)
+)");
+    freezeModule(*graph, self);
+    verify(*graph);
+    EXPECT_TRUE(contains(*graph, "prim::GetAttr")) << write << "\n" << graph->str();
+  }
+}
+
+constexpr const char* kConvHead = R"(graph(%x : Tensor, %r : Tensor):
+  %w : Tensor = prim::Constant[value=tensor<float32>[2, 1, 1, 1]{1.0, -2.0}]()
+  %n : NoneType = prim::Constant()
+  %one : int = prim::Constant[value=1]()
+  %ones : int[] = prim::Constant[value=[1, 1]]()
+  %zeros : int[] = prim::Constant[value=[0, 0]]()
+  %a : Tensor = aten::conv2d(%x, %w, %n, %ones, %zeros, %ones, %one)
+)";
+
+TEST(FoldBatchNorm, ScalesWeightsAndShiftsBias) {
+  auto graph = parseGraph(std::string(kConvHead) + R"(
+  %g : Tensor = prim::Constant[value=tensor<float32>[2]{3.0, 1.0}]()
+  %b : Tensor = prim::Constant[value=tensor<float32>[2]{0.5, 0.0}]()
+  %m : Tensor = prim::Constant[value=tensor<float32>[2]{1.0, 2.0}]()
+  %v : Tensor = prim::Constant[value=tensor<float32>[2]{3.0, 0.25}]()
+  %f : bool = prim::Constant[value=False]()
+  %e : float = prim::Constant[value=1.0]()
+  %y : Tensor = aten::batch_norm(%a, %g, %b, %m, %v, %f, %e, %e, %f)
+  return (%y)
+)");
+  EXPECT_EQ(foldBatchNorm(*graph), 1u);
+  verify(*graph);
+  Node* conv = graph->outputs()[0]->node();
+  ASSERT_EQ(conv->kind(), aten::conv2d);
+  Tensor w = constantOf(conv->input(1))->toTensor();
+  Tensor b = constantOf(conv->input(2))->toTensor();
+  EXPECT_FLOAT_EQ(w.data<float>()[0], 1.5f);   // 1 * 3 / sqrt(3 + 1)
+  EXPECT_FLOAT_EQ(b.data<float>()[0], -1.0f);  // (0 - 1) * 1.5 + 0.5
+  EXPECT_FLOAT_EQ(w.data<float>()[1], -2.0f / std::sqrt(1.25f));
+}
+
+TEST(FuseConvolution, TakesResidualAndActivation) {
+  auto graph = parseGraph(std::string(kConvHead) + R"(
+  %s : Tensor = aten::add_(%a, %r, %one)
+  %y : Tensor = aten::relu_(%s)
+  return (%y)
+)");
+  EXPECT_EQ(fuseConvolution(*graph), 1u);
+  verify(*graph);
+  Node* fused = graph->outputs()[0]->node();
+  EXPECT_EQ(fused->kind().qualString(), "wick::conv2d_fused");
+  EXPECT_EQ(fused->input(3), graph->inputs()[1]);
+  EXPECT_EQ(constantOf(fused->input(8))->toString(), "relu");
+}
+
+TEST(FuseConvolution, LeavesResultsThatOthersReadAndWritesInBetween) {
+  auto shared = parseGraph(std::string(kConvHead) + R"(
+  %y : Tensor = aten::relu(%a)
+  return (%y, %a)
+)");
+  fuseConvolution(*shared);
+  verify(*shared);
+  EXPECT_TRUE(contains(*shared, "aten::relu("));
+  auto written = parseGraph(std::string(kConvHead) + R"(
+  %z : Tensor = aten::relu_(%x)
+  %y : Tensor = aten::relu(%a)
+  return (%y)
+)");
+  fuseConvolution(*written);
+  verify(*written);
+  EXPECT_TRUE(contains(*written, "aten::relu(")) << written->str();
+}
+
+}  // namespace
+}  // namespace wick
