@@ -1,0 +1,141 @@
+#include "runtime/kernels/softmax.h"
+
+#include <immintrin.h>
+
+#include <cmath>
+#include <limits>
+
+#include "core/dtype_dispatch.h"
+#include "core/parallel.h"
+
+namespace wick {
+
+namespace {
+
+// exp of eight floats within 1 ulp: 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2]. Arguments
+// are at most 0 here, so overflow needs no care; below -87.4 the result is 0 (the true one is
+// smaller than the least normal number), and NaN stays.
+__m256 expNonPositive(__m256 x) {
+  const __m256 kLowest = _mm256_set1_ps(-87.33654f);
+  __m256 tiny = _mm256_cmp_ps(x, kLowest, _CMP_LT_OQ);
+  __m256 y = _mm256_max_ps(kLowest, x);  // of an unordered pair max gives the second: NaN stays
+  __m256 n = _mm256_round_ps(_mm256_mul_ps(y, _mm256_set1_ps(1.44269504f)),
+                             _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+  __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), y);
+  r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
+  __m256 p = _mm256_set1_ps(1.9875691500e-4f);
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.3981999507e-3f));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(8.3334519073e-3f));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(4.1665795894e-2f));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.6666665459e-1f));
+  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(5.0000001201e-1f));
+  p = _mm256_add_ps(_mm256_fmadd_ps(_mm256_mul_ps(r, r), p, r), _mm256_set1_ps(1.0f));
+  __m256i exponent =
+      _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
+  __m256 e = _mm256_mul_ps(p, _mm256_castsi256_ps(exponent));
+  return _mm256_andnot_ps(tiny, e);
+}
+
+float horizontalSum(__m256 v) {
+  __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+  return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+__m256i tailMask(int64_t n) {
+  alignas(32) static constexpr int32_t kMask[16] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(kMask + 8 - n));
+}
+
+float rowMax(const float* x, int64_t n) {
+  float best = -std::numeric_limits<float>::infinity();
+  int64_t i = 0;
+  if (n >= 8) {
+    __m256 m = _mm256_loadu_ps(x);
+    for (i = 8; i + 8 <= n; i += 8) m = _mm256_max_ps(m, _mm256_loadu_ps(x + i));
+    alignas(32) float lanes[8];
+    _mm256_store_ps(lanes, m);
+    for (float l : lanes) best = l > best ? l : best;
+  }
+  for (; i < n; ++i) best = x[i] > best ? x[i] : best;
+  return best;
+}
+
+// A maximum that missed a NaN does not matter: the NaN makes the sum one.
+void softmaxRow(const float* x, float* out, int64_t n, bool logarithm) {
+  float max = rowMax(x, n);
+  __m256 shift = _mm256_set1_ps(max), sums = _mm256_setzero_ps();
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    __m256 e = expNonPositive(_mm256_sub_ps(_mm256_loadu_ps(x + i), shift));
+    sums = _mm256_add_ps(sums, e);
+    if (!logarithm) _mm256_storeu_ps(out + i, e);
+  }
+  if (i < n) {
+    __m256i mask = tailMask(n - i);
+    __m256 e = expNonPositive(_mm256_sub_ps(_mm256_maskload_ps(x + i, mask), shift));
+    e = _mm256_and_ps(e, _mm256_castsi256_ps(mask));
+    sums = _mm256_add_ps(sums, e);
+    if (!logarithm) _mm256_maskstore_ps(out + i, mask, e);
+  }
+  float sum = horizontalSum(sums);
+  if (logarithm) {
+    float log_sum = std::log(sum);
+    for (i = 0; i < n; ++i) out[i] = x[i] - max - log_sum;
+  } else {
+    float scale = 1.0f / sum;
+    for (i = 0; i < n; ++i) out[i] *= scale;
+  }
+}
+
+// One strided lane, in double precision for doubles and in float for the rest.
+template <class T>
+void softmaxLane(const T* x, T* out, int64_t n, int64_t stride, bool logarithm) {
+  using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  C max = -std::numeric_limits<C>::infinity();
+  for (int64_t i = 0; i < n; ++i) {
+    C v = static_cast<C>(x[i * stride]);
+    max = v > max ? v : max;
+  }
+  C sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += std::exp(static_cast<C>(x[i * stride]) - max);
+  C log_sum = std::log(sum);
+  for (int64_t i = 0; i < n; ++i) {
+    C v = static_cast<C>(x[i * stride]) - max;
+    out[i * stride] = static_cast<T>(logarithm ? v - log_sum : std::exp(v) / sum);
+  }
+}
+
+}  // namespace
+
+Tensor softmaxAlong(const Tensor& input, int64_t dim, bool logarithm) {
+  Tensor x = input.contiguous();
+  Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
+  if (x.numel() == 0) return out;
+  int64_t n = x.dim() == 0 ? 1 : x.size(dim), inner = 1;
+  for (int64_t d = dim + 1; d < x.dim(); ++d) inner *= x.size(d);
+  int64_t lanes = x.numel() / n;
+  if (x.dtype() == DType::Float && inner > 1) {
+    // Rows next to each other: one transposition costs less than strided exponentials.
+    Tensor rows = x.transpose(dim, -1).contiguous();
+    Tensor result = softmaxAlong(rows, rows.dim() - 1, logarithm);
+    return result.transpose(dim, -1).contiguous();
+  }
+  dispatch<kAnyFloat>("softmax", x.dtype(), [&]<class T>() {
+    parallelFor(lanes, std::max<int64_t>(1, kGrainSize / 8 / n), [&](int64_t begin, int64_t end) {
+      for (int64_t lane = begin; lane < end; ++lane) {
+        int64_t start = lane / inner * n * inner + lane % inner;
+        const T* from = x.data<T>() + start;
+        T* to = out.data<T>() + start;
+        if constexpr (std::is_same_v<T, float>) {
+          softmaxRow(from, to, n, logarithm);
+        } else {
+          softmaxLane(from, to, n, inner, logarithm);
+        }
+      }
+    });
+  });
+  return out;
+}
+
+}  // namespace wick
