@@ -83,9 +83,11 @@ std::optional<int64_t> namedNumber(std::string_view name) {
   return it->second;
 }
 
+// "t", "t1", "tVal".
 bool isTypeVariable(std::string_view name) {
   return name[0] >= 'a' && name[0] <= 'z' &&
-         (name.size() == 1 || (name[1] >= 'A' && name[1] <= 'Z'));
+         (name.size() == 1 || (name[1] >= 'A' && name[1] <= 'Z') ||
+          (name.size() == 2 && name[1] >= '0' && name[1] <= '9'));
 }
 
 struct ParsedType {
