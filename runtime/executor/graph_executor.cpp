@@ -1,0 +1,20 @@
+#include "runtime/executor/graph_executor.h"
+
+namespace wick {
+
+GraphExecutor& GraphExecutor::of(GraphFunction& function) {
+  auto attached = function.attachment([&] { return std::make_shared<GraphExecutor>(function); });
+  return *static_cast<GraphExecutor*>(attached.get());
+}
+
+const Code& GraphExecutor::build() {
+  std::lock_guard lock(mutex_);
+  if (!code_) {
+    function_.ensureDefined();
+    code_ = Code::build(function_.graph()->copy(), function_.name());
+    ready_.store(code_.get(), std::memory_order_release);
+  }
+  return *code_;
+}
+
+}  // namespace wick

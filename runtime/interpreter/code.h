@@ -1,0 +1,106 @@
+// Code: a Graph lowered to register instructions. Immutable once built (its call sites remember
+// what they found, atomically); any number of threads may run one Code at a time.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "ir/function.h"
+#include "ir/graph.h"
+#include "ir/operator.h"
+#include "runtime/interpreter/instruction.h"
+
+namespace wick {
+
+class GraphExecutor;
+
+// A place that calls an operator.
+struct OperatorSite {
+  const Operator* op;
+};
+
+// A place that calls a script function. The executor is looked up at the first call.
+struct FunctionSite {
+  explicit FunctionSite(GraphFunction* function) : function(function) {}
+  GraphFunction* const function;
+  std::atomic<GraphExecutor*> executor{nullptr};
+};
+
+// A place that calls a method of an interface: the class decides which. The last class seen is
+// remembered.
+struct MethodSite {
+  explicit MethodSite(std::string name) : name(std::move(name)) {}
+  ~MethodSite();
+  struct Entry {
+    const ClassType* type;
+    GraphExecutor* executor;
+    Entry* older;
+  };
+  const std::string name;
+  std::atomic<Entry*> last{nullptr};  // entries are only added, and freed with the site
+};
+
+class Code {
+ public:
+  // Lowers `graph`, which the Code keeps and which must not change any more. `name` is what error
+  // traces call the function. Throws RuntimeError for a node that is no instruction, call or
+  // registered operator.
+  static std::shared_ptr<const Code> build(std::shared_ptr<const Graph> graph, std::string name);
+
+  const std::string& name() const { return name_; }
+  const std::shared_ptr<const Graph>& graph() const { return graph_; }
+  size_t numInputs() const { return num_inputs_; }
+  size_t numOutputs() const { return graph_->outputs().size(); }
+  // Registers 0 .. numInputs()-1 receive the arguments; those below numObjectRegisters() are
+  // initialized when a frame starts and destroyed when it ends, the others are scalars.
+  size_t numObjectRegisters() const { return num_object_registers_; }
+  size_t numRegisters() const { return num_registers_; }
+  // Room that the frame needs beyond its registers for arguments and results of operators.
+  size_t scratchSize() const { return scratch_size_; }
+
+  const std::vector<Instruction>& instructions() const { return instructions_; }
+  const std::vector<uint32_t>& operands() const { return operands_; }
+  const std::vector<IValue>& constants() const { return constants_; }
+  const std::vector<TypePtr>& types() const { return types_; }
+  const std::vector<std::vector<TypePtr>>& typeLists() const { return type_lists_; }
+  const std::vector<OperatorSite>& operatorSites() const { return operator_sites_; }
+  const std::vector<std::unique_ptr<FunctionSite>>& functionSites() const {
+    return function_sites_;
+  }
+  const std::vector<std::unique_ptr<MethodSite>>& methodSites() const { return method_sites_; }
+  const std::vector<std::shared_ptr<const Code>>& subprograms() const { return subprograms_; }
+  // The node that an instruction came from; null for the final return.
+  const Node* nodeOf(size_t instruction) const { return nodes_[instruction]; }
+  // The call stack within this Code at an instruction, innermost first: more than one frame when
+  // the node was inlined.
+  std::vector<RuntimeError::Frame> framesAt(size_t instruction) const;
+
+  // A listing: one instruction a line, constants and callees shown.
+  std::string str() const;
+
+ private:
+  friend class Lowering;
+  friend class RegisterAllocation;
+  Code() = default;
+
+  std::string name_;
+  std::shared_ptr<const Graph> graph_;
+  size_t num_inputs_ = 0;
+  size_t num_object_registers_ = 0;
+  size_t num_registers_ = 0;
+  size_t scratch_size_ = 0;
+  std::vector<Instruction> instructions_;
+  std::vector<uint32_t> operands_;
+  std::vector<const Node*> nodes_;  // one an instruction
+  std::vector<IValue> constants_;
+  std::vector<TypePtr> types_;
+  std::vector<std::vector<TypePtr>> type_lists_;
+  std::vector<OperatorSite> operator_sites_;
+  std::vector<std::unique_ptr<FunctionSite>> function_sites_;
+  std::vector<std::unique_ptr<MethodSite>> method_sites_;
+  std::vector<std::shared_ptr<const Code>> subprograms_;
+};
+
+}  // namespace wick

@@ -1,0 +1,710 @@
+#include "runtime/interpreter/interpreter.h"
+
+#include <cstring>
+
+#include "runtime/executor/graph_executor.h"
+#include "runtime/interpreter/interpreter_state.h"
+#include "runtime/interpreter/scalar_semantics.h"
+#include "runtime/interpreter/slow_paths.h"
+#include "runtime/thread_pool.h"
+#include "runtime/threads.h"
+
+namespace wick {
+namespace {
+
+constexpr size_t kInitialRegisters = 1024;
+// 1 GiB of registers: what deep recursion of large functions may use.
+constexpr size_t kMaxRegisters = size_t{1} << 26;
+// Steps between two looks at the limits.
+constexpr int64_t kFuelSlice = 256;
+// Runs within runs on one thread (an operator that calls a script method), which use the C++ stack.
+constexpr int kMaxNestedRuns = 100;
+thread_local int nested_runs = 0;
+
+struct SpareBuffers {
+  struct Buffer {
+    IValue* data;
+    size_t capacity;
+  };
+  std::vector<Buffer> buffers;
+  ~SpareBuffers() {
+    for (Buffer& b : buffers) std::free(b.data);
+  }
+};
+thread_local SpareBuffers spare_buffers;
+
+IValue* allocateRegisters(size_t capacity) {
+  void* memory = std::malloc(capacity * sizeof(IValue));
+  if (!memory) throw std::bad_alloc();
+  return static_cast<IValue*>(memory);
+}
+
+}  // namespace
+
+RegisterStack::RegisterStack() {
+  auto& spare = spare_buffers.buffers;
+  if (spare.empty()) {
+    data_ = allocateRegisters(kInitialRegisters);
+    capacity_ = kInitialRegisters;
+  } else {
+    data_ = spare.back().data;
+    capacity_ = spare.back().capacity;
+    spare.pop_back();
+  }
+}
+
+RegisterStack::~RegisterStack() {
+  constexpr size_t kMaxSpare = 4;
+  constexpr size_t kMaxSpareCapacity = size_t{1} << 16;
+  auto& spare = spare_buffers.buffers;
+  if (spare.size() < kMaxSpare && capacity_ <= kMaxSpareCapacity) {
+    spare.push_back({data_, capacity_});
+  } else {
+    std::free(data_);
+  }
+}
+
+void RegisterStack::grow(size_t capacity) {
+  // An IValue may be moved as bytes: nothing points into it.
+  IValue* grown = allocateRegisters(capacity);
+  std::memcpy(static_cast<void*>(grown), static_cast<const void*>(data_),
+              capacity_ * sizeof(IValue));
+  std::free(data_);
+  data_ = grown;
+  capacity_ = capacity;
+}
+
+RunContext::RunContext(const RunOptions& o)
+    : options(o),
+      limited(o.interrupt || o.deadline || o.max_steps != std::numeric_limits<uint64_t>::max()),
+      steps_left(o.max_steps),
+      pool(o.pool ? *o.pool : ThreadPool::global()) {}
+
+InterpreterState::InterpreterState(const Code& code, std::vector<IValue> arguments,
+                                   std::shared_ptr<RunContext> context, size_t depth)
+    : context_(std::move(context)),
+      interrupt_(context_->options.interrupt.get()),
+      fuel_(context_->limited ? 0 : std::numeric_limits<int64_t>::max()),
+      depth_(depth) {
+  WICK_CHECK(arguments.size() == code.numInputs(), "{}: expected {} arguments, got {}", code.name(),
+             code.numInputs(), arguments.size());
+  frames_.reserve(16);
+  reserve(code.numRegisters() + code.scratchSize());
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    new (&stack_.data()[i]) IValue(std::move(arguments[i]));
+  }
+  frames_.push_back({&code, 0, 0, kNoIndex, 0});
+  initializeRegisters(frames_.back());
+}
+
+InterpreterState::~InterpreterState() {
+  if (!frames_.empty()) unwind(nullptr);
+}
+
+void InterpreterState::reserve(size_t registers) {
+  if (registers <= stack_.capacity()) return;
+  WICK_CHECK(registers <= kMaxRegisters, "the registers of nested calls exceed the limit of {}",
+             kMaxRegisters);
+  stack_.grow(std::max(registers, 2 * stack_.capacity()));
+}
+
+void InterpreterState::initializeRegisters(const Frame& frame) {
+  IValue* r = stack_.data() + frame.base;
+  for (size_t i = frame.code->numInputs(); i < frame.code->numObjectRegisters(); ++i) {
+    new (&r[i]) IValue();
+  }
+}
+
+void InterpreterState::destroyRegisters(const Frame& frame) {
+  IValue* r = stack_.data() + frame.base;
+  for (size_t i = 0; i < frame.code->numObjectRegisters(); ++i) r[i].~IValue();
+}
+
+void InterpreterState::refuel() {
+  RunContext& context = *context_;
+  if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) {
+    throw RuntimeError("the run was interrupted", "KeyboardInterrupt");
+  }
+  if (context.options.deadline && std::chrono::steady_clock::now() >= *context.options.deadline) {
+    throw RuntimeError("the run exceeded its time limit", "TimeoutError");
+  }
+  uint64_t left = context.steps_left.load(std::memory_order_relaxed);
+  uint64_t taken;
+  do {
+    WICK_CHECK(left != 0, "the run exceeded its limit of {} steps", context.options.max_steps);
+    taken = std::min<uint64_t>(left, kFuelSlice);
+  } while (!context.steps_left.compare_exchange_weak(left, left - taken));
+  fuel_ = static_cast<int64_t>(taken) - 1;
+}
+
+void InterpreterState::pushFrame(const Code& code, uint32_t destination, uint16_t extra) {
+  step();
+  WICK_CHECK(frames_.size() + depth_ < context_->options.max_depth,
+             "maximum recursion depth of {} exceeded", context_->options.max_depth);
+  const Frame& caller = frames_.back();
+  size_t base = caller.base + caller.code->numRegisters();
+  reserve(base + code.numRegisters() + code.scratchSize());
+  frames_.push_back({&code, base, 0, destination, extra});
+}
+
+namespace {
+
+// Constructs the operands of a list in a row of uninitialized registers.
+inline void gather(const Code& code, const uint32_t* list, IValue* registers, IValue* to) {
+  uint32_t count = *list++;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t index = operandIndex(list[i]);
+    switch (operandKind(list[i])) {
+      case OperandKind::Copy:
+        new (&to[i]) IValue(registers[index]);
+        break;
+      case OperandKind::Move:
+        new (&to[i]) IValue(std::move(registers[index]));
+        break;
+      case OperandKind::Constant:
+        new (&to[i]) IValue(code.constants()[index]);
+        break;
+    }
+  }
+}
+
+// Destroys arguments and results of an operator, also when it throws.
+struct ScratchGuard {
+  IValue* values;
+  size_t count;
+  ~ScratchGuard() {
+    for (size_t i = 0; i < count; ++i) values[i].~IValue();
+  }
+};
+
+}  // namespace
+
+std::vector<IValue> InterpreterState::gatherVector(const Code& code, const uint32_t* operands,
+                                                   IValue* registers) {
+  std::vector<IValue> values;
+  values.reserve(operands[0]);
+  for (uint32_t i = 1; i <= operands[0]; ++i) {
+    uint32_t index = operandIndex(operands[i]);
+    switch (operandKind(operands[i])) {
+      case OperandKind::Copy:
+        values.push_back(registers[index]);
+        break;
+      case OperandKind::Move:
+        values.push_back(std::move(registers[index]));
+        break;
+      case OperandKind::Constant:
+        values.push_back(code.constants()[index]);
+        break;
+    }
+  }
+  return values;
+}
+
+void InterpreterState::callFunction(const Code& callee, const uint32_t* operands,
+                                    uint32_t destination, uint16_t extra) {
+  WICK_ASSERT(operands[0] == callee.numInputs(), "{} is called with {} arguments", callee.name(),
+              operands[0]);
+  pushFrame(callee, destination, extra);
+  const Frame& caller = frames_[frames_.size() - 2];
+  const Frame& frame = frames_.back();
+  gather(*caller.code, operands, stack_.data() + caller.base, stack_.data() + frame.base);
+  initializeRegisters(frame);
+}
+
+const Code& InterpreterState::findMethod(const Code& code, const Instruction& instruction) {
+  MethodSite& site = *code.methodSites()[instruction.a];
+  const uint32_t* operands = code.operands().data() + instruction.b;
+  WICK_ASSERT(operands[0] > 0, "a method call without object");
+  uint32_t index = operandIndex(operands[1]);
+  const IValue& self = operandKind(operands[1]) == OperandKind::Constant
+                           ? code.constants()[index]
+                           : stack_.data()[frames_.back().base + index];
+  const ClassType* type = self.toObject().type().get();
+  MethodSite::Entry* last = site.last.load(std::memory_order_acquire);
+  for (MethodSite::Entry* entry = last; entry; entry = entry->older) {
+    if (entry->type == type) return entry->executor->code();
+  }
+  auto* method = dynamic_cast<GraphFunction*>(type->findMethod(site.name));
+  WICK_CHECK(method, "{} has no method '{}'", type->name(), site.name);
+  auto* entry = new MethodSite::Entry{type, &GraphExecutor::of(*method), last};
+  while (!site.last.compare_exchange_weak(entry->older, entry)) {
+  }
+  return entry->executor->code();
+}
+
+void InterpreterState::callMethod(const IValue& object, const char* name, size_t num_nones,
+                                  uint32_t destination, uint16_t extra) {
+  const ClassType& type = *object.toObject().type();
+  auto* method = dynamic_cast<GraphFunction*>(type.findMethod(name));
+  WICK_CHECK(method, "{} has no method '{}'", type.name(), name);
+  const Code& callee = GraphExecutor::of(*method).code();
+  WICK_CHECK(callee.numInputs() == 1 + num_nones, "{}.{}: expected {} arguments, it takes {}",
+             type.name(), name, 1 + num_nones, callee.numInputs());
+  IValue self = object;
+  pushFrame(callee, destination, extra);
+  IValue* r = stack_.data() + frames_.back().base;
+  new (&r[0]) IValue(std::move(self));
+  for (size_t i = 1; i <= num_nones; ++i) new (&r[i]) IValue();
+  initializeRegisters(frames_.back());
+}
+
+void InterpreterState::enter(const Instruction& instruction) {
+  IValue object = stack_.data()[frames_.back().base + instruction.a];
+  if (instruction.extra & kLastUse) {
+    stack_.data()[frames_.back().base + instruction.a] = IValue();
+  }
+  size_t depth = frames_.size();
+  callMethod(object, "__enter__", 0, instruction.b, instruction.extra & kTagMask);
+  entered_.push_back({depth, std::move(object)});
+}
+
+void InterpreterState::exit(const Instruction& instruction) {
+  IValue object = stack_.data()[frames_.back().base + instruction.a];
+  if (instruction.extra & kLastUse) {
+    stack_.data()[frames_.back().base + instruction.a] = IValue();
+  }
+  WICK_ASSERT(!entered_.empty() && entered_.back().depth == frames_.size(),
+              "__exit__ without __enter__");
+  entered_.pop_back();
+  callMethod(object, "__exit__", 3, kNoIndex, 0);
+}
+
+bool InterpreterState::returnFromFrame(const uint32_t* operands) {
+  Frame frame = frames_.back();
+  IValue* r = stack_.data() + frame.base;
+  IValue value;
+  if (operands[0] == 1) {
+    gather(*frame.code, operands, r, &value);
+  } else if (operands[0] > 1) {
+    value = IValue(makeTuple(gatherVector(*frame.code, operands, r)));
+  }
+  destroyRegisters(frame);
+  frames_.pop_back();
+  if (frames_.empty()) {
+    result_ = std::move(value);
+    return true;
+  }
+  if (frame.destination == kNoIndex) return false;
+  IValue& destination = stack_.data()[frames_.back().base + frame.destination];
+  if (frame.extra != 0) {
+    storeScalar(destination, value, frame.extra);
+  } else {
+    destination = std::move(value);
+  }
+  return false;
+}
+
+void InterpreterState::fork(const Code& code, const Instruction& instruction, const Node* node) {
+  step();
+  size_t depth = depth_ + frames_.size();
+  WICK_CHECK(depth < context_->options.max_depth, "maximum recursion depth of {} exceeded",
+             context_->options.max_depth);
+  IValue* r = stack_.data() + frames_.back().base;
+  auto state = std::make_shared<InterpreterState>(
+      *code.subprograms()[instruction.a],
+      gatherVector(code, code.operands().data() + instruction.b, r), context_, depth);
+  const auto* type = node->output()->type()->as<FutureType>();
+  FutureRef future = state->launch(type->element());
+  if (instruction.c != kNoIndex) r[instruction.c] = IValue(std::move(future));
+}
+
+void InterpreterState::unwind(RuntimeError* error) {
+  while (!frames_.empty()) {
+    Frame frame = frames_.back();
+    if (error) {
+      size_t position = frame.pc == 0 ? 0 : frame.pc - 1;
+      for (RuntimeError::Frame& f : frame.code->framesAt(position)) error->addFrame(std::move(f));
+    }
+    while (!entered_.empty() && entered_.back().depth == frames_.size()) {
+      IValue object = std::move(entered_.back().object);
+      entered_.pop_back();
+      // An error on the way out does not replace the one that is being reported.
+      try {
+        const ClassType& type = *object.toObject().type();
+        if (auto* method = dynamic_cast<GraphFunction*>(type.findMethod("__exit__"))) {
+          InterpreterState state(GraphExecutor::of(*method).code(), {object, {}, {}, {}}, context_,
+                                 depth_ + frames_.size());
+          state.runToEnd();
+        }
+      } catch (const std::exception&) {
+      }
+    }
+    destroyRegisters(frame);
+    frames_.pop_back();
+  }
+}
+
+void InterpreterState::unwindAndRethrow() {
+  try {
+    throw;
+  } catch (const RuntimeError& error) {
+    // A copy: the original may be the error of a future that several states read.
+    RuntimeError traced = error;
+    unwind(&traced);
+    throw traced;
+  } catch (const Error&) {
+    unwind(nullptr);
+    throw;
+  } catch (const std::bad_alloc&) {
+    RuntimeError traced("out of memory", "MemoryError");
+    unwind(&traced);
+    throw traced;
+  } catch (const std::exception& error) {
+    RuntimeError traced(error.what());
+    unwind(&traced);
+    throw traced;
+  } catch (...) {
+    unwind(nullptr);
+    throw;
+  }
+}
+
+IValue InterpreterState::runToEnd() {
+  struct Nesting {
+    Nesting() {
+      WICK_CHECK(nested_runs < kMaxNestedRuns, "maximum recursion depth exceeded");
+      ++nested_runs;
+    }
+    ~Nesting() { --nested_runs; }
+  } nesting;
+  applyNumThreads();
+  try {
+    execute();
+  } catch (...) {
+    unwindAndRethrow();
+  }
+  return std::move(result_);
+}
+
+FutureRef InterpreterState::launch(TypePtr result_type) {
+  asynchronous_ = true;
+  result_future_ = makeRef<FutureObject>(std::move(result_type));
+  FutureRef future = result_future_;
+  context_->pool.submit([self = shared_from_this()] { self->continueOnPool(); });
+  return future;
+}
+
+void InterpreterState::continueOnPool() {
+  applyNumThreads();
+  try {
+    Status status;
+    try {
+      status = execute();
+    } catch (...) {
+      unwindAndRethrow();
+    }
+    if (status == Status::Finished) {
+      result_future_->complete(std::move(result_));
+      return;
+    }
+  } catch (...) {
+    result_future_->fail(std::current_exception());
+    return;
+  }
+  // From the call on another thread may run this state.
+  FutureRef future = std::move(waits_for_);
+  future->whenDone([self = shared_from_this()] {
+    self->context_->pool.submit([self] { self->continueOnPool(); });
+  });
+}
+
+namespace {
+
+// Stores what came from outside of the frame.
+inline void store(IValue& destination, IValue value, uint16_t extra) {
+  if (uint16_t tag = extra & kTagMask) {
+    storeScalar(destination, value, tag);
+  } else {
+    destination = std::move(value);
+  }
+}
+
+inline GraphExecutor& executorOf(FunctionSite& site) {
+  GraphExecutor* executor = site.executor.load(std::memory_order_acquire);
+  if (!executor) {
+    executor = &GraphExecutor::of(*site.function);
+    site.executor.store(executor, std::memory_order_release);
+  }
+  return *executor;
+}
+
+inline void callOperator(const Code& code, const Instruction& instruction, IValue* r) {
+  const uint32_t* operands = code.operands().data() + instruction.b;
+  IValue* args = r + code.numRegisters();
+  gather(code, operands, r, args);
+  ScratchGuard guard{args, operands[0]};
+  const Operator& op = *code.operatorSites()[instruction.a].op;
+  if (instruction.c != kNoIndex && instruction.extra == 0) {
+    op.call(args, operands[0], &r[instruction.c], 1);
+    return;
+  }
+  IValue result;
+  op.call(args, operands[0], &result, 1);
+  if (instruction.c != kNoIndex) storeScalar(r[instruction.c], result, instruction.extra);
+}
+
+void callOperatorMulti(const Code& code, const Instruction& instruction, IValue* r) {
+  const uint32_t* operands = code.operands().data() + instruction.b;
+  const uint32_t* destinations = code.operands().data() + instruction.c;
+  IValue* args = r + code.numRegisters();
+  gather(code, operands, r, args);
+  IValue* results = args + operands[0];
+  for (uint32_t i = 0; i < destinations[0]; ++i) new (&results[i]) IValue();
+  ScratchGuard guard{args, size_t{operands[0]} + destinations[0]};
+  code.operatorSites()[instruction.a].op->call(args, operands[0], results, destinations[0]);
+  for (uint32_t i = 0; i < destinations[0]; ++i) {
+    uint32_t entry = destinations[1 + i];
+    if (operandIndex(entry) == kNoDestination) continue;
+    store(r[operandIndex(entry)], std::move(results[i]),
+          static_cast<uint16_t>(destinationExtra(entry)));
+  }
+}
+
+}  // namespace
+
+// True when the instruction is done, false when the state must be suspended.
+bool InterpreterState::waitForFuture(const Instruction& instruction, IValue* r) {
+  FutureRef future(&r[instruction.a].toFuture());
+  if (!future->done()) {
+    if (asynchronous_) {
+      waits_for_ = std::move(future);
+      return false;
+    }
+    context_->pool.runUntil(*future);
+  }
+  IValue value = future->wait();
+  if (instruction.extra & kLastUse) r[instruction.a] = IValue();
+  if (instruction.b != kNoIndex) store(r[instruction.b], std::move(value), instruction.extra);
+  return true;
+}
+
+#define I(x) r[pc->x].rawInt()
+#define D(x) r[pc->x].rawDouble()
+#define B(x) (r[pc->x].rawInt() != 0)
+#define WICK_NEXT() goto* kLabels[static_cast<size_t>(pc->op)]
+#define WICK_ADVANCE() \
+  do {                 \
+    ++pc;              \
+    WICK_NEXT();       \
+  } while (false)
+#define WICK_JUMP(target)                     \
+  do {                                        \
+    const Instruction* to = begin + (target); \
+    if (to <= pc) step();                     \
+    pc = to;                                  \
+    WICK_NEXT();                              \
+  } while (false)
+// A call that may push or pop a frame and move the register stack.
+#define WICK_SWITCH_FRAME(call)                                \
+  do {                                                         \
+    frames_.back().pc = static_cast<uint32_t>(pc + 1 - begin); \
+    call;                                                      \
+    goto load_frame;                                           \
+  } while (false)
+
+InterpreterState::Status InterpreterState::execute() {
+  static const void* const kLabels[] = {
+#define WICK_INSTRUCTION(name, format, effect) &&name,
+      WICK_FORALL_MOVE_INSTRUCTIONS(WICK_INSTRUCTION)
+          WICK_FORALL_SCALAR_INSTRUCTIONS(WICK_INSTRUCTION)
+              WICK_FORALL_JUMP_INSTRUCTIONS(WICK_INSTRUCTION)
+                  WICK_FORALL_CALL_INSTRUCTIONS(WICK_INSTRUCTION)
+#undef WICK_INSTRUCTION
+#define WICK_INSTRUCTION(name, format, effect) &&data,
+                      WICK_FORALL_DATA_INSTRUCTIONS(WICK_INSTRUCTION)
+#undef WICK_INSTRUCTION
+  };
+  const Code* code;
+  const Instruction* begin;
+  const Instruction* pc = nullptr;
+  IValue* r;
+  size_t level;
+  try {
+  load_frame:
+    level = frames_.size();
+    code = frames_.back().code;
+    begin = code->instructions().data();
+    pc = begin + frames_.back().pc;
+    r = stack_.data() + frames_.back().base;
+    WICK_NEXT();
+
+  MOVE:
+    r[pc->a] = std::move(r[pc->b]);
+    WICK_ADVANCE();
+  COPY:
+    r[pc->a] = r[pc->b];
+    WICK_ADVANCE();
+  SMOVE:
+    std::memcpy(static_cast<void*>(&r[pc->a]), static_cast<const void*>(&r[pc->b]), sizeof(IValue));
+    WICK_ADVANCE();
+  LOADK:
+    r[pc->a] = code->constants()[pc->b];
+    WICK_ADVANCE();
+  SLOADK:
+    new (&r[pc->a]) IValue(code->constants()[pc->b]);
+    WICK_ADVANCE();
+  UNBOX:
+    storeScalar(r[pc->a], r[pc->b], pc->extra & kTagMask);
+    if (pc->extra & kLastUse) r[pc->b] = IValue();
+    WICK_ADVANCE();
+  DROP:
+    r[pc->a] = IValue();
+    WICK_ADVANCE();
+
+#define WICK_SCALAR(name, result, expression) \
+  name : {                                    \
+    result value = expression;                \
+    new (&r[pc->a]) IValue(value);            \
+    WICK_ADVANCE();                           \
+  }
+    WICK_FORALL_SCALAR_SEMANTICS(WICK_SCALAR)
+#undef WICK_SCALAR
+#define WICK_COMPARE_JUMP(name, condition) \
+  name:                                    \
+  if (condition) WICK_JUMP(pc->c);         \
+  WICK_ADVANCE();
+    WICK_FORALL_COMPARE_JUMPS(WICK_COMPARE_JUMP)
+#undef WICK_COMPARE_JUMP
+
+  JUMP:
+    WICK_JUMP(pc->a);
+  JUMP_IF:
+    if (B(a)) WICK_JUMP(pc->b);
+    WICK_ADVANCE();
+  JUMP_UNLESS:
+    if (!B(a)) WICK_JUMP(pc->b);
+    WICK_ADVANCE();
+  FOR_STEP : {
+    int64_t next = scalar::add(I(a), 1);
+    new (&r[pc->a]) IValue(next);
+    if (next < I(b)) WICK_JUMP(pc->c);
+    WICK_ADVANCE();
+  }
+
+  OP:
+    step();
+    if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) refuel();
+    callOperator(*code, *pc, r);
+    WICK_ADVANCE();
+  OP_MULTI:
+    step();
+    if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) refuel();
+    callOperatorMulti(*code, *pc, r);
+    WICK_ADVANCE();
+  CALL:
+    WICK_SWITCH_FRAME(callFunction(executorOf(*code->functionSites()[pc->a]).code(),
+                                   code->operands().data() + pc->b, pc->c, pc->extra));
+  CALL_VIRTUAL:
+    WICK_SWITCH_FRAME(
+        callFunction(findMethod(*code, *pc), code->operands().data() + pc->b, pc->c, pc->extra));
+  ENTER:
+    WICK_SWITCH_FRAME(enter(*pc));
+  EXIT:
+    WICK_SWITCH_FRAME(exit(*pc));
+  RETURN:
+    if (returnFromFrame(code->operands().data() + pc->a)) return Status::Finished;
+    goto load_frame;
+  FORK:
+    fork(*code, *pc, code->nodeOf(pc - begin));
+    WICK_ADVANCE();
+  WAIT:
+    if (!waitForFuture(*pc, r)) {
+      frames_.back().pc = static_cast<uint32_t>(pc - begin);
+      return Status::Suspended;
+    }
+    WICK_ADVANCE();
+  RAISE:
+    raise(gatherVector(*code, code->operands().data() + pc->a, r));
+  PRINT:
+    step();
+    printValues(gatherVector(*code, code->operands().data() + pc->a, r));
+    WICK_ADVANCE();
+  data:
+    executeData(*code, *pc, r);
+    WICK_ADVANCE();
+  } catch (...) {
+    // While a frame calls or fails, its pc stands behind the instruction.
+    if (pc && frames_.size() == level) {
+      frames_.back().pc = static_cast<uint32_t>(pc + 1 - begin);
+    }
+    throw;
+  }
+}
+
+#undef I
+#undef D
+#undef B
+#undef WICK_NEXT
+#undef WICK_ADVANCE
+#undef WICK_JUMP
+#undef WICK_SWITCH_FRAME
+
+// Instructions on objects, tuples, lists and dicts.
+void InterpreterState::executeData(const Code& code, const Instruction& instruction, IValue* r) {
+  const auto& [op, extra, a, b, c] = instruction;
+  const uint32_t* operands = code.operands().data();
+  auto construct = [&] { return gatherVector(code, operands + b, r); };
+  // For instructions that read the object in b and write a.
+  auto finish = [&](IValue value) {
+    if ((extra & kLastUse) != 0 && b != a) r[b] = IValue();
+    store(r[a], std::move(value), extra);
+  };
+  switch (op) {
+    case OpCode::GET_ATTR:
+      return finish(checkedObject(r[b], c).slot(c));
+    case OpCode::SET_ATTR: {
+      IValue holder = r[a];
+      IValue value;
+      gather(code, operands + b, r, &value);
+      checkedObject(holder, c).setSlot(c, std::move(value));
+      return;
+    }
+    case OpCode::CREATE_OBJECT: {
+      const auto& type = static_cast<const ClassType&>(*code.types()[b]);
+      r[a] = IValue(makeRef<Object>(type.shared(), context_->options.owner));
+      return;
+    }
+    case OpCode::TUPLE_CONSTRUCT: {
+      std::shared_ptr<const TupleType> named;
+      if (c != kNoIndex) named = std::static_pointer_cast<const TupleType>(code.types()[c]);
+      r[a] = IValue(makeTuple(construct(), std::move(named)));
+      return;
+    }
+    case OpCode::TUPLE_UNPACK:
+    case OpCode::LIST_UNPACK: {
+      // Held here, for a destination may be the register of the container.
+      IValue container = extra & kLastUse ? std::move(r[a]) : r[a];
+      bool is_list = op == OpCode::LIST_UNPACK;
+      unpack(is_list ? container.toList().elements : container.toTuple().elements,
+             is_list ? "list" : "tuple", operands + b, r);
+      return;
+    }
+    case OpCode::TUPLE_INDEX:
+      return finish(tupleElement(r[b].toTuple(), r[c].rawInt()));
+    case OpCode::TUPLE_SLICE:
+      return finish(tupleSlice(r[b].toTuple(), operands[c], operands[c + 1]));
+    case OpCode::LIST_CONSTRUCT:
+      r[a] = IValue(makeList(code.types()[c], construct()));
+      return;
+    case OpCode::LIST_LEN:
+      return finish(static_cast<int64_t>(r[b].toList().elements.size()));
+    case OpCode::LIST_GET:
+      return finish(listElement(r[b].toList(), r[c].rawInt()));
+    case OpCode::DICT_CONSTRUCT:
+      r[a] = makeDict(construct(), static_cast<const DictType&>(*code.types()[c]));
+      return;
+    case OpCode::ISINSTANCE:
+      return finish(isInstance(r[b], code.typeLists()[c]));
+    case OpCode::TO_LIST:
+      return store(r[a], toList(construct(), code.types()[c]), extra);
+    default:
+      WICK_ASSERT(false, "{} is not handled", opCodeName(op));
+  }
+}
+
+IValue runCode(const Code& code, std::vector<IValue> arguments, const RunOptions& options) {
+  InterpreterState state(code, std::move(arguments), std::make_shared<RunContext>(options), 0);
+  return state.runToEnd();
+}
+
+}  // namespace wick

@@ -1,0 +1,39 @@
+// Running Code. Most callers want runtime/call.h, which checks arguments first.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/ivalue.h"
+#include "runtime/interpreter/code.h"
+
+namespace wick {
+
+class ThreadPool;
+
+// What a run may use. Limits hold for the run together with everything that it forks.
+struct RunOptions {
+  // A step is an iteration of a loop or a call of a function, method or operator.
+  uint64_t max_steps = std::numeric_limits<uint64_t>::max();
+  // Nested calls of script functions.
+  size_t max_depth = 2000;
+  std::optional<std::chrono::steady_clock::time_point> deadline;
+  // The run ends soon after this becomes true. Looked at between operators, never within one.
+  std::shared_ptr<const std::atomic<bool>> interrupt;
+  // Where forks run; null: ThreadPool::global(). Must outlive the run and its forks.
+  ThreadPool* pool = nullptr;
+  // Owner of the code (the CompilationUnit): objects that the run creates hold it, and forks that
+  // outlive the call.
+  std::shared_ptr<void> owner;
+};
+
+// Runs to the end on the calling thread and returns the output; a graph with several outputs gives
+// a tuple, one without None. The arguments must be of the types of the graph's inputs. Throws
+// RuntimeError with the script's call stack. `code` must live until the run and its forks end.
+IValue runCode(const Code& code, std::vector<IValue> arguments, const RunOptions& options = {});
+
+}  // namespace wick

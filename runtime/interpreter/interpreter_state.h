@@ -1,0 +1,103 @@
+// InterpreterState: one execution of a Code, with its frames and registers. It can be suspended at
+// a wait and resumed on another thread.
+#pragma once
+
+#include "runtime/interpreter/interpreter.h"
+
+namespace wick {
+
+// A row of registers that grows. Buffers are kept for the next run of the thread.
+class RegisterStack {
+ public:
+  RegisterStack();
+  ~RegisterStack();
+  RegisterStack(const RegisterStack&) = delete;
+  RegisterStack& operator=(const RegisterStack&) = delete;
+  IValue* data() const { return data_; }
+  size_t capacity() const { return capacity_; }
+  // Moves the registers; pointers into them become invalid.
+  void grow(size_t capacity);
+
+ private:
+  IValue* data_;
+  size_t capacity_;
+};
+
+// What a run shares with its forks.
+struct RunContext {
+  explicit RunContext(const RunOptions& options);
+  RunOptions options;
+  bool limited;  // any limit but the depth
+  std::atomic<uint64_t> steps_left;
+  ThreadPool& pool;
+};
+
+class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
+ public:
+  InterpreterState(const Code& code, std::vector<IValue> arguments,
+                   std::shared_ptr<RunContext> context, size_t depth);
+  ~InterpreterState();
+
+  // Runs to the end; a wait for an unfinished future runs tasks of the pool meanwhile.
+  IValue runToEnd();
+  // Runs on the pool; the result or error goes to the future. The state must be held by a
+  // shared_ptr.
+  FutureRef launch(TypePtr result_type);
+
+ private:
+  struct Frame {
+    const Code* code;
+    size_t base;           // first register
+    uint32_t pc;           // where to go on; behind the instruction that calls or failed
+    uint32_t destination;  // register of the caller for the result
+    uint16_t extra;        // as in Instruction
+  };
+  struct Entered {
+    size_t depth;  // number of frames
+    IValue object;
+  };
+  enum class Status { Finished, Suspended };
+
+  // Until the end, or a wait of an asynchronous state.
+  Status execute();
+  void continueOnPool();
+  void step() {
+    if (--fuel_ < 0) refuel();
+  }
+  void refuel();
+  void pushFrame(const Code& code, uint32_t destination, uint16_t extra);
+  void initializeRegisters(const Frame& frame);
+  void destroyRegisters(const Frame& frame);
+  void reserve(size_t registers);
+  // Adds the script's frames to the error in flight, leaves entered objects, releases registers.
+  [[noreturn]] void unwindAndRethrow();
+  void unwind(RuntimeError* error);
+
+  // Slower instructions. They may move the register stack.
+  void callFunction(const Code& callee, const uint32_t* operands, uint32_t destination,
+                    uint16_t extra);
+  void callMethod(const IValue& object, const char* name, size_t num_nones, uint32_t destination,
+                  uint16_t extra);
+  const Code& findMethod(const Code& code, const Instruction& instruction);
+  bool returnFromFrame(const uint32_t* operands);
+  void fork(const Code& code, const Instruction& instruction, const Node* node);
+  bool waitForFuture(const Instruction& instruction, IValue* registers);
+  void executeData(const Code& code, const Instruction& instruction, IValue* registers);
+  void enter(const Instruction& instruction);
+  void exit(const Instruction& instruction);
+  std::vector<IValue> gatherVector(const Code& code, const uint32_t* operands, IValue* registers);
+
+  RegisterStack stack_;
+  std::vector<Frame> frames_;
+  std::vector<Entered> entered_;
+  std::shared_ptr<RunContext> context_;
+  const std::atomic<bool>* interrupt_;
+  int64_t fuel_ = 0;
+  size_t depth_;  // calls around this state
+  bool asynchronous_ = false;
+  FutureRef result_future_;
+  FutureRef waits_for_;
+  IValue result_;
+};
+
+}  // namespace wick

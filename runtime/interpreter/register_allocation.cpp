@@ -1,0 +1,468 @@
+#include "runtime/interpreter/register_allocation.h"
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+
+namespace wick {
+namespace {
+
+bool isMove(OpCode op) {
+  return op == OpCode::COPY || op == OpCode::SMOVE;
+}
+
+// Instructions that do nothing but write their destination.
+bool isPure(OpCode op) {
+  if (isMove(op) || op == OpCode::LOADK || op == OpCode::SLOADK || op == OpCode::UNBOX) return true;
+  if (op < OpCode::ADD_INT || op > OpCode::FLOAT_TO_BOOL) return false;
+  return op != OpCode::FLOORDIV_INT && op != OpCode::MOD_INT;
+}
+
+bool endsFlow(OpCode op) {
+  return op == OpCode::JUMP || op == OpCode::RETURN || op == OpCode::RAISE;
+}
+
+bool testBit(const std::vector<uint64_t>& bits, uint32_t i) {
+  return (bits[i / 64] >> (i % 64) & 1) != 0;
+}
+void setBit(std::vector<uint64_t>& bits, uint32_t i) {
+  bits[i / 64] |= uint64_t{1} << (i % 64);
+}
+
+// Scalar registers are numbered from here until the number of object registers is known.
+constexpr uint32_t kScalarBase = 1u << 30;
+
+}  // namespace
+
+// Calls read(field, is_list_entry) in the reverse of the order of evaluation, and write(field).
+template <class Read, class Write>
+void RegisterAllocation::forEachRegister(Instruction& instruction, Read&& read, Write&& write) {
+  std::string_view format = opCodeFormat(instruction.op);
+  uint32_t* fields[] = {&instruction.a, &instruction.b, &instruction.c};
+  for (size_t i = 3; i-- > 0;) {
+    uint32_t& field = *fields[i];
+    switch (format[i]) {
+      case 'd':
+        if (field != kNoIndex) write(field);
+        break;
+      case 'D':
+        for (uint32_t k = in_.operands[field]; k > 0; --k) {
+          if (operandIndex(in_.operands[field + k]) != kNoDestination) {
+            write(in_.operands[field + k]);
+          }
+        }
+        break;
+      default:
+        break;
+    }
+  }
+  for (size_t i = 3; i-- > 0;) {
+    uint32_t& field = *fields[i];
+    switch (format[i]) {
+      case 'x':
+      case 'u':
+        read(field, false);
+        break;
+      case 'o':
+        for (uint32_t k = in_.operands[field]; k > 0; --k) {
+          if (operandKind(in_.operands[field + k]) != OperandKind::Constant) {
+            read(in_.operands[field + k], true);
+          }
+        }
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void RegisterAllocation::findBlocks() {
+  auto count = static_cast<uint32_t>(in_.instructions.size());
+  std::vector<uint8_t> leader(count + 1, 0);
+  leader[0] = 1;
+  for (uint32_t i = 0; i < count; ++i) {
+    Instruction& instruction = in_.instructions[i];
+    bool jumps = false;
+    forEachField(instruction, [&](char role, uint32_t& field) {
+      if (role != 'j') return;
+      jumps = true;
+      leader[in_.labels[field]] = 1;
+    });
+    if (jumps || endsFlow(instruction.op)) leader[i + 1] = 1;
+  }
+  block_of_.resize(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    if (leader[i]) {
+      blocks_.emplace_back();
+      blocks_.back().begin = i;
+    }
+    block_of_[i] = static_cast<uint32_t>(blocks_.size() - 1);
+    blocks_.back().end = i + 1;
+  }
+  for (uint32_t b = 0; b < blocks_.size(); ++b) {
+    Instruction& last = in_.instructions[blocks_[b].end - 1];
+    forEachField(last, [&](char role, uint32_t& field) {
+      if (role == 'j') blocks_[b].successors.push_back(block_of_[in_.labels[field]]);
+    });
+    if (!endsFlow(last.op)) blocks_[b].successors.push_back(b + 1);
+  }
+  std::vector<uint32_t> pending{0};
+  blocks_[0].reachable = true;
+  while (!pending.empty()) {
+    uint32_t b = pending.back();
+    pending.pop_back();
+    for (uint32_t s : blocks_[b].successors) {
+      blocks_[s].predecessors.push_back(b);
+      if (blocks_[s].reachable) continue;
+      blocks_[s].reachable = true;
+      pending.push_back(s);
+    }
+  }
+}
+
+// A register that is mentioned in one block only needs no place in the bit sets.
+void RegisterAllocation::findGlobals() {
+  constexpr uint32_t kMany = kNoIndex - 1;
+  std::vector<uint32_t> home(in_.registers.size(), kNoIndex);
+  for (size_t r = 0; r < in_.num_inputs; ++r) home[r] = kMany;
+  for (uint32_t i = 0; i < in_.instructions.size(); ++i) {
+    auto note = [&](uint32_t field) {
+      uint32_t& h = home[operandIndex(field)];
+      if (h == kNoIndex) {
+        h = block_of_[i];
+      } else if (h != block_of_[i]) {
+        h = kMany;
+      }
+    };
+    forEachRegister(
+        in_.instructions[i], [&](uint32_t& field, bool) { note(field); },
+        [&](uint32_t& field) { note(field); });
+  }
+  global_.assign(in_.registers.size(), kNoIndex);
+  for (uint32_t r = 0; r < home.size(); ++r) {
+    if (home[r] != kMany) continue;
+    global_[r] = static_cast<uint32_t>(num_globals_++);
+    global_registers_.push_back(r);
+  }
+}
+
+void RegisterAllocation::solveLiveness() {
+  size_t words = (num_globals_ + 63) / 64;
+  std::vector<std::vector<uint64_t>> used(blocks_.size()), written(blocks_.size());
+  for (uint32_t b = 0; b < blocks_.size(); ++b) {
+    used[b].assign(words, 0);
+    written[b].assign(words, 0);
+    blocks_[b].live_in.assign(words, 0);
+    blocks_[b].live_out.assign(words, 0);
+    for (uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i) {
+      forEachRegister(
+          in_.instructions[i],
+          [&](uint32_t& field, bool) {
+            uint32_t g = global_[operandIndex(field)];
+            if (g != kNoIndex && !testBit(written[b], g)) setBit(used[b], g);
+          },
+          [](uint32_t&) {});
+      forEachRegister(
+          in_.instructions[i], [](uint32_t&, bool) {},
+          [&](uint32_t& field) {
+            uint32_t g = global_[operandIndex(field)];
+            if (g != kNoIndex) setBit(written[b], g);
+          });
+    }
+  }
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t b = blocks_.size(); b-- > 0;) {
+      BasicBlock& block = blocks_[b];
+      for (size_t w = 0; w < words; ++w) {
+        uint64_t out = 0;
+        for (uint32_t s : block.successors) out |= blocks_[s].live_in[w];
+        uint64_t in = used[b][w] | (out & ~written[b][w]);
+        changed |= in != block.live_in[w];
+        block.live_out[w] = out;
+        block.live_in[w] = in;
+      }
+    }
+  }
+}
+
+void RegisterAllocation::scanInstruction(uint32_t i) {
+  Instruction& instruction = in_.instructions[i];
+  if (isPure(instruction.op)) {
+    bool dead = true;
+    forEachRegister(
+        instruction, [](uint32_t&, bool) {},
+        [&](uint32_t& field) { dead = dead && open_end_[operandIndex(field)] == 0; });
+    if (dead) {
+      deleted_[i] = 1;
+      return;
+    }
+  }
+  forEachRegister(
+      instruction, [](uint32_t&, bool) {},
+      [&](uint32_t& field) {
+        uint32_t r = operandIndex(field);
+        uint32_t end = open_end_[r] != 0 ? open_end_[r] : 2 * i + 2;
+        segments_[r].push_back({2 * i + 1, end});
+        open_end_[r] = 0;
+      });
+  bool several = opCodeFormat(instruction.op).find('o') != std::string_view::npos;
+  forEachRegister(
+      instruction,
+      [&](uint32_t& field, bool in_list) {
+        uint32_t r = operandIndex(field);
+        if (open_end_[r] != 0) return;
+        open_end_[r] = 2 * i + 1;
+        if (isScalar(r)) return;
+        if (in_list) {
+          field = makeOperand(OperandKind::Move, r);
+        } else if (instruction.op == OpCode::COPY) {
+          instruction.op = OpCode::MOVE;
+        } else if (instruction.op != OpCode::DROP && !several) {
+          instruction.extra |= kLastUse;
+        }
+      },
+      [](uint32_t&) {});
+}
+
+void RegisterAllocation::scanBlock(uint32_t b) {
+  const BasicBlock& block = blocks_[b];
+  for (uint32_t g = 0; g < num_globals_; ++g) {
+    if (testBit(block.live_out, g)) open_end_[global_registers_[g]] = 2 * block.end;
+  }
+  for (uint32_t i = block.end; i-- > block.begin;) scanInstruction(i);
+  auto close = [&](uint32_t r) {
+    if (open_end_[r] == 0) return;
+    segments_[r].push_back({2 * block.begin, open_end_[r]});
+    open_end_[r] = 0;
+  };
+  for (uint32_t r : global_registers_) close(r);
+}
+
+// A value that is live behind every predecessor of a block, but not in the block, ended with the
+// choice of the path.
+void RegisterAllocation::findDrops() {
+  drops_.resize(blocks_.size());
+  for (uint32_t b = 0; b < blocks_.size(); ++b) {
+    const BasicBlock& block = blocks_[b];
+    if (block.predecessors.empty()) continue;
+    for (uint32_t g = 0; g < num_globals_; ++g) {
+      uint32_t r = global_registers_[g];
+      if (isScalar(r) || testBit(block.live_in, g)) continue;
+      bool live_before = std::all_of(block.predecessors.begin(), block.predecessors.end(),
+                                     [&](uint32_t p) { return testBit(blocks_[p].live_out, g); });
+      if (live_before) drops_[b].push_back(r);
+    }
+  }
+  if (!blocks_[0].predecessors.empty()) return;
+  // Arguments that nobody reads on any path.
+  for (uint32_t r = 0; r < in_.num_inputs; ++r) {
+    if (!isScalar(r) && !testBit(blocks_[0].live_in, global_[r])) drops_[0].push_back(r);
+  }
+}
+
+uint32_t RegisterAllocation::find(uint32_t r) {
+  while (parent_[r] != r) {
+    parent_[r] = parent_[parent_[r]];
+    r = parent_[r];
+  }
+  return r;
+}
+
+void RegisterAllocation::coalesce() {
+  parent_.resize(in_.registers.size());
+  std::iota(parent_.begin(), parent_.end(), 0);
+  for (auto& list : segments_) {
+    std::sort(list.begin(), list.end(),
+              [](const Segment& a, const Segment& b) { return a.start < b.start; });
+  }
+  auto overlap = [](const std::vector<Segment>& a, const std::vector<Segment>& b) {
+    for (size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+      if (a[i].start < b[j].end && b[j].start < a[i].end) return true;
+      if (a[i].end < b[j].end) {
+        ++i;
+      } else {
+        ++j;
+      }
+    }
+    return false;
+  };
+  for (uint32_t i = 0; i < in_.instructions.size(); ++i) {
+    const Instruction& move = in_.instructions[i];
+    if (deleted_[i] || !(isMove(move.op) || move.op == OpCode::MOVE)) continue;
+    uint32_t to = find(move.a);
+    uint32_t from = find(move.b);
+    if (to == from) {
+      deleted_[i] = 1;
+      continue;
+    }
+    if (isScalar(to) != isScalar(from)) continue;
+    if (from < in_.num_inputs && to < in_.num_inputs) continue;
+    if (overlap(segments_[to], segments_[from])) continue;
+    // The representative of an argument's class is the argument.
+    if (from < in_.num_inputs) std::swap(to, from);
+    std::vector<Segment> merged;
+    std::merge(segments_[to].begin(), segments_[to].end(), segments_[from].begin(),
+               segments_[from].end(), std::back_inserter(merged),
+               [](const Segment& a, const Segment& b) { return a.start < b.start; });
+    segments_[to] = std::move(merged);
+    segments_[from].clear();
+    parent_[from] = to;
+    deleted_[i] = 1;
+  }
+}
+
+void RegisterAllocation::assign() {
+  struct Interval {
+    uint32_t start, end, r;
+  };
+  assigned_.assign(in_.registers.size(), kNoIndex);
+  std::vector<Interval> intervals;
+  using Release = std::pair<uint32_t, uint32_t>;  // end, assigned register
+  using LowestFirst = std::greater<>;
+  std::priority_queue<Release, std::vector<Release>, LowestFirst> active[2];
+  std::priority_queue<uint32_t, std::vector<uint32_t>, LowestFirst> free[2];
+  auto hullEnd = [&](uint32_t r) {
+    uint32_t end = 0;
+    for (const Segment& s : segments_[r]) end = std::max(end, s.end);
+    return end;
+  };
+  for (uint32_t r = 0; r < in_.registers.size(); ++r) {
+    if (r < in_.num_inputs) {
+      assigned_[r] = r;
+      active[isScalar(r)].push({std::max(1u, hullEnd(r)), r});
+    } else if (find(r) == r && !segments_[r].empty()) {
+      intervals.push_back({segments_[r].front().start, hullEnd(r), r});
+    }
+  }
+  std::sort(intervals.begin(), intervals.end(),
+            [](const Interval& a, const Interval& b) { return a.start < b.start; });
+  uint32_t next[2] = {static_cast<uint32_t>(in_.num_inputs), kScalarBase};
+  for (const Interval& interval : intervals) {
+    bool scalar = isScalar(interval.r);
+    auto& pool = free[scalar];
+    while (!active[scalar].empty() && active[scalar].top().first <= interval.start) {
+      pool.push(active[scalar].top().second);
+      active[scalar].pop();
+    }
+    uint32_t chosen;
+    if (pool.empty()) {
+      chosen = next[scalar]++;
+    } else {
+      chosen = pool.top();
+      pool.pop();
+    }
+    assigned_[interval.r] = chosen;
+    active[scalar].push({interval.end, chosen});
+  }
+  uint32_t num_objects = next[0];
+  for (uint32_t& a : assigned_) {
+    if (a != kNoIndex && a >= kScalarBase) a = a - kScalarBase + num_objects;
+  }
+  code_.num_object_registers_ = num_objects;
+  code_.num_registers_ = num_objects + (next[1] - kScalarBase);
+}
+
+void RegisterAllocation::rewrite(Instruction& instruction) {
+  auto replace = [&](uint32_t& field) {
+    uint32_t r = assigned_[find(operandIndex(field))];
+    WICK_ASSERT(r != kNoIndex, "register allocation lost v{}", operandIndex(field));
+    field = (field & ~kMaxOperandIndex) | r;
+  };
+  forEachRegister(
+      instruction, [&](uint32_t& field, bool) { replace(field); },
+      [&](uint32_t& field) { replace(field); });
+}
+
+void RegisterAllocation::emit() {
+  std::vector<uint32_t> position(in_.instructions.size() + 1);
+  auto& out = code_.instructions_;
+  for (uint32_t i = 0; i < in_.instructions.size(); ++i) {
+    position[i] = static_cast<uint32_t>(out.size());
+    const BasicBlock& block = blocks_[block_of_[i]];
+    if (!block.reachable) continue;
+    if (i == block.begin) {
+      for (uint32_t r : drops_[block_of_[i]]) {
+        uint32_t a = assigned_[find(r)];
+        if (a == kNoIndex) continue;
+        out.push_back({OpCode::DROP, 0, a, 0, 0});
+        code_.nodes_.push_back(in_.nodes[i]);
+      }
+    }
+    if (deleted_[i]) continue;
+    Instruction instruction = in_.instructions[i];
+    rewrite(instruction);
+    bool moves = isMove(instruction.op) || instruction.op == OpCode::MOVE;
+    if (moves && instruction.a == instruction.b) continue;
+    out.push_back(instruction);
+    code_.nodes_.push_back(in_.nodes[i]);
+  }
+  position.back() = static_cast<uint32_t>(out.size());
+  code_.operands_ = in_.operands;
+  for (Instruction& instruction : out) {
+    forEachField(instruction, [&](char role, uint32_t& field) {
+      if (role == 'j') field = position[in_.labels[field]];
+    });
+    size_t needed = 0;
+    forEachField(instruction, [&](char role, uint32_t& field) {
+      if (role == 'o' || role == 'D') needed += code_.operands_[field];
+    });
+    code_.scratch_size_ = std::max(code_.scratch_size_, needed + 1);
+  }
+}
+
+// A jump to an unconditional jump goes where that one goes, and one to the next instruction goes
+// away.
+void RegisterAllocation::threadJumps() {
+  auto& code = code_.instructions_;
+  auto count = static_cast<uint32_t>(code.size());
+  for (uint32_t i = 0; i < count; ++i) {
+    forEachField(code[i], [&](char role, uint32_t& field) {
+      // Only forwards, so that each iteration of a loop still takes its counted jump.
+      if (role != 'j' || field <= i) return;
+      for (int hops = 0; hops < 16 && code[field].op == OpCode::JUMP; ++hops) {
+        if (code[field].a <= field) break;
+        field = code[field].a;
+      }
+    });
+  }
+  std::vector<uint32_t> position(count + 1);
+  uint32_t kept = 0;
+  std::vector<const Node*> nodes;
+  std::vector<Instruction> out;
+  for (uint32_t i = 0; i < count; ++i) {
+    position[i] = kept;
+    if (code[i].op == OpCode::JUMP && code[i].a == i + 1) continue;
+    out.push_back(code[i]);
+    nodes.push_back(code_.nodes_[i]);
+    ++kept;
+  }
+  position[count] = kept;
+  for (Instruction& instruction : out) {
+    forEachField(instruction, [&](char role, uint32_t& field) {
+      if (role == 'j') field = position[field];
+    });
+  }
+  code = std::move(out);
+  code_.nodes_ = std::move(nodes);
+}
+
+void RegisterAllocation::run() {
+  code_.num_inputs_ = in_.num_inputs;
+  findBlocks();
+  findGlobals();
+  solveLiveness();
+  segments_.resize(in_.registers.size());
+  open_end_.assign(in_.registers.size(), 0);
+  deleted_.assign(in_.instructions.size(), 0);
+  for (uint32_t b = 0; b < blocks_.size(); ++b) {
+    if (blocks_[b].reachable) scanBlock(b);
+  }
+  findDrops();
+  coalesce();
+  assign();
+  emit();
+  threadJumps();
+}
+
+}  // namespace wick

@@ -1,0 +1,35 @@
+// The instructions whose work is not worth a place in the interpreter's loop.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "core/ivalue.h"
+#include "runtime/interpreter/instruction.h"
+
+namespace wick {
+
+// Where the output of print() goes: complete lines, a call a line. The default writes to the
+// standard output. Thread-safe.
+void setPrintHandler(std::function<void(const std::string&)> handler);
+void printValues(const std::vector<IValue>& values);
+
+bool isInstance(const IValue& value, const std::vector<TypePtr>& types);
+// `arguments`: tensor, depth of the list, kind of the elements (0 int, 1 float, 2 bool, 3 complex).
+IValue toList(const std::vector<IValue>& arguments, const TypePtr& type);
+// The object in `value`, which must have attribute number `slot`.
+Object& checkedObject(const IValue& value, uint32_t slot);
+IValue listElement(const ListObject& list, int64_t index);
+IValue tupleSlice(const TupleObject& tuple, size_t begin, size_t end);
+IValue tupleElement(const TupleObject& tuple, int64_t index);
+IValue makeDict(const std::vector<IValue>& keys_and_values, const DictType& type);
+// Raises what `raise` names: message and, when given, qualified class.
+[[noreturn]] void raise(const std::vector<IValue>& arguments);
+// Writes the elements of `object` (a tuple or list, `what`) to destinations.
+void unpack(const std::vector<IValue>& elements, const char* what, const uint32_t* destinations,
+            IValue* registers);
+// Writes a value that came from outside of the frame to a scalar register; InternalError unless its
+// tag is the one expected.
+void storeScalar(IValue& destination, const IValue& value, uint16_t extra);
+
+}  // namespace wick

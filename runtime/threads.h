@@ -1,0 +1,21 @@
+// How many threads the engine uses.
+#pragma once
+
+#include <cstddef>
+
+namespace wick {
+
+// Threads within one operator (matrix products, convolutions, large pointwise loops): at least 1.
+// Holds for every run that begins afterwards, on whatever thread. Until it is called, OpenMP's own
+// setting holds. Thread-safe.
+void setNumThreads(int n);
+int numThreads();
+// Brings the calling thread in line with setNumThreads; cheap when it already is.
+void applyNumThreads();
+
+// Threads that run forked script functions. Must be called before the first fork: UsageError
+// afterwards.
+void setNumForkThreads(size_t n);
+size_t numForkThreads();
+
+}  // namespace wick
