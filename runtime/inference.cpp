@@ -1,0 +1,32 @@
+#include "runtime/inference.h"
+
+#include "core/error.h"
+#include "passes/dead_code_elimination.h"
+#include "passes/fold_batch_norm.h"
+#include "passes/freeze.h"
+#include "passes/fuse_convolution.h"
+#include "passes/inline_calls.h"
+
+namespace wick {
+
+std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method) {
+  method.ensureDefined();
+  const FunctionSchema& schema = method.schema();
+  WICK_CHECK(!schema.arguments().empty(), "optimizeForInference: {} is no method",
+             method.qualifiedName());
+  std::shared_ptr<Graph> graph = method.graph()->copy();
+  inlineCalls(*graph);
+  freezeModule(*graph, self);
+  foldBatchNorm(*graph);
+  fuseConvolution(*graph);
+  eliminateDeadCode(*graph);
+  // The graph may call functions of the module's compilation unit, whose owner the object holds.
+  std::shared_ptr<GraphFunction> frozen(new GraphFunction(method.qualifiedName(), std::move(graph)),
+                                        [self](GraphFunction* f) { delete f; });
+  std::vector<Argument> arguments(schema.arguments().begin() + 1, schema.arguments().end());
+  frozen->setSchema(
+      FunctionSchema(schema.name(), schema.overload(), std::move(arguments), schema.returns()));
+  return frozen;
+}
+
+}  // namespace wick

@@ -1,0 +1,18 @@
+// Preparing a module's method for inference, as torch.jit.freeze and optimize_for_inference do.
+#pragma once
+
+#include <memory>
+
+#include "core/ivalue.h"
+#include "ir/function.h"
+
+namespace wick {
+
+// A function of the method's arguments without `self`: calls inlined, attributes of `self` made
+// constants (passes/freeze.h), batch normalization folded into convolutions, additions and
+// activations joined to them. Meant for modules in evaluation mode; later changes of the module are
+// not seen. Results differ from the method's by rounding only. The function keeps the module, and
+// so its code, alive. Throws CompileError when a callee does not compile.
+std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method);
+
+}  // namespace wick
