@@ -72,6 +72,14 @@ bool mayMoveToEnd(const Chain& chain) {
   return true;
 }
 
+// Weights in channels-last order ask the kernel for channels-last results, which is the layout in
+// which convolutions hand each other their activations without reordering.
+Value* channelsLastWeight(Graph& graph, Value* weight) {
+  Tensor w = constantOf(weight)->toTensor();
+  if (w.dtype() != DType::Float || w.isContiguous(MemoryFormat::ChannelsLast)) return weight;
+  return graph.insertConstant(IValue(w.contiguous(MemoryFormat::ChannelsLast)));
+}
+
 void fuse(Graph& graph, const ConvolutionNode& c, const Chain& chain) {
   Node* last = chain.nodes.back();
   InsertPointGuard guard(last);
@@ -79,10 +87,10 @@ void fuse(Graph& graph, const ConvolutionNode& c, const Chain& chain) {
   Value* residual =
       chain.residual ? chain.residual : graph.insertNode(graph.createNone())->output();
   Value* activation = graph.insertConstant(IValue(chain.relu ? "relu" : "none"));
-  Node* fused =
-      graph.insertNode(graph.create(Symbol::fromQualString("wick::conv2d_fused"),
-                                    {c.input(), c.weight(), c.bias(), residual, c.stride(),
-                                     c.padding(), c.dilation(), c.groups(), activation}));
+  Node* fused = graph.insertNode(
+      graph.create(Symbol::fromQualString("wick::conv2d_fused"),
+                   {c.input(), channelsLastWeight(graph, c.weight()), c.bias(), residual,
+                    c.stride(), c.padding(), c.dilation(), c.groups(), activation}));
   last->output()->replaceAllUsesWith(fused->output());
   for (auto node = chain.nodes.rbegin(); node != chain.nodes.rend(); ++node) (*node)->destroy();
 }

@@ -2,6 +2,7 @@
 // make.
 #include "runtime/kernels/convolution.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/nn_util.h"
 
 namespace wick {
@@ -170,15 +171,34 @@ Tensor convTbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int
   return out.permute(DimVector{2, 0, 1}).contiguous();
 }
 
+// What the fused operator means when its residual is not simply added element by element: the graph
+// pass cannot know the shapes, so a residual that broadcasts or has another dtype arrives here too.
+Tensor addAndActivate(const Tensor& sum, const Tensor& residual, Activation activation) {
+  static const OperatorHandle kAdd("aten::add", "Tensor");
+  static const OperatorHandle kRelu("aten::relu", "");
+  Tensor out = kAdd(sum, residual);
+  WICK_CHECK(activation == Activation::None || activation == Activation::Relu,
+             "conv2d_fused: only relu may follow a residual of shape {}",
+             formatInts(residual.sizes()));
+  return activation == Activation::Relu ? kRelu(out) : out;
+}
+
 Tensor conv2dFused(const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const Tensor& residual, const DimVector& stride, const DimVector& padding,
                    const DimVector& dilation, int64_t groups, const std::string& activation) {
   const char* op = "conv2d_fused";
   ConvolutionParams p = makeParams(op, 2, stride, padding, dilation, groups);
   Activation act = activationFromName(activation);
+  bool adds = residual.defined() && residual.dtype() == input.dtype() &&
+              residual.dim() == input.dim() && input.dim() == 4 &&
+              DimVector(residual.sizes()) == convolutionOutputSize(op, input, weight, bias, p);
+  if (residual.defined() && !adds) {
+    Tensor sum =
+        conv2dFused(input, weight, bias, Tensor(), stride, padding, dilation, groups, "none");
+    return addAndActivate(sum, residual, act);
+  }
   if (input.dim() == 3) {
-    Tensor r = residual.defined() ? residual.unsqueeze(0) : residual;
-    return convolution(op, input.unsqueeze(0), weight, bias, p, r, act).squeeze(0);
+    return convolution(op, input.unsqueeze(0), weight, bias, p, Tensor(), act).squeeze(0);
   }
   return convolution(op, input, weight, bias, p, residual, act);
 }
