@@ -100,9 +100,4 @@ inline int64_t exactInt(double v) {
   WICK_CHECK(v >= -0x1p63 && v < 0x1p63, "Cannot convert float {} to integer", v);
   return static_cast<int64_t>(v);
 }
-// Truncation; NaN and what is out of range give INT64_MIN, as the processor's conversion does.
-inline int64_t truncToInt(double v) {
-  return v >= -0x1p63 && v < 0x1p63 ? static_cast<int64_t>(v) : INT64_MIN;
-}
-
 }  // namespace wick::ops

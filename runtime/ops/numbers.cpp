@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "core/convert.h"
 #include "core/scalar.h"
 #include "runtime/ops/arithmetic.h"
 #include "runtime/ops/text.h"
@@ -121,7 +122,7 @@ struct NumericTest {
 int64_t intFromScalar(const Scalar& s) {
   WICK_CHECK(!s.isComplex() || s.to<C>().imag() == 0,
              "value cannot be converted to type int without overflow");
-  return s.isDouble() ? truncToInt(s.toDouble()) : s.toInt();
+  return s.isDouble() ? truncateTo<int64_t>(s.toDouble()) : s.toInt();
 }
 double floatFromScalar(const Scalar& s) {
   WICK_CHECK(!s.isComplex() || s.to<C>().imag() == 0,
@@ -334,7 +335,7 @@ const OperatorRecord kRecords[] = {
     {"aten::bitwise_not.int(int a) -> int", WICK_LAMBDA([](I a) { return ~a; })},
 
     {"aten::Int.bool(bool a) -> int", WICK_LAMBDA([](B a) { return I{a}; })},
-    {"aten::Int.float(float a) -> int", WICK_KERNEL(truncToInt)},
+    {"aten::Int.float(float a) -> int", WICK_LAMBDA([](F a) { return truncateTo<int64_t>(a); })},
     {"aten::Int.Scalar(Scalar a) -> int", WICK_KERNEL(intFromScalar)},
     {"aten::Int.str(str a) -> int", WICK_KERNEL(intFromString)},
     {"aten::Float.int(int a) -> float", WICK_LAMBDA([](F a) { return a; })},
