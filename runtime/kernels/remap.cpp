@@ -53,4 +53,13 @@ void remap(void* out, const void* src, const std::vector<std::vector<int64_t>>& 
   });
 }
 
+void remapInto(void* out, const void* src, const std::vector<std::vector<int64_t>>& tables,
+               size_t item_size) {
+  dispatchItemSize(item_size, [&]<class Word>() {
+    const Word* from = static_cast<const Word*>(src);
+    Word* to = static_cast<Word*>(out);
+    forEachMapped(tables, [&](int64_t at, int64_t i) { to[at] = from[i]; });
+  });
+}
+
 }  // namespace wick

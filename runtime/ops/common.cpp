@@ -117,6 +117,18 @@ Tensor indexInt64(const char* op, const Tensor& index) {
   return index.to(DType::Long).contiguous();
 }
 
+OffsetTable offsetsAlong(const Tensor& t, int64_t d) {
+  OffsetTable table(static_cast<size_t>(t.sizes()[d]));
+  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int64_t>(i) * t.strides()[d];
+  return table;
+}
+
+std::vector<OffsetTable> offsetTables(const Tensor& t) {
+  std::vector<OffsetTable> tables;
+  for (int64_t d = 0; d < t.dim(); ++d) tables.push_back(offsetsAlong(t, d));
+  return tables;
+}
+
 DimVector without(IntSpan values, int64_t d) {
   DimVector out(values);
   out.erase(static_cast<size_t>(d));

@@ -46,6 +46,17 @@ inline int64_t checkIndex(const char* op, int64_t i, int64_t n, int64_t dim) {
   return i < 0 ? i + n : i;
 }
 
+// For remap (runtime/kernels/remap.h): the element offset of each index along dimension d of t, and
+// one such table a dimension.
+using OffsetTable = std::vector<int64_t>;
+OffsetTable offsetsAlong(const Tensor& t, int64_t d);
+std::vector<OffsetTable> offsetTables(const Tensor& t);
+
+// The view that aten::diagonal makes.
+Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2);
+// The indices of the non-zero elements, [count, dim] in row-major order.
+Tensor nonzero(const Tensor& self);
+
 // The sizes without dimension d.
 DimVector without(IntSpan values, int64_t d);
 // The product of sizes [first, last).

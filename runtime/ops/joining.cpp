@@ -124,18 +124,6 @@ Tensor columnStack(std::vector<Tensor> tensors, Out out) {
   return cat(std::move(tensors), 1, out);
 }
 
-// The offset of each index along dimension d.
-std::vector<int64_t> offsetsAlong(const Tensor& t, int64_t d) {
-  std::vector<int64_t> table(static_cast<size_t>(t.sizes()[d]));
-  for (size_t i = 0; i < table.size(); ++i) table[i] = static_cast<int64_t>(i) * t.strides()[d];
-  return table;
-}
-std::vector<std::vector<int64_t>> identityTables(const Tensor& t) {
-  std::vector<std::vector<int64_t>> tables;
-  for (int64_t d = 0; d < t.dim(); ++d) tables.push_back(offsetsAlong(t, d));
-  return tables;
-}
-
 Tensor repeat(const Tensor& self, DimVector repeats) {
   WICK_CHECK(static_cast<int64_t>(repeats.size()) >= self.dim(),
              "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
@@ -213,8 +201,8 @@ Tensor repeatInterleave(const Tensor& self, const Tensor& repeats, std::optional
   DimVector sizes(input.sizes());
   sizes[d] = index.numel();
   Tensor out = Tensor::empty(sizes, input.dtype(), input.device());
-  std::vector<std::vector<int64_t>> tables = identityTables(input);
-  std::vector<int64_t> picked(static_cast<size_t>(index.numel()));
+  std::vector<OffsetTable> tables = offsetTables(input);
+  OffsetTable picked(static_cast<size_t>(index.numel()));
   for (size_t i = 0; i < picked.size(); ++i) picked[i] = tables[d][index.data<int64_t>()[i]];
   tables[d] = std::move(picked);
   remap(out.rawData(), input.rawData(), tables, input.itemSize());
@@ -235,7 +223,7 @@ Tensor roll(const Tensor& self, DimVector shifts, DimVector dims) {
              shifts.size(), dims.size());
   Tensor out = Tensor::empty(self.sizes(), self.dtype(), self.device());
   if (self.numel() == 0) return out;
-  std::vector<std::vector<int64_t>> tables = identityTables(self);
+  std::vector<OffsetTable> tables = offsetTables(self);
   for (size_t k = 0; k < dims.size(); ++k) {
     int64_t d = wrapDim(dims[k], self.dim());
     if (self.dim() == 0) continue;
@@ -249,7 +237,7 @@ Tensor roll(const Tensor& self, DimVector shifts, DimVector dims) {
 }
 
 Tensor flip(const Tensor& self, DimVector dims) {
-  std::vector<std::vector<int64_t>> tables = identityTables(self);
+  std::vector<OffsetTable> tables = offsetTables(self);
   std::vector<bool> seen(static_cast<size_t>(self.dim()) + 1, false);
   for (int64_t dim : dims) {
     int64_t d = wrapDim(dim, self.dim());

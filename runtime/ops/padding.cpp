@@ -61,7 +61,7 @@ int64_t sourceOf(PadMode mode, int64_t i, int64_t n) {
 Tensor padByMode(const char* op, PadMode mode, const Tensor& self, const DimVector& pad) {
   int64_t padded = static_cast<int64_t>(pad.size() / 2);
   DimVector sizes(self.sizes());
-  std::vector<std::vector<int64_t>> tables(static_cast<size_t>(self.dim()));
+  std::vector<OffsetTable> tables(static_cast<size_t>(self.dim()));
   for (int64_t d = 0; d < self.dim(); ++d) {
     int64_t n = self.sizes()[d];
     int64_t stride = self.strides()[d];

@@ -4,6 +4,36 @@
 
 namespace wick::ops {
 
+Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  int64_t a = wrapDim(dim1, self.dim());
+  int64_t b = wrapDim(dim2, self.dim());
+  WICK_CHECK(a != b, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
+  IntSpan sizes = self.sizes();
+  // The differences are bounded by the sizes, but `offset` is anything.
+  int64_t start = self.offset();
+  int64_t length = 0;
+  if (offset >= 0) {
+    if (offset < sizes[b]) {
+      length = std::min(sizes[a], sizes[b] - offset);
+      if (length > 0) start += offset * self.strides()[b];
+    }
+  } else if (offset > -sizes[a]) {
+    length = std::min(sizes[a] + offset, sizes[b]);
+    if (length > 0) start -= offset * self.strides()[a];
+  }
+  length = std::max<int64_t>(length, 0);
+  DimVector out_sizes;
+  DimVector out_strides;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (d == a || d == b) continue;
+    out_sizes.push_back(sizes[d]);
+    out_strides.push_back(self.strides()[d]);
+  }
+  out_sizes.push_back(length);
+  out_strides.push_back(self.strides()[a] + self.strides()[b]);
+  return self.asStrided(out_sizes, out_strides, start);
+}
+
 namespace {
 
 Tensor view(const Tensor& self, DimVector size) {
@@ -265,36 +295,6 @@ Tensor narrowTensor(const Tensor& self, int64_t dim, const Tensor& start, int64_
   WICK_CHECK(start.dim() == 0 && isIntegral(start.dtype(), false),
              "start must be an 0-dim integral Tensor.");
   return narrow(self, dim, start.item<int64_t>(), length);
-}
-
-Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
-  int64_t a = wrapDim(dim1, self.dim());
-  int64_t b = wrapDim(dim2, self.dim());
-  WICK_CHECK(a != b, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
-  IntSpan sizes = self.sizes();
-  // The differences are bounded by the sizes, but `offset` is anything.
-  int64_t start = self.offset();
-  int64_t length = 0;
-  if (offset >= 0) {
-    if (offset < sizes[b]) {
-      length = std::min(sizes[a], sizes[b] - offset);
-      if (length > 0) start += offset * self.strides()[b];
-    }
-  } else if (offset > -sizes[a]) {
-    length = std::min(sizes[a] + offset, sizes[b]);
-    if (length > 0) start -= offset * self.strides()[a];
-  }
-  length = std::max<int64_t>(length, 0);
-  DimVector out_sizes;
-  DimVector out_strides;
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    if (d == a || d == b) continue;
-    out_sizes.push_back(sizes[d]);
-    out_strides.push_back(self.strides()[d]);
-  }
-  out_sizes.push_back(length);
-  out_strides.push_back(self.strides()[a] + self.strides()[b]);
-  return self.asStrided(out_sizes, out_strides, start);
 }
 
 Tensor asStrided(const Tensor& self, DimVector size, DimVector stride,
