@@ -53,9 +53,9 @@ OffsetTable offsetsAlong(const Tensor& t, int64_t d);
 std::vector<OffsetTable> offsetTables(const Tensor& t);
 
 // The view that aten::diagonal makes.
-Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2);
+Tensor diagonalView(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2);
 // The indices of the non-zero elements, [count, dim] in row-major order.
-Tensor nonzero(const Tensor& self);
+Tensor nonzeroPositions(const Tensor& self);
 
 // The sizes without dimension d.
 DimVector without(IntSpan values, int64_t d);

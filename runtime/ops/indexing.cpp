@@ -43,7 +43,7 @@ std::vector<Tensor> expandMasks(const Tensor& self, const std::vector<Tensor>& i
                  "tensor {} at index {}",
                  formatInts(index.sizes()), d, formatInts(self.sizes()), at);
     }
-    Tensor positions = nonzero(index);
+    Tensor positions = nonzeroPositions(index);
     for (int64_t d = 0; d < index.dim(); ++d) out.push_back(positions.select(1, d));
   }
   return out;

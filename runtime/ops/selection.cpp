@@ -6,7 +6,7 @@
 
 namespace wick::ops {
 
-Tensor nonzero(const Tensor& self) {
+Tensor nonzeroPositions(const Tensor& self) {
   Tensor flags = self.to(DType::Bool).contiguous();
   const bool* data = flags.data<bool>();
   int64_t count = std::count(data, data + flags.numel(), true);
@@ -27,12 +27,12 @@ Tensor nonzero(const Tensor& self) {
 namespace {
 
 Tensor nonzeroKernel(const Tensor& self) {
-  return nonzero(self);
+  return nonzeroPositions(self);
 }
 
 // One index vector a dimension; a zero-dim tensor counts as one element.
 std::vector<Tensor> nonzeroEach(const Tensor& self) {
-  Tensor positions = nonzero(self.dim() == 0 ? self.unsqueeze(0) : self);
+  Tensor positions = nonzeroPositions(self.dim() == 0 ? self.unsqueeze(0) : self);
   std::vector<Tensor> out;
   for (int64_t d = 0; d < positions.sizes()[1]; ++d) out.push_back(positions.select(1, d));
   return out;
@@ -81,7 +81,7 @@ Tensor diagEmbed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2)
   sizes.insert(static_cast<size_t>(std::min(a, b)), side);
   sizes.insert(static_cast<size_t>(std::max(a, b)), side);
   Tensor out = Tensor::zeros(sizes, self.dtype(), self.device());
-  diagonal(out, offset, a, b).copyFrom(self);
+  diagonalView(out, offset, a, b).copyFrom(self);
   return out;
 }
 
@@ -89,7 +89,7 @@ Tensor diag(const Tensor& self, int64_t offset) {
   WICK_CHECK(self.dim() == 1 || self.dim() == 2, "diag: matrix or a vector expected, got {} dims",
              self.dim());
   if (self.dim() == 1) return diagEmbed(self, offset, 0, 1);
-  return diagonal(self, offset, 0, 1).clone(MemoryFormat::Contiguous);
+  return diagonalView(self, offset, 0, 1).clone(MemoryFormat::Contiguous);
 }
 Tensor diagflat(const Tensor& self, int64_t offset) {
   return diagEmbed(self.flatten(), offset, 0, 1);
@@ -97,7 +97,7 @@ Tensor diagflat(const Tensor& self, int64_t offset) {
 
 Tensor trace(const Tensor& self) {
   WICK_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim {}", self.dim());
-  Tensor line = diagonal(self, 0, 0, 1).contiguous();
+  Tensor line = diagonalView(self, 0, 0, 1).contiguous();
   Tensor out = Tensor::empty({}, isIntegral(self.dtype(), false) ? DType::Long : self.dtype());
   dispatch<kIntegers | kFloats | kComplexes>("trace", self.dtype(), [&]<class T>() -> void {
     if constexpr (std::is_integral_v<T>) {
@@ -137,7 +137,8 @@ Tensor sliceScatter(const Tensor& self, const Tensor& src, int64_t dim,
 }
 Tensor diagonalScatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
                        int64_t dim2) {
-  return scatterView(self, src, [&](const Tensor& t) { return diagonal(t, offset, dim1, dim2); });
+  return scatterView(self, src,
+                     [&](const Tensor& t) { return diagonalView(t, offset, dim1, dim2); });
 }
 Tensor asStridedScatter(const Tensor& self, const Tensor& src, DimVector size, DimVector stride,
                         std::optional<int64_t> offset) {

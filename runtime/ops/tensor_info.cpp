@@ -86,13 +86,10 @@ bool isNonzero(const Tensor& t) {
 }
 
 bool equal(const Tensor& a, const Tensor& b) {
-  WICK_CHECK(a.dtype() == b.dtype(),
-             "Expected object of data type {} but got data type {} for "
-             "argument 'other' in call to equal",
-             toString(a.dtype()), toString(b.dtype()));
   if (!isSameSize(a, b)) return false;
-  Tensor x = a.contiguous();
-  Tensor y = b.contiguous();
+  DType common = promoteTypes(a.dtype(), b.dtype());
+  Tensor x = a.to(common).contiguous();
+  Tensor y = b.to(common).contiguous();
   return dispatchAll(x.dtype(), [&]<class T>() {
     return std::equal(x.data<T>(), x.data<T>() + x.numel(), y.data<T>());
   });

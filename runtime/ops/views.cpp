@@ -4,7 +4,7 @@
 
 namespace wick::ops {
 
-Tensor diagonal(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+Tensor diagonalView(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
   int64_t a = wrapDim(dim1, self.dim());
   int64_t b = wrapDim(dim2, self.dim());
   WICK_CHECK(a != b, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
@@ -467,7 +467,7 @@ const OperatorRecord kRecords[] = {
     {"aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
      WICK_KERNEL(narrowTensor)},
     {"aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-     WICK_KERNEL(diagonal)},
+     WICK_KERNEL(diagonalView)},
     {"aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> "
      "Tensor(a)",
      WICK_KERNEL(asStrided)},
@@ -522,7 +522,7 @@ const OperatorRecord kRecords[] = {
     {"aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
      WICK_COPY_KERNEL(narrow), kOutForm},
     {"aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-     WICK_COPY_KERNEL(diagonal), kOutForm},
+     WICK_COPY_KERNEL(diagonalView), kOutForm},
     {"aten::as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> "
      "Tensor",
      WICK_COPY_KERNEL(asStrided), kOutForm},
