@@ -90,7 +90,12 @@ Tensor sum(const Tensor& self, std::optional<DType> dtype) {
 
 Tensor nansum(const Tensor& self, const Dims& dims, bool keepdim, std::optional<DType> dtype) {
   WICK_CHECK(!isComplex(dtype.value_or(self.dtype())), "nansum does not support complex inputs");
-  return accumulate<NanSumOp>("nansum", self, dims, keepdim, dtype);
+  Tensor in = dtype ? self.to(*dtype) : self;
+  if (!isFloating(in.dtype())) return sumDims(in, dims, keepdim, dtype);
+  std::vector<bool> mask = reduce::dimMask("nansum", in, span(dims));
+  return dispatch<kAnyFloat>("nansum", in.dtype(), [&]<class T>() {
+    return reduce::apply<T, T>(NanSumOp<T>(), in, mask, keepdim);
+  });
 }
 
 Tensor prodDim(const Tensor& self, int64_t dim, bool keepdim, std::optional<DType> dtype) {

@@ -1,0 +1,34 @@
+// Statistics and scaling for batch, instance, group and layer normalization, in float32 and
+// float64. Statistics are computed in float64 whatever the dtype.
+#pragma once
+
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace wick::normalization {
+
+struct MeanVariance {
+  double mean;
+  double variance;  // divided by the count, not by one less
+};
+
+// Of each index of dimension 1, over all other dimensions; any layout.
+std::vector<MeanVariance> channelStatistics(const char* op, const Tensor& x);
+// Of each of the `rows` equal parts of a row-major tensor.
+std::vector<MeanVariance> rowStatistics(const char* op, const Tensor& x, int64_t rows);
+
+// out = x * scale + shift, with one scale and shift for each index of dimension 1 and, when they
+// hold `samples` times as many, of dimension 0 too. T's precision; the result is dense in the
+// memory order of `x` (row-major unless x is channels-last).
+Tensor scaleChannels(const char* op, const Tensor& x, const std::vector<double>& scale,
+                     const std::vector<double>& shift);
+
+// Rows of `width` elements of a row-major tensor: (x - mean) * rstd * weight + bias. `weight` and
+// `bias` have `width` elements or are undefined. Writes to `out`; mean and rstd (one a row, of x's
+// dtype) may be undefined.
+void normalizeRows(const char* op, const Tensor& x, int64_t width, const Tensor& weight,
+                   const Tensor& bias, double eps, const Tensor& out, const Tensor& mean,
+                   const Tensor& rstd);
+
+}  // namespace wick::normalization

@@ -1,0 +1,289 @@
+// Batch, instance, group and layer normalization.
+#include <cmath>
+
+#include "core/dtype_dispatch.h"
+#include "runtime/kernels/normalization.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/nn_util.h"
+
+namespace wick {
+namespace {
+
+using normalization::MeanVariance;
+using Triple = std::tuple<Tensor, Tensor, Tensor>;
+
+std::vector<double> toDoubles(const Tensor& t) {
+  Tensor d = t.to(DType::Double).contiguous();
+  return std::vector<double>(d.data<double>(), d.data<double>() + d.numel());
+}
+
+void checkChannels(const char* op, const char* name, const Tensor& t, int64_t channels) {
+  WICK_CHECK(!t.defined() || t.numel() == channels, "{}: {} should contain {} elements not {}", op,
+             name, channels, t.defined() ? t.numel() : 0);
+}
+
+Tensor fromDoubles(const std::vector<double>& values, DType dtype) {
+  return Tensor::fromData(values.data(), DimVector{static_cast<int64_t>(values.size())}).to(dtype);
+}
+
+void updateRunning(const char* op, const Tensor& running, const std::vector<double>& now,
+                   double momentum) {
+  if (!running.defined()) return;
+  WICK_CHECK(running.storage()->writable(), "{}: the running statistics are read-only", op);
+  std::vector<double> values = toDoubles(running);
+  for (size_t c = 0; c < values.size(); ++c) {
+    values[c] = momentum * now[c] + (1 - momentum) * values[c];
+  }
+  running.storage()->bumpVersion();
+  running.copyFrom(fromDoubles(values, running.dtype()).view(running.sizes()));
+}
+
+// The normalized input and, in training, what it was normalized with: mean and 1 / deviation.
+Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                      const Tensor& running_mean, const Tensor& running_var, bool training,
+                      double momentum, double eps) {
+  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
+             input.describe());
+  if (isReducedFloat(input.dtype())) {
+    auto [out, mean, rstd] = batchNormalize(op, widened(input), weight, bias, running_mean,
+                                            running_var, training, momentum, eps);
+    return {out.to(input.dtype()), mean, rstd};
+  }
+  int64_t channels = input.size(1);
+  checkChannels(op, "weight", weight, channels);
+  checkChannels(op, "bias", bias, channels);
+  checkChannels(op, "running_mean", running_mean, channels);
+  checkChannels(op, "running_var", running_var, channels);
+  size_t n = static_cast<size_t>(channels);
+  std::vector<double> mean(n), rstd(n), scale(n), shift(n);
+  if (training) {
+    int64_t count = channels == 0 ? 0 : input.numel() / channels;
+    WICK_CHECK(count > 0 || channels == 0,
+               "{}: expected more than 1 value per channel when "
+               "training, got input size {}",
+               op, formatInts(input.sizes()));
+    std::vector<double> unbiased(n);
+    auto statistics = normalization::channelStatistics(op, input);
+    for (size_t c = 0; c < n; ++c) {
+      mean[c] = statistics[c].mean;
+      rstd[c] = 1 / std::sqrt(statistics[c].variance + eps);
+      unbiased[c] =
+          statistics[c].variance * static_cast<double>(count) / static_cast<double>(count - 1);
+    }
+    updateRunning(op, running_mean, mean, momentum);
+    updateRunning(op, running_var, unbiased, momentum);
+  } else {
+    WICK_CHECK(running_mean.defined() && running_var.defined(),
+               "{}: expected running_mean and running_var to be defined outside of training", op);
+    mean = toDoubles(running_mean);
+    std::vector<double> variance = toDoubles(running_var);
+    for (size_t c = 0; c < n; ++c) rstd[c] = 1 / std::sqrt(variance[c] + eps);
+  }
+  std::vector<double> w = weight.defined() ? toDoubles(weight) : std::vector<double>(n, 1);
+  std::vector<double> b = bias.defined() ? toDoubles(bias) : std::vector<double>(n, 0);
+  for (size_t c = 0; c < n; ++c) {
+    scale[c] = rstd[c] * w[c];
+    shift[c] = b[c] - mean[c] * scale[c];
+  }
+  Tensor out = normalization::scaleChannels(op, input, scale, shift);
+  if (!training) {
+    Tensor none = Tensor::empty(DimVector{0}, input.dtype());
+    return {out, none, none};
+  }
+  return {out, fromDoubles(mean, input.dtype()), fromDoubles(rstd, input.dtype())};
+}
+
+Tensor batchNorm(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                 const Tensor& running_mean, const Tensor& running_var, bool training,
+                 double momentum, double eps, bool) {
+  return std::get<0>(batchNormalize("batch_norm", input, weight, bias, running_mean, running_var,
+                                    training, momentum, eps));
+}
+
+Triple nativeBatchNorm(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                       const Tensor& running_mean, const Tensor& running_var, bool training,
+                       double momentum, double eps) {
+  return batchNormalize("native_batch_norm", input, weight, bias, running_mean, running_var,
+                        training, momentum, eps);
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor, int64_t> batchNormImplIndex(
+    const Tensor& input, const Tensor& weight, const Tensor& bias, const Tensor& running_mean,
+    const Tensor& running_var, bool training, double momentum, double eps, bool) {
+  auto [out, mean, rstd] = batchNormalize("_batch_norm_impl_index", input, weight, bias,
+                                          running_mean, running_var, training, momentum, eps);
+  return {out, mean, rstd, Tensor::empty(DimVector{0}, DType::Byte), 0};
+}
+
+// Every sample's channels as channels of one sample; running statistics average over the samples.
+Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                    const Tensor& running_mean, const Tensor& running_var, bool use_input_stats,
+                    double momentum, double eps, bool) {
+  const char* op = "instance_norm";
+  WICK_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()),
+             "Expected running_mean and running_var to be defined when use_input_stats is false");
+  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
+             input.describe());
+  int64_t samples = input.size(0), channels = input.size(1);
+  DimVector shape(input.sizes());
+  shape[0] = 1;
+  shape[1] = samples * channels;
+  auto repeated = [&](const Tensor& t) {
+    if (!t.defined()) return t;
+    WICK_CHECK(t.numel() == channels, "{}: expected {} elements, got {}", op, channels,
+               t.describe());
+    Tensor row = t.view(DimVector{1, channels}).expand(DimVector{samples, channels});
+    return row.clone(MemoryFormat::Contiguous).view(DimVector{samples * channels});
+  };
+  Tensor mean = repeated(running_mean), var = repeated(running_var);
+  Tensor out = batchNorm(input.contiguous().view(shape), repeated(weight), repeated(bias), mean,
+                         var, use_input_stats, momentum, eps, false)
+                   .view(input.sizes());
+  auto writeBack = [&](const Tensor& running, const Tensor& all) {
+    if (!running.defined() || !use_input_stats || samples == 0) return;
+    std::vector<double> each = toDoubles(all), average(static_cast<size_t>(channels));
+    for (size_t i = 0; i < each.size(); ++i) {
+      average[i % average.size()] += each[i] / static_cast<double>(samples);
+    }
+    running.storage()->bumpVersion();
+    running.copyFrom(fromDoubles(average, running.dtype()).view(running.sizes()));
+  };
+  writeBack(running_mean, mean);
+  writeBack(running_var, var);
+  return out;
+}
+
+Triple groupNormalize(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                      int64_t samples, int64_t channels, int64_t groups, double eps) {
+  WICK_CHECK(groups > 0 && channels % groups == 0,
+             "{}: Expected number of channels in input to be divisible by num_groups, but got "
+             "input of shape {} and num_groups={}",
+             op, formatInts(input.sizes()), groups);
+  checkChannels(op, "weight", weight, channels);
+  checkChannels(op, "bias", bias, channels);
+  if (isReducedFloat(input.dtype())) {
+    auto [out, mean, rstd] = groupNormalize(op, widened(input), widened(weight), widened(bias),
+                                            samples, channels, groups, eps);
+    return {out.to(input.dtype()), mean.to(input.dtype()), rstd.to(input.dtype())};
+  }
+  size_t n = static_cast<size_t>(samples * channels), rows = static_cast<size_t>(samples * groups);
+  Tensor x = input.contiguous();
+  std::vector<MeanVariance> statistics(rows);
+  if (x.numel() > 0) statistics = normalization::rowStatistics(op, x, samples * groups);
+  std::vector<double> w(n, 1), b(n, 0), mean(rows), rstd(rows), scale(n), shift(n);
+  if (weight.defined()) w = toDoubles(weight);
+  if (bias.defined()) b = toDoubles(bias);
+  size_t c_count = static_cast<size_t>(channels), each = c_count / static_cast<size_t>(groups);
+  for (size_t r = 0; r < rows; ++r) {
+    mean[r] = statistics[r].mean;
+    rstd[r] = 1 / std::sqrt(statistics[r].variance + eps);
+  }
+  for (size_t i = 0; i < n; ++i) {
+    size_t c = i % c_count, r = i / each;
+    scale[i] = rstd[r] * w[c];
+    shift[i] = b[c] - mean[r] * scale[i];
+  }
+  Tensor out = x;
+  if (x.numel() > 0) {
+    Tensor flat = x.view(DimVector{samples, channels, x.numel() / (samples * channels)});
+    out = normalization::scaleChannels(op, flat, scale, shift).view(input.sizes());
+  }
+  DimVector shape{samples, groups};
+  return {out, fromDoubles(mean, input.dtype()).view(shape),
+          fromDoubles(rstd, input.dtype()).view(shape)};
+}
+
+Tensor groupNorm(const Tensor& input, int64_t groups, const Tensor& weight, const Tensor& bias,
+                 double eps, bool) {
+  WICK_CHECK(input.dim() >= 2, "group_norm: expected input of two or more dimensions, got {}",
+             input.describe());
+  Tensor out = std::get<0>(
+      groupNormalize("group_norm", input, weight, bias, input.size(0), input.size(1), groups, eps));
+  return isChannelsLast(input) ? out.contiguous(input.suggestMemoryFormat()) : out;
+}
+
+Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
+                       int64_t c, int64_t hxw, int64_t groups, double eps) {
+  WICK_CHECK(n >= 0 && c >= 0 && hxw >= 0 && checkedNumel(DimVector{n, c, hxw}) == input.numel(),
+             "native_group_norm: {} is not {} x {} x {}", input.describe(), n, c, hxw);
+  return groupNormalize("native_group_norm", input, weight, bias, n, c, groups, eps);
+}
+
+Triple layerNormalize(const char* op, const Tensor& input, const DimVector& shape,
+                      const Tensor& weight, const Tensor& bias, double eps, bool statistics) {
+  int64_t n = static_cast<int64_t>(shape.size()), leading = input.dim() - n;
+  WICK_CHECK(n >= 1, "Expected normalized_shape to be at least 1-dimensional");
+  bool fits = leading >= 0;
+  for (int64_t d = 0; fits && d < n; ++d) {
+    fits = input.size(leading + d) == shape[static_cast<size_t>(d)];
+  }
+  WICK_CHECK(fits,
+             "{}: Given normalized_shape={}, expected input with the same trailing sizes, but got "
+             "input of size {}",
+             op, formatInts(shape), formatInts(input.sizes()));
+  for (const Tensor* t : {&weight, &bias}) {
+    WICK_CHECK(
+        !t->defined() || DimVector(t->sizes()) == shape,
+        "{}: Expected weight and bias to be of same shape as normalized_shape {}, but got {}", op,
+        formatInts(shape), t->defined() ? formatInts(t->sizes()) : "");
+  }
+  DType dtype = input.dtype();
+  Tensor x = widened(input).contiguous();
+  auto parameter = [&](const Tensor& t) { return t.defined() ? t.to(x.dtype()).contiguous() : t; };
+  Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
+  DimVector kept(input.sizes().first(static_cast<size_t>(leading)));
+  for (int64_t d = 0; d < n; ++d) kept.push_back(1);
+  Tensor mean, rstd;
+  if (statistics) {
+    mean = Tensor::empty(kept, x.dtype());
+    rstd = Tensor::empty(kept, x.dtype());
+  }
+  int64_t width = checkedNumel(shape);
+  normalization::normalizeRows(op, x, width, parameter(weight), parameter(bias), eps, out, mean,
+                               rstd);
+  if (!statistics) return {out.to(dtype), mean, rstd};
+  return {out.to(dtype), mean.to(dtype), rstd.to(dtype)};
+}
+
+Tensor layerNorm(const Tensor& input, const DimVector& shape, const Tensor& weight,
+                 const Tensor& bias, double eps, bool) {
+  return std::get<0>(layerNormalize("layer_norm", input, shape, weight, bias, eps, false));
+}
+Triple nativeLayerNorm(const Tensor& input, const DimVector& shape, const Tensor& weight,
+                       const Tensor& bias, double eps) {
+  return layerNormalize("native_layer_norm", input, shape, weight, bias, eps, true);
+}
+
+#define WICK_BN_ARGS                                                                              \
+  "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool " \
+  "training, float momentum, float eps"
+
+constexpr OperatorRecord kRecords[] = {
+    {"aten::batch_norm" WICK_BN_ARGS ", bool cudnn_enabled) -> Tensor", WICK_KERNEL(batchNorm)},
+    {"aten::native_batch_norm" WICK_BN_ARGS ") -> (Tensor, Tensor, Tensor)",
+     WICK_KERNEL(nativeBatchNorm)},
+    {"aten::_batch_norm_impl_index" WICK_BN_ARGS
+     ", bool cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)",
+     WICK_KERNEL(batchNormImplIndex)},
+    {"aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
+     "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) "
+     "-> Tensor",
+     WICK_KERNEL(instanceNorm)},
+    {"aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
+     "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+     WICK_KERNEL(groupNorm)},
+    {"aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
+     "int group, float eps) -> (Tensor, Tensor, Tensor)",
+     WICK_KERNEL(nativeGroupNorm)},
+    {"aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
+     "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+     WICK_KERNEL(layerNorm)},
+    {"aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
+     "float eps) -> (Tensor, Tensor, Tensor)",
+     WICK_KERNEL(nativeLayerNorm)},
+};
+
+const RegisterOperators kRegistered(kRecords);
+
+}  // namespace
+}  // namespace wick
