@@ -2,6 +2,9 @@
 // whole signatures, from annotations or type comments.
 #pragma once
 
+#include <optional>
+#include <utility>
+
 #include "core/function_schema.h"
 #include "frontend/resolver.h"
 #include "frontend/tree_views.h"
@@ -15,6 +18,9 @@ class TypeResolver {
   TypePtr typeOf(const Expr& expr) const;
   // int[2] as BroadcastingList2[int] gives a fixed size.
   std::optional<std::pair<TypePtr, int32_t>> broadcastingList(const Expr& expr) const;
+  // The constant that `expr` denotes, as a value of `type`: literals, containers of them, names of
+  // constants and enum members. CompileError for anything else.
+  IValue constantOfType(const Expr& expr, const TypePtr& type) const;
   // The declared signature: default values evaluated, missing annotations are Tensor, no return
   // annotation leaves returns empty to be inferred. `skip_self` leaves out the first parameter's
   // type.

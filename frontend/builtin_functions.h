@@ -1,0 +1,24 @@
+// Builtins that are written in script: operators composed of others, and the functions of
+// torch.nn.functional that have no operator of the same meaning.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/function.h"
+
+namespace wick {
+
+// The script overloads of an operator name ("aten::_size_if_not_equal"), in order; empty for none.
+// Thread-safe.
+std::vector<GraphFunction*> builtinFunctionsNamed(Symbol name);
+
+// The script function with this qualified name, "torch.nn.functional.dropout"; null when there is
+// none. It is compiled when first needed and lives as long as the process. Thread-safe.
+GraphFunction* builtinScriptFunction(const std::string& qualified_name);
+// A class written in script, "torch.autograd.grad_mode.no_grad"; null when there is none.
+TypePtr builtinScriptType(const std::string& qualified_name);
+// The names that builtinScriptFunction knows.
+std::vector<std::string> builtinScriptNames();
+
+}  // namespace wick

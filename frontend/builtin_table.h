@@ -1,0 +1,28 @@
+// The names that programs find without defining them: Python's builtins, `torch`, `math` and their
+// members. One table says what each stands for.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "frontend/sugared_value.h"
+
+namespace wick {
+
+// A name that needs no module: `len`, `range`, `torch`, `math`. Null when there is none.
+SugaredValuePtr builtinValue(const std::string& name, GraphFunction& fn, const SourceRange& range);
+// A member of a builtin module: ("torch.nn.functional", "relu"). Null when there is none.
+SugaredValuePtr builtinMember(const std::string& module, const std::string& name,
+                              GraphFunction& fn, const SourceRange& range);
+// The names for which builtinValue gives something, for "did you mean".
+const std::set<std::string>& builtinNames();
+// Whether "torch.nn" and the like name a builtin module (imports of it are accepted).
+bool isBuiltinModule(const std::string& qualified_name);
+
+// The operator behind an attribute of a value of this kind: Tensor.dtype, Device.index. No symbol
+// when there is none.
+Symbol propertyOperator(TypeKind kind, const std::string& name);
+// The dtype number of casting methods: x.float(). nullopt for other names.
+std::optional<int64_t> castMethodDType(const std::string& name);
+
+}  // namespace wick

@@ -1,0 +1,203 @@
+#include "frontend/environment.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "frontend/builtin_table.h"
+#include "frontend/schema_matching.h"
+#include "frontend/suggestions.h"
+
+namespace wick {
+
+Value* asSimple(const SugaredValuePtr& value) {
+  auto* simple = dynamic_cast<SimpleValue*>(value.get());
+  return simple ? simple->value() : nullptr;
+}
+
+namespace {
+
+// Whether a variable's name may name its value in printed IR.
+bool isMeaningful(const std::string& name) {
+  if (name.empty() || name == "_" || name[0] == '_') return false;
+  return name.find_first_not_of("0123456789") != std::string::npos;
+}
+
+}  // namespace
+
+Environment::Environment(GraphFunction& fn, ResolverPtr resolver, Block* block,
+                         std::shared_ptr<Environment> parent)
+    : fn_(fn), resolver_(std::move(resolver)), block_(block), parent_(std::move(parent)) {}
+
+void Environment::declareLocal(const std::string& name) {
+  // The name of the outer variable, marked once more: no program can spell it.
+  locals_[name] = (parent_ ? parent_->storeName(name) : name) + "'";
+}
+
+std::string Environment::storeName(const std::string& name) const {
+  for (const Environment* e = this; e; e = e->parent_.get()) {
+    auto it = e->locals_.find(name);
+    if (it != e->locals_.end()) return it->second;
+  }
+  return name;
+}
+
+void Environment::set(const SourceRange& range, const std::string& name, Value* value) {
+  set(range, name, std::make_shared<SimpleValue>(value));
+}
+
+void Environment::set(const SourceRange& range, const std::string& name,
+                      const SugaredValuePtr& value, const TypePtr& annotated) {
+  Value* simple = asSimple(value);
+  Graph& graph = *fn_.graph();
+  if (simple && !simple->hasDebugName() && isMeaningful(name) &&
+      simple->node()->block() == block_ && simple->node()->kind() != prim::Load) {
+    simple->setDebugName(name);
+  }
+  // What an inner block assigns must be a first-class value, because which assignment holds
+  // afterwards depends on control flow.
+  if (SugaredValuePtr outer = findInParentFrame(name)) {
+    if (annotated) {
+      throwCompileError(range,
+                        "Attempting to declare and annotate the type of variable '{}' that is "
+                        "already defined in an outer block",
+                        name);
+    }
+    if (!simple) {
+      throwCompileError(range,
+                        "Cannot re-assign '{}' to a value of type {}: only reassignments to "
+                        "first-class values are allowed",
+                        name, value->kind());
+    }
+    Value* before = asSimple(outer);
+    if (!before) {
+      throwCompileError(range,
+                        "Cannot re-assign '{}' because it has type {}, which is not a first-class "
+                        "value. Only reassignments to first-class values are allowed",
+                        name, outer->kind());
+    }
+    TypePtr type = unshapedType(before->type());
+    simple = tryConvertToType(range, graph, type, simple, true);
+    std::string why;
+    if (!simple->type()->isSubtypeOf(*type, &why)) {
+      std::string hint;
+      if (type->kind() == TypeKind::List && simple->type()->kind() == TypeKind::List) {
+        hint = "\nEmpty lists default to List[Tensor]. Annotate the variable to create an empty "
+               "list of another type";
+      }
+      throwCompileError(range,
+                        "Variable '{}' previously had type '{}' but is now being assigned to a "
+                        "value of type '{}'{}",
+                        name, type->str(), simple->type()->str(), hint);
+    }
+  }
+  errors_.erase(name);
+  if (!simple) {
+    types_.erase(name);
+    values_[name] = value;
+    return;
+  }
+  if (annotated && !simple->type()->isSubtypeOf(*annotated)) {
+    throwCompileError(range,
+                      "Variable '{}' is annotated with type {} but is being assigned to a value of "
+                      "type {}",
+                      name, annotated->str(), simple->type()->str());
+  }
+  RangeGuard at(&graph, range);
+  graph.insertNode(graph.createStore(storeName(name), simple));
+  values_.erase(name);
+  types_[name] = annotated ? annotated : simple->type();
+}
+
+void Environment::setType(const std::string& name, TypePtr type) {
+  errors_.erase(name);
+  types_[name] = std::move(type);
+}
+
+void Environment::setError(const std::string& name, std::string message) {
+  errors_[name] = std::move(message);
+}
+
+void Environment::remove(const SourceRange& range, const std::string& name) {
+  if (!findInAnyFrame(name)) failUndefined(range, name);
+  if (findInThisFrame(name)) {
+    values_.erase(name);
+    types_.erase(name);
+    errors_[name] = fmt::format("{} was deleted", name);
+  }
+}
+
+SugaredValuePtr Environment::findInThisFrame(const std::string& name) {
+  auto value = values_.find(name);
+  if (value != values_.end()) return value->second;
+  auto type = types_.find(name);
+  if (type == types_.end()) return nullptr;
+  Graph& graph = *fn_.graph();
+  Node* load = graph.insertNode(graph.createLoad(storeName(name), type->second));
+  return std::make_shared<SimpleValue>(load->output());
+}
+
+SugaredValuePtr Environment::findInParentFrame(const std::string& name) {
+  for (Environment* e = this; !e->isBoundary(name) && e->parent_;) {
+    e = e->parent_.get();
+    if (SugaredValuePtr found = e->findInThisFrame(name)) return found;
+  }
+  return nullptr;
+}
+
+SugaredValuePtr Environment::findInAnyFrame(const std::string& name) {
+  if (SugaredValuePtr found = findInThisFrame(name)) return found;
+  return findInParentFrame(name);
+}
+
+const std::string* Environment::findError(const std::string& name) const {
+  for (const Environment* e = this; e; e = e->parent_.get()) {
+    auto it = e->errors_.find(name);
+    if (it != e->errors_.end()) return &it->second;
+    if (e->isBoundary(name)) break;
+  }
+  return nullptr;
+}
+
+SugaredValuePtr Environment::get(const SourceRange& range, const std::string& name,
+                                 bool required) {
+  if (SugaredValuePtr found = findInAnyFrame(name)) return found;
+  const std::string* error = findError(name);
+  if (!error) {
+    if (SugaredValuePtr found = resolver_ ? resolver_->resolveValue(name, fn_, range) : nullptr) {
+      return found;
+    }
+    if (SugaredValuePtr found = builtinValue(name, fn_, range)) return found;
+  }
+  if (required) failUndefined(range, name);
+  return nullptr;
+}
+
+Value* Environment::getValue(const SourceRange& range, const std::string& name) {
+  return get(range, name)->asValue(range, fn_);
+}
+
+std::set<std::string> Environment::definedVariables() const {
+  std::set<std::string> out;
+  for (const auto& [name, type] : types_) out.insert(name);
+  return out;
+}
+
+std::set<std::string> Environment::visibleNames() const {
+  std::set<std::string> out;
+  for (const Environment* e = this; e; e = e->parent_.get()) {
+    for (const auto& [name, type] : e->types_) out.insert(name);
+    for (const auto& [name, value] : e->values_) out.insert(name);
+  }
+  return out;
+}
+
+void Environment::failUndefined(const SourceRange& range, const std::string& name) {
+  if (const std::string* error = findError(name)) {
+    throwCompileError(range, "{} is not defined here: {}", name, *error);
+  }
+  std::set<std::string> names = visibleNames();
+  for (const std::string& builtin : builtinNames()) names.insert(builtin);
+  throwCompileError(range, "undefined value {}{}", name, didYouMean(name, names));
+}
+
+}  // namespace wick

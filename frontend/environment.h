@@ -1,0 +1,77 @@
+// What the names of a function mean while it is being compiled.
+//
+// A stack of frames, one a block. First-class values live in the graph: setting one emits
+// prim::Store, reading one emits prim::Load, and the frame remembers only its type (conversion to
+// SSA removes both). Everything else (modules, functions, classes) lives in the frame itself and
+// cannot be assigned again from an inner block, because which one holds would depend on control
+// flow.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+
+#include "frontend/resolver.h"
+#include "frontend/sugared_value.h"
+
+namespace wick {
+
+// The Value of a SimpleValue; null for other sugared values.
+Value* asSimple(const SugaredValuePtr& value);
+
+class Environment : public std::enable_shared_from_this<Environment> {
+ public:
+  Environment(GraphFunction& fn, ResolverPtr resolver, Block* block,
+              std::shared_ptr<Environment> parent);
+
+  Block* block() const { return block_; }
+  const std::shared_ptr<Environment>& parent() const { return parent_; }
+
+  // Names that begin a life of their own in this frame: targets of a comprehension.
+  void declareLocal(const std::string& name);
+
+  // `annotated` is the declared type when the assignment carries one. CompileError when the variable
+  // lives in an outer block with another type.
+  void set(const SourceRange& range, const std::string& name, const SugaredValuePtr& value,
+           const TypePtr& annotated = nullptr);
+  void set(const SourceRange& range, const std::string& name, Value* value);
+  // After an If: the variable was stored in both branches and has this type from now on.
+  void setType(const std::string& name, TypePtr type);
+  // Reading the variable reports this: it is not defined on every path, or not with one type.
+  void setError(const std::string& name, std::string message);
+  void remove(const SourceRange& range, const std::string& name);
+
+  SugaredValuePtr findInThisFrame(const std::string& name);
+  SugaredValuePtr findInParentFrame(const std::string& name);
+  SugaredValuePtr findInAnyFrame(const std::string& name);
+  // The name under which an enclosing frame stores the variable.
+  std::string storeName(const std::string& name) const;
+  // The variable, else a builtin or global. Null when there is none and it is not `required`.
+  SugaredValuePtr get(const SourceRange& range, const std::string& name, bool required = true);
+  Value* getValue(const SourceRange& range, const std::string& name);
+
+  // First-class variables stored in this frame, in a fixed order.
+  std::set<std::string> definedVariables() const;
+  // Names that a reader may have meant instead.
+  std::set<std::string> visibleNames() const;
+  const std::unordered_map<std::string, SugaredValuePtr>& sugared() const { return values_; }
+  const ResolverPtr& resolver() const { return resolver_; }
+
+ private:
+  [[noreturn]] void failUndefined(const SourceRange& range, const std::string& name);
+  const std::string* findError(const std::string& name) const;
+  bool isBoundary(const std::string& name) const { return locals_.count(name) != 0; }
+
+  GraphFunction& fn_;
+  ResolverPtr resolver_;
+  Block* block_;
+  std::shared_ptr<Environment> parent_;
+  std::unordered_map<std::string, SugaredValuePtr> values_;
+  std::unordered_map<std::string, TypePtr> types_;
+  std::unordered_map<std::string, std::string> errors_;
+  std::map<std::string, std::string> locals_;  // name -> the name it is stored under
+};
+
+}  // namespace wick

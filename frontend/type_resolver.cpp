@@ -1,0 +1,463 @@
+#include "frontend/type_resolver.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "frontend/parser.h"
+#include "frontend/sugared_value.h"
+
+namespace wick {
+
+namespace {
+
+// Names of types, with and without the modules in which Python programs find them.
+const TypePtr* simpleTypeNamed(std::string_view name) {
+  static const std::unordered_map<std::string_view, TypePtr> kTypes = {
+      {"Tensor", types::Tensor()},
+      {"torch.Tensor", types::Tensor()},
+      {"torch.nn.Parameter", types::Tensor()},
+      {"torch.FloatTensor", types::Tensor()},
+      {"torch.DoubleTensor", types::Tensor()},
+      {"torch.HalfTensor", types::Tensor()},
+      {"torch.BFloat16Tensor", types::Tensor()},
+      {"torch.LongTensor", types::Tensor()},
+      {"torch.IntTensor", types::Tensor()},
+      {"torch.ShortTensor", types::Tensor()},
+      {"torch.CharTensor", types::Tensor()},
+      {"torch.ByteTensor", types::Tensor()},
+      {"torch.BoolTensor", types::Tensor()},
+      {"int", types::Int()},
+      {"float", types::Float()},
+      {"complex", types::Complex()},
+      {"bool", types::Bool()},
+      {"str", types::String()},
+      {"number", types::Number()},
+      {"Number", types::Number()},
+      {"None", types::None()},
+      {"NoneType", types::None()},
+      {"Any", types::Any()},
+      {"list", types::AnyList()},
+      {"tuple", types::AnyTuple()},
+      {"AnyClassType", types::AnyClass()},
+      {"AnyEnumType", types::AnyEnum()},
+      {"Device", types::Device()},
+      {"torch.device", types::Device()},
+      {"torch.dtype", types::Int()},
+      {"torch.layout", types::Int()},
+      {"torch.memory_format", types::Int()},
+      {"torch.qscheme", types::Int()},
+      {"torch.Size", types::List(types::Int())},
+      {"Size", types::List(types::Int())},
+      {"Generator", types::Generator()},
+      {"torch.Generator", types::Generator()},
+      {"torch._C.Generator", types::Generator()},
+      {"Stream", types::Stream()},
+      {"torch.Stream", types::Stream()},
+      {"torch.classes.cuda.Stream", types::Stream()},
+      {"Storage", types::Storage()},
+      {"Capsule", types::Capsule()},
+  };
+  auto it = kTypes.find(name);
+  return it == kTypes.end() ? nullptr : &it->second;
+}
+
+// "a.b.c" of a chain of selections; nullopt for anything else.
+std::optional<std::string> dottedName(const Expr& expr) {
+  if (expr.kind() == TK_VAR) return Var(expr.tree()).name().name();
+  if (expr.kind() != '.') return std::nullopt;
+  Select select(expr.tree());
+  auto prefix = dottedName(select.value());
+  if (!prefix) return std::nullopt;
+  return *prefix + "." + select.selector().name();
+}
+
+std::string withoutTyping(std::string name) {
+  for (std::string_view prefix : {"typing.", "typing_extensions.", "builtins.", "torch.jit.",
+                                  "torch.futures.", "torch._jit_internal."}) {
+    if (name.starts_with(prefix)) return name.substr(prefix.size());
+  }
+  return name;
+}
+
+std::vector<Expr> typeArguments(const Subscript& subscript) {
+  std::vector<Expr> out;
+  List<Expr> written = subscript.subscripts();
+  if (written.size() == 1 && written[0].kind() == TK_TUPLE_LITERAL) {
+    for (const Expr& e : TupleLiteral(written[0].tree()).inputs()) out.push_back(e);
+  } else {
+    for (const Expr& e : written) out.push_back(e);
+  }
+  return out;
+}
+
+bool isDictKeyType(const TypePtr& type) {
+  switch (type->kind()) {
+    case TypeKind::Int:
+    case TypeKind::Float:
+    case TypeKind::Complex:
+    case TypeKind::Bool:
+    case TypeKind::String:
+    case TypeKind::Tensor:
+    case TypeKind::Device:
+    case TypeKind::Enum:
+    case TypeKind::Var:
+      return true;
+    default:
+      return false;
+  }
+}
+
+class Constructor {
+ public:
+  Constructor(const TypeResolver& types, const Subscript& subscript, const std::string& name)
+      : types_(types), range_(subscript.range()), name_(name), arguments_(typeArguments(subscript)) {}
+
+  // Null when `name` constructs no type.
+  TypePtr build() const {
+    if (name_ == "Optional") return types::Optional(only());
+    if (name_ == "List" || name_ == "list") return types::List(only());
+    if (name_ == "Future") return types::Future(only());
+    if (name_ == "RRef") return std::make_shared<const RRefType>(only());
+    if (name_ == "Await") return std::make_shared<const AwaitType>(only());
+    if (name_ == "Final") return only();
+    if (name_ == "Dict" || name_ == "dict") return dict();
+    if (name_ == "Tuple" || name_ == "tuple") return tuple();
+    if (name_ == "Union") return unionOf(all());
+    return nullptr;
+  }
+
+ private:
+  void expectCount(size_t count) const {
+    if (arguments_.size() == count) return;
+    throwCompileError(range_, "{} expects {} type argument{}, found {}", name_, count,
+                      count == 1 ? "" : "s", arguments_.size());
+  }
+  TypePtr only() const {
+    expectCount(1);
+    return types_.typeOf(arguments_[0]);
+  }
+  std::vector<TypePtr> all() const {
+    std::vector<TypePtr> out;
+    for (const Expr& e : arguments_) {
+      if (e.kind() == TK_DOTS) {
+        throwCompileError(e.range(), "{} of any length is not supported: name every element's type",
+                          name_);
+      }
+      out.push_back(types_.typeOf(e));
+    }
+    return out;
+  }
+  TypePtr tuple() const {
+    // Tuple[()] is the empty tuple.
+    if (arguments_.size() == 1 && arguments_[0].kind() == TK_TUPLE_LITERAL &&
+        TupleLiteral(arguments_[0].tree()).inputs().empty()) {
+      return types::Tuple({});
+    }
+    return types::Tuple(all());
+  }
+  TypePtr dict() const {
+    expectCount(2);
+    TypePtr key = types_.typeOf(arguments_[0]);
+    if (!isDictKeyType(key)) {
+      throwCompileError(arguments_[0].range(),
+                        "Cannot create dict for key type '{}', only int, float, complex, Tensor, "
+                        "device and string keys are supported",
+                        key->str());
+    }
+    return types::Dict(key, types_.typeOf(arguments_[1]));
+  }
+
+  const TypeResolver& types_;
+  SourceRange range_;
+  std::string name_;
+  std::vector<Expr> arguments_;
+};
+
+}  // namespace
+
+TypePtr TypeResolver::typeOf(const Expr& expr) const {
+  switch (expr.kind()) {
+    case TK_NONE:
+      return types::None();
+    case TK_STRINGLITERAL: {
+      // A quoted type: its text is an expression of its own.
+      Parser parser(StringLiteral(expr.tree()).text(), "<annotation>");
+      return typeOf(parser.parseExpression());
+    }
+    case '|': {
+      BinOp either(expr.tree());
+      return unionOf({typeOf(either.lhs()), typeOf(either.rhs())});
+    }
+    case TK_SUBSCRIPT: {
+      Subscript subscript(expr.tree());
+      auto name = dottedName(subscript.value());
+      if (!name) throwCompileError(expr.range(), "Subscripted type must be a type identifier");
+      if (auto broadcast = broadcastingList(expr)) return broadcast->first;
+      if (TypePtr type = Constructor(*this, subscript, withoutTyping(*name)).build()) return type;
+      throwCompileError(subscript.value().range(), "Unknown type constructor {}", *name);
+    }
+    case TK_VAR:
+    case '.': {
+      auto name = dottedName(expr);
+      if (!name) break;
+      // The program's own names hide the builtin ones, as they would in Python.
+      if (resolver_) {
+        if (TypePtr type = resolver_->resolveType(*name, expr.range())) return type;
+      }
+      if (const TypePtr* type = simpleTypeNamed(withoutTyping(*name))) return *type;
+      throwCompileError(expr.range(), "Unknown type name '{}'", *name);
+    }
+    default:
+      break;
+  }
+  throwCompileError(expr.range(), "Expression of type {} cannot be used in a type expression",
+                    kindToString(expr.kind()));
+}
+
+std::optional<std::pair<TypePtr, int32_t>> TypeResolver::broadcastingList(const Expr& expr) const {
+  if (expr.kind() == TK_SUBSCRIPT) {
+    Subscript subscript(expr.tree());
+    auto name = dottedName(subscript.value());
+    if (!name) return std::nullopt;
+    std::string plain = withoutTyping(*name);
+    std::vector<Expr> arguments = typeArguments(subscript);
+    if (plain == "Optional" && arguments.size() == 1) {
+      auto inner = broadcastingList(arguments[0]);
+      if (!inner) return std::nullopt;
+      return std::make_pair(types::Optional(inner->first), inner->second);
+    }
+    constexpr std::string_view kPrefix = "BroadcastingList";
+    if (!plain.starts_with(kPrefix)) return std::nullopt;
+    std::string digits = plain.substr(kPrefix.size());
+    if (digits.size() != 1 || digits[0] < '1' || digits[0] > '9') {
+      throwCompileError(expr.range(), "Unknown type constructor {}", plain);
+    }
+    if (arguments.size() != 1) {
+      throwCompileError(expr.range(), "{} expects 1 type argument, found {}", plain,
+                        arguments.size());
+    }
+    TypePtr element = typeOf(arguments[0]);
+    if (element->kind() != TypeKind::Int && element->kind() != TypeKind::Float) {
+      throwCompileError(expr.range(), "{} holds int or float, not {}", plain, element->str());
+    }
+    return std::make_pair(types::List(element), static_cast<int32_t>(digits[0] - '0'));
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// Default values are constants: literals, containers of them, and names of constants.
+class DefaultEvaluator {
+ public:
+  explicit DefaultEvaluator(const ResolverPtr& resolver) : resolver_(resolver) {}
+
+  IValue evaluate(const Expr& expr, const TypePtr& type) const {
+    IValue value = fit(expr, eval(expr, type), type);
+    if (!value.type()->isSubtypeOf(*type)) {
+      throwCompileError(expr.range(), "Expected a default value of type {}, found {}", type->str(),
+                        value.type()->str());
+    }
+    return value;
+  }
+
+ private:
+  // Numbers that Python writes where a wider type is declared, and literals of empty containers.
+  IValue fit(const Expr& expr, IValue value, const TypePtr& type) const {
+    if (const auto* optional = type->as<OptionalType>()) {
+      return value.isNone() ? value : fit(expr, std::move(value), optional->element());
+    }
+    if (type->kind() == TypeKind::Float && value.isInt()) {
+      return IValue(static_cast<double>(value.toInt()));
+    }
+    if (const auto* list = type->as<ListType>()) {
+      if (!value.isList() && !value.isTuple()) return value;
+      std::vector<IValue> elements;
+      for (const IValue& v : value.elements()) elements.push_back(fit(expr, v, list->element()));
+      return IValue(makeList(list->element(), std::move(elements)));
+    }
+    if (const auto* tuple = type->as<TupleType>()) {
+      if (!value.isTuple() || value.elements().size() != tuple->contained().size()) return value;
+      std::vector<IValue> elements;
+      for (size_t i = 0; i < tuple->contained().size(); ++i) {
+        elements.push_back(fit(expr, value.elements()[i], tuple->contained()[i]));
+      }
+      return IValue(makeTuple(std::move(elements)));
+    }
+    if (const auto* dict = type->as<DictType>()) {
+      if (!value.isDict()) return value;
+      auto out = makeRef<DictObject>(dict->key(), dict->value());
+      for (auto& [k, v] : value.toDict().items()) {
+        out->set(fit(expr, k, dict->key()), fit(expr, v, dict->value()));
+      }
+      return IValue(DictRef(out));
+    }
+    if (type->kind() == TypeKind::Device && value.isString()) {
+      return IValue(wick::Device::parse(value.toString()));
+    }
+    return value;
+  }
+
+  IValue eval(const Expr& expr, const TypePtr& type) const {
+    switch (expr.kind()) {
+      case TK_CONST:
+        return number(Const(expr.tree()), false);
+      case TK_UNARY_MINUS:
+        return negated(expr, UnaryOp(expr.tree()).operand(), type);
+      case TK_UNARY_PLUS:
+        return eval(UnaryOp(expr.tree()).operand(), type);
+      case TK_TRUE:
+        return IValue(true);
+      case TK_FALSE:
+        return IValue(false);
+      case TK_NONE:
+        return IValue();
+      case TK_STRINGLITERAL:
+        return IValue(StringLiteral(expr.tree()).text());
+      case TK_LIST_LITERAL: {
+        std::vector<IValue> elements;
+        for (const Expr& e : ListLiteral(expr.tree()).inputs()) elements.push_back(eval(e, type));
+        TypePtr element = elements.empty() ? types::Tensor() : elements[0].type();
+        return IValue(makeList(element, std::move(elements)));
+      }
+      case TK_TUPLE_LITERAL: {
+        std::vector<IValue> elements;
+        for (const Expr& e : TupleLiteral(expr.tree()).inputs()) elements.push_back(eval(e, type));
+        return IValue(makeTuple(std::move(elements)));
+      }
+      case TK_DICT_LITERAL:
+        return dict(DictLiteral(expr.tree()), type);
+      case TK_VAR:
+      case '.':
+      case TK_APPLY:
+        return named(expr);
+      default:
+        throwCompileError(expr.range(), "A default value must be a constant");
+    }
+  }
+
+  static IValue number(const Const& c, bool negative) {
+    if (c.isInt()) return IValue(c.asInt(negative));
+    if (c.isComplex()) return IValue(negative ? -c.asComplex() : c.asComplex());
+    return IValue(negative ? -c.asFloat() : c.asFloat());
+  }
+
+  IValue negated(const Expr& expr, const Expr& operand, const TypePtr& type) const {
+    if (operand.kind() == TK_CONST) return number(Const(operand.tree()), true);
+    IValue v = eval(operand, type);
+    if (v.isInt()) return IValue(-v.toInt());
+    if (v.isDouble()) return IValue(-v.toDouble());
+    throwCompileError(expr.range(), "A default value must be a constant");
+  }
+
+  IValue dict(const DictLiteral& literal, const TypePtr& type) const {
+    std::vector<std::pair<IValue, IValue>> items;
+    for (size_t i = 0; i < literal.keys().size(); ++i) {
+      items.emplace_back(eval(literal.keys()[i], type), eval(literal.values()[i], type));
+    }
+    TypePtr key = items.empty() ? types::String() : items[0].first.type();
+    TypePtr value = items.empty() ? types::Tensor() : items[0].second.type();
+    auto out = makeRef<DictObject>(key, value);
+    for (auto& [k, v] : items) out->set(std::move(k), std::move(v));
+    return IValue(DictRef(out));
+  }
+
+  // A constant of a module or an enum member, or float("inf").
+  IValue named(const Expr& expr) const {
+    if (expr.kind() == TK_APPLY) {
+      Apply apply(expr.tree());
+      auto name = dottedName(apply.callee());
+      if (name == "float" && apply.inputs().size() == 1 &&
+          apply.inputs()[0].kind() == TK_STRINGLITERAL) {
+        const std::string& text = StringLiteral(apply.inputs()[0].tree()).text();
+        constexpr double kInf = std::numeric_limits<double>::infinity();
+        if (text == "inf" || text == "infinity") return IValue(kInf);
+        if (text == "-inf" || text == "-infinity") return IValue(-kInf);
+        if (text == "nan") return IValue(std::numeric_limits<double>::quiet_NaN());
+      }
+      if (name == "torch.device" && apply.inputs().size() == 1 &&
+          apply.inputs()[0].kind() == TK_STRINGLITERAL) {
+        return IValue(wick::Device::parse(StringLiteral(apply.inputs()[0].tree()).text()));
+      }
+      throwCompileError(expr.range(), "A default value must be a constant");
+    }
+    GraphFunction scratch("default", nullptr);
+    InsertPointGuard guard(scratch.graph()->block());
+    SugaredValuePtr sugared = resolve(expr, scratch);
+    Value* value = sugared->asValue(expr.range(), scratch);
+    if (auto constant = constantOf(value)) return *constant;
+    throwCompileError(expr.range(), "A default value must be a constant");
+  }
+
+  SugaredValuePtr resolve(const Expr& expr, GraphFunction& fn) const {
+    if (expr.kind() == TK_VAR) {
+      const std::string& name = Var(expr.tree()).name().name();
+      SugaredValuePtr found =
+          resolver_ ? resolver_->resolveValue(name, fn, expr.range()) : nullptr;
+      if (!found) throwCompileError(expr.range(), "undefined value {}", name);
+      return found;
+    }
+    if (expr.kind() != '.') throwCompileError(expr.range(), "A default value must be a constant");
+    Select select(expr.tree());
+    return resolve(select.value(), fn)->attr(expr.range(), fn, select.selector().name());
+  }
+
+  const ResolverPtr& resolver_;
+};
+
+}  // namespace
+
+IValue TypeResolver::constantOfType(const Expr& expr, const TypePtr& type) const {
+  return DefaultEvaluator(resolver_).evaluate(expr, type);
+}
+
+FunctionSchema TypeResolver::schemaOf(const Def& def, bool skip_self) const {
+  std::vector<Argument> arguments;
+  bool first = true;
+  for (const Param& param : def.decl().params()) {
+    if (first && skip_self) {
+      first = false;
+      continue;
+    }
+    first = false;
+    Argument argument;
+    argument.name = param.name().name();
+    argument.kwarg_only = param.kwargOnly();
+    argument.type = types::Tensor();
+    if (param.type()) {
+      Expr type = param.type().get();
+      if (auto broadcast = broadcastingList(type)) {
+        argument.type = broadcast->first;
+        argument.fixed_size = broadcast->second;
+      } else {
+        argument.type = typeOf(type);
+      }
+    }
+    if (param.defaultValue()) {
+      Expr value = param.defaultValue().get();
+      if (argument.fixed_size && value.kind() == TK_CONST) {
+        TypePtr list = argument.type;
+        if (const auto* optional = list->as<OptionalType>()) list = optional->element();
+        TypePtr element = list->as<ListType>()->element();
+        argument.default_value = IValue(makeList(
+            element, std::vector<IValue>(static_cast<size_t>(*argument.fixed_size),
+                                         constantOfType(value, element))));
+      } else {
+        argument.default_value = constantOfType(value, argument.type);
+      }
+    }
+    arguments.push_back(std::move(argument));
+  }
+  std::vector<Argument> returns;
+  if (def.decl().returnType()) {
+    Argument result;
+    result.type = typeOf(def.decl().returnType().get());
+    returns.push_back(std::move(result));
+  }
+  return FunctionSchema(def.name().name(), "", std::move(arguments), std::move(returns));
+}
+
+}  // namespace wick
