@@ -81,8 +81,9 @@ void Environment::set(const SourceRange& range, const std::string& name,
     if (!simple->type()->isSubtypeOf(*type, &why)) {
       std::string hint;
       if (type->kind() == TypeKind::List && simple->type()->kind() == TypeKind::List) {
-        hint = "\nEmpty lists default to List[Tensor]. Annotate the variable to create an empty "
-               "list of another type";
+        hint =
+            "\nEmpty lists default to List[Tensor]. Annotate the variable to create an empty "
+            "list of another type";
       }
       throwCompileError(range,
                         "Variable '{}' previously had type '{}' but is now being assigned to a "
@@ -158,8 +159,7 @@ const std::string* Environment::findError(const std::string& name) const {
   return nullptr;
 }
 
-SugaredValuePtr Environment::get(const SourceRange& range, const std::string& name,
-                                 bool required) {
+SugaredValuePtr Environment::get(const SourceRange& range, const std::string& name, bool required) {
   if (SugaredValuePtr found = findInAnyFrame(name)) return found;
   const std::string* error = findError(name);
   if (!error) {

@@ -32,8 +32,8 @@ class Environment : public std::enable_shared_from_this<Environment> {
   // Names that begin a life of their own in this frame: targets of a comprehension.
   void declareLocal(const std::string& name);
 
-  // `annotated` is the declared type when the assignment carries one. CompileError when the variable
-  // lives in an outer block with another type.
+  // `annotated` is the declared type when the assignment carries one. CompileError when the
+  // variable lives in an outer block with another type.
   void set(const SourceRange& range, const std::string& name, const SugaredValuePtr& value,
            const TypePtr& annotated = nullptr);
   void set(const SourceRange& range, const std::string& name, Value* value);

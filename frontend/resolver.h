@@ -1,8 +1,10 @@
 // How a function being compiled finds names that it does not define itself.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "frontend/sugared_value.h"
 
@@ -11,17 +13,47 @@ namespace wick {
 class Resolver {
  public:
   virtual ~Resolver() = default;
-  // Null when unknown.
+  // Null when unknown: then Python's and torch's builtins are tried (frontend/builtin_table.h).
   virtual SugaredValuePtr resolveValue(const std::string& name, GraphFunction& fn,
                                        const SourceRange& range) = 0;
-  // Named types: classes, NamedTuples, enums, interfaces. Null when unknown.
+  // Named types: classes, NamedTuples, enums, interfaces; `name` may be dotted. Null when unknown.
   virtual TypePtr resolveType(const std::string& name, const SourceRange& range) = 0;
 };
 using ResolverPtr = std::shared_ptr<Resolver>;
 
-// Python's and torch's builtins: `torch`, `math`, `len`, `range`, `int`, … Functions and types of
-// `unit` under `prefix` ("__torch__.") come first.
+// Functions and types of `unit` under `prefix` ("__torch__."); `__torch__.a.b` by its full name.
 ResolverPtr nativeResolver(std::shared_ptr<CompilationUnit> unit,
                            std::string prefix = "__torch__.");
+
+// What a named type stands for in an expression: a class, a NamedTuple's constructor, an enum.
+// Null for other types.
+SugaredValuePtr sugaredType(const TypePtr& type);
+
+// `__torch__`, `__torch__.a`: the beginning of a qualified name. An attribute is whatever `lookup`
+// finds under the longer name, else a longer beginning.
+class NamespaceValue : public SugaredValue {
+ public:
+  using Lookup = std::function<SugaredValuePtr(const std::string& qualified_name)>;
+  NamespaceValue(std::string name, Lookup lookup)
+      : name_(std::move(name)), lookup_(std::move(lookup)) {}
+  std::string kind() const override { return "namespace '" + name_ + "'"; }
+  SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string&) override;
+
+ private:
+  std::string name_;
+  Lookup lookup_;
+};
+
+// `CONSTANTS` of a printed program: CONSTANTS.c3 is the constant number 3.
+class ConstantTableValue : public SugaredValue {
+ public:
+  explicit ConstantTableValue(std::shared_ptr<const std::vector<IValue>> constants)
+      : constants_(std::move(constants)) {}
+  std::string kind() const override { return "constant table"; }
+  SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string&) override;
+
+ private:
+  std::shared_ptr<const std::vector<IValue>> constants_;
+};
 
 }  // namespace wick

@@ -188,8 +188,8 @@ class Matcher {
     return graph_.insertConstant(value);
   }
 
-  // f(1, 2, 3) for f(int[] sizes): only the last positional argument, and not one for which a single
-  // value already stands for a list.
+  // f(1, 2, 3) for f(int[] sizes): only the last positional argument, and not one for which a
+  // single value already stands for a list.
   bool takesRestAsList(size_t index) const {
     const auto& arguments = schema_.arguments();
     const Argument& argument = arguments[index];
@@ -242,14 +242,17 @@ class Matcher {
     value = tryConvertToType(range_, graph_, formal, value, allow_conversions_);
     if (!value->type()->isSubtypeOf(*formal, &why)) {
       std::string hint;
-      if (value->type()->kind() == TypeKind::List && withoutOptional(formal)->kind() == TypeKind::List &&
+      if (value->type()->kind() == TypeKind::List &&
+          withoutOptional(formal)->kind() == TypeKind::List &&
           value->type()->as<ListType>()->element()->kind() == TypeKind::Tensor) {
-        hint = "\nEmpty lists default to List[Tensor]. Annotate the variable to create an empty "
-               "list of another type";
+        hint =
+            "\nEmpty lists default to List[Tensor]. Annotate the variable to create an empty "
+            "list of another type";
       }
-      fail(fmt::format("Expected a value of type '{}' for argument '{}' but instead found type "
-                       "'{}'.{}",
-                       formal->str(), argument.name, value->type()->str(), hint));
+      fail(
+          fmt::format("Expected a value of type '{}' for argument '{}' but instead found type "
+                      "'{}'.{}",
+                      formal->str(), argument.name, value->type()->str(), hint));
       return nullptr;
     }
     return value;
@@ -272,8 +275,8 @@ class Matcher {
 std::optional<MatchedSchema> tryMatch(const FunctionSchema& schema, const SourceRange& range,
                                       Graph& graph, const std::vector<NamedValue>& args,
                                       const std::vector<NamedValue>& kwargs,
-                                      const std::optional<NamedValue>& self,
-                                      bool allow_conversions, std::string* failures) {
+                                      const std::optional<NamedValue>& self, bool allow_conversions,
+                                      std::string* failures) {
   Node* before = graph.insertPoint()->prev();
   RangeGuard at(&graph, range);
   auto matched =
@@ -284,8 +287,7 @@ std::optional<MatchedSchema> tryMatch(const FunctionSchema& schema, const Source
   return matched;
 }
 
-std::string describeCall(const std::vector<NamedValue>& args,
-                         const std::vector<NamedValue>& kwargs,
+std::string describeCall(const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
                          const std::optional<NamedValue>& self) {
   std::string out;
   auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
@@ -313,7 +315,8 @@ Value* tryConvertToType(const SourceRange& range, Graph& graph, const TypePtr& t
   if (const auto* tuple = value->type()->as<TupleType>()) {
     if (convertibleToList(value->type(), type)) {
       std::vector<Value*> elements = unpackTuple(graph, value);
-      return graph.insertNode(graph.createList(type->as<ListType>()->element(), elements))->output();
+      return graph.insertNode(graph.createList(type->as<ListType>()->element(), elements))
+          ->output();
     }
     const auto* wanted = type->as<TupleType>();
     if (wanted && !tuple->isSubtypeOf(*wanted) &&
@@ -417,8 +420,7 @@ Value* emitOperator(const SourceRange& range, Graph& graph, const Operator& op,
 }  // namespace
 
 Value* emitBuiltinCall(const SourceRange& range, Graph& graph, Symbol name,
-                       const std::vector<NamedValue>& args,
-                       const std::vector<NamedValue>& kwargs,
+                       const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
                        const std::optional<NamedValue>& self) {
   const auto& operators = OperatorRegistry::instance().overloads(name);
   std::vector<GraphFunction*> functions = builtinFunctionsNamed(name);

@@ -260,6 +260,23 @@ class SpecialForm : public SugaredValue {
   Symbol form_;
 };
 
+// An exception class, or (once called) an exception with its message: what `raise` takes.
+class ExceptionValue : public SugaredValue {
+ public:
+  explicit ExceptionValue(std::string class_name, Value* message = nullptr)
+      : class_name_(std::move(class_name)), message_(message) {}
+  std::string kind() const override { return "exception"; }
+  SugaredValuePtr call(const SourceRange&, GraphFunction&, std::vector<NamedValue>,
+                       std::vector<NamedValue>, size_t) override;
+  const std::string& className() const { return class_name_; }
+  // A str, or null without a message.
+  Value* message() const { return message_; }
+
+ private:
+  std::string class_name_;
+  Value* message_;
+};
+
 // int(x), float(x), bool(x), str(x)…: a cast when the argument has that type already.
 class CastValue : public BuiltinFunction {
  public:
@@ -269,26 +286,6 @@ class CastValue : public BuiltinFunction {
 
  private:
   TypePtr type_;
-};
-
-// A module object (self, or a submodule): attributes become GetAttr, constants fold, containers
-// iterate.
-class ModuleValue : public SugaredValue {
- public:
-  ModuleValue(Value* self, ClassTypePtr type) : self_(self), type_(std::move(type)) {}
-  std::string kind() const override { return "module"; }
-  Value* asValue(const SourceRange&, GraphFunction&) override { return self_; }
-  SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string&) override;
-  bool hasAttr(const SourceRange&, GraphFunction&, const std::string&) override;
-  void setAttr(const SourceRange&, GraphFunction&, const std::string&, Value*) override;
-  SugaredValuePtr call(const SourceRange&, GraphFunction&, std::vector<NamedValue>,
-                       std::vector<NamedValue>, size_t) override;
-  SugaredValuePtr getItem(const SourceRange&, GraphFunction&, Value*, TypePtr) override;
-  SugaredValuePtr iterate(const SourceRange&, GraphFunction&) override;
-
- private:
-  Value* self_;
-  ClassTypePtr type_;
 };
 
 }  // namespace wick

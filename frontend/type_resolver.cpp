@@ -113,7 +113,10 @@ bool isDictKeyType(const TypePtr& type) {
 class Constructor {
  public:
   Constructor(const TypeResolver& types, const Subscript& subscript, const std::string& name)
-      : types_(types), range_(subscript.range()), name_(name), arguments_(typeArguments(subscript)) {}
+      : types_(types),
+        range_(subscript.range()),
+        name_(name),
+        arguments_(typeArguments(subscript)) {}
 
   // Null when `name` constructs no type.
   TypePtr build() const {
@@ -395,8 +398,7 @@ class DefaultEvaluator {
   SugaredValuePtr resolve(const Expr& expr, GraphFunction& fn) const {
     if (expr.kind() == TK_VAR) {
       const std::string& name = Var(expr.tree()).name().name();
-      SugaredValuePtr found =
-          resolver_ ? resolver_->resolveValue(name, fn, expr.range()) : nullptr;
+      SugaredValuePtr found = resolver_ ? resolver_->resolveValue(name, fn, expr.range()) : nullptr;
       if (!found) throwCompileError(expr.range(), "undefined value {}", name);
       return found;
     }
@@ -442,9 +444,9 @@ FunctionSchema TypeResolver::schemaOf(const Def& def, bool skip_self) const {
         TypePtr list = argument.type;
         if (const auto* optional = list->as<OptionalType>()) list = optional->element();
         TypePtr element = list->as<ListType>()->element();
-        argument.default_value = IValue(makeList(
-            element, std::vector<IValue>(static_cast<size_t>(*argument.fixed_size),
-                                         constantOfType(value, element))));
+        argument.default_value =
+            IValue(makeList(element, std::vector<IValue>(static_cast<size_t>(*argument.fixed_size),
+                                                         constantOfType(value, element))));
       } else {
         argument.default_value = constantOfType(value, argument.type);
       }

@@ -30,6 +30,7 @@ class GraphFunction : public Function {
   // ("called recursively").
   void ensureDefined() override;
   bool isDefined() const { return state_ == State::Defined; }
+  bool isBeingDefined() const { return state_ == State::Defining; }
   void setSchema(FunctionSchema schema) {
     schema_ = std::make_unique<FunctionSchema>(std::move(schema));
   }

@@ -1,0 +1,122 @@
+#include "frontend/builtin_functions.h"
+
+#include <map>
+#include <mutex>
+
+#include "core/error.h"
+#include "frontend/compile.h"
+#include "frontend/parser.h"
+#include "frontend/script_library.h"
+
+namespace wick {
+
+namespace {
+
+// All script builtins, declared when first asked for and compiled one by one.
+class Library {
+ public:
+  static Library& instance() {
+    // Never destroyed: functions are used until the process ends.
+    static Library* library = new Library;
+    return *library;
+  }
+
+  std::vector<GraphFunction*> named(Symbol name) {
+    std::lock_guard lock(mutex_);
+    auto it = operators_.find(name);
+    if (it == operators_.end()) return {};
+    std::vector<GraphFunction*> out;
+    for (GraphFunction* f : it->second) {
+      // Inside of an overload, its own name means the operator that it wraps.
+      if (f->isBeingDefined()) continue;
+      f->ensureDefined();
+      out.push_back(f);
+    }
+    return out;
+  }
+
+  GraphFunction* function(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    GraphFunction* f = unit_->findFunction(kPrefix + name);
+    // Compiling one may compile others, through the same thread.
+    if (f && !f->isDefined() && !f->isBeingDefined()) f->ensureDefined();
+    return f;
+  }
+
+  TypePtr type(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    TypePtr found = unit_->findType(kPrefix + name);
+    const ClassType* object = found ? found->as<ClassType>() : nullptr;
+    if (object) {
+      for (Function* method : object->methods()) {
+        auto* f = static_cast<GraphFunction*>(method);
+        if (!f->isDefined() && !f->isBeingDefined()) f->ensureDefined();
+      }
+    }
+    return found;
+  }
+
+  std::vector<std::string> names() {
+    std::lock_guard lock(mutex_);
+    std::vector<std::string> out;
+    for (const auto& f : unit_->functions()) {
+      out.push_back(f->qualifiedName().substr(kPrefix.size()));
+    }
+    return out;
+  }
+
+ private:
+  Library() : unit_(std::make_shared<CompilationUnit>()) {
+    for (const ScriptLibraryPart& part : scriptLibrary()) {
+      std::string module = part.module;
+      ResolverPtr resolver = nativeResolver(unit_, kPrefix + module + ".");
+      Parser parser(part.source, "<builtin " + module + ">");
+      std::vector<Def> defs;
+      for (const Stmt& stmt : parser.parseModule()) {
+        if (stmt.kind() == TK_CLASS_DEF) {
+          ClassDef definition(stmt.tree());
+          defineClass(*unit_, kPrefix + module + "." + definition.name().name(), definition,
+                      resolver, false);
+        } else {
+          defs.emplace_back(stmt.tree());
+        }
+      }
+      if (module == "aten") {
+        // Overloads share a name; each becomes a function of its own.
+        for (size_t i = 0; i < defs.size(); ++i) {
+          Symbol name = Symbol::aten(defs[i].name().name());
+          std::string prefix = kPrefix + "aten.overload" + std::to_string(i);
+          auto made = defineFunctions(*unit_, prefix, {defs[i]}, resolver);
+          operators_[name].push_back(made.at(0));
+        }
+      } else {
+        defineFunctions(*unit_, kPrefix + module, defs, resolver);
+      }
+    }
+  }
+
+  const std::string kPrefix = "__torch__.";
+  std::recursive_mutex mutex_;
+  std::shared_ptr<CompilationUnit> unit_;
+  std::map<Symbol, std::vector<GraphFunction*>> operators_;
+};
+
+}  // namespace
+
+std::vector<GraphFunction*> builtinFunctionsNamed(Symbol name) {
+  return Library::instance().named(name);
+}
+
+GraphFunction* builtinScriptFunction(const std::string& qualified_name) {
+  return Library::instance().function(qualified_name);
+}
+
+TypePtr builtinScriptType(const std::string& qualified_name) {
+  return Library::instance().type(qualified_name);
+}
+
+std::vector<std::string> builtinScriptNames() {
+  return Library::instance().names();
+}
+
+}  // namespace wick

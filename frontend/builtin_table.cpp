@@ -1,0 +1,472 @@
+#include "frontend/builtin_table.h"
+
+#include <cmath>
+#include <limits>
+#include <map>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "frontend/builtin_functions.h"
+#include "frontend/magic_methods.h"
+#include "frontend/schema_matching.h"
+#include "frontend/suggestions.h"
+
+namespace wick {
+
+namespace {
+
+// How a name is spelled in a program and what it stands for. The target says of which sort it is:
+//   "aten::x", "prim::x"   an operator
+//   "form x"               a special form of the emitter (prim::x)
+//   "cast x aten::y"       a conversion to the type x by the operator y
+//   "magic __x__ aten::y"  an operator that classes replace by a method
+//   "module x"             a builtin module
+//   "class x"              a class written in script
+struct Entry {
+  const char* name;
+  const char* target;
+};
+
+// Names without a module.
+constexpr Entry kGlobals[] = {
+    {"print", "form Print"},
+    {"isinstance", "form isinstance"},
+    {"hasattr", "form HasAttr"},
+    {"getattr", "form GetAttr"},
+    {"range", "form range"},
+    {"zip", "form zip"},
+    {"enumerate", "form enumerate"},
+    {"reversed", "form reversed"},
+    {"list", "form list"},
+    {"dict", "form dict"},
+    {"tuple", "form tuple"},
+    {"annotate", "form annotate"},
+    {"unchecked_cast", "form unchecked_cast"},
+    {"uninitialized", "form Uninitialized"},
+    {"fork", "form fork"},
+    {"cast", "form annotate"},
+    {"int", "cast int aten::Int"},
+    {"float", "cast float aten::Float"},
+    {"bool", "cast bool aten::Bool"},
+    {"complex", "cast complex aten::Complex"},
+    {"str", "cast str aten::str"},
+    {"len", "magic __len__ aten::len"},
+    {"hash", "magic __hash__ aten::hash"},
+    {"abs", "magic __abs__ prim::abs"},
+    {"divmod", "magic __divmod__ aten::divmod"},
+    {"round", "magic __round__ aten::round"},
+    {"min", "prim::min"},
+    {"max", "prim::max"},
+    {"sum", "aten::sum"},
+    {"any", "aten::any"},
+    {"all", "aten::all"},
+    {"sorted", "aten::sorted"},
+    {"pow", "aten::pow"},
+    {"ord", "aten::ord"},
+    {"chr", "aten::chr"},
+    {"hex", "aten::hex"},
+    {"oct", "aten::oct"},
+    {"bin", "aten::bin"},
+    {"id", "prim::id"},
+    {"rangelist", "prim::rangelist"},
+    {"wait", "aten::wait"},
+    {"torch", "module torch"},
+    {"math", "module math"},
+    {"cmath", "module cmath"},
+    {"warnings", "module warnings"},
+    {"typing", "module typing"},
+    {"F", "module torch.nn.functional"},
+    {"ops", "module ops"},
+};
+
+// Members of modules that do not follow the rule of the module (see kModules).
+constexpr Entry kMembers[] = {
+    {"torch.jit.annotate", "form annotate"},
+    {"torch.jit.isinstance", "form isinstance"},
+    {"torch.jit.fork", "form fork"},
+    {"torch.jit._fork", "form fork"},
+    {"torch.jit.wait", "aten::wait"},
+    {"torch.jit._wait", "aten::wait"},
+    {"torch.jit.is_scripting", "aten::is_scripting"},
+    {"torch.jit.is_tracing", "const False"},
+    {"torch._C._get_tracing_state", "const False"},
+    {"torch.jit._unwrap_optional", "aten::_unwrap_optional"},
+    {"torch.jit._builtins._size", "aten::size"},
+    {"torch._jit_internal.is_scripting", "aten::is_scripting"},
+    {"torch.manual_seed", "aten::manual_seed"},
+    {"torch.random.manual_seed", "aten::manual_seed"},
+    {"torch.no_grad", "class torch.autograd.grad_mode.no_grad"},
+    {"torch.enable_grad", "class torch.autograd.grad_mode.enable_grad"},
+    {"torch.autograd.no_grad", "class torch.autograd.grad_mode.no_grad"},
+    {"torch.autograd.enable_grad", "class torch.autograd.grad_mode.enable_grad"},
+    {"torch.autograd.grad", "aten::grad"},
+    {"torch.autograd.backward", "aten::backward"},
+    {"torch.abs", "aten::abs"},
+    {"torch.futures.collect_all", "aten::collect_all"},
+    {"warnings.warn", "aten::warn"},
+    {"typing.cast", "form annotate"},
+    {"math.fabs", "prim::fabs"},
+    {"math.pow", "aten::pow"},
+    {"math.remainder", "aten::mathremainder"},
+    {"torch.nn.functional.linear", "aten::linear"},
+    {"torch.nn.functional.gelu", "aten::gelu"},
+    {"torch.nn.functional.logsigmoid", "aten::log_sigmoid"},
+    {"torch.nn.functional.hardshrink", "aten::hardshrink"},
+    {"torch.nn.functional.pixel_shuffle", "aten::pixel_shuffle"},
+    {"torch.Size", "form list"},
+};
+
+// Numbers.
+struct NumberEntry {
+  const char* name;
+  double value;
+};
+constexpr double kPi = 3.14159265358979323846;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+const NumberEntry kFloats[] = {
+    {"math.pi", kPi},
+    {"math.e", 2.71828182845904523536},
+    {"math.tau", 2 * kPi},
+    {"math.inf", kInf},
+    {"math.nan", std::numeric_limits<double>::quiet_NaN()},
+    {"cmath.pi", kPi},
+    {"cmath.e", 2.71828182845904523536},
+    {"cmath.tau", 2 * kPi},
+    {"cmath.inf", kInf},
+    {"cmath.nan", std::numeric_limits<double>::quiet_NaN()},
+    {"torch.pi", kPi},
+    {"torch.e", 2.71828182845904523536},
+    {"torch.inf", kInf},
+    {"torch.nan", std::numeric_limits<double>::quiet_NaN()},
+};
+
+struct IntEntry {
+  const char* name;
+  int64_t value;
+};
+// Dtypes, layouts and memory formats are ints in TorchScript.
+constexpr IntEntry kInts[] = {
+    {"uint8", 0},
+    {"int8", 1},
+    {"int16", 2},
+    {"short", 2},
+    {"int32", 3},
+    {"int", 3},
+    {"int64", 4},
+    {"long", 4},
+    {"float16", 5},
+    {"half", 5},
+    {"float32", 6},
+    {"float", 6},
+    {"float64", 7},
+    {"double", 7},
+    {"complex32", 8},
+    {"chalf", 8},
+    {"complex64", 9},
+    {"cfloat", 9},
+    {"complex128", 10},
+    {"cdouble", 10},
+    {"bool", 11},
+    {"qint8", 12},
+    {"quint8", 13},
+    {"qint32", 14},
+    {"bfloat16", 15},
+    {"quint4x2", 16},
+    {"quint2x4", 17},
+    {"strided", 0},
+    {"sparse_coo", 1},
+    {"_mkldnn", 2},
+    {"sparse_csr", 3},
+    {"sparse_csc", 4},
+    {"sparse_bsr", 5},
+    {"sparse_bsc", 6},
+    {"contiguous_format", 0},
+    {"preserve_format", 1},
+    {"channels_last", 2},
+    {"channels_last_3d", 3},
+    {"per_tensor_affine", 0},
+    {"per_channel_affine", 1},
+};
+
+// Modules, and the operator that a member means when the table above does not say: prefix + name.
+constexpr Entry kModules[] = {
+    {"torch", "aten::"},
+    {"torch.nn", ""},
+    {"torch.nn.functional", "aten::"},
+    {"torch.nn.init", ""},
+    {"torch._C", ""},
+    {"torch._C._nn", "aten::"},
+    {"torch._C._linalg", "aten::"},
+    {"torch._C._special", "aten::"},
+    {"torch._C._fft", "aten::"},
+    {"torch._C._VariableFunctions", "aten::"},
+    {"torch._VF", "aten::"},
+    {"torch.functional", "aten::"},
+    {"torch.linalg", "aten::linalg_"},
+    {"torch.special", "aten::special_"},
+    {"torch.fft", "aten::fft_"},
+    {"torch.jit", ""},
+    {"torch.jit._builtins", ""},
+    {"torch._jit_internal", ""},
+    {"torch.autograd", ""},
+    {"torch.autograd.grad_mode", ""},
+    {"torch.autograd.profiler", ""},
+    {"torch.futures", ""},
+    {"torch.random", ""},
+    {"torch.utils", ""},
+    {"torch.cuda", ""},
+    {"torch.ops", "ops"},
+    {"torch.ops.aten", "aten::"},
+    {"torch.ops.prim", "prim::"},
+    {"ops", "ops"},
+    {"ops.aten", "aten::"},
+    {"ops.prim", "prim::"},
+    {"ops.quantized", "quantized::"},
+    {"torch.ops.quantized", "quantized::"},
+    {"math", "aten::"},
+    {"cmath", "aten::"},
+    {"warnings", ""},
+    {"typing", ""},
+};
+
+constexpr const char* kExceptions[] = {
+    "Exception",
+    "BaseException",
+    "RuntimeError",
+    "ValueError",
+    "TypeError",
+    "KeyError",
+    "IndexError",
+    "AssertionError",
+    "AttributeError",
+    "NotImplementedError",
+    "ArithmeticError",
+    "ZeroDivisionError",
+    "OverflowError",
+    "LookupError",
+    "NameError",
+    "StopIteration",
+    "OSError",
+    "IOError",
+    "MemoryError",
+    "UnicodeError",
+    "FloatingPointError",
+    "EOFError",
+    "ImportError",
+    "TimeoutError",
+    "PermissionError",
+    "RecursionError",
+    "SystemError",
+};
+
+struct PropertyEntry {
+  TypeKind kind;
+  const char* name;
+  const char* op;
+};
+constexpr PropertyEntry kProperties[] = {
+    {TypeKind::Tensor, "dtype", "prim::dtype"},
+    {TypeKind::Tensor, "device", "prim::device"},
+    {TypeKind::Tensor, "grad", "prim::grad"},
+    {TypeKind::Tensor, "data", "prim::data"},
+    {TypeKind::Tensor, "shape", "aten::size"},
+    {TypeKind::Tensor, "is_cuda", "prim::is_cuda"},
+    {TypeKind::Tensor, "is_cpu", "prim::is_cpu"},
+    {TypeKind::Tensor, "is_xla", "prim::is_xla"},
+    {TypeKind::Tensor, "is_xpu", "prim::is_xpu"},
+    {TypeKind::Tensor, "is_sparse", "prim::is_sparse"},
+    {TypeKind::Tensor, "is_sparse_csr", "prim::is_sparse_csr"},
+    {TypeKind::Tensor, "is_mkldnn", "prim::is_mkldnn"},
+    {TypeKind::Tensor, "is_mps", "prim::is_mps"},
+    {TypeKind::Tensor, "is_quantized", "prim::is_quantized"},
+    {TypeKind::Tensor, "is_vulkan", "prim::is_vulkan"},
+    {TypeKind::Tensor, "is_ipu", "prim::is_ipu"},
+    {TypeKind::Tensor, "is_meta", "prim::is_meta"},
+    {TypeKind::Tensor, "is_nested", "prim::is_nested"},
+    {TypeKind::Tensor, "is_ort", "prim::is_ort"},
+    {TypeKind::Tensor, "is_leaf", "aten::is_leaf"},
+    {TypeKind::Tensor, "requires_grad", "prim::requires_grad"},
+    {TypeKind::Tensor, "layout", "prim::layout"},
+    {TypeKind::Tensor, "T", "aten::numpy_T"},
+    {TypeKind::Tensor, "H", "aten::matrix_H"},
+    {TypeKind::Tensor, "mT", "aten::mT"},
+    {TypeKind::Tensor, "mH", "aten::mH"},
+    {TypeKind::Tensor, "itemsize", "prim::itemsize"},
+    {TypeKind::Tensor, "nbytes", "prim::nbytes"},
+    {TypeKind::Tensor, "ndim", "aten::dim"},
+    {TypeKind::Tensor, "name", "prim::name"},
+    {TypeKind::Tensor, "real", "aten::real"},
+    {TypeKind::Tensor, "imag", "aten::imag"},
+    {TypeKind::Tensor, "retains_grad", "aten::retains_grad"},
+    {TypeKind::Device, "type", "prim::type"},
+    {TypeKind::Device, "index", "prim::index"},
+    {TypeKind::Complex, "real", "aten::real"},
+    {TypeKind::Complex, "imag", "aten::imag"},
+};
+
+constexpr IntEntry kCastMethods[] = {
+    {"byte", 0},  {"char", 1},   {"short", 2},  {"int", 3},      {"long", 4},  {"half", 5},
+    {"float", 6}, {"double", 7}, {"cfloat", 9}, {"cdouble", 10}, {"bool", 11}, {"bfloat16", 15},
+};
+
+SugaredValuePtr simple(GraphFunction& fn, IValue value) {
+  return std::make_shared<SimpleValue>(fn.graph()->insertConstant(std::move(value)));
+}
+
+TypePtr castType(std::string_view name) {
+  if (name == "int") return types::Int();
+  if (name == "float") return types::Float();
+  if (name == "bool") return types::Bool();
+  if (name == "complex") return types::Complex();
+  return types::String();
+}
+
+std::string magicForCast(std::string_view name) {
+  return "__" + std::string(name) + "__";
+}
+
+SugaredValuePtr make(std::string_view target, GraphFunction& fn) {
+  size_t space = target.find(' ');
+  std::string_view sort = space == std::string_view::npos ? "" : target.substr(0, space);
+  std::string_view rest = space == std::string_view::npos ? target : target.substr(space + 1);
+  if (sort.empty()) {
+    Symbol name = Symbol::fromQualString(rest);
+    return isBuiltinOperator(name) ? std::make_shared<BuiltinFunction>(name) : nullptr;
+  }
+  if (sort == "form") return std::make_shared<SpecialForm>(Symbol::prim(rest));
+  if (sort == "module") return std::make_shared<BuiltinModule>(std::string(rest));
+  if (sort == "const") return simple(fn, IValue(rest == "True"));
+  if (sort == "script") {
+    GraphFunction* function = builtinScriptFunction(std::string(rest));
+    return function ? std::make_shared<FunctionValue>(function) : nullptr;
+  }
+  if (sort == "class") {
+    TypePtr type = builtinScriptType(std::string(rest));
+    const auto* object = type ? type->as<ClassType>() : nullptr;
+    return object ? std::make_shared<ClassValue>(object->shared()) : nullptr;
+  }
+  size_t second = rest.find(' ');
+  std::string_view name = rest.substr(0, second);
+  Symbol op = Symbol::fromQualString(rest.substr(second + 1));
+  if (sort == "cast") {
+    return std::make_shared<MagicFunction>(magicForCast(name),
+                                           std::make_shared<CastValue>(castType(name), op));
+  }
+  return std::make_shared<MagicFunction>(std::string(name), std::make_shared<BuiltinFunction>(op));
+}
+
+template <size_t N>
+const Entry* find(const Entry (&table)[N], std::string_view name) {
+  for (const Entry& e : table) {
+    if (name == e.name) return &e;
+  }
+  return nullptr;
+}
+
+bool isException(std::string_view name) {
+  for (const char* e : kExceptions) {
+    if (name == e) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+SugaredValuePtr builtinValue(const std::string& name, GraphFunction& fn, const SourceRange&) {
+  static const std::unordered_map<std::string_view, const Entry*> kIndex = [] {
+    std::unordered_map<std::string_view, const Entry*> out;
+    for (const Entry& e : kGlobals) out.emplace(e.name, &e);
+    return out;
+  }();
+  if (auto it = kIndex.find(name); it != kIndex.end()) return make(it->second->target, fn);
+  if (isException(name)) return std::make_shared<ExceptionValue>(name);
+  if (name == "inf") return simple(fn, IValue(kInf));
+  if (name == "nan") return simple(fn, IValue(std::numeric_limits<double>::quiet_NaN()));
+  return nullptr;
+}
+
+SugaredValuePtr builtinMember(const std::string& module, const std::string& name, GraphFunction& fn,
+                              const SourceRange&) {
+  std::string full = module + "." + name;
+  if (const Entry* e = find(kMembers, full)) {
+    if (SugaredValuePtr found = make(e->target, fn)) return found;
+  }
+  if (find(kModules, full)) return std::make_shared<BuiltinModule>(full);
+  for (const NumberEntry& e : kFloats) {
+    if (full == e.name) return simple(fn, IValue(e.value));
+  }
+  if (module == "torch") {
+    for (const IntEntry& e : kInts) {
+      if (name == e.name) return simple(fn, IValue(e.value));
+    }
+  }
+  if (GraphFunction* function = builtinScriptFunction(full)) {
+    return std::make_shared<FunctionValue>(function);
+  }
+  if (TypePtr type = builtinScriptType(full)) {
+    if (const auto* object = type->as<ClassType>()) {
+      return std::make_shared<ClassValue>(object->shared());
+    }
+  }
+  const Entry* rule = find(kModules, module);
+  if (!rule || rule->target[0] == '\0') return nullptr;
+  if (std::string_view(rule->target) == "ops") {
+    // Every namespace of operators: ops.prim, ops.quantized, …
+    return nullptr;
+  }
+  Symbol op = Symbol::fromQualString(std::string(rule->target) + name);
+  if (isBuiltinOperator(op)) return std::make_shared<BuiltinFunction>(op);
+  return nullptr;
+}
+
+const std::set<std::string>& builtinNames() {
+  static const std::set<std::string> kNames = [] {
+    std::set<std::string> out;
+    for (const Entry& e : kGlobals) out.insert(e.name);
+    for (const char* e : kExceptions) out.insert(e);
+    return out;
+  }();
+  return kNames;
+}
+
+std::string suggestBuiltinMember(const std::string& module, const std::string& name) {
+  std::set<std::string> names;
+  std::string prefix = module + ".";
+  for (const Entry& e : kMembers) {
+    if (std::string_view(e.name).starts_with(prefix)) names.insert(e.name + prefix.size());
+  }
+  for (const std::string& e : builtinScriptNames()) {
+    if (e.starts_with(prefix)) names.insert(e.substr(prefix.size()));
+  }
+  if (module == "torch") {
+    for (const IntEntry& e : kInts) names.insert(e.name);
+  }
+  const Entry* rule = find(kModules, module);
+  if (rule && rule->target[0] != '\0') {
+    std::string_view op_prefix = rule->target;
+    for (const std::string& op : OperatorRegistry::instance().names()) {
+      if (op.starts_with(op_prefix)) names.insert(op.substr(op_prefix.size()));
+    }
+  }
+  return didYouMean(name, names);
+}
+
+bool isBuiltinModule(const std::string& qualified_name) {
+  return find(kModules, qualified_name) != nullptr;
+}
+
+Symbol propertyOperator(TypeKind kind, const std::string& name) {
+  for (const PropertyEntry& e : kProperties) {
+    if (e.kind == kind && name == e.name) return Symbol::fromQualString(e.op);
+  }
+  return Symbol();
+}
+
+std::optional<int64_t> castMethodDType(const std::string& name) {
+  for (const IntEntry& e : kCastMethods) {
+    if (name == e.name) return e.value;
+  }
+  return std::nullopt;
+}
+
+}  // namespace wick

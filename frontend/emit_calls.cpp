@@ -1,0 +1,257 @@
+// Calls, and the special forms that look like calls.
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "core/error.h"
+#include "frontend/ir_emitter.h"
+
+namespace wick {
+
+void Emitter::expectInputs(const Apply& apply, const char* name, size_t least, size_t most) {
+  size_t count = apply.inputs().size();
+  if (!apply.attributes().empty()) {
+    throwCompileError(apply.range(), "{} takes no keyword arguments", name);
+  }
+  if (count >= least && count <= most) return;
+  if (least == most) {
+    throwCompileError(apply.range(), "{} expected exactly {} arguments but found {}", name, least,
+                      count);
+  }
+  throwCompileError(apply.range(), "{} expected {} to {} arguments but found {}", name, least, most,
+                    count);
+}
+
+SugaredValuePtr Emitter::emitApply(const Apply& apply, size_t num_binders,
+                                   const TypePtr& type_hint) {
+  SugaredValuePtr callee = emitSugared(apply.callee());
+  if (auto* form = dynamic_cast<SpecialForm*>(callee.get())) {
+    return emitSpecialForm(form->form(), apply, callee, type_hint);
+  }
+  std::vector<NamedValue> args = emitArguments(apply.inputs());
+  std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
+  return callee->call(apply.range(), fn_, std::move(args), std::move(kwargs), num_binders);
+}
+
+SugaredValuePtr Emitter::emitSpecialForm(Symbol form, const Apply& apply,
+                                         const SugaredValuePtr& callee, const TypePtr& type_hint) {
+  const SourceRange& range = apply.range();
+  if (form == prim::Print) {
+    if (!apply.attributes().empty()) {
+      throwCompileError(range, "print doesn't accept any keyword arguments");
+    }
+    std::vector<Value*> values;
+    for (const NamedValue& v : emitArguments(apply.inputs())) values.push_back(v.value);
+    graph_.insertNode(graph_.create(prim::Print, values, 0));
+    return simple(graph_.insertConstant(IValue(), types::None()));
+  }
+  if (form == prim::isinstance || form == prim::HasAttr) return simple(emitCond(apply).value);
+  if (form == Symbol::prim("annotate")) return simple(emitAnnotate(apply, false));
+  if (form == prim::unchecked_cast) return simple(emitAnnotate(apply, true));
+  if (form == prim::Uninitialized) {
+    expectInputs(apply, "uninitialized", 1, 1);
+    return simple(
+        graph_.insertNode(graph_.createUninitialized(typeOf(apply.inputs()[0])))->output());
+  }
+  if (form == prim::tolist) return simple(emitToList(apply, type_hint));
+  if (form == prim::GetAttr) return emitGetAttr(apply, type_hint);
+  if (form == prim::fork) return emitFork(apply);
+  if (form == Symbol::prim("zip")) return emitZip(apply);
+  if (form == Symbol::prim("enumerate")) return emitEnumerate(apply);
+  if (form == Symbol::prim("range")) return emitRange(apply);
+  if (form == Symbol::prim("reversed")) return emitReversed(apply);
+  if (form == Symbol::prim("list")) return emitListCall(apply, type_hint);
+  if (form == Symbol::prim("dict")) return emitDictCall(apply, type_hint);
+  if (form == Symbol::prim("tuple")) return emitTupleCall(apply, type_hint);
+  if (form == prim::CreateObject) {
+    // C.__new__(C), as printed programs make objects.
+    expectInputs(apply, "__new__", 1, 1);
+    auto type = std::dynamic_pointer_cast<ClassValue>(emitSugared(apply.inputs()[0]));
+    if (!type) throwCompileError(range, "__new__ needs a class");
+    return simple(graph_.insertNode(graph_.createObject(type->type()))->output());
+  }
+  if (form == Symbol::prim("super")) {
+    // super().__init__() of a class whose base has nothing to initialize.
+    return callee;
+  }
+  throwCompileError(range, "{} cannot be used here", form.name());
+}
+
+Value* Emitter::emitAnnotate(const Apply& apply, bool unchecked) {
+  expectInputs(apply, unchecked ? "unchecked_cast" : "annotate", 2, 2);
+  TypePtr type = typeOf(apply.inputs()[0]);
+  Expr expr = apply.inputs()[1];
+  Value* value = emitExpr(expr, type);
+  if (unchecked) return uncheckedCast(value, type);
+  value = tryConvertToType(apply.range(), graph_, type, value, /*allow_conversions=*/true);
+  std::string why;
+  if (!value->type()->isSubtypeOf(*type, &why)) {
+    throwCompileError(apply.inputs()[0].range(), "expected an expression of type {} but found {}",
+                      type->str(), value->type()->str());
+  }
+  // None of an Optional, and anything of a union, needs the wider type from here on.
+  if (sameType(value->type(), type)) return value;
+  switch (type->kind()) {
+    case TypeKind::Optional:
+    case TypeKind::Union:
+    case TypeKind::Any:
+    case TypeKind::Interface:
+      return uncheckedCast(value, type);
+    default:
+      return value;
+  }
+}
+
+Value* Emitter::emitToList(const Apply& apply, const TypePtr& type_hint) {
+  const SourceRange& range = apply.range();
+  if (!apply.inputs().empty() || !apply.attributes().empty()) {
+    throwCompileError(range, "tolist accepts no arguments");
+  }
+  if (!type_hint) throwCompileError(range, "Expected type hint for result of tolist()");
+  Value* tensor = emitExpr(Select(apply.callee().tree()).value());
+  TypePtr element = type_hint;
+  int64_t dims = 0;
+  while (const auto* list = element->as<ListType>()) {
+    element = list->element();
+    ++dims;
+  }
+  int64_t kind = 0;
+  switch (element->kind()) {
+    case TypeKind::Int:
+      kind = 0;
+      break;
+    case TypeKind::Float:
+      kind = 1;
+      break;
+    case TypeKind::Bool:
+      kind = 2;
+      break;
+    case TypeKind::Complex:
+      kind = 3;
+      break;
+    default:
+      throwCompileError(range,
+                        "{} is not one of the supported element types for tolist: int, float, "
+                        "complex, bool",
+                        element->str());
+  }
+  Node* n = graph_.create(prim::tolist, {tensor, constant(IValue(dims)), constant(IValue(kind))});
+  n->output()->setType(type_hint);
+  return graph_.insertNode(n)->output();
+}
+
+SugaredValuePtr Emitter::emitFork(const Apply& apply) {
+  const SourceRange& range = apply.range();
+  if (apply.inputs().empty()) {
+    throwCompileError(range, "fork expected a function and its arguments but found nothing");
+  }
+  SugaredValuePtr forked = emitSugared(apply.inputs()[0]);
+  std::vector<Expr> rest;
+  for (size_t i = 1; i < apply.inputs().size(); ++i) rest.push_back(apply.inputs()[i]);
+  std::vector<NamedValue> args = emitArguments(List<Expr>::create(range, rest));
+  std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
+  Value* closure = nullptr;
+  if (auto* nested = dynamic_cast<ClosureValue*>(forked.get())) {
+    if (!args.empty() || !kwargs.empty()) {
+      throwCompileError(range, "a nested function that is forked takes no arguments");
+    }
+    closure = nested->closure();
+    if (!closure->node()->blocks()[0]->inputs().empty()) {
+      throwCompileError(range, "a nested function that is forked must have no parameters");
+    }
+  } else {
+    closure = makeClosure([&](Block* block) {
+      SugaredValuePtr result = forked->call(range, fn_, args, kwargs, 1);
+      block->registerOutput(result->asValue(range, fn_));
+    });
+  }
+  TypePtr type = closure->node()->blocks()[0]->outputs().at(0)->type();
+  Node* n = graph_.insertNode(graph_.create(prim::fork, {closure}));
+  n->output()->setType(types::Future(type));
+  return simple(n->output());
+}
+
+SugaredValuePtr Emitter::emitZip(const Apply& apply) {
+  if (!apply.attributes().empty())
+    throwCompileError(apply.range(), "zip takes no keyword arguments");
+  if (apply.inputs().empty()) {
+    throwCompileError(apply.range(), "zip expected at least 1 arguments, got 0");
+  }
+  std::vector<SugaredValuePtr> children;
+  for (const Expr& e : apply.inputs()) {
+    children.push_back(emitSugared(e)->iterate(e.range(), fn_));
+  }
+  return std::make_shared<IterableTree>(std::move(children));
+}
+
+SugaredValuePtr Emitter::emitEnumerate(const Apply& apply) {
+  const SourceRange& range = apply.range();
+  Value* start = nullptr;
+  size_t count = apply.inputs().size();
+  if (count == 2) start = emitExpr(apply.inputs()[1]);
+  for (const Attribute& a : apply.attributes()) {
+    if (a.name().name() != "start" || start) {
+      throwCompileError(a.range(), "enumerate got an unexpected argument '{}'", a.name().name());
+    }
+    start = emitExpr(a.value());
+  }
+  if (count < 1 || count > 2) {
+    throwCompileError(range, "enumerate expected 1 to 2 arguments but found {}", count);
+  }
+  if (start && start->type()->kind() != TypeKind::Int) {
+    throwCompileError(range, "enumerate needs an int to start at, found {}", start->type()->str());
+  }
+  SugaredValuePtr iterable =
+      emitSugared(apply.inputs()[0])->iterate(apply.inputs()[0].range(), fn_);
+  std::optional<size_t> length = iterable->staticLength();
+  std::vector<Value*> bounds;
+  if (start) {
+    // Counted up to the largest int; the other iterable ends first.
+    bounds = {start, constant(IValue(std::numeric_limits<int64_t>::max()))};
+  }
+  auto numbers = std::make_shared<RangeValue>(range, fn_, std::move(bounds), length);
+  return std::make_shared<IterableTree>(std::vector<SugaredValuePtr>{numbers, iterable});
+}
+
+SugaredValuePtr Emitter::emitRange(const Apply& apply) {
+  expectInputs(apply, "range", 1, 3);
+  std::vector<Value*> bounds;
+  for (const NamedValue& v : emitArguments(apply.inputs())) {
+    Value* value = tryConvertToType(v.range, graph_, types::Int(), v.value, true);
+    if (value->type()->kind() != TypeKind::Int) {
+      throwCompileError(v.range, "range() arguments must be ints, found {}", v.type()->str());
+    }
+    bounds.push_back(value);
+  }
+  return std::make_shared<RangeValue>(apply.range(), fn_, std::move(bounds));
+}
+
+SugaredValuePtr Emitter::emitReversed(const Apply& apply) {
+  expectInputs(apply, "reversed", 1, 1);
+  const SourceRange& range = apply.range();
+  SugaredValuePtr iterable = emitSugared(apply.inputs()[0])->iterate(range, fn_);
+  if (iterable->shouldUnroll()) {
+    std::vector<SugaredValuePtr> elements = iterable->asTuple(range, fn_);
+    return std::make_shared<SugaredTuple>(
+        std::vector<SugaredValuePtr>(elements.rbegin(), elements.rend()));
+  }
+  Value* list = collectIntoList(range, iterable, nullptr);
+  builtin(range, Symbol::aten("reverse"), {list});
+  return simple(list);
+}
+
+SugaredValuePtr Emitter::emitGetAttr(const Apply& apply, const TypePtr&) {
+  expectInputs(apply, "getattr", 2, 3);
+  Expr name = apply.inputs()[1];
+  if (name.kind() != TK_STRINGLITERAL) {
+    throwCompileError(name.range(), "getattr's second argument must be a string literal");
+  }
+  const std::string& field = StringLiteral(name.tree()).text();
+  SugaredValuePtr object = emitSugared(apply.inputs()[0]);
+  if (apply.inputs().size() == 2 || object->hasAttr(apply.range(), fn_, field)) {
+    return object->attr(apply.range(), fn_, field);
+  }
+  return emitSugared(apply.inputs()[2]);
+}
+
+}  // namespace wick

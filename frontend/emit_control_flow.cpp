@@ -1,0 +1,175 @@
+// Branches and loops.
+#include <fmt/format.h>
+
+#include <limits>
+#include <set>
+
+#include "core/error.h"
+#include "frontend/ir_emitter.h"
+
+namespace wick {
+
+void Emitter::emitIf(const If& stmt) {
+  CondValue cond = emitCond(stmt.cond());
+  emitIfElse(
+      stmt.range(), cond, [&] { emitStatements(stmt.trueBranch()); },
+      [&] { emitStatements(stmt.falseBranch()); });
+}
+
+void Emitter::emitIfElse(const SourceRange& range, const CondValue& cond, const Body& true_branch,
+                         const Body& false_branch) {
+  if (cond.known) {
+    // Only the live branch is compiled, in place: it may use what the dead one could not.
+    insertRefinements(range, *cond.known ? cond.refinements : !cond.refinements);
+    (*cond.known ? true_branch : false_branch)();
+    return;
+  }
+  Node* n = graph_.insertNode(graph_.create(prim::If, {cond.value}, 0));
+  Block* true_block = n->addBlock();
+  Block* false_block = n->addBlock();
+  auto in_true = emitBranch(true_block, cond.refinements, true_branch);
+  auto in_false = emitBranch(false_block, !cond.refinements, false_branch);
+  if (hasExited(true_block) && hasExited(false_block)) exits_.insert(n->block());
+  joinBranches(range, n, *in_true, *in_false);
+}
+
+std::shared_ptr<Environment> Emitter::emitBranch(Block* block, const RefinementSet& refinements,
+                                                 const Body& body) {
+  pushFrame(block);
+  InsertPointGuard inside(block);
+  insertRefinements(graph_.currentRange(), refinements);
+  body();
+  return popFrame();
+}
+
+// A variable is visible after the If when every path that gets there has defined it.
+void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in_true,
+                           Environment& in_false) {
+  Block* true_block = node->blocks()[0];
+  Block* false_block = node->blocks()[1];
+  bool true_exits = hasExited(true_block);
+  bool false_exits = hasExited(false_block);
+  if (true_exits && false_exits) return;
+
+  std::set<std::string> names;
+  auto collect = [&](Environment& here, Environment& there, Block* there_block, bool there_exits,
+                     const char* where) {
+    InsertPointGuard inside(there_block);
+    for (const std::string& name : here.definedVariables()) {
+      if (there_exits || there.findInAnyFrame(name)) {
+        names.insert(name);
+      } else {
+        env_->setError(name, fmt::format("it is not defined in the {} branch", where));
+      }
+    }
+  };
+  collect(in_true, in_false, false_block, false_exits, "false");
+  collect(in_false, in_true, true_block, true_exits, "true");
+
+  auto load = [&](Environment& env, Block* block, const std::string& name) {
+    InsertPointGuard inside(block);
+    return asSimple(env.findInAnyFrame(name));
+  };
+  auto storeUninitialized = [&](Block* block, const std::string& name, const TypePtr& type) {
+    InsertPointGuard inside(block);
+    Value* v = graph_.insertNode(graph_.createUninitialized(type))->output();
+    graph_.insertNode(graph_.createStore(env_->storeName(name), v));
+  };
+  for (const std::string& name : names) {
+    Value* a = true_exits ? nullptr : load(in_true, true_block, name);
+    Value* b = false_exits ? nullptr : load(in_false, false_block, name);
+    // The exiting branch may have defined what the other has not.
+    if (!a && !b) continue;
+    if (true_exits || false_exits) {
+      Value* live = a ? a : b;
+      storeUninitialized(a ? false_block : true_block, name, live->type());
+      env_->setType(name, live->type());
+      continue;
+    }
+    if (!a || !b) continue;  // not a first-class value on one side
+    TypePtr outer;
+    if (SugaredValuePtr before = env_->findInAnyFrame(name)) {
+      if (Value* v = asSimple(before)) outer = v->type();
+    }
+    bool to_union =
+        outer && (outer->kind() == TypeKind::Union || outer->isSubtypeOf(*types::Number()));
+    auto unified = unifyTypes(a->type(), b->type(), to_union);
+    if (!unified) {
+      std::string message = fmt::format(
+          "Type mismatch: {} is set to type {} in the true branch and type {} in the "
+          "false branch",
+          name, a->type()->str(), b->type()->str());
+      if (outer) throw CompileError(range, message);
+      env_->setError(name, message);
+      continue;
+    }
+    env_->setType(name, *unified);
+  }
+}
+
+void Emitter::emitWhile(const While& stmt) {
+  Expr cond = stmt.cond();
+  emitLoop(
+      stmt.range(), [&] { emitStatements(stmt.body()); }, nullptr, nullptr, &cond);
+}
+
+void Emitter::emitFor(const Expr& target, const Expr& iter, const SourceRange& range,
+                      const Body& body) {
+  if (iter.kind() == TK_TUPLE_LITERAL && target.kind() == TK_TUPLE_LITERAL &&
+      iter.range().text().find('(') != 0) {
+    // `for a, b in x, y:` reads as if it walked x and y together.
+    throwCompileError(range, "List of iterables is not supported currently");
+  }
+  SugaredValuePtr iterable = emitSugared(iter)->iterate(iter.range(), fn_);
+  if (iterable->shouldUnroll()) return emitUnrolled(target, iterable, range, body);
+  emitLoop(range, body, iterable, &target, nullptr);
+}
+
+void Emitter::emitUnrolled(const Expr& target, const SugaredValuePtr& iterable,
+                           const SourceRange& range, const Body& body) {
+  if (!iterable->staticLength()) {
+    throwCompileError(range,
+                      "a loop over modules or a tuple together with an iterable of unknown length "
+                      "cannot be unrolled");
+  }
+  LoopGuard unrolled(*this, LoopStatus::kUnrolled);
+  for (size_t i = 0; i < *iterable->staticLength(); ++i) {
+    if (hasExited(env_->block())) return;
+    Value* index = constant(IValue(static_cast<int64_t>(i)));
+    emitTarget(target, iterable->getItem(range, fn_, index), range);
+    body();
+  }
+}
+
+// For loops have an iterable and a target, while loops a condition.
+void Emitter::emitLoop(const SourceRange& range, const Body& body, const SugaredValuePtr& iterable,
+                       const Expr* target, const Expr* cond) {
+  Value* trips = iterable ? iterable->length(range, fn_)
+                          : constant(IValue(std::numeric_limits<int64_t>::max()));
+  Value* always = cond ? nullptr : constant(IValue(true));
+  Node* n = graph_.create(prim::Loop, {trips}, 0);
+  graph_.insertNode(n);
+  Block* body_block = n->addBlock();
+  Block* cond_block = n->addBlock();
+  RefinementSet refinements;
+  if (cond) {
+    FrameGuard frame(*this, cond_block);
+    InsertPointGuard inside(cond_block);
+    CondValue value = emitCond(*cond);
+    refinements = value.refinements;
+    cond_block->registerOutput(value.value);
+  } else {
+    cond_block->registerOutput(always);
+  }
+  LoopGuard in_loop(*this, LoopStatus::kLoop);
+  FrameGuard frame(*this, body_block);
+  InsertPointGuard inside(body_block);
+  Value* trip = body_block->addInput(types::Int());
+  if (iterable) {
+    emitTarget(*target, iterable->getItem(range, fn_, trip), target->range());
+  }
+  insertRefinements(range, refinements);
+  body();
+}
+
+}  // namespace wick

@@ -1,0 +1,299 @@
+// List, tuple and dict literals, and comprehensions.
+//
+// The element type of a literal is the hint's when there is one (an annotation, a parameter, the
+// attribute it is assigned to), else what its elements unify to. An empty literal without a hint is
+// a List[Tensor] or Dict[str, Tensor].
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "frontend/ir_emitter.h"
+
+namespace wick {
+
+namespace {
+
+// The names that a target binds.
+void collectNames(const Expr& target, std::vector<std::string>& out) {
+  switch (target.kind()) {
+    case TK_VAR:
+      out.push_back(Var(target.tree()).name().name());
+      break;
+    case TK_TUPLE_LITERAL:
+      for (const Expr& e : TupleLiteral(target.tree()).inputs()) collectNames(e, out);
+      break;
+    case TK_LIST_LITERAL:
+      for (const Expr& e : ListLiteral(target.tree()).inputs()) collectNames(e, out);
+      break;
+    case TK_STARRED:
+      collectNames(Starred(target.tree()).expr(), out);
+      break;
+    default:
+      break;
+  }
+}
+
+std::optional<TypePtr> unifyAll(const std::vector<Value*>& values, bool to_union) {
+  std::optional<TypePtr> type = values.at(0)->type();
+  for (size_t i = 1; i < values.size() && type; ++i) {
+    type = unifyTypes(*type, values[i]->type(), to_union);
+  }
+  return type;
+}
+
+}  // namespace
+
+TypePtr Emitter::hintedContainer(const SourceRange& range, const TypePtr& type_hint,
+                                 TypeKind kind) {
+  if (!type_hint) return nullptr;
+  if (type_hint->kind() == kind) return type_hint;
+  const char* word = kind == TypeKind::List ? "List" : "Dict";
+  if (const auto* optional = type_hint->as<OptionalType>()) {
+    return hintedContainer(range, optional->element(), kind);
+  }
+  if (type_hint->kind() != TypeKind::Union) return nullptr;
+  TypePtr only;
+  for (const TypePtr& member : type_hint->contained()) {
+    if (member->kind() != kind) continue;
+    if (only) return nullptr;  // the elements decide
+    only = member;
+  }
+  if (!only && kind == TypeKind::Dict) {
+    throwCompileError(range, "Expected an Union type annotation with an inner {} type, but got {}",
+                      word, type_hint->str());
+  }
+  return only;
+}
+
+Value* Emitter::unifyInto(const SourceRange& range, const TypePtr& type, Value* value) {
+  return tryConvertToType(range, graph_, type, value, /*allow_conversions=*/false);
+}
+
+Value* Emitter::emitListLiteral(const ListLiteral& expr, const TypePtr& type_hint) {
+  const SourceRange& range = expr.range();
+  TypePtr list_hint = hintedContainer(range, type_hint, TypeKind::List);
+  TypePtr element_hint = list_hint ? list_hint->as<ListType>()->element() : nullptr;
+  std::vector<Value*> values = emitValues(expr.inputs(), element_hint);
+  if (values.empty()) {
+    Node* n = graph_.createList(element_hint ? element_hint : types::Tensor(), {});
+    // Until a use says what it holds, the literal fits any list.
+    if (!element_hint) n->setAttribute(Symbol::attr("empty_literal"), IValue(true));
+    return graph_.insertNode(n)->output();
+  }
+  TypePtr element = element_hint;
+  if (element) {
+    for (Value*& v : values) {
+      v = unifyInto(range, element, v);
+      if (!v->type()->isSubtypeOf(*element)) {
+        throwCompileError(range,
+                          "Type annotation was inferred to be `{}`, but the type of the elements "
+                          "given by the list literal is {}",
+                          list_hint->str(), v->type()->str());
+      }
+    }
+  } else {
+    element = *unifyAll(values, /*to_union=*/true);
+    if (type_hint && type_hint->kind() == TypeKind::Union) {
+      // Several lists in the union: the one that can hold the elements.
+      for (const TypePtr& member : type_hint->contained()) {
+        const auto* list = member->as<ListType>();
+        if (list && element->isSubtypeOf(*list->element())) {
+          element = list->element();
+          break;
+        }
+      }
+    }
+  }
+  return graph_.insertNode(graph_.createList(element, values))->output();
+}
+
+Value* Emitter::emitTupleLiteral(const TupleLiteral& expr, const TypePtr& type_hint) {
+  const TupleType* hint = nullptr;
+  if (type_hint) {
+    TypePtr plain = type_hint;
+    if (const auto* optional = plain->as<OptionalType>()) plain = optional->element();
+    hint = plain->as<TupleType>();
+  }
+  List<Expr> inputs = expr.inputs();
+  if (!hint || hint->contained().size() != inputs.size()) {
+    return graph_.insertNode(graph_.createTuple(emitValues(inputs)))->output();
+  }
+  std::vector<Value*> values;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].kind() == TK_STARRED) {
+      return graph_.insertNode(graph_.createTuple(emitValues(inputs)))->output();
+    }
+    values.push_back(emitExpr(inputs[i], hint->contained()[i]));
+  }
+  return graph_.insertNode(graph_.createTuple(values))->output();
+}
+
+Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hint) {
+  const SourceRange& range = expr.range();
+  TypePtr dict_hint = hintedContainer(range, type_hint, TypeKind::Dict);
+  const DictType* hint = dict_hint ? dict_hint->as<DictType>() : nullptr;
+  std::vector<Value*> keys = emitValues(expr.keys(), hint ? hint->key() : nullptr);
+  std::vector<Value*> values = emitValues(expr.values(), hint ? hint->value() : nullptr);
+  if (keys.empty()) {
+    TypePtr key = hint ? hint->key() : types::String();
+    TypePtr value = hint ? hint->value() : types::Tensor();
+    return graph_.insertNode(graph_.createDict(key, value, {}, {}))->output();
+  }
+  auto key = unifyAll(keys, false);
+  if (!key) throwCompileError(range, "the keys of a dict must have one type");
+  TypePtr value = *unifyAll(values, true);
+  if (hint) {
+    for (Value*& v : values) v = unifyInto(range, hint->value(), v);
+    if (!(*key)->isSubtypeOf(*hint->key())) {
+      throwCompileError(range,
+                        "Type annotation was inferred to be `{}`, but the type of keys given by "
+                        "the dict literal is {}",
+                        dict_hint->str(), (*key)->str());
+    }
+    if (!(*unifyAll(values, true))->isSubtypeOf(*hint->value())) {
+      throwCompileError(range,
+                        "Type annotation was inferred to be `{}`, but the type of values given by "
+                        "the dict literal is {}",
+                        dict_hint->str(), value->str());
+    }
+    key = hint->key();
+    value = hint->value();
+  } else if (type_hint && type_hint->kind() == TypeKind::Union) {
+    const DictType* fitting = nullptr;
+    std::string choices;
+    for (const TypePtr& member : type_hint->contained()) {
+      const auto* dict = member->as<DictType>();
+      if (!dict) continue;
+      choices += (choices.empty() ? "" : " or ") + member->str();
+      if (!fitting && (*key)->isSubtypeOf(*dict->key()) && value->isSubtypeOf(*dict->value())) {
+        fitting = dict;
+      }
+    }
+    if (!fitting) {
+      throwCompileError(range,
+                        "Union type annotation `{}` can hold {}, but none of those dict types can "
+                        "hold the types of the given keys and values, which were unified to "
+                        "Dict[{}, {}]",
+                        type_hint->str(), choices, (*key)->str(), value->str());
+    }
+    key = fitting->key();
+    value = fitting->value();
+  }
+  switch ((*key)->kind()) {
+    case TypeKind::Int:
+    case TypeKind::Float:
+    case TypeKind::Complex:
+    case TypeKind::Bool:
+    case TypeKind::String:
+    case TypeKind::Tensor:
+    case TypeKind::Device:
+    case TypeKind::Enum:
+      break;
+    default:
+      throwCompileError(range,
+                        "Cannot create dict for key type '{}', only int, float, complex, Tensor, "
+                        "device and string keys are supported",
+                        (*key)->str());
+  }
+  return graph_.insertNode(graph_.createDict(*key, value, keys, values))->output();
+}
+
+// The loops of a comprehension, one inside the other, with `innermost` in the middle.
+void Emitter::emitGenerators(const List<CompFor>& generators, size_t index, const Body& innermost) {
+  if (index == generators.size()) return innermost();
+  CompFor generator = generators[index];
+  emitFor(generator.target(), generator.iter(), generator.range(), [&] {
+    // Conditions nest: each guards the ones after it.
+    List<Expr> conds = generator.conds();
+    std::function<void(size_t)> guarded = [&](size_t i) {
+      if (i == conds.size()) return emitGenerators(generators, index + 1, innermost);
+      CondValue cond = emitCond(conds[i]);
+      emitIfElse(
+          conds[i].range(), cond, [&] { guarded(i + 1); }, [] {});
+    };
+    guarded(0);
+  });
+}
+
+Value* Emitter::emitListComp(const ListComp& expr, const TypePtr& type_hint) {
+  const SourceRange& range = expr.range();
+  TypePtr list_hint = hintedContainer(range, type_hint, TypeKind::List);
+  TypePtr element = list_hint ? list_hint->as<ListType>()->element() : nullptr;
+  Node* list = graph_.insertNode(graph_.createList(element ? element : types::Tensor(), {}));
+  // What the comprehension binds lives and dies with it.
+  FrameGuard frame(*this, env_->block());
+  for (const CompFor& generator : expr.generators()) {
+    std::vector<std::string> names;
+    collectNames(generator.target(), names);
+    for (const std::string& name : names) env_->declareLocal(name);
+  }
+  bool first = element == nullptr;
+  emitGenerators(expr.generators(), 0, [&] {
+    Value* value = emitExpr(expr.element(), element);
+    if (list_hint) {
+      value = unifyInto(range, element, value);
+    } else if (first) {
+      list->output()->setType(types::List(value->type()));
+      first = false;
+    } else if (!value->type()->isSubtypeOf(*list->output()->type()->as<ListType>()->element())) {
+      // An unrolled loop: elements may differ.
+      auto unified = unifyTypes(list->output()->type()->as<ListType>()->element(), value->type(),
+                                /*default_to_union=*/true);
+      list->output()->setType(types::List(*unified));
+    }
+    builtin(range, aten::append, {list->output(), value});
+  });
+  return list->output();
+}
+
+Value* Emitter::emitDictComp(const DictComp& expr, const TypePtr& type_hint) {
+  const SourceRange& range = expr.range();
+  TypePtr dict_hint = hintedContainer(range, type_hint, TypeKind::Dict);
+  const DictType* hint = dict_hint ? dict_hint->as<DictType>() : nullptr;
+  Node* dict = graph_.insertNode(graph_.createDict(hint ? hint->key() : types::String(),
+                                                   hint ? hint->value() : types::Tensor(), {}, {}));
+  FrameGuard frame(*this, env_->block());
+  for (const CompFor& generator : expr.generators()) {
+    std::vector<std::string> names;
+    collectNames(generator.target(), names);
+    for (const std::string& name : names) env_->declareLocal(name);
+  }
+  bool first = hint == nullptr;
+  emitGenerators(expr.generators(), 0, [&] {
+    Value* key = emitExpr(expr.key(), hint ? hint->key() : nullptr);
+    Value* value = emitExpr(expr.value(), hint ? hint->value() : nullptr);
+    if (first) {
+      dict->output()->setType(types::Dict(key->type(), value->type()));
+      first = false;
+    }
+    builtin(range, aten::_set_item, {dict->output(), key, value});
+  });
+  return dict->output();
+}
+
+// [x for x in iterable]
+Value* Emitter::collectIntoList(const SourceRange& range, const SugaredValuePtr& iterable,
+                                const TypePtr& type_hint) {
+  TypePtr list_hint = hintedContainer(range, type_hint, TypeKind::List);
+  TypePtr element = list_hint ? list_hint->as<ListType>()->element() : nullptr;
+  Node* list = graph_.insertNode(graph_.createList(element ? element : types::Tensor(), {}));
+  bool first = element == nullptr;
+  auto append = [&](Value* value) {
+    if (first) list->output()->setType(types::List(value->type()));
+    first = false;
+    builtin(range, aten::append, {list->output(), value});
+  };
+  FrameGuard frame(*this, env_->block());
+  if (iterable->shouldUnroll()) {
+    for (const SugaredValuePtr& v : iterable->asTuple(range, fn_)) append(v->asValue(range, fn_));
+    return list->output();
+  }
+  // An element that no program can name.
+  const std::string name = "list element'";
+  env_->declareLocal(name);
+  Expr target = Var::create(range, Ident::create(range, name));
+  emitLoop(
+      range, [&] { append(env_->getValue(range, name)); }, iterable, &target, nullptr);
+  return list->output();
+}
+
+}  // namespace wick

@@ -1,0 +1,281 @@
+// Expressions: names, operators, literals of single values, arguments.
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "frontend/ir_emitter.h"
+#include "frontend/magic_methods.h"
+
+namespace wick {
+
+Value* Emitter::emitExpr(const Expr& expr, const TypePtr& type_hint) {
+  RangeGuard at(&graph_, expr.range());
+  Value* value = emitSugared(expr, 1, type_hint)->asValue(expr.range(), fn_);
+  // Any is the one type that branches do not unify to by themselves.
+  if (type_hint && type_hint->kind() == TypeKind::Any && value->type()->kind() != TypeKind::Any) {
+    return uncheckedCast(value, type_hint);
+  }
+  return value;
+}
+
+SugaredValuePtr Emitter::emitSugared(const Expr& expr, size_t num_binders,
+                                     const TypePtr& type_hint) {
+  RangeGuard at(&graph_, expr.range());
+  switch (expr.kind()) {
+    case TK_VAR:
+      return env_->get(expr.range(), Var(expr.tree()).name().name());
+    case '.': {
+      Select select(expr.tree());
+      SugaredValuePtr object = emitSugared(select.value());
+      return object->attr(expr.range(), fn_, select.selector().name());
+    }
+    case TK_APPLY:
+      return emitApply(Apply(expr.tree()), num_binders, type_hint);
+    case TK_SUBSCRIPT:
+      return emitSubscript(Subscript(expr.tree()), type_hint);
+    default:
+      return simple(emitSimple(expr, type_hint));
+  }
+}
+
+Value* Emitter::emitSimple(const Expr& expr, const TypePtr& type_hint) {
+  switch (expr.kind()) {
+    case TK_CONST:
+      return emitConst(Const(expr.tree()));
+    case TK_TRUE:
+      return constant(IValue(true));
+    case TK_FALSE:
+      return constant(IValue(false));
+    case TK_NONE:
+      return emitNone(type_hint);
+    case TK_STRINGLITERAL:
+      return constant(IValue(StringLiteral(expr.tree()).text()));
+    case TK_JOINED_STR:
+      return emitJoinedStr(JoinedStr(expr.tree()));
+    case TK_IF_EXPR:
+      return emitTernary(TernaryIf(expr.tree()), type_hint);
+    case TK_LIST_LITERAL:
+      return emitListLiteral(ListLiteral(expr.tree()), type_hint);
+    case TK_TUPLE_LITERAL:
+      return emitTupleLiteral(TupleLiteral(expr.tree()), type_hint);
+    case TK_DICT_LITERAL:
+      return emitDictLiteral(DictLiteral(expr.tree()), type_hint);
+    case TK_LIST_COMP:
+      return emitListComp(ListComp(expr.tree()), type_hint);
+    case TK_DICT_COMP:
+      return emitDictComp(DictComp(expr.tree()), type_hint);
+    case TK_AND:
+    case TK_OR:
+    case TK_NOT:
+    case TK_IS:
+    case TK_ISNOT:
+    case TK_COMPARE_CHAIN:
+      return emitCond(expr).value;
+    case TK_UNARY_MINUS:
+    case TK_UNARY_PLUS:
+    case '~':
+      return emitUnary(UnaryOp(expr.tree()));
+    case TK_LAMBDA:
+      throwCompileError(expr.range(), "lambdas are not supported: define a function");
+    case TK_STARRED:
+      throwCompileError(expr.range(),
+                        "an unpacked value can only stand among arguments or elements");
+    case TK_DOTS:
+      throwCompileError(expr.range(), "'...' can only stand in a subscript");
+    default:
+      if (BinOp::isBinOp(expr.kind())) return emitBinary(BinOp(expr.tree()));
+      throwCompileError(expr.range(), "this expression is not supported: {}",
+                        kindToString(expr.kind()));
+  }
+}
+
+Value* Emitter::emitConst(const Const& expr) {
+  if (expr.isInt()) return constant(IValue(expr.asInt()));
+  if (expr.isComplex()) return constant(IValue(expr.asComplex()));
+  return constant(IValue(expr.asFloat()));
+}
+
+Value* Emitter::emitNone(const TypePtr&) {
+  return graph_.insertConstant(IValue(), types::None());
+}
+
+Value* Emitter::emitUnary(const UnaryOp& expr) {
+  Expr operand = expr.operand();
+  if (operand.kind() == TK_CONST && expr.kind() != '~') {
+    bool negate = expr.kind() == TK_UNARY_MINUS;
+    Const number(operand.tree());
+    if (number.isInt()) return constant(IValue(number.asInt(negate)));
+    if (number.isFloat()) return constant(IValue(negate ? -number.asFloat() : number.asFloat()));
+    return constant(IValue(negate ? -number.asComplex() : number.asComplex()));
+  }
+  Value* value = emitExpr(operand);
+  NamedValue arg(operand.range(), value);
+  switch (expr.kind()) {
+    case TK_UNARY_MINUS:
+      return emitMagic(expr.range(), fn_, "__neg__", aten::neg, {arg});
+    case '~':
+      return emitMagic(expr.range(), fn_, "__invert__", Symbol::aten("bitwise_not"), {arg});
+    default:
+      if (value->type()->kind() == TypeKind::Class) {
+        return emitMagic(expr.range(), fn_, "__pos__", Symbol::aten("positive"), {arg});
+      }
+      if (!value->type()->isSubtypeOf(*types::Number()) &&
+          value->type()->kind() != TypeKind::Tensor) {
+        throwCompileError(expr.range(), "unary plus is not defined for {}", value->type()->str());
+      }
+      return value;
+  }
+}
+
+Value* Emitter::emitBinary(const BinOp& expr) {
+  Value* lhs = emitExpr(expr.lhs());
+  Value* rhs = emitExpr(expr.rhs());
+  return emitBinary(expr.range(), expr.kind(), NamedValue(expr.lhs().range(), lhs),
+                    NamedValue(expr.rhs().range(), rhs));
+}
+
+namespace {
+
+struct BinaryOperator {
+  int op;
+  const char* name;
+  const char* method;
+};
+
+const BinaryOperator* binaryOperator(int op) {
+  static const BinaryOperator kOperators[] = {
+      {'+', "add", "__add__"},
+      {'-', "sub", "__sub__"},
+      {'*', "mul", "__mul__"},
+      {'/', "div", "__truediv__"},
+      {'%', "remainder", "__mod__"},
+      {'@', "matmul", "__matmul__"},
+      {'&', "__and__", "__and__"},
+      {'|', "__or__", "__or__"},
+      {'^', "__xor__", "__xor__"},
+      {'<', "lt", "__lt__"},
+      {'>', "gt", "__gt__"},
+      {TK_LE, "le", "__le__"},
+      {TK_GE, "ge", "__ge__"},
+      {TK_EQ, "eq", "__eq__"},
+      {TK_NE, "ne", "__ne__"},
+      {TK_POW, "pow", "__pow__"},
+      {TK_FLOOR_DIV, "floordiv", "__floordiv__"},
+      {TK_LSHIFT, "__lshift__", "__lshift__"},
+      {TK_RSHIFT, "__rshift__", "__rshift__"},
+      {TK_IN, "__contains__", "__contains__"},
+      {TK_NOTIN, "__contains__", "__contains__"},
+      {TK_IS, "__is__", nullptr},
+      {TK_ISNOT, "__isnot__", nullptr},
+  };
+  for (const BinaryOperator& candidate : kOperators) {
+    if (candidate.op == op) return &candidate;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Value* Emitter::emitBinary(const SourceRange& range, int op, const NamedValue& lhs,
+                           const NamedValue& rhs) {
+  const BinaryOperator* found = binaryOperator(op);
+  if (!found) throwCompileError(range, "the operator {} is not supported", kindToString(op));
+  TypeKind left = lhs.type()->kind();
+  TypeKind right = rhs.type()->kind();
+  if (op == '+' && left == TypeKind::Tuple && right == TypeKind::Tuple) {
+    return emitTupleAdd(range, lhs.value, rhs.value);
+  }
+  if (op == '%' && left == TypeKind::String) {
+    Node* n = graph_.create(Symbol::aten("percentFormat"), {lhs.value, rhs.value});
+    n->output()->setType(types::String());
+    return graph_.insertNode(n)->output();
+  }
+  if (op == TK_IN || op == TK_NOTIN) {
+    // The container is asked, so it comes first.
+    Value* in = emitMagic(range, fn_, found->method, aten::__contains__, {rhs, lhs});
+    return op == TK_IN ? in : builtin(range, aten::__not__, {emitToBool(range, in)});
+  }
+  Symbol name = Symbol::aten(found->name);
+  // The floor division of tensors has a name of its own.
+  if (op == TK_FLOOR_DIV && (left == TypeKind::Tensor || right == TypeKind::Tensor)) {
+    name = Symbol::aten("floor_divide");
+  }
+  if (!found->method) return builtin(range, name, {lhs.value, rhs.value});
+  return emitMagic(range, fn_, found->method, name, {lhs, rhs});
+}
+
+Value* Emitter::emitTupleAdd(const SourceRange&, Value* lhs, Value* rhs) {
+  std::vector<Value*> elements;
+  for (Value* tuple : {lhs, rhs}) {
+    Node* unpacked = graph_.insertNode(graph_.createTupleUnpack(tuple));
+    elements.insert(elements.end(), unpacked->outputs().begin(), unpacked->outputs().end());
+  }
+  return graph_.insertNode(graph_.createTuple(elements))->output();
+}
+
+Value* Emitter::emitJoinedStr(const JoinedStr& expr) {
+  std::string format;
+  std::vector<NamedValue> args;
+  for (const Expr& part : expr.parts()) {
+    if (part.kind() == TK_STRINGLITERAL) {
+      const std::string& text = StringLiteral(part.tree()).text();
+      if (text.find_first_of("{}") == std::string::npos) {
+        format += text;
+      } else {
+        // Braces in the text are no replacement fields: the text itself becomes an argument.
+        format += "{}";
+        args.emplace_back(part.range(), constant(IValue(text)));
+      }
+      continue;
+    }
+    FormattedValue field(part.tree());
+    if (field.formatSpec() || field.conversion()) {
+      throwCompileError(part.range(),
+                        "format specifications and conversions are not supported in f-strings");
+    }
+    format += "{}";
+    args.emplace_back(part.range(), emitExpr(field.value()));
+  }
+  if (args.empty()) return constant(IValue(format));
+  args.insert(args.begin(), NamedValue(expr.range(), constant(IValue(format))));
+  return emitBuiltinCall(expr.range(), graph_, aten::format, args);
+}
+
+std::vector<NamedValue> Emitter::emitArguments(const List<Expr>& inputs) {
+  std::vector<NamedValue> out;
+  for (const Expr& e : inputs) {
+    if (e.kind() == TK_STARRED) {
+      Expr unpacked = Starred(e.tree()).expr();
+      for (const SugaredValuePtr& v : emitSugared(unpacked)->asTuple(unpacked.range(), fn_)) {
+        out.emplace_back(unpacked.range(), v->asValue(unpacked.range(), fn_));
+      }
+    } else {
+      out.emplace_back(e.range(), emitExpr(e));
+    }
+  }
+  return out;
+}
+
+std::vector<Value*> Emitter::emitValues(const List<Expr>& inputs, const TypePtr& type_hint) {
+  std::vector<Value*> out;
+  for (const Expr& e : inputs) {
+    if (e.kind() == TK_STARRED) {
+      Expr unpacked = Starred(e.tree()).expr();
+      for (const SugaredValuePtr& v : emitSugared(unpacked)->asTuple(unpacked.range(), fn_)) {
+        out.push_back(v->asValue(unpacked.range(), fn_));
+      }
+    } else {
+      out.push_back(emitExpr(e, type_hint));
+    }
+  }
+  return out;
+}
+
+std::vector<NamedValue> Emitter::emitKeywords(const List<Attribute>& attributes) {
+  std::vector<NamedValue> out;
+  for (const Attribute& a : attributes) {
+    out.emplace_back(a.range(), a.name().name(), emitExpr(a.value()));
+  }
+  return out;
+}
+
+}  // namespace wick

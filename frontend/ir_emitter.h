@@ -1,0 +1,238 @@
+// The IR emitter: the tree of one function becomes nodes of its graph.
+//
+// The emitter walks the tree once. Names go through the Environment, calls and attributes through
+// SugaredValues, which desugar themselves into nodes. Types are known at every point, because every
+// value has one when it is made; conditions refine them. What a condition decides when compiling
+// ("metacompilation") removes the dead branch before it is looked at, so that it need not be valid
+// for these types. Variables are prim::Load and prim::Store, early exits prim::ReturnStmt and so
+// on; convertToSSA and transformExits replace them afterwards.
+//
+// This header is internal to the front end; compile.h is the way in.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "frontend/compile.h"
+#include "frontend/environment.h"
+#include "frontend/refinement.h"
+#include "frontend/schema_matching.h"
+#include "frontend/sugared_value.h"
+#include "frontend/tree_views.h"
+#include "frontend/type_resolver.h"
+
+namespace wick {
+
+class Emitter {
+ public:
+  // Compiles `def` into `fn`'s graph and sets its schema. `self` is null for plain functions.
+  Emitter(GraphFunction& fn, const Def& def, ResolverPtr resolver, const Self* self);
+
+ private:
+  // One function or closure whose body is being emitted.
+  struct DefFrame {
+    TypePtr declared_return;  // null: inferred
+    TypePtr merged_return;    // of the returns so far
+    bool is_closure = false;
+  };
+  enum class LoopStatus { kNone, kLoop, kUnrolled };
+  class FrameGuard;
+  class LoopGuard;
+  using Body = std::function<void()>;
+
+  // ir_emitter.cpp: functions, returns, closures
+  FunctionSchema emitDef(const Def& def, const Self* self, Block* block);
+  std::vector<Argument> emitArguments(const Def& def, const Self* self,
+                                      const FunctionSchema& declared, Block* block);
+  void emitImplicitReturn(const Def& def, Block* block);
+  void emitReturn(const Return& stmt);
+  void emitClosure(const Def& def);
+  Value* makeClosure(const std::function<void(Block*)>& emit_body);
+  void pushFrame(Block* block);
+  std::shared_ptr<Environment> popFrame();
+  bool hasExited(const Block* block) const { return exits_.count(block) != 0; }
+
+  // emit_statements.cpp
+  void emitStatements(const List<Stmt>& statements);
+  void emitStatement(const Stmt& stmt);
+  void emitExprStatement(const Expr& expr);
+  void emitRaise(const Raise& stmt);
+  void emitAssert(const Assert& stmt);
+  void emitDelete(const Delete& stmt);
+  void emitWith(const With& stmt);
+  void emitBreak(const SourceRange& range, Symbol kind, const char* word);
+
+  // emit_control_flow.cpp
+  void emitIf(const If& stmt);
+  void emitIfElse(const SourceRange& range, const CondValue& cond, const Body& true_branch,
+                  const Body& false_branch);
+  std::shared_ptr<Environment> emitBranch(Block* block, const RefinementSet& refinements,
+                                          const Body& body);
+  void joinBranches(const SourceRange& range, Node* node, Environment& in_true,
+                    Environment& in_false);
+  void emitWhile(const While& stmt);
+  void emitFor(const Expr& target, const Expr& iter, const SourceRange& range, const Body& body);
+  void emitUnrolled(const Expr& target, const SugaredValuePtr& iterable, const SourceRange& range,
+                    const Body& body);
+  void emitLoop(const SourceRange& range, const Body& body, const SugaredValuePtr& iterable,
+                const Expr* target, const Expr* cond);
+
+  // emit_conditions.cpp
+  CondValue emitCond(const Expr& expr);
+  CondValue emitShortCircuit(const SourceRange& range, const Expr& first,
+                             const std::function<CondValue()>& second, bool is_or);
+  CondValue emitIsNone(const BinOp& op);
+  CondValue emitIsInstance(const Apply& apply);
+  CondValue emitHasAttr(const Apply& apply);
+  CondValue emitCompareChain(const CompareChain& chain);
+  CondValue constantCond(bool value);
+  std::vector<TypePtr> instanceTypes(const Expr& expr);
+  void insertRefinements(const SourceRange& range, const RefinementSet& refinements);
+  // The truth of a value, as a bool.
+  Value* emitToBool(const SourceRange& range, Value* value);
+  // An If with one result; both branches yield a value.
+  Value* emitValueIf(const SourceRange& range, const CondValue& cond,
+                     const std::function<Value*()>& when_true,
+                     const std::function<Value*()>& when_false, const TypePtr& type_hint);
+  Value* emitTernary(const TernaryIf& expr, const TypePtr& type_hint);
+
+  // emit_assignments.cpp
+  void emitAssignment(const Assign& stmt);
+  void emitAnnotated(const Assign& stmt);
+  void emitTarget(const Expr& target, const SugaredValuePtr& value, const SourceRange& range);
+  void emitTupleTarget(const Expr& target, const List<Expr>& targets, const SugaredValuePtr& value,
+                       const SourceRange& range);
+  void emitSelectTarget(const Select& target, Value* value, const SourceRange& range);
+  void emitSubscriptTarget(const Subscript& target, const NamedValue& value);
+  void emitAugAssignment(const AugAssign& stmt);
+  void emitAugSubscript(const AugAssign& stmt, const Subscript& target);
+  Value* emitAugOperator(const AugAssign& stmt, Value* lhs, Value* rhs);
+  Value* asTensorLike(const SourceRange& range, Value* value, Value* like);
+
+  // emit_expressions.cpp
+  Value* emitExpr(const Expr& expr, const TypePtr& type_hint = nullptr);
+  SugaredValuePtr emitSugared(const Expr& expr, size_t num_binders = 1,
+                              const TypePtr& type_hint = nullptr);
+  Value* emitSimple(const Expr& expr, const TypePtr& type_hint);
+  Value* emitConst(const Const& expr);
+  Value* emitUnary(const UnaryOp& expr);
+  Value* emitBinary(const BinOp& expr);
+  Value* emitBinary(const SourceRange& range, int op, const NamedValue& lhs, const NamedValue& rhs);
+  Value* emitTupleAdd(const SourceRange& range, Value* lhs, Value* rhs);
+  Value* emitJoinedStr(const JoinedStr& expr);
+  Value* emitNone(const TypePtr& type_hint);
+  std::vector<NamedValue> emitArguments(const List<Expr>& inputs);
+  std::vector<Value*> emitValues(const List<Expr>& inputs, const TypePtr& type_hint = nullptr);
+  std::vector<NamedValue> emitKeywords(const List<Attribute>& attributes);
+
+  // emit_displays.cpp: list, tuple and dict literals, comprehensions
+  Value* emitListLiteral(const ListLiteral& expr, const TypePtr& type_hint);
+  Value* emitTupleLiteral(const TupleLiteral& expr, const TypePtr& type_hint);
+  Value* emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hint);
+  Value* emitListComp(const ListComp& expr, const TypePtr& type_hint);
+  Value* emitDictComp(const DictComp& expr, const TypePtr& type_hint);
+  void emitGenerators(const List<CompFor>& generators, size_t index, const Body& innermost);
+  Value* collectIntoList(const SourceRange& range, const SugaredValuePtr& iterable,
+                         const TypePtr& type_hint);
+  // The List or Dict type that a literal with this hint makes; the hint may be a union with exactly
+  // one such member. Null without a hint that says so.
+  TypePtr hintedContainer(const SourceRange& range, const TypePtr& type_hint, TypeKind kind);
+  Value* unifyInto(const SourceRange& range, const TypePtr& type, Value* value);
+
+  // emit_calls.cpp
+  SugaredValuePtr emitApply(const Apply& apply, size_t num_binders, const TypePtr& type_hint);
+  SugaredValuePtr emitSpecialForm(Symbol form, const Apply& apply, const SugaredValuePtr& callee,
+                                  const TypePtr& type_hint);
+  Value* emitAnnotate(const Apply& apply, bool unchecked);
+  Value* emitToList(const Apply& apply, const TypePtr& type_hint);
+  SugaredValuePtr emitFork(const Apply& apply);
+  SugaredValuePtr emitZip(const Apply& apply);
+  SugaredValuePtr emitEnumerate(const Apply& apply);
+  SugaredValuePtr emitRange(const Apply& apply);
+  SugaredValuePtr emitGetAttr(const Apply& apply, const TypePtr& type_hint);
+  SugaredValuePtr emitReversed(const Apply& apply);
+  void expectInputs(const Apply& apply, const char* name, size_t least, size_t most);
+
+  // emit_constructors.cpp: list(), dict(), tuple(), sum over iterables…
+  SugaredValuePtr emitListCall(const Apply& apply, const TypePtr& type_hint);
+  SugaredValuePtr emitDictCall(const Apply& apply, const TypePtr& type_hint);
+  SugaredValuePtr emitTupleCall(const Apply& apply, const TypePtr& type_hint);
+
+  // emit_subscripts.cpp
+  SugaredValuePtr emitSubscript(const Subscript& expr, const TypePtr& type_hint);
+  Value* emitSlice(const SourceRange& range, Value* value, const SliceExpr& slice,
+                   std::optional<int64_t> dim);
+  Value* emitTupleSlice(const SourceRange& range, Value* tuple, const SliceExpr& slice);
+  Value* emitTupleIndex(const SourceRange& range, Value* tuple, Value* index);
+  // Selects, slices and unsqueezes; what remains for advanced indexing comes back as indices.
+  struct TensorIndexing {
+    Value* sliced;
+    std::vector<Value*> indices;
+  };
+  TensorIndexing emitTensorIndexing(const SourceRange& range, Value* tensor,
+                                    const std::vector<Expr>& subscripts);
+  Value* emitTensorSubscript(const SourceRange& range, Value* tensor,
+                             const std::vector<Expr>& subscripts);
+  static std::vector<Expr> indexExprs(const Subscript& expr);
+
+  // Helpers
+  Value* constant(IValue value) { return graph_.insertConstant(std::move(value)); }
+  Value* builtin(const SourceRange& range, Symbol name, const std::vector<Value*>& args);
+  Value* uncheckedCast(Value* value, const TypePtr& type);
+  SugaredValuePtr simple(Value* value) { return std::make_shared<SimpleValue>(value); }
+  TypePtr typeOf(const Expr& expr) { return TypeResolver(resolver_).typeOf(expr); }
+
+  GraphFunction& fn_;
+  Graph& graph_;
+  ResolverPtr resolver_;
+  std::shared_ptr<Environment> env_;
+  std::vector<DefFrame> defs_;
+  // Blocks whose end is never reached: they return, raise, break or continue.
+  std::unordered_set<const Block*> exits_;
+  LoopStatus loop_status_ = LoopStatus::kNone;
+};
+
+// Adds an environment frame for a block and takes it away.
+class Emitter::FrameGuard {
+ public:
+  FrameGuard(Emitter& emitter, Block* block) : emitter_(emitter) { emitter_.pushFrame(block); }
+  ~FrameGuard() { emitter_.popFrame(); }
+  FrameGuard(const FrameGuard&) = delete;
+
+ private:
+  Emitter& emitter_;
+};
+
+class Emitter::LoopGuard {
+ public:
+  LoopGuard(Emitter& emitter, LoopStatus status) : emitter_(emitter), old_(emitter.loop_status_) {
+    emitter.loop_status_ = status;
+  }
+  ~LoopGuard() { emitter_.loop_status_ = old_; }
+  LoopGuard(const LoopGuard&) = delete;
+
+ private:
+  Emitter& emitter_;
+  LoopStatus old_;
+};
+
+// A nested `def`: what fork() takes. It cannot be called.
+class ClosureValue : public SugaredValue {
+ public:
+  explicit ClosureValue(Value* closure) : closure_(closure) {}
+  std::string kind() const override { return "closure"; }
+  Value* closure() const { return closure_; }
+
+ private:
+  Value* closure_;
+};
+
+// After convertToSSA: the closures that forks run become graphs of their own with the values they
+// capture as inputs (prim::fork[Subgraph]); closures that nothing uses disappear.
+void liftClosures(Graph& graph);
+
+}  // namespace wick

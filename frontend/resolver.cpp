@@ -1,0 +1,94 @@
+#include "frontend/resolver.h"
+
+#include <charconv>
+
+#include "core/error.h"
+
+namespace wick {
+
+namespace {
+
+class NativeResolver : public Resolver {
+ public:
+  NativeResolver(std::shared_ptr<CompilationUnit> unit, std::string prefix)
+      : unit_(std::move(unit)), prefix_(std::move(prefix)) {}
+
+  SugaredValuePtr resolveValue(const std::string& name, GraphFunction&,
+                               const SourceRange&) override {
+    if (SugaredValuePtr found = lookup(prefix_ + name)) return found;
+    if (name == "__torch__") {
+      // The resolver may not outlive the unit, whose functions hold it.
+      return std::make_shared<NamespaceValue>(
+          name, [this](const std::string& qualified) { return lookup(qualified); });
+    }
+    return nullptr;
+  }
+
+  TypePtr resolveType(const std::string& name, const SourceRange&) override {
+    std::shared_ptr<CompilationUnit> unit = unit_.lock();
+    if (!unit) return nullptr;
+    if (TypePtr type = unit->findType(prefix_ + name)) return type;
+    return name.starts_with("__torch__.") ? unit->findType(name) : nullptr;
+  }
+
+ private:
+  SugaredValuePtr lookup(const std::string& qualified) const {
+    std::shared_ptr<CompilationUnit> unit = unit_.lock();
+    if (!unit) return nullptr;
+    if (TypePtr type = unit->findType(qualified)) return sugaredType(type);
+    if (GraphFunction* function = unit->findFunction(qualified)) {
+      return std::make_shared<FunctionValue>(function);
+    }
+    return nullptr;
+  }
+
+  // The unit owns functions whose definers own this resolver.
+  std::weak_ptr<CompilationUnit> unit_;
+  std::string prefix_;
+};
+
+}  // namespace
+
+ResolverPtr nativeResolver(std::shared_ptr<CompilationUnit> unit, std::string prefix) {
+  return std::make_shared<NativeResolver>(std::move(unit), std::move(prefix));
+}
+
+SugaredValuePtr sugaredType(const TypePtr& type) {
+  if (const auto* object = type->as<ClassType>()) {
+    return std::make_shared<ClassValue>(object->shared());
+  }
+  if (type->kind() == TypeKind::Tuple) {
+    auto tuple = std::static_pointer_cast<const TupleType>(type);
+    if (tuple->isNamed()) return std::make_shared<NamedTupleConstructor>(std::move(tuple));
+  }
+  if (type->kind() == TypeKind::Enum) {
+    return std::make_shared<EnumClassValue>(std::static_pointer_cast<const EnumType>(type));
+  }
+  return nullptr;
+}
+
+SugaredValuePtr NamespaceValue::attr(const SourceRange&, GraphFunction&, const std::string& field) {
+  std::string longer = name_ + "." + field;
+  if (SugaredValuePtr found = lookup_(longer)) return found;
+  return std::make_shared<NamespaceValue>(std::move(longer), lookup_);
+}
+
+SugaredValuePtr ConstantTableValue::attr(const SourceRange& range, GraphFunction& fn,
+                                         const std::string& field) {
+  size_t index = 0;
+  const char* end = field.data() + field.size();
+  bool well_formed = field.size() > 1 && field[0] == 'c';
+  if (well_formed) {
+    auto [stop, error] = std::from_chars(field.data() + 1, end, index);
+    well_formed = error == std::errc() && stop == end;
+  }
+  if (!well_formed) throwCompileError(range, "'{}' does not name a constant", field);
+  if (index >= constants_->size()) {
+    throwCompileError(range, "there is no constant {}: the archive holds {}", index,
+                      constants_->size());
+  }
+  RangeGuard at(fn.graph().get(), range);
+  return std::make_shared<SimpleValue>(fn.graph()->insertConstant((*constants_)[index]));
+}
+
+}  // namespace wick
