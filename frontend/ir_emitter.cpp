@@ -189,7 +189,8 @@ void liftFork(Node* fork) {
   auto lifted = std::make_shared<Graph>();
   std::unordered_map<Value*, Value*> map;
   std::vector<Value*> captured;
-  for (Value* v : Captures(body).values()) {
+  Captures captures(body);
+  for (Value* v : captures.values()) {
     if (v->node()->kind() == prim::Constant) {
       // Constants move in instead of being passed.
       Node* copy = lifted->createClone(v->node(), {});
