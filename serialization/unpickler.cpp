@@ -87,9 +87,16 @@ std::string_view Unpickler::takeLine() {
 
 Unpickler::Item Unpickler::pop() {
   if (stack_.size() <= (marks_.empty() ? 0 : marks_.back())) fail("the stack is empty");
+  checkBuilt(stack_.back());
   Item item = std::move(stack_.back());
   stack_.pop_back();
   return item;
+}
+
+void Unpickler::checkBuilt(const Item& item) const {
+  if (item.value.isObject() && unbuilt_.contains(item.value.rawObject())) {
+    fail("an object of {} is used before it has its state", item.value.toObject().type()->name());
+  }
 }
 
 IValue Unpickler::popValue(const char* what) {
@@ -110,6 +117,7 @@ std::vector<Unpickler::Item> Unpickler::popMark() {
   std::vector<Item> items(std::make_move_iterator(stack_.begin() + static_cast<ptrdiff_t>(start)),
                           std::make_move_iterator(stack_.end()));
   stack_.resize(start);
+  for (const Item& item : items) checkBuilt(item);
   return items;
 }
 
@@ -214,6 +222,7 @@ bool Unpickler::stepStack(uint8_t opcode) {
       popMark();
       return true;
     case op::kDup: {
+      checkBuilt(top());
       Item copy = top();
       stack_.push_back(std::move(copy));
       return true;
@@ -245,6 +254,7 @@ void Unpickler::remember(uint64_t index) {
 void Unpickler::recall(uint64_t index) {
   auto it = memo_.find(index);
   if (it == memo_.end()) fail("nothing is memoized as {}", index);
+  checkBuilt(it->second);
   stack_.push_back(it->second);
 }
 
@@ -410,6 +420,7 @@ void Unpickler::newObject() {
   if (!args.value.elements().empty()) fail("NEWOBJ of {} with arguments", global->name);
   push(hooks_.new_object(type->shared()));
   track(top().value);
+  unbuilt_.insert(top().value.rawObject());
 }
 
 void Unpickler::reduce() {
@@ -426,7 +437,9 @@ void Unpickler::build() {
   IValue target = top().value;
   if (target.isObject()) {
     if (!hooks_.set_state) fail("an object cannot be given its state here");
+    if (!unbuilt_.contains(target.rawObject())) fail("an object is given its state twice");
     hooks_.set_state(target.toObject(), std::move(state));
+    unbuilt_.erase(target.rawObject());
   } else if (!target.isDict()) {
     // An OrderedDict may carry Python attributes (the `_metadata` of a state_dict). They say
     // nothing about its contents and a dict has no place for them.

@@ -18,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/ivalue.h"
@@ -96,6 +97,7 @@ class Unpickler {
   std::vector<Item> popMark();
   void pushInteger(std::span<const std::byte> little_endian);
   void pushTuple(std::vector<Item> items);
+  void checkBuilt(const Item& item) const;
   void remember(uint64_t index);
   void recall(uint64_t index);
   void append(std::vector<Item> items);
@@ -135,6 +137,9 @@ class Unpickler {
   // Every container made, so that a half-built value can be taken apart without recursion.
   std::vector<IValue> tracked_;
   std::unordered_map<const RefCounted*, bool> typed_;
+  // Objects between NEWOBJ and BUILD. Their attributes are not there yet, so nothing else may refer
+  // to them.
+  std::unordered_set<const RefCounted*> unbuilt_;
 };
 
 }  // namespace wick

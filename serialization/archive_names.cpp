@@ -1,0 +1,167 @@
+#include "serialization/archive_names.h"
+
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <utility>
+
+#include "core/error.h"
+#include "serialization/operator_upgrades.h"
+#include "serialization/source_import.h"
+
+namespace wick {
+namespace {
+
+// `torch` and `ops.ns`: every member is the operator of that name. Unlike the `torch` of programs,
+// printed source spells all operators out, torch.__is__ and torch.append among them.
+class OperatorNamespace : public SugaredValue {
+ public:
+  OperatorNamespace(std::string ns, int64_t version) : ns_(std::move(ns)), version_(version) {}
+  std::string kind() const override { return "operator namespace '" + ns_ + "'"; }
+  SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string& field) override {
+    const Symbol symbol = Symbol::fromQualString(ns_ + "::" + field);
+    if (SugaredValuePtr upgraded = upgradedOperator(symbol, version_)) return upgraded;
+    return std::make_shared<BuiltinFunction>(symbol);
+  }
+  bool hasAttr(const SourceRange&, GraphFunction&, const std::string&) override { return true; }
+
+ private:
+  std::string ns_;
+  int64_t version_;
+};
+
+class OpsNamespace : public SugaredValue {
+ public:
+  explicit OpsNamespace(int64_t version) : version_(version) {}
+  std::string kind() const override { return "operators"; }
+  SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string& field) override {
+    return std::make_shared<OperatorNamespace>(field, version_);
+  }
+
+ private:
+  int64_t version_;
+};
+
+class ConstantTable : public SugaredValue {
+ public:
+  explicit ConstantTable(std::weak_ptr<SourceImporter> importer) : importer_(std::move(importer)) {}
+  std::string kind() const override { return "constants"; }
+  SugaredValuePtr attr(const SourceRange& range, GraphFunction& fn,
+                       const std::string& field) override {
+    auto importer = importer_.lock();
+    WICK_ASSERT(importer != nullptr, "the importer is gone");
+    return std::make_shared<SimpleValue>(
+        fn.graph()->insertConstant(importer->constant(range, field)));
+  }
+
+ private:
+  std::weak_ptr<SourceImporter> importer_;
+};
+
+// C.__new__(C): an instance whose __init__ the source calls next.
+class NewInstance : public SugaredValue {
+ public:
+  explicit NewInstance(ClassTypePtr type) : type_(std::move(type)) {}
+  std::string kind() const override { return "__new__"; }
+  SugaredValuePtr call(const SourceRange& range, GraphFunction& fn, std::vector<NamedValue>,
+                       std::vector<NamedValue> kwargs, size_t) override {
+    if (!kwargs.empty()) throwCompileError(range, "__new__ takes only the class");
+    Graph& graph = *fn.graph();
+    return std::make_shared<SimpleValue>(graph.insertNode(graph.createObject(type_))->output());
+  }
+
+ private:
+  ClassTypePtr type_;
+};
+
+class ImportedClass : public ClassValue {
+ public:
+  ImportedClass(ClassTypePtr type, std::weak_ptr<SourceImporter> importer)
+      : ClassValue(std::move(type)), importer_(std::move(importer)) {}
+  SugaredValuePtr attr(const SourceRange& range, GraphFunction& fn,
+                       const std::string& field) override {
+    if (field == "__new__") return std::make_shared<NewInstance>(type());
+    // Hooks are called as functions of their class.
+    for (const auto* hooks : {&type()->forwardPreHooks(), &type()->forwardHooks()}) {
+      for (Function* hook : *hooks) {
+        if (hook->name() == field) return std::make_shared<FunctionValue>(hook);
+      }
+    }
+    auto importer = importer_.lock();
+    WICK_ASSERT(importer != nullptr, "the importer is gone");
+    if (GraphFunction* function = importer->findFunction(type()->name() + "." + field)) {
+      return std::make_shared<FunctionValue>(function);
+    }
+    return ClassValue::attr(range, fn, field);
+  }
+
+ private:
+  std::weak_ptr<SourceImporter> importer_;
+};
+
+// A dotted prefix of the archive's own names.
+class Namespace : public SugaredValue {
+ public:
+  Namespace(std::string name, std::weak_ptr<SourceImporter> importer)
+      : name_(std::move(name)), importer_(std::move(importer)) {}
+  std::string kind() const override { return "module '" + name_ + "'"; }
+
+  SugaredValuePtr attr(const SourceRange& range, GraphFunction&,
+                       const std::string& field) override {
+    auto importer = importer_.lock();
+    WICK_ASSERT(importer != nullptr, "the importer is gone");
+    const std::string full = name_ + "." + field;
+    if (TypePtr type = importer->findType(full)) return typeValue(range, type);
+    if (GraphFunction* function = importer->findFunction(full)) {
+      return std::make_shared<FunctionValue>(function);
+    }
+    return std::make_shared<Namespace>(full, importer_);
+  }
+
+ private:
+  SugaredValuePtr typeValue(const SourceRange& range, const TypePtr& type) const {
+    switch (type->kind()) {
+      case TypeKind::Class:
+        return std::make_shared<ImportedClass>(type->as<ClassType>()->shared(), importer_);
+      case TypeKind::Tuple:
+        return std::make_shared<NamedTupleConstructor>(
+            std::static_pointer_cast<const TupleType>(type));
+      case TypeKind::Enum:
+        return std::make_shared<EnumClassValue>(std::static_pointer_cast<const EnumType>(type));
+      default:
+        throwCompileError(range, "{} cannot be used as a value", type->annotation());
+    }
+  }
+
+  std::string name_;
+  std::weak_ptr<SourceImporter> importer_;
+};
+
+}  // namespace
+
+SugaredValuePtr archiveName(const std::string& name, GraphFunction& fn, const SourceRange& range,
+                            SourceImporter& importer) {
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+  auto constant = [&](IValue value) {
+    return std::make_shared<SimpleValue>(fn.graph()->insertConstant(std::move(value)));
+  };
+  if (name == "torch") return std::make_shared<OperatorNamespace>("aten", importer.version());
+  if (name == "ops") return std::make_shared<OpsNamespace>(importer.version());
+  if (name == "CONSTANTS") return std::make_shared<ConstantTable>(importer.weak_from_this());
+  if (name == "__torch__") return std::make_shared<Namespace>(name, importer.weak_from_this());
+  if (name == "inf") return constant(kInf);
+  if (name == "nan") return constant(kNaN);
+  if (name == "infj") return constant(std::complex<double>(0, kInf));
+  if (name == "nanj") return constant(std::complex<double>(0, kNaN));
+  if (name == "fork") return std::make_shared<SpecialForm>(prim::fork);
+  if (name == "annotate") return std::make_shared<SpecialForm>(Symbol::prim("annotate"));
+  if (name == "unchecked_cast") return std::make_shared<SpecialForm>(prim::unchecked_cast);
+  if (name == "uninitialized") return std::make_shared<SpecialForm>(prim::Uninitialized);
+  if (name == "rpc_async" || name == "rpc_sync" || name == "rpc_remote") {
+    throwCompileError(range, "{}: remote calls are not supported", name);
+  }
+  return nullptr;
+}
+
+}  // namespace wick

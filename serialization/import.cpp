@@ -1,0 +1,176 @@
+#include "serialization/import.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "core/conform.h"
+#include "core/error.h"
+#include "serialization/source_import.h"
+#include "serialization/torch_save.h"
+#include "serialization/unpickler.h"
+
+namespace wick {
+namespace {
+
+constexpr int64_t kOldestVersion = 1;
+constexpr int64_t kNewestVersion = 10;
+constexpr const char* kDataPickle = "data.pkl";
+constexpr const char* kConstantsPickle = "constants.pkl";
+constexpr std::string_view kExtraFolder = "extra/";
+
+class ArchiveImporter {
+ public:
+  ArchiveImporter(std::shared_ptr<ArchiveReader> archive, const LoadOptions& options)
+      : archive_(std::move(archive)),
+        options_(options),
+        unit_(std::make_shared<CompilationUnit>()) {}
+
+  LoadedArchive load() {
+    for (const char* record : {kDataPickle, kConstantsPickle}) {
+      if (!archive_->has(record)) {
+        throwLoadError("{}: not a TorchScript archive: there is no record '{}'", archive_->name(),
+                       record);
+      }
+    }
+    const int64_t version = readVersion();
+    checkByteOrder(*archive_);
+    importer_ = SourceImporter::create(
+        *unit_, readConstants(), [this](const std::string& m) { return sourceOf(m); }, version);
+    IValue root = unpickle(kDataPickle, "data", objectHooks());
+    if (!root.isObject()) {
+      throwLoadError("{}: record '{}': expected a module, got {}", archive_->name(), kDataPickle,
+                     root.tagName());
+    }
+    importer_->compileAll();
+    if (options_.extra_files != nullptr) readExtraFiles();
+    return {ObjectRef(&root.toObject()), unit_, version};
+  }
+
+ private:
+  [[noreturn]] void failRecord(std::string_view record, const std::string& what) const {
+    throwLoadError("{}: record '{}': {}", archive_->name(), record, what);
+  }
+
+  int64_t readVersion() {
+    const char* record = archive_->has(".data/version") ? ".data/version" : "version";
+    const Bytes bytes = archive_->read(record);
+    const std::string_view text = bytes.text();
+    int64_t version = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), version);
+    if (error != std::errc()) failRecord(record, "no number");
+    if (version < kOldestVersion || version > kNewestVersion) {
+      failRecord(record, fmt::format("version {} is not among {} to {}, which are supported",
+                                     version, kOldestVersion, kNewestVersion));
+    }
+    return version;
+  }
+
+  IValue unpickle(const char* record, const char* folder, UnpicklerHooks hooks) {
+    ArchiveStorages storages(archive_, folder);
+    hooks.storage = [&](const StorageRequest& r) { return storages.get(r.key, r.location); };
+    const Bytes pickle = archive_->read(record);
+    return Unpickler(pickle.data, fmt::format("{}: record '{}'", archive_->name(), record),
+                     std::move(hooks))
+        .load();
+  }
+
+  std::vector<IValue> readConstants() {
+    UnpicklerHooks hooks;
+    hooks.parse_type = parseSchemaType;
+    IValue constants = unpickle(kConstantsPickle, "constants", std::move(hooks));
+    if (!constants.isTuple()) failRecord(kConstantsPickle, "expected a tuple");
+    return constants.elements();
+  }
+
+  std::shared_ptr<const Source> sourceOf(const std::string& module) {
+    std::string record = "code/" + module;
+    std::replace(record.begin(), record.end(), '.', '/');
+    record += ".py";
+    if (!archive_->has(record)) return nullptr;
+    return std::make_shared<Source>(std::string(archive_->read(record).text()),
+                                    archive_->name() + "/" + record);
+  }
+
+  UnpicklerHooks objectHooks() {
+    UnpicklerHooks hooks;
+    hooks.resolve_type = [this](const std::string& name) { return importer_->findType(name); };
+    hooks.parse_type = [this](const std::string& text) { return importer_->parseType(text); };
+    hooks.new_object = [this](const ClassTypePtr& type) { return makeRef<Object>(type, unit_); };
+    hooks.set_state = [this](Object& object, IValue state) { setState(object, std::move(state)); };
+    return hooks;
+  }
+
+  void setState(Object& object, IValue state) {
+    const ClassType& type = *object.type();
+    if (Function* set_state = type.findMethod("__setstate__")) {
+      callSetState(object, static_cast<GraphFunction&>(*set_state), std::move(state));
+    } else {
+      if (!state.isDict()) {
+        failRecord(kDataPickle, fmt::format("the state of {} is {}, expected a dict", type.name(),
+                                            state.tagName()));
+      }
+      for (size_t i = 0; i < type.attributes().size(); ++i) {
+        const IValue* value = state.toDict().find(IValue(type.attributes()[i].name));
+        object.setSlot(i, value != nullptr ? *value : IValue());
+      }
+    }
+    for (size_t i = 0; i < type.attributes().size(); ++i) checkAttribute(object, i);
+  }
+
+  // Typed code relies on the declared types, so nothing else may stand in a slot.
+  void checkAttribute(Object& object, size_t slot) {
+    const ClassType::Attribute& attribute = object.type()->attributes()[slot];
+    try {
+      object.setSlot(slot, conform(object.slot(slot), attribute.type));
+    } catch (const RuntimeError& error) {
+      failRecord(kDataPickle, fmt::format("attribute '{}' of {}: {}", attribute.name,
+                                          object.type()->name(), error.brief()));
+    }
+  }
+
+  void callSetState(Object& object, GraphFunction& function, IValue state) {
+    const std::vector<Argument>& arguments = function.schema().arguments();
+    if (arguments.size() != 2) {
+      failRecord(kDataPickle, fmt::format("{} takes {} arguments, expected self and a state",
+                                          function.qualifiedName(), arguments.size()));
+    }
+    if (!options_.run) {
+      failRecord(kDataPickle,
+                 fmt::format("{} must run, which is not allowed here", function.qualifiedName()));
+    }
+    state = conform(std::move(state), arguments[1].type);
+    options_.run(function, {IValue(ObjectRef(&object)), std::move(state)});
+  }
+
+  void readExtraFiles() {
+    for (const std::string& record : archive_->records()) {
+      if (!record.starts_with(kExtraFolder)) continue;
+      (*options_.extra_files)[record.substr(kExtraFolder.size())] =
+          std::string(archive_->read(record).text());
+    }
+  }
+
+  std::shared_ptr<ArchiveReader> archive_;
+  const LoadOptions& options_;
+  std::shared_ptr<CompilationUnit> unit_;
+  std::shared_ptr<SourceImporter> importer_;
+};
+
+}  // namespace
+
+LoadedArchive loadArchive(const std::string& path, const LoadOptions& options) {
+  return loadArchive(mapFile(path), path, options);
+}
+
+LoadedArchive loadArchive(Bytes file, const std::string& name, const LoadOptions& options) {
+  if (!ArchiveReader::looksLikeZip(file.data)) {
+    throwLoadError("{}: not a TorchScript archive: not a ZIP file", name);
+  }
+  auto archive = std::make_shared<ArchiveReader>(std::move(file), name, options.limits);
+  return ArchiveImporter(std::move(archive), options).load();
+}
+
+}  // namespace wick

@@ -1,0 +1,74 @@
+// Compiles the printed source of an archive on demand.
+//
+// A name "__torch__.a.b.C" is looked for in the module "__torch__.a.b", whose source is parsed when
+// first asked for; its classes and functions are declared when first referred to, so that files may
+// refer to each other in any order and to themselves.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "frontend/resolver.h"
+#include "frontend/tree_views.h"
+#include "ir/function.h"
+
+namespace wick {
+
+// Used by one thread. Hands itself to the functions it declares, which use it until they are
+// compiled: call compileAll() before the unit is shared. The unit must outlive it.
+class SourceImporter : public Resolver, public std::enable_shared_from_this<SourceImporter> {
+ public:
+  // The source of a module ("__torch__.a.b"); null when there is none.
+  using SourceLoader = std::function<std::shared_ptr<const Source>(const std::string& module)>;
+
+  // `constants` is what CONSTANTS.cN indexes; `version` the archive's, which chooses the meaning of
+  // operators that changed.
+  static std::shared_ptr<SourceImporter> create(CompilationUnit& unit,
+                                                std::vector<IValue> constants, SourceLoader loader,
+                                                int64_t version);
+
+  // Null when the archive does not define the name. Throws CompileError for what it defines badly.
+  TypePtr findType(const std::string& qualified_name);
+  GraphFunction* findFunction(const std::string& qualified_name);
+  // A type expression, "Dict[str, __torch__.m.C]".
+  TypePtr parseType(const std::string& text);
+  // Compiles every function declared so far, and what these refer to in turn.
+  void compileAll();
+
+  SugaredValuePtr resolveValue(const std::string& name, GraphFunction& fn,
+                               const SourceRange& range) override;
+  TypePtr resolveType(const std::string& name, const SourceRange& range) override;
+
+  // CONSTANTS.name.
+  const IValue& constant(const SourceRange& range, const std::string& name) const;
+  int64_t version() const { return version_; }
+
+ private:
+  SourceImporter(CompilationUnit& unit, std::vector<IValue> constants, SourceLoader loader,
+                 int64_t version);
+  void parseModule(const std::string& module);
+  TypePtr importClassDef(const std::string& qualified_name, const ClassDef& definition);
+  TypePtr importClass(const std::string& qualified_name, const ClassDef& definition,
+                      bool is_module);
+  TypePtr importNamedTuple(const std::string& qualified_name, const ClassDef& definition);
+  TypePtr importEnum(const std::string& qualified_name, const ClassDef& definition);
+  TypePtr importInterface(const std::string& qualified_name, const ClassDef& definition,
+                          bool is_module);
+  TypePtr typeOf(const Expr& expr);
+  IValue constantOf(const Expr& expr, const TypePtr& type);
+
+  CompilationUnit& unit_;
+  std::vector<IValue> constants_;
+  SourceLoader loader_;
+  int64_t version_;
+  size_t depth_ = 0;  // of classes that are being declared because others name them
+  std::unordered_set<std::string> parsed_modules_;
+  // Parsed but not declared yet, by qualified name.
+  std::unordered_map<std::string, TreeRef> pending_;
+};
+
+}  // namespace wick
