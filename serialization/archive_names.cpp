@@ -19,6 +19,8 @@ class OperatorNamespace : public SugaredValue {
   OperatorNamespace(std::string ns, int64_t version) : ns_(std::move(ns)), version_(version) {}
   std::string kind() const override { return "operator namespace '" + ns_ + "'"; }
   SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string& field) override {
+    // The two operators that PyTorch prints under another name, torch.autograd.grad and backward.
+    if (ns_ == "aten" && field == "autograd") return shared_from_this();
     const Symbol symbol = Symbol::fromQualString(ns_ + "::" + field);
     if (SugaredValuePtr upgraded = upgradedOperator(symbol, version_)) return upgraded;
     return std::make_shared<BuiltinFunction>(symbol);

@@ -113,7 +113,7 @@ struct ClassBody {
       pre_hooks = std::move(names);
     } else if (name == "__forward_hooks__") {
       hooks = std::move(names);
-    } else {
+    } else if (name != "__annotations__") {
       throwCompileError(assign.range(), "unexpected class variable '{}'", name);
     }
   }

@@ -1,0 +1,26 @@
+// Identifiers of printed source. Private to the Python printer.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace wick {
+
+bool isValidIdentifier(std::string_view name);
+// Invalid characters become '_', and so does a digit at the beginning get one before it.
+std::string makeValidIdentifier(std::string_view candidate);
+
+// Names that are taken in one function.
+class NameGenerator {
+ public:
+  // `candidate`, or with a number appended when it is taken or reserved.
+  std::string unique(const std::string& candidate);
+
+ private:
+  std::unordered_set<std::string> used_;
+  std::unordered_map<std::string, size_t> next_;
+};
+
+}  // namespace wick

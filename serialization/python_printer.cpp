@@ -1,0 +1,576 @@
+// The printer makes two passes over a block. The first goes backwards and finds the nodes whose
+// value can stand as an expression at its only use: those that come, in the order in which the
+// expression would be evaluated, directly before their user. The second goes forwards and writes
+// statements; a node that was found inline only records its text for the user to pick up.
+#include "serialization/python_printer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "serialization/python_calls.h"
+#include "serialization/python_constants.h"
+#include "serialization/python_names.h"
+
+namespace wick {
+namespace {
+
+// Expressions from this length on (indentation included) are broken up.
+constexpr size_t kLongLine = 40;
+
+bool hasUnionType(const Value* value) {
+  const TypeKind kind = value->type()->kind();
+  return kind == TypeKind::Union || kind == TypeKind::Optional;
+}
+
+Node* previousNonConstant(Node* node) {
+  do {
+    node = node->prev();
+  } while (node->kind() == prim::Constant);
+  return node;
+}
+
+}  // namespace
+
+class PythonPrinter::Impl : public ExpressionContext {
+ public:
+  std::string text;
+  ConstantTable constants;
+  std::vector<TypePtr> used_types;
+  std::vector<Function*> used_functions;
+
+  void printFunction(GraphFunction& function, bool self_type);
+  void printType(const Type& type);
+
+  // ExpressionContext
+  const std::string& useOf(const Value* value) const override {
+    if (auto it = names_.find(value); it != names_.end()) return it->second;
+    if (auto it = expressions_.find(value); it != expressions_.end()) return it->second;
+    throwRuntimeError("print: value %{} is used before it is printed", value->debugName());
+  }
+  std::string typeName(const Type& type) override {
+    noteTypes(type);
+    return type.annotation();
+  }
+  std::string constant(const IValue& value) override {
+    return constantText(value, constants, [this](const Type& t) { return typeName(t); });
+  }
+  void noteFunction(Function* function) override {
+    if (seen_functions_.insert(function).second) used_functions.push_back(function);
+  }
+
+ private:
+  void noteTypes(const Type& type);
+  void line(const std::string& statement) {
+    text.append(2 * level_, ' ');
+    text += statement;
+    text += '\n';
+  }
+  void raw(const std::string& piece) { text += piece; }
+
+  // First pass.
+  bool canInline(const Value* value) const;
+  Node* scanValue(Node* block_point, const Value* value);
+  Node* scanNode(Node* node);
+  void scanBlock(const Block* block);
+
+  // Second pass.
+  void printBody(const Block* body);
+  void collectConstants(const Block* block, std::vector<Node*>& found,
+                        std::unordered_set<const Node*>& seen) const;
+  void collectConstants(const Node* node, std::vector<Node*>& found,
+                        std::unordered_set<const Node*>& seen) const;
+  void printBlock(const Block* block, bool has_other_statements);
+  void printNode(const Node* node, bool print_constants);
+  void printExpressionNode(const Node* node);
+  void printReturn(const Node* node);
+  void printUnpack(const Node* node);
+  void printIf(const Node* node);
+  void printLoop(const Node* node);
+  void printFork(const Node* node);
+  void printEnter(const Node* node);
+  void printDefinition(const Node* node, const std::string& expression);
+  void printAssignment(std::span<Value* const> left, std::span<Value* const> right);
+  void printAnnotatedAssignment(std::span<Value* const> left, std::span<Value* const> right);
+  void printClass(const ClassType& type);
+  void printNamedTuple(const TupleType& type);
+  void printEnum(const EnumType& type);
+  void printInterface(const InterfaceType& type);
+
+  void assign(const Value* value, std::string expression) {
+    expressions_[value] = std::move(expression);
+  }
+  void assignUniqueNames(std::span<Value* const> values) {
+    for (const Value* v : values) names_[v] = uniqueNameFor(v);
+  }
+  std::string uniqueNameFor(const Value* value) {
+    return generator_.unique(value->hasDebugName() ? makeValidIdentifier(value->debugNameBase())
+                                                   : "_");
+  }
+  std::string list(std::span<Value* const> values) const {
+    std::string out;
+    for (const Value* v : values) {
+      if (!out.empty()) out += ", ";
+      out += useOf(v);
+    }
+    return out;
+  }
+
+  // Breaking long lines.
+  bool isLong(const std::string& expression) const {
+    return expression.size() + 2 * level_ >= kLongLine;
+  }
+  bool isInlineExpression(const Value* value) const {
+    return value->node()->kind() != prim::Constant && inline_.contains(value->node());
+  }
+  void splitLongInlines(const Value* value);
+  void scanLongInlines(const Node* user, int64_t offset, std::vector<const Value*>& to_split);
+
+  size_t level_ = 0;
+  NameGenerator generator_;
+  std::unordered_map<const Value*, std::string> names_;
+  std::unordered_map<const Value*, std::string> expressions_;
+  std::unordered_set<const Node*> inline_;
+  std::unordered_map<const Node*, int64_t> split_up_to_;
+  std::unordered_set<const Value*> annotated_;
+  std::unordered_set<const Type*> seen_types_;
+  std::unordered_set<const Function*> seen_functions_;
+};
+
+// Types -------------------------------------------------------------------------------------------
+
+void PythonPrinter::Impl::noteTypes(const Type& type) {
+  const bool named = type.kind() == TypeKind::Class || type.kind() == TypeKind::Enum ||
+                     type.kind() == TypeKind::Interface ||
+                     (type.kind() == TypeKind::Tuple && type.as<TupleType>()->isNamed());
+  if (named && seen_types_.insert(&type).second) used_types.push_back(type.shared_from_this());
+  for (const TypePtr& part : type.contained()) noteTypes(*part);
+}
+
+// First pass --------------------------------------------------------------------------------------
+
+bool PythonPrinter::Impl::canInline(const Value* value) const {
+  const Node* node = value->node();
+  if (node->outputs().size() != 1 || value->uses().size() != 1 || !node->blocks().empty()) {
+    return false;
+  }
+  const Use& use = value->uses()[0];
+  // Someone named it, so it was a variable; but returning a variable needs no name.
+  if (value->hasDebugName() && use.user->kind() != prim::Return) return false;
+  // Loop-carried values would move past the evaluation of the condition.
+  if (use.user->kind() == prim::Loop && use.offset >= 2) return false;
+  // The forked function may use it more than once.
+  if (use.user->kind() == prim::fork) return false;
+  // An isinstance in a condition would refine types again.
+  return node->kind() != prim::isinstance;
+}
+
+Node* PythonPrinter::Impl::scanValue(Node* block_point, const Value* value) {
+  Node* node = value->node();
+  if (node == block_point && canInline(value)) {
+    block_point = scanNode(block_point);
+    inline_.insert(node);
+  } else if (node->kind() == prim::Constant) {
+    inline_.insert(node);
+  }
+  return block_point;
+}
+
+Node* PythonPrinter::Impl::scanNode(Node* node) {
+  if (inline_.contains(node)) return node;
+  for (const Block* block : node->blocks()) scanBlock(block);
+  Node* block_point = previousNonConstant(node);
+  for (size_t i = node->inputs().size(); i-- > 0;) {
+    block_point = scanValue(block_point, node->inputs()[i]);
+  }
+  return block_point;
+}
+
+void PythonPrinter::Impl::scanBlock(const Block* block) {
+  scanNode(block->returnNode());
+  for (Node* node : block->reverseNodes()) scanNode(node);
+}
+
+// Second pass -------------------------------------------------------------------------------------
+
+void PythonPrinter::Impl::printFunction(GraphFunction& function, bool self_type) {
+  const FunctionSchema& schema = function.schema();
+  function.ensureDefined();
+  const Graph& graph = *function.graph();
+  generator_ = NameGenerator();
+  names_.clear();
+  expressions_.clear();
+  inline_.clear();
+  split_up_to_.clear();
+  annotated_.clear();
+  std::string header = std::string(2 * level_, ' ') + "def " + function.name() + "(";
+  WICK_ASSERT(schema.arguments().size() == graph.inputs().size(),
+              "{}: the schema has {} arguments, the graph {}", function.qualifiedName(),
+              schema.arguments().size(), graph.inputs().size());
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    const Argument& argument = schema.arguments()[i];
+    const Value* parameter = graph.inputs()[i];
+    std::string name = generator_.unique(argument.name);
+    if (i != 0) header += ",\n    ";
+    header += name;
+    if (i != 0 || self_type) {
+      header += ": " + typeName(*argument.type);
+      annotated_.insert(parameter);
+    }
+    if (argument.default_value) header += "=" + constant(*argument.default_value);
+    names_[parameter] = std::move(name);
+  }
+  raw(header + ") -> " + typeName(*schema.returns().at(0).type) + ":\n");
+  printBody(graph.block());
+}
+
+void PythonPrinter::Impl::collectConstants(const Node* node, std::vector<Node*>& found,
+                                           std::unordered_set<const Node*>& seen) const {
+  for (const Value* input : node->inputs()) {
+    if (input->node()->kind() == prim::Constant && seen.insert(input->node()).second) {
+      found.push_back(input->node());
+    }
+  }
+  for (const Block* block : node->blocks()) collectConstants(block, found, seen);
+}
+
+void PythonPrinter::Impl::collectConstants(const Block* block, std::vector<Node*>& found,
+                                           std::unordered_set<const Node*>& seen) const {
+  for (const Node* node : block->nodes()) collectConstants(node, found, seen);
+  collectConstants(block->returnNode(), found, seen);
+}
+
+void PythonPrinter::Impl::printBody(const Block* body) {
+  // Constants first, so that long ones get a name that every block can see.
+  std::vector<Node*> found;
+  std::unordered_set<const Node*> seen;
+  collectConstants(body, found, seen);
+  ++level_;
+  scanBlock(body);
+  for (const Node* node : found) printNode(node, true);
+  printBlock(body, !body->returnNode()->inputs().empty());
+  printNode(body->returnNode(), true);
+  --level_;
+}
+
+void PythonPrinter::Impl::printBlock(const Block* block, bool has_other_statements) {
+  if (!has_other_statements && block->empty()) line("pass");
+  for (const Node* node : block->nodes()) printNode(node, false);
+}
+
+void PythonPrinter::Impl::printNode(const Node* node, bool print_constants) {
+  const Symbol kind = node->kind();
+  if (kind == prim::Constant && !print_constants) return;
+  for (const Value* output : node->outputs()) noteTypes(*output->type());
+  if (kind == prim::Return) {
+    printReturn(node);
+  } else if (kind == prim::If) {
+    printIf(node);
+  } else if (kind == prim::Loop) {
+    printLoop(node);
+  } else if (kind == prim::TupleUnpack || kind == prim::ListUnpack) {
+    printUnpack(node);
+  } else if (kind == prim::SetAttr) {
+    line(fmt::format("{}.{} = {}", useOf(node->input(0)), node->ivalue(attr::name).toString(),
+                     useOf(node->input(1))));
+  } else if (kind == prim::fork) {
+    printFork(node);
+  } else if (kind == prim::Enter) {
+    printEnter(node);
+  } else if (kind == prim::Exit) {
+    if (node->prev()->kind() == prim::Enter) line("pass");
+    --level_;
+  } else {
+    printExpressionNode(node);
+  }
+}
+
+void PythonPrinter::Impl::printReturn(const Node* node) {
+  if (node->inputs().empty()) return;
+  line("return " + list(node->inputs()));
+}
+
+void PythonPrinter::Impl::printExpressionNode(const Node* node) {
+  std::string expression = printExpression(*node, *this);
+  const bool long_constant = node->kind() == prim::Constant && isLong(expression);
+  if (!inline_.contains(node) || long_constant) {
+    printDefinition(node, expression);
+    return;
+  }
+  const bool split = isLong(expression);
+  assign(node->output(), std::move(expression));
+  if (split) splitLongInlines(node->output());
+}
+
+void PythonPrinter::Impl::printDefinition(const Node* node, const std::string& expression) {
+  assignUniqueNames(node->outputs());
+  if (node->outputs().empty()) return line(expression);
+  std::string left = list(node->outputs());
+  // The type of an element taken from a module container by index is not that of the element.
+  if (node->outputs().size() == 1 && node->output()->type()->kind() == TypeKind::Interface) {
+    left += " : " + typeName(*node->output()->type());
+  }
+  line(left + " = " + expression);
+}
+
+// The trailing comma unpacks a single element.
+void PythonPrinter::Impl::printUnpack(const Node* node) {
+  assignUniqueNames(node->outputs());
+  if (node->outputs().empty()) return line(useOf(node->input(0)));
+  line(fmt::format("{}, = {}", list(node->outputs()), useOf(node->input(0))));
+}
+
+void PythonPrinter::Impl::printAssignment(std::span<Value* const> left,
+                                          std::span<Value* const> right) {
+  if (left.empty()) return;
+  line(list(left) + " = " + list(right));
+}
+
+void PythonPrinter::Impl::printAnnotatedAssignment(std::span<Value* const> left,
+                                                   std::span<Value* const> right) {
+  for (size_t i = 0; i < left.size(); ++i) {
+    const bool annotate = hasUnionType(left[i]) ? annotated_.insert(left[i]).second
+                                                : !sameType(left[i]->type(), right[i]->type());
+    line(fmt::format("{}{} = {}", useOf(left[i]), annotate ? ": " + typeName(*left[i]->type()) : "",
+                     useOf(right[i])));
+  }
+}
+
+void PythonPrinter::Impl::printIf(const Node* node) {
+  assignUniqueNames(node->outputs());
+  line("if " + useOf(node->input(0)) + ":");
+  for (size_t i = 0; i < 2; ++i) {
+    const Block* block = node->blocks()[i];
+    if (i == 1) line("else:");
+    ++level_;
+    printBlock(block, !node->outputs().empty());
+    printAssignment(node->outputs(), block->outputs());
+    --level_;
+  }
+}
+
+void PythonPrinter::Impl::printLoop(const Node* node) {
+  const Block* body = node->blocks()[0];
+  const auto max_trips = constantOf(node->input(0));
+  const auto first = constantOf(node->input(1));
+  const auto next = constantOf(body->outputs()[0]);
+  const bool always =
+      first && next && first->isBool() && first->toBool() && next->isBool() && next->toBool();
+  const bool counted = !max_trips || max_trips->toInt() != INT64_MAX;
+  WICK_CHECK(always || !counted,
+             "print: a loop with a count and a condition cannot be written as source");
+  const bool is_for = always && counted;
+  std::span<Value* const> outputs = node->outputs();
+  std::span<Value* const> inputs = body->inputs();
+  assignUniqueNames(outputs);
+  for (size_t i = 0; i < outputs.size(); ++i) names_[inputs[i + 1]] = useOf(outputs[i]);
+  printAnnotatedAssignment(outputs, std::span(node->inputs()).subspan(2));
+  assignUniqueNames(inputs.subspan(0, 1));
+  if (is_for) {
+    line(fmt::format("for {} in range({}):", useOf(inputs[0]), useOf(node->input(0))));
+  } else {
+    // A while loop has no use for the trip count; its name holds the condition.
+    printAssignment(inputs.subspan(0, 1), std::span(node->inputs()).subspan(1, 1));
+    line(fmt::format("while {}:", useOf(inputs[0])));
+  }
+  const size_t offset = is_for ? 1 : 0;
+  ++level_;
+  printBlock(body, inputs.size() > offset);
+  printAssignment(inputs.subspan(offset), std::span(body->outputs()).subspan(offset));
+  --level_;
+}
+
+void PythonPrinter::Impl::printFork(const Node* node) {
+  const std::string name = generator_.unique("__forked_function");
+  const std::shared_ptr<Graph>& graph = node->subgraph(attr::Subgraph);
+  line("def " + name + "():");
+  for (size_t i = 0; i < node->inputs().size(); ++i) {
+    assign(graph->inputs().at(i), useOf(node->inputs()[i]));
+  }
+  printBody(graph->block());
+  printDefinition(node, "fork(" + name + ")");
+}
+
+void PythonPrinter::Impl::printEnter(const Node* node) {
+  std::string statement = "with " + useOf(node->input(0));
+  if (node->output()->hasUses()) {
+    names_[node->output()] = uniqueNameFor(node->output());
+    statement += " as " + useOf(node->output());
+  }
+  line(statement + ":");
+  ++level_;
+}
+
+void PythonPrinter::Impl::splitLongInlines(const Value* value) {
+  const Use& use = value->uses().at(0);
+  std::vector<const Value*> to_split;
+  scanLongInlines(use.user, static_cast<int64_t>(use.offset), to_split);
+  // Found from the last argument to the first; definitions go in the order of evaluation.
+  for (size_t i = to_split.size(); i-- > 0;) {
+    const Value* v = to_split[i];
+    std::string expression = useOf(v);
+    printDefinition(v->node(), expression);
+  }
+}
+
+// The arguments up to `offset` that stand inline and precede the value in evaluation: they are
+// already printed as text, and naming them all keeps their order.
+void PythonPrinter::Impl::scanLongInlines(const Node* user, int64_t offset,
+                                          std::vector<const Value*>& to_split) {
+  auto it = split_up_to_.find(user);
+  const bool present = it != split_up_to_.end();
+  for (int64_t i = offset; i >= (present ? it->second + 1 : 0); --i) {
+    const Value* argument = user->input(static_cast<size_t>(i));
+    if (isInlineExpression(argument)) to_split.push_back(argument);
+  }
+  split_up_to_[user] = offset;
+  if (!present && inline_.contains(user)) {
+    const Use& use = user->output()->uses().at(0);
+    // The use itself is still being written and cannot be split.
+    scanLongInlines(use.user, static_cast<int64_t>(use.offset) - 1, to_split);
+  }
+}
+
+// Named types -------------------------------------------------------------------------------------
+
+void PythonPrinter::Impl::printType(const Type& type) {
+  switch (type.kind()) {
+    case TypeKind::Class:
+      return printClass(*type.as<ClassType>());
+    case TypeKind::Tuple:
+      return printNamedTuple(*type.as<TupleType>());
+    case TypeKind::Enum:
+      return printEnum(*type.as<EnumType>());
+    case TypeKind::Interface:
+      return printInterface(*type.as<InterfaceType>());
+    default:
+      throwRuntimeError("print: {} is no class", type.str());
+  }
+}
+
+namespace {
+
+std::string lastPart(const std::string& qualified_name) {
+  return qualified_name.substr(qualified_name.rfind('.') + 1);
+}
+
+}  // namespace
+
+void PythonPrinter::Impl::printClass(const ClassType& type) {
+  line(fmt::format("class {}{}:", lastPart(type.name()), type.isModule() ? "(Module)" : ""));
+  ++level_;
+  auto printNames = [&](const char* variable, const std::vector<std::string>& names) {
+    std::string text = std::string(variable) + " = [";
+    for (const std::string& name : names) text += fmt::format("\"{}\", ", name);
+    line(text + "]");
+  };
+  if (type.isModule()) {
+    std::vector<std::string> parameters, buffers, pre_hooks, hooks;
+    for (const auto& a : type.attributes()) {
+      if (a.is_parameter) parameters.push_back(a.name);
+      if (a.is_buffer) buffers.push_back(a.name);
+    }
+    for (const Function* hook : type.forwardPreHooks()) pre_hooks.push_back(hook->name());
+    for (const Function* hook : type.forwardHooks()) hooks.push_back(hook->name());
+    printNames("__parameters__", parameters);
+    printNames("__buffers__", buffers);
+    if (!pre_hooks.empty()) printNames("__forward_pre_hooks__", pre_hooks);
+    if (!hooks.empty()) printNames("__forward_hooks__", hooks);
+  }
+  for (size_t i = 0; i < type.attributes().size(); ++i) {
+    const ClassType::Attribute& a = type.attributes()[i];
+    if (isValidIdentifier(a.name)) {
+      line(fmt::format("{} : {}", a.name, typeName(*a.type)));
+    } else {
+      if (i == 0) line("__annotations__ = []");
+      line(fmt::format("__annotations__[\"{}\"] = {}", a.name, typeName(*a.type)));
+    }
+  }
+  for (const ClassType::Constant& c : type.constants()) {
+    line(fmt::format("{} : Final[{}] = {}", c.name, typeName(*c.value.type()), constant(c.value)));
+  }
+  std::set<const Function*> printed;
+  for (const auto* methods : {&type.methods(), &type.forwardHooks(), &type.forwardPreHooks()}) {
+    for (Function* method : *methods) {
+      if (!printed.insert(method).second) continue;
+      printFunction(static_cast<GraphFunction&>(*method), true);
+    }
+  }
+  --level_;
+}
+
+void PythonPrinter::Impl::printNamedTuple(const TupleType& type) {
+  WICK_CHECK(type.isNamed(), "print: {} is no class", type.str());
+  line(fmt::format("class {}(NamedTuple):", lastPart(type.name())));
+  ++level_;
+  const size_t first_default = type.fields().size() - type.defaults().size();
+  for (size_t i = 0; i < type.fields().size(); ++i) {
+    std::string field = fmt::format("{} : {}", type.fields()[i], typeName(*type.contained()[i]));
+    if (i >= first_default) field += "=" + constant(type.defaults()[i - first_default]);
+    line(field);
+  }
+  if (type.fields().empty()) line("pass");
+  --level_;
+}
+
+void PythonPrinter::Impl::printEnum(const EnumType& type) {
+  line(fmt::format("class {}(Enum):", lastPart(type.name())));
+  ++level_;
+  for (const auto& [name, value] : type.members()) line(name + " = " + constant(value));
+  --level_;
+}
+
+void PythonPrinter::Impl::printInterface(const InterfaceType& type) {
+  line(fmt::format("class {}({}):", lastPart(type.name()),
+                   type.isModule() ? "ModuleInterface" : "Interface"));
+  ++level_;
+  for (const auto& method : type.methods()) {
+    const FunctionSchema& schema = method->schema();
+    std::string header = fmt::format("def {}(self", method->name());
+    for (size_t i = 1; i < schema.arguments().size(); ++i) {
+      const Argument& argument = schema.arguments()[i];
+      header += fmt::format(", {}: {}", argument.name, typeName(*argument.type));
+    }
+    line(fmt::format("{}) -> {}:", header, typeName(*schema.returns().at(0).type)));
+    line("  pass");
+  }
+  if (type.methods().empty()) line("pass");
+  --level_;
+}
+
+// The public face ---------------------------------------------------------------------------------
+
+PythonPrinter::PythonPrinter() : impl_(std::make_unique<Impl>()) {}
+PythonPrinter::~PythonPrinter() = default;
+
+void PythonPrinter::printFunction(GraphFunction& function, bool self_type) {
+  impl_->printFunction(function, self_type);
+}
+void PythonPrinter::printType(const Type& type) {
+  impl_->printType(type);
+}
+const std::string& PythonPrinter::text() const {
+  return impl_->text;
+}
+const std::vector<IValue>& PythonPrinter::constants() const {
+  return impl_->constants.values();
+}
+const std::vector<TypePtr>& PythonPrinter::usedTypes() const {
+  return impl_->used_types;
+}
+const std::vector<Function*>& PythonPrinter::usedFunctions() const {
+  return impl_->used_functions;
+}
+
+std::string printPython(GraphFunction& function, bool self_type) {
+  PythonPrinter printer;
+  printer.printFunction(function, self_type);
+  return printer.text();
+}
+
+}  // namespace wick

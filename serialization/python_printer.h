@@ -1,0 +1,47 @@
+// Graphs as TorchScript source: what PyTorch's `.code` shows, and what archives hold.
+//
+// The source is importable: compiling it gives a graph of the same meaning. Names come from the
+// graph's values; an expression stands where its value is used when nothing can happen in between,
+// and long lines are broken into assignments.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/ivalue.h"
+#include "ir/function.h"
+
+namespace wick {
+
+// Used by one thread.
+class PythonPrinter {
+ public:
+  PythonPrinter();
+  ~PythonPrinter();
+
+  // `def name(…) -> T:` and its body. Without `self_type` the first parameter has no annotation, as
+  // in `.code` of a method. RuntimeError for graphs that source cannot express (loops that an
+  // optimization merged, fused groups).
+  void printFunction(GraphFunction& function, bool self_type = true);
+  // A class with its attributes, constants and methods, a NamedTuple, an enum or an interface.
+  void printType(const Type& type);
+
+  // All that was printed so far.
+  const std::string& text() const;
+  // What CONSTANTS.cN refers to.
+  const std::vector<IValue>& constants() const;
+  // The classes, NamedTuples, enums and interfaces that the text names, in order of appearance, and
+  // the functions that it calls.
+  const std::vector<TypePtr>& usedTypes() const;
+  const std::vector<Function*>& usedFunctions() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// One function as `.code` shows it.
+std::string printPython(GraphFunction& function, bool self_type = true);
+
+}  // namespace wick
