@@ -1,6 +1,7 @@
 // Operators that answer questions about a tensor or a dtype.
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/promotion.h"
 
 namespace wick::ops {
 
@@ -95,35 +96,9 @@ bool equal(const Tensor& a, const Tensor& b) {
   });
 }
 
-// The dtype of a result under PyTorch's promotion: dimensioned tensors outrank zero-dim ones, which
-// outrank numbers, unless the lower one is of a higher category.
-struct Promotion {
-  std::optional<DType> dimensioned;
-  std::optional<DType> zero_dim;
-  std::optional<DType> number;
-
-  static void join(std::optional<DType>& into, DType t) {
-    into = into ? promoteTypes(*into, t) : t;
-  }
-  void add(const Tensor& t) { join(t.dim() > 0 ? dimensioned : zero_dim, t.dtype()); }
-  void add(const Scalar& s) { join(number, s.dtype()); }
-  static int category(DType t) {
-    return isComplex(t) ? 3 : isFloating(t) ? 2 : t == DType::Bool ? 0 : 1;
-  }
-  static std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> lower) {
-    if (!higher || !lower) return higher ? higher : lower;
-    if (category(*lower) <= category(*higher)) return higher;
-    return promoteTypes(*higher, *lower);
-  }
-  DType result() const { return *combine(dimensioned, combine(zero_dim, number)); }
-};
-
 template <class A, class B>
 DType resultType(const A& a, const B& b) {
-  Promotion p;
-  p.add(a);
-  p.add(b);
-  return p.result();
+  return Promotion().add(a).add(b).result();
 }
 DType resultTypeTensors(const Tensor& a, const Tensor& b) {
   return resultType(a, b);
