@@ -651,12 +651,12 @@ void InterpreterState::executeData(const Code& code, const Instruction& instruct
   };
   switch (op) {
     case OpCode::GET_ATTR:
-      return finish(checkedObject(r[b], c).slot(c));
+      return finish(r[b].toObject().slot(c));
     case OpCode::SET_ATTR: {
       IValue holder = r[a];
       IValue value;
       gather(code, operands + b, r, &value);
-      checkedObject(holder, c).setSlot(c, std::move(value));
+      holder.toObject().setSlot(c, std::move(value));
       return;
     }
     case OpCode::CREATE_OBJECT: {

@@ -29,6 +29,43 @@ void setBit(std::vector<uint64_t>& bits, uint32_t i) {
   bits[i / 64] |= uint64_t{1} << (i % 64);
 }
 
+// Makes a conditional jump jump when it did not; false when there is no such instruction.
+bool invertCondition(Instruction& jump) {
+  auto become = [&](OpCode op, bool swap = false) {
+    jump.op = op;
+    if (swap) std::swap(jump.a, jump.b);
+    return true;
+  };
+  switch (jump.op) {
+    case OpCode::JUMP_IF:
+      return become(OpCode::JUMP_UNLESS);
+    case OpCode::JUMP_UNLESS:
+      return become(OpCode::JUMP_IF);
+    case OpCode::JUMP_IF_LT_INT:
+      return become(OpCode::JUMP_IF_LE_INT, true);
+    case OpCode::JUMP_IF_LE_INT:
+      return become(OpCode::JUMP_IF_LT_INT, true);
+    case OpCode::JUMP_IF_EQ_INT:
+      return become(OpCode::JUMP_IF_NE_INT);
+    case OpCode::JUMP_IF_NE_INT:
+      return become(OpCode::JUMP_IF_EQ_INT);
+    case OpCode::JUMP_IF_LT_FLOAT:
+      return become(OpCode::JUMP_UNLESS_LT_FLOAT);
+    case OpCode::JUMP_IF_LE_FLOAT:
+      return become(OpCode::JUMP_UNLESS_LE_FLOAT);
+    case OpCode::JUMP_IF_EQ_FLOAT:
+      return become(OpCode::JUMP_UNLESS_EQ_FLOAT);
+    case OpCode::JUMP_UNLESS_LT_FLOAT:
+      return become(OpCode::JUMP_IF_LT_FLOAT);
+    case OpCode::JUMP_UNLESS_LE_FLOAT:
+      return become(OpCode::JUMP_IF_LE_FLOAT);
+    case OpCode::JUMP_UNLESS_EQ_FLOAT:
+      return become(OpCode::JUMP_IF_EQ_FLOAT);
+    default:
+      return false;
+  }
+}
+
 // Scalar registers are numbered from here until the number of object registers is known.
 constexpr uint32_t kScalarBase = 1u << 30;
 
@@ -411,6 +448,18 @@ void RegisterAllocation::emit() {
   }
 }
 
+// A conditional jump over an unconditional one becomes one jump on the opposite condition.
+void RegisterAllocation::invertJumps() {
+  auto& code = code_.instructions_;
+  for (uint32_t i = 0; i + 1 < code.size(); ++i) {
+    if (code[i + 1].op != OpCode::JUMP) continue;
+    forEachField(code[i], [&](char role, uint32_t& field) {
+      if (role != 'j' || field != i + 2 || !invertCondition(code[i])) return;
+      field = code[i + 1].a;
+    });
+  }
+}
+
 // A jump to an unconditional jump goes where that one goes, and one to the next instruction goes
 // away.
 void RegisterAllocation::threadJumps() {
@@ -426,13 +475,23 @@ void RegisterAllocation::threadJumps() {
       }
     });
   }
+  invertJumps();
+  std::vector<uint8_t> reached(count, 0);
+  reached[0] = 1;
+  for (uint32_t i = 0; i < count; ++i) {
+    if (i + 1 < count && !endsFlow(code[i].op)) reached[i + 1] = 1;
+    forEachField(code[i], [&](char role, uint32_t& field) {
+      if (role == 'j') reached[field] = 1;
+    });
+  }
   std::vector<uint32_t> position(count + 1);
   uint32_t kept = 0;
   std::vector<const Node*> nodes;
   std::vector<Instruction> out;
   for (uint32_t i = 0; i < count; ++i) {
     position[i] = kept;
-    if (code[i].op == OpCode::JUMP && code[i].a == i + 1) continue;
+    bool next_falls_through = i + 1 < count && code[i].op == OpCode::JUMP && code[i].a == i + 1;
+    if (next_falls_through || !reached[i]) continue;
     out.push_back(code[i]);
     nodes.push_back(code_.nodes_[i]);
     ++kept;

@@ -42,6 +42,7 @@ class RegisterAllocation {
   void assign();
   void emit();
   void rewrite(Instruction& instruction);
+  void invertJumps();
   void threadJumps();
   uint32_t find(uint32_t r);
   bool isScalar(uint32_t r) const { return in_.registers[r].isScalar(); }

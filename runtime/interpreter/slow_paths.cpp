@@ -107,13 +107,6 @@ IValue toList(const std::vector<IValue>& arguments, const TypePtr& type) {
   }
 }
 
-Object& checkedObject(const IValue& value, uint32_t slot) {
-  Object& object = value.toObject();
-  WICK_ASSERT(slot < object.type()->attributes().size(), "{} has no slot {}", object.type()->name(),
-              slot);
-  return object;
-}
-
 IValue listElement(const ListObject& list, int64_t index) {
   auto size = static_cast<int64_t>(list.elements.size());
   if (index < 0) index += size;

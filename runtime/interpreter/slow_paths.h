@@ -17,8 +17,6 @@ void printValues(const std::vector<IValue>& values);
 bool isInstance(const IValue& value, const std::vector<TypePtr>& types);
 // `arguments`: tensor, depth of the list, kind of the elements (0 int, 1 float, 2 bool, 3 complex).
 IValue toList(const std::vector<IValue>& arguments, const TypePtr& type);
-// The object in `value`, which must have attribute number `slot`.
-Object& checkedObject(const IValue& value, uint32_t slot);
 IValue listElement(const ListObject& list, int64_t index);
 IValue tupleSlice(const TupleObject& tuple, size_t begin, size_t end);
 IValue tupleElement(const TupleObject& tuple, int64_t index);

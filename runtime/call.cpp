@@ -1,0 +1,96 @@
+#include "runtime/call.h"
+
+#include "core/conform.h"
+#include "core/error.h"
+#include "runtime/executor/graph_executor.h"
+
+namespace wick {
+namespace {
+
+template <class... Args>
+[[noreturn]] void throwUsage(fmt::format_string<Args...> format, Args&&... args) {
+  throw UsageError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+IValue fit(const FunctionSchema& schema, const Argument& argument, size_t position, IValue value) {
+  std::string found(value.tagName());
+  try {
+    return conform(std::move(value), argument.type, Conversions::Python);
+  } catch (const RuntimeError& error) {
+    throwUsage(
+        "{}() Expected a value of type '{}' for argument '{}' but instead found type '{}' ({}).\n"
+        "Position: {}\nDeclaration: {}",
+        schema.name(), argument.type->annotation(), argument.name, found, error.brief(), position,
+        schema.str());
+  }
+}
+
+}  // namespace
+
+std::vector<IValue> bindArguments(const FunctionSchema& schema, std::vector<IValue> arguments,
+                                  Kwargs kwargs, size_t num_bound) {
+  const auto& declared = schema.arguments();
+  WICK_ASSERT(declared.size() >= num_bound, "{} has no self", schema.str());
+  size_t count = declared.size() - num_bound;
+  if (arguments.size() > count) {
+    throwUsage("{}() expected at most {} argument(s) but received {} argument(s). Declaration: {}",
+               schema.name(), count, arguments.size() + kwargs.size(), schema.str());
+  }
+  std::vector<IValue> bound;
+  bound.reserve(declared.size());
+  size_t positional = arguments.size();
+  size_t used = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const Argument& argument = declared[num_bound + i];
+    auto named = kwargs.begin();
+    while (named != kwargs.end() && named->first != argument.name) ++named;
+    if (i < positional) {
+      if (named != kwargs.end()) {
+        throwUsage("Argument '{}' specified both as positional and keyword argument. Schema: {}",
+                   argument.name, schema.str());
+      }
+      if (argument.kwarg_only) {
+        throwUsage("{}() expected at most {} positional argument(s). Declaration: {}",
+                   schema.name(), i, schema.str());
+      }
+      bound.push_back(fit(schema, argument, i, std::move(arguments[i])));
+    } else if (named != kwargs.end()) {
+      bound.push_back(fit(schema, argument, i, std::move(named->second)));
+      ++used;
+    } else if (argument.default_value) {
+      bound.push_back(*argument.default_value);
+    } else {
+      throwUsage("{}() is missing value for argument '{}'. Declaration: {}", schema.name(),
+                 argument.name, schema.str());
+    }
+  }
+  if (used == kwargs.size()) return bound;
+  for (size_t k = 0; k < kwargs.size(); ++k) {
+    auto index = schema.argumentIndex(kwargs[k].first);
+    if (!index || *index < num_bound) {
+      throwUsage("Unknown keyword argument '{}' for operator '{}'. Schema: {}", kwargs[k].first,
+                 schema.name(), schema.str());
+    }
+  }
+  throwUsage("{}() got a keyword argument twice. Schema: {}", schema.name(), schema.str());
+}
+
+IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
+                    const RunOptions& options) {
+  const Code& code = GraphExecutor::of(function).code();
+  auto bound = bindArguments(function.schema(), std::move(arguments), std::move(kwargs));
+  return runCode(code, std::move(bound), options);
+}
+
+IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IValue> arguments,
+                  Kwargs kwargs, const RunOptions& options) {
+  const Code& code = GraphExecutor::of(method).code();
+  auto bound = bindArguments(method.schema(), std::move(arguments), std::move(kwargs), 1);
+  bound.insert(bound.begin(), IValue(self));
+  if (options.owner || !self->owner()) return runCode(code, std::move(bound), options);
+  RunOptions owned = options;
+  owned.owner = self->owner();
+  return runCode(code, std::move(bound), owned);
+}
+
+}  // namespace wick

@@ -1,0 +1,72 @@
+// Module: a handle on an instance of a module class, with the names that PyTorch gives its parts.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/call.h"
+
+namespace wick {
+
+// Copies share the module. Any number of threads may run methods at a time; changing attributes,
+// train() and to() are for one thread while no other runs the module. Functions that look up a name
+// throw UsageError when there is none.
+class Module {
+ public:
+  template <class T>
+  using Named = std::vector<std::pair<std::string, T>>;
+
+  Module() = default;  // no module; only valid() may be called
+  // Throws UsageError unless the object is of a module class.
+  explicit Module(ObjectRef object);
+
+  bool valid() const { return static_cast<bool>(object_); }
+  const ObjectRef& object() const { return object_; }
+  const ClassTypePtr& type() const { return object_->type(); }
+  friend bool operator==(const Module& a, const Module& b) { return a.object_ == b.object_; }
+
+  bool hasAttr(const std::string& name) const;
+  const IValue& attr(const std::string& name) const;
+  // Fits the value to the declared type; UsageError when it does not.
+  void setAttr(const std::string& name, IValue value);
+  Module submodule(const std::string& dotted_name) const;
+
+  // In the order of declaration, depth first, with dotted names when recursive ("layer1.0.weight").
+  // Tensors or modules that occur under several names are listed under each.
+  Named<Tensor> parameters(bool recurse = true) const;
+  Named<Tensor> buffers(bool recurse = true) const;
+  Named<IValue> attributes(bool recurse = true) const;
+  Named<Module> children() const;
+  // This module under the name "" and everything below it.
+  Named<Module> modules() const;
+
+  std::vector<std::string> methodNames() const;
+  // Null when there is none.
+  GraphFunction* findMethod(const std::string& name) const;
+  GraphFunction& method(const std::string& name) const;
+  IValue run(const std::string& method_name, std::vector<IValue> arguments, Kwargs kwargs = {},
+             const RunOptions& options = {}) const;
+  IValue forward(std::vector<IValue> arguments, Kwargs kwargs = {},
+                 const RunOptions& options = {}) const {
+    return run("forward", std::move(arguments), std::move(kwargs), options);
+  }
+
+  // Sets the attribute "training" of this module and all below it that have one.
+  void train(bool on = true) const;
+  void eval() const { train(false); }
+  bool isTraining() const;
+  // Converts floating-point parameters and buffers in place: every holder of such a tensor sees it
+  // changed, as in PyTorch.
+  void to(DType dtype) const;
+  // A deep copy of attributes and tensors; tensors that share memory still do. Code is shared.
+  Module clone() const;
+
+ private:
+  template <class F>
+  void forEachSlot(const std::string& prefix, bool recurse, size_t depth, size_t& names,
+                   F&& f) const;
+  ObjectRef object_;
+};
+
+}  // namespace wick
