@@ -451,11 +451,18 @@ void RegisterAllocation::emit() {
 // A conditional jump over an unconditional one becomes one jump on the opposite condition.
 void RegisterAllocation::invertJumps() {
   auto& code = code_.instructions_;
-  for (uint32_t i = 0; i + 1 < code.size(); ++i) {
-    if (code[i + 1].op != OpCode::JUMP) continue;
+  std::vector<uint8_t> is_target(code.size(), 0);
+  for (Instruction& instruction : code) {
+    forEachField(instruction, [&](char role, uint32_t& field) {
+      if (role == 'j') is_target[field] = 1;
+    });
+  }
+  for (uint32_t i = 0; i + 2 < code.size(); ++i) {
+    if (code[i + 1].op != OpCode::JUMP || is_target[i + 1]) continue;
     forEachField(code[i], [&](char role, uint32_t& field) {
       if (role != 'j' || field != i + 2 || !invertCondition(code[i])) return;
-      field = code[i + 1].a;
+      // To the next instruction: goes away below.
+      field = std::exchange(code[i + 1].a, i + 2);
     });
   }
 }

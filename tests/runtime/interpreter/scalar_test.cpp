@@ -314,6 +314,28 @@ TEST(Loops, OrAndNotInConditions) {
   EXPECT_EQ(run(text, {1, 0}).toInt(), 1);
 }
 
+// A side without instructions leaves a jump over a jump, which is inverted.
+TEST(Loops, RunningMaximum) {
+  const char* text = R"(graph(%n : int, %m : int):
+  %0 : int = prim::Constant[value=0]()
+  %true : bool = prim::Constant[value=True]()
+  %best : int = prim::Loop(%n, %true, %0)
+    block0(%i : int, %best.1 : int):
+      %sq : int = aten::mul(%i, %i)
+      %x : int = aten::remainder(%sq, %m)
+      %better : bool = aten::gt(%x, %best.1)
+      %best.2 : int = prim::If(%better)
+        block0():
+          -> (%x)
+        block1():
+          -> (%best.1)
+      -> (%true, %best.2)
+  return (%best))";
+  EXPECT_EQ(run(text, {7, 100}).toInt(), 36);
+  EXPECT_EQ(run(text, {8, 7}).toInt(), 4);
+  EXPECT_EQ(run(text, {3, 4}).toInt(), 1);
+}
+
 TEST(Loops, NestedIfWithValuesFromBothSides) {
   const char* text = R"(graph(%a : int, %b : bool, %c : bool):
   %1 : int = prim::Constant[value=1]()
