@@ -1,0 +1,326 @@
+// Resampling of one to three spatial dimensions: nearest, linear and cubic, with or without
+// anti-aliasing. Every kind is a weighted sum of a few source elements along each dimension, so one
+// dimension is resampled after the other from tables of places and weights.
+#include <cmath>
+
+#include "core/dtype_dispatch.h"
+#include "core/parallel.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/nn_util.h"
+
+namespace wick {
+namespace {
+
+enum class Mode { Nearest, NearestExact, Linear, Cubic, LinearAntialias, CubicAntialias };
+
+using Scale = std::optional<double>;
+
+// For each output place: the first of `width` source places and their weights. Places may repeat
+// at the borders, so they are listed.
+struct Taps {
+  int64_t width = 1;
+  std::vector<int64_t> place;
+  std::vector<double> weight;
+};
+
+double cubicWeight(double x, double a) {
+  x = std::abs(x);
+  if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return 0;
+}
+
+// Source elements an output element stands for. float32 arithmetic, as PyTorch's for float32
+// tensors, decides which neighbour is nearest at a tie.
+double scaleOf(int64_t input, int64_t output, bool align_corners, const Scale& scale) {
+  if (align_corners) {
+    return output > 1 ? static_cast<double>(input - 1) / static_cast<double>(output - 1) : 0;
+  }
+  if (scale && *scale > 0) return 1 / *scale;
+  return static_cast<double>(input) / static_cast<double>(output);
+}
+
+Taps nearestTaps(int64_t input, int64_t output, const Scale& scale, bool exact) {
+  Taps taps;
+  float step = scale && *scale > 0 ? static_cast<float>(1 / *scale)
+                                   : static_cast<float>(input) / static_cast<float>(output);
+  for (int64_t i = 0; i < output; ++i) {
+    float at = exact ? (static_cast<float>(i) + 0.5f) * step : static_cast<float>(i) * step;
+    int64_t place = static_cast<int64_t>(std::floor(at));
+    taps.place.push_back(std::clamp<int64_t>(place, 0, input - 1));
+    taps.weight.push_back(1);
+  }
+  return taps;
+}
+
+template <class T>
+Taps linearTaps(int64_t input, int64_t output, bool align_corners, const Scale& scale) {
+  Taps taps;
+  taps.width = 2;
+  T step = static_cast<T>(scaleOf(input, output, align_corners, scale));
+  for (int64_t i = 0; i < output; ++i) {
+    T at = align_corners ? step * static_cast<T>(i)
+                         : std::max(T(0), step * (static_cast<T>(i) + T(0.5)) - T(0.5));
+    int64_t first = std::min(static_cast<int64_t>(at), input - 1);
+    T share = std::clamp(at - static_cast<T>(first), T(0), T(1));
+    taps.place.push_back(first);
+    taps.place.push_back(std::min(first + 1, input - 1));
+    taps.weight.push_back(static_cast<double>(T(1) - share));
+    taps.weight.push_back(static_cast<double>(share));
+  }
+  return taps;
+}
+
+template <class T>
+Taps cubicTaps(int64_t input, int64_t output, bool align_corners, const Scale& scale) {
+  Taps taps;
+  taps.width = 4;
+  T step = static_cast<T>(scaleOf(input, output, align_corners, scale));
+  for (int64_t i = 0; i < output; ++i) {
+    T at = align_corners ? step * static_cast<T>(i) : step * (static_cast<T>(i) + T(0.5)) - T(0.5);
+    T floor = std::floor(at), share = at - floor;
+    for (int64_t k = -1; k <= 2; ++k) {
+      taps.place.push_back(std::clamp<int64_t>(static_cast<int64_t>(floor) + k, 0, input - 1));
+      taps.weight.push_back(
+          cubicWeight(static_cast<double>(share) - static_cast<double>(k), -0.75));
+    }
+  }
+  return taps;
+}
+
+// The kernel widens with the scale when shrinking, and its weights are normalized.
+Taps antialiasTaps(int64_t input, int64_t output, bool align_corners, const Scale& scale,
+                   bool cubic) {
+  double step = scaleOf(input, output, align_corners, scale);
+  double support = (cubic ? 2.0 : 1.0) * std::max(step, 1.0);
+  double inverse = step >= 1 ? 1 / step : 1;
+  Taps taps;
+  taps.width = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
+  for (int64_t i = 0; i < output; ++i) {
+    double center = step * (static_cast<double>(i) + 0.5);
+    int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
+    int64_t last = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), input);
+    double total = 0;
+    std::vector<double> weights;
+    for (int64_t j = first; j < last; ++j) {
+      double x = (static_cast<double>(j) - center + 0.5) * inverse;
+      weights.push_back(cubic ? cubicWeight(x, -0.5) : std::max(0.0, 1 - std::abs(x)));
+      total += weights.back();
+    }
+    for (int64_t k = 0; k < taps.width; ++k) {
+      bool there = k < static_cast<int64_t>(weights.size());
+      taps.place.push_back(std::min(first + k, input - 1));
+      taps.weight.push_back(there && total != 0 ? weights[static_cast<size_t>(k)] / total : 0);
+    }
+  }
+  return taps;
+}
+
+template <class Element>
+Taps makeTaps(Mode mode, int64_t input, int64_t output, bool align_corners, const Scale& scale) {
+  using T = std::conditional_t<std::is_same_v<Element, double>, double, float>;
+  switch (mode) {
+    case Mode::Nearest:
+    case Mode::NearestExact:
+      return nearestTaps(input, output, scale, mode == Mode::NearestExact);
+    case Mode::Linear:
+      return linearTaps<T>(input, output, align_corners, scale);
+    case Mode::Cubic:
+      return cubicTaps<T>(input, output, align_corners, scale);
+    default:
+      return antialiasTaps(input, output, align_corners, scale, mode == Mode::CubicAntialias);
+  }
+}
+
+// Resamples the middle of [outer, input, inner].
+template <class T>
+void resample(const T* x, T* out, int64_t outer, int64_t input, int64_t output, int64_t inner,
+              const Taps& taps) {
+  int64_t width = taps.width;
+  std::vector<T> weights(taps.weight.begin(), taps.weight.end());
+  bool copies = width == 1;
+  parallelFor(outer * output, std::max<int64_t>(1, kGrainSize / (width * inner)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t row = begin; row < end; ++row) {
+                  const T* base = x + row / output * input * inner;
+                  const int64_t* places = taps.place.data() + row % output * width;
+                  const T* w = weights.data() + row % output * width;
+                  T* to = out + row * inner;
+                  if (copies) {
+                    std::copy_n(base + places[0] * inner, inner, to);
+                    continue;
+                  }
+                  const T* first = base + places[0] * inner;
+                  for (int64_t i = 0; i < inner; ++i) to[i] = static_cast<T>(first[i] * w[0]);
+                  for (int64_t k = 1; k < width; ++k) {
+                    if (w[k] == T(0)) continue;
+                    const T* p = base + places[k] * inner;
+                    for (int64_t i = 0; i < inner; ++i) to[i] = static_cast<T>(to[i] + p[i] * w[k]);
+                  }
+                }
+              });
+}
+
+Tensor upsample(const char* op, Mode mode, const Tensor& self, const DimVector& output_size,
+                bool align_corners, const std::vector<Scale>& scales) {
+  int64_t n = static_cast<int64_t>(output_size.size());
+  WICK_CHECK(self.dim() == n + 2, "{}: It is expected input_size equals to {}, but got size {}", op,
+             n + 2, self.dim());
+  for (int64_t d = 0; d < n; ++d) {
+    int64_t output = output_size[static_cast<size_t>(d)];
+    WICK_CHECK(self.size(2 + d) > 0 && output > 0 && output < (int64_t{1} << 26),
+               "{}: Input and output sizes should be greater than 0, but got input {} output {}",
+               op, formatInts(self.sizes()), formatInts(output_size));
+  }
+  bool nearest = mode == Mode::Nearest || mode == Mode::NearestExact;
+  Tensor x = widened(self).contiguous();
+  auto run = [&]<class T>() {
+    // The last dimension first: it is the one with the longest rows to share weights.
+    for (int64_t d = n; d-- > 0;) {
+      size_t i = static_cast<size_t>(d);
+      DimVector sizes(x.sizes());
+      int64_t input = sizes[2 + i], output = output_size[i];
+      Scale scale = i < scales.size() ? scales[i] : Scale();
+      if (nearest && input == output && !scale) continue;
+      sizes[2 + i] = output;
+      Tensor next = Tensor::empty(sizes, x.dtype(), x.device());
+      int64_t inner = 1;
+      for (int64_t e = 3 + d; e < x.dim(); ++e) inner *= x.size(e);
+      int64_t outer = next.numel() / (output * inner);
+      resample(x.data<T>(), next.data<T>(), outer, input, output, inner,
+               makeTaps<T>(mode, input, output, align_corners, scale));
+      x = next;
+    }
+  };
+  if (x.numel() > 0) {
+    if (nearest && x.dtype() == DType::Byte) {
+      run.template operator()<uint8_t>();
+    } else {
+      dispatch<kFloats>(op, x.dtype(), run);
+    }
+  } else {
+    DimVector sizes{x.size(0), x.size(1)};
+    for (int64_t s : output_size) sizes.push_back(s);
+    return Tensor::empty(sizes, self.dtype());
+  }
+  Tensor out = x.to(self.dtype());
+  if (out.isSame(self)) out = out.clone();
+  return isChannelsLast(self) ? out.contiguous(self.suggestMemoryFormat()) : out;
+}
+
+template <Mode M>
+constexpr const char* nameOf() {
+  return M == Mode::Nearest        ? "upsample_nearest"
+         : M == Mode::NearestExact ? "_upsample_nearest_exact"
+         : M == Mode::Linear       ? "upsample_linear"
+         : M == Mode::Cubic        ? "upsample_bicubic2d"
+                                   : "_upsample_aa";
+}
+
+template <Mode M>
+Tensor up1(const Tensor& self, const DimVector& size, bool align, Scale s) {
+  const char* op = nameOf<M>();
+  return upsample(op, M, self, expandInts(op, "output_size", size, 1), align, {s});
+}
+template <Mode M>
+Tensor up2(const Tensor& self, const DimVector& size, bool align, Scale h, Scale w) {
+  const char* op = nameOf<M>();
+  return upsample(op, M, self, expandInts(op, "output_size", size, 2), align, {h, w});
+}
+template <Mode M>
+Tensor up3(const Tensor& self, const DimVector& size, bool align, Scale d, Scale h, Scale w) {
+  const char* op = nameOf<M>();
+  return upsample(op, M, self, expandInts(op, "output_size", size, 3), align, {d, h, w});
+}
+template <Mode M>
+Tensor near1(const Tensor& self, const DimVector& size, Scale s) {
+  return up1<M>(self, size, false, s);
+}
+template <Mode M>
+Tensor near2(const Tensor& self, const DimVector& size, Scale h, Scale w) {
+  return up2<M>(self, size, false, h, w);
+}
+template <Mode M>
+Tensor near3(const Tensor& self, const DimVector& size, Scale d, Scale h, Scale w) {
+  return up3<M>(self, size, false, d, h, w);
+}
+
+// Either the sizes or the factors are given.
+template <Mode M, size_t N>
+Tensor upVec(const Tensor& input, const std::optional<DimVector>& size, bool align,
+             const std::optional<std::vector<double>>& factors) {
+  const char* op = nameOf<M>();
+  WICK_CHECK(size.has_value() != factors.has_value(),
+             "{}: Must specify exactly one of output_size and scale_factors", op);
+  if (size) return upsample(op, M, input, expandInts(op, "output_size", *size, N), align, {});
+  WICK_CHECK(factors->size() == N && input.dim() == static_cast<int64_t>(N) + 2,
+             "{}: expected {} scale factors and {}-dimensional input, got {} and {}", op, N, N + 2,
+             factors->size(), input.describe());
+  DimVector sizes;
+  std::vector<Scale> scales;
+  for (size_t i = 0; i < N; ++i) {
+    double s = static_cast<double>(input.size(static_cast<int64_t>(2 + i))) * (*factors)[i];
+    WICK_CHECK(s >= 0 && s < 1e9, "{}: a scale factor is out of range: {}", op, (*factors)[i]);
+    sizes.push_back(static_cast<int64_t>(s));
+    scales.push_back((*factors)[i]);
+  }
+  return upsample(op, M, input, sizes, align, scales);
+}
+template <Mode M, size_t N>
+Tensor nearVec(const Tensor& input, const std::optional<DimVector>& size,
+               const std::optional<std::vector<double>>& factors) {
+  return upVec<M, N>(input, size, false, factors);
+}
+
+#define WICK_UP1 "(Tensor self, int[1] output_size, bool align_corners, float? scales=None)"
+#define WICK_UP2                                                                        \
+  "(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? " \
+  "scales_w=None)"
+#define WICK_UP3                                                                        \
+  "(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? " \
+  "scales_h=None, float? scales_w=None)"
+#define WICK_UP_VEC \
+  ".vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors)"
+#define WICK_NEAR1 "(Tensor self, int[1] output_size, float? scales=None)"
+#define WICK_NEAR2 "(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None)"
+#define WICK_NEAR3                                                                        \
+  "(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? " \
+  "scales_w=None)"
+#define WICK_NEAR_VEC ".vec(Tensor input, int[]? output_size, float[]? scale_factors)"
+#define WICK_RECORD(name, args, ...) \
+  { "aten::" name args " -> Tensor", kKernel<&__VA_ARGS__>, kOutForm }
+
+template <auto F>
+constexpr Kernel kKernel = &boxing::Boxed<F, decltype(F)>::call;
+
+constexpr OperatorRecord kRecords[] = {
+    WICK_RECORD("upsample_nearest1d", WICK_NEAR1, near1<Mode::Nearest>),
+    WICK_RECORD("upsample_nearest2d", WICK_NEAR2, near2<Mode::Nearest>),
+    WICK_RECORD("upsample_nearest3d", WICK_NEAR3, near3<Mode::Nearest>),
+    WICK_RECORD("upsample_nearest1d", WICK_NEAR_VEC, nearVec<Mode::Nearest, 1>),
+    WICK_RECORD("upsample_nearest2d", WICK_NEAR_VEC, nearVec<Mode::Nearest, 2>),
+    WICK_RECORD("upsample_nearest3d", WICK_NEAR_VEC, nearVec<Mode::Nearest, 3>),
+    WICK_RECORD("_upsample_nearest_exact1d", WICK_NEAR1, near1<Mode::NearestExact>),
+    WICK_RECORD("_upsample_nearest_exact2d", WICK_NEAR2, near2<Mode::NearestExact>),
+    WICK_RECORD("_upsample_nearest_exact3d", WICK_NEAR3, near3<Mode::NearestExact>),
+    WICK_RECORD("_upsample_nearest_exact1d", WICK_NEAR_VEC, nearVec<Mode::NearestExact, 1>),
+    WICK_RECORD("_upsample_nearest_exact2d", WICK_NEAR_VEC, nearVec<Mode::NearestExact, 2>),
+    WICK_RECORD("_upsample_nearest_exact3d", WICK_NEAR_VEC, nearVec<Mode::NearestExact, 3>),
+    WICK_RECORD("upsample_linear1d", WICK_UP1, up1<Mode::Linear>),
+    WICK_RECORD("upsample_bilinear2d", WICK_UP2, up2<Mode::Linear>),
+    WICK_RECORD("upsample_trilinear3d", WICK_UP3, up3<Mode::Linear>),
+    WICK_RECORD("upsample_bicubic2d", WICK_UP2, up2<Mode::Cubic>),
+    WICK_RECORD("_upsample_bilinear2d_aa", WICK_UP2, up2<Mode::LinearAntialias>),
+    WICK_RECORD("_upsample_bicubic2d_aa", WICK_UP2, up2<Mode::CubicAntialias>),
+    WICK_RECORD("upsample_linear1d", WICK_UP_VEC, upVec<Mode::Linear, 1>),
+    WICK_RECORD("upsample_bilinear2d", WICK_UP_VEC, upVec<Mode::Linear, 2>),
+    WICK_RECORD("upsample_trilinear3d", WICK_UP_VEC, upVec<Mode::Linear, 3>),
+    WICK_RECORD("upsample_bicubic2d", WICK_UP_VEC, upVec<Mode::Cubic, 2>),
+    WICK_RECORD("_upsample_bilinear2d_aa", WICK_UP_VEC, upVec<Mode::LinearAntialias, 2>),
+    WICK_RECORD("_upsample_bicubic2d_aa", WICK_UP_VEC, upVec<Mode::CubicAntialias, 2>),
+};
+
+const RegisterOperators kRegistered(kRecords);
+
+}  // namespace
+}  // namespace wick
