@@ -1,0 +1,172 @@
+// Attention: scaled dot products and the fused multi-head layers that nn.Transformer's fast path
+// calls.
+#include <cmath>
+
+#include "runtime/ops/common_calls.h"
+#include "runtime/ops/linear_algebra.h"
+
+namespace wick {
+namespace {
+
+using Pair = std::tuple<Tensor, Tensor>;
+
+const OperatorHandle kSoftmaxDim{"aten::softmax", "int"};
+const OperatorHandle kDropout{"aten::dropout", ""};
+const OperatorHandle kLogicalNot{"aten::logical_not", ""};
+const OperatorHandle kLayerNorm{"aten::layer_norm", ""};
+const OperatorHandle kTril{"aten::tril", ""};
+
+// softmax(q k^T / sqrt(d) + mask) v and the weights. A boolean mask is true where attention is
+// allowed.
+Pair attend(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+            double dropout, bool causal) {
+  WICK_CHECK(q.dim() >= 2 && k.dim() >= 2 && v.dim() >= 2,
+             "{}: expected query, key and value of two or more dimensions, got {}, {} and {}", op,
+             q.describe(), k.describe(), v.describe());
+  WICK_CHECK(!causal || !mask.defined(),
+             "{}: Explicit attn_mask should not be set when is_causal=True", op);
+  // Both factors are scaled by the square root, which keeps half-precision products in range.
+  double scale = std::pow(static_cast<double>(q.size(-1)), -0.25);
+  Tensor scores = matmul(ops::mulScalar(q, scale), ops::mulScalar(k, scale).transpose(-2, -1));
+  Tensor allowed = mask;
+  if (causal) {
+    allowed = kTril(Tensor::full(DimVector{q.size(-2), k.size(-2)}, 1, DType::Bool));
+  }
+  if (allowed.defined()) {
+    scores = allowed.dtype() == DType::Bool
+                 ? ops::maskedFill(scores, kLogicalNot(allowed), -HUGE_VAL)
+                 : ops::add(scores, allowed);
+  }
+  Tensor weights = kSoftmaxDim(scores, -1);
+  if (dropout > 0) weights = kDropout(weights, dropout, true);
+  return {matmul(weights, v), weights};
+}
+
+Pair scaledDotProductPair(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                          double dropout, bool need_weights, bool causal) {
+  auto [out, weights] = attend("_scaled_dot_product_attention", q, k, v, mask, dropout, causal);
+  return {out, need_weights ? weights : Tensor::empty(DimVector{0}, q.dtype())};
+}
+
+// The operator of later PyTorch versions; a given scale replaces 1 / sqrt(d).
+Tensor scaledDotProduct(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
+                        double dropout, bool causal, std::optional<double> scale, bool enable_gqa) {
+  Tensor query = q, key = k, value = v;
+  if (scale) query = ops::mulScalar(q, *scale * std::sqrt(static_cast<double>(q.size(-1))));
+  if (enable_gqa && q.dim() >= 3 && k.size(-3) > 0) {
+    static const OperatorHandle kRepeat("aten::repeat_interleave", "self_int");
+    int64_t repeats = q.size(-3) / k.size(-3);
+    key = kRepeat(k, repeats, int64_t{-3});
+    value = kRepeat(v, repeats, int64_t{-3});
+  }
+  return std::get<0>(
+      attend("scaled_dot_product_attention", query, key, value, mask, dropout, causal));
+}
+
+// [N, T, E] as [N, heads, T, E / heads].
+Tensor splitHeads(const Tensor& t, int64_t heads) {
+  return t.reshape(DimVector{t.size(0), t.size(1), heads, t.size(2) / heads}).transpose(1, 2);
+}
+
+struct Heads {
+  Tensor output;   // [N, T, E]
+  Tensor weights;  // [N, heads, T, S]
+};
+
+// A mask here is true where attention is forbidden; kind 0 is [T, T], 1 is [N, T] (padding).
+Heads multiHead(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, int64_t embed,
+                int64_t heads, const Tensor& qkv_weight, const Tensor& qkv_bias,
+                const Tensor& proj_weight, const Tensor& proj_bias, const Tensor& mask,
+                std::optional<int64_t> mask_kind) {
+  WICK_CHECK(q.dim() == 3 && k.dim() == 3 && v.dim() == 3 && q.size(2) == embed,
+             "{}: expected 3-D query, key and value of last size {}, got {}, {} and {}", op, embed,
+             q.describe(), k.describe(), v.describe());
+  WICK_CHECK(heads > 0 && embed % heads == 0, "{}: {} does not divide {}", op, heads, embed);
+  WICK_CHECK(qkv_weight.dim() == 2 && qkv_weight.size(0) == 3 * embed && qkv_bias.dim() == 1 &&
+                 qkv_bias.size(0) == 3 * embed,
+             "{}: expected qkv_weight of {} rows, got {}", op, 3 * embed, qkv_weight.describe());
+  auto project = [&](const Tensor& x, int64_t i) {
+    return splitHeads(
+        linear(x, qkv_weight.narrow(0, i * embed, embed), qkv_bias.narrow(0, i * embed, embed)),
+        heads);
+  };
+  Tensor query = project(q, 0), key = project(k, 1), value = project(v, 2);
+  query = ops::mulScalar(query, 1 / std::sqrt(static_cast<double>(embed / heads)));
+  Tensor scores = matmul(query, key.transpose(-2, -1));
+  if (mask.defined()) {
+    Tensor m = mask;
+    if (mask_kind.value_or(0) == 1 && mask.dim() == 2) m = mask.unsqueeze(1).unsqueeze(1);
+    scores = m.dtype() == DType::Bool ? ops::maskedFill(scores, m, -HUGE_VAL) : ops::add(scores, m);
+  }
+  Tensor weights = kSoftmaxDim(scores, -1);
+  Tensor out =
+      matmul(weights, value).transpose(1, 2).reshape(DimVector{q.size(0), q.size(1), embed});
+  return {linear(out, proj_weight, proj_bias), weights};
+}
+
+Pair nativeMultiHead(const Tensor& q, const Tensor& k, const Tensor& v, int64_t embed,
+                     int64_t heads, const Tensor& qkv_weight, const Tensor& qkv_bias,
+                     const Tensor& proj_weight, const Tensor& proj_bias, const Tensor& mask,
+                     bool need_weights, bool average, std::optional<int64_t> mask_kind) {
+  Heads h = multiHead("_native_multi_head_attention", q, k, v, embed, heads, qkv_weight, qkv_bias,
+                      proj_weight, proj_bias, mask, mask_kind);
+  if (!need_weights) return {h.output, Tensor()};
+  static const OperatorHandle kMean("aten::mean", "dim");
+  return {h.output, average ? kMean(h.weights, DimVector{1}) : h.weights};
+}
+
+Tensor transformerLayer(const Tensor& src, int64_t embed, int64_t heads, const Tensor& qkv_weight,
+                        const Tensor& qkv_bias, const Tensor& proj_weight, const Tensor& proj_bias,
+                        bool use_gelu, bool norm_first, double eps, const Tensor& norm_weight_1,
+                        const Tensor& norm_bias_1, const Tensor& norm_weight_2,
+                        const Tensor& norm_bias_2, const Tensor& ffn_weight_1,
+                        const Tensor& ffn_bias_1, const Tensor& ffn_weight_2,
+                        const Tensor& ffn_bias_2, const Tensor& mask,
+                        std::optional<int64_t> mask_kind) {
+  const char* op = "_transformer_encoder_layer_fwd";
+  auto norm = [&](const Tensor& t, const Tensor& weight, const Tensor& bias) {
+    return kLayerNorm(t, DimVector{embed}, weight, bias, eps);
+  };
+  auto feedForward = [&](const Tensor& t) {
+    Tensor hidden = linear(t, ffn_weight_1, ffn_bias_1);
+    return linear(use_gelu ? ops::gelu(hidden) : ops::relu(hidden), ffn_weight_2, ffn_bias_2);
+  };
+  Tensor x = norm_first ? norm(src, norm_weight_1, norm_bias_1) : src;
+  Tensor attended = multiHead(op, x, x, x, embed, heads, qkv_weight, qkv_bias, proj_weight,
+                              proj_bias, mask, mask_kind)
+                        .output;
+  x = ops::add(attended, src);
+  if (!norm_first) x = norm(x, norm_weight_1, norm_bias_1);
+  Tensor before = x;
+  if (norm_first) x = norm(x, norm_weight_2, norm_bias_2);
+  x = ops::add(feedForward(x), before);
+  return norm_first ? x : norm(x, norm_weight_2, norm_bias_2);
+}
+
+#define WICK_QKV "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias"
+
+constexpr OperatorRecord kRecords[] = {
+    {"aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
+     "attn_mask=None, float dropout_p=0.0, bool need_attn_weights=False, bool is_causal=False) -> "
+     "(Tensor, Tensor)",
+     WICK_KERNEL(scaledDotProductPair)},
+    {"aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
+     "attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool "
+     "enable_gqa=False) -> Tensor",
+     WICK_KERNEL(scaledDotProduct)},
+    {"aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, "
+     "int num_head, " WICK_QKV
+     ", Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? "
+     "mask_type=None) -> (Tensor, Tensor)",
+     WICK_KERNEL(nativeMultiHead)},
+    {"aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, " WICK_QKV
+     ", bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, "
+     "Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor "
+     "ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor",
+     WICK_KERNEL(transformerLayer)},
+};
+
+const RegisterOperators kRegistered(kRecords);
+
+}  // namespace
+}  // namespace wick
