@@ -1,0 +1,152 @@
+// Views, splits and copies: what they share, where they stop.
+#include "tests/runtime/op_testing.h"
+
+namespace wick {
+namespace {
+
+using namespace testing;
+
+TEST(Views, WritesThroughAViewAreSeen) {
+  Tensor t = iota(DimVector{2, 3});
+  call("aten::fill_", "Scalar", call("aten::select", "int", t, 1, -1), Scalar(9));
+  EXPECT_EQ(values(t), (Values{0, 1, 9, 3, 4, 9}));
+  uint32_t before = t.storage()->version();
+  call("aten::zero_", "", call("aten::t", "", t));
+  EXPECT_EQ(t.storage()->version(), before + 1);
+}
+
+TEST(Views, DTypeViewsChangeTheLastDimension) {
+  Tensor t = Tensor::zeros(DimVector{2, 2}, DType::Float);
+  Tensor bytes = call("aten::view", "dtype", t, DType::Byte);
+  EXPECT_EQ(shape(bytes), (Shape{2, 8}));
+  Tensor wide = call("aten::view", "dtype", t, DType::Double);
+  EXPECT_EQ(shape(wide), (Shape{2, 1}));
+  EXPECT_THROW(
+      call("aten::view", "dtype", Tensor::zeros(DimVector{3}, DType::Float), DType::Double),
+      RuntimeError);
+}
+
+TEST(Views, FlattenAndUnflatten) {
+  Tensor t = iota(DimVector{2, 3, 4});
+  EXPECT_EQ(shape(call("aten::flatten", "using_ints", t, 1, 2)), (Shape{2, 12}));
+  EXPECT_EQ(shape(call("aten::flatten", "using_ints", Tensor::scalar(1.f), 0, -1)), (Shape{1}));
+  EXPECT_EQ(shape(call("aten::unflatten", "int", t, -1, DimVector{2, -1})), (Shape{2, 3, 2, 2}));
+  EXPECT_THROW(call("aten::unflatten", "int", t, 1, DimVector{2, 2}), RuntimeError);
+  EXPECT_THROW(call("aten::flatten", "using_ints", t, 2, 1), RuntimeError);
+}
+
+TEST(Views, DiagonalsOutsideTheMatrixAreEmpty) {
+  Tensor t = iota(DimVector{2, 3});
+  EXPECT_EQ(values(call("aten::diagonal", "", t, 1)), (Values{1, 5}));
+  EXPECT_EQ(values(call("aten::diagonal", "", t, -1)), (Values{3}));
+  for (int64_t offset : {int64_t{3}, int64_t{-2}, INT64_MAX, INT64_MIN}) {
+    EXPECT_EQ(shape(call("aten::diagonal", "", t, offset)), (Shape{0}));
+  }
+}
+
+TEST(Views, MovedimKeepsTheOrderOfTheOthers) {
+  Tensor t = iota(DimVector{2, 3, 4, 5});
+  EXPECT_EQ(shape(call("aten::movedim", "int", t, 0, -1)), (Shape{3, 4, 5, 2}));
+  EXPECT_EQ(shape(call("aten::moveaxis", "intlist", t, DimVector{3, 0}, DimVector{0, 1})),
+            (Shape{5, 2, 3, 4}));
+  EXPECT_THROW(call("aten::movedim", "intlist", t, DimVector{0, 0}, DimVector{0, 1}), RuntimeError);
+}
+
+TEST(Views, AsStridedStaysInsideTheStorage) {
+  Tensor t = iota(DimVector{6});
+  EXPECT_EQ(values(call("aten::as_strided", "", t, DimVector{2, 2}, DimVector{1, 2}, 1)),
+            (Values{1, 3, 2, 4}));
+  EXPECT_THROW(call("aten::as_strided", "", t, DimVector{7}, DimVector{1}), RuntimeError);
+  EXPECT_THROW(call("aten::as_strided", "", t, DimVector{2}, DimVector{-1}, 3), RuntimeError);
+  EXPECT_THROW(call("aten::as_strided", "", t, DimVector{INT64_MAX, 4}, DimVector{INT64_MAX, 4}),
+               RuntimeError);
+}
+
+TEST(Views, UnfoldSlidesAWindow) {
+  Tensor t = call("aten::unfold", "", iota(DimVector{5}), 0, 3, 2);
+  EXPECT_EQ(shape(t), (Shape{2, 3}));
+  EXPECT_EQ(values(t), (Values{0, 1, 2, 2, 3, 4}));
+  EXPECT_THROW(call("aten::unfold", "", iota(DimVector{2}), 0, 3, 1), RuntimeError);
+  EXPECT_THROW(call("aten::unfold", "", iota(DimVector{2}), 0, 1, 0), RuntimeError);
+}
+
+TEST(Views, ComplexAndRealShareMemory) {
+  Tensor pairs = floats({1, 2, 3, 4}).view(DimVector{2, 2});
+  Tensor c = call("aten::view_as_complex", "", pairs);
+  EXPECT_EQ(c.data<std::complex<float>>()[1], (std::complex<float>(3, 4)));
+  EXPECT_TRUE(call("aten::view_as_real", "", c).sharesStorage(pairs));
+  EXPECT_THROW(call("aten::view_as_complex", "", floats({1, 2, 3})), RuntimeError);
+}
+
+TEST(Views, InPlaceFormsReshapeTheTensorItself) {
+  Tensor t = iota(DimVector{2, 3});
+  call("aten::t_", "", t);
+  EXPECT_EQ(shape(t), (Shape{3, 2}));
+  call("aten::unsqueeze_", "", t, 0);
+  EXPECT_EQ(shape(t), (Shape{1, 3, 2}));
+  call("aten::squeeze_", "", t);
+  EXPECT_EQ(values(t), (Values{0, 3, 1, 4, 2, 5}));
+}
+
+std::vector<Shape> shapes(const std::vector<IValue>& results) {
+  std::vector<Shape> out;
+  for (const Tensor& t : results[0].toTensors()) out.push_back(shape(t));
+  return out;
+}
+
+TEST(Splits, SizesOfThePieces) {
+  Tensor t = iota(DimVector{5});
+  EXPECT_EQ(shapes(callAll("aten::split", "Tensor", t, 2)), (std::vector<Shape>{{2}, {2}, {1}}));
+  EXPECT_EQ(shapes(callAll("aten::chunk", "", t, 4)), (std::vector<Shape>{{2}, {2}, {1}}));
+  EXPECT_EQ(shapes(callAll("aten::tensor_split", "sections", t, 3)),
+            (std::vector<Shape>{{2}, {2}, {1}}));
+  EXPECT_EQ(shapes(callAll("aten::tensor_split", "indices", t, DimVector{1, 7})),
+            (std::vector<Shape>{{1}, {4}, {0}}));
+  EXPECT_EQ(shapes(callAll("aten::chunk", "", Tensor::zeros(DimVector{0}, DType::Float), 3)),
+            (std::vector<Shape>{{0}, {0}, {0}}));
+  EXPECT_EQ(shapes(callAll("aten::split", "Tensor", Tensor::zeros(DimVector{0}, DType::Float), 0)),
+            (std::vector<Shape>{{0}}));
+  EXPECT_THROW(callAll("aten::split", "Tensor", t, 0), RuntimeError);
+  EXPECT_THROW(callAll("aten::split_with_sizes", "", t, DimVector{2, 2}), RuntimeError);
+  EXPECT_THROW(callAll("aten::split_with_sizes", "", t, DimVector{INT64_MAX, INT64_MAX, 7}),
+               RuntimeError);
+  EXPECT_THROW(callAll("aten::vsplit", "int", t, 1), RuntimeError);
+}
+
+TEST(Copies, ToReturnsItselfWhenNothingChanges) {
+  Tensor t = floats({1.5, -2.5});
+  EXPECT_TRUE(call("aten::to", "dtype", t, DType::Float).isSame(t));
+  EXPECT_FALSE(call("aten::to", "dtype", t, DType::Float, false, true).isSame(t));
+  EXPECT_EQ(values(call("aten::to", "dtype", t, DType::Long)), (Values{1, -2}));
+  EXPECT_THROW(call("aten::cuda", "", t), RuntimeError);
+}
+
+TEST(Copies, ResizeGrowsTheStorageAndKeepsTheContents) {
+  Tensor t = longs({1, 2, 3});
+  call("aten::resize_", "", t, DimVector{2, 4});
+  EXPECT_EQ(shape(t), (Shape{2, 4}));
+  EXPECT_EQ(t.data<int64_t>()[2], 3);
+  EXPECT_THROW(call("aten::resize_", "", t, DimVector{INT64_MAX}), RuntimeError);
+}
+
+TEST(Copies, SetSharesTheSource) {
+  Tensor t = floats({1});
+  Tensor source = iota(DimVector{4});
+  call("aten::set_", "source_Tensor", t, source);
+  EXPECT_TRUE(t.sharesStorage(source));
+  EXPECT_THROW(call("aten::set_", "source_Tensor", t, longs({1})), RuntimeError);
+}
+
+TEST(Info, ResultTypes) {
+  auto type = [](const Tensor& a, Scalar b) {
+    return callAll("aten::result_type", "Scalar", a, b)[0].toInt();
+  };
+  EXPECT_EQ(type(longs({1}), Scalar(1.5)), static_cast<int64_t>(DType::Float));
+  EXPECT_EQ(type(floats({1}).to(DType::Half), Scalar(1.5)), static_cast<int64_t>(DType::Half));
+  EXPECT_EQ(type(bools({true}), Scalar(1)), static_cast<int64_t>(DType::Long));
+  EXPECT_THROW(callAll("aten::item", "", longs({1, 2})), RuntimeError);
+  EXPECT_THROW(callAll("aten::is_nonzero", "", longs({})), RuntimeError);
+}
+
+}  // namespace
+}  // namespace wick
