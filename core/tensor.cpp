@@ -230,6 +230,16 @@ Tensor Tensor::to(DType dtype) const {
   return t;
 }
 
+const Tensor& Tensor::resize(IntSpan sizes) const {
+  checkedNumel(sizes);
+  DimVector strides = contiguousStrides(sizes);
+  storage()->resize(extentBytes(sizes, strides, offset(), itemSize()));
+  impl_->sizes = DimVector(sizes);
+  impl_->strides = std::move(strides);
+  impl_->refresh();
+  return *this;
+}
+
 std::string Tensor::describe() const {
   if (!defined()) return "undefined tensor";
   std::string s = fmt::format("{}{}", toString(dtype()), formatInts(sizes()));

@@ -197,6 +197,9 @@ class Tensor {
   // a write in version(): the operators count theirs.
   const Tensor& copyFrom(const Tensor& source) const;
   const Tensor& fill(double value) const;
+  // Gives this handle's tensor new sizes, row-major, growing its storage when it must: what resize_
+  // and out= forms do. The elements keep their places in memory.
+  const Tensor& resize(IntSpan sizes) const;
 
   // "float32[2, 3]".
   std::string describe() const;

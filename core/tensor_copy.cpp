@@ -7,15 +7,12 @@
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "core/row_copy.h"
 #include "core/tensor.h"
 
 namespace wick {
 
 namespace {
-
-// Copies n elements; the steps are in bytes.
-using RowKernel = void (*)(char* dst, int64_t dst_step, const char* src, int64_t src_step,
-                           int64_t n);
 
 template <class To, class From>
 void convertRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int64_t n) {
@@ -49,6 +46,8 @@ void moveRow(char* dst, int64_t dst_step, const char* src, int64_t src_step, int
   }
 }
 
+}  // namespace
+
 RowKernel rowKernel(DType to, DType from) {
   if (to == from) {
     switch (itemSize(to)) {
@@ -68,6 +67,8 @@ RowKernel rowKernel(DType to, DType from) {
     return dispatchAll(from, [&]<class From>() -> RowKernel { return convertRow<To, From>; });
   });
 }
+
+namespace {
 
 struct CopyDim {
   int64_t size;

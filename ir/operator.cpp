@@ -37,8 +37,9 @@ FunctionSchema inplaceSchema(const FunctionSchema& base) {
                         std::move(returns));
 }
 
-// name.overload_out(…, *, Tensor(a!) out) -> Tensor(a!); the overload of an unnamed base is "out".
-FunctionSchema outSchema(const FunctionSchema& base) {
+// name.overload_out(…, *, Tensor(a!) out) -> Tensor(a!). The overload of an unnamed base is "out",
+// and that of a base named Tensor too unless it is taken.
+FunctionSchema outSchema(const FunctionSchema& base, bool out_taken) {
   std::vector<Argument> arguments = base.arguments();
   Argument out;
   out.name = "out";
@@ -48,9 +49,9 @@ FunctionSchema outSchema(const FunctionSchema& base) {
   std::vector<Argument> returns = base.returns();
   returns.at(0).alias = out.alias;
   arguments.push_back(std::move(out));
-  std::string overload = base.overload().empty()       ? "out"
-                         : base.overload() == "Tensor" ? "out"
-                                                       : base.overload() + "_out";
+  std::string overload = base.overload().empty()                     ? "out"
+                         : base.overload() == "Tensor" && !out_taken ? "out"
+                                                                     : base.overload() + "_out";
   return FunctionSchema(base.name(), std::move(overload), std::move(arguments), std::move(returns));
 }
 
@@ -153,14 +154,16 @@ void OperatorRegistry::State::parse(const std::string& name, Entry& entry) {
                             : FunctionSchema(name, s.overload(), s.arguments(), s.returns(),
                                              s.isVararg(), s.isVarret());
   };
+  auto hasOverload = [&](std::string_view overload) {
+    return std::any_of(entry.operators.begin(), entry.operators.end(),
+                       [&](const Operator* o) { return o->schema().overload() == overload; });
+  };
   for (auto [record, form] : entry.records) {
     FunctionSchema base = parseSchema(record->schema);
     FunctionSchema schema = form == Operator::Form::Base      ? std::move(base)
                             : form == Operator::Form::Inplace ? inplaceSchema(base)
-                                                              : outSchema(base);
-    bool taken =
-        std::any_of(entry.operators.begin(), entry.operators.end(),
-                    [&](const Operator* o) { return o->schema().overload() == schema.overload(); });
+                                                              : outSchema(base, hasOverload("out"));
+    bool taken = hasOverload(schema.overload());
     // A form written out in a table wins over the derived one.
     if (taken && form != Operator::Form::Base) continue;
     WICK_ASSERT(!taken, "the operator {} is registered twice", schema.str());

@@ -194,6 +194,16 @@ TEST(Convert, EdgesAreDefined) {
   EXPECT_TRUE(convert<bool>(0.25f));
 }
 
+TEST(Tensor, ResizeGrowsAndKeeps) {
+  Tensor t = arange({2, 3}).transpose(0, 1);
+  t.resize({4, 2});
+  EXPECT_EQ(ints(t.sizes()), (Ints{4, 2}));
+  EXPECT_TRUE(t.isContiguous());
+  EXPECT_EQ(at(t, 5), 5.0f);
+  EXPECT_GE(t.storage()->bytes(), 32u);
+  EXPECT_THROW(t.resize({-1}), RuntimeError);
+}
+
 TEST(Copy, EveryPairOfDTypes) {
 #define WICK_DTYPE(type, name, text, number) DType::name,
   const DType kAll[] = {WICK_FORALL_DTYPES(WICK_DTYPE)};

@@ -1,0 +1,154 @@
+// ScalarDefinition: what one element of a pointwise operator's result is, in a form that every
+// engine can use.
+//
+// The arithmetic is written once, as a static template over a builder:
+//
+//   struct Silu : FloatScalar {
+//     static constexpr const char* kName = "silu";
+//     WICK_APPLY1(x) { return b.div(x, b.add(b.constant(1), b.exp(b.neg(x)))); }
+//   };
+//
+// kScalar<Silu> is the runtime record: row loops for each dtype (the eager kernel) and the
+// dtype rules that the eager engine and the fuser share.
+#pragma once
+
+#include <array>
+#include <tuple>
+#include <utility>
+
+#include "codegen/scalar/plain_builder.h"
+#include "core/dtype_dispatch.h"
+
+namespace wick {
+
+// How the dtype in which an operator computes follows from its operands.
+enum class Promotion : uint8_t {
+  Common,  // the operands' common dtype
+  Float,   // the same, but integers and bool become the default float dtype
+};
+
+// Computes n contiguous elements. inputs[i] points at elements of the compute dtype (bool for mask
+// inputs); out and an input may be the same memory.
+using ScalarLoop = void (*)(void* out, const void* const* inputs, int64_t n);
+
+constexpr size_t kMaxScalarInputs = 5;
+constexpr size_t kDTypeSlots = 16;
+
+struct ScalarDefinition {
+  const char* name;  // begins the operator's error messages
+  uint8_t num_inputs;
+  // Bit i: input i is a truth value.
+  uint8_t mask_inputs;
+  // Bit i: input i is a number that takes no part in type promotion and keeps full precision.
+  uint8_t param_inputs;
+  Promotion promotion;
+  struct Entry {
+    ScalarLoop loop = nullptr;    // null: the operator does not accept this dtype
+    DType result = DType::Float;  // dtype of what the loop writes
+  };
+  // By the number of the compute dtype. Reduced floats have none: they compute in float32.
+  std::array<Entry, kDTypeSlots> entries;
+  // Whether the operator takes the reduced floats.
+  bool reduced_floats;
+
+  const Entry& entry(DType compute) const { return entries[static_cast<size_t>(compute)]; }
+};
+
+// Bases that state the dtypes, from the widest to the narrowest need.
+struct AnyScalar {
+  static constexpr unsigned kDTypes = kAnyDType;
+  static constexpr Promotion kPromotion = Promotion::Common;
+  static constexpr uint8_t kMasks = 0;
+  static constexpr uint8_t kParams = 0;
+};
+struct NumberScalar : AnyScalar {
+  static constexpr unsigned kDTypes = kRealNumbers | kComplexes;
+};
+struct OrderedScalar : AnyScalar {
+  static constexpr unsigned kDTypes = kRealNumbers | kBool;
+};
+struct RealScalar : AnyScalar {
+  static constexpr unsigned kDTypes = kRealNumbers;
+};
+struct IntegerScalar : AnyScalar {
+  static constexpr unsigned kDTypes = kIntegers;
+};
+struct BitScalar : AnyScalar {
+  static constexpr unsigned kDTypes = kIntegers | kBool;
+};
+struct StrictFloatScalar : AnyScalar {
+  static constexpr unsigned kDTypes = kAnyFloat;
+};
+struct StrictFloatOrComplexScalar : AnyScalar {
+  static constexpr unsigned kDTypes = kFloatOrComplex;
+};
+struct FloatScalar : AnyScalar {
+  static constexpr unsigned kDTypes = kAnyFloat;
+  static constexpr Promotion kPromotion = Promotion::Float;
+};
+struct FloatOrComplexScalar : FloatScalar {
+  static constexpr unsigned kDTypes = kFloatOrComplex;
+};
+
+#define WICK_APPLY1(x)                     \
+  static constexpr uint8_t kNumInputs = 1; \
+  template <class B>                       \
+  static auto apply([[maybe_unused]] B b, typename B::V x)
+#define WICK_APPLY2(x, y)                  \
+  static constexpr uint8_t kNumInputs = 2; \
+  template <class B>                       \
+  static auto apply([[maybe_unused]] B b, typename B::V x, typename B::V y)
+#define WICK_APPLY3(x, y, z)               \
+  static constexpr uint8_t kNumInputs = 3; \
+  template <class B>                       \
+  static auto apply([[maybe_unused]] B b, typename B::V x, typename B::V y, typename B::V z)
+#define WICK_APPLY4(x, y, z, w)                                                              \
+  static constexpr uint8_t kNumInputs = 4;                                                   \
+  template <class B>                                                                         \
+  static auto apply([[maybe_unused]] B b, typename B::V x, typename B::V y, typename B::V z, \
+                    typename B::V w)
+
+namespace detail {
+
+template <class Def, class T, size_t I>
+using ScalarInput = std::conditional_t<(Def::kMasks >> I & 1) != 0, bool, T>;
+
+template <class Def, class T, size_t... I>
+constexpr ScalarDefinition::Entry makeEntry(std::index_sequence<I...>) {
+  using R = decltype(Def::apply(PlainBuilder<T>(), std::declval<ScalarInput<Def, T, I>>()...));
+  ScalarLoop loop = [](void* out, const void* const* inputs, int64_t n) {
+    R* to = static_cast<R*>(out);
+    auto from = std::make_tuple(static_cast<const ScalarInput<Def, T, I>*>(inputs[I])...);
+    // Memory that is both read and written is the same element of both, so no iteration depends on
+    // another.
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) to[i] = Def::apply(PlainBuilder<T>(), std::get<I>(from)[i]...);
+  };
+  return {loop, kDTypeOf<R>};
+}
+
+}  // namespace detail
+
+template <class Def>
+constexpr ScalarDefinition makeScalarDefinition() {
+  static_assert(Def::kNumInputs <= kMaxScalarInputs);
+  ScalarDefinition d{Def::kName,
+                     Def::kNumInputs,
+                     Def::kMasks,
+                     Def::kParams,
+                     Def::kPromotion,
+                     {},
+                     (Def::kDTypes & kReducedFloats) != 0};
+#define WICK_DTYPE(type, name, text, number)                                                       \
+  if constexpr ((dtypeCategory<type>() & Def::kDTypes & ~unsigned{kReducedFloats}) != 0) {         \
+    d.entries[number] = detail::makeEntry<Def, type>(std::make_index_sequence<Def::kNumInputs>()); \
+  }
+  WICK_FORALL_DTYPES(WICK_DTYPE)
+#undef WICK_DTYPE
+  return d;
+}
+
+template <class Def>
+inline constexpr ScalarDefinition kScalar = makeScalarDefinition<Def>();
+
+}  // namespace wick

@@ -1,0 +1,494 @@
+// A call goes through four steps: dtypes, shape, destination, loop.
+//
+// There is one loop for each compute dtype, over contiguous memory. An operand that is not
+// contiguous or of another dtype is converted block by block into a small buffer in front of the
+// loop, and a destination likewise behind it: a cast costs no pass over memory, and no loop exists
+// twice for strides or mixed dtypes.
+#include "runtime/kernels/pointwise.h"
+
+#include "core/parallel.h"
+#include "core/row_copy.h"
+
+namespace wick {
+
+namespace {
+
+constexpr int64_t kBlock = 512;
+constexpr int64_t kLargestItem = 16;
+constexpr size_t kMaxOperands = kMaxScalarInputs + 1;
+
+// The dtype of operands of which `higher` decides unless `lower` is of a higher category.
+DType combineCategories(DType higher, DType lower) {
+  if (isComplex(higher)) return higher;
+  if (isFloating(higher)) return isComplex(lower) ? toComplexType(higher) : higher;
+  if (higher == DType::Bool || isFloating(lower) || isComplex(lower)) {
+    return promoteTypes(higher, lower);
+  }
+  return higher;
+}
+
+struct DTypes {
+  DType common;   // what the operands are cast to
+  DType compute;  // what the loop works in
+  DType written;  // what the loop writes
+  DType result;   // what the operator returns
+};
+
+DTypes chooseDTypes(const ScalarDefinition& def, std::span<const Operand> operands) {
+  ResultType type;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (((def.mask_inputs | def.param_inputs) >> i & 1) != 0) continue;
+    if (operands[i].tensor) {
+      type.add(*operands[i].tensor);
+    } else {
+      type.add(operands[i].number);
+    }
+  }
+  DTypes t{};
+  t.common = type.empty() ? DType::Bool : type.get();
+  if (def.promotion == Promotion::Float && isIntegral(t.common, true)) t.common = defaultDType();
+  bool reduced = isReducedFloat(t.common);
+  t.compute = reduced ? DType::Float : t.common;
+  const ScalarDefinition::Entry& entry = def.entry(t.compute);
+  WICK_CHECK(entry.loop && (!reduced || def.reduced_floats), "\"{}\" not implemented for '{}'",
+             def.name, scalarTypeName(t.common));
+  t.written = entry.result;
+  t.result = t.written == t.compute ? t.common : t.written;
+  return t;
+}
+
+// One side of the loop: a destination or an operand.
+struct Side {
+  char* data = nullptr;
+  DType dtype = DType::Float;   // in memory
+  DType loop = DType::Float;    // in the loop
+  int64_t item = 0;             // bytes in memory
+  int64_t loop_item = 0;        // bytes in the loop
+  RowKernel convert = nullptr;  // from memory to the loop; for the destination the other way
+  alignas(16) char number[kLargestItem];  // a number operand's value, in the loop's dtype
+  IntSpan sizes;
+  IntSpan strides;
+};
+
+struct Dim {
+  int64_t size = 1;
+  std::array<int64_t, kMaxOperands> steps{};  // in bytes; the destination's first
+};
+
+struct Job {
+  const ScalarDefinition::Entry* entry;
+  size_t sides;
+  std::array<Side, kMaxOperands> side;
+};
+
+struct alignas(64) Buffers {
+  char bytes[kMaxOperands][kBlock * kLargestItem];
+};
+
+// Runs n elements from the given places.
+void runRow(const Job& job, Buffers& buffers, const std::array<char*, kMaxOperands>& at,
+            const std::array<int64_t, kMaxOperands>& steps, int64_t n) {
+  const void* inputs[kMaxScalarInputs] = {};
+  bool staged[kMaxOperands];
+  bool any = false;
+  for (size_t s = 0; s < job.sides; ++s) {
+    const Side& side = job.side[s];
+    staged[s] = side.dtype != side.loop || steps[s] != side.loop_item;
+    any |= staged[s];
+    if (s > 0 && !staged[s]) inputs[s - 1] = at[s];
+  }
+  if (!any) {
+    job.entry->loop(at[0], inputs, n);
+    return;
+  }
+  // An operand that stays the same along the row is spread over a block once.
+  for (size_t s = 1; s < job.sides; ++s) {
+    if (!staged[s]) continue;
+    inputs[s - 1] = buffers.bytes[s];
+    if (steps[s] == 0) {
+      const Side& side = job.side[s];
+      char one[kLargestItem];
+      side.convert(one, side.loop_item, at[s], 0, 1);
+      rowKernel(side.loop, side.loop)(buffers.bytes[s], side.loop_item, one, 0,
+                                      std::min(n, kBlock));
+    }
+  }
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    int64_t count = std::min(kBlock, n - begin);
+    for (size_t s = 1; s < job.sides; ++s) {
+      const char* from = at[s] + begin * steps[s];
+      if (!staged[s]) {
+        inputs[s - 1] = from;
+      } else if (steps[s] != 0) {
+        const Side& side = job.side[s];
+        side.convert(buffers.bytes[s], side.loop_item, from, steps[s], count);
+      }
+    }
+    char* to = at[0] + begin * steps[0];
+    if (!staged[0]) {
+      job.entry->loop(to, inputs, count);
+    } else {
+      const Side& side = job.side[0];
+      job.entry->loop(buffers.bytes[0], inputs, count);
+      side.convert(to, steps[0], buffers.bytes[0], side.loop_item, count);
+    }
+  }
+}
+
+void runLinear(const Job& job, const std::array<int64_t, kMaxOperands>& steps, int64_t n) {
+  parallelFor(n, kGrainSize, [&](int64_t begin, int64_t end) {
+    Buffers buffers;
+    std::array<char*, kMaxOperands> at{};
+    for (size_t s = 0; s < job.sides; ++s) at[s] = job.side[s].data + begin * steps[s];
+    runRow(job, buffers, at, steps, end - begin);
+  });
+}
+
+// dims[0] is the innermost.
+void runDims(const Job& job, const std::vector<Dim>& dims) {
+  const Dim& inner = dims[0];
+  int64_t rows = 1;
+  for (size_t d = 1; d < dims.size(); ++d) rows *= dims[d].size;
+  if (rows == 1) {
+    runLinear(job, inner.steps, inner.size);
+    return;
+  }
+  parallelFor(rows, std::max<int64_t>(1, kGrainSize / inner.size), [&](int64_t begin, int64_t end) {
+    Buffers buffers;
+    for (int64_t row = begin; row < end; ++row) {
+      std::array<char*, kMaxOperands> at{};
+      for (size_t s = 0; s < job.sides; ++s) at[s] = job.side[s].data;
+      int64_t rest = row;
+      for (size_t d = 1; d < dims.size(); ++d) {
+        int64_t i = rest % dims[d].size;
+        rest /= dims[d].size;
+        for (size_t s = 0; s < job.sides; ++s) at[s] += i * dims[d].steps[s];
+      }
+      runRow(job, buffers, at, inner.steps, inner.size);
+    }
+  });
+}
+
+// The step of a side along dimension d of `rank` broadcast dimensions.
+int64_t stepOf(const Side& side, size_t d, size_t rank, int64_t size) {
+  size_t missing = rank - side.sizes.size();
+  if (d < missing) return 0;
+  if (side.sizes[d - missing] == 1 && size != 1) return 0;
+  return side.strides[d - missing] * side.item;
+}
+
+// Dimensions from the innermost to the outermost, ordered by the steps of the first side that
+// tells two of them apart. This is the order in which results are laid out, so it follows
+// PyTorch's: a step of zero says nothing, and of equal steps the longer dimension is the outer one.
+DimVector memoryOrder(const Job& job, IntSpan shape, size_t first_side) {
+  size_t n = shape.size();
+  DimVector order(n);
+  for (size_t i = 0; i < n; ++i) order[i] = static_cast<int64_t>(n - 1 - i);
+  auto compare = [&](int64_t a, int64_t b) {
+    for (size_t s = first_side; s < job.sides; ++s) {
+      int64_t x = stepOf(job.side[s], a, n, shape[a]);
+      int64_t y = stepOf(job.side[s], b, n, shape[b]);
+      if (x == 0 || y == 0) continue;
+      if (x != y) return x < y ? -1 : 1;
+      if (shape[a] > shape[b]) return 1;
+    }
+    return 0;
+  };
+  for (size_t i = 1; i < n; ++i) {
+    size_t at = i;
+    for (size_t j = i; j-- > 0;) {
+      int c = compare(order[j], order[at]);
+      if (c < 0) break;
+      if (c > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      }
+    }
+  }
+  return order;
+}
+
+std::vector<Dim> planDims(const Job& job, IntSpan shape) {
+  std::vector<Dim> dims;
+  for (int64_t d : memoryOrder(job, shape, 0)) {
+    if (shape[d] == 1) continue;
+    Dim dim;
+    dim.size = shape[d];
+    for (size_t s = 0; s < job.sides; ++s) {
+      dim.steps[s] = stepOf(job.side[s], d, shape.size(), shape[d]);
+    }
+    bool merges = !dims.empty();
+    for (size_t s = 0; merges && s < job.sides; ++s) {
+      merges = dims.back().steps[s] * dims.back().size == dim.steps[s];
+    }
+    if (merges) {
+      dims.back().size *= dim.size;
+    } else {
+      dims.push_back(dim);
+    }
+  }
+  if (dims.empty()) dims.emplace_back();
+  return dims;
+}
+
+enum class Overlap { None, Full, Partial, Unknown };
+
+Overlap overlapOf(const Tensor& a, const Tensor& b) {
+  if (a.isSame(b)) return Overlap::Full;
+  if (!a.sharesStorage(b) || a.numel() == 0 || b.numel() == 0) return Overlap::None;
+  auto end = [](const Tensor& t) {
+    int64_t span = 1;
+    for (int64_t d = 0; d < t.dim(); ++d) span += (t.sizes()[d] - 1) * t.strides()[d];
+    return static_cast<char*>(t.rawData()) + span * static_cast<int64_t>(t.itemSize());
+  };
+  bool apart = end(a) <= b.rawData() || end(b) <= a.rawData();
+  if (apart) return Overlap::None;
+  bool same = a.rawData() == b.rawData() && a.dtype() == b.dtype() &&
+              DimVector(a.sizes()) == DimVector(b.sizes()) &&
+              DimVector(a.strides()) == DimVector(b.strides());
+  if (same) return Overlap::Full;
+  if (a.isNonOverlappingAndDense() && b.isNonOverlappingAndDense()) return Overlap::Partial;
+  return Overlap::Unknown;
+}
+
+void checkWritable(const char* op, const Tensor& out) {
+  WICK_CHECK(out.storage()->writable(), "{}: the destination's memory is read-only", op);
+  for (int64_t d = 0; d < out.dim(); ++d) {
+    WICK_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1,
+               "unsupported operation: more than one element of the written-to tensor refers to a "
+               "single memory location. Please clone() the tensor before performing the "
+               "operation.");
+  }
+}
+
+void checkCast(DType result, DType out) {
+  WICK_CHECK(canCast(result, out), "result type {} can't be cast to the desired output type {}",
+             scalarTypeName(result), scalarTypeName(out));
+}
+
+// The operands' shape, and whether every tensor operand has it and lies row-major (zero-dim
+// operands aside).
+DimVector broadcastAll(std::span<const Operand> operands, bool& plain) {
+  const Tensor* first = nullptr;
+  plain = true;
+  for (const Operand& o : operands) {
+    if (!o.tensor || o.tensor->dim() == 0) continue;
+    plain &= o.tensor->isContiguous();
+    if (!first) {
+      first = o.tensor;
+    } else {
+      plain &= std::ranges::equal(o.tensor->sizes(), first->sizes());
+    }
+  }
+  if (!first) return {};
+  DimVector shape(first->sizes());
+  if (plain) return shape;
+  for (const Operand& o : operands) {
+    if (o.tensor && !std::ranges::equal(o.tensor->sizes(), IntSpan(shape))) {
+      shape = broadcastShapes(shape, o.tensor->sizes());
+    }
+  }
+  return shape;
+}
+
+Device commonDevice(std::span<const Operand> operands) {
+  Device device;
+  bool found = false;
+  for (const Operand& o : operands) {
+    if (!o.tensor) continue;
+    // A zero-dim tensor on the CPU may join tensors of any device, as a number does.
+    if (!found || (device.isCpu() && o.tensor->dim() > 0)) device = o.tensor->device();
+    found = true;
+  }
+  for (const Operand& o : operands) {
+    WICK_CHECK(!o.tensor || o.tensor->device() == device ||
+                   (o.tensor->device().isCpu() && o.tensor->dim() == 0),
+               "Expected all tensors to be on the same device, but found at least two devices, {} "
+               "and {}!",
+               device.str(), o.tensor->device().str());
+  }
+  return device;
+}
+
+void describeTensor(Side& side, const Tensor& t, DType loop) {
+  side.data = static_cast<char*>(t.rawData());
+  side.dtype = t.dtype();
+  side.loop = loop;
+  side.item = static_cast<int64_t>(t.itemSize());
+  side.loop_item = static_cast<int64_t>(itemSize(loop));
+  side.sizes = t.sizes();
+  side.strides = t.strides();
+}
+
+void describeNumber(Side& side, const Scalar& n, DType common, DType loop) {
+  dispatchAll(loop, [&]<class T>() {
+    T value = n.to<T>();
+    if constexpr (std::is_same_v<T, float>) {
+      if (common == DType::Half) value = Half(value);
+      if (common == DType::BFloat16) value = BFloat16(value);
+    }
+    std::memcpy(side.number, &value, sizeof value);
+  });
+  side.data = side.number;
+  side.dtype = side.loop = loop;
+  side.item = side.loop_item = static_cast<int64_t>(itemSize(loop));
+}
+
+// The result's tensor: in the operands' memory order.
+Tensor allocateResult(const Job& job, IntSpan shape, bool plain, DType dtype, Device device) {
+  if (plain) return Tensor::empty(shape, dtype, device);
+  DimVector order = memoryOrder(job, shape, 1);
+  DimVector strides(shape.size(), 1);
+  int64_t next = 1;
+  bool row_major = true;
+  for (size_t i = 0; i < order.size(); ++i) {
+    row_major &= order[i] == static_cast<int64_t>(order.size() - 1 - i);
+    strides[order[i]] = next;
+    next *= std::max<int64_t>(shape[order[i]], 1);
+  }
+  if (row_major) return Tensor::empty(shape, dtype, device);
+  return Tensor::emptyStrided(shape, strides, dtype, device);
+}
+
+// Refuses operands that partly overlap the destination; those for which it cannot be told are
+// replaced by copies, kept in `copies`.
+void separate(const Tensor& out, std::span<Operand> operands, std::vector<Tensor>& copies) {
+  copies.reserve(operands.size());
+  for (Operand& o : operands) {
+    if (!o.tensor) continue;
+    switch (overlapOf(out, *o.tensor)) {
+      case Overlap::None:
+      case Overlap::Full:
+        break;
+      case Overlap::Partial:
+        throwRuntimeError(
+            "unsupported operation: some elements of the input tensor and the written-to tensor "
+            "refer to a single memory location. Please clone() the tensor before performing the "
+            "operation.");
+      case Overlap::Unknown:
+        copies.push_back(o.tensor->clone(MemoryFormat::Contiguous));
+        o.tensor = &copies.back();
+        break;
+    }
+  }
+}
+
+// Whether a destination is one of the operands: an in-place form.
+bool isOperand(const Tensor& out, std::span<const Operand> operands) {
+  for (const Operand& o : operands) {
+    if (o.tensor && o.tensor->isSame(out)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+DType ResultType::get() const {
+  WICK_ASSERT(!empty(), "the type of no operands");
+  DType type = numbers_.value_or(DType::Bool);
+  bool found = numbers_.has_value();
+  for (const std::optional<DType>& higher : {zero_dims_, dims_}) {
+    if (!higher) continue;
+    type = found ? combineCategories(*higher, type) : *higher;
+    found = true;
+  }
+  return type;
+}
+
+DType resultType(std::span<const Operand> operands) {
+  ResultType type;
+  for (const Operand& o : operands) {
+    if (o.tensor) {
+      type.add(*o.tensor);
+    } else {
+      type.add(o.number);
+    }
+  }
+  return type.get();
+}
+
+void prepareOut(const char* op, const Tensor& out, IntSpan sizes, DType result) {
+  checkCast(result, out.dtype());
+  if (!std::ranges::equal(out.sizes(), sizes)) out.resize(sizes);
+  checkWritable(op, out);
+}
+
+Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
+                 const Tensor* destination) {
+  WICK_ASSERT(given.size() == def.num_inputs, "{}: {} operands for {} inputs", def.name,
+              given.size(), def.num_inputs);
+  std::array<Operand, kMaxScalarInputs> list = {Scalar(), Scalar(), Scalar(), Scalar(), Scalar()};
+  std::copy(given.begin(), given.end(), list.begin());
+  std::span<Operand> operands(list.data(), given.size());
+  for (const Operand& o : operands) {
+    WICK_CHECK(!o.tensor || o.tensor->defined(), "{}: expected a Tensor, got None", def.name);
+  }
+
+  DTypes dtypes = chooseDTypes(def, operands);
+  Device device = commonDevice(operands);
+  bool plain = false;
+  DimVector shape = broadcastAll(operands, plain);
+
+  std::vector<Tensor> copies;
+  if (destination) {
+    checkCast(dtypes.result, destination->dtype());
+    if (!std::ranges::equal(destination->sizes(), IntSpan(shape))) {
+      WICK_CHECK(!isOperand(*destination, operands),
+                 "output with shape {} doesn't match the broadcast shape {}",
+                 formatInts(destination->sizes()), formatInts(shape));
+      destination->resize(shape);
+    }
+    checkWritable(def.name, *destination);
+    separate(*destination, operands, copies);
+    // The result is rounded to its own dtype before it is widened to the destination's.
+    if (isReducedFloat(dtypes.result) && destination->dtype() != dtypes.result) {
+      destination->copyFrom(pointwise(def, operands, nullptr));
+      return *destination;
+    }
+  }
+
+  Job job{&def.entry(dtypes.compute), operands.size() + 1, {}};
+  std::array<Tensor, kMaxScalarInputs> rounded;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    bool mask = (def.mask_inputs >> i & 1) != 0;
+    bool param = (def.param_inputs >> i & 1) != 0;
+    DType loop = mask ? DType::Bool : dtypes.compute;
+    Side& side = job.side[i + 1];
+    if (!operands[i].tensor) {
+      describeNumber(side, operands[i].number, param || mask ? loop : dtypes.common, loop);
+      continue;
+    }
+    const Tensor* t = operands[i].tensor;
+    if (!mask && !param && isReducedFloat(dtypes.common) && t->dtype() != dtypes.common) {
+      rounded[i] = t->to(dtypes.common);
+      t = &rounded[i];
+      plain &= t->dim() == 0 || t->isContiguous();
+    }
+    describeTensor(side, *t, loop);
+  }
+
+  Tensor out =
+      destination ? *destination : allocateResult(job, shape, plain, dtypes.result, device);
+  if (out.numel() == 0 || device.type == DeviceType::Meta) return out;
+  WICK_CHECK(device.isCpu() && out.device().isCpu(), "{}: no kernel for device {}", def.name,
+             device.str());
+  describeTensor(job.side[0], out, dtypes.written);
+  for (size_t s = 0; s < job.sides; ++s) {
+    Side& side = job.side[s];
+    side.convert = s == 0 ? rowKernel(side.dtype, side.loop) : rowKernel(side.loop, side.dtype);
+  }
+
+  if (plain && out.isContiguous()) {
+    std::array<int64_t, kMaxOperands> steps{};
+    for (size_t s = 0; s < job.sides; ++s) {
+      const Side& side = job.side[s];
+      steps[s] = side.sizes.empty() && out.numel() > 1 ? 0 : side.item;
+    }
+    runLinear(job, steps, out.numel());
+  } else {
+    runDims(job, planDims(job, shape));
+  }
+  return out;
+}
+
+}  // namespace wick

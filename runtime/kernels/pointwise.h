@@ -1,0 +1,63 @@
+// The engine of pointwise operators: broadcasts operands, promotes their dtypes as PyTorch does,
+// allocates the result in the operands' memory order, and runs a scalar definition's loop over it
+// on all threads.
+#pragma once
+
+#include <span>
+
+#include "codegen/scalar/definition.h"
+#include "core/scalar.h"
+#include "core/tensor.h"
+
+namespace wick {
+
+// One input of a pointwise operator.
+struct Operand {
+  Operand(const Tensor& t) : tensor(&t) {}
+  Operand(const Scalar& n) : number(n) {}
+  const Tensor* tensor = nullptr;  // null: the number; alive during the call
+  Scalar number;
+};
+
+// The dtype that operands compute in together, before an operator's own rule: tensors with
+// dimensions decide the dtype, zero-dim tensors and then numbers only where their category is
+// higher.
+class ResultType {
+ public:
+  void add(const Tensor& t) { merge(t.dim() > 0 ? dims_ : zero_dims_, t.dtype()); }
+  void add(const Scalar& n) { merge(numbers_, n.dtype()); }
+  bool empty() const { return !dims_ && !zero_dims_ && !numbers_; }
+  // Throws InternalError when nothing was added.
+  DType get() const;
+
+ private:
+  static void merge(std::optional<DType>& into, DType t) {
+    into = into ? promoteTypes(*into, t) : t;
+  }
+  std::optional<DType> dims_;
+  std::optional<DType> zero_dims_;
+  std::optional<DType> numbers_;
+};
+DType resultType(std::span<const Operand> operands);
+
+// Computes `def` over the operands, in the definition's order. With a destination the result is
+// written there and it is returned: its dtype must be one that the result casts to; it is resized
+// when its shape differs, unless it is also an operand (an in-place form), which is refused.
+// Overlap of operands with the destination is refused or resolved as PyTorch does.
+//
+// Throws RuntimeError, beginning with the definition's name, for dtypes that it does not accept.
+Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> operands,
+                 const Tensor* destination = nullptr);
+
+template <class... Operands>
+Tensor pointwise(const ScalarDefinition& def, const Tensor* destination,
+                 const Operands&... operands) {
+  const Operand list[] = {Operand(operands)...};
+  return pointwise(def, list, destination);
+}
+
+// Makes `out` ready to be overwritten by a result of this shape and dtype: checks that the dtype
+// casts, that no two elements share memory, and resizes it. For out= forms of any operator.
+void prepareOut(const char* op, const Tensor& out, IntSpan sizes, DType result);
+
+}  // namespace wick

@@ -1,0 +1,155 @@
+// Operators that are mathematical functions of one or two tensors.
+#include "codegen/scalar/arithmetic.h"
+#include "codegen/scalar/mathematics.h"
+#include "runtime/ops/pointwise_common.h"
+
+namespace wick::ops {
+
+namespace {
+
+using namespace scalar;
+
+Tensor logit(const Tensor& self, std::optional<double> eps, Out out) {
+  if (!eps || *eps < 0) return unary<Logit>(self, out);
+  return pointwise(kScalar<LogitEps>, out.tensor, self, Scalar(*eps), Scalar(1 - *eps));
+}
+
+template <class Def>
+Tensor angleUnit(const Tensor& self, Out out) {
+  WICK_CHECK(!isComplex(self.dtype()), "{} is not supported for complex tensors.",
+             kScalar<Def>.name);
+  return unary<Def>(self, out);
+}
+
+Tensor polygamma(int64_t n, const Tensor& self, Out out) {
+  WICK_CHECK(n >= 0, "polygamma(n, x) does not support negative n.");
+  if (n == 0) return unary<Digamma>(self, out);
+  return pointwise(kScalar<Polygamma>, out.tensor, Scalar(n), self);
+}
+Tensor polygammaInPlace(const Tensor& self, int64_t n) {
+  return polygamma(n, self, Out{&self});
+}
+
+// log of the multivariate gamma function: a sum of p ordinary ones.
+Tensor mvlgamma(const Tensor& self, int64_t p) {
+  WICK_CHECK(p >= 1, "p has to be greater than or equal to 1");
+  WICK_CHECK(p <= 100000, "mvlgamma: p is too large, got {}", p);
+  WICK_CHECK(!isComplex(self.dtype()) && self.dtype() != DType::Bool,
+             "\"mvlgamma\" not implemented for '{}'", scalarTypeName(self.dtype()));
+  const Tensor* none = nullptr;
+  Tensor x = isIntegral(self.dtype(), true) ? self.to(defaultDType()) : self;
+  double order = static_cast<double>(p);
+  Tensor sum = pointwise(kScalar<Mul>, none, x, Scalar(0.0));
+  for (int64_t j = 0; j < p; ++j) {
+    Tensor shifted = pointwise(kScalar<Add>, none, x, Scalar(-static_cast<double>(j) / 2));
+    pointwise(kScalar<Add>, &sum, sum, pointwise(kScalar<Lgamma>, none, shifted));
+  }
+  return pointwise(kScalar<Add>, &sum, sum,
+                   Scalar(order * (order - 1) / 4 * std::log(std::numbers::pi)));
+}
+
+std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
+  WICK_CHECK(isFloating(self.dtype()), "torch.frexp() only supports floating-point dtypes");
+  Tensor input = self.contiguous();
+  Tensor mantissa = Tensor::empty(self.sizes(), self.dtype());
+  Tensor exponent = Tensor::empty(self.sizes(), DType::Int);
+  dispatch<kAnyFloat>("frexp", self.dtype(), [&]<class T>() {
+    using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
+    for (int64_t i = 0; i < input.numel(); ++i) {
+      int power = 0;
+      mantissa.data<T>()[i] =
+          static_cast<T>(std::frexp(static_cast<C>(input.data<T>()[i]), &power));
+      exponent.data<int32_t>()[i] = power;
+    }
+  });
+  return {mantissa, exponent};
+}
+
+constexpr uint32_t kForms = kInplaceForm | kOutForm;
+
+const OperatorRecord kRecords[] = {
+    WICK_UNARY_OP("exp", Exp, kForms),
+    WICK_UNARY_OP("exp2", Exp2, kForms),
+    WICK_UNARY_OP("expm1", Expm1, kForms),
+    WICK_UNARY_OP("log", Log, kForms),
+    WICK_UNARY_OP("log2", Log2, kForms),
+    WICK_UNARY_OP("log10", Log10, kForms),
+    WICK_UNARY_OP("log1p", Log1p, kForms),
+    WICK_UNARY_OP("sin", Sin, kForms),
+    WICK_UNARY_OP("cos", Cos, kForms),
+    WICK_UNARY_OP("tan", Tan, kForms),
+    WICK_UNARY_OP("asin", Asin, kForms),
+    WICK_UNARY_OP("acos", Acos, kForms),
+    WICK_UNARY_OP("atan", Atan, kForms),
+    WICK_UNARY_OP("sinh", Sinh, kForms),
+    WICK_UNARY_OP("cosh", Cosh, kForms),
+    WICK_UNARY_OP("tanh", Tanh, kForms),
+    WICK_UNARY_OP("asinh", Asinh, kForms),
+    WICK_UNARY_OP("acosh", Acosh, kForms),
+    WICK_UNARY_OP("atanh", Atanh, kForms),
+    WICK_UNARY_OP("sqrt", Sqrt, kForms),
+    WICK_UNARY_OP("rsqrt", Rsqrt, kForms),
+    WICK_UNARY_OP("erf", Erf, kForms),
+    WICK_UNARY_OP("erfc", Erfc, kForms),
+    WICK_UNARY_OP("erfinv", Erfinv, kForms),
+    WICK_UNARY_OP("lgamma", Lgamma, kForms),
+    WICK_UNARY_OP("digamma", Digamma, kForms),
+    WICK_UNARY_OP("i0", I0, kForms),
+    WICK_UNARY_OP("sinc", Sinc, kForms),
+    {"aten::deg2rad(Tensor self) -> Tensor", WICK_KERNEL(angleUnit<DegToRad>), kForms, nullptr,
+     &kScalar<DegToRad>},
+    {"aten::rad2deg(Tensor self) -> Tensor", WICK_KERNEL(angleUnit<RadToDeg>), kForms, nullptr,
+     &kScalar<RadToDeg>},
+    {"aten::logit(Tensor self, float? eps=None) -> Tensor", WICK_KERNEL(logit), kForms},
+    {"aten::special_logit(Tensor self, float? eps=None) -> Tensor", WICK_KERNEL(logit), kOutForm},
+    {"aten::polygamma(int n, Tensor self) -> Tensor", WICK_KERNEL(polygamma), kOutForm},
+    {"aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", WICK_KERNEL(polygammaInPlace)},
+    {"aten::special_polygamma(int n, Tensor self) -> Tensor", WICK_KERNEL(polygamma), kOutForm},
+    {"aten::mvlgamma(Tensor self, int p) -> Tensor", WICK_KERNEL(mvlgamma), kForms},
+    {"aten::special_multigammaln(Tensor self, int p) -> Tensor", WICK_KERNEL(mvlgamma), kOutForm},
+    {"aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", WICK_KERNEL(frexp)},
+
+    WICK_BINARY_OP("atan2(Tensor self, Tensor other) -> Tensor", Atan2, kForms),
+    WICK_BINARY_OP("hypot(Tensor self, Tensor other) -> Tensor", Hypot, kForms),
+    WICK_BINARY_OP("nextafter(Tensor self, Tensor other) -> Tensor", Nextafter,
+                   kForms | kNotDifferentiable),
+    WICK_BINARY_OP("copysign.Tensor(Tensor self, Tensor other) -> Tensor", Copysign, kForms),
+    WICK_BINARY_NUMBER_OP("copysign.Scalar(Tensor self, Scalar other) -> Tensor", Copysign, kForms),
+    WICK_BINARY_OP("logaddexp(Tensor self, Tensor other) -> Tensor", Logaddexp, kOutForm),
+    WICK_BINARY_OP("logaddexp2(Tensor self, Tensor other) -> Tensor", Logaddexp2, kOutForm),
+    WICK_BINARY_OP("xlogy.Tensor(Tensor self, Tensor other) -> Tensor", Xlogy, kForms),
+    WICK_BINARY_NUMBER_OP("xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor", Xlogy, kForms),
+    WICK_NUMBER_BINARY_OP("xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor", Xlogy,
+                          kOutForm),
+    WICK_BINARY_OP("igamma(Tensor self, Tensor other) -> Tensor", Igamma, kForms),
+    WICK_BINARY_OP("igammac(Tensor self, Tensor other) -> Tensor", Igammac, kForms),
+};
+
+constexpr OperatorAlias kAliases[] = {
+    {"aten::arcsin", "aten::asin"},
+    {"aten::arccos", "aten::acos"},
+    {"aten::arctan", "aten::atan"},
+    {"aten::arcsinh", "aten::asinh"},
+    {"aten::arccosh", "aten::acosh"},
+    {"aten::arctanh", "aten::atanh"},
+    {"aten::arctan2", "aten::atan2"},
+    {"aten::special_exp2", "aten::exp2"},
+    {"aten::special_expm1", "aten::expm1"},
+    {"aten::special_log1p", "aten::log1p"},
+    {"aten::special_erf", "aten::erf"},
+    {"aten::special_erfc", "aten::erfc"},
+    {"aten::special_erfinv", "aten::erfinv"},
+    {"aten::special_gammaln", "aten::lgamma"},
+    {"aten::special_digamma", "aten::digamma"},
+    {"aten::special_psi", "aten::digamma"},
+    {"aten::special_i0", "aten::i0"},
+    {"aten::special_sinc", "aten::sinc"},
+    {"aten::special_gammainc", "aten::igamma"},
+    {"aten::special_gammaincc", "aten::igammac"},
+};
+
+const RegisterOperators kRegistered(kRecords, kAliases);
+
+}  // namespace
+
+}  // namespace wick::ops

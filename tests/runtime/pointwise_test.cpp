@@ -1,0 +1,258 @@
+#include "runtime/kernels/pointwise.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+
+#include "codegen/scalar/activations.h"
+#include "codegen/scalar/arithmetic.h"
+#include "codegen/scalar/mathematics.h"
+#include "runtime/ops/call.h"
+
+namespace wick {
+namespace {
+
+using namespace scalar;
+
+const Tensor* const kNone = nullptr;
+
+Tensor randomTensor(IntSpan sizes, DType dtype, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<double> value(-9, 9);
+  Tensor t = Tensor::empty(sizes, DType::Double);
+  for (int64_t i = 0; i < t.numel(); ++i) t.data<double>()[i] = value(random);
+  return t.to(dtype);
+}
+
+void expectSame(const Tensor& a, const Tensor& b, const char* what) {
+  ASSERT_EQ(a.dtype(), b.dtype()) << what;
+  ASSERT_EQ(DimVector(a.sizes()), DimVector(b.sizes())) << what;
+  Tensor x = a.contiguous();
+  Tensor y = b.contiguous();
+  EXPECT_EQ(std::memcmp(x.rawData(), y.rawData(), x.numel() * x.itemSize()), 0) << what;
+}
+
+template <class F>
+std::string errorOf(F&& f) {
+  try {
+    f();
+  } catch (const RuntimeError& e) {
+    return e.brief();
+  }
+  return "no error";
+}
+
+const ScalarDefinition* const kBinary[] = {&kScalar<Add>,     &kScalar<Mul>,     &kScalar<TrueDiv>,
+                                           &kScalar<Maximum>, &kScalar<Atan2>,   &kScalar<Lt>,
+                                           &kScalar<Eq>,      &kScalar<FloorDiv>};
+const DType kSomeDTypes[] = {DType::Byte, DType::Int,   DType::Long,
+                             DType::Half, DType::Float, DType::Double};
+
+// Whatever the strides of the operands, the elements are those of contiguous operands.
+TEST(Pointwise, StridedEqualsContiguous) {
+  for (const ScalarDefinition* def : kBinary) {
+    for (DType dtype : kSomeDTypes) {
+      Tensor a = randomTensor({6, 5, 4}, dtype, 1).permute({2, 0, 1});
+      Tensor b = randomTensor({4, 12, 5}, dtype, 2).slice(1, 0, 12, 2);
+      if (def == &kScalar<FloorDiv>) b = pointwise(kScalar<Abs>, kNone, b);
+      Tensor one = pointwise(*def, kNone, a, b);
+      Tensor two = pointwise(*def, kNone, a.contiguous(), b.contiguous());
+      expectSame(one, two, def->name);
+    }
+  }
+}
+
+TEST(Pointwise, BroadcastEqualsExpanded) {
+  for (const ScalarDefinition* def : kBinary) {
+    for (DType dtype : kSomeDTypes) {
+      Tensor a = randomTensor({3, 1, 700}, dtype, 3);
+      Tensor b = randomTensor({5, 1}, dtype, 4);
+      Tensor one = pointwise(*def, kNone, a, b);
+      Tensor two = pointwise(*def, kNone, a.expand({3, 5, 700}).contiguous(),
+                             b.expand({3, 5, 700}).contiguous());
+      expectSame(one, two, def->name);
+    }
+  }
+}
+
+TEST(Pointwise, InPlaceEqualsFunctional) {
+  for (DType dtype : kSomeDTypes) {
+    Tensor a = randomTensor({40, 30}, dtype, 5);
+    Tensor b = randomTensor({30}, dtype, 6);
+    Tensor expected = pointwise(kScalar<Mul>, kNone, a, b);
+    Tensor columns = a.transpose(0, 1).contiguous().transpose(0, 1);
+    pointwise(kScalar<Mul>, &columns, columns, b);
+    expectSame(columns, expected, "mul_");
+  }
+}
+
+TEST(Pointwise, MixedDTypesEqualCastOperands) {
+  Tensor i = randomTensor({1000}, DType::Int, 7);
+  Tensor f = randomTensor({1000}, DType::Float, 8);
+  expectSame(pointwise(kScalar<Sub>, kNone, i, f),
+             pointwise(kScalar<Sub>, kNone, i.to(DType::Float), f), "int - float");
+}
+
+TEST(Pointwise, FloatAgreesWithDouble) {
+  Tensor wide = randomTensor({5000}, DType::Double, 9);
+  Tensor x = wide.to(DType::Float);
+  wide = x.to(DType::Double);
+  for (const ScalarDefinition* def :
+       {&kScalar<Exp>, &kScalar<Sigmoid>, &kScalar<Tanh>, &kScalar<Gelu>, &kScalar<Silu>,
+        &kScalar<Erf>, &kScalar<Sin>, &kScalar<Mish>, &kScalar<Digamma>}) {
+    Tensor narrow = pointwise(*def, kNone, x);
+    Tensor reference = pointwise(*def, kNone, wide);
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      double r = reference.data<double>()[i];
+      ASSERT_NEAR(narrow.data<float>()[i], r, 1e-5 * std::max(1e-1, std::fabs(r)))
+          << def->name << " of " << x.data<float>()[i];
+    }
+  }
+}
+
+TEST(Pointwise, PromotionKnowsThreeCategories) {
+  auto type = [](const Operand& a, const Operand& b) {
+    const Operand list[] = {a, b};
+    return resultType(list);
+  };
+  Tensor ints = Tensor::zeros({2}, DType::Int);
+  Tensor halves = Tensor::zeros({2}, DType::Half);
+  Tensor zero_dim = Tensor::zeros({}, DType::Double);
+  Tensor bools = Tensor::zeros({2}, DType::Bool);
+  EXPECT_EQ(type(ints, Scalar(1)), DType::Int);
+  EXPECT_EQ(type(ints, Scalar(1.5)), DType::Float);
+  EXPECT_EQ(type(halves, zero_dim), DType::Half);
+  EXPECT_EQ(type(ints, zero_dim), DType::Double);
+  EXPECT_EQ(type(bools, Scalar(3)), DType::Long);
+  EXPECT_EQ(type(zero_dim, Scalar(std::complex<double>(0, 1))), DType::ComplexDouble);
+  EXPECT_EQ(type(ints, halves), DType::Half);
+}
+
+TEST(Pointwise, KeepsTheMemoryOrder) {
+  Tensor x = Tensor::empty({2, 3, 4, 5}, DType::Float, {}, MemoryFormat::ChannelsLast);
+  x.fill(1);
+  Tensor bias = Tensor::full({3, 1, 1}, 2, DType::Float);
+  Tensor y = pointwise(kScalar<Add>, kNone, x, bias);
+  EXPECT_TRUE(y.isContiguous(MemoryFormat::ChannelsLast));
+  Tensor permuted = randomTensor({4, 5, 6}, DType::Float, 10).permute({1, 2, 0});
+  Tensor z = pointwise(kScalar<Mul>, kNone, permuted, Scalar(2));
+  EXPECT_EQ(DimVector(z.strides()), DimVector(permuted.strides()));
+}
+
+TEST(Pointwise, RefusesBadDestinations) {
+  Tensor row = Tensor::zeros({3}, DType::Long);
+  Tensor matrix = Tensor::zeros({2, 3}, DType::Long);
+  EXPECT_EQ(errorOf([&] { pointwise(kScalar<Add>, &row, row, matrix); }),
+            "output with shape [3] doesn't match the broadcast shape [2, 3]");
+  EXPECT_EQ(errorOf([&] { pointwise(kScalar<TrueDiv>, &row, row, Scalar(2)); }),
+            "result type Float can't be cast to the desired output type Long");
+  Tensor expanded = row.expand({2, 3});
+  EXPECT_NE(errorOf([&] {
+              pointwise(kScalar<Add>, &expanded, expanded, matrix);
+            }).find("single memory location"),
+            std::string::npos);
+  Tensor head = matrix.view({6}).slice(0, 0, 5);
+  Tensor tail = matrix.view({6}).slice(0, 1, 6);
+  EXPECT_NE(errorOf([&] { pointwise(kScalar<Add>, &head, head, tail); }).find("memory location"),
+            std::string::npos);
+}
+
+TEST(Pointwise, OverlapThatCannotBeToldIsCopied) {
+  Tensor t = Tensor::empty({3, 4}, DType::Long);
+  std::iota(t.data<int64_t>(), t.data<int64_t>() + 12, 0);
+  Tensor left = t.slice(1, 0, 3);
+  Tensor right = t.slice(1, 1, 4);
+  Tensor expected = pointwise(kScalar<Add>, kNone, left, right);
+  pointwise(kScalar<Add>, &right, right, left);
+  expectSame(right, expected, "overlapping add_");
+}
+
+TEST(Pointwise, IntegersWrapAndDivideDownward) {
+  auto one = [](const ScalarDefinition& def, int8_t a, int8_t b) {
+    return pointwise(def, kNone, Tensor::scalar(a), Tensor::scalar(b)).item<int8_t>();
+  };
+  EXPECT_EQ(one(kScalar<Add>, 127, 1), -128);
+  EXPECT_EQ(one(kScalar<Mul>, 100, 100), 16);
+  EXPECT_EQ(one(kScalar<FloorDiv>, -7, 2), -4);
+  EXPECT_EQ(one(kScalar<FloorDiv>, -128, -1), -128);
+  EXPECT_EQ(one(kScalar<TruncDiv>, -7, 2), -3);
+  EXPECT_EQ(one(kScalar<Remainder>, -7, 3), 2);
+  EXPECT_EQ(one(kScalar<Fmod>, -7, 3), -1);
+  EXPECT_EQ(one(kScalar<Pow>, 2, 7), -128);
+  EXPECT_EQ(one(kScalar<Pow>, -1, -3), -1);
+}
+
+TEST(Pointwise, NotANumber) {
+  float nan = std::nanf("");
+  auto two = [](const ScalarDefinition& def, float a, float b) {
+    return pointwise(def, kNone, Tensor::scalar(a), Tensor::scalar(b)).item<float>();
+  };
+  EXPECT_TRUE(std::isnan(two(kScalar<Maximum>, 1, nan)));
+  EXPECT_TRUE(std::isnan(two(kScalar<Minimum>, nan, 1)));
+  EXPECT_EQ(two(kScalar<Fmax>, 1, nan), 1);
+  EXPECT_EQ(two(kScalar<Fmin>, nan, 1), 1);
+  EXPECT_TRUE(std::isnan(two(kScalar<ClampMin>, nan, 1)));
+  EXPECT_TRUE(std::isnan(pointwise(kScalar<Relu>, kNone, Tensor::scalar(nan)).item<float>()));
+  EXPECT_TRUE(std::signbit(two(kScalar<FloorDiv>, -0.0f, 3)));
+  EXPECT_EQ(two(kScalar<Remainder>, -1, 3), 2);
+}
+
+TEST(Pointwise, LargeTensorsUseEveryPath) {
+  Tensor a = randomTensor({300, 401}, DType::Float, 11);
+  Tensor b = randomTensor({401, 300}, DType::Half, 12).transpose(0, 1);
+  Tensor sum = pointwise(kScalar<Add>, kNone, a, b);
+  for (int64_t i : {int64_t{0}, int64_t{299}}) {
+    for (int64_t j : {int64_t{0}, int64_t{17}, int64_t{400}}) {
+      EXPECT_EQ(
+          sum.select(0, i).select(0, j).item<float>(),
+          a.select(0, i).select(0, j).item<float>() + b.select(0, i).select(0, j).item<float>());
+    }
+  }
+}
+
+TEST(Pointwise, EmptyAndMetaTensors) {
+  Tensor empty = Tensor::empty({0, 3}, DType::Float);
+  EXPECT_EQ(DimVector(pointwise(kScalar<Add>, kNone, empty, Scalar(1)).sizes()), (DimVector{0, 3}));
+  Tensor meta = Tensor::empty({1 << 20, 1 << 20}, DType::Float, Device{DeviceType::Meta});
+  EXPECT_EQ(pointwise(kScalar<Exp>, kNone, meta).numel(), int64_t{1} << 40);
+}
+
+TEST(PointwiseOps, ErrorsAreWorded) {
+  static const OperatorHandle kFloorDivide("aten::floor_divide", "");
+  static const OperatorHandle kSub("aten::sub", "Tensor");
+  static const OperatorHandle kBitAnd("aten::bitwise_and", "Tensor");
+  Tensor ints = Tensor::zeros({2}, DType::Long);
+  Tensor bools = Tensor::zeros({2}, DType::Bool);
+  Tensor floats = Tensor::zeros({2}, DType::Float);
+  EXPECT_EQ(errorOf([&] { kFloorDivide(ints, ints); }), "ZeroDivisionError");
+  EXPECT_EQ(errorOf([&] { kFloorDivide(floats, floats); }), "no error");
+  EXPECT_NE(errorOf([&] { kSub(bools, bools); }).find("two bool tensors"), std::string::npos);
+  EXPECT_EQ(errorOf([&] { kBitAnd(floats, floats); }),
+            "\"bitwise_and_cpu\" not implemented for 'Float'");
+}
+
+TEST(PointwiseOps, OutFormsResizeAndAliasesResolve) {
+  const Operator* op =
+      OperatorRegistry::instance().find(Symbol::fromQualString("aten::multiply"), "out");
+  ASSERT_NE(op, nullptr);
+  Tensor out = Tensor::empty({0}, DType::Double);
+  IValue args[] = {Tensor::full({2, 2}, 3, DType::Float), Tensor::full({2}, 2, DType::Float), out};
+  IValue result;
+  op->call(args, 3, &result, 1);
+  EXPECT_EQ(DimVector(out.sizes()), (DimVector{2, 2}));
+  EXPECT_EQ(out.data<double>()[3], 6.0);
+}
+
+TEST(PointwiseOps, NoPowerOfZeroLosesItsShape) {
+  static const OperatorHandle kPow("aten::pow", "Tensor_Scalar");
+  Tensor t = Tensor::zeros({2, 3}, DType::Long);
+  Tensor ones = kPow(t, Scalar(0));
+  EXPECT_EQ(ones.dtype(), DType::Long);
+  EXPECT_EQ(ones.data<int64_t>()[5], 1);
+  EXPECT_EQ(errorOf([&] { kPow(t, Scalar(-1)); }),
+            "Integers to negative integer powers are not allowed.");
+}
+
+}  // namespace
+}  // namespace wick
