@@ -21,6 +21,11 @@ namespace {
 //   "cast x aten::y"       a conversion to the type x by the operator y
 //   "magic __x__ aten::y"  an operator that classes replace by a method
 //   "module x"             a builtin module
+//   "script x"             a function written in script
+//   "flag f n x, y"        a function whose flag f, at position n, chooses x or else y
+//   "overloads x y z"      script functions, tried in this order
+//   "returns x"            a function without arguments that returns a constant
+//   "tensor x"             a constructor of tensors of that dtype
 //   "class x"              a class written in script
 struct Entry {
   const char* name;
@@ -45,6 +50,7 @@ constexpr Entry kGlobals[] = {
     {"uninitialized", "form Uninitialized"},
     {"fork", "form fork"},
     {"cast", "form annotate"},
+    {"slice", "form slice"},
     {"int", "cast int aten::Int"},
     {"float", "cast float aten::Float"},
     {"bool", "cast bool aten::Bool"},
@@ -88,8 +94,21 @@ constexpr Entry kMembers[] = {
     {"torch.jit.wait", "aten::wait"},
     {"torch.jit._wait", "aten::wait"},
     {"torch.jit.is_scripting", "aten::is_scripting"},
-    {"torch.jit.is_tracing", "const False"},
-    {"torch._C._get_tracing_state", "const False"},
+    {"torch.jit.is_tracing", "returns False"},
+    {"torch._C._get_tracing_state", "returns False"},
+    {"torch.onnx.is_in_onnx_export", "returns False"},
+    {"torch.overrides.has_torch_function", "returns False"},
+    {"torch.BoolTensor", "tensor bool"},
+    {"torch.ByteTensor", "tensor uint8"},
+    {"torch.CharTensor", "tensor int8"},
+    {"torch.ShortTensor", "tensor int16"},
+    {"torch.IntTensor", "tensor int32"},
+    {"torch.LongTensor", "tensor int64"},
+    {"torch.HalfTensor", "tensor float16"},
+    {"torch.BFloat16Tensor", "tensor bfloat16"},
+    {"torch.FloatTensor", "tensor float32"},
+    {"torch.Tensor", "tensor float32"},
+    {"torch.DoubleTensor", "tensor float64"},
     {"torch.jit._unwrap_optional", "aten::_unwrap_optional"},
     {"torch.jit._builtins._size", "aten::size"},
     {"torch._jit_internal.is_scripting", "aten::is_scripting"},
@@ -114,6 +133,30 @@ constexpr Entry kMembers[] = {
     {"torch.nn.functional.hardshrink", "aten::hardshrink"},
     {"torch.nn.functional.pixel_shuffle", "aten::pixel_shuffle"},
     {"torch.Size", "form list"},
+    {"torch.nn.functional.max_pool1d",
+     "flag return_indices 6 script torch.nn.functional.max_pool1d_with_indices, script "
+     "torch.nn.functional._max_pool1d"},
+    {"torch.nn.functional.max_pool2d",
+     "flag return_indices 6 script torch.nn.functional.max_pool2d_with_indices, script "
+     "torch.nn.functional._max_pool2d"},
+    {"torch.nn.functional.max_pool3d",
+     "flag return_indices 6 script torch.nn.functional.max_pool3d_with_indices, script "
+     "torch.nn.functional._max_pool3d"},
+    {"torch.nn.functional.adaptive_max_pool1d",
+     "flag return_indices 2 script torch.nn.functional.adaptive_max_pool1d_with_indices, script "
+     "torch.nn.functional._adaptive_max_pool1d"},
+    {"torch.nn.functional.adaptive_max_pool2d",
+     "flag return_indices 2 script torch.nn.functional.adaptive_max_pool2d_with_indices, script "
+     "torch.nn.functional._adaptive_max_pool2d"},
+    {"torch.nn.functional.adaptive_max_pool3d",
+     "flag return_indices 2 script torch.nn.functional.adaptive_max_pool3d_with_indices, script "
+     "torch.nn.functional._adaptive_max_pool3d"},
+    {"torch.nn.functional.interpolate",
+     "overloads torch.nn.functional._interpolate_size torch.nn.functional._interpolate_int "
+     "torch.nn.functional._interpolate_scale"},
+    {"torch.nn.functional.upsample",
+     "overloads torch.nn.functional._interpolate_size torch.nn.functional._interpolate_int "
+     "torch.nn.functional._interpolate_scale"},
 };
 
 // Numbers.
@@ -325,6 +368,32 @@ std::string magicForCast(std::string_view name) {
   return "__" + std::string(name) + "__";
 }
 
+SugaredValuePtr make(std::string_view target, GraphFunction& fn);
+
+SugaredValuePtr makeOverloads(std::string_view names) {
+  std::vector<Function*> functions;
+  while (!names.empty()) {
+    size_t space = names.find(' ');
+    functions.push_back(builtinScriptFunction(std::string(names.substr(0, space))));
+    if (!functions.back()) return nullptr;
+    names = space == std::string_view::npos ? "" : names.substr(space + 1);
+  }
+  return std::make_shared<FunctionValue>(std::move(functions));
+}
+
+// "return_indices 6 script a, aten::b"
+SugaredValuePtr makeFlag(std::string_view rest, GraphFunction& fn) {
+  size_t first = rest.find(' ');
+  size_t second = rest.find(' ', first + 1);
+  size_t comma = rest.find(", ");
+  size_t position = static_cast<size_t>(rest[first + 1] - '0');
+  SugaredValuePtr if_true = make(rest.substr(second + 1, comma - second - 1), fn);
+  SugaredValuePtr if_false = make(rest.substr(comma + 2), fn);
+  if (!if_true || !if_false) return nullptr;
+  return std::make_shared<FlagDispatch>(std::string(rest.substr(0, first)), position, if_true,
+                                        if_false);
+}
+
 SugaredValuePtr make(std::string_view target, GraphFunction& fn) {
   size_t space = target.find(' ');
   std::string_view sort = space == std::string_view::npos ? "" : target.substr(0, space);
@@ -335,7 +404,12 @@ SugaredValuePtr make(std::string_view target, GraphFunction& fn) {
   }
   if (sort == "form") return std::make_shared<SpecialForm>(Symbol::prim(rest));
   if (sort == "module") return std::make_shared<BuiltinModule>(std::string(rest));
-  if (sort == "const") return simple(fn, IValue(rest == "True"));
+  if (sort == "returns") return std::make_shared<ConstantFunction>(IValue(rest == "True"));
+  if (sort == "tensor") {
+    return std::make_shared<TypedTensorConstructor>(static_cast<int64_t>(*dtypeFromName(rest)));
+  }
+  if (sort == "flag") return makeFlag(rest, fn);
+  if (sort == "overloads") return makeOverloads(rest);
   if (sort == "script") {
     GraphFunction* function = builtinScriptFunction(std::string(rest));
     return function ? std::make_shared<FunctionValue>(function) : nullptr;

@@ -166,9 +166,9 @@ Value* Emitter::asTensorLike(const SourceRange& range, Value* value, Value* like
 void Emitter::emitSubscriptTarget(const Subscript& target, const NamedValue& value) {
   const SourceRange& range = target.range();
   Value* object = emitExpr(target.value());
-  std::vector<Expr> subscripts = indexExprs(target);
+  std::vector<Index> subscripts = emitIndices(target);
   if (object->type()->kind() == TypeKind::Tensor) {
-    TensorIndexing at = emitTensorIndexing(range, object, subscripts);
+    TensorIndexing at = emitTensorIndexing(range, object, std::move(subscripts));
     Value* source = asTensorLike(value.range, value.value, at.sliced);
     if (at.indices.empty()) {
       builtin(range, aten::copy_, {at.sliced, source});
@@ -184,7 +184,7 @@ void Emitter::emitSubscriptTarget(const Subscript& target, const NamedValue& val
     throwCompileError(range, "Subscripted assignment with several indices needs a tensor, found {}",
                       object->type()->str());
   }
-  if (subscripts[0].kind() == TK_SLICE_EXPR) {
+  if (!subscripts[0].value) {
     throwCompileError(range, "assignment to a slice of a value of type {} is not supported",
                       object->type()->str());
   }
@@ -192,7 +192,7 @@ void Emitter::emitSubscriptTarget(const Subscript& target, const NamedValue& val
     throwCompileError(range, "a tuple cannot be changed: assignment to an element of {}",
                       object->type()->str());
   }
-  Value* index = emitExpr(subscripts[0]);
+  Value* index = subscripts[0].value;
   if (object->type()->kind() == TypeKind::Class) {
     simple(object)
         ->attr(range, fn_, "__setitem__")
@@ -297,9 +297,9 @@ void Emitter::emitAugAssignment(const AugAssign& stmt) {
 void Emitter::emitAugSubscript(const AugAssign& stmt, const Subscript& target) {
   const SourceRange& range = stmt.range();
   Value* object = emitExpr(target.value());
-  std::vector<Expr> subscripts = indexExprs(target);
+  std::vector<Index> subscripts = emitIndices(target);
   if (object->type()->kind() == TypeKind::Tensor) {
-    TensorIndexing at = emitTensorIndexing(range, object, subscripts);
+    TensorIndexing at = emitTensorIndexing(range, object, std::move(subscripts));
     Value* rhs = emitExpr(stmt.value());
     if (at.indices.empty()) {
       Value* result = emitAugOperator(stmt, at.sliced, rhs);
@@ -315,12 +315,12 @@ void Emitter::emitAugSubscript(const AugAssign& stmt, const Subscript& target) {
     builtin(range, aten::index_put_, {at.sliced, indices, result});
     return;
   }
-  if (subscripts.size() != 1 || subscripts[0].kind() == TK_SLICE_EXPR) {
+  if (subscripts.size() != 1 || !subscripts[0].value) {
     throwCompileError(range,
                       "augmented assignment to a slice of a value of type {} is not supported",
                       object->type()->str());
   }
-  Value* index = emitExpr(subscripts[0]);
+  Value* index = subscripts[0].value;
   NamedValue at(target.range(), index);
   if (object->type()->kind() == TypeKind::Class) {
     SugaredValuePtr sugared = simple(object);

@@ -60,6 +60,7 @@ SugaredValuePtr Emitter::emitSpecialForm(Symbol form, const Apply& apply,
   if (form == Symbol::prim("enumerate")) return emitEnumerate(apply);
   if (form == Symbol::prim("range")) return emitRange(apply);
   if (form == Symbol::prim("reversed")) return emitReversed(apply);
+  if (form == Symbol::prim("slice")) return emitSliceCall(apply);
   if (form == Symbol::prim("list")) return emitListCall(apply, type_hint);
   if (form == Symbol::prim("dict")) return emitDictCall(apply, type_hint);
   if (form == Symbol::prim("tuple")) return emitTupleCall(apply, type_hint);
@@ -224,6 +225,15 @@ SugaredValuePtr Emitter::emitRange(const Apply& apply) {
     bounds.push_back(value);
   }
   return std::make_shared<RangeValue>(apply.range(), fn_, std::move(bounds));
+}
+
+SugaredValuePtr Emitter::emitSliceCall(const Apply& apply) {
+  expectInputs(apply, "slice", 1, 3);
+  std::vector<Value*> bounds;
+  for (const Expr& e : apply.inputs()) bounds.push_back(emitExpr(e));
+  if (bounds.size() == 1) bounds.insert(bounds.begin(), nullptr);
+  bounds.resize(3, nullptr);
+  return std::make_shared<SliceValue>(bounds[0], bounds[1], bounds[2]);
 }
 
 SugaredValuePtr Emitter::emitReversed(const Apply& apply) {

@@ -121,11 +121,11 @@ void Emitter::emitDelete(const Delete& stmt) {
       case TK_SUBSCRIPT: {
         Subscript subscript(target.tree());
         Value* container = emitExpr(subscript.value());
-        std::vector<Expr> indices = indexExprs(subscript);
-        if (indices.size() != 1 || indices[0].kind() == TK_SLICE_EXPR) {
+        std::vector<Index> indices = emitIndices(subscript);
+        if (indices.size() != 1 || !indices[0].value) {
           throwCompileError(target.range(), "del statements only support deletion by one index");
         }
-        Value* index = emitExpr(indices[0]);
+        Value* index = indices[0].value;
         if (container->type()->kind() == TypeKind::Class) {
           simple(container)
               ->attr(target.range(), fn_, "__delitem__")

@@ -155,6 +155,7 @@ class Emitter {
   SugaredValuePtr emitRange(const Apply& apply);
   SugaredValuePtr emitGetAttr(const Apply& apply, const TypePtr& type_hint);
   SugaredValuePtr emitReversed(const Apply& apply);
+  SugaredValuePtr emitSliceCall(const Apply& apply);
   void expectInputs(const Apply& apply, const char* name, size_t least, size_t most);
 
   // emit_constructors.cpp: list(), dict(), tuple(), sum over iterables…
@@ -163,21 +164,30 @@ class Emitter {
   SugaredValuePtr emitTupleCall(const Apply& apply, const TypePtr& type_hint);
 
   // emit_subscripts.cpp
+  // One subscript, evaluated: a slice, an ellipsis or a value.
+  struct Index {
+    SourceRange range;
+    bool is_ellipsis = false;
+    std::shared_ptr<SliceValue> slice;
+    Value* value = nullptr;
+  };
   SugaredValuePtr emitSubscript(const Subscript& expr, const TypePtr& type_hint);
-  Value* emitSlice(const SourceRange& range, Value* value, const SliceExpr& slice,
+  SugaredValuePtr emitModuleSlice(const SourceRange& range, const SugaredValuePtr& object,
+                                  const SliceValue& slice);
+  Index emitIndex(const Expr& expr);
+  std::vector<Index> emitIndices(const Subscript& expr);
+  Value* emitSlice(const SourceRange& range, Value* value, const SliceValue& slice,
                    std::optional<int64_t> dim);
-  Value* emitTupleSlice(const SourceRange& range, Value* tuple, const SliceExpr& slice);
-  Value* emitTupleIndex(const SourceRange& range, Value* tuple, Value* index);
+  Value* emitTupleSlice(const SourceRange& range, Value* tuple, const SliceValue& slice);
   // Selects, slices and unsqueezes; what remains for advanced indexing comes back as indices.
   struct TensorIndexing {
     Value* sliced;
     std::vector<Value*> indices;
   };
   TensorIndexing emitTensorIndexing(const SourceRange& range, Value* tensor,
-                                    const std::vector<Expr>& subscripts);
+                                    std::vector<Index> subscripts);
   Value* emitTensorSubscript(const SourceRange& range, Value* tensor,
-                             const std::vector<Expr>& subscripts);
-  static std::vector<Expr> indexExprs(const Subscript& expr);
+                             std::vector<Index> subscripts);
 
   // Helpers
   Value* constant(IValue value) { return graph_.insertConstant(std::move(value)); }

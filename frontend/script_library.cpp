@@ -1,21 +1,174 @@
 #include "frontend/script_library.h"
 
+#include <string>
+
 namespace wick {
 
 namespace {
+
+// Numbers on the left of tensors: the operators want the tensor first.
+std::string numberOverloads() {
+  constexpr const char* kAll = R"script(
+def add(a: NUMBER, b: Tensor) -> Tensor:
+    return b + a
+def mul(a: NUMBER, b: Tensor) -> Tensor:
+    return b * a
+def sub(a: NUMBER, b: Tensor) -> Tensor:
+    return torch.neg(b) + a
+def div(a: NUMBER, b: Tensor) -> Tensor:
+    return torch.reciprocal(b) * a
+def eq(a: NUMBER, b: Tensor) -> Tensor:
+    return b == a
+def ne(a: NUMBER, b: Tensor) -> Tensor:
+    return b != a
+)script";
+  constexpr const char* kOrdered = R"script(
+def lt(a: NUMBER, b: Tensor) -> Tensor:
+    return b > a
+def le(a: NUMBER, b: Tensor) -> Tensor:
+    return b >= a
+def gt(a: NUMBER, b: Tensor) -> Tensor:
+    return b < a
+def ge(a: NUMBER, b: Tensor) -> Tensor:
+    return b <= a
+def remainder(a: NUMBER, b: Tensor) -> Tensor:
+    return torch.remainder(torch.scalar_tensor(a, dtype=b.dtype, device=b.device), b)
+def floor_divide(a: NUMBER, b: Tensor) -> Tensor:
+    return torch.floor_divide(torch.scalar_tensor(a, device=b.device), b)
+)script";
+  constexpr const char* kRest = R"script(
+def __and__(a: int, b: Tensor) -> Tensor:
+    return b & a
+def __or__(a: int, b: Tensor) -> Tensor:
+    return b | a
+def __xor__(a: int, b: Tensor) -> Tensor:
+    return b ^ a
+def __contains__(self: str, key: str) -> bool:
+    return self.find(key, 0, len(self)) != -1
+def type(self: Tensor, dtype: int, non_blocking: bool = False, copy: bool = False) -> Tensor:
+    return self.to(dtype, non_blocking, copy)
+def tensordot(a: Tensor, b: Tensor, dims: List[List[int]], out: Optional[Tensor] = None) -> Tensor:
+    return torch.tensordot(a, b, dims[0], dims[1])
+def tensordot(a: Tensor, b: Tensor, dims: int = 2, out: Optional[Tensor] = None) -> Tensor:
+    if dims < 0:
+        raise RuntimeError("tensordot expects dims >= 0, but got dims=" + str(dims))
+    if dims > min(a.dim(), b.dim()):
+        raise RuntimeError("tensordot expects dims <= the number of dimensions of both tensors")
+    return torch.tensordot(a, b, list(range(-dims, 0)), list(range(dims)))
+def tensordot(a: Tensor, b: Tensor, dims: Tuple[List[int], List[int]], out: Optional[Tensor] = None) -> Tensor:
+    return torch.tensordot(a, b, dims[0], dims[1])
+def tensordot(a: Tensor, b: Tensor, dims: Tensor, out: Optional[Tensor] = None) -> Tensor:
+    if dims.numel() == 1:
+        n = int(dims.item())
+        return torch.tensordot(a, b, list(range(-n, 0)), list(range(n)))
+    pairs = torch.jit.annotate(List[List[int]], dims.tolist())
+    return torch.tensordot(a, b, pairs[0], pairs[1])
+)script";
+  std::string out;
+  auto add = [&](const char* source, const char* type) {
+    std::string text(source);
+    for (size_t at; (at = text.find("NUMBER")) != std::string::npos;) text.replace(at, 6, type);
+    out += text;
+  };
+  for (const char* type : {"int", "float", "complex"}) add(kAll, type);
+  for (const char* type : {"int", "float"}) add(kOrdered, type);
+  return out + kRest;
+}
 
 constexpr const char* kTorch = R"script(
 def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 )script";
 
-constexpr ScriptLibraryPart kParts[] = {
-    {"torch", kTorch},
-};
+constexpr const char* kFutures = R"script(
+def wait_all(futures: List[Future[Tensor]]) -> List[Tensor]:
+    return [torch.jit.wait(f) for f in futures]
+)script";
+
+constexpr const char* kGradMode = R"script(
+class no_grad:
+    def __init__(self) -> None:
+        self.prev = torch.is_grad_enabled()
+    def __enter__(self) -> None:
+        self.prev = torch.is_grad_enabled()
+        torch.set_grad_enabled(False)
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        torch.set_grad_enabled(self.prev)
+
+class enable_grad:
+    def __init__(self) -> None:
+        self.prev = torch.is_grad_enabled()
+    def __enter__(self) -> None:
+        self.prev = torch.is_grad_enabled()
+        torch.set_grad_enabled(True)
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        torch.set_grad_enabled(self.prev)
+)script";
+
+constexpr const char* kProfiler = R"script(
+class record_function:
+    def __init__(self, name: str, args: Optional[str] = None) -> None:
+        self.name = name
+    def __enter__(self) -> None:
+        pass
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        pass
+)script";
+
+constexpr const char* kInit = R"script(
+def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
+    with torch.no_grad():
+        return tensor.fill_(val)
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    return _no_grad_fill_(tensor, val)
+def ones_(tensor: Tensor) -> Tensor:
+    return _no_grad_fill_(tensor, 1.0)
+def zeros_(tensor: Tensor) -> Tensor:
+    with torch.no_grad():
+        return tensor.zero_()
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+    with torch.no_grad():
+        return tensor.uniform_(a, b)
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    with torch.no_grad():
+        return tensor.normal_(mean, std)
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> Tuple[int, int]:
+    if tensor.dim() < 2:
+        raise ValueError("fan in and fan out need a tensor of at least 2 dimensions")
+    field = 1
+    for n in tensor.shape[2:]:
+        field *= n
+    return tensor.size(1) * field, tensor.size(0) * field
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    a = math.sqrt(3.0) * gain * math.sqrt(2.0 / float(fan_in + fan_out))
+    with torch.no_grad():
+        return tensor.uniform_(-a, a)
+def xavier_normal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    fan_in, fan_out = _calculate_fan_in_and_fan_out(tensor)
+    std = gain * math.sqrt(2.0 / float(fan_in + fan_out))
+    with torch.no_grad():
+        return tensor.normal_(0.0, std)
+)script";
 
 }  // namespace
 
 std::span<const ScriptLibraryPart> scriptLibrary() {
+  static const std::string kOverloads = numberOverloads();
+  static const ScriptLibraryPart kParts[] = {
+      {"aten", kOverloads.c_str()},
+      {"torch", kTorch},
+      {"torch.futures", kFutures},
+      {"torch.autograd.grad_mode", kGradMode},
+      {"torch.autograd.profiler", kProfiler},
+      {"torch.nn.init", kInit},
+      {"torch.nn.functional", kScriptActivations},
+      {"torch.nn.functional", kScriptPooling},
+      {"torch.nn.functional", kScriptNorms},
+      {"torch.nn.functional", kScriptLosses},
+      {"torch.nn.functional", kScriptResampling},
+      {"torch.nn.functional", kScriptAttention},
+  };
   return kParts;
 }
 

@@ -6,10 +6,18 @@
 namespace wick {
 
 struct ScriptLibraryPart {
-  // "torch.nn.functional"; "aten" holds overloads of operators.
+  // "torch.nn.functional"; "aten" holds overloads of operators. Several parts may be of one module.
   const char* module;
   const char* source;
 };
 std::span<const ScriptLibraryPart> scriptLibrary();
+
+// The parts, by file.
+extern const char* const kScriptActivations;
+extern const char* const kScriptPooling;
+extern const char* const kScriptNorms;
+extern const char* const kScriptLosses;
+extern const char* const kScriptResampling;
+extern const char* const kScriptAttention;
 
 }  // namespace wick

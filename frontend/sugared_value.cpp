@@ -231,6 +231,61 @@ SugaredValuePtr ExceptionValue::call(const SourceRange& range, GraphFunction& fn
   return std::make_shared<ExceptionValue>(class_name_, message);
 }
 
+SugaredValuePtr FlagDispatch::call(const SourceRange& range, GraphFunction& fn,
+                                   std::vector<NamedValue> args, std::vector<NamedValue> kwargs,
+                                   size_t num_binders) {
+  std::optional<NamedValue> flag;
+  if (args.size() > position_) {
+    flag = args[position_];
+    args.erase(args.begin() + static_cast<ptrdiff_t>(position_));
+  }
+  for (size_t i = 0; i < kwargs.size(); ++i) {
+    if (*kwargs[i].name != flag_) continue;
+    flag = kwargs[i];
+    kwargs.erase(kwargs.begin() + static_cast<ptrdiff_t>(i));
+    break;
+  }
+  bool chosen = false;
+  if (flag) {
+    auto value = constantOf(flag->value);
+    if (!value || !value->isBool()) {
+      throwCompileError(flag->range, "the argument '{}' must be True or False when compiling",
+                        flag_);
+    }
+    chosen = value->toBool();
+  }
+  return (chosen ? if_true_ : if_false_)
+      ->call(range, fn, std::move(args), std::move(kwargs), num_binders);
+}
+
+SugaredValuePtr ConstantFunction::call(const SourceRange& range, GraphFunction& fn,
+                                       std::vector<NamedValue> args, std::vector<NamedValue> kwargs,
+                                       size_t) {
+  if (!args.empty() || !kwargs.empty()) throwCompileError(range, "the function takes no arguments");
+  return std::make_shared<SimpleValue>(fn.graph()->insertConstant(value_));
+}
+
+SugaredValuePtr TypedTensorConstructor::call(const SourceRange& range, GraphFunction& fn,
+                                             std::vector<NamedValue> args,
+                                             std::vector<NamedValue> kwargs, size_t) {
+  Graph& graph = *fn.graph();
+  if (!kwargs.empty()) {
+    throwCompileError(range, "constructors of typed tensors take no keyword arguments");
+  }
+  std::vector<NamedValue> options = {
+      NamedValue(range, "dtype", graph.insertConstant(IValue(dtype_)))};
+  if (args.size() == 1 && args[0].type()->kind() != TypeKind::Int) {
+    return std::make_shared<SimpleValue>(
+        emitBuiltinCall(range, graph, Symbol::aten("tensor"), args, options));
+  }
+  std::vector<Value*> sizes;
+  for (const NamedValue& v : args) sizes.push_back(v.value);
+  if (sizes.empty()) sizes.push_back(graph.insertConstant(IValue(int64_t{0})));
+  Value* list = graph.insertNode(graph.createList(types::Int(), sizes))->output();
+  return std::make_shared<SimpleValue>(
+      emitBuiltinCall(range, graph, Symbol::aten("empty"), {NamedValue(range, list)}, options));
+}
+
 SugaredValuePtr CastValue::call(const SourceRange& range, GraphFunction& fn,
                                 std::vector<NamedValue> args, std::vector<NamedValue> kwargs,
                                 size_t num_binders) {

@@ -260,6 +260,60 @@ class SpecialForm : public SugaredValue {
   Symbol form_;
 };
 
+// slice(start, stop, step), for use as a subscript. Missing bounds are null.
+class SliceValue : public SugaredValue {
+ public:
+  SliceValue(Value* start, Value* stop, Value* step) : start(start), stop(stop), step(step) {}
+  std::string kind() const override { return "slice"; }
+  Value* const start;
+  Value* const stop;
+  Value* const step;
+};
+
+// A function with a flag that chooses between two functions and must be known when compiling:
+// max_pool2d(..., return_indices=True).
+class FlagDispatch : public SugaredValue {
+ public:
+  FlagDispatch(std::string flag, size_t position, SugaredValuePtr if_true, SugaredValuePtr if_false)
+      : flag_(std::move(flag)),
+        position_(position),
+        if_true_(std::move(if_true)),
+        if_false_(std::move(if_false)) {}
+  std::string kind() const override { return "function"; }
+  SugaredValuePtr call(const SourceRange&, GraphFunction&, std::vector<NamedValue>,
+                       std::vector<NamedValue>, size_t) override;
+
+ private:
+  std::string flag_;
+  size_t position_;
+  SugaredValuePtr if_true_;
+  SugaredValuePtr if_false_;
+};
+
+// A function without arguments whose result is known when compiling: torch.jit.is_tracing().
+class ConstantFunction : public SugaredValue {
+ public:
+  explicit ConstantFunction(IValue value) : value_(std::move(value)) {}
+  std::string kind() const override { return "builtin function"; }
+  SugaredValuePtr call(const SourceRange&, GraphFunction&, std::vector<NamedValue>,
+                       std::vector<NamedValue>, size_t) override;
+
+ private:
+  IValue value_;
+};
+
+// torch.FloatTensor: constructs from sizes or from a list of numbers.
+class TypedTensorConstructor : public SugaredValue {
+ public:
+  explicit TypedTensorConstructor(int64_t dtype) : dtype_(dtype) {}
+  std::string kind() const override { return "tensor constructor"; }
+  SugaredValuePtr call(const SourceRange&, GraphFunction&, std::vector<NamedValue>,
+                       std::vector<NamedValue>, size_t) override;
+
+ private:
+  int64_t dtype_;
+};
+
 // An exception class, or (once called) an exception with its message: what `raise` takes.
 class ExceptionValue : public SugaredValue {
  public:
