@@ -175,15 +175,15 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
         assert q_proj_weight is not None, "use_separate_proj_weight is True but q_proj_weight is None"
         assert k_proj_weight is not None, "use_separate_proj_weight is True but k_proj_weight is None"
         assert v_proj_weight is not None, "use_separate_proj_weight is True but v_proj_weight is None"
-        q = linear(query, q_proj_weight, bias_q_in)
-        k = linear(key, k_proj_weight, bias_k_in)
-        v = linear(value, v_proj_weight, bias_v_in)
+        q = torch.nn.functional.linear(query, q_proj_weight, bias_q_in)
+        k = torch.nn.functional.linear(key, k_proj_weight, bias_k_in)
+        v = torch.nn.functional.linear(value, v_proj_weight, bias_v_in)
     else:
         assert in_proj_weight is not None, "use_separate_proj_weight is False but in_proj_weight is None"
         weights = in_proj_weight.chunk(3)
-        q = linear(query, weights[0], bias_q_in)
-        k = linear(key, weights[1], bias_k_in)
-        v = linear(value, weights[2], bias_v_in)
+        q = torch.nn.functional.linear(query, weights[0], bias_q_in)
+        k = torch.nn.functional.linear(key, weights[1], bias_k_in)
+        v = torch.nn.functional.linear(value, weights[2], bias_v_in)
     if attn_mask is not None:
         if attn_mask.dim() == 2:
             attn_mask = attn_mask.unsqueeze(0)
@@ -234,7 +234,7 @@ def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embe
     if dropout_p > 0.0:
         attention = torch.dropout(attention, dropout_p, True)
     out = torch.bmm(attention, v).transpose(0, 1).contiguous().view(length * batch, width)
-    out = linear(out, out_proj_weight, out_proj_bias).view(length, batch, width)
+    out = torch.nn.functional.linear(out, out_proj_weight, out_proj_bias).view(length, batch, width)
     if not batched:
         out = out.squeeze(1)
     if not need_weights:
