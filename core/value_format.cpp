@@ -86,10 +86,10 @@ std::string formatTuple(const TupleObject& t, Style style, int depth) {
 }
 
 std::string formatEnum(const EnumObject& e, Style style, int depth) {
-  const std::string& name = e.type->name();
-  if (style == Style::Printed) return "Enum<" + name + "." + e.name + ">";
-  return "<" + name.substr(name.rfind('.') + 1) + "." + e.name + ": " +
-         formatValue(e.value, style, depth) + ">";
+  const std::string& qualified = e.type->name();
+  std::string name = qualified.substr(qualified.rfind('.') + 1) + "." + e.name;
+  if (style == Style::Printed) return "Enum<" + name + ">";
+  return "<" + name + ": " + formatValue(e.value, style, depth) + ">";
 }
 
 std::string formatValue(const IValue& v, Style style, int depth) {

@@ -219,6 +219,8 @@ const OperatorRecord kRecords[] = {
     WICK_MATH2("fmod", "", Fmod),
     WICK_MATH2("mathremainder", "", IeeeRemainder),
     WICK_MATH2("hypot", ".Scalar_Scalar", Hypot),
+    {"aten::real.complex(complex a) -> float", WICK_LAMBDA([](C a) { return a.real(); })},
+    {"aten::imag.complex(complex a) -> float", WICK_LAMBDA([](C a) { return a.imag(); })},
     {"aten::polar.int(int a, int b) -> complex", kApply<Polar, F, F>},
     {"aten::polar.float(float a, float b) -> complex", kApply<Polar, F, F>},
     {"aten::polar.int_float(int a, float b) -> complex", kApply<Polar, F, F>},
@@ -255,7 +257,9 @@ const OperatorRecord kRecords[] = {
     {"aten::isfinite.complex(complex a) -> bool",
      WICK_LAMBDA([](C a) { return std::isfinite(a.real()) && std::isfinite(a.imag()); })},
 };
-const RegisterOperators registered(kRecords);
+// The front end's name for math.fabs.
+const OperatorAlias kAliases[] = {{"prim::fabs", "aten::fabs"}};
+const RegisterOperators registered(kRecords, kAliases);
 
 }  // namespace
 
