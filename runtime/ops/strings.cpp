@@ -54,9 +54,12 @@ bool isTitle(Str s) {
   return any;
 }
 bool isIdentifier(Str s) {
-  return !s.empty() && !isDigit(s[0]) && std::all_of(s.begin(), s.end(), [](char c) {
-    return isAlpha(c) || isDigit(c) || c == '_';
-  });
+  bool first = true;
+  for (char c : s) {
+    if (!isAlpha(c) && c != '_' && (first || !isDigit(c))) return false;
+    first = false;
+  }
+  return !first;
 }
 bool isPrintable(Str s) {
   return std::all_of(s.begin(), s.end(), [](char c) { return c >= ' ' && c <= '~'; });
