@@ -29,20 +29,20 @@ size_t asked(const T& v) {
 }  // namespace
 
 extern "C" {
-#define WICK_FORTRAN(p, T, R)                                                                     \
-  void p##getrf_(Int m, Int n, T* a, Int lda, int* ipiv, int* info);                              \
-  void p##getrs_(Chr trans, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb,        \
-                 int* info, size_t);                                                              \
-  void p##potrf_(Chr uplo, Int n, T* a, Int lda, int* info, size_t);                              \
-  void p##potrs_(Chr uplo, Int n, Int nrhs, const T* a, Int lda, T* b, Int ldb, int* info,        \
-                 size_t);                                                                         \
-  void p##potri_(Chr uplo, Int n, T* a, Int lda, int* info, size_t);                              \
-  void p##geqrf_(Int m, Int n, T* a, Int lda, T* tau, T* work, Int lwork, int* info);             \
-  void p##sytrf_(Chr uplo, Int n, T* a, Int lda, int* ipiv, T* work, Int lwork, int* info,        \
-                 size_t);                                                                         \
-  void p##sytrs_(Chr uplo, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb,         \
-                 int* info, size_t);                                                              \
-  void p##gels_(Chr trans, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* work,         \
+#define WICK_FORTRAN(p, T, R)                                                              \
+  void p##getrf_(Int m, Int n, T* a, Int lda, int* ipiv, int* info);                       \
+  void p##getrs_(Chr trans, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb, \
+                 int* info, size_t);                                                       \
+  void p##potrf_(Chr uplo, Int n, T* a, Int lda, int* info, size_t);                       \
+  void p##potrs_(Chr uplo, Int n, Int nrhs, const T* a, Int lda, T* b, Int ldb, int* info, \
+                 size_t);                                                                  \
+  void p##potri_(Chr uplo, Int n, T* a, Int lda, int* info, size_t);                       \
+  void p##geqrf_(Int m, Int n, T* a, Int lda, T* tau, T* work, Int lwork, int* info);      \
+  void p##sytrf_(Chr uplo, Int n, T* a, Int lda, int* ipiv, T* work, Int lwork, int* info, \
+                 size_t);                                                                  \
+  void p##sytrs_(Chr uplo, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb,  \
+                 int* info, size_t);                                                       \
+  void p##gels_(Chr trans, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* work,  \
                 Int lwork, int* info, size_t);
 WICK_FORTRAN(s, float, float)
 WICK_FORTRAN(d, double, double)
@@ -60,39 +60,39 @@ WICK_FORTRAN_Q(cungqr, cunmqr, CF)
 WICK_FORTRAN_Q(zungqr, zunmqr, CD)
 #undef WICK_FORTRAN_Q
 
-#define WICK_FORTRAN_REAL(p, T)                                                                  \
-  void p##gesdd_(Chr job, Int m, Int n, T* a, Int lda, T* s, T* u, Int ldu, T* vt, Int ldvt,     \
-                 T* work, Int lwork, int* iwork, int* info, size_t);                             \
-  void p##syevd_(Chr job, Chr uplo, Int n, T* a, Int lda, T* w, T* work, Int lwork, int* iwork,  \
-                 Int liwork, int* info, size_t, size_t);                                         \
-  void p##geev_(Chr jobvl, Chr jobvr, Int n, T* a, Int lda, T* wr, T* wi, T* vl, Int ldvl,       \
-                T* vr, Int ldvr, T* work, Int lwork, int* info, size_t, size_t);                 \
-  void p##gelsy_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, int* jpvt,                \
-                 const T* rcond, int* rank, T* work, Int lwork, int* info);                      \
-  void p##gelsd_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* s, const T* rcond,     \
-                 int* rank, T* work, Int lwork, int* iwork, int* info);                          \
-  void p##gelss_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* s, const T* rcond,     \
+#define WICK_FORTRAN_REAL(p, T)                                                                   \
+  void p##gesdd_(Chr job, Int m, Int n, T* a, Int lda, T* s, T* u, Int ldu, T* vt, Int ldvt,      \
+                 T* work, Int lwork, int* iwork, int* info, size_t);                              \
+  void p##syevd_(Chr job, Chr uplo, Int n, T* a, Int lda, T* w, T* work, Int lwork, int* iwork,   \
+                 Int liwork, int* info, size_t, size_t);                                          \
+  void p##geev_(Chr jobvl, Chr jobvr, Int n, T* a, Int lda, T* wr, T* wi, T* vl, Int ldvl, T* vr, \
+                Int ldvr, T* work, Int lwork, int* info, size_t, size_t);                         \
+  void p##gelsy_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, int* jpvt, const T* rcond, \
+                 int* rank, T* work, Int lwork, int* info);                                       \
+  void p##gelsd_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* s, const T* rcond,      \
+                 int* rank, T* work, Int lwork, int* iwork, int* info);                           \
+  void p##gelss_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* s, const T* rcond,      \
                  int* rank, T* work, Int lwork, int* info);
 WICK_FORTRAN_REAL(s, float)
 WICK_FORTRAN_REAL(d, double)
 #undef WICK_FORTRAN_REAL
 
-#define WICK_FORTRAN_COMPLEX(p, T, R)                                                            \
-  void p##gesdd_(Chr job, Int m, Int n, T* a, Int lda, R* s, T* u, Int ldu, T* vt, Int ldvt,     \
-                 T* work, Int lwork, R* rwork, int* iwork, int* info, size_t);                   \
-  void p##heevd_(Chr job, Chr uplo, Int n, T* a, Int lda, R* w, T* work, Int lwork, R* rwork,    \
-                 Int lrwork, int* iwork, Int liwork, int* info, size_t, size_t);                 \
-  void p##geev_(Chr jobvl, Chr jobvr, Int n, T* a, Int lda, T* w, T* vl, Int ldvl, T* vr,        \
-                Int ldvr, T* work, Int lwork, R* rwork, int* info, size_t, size_t);              \
-  void p##hetrf_(Chr uplo, Int n, T* a, Int lda, int* ipiv, T* work, Int lwork, int* info,       \
-                 size_t);                                                                        \
-  void p##hetrs_(Chr uplo, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb,        \
-                 int* info, size_t);                                                             \
-  void p##gelsy_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, int* jpvt,                \
-                 const R* rcond, int* rank, T* work, Int lwork, R* rwork, int* info);            \
-  void p##gelsd_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, R* s, const R* rcond,     \
-                 int* rank, T* work, Int lwork, R* rwork, int* iwork, int* info);                \
-  void p##gelss_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, R* s, const R* rcond,     \
+#define WICK_FORTRAN_COMPLEX(p, T, R)                                                             \
+  void p##gesdd_(Chr job, Int m, Int n, T* a, Int lda, R* s, T* u, Int ldu, T* vt, Int ldvt,      \
+                 T* work, Int lwork, R* rwork, int* iwork, int* info, size_t);                    \
+  void p##heevd_(Chr job, Chr uplo, Int n, T* a, Int lda, R* w, T* work, Int lwork, R* rwork,     \
+                 Int lrwork, int* iwork, Int liwork, int* info, size_t, size_t);                  \
+  void p##geev_(Chr jobvl, Chr jobvr, Int n, T* a, Int lda, T* w, T* vl, Int ldvl, T* vr,         \
+                Int ldvr, T* work, Int lwork, R* rwork, int* info, size_t, size_t);               \
+  void p##hetrf_(Chr uplo, Int n, T* a, Int lda, int* ipiv, T* work, Int lwork, int* info,        \
+                 size_t);                                                                         \
+  void p##hetrs_(Chr uplo, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb,         \
+                 int* info, size_t);                                                              \
+  void p##gelsy_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, int* jpvt, const R* rcond, \
+                 int* rank, T* work, Int lwork, R* rwork, int* info);                             \
+  void p##gelsd_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, R* s, const R* rcond,      \
+                 int* rank, T* work, Int lwork, R* rwork, int* iwork, int* info);                 \
+  void p##gelss_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, R* s, const R* rcond,      \
                  int* rank, T* work, Int lwork, R* rwork, int* info);
 WICK_FORTRAN_COMPLEX(c, CF, float)
 WICK_FORTRAN_COMPLEX(z, CD, double)
@@ -100,52 +100,52 @@ WICK_FORTRAN_COMPLEX(z, CD, double)
 }
 
 // Runs call(work, lwork) twice: once to ask how much work space it wants, once with it.
-#define WICK_WITH_WORK(T, call)                               \
-  {                                                           \
-    std::vector<T> work(1);                                   \
-    int lwork = -1;                                           \
-    call;                                                     \
-    if (info != 0) return info;                               \
-    lwork = static_cast<int>(asked(work[0]));                 \
-    work.resize(static_cast<size_t>(lwork));                  \
-    call;                                                     \
-    return info;                                              \
+#define WICK_WITH_WORK(T, call)               \
+  {                                           \
+    std::vector<T> work(1);                   \
+    int lwork = -1;                           \
+    call;                                     \
+    if (info != 0) return info;               \
+    lwork = static_cast<int>(asked(work[0])); \
+    work.resize(static_cast<size_t>(lwork));  \
+    call;                                     \
+    return info;                              \
   }
 
-#define WICK_DEFINE(p, T)                                                                         \
-  int getrf(int m, int n, T* a, int* pivots) {                                                    \
-    int info = 0, lda = atLeastOne(m);                                                            \
-    p##getrf_(&m, &n, a, &lda, pivots, &info);                                                    \
-    return info;                                                                                  \
-  }                                                                                               \
-  int getrs(char trans, int n, int nrhs, const T* lu, const int* pivots, T* b) {                  \
-    int info = 0, ld = atLeastOne(n);                                                             \
-    p##getrs_(&trans, &n, &nrhs, lu, &ld, pivots, b, &ld, &info, 1);                              \
-    return info;                                                                                  \
-  }                                                                                               \
-  int potrf(char uplo, int n, T* a) {                                                             \
-    int info = 0, ld = atLeastOne(n);                                                             \
-    p##potrf_(&uplo, &n, a, &ld, &info, 1);                                                       \
-    return info;                                                                                  \
-  }                                                                                               \
-  int potrs(char uplo, int n, int nrhs, const T* a, T* b) {                                       \
-    int info = 0, ld = atLeastOne(n);                                                             \
-    p##potrs_(&uplo, &n, &nrhs, a, &ld, b, &ld, &info, 1);                                        \
-    return info;                                                                                  \
-  }                                                                                               \
-  int potri(char uplo, int n, T* a) {                                                             \
-    int info = 0, ld = atLeastOne(n);                                                             \
-    p##potri_(&uplo, &n, a, &ld, &info, 1);                                                       \
-    return info;                                                                                  \
-  }                                                                                               \
-  int geqrf(int m, int n, T* a, T* tau) {                                                         \
-    int info = 0, ld = atLeastOne(m);                                                             \
-    WICK_WITH_WORK(T, p##geqrf_(&m, &n, a, &ld, tau, work.data(), &lwork, &info))                 \
-  }                                                                                               \
-  int gels(int m, int n, int nrhs, T* a, T* b, int ldb) {                                         \
-    int info = 0, ld = atLeastOne(m);                                                             \
-    WICK_WITH_WORK(                                                                               \
-        T, p##gels_("N", &m, &n, &nrhs, a, &ld, b, &ldb, work.data(), &lwork, &info, 1))          \
+#define WICK_DEFINE(p, T)                                                                        \
+  int getrf(int m, int n, T* a, int* pivots) {                                                   \
+    int info = 0, lda = atLeastOne(m);                                                           \
+    p##getrf_(&m, &n, a, &lda, pivots, &info);                                                   \
+    return info;                                                                                 \
+  }                                                                                              \
+  int getrs(char trans, int n, int nrhs, const T* lu, const int* pivots, T* b) {                 \
+    int info = 0, ld = atLeastOne(n);                                                            \
+    p##getrs_(&trans, &n, &nrhs, lu, &ld, pivots, b, &ld, &info, 1);                             \
+    return info;                                                                                 \
+  }                                                                                              \
+  int potrf(char uplo, int n, T* a) {                                                            \
+    int info = 0, ld = atLeastOne(n);                                                            \
+    p##potrf_(&uplo, &n, a, &ld, &info, 1);                                                      \
+    return info;                                                                                 \
+  }                                                                                              \
+  int potrs(char uplo, int n, int nrhs, const T* a, T* b) {                                      \
+    int info = 0, ld = atLeastOne(n);                                                            \
+    p##potrs_(&uplo, &n, &nrhs, a, &ld, b, &ld, &info, 1);                                       \
+    return info;                                                                                 \
+  }                                                                                              \
+  int potri(char uplo, int n, T* a) {                                                            \
+    int info = 0, ld = atLeastOne(n);                                                            \
+    p##potri_(&uplo, &n, a, &ld, &info, 1);                                                      \
+    return info;                                                                                 \
+  }                                                                                              \
+  int geqrf(int m, int n, T* a, T* tau) {                                                        \
+    int info = 0, ld = atLeastOne(m);                                                            \
+    WICK_WITH_WORK(T, p##geqrf_(&m, &n, a, &ld, tau, work.data(), &lwork, &info))                \
+  }                                                                                              \
+  int gels(int m, int n, int nrhs, T* a, T* b, int ldb) {                                        \
+    int info = 0, ld = atLeastOne(m);                                                            \
+    WICK_WITH_WORK(T,                                                                            \
+                   p##gels_("N", &m, &n, &nrhs, a, &ld, b, &ldb, work.data(), &lwork, &info, 1)) \
   }
 WICK_DEFINE(s, float)
 WICK_DEFINE(d, double)
@@ -153,16 +153,15 @@ WICK_DEFINE(c, CF)
 WICK_DEFINE(z, CD)
 #undef WICK_DEFINE
 
-#define WICK_DEFINE_Q(gqr, mqr, T)                                                               \
-  int orgqr(int m, int n, int k, T* a, const T* tau) {                                           \
-    int info = 0, ld = atLeastOne(m);                                                            \
-    WICK_WITH_WORK(T, gqr##_(&m, &n, &k, a, &ld, tau, work.data(), &lwork, &info))               \
-  }                                                                                              \
-  int ormqr(char side, char trans, int m, int n, int k, const T* a, int lda, const T* tau,       \
-            T* c) {                                                                              \
-    int info = 0, ld = atLeastOne(m);                                                            \
-    WICK_WITH_WORK(T, mqr##_(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ld, work.data(),       \
-                             &lwork, &info, 1, 1))                                               \
+#define WICK_DEFINE_Q(gqr, mqr, T)                                                                 \
+  int orgqr(int m, int n, int k, T* a, const T* tau) {                                             \
+    int info = 0, ld = atLeastOne(m);                                                              \
+    WICK_WITH_WORK(T, gqr##_(&m, &n, &k, a, &ld, tau, work.data(), &lwork, &info))                 \
+  }                                                                                                \
+  int ormqr(char side, char trans, int m, int n, int k, const T* a, int lda, const T* tau, T* c) { \
+    int info = 0, ld = atLeastOne(m);                                                              \
+    WICK_WITH_WORK(T, mqr##_(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ld, work.data(), &lwork, \
+                             &info, 1, 1))                                                         \
   }
 WICK_DEFINE_Q(sorgqr, sormqr, float)
 WICK_DEFINE_Q(dorgqr, dormqr, double)
@@ -170,132 +169,132 @@ WICK_DEFINE_Q(cungqr, cunmqr, CF)
 WICK_DEFINE_Q(zungqr, zunmqr, CD)
 #undef WICK_DEFINE_Q
 
-#define WICK_DEFINE_REAL(p, T)                                                                   \
-  int gesdd(char job, int m, int n, T* a, T* s, T* u, T* vt) {                                   \
-    int info = 0, lda = atLeastOne(m), k = std::min(m, n);                                       \
-    int ldvt = atLeastOne(job == 'A' ? n : job == 'S' ? k : 1);                                  \
-    std::vector<int> iwork(static_cast<size_t>(8 * k + 1));                                      \
-    WICK_WITH_WORK(T, p##gesdd_(&job, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work.data(),       \
-                                &lwork, iwork.data(), &info, 1))                                 \
-  }                                                                                              \
-  int syevd(char job, char uplo, int n, T* a, T* w) {                                            \
-    int info = 0, ld = atLeastOne(n), liwork = 5 * n + 3;                                        \
-    std::vector<int> iwork(static_cast<size_t>(liwork));                                         \
-    WICK_WITH_WORK(T, p##syevd_(&job, &uplo, &n, a, &ld, w, work.data(), &lwork, iwork.data(),   \
-                                &liwork, &info, 1, 1))                                           \
-  }                                                                                              \
-  static int geevReal(int n, T* a, T* wr, T* wi, T* v) {                                         \
-    int info = 0, ld = atLeastOne(n), one = 1;                                                   \
-    const char* job = v ? "V" : "N";                                                             \
-    T none = 0;                                                                                  \
-    WICK_WITH_WORK(T, p##geev_("N", job, &n, a, &ld, wr, wi, &none, &one, v ? v : &none,         \
-                               v ? &ld : &one, work.data(), &lwork, &info, 1, 1))                \
-  }                                                                                              \
-  int geev(int n, T* a, std::complex<T>* w, std::complex<T>* v) {                                \
-    size_t size = static_cast<size_t>(n);                                                        \
-    std::vector<T> wr(size), wi(size), vr(v ? size * size : 0);                                  \
-    int info = geevReal(n, a, wr.data(), wi.data(), v ? vr.data() : nullptr);                    \
-    for (size_t j = 0; j < size; ++j) w[j] = {wr[j], wi[j]};                                     \
-    if (!v) return info;                                                                         \
-    /* Conjugate pairs share two columns: the real and the imaginary part. */                    \
-    for (size_t j = 0; j < size; ++j) {                                                          \
-      bool pair = wi[j] != 0 && j + 1 < size;                                                    \
-      for (size_t i = 0; i < size; ++i) {                                                        \
-        T re = vr[j * size + i], im = pair ? vr[(j + 1) * size + i] : T(0);                      \
-        v[j * size + i] = {re, im};                                                              \
-        if (pair) v[(j + 1) * size + i] = {re, -im};                                             \
-      }                                                                                          \
-      if (pair) ++j;                                                                             \
-    }                                                                                            \
-    return info;                                                                                 \
-  }                                                                                              \
-  int sytrf(char uplo, int n, T* a, int* pivots, bool) {                                         \
-    int info = 0, ld = atLeastOne(n);                                                            \
-    WICK_WITH_WORK(T, p##sytrf_(&uplo, &n, a, &ld, pivots, work.data(), &lwork, &info, 1))       \
-  }                                                                                              \
-  int sytrs(char uplo, int n, int nrhs, const T* a, const int* pivots, T* b, bool) {             \
-    int info = 0, ld = atLeastOne(n);                                                            \
-    p##sytrs_(&uplo, &n, &nrhs, a, &ld, pivots, b, &ld, &info, 1);                               \
-    return info;                                                                                 \
-  }                                                                                              \
-  int gelsy(int m, int n, int nrhs, T* a, T* b, int ldb, T rcond, int* rank) {                   \
-    int info = 0, ld = atLeastOne(m);                                                            \
-    std::vector<int> jpvt(static_cast<size_t>(atLeastOne(n)));                                   \
-    WICK_WITH_WORK(T, p##gelsy_(&m, &n, &nrhs, a, &ld, b, &ldb, jpvt.data(), &rcond, rank,       \
-                                work.data(), &lwork, &info))                                     \
-  }                                                                                              \
-  int gelsd(int m, int n, int nrhs, T* a, T* b, int ldb, T* s, T rcond, int* rank) {             \
-    int info = 0, ld = atLeastOne(m);                                                            \
-    std::vector<int> iwork(static_cast<size_t>(std::min(m, n)) * 128 + 128);                     \
-    WICK_WITH_WORK(T, p##gelsd_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),    \
-                                &lwork, iwork.data(), &info))                                    \
-  }                                                                                              \
-  int gelss(int m, int n, int nrhs, T* a, T* b, int ldb, T* s, T rcond, int* rank) {             \
-    int info = 0, ld = atLeastOne(m);                                                            \
-    WICK_WITH_WORK(T, p##gelss_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),    \
-                                &lwork, &info))                                                  \
+#define WICK_DEFINE_REAL(p, T)                                                                     \
+  int gesdd(char job, int m, int n, T* a, T* s, T* u, T* vt) {                                     \
+    int info = 0, lda = atLeastOne(m), k = std::min(m, n);                                         \
+    int ldvt = atLeastOne(job == 'A' ? n : job == 'S' ? k : 1);                                    \
+    std::vector<int> iwork(static_cast<size_t>(8 * k + 1));                                        \
+    WICK_WITH_WORK(T, p##gesdd_(&job, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work.data(), &lwork, \
+                                iwork.data(), &info, 1))                                           \
+  }                                                                                                \
+  int syevd(char job, char uplo, int n, T* a, T* w) {                                              \
+    int info = 0, ld = atLeastOne(n), liwork = 5 * n + 3;                                          \
+    std::vector<int> iwork(static_cast<size_t>(liwork));                                           \
+    WICK_WITH_WORK(T, p##syevd_(&job, &uplo, &n, a, &ld, w, work.data(), &lwork, iwork.data(),     \
+                                &liwork, &info, 1, 1))                                             \
+  }                                                                                                \
+  static int geevReal(int n, T* a, T* wr, T* wi, T* v) {                                           \
+    int info = 0, ld = atLeastOne(n), one = 1;                                                     \
+    const char* job = v ? "V" : "N";                                                               \
+    T none = 0;                                                                                    \
+    WICK_WITH_WORK(T, p##geev_("N", job, &n, a, &ld, wr, wi, &none, &one, v ? v : &none,           \
+                               v ? &ld : &one, work.data(), &lwork, &info, 1, 1))                  \
+  }                                                                                                \
+  int geev(int n, T* a, std::complex<T>* w, std::complex<T>* v) {                                  \
+    size_t size = static_cast<size_t>(n);                                                          \
+    std::vector<T> wr(size), wi(size), vr(v ? size*size : 0);                                      \
+    int info = geevReal(n, a, wr.data(), wi.data(), v ? vr.data() : nullptr);                      \
+    for (size_t j = 0; j < size; ++j) w[j] = {wr[j], wi[j]};                                       \
+    if (!v) return info;                                                                           \
+    /* Conjugate pairs share two columns: the real and the imaginary part. */                      \
+    for (size_t j = 0; j < size; ++j) {                                                            \
+      bool pair = wi[j] != 0 && j + 1 < size;                                                      \
+      for (size_t i = 0; i < size; ++i) {                                                          \
+        T re = vr[j * size + i], im = pair ? vr[(j + 1) * size + i] : T(0);                        \
+        v[j * size + i] = {re, im};                                                                \
+        if (pair) v[(j + 1) * size + i] = {re, -im};                                               \
+      }                                                                                            \
+      if (pair) ++j;                                                                               \
+    }                                                                                              \
+    return info;                                                                                   \
+  }                                                                                                \
+  int sytrf(char uplo, int n, T* a, int* pivots, bool) {                                           \
+    int info = 0, ld = atLeastOne(n);                                                              \
+    WICK_WITH_WORK(T, p##sytrf_(&uplo, &n, a, &ld, pivots, work.data(), &lwork, &info, 1))         \
+  }                                                                                                \
+  int sytrs(char uplo, int n, int nrhs, const T* a, const int* pivots, T* b, bool) {               \
+    int info = 0, ld = atLeastOne(n);                                                              \
+    p##sytrs_(&uplo, &n, &nrhs, a, &ld, pivots, b, &ld, &info, 1);                                 \
+    return info;                                                                                   \
+  }                                                                                                \
+  int gelsy(int m, int n, int nrhs, T* a, T* b, int ldb, T rcond, int* rank) {                     \
+    int info = 0, ld = atLeastOne(m);                                                              \
+    std::vector<int> jpvt(static_cast<size_t>(atLeastOne(n)));                                     \
+    WICK_WITH_WORK(T, p##gelsy_(&m, &n, &nrhs, a, &ld, b, &ldb, jpvt.data(), &rcond, rank,         \
+                                work.data(), &lwork, &info))                                       \
+  }                                                                                                \
+  int gelsd(int m, int n, int nrhs, T* a, T* b, int ldb, T* s, T rcond, int* rank) {               \
+    int info = 0, ld = atLeastOne(m);                                                              \
+    std::vector<int> iwork(static_cast<size_t>(std::min(m, n)) * 128 + 128);                       \
+    WICK_WITH_WORK(T, p##gelsd_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),      \
+                                &lwork, iwork.data(), &info))                                      \
+  }                                                                                                \
+  int gelss(int m, int n, int nrhs, T* a, T* b, int ldb, T* s, T rcond, int* rank) {               \
+    int info = 0, ld = atLeastOne(m);                                                              \
+    WICK_WITH_WORK(                                                                                \
+        T, p##gelss_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(), &lwork, &info)) \
   }
 WICK_DEFINE_REAL(s, float)
 WICK_DEFINE_REAL(d, double)
 #undef WICK_DEFINE_REAL
 
-#define WICK_DEFINE_COMPLEX(p, T, R)                                                             \
-  int gesdd(char job, int m, int n, T* a, R* s, T* u, T* vt) {                                   \
-    int info = 0, lda = atLeastOne(m);                                                           \
-    size_t low = static_cast<size_t>(std::min(m, n)), high = static_cast<size_t>(std::max(m, n)); \
-    int ldvt = atLeastOne(job == 'A' ? n : job == 'S' ? static_cast<int>(low) : 1);              \
-    std::vector<int> iwork(8 * low + 1);                                                         \
+#define WICK_DEFINE_COMPLEX(p, T, R)                                                               \
+  int gesdd(char job, int m, int n, T* a, R* s, T* u, T* vt) {                                     \
+    int info = 0, lda = atLeastOne(m);                                                             \
+    size_t low = static_cast<size_t>(std::min(m, n)), high = static_cast<size_t>(std::max(m, n));  \
+    int ldvt = atLeastOne(job == 'A' ? n : job == 'S' ? static_cast<int>(low) : 1);                \
+    std::vector<int> iwork(8 * low + 1);                                                           \
     std::vector<R> rwork(std::max(5 * low * low + 5 * low, 2 * high * low + 2 * low * low + low) + \
-                         7 * low + 1);                                                           \
-    WICK_WITH_WORK(T, p##gesdd_(&job, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work.data(),       \
-                                &lwork, rwork.data(), iwork.data(), &info, 1))                   \
-  }                                                                                              \
-  int syevd(char job, char uplo, int n, T* a, R* w) {                                            \
-    int info = 0, ld = atLeastOne(n), liwork = 5 * n + 3;                                        \
-    int lrwork = 2 * n * n + 5 * n + 1;                                                          \
-    std::vector<int> iwork(static_cast<size_t>(liwork));                                         \
-    std::vector<R> rwork(static_cast<size_t>(lrwork));                                           \
-    WICK_WITH_WORK(T, p##heevd_(&job, &uplo, &n, a, &ld, w, work.data(), &lwork, rwork.data(),   \
-                                &lrwork, iwork.data(), &liwork, &info, 1, 1))                    \
-  }                                                                                              \
-  int geev(int n, T* a, T* w, T* v) {                                                            \
-    int info = 0, ld = atLeastOne(n), one = 1;                                                   \
-    const char* job = v ? "V" : "N";                                                             \
-    T none = 0;                                                                                  \
-    std::vector<R> rwork(static_cast<size_t>(2 * n + 1));                                        \
-    WICK_WITH_WORK(T, p##geev_("N", job, &n, a, &ld, w, &none, &one, v ? v : &none,              \
-                               v ? &ld : &one, work.data(), &lwork, rwork.data(), &info, 1, 1))  \
-  }                                                                                              \
-  int sytrf(char uplo, int n, T* a, int* pivots, bool hermitian) {                               \
-    int info = 0, ld = atLeastOne(n);                                                            \
-    auto* routine = hermitian ? p##hetrf_ : p##sytrf_;                                           \
-    WICK_WITH_WORK(T, routine(&uplo, &n, a, &ld, pivots, work.data(), &lwork, &info, 1))         \
-  }                                                                                              \
-  int sytrs(char uplo, int n, int nrhs, const T* a, const int* pivots, T* b, bool hermitian) {   \
-    int info = 0, ld = atLeastOne(n);                                                            \
-    (hermitian ? p##hetrs_ : p##sytrs_)(&uplo, &n, &nrhs, a, &ld, pivots, b, &ld, &info, 1);     \
-    return info;                                                                                 \
-  }                                                                                              \
-  int gelsy(int m, int n, int nrhs, T* a, T* b, int ldb, R rcond, int* rank) {                   \
-    int info = 0, ld = atLeastOne(m);                                                            \
-    std::vector<int> jpvt(static_cast<size_t>(atLeastOne(n)));                                   \
-    std::vector<R> rwork(static_cast<size_t>(2 * n + 1));                                        \
-    WICK_WITH_WORK(T, p##gelsy_(&m, &n, &nrhs, a, &ld, b, &ldb, jpvt.data(), &rcond, rank,       \
-                                work.data(), &lwork, rwork.data(), &info))                       \
-  }                                                                                              \
-  int gelsd(int m, int n, int nrhs, T* a, T* b, int ldb, R* s, R rcond, int* rank) {             \
-    int info = 0, ld = atLeastOne(m);                                                            \
-    size_t low = static_cast<size_t>(std::min(m, n)), rhs = static_cast<size_t>(nrhs);           \
-    std::vector<int> iwork(low * 128 + 128);                                                     \
-    std::vector<R> rwork(low * 1024 + 64 * low * rhs + (26 + rhs) * 27 * 27 + 4096);             \
-    WICK_WITH_WORK(T, p##gelsd_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),    \
-                                &lwork, rwork.data(), iwork.data(), &info))                      \
-  }                                                                                              \
-  int gelss(int m, int n, int nrhs, T* a, T* b, int ldb, R* s, R rcond, int* rank) {             \
-    int info = 0, ld = atLeastOne(m);                                                            \
-    std::vector<R> rwork(static_cast<size_t>(5 * std::min(m, n) + 1));                           \
-    WICK_WITH_WORK(T, p##gelss_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),    \
-                                &lwork, rwork.data(), &info))                                    \
+                         7 * low + 1);                                                             \
+    WICK_WITH_WORK(T, p##gesdd_(&job, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work.data(), &lwork, \
+                                rwork.data(), iwork.data(), &info, 1))                             \
+  }                                                                                                \
+  int syevd(char job, char uplo, int n, T* a, R* w) {                                              \
+    int info = 0, ld = atLeastOne(n), liwork = 5 * n + 3;                                          \
+    int lrwork = 2 * n * n + 5 * n + 1;                                                            \
+    std::vector<int> iwork(static_cast<size_t>(liwork));                                           \
+    std::vector<R> rwork(static_cast<size_t>(lrwork));                                             \
+    WICK_WITH_WORK(T, p##heevd_(&job, &uplo, &n, a, &ld, w, work.data(), &lwork, rwork.data(),     \
+                                &lrwork, iwork.data(), &liwork, &info, 1, 1))                      \
+  }                                                                                                \
+  int geev(int n, T* a, T* w, T* v) {                                                              \
+    int info = 0, ld = atLeastOne(n), one = 1;                                                     \
+    const char* job = v ? "V" : "N";                                                               \
+    T none = 0;                                                                                    \
+    std::vector<R> rwork(static_cast<size_t>(2 * n + 1));                                          \
+    WICK_WITH_WORK(T, p##geev_("N", job, &n, a, &ld, w, &none, &one, v ? v : &none,                \
+                               v ? &ld : &one, work.data(), &lwork, rwork.data(), &info, 1, 1))    \
+  }                                                                                                \
+  int sytrf(char uplo, int n, T* a, int* pivots, bool hermitian) {                                 \
+    int info = 0, ld = atLeastOne(n);                                                              \
+    auto* routine = hermitian ? p##hetrf_ : p##sytrf_;                                             \
+    WICK_WITH_WORK(T, routine(&uplo, &n, a, &ld, pivots, work.data(), &lwork, &info, 1))           \
+  }                                                                                                \
+  int sytrs(char uplo, int n, int nrhs, const T* a, const int* pivots, T* b, bool hermitian) {     \
+    int info = 0, ld = atLeastOne(n);                                                              \
+    (hermitian ? p##hetrs_ : p##sytrs_)(&uplo, &n, &nrhs, a, &ld, pivots, b, &ld, &info, 1);       \
+    return info;                                                                                   \
+  }                                                                                                \
+  int gelsy(int m, int n, int nrhs, T* a, T* b, int ldb, R rcond, int* rank) {                     \
+    int info = 0, ld = atLeastOne(m);                                                              \
+    std::vector<int> jpvt(static_cast<size_t>(atLeastOne(n)));                                     \
+    std::vector<R> rwork(static_cast<size_t>(2 * n + 1));                                          \
+    WICK_WITH_WORK(T, p##gelsy_(&m, &n, &nrhs, a, &ld, b, &ldb, jpvt.data(), &rcond, rank,         \
+                                work.data(), &lwork, rwork.data(), &info))                         \
+  }                                                                                                \
+  int gelsd(int m, int n, int nrhs, T* a, T* b, int ldb, R* s, R rcond, int* rank) {               \
+    int info = 0, ld = atLeastOne(m);                                                              \
+    size_t low = static_cast<size_t>(std::min(m, n)), rhs = static_cast<size_t>(nrhs);             \
+    std::vector<int> iwork(low * 128 + 128);                                                       \
+    std::vector<R> rwork(low * 1024 + 64 * low * rhs + (26 + rhs) * 27 * 27 + 4096);               \
+    WICK_WITH_WORK(T, p##gelsd_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),      \
+                                &lwork, rwork.data(), iwork.data(), &info))                        \
+  }                                                                                                \
+  int gelss(int m, int n, int nrhs, T* a, T* b, int ldb, R* s, R rcond, int* rank) {               \
+    int info = 0, ld = atLeastOne(m);                                                              \
+    std::vector<R> rwork(static_cast<size_t>(5 * std::min(m, n) + 1));                             \
+    WICK_WITH_WORK(T, p##gelss_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),      \
+                                &lwork, rwork.data(), &info))                                      \
   }
 WICK_DEFINE_COMPLEX(c, CF, float)
 WICK_DEFINE_COMPLEX(z, CD, double)
@@ -317,11 +316,11 @@ CBLAS_DIAG diagOf(char c) {
 }  // namespace
 
 #define WICK_DEFINE_TRSM(T, routine, one)                                                          \
-  void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b, \
-            int ldb) {                                                                            \
-    T alpha = 1;                                                                                  \
-    routine(CblasColMajor, sideOf(side), uploOf(uplo), transOf(trans), diagOf(diag), m, n, one,   \
-            a, lda, b, ldb);                                                                      \
+  void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b,  \
+            int ldb) {                                                                             \
+    T alpha = 1;                                                                                   \
+    routine(CblasColMajor, sideOf(side), uploOf(uplo), transOf(trans), diagOf(diag), m, n, one, a, \
+            lda, b, ldb);                                                                          \
   }
 WICK_DEFINE_TRSM(float, cblas_strsm, alpha)
 WICK_DEFINE_TRSM(double, cblas_dtrsm, alpha)

@@ -77,8 +77,10 @@ Tensor choleskyInverse(const Tensor& a, bool upper) {
     for (int64_t i = 0; x.numel() > 0 && i < batchCount(x); ++i) {
       T* m = matrixAt<T>(x, i, n * n);
       int info = lapack::potri(upper ? 'U' : 'L', static_cast<int>(n), m);
-      WICK_CHECK(info == 0, "{}: The diagonal element {} is zero, the inversion could not be "
-                            "completed because the input matrix is singular.", op, info);
+      WICK_CHECK(info == 0,
+                 "{}: The diagonal element {} is zero, the inversion could not be "
+                 "completed because the input matrix is singular.",
+                 op, info);
       // The routine fills one triangle; the inverse is Hermitian.
       for (int64_t c = 0; c < n; ++c) {
         for (int64_t r = c + 1; r < n; ++r) {
@@ -134,9 +136,8 @@ Tensor householderProduct(const Tensor& a, const Tensor& tau) {
   WICK_CHECK(a.size(-2) >= a.size(-1),
              "{}: input.shape[-2] must be greater than or equal to input.shape[-1]", op);
   WICK_CHECK(tau.dim() == a.dim() - 1 && tau.size(-1) <= a.size(-1) && tau.dtype() == a.dtype() &&
-                 (tau.dim() == 1 ||
-                  DimVector(tau.sizes().first(static_cast<size_t>(tau.dim() - 1))) ==
-                      batchSizes(a)),
+                 (tau.dim() == 1 || DimVector(tau.sizes().first(
+                                        static_cast<size_t>(tau.dim() - 1))) == batchSizes(a)),
              "{}: Expected tau to match input of shape {}, got {}", op, formatInts(a.sizes()),
              tau.describe());
   return householder(op, a, tau, a.size(-1));

@@ -72,8 +72,8 @@ Triple unpack(const char* op, const Tensor& lu, const Tensor& pivots, bool data,
     });
   }
   if (permutation) {
-    WICK_CHECK(pivots.dtype() == DType::Int && pivots.dim() == lu.dim() - 1 && pivots.size(-1) == k &&
-                   pivots.numel() == batchCount(lu) * k,
+    WICK_CHECK(pivots.dtype() == DType::Int && pivots.dim() == lu.dim() - 1 &&
+                   pivots.size(-1) == k && pivots.numel() == batchCount(lu) * k,
                "{}: LU_pivots is expected to be a batch of {} 32-bit integers, got {}", op, k,
                pivots.describe());
     p = Tensor::zeros(withSizes(batchSizes(lu), {m, m}), lu.dtype());
@@ -109,8 +109,10 @@ Triple linalgLu(const Tensor& a, bool pivot) {
 Tensor solveFactored(const char* op, const Tensor& lu_in, const Tensor& pivots_in, const Tensor& b,
                      char trans) {
   int64_t n = lu_in.size(-1), r = b.size(-1);
-  WICK_CHECK(b.size(-2) == n, "{}: Incompatible shapes of A and B for the equation AX = B ({}x{} and "
-                              "{}x{})", op, n, n, b.size(-2), r);
+  WICK_CHECK(b.size(-2) == n,
+             "{}: Incompatible shapes of A and B for the equation AX = B ({}x{} and "
+             "{}x{})",
+             op, n, n, b.size(-2), r);
   DimVector batch = broadcastShapes(batchSizes(lu_in), batchSizes(b));
   Tensor lu = columnMajor(lu_in.expand(withSizes(batch, {n, n})));
   Tensor pivots = pivots_in.expand(withSizes(batch, {n})).contiguous();
@@ -151,15 +153,16 @@ struct Solution {
 
 Solution solve(const char* op, const Tensor& a, const Tensor& b, bool left) {
   checkSquare(op, a);
-  WICK_CHECK(a.dtype() == b.dtype(), "{}: Expected A and B to have the same dtype, got {} and {}", op,
-             toString(a.dtype()), toString(b.dtype()));
+  WICK_CHECK(a.dtype() == b.dtype(), "{}: Expected A and B to have the same dtype, got {} and {}",
+             op, toString(a.dtype()), toString(b.dtype()));
   // As in NumPy, B is a batch of vectors when it has the batch's shape and one dimension more.
   bool vector = b.dim() == 1 || (a.dim() - 1 == b.dim() &&
                                  DimVector(b.sizes()) ==
                                      DimVector(a.sizes().first(static_cast<size_t>(a.dim() - 1))));
   Tensor rhs = vector ? b.unsqueeze(-1) : b;
-  WICK_CHECK(left || !vector, "{}: Vector broadcasting of the left hand side is not supported for "
-                              "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)",
+  WICK_CHECK(left || !vector,
+             "{}: Vector broadcasting of the left hand side is not supported for "
+             "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)",
              op);
   WICK_CHECK(rhs.dim() >= 2, "{}: B must have at least one dimension", op);
   Factors f = factor(op, a);
@@ -242,9 +245,8 @@ LogDeterminant determinantOf(const char* op, const Factors& f) {
       }
       d.det.data<T>()[i] = det;
       d.sign.data<T>()[i] = sign;
-      dispatch<kFloats>(op, d.log_abs.dtype(), [&]<class R>() {
-        d.log_abs.data<R>()[i] = static_cast<R>(log_abs);
-      });
+      dispatch<kFloats>(op, d.log_abs.dtype(),
+                        [&]<class R>() { d.log_abs.data<R>()[i] = static_cast<R>(log_abs); });
     }
   });
   return d;
@@ -296,8 +298,7 @@ Tensor solveTriangular(const char* op, const Tensor& a_in, const Tensor& b_in, b
     for (int64_t i = 0; i < checkedNumel(batch); ++i) {
       lapack::trsm(left ? 'L' : 'R', upper ? 'U' : 'L', trans, unit ? 'U' : 'N',
                    static_cast<int>(rows), static_cast<int>(columns), matrixAt<T>(a, i, n * n),
-                   static_cast<int>(n), matrixAt<T>(x, i, rows * columns),
-                   static_cast<int>(rows));
+                   static_cast<int>(n), matrixAt<T>(x, i, rows * columns), static_cast<int>(rows));
     }
   });
   return x;

@@ -5,14 +5,14 @@
 namespace wick::linalg {
 
 void checkMatrix(const char* op, const Tensor& a) {
-  WICK_CHECK(a.dim() >= 2,
-             "{}: The input tensor A must have at least 2 dimensions, but has {}", op, a.dim());
+  WICK_CHECK(a.dim() >= 2, "{}: The input tensor A must have at least 2 dimensions, but has {}", op,
+             a.dim());
   WICK_CHECK(a.dtype() == DType::Float || a.dtype() == DType::Double || isComplex(a.dtype()),
              "{}: Expected a floating point or complex tensor as input. Got {}", op,
              scalarTypeName(a.dtype()));
   // LAPACK counts in 32 bits, and its work space grows with the square.
-  WICK_CHECK(a.size(-1) < 30000 && a.size(-2) < 30000,
-             "{}: matrices of shape {} are too large", op, formatInts(a.sizes()));
+  WICK_CHECK(a.size(-1) < 30000 && a.size(-2) < 30000, "{}: matrices of shape {} are too large", op,
+             formatInts(a.sizes()));
 }
 
 void checkSquare(const char* op, const Tensor& a) {
@@ -50,26 +50,30 @@ void checkInfo(const char* op, const Tensor& info, Failure failure) {
     WICK_CHECK(code > 0, "{}: {}argument {} has an illegal value", op, which, -code);
     switch (failure) {
       case Failure::SingularInverse:
-        throwRuntimeError("{}: {}The diagonal element {} is zero, the inversion could not be "
-                          "completed because the input matrix is singular.",
-                          op, which, code);
+        throwRuntimeError(
+            "{}: {}The diagonal element {} is zero, the inversion could not be "
+            "completed because the input matrix is singular.",
+            op, which, code);
       case Failure::SingularSolve:
         throwRuntimeError("{}: {}The solver failed because the input matrix is singular.", op,
                           which);
       case Failure::NotPositive:
-        throwRuntimeError("{}: {}The factorization could not be completed because the input is not "
-                          "positive-definite (the leading minor of order {} is not "
-                          "positive-definite).",
-                          op, which, code);
+        throwRuntimeError(
+            "{}: {}The factorization could not be completed because the input is not "
+            "positive-definite (the leading minor of order {} is not "
+            "positive-definite).",
+            op, which, code);
       case Failure::NoConvergence:
-        throwRuntimeError("{}: {}The algorithm failed to converge because the input matrix is "
-                          "ill-conditioned or has too many repeated singular or eigen values "
-                          "(error code: {}).",
-                          op, which, code);
+        throwRuntimeError(
+            "{}: {}The algorithm failed to converge because the input matrix is "
+            "ill-conditioned or has too many repeated singular or eigen values "
+            "(error code: {}).",
+            op, which, code);
       case Failure::SingularFactor:
-        throwRuntimeError("{}: {}The factorization could not be completed because the diagonal "
-                          "element {} is zero.",
-                          op, which, code);
+        throwRuntimeError(
+            "{}: {}The factorization could not be completed because the diagonal "
+            "element {} is zero.",
+            op, which, code);
     }
   }
 }

@@ -55,7 +55,8 @@ Svd svd(const char* op, const Tensor& a, bool full, bool vectors) {
     auto identity = [&](const Tensor& t) {
       if (!t.defined() || t.numel() == 0) return;
       t.fill(0);
-      for (int64_t i = 0; i < t.size(-1); ++i) t.select(t.dim() - 1, i).select(t.dim() - 2, i).fill(1);
+      for (int64_t i = 0; i < t.size(-1); ++i)
+        t.select(t.dim() - 1, i).select(t.dim() - 2, i).fill(1);
     };
     identity(r.u);
     identity(r.vh);
@@ -67,10 +68,10 @@ Svd svd(const char* op, const Tensor& a, bool full, bool vectors) {
     int64_t u_size = m * (full ? m : k), v_size = n * (full ? n : k);
     T none = 0;
     for (int64_t i = 0; i < info.numel(); ++i) {
-      info.data<int32_t>()[i] = lapack::gesdd(
-          job, static_cast<int>(m), static_cast<int>(n), matrixAt<T>(x, i, m * n),
-          matrixAt<Real<T>>(r.s, i, k), vectors ? matrixAt<T>(r.u, i, u_size) : &none,
-          vectors ? matrixAt<T>(r.vh, i, v_size) : &none);
+      info.data<int32_t>()[i] =
+          lapack::gesdd(job, static_cast<int>(m), static_cast<int>(n), matrixAt<T>(x, i, m * n),
+                        matrixAt<Real<T>>(r.s, i, k), vectors ? matrixAt<T>(r.u, i, u_size) : &none,
+                        vectors ? matrixAt<T>(r.vh, i, v_size) : &none);
     }
   });
   checkInfo(op, info, Failure::NoConvergence);
@@ -107,8 +108,10 @@ using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 using OptString = std::optional<std::string>;
 
 void checkDriver(const char* op, const OptString& driver) {
-  WICK_CHECK(!driver, "{}: keyword argument `driver=` is only supported on CUDA inputs with "
-                      "cuSOLVER backend.", op);
+  WICK_CHECK(!driver,
+             "{}: keyword argument `driver=` is only supported on CUDA inputs with "
+             "cuSOLVER backend.",
+             op);
 }
 
 Triple linalgSvd(const Tensor& a, bool full, const OptString& driver) {
@@ -168,9 +171,9 @@ Pair eigAny(const char* op, const Tensor& a, bool vectors) {
   dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
     using C = std::complex<Real<T>>;
     for (int64_t i = 0; i < info.numel(); ++i) {
-      info.data<int32_t>()[i] = lapack::geev(static_cast<int>(n), matrixAt<T>(x, i, n * n),
-                                             matrixAt<C>(values, i, n),
-                                             vectors ? matrixAt<C>(v, i, n * n) : nullptr);
+      info.data<int32_t>()[i] =
+          lapack::geev(static_cast<int>(n), matrixAt<T>(x, i, n * n), matrixAt<C>(values, i, n),
+                       vectors ? matrixAt<C>(v, i, n * n) : nullptr);
     }
   });
   checkInfo(op, info, Failure::NoConvergence);
@@ -193,10 +196,10 @@ Four lstsq(const Tensor& a, const Tensor& b_in, std::optional<double> rcond_in,
              "{}: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)", op);
   WICK_CHECK(a.dtype() == b_in.dtype(), "{}: Expected input and other to have the same dtype", op);
   int64_t m = a.size(-2), n = a.size(-1), high = std::max(m, n), low = std::min(m, n);
-  bool vector = b_in.dim() == 1 ||
-                (b_in.dim() == a.dim() - 1 &&
-                 DimVector(b_in.sizes()) ==
-                     DimVector(a.sizes().first(static_cast<size_t>(a.dim() - 1))));
+  bool vector =
+      b_in.dim() == 1 ||
+      (b_in.dim() == a.dim() - 1 &&
+       DimVector(b_in.sizes()) == DimVector(a.sizes().first(static_cast<size_t>(a.dim() - 1))));
   Tensor b = vector ? b_in.unsqueeze(-1) : b_in;
   WICK_CHECK(b.dim() >= 2 && b.size(-2) == m, "{}: input.size(-2) should match other.size(-2)", op);
   int64_t r = b.size(-1);
@@ -229,8 +232,10 @@ Four lstsq(const Tensor& a, const Tensor& b_in, std::optional<double> rcond_in,
       } else {
         info = lapack::gelss(im, in, ir, pa, pb, ld, matrixAt<R>(s, i, low), rcond, &got);
       }
-      WICK_CHECK(info == 0, "{}: The least squares solution could not be computed because the input "
-                            "matrix does not have full rank (error code: {}).", op, info);
+      WICK_CHECK(info == 0,
+                 "{}: The least squares solution could not be computed because the input "
+                 "matrix does not have full rank (error code: {}).",
+                 op, info);
       if (ranks) rank.data<int64_t>()[i] = got;
       full = full && got == n;
     }
