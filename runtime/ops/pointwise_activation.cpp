@@ -112,21 +112,6 @@ Tensor dropout(const Tensor& input, double p, bool train, Out out) {
 Tensor dropoutInPlace(const Tensor& self, double p, bool train) {
   return dropout(self, p, train, Out{&self});
 }
-// One draw for each channel of each sample.
-Tensor featureDropout(const Tensor& input, double p, bool train, Out out) {
-  WICK_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
-  if (p == 0 || !train || input.numel() == 0) return input;
-  WICK_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
-  if (p == 1) return pointwise(kScalar<Mul>, out.tensor, input, Scalar(0.0));
-  DimVector shape(input.dim(), 1);
-  shape[0] = input.size(0);
-  shape[1] = input.size(1);
-  return binary<Mul>(input, dropoutNoise(Tensor::empty(shape, input.dtype()), p), out);
-}
-Tensor featureDropoutInPlace(const Tensor& self, double p, bool train) {
-  return featureDropout(self, p, train, Out{&self});
-}
-
 // Random slopes when training, their mean otherwise.
 Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool training,
              Generator* generator, Out out) {
@@ -181,10 +166,6 @@ const OperatorRecord kRecords[] = {
      kNondeterministic},
     {"aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
      WICK_KERNEL(dropoutInPlace), kNondeterministic},
-    {"aten::feature_dropout(Tensor input, float p, bool train) -> Tensor",
-     WICK_KERNEL(featureDropout), kNondeterministic},
-    {"aten::feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
-     WICK_KERNEL(featureDropoutInPlace), kNondeterministic},
     {"aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
      "training=False, Generator? generator=None) -> Tensor",
      WICK_KERNEL(rrelu), kInplaceForm | kNondeterministic},

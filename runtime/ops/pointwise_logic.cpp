@@ -131,37 +131,6 @@ Tensor nanToNum(const Tensor& self, std::optional<double> nan, std::optional<dou
                    Scalar(posinf.value_or(largest)), Scalar(neginf.value_or(-largest)));
 }
 
-// Whether |self - other| <= atol + rtol |other|; equal infinities are close.
-Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  WICK_CHECK(self.dtype() == other.dtype(), "{} did not match {}", scalarTypeName(self.dtype()),
-             scalarTypeName(other.dtype()));
-  WICK_CHECK(rtol >= 0, "rtol must be greater than or equal to zero, but got {}", rtol);
-  WICK_CHECK(atol >= 0, "atol must be greater than or equal to zero, but got {}", atol);
-  const Tensor* none = nullptr;
-  Tensor close = pointwise(kScalar<Eq>, none, self, other);
-  if (equal_nan && !isIntegral(self.dtype(), true)) {
-    Tensor both = pointwise(kScalar<LogicalAnd>, none, pointwise(kScalar<IsNan>, none, self),
-                            pointwise(kScalar<IsNan>, none, other));
-    pointwise(kScalar<LogicalOr>, &close, close, both);
-  }
-  if (rtol == 0 && atol == 0) return close;
-  bool integral = isIntegral(self.dtype(), true);
-  Tensor a = integral ? self.to(defaultDType()) : self;
-  Tensor b = integral ? other.to(defaultDType()) : other;
-  Tensor allowed =
-      pointwise(kScalar<Add>, none, Scalar(atol),
-                pointwise(kScalar<Abs>, none, pointwise(kScalar<Mul>, none, Scalar(rtol), b)));
-  Tensor distance = pointwise(kScalar<Abs>, none, pointwise(kScalar<Sub>, none, a, b));
-  Tensor near = pointwise(kScalar<LogicalAnd>, none, pointwise(kScalar<IsFinite>, none, distance),
-                          pointwise(kScalar<Le>, none, distance, allowed));
-  return pointwise(kScalar<LogicalOr>, none, close, near);
-}
-bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
-  Tensor close = isclose(self, other, rtol, atol, equal_nan).contiguous();
-  const bool* values = close.data<bool>();
-  return std::all_of(values, values + close.numel(), [](bool v) { return v; });
-}
-
 constexpr uint32_t kForms = kInplaceForm | kOutForm;
 constexpr uint32_t kPredicate = kNotDifferentiable;
 
@@ -264,12 +233,6 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(nanToNum), kForms},
     {"aten::heaviside(Tensor self, Tensor values) -> Tensor", WICK_KERNEL(heaviside), kForms,
      nullptr, &kScalar<Heaviside>},
-    {"aten::isclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
-     "equal_nan=False) -> Tensor",
-     WICK_KERNEL(isclose), kPredicate},
-    {"aten::allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool "
-     "equal_nan=False) -> bool",
-     WICK_KERNEL(allclose), kPredicate},
 };
 
 constexpr OperatorAlias kAliases[] = {
