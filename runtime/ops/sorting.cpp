@@ -235,8 +235,10 @@ int64_t medianPosition(const T* data, int64_t n, bool ignore_nan) {
   std::vector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});
   auto middle = order.begin() + (numbers > 0 ? (numbers - 1) / 2 : 0);
-  std::nth_element(order.begin(), middle, order.end(),
-                   [&](int64_t a, int64_t b) { return less<T>(data[a], data[b]); });
+  // Of equal elements the earlier one counts as smaller.
+  std::nth_element(order.begin(), middle, order.end(), [&](int64_t a, int64_t b) {
+    return less<T>(data[a], data[b]) || (!less<T>(data[b], data[a]) && a < b);
+  });
   return *middle;
 }
 

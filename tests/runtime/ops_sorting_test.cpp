@@ -1,0 +1,130 @@
+// Sorting, selecting, searching and sets against what PyTorch 1.13 gives.
+#include <cmath>
+#include <limits>
+
+#include "tests/runtime/op_testing.h"
+
+namespace wick {
+namespace {
+
+using namespace testing;
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+Tensor withNan() {
+  return floats({3, NAN, 1, 2, NAN, 1});
+}
+// Values and indices side by side; NaN is written as -99.
+std::vector<double> both(const std::vector<IValue>& results) {
+  std::vector<double> out = values(results[0].toTensor());
+  for (double& v : out) v = std::isnan(v) ? -99 : v;
+  for (double v : values(results[1].toTensor())) out.push_back(v);
+  return out;
+}
+
+TEST(Sort, NanIsTheLargestAndEqualsKeepTheirOrder) {
+  EXPECT_EQ(both(callAll("aten::sort", "", withNan())),
+            (Values{1, 1, 2, 3, -99, -99, 2, 5, 3, 0, 1, 4}));
+  EXPECT_EQ(both(callAll("aten::sort", "", withNan(), -1, true)),
+            (Values{-99, -99, 3, 2, 1, 1, 1, 4, 0, 3, 2, 5}));
+  EXPECT_EQ(values(call("aten::argsort", "", iota(DimVector{2, 2}), 0, true)),
+            (Values{1, 1, 0, 0}));
+  EXPECT_EQ(both(callAll("aten::sort", "", Tensor::scalar(3.f))), (Values{3, 0}));
+  EXPECT_EQ(shape(call("aten::sort", "", Tensor::zeros(DimVector{0, 2}, DType::Float), 0)),
+            (Shape{0, 2}));
+  EXPECT_THROW(callAll("aten::sort", "", floats({1}), 1), RuntimeError);
+}
+
+TEST(Topk, ChoosesAmongEqualsAsPyTorch) {
+  EXPECT_EQ(both(callAll("aten::topk", "", withNan(), 3, -1, false)), (Values{1, 1, 2, 5, 2, 3}));
+  EXPECT_EQ(both(callAll("aten::topk", "", floats({1, 1, 2, 2, 3, 3}), 3)),
+            (Values{3, 3, 2, 5, 4, 3}));
+  Tensor t = iota(DimVector{20}, DType::Long);
+  for (int64_t i = 0; i < 20; ++i) t.data<int64_t>()[i] %= 5;
+  EXPECT_EQ(both(callAll("aten::topk", "", t, 6)), (Values{4, 4, 4, 4, 3, 3, 19, 4, 9, 14, 13, 8}));
+  EXPECT_EQ(shape(call("aten::topk", "", t, 0)), (Shape{0}));
+  EXPECT_THROW(callAll("aten::topk", "", t, 21), RuntimeError);
+}
+
+TEST(Select, KthMedianMode) {
+  EXPECT_EQ(both(callAll("aten::kthvalue", "", withNan(), 2)), (Values{1, 5}));
+  EXPECT_EQ(both(callAll("aten::kthvalue", "", floats({1, 2, 2, 2, 3}), 3)), (Values{2, 2}));
+  EXPECT_THROW(callAll("aten::kthvalue", "", floats({1}), 2), RuntimeError);
+  EXPECT_EQ(both(callAll("aten::median", "dim", withNan(), 0)), (Values{-99, 1}));
+  EXPECT_EQ(both(callAll("aten::nanmedian", "dim", withNan(), 0)), (Values{1, 5}));
+  EXPECT_EQ(both(callAll("aten::median", "dim", longs({1, 2, 2, 2, 3, 4}), 0)), (Values{2, 2}));
+  EXPECT_EQ(call("aten::median", "", longs({})).item<int64_t>(), INT64_MIN);
+  EXPECT_EQ(both(callAll("aten::mode", "", longs({3, 1, 3, 1, 1}))), (Values{1, 4}));
+  EXPECT_EQ(both(callAll("aten::mode", "", longs({1, 2, 2, 3, 3}))), (Values{2, 2}));
+  EXPECT_THROW(callAll("aten::mode", "", floats({})), RuntimeError);
+}
+
+TEST(Select, Quantiles) {
+  auto quantile = [](const Tensor& t, double q, const char* how) {
+    return call("aten::quantile", "scalar", t, q, IValue(), false, std::string(how)).item<float>();
+  };
+  Tensor four = floats({4, 1, 3, 2});
+  EXPECT_EQ(quantile(four, 0.5, "linear"), 2.5f);
+  EXPECT_EQ(quantile(floats({1, 2}), 0.3, "nearest"), 1.f);
+  EXPECT_EQ(quantile(floats({1, 2, 3}), 0.3, "midpoint"), 1.5f);
+  EXPECT_TRUE(std::isnan(quantile(withNan(), 0.5, "linear")));
+  EXPECT_EQ(call("aten::nanquantile", "scalar", withNan(), 0.5).item<float>(), 1.5f);
+  Tensor two = call("aten::quantile", "", four, floats({0.1f, 0.9f}));
+  EXPECT_FLOAT_EQ(values(two)[0], 1.3f);
+  EXPECT_EQ(shape(call("aten::quantile", "", iota(DimVector{2, 3}), floats({0.5f}), 0, true)),
+            (Shape{1, 1, 3}));
+  EXPECT_THROW(quantile(four, 1.5, "linear"), RuntimeError);
+  EXPECT_THROW(quantile(four, 0.5, "cubic"), RuntimeError);
+  EXPECT_THROW(quantile(floats({}), 0.5, "linear"), RuntimeError);
+}
+
+TEST(Search, BoundsAndSides) {
+  EXPECT_EQ(values(call("aten::bucketize", "Tensor", floats({1, 3, NAN}), floats({1, 2, 3}))),
+            (Values{0, 2, 3}));
+  EXPECT_EQ(
+      call("aten::bucketize", "Scalar", Scalar(2), floats({1, 2, 3}), false, true).item<int64_t>(),
+      2);
+  Tensor rows = longs({1, 3, 2, 4}).view(DimVector{2, 2});
+  EXPECT_EQ(values(call("aten::searchsorted", "Tensor", rows, longs({2, 3}).view(DimVector{2, 1}))),
+            (Values{1, 1}));
+  EXPECT_EQ(values(call("aten::searchsorted", "Tensor", floats({3, 1}), floats({2}), false, false,
+                        IValue(), longs({1, 0}))),
+            (Values{1}));
+  EXPECT_THROW(call("aten::searchsorted", "Tensor", rows, longs({2, 3})), RuntimeError);
+  EXPECT_THROW(call("aten::searchsorted", "Tensor", floats({3, 1}), floats({2}), false, false,
+                    IValue(), longs({1, 5})),
+               RuntimeError);
+}
+
+TEST(Search, HistogramsAndSets) {
+  EXPECT_EQ(values(call("aten::histc", "", floats({1, 2, 1}), 4, Scalar(0), Scalar(3))),
+            (Values{0, 2, 1, 0}));
+  EXPECT_EQ(values(call("aten::histc", "", floats({1, 1}), 3)), (Values{0, 2, 0}));
+  EXPECT_THROW(call("aten::histc", "", floats({kInf}), 3), RuntimeError);
+  EXPECT_THROW(call("aten::histc", "", floats({1}), 0), RuntimeError);
+  EXPECT_EQ(values(call("aten::bincount", "", longs({1, 3, 1}))), (Values{0, 2, 0, 1}));
+  EXPECT_THROW(call("aten::bincount", "", longs({-1})), RuntimeError);
+  EXPECT_THROW(call("aten::bincount", "", longs({INT64_MAX})), RuntimeError);
+  EXPECT_EQ(values(call("aten::isin", "Tensor_Tensor", floats({1, NAN}), floats({1, NAN}))),
+            (Values{1, 0}));
+  EXPECT_EQ(values(call("aten::isclose", "", floats({1, NAN, kInf}), floats({1, NAN, kInf}))),
+            (Values{1, 0, 1}));
+}
+
+TEST(Unique, ValuesInversesCounts) {
+  std::vector<IValue> u = callAll("aten::_unique2", "", longs({3, 1, 3}), true, true, true);
+  EXPECT_EQ(values(u[0].toTensor()), (Values{1, 3}));
+  EXPECT_EQ(values(u[1].toTensor()), (Values{1, 0, 1}));
+  EXPECT_EQ(values(u[2].toTensor()), (Values{1, 2}));
+  u = callAll("aten::_unique2", "", floats({3.5f, NAN, -1, 3.5f, 0}), false, true, true);
+  EXPECT_EQ(values(u[1].toTensor()), (Values{3, 0, 1, 3, 0}));
+  EXPECT_EQ(values(u[2].toTensor()), (Values{1, 1, 0, 2}));
+  u = callAll("aten::unique_consecutive", "", longs({1, 1, 2, 1}), true, true);
+  EXPECT_EQ(values(u[0].toTensor()), (Values{1, 2, 1}));
+  EXPECT_EQ(values(u[2].toTensor()), (Values{2, 1, 1}));
+  u = callAll("aten::unique_dim", "", longs({3, 1, 1, 1, 3, 1}).view(DimVector{3, 2}), 0);
+  EXPECT_EQ(values(u[0].toTensor()), (Values{1, 1, 3, 1}));
+  EXPECT_EQ(values(u[1].toTensor()), (Values{1, 0, 1}));
+}
+
+}  // namespace
+}  // namespace wick
