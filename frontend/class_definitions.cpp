@@ -179,7 +179,6 @@ class ClassBuilder {
   void defineMethods(const ClassTypePtr& type, const std::vector<Def>& methods) {
     std::vector<Def> plain;
     std::vector<Def> statics;
-    std::set<std::string> ignored;
     std::vector<std::pair<std::string, std::string>> setters;
     std::vector<std::string> getters;
     for (const Def& def : methods) {
@@ -199,9 +198,7 @@ class ClassBuilder {
       }
     }
     auto self = std::make_shared<ClassSelf>(type);
-    for (GraphFunction* f : defineFunctions(unit_, name_, plain, resolver_, self)) {
-      type->addMethod(f);
-    }
+    defineFunctions(unit_, name_, plain, resolver_, self);
     for (GraphFunction* f : defineFunctions(unit_, name_, statics, resolver_)) {
       type->addStaticMethod(f);
     }
@@ -296,12 +293,8 @@ class ClassBuilder {
         throwCompileError(def.range(), "methods must have a self argument");
       }
       FunctionSchema declared = types_.schemaOf(def, /*skip_self=*/true);
-      std::vector<Argument> arguments;
-      Argument self;
-      self.name = def.decl().params()[0].name().name();
-      self.type = type;
-      arguments.push_back(std::move(self));
-      for (const Argument& a : declared.arguments()) arguments.push_back(a);
+      std::vector<Argument> arguments = declared.arguments();
+      arguments.at(0).type = type;
       std::vector<Argument> returns = declared.returns();
       if (returns.empty()) {
         throwCompileError(def.range(), "interface declarations must have a return type annotated");

@@ -25,6 +25,7 @@ std::vector<GraphFunction*> defineFunctions(CompilationUnit& unit, const std::st
       throwCompileError(def.range(), "the function '{}' is defined twice", def.name().name());
     }
     out.push_back(unit.createFunction(name, nullptr, define));
+    if (self) self->classType()->addMethod(out.back());
   }
   return out;
 }

@@ -56,26 +56,17 @@ FunctionSchema Emitter::emitDef(const Def& def, const Self* self, Block* block) 
 
 std::vector<Argument> Emitter::emitArguments(const Def& def, const Self* self,
                                              const FunctionSchema& declared, Block* block) {
-  std::vector<Argument> arguments;
   List<Param> params = def.decl().params();
-  size_t index = 0;
-  if (self) {
-    if (params.empty()) throwCompileError(def.range(), "methods must have a self argument");
-    const std::string& name = params[0].name().name();
-    Value* value = block->addInput(self->classType(), name);
-    env_->set(params[0].range(), name, self->makeSugared(value));
-    Argument argument;
-    argument.name = name;
-    argument.type = self->classType();
-    arguments.push_back(std::move(argument));
-    index = 1;
-  }
-  for (const Argument& argument : declared.arguments()) {
-    Param param = params[index++];
+  if (self && params.empty()) throwCompileError(def.range(), "methods must have a self argument");
+  std::vector<Argument> arguments = declared.arguments();
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    Argument& argument = arguments[i];
+    bool is_self = self && i == 0;
+    if (is_self) argument.type = self->classType();
     Value* value = block->addInput(argument.type, argument.name);
-    value->node()->setRange(param.range());
-    env_->set(param.range(), argument.name, simple(value), argument.type);
-    arguments.push_back(argument);
+    SugaredValuePtr sugared = is_self ? self->makeSugared(value) : simple(value);
+    bool is_plain = asSimple(sugared) != nullptr;
+    env_->set(params[i].range(), argument.name, sugared, is_plain ? argument.type : nullptr);
   }
   return arguments;
 }

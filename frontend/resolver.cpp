@@ -1,7 +1,5 @@
 #include "frontend/resolver.h"
 
-#include <charconv>
-
 #include "core/error.h"
 
 namespace wick {
@@ -71,24 +69,6 @@ SugaredValuePtr NamespaceValue::attr(const SourceRange&, GraphFunction&, const s
   std::string longer = name_ + "." + field;
   if (SugaredValuePtr found = lookup_(longer)) return found;
   return std::make_shared<NamespaceValue>(std::move(longer), lookup_);
-}
-
-SugaredValuePtr ConstantTableValue::attr(const SourceRange& range, GraphFunction& fn,
-                                         const std::string& field) {
-  size_t index = 0;
-  const char* end = field.data() + field.size();
-  bool well_formed = field.size() > 1 && field[0] == 'c';
-  if (well_formed) {
-    auto [stop, error] = std::from_chars(field.data() + 1, end, index);
-    well_formed = error == std::errc() && stop == end;
-  }
-  if (!well_formed) throwCompileError(range, "'{}' does not name a constant", field);
-  if (index >= constants_->size()) {
-    throwCompileError(range, "there is no constant {}: the archive holds {}", index,
-                      constants_->size());
-  }
-  RangeGuard at(fn.graph().get(), range);
-  return std::make_shared<SimpleValue>(fn.graph()->insertConstant((*constants_)[index]));
 }
 
 }  // namespace wick

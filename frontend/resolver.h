@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "frontend/sugared_value.h"
 
@@ -42,18 +41,6 @@ class NamespaceValue : public SugaredValue {
  private:
   std::string name_;
   Lookup lookup_;
-};
-
-// `CONSTANTS` of a printed program: CONSTANTS.c3 is the constant number 3.
-class ConstantTableValue : public SugaredValue {
- public:
-  explicit ConstantTableValue(std::shared_ptr<const std::vector<IValue>> constants)
-      : constants_(std::move(constants)) {}
-  std::string kind() const override { return "constant table"; }
-  SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string&) override;
-
- private:
-  std::shared_ptr<const std::vector<IValue>> constants_;
 };
 
 }  // namespace wick

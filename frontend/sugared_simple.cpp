@@ -91,6 +91,27 @@ SugaredValuePtr classAttribute(Value* object, const ClassType& type, const Sourc
   return nullptr;
 }
 
+// An element of a ModuleList or ModuleDict, chosen while running: the annotation says what all of
+// its elements have in common.
+SugaredValuePtr containerItem(const SourceRange& range, Graph& graph, Value* container,
+                              Value* index, const TypePtr& type) {
+  if (type->kind() != TypeKind::Interface) {
+    throwCompileError(
+        range,
+        "an element of a module container needs the annotation of an interface, found "
+        "{}",
+        type->str());
+  }
+  if (index->type()->kind() != TypeKind::Int && index->type()->kind() != TypeKind::String) {
+    throwCompileError(range, "the index of a module container is an int or a str, found {}",
+                      index->type()->str());
+  }
+  Node* n = graph.create(Symbol::prim("ModuleContainerIndex"), {container, index});
+  n->setRange(range);
+  n->output()->setType(type);
+  return simple(graph.insertNode(n)->output());
+}
+
 [[noreturn]] void failAttribute(const TypePtr& type, const SourceRange& range,
                                 const std::string& field) {
   std::set<std::string> names;
@@ -343,7 +364,7 @@ std::vector<SugaredValuePtr> SimpleValue::asTuple(const SourceRange& range, Grap
 }
 
 SugaredValuePtr SimpleValue::getItem(const SourceRange& range, GraphFunction& fn, Value* index,
-                                     TypePtr) {
+                                     TypePtr type_hint) {
   Graph& graph = *fn.graph();
   const TypePtr& type = value_->type();
   switch (type->kind()) {
@@ -379,6 +400,9 @@ SugaredValuePtr SimpleValue::getItem(const SourceRange& range, GraphFunction& fn
     }
     case TypeKind::Class:
       if (!findMethodOf(type, "__getitem__")) {
+        if (type->as<ClassType>()->isModule() && type_hint) {
+          return containerItem(range, graph, value_, index, type_hint);
+        }
         throwCompileError(range, "'{}' object is not subscriptable: it has no __getitem__",
                           type->str());
       }

@@ -418,13 +418,13 @@ IValue TypeResolver::constantOfType(const Expr& expr, const TypePtr& type) const
 
 FunctionSchema TypeResolver::schemaOf(const Def& def, bool skip_self) const {
   std::vector<Argument> arguments;
-  bool first = true;
   for (const Param& param : def.decl().params()) {
-    if (first && skip_self) {
-      first = false;
+    if (skip_self && arguments.empty()) {
+      Argument self;
+      self.name = param.name().name();
+      arguments.push_back(std::move(self));
       continue;
     }
-    first = false;
     Argument argument;
     argument.name = param.name().name();
     argument.kwarg_only = param.kwargOnly();

@@ -22,8 +22,8 @@ class TypeResolver {
   // constants and enum members. CompileError for anything else.
   IValue constantOfType(const Expr& expr, const TypePtr& type) const;
   // The declared signature: default values evaluated, missing annotations are Tensor, no return
-  // annotation leaves returns empty to be inferred. `skip_self` leaves out the first parameter's
-  // type.
+  // annotation leaves returns empty to be inferred. With `skip_self` the first argument has no type
+  // (null): the caller knows the class.
   FunctionSchema schemaOf(const Def& def, bool skip_self) const;
 
  private:

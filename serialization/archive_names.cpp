@@ -60,29 +60,12 @@ class ConstantTable : public SugaredValue {
   std::weak_ptr<SourceImporter> importer_;
 };
 
-// C.__new__(C): an instance whose __init__ the source calls next.
-class NewInstance : public SugaredValue {
- public:
-  explicit NewInstance(ClassTypePtr type) : type_(std::move(type)) {}
-  std::string kind() const override { return "__new__"; }
-  SugaredValuePtr call(const SourceRange& range, GraphFunction& fn, std::vector<NamedValue>,
-                       std::vector<NamedValue> kwargs, size_t) override {
-    if (!kwargs.empty()) throwCompileError(range, "__new__ takes only the class");
-    Graph& graph = *fn.graph();
-    return std::make_shared<SimpleValue>(graph.insertNode(graph.createObject(type_))->output());
-  }
-
- private:
-  ClassTypePtr type_;
-};
-
 class ImportedClass : public ClassValue {
  public:
   ImportedClass(ClassTypePtr type, std::weak_ptr<SourceImporter> importer)
       : ClassValue(std::move(type)), importer_(std::move(importer)) {}
   SugaredValuePtr attr(const SourceRange& range, GraphFunction& fn,
                        const std::string& field) override {
-    if (field == "__new__") return std::make_shared<NewInstance>(type());
     // Hooks are called as functions of their class.
     for (const auto* hooks : {&type()->forwardPreHooks(), &type()->forwardHooks()}) {
       for (Function* hook : *hooks) {
