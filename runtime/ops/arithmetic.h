@@ -63,21 +63,17 @@ inline Complex multiply(Complex a, Complex b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
 
-// Smith's algorithm, as PyTorch and NumPy divide.
+// By the textbook's formula, as PyTorch 1.13 divides: no care for overflow in the denominator.
 inline Complex divide(Complex x, Complex y) {
-  double a = x.real();
-  double b = x.imag();
-  double c = y.real();
-  double d = y.imag();
-  if (std::abs(c) >= std::abs(d)) {
-    if (c == 0 && d == 0) return {a / std::abs(c), b / std::abs(d)};
-    double ratio = d / c;
-    double scale = 1.0 / (c + d * ratio);
-    return {(a + b * ratio) * scale, (b - a * ratio) * scale};
-  }
-  double ratio = c / d;
-  double scale = 1.0 / (d + c * ratio);
-  return {(a * ratio + b) * scale, (b * ratio - a) * scale};
+  double norm = y.real() * y.real() + y.imag() * y.imag();
+  return {(x.real() * y.real() + x.imag() * y.imag()) / norm,
+          (x.imag() * y.real() - x.real() * y.imag()) / norm};
+}
+
+// Python's float power: the one case in which it refuses what C++ computes.
+inline double floatPow(double base, double exponent) {
+  if (base == 0 && exponent < 0) throwZeroDivision("0.0 cannot be raised to a negative power");
+  return std::pow(base, exponent);
 }
 
 // base ** exponent modulo 2^64; a negative exponent gives the fraction truncated to an int.

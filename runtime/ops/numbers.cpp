@@ -69,8 +69,8 @@ struct Remainder {
   F operator()(F a, F b) const { return floorMod(a, b); }
 };
 struct Pow {
-  F operator()(I a, I b) const { return std::pow(static_cast<F>(a), static_cast<F>(b)); }
-  F operator()(F a, F b) const { return std::pow(a, b); }
+  F operator()(I a, I b) const { return floatPow(static_cast<F>(a), static_cast<F>(b)); }
+  F operator()(F a, F b) const { return floatPow(a, b); }
   C operator()(C a, C b) const { return std::pow(a, b); }
 };
 struct DivMod {

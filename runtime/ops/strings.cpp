@@ -158,9 +158,7 @@ std::vector<std::string> splitBlanks(std::string_view s, I limit) {
     while (at < s.size() && isSpace(s[at])) ++at;
     if (at == s.size()) return out;
     if (limit >= 0 && static_cast<I>(out.size()) == limit) {
-      size_t end = s.size();
-      while (isSpace(s[end - 1])) --end;
-      out.emplace_back(s.substr(at, end - at));
+      out.emplace_back(s.substr(at));
       return out;
     }
     size_t start = at;
