@@ -17,6 +17,9 @@ namespace {
 // Recursion is refused when functions are compiled, so this depth means a graph that was built by
 // hand.
 constexpr int kMaxDepth = 500;
+// Functions that call each other twice and more double in size a level; calls beyond this stay
+// calls.
+constexpr size_t kMaxNodes = 100000;
 
 GraphFunction* calleeOf(const Node* node) {
   Function* callee = nullptr;
@@ -54,6 +57,7 @@ class Inliner {
 
   void replace(Node* call, GraphFunction* callee, int depth) {
     const Graph& body = flattened(callee, depth);
+    if (call->graph()->nodeCount() + body.nodeCount() > kMaxNodes) return;
     auto from = std::make_shared<InlinedCall>();
     from->caller = call->inlinedFrom();
     from->function = callee->name();

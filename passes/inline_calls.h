@@ -6,7 +6,8 @@
 namespace wick {
 
 // Inlines every prim::CallFunction and prim::CallMethod whose callee is known when compiling,
-// callees of callees included. Calls through interfaces stay. Inlined nodes remember the call
+// callees of callees included. Calls through interfaces stay, and calls that would make the graph
+// grow beyond 100,000 nodes. Inlined nodes remember the call
 // (Node::inlinedFrom), so that errors show the script's call stack. Compiles callees that are not
 // compiled yet (CompileError).
 void inlineCalls(Graph& graph);

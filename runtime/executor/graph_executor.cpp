@@ -1,5 +1,7 @@
 #include "runtime/executor/graph_executor.h"
 
+#include "passes/pipeline.h"
+
 namespace wick {
 
 GraphExecutor& GraphExecutor::of(GraphFunction& function) {
@@ -11,7 +13,9 @@ const Code& GraphExecutor::build() {
   std::lock_guard lock(mutex_);
   if (!code_) {
     function_.ensureDefined();
-    code_ = Code::build(function_.graph()->copy(), function_.name());
+    std::shared_ptr<Graph> graph = function_.graph()->copy();
+    runPipeline(*graph);
+    code_ = Code::build(std::move(graph), function_.name());
     ready_.store(code_.get(), std::memory_order_release);
   }
   return *code_;

@@ -1,0 +1,49 @@
+#include "wick.h"
+
+#include "frontend/compile.h"
+#include "serialization/import.h"
+
+namespace wick {
+namespace {
+
+constexpr std::string_view kPrefix = "__torch__.";
+
+}  // namespace
+
+std::vector<std::string> Program::functionNames() const {
+  std::vector<std::string> names;
+  for (const auto& function : unit_->functions()) {
+    std::string name = function->qualifiedName();
+    if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
+    // Methods have a class between the prefix and their own name.
+    if (name.find('.') == std::string::npos) names.push_back(std::move(name));
+  }
+  return names;
+}
+
+GraphFunction& Program::function(const std::string& name) const {
+  GraphFunction* function = unit_->findFunction(std::string(kPrefix) + name);
+  if (!function) function = unit_->findFunction(name);
+  if (!function) throw UsageError("the program has no function '" + name + "'");
+  return *function;
+}
+
+IValue Program::call(const std::string& name, std::vector<IValue> arguments, Kwargs kwargs,
+                     RunOptions options) const {
+  if (!options.owner) options.owner = unit_;
+  return callFunction(function(name), std::move(arguments), std::move(kwargs), options);
+}
+
+Program compile(const std::string& source, const std::string& file_name) {
+  return Program(compileSource(source, file_name));
+}
+
+Module load(const std::string& path) {
+  LoadOptions options;
+  options.run = [](GraphFunction& function, std::vector<IValue> arguments) {
+    return callFunction(function, std::move(arguments));
+  };
+  return Module(loadArchive(path, options).object);
+}
+
+}  // namespace wick

@@ -1,0 +1,54 @@
+// Wick, an engine for TorchScript. This header is all that an application includes.
+//
+//   wick::Program program = wick::compile("def twice(x: Tensor) -> Tensor:\n    return x + x\n");
+//   wick::IValue y = program.call("twice", {wick::Tensor::zeros({2}, wick::DType::Float)});
+//
+//   wick::Module model = wick::load("model.pt");
+//   model.eval();
+//   wick::IValue z = model.forward({input});
+//
+// Values are wick::IValue (core/ivalue.h), tensors wick::Tensor (core/tensor.h). Programs and
+// modules may be run from any number of threads at a time. Errors are subclasses of wick::Error
+// (core/error.h); what() is ready to print.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "core/ivalue.h"
+#include "core/tensor.h"
+#include "ir/function.h"
+#include "runtime/call.h"
+#include "runtime/inference.h"
+#include "runtime/module.h"
+#include "runtime/threads.h"
+
+namespace wick {
+
+// A compiled source text. Copies share it.
+class Program {
+ public:
+  explicit Program(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)) {}
+  const std::shared_ptr<CompilationUnit>& unit() const { return unit_; }
+  // Names of the top-level functions in the order of the text.
+  std::vector<std::string> functionNames() const;
+  // Throws UsageError when there is none.
+  GraphFunction& function(const std::string& name) const;
+  // See callFunction in runtime/call.h.
+  IValue call(const std::string& name, std::vector<IValue> arguments, Kwargs kwargs = {},
+              RunOptions options = {}) const;
+
+ private:
+  std::shared_ptr<CompilationUnit> unit_;
+};
+
+// Compiles functions and classes. `file_name` stands in messages. Throws CompileError.
+Program compile(const std::string& source, const std::string& file_name = "<string>");
+
+// Reads a module that PyTorch saved with torch.jit.save. Throws LoadError, or CompileError for the
+// program in the file.
+Module load(const std::string& path);
+
+}  // namespace wick
