@@ -1,0 +1,7 @@
+# expect error: must be positive
+def check(x: int) -> int:
+    assert x > 0, 'must be positive'
+    return x
+
+def main():
+    return check(-3)

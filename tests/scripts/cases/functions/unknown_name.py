@@ -1,0 +1,3 @@
+# expect error: undefined value nothing_like_this
+def main():
+    return nothing_like_this(3)

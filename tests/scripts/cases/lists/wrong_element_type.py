@@ -1,0 +1,5 @@
+# expect error: append
+def main():
+    xs = [1, 2]
+    xs.append('three')
+    return xs

@@ -1,0 +1,5 @@
+# expect error: modulo by zero
+def main():
+    a = 1
+    b = 0
+    return a % b

@@ -1,0 +1,5 @@
+# expect error: index
+def main():
+    s = 'abc'
+    i = 7
+    return s[i]

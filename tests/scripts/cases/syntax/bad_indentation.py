@@ -1,0 +1,5 @@
+# expect error: indent
+def main():
+    x = 1
+      y = 2
+    return x

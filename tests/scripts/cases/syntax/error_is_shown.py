@@ -1,0 +1,4 @@
+# expect error: expected
+def main():
+    x = (1 +
+    return x

@@ -1,0 +1,4 @@
+# expect error: int
+def main():
+    x: int = 'text'
+    return x

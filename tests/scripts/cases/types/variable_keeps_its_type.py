@@ -1,0 +1,6 @@
+# expect error: previously
+def main():
+    x = 1
+    if x > 0:
+        x = 'text'
+    return x

@@ -1,0 +1,97 @@
+// The only file that includes CLI11, whose headers take long to compile.
+#include "tools/options.h"
+
+#include <CLI/CLI.hpp>
+#include <sstream>
+
+namespace wick::cli {
+namespace {
+
+constexpr const char* kInputHelp =
+    "one argument, in order, or NAME=SPEC by name. SPEC is a shape (1x3x224x224xf32, filled at "
+    "random; =zeros, =ones, =random or =@x.npy may follow), @x.npy, or a literal (3, 2.5, True, "
+    "None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1})";
+
+void addInputFlags(CLI::App& verb, Options& options) {
+  verb.add_option("--method", options.method, "method of the archive's module (forward)");
+  verb.add_option("--function", options.function, "function of the script (main)");
+  verb.add_option("--inputs", options.inputs_file,
+                  "file of torch.save: a dict with \"args\" (tuple) and \"kwargs\" (dict)");
+  // One value each time, taken as it is: a literal may begin with "[" or "-".
+  verb.add_option("--input", options.inputs, kInputHelp)
+      ->type_size(1)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  verb.add_flag("--grad", options.grad, "run with gradient mode on");
+  verb.add_option("--threads", options.threads, "threads within an operator")
+      ->check(CLI::Range(1, 1024));
+}
+
+void checkTogether(const Options& options) {
+  if (!options.method.empty() && !options.function.empty()) {
+    throw CommandLineError("--method and --function exclude each other");
+  }
+  if (!options.inputs_file.empty() && !options.inputs.empty()) {
+    throw CommandLineError("--inputs and --input exclude each other");
+  }
+  const std::string& output = options.output_file;
+  const auto ends = [&](std::string_view suffix) { return output.ends_with(suffix); };
+  if (!output.empty() && !ends(".pt") && !ends(".pth") && !ends(".npy")) {
+    throw CommandLineError("--output: expected a name that ends in .pt or .npy, got " + output);
+  }
+}
+
+}  // namespace
+
+Options parseOptions(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app("Runs, checks and shows TorchScript programs and archives.", "torchscript-cli");
+  app.require_subcommand(1);
+  app.set_help_all_flag("--help-all", "help of every verb");
+
+  const auto verb = [&](Verb which, const char* name, const char* help, const char* file_help) {
+    CLI::App* sub = app.add_subcommand(name, help);
+    sub->add_option("file", options.file, file_help)->required();
+    sub->callback([&options, which] { options.verb = which; });
+    return sub;
+  };
+  const char* either = "model.pt or script.py";
+  CLI::App* run = verb(Verb::Run, "run", "run a method or function and show its result", either);
+  addInputFlags(*run, options);
+  run->add_option("--output", options.output_file, "write the result to this .pt or .npy file");
+
+  verb(Verb::Check, "check", "compile everything in a script or archive", either);
+
+  CLI::App* graph = verb(Verb::Graph, "graph", "print the IR of a method or function", either);
+  graph->add_option("--method", options.method, "method of the archive's module (all)");
+  graph->add_option("--function", options.function, "function of the script (all)");
+  graph->add_flag("--dot", options.dot, "Graphviz text; needs one method or function");
+
+  CLI::App* code = verb(Verb::Code, "code", "print the source of a method or function", either);
+  code->add_option("--method", options.method, "method of the archive's module (all)");
+  code->add_option("--function", options.function, "function of the script (all)");
+
+  verb(Verb::Info, "info", "list methods, parameters and sizes", either);
+
+  CLI::App* bench = verb(Verb::Bench, "bench", "time repeated calls", either);
+  addInputFlags(*bench, options);
+  bench->add_option("--iterations", options.iterations, "calls to time (as fit into 1.5 s)")
+      ->check(CLI::Range(1, 1000000000));
+  bench->add_flag("--json", options.json, "print one JSON object");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& e) {  // help
+    std::ostringstream text;
+    std::ostringstream errors;
+    app.exit(e, text, errors);
+    throw HelpRequested{text.str()};
+  } catch (const CLI::Error& e) {
+    throw CommandLineError(std::string(e.what()) + "\nSee torchscript-cli --help.");
+  }
+  checkTogether(options);
+  return options;
+}
+
+}  // namespace wick::cli

@@ -1,0 +1,41 @@
+// The command line of torchscript-cli.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace wick::cli {
+
+enum class Verb { Run, Check, Graph, Code, Info, Bench };
+
+struct Options {
+  Verb verb = Verb::Run;
+  std::string file;      // an archive or a script
+  std::string method;    // of the archive's module; empty: forward
+  std::string function;  // of the script; empty: main, or the only function
+  std::string inputs_file;
+  std::vector<std::string> inputs;  // see tools/inputs.h
+  std::string output_file;          // .pt or .npy; empty: print
+  bool grad = false;
+  int threads = 0;     // 0: as the machine has
+  int iterations = 0;  // 0: as many as fit into a second and a half
+  bool json = false;
+  bool dot = false;
+};
+
+// The command line itself is wrong: exit code 2.
+class CommandLineError : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What --help and --version print; the caller prints it and exits with 0.
+struct HelpRequested {
+  std::string text;
+};
+
+// Throws CommandLineError or HelpRequested.
+Options parseOptions(int argc, const char* const* argv);
+
+}  // namespace wick::cli

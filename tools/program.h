@@ -1,0 +1,44 @@
+// The file that a verb works on, loaded: an archive with its module, or a script.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/module.h"
+#include "tools/options.h"
+
+namespace wick::cli {
+
+class Program {
+ public:
+  // An archive by its first bytes, a script by its name; anything else is a LoadError that says so.
+  // Of a script all functions and classes are compiled: CompileError.
+  static Program load(const std::string& path);
+
+  bool isArchive() const { return module_.valid(); }
+  const Module& module() const { return module_; }  // of an archive only
+  const CompilationUnit& unit() const { return *unit_; }
+  int64_t version() const { return version_; }
+
+  // The method or function that the options name, or the one that runs when they name none: forward
+  // of an archive, main or the only function of a script. UsageError, with the names that there
+  // are, when there is no such one; CommandLineError when the options do not suit the kind of file.
+  GraphFunction& function(const Options& options) const;
+  // The same, or all of them when the options name none.
+  std::vector<GraphFunction*> functions(const Options& options) const;
+  // How many leading arguments are bound: 1 for the methods of an archive.
+  size_t numBound() const { return isArchive() ? 1 : 0; }
+  IValue call(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs) const;
+
+ private:
+  Module module_;
+  std::shared_ptr<CompilationUnit> unit_;
+  int64_t version_ = 0;
+  std::string path_;
+};
+
+// The whole file; LoadError when it cannot be read.
+std::string readTextFile(const std::string& path);
+
+}  // namespace wick::cli

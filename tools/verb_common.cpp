@@ -1,0 +1,22 @@
+#include <cstdio>
+
+#include "runtime/threads.h"
+#include "tools/verbs.h"
+
+namespace wick::cli {
+
+Arguments argumentsFor(const Options& options, const Program& program, GraphFunction& function) {
+  if (!options.inputs_file.empty()) return argumentsFromFile(options.inputs_file);
+  return argumentsFromInputs(options.inputs, function.schema(), program.numBound());
+}
+
+void applySettings(const Options& options) {
+  if (options.threads > 0) setNumThreads(options.threads);
+}
+
+void print(const std::string& text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  WICK_CHECK(written && std::fflush(stdout) == 0, "standard output cannot be written");
+}
+
+}  // namespace wick::cli

@@ -1,0 +1,38 @@
+#include <fmt/format.h>
+
+#include "serialization/npy.h"
+#include "serialization/torch_save.h"
+#include "tools/report.h"
+#include "tools/verbs.h"
+
+namespace wick::cli {
+namespace {
+
+void writeResult(const IValue& result, const std::string& path) {
+  if (!path.ends_with(".npy")) {
+    saveValue(result, path);
+    return;
+  }
+  WICK_CHECK(result.isTensor(),
+             "--output {}: a .npy file holds one Tensor, the result is {}; write a .pt file", path,
+             result.tagName());
+  saveNpy(result.toTensor(), path);
+}
+
+}  // namespace
+
+void runVerb(const Options& options) {
+  applySettings(options);
+  const Program program = Program::load(options.file);
+  GraphFunction& function = program.function(options);
+  Arguments arguments = argumentsFor(options, program, function);
+  const IValue result =
+      program.call(function, std::move(arguments.positional), std::move(arguments.named));
+  if (!options.output_file.empty()) {
+    writeResult(result, options.output_file);
+  } else if (!result.isNone()) {
+    print(report(result));
+  }
+}
+
+}  // namespace wick::cli

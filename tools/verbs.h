@@ -1,0 +1,25 @@
+// The verbs of torchscript-cli, one file each. They print to standard output, and throw
+// CommandLineError for wrong usage and Wick's errors for what the file or its program does wrong.
+#pragma once
+
+#include "tools/inputs.h"
+#include "tools/options.h"
+#include "tools/program.h"
+
+namespace wick::cli {
+
+void runVerb(const Options& options);
+void checkVerb(const Options& options);
+void graphVerb(const Options& options);
+void codeVerb(const Options& options);
+void infoVerb(const Options& options);
+void benchVerb(const Options& options);
+
+// The arguments that --inputs or --input give to `function`.
+Arguments argumentsFor(const Options& options, const Program& program, GraphFunction& function);
+// Applies --threads and --grad.
+void applySettings(const Options& options);
+// Writes to standard output; RuntimeError when that fails (a full disk).
+void print(const std::string& text);
+
+}  // namespace wick::cli
