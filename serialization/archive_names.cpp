@@ -66,6 +66,7 @@ class ImportedClass : public ClassValue {
       : ClassValue(std::move(type)), importer_(std::move(importer)) {}
   SugaredValuePtr attr(const SourceRange& range, GraphFunction& fn,
                        const std::string& field) override {
+    if (field == "__new__") return ClassValue::attr(range, fn, field);
     // Hooks are called as functions of their class.
     for (const auto* hooks : {&type()->forwardPreHooks(), &type()->forwardHooks()}) {
       for (Function* hook : *hooks) {

@@ -38,7 +38,8 @@ class ArchiveImporter {
     const int64_t version = readVersion();
     checkByteOrder(*archive_);
     importer_ = SourceImporter::create(
-        *unit_, readConstants(), [this](const std::string& m) { return sourceOf(m); }, version);
+        *unit_, [this](const std::string& module) { return sourceOf(module); }, version);
+    importer_->setConstants(readConstants());
     IValue root = unpickle(kDataPickle, "data", objectHooks());
     if (!root.isObject()) {
       throwLoadError("{}: record '{}': expected a module, got {}", archive_->name(), kDataPickle,
@@ -78,9 +79,7 @@ class ArchiveImporter {
   }
 
   std::vector<IValue> readConstants() {
-    UnpicklerHooks hooks;
-    hooks.parse_type = parseSchemaType;
-    IValue constants = unpickle(kConstantsPickle, "constants", std::move(hooks));
+    IValue constants = unpickle(kConstantsPickle, "constants", objectHooks());
     if (!constants.isTuple()) failRecord(kConstantsPickle, "expected a tuple");
     return constants.elements();
   }

@@ -315,8 +315,8 @@ void Pickler::pushEnum(const EnumObject& value) {
   WICK_CHECK(!options_.for_python, "save: enum {}.{} cannot be saved here", value.type->name(),
              value.name);
   pushScriptType(value.type->name());
+  // PyTorch's loader takes the value itself, without a tuple around it.
   push(value.value);
-  op(op::kTuple1);
   op(op::kReduce);
 }
 

@@ -164,18 +164,12 @@ class DepthGuard {
 
 }  // namespace
 
-SourceImporter::SourceImporter(CompilationUnit& unit, std::vector<IValue> constants,
-                               SourceLoader loader, int64_t version)
-    : unit_(unit),
-      constants_(std::move(constants)),
-      loader_(std::move(loader)),
-      version_(version) {}
+SourceImporter::SourceImporter(CompilationUnit& unit, SourceLoader loader, int64_t version)
+    : unit_(unit), loader_(std::move(loader)), version_(version) {}
 
-std::shared_ptr<SourceImporter> SourceImporter::create(CompilationUnit& unit,
-                                                       std::vector<IValue> constants,
-                                                       SourceLoader loader, int64_t version) {
-  return std::shared_ptr<SourceImporter>(
-      new SourceImporter(unit, std::move(constants), std::move(loader), version));
+std::shared_ptr<SourceImporter> SourceImporter::create(CompilationUnit& unit, SourceLoader loader,
+                                                       int64_t version) {
+  return std::shared_ptr<SourceImporter>(new SourceImporter(unit, std::move(loader), version));
 }
 
 void SourceImporter::parseModule(const std::string& module) {
@@ -302,14 +296,29 @@ TypePtr SourceImporter::importClass(const std::string& qualified_name, const Cla
     type->addConstant(c.name, constantOf(c.value, typeOf(c.type)));
   }
   std::shared_ptr<const Self> self = selfFor(type);
-  defineFunctions(unit_, qualified_name, body.methods, shared_from_this(), self);
-  auto hookNamed = [&](const std::string& name) {
-    GraphFunction* hook = unit_.findFunction(qualified_name + "." + name);
-    if (hook == nullptr) throwCompileError(definition.range(), "hook '{}' is not defined", name);
-    return hook;
+  std::unordered_map<std::string, GraphFunction*> functions;
+  for (GraphFunction* function :
+       defineFunctions(unit_, qualified_name, body.methods, shared_from_this(), self)) {
+    functions.emplace(function->name(), function);
+  }
+  // Hooks are functions that run around forward; a program cannot call them as methods.
+  std::unordered_set<std::string> hooks;
+  auto addHooks = [&](const std::vector<std::string>& names, auto add) {
+    for (const std::string& name : names) {
+      auto it = functions.find(name);
+      if (it == functions.end()) {
+        throwCompileError(definition.range(), "hook '{}' is not defined", name);
+      }
+      add(it->second);
+      hooks.insert(name);
+    }
   };
-  for (const std::string& name : body.pre_hooks) type->addForwardPreHook(hookNamed(name));
-  for (const std::string& name : body.hooks) type->addForwardHook(hookNamed(name));
+  addHooks(body.pre_hooks, [&](Function* hook) { type->addForwardPreHook(hook); });
+  addHooks(body.hooks, [&](Function* hook) { type->addForwardHook(hook); });
+  for (const Def& method : body.methods) {
+    const std::string& name = method.name().name();
+    if (!hooks.contains(name)) type->addMethod(functions.at(name));
+  }
   return type;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "frontend/resolver.h"
@@ -25,11 +26,11 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
   // The source of a module ("__torch__.a.b"); null when there is none.
   using SourceLoader = std::function<std::shared_ptr<const Source>(const std::string& module)>;
 
-  // `constants` is what CONSTANTS.cN indexes; `version` the archive's, which chooses the meaning of
-  // operators that changed.
-  static std::shared_ptr<SourceImporter> create(CompilationUnit& unit,
-                                                std::vector<IValue> constants, SourceLoader loader,
+  // `version` is the archive's; it chooses the meaning of operators that changed.
+  static std::shared_ptr<SourceImporter> create(CompilationUnit& unit, SourceLoader loader,
                                                 int64_t version);
+  // What CONSTANTS.cN indexes. Set once, before anything that refers to it is compiled.
+  void setConstants(std::vector<IValue> constants) { constants_ = std::move(constants); }
 
   // Null when the archive does not define the name. Throws CompileError for what it defines badly.
   TypePtr findType(const std::string& qualified_name);
@@ -48,8 +49,7 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
   int64_t version() const { return version_; }
 
  private:
-  SourceImporter(CompilationUnit& unit, std::vector<IValue> constants, SourceLoader loader,
-                 int64_t version);
+  SourceImporter(CompilationUnit& unit, SourceLoader loader, int64_t version);
   void parseModule(const std::string& module);
   TypePtr importClassDef(const std::string& qualified_name, const ClassDef& definition);
   TypePtr importClass(const std::string& qualified_name, const ClassDef& definition,

@@ -428,6 +428,12 @@ void Unpickler::reduce() {
   Item target = pop();
   const GlobalObject* global = asGlobal(target.value);
   if (global == nullptr) fail("REDUCE calls {}", target.value.tagName());
+  if (global->type != nullptr && global->type->kind() == TypeKind::Enum) {
+    // PyTorch writes the value of the member itself, without a tuple around it.
+    if (args.internal) fail("the value of an enum is a callable or a storage");
+    push(makeEnum(*global->type->as<EnumType>(), args.value));
+    return;
+  }
   if (!args.value.isTuple()) fail("REDUCE of {} without a tuple of arguments", global->name);
   stack_.push_back(call(*global, args.value.toTuple()));
 }

@@ -114,7 +114,7 @@ class Unpickler {
   IValue rebuildTensor(const std::vector<IValue>& args, bool with_dtype);
   IValue rebuildParameter(const std::vector<IValue>& args);
   IValue rebuildFromType(const std::vector<IValue>& args);
-  IValue makeEnum(const EnumType& type, const std::vector<IValue>& args);
+  IValue makeEnum(const EnumType& type, const IValue& member);
   IValue typedList(const std::vector<IValue>& args, const TypePtr& element);
   IValue restoreTypeTag(const std::vector<IValue>& args);
   IValue makeDevice(const std::vector<IValue>& args);

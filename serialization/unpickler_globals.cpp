@@ -217,8 +217,6 @@ Unpickler::Item Unpickler::call(const GlobalObject& function, const TupleObject&
     case Kind::RestoreTypeTag:
       return {restoreTypeTag(args)};
     case Kind::Type:
-      if (const auto* type = function.type->as<EnumType>()) return {makeEnum(*type, args)};
-      break;
     case Kind::StorageClass:
     case Kind::TensorClass:
       break;
@@ -298,15 +296,14 @@ IValue Unpickler::rebuildFromType(const std::vector<IValue>& args) {
   return call(*function, args[2].toTuple()).value;
 }
 
-IValue Unpickler::makeEnum(const EnumType& type, const std::vector<IValue>& args) {
-  if (args.size() != 1) fail("enum {} with {} arguments", type.name(), args.size());
+IValue Unpickler::makeEnum(const EnumType& type, const IValue& member) {
   for (const auto& [name, value] : type.members()) {
-    if (value.tag() == args[0].tag() && value.equals(args[0])) {
+    if (value.tag() == member.tag() && value.equals(member)) {
       auto shared = std::static_pointer_cast<const EnumType>(type.shared_from_this());
       return makeRef<EnumObject>(std::move(shared), name, value);
     }
   }
-  fail("enum {} has no member with the value {}", type.name(), args[0].tagName());
+  fail("enum {} has no member with the value {}", type.name(), member.tagName());
 }
 
 IValue Unpickler::typedList(const std::vector<IValue>& args, const TypePtr& element) {
