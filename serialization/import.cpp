@@ -28,7 +28,7 @@ class ArchiveImporter {
         options_(options),
         unit_(std::make_shared<CompilationUnit>()) {}
 
-  LoadedArchive load() {
+  Module load() {
     for (const char* record : {kDataPickle, kConstantsPickle}) {
       if (!archive_->has(record)) {
         throwLoadError("{}: not a TorchScript archive: there is no record '{}'", archive_->name(),
@@ -41,13 +41,13 @@ class ArchiveImporter {
         *unit_, [this](const std::string& module) { return sourceOf(module); }, version);
     importer_->setConstants(readConstants());
     IValue root = unpickle(kDataPickle, "data", objectHooks());
-    if (!root.isObject()) {
+    if (!root.isObject() || !root.toObject().type()->isModule()) {
       throwLoadError("{}: record '{}': expected a module, got {}", archive_->name(), kDataPickle,
                      root.tagName());
     }
     importer_->compileAll();
     if (options_.extra_files != nullptr) readExtraFiles();
-    return {ObjectRef(&root.toObject()), unit_, version};
+    return Module(ObjectRef(&root.toObject()));
   }
 
  private:
@@ -136,12 +136,9 @@ class ArchiveImporter {
       failRecord(kDataPickle, fmt::format("{} takes {} arguments, expected self and a state",
                                           function.qualifiedName(), arguments.size()));
     }
-    if (!options_.run) {
-      failRecord(kDataPickle,
-                 fmt::format("{} must run, which is not allowed here", function.qualifiedName()));
-    }
-    state = conform(std::move(state), arguments[1].type);
-    options_.run(function, {IValue(ObjectRef(&object)), std::move(state)});
+    RunOptions run = options_.run;
+    run.owner = unit_;
+    callFunction(function, {IValue(ObjectRef(&object)), std::move(state)}, {}, run);
   }
 
   void readExtraFiles() {
@@ -160,16 +157,20 @@ class ArchiveImporter {
 
 }  // namespace
 
-LoadedArchive loadArchive(const std::string& path, const LoadOptions& options) {
-  return loadArchive(mapFile(path), path, options);
+Module loadModule(const std::string& path, const LoadOptions& options) {
+  return loadModule(mapFile(path), path, options);
 }
 
-LoadedArchive loadArchive(Bytes file, const std::string& name, const LoadOptions& options) {
+Module loadModule(Bytes file, const std::string& name, const LoadOptions& options) {
   if (!ArchiveReader::looksLikeZip(file.data)) {
     throwLoadError("{}: not a TorchScript archive: not a ZIP file", name);
   }
   auto archive = std::make_shared<ArchiveReader>(std::move(file), name, options.limits);
   return ArchiveImporter(std::move(archive), options).load();
+}
+
+std::shared_ptr<CompilationUnit> compilationUnitOf(const Module& module) {
+  return std::static_pointer_cast<CompilationUnit>(module.object()->owner());
 }
 
 }  // namespace wick

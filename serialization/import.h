@@ -5,38 +5,31 @@
 // runs. Tensors share the mapped file; their writes stay private to the process.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <vector>
 
-#include "core/ivalue.h"
-#include "ir/function.h"
+#include "runtime/module.h"
 #include "serialization/archive_reader.h"
 
 namespace wick {
 
 struct LoadOptions {
-  // Runs a function of the archive: how __setstate__ is called. Empty: such archives are refused.
-  std::function<IValue(GraphFunction& function, std::vector<IValue> arguments)> run;
+  // For the __setstate__ methods that run while loading.
+  RunOptions run;
   // Receives the records extra/NAME by NAME, when not null.
   std::unordered_map<std::string, std::string>* extra_files = nullptr;
   ArchiveLimits limits;
 };
 
-// A module object with the code of its classes, all of it compiled. The object keeps the unit
-// alive.
-struct LoadedArchive {
-  ObjectRef object;
-  std::shared_ptr<CompilationUnit> unit;
-  int64_t version = 0;  // of the archive's format
-};
-
-// Versions 1 to 10. Throws LoadError for what the archive holds wrongly and CompileError for its
-// source.
-LoadedArchive loadArchive(const std::string& path, const LoadOptions& options = {});
+// Loads a module of format version 1 to 10 and compiles all of its code. Throws LoadError for what
+// the archive holds wrongly, CompileError for its source, RuntimeError for what __setstate__
+// raises.
+Module loadModule(const std::string& path, const LoadOptions& options = {});
 // `name` is what messages call the archive.
-LoadedArchive loadArchive(Bytes file, const std::string& name, const LoadOptions& options = {});
+Module loadModule(Bytes file, const std::string& name, const LoadOptions& options = {});
+
+// The classes and functions of a loaded module.
+std::shared_ptr<CompilationUnit> compilationUnitOf(const Module& module);
 
 }  // namespace wick
