@@ -36,6 +36,7 @@ class ArchiveImporter {
       }
     }
     const int64_t version = readVersion();
+    if (options_.format_version != nullptr) *options_.format_version = version;
     checkByteOrder(*archive_);
     importer_ = SourceImporter::create(
         *unit_, [this](const std::string& module) { return sourceOf(module); }, version);

@@ -19,6 +19,8 @@ struct LoadOptions {
   RunOptions run;
   // Receives the records extra/NAME by NAME, when not null.
   std::unordered_map<std::string, std::string>* extra_files = nullptr;
+  // Receives the version of the archive's format, when not null.
+  int64_t* format_version = nullptr;
   ArchiveLimits limits;
 };
 

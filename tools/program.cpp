@@ -42,13 +42,9 @@ Program Program::load(const std::string& path) {
     return program;
   }
   LoadOptions options;
-  options.run = [](GraphFunction& function, std::vector<IValue> arguments) {
-    return callFunction(function, std::move(arguments));
-  };
-  LoadedArchive archive = loadArchive(path, options);
-  program.module_ = Module(archive.object);
-  program.unit_ = std::move(archive.unit);
-  program.version_ = archive.version;
+  options.format_version = &program.version_;
+  program.module_ = loadModule(path, options);
+  program.unit_ = compilationUnitOf(program.module_);
   return program;
 }
 
