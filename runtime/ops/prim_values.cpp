@@ -264,6 +264,13 @@ I timePoint() {
       .count();
 }
 
+// Printed programs name it; the interpreter has an instruction for the node, so that this runs only
+// when someone calls the operator itself.
+void raise(const std::string& message, const std::optional<std::string>& class_name) {
+  std::string name = class_name.value_or("Exception");
+  throw RuntimeError(message, name.substr(name.rfind('.') + 1));
+}
+
 const OperatorRecord kRecords[] = {
     {"aten::ord(str string) -> int", WICK_KERNEL(ord)},
     {"aten::chr(int i) -> str", WICK_KERNEL(chr)},
@@ -306,6 +313,7 @@ const OperatorRecord kRecords[] = {
     {"prim::infer_squeeze_size.dim(int[] a, int dim) -> int[]", WICK_KERNEL(squeezedSizeAt)},
     {"prim::infer_unsqueeze_size(int[] a, int dim) -> int[]", WICK_KERNEL(unsqueezedSize)},
 
+    {"prim::RaiseException(str msg, str? cls=None) -> ()", WICK_KERNEL(raise), kSideEffects},
     {"aten::warn(str message, int stacklevel=2) -> ()",
      WICK_LAMBDA([](Str message, I) { warn(message); }), kSideEffects},
     {"aten::manual_seed(int seed) -> ()", WICK_KERNEL(manualSeed), kSideEffects},
