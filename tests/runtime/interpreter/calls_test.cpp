@@ -116,16 +116,53 @@ TEST(Calls, SeveralResults) {
             "(2, 0)");
 }
 
+// class C: def down(self, n): return 0 if n == 0 else self.down(n - 1) + 1, where self is known by
+// an interface only, so that the call stays a call.
+struct Recursive {
+  std::shared_ptr<CompilationUnit> unit = std::make_shared<CompilationUnit>();
+  std::shared_ptr<InterfaceType> interface = std::make_shared<InterfaceType>("I", false);
+  ClassTypePtr type = std::make_shared<ClassType>("C", false);
+  GraphFunction* down;
+
+  Recursive() {
+    auto resolve = [this](const std::string& name) -> TypePtr {
+      return name == "I" ? interface : nullptr;
+    };
+    down = unit->createFunction("C.down", parseGraph(R"(graph(%self : I, %n : int):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %c : bool = aten::eq(%n, %0)
+  %r : int = prim::If(%c)
+    block0():
+      -> (%0)
+    block1():
+      %m : int = aten::sub(%n, %1)
+      %d : int = prim::CallMethod[name="down"](%self, %m)
+      %s : int = aten::add(%d, %1)
+      -> (%s)
+  return (%r))",
+                                                     resolve));
+    type->addMethod(down);
+  }
+  IValue run(int64_t n, const RunOptions& options) {
+    return runCode(GraphExecutor::of(*down).code(), {IValue(makeRef<Object>(type, nullptr)), n},
+                   options);
+  }
+};
+
+TEST(Calls, MethodsOfInterfacesAreFoundInTheClass) {
+  Recursive r;
+  EXPECT_EQ(r.run(100, {}).toInt(), 100);
+  // More frames than the first stack holds.
+  EXPECT_EQ(r.run(1900, {}).toInt(), 1900);
+}
+
 TEST(Calls, DepthIsLimitedFromBothSides) {
-  Unit u;
-  GraphFunction* f = u.define("f0", R"(graph(%x : int):
-  return (%x))");
-  for (int i = 1; i < 10; ++i) f = u.defineCaller("f" + std::to_string(i), f);
+  Recursive r;
   RunOptions options;
   options.max_depth = 10;
-  EXPECT_EQ(callFunction(*f, {0}, {}, options).toInt(), 9);
-  options.max_depth = 9;
-  EXPECT_THROW(callFunction(*f, {0}, {}, options), RuntimeError);
+  EXPECT_EQ(r.run(9, options).toInt(), 9);
+  EXPECT_THROW(r.run(10, options), RuntimeError);
 }
 
 const char* const kCount = R"(graph(%n : int):
