@@ -212,26 +212,25 @@ namespace {
 
 struct AugOperator {
   int op;
-  const char* plain;
   const char* inplace;
   const char* method;
 };
 
 const AugOperator& augOperator(const AugAssign& stmt) {
   static const AugOperator kOperators[] = {
-      {'+', "add", "add_", "__iadd__"},
-      {'-', "sub", "sub_", "__isub__"},
-      {'*', "mul", "mul_", "__imul__"},
-      {'/', "div", "div_", "__itruediv__"},
-      {'%', "remainder", "remainder_", "__imod__"},
-      {'@', "matmul", nullptr, "__imatmul__"},
-      {'&', "__and__", "__iand__", "__iand__"},
-      {'|', "__or__", "__ior__", "__ior__"},
-      {'^', "__xor__", "__ixor__", "__ixor__"},
-      {TK_POW, "pow", "pow_", "__ipow__"},
-      {TK_FLOOR_DIV, "floordiv", "floor_divide_", "__ifloordiv__"},
-      {TK_LSHIFT, "__lshift__", "__ilshift__", "__ilshift__"},
-      {TK_RSHIFT, "__rshift__", "__irshift__", "__irshift__"},
+      {'+', "add_", "__iadd__"},
+      {'-', "sub_", "__isub__"},
+      {'*', "mul_", "__imul__"},
+      {'/', "div_", "__itruediv__"},
+      {'%', "fmod_", "__imod__"},
+      {'@', nullptr, "__imatmul__"},
+      {'&', "__iand__", "__iand__"},
+      {'|', "__ior__", "__ior__"},
+      {'^', "__ixor__", "__ixor__"},
+      {TK_POW, "pow_", "__ipow__"},
+      {TK_FLOOR_DIV, "floor_divide_", "__ifloordiv__"},
+      {TK_LSHIFT, "__ilshift__", "__ilshift__"},
+      {TK_RSHIFT, "__irshift__", "__irshift__"},
   };
   for (const AugOperator& candidate : kOperators) {
     if (candidate.op == stmt.op()) return candidate;
@@ -258,6 +257,10 @@ Value* Emitter::emitAugOperator(const AugAssign& stmt, Value* lhs, Value* rhs) {
   } else if (op.inplace && (kind == TypeKind::Tensor ||
                             (kind == TypeKind::List && (op.op == '+' || op.op == '*')))) {
     return builtin(range, Symbol::aten(op.inplace), {lhs, rhs});
+  }
+  if (op.op == '%' && lhs->type()->isSubtypeOf(*types::Number())) {
+    // PyTorch computes the augmented form by fmod, and so gives a float with the dividend's sign.
+    return builtin(range, Symbol::aten("fmod"), {lhs, rhs});
   }
   return emitBinary(range, op.op, NamedValue(stmt.target().range(), lhs),
                     NamedValue(stmt.value().range(), rhs));

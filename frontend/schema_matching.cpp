@@ -140,7 +140,7 @@ class Matcher {
       return fit(argument, self.value);
     }
     if (!argument.kwarg_only && used_args_ < args_.size()) {
-      if (allow_conversions_ && takesRestAsList(index)) {
+      if (takesRestAsList(index)) {
         const TypePtr& actual = args_[used_args_].type();
         const TypePtr& list = argument.type;
         if (actual->kind() != TypeKind::List && !convertibleToList(actual, list)) {

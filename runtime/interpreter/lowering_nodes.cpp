@@ -48,7 +48,7 @@ bool Lowering::lowerListAccess(const Node* node) {
   if (node->inputs().empty() || node->input(0)->type()->kind() != TypeKind::List) return false;
   if (node->kind() == aten::len && node->inputs().size() == 1) {
     uint32_t list = reg(node->input(0));
-    emit(OpCode::LIST_LEN, 0, define(node->output()), list);
+    emit(OpCode::LIST_LEN, extraFor(node->output()->type()), define(node->output()), list);
     return true;
   }
   if (node->kind() == aten::__getitem__ && node->inputs().size() == 2 &&
