@@ -195,7 +195,11 @@ class Matcher {
     const Argument& argument = arguments[index];
     bool last = index + 1 == arguments.size() || arguments[index + 1].kwarg_only;
     const auto* list = argument.type->as<ListType>();
-    return last && list && list->element()->kind() != TypeKind::Var && !argument.fixed_size;
+    if (!last || !list || argument.fixed_size) return false;
+    // Sizes are so often written one by one that view(6) means them at once, though its overload
+    // for dtypes would take the int without any conversion.
+    return allow_conversions_ ? list->element()->kind() != TypeKind::Var
+                              : list->element()->kind() == TypeKind::Int;
   }
 
   Value* listOfRest(const Argument& argument, const TypePtr& element) {
