@@ -264,6 +264,11 @@ I timePoint() {
       .count();
 }
 
+// The interpreter suspends the frame instead; this is what waits outside of it.
+IValue waitFor(const IValue& future) {
+  return future.toFuture().wait();
+}
+
 // Printed programs name it; the interpreter has an instruction for the node, so that this runs only
 // when someone calls the operator itself.
 void raise(const std::string& message, const std::optional<std::string>& class_name) {
@@ -314,6 +319,7 @@ const OperatorRecord kRecords[] = {
     {"prim::infer_unsqueeze_size(int[] a, int dim) -> int[]", WICK_KERNEL(unsqueezedSize)},
 
     {"prim::RaiseException(str msg, str? cls=None) -> ()", WICK_KERNEL(raise), kSideEffects},
+    {"aten::wait(Future(t) self) -> t", WICK_KERNEL(waitFor), kSideEffects},
     {"aten::warn(str message, int stacklevel=2) -> ()",
      WICK_LAMBDA([](Str message, I) { warn(message); }), kSideEffects},
     {"aten::manual_seed(int seed) -> ()", WICK_KERNEL(manualSeed), kSideEffects},
