@@ -1,6 +1,7 @@
 #include "runtime/executor/graph_executor.h"
 
 #include "passes/pipeline.h"
+#include "runtime/object_order.h"
 
 namespace wick {
 
@@ -15,6 +16,7 @@ const Code& GraphExecutor::build() {
     function_.ensureDefined();
     std::shared_ptr<Graph> graph = function_.graph()->copy();
     runPipeline(*graph);
+    installObjectOrder();
     code_ = Code::build(std::move(graph), function_.name());
     ready_.store(code_.get(), std::memory_order_release);
   }

@@ -20,6 +20,15 @@ constexpr int64_t kFuelSlice = 256;
 // Runs within runs on one thread (an operator that calls a script method), which use the C++ stack.
 constexpr int kMaxNestedRuns = 100;
 thread_local int nested_runs = 0;
+// What the innermost run on this thread may use.
+thread_local const std::shared_ptr<RunContext>* running = nullptr;
+
+struct Running {
+  explicit Running(const std::shared_ptr<RunContext>& context)
+      : before(std::exchange(running, &context)) {}
+  ~Running() { running = before; }
+  const std::shared_ptr<RunContext>* before;
+};
 
 struct SpareBuffers {
   struct Buffer {
@@ -368,6 +377,7 @@ IValue InterpreterState::runToEnd() {
     ~Nesting() { --nested_runs; }
   } nesting;
   applyNumThreads();
+  Running now(context_);
   try {
     execute();
   } catch (...) {
@@ -389,6 +399,7 @@ void InterpreterState::continueOnPool() {
   try {
     Status status;
     try {
+      Running now(context_);
       status = execute();
     } catch (...) {
       unwindAndRethrow();
@@ -704,6 +715,12 @@ void InterpreterState::executeData(const Code& code, const Instruction& instruct
 
 IValue runCode(const Code& code, std::vector<IValue> arguments, const RunOptions& options) {
   InterpreterState state(code, std::move(arguments), std::make_shared<RunContext>(options), 0);
+  return state.runToEnd();
+}
+
+IValue runCodeWithin(const Code& code, std::vector<IValue> arguments) {
+  if (!running) return runCode(code, std::move(arguments));
+  InterpreterState state(code, std::move(arguments), *running, 0);
   return state.runToEnd();
 }
 

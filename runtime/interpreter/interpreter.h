@@ -36,4 +36,8 @@ struct RunOptions {
 // RuntimeError with the script's call stack. `code` must live until the run and its forks end.
 IValue runCode(const Code& code, std::vector<IValue> arguments, const RunOptions& options = {});
 
+// The same for operators that call back into a script: under the limits of the run that called the
+// operator on this thread, or none outside of a run.
+IValue runCodeWithin(const Code& code, std::vector<IValue> arguments);
+
 }  // namespace wick

@@ -1,0 +1,9 @@
+#pragma once
+
+namespace wick {
+
+// Gives list.sort() a way to run a class's __lt__ (runtime/ops/order.h). To be called before a
+// program runs; calling it again changes nothing. Thread-safe.
+void installObjectOrder();
+
+}  // namespace wick
