@@ -2,6 +2,7 @@
 #include <chrono>
 #include <cstdio>
 #include <mutex>
+#include <span>
 
 #include "core/grad_mode.h"
 #include "runtime/ops/typed.h"
@@ -150,11 +151,13 @@ std::string percentField(char specifier, const IValue& v) {
   }
 }
 
-// "%d of %s" % (…). The arguments follow the text one by one.
+// "%d of %s" % arguments, where a tuple stands for its elements.
 void percentFormat(CallFrame& frame) {
   const std::string& text = frame.args[0].toString();
+  std::span<const IValue> arguments(frame.args + 1, frame.num_args - 1);
+  if (arguments.size() == 1 && arguments[0].isTuple()) arguments = frame.args[1].elements();
   std::string out;
-  size_t next = 1;
+  size_t next = 0;
   for (size_t at = 0; at < text.size(); ++at) {
     if (text[at] != '%') {
       out += text[at];
@@ -165,10 +168,10 @@ void percentFormat(CallFrame& frame) {
       out += '%';
       continue;
     }
-    WICK_CHECK(next < frame.num_args, "Too few arguments for format string");
-    out += percentField(text[at], frame.args[next++]);
+    WICK_CHECK(next < arguments.size(), "Too few arguments for format string");
+    out += percentField(text[at], arguments[next++]);
   }
-  WICK_CHECK(next == frame.num_args, "Too many arguments for format string");
+  WICK_CHECK(next == arguments.size(), "Too many arguments for format string");
   frame.results[0] = IValue(std::move(out));
 }
 

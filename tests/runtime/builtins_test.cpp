@@ -262,6 +262,9 @@ TEST(BuiltinsTest, text) {
   EXPECT_THROW(format("aten::format", {"{} {}", 3}), RuntimeError);
   EXPECT_EQ(format("aten::percentFormat", {"%s %d%% %c%c", 2.0, 2.7, 98, "x"}), "2. 2% bx");
   EXPECT_EQ(format("aten::percentFormat", {"%f %e %i", 2.5, 2.5, true}), "2.500000 2.500000e+00 1");
+  IValue pair(makeTuple({IValue(3), IValue("x")}));
+  EXPECT_EQ(format("aten::percentFormat", {"%d %s", pair}), "3 x");
+  EXPECT_THROW(format("aten::percentFormat", {"%s", pair}), RuntimeError);
   for (const char* bad : {"%", "%d %d", "%r", "", "%.2f"}) {
     EXPECT_THROW(format("aten::percentFormat", {bad, 1}), RuntimeError) << bad;
   }
