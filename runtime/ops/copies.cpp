@@ -65,6 +65,11 @@ Tensor cuda(const Tensor& self) {
   return toDevice("cuda", self, Device{DeviceType::CUDA, -1});
 }
 
+// The operators _cast_Byte, _cast_Char, …, which old programs call.
+template <DType kTo>
+Tensor castTo(const Tensor& self, bool) {
+  return self.to(kTo);
+}
 Tensor contiguous(const Tensor& self, MemoryFormat format) {
   return self.contiguous(format);
 }
@@ -178,6 +183,22 @@ const OperatorRecord kRecords[] = {
      "device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? "
      "memory_format=None) -> Tensor",
      WICK_KERNEL(toCopy)},
+    {"aten::_cast_Byte(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Byte>)},
+    {"aten::_cast_Char(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Char>)},
+    {"aten::_cast_Double(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Double>)},
+    {"aten::_cast_Float(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Float>)},
+    {"aten::_cast_Int(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Int>)},
+    {"aten::_cast_Long(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Long>)},
+    {"aten::_cast_Short(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Short>)},
+    {"aten::_cast_Half(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Half>)},
     {"aten::type_as(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(typeAs)},
     {"aten::cpu(Tensor(a) self) -> Tensor(b|a)", WICK_KERNEL(cpu)},
     {"aten::cuda(Tensor(a) self) -> Tensor(b|a)", WICK_KERNEL(cuda)},

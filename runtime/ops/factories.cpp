@@ -1,5 +1,6 @@
 // Operators that make tensors of one value or of none: empty, zeros, ones, full, their _like and
 // new_ forms, and filling in place.
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 
 namespace wick::ops {
@@ -111,6 +112,20 @@ Tensor zero(const Tensor& self, Out out) {
   return filled(self, 0, out);
 }
 
+// What torch.nn.init calls: the same as fill_, outside of gradients.
+Tensor fillPlainly(const Tensor& self, double value) {
+  markWritten("_no_grad_fill_", self);
+  return fillWith(self, value);
+}
+Tensor zeroPlainly(const Tensor& self) {
+  markWritten("_no_grad_zero_", self);
+  return fillWith(self, 0);
+}
+Tensor dimArange(const Tensor& like, int64_t dim) {
+  static const OperatorHandle kArange("aten::arange", "");
+  return kArange(Scalar(like.size(dim)));
+}
+
 Tensor fillDiagonal(const Tensor& self, Scalar value, bool wrap) {
   markWritten("fill_diagonal_", self);
   WICK_CHECK(self.dim() >= 2, "dimensions must larger than 1");
@@ -194,6 +209,12 @@ const OperatorRecord kRecords[] = {
     {"aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", WICK_KERNEL(fillTensor),
      kInplaceForm | kOutForm},
     {"aten::zero(Tensor self) -> Tensor", WICK_KERNEL(zero), kInplaceForm | kOutForm},
+    {"aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)", WICK_KERNEL(fillPlainly),
+     kNotDifferentiable},
+    {"aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)", WICK_KERNEL(zeroPlainly),
+     kNotDifferentiable},
+    {"aten::_dim_arange(Tensor like, int dim) -> Tensor", WICK_KERNEL(dimArange),
+     kNotDifferentiable},
     {"aten::fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
      WICK_KERNEL(fillDiagonal)},
 };

@@ -349,6 +349,15 @@ Tensor bernoulliInplace(const Tensor& self, double p, Generator* g) {
   return self;
 }
 
+// What torch.nn.init calls: the same as uniform_ and normal_, outside of gradients.
+Tensor uniformPlainly(const Tensor& self, double from, double to) {
+  markWritten("_no_grad_uniform_", self);
+  return uniform(self, from, to, &defaultGenerator(), Out{&self});
+}
+Tensor normalPlainly(const Tensor& self, double mean, double std) {
+  return normalInplace(self, mean, std, &defaultGenerator());
+}
+
 // Distributions that map one uniform double an element.
 template <class F>
 Tensor fromUniform(const char* op, const Tensor& self, Generator& g, Out out, F&& f) {
@@ -561,6 +570,10 @@ const OperatorRecord kRecords[] = {
     {"aten::normal.float_float(float mean, float std, int[] size, *, Generator? "
      "generator=None, " WICK_OPTIONS ") -> Tensor",
      WICK_KERNEL(normalFloatFloat), kDraw},
+    {"aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b) -> Tensor(a!)",
+     WICK_KERNEL(uniformPlainly), kDraw},
+    {"aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std) -> Tensor(a!)",
+     WICK_KERNEL(normalPlainly), kDraw},
     {"aten::random(Tensor self, *, Generator? generator=None) -> Tensor", WICK_KERNEL(random),
      kDrawInto},
     {"aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",

@@ -468,6 +468,8 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(narrowTensor)},
     {"aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
      WICK_KERNEL(diagonalView)},
+    {"aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
+     WICK_KERNEL(diagonalView)},
     {"aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> "
      "Tensor(a)",
      WICK_KERNEL(asStrided)},

@@ -110,6 +110,48 @@ TEST(Search, HistogramsAndSets) {
             (Values{1, 0, 1}));
 }
 
+TEST(Search, HistogramsOfPoints) {
+  Tensor x = floats({1, 2, 1, 4});
+  std::vector<IValue> h = callAll("aten::histogram", "bin_ct", x, 3);
+  EXPECT_EQ(values(h[0].toTensor()), (Values{2, 1, 1}));
+  EXPECT_EQ(values(h[1].toTensor()), (Values{1, 2, 3, 4}));
+  h = callAll("aten::histogram", "bins_tensor", x, floats({0, 1, 2, 4}), x, true);
+  EXPECT_EQ(values(call("aten::histogram", "bin_ct", floats({1, 1}), 2)), (Values{0, 2}));
+  EXPECT_THROW(callAll("aten::histogram", "bin_ct", floats({NAN, 1}), 2), RuntimeError);
+  EXPECT_THROW(callAll("aten::histogram", "bins_tensor", x, floats({1})), RuntimeError);
+  Tensor points = floats({0, 1, 1, 0, 2, 0, 2, 2}).view(DimVector{4, 2});
+  EXPECT_EQ(values(call("aten::histogramdd", "", points, DimVector{3, 3})),
+            (Values{0, 1, 0, 1, 0, 0, 1, 0, 1}));
+  EXPECT_THROW(callAll("aten::histogramdd", "", points, DimVector{3}), RuntimeError);
+}
+
+TEST(Segments, ReduceRuns) {
+  Tensor data = floats({1, 2, 3, 4, NAN, 6});
+  auto reduce = [&](const char* how, const Tensor& lengths) {
+    std::vector<double> v =
+        values(call("aten::segment_reduce", "", data, std::string(how), lengths));
+    for (double& x : v) x = std::isnan(x) ? -99 : x;
+    return v;
+  };
+  EXPECT_EQ(reduce("sum", longs({2, 1, 3})), (Values{3, 3, -99}));
+  EXPECT_EQ(reduce("max", longs({2, 1, 3})), (Values{2, 3, -99}));
+  EXPECT_EQ(reduce("mean", longs({2, 0, 4})), (Values{1.5, -99, -99}));
+  EXPECT_THROW(reduce("sum", longs({2, 1})), RuntimeError);
+  EXPECT_THROW(reduce("sum", longs({7, -1})), RuntimeError);
+  EXPECT_THROW(reduce("sum", longs({INT64_MAX})), RuntimeError);
+  EXPECT_THROW(
+      call("aten::segment_reduce", "", data, "sum", IValue(), IValue(), longs({0, 9}), 0, true),
+      RuntimeError);
+}
+
+TEST(Segments, EmbeddingRowsAreScaledOnce) {
+  Tensor weight = floats({3, 4, 1, 0}).view(DimVector{2, 2});
+  call("aten::embedding_renorm_", "", weight, longs({0, 0, 1}), 1.0, 2.0);
+  EXPECT_NEAR(values(weight)[0], 0.6, 1e-6);
+  EXPECT_EQ(values(weight)[2], 1);
+  EXPECT_THROW(call("aten::embedding_renorm_", "", weight, longs({2}), 1.0, 2.0), RuntimeError);
+}
+
 TEST(Unique, ValuesInversesCounts) {
   std::vector<IValue> u = callAll("aten::_unique2", "", longs({3, 1, 3}), true, true, true);
   EXPECT_EQ(values(u[0].toTensor()), (Values{1, 3}));
