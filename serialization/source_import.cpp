@@ -295,30 +295,23 @@ TypePtr SourceImporter::importClass(const std::string& qualified_name, const Cla
     }
     type->addConstant(c.name, constantOf(c.value, typeOf(c.type)));
   }
+  // Hooks run around forward; a program calls them as functions, never as methods.
+  std::unordered_set<std::string> hook_names(body.pre_hooks.begin(), body.pre_hooks.end());
+  hook_names.insert(body.hooks.begin(), body.hooks.end());
+  std::vector<Def> methods, hooks;
+  for (const Def& def : body.methods) {
+    (hook_names.contains(def.name().name()) ? hooks : methods).push_back(def);
+  }
   std::shared_ptr<const Self> self = selfFor(type);
-  std::unordered_map<std::string, GraphFunction*> functions;
-  for (GraphFunction* function :
-       defineFunctions(unit_, qualified_name, body.methods, shared_from_this(), self)) {
-    functions.emplace(function->name(), function);
-  }
-  // Hooks are functions that run around forward; a program cannot call them as methods.
-  std::unordered_set<std::string> hooks;
-  auto addHooks = [&](const std::vector<std::string>& names, auto add) {
-    for (const std::string& name : names) {
-      auto it = functions.find(name);
-      if (it == functions.end()) {
-        throwCompileError(definition.range(), "hook '{}' is not defined", name);
-      }
-      add(it->second);
-      hooks.insert(name);
-    }
+  defineFunctions(unit_, qualified_name, methods, shared_from_this(), self);
+  defineFunctions(unit_, qualified_name, hooks, shared_from_this());
+  auto hookNamed = [&](const std::string& name) {
+    GraphFunction* hook = unit_.findFunction(qualified_name + "." + name);
+    if (hook == nullptr) throwCompileError(definition.range(), "hook '{}' is not defined", name);
+    return hook;
   };
-  addHooks(body.pre_hooks, [&](Function* hook) { type->addForwardPreHook(hook); });
-  addHooks(body.hooks, [&](Function* hook) { type->addForwardHook(hook); });
-  for (const Def& method : body.methods) {
-    const std::string& name = method.name().name();
-    if (!hooks.contains(name)) type->addMethod(functions.at(name));
-  }
+  for (const std::string& name : body.pre_hooks) type->addForwardPreHook(hookNamed(name));
+  for (const std::string& name : body.hooks) type->addForwardHook(hookNamed(name));
   return type;
 }
 
@@ -381,11 +374,14 @@ TypePtr SourceImporter::importInterface(const std::string& qualified_name,
     if (statement.kind() != TK_DEF) throwCompileError(statement.range(), "expected a method");
     Def method(statement.tree());
     const std::string name = qualified_name + "." + method.name().name();
-    FunctionSchema parsed = TypeResolver(shared_from_this()).schemaOf(method, true);
-    std::vector<Argument> arguments = parsed.arguments();
-    if (!arguments.empty() && arguments[0].type == nullptr) arguments[0].type = type;
+    FunctionSchema declared = TypeResolver(shared_from_this()).schemaOf(method, true);
+    if (method.decl().params().empty() || declared.returns().empty()) {
+      throwCompileError(method.range(), "expected a method with self and a return type");
+    }
+    std::vector<Argument> arguments = declared.arguments();
+    arguments[0].type = type;
     type->addMethod(std::make_shared<SchemaOnlyFunction>(
-        name, FunctionSchema(lastPart(name), "", std::move(arguments), parsed.returns())));
+        name, FunctionSchema(lastPart(name), "", std::move(arguments), declared.returns())));
   }
   return type;
 }
