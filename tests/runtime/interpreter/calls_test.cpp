@@ -299,6 +299,20 @@ TEST(Data, ContainersAndCasts) {
   EXPECT_EQ(v.repr(), "(('k', 1), [7, 1, 5], {'k': 5})");
 }
 
+// A scalar register holds bits, not an IValue: whatever writes one must say so, or it would release what
+// the bits seem to refer to.
+TEST(Data, ScalarResultsAreMarked) {
+  auto code = compile(R"(graph(%o : Any, %l : int[]):
+  %b : bool = prim::isinstance[types=types [int]](%o)
+  %n : int = aten::len(%l)
+  return (%b, %n))");
+  for (const Instruction& i : code->instructions()) {
+    if (i.op == OpCode::ISINSTANCE || i.op == OpCode::LIST_LEN) {
+      EXPECT_NE(i.extra, 0) << code->str();
+    }
+  }
+}
+
 TEST(Data, ListIndexIsChecked) {
   const char* text = R"(graph(%l : int[], %i : int):
   %x : int = aten::__getitem__(%l, %i)
