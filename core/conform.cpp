@@ -1,5 +1,6 @@
 #include "core/conform.h"
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -40,8 +41,13 @@ class Conformer {
       case TypeKind::Any:
         return true;
       case TypeKind::Int:
+        toNumber(value, /*cut=*/true);
+        if (convert_ && value.isBool()) value = static_cast<int64_t>(value.toBool());
         return value.isInt();
       case TypeKind::Bool:
+        toNumber(value);
+        if (convert_ && value.isInt()) value = value.toInt() != 0;
+        if (convert_ && value.isDouble()) value = value.toDouble() != 0;
         return value.isBool();
       case TypeKind::String:
         return value.isString();
@@ -54,10 +60,14 @@ class Conformer {
       case TypeKind::Generator:
         return value.isGenerator();
       case TypeKind::Float:
+        toNumber(value);
+        if (convert_ && value.isBool()) value = value.toBool() ? 1.0 : 0.0;
         if (convert_ && value.isInt()) value = static_cast<double>(value.toInt());
         return value.isDouble();
       case TypeKind::Complex:
-        if (convert_ && (value.isInt() || value.isDouble())) value = value.numberToComplex();
+        toNumber(value);
+        if (convert_ && value.isBool()) value = value.toBool() ? 1.0 : 0.0;
+        if (convert_ && value.isNumber()) value = value.numberToComplex();
         return value.isComplex();
       case TypeKind::Device:
         if (convert_ && value.isString()) value = Device::parse(value.toString());
@@ -98,6 +108,29 @@ class Conformer {
         return false;
     }
     return false;
+  }
+
+  // Python takes a tensor of one element where a number is expected; its fraction is cut off for an
+  // int.
+  void toNumber(IValue& value, bool cut = false) {
+    if (!convert_ || !value.isTensor()) return;
+    const Tensor tensor = value.toTensor();
+    if (tensor.numel() != 1 || !tensor.device().isCpu()) return;
+    if (isComplex(tensor.dtype())) {
+      value = tensor.item<std::complex<double>>();
+    } else if (isFloating(tensor.dtype())) {
+      const double number = tensor.item<double>();
+      const bool fits = std::abs(number) < 9223372036854775808.0;  // false for NaN
+      if (!cut) {
+        value = number;
+      } else if (fits) {
+        value = static_cast<int64_t>(number);
+      }
+    } else if (tensor.dtype() == DType::Bool) {
+      value = tensor.item<bool>();
+    } else {
+      value = tensor.item<int64_t>();
+    }
   }
 
   // The first member that fits without conversion, else with.
@@ -152,7 +185,7 @@ class Conformer {
   }
 
   bool conformTuple(IValue& value, const std::shared_ptr<const TupleType>& type) {
-    if (!value.isTuple()) return false;
+    if (!value.isTuple() && !(convert_ && value.isList())) return false;
     const std::vector<TypePtr>& types = type->contained();
     std::vector<IValue> elements = value.elements();
     if (elements.size() != types.size()) {

@@ -9,8 +9,8 @@ namespace wick {
 
 enum class Conversions {
   None,    // the value must be of the type already; containers may get a more exact element type
-  Python,  // as arguments from Python: int for float, numbers for complex, a tuple for a list, a
-           // string for a device, a Tensor of one element never
+  Python,  // as arguments from Python: int for float, numbers for complex and bool, bool for int, a
+           // Tensor of one element for a number, a tuple for a list and back, a string for a device
 };
 
 // `value` as a `type`. Every part is looked at, whatever the types that containers claim. Lists and

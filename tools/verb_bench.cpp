@@ -5,6 +5,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "runtime/inference.h"
 #include "runtime/threads.h"
 #include "tools/verbs.h"
 
@@ -47,13 +48,22 @@ void benchVerb(const Options& options) {
   GraphFunction& function = program.function(options);
   const double load_ms = milliseconds(Clock::now() - started);
   const Arguments arguments = argumentsFor(options, program, function);
+  // As an application prepares a model that it serves; a program that trains keeps its module.
+  std::shared_ptr<GraphFunction> frozen;
+  double prepare_ms = 0;
+  if (program.isArchive() && !options.grad && !program.module().isTraining()) {
+    const auto begin = Clock::now();
+    frozen = optimizeForInference(program.module().object(), function);
+    prepare_ms = milliseconds(Clock::now() - begin);
+  }
 
   const auto once = [&] {
     const auto begin = Clock::now();
-    const IValue result = program.call(function, arguments.positional, arguments.named);
+    const IValue result = frozen ? callFunction(*frozen, arguments.positional, arguments.named)
+                                 : program.call(function, arguments.positional, arguments.named);
     return Clock::now() - begin;
   };
-  const double first_ms = milliseconds(once());
+  const double first_ms = prepare_ms + milliseconds(once());
   const auto warm_until = Clock::now() + kWarmUp;
   for (size_t i = 0; i < kMinIterations || (options.iterations == 0 && Clock::now() < warm_until);
        ++i) {

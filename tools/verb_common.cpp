@@ -1,5 +1,6 @@
 #include <cstdio>
 
+#include "core/grad_mode.h"
 #include "runtime/threads.h"
 #include "tools/verbs.h"
 
@@ -12,6 +13,7 @@ Arguments argumentsFor(const Options& options, const Program& program, GraphFunc
 
 void applySettings(const Options& options) {
   if (options.threads > 0) setNumThreads(options.threads);
+  setGradEnabled(options.grad);
 }
 
 void print(const std::string& text) {

@@ -46,8 +46,24 @@ TEST(ConformTest, PythonConvertsArguments) {
   EXPECT_TRUE(
       conform(makeTuple({int64_t{1}}), types::List(types::Int()), Conversions::Python).isList());
   EXPECT_NE(messageOf(int64_t{3}, types::Float()), "no error");
-  EXPECT_NE(messageOf(true, types::Int(), Conversions::Python), "no error");
+  EXPECT_EQ(conform(true, types::Int(), Conversions::Python).toInt(), 1);
+  EXPECT_NE(messageOf(true, types::Int()), "no error");
+  EXPECT_TRUE(conform(int64_t{2}, types::Bool(), Conversions::Python).toBool());
   EXPECT_NE(messageOf(2.5, types::Int(), Conversions::Python), "no error");
+}
+
+TEST(ConformTest, PythonTakesTensorsOfOneElementForNumbers) {
+  const auto python = Conversions::Python;
+  EXPECT_EQ(conform(Tensor::scalar(int64_t{3}), types::Int(), python).toInt(), 3);
+  EXPECT_EQ(conform(Tensor::full({1}, -3.5, DType::Float), types::Int(), python).toInt(), -3);
+  EXPECT_EQ(conform(Tensor::scalar(int64_t{3}), types::Float(), python).toDouble(), 3.0);
+  EXPECT_EQ(conform(Tensor::scalar(1.5), types::Complex(), python).toComplex().real(), 1.5);
+  EXPECT_TRUE(conform(Tensor::scalar(true), types::Bool(), python).toBool());
+  EXPECT_NE(messageOf(Tensor::zeros({2}, DType::Long), types::Int(), python), "no error");
+  EXPECT_NE(messageOf(Tensor::full({}, 1e30, DType::Double), types::Int(), python), "no error");
+  EXPECT_NE(messageOf(Tensor::scalar(int64_t{3}), types::Int()), "no error");
+  EXPECT_TRUE(conform(makeList(types::Int(), {int64_t{1}}), types::Tuple({types::Int()}), python)
+                  .isTuple());
 }
 
 TEST(ConformTest, UnionsPreferTheExactMember) {
