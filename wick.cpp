@@ -39,11 +39,7 @@ Program compile(const std::string& source, const std::string& file_name) {
 }
 
 Module load(const std::string& path) {
-  LoadOptions options;
-  options.run = [](GraphFunction& function, std::vector<IValue> arguments) {
-    return callFunction(function, std::move(arguments));
-  };
-  return Module(loadArchive(path, options).object);
+  return loadModule(path);
 }
 
 }  // namespace wick
