@@ -1,4 +1,4 @@
-# expect error: missing
+# expect error: Argument b not provided
 def f(a: int, b: int) -> int:
     return a + b
 

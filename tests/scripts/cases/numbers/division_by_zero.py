@@ -1,4 +1,4 @@
-# expect error: division by zero
+# expect error: ZeroDivisionError
 def main():
     a = 1
     b = 0

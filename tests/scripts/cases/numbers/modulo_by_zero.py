@@ -1,4 +1,4 @@
-# expect error: modulo by zero
+# expect error: ZeroDivisionError
 def main():
     a = 1
     b = 0
