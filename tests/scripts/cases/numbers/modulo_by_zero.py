@@ -1,4 +1,4 @@
-# expect error: ZeroDivisionError
+# expect error: modulo by 0
 def main():
     a = 1
     b = 0
