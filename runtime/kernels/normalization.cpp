@@ -66,13 +66,16 @@ std::vector<MeanVariance> statistics(const char* op, const Tensor& x,
   return out;
 }
 
+// Fused multiply-adds where PyTorch's own kernel has them: a row of equal elements leaves their
+// rounding behind, scaled up by 1 / sqrt(eps).
 template <class T>
 void normalizeRow(const T* x, T* out, int64_t n, const T* weight, const T* bias, T rstd, T shift) {
   if (weight && bias) {
-    for (int64_t i = 0; i < n; ++i) out[i] = (x[i] * rstd + shift) * weight[i] + bias[i];
+    for (int64_t i = 0; i < n; ++i)
+      out[i] = std::fma(std::fma(x[i], rstd, shift), weight[i], bias[i]);
   } else {
     for (int64_t i = 0; i < n; ++i) {
-      T v = x[i] * rstd + shift;
+      T v = std::fma(x[i], rstd, shift);
       if (weight) v *= weight[i];
       out[i] = bias ? v + bias[i] : v;
     }

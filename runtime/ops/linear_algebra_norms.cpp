@@ -339,10 +339,9 @@ Tensor tensorsolve(const Tensor& a_in, const Tensor& b, const OptDims& dims) {
   return kSolve(a.reshape(DimVector{columns, columns}), b.flatten()).reshape(result);
 }
 
-Tensor vander(const Tensor& x, std::optional<int64_t> n_in) {
-  const char* op = "linalg.vander";
-  WICK_CHECK(x.dtype() != DType::Bool && x.dim() > 0,
-             "{}: expected numbers in one or more dimensions, got {}", op, x.describe());
+Tensor vander(const Tensor& input, std::optional<int64_t> n_in) {
+  Tensor x = input.dim() == 0 ? input.unsqueeze(0) : input;
+  WICK_CHECK(x.dtype() != DType::Bool, "linalg.vander: expected numbers, got {}", x.describe());
   int64_t n = n_in.value_or(x.size(-1));
   WICK_CHECK(n > 1, "N must be greater than 1.");
   static const OperatorHandle kCumprod("aten::cumprod", "");

@@ -97,11 +97,10 @@ Tensor accumulate(const char* op, const Tensor& self, const Tensor& product, con
                   const Scalar& alpha) {
   WICK_CHECK(self.dtype() == product.dtype(), "{}: expected self of dtype {}, got {}", op,
              toString(product.dtype()), toString(self.dtype()));
-  WICK_CHECK((!isIntegral(product.dtype(), true)) ||
-                 ((beta.isInt() || beta.isBool()) && (alpha.isInt() || alpha.isBool())),
-             "{}: for integral input tensors, argument alpha and beta must not be floating point "
-             "numbers",
-             op);
+  // Integers take whole factors; what follows the point is dropped.
+  if (isIntegral(product.dtype(), true) && (beta.isDouble() || alpha.isDouble())) {
+    return accumulate(op, self, product, beta.toInt(), alpha.toInt());
+  }
   auto isOne = [](const Scalar& s) { return !s.isComplex() && s.toDouble() == 1; };
   Tensor expanded = self.expand(product.sizes());  // refuses what does not broadcast
   if (!beta.toBool()) return isOne(alpha) ? product : ops::mulScalar(product, alpha);
@@ -214,6 +213,9 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
     static const OperatorHandle kOr("aten::logical_or", "");
     return beta.toBool() ? kOr(self.expand(product.sizes()), all) : all;
   }
+  WICK_CHECK(!isIntegral(dtype, true) || !(beta.isDouble() || alpha.isDouble()),
+             "addr: for integral input tensors, argument alpha and beta must not be floating point "
+             "numbers");
   return accumulate("addr", self.to(dtype), product.to(dtype), beta, alpha);
 }
 

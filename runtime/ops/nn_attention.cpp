@@ -43,9 +43,8 @@ Pair attend(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, c
 }
 
 Pair scaledDotProductPair(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
-                          double dropout, bool need_weights, bool causal) {
-  auto [out, weights] = attend("_scaled_dot_product_attention", q, k, v, mask, dropout, causal);
-  return {out, need_weights ? weights : Tensor::empty(DimVector{0}, q.dtype())};
+                          double dropout, bool, bool causal) {
+  return attend("_scaled_dot_product_attention", q, k, v, mask, dropout, causal);
 }
 
 // The operator of later PyTorch versions; a given scale replaces 1 / sqrt(d).

@@ -113,8 +113,9 @@ using Pair = std::tuple<Tensor, Tensor>;
 
 Pair aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   DimVector dims = dim ? DimVector{*dim} : DimVector();
-  return {extreme<false>("aminmax", self, dims, keepdim),
-          extreme<true>("aminmax", self, dims, keepdim)};
+  // PyTorch keeps a dimension that a zero-dim tensor never had.
+  Tensor x = dim && keepdim && self.dim() == 0 ? self.unsqueeze(0) : self;
+  return {extreme<false>("aminmax", x, dims, keepdim), extreme<true>("aminmax", x, dims, keepdim)};
 }
 Pair aminmaxAll(const Tensor& self) {
   return aminmax(self, std::nullopt, false);

@@ -186,9 +186,9 @@ Tensor sumToSize(const Tensor& self, const DimVector& size) {
   }
   WICK_CHECK(fits, "sum_to_size: size {} is not expandable to size {}.", formatInts(size),
              formatInts(self.sizes()));
+  if (size.empty()) return sum(self, std::nullopt);
   if (dims.empty()) return self;
-  Tensor out = sumDims(self, dims, true, self.dtype());
-  return out.view(size);
+  return sumDims(self, dims, true, std::nullopt).view(size);
 }
 
 #define WICK_DTYPE_ARG "*, ScalarType? dtype=None) -> Tensor"
