@@ -238,7 +238,8 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
                        activation)
         .to(dtype);
   }
-  bool channels_last = isChannelsLast(input) || isChannelsLast(weight);
+  // Transposed convolutions answer row-major, as PyTorch's do.
+  bool channels_last = !params.transposed && (isChannelsLast(input) || isChannelsLast(weight));
   MemoryFormat format = !channels_last     ? MemoryFormat::Contiguous
                         : input.dim() == 5 ? MemoryFormat::ChannelsLast3d
                                            : MemoryFormat::ChannelsLast;

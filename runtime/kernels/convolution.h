@@ -29,7 +29,7 @@ DimVector convolutionOutputSize(const char* op, const Tensor& input, const Tenso
 // activation(convolution(input, weight) + bias + residual); `bias` and `residual` may be undefined.
 // `input` is [N, C_in, spatial…], `weight` [C_out, C_in / groups, kernel…] (transposed: [C_in,
 // C_out / groups, kernel…]). All dtypes but bool; the result is channels-last when the input or
-// the weight is. Packed weights are kept with the weight's storage.
+// the weight is and nothing is transposed. Packed weights are kept with the weight's storage.
 Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const ConvolutionParams& params, const Tensor& residual = {},
                    Activation activation = Activation::None);

@@ -181,9 +181,9 @@ Pair fractionalMaxPool(const Tensor& self, const DimVector& kernel_size,
     int64_t n = plane / b.x.size(1), c = plane % b.x.size(1);
     Axes axes{pooling::unitAxis(), pooling::unitAxis(), pooling::unitAxis()};
     for (size_t d = 0; d < N; ++d) {
-      // The samples are listed from the last dimension to the first.
-      double u =
-          samples.data<double>()[plane * static_cast<int64_t>(N) + static_cast<int64_t>(N - 1 - d)];
+      // In two dimensions the samples are listed from the last dimension to the first.
+      size_t listed = N == 2 ? N - 1 - d : d;
+      double u = samples.data<double>()[static_cast<size_t>(plane) * N + listed];
       WICK_CHECK(u >= 0 && u <= 1, "{}: expected samples between 0 and 1, got {}", op, u);
       axes[3 - N + d] =
           fractionalAxis(op, x.size(static_cast<int64_t>(2 + d)), output[d], kernel[d], u);
