@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/grad_mode.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/interpreter_state.h"
 #include "runtime/interpreter/scalar_semantics.h"
@@ -388,6 +389,7 @@ IValue InterpreterState::runToEnd() {
 
 FutureRef InterpreterState::launch(TypePtr result_type) {
   asynchronous_ = true;
+  grad_enabled_ = gradEnabled();
   result_future_ = makeRef<FutureObject>(std::move(result_type));
   FutureRef future = result_future_;
   context_->pool.submit([self = shared_from_this()] { self->continueOnPool(); });
@@ -396,6 +398,8 @@ FutureRef InterpreterState::launch(TypePtr result_type) {
 
 void InterpreterState::continueOnPool() {
   applyNumThreads();
+  // Settings of the thread belong to the run, wherever it continues.
+  GradModeGuard grad_mode(grad_enabled_);
   try {
     Status status;
     try {
@@ -479,6 +483,7 @@ bool InterpreterState::waitForFuture(const Instruction& instruction, IValue* r) 
   if (!future->done()) {
     if (asynchronous_) {
       waits_for_ = std::move(future);
+      grad_enabled_ = gradEnabled();
       return false;
     }
     context_->pool.runUntil(*future);

@@ -95,6 +95,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   int64_t fuel_ = 0;
   size_t depth_;  // calls around this state
   bool asynchronous_ = false;
+  bool grad_enabled_ = true;  // of an asynchronous state that does not run
   FutureRef result_future_;
   FutureRef waits_for_;
   IValue result_;

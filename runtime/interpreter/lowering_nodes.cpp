@@ -179,7 +179,7 @@ bool Lowering::lowerData(const Node* node) {
   } else if (kind == prim::isinstance) {
     uint32_t value = reg(node->input(0));
     code_.type_lists_.push_back(node->typesAttribute(attr::types));
-    emit(OpCode::ISINSTANCE, extraFor(types::Bool()), result(), value,
+    emit(OpCode::ISINSTANCE, extraFor(node->output()->type()), result(), value,
          static_cast<uint32_t>(code_.type_lists_.size() - 1));
   } else if (kind == prim::unchecked_cast || kind == prim::unchecked_unwrap_optional) {
     emitMove(result(), node->input(0));

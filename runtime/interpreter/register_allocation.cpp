@@ -400,6 +400,17 @@ void RegisterAllocation::assign() {
   code_.num_registers_ = num_objects + (next[1] - kScalarBase);
 }
 
+// An object stored as such in a scalar register would free what the register held before, which is
+// nothing valid.
+void RegisterAllocation::checkTag(Instruction& instruction) {
+  if (instruction.op < OpCode::OP) return;
+  forEachField(instruction, [&](char role, uint32_t& field) {
+    if (role != 'd' || field == kNoIndex) return;
+    WICK_ASSERT(isScalar(field) == ((instruction.extra & kTagMask) != 0),
+                "{} writes a scalar register without its tag", opCodeName(instruction.op));
+  });
+}
+
 void RegisterAllocation::rewrite(Instruction& instruction) {
   auto replace = [&](uint32_t& field) {
     uint32_t r = assigned_[find(operandIndex(field))];
@@ -428,6 +439,7 @@ void RegisterAllocation::emit() {
     }
     if (deleted_[i]) continue;
     Instruction instruction = in_.instructions[i];
+    checkTag(instruction);
     rewrite(instruction);
     bool moves = isMove(instruction.op) || instruction.op == OpCode::MOVE;
     if (moves && instruction.a == instruction.b) continue;

@@ -41,6 +41,7 @@ class RegisterAllocation {
   void coalesce();
   void assign();
   void emit();
+  void checkTag(Instruction& instruction);
   void rewrite(Instruction& instruction);
   void invertJumps();
   void threadJumps();
