@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "frontend/convert_to_ssa.h"
 #include "frontend/exit_transforms.h"
+#include "frontend/remove_dead_values.h"
 
 namespace wick {
 
@@ -19,6 +20,7 @@ Emitter::Emitter(GraphFunction& fn, const Def& def, ResolverPtr resolver, const 
   convertToSSA(fn.graph());
   transformExits(fn.graph());
   liftClosures(graph_);
+  removeDeadValues(graph_);
 }
 
 void Emitter::pushFrame(Block* block) {

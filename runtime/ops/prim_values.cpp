@@ -267,6 +267,24 @@ I timePoint() {
       .count();
 }
 
+// Elements of module containers are attributes, whose names are the positions of a ModuleList and
+// the keys of a ModuleDict.
+IValue listedModule(const IValue& container, I index) {
+  const Object& object = container.toObject();
+  std::string name = std::to_string(index);
+  WICK_CHECK(object.type()->findAttribute(name).has_value(),
+             "prim::ModuleContainerIndex: there is no module {} in {}", index,
+             object.type()->name());
+  return object.attr(name);
+}
+IValue namedModule(const IValue& container, const std::string& key) {
+  const Object& object = container.toObject();
+  WICK_CHECK(object.type()->findAttribute(key).has_value(),
+             "prim::ModuleContainerIndex: there is no module '{}' in {}", key,
+             object.type()->name());
+  return object.attr(key);
+}
+
 // The interpreter suspends the frame instead; this is what waits outside of it.
 IValue waitFor(const IValue& future) {
   return future.toFuture().wait();
@@ -323,6 +341,8 @@ const OperatorRecord kRecords[] = {
 
     {"prim::RaiseException(str msg, str? cls=None) -> ()", WICK_KERNEL(raise), kSideEffects},
     {"aten::wait(Future(t) self) -> t", WICK_KERNEL(waitFor), kSideEffects},
+    {"prim::ModuleContainerIndex.list(Any self, int ind) -> Any", WICK_KERNEL(listedModule)},
+    {"prim::ModuleContainerIndex.dict(Any self, str ind) -> Any", WICK_KERNEL(namedModule)},
     {"aten::warn(str message, int stacklevel=2) -> ()",
      WICK_LAMBDA([](Str message, I) { warn(message); }), kSideEffects},
     {"aten::manual_seed(int seed) -> ()", WICK_KERNEL(manualSeed), kSideEffects},
