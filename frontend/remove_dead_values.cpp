@@ -27,6 +27,8 @@ void sweep(Block* block) {
       n->destroy();
       continue;
     }
+    // All uses have been seen: what was an untyped `[]` is a list like any other.
+    if (n->kind() == prim::ListConstruct) n->removeAttribute(Symbol::attr("empty_literal"));
     if (n->kind() == prim::If) {
       for (size_t i = n->outputs().size(); i-- > 0;) {
         if (n->output(i)->hasUses()) continue;
