@@ -9,8 +9,8 @@
 
 namespace wick {
 
-// The script overloads of an operator name ("aten::_size_if_not_equal"), in order; empty for none.
-// Thread-safe.
+// The script overloads of an operator name ("aten::add" of a number and a tensor), in order; empty
+// for none. Their schemas are known, their bodies perhaps not compiled yet. Thread-safe.
 std::vector<GraphFunction*> builtinFunctionsNamed(Symbol name);
 
 // The script function with this qualified name, "torch.nn.functional.dropout"; null when there is
@@ -18,6 +18,8 @@ std::vector<GraphFunction*> builtinFunctionsNamed(Symbol name);
 GraphFunction* builtinScriptFunction(const std::string& qualified_name);
 // A class written in script, "torch.autograd.grad_mode.no_grad"; null when there is none.
 TypePtr builtinScriptType(const std::string& qualified_name);
+// Compiles the body of one of these functions unless that has happened. Thread-safe.
+void defineBuiltinFunction(GraphFunction& function);
 // The names that builtinScriptFunction knows.
 std::vector<std::string> builtinScriptNames();
 

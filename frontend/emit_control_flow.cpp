@@ -115,11 +115,6 @@ void Emitter::emitWhile(const While& stmt) {
 
 void Emitter::emitFor(const Expr& target, const Expr& iter, const SourceRange& range,
                       const Body& body) {
-  if (iter.kind() == TK_TUPLE_LITERAL && target.kind() == TK_TUPLE_LITERAL &&
-      iter.range().text().find('(') != 0) {
-    // `for a, b in x, y:` reads as if it walked x and y together.
-    throwCompileError(range, "List of iterables is not supported currently");
-  }
   SugaredValuePtr iterable = emitSugared(iter)->iterate(iter.range(), fn_);
   if (iterable->shouldUnroll()) return emitUnrolled(target, iterable, range, body);
   emitLoop(range, body, iterable, &target, nullptr);

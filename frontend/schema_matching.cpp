@@ -438,7 +438,7 @@ Value* emitBuiltinCall(const SourceRange& range, Graph& graph, Symbol name,
   }
   // Script functions behind operators are small, and nobody wants to see them in a graph.
   GraphFunction* function = functions[index - operators.size()];
-  function->ensureDefined();
+  defineBuiltinFunction(*function);
   RangeGuard at(&graph, range);
   return packOutputs(graph, inlineGraph(graph, *function->graph(), matched.inputs));
 }

@@ -33,7 +33,8 @@ constexpr size_t kMaxLength = 64;
 
 std::string didYouMean(const std::string& name, const std::set<std::string>& candidates) {
   if (name.size() > kMaxLength) return "";
-  size_t best_distance = std::max<size_t>(1, name.size() / 3) + 1;
+  // One wrong letter in a short name, two (as in swapped letters) or a third of a longer one.
+  size_t best_distance = (name.size() <= 3 ? 1 : std::max<size_t>(2, name.size() / 3)) + 1;
   const std::string* best = nullptr;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kMaxLength || candidate == name) continue;
