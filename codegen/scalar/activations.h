@@ -63,8 +63,8 @@ struct Hardtanh : RealScalar {
   static constexpr const char* kName = "hardtanh";
   static constexpr uint8_t kParams = 6;
   WICK_APPLY3(x, low, high) {
-    auto raised = b.select(b.lt(x, low), low, x);
-    return b.select(b.gt(raised, high), high, raised);
+    auto raised = b.select(b.either(b.isNan(x), b.ge(x, low)), x, low);
+    return b.select(b.either(b.isNan(raised), b.le(raised, high)), raised, high);
   }
 };
 // x + 3 limited to [0, 6].

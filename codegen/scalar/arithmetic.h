@@ -214,18 +214,18 @@ struct Fmin : OrderedScalar {
   }
 };
 // The upper bound wins over the lower one, NaN in any input over both.
-struct Clamp : RealScalar {
+struct Clamp : OrderedScalar {
   static constexpr const char* kName = "clamp_cpu";
   WICK_APPLY3(x, low, high) {
     auto raised = b.select(b.either(b.isNan(x), b.ge(x, low)), x, low);
     return b.select(b.either(b.isNan(raised), b.le(raised, high)), raised, high);
   }
 };
-struct ClampMin : RealScalar {
+struct ClampMin : OrderedScalar {
   static constexpr const char* kName = "clamp_min_cpu";
   WICK_APPLY2(x, low) { return b.select(b.either(b.isNan(x), b.ge(x, low)), x, low); }
 };
-struct ClampMax : RealScalar {
+struct ClampMax : OrderedScalar {
   static constexpr const char* kName = "clamp_max_cpu";
   WICK_APPLY2(x, high) { return b.select(b.either(b.isNan(x), b.le(x, high)), x, high); }
 };

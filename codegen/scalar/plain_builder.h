@@ -293,19 +293,15 @@ struct PlainBuilder {
       return a;
     }
   }
-  // Smith's division, which neither overflows nor underflows before its result does.
+  // Scaled by the larger part of the divisor, so that its square neither overflows nor vanishes. A
+  // divisor of zero makes both parts NaN.
   static V divideComplex(V a, V b) {
     if constexpr (isComplex()) {
-      Real ar = a.real(), ai = a.imag(), br = b.real(), bi = b.imag();
-      if (std::fabs(br) >= std::fabs(bi)) {
-        if (br == 0 && bi == 0) return V(ar / std::fabs(br), ai / std::fabs(bi));
-        Real ratio = bi / br;
-        Real scale = 1 / (br + bi * ratio);
-        return V((ar + ai * ratio) * scale, (ai - ar * ratio) * scale);
-      }
-      Real ratio = br / bi;
-      Real scale = 1 / (bi + br * ratio);
-      return V((ar * ratio + ai) * scale, (ai * ratio - ar) * scale);
+      Real scale = std::max(std::fabs(b.real()), std::fabs(b.imag()));
+      Real ar = a.real() / scale, ai = a.imag() / scale;
+      Real br = b.real() / scale, bi = b.imag() / scale;
+      Real square = br * br + bi * bi;
+      return V((ar * br + ai * bi) / square, (ai * br - ar * bi) / square);
     } else {
       return a;
     }

@@ -78,17 +78,18 @@ double scaledK(int order, double x) {
     return (1 / x + x / 2 * sum) * std::exp(x);
   }
   // The trapezoidal rule for the integral of e^(-x (cosh t - 1)) cosh(order t), which converges
-  // geometrically because the integrand dies doubly exponentially.
-  constexpr double kStep = 1.0 / 16;
+  // geometrically because the integrand dies doubly exponentially. For large x it is a bell of
+  // width 1 / sqrt(x), which the step must resolve.
+  double step = std::min(1.0 / 16, 0.4 / std::sqrt(x));
   double sum = 0.5;
   for (int i = 1; i < 200; ++i) {
-    double t = i * kStep;
+    double t = i * step;
     double s = std::sinh(t / 2);
     double weight = std::exp(-2 * x * s * s);
     if (weight < 1e-18) break;
     sum += order == 0 ? weight : weight * std::cosh(t);
   }
-  return sum * kStep;
+  return sum * step;
 }
 
 // Bernoulli numbers B_2k divided by (2k)!.
@@ -139,6 +140,23 @@ double igammacFraction(double a, double x) {
     if (std::fabs(delta - 1) < 1e-16) break;
   }
   return h * std::exp(a * std::log(x) - x - lgamma(a));
+}
+
+// Temme's uniform expansion of the upper function for large a, with its first correction; the next
+// term is smaller by a factor of a.
+constexpr double kUniformFrom = 1e6;
+double igammacUniform(double a, double x) {
+  double lambda = x / a;
+  double mu = lambda - 1;
+  // eta^2 / 2 = mu - log(1 + mu), by its series where that would cancel.
+  double half_square = std::fabs(mu) < 1e-3
+                           ? mu * mu * (0.5 - mu * (1.0 / 3 - mu * (0.25 - mu / 5)))
+                           : mu - std::log1p(mu);
+  double eta = std::copysign(std::sqrt(2 * half_square), mu);
+  double correction = std::fabs(eta) < 1e-3 ? -1.0 / 3 + eta / 12 : 1 / mu - 1 / eta;
+  double value = 0.5 * std::erfc(eta * std::sqrt(a / 2)) +
+                 std::exp(-a * half_square) / std::sqrt(2 * kPi * a) * correction;
+  return std::min(1.0, std::max(0.0, value));
 }
 
 // p(n) of a family with p(k+1) = next(k, p(k), p(k-1)).
@@ -256,7 +274,6 @@ double digamma(double x) {
 }
 
 double zeta(double s, double q) {
-  if (std::isnan(s) || std::isnan(q)) return kNan;
   if (s == 1) return kInf;
   if (s < 1) return kNan;
   if (q <= 0) {
@@ -264,6 +281,7 @@ double zeta(double s, double q) {
     if (s != std::floor(s)) return kNan;
     if (q < -1e6) return kNan;
   }
+  if (std::isnan(s) || std::isnan(q)) return kNan;
   // Euler-Maclaurin from the first point past 9.
   double sum = 0;
   for (; q < 9; q += 1) sum += std::pow(q, -s);
@@ -324,16 +342,16 @@ double airyAi(double x) {
   if (x > 1.5) {
     // Ai(x) = sqrt(x / 3) / pi K_1/3(2/3 x^1.5), the integral by the trapezoidal rule.
     double z = 2.0 / 3 * std::pow(x, 1.5);
-    constexpr double kStep = 1.0 / 16;
+    double step = std::min(1.0 / 16, 0.4 / std::sqrt(z));
     double sum = 0.5;
     for (int i = 1; i < 200; ++i) {
-      double t = i * kStep;
+      double t = i * step;
       double s = std::sinh(t / 2);
       double weight = std::exp(-2 * z * s * s);
       if (weight < 1e-18) break;
       sum += weight * std::cosh(t / 3);
     }
-    return std::sqrt(x / 3) / kPi * sum * kStep * std::exp(-z);
+    return std::sqrt(x / 3) / kPi * sum * step * std::exp(-z);
   }
   // Maclaurin series; extended precision absorbs the cancellation for negative x.
   long double cube = static_cast<long double>(x) * x * x;
@@ -349,20 +367,24 @@ double airyAi(double x) {
 }
 
 double igamma(double a, double x) {
-  if (std::isnan(a) || std::isnan(x) || a < 0 || x < 0) return kNan;
+  if (a < 0 || x < 0) return kNan;
   if (a == 0) return x > 0 ? 1 : kNan;
   if (x == 0) return 0;
+  if (std::isnan(a) || std::isnan(x)) return kNan;
   if (std::isinf(a)) return std::isinf(x) ? kNan : 0;
   if (std::isinf(x)) return 1;
+  if (a > kUniformFrom) return 1 - igammacUniform(a, x);
   return x < a + 1 ? igammaSeries(a, x) : 1 - igammacFraction(a, x);
 }
 
 double igammac(double a, double x) {
-  if (std::isnan(a) || std::isnan(x) || a < 0 || x < 0) return kNan;
+  if (a < 0 || x < 0) return kNan;
   if (a == 0) return x > 0 ? 0 : kNan;
   if (x == 0) return 1;
+  if (std::isnan(a) || std::isnan(x)) return kNan;
   if (std::isinf(a)) return std::isinf(x) ? kNan : 1;
   if (std::isinf(x)) return 0;
+  if (a > kUniformFrom) return igammacUniform(a, x);
   return x < a + 1 ? 1 - igammaSeries(a, x) : igammacFraction(a, x);
 }
 

@@ -6,6 +6,8 @@
 #include <complex>
 #include <concepts>
 
+#include "codegen/scalar/float_functions.h"
+
 namespace wick::math {
 
 namespace detail {
@@ -159,21 +161,26 @@ inline T k1(T x) {
   double d = static_cast<double>(x);
   return static_cast<T>(detail::k1e(d) * std::exp(-d));
 }
+// PyTorch gives NaN at infinity.
 template <std::floating_point T>
 inline T besselJ0(T x) {
-  return static_cast<T>(::j0(static_cast<double>(x)));
+  return std::isinf(x) ? std::numeric_limits<T>::quiet_NaN()
+                       : static_cast<T>(::j0(static_cast<double>(x)));
 }
 template <std::floating_point T>
 inline T besselJ1(T x) {
-  return static_cast<T>(::j1(static_cast<double>(x)));
+  return std::isinf(x) ? std::numeric_limits<T>::quiet_NaN()
+                       : static_cast<T>(::j1(static_cast<double>(x)));
 }
 template <std::floating_point T>
 inline T besselY0(T x) {
-  return static_cast<T>(::y0(static_cast<double>(x)));
+  return std::isinf(x) ? std::numeric_limits<T>::quiet_NaN()
+                       : static_cast<T>(::y0(static_cast<double>(x)));
 }
 template <std::floating_point T>
 inline T besselY1(T x) {
-  return static_cast<T>(::y1(static_cast<double>(x)));
+  return std::isinf(x) ? std::numeric_limits<T>::quiet_NaN()
+                       : static_cast<T>(::y1(static_cast<double>(x)));
 }
 
 }  // namespace wick::math

@@ -56,6 +56,10 @@ Tensor pointwise(const ScalarDefinition& def, const Tensor* destination,
   return pointwise(def, list, destination);
 }
 
+// Throws RuntimeError when a dtype of integers or bool cannot hold the number: a complex number or
+// one out of range. Negative numbers may wrap into unsigned ones.
+void checkFits(const Scalar& number, DType dtype);
+
 // Makes `out` ready to be overwritten by a result of this shape and dtype: checks that the dtype
 // casts, that no two elements share memory, and resizes it. For out= forms of any operator.
 void prepareOut(const char* op, const Tensor& out, IntSpan sizes, DType result);

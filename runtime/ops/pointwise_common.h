@@ -28,10 +28,6 @@ Tensor ternary(const Tensor& a, const Tensor& b, const Tensor& c, Out out) {
   return pointwise(kScalar<Def>, out.tensor, a, b, c);
 }
 
-// Throws RuntimeError when a dtype of integers or bool cannot hold the number: a complex number or
-// one out of range. Negative numbers may wrap into unsigned ones.
-void checkFits(const Scalar& number, DType dtype);
-
 // Throws RuntimeError when an integer division by `divisor` would divide by zero. `dividend` is the
 // dtype of the other operand; divisions in floating point pass.
 void checkDivisor(const Operand& dividend, const Operand& divisor);

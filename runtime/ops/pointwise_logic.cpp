@@ -34,7 +34,6 @@ Tensor whereNumbers(const Tensor& condition, const Scalar& self, const Scalar& o
 }
 
 Tensor maskedFill(const Tensor& self, const Tensor& mask, const Scalar& value, Out out) {
-  checkFits(value, self.dtype());
   return pointwise(kScalar<MaskedFill>, out.tensor, self, mask, value);
 }
 Tensor maskedFillTensor(const Tensor& self, const Tensor& mask, const Tensor& value, Out out) {
@@ -58,6 +57,8 @@ void checkBound(const Tensor& self, const std::optional<Scalar>& min,
 }
 Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max,
              Out out) {
+  WICK_CHECK(self.dtype() != DType::Bool || (min && !min->isBool()) || (max && !max->isBool()),
+             "\"clamp_scalar_cpu\" not implemented for 'Bool'");
   WICK_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
   checkBound(self, min, max);
   if (!max) return pointwise(kScalar<ClampMin>, out.tensor, self, *min);

@@ -39,8 +39,8 @@ Tensor mvlgamma(const Tensor& self, int64_t p) {
   const Tensor* none = nullptr;
   Tensor x = isIntegral(self.dtype(), true) ? self.to(defaultDType()) : self;
   double order = static_cast<double>(p);
-  Tensor sum = pointwise(kScalar<Mul>, none, x, Scalar(0.0));
-  for (int64_t j = 0; j < p; ++j) {
+  Tensor sum = pointwise(kScalar<Lgamma>, none, x);
+  for (int64_t j = 1; j < p; ++j) {
     Tensor shifted = pointwise(kScalar<Add>, none, x, Scalar(-static_cast<double>(j) / 2));
     pointwise(kScalar<Add>, &sum, sum, pointwise(kScalar<Lgamma>, none, shifted));
   }
