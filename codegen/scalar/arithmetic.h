@@ -214,7 +214,7 @@ struct Fmin : OrderedScalar {
   }
 };
 // The upper bound wins over the lower one, NaN in any input over both.
-struct Clamp : OrderedScalar {
+struct Clamp : RealScalar {
   static constexpr const char* kName = "clamp_cpu";
   WICK_APPLY3(x, low, high) {
     auto raised = b.select(b.either(b.isNan(x), b.ge(x, low)), x, low);

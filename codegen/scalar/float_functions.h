@@ -51,18 +51,22 @@ inline float expTail(float r) {
   return fma(r, p, 0.5f);
 }
 
+// For -104 <= x <= 89.
+inline float expInRange(float x) {
+  Reduced e = reduce(x);
+  float value = 1.0f + fma(e.r * e.r, expTail(e.r), e.r);
+  // In two steps, for n reaches 128 and denormal results need n below -126. For NaN the halves are
+  // arbitrary, but NaN times anything is NaN.
+  int32_t half = e.n >> 1;
+  return value * powerOfTwo(half) * powerOfTwo(e.n - half);
+}
+
 }  // namespace detail
 
 inline float exp(float x) {
-  using namespace detail;
   float limited = x > 89.0f ? 89.0f : x;
   limited = limited < -104.0f ? -104.0f : limited;
-  Reduced e = reduce(limited);
-  float value = 1.0f + fma(e.r * e.r, expTail(e.r), e.r);
-  // In two steps, for n reaches 128 and denormal results need n below -126. The halves are clamped
-  // only by the limits above; for NaN they are arbitrary, but NaN times anything is NaN.
-  int32_t half = e.n >> 1;
-  return value * powerOfTwo(half) * powerOfTwo(e.n - half);
+  return detail::expInRange(limited);
 }
 
 inline float expm1(float x) {
@@ -143,7 +147,9 @@ inline float erf(float x) {
   q = fma(limited, q, -0.6319370865821838f);
   q = fma(limited, q, -1.1301666498184204f);
   q = fma(limited, q, 0.0003032130189239979f);
-  float value = a < 1.0f ? limited * p : 1.0f - exp(q);
+  // Without exp's limits: the compiler would run them on lanes that are not selected, where they
+  // give denormal numbers, which are slow.
+  float value = a < 1.0f ? limited * p : 1.0f - expInRange(q);
   return std::copysign(a > 4.0f ? 1.0f : value, x);
 }
 

@@ -282,6 +282,7 @@ double zeta(double s, double q) {
     if (q < -1e6) return kNan;
   }
   if (std::isnan(s) || std::isnan(q)) return kNan;
+  if (std::isinf(s)) return q > 1 ? 0 : q == 1 ? 1 : kInf;
   // Euler-Maclaurin from the first point past 9.
   double sum = 0;
   for (; q < 9; q += 1) sum += std::pow(q, -s);

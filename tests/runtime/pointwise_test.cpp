@@ -111,6 +111,67 @@ TEST(Pointwise, FloatAgreesWithDouble) {
   }
 }
 
+// The vectorized functions and the C library's, over all magnitudes and the special values.
+TEST(Pointwise, FloatFunctionsKeepTheirEdges) {
+  struct {
+    float (*fast)(float);
+    double (*exact)(double);
+    const char* name;
+  } const kFunctions[] = {{math::exp, std::exp, "exp"},    {math::expm1, std::expm1, "expm1"},
+                          {math::log, std::log, "log"},    {math::log1p, std::log1p, "log1p"},
+                          {math::tanh, std::tanh, "tanh"}, {math::erf, std::erf, "erf"}};
+  for (const auto& f : kFunctions) {
+    for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 99991) {
+      float x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+      float got = f.fast(x);
+      auto expected = static_cast<float>(f.exact(x));
+      if (std::isnan(expected) || std::isinf(expected) || expected == 0) {
+        ASSERT_EQ(std::isnan(got), std::isnan(expected)) << f.name << " of " << x;
+        ASSERT_TRUE(std::isnan(got) || got == expected) << f.name << " of " << x;
+      } else {
+        float unit = std::nextafter(std::fabs(expected), INFINITY) - std::fabs(expected);
+        ASSERT_LE(std::fabs(got - f.exact(x)), 3 * unit) << f.name << " of " << x;
+      }
+    }
+    for (float x : {0.0f, -0.0f, INFINITY, -INFINITY, 1.0f, -1.0f}) {
+      auto expected = static_cast<float>(f.exact(x));
+      float got = f.fast(x);
+      EXPECT_TRUE(std::isnan(expected) ? std::isnan(got)
+                                       : std::fabs(got - expected) < 1e-6 || got == expected)
+          << f.name << " of " << x;
+      EXPECT_TRUE(std::isnan(got) || std::signbit(got) == std::signbit(expected))
+          << f.name << " of " << x;
+    }
+  }
+}
+
+TEST(Pointwise, SpecialFunctionsFarOut) {
+  // Bells too narrow for a fixed step, and series too long to sum.
+  EXPECT_NEAR(math::k0e(1e10), 1.2533141372998337e-05, 1e-15);
+  EXPECT_NEAR(math::igamma(1e10, 1e10), 0.50000132980760, 1e-9);
+  EXPECT_EQ(math::zeta(1.0, std::nan("")), INFINITY);
+  Tensor infinite = Tensor::scalar<float>(INFINITY);
+  static const OperatorHandle kMvlgamma("aten::mvlgamma", "");
+  EXPECT_EQ(kMvlgamma(infinite, 2).item<float>(), INFINITY);
+}
+
+TEST(Pointwise, NumbersMustFitTheDType) {
+  static const OperatorHandle kThreshold("aten::threshold", "");
+  Tensor bytes = Tensor::zeros({2}, DType::Byte);
+  EXPECT_NE(errorOf([&] { kThreshold(bytes, Scalar(1), Scalar(300)); }).find("without overflow"),
+            std::string::npos);
+}
+
+TEST(Pointwise, ComplexQuotients) {
+  using C = std::complex<float>;
+  auto divide = [](C a, C b) {
+    return pointwise(kScalar<TrueDiv>, kNone, Tensor::scalar(a), Tensor::scalar(b)).item<C>();
+  };
+  EXPECT_EQ(divide({3, 4}, {0, 2}), C(2, -1.5f));
+  EXPECT_NEAR(divide({1e30f, 0}, {1e30f, 1e30f}).real(), 0.5f, 1e-6f);
+  EXPECT_TRUE(std::isnan(divide({1, 1}, {0, 0}).real()));
+}
+
 TEST(Pointwise, PromotionKnowsThreeCategories) {
   auto type = [](const Operand& a, const Operand& b) {
     const Operand list[] = {a, b};
