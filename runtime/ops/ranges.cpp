@@ -192,7 +192,8 @@ Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOpti
   DType dtype = spacedDType("logspace", start, end, o);
   Tensor t = Tensor::empty(DimVector{steps}, dtype, o.deviceOr(Device{}));
   dispatch<kRealNumbers | kComplexes>("logspace", dtype, [&]<class T>() -> void {
-    using S = std::conditional_t<std::is_integral_v<T> || kIsReducedFloat<T>, float, T>;
+    using S = std::conditional_t<std::is_integral_v<T>, double,
+                                 std::conditional_t<kIsReducedFloat<T>, float, T>>;
     using P = Wide<S>;
     S first = convert<S>(start.to<T>());
     S last = convert<S>(end.to<T>());

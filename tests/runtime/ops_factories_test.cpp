@@ -44,6 +44,9 @@ TEST(Ranges, LinspaceReachesBothEnds) {
   EXPECT_EQ(values(call("aten::linspace", "", Scalar(3), Scalar(9), 1)), (Values{3}));
   EXPECT_EQ(values(call("aten::logspace", "", Scalar(0), Scalar(2), 3, 10.0, DType::Long)),
             (Values{1, 10, 100}));
+  // The exponents of integers are doubles.
+  EXPECT_EQ(values(call("aten::logspace", "", Scalar(3), Scalar(10), 100, 10.0, DType::Long))[37],
+            413201);
   EXPECT_THROW(call("aten::linspace", "", Scalar(0), Scalar(1), -1), RuntimeError);
 }
 
