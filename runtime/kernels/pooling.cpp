@@ -17,9 +17,12 @@ struct Layout {
   bool last;
 };
 
-Layout layoutOf(const Tensor& input, const Axes& axes) {
+MemoryFormat formatOf(const Tensor& input) {
+  return input.dim() >= 4 ? input.suggestMemoryFormat() : MemoryFormat::Contiguous;
+}
+
+Layout layoutOf(const Tensor& input, const Axes& axes, MemoryFormat format) {
   Layout l;
-  MemoryFormat format = input.dim() >= 4 ? input.suggestMemoryFormat() : MemoryFormat::Contiguous;
   l.x = input.contiguous(format);
   l.last = format != MemoryFormat::Contiguous;
   DimVector sizes{input.size(0), input.size(1)};
@@ -219,7 +222,14 @@ Axis unitAxis() {
 }
 
 MaxResult maxPool(const char* op, const Tensor& x, const Axes& axes, bool want_indices) {
-  Layout l = layoutOf(x, axes);
+  MemoryFormat wanted = formatOf(x), format = wanted;
+  // Neighbouring channels make vectors, neighbouring windows do not: with some channels it pays to
+  // transpose there and back.
+  constexpr int64_t kEnoughChannels = 8;
+  if (wanted == MemoryFormat::Contiguous && x.dim() >= 4 && x.size(1) >= kEnoughChannels) {
+    format = x.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d;
+  }
+  Layout l = layoutOf(x, axes, format);
   MaxResult result;
   if (want_indices) {
     result.indices = Tensor::emptyStrided(l.out.sizes(), l.out.strides(), DType::Long);
@@ -230,13 +240,14 @@ MaxResult maxPool(const char* op, const Tensor& x, const Axes& axes, bool want_i
       l.last ? maxChannelsLast<T>(l, axes, indices) : maxPlanes<T>(l, axes, indices);
     });
   }
-  result.values = l.out;
+  result.values = l.out.contiguous(wanted);
+  if (want_indices) result.indices = result.indices.contiguous(wanted);
   return result;
 }
 
 Tensor averagePool(const char* op, const Tensor& x, const Axes& axes, bool count_padding,
                    std::optional<int64_t> divisor) {
-  Layout l = layoutOf(x, axes);
+  Layout l = layoutOf(x, axes, formatOf(x));
   if (l.out.numel() == 0) return l.out;
   dispatch<kFloats | kIntegers>(op, x.dtype(), [&]<class T>() {
     const T* from = l.x.data<T>();

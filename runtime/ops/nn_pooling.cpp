@@ -148,6 +148,7 @@ pooling::Axis fractionalAxis(const char* op, int64_t input, int64_t output, int6
     int64_t first = i == output - 1 ? input - kernel
                                     : static_cast<int64_t>((static_cast<float>(i) + u) * alpha) -
                                           static_cast<int64_t>(u * alpha);
+    first = std::clamp<int64_t>(first, 0, input - kernel);
     axis.begin.push_back(first);
     axis.end.push_back(first + kernel);
     axis.span.push_back(kernel);
