@@ -1,0 +1,259 @@
+// torchscript-cli as a process: exit codes, messages and files.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "serialization/archive_reader.h"
+#include "serialization/archive_writer.h"
+#include "serialization/npy.h"
+#include "serialization/torch_save.h"
+
+namespace wick {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+const std::string kDigits = "examples/digits.pt";
+const std::string kSeven = "@examples/seven.npy";
+
+struct Outcome {
+  int code;
+  std::string out;
+  std::string err;
+};
+
+std::string readText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+std::string temporary(const std::string& name) {
+  return testing::TempDir() + "/" + name;
+}
+std::string write(const std::string& name, const std::string& text) {
+  std::ofstream(temporary(name), std::ios::binary) << text;
+  return temporary(name);
+}
+
+Outcome cli(const std::vector<std::string>& arguments) {
+  std::string command = "tools/torchscript-cli";
+  for (const std::string& argument : arguments) {
+    std::string quoted = "'";
+    for (char c : argument) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    command += " " + quoted + "'";
+  }
+  command += " >" + temporary("out") + " 2>" + temporary("err");
+  const int status = std::system(command.c_str());
+  // The shell reports a signal as 128 and more, which no expectation allows.
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readText(temporary("out")),
+          readText(temporary("err"))};
+}
+Outcome runScript(const std::string& text, std::vector<std::string> more = {}) {
+  std::vector<std::string> arguments = {"run", write("script.py", text)};
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return cli(arguments);
+}
+
+TEST(CliTest, ReadsASeven) {
+  const Outcome o = cli({"run", kDigits, "--input", kSeven});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("float32[1, 10]"), HasSubstr("largest at 7 ")));
+}
+
+TEST(CliTest, RandomInputsOfAToldShape) {
+  const Outcome o = cli({"run", kDigits, "--input", "5x1x28x28xf32", "--threads", "1"});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("float32[5, 10]"));
+}
+
+TEST(CliTest, OutputsAreWritten) {
+  const std::string pt = temporary("result.pt");
+  ASSERT_EQ(cli({"run", kDigits, "--input", kSeven, "--output", pt}).code, 0);
+  EXPECT_EQ(loadValue(pt).toTensor().describe(), "float32[1, 10]");
+  const std::string npy = temporary("result.npy");
+  ASSERT_EQ(cli({"run", kDigits, "--input", kSeven, "--output", npy}).code, 0);
+  EXPECT_TRUE(IValue(loadNpy(npy)).equals(loadValue(pt)));
+  const Outcome o = runScript("def main():\n    return (1, [2.5], {'a': 'b'})\n", {"--output", pt});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ(loadValue(pt).repr(), "(1, [2.5], {'a': 'b'})");
+  EXPECT_EQ(runScript("def main():\n    return 1\n", {"--output", npy}).code, 1);
+  EXPECT_EQ(runScript("def main():\n    return 1\n", {"--output", "/no/such/dir/x.pt"}).code, 1);
+}
+
+TEST(CliTest, InputsOfAFile) {
+  auto dict = makeRef<DictObject>(types::String(), types::Any());
+  auto kwargs = makeRef<DictObject>(types::String(), types::Any());
+  kwargs->set("b", int64_t{5});
+  dict->set("args", makeTuple({int64_t{2}}));
+  dict->set("kwargs", kwargs);
+  const std::string path = temporary("io.pt");
+  saveValue(dict, path);
+  const std::string script = "def f(a: int, b: int) -> int:\n    return a * 10 + b\n";
+  EXPECT_EQ(runScript(script, {"--inputs", path}).out, "25\n");
+  EXPECT_EQ(runScript(script, {"--inputs", kDigits}).code, 1);
+  EXPECT_EQ(runScript(script, {"--input", "b=3", "--input", "a=4"}).out, "43\n");
+}
+
+TEST(CliTest, MissingFile) {
+  for (const char* verb : {"run", "check", "graph", "code", "info", "bench"}) {
+    for (const char* name : {"/no/such/model.pt", "/no/such/script.py"}) {
+      const Outcome o = cli({verb, name});
+      EXPECT_EQ(o.code, 1) << verb << " " << name;
+      EXPECT_THAT(o.err, HasSubstr(name));
+    }
+  }
+}
+
+TEST(CliTest, NotAZip) {
+  const Outcome o = cli({"run", write("model.pt", "not a zip at all, only text")});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("model.pt"));
+  EXPECT_EQ(cli({"run", write("empty.pt", "")}).code, 1);
+  EXPECT_EQ(cli({"info", testing::TempDir()}).code, 1);
+}
+
+TEST(CliTest, TruncatedArchives) {
+  const std::string whole = readText(kDigits);
+  for (size_t part = 0; part < 16; ++part) {
+    const Outcome o =
+        cli({"run", write("cut.pt", whole.substr(0, whole.size() * part / 16)), "--input", kSeven});
+    EXPECT_EQ(o.code, 1) << part;
+    EXPECT_THAT(o.err, HasSubstr("cut.pt"));
+  }
+}
+
+TEST(CliTest, MutatedArchivesNeverCrash) {
+  const std::string whole = readText(kDigits);
+  uint32_t random = 7;
+  for (int round = 0; round < 60; ++round) {
+    std::string bad = whole;
+    for (int i = 0; i < 8; ++i) {
+      random = random * 1664525 + 1013904223;
+      bad[(random >> 4) % bad.size()] = static_cast<char>(random >> 24);
+    }
+    const Outcome o = cli({"run", write("mutated.pt", bad), "--input", kSeven});
+    EXPECT_TRUE(o.code == 0 || (o.code == 1 && !o.err.empty())) << round << ": " << o.code << o.err;
+  }
+}
+
+TEST(CliTest, UnknownOperatorOfAnArchiveIsNamedWithItsPlace) {
+  ArchiveReader reader = ArchiveReader::open(kDigits);
+  const std::string path = temporary("unknown.pt");
+  {
+    ArchiveWriter writer = ArchiveWriter::toFile(path, "digits");
+    for (const std::string& record : reader.records()) {
+      std::string text(reader.read(record).text());
+      const size_t at = record.ends_with("linear.py") ? text.find("torch.linear(") : text.npos;
+      if (at != text.npos) text.replace(at, 13, "torch.lynear(");
+      writer.write(record, text);
+    }
+    writer.finish();
+  }
+  const Outcome o = cli({"run", path, "--input", kSeven});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, AllOf(HasSubstr("lynear"), HasSubstr("linear.py"), HasSubstr("line ")));
+}
+
+TEST(CliTest, WrongArguments) {
+  Outcome o = cli({"run", kDigits, "--input", "text"});
+  EXPECT_EQ(o.code, 2);
+  o = cli({"run", kDigits, "--input", "3"});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, AllOf(HasSubstr("Tensor"), HasSubstr("int")));
+  o = cli({"run", kDigits, "--input", kSeven, "--input", kSeven});
+  EXPECT_EQ(o.code, 2);
+  EXPECT_THAT(o.err, HasSubstr("one too many"));
+  o = cli({"run", kDigits});
+  EXPECT_EQ(o.code, 2);
+  EXPECT_THAT(o.err, AllOf(HasSubstr("still needs"), HasSubstr("--input x=")));
+  o = cli({"run", kDigits, "--input", "1x1x28x28xi64"});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_FALSE(o.err.empty());
+  o = cli({"run", kDigits, "--input", "1x7x28x28xf32"});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_FALSE(o.err.empty());
+}
+
+TEST(CliTest, MissingMethodOrFunction) {
+  Outcome o = cli({"run", kDigits, "--method", "backward"});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, AllOf(HasSubstr("backward"), HasSubstr("forward")));
+  o = runScript("def f():\n    return 1\ndef g():\n    return 2\n");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("f, g"));
+  EXPECT_EQ(cli({"run", kDigits, "--function", "f"}).code, 2);
+}
+
+TEST(CliTest, ScriptErrorsShowTheLineWithACaret) {
+  const Outcome o = runScript("def main():\n    x = 1\n    return x + undefined_thing\n");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, AllOf(HasSubstr("undefined_thing"), HasSubstr("script.py\", line 3"),
+                           HasSubstr("~ <--- HERE")));
+  EXPECT_EQ(cli({"check", write("bad.py", "def f(:\n")}).code, 1);
+}
+
+TEST(CliTest, RaisingScriptsShowTheCallStack) {
+  const Outcome o = runScript(
+      "def inner(n: int) -> int:\n    if n > 2:\n        raise ValueError('too large')\n"
+      "    return n\n\ndef main():\n    return inner(3)\n");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, AllOf(HasSubstr("in main"), HasSubstr("in inner"), HasSubstr("line 7"),
+                           HasSubstr("line 3"), HasSubstr("too large")));
+}
+
+TEST(CliTest, TooMuchMemoryIsAnError) {
+  const Outcome o = runScript("def main():\n    return torch.zeros(1000000, 10000000)\n");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_FALSE(o.err.empty());
+}
+
+TEST(CliTest, WrongUsage) {
+  EXPECT_EQ(cli({}).code, 2);
+  EXPECT_EQ(cli({"fly"}).code, 2);
+  EXPECT_EQ(cli({"run"}).code, 2);
+  EXPECT_EQ(cli({"run", kDigits, "--no-such-flag"}).code, 2);
+  EXPECT_EQ(cli({"run", kDigits, "--threads", "0"}).code, 2);
+  EXPECT_EQ(cli({"run", kDigits, "--output", "x.txt"}).code, 2);
+  EXPECT_EQ(cli({"run", kDigits, "--input", "1", "--inputs", "io.pt"}).code, 2);
+  const Outcome o = cli({"--help"});
+  EXPECT_EQ(o.code, 0);
+  EXPECT_THAT(o.out, HasSubstr("bench"));
+}
+
+TEST(CliTest, OtherVerbs) {
+  EXPECT_EQ(cli({"check", kDigits}).code, 0);
+  Outcome o = cli({"info", kDigits});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("forward(x: Tensor) -> Tensor"),
+                           HasSubstr("float32[8, 1, 3, 3]"), HasSubstr("format version")));
+  o = cli({"graph", kDigits, "--method", "forward"});
+  EXPECT_THAT(o.out, AllOf(HasSubstr("graph("), HasSubstr("return (")));
+  o = cli({"graph", kDigits, "--method", "forward", "--dot"});
+  EXPECT_THAT(o.out, HasSubstr("digraph"));
+  o = cli({"code", kDigits, "--method", "forward"});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("def forward(self"));
+}
+
+TEST(CliTest, BenchPrintsFigures) {
+  const Outcome o =
+      cli({"bench", kDigits, "--input", kSeven, "--iterations", "10", "--threads", "1", "--json"});
+  ASSERT_EQ(o.code, 0) << o.err;
+  const nlohmann::json row = nlohmann::json::parse(o.out);
+  EXPECT_EQ(row["threads"], 1);
+  EXPECT_EQ(row["iterations"], 10);
+  for (const char* key : {"first_ms", "median_ms", "min_ms", "p99_ms", "load_ms", "peak_rss_mb"}) {
+    EXPECT_GT(row[key].get<double>(), 0) << key;
+  }
+}
+
+}  // namespace
+}  // namespace wick
