@@ -19,6 +19,8 @@
 //                               -> (%again, %i.3)
 #include "frontend/convert_to_ssa.h"
 
+#include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -250,7 +252,9 @@ class LoadEraser {
       if (node->kind() == prim::Store) {
         std::string name = variableOf(node);
         Value* v = node->input(0);
-        if (!v->hasDebugName() && v->node()->kind() != prim::Constant) v->setDebugName(name);
+        // What a block hands on is the variable; other values got their names when assigned.
+        const bool handed_on = v->node()->kind() == prim::Param || !v->node()->blocks().empty();
+        if (!v->hasDebugName() && handed_on && isMeaningfulName(name)) v->setDebugName(name);
         frames_.back()[name] = v;
         node->destroy();
       } else if (node->kind() == prim::Load) {
@@ -283,6 +287,14 @@ void convertToSSA(const std::shared_ptr<Graph>& graph) {
   ContinuationMaker(*graph, carrier).run();
   inlineLoopConditions(*graph, graph->block());
   LoadEraser().run(graph->block());
+}
+
+bool isMeaningfulName(const std::string& name) {
+  auto isSpelled = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  return !name.empty() && std::all_of(name.begin(), name.end(), isSpelled) &&
+         (name[0] != '_' || name.find_first_not_of("0123456789", 1) != std::string::npos);
 }
 
 }  // namespace wick

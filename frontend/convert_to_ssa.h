@@ -23,4 +23,8 @@ namespace wick {
 // variable's types on two paths do not unify.
 void convertToSSA(const std::shared_ptr<Graph>& graph);
 
+// Whether a variable's name may name its value in printed IR: temporaries of printed source ("_12")
+// and names that no program can spell may not.
+bool isMeaningfulName(const std::string& name);
+
 }  // namespace wick

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "frontend/convert_to_ssa.h"
 #include "frontend/builtin_table.h"
+#include "frontend/convert_to_ssa.h"
 #include "frontend/schema_matching.h"
 #include "frontend/suggestions.h"
 
@@ -13,16 +15,6 @@ Value* asSimple(const SugaredValuePtr& value) {
   auto* simple = dynamic_cast<SimpleValue*>(value.get());
   return simple ? simple->value() : nullptr;
 }
-
-namespace {
-
-// Whether a variable's name may name its value in printed IR.
-bool isMeaningful(const std::string& name) {
-  if (name.empty() || name == "_" || name[0] == '_') return false;
-  return name.find_first_not_of("0123456789") != std::string::npos;
-}
-
-}  // namespace
 
 Environment::Environment(GraphFunction& fn, ResolverPtr resolver, Block* block,
                          std::shared_ptr<Environment> parent)
@@ -49,7 +41,7 @@ void Environment::set(const SourceRange& range, const std::string& name,
                       const SugaredValuePtr& value, const TypePtr& annotated) {
   Value* simple = asSimple(value);
   Graph& graph = *fn_.graph();
-  if (simple && !simple->hasDebugName() && isMeaningful(name) &&
+  if (simple && !simple->hasDebugName() && isMeaningfulName(name) &&
       simple->node()->block() == block_ && simple->node()->kind() != prim::Load) {
     simple->setDebugName(name);
   }

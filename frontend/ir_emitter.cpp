@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "frontend/convert_to_ssa.h"
 #include "frontend/exit_transforms.h"
+#include "frontend/lower_tuples.h"
 #include "frontend/remove_dead_values.h"
 
 namespace wick {
@@ -20,6 +21,7 @@ Emitter::Emitter(GraphFunction& fn, const Def& def, ResolverPtr resolver, const 
   convertToSSA(fn.graph());
   transformExits(fn.graph());
   liftClosures(graph_);
+  lowerSimpleTuples(graph_);
   removeDeadValues(graph_);
 }
 
@@ -203,7 +205,9 @@ void liftFork(Node* fork) {
   n->output()->setType(fork->output()->type());
   outer.insertNode(n);
   fork->output()->replaceAllUsesWith(n->output());
+  const std::string name = fork->output()->hasDebugName() ? fork->output()->debugNameBase() : "";
   fork->destroy();
+  if (!name.empty()) n->output()->setDebugName(name);
 }
 
 void liftForks(Block* block) {

@@ -95,6 +95,7 @@ class ExpressionPrinter {
       context_.noteFunction(function->function());
       return function->function()->qualifiedName();
     }
+    if (!node_.hasAttribute(attr::value)) return "None";
     return context_.constant(node_.ivalue(attr::value));
   }
 

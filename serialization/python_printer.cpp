@@ -202,7 +202,7 @@ void PythonPrinter::Impl::printFunction(GraphFunction& function, bool self_type)
   const FunctionSchema& schema = function.schema();
   function.ensureDefined();
   const Graph& graph = *function.graph();
-  generator_ = NameGenerator();
+  generator_.clear();
   names_.clear();
   expressions_.clear();
   inline_.clear();
@@ -266,6 +266,8 @@ void PythonPrinter::Impl::printBlock(const Block* block, bool has_other_statemen
 void PythonPrinter::Impl::printNode(const Node* node, bool print_constants) {
   const Symbol kind = node->kind();
   if (kind == prim::Constant && !print_constants) return;
+  // Left over from paths that never end.
+  if (kind == prim::Uninitialized && !node->output()->hasUses()) return;
   for (const Value* output : node->outputs()) noteTypes(*output->type());
   if (kind == prim::Return) {
     printReturn(node);
@@ -328,7 +330,12 @@ void PythonPrinter::Impl::printUnpack(const Node* node) {
 void PythonPrinter::Impl::printAssignment(std::span<Value* const> left,
                                           std::span<Value* const> right) {
   if (left.empty()) return;
-  line(list(left) + " = " + list(right));
+  std::string targets = list(left);
+  // Python has no annotations in an assignment to several names.
+  if (left.size() == 1 && hasUnionType(left[0]) && annotated_.insert(left[0]).second) {
+    targets += " : " + typeName(*left[0]->type());
+  }
+  line(targets + " = " + list(right));
 }
 
 void PythonPrinter::Impl::printAnnotatedAssignment(std::span<Value* const> left,
