@@ -342,6 +342,7 @@ constexpr OperatorRecord kRecords[] = {
      "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
      WICK_KERNEL(linalgSolveInternal)},
     {"aten::linalg_inv(Tensor A) -> Tensor", WICK_KERNEL(linalgInv), kOutForm},
+    {"aten::inverse(Tensor self) -> Tensor", WICK_KERNEL(linalgInv), kOutForm},
     {"aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
      WICK_KERNEL(linalgInvEx)},
     {"aten::linalg_det(Tensor A) -> Tensor", WICK_KERNEL(det), kOutForm},
@@ -361,9 +362,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(triangularSolve)},
 };
 
-constexpr OperatorAlias kAliases[] = {{"aten::inverse", "aten::linalg_inv"}};
-
-const RegisterOperators kRegistered(kRecords, kAliases);
+const RegisterOperators kRegistered(kRecords);
 
 }  // namespace
 }  // namespace wick
