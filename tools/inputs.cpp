@@ -174,6 +174,8 @@ class SpecReader {
     DimVector sizes;
     size_t begin = 0;
     for (size_t x = w.find('x'); x != std::string_view::npos; x = w.find('x', begin)) {
+      // "complex64" holds an x of its own.
+      if (dtypeFromShortName(w.substr(begin))) break;
       int64_t size = 0;
       const auto [end, error] = std::from_chars(w.data() + begin, w.data() + x, size);
       if (error != std::errc() || end != w.data() + x) {
@@ -226,6 +228,8 @@ class SpecReader {
         stop == last && error == std::errc()) {
       at_ = end;
       return integer;
+    } else if (stop == last) {
+      fail("an int of 64 bits");
     }
     double real = 0;
     const auto [stop, error] = std::from_chars(first, last, real);

@@ -396,13 +396,7 @@ Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
   return ops::sumDims(ops::mul(left, y), DimVector{dim});
 }
 
-Tensor linalgDiagonal(const Tensor& a, int64_t offset, int64_t dim1, int64_t dim2) {
-  return ops::diagonal(a, offset, dim1, dim2);
-}
-
 constexpr OperatorRecord kRecords[] = {
-    {"aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
-     WICK_KERNEL(linalgDiagonal)},
     {"aten::mm(Tensor self, Tensor mat2) -> Tensor", WICK_KERNEL(mm), kOutForm},
     {"aten::bmm(Tensor self, Tensor mat2) -> Tensor", WICK_KERNEL(bmm), kOutForm},
     {"aten::matmul(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(matmul), kOutForm},
