@@ -1,0 +1,101 @@
+// Modules as an application sees them.
+#include <gtest/gtest.h>
+
+#include "wick.h"
+
+namespace wick {
+namespace {
+
+// Net(weight, stats, training, inner: Inner(weight tied to Net's, bias view of it, training))
+class ModuleTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto inner = std::make_shared<ClassType>("__torch__.Inner", true);
+    inner->addAttribute("weight", types::Tensor(), true);
+    inner->addAttribute("row", types::Tensor(), false, true);
+    inner->addAttribute("training", types::Bool());
+    auto net = std::make_shared<ClassType>("__torch__.Net", true);
+    net->addAttribute("weight", types::Tensor(), true);
+    net->addAttribute("count", types::Tensor(), false, true);
+    net->addAttribute("training", types::Bool());
+    net->addAttribute("scale", types::Float());
+    net->addAttribute("inner", inner);
+    weight = Tensor::full({2, 3}, 1.5, DType::Float);
+    auto inner_object = makeRef<Object>(inner, nullptr);
+    inner_object->setAttr("weight", weight);
+    inner_object->setAttr("row", weight.select(0, 1));
+    inner_object->setAttr("training", true);
+    auto object = makeRef<Object>(net, nullptr);
+    object->setAttr("weight", weight);
+    object->setAttr("count", Tensor::zeros({}, DType::Long));
+    object->setAttr("training", true);
+    object->setAttr("scale", 0.5);
+    object->setAttr("inner", inner_object);
+    module = Module(object);
+  }
+
+  template <class T>
+  static std::vector<std::string> names(const Module::Named<T>& list) {
+    std::vector<std::string> found;
+    for (const auto& [name, value] : list) found.push_back(name);
+    return found;
+  }
+
+  using Names = std::vector<std::string>;
+  Tensor weight;
+  Module module;
+};
+
+TEST_F(ModuleTest, PartsByName) {
+  EXPECT_EQ(names(module.parameters()), (Names{"weight", "inner.weight"}));
+  EXPECT_EQ(names(module.parameters(false)), (Names{"weight"}));
+  EXPECT_EQ(names(module.buffers()), (Names{"count", "inner.row"}));
+  EXPECT_EQ(names(module.children()), (Names{"inner"}));
+  EXPECT_EQ(names(module.modules()), (Names{"", "inner"}));
+  EXPECT_EQ(module.submodule("inner").attr("training").toBool(), true);
+  EXPECT_THROW(module.submodule("outer"), UsageError);
+  EXPECT_THROW(module.submodule("scale"), UsageError);
+  EXPECT_THROW(module.attr("missing"), UsageError);
+  EXPECT_THROW(module.run("forward", {}), UsageError);
+}
+
+TEST_F(ModuleTest, AttributesKeepTheirType) {
+  module.setAttr("scale", 2);
+  EXPECT_EQ(module.attr("scale").toDouble(), 2.0);
+  EXPECT_THROW(module.setAttr("scale", "wide"), UsageError);
+  EXPECT_THROW(module.setAttr("missing", 1), UsageError);
+}
+
+TEST_F(ModuleTest, TrainAndEvalReachSubmodules) {
+  module.eval();
+  EXPECT_FALSE(module.isTraining());
+  EXPECT_FALSE(module.submodule("inner").isTraining());
+  module.train();
+  EXPECT_TRUE(module.submodule("inner").isTraining());
+}
+
+TEST_F(ModuleTest, ClonesShareNothingButKeepTheirTies) {
+  Module copy = module.clone();
+  Tensor copied = copy.attr("weight").toTensor();
+  EXPECT_FALSE(copied.sharesStorage(weight));
+  EXPECT_TRUE(copied.isSame(copy.submodule("inner").attr("weight").toTensor()));
+  copied.fill(7);
+  EXPECT_EQ(copy.submodule("inner").attr("row").toTensor().select(0, 2).item<float>(), 7);
+  EXPECT_EQ(weight.select(0, 0).select(0, 0).item<float>(), 1.5F);
+}
+
+TEST_F(ModuleTest, ConversionChangesFloatingTensorsInPlace) {
+  module.to(DType::Double);
+  EXPECT_EQ(weight.dtype(), DType::Double);
+  EXPECT_EQ(weight.select(0, 0).select(0, 0).item<double>(), 1.5);
+  EXPECT_EQ(module.attr("count").toTensor().dtype(), DType::Long);
+  EXPECT_THROW(module.to(DType::Int), UsageError);
+}
+
+TEST_F(ModuleTest, OnlyModuleClassesMakeModules) {
+  auto plain = std::make_shared<ClassType>("__torch__.Plain", false);
+  EXPECT_THROW(Module(makeRef<Object>(plain, nullptr)), UsageError);
+}
+
+}  // namespace
+}  // namespace wick
