@@ -129,10 +129,12 @@ void setAllocationLimit(size_t bytes) {
 }
 
 Ref<Storage> Storage::allocate(size_t bytes, Device device) {
-  WICK_CHECK(!device.isCuda(), "no allocator for device {}", device.str());
+  // Also of the meta device: kernels read through data() without asking where it lies, so a storage
+  // without memory must not exist.
+  WICK_CHECK(device.isCpu(), "no allocator for device {}", device.str());
   Ref<Storage> s = makeRef<Storage>();
   s->device_ = device;
-  if (device.isCpu() && bytes > 0) s->data_ = allocateBlock(bytes);
+  if (bytes > 0) s->data_ = allocateBlock(bytes);
   s->bytes_ = bytes;
   return s;
 }

@@ -281,10 +281,11 @@ TEST(Copy, ReadOnlyMemoryIsRefused) {
   EXPECT_THROW(t.fill(0), RuntimeError);
 }
 
-TEST(Copy, MetaTensorsCarryNoMemory) {
-  Tensor t = Tensor::empty({1 << 20, 1 << 20}, DType::Float, Device{DeviceType::Meta});
-  EXPECT_EQ(t.to(DType::Double).storage()->data(), nullptr);
-  EXPECT_THROW(arange({2}).copyFrom(t), RuntimeError);
+TEST(Storage, OtherDevicesHaveNoAllocator) {
+  for (DeviceType type : {DeviceType::Meta, DeviceType::CUDA}) {
+    EXPECT_THROW(Tensor::empty({2, 3}, DType::Float, Device{type}), RuntimeError);
+    EXPECT_THROW(Tensor::zeros({0}, DType::Float, Device{type}), RuntimeError);
+  }
 }
 
 TEST(Shapes, BroadcastAndErrors) {
