@@ -189,7 +189,9 @@ bool Lowering::lowerData(const Node* node) {
     emit(OpCode::PRINT, 0, operandList(node->inputs()));
   } else if (kind == prim::Enter) {
     uint32_t object = reg(node->input(0));
-    emit(OpCode::ENTER, 0, object, node->outputs().empty() ? kNoIndex : destination(node));
+    bool bound = !node->outputs().empty();
+    emit(OpCode::ENTER, bound ? extraFor(node->output()->type()) : 0, object,
+         bound ? destination(node) : kNoIndex);
   } else if (kind == prim::Exit) {
     emit(OpCode::EXIT, 0, reg(node->input(0)));
     // The value of `with` is None, whatever __exit__ returns.
