@@ -32,7 +32,7 @@ enum class MemoryFormat : int8_t {
 class Storage : public RefCounted {
  public:
   // Allocates `bytes` uninitialized bytes; throws RuntimeError when memory or the limit is
-  // exhausted.
+  // exhausted, and for every device but the CPU.
   static Ref<Storage> allocate(size_t bytes, Device device = {});
   // Borrows memory that `owner` keeps alive (a mapped file, a user's buffer). Writing to a block
   // that is not writable is refused by copyFrom and by in-place operators.
