@@ -54,10 +54,7 @@ Value* Value::setDebugName(const std::string& name) {
 void Value::replaceAllUsesWith(Value* other) {
   WICK_ASSERT(graph() == other->graph(), "values of two graphs");
   if (other == this) return;
-  for (const Use& use : uses_) {
-    use.user->inputs_[use.offset] = other;
-    other->uses_.push_back(use);
-  }
+  for (const Use& use : uses_) use.user->link(use.offset, other);
   uses_.clear();
 }
 
@@ -66,9 +63,9 @@ void Value::replaceAllUsesAfterWith(const Node* node, Value* other) {
   for (const Use& use : uses_) {
     // A Return node stands after everything in its block.
     if (node->isBefore(use.user)) {
-      use.user->inputs_[use.offset] = other;
-      other->uses_.push_back(use);
+      use.user->link(use.offset, other);
     } else {
+      use.user->use_index_[use.offset] = kept.size();
       kept.push_back(use);
     }
   }
@@ -101,40 +98,42 @@ Value* Node::namedInput(std::string_view argument) const {
   return input(*index);
 }
 
+void Node::link(size_t i, Value* value) {
+  inputs_[i] = value;
+  use_index_[i] = value->uses_.size();
+  value->uses_.push_back({this, i});
+}
+
 Node* Node::addInput(Value* value) {
   WICK_ASSERT(value->graph() == graph_, "{}: an input of another graph", kind_.qualString());
-  value->uses_.push_back({this, inputs_.size()});
-  inputs_.push_back(value);
+  inputs_.push_back(nullptr);
+  use_index_.push_back(0);
+  link(inputs_.size() - 1, value);
   return this;
 }
 
 void Node::insertInput(size_t i, Value* value) {
-  for (size_t k = i; k < inputs_.size(); ++k) {
-    for (Use& use : inputs_[k]->uses_) {
-      if (use.user == this && use.offset == k) {
-        ++use.offset;
-        break;
-      }
-    }
-  }
-  // One value may be several of the inputs; its uses are interchangeable, so raising any one use
-  // with the right offset keeps the set of offsets right.
-  inputs_.insert(inputs_.begin() + i, value);
-  value->uses_.push_back({this, i});
+  for (size_t k = i; k < inputs_.size(); ++k) ++inputs_[k]->uses_[use_index_[k]].offset;
+  inputs_.insert(inputs_.begin() + i, nullptr);
+  use_index_.insert(use_index_.begin() + i, 0);
+  link(i, value);
 }
 
 void Node::dropUse(size_t i) {
   std::vector<Use>& uses = inputs_[i]->uses_;
-  auto it = std::find_if(uses.begin(), uses.end(),
-                         [&](const Use& u) { return u.user == this && u.offset == i; });
-  WICK_ASSERT(it != uses.end(), "uses of {} out of step", inputs_[i]->debugName());
-  uses.erase(it);
+  size_t at = use_index_[i];
+  WICK_ASSERT(at < uses.size() && uses[at].user == this && uses[at].offset == i,
+              "uses of {} out of step", inputs_[i]->debugName());
+  // A constant may have as many uses as the graph has nodes: the last use takes the free place.
+  const Use last = uses.back();
+  uses[at] = last;
+  last.user->use_index_[last.offset] = at;
+  uses.pop_back();
 }
 
 void Node::replaceInput(size_t i, Value* value) {
   dropUse(i);
-  inputs_[i] = value;
-  value->uses_.push_back({this, i});
+  link(i, value);
 }
 
 void Node::replaceInputWith(Value* from, Value* to) {
@@ -145,20 +144,15 @@ void Node::replaceInputWith(Value* from, Value* to) {
 
 void Node::removeInput(size_t i) {
   dropUse(i);
-  for (size_t k = i + 1; k < inputs_.size(); ++k) {
-    for (Use& use : inputs_[k]->uses_) {
-      if (use.user == this && use.offset == k) {
-        --use.offset;
-        break;
-      }
-    }
-  }
+  for (size_t k = i + 1; k < inputs_.size(); ++k) --inputs_[k]->uses_[use_index_[k]].offset;
   inputs_.erase(inputs_.begin() + i);
+  use_index_.erase(use_index_.begin() + i);
 }
 
 void Node::removeAllInputs() {
   for (size_t i = 0; i < inputs_.size(); ++i) dropUse(i);
   inputs_.clear();
+  use_index_.clear();
 }
 
 Value* Node::addOutput(TypePtr type) {
@@ -358,13 +352,24 @@ std::string Node::str() const {
 // ----------------------------------------------------------------------------------
 
 namespace {
-// Gap between neighbouring positions, so that most insertions need no renumbering.
+// Gap between neighbouring positions of nodes that were appended.
 constexpr int64_t kPositionGap = int64_t{1} << 32;
 }  // namespace
 
-void Node::renumber() const {
-  int64_t at = 0;
-  for (Node* n : block_->nodes()) n->position_ = (at += kPositionGap);
+// Called where no number is left between two neighbours. Spreads the shortest run of followers
+// whose numbers leave room for more than its length squared (Dietz and Sleator), which costs
+// O(log n) an insertion over any sequence of insertions.
+void Node::makeRoom() const {
+  const Node* sentinel = block_->returnNode();
+  int64_t base = prev_ == sentinel ? 0 : prev_->position_;
+  int64_t count = 1;
+  const Node* end = next_;
+  while (end != sentinel && end->position_ - base <= (count + 1) * (count + 1)) {
+    end = end->next_;
+    ++count;
+  }
+  int64_t step = end == sentinel ? kPositionGap : (end->position_ - base) / (count + 1);
+  for (const Node* n = this; n != end; n = n->next_) n->position_ = (base += step);
 }
 
 Node* Node::insertBefore(Node* other) {
@@ -382,7 +387,7 @@ Node* Node::insertBefore(Node* other) {
   } else if (next_->position_ - before > 1) {
     position_ = before + (next_->position_ - before) / 2;
   } else {
-    renumber();
+    makeRoom();
   }
   return this;
 }

@@ -44,7 +44,7 @@ class Value {
     type_ = std::move(type);
     return this;
   }
-  const std::vector<Use>& uses() const { return uses_; }
+  const std::vector<Use>& uses() const { return uses_; }  // in no particular order
   bool hasUses() const { return !uses_.empty(); }
   Graph* graph() const;
   size_t id() const { return id_; }  // unique within the graph
@@ -166,8 +166,9 @@ class Node {
   friend class Graph;
   friend class Value;
   Node(Graph* graph, Symbol kind);
+  void link(size_t input, Value* value);
   void dropUse(size_t input);
-  void renumber() const;
+  void makeRoom() const;
 
   Symbol kind_;
   Graph* graph_;
@@ -176,6 +177,7 @@ class Node {
   Node* prev_ = nullptr;
   mutable int64_t position_ = 0;
   std::vector<Value*> inputs_;
+  std::vector<size_t> use_index_;  // where each input's uses() records this node
   std::vector<Value*> outputs_;
   std::vector<Block*> blocks_;
   std::vector<std::pair<Symbol, AttributeValue>> attributes_;

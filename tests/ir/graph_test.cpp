@@ -181,5 +181,51 @@ TEST(Operators, NodesFindTheirOverload) {
   EXPECT_THROW((*it)->getOperator(), CompileError);
 }
 
+TEST(Graph, OrderSurvivesInsertionsBeforeAndBetween) {
+  Graph g;
+  Node* last = g.insertNode(g.createConstant(IValue(0)));
+  std::vector<Node*> inserted;
+  for (int i = 0; i < 5000; ++i) {
+    Node* n = g.createConstant(IValue(i));
+    n->insertBefore(i % 3 ? last : inserted.empty() ? last : inserted.back());
+    inserted.push_back(n);
+    ASSERT_TRUE(n->isBefore(last));
+    if (i % 3 == 0 && i > 0) {
+      ASSERT_TRUE(n->isBefore(inserted[i - 1]));
+    }
+  }
+  int at = 0;
+  for (Node* n = *g.nodes().begin(); n->next() != g.returnNode(); n = n->next(), ++at) {
+    ASSERT_TRUE(n->isBefore(n->next())) << at;
+    ASSERT_FALSE(n->next()->isBefore(n)) << at;
+  }
+  verify(g);
+}
+
+TEST(Graph, UsesStayInStepWhenInputsMove) {
+  Graph g;
+  Value* a = g.insertConstant(IValue(1));
+  Value* b = g.insertConstant(IValue(2));
+  std::vector<Node*> nodes;
+  for (int i = 0; i < 4; ++i) {
+    nodes.push_back(g.insertNode(g.createTuple(std::vector<Value*>{a, b, a, b})));
+  }
+  nodes[1]->insertInput(1, a);
+  nodes[2]->removeInput(0);
+  nodes[0]->replaceInput(2, b);
+  nodes[3]->destroy();
+  a->replaceAllUsesAfterWith(nodes[0], b);
+  EXPECT_EQ(a->uses().size(), 1u);
+  EXPECT_EQ(b->uses().size(), 3u + 5u + 3u);
+  for (Value* v : {a, b}) {
+    for (const Use& use : v->uses()) EXPECT_EQ(use.user->input(use.offset), v);
+  }
+  verify(g);
+  nodes[1]->removeAllInputs();
+  b->replaceAllUsesWith(a);
+  EXPECT_EQ(a->uses().size(), 4u + 3u);
+  verify(g);
+}
+
 }  // namespace
 }  // namespace wick
