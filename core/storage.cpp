@@ -128,6 +128,14 @@ void setAllocationLimit(size_t bytes) {
   limit.store(bytes, std::memory_order_relaxed);
 }
 
+void checkAllocation(const char* op, size_t bytes) {
+  size_t cap = limit.load(std::memory_order_relaxed);
+  size_t now = allocated.load(std::memory_order_relaxed);
+  WICK_CHECK(cap == 0 || (now <= cap && bytes <= cap - now),
+             "{}: not enough memory: you tried to allocate {} bytes, the limit is {}", op, bytes,
+             cap);
+}
+
 Ref<Storage> Storage::allocate(size_t bytes, Device device) {
   // Also of the meta device: kernels read through data() without asking where it lies, so a storage
   // without memory must not exist.

@@ -251,11 +251,13 @@ void formWithBlocks(Graph& graph, Block* b) {
     node->moveBefore(leave->returnNode());
     for (Node* inner : body->nodes()) {
       for (Value* v : inner->outputs()) {
-        bool escapes = false;
-        for (const Use& use : v->uses()) escapes |= !use.user->isInside(body);
-        if (!escapes) continue;
+        std::vector<Use> outside;
+        for (const Use& use : v->uses()) {
+          if (!use.user->isInside(body)) outside.push_back(use);
+        }
+        if (outside.empty()) continue;
         Value* out = with->addOutput(v->type());
-        v->replaceAllUsesAfterWith(with, out);
+        for (const Use& use : outside) use.user->replaceInput(use.offset, out);
         body->registerOutput(v);
       }
     }

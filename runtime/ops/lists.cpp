@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/memory_limit.h"
 #include "core/scalar.h"
 #include "runtime/ops/arithmetic.h"
 #include "runtime/ops/call.h"
@@ -17,6 +18,12 @@ using Values = std::vector<IValue>;
 
 // More elements than any program means to have, fewer than exhaust memory at once.
 constexpr size_t kMaxElements = size_t{1} << 30;
+
+// Asked before a list of `a` elements grows by `b`.
+void checkRoom(const char* op, size_t a, size_t b) {
+  WICK_CHECK(a + b <= kMaxElements, "{}: a list of {} elements is too long", op, a + b);
+  checkAllocation(op, (a + b) * sizeof(IValue));
+}
 
 Values& valuesOf(const IValue& list) {
   return list.toList().elements;
@@ -58,6 +65,7 @@ IValue append(IValue list, IValue element) {
 void extend(const IValue& list, const IValue& other) {
   Values added = valuesOf(other);  // a copy: a list may extend itself
   Values& v = valuesOf(list);
+  checkRoom("extend", v.size(), added.size());
   v.insert(v.end(), added.begin(), added.end());
 }
 IValue extendInPlace(IValue list, const IValue& other) {
@@ -89,6 +97,7 @@ IValue copy(const IValue& list) {
   return listLike(list, valuesOf(list));
 }
 IValue concat(const IValue& a, const IValue& b) {
+  checkRoom("list + list", valuesOf(a).size(), valuesOf(b).size());
   Values out = valuesOf(a);
   out.insert(out.end(), valuesOf(b).begin(), valuesOf(b).end());
   return listLike(a, std::move(out));
@@ -99,6 +108,7 @@ Values repeated(const Values& v, int64_t n) {
   if (n <= 0 || v.empty()) return out;
   WICK_CHECK(static_cast<size_t>(n) <= kMaxElements / v.size(),
              "list of {} elements cannot be repeated {} times", v.size(), n);
+  checkRoom("list * int", 0, v.size() * static_cast<size_t>(n));
   out.reserve(v.size() * static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) out.insert(out.end(), v.begin(), v.end());
   return out;

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/grad_mode.h"
+#include "core/memory_limit.h"
 #include "runtime/ops/typed.h"
 #include "runtime/ops/warnings.h"
 
@@ -109,6 +110,7 @@ void format(CallFrame& frame) {
     WICK_CHECK(next < frame.num_args, "Too few arguments for format string: {}", text);
     out.append(text, at, hole - at);
     out += frame.args[next++].printed();
+    checkAllocation("format", out.size());
     at = hole + 2;
   }
   out.append(text, at);
@@ -170,6 +172,7 @@ void percentFormat(CallFrame& frame) {
     }
     WICK_CHECK(next < arguments.size(), "Too few arguments for format string");
     out += percentField(text[at], arguments[next++]);
+    checkAllocation("str % values", out.size());
   }
   WICK_CHECK(next == arguments.size(), "Too many arguments for format string");
   frame.results[0] = IValue(std::move(out));

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/memory_limit.h"
 #include "runtime/ops/order.h"
 #include "runtime/ops/text.h"
 #include "runtime/ops/typed.h"
@@ -20,6 +21,7 @@ constexpr int64_t kMaxLength = int64_t{1} << 30;
 
 void checkLength(const char* op, int64_t n) {
   WICK_CHECK(n <= kMaxLength, "{}: a string of {} bytes is too long", op, n);
+  checkAllocation(op, static_cast<size_t>(n));
 }
 
 IValue stringList(std::vector<std::string> parts) {
@@ -252,10 +254,15 @@ IValue characters(Str s) {
 
 // ---- building ----
 
+std::string concat(Str a, Str b) {
+  checkLength("str + str", static_cast<I>(a.size() + b.size()));
+  return a + b;
+}
 std::string repeat(Str s, I n) {
   if (n <= 0 || s.empty()) return "";
   WICK_CHECK(n <= kMaxLength / static_cast<I>(s.size()),
              "a string of {} bytes times {} is too long", s.size(), n);
+  checkAllocation("str * int", s.size() * static_cast<size_t>(n));
   std::string out;
   out.reserve(s.size() * static_cast<size_t>(n));
   for (I i = 0; i < n; ++i) out += s;
@@ -268,6 +275,7 @@ std::string join(Str s, const IValue& parts) {
     if (!first) out += s;
     first = false;
     out += p.toString();
+    checkLength("join", static_cast<I>(out.size()));
   }
   return out;
 }
@@ -278,7 +286,10 @@ std::string replace(Str s, Str old, Str with, I limit) {
   auto more = [&] { return limit < 0 || done < limit; };
   if (old.empty()) {
     // Before each byte and at the end.
-    for (; at < s.size() && more(); ++at, ++done) (out += with) += s[at];
+    for (; at < s.size() && more(); ++at, ++done) {
+      (out += with) += s[at];
+      checkLength("replace", static_cast<I>(out.size()));
+    }
     if (at == s.size() && more()) out += with;
     return out + s.substr(at);
   }
@@ -351,7 +362,7 @@ std::string expandTabs(Str s, I tab) {
 
 const OperatorRecord kRecords[] = {
     {"aten::len.str(str s) -> int", WICK_LAMBDA([](Str s) { return static_cast<I>(s.size()); })},
-    {"aten::add.str(str a, str b) -> str", WICK_LAMBDA([](Str a, Str b) { return a + b; })},
+    {"aten::add.str(str a, str b) -> str", WICK_KERNEL(concat)},
     {"aten::mul.str_int(str a, int b) -> str", WICK_KERNEL(repeat)},
     {"aten::mul.int_str(int a, str b) -> str",
      WICK_LAMBDA([](I n, Str s) { return repeat(s, n); })},

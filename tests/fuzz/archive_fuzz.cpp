@@ -18,7 +18,7 @@ TEST(ArchiveFuzz, AnyBytes) {
   dict->set("list", makeIntList(DimVector{1, 2, 3}));
   const std::string large = saveValueToString(dict);
   const std::string small = saveValueToString(IValue(int64_t{1}));
-  fuzz({large, small}, 20000, [](const std::string& input) {
+  fuzz({large, small}, fuzzCount(20'000), [](const std::string& input) {
     // Records one by one too: loading a value stops at the first that is damaged.
     ArchiveReader archive(bytesOf(input), "fuzz");
     for (const std::string& record : archive.records()) archive.map(record);

@@ -23,7 +23,7 @@ TEST(Fuzz, IrText) {
       -> (%t, %z)
   return (%x)
 )"},
-       5'000, [](const std::string& input) {
+       fuzzCount(5'000), [](const std::string& input) {
          auto graph = parseGraph(input);
          std::string text = graph->str();
          if (text.find("=<") == std::string::npos) {

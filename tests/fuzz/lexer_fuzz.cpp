@@ -6,7 +6,7 @@ namespace wick {
 namespace {
 
 TEST(Fuzz, Lexer) {
-  fuzz(seedPrograms(), 10'000, [](const std::string& input) {
+  fuzz(seedPrograms(), fuzzCount(10'000), [](const std::string& input) {
     for (Lexer::Mode mode : {Lexer::Mode::kProgram, Lexer::Mode::kExpression}) {
       Lexer lexer(std::make_shared<Source>(input), mode);
       int blocks = 0;

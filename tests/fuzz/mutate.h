@@ -1,14 +1,20 @@
 // Fuzzing with a fixed number of seeded inputs, so that a failure repeats. A target is a test:
 //
 //   TEST(Fuzz, Lexer) {
-//     fuzz({"x = 1", "def f(): pass"}, 2000, [](const std::string& input) { ... });
+//     fuzz({"x = 1", "def f(): pass"}, fuzzCount(2000), [](const std::string& input) { ... });
 //   }
+//
+// Environment: WICK_FUZZ_COUNT (inputs of each target), WICK_FUZZ_SEED (other inputs),
+// WICK_FUZZ_LAST (a file that receives each input before it is tried).
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
+#include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
@@ -65,24 +71,84 @@ inline std::string mutate(const std::vector<std::string>& seeds, std::mt19937_64
   return text;
 }
 
-// Runs `target` on every seed and on `count` mutations. An Error other than InternalError is a
-// proper answer to bad input; anything else fails the test and prints the input.
-inline void fuzz(const std::vector<std::string>& seeds, size_t count,
-                 const std::function<void(const std::string&)>& target, uint64_t seed = 1) {
-  std::mt19937_64 random(seed);
-  for (size_t i = 0; i < seeds.size() + count; ++i) {
-    std::string input = i < seeds.size() ? seeds[i] : mutate(seeds, random);
-    std::string failure;
-    try {
-      target(input);
-    } catch (const InternalError& error) {
-      failure = error.what();
-    } catch (const Error&) {
-    } catch (const std::exception& error) {
-      failure = std::string("unexpected exception: ") + error.what();
-    }
-    ASSERT_EQ(failure, "") << "input " << i << ": " << testing::PrintToString(input);
+// A copy of a program with a few of its words (names, numbers, operators) exchanged for others of
+// the program, dropped or repeated, so that most copies still parse.
+inline std::string changeWords(const std::string& text, std::mt19937_64& random) {
+  auto below = [&](size_t bound) { return static_cast<size_t>(random() % bound); };
+  auto isWord = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  std::vector<std::string> words;
+  for (size_t at = 0; at < text.size();) {
+    size_t end = at + 1;
+    while (end < text.size() && isWord(text[at]) && isWord(text[end])) ++end;
+    words.push_back(text.substr(at, end - at));
+    at = end;
   }
+  if (words.empty()) return text;
+  for (size_t n = 1 + below(4); n > 0; --n) {
+    // Indentation mostly stays as it is.
+    size_t at = below(words.size());
+    if (words[at] == " " || words[at] == "\n") at = below(words.size());
+    size_t other = below(words.size());
+    switch (below(4)) {
+      case 0:
+        words[at].clear();
+        break;
+      case 1:
+        words[at] += words[at];
+        break;
+      default:
+        words[at] = words[other];
+        break;
+    }
+  }
+  std::string out;
+  for (const std::string& word : words) out += word;
+  return out;
+}
+
+// How many inputs a target tries: WICK_FUZZ_COUNT in the environment, else `usual`.
+inline size_t fuzzCount(size_t usual) {
+  const char* count = std::getenv("WICK_FUZZ_COUNT");
+  return count != nullptr ? std::strtoull(count, nullptr, 10) : usual;
+}
+
+// Gives one input to `target`. An Error other than InternalError is a proper answer to bad input;
+// anything else comes back as a message. With WICK_FUZZ_LAST in the environment the input is in the
+// file of that name if the process dies.
+inline std::string failureOf(const std::string& input,
+                             const std::function<void(const std::string&)>& target) {
+  if (const char* path = std::getenv("WICK_FUZZ_LAST")) std::ofstream(path) << input;
+  try {
+    target(input);
+  } catch (const InternalError& error) {
+    return error.what();
+  } catch (const Error&) {
+  } catch (const std::exception& error) {
+    return std::string("unexpected exception: ") + error.what();
+  }
+  return "";
+}
+
+// Runs `target` on `count` inputs that `make` makes; fails with the first that is not answered
+// properly.
+inline void fuzzGenerated(size_t count, const std::function<std::string(std::mt19937_64&)>& make,
+                          const std::function<void(const std::string&)>& target) {
+  const char* seed = std::getenv("WICK_FUZZ_SEED");
+  std::mt19937_64 random(seed != nullptr ? std::strtoull(seed, nullptr, 10) : 1);
+  for (size_t i = 0; i < count; ++i) {
+    std::string input = make(random);
+    ASSERT_EQ(failureOf(input, target), "") << "input " << i << ":\n" << input;
+  }
+}
+
+// Runs `target` on every seed and on `count` mutations.
+inline void fuzz(const std::vector<std::string>& seeds, size_t count,
+                 const std::function<void(const std::string&)>& target) {
+  for (const std::string& seed : seeds) {
+    ASSERT_EQ(failureOf(seed, target), "") << testing::PrintToString(seed);
+  }
+  fuzzGenerated(
+      count, [&](std::mt19937_64& random) { return mutate(seeds, random); }, target);
 }
 
 }  // namespace wick

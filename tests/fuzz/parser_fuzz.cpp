@@ -6,7 +6,7 @@ namespace wick {
 namespace {
 
 TEST(Fuzz, Parser) {
-  fuzz(seedPrograms(), 10'000, [](const std::string& input) {
+  fuzz(seedPrograms(), fuzzCount(10'000), [](const std::string& input) {
     for (Stmt statement : Parser(input).parseModule()) {
       ASSERT_LE(statement.tree()->height(), kMaxTreeHeight);
       toString(statement.tree());
@@ -18,11 +18,12 @@ TEST(Fuzz, Expressions) {
   fuzz(
       {"a + b[1:2, ...] if not c else f(x, k=-1.5e3j)", "Dict[str, Tuple[int, __torch__.a.B]]",
        "[f'{x!r:>{w}}' \"\\x41\" for x, y in z if x < y <= 3]", "lambda x, y=1: (x ** -y, {1: 2})"},
-      10'000, [](const std::string& input) { toString(Parser(input).parseExpression().tree()); });
+      fuzzCount(10'000),
+      [](const std::string& input) { toString(Parser(input).parseExpression().tree()); });
 }
 
 TEST(Fuzz, TypeComments) {
-  fuzz({"# type: (int, List[int]) -> Tuple[int, str]", "(...) -> Tensor"}, 2'000,
+  fuzz({"# type: (int, List[int]) -> Tuple[int, str]", "(...) -> Tensor"}, fuzzCount(2'000),
        [](const std::string& input) { toString(Parser(input).parseTypeComment().tree()); });
 }
 

@@ -30,7 +30,7 @@ std::string seed(bool for_python) {
 TEST(PickleFuzz, AnyBytes) {
   Ref<Storage> storage = Storage::allocate(64);
   std::memset(storage->data(), 0, 64);
-  fuzz({seed(true), seed(false)}, 20000, [&](const std::string& input) {
+  fuzz({seed(true), seed(false)}, fuzzCount(20'000), [&](const std::string& input) {
     UnpicklerHooks hooks;
     hooks.parse_type = parseSchemaType;
     hooks.storage = [&](const StorageRequest&) { return storage; };
