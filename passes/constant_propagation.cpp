@@ -5,6 +5,7 @@
 #include "passes/constant_propagation.h"
 
 #include "core/error.h"
+#include "core/optimization_limit.h"
 
 namespace wick {
 
@@ -50,7 +51,8 @@ class Folder {
  private:
   void branch(Node* node, NodeIterator& next) {
     std::optional<IValue> condition = constantOf(node->input(0));
-    if (!condition) {
+    if (!condition || !WICK_MAY_OPTIMIZE("the condition {} is {}", node->input(0)->debugName(),
+                                         condition->toBool())) {
       for (Block* sub : node->blocks()) block(sub);
       return;
     }
@@ -71,7 +73,8 @@ class Folder {
   void loop(Node* node) {
     std::optional<IValue> trips = constantOf(node->input(0));
     std::optional<IValue> start = constantOf(node->input(1));
-    if ((trips && trips->toInt() <= 0) || (start && !start->toBool())) {
+    bool never = (trips && trips->toInt() <= 0) || (start && !start->toBool());
+    if (never && WICK_MAY_OPTIMIZE("a loop never runs")) {
       for (size_t i = 0; i < node->outputs().size(); ++i) {
         node->output(i)->replaceAllUsesWith(node->input(i + 2));
       }
@@ -103,6 +106,7 @@ class Folder {
       if (isReference(results[i]) && mayBeWritten(node->output(i))) return;
       if (results[i].isTensor() && results[i].toTensor().numel() > kMaxFoldedElements) return;
     }
+    if (!WICK_MAY_OPTIMIZE("folds {}", node->str())) return;
     replace(node, results);
   }
 

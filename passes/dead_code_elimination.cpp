@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/optimization_limit.h"
+
 namespace wick {
 
 namespace {
@@ -22,7 +24,7 @@ class Liveness {
   void run() {
     for (Value* v : graph_.outputs()) live(v);
     block(graph_.block());
-    sweep(graph_.block());
+    if (WICK_MAY_OPTIMIZE("sweeps dead code")) sweep(graph_.block());
   }
 
  private:

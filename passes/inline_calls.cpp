@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/optimization_limit.h"
 #include "ir/function.h"
 
 namespace wick {
@@ -58,6 +59,7 @@ class Inliner {
   void replace(Node* call, GraphFunction* callee, int depth) {
     const Graph& body = flattened(callee, depth);
     if (call->graph()->nodeCount() + body.nodeCount() > kMaxNodes) return;
+    if (!WICK_MAY_OPTIMIZE("inlines {}", callee->qualifiedName())) return;
     auto from = std::make_shared<InlinedCall>();
     from->caller = call->inlinedFrom();
     from->function = callee->name();

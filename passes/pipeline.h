@@ -1,12 +1,33 @@
-// The passes that every function goes through before it runs.
+// The passes that every function goes through before it runs, in their order.
 #pragma once
+
+#include <span>
+#include <string_view>
 
 #include "ir/graph.h"
 
 namespace wick {
 
-// Optimizes the graph in place without changing any result: calls inlined, constants propagated,
-// dead code removed. Compiles callees that are not compiled yet (CompileError).
-void runPipeline(Graph& graph);
+struct Pass {
+  const char* name;  // that of its source file, for --stage, WICK_LOG and WICK_OPT_LIMIT
+  void (*run)(Graph& graph);
+};
+// What runPipeline runs. The list lives as long as the process.
+std::span<const Pass> pipelinePasses();
+
+enum class OptimizationLevel {
+  None,  // graphs run as the front end made them
+  Default,
+  Stress,  // passes repeat until nothing changes, ignore what pays, and are verified: for tests
+};
+// Taken from the environment variable WICK_OPTIMIZE (0, 1 or stress) unless set. Functions that ran
+// already keep the code that they have. Thread-safe.
+OptimizationLevel optimizationLevel();
+void setOptimizationLevel(OptimizationLevel level);
+
+// Optimizes the graph in place without changing any result; does nothing at level None. Ends after
+// the pass named `last` when one is. Compiles callees that are not compiled yet (CompileError).
+// Debug builds, and level Stress, verify the graph after each pass (InternalError).
+void runPipeline(Graph& graph, std::string_view last = {});
 
 }  // namespace wick
