@@ -37,7 +37,7 @@ constexpr const char* kPrefix = "__torch__.";
 }  // namespace
 
 void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string& text,
-                 const std::string& file_name) {
+                 const std::string& file_name, std::vector<CompileError>* errors) {
   Parser parser(text, file_name);
   List<Stmt> module = parser.parseModule();
   ResolverPtr resolver = nativeResolver(unit, kPrefix);
@@ -69,9 +69,21 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
   std::string prefix(kPrefix);
   prefix.pop_back();
   defineFunctions(*unit, prefix, defs, resolver);
+  compileFunctions(*unit, first_function, errors);
+}
+
+void compileFunctions(CompilationUnit& unit, size_t first, std::vector<CompileError>* errors) {
   // Bodies may add functions (instances of classes, for one), so the list may grow meanwhile.
-  for (size_t i = first_function; i < unit->functions().size(); ++i) {
-    unit->functions()[i]->ensureDefined();
+  for (size_t i = first; i < unit.functions().size(); ++i) {
+    if (!errors) {
+      unit.functions()[i]->ensureDefined();
+      continue;
+    }
+    try {
+      unit.functions()[i]->ensureDefined();
+    } catch (const CompileError& error) {
+      errors->push_back(error);
+    }
   }
 }
 

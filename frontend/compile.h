@@ -39,8 +39,14 @@ TypePtr defineClass(CompilationUnit& unit, const std::string& qualified_name,
 // "__torch__.NAME". Throws CompileError.
 std::shared_ptr<CompilationUnit> compileSource(const std::string& text,
                                                const std::string& file_name = "<string>");
-// Adds a program to an existing unit.
+// Adds a program to an existing unit. With `errors` goes on after a function that does not compile
+// and hands its error over.
 void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string& text,
-                 const std::string& file_name = "<string>");
+                 const std::string& file_name = "<string>",
+                 std::vector<CompileError>* errors = nullptr);
+// Compiles the functions of a unit from the `first` on, and those that they add to it. With
+// `errors` goes on after one that does not compile; without, the first CompileError is thrown.
+void compileFunctions(CompilationUnit& unit, size_t first,
+                      std::vector<CompileError>* errors = nullptr);
 
 }  // namespace wick

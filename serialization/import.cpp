@@ -46,7 +46,7 @@ class ArchiveImporter {
       throwLoadError("{}: record '{}': expected a module, got {}", archive_->name(), kDataPickle,
                      root.tagName());
     }
-    importer_->compileAll();
+    importer_->compileAll(options_.compile_errors);
     if (options_.extra_files != nullptr) readExtraFiles();
     return Module(ObjectRef(&root.toObject()));
   }

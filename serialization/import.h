@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "runtime/module.h"
 #include "serialization/archive_reader.h"
@@ -22,6 +23,9 @@ struct LoadOptions {
   // Receives the version of the archive's format, when not null.
   int64_t* format_version = nullptr;
   ArchiveLimits limits;
+  // Receives the errors of functions that do not compile, when not null, and the module is loaded
+  // without them; otherwise the first of them ends loading.
+  std::vector<CompileError>* compile_errors = nullptr;
 };
 
 // Loads a module of format version 1 to 10 and compiles all of its code. Throws LoadError for what

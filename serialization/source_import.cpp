@@ -222,9 +222,8 @@ GraphFunction* SourceImporter::findFunction(const std::string& qualified_name) {
   return defineFunctions(unit_, module, {definition}, shared_from_this()).at(0);
 }
 
-void SourceImporter::compileAll() {
-  // Compiling declares further functions, which join the end of the list.
-  for (size_t i = 0; i < unit_.functions().size(); ++i) unit_.functions()[i]->ensureDefined();
+void SourceImporter::compileAll(std::vector<CompileError>* errors) {
+  compileFunctions(unit_, 0, errors);
 }
 
 TypePtr SourceImporter::parseType(const std::string& text) {

@@ -37,8 +37,9 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
   GraphFunction* findFunction(const std::string& qualified_name);
   // A type expression, "Dict[str, __torch__.m.C]".
   TypePtr parseType(const std::string& text);
-  // Compiles every function declared so far, and what these refer to in turn.
-  void compileAll();
+  // Compiles every function declared so far, and what these refer to in turn. With `errors` goes on
+  // after a function that does not compile; CompileError without.
+  void compileAll(std::vector<CompileError>* errors = nullptr);
 
   SugaredValuePtr resolveValue(const std::string& name, GraphFunction& fn,
                                const SourceRange& range) override;

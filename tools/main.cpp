@@ -33,6 +33,8 @@ void dispatch(const Options& options) {
       return infoVerb(options);
     case Verb::Bench:
       return benchVerb(options);
+    case Verb::Missing:
+      return missingVerb(options);
   }
 }
 

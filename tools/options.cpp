@@ -80,6 +80,12 @@ Options parseOptions(int argc, const char* const* argv) {
       ->check(CLI::Range(1, 1000000000));
   bench->add_flag("--json", options.json, "print one JSON object");
 
+  CLI::App* missing = app.add_subcommand(
+      "missing", "list the operators and constructs that programs need and Wick lacks");
+  missing->add_option("paths", options.paths, "archives, scripts, and folders of them")->required();
+  missing->add_flag("--json", options.json, "print one JSON object");
+  missing->callback([&options] { options.verb = Verb::Missing; });
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // help

@@ -7,13 +7,14 @@
 
 namespace wick::cli {
 
-enum class Verb { Run, Check, Graph, Code, Info, Bench };
+enum class Verb { Run, Check, Graph, Code, Info, Bench, Missing };
 
 struct Options {
   Verb verb = Verb::Run;
-  std::string file;      // an archive or a script
-  std::string method;    // of the archive's module; empty: forward
-  std::string function;  // of the script; empty: main, or the only function
+  std::string file;                // an archive or a script
+  std::vector<std::string> paths;  // archives, scripts and folders, for the verb that takes many
+  std::string method;              // of the archive's module; empty: forward
+  std::string function;            // of the script; empty: main, or the only function
   std::string inputs_file;
   std::vector<std::string> inputs;  // see tools/inputs.h
   std::string output_file;          // .pt or .npy; empty: print

@@ -14,6 +14,7 @@ void graphVerb(const Options& options);
 void codeVerb(const Options& options);
 void infoVerb(const Options& options);
 void benchVerb(const Options& options);
+void missingVerb(const Options& options);
 
 // The arguments that --inputs or --input give to `function`.
 Arguments argumentsFor(const Options& options, const Program& program, GraphFunction& function);

@@ -102,6 +102,54 @@ TEST(CliTest, InputsOfAFile) {
   EXPECT_EQ(runScript(script, {"--input", "b=3", "--input", "a=4"}).out, "43\n");
 }
 
+TEST(CliTest, MissingListsGapsOfEveryFunctionAndFile) {
+  const std::string folder = temporary("programs");
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder + "/inner");
+  const std::string gap = "def f(x):\n    return torch.no_such_operator(x)\n";
+  write("programs/fine.py", "def f(x):\n    return x + 1\n");
+  write("programs/one.py", gap);
+  write("programs/inner/both.py",
+        gap + "def g(x: str):\n    return torch.relu(x)\ndef h(x):\n    return nobody\n");
+  const Outcome table = cli({"missing", folder});
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("1 of 3 files lack nothing"));
+  const Outcome json = cli({"missing", "--json", folder, kDigits});
+  ASSERT_EQ(json.code, 0) << json.err;
+  const auto all = nlohmann::json::parse(json.out);
+  EXPECT_EQ(all["files"], 4);
+  EXPECT_EQ(all["complete"], 2);
+  ASSERT_FALSE(all["gaps"].empty());
+  EXPECT_EQ(all["gaps"][0]["kind"], "operator");
+  EXPECT_THAT(all["gaps"][0]["name"], HasSubstr("no_such_operator"));
+  EXPECT_EQ(all["gaps"][0]["files"], 2);
+  EXPECT_EQ(all["gaps"][0]["unblocks"], 1);
+  EXPECT_EQ(cli({"missing", folder + "/no_such_file.py"}).code, 1);
+  EXPECT_EQ(cli({"missing"}).code, 2);
+}
+
+// The printed source is searched behind the first unknown operator of a function.
+TEST(CliTest, MissingFindsOperatorsBehindTheFirstOne) {
+  const std::string path = temporary("gaps.pt");
+  ArchiveReader digits = ArchiveReader::open(kDigits);
+  ArchiveWriter writer = ArchiveWriter::toFile(path, "gaps");
+  std::string changed;
+  for (const std::string& record : digits.records()) {
+    std::string text(digits.read(record).text());
+    const size_t at = text.find("return ");
+    if (changed.empty() && record.ends_with(".py") && at != std::string::npos) {
+      changed = record;
+      text.insert(at, "_z = torch.first_gap(torch.second_gap(0))\n    ");
+    }
+    writer.write(record, std::string_view(text));
+  }
+  writer.finish();
+  ASSERT_FALSE(changed.empty());
+  const Outcome o = cli({"missing", path});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("aten::first_gap"), HasSubstr("aten::second_gap")));
+}
+
 TEST(CliTest, MissingFile) {
   for (const char* verb : {"run", "check", "graph", "code", "info", "bench"}) {
     for (const char* name : {"/no/such/model.pt", "/no/such/script.py"}) {
