@@ -12,8 +12,6 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kEuler = std::numbers::egamma;
 constexpr double kPi = std::numbers::pi;
-// Recurrences over a degree stop here: beyond, the result overflows or costs seconds an element.
-constexpr double kLargestDegree = 100000;
 
 // I_order(x) e^-x for x >= 0 and order 0 or 1.
 double scaledI(int order, double x) {
@@ -157,22 +155,6 @@ double igammacUniform(double a, double x) {
   double value = 0.5 * std::erfc(eta * std::sqrt(a / 2)) +
                  std::exp(-a * half_square) / std::sqrt(2 * kPi * a) * correction;
   return std::min(1.0, std::max(0.0, value));
-}
-
-// p(n) of a family with p(k+1) = next(k, p(k), p(k-1)).
-template <class F>
-double recurrence(double n, double p0, double p1, F&& next) {
-  if (std::isnan(n) || n > kLargestDegree) return kNan;
-  auto degree = static_cast<int64_t>(n);
-  if (degree == 0) return p0;
-  double before = p0;
-  double now = p1;
-  for (int64_t k = 1; k < degree && !std::isnan(now); ++k) {
-    double after = next(static_cast<double>(k), now, before);
-    before = now;
-    now = after;
-  }
-  return now;
 }
 
 }  // namespace
@@ -387,44 +369,6 @@ double igammac(double a, double x) {
   if (std::isinf(x)) return 0;
   if (a > kUniformFrom) return igammacUniform(a, x);
   return x < a + 1 ? 1 - igammaSeries(a, x) : igammacFraction(a, x);
-}
-
-double chebyshevT(double x, double n) {
-  if (n < 0) return 0;
-  return recurrence(n, 1, x, [&](double, double p, double q) { return 2 * x * p - q; });
-}
-double chebyshevU(double x, double n) {
-  if (n < 0) return 0;
-  return recurrence(n, 1, 2 * x, [&](double, double p, double q) { return 2 * x * p - q; });
-}
-double chebyshevV(double x, double n) {
-  if (n < 0) return 0;
-  return recurrence(n, 1, 2 * x - 1, [&](double, double p, double q) { return 2 * x * p - q; });
-}
-double chebyshevW(double x, double n) {
-  if (n < 0) return 0;
-  return recurrence(n, 1, 2 * x + 1, [&](double, double p, double q) { return 2 * x * p - q; });
-}
-double hermiteH(double x, double n) {
-  if (n < 0) return 0;
-  return recurrence(n, 1, 2 * x,
-                    [&](double k, double p, double q) { return 2 * x * p - 2 * k * q; });
-}
-double hermiteHe(double x, double n) {
-  if (n < 0) return 0;
-  return recurrence(n, 1, x, [&](double k, double p, double q) { return x * p - k * q; });
-}
-double laguerreL(double x, double n) {
-  if (n < 0) return 0;
-  return recurrence(n, 1, 1 - x, [&](double k, double p, double q) {
-    return ((2 * k + 1 - x) * p - k * q) / (k + 1);
-  });
-}
-double legendreP(double x, double n) {
-  if (n < 0) return 0;
-  return recurrence(n, 1, x, [&](double k, double p, double q) {
-    return ((2 * k + 1) * x * p - k * q) / (k + 1);
-  });
 }
 
 }  // namespace wick::math::detail

@@ -7,6 +7,7 @@
 #include <concepts>
 
 #include "codegen/scalar/float_functions.h"
+#include "codegen/scalar/orthogonal_polynomials.h"
 
 namespace wick::math {
 
@@ -27,14 +28,6 @@ double zeta(double s, double q);
 double polygamma(double n, double x);
 double igamma(double a, double x);
 double igammac(double a, double x);
-double chebyshevT(double x, double n);
-double chebyshevU(double x, double n);
-double chebyshevV(double x, double n);
-double chebyshevW(double x, double n);
-double hermiteH(double x, double n);
-double hermiteHe(double x, double n);
-double laguerreL(double x, double n);
-double legendreP(double x, double n);
 }  // namespace detail
 
 #define WICK_STD_UNARY(name)                       \
@@ -128,19 +121,22 @@ WICK_DETAIL_UNARY(logNdtr)
     return static_cast<T>(detail::name(static_cast<double>(x), static_cast<double>(y))); \
   }
 WICK_DETAIL_BINARY(zeta)
-WICK_DETAIL_BINARY(polygamma)
 WICK_DETAIL_BINARY(igamma)
 WICK_DETAIL_BINARY(igammac)
-WICK_DETAIL_BINARY(chebyshevT)
-WICK_DETAIL_BINARY(chebyshevU)
-WICK_DETAIL_BINARY(chebyshevV)
-WICK_DETAIL_BINARY(chebyshevW)
-WICK_DETAIL_BINARY(hermiteH)
-WICK_DETAIL_BINARY(hermiteHe)
-WICK_DETAIL_BINARY(laguerreL)
-WICK_DETAIL_BINARY(legendreP)
 #undef WICK_DETAIL_BINARY
 
+// The trigamma function of small and negative x is reflected in the arithmetic of the type: at
+// negative integers, its poles, PyTorch's finite results follow from the rounding of pi x.
+template <std::floating_point T>
+inline T polygamma(T n, T x) {
+  double wide = static_cast<double>(x);
+  if (n != T(1) || !(x < T(0.5))) {
+    return static_cast<T>(detail::polygamma(static_cast<double>(n), wide));
+  }
+  constexpr T kPi = static_cast<T>(3.141592653589793238);
+  T sine = std::sin(kPi * x);
+  return kPi * kPi / (sine * sine) - static_cast<T>(detail::polygamma(1, 1 - wide));
+}
 template <std::floating_point T>
 inline T i0(T x) {
   double d = std::fabs(static_cast<double>(x));

@@ -290,8 +290,6 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Ten
   WICK_CHECK(
       (isFloating(self.dtype()) || isComplex(self.dtype())) && self.dim() >= 1 && self.dim() <= 2,
       "{}: expected a 1D or 2D tensor of floating or complex values, got {}", op, self.describe());
-  WICK_CHECK(return_complex || complex_in,
-             "stft requires the return_complex parameter be given for real inputs");
   Tensor x = self.dim() == 1 ? self.unsqueeze(0) : self;
   WICK_CHECK(n_fft > 0 && n_fft <= x.size(1), "{}: expected 0 < n_fft <= {}, but got n_fft={}", op,
              x.size(1), n_fft);
@@ -352,7 +350,12 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
   Tensor w = paddedWindow(op, window, n_fft, win_length, toRealType(x.dtype()));
   double scale =
       normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1 / static_cast<double>(n_fft);
-  Tensor spectrum = onesided ? completed(x, 1, n_fft) : x;
+  WICK_CHECK(!return_complex || !onesided,
+             "{}: Cannot have onesided output if window or input is complex", op);
+  WICK_CHECK(return_complex || !isComplex(w.dtype()),
+             "{}: Complex windows are incompatible with return_complex=False", op);
+  // A real signal follows from one half of the spectrum; the other is not looked at.
+  Tensor spectrum = return_complex ? x : completed(x.narrow(1, 0, n_fft / 2 + 1), 1, n_fft);
   Tensor pieces = fft::transform(spectrum.transpose(1, 2), DimVector{2}, false, scale);
   if (!return_complex) pieces = realPart(pieces);
   pieces = ops::mul(pieces, w);

@@ -1,6 +1,7 @@
 // Products of matrices and vectors.
 #include "runtime/kernels/gemm.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra.h"
 
@@ -200,6 +201,12 @@ Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, co
       batch1.transpose(0, 1).reshape(DimVector{batch1.size(1), batch1.size(0) * batch1.size(2)});
   Tensor b = batch2.reshape(DimVector{batch2.size(0) * batch2.size(1), batch2.size(2)});
   return accumulate("addbmm", self, matrixProduct("addbmm", a, b), beta, alpha);
+}
+
+// Unlike its siblings this one resizes self to the product's shape.
+Tensor addbmmInplace(const Tensor& self, const Tensor& batch1, const Tensor& batch2,
+                     const Scalar& beta, const Scalar& alpha) {
+  return ops::writeOut("addbmm_", self, addbmm(self, batch1, batch2, beta, alpha));
 }
 
 Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Scalar& beta,
@@ -415,7 +422,10 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(addmv), kInplaceForm | kOutForm},
     {"aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> "
      "Tensor",
-     WICK_KERNEL(addbmm), kInplaceForm | kOutForm},
+     WICK_KERNEL(addbmm), kOutForm},
+    {"aten::addbmm_(Tensor(a!) self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar "
+     "alpha=1) -> Tensor(a!)",
+     WICK_KERNEL(addbmmInplace)},
     {"aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) "
      "-> Tensor",
      WICK_KERNEL(baddbmm), kInplaceForm | kOutForm},

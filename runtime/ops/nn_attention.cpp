@@ -142,13 +142,36 @@ Tensor transformerLayer(const Tensor& src, int64_t embed, int64_t heads, const T
   return norm_first ? x : norm(x, norm_weight_2, norm_bias_2);
 }
 
+// [N, T, 3 E] with its bias as query, key and value [N, heads, T, E / heads]; the query is scaled.
+std::tuple<Tensor, Tensor, Tensor> rescaledQkv(const Tensor& qkv, const Tensor& bias,
+                                               int64_t heads) {
+  const char* op = "_transform_bias_rescale_qkv";
+  WICK_CHECK(qkv.dim() == 3 && bias.dim() == 1 && bias.size(0) == qkv.size(2) && heads > 0 &&
+                 qkv.size(2) % (3 * heads) == 0,
+             "{}: expected qkv [N, T, 3 E] for {} heads and its bias, got {} and {}", op, heads,
+             qkv.describe(), bias.describe());
+  Tensor all = ops::add(qkv, bias);
+  int64_t embed = qkv.size(2) / 3;
+  auto part = [&](int64_t i) {
+    return splitHeads(all.narrow(2, i * embed, embed), heads).contiguous();
+  };
+  double scale = 1 / std::sqrt(static_cast<double>(embed / heads));
+  return {ops::mulScalar(part(0), scale), part(1), part(2)};
+}
+
 #define WICK_QKV "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias"
 
+#define WICK_ATTEND                                                                             \
+  "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool " \
+  "need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)"
+
 constexpr OperatorRecord kRecords[] = {
-    {"aten::_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
-     "attn_mask=None, float dropout_p=0.0, bool need_attn_weights=False, bool is_causal=False) -> "
-     "(Tensor, Tensor)",
-     WICK_KERNEL(scaledDotProductPair)},
+    {"aten::_scaled_dot_product_attention" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair)},
+    {"aten::_scaled_dot_product_attention_math" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair)},
+    {"aten::_scaled_dot_product_attention_forward" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair)},
+    {"aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, "
+     "Tensor, Tensor)",
+     WICK_KERNEL(rescaledQkv)},
     {"aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
      "attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool "
      "enable_gqa=False) -> Tensor",

@@ -126,7 +126,7 @@ Tensor marginRankingLoss(const Tensor& x1, const Tensor& x2, const Tensor& targe
 }
 
 Tensor softMarginLoss(const Tensor& self, const Tensor& target, int64_t reduction) {
-  Tensor loss = ops::log1p(ops::exp(ops::mul(ops::neg(target), self)));
+  Tensor loss = ops::log(ops::addScalar(ops::exp(ops::mul(ops::neg(target), self)), 1));
   return reduceLoss("soft_margin_loss", loss, reduction);
 }
 

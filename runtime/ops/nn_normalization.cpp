@@ -42,6 +42,7 @@ void updateRunning(const char* op, const Tensor& running, const std::vector<doub
 Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                       const Tensor& running_mean, const Tensor& running_var, bool training,
                       double momentum, double eps) {
+  if (input.dim() == 1 && input.numel() == 0) return {input.clone(), input.clone(), input.clone()};
   WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
              input.describe());
   if (isReducedFloat(input.dtype())) {

@@ -1,6 +1,7 @@
 // Packed sequences, covariance, and products of groups of rows.
 #include <cmath>
 
+#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra.h"
 
@@ -44,6 +45,32 @@ std::tuple<Tensor, Tensor> packPadded(const Tensor& input, const Tensor& lengths
     steps.push_back(x.select(0, t).narrow(0, 0, running));
   }
   return {ops::cat(steps, int64_t{0}), sizes};
+}
+
+// Sequences [length, ...] side by side, the shorter ones filled up.
+Tensor padSequence(const std::vector<Tensor>& sequences, bool batch_first, double padding) {
+  WICK_CHECK(!sequences.empty(), "pad_sequence: received an empty list of sequences");
+  int64_t longest = 0, count = static_cast<int64_t>(sequences.size());
+  for (const Tensor& t : sequences) {
+    WICK_CHECK(t.dim() > 0, "pad_sequence: expected sequences of one or more dimensions");
+    longest = std::max(longest, t.size(0));
+  }
+  DimVector sizes(sequences[0].sizes());
+  sizes[0] = batch_first ? count : longest;
+  sizes.insert(1, batch_first ? longest : count);
+  Tensor out = Tensor::empty(sizes, sequences[0].dtype());
+  ops::fillWith(out, padding);
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor& t = sequences[static_cast<size_t>(i)];
+    out.select(batch_first ? 0 : 1, i).narrow(0, 0, t.size(0)).copyFrom(t);
+  }
+  return out;
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> packSequence(const Tensor& data, const Tensor& sizes,
+                                                        const Tensor& sorted,
+                                                        const Tensor& unsorted) {
+  return {data, sizes, sorted, unsorted};
 }
 
 std::tuple<Tensor, Tensor> padPacked(const Tensor& data, const Tensor& batch_sizes_in,
@@ -186,6 +213,12 @@ Tensor groupedMm(const Tensor& a, const Tensor& b, const Tensor& offsets, const 
 }
 
 constexpr OperatorRecord kRecords[] = {
+    {"aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0) -> "
+     "Tensor",
+     WICK_KERNEL(padSequence)},
+    {"aten::_pack_sequence(Tensor output, Tensor batch_sizes, Tensor? sorted_indices, Tensor? "
+     "unsorted_indices) -> (Tensor, Tensor, Tensor?, Tensor?)",
+     WICK_KERNEL(packSequence)},
     {"aten::_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, "
      "Tensor)",
      WICK_KERNEL(packPadded)},

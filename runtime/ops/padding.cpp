@@ -57,6 +57,15 @@ int64_t sourceOf(PadMode mode, int64_t i, int64_t n) {
   }
 }
 
+// Whether the pads reach no further than what negative ones leave of n elements.
+bool circularFits(int64_t n, int64_t before, int64_t after) {
+  if (before >= 0 && after >= 0) return true;
+  int64_t kept = 0;
+  return !__builtin_add_overflow(n, std::min<int64_t>(0, before), &kept) &&
+         !__builtin_add_overflow(kept, std::min<int64_t>(0, after), &kept) && before <= kept &&
+         after <= kept;
+}
+
 // Pads the last dims.size()/2 dimensions.
 Tensor padByMode(const char* op, PadMode mode, const Tensor& self, const DimVector& pad) {
   int64_t padded = static_cast<int64_t>(pad.size() / 2);
@@ -71,9 +80,10 @@ Tensor padByMode(const char* op, PadMode mode, const Tensor& self, const DimVect
     if (k < padded) {
       WICK_CHECK(n > 0, "{}: Expected a non-empty input in dimension {}, but got {}", op, d,
                  formatInts(self.sizes()));
-      bool fits = mode == PadMode::Reflect    ? before < n && after < n
-                  : mode == PadMode::Circular ? before <= n && after <= n
-                                              : true;
+      bool fits = mode == PadMode::Reflect ? before < n && after < n
+                  : mode == PadMode::Circular
+                      ? before <= n && after <= n && circularFits(n, before, after)
+                      : true;
       WICK_CHECK(fits,
                  "{}: Padding size should be less than the corresponding input dimension, but got: "
                  "padding ({}, {}) at dimension {} of input {}",
@@ -86,7 +96,13 @@ Tensor padByMode(const char* op, PadMode mode, const Tensor& self, const DimVect
     }
     checkedNumel(sizes);
     tables[d].resize(static_cast<size_t>(sizes[d]));
-    for (int64_t i = 0; i < sizes[d]; ++i) tables[d][i] = sourceOf(mode, i - before, n) * stride;
+    // What negative pads cut off is not seen by the wrapping either.
+    bool circular = mode == PadMode::Circular;
+    int64_t first = circular ? std::max<int64_t>(0, -before) : 0;
+    int64_t kept = circular ? n - first - std::max<int64_t>(0, -after) : n;
+    for (int64_t i = 0; i < sizes[d]; ++i) {
+      tables[d][i] = (first + sourceOf(mode, i - before - first, kept)) * stride;
+    }
   }
   MemoryFormat format =
       mode == PadMode::Replicate ? self.suggestMemoryFormat() : MemoryFormat::Contiguous;

@@ -77,6 +77,7 @@ Tensor diff(const Tensor& self, int64_t n, int64_t dim, const Tensor& prepend,
   WICK_CHECK(self.dim() > 0, "diff expects input to be at least one-dimensional");
   WICK_CHECK(n >= 0, "order must be non-negative but got {}", n);
   int64_t d = wrapDim(dim, self.dim());
+  if (n == 0) return self.clone();  // what would be joined to it is not looked at
   Tensor x = self;
   if (prepend.defined() || append.defined()) {
     std::vector<Tensor> parts;

@@ -68,7 +68,31 @@ struct Slices {
   }
 };
 
-Pair sortStable(const Tensor& self, std::optional<bool>, int64_t dim, bool descending) {
+template <class T>
+struct Ranked {
+  T value;
+  int64_t index;
+};
+
+// A sort that need not be stable reports the positions of equal elements as PyTorch's does: both
+// sort pairs of element and position with the standard library's algorithm.
+template <class T, class Before>
+void sortSlice(const T* from, int64_t n, bool stable, T* to, int64_t* order, Before before) {
+  std::vector<Ranked<T>> pairs(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) pairs[static_cast<size_t>(i)] = {from[i], i};
+  auto compare = [&](const Ranked<T>& a, const Ranked<T>& b) { return before(a.value, b.value); };
+  if (stable) {
+    std::stable_sort(pairs.begin(), pairs.end(), compare);
+  } else {
+    std::sort(pairs.begin(), pairs.end(), compare);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = pairs[static_cast<size_t>(i)].value;
+    order[i] = pairs[static_cast<size_t>(i)].index;
+  }
+}
+
+Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, bool descending) {
   dim = wrapDim(dim, self.dim());
   Slices s(self, dim);
   Tensor values = s.result(s.length, self.dtype());
@@ -80,17 +104,11 @@ Pair sortStable(const Tensor& self, std::optional<bool>, int64_t dim, bool desce
                     const T* from = s.moved.data<T>() + r * s.length;
                     T* to = values.data<T>() + r * s.length;
                     int64_t* order = indices.data<int64_t>() + r * s.length;
-                    std::iota(order, order + s.length, int64_t{0});
                     if (descending) {
-                      std::stable_sort(order, order + s.length, [&](int64_t a, int64_t b) {
-                        return greater<T>(from[a], from[b]);
-                      });
+                      sortSlice(from, s.length, stable.value_or(false), to, order, greater<T>);
                     } else {
-                      std::stable_sort(order, order + s.length, [&](int64_t a, int64_t b) {
-                        return less<T>(from[a], from[b]);
-                      });
+                      sortSlice(from, s.length, stable.value_or(false), to, order, less<T>);
                     }
-                    for (int64_t i = 0; i < s.length; ++i) to[i] = from[order[i]];
                   }
                 });
   });
@@ -102,18 +120,12 @@ Pair sort(const Tensor& self, int64_t dim, bool descending) {
 Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
   return std::get<1>(sort(self, dim, descending));
 }
-Tensor argsortStable(const Tensor& self, bool, int64_t dim, bool descending) {
-  return argsort(self, dim, descending);
+Tensor argsortStable(const Tensor& self, bool stable, int64_t dim, bool descending) {
+  return std::get<1>(sortStable(self, stable, dim, descending));
 }
 Tensor msort(const Tensor& self) {
   return std::get<0>(sort(self, 0, false));
 }
-
-template <class T>
-struct Ranked {
-  T value;
-  int64_t index;
-};
 
 template <class T, class Before>
 void selectTop(std::vector<Ranked<T>>& queue, int64_t k, bool sorted, Before before) {

@@ -147,11 +147,8 @@ Unique uniqueDimConsecutive(const Tensor& self, int64_t dim, bool, bool) {
 
 Unique uniqueConsecutive(const Tensor& self, bool return_inverse, bool return_counts,
                          std::optional<int64_t> dim) {
-  if (dim && self.dim() > 0) {
-    Unique u = uniqueSlices(self, *dim, true);
-    return {std::get<0>(u), return_inverse ? std::get<1>(u) : noIndices(),
-            return_counts ? std::get<2>(u) : noIndices()};
-  }
+  // Along a dimension PyTorch gives both whether they are asked for or not.
+  if (dim && self.dim() > 0) return uniqueSlices(self, *dim, true);
   Tensor flat = self.contiguous();
   std::vector<int64_t> order(static_cast<size_t>(flat.numel()));
   std::iota(order.begin(), order.end(), int64_t{0});

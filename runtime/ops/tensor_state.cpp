@@ -1,0 +1,112 @@
+// Questions about a tensor's place in a computation, assertions on tensors, counters and profiling.
+#include "runtime/ops/common.h"
+#include "runtime/ops/typed.h"
+
+namespace wick::ops {
+
+namespace {
+
+bool always(const Tensor&) {
+  return true;
+}
+bool never(const Tensor&) {
+  return false;
+}
+
+void retainGrad(const Tensor& self) {
+  WICK_CHECK(self.requiresGrad(), "can't retain_grad on Tensor that has requires_grad=False");
+}
+
+// 0: none; 1: yes, a dimension repeats; 2: the strides do not tell.
+int64_t internalOverlap(const Tensor& self) {
+  if (self.isContiguous() || self.isNonOverlappingAndDense()) return 0;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (self.strides()[d] == 0 && self.sizes()[d] > 1) return 1;
+  }
+  return 2;
+}
+
+bool sameStorageNumel(const Tensor& self, const Tensor& other) {
+  return self.storage()->bytes() / self.itemSize() == other.storage()->bytes() / other.itemSize();
+}
+
+bool isStridesLikeFormat(const Tensor& self, MemoryFormat format) {
+  return format != MemoryFormat::Preserve && self.suggestMemoryFormat() == format;
+}
+
+void assertAsync(const Tensor& self) {
+  WICK_CHECK(self.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  WICK_CHECK(self.numel() == 1, "Boolean value of Tensor with more than one value is ambiguous");
+  WICK_CHECK(self.item<bool>(), "Expected Tensor with single nonzero value, but got zero");
+}
+
+void assertMetadata(const Tensor& a, const std::optional<DimVector>& size,
+                    const std::optional<DimVector>& stride, std::optional<DType> dtype) {
+  WICK_CHECK(!size || std::ranges::equal(a.sizes(), *size),
+             "Tensor sizes mismatch! Expected: {}, Got: {}", formatInts(*size),
+             formatInts(a.sizes()));
+  WICK_CHECK(!stride || std::ranges::equal(a.strides(), *stride),
+             "Tensor strides mismatch! Expected: {}, Got: {}", formatInts(*stride),
+             formatInts(a.strides()));
+  WICK_CHECK(!dtype || a.dtype() == *dtype, "Tensor dtype mismatch! Expected: {}, Got: {}",
+             toString(*dtype), toString(a.dtype()));
+}
+
+// A program may be anybody's, so it gets no hand on files.
+void save(const IValue&, const std::string& filename) {
+  throwRuntimeError("save: a program cannot write files ({}); return the value and save it outside",
+                    filename);
+}
+
+// Counters and profiles are read through PyTorch's own tools only; here they have no reader.
+void countStatistic(const std::string&, int64_t) {}
+Tensor enterRecord(const std::string&, const std::optional<std::string>&) {
+  return Tensor::zeros(DimVector{1}, DType::Float);
+}
+void exitRecord(const Tensor&) {}
+IValue endWithFuture(const Tensor&, const IValue& future) {
+  return future;
+}
+
+constexpr OperatorRecord kRecords[] = {
+    // No operator's result requires a gradient, so every tensor is one that a program or its caller
+    // made.
+    {"aten::is_leaf(Tensor self) -> bool", WICK_KERNEL(always), kNotDifferentiable},
+    {"aten::retains_grad(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable},
+    {"aten::retain_grad(Tensor(a!) self) -> ()", WICK_KERNEL(retainGrad)},
+    {"aten::output_nr(Tensor self) -> int", WICK_LAMBDA([](const Tensor&) { return int64_t{0}; }),
+     kNotDifferentiable},
+    {"aten::_version(Tensor self) -> int",
+     WICK_LAMBDA([](const Tensor& t) { return static_cast<int64_t>(t.storage()->version()); }),
+     kNotDifferentiable | kNondeterministic},
+    {"prim::grad(Tensor a) -> Tensor(*)", WICK_LAMBDA([](const Tensor&) { return IValue(); })},
+    {"aten::data(Tensor self) -> Tensor", WICK_LAMBDA([](const Tensor& t) { return t.detach(); })},
+
+    {"aten::_debug_has_internal_overlap(Tensor self) -> int", WICK_KERNEL(internalOverlap),
+     kNotDifferentiable},
+    {"aten::_has_same_storage_numel(Tensor self, Tensor other) -> bool",
+     WICK_KERNEL(sameStorageNumel), kNotDifferentiable},
+    {"aten::is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool",
+     WICK_KERNEL(isStridesLikeFormat), kNotDifferentiable},
+    {"aten::_is_zerotensor(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable},
+    {"aten::is_distributed(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable},
+
+    {"aten::_assert_async(Tensor self) -> ()", WICK_KERNEL(assertAsync), kSideEffects},
+    {"aten::_assert_tensor_metadata(Tensor a, int[]? size=None, int[]? stride=None, ScalarType? "
+     "dtype=None) -> ()",
+     WICK_KERNEL(assertMetadata), kSideEffects},
+
+    {"aten::save(t item, str filename) -> ()", WICK_KERNEL(save), kSideEffects},
+    {"prim::AddStatValue(str key, int val) -> ()", WICK_KERNEL(countStatistic), kSideEffects},
+    {"profiler::_record_function_enter(str name, str? args=None) -> Tensor",
+     WICK_KERNEL(enterRecord), kSideEffects},
+    {"profiler::_record_function_exit(Tensor _0) -> ()", WICK_KERNEL(exitRecord), kSideEffects},
+    {"profiler::_call_end_callbacks_on_jit_fut(Tensor x, Future(t) y) -> Future(t)",
+     WICK_KERNEL(endWithFuture), kSideEffects},
+};
+
+const RegisterOperators registered(kRecords);
+
+}  // namespace
+
+}  // namespace wick::ops
