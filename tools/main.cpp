@@ -35,6 +35,10 @@ void dispatch(const Options& options) {
       return benchVerb(options);
     case Verb::Missing:
       return missingVerb(options);
+    case Verb::Profile:
+      return profileVerb(options);
+    case Verb::Bisect:
+      return bisectVerb(options);
   }
 }
 

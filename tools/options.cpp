@@ -12,6 +12,12 @@ constexpr const char* kInputHelp =
     "random; =zeros, =ones, =random or =@x.npy may follow), @x.npy, or a literal (3, 2.5, True, "
     "None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1})";
 
+void addOptimize(CLI::App& verb, Options& options) {
+  verb.add_option("--optimize", options.optimize,
+                  "0: none; 1: default; stress: all that is possible")
+      ->check(CLI::IsMember({"0", "1", "stress"}));
+}
+
 void addInputFlags(CLI::App& verb, Options& options) {
   verb.add_option("--method", options.method, "method of the archive's module (forward)");
   verb.add_option("--function", options.function, "function of the script (main)");
@@ -26,6 +32,7 @@ void addInputFlags(CLI::App& verb, Options& options) {
   verb.add_flag("--grad", options.grad, "run with gradient mode on");
   verb.add_option("--threads", options.threads, "threads within an operator")
       ->check(CLI::Range(1, 1024));
+  addOptimize(verb, options);
 }
 
 void checkTogether(const Options& options) {
@@ -66,6 +73,9 @@ Options parseOptions(int argc, const char* const* argv) {
   CLI::App* graph = verb(Verb::Graph, "graph", "print the IR of a method or function", either);
   graph->add_option("--method", options.method, "method of the archive's module (all)");
   graph->add_option("--function", options.function, "function of the script (all)");
+  graph->add_option("--stage", options.stage,
+                    "after this pass; source, code, inference or a name that an unknown one lists");
+  addOptimize(*graph, options);
   graph->add_flag("--dot", options.dot, "Graphviz text; needs one method or function");
 
   CLI::App* code = verb(Verb::Code, "code", "print the source of a method or function", either);
@@ -85,6 +95,20 @@ Options parseOptions(int argc, const char* const* argv) {
   missing->add_option("paths", options.paths, "archives, scripts, and folders of them")->required();
   missing->add_flag("--json", options.json, "print one JSON object");
   missing->callback([&options] { options.verb = Verb::Missing; });
+
+  CLI::App* profile =
+      verb(Verb::Profile, "profile", "time and memory of each operator, by source line", either);
+  addInputFlags(*profile, options);
+  profile->add_option("--iterations", options.iterations, "calls to add up (10)")
+      ->check(CLI::Range(1, 1000000));
+  profile->add_option("--trace", options.trace_file, "write the events as JSON for Perfetto");
+  profile->add_flag("--json", options.json, "print one JSON object");
+
+  CLI::App* bisect =
+      verb(Verb::Bisect, "bisect", "find the first optimization that changes a result", either);
+  addInputFlags(*bisect, options);
+  bisect->add_option("--tolerance", options.tolerance, "relative difference that is none (0)")
+      ->check(CLI::Range(0.0, 1.0));
 
   try {
     app.parse(argc, argv);

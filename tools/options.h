@@ -7,7 +7,7 @@
 
 namespace wick::cli {
 
-enum class Verb { Run, Check, Graph, Code, Info, Bench, Missing };
+enum class Verb { Run, Check, Graph, Code, Info, Bench, Missing, Profile, Bisect };
 
 struct Options {
   Verb verb = Verb::Run;
@@ -23,6 +23,10 @@ struct Options {
   int iterations = 0;  // 0: as many as fit into a second and a half
   bool json = false;
   bool dot = false;
+  std::string stage;       // of the graph; empty: as the front end made it
+  std::string optimize;    // "0", "1", "stress"; empty: WICK_OPTIMIZE decides
+  double tolerance = 0;    // relative, of results that bisect compares
+  std::string trace_file;  // where profile writes its events
 };
 
 // The command line itself is wrong: exit code 2.

@@ -90,11 +90,11 @@ std::vector<GraphFunction*> Program::functions(const Options& options) const {
   return result;
 }
 
-IValue Program::call(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs) const {
+IValue Program::call(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
+                     RunOptions options) const {
   if (isArchive()) {
-    return callMethod(module_.object(), function, std::move(arguments), std::move(kwargs));
+    return callMethod(module_.object(), function, std::move(arguments), std::move(kwargs), options);
   }
-  RunOptions options;
   options.owner = unit_;
   return callFunction(function, std::move(arguments), std::move(kwargs), options);
 }

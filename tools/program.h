@@ -29,7 +29,8 @@ class Program {
   std::vector<GraphFunction*> functions(const Options& options) const;
   // How many leading arguments are bound: 1 for the methods of an archive.
   size_t numBound() const { return isArchive() ? 1 : 0; }
-  IValue call(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs) const;
+  IValue call(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
+              RunOptions options = {}) const;
 
  private:
   Module module_;

@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "core/grad_mode.h"
+#include "passes/pipeline.h"
 #include "runtime/threads.h"
 #include "tools/verbs.h"
 
@@ -14,6 +15,10 @@ Arguments argumentsFor(const Options& options, const Program& program, GraphFunc
 void applySettings(const Options& options) {
   if (options.threads > 0) setNumThreads(options.threads);
   setGradEnabled(options.grad);
+  if (options.optimize.empty()) return;
+  setOptimizationLevel(options.optimize == "0"   ? OptimizationLevel::None
+                       : options.optimize == "1" ? OptimizationLevel::Default
+                                                 : OptimizationLevel::Stress);
 }
 
 void print(const std::string& text) {

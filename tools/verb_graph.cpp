@@ -1,11 +1,56 @@
 #include <fmt/format.h>
 
 #include "ir/printer.h"
+#include "passes/pipeline.h"
+#include "runtime/executor/graph_executor.h"
+#include "runtime/inference.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
 
+namespace {
+
+// What --stage may name besides passes.
+constexpr const char* kSource = "source";        // as the front end made it
+constexpr const char* kCode = "code";            // the instructions that run
+constexpr const char* kInference = "inference";  // prepared by optimizeForInference
+
+bool isPass(const std::string& name) {
+  for (const Pass& pass : pipelinePasses()) {
+    if (pass.name == name) return true;
+  }
+  return false;
+}
+
+std::string listStages() {
+  std::string list = kSource;
+  for (const Pass& pass : pipelinePasses()) list += fmt::format(", {}", pass.name);
+  return list + fmt::format(", {}, {}", kCode, kInference);
+}
+
+std::shared_ptr<Graph> graphAt(const std::string& stage, const Program& program,
+                               GraphFunction& function) {
+  if (stage == kInference) {
+    if (!program.isArchive()) {
+      throw CommandLineError("--stage inference: a script has no module to prepare");
+    }
+    return optimizeForInference(program.module().object(), function)->graph();
+  }
+  std::shared_ptr<Graph> graph = function.graph()->copy();
+  if (isPass(stage)) runPipeline(*graph, stage);
+  return graph;
+}
+
+}  // namespace
+
 void graphVerb(const Options& options) {
+  const std::string stage = options.stage.empty() ? kSource : options.stage;
+  if (stage != kSource && stage != kCode && stage != kInference && !isPass(stage)) {
+    throw CommandLineError(
+        fmt::format("--stage: there is no stage {}; there are {}", stage, listStages()));
+  }
+  if (options.dot && stage == kCode) throw CommandLineError("--dot draws graphs, not instructions");
+  applySettings(options);
   const Program program = Program::load(options.file);
   const std::vector<GraphFunction*> functions = program.functions(options);
   if (options.dot && functions.size() != 1) {
@@ -14,12 +59,13 @@ void graphVerb(const Options& options) {
   std::string text;
   for (GraphFunction* function : functions) {
     function->ensureDefined();
-    if (options.dot) {
-      text += printDot(*function->graph());
-    } else {
-      if (functions.size() > 1) text += fmt::format("# {}\n", function->qualifiedName());
-      text += printGraph(*function->graph(), {.source_locations = true});
+    if (functions.size() > 1) text += fmt::format("# {}\n", function->qualifiedName());
+    if (stage == kCode) {
+      text += GraphExecutor::of(*function).code().str();
+      continue;
     }
+    std::shared_ptr<Graph> graph = graphAt(stage, program, *function);
+    text += options.dot ? printDot(*graph) : printGraph(*graph, {.source_locations = true});
   }
   print(text);
 }

@@ -15,10 +15,12 @@ void codeVerb(const Options& options);
 void infoVerb(const Options& options);
 void benchVerb(const Options& options);
 void missingVerb(const Options& options);
+void profileVerb(const Options& options);
+void bisectVerb(const Options& options);
 
 // The arguments that --inputs or --input give to `function`.
 Arguments argumentsFor(const Options& options, const Program& program, GraphFunction& function);
-// Applies --threads and --grad.
+// Applies --threads, --grad and --optimize.
 void applySettings(const Options& options);
 // Writes to standard output; RuntimeError when that fails (a full disk).
 void print(const std::string& text);

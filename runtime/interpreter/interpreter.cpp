@@ -5,6 +5,7 @@
 #include "core/grad_mode.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/interpreter_state.h"
+#include "runtime/interpreter/observer.h"
 #include "runtime/interpreter/scalar_semantics.h"
 #include "runtime/interpreter/slow_paths.h"
 #include "runtime/thread_pool.h"
@@ -94,6 +95,7 @@ InterpreterState::InterpreterState(const Code& code, std::vector<IValue> argumen
                                    std::shared_ptr<RunContext> context, size_t depth)
     : context_(std::move(context)),
       interrupt_(context_->options.interrupt.get()),
+      observer_(context_->options.observer),
       fuel_(context_->limited ? 0 : std::numeric_limits<int64_t>::max()),
       depth_(depth) {
   WICK_CHECK(arguments.size() == code.numInputs(), "{}: expected {} arguments, got {}", code.name(),
@@ -477,6 +479,28 @@ void callOperatorMulti(const Code& code, const Instruction& instruction, IValue*
 
 }  // namespace
 
+void InterpreterState::callObserved(const Code& code, const Instruction& instruction, IValue* r) {
+  size_t allocated = allocatedBytes();
+  auto begin = std::chrono::steady_clock::now();
+  const auto report = [&](bool failed) {
+    auto end = std::chrono::steady_clock::now();
+    auto bytes = static_cast<int64_t>(allocatedBytes()) - static_cast<int64_t>(allocated);
+    const Node* node = code.nodeOf(&instruction - code.instructions().data());
+    observer_->called({*node, *code.operatorSites()[instruction.a].op, begin, end, bytes, failed});
+  };
+  try {
+    if (instruction.op == OpCode::OP) {
+      callOperator(code, instruction, r);
+    } else {
+      callOperatorMulti(code, instruction, r);
+    }
+  } catch (...) {
+    report(true);
+    throw;
+  }
+  report(false);
+}
+
 // True when the instruction is done, false when the state must be suspended.
 bool InterpreterState::waitForFuture(const Instruction& instruction, IValue* r) {
   FutureRef future(&r[instruction.a].toFuture());
@@ -600,12 +624,20 @@ InterpreterState::Status InterpreterState::execute() {
   OP:
     step();
     if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) refuel();
-    callOperator(*code, *pc, r);
+    if (observer_) [[unlikely]] {
+      callObserved(*code, *pc, r);
+    } else {
+      callOperator(*code, *pc, r);
+    }
     WICK_ADVANCE();
   OP_MULTI:
     step();
     if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) refuel();
-    callOperatorMulti(*code, *pc, r);
+    if (observer_) [[unlikely]] {
+      callObserved(*code, *pc, r);
+    } else {
+      callOperatorMulti(*code, *pc, r);
+    }
     WICK_ADVANCE();
   CALL:
     WICK_SWITCH_FRAME(callFunction(executorOf(*code->functionSites()[pc->a]).code(),

@@ -13,6 +13,7 @@
 
 namespace wick {
 
+class OperatorObserver;
 class ThreadPool;
 
 // What a run may use. Limits hold for the run together with everything that it forks.
@@ -29,6 +30,9 @@ struct RunOptions {
   // Owner of the code (the CompilationUnit): objects that the run creates hold it, and forks that
   // outlive the call.
   std::shared_ptr<void> owner;
+  // Told of every operator call; null: nobody. Must outlive the run and its forks. Measuring costs
+  // about 100 ns a call.
+  OperatorObserver* observer = nullptr;
 };
 
 // Runs to the end on the calling thread and returns the output; a graph with several outputs gives

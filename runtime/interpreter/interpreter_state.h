@@ -82,6 +82,8 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   bool returnFromFrame(const uint32_t* operands);
   void fork(const Code& code, const Instruction& instruction, const Node* node);
   bool waitForFuture(const Instruction& instruction, IValue* registers);
+  // callOperator for a run that is watched.
+  void callObserved(const Code& code, const Instruction& instruction, IValue* registers);
   void executeData(const Code& code, const Instruction& instruction, IValue* registers);
   void enter(const Instruction& instruction);
   void exit(const Instruction& instruction);
@@ -92,6 +94,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   std::vector<Entered> entered_;
   std::shared_ptr<RunContext> context_;
   const std::atomic<bool>* interrupt_;
+  OperatorObserver* observer_;
   int64_t fuel_ = 0;
   size_t depth_;  // calls around this state
   bool asynchronous_ = false;

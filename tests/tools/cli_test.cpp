@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -289,6 +290,65 @@ TEST(CliTest, OtherVerbs) {
   o = cli({"code", kDigits, "--method", "forward"});
   EXPECT_EQ(o.code, 0) << o.err;
   EXPECT_THAT(o.out, HasSubstr("def forward(self"));
+}
+
+TEST(CliTest, GraphShowsEveryStage) {
+  const std::string file = write("stages.py", "def main(x: int):\n    return x + (1 + 2)\n");
+  const auto stage = [&](const std::string& name) {
+    const Outcome o = cli({"graph", file, "--stage", name});
+    EXPECT_EQ(o.code, 0) << o.err;
+    return o.out;
+  };
+  EXPECT_THAT(stage("source"), HasSubstr("value=2"));
+  EXPECT_THAT(stage("constant_propagation"), HasSubstr("value=3"));
+  EXPECT_THAT(stage("code"), HasSubstr("RETURN"));
+  EXPECT_THAT(cli({"graph", kDigits, "--stage", "inference"}).out, HasSubstr("graph("));
+  EXPECT_EQ(cli({"graph", kDigits, "--stage", "inference", "--dot", "--method", "forward"}).code,
+            0);
+  const Outcome o = cli({"graph", file, "--stage", "nowhere"});
+  EXPECT_EQ(o.code, 2);
+  EXPECT_THAT(o.err, AllOf(HasSubstr("nowhere"), HasSubstr("inline_calls")));
+}
+
+TEST(CliTest, OptimizationLevelsGiveOneResult) {
+  for (const char* level : {"0", "1", "stress"}) {
+    const Outcome o = cli({"run", kDigits, "--input", kSeven, "--optimize", level});
+    EXPECT_EQ(o.code, 0) << o.err;
+    EXPECT_EQ(o.out, cli({"run", kDigits, "--input", kSeven}).out) << level;
+  }
+  EXPECT_EQ(cli({"run", kDigits, "--input", kSeven, "--optimize", "2"}).code, 2);
+}
+
+TEST(CliTest, ProfileListsOperatorsWithTheirSource) {
+  const std::string trace = temporary("trace.json");
+  const std::string file =
+      write("profiled.py",
+            "def main():\n    x = torch.ones(100)\n"
+            "    for i in range(5):\n        x = torch.relu(x)\n    return x\n");
+  Outcome o = cli({"profile", file, "--iterations", "4", "--trace", trace});
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("aten::relu"), HasSubstr("profiled.py:4:")));
+  const nlohmann::json events = nlohmann::json::parse(readText(trace))["traceEvents"];
+  EXPECT_EQ(std::count_if(events.begin(), events.end(),
+                          [](const auto& e) { return e["name"] == "aten::relu"; }),
+            20);
+  o = cli({"profile", file, "--iterations", "4", "--json"});
+  const nlohmann::json row = nlohmann::json::parse(o.out);
+  EXPECT_EQ(row["iterations"], 4);
+  EXPECT_GE(row["operators"].size(), 2u);
+}
+
+TEST(CliTest, BisectTellsRightFromUnsteady) {
+  Outcome o = cli({"bisect", write("steady.py", "def main():\n    return 1 + 2 + 3\n")});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("none changes the result"));
+  o = cli({"bisect", write("raising.py", "def main():\n    return [1][1 + 1]\n")});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("none changes the result"));
+  o = cli({"bisect", write("unsteady.py", "def main():\n    return torch.ops.prim.TimePoint()\n")});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("depends on more than its inputs"));
+  EXPECT_EQ(cli({"bisect", temporary("no_such.py")}).code, 1);
 }
 
 TEST(CliTest, BenchPrintsFigures) {

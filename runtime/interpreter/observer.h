@@ -1,0 +1,29 @@
+// Watching a run from outside: what a profiler needs.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "ir/graph.h"
+
+namespace wick {
+
+// One finished call of an operator.
+struct OperatorCall {
+  const Node& node;  // names the operator and its place in the source
+  const Operator& op;
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
+  int64_t bytes;  // tensor memory allocated meanwhile less what was freed, by all threads
+  bool failed;    // it raised
+};
+
+// Told after every operator call of a run (RunOptions::observer). Forks call it from their threads,
+// so it synchronizes itself. Must not throw.
+class OperatorObserver {
+ public:
+  virtual ~OperatorObserver() = default;
+  virtual void called(const OperatorCall& call) = 0;
+};
+
+}  // namespace wick

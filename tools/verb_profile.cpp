@@ -1,0 +1,178 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "runtime/interpreter/observer.h"
+#include "tools/report.h"
+#include "tools/verbs.h"
+
+namespace wick::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kIterations = 10;
+constexpr int kWarmUp = 2;
+// Beyond this a trace no longer opens in a viewer.
+constexpr size_t kMaxEvents = 2'000'000;
+
+double microseconds(Clock::duration d) {
+  return std::chrono::duration<double, std::micro>(d).count();
+}
+
+struct Row {
+  std::string op;
+  std::string location;
+  size_t calls = 0;
+  double us = 0;
+  int64_t bytes = 0;
+};
+
+struct Event {
+  const Node* node;
+  double begin_us;
+  double us;
+  size_t thread;
+  int64_t bytes;
+};
+
+// The outermost place in the user's source that leads to the node: of an inlined node, its own.
+std::string locationOf(const Node& node) {
+  std::string location = node.range().location();
+  return location.empty() ? "?" : location;
+}
+
+class Profile : public OperatorObserver {
+ public:
+  explicit Profile(bool keep_events) : keep_events_(keep_events), started_(Clock::now()) {}
+
+  void called(const OperatorCall& call) override {
+    std::lock_guard lock(mutex_);
+    Row& row = rows_[&call.node];
+    if (row.calls == 0) {
+      row.op = call.op.schema().name();
+      row.location = locationOf(call.node);
+    }
+    ++row.calls;
+    row.us += microseconds(call.end - call.begin);
+    row.bytes += call.bytes;
+    if (!keep_events_ || events_.size() >= kMaxEvents) return;
+    events_.push_back({&call.node, microseconds(call.begin - started_),
+                       microseconds(call.end - call.begin), threadNumber(), call.bytes});
+  }
+
+  // By operator and place, the costliest first.
+  std::vector<Row> rows() const {
+    std::map<std::pair<std::string, std::string>, Row> merged;
+    for (const auto& [node, row] : rows_) {
+      Row& to = merged[{row.op, row.location}];
+      to.op = row.op;
+      to.location = row.location;
+      to.calls += row.calls;
+      to.us += row.us;
+      to.bytes += row.bytes;
+    }
+    std::vector<Row> sorted;
+    for (auto& [key, row] : merged) sorted.push_back(std::move(row));
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Row& a, const Row& b) { return a.us > b.us; });
+    return sorted;
+  }
+
+  // The format that chrome://tracing and Perfetto read: complete events, times in microseconds.
+  void writeTrace(const std::string& path) const {
+    nlohmann::json events = nlohmann::json::array();
+    for (const Event& e : events_) {
+      const Row& row = rows_.at(e.node);
+      events.push_back({{"name", row.op},
+                        {"cat", "operator"},
+                        {"ph", "X"},
+                        {"ts", e.begin_us},
+                        {"dur", e.us},
+                        {"pid", getpid()},
+                        {"tid", e.thread},
+                        {"args", {{"source", row.location}, {"bytes", e.bytes}}}});
+    }
+    std::ofstream file(path);
+    file << nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(
+        -1, ' ', false, nlohmann::json::error_handler_t::replace);
+    file.close();
+    WICK_CHECK(!file.fail(), "--trace: {} cannot be written", path);
+  }
+
+ private:
+  size_t threadNumber() {
+    return threads_.try_emplace(std::this_thread::get_id(), threads_.size() + 1).first->second;
+  }
+
+  const bool keep_events_;
+  const Clock::time_point started_;
+  std::mutex mutex_;
+  std::map<const Node*, Row> rows_;
+  std::vector<Event> events_;
+  std::map<std::thread::id, size_t> threads_;
+};
+
+std::string table(const std::vector<Row>& rows, double wall_us, int iterations) {
+  double in_operators = 0;
+  for (const Row& row : rows) in_operators += row.us;
+  std::string text =
+      fmt::format("{:>7}  {:>12}  {:>9}  {:>10}  {:>12}  {:<28} {}\n", "share", "total us", "calls",
+                  "us a call", "bytes kept", "operator", "source");
+  for (const Row& row : rows) {
+    text += fmt::format("{:6.1f}%  {:12.1f}  {:9}  {:10.2f}  {:12}  {:<28} {}\n",
+                        wall_us > 0 ? 100 * row.us / wall_us : 0.0, row.us, row.calls,
+                        row.us / static_cast<double>(row.calls), row.bytes, row.op, row.location);
+  }
+  text += fmt::format(
+      "{} calls of the program: {:.1f} us, of which {:.1f} us in operators; peak tensor memory "
+      "{}\n",
+      iterations, wall_us, in_operators, formatBytes(static_cast<double>(peakAllocatedBytes())));
+  return text;
+}
+
+}  // namespace
+
+void profileVerb(const Options& options) {
+  applySettings(options);
+  const Program program = Program::load(options.file);
+  GraphFunction& function = program.function(options);
+  const Arguments arguments = argumentsFor(options, program, function);
+  const auto once = [&](OperatorObserver* observer) {
+    RunOptions run;
+    run.observer = observer;
+    program.call(function, arguments.positional, arguments.named, run);
+  };
+  for (int i = 0; i < kWarmUp; ++i) once(nullptr);
+  const int iterations = options.iterations > 0 ? options.iterations : kIterations;
+  Profile profile(!options.trace_file.empty());
+  const auto begin = Clock::now();
+  for (int i = 0; i < iterations; ++i) once(&profile);
+  const double wall_us = microseconds(Clock::now() - begin);
+  if (!options.trace_file.empty()) profile.writeTrace(options.trace_file);
+  const std::vector<Row> rows = profile.rows();
+  if (!options.json) {
+    print(table(rows, wall_us, iterations));
+    return;
+  }
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
+  for (const Row& row : rows) {
+    list.push_back({{"operator", row.op},
+                    {"source", row.location},
+                    {"calls", row.calls},
+                    {"us", row.us},
+                    {"bytes", row.bytes}});
+  }
+  const nlohmann::ordered_json all = {{"iterations", iterations},
+                                      {"wall_us", wall_us},
+                                      {"peak_tensor_bytes", peakAllocatedBytes()},
+                                      {"operators", list}};
+  print(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace wick::cli
