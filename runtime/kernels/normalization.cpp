@@ -152,7 +152,8 @@ void normalizeRows(const char* op, const Tensor& x, int64_t width, const Tensor&
                       reduce::reduceRow(op_row, acc, p, width, 1);
                       s = op_row.finish(acc);
                     }
-                    T r = static_cast<T>(1 / std::sqrt(s.variance + eps));
+                    // In the row's precision: a row of equal elements shows the last bit.
+                    T r = T(1) / std::sqrt(static_cast<T>(s.variance) + static_cast<T>(eps));
                     T m = static_cast<T>(s.mean);
                     normalizeRow(p, out.data<T>() + row * width, width, w, b, r, -r * m);
                     if (mean.defined()) mean.data<T>()[row] = m;

@@ -27,6 +27,11 @@ const Operator& elementOperator(const Operator& foreach) {
     if (overload == "Scalar" || overload == "ScalarList") found = registry.find(symbol, "Scalar");
     if (!found && overload == "List") found = registry.find(symbol, "Tensor");
     if (!found) found = registry.find(symbol, "");
+    // Without a form that writes in place the result is copied.
+    if (!found && name.ends_with("_")) {
+      name.pop_back();
+      found = registry.find(Symbol::fromQualString(name), "");
+    }
     WICK_ASSERT(found, "{} has no operator for one tensor", schema.str());
     it->second = found;
   }
@@ -65,6 +70,10 @@ void foreachKernel(CallFrame& frame) {
     }
     IValue result;
     element.call(args.data(), args.size(), &result, 1);
+    if (frame.num_results == 0) {
+      const Tensor& self = frame.args[0].elements()[i].toTensor();
+      if (!result.toTensor().isSame(self)) self.copyFrom(result.toTensor());
+    }
     results.push_back(std::move(result));
   }
   if (frame.num_results > 0) {

@@ -161,6 +161,10 @@ constexpr OperatorRecord kRecords[] = {
      WICK_LAMBDA([](const Tensor& t) { return conj(t); })},
     {"aten::_neg_view_copy(Tensor self) -> Tensor",
      WICK_LAMBDA([](const Tensor& t) { return neg(t); })},
+    {"aten::_saturate_weight_to_fp16(Tensor weight) -> Tensor", WICK_LAMBDA([](const Tensor& t) {
+       static const OperatorHandle kClamp("aten::clamp", "");
+       return kClamp(t, -65504.0, 65504.0);
+     })},
     {"aten::dequantize.self(Tensor self) -> Tensor", WICK_KERNEL(dequantize)},
     {"aten::dequantize.tensors(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(dequantizeAll)},
     {"aten::to_dense(Tensor self, ScalarType? dtype=None) -> Tensor",

@@ -264,37 +264,6 @@ Tensor matrixPower(const Tensor& self, int64_t n) {
   return result.isSame(self) ? self.clone() : result;
 }
 
-// Scaling and squaring with a Taylor polynomial of degree 18 where the norm is below one, whose
-// remainder is below the precision of float64.
-Tensor expOfMatrix(const Tensor& a) {
-  double norm =
-      kAmax(vectorNorm("matrix_exp", a, 1, DimVector{-2}, false, std::nullopt), DimVector{})
-          .to(DType::Double)
-          .item<double>();
-  WICK_CHECK(std::isfinite(norm), "matrix_exp: the matrix has entries that are not finite");
-  int64_t squarings = norm > 0.5 ? static_cast<int64_t>(std::ceil(std::log2(norm / 0.5))) : 0;
-  Tensor x = ops::mulScalar(a, std::ldexp(1.0, static_cast<int>(-squarings)));
-  Tensor eye = eyeLike(a).expand(a.sizes()), sum = eye;
-  constexpr int kDegree = 18;
-  for (int k = kDegree; k > 0; --k) {
-    sum = ops::add(eye, ops::mulScalar(matmul(x, sum), 1.0 / k));
-  }
-  for (int64_t i = 0; i < squarings; ++i) sum = matmul(sum, sum);
-  return sum;
-}
-
-// Each matrix scales by its own norm.
-Tensor matrixExp(const Tensor& a) {
-  checkSquare("matrix_exp", a);
-  if (a.numel() == 0) return a.clone();
-  if (a.dim() == 2) return expOfMatrix(a);
-  int64_t n = a.size(-1), count = batchCount(a);
-  Tensor flat = a.reshape(DimVector{count, n, n});
-  std::vector<Tensor> parts;
-  for (int64_t i = 0; i < count; ++i) parts.push_back(expOfMatrix(flat.select(0, i)));
-  return ops::stack(parts, 0).view(a.sizes());
-}
-
 Tensor tensorinv(const Tensor& a, int64_t ind) {
   const char* op = "linalg.tensorinv";
   WICK_CHECK(ind > 0, "Expected a strictly positive integer for 'ind'");
@@ -392,8 +361,6 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::linalg_cond(Tensor self, Scalar? p=None) -> Tensor", WICK_KERNEL(cond), kOutForm},
     {"aten::linalg_cond.p_str(Tensor self, str p) -> Tensor", WICK_KERNEL(condName), kOutForm},
     {"aten::linalg_matrix_power(Tensor self, int n) -> Tensor", WICK_KERNEL(matrixPower), kOutForm},
-    {"aten::matrix_exp(Tensor self) -> Tensor", WICK_KERNEL(matrixExp)},
-    {"aten::linalg_matrix_exp(Tensor self) -> Tensor", WICK_KERNEL(matrixExp), kOutForm},
     {"aten::linalg_tensorinv(Tensor self, int ind=2) -> Tensor", WICK_KERNEL(tensorinv), kOutForm},
     {"aten::linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor",
      WICK_KERNEL(tensorsolve), kOutForm},

@@ -1,6 +1,8 @@
 // Attention: scaled dot products and the fused multi-head layers that nn.Transformer's fast path
 // calls.
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra.h"
@@ -159,6 +161,32 @@ std::tuple<Tensor, Tensor, Tensor> rescaledQkv(const Tensor& qkv, const Tensor& 
   return {ops::mulScalar(part(0), scale), part(1), part(2)};
 }
 
+// Whether every row of the mask [N, T] is true first and false behind.
+bool isLeftAligned(const Tensor& t, const Tensor& mask) {
+  const char* op = "_nested_tensor_from_mask_left_aligned";
+  WICK_CHECK(mask.dtype() == DType::Bool && mask.dim() == 2 && t.dim() == 3 &&
+                 mask.size(0) == t.size(0) && mask.size(1) == t.size(1),
+             "{}: expected a tensor [N, T, E] and a mask bool[N, T], got {} and {}", op,
+             t.describe(), mask.describe());
+  Tensor rows = mask.contiguous();
+  for (int64_t n = 0; n < rows.size(0); ++n) {
+    const bool* row = rows.data<bool>() + n * rows.size(1);
+    if (!std::is_sorted(row, row + rows.size(1), std::greater<>())) return false;
+  }
+  return true;
+}
+
+// Encoders that skip padding make tensors of rows of several lengths, of which there are none here.
+Tensor nestedFromMask(const Tensor&, const Tensor&, bool) {
+  throwRuntimeError(
+      "_nested_tensor_from_mask: nested tensors are not supported; make the TransformerEncoder "
+      "with "
+      "enable_nested_tensor=False");
+}
+Tensor toPadded(const Tensor&, double, const std::optional<DimVector>&) {
+  throwRuntimeError("to_padded_tensor: expected a nested tensor, and these are not supported");
+}
+
 #define WICK_QKV "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias"
 
 #define WICK_ATTEND                                                                             \
@@ -169,6 +197,12 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::_scaled_dot_product_attention" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair)},
     {"aten::_scaled_dot_product_attention_math" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair)},
     {"aten::_scaled_dot_product_attention_forward" WICK_ATTEND, WICK_KERNEL(scaledDotProductPair)},
+    {"aten::_nested_tensor_from_mask_left_aligned(Tensor t, Tensor mask) -> bool",
+     WICK_KERNEL(isLeftAligned), kNotDifferentiable},
+    {"aten::_nested_tensor_from_mask(Tensor t, Tensor mask, bool mask_check=True) -> Tensor",
+     WICK_KERNEL(nestedFromMask)},
+    {"aten::to_padded_tensor(Tensor self, float padding, int[]? output_size=None) -> Tensor",
+     WICK_KERNEL(toPadded)},
     {"aten::_transform_bias_rescale_qkv(Tensor qkv, Tensor qkv_bias, int num_heads) -> (Tensor, "
      "Tensor, Tensor)",
      WICK_KERNEL(rescaledQkv)},

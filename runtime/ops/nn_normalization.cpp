@@ -42,7 +42,10 @@ void updateRunning(const char* op, const Tensor& running, const std::vector<doub
 Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                       const Tensor& running_mean, const Tensor& running_var, bool training,
                       double momentum, double eps) {
-  if (input.dim() == 1 && input.numel() == 0) return {input.clone(), input.clone(), input.clone()};
+  if (input.dim() >= 1 && input.numel() == 0) {  // the running statistics stay as they are
+    Tensor none = Tensor::empty(DimVector{0}, input.dtype());
+    return {input.clone(), none, none};
+  }
   WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
              input.describe());
   if (isReducedFloat(input.dtype())) {

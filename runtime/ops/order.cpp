@@ -55,6 +55,18 @@ bool isNan(const IValue& v) {
   return v.isDouble() && std::isnan(v.rawDouble());
 }
 
+// Whether values like this one have an order, told before any two are compared: dicts and the like
+// may be equal by chance.
+bool mayBeOrdered(const IValue& v, int depth) {
+  if (v.isTuple()) {
+    WICK_CHECK(depth < kMaxDepth, "maximum recursion depth exceeded in comparison");
+    return std::ranges::all_of(v.elements(),
+                               [&](const IValue& e) { return mayBeOrdered(e, depth + 1); });
+  }
+  return !v.isNone() && !v.isComplex() && !v.isDict() && !v.isDevice() && !v.isEnum() &&
+         !v.isFuture() && !v.isGenerator() && !v.isCapsule();
+}
+
 }  // namespace
 
 bool lessThan(const IValue& a, const IValue& b) {
@@ -64,6 +76,10 @@ bool lessThan(const IValue& a, const IValue& b) {
 void sortValues(std::vector<IValue>& values, bool reverse) {
   // A comparison may run a program that changes the list, so a copy is sorted; and it may be no
   // order at all, which std::stable_sort survives where std::sort does not.
+  WICK_CHECK(values.empty() || mayBeOrdered(values[0], 0),
+             "sort: values of type {} have no order; lists of numbers, strings, tensors, tuples of "
+             "these and objects with __lt__ can be sorted",
+             values[0].type()->annotation());
   std::vector<IValue> sorted = values;
   auto before = [&](const IValue& a, const IValue& b) {
     if (isNan(a) || isNan(b)) return !isNan(a);

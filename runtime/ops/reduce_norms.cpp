@@ -171,6 +171,7 @@ Tensor normExceptDim(const Tensor& v, int64_t pow, int64_t dim) {
   for (int64_t i = 0; i < v.dim(); ++i) {
     if (i != d) others.push_back(i);
   }
+  if (others.empty()) return ops::abs(v);  // no dimensions at all would mean all of them
   return vectorNorm("norm_except_dim", v, p, others, true, std::nullopt);
 }
 

@@ -88,6 +88,9 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(sameStorageNumel), kNotDifferentiable},
     {"aten::is_strides_like_format(Tensor self, MemoryFormat memory_format) -> bool",
      WICK_KERNEL(isStridesLikeFormat), kNotDifferentiable},
+    {"aten::_has_compatible_shallow_copy_type(Tensor self, Tensor from) -> bool",
+     WICK_LAMBDA([](const Tensor& a, const Tensor& b) { return a.device() == b.device(); }),
+     kNotDifferentiable},
     {"aten::_is_zerotensor(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable},
     {"aten::is_distributed(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable},
 
