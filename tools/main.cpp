@@ -8,8 +8,8 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/tensor.h"
 #include "tools/options.h"
-#include "tools/verbs.h"
 
 namespace {
 
@@ -18,29 +18,6 @@ using namespace wick::cli;
 constexpr int kDone = 0;
 constexpr int kRefused = 1;
 constexpr int kWrongUsage = 2;
-
-void dispatch(const Options& options) {
-  switch (options.verb) {
-    case Verb::Run:
-      return runVerb(options);
-    case Verb::Check:
-      return checkVerb(options);
-    case Verb::Graph:
-      return graphVerb(options);
-    case Verb::Code:
-      return codeVerb(options);
-    case Verb::Info:
-      return infoVerb(options);
-    case Verb::Bench:
-      return benchVerb(options);
-    case Verb::Missing:
-      return missingVerb(options);
-    case Verb::Profile:
-      return profileVerb(options);
-    case Verb::Bisect:
-      return bisectVerb(options);
-  }
-}
 
 // A program that asks for more memory than the machine has gets an error before the system ends the
 // process.
@@ -63,7 +40,8 @@ int complain(const char* message, int code) {
 int main(int argc, char** argv) {
   try {
     limitMemory();
-    dispatch(parseOptions(argc, argv));
+    const Options options = parseOptions(argc, argv);
+    options.verb(options);
     return kDone;
   } catch (const HelpRequested& help) {
     std::fputs(help.text.c_str(), stdout);

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 
+#include "tools/verbs.h"
+
 namespace wick::cli {
 namespace {
 
@@ -57,20 +59,21 @@ Options parseOptions(int argc, const char* const* argv) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help of every verb");
 
-  const auto verb = [&](Verb which, const char* name, const char* help, const char* file_help) {
+  const auto verb = [&](void (*which)(const Options&), const char* name, const char* help,
+                        const char* file_help) {
     CLI::App* sub = app.add_subcommand(name, help);
     sub->add_option("file", options.file, file_help)->required();
     sub->callback([&options, which] { options.verb = which; });
     return sub;
   };
   const char* either = "model.pt or script.py";
-  CLI::App* run = verb(Verb::Run, "run", "run a method or function and show its result", either);
+  CLI::App* run = verb(runVerb, "run", "run a method or function and show its result", either);
   addInputFlags(*run, options);
   run->add_option("--output", options.output_file, "write the result to this .pt or .npy file");
 
-  verb(Verb::Check, "check", "compile everything in a script or archive", either);
+  verb(checkVerb, "check", "compile everything in a script or archive", either);
 
-  CLI::App* graph = verb(Verb::Graph, "graph", "print the IR of a method or function", either);
+  CLI::App* graph = verb(graphVerb, "graph", "print the IR of a method or function", either);
   graph->add_option("--method", options.method, "method of the archive's module (all)");
   graph->add_option("--function", options.function, "function of the script (all)");
   graph->add_option("--stage", options.stage,
@@ -78,13 +81,13 @@ Options parseOptions(int argc, const char* const* argv) {
   addOptimize(*graph, options);
   graph->add_flag("--dot", options.dot, "Graphviz text; needs one method or function");
 
-  CLI::App* code = verb(Verb::Code, "code", "print the source of a method or function", either);
+  CLI::App* code = verb(codeVerb, "code", "print the source of a method or function", either);
   code->add_option("--method", options.method, "method of the archive's module (all)");
   code->add_option("--function", options.function, "function of the script (all)");
 
-  verb(Verb::Info, "info", "list methods, parameters and sizes", either);
+  verb(infoVerb, "info", "list methods, parameters and sizes", either);
 
-  CLI::App* bench = verb(Verb::Bench, "bench", "time repeated calls", either);
+  CLI::App* bench = verb(benchVerb, "bench", "time repeated calls", either);
   addInputFlags(*bench, options);
   bench->add_option("--iterations", options.iterations, "calls to time (as fit into 1.5 s)")
       ->check(CLI::Range(1, 1000000000));
@@ -94,10 +97,10 @@ Options parseOptions(int argc, const char* const* argv) {
       "missing", "list the operators and constructs that programs need and Wick lacks");
   missing->add_option("paths", options.paths, "archives, scripts, and folders of them")->required();
   missing->add_flag("--json", options.json, "print one JSON object");
-  missing->callback([&options] { options.verb = Verb::Missing; });
+  missing->callback([&options] { options.verb = missingVerb; });
 
   CLI::App* profile =
-      verb(Verb::Profile, "profile", "time and memory of each operator, by source line", either);
+      verb(profileVerb, "profile", "time and memory of each operator, by source line", either);
   addInputFlags(*profile, options);
   profile->add_option("--iterations", options.iterations, "calls to add up (10)")
       ->check(CLI::Range(1, 1000000));
@@ -105,7 +108,7 @@ Options parseOptions(int argc, const char* const* argv) {
   profile->add_flag("--json", options.json, "print one JSON object");
 
   CLI::App* bisect =
-      verb(Verb::Bisect, "bisect", "find the first optimization that changes a result", either);
+      verb(bisectVerb, "bisect", "find the first optimization that changes a result", either);
   addInputFlags(*bisect, options);
   bisect->add_option("--tolerance", options.tolerance, "relative difference that is none (0)")
       ->check(CLI::Range(0.0, 1.0));

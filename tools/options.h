@@ -7,11 +7,9 @@
 
 namespace wick::cli {
 
-enum class Verb { Run, Check, Graph, Code, Info, Bench, Missing, Profile, Bisect };
-
 struct Options {
-  Verb verb = Verb::Run;
-  std::string file;                // an archive or a script
+  void (*verb)(const Options& options) = nullptr;  // one of tools/verbs.h
+  std::string file;                                // an archive or a script
   std::vector<std::string> paths;  // archives, scripts and folders, for the verb that takes many
   std::string method;              // of the archive's module; empty: forward
   std::string function;            // of the script; empty: main, or the only function
