@@ -64,6 +64,7 @@ Unique uniqueValues(const Tensor& self, bool sorted, bool return_inverse, bool r
 
 Unique unique2(const Tensor& self, bool sorted, bool return_inverse, bool return_counts) {
   Unique result;
+  sorted = sorted || self.dtype() == DType::Bool;  // PyTorch counts these instead of hashing them
   // Half-precision numbers are hashed as the floats that they are.
   Tensor input = isReducedFloat(self.dtype()) ? self.to(DType::Float) : self;
   dispatch<kIntegers | kBool | kFloats>("unique", input.dtype(), [&]<class T>() -> void {

@@ -160,6 +160,8 @@ TEST(Unique, ValuesInversesCounts) {
   u = callAll("aten::_unique2", "", floats({3.5f, NAN, -1, 3.5f, 0}), false, true, true);
   EXPECT_EQ(values(u[1].toTensor()), (Values{3, 0, 1, 3, 0}));
   EXPECT_EQ(values(u[2].toTensor()), (Values{1, 1, 0, 2}));
+  u = callAll("aten::_unique", "", bools({true, false, true}), false);
+  EXPECT_EQ(values(u[0].toTensor()), (Values{0, 1}));
   u = callAll("aten::unique_consecutive", "", longs({1, 1, 2, 1}), true, true);
   EXPECT_EQ(values(u[0].toTensor()), (Values{1, 2, 1}));
   EXPECT_EQ(values(u[2].toTensor()), (Values{2, 1, 1}));
