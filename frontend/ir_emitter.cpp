@@ -6,10 +6,22 @@
 #include "core/error.h"
 #include "frontend/convert_to_ssa.h"
 #include "frontend/exit_transforms.h"
-#include "frontend/lower_tuples.h"
-#include "frontend/remove_dead_values.h"
+#include "ir/dead_code.h"
+#include "ir/lower_tuples.h"
 
 namespace wick {
+
+namespace {
+
+// All uses have been seen: what was an untyped `[]` is a list like any other.
+void forgetEmptyLiterals(Block* block) {
+  for (Node* n : block->nodes()) {
+    if (n->kind() == prim::ListConstruct) n->removeAttribute(Symbol::attr("empty_literal"));
+    for (Block* b : n->blocks()) forgetEmptyLiterals(b);
+  }
+}
+
+}  // namespace
 
 Emitter::Emitter(GraphFunction& fn, const Def& def, ResolverPtr resolver, const Self* self)
     : fn_(fn), graph_(*fn.graph()), resolver_(std::move(resolver)) {
@@ -23,6 +35,7 @@ Emitter::Emitter(GraphFunction& fn, const Def& def, ResolverPtr resolver, const 
   liftClosures(graph_);
   lowerSimpleTuples(graph_);
   removeDeadValues(graph_);
+  forgetEmptyLiterals(graph_.block());
 }
 
 void Emitter::pushFrame(Block* block) {

@@ -1,13 +1,15 @@
-// Removes nodes whose results nobody uses.
+// Removes what nobody can tell apart from never having run.
 #pragma once
 
 #include "ir/graph.h"
 
 namespace wick {
 
-// Removes nodes without side effects (Node::hasSideEffects; writes to memory count as effects) and
-// without users, unused outputs of Ifs, and carried values of Loops that only feed themselves.
-// Linear but for nested loops, whose bodies are walked twice a level.
+// Removes nodes whose results are unused and whose writes nobody can see, unused outputs of Ifs,
+// and values carried by Loops that only feed themselves. Kept are nodes that print, raise by
+// themselves, wait, draw random numbers or call what is not known, nodes that write memory from
+// outside of the graph, and nodes that write memory which a kept node may read (by alias analysis,
+// ir/alias_db.h). An operator that would only have raised goes. Linear.
 void eliminateDeadCode(Graph& graph);
 
 }  // namespace wick
