@@ -6,6 +6,8 @@
 
 #include "core/error.h"
 #include "core/optimization_limit.h"
+#include "ir/alias_db.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 
@@ -14,25 +16,16 @@ namespace {
 // A folded tensor lives as long as the program; larger ones are recomputed instead.
 constexpr int64_t kMaxFoldedElements = int64_t{1} << 24;
 
-// Whether a user may write the value, or put it where it may be written later.
-bool mayBeWritten(const Value* v) {
-  for (const Use& use : v->uses()) {
-    const Operator* op = use.user->maybeOperator();
-    if (op == nullptr) return true;
-    const std::vector<Argument>& arguments = op->schema().arguments();
-    if (use.offset >= arguments.size() || arguments[use.offset].alias) return true;
-  }
-  return false;
-}
-
-bool isReference(const IValue& v) {
-  return v.isCounted() && !v.isString() && !v.isComplex() && !v.isTuple() && !v.isEnum();
-}
-
 class Folder {
  public:
-  explicit Folder(Graph& graph) : graph_(graph) {}
+  explicit Folder(Graph& graph) : graph_(graph), aliases_(graph) {}
 
+  bool run() {
+    block(graph_.block());
+    return changed_;
+  }
+
+ private:
   void block(Block* b) {
     for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
       Node* node = *it;
@@ -48,15 +41,23 @@ class Folder {
     }
   }
 
- private:
+  void destroy(Node* node) {
+    aliases_.removeNode(node);
+    node->destroy();
+    changed_ = true;
+  }
+
+  // ---- control flow ----
+
   void branch(Node* node, NodeIterator& next) {
-    std::optional<IValue> condition = constantOf(node->input(0));
-    if (!condition || !WICK_MAY_OPTIMIZE("the condition {} is {}", node->input(0)->debugName(),
-                                         condition->toBool())) {
+    std::optional<bool> condition = constantBool(node->input(0));
+    if (!condition ||
+        !WICK_MAY_OPTIMIZE("the condition {} is {}", node->input(0)->debugName(), *condition)) {
       for (Block* sub : node->blocks()) block(sub);
+      joinEqualOutputs(node);
       return;
     }
-    Block* taken = node->blocks()[condition->toBool() ? 0 : 1];
+    Block* taken = node->blocks()[*condition ? 0 : 1];
     Node* first = nullptr;
     while (!taken->empty()) {
       Node* moved = *taken->nodes().begin();
@@ -67,22 +68,64 @@ class Folder {
       node->output(i)->replaceAllUsesWith(taken->outputs()[i]);
     }
     if (first) next = NodeIterator(first);  // the walk goes on with what was moved out
-    node->destroy();
+    destroy(node);
+  }
+
+  // Outputs that are one value from outside, or one immutable constant, whichever branch is taken.
+  void joinEqualOutputs(Node* node) {
+    Block* then = node->blocks()[0];
+    Block* otherwise = node->blocks()[1];
+    for (size_t i = node->outputs().size(); i-- > 0;) {
+      Value* a = then->outputs()[i];
+      Value* b = otherwise->outputs()[i];
+      Value* out = node->output(i);
+      if (!out->hasUses() || !sameType(a->type(), out->type())) continue;
+      if (a == b) {
+        if (!WICK_MAY_OPTIMIZE("{} is {} in both branches", out->debugName(), a->debugName()))
+          return;
+        out->replaceAllUsesWith(a);
+        changed_ = true;
+      } else if (std::optional<IValue> c = constantOf(a); c && !AliasDb::isMutable(out->type())) {
+        std::optional<IValue> other = constantOf(b);
+        if (!other || !sameConstant(*c, *other) || !sameType(b->type(), out->type())) continue;
+        if (!WICK_MAY_OPTIMIZE("{} is one constant in both branches", out->debugName())) return;
+        Node* constant = graph_.createConstant(*c, out->type())->insertBefore(node);
+        out->replaceAllUsesWith(constant->output());
+        changed_ = true;
+      }
+    }
   }
 
   void loop(Node* node) {
-    std::optional<IValue> trips = constantOf(node->input(0));
-    std::optional<IValue> start = constantOf(node->input(1));
-    bool never = (trips && trips->toInt() <= 0) || (start && !start->toBool());
+    std::optional<int64_t> trips = constantInt(node->input(0));
+    std::optional<bool> start = constantBool(node->input(1));
+    bool never = (trips && *trips <= 0) || (start && !*start);
     if (never && WICK_MAY_OPTIMIZE("a loop never runs")) {
       for (size_t i = 0; i < node->outputs().size(); ++i) {
         node->output(i)->replaceAllUsesWith(node->input(i + 2));
       }
-      node->destroy();
+      destroy(node);
       return;
     }
-    block(node->blocks()[0]);
+    Block* body = node->blocks()[0];
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      Value* carried = body->inputs()[i + 1];
+      Value* start_value = node->input(i + 2);
+      if (body->outputs()[i + 1] != carried || !sameType(carried->type(), start_value->type())) {
+        continue;
+      }
+      if (!WICK_MAY_OPTIMIZE("a loop carries {} unchanged", carried->debugName())) break;
+      changed_ |= carried->uses().size() > 1 || node->output(i)->hasUses();
+      carried->replaceAllUsesWith(start_value);
+      body->replaceOutput(i + 1, carried);
+      if (sameType(node->output(i)->type(), start_value->type())) {
+        node->output(i)->replaceAllUsesWith(start_value);
+      }
+    }
+    block(body);
   }
+
+  // ---- values ----
 
   void fold(Node* node) {
     if (node->kind() == prim::Constant || node->outputs().empty()) return;
@@ -93,21 +136,43 @@ class Folder {
       inputs.push_back(std::move(*c));
     }
     std::vector<IValue> results(node->outputs().size());
-    if (node->kind() == prim::TupleConstruct) {
-      results[0] = makeTuple(std::move(inputs), namedTuple(node->output()->type()));
-    } else if (node->kind() == prim::TupleUnpack) {
-      results = inputs.at(0).elements();
-    } else if (node->kind() == prim::ListConstruct) {
-      results[0] = makeList(node->output()->type()->as<ListType>()->element(), std::move(inputs));
-    } else if (!compute(node, inputs, results)) {
-      return;
-    }
+    if (!evaluate(node, inputs, results)) return;
     for (size_t i = 0; i < results.size(); ++i) {
-      if (isReference(results[i]) && mayBeWritten(node->output(i))) return;
+      if (AliasDb::isMutable(node->output(i)->type()) && !mayBeShared(node->output(i))) return;
       if (results[i].isTensor() && results[i].toTensor().numel() > kMaxFoldedElements) return;
     }
     if (!WICK_MAY_OPTIMIZE("folds {}", node->str())) return;
     replace(node, results);
+  }
+
+  // Every run of the program will use the one object: nobody may write it, nor get hold of it.
+  bool mayBeShared(const Value* v) const {
+    return !aliases_.hasWriters(v) && !identityIsObserved(v) &&
+           (!aliases_.escapesScope(v) || isOnlyRead(v));
+  }
+
+  bool evaluate(Node* node, std::vector<IValue>& inputs, std::vector<IValue>& results) {
+    Symbol kind = node->kind();
+    if (kind == prim::TupleConstruct || kind == prim::NamedTupleConstruct) {
+      results[0] = makeTuple(std::move(inputs), namedTuple(node->output()->type()));
+    } else if (kind == prim::TupleUnpack || kind == prim::ListUnpack) {
+      const std::vector<IValue>& elements = inputs.at(0).elements();
+      if (elements.size() != results.size()) return false;
+      results = elements;
+    } else if (kind == prim::TupleIndex) {
+      const std::vector<IValue>& elements = inputs.at(0).elements();
+      int64_t index = inputs.at(1).toInt();
+      if (index < 0) index += static_cast<int64_t>(elements.size());
+      if (index < 0 || index >= static_cast<int64_t>(elements.size())) return false;
+      results[0] = elements[index];
+    } else if (kind == prim::ListConstruct) {
+      const auto* list = node->output()->type()->as<ListType>();
+      if (!list) return false;
+      results[0] = makeList(list->element(), std::move(inputs));
+    } else {
+      return compute(node, inputs, results);
+    }
+    return true;
   }
 
   static std::shared_ptr<const TupleType> namedTuple(const TypePtr& type) {
@@ -119,9 +184,7 @@ class Folder {
     const Operator* op = node->maybeOperator();
     if (!op || !node->blocks().empty() || node->hasSideEffects() || node->isNondeterministic())
       return false;
-    for (const Argument& r : op->schema().returns()) {
-      if (r.alias) return false;  // through a view of a constant, writes would reach it
-    }
+    if (op->schema().isVarret() || aliases_.hasWriters(node)) return false;
     try {
       op->call(inputs.data(), inputs.size(), results.data(), results.size());
     } catch (const RuntimeError&) {
@@ -131,27 +194,26 @@ class Folder {
   }
 
   void replace(Node* node, std::vector<IValue>& results) {
-    InsertPointGuard guard(node);
     RangeGuard range(&graph_, node->range());
     for (size_t i = 0; i < results.size(); ++i) {
       Value* out = node->output(i);
-      Value* constant = graph_.insertConstant(std::move(results[i]), out->type());
-      std::string name = out->debugNameBase();
-      out->replaceAllUsesWith(constant);
-      if (name.empty()) continue;
-      out->setDebugName("");
-      constant->setDebugName(name);
+      Node* constant =
+          graph_.createConstant(std::move(results[i]), out->type())->insertBefore(node);
+      aliases_.addAlias(constant->output(), out);
+      replaceValue(out, constant->output());
     }
-    node->destroy();
+    destroy(node);
   }
 
   Graph& graph_;
+  AliasDb aliases_;
+  bool changed_ = false;
 };
 
 }  // namespace
 
-void propagateConstants(Graph& graph) {
-  Folder(graph).block(graph.block());
+bool propagateConstants(Graph& graph) {
+  return Folder(graph).run();
 }
 
 }  // namespace wick

@@ -6,17 +6,41 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "ir/verifier.h"
+#include "passes/common_subexpressions.h"
+#include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/inline_calls.h"
+#include "passes/loop_invariants.h"
+#include "passes/lower_tuples.h"
+#include "passes/peephole.h"
+#include "passes/remove_mutation.h"
+#include "passes/unroll_loops.h"
 
 namespace wick {
 
 namespace {
 
+// Forgets whether a pass changed anything.
+template <bool (*pass)(Graph&)>
+void run(Graph& graph) {
+  pass(graph);
+}
+
+// Values become constants and lists literal before the rules look at them; unrolling makes new
+// constants, which are propagated; what is equal is merged last, when most is gone. A pass that
+// stands here twice is meant by --stage where it first stands.
 constexpr Pass kPasses[] = {
     {"inline_calls", inlineCalls},
-    {"constant_propagation", propagateConstants},
+    {"lower_tuples", run<lowerTuples>},
+    {"remove_mutation", run<removeListMutation>},
+    {"constant_propagation", run<propagateConstants>},
+    {"peephole", run<simplifyPeepholes>},
+    {"unroll_loops", run<unrollLoops>},
+    {"constant_propagation", run<propagateConstants>},
+    {"constant_pooling", run<poolConstants>},
+    {"loop_invariants", run<hoistLoopInvariants>},
+    {"common_subexpressions", run<eliminateCommonSubexpressions>},
     {"dead_code_elimination", eliminateDeadCode},
 };
 

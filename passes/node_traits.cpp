@@ -1,0 +1,184 @@
+#include "passes/node_traits.h"
+
+#include <bit>
+#include <unordered_set>
+
+namespace wick {
+
+namespace {
+
+bool isScalar(const Value* v) {
+  TypeKind kind = v->type()->kind();
+  return kind == TypeKind::Int || kind == TypeKind::Float || kind == TypeKind::Bool;
+}
+
+bool sameElements(const std::vector<IValue>& a, const std::vector<IValue>& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!sameConstant(a[i], b[i])) return false;
+  }
+  return true;
+}
+
+size_t mix(size_t seed, size_t value) {
+  return seed ^ (value + size_t{0x9e3779b97f4a7c15} + (seed << 6) + (seed >> 2));
+}
+
+size_t hashConstant(const IValue& v) {
+  auto tag = static_cast<size_t>(v.tag());
+  if (v.isNone()) return tag;
+  if (v.isString()) return mix(tag, std::hash<std::string>()(v.toString()));
+  if (v.isComplex()) {
+    return mix(mix(tag, std::bit_cast<uint64_t>(v.toComplex().real())),
+               std::bit_cast<uint64_t>(v.toComplex().imag()));
+  }
+  if (v.isList() || v.isTuple()) {
+    size_t seed = tag;
+    for (const IValue& e : v.elements()) seed = mix(seed, hashConstant(e));
+    return seed;
+  }
+  if (v.isTensor()) return mix(tag, std::hash<const void*>()(v.toTensor().impl()));
+  if (v.isCounted()) return mix(tag, std::hash<const void*>()(v.rawObject()));
+  if (v.isBool()) return mix(tag, v.toBool());
+  return mix(tag, static_cast<size_t>(v.rawInt()));
+}
+
+}  // namespace
+
+bool neverRaises(const Node* node) {
+  static const std::unordered_set<Symbol> kData = {prim::Constant,      prim::TupleConstruct,
+                                                   prim::TupleUnpack,   prim::ListConstruct,
+                                                   prim::Uninitialized, prim::GetAttr};
+  static const std::unordered_set<Symbol> kQuestions = {aten::dim,
+                                                        aten::len,
+                                                        aten::__is__,
+                                                        aten::__isnot__,
+                                                        aten::__not__,
+                                                        prim::isinstance,
+                                                        Symbol::prim("dtype"),
+                                                        Symbol::prim("device"),
+                                                        Symbol::prim("is_cuda")};
+  // Division, powers, shifts and conversions of floats to ints raise for some numbers.
+  static const std::unordered_set<Symbol> kArithmetic = {
+      aten::add, aten::sub, aten::mul, aten::neg, aten::eq,    aten::ne,
+      aten::lt,  aten::le,  aten::gt,  aten::ge,  aten::Float, aten::__derive_index};
+  if (!node->blocks().empty()) return false;
+  if (kData.count(node->kind()) != 0) return true;
+  if (node->maybeOperator() == nullptr) return node->kind() == prim::isinstance;
+  if (kQuestions.count(node->kind()) != 0) return true;
+  if (node->kind() == aten::size) return node->inputs().size() == 1;
+  if (kArithmetic.count(node->kind()) == 0) return false;
+  for (const Value* v : node->inputs()) {
+    if (!isScalar(v)) return false;
+  }
+  return true;
+}
+
+bool isOnlyRead(const Value* v) {
+  for (const Use& use : v->uses()) {
+    const Operator* op = use.user->blocks().empty() ? use.user->maybeOperator() : nullptr;
+    if (op == nullptr || mayReturnArgument(use.user->kind())) return false;
+    const std::vector<Argument>& arguments = op->schema().arguments();
+    if (use.offset >= arguments.size() || arguments[use.offset].alias) return false;
+    for (const Argument& r : op->schema().returns()) {
+      TypeKind kind = r.type->kind();
+      if (r.type->hasFreeVariables() || kind == TypeKind::Any) return false;
+      if (r.alias && r.alias->isWildcardAfter()) return false;
+    }
+  }
+  return !identityIsObserved(v);
+}
+
+bool identityIsObserved(const Value* v) {
+  for (const Use& use : v->uses()) {
+    const Node* n = use.user;
+    if (n->kind() == Symbol::prim("id")) return true;
+    if (n->kind() != aten::__is__ && n->kind() != aten::__isnot__) continue;
+    const Value* other = n->input(1 - use.offset);
+    if (other->type()->kind() != TypeKind::None) return true;
+  }
+  return false;
+}
+
+bool sameConstant(const IValue& a, const IValue& b) {
+  if (a.tag() != b.tag()) return false;
+  if (a.isNone()) return true;
+  if (a.isBool()) return a.toBool() == b.toBool();
+  if (a.isInt() || a.isDouble()) return a.rawInt() == b.rawInt();
+  if (a.isDevice()) return a.toDevice() == b.toDevice();
+  if (a.isString()) return a.toString() == b.toString();
+  if (a.isComplex()) return hashConstant(a) == hashConstant(b) && a.toComplex() == b.toComplex();
+  if (a.isTensor()) return a.toTensor().isSame(b.toTensor());
+  if (a.isList()) {
+    return sameType(a.toList().element_type, b.toList().element_type) &&
+           sameElements(a.elements(), b.elements());
+  }
+  if (a.isTuple()) {
+    return a.toTuple().named == b.toTuple().named && sameElements(a.elements(), b.elements());
+  }
+  return a.rawObject() == b.rawObject();
+}
+
+bool sameAttributes(const Node* a, const Node* b) {
+  if (a->attributes().size() != b->attributes().size()) return false;
+  for (const auto& [name, value] : a->attributes()) {
+    const AttributeValue* other = b->findAttribute(name);
+    if (!other || other->index() != value.index()) return false;
+    if (const IValue* v = std::get_if<IValue>(&value)) {
+      if (!sameConstant(*v, std::get<IValue>(*other))) return false;
+    } else if (const TypePtr* t = std::get_if<TypePtr>(&value)) {
+      if (!sameType(*t, std::get<TypePtr>(*other))) return false;
+    } else if (const auto* types = std::get_if<std::vector<TypePtr>>(&value)) {
+      const auto& others = std::get<std::vector<TypePtr>>(*other);
+      if (types->size() != others.size()) return false;
+      for (size_t i = 0; i < types->size(); ++i) {
+        if (!sameType((*types)[i], others[i])) return false;
+      }
+    } else if (std::get<std::shared_ptr<Graph>>(value) !=
+               std::get<std::shared_ptr<Graph>>(*other)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+size_t hashAttributes(const Node* node) {
+  size_t sum = 0;  // attributes may be stored in any order
+  for (const auto& [name, value] : node->attributes()) {
+    const IValue* v = std::get_if<IValue>(&value);
+    sum += mix(name.id(), v ? hashConstant(*v) : value.index());
+  }
+  return sum;
+}
+
+std::optional<bool> constantBool(const Value* v) {
+  std::optional<IValue> c = constantOf(v);
+  if (!c || !c->isBool()) return std::nullopt;
+  return c->toBool();
+}
+
+std::optional<int64_t> constantInt(const Value* v) {
+  std::optional<IValue> c = constantOf(v);
+  if (!c || !c->isInt()) return std::nullopt;
+  return c->toInt();
+}
+
+void replaceValue(Value* from, Value* to) {
+  from->replaceAllUsesWith(to);
+  if (!from->hasDebugName() || to->hasDebugName()) return;
+  std::string name = from->debugNameBase();
+  from->setDebugName("");
+  to->setDebugName(name);
+}
+
+Value* replaceByConstant(Node* node, IValue value) {
+  Graph* graph = node->graph();
+  RangeGuard range(graph, node->range());
+  Value* out = node->output();
+  Node* constant = graph->createConstant(std::move(value), out->type())->insertBefore(node);
+  replaceValue(out, constant->output());
+  node->destroy();
+  return constant->output();
+}
+
+}  // namespace wick

@@ -1,0 +1,37 @@
+// Facts about single nodes and values that several passes ask for.
+#pragma once
+
+#include "ir/alias_db.h"
+#include "ir/graph.h"
+
+namespace wick {
+
+// Whether running the node can raise no error, whatever its inputs are; only nodes of which that is
+// known, which are arithmetic on numbers, comparisons, tuples, and questions to values.
+bool neverRaises(const Node* node);
+
+// Whether all users of the value are operators that read it and neither keep it nor return it or a
+// part of it.
+bool isOnlyRead(const Value* v);
+
+// Whether some user asks for the value's identity (`is`, id()), so that an equal object is not as
+// good.
+bool identityIsObserved(const Value* v);
+
+// Whether two attributes, or two constants, are the same to a program: equal bits for numbers,
+// equal text, the same object for what has an identity. Lists and tuples are compared by element.
+bool sameConstant(const IValue& a, const IValue& b);
+bool sameAttributes(const Node* a, const Node* b);
+// Equal for nodes whose attributes are the same.
+size_t hashAttributes(const Node* node);
+
+// The Bool, Int or Float constant that defines a value, when it is one of that type.
+std::optional<bool> constantBool(const Value* v);
+std::optional<int64_t> constantInt(const Value* v);
+
+// Replaces `node` by a constant of the type of its only output, and destroys it.
+Value* replaceByConstant(Node* node, IValue value);
+// Lets users of `from` read `to`, which takes over the name when it has none.
+void replaceValue(Value* from, Value* to);
+
+}  // namespace wick
