@@ -1,0 +1,591 @@
+// Single passes: IR text in, what must and must not stand in the text that comes out.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "ir/dead_code.h"
+#include "ir/lower_tuples.h"
+#include "ir/parser.h"
+#include "ir/verifier.h"
+#include "passes/canonicalize.h"
+#include "passes/common_subexpressions.h"
+#include "passes/constant_pooling.h"
+#include "passes/constant_propagation.h"
+#include "passes/dead_code_elimination.h"
+#include "passes/loop_invariants.h"
+#include "passes/lower_tuples.h"
+#include "passes/peephole.h"
+#include "passes/remove_mutation.h"
+#include "passes/unroll_loops.h"
+
+namespace wick {
+namespace {
+
+// Runs `pass` on the text. Its lines may end with "# CHECK: TEXT" or "# CHECK-NOT: TEXT": the texts
+// must occur in the result, in this order, and must not occur at all.
+template <class Pass>
+std::shared_ptr<Graph> check(const std::string& text, Pass pass) {
+  auto graph = parseGraph(text);
+  pass(*graph);
+  verify(*graph);
+  std::string result = graph->str();
+  std::istringstream lines(text);
+  std::string line;
+  size_t at = 0;
+  while (std::getline(lines, line)) {
+    if (size_t mark = line.find("# CHECK: "); mark != std::string::npos) {
+      std::string wanted = line.substr(mark + 9);
+      size_t found = result.find(wanted, at);
+      EXPECT_NE(found, std::string::npos) << "missing: " << wanted << "\nin:\n" << result;
+      if (found != std::string::npos) at = found + wanted.size();
+    } else if (size_t refused = line.find("# CHECK-NOT: "); refused != std::string::npos) {
+      std::string unwanted = line.substr(refused + 13);
+      EXPECT_EQ(result.find(unwanted), std::string::npos) << "unwanted: " << unwanted << "\nin:\n"
+                                                          << result;
+    }
+  }
+  return graph;
+}
+
+// ---- dead code ----
+
+TEST(DeadCode, WritesThatNobodySeesGo) {
+  check(R"(graph(%x : Tensor):
+  # CHECK-NOT: aten::add_
+  # CHECK-NOT: aten::append
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::add_(%a, %one, %one)
+  %l : Tensor[] = prim::ListConstruct(%b)
+  %m : Tensor[] = aten::append(%l, %a)
+  %r : Tensor = aten::neg(%x)
+  return (%r)
+)",
+        eliminateDeadCode);
+}
+
+TEST(DeadCode, WritesThroughViewsAndContainersStay) {
+  check(R"(graph(%x : Tensor, %i : int):
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::relu(%x)
+  %v : Tensor = aten::t(%a)
+  %w : Tensor = aten::relu_(%v) # CHECK: aten::relu_(%v)
+  %b : Tensor = aten::neg(%x)
+  %l : Tensor[] = prim::ListConstruct(%b)
+  %e : Tensor = aten::__getitem__(%l, %i)
+  %z : Tensor = aten::add_(%e, %one, %one) # CHECK: aten::add_(%e
+  %u : Tensor = aten::relu_(%x) # CHECK: aten::relu_(%x)
+  return (%a, %b)
+)",
+        eliminateDeadCode);
+}
+
+TEST(DeadCode, WritesInLoopsThatLaterTurnsRead) {
+  check(R"(graph(%x : Tensor, %n : int):
+  %one : int = prim::Constant[value=1]()
+  %t : bool = prim::Constant[value=True]()
+  %a : Tensor = aten::relu(%x)
+  %d : Tensor = aten::relu(%x)
+  %s : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %q : Tensor = aten::add(%p, %a, %one)
+      %w : Tensor = aten::add_(%a, %one, %one) # CHECK: aten::add_(%a
+      %y : Tensor = aten::add_(%d, %one, %one) # CHECK-NOT: aten::add_(%d
+      -> (%t, %q)
+  return (%s)
+)",
+        eliminateDeadCode);
+}
+
+TEST(DeadCode, RandomNumbersAndPrintsStay) {
+  check(R"(graph(%x : Tensor, %m : str):
+  %n : NoneType = prim::Constant()
+  %r : Tensor = aten::rand_like(%x, %n, %n, %n, %n, %n) # CHECK: aten::rand_like
+   = prim::Print(%m) # CHECK: prim::Print
+  return (%x)
+)",
+        eliminateDeadCode);
+}
+
+TEST(DeadCode, TheEmittersRulesKeepOperators) {
+  check(R"(graph(%x : Tensor, %c : bool):
+  %one : int = prim::Constant[value=1]() # CHECK-NOT: value=1
+  %two : int = prim::Constant[value=2]()
+  %a : Tensor = aten::relu(%x) # CHECK: aten::relu
+  %u : int, %v : int = prim::If(%c) # CHECK: %u : int = prim::If
+    block0():
+      -> (%two, %one)
+    block1():
+      -> (%two, %one)
+  return (%u)
+)",
+        removeDeadValues);
+}
+
+// ---- common subexpressions ----
+
+TEST(CommonSubexpressions, MergeInScope) {
+  auto g = check(R"(graph(%x : Tensor, %c : bool, %n : int):
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::relu(%x)
+  %i : int = aten::mul(%n, %n)
+  %y : int = prim::If(%c)
+    block0():
+      %j : int = aten::mul(%n, %n) # CHECK-NOT: %j
+      %k : int = aten::add(%n, %n) # CHECK: %k
+      -> (%j)
+    block1():
+      %l : int = aten::add(%n, %n) # CHECK: %l
+      -> (%l)
+  %z : Tensor = aten::mul(%a, %b) # CHECK: aten::mul(%a, %a)
+  return (%z, %y, %i)
+)",
+                 eliminateCommonSubexpressions);
+}
+
+TEST(CommonSubexpressions, MemoryThatIsWrittenIsLeftAlone) {
+  check(R"(graph(%x : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::relu(%x)
+  %w : Tensor = aten::add_(%x, %one, %one)
+  %b : Tensor = aten::relu(%x) # CHECK: %b
+  %c : Tensor = aten::neg(%b)
+  %d : Tensor = aten::neg(%b) # CHECK: %d
+  %e : Tensor = aten::add_(%d, %one, %one)
+  %z : Tensor = aten::mul(%a, %c)
+  return (%z)
+)",
+        eliminateCommonSubexpressions);
+}
+
+TEST(CommonSubexpressions, TheCallerKeepsItsTwoTensors) {
+  check(R"(graph(%x : Tensor):
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::relu(%x) # CHECK: %b
+  %c : Tensor = aten::neg(%x)
+  %d : Tensor = aten::neg(%x) # CHECK-NOT: %d
+  %e : Tensor = aten::neg(%x) # CHECK: %e
+  %f : Tensor = aten::abs(%d)
+  return (%a, %b, %c, %e, %f)
+)",
+        eliminateCommonSubexpressions);
+}
+
+TEST(CommonSubexpressions, RandomNumbersAndEffectsAreNotMerged) {
+  auto g = check(R"(graph(%x : Tensor, %m : str):
+  %n : NoneType = prim::Constant()
+  %a : Tensor = aten::rand_like(%x, %n, %n, %n, %n, %n)
+  %b : Tensor = aten::rand_like(%x, %n, %n, %n, %n, %n) # CHECK: %b
+  %z : Tensor = aten::mul(%a, %b)
+  return (%z)
+)",
+                 eliminateCommonSubexpressions);
+  EXPECT_EQ(countDuplicates(*g), 1u);
+}
+
+TEST(CommonSubexpressions, ObjectsWithAnIdentityAreNotMerged) {
+  check(R"(graph(%x : Tensor):
+  %a : Tensor[] = prim::ListConstruct(%x)
+  %b : Tensor[] = prim::ListConstruct(%x)
+  %s : bool = aten::__is__(%a, %b) # CHECK: aten::__is__(%a, %b)
+  return (%s)
+)",
+        eliminateCommonSubexpressions);
+}
+
+// ---- constants ----
+
+TEST(ConstantPooling, MergesAndMovesToTheBeginning) {
+  check(R"(graph(%c : bool, %n : int):
+  # CHECK: value=1
+  # CHECK: value=1.0
+  # CHECK: prim::If
+  # CHECK-NOT: %b :
+  %y : int = prim::If(%c)
+    block0():
+      %a : int = prim::Constant[value=1]()
+      %f : float = prim::Constant[value=1.0]()
+      %g : int = aten::add(%a, %n)
+      -> (%g)
+    block1():
+      %b : int = prim::Constant[value=1]()
+      -> (%b)
+  return (%y)
+)",
+        poolConstants);
+}
+
+TEST(ConstantPooling, TellsApartWhatProgramsTellApart) {
+  auto g = check(R"(graph():
+  %a : float = prim::Constant[value=0.0]()
+  %b : float = prim::Constant[value=-0.0]() # CHECK: %b
+  %c : int = prim::Constant[value=1]()
+  %d : bool = prim::Constant[value=True]() # CHECK: %d
+  %l : int[] = prim::Constant[value=[1, 1]]()
+  %m : int[] = prim::Constant[value=[1, 1]]() # CHECK: %m
+  %o : int[] = aten::append(%m, %c)
+  return (%a, %b, %c, %d, %l, %o)
+)",
+                 poolConstants);
+}
+
+TEST(ConstantPropagation, FoldsListsThatNobodyWritesOrSees) {
+  check(R"(graph(%x : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %l : int[] = prim::ListConstruct(%1, %1)
+  %a : int, %b : int = prim::ListUnpack(%l)
+  %s : int = aten::add(%a, %b) # CHECK: value=2
+  %m : int[] = prim::ListConstruct(%1, %1) # CHECK: %m : int[] = prim::ListConstruct
+  %n : int[] = prim::ListConstruct(%1) # CHECK: %n : int[] = prim::ListConstruct
+  %o : int[] = aten::append(%n, %1)
+  return (%s, %m)
+)",
+        propagateConstants);
+}
+
+TEST(ConstantPropagation, WritesToAFoldedTensorPreventFolding) {
+  check(R"(graph():
+  # CHECK: %b : Tensor = aten::neg
+  %c : Tensor = prim::Constant[value=tensor<float32>[1]{1.0}]()
+  %a : Tensor = aten::neg(%c)
+  %d : Tensor = aten::neg(%a)
+  %e : Tensor = aten::abs(%d)
+  %b : Tensor = aten::neg(%c)
+  %w : Tensor = aten::relu_(%b)
+  %f : Tensor = aten::mul(%b, %e)
+  return (%f)
+)",
+        propagateConstants);
+}
+
+TEST(ConstantPropagation, BranchesAndLoopsGiveBackWhatTheyDoNotChange) {
+  check(R"(graph(%c : bool, %n : int, %x : Tensor):
+  %t : bool = prim::Constant[value=True]()
+  %p : Tensor, %k : int = prim::If(%c)
+    block0():
+      %1 : int = prim::Constant[value=1]()
+      -> (%x, %1)
+    block1():
+      %2 : int = prim::Constant[value=1]()
+      -> (%x, %2)
+  %q : Tensor, %r : int = prim::Loop(%n, %t, %p, %k)
+    block0(%i : int, %u : Tensor, %v : int):
+      %w : int = aten::add(%v, %i)
+      -> (%t, %u, %w)
+  return (%q, %r) # CHECK: return (%x, %r)
+)",
+        propagateConstants);
+}
+
+// ---- peephole ----
+
+TEST(Peephole, NumbersAndBooleans) {
+  check(R"(graph(%i : int, %j : int, %f : float, %c : bool):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %z : float = prim::Constant[value=0.]()
+  %a : int = aten::add(%i, %0)
+  %b : int = aten::mul(%1, %a)
+  %g : float = aten::add(%f, %z)
+  %h : float = aten::sub(%f, %z)
+  %e : bool = aten::eq(%i, %j)
+  %n : bool = aten::__not__(%e)
+  %d : bool = prim::If(%n)
+    block0():
+      %t : bool = prim::Constant[value=True]()
+      -> (%t)
+    block1():
+      %u : bool = prim::Constant[value=False]()
+      -> (%u)
+  %m : int = aten::neg(%b)
+  %o : int = aten::neg(%m)
+  # CHECK: %g : float = aten::add
+  # CHECK: %n : bool = aten::ne(%i, %j)
+  return (%o, %g, %h, %d) # CHECK: return (%i, %g, %f, %n)
+)",
+        simplifyPeepholes);
+}
+
+TEST(Peephole, NaNKeepsComparisonsOfFloats) {
+  check(R"(graph(%f : float, %g : float):
+  %a : bool = aten::lt(%f, %g)
+  %b : bool = aten::__not__(%a) # CHECK: aten::__not__
+  return (%b)
+)",
+        simplifyPeepholes);
+}
+
+TEST(Peephole, None) {
+  check(R"(graph(%i : int, %o : int?, %x : Tensor):
+  %n : NoneType = prim::Constant()
+  %a : bool = aten::__is__(%i, %n)
+  %b : bool = aten::__isnot__(%n, %n)
+  %c : bool = aten::__is__(%o, %n) # CHECK: aten::__is__(%o, %n)
+  %d : int = prim::unchecked_cast(%i)
+  return (%a, %b, %c, %d) # CHECK: %c, %i)
+)",
+        simplifyPeepholes);
+}
+
+TEST(Peephole, ListsThatNobodyWrites) {
+  check(R"(graph(%i : int, %j : int, %x : Tensor):
+  # CHECK-NOT: aten::len(%l)
+  # CHECK: aten::len(%m)
+  %1 : int = prim::Constant[value=1]()
+  %l : int[] = prim::ListConstruct(%i, %j)
+  %a : int = aten::len(%l)
+  %b : int = aten::__getitem__(%l, %1)
+  %p : int, %q : int = prim::ListUnpack(%l)
+  %s : int[] = aten::add(%l, %l)
+  %m : int[] = prim::ListConstruct(%i)
+  %w : int[] = aten::append(%m, %j)
+  %c : int = aten::len(%m)
+  %z : int[] = aten::size(%x)
+  %r : int = aten::len(%z) # CHECK: aten::dim(%x)
+  return (%a, %b, %p, %q, %c, %r, %s) # CHECK: %j, %i, %j, %c
+)",
+        simplifyPeepholes);
+}
+
+TEST(Peephole, WhatTheTypeSays) {
+  check(R"(graph(%x : Float(2, 3), %y : Float(*, 3)):
+  %1 : int = prim::Constant[value=1]()
+  %a : int = prim::dtype(%x) # CHECK: value=6
+  %b : int = aten::size(%y, %1) # CHECK: value=3
+  %d : int = aten::dim(%y) # CHECK: value=2
+  %s : int[] = aten::size(%x)
+  %v : Tensor = aten::view(%y, %s) # CHECK-NOT: aten::size(%x)
+  %t : Tensor = aten::t(%x)
+  %u : Tensor = aten::t(%t)
+  %m : Tensor = aten::mul(%v, %u)
+  return (%a, %b, %d, %m)
+)",
+        simplifyPeepholes);
+}
+
+// ---- loops ----
+
+TEST(UnrollLoops, ConstantTurns) {
+  auto g = check(R"(graph(%x : Tensor, %n : int):
+  # CHECK-NOT: prim::Loop(%2
+  # CHECK: prim::Loop(%n
+  %2 : int = prim::Constant[value=2]()
+  %t : bool = prim::Constant[value=True]()
+  %y : Tensor = prim::Loop(%2, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %q : Tensor = aten::add(%p, %i, %i)
+      -> (%t, %q)
+  %z : Tensor = prim::Loop(%n, %t, %y)
+    block0(%j : int, %u : Tensor):
+      %v : Tensor = aten::relu(%u)
+      -> (%t, %v)
+  return (%z)
+)",
+                 unrollLoops);
+  auto adds = std::count_if(g->nodes().begin(), g->nodes().end(),
+                            [](const Node* n) { return n->kind() == aten::add; });
+  EXPECT_EQ(adds, 2);
+}
+
+TEST(UnrollLoops, EarlyEndsAndLongLoopsStay) {
+  check(R"(graph(%c : bool, %x : Tensor):
+  # CHECK: prim::Loop(%2
+  # CHECK: prim::Loop(%3
+  %2 : int = prim::Constant[value=2]()
+  %3 : int = prim::Constant[value=1000]()
+  %t : bool = prim::Constant[value=True]()
+  %y : Tensor = prim::Loop(%2, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %q : Tensor = aten::relu(%p)
+      -> (%c, %q)
+  %z : Tensor = prim::Loop(%3, %t, %y)
+    block0(%j : int, %u : Tensor):
+      %v : Tensor = aten::relu(%u)
+      -> (%t, %v)
+  return (%z)
+)",
+        unrollLoops);
+}
+
+TEST(LoopInvariants, LeaveTheLoopWhenTheyCannotRaise) {
+  check(R"(graph(%x : Tensor, %w : Tensor, %n : int, %k : int):
+  # CHECK: %a : int = aten::mul
+  # CHECK: prim::Loop
+  # CHECK: aten::relu(%w)
+  %t : bool = prim::Constant[value=True]()
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %a : int = aten::mul(%k, %k)
+      %r : Tensor = aten::relu(%w)
+      %q : Tensor = aten::add(%p, %r, %a)
+      -> (%t, %q)
+  return (%y)
+)",
+        hoistLoopInvariants);
+}
+
+TEST(LoopInvariants, ALoopThatRunsLetsGoOfMore) {
+  check(R"(graph(%x : Tensor, %w : Tensor, %k : int):
+  # CHECK: aten::relu(%w)
+  # CHECK: prim::Loop
+  # CHECK: aten::neg(%x)
+  %n : int = prim::Constant[value=50]()
+  %t : bool = prim::Constant[value=True]()
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %r : Tensor = aten::relu(%w)
+      %q : Tensor = aten::add(%p, %r, %i)
+      %s : Tensor = aten::neg(%x)
+      %u : Tensor = aten::mul(%q, %s)
+      -> (%t, %u)
+  return (%y)
+)",
+        hoistLoopInvariants);
+}
+
+TEST(LoopInvariants, NewMemoryForEachTurnAndWritesStay) {
+  check(R"(graph(%x : Tensor, %w : Tensor):
+  # CHECK: prim::Loop
+  # CHECK: aten::relu(%w)
+  # CHECK: aten::neg(%x)
+  %n : int = prim::Constant[value=50]()
+  %t : bool = prim::Constant[value=True]()
+  %l : Tensor[] = prim::ListConstruct()
+   = prim::Loop(%n, %t)
+    block0(%i : int):
+      %r : Tensor = aten::relu(%w)
+      %m : Tensor[] = aten::append(%l, %r)
+      %s : Tensor = aten::neg(%x)
+      %u : Tensor = aten::add_(%s, %i, %i)
+      -> (%t)
+  return (%l)
+)",
+        hoistLoopInvariants);
+}
+
+// ---- tuples ----
+
+TEST(LowerTuples, InStraightLines) {
+  check(R"(graph(%x : Tensor, %n : int):
+  # CHECK-NOT: prim::Tuple
+  %m : int = prim::Constant[value=-1]()
+  %t : (Tensor, int) = prim::TupleConstruct(%x, %n)
+  %a : Tensor, %b : int = prim::TupleUnpack(%t)
+  %c : int = prim::TupleIndex(%t, %m)
+  return (%a, %b, %c) # CHECK: return (%x, %n, %n)
+)",
+        [](Graph& g) { lowerSimpleTuples(g); });
+}
+
+TEST(LowerTuples, ThroughBranchesAndLoops) {
+  check(R"(graph(%x : Tensor, %y : Tensor, %c : bool, %n : int):
+  # CHECK-NOT: prim::Tuple
+  %t : bool = prim::Constant[value=True]()
+  %p : (Tensor, Tensor) = prim::If(%c)
+    block0():
+      %q : (Tensor, Tensor) = prim::TupleConstruct(%x, %y)
+      -> (%q)
+    block1():
+      %r : (Tensor, Tensor) = prim::TupleConstruct(%y, %x)
+      -> (%r)
+  %s : Tensor, %u : Tensor = prim::TupleUnpack(%p)
+  %v : (Tensor, Tensor) = prim::TupleConstruct(%u, %s)
+  %w : (Tensor, Tensor) = prim::Loop(%n, %t, %v)
+    block0(%i : int, %k : (Tensor, Tensor)):
+      %e : Tensor, %f : Tensor = prim::TupleUnpack(%k)
+      %g : (Tensor, Tensor) = prim::TupleConstruct(%f, %e)
+      -> (%t, %g)
+  %a : Tensor, %b : Tensor = prim::TupleUnpack(%w)
+  return (%a, %b)
+)",
+        lowerTuples);
+}
+
+// ---- mutation ----
+
+TEST(RemoveListMutation, BuildsListsAtOnce) {
+  check(R"(graph(%x : Tensor, %y : Tensor):
+  # CHECK: prim::ListConstruct(%y, %x, %a)
+  # CHECK-NOT: aten::append
+  # CHECK-NOT: aten::insert
+  %0 : int = prim::Constant[value=0]()
+  %l : Tensor[] = prim::ListConstruct(%x)
+  %a : Tensor = aten::relu(%y)
+  %m : Tensor[] = aten::append(%l, %a)
+   = aten::insert(%l, %0, %y)
+  return (%l)
+)",
+        removeListMutation);
+}
+
+TEST(RemoveListMutation, ListsThatSomebodySawStay) {
+  check(R"(graph(%x : Tensor, %c : bool):
+  # CHECK: aten::append(%l
+  # CHECK: aten::append(%k
+  %l : Tensor[] = prim::ListConstruct(%x)
+  %n : int = aten::len(%l)
+  %m : Tensor[] = aten::append(%l, %x)
+  %k : Tensor[] = prim::ListConstruct(%x)
+  %z : int = prim::If(%c)
+    block0():
+      %o : Tensor[] = aten::append(%k, %x)
+      -> (%n)
+    block1():
+      -> (%n)
+  return (%l, %k, %z)
+)",
+        removeListMutation);
+}
+
+TEST(RemoveTensorMutation, WritesToUnseenTensorsBecomeNewTensors) {
+  check(R"(graph(%x : Tensor, %y : Tensor):
+  # CHECK-NOT: relu_
+  # CHECK: %b : Tensor = aten::relu(%a)
+  %a : Tensor = aten::mul(%x, %y)
+  %b : Tensor = aten::relu_(%a)
+  %c : Tensor = aten::neg(%a) # CHECK: aten::neg(%b)
+  return (%a, %c) # CHECK: return (%b, %c)
+)",
+        removeTensorMutation);
+}
+
+TEST(RemoveTensorMutation, ViewsInputsAndOtherDtypesStay) {
+  check(R"(graph(%x : Tensor, %y : Tensor):
+  # CHECK: relu_(%a)
+  # CHECK: relu_(%x)
+  # CHECK: mul_(%e, %f)
+  %f : float = prim::Constant[value=0.5]()
+  %a : Tensor = aten::mul(%x, %y)
+  %v : Tensor = aten::t(%a)
+  %b : Tensor = aten::relu_(%a)
+  %c : Tensor = aten::relu_(%x)
+  %e : Tensor = aten::add(%x, %y, %f)
+  %g : Tensor = aten::mul_(%e, %f)
+  return (%v, %c, %g)
+)",
+        removeTensorMutation);
+}
+
+// ---- canonical form ----
+
+TEST(Canonicalize, EqualGraphsGetEqualTexts) {
+  auto a = check(R"(graph(%x : int, %y : int):
+  %s : int = aten::add(%y, %x)
+  %one : int = prim::Constant[value=1]()
+  %r : int = aten::mul(%s, %one)
+  return (%r)
+)",
+                 canonicalize);
+  auto b = check(R"(graph(%p : int, %q : int):
+  %c : int = prim::Constant[value=1]()
+  %v.7 : int = aten::add(%p, %q)
+  %k : int = aten::mul(%c, %v.7)
+  return (%k)
+)",
+                 canonicalize);
+  EXPECT_EQ(a->str(), b->str());
+}
+
+}  // namespace
+}  // namespace wick
