@@ -323,7 +323,7 @@ TEST(CliTest, ProfileListsOperatorsWithTheirSource) {
   const std::string trace = temporary("trace.json");
   const std::string file =
       write("profiled.py",
-            "def main():\n    x = torch.ones(100)\n"
+            "def main():\n    x = torch.rand(100)\n"
             "    for i in range(5):\n        x = torch.relu(x)\n    return x\n");
   Outcome o = cli({"profile", file, "--iterations", "4", "--trace", trace});
   ASSERT_EQ(o.code, 0) << o.err;
