@@ -6,6 +6,7 @@
 
 #include "core/error.h"
 #include "frontend/compile.h"
+#include "frontend/local_functions.h"
 #include "frontend/parser.h"
 #include "frontend/script_library.h"
 #include "frontend/type_resolver.h"
@@ -59,6 +60,14 @@ class Library {
     return found;
   }
 
+  GenericFunction generic(const std::string& name) {
+    std::lock_guard lock(mutex_);
+    load("generic");
+    auto it = generics_.find(name);
+    WICK_ASSERT(it != generics_.end(), "there is no generic function {}", name);
+    return it->second;
+  }
+
   void define(GraphFunction& function) {
     std::lock_guard lock(mutex_);
     function.ensureDefined();
@@ -98,6 +107,14 @@ class Library {
         defs.emplace_back(stmt.tree());
       }
     }
+    if (module == "generic") {
+      auto scope = std::make_shared<FileScope>(resolver);
+      for (const Def& def : defs) {
+        scope->addGeneric(def);
+        generics_.emplace(def.name().name(), GenericFunction{def, scope});
+      }
+      return;
+    }
     if (module != "aten") {
       defineFunctions(*unit_, kPrefix + module, defs, resolver);
       return;
@@ -117,6 +134,7 @@ class Library {
   std::shared_ptr<CompilationUnit> unit_;
   std::set<std::string> loaded_;
   std::map<Symbol, std::vector<GraphFunction*>> operators_;
+  std::map<std::string, GenericFunction> generics_;
 };
 
 }  // namespace
@@ -131,6 +149,10 @@ GraphFunction* builtinScriptFunction(const std::string& qualified_name) {
 
 TypePtr builtinScriptType(const std::string& qualified_name) {
   return Library::instance().type(qualified_name);
+}
+
+GenericFunction builtinGenericFunction(const std::string& name) {
+  return Library::instance().generic(name);
 }
 
 void defineBuiltinFunction(GraphFunction& function) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "frontend/resolver.h"
+#include "frontend/tree_views.h"
 #include "ir/function.h"
 
 namespace wick {
@@ -18,6 +20,13 @@ std::vector<GraphFunction*> builtinFunctionsNamed(Symbol name);
 GraphFunction* builtinScriptFunction(const std::string& qualified_name);
 // A class written in script, "torch.autograd.grad_mode.no_grad"; null when there is none.
 TypePtr builtinScriptType(const std::string& qualified_name);
+// A function whose parameters take any type, compiled anew by each caller: the text and where its
+// names come from. InternalError for an unknown name. Thread-safe.
+struct GenericFunction {
+  Def def;
+  ResolverPtr resolver;
+};
+GenericFunction builtinGenericFunction(const std::string& name);
 // Compiles the body of one of these functions unless that has happened. Thread-safe.
 void defineBuiltinFunction(GraphFunction& function);
 // The names that builtinScriptFunction knows.

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "frontend/class_definitions.h"
 #include "frontend/ir_emitter.h"
+#include "frontend/local_functions.h"
 #include "frontend/parser.h"
 
 namespace wick {
@@ -34,20 +35,40 @@ namespace {
 
 constexpr const char* kPrefix = "__torch__.";
 
+// NAME = value
+void declareConstant(const Assign& stmt, FileScope& scope) {
+  if (!stmt.value()) return;  // a bare annotation
+  for (const Expr& target : stmt.targets()) {
+    if (target.kind() != TK_VAR) {
+      throwCompileError(target.range(), "only a name can be given to a global constant");
+    }
+    scope.addConstant(Var(target.tree()).name().name(), stmt.value().get());
+  }
+}
+
 }  // namespace
 
 void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string& text,
                  const std::string& file_name, std::vector<CompileError>* errors) {
   Parser parser(text, file_name);
   List<Stmt> module = parser.parseModule();
-  ResolverPtr resolver = nativeResolver(unit, kPrefix);
+  auto resolver = std::make_shared<FileScope>(nativeResolver(unit, kPrefix));
   std::vector<Def> defs;
   std::vector<TypePtr> classes;
   size_t first_function = unit->functions().size();
   for (const Stmt& stmt : module) {
     switch (stmt.kind()) {
-      case TK_DEF:
-        defs.emplace_back(stmt.tree());
+      case TK_DEF: {
+        Def def(stmt.tree());
+        if (isGenericFunction(def)) {
+          resolver->addGeneric(def);
+        } else {
+          defs.push_back(def);
+        }
+        break;
+      }
+      case TK_ASSIGN:
+        declareConstant(Assign(stmt.tree()), *resolver);
         break;
       case TK_CLASS_DEF: {
         ClassDef definition(stmt.tree());
@@ -63,7 +84,8 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
         [[fallthrough]];
       default:
         throwCompileError(stmt.range(),
-                          "a program holds functions, classes and imports at its top level");
+                          "a program holds functions, classes, constants and imports at its top "
+                          "level");
     }
   }
   std::string prefix(kPrefix);

@@ -28,6 +28,10 @@ SugaredValuePtr Emitter::emitApply(const Apply& apply, size_t num_binders,
   if (auto* form = dynamic_cast<SpecialForm*>(callee.get())) {
     return emitSpecialForm(form->form(), apply, callee, type_hint);
   }
+  if (auto function = std::dynamic_pointer_cast<LocalFunction>(callee)) {
+    return callLocal(apply.range(), *function, emitSugaredArguments(apply));
+  }
+  if (SugaredValuePtr sorted = emitSortMethod(callee, apply)) return sorted;
   std::vector<NamedValue> args = emitArguments(apply.inputs());
   std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
   return callee->call(apply.range(), fn_, std::move(args), std::move(kwargs), num_binders);
@@ -71,6 +75,7 @@ SugaredValuePtr Emitter::emitSpecialForm(Symbol form, const Apply& apply,
     if (!type) throwCompileError(range, "__new__ needs a class");
     return simple(graph_.insertNode(graph_.createObject(type->type()))->output());
   }
+  if (isBuiltinForm(form)) return emitBuiltinForm(form, apply);
   if (form == Symbol::prim("super")) {
     // super().__init__() of a class whose base has nothing to initialize.
     return callee;
@@ -151,21 +156,10 @@ SugaredValuePtr Emitter::emitFork(const Apply& apply) {
   for (size_t i = 1; i < apply.inputs().size(); ++i) rest.push_back(apply.inputs()[i]);
   std::vector<NamedValue> args = emitArguments(List<Expr>::create(range, rest));
   std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
-  Value* closure = nullptr;
-  if (auto* nested = dynamic_cast<ClosureValue*>(forked.get())) {
-    if (!args.empty() || !kwargs.empty()) {
-      throwCompileError(range, "a nested function that is forked takes no arguments");
-    }
-    closure = nested->closure();
-    if (!closure->node()->blocks()[0]->inputs().empty()) {
-      throwCompileError(range, "a nested function that is forked must have no parameters");
-    }
-  } else {
-    closure = makeClosure([&](Block* block) {
-      SugaredValuePtr result = forked->call(range, fn_, args, kwargs, 1);
-      block->registerOutput(result->asValue(range, fn_));
-    });
-  }
+  Value* closure = makeClosure([&](Block* block) {
+    SugaredValuePtr result = forked->call(range, fn_, args, kwargs, 1);
+    block->registerOutput(result->asValue(range, fn_));
+  });
   TypePtr type = closure->node()->blocks()[0]->outputs().at(0)->type();
   Node* n = graph_.insertNode(graph_.create(prim::fork, {closure}));
   n->output()->setType(types::Future(type));

@@ -37,11 +37,7 @@ SugaredValuePtr Emitter::emitTupleCall(const Apply& apply, const TypePtr& type_h
   SugaredValuePtr value = emitSugared(input);
   Value* plain = asSimple(value);
   if (plain && plain->type()->kind() == TypeKind::Tuple) return value;
-  if (plain && plain->type()->kind() == TypeKind::List && !size) {
-    // A list that was just written out has a known length.
-    const Node* n = plain->node();
-    if (n->kind() == prim::ListConstruct && !n->output()->hasUses()) size = n->inputs().size();
-  }
+  if (!size) size = literalSize(value);
   std::vector<Value*> elements;
   for (const SugaredValuePtr& v : value->asTuple(range, fn_, size)) {
     elements.push_back(v->asValue(range, fn_));

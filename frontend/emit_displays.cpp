@@ -12,7 +12,16 @@ namespace wick {
 
 namespace {
 
-// The names that a target binds.
+std::optional<TypePtr> unifyAll(const std::vector<Value*>& values, bool to_union) {
+  std::optional<TypePtr> type = values.at(0)->type();
+  for (size_t i = 1; i < values.size() && type; ++i) {
+    type = unifyTypes(*type, values[i]->type(), to_union);
+  }
+  return type;
+}
+
+}  // namespace
+
 void collectNames(const Expr& target, std::vector<std::string>& out) {
   switch (target.kind()) {
     case TK_VAR:
@@ -31,16 +40,6 @@ void collectNames(const Expr& target, std::vector<std::string>& out) {
       break;
   }
 }
-
-std::optional<TypePtr> unifyAll(const std::vector<Value*>& values, bool to_union) {
-  std::optional<TypePtr> type = values.at(0)->type();
-  for (size_t i = 1; i < values.size() && type; ++i) {
-    type = unifyTypes(*type, values[i]->type(), to_union);
-  }
-  return type;
-}
-
-}  // namespace
 
 TypePtr Emitter::hintedContainer(const SourceRange& range, const TypePtr& type_hint,
                                  TypeKind kind) {
@@ -221,6 +220,7 @@ Value* Emitter::emitListComp(const ListComp& expr, const TypePtr& type_hint) {
   Node* list = graph_.insertNode(graph_.createList(element ? element : types::Tensor(), {}));
   // What the comprehension binds lives and dies with it.
   FrameGuard frame(*this, env_->block());
+  env_->beginScope();
   for (const CompFor& generator : expr.generators()) {
     std::vector<std::string> names;
     collectNames(generator.target(), names);
@@ -252,6 +252,7 @@ Value* Emitter::emitDictComp(const DictComp& expr, const TypePtr& type_hint) {
   Node* dict = graph_.insertNode(graph_.createDict(hint ? hint->key() : types::String(),
                                                    hint ? hint->value() : types::Tensor(), {}, {}));
   FrameGuard frame(*this, env_->block());
+  env_->beginScope();
   for (const CompFor& generator : expr.generators()) {
     std::vector<std::string> names;
     collectNames(generator.target(), names);

@@ -21,8 +21,17 @@ SugaredValuePtr Emitter::emitSugared(const Expr& expr, size_t num_binders,
                                      const TypePtr& type_hint) {
   RangeGuard at(&graph_, expr.range());
   switch (expr.kind()) {
-    case TK_VAR:
-      return env_->get(expr.range(), Var(expr.tree()).name().name());
+    case TK_VAR: {
+      SugaredValuePtr value = env_->get(expr.range(), Var(expr.tree()).name().name());
+      if (auto* global = dynamic_cast<GlobalConstant*>(value.get())) {
+        return emitGlobalConstant(expr.range(), *global);
+      }
+      return value;
+    }
+    case TK_LAMBDA: {
+      Lambda lambda(expr.tree());
+      return makeLocalFunction(expr.range(), "<lambda>", expr.tree(), lambda.decl());
+    }
     case '.': {
       Select select(expr.tree());
       SugaredValuePtr object = emitSugared(select.value());
@@ -74,8 +83,6 @@ Value* Emitter::emitSimple(const Expr& expr, const TypePtr& type_hint) {
     case TK_UNARY_PLUS:
     case '~':
       return emitUnary(UnaryOp(expr.tree()));
-    case TK_LAMBDA:
-      throwCompileError(expr.range(), "lambdas are not supported: define a function");
     case TK_STARRED:
       throwCompileError(expr.range(),
                         "an unpacked value can only stand among arguments or elements");
@@ -212,32 +219,20 @@ Value* Emitter::emitTupleAdd(const SourceRange&, Value* lhs, Value* rhs) {
   return graph_.insertNode(graph_.createTuple(elements))->output();
 }
 
-Value* Emitter::emitJoinedStr(const JoinedStr& expr) {
-  std::string format;
-  std::vector<NamedValue> args;
-  for (const Expr& part : expr.parts()) {
-    if (part.kind() == TK_STRINGLITERAL) {
-      const std::string& text = StringLiteral(part.tree()).text();
-      if (text.find_first_of("{}") == std::string::npos) {
-        format += text;
-      } else {
-        // Braces in the text are no replacement fields: the text itself becomes an argument.
-        format += "{}";
-        args.emplace_back(part.range(), constant(IValue(text)));
-      }
-      continue;
-    }
-    FormattedValue field(part.tree());
-    if (field.formatSpec() || field.conversion()) {
-      throwCompileError(part.range(),
-                        "format specifications and conversions are not supported in f-strings");
-    }
-    format += "{}";
-    args.emplace_back(part.range(), emitExpr(field.value()));
-  }
-  if (args.empty()) return constant(IValue(format));
-  args.insert(args.begin(), NamedValue(expr.range(), constant(IValue(format))));
-  return emitBuiltinCall(expr.range(), graph_, aten::format, args);
+// The elements of *values among arguments or elements: of a tuple, or of a list that is written
+// out.
+std::vector<SugaredValuePtr> Emitter::unpackStarred(const Expr& expr) {
+  SugaredValuePtr value = emitSugared(expr);
+  return value->asTuple(expr.range(), fn_, literalSize(value));
+}
+
+// How many elements a list literal has that nothing can have changed yet.
+std::optional<size_t> Emitter::literalSize(const SugaredValuePtr& value) {
+  Value* list = asSimple(value);
+  if (!list || list->type()->kind() != TypeKind::List) return std::nullopt;
+  const Node* n = list->node();
+  if (n->kind() != prim::ListConstruct || n->output()->hasUses()) return std::nullopt;
+  return n->inputs().size();
 }
 
 std::vector<NamedValue> Emitter::emitArguments(const List<Expr>& inputs) {
@@ -245,7 +240,7 @@ std::vector<NamedValue> Emitter::emitArguments(const List<Expr>& inputs) {
   for (const Expr& e : inputs) {
     if (e.kind() == TK_STARRED) {
       Expr unpacked = Starred(e.tree()).expr();
-      for (const SugaredValuePtr& v : emitSugared(unpacked)->asTuple(unpacked.range(), fn_)) {
+      for (const SugaredValuePtr& v : unpackStarred(unpacked)) {
         out.emplace_back(unpacked.range(), v->asValue(unpacked.range(), fn_));
       }
     } else {
@@ -260,7 +255,7 @@ std::vector<Value*> Emitter::emitValues(const List<Expr>& inputs, const TypePtr&
   for (const Expr& e : inputs) {
     if (e.kind() == TK_STARRED) {
       Expr unpacked = Starred(e.tree()).expr();
-      for (const SugaredValuePtr& v : emitSugared(unpacked)->asTuple(unpacked.range(), fn_)) {
+      for (const SugaredValuePtr& v : unpackStarred(unpacked)) {
         out.push_back(v->asValue(unpacked.range(), fn_));
       }
     } else {

@@ -46,7 +46,7 @@ void Emitter::emitStatement(const Stmt& stmt) {
     case TK_PASS:
       return;
     case TK_DEF:
-      return emitClosure(Def(stmt.tree()));
+      return emitLocalDef(Def(stmt.tree()));
     case TK_DELETE:
       return emitDelete(Delete(stmt.tree()));
     case TK_WITH:

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
-#include "frontend/convert_to_ssa.h"
 #include "frontend/builtin_table.h"
 #include "frontend/convert_to_ssa.h"
 #include "frontend/schema_matching.h"
@@ -17,12 +16,16 @@ Value* asSimple(const SugaredValuePtr& value) {
 }
 
 Environment::Environment(GraphFunction& fn, ResolverPtr resolver, Block* block,
-                         std::shared_ptr<Environment> parent)
-    : fn_(fn), resolver_(std::move(resolver)), block_(block), parent_(std::move(parent)) {}
+                         std::shared_ptr<Environment> parent, std::shared_ptr<size_t> names)
+    : fn_(fn), resolver_(std::move(resolver)), block_(block), parent_(std::move(parent)) {
+  names_ = parent_ ? parent_->names_ : std::move(names);
+  if (!names_) names_ = std::make_shared<size_t>(0);
+  scope_ = parent_ ? parent_->scope_ : this;
+}
 
 void Environment::declareLocal(const std::string& name) {
-  // The name of the outer variable, marked once more: no program can spell it.
-  locals_[name] = (parent_ ? parent_->storeName(name) : name) + "'";
+  // No program can spell it, and no other frame has it.
+  locals_[name] = fmt::format("{}'{}", name, ++*names_);
 }
 
 std::string Environment::storeName(const std::string& name) const {

@@ -23,14 +23,22 @@ Value* asSimple(const SugaredValuePtr& value);
 
 class Environment : public std::enable_shared_from_this<Environment> {
  public:
+  // `names` is shared by all frames of a function and numbers what declareLocal() declares; a frame
+  // without a parent that belongs to a function all the same is given it.
   Environment(GraphFunction& fn, ResolverPtr resolver, Block* block,
-              std::shared_ptr<Environment> parent);
+              std::shared_ptr<Environment> parent, std::shared_ptr<size_t> names = nullptr);
 
   Block* block() const { return block_; }
   const std::shared_ptr<Environment>& parent() const { return parent_; }
 
-  // Names that begin a life of their own in this frame: targets of a comprehension.
+  // Begins a scope: what Python's functions, lambdas and comprehensions have, and blocks have not.
+  void beginScope() { scope_ = this; }
+  // The frame that began the scope to which this one belongs.
+  const Environment* scope() const { return scope_; }
+  // Names that begin a life of their own in this frame: targets of a comprehension, parameters of a
+  // local function.
   void declareLocal(const std::string& name);
+  const std::shared_ptr<size_t>& names() const { return names_; }
 
   // `annotated` is the declared type when the assignment carries one. CompileError when the
   // variable lives in an outer block with another type.
@@ -68,6 +76,8 @@ class Environment : public std::enable_shared_from_this<Environment> {
   ResolverPtr resolver_;
   Block* block_;
   std::shared_ptr<Environment> parent_;
+  std::shared_ptr<size_t> names_;
+  const Environment* scope_;
   std::unordered_map<std::string, SugaredValuePtr> values_;
   std::unordered_map<std::string, TypePtr> types_;
   std::unordered_map<std::string, std::string> errors_;

@@ -32,6 +32,7 @@ Emitter::Emitter(GraphFunction& fn, const Def& def, ResolverPtr resolver, const 
   popFrame();
   convertToSSA(fn.graph());
   transformExits(fn.graph());
+  dissolveCalls(graph_);
   liftClosures(graph_);
   lowerSimpleTuples(graph_);
   removeDeadValues(graph_);
@@ -54,30 +55,37 @@ FunctionSchema Emitter::emitDef(const Def& def, const Self* self, Block* block) 
   if (!declared.returns().empty()) frame.declared_return = declared.returns()[0].type;
   frame.is_closure = block != graph_.block();
   defs_.push_back(std::move(frame));
-  std::vector<Argument> arguments = emitArguments(def, self, declared, block);
+  std::vector<wick::Argument> arguments = emitArguments(def, self, declared, block);
   if (defs_.back().declared_return && !frame.is_closure) {
     // Named inside of its own body, as by a recursive call, the function has this signature.
     fn_.setSchema(FunctionSchema(def.name().name(), "", arguments, declared.returns()));
   }
-  emitStatements(def.statements());
-  emitImplicitReturn(def, block);
-  TypePtr result = defs_.back().merged_return;
-  // Lowering the prim::ReturnStmts sets the value that is returned; until then a value of the right
-  // type stands for it.
-  block->registerOutput(graph_.insertNode(graph_.createUninitialized(result))->output());
-  defs_.pop_back();
-  Argument returned;
-  returned.type = result;
+  wick::Argument returned;
+  returned.type = finishBody(def, block)->type();
   return FunctionSchema(def.name().name(), "", std::move(arguments), {std::move(returned)});
 }
 
-std::vector<Argument> Emitter::emitArguments(const Def& def, const Self* self,
-                                             const FunctionSchema& declared, Block* block) {
+// The statements of the innermost function, and the value that it returns.
+Value* Emitter::finishBody(const Def& def, Block* block) {
+  emitStatements(def.statements());
+  emitImplicitReturn(def, block);
+  checkUncalled(defs_.back().local_functions);
+  // Lowering the prim::ReturnStmts sets the value that is returned; until then a value of the right
+  // type stands for it.
+  TypePtr result = defs_.back().merged_return;
+  Value* placeholder = graph_.insertNode(graph_.createUninitialized(result))->output();
+  block->registerOutput(placeholder);
+  defs_.pop_back();
+  return placeholder;
+}
+
+std::vector<wick::Argument> Emitter::emitArguments(const Def& def, const Self* self,
+                                                   const FunctionSchema& declared, Block* block) {
   List<Param> params = def.decl().params();
   if (self && params.empty()) throwCompileError(def.range(), "methods must have a self argument");
-  std::vector<Argument> arguments = declared.arguments();
+  std::vector<wick::Argument> arguments = declared.arguments();
   for (size_t i = 0; i < arguments.size(); ++i) {
-    Argument& argument = arguments[i];
+    wick::Argument& argument = arguments[i];
     bool is_self = self && i == 0;
     if (is_self) argument.type = self->classType();
     Value* value = block->addInput(argument.type, argument.name);
@@ -145,11 +153,6 @@ Value* Emitter::makeClosure(const std::function<void(Block*)>& emit_body) {
   FrameGuard frame(*this, block);
   emit_body(block);
   return closure->output();
-}
-
-void Emitter::emitClosure(const Def& def) {
-  Value* closure = makeClosure([&](Block* block) { emitDef(def, nullptr, block); });
-  env_->set(def.name().range(), def.name().name(), std::make_shared<ClosureValue>(closure));
 }
 
 Value* Emitter::builtin(const SourceRange& range, Symbol name, const std::vector<Value*>& args) {

@@ -19,6 +19,7 @@
 
 #include "frontend/compile.h"
 #include "frontend/environment.h"
+#include "frontend/local_functions.h"
 #include "frontend/refinement.h"
 #include "frontend/schema_matching.h"
 #include "frontend/sugared_value.h"
@@ -38,6 +39,8 @@ class Emitter {
     TypePtr declared_return;  // null: inferred
     TypePtr merged_return;    // of the returns so far
     bool is_closure = false;
+    // Those that a checker should see even when nobody calls them.
+    std::vector<std::shared_ptr<LocalFunction>> local_functions;
   };
   enum class LoopStatus { kNone, kLoop, kUnrolled };
   class FrameGuard;
@@ -46,15 +49,57 @@ class Emitter {
 
   // ir_emitter.cpp: functions, returns, closures
   FunctionSchema emitDef(const Def& def, const Self* self, Block* block);
-  std::vector<Argument> emitArguments(const Def& def, const Self* self,
-                                      const FunctionSchema& declared, Block* block);
+  std::vector<wick::Argument> emitArguments(const Def& def, const Self* self,
+                                            const FunctionSchema& declared, Block* block);
   void emitImplicitReturn(const Def& def, Block* block);
   void emitReturn(const Return& stmt);
-  void emitClosure(const Def& def);
   Value* makeClosure(const std::function<void(Block*)>& emit_body);
+  Value* finishBody(const Def& def, Block* block);
   void pushFrame(Block* block);
   std::shared_ptr<Environment> popFrame();
   bool hasExited(const Block* block) const { return exits_.count(block) != 0; }
+
+  // emit_functions.cpp: lambdas, nested functions and generic functions, compiled where they are
+  // called; global constants
+  struct Argument {
+    SourceRange range;
+    std::optional<std::string> name;  // of a keyword
+    SugaredValuePtr value;
+  };
+  void emitLocalDef(const Def& def);
+  SugaredValuePtr makeLocalFunction(const SourceRange& range, const std::string& name,
+                                    const TreeRef& tree, const Decl& decl);
+  std::vector<Argument> emitSugaredArguments(const Apply& apply);
+  SugaredValuePtr callLocal(const SourceRange& range, LocalFunction& function,
+                            const std::vector<Argument>& arguments);
+  void bindParameters(const SourceRange& range, LocalFunction& function,
+                      const std::vector<Argument>& arguments);
+  void bindParameter(const Param& param, const LocalFunction& function, const Argument& argument);
+  SugaredValuePtr emitCalledBody(const SourceRange& range, LocalFunction& function,
+                                 const std::function<void()>& bind);
+  void checkUncalled(const std::vector<std::shared_ptr<LocalFunction>>& functions);
+  SugaredValuePtr emitGlobalConstant(const SourceRange& range, GlobalConstant& constant);
+
+  // emit_builtins.cpp: Python's functions on iterables
+  static bool isBuiltinForm(Symbol form);
+  SugaredValuePtr emitBuiltinForm(Symbol form, const Apply& apply);
+  // values.sort(key=…); null for any other call.
+  SugaredValuePtr emitSortMethod(const SugaredValuePtr& callee, const Apply& apply);
+  SugaredValuePtr emitLength(const SourceRange& range, const Argument& of);
+  SugaredValuePtr emitSorted(const SourceRange& range, std::vector<Argument> arguments);
+  SugaredValuePtr emitExtremum(const SourceRange& range, bool is_max,
+                               std::vector<Argument> arguments);
+  Value* emitExtremumOf(const SourceRange& range, Symbol op, const std::vector<Value*>& values);
+  SugaredValuePtr emitSum(const SourceRange& range, std::vector<Argument> arguments);
+  SugaredValuePtr emitAnyAll(const SourceRange& range, bool is_any,
+                             std::vector<Argument> arguments);
+  SugaredValuePtr emitMapFilter(const SourceRange& range, bool is_map,
+                                std::vector<Argument> arguments);
+  Value* listOf(const SourceRange& range, const SugaredValuePtr& iterable);
+  // Takes the keyword out of the arguments; null when it is absent or None.
+  SugaredValuePtr takeKeyword(std::vector<Argument>& arguments, const char* name);
+  SugaredValuePtr callGeneric(const SourceRange& range, const char* name,
+                              const std::vector<SugaredValuePtr>& arguments);
 
   // emit_statements.cpp
   void emitStatements(const List<Stmt>& statements);
@@ -123,11 +168,16 @@ class Emitter {
   Value* emitBinary(const BinOp& expr);
   Value* emitBinary(const SourceRange& range, int op, const NamedValue& lhs, const NamedValue& rhs);
   Value* emitTupleAdd(const SourceRange& range, Value* lhs, Value* rhs);
-  Value* emitJoinedStr(const JoinedStr& expr);
   Value* emitNone(const TypePtr& type_hint);
   std::vector<NamedValue> emitArguments(const List<Expr>& inputs);
+  std::vector<SugaredValuePtr> unpackStarred(const Expr& expr);
+  std::optional<size_t> literalSize(const SugaredValuePtr& value);
   std::vector<Value*> emitValues(const List<Expr>& inputs, const TypePtr& type_hint = nullptr);
   std::vector<NamedValue> emitKeywords(const List<Attribute>& attributes);
+
+  // emit_strings.cpp
+  Value* emitJoinedStr(const JoinedStr& expr);
+  void appendFormat(const Expr& expr, std::string& format, std::vector<NamedValue>& args);
 
   // emit_displays.cpp: list, tuple and dict literals, comprehensions
   Value* emitListLiteral(const ListLiteral& expr, const TypePtr& type_hint);
@@ -204,6 +254,10 @@ class Emitter {
   // Blocks whose end is never reached: they return, raise, break or continue.
   std::unordered_set<const Block*> exits_;
   LoopStatus loop_status_ = LoopStatus::kNone;
+  // The frames of the calls of local functions that are being expanded.
+  std::vector<std::shared_ptr<Environment>> callers_;
+  size_t inlined_calls_ = 0;
+  friend class LocalFunction;
 };
 
 // Adds an environment frame for a block and takes it away.
@@ -230,16 +284,11 @@ class Emitter::LoopGuard {
   LoopStatus old_;
 };
 
-// A nested `def`: what fork() takes. It cannot be called.
-class ClosureValue : public SugaredValue {
- public:
-  explicit ClosureValue(Value* closure) : closure_(closure) {}
-  std::string kind() const override { return "closure"; }
-  Value* closure() const { return closure_; }
+// The names that an assignment target binds.
+void collectNames(const Expr& target, std::vector<std::string>& out);
 
- private:
-  Value* closure_;
-};
+// After transformExits: the bodies of called local functions take the place of their calls.
+void dissolveCalls(Graph& graph);
 
 // After convertToSSA: the closures that forks run become graphs of their own with the values they
 // capture as inputs (prim::fork[Subgraph]); closures that nothing uses disappear.

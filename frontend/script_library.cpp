@@ -157,6 +157,7 @@ std::span<const ScriptLibraryPart> scriptLibrary() {
   static const std::string kOverloads = numberOverloads();
   static const ScriptLibraryPart kParts[] = {
       {"aten", kOverloads.c_str()},
+      {"generic", kScriptGeneric},
       {"torch", kTorch},
       {"torch.futures", kFutures},
       {"torch.autograd.grad_mode", kGradMode},

@@ -6,13 +6,15 @@
 namespace wick {
 
 struct ScriptLibraryPart {
-  // "torch.nn.functional"; "aten" holds overloads of operators. Several parts may be of one module.
+  // "torch.nn.functional"; "aten" holds overloads of operators, "generic"
+  // functions that are compiled into their callers. Several parts may be of one module.
   const char* module;
   const char* source;
 };
 std::span<const ScriptLibraryPart> scriptLibrary();
 
 // The parts, by file.
+extern const char* const kScriptGeneric;
 extern const char* const kScriptActivations;
 extern const char* const kScriptPooling;
 extern const char* const kScriptNorms;

@@ -52,10 +52,30 @@ Value* SugaredValue::length(const SourceRange& range, GraphFunction&) {
   throwCompileError(range, "'{}' object has no length", kind());
 }
 
+namespace {
+
+// "{} {name}".format(x, name=y): schemas with free arguments have no keywords, so that the names go
+// along as a list and their values behind the others.
+Value* formatNamed(const SourceRange& range, Graph& graph, const NamedValue& text,
+                   const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs) {
+  std::vector<Value*> names;
+  for (const NamedValue& v : kwargs) names.push_back(graph.insertConstant(IValue(*v.name)));
+  Value* list = graph.insertNode(graph.createList(types::String(), names))->output();
+  std::vector<NamedValue> all{NamedValue(text.range, text.value), NamedValue(range, list)};
+  for (const NamedValue& v : args) all.emplace_back(v.range, v.value);
+  for (const NamedValue& v : kwargs) all.emplace_back(v.range, v.value);
+  return emitBuiltinCall(range, graph, Symbol::prim("formatNamed"), all);
+}
+
+}  // namespace
+
 SugaredValuePtr BuiltinFunction::call(const SourceRange& range, GraphFunction& fn,
                                       std::vector<NamedValue> args, std::vector<NamedValue> kwargs,
                                       size_t num_binders) {
   Graph& graph = *fn.graph();
+  if (symbol_ == aten::format && self_ && !kwargs.empty()) {
+    return std::make_shared<SimpleValue>(formatNamed(range, graph, *self_, args, kwargs));
+  }
   Value* result = emitBuiltinCall(range, graph, symbol_, args, kwargs, self_);
   // Operators whose results the schema does not count take their number from the targets.
   if (result->type()->kind() == TypeKind::Any && result->node()->kind() == symbol_) {

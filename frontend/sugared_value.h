@@ -99,6 +99,7 @@ class BuiltinFunction : public SugaredValue {
   SugaredValuePtr call(const SourceRange&, GraphFunction&, std::vector<NamedValue>,
                        std::vector<NamedValue>, size_t) override;
   Symbol symbol() const { return symbol_; }
+  const std::optional<NamedValue>& self() const { return self_; }
 
  private:
   Symbol symbol_;

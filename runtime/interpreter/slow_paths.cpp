@@ -46,7 +46,7 @@ void printValues(const std::vector<IValue>& values) {
   std::string line;
   for (const IValue& value : values) {
     if (&value != values.data()) line += ' ';
-    line += value.printed();
+    line += value.str();
   }
   line += '\n';
   std::lock_guard lock(print_mutex);

@@ -8,7 +8,7 @@ namespace wick::ops {
 namespace {
 
 [[noreturn]] void throwNoKey(const IValue& key) {
-  throw RuntimeError("KeyError: " + key.printed(), "KeyError");
+  throw RuntimeError("KeyError: " + key.repr(), "KeyError");
 }
 
 int64_t length(const IValue& dict) {

@@ -158,7 +158,7 @@ bool contains(const IValue& list, const IValue& element) {
 int64_t indexOf(const IValue& list, const IValue& element) {
   auto at = findValue(list, element);
   if (at == valuesOf(list).end()) {
-    throw RuntimeError(fmt::format("'{}' is not in list", element.printed()), "ValueError");
+    throw RuntimeError(fmt::format("{} is not in list", element.repr()), "ValueError");
   }
   return at - valuesOf(list).begin();
 }

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/grad_mode.h"
-#include "core/memory_limit.h"
+#include "core/utf8.h"
 #include "runtime/ops/typed.h"
 #include "runtime/ops/warnings.h"
 
@@ -74,12 +74,9 @@ std::string chr(I code) {
     throw RuntimeError(fmt::format("chr() arg not in range(0x110000), found {}", code),
                        "ValueError");
   }
-  uint32_t c = static_cast<uint32_t>(code);
-  auto tail = [&](int shift) { return static_cast<char>(0x80 | ((c >> shift) & 0x3f)); };
-  if (c < 0x80) return std::string(1, static_cast<char>(c));
-  if (c < 0x800) return {static_cast<char>(0xc0 | c >> 6), tail(0)};
-  if (c < 0x10000) return {static_cast<char>(0xe0 | c >> 12), tail(6), tail(0)};
-  return {static_cast<char>(0xf0 | c >> 18), tail(12), tail(6), tail(0)};
+  std::string out;
+  appendUtf8(out, static_cast<uint32_t>(code));
+  return out;
 }
 
 uint64_t magnitude(I v) {
@@ -93,89 +90,6 @@ std::string oct(I v) {
 }
 std::string bin(I v) {
   return fmt::format("{}0b{:b}", v < 0 ? "-" : "", magnitude(v));
-}
-
-// ---- formatting ----
-
-// "{} and {}".format(…): placeholders are filled in order; fields with a name, an index or a
-// format are not part of TorchScript.
-void format(CallFrame& frame) {
-  const std::string& text = frame.args[0].toString();
-  std::string out;
-  size_t next = 1;
-  size_t at = 0;
-  for (;;) {
-    size_t hole = text.find("{}", at);
-    if (hole == std::string::npos) break;
-    WICK_CHECK(next < frame.num_args, "Too few arguments for format string: {}", text);
-    out.append(text, at, hole - at);
-    out += frame.args[next++].printed();
-    checkAllocation("format", out.size());
-    at = hole + 2;
-  }
-  out.append(text, at);
-  frame.results[0] = IValue(std::move(out));
-}
-
-double percentNumber(const IValue& v, char specifier) {
-  WICK_CHECK(v.isInt() || v.isDouble() || v.isBool(),
-             "%{} requires a number for formatting, but got {}", specifier, v.tagName());
-  return v.numberToDouble();
-}
-
-std::string percentField(char specifier, const IValue& v) {
-  switch (specifier) {
-    case 's':
-      return v.printed();
-    case 'd':
-    case 'i': {
-      double number = percentNumber(v, specifier);
-      if (!v.isDouble()) return fmt::format("{}", v.numberToInt());
-      WICK_CHECK(number >= -0x1p63 && number < 0x1p63, "%{}: cannot convert float {} to integer",
-                 specifier, number);
-      return fmt::format("{}", static_cast<I>(number));
-    }
-    case 'f':
-    case 'F':
-      return fmt::format("{:.6f}", percentNumber(v, specifier));
-    case 'e':
-      return fmt::format("{:.6e}", percentNumber(v, specifier));
-    case 'E':
-      return fmt::format("{:.6E}", percentNumber(v, specifier));
-    case 'c':
-      if (v.isInt()) return chr(v.rawInt());
-      WICK_CHECK(v.isString() && v.toString().size() == 1,
-                 "%c requires an int or char for formatting, but got {}", v.tagName());
-      return v.toString();
-    default:
-      throwRuntimeError("The specifier %{} is not supported in TorchScript format strings",
-                        specifier);
-  }
-}
-
-// "%d of %s" % arguments, where a tuple stands for its elements.
-void percentFormat(CallFrame& frame) {
-  const std::string& text = frame.args[0].toString();
-  std::span<const IValue> arguments(frame.args + 1, frame.num_args - 1);
-  if (arguments.size() == 1 && arguments[0].isTuple()) arguments = frame.args[1].elements();
-  std::string out;
-  size_t next = 0;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '%') {
-      out += text[at];
-      continue;
-    }
-    WICK_CHECK(++at < text.size(), "Incomplete format specifier");
-    if (text[at] == '%') {
-      out += '%';
-      continue;
-    }
-    WICK_CHECK(next < arguments.size(), "Too few arguments for format string");
-    out += percentField(text[at], arguments[next++]);
-    checkAllocation("str % values", out.size());
-  }
-  WICK_CHECK(next == arguments.size(), "Too many arguments for format string");
-  frame.results[0] = IValue(std::move(out));
 }
 
 // ---- values ----
@@ -306,9 +220,6 @@ const OperatorRecord kRecords[] = {
     {"aten::hex(int i) -> str", WICK_KERNEL(hex)},
     {"aten::oct(int i) -> str", WICK_KERNEL(oct)},
     {"aten::bin(int i) -> str", WICK_KERNEL(bin)},
-    {"aten::str(t elem) -> str", WICK_LAMBDA([](const IValue& v) { return v.printed(); })},
-    {"aten::format(str self, ...) -> str", format},
-    {"aten::percentFormat(str self, ...) -> str", percentFormat},
     {"aten::hash.generic(t value) -> int",
      WICK_LAMBDA([](const IValue& v) { return static_cast<I>(v.hash()); })},
     {"aten::__is__(t1 self, t2 obj) -> bool",
