@@ -6,7 +6,6 @@
 
 #include "core/error.h"
 #include "core/ivalue.h"
-#include "core/utf8.h"
 
 namespace wick {
 
@@ -16,6 +15,32 @@ namespace {
 constexpr int kMaxDepth = 100;
 
 enum class Style { Repr, Printed };
+
+// Decodes the code point at `i` and moves past it; invalid bytes give nothing and move by one.
+std::optional<uint32_t> decodeUtf8(std::string_view s, size_t& i) {
+  auto byte = [&](size_t k) { return static_cast<unsigned char>(s[k]); };
+  unsigned char lead = byte(i);
+  size_t extra = lead < 0x80 ? 0 : lead >= 0xf0 ? 3 : lead >= 0xe0 ? 2 : 1;
+  if ((lead >= 0x80 && lead < 0xc2) || lead > 0xf4 || i + extra >= s.size()) {
+    ++i;
+    return std::nullopt;
+  }
+  uint32_t code = extra == 0 ? lead : lead & (0x3f >> extra);
+  for (size_t k = 1; k <= extra; ++k) {
+    if ((byte(i + k) & 0xc0) != 0x80) {
+      ++i;
+      return std::nullopt;
+    }
+    code = code << 6 | (byte(i + k) & 0x3f);
+  }
+  static constexpr uint32_t kSmallest[] = {0, 0x80, 0x800, 0x10000};
+  if (code < kSmallest[extra] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) {
+    ++i;
+    return std::nullopt;
+  }
+  i += extra + 1;
+  return code;
+}
 
 // The ranges of format, separator, private and unassigned characters that occur in practice.
 bool isPrintable(uint32_t c) {

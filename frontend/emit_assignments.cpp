@@ -121,6 +121,13 @@ void Emitter::emitTupleTarget(const Expr& target, const List<Expr>& targets,
     if (starred) throwCompileError(targets[i].range(), "only one starred target is allowed");
     starred = i;
   }
+  if (starred) {
+    Value* list = asSimple(value);
+    if (list && list->type()->kind() == TypeKind::String) list = listOf(range, value);
+    if (list && list->type()->kind() == TypeKind::List) {
+      return emitListTarget(targets, *starred, list, range);
+    }
+  }
   std::optional<size_t> hint;
   if (!starred) hint = count;
   std::vector<SugaredValuePtr> values = value->asTuple(range, fn_, hint);
@@ -145,6 +152,26 @@ void Emitter::emitTupleTarget(const Expr& target, const List<Expr>& targets,
   }
 }
 
+void Emitter::emitListTarget(const List<Expr>& targets, size_t starred, Value* list,
+                             const SourceRange& range) {
+  int64_t count = static_cast<int64_t>(targets.size());
+  int64_t after = count - 1 - static_cast<int64_t>(starred);
+  builtin(range, Symbol::prim("checkUnpack"), {list, constant(IValue(count - 1))});
+  for (size_t i = 0; i < targets.size(); ++i) {
+    int64_t at = static_cast<int64_t>(i);
+    if (i == starred) {
+      Value* start = constant(IValue(at));
+      Value* end = after > 0 ? constant(IValue(-after)) : nullptr;
+      Value* rest = emitSlice(range, list, SliceValue(start, end, nullptr), std::nullopt);
+      emitTarget(Starred(targets[i].tree()).expr(), simple(rest), range);
+      continue;
+    }
+    if (i > starred) at -= count;
+    Value* element = builtin(range, aten::__getitem__, {list, constant(IValue(at))});
+    emitTarget(targets[i], simple(element), range);
+  }
+}
+
 void Emitter::emitSelectTarget(const Select& target, Value* value, const SourceRange& range) {
   emitSugared(target.value())->setAttr(range, fn_, target.selector().name(), value);
 }
@@ -161,6 +188,15 @@ Value* Emitter::asTensorLike(const SourceRange& range, Value* value, Value* like
         {NamedValue(range, "dtype", dtype), NamedValue(range, "device", device)});
   }
   throwCompileError(range, "cannot assign a value of type {} into a tensor", value->type()->str());
+}
+
+// The container and the three bounds of a slice of it, None where they are missing.
+std::vector<Value*> Emitter::emitBounds(Value* container, const SliceValue& slice) {
+  std::vector<Value*> out{container};
+  for (Value* bound : {slice.start, slice.stop, slice.step}) {
+    out.push_back(bound ? bound : graph_.insertConstant(IValue(), types::None()));
+  }
+  return out;
 }
 
 void Emitter::emitSubscriptTarget(const Subscript& target, const NamedValue& value) {
@@ -183,6 +219,14 @@ void Emitter::emitSubscriptTarget(const Subscript& target, const NamedValue& val
   if (subscripts.size() != 1) {
     throwCompileError(range, "Subscripted assignment with several indices needs a tensor, found {}",
                       object->type()->str());
+  }
+  if (subscripts[0].slice && object->type()->kind() == TypeKind::List) {
+    Value* list = value.value;
+    if (list->type()->kind() != TypeKind::List) list = listOf(value.range, simple(list));
+    std::vector<Value*> arguments = emitBounds(object, *subscripts[0].slice);
+    arguments.push_back(list);
+    builtin(range, Symbol::prim("setSlice"), arguments);
+    return;
   }
   if (!subscripts[0].value) {
     throwCompileError(range, "assignment to a slice of a value of type {} is not supported",

@@ -211,7 +211,9 @@ SugaredValuePtr Emitter::emitAnyAll(const SourceRange& range, bool is_any,
   Value* value = asSimple(iterable);
   if (value) {
     const TypePtr& type = value->type();
-    if (type->kind() == TypeKind::Tensor || isNumberList(type)) {
+    const auto* list = type->as<ListType>();
+    bool strings = is_any && list && list->element()->kind() == TypeKind::String;
+    if (type->kind() == TypeKind::Tensor || isNumberList(type) || strings) {
       return simple(builtin(range, op, {value}));
     }
   }

@@ -5,6 +5,8 @@
 // a List[Tensor] or Dict[str, Tensor].
 #include <fmt/format.h>
 
+#include <variant>
+
 #include "core/error.h"
 #include "frontend/ir_emitter.h"
 
@@ -71,6 +73,9 @@ Value* Emitter::emitListLiteral(const ListLiteral& expr, const TypePtr& type_hin
   const SourceRange& range = expr.range();
   TypePtr list_hint = hintedContainer(range, type_hint, TypeKind::List);
   TypePtr element_hint = list_hint ? list_hint->as<ListType>()->element() : nullptr;
+  for (const Expr& e : expr.inputs()) {
+    if (e.kind() == TK_STARRED) return emitStarredList(expr, element_hint);
+  }
   std::vector<Value*> values = emitValues(expr.inputs(), element_hint);
   if (values.empty()) {
     Node* n = graph_.createList(element_hint ? element_hint : types::Tensor(), {});
@@ -105,6 +110,59 @@ Value* Emitter::emitListLiteral(const ListLiteral& expr, const TypePtr& type_hin
   return graph_.insertNode(graph_.createList(element, values))->output();
 }
 
+// [a, *b, c]: the parts that are written out become lists, which are joined with the others.
+Value* Emitter::emitStarredList(const ListLiteral& expr, const TypePtr& element_hint) {
+  const SourceRange& range = expr.range();
+  std::vector<std::variant<Value*, std::vector<Value*>>> parts{std::vector<Value*>()};
+  std::vector<TypePtr> types;
+  auto add = [&](Value* value) {
+    if (!std::holds_alternative<std::vector<Value*>>(parts.back())) {
+      parts.emplace_back(std::vector<Value*>());
+    }
+    std::get<std::vector<Value*>>(parts.back()).push_back(value);
+    types.push_back(value->type());
+  };
+  for (const Expr& e : expr.inputs()) {
+    if (e.kind() != TK_STARRED) {
+      add(emitExpr(e, element_hint));
+      continue;
+    }
+    Expr unpacked = Starred(e.tree()).expr();
+    SugaredValuePtr value =
+        emitSugared(unpacked, 1, element_hint ? types::List(element_hint) : nullptr);
+    Value* plain = asSimple(value);
+    std::optional<size_t> size = literalSize(value);
+    if (size || value->shouldUnroll() || (plain && plain->type()->kind() == TypeKind::Tuple)) {
+      for (const SugaredValuePtr& v : value->asTuple(unpacked.range(), fn_, size)) {
+        add(v->asValue(unpacked.range(), fn_));
+      }
+      continue;
+    }
+    Value* list = listOf(unpacked.range(), value);
+    parts.emplace_back(list);
+    types.push_back(list->type()->as<ListType>()->element());
+  }
+  TypePtr element = element_hint;
+  if (!element) {
+    element = types.empty() ? types::Tensor() : types[0];
+    for (const TypePtr& t : types) element = *unifyTypes(element, t, /*to_union=*/true);
+  }
+  Value* joined = nullptr;
+  for (auto& part : parts) {
+    Value* list = nullptr;
+    if (auto* whole = std::get_if<Value*>(&part)) {
+      list = joined ? *whole : builtin(range, Symbol::aten("list"), {*whole});
+    } else {
+      auto& values = std::get<std::vector<Value*>>(part);
+      if (values.empty() && parts.size() > 1) continue;
+      for (Value*& v : values) v = unifyInto(range, element, v);
+      list = graph_.insertNode(graph_.createList(element, values))->output();
+    }
+    joined = joined ? builtin(range, aten::add, {joined, list}) : list;
+  }
+  return joined;
+}
+
 Value* Emitter::emitTupleLiteral(const TupleLiteral& expr, const TypePtr& type_hint) {
   const TupleType* hint = nullptr;
   if (type_hint) {
@@ -126,10 +184,51 @@ Value* Emitter::emitTupleLiteral(const TupleLiteral& expr, const TypePtr& type_h
   return graph_.insertNode(graph_.createTuple(values))->output();
 }
 
+// {k: v, **other}: the parts become dicts, and later ones are put into the first.
+Value* Emitter::emitMergedDict(const DictLiteral& expr, const TypePtr& dict_hint) {
+  const SourceRange& range = expr.range();
+  List<Expr> keys = expr.keys();
+  List<Expr> values = expr.values();
+  Value* merged = nullptr;
+  for (size_t i = 0; i < keys.size();) {
+    Value* part = nullptr;
+    TypePtr hint = merged ? merged->type() : dict_hint;
+    if (keys[i].kind() == TK_STARRED) {
+      Expr other = Starred(keys[i].tree()).expr();
+      part = emitExpr(other, hint);
+      if (part->type()->kind() != TypeKind::Dict) {
+        throwCompileError(other.range(), "only a dict can be unpacked with '**', found {}",
+                          part->type()->str());
+      }
+      if (!merged) part = builtin(range, Symbol::aten("dict"), {part});
+      ++i;
+    } else {
+      std::vector<Expr> some_keys;
+      std::vector<Expr> some_values;
+      for (; i < keys.size() && keys[i].kind() != TK_STARRED; ++i) {
+        some_keys.push_back(keys[i]);
+        some_values.push_back(values[i]);
+      }
+      part = emitDictLiteral(DictLiteral::create(range, List<Expr>::create(range, some_keys),
+                                                 List<Expr>::create(range, some_values)),
+                             hint);
+    }
+    if (!merged) {
+      merged = part;
+    } else {
+      builtin(range, Symbol::aten("update"), {merged, part});
+    }
+  }
+  return merged;
+}
+
 Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hint) {
   const SourceRange& range = expr.range();
   TypePtr dict_hint = hintedContainer(range, type_hint, TypeKind::Dict);
   const DictType* hint = dict_hint ? dict_hint->as<DictType>() : nullptr;
+  for (const Expr& key : expr.keys()) {
+    if (key.kind() == TK_STARRED) return emitMergedDict(expr, dict_hint);
+  }
   std::vector<Value*> keys = emitValues(expr.keys(), hint ? hint->key() : nullptr);
   std::vector<Value*> values = emitValues(expr.values(), hint ? hint->value() : nullptr);
   if (keys.empty()) {

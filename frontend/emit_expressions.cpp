@@ -135,6 +135,16 @@ Value* Emitter::emitUnary(const UnaryOp& expr) {
 
 Value* Emitter::emitBinary(const BinOp& expr) {
   Value* lhs = emitExpr(expr.lhs());
+  if (expr.kind() == TK_IN || expr.kind() == TK_NOTIN) {
+    SugaredValuePtr container = emitSugared(expr.rhs());
+    if (auto* range = dynamic_cast<RangeValue*>(container.get())) {
+      Value* in = range->contains(expr.range(), fn_, lhs);
+      return expr.kind() == TK_IN ? in : builtin(expr.range(), aten::__not__, {in});
+    }
+    Value* rhs = container->asValue(expr.rhs().range(), fn_);
+    return emitBinary(expr.range(), expr.kind(), NamedValue(expr.lhs().range(), lhs),
+                      NamedValue(expr.rhs().range(), rhs));
+  }
   Value* rhs = emitExpr(expr.rhs());
   return emitBinary(expr.range(), expr.kind(), NamedValue(expr.lhs().range(), lhs),
                     NamedValue(expr.rhs().range(), rhs));
@@ -195,6 +205,12 @@ Value* Emitter::emitBinary(const SourceRange& range, int op, const NamedValue& l
     Node* n = graph_.create(Symbol::aten("percentFormat"), {lhs.value, rhs.value});
     n->output()->setType(types::String());
     return graph_.insertNode(n)->output();
+  }
+  if (Value* compared = emitValueComparison(range, op, lhs.value, rhs.value)) return compared;
+  if (op == '|' && left == TypeKind::Dict && sameType(lhs.type(), rhs.type())) {
+    Value* merged = builtin(range, Symbol::aten("copy"), {lhs.value});
+    builtin(range, Symbol::aten("update"), {merged, rhs.value});
+    return merged;
   }
   if (op == TK_IN || op == TK_NOTIN) {
     // The container is asked, so it comes first.

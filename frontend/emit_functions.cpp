@@ -17,8 +17,17 @@ namespace wick {
 
 namespace {
 
-// Calls within calls multiply: a function of a few lines may ask for more code than fits in memory.
-constexpr size_t kMaxInlinedCalls = 20'000;
+// Calls within calls multiply: a function of a few lines may ask for more code than fits in memory,
+// or for a deeper recursion of the emitter than fits on the stack. Bodies that are compiled inside
+// of one another may be this high together, and all expanded bodies this large.
+constexpr size_t kMaxExpandedHeight = 250;
+constexpr size_t kMaxExpandedSize = 1'000'000;
+
+size_t sizeOf(const TreeRef& tree) {
+  size_t size = 1;
+  for (const TreeRef& child : tree->children()) size += sizeOf(child);
+  return size;
+}
 
 const Symbol& calledAttribute() {
   static const Symbol kCalled = Symbol::attr("called");
@@ -78,14 +87,9 @@ void Emitter::emitLocalDef(const Def& def) {
   const std::string name = def.name().name();
   SugaredValuePtr function = makeLocalFunction(def.range(), name, def.tree(), def.decl());
   env_->set(def.name().range(), name, function);
-  // One that says what it takes is compiled even when nobody calls it, so that its errors show. In
-  // a branch, what it reads may be out of sight by then.
-  bool is_typed = true;
-  for (const Param& p : def.decl().params()) {
-    is_typed = is_typed && p.type() && !isCallableType(p.type().get());
-  }
-  if (is_typed && env_.get() == env_->scope()) {
-    defs_.back().local_functions.push_back(std::static_pointer_cast<LocalFunction>(function));
+  // It is compiled even when nobody calls it, so that its errors show.
+  if (!isGenericFunction(def)) {
+    uncalled_.push_back(std::static_pointer_cast<LocalFunction>(function));
   }
 }
 
@@ -143,9 +147,10 @@ SugaredValuePtr Emitter::emitCalledBody(const SourceRange& range, LocalFunction&
     throwCompileError(range, "the {} is called recursively, which is not supported",
                       function.kind());
   }
-  if (++inlined_calls_ > kMaxInlinedCalls) {
-    throwCompileError(range, "too many calls of local functions: more than {} would be expanded",
-                      kMaxInlinedCalls);
+  const size_t height = function.tree()->height() + 1;
+  expanded_size_ += sizeOf(function.tree());
+  if (expanded_height_ + height > kMaxExpandedHeight || expanded_size_ > kMaxExpandedSize) {
+    throwCompileError(range, "the calls of local functions within one another expand to too much");
   }
   std::shared_ptr<Environment> parent;
   if (function.home()) {
@@ -163,15 +168,18 @@ SugaredValuePtr Emitter::emitCalledBody(const SourceRange& range, LocalFunction&
   struct Restore {
     Emitter& emitter;
     LocalFunction& function;
+    size_t height;
     std::shared_ptr<Environment> env;
     ResolverPtr resolver;
     ~Restore() {
+      emitter.expanded_height_ -= height;
       emitter.env_ = env;
       emitter.resolver_ = resolver;
       emitter.callers_.pop_back();
       function.being_compiled_ = false;
     }
-  } restore{*this, function, env_, resolver_};
+  } restore{*this, function, height, env_, resolver_};
+  expanded_height_ += height;
   callers_.push_back(env_);
   function.being_compiled_ = true;
   function.was_called_ = true;
@@ -268,19 +276,22 @@ void Emitter::bindParameter(const Param& param, const LocalFunction& function,
   env_->set(argument.range, name, simple(value), type);
 }
 
-void Emitter::checkUncalled(const std::vector<std::shared_ptr<LocalFunction>>& functions) {
-  for (const auto& function : functions) {
-    if (function->was_called_ || hasExited(env_->block())) continue;
-    // A closure that nobody uses disappears.
+void Emitter::checkUncalled(size_t first) {
+  while (uncalled_.size() > first) {
+    std::shared_ptr<LocalFunction> function = std::move(uncalled_.back());
+    uncalled_.pop_back();
+    if (function->was_called_) continue;
+    // A closure that nobody uses disappears, and so does what stands behind a return.
     makeClosure([&](Block* block) {
-      SugaredValuePtr result = emitCalledBody(function->decl().range(), *function, [&] {
+      const SourceRange range = function->tree()->range();
+      SugaredValuePtr result = emitCalledBody(range, *function, [&] {
         for (const Param& param : function->decl().params()) {
-          TypePtr type = typeOf(param.type().get());
+          TypePtr type = param.type() ? typeOf(param.type().get()) : types::Tensor();
           Value* value = graph_.insertNode(graph_.createUninitialized(type))->output();
           env_->set(param.range(), param.name().name(), simple(value), type);
         }
       });
-      block->registerOutput(result->asValue(function->decl().range(), fn_));
+      block->registerOutput(result->asValue(range, fn_));
     });
   }
 }

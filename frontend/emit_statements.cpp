@@ -8,12 +8,14 @@
 namespace wick {
 
 void Emitter::emitStatements(const List<Stmt>& statements) {
+  size_t defined_before = uncalled_.size();
   for (const Stmt& stmt : statements) {
     // What follows an exit is unreachable and need not make sense.
-    if (hasExited(env_->block())) return;
+    if (hasExited(env_->block())) break;
     RangeGuard at(&graph_, stmt.range());
     emitStatement(stmt);
   }
+  checkUncalled(defined_before);
 }
 
 void Emitter::emitStatement(const Stmt& stmt) {
@@ -122,6 +124,12 @@ void Emitter::emitDelete(const Delete& stmt) {
         Subscript subscript(target.tree());
         Value* container = emitExpr(subscript.value());
         std::vector<Index> indices = emitIndices(subscript);
+        if (indices.size() == 1 && indices[0].slice &&
+            container->type()->kind() == TypeKind::List) {
+          builtin(target.range(), Symbol::prim("deleteSlice"),
+                  emitBounds(container, *indices[0].slice));
+          break;
+        }
         if (indices.size() != 1 || !indices[0].value) {
           throwCompileError(target.range(), "del statements only support deletion by one index");
         }

@@ -69,7 +69,6 @@ FunctionSchema Emitter::emitDef(const Def& def, const Self* self, Block* block) 
 Value* Emitter::finishBody(const Def& def, Block* block) {
   emitStatements(def.statements());
   emitImplicitReturn(def, block);
-  checkUncalled(defs_.back().local_functions);
   // Lowering the prim::ReturnStmts sets the value that is returned; until then a value of the right
   // type stands for it.
   TypePtr result = defs_.back().merged_return;

@@ -39,8 +39,6 @@ class Emitter {
     TypePtr declared_return;  // null: inferred
     TypePtr merged_return;    // of the returns so far
     bool is_closure = false;
-    // Those that a checker should see even when nobody calls them.
-    std::vector<std::shared_ptr<LocalFunction>> local_functions;
   };
   enum class LoopStatus { kNone, kLoop, kUnrolled };
   class FrameGuard;
@@ -77,7 +75,7 @@ class Emitter {
   void bindParameter(const Param& param, const LocalFunction& function, const Argument& argument);
   SugaredValuePtr emitCalledBody(const SourceRange& range, LocalFunction& function,
                                  const std::function<void()>& bind);
-  void checkUncalled(const std::vector<std::shared_ptr<LocalFunction>>& functions);
+  void checkUncalled(size_t first);
   SugaredValuePtr emitGlobalConstant(const SourceRange& range, GlobalConstant& constant);
 
   // emit_builtins.cpp: Python's functions on iterables
@@ -152,6 +150,10 @@ class Emitter {
   void emitTupleTarget(const Expr& target, const List<Expr>& targets, const SugaredValuePtr& value,
                        const SourceRange& range);
   void emitSelectTarget(const Select& target, Value* value, const SourceRange& range);
+  std::vector<Value*> emitBounds(Value* container, const SliceValue& slice);
+  // a, *b = values of a list, whose length is known when running.
+  void emitListTarget(const List<Expr>& targets, size_t starred, Value* list,
+                      const SourceRange& range);
   void emitSubscriptTarget(const Subscript& target, const NamedValue& value);
   void emitAugAssignment(const AugAssign& stmt);
   void emitAugSubscript(const AugAssign& stmt, const Subscript& target);
@@ -167,6 +169,7 @@ class Emitter {
   Value* emitUnary(const UnaryOp& expr);
   Value* emitBinary(const BinOp& expr);
   Value* emitBinary(const SourceRange& range, int op, const NamedValue& lhs, const NamedValue& rhs);
+  Value* emitValueComparison(const SourceRange& range, int op, Value* lhs, Value* rhs);
   Value* emitTupleAdd(const SourceRange& range, Value* lhs, Value* rhs);
   Value* emitNone(const TypePtr& type_hint);
   std::vector<NamedValue> emitArguments(const List<Expr>& inputs);
@@ -183,6 +186,8 @@ class Emitter {
   Value* emitListLiteral(const ListLiteral& expr, const TypePtr& type_hint);
   Value* emitTupleLiteral(const TupleLiteral& expr, const TypePtr& type_hint);
   Value* emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hint);
+  Value* emitStarredList(const ListLiteral& expr, const TypePtr& element_hint);
+  Value* emitMergedDict(const DictLiteral& expr, const TypePtr& dict_hint);
   Value* emitListComp(const ListComp& expr, const TypePtr& type_hint);
   Value* emitDictComp(const DictComp& expr, const TypePtr& type_hint);
   void emitGenerators(const List<CompFor>& generators, size_t index, const Body& innermost);
@@ -256,7 +261,11 @@ class Emitter {
   LoopStatus loop_status_ = LoopStatus::kNone;
   // The frames of the calls of local functions that are being expanded.
   std::vector<std::shared_ptr<Environment>> callers_;
-  size_t inlined_calls_ = 0;
+  // Nested functions of the statements that are being emitted, which are compiled even when nobody
+  // calls them.
+  std::vector<std::shared_ptr<LocalFunction>> uncalled_;
+  size_t expanded_height_ = 0;
+  size_t expanded_size_ = 0;
   friend class LocalFunction;
 };
 

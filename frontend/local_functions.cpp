@@ -64,8 +64,9 @@ void checkConstant(const Expr& expr) {
     case TK_NONE:
     case TK_STRINGLITERAL:
     case TK_VAR:
-    case TK_SUBSCRIPT:
       return;
+    case TK_SUBSCRIPT:  // List[int], PAIR[0]
+      return checkConstant(Subscript(expr.tree()).value());
     case TK_UNARY_MINUS:
     case TK_UNARY_PLUS:
     case TK_NOT:

@@ -305,7 +305,13 @@ Expr ParserImpl::dictDisplay() {
   std::vector<Expr> values;
   while (cur().kind != '}') {
     if (cur().kind == TK_POW) {
-      throwCompileError(cur().range, "unpacking a dict with '**' is not supported");
+      // **other: a starred key without a value.
+      SourceRange star = next().range;
+      Expr unpacked = expr(kBitOr);
+      keys.push_back(Starred::create(rangeFrom(star), unpacked));
+      values.push_back(Expr(Tree::create(TK_NONE, star)));
+      if (!nextIf(',')) break;
+      continue;
     }
     keys.push_back(expr());
     if (keys.size() == 1 && (cur().kind == ',' || cur().kind == '}' || cur().kind == TK_FOR)) {

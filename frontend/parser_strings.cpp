@@ -1,6 +1,5 @@
 // String literals: escapes, adjacent strings, f-strings.
 #include "core/error.h"
-#include "core/utf8.h"
 #include "frontend/parser_impl.h"
 
 namespace wick::detail {
@@ -10,6 +9,24 @@ namespace {
 // As in Python: a replacement field may stand in the format specification of another one, not
 // deeper.
 constexpr int kMaxFormatLevel = 2;
+
+void appendUtf8(std::string& out, uint32_t code) {
+  if (code < 0x80) {
+    out += static_cast<char>(code);
+  } else if (code < 0x800) {
+    out += static_cast<char>(0xc0 | code >> 6);
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    out += static_cast<char>(0xe0 | code >> 12);
+    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  } else {
+    out += static_cast<char>(0xf0 | code >> 18);
+    out += static_cast<char>(0x80 | (code >> 12 & 0x3f));
+    out += static_cast<char>(0x80 | (code >> 6 & 0x3f));
+    out += static_cast<char>(0x80 | (code & 0x3f));
+  }
+}
 
 int hexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';

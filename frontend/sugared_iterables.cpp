@@ -64,6 +64,13 @@ RangeValue::RangeValue(const SourceRange&, GraphFunction& fn, std::vector<Value*
   step_ = arguments.size() == 3 ? arguments[2] : graph.insertConstant(IValue(int64_t{1}));
 }
 
+Value* RangeValue::contains(const SourceRange& range, GraphFunction& fn, Value* value) {
+  Graph& graph = *fn.graph();
+  auto number = [&](int64_t n) { return graph.insertConstant(IValue(n)); };
+  return builtin(range, fn, Symbol::prim("rangeContains"),
+                 {value, start_ ? start_ : number(0), end_, step_ ? step_ : number(1)});
+}
+
 SugaredValuePtr RangeValue::getItem(const SourceRange& range, GraphFunction& fn, Value* index,
                                     TypePtr) {
   if (has_only_end_) return std::make_shared<SimpleValue>(index);

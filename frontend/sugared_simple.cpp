@@ -332,6 +332,12 @@ std::vector<SugaredValuePtr> SimpleValue::asTuple(const SourceRange& range, Grap
     case TypeKind::Tuple:
       unpacked = graph.insertNode(graph.createTupleUnpack(value_));
       break;
+    case TypeKind::String: {
+      if (!size_hint) break;
+      Value* characters = builtin(range, fn, Symbol::aten("list"), {value_});
+      unpacked = graph.insertNode(graph.createListUnpack(characters, *size_hint));
+      break;
+    }
     case TypeKind::List:
       if (!size_hint) {
         throwCompileError(range,

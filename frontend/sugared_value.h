@@ -221,6 +221,8 @@ class RangeValue : public SugaredValue {
   }
   std::optional<size_t> staticLength() const override { return static_length_; }
   Value* length(const SourceRange&, GraphFunction&) override;
+  // value in range(…), as a bool.
+  Value* contains(const SourceRange& range, GraphFunction& fn, Value* value);
 
  private:
   Value* start_ = nullptr;

@@ -55,7 +55,8 @@
 //     TernaryIf      (if_expr cond true-expr false-expr)
 //     ListLiteral    (list_literal expr...)
 //     TupleLiteral   (tuple_literal expr...)
-//     DictLiteral    (dict_literal key... value...)       lists of one length
+//     DictLiteral    (dict_literal key... value...)       lists of one length; **other is a Starred
+//                                                         key, whose value is None
 //     ListComp       (list_comp element generator...)     generator expressions too
 //     DictComp       (dict_comp key value generator...)
 //     CompFor        (comp_for target iter cond...)       the first is the outermost loop

@@ -71,7 +71,19 @@ struct Remainder {
 struct Pow {
   F operator()(I a, I b) const { return floatPow(static_cast<F>(a), static_cast<F>(b)); }
   F operator()(F a, F b) const { return floatPow(a, b); }
-  C operator()(C a, C b) const { return std::pow(a, b); }
+  C operator()(C a, C b) const {
+    // Small whole exponents are exact products, as in Python.
+    if (b.imag() != 0 || std::abs(b.real()) > 100 || b.real() != std::trunc(b.real())) {
+      return std::pow(a, b);
+    }
+    C out(1);
+    C power = a;
+    for (I n = static_cast<I>(std::abs(b.real())); n != 0; n >>= 1) {
+      if (n & 1) out = multiply(out, power);
+      power = multiply(power, power);
+    }
+    return b.real() < 0 ? divide(C(1), out) : out;
+  }
 };
 struct DivMod {
   std::tuple<I, I> operator()(I a, I b) const { return {floorDiv(a, b), floorMod(a, b)}; }

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "core/grad_mode.h"
-#include "core/utf8.h"
 #include "runtime/ops/typed.h"
 #include "runtime/ops/warnings.h"
 
@@ -74,9 +73,12 @@ std::string chr(I code) {
     throw RuntimeError(fmt::format("chr() arg not in range(0x110000), found {}", code),
                        "ValueError");
   }
-  std::string out;
-  appendUtf8(out, static_cast<uint32_t>(code));
-  return out;
+  uint32_t c = static_cast<uint32_t>(code);
+  auto tail = [&](int shift) { return static_cast<char>(0x80 | ((c >> shift) & 0x3f)); };
+  if (c < 0x80) return std::string(1, static_cast<char>(c));
+  if (c < 0x800) return {static_cast<char>(0xc0 | c >> 6), tail(0)};
+  if (c < 0x10000) return {static_cast<char>(0xe0 | c >> 12), tail(6), tail(0)};
+  return {static_cast<char>(0xf0 | c >> 18), tail(12), tail(6), tail(0)};
 }
 
 uint64_t magnitude(I v) {

@@ -73,8 +73,38 @@ TEST_F(EmitterErrors, Classes) {
   expectError("def f():\n    with 'text' as t:\n        pass\n", "must return an object");
 }
 
+TEST_F(EmitterErrors, LocalFunctions) {
+  expectError("def f():\n    g = lambda x: x\n    return g()\n", "needs a value for 'x'");
+  expectError("def f():\n    g = lambda x: x\n    return g(1, 2)\n",
+              "takes 1 positional arguments");
+  expectError("def f():\n    g = lambda x: x\n    return g(y=1)\n", "has no parameter 'y'");
+  expectError("def f():\n    g = lambda x: x\n    return g(1, x=1)\n", "two values for 'x'");
+  expectError("def f():\n    g = lambda x: x + 'a'\n    return g(1)\n",
+              "this is in a call of the function '<lambda>'");
+  expectError("def f():\n    def g():\n        return lambda: 1\n    return g()()\n",
+              "can be called");
+  expectError("def f():\n    g = lambda: lambda: 1\n    return g()()\n", "can be called");
+  expectError("def f(n: int):\n    if n > 0:\n        g = lambda: 1\n    return g()\n",
+              "undefined");
+  expectError("def g(h: Callable):\n    return g(h)\ndef f():\n    return g(abs)\n", "recursive");
+  expectError("A = B\nB = A\ndef f():\n    return A\n", "made from itself");
+  expectError("A = 1\nA = 2\ndef f():\n    return A\n", "assigned twice");
+  // Each calls the one before: high, or large, beyond any stack or memory.
+  std::string chain = "def f():\n    g0 = lambda x: x\n";
+  for (int i = 1; i < 2000; ++i) {
+    chain += "    g" + std::to_string(i) + " = lambda x: g" + std::to_string(i - 1) + "(x)\n";
+  }
+  expectError(chain + "    return g1999(1)\n", "expand to too much");
+  std::string tower = "def f():\n    g0 = lambda x: x + 1\n";
+  for (int i = 1; i < 30; ++i) {
+    const std::string before = "g" + std::to_string(i - 1);
+    tower += "    g" + std::to_string(i) + " = lambda x: " + before + "(x) + " + before + "(x)\n";
+  }
+  expectError(tower + "    return g29(1)\n", "expand to too much");
+}
+
 TEST_F(EmitterErrors, NotSupported) {
-  expectError("def f():\n    return lambda: 1\n", "lambdas are not supported");
+  expectError("def f():\n    return lambda: 1\n", "the function '<lambda>' can be called");
   expectError("def f(x):\n    return x.tolist()\n", "Expected type hint for result of tolist()");
   expectError("def f(x):\n    print(x, end='')\n", "doesn't accept any keyword arguments");
   expectError("def f(x):\n    for a, b in x, x:\n        pass\n", "list of iterables");

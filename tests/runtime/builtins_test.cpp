@@ -260,15 +260,20 @@ TEST(BuiltinsTest, text) {
   EXPECT_EQ(format("aten::format", {"{} {}", 3, 2.5}), "3 2.5");
   EXPECT_EQ(format("aten::format", {"{}", 3, 4}), "3");
   EXPECT_THROW(format("aten::format", {"{} {}", 3}), RuntimeError);
-  EXPECT_EQ(format("aten::percentFormat", {"%s %d%% %c%c", 2.0, 2.7, 98, "x"}), "2. 2% bx");
+  EXPECT_EQ(format("aten::percentFormat", {"%s %d%% %c%c", 2.0, 2.7, 98, "x"}), "2.0 2% bx");
   EXPECT_EQ(format("aten::percentFormat", {"%f %e %i", 2.5, 2.5, true}), "2.500000 2.500000e+00 1");
   IValue pair(makeTuple({IValue(3), IValue("x")}));
   EXPECT_EQ(format("aten::percentFormat", {"%d %s", pair}), "3 x");
   EXPECT_THROW(format("aten::percentFormat", {"%s", pair}), RuntimeError);
-  for (const char* bad : {"%", "%d %d", "%r", "", "%.2f"}) {
+  EXPECT_EQ(format("aten::percentFormat", {"%-6.2f|%+05d", 2.5, 3}), "2.50  |+0003");
+  EXPECT_EQ(format("aten::format", {"{1:>4}{0!r:{2}}|", "a", 2, 5}), "   2'a'  |");
+  for (const char* bad : {"%", "%d %d", "%y", "", "%.", "%(a)s", "%-"}) {
     EXPECT_THROW(format("aten::percentFormat", {bad, 1}), RuntimeError) << bad;
   }
-  EXPECT_EQ(call("aten::str", {1.0}).toString(), "1.");
+  for (const char* bad : {"{", "}", "{1", "{:{:{}}}", "{!x}", "{0} {}", "{a}", "{:.q}", "{5}"}) {
+    EXPECT_THROW(format("aten::format", {bad, 1, 2, 3}), RuntimeError) << bad;
+  }
+  EXPECT_EQ(call("aten::str", {1.0}).toString(), "1.0");
   EXPECT_EQ(call("aten::hash.generic", {5}).toInt(), 5);
   EXPECT_EQ(call("prim::type", {Device::parse("cuda:1")}).toString(), "cuda");
   EXPECT_EQ(call("prim::index", {Device::parse("cuda:1")}).toInt(), 1);

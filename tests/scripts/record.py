@@ -7,6 +7,7 @@ A script has a function main without arguments. Its first lines are comments:
   # expect: TEXT         a line of what Python's repr() gives for main's result
   # prints: TEXT         a line that print() writes
   # expect error: TEXT   compiling or running is refused with a message that holds TEXT
+  # as Python: REASON    what PyTorch 1.13 refuses or gets wrong: the expectations are those of Python itself
 The first two are written here; the third is ours to word, and PyTorch is only asked to refuse the script as well.
 With --check nothing is written, and the exit code tells whether a file would change. Needs Debian's python3-torch.
 """
@@ -28,12 +29,12 @@ for name in ("Any", "Dict", "List", "NamedTuple", "Optional", "Tuple", "Union"):
     PRELUDE[name] = getattr(typing, name)
 
 
-def run(path):
+def run(path, script):
     """What run_here returns, from a process of its own: PyTorch may crash."""
     with tempfile.TemporaryFile() as answer:
         child = os.fork()
         if child == 0:
-            pickle.dump(run_here(path), answer)
+            pickle.dump(run_here(path, script), answer)
             answer.flush()
             os._exit(0)
         status = os.waitpid(child, 0)[1]
@@ -43,7 +44,7 @@ def run(path):
         return pickle.load(answer)
 
 
-def run_here(path):
+def run_here(path, script):
     """Returns (repr of the result or None, what was printed, the error's text or None)."""
     spec = importlib.util.spec_from_file_location("script_" + os.path.basename(path)[:-3], path)
     module = importlib.util.module_from_spec(spec)
@@ -56,7 +57,8 @@ def run_here(path):
         result = error = None
         try:
             spec.loader.exec_module(module)
-            result = repr(torch.jit.script(module.main)())
+            main = torch.jit.script(module.main) if script else module.main
+            result = repr(main())
         except Exception as e:
             error = str(e) or type(e).__name__
         finally:
@@ -80,20 +82,21 @@ def main():
             text = open(path).read()
             lines = text.split("\n")
             start = 0
-            while lines[start].startswith(("# expect", "# prints:")):
+            while lines[start].startswith(("# expect", "# prints:", "# as Python:")):
                 start += 1
             head = lines[:start]
-            result, printed, error = run(path)
+            as_python = [line for line in head if line.startswith("# as Python:")]
+            result, printed, error = run(path, script=not as_python)
             if any(line.startswith("# expect error:") for line in head):
                 if error is None:
-                    print(f"{path}: PyTorch accepts it: {result}")
+                    print(f"{path}: {'Python' if as_python else 'PyTorch'} accepts it: {result}")
                     bad += 1
                 continue
             if error is not None:
-                print(f"{path}: PyTorch refuses it: {error[-300:]}")
+                print(f"{path}: refused: {error[-300:]}")
                 bad += 1
                 continue
-            new = ["# expect: " + line for line in result.split("\n")]
+            new = as_python + ["# expect: " + line for line in result.split("\n")]
             new += ["# prints: " + line for line in printed.split("\n")[:-1]]
             updated = "\n".join(new + lines[start:])
             if updated != text:

@@ -18,6 +18,7 @@ struct Expectation {
   std::string result;
   std::string printed;
   std::string error;
+  std::string as_python;  // why Python's answer is expected and not PyTorch's; for record.py
 };
 
 Expectation readExpectation(const std::string& text) {
@@ -32,7 +33,7 @@ Expectation readExpectation(const std::string& text) {
   };
   while (std::getline(lines, line) &&
          (take("# expect error:", expected.error) || take("# expect:", expected.result) ||
-          take("# prints:", expected.printed))) {
+          take("# prints:", expected.printed) || take("# as Python:", expected.as_python))) {
   }
   if (!expected.error.empty()) expected.error.pop_back();
   return expected;

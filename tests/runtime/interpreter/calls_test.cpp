@@ -343,7 +343,7 @@ TEST(Data, PrintGoesToTheHandler) {
   return (%a))",
       {1, "s", 1.0});
   setPrintHandler([](const std::string&) {});
-  EXPECT_EQ(printed, "1 s 1.\n\n");
+  EXPECT_EQ(printed, "1 s 1.0\n\n");
 }
 
 // fork(fork(f)) + fork(g): every wait meets an unfinished future when the pool has one thread.

@@ -3,8 +3,7 @@
 #include <span>
 
 #include "core/memory_limit.h"
-#include "core/utf8.h"
-#include "runtime/ops/format_spec.h"
+#include "runtime/ops/python/format_spec.h"
 #include "runtime/ops/text.h"
 #include "runtime/ops/typed.h"
 
@@ -335,13 +334,12 @@ class PercentFormatter {
   }
 
   static std::string conversion(char type, FormatSpec spec, IValue value) {
-    if (value.isTensor() && type != 's' && type != 'r' && type != 'a') {
+    if (value.isTensor() && type != 's' && type != 'r') {
       value = elementOf(value.toTensor());
     }
     switch (type) {
       case 's':
       case 'r':
-      case 'a':
         return text(IValue(converted(value, type)), spec);
       case 'c':
         return character(spec, value);

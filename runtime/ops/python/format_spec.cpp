@@ -1,4 +1,4 @@
-#include "runtime/ops/format_spec.h"
+#include "runtime/ops/python/format_spec.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,7 +9,6 @@
 #include "core/error.h"
 #include "core/memory_limit.h"
 #include "core/tensor.h"
-#include "core/utf8.h"
 #include "runtime/ops/text.h"
 
 namespace wick::ops {
@@ -19,6 +18,15 @@ namespace {
 // What one field may take: beyond this a program has gone wrong.
 constexpr int64_t kMaxWidth = int64_t{1} << 30;
 constexpr int64_t kMaxPrecision = int64_t{1} << 20;
+
+// The character with this code, at most 0x10ffff, in UTF-8.
+std::string utf8(uint32_t code) {
+  auto tail = [&](int shift) { return static_cast<char>(0x80 | ((code >> shift) & 0x3f)); };
+  if (code < 0x80) return std::string(1, static_cast<char>(code));
+  if (code < 0x800) return {static_cast<char>(0xc0 | code >> 6), tail(0)};
+  if (code < 0x10000) return {static_cast<char>(0xe0 | code >> 12), tail(6), tail(0)};
+  return {static_cast<char>(0xf0 | code >> 18), tail(12), tail(6), tail(0)};
+}
 
 [[noreturn]] void failValue(const std::string& message) {
   throw RuntimeError(message, "ValueError");
@@ -139,9 +147,7 @@ std::string formatInt(int64_t value, const FormatSpec& spec) {
     if (value < 0 || value > 0x10ffff) {
       throw RuntimeError("%c arg not in range(0x110000)", "OverflowError");
     }
-    std::string character;
-    appendUtf8(character, static_cast<uint32_t>(value));
-    return padded(character, spec, '>');
+    return padded(utf8(static_cast<uint32_t>(value)), spec, '>');
   }
   if (spec.grouping == ',' && type != 'd')
     failValue(fmt::format("Cannot specify ',' with '{}'.", type));
@@ -389,19 +395,25 @@ std::string formatWith(const IValue& value, std::string_view spec) {
 }
 
 std::string asciiRepr(const IValue& value) {
+  // What repr() leaves unescaped is valid UTF-8.
   std::string text = value.repr();
   std::string out;
   for (size_t i = 0; i < text.size();) {
-    size_t start = i;
-    auto code = decodeUtf8(text, i);
-    if (!code || *code < 0x80) {
-      out.append(text, start, i - start);
-    } else if (*code <= 0xff) {
-      out += fmt::format("\\x{:02x}", *code);
-    } else if (*code <= 0xffff) {
-      out += fmt::format("\\u{:04x}", *code);
+    unsigned char lead = static_cast<unsigned char>(text[i]);
+    size_t length = lead < 0x80 ? 1 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+    uint32_t code = length == 1 ? lead : lead & (0xffu >> (length + 1));
+    for (size_t k = 1; k < length && i + k < text.size(); ++k) {
+      code = code << 6 | (static_cast<unsigned char>(text[i + k]) & 0x3f);
+    }
+    i += length;
+    if (code < 0x80) {
+      out += static_cast<char>(code);
+    } else if (code <= 0xff) {
+      out += fmt::format("\\x{:02x}", code);
+    } else if (code <= 0xffff) {
+      out += fmt::format("\\u{:04x}", code);
     } else {
-      out += fmt::format("\\U{:08x}", *code);
+      out += fmt::format("\\U{:08x}", code);
     }
   }
   return out;

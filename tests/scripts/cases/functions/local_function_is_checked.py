@@ -1,0 +1,5 @@
+# expect error: undefined value nothing
+def main():
+    def f(n: int):
+        return nothing + n
+    return 3

@@ -1,0 +1,5 @@
+# expect error: the parameter 'n' of the function 'f' is of type int, found str
+def main():
+    def f(n: int):
+        return n
+    return f('a')

@@ -1,0 +1,5 @@
+# expect error: have no order
+def main():
+    tups = [({1: 2}, {2: 3})]
+    tups.sort()
+    return tups

@@ -1,0 +1,3 @@
+# expect error: %d requires a number
+def main():
+    return '%d' % 'text'
