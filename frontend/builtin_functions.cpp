@@ -108,9 +108,9 @@ class Library {
       }
     }
     if (module == "generic") {
-      auto scope = std::make_shared<FileScope>(resolver);
+      auto scope = std::make_shared<GenericScope>(resolver);
       for (const Def& def : defs) {
-        scope->addGeneric(def);
+        scope->add(def);
         generics_.emplace(def.name().name(), GenericFunction{def, scope});
       }
       return;

@@ -35,24 +35,13 @@ namespace {
 
 constexpr const char* kPrefix = "__torch__.";
 
-// NAME = value
-void declareConstant(const Assign& stmt, FileScope& scope) {
-  if (!stmt.value()) return;  // a bare annotation
-  for (const Expr& target : stmt.targets()) {
-    if (target.kind() != TK_VAR) {
-      throwCompileError(target.range(), "only a name can be given to a global constant");
-    }
-    scope.addConstant(Var(target.tree()).name().name(), stmt.value().get());
-  }
-}
-
 }  // namespace
 
 void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string& text,
                  const std::string& file_name, std::vector<CompileError>* errors) {
   Parser parser(text, file_name);
   List<Stmt> module = parser.parseModule();
-  auto resolver = std::make_shared<FileScope>(nativeResolver(unit, kPrefix));
+  auto resolver = std::make_shared<GenericScope>(nativeResolver(unit, kPrefix));
   std::vector<Def> defs;
   std::vector<TypePtr> classes;
   size_t first_function = unit->functions().size();
@@ -61,15 +50,12 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
       case TK_DEF: {
         Def def(stmt.tree());
         if (isGenericFunction(def)) {
-          resolver->addGeneric(def);
+          resolver->add(def);
         } else {
           defs.push_back(def);
         }
         break;
       }
-      case TK_ASSIGN:
-        declareConstant(Assign(stmt.tree()), *resolver);
-        break;
       case TK_CLASS_DEF: {
         ClassDef definition(stmt.tree());
         classes.push_back(defineClass(*unit, kPrefix + definition.name().name(), definition,
@@ -84,8 +70,7 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
         [[fallthrough]];
       default:
         throwCompileError(stmt.range(),
-                          "a program holds functions, classes, constants and imports at its top "
-                          "level");
+                          "a program holds functions, classes and imports at its top level");
     }
   }
   std::string prefix(kPrefix);

@@ -21,13 +21,8 @@ SugaredValuePtr Emitter::emitSugared(const Expr& expr, size_t num_binders,
                                      const TypePtr& type_hint) {
   RangeGuard at(&graph_, expr.range());
   switch (expr.kind()) {
-    case TK_VAR: {
-      SugaredValuePtr value = env_->get(expr.range(), Var(expr.tree()).name().name());
-      if (auto* global = dynamic_cast<GlobalConstant*>(value.get())) {
-        return emitGlobalConstant(expr.range(), *global);
-      }
-      return value;
-    }
+    case TK_VAR:
+      return env_->get(expr.range(), Var(expr.tree()).name().name());
     case TK_LAMBDA: {
       Lambda lambda(expr.tree());
       return makeLocalFunction(expr.range(), "<lambda>", expr.tree(), lambda.decl());

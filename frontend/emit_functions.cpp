@@ -1,4 +1,4 @@
-// Local functions and constants of a file: compiled where they are used.
+// Local and generic functions: compiled where they are called.
 //
 // A call makes a frame whose parent is the frame of the scope where the function was defined, as it
 // is at the call. Every name that the body assigns is the function's own (Python's rule) and is
@@ -294,25 +294,6 @@ void Emitter::checkUncalled(size_t first) {
       block->registerOutput(result->asValue(range, fn_));
     });
   }
-}
-
-SugaredValuePtr Emitter::emitGlobalConstant(const SourceRange& range, GlobalConstant& constant) {
-  if (constant.beingCompiled()) {
-    throwCompileError(range, "the global constant '{}' is made from itself", constant.name());
-  }
-  struct Restore {
-    Emitter& emitter;
-    GlobalConstant& constant;
-    std::shared_ptr<Environment> env;
-    ~Restore() {
-      emitter.env_ = env;
-      constant.beingCompiled() = false;
-    }
-  } restore{*this, constant, env_};
-  constant.beingCompiled() = true;
-  env_ = std::make_shared<Environment>(fn_, constant.resolver(), restore.env->block(), nullptr,
-                                       restore.env->names());
-  return emitSugared(constant.value());
 }
 
 void dissolveCalls(Graph& graph) {

@@ -58,7 +58,7 @@ class Emitter {
   bool hasExited(const Block* block) const { return exits_.count(block) != 0; }
 
   // emit_functions.cpp: lambdas, nested functions and generic functions, compiled where they are
-  // called; global constants
+  // called
   struct Argument {
     SourceRange range;
     std::optional<std::string> name;  // of a keyword
@@ -76,7 +76,6 @@ class Emitter {
   SugaredValuePtr emitCalledBody(const SourceRange& range, LocalFunction& function,
                                  const std::function<void()>& bind);
   void checkUncalled(size_t first);
-  SugaredValuePtr emitGlobalConstant(const SourceRange& range, GlobalConstant& constant);
 
   // emit_builtins.cpp: Python's functions on iterables
   static bool isBuiltinForm(Symbol form);

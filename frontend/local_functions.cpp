@@ -1,10 +1,7 @@
 #include "frontend/local_functions.h"
 
-#include <algorithm>
-
 #include "core/error.h"
 #include "frontend/ir_emitter.h"
-#include "frontend/type_resolver.h"
 
 namespace wick {
 
@@ -53,112 +50,19 @@ bool isGenericFunction(const Def& def) {
   return false;
 }
 
-namespace {
-
-// What a constant may be made of: nothing that could change or be changed.
-void checkConstant(const Expr& expr) {
-  switch (expr.kind()) {
-    case TK_CONST:
-    case TK_TRUE:
-    case TK_FALSE:
-    case TK_NONE:
-    case TK_STRINGLITERAL:
-    case TK_VAR:
-      return;
-    case TK_SUBSCRIPT:  // List[int], PAIR[0]
-      return checkConstant(Subscript(expr.tree()).value());
-    case TK_UNARY_MINUS:
-    case TK_UNARY_PLUS:
-    case TK_NOT:
-    case '~':
-      return checkConstant(UnaryOp(expr.tree()).operand());
-    case '.':
-      return checkConstant(Select(expr.tree()).value());
-    case TK_TUPLE_LITERAL:
-      for (const Expr& e : TupleLiteral(expr.tree()).inputs()) checkConstant(e);
-      return;
-    case TK_APPLY: {
-      // float('inf'), math.sqrt(2), torch.device('cpu'), but nothing that makes an object.
-      Apply apply(expr.tree());
-      Expr callee = apply.callee();
-      static const char* const kPure[] = {"int", "float", "bool", "str", "complex", "abs",
-                                          "min", "max",   "pow",  "len", "round",   "tuple"};
-      bool pure = callee.kind() == TK_VAR &&
-                  std::find(std::begin(kPure), std::end(kPure), Var(callee.tree()).name().name()) !=
-                      std::end(kPure);
-      if (callee.kind() == '.') {
-        Select select(callee.tree());
-        pure =
-            select.selector().name() == "device" ||
-            (select.value().kind() == TK_VAR && Var(select.value().tree()).name().name() == "math");
-      }
-      if (!pure) break;
-      for (const Expr& e : apply.inputs()) checkConstant(e);
-      return;
-    }
-    default:
-      if (BinOp::isBinOp(expr.kind())) {
-        checkConstant(BinOp(expr.tree()).lhs());
-        checkConstant(BinOp(expr.tree()).rhs());
-        return;
-      }
-      break;
-  }
-  throwCompileError(expr.range(),
-                    "a global variable must be a constant number, string, bool, None or tuple of "
-                    "these: programs have no global state");
-}
-
-}  // namespace
-
-void FileScope::addConstant(const std::string& name, const Expr& value) {
-  checkConstant(value);
-  if (!constants_.emplace(name, Constant{value}).second) {
-    throwCompileError(value.range(), "the global constant '{}' is assigned twice", name);
-  }
-}
-
-void FileScope::addGeneric(const Def& def) {
+void GenericScope::add(const Def& def) {
   const std::string name = def.name().name();
-  if (!generics_.emplace(name, def).second) {
+  if (!functions_.emplace(name, def).second) {
     throwCompileError(def.range(), "the function '{}' is defined twice", name);
   }
 }
 
-SugaredValuePtr FileScope::resolveValue(const std::string& name, GraphFunction& fn,
-                                        const SourceRange& range) {
-  if (auto it = constants_.find(name); it != constants_.end()) {
-    Expr value = it->second.value;
-    // An alias of a type stands for it.
-    if (value.kind() == TK_SUBSCRIPT || value.kind() == TK_VAR) {
-      if (TypePtr type = resolveType(name, range)) return sugaredType(type);
-    }
-    return std::make_shared<GlobalConstant>(name, value, shared_from_this(),
-                                            &it->second.being_compiled);
-  }
-  if (auto it = generics_.find(name); it != generics_.end()) {
+SugaredValuePtr GenericScope::resolveValue(const std::string& name, GraphFunction& fn,
+                                           const SourceRange& range) {
+  if (auto it = functions_.find(name); it != functions_.end()) {
     return std::make_shared<LocalFunction>(name, it->second.tree(), shared_from_this(), nullptr);
   }
   return base_->resolveValue(name, fn, range);
-}
-
-TypePtr FileScope::resolveType(const std::string& name, const SourceRange& range) {
-  auto it = constants_.find(name);
-  if (it == constants_.end()) return base_->resolveType(name, range);
-  Constant& alias = it->second;
-  if (alias.being_compiled ||
-      (alias.value.kind() != TK_SUBSCRIPT && alias.value.kind() != TK_VAR)) {
-    return nullptr;
-  }
-  alias.being_compiled = true;
-  TypePtr type;
-  try {
-    type = TypeResolver(shared_from_this()).typeOf(alias.value);
-  } catch (const CompileError&) {
-    // A value and no type: the caller says so.
-  }
-  alias.being_compiled = false;
-  return type;
 }
 
 }  // namespace wick

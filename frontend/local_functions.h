@@ -1,5 +1,4 @@
-// Functions and constants that are trees until they are used: lambdas, nested functions, generic
-// functions, constants of a file.
+// Functions that are trees until they are called: lambdas, nested functions, generic functions.
 //
 // A local function has no code of its own: each call compiles its body again, in place, for the
 // arguments it has there. So its parameters need no types and may be functions themselves, and it
@@ -53,53 +52,26 @@ class LocalFunction : public SugaredValue {
   bool was_called_ = false;
 };
 
-// A constant of a file: the expression stands where the name is used.
-class GlobalConstant : public SugaredValue {
- public:
-  GlobalConstant(std::string name, Expr value, ResolverPtr resolver, bool* being_compiled)
-      : name_(std::move(name)),
-        value_(std::move(value)),
-        resolver_(std::move(resolver)),
-        being_compiled_(being_compiled) {}
-  std::string kind() const override { return "constant '" + name_ + "' of the file"; }
-  const std::string& name() const { return name_; }
-  const Expr& value() const { return value_; }
-  const ResolverPtr& resolver() const { return resolver_; }
-  // Guards against a constant that needs itself.
-  bool& beingCompiled() const { return *being_compiled_; }
-
- private:
-  std::string name_;
-  Expr value_;
-  ResolverPtr resolver_;
-  bool* being_compiled_;
-};
-
 // Whether a parameter takes a function: annotated Callable or Callable[…]. Such a function is
 // generic.
 bool isCallableType(const Expr& type);
 bool isGenericFunction(const Def& def);
 
-// What a file declares besides its functions and classes: constants, type aliases, generic
-// functions. Everything else is asked of `base`.
-class FileScope : public Resolver, public std::enable_shared_from_this<FileScope> {
+// The generic functions of a file; every other name is asked of `base`.
+class GenericScope : public Resolver, public std::enable_shared_from_this<GenericScope> {
  public:
-  explicit FileScope(ResolverPtr base) : base_(std::move(base)) {}
-  // CompileError for what is not constant.
-  void addConstant(const std::string& name, const Expr& value);
-  void addGeneric(const Def& def);
+  explicit GenericScope(ResolverPtr base) : base_(std::move(base)) {}
+  // CompileError for a name that has been added already.
+  void add(const Def& def);
   SugaredValuePtr resolveValue(const std::string& name, GraphFunction& fn,
                                const SourceRange& range) override;
-  TypePtr resolveType(const std::string& name, const SourceRange& range) override;
+  TypePtr resolveType(const std::string& name, const SourceRange& range) override {
+    return base_->resolveType(name, range);
+  }
 
  private:
-  struct Constant {
-    Expr value;
-    bool being_compiled = false;
-  };
   ResolverPtr base_;
-  std::map<std::string, Constant> constants_;
-  std::map<std::string, Def> generics_;
+  std::map<std::string, Def> functions_;
 };
 
 }  // namespace wick

@@ -6,7 +6,6 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "frontend/local_functions.h"
 #include "frontend/parser.h"
 #include "frontend/sugared_value.h"
 
@@ -335,8 +334,6 @@ class DefaultEvaluator {
       case TK_DICT_LITERAL:
         return dict(DictLiteral(expr.tree()), type);
       case TK_VAR:
-        if (std::optional<IValue> global = globalConstant(expr, type)) return *global;
-        return named(expr);
       case '.':
       case TK_APPLY:
         return named(expr);
@@ -369,26 +366,6 @@ class DefaultEvaluator {
     auto out = makeRef<DictObject>(key, value);
     for (auto& [k, v] : items) out->set(std::move(k), std::move(v));
     return IValue(DictRef(out));
-  }
-
-  // A constant of the file: NAME = 3 at its top level.
-  std::optional<IValue> globalConstant(const Expr& expr, const TypePtr& type) const {
-    if (!resolver_) return std::nullopt;
-    GraphFunction scratch("default", nullptr);
-    SugaredValuePtr found =
-        resolver_->resolveValue(Var(expr.tree()).name().name(), scratch, expr.range());
-    auto* constant = dynamic_cast<GlobalConstant*>(found.get());
-    if (!constant) return std::nullopt;
-    if (constant->beingCompiled()) {
-      throwCompileError(expr.range(), "the global constant '{}' is made from itself",
-                        constant->name());
-    }
-    constant->beingCompiled() = true;
-    struct Restore {
-      GlobalConstant& constant;
-      ~Restore() { constant.beingCompiled() = false; }
-    } restore{*constant};
-    return eval(constant->value(), type);
   }
 
   // A constant of a module or an enum member, or float("inf").

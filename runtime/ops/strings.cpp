@@ -182,7 +182,24 @@ IValue split(Str s, std::optional<std::string> separator, I limit) {
   out.push_back(s.substr(start));
   return stringList(std::move(out));
 }
-IValue rsplit(Str s, Str separator, I limit) {
+// At runs of blanks from the end.
+std::vector<std::string> rsplitBlanks(std::string_view s, I limit) {
+  std::vector<std::string> out;
+  for (;;) {
+    while (!s.empty() && isSpace(s.back())) s.remove_suffix(1);
+    if (s.empty()) break;
+    size_t start = s.size();
+    bool last = limit >= 0 && static_cast<I>(out.size()) == limit;
+    while (start > 0 && (last || !isSpace(s[start - 1]))) --start;
+    out.emplace_back(s.substr(start));
+    s = s.substr(0, start);
+  }
+  std::reverse(out.begin(), out.end());
+  return out;
+}
+IValue rsplit(Str s, const std::optional<std::string>& given, I limit) {
+  if (!given) return stringList(rsplitBlanks(s, limit));
+  const std::string& separator = *given;
   checkSeparator(separator);
   std::vector<std::string> out;
   std::string_view rest = s;
@@ -396,13 +413,13 @@ const OperatorRecord kRecords[] = {
     WICK_SEARCH("startswith", "bool", startsWith),
     WICK_SEARCH("endswith", "bool", endsWith),
     {"aten::split.str(str self, str? separator=None, int max=-1) -> str[]", WICK_KERNEL(split)},
-    {"aten::rsplit(str self, str separator=\" \", int max=-1) -> str[]", WICK_KERNEL(rsplit)},
+    {"aten::rsplit(str self, str? separator=None, int max=-1) -> str[]", WICK_KERNEL(rsplit)},
     {"aten::splitlines(str self, bool keepends=False) -> str[]", WICK_KERNEL(splitLines)},
     {"aten::partition(str self, str separator) -> (str, str, str)", WICK_KERNEL(partition)},
     {"aten::rpartition(str self, str separator) -> (str, str, str)", WICK_KERNEL(rpartition)},
-    {"aten::strip(str self, str chars=\" \\n\\t\\f\\v\") -> str", WICK_KERNEL(strip)},
-    {"aten::lstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str", WICK_KERNEL(lstrip)},
-    {"aten::rstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str", WICK_KERNEL(rstrip)},
+    {"aten::strip(str self, str chars=\" \\n\\t\\f\\v\\r\") -> str", WICK_KERNEL(strip)},
+    {"aten::lstrip(str self, str chars=\" \\n\\t\\f\\v\\r\") -> str", WICK_KERNEL(lstrip)},
+    {"aten::rstrip(str self, str chars=\" \\n\\t\\f\\v\\r\") -> str", WICK_KERNEL(rstrip)},
     {"aten::join(str self, str[] values) -> str", WICK_KERNEL(join)},
     {"aten::replace(str self, str old, str new, int max=-1) -> str", WICK_KERNEL(replace)},
     {"aten::center(str self, int width, str fillchar=\" \") -> str", WICK_KERNEL(center)},
