@@ -40,6 +40,8 @@ std::vector<Emitter::Index> Emitter::emitIndices(const Subscript& expr) {
 SugaredValuePtr Emitter::emitSubscript(const Subscript& expr, const TypePtr& type_hint) {
   const SourceRange& range = expr.range();
   SugaredValuePtr object = emitSugared(expr.value());
+  // Bounds and negative indices are a list's business; a range only counts.
+  if (dynamic_cast<RangeValue*>(object.get())) object = simple(listOf(range, object));
   Value* value = asSimple(object);
   List<Expr> written = expr.subscripts();
   if (value && value->type()->kind() == TypeKind::Tensor) {
