@@ -156,7 +156,7 @@ void Emitter::emitListTarget(const List<Expr>& targets, size_t starred, Value* l
                              const SourceRange& range) {
   int64_t count = static_cast<int64_t>(targets.size());
   int64_t after = count - 1 - static_cast<int64_t>(starred);
-  builtin(range, Symbol::prim("checkUnpack"), {list, constant(IValue(count - 1))});
+  list = builtin(range, Symbol::prim("checkUnpack"), {list, constant(IValue(count - 1))});
   for (size_t i = 0; i < targets.size(); ++i) {
     int64_t at = static_cast<int64_t>(i);
     if (i == starred) {
@@ -223,6 +223,7 @@ void Emitter::emitSubscriptTarget(const Subscript& target, const NamedValue& val
   if (subscripts[0].slice && object->type()->kind() == TypeKind::List) {
     Value* list = value.value;
     if (list->type()->kind() != TypeKind::List) list = listOf(value.range, simple(list));
+    list = unifyInto(value.range, object->type(), list);
     std::vector<Value*> arguments = emitBounds(object, *subscripts[0].slice);
     arguments.push_back(list);
     builtin(range, Symbol::prim("setSlice"), arguments);

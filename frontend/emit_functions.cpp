@@ -21,7 +21,9 @@ namespace {
 // or for a deeper recursion of the emitter than fits on the stack. Bodies that are compiled inside
 // of one another may be this high together, and all expanded bodies this large.
 constexpr size_t kMaxExpandedHeight = 250;
-constexpr size_t kMaxExpandedSize = 1'000'000;
+constexpr size_t kMaxExpandedSize = 200'000;
+
+constexpr const char* kInCall = "this is in a call of the ";
 
 size_t sizeOf(const TreeRef& tree) {
   size_t size = 1;
@@ -133,8 +135,12 @@ SugaredValuePtr Emitter::callLocal(const SourceRange& range, LocalFunction& func
   try {
     return emitCalledBody(range, function, [&] { bindParameters(range, function, arguments); });
   } catch (CompileError& error) {
-    if (error.range().start() != range.start() || error.range().source() != range.source()) {
-      error.append(CompileError(range, "this is in a call of the " + function.kind()));
+    // The innermost calls say enough.
+    const std::string_view message = error.what();
+    const size_t first = message.find(kInCall);
+    const bool enough = first != message.npos && message.find(kInCall, first + 1) != message.npos;
+    if (!enough && error.range().start() != range.start()) {
+      error.append(CompileError(range, kInCall + function.kind()));
     }
     throw;
   }
@@ -150,7 +156,10 @@ SugaredValuePtr Emitter::emitCalledBody(const SourceRange& range, LocalFunction&
   const size_t height = function.tree()->height() + 1;
   expanded_size_ += sizeOf(function.tree());
   if (expanded_height_ + height > kMaxExpandedHeight || expanded_size_ > kMaxExpandedSize) {
-    throwCompileError(range, "the calls of local functions within one another expand to too much");
+    throwCompileError(
+        range,
+        "the calls of local functions within one another expand to too much, as those of "
+        "a recursive function do");
   }
   std::shared_ptr<Environment> parent;
   if (function.home()) {

@@ -103,9 +103,9 @@ void deleteSlice(const IValue& list, std::optional<I> start, std::optional<I> en
   v.swap(kept);
 }
 
-void checkUnpack(const IValue& list, I least) {
+IValue checkUnpack(IValue list, I least) {
   I n = static_cast<I>(list.elements().size());
-  if (n >= least) return;
+  if (n >= least) return list;
   throw RuntimeError(
       fmt::format("not enough values to unpack (expected at least {}, got {})", least, n),
       "ValueError");
@@ -137,7 +137,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(setSlice)},
     {"prim::deleteSlice(t[](a!) self, int? start, int? end, int? step) -> ()",
      WICK_KERNEL(deleteSlice)},
-    {"prim::checkUnpack(t[] self, int least) -> ()", WICK_KERNEL(checkUnpack)},
+    {"prim::checkUnpack(t[](a) self, int least) -> t[](a)", WICK_KERNEL(checkUnpack)},
     {"prim::rangeContains(int value, int start, int end, int step) -> bool",
      WICK_KERNEL(rangeContains)},
 };

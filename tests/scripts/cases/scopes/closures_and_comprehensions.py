@@ -5,6 +5,8 @@ def main():
     v = 'outer'
     squares = [sorted([v * x for v in range(i)], key=lambda v: -v) for i in range(3)]
     nested = [[x for x in range(y)] for y in range(3)]
+    floats = [0.0]
+    ints = [0]
     for i in range(2):
         floats = [v * 0.5 for v in [1.0 + i]]
         ints = [v for v in range(i + 1)]

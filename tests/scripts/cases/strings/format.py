@@ -1,4 +1,5 @@
-# expect: ('Hi Ada, 3 times', '{0} {1} {0}', 'Ada has 3 items at 1.500000', '2.5')
+# as Python: PyTorch's format knows only {}
+# expect: ('Hi Ada, 3 times', 'Ada 3 Ada', 'Ada has 3 items at 1.500000', '2.5')
 def main():
     name = 'Ada'
     n = 3
