@@ -184,42 +184,6 @@ bool listsDiffer(const IValue& a, const IValue& b) {
 
 // ---- order ----
 
-// Whether values of the type have an order; what has none, a dict in a tuple for one, is refused
-// even where there is nothing to compare.
-bool isSortable(const TypePtr& type) {
-  switch (type->kind()) {
-    case TypeKind::Int:
-    case TypeKind::Float:
-    case TypeKind::Bool:
-    case TypeKind::String:
-    case TypeKind::Tensor:
-      return true;
-    case TypeKind::List:
-    case TypeKind::Tuple:
-      return std::all_of(type->contained().begin(), type->contained().end(), isSortable);
-    case TypeKind::Class:
-      return type->as<ClassType>()->findMethod("__lt__") != nullptr;
-    default:
-      return false;
-  }
-}
-// For lists whose elements are no plain numbers or strings.
-void checkSortable(const IValue& list) {
-  const Values& v = valuesOf(list);
-  if (v.empty()) return;
-  const TypePtr first = v[0].type();
-  WICK_CHECK(isSortable(first),
-             "sort: values of type {} have no order. Only int, float, bool, str, Tensor, objects "
-             "with __lt__ and lists or tuples of these can be sorted",
-             first->annotation());
-  for (const IValue& e : v) {
-    const TypePtr other = e.type();
-    WICK_CHECK(sameType(first, other),
-               "sort: only values of one type can be compared, found {} and {}",
-               first->annotation(), other->annotation());
-  }
-}
-
 void sortList(const IValue& list, bool reverse) {
   sortValues(valuesOf(list), reverse);
 }
@@ -230,14 +194,6 @@ IValue sorted(const IValue& list) {
   Values out = valuesOf(list);
   sortValues(out, false);
   return listLike(list, std::move(out));
-}
-void sortChecked(const IValue& list, bool reverse) {
-  checkSortable(list);
-  sortList(list, reverse);
-}
-IValue sortedChecked(const IValue& list) {
-  checkSortable(list);
-  return sorted(list);
 }
 
 const Values& nonEmpty(const IValue& list, const char* op) {
@@ -368,8 +324,8 @@ const OperatorRecord kRecords[] = {
     {"aten::ne.Tensor_list(Tensor[] a, Tensor[] b) -> bool", WICK_KERNEL(listsDiffer)},
     {"aten::sort.Tensor(Tensor[](a!) self, bool reverse=False) -> ()", WICK_KERNEL(sortAscending)},
     {"aten::sorted.Tensor(Tensor[](a) input) -> Tensor[]", WICK_KERNEL(sorted)},
-    {"aten::sort.any(t[](a!) self, bool reverse=False) -> ()", WICK_KERNEL(sortChecked)},
-    {"aten::sorted.any(t[](a) self) -> t[]", WICK_KERNEL(sortedChecked)},
+    {"aten::sort.any(t[](a!) self, bool reverse=False) -> ()", WICK_KERNEL(sortAscending)},
+    {"aten::sorted.any(t[](a) self) -> t[]", WICK_KERNEL(sorted)},
     WICK_EXTREMA("int"),
     WICK_EXTREMA("float"),
     WICK_EXTREMA("bool"),
