@@ -182,6 +182,8 @@ IValue split(Str s, std::optional<std::string> separator, I limit) {
   out.push_back(s.substr(start));
   return stringList(std::move(out));
 }
+const std::string kBlanks = " \t\n\r\f\v\x1c\x1d\x1e\x1f";
+
 // At runs of blanks from the end.
 std::vector<std::string> rsplitBlanks(std::string_view s, I limit) {
   std::vector<std::string> out;
@@ -197,9 +199,7 @@ std::vector<std::string> rsplitBlanks(std::string_view s, I limit) {
   std::reverse(out.begin(), out.end());
   return out;
 }
-IValue rsplit(Str s, const std::optional<std::string>& given, I limit) {
-  if (!given) return stringList(rsplitBlanks(s, limit));
-  const std::string& separator = *given;
+IValue rsplit(Str s, Str separator, I limit) {
   checkSeparator(separator);
   std::vector<std::string> out;
   std::string_view rest = s;
@@ -413,13 +413,21 @@ const OperatorRecord kRecords[] = {
     WICK_SEARCH("startswith", "bool", startsWith),
     WICK_SEARCH("endswith", "bool", endsWith),
     {"aten::split.str(str self, str? separator=None, int max=-1) -> str[]", WICK_KERNEL(split)},
-    {"aten::rsplit(str self, str? separator=None, int max=-1) -> str[]", WICK_KERNEL(rsplit)},
+    // Python's, where PyTorch's defaults say something else: at any blanks.
+    {"aten::rsplit.blanks(str self) -> str[]",
+     WICK_LAMBDA([](Str s) { return stringList(rsplitBlanks(s, -1)); })},
+    {"aten::rsplit.none(str self, NoneType separator, int max=-1) -> str[]",
+     WICK_LAMBDA([](Str s, const IValue&, I limit) { return stringList(rsplitBlanks(s, limit)); })},
+    {"aten::strip.blanks(str self) -> str", WICK_LAMBDA([](Str s) { return strip(s, kBlanks); })},
+    {"aten::lstrip.blanks(str self) -> str", WICK_LAMBDA([](Str s) { return lstrip(s, kBlanks); })},
+    {"aten::rstrip.blanks(str self) -> str", WICK_LAMBDA([](Str s) { return rstrip(s, kBlanks); })},
+    {"aten::rsplit(str self, str separator=\" \", int max=-1) -> str[]", WICK_KERNEL(rsplit)},
     {"aten::splitlines(str self, bool keepends=False) -> str[]", WICK_KERNEL(splitLines)},
     {"aten::partition(str self, str separator) -> (str, str, str)", WICK_KERNEL(partition)},
     {"aten::rpartition(str self, str separator) -> (str, str, str)", WICK_KERNEL(rpartition)},
-    {"aten::strip(str self, str chars=\" \\n\\t\\f\\v\\r\") -> str", WICK_KERNEL(strip)},
-    {"aten::lstrip(str self, str chars=\" \\n\\t\\f\\v\\r\") -> str", WICK_KERNEL(lstrip)},
-    {"aten::rstrip(str self, str chars=\" \\n\\t\\f\\v\\r\") -> str", WICK_KERNEL(rstrip)},
+    {"aten::strip(str self, str chars=\" \\n\\t\\f\\v\") -> str", WICK_KERNEL(strip)},
+    {"aten::lstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str", WICK_KERNEL(lstrip)},
+    {"aten::rstrip(str self, str chars=\" \\n\\t\\f\\v\") -> str", WICK_KERNEL(rstrip)},
     {"aten::join(str self, str[] values) -> str", WICK_KERNEL(join)},
     {"aten::replace(str self, str old, str new, int max=-1) -> str", WICK_KERNEL(replace)},
     {"aten::center(str self, int width, str fillchar=\" \") -> str", WICK_KERNEL(center)},
