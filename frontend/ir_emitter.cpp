@@ -72,10 +72,10 @@ Value* Emitter::finishBody(const Def& def, Block* block) {
   // Lowering the prim::ReturnStmts sets the value that is returned; until then a value of the right
   // type stands for it.
   TypePtr result = defs_.back().merged_return;
-  Value* placeholder = graph_.insertNode(graph_.createUninitialized(result))->output();
-  block->registerOutput(placeholder);
+  Value* returned = graph_.insertNode(graph_.createUninitialized(result))->output();
+  block->registerOutput(returned);
   defs_.pop_back();
-  return placeholder;
+  return returned;
 }
 
 std::vector<wick::Argument> Emitter::emitArguments(const Def& def, const Self* self,
