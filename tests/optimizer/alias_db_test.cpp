@@ -219,9 +219,12 @@ TEST(AliasDb, ResultsThatMayBeAnArgument) {
   %e : Dict(str, Tensor) = prim::DictConstruct(%key, %a)
   %b : Tensor = aten::neg(%x)
   %r : Tensor = aten::get(%e, %key, %b)
+  %l : Tensor[] = prim::ListConstruct(%b)
+  %m : Tensor[] = aten::broadcast_tensors(%l)
   return (%x)
 )");
   EXPECT_TRUE(g.mayAlias("d", "a"));
+  EXPECT_TRUE(g.mayContain("m", "b"));
   EXPECT_TRUE(g.mayAlias("r", "a"));
   EXPECT_TRUE(g.mayAlias("r", "b"));
 }
