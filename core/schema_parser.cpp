@@ -63,6 +63,18 @@ const TypeTable& baseTypes() {
   return *table;
 }
 
+// Classes that no program defines: handles on something of the engine's, held in a capsule. An
+// archive that brings its own text of such a class means this one.
+TypePtr handleClass(std::string_view qualified_name) {
+  static const ClassTypePtr record_function = [] {
+    auto type = std::make_shared<ClassType>("__torch__.torch.classes.profiler._RecordFunction",
+                                            /*is_module=*/false);
+    type->addAttribute("capsule", types::Capsule());
+    return type;
+  }();
+  return qualified_name == record_function->name() ? record_function : nullptr;
+}
+
 // Names that declarations use for numbers.
 std::optional<int64_t> namedNumber(std::string_view name) {
   static const std::unordered_map<std::string_view, int64_t> names = {
@@ -301,6 +313,7 @@ class Parser {
         identifier("a name");
       }
       std::string full(text_.substr(start, at_ - start));
+      if (TypePtr type = handleClass(full)) return {type, {}, {}};
       at_ = start;
       fail(fmt::format("class type '{}' cannot be used in an operator's schema", full));
     }

@@ -116,6 +116,8 @@ constexpr Entry kMembers[] = {
     {"torch.DoubleTensor", "tensor float64"},
     {"torch.jit._unwrap_optional", "aten::_unwrap_optional"},
     {"torch.jit._builtins._size", "aten::size"},
+    {"torch.jit._logging.add_stat_value", "prim::AddStatValue"},
+    {"torch.jit._logging.time_point", "prim::TimePoint"},
     {"torch._jit_internal.is_scripting", "aten::is_scripting"},
     {"torch.manual_seed", "aten::manual_seed"},
     {"torch.random.manual_seed", "aten::manual_seed"},
@@ -268,6 +270,7 @@ constexpr Entry kModules[] = {
     {"torch.fft", "aten::fft_"},
     {"torch.jit", ""},
     {"torch.jit._builtins", ""},
+    {"torch.jit._logging", ""},
     {"torch._jit_internal", ""},
     {"torch.autograd", ""},
     {"torch.autograd.grad_mode", ""},
@@ -279,6 +282,7 @@ constexpr Entry kModules[] = {
     {"torch.ops", "ops"},
     {"torch.ops.aten", "aten::"},
     {"torch.ops.prim", "prim::"},
+    {"torch.ops.profiler", "profiler::"},
     {"ops", "ops"},
     {"ops.aten", "aten::"},
     {"ops.prim", "prim::"},
@@ -455,14 +459,14 @@ const Entry* find(const Entry (&table)[N], std::string_view name) {
   return nullptr;
 }
 
-bool isException(std::string_view name) {
+}  // namespace
+
+bool isExceptionName(std::string_view name) {
   for (const char* e : kExceptions) {
     if (name == e) return true;
   }
   return false;
 }
-
-}  // namespace
 
 SugaredValuePtr builtinValue(const std::string& name, GraphFunction& fn, const SourceRange&) {
   static const std::unordered_map<std::string_view, const Entry*> kIndex = [] {
@@ -471,7 +475,7 @@ SugaredValuePtr builtinValue(const std::string& name, GraphFunction& fn, const S
     return out;
   }();
   if (auto it = kIndex.find(name); it != kIndex.end()) return make(it->second->target, fn);
-  if (isException(name)) return std::make_shared<ExceptionValue>(name);
+  if (isExceptionName(name)) return std::make_shared<ExceptionValue>(name);
   if (name == "inf") return simple(fn, IValue(kInf));
   if (name == "nan") return simple(fn, IValue(std::numeric_limits<double>::quiet_NaN()));
   return nullptr;

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "frontend/sugared_value.h"
 
@@ -18,6 +19,8 @@ SugaredValuePtr builtinMember(const std::string& module, const std::string& name
 const std::set<std::string>& builtinNames();
 // "; did you mean 'x'?" for a member that does not exist.
 std::string suggestBuiltinMember(const std::string& module, const std::string& name);
+// Whether the name is one of Python's exception classes.
+bool isExceptionName(std::string_view name);
 // Whether "torch.nn" and the like name a builtin module (imports of it are accepted).
 bool isBuiltinModule(const std::string& qualified_name);
 

@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "frontend/compile.h"
+#include "frontend/decorators.h"
 #include "frontend/type_resolver.h"
 
 namespace wick {
@@ -39,19 +40,6 @@ class ClassSelf : public Self {
  private:
   ClassTypePtr type_;
 };
-
-std::string lastName(const Expr& expr) {
-  if (expr.kind() == TK_VAR) return Var(expr.tree()).name().name();
-  if (expr.kind() == '.') return Select(expr.tree()).selector().name();
-  return "";
-}
-
-bool hasDecorator(const Def& def, const std::string& name) {
-  for (const Expr& d : def.decorators()) {
-    if (lastName(d) == name) return true;
-  }
-  return false;
-}
 
 bool isDocstring(const Stmt& stmt) {
   if (stmt.kind() == TK_PASS) return true;
@@ -193,8 +181,8 @@ class ClassBuilder {
       } else if (hasDecorator(def, "setter")) {
         setters.emplace_back(name, name + "_setter");
         plain.push_back(def.withName(name + "_setter"));
-      } else if (!hasDecorator(def, "unused")) {
-        plain.push_back(def);
+      } else {
+        plain.push_back(hasDecorator(def, "unused") ? unusedFunction(def) : def);
       }
     }
     auto self = std::make_shared<ClassSelf>(type);

@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "frontend/class_definitions.h"
+#include "frontend/file_scope.h"
 #include "frontend/ir_emitter.h"
 #include "frontend/local_functions.h"
 #include "frontend/parser.h"
@@ -41,9 +42,9 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
                  const std::string& file_name, std::vector<CompileError>* errors) {
   Parser parser(text, file_name);
   List<Stmt> module = parser.parseModule();
-  auto resolver = std::make_shared<GenericScope>(nativeResolver(unit, kPrefix));
+  auto file = std::make_shared<FileScope>(unit, kPrefix);
+  auto resolver = std::make_shared<GenericScope>(file);
   std::vector<Def> defs;
-  std::vector<TypePtr> classes;
   size_t first_function = unit->functions().size();
   for (const Stmt& stmt : module) {
     switch (stmt.kind()) {
@@ -58,10 +59,14 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
       }
       case TK_CLASS_DEF: {
         ClassDef definition(stmt.tree());
-        classes.push_back(defineClass(*unit, kPrefix + definition.name().name(), definition,
-                                      resolver, /*is_module=*/false));
+        if (file->defineException(definition)) break;
+        defineClass(*unit, kPrefix + definition.name().name(), definition, resolver,
+                    /*is_module=*/false);
         break;
       }
+      case TK_ASSIGN:
+        file->assign(Assign(stmt.tree()));
+        break;
       case TK_IMPORT:
         // What programs import is known already; an unknown name is reported where it is used.
         break;
@@ -69,13 +74,12 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
         if (ExprStmt(stmt.tree()).expr().kind() == TK_STRINGLITERAL) break;
         [[fallthrough]];
       default:
-        throwCompileError(stmt.range(),
-                          "a program holds functions, classes and imports at its top level");
+        throwCompileError(
+            stmt.range(),
+            "a program holds functions, classes, constants and imports at its top level");
     }
   }
-  std::string prefix(kPrefix);
-  prefix.pop_back();
-  defineFunctions(*unit, prefix, defs, resolver);
+  file->defineFunctions(defs, resolver);
   compileFunctions(*unit, first_function, errors);
 }
 

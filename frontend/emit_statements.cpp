@@ -84,7 +84,9 @@ void Emitter::emitRaise(const Raise& stmt) {
   Value* message = exception->message();
   if (!message) message = constant(IValue(""));
   // An assertion carries its name in its text, as PyTorch's do.
-  Value* class_name = constant(IValue("builtins." + exception->className()));
+  const std::string& name = exception->className();
+  const bool qualified = name.find('.') != std::string::npos;
+  Value* class_name = constant(IValue(qualified ? name : "builtins." + name));
   graph_.insertNode(graph_.create(prim::RaiseException, {message, class_name}, 0));
   exits_.insert(env_->block());
 }

@@ -109,10 +109,20 @@ constexpr const char* kProfiler = R"script(
 class record_function:
     def __init__(self, name: str, args: Optional[str] = None) -> None:
         self.name = name
-    def __enter__(self) -> None:
-        pass
+        self.args = args
+        self.ends_at_exit = True
+        self.handle = torch.zeros([1])
+    def __enter__(self):
+        self.handle = torch.ops.profiler._record_function_enter(self.name, self.args)
+        return self
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        pass
+        if self.ends_at_exit:
+            torch.ops.profiler._record_function_exit(self.handle)
+    def _call_end_callbacks_on_future(self, fut: Future[Any]) -> Future[Any]:
+        if not self.ends_at_exit:
+            raise RuntimeError('the range of record_function ends with another future already')
+        self.ends_at_exit = False
+        return torch.ops.profiler._call_end_callbacks_on_jit_fut(self.handle, fut)
 )script";
 
 constexpr const char* kInit = R"script(

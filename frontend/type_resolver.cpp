@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "frontend/builtin_table.h"
 #include "frontend/parser.h"
 #include "frontend/sugared_value.h"
 
@@ -399,6 +400,7 @@ class DefaultEvaluator {
     if (expr.kind() == TK_VAR) {
       const std::string& name = Var(expr.tree()).name().name();
       SugaredValuePtr found = resolver_ ? resolver_->resolveValue(name, fn, expr.range()) : nullptr;
+      if (!found) found = builtinValue(name, fn, expr.range());
       if (!found) throwCompileError(expr.range(), "undefined value {}", name);
       return found;
     }

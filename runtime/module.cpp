@@ -225,6 +225,32 @@ IValue Module::run(const std::string& method_name, std::vector<IValue> arguments
   return callMethod(object_, method(method_name), std::move(arguments), std::move(kwargs), options);
 }
 
+bool Module::hasHooks() const {
+  return !type()->forwardPreHooks().empty() || !type()->forwardHooks().empty();
+}
+
+IValue Module::operator()(std::vector<IValue> arguments, Kwargs kwargs,
+                          const RunOptions& options) const {
+  GraphFunction& forward = method("forward");
+  const auto call = [&](Function* hook, std::vector<IValue> values) {
+    return callMethod(object_, static_cast<GraphFunction&>(*hook), std::move(values), {}, options);
+  };
+  for (Function* hook : type()->forwardPreHooks()) {
+    IValue replaced = call(hook, {IValue(makeTuple(arguments))});
+    if (replaced.isTuple()) {
+      arguments = replaced.elements();
+    } else if (!replaced.isNone()) {
+      arguments = {std::move(replaced)};
+    }
+  }
+  IValue result = callMethod(object_, forward, arguments, std::move(kwargs), options);
+  for (Function* hook : type()->forwardHooks()) {
+    IValue replaced = call(hook, {IValue(makeTuple(arguments)), result});
+    if (!replaced.isNone()) result = std::move(replaced);
+  }
+  return result;
+}
+
 void Module::train(bool on) const {
   for (auto& [name, module] : modules()) {
     auto slot = module.type()->findAttribute("training");

@@ -51,6 +51,12 @@ class Module {
                  const RunOptions& options = {}) const {
     return run("forward", std::move(arguments), std::move(kwargs), options);
   }
+  // Calls the module as a program does: its pre-hooks, which see the positional arguments as one
+  // tuple and may replace them, then forward, then its hooks, which see the arguments and the
+  // result and may replace the result. (forward() is the method alone, as in PyTorch.)
+  IValue operator()(std::vector<IValue> arguments, Kwargs kwargs = {},
+                    const RunOptions& options = {}) const;
+  bool hasHooks() const;
 
   // Sets the attribute "training" of this module and all below it that have one.
   void train(bool on = true) const;

@@ -2,12 +2,20 @@
 
 #include <algorithm>
 
+#include "core/error.h"
+
 namespace wick {
 namespace {
 
 std::mutex global_mutex;
 size_t global_size = 0;  // 0: as many as the machine has
 ThreadPool* global_pool = nullptr;
+
+// Each takes a thread.
+constexpr size_t kMaxBlocked = 1000;
+
+thread_local ThreadPool* worker_of = nullptr;
+thread_local int tasks_on_this_thread = 0;
 
 }  // namespace
 
@@ -29,32 +37,53 @@ void ThreadPool::submit(Task task) {
     std::lock_guard lock(mutex_);
     if (stopping_) return;
     tasks_.push_back(std::move(task));
-    if (threads_.size() < size_) threads_.emplace_back([this] { work(); });
+    startThreadIfNeeded();
   }
   changed_.notify_one();
 }
 
+void ThreadPool::startThreadIfNeeded() {
+  if (!tasks_.empty() && threads_.size() - blocked_ < size_) {
+    threads_.emplace_back([this] { work(); });
+  }
+}
+
+void ThreadPool::runFirst(Lock& lock) {
+  Task task = std::move(tasks_.front());
+  tasks_.pop_front();
+  lock.unlock();
+  ++tasks_on_this_thread;
+  task();
+  task = nullptr;
+  --tasks_on_this_thread;
+  lock.lock();
+}
+
 void ThreadPool::work() {
-  std::unique_lock lock(mutex_);
+  worker_of = this;
+  Lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return stopping_ || !tasks_.empty(); });
+    changed_.wait(lock, [&] { return stopping_ || mayRun(); });
     if (stopping_) return;
-    Task task = std::move(tasks_.front());
-    tasks_.pop_front();
-    lock.unlock();
-    task();
-    task = nullptr;
-    lock.lock();
+    ++running_;
+    runFirst(lock);
+    --running_;
+    // Others may have found the pool full.
+    if (mayRun()) changed_.notify_one();
   }
 }
 
 void ThreadPool::runUntil(FutureObject& future) {
+  if (tasks_on_this_thread > 0) {
+    block(future);
+    return;
+  }
   // The lock orders the notification behind the check of done() below.
   future.whenDone([this] {
     std::lock_guard lock(mutex_);
     changed_.notify_all();
   });
-  std::unique_lock lock(mutex_);
+  Lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return future.done() || !tasks_.empty(); });
     if (future.done()) {
@@ -62,12 +91,40 @@ void ThreadPool::runUntil(FutureObject& future) {
       if (!tasks_.empty()) changed_.notify_one();
       return;
     }
-    Task task = std::move(tasks_.front());
-    tasks_.pop_front();
-    lock.unlock();
-    task();
-    task = nullptr;
-    lock.lock();
+    runFirst(lock);
+  }
+}
+
+void ThreadPool::block(FutureObject& future) {
+  if (future.done()) return;
+  ThreadPool* const home = worker_of;
+  if (home != nullptr) {
+    {
+      std::lock_guard lock(home->mutex_);
+      WICK_CHECK(home->blocked_ < kMaxBlocked, "more than {} threads wait for forked functions",
+                 kMaxBlocked);
+      ++home->blocked_;
+      --home->running_;
+      home->startThreadIfNeeded();
+    }
+    home->changed_.notify_one();
+  }
+  std::mutex mutex;
+  std::condition_variable finished;
+  bool done = false;
+  future.whenDone([&] {
+    std::lock_guard lock(mutex);
+    done = true;
+    finished.notify_one();
+  });
+  {
+    Lock lock(mutex);
+    finished.wait(lock, [&] { return done; });
+  }
+  if (home != nullptr) {
+    std::lock_guard lock(home->mutex_);
+    --home->blocked_;
+    ++home->running_;
   }
 }
 

@@ -12,9 +12,9 @@
 
 namespace wick {
 
-// Runs tasks in the order of submission on `size` threads, which start with the first task.
-// Thread-safe. A task must not block on another task: it waits with runUntil, or returns and
-// submits its continuation.
+// Runs tasks in the order of submission, `size` at a time, on threads that start when needed.
+// Thread-safe. A task that must wait for another returns and submits its continuation, or waits
+// with runUntil.
 class ThreadPool {
  public:
   explicit ThreadPool(size_t size);
@@ -26,8 +26,10 @@ class ThreadPool {
   using Task = std::function<void()>;
   // `task` must not throw.
   void submit(Task task);
-  // Returns when `future` is done. The calling thread runs waiting tasks meanwhile, so this makes
-  // progress whatever the size of the pool and whoever calls.
+  // Returns when `future` is done, whatever the size of the pool and whoever calls. Called from
+  // outside of any task, the calling thread runs waiting tasks meanwhile. Within a task it must
+  // not, since a task on top of it could wait for the one below; another thread takes its place.
+  // RuntimeError when too many threads wait in this way.
   void runUntil(FutureObject& future);
   size_t size() const { return size_; }
 
@@ -37,12 +39,20 @@ class ThreadPool {
   static bool setGlobalSize(size_t size);
 
  private:
+  using Lock = std::unique_lock<std::mutex>;
   void work();
+  void runFirst(Lock& lock);
+  void startThreadIfNeeded();
+  void block(FutureObject& future);
+  bool mayRun() const { return !tasks_.empty() && running_ < size_; }
+
   const size_t size_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Task> tasks_;
   std::vector<std::thread> threads_;
+  size_t running_ = 0;  // tasks on threads_ that do not block
+  size_t blocked_ = 0;  // threads_ that wait within a task
   bool stopping_ = false;
 };
 

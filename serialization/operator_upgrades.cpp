@@ -62,6 +62,11 @@ def linspace_default(start: number, end: number, steps: Optional[int] = None, *,
   return torch.linspace(start, end, n, dtype=dtype, layout=layout, device=device,
                         pin_memory=pin_memory)
 
+def linspace_out(start: number, end: number, steps: Optional[int] = None, *,
+                 out: Tensor) -> Tensor:
+  n = 100 if steps is None else steps
+  return torch.linspace(start, end, n, out=out)
+
 def logspace_default(start: number, end: number, steps: Optional[int] = None, base: float = 10.0,
                      *, dtype: Optional[int] = None, layout: Optional[int] = None,
                      device: Optional[Device] = None,
@@ -69,6 +74,11 @@ def logspace_default(start: number, end: number, steps: Optional[int] = None, ba
   n = 100 if steps is None else steps
   return torch.logspace(start, end, n, base, dtype=dtype, layout=layout, device=device,
                         pin_memory=pin_memory)
+
+def logspace_out(start: number, end: number, steps: Optional[int] = None, base: float = 10.0, *,
+                 out: Tensor) -> Tensor:
+  n = 100 if steps is None else steps
+  return torch.logspace(start, end, n, base, out=out)
 )";
 
 struct Upgrade {
@@ -82,8 +92,8 @@ const std::unordered_map<std::string, Upgrade>& upgrades() {
       {"aten::div", {3, {"div_tensor", "div_int", "div_float", "div_tensor_out"}}},
       {"aten::div_", {3, {"div_inplace_tensor", "div_inplace_int", "div_inplace_float"}}},
       {"aten::full", {4, {"full_int"}}},
-      {"aten::linspace", {7, {"linspace_default"}}},
-      {"aten::logspace", {8, {"logspace_default"}}},
+      {"aten::linspace", {7, {"linspace_default", "linspace_out"}}},
+      {"aten::logspace", {8, {"logspace_default", "logspace_out"}}},
   };
   return table;
 }

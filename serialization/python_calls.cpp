@@ -67,6 +67,7 @@ class ExpressionPrinter {
         {"aten::IntImplicit", &ExpressionPrinter::annotated},
         {"aten::ComplexImplicit", &ExpressionPrinter::annotated},
         {"aten::__getitem__", &ExpressionPrinter::getItem},
+        {"prim::ModuleContainerIndex", &ExpressionPrinter::getItem},
         {"aten::Int", &ExpressionPrinter::pythonCall},
         {"aten::Float", &ExpressionPrinter::pythonCall},
         {"aten::Bool", &ExpressionPrinter::pythonCall},

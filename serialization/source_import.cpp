@@ -6,6 +6,7 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "core/function_schema.h"
 #include "frontend/compile.h"
 #include "frontend/parser.h"
 #include "frontend/type_resolver.h"
@@ -44,6 +45,16 @@ std::vector<std::string> stringList(const Expr& expr) {
     throwCompileError(expr.range(), "expected a list of strings");
   }
   return result;
+}
+
+// The engine's own class of that name, which operators take and return; null for other names.
+TypePtr handleClass(const std::string& qualified_name) {
+  if (!qualified_name.starts_with("__torch__.torch.classes.")) return nullptr;
+  try {
+    return parseSchemaType(qualified_name);
+  } catch (const Error&) {
+    return nullptr;
+  }
 }
 
 // T of Final[T].
@@ -202,6 +213,7 @@ void SourceImporter::parseModule(const std::string& module) {
 
 TypePtr SourceImporter::findType(const std::string& qualified_name) {
   if (TypePtr known = unit_.findType(qualified_name)) return known;
+  if (TypePtr handle = handleClass(qualified_name)) return handle;
   parseModule(moduleOf(qualified_name));
   auto it = pending_.find(qualified_name);
   if (it == pending_.end() || it->second->kind() != TK_CLASS_DEF) return nullptr;

@@ -21,7 +21,8 @@ void addOptimize(CLI::App& verb, Options& options) {
 }
 
 void addInputFlags(CLI::App& verb, Options& options) {
-  verb.add_option("--method", options.method, "method of the archive's module (forward)");
+  verb.add_option("--method", options.method,
+                  "method of the archive's module (a call of the module: forward with its hooks)");
   verb.add_option("--function", options.function, "function of the script (main)");
   verb.add_option("--inputs", options.inputs_file,
                   "file of torch.save: a dict with \"args\" (tuple) and \"kwargs\" (dict)");

@@ -90,13 +90,15 @@ std::vector<GraphFunction*> Program::functions(const Options& options) const {
   return result;
 }
 
-IValue Program::call(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
-                     RunOptions options) const {
+IValue Program::call(const Options& options, GraphFunction& function, std::vector<IValue> arguments,
+                     Kwargs kwargs, RunOptions run_options) const {
+  if (callsModule(options)) return module_(std::move(arguments), std::move(kwargs), run_options);
   if (isArchive()) {
-    return callMethod(module_.object(), function, std::move(arguments), std::move(kwargs), options);
+    return callMethod(module_.object(), function, std::move(arguments), std::move(kwargs),
+                      run_options);
   }
-  options.owner = unit_;
-  return callFunction(function, std::move(arguments), std::move(kwargs), options);
+  run_options.owner = unit_;
+  return callFunction(function, std::move(arguments), std::move(kwargs), run_options);
 }
 
 }  // namespace wick::cli

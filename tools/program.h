@@ -29,8 +29,13 @@ class Program {
   std::vector<GraphFunction*> functions(const Options& options) const;
   // How many leading arguments are bound: 1 for the methods of an archive.
   size_t numBound() const { return isArchive() ? 1 : 0; }
-  IValue call(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
-              RunOptions options = {}) const;
+  // Whether a call means the module itself, with its hooks: the options name no method of it.
+  bool callsModule(const Options& options) const {
+    return isArchive() && options.method.empty() && module_.hasHooks();
+  }
+  // Runs function(options).
+  IValue call(const Options& options, GraphFunction& function, std::vector<IValue> arguments,
+              Kwargs kwargs, RunOptions run_options = {}) const;
 
  private:
   Module module_;

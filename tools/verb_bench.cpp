@@ -51,7 +51,8 @@ void benchVerb(const Options& options) {
   // As an application prepares a model that it serves; a program that trains keeps its module.
   std::shared_ptr<GraphFunction> frozen;
   double prepare_ms = 0;
-  if (program.isArchive() && !options.grad && !program.module().isTraining()) {
+  if (program.isArchive() && !options.grad && !program.module().isTraining() &&
+      !program.callsModule(options)) {
     const auto begin = Clock::now();
     frozen = optimizeForInference(program.module().object(), function);
     prepare_ms = milliseconds(Clock::now() - begin);
@@ -59,8 +60,9 @@ void benchVerb(const Options& options) {
 
   const auto once = [&] {
     const auto begin = Clock::now();
-    const IValue result = frozen ? callFunction(*frozen, arguments.positional, arguments.named)
-                                 : program.call(function, arguments.positional, arguments.named);
+    const IValue result =
+        frozen ? callFunction(*frozen, arguments.positional, arguments.named)
+               : program.call(options, function, arguments.positional, arguments.named);
     return Clock::now() - begin;
   };
   const double first_ms = prepare_ms + milliseconds(once());

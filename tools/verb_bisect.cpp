@@ -33,7 +33,8 @@ Outcome runAt(const Options& options, OptimizationLevel level) {
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);
   try {
-    return {program.call(function, std::move(arguments.positional), std::move(arguments.named)),
+    return {program.call(options, function, std::move(arguments.positional),
+                         std::move(arguments.named)),
             {}};
   } catch (const RuntimeError& e) {
     return {{}, e.brief()};

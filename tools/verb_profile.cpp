@@ -146,7 +146,7 @@ void profileVerb(const Options& options) {
   const auto once = [&](OperatorObserver* observer) {
     RunOptions run;
     run.observer = observer;
-    program.call(function, arguments.positional, arguments.named, run);
+    program.call(options, function, arguments.positional, arguments.named, run);
   };
   for (int i = 0; i < kWarmUp; ++i) once(nullptr);
   const int iterations = options.iterations > 0 ? options.iterations : kIterations;

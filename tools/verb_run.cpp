@@ -27,7 +27,7 @@ void runVerb(const Options& options) {
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);
   const IValue result =
-      program.call(function, std::move(arguments.positional), std::move(arguments.named));
+      program.call(options, function, std::move(arguments.positional), std::move(arguments.named));
   if (!options.output_file.empty()) {
     writeResult(result, options.output_file);
   } else if (!result.isNone()) {

@@ -1,4 +1,4 @@
-// Questions about a tensor's place in a computation, assertions on tensors, counters and profiling.
+// Questions about a tensor's place in a computation, and assertions on tensors.
 #include "runtime/ops/common.h"
 #include "runtime/ops/typed.h"
 
@@ -58,16 +58,6 @@ void save(const IValue&, const std::string& filename) {
                     filename);
 }
 
-// Counters and profiles are read through PyTorch's own tools only; here they have no reader.
-void countStatistic(const std::string&, int64_t) {}
-Tensor enterRecord(const std::string&, const std::optional<std::string>&) {
-  return Tensor::zeros(DimVector{1}, DType::Float);
-}
-void exitRecord(const Tensor&) {}
-IValue endWithFuture(const Tensor&, const IValue& future) {
-  return future;
-}
-
 constexpr OperatorRecord kRecords[] = {
     // No operator's result requires a gradient, so every tensor is one that a program or its caller
     // made.
@@ -100,12 +90,6 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(assertMetadata), kSideEffects},
 
     {"aten::save(t item, str filename) -> ()", WICK_KERNEL(save), kSideEffects},
-    {"prim::AddStatValue(str key, int val) -> ()", WICK_KERNEL(countStatistic), kSideEffects},
-    {"profiler::_record_function_enter(str name, str? args=None) -> Tensor",
-     WICK_KERNEL(enterRecord), kSideEffects},
-    {"profiler::_record_function_exit(Tensor _0) -> ()", WICK_KERNEL(exitRecord), kSideEffects},
-    {"profiler::_call_end_callbacks_on_jit_fut(Tensor x, Future(t) y) -> Future(t)",
-     WICK_KERNEL(endWithFuture), kSideEffects},
 };
 
 const RegisterOperators registered(kRecords);

@@ -3,61 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "core/error.h"
-#include "serialization/archive_writer.h"
 #include "serialization/python_printer.h"
+#include "tests/serialization/import_testing.h"
 
 namespace wick {
 namespace {
-
-std::string dataPath(const std::string& name) {
-  return "tests/serialization/data/" + name;
-}
-
-std::string contentsOf(const std::string& name) {
-  std::ifstream file(dataPath(name), std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-Bytes bytesOf(const std::string& text) {
-  return copyBytes(std::as_bytes(std::span(text.data(), text.size())));
-}
-
-// small_module.pt with some records replaced; an empty text leaves the record out.
-std::string changed(const std::vector<std::pair<std::string, std::string>>& changes) {
-  ArchiveReader archive(bytesOf(contentsOf("small_module.pt")), "small_module.pt");
-  std::string out;
-  ArchiveWriter writer(
-      [&](std::span<const std::byte> data) {
-        out.append(reinterpret_cast<const char*>(data.data()), data.size());
-      },
-      "changed");
-  for (const std::string& record : archive.records()) {
-    std::string text(archive.read(record).text());
-    for (const auto& [name, replacement] : changes) {
-      if (name == record) text = replacement;
-    }
-    if (!text.empty() || record == "constants.pkl") writer.write(record, text);
-  }
-  writer.finish();
-  return out;
-}
-
-std::string sourceOf(const std::string& record) {
-  ArchiveReader archive(bytesOf(contentsOf("small_module.pt")), "small_module.pt");
-  return std::string(archive.read(record).text());
-}
-
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  text.replace(text.find(from), from.size(), to);
-  return text;
-}
 
 template <class E>
 std::string messageOf(const std::string& archive) {

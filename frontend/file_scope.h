@@ -1,0 +1,52 @@
+// The names that a file defines at its top level besides functions and classes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "frontend/resolver.h"
+#include "frontend/tree_views.h"
+#include "ir/function.h"
+
+namespace wick {
+
+// Resolves names of a program: constants (`LIMIT = 3`), names for types (`Pair = Tuple[int, int]`),
+// NamedTuples made by a call (`P = namedtuple("P", ["x"])`) and exception classes, else what
+// nativeResolver finds in the unit. A name stands for what it was defined as, once; a constant is a
+// value that no program can change, so lists and dicts are none.
+class FileScope : public Resolver, public std::enable_shared_from_this<FileScope> {
+ public:
+  FileScope(const std::shared_ptr<CompilationUnit>& unit, std::string prefix);
+
+  // `NAME = value` or `NAME: T = value`. CompileError for anything else, and for a name that is
+  // defined already.
+  void assign(const Assign& statement);
+  // True when the class derives from an exception, of Python's or of this file; its body means
+  // nothing to a program, which can only raise it.
+  bool defineException(const ClassDef& definition);
+
+  // All functions of the file, those marked @torch.jit.unused and @torch.jit._overload as they ask:
+  // the declarations of overloads come before the one body that each of them gets. Bodies find
+  // names through `resolver`, which asks this scope.
+  void defineFunctions(const std::vector<Def>& definitions, const ResolverPtr& resolver);
+
+  SugaredValuePtr resolveValue(const std::string& name, GraphFunction& fn,
+                               const SourceRange& range) override;
+  TypePtr resolveType(const std::string& name, const SourceRange& range) override;
+
+ private:
+  bool defineNamedTuple(const std::string& name, const Apply& call);
+  void checkNew(const std::string& name, const SourceRange& range) const;
+
+  std::weak_ptr<CompilationUnit> unit_;  // it owns functions that hold this scope
+  ResolverPtr unit_names_;
+  std::string prefix_;
+  std::unordered_map<std::string, IValue> constants_;
+  std::unordered_map<std::string, TypePtr> types_;
+  std::unordered_map<std::string, std::vector<Function*>> overloads_;
+  std::unordered_map<std::string, std::string> exceptions_;  // name to qualified name
+};
+
+}  // namespace wick
