@@ -14,6 +14,7 @@
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
+#include "passes/fusion_groups.h"
 #include "passes/inline_calls.h"
 #include "passes/loop_invariants.h"
 #include "passes/lower_tuples.h"
@@ -163,6 +164,13 @@ void moveNodes(Graph& graph, std::mt19937_64& random) {
   }
 }
 
+// What moved together stays together; no engine needs to know groups for that to be checked.
+void formAndDissolveGroups(Graph& graph) {
+  formFusionGroups(graph);
+  verify(graph);
+  dissolveFusionGroups(graph);
+}
+
 const std::vector<NamedTransform>& transforms() {
   static const std::vector<NamedTransform> all = {
       {"inline_calls", inlineCalls},
@@ -177,6 +185,7 @@ const std::vector<NamedTransform>& transforms() {
       {"common_subexpressions", eliminateCommonSubexpressions},
       {"dead_code_elimination", eliminateDeadCode},
       {"canonicalize", canonicalize},
+      {"fusion_groups", formAndDissolveGroups},
   };
   return all;
 }

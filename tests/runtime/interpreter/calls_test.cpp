@@ -407,11 +407,12 @@ TEST(Fork, ErrorsArriveAtTheWait) {
 }
 
 TEST(Fork, StepsOfForksCount) {
+  // Outlives the pool: forks may still run when the error arrives.
+  auto code = Code::build(forkTree(6), "tree");
   ThreadPool pool(2);
   RunOptions options;
   options.pool = &pool;
   options.max_steps = 20;
-  auto code = Code::build(forkTree(6), "tree");
   EXPECT_THROW(runCode(*code, {1}, options), RuntimeError);
 }
 

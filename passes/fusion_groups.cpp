@@ -1,0 +1,252 @@
+// Blocks are walked from their ends. A node that computes opens a group; then the producers of the
+// group's inputs are moved in front of it and taken in, the latest first, until none joins. Groups
+// that stayed too small are dissolved at the end:
+//
+//   %a = aten::mul(%x, %y)
+//   %b = aten::tanh(%a)            →   %b = prim::FusionGroup_0(%x, %y)
+//   return (%b)                        with prim::FusionGroup_0 = graph(%x, %y): mul, tanh
+#include "passes/fusion_groups.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/error.h"
+#include "core/optimization_limit.h"
+#include "ir/alias_db.h"
+#include "passes/node_traits.h"
+
+namespace wick {
+
+namespace {
+
+const std::unordered_map<std::string, FusionKind>& kindsByName() {
+  static const auto* kinds = new std::unordered_map<std::string, FusionKind>{
+      {"aten::sum", FusionKind::Reduction},
+      {"aten::mean", FusionKind::Reduction},
+      {"aten::amax", FusionKind::Reduction},
+      {"aten::amin", FusionKind::Reduction},
+      {"aten::softmax", FusionKind::Reduction},
+      {"aten::log_softmax", FusionKind::Reduction},
+      {"aten::layer_norm", FusionKind::Reduction},
+      {"aten::cat", FusionKind::Join},
+      {"aten::stack", FusionKind::Join},
+      {"aten::view", FusionKind::View},
+      {"aten::reshape", FusionKind::View},
+      {"aten::transpose", FusionKind::View},
+      {"aten::t", FusionKind::View},
+      {"aten::permute", FusionKind::View},
+      {"aten::expand", FusionKind::View},
+      {"aten::expand_as", FusionKind::View},
+      {"aten::unsqueeze", FusionKind::View},
+      {"aten::squeeze", FusionKind::View},
+      {"aten::slice", FusionKind::View},
+      {"aten::select", FusionKind::View},
+  };
+  return *kinds;
+}
+
+bool givesOneTensor(const Node* node) {
+  return node->outputs().size() == 1 && node->output()->type()->kind() == TypeKind::Tensor;
+}
+
+// A group that is being gathered. `inputs[i]` of the node is input i of its body.
+class Group {
+ public:
+  explicit Group(Node* seed)
+      : node_(seed->graph()->create(prim::FusionGroup, 0)), body_(std::make_shared<Graph>()) {
+    node_->setRange(seed->range());
+    node_->setInlinedFrom(seed->inlinedFrom());
+    node_->insertAfter(seed);
+    node_->setAttribute(attr::Subgraph, body_);
+  }
+
+  Node* node() const { return node_; }
+  size_t size() const { return size_; }
+  bool reads(const Value* v) const { return inputs_.count(v) != 0; }
+
+  // Inputs and outputs after `node` joined.
+  size_t valuesWith(const Node* node) const {
+    size_t count = node_->inputs().size() + node_->outputs().size();
+    for (const Value* v : node->outputs()) {
+      count -= reads(v);
+      count += isUsedElsewhere(v);
+    }
+    for (const Value* v : node->inputs()) count += !reads(v) && v->node()->kind() != prim::Constant;
+    return count;
+  }
+  bool isUsedElsewhere(const Value* v) const {
+    return std::any_of(v->uses().begin(), v->uses().end(),
+                       [&](const Use& use) { return use.user != node_; });
+  }
+
+  // Takes in a node that stands right in front of the group, and destroys it.
+  void join(Node* node, AliasDb& aliases) {
+    std::unordered_map<Value*, Value*> map;
+    for (Value* v : node->inputs()) map[v] = inside(v);
+    Node* copy = body_->createClone(node, map);
+    if (last_constant_) {
+      copy->insertAfter(last_constant_);
+    } else {
+      body_->block()->prependNode(copy);
+    }
+    ++size_;
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      replace(node->output(i), copy->output(i), aliases);
+    }
+    aliases.removeNode(node);
+    node->destroy();
+  }
+
+ private:
+  // The body's value for an outer one: a constant's copy, which goes to the front, or an input.
+  Value* inside(Value* v) {
+    if (v->node()->kind() == prim::Constant) {
+      auto [it, added] = constants_.emplace(v, nullptr);
+      if (added) {
+        Node* copy = body_->block()->prependNode(body_->createClone(v->node(), {}));
+        it->second = copy->output();
+        if (!last_constant_) last_constant_ = copy;
+      }
+      return it->second;
+    }
+    auto [it, added] = inputs_.emplace(v, nullptr);
+    if (added) {
+      it->second = body_->block()->addInput(v->type());
+      node_->addInput(v);
+    }
+    return it->second;
+  }
+
+  void replace(Value* outer, Value* inner, AliasDb& aliases) {
+    if (auto it = inputs_.find(outer); it != inputs_.end()) {
+      it->second->replaceAllUsesWith(inner);
+      const size_t i = it->second->offset();
+      body_->block()->eraseInput(i);
+      node_->removeInput(i);
+      inputs_.erase(it);
+    }
+    if (!outer->hasUses()) return;
+    body_->registerOutput(inner);
+    Value* result = node_->addOutput(outer->type());
+    aliases.addFresh(result);
+    aliases.takesOver(result, outer);
+    replaceValue(outer, result);
+  }
+
+  Node* node_;
+  std::shared_ptr<Graph> body_;
+  size_t size_ = 0;
+  std::unordered_map<const Value*, Value*> inputs_;
+  std::unordered_map<const Value*, Value*> constants_;
+  Node* last_constant_ = nullptr;  // constants stand in front of all other nodes
+};
+
+class Fuser {
+ public:
+  Fuser(Graph& graph, const FusionOptions& options) : options_(options), aliases_(graph) {}
+
+  void block(Block* b) {
+    for (Node* node = b->returnNode()->prev(); node != b->returnNode();) {
+      for (Block* sub : node->blocks()) block(sub);
+      if (!computes(node) || !WICK_MAY_OPTIMIZE("groups around {}", node->str())) {
+        node = node->prev();
+        continue;
+      }
+      Group group(node);
+      group.join(node, aliases_);
+      grow(group);
+      node = group.node()->prev();
+    }
+  }
+
+ private:
+  bool joins(const Node* node) const {
+    if (!node->blocks().empty() || aliases_.writes(node) || aliases_.hasOrderedEffects(node)) {
+      return false;
+    }
+    return options_.kind_of(node) != FusionKind::None;
+  }
+  bool computes(const Node* node) const {
+    FusionKind kind = options_.kind_of(node);
+    return (kind == FusionKind::Pointwise || kind == FusionKind::Reduction) && joins(node);
+  }
+  // What a kernel does not make an object of must stay inside: views and the list that a cat reads.
+  bool mayJoin(const Node* node, const Group& group) const {
+    if (computes(node)) return true;
+    bool is_list = node->kind() == prim::ListConstruct;
+    return (is_list || joins(node)) && !group.isUsedElsewhere(node->output());
+  }
+
+  void grow(Group& group) {
+    std::unordered_set<const Node*> refused;
+    while (group.size() < options_.max_nodes) {
+      Node* producer = nextProducer(group, refused);
+      if (!producer) return;
+      if (group.valuesWith(producer) <= options_.max_values &&
+          aliases_.moveBeforeTopologicallyValid(producer, group.node())) {
+        group.join(producer, aliases_);
+      } else {
+        refused.insert(producer);
+      }
+    }
+  }
+
+  // The latest node of the block that gives the group an input and may join: nodes that stand
+  // between it and the group and read it have been tried before.
+  Node* nextProducer(const Group& group, const std::unordered_set<const Node*>& refused) const {
+    Node* best = nullptr;
+    for (const Value* v : group.node()->inputs()) {
+      Node* node = v->node();
+      if (node->block() != group.node()->block() || node->kind() == prim::Param) continue;
+      if (refused.count(node) || !mayJoin(node, group)) continue;
+      if (!best || best->isBefore(node)) best = node;
+    }
+    return best;
+  }
+
+  const FusionOptions& options_;
+  AliasDb aliases_;
+};
+
+void dissolve(Block* block, const std::function<bool(const Graph&)>& which) {
+  for (auto it = block->nodes().begin(), end = block->nodes().end(); it != end;) {
+    Node* node = *it;
+    ++it;
+    for (Block* sub : node->blocks()) dissolve(sub, which);
+    if (node->kind() != prim::FusionGroup || !which(*node->subgraph(attr::Subgraph))) continue;
+    InsertPointGuard guard(node);
+    std::vector<Value*> results =
+        inlineGraph(*node->graph(), *node->subgraph(attr::Subgraph), node->inputs());
+    for (size_t i = 0; i < results.size(); ++i) replaceValue(node->output(i), results[i]);
+    node->destroy();
+  }
+}
+
+}  // namespace
+
+FusionKind fusionKindOf(const Node* node) {
+  const Operator* op = node->maybeOperator();
+  if (!op || op->form() != Operator::Form::Base || !givesOneTensor(node)) return FusionKind::None;
+  if (op->record().scalar) return FusionKind::Pointwise;
+  auto it = kindsByName().find(op->schema().name());
+  return it == kindsByName().end() ? FusionKind::None : it->second;
+}
+
+void formFusionGroups(Graph& graph, const FusionOptions& options) {
+  Fuser(graph, options).block(graph.block());
+  dissolve(graph.block(), [&](const Graph& body) {
+    size_t computing = 0;
+    for (const Node* node : body.nodes()) {
+      FusionKind kind = options.kind_of(node);
+      computing += kind == FusionKind::Pointwise || kind == FusionKind::Reduction;
+    }
+    return computing < options.min_computing_nodes;
+  });
+}
+
+void dissolveFusionGroups(Graph& graph) {
+  dissolve(graph.block(), [](const Graph&) { return true; });
+}
+
+}  // namespace wick

@@ -1,0 +1,42 @@
+// Gathers nodes that one kernel can compute into prim::FusionGroup nodes.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "ir/graph.h"
+
+namespace wick {
+
+enum class FusionKind {
+  None,
+  Pointwise,  // every element from the elements at the same place
+  Reduction,  // sums, extrema and what is made of them (softmax, layer norm)
+  Join,       // cat and stack, with the list they read
+  View,       // another way to index: reads no number
+};
+// What the node's operator is to a kernel, whatever its inputs' types; only operators that write
+// nothing, draw nothing and cannot raise but for wrong shapes.
+FusionKind fusionKindOf(const Node* node);
+
+struct FusionOptions {
+  // What may join a group, and how.
+  std::function<FusionKind(const Node*)> kind_of = fusionKindOf;
+  // Groups that compute less than this (views and lists do not count) are dissolved.
+  size_t min_computing_nodes = 2;
+  // What a kernel can take in.
+  size_t max_nodes = 500;
+  size_t max_values = 120;  // inputs and outputs together
+};
+
+// Moves nodes into prim::FusionGroup nodes, whose attribute Subgraph holds a graph without control
+// flow; constants are copied in. A group is found from its last node backwards: a producer joins
+// when it can be moved in front of the group (AliasDb), also if others use its results. Views and
+// joins enter only with a node that computes from them. No order of writes and reads changes;
+// errors for wrong shapes may come earlier or later.
+void formFusionGroups(Graph& graph, const FusionOptions& options = {});
+
+// Puts the nodes of all groups back in their places; what is computed does not change.
+void dissolveFusionGroups(Graph& graph);
+
+}  // namespace wick
