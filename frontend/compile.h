@@ -36,7 +36,8 @@ TypePtr defineClass(CompilationUnit& unit, const std::string& qualified_name,
                     const ClassDef& definition, const ResolverPtr& resolver, bool is_module);
 
 // Compiles a whole program: its classes and functions, all bodies included. Functions get the names
-// "__torch__.NAME". Throws CompileError.
+// "__torch__.NAME". Throws CompileError: the range and brief() of the first error, what() lists
+// those of all functions, up to kMaxReportedErrors (parser.h).
 std::shared_ptr<CompilationUnit> compileSource(const std::string& text,
                                                const std::string& file_name = "<string>");
 // Adds a program to an existing unit. With `errors` goes on after a function that does not compile

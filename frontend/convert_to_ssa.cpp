@@ -26,6 +26,8 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "frontend/scoped_map.h"
+#include "ir/depth.h"
 
 namespace wick {
 
@@ -34,27 +36,6 @@ namespace {
 std::string variableOf(const Node* node) {
   return node->ivalue(attr::name).toString();
 }
-
-// Variables with their types, by block.
-class Scopes {
- public:
-  void push() { frames_.emplace_back(); }
-  std::map<std::string, TypePtr> pop() {
-    std::map<std::string, TypePtr> top = std::move(frames_.back());
-    frames_.pop_back();
-    return top;
-  }
-  void set(const std::string& name, TypePtr type) { frames_.back()[name] = std::move(type); }
-  TypePtr find(const std::string& name) const {
-    for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
-      if (auto it = frame->find(name); it != frame->end()) return it->second;
-    }
-    return nullptr;
-  }
-
- private:
-  std::vector<std::map<std::string, TypePtr>> frames_;
-};
 
 TypePtr unified(const Node* node, const std::string& name, const TypePtr& a, const TypePtr& b) {
   std::optional<TypePtr> type = unifyTypes(a, b, /*default_to_union=*/true);
@@ -92,7 +73,9 @@ class VariableCarrier {
         for (Block* sub : node->blocks()) block(sub);
       }
     }
-    return scopes_.pop();
+    Defined defined;
+    for (auto& [name, type] : scopes_.pop()) defined.emplace(name, std::move(type));
+    return defined;
   }
 
   void store(Node* after, const std::string& name, Value* value) {
@@ -105,12 +88,17 @@ class VariableCarrier {
     return b->appendNode(graph_.createLoad(name, type))->output();
   }
 
+  TypePtr typeOutside(const std::string& name) const {
+    const TypePtr* found = scopes_.find(name);
+    return found ? *found : nullptr;
+  }
+
   void branch(Node* node) {
     Defined in_true = block(node->blocks().at(0));
     Defined in_false = block(node->blocks().at(1));
     auto typeIn = [&](const Defined& defined, const std::string& name) {
       auto it = defined.find(name);
-      return it == defined.end() ? scopes_.find(name) : it->second;
+      return it == defined.end() ? typeOutside(name) : it->second;
     };
     std::set<std::string> names;
     for (const auto& [name, type] : in_true) names.insert(name);
@@ -136,7 +124,7 @@ class VariableCarrier {
     Node* first =
         body->nodes().begin() == body->nodes().end() ? body->returnNode() : *body->nodes().begin();
     for (const auto& [name, type] : in_body) {
-      TypePtr outer = scopes_.find(name);
+      TypePtr outer = typeOutside(name);
       if (!outer) continue;  // local to one iteration
       TypePtr carried = unified(node, name, outer, type);
       Node* before = graph_.createLoad(name, outer);
@@ -153,7 +141,7 @@ class VariableCarrier {
   }
 
   Graph& graph_;
-  Scopes scopes_;
+  ScopedMap<TypePtr> scopes_;
 
  public:
   // For each loop, the variables it carries in the order of its outputs.
@@ -245,7 +233,7 @@ void inlineLoopConditions(Graph& graph, Block* b) {
 class LoadEraser {
  public:
   void run(Block* b) {
-    frames_.emplace_back();
+    variables_.push();
     for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
       Node* node = *it;
       ++it;
@@ -255,7 +243,7 @@ class LoadEraser {
         // What a block hands on is the variable; other values got their names when assigned.
         const bool handed_on = v->node()->kind() == prim::Param || !v->node()->blocks().empty();
         if (!v->hasDebugName() && handed_on && isMeaningfulName(name)) v->setDebugName(name);
-        frames_.back()[name] = v;
+        variables_.set(name, v);
         node->destroy();
       } else if (node->kind() == prim::Load) {
         node->output()->replaceAllUsesWith(find(node));
@@ -264,29 +252,29 @@ class LoadEraser {
         for (Block* sub : node->blocks()) run(sub);
       }
     }
-    frames_.pop_back();
+    variables_.pop();
   }
 
  private:
   Value* find(const Node* load) const {
     std::string name = variableOf(load);
-    for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
-      if (auto it = frame->find(name); it != frame->end()) return it->second;
-    }
+    if (Value* const* found = variables_.find(name)) return *found;
     throwCompileError(load->range(), "the variable '{}' is used before it is defined", name);
   }
 
-  std::vector<std::unordered_map<std::string, Value*>> frames_;
+  ScopedMap<Value*> variables_;
 };
 
 }  // namespace
 
 void convertToSSA(const std::shared_ptr<Graph>& graph) {
-  VariableCarrier carrier(*graph);
-  carrier.run();
-  ContinuationMaker(*graph, carrier).run();
-  inlineLoopConditions(*graph, graph->block());
-  LoadEraser().run(graph->block());
+  withStackFor(*graph, [&] {
+    VariableCarrier carrier(*graph);
+    carrier.run();
+    ContinuationMaker(*graph, carrier).run();
+    inlineLoopConditions(*graph, graph->block());
+    LoadEraser().run(graph->block());
+  });
 }
 
 bool isMeaningfulName(const std::string& name) {

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "frontend/builtin_table.h"
 #include "frontend/convert_to_ssa.h"
+#include "frontend/parser.h"
 #include "frontend/schema_matching.h"
 #include "frontend/suggestions.h"
 
@@ -15,9 +16,35 @@ Value* asSimple(const SugaredValuePtr& value) {
   return simple ? simple->value() : nullptr;
 }
 
+void checkTypeSize(const SourceRange& range, const TypePtr& type) {
+  constexpr size_t kMaxTypes = 100'000;
+  if (type->contained().empty()) return;
+  struct Visit {
+    const Type* type;
+    size_t depth;
+  };
+  std::vector<Visit> open = {{type.get(), 1}};
+  size_t count = 0;
+  while (!open.empty()) {
+    auto [current, depth] = open.back();
+    open.pop_back();
+    if (depth > kMaxNesting) {
+      throwCompileError(range, "the type of this value nests deeper than {} levels", kMaxNesting);
+    }
+    if (++count > kMaxTypes) {
+      throwCompileError(range, "the type of this value consists of more than {} types", kMaxTypes);
+    }
+    for (const TypePtr& inner : current->contained()) open.push_back({inner.get(), depth + 1});
+  }
+}
+
 Environment::Environment(GraphFunction& fn, ResolverPtr resolver, Block* block,
                          std::shared_ptr<Environment> parent, std::shared_ptr<size_t> names)
-    : fn_(fn), resolver_(std::move(resolver)), block_(block), parent_(std::move(parent)) {
+    : fn_(fn),
+      resolver_(std::move(resolver)),
+      block_(block),
+      parent_(std::move(parent)),
+      outer_(parent_ && parent_->isEmpty() && parent_->outer_ ? parent_->outer_ : parent_.get()) {
   names_ = parent_ ? parent_->names_ : std::move(names);
   if (!names_) names_ = std::make_shared<size_t>(0);
   scope_ = parent_ ? parent_->scope_ : this;
@@ -29,7 +56,7 @@ void Environment::declareLocal(const std::string& name) {
 }
 
 std::string Environment::storeName(const std::string& name) const {
-  for (const Environment* e = this; e; e = e->parent_.get()) {
+  for (const Environment* e = this; e; e = e->outer_) {
     auto it = e->locals_.find(name);
     if (it != e->locals_.end()) return it->second;
   }
@@ -98,6 +125,7 @@ void Environment::set(const SourceRange& range, const std::string& name,
                       "type {}",
                       name, annotated->str(), simple->type()->str());
   }
+  checkTypeSize(range, simple->type());
   RangeGuard at(&graph, range);
   graph.insertNode(graph.createStore(storeName(name), simple));
   values_.erase(name);
@@ -133,8 +161,8 @@ SugaredValuePtr Environment::findInThisFrame(const std::string& name) {
 }
 
 SugaredValuePtr Environment::findInParentFrame(const std::string& name) {
-  for (Environment* e = this; !e->isBoundary(name) && e->parent_;) {
-    e = e->parent_.get();
+  for (Environment* e = this; !e->isBoundary(name) && e->outer_;) {
+    e = e->outer_;
     if (SugaredValuePtr found = e->findInThisFrame(name)) return found;
   }
   return nullptr;
@@ -146,7 +174,7 @@ SugaredValuePtr Environment::findInAnyFrame(const std::string& name) {
 }
 
 const std::string* Environment::findError(const std::string& name) const {
-  for (const Environment* e = this; e; e = e->parent_.get()) {
+  for (const Environment* e = this; e; e = e->outer_) {
     auto it = e->errors_.find(name);
     if (it != e->errors_.end()) return &it->second;
     if (e->isBoundary(name)) break;
@@ -179,7 +207,7 @@ std::set<std::string> Environment::definedVariables() const {
 
 std::set<std::string> Environment::visibleNames() const {
   std::set<std::string> out;
-  for (const Environment* e = this; e; e = e->parent_.get()) {
+  for (const Environment* e = this; e; e = e->outer_) {
     for (const auto& [name, type] : e->types_) out.insert(name);
     for (const auto& [name, value] : e->values_) out.insert(name);
   }
@@ -192,6 +220,7 @@ void Environment::failUndefined(const SourceRange& range, const std::string& nam
   }
   std::set<std::string> names = visibleNames();
   for (const std::string& builtin : builtinNames()) names.insert(builtin);
+  if (resolver_) names.merge(resolver_->knownNames());
   throwCompileError(range, "undefined value {}{}", name, didYouMean(name, names));
 }
 

@@ -21,6 +21,10 @@ namespace wick {
 // The Value of a SimpleValue; null for other sugared values.
 Value* asSimple(const SugaredValuePtr& value);
 
+// CompileError for a type that nests too deeply or holds too many others. Statement by statement
+// (`a = [a]`, `b = (b, b)`) a program can make types that could not be walked or printed.
+void checkTypeSize(const SourceRange& range, const TypePtr& type);
+
 class Environment : public std::enable_shared_from_this<Environment> {
  public:
   // `names` is shared by all frames of a function and numbers what declareLocal() declares; a frame
@@ -70,7 +74,12 @@ class Environment : public std::enable_shared_from_this<Environment> {
  private:
   [[noreturn]] void failUndefined(const SourceRange& range, const std::string& name);
   const std::string* findError(const std::string& name) const;
-  bool isBoundary(const std::string& name) const { return locals_.count(name) != 0; }
+  bool isBoundary(const std::string& name) const {
+    return !locals_.empty() && locals_.count(name) != 0;
+  }
+  bool isEmpty() const {
+    return values_.empty() && types_.empty() && errors_.empty() && locals_.empty();
+  }
 
   GraphFunction& fn_;
   ResolverPtr resolver_;
@@ -78,6 +87,9 @@ class Environment : public std::enable_shared_from_this<Environment> {
   std::shared_ptr<Environment> parent_;
   std::shared_ptr<size_t> names_;
   const Environment* scope_;
+  // The nearest frame outside that held anything when this one was made: lookups pass over the
+  // empty frames of a long chain of `elif`.
+  Environment* outer_;
   std::unordered_map<std::string, SugaredValuePtr> values_;
   std::unordered_map<std::string, TypePtr> types_;
   std::unordered_map<std::string, std::string> errors_;

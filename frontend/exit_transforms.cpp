@@ -16,8 +16,11 @@
 #include "frontend/exit_transforms.h"
 
 #include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
+#include "ir/depth.h"
 
 namespace wick {
 
@@ -30,6 +33,13 @@ struct Exit {
   Value* has_exited = nullptr;  // for Might
   std::vector<Value*> values;   // for Will and Might
 };
+
+[[noreturn]] void failDepth(const SourceRange& range) {
+  throwCompileError(range,
+                    "the rest of the function nests deeper than {} levels behind its early exits: "
+                    "split it into several functions",
+                    kMaxBlockDepth);
+}
 
 class ExitTransformer {
  public:
@@ -55,6 +65,8 @@ class ExitTransformer {
   }
 
   Exit block(Block* b) {
+    // The nodes that might exit and have others behind them, and the status at the block's end.
+    std::vector<std::pair<Node*, Exit>> guarded;
     Exit exit;
     for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
       Node* node = *it;
@@ -64,11 +76,15 @@ class ExitTransformer {
         deleteAfter(b, *it);
         break;
       }
-      if (exit.status == Status::Might && it != end) {
-        exit = guardRest(b, std::move(exit), *it);
-        break;
-      }
-      if (exit.status == Status::Might) break;
+      if (exit.status != Status::Might) continue;
+      if (it == end) break;
+      guarded.emplace_back(node, std::move(exit));
+      if (guarded.size() > kMaxBlockDepth) failDepth(node->range());
+      exit = Exit();
+    }
+    // From the back, so that each node moves into the guard before it once.
+    for (auto g = guarded.rbegin(); g != guarded.rend(); ++g) {
+      exit = guardRest(b, std::move(g->second), g->first, std::move(exit));
     }
     if (!isTarget(b)) return exit;
     if (exit.status == Status::Will) {
@@ -155,6 +171,11 @@ class ExitTransformer {
   Exit branch(Node* node) {
     Exit a = block(node->blocks().at(0));
     Exit b = block(node->blocks().at(1));
+    return join(node, std::move(a), std::move(b));
+  }
+
+  // The status behind an If whose blocks end with these.
+  Exit join(Node* node, Exit a, Exit b) {
     if (a.status == Status::Throws && b.status == Status::Throws) return a;
     auto leaves = [](const Exit& e) {
       return e.status == Status::Will || e.status == Status::Might;
@@ -203,10 +224,12 @@ class ExitTransformer {
     return out;
   }
 
-  // Moves `first` and all that follows into the else branch of an If on exit.has_exited.
-  Exit guardRest(Block* b, Exit exit, Node* first) {
-    RangeGuard range(&graph_, first->range());
-    Node* guard = insertIf(first, exit.has_exited);
+  // Moves all that follows `node`, which might exit, into the else branch of an If on
+  // exit.has_exited. `rest_exit` is the status with which that ends; where it surely exits, nothing
+  // need be left of it.
+  Exit guardRest(Block* b, Exit exit, Node* node, Exit rest_exit) {
+    RangeGuard range(&graph_, node->range());
+    Node* guard = insertIf(node->next(), exit.has_exited);
     Block* exited = guard->blocks()[0];
     Block* rest = guard->blocks()[1];
     while (guard->next() != b->returnNode()) guard->next()->moveBefore(rest->returnNode());
@@ -217,8 +240,8 @@ class ExitTransformer {
       rest->registerOutput(out);
       b->replaceOutput(i, guard->addOutput(out->type()));
     }
-    exited->appendNode(graph_.create(exit_kind_, exit.values, 0));
-    return branch(guard);
+    exit.status = Status::Will;
+    return join(guard, std::move(exit), std::move(rest_exit));
   }
 
   Graph& graph_;
@@ -293,10 +316,12 @@ void dissolveWithBlocks(Block* b) {
 }  // namespace
 
 void transformExits(const std::shared_ptr<Graph>& graph) {
-  formWithBlocks(*graph, graph->block());
-  ExitTransformer(*graph, prim::LoopContinuation).run();
-  ExitTransformer(*graph, prim::ReturnStmt).run();
-  dissolveWithBlocks(graph->block());
+  withStackFor(*graph, [&] { formWithBlocks(*graph, graph->block()); });
+  for (Symbol exit_kind : {prim::LoopContinuation, prim::ReturnStmt}) {
+    withStackFor(*graph, [&] { ExitTransformer(*graph, exit_kind).run(); });
+    if (blockDepth(*graph) > kMaxBlockDepth) failDepth(graph->currentRange());
+  }
+  withStackFor(*graph, [&] { dissolveWithBlocks(graph->block()); });
 }
 
 }  // namespace wick

@@ -10,7 +10,8 @@ namespace wick {
 // Removes prim::LoopContinuation (targets the innermost loop) and prim::ReturnStmt (targets the
 // closure or the graph). Code after a possible exit is guarded by an If; paths that surely raise
 // need no guard, and values never read come from prim::Uninitialized. `with` bodies keep their Exit
-// node on every path.
+// node on every path. CompileError at the graph's current range when the guards would nest deeper
+// than kMaxBlockDepth (ir/depth.h).
 void transformExits(const std::shared_ptr<Graph>& graph);
 
 }  // namespace wick

@@ -7,6 +7,7 @@
 #include "frontend/convert_to_ssa.h"
 #include "frontend/exit_transforms.h"
 #include "ir/dead_code.h"
+#include "ir/depth.h"
 #include "ir/lower_tuples.h"
 
 namespace wick {
@@ -32,11 +33,13 @@ Emitter::Emitter(GraphFunction& fn, const Def& def, ResolverPtr resolver, const 
   popFrame();
   convertToSSA(fn.graph());
   transformExits(fn.graph());
-  dissolveCalls(graph_);
-  liftClosures(graph_);
-  lowerSimpleTuples(graph_);
-  removeDeadValues(graph_);
-  forgetEmptyLiterals(graph_.block());
+  withStackFor(graph_, [&] {
+    dissolveCalls(graph_);
+    liftClosures(graph_);
+    lowerSimpleTuples(graph_);
+    removeDeadValues(graph_);
+    forgetEmptyLiterals(graph_.block());
+  });
 }
 
 void Emitter::pushFrame(Block* block) {
@@ -135,6 +138,7 @@ void Emitter::emitReturn(const Return& stmt) {
     }
     merged = *unified;
   }
+  checkTypeSize(stmt.range(), merged);
   defs_.back().merged_return = merged;
   if (merged->kind() == TypeKind::Any && value->type()->kind() != TypeKind::Any) {
     value = uncheckedCast(value, merged);

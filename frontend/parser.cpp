@@ -1,6 +1,9 @@
 #include "frontend/parser.h"
 
+#include <optional>
+
 #include "core/error.h"
+#include "core/stack.h"
 #include "frontend/parser_impl.h"
 
 namespace wick {
@@ -10,20 +13,36 @@ Parser::Parser(std::shared_ptr<const Source> source) : source_(std::move(source)
 Parser::Parser(std::string text, std::string name)
     : source_(std::make_shared<Source>(std::move(text), std::move(name))) {}
 
+namespace {
+
+// For kMaxNesting levels.
+constexpr size_t kParserStack = size_t{1} << 20;
+
+template <class F>
+auto parsed(F&& parse) {
+  std::optional<decltype(parse())> result;
+  withStack(kParserStack, [&] { result = parse(); });
+  return *std::move(result);
+}
+
+}  // namespace
+
 List<Stmt> Parser::parseModule() const {
-  return detail::ParserImpl(source_, Lexer::Mode::kProgram).module();
+  return parsed([&] { return detail::ParserImpl(source_, Lexer::Mode::kProgram).module(); });
 }
 
 Def Parser::parseFunction() const {
-  return detail::ParserImpl(source_, Lexer::Mode::kProgram).singleFunction();
+  return parsed(
+      [&] { return detail::ParserImpl(source_, Lexer::Mode::kProgram).singleFunction(); });
 }
 
 Expr Parser::parseExpression() const {
-  return detail::ParserImpl(source_, Lexer::Mode::kExpression).singleExpr();
+  return parsed([&] { return detail::ParserImpl(source_, Lexer::Mode::kExpression).singleExpr(); });
 }
 
 Decl Parser::parseTypeComment() const {
-  return detail::ParserImpl(source_, Lexer::Mode::kExpression).singleTypeComment();
+  return parsed(
+      [&] { return detail::ParserImpl(source_, Lexer::Mode::kExpression).singleTypeComment(); });
 }
 
 namespace detail {
@@ -32,10 +51,7 @@ ParserImpl::ParserImpl(std::shared_ptr<const Source> source, Lexer::Mode mode)
     : source_(std::move(source)), own_lexer_(source_, mode), lexer_(&own_lexer_) {}
 
 ParserImpl::Nesting::Nesting(ParserImpl& parser) : parser_(parser) {
-  if (parser_.depth_ >= kMaxTreeHeight) {
-    throwCompileError(parser_.cur().range, "the program is nested deeper than {} levels here",
-                      kMaxTreeHeight);
-  }
+  if (parser_.depth_ >= kMaxNesting) parser_.failNesting(parser_.cur().range);
   ++parser_.depth_;
 }
 
@@ -101,6 +117,10 @@ SourceRange ParserImpl::rangeFrom(size_t start) const {
 
 SourceRange ParserImpl::rangeFrom(const SourceRange& start) const {
   return rangeFrom(start.start());
+}
+
+void ParserImpl::failNesting(const SourceRange& range) {
+  throwCompileError(range, "the program is nested deeper than {} levels here", kMaxNesting);
 }
 
 void ParserImpl::failExpected(const std::string& what) {

@@ -11,10 +11,13 @@
 
 namespace wick {
 
-// Deeper nesting of expressions and blocks is a CompileError, so that neither the parser nor any
-// recursive walk over a tree can exhaust the stack. A chain such as `a + b + c` nests to its left,
-// and each `elif` nests in the `else` before it.
-inline constexpr size_t kMaxTreeHeight = 500;
+// Brackets, operators with one operand, calls and selections in a row, and blocks may nest this
+// deep.
+inline constexpr size_t kMaxNesting = 500;
+// Trees are at most this high: a chain such as `a + b + c` nests to its left, and each `elif` nests
+// in the `else` before it. More is a CompileError, as is deeper nesting. Walks over trees may
+// recurse on a stack made for them (core/stack.h).
+inline constexpr size_t kMaxTreeHeight = 20'000;
 // parseModule reports at most this many errors.
 inline constexpr size_t kMaxReportedErrors = 10;
 

@@ -127,6 +127,8 @@ Expr ParserImpl::comparison(const Expr& first) {
     } else if (op == TK_IS && nextIf(TK_NOT)) {
       op = TK_ISNOT;
     }
+    // Each comparison is evaluated within the one before it.
+    if (ops.size() + depth_ >= kMaxNesting) failNesting(cur().range);
     ops.push_back(op);
     operands.push_back(expr(kBitOr));
   }
@@ -152,7 +154,8 @@ Expr ParserImpl::lambda() {
 }
 
 Expr ParserImpl::postfix(Expr value) {
-  while (true) {
+  for (size_t length = 0;; ++length) {
+    if (length + depth_ > kMaxNesting) failNesting(cur().range);
     switch (cur().kind) {
       case '.': {
         next();
@@ -336,14 +339,22 @@ Expr ParserImpl::dictDisplay() {
 List<CompFor> ParserImpl::generators() {
   SourceRange start = cur().range;
   std::vector<CompFor> loops;
+  size_t clauses = 0;
+  auto countClause = [&] {
+    if (++clauses + depth_ > kMaxNesting) failNesting(cur().range);
+  };
   while (cur().kind == TK_FOR) {
+    countClause();
     SourceRange loop_start = next().range;
     Expr target = exprOrTuple(kBitOr);
     checkTarget(target, Use::kLoop);
     expect(TK_IN);
     Expr iter = expr(kOr);
     std::vector<Expr> conds;
-    while (nextIf(TK_IF)) conds.push_back(expr(kOr));
+    while (nextIf(TK_IF)) {
+      countClause();
+      conds.push_back(expr(kOr));
+    }
     SourceRange range = rangeFrom(loop_start);
     loops.push_back(CompFor::create(range, target, iter, List<Expr>::create(range, conds)));
   }

@@ -84,6 +84,7 @@ class ParserImpl {
   // From `start` to the end of the last token read.
   SourceRange rangeFrom(const SourceRange& start) const;
   SourceRange rangeFrom(size_t start) const;
+  [[noreturn]] void failNesting(const SourceRange& range);
   [[noreturn]] void failExpected(const std::string& what);
   // Throws when the tree is nested too deep, and gives it back otherwise.
   template <class T>
@@ -172,7 +173,7 @@ class ParserImpl {
 template <class T>
 T ParserImpl::checkHeight(T view) {
   if (view.tree()->height() > kMaxTreeHeight) {
-    throwCompileError(view.range(), "the program is nested deeper than {} levels here",
+    throwCompileError(view.range(), "the program chains more than {} operators or branches here",
                       kMaxTreeHeight);
   }
   return view;

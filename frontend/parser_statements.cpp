@@ -392,6 +392,8 @@ Stmt ParserImpl::withStatement() {
   SourceRange start = expect(TK_WITH).range;
   std::vector<WithItem> items;
   do {
+    // Each context is entered within the one before it.
+    if (items.size() + depth_ > kMaxNesting) failNesting(cur().range);
     Expr context = expr();
     SourceRange here = cur().range;
     Maybe<Expr> target = Maybe<Expr>::create(here);

@@ -29,6 +29,22 @@ class NativeResolver : public Resolver {
     return name.starts_with("__torch__.") ? unit->findType(name) : nullptr;
   }
 
+  std::set<std::string> knownNames() const override {
+    std::set<std::string> names;
+    std::shared_ptr<CompilationUnit> unit = unit_.lock();
+    if (!unit) return names;
+    auto add = [&](const std::string& qualified) {
+      // Methods have their class in between.
+      if (qualified.starts_with(prefix_) &&
+          qualified.find('.', prefix_.size()) == std::string::npos) {
+        names.insert(qualified.substr(prefix_.size()));
+      }
+    };
+    for (const auto& function : unit->functions()) add(function->qualifiedName());
+    for (const auto& [name, type] : unit->types()) add(name);
+    return names;
+  }
+
  private:
   SugaredValuePtr lookup(const std::string& qualified) const {
     std::shared_ptr<CompilationUnit> unit = unit_.lock();

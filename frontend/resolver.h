@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "frontend/sugared_value.h"
@@ -17,6 +18,8 @@ class Resolver {
                                        const SourceRange& range) = 0;
   // Named types: classes, NamedTuples, enums, interfaces; `name` may be dotted. Null when unknown.
   virtual TypePtr resolveType(const std::string& name, const SourceRange& range) = 0;
+  // What a reader may have meant by a name that is not known: functions and types of the program.
+  virtual std::set<std::string> knownNames() const { return {}; }
 };
 using ResolverPtr = std::shared_ptr<Resolver>;
 

@@ -112,7 +112,11 @@ class Matcher {
       if (schema_.argumentIndex(*kwargs_[i].name)) {
         return fail(fmt::format("Argument {} specified twice.", *kwargs_[i].name));
       }
-      return fail(fmt::format("Keyword argument {} unknown.", *kwargs_[i].name));
+      std::set<std::string> names;
+      for (const Argument& argument : schema_.arguments()) names.insert(argument.name);
+      std::string hint = didYouMean(*kwargs_[i].name, names);
+      return fail(fmt::format("Keyword argument {} unknown{}", *kwargs_[i].name,
+                              hint.empty() ? "." : hint));
     }
     size_t named = 0;
     for (const Argument& r : schema_.returns()) {

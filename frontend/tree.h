@@ -43,7 +43,7 @@ class Tree {
   const TreeRef& child(size_t index) const;
 
   // The longest way down, where lists, options, identifiers and atoms count nothing. Parsed trees
-  // stay within kMaxTreeHeight (parser.h), so one may walk them recursively.
+  // stay within kMaxTreeHeight (parser.h); a recursive walk needs a stack for that many levels.
   size_t height() const { return height_; }
 
  private:

@@ -3,19 +3,22 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <set>
 #include <unordered_map>
 
 #include "core/error.h"
 #include "frontend/builtin_table.h"
+#include "core/stack.h"
 #include "frontend/parser.h"
 #include "frontend/sugared_value.h"
+#include "frontend/suggestions.h"
 
 namespace wick {
 
 namespace {
 
 // Names of types, with and without the modules in which Python programs find them.
-const TypePtr* simpleTypeNamed(std::string_view name) {
+const std::unordered_map<std::string_view, TypePtr>& simpleTypes() {
   static const std::unordered_map<std::string_view, TypePtr> kTypes = {
       {"Tensor", types::Tensor()},
       {"torch.Tensor", types::Tensor()},
@@ -61,8 +64,41 @@ const TypePtr* simpleTypeNamed(std::string_view name) {
       {"Storage", types::Storage()},
       {"Capsule", types::Capsule()},
   };
-  auto it = kTypes.find(name);
-  return it == kTypes.end() ? nullptr : &it->second;
+  return kTypes;
+}
+
+const TypePtr* simpleTypeNamed(std::string_view name) {
+  auto it = simpleTypes().find(name);
+  return it == simpleTypes().end() ? nullptr : &it->second;
+}
+
+std::string withoutTyping(std::string name);
+
+// What is a type only together with others, and how that is written.
+struct TypeConstructor {
+  const char* name;
+  const char* example;
+};
+constexpr TypeConstructor kConstructors[] = {
+    {"Optional", "Optional[int]"}, {"List", "List[int]"},        {"Dict", "Dict[str, int]"},
+    {"dict", "Dict[str, int]"},    {"Tuple", "Tuple[int, str]"}, {"Union", "Union[int, str]"},
+    {"Future", "Future[int]"},     {"Final", "Final[int]"},      {"RRef", "RRef[int]"},
+    {"Await", "Await[int]"},
+};
+
+[[noreturn]] void failUnknownType(const SourceRange& range, const std::string& name,
+                                  const ResolverPtr& resolver) {
+  for (const TypeConstructor& c : kConstructors) {
+    if (withoutTyping(name) == c.name) {
+      throwCompileError(range, "Unknown type name '{}': expected the types that it holds, as in {}",
+                        name, c.example);
+    }
+  }
+  std::set<std::string> known;
+  for (const auto& [simple, type] : simpleTypes()) known.emplace(simple);
+  for (const TypeConstructor& c : kConstructors) known.emplace(c.name);
+  if (resolver) known.merge(resolver->knownNames());
+  throwCompileError(range, "Unknown type name '{}'{}", name, didYouMean(name, known));
 }
 
 // "a.b.c" of a chain of selections; nullopt for anything else.
@@ -183,6 +219,17 @@ class Constructor {
 }  // namespace
 
 TypePtr TypeResolver::typeOf(const Expr& expr) const {
+  constexpr size_t kStackPerLevel = 2048;
+  const size_t levels = expr.tree()->height();
+  if (levels > kMaxNesting) {
+    throwCompileError(expr.range(), "the type is nested deeper than {} levels", kMaxNesting);
+  }
+  TypePtr type;
+  withStack((levels + 8) * kStackPerLevel, [&] { type = typeNamedBy(expr); });
+  return type;
+}
+
+TypePtr TypeResolver::typeNamedBy(const Expr& expr) const {
   switch (expr.kind()) {
     case TK_NONE:
       return types::None();
@@ -201,7 +248,14 @@ TypePtr TypeResolver::typeOf(const Expr& expr) const {
       if (!name) throwCompileError(expr.range(), "Subscripted type must be a type identifier");
       if (auto broadcast = broadcastingList(expr)) return broadcast->first;
       if (TypePtr type = Constructor(*this, subscript, withoutTyping(*name)).build()) return type;
-      throwCompileError(subscript.value().range(), "Unknown type constructor {}", *name);
+      std::set<std::string> known;
+      for (const TypeConstructor& c : kConstructors) known.emplace(c.name);
+      if (simpleTypeNamed(withoutTyping(*name))) {
+        throwCompileError(subscript.value().range(),
+                          "Unknown type constructor {}: {} takes no type arguments", *name, *name);
+      }
+      throwCompileError(subscript.value().range(), "Unknown type constructor {}{}", *name,
+                        didYouMean(*name, known));
     }
     case TK_VAR:
     case '.': {
@@ -212,7 +266,7 @@ TypePtr TypeResolver::typeOf(const Expr& expr) const {
         if (TypePtr type = resolver_->resolveType(*name, expr.range())) return type;
       }
       if (const TypePtr* type = simpleTypeNamed(withoutTyping(*name))) return *type;
-      throwCompileError(expr.range(), "Unknown type name '{}'", *name);
+      failUnknownType(expr.range(), *name, resolver_);
     }
     default:
       break;

@@ -27,6 +27,7 @@ class TypeResolver {
   FunctionSchema schemaOf(const Def& def, bool skip_self) const;
 
  private:
+  TypePtr typeNamedBy(const Expr& expr) const;
   ResolverPtr resolver_;
 };
 

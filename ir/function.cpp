@@ -1,8 +1,19 @@
 #include "ir/function.h"
 
 #include "core/error.h"
+#include "core/stack.h"
 
 namespace wick {
+
+namespace {
+
+// Compiling a function compiles those that it calls first, by recursion.
+constexpr size_t kMaxNestedDefinitions = 20'000;
+// What the emitter needs for an ordinary function; it asks for more itself.
+constexpr size_t kStackForDefinition = size_t{512} << 10;
+thread_local size_t definitions_in_progress = 0;
+
+}  // namespace
 
 GraphFunction::GraphFunction(std::string qualified_name, std::shared_ptr<Graph> graph,
                              Definer definer)
@@ -29,13 +40,22 @@ void GraphFunction::ensureDefined() {
         fmt::format("function '{}' is called recursively; recursive calls are not supported",
                     name()));
   }
+  if (definitions_in_progress >= kMaxNestedDefinitions) {
+    throw CompileError(SourceRange(),
+                       fmt::format("'{}' is reached through more than {} functions that call each "
+                                   "other before any of them is compiled",
+                                   name(), kMaxNestedDefinitions));
+  }
   state_ = State::Defining;
+  ++definitions_in_progress;
   try {
-    definer_(*this);
+    withStack(kStackForDefinition, [&] { definer_(*this); });
   } catch (...) {
+    --definitions_in_progress;
     state_ = State::Undefined;
     throw;
   }
+  --definitions_in_progress;
   definer_ = nullptr;
   state_ = State::Defined;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "ir/depth.h"
 #include "ir/printer.h"
 
 namespace wick {
@@ -312,6 +313,7 @@ bool Node::isControlFlow() const {
 }
 
 bool Node::hasSideEffects() const {
+  if (kind_ == prim::Constant) return false;
   constexpr Symbol kEffects[] = {prim::RaiseException,
                                  prim::Print,
                                  prim::SetAttr,
@@ -531,20 +533,37 @@ void Block::clear() {
   }
 }
 
-void Block::cloneFrom(const Block* source, const std::unordered_map<Value*, Value*>& outer) {
-  std::unordered_map<Value*, Value*> map = outer;
+namespace {
+
+using ValueMap = std::unordered_map<Value*, Value*>;
+
+// One map for the whole copy: what blocks define is added to it and never looked up outside, and
+// copying the map for each block would make copies quadratic.
+void cloneInto(Block* to, const Block* source, ValueMap& map);
+
+Node* cloneNode(Graph& graph, Node* node, Node* before, ValueMap& map) {
+  Node* copy = graph.createClone(node, map, /*copy_blocks=*/false)->insertBefore(before);
+  for (const Block* block : node->blocks()) cloneInto(copy->addBlock(), block, map);
+  for (size_t i = 0; i < node->outputs().size(); ++i) map[node->output(i)] = copy->output(i);
+  return copy;
+}
+
+void cloneInto(Block* to, const Block* source, ValueMap& map) {
   for (Value* in : source->inputs()) {
-    map[in] = addInput(in->type(), in->hasDebugName() ? in->debugName() : "");
+    map[in] = to->addInput(in->type(), in->hasDebugName() ? in->debugName() : "");
   }
-  for (Node* node : source->nodes()) {
-    Node* copy = graph_->createClone(node, map);
-    appendNode(copy);
-    for (size_t i = 0; i < node->outputs().size(); ++i) map[node->output(i)] = copy->output(i);
-  }
+  for (Node* node : source->nodes()) cloneNode(*to->graph(), node, to->returnNode(), map);
   for (Value* out : source->outputs()) {
     auto it = map.find(out);
-    registerOutput(it == map.end() ? out : it->second);
+    to->registerOutput(it == map.end() ? out : it->second);
   }
+}
+
+}  // namespace
+
+void Block::cloneFrom(const Block* source, const std::unordered_map<Value*, Value*>& outer) {
+  ValueMap map = outer;
+  cloneInto(this, source, map);
 }
 
 // ---- Graph
@@ -619,15 +638,16 @@ Node* Graph::createClone(const Node* node, const std::unordered_map<Value*, Valu
     Value* v = copy->addOutput(out->type());
     if (out->hasDebugName()) v->setDebugName(out->debugName());
   }
-  if (copy_blocks) {
-    for (Block* block : node->blocks()) copy->addBlock()->cloneFrom(block, map);
+  if (copy_blocks && !node->blocks().empty()) {
+    ValueMap inner = map;
+    for (Block* block : node->blocks()) cloneInto(copy->addBlock(), block, inner);
   }
   return copy;
 }
 
 std::shared_ptr<Graph> Graph::copy() const {
   auto out = std::make_shared<Graph>();
-  out->block()->cloneFrom(block_, {});
+  withStackFor(*this, [&] { out->block()->cloneFrom(block_, {}); });
   out->setInsertPoint(out->block());
   return out;
 }
@@ -650,10 +670,7 @@ std::vector<Value*> inlineGraph(Graph& into, const Graph& callee, std::span<Valu
               inputs.size(), callee.inputs().size());
   std::unordered_map<Value*, Value*> map;
   for (size_t i = 0; i < inputs.size(); ++i) map[callee.inputs()[i]] = inputs[i];
-  for (Node* node : callee.nodes()) {
-    Node* copy = into.insertNode(into.createClone(node, map));
-    for (size_t i = 0; i < node->outputs().size(); ++i) map[node->output(i)] = copy->output(i);
-  }
+  for (Node* node : callee.nodes()) cloneNode(into, node, into.insertPoint(), map);
   std::vector<Value*> results;
   for (Value* out : callee.outputs()) results.push_back(map.at(out));
   return results;

@@ -7,13 +7,16 @@
 #include <limits>
 
 #include "core/error.h"
+#include "ir/depth.h"
 
 namespace wick {
 
 namespace {
 
-// Blocks nest by recursion; text from outside must not overflow the stack.
+// Types, literals and subgraphs nest by recursion; text from outside must not overflow the stack.
+// Blocks have a limit of their own, kMaxBlockDepth.
 constexpr int kMaxDepth = 400;
+constexpr size_t kParserStack = size_t{1} << 20;
 
 class Parser {
  public:
@@ -285,9 +288,11 @@ class Parser {
   }
 
   void nodes(Block* block) {
-    if (++depth_ > kMaxDepth) fail("blocks nest too deeply");
+    if (++block_depth_ > kMaxBlockDepth) {
+      fail(fmt::format("blocks nest deeper than {} levels", kMaxBlockDepth));
+    }
     while (startsNode()) node(block);
-    --depth_;
+    --block_depth_;
   }
 
   void node(Block* block) {
@@ -334,6 +339,8 @@ class Parser {
     // The subgraph is a text of its own that ends with its return.
     Parser inner(text_.substr(at_), resolve_);
     inner.depth_ = depth_ + 1;
+    if (inner.depth_ > kMaxDepth) fail("subgraphs nest too deeply");
+    inner.block_depth_ = block_depth_;
     auto graph = std::make_shared<Graph>();
     inner.graph_ = graph.get();
     inner.keyword("graph");
@@ -545,6 +552,7 @@ class Parser {
   const std::function<TypePtr(const std::string&)>& resolve_;
   size_t at_ = 0;
   int depth_ = 0;
+  size_t block_depth_ = 0;
   Graph* graph_ = nullptr;
   std::unordered_map<std::string, Value*> values_;
   std::vector<std::pair<Symbol, std::string>> pending_subgraphs_;
@@ -554,7 +562,14 @@ class Parser {
 
 std::shared_ptr<Graph> parseGraph(std::string_view text,
                                   const std::function<TypePtr(const std::string&)>& resolve) {
-  return Parser(text, resolve).parse();
+  // As deep as the blocks can nest, in text that has this many of them.
+  size_t blocks = 1;
+  for (size_t at = text.find("block"); at != text.npos && blocks < kMaxBlockDepth; ++blocks) {
+    at = text.find("block", at + 1);
+  }
+  std::shared_ptr<Graph> graph;
+  withStack(kParserStack + blocks * kStackPerBlock, [&] { graph = Parser(text, resolve).parse(); });
+  return graph;
 }
 
 }  // namespace wick

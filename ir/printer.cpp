@@ -3,10 +3,19 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "ir/depth.h"
 
 namespace wick {
 
 namespace {
+
+// Deeper lines stay at this indentation, which means nothing to the reader: otherwise a graph of
+// many nested blocks would print to a text of quadratic size.
+constexpr int kMaxIndent = 400;
+
+std::string spaces(int indent) {
+  return std::string(static_cast<size_t>(std::min(indent, kMaxIndent)), ' ');
+}
 
 class Printer {
  public:
@@ -14,20 +23,20 @@ class Printer {
 
   void graph(const Graph& g, int indent) {
     out_ += "graph(";
-    std::string pad(indent + 6, ' ');
+    std::string pad = spaces(indent + 6);
     for (size_t i = 0; i < g.inputs().size(); ++i) {
       if (i) out_ += ",\n" + pad;
       definition(g.inputs()[i]);
     }
     out_ += "):\n";
     for (const Node* n : g.nodes()) node(*n, indent + 2);
-    out_ += fmt::format("{}return (", std::string(indent + 2, ' '));
+    out_ += fmt::format("{}return (", spaces(indent + 2));
     names(g.outputs());
     out_ += ")\n";
   }
 
   void node(const Node& n, int indent) {
-    out_ += std::string(indent, ' ');
+    out_ += spaces(indent);
     for (size_t i = 0; i < n.outputs().size(); ++i) {
       if (i) out_ += ", ";
       definition(n.outputs()[i]);
@@ -43,14 +52,14 @@ class Printer {
     out_ += "\n";
     for (size_t i = 0; i < n.blocks().size(); ++i) block(*n.blocks()[i], i, indent + 2);
     for (const auto& [name, sub] : subgraphs) {
-      out_ += fmt::format("{}with {} = ", std::string(indent + 2, ' '), name);
+      out_ += fmt::format("{}with {} = ", spaces(indent + 2), name);
       graph(*sub, indent + 2);
     }
   }
 
  private:
   void block(const Block& b, size_t index, int indent) {
-    std::string pad(indent, ' ');
+    std::string pad = spaces(indent);
     out_ += fmt::format("{}block{}(", pad, index);
     for (size_t i = 0; i < b.inputs().size(); ++i) {
       if (i) out_ += ", ";
@@ -233,7 +242,7 @@ class DotPrinter {
   explicit DotPrinter(std::string& out) : out_(out) {}
 
   void block(const Block& b, const std::string& label, int indent) {
-    std::string pad(indent, ' ');
+    std::string pad = spaces(indent);
     box(b.paramNode(), label + " inputs", "ellipse", indent);
     for (const Node* n : b.nodes()) {
       std::string text(n->kind().qualString());
@@ -262,8 +271,8 @@ class DotPrinter {
 
  private:
   void box(const Node* n, const std::string& text, const char* shape, int indent) {
-    out_ += fmt::format("{}n{} [label=\"{}\", shape={}];\n", std::string(indent, ' '), id(n),
-                        dotEscape(text), shape);
+    out_ += fmt::format("{}n{} [label=\"{}\", shape={}];\n", spaces(indent), id(n), dotEscape(text),
+                        shape);
   }
   void edges(const Node* n) {
     for (const Value* in : n->inputs()) {
@@ -283,20 +292,20 @@ class DotPrinter {
 
 std::string printGraph(const Graph& graph, const PrintOptions& options) {
   std::string out;
-  Printer(out, options).graph(graph, 0);
+  withStackFor(graph, [&] { Printer(out, options).graph(graph, 0); });
   return out;
 }
 
 std::string printNode(const Node& node, const PrintOptions& options) {
   std::string out;
-  Printer(out, options).node(node, 0);
+  withStackFor(*node.graph(), [&] { Printer(out, options).node(node, 0); });
   return out;
 }
 
 std::string printDot(const Graph& graph) {
   std::string out = "digraph {\n";
   DotPrinter printer(out);
-  printer.block(*graph.block(), "graph", 2);
+  withStackFor(graph, [&] { printer.block(*graph.block(), "graph", 2); });
   printer.finish();
   return out + "}\n";
 }

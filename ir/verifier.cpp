@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "ir/depth.h"
 
 namespace wick {
 
@@ -153,7 +154,7 @@ class Verifier {
 }  // namespace
 
 void verify(const Graph& graph) {
-  Verifier(graph).run();
+  withStackFor(graph, [&] { Verifier(graph).run(); });
 }
 
 }  // namespace wick

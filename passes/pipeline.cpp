@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/log.h"
+#include "ir/depth.h"
 #include "ir/verifier.h"
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
@@ -70,7 +71,7 @@ std::atomic<OptimizationLevel>& level() {
 // Whether `last` was reached.
 bool runOnce(Graph& graph, std::string_view last, bool verify_each) {
   for (const Pass& pass : kPasses) {
-    pass.run(graph);
+    withStackFor(graph, [&] { pass.run(graph); });
     if (verify_each) verify(graph);
     GRAPH_DUMP(fmt::format("after {}:", pass.name), graph);
     if (pass.name == last) return true;

@@ -7,6 +7,7 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "core/stack.h"
 
 namespace wick {
 namespace {
@@ -141,7 +142,11 @@ class Evaluator {
 }  // namespace
 
 IValue evaluateConstant(const Expr& expr, const ConstantScope& scope) {
-  return Evaluator(scope).evaluate(expr);
+  constexpr size_t kStackPerLevel = 1024;
+  IValue value;
+  withStack((expr.tree()->height() + 64) * kStackPerLevel,
+            [&] { value = Evaluator(scope).evaluate(expr); });
+  return value;
 }
 
 }  // namespace wick

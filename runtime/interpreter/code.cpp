@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "ir/depth.h"
 #include "runtime/interpreter/lowering.h"
 #include "runtime/interpreter/register_allocation.h"
 
@@ -45,7 +46,7 @@ std::shared_ptr<const Code> Code::build(std::shared_ptr<const Graph> graph, std:
   std::shared_ptr<Code> code(new Code());
   code->name_ = std::move(name);
   code->graph_ = std::move(graph);
-  RegisterAllocation(Lowering(*code).run(), *code).run();
+  withStackFor(*code->graph_, [&] { RegisterAllocation(Lowering(*code).run(), *code).run(); });
   return code;
 }
 

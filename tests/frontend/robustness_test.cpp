@@ -1,4 +1,6 @@
 // What random programs found.
+#include <fmt/format.h>
+
 #include "core/tensor.h"
 #include "tests/frontend/robustness_testing.h"
 
@@ -38,6 +40,81 @@ TEST(Robustness, StringsAndListsStayWithinTheAllocationLimit) {
         << statement << ": " << refusal(statement);
   }
   setAllocationLimit(0);
+}
+
+TEST(Robustness, TypesThatGrowStatementByStatement) {
+  auto refusal = [](const std::string& first, const std::string& next, size_t count) {
+    std::string text = "def main(x: int):\n    a = " + first + "\n";
+    std::string name = "a";
+    for (size_t i = 0; i < count; ++i) {
+      std::string made = "a" + std::to_string(i);
+      text += "    " + made + " = " + fmt::format(fmt::runtime(next), name) + "\n";
+      name = made;
+    }
+    return refusalOf([&] { compileSource(text + "    return x\n"); });
+  };
+  EXPECT_EQ(refusal("[x]", "[{0}]", 400), "no error");
+  EXPECT_EQ(refusal("[x]", "[{0}]", 600), "the type of this value nests deeper than 500 levels");
+  EXPECT_EQ(refusal("(x, x)", "({0}, {0})", 10), "no error");
+  EXPECT_EQ(refusal("(x, x)", "({0}, {0})", 40),
+            "the type of this value consists of more than 100000 types");
+}
+
+// The errors of a program come together, each with its place.
+TEST(Robustness, ErrorsOfSeveralFunctionsAreReportedTogether) {
+  const char* program = R"(def helper(count: int) -> int:
+    return cuont + 1
+
+def caller(x: int) -> int:
+    return helper(x)
+
+def other(x: Tnesor) -> int:
+    return 1
+
+def third(x: int) -> int:
+    return helpr(x)
+
+def fourth(x: List) -> Tensor[int]:
+    return torch.relu(x, out_plcae=True)
+)";
+  try {
+    compileSource(program, "test.py");
+    FAIL() << "the program compiled";
+  } catch (const CompileError& error) {
+    std::string text = error.what();
+    EXPECT_EQ(error.brief(), "undefined value cuont; did you mean 'count'?");
+    size_t at = 0;
+    for (const char* part :
+         {"undefined value cuont; did you mean 'count'?", "File \"test.py\", line 2",
+          "Unknown type name 'Tnesor'; did you mean 'Tensor'?", "File \"test.py\", line 7",
+          "undefined value helpr; did you mean 'helper'?", "File \"test.py\", line 11",
+          "Unknown type name 'List': expected the types that it holds, as in List[int]",
+          "File \"test.py\", line 13"}) {
+      size_t found = text.find(part, at);
+      ASSERT_NE(found, std::string::npos) << part << " in\n" << text;
+      at = found;
+    }
+    EXPECT_EQ(text.find("cuont;", text.find("cuont;") + 1), std::string::npos) << text;
+  }
+}
+
+TEST(Robustness, KeywordsAndTypeConstructorsAreSuggested) {
+  auto refusal = [](const std::string& body) {
+    return refusalOf([&] {
+      compileSource(
+          "def g(count: int, other: int = 2) -> int:\n    return count\n"
+          "def main(x: int):\n    " +
+          body + "\n");
+    });
+  };
+  EXPECT_EQ(refusal("return g(1, othr=2)"),
+            "\ng(int count, int other=2) -> int:\n"
+            "Keyword argument othr unknown; did you mean 'other'?\n");
+  EXPECT_EQ(refusal("y: Lits[int] = []"), "Unknown type constructor Lits; did you mean 'List'?");
+  EXPECT_EQ(refusal("y: int[int] = 1"),
+            "Unknown type constructor int: int takes no type arguments");
+  EXPECT_EQ(refusal("y: Optional = 1"),
+            "Unknown type name 'Optional': expected the types that it holds, as in Optional[int]");
 }
 
 }  // namespace

@@ -1,0 +1,161 @@
+// Large programs of several shapes, for tests and measurements of how compiling scales.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <vector>
+
+namespace wick {
+
+struct GeneratedShape {
+  const char* name;
+  // A program of about `lines` lines with a function main.
+  std::string (*make)(size_t lines);
+};
+
+namespace generated {
+
+inline std::string straightLine(size_t lines) {
+  std::string text = "def main(x: int, t: Tensor) -> int:\n    a, u = x, [x]\n";
+  for (size_t i = 0; i + 5 < lines; i += 5) {
+    text += fmt::format(
+        "    a{0} = x + {0}\n    x = x * 3 - a{0}\n    t = t + x\n    u = [x, a{0}]\n"
+        "    x = u[0] if x > 3 else len(u)\n",
+        i);
+  }
+  return text + "    return x\n";
+}
+
+// Each function calls one of the earlier ones.
+inline std::string manyFunctions(size_t lines) {
+  std::string text = "def f0(x: int) -> int:\n    return x + 1\n";
+  size_t count = lines / 4;
+  for (size_t i = 1; i < count; ++i) {
+    text += fmt::format(
+        "def f{0}(x: int) -> int:\n    if x > {0}:\n        x = x - 1\n    return f{1}(x)\n", i,
+        i / 2);
+  }
+  return text + fmt::format("def main(x: int) -> int:\n    return f{}(x)\n", count - 1);
+}
+
+// Each function calls the next one, which is not compiled yet.
+inline std::string callChain(size_t lines) {
+  std::string text = "def main(x: int) -> int:\n    return f0(x)\n";
+  size_t count = lines / 2;
+  for (size_t i = 0; i < count; ++i) {
+    text += fmt::format("def f{}(x: int) -> int:\n    return f{}(x) + 1\n", i, i + 1);
+  }
+  return text + fmt::format("def f{}(x: int) -> int:\n    return x\n", count);
+}
+
+// Ifs and loops that alternate sixty deep, many times.
+inline std::string deepNests(size_t lines) {
+  constexpr size_t kDepth = 60;
+  std::string text = "def main(x: int) -> int:\n";
+  for (size_t line = 1; line + kDepth < lines; line += kDepth + 2) {
+    std::string indent = "    ";
+    for (size_t d = 0; d < kDepth; ++d, indent += ' ') {
+      text += indent + (d % 2 == 0 ? fmt::format("for i{} in range(x):\n", d)
+                                   : fmt::format("if x > {}:\n", d));
+    }
+    text += indent + "x = x + 1\n" + indent + "y = x\n";
+  }
+  return text + "    return x\n";
+}
+
+inline std::string elifChain(size_t lines) {
+  std::string text = "def main(x: int) -> int:\n    y = 0\n    if x == -1:\n        y = 1\n";
+  for (size_t i = 0; i < lines / 2; ++i) {
+    text += fmt::format("    elif x == {0}:\n        y = {0}\n", i);
+  }
+  return text + "    return y\n";
+}
+
+inline std::string earlyReturns(size_t lines) {
+  std::string text = "def main(x: int, y: int) -> int:\n";
+  for (size_t i = 0; i < lines / 2; ++i) {
+    text += fmt::format("    if x == {0}:\n        return y + {0}\n", i);
+  }
+  return text + "    return x\n";
+}
+
+inline std::string loopsWithBreaks(size_t lines) {
+  std::string text = "def main(x: int, y: int) -> int:\n";
+  for (size_t i = 0; i < lines / 6; ++i) {
+    text += fmt::format(
+        "    for i{0} in range(3):\n        if x > 100:\n            break\n        x = x + y\n"
+        "    while y < {0}:\n        y = y + 1\n",
+        i);
+  }
+  return text + "    return x\n";
+}
+
+inline std::string listDisplay(size_t lines) {
+  std::string text = "def main(x: int) -> int:\n    a = [\n";
+  for (size_t i = 0; i < lines; ++i) text += fmt::format("        x + {},\n", i);
+  return text + "    ]\n    return len(a)\n";
+}
+
+inline std::string dictDisplay(size_t lines) {
+  std::string text = "def main(x: int) -> int:\n    a = {\n";
+  for (size_t i = 0; i < lines; ++i) text += fmt::format("        'k{0}': x + {0},\n", i);
+  return text + "    }\n    return len(a)\n";
+}
+
+inline std::string classWithMethods(size_t lines) {
+  std::string text =
+      "class C:\n    x: int\n    def __init__(self, x: int):\n        self.x = x\n"
+      "    def m0(self, a: int) -> int:\n        return a\n";
+  size_t count = lines / 3;
+  for (size_t i = 1; i < count; ++i) {
+    text += fmt::format(
+        "    def m{}(self, a: int) -> int:\n        self.x = self.x + a\n"
+        "        return self.m{}(a)\n",
+        i, i / 2);
+  }
+  return text +
+         fmt::format("def main(x: int) -> int:\n    c = C(x)\n    return c.m{}(2)\n", count - 1);
+}
+
+inline std::string withStatements(size_t lines) {
+  std::string text = "def main(x: int) -> int:\n";
+  for (size_t i = 0; i < lines / 4; ++i) {
+    text +=
+        "    with torch.no_grad():\n        x = x + 1\n        if x == -7:\n"
+        "            return 3\n";
+  }
+  return text + "    return x\n";
+}
+
+inline std::string tensorCode(size_t lines) {
+  std::string text = "def main(x: Tensor, w: Tensor) -> Tensor:\n";
+  for (size_t i = 0; i < lines / 4; ++i) {
+    text +=
+        "    y = torch.add(x, w, alpha=2)\n    x = torch.relu(y + x[0:, None, ...])\n"
+        "    x[0] = y.sum()\n    x += 1\n";
+  }
+  return text + "    return x\n";
+}
+
+}  // namespace generated
+
+inline const std::vector<GeneratedShape>& generatedShapes() {
+  static const std::vector<GeneratedShape> shapes = {
+      {"straight_line", generated::straightLine},
+      {"many_functions", generated::manyFunctions},
+      {"call_chain", generated::callChain},
+      {"deep_nests", generated::deepNests},
+      {"elif_chain", generated::elifChain},
+      {"early_returns", generated::earlyReturns},
+      {"loops_with_breaks", generated::loopsWithBreaks},
+      {"list_display", generated::listDisplay},
+      {"dict_display", generated::dictDisplay},
+      {"class_with_methods", generated::classWithMethods},
+      {"with_statements", generated::withStatements},
+      {"tensor_code", generated::tensorCode},
+  };
+  return shapes;
+}
+
+}  // namespace wick
