@@ -213,4 +213,13 @@ TypePtr FileScope::resolveType(const std::string& name, const SourceRange& range
   return unit_names_->resolveType(name, range);
 }
 
+std::set<std::string> FileScope::knownNames() const {
+  std::set<std::string> names = unit_names_->knownNames();
+  for (const auto& [name, value] : constants_) names.insert(name);
+  for (const auto& [name, type] : types_) names.insert(name);
+  for (const auto& [name, functions] : overloads_) names.insert(name);
+  for (const auto& [name, qualified] : exceptions_) names.insert(name);
+  return names;
+}
+
 }  // namespace wick

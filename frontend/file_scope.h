@@ -35,6 +35,7 @@ class FileScope : public Resolver, public std::enable_shared_from_this<FileScope
   SugaredValuePtr resolveValue(const std::string& name, GraphFunction& fn,
                                const SourceRange& range) override;
   TypePtr resolveType(const std::string& name, const SourceRange& range) override;
+  std::set<std::string> knownNames() const override;
 
  private:
   bool defineNamedTuple(const std::string& name, const Apply& call);
