@@ -41,7 +41,7 @@ struct Event {
   int64_t bytes;
 };
 
-// The outermost place in the user's source that leads to the node: of an inlined node, its own.
+// The place of the node itself, also when it was inlined.
 std::string locationOf(const Node& node) {
   std::string location = node.range().location();
   return location.empty() ? "?" : location;
@@ -61,7 +61,11 @@ class Profile : public OperatorObserver {
     ++row.calls;
     row.us += microseconds(call.end - call.begin);
     row.bytes += call.bytes;
-    if (!keep_events_ || events_.size() >= kMaxEvents) return;
+    if (!keep_events_) return;
+    if (events_.size() >= kMaxEvents) {
+      ++events_left_out_;
+      return;
+    }
     events_.push_back({&call.node, microseconds(call.begin - started_),
                        microseconds(call.end - call.begin), threadNumber(), call.bytes});
   }
@@ -84,6 +88,8 @@ class Profile : public OperatorObserver {
     return sorted;
   }
 
+  size_t eventsLeftOut() const { return events_left_out_; }
+
   // The format that chrome://tracing and Perfetto read: complete events, times in microseconds.
   void writeTrace(const std::string& path) const {
     nlohmann::json events = nlohmann::json::array();
@@ -99,8 +105,10 @@ class Profile : public OperatorObserver {
                         {"args", {{"source", row.location}, {"bytes", e.bytes}}}});
     }
     std::ofstream file(path);
-    file << nlohmann::json{{"traceEvents", events}, {"displayTimeUnit", "ns"}}.dump(
-        -1, ' ', false, nlohmann::json::error_handler_t::replace);
+    file << nlohmann::json{{"traceEvents", events},
+                           {"displayTimeUnit", "ns"},
+                           {"otherData", {{"events_left_out", events_left_out_}}}}
+                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     file.close();
     WICK_CHECK(!file.fail(), "--trace: {} cannot be written", path);
   }
@@ -115,6 +123,7 @@ class Profile : public OperatorObserver {
   std::mutex mutex_;
   std::map<const Node*, Row> rows_;
   std::vector<Event> events_;
+  size_t events_left_out_ = 0;  // the trace holds the first kMaxEvents
   std::map<std::thread::id, size_t> threads_;
 };
 
@@ -158,6 +167,9 @@ void profileVerb(const Options& options) {
   const std::vector<Row> rows = profile.rows();
   if (!options.json) {
     print(table(rows, wall_us, iterations));
+    if (profile.eventsLeftOut() > 0) {
+      print(fmt::format("the trace leaves out the last {} events\n", profile.eventsLeftOut()));
+    }
     return;
   }
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
