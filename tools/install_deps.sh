@@ -7,7 +7,7 @@ packages=(
   bazel-bootstrap bazel-platforms bazel-rules-java bazel-rules-proto g++ python3
   # libraries
   libbenchmark-dev libcli11-dev libdnnl-dev libfmt-dev libgmock-dev libgtest-dev libopenblas-dev
-  nlohmann-json3-dev zlib1g-dev
+  libzstd-dev llvm-19-dev nlohmann-json3-dev zlib1g-dev
 )
 
 missing=()

@@ -1,0 +1,162 @@
+#include "codegen/llvm/target.h"
+
+#include <fmt/format.h>
+#include <llvm/Analysis/TargetTransformInfo.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <algorithm>
+
+#include "codegen/llvm/jit.h"
+
+namespace wick::codegen {
+
+namespace {
+
+struct Host {
+  std::string triple;
+  std::string cpu;
+  std::string features;
+  std::string description;
+  const llvm::Target* target;
+  unsigned vector_bits;
+};
+
+Host describeHost() {
+  llvm::InitializeNativeTarget();
+  llvm::InitializeNativeTargetAsmPrinter();
+  llvm::InitializeNativeTargetAsmParser();
+  Host host;
+  host.triple = llvm::sys::getProcessTriple();
+  host.cpu = llvm::sys::getHostCPUName().str();
+  std::vector<std::string> features;
+  auto available = llvm::sys::getHostCPUFeatures();
+  for (const auto& feature : available) {
+    features.push_back((feature.getValue() ? "+" : "-") + feature.getKey().str());
+  }
+  // The map's order is arbitrary, but the text is part of cache keys.
+  std::sort(features.begin(), features.end());
+  host.features = fmt::format("{}", fmt::join(features, ","));
+  host.description = fmt::format("{} {} {}", host.triple, host.cpu, host.features);
+  std::string error;
+  host.target = llvm::TargetRegistry::lookupTarget(host.triple, error);
+  if (!host.target)
+    throw CodegenError(fmt::format("no code generator for {}: {}", host.triple, error));
+  bool wide = available.lookup("avx512f") && available.lookup("avx512vl") &&
+              available.lookup("avx512dq") && available.lookup("avx512bw");
+  host.vector_bits = wide ? 512 : available.lookup("avx2") ? 256 : 128;
+  return host;
+}
+
+const Host& host() {
+  static const Host described = describeHost();
+  return described;
+}
+
+// A target machine carries state of the compilation, so each compilation makes its own.
+std::unique_ptr<llvm::TargetMachine> makeMachine() {
+  const Host& h = host();
+  llvm::TargetOptions options;
+  options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
+  auto machine = std::unique_ptr<llvm::TargetMachine>(h.target->createTargetMachine(
+      h.triple, h.cpu, h.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small,
+      llvm::CodeGenOptLevel::Default, /*JIT=*/true));
+  if (!machine) throw CodegenError(fmt::format("no target machine for {}", h.description));
+  return machine;
+}
+
+std::string emit(llvm::Module& module, llvm::CodeGenFileType kind) {
+  auto machine = makeMachine();
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  if (machine->addPassesToEmitFile(passes, stream, nullptr, kind)) {
+    throw CodegenError("LLVM cannot write files of this kind");
+  }
+  passes.run(module);
+  return std::string(bytes.begin(), bytes.end());
+}
+
+}  // namespace
+
+const std::string& hostDescription() {
+  return host().description;
+}
+
+unsigned hostVectorBits() {
+  return host().vector_bits;
+}
+
+void prepareForHost(llvm::Module& module) {
+  module.setTargetTriple(host().triple);
+  module.setDataLayout(makeMachine()->createDataLayout());
+}
+
+void optimizeForHost(llvm::Module& module) {
+  std::string problem;
+  llvm::raw_string_ostream stream(problem);
+  if (llvm::verifyModule(module, &stream)) {
+    throw CodegenError(
+        fmt::format("malformed module {}: {}", module.getName().str(), stream.str()));
+  }
+  std::string width = std::to_string(host().vector_bits);
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("target-cpu", host().cpu);
+    function.addFnAttr("target-features", host().features);
+    function.addFnAttr("prefer-vector-width", width);
+    function.addFnAttr("frame-pointer", "none");
+  }
+  auto machine = makeMachine();
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = true;
+  llvm::PassBuilder builder(machine.get(), tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+std::string emitObject(llvm::Module& module) {
+  return emit(module, llvm::CodeGenFileType::ObjectFile);
+}
+
+std::string emitAssembly(llvm::Module& module) {
+  return emit(module, llvm::CodeGenFileType::AssemblyFile);
+}
+
+std::vector<CodeSymbol> functionsOf(std::string_view object) {
+  llvm::MemoryBufferRef buffer(llvm::StringRef(object.data(), object.size()), "object");
+  auto file = llvm::object::ObjectFile::createELFObjectFile(buffer);
+  if (!file) throw CodegenError("unreadable object: " + llvm::toString(file.takeError()));
+  std::vector<CodeSymbol> found;
+  for (const llvm::object::ELFSymbolRef symbol : (*file)->symbols()) {
+    auto type = symbol.getType();
+    auto flags = symbol.getFlags();
+    auto name = symbol.getName();
+    bool defined = flags && !(*flags & llvm::object::SymbolRef::SF_Undefined);
+    if (type && *type == llvm::object::SymbolRef::ST_Function && defined && name) {
+      found.push_back({name->str(), symbol.getSize()});
+    }
+    if (!type) llvm::consumeError(type.takeError());
+    if (!flags) llvm::consumeError(flags.takeError());
+    if (!name) llvm::consumeError(name.takeError());
+  }
+  return found;
+}
+
+}  // namespace wick::codegen

@@ -1,0 +1,33 @@
+// The machine that code is made for, and LLVM's way from a module to an object file.
+#pragma once
+
+#include <llvm/IR/Module.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace wick::codegen {
+
+// The host: its triple, the name of its CPU and all features that it reports, in one text.
+const std::string& hostDescription();
+// Bits of the widest vector registers that are worth using: 128, 256 or 512.
+unsigned hostVectorBits();
+
+// Gives an empty module the host's triple and data layout.
+void prepareForHost(llvm::Module& module);
+// Checks the module, gives its functions the host's features, and runs LLVM's -O3 pipeline without
+// any option that lets a float result change. CodegenError for a malformed module.
+void optimizeForHost(llvm::Module& module);
+// The object file of a module; it changes the module.
+std::string emitObject(llvm::Module& module);
+std::string emitAssembly(llvm::Module& module);
+
+struct CodeSymbol {
+  std::string name;
+  uint64_t size;  // bytes
+};
+// The functions that an object file defines.
+std::vector<CodeSymbol> functionsOf(std::string_view object);
+
+}  // namespace wick::codegen
