@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <vector>
 
 #include "core/error.h"
 #include "core/log.h"
@@ -28,14 +29,19 @@ void run(Graph& graph) {
   pass(graph);
 }
 
-// Values become constants and lists literal before the rules look at them; unrolling makes new
-// constants, which are propagated; what is equal is merged last, when most is gone. A pass that
-// stands here twice is meant by --stage where it first stands.
-constexpr Pass kPasses[] = {
+// A pass that stands in these lists twice is meant by --stage where it first stands.
+
+// Values become constants and lists literal before the rules of the next phase look at them.
+constexpr Pass kRequired[] = {
     {"inline_calls", inlineCalls},
     {"lower_tuples", run<lowerTuples>},
     {"remove_mutation", run<removeListMutation>},
     {"constant_propagation", run<propagateConstants>},
+};
+
+// Unrolling makes new constants, which are propagated; what is equal is merged last, when most is
+// gone.
+constexpr Pass kDerivativePreserving[] = {
     {"peephole", run<simplifyPeepholes>},
     {"unroll_loops", run<unrollLoops>},
     {"constant_propagation", run<propagateConstants>},
@@ -69,8 +75,8 @@ std::atomic<OptimizationLevel>& level() {
 }
 
 // Whether `last` was reached.
-bool runOnce(Graph& graph, std::string_view last, bool verify_each) {
-  for (const Pass& pass : kPasses) {
+bool runOnce(Graph& graph, std::span<const Pass> passes, std::string_view last, bool verify_each) {
+  for (const Pass& pass : passes) {
     withStackFor(graph, [&] { pass.run(graph); });
     if (verify_each) verify(graph);
     GRAPH_DUMP(fmt::format("after {}:", pass.name), graph);
@@ -81,8 +87,39 @@ bool runOnce(Graph& graph, std::string_view last, bool verify_each) {
 
 }  // namespace
 
+const char* toString(Phase phase) {
+  switch (phase) {
+    case Phase::Required:
+      return "required";
+    case Phase::DerivativePreserving:
+      return "derivative_preserving";
+    case Phase::PostDerivative:
+      return "post_derivative";
+  }
+  return "?";
+}
+
+std::span<const Pass> passesOf(Phase phase) {
+  switch (phase) {
+    case Phase::Required:
+      return kRequired;
+    case Phase::DerivativePreserving:
+      return kDerivativePreserving;
+    case Phase::PostDerivative:
+      break;
+  }
+  return {};
+}
+
 std::span<const Pass> pipelinePasses() {
-  return kPasses;
+  static const std::vector<Pass> all = [] {
+    std::vector<Pass> passes;
+    for (Phase phase : kPhases) {
+      passes.insert(passes.end(), passesOf(phase).begin(), passesOf(phase).end());
+    }
+    return passes;
+  }();
+  return all;
 }
 
 OptimizationLevel optimizationLevel() {
@@ -93,19 +130,28 @@ void setOptimizationLevel(OptimizationLevel chosen) {
   level().store(chosen, std::memory_order_relaxed);
 }
 
-void runPipeline(Graph& graph, std::string_view last) {
+bool runPhase(Graph& graph, Phase phase, std::string_view last) {
   OptimizationLevel chosen = optimizationLevel();
-  if (chosen == OptimizationLevel::None) return;
+  if (chosen == OptimizationLevel::None) return false;
+  std::span<const Pass> passes = passesOf(phase);
+  bool reached = false;
   if (chosen == OptimizationLevel::Default) {
-    runOnce(graph, last, kAlwaysVerify);
-    return;
+    reached = runOnce(graph, passes, last, kAlwaysVerify);
+  } else {
+    std::string before = graph.str();
+    for (int round = 0; round < kStressRounds && !reached; ++round) {
+      reached = runOnce(graph, passes, last, /*verify_each=*/true);
+      std::string after = graph.str();
+      if (after == before) break;
+      before = std::move(after);
+    }
   }
-  std::string before = graph.str();
-  for (int round = 0; round < kStressRounds; ++round) {
-    if (runOnce(graph, last, /*verify_each=*/true)) return;
-    std::string after = graph.str();
-    if (after == before) return;
-    before = std::move(after);
+  return reached || last == toString(phase);
+}
+
+void runPipeline(Graph& graph, std::string_view last) {
+  for (Phase phase : kPhases) {
+    if (runPhase(graph, phase, last)) return;
   }
 }
 

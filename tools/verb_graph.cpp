@@ -10,12 +10,15 @@ namespace wick::cli {
 
 namespace {
 
-// What --stage may name besides passes.
+// What --stage may name besides passes and phases of the pipeline.
 constexpr const char* kSource = "source";        // as the front end made it
 constexpr const char* kCode = "code";            // the instructions that run
 constexpr const char* kInference = "inference";  // prepared by optimizeForInference
 
 bool isPass(const std::string& name) {
+  for (Phase phase : kPhases) {
+    if (toString(phase) == name) return true;
+  }
   for (const Pass& pass : pipelinePasses()) {
     if (pass.name == name) return true;
   }
@@ -24,7 +27,10 @@ bool isPass(const std::string& name) {
 
 std::string listStages() {
   std::string list = kSource;
-  for (const Pass& pass : pipelinePasses()) list += fmt::format(", {}", pass.name);
+  for (Phase phase : kPhases) {
+    for (const Pass& pass : passesOf(phase)) list += fmt::format(", {}", pass.name);
+    list += fmt::format(", {}", toString(phase));
+  }
   return list + fmt::format(", {}, {}", kCode, kInference);
 }
 

@@ -125,5 +125,28 @@ TEST_F(PipelineTest, EndsAfterTheNamedPass) {
   EXPECT_EQ(count(*graph, kAdd), 3);
 }
 
+TEST_F(PipelineTest, IsItsPhasesInOrder) {
+  std::vector<const char*> names;
+  for (Phase phase : kPhases) {
+    for (const Pass& pass : passesOf(phase)) names.push_back(pass.name);
+  }
+  ASSERT_EQ(names.size(), pipelinePasses().size());
+  for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i], pipelinePasses()[i].name);
+
+  auto whole = parseGraph(kProgram);
+  runPipeline(*whole);
+  auto parts = parseGraph(kProgram);
+  for (Phase phase : kPhases) EXPECT_FALSE(runPhase(*parts, phase));
+  EXPECT_EQ(parts->str(), whole->str());
+}
+
+TEST_F(PipelineTest, EndsAfterTheNamedPhase) {
+  auto whole = parseGraph(kProgram);
+  EXPECT_TRUE(runPhase(*whole, Phase::Required, "required"));
+  auto graph = parseGraph(kProgram);
+  runPipeline(*graph, "required");
+  EXPECT_EQ(graph->str(), whole->str());
+}
+
 }  // namespace
 }  // namespace wick
