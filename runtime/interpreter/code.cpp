@@ -50,6 +50,12 @@ std::shared_ptr<const Code> Code::build(std::shared_ptr<const Graph> graph, std:
   return code;
 }
 
+void Code::setNative(std::unique_ptr<const NativeCode> native) const {
+  WICK_ASSERT(!owned_native_, "{} has machine code already", name_);
+  owned_native_ = std::move(native);
+  native_.store(owned_native_.get(), std::memory_order_release);
+}
+
 std::vector<RuntimeError::Frame> Code::framesAt(size_t instruction) const {
   const Node* node = nodes_[instruction];
   if (!node) return {{name_, {}}};

@@ -1,5 +1,6 @@
 // Code: a Graph lowered to register instructions. Immutable once built (its call sites remember
-// what they found, atomically); any number of threads may run one Code at a time.
+// what they found, and the Code its machine code, atomically); any number of threads may run one
+// Code at a time.
 #pragma once
 
 #include <atomic>
@@ -11,6 +12,7 @@
 #include "ir/graph.h"
 #include "ir/operator.h"
 #include "runtime/interpreter/instruction.h"
+#include "runtime/interpreter/native_code.h"
 
 namespace wick {
 
@@ -42,7 +44,7 @@ struct MethodSite {
   std::atomic<Entry*> last{nullptr};  // entries are only added, and freed with the site
 };
 
-class Code {
+class Code : public std::enable_shared_from_this<Code> {
  public:
   // Lowers `graph`, which the Code keeps and which must not change any more. `name` is what error
   // traces call the function. Throws RuntimeError for a node that is no instruction, call or
@@ -80,6 +82,20 @@ class Code {
   // A listing: one instruction a line, constants and callees shown.
   std::string str() const;
 
+  // Machine code for this Code; null until there is some. It lives as long as the Code.
+  const NativeCode* native() const { return native_.load(std::memory_order_acquire); }
+  // Once.
+  void setNative(std::unique_ptr<const NativeCode> native) const;
+  // Notes that the Code was busy, and asks for machine code when it was so often enough.
+  void addHeat(uint64_t amount, NativeCompiler& compiler) const {
+    uint64_t before = heat_.load(std::memory_order_relaxed);
+    // An increment that is lost to another thread does not matter.
+    heat_.store(before + amount, std::memory_order_relaxed);
+    uint64_t threshold = compiler.heatThreshold();
+    if (before + amount < threshold || requested_.load(std::memory_order_relaxed)) return;
+    if (!requested_.exchange(true)) compiler.request(*this);
+  }
+
  private:
   friend class Lowering;
   friend class RegisterAllocation;
@@ -101,6 +117,10 @@ class Code {
   std::vector<std::unique_ptr<FunctionSite>> function_sites_;
   std::vector<std::unique_ptr<MethodSite>> method_sites_;
   std::vector<std::shared_ptr<const Code>> subprograms_;
+  mutable std::atomic<uint64_t> heat_{0};
+  mutable std::atomic<bool> requested_{false};
+  mutable std::atomic<const NativeCode*> native_{nullptr};
+  mutable std::unique_ptr<const NativeCode> owned_native_;
 };
 
 }  // namespace wick

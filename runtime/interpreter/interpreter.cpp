@@ -4,10 +4,12 @@
 
 #include "core/grad_mode.h"
 #include "runtime/executor/graph_executor.h"
+#include "runtime/interpreter/frame_operations.h"
 #include "runtime/interpreter/interpreter_state.h"
 #include "runtime/interpreter/observer.h"
 #include "runtime/interpreter/scalar_semantics.h"
 #include "runtime/interpreter/slow_paths.h"
+#include "runtime/jit_mode.h"
 #include "runtime/thread_pool.h"
 #include "runtime/threads.h"
 
@@ -96,10 +98,11 @@ InterpreterState::InterpreterState(const Code& code, std::vector<IValue> argumen
     : context_(std::move(context)),
       interrupt_(context_->options.interrupt.get()),
       observer_(context_->options.observer),
-      fuel_(context_->limited ? 0 : std::numeric_limits<int64_t>::max()),
+      compiler_(observer_ || jitMode() == JitMode::Off ? nullptr : nativeCompiler()),
       depth_(depth) {
   WICK_CHECK(arguments.size() == code.numInputs(), "{}: expected {} arguments, got {}", code.name(),
              code.numInputs(), arguments.size());
+  native_.state = this;
   frames_.reserve(16);
   reserve(code.numRegisters() + code.scratchSize());
   for (size_t i = 0; i < arguments.size(); ++i) {
@@ -134,6 +137,15 @@ void InterpreterState::destroyRegisters(const Frame& frame) {
 
 void InterpreterState::refuel() {
   RunContext& context = *context_;
+  if (reserve_ > 0) {
+    --reserve_;
+    native_.fuel = 0;
+    return;
+  }
+  if (!context.limited) {
+    native_.fuel = kFuelSlice - 1;
+    return;
+  }
   if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) {
     throw RuntimeError("the run was interrupted", "KeyboardInterrupt");
   }
@@ -146,7 +158,7 @@ void InterpreterState::refuel() {
     WICK_CHECK(left != 0, "the run exceeded its limit of {} steps", context.options.max_steps);
     taken = std::min<uint64_t>(left, kFuelSlice);
   } while (!context.steps_left.compare_exchange_weak(left, left - taken));
-  fuel_ = static_cast<int64_t>(taken) - 1;
+  native_.fuel = static_cast<int64_t>(taken) - 1;
 }
 
 void InterpreterState::pushFrame(const Code& code, uint32_t destination, uint16_t extra) {
@@ -158,38 +170,6 @@ void InterpreterState::pushFrame(const Code& code, uint32_t destination, uint16_
   reserve(base + code.numRegisters() + code.scratchSize());
   frames_.push_back({&code, base, 0, destination, extra});
 }
-
-namespace {
-
-// Constructs the operands of a list in a row of uninitialized registers.
-inline void gather(const Code& code, const uint32_t* list, IValue* registers, IValue* to) {
-  uint32_t count = *list++;
-  for (uint32_t i = 0; i < count; ++i) {
-    uint32_t index = operandIndex(list[i]);
-    switch (operandKind(list[i])) {
-      case OperandKind::Copy:
-        new (&to[i]) IValue(registers[index]);
-        break;
-      case OperandKind::Move:
-        new (&to[i]) IValue(std::move(registers[index]));
-        break;
-      case OperandKind::Constant:
-        new (&to[i]) IValue(code.constants()[index]);
-        break;
-    }
-  }
-}
-
-// Destroys arguments and results of an operator, also when it throws.
-struct ScratchGuard {
-  IValue* values;
-  size_t count;
-  ~ScratchGuard() {
-    for (size_t i = 0; i < count; ++i) values[i].~IValue();
-  }
-};
-
-}  // namespace
 
 std::vector<IValue> InterpreterState::gatherVector(const Code& code, const uint32_t* operands,
                                                    IValue* registers) {
@@ -427,15 +407,6 @@ void InterpreterState::continueOnPool() {
 
 namespace {
 
-// Stores what came from outside of the frame.
-inline void store(IValue& destination, IValue value, uint16_t extra) {
-  if (uint16_t tag = extra & kTagMask) {
-    storeScalar(destination, value, tag);
-  } else {
-    destination = std::move(value);
-  }
-}
-
 inline GraphExecutor& executorOf(FunctionSite& site) {
   GraphExecutor* executor = site.executor.load(std::memory_order_acquire);
   if (!executor) {
@@ -443,38 +414,6 @@ inline GraphExecutor& executorOf(FunctionSite& site) {
     site.executor.store(executor, std::memory_order_release);
   }
   return *executor;
-}
-
-inline void callOperator(const Code& code, const Instruction& instruction, IValue* r) {
-  const uint32_t* operands = code.operands().data() + instruction.b;
-  IValue* args = r + code.numRegisters();
-  gather(code, operands, r, args);
-  ScratchGuard guard{args, operands[0]};
-  const Operator& op = *code.operatorSites()[instruction.a].op;
-  if (instruction.c != kNoIndex && instruction.extra == 0) {
-    op.call(args, operands[0], &r[instruction.c], 1);
-    return;
-  }
-  IValue result;
-  op.call(args, operands[0], &result, 1);
-  if (instruction.c != kNoIndex) storeScalar(r[instruction.c], result, instruction.extra);
-}
-
-void callOperatorMulti(const Code& code, const Instruction& instruction, IValue* r) {
-  const uint32_t* operands = code.operands().data() + instruction.b;
-  const uint32_t* destinations = code.operands().data() + instruction.c;
-  IValue* args = r + code.numRegisters();
-  gather(code, operands, r, args);
-  IValue* results = args + operands[0];
-  for (uint32_t i = 0; i < destinations[0]; ++i) new (&results[i]) IValue();
-  ScratchGuard guard{args, size_t{operands[0]} + destinations[0]};
-  code.operatorSites()[instruction.a].op->call(args, operands[0], results, destinations[0]);
-  for (uint32_t i = 0; i < destinations[0]; ++i) {
-    uint32_t entry = destinations[1 + i];
-    if (operandIndex(entry) == kNoDestination) continue;
-    store(r[operandIndex(entry)], std::move(results[i]),
-          static_cast<uint16_t>(destinationExtra(entry)));
-  }
 }
 
 }  // namespace
@@ -530,7 +469,11 @@ bool InterpreterState::waitForFuture(const Instruction& instruction, IValue* r) 
 #define WICK_JUMP(target)                     \
   do {                                        \
     const Instruction* to = begin + (target); \
-    if (to <= pc) step();                     \
+    if (to <= pc && --native_.fuel < 0) {     \
+      refuel();                               \
+      pc = to;                                \
+      goto loop_header;                       \
+    }                                         \
     pc = to;                                  \
     WICK_NEXT();                              \
   } while (false)
@@ -559,6 +502,7 @@ InterpreterState::Status InterpreterState::execute() {
   const Instruction* pc = nullptr;
   IValue* r;
   size_t level;
+  uint32_t entry;
   try {
   load_frame:
     level = frames_.size();
@@ -566,7 +510,21 @@ InterpreterState::Status InterpreterState::execute() {
     begin = code->instructions().data();
     pc = begin + frames_.back().pc;
     r = stack_.data() + frames_.back().base;
+    entry = nativeEntry(*code, frames_.back().pc, frames_.back().pc == 0 ? 1 : 0);
+    if (entry != kNoEntry) goto native;
     WICK_NEXT();
+  loop_header:
+    // Once in a slice of steps.
+    entry = nativeEntry(*code, static_cast<uint32_t>(pc - begin), kFuelSlice);
+    if (entry != kNoEntry) goto native;
+    native_.fuel += std::exchange(reserve_, 0);
+    WICK_NEXT();
+  native : {
+    uint32_t left_at = runNative(*code->native(), entry, r);
+    pc = begin + (left_at & ~kNativeRaised);
+    if (left_at & kNativeRaised) std::rethrow_exception(std::exchange(native_error_, nullptr));
+    WICK_NEXT();
+  }
 
   MOVE:
     r[pc->a] = std::move(r[pc->b]);

@@ -62,9 +62,25 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   Status execute();
   void continueOnPool();
   void step() {
-    if (--fuel_ < 0) refuel();
+    if (--native_.fuel < 0) refuel();
   }
   void refuel();
+  // The entry of machine code at an instruction, or kNoEntry. `heat` is what the Code gains by
+  // coming by.
+  uint32_t nativeEntry(const Code& code, uint32_t pc, uint64_t heat) {
+    if (!compiler_) return kNoEntry;
+    const NativeCode* native = code.native();
+    if (!native && heat != 0) {
+      code.addHeat(heat, *compiler_);
+      native = code.native();
+    }
+    return native ? native->entries[pc] : kNoEntry;
+  }
+  // Returns what the function returns.
+  uint32_t runNative(const NativeCode& native, uint32_t entry, IValue* registers);
+  friend bool nativeRefuel(NativeContext* context);
+  friend bool nativeExecute(NativeContext* context, IValue* registers, uint32_t instruction);
+  friend bool nativeCallOperator(NativeContext* context, IValue* registers, uint32_t instruction);
   void pushFrame(const Code& code, uint32_t destination, uint16_t extra);
   void initializeRegisters(const Frame& frame);
   void destroyRegisters(const Frame& frame);
@@ -95,7 +111,12 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   std::shared_ptr<RunContext> context_;
   const std::atomic<bool>* interrupt_;
   OperatorObserver* observer_;
-  int64_t fuel_ = 0;
+  NativeCompiler* compiler_;  // null: this run stays in the interpreter
+  NativeContext native_;
+  // Steps that machine code did not use. The interpreter takes them one by one, so that its next
+  // jump backwards looks for an entry.
+  int64_t reserve_ = 0;
+  std::exception_ptr native_error_;
   size_t depth_;  // calls around this state
   bool asynchronous_ = false;
   bool grad_enabled_ = true;  // of an asynchronous state that does not run

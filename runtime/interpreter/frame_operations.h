@@ -1,0 +1,78 @@
+// Operands, results and operator calls of one frame: what the interpreter and machine code share.
+#pragma once
+
+#include "runtime/interpreter/code.h"
+#include "runtime/interpreter/slow_paths.h"
+
+namespace wick {
+
+// Constructs the operands of a list in a row of uninitialized registers.
+inline void gather(const Code& code, const uint32_t* list, IValue* registers, IValue* to) {
+  uint32_t count = *list++;
+  for (uint32_t i = 0; i < count; ++i) {
+    uint32_t index = operandIndex(list[i]);
+    switch (operandKind(list[i])) {
+      case OperandKind::Copy:
+        new (&to[i]) IValue(registers[index]);
+        break;
+      case OperandKind::Move:
+        new (&to[i]) IValue(std::move(registers[index]));
+        break;
+      case OperandKind::Constant:
+        new (&to[i]) IValue(code.constants()[index]);
+        break;
+    }
+  }
+}
+
+// Destroys arguments and results of an operator, also when it throws.
+struct ScratchGuard {
+  IValue* values;
+  size_t count;
+  ~ScratchGuard() {
+    for (size_t i = 0; i < count; ++i) values[i].~IValue();
+  }
+};
+
+// Stores what came from outside of the frame.
+inline void store(IValue& destination, IValue value, uint16_t extra) {
+  if (uint16_t tag = extra & kTagMask) {
+    storeScalar(destination, value, tag);
+  } else {
+    destination = std::move(value);
+  }
+}
+
+inline void callOperator(const Code& code, const Instruction& instruction, IValue* r) {
+  const uint32_t* operands = code.operands().data() + instruction.b;
+  IValue* args = r + code.numRegisters();
+  gather(code, operands, r, args);
+  ScratchGuard guard{args, operands[0]};
+  const Operator& op = *code.operatorSites()[instruction.a].op;
+  if (instruction.c != kNoIndex && instruction.extra == 0) {
+    op.call(args, operands[0], &r[instruction.c], 1);
+    return;
+  }
+  IValue result;
+  op.call(args, operands[0], &result, 1);
+  if (instruction.c != kNoIndex) storeScalar(r[instruction.c], result, instruction.extra);
+}
+
+inline void callOperatorMulti(const Code& code, const Instruction& instruction, IValue* r) {
+  const uint32_t* operands = code.operands().data() + instruction.b;
+  const uint32_t* destinations = code.operands().data() + instruction.c;
+  IValue* args = r + code.numRegisters();
+  gather(code, operands, r, args);
+  IValue* results = args + operands[0];
+  for (uint32_t i = 0; i < destinations[0]; ++i) new (&results[i]) IValue();
+  ScratchGuard guard{args, size_t{operands[0]} + destinations[0]};
+  code.operatorSites()[instruction.a].op->call(args, operands[0], results, destinations[0]);
+  for (uint32_t i = 0; i < destinations[0]; ++i) {
+    uint32_t entry = destinations[1 + i];
+    if (operandIndex(entry) == kNoDestination) continue;
+    store(r[operandIndex(entry)], std::move(results[i]),
+          static_cast<uint16_t>(destinationExtra(entry)));
+  }
+}
+
+}  // namespace wick
