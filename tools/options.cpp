@@ -91,8 +91,12 @@ Options parseOptions(int argc, const char* const* argv) {
 
   CLI::App* bench = verb(benchVerb, "bench", "time repeated calls", either);
   addInputFlags(*bench, options);
-  bench->add_option("--iterations", options.iterations, "calls to time (as fit into 1.5 s)")
+  bench->add_option("--iterations", options.iterations, "calls to time (as fit into --duration)")
       ->check(CLI::Range(1, 1000000000));
+  bench->add_option("--duration", options.duration, "seconds to spend on timed calls (1.5)")
+      ->check(CLI::Range(0.001, 1e6));
+  bench->add_option("--warm-up", options.warm_up, "calls before the timed ones (0.3 s of them)")
+      ->check(CLI::Range(0, 1000000000));
   bench->add_flag("--json", options.json, "print one JSON object");
 
   CLI::App* missing = app.add_subcommand(

@@ -17,8 +17,10 @@ struct Options {
   std::vector<std::string> inputs;  // see tools/inputs.h
   std::string output_file;          // .pt or .npy; empty: print
   bool grad = false;
-  int threads = 0;     // 0: as the machine has
-  int iterations = 0;  // 0: as many as fit into a second and a half
+  int threads = 0;      // 0: as the machine has
+  int iterations = 0;   // 0: as many as fit into the duration
+  double duration = 0;  // seconds; 0: a second and a half
+  int warm_up = -1;     // calls; -1: as many as fit into 300 ms
   bool json = false;
   bool dot = false;
   std::string stage;       // of the graph; empty: as the front end made it
