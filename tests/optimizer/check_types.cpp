@@ -1,0 +1,385 @@
+#include "tests/optimizer/check_types.h"
+
+#include <fmt/format.h>
+
+#include <random>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "core/scalar.h"
+#include "ir/graph.h"
+#include "ir/symbolic_sizes.h"
+#include "ir/verifier.h"
+#include "passes/propagate_types.h"
+
+namespace wick {
+
+namespace {
+
+std::string fullName(const Operator& op) {
+  const std::string& overload = op.schema().overload();
+  return overload.empty() ? op.schema().name() : op.schema().name() + "." + overload;
+}
+
+bool hasRule(const Operator& op) {
+  return op.record().shape != nullptr || op.record().scalar != nullptr;
+}
+
+bool givesTensors(const Operator& op) {
+  for (const Argument& r : op.schema().returns()) {
+    if (r.type->kind() == TypeKind::Tensor || r.type->str() == "Tensor[]") return true;
+  }
+  return false;
+}
+
+template <class F>
+void forEachOperator(F f) {
+  OperatorRegistry& registry = OperatorRegistry::instance();
+  for (const std::string& name : registry.names()) {
+    for (const Operator* op : registry.overloads(Symbol::fromQualString(name))) f(*op);
+  }
+}
+
+// Arguments that fit together more often than not.
+class Arguments {
+ public:
+  explicit Arguments(uint64_t seed) : random_(seed) {
+    rank_ = below(5);
+    for (int64_t i = 0; i < rank_; ++i) base_.push_back(below(12) == 0 ? 0 : 1 + below(4));
+    dtype_ = randomDType();
+  }
+
+  int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
+  bool chance(int64_t n) { return below(n) == 0; }
+
+  IValue make(const Argument& a) {
+    if (a.default_value && chance(2)) return *a.default_value;
+    return make(*a.type, a.name, a.fixed_size.value_or(0));
+  }
+
+  DType randomDType() {
+    static constexpr DType kMany[] = {
+        DType::Float,        DType::Float,    DType::Float,  DType::Double, DType::Long,
+        DType::Long,         DType::Bool,     DType::Int,    DType::Half,   DType::Byte,
+        DType::ComplexFloat, DType::BFloat16, DType::Double, DType::Short,  DType::ComplexDouble};
+    return kMany[below(std::size(kMany))];
+  }
+
+ private:
+  DimVector shape() {
+    DimVector s = base_;
+    switch (below(6)) {
+      case 0:  // broadcasts
+        for (int64_t& d : s) d = chance(2) ? 1 : d;
+        break;
+      case 1:
+        if (!s.empty()) s.erase(0);
+        break;
+      case 2:
+        std::reverse(s.begin(), s.end());
+        break;
+      case 3:
+        s = DimVector();
+        for (int64_t i = below(5); i > 0; --i) s.push_back(1 + below(3));
+        break;
+      default:
+        break;
+    }
+    return s;
+  }
+
+  Tensor tensor(const DimVector& sizes, DType dtype) {
+    Tensor t = Tensor::empty(sizes, DType::Double);
+    for (int64_t i = 0; i < t.numel(); ++i) {
+      t.data<double>()[i] = static_cast<double>(below(9)) / 2 - (chance(3) ? 2 : 0);
+    }
+    if (isIntegral(dtype, false)) {
+      for (int64_t i = 0; i < t.numel(); ++i) t.data<double>()[i] = static_cast<double>(below(3));
+    }
+    t = t.to(dtype);
+    if (sizes.size() > 1 && chance(4)) t = t.transpose(0, -1).contiguous().transpose(0, -1);
+    if (sizes.size() == 4 && chance(4)) t = t.contiguous(MemoryFormat::ChannelsLast);
+    return t;
+  }
+
+  IValue list(const Type& element, const std::string& name, int64_t fixed) {
+    if (element.kind() == TypeKind::Int) {
+      DimVector values;
+      int64_t n = fixed > 0 ? fixed : chance(3) ? rank_ : below(5);
+      bool dims = name == "dim" || name == "dims" || name.ends_with("dims");
+      bool sizes = name == "size" || name == "shape" || name == "sizes";
+      if (sizes && chance(2)) return IValue(makeIntList(chance(2) ? shape() : base_));
+      for (int64_t i = 0; i < n; ++i) {
+        values.push_back(dims ? below(std::max<int64_t>(rank_, 1)) - (chance(3) ? rank_ : 0)
+                              : below(4) - (chance(6) ? 1 : 0));
+      }
+      return IValue(makeIntList(values));
+    }
+    if (element.kind() == TypeKind::Tensor) {
+      std::vector<Tensor> tensors;
+      bool same = chance(2);
+      for (int64_t i = 1 + below(3); i > 0; --i) {
+        tensors.push_back(tensor(same ? base_ : shape(), chance(4) ? randomDType() : dtype_));
+      }
+      return IValue(makeTensorList(tensors));
+    }
+    std::vector<IValue> values;
+    for (int64_t i = below(4); i > 0; --i) values.push_back(make(element, name, 0));
+    return IValue(makeRef<ListObject>(element.shared_from_this(), std::move(values)));
+  }
+
+  IValue make(const Type& type, const std::string& name, int64_t fixed) {
+    switch (type.kind()) {
+      case TypeKind::Tensor:
+        return IValue(tensor(shape(), chance(4) || name == "index" || name == "indices"
+                                          ? (chance(2) ? DType::Long : randomDType())
+                                          : dtype_));
+      case TypeKind::Int:
+        if (name == "dtype") return IValue(static_cast<int64_t>(randomDType()));
+        if (name == "memory_format") return IValue(below(3));
+        if (name.starts_with("dim") || name == "start_dim" || name == "end_dim") {
+          return IValue(below(rank_ + 1) - (chance(2) ? rank_ : 0));
+        }
+        return IValue(below(5) - (chance(6) ? 1 : 0));
+      case TypeKind::Float:
+        return IValue(static_cast<double>(below(8)) / 4);
+      case TypeKind::Bool:
+        return IValue(chance(2));
+      case TypeKind::Number:
+        if (chance(8)) return IValue(std::complex<double>(1.0, 0.5));
+        return chance(2) ? IValue(below(4)) : IValue(static_cast<double>(below(8)) / 4);
+      case TypeKind::Complex:
+        return IValue(std::complex<double>(1.0, 0.5));
+      case TypeKind::String: {
+        static const char* kTexts[] = {"none", "mean",   "sum",      "floor",   "trunc",
+                                       "tanh", "linear", "constant", "reflect", "fro",
+                                       "nuc",  "ij",     "same"};
+        return IValue(kTexts[below(std::size(kTexts))]);
+      }
+      case TypeKind::Device:
+        return IValue(Device());
+      case TypeKind::Optional:
+        if (type.contained()[0]->kind() == TypeKind::Generator || chance(2)) return IValue();
+        return make(*type.contained()[0], name, fixed);
+      case TypeKind::List:
+        return list(*type.contained()[0], name, fixed);
+      case TypeKind::None:
+        return IValue();
+      default:
+        throw RuntimeError(fmt::format("no random {}", type.str()));
+    }
+  }
+
+  std::mt19937_64 random_;
+  int64_t rank_;
+  DimVector base_;
+  DType dtype_;
+};
+
+// Numbers that the symbols of types stand for in one call.
+class Symbols {
+ public:
+  explicit Symbols(const SymbolicSizes& sizes) : sizes_(sizes) {}
+
+  // "" or what does not hold of the tensor.
+  std::string check(const Type& type, const Tensor& t) {
+    const auto* known = type.as<TensorType>();
+    if (!known) return "";
+    const TensorType::Facts& f = known->facts();
+    bool right = (!f.dtype || *f.dtype == t.dtype()) && (!f.device || *f.device == t.device()) &&
+                 (!f.dim || static_cast<int64_t>(*f.dim) == t.dim()) &&
+                 (!f.requires_grad || *f.requires_grad == t.requiresGrad()) &&
+                 (!f.strides || DimVector(*f.strides) == DimVector(t.strides()));
+    for (int64_t d = 0; right && f.sizes && d < t.dim(); ++d)
+      right = fits((*f.sizes)[d], t.size(d));
+    return right ? "" : fmt::format("{} is not {}", typeOfTensor(t)->str(), type.str());
+  }
+
+ private:
+  bool fits(const Size& s, int64_t number) {
+    if (!s) return true;
+    if (*s >= 0) return *s == number;
+    auto [it, added] = numbers_.emplace(*s, number);
+    if (!added) return it->second == number;
+    std::optional<int64_t> computed = sizes_.evaluate(s, [&](int64_t symbol) {
+      auto known = numbers_.find(symbol);
+      return known == numbers_.end() ? std::nullopt : std::optional<int64_t>(known->second);
+    });
+    return !computed || *computed == number;
+  }
+
+  const SymbolicSizes& sizes_;
+  std::unordered_map<int64_t, int64_t> numbers_;
+};
+
+class OneCall {
+ public:
+  OneCall(const Operator& op, uint64_t seed) : op_(op), arguments_(seed), graph_(new Graph()) {}
+
+  // "" when the call raised or all is well.
+  std::string run(TypeCheckCounts& counts) {
+    std::vector<IValue> args;
+    for (const Argument& a : op_.schema().arguments()) args.push_back(arguments_.make(a));
+    complete_ = arguments_.chance(2);
+    std::vector<Value*> inputs;
+    for (size_t i = 0; i < args.size(); ++i) {
+      inputs.push_back(input(args[i], op_.schema().arguments()[i].type));
+    }
+    std::vector<IValue> results(op_.schema().returns().size());
+    try {
+      std::vector<IValue> copies = args;
+      op_.call(copies.data(), copies.size(), results.data(), results.size());
+    } catch (const Error&) {
+      return "";
+    }
+    ++counts.calls;
+    counts.complete += complete_;
+    Node* node = graph_->insertNode(graph_->create(op_.symbol(), inputs, results.size()));
+    node->setOperator(&op_);
+    std::vector<std::pair<Value*, Tensor>> outputs;
+    for (size_t i = 0; i < results.size(); ++i) {
+      node->output(i)->setType(op_.schema().returns()[i].type);
+      take(node->output(i), results[i], outputs);
+    }
+    SymbolicSizes sizes(lowestSymbol(*graph_));
+    propagateTypes(*graph_, sizes);
+    verify(*graph_);
+    return compare(outputs, sizes, counts);
+  }
+
+ private:
+  void take(Value* v, const IValue& result, std::vector<std::pair<Value*, Tensor>>& outputs) {
+    if (result.isTensor() && v->type()->kind() == TypeKind::Tensor) {
+      outputs.emplace_back(v, result.toTensor());
+    } else if (v->type()->str() == "Tensor[]" && result.isList()) {
+      Node* unpack =
+          graph_->insertNode(graph_->create(prim::ListUnpack, {v}, result.elements().size()));
+      for (size_t i = 0; i < result.elements().size(); ++i) {
+        outputs.emplace_back(unpack->output(i), result.elements()[i].toTensor());
+      }
+    }
+  }
+
+  std::string compare(const std::vector<std::pair<Value*, Tensor>>& outputs,
+                      const SymbolicSizes& sizes, TypeCheckCounts& counts) {
+    Symbols symbols(sizes);
+    for (auto& [v, t] : tensors_) {
+      if (std::string wrong = symbols.check(*v->type(), t); !wrong.empty()) {
+        return fmt::format("an input {}\n{}", wrong, graph_->str());
+      }
+    }
+    bool dtypes = !outputs.empty(), ranks = dtypes, all = dtypes;
+    for (auto& [v, t] : outputs) {
+      if (!t.defined()) continue;
+      if (std::string wrong = symbols.check(*v->type(), t); !wrong.empty()) {
+        return fmt::format("{}: {}\n{}", fullName(op_), wrong, graph_->str());
+      }
+      const TensorType::Facts& f = v->type()->as<TensorType>()->facts();
+      dtypes = dtypes && f.dtype;
+      ranks = ranks && f.dim;
+      for (int64_t d = 0; d < t.dim(); ++d) {
+        all = all && f.sizes && (*f.sizes)[d] && *(*f.sizes)[d] >= 0;
+      }
+    }
+    if (complete_) {
+      counts.dtypes += dtypes;
+      counts.ranks += ranks;
+      counts.sizes += all;
+    }
+    return "";
+  }
+
+  Value* input(const IValue& v, const TypePtr& declared) {
+    if (v.isTensor() && v.toTensor().defined()) {
+      Value* in = graph_->addInput("", told(v.toTensor()));
+      tensors_.emplace_back(in, v.toTensor());
+      return in;
+    }
+    if (v.isList() && !v.elements().empty() && v.elements()[0].isTensor()) {
+      std::vector<Value*> elements;
+      for (const IValue& e : v.elements()) elements.push_back(input(e, types::Tensor()));
+      return graph_->insertNode(graph_->createList(types::Tensor(), elements))->output();
+    }
+    if (v.isNone()) return graph_->insertConstant(v);
+    if (v.isList())
+      return graph_->insertConstant(
+          v, declared->kind() == TypeKind::List ? declared : declared->contained()[0]);
+    return graph_->insertConstant(v);
+  }
+
+  // All that is true of the tensor or some of it, sizes also as symbols.
+  TypePtr told(const Tensor& t) {
+    TensorType::Facts f = typeOfTensor(t)->as<TensorType>()->facts();
+    if (complete_) return TensorType::create(std::move(f));
+    if (arguments_.chance(4)) f.dtype.reset();
+    if (arguments_.chance(6)) f.device.reset();
+    f.strides.reset();
+    for (Size& s : *f.sizes) {
+      if (arguments_.chance(4)) {
+        s.reset();
+      } else if (arguments_.chance(2)) {
+        auto [it, added] = symbols_.emplace(*s, 0);
+        if (added) it->second = -static_cast<int64_t>(symbols_.size());
+        s = it->second;
+      }
+    }
+    if (arguments_.chance(6)) {
+      f.sizes.reset();
+      if (arguments_.chance(2)) f.dim.reset();
+    }
+    return TensorType::create(std::move(f));
+  }
+
+  const Operator& op_;
+  Arguments arguments_;
+  std::shared_ptr<Graph> graph_;
+  bool complete_ = false;
+  std::vector<std::pair<Value*, Tensor>> tensors_;
+  std::unordered_map<int64_t, int64_t> symbols_;  // a size's name
+};
+
+}  // namespace
+
+std::vector<std::string> operatorsWithRules() {
+  std::vector<std::string> names;
+  forEachOperator([&](const Operator& op) {
+    bool plain = !op.has(kSideEffects) && op.form() == Operator::Form::Base;
+    if (plain && hasRule(op)) names.push_back(fullName(op));
+  });
+  return names;
+}
+
+std::vector<std::string> operatorsWithoutRules() {
+  std::vector<std::string> names;
+  forEachOperator([&](const Operator& op) {
+    bool written = !op.schema().returns().empty() && op.schema().returns()[0].alias &&
+                   op.schema().returns()[0].alias->is_write;
+    if (op.form() == Operator::Form::Base && givesTensors(op) && !hasRule(op) && !written) {
+      names.push_back(fullName(op));
+    }
+  });
+  return names;
+}
+
+std::vector<std::string> checkOperatorTypes(const std::string& name, uint64_t first, uint64_t count,
+                                            std::map<std::string, TypeCheckCounts>& counts) {
+  size_t dot = name.find('.');
+  const Operator* op =
+      OperatorRegistry::instance().find(Symbol::fromQualString(name.substr(0, dot)),
+                                        dot == std::string::npos ? "" : name.substr(dot + 1));
+  WICK_CHECK(op != nullptr, "no operator {}", name);
+  std::vector<std::string> failures;
+  TypeCheckCounts& counted = counts[name];
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    std::string failure;
+    try {
+      failure = OneCall(*op, seed * 7919 + std::hash<std::string>()(name)).run(counted);
+    } catch (const Error& e) {
+      failure = fmt::format("{}: {}", name, e.what());
+    }
+    if (!failure.empty()) failures.push_back(fmt::format("seed {}: {}", seed, failure));
+  }
+  return failures;
+}
+
+}  // namespace wick

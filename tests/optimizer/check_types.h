@@ -1,0 +1,30 @@
+// Calls operators with random arguments and compares their results with what shape rules say.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace wick {
+
+struct TypeCheckCounts {
+  uint64_t calls = 0;   // that did not raise
+  uint64_t dtypes = 0;  // results of which the rule knew the dtype
+  uint64_t ranks = 0;
+  uint64_t sizes = 0;     // all of them, when the inputs were known completely
+  uint64_t complete = 0;  // calls whose inputs were
+};
+
+// One random call of an operator for each seed from `first` on, `count` of them: the arguments'
+// types are told in full or in part, propagateTypes says the types of the results, and the results
+// must have them. Returns the failures; `counts` is filled by operator ("aten::add.Tensor").
+// Operators without a rule are left out.
+std::vector<std::string> checkOperatorTypes(const std::string& name, uint64_t first, uint64_t count,
+                                            std::map<std::string, TypeCheckCounts>& counts);
+
+// The names of the operators that have a rule, and of those that give tensors and have none.
+std::vector<std::string> operatorsWithRules();
+std::vector<std::string> operatorsWithoutRules();
+
+}  // namespace wick
