@@ -1,7 +1,9 @@
 #include "runtime/jit_mode.h"
 
 #include <atomic>
+#include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 
 #include "core/error.h"
@@ -20,6 +22,22 @@ JitMode parse(const char* text) {
 constexpr int kUnset = -1;
 std::atomic<int> current{kUnset};
 
+constexpr uint64_t kNoThreshold = std::numeric_limits<uint64_t>::max();
+uint64_t parseThreshold(const char* text) {
+  if (!text) return kNoThreshold;
+  std::string_view digits = text;
+  uint64_t value = 0;
+  auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  bool whole = problem == std::errc() && end == digits.data() + digits.size();
+  WICK_CHECK(whole && value != kNoThreshold, "WICK_JIT_THRESHOLD: expected a number, got '{}'",
+             digits);
+  return value;
+}
+std::atomic<uint64_t>& threshold() {
+  static std::atomic<uint64_t> value{parseThreshold(std::getenv("WICK_JIT_THRESHOLD"))};
+  return value;
+}
+
 }  // namespace
 
 JitMode jitMode() {
@@ -33,6 +51,15 @@ JitMode jitMode() {
 
 void setJitMode(JitMode mode) {
   current.store(static_cast<int>(mode), std::memory_order_relaxed);
+}
+
+std::optional<uint64_t> jitThreshold() {
+  uint64_t value = threshold().load(std::memory_order_relaxed);
+  return value == kNoThreshold ? std::nullopt : std::optional(value);
+}
+
+void setJitThreshold(std::optional<uint64_t> value) {
+  threshold().store(value.value_or(kNoThreshold), std::memory_order_relaxed);
 }
 
 }  // namespace wick

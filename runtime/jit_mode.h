@@ -1,6 +1,9 @@
 // When programs become machine code: one switch for everything that compiles.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 namespace wick {
 
 enum class JitMode {
@@ -13,5 +16,12 @@ enum class JitMode {
 // "sync"; RuntimeError for anything else), before that Background. Thread-safe.
 JitMode jitMode();
 void setJitMode(JitMode mode);
+
+// How often something must have run before it is compiled, for everything that compiles alike: what
+// setJitThreshold() set last, before that the environment variable WICK_JIT_THRESHOLD (RuntimeError
+// when that is no number). nullopt: each has its own. With 0 everything is compiled when it first
+// runs, also what would gain nothing. Thread-safe.
+std::optional<uint64_t> jitThreshold();
+void setJitThreshold(std::optional<uint64_t> threshold);
 
 }  // namespace wick

@@ -88,12 +88,11 @@ class Code : public std::enable_shared_from_this<Code> {
   void setNative(std::unique_ptr<const NativeCode> native) const;
   // Notes that the Code was busy, and asks for machine code when it was so often enough.
   void addHeat(uint64_t amount, NativeCompiler& compiler) const {
-    uint64_t before = heat_.load(std::memory_order_relaxed);
+    if (requested_.load(std::memory_order_relaxed)) return;
     // An increment that is lost to another thread does not matter.
-    heat_.store(before + amount, std::memory_order_relaxed);
-    uint64_t threshold = compiler.heatThreshold();
-    if (before + amount < threshold || requested_.load(std::memory_order_relaxed)) return;
-    if (!requested_.exchange(true)) compiler.request(*this);
+    uint64_t heat = heat_.load(std::memory_order_relaxed) + amount;
+    heat_.store(heat, std::memory_order_relaxed);
+    if (heat >= compiler.heatThreshold() && !requested_.exchange(true)) compiler.request(*this);
   }
 
  private:

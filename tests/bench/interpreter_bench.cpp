@@ -1,10 +1,13 @@
-// Time of scalar loops in the interpreter, as milliseconds and as nanoseconds an instruction.
+// Time of scalar loops: in the interpreter, as machine code, and as C++ compiled with -O2.
 #include <fmt/core.h>
 
 #include <chrono>
 
 #include "ir/parser.h"
 #include "runtime/interpreter/interpreter.h"
+#include "runtime/jit_mode.h"
+#include "runtime/native/native_compiler.h"
+#include "tests/bench/scalar_loops.h"
 
 namespace wick {
 namespace {
@@ -109,28 +112,52 @@ const char* const kMandelbrot = R"(graph(%n : int):
       -> (%true, %count.4)
   return (%count))";
 
-void measure(const char* name, const char* text, int64_t argument, double instructions) {
-  auto code = Code::build(parseGraph(text), name);
+constexpr int kRounds = 9;
+
+template <class F>
+double bestMs(int64_t& result, F&& f) {
   double best = 1e9;
-  int64_t result = 0;
-  for (int i = 0; i < 5; ++i) {
+  for (int i = 0; i < kRounds; ++i) {
     auto start = std::chrono::steady_clock::now();
-    result = runCode(*code, {argument}).toInt();
+    result = f();
     std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - start;
     best = std::min(best, taken.count());
   }
-  fmt::print("{}({}) = {}: {:.2f} ms", name, argument, result, best);
-  if (instructions > 0) fmt::print(", {:.2f} ns an instruction", best * 1e6 / instructions);
-  fmt::print("\n");
+  return best;
+}
+
+void measure(const char* name, const char* text, int64_t argument, int64_t (*c)(int64_t),
+             double instructions) {
+  auto code = Code::build(parseGraph(text), name);
+  auto run = [&] { return runCode(*code, {argument}).toInt(); };
+  int64_t results[3];
+  setJitMode(JitMode::Off);
+  double interpreted = bestMs(results[0], run);
+  setJitMode(JitMode::Background);
+  auto fresh = Code::build(parseGraph(text), name);
+  auto start = std::chrono::steady_clock::now();
+  runCode(*fresh, {argument});
+  std::chrono::duration<double, std::milli> first = std::chrono::steady_clock::now() - start;
+  native::finishBackgroundCompilation();
+  setJitMode(JitMode::Sync);
+  setJitThreshold(0);
+  double compiled = bestMs(results[1], run);
+  double in_c = bestMs(results[2], [&] { return c(argument); });
+  fmt::print("{}({}) = {}: interpreter {:.2f} ms", name, argument, results[0], interpreted);
+  if (instructions > 0) fmt::print(" ({:.2f} ns an instruction)", interpreted * 1e6 / instructions);
+  fmt::print(", first call with background compilation {:.2f} ms", first.count());
+  fmt::print(", compiled {:.2f} ms, C {:.2f} ms, ratio {:.2f}\n", compiled, in_c, compiled / in_c);
+  if (results[1] != results[0] || results[2] != results[0]) fmt::print("  RESULTS DIFFER\n");
   if (std::getenv("WICK_BENCH_LISTING")) fmt::print("{}", code->str());
+  if (std::getenv("WICK_BENCH_ASSEMBLY")) fmt::print("{}", native::assemblyText(*code));
 }
 
 }  // namespace
 }  // namespace wick
 
 int main() {
-  // Four instructions an iteration; the average path of collatz has 5.3.
-  wick::measure("fib", wick::kFibonacci, 1000000, 5e6);
-  wick::measure("collatz", wick::kCollatz, 20000, 2154000 * 5.33);
-  wick::measure("mandelbrot", wick::kMandelbrot, 64, 0);
+  // Five instructions an iteration; the average path of collatz has 5.3.
+  wick::measure("fib", wick::kFibonacci, 1000000, wick::fibonacciInC, 5e6);
+  wick::measure("collatz", wick::kCollatz, 20000, wick::collatzInC, 2154000 * 5.33);
+  wick::measure("mandelbrot", wick::kMandelbrot, 64, wick::mandelbrotInC, 0);
 }
