@@ -77,9 +77,9 @@ Options parseOptions(int argc, const char* const* argv) {
   CLI::App* graph = verb(graphVerb, "graph", "print the IR of a method or function", either);
   graph->add_option("--method", options.method, "method of the archive's module (all)");
   graph->add_option("--function", options.function, "function of the script (all)");
-  graph->add_option(
-      "--stage", options.stage,
-      "after this pass or phase; source, code, inference or a name that an unknown one lists");
+  graph->add_option("--stage", options.stage,
+                    "after this pass or phase; source, code, llvm, asm, inference or a name that "
+                    "an unknown one lists");
   addOptimize(*graph, options);
   graph->add_flag("--dot", options.dot, "Graphviz text; needs one method or function");
 

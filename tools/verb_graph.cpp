@@ -4,6 +4,7 @@
 #include "passes/pipeline.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/inference.h"
+#include "runtime/native/native_compiler.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -13,7 +14,19 @@ namespace {
 // What --stage may name besides passes and phases of the pipeline.
 constexpr const char* kSource = "source";        // as the front end made it
 constexpr const char* kCode = "code";            // the instructions that run
+constexpr const char* kLlvm = "llvm";            // the instructions as an LLVM module
+constexpr const char* kAssembly = "asm";         // and as machine code
 constexpr const char* kInference = "inference";  // prepared by optimizeForInference
+
+bool isCode(const std::string& stage) {
+  return stage == kCode || stage == kLlvm || stage == kAssembly;
+}
+
+std::string textOf(const Code& code, const std::string& stage) {
+  if (stage == kLlvm) return native::llvmText(code);
+  if (stage == kAssembly) return native::assemblyText(code);
+  return code.str();
+}
 
 bool isPass(const std::string& name) {
   for (Phase phase : kPhases) {
@@ -31,7 +44,7 @@ std::string listStages() {
     for (const Pass& pass : passesOf(phase)) list += fmt::format(", {}", pass.name);
     list += fmt::format(", {}", toString(phase));
   }
-  return list + fmt::format(", {}, {}", kCode, kInference);
+  return list + fmt::format(", {}, {}, {}, {}", kCode, kLlvm, kAssembly, kInference);
 }
 
 std::shared_ptr<Graph> graphAt(const std::string& stage, const Program& program,
@@ -51,11 +64,11 @@ std::shared_ptr<Graph> graphAt(const std::string& stage, const Program& program,
 
 void graphVerb(const Options& options) {
   const std::string stage = options.stage.empty() ? kSource : options.stage;
-  if (stage != kSource && stage != kCode && stage != kInference && !isPass(stage)) {
+  if (stage != kSource && !isCode(stage) && stage != kInference && !isPass(stage)) {
     throw CommandLineError(
         fmt::format("--stage: there is no stage {}; there are {}", stage, listStages()));
   }
-  if (options.dot && stage == kCode) throw CommandLineError("--dot draws graphs, not instructions");
+  if (options.dot && isCode(stage)) throw CommandLineError("--dot draws graphs, not instructions");
   applySettings(options);
   const Program program = Program::load(options.file);
   const std::vector<GraphFunction*> functions = program.functions(options);
@@ -66,8 +79,8 @@ void graphVerb(const Options& options) {
   for (GraphFunction* function : functions) {
     function->ensureDefined();
     if (functions.size() > 1) text += fmt::format("# {}\n", function->qualifiedName());
-    if (stage == kCode) {
-      text += GraphExecutor::of(*function).code().str();
+    if (isCode(stage)) {
+      text += textOf(GraphExecutor::of(*function).code(), stage);
       continue;
     }
     std::shared_ptr<Graph> graph = graphAt(stage, program, *function);

@@ -17,6 +17,8 @@ namespace wick {
 namespace {
 
 constexpr size_t kInitialRegisters = 1024;
+// What an IValue uses of its size: the payload and behind it the tag.
+constexpr size_t kScalarBytes = sizeof(int64_t) + sizeof(IValue::Tag);
 // 1 GiB of registers: what deep recursion of large functions may use.
 constexpr size_t kMaxRegisters = size_t{1} << 26;
 // Steps between two looks at the limits.
@@ -533,7 +535,9 @@ InterpreterState::Status InterpreterState::execute() {
     r[pc->a] = r[pc->b];
     WICK_ADVANCE();
   SMOVE:
-    std::memcpy(static_cast<void*>(&r[pc->a]), static_cast<const void*>(&r[pc->b]), sizeof(IValue));
+    // Payload and tag apart, as they were written: the processor forwards a store only to a load
+    // that it covers.
+    std::memcpy(static_cast<void*>(&r[pc->a]), static_cast<const void*>(&r[pc->b]), kScalarBytes);
     WICK_ADVANCE();
   LOADK:
     r[pc->a] = code->constants()[pc->b];

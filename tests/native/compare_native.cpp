@@ -44,12 +44,15 @@ std::string outcome(GraphFunction& function, const Case& c, const std::shared_pt
   }
 }
 
-// Each mode gets Codes of its own.
+// Each mode gets Codes of its own. `units` keeps them, so that the same machine code is not made
+// twice.
 std::vector<std::string> outcomes(const std::string& program, const std::vector<Case>& cases,
-                                  JitMode mode, uint64_t threshold) {
+                                  JitMode mode, uint64_t threshold,
+                                  std::vector<std::shared_ptr<CompilationUnit>>& units) {
   setJitMode(mode);
   setJitThreshold(threshold);
   std::shared_ptr<CompilationUnit> unit = compileSource(program, "random.py");
+  units.push_back(unit);
   std::vector<std::string> results;
   for (const Case& c : cases) {
     results.push_back(outcome(*unit->functions().back(), c, unit));
@@ -63,11 +66,12 @@ std::string compareNative(uint64_t seed) {
   std::string program = RandomScalarProgram(seed).make();
   std::vector<Case> cases = casesOf(seed);
   std::vector<std::string> expected;
+  std::vector<std::shared_ptr<CompilationUnit>> units;
   try {
-    expected = outcomes(program, cases, JitMode::Off, 0);
+    expected = outcomes(program, cases, JitMode::Off, 0, units);
     // With a threshold machine code is entered in the middle of a loop.
     for (uint64_t threshold : {0, 2}) {
-      std::vector<std::string> found = outcomes(program, cases, JitMode::Sync, threshold);
+      std::vector<std::string> found = outcomes(program, cases, JitMode::Sync, threshold, units);
       for (size_t i = 0; i < cases.size(); ++i) {
         if (found[i] == expected[i]) continue;
         std::string arguments;

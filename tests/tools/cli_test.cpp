@@ -302,6 +302,8 @@ TEST(CliTest, GraphShowsEveryStage) {
   EXPECT_THAT(stage("source"), HasSubstr("value=2"));
   EXPECT_THAT(stage("constant_propagation"), HasSubstr("value=3"));
   EXPECT_THAT(stage("code"), HasSubstr("RETURN"));
+  EXPECT_THAT(stage("llvm"), HasSubstr("define i32 @wick_native_code_main"));
+  EXPECT_THAT(stage("asm"), HasSubstr("wick_native_code_main:"));
   EXPECT_THAT(cli({"graph", kDigits, "--stage", "inference"}).out, HasSubstr("graph("));
   EXPECT_EQ(cli({"graph", kDigits, "--stage", "inference", "--dot", "--method", "forward"}).code,
             0);
