@@ -162,6 +162,12 @@ bool AliasAnalysis::data(Node* n) {
       if (AliasDb::isMutable(n->output(i)->type())) define(n->output(i));
       pointTo(n->output(i), n->input(i));
     }
+    // Where a guard fails the run goes on elsewhere, with these values, and may write them.
+    if (kind == Symbol::prim("BailOut") || kind == Symbol::prim("Guard")) {
+      for (const Value* v : n->inputs()) {
+        if (const Element* e = find(v)) dag_.escape(*e);
+      }
+    }
   } else if (kind == prim::TupleConstruct || kind == prim::NamedTupleConstruct ||
              kind == prim::ListConstruct || kind == prim::DictConstruct) {
     construct(n);

@@ -183,11 +183,24 @@ void AliasDb::collectReads(const Node* node, std::vector<Location>& out) const {
 }
 
 bool AliasDb::hasOrderedEffects(const Node* node) const {
-  static const std::unordered_set<Symbol> kEffects = {
-      prim::RaiseException, prim::Print,        prim::CallFunction, prim::CallMethod,
-      prim::Enter,          prim::Exit,         prim::fork,         aten::wait,
-      prim::With,           prim::Store,        prim::Load,         prim::ReturnStmt,
-      prim::BreakStmt,      prim::ContinueStmt, prim::Closure};
+  static const std::unordered_set<Symbol> kEffects = {prim::RaiseException,
+                                                      prim::Print,
+                                                      prim::CallFunction,
+                                                      prim::CallMethod,
+                                                      prim::Enter,
+                                                      prim::Exit,
+                                                      prim::fork,
+                                                      aten::wait,
+                                                      prim::With,
+                                                      prim::Store,
+                                                      prim::Load,
+                                                      prim::ReturnStmt,
+                                                      prim::BreakStmt,
+                                                      prim::ContinueStmt,
+                                                      prim::Closure,
+                                                      Symbol::prim("profile"),
+                                                      Symbol::prim("Guard"),
+                                                      Symbol::prim("BailOut")};
   if (kEffects.count(node->kind()) != 0) return true;
   for (const Block* b : node->blocks()) {
     for (const Node* n : b->nodes()) {

@@ -29,6 +29,7 @@ class WorkingSet {
     db_.collectReads(n, locations);
     read_.insert(locations.begin(), locations.end());
     effects_ |= db_.hasOrderedEffects(n);
+    leaves_ |= mayLeave(n);
   }
 
   // The set without the node it began with.
@@ -45,6 +46,8 @@ class WorkingSet {
       if (used_.count(v) != 0) return true;
     }
     if (effects_ && db_.hasOrderedEffects(n)) return true;
+    // Whoever goes on elsewhere must find all earlier writes made, and no later one.
+    if ((leaves_ && db_.writes(n)) || (!written_.empty() && mayLeave(n))) return true;
     std::vector<AliasDb::Location> locations;
     db_.collectWrites(n, locations);
     for (AliasDb::Location l : locations) {
@@ -84,6 +87,18 @@ class WorkingSet {
     return false;
   }
 
+  static bool mayLeave(const Node* n) {
+    static const Symbol kBailOut = Symbol::prim("BailOut");
+    static const Symbol kGuard = Symbol::prim("Guard");
+    if (n->kind() == kBailOut || n->kind() == kGuard) return true;
+    for (const Block* b : n->blocks()) {
+      for (const Node* inner : b->nodes()) {
+        if (mayLeave(inner)) return true;
+      }
+    }
+    return false;
+  }
+
   const AliasDb& db_;
   std::vector<Node*> nodes_;
   std::unordered_set<const Value*> used_;
@@ -91,6 +106,7 @@ class WorkingSet {
   std::unordered_set<AliasDb::Location> read_;
   std::unordered_set<AliasDb::Location> written_;
   bool effects_ = false;
+  bool leaves_ = false;
 };
 
 bool AliasDb::tryMove(Node* node, Node* point, Side side, bool dry_run) {

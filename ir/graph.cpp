@@ -314,21 +314,24 @@ bool Node::isControlFlow() const {
 
 bool Node::hasSideEffects() const {
   if (kind_ == prim::Constant) return false;
-  constexpr Symbol kEffects[] = {prim::RaiseException,
-                                 prim::Print,
-                                 prim::SetAttr,
-                                 prim::Store,
-                                 prim::CallFunction,
-                                 prim::CallMethod,
-                                 prim::ReturnStmt,
-                                 prim::BreakStmt,
-                                 prim::ContinueStmt,
-                                 prim::LoopContinuation,
-                                 prim::Enter,
-                                 prim::Exit,
-                                 prim::fork,
-                                 aten::wait,
-                                 prim::With};
+  static const Symbol kEffects[] = {prim::RaiseException,
+                                    prim::Print,
+                                    prim::SetAttr,
+                                    prim::Store,
+                                    prim::CallFunction,
+                                    prim::CallMethod,
+                                    prim::ReturnStmt,
+                                    prim::BreakStmt,
+                                    prim::ContinueStmt,
+                                    prim::LoopContinuation,
+                                    prim::Enter,
+                                    prim::Exit,
+                                    prim::fork,
+                                    aten::wait,
+                                    prim::With,
+                                    Symbol::prim("profile"),
+                                    Symbol::prim("Guard"),
+                                    Symbol::prim("BailOut")};
   for (Symbol effect : kEffects) {
     if (kind_ == effect) return true;
   }

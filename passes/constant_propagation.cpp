@@ -111,14 +111,16 @@ class Folder {
     for (size_t i = 0; i < node->outputs().size(); ++i) {
       Value* carried = body->inputs()[i + 1];
       Value* start_value = node->input(i + 2);
-      if (body->outputs()[i + 1] != carried || !sameType(carried->type(), start_value->type())) {
+      TypePtr start_type = unshapedType(start_value->type());
+      if (body->outputs()[i + 1] != carried ||
+          !sameType(unshapedType(carried->type()), start_type)) {
         continue;
       }
       if (!WICK_MAY_OPTIMIZE("a loop carries {} unchanged", carried->debugName())) break;
       changed_ |= carried->uses().size() > 1 || node->output(i)->hasUses();
       carried->replaceAllUsesWith(start_value);
       body->replaceOutput(i + 1, carried);
-      if (sameType(node->output(i)->type(), start_value->type())) {
+      if (sameType(unshapedType(node->output(i)->type()), start_type)) {
         node->output(i)->replaceAllUsesWith(start_value);
       }
     }

@@ -71,7 +71,10 @@ bool Peephole::mayRewrite(const Node* n) const {
 }
 
 bool Peephole::replaceWith(Node* n, Value* value) {
-  if (!sameType(n->output()->type(), value->type()) || !mayRewrite(n)) return false;
+  // What is known of a tensor besides may differ.
+  if (!sameType(unshapedType(n->output()->type()), unshapedType(value->type())) || !mayRewrite(n)) {
+    return false;
+  }
   aliases_.takesOver(value, n->output());
   replaceValue(n->output(), value);
   return true;
@@ -191,8 +194,10 @@ bool Peephole::optionals(Node* n) {
     if (!hasKind(b, TypeKind::None)) return false;
     bool is = kind == aten::__is__;
     if (hasKind(a, TypeKind::None)) return replaceWithConstant(n, IValue(is));
-    // An undefined tensor is None at run time.
-    if (a->type()->acceptsNone() || hasKind(a, TypeKind::Tensor)) return false;
+    // An undefined tensor is None at run time; one whose dtype is known is there.
+    if (a->type()->acceptsNone()) return false;
+    const auto* tensor = a->type()->as<TensorType>();
+    if (tensor && (!tensor->facts().dtype || tensor->facts().undefined)) return false;
     return replaceWithConstant(n, IValue(!is));
   }
   if (kind == prim::unchecked_cast || kind == prim::unchecked_unwrap_optional) {

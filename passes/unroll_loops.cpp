@@ -65,9 +65,10 @@ bool typesAreKept(const Node* loop) {
   const Block* body = loop->blocks()[0];
   for (size_t i = 0; i < loop->outputs().size(); ++i) {
     const TypePtr& declared = body->inputs()[i + 1]->type();
-    if (!sameType(loop->input(i + 2)->type(), declared) ||
-        !sameType(body->outputs()[i + 1]->type(), declared) ||
-        !sameType(loop->output(i)->type(), declared)) {
+    auto same = [wanted = unshapedType(declared)](const Value* v) {
+      return sameType(unshapedType(v->type()), wanted);
+    };
+    if (!same(loop->input(i + 2)) || !same(body->outputs()[i + 1]) || !same(loop->output(i))) {
       return false;
     }
   }

@@ -77,16 +77,18 @@ std::vector<IValue> bindArguments(const FunctionSchema& schema, std::vector<IVal
 
 IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
                     const RunOptions& options) {
-  const Code& code = GraphExecutor::of(function).code();
+  GraphExecutor& executor = GraphExecutor::of(function);
   auto bound = bindArguments(function.schema(), std::move(arguments), std::move(kwargs));
+  const Code& code = executor.codeFor(bound);
   return runCode(code, std::move(bound), options);
 }
 
 IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IValue> arguments,
                   Kwargs kwargs, const RunOptions& options) {
-  const Code& code = GraphExecutor::of(method).code();
+  GraphExecutor& executor = GraphExecutor::of(method);
   auto bound = bindArguments(method.schema(), std::move(arguments), std::move(kwargs), 1);
   bound.insert(bound.begin(), IValue(self));
+  const Code& code = executor.codeFor(bound);
   if (options.owner || !self->owner()) return runCode(code, std::move(bound), options);
   RunOptions owned = options;
   owned.owner = self->owner();

@@ -42,10 +42,12 @@ MethodSite::~MethodSite() {
   }
 }
 
-std::shared_ptr<const Code> Code::build(std::shared_ptr<const Graph> graph, std::string name) {
+std::shared_ptr<const Code> Code::build(std::shared_ptr<const Graph> graph, std::string name,
+                                        std::shared_ptr<Speculation> speculation) {
   std::shared_ptr<Code> code(new Code());
   code->name_ = std::move(name);
   code->graph_ = std::move(graph);
+  code->speculation_ = std::move(speculation);
   withStackFor(*code->graph_, [&] { RegisterAllocation(Lowering(*code).run(), *code).run(); });
   return code;
 }

@@ -13,6 +13,7 @@
 #include "ir/operator.h"
 #include "runtime/interpreter/instruction.h"
 #include "runtime/interpreter/native_code.h"
+#include "runtime/interpreter/speculation.h"
 
 namespace wick {
 
@@ -48,8 +49,9 @@ class Code : public std::enable_shared_from_this<Code> {
  public:
   // Lowers `graph`, which the Code keeps and which must not change any more. `name` is what error
   // traces call the function. Throws RuntimeError for a node that is no instruction, call or
-  // registered operator.
-  static std::shared_ptr<const Code> build(std::shared_ptr<const Graph> graph, std::string name);
+  // registered operator. A graph with prim::profile or prim::BailOut nodes needs `speculation`.
+  static std::shared_ptr<const Code> build(std::shared_ptr<const Graph> graph, std::string name,
+                                           std::shared_ptr<Speculation> speculation = nullptr);
 
   const std::string& name() const { return name_; }
   const std::shared_ptr<const Graph>& graph() const { return graph_; }
@@ -73,6 +75,8 @@ class Code : public std::enable_shared_from_this<Code> {
   }
   const std::vector<std::unique_ptr<MethodSite>>& methodSites() const { return method_sites_; }
   const std::vector<std::shared_ptr<const Code>>& subprograms() const { return subprograms_; }
+  const std::vector<GuardSite>& guardSites() const { return guard_sites_; }
+  Speculation* speculation() const { return speculation_.get(); }
   // The node that an instruction came from; null for the final return.
   const Node* nodeOf(size_t instruction) const { return nodes_[instruction]; }
   // The call stack within this Code at an instruction, innermost first: more than one frame when
@@ -116,6 +120,8 @@ class Code : public std::enable_shared_from_this<Code> {
   std::vector<std::unique_ptr<FunctionSite>> function_sites_;
   std::vector<std::unique_ptr<MethodSite>> method_sites_;
   std::vector<std::shared_ptr<const Code>> subprograms_;
+  std::vector<GuardSite> guard_sites_;
+  std::shared_ptr<Speculation> speculation_;
   mutable std::atomic<uint64_t> heat_{0};
   mutable std::atomic<bool> requested_{false};
   mutable std::atomic<const NativeCode*> native_{nullptr};

@@ -99,7 +99,9 @@ namespace wick {
   _(RAISE, "o--", "raises an exception with the message and, when there are two, the class a") \
   _(PRINT, "o--", "prints operands a")                                                         \
   _(ENTER, "ud-", "b = a.__enter__(); a is remembered to be left when an exception passes")    \
-  _(EXIT, "u--", "a.__exit__(None, None, None)")
+  _(EXIT, "u--", "a.__exit__(None, None, None)")                                               \
+  _(BAIL_OUT, "oon",                                                                           \
+    "unless operands a are as guard c supposes, goes on with operands b in another Code")
 
 #define WICK_FORALL_DATA_INSTRUCTIONS(_)                                                    \
   _(GET_ATTR, "dun", "a = slot c of object b")                                              \
@@ -115,6 +117,8 @@ namespace wick {
   _(LIST_GET, "duu", "a = element c of list b, counted from the end when negative")         \
   _(DICT_CONSTRUCT, "don", "a = dict of operands b (key, value, ...) with dict type c")     \
   _(ISINSTANCE, "dun", "a = whether b is of one of types c")                                \
+  _(PROFILE, "no-",                                                                         \
+    "tells the profile that its value a is operand b; kNoIndex: that the run ended")        \
   _(TO_LIST, "don", "a = list of type c made of operands b (tensor, depth, element kind)")
 
 #define WICK_FORALL_INSTRUCTIONS(_)  \

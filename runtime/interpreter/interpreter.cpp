@@ -288,6 +288,23 @@ bool InterpreterState::returnFromFrame(const uint32_t* operands) {
   return false;
 }
 
+void InterpreterState::bailOut(const Code& code, const Instruction& instruction) {
+  const uint32_t* operands = code.operands().data();
+  IValue* r = stack_.data() + frames_.back().base;
+  std::vector<IValue> guarded = gatherVector(code, operands + instruction.a, r);
+  std::vector<IValue> live = gatherVector(code, operands + instruction.b, r);
+  const Code& rest = code.speculation()->leave(code.guardSites()[instruction.c], guarded);
+  WICK_ASSERT(rest.numInputs() == live.size(), "{} goes on with {} values", rest.name(),
+              live.size());
+  reserve(frames_.back().base + rest.numRegisters() + rest.scratchSize());
+  destroyRegisters(frames_.back());
+  frames_.back().code = &rest;
+  frames_.back().pc = 0;
+  r = stack_.data() + frames_.back().base;
+  for (size_t i = 0; i < live.size(); ++i) new (&r[i]) IValue(std::move(live[i]));
+  initializeRegisters(frames_.back());
+}
+
 void InterpreterState::fork(const Code& code, const Instruction& instruction, const Node* node) {
   step();
   size_t depth = depth_ + frames_.size();
@@ -408,6 +425,17 @@ void InterpreterState::continueOnPool() {
 }
 
 namespace {
+
+inline bool guardsHold(const Code& code, const Instruction& instruction, const IValue* r) {
+  const uint32_t* operands = code.operands().data() + instruction.a;
+  for (const GuardSite::Expected& expected : code.guardSites()[instruction.c].expected) {
+    uint32_t operand = *++operands;
+    uint32_t index = operandIndex(operand);
+    bool constant = operandKind(operand) == OperandKind::Constant;
+    if (!expected.holds(constant ? code.constants()[index] : r[index])) return false;
+  }
+  return true;
+}
 
 inline GraphExecutor& executorOf(FunctionSite& site) {
   GraphExecutor* executor = site.executor.load(std::memory_order_acquire);
@@ -611,6 +639,9 @@ InterpreterState::Status InterpreterState::execute() {
     WICK_SWITCH_FRAME(enter(*pc));
   EXIT:
     WICK_SWITCH_FRAME(exit(*pc));
+  BAIL_OUT:
+    if (guardsHold(*code, *pc, r)) WICK_ADVANCE();
+    WICK_SWITCH_FRAME(bailOut(*code, *pc));
   RETURN:
     if (returnFromFrame(code->operands().data() + pc->a)) return Status::Finished;
     goto load_frame;
@@ -705,6 +736,10 @@ void InterpreterState::executeData(const Code& code, const Instruction& instruct
       return;
     case OpCode::ISINSTANCE:
       return finish(isInstance(r[b], code.typeLists()[c]));
+    case OpCode::PROFILE:
+      if (a == kNoIndex) return code.speculation()->finishRun();
+      for (const IValue& value : construct()) code.speculation()->observe(a, value);
+      return;
     case OpCode::TO_LIST:
       return store(r[a], toList(construct(), code.types()[c]), extra);
     default:

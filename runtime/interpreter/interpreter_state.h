@@ -96,6 +96,8 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
                   uint16_t extra);
   const Code& findMethod(const Code& code, const Instruction& instruction);
   bool returnFromFrame(const uint32_t* operands);
+  // Lets the frame go on in another Code.
+  void bailOut(const Code& code, const Instruction& instruction);
   void fork(const Code& code, const Instruction& instruction, const Node* node);
   bool waitForFuture(const Instruction& instruction, IValue* registers);
   // callOperator for a run that is watched.

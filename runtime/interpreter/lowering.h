@@ -78,6 +78,7 @@ class Lowering {
   void lowerFork(const Node* node);
   bool lowerData(const Node* node);
   bool lowerAttribute(const Node* node);
+  bool lowerSpeculation(const Node* node);
   void lowerOperator(const Node* node);
 
   Code& code_;

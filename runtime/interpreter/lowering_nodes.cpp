@@ -1,5 +1,6 @@
 // The part of lowering that turns single nodes into instructions.
 #include "core/error.h"
+#include "passes/guard_nodes.h"
 #include "runtime/interpreter/lowering.h"
 
 namespace wick {
@@ -12,7 +13,10 @@ void Lowering::lowerNode(const Node* node) {
   if (kind == prim::CallFunction) return lowerCall(node);
   if (kind == prim::CallMethod) return lowerMethodCall(node);
   if (kind == prim::fork) return lowerFork(node);
-  if (lowerScalar(node) || lowerListAccess(node) || lowerAttribute(node) || lowerData(node)) return;
+  if (lowerScalar(node) || lowerListAccess(node) || lowerAttribute(node) || lowerData(node) ||
+      lowerSpeculation(node)) {
+    return;
+  }
   lowerOperator(node);
 }
 
@@ -205,6 +209,38 @@ bool Lowering::lowerData(const Node* node) {
     emit(OpCode::WAIT, extraFor(node->output()->type()), future, destination(node));
   } else {
     return false;
+  }
+  return true;
+}
+
+bool Lowering::lowerSpeculation(const Node* node) {
+  Symbol kind = node->kind();
+  if (kind != profileKind() && kind != bailOutKind()) return false;
+  WICK_CHECK(code_.speculation_, "{}: the graph is not run by an executor", kind.qualString());
+  if (kind == profileKind()) {
+    bool ends = node->inputs().empty();
+    uint32_t value =
+        ends ? kNoIndex : static_cast<uint32_t>(node->ivalue(Symbol::attr("index")).toInt());
+    emit(OpCode::PROFILE, 0, value, operandList(node->inputs()));
+    return true;
+  }
+  const std::vector<TypePtr>& types = node->typesAttribute(attr::types);
+  const std::vector<IValue>& profiles = node->ivalue(Symbol::attr("profiles")).elements();
+  GuardSite site{static_cast<uint32_t>(node->ivalue(Symbol::attr("index")).toInt()), {}};
+  for (size_t i = 0; i < types.size(); ++i) {
+    TensorKey key = TensorKey::ofType(*types[i]);
+    site.expected.push_back(
+        {key.mask(), key.bits() & key.mask(), static_cast<uint32_t>(profiles.at(i).toInt())});
+  }
+  std::span<Value* const> inputs(node->inputs());
+  WICK_CHECK(inputs.size() >= types.size(), "prim::BailOut: {} values for {} types", inputs.size(),
+             types.size());
+  uint32_t guarded = operandList(inputs.first(types.size()));
+  uint32_t live = operandList(inputs.subspan(types.size()));
+  code_.guard_sites_.push_back(std::move(site));
+  emit(OpCode::BAIL_OUT, 0, guarded, live, static_cast<uint32_t>(code_.guard_sites_.size() - 1));
+  for (size_t i = 0; i < node->outputs().size(); ++i) {
+    if (node->output(i)->hasUses()) emitMove(define(node->output(i)), node->input(i));
   }
   return true;
 }

@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <functional>
-#include <unordered_map>
 
 #include "core/error.h"
 #include "ir/alias_db.h"
@@ -24,81 +22,11 @@
 #include "passes/unroll_loops.h"
 #include "runtime/interpreter/interpreter.h"
 #include "tests/optimizer/random_graph.h"
+#include "tests/optimizer/snapshot.h"
 
 namespace wick {
 
 namespace {
-
-// ---- what a caller sees ----
-
-// Describes values by content and by identity: objects and storages are numbered in the order in
-// which they are met, so that sharing shows.
-class Snapshot {
- public:
-  std::string of(const std::vector<IValue>& values) {
-    for (const IValue& v : values) add(v);
-    return std::move(text_);
-  }
-
- private:
-  size_t number(const void* p) { return ids_.emplace(p, ids_.size()).first->second; }
-
-  void add(const IValue& v) {
-    if (v.isTensor()) return tensor(v.toTensor());
-    if (v.isDouble()) {
-      text_ += fmt::format("{:x} ", std::bit_cast<uint64_t>(v.toDouble()));
-      return;
-    }
-    if (v.isList() || v.isTuple()) {
-      bool list = v.isList();
-      text_ += list ? fmt::format("list{}[", number(v.rawObject())) : "(";
-      for (const IValue& e : v.elements()) add(e);
-      text_ += list ? "] " : ") ";
-    } else if (v.isDict()) {
-      text_ += fmt::format("dict{}{{", number(v.rawObject()));
-      for (const auto& [key, value] : v.toDict().items()) {
-        add(key);
-        add(value);
-      }
-      text_ += "} ";
-    } else if (v.isObject()) {
-      const Object& o = v.toObject();
-      text_ += fmt::format("object{}{{", number(&o));
-      for (size_t i = 0; i < o.type()->attributes().size(); ++i) add(o.slot(i));
-      text_ += "} ";
-    } else {
-      text_ += v.repr() + " ";
-    }
-  }
-
-  void tensor(const Tensor& t) {
-    text_ += fmt::format("tensor in {} at {} of {} by {}: ", number(t.storage().get()), t.offset(),
-                         formatInts(t.sizes()), formatInts(t.strides()));
-    Tensor dense = t.clone(MemoryFormat::Contiguous);
-    for (int64_t i = 0; i < dense.numel(); ++i) {
-      text_ += fmt::format("{:x},", std::bit_cast<uint32_t>(dense.data<float>()[i]));
-    }
-    text_ += "\n";
-  }
-
-  std::unordered_map<const void*, size_t> ids_;
-  std::string text_;
-};
-
-// Writes all that the caller got, as a caller may.
-void spoil(const IValue& v) {
-  if (v.isTensor()) {
-    v.toTensor().fill(77.0);
-  } else if (v.isList()) {
-    for (const IValue& e : v.elements()) spoil(e);
-    v.toList().elements.clear();
-  } else if (v.isTuple()) {
-    for (const IValue& e : v.elements()) spoil(e);
-  } else if (v.isDict()) {
-    for (const IValue& e : v.toDict().values()) spoil(e);
-    v.toDict().clear();
-  }
-}
 
 std::vector<IValue> results(const Code& code, std::vector<IValue> arguments) {
   defaultGenerator().seed(3);
@@ -120,7 +48,7 @@ std::string observe(const std::shared_ptr<Graph>& graph, RandomGraph& source) {
     }
     std::vector<IValue> outputs = seen;
     seen.insert(seen.end(), arguments.begin(), arguments.end());
-    text += Snapshot().of(seen) + fmt::format("then {}\n", defaultGenerator().next32());
+    text += snapshot(seen) + fmt::format("then {}\n", defaultGenerator().next32());
     for (const IValue& v : outputs) spoil(v);
   }
   return text;

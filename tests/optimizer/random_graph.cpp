@@ -52,7 +52,7 @@ TypePtr RandomGraph::typeOf(Kind kind) const {
   }
 }
 
-std::vector<IValue> RandomGraph::arguments() {
+std::vector<IValue> RandomGraph::arguments(int variant) {
   std::mt19937_64 random(argument_seed_);
   auto fill = [&](const Tensor& t) {
     auto* data = t.data<float>();
@@ -63,6 +63,12 @@ std::vector<IValue> RandomGraph::arguments() {
   Tensor second = Tensor::empty(DimVector{4}, DType::Float);
   Tensor held = Tensor::empty(DimVector{4}, DType::Float);
   for (const Tensor& t : {matrix, first, second, held}) fill(t);
+  if (variant == 1 || variant == 2) {
+    for (Tensor* t : {&first, &second, &held}) *t = t->to(DType::Double);
+  }
+  if (variant == 1) matrix = matrix.to(DType::Double);
+  if (variant == 3) held = held.to(DType::Half);
+  if (variant == 4) second = second.unsqueeze(0);
   if (random() % 2) first = matrix.select(0, 1);
   if (random() % 3 == 0) second = first;
   ListRef list = makeTensorList({second, held});

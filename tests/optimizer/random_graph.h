@@ -19,8 +19,10 @@ class RandomGraph {
   // The inputs are a matrix (4x4), two vectors (4), a list of vectors, an object and an int.
   std::shared_ptr<Graph> make();
   // New arguments, the same at every call. The first vector may be a row of the matrix, the list
-  // may hold the second.
-  std::vector<IValue> arguments();
+  // may hold the second. Variants beyond 0 have other dtypes or ranks here and there, for which
+  // many a graph raises.
+  static constexpr int kVariants = 5;
+  std::vector<IValue> arguments(int variant = 0);
 
  private:
   enum Kind { kMatrix, kVector, kList, kNested, kDict, kPair, kObject, kInt, kFloat, kBool, kNum };

@@ -1,0 +1,35 @@
+// Leaving an optimized graph when a guard fails.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace wick {
+
+// A graph as it was before it was optimized any further, with its guards: where bail-outs resume.
+struct BailOutPoints {
+  struct Point {
+    Node* guard;                    // in `graph`
+    std::vector<Value*> live;       // what the rest of the graph reads, in `graph`
+    std::vector<Value*> constants;  // and those of them that are constant
+  };
+  std::shared_ptr<Graph> graph;
+  std::vector<Point> points;
+};
+
+// Replaces each prim::Guard by a prim::BailOut, whose attribute `index` is its place in the points
+// that are returned; behind the guarded values it reads all others that the rest of the graph
+// needs. Later passes may do with the graph what they like as long as they leave these nodes where
+// they are in relation to everything that others could notice (Node::hasSideEffects, AliasDb).
+// Keeps kMaxBailOuts guards and drops the others, so that the work is linear.
+std::shared_ptr<const BailOutPoints> insertBailOuts(Graph& graph);
+inline constexpr size_t kMaxBailOuts = 32;
+
+// What is left to do at a point: a graph that takes the live values and gives the outputs of the
+// whole. In a loop that is the rest of the iteration and the iterations that remain; behind an If
+// or a Loop goes on what followed it. Supposes nothing of the guarded values. Linear.
+std::shared_ptr<Graph> continuationAt(const BailOutPoints& points, size_t index);
+
+}  // namespace wick
