@@ -692,7 +692,7 @@ void InterpreterState::executeData(const Code& code, const Instruction& instruct
   };
   switch (op) {
     case OpCode::GET_ATTR:
-      return finish(r[b].toObject().slot(c));
+      return finish(attributeOf(r[b].toObject(), c));
     case OpCode::SET_ATTR: {
       IValue holder = r[a];
       IValue value;

@@ -135,6 +135,17 @@ IValue makeDict(const std::vector<IValue>& keys_and_values, const DictType& type
   return IValue(std::move(dict));
 }
 
+IValue attributeOf(const Object& object, size_t slot) {
+  const IValue& value = object.slot(slot);
+  if (value.isNone()) {
+    // A class may declare what __init__ does not assign, or read it too early.
+    const ClassType::Attribute& attribute = object.type()->attributes()[slot];
+    WICK_CHECK(attribute.type->acceptsNone(), "'{}' object has no value for its attribute '{}' yet",
+               object.type()->name(), attribute.name);
+  }
+  return value;
+}
+
 void raise(const std::vector<IValue>& arguments) {
   std::string message = arguments.empty() ? "" : arguments[0].str();
   std::string class_name = "Exception";

@@ -21,6 +21,8 @@ IValue listElement(const ListObject& list, int64_t index);
 IValue tupleSlice(const TupleObject& tuple, size_t begin, size_t end);
 IValue tupleElement(const TupleObject& tuple, int64_t index);
 IValue makeDict(const std::vector<IValue>& keys_and_values, const DictType& type);
+// The value in `slot`; RuntimeError for one that has none yet, though its type is not optional.
+IValue attributeOf(const Object& object, size_t slot);
 // Raises what `raise` names: message and, when given, qualified class.
 [[noreturn]] void raise(const std::vector<IValue>& arguments);
 // Writes the elements of `object` (a tuple or list, `what`) to destinations.

@@ -86,14 +86,14 @@ TEST_F(EmitterFuzz, Replay) {
 
 TEST_F(EmitterFuzz, RandomPrograms) {
   fuzzGenerated(
-      fuzzCount(2'000), [](std::mt19937_64& random) { return RandomProgram(random).make(); },
+      fuzzShare(2'000, 3), [](std::mt19937_64& random) { return RandomProgram(random).make(); },
       compileAndRun);
 }
 
 // Programs that compile, with one or a few words exchanged, dropped or repeated.
 TEST_F(EmitterFuzz, ChangedWords) {
   fuzzGenerated(
-      fuzzCount(2'000),
+      fuzzShare(2'000, 17),
       [](std::mt19937_64& random) { return changeWords(RandomProgram(random).make(), random); },
       compileAndRun);
 }
@@ -101,7 +101,7 @@ TEST_F(EmitterFuzz, ChangedWords) {
 TEST_F(EmitterFuzz, ChangedBytes) {
   std::vector<std::string> seeds = seedPrograms();
   seeds.insert(seeds.end(), compilingPrograms().begin(), compilingPrograms().end());
-  fuzz(seeds, fuzzCount(2'000), compileAndRun);
+  fuzz(seeds, fuzzShare(2'000, 80), compileAndRun);
 }
 
 }  // namespace

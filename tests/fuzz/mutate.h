@@ -112,6 +112,11 @@ inline size_t fuzzCount(size_t usual) {
   return count != nullptr ? std::strtoull(count, nullptr, 10) : usual;
 }
 
+// The share of a generator in a target that has several: `percent` of WICK_FUZZ_COUNT, else `usual`.
+inline size_t fuzzShare(size_t usual, size_t percent) {
+  return std::getenv("WICK_FUZZ_COUNT") != nullptr ? fuzzCount(0) * percent / 100 : usual;
+}
+
 // Gives one input to `target`. An Error other than InternalError is a proper answer to bad input;
 // anything else comes back as a message. With WICK_FUZZ_LAST in the environment the input is in the
 // file of that name if the process dies.
