@@ -35,7 +35,8 @@ TypePtr mergeTensors(const TensorType& a, const TensorType& b) {
 }
 
 void explain(std::string* why, const Type& a, const Type& b) {
-  if (why && why->empty()) *why = fmt::format("'{}' is not a subtype of '{}'", a.str(), b.str());
+  if (why && why->empty())
+    *why = fmt::format("'{}' is not a subtype of '{}'", a.annotation(), b.annotation());
 }
 
 TypePtr rebuilt(const TypePtr& type, std::vector<TypePtr> inner) {
@@ -196,7 +197,7 @@ bool ListType::isSubtypeOf(const Type& other, std::string* why) const {
     if (why && wanted && element()->isSubtypeOf(*wanted->element())) {
       *why += fmt::format(
           ": a list can be written to, so its element type must be exactly '{}', not '{}'",
-          wanted->element()->str(), element()->str());
+          wanted->element()->annotation(), element()->annotation());
     }
     return false;
   }
@@ -271,7 +272,8 @@ std::optional<TypePtr> matchTypeVariables(const TypePtr& formal, const TypePtr& 
                                           TypeBindings& bindings, std::string* why) {
   if (!formal->hasFreeVariables()) return formal;
   auto mismatch = [&] {
-    return fail(why, fmt::format("cannot match '{}' to '{}'", formal->str(), actual->str()));
+    return fail(
+        why, fmt::format("cannot match '{}' to '{}'", formal->annotation(), actual->annotation()));
   };
   switch (formal->kind()) {
     case TypeKind::Var: {
@@ -280,7 +282,7 @@ std::optional<TypePtr> matchTypeVariables(const TypePtr& formal, const TypePtr& 
       if (fresh || unifyTypes(it->second, actual)) return it->second;
       return fail(why, fmt::format("type variable '{}' previously matched to type '{}' is matched "
                                    "to type '{}'",
-                                   name, it->second->str(), actual->str()));
+                                   name, it->second->annotation(), actual->annotation()));
     }
     case TypeKind::List: {
       const TypePtr& element = formal->as<ListType>()->element();
@@ -310,7 +312,7 @@ std::optional<TypePtr> matchTypeVariables(const TypePtr& formal, const TypePtr& 
           return types::Optional(*bound);
         }
         return fail(why, fmt::format("cannot match '{}' to None: None does not determine the type",
-                                     formal->str()));
+                                     formal->annotation()));
       }
       // A value fits where it may also be absent.
       return matchTypeVariables(element, actual, bindings, why);

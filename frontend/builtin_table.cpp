@@ -1,5 +1,6 @@
 #include "frontend/builtin_table.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -324,6 +325,14 @@ constexpr const char* kExceptions[] = {
     "SystemError",
 };
 
+// Builtins of Python that no program can use here.
+constexpr std::string_view kPythonOnly[] = {
+    "set",     "frozenset",   "bytes",      "bytearray",     "memoryview", "object", "type",
+    "super",   "classmethod", "iter",       "next",          "open",       "input",  "eval",
+    "exec",    "compile",     "globals",    "locals",        "vars",       "dir",    "setattr",
+    "delattr", "callable",    "issubclass", "staticmethod",  "property",   "aiter",  "anext",
+    "help",    "breakpoint",  "__import__", "NotImplemented"};
+
 struct PropertyEntry {
   TypeKind kind;
   const char* name;
@@ -525,6 +534,23 @@ const std::set<std::string>& builtinNames() {
   return kNames;
 }
 
+bool isPythonOnly(std::string_view name) {
+  return std::ranges::find(kPythonOnly, name) != std::ranges::end(kPythonOnly);
+}
+
+namespace {
+
+// Whether some overload begins with a number.
+bool takesNumber(Symbol name) {
+  for (const Operator* op : OperatorRegistry::instance().overloads(name)) {
+    const std::vector<Argument>& arguments = op->schema().arguments();
+    if (!arguments.empty() && arguments[0].type->isNumeric()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 std::string suggestBuiltinMember(const std::string& module, const std::string& name) {
   std::set<std::string> names;
   std::string prefix = module + ".";
@@ -540,8 +566,11 @@ std::string suggestBuiltinMember(const std::string& module, const std::string& n
   const Entry* rule = find(kModules, module);
   if (rule && rule->target[0] != '\0') {
     std::string_view op_prefix = rule->target;
+    bool of_numbers = module == "math" || module == "cmath";
     for (const std::string& op : OperatorRegistry::instance().names()) {
-      if (op.starts_with(op_prefix)) names.insert(op.substr(op_prefix.size()));
+      if (!op.starts_with(op_prefix)) continue;
+      if (of_numbers && !takesNumber(Symbol::fromQualString(op))) continue;
+      names.insert(op.substr(op_prefix.size()));
     }
   }
   return didYouMean(name, names);

@@ -21,6 +21,8 @@ const std::set<std::string>& builtinNames();
 std::string suggestBuiltinMember(const std::string& module, const std::string& name);
 // Whether the name is one of Python's exception classes.
 bool isExceptionName(std::string_view name);
+// Whether Python has a builtin of this name that TorchScript lacks: set, iter, …
+bool isPythonOnly(std::string_view name);
 // Whether "torch.nn" and the like name a builtin module (imports of it are accepted).
 bool isBuiltinModule(const std::string& qualified_name);
 

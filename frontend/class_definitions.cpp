@@ -251,11 +251,11 @@ class ClassBuilder {
         throwCompileError(stmt.range(),
                           "Cannot create Enum with value type '{}', only int, float and string are "
                           "supported",
-                          type->str());
+                          type->annotation());
       }
       if (value_type && !sameType(type, value_type)) {
         throwCompileError(stmt.range(), "the values of an enum must have one type, found {} and {}",
-                          value_type->str(), type->str());
+                          value_type->annotation(), type->annotation());
       }
       value_type = type;
       members.emplace_back(Var(member.target().tree()).name().name(), std::move(value));

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <optional>
-#include <set>
-
 #include "core/error.h"
 #include "core/stack.h"
 #include "frontend/class_definitions.h"
@@ -52,51 +49,15 @@ namespace {
 
 constexpr const char* kPrefix = "__torch__.";
 
-// The errors of a program's functions and classes, one after the other.
-class Errors {
- public:
-  // Runs `work` and keeps the CompileError that it throws.
-  template <class F>
-  void collect(F&& work) {
-    try {
-      work();
-    } catch (const CompileError& error) {
-      add(error);
-    }
-  }
-  bool enough() const { return seen_.size() >= kMaxReportedErrors || tries_ >= kMaxFailures; }
-  void throwIfAny() const {
-    if (all_) throw *all_;
-  }
-
- private:
-  // Functions that fail because of what they call fail with the same error, and are compiled in
-  // vain each time: for this many, at most.
-  static constexpr size_t kMaxFailures = 100;
-
-  void add(const CompileError& error) {
-    ++tries_;
-    if (!seen_.insert(error.what()).second) return;
-    if (all_) {
-      all_->append(error);
-    } else {
-      all_ = error;
-    }
-  }
-
-  std::set<std::string> seen_;
-  std::optional<CompileError> all_;
-  size_t tries_ = 0;
-};
-
 }  // namespace
 
 void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string& text,
-                 const std::string& file_name, std::vector<CompileError>* errors) {
+                 const std::string& file_name, CompileErrors* errors) {
   List<Stmt> module = Parser(text, file_name).parseModule();
   auto file = std::make_shared<FileScope>(unit, kPrefix);
   auto resolver = std::make_shared<GenericScope>(file);
-  Errors found;
+  CompileErrors own;
+  CompileErrors& found = errors ? *errors : own;
   std::vector<Def> defs;
   size_t first_function = unit->functions().size();
   for (const Stmt& stmt : module) {
@@ -137,29 +98,18 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
         });
     }
   }
-  // What uses a class that has errors would only repeat them.
-  found.throwIfAny();
-  file->defineFunctions(defs, resolver);
-  if (errors) return compileFunctions(*unit, first_function, errors);
-  // Bodies may add functions, so the list may grow meanwhile.
-  for (size_t i = first_function; i < unit->functions().size() && !found.enough(); ++i) {
-    found.collect([&] { unit->functions()[i]->ensureDefined(); });
+  if (found.all().empty()) {
+    file->defineFunctions(defs, resolver);
+    compileFunctions(*unit, first_function, found);
   }
-  found.throwIfAny();
+  // What uses a class that has errors would only repeat them.
+  own.throwIfAny();
 }
 
-void compileFunctions(CompilationUnit& unit, size_t first, std::vector<CompileError>* errors) {
+void compileFunctions(CompilationUnit& unit, size_t first, CompileErrors& errors) {
   // Bodies may add functions (instances of classes, for one), so the list may grow meanwhile.
-  for (size_t i = first; i < unit.functions().size(); ++i) {
-    if (!errors) {
-      unit.functions()[i]->ensureDefined();
-      continue;
-    }
-    try {
-      unit.functions()[i]->ensureDefined();
-    } catch (const CompileError& error) {
-      errors->push_back(error);
-    }
+  for (size_t i = first; i < unit.functions().size() && !errors.enough(); ++i) {
+    errors.collect([&] { unit.functions()[i]->ensureDefined(); });
   }
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "frontend/compile_errors.h"
 #include "frontend/resolver.h"
 #include "frontend/tree_views.h"
 #include "ir/function.h"
@@ -40,14 +41,12 @@ TypePtr defineClass(CompilationUnit& unit, const std::string& qualified_name,
 // those of all functions, up to kMaxReportedErrors (parser.h).
 std::shared_ptr<CompilationUnit> compileSource(const std::string& text,
                                                const std::string& file_name = "<string>");
-// Adds a program to an existing unit. With `errors` goes on after a function that does not compile
-// and hands its error over.
+// Adds a program to an existing unit. With `errors` hands errors over instead of throwing them;
+// after those of classes no function is compiled.
 void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string& text,
-                 const std::string& file_name = "<string>",
-                 std::vector<CompileError>* errors = nullptr);
-// Compiles the functions of a unit from the `first` on, and those that they add to it. With
-// `errors` goes on after one that does not compile; without, the first CompileError is thrown.
-void compileFunctions(CompilationUnit& unit, size_t first,
-                      std::vector<CompileError>* errors = nullptr);
+                 const std::string& file_name = "<string>", CompileErrors* errors = nullptr);
+// Compiles the functions of a unit from the `first` on, and those that they add to it, as long as
+// there are not `errors` enough.
+void compileFunctions(CompilationUnit& unit, size_t first, CompileErrors& errors);
 
 }  // namespace wick

@@ -42,7 +42,7 @@ TypePtr unified(const Node* node, const std::string& name, const TypePtr& a, con
   if (!type) {
     throwCompileError(node->range(),
                       "the variable '{}' has the type {} on one path and {} on another", name,
-                      a->str(), b->str());
+                      a->annotation(), b->annotation());
   }
   return *type;
 }

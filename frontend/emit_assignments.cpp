@@ -66,7 +66,7 @@ void Emitter::emitAnnotated(const Assign& stmt) {
         throwCompileError(stmt.range(),
                           "Variable '{}' is annotated with type {} but is being assigned to a "
                           "value of type {}",
-                          name, type->str(), value->type()->str());
+                          name, type->annotation(), value->type()->annotation());
       }
       if (keepsDeclaredType(type) && value->type()->kind() != TypeKind::Any) {
         value = uncheckedCast(value, type);
@@ -79,8 +79,8 @@ void Emitter::emitAnnotated(const Assign& stmt) {
       Value* value = emitExpr(expr, type);
       value = tryConvertToType(stmt.range(), graph_, type, value, /*allow_conversions=*/false);
       if (!value->type()->isSubtypeOf(*type)) {
-        throwCompileError(stmt.range(), "Expected a value of type {} but found {}", type->str(),
-                          value->type()->str());
+        throwCompileError(stmt.range(), "Expected a value of type {} but found {}",
+                          type->annotation(), value->type()->annotation());
       }
       // The annotation declares the attribute's type where __init__ creates it.
       if (!sameType(value->type(), type)) value = uncheckedCast(value, type);
@@ -187,7 +187,8 @@ Value* Emitter::asTensorLike(const SourceRange& range, Value* value, Value* like
         range, graph_, Symbol::aten("tensor"), {NamedValue(range, value)},
         {NamedValue(range, "dtype", dtype), NamedValue(range, "device", device)});
   }
-  throwCompileError(range, "cannot assign a value of type {} into a tensor", value->type()->str());
+  throwCompileError(range, "cannot assign a value of type {} into a tensor",
+                    value->type()->annotation());
 }
 
 // The container and the three bounds of a slice of it, None where they are missing.
@@ -218,7 +219,7 @@ void Emitter::emitSubscriptTarget(const Subscript& target, const NamedValue& val
   }
   if (subscripts.size() != 1) {
     throwCompileError(range, "Subscripted assignment with several indices needs a tensor, found {}",
-                      object->type()->str());
+                      object->type()->annotation());
   }
   if (subscripts[0].slice && object->type()->kind() == TypeKind::List) {
     Value* list = value.value;
@@ -231,11 +232,11 @@ void Emitter::emitSubscriptTarget(const Subscript& target, const NamedValue& val
   }
   if (!subscripts[0].value) {
     throwCompileError(range, "assignment to a slice of a value of type {} is not supported",
-                      object->type()->str());
+                      object->type()->annotation());
   }
   if (object->type()->kind() == TypeKind::Tuple) {
     throwCompileError(range, "a tuple cannot be changed: assignment to an element of {}",
-                      object->type()->str());
+                      object->type()->annotation());
   }
   Value* index = subscripts[0].value;
   if (object->type()->kind() == TypeKind::Class) {
@@ -366,7 +367,7 @@ void Emitter::emitAugSubscript(const AugAssign& stmt, const Subscript& target) {
   if (subscripts.size() != 1 || !subscripts[0].value) {
     throwCompileError(range,
                       "augmented assignment to a slice of a value of type {} is not supported",
-                      object->type()->str());
+                      object->type()->annotation());
   }
   Value* index = subscripts[0].value;
   NamedValue at(target.range(), index);

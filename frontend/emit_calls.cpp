@@ -67,6 +67,7 @@ SugaredValuePtr Emitter::emitSpecialForm(Symbol form, const Apply& apply,
   if (form == Symbol::prim("slice")) return emitSliceCall(apply);
   if (form == Symbol::prim("list")) return emitListCall(apply, type_hint);
   if (form == Symbol::prim("dict")) return emitDictCall(apply, type_hint);
+  if (form == Symbol::prim("fromkeys")) return emitFromKeys(apply);
   if (form == Symbol::prim("tuple")) return emitTupleCall(apply, type_hint);
   if (form == prim::CreateObject) {
     // C.__new__(C), as printed programs make objects.
@@ -93,7 +94,7 @@ Value* Emitter::emitAnnotate(const Apply& apply, bool unchecked) {
   std::string why;
   if (!value->type()->isSubtypeOf(*type, &why)) {
     throwCompileError(apply.inputs()[0].range(), "expected an expression of type {} but found {}",
-                      type->str(), value->type()->str());
+                      type->annotation(), value->type()->annotation());
   }
   // None of an Optional, and anything of a union, needs the wider type from here on.
   if (sameType(value->type(), type)) return value;
@@ -139,7 +140,7 @@ Value* Emitter::emitToList(const Apply& apply, const TypePtr& type_hint) {
       throwCompileError(range,
                         "{} is not one of the supported element types for tolist: int, float, "
                         "complex, bool",
-                        element->str());
+                        element->annotation());
   }
   Node* n = graph_.create(prim::tolist, {tensor, constant(IValue(dims)), constant(IValue(kind))});
   n->output()->setType(type_hint);
@@ -194,7 +195,8 @@ SugaredValuePtr Emitter::emitEnumerate(const Apply& apply) {
     throwCompileError(range, "enumerate expected 1 to 2 arguments but found {}", count);
   }
   if (start && start->type()->kind() != TypeKind::Int) {
-    throwCompileError(range, "enumerate needs an int to start at, found {}", start->type()->str());
+    throwCompileError(range, "enumerate needs an int to start at, found {}",
+                      start->type()->annotation());
   }
   SugaredValuePtr iterable =
       emitSugared(apply.inputs()[0])->iterate(apply.inputs()[0].range(), fn_);
@@ -214,7 +216,8 @@ SugaredValuePtr Emitter::emitRange(const Apply& apply) {
   for (const NamedValue& v : emitArguments(apply.inputs())) {
     Value* value = tryConvertToType(v.range, graph_, types::Int(), v.value, true);
     if (value->type()->kind() != TypeKind::Int) {
-      throwCompileError(v.range, "range() arguments must be ints, found {}", v.type()->str());
+      throwCompileError(v.range, "range() arguments must be ints, found {}",
+                        v.type()->annotation());
     }
     bounds.push_back(value);
   }

@@ -118,12 +118,17 @@ CondValue Emitter::emitIsNone(const BinOp& op) {
   return {value, refinements, std::nullopt};
 }
 
-std::vector<TypePtr> Emitter::instanceTypes(const Expr& expr) {
+std::vector<TypePtr> Emitter::instanceTypes(const Expr& expr, const TypePtr& tested) {
   std::vector<TypePtr> out;
   auto add = [&](const List<Expr>& list) {
     for (const Expr& e : list) {
-      for (const TypePtr& t : instanceTypes(e)) out.push_back(t);
+      for (const TypePtr& t : instanceTypes(e, tested)) out.push_back(t);
     }
+  };
+  auto isDict = [&] {
+    if (expr.kind() != TK_VAR || Var(expr.tree()).name().name() != "dict") return false;
+    auto form = std::dynamic_pointer_cast<SpecialForm>(emitSugared(expr));
+    return form && form->form() == Symbol::prim("dict");
   };
   if (expr.kind() == TK_TUPLE_LITERAL) {
     add(TupleLiteral(expr.tree()).inputs());
@@ -137,6 +142,14 @@ std::vector<TypePtr> Emitter::instanceTypes(const Expr& expr) {
       out.push_back(types::None());
     } else {
       throwCompileError(expr.range(), "isinstance needs types");
+    }
+  } else if (tested->kind() != TypeKind::Any && isDict()) {
+    // No type stands for every dict: those that the value may be.
+    if (tested->kind() == TypeKind::Dict) out.push_back(tested);
+    if (tested->kind() == TypeKind::Optional || tested->kind() == TypeKind::Union) {
+      for (const TypePtr& t : tested->contained()) {
+        if (t->kind() == TypeKind::Dict) out.push_back(t);
+      }
     }
   } else {
     TypePtr type = typeOf(expr);
@@ -156,7 +169,7 @@ CondValue Emitter::emitIsInstance(const Apply& apply) {
   expectInputs(apply, "isinstance", 2, 2);
   Expr object = apply.inputs()[0];
   Value* value = emitExpr(object);
-  std::vector<TypePtr> candidates = instanceTypes(apply.inputs()[1]);
+  std::vector<TypePtr> candidates = instanceTypes(apply.inputs()[1], value->type());
   InstanceTest test = testInstance(value->type(), candidates);
   if (test.always) return constantCond(true);
   if (test.never) return constantCond(false);
@@ -239,7 +252,8 @@ Value* Emitter::emitToBool(const SourceRange& range, Value* value) {
       return builtin(range, aten::gt, {length, constant(IValue(int64_t{0}))});
     }
     default:
-      throwCompileError(range, "Could not cast value of type {} to bool", value->type()->str());
+      throwCompileError(range, "Could not cast value of type {} to bool",
+                        value->type()->annotation());
   }
 }
 
@@ -266,7 +280,7 @@ Value* Emitter::emitValueIf(const SourceRange& range, const CondValue& cond,
   }
   if (!unified) {
     throwCompileError(range, "if-expression's true branch has type {} but false branch has type {}",
-                      a->type()->str(), b->type()->str());
+                      a->type()->annotation(), b->type()->annotation());
   }
   return n->addOutput(*unified);
 }

@@ -45,6 +45,15 @@ SugaredValuePtr Emitter::emitTupleCall(const Apply& apply, const TypePtr& type_h
   return simple(graph_.insertNode(graph_.createTuple(elements))->output());
 }
 
+SugaredValuePtr Emitter::emitFromKeys(const Apply& apply) {
+  expectInputs(apply, "fromkeys", 1, 2);
+  SugaredValuePtr keys = emitSugared(apply.inputs()[0]);
+  SugaredValuePtr value = apply.inputs().size() == 2
+                              ? emitSugared(apply.inputs()[1])
+                              : simple(graph_.insertConstant(IValue(), types::None()));
+  return callGeneric(apply.range(), "dict_from_keys", {keys, value});
+}
+
 SugaredValuePtr Emitter::emitDictCall(const Apply& apply, const TypePtr& type_hint) {
   const SourceRange& range = apply.range();
   List<Expr> inputs = apply.inputs();
@@ -61,7 +70,7 @@ SugaredValuePtr Emitter::emitDictCall(const Apply& apply, const TypePtr& type_hi
                         "There are multiple candidate Dict types in the Union type annotation "
                         "`{}`, and full type inference is not yet supported for the `dict()` "
                         "constructor.",
-                        type_hint->str());
+                        type_hint->annotation());
     }
   }
   dict_hint = hintedContainer(range, type_hint, TypeKind::Dict);
@@ -107,7 +116,7 @@ SugaredValuePtr Emitter::emitDictCall(const Apply& apply, const TypePtr& type_hi
       const TupleType* pair = list ? list->element()->as<TupleType>() : nullptr;
       if (!pair || pair->contained().size() != 2) {
         throwCompileError(range, "dict needs pairs of key and value, found {}",
-                          pairs->type()->str());
+                          pairs->type()->annotation());
       }
       dict = builtin(range, Symbol::aten("dict"), {pairs});
     }

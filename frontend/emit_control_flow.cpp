@@ -59,7 +59,7 @@ void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in
       if (there_exits || there.findInAnyFrame(name)) {
         names.insert(name);
       } else {
-        env_->setError(name, fmt::format("it is not defined in the {} branch", where));
+        env_->setError(range, name, fmt::format("it is not defined in the {} branch", where));
       }
     }
   };
@@ -95,12 +95,11 @@ void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in
         outer && (outer->kind() == TypeKind::Union || outer->isSubtypeOf(*types::Number()));
     auto unified = unifyTypes(a->type(), b->type(), to_union);
     if (!unified) {
-      std::string message = fmt::format(
-          "Type mismatch: {} is set to type {} in the true branch and type {} in the "
-          "false branch",
-          name, a->type()->str(), b->type()->str());
-      if (outer) throw CompileError(range, message);
-      env_->setError(name, message);
+      std::string types =
+          fmt::format("is set to type {} in the true branch and type {} in the false branch",
+                      a->type()->annotation(), b->type()->annotation());
+      if (outer) throwCompileError(range, "Type mismatch: {} {}", name, types);
+      env_->setError(range, name, "Type mismatch: it " + types);
       continue;
     }
     env_->setType(name, *unified);
@@ -165,6 +164,10 @@ void Emitter::emitLoop(const SourceRange& range, const Body& body, const Sugared
   }
   insertRefinements(range, refinements);
   body();
+  for (const std::string& name : env_->definedVariables()) {
+    if (env_->parent()->isVisible(name)) continue;
+    env_->parent()->setHint(range, name, "it is defined only in a loop, which may not run");
+  }
 }
 
 }  // namespace wick

@@ -60,7 +60,7 @@ TypePtr Emitter::hintedContainer(const SourceRange& range, const TypePtr& type_h
   }
   if (!only && kind == TypeKind::Dict) {
     throwCompileError(range, "Expected an Union type annotation with an inner {} type, but got {}",
-                      word, type_hint->str());
+                      word, type_hint->annotation());
   }
   return only;
 }
@@ -91,7 +91,7 @@ Value* Emitter::emitListLiteral(const ListLiteral& expr, const TypePtr& type_hin
         throwCompileError(range,
                           "Type annotation was inferred to be `{}`, but the type of the elements "
                           "given by the list literal is {}",
-                          list_hint->str(), v->type()->str());
+                          list_hint->annotation(), v->type()->annotation());
       }
     }
   } else {
@@ -198,7 +198,7 @@ Value* Emitter::emitMergedDict(const DictLiteral& expr, const TypePtr& dict_hint
       part = emitExpr(other, hint);
       if (part->type()->kind() != TypeKind::Dict) {
         throwCompileError(other.range(), "only a dict can be unpacked with '**', found {}",
-                          part->type()->str());
+                          part->type()->annotation());
       }
       if (!merged) part = builtin(range, Symbol::aten("dict"), {part});
       ++i;
@@ -237,7 +237,15 @@ Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hin
     return graph_.insertNode(graph_.createDict(key, value, {}, {}))->output();
   }
   auto key = unifyAll(keys, false);
-  if (!key) throwCompileError(range, "the keys of a dict must have one type");
+  if (!key) {
+    for (size_t i = 1; i < keys.size(); ++i) {
+      if (unifyTypes(keys[0]->type(), keys[i]->type())) continue;
+      throwCompileError(expr.keys()[i].range(),
+                        "the keys of a dict must have one type: expected {} but found {}",
+                        keys[0]->type()->annotation(), keys[i]->type()->annotation());
+    }
+    throwCompileError(range, "the keys of a dict must have one type");
+  }
   TypePtr value = *unifyAll(values, true);
   if (hint) {
     for (Value*& v : values) v = unifyInto(range, hint->value(), v);
@@ -245,13 +253,13 @@ Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hin
       throwCompileError(range,
                         "Type annotation was inferred to be `{}`, but the type of keys given by "
                         "the dict literal is {}",
-                        dict_hint->str(), (*key)->str());
+                        dict_hint->annotation(), (*key)->annotation());
     }
     if (!(*unifyAll(values, true))->isSubtypeOf(*hint->value())) {
       throwCompileError(range,
                         "Type annotation was inferred to be `{}`, but the type of values given by "
                         "the dict literal is {}",
-                        dict_hint->str(), value->str());
+                        dict_hint->annotation(), value->annotation());
     }
     key = hint->key();
     value = hint->value();
@@ -261,7 +269,7 @@ Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hin
     for (const TypePtr& member : type_hint->contained()) {
       const auto* dict = member->as<DictType>();
       if (!dict) continue;
-      choices += (choices.empty() ? "" : " or ") + member->str();
+      choices += (choices.empty() ? "" : " or ") + member->annotation();
       if (!fitting && (*key)->isSubtypeOf(*dict->key()) && value->isSubtypeOf(*dict->value())) {
         fitting = dict;
       }
@@ -271,7 +279,8 @@ Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hin
                         "Union type annotation `{}` can hold {}, but none of those dict types can "
                         "hold the types of the given keys and values, which were unified to "
                         "Dict[{}, {}]",
-                        type_hint->str(), choices, (*key)->str(), value->str());
+                        type_hint->annotation(), choices, (*key)->annotation(),
+                        value->annotation());
     }
     key = fitting->key();
     value = fitting->value();
@@ -290,7 +299,7 @@ Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hin
       throwCompileError(range,
                         "Cannot create dict for key type '{}', only int, float, complex, Tensor, "
                         "device and string keys are supported",
-                        (*key)->str());
+                        (*key)->annotation());
   }
   return graph_.insertNode(graph_.createDict(*key, value, keys, values))->output();
 }

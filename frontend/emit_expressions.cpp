@@ -122,7 +122,8 @@ Value* Emitter::emitUnary(const UnaryOp& expr) {
       }
       if (!value->type()->isSubtypeOf(*types::Number()) &&
           value->type()->kind() != TypeKind::Tensor) {
-        throwCompileError(expr.range(), "unary plus is not defined for {}", value->type()->str());
+        throwCompileError(expr.range(), "unary plus is not defined for {}",
+                          value->type()->annotation());
       }
       return value;
   }

@@ -280,7 +280,7 @@ void Emitter::bindParameter(const Param& param, const LocalFunction& function,
   value = tryConvertToType(argument.range, graph_, type, value, /*allow_conversions=*/true);
   if (!value->type()->isSubtypeOf(*type)) {
     throwCompileError(argument.range, "the parameter '{}' of the {} is of type {}, found {}", name,
-                      function.kind(), type->str(), value->type()->str());
+                      function.kind(), type->annotation(), value->type()->annotation());
   }
   env_->set(argument.range, name, simple(value), type);
 }

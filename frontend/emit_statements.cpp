@@ -164,7 +164,11 @@ void Emitter::emitWith(const With& stmt) {
     const SourceRange& range = item.context().range();
     Value* object = emitExpr(item.context());
     const ClassType* type = object->type()->as<ClassType>();
-    if (!type) throwCompileError(range, "With item expression must return an object");
+    if (!type) {
+      throwCompileError(range,
+                        "With item expression must return an object, found a value of type {}",
+                        object->type()->annotation());
+    }
     Function* enter = type->findMethod("__enter__");
     Function* exit = type->findMethod("__exit__");
     if (!enter || !exit) {

@@ -161,7 +161,7 @@ Emitter::TensorIndexing Emitter::emitTensorIndexing(const SourceRange& range, Va
       throwCompileError(index.range,
                         "Unsupported operation: indexing tensor with unsupported index type '{}'. "
                         "Only ints, slices, lists and tensors are supported",
-                        type->str());
+                        type->annotation());
     }
     if (after_ellipsis) {
       throwCompileError(range, "Ellipses followed by tensor indexing is currently not supported");

@@ -110,7 +110,7 @@ void Environment::set(const SourceRange& range, const std::string& name,
       throwCompileError(range,
                         "Variable '{}' previously had type '{}' but is now being assigned to a "
                         "value of type '{}'{}",
-                        name, type->str(), simple->type()->str(), hint);
+                        name, type->annotation(), simple->type()->annotation(), hint);
     }
   }
   errors_.erase(name);
@@ -123,7 +123,7 @@ void Environment::set(const SourceRange& range, const std::string& name,
     throwCompileError(range,
                       "Variable '{}' is annotated with type {} but is being assigned to a value of "
                       "type {}",
-                      name, annotated->str(), simple->type()->str());
+                      name, annotated->annotation(), simple->type()->annotation());
   }
   checkTypeSize(range, simple->type());
   RangeGuard at(&graph, range);
@@ -137,8 +137,12 @@ void Environment::setType(const std::string& name, TypePtr type) {
   types_[name] = std::move(type);
 }
 
-void Environment::setError(const std::string& name, std::string message) {
-  errors_[name] = std::move(message);
+void Environment::setError(const SourceRange& where, const std::string& name, std::string message) {
+  errors_[name] = {where, std::move(message)};
+}
+
+void Environment::setHint(const SourceRange& where, const std::string& name, std::string message) {
+  hints_[name] = {where, std::move(message)};
 }
 
 void Environment::remove(const SourceRange& range, const std::string& name) {
@@ -146,7 +150,7 @@ void Environment::remove(const SourceRange& range, const std::string& name) {
   if (findInThisFrame(name)) {
     values_.erase(name);
     types_.erase(name);
-    errors_[name] = fmt::format("{} was deleted", name);
+    errors_[name] = {range, "it was deleted"};
   }
 }
 
@@ -173,19 +177,27 @@ SugaredValuePtr Environment::findInAnyFrame(const std::string& name) {
   return findInParentFrame(name);
 }
 
-const std::string* Environment::findError(const std::string& name) const {
+const Environment::Absence* Environment::findAbsence(Absences Environment::*kind,
+                                                     const std::string& name) const {
   for (const Environment* e = this; e; e = e->outer_) {
-    auto it = e->errors_.find(name);
-    if (it != e->errors_.end()) return &it->second;
+    auto it = (e->*kind).find(name);
+    if (it != (e->*kind).end()) return &it->second;
     if (e->isBoundary(name)) break;
   }
   return nullptr;
 }
 
+bool Environment::isVisible(const std::string& name) const {
+  for (const Environment* e = this; e; e = e->outer_) {
+    if (e->values_.count(name) != 0 || e->types_.count(name) != 0) return true;
+    if (e->isBoundary(name)) break;
+  }
+  return false;
+}
+
 SugaredValuePtr Environment::get(const SourceRange& range, const std::string& name, bool required) {
   if (SugaredValuePtr found = findInAnyFrame(name)) return found;
-  const std::string* error = findError(name);
-  if (!error) {
+  if (!findAbsence(&Environment::errors_, name)) {
     if (SugaredValuePtr found = resolver_ ? resolver_->resolveValue(name, fn_, range) : nullptr) {
       return found;
     }
@@ -215,8 +227,15 @@ std::set<std::string> Environment::visibleNames() const {
 }
 
 void Environment::failUndefined(const SourceRange& range, const std::string& name) {
-  if (const std::string* error = findError(name)) {
-    throwCompileError(range, "{} is not defined here: {}", name, *error);
+  const Absence* absence = findAbsence(&Environment::errors_, name);
+  if (!absence) absence = findAbsence(&Environment::hints_, name);
+  if (absence) {
+    CompileError error(range, fmt::format("{} is not defined here: {}", name, absence->message));
+    error.append(CompileError(absence->where, "this is the statement"));
+    throw error;
+  }
+  if (isPythonOnly(name)) {
+    throwCompileError(range, "undefined value {}: Python's '{}' is not in TorchScript", name, name);
   }
   std::set<std::string> names = visibleNames();
   for (const std::string& builtin : builtinNames()) names.insert(builtin);

@@ -51,13 +51,18 @@ class Environment : public std::enable_shared_from_this<Environment> {
   void set(const SourceRange& range, const std::string& name, Value* value);
   // After an If: the variable was stored in both branches and has this type from now on.
   void setType(const std::string& name, TypePtr type);
-  // Reading the variable reports this: it is not defined on every path, or not with one type.
-  void setError(const std::string& name, std::string message);
+  // Reading the variable reports this: it is not defined on every path, or not with one type. Both
+  // messages show `where`, too.
+  void setError(const SourceRange& where, const std::string& name, std::string message);
+  // The same, if nothing else has the name: a builtin or a global may.
+  void setHint(const SourceRange& where, const std::string& name, std::string message);
   void remove(const SourceRange& range, const std::string& name);
 
   SugaredValuePtr findInThisFrame(const std::string& name);
   SugaredValuePtr findInParentFrame(const std::string& name);
   SugaredValuePtr findInAnyFrame(const std::string& name);
+  // Whether findInAnyFrame() would find it; leaves the graph alone.
+  bool isVisible(const std::string& name) const;
   // The name under which an enclosing frame stores the variable.
   std::string storeName(const std::string& name) const;
   // The variable, else a builtin or global. Null when there is none and it is not `required`.
@@ -73,12 +78,19 @@ class Environment : public std::enable_shared_from_this<Environment> {
 
  private:
   [[noreturn]] void failUndefined(const SourceRange& range, const std::string& name);
-  const std::string* findError(const std::string& name) const;
+  // Why a name has no value, and the statement that did it.
+  struct Absence {
+    SourceRange where;
+    std::string message;
+  };
+  using Absences = std::unordered_map<std::string, Absence>;
+  const Absence* findAbsence(Absences Environment::*kind, const std::string& name) const;
   bool isBoundary(const std::string& name) const {
     return !locals_.empty() && locals_.count(name) != 0;
   }
   bool isEmpty() const {
-    return values_.empty() && types_.empty() && errors_.empty() && locals_.empty();
+    return values_.empty() && types_.empty() && errors_.empty() && hints_.empty() &&
+           locals_.empty();
   }
 
   GraphFunction& fn_;
@@ -92,7 +104,8 @@ class Environment : public std::enable_shared_from_this<Environment> {
   Environment* outer_;
   std::unordered_map<std::string, SugaredValuePtr> values_;
   std::unordered_map<std::string, TypePtr> types_;
-  std::unordered_map<std::string, std::string> errors_;
+  Absences errors_;
+  Absences hints_;
   std::map<std::string, std::string> locals_;  // name -> the name it is stored under
 };
 

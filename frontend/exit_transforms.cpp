@@ -148,7 +148,7 @@ class ExitTransformer {
           unifyTypes(in_true[i]->type(), in_false[i]->type(), /*default_to_union=*/true);
       if (!type) {
         throwCompileError(node->range(), "the paths that exit here give {} and {}",
-                          in_true[i]->type()->str(), in_false[i]->type()->str());
+                          in_true[i]->type()->annotation(), in_false[i]->type()->annotation());
       }
       outputs.push_back(node->addOutput(*type));
     }

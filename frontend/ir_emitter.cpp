@@ -123,7 +123,7 @@ void Emitter::emitReturn(const Return& stmt) {
     if (!value->type()->isSubtypeOf(*declared, &why)) {
       throwCompileError(stmt.range(),
                         "Return value was annotated as having type {} but is actually of type {}",
-                        declared->str(), value->type()->str());
+                        declared->annotation(), value->type()->annotation());
     }
     merged = declared;
   } else {
@@ -134,7 +134,7 @@ void Emitter::emitReturn(const Return& stmt) {
       throwCompileError(stmt.range(),
                         "Previous return statement returned a value of type {} but this return "
                         "statement returns a value of type {}",
-                        before->str(), value->type()->str());
+                        before->annotation(), value->type()->annotation());
     }
     merged = *unified;
   }

@@ -132,7 +132,8 @@ class Emitter {
   CondValue emitHasAttr(const Apply& apply);
   CondValue emitCompareChain(const CompareChain& chain);
   CondValue constantCond(bool value);
-  std::vector<TypePtr> instanceTypes(const Expr& expr);
+  // The types that the second argument of isinstance names; `tested` is the type of the first.
+  std::vector<TypePtr> instanceTypes(const Expr& expr, const TypePtr& tested);
   void insertRefinements(const SourceRange& range, const RefinementSet& refinements);
   // The truth of a value, as a bool.
   Value* emitToBool(const SourceRange& range, Value* value);
@@ -214,6 +215,7 @@ class Emitter {
 
   // emit_constructors.cpp: list(), dict(), tuple(), sum over iterables…
   SugaredValuePtr emitListCall(const Apply& apply, const TypePtr& type_hint);
+  SugaredValuePtr emitFromKeys(const Apply& apply);
   SugaredValuePtr emitDictCall(const Apply& apply, const TypePtr& type_hint);
   SugaredValuePtr emitTupleCall(const Apply& apply, const TypePtr& type_hint);
 

@@ -17,7 +17,7 @@ class MagicFunction : public SugaredValue {
  public:
   MagicFunction(std::string method, SugaredValuePtr fallback)
       : method_(std::move(method)), fallback_(std::move(fallback)) {}
-  std::string kind() const override { return "builtin function"; }
+  std::string kind() const override { return fallback_->kind(); }
   SugaredValuePtr call(const SourceRange&, GraphFunction&, std::vector<NamedValue>,
                        std::vector<NamedValue>, size_t) override;
 

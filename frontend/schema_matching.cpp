@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <functional>
+
 #include "core/error.h"
 #include "frontend/builtin_functions.h"
 #include "frontend/suggestions.h"
@@ -75,12 +78,36 @@ bool isEmptyListLiteral(const Value* value) {
          n->hasAttribute(Symbol::attr("empty_literal"));
 }
 
+constexpr const char* kEmptyListHint =
+    "\nEmpty lists default to List[Tensor]. Annotate the variable to create an empty list of "
+    "another type";
+
+bool isTensorList(const TypePtr& type) {
+  const auto* list = type->as<ListType>();
+  return list && isTensor(list->element());
+}
+
+// Why a schema does not fit, and how many of its arguments did.
+struct Failure {
+  size_t fitted;
+  std::string text;
+};
+using Failures = std::vector<Failure>;
+
+// The candidates that came closest are the first.
+std::string describe(Failures failures) {
+  std::ranges::stable_sort(failures, std::greater<>(), &Failure::fitted);
+  std::string out;
+  for (const Failure& f : failures) out += f.text;
+  return out;
+}
+
 // One attempt to fit a call to a schema.
 class Matcher {
  public:
   Matcher(const FunctionSchema& schema, const SourceRange& range, Graph& graph,
           const std::vector<NamedValue>& args, const std::vector<NamedValue>& kwargs,
-          const std::optional<NamedValue>& self, bool allow_conversions, std::string* failures)
+          const std::optional<NamedValue>& self, bool allow_conversions, Failures* failures)
       : schema_(schema),
         range_(range),
         graph_(graph),
@@ -97,6 +124,8 @@ class Matcher {
       Value* value = fill(i);
       if (!value) return std::nullopt;
       out.inputs.push_back(value);
+      has_tensor_list_ = has_tensor_list_ || isTensorList(value->type());
+      ++fitted_;
     }
     if (self_) return fail("Provided self argument not used in schema.");
     if (schema_.isVararg()) {
@@ -112,16 +141,13 @@ class Matcher {
       if (schema_.argumentIndex(*kwargs_[i].name)) {
         return fail(fmt::format("Argument {} specified twice.", *kwargs_[i].name));
       }
-      std::set<std::string> names;
-      for (const Argument& argument : schema_.arguments()) names.insert(argument.name);
-      std::string hint = didYouMean(*kwargs_[i].name, names);
-      return fail(fmt::format("Keyword argument {} unknown{}", *kwargs_[i].name,
-                              hint.empty() ? "." : hint));
+      return fail("K" + unknownKeyword(*kwargs_[i].name).substr(1));
     }
     size_t named = 0;
     for (const Argument& r : schema_.returns()) {
       auto type = substituteTypeVariables(r.type, bindings_);
-      if (!type) return fail(fmt::format("The result type {} is not determined.", r.type->str()));
+      if (!type)
+        return fail(fmt::format("The result type {} is not determined.", r.type->annotation()));
       out.return_types.push_back(*type);
       out.return_names.push_back(r.name);
       named += r.name.empty() ? 0 : 1;
@@ -132,8 +158,17 @@ class Matcher {
 
  private:
   std::nullopt_t fail(const std::string& reason) {
-    if (failures_) *failures_ += fmt::format("\n{}:\n{}\n", schema_.str(), reason);
+    if (failures_) {
+      failures_->push_back({fitted_, fmt::format("\n{}:\n{}\n", schema_.str(), reason)});
+    }
     return std::nullopt;
+  }
+
+  std::string unknownKeyword(const std::string& name) const {
+    std::set<std::string> names;
+    for (const Argument& argument : schema_.arguments()) names.insert(argument.name);
+    std::string hint = didYouMean(name, names);
+    return fmt::format("keyword argument {} unknown{}", name, hint.empty() ? "." : hint);
   }
 
   Value* fill(size_t index) {
@@ -163,7 +198,11 @@ class Matcher {
       return fit(argument, kwargs_[i].value);
     }
     if (argument.default_value) return insertDefault(argument);
-    fail(fmt::format("Argument {} not provided.", argument.name));
+    std::string end = ".";
+    for (const NamedValue& v : kwargs_) {
+      if (!schema_.argumentIndex(*v.name)) end = "; " + unknownKeyword(*v.name);
+    }
+    fail(fmt::format("Argument {} not provided{}", argument.name, end));
     return nullptr;
   }
 
@@ -241,26 +280,23 @@ class Matcher {
       TypePtr actual = value->type();
       auto matched = matchTypeVariables(formal, actual, bindings_, &why);
       if (!matched) {
-        fail(fmt::format("Could not match type {} to {} in argument '{}': {}.", actual->str(),
-                         formal->str(), argument.name, why));
+        bool defaulted = formal->kind() == TypeKind::Var && has_tensor_list_;
+        fail(fmt::format("Could not match type {} to {} in argument '{}': {}.{}",
+                         actual->annotation(), formal->annotation(), argument.name, why,
+                         defaulted ? kEmptyListHint : ""));
         return nullptr;
       }
       formal = *matched;
     }
     value = tryConvertToType(range_, graph_, formal, value, allow_conversions_);
     if (!value->type()->isSubtypeOf(*formal, &why)) {
-      std::string hint;
-      if (value->type()->kind() == TypeKind::List &&
-          withoutOptional(formal)->kind() == TypeKind::List &&
-          value->type()->as<ListType>()->element()->kind() == TypeKind::Tensor) {
-        hint =
-            "\nEmpty lists default to List[Tensor]. Annotate the variable to create an empty "
-            "list of another type";
-      }
+      bool defaulted =
+          isTensorList(value->type()) && withoutOptional(formal)->kind() == TypeKind::List;
       fail(
           fmt::format("Expected a value of type '{}' for argument '{}' but instead found type "
                       "'{}'.{}",
-                      formal->str(), argument.name, value->type()->str(), hint));
+                      formal->annotation(), argument.name, value->type()->annotation(),
+                      defaulted ? kEmptyListHint : ""));
       return nullptr;
     }
     return value;
@@ -273,7 +309,9 @@ class Matcher {
   const std::vector<NamedValue>& kwargs_;
   std::optional<NamedValue> self_;
   bool allow_conversions_;
-  std::string* failures_;
+  Failures* failures_;
+  size_t fitted_ = 0;
+  bool has_tensor_list_ = false;
   size_t used_args_ = 0;
   std::vector<bool> used_kwargs_;
   TypeBindings bindings_;
@@ -284,7 +322,7 @@ std::optional<MatchedSchema> tryMatch(const FunctionSchema& schema, const Source
                                       Graph& graph, const std::vector<NamedValue>& args,
                                       const std::vector<NamedValue>& kwargs,
                                       const std::optional<NamedValue>& self, bool allow_conversions,
-                                      std::string* failures) {
+                                      Failures* failures) {
   Node* before = graph.insertPoint()->prev();
   RangeGuard at(&graph, range);
   auto matched =
@@ -299,10 +337,30 @@ std::string describeCall(const std::vector<NamedValue>& args, const std::vector<
                          const std::optional<NamedValue>& self) {
   std::string out;
   auto add = [&](const std::string& text) { out += (out.empty() ? "" : ", ") + text; };
-  if (self) add(self->type()->str());
-  for (const NamedValue& a : args) add(a.type()->str());
-  for (const NamedValue& a : kwargs) add(*a.name + "=" + a.type()->str());
+  if (self) add(self->type()->annotation());
+  for (const NamedValue& a : args) add(a.type()->annotation());
+  for (const NamedValue& a : kwargs) add(*a.name + "=" + a.type()->annotation());
   return "(" + out + ")";
+}
+
+// What narrows the types of a call that fits nothing.
+std::string refinementHint(const std::vector<NamedValue>& args,
+                           const std::vector<NamedValue>& kwargs) {
+  for (const auto* values : {&args, &kwargs}) {
+    for (const NamedValue& v : *values) {
+      switch (v.type()->kind()) {
+        case TypeKind::Optional:
+          return "\nA value of type Optional may be None: check `is not None` first.";
+        case TypeKind::Union:
+        case TypeKind::Any:
+          return fmt::format("\nTo use a value of type {}, check its type by isinstance first.",
+                             v.type()->annotation());
+        default:
+          break;
+      }
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -350,11 +408,11 @@ MatchedSchema matchSchema(const FunctionSchema& schema, const SourceRange& range
                           const std::vector<NamedValue>& args,
                           const std::vector<NamedValue>& kwargs,
                           const std::optional<NamedValue>& self) {
-  std::string failures;
+  Failures failures;
   if (auto matched = tryMatch(schema, range, graph, args, kwargs, self, true, &failures)) {
     return std::move(*matched);
   }
-  throw CompileError(range, failures);
+  throw CompileError(range, describe(std::move(failures)));
 }
 
 std::pair<size_t, MatchedSchema> matchSchemas(const std::vector<const FunctionSchema*>& schemas,
@@ -367,7 +425,7 @@ std::pair<size_t, MatchedSchema> matchSchemas(const std::vector<const FunctionSc
     return {0, matchSchema(*schemas[0], range, graph, args, kwargs, self)};
   }
   // Conversions only where nothing fits without: add(int, int) before add(Scalar, Scalar).
-  std::string failures;
+  Failures failures;
   for (bool allow_conversions : {false, true}) {
     failures.clear();
     for (size_t i = 0; i < schemas.size(); ++i) {
@@ -377,10 +435,11 @@ std::pair<size_t, MatchedSchema> matchSchemas(const std::vector<const FunctionSc
     }
   }
   throwCompileError(range,
-                    "Arguments for call are not valid: no overload of {} takes {}.\n"
+                    "Arguments for call are not valid: no overload of {} takes {}.{}\n"
                     "The following variants are available:\n{}",
                     schemas.empty() ? "the function" : schemas[0]->name(),
-                    describeCall(args, kwargs, self), failures);
+                    describeCall(args, kwargs, self), refinementHint(args, kwargs),
+                    describe(std::move(failures)));
 }
 
 bool isBuiltinOperator(Symbol name) {

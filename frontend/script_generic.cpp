@@ -62,6 +62,8 @@ def all_of(values):
         if not missing and not v:
             missing = True
     return not missing
+def dict_from_keys(keys, value):
+    return {k: value for k in keys}
 def map_list(f, values):
     return [f(v) for v in values]
 def map_tuples(f, values):

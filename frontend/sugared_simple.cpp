@@ -100,11 +100,11 @@ SugaredValuePtr containerItem(const SourceRange& range, Graph& graph, Value* con
         range,
         "an element of a module container needs the annotation of an interface, found "
         "{}",
-        type->str());
+        type->annotation());
   }
   if (index->type()->kind() != TypeKind::Int && index->type()->kind() != TypeKind::String) {
     throwCompileError(range, "the index of a module container is an int or a str, found {}",
-                      index->type()->str());
+                      index->type()->annotation());
   }
   Node* n = graph.create(Symbol::prim("ModuleContainerIndex"), {container, index});
   n->setRange(range);
@@ -121,23 +121,24 @@ SugaredValuePtr containerItem(const SourceRange& range, Graph& graph, Value* con
     throwCompileError(range,
                       "'{}' object has no attribute or method '{}'. Did you forget to initialize "
                       "an attribute in __init__()?{}",
-                      type->str(), field, didYouMean(field, names));
+                      type->annotation(), field, didYouMean(field, names));
   }
   if (const auto* tuple = type->as<TupleType>()) {
     for (const std::string& f : tuple->fields()) names.insert(f);
   } else {
     for (const std::string& name : OperatorRegistry::instance().names()) {
-      if (name.starts_with("aten::")) names.insert(name.substr(6));
+      if (!name.starts_with("aten::")) continue;
+      if (acceptsSelf(Symbol::fromQualString(name), type)) names.insert(name.substr(6));
     }
   }
-  throwCompileError(range, "'{}' object has no attribute or method '{}'{}", type->str(), field,
-                    didYouMean(field, names));
+  throwCompileError(range, "'{}' object has no attribute or method '{}'{}", type->annotation(),
+                    field, didYouMean(field, names));
 }
 
 }  // namespace
 
 std::string SimpleValue::kind() const {
-  return "value of type '" + value_->type()->str() + "'";
+  return "value of type '" + value_->type()->annotation() + "'";
 }
 
 SugaredValuePtr SimpleValue::attr(const SourceRange& range, GraphFunction& fn,
@@ -182,7 +183,7 @@ SugaredValuePtr SimpleValue::attr(const SourceRange& range, GraphFunction& fn,
       throwCompileError(range,
                         "'{}' object has no attribute or method '{}': it may be None. Check "
                         "`is not None` first",
-                        type->str(), field);
+                        type->annotation(), field);
     default:
       break;
   }
@@ -237,7 +238,7 @@ bool SimpleValue::hasAttr(const SourceRange& range, GraphFunction&, const std::s
            acceptsSelf(Symbol::aten(field), type);
   }
   throwCompileError(range, "hasattr's first argument must be a object or NamedTuple, found {}",
-                    type->str());
+                    type->annotation());
 }
 
 void SimpleValue::setAttr(const SourceRange& range, GraphFunction& fn, const std::string& field,
@@ -252,7 +253,7 @@ void SimpleValue::setAttr(const SourceRange& range, GraphFunction& fn, const std
   const ClassType* type = value_->type()->as<ClassType>();
   if (!type) {
     throwCompileError(range, "Tried to set an attribute: {} on a non-class: {}", field,
-                      value_->type()->str());
+                      value_->type()->annotation());
   }
   auto slot = type->findAttribute(field);
   if (!slot && fn.name() != "__init__") {
@@ -281,7 +282,7 @@ void SimpleValue::setAttr(const SourceRange& range, GraphFunction& fn, const std
     }
     if (type->findMethod(field) || type->findConstant(field)) {
       throwCompileError(range, "'{}' is a method or constant of '{}' and cannot be assigned", field,
-                        type->str());
+                        type->annotation());
     }
     if (new_value->node()->block() != fn.graph()->block() &&
         graph.insertPoint()->block() != fn.graph()->block()) {
@@ -297,7 +298,7 @@ void SimpleValue::setAttr(const SourceRange& range, GraphFunction& fn, const std
   std::string why;
   if (!new_value->type()->isSubtypeOf(*expected, &why)) {
     throwCompileError(range, "Wrong type for attribute assignment. Expected {} but got {}",
-                      expected->str(), new_value->type()->str());
+                      expected->annotation(), new_value->type()->annotation());
   }
   RangeGuard at(&graph, range);
   graph.insertNode(graph.createSetAttr(value_, field, new_value));
@@ -320,7 +321,7 @@ SugaredValuePtr SimpleValue::call(const SourceRange& range, GraphFunction& fn,
     return MethodValue(value_, {method})
         .call(range, fn, std::move(args), std::move(kwargs), num_binders);
   }
-  throwCompileError(range, "'{}' object is not callable", type->str());
+  throwCompileError(range, "'{}' object is not callable", type->annotation());
 }
 
 std::vector<SugaredValuePtr> SimpleValue::asTuple(const SourceRange& range, GraphFunction& fn,
@@ -380,7 +381,8 @@ SugaredValuePtr SimpleValue::getItem(const SourceRange& range, GraphFunction& fn
     case TypeKind::Tuple: {
       const auto& elements = type->contained();
       if (index->type()->kind() != TypeKind::Int) {
-        throwCompileError(range, "tuple index must be an integer, found {}", index->type()->str());
+        throwCompileError(range, "tuple index must be an integer, found {}",
+                          index->type()->annotation());
       }
       int64_t size = static_cast<int64_t>(elements.size());
       TypePtr element;
@@ -395,8 +397,9 @@ SugaredValuePtr SimpleValue::getItem(const SourceRange& range, GraphFunction& fn
         for (const TypePtr& t : elements) {
           if (sameType(t, elements[0])) continue;
           throwCompileError(range,
-                            "Cannot index into a tuple with a non-integer literal because we "
-                            "cannot resolve the output type");
+                            "Cannot index into a {} with a non-integer literal because we "
+                            "cannot resolve the output type",
+                            type->annotation());
         }
         if (elements.empty()) throwCompileError(range, "an empty tuple has no elements");
         element = elements[0];
@@ -410,7 +413,7 @@ SugaredValuePtr SimpleValue::getItem(const SourceRange& range, GraphFunction& fn
           return containerItem(range, graph, value_, index, type_hint);
         }
         throwCompileError(range, "'{}' object is not subscriptable: it has no __getitem__",
-                          type->str());
+                          type->annotation());
       }
       return MethodValue(value_, {"__getitem__"})
           .call(range, fn, {NamedValue(range, index)}, {}, 1);
@@ -419,7 +422,7 @@ SugaredValuePtr SimpleValue::getItem(const SourceRange& range, GraphFunction& fn
     case TypeKind::String:
       return simple(builtin(range, fn, aten::__getitem__, {value_, index}));
     default:
-      throwCompileError(range, "'{}' object is not subscriptable", type->str());
+      throwCompileError(range, "'{}' object is not subscriptable", type->annotation());
   }
 }
 
@@ -434,7 +437,7 @@ SugaredValuePtr SimpleValue::iterate(const SourceRange& range, GraphFunction& fn
     case TypeKind::Tuple:
       return std::make_shared<SugaredTuple>(asTuple(range, fn, std::nullopt));
     default:
-      throwCompileError(range, "'{}' object is not iterable", value_->type()->str());
+      throwCompileError(range, "'{}' object is not iterable", value_->type()->annotation());
   }
 }
 
@@ -449,7 +452,7 @@ Value* SimpleValue::length(const SourceRange& range, GraphFunction& fn) {
       return fn.graph()->insertConstant(
           IValue(static_cast<int64_t>(value_->type()->contained().size())));
     default:
-      throwCompileError(range, "'{}' object has no length", value_->type()->str());
+      throwCompileError(range, "'{}' object has no length", value_->type()->annotation());
   }
 }
 

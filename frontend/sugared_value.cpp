@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "core/error.h"
 #include "frontend/builtin_functions.h"
 #include "frontend/builtin_table.h"
@@ -144,7 +147,7 @@ SugaredValuePtr MethodValue::call(const SourceRange& range, GraphFunction& fn,
   for (const std::string& name : methods_) {
     Function* method = findMethodOf(self_->type(), name);
     if (!method) {
-      throwCompileError(range, "{} has no method '{}'", self_->type()->str(), name);
+      throwCompileError(range, "{} has no method '{}'", self_->type()->annotation(), name);
     }
     callees.push_back(method);
     schemas.push_back(&schemaForCall(method, range));
@@ -208,6 +211,20 @@ SugaredValuePtr NamedTupleConstructor::call(const SourceRange& range, GraphFunct
   RangeGuard at(&graph, range);
   return std::make_shared<SimpleValue>(
       graph.insertNode(graph.createTuple(matched.inputs, type_))->output());
+}
+
+std::string SpecialForm::kind() const {
+  std::string name(form_.name());
+  std::ranges::transform(name, name.begin(), [](unsigned char c) { return std::tolower(c); });
+  return "builtin '" + name + "'";
+}
+
+SugaredValuePtr SpecialForm::attr(const SourceRange& range, GraphFunction& fn,
+                                  const std::string& field) {
+  if (form_ == Symbol::prim("dict") && field == "fromkeys") {
+    return std::make_shared<SpecialForm>(Symbol::prim("fromkeys"));
+  }
+  return SugaredValue::attr(range, fn, field);
 }
 
 SugaredValuePtr EnumClassValue::attr(const SourceRange& range, GraphFunction& fn,

@@ -95,7 +95,9 @@ class BuiltinFunction : public SugaredValue {
  public:
   explicit BuiltinFunction(Symbol symbol, std::optional<NamedValue> self = std::nullopt)
       : symbol_(symbol), self_(std::move(self)) {}
-  std::string kind() const override { return "builtin function"; }
+  std::string kind() const override {
+    return "builtin function '" + std::string(symbol_.name()) + "'";
+  }
   SugaredValuePtr call(const SourceRange&, GraphFunction&, std::vector<NamedValue>,
                        std::vector<NamedValue>, size_t) override;
   Symbol symbol() const { return symbol_; }
@@ -256,8 +258,10 @@ class IterableTree : public SugaredValue {
 class SpecialForm : public SugaredValue {
  public:
   explicit SpecialForm(Symbol form) : form_(form) {}
-  std::string kind() const override { return "special form"; }
+  std::string kind() const override;
   Symbol form() const { return form_; }
+  // dict.fromkeys
+  SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string&) override;
 
  private:
   Symbol form_;

@@ -7,8 +7,8 @@
 #include <unordered_map>
 
 #include "core/error.h"
-#include "frontend/builtin_table.h"
 #include "core/stack.h"
+#include "frontend/builtin_table.h"
 #include "frontend/parser.h"
 #include "frontend/sugared_value.h"
 #include "frontend/suggestions.h"
@@ -40,6 +40,7 @@ const std::unordered_map<std::string_view, TypePtr>& simpleTypes() {
       {"str", types::String()},
       {"number", types::Number()},
       {"Number", types::Number()},
+      {"torch.types.Number", unionOf({types::Int(), types::Float(), types::Bool()})},
       {"None", types::None()},
       {"NoneType", types::None()},
       {"Any", types::Any()},
@@ -205,7 +206,7 @@ class Constructor {
       throwCompileError(arguments_[0].range(),
                         "Cannot create dict for key type '{}', only int, float, complex, Tensor, "
                         "device and string keys are supported",
-                        key->str());
+                        key->annotation());
     }
     return types::Dict(key, types_.typeOf(arguments_[1]));
   }
@@ -299,7 +300,8 @@ std::optional<std::pair<TypePtr, int32_t>> TypeResolver::broadcastingList(const 
     }
     TypePtr element = typeOf(arguments[0]);
     if (element->kind() != TypeKind::Int && element->kind() != TypeKind::Float) {
-      throwCompileError(expr.range(), "{} holds int or float, not {}", plain, element->str());
+      throwCompileError(expr.range(), "{} holds int or float, not {}", plain,
+                        element->annotation());
     }
     return std::make_pair(types::List(element), static_cast<int32_t>(digits[0] - '0'));
   }
@@ -316,8 +318,8 @@ class DefaultEvaluator {
   IValue evaluate(const Expr& expr, const TypePtr& type) const {
     IValue value = fit(expr, eval(expr, type), type);
     if (!value.type()->isSubtypeOf(*type)) {
-      throwCompileError(expr.range(), "Expected a default value of type {}, found {}", type->str(),
-                        value.type()->str());
+      throwCompileError(expr.range(), "Expected a default value of type {}, found {}",
+                        type->annotation(), value.type()->annotation());
     }
     return value;
   }
@@ -393,7 +395,9 @@ class DefaultEvaluator {
       case TK_APPLY:
         return named(expr);
       default:
-        throwCompileError(expr.range(), "A default value must be a constant");
+        throwCompileError(expr.range(),
+                          "expected a constant: a default value, and what stands outside of "
+                          "functions, must be one");
     }
   }
 
@@ -408,7 +412,9 @@ class DefaultEvaluator {
     IValue v = eval(operand, type);
     if (v.isInt()) return IValue(-v.toInt());
     if (v.isDouble()) return IValue(-v.toDouble());
-    throwCompileError(expr.range(), "A default value must be a constant");
+    throwCompileError(
+        expr.range(),
+        "expected a constant: a default value, and what stands outside of functions, must be one");
   }
 
   IValue dict(const DictLiteral& literal, const TypePtr& type) const {
@@ -440,14 +446,18 @@ class DefaultEvaluator {
           apply.inputs()[0].kind() == TK_STRINGLITERAL) {
         return IValue(wick::Device::parse(StringLiteral(apply.inputs()[0].tree()).text()));
       }
-      throwCompileError(expr.range(), "A default value must be a constant");
+      throwCompileError(expr.range(),
+                        "expected a constant: a default value, and what stands outside of "
+                        "functions, must be one");
     }
     GraphFunction scratch("default", nullptr);
     InsertPointGuard guard(scratch.graph()->block());
     SugaredValuePtr sugared = resolve(expr, scratch);
     Value* value = sugared->asValue(expr.range(), scratch);
     if (auto constant = constantOf(value)) return *constant;
-    throwCompileError(expr.range(), "A default value must be a constant");
+    throwCompileError(
+        expr.range(),
+        "expected a constant: a default value, and what stands outside of functions, must be one");
   }
 
   SugaredValuePtr resolve(const Expr& expr, GraphFunction& fn) const {
@@ -458,7 +468,10 @@ class DefaultEvaluator {
       if (!found) throwCompileError(expr.range(), "undefined value {}", name);
       return found;
     }
-    if (expr.kind() != '.') throwCompileError(expr.range(), "A default value must be a constant");
+    if (expr.kind() != '.')
+      throwCompileError(expr.range(),
+                        "expected a constant: a default value, and what stands outside of "
+                        "functions, must be one");
     Select select(expr.tree());
     return resolve(select.value(), fn)->attr(expr.range(), fn, select.selector().name());
   }

@@ -47,9 +47,6 @@ class DeadCode {
     for (Node* n : b->nodes()) {
       bool control = n->kind() == prim::If || n->kind() == prim::Loop;
       if (control ? rules_.keeps_control_flow : rules_.keeps(n)) mark(n);
-      if (n->kind() == prim::Loop && rules_.keeps_control_flow) {
-        for (size_t i = 0; i < n->outputs().size(); ++i) carried(n, i);
-      }
       for (Block* sub : n->blocks()) roots(sub);
     }
   }

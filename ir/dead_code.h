@@ -15,7 +15,7 @@ struct DeadCodeRules {
   // With it, a node also stays when it writes memory that a node which stays may read. Null when
   // `keeps` answers for all writers.
   const AliasDb* aliases = nullptr;
-  // Whether If and Loop always stay, and with a Loop everything that it carries.
+  // Whether If and Loop always stay.
   bool keeps_control_flow = false;
 };
 
@@ -23,8 +23,9 @@ struct DeadCodeRules {
 // of Ifs, and carried values of Loops that only feed themselves. Linear.
 void removeDeadCode(Graph& graph, const DeadCodeRules& rules);
 
-// The emitter's rules: constants, uninitialized values and tuples that are unused go, and unused
-// outputs of Ifs. Operators stay even when unused, because running them may raise.
+// The emitter's rules: constants, uninitialized values and tuples that are unused go, unused
+// outputs of Ifs, and carried values of Loops that only feed themselves. Operators stay even when
+// unused, because running them may raise.
 void removeDeadValues(Graph& graph);
 
 }  // namespace wick

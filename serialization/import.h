@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "frontend/compile_errors.h"
 #include "runtime/module.h"
 #include "serialization/archive_reader.h"
 
@@ -24,8 +25,8 @@ struct LoadOptions {
   int64_t* format_version = nullptr;
   ArchiveLimits limits;
   // Receives the errors of functions that do not compile, when not null, and the module is loaded
-  // without them; otherwise the first of them ends loading.
-  std::vector<CompileError>* compile_errors = nullptr;
+  // without them; otherwise they end loading.
+  CompileErrors* compile_errors = nullptr;
 };
 
 // Loads a module of format version 1 to 10 and compiles all of its code. Throws LoadError for what

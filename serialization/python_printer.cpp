@@ -13,12 +13,22 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/stack.h"
+#include "ir/depth.h"
 #include "serialization/python_calls.h"
 #include "serialization/python_constants.h"
 #include "serialization/python_names.h"
 
 namespace wick {
 namespace {
+
+// No more calls than this stand inside of one another, and no more blocks: what is printed must be
+// importable (kMaxNesting in frontend/parser.h), and the walks below recurse.
+constexpr size_t kMaxInline = 100;
+constexpr size_t kMaxBlocks = 400;
+
+// For them.
+constexpr size_t kStack = (size_t{2} << 10) * (kMaxInline + 2 * kMaxBlocks) + (size_t{256} << 10);
 
 // Expressions from this length on (indentation included) are broken up.
 constexpr size_t kLongLine = 40;
@@ -92,6 +102,7 @@ class PythonPrinter::Impl : public ExpressionContext {
   void printUnpack(const Node* node);
   void printIf(const Node* node);
   void printLoop(const Node* node);
+  void printCountedWhile(const Node* node);
   void printFork(const Node* node);
   void printEnter(const Node* node);
   void printDefinition(const Node* node, const std::string& expression);
@@ -136,6 +147,7 @@ class PythonPrinter::Impl : public ExpressionContext {
   std::unordered_map<const Value*, std::string> names_;
   std::unordered_map<const Value*, std::string> expressions_;
   std::unordered_set<const Node*> inline_;
+  size_t inline_depth_ = 0;
   std::unordered_map<const Node*, int64_t> split_up_to_;
   std::unordered_set<const Value*> annotated_;
   std::unordered_set<const Type*> seen_types_;
@@ -172,8 +184,10 @@ bool PythonPrinter::Impl::canInline(const Value* value) const {
 
 Node* PythonPrinter::Impl::scanValue(Node* block_point, const Value* value) {
   Node* node = value->node();
-  if (node == block_point && canInline(value)) {
+  if (node == block_point && canInline(value) && inline_depth_ < kMaxInline) {
+    ++inline_depth_;
     block_point = scanNode(block_point);
+    --inline_depth_;
     inline_.insert(node);
   } else if (node->kind() == prim::Constant) {
     inline_.insert(node);
@@ -250,6 +264,9 @@ void PythonPrinter::Impl::printBody(const Block* body) {
   std::vector<Node*> found;
   std::unordered_set<const Node*> seen;
   collectConstants(body, found, seen);
+  WICK_CHECK(level_ + blockDepth(*body->graph()) <= kMaxBlocks,
+             "print: blocks that nest deeper than {} levels cannot be written as source",
+             kMaxBlocks);
   ++level_;
   scanBlock(body);
   for (const Node* node : found) printNode(node, true);
@@ -361,6 +378,33 @@ void PythonPrinter::Impl::printIf(const Node* node) {
   }
 }
 
+// Neither a `for` nor a `while`: a `for` with a `break`, after its translation. Written as a
+// `while` whose condition counts.
+void PythonPrinter::Impl::printCountedWhile(const Node* node) {
+  const Block* body = node->blocks()[0];
+  std::span<Value* const> outputs = node->outputs();
+  std::span<Value* const> inputs = body->inputs();
+  const std::string limit = generator_.unique("_limit");
+  const std::string again = generator_.unique("_again");
+  line(fmt::format("{} = {}", limit, useOf(node->input(0))));
+  line(fmt::format("{} = torch.__and__(torch.gt({}, 0), {})", again, limit, useOf(node->input(1))));
+  assignUniqueNames(outputs);
+  for (size_t i = 0; i < outputs.size(); ++i) names_[inputs[i + 1]] = useOf(outputs[i]);
+  printAnnotatedAssignment(outputs, std::span(node->inputs()).subspan(2));
+  assignUniqueNames(inputs.subspan(0, 1));
+  const std::string& trip = useOf(inputs[0]);
+  line(fmt::format("{} = 0", trip));
+  line(fmt::format("while {}:", again));
+  ++level_;
+  printBlock(body, true);
+  // The condition first: it may read what the assignments change.
+  line(fmt::format("{} = torch.__and__(torch.lt(torch.add({}, 1), {}), {})", again, trip, limit,
+                   useOf(body->outputs()[0])));
+  printAssignment(inputs.subspan(1), std::span(body->outputs()).subspan(1));
+  line(fmt::format("{0} = torch.add({0}, 1)", trip));
+  --level_;
+}
+
 void PythonPrinter::Impl::printLoop(const Node* node) {
   const Block* body = node->blocks()[0];
   const auto max_trips = constantOf(node->input(0));
@@ -369,8 +413,7 @@ void PythonPrinter::Impl::printLoop(const Node* node) {
   const bool always =
       first && next && first->isBool() && first->toBool() && next->isBool() && next->toBool();
   const bool counted = !max_trips || max_trips->toInt() != INT64_MAX;
-  WICK_CHECK(always || !counted,
-             "print: a loop with a count and a condition cannot be written as source");
+  if (!always && counted) return printCountedWhile(node);
   const bool is_for = always && counted;
   std::span<Value* const> outputs = node->outputs();
   std::span<Value* const> inputs = body->inputs();
@@ -556,10 +599,10 @@ PythonPrinter::PythonPrinter() : impl_(std::make_unique<Impl>()) {}
 PythonPrinter::~PythonPrinter() = default;
 
 void PythonPrinter::printFunction(GraphFunction& function, bool self_type) {
-  impl_->printFunction(function, self_type);
+  withStack(kStack, [&] { impl_->printFunction(function, self_type); });
 }
 void PythonPrinter::printType(const Type& type) {
-  impl_->printType(type);
+  withStack(kStack, [&] { impl_->printType(type); });
 }
 const std::string& PythonPrinter::text() const {
   return impl_->text;

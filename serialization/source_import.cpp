@@ -234,8 +234,10 @@ GraphFunction* SourceImporter::findFunction(const std::string& qualified_name) {
   return defineFunctions(unit_, module, {definition}, shared_from_this()).at(0);
 }
 
-void SourceImporter::compileAll(std::vector<CompileError>* errors) {
-  compileFunctions(unit_, 0, errors);
+void SourceImporter::compileAll(CompileErrors* errors) {
+  CompileErrors own;
+  compileFunctions(unit_, 0, errors ? *errors : own);
+  own.throwIfAny();
 }
 
 TypePtr SourceImporter::parseType(const std::string& text) {

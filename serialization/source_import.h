@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "frontend/compile_errors.h"
 #include "frontend/resolver.h"
 #include "frontend/tree_views.h"
 #include "ir/function.h"
@@ -37,9 +38,9 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
   GraphFunction* findFunction(const std::string& qualified_name);
   // A type expression, "Dict[str, __torch__.m.C]".
   TypePtr parseType(const std::string& text);
-  // Compiles every function declared so far, and what these refer to in turn. With `errors` goes on
-  // after a function that does not compile; CompileError without.
-  void compileAll(std::vector<CompileError>* errors = nullptr);
+  // Compiles every function declared so far, and what these refer to in turn. With `errors` hands
+  // the errors over; CompileError without.
+  void compileAll(CompileErrors* errors = nullptr);
 
   SugaredValuePtr resolveValue(const std::string& name, GraphFunction& fn,
                                const SourceRange& range) override;

@@ -121,7 +121,7 @@ void lowerAll(FileResult& result, const CompilationUnit& unit) {
 }
 
 void compileFile(FileResult& result) {
-  std::vector<CompileError> errors;
+  CompileErrors errors = CompileErrors::unlimited();
   Module module;  // keeps the unit alive
   std::shared_ptr<CompilationUnit> unit;
   const bool script = result.path.ends_with(".py");
@@ -134,7 +134,7 @@ void compileFile(FileResult& result) {
     module = loadModule(result.path, options);
     unit = compilationUnitOf(module);
   }
-  for (const CompileError& error : errors) note(result, error.brief(), error.what());
+  for (const CompileError& error : errors.all()) note(result, error.brief(), error.what());
   lowerAll(result, *unit);
 }
 

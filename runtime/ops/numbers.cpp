@@ -203,6 +203,34 @@ double floatFromString(const std::string& text) {
   return negative ? -value : value;
 }
 
+// Python's complex(text): "1+2j", "-3", "2.5e3J", "(1-j)".
+C complexFromString(const std::string& text) {
+  std::string_view body = stripSpace(text);
+  if (body.size() > 2 && body.front() == '(' && body.back() == ')') {
+    body = stripSpace(body.substr(1, body.size() - 2));
+  }
+  bool imaginary = !body.empty() && (body.back() == 'j' || body.back() == 'J');
+  if (imaginary) body.remove_suffix(1);
+  // The imaginary part begins at the last sign that belongs to no exponent.
+  size_t split = 0;
+  for (size_t i = body.size(); imaginary && i-- > 1 && split == 0;) {
+    if ((body[i] == '+' || body[i] == '-') && toLower(body[i - 1]) != 'e') split = i;
+  }
+  try {
+    auto part = [](std::string_view digits) {
+      // floatFromString would allow blanks inside.
+      bool blank = !digits.empty() && stripSpace(digits).size() != digits.size();
+      return floatFromString(blank ? "" : std::string(digits));
+    };
+    if (!imaginary) return {part(body), 0};
+    std::string_view last = body.substr(split);
+    std::string unit = last.empty() || last == "+" || last == "-" ? std::string(last) + "1" : "";
+    return {split == 0 ? 0 : part(body.substr(0, split)), part(unit.empty() ? last : unit)};
+  } catch (const RuntimeError&) {
+    throw RuntimeError("complex() arg is a malformed string: " + quoteString(text), "ValueError");
+  }
+}
+
 template <class A, class R>
 struct MakeComplex {
   C operator()(A re, R im) const { return {static_cast<F>(re), static_cast<F>(im)}; }
@@ -356,6 +384,7 @@ const OperatorRecord kRecords[] = {
     {"aten::Float.str(str a) -> float", WICK_KERNEL(floatFromString)},
     {"aten::Bool.int(int a) -> bool", WICK_LAMBDA([](I a) { return a != 0; })},
     {"aten::Bool.float(float a) -> bool", WICK_LAMBDA([](F a) { return a != 0; })},
+    {"aten::Complex.str(str a) -> complex", WICK_KERNEL(complexFromString)},
     {"aten::Complex.Scalar(Scalar a) -> complex", WICK_LAMBDA([](S a) { return a.to<C>(); })},
     WICK_TO_COMPLEX("int", I, "int", I),
     WICK_TO_COMPLEX("int", I, "float", F),

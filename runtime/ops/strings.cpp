@@ -142,6 +142,11 @@ bool endsWith(Str s, Str sub, I start, I end) {
   auto w = window(s, start, end);
   return w && w->text.ends_with(sub);
 }
+template <bool (*test)(Str, Str, I, I)>
+bool anyOf(Str s, const IValue& subs, I start, I end) {
+  return std::ranges::any_of(
+      subs.elements(), [&](const IValue& sub) { return test(s, sub.toString(), start, end); });
+}
 bool contains(Str s, Str sub) {
   return s.find(sub) != std::string::npos;
 }
@@ -412,6 +417,10 @@ const OperatorRecord kRecords[] = {
     WICK_SEARCH("count", "int", count),
     WICK_SEARCH("startswith", "bool", startsWith),
     WICK_SEARCH("endswith", "bool", endsWith),
+    {"aten::startswith.any(str self, str[] substr, int start=0, int end=-1) -> bool",
+     WICK_KERNEL(anyOf<startsWith>)},
+    {"aten::endswith.any(str self, str[] substr, int start=0, int end=-1) -> bool",
+     WICK_KERNEL(anyOf<endsWith>)},
     {"aten::split.str(str self, str? separator=None, int max=-1) -> str[]", WICK_KERNEL(split)},
     // Python's, where PyTorch's defaults say something else: at any blanks.
     {"aten::rsplit.blanks(str self) -> str[]",

@@ -155,6 +155,99 @@ const Shape kShapes[] = {
     {"f-strings",
      [](size_t n) { return expression("f'{" + repeated("(", n) + "x" + repeated(")", n) + "}'"); },
      "'1'"},
+    {"lambdas",
+     [](size_t n) {
+       return mainOf("    f = " + repeated("(lambda y: ", n) + "y" + repeated(")(y)", n) +
+                     "\n    return 1\n");
+     },
+     nullptr},
+    {"dicts",
+     [](size_t n) {
+       return mainOf("    d = " + repeated("{1: ", n) + "x" + repeated("}", n) +
+                     "\n    return len(d)\n");
+     },
+     "1"},
+    {"slices",
+     [](size_t n) {
+       return mainOf("    l = 'abc'\n    return len(l" + repeated("[len(l", n) +
+                     repeated("):]", n) + ")\n");
+     },
+     nullptr},
+    {"repeated slices",
+     [](size_t n) { return mainOf("    l = [x]\n    return len(l" + repeated("[0:]", n) + ")\n"); },
+     "1"},
+    {"repeated calls", [](size_t n) { return expression("abs" + repeated("(x)", n)); }, nullptr},
+    {"keyword calls",
+     [](size_t n) {
+       return "def f(a: int) -> int:\n    return a\n" +
+              expression(repeated("f(a=", n) + "x" + repeated(")", n));
+     },
+     "1"},
+    {"assignments",
+     [](size_t n) { return mainOf("    y" + repeated(" = y", n) + " = x\n    return y\n"); }, "1"},
+    {"starred",
+     [](size_t n) {
+       return expression("len([" + repeated("*[", n) + "x" + repeated("]", n) + "])");
+     },
+     "1"},
+    {"stars", [](size_t n) { return expression("len(" + repeated("*", n) + "x)"); }, nullptr},
+    {"defaults",
+     [](size_t n) {
+       return "def main(x: int = 1, y: Any = " + repeated("(", n) + "1" + repeated(",)", n) +
+              "):\n    return x\n";
+     },
+     nullptr},
+    {"decorators", [](size_t n) { return repeated("@torch.jit.export\n", n) + expression("x"); },
+     "1"},
+    {"type comments",
+     [](size_t n) {
+       return "def f(x):\n    # type: (" + repeated("List[", n) + "int" + repeated("]", n) +
+              ") -> int\n    return len(x)\n" + expression("x");
+     },
+     "1"},
+    {"targets of loops",
+     [](size_t n) {
+       return mainOf("    for " + repeated("(", n) + "y" + repeated(",)", n) + " in [" +
+                     repeated("(", n) + "x" + repeated(",)", n) +
+                     "]:\n        x = y\n    return x\n");
+     },
+     "1"},
+    {"attribute targets", [](size_t n) { return mainOf("    x" + repeated(".a", n) + " = 3\n"); },
+     nullptr},
+    {"imports", [](size_t n) { return "import a" + repeated(".a", n) + "\n" + expression("x"); },
+     "1"},
+    {"format specifications",
+     [](size_t n) { return expression("f'{x" + repeated(":{x", n) + repeated("}", n) + "}'"); },
+     nullptr},
+    {"alternatives", [](size_t n) { return expression("x < 0" + repeated(" or x < 0", n)); },
+     "False"},
+    {"membership", [](size_t n) { return expression("x" + repeated(" in [x]", n)); }, nullptr},
+    {"matrix products", [](size_t n) { return expression("x" + repeated(" @ x", n)); }, nullptr},
+    {"assertions",
+     [](size_t n) {
+       return mainOf("    assert " + repeated("(", n) + "x > 0" + repeated(")", n) + ", " +
+                     repeated("(", n) + "'a'" + repeated(")", n) + "\n    return x\n");
+     },
+     "1"},
+    {"deletions",
+     [](size_t n) {
+       return mainOf("    y = x\n    del y" + repeated("[0]", n) + "\n    return x\n");
+     },
+     nullptr},
+    {"subscripts of types",
+     [](size_t n) { return "def main(x: List" + repeated("[int]", n) + "):\n    return 1\n"; },
+     nullptr},
+    {"long name",
+     [](size_t n) { return mainOf("    " + repeated("y", n) + " = x\n    return x\n"); }, "1"},
+    {"long number", [](size_t n) { return expression(repeated("1", n) + ".0 > 1"); }, "True"},
+    {"parameters",
+     [](size_t n) {
+       std::string text = "def main(x: int = 1";
+       for (size_t i = 0; i < n; ++i) text += ", p" + std::to_string(i) + ": int = 2";
+       return text + "):\n    return x\n";
+     },
+     "1"},
+    {"arguments", [](size_t n) { return expression("max(x" + repeated(", x", n) + ")"); }, "1"},
     {"defs",
      [](size_t n) {
        std::string text = "def main(x: int = 1):\n";
@@ -200,7 +293,7 @@ TEST_P(Depth, AHundredThousandLevelsAreRefusedOrWork) {
       shape.make(3).size() - shape.make(2).size() > shape.make(2).size() - shape.make(1).size();
   // Statements that depth does not refuse while they are parsed take a while.
   const bool statements = !indented && shape.make(2).size() - shape.make(1).size() > 20;
-  std::string program = shape.make(indented ? 3'000 : statements ? 25'000 : 100'000);
+  std::string program = shape.make(indented ? 5'000 : statements ? 25'000 : 100'000);
   auto work = [&] {
     refusalOf([&] {
       auto unit = compileSource(program);

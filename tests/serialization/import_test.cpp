@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "serialization/pickler.h"
 #include "serialization/python_printer.h"
 #include "tests/serialization/import_testing.h"
 
@@ -79,6 +80,53 @@ TEST(ImportTest, PrintsWhatPyTorchPrinted) {
               testing::HasSubstr("    _0 = __torch__.double((shifter).forward(x, ), 2, )\n"));
   EXPECT_THAT(printPython(module.method("forward"), false),
               testing::StartsWith("def forward(self,\n    x: Tensor) -> Tensor:\n"));
+}
+
+// The module with its code and constants printed anew.
+std::string printedAgain(const std::string& path) {
+  ArchiveReader archive = ArchiveReader::open(path);
+  Module module = loadModule(path);
+  PythonPrinter printer;
+  printer.printType(*module.type());
+  PicklerOptions options;
+  options.for_python = false;
+  Pickler pickler(options);
+  pickler.push(IValue(makeTuple(printer.constants())));
+  std::string out;
+  ArchiveWriter writer(
+      [&](std::span<const std::byte> data) {
+        out.append(reinterpret_cast<const char*>(data.data()), data.size());
+      },
+      "again");
+  for (const std::string& record : archive.records()) {
+    if (record.starts_with("constants")) continue;
+    const bool code = record.ends_with(".py");
+    writer.write(record, code ? printer.text() : std::string(archive.read(record).text()));
+  }
+  writer.write("constants.pkl", pickler.finish());
+  for (size_t i = 0; i < pickler.storages().size(); ++i) {
+    const Storage& storage = *pickler.storages()[i];
+    writer.write("constants/" + std::to_string(i),
+                 std::span(static_cast<const std::byte*>(storage.data()), storage.bytes()));
+  }
+  writer.finish();
+  return out;
+}
+
+TEST(ImportTest, ConstantsSurviveBeingPrinted) {
+  Module original = loadModule(dataPath("constants.pt"));
+  Module again = loadModule(bytesOf(printedAgain(dataPath("constants.pt"))), "again.pt");
+  PythonPrinter first, second;
+  first.printType(*original.type());
+  second.printType(*again.type());
+  EXPECT_THAT(first.text(), testing::HasSubstr("CONSTANTS.c1"));
+  EXPECT_EQ(first.text(), second.text());
+  ASSERT_EQ(first.constants().size(), second.constants().size());
+  for (size_t i = 0; i < first.constants().size(); ++i) {
+    EXPECT_EQ(first.constants()[i].repr(), second.constants()[i].repr());
+  }
+  const Tensor x = Tensor::zeros({1, 2}, DType::Float);
+  EXPECT_EQ(original.forward({x}).repr(), again.forward({x}).repr());
 }
 
 TEST(ImportTest, AttributesOfOtherTypesAreRefused) {

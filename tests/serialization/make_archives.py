@@ -99,3 +99,21 @@ class Main(torch.nn.Module):
 torch.manual_seed(0)
 torch.jit.save(torch.jit.script(Main()), "data/module.pt", _extra_files={"note.txt": "hello"})
 torch.jit.save(torch.jit.script(Shifter()), "data/small_module.pt")
+
+
+class Constants(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(2, 3)
+        self.table = {"a": torch.tensor([1, 2]), "b": torch.tensor([3])}
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        total = self.linear(x)
+        for i in range(3):
+            if i > 1:
+                break
+            total = total + self.table["a"].sum() * i
+        return total
+
+
+torch.jit.save(torch.jit.freeze(torch.jit.script(Constants()).eval()), "data/constants.pt")
