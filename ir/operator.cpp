@@ -77,7 +77,9 @@ void Operator::bumpWritten(const IValue* args, size_t num_args) const {
     size_t i = static_cast<size_t>(std::countr_zero(rest));
     if (i >= num_args) break;
     bump(args[i]);
-    if (args[i].isList()) {
+    // t[](a!) is a list that is written, Tensor(a!)[] one of tensors that are.
+    const auto& contained = schema_.arguments()[i].alias->contained;
+    if (args[i].isList() && !contained.empty() && contained[0].is_write) {
       for (const IValue& e : args[i].elements()) bump(e);
     }
   }

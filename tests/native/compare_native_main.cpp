@@ -1,6 +1,7 @@
 // bazel run -c opt //tests/native:compare_native -- COUNT [FIRST]
 #include <fmt/core.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "runtime/native/native_compiler.h"
@@ -17,7 +18,9 @@ int main(int argc, char** argv) {
       fmt::print("{}\n", difference);
       return 1;
     }
-    if ((seed + 1) % 500 == 0) fmt::print("{} programs agree\n", seed + 1 - first);
+    if ((seed + 1 - first) % 500 != 0) continue;
+    fmt::print("{} programs agree\n", seed + 1 - first);
+    std::fflush(stdout);
   }
   auto statistics = wick::native::nativeStatistics();
   fmt::print("{} programs agree; {} functions compiled, {} failed\n", count, statistics.compiled,

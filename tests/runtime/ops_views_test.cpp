@@ -15,6 +15,18 @@ TEST(Views, WritesThroughAViewAreSeen) {
   EXPECT_EQ(t.storage()->version(), before + 1);
 }
 
+// Otherwise each write to a list would look at all of its elements.
+TEST(Views, WritesToAListAreNoneToItsTensors) {
+  Tensor t = iota(DimVector{2});
+  IValue list(makeTensorList({t}));
+  uint32_t before = t.storage()->version();
+  callAll("aten::append", "t", list, t);
+  EXPECT_EQ(t.storage()->version(), before);
+  callAll("aten::_foreach_zero_", "", list);
+  EXPECT_GE(t.storage()->version(), before + 2);  // the list holds it twice
+  EXPECT_EQ(values(t), (Values{0, 0}));
+}
+
 TEST(Views, DTypeViewsChangeTheLastDimension) {
   Tensor t = Tensor::zeros(DimVector{2, 2}, DType::Float);
   Tensor bytes = call("aten::view", "dtype", t, DType::Byte);
