@@ -20,10 +20,7 @@ void addOptimize(CLI::App& verb, Options& options) {
       ->check(CLI::IsMember({"0", "1", "stress"}));
 }
 
-void addInputFlags(CLI::App& verb, Options& options) {
-  verb.add_option("--method", options.method,
-                  "method of the archive's module (a call of the module: forward with its hooks)");
-  verb.add_option("--function", options.function, "function of the script (main)");
+void addInputs(CLI::App& verb, Options& options) {
   verb.add_option("--inputs", options.inputs_file,
                   "file of torch.save: a dict with \"args\" (tuple) and \"kwargs\" (dict)");
   // One value each time, taken as it is: a literal may begin with "[" or "-".
@@ -32,6 +29,13 @@ void addInputFlags(CLI::App& verb, Options& options) {
       ->expected(1)
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void addInputFlags(CLI::App& verb, Options& options) {
+  verb.add_option("--method", options.method,
+                  "method of the archive's module (a call of the module: forward with its hooks)");
+  verb.add_option("--function", options.function, "function of the script (main)");
+  addInputs(verb, options);
   verb.add_flag("--grad", options.grad, "run with gradient mode on");
   verb.add_option("--threads", options.threads, "threads within an operator")
       ->check(CLI::Range(1, 1024));
@@ -71,6 +75,7 @@ Options parseOptions(int argc, const char* const* argv) {
   CLI::App* run = verb(runVerb, "run", "run a method or function and show its result", either);
   addInputFlags(*run, options);
   run->add_option("--output", options.output_file, "write the result to this .pt or .npy file");
+  run->add_flag("--memory", options.memory, "report the peak of memory on standard error");
 
   verb(checkVerb, "check", "compile everything in a script or archive", either);
 
@@ -78,8 +83,9 @@ Options parseOptions(int argc, const char* const* argv) {
   graph->add_option("--method", options.method, "method of the archive's module (all)");
   graph->add_option("--function", options.function, "function of the script (all)");
   graph->add_option("--stage", options.stage,
-                    "after this pass or phase; source, code, llvm, asm, inference or a name that "
-                    "an unknown one lists");
+                    "after this pass or phase; source, specialized (with --input), code, llvm, "
+                    "asm, inference or a name that an unknown one lists");
+  addInputs(*graph, options);
   addOptimize(*graph, options);
   graph->add_flag("--dot", options.dot, "Graphviz text; needs one method or function");
 

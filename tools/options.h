@@ -23,6 +23,7 @@ struct Options {
   int warm_up = -1;     // calls; -1: as many as fit into 300 ms
   bool json = false;
   bool dot = false;
+  bool memory = false;     // run reports its peak
   std::string stage;       // of the graph; empty: as the front end made it
   std::string optimize;    // "0", "1", "stress"; empty: WICK_OPTIMIZE decides
   double tolerance = 0;    // relative, of results that bisect compares

@@ -1,11 +1,14 @@
 #include "tools/report.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numeric>
+
+#include "runtime/executor/graph_executor.h"
 
 namespace wick::cli {
 namespace {
@@ -138,6 +141,19 @@ std::string formatBytes(double bytes) {
   if (bytes < 1e6) return fmt::format("{:.1f} kB", bytes / 1e3);
   if (bytes < 1e9) return fmt::format("{:.1f} MB", bytes / 1e6);
   return fmt::format("{:.2f} GB", bytes / 1e9);
+}
+
+double peakResidentBytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_maxrss) * 1024.0;
+}
+
+std::string describePlans(GraphFunction& function) {
+  const GraphExecutor::Statistics s = GraphExecutor::of(function).statistics();
+  if (s.plans == 0) return "";
+  return fmt::format("{} plan{} ({} codes): {} hits, {} profiled runs, {} bail-outs", s.plans,
+                     s.plans == 1 ? "" : "s", s.codes, s.hits, s.profiled, s.bail_outs);
 }
 
 }  // namespace wick::cli

@@ -2,6 +2,8 @@
 
 #include "ir/printer.h"
 #include "passes/pipeline.h"
+#include "runtime/call.h"
+#include "runtime/executor/execution_plan.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/inference.h"
 #include "runtime/native/native_compiler.h"
@@ -17,6 +19,8 @@ constexpr const char* kCode = "code";            // the instructions that run
 constexpr const char* kLlvm = "llvm";            // the instructions as an LLVM module
 constexpr const char* kAssembly = "asm";         // and as machine code
 constexpr const char* kInference = "inference";  // prepared by optimizeForInference
+// The plan for the arguments that --input gives, after enough calls with them.
+constexpr const char* kSpecialized = "specialized";
 
 bool isCode(const std::string& stage) {
   return stage == kCode || stage == kLlvm || stage == kAssembly;
@@ -44,7 +48,8 @@ std::string listStages() {
     for (const Pass& pass : passesOf(phase)) list += fmt::format(", {}", pass.name);
     list += fmt::format(", {}", toString(phase));
   }
-  return list + fmt::format(", {}, {}, {}, {}", kCode, kLlvm, kAssembly, kInference);
+  return list +
+         fmt::format(", {}, {}, {}, {}, {}", kSpecialized, kCode, kLlvm, kAssembly, kInference);
 }
 
 std::shared_ptr<Graph> graphAt(const std::string& stage, const Program& program,
@@ -60,11 +65,29 @@ std::shared_ptr<Graph> graphAt(const std::string& stage, const Program& program,
   return graph;
 }
 
+// What runs for the arguments of the command line, or for all when there are none.
+const Code& codeFor(const Options& options, const Program& program, GraphFunction& function,
+                    bool needs_arguments) {
+  GraphExecutor& executor = GraphExecutor::of(function);
+  if (!needs_arguments && options.inputs.empty() && options.inputs_file.empty()) {
+    return executor.code();
+  }
+  Arguments arguments = argumentsFor(options, program, function);
+  for (size_t i = 0; i <= ExecutionPlan::kProfiledRuns; ++i) {
+    program.call(options, function, arguments.positional, arguments.named);
+  }
+  std::vector<IValue> bound = bindArguments(function.schema(), std::move(arguments.positional),
+                                            std::move(arguments.named), program.numBound());
+  if (program.isArchive()) bound.insert(bound.begin(), IValue(program.module().object()));
+  return executor.codeFor(bound);
+}
+
 }  // namespace
 
 void graphVerb(const Options& options) {
   const std::string stage = options.stage.empty() ? kSource : options.stage;
-  if (stage != kSource && !isCode(stage) && stage != kInference && !isPass(stage)) {
+  if (stage != kSource && !isCode(stage) && stage != kInference && stage != kSpecialized &&
+      !isPass(stage)) {
     throw CommandLineError(
         fmt::format("--stage: there is no stage {}; there are {}", stage, listStages()));
   }
@@ -80,10 +103,15 @@ void graphVerb(const Options& options) {
     function->ensureDefined();
     if (functions.size() > 1) text += fmt::format("# {}\n", function->qualifiedName());
     if (isCode(stage)) {
-      text += textOf(GraphExecutor::of(*function).code(), stage);
+      text += textOf(codeFor(options, program, *function, /*needs_arguments=*/false), stage);
       continue;
     }
-    std::shared_ptr<Graph> graph = graphAt(stage, program, *function);
+    std::shared_ptr<const Graph> graph;
+    if (stage == kSpecialized) {
+      graph = codeFor(options, program, *function, /*needs_arguments=*/true).graph();
+    } else {
+      graph = graphAt(stage, program, *function);
+    }
     text += options.dot ? printDot(*graph) : printGraph(*graph, {.source_locations = true});
   }
   print(text);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/observer.h"
 #include "tools/report.h"
 #include "tools/verbs.h"
@@ -167,6 +168,7 @@ void profileVerb(const Options& options) {
   const std::vector<Row> rows = profile.rows();
   if (!options.json) {
     print(table(rows, wall_us, iterations));
+    if (std::string plans = describePlans(function); !plans.empty()) print(plans + "\n");
     if (profile.eventsLeftOut() > 0) {
       print(fmt::format("the trace leaves out the last {} events\n", profile.eventsLeftOut()));
     }
@@ -180,9 +182,13 @@ void profileVerb(const Options& options) {
                     {"us", row.us},
                     {"bytes", row.bytes}});
   }
+  const GraphExecutor::Statistics plans = GraphExecutor::of(function).statistics();
   const nlohmann::ordered_json all = {{"iterations", iterations},
                                       {"wall_us", wall_us},
                                       {"peak_tensor_bytes", peakAllocatedBytes()},
+                                      {"peak_rss_bytes", peakResidentBytes()},
+                                      {"plans", plans.plans},
+                                      {"bail_outs", plans.bail_outs},
                                       {"operators", list}};
   print(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }

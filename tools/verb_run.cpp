@@ -33,6 +33,13 @@ void runVerb(const Options& options) {
   } else if (!result.isNone()) {
     print(report(result));
   }
+  if (options.memory) {
+    std::fputs(fmt::format("peak memory: {} of tensors, {} in all\n",
+                           formatBytes(static_cast<double>(peakAllocatedBytes())),
+                           formatBytes(peakResidentBytes()))
+                   .c_str(),
+               stderr);
+  }
 }
 
 }  // namespace wick::cli

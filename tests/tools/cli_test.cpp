@@ -307,6 +307,19 @@ TEST(CliTest, GraphShowsEveryStage) {
   EXPECT_THAT(cli({"graph", kDigits, "--stage", "inference"}).out, HasSubstr("graph("));
   EXPECT_EQ(cli({"graph", kDigits, "--stage", "inference", "--dot", "--method", "forward"}).code,
             0);
+  const std::string asks = write("asks.py",
+                                 "def main(x: Tensor):\n"
+                                 "    return x + 1 if x.dtype == torch.float32 else x * 2\n");
+  const auto specialized = [&](const std::string& input) {
+    const Outcome o = cli({"graph", asks, "--stage", "specialized", "--input", input});
+    EXPECT_EQ(o.code, 0) << o.err;
+    return o.out;
+  };
+  EXPECT_THAT(specialized("3xf32"), AllOf(HasSubstr("aten::add"), Not(HasSubstr("aten::mul"))));
+  EXPECT_THAT(specialized("3xf64"), AllOf(HasSubstr("aten::mul"), Not(HasSubstr("aten::add"))));
+  EXPECT_EQ(cli({"graph", asks, "--stage", "specialized"}).code, 2);
+  EXPECT_THAT(cli({"profile", asks, "--input", "3xf32"}).out, HasSubstr("1 plan (1 codes)"));
+  EXPECT_THAT(cli({"run", asks, "--input", "3xf32", "--memory"}).err, HasSubstr("peak memory"));
   const Outcome o = cli({"graph", file, "--stage", "nowhere"});
   EXPECT_EQ(o.code, 2);
   EXPECT_THAT(o.err, AllOf(HasSubstr("nowhere"), HasSubstr("inline_calls")));
