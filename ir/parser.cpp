@@ -213,6 +213,8 @@ class Parser {
         any_size = true;
         if (part == "*") {
           sizes.push_back(std::nullopt);
+        } else if (part.starts_with("SS(") && part.ends_with(")")) {
+          sizes.push_back(intOf(part.substr(3, part.size() - 4)));
         } else {
           sizes.push_back(intOf(part));
         }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "core/error.h"
 #include "ir/depth.h"
 
@@ -17,9 +19,24 @@ std::string spaces(int indent) {
   return std::string(static_cast<size_t>(std::min(indent, kMaxIndent)), ' ');
 }
 
+// What the environment variable WICK_TYPE_VERBOSITY limits PrintOptions::type_detail to.
+int typeVerbosity() {
+  static const int limit = [] {
+    const char* text = std::getenv("WICK_TYPE_VERBOSITY");
+    std::string_view level = text ? text : "3";
+    if (level.size() != 1 || level[0] < '0' || level[0] > '3') {
+      throw UsageError(fmt::format("WICK_TYPE_VERBOSITY: expected 0 to 3, got '{}'", level));
+    }
+    return level[0] - '0';
+  }();
+  return limit;
+}
+
 class Printer {
  public:
-  Printer(std::string& out, const PrintOptions& options) : out_(out), options_(options) {}
+  Printer(std::string& out, const PrintOptions& options) : out_(out), options_(options) {
+    options_.type_detail = std::min(options_.type_detail, typeVerbosity());
+  }
 
   void graph(const Graph& g, int indent) {
     out_ += "graph(";
@@ -221,7 +238,7 @@ class Printer {
   }
 
   std::string& out_;
-  const PrintOptions& options_;
+  PrintOptions options_;
 };
 
 std::string dotEscape(const std::string& text) {

@@ -8,7 +8,8 @@
 
 #include <cmath>
 
-#include "passes/convolution_nodes.h"
+#include "ir/shape_facts.h"
+#include "passes/propagate_types.h"
 
 namespace wick {
 
@@ -44,22 +45,37 @@ struct BatchNorm {
   const Node* node;
 };
 
+// Whether the node is a layer whose weight's first dimension is what batch_norm normalizes.
+bool isLayer(const Node* n) {
+  static const Symbol kLinear = Symbol::aten("linear");
+  static const Symbol kConv1d = Symbol::aten("conv1d");
+  static const Symbol kConv3d = Symbol::aten("conv3d");
+  if (n->inputs().size() < 3) return false;
+  if (n->kind() == kLinear) {
+    const TensorFacts* facts = factsOf(n->output());
+    return facts && facts->dim == std::optional<size_t>(2);
+  }
+  // (input, weight, bias, stride, padding, dilation, transposed, …)
+  if (n->kind() == aten::_convolution) return boolOf(n->input(6)) == std::optional<bool>(false);
+  return n->kind() == aten::conv2d || n->kind() == kConv1d || n->kind() == kConv3d;
+}
+
 bool fold(Graph& graph, Node* norm) {
-  Node* conv = norm->input(0)->node();
-  std::optional<ConvolutionNode> c = ConvolutionNode::match(conv);
-  if (!c || conv->output()->uses().size() != 1) return false;
-  std::optional<IValue> weight = constantOf(c->weight());
-  if (!weight || !weight->isTensor() || !isFloating(weight->toTensor().dtype())) return false;
+  Node* layer = norm->input(0)->node();
+  if (!isLayer(layer) || layer->output()->uses().size() != 1) return false;
+  std::optional<IValue> weight = constantOf(layer->input(1));
+  if (!weight || !weight->isTensor() || !weight->toTensor().defined()) return false;
   Tensor w = weight->toTensor();
+  if (!isFloating(w.dtype()) || w.dim() < 2) return false;
   int64_t channels = w.size(0);
   if (!BatchNorm(norm).foldsWith(channels)) return false;
-  if (!isConstantVector(c->bias(), channels, true)) return false;
+  if (!isConstantVector(layer->input(2), channels, true)) return false;
 
   std::vector<double> gamma = doubles(norm->input(1), channels, 1.0);
   std::vector<double> beta = doubles(norm->input(2), channels, 0.0);
   std::vector<double> mean = doubles(norm->input(3), channels, 0.0);
   std::vector<double> var = doubles(norm->input(4), channels, 1.0);
-  std::vector<double> bias = doubles(c->bias(), channels, 0.0);
+  std::vector<double> bias = doubles(layer->input(2), channels, 0.0);
   double eps = constantOf(norm->input(7))->numberToDouble();
   Tensor scaled = w.to(DType::Double).clone(MemoryFormat::Contiguous);
   int64_t per_channel = channels ? scaled.numel() / channels : 0;
@@ -69,14 +85,15 @@ bool fold(Graph& graph, Node* norm) {
     for (int64_t k = 0; k < per_channel; ++k) row[k] *= factor;
     bias[i] = (bias[i] - mean[i]) * factor + beta[i];
   }
-  InsertPointGuard guard(conv);
+  InsertPointGuard guard(layer);
   RangeGuard range(&graph, norm->range());
   Value* new_weight = graph.insertConstant(IValue(scaled.to(w.dtype())));
   Value* new_bias = graph.insertConstant(
       IValue(Tensor::fromData(bias.data(), DimVector{channels}).to(w.dtype())));
-  c->setWeight(new_weight);
-  c->setBias(new_bias);
-  norm->output()->replaceAllUsesWith(conv->output());
+  layer->replaceInput(1, new_weight);
+  layer->replaceInput(2, new_bias);
+  layer->resetOperator();
+  norm->output()->replaceAllUsesWith(layer->output());
   norm->destroy();
   return true;
 }
@@ -95,6 +112,7 @@ size_t foldIn(Graph& graph, Block* b) {
 }  // namespace
 
 size_t foldBatchNorm(Graph& graph) {
+  propagateTypes(graph);
   return foldIn(graph, graph.block());
 }
 

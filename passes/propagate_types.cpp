@@ -51,6 +51,14 @@ bool changesMetadata(const Node* n) {
   return op && op->form() == Operator::Form::Out;
 }
 
+bool changesDType(const Node* n) {
+  static const Symbol kSet = Symbol::aten("set_");
+  static const Symbol kSetData = Symbol::aten("set_data");
+  return n->kind() == kSet || n->kind() == kSetData || n->kind() == prim::SetAttr ||
+         n->kind() == prim::CallFunction || n->kind() == prim::CallMethod ||
+         n->kind() == prim::fork;
+}
+
 // The argument that result i is, for operators that write to it and return it.
 std::optional<size_t> writtenArgument(const FunctionSchema& schema, size_t i) {
   if (i >= schema.returns().size()) return std::nullopt;
@@ -91,6 +99,7 @@ class Propagator {
       }
       if (!changesMetadata(n)) continue;
       without_gradients_ = false;
+      dtypes_change_ = dtypes_change_ || changesDType(n);
       changed_.insert(changed_.end(), n->inputs().begin(), n->inputs().end());
     }
   }
@@ -140,7 +149,9 @@ class Propagator {
   }
 
   TypePtr certain(const Value* v, const TypePtr& type) const {
-    return isUncertain(v) ? TensorType::create(sameKind(type->as<TensorType>()->facts())) : type;
+    if (!isUncertain(v)) return type;
+    if (dtypes_change_) return types::Tensor();
+    return TensorType::create(sameKind(type->as<TensorType>()->facts()));
   }
 
   // For a value that has been declared a tensor.
@@ -382,6 +393,7 @@ class Propagator {
   std::optional<AliasDb> aliases_;
   std::vector<const Value*> changed_;
   std::unordered_map<const Value*, TypePtr> elements_;  // of lists that operators give
+  bool dtypes_change_ = false;                          // of tensors whose metadata may change
   bool without_gradients_ = true;  // no tensor of the graph requires a gradient
   int nesting_ = 0;
 };

@@ -15,8 +15,8 @@ namespace wick {
 // A size that is not known is named by a symbol, a negative number: within one run of the graph,
 // and within one iteration of the loop that computes it, equal symbols are equal sizes. What
 // branches and loops merge keeps only what they agree on. Of a tensor that somebody may give other
-// sizes or a gradient in place (resize_, t_, set_, requires_grad_, out=, calls) only the dtype and
-// device are stated.
+// sizes or a gradient in place (resize_, t_, requires_grad_, out=) only the dtype and device are
+// stated, and nothing of one that may become another's data (set_, calls).
 //
 // Supposes the default dtype of now. Neither adds nor removes nodes. Linear.
 void propagateTypes(Graph& graph);

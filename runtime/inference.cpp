@@ -1,11 +1,17 @@
 #include "runtime/inference.h"
 
 #include "core/error.h"
+#include "passes/common_subexpressions.h"
+#include "passes/constant_pooling.h"
 #include "passes/dead_code_elimination.h"
+#include "passes/eval_mode.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/freeze.h"
 #include "passes/fuse_convolution.h"
 #include "passes/inline_calls.h"
+#include "passes/join_linears.h"
+#include "passes/lower_tuples.h"
+#include "passes/peephole.h"
 
 namespace wick {
 
@@ -17,8 +23,14 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   std::shared_ptr<Graph> graph = method.graph()->copy();
   inlineCalls(*graph);
   freezeModule(*graph, self);
+  removeDropout(*graph);
+  lowerTuples(*graph);
+  simplifyPeepholes(*graph);
+  eliminateCommonSubexpressions(*graph);
   foldBatchNorm(*graph);
+  joinLinears(*graph);
   fuseConvolution(*graph);
+  poolConstants(*graph);
   eliminateDeadCode(*graph);
   // The graph may call functions of the module's compilation unit, whose owner the object holds.
   std::shared_ptr<GraphFunction> frozen(new GraphFunction(method.qualifiedName(), std::move(graph)),

@@ -1,6 +1,7 @@
 // Operators that copy or convert whole tensors, and those that re-seat a tensor's storage.
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -159,60 +160,66 @@ void setData(const Tensor& self, const Tensor& data) {
 const OperatorRecord kRecords[] = {
     {"aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, "
      "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
-     WICK_KERNEL(toDeviceDType)},
+     WICK_KERNEL(toDeviceDType), kNoFlags, shapes::converted},
     {"aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
      "MemoryFormat? memory_format=None) -> Tensor(a)",
-     WICK_KERNEL(toDType)},
+     WICK_KERNEL(toDType), kNoFlags, shapes::converted},
     {"aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, "
      "MemoryFormat? memory_format=None) -> Tensor(a)",
-     WICK_KERNEL(toOther)},
+     WICK_KERNEL(toOther), kNoFlags, shapes::converted},
     {"aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, "
      "Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, "
      "MemoryFormat? memory_format=None) -> Tensor(a)",
-     WICK_KERNEL(toOptions)},
+     WICK_KERNEL(toOptions), kNoFlags, shapes::converted},
     {"aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool "
      "non_blocking=False, bool copy=False) -> Tensor(b|a)",
-     WICK_KERNEL(toPrimDevice)},
+     WICK_KERNEL(toPrimDevice), kNoFlags, shapes::converted},
     {"aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool "
      "copy=False) -> Tensor(b|a)",
-     WICK_KERNEL(toPrimDType)},
+     WICK_KERNEL(toPrimDType), kNoFlags, shapes::converted},
     {"aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> "
      "Tensor(b|a)",
-     WICK_KERNEL(toPrimOther)},
+     WICK_KERNEL(toPrimOther), kNoFlags, shapes::converted},
     {"aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
      "device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? "
      "memory_format=None) -> Tensor",
-     WICK_KERNEL(toCopy)},
+     WICK_KERNEL(toCopy), kNoFlags, shapes::converted},
     {"aten::_cast_Byte(Tensor self, bool non_blocking=False) -> Tensor",
-     WICK_KERNEL(castTo<DType::Byte>)},
+     WICK_KERNEL(castTo<DType::Byte>), kNoFlags, shapes::convertedTo<DType::Byte>},
     {"aten::_cast_Char(Tensor self, bool non_blocking=False) -> Tensor",
-     WICK_KERNEL(castTo<DType::Char>)},
+     WICK_KERNEL(castTo<DType::Char>), kNoFlags, shapes::convertedTo<DType::Char>},
     {"aten::_cast_Double(Tensor self, bool non_blocking=False) -> Tensor",
-     WICK_KERNEL(castTo<DType::Double>)},
+     WICK_KERNEL(castTo<DType::Double>), kNoFlags, shapes::convertedTo<DType::Double>},
     {"aten::_cast_Float(Tensor self, bool non_blocking=False) -> Tensor",
-     WICK_KERNEL(castTo<DType::Float>)},
+     WICK_KERNEL(castTo<DType::Float>), kNoFlags, shapes::convertedTo<DType::Float>},
     {"aten::_cast_Int(Tensor self, bool non_blocking=False) -> Tensor",
-     WICK_KERNEL(castTo<DType::Int>)},
+     WICK_KERNEL(castTo<DType::Int>), kNoFlags, shapes::convertedTo<DType::Int>},
     {"aten::_cast_Long(Tensor self, bool non_blocking=False) -> Tensor",
-     WICK_KERNEL(castTo<DType::Long>)},
+     WICK_KERNEL(castTo<DType::Long>), kNoFlags, shapes::convertedTo<DType::Long>},
     {"aten::_cast_Short(Tensor self, bool non_blocking=False) -> Tensor",
-     WICK_KERNEL(castTo<DType::Short>)},
+     WICK_KERNEL(castTo<DType::Short>), kNoFlags, shapes::convertedTo<DType::Short>},
     {"aten::_cast_Half(Tensor self, bool non_blocking=False) -> Tensor",
-     WICK_KERNEL(castTo<DType::Half>)},
-    {"aten::type_as(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(typeAs)},
-    {"aten::cpu(Tensor(a) self) -> Tensor(b|a)", WICK_KERNEL(cpu)},
+     WICK_KERNEL(castTo<DType::Half>), kNoFlags, shapes::convertedTo<DType::Half>},
+    {"aten::type_as(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(typeAs), kNoFlags,
+     shapes::converted},
+    {"aten::cpu(Tensor(a) self) -> Tensor(b|a)", WICK_KERNEL(cpu), kNoFlags, shapes::onCpu},
     {"aten::cuda(Tensor(a) self) -> Tensor(b|a)", WICK_KERNEL(cuda)},
     {"aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
-     WICK_KERNEL(contiguous)},
+     WICK_KERNEL(contiguous), kNoFlags, shapes::likeFirst},
     {"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", WICK_KERNEL(clone),
-     kOutForm},
-    {"aten::lift(Tensor self) -> Tensor", WICK_KERNEL(itself), kOutForm},
-    {"aten::lift_fresh(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself)},
-    {"aten::lift_fresh_copy(Tensor self) -> Tensor", WICK_KERNEL(freshCopy), kOutForm},
-    {"aten::resolve_conj(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself)},
-    {"aten::resolve_neg(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself)},
+     kOutForm, shapes::likeFirst},
+    {"aten::lift(Tensor self) -> Tensor", WICK_KERNEL(itself), kOutForm, shapes::likeFirst},
+    {"aten::lift_fresh(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself), kNoFlags,
+     shapes::likeFirst},
+    {"aten::lift_fresh_copy(Tensor self) -> Tensor", WICK_KERNEL(freshCopy), kOutForm,
+     shapes::likeFirst},
+    {"aten::resolve_conj(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself), kNoFlags,
+     shapes::likeFirst},
+    {"aten::resolve_neg(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself), kNoFlags,
+     shapes::likeFirst},
     {"aten::pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)",
-     [](CallFrame& frame) { frame.results[0] = std::move(frame.args[0]); }},
+     [](CallFrame& frame) { frame.results[0] = std::move(frame.args[0]); }, kNoFlags,
+     shapes::likeFirst},
     {"aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
      WICK_KERNEL(copyInplace)},
     {"aten::copy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", WICK_KERNEL(copyTensor)},

@@ -2,6 +2,7 @@
 // new_ forms, and filling in place.
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -159,56 +160,57 @@ Tensor fillDiagonal(const Tensor& self, Scalar value, bool wrap) {
 const OperatorRecord kRecords[] = {
     {"aten::empty.memory_format(int[] size, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(empty), kNotDifferentiable},
+     WICK_KERNEL(empty), kNotDifferentiable, shapes::made},
     {"aten::empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> "
      "Tensor(a!)",
      WICK_KERNEL(emptyOut), kNotDifferentiable},
     {"aten::empty_strided(int[] size, int[] stride, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(emptyStrided), kNotDifferentiable},
+     WICK_KERNEL(emptyStrided), kNotDifferentiable, shapes::made},
     {"aten::zeros(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(zeros),
-     kNotDifferentiable},
+     kNotDifferentiable, shapes::made},
     {"aten::zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(zerosOut),
      kNotDifferentiable},
     {"aten::_efficientzerotensor(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(zeros),
-     kNotDifferentiable},
-    {"aten::ones(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(ones),
-     kNotDifferentiable},
+     kNotDifferentiable, shapes::made},
+    {"aten::ones(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(ones), kNotDifferentiable,
+     shapes::made},
     {"aten::ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(onesOut),
      kNotDifferentiable},
     {"aten::full(int[] size, Scalar fill_value, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(full),
-     kNotDifferentiable},
+     kNotDifferentiable, shapes::filled},
     {"aten::full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
      WICK_KERNEL(fullOut), kNotDifferentiable},
     {"aten::scalar_tensor(Scalar s, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(scalarTensor),
-     kNotDifferentiable},
+     kNotDifferentiable, shapes::numberTensor},
     {"aten::empty_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(emptyLike), kNotDifferentiable},
+     WICK_KERNEL(emptyLike), kNotDifferentiable, shapes::madeLike},
     {"aten::zeros_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(zerosLike), kNotDifferentiable},
+     WICK_KERNEL(zerosLike), kNotDifferentiable, shapes::madeLike},
     {"aten::ones_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(onesLike), kNotDifferentiable},
+     WICK_KERNEL(onesLike), kNotDifferentiable, shapes::madeLike},
     {"aten::full_like(Tensor self, Scalar fill_value, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(fullLike), kNotDifferentiable},
+     WICK_KERNEL(fullLike), kNotDifferentiable, shapes::madeLike},
     {"aten::new_empty(Tensor self, int[] size, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(newEmpty), kNotDifferentiable},
+     WICK_KERNEL(newEmpty), kNotDifferentiable, shapes::newLike},
     {"aten::new_empty_strided(Tensor self, int[] size, int[] stride, *, " WICK_OPTIONS
      ") -> Tensor",
-     WICK_KERNEL(newEmptyStrided), kNotDifferentiable},
+     WICK_KERNEL(newEmptyStrided), kNotDifferentiable, shapes::newLike},
     {"aten::new_zeros(Tensor self, int[] size, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(newZeros), kNotDifferentiable},
+     WICK_KERNEL(newZeros), kNotDifferentiable, shapes::newLike},
     {"aten::new_ones(Tensor self, int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(newOnes),
-     kNotDifferentiable},
+     kNotDifferentiable, shapes::newLike},
     {"aten::new_full(Tensor self, int[] size, Scalar fill_value, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(newFull), kNotDifferentiable},
+     WICK_KERNEL(newFull), kNotDifferentiable, shapes::newLike},
     {"aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", WICK_KERNEL(fillScalar),
-     kInplaceForm | kOutForm},
+     kInplaceForm | kOutForm, shapes::likeFirst},
     {"aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", WICK_KERNEL(fillTensor),
-     kInplaceForm | kOutForm},
-    {"aten::zero(Tensor self) -> Tensor", WICK_KERNEL(zero), kInplaceForm | kOutForm},
+     kInplaceForm | kOutForm, shapes::likeFirst},
+    {"aten::zero(Tensor self) -> Tensor", WICK_KERNEL(zero), kInplaceForm | kOutForm,
+     shapes::likeFirst},
     {"aten::_no_grad_fill_(Tensor(a!) tensor, float val) -> Tensor(a!)", WICK_KERNEL(fillPlainly),
      kNotDifferentiable},
     {"aten::_no_grad_zero_(Tensor(a!) tensor) -> Tensor(a!)", WICK_KERNEL(zeroPlainly),

@@ -4,6 +4,7 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/reduce_into.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -186,24 +187,24 @@ constexpr uint32_t kBoth = kInplaceForm | kOutForm;
 
 const OperatorRecord kRecords[] = {
     {"aten::gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-     WICK_KERNEL(gather), kOutForm},
+     WICK_KERNEL(gather), kOutForm, shapes::likeIndex},
     {"aten::take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor",
      WICK_KERNEL(takeAlongDim), kOutForm},
     {"aten::scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-     WICK_KERNEL(scatterValue), kBoth},
+     WICK_KERNEL(scatterValue), kBoth, shapes::likeFirst},
     {"aten::scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-     WICK_KERNEL(scatterSource), kBoth},
+     WICK_KERNEL(scatterSource), kBoth, shapes::likeFirst},
     {"aten::scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> "
      "Tensor",
-     WICK_KERNEL(scatterReduceMode), kBoth},
+     WICK_KERNEL(scatterReduceMode), kBoth, shapes::likeFirst},
     {"aten::scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) "
      "-> Tensor",
-     WICK_KERNEL(scatterValueReduce), kBoth},
+     WICK_KERNEL(scatterValueReduce), kBoth, shapes::likeFirst},
     {"aten::scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-     WICK_KERNEL(scatterAdd), kBoth},
+     WICK_KERNEL(scatterAdd), kBoth, shapes::likeFirst},
     {"aten::scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
      "include_self=True) -> Tensor",
-     WICK_KERNEL(scatterReduce), kBoth},
+     WICK_KERNEL(scatterReduce), kBoth, shapes::likeFirst},
 };
 
 const RegisterOperators registered(kRecords);

@@ -9,6 +9,7 @@
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/reduce_into.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -306,27 +307,28 @@ constexpr uint32_t kBoth = kInplaceForm | kOutForm;
 
 const OperatorRecord kRecords[] = {
     {"aten::index_select(Tensor self, int dim, Tensor index) -> Tensor", WICK_KERNEL(indexSelect),
-     kOutForm},
+     kOutForm, shapes::indexSelected},
     {"aten::embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool "
      "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-     WICK_KERNEL(embedding), kOutForm},
+     WICK_KERNEL(embedding), kOutForm, shapes::embedded},
     {"aten::index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> "
      "Tensor",
-     WICK_KERNEL(indexAdd), kBoth},
+     WICK_KERNEL(indexAdd), kBoth, shapes::likeFirst},
     {"aten::index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
-     WICK_KERNEL(indexCopy), kBoth},
+     WICK_KERNEL(indexCopy), kBoth, shapes::likeFirst},
     {"aten::index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-     WICK_KERNEL(indexFill), kBoth},
+     WICK_KERNEL(indexFill), kBoth, shapes::likeFirst},
     {"aten::index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
-     WICK_KERNEL(indexFillTensor), kBoth},
+     WICK_KERNEL(indexFillTensor), kBoth, shapes::likeFirst},
     {"aten::index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
      "include_self=True) -> Tensor",
-     WICK_KERNEL(indexReduce), kBoth},
-    {"aten::take(Tensor self, Tensor index) -> Tensor", WICK_KERNEL(take), kOutForm},
+     WICK_KERNEL(indexReduce), kBoth, shapes::likeFirst},
+    {"aten::take(Tensor self, Tensor index) -> Tensor", WICK_KERNEL(take), kOutForm,
+     shapes::likeIndex},
     {"aten::put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-     WICK_KERNEL(put), kBoth},
-    {"aten::masked_select(Tensor self, Tensor mask) -> Tensor", WICK_KERNEL(maskedSelect),
-     kOutForm},
+     WICK_KERNEL(put), kBoth, shapes::likeFirst},
+    {"aten::masked_select(Tensor self, Tensor mask) -> Tensor", WICK_KERNEL(maskedSelect), kOutForm,
+     shapes::maskSelected},
     {"aten::masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
      WICK_KERNEL(maskedScatter), kBoth},
     {"aten::one_hot(Tensor self, int num_classes=-1) -> Tensor", WICK_KERNEL(oneHot),

@@ -10,6 +10,7 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -200,17 +201,19 @@ Tensor indexPutImpl(const Tensor& self, std::vector<Tensor> indices, const Tenso
 }
 
 const OperatorRecord kRecords[] = {
-    {"aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", WICK_KERNEL(index), kOutForm},
-    {"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor", WICK_KERNEL(index)},
+    {"aten::index.Tensor(Tensor self, Tensor?[] indices) -> Tensor", WICK_KERNEL(index), kOutForm,
+     shapes::indexed},
+    {"aten::index.Tensor_hacked_twin(Tensor self, Tensor[] indices) -> Tensor", WICK_KERNEL(index),
+     kNoFlags, shapes::indexed},
     {"aten::index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> "
      "Tensor",
-     WICK_KERNEL(indexPut), kInplaceForm | kOutForm},
+     WICK_KERNEL(indexPut), kInplaceForm | kOutForm, shapes::likeFirst},
     {"aten::index_put.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool "
      "accumulate=False) -> Tensor",
-     WICK_KERNEL(indexPut), kInplaceForm},
+     WICK_KERNEL(indexPut), kInplaceForm, shapes::likeFirst},
     {"aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, "
      "bool unsafe=False) -> Tensor",
-     WICK_KERNEL(indexPutImpl), kInplaceForm | kOutForm},
+     WICK_KERNEL(indexPutImpl), kInplaceForm | kOutForm, shapes::likeFirst},
 };
 
 const RegisterOperators registered(kRecords);

@@ -4,6 +4,7 @@
 
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -367,15 +368,20 @@ Tensor channelShuffle(const Tensor& self, int64_t groups) {
 }
 
 const OperatorRecord kRecords[] = {
-    {"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat), kOutForm},
-    {"aten::_cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat), kOutForm},
-    {"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(stack), kOutForm},
-    {"aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(stack), kOutForm},
+    {"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat), kOutForm,
+     shapes::concatenated},
+    {"aten::_cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat), kOutForm,
+     shapes::concatenated},
+    {"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(stack), kOutForm,
+     shapes::stacked},
+    {"aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(stack), kOutForm,
+     shapes::stacked},
     {"aten::hstack(Tensor[] tensors) -> Tensor", WICK_KERNEL(hstack), kOutForm},
     {"aten::vstack(Tensor[] tensors) -> Tensor", WICK_KERNEL(vstack), kOutForm},
     {"aten::dstack(Tensor[] tensors) -> Tensor", WICK_KERNEL(dstack), kOutForm},
     {"aten::column_stack(Tensor[] tensors) -> Tensor", WICK_KERNEL(columnStack), kOutForm},
-    {"aten::repeat(Tensor self, int[] repeats) -> Tensor", WICK_KERNEL(repeat), kOutForm},
+    {"aten::repeat(Tensor self, int[] repeats) -> Tensor", WICK_KERNEL(repeat), kOutForm,
+     shapes::repeated},
     {"aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
      WICK_KERNEL(repeatInterleaveCounts), kNotDifferentiable},
     {"aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? "
@@ -386,20 +392,21 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(repeatInterleaveInt)},
     {"aten::tile(Tensor self, int[] dims) -> Tensor", WICK_KERNEL(tile)},
     {"aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", WICK_KERNEL(roll),
-     kOutForm},
-    {"aten::flip(Tensor self, int[] dims) -> Tensor", WICK_KERNEL(flip), kOutForm},
-    {"aten::fliplr(Tensor self) -> Tensor", WICK_KERNEL(fliplr)},
-    {"aten::flipud(Tensor self) -> Tensor", WICK_KERNEL(flipud)},
+     kOutForm, shapes::likeFirst},
+    {"aten::flip(Tensor self, int[] dims) -> Tensor", WICK_KERNEL(flip), kOutForm,
+     shapes::likeFirst},
+    {"aten::fliplr(Tensor self) -> Tensor", WICK_KERNEL(fliplr), kNoFlags, shapes::likeFirst},
+    {"aten::flipud(Tensor self) -> Tensor", WICK_KERNEL(flipud), kNoFlags, shapes::likeFirst},
     {"aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", WICK_KERNEL(rot90),
      kOutForm},
     {"aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", WICK_KERNEL(pixelShuffle),
-     kOutForm},
+     kOutForm, shapes::pixelShuffled},
     {"aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
-     WICK_KERNEL(pixelUnshuffle), kOutForm},
+     WICK_KERNEL(pixelUnshuffle), kOutForm, shapes::pixelShuffled},
     {"aten::channel_shuffle(Tensor self, int groups) -> Tensor", WICK_KERNEL(channelShuffle),
-     kOutForm},
-    {"aten::native_channel_shuffle(Tensor self, int groups) -> Tensor",
-     WICK_KERNEL(channelShuffle)},
+     kOutForm, shapes::likeFirst},
+    {"aten::native_channel_shuffle(Tensor self, int groups) -> Tensor", WICK_KERNEL(channelShuffle),
+     kNoFlags, shapes::likeFirst},
 };
 
 const OperatorAlias kAliases[] = {

@@ -4,6 +4,7 @@
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 
@@ -404,22 +405,29 @@ Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
 }
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::mm(Tensor self, Tensor mat2) -> Tensor", WICK_KERNEL(mm), kOutForm},
-    {"aten::bmm(Tensor self, Tensor mat2) -> Tensor", WICK_KERNEL(bmm), kOutForm},
-    {"aten::matmul(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(matmul), kOutForm},
-    {"aten::mv(Tensor self, Tensor vec) -> Tensor", WICK_KERNEL(mv), kOutForm},
-    {"aten::dot(Tensor self, Tensor tensor) -> Tensor", WICK_KERNEL(dot), kOutForm},
-    {"aten::vdot(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(vdot), kOutForm},
+    {"aten::mm(Tensor self, Tensor mat2) -> Tensor", WICK_KERNEL(mm), kOutForm,
+     ops::shapes::matrixProduct},
+    {"aten::bmm(Tensor self, Tensor mat2) -> Tensor", WICK_KERNEL(bmm), kOutForm,
+     ops::shapes::batchedMatrixProduct},
+    {"aten::matmul(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(matmul), kOutForm,
+     ops::shapes::matmul},
+    {"aten::mv(Tensor self, Tensor vec) -> Tensor", WICK_KERNEL(mv), kOutForm,
+     ops::shapes::matrixVector},
+    {"aten::dot(Tensor self, Tensor tensor) -> Tensor", WICK_KERNEL(dot), kOutForm,
+     ops::shapes::innerNumber},
+    {"aten::vdot(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(vdot), kOutForm,
+     ops::shapes::innerNumber},
     {"aten::inner(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(inner), kOutForm},
-    {"aten::outer(Tensor self, Tensor vec2) -> Tensor", WICK_KERNEL(outer), kOutForm},
+    {"aten::outer(Tensor self, Tensor vec2) -> Tensor", WICK_KERNEL(outer), kOutForm,
+     ops::shapes::outerProduct},
     {"aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
      "Tensor",
-     WICK_KERNEL(addmm), kInplaceForm | kOutForm},
+     WICK_KERNEL(addmm), kInplaceForm | kOutForm, ops::shapes::matrixProduct},
     {"aten::_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar "
      "alpha=1, bool use_gelu=False) -> Tensor",
-     WICK_KERNEL(addmmActivation), kOutForm},
+     WICK_KERNEL(addmmActivation), kOutForm, ops::shapes::matrixProduct},
     {"aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-     WICK_KERNEL(addmv), kInplaceForm | kOutForm},
+     WICK_KERNEL(addmv), kInplaceForm | kOutForm, ops::shapes::matrixVector},
     {"aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> "
      "Tensor",
      WICK_KERNEL(addbmm), kOutForm},
@@ -428,14 +436,14 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(addbmmInplace)},
     {"aten::baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) "
      "-> Tensor",
-     WICK_KERNEL(baddbmm), kInplaceForm | kOutForm},
+     WICK_KERNEL(baddbmm), kInplaceForm | kOutForm, ops::shapes::batchedMatrixProduct},
     {"aten::addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> "
      "Tensor",
      WICK_KERNEL(addr), kInplaceForm | kOutForm},
     {"aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", WICK_KERNEL(linear),
-     kOutForm},
+     kOutForm, ops::shapes::linear},
     {"aten::mkldnn_linear(Tensor self, Tensor weight, Tensor? bias=None) -> Tensor",
-     WICK_KERNEL(linear), kOutForm},
+     WICK_KERNEL(linear), kOutForm, ops::shapes::linear},
     {"aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",
      WICK_KERNEL(bilinear)},
     {"aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",

@@ -6,6 +6,7 @@
 
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -209,7 +210,7 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? "
      "attn_mask=None, float dropout_p=0.0, bool is_causal=False, *, float? scale=None, bool "
      "enable_gqa=False) -> Tensor",
-     WICK_KERNEL(scaledDotProduct)},
+     WICK_KERNEL(scaledDotProduct), kNoFlags, ops::shapes::attention},
     {"aten::_native_multi_head_attention(Tensor query, Tensor key, Tensor value, int embed_dim, "
      "int num_head, " WICK_QKV
      ", Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? "

@@ -5,6 +5,7 @@
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/nn_losses.h"
 #include "runtime/ops/nn_util.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -351,13 +352,16 @@ Tensor ctcLossTensor(const Tensor& log_probs, const Tensor& targets, const Tenso
   "output, Tensor total_weight)"
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::nll_loss" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kOutForm},
-    {"aten::nll_loss2d" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kOutForm},
-    {"aten::nll_loss_nd" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss)},
+    {"aten::nll_loss" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kOutForm,
+     ops::shapes::classLoss},
+    {"aten::nll_loss2d" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kOutForm,
+     ops::shapes::classLoss},
+    {"aten::nll_loss_nd" WICK_NLL_DEFAULTS ") -> Tensor", WICK_KERNEL(nllLoss), kNoFlags,
+     ops::shapes::classLoss},
     {"aten::nll_loss_forward" WICK_NLL_FORWARD, WICK_KERNEL(nllLossForward)},
     {"aten::nll_loss2d_forward" WICK_NLL_FORWARD, WICK_KERNEL(nllLossForward)},
     {"aten::cross_entropy_loss" WICK_NLL_DEFAULTS ", float label_smoothing=0.0) -> Tensor",
-     WICK_KERNEL(crossEntropyLoss), kComposite},
+     WICK_KERNEL(crossEntropyLoss), kComposite, ops::shapes::classLoss},
     {"aten::multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? "
      "weight=None, int reduction=1) -> Tensor",
      WICK_KERNEL(multiMarginLoss), kOutForm},

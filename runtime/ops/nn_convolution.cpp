@@ -4,6 +4,7 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/nn_util.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -210,49 +211,49 @@ Tensor conv2dFused(const Tensor& input, const Tensor& weight, const Tensor& bias
 constexpr OperatorRecord kRecords[] = {
     {"aten::conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] "
      "padding=0, int[1] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(conv<1>)},
+     WICK_KERNEL(conv<1>), kNoFlags, ops::shapes::convolution},
     {"aten::conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
      "padding=\"valid\", int[1] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(convPadding<1>)},
+     WICK_KERNEL(convPadding<1>), kNoFlags, ops::shapes::convolution},
     {"aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] "
      "padding=0, int[2] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(conv<2>)},
+     WICK_KERNEL(conv<2>), kNoFlags, ops::shapes::convolution},
     {"aten::conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
      "padding=\"valid\", int[2] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(convPadding<2>)},
+     WICK_KERNEL(convPadding<2>), kNoFlags, ops::shapes::convolution},
     {"aten::conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] "
      "padding=0, int[3] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(conv<3>)},
+     WICK_KERNEL(conv<3>), kNoFlags, ops::shapes::convolution},
     {"aten::conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
      "padding=\"valid\", int[3] dilation=1, int groups=1) -> Tensor",
-     WICK_KERNEL(convPadding<3>)},
+     WICK_KERNEL(convPadding<3>), kNoFlags, ops::shapes::convolution},
     {"aten::conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, "
      "int[1] padding=0, int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor",
-     WICK_KERNEL(convTranspose<1>)},
+     WICK_KERNEL(convTranspose<1>), kNoFlags, ops::shapes::convolution},
     {"aten::conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] "
      "stride=1, int[2] padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> "
      "Tensor",
-     WICK_KERNEL(convTranspose<2>)},
+     WICK_KERNEL(convTranspose<2>), kNoFlags, ops::shapes::convolution},
     {"aten::conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] "
      "stride=1, int[3] padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> "
      "Tensor",
-     WICK_KERNEL(convTranspose<3>)},
+     WICK_KERNEL(convTranspose<3>), kNoFlags, ops::shapes::convolution},
     {"aten::_convolution(" WICK_CONV_ARGS WICK_CONV_REST
      ", bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
-     WICK_KERNEL(convolutionFlags), kOutForm},
+     WICK_KERNEL(convolutionFlags), kOutForm, ops::shapes::convolution},
     {"aten::_convolution.deprecated(" WICK_CONV_ARGS WICK_CONV_REST
      ", bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
-     WICK_KERNEL(convolutionDeprecated)},
+     WICK_KERNEL(convolutionDeprecated), kNoFlags, ops::shapes::convolution},
     {"aten::_convolution_mode(" WICK_CONV_ARGS
      "int[] stride, str padding, int[] dilation, int groups) -> Tensor",
-     WICK_KERNEL(convolutionMode)},
+     WICK_KERNEL(convolutionMode), kNoFlags, ops::shapes::convolution},
     {"aten::convolution(" WICK_CONV_ARGS WICK_CONV_REST ") -> Tensor", WICK_KERNEL(convolutionOp),
-     kOutForm},
+     kOutForm, ops::shapes::convolution},
     {"aten::convolution_overrideable(" WICK_CONV_ARGS WICK_CONV_REST ") -> Tensor",
-     WICK_KERNEL(convolutionOp), kOutForm},
+     WICK_KERNEL(convolutionOp), kOutForm, ops::shapes::convolution},
     {"aten::mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] "
      "stride, int[] dilation, int groups) -> Tensor",
-     WICK_KERNEL(mkldnnConvolution), kOutForm},
+     WICK_KERNEL(mkldnnConvolution), kOutForm, ops::shapes::convolution},
     {"aten::thnn_conv2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2] "
      "stride=1, int[2] padding=0) -> Tensor",
      WICK_KERNEL(slowConv<2>), kOutForm},
@@ -286,7 +287,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(convTbc), kOutForm},
     {"wick::conv2d_fused(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, int[] "
      "stride, int[] padding, int[] dilation, int groups, str activation) -> Tensor",
-     WICK_KERNEL(conv2dFused)},
+     WICK_KERNEL(conv2dFused), kNoFlags, ops::shapes::convolution},
 };
 
 const RegisterOperators kRegistered(kRecords);

@@ -6,6 +6,7 @@
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/nn_util.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -176,6 +177,13 @@ Tensor featureAlphaDropout(const Tensor& input, double p, bool train) {
   "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, " \
   "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False"
 #define WICK_FOUR ") -> (Tensor, Tensor, Tensor, Tensor)"
+// Masks refuse or convert what is not floating.
+std::vector<TypePtr> maskedTypes(const Node& node) {
+  const auto* input = node.input(0)->type()->as<TensorType>();
+  bool floats = input && input->facts().dtype && isFloating(*input->facts().dtype);
+  return floats ? ops::shapes::likeFirst(node) : std::vector<TypePtr>{types::Tensor()};
+}
+
 #define WICK_DROP "(Tensor input, float p, bool train) -> Tensor"
 
 constexpr OperatorRecord kRecords[] = {
@@ -190,10 +198,11 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(embeddingBagInternal)},
     {"aten::glu(Tensor self, int dim=-1) -> Tensor", WICK_KERNEL(glu), kOutForm},
     {"aten::feature_dropout" WICK_DROP, WICK_KERNEL(featureDropout),
-     kInplaceForm | kNondeterministic},
-    {"aten::alpha_dropout" WICK_DROP, WICK_KERNEL(alphaDropout), kInplaceForm | kNondeterministic},
+     kInplaceForm | kNondeterministic, maskedTypes},
+    {"aten::alpha_dropout" WICK_DROP, WICK_KERNEL(alphaDropout), kInplaceForm | kNondeterministic,
+     maskedTypes},
     {"aten::feature_alpha_dropout" WICK_DROP, WICK_KERNEL(featureAlphaDropout),
-     kInplaceForm | kNondeterministic},
+     kInplaceForm | kNondeterministic, maskedTypes},
 };
 
 const RegisterOperators kRegistered(kRecords);

@@ -5,6 +5,7 @@
 
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/reduce_norms.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 
@@ -187,19 +188,20 @@ Tensor cosineSimilarity(const Tensor& x1, const Tensor& x2, int64_t dim, double 
 
 constexpr OperatorRecord kRecords[] = {
     {"aten::mse_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(mseLoss),
-     kOutForm | kComposite},
-    {"aten::l1_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(l1Loss), kComposite},
+     kOutForm | kComposite, ops::shapes::loss},
+    {"aten::l1_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(l1Loss), kComposite,
+     ops::shapes::loss},
     {"aten::smooth_l1_loss" WICK_TARGET "int reduction=1, float beta=1.0) -> Tensor",
-     WICK_KERNEL(smoothL1Loss), kOutForm | kComposite},
+     WICK_KERNEL(smoothL1Loss), kOutForm | kComposite, ops::shapes::loss},
     {"aten::huber_loss" WICK_TARGET "int reduction=1, float delta=1.0) -> Tensor",
-     WICK_KERNEL(huberLoss), kOutForm | kComposite},
+     WICK_KERNEL(huberLoss), kOutForm | kComposite, ops::shapes::loss},
     {"aten::binary_cross_entropy" WICK_TARGET "Tensor? weight=None, int reduction=1) -> Tensor",
-     WICK_KERNEL(binaryCrossEntropy), kOutForm | kComposite},
+     WICK_KERNEL(binaryCrossEntropy), kOutForm | kComposite, ops::shapes::loss},
     {"aten::binary_cross_entropy_with_logits" WICK_TARGET
      "Tensor? weight=None, Tensor? pos_weight=None, int reduction=1) -> Tensor",
-     WICK_KERNEL(bceWithLogits), kComposite},
+     WICK_KERNEL(bceWithLogits), kComposite, ops::shapes::loss},
     {"aten::kl_div" WICK_TARGET "int reduction=1, *, bool log_target=False) -> Tensor",
-     WICK_KERNEL(klDiv), kComposite},
+     WICK_KERNEL(klDiv), kComposite, ops::shapes::loss},
     {"aten::poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, "
      "int reduction) -> Tensor",
      WICK_KERNEL(poissonNllLoss), kComposite},
@@ -209,7 +211,7 @@ constexpr OperatorRecord kRecords[] = {
      "reduction=1) -> Tensor",
      WICK_KERNEL(marginRankingLoss), kComposite},
     {"aten::soft_margin_loss" WICK_TARGET "int reduction=1) -> Tensor", WICK_KERNEL(softMarginLoss),
-     kOutForm | kComposite},
+     kOutForm | kComposite, ops::shapes::loss},
     {"aten::cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, "
      "int reduction=1) -> Tensor",
      WICK_KERNEL(cosineEmbeddingLoss), kComposite},

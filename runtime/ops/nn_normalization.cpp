@@ -5,6 +5,7 @@
 #include "runtime/kernels/normalization.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/nn_util.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -263,7 +264,8 @@ Triple nativeLayerNorm(const Tensor& input, const DimVector& shape, const Tensor
   "training, float momentum, float eps"
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::batch_norm" WICK_BN_ARGS ", bool cudnn_enabled) -> Tensor", WICK_KERNEL(batchNorm)},
+    {"aten::batch_norm" WICK_BN_ARGS ", bool cudnn_enabled) -> Tensor", WICK_KERNEL(batchNorm),
+     kNoFlags, ops::shapes::normalized},
     {"aten::native_batch_norm" WICK_BN_ARGS ") -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(nativeBatchNorm)},
     {"aten::_batch_norm_impl_index" WICK_BN_ARGS
@@ -272,16 +274,16 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
      "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) "
      "-> Tensor",
-     WICK_KERNEL(instanceNorm)},
+     WICK_KERNEL(instanceNorm), kNoFlags, ops::shapes::normalized},
     {"aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
      "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
-     WICK_KERNEL(groupNorm)},
+     WICK_KERNEL(groupNorm), kNoFlags, ops::shapes::normalized},
     {"aten::native_group_norm(Tensor input, Tensor? weight, Tensor? bias, int N, int C, int HxW, "
      "int group, float eps) -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(nativeGroupNorm)},
     {"aten::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? "
      "bias=None, float eps=1e-05, bool cudnn_enable=True) -> Tensor",
-     WICK_KERNEL(layerNorm)},
+     WICK_KERNEL(layerNorm), kNoFlags, ops::shapes::normalized},
     {"aten::native_layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
      "float eps) -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(nativeLayerNorm)},

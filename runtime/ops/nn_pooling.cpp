@@ -6,6 +6,7 @@
 #include "runtime/kernels/pooling.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/nn_util.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -245,33 +246,39 @@ Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& o
   "-> "
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::max_pool1d" WICK_MAX_ARGS(1) "Tensor", WICK_KERNEL(maxPool<1>)},
-    {"aten::max_pool2d" WICK_MAX_ARGS(2) "Tensor", WICK_KERNEL(maxPool<2>)},
-    {"aten::max_pool3d" WICK_MAX_ARGS(3) "Tensor", WICK_KERNEL(maxPool<3>)},
-    {"aten::mkldnn_max_pool2d" WICK_MAX_ARGS(2) "Tensor", WICK_KERNEL(maxPool<2>)},
+    {"aten::max_pool1d" WICK_MAX_ARGS(1) "Tensor", WICK_KERNEL(maxPool<1>), kNoFlags,
+     ops::shapes::pooled},
+    {"aten::max_pool2d" WICK_MAX_ARGS(2) "Tensor", WICK_KERNEL(maxPool<2>), kNoFlags,
+     ops::shapes::pooled},
+    {"aten::max_pool3d" WICK_MAX_ARGS(3) "Tensor", WICK_KERNEL(maxPool<3>), kNoFlags,
+     ops::shapes::pooled},
+    {"aten::mkldnn_max_pool2d" WICK_MAX_ARGS(2) "Tensor", WICK_KERNEL(maxPool<2>), kNoFlags,
+     ops::shapes::pooled},
     {"aten::max_pool1d_with_indices" WICK_MAX_ARGS(1) "(Tensor, Tensor)",
-     WICK_KERNEL(maxPoolIndices<1>)},
+     WICK_KERNEL(maxPoolIndices<1>), kNoFlags, ops::shapes::pooledWithIndices},
     {"aten::max_pool2d_with_indices" WICK_MAX_ARGS(2) "(Tensor, Tensor)",
-     WICK_KERNEL(maxPoolIndices<2>)},
+     WICK_KERNEL(maxPoolIndices<2>), kNoFlags, ops::shapes::pooledWithIndices},
     {"aten::max_pool3d_with_indices" WICK_MAX_ARGS(3) "(Tensor, Tensor)",
-     WICK_KERNEL(maxPoolIndices<3>)},
+     WICK_KERNEL(maxPoolIndices<3>), kNoFlags, ops::shapes::pooledWithIndices},
     {"aten::avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool "
      "ceil_mode=False, bool count_include_pad=True) -> Tensor",
-     WICK_KERNEL(avgPool1d)},
-    {"aten::avg_pool2d" WICK_AVG_ARGS(2) "Tensor", WICK_KERNEL(avgPool<2>), kOutForm},
-    {"aten::avg_pool3d" WICK_AVG_ARGS(3) "Tensor", WICK_KERNEL(avgPool<3>), kOutForm},
+     WICK_KERNEL(avgPool1d), kNoFlags, ops::shapes::pooled},
+    {"aten::avg_pool2d" WICK_AVG_ARGS(2) "Tensor", WICK_KERNEL(avgPool<2>), kOutForm,
+     ops::shapes::pooled},
+    {"aten::avg_pool3d" WICK_AVG_ARGS(3) "Tensor", WICK_KERNEL(avgPool<3>), kOutForm,
+     ops::shapes::pooled},
     {"aten::adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor",
-     WICK_KERNEL(adaptiveAvgPool<1>)},
+     WICK_KERNEL(adaptiveAvgPool<1>), kNoFlags, ops::shapes::adaptivelyPooled},
     {"aten::adaptive_avg_pool2d(Tensor self, int[2] output_size) -> Tensor",
-     WICK_KERNEL(adaptiveAvgPool<2>), kOutForm},
+     WICK_KERNEL(adaptiveAvgPool<2>), kOutForm, ops::shapes::adaptivelyPooled},
     {"aten::adaptive_avg_pool3d(Tensor self, int[3] output_size) -> Tensor",
-     WICK_KERNEL(adaptiveAvgPool<3>), kOutForm},
+     WICK_KERNEL(adaptiveAvgPool<3>), kOutForm, ops::shapes::adaptivelyPooled},
     {"aten::adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)",
-     WICK_KERNEL(adaptiveMaxPool<1>)},
+     WICK_KERNEL(adaptiveMaxPool<1>), kNoFlags, ops::shapes::adaptivelyPooledWithIndices},
     {"aten::adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)",
-     WICK_KERNEL(adaptiveMaxPool<2>)},
+     WICK_KERNEL(adaptiveMaxPool<2>), kNoFlags, ops::shapes::adaptivelyPooledWithIndices},
     {"aten::adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)",
-     WICK_KERNEL(adaptiveMaxPool<3>)},
+     WICK_KERNEL(adaptiveMaxPool<3>), kNoFlags, ops::shapes::adaptivelyPooledWithIndices},
     {"aten::fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor "
      "random_samples) -> (Tensor, Tensor)",
      WICK_KERNEL(fractionalMaxPool<2>)},

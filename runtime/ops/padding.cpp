@@ -1,6 +1,7 @@
 // Padding: by a constant, by reflection, by the edge, around.
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -168,24 +169,24 @@ constexpr PadMode kReplicate = PadMode::Replicate;
 
 const OperatorRecord kRecords[] = {
     {"aten::pad(Tensor self, int[] pad, str mode=\"constant\", float? value=None) -> Tensor",
-     WICK_KERNEL(pad)},
+     WICK_KERNEL(pad), kNoFlags, shapes::padded},
     {"aten::_pad_enum(Tensor self, int[] pad, int mode, float? value=None) -> Tensor",
-     WICK_KERNEL(padEnum)},
+     WICK_KERNEL(padEnum), kNoFlags, shapes::padded},
     {"aten::_pad_circular(Tensor self, int[] pad) -> Tensor", WICK_KERNEL(padCircular)},
     {"aten::constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor",
-     WICK_KERNEL(constantPad), kOutForm},
+     WICK_KERNEL(constantPad), kOutForm, shapes::padded},
     {"aten::reflection_pad1d(Tensor self, int[2] padding) -> Tensor",
-     WICK_KERNEL((padSpatial<kReflect, 1>)), kOutForm},
+     WICK_KERNEL((padSpatial<kReflect, 1>)), kOutForm, shapes::padded},
     {"aten::reflection_pad2d(Tensor self, int[4] padding) -> Tensor",
-     WICK_KERNEL((padSpatial<kReflect, 2>)), kOutForm},
+     WICK_KERNEL((padSpatial<kReflect, 2>)), kOutForm, shapes::padded},
     {"aten::reflection_pad3d(Tensor self, int[6] padding) -> Tensor",
-     WICK_KERNEL((padSpatial<kReflect, 3>)), kOutForm},
+     WICK_KERNEL((padSpatial<kReflect, 3>)), kOutForm, shapes::padded},
     {"aten::replication_pad1d(Tensor self, int[2] padding) -> Tensor",
-     WICK_KERNEL((padSpatial<kReplicate, 1>)), kOutForm},
+     WICK_KERNEL((padSpatial<kReplicate, 1>)), kOutForm, shapes::padded},
     {"aten::replication_pad2d(Tensor self, int[4] padding) -> Tensor",
-     WICK_KERNEL((padSpatial<kReplicate, 2>)), kOutForm},
+     WICK_KERNEL((padSpatial<kReplicate, 2>)), kOutForm, shapes::padded},
     {"aten::replication_pad3d(Tensor self, int[6] padding) -> Tensor",
-     WICK_KERNEL((padSpatial<kReplicate, 3>)), kOutForm},
+     WICK_KERNEL((padSpatial<kReplicate, 3>)), kOutForm, shapes::padded},
 };
 
 const RegisterOperators registered(kRecords);

@@ -2,6 +2,7 @@
 #include "codegen/scalar/activations.h"
 #include "codegen/scalar/arithmetic.h"
 #include "runtime/ops/pointwise_common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -132,7 +133,7 @@ constexpr uint32_t kForms = kInplaceForm | kOutForm;
 
 const OperatorRecord kRecords[] = {
     {"aten::relu(Tensor self) -> Tensor", WICK_KERNEL(relu), kForms, nullptr, &kScalar<Relu>},
-    {"aten::relu6(Tensor self) -> Tensor", WICK_KERNEL(relu6), kInplaceForm},
+    {"aten::relu6(Tensor self) -> Tensor", WICK_KERNEL(relu6), kInplaceForm, shapes::likeFirst},
     WICK_UNARY_OP("sigmoid", Sigmoid, kForms),
     WICK_UNARY_OP("silu", Silu, kForms),
     WICK_UNARY_OP("mish", Mish, kForms),
@@ -145,10 +146,12 @@ const OperatorRecord kRecords[] = {
     {"aten::leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor", WICK_KERNEL(leakyRelu),
      kForms, nullptr, &kScalar<LeakyRelu>},
     {"aten::elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor",
-     WICK_KERNEL(elu), kForms},
-    {"aten::selu(Tensor self) -> Tensor", WICK_KERNEL(selu), kInplaceForm},
-    {"aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor", WICK_KERNEL(celu), kForms},
-    {"aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor", WICK_KERNEL(gelu), kForms},
+     WICK_KERNEL(elu), kForms, shapes::likeFirst},
+    {"aten::selu(Tensor self) -> Tensor", WICK_KERNEL(selu), kInplaceForm, shapes::likeFirst},
+    {"aten::celu(Tensor self, Scalar alpha=1.0) -> Tensor", WICK_KERNEL(celu), kForms,
+     shapes::likeFirst},
+    {"aten::gelu(Tensor self, *, str approximate=\"none\") -> Tensor", WICK_KERNEL(gelu), kForms,
+     shapes::likeFirst},
     {"aten::hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor",
      WICK_KERNEL(hardtanh), kForms, nullptr, &kScalar<Hardtanh>},
     {"aten::softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor",
@@ -159,14 +162,15 @@ const OperatorRecord kRecords[] = {
      nullptr, &kScalar<Hardshrink>},
     {"aten::threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor",
      WICK_KERNEL(threshold), kForms, nullptr, &kScalar<Threshold>},
-    {"aten::prelu(Tensor self, Tensor weight) -> Tensor", WICK_KERNEL(prelu), kOutForm},
+    {"aten::prelu(Tensor self, Tensor weight) -> Tensor", WICK_KERNEL(prelu), kOutForm,
+     shapes::likeFirst},
     {"aten::dropout(Tensor input, float p, bool train) -> Tensor", WICK_KERNEL(dropout),
-     kNondeterministic},
+     kNondeterministic, shapes::likeFirst},
     {"aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
      WICK_KERNEL(dropoutInPlace), kNondeterministic},
     {"aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
      "training=False, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(rrelu), kInplaceForm | kNondeterministic},
+     WICK_KERNEL(rrelu), kInplaceForm | kNondeterministic, shapes::likeFirst},
 };
 
 constexpr OperatorAlias kAliases[] = {

@@ -2,6 +2,7 @@
 #include "codegen/scalar/arithmetic.h"
 #include "codegen/scalar/mathematics.h"
 #include "runtime/ops/pointwise_common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -246,6 +247,12 @@ Tensor sgn(const Tensor& self, Out out) {
 Tensor square(const Tensor& self, Out out) {
   return powNumber(self, Scalar(2), out);
 }
+// Truth values become ints with the exponent.
+std::vector<TypePtr> squareTypes(const Node& node) {
+  const auto* self = node.input(0)->type()->as<TensorType>();
+  bool truth = self && self->facts().dtype == DType::Bool;
+  return truth ? shapes::likeFirstLong(node) : shapes::likeFirst(node);
+}
 
 // Integers are their own rounding.
 template <class Def>
@@ -295,41 +302,42 @@ const OperatorRecord kRecords[] = {
     {"aten::sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
      WICK_KERNEL(subNumber), kForms, nullptr, &kScalar<SubAlpha>},
     {"aten::rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", WICK_KERNEL(rsub),
-     kOutForm},
+     kOutForm, shapes::promoted},
     {"aten::rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
-     WICK_KERNEL(rsubNumber), kOutForm},
+     WICK_KERNEL(rsubNumber), kOutForm, shapes::promoted},
     WICK_BINARY_OP("mul.Tensor(Tensor self, Tensor other) -> Tensor", Mul, kForms),
     WICK_BINARY_NUMBER_OP("mul.Scalar(Tensor self, Scalar other) -> Tensor", Mul, kForms),
     WICK_BINARY_OP("div.Tensor(Tensor self, Tensor other) -> Tensor", TrueDiv, kForms),
     WICK_BINARY_NUMBER_OP("div.Scalar(Tensor self, Scalar other) -> Tensor", TrueDiv, kForms),
     {"aten::div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
-     WICK_KERNEL(divMode), kForms},
+     WICK_KERNEL(divMode), kForms, shapes::divided},
     {"aten::div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
-     WICK_KERNEL(divNumberMode), kForms},
+     WICK_KERNEL(divNumberMode), kForms, shapes::divided},
     WICK_BINARY_OP("true_divide.Tensor(Tensor self, Tensor other) -> Tensor", TrueDiv, kForms),
     WICK_BINARY_NUMBER_OP("true_divide.Scalar(Tensor self, Scalar other) -> Tensor", TrueDiv,
                           kInplaceForm),
     {"aten::floor_divide(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(divTensors<FloorDiv>),
-     kOutForm},
+     kOutForm, shapes::promoted},
     {"aten::floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
-     WICK_KERNEL(divNumber<FloorDiv>), kInplaceForm},
+     WICK_KERNEL(divNumber<FloorDiv>), kInplaceForm, shapes::promoted},
     {"aten::floor_divide_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)",
      WICK_KERNEL(floorDivideInPlace)},
     {"aten::remainder.Tensor(Tensor self, Tensor other) -> Tensor",
-     WICK_KERNEL(divTensors<Remainder>), kForms},
+     WICK_KERNEL(divTensors<Remainder>), kForms, shapes::promoted},
     {"aten::remainder.Scalar(Tensor self, Scalar other) -> Tensor",
-     WICK_KERNEL(divNumber<Remainder>), kForms},
+     WICK_KERNEL(divNumber<Remainder>), kForms, shapes::promoted},
     {"aten::remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
-     WICK_KERNEL(numberDiv<Remainder>), kOutForm},
+     WICK_KERNEL(numberDiv<Remainder>), kOutForm, shapes::promoted},
     {"aten::fmod.Tensor(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(divTensors<Fmod>),
-     kForms},
-    {"aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", WICK_KERNEL(divNumber<Fmod>),
-     kForms},
+     kForms, shapes::promoted},
+    {"aten::fmod.Scalar(Tensor self, Scalar other) -> Tensor", WICK_KERNEL(divNumber<Fmod>), kForms,
+     shapes::promoted},
     {"aten::pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor", WICK_KERNEL(binary<Pow>),
-     kOutForm},
+     kOutForm, shapes::promoted},
     {"aten::pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor", WICK_KERNEL(powNumber),
-     kOutForm},
-    {"aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", WICK_KERNEL(numberPow), kOutForm},
+     kOutForm, shapes::promoted},
+    {"aten::pow.Scalar(Scalar self, Tensor exponent) -> Tensor", WICK_KERNEL(numberPow), kOutForm,
+     shapes::promoted},
     {"aten::pow_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)", WICK_KERNEL(powInPlace)},
     {"aten::pow_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
      WICK_KERNEL(powNumberInPlace)},
@@ -348,11 +356,12 @@ const OperatorRecord kRecords[] = {
     WICK_BINARY_OP("gcd(Tensor self, Tensor other) -> Tensor", Gcd, kForms),
     WICK_BINARY_OP("lcm(Tensor self, Tensor other) -> Tensor", Lcm, kForms),
     {"aten::neg(Tensor self) -> Tensor", WICK_KERNEL(neg), kForms, nullptr, &kScalar<Neg>},
-    {"aten::positive(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(positive)},
+    {"aten::positive(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(positive), kNoFlags,
+     shapes::likeFirst},
     {"aten::abs(Tensor self) -> Tensor", WICK_KERNEL(abs), kForms, nullptr, &kScalar<Abs>},
     {"aten::sign(Tensor self) -> Tensor", WICK_KERNEL(sign), kForms, nullptr, &kScalar<Sign>},
-    {"aten::sgn(Tensor self) -> Tensor", WICK_KERNEL(sgn), kForms},
-    {"aten::square(Tensor self) -> Tensor", WICK_KERNEL(square), kForms},
+    {"aten::sgn(Tensor self) -> Tensor", WICK_KERNEL(sgn), kForms, shapes::likeFirst},
+    {"aten::square(Tensor self) -> Tensor", WICK_KERNEL(square), kForms, squareTypes},
     WICK_UNARY_OP("reciprocal", Reciprocal, kForms),
     {"aten::ceil(Tensor self) -> Tensor", WICK_KERNEL(rounding<Ceil>), kForms, nullptr,
      &kScalar<Ceil>},
@@ -363,9 +372,9 @@ const OperatorRecord kRecords[] = {
     {"aten::round(Tensor self) -> Tensor", WICK_KERNEL(rounding<Round>), kForms, nullptr,
      &kScalar<Round>},
     {"aten::round.decimals(Tensor self, *, int decimals) -> Tensor", WICK_KERNEL(roundDecimals),
-     kForms},
+     kForms, shapes::likeFirst},
     {"aten::special_round(Tensor self, *, int decimals=0) -> Tensor", WICK_KERNEL(roundDecimals),
-     kOutForm},
+     kOutForm, shapes::likeFirst},
     WICK_UNARY_OP("frac", Frac, kForms),
     {"aten::lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor", WICK_KERNEL(lerp),
      kForms, nullptr, &kScalar<Lerp>},

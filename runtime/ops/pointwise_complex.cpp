@@ -1,6 +1,7 @@
 // Operators on complex numbers: parts, conjugates, construction.
 #include "codegen/scalar/mathematics.h"
 #include "runtime/ops/pointwise_common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -49,13 +50,14 @@ Tensor fromParts(const Tensor& a, const Tensor& b, Out out) {
 }
 
 const OperatorRecord kRecords[] = {
-    {"aten::real(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(real)},
-    {"aten::imag(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(imag)},
-    {"aten::conj(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(conj)},
-    {"aten::_conj(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(conj)},
+    {"aten::real(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(real), kNoFlags, shapes::realParts},
+    {"aten::imag(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(imag), kNoFlags, shapes::realParts},
+    {"aten::conj(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(conj), kNoFlags, shapes::likeFirst},
+    {"aten::_conj(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(conj), kNoFlags, shapes::likeFirst},
     {"aten::conj_physical(Tensor self) -> Tensor", WICK_KERNEL(conjPhysical),
-     kInplaceForm | kOutForm},
-    {"aten::_conj_physical(Tensor self) -> Tensor", WICK_KERNEL(conjPhysical), kOutForm},
+     kInplaceForm | kOutForm, shapes::likeFirst},
+    {"aten::_conj_physical(Tensor self) -> Tensor", WICK_KERNEL(conjPhysical), kOutForm,
+     shapes::likeFirst},
     WICK_UNARY_OP("angle", Angle, kOutForm),
     {"aten::complex(Tensor real, Tensor imag) -> Tensor", WICK_KERNEL(fromParts<MakeComplex>),
      kOutForm},

@@ -1,6 +1,7 @@
 // Operators that compare, select and work on bits and truth values.
 #include "codegen/scalar/arithmetic.h"
 #include "runtime/ops/pointwise_common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -196,9 +197,9 @@ const OperatorRecord kRecords[] = {
     WICK_EXTREMUM_OP("fmax(Tensor self, Tensor other) -> Tensor", Fmax, kOutForm),
     WICK_EXTREMUM_OP("fmin(Tensor self, Tensor other) -> Tensor", Fmin, kOutForm),
     {"aten::clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor", WICK_KERNEL(clamp),
-     kForms},
+     kForms, shapes::promoted},
     {"aten::clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor",
-     WICK_KERNEL(clampTensor), kForms},
+     WICK_KERNEL(clampTensor), kForms, shapes::promoted},
     {"aten::clamp_min(Tensor self, Scalar min) -> Tensor", WICK_KERNEL(clampMin), kForms, nullptr,
      &kScalar<ClampMin>},
     WICK_BINARY_OP("clamp_min.Tensor(Tensor self, Tensor min) -> Tensor", ClampMin, kForms),
@@ -231,7 +232,7 @@ const OperatorRecord kRecords[] = {
      kOutForm | kPredicate, nullptr, &kScalar<SignBit>},
     {"aten::nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> "
      "Tensor",
-     WICK_KERNEL(nanToNum), kForms},
+     WICK_KERNEL(nanToNum), kForms, shapes::likeFirst},
     {"aten::heaviside(Tensor self, Tensor values) -> Tensor", WICK_KERNEL(heaviside), kForms,
      nullptr, &kScalar<Heaviside>},
 };

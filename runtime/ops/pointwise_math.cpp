@@ -2,6 +2,7 @@
 #include "codegen/scalar/arithmetic.h"
 #include "codegen/scalar/mathematics.h"
 #include "runtime/ops/pointwise_common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -100,13 +101,19 @@ const OperatorRecord kRecords[] = {
      &kScalar<DegToRad>},
     {"aten::rad2deg(Tensor self) -> Tensor", WICK_KERNEL(angleUnit<RadToDeg>), kForms, nullptr,
      &kScalar<RadToDeg>},
-    {"aten::logit(Tensor self, float? eps=None) -> Tensor", WICK_KERNEL(logit), kForms},
-    {"aten::special_logit(Tensor self, float? eps=None) -> Tensor", WICK_KERNEL(logit), kOutForm},
-    {"aten::polygamma(int n, Tensor self) -> Tensor", WICK_KERNEL(polygamma), kOutForm},
+    {"aten::logit(Tensor self, float? eps=None) -> Tensor", WICK_KERNEL(logit), kForms,
+     shapes::likeFirstFloating},
+    {"aten::special_logit(Tensor self, float? eps=None) -> Tensor", WICK_KERNEL(logit), kOutForm,
+     shapes::likeFirstFloating},
+    {"aten::polygamma(int n, Tensor self) -> Tensor", WICK_KERNEL(polygamma), kOutForm,
+     shapes::likeFirstFloating},
     {"aten::polygamma_(Tensor(a!) self, int n) -> Tensor(a!)", WICK_KERNEL(polygammaInPlace)},
-    {"aten::special_polygamma(int n, Tensor self) -> Tensor", WICK_KERNEL(polygamma), kOutForm},
-    {"aten::mvlgamma(Tensor self, int p) -> Tensor", WICK_KERNEL(mvlgamma), kForms},
-    {"aten::special_multigammaln(Tensor self, int p) -> Tensor", WICK_KERNEL(mvlgamma), kOutForm},
+    {"aten::special_polygamma(int n, Tensor self) -> Tensor", WICK_KERNEL(polygamma), kOutForm,
+     shapes::likeFirstFloating},
+    {"aten::mvlgamma(Tensor self, int p) -> Tensor", WICK_KERNEL(mvlgamma), kForms,
+     shapes::likeFirstFloating},
+    {"aten::special_multigammaln(Tensor self, int p) -> Tensor", WICK_KERNEL(mvlgamma), kOutForm,
+     shapes::likeFirstFloating},
     {"aten::frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", WICK_KERNEL(frexp)},
 
     WICK_BINARY_OP("atan2(Tensor self, Tensor other) -> Tensor", Atan2, kForms),

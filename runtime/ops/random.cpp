@@ -8,6 +8,7 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -520,43 +521,45 @@ constexpr uint32_t kDrawInto = kDraw | kInplaceForm | kOutForm;
 #define WICK_OPTIONS WICK_OPTIONS_OF("None")
 
 const OperatorRecord kRecords[] = {
-    {"aten::rand(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(rand), kDraw},
+    {"aten::rand(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(rand), kDraw,
+     shapes::made},
     {"aten::rand.generator(int[] size, *, Generator? generator, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(randGenerator), kDraw},
+     WICK_KERNEL(randGenerator), kDraw, shapes::made},
     {"aten::rand.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(randOut), kDraw},
-    {"aten::randn(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(randn), kDraw},
+    {"aten::randn(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(randn), kDraw,
+     shapes::made},
     {"aten::randn.generator(int[] size, *, Generator? generator, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(randnGenerator), kDraw},
+     WICK_KERNEL(randnGenerator), kDraw, shapes::made},
     {"aten::randn.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(randnOut), kDraw},
     {"aten::rand_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(randLike), kDraw},
+     WICK_KERNEL(randLike), kDraw, shapes::madeLike},
     {"aten::randn_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(randnLike), kDraw},
+     WICK_KERNEL(randnLike), kDraw, shapes::madeLike},
     {"aten::randint(int high, int[] size, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(randint), kDraw},
+     WICK_KERNEL(randint), kDraw, shapes::madeLong},
     {"aten::randint.generator(int high, int[] size, *, Generator? generator, " WICK_OPTIONS_OF(
          "4") ") -> Tensor",
-     WICK_KERNEL(randintGenerator), kDraw},
+     WICK_KERNEL(randintGenerator), kDraw, shapes::madeLong},
     {"aten::randint.low(int low, int high, int[] size, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(randintLow), kDraw},
+     WICK_KERNEL(randintLow), kDraw, shapes::madeLong},
     {"aten::randint.low_generator(int low, int high, int[] size, *, Generator? "
      "generator, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(randintLowGenerator), kDraw},
+     WICK_KERNEL(randintLowGenerator), kDraw, shapes::madeLong},
     {"aten::randint_like(Tensor self, int high, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(randintLike), kDraw},
+     WICK_KERNEL(randintLike), kDraw, shapes::madeLike},
     {"aten::randint_like.low_dtype(Tensor self, int low, int high, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(randintLikeLow), kDraw},
+     WICK_KERNEL(randintLikeLow), kDraw, shapes::madeLike},
     {"aten::randperm(int n, *, " WICK_OPTIONS_OF("4") ") -> Tensor", WICK_KERNEL(randperm), kDraw},
     {"aten::randperm.generator(int n, *, Generator? generator, " WICK_OPTIONS_OF("4") ") -> Tensor",
      WICK_KERNEL(randpermGenerator), kDraw},
     {"aten::randperm.out(int n, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(randpermOut), kDraw},
     {"aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> "
      "Tensor",
-     WICK_KERNEL(uniform), kDrawInto},
+     WICK_KERNEL(uniform), kDrawInto, shapes::likeFirst},
     {"aten::normal_(Tensor(a!) self, float mean=0., float std=1., *, Generator? generator=None) -> "
      "Tensor(a!)",
      WICK_KERNEL(normalInplace), kDraw},
@@ -575,27 +578,27 @@ const OperatorRecord kRecords[] = {
     {"aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std) -> Tensor(a!)",
      WICK_KERNEL(normalPlainly), kDraw},
     {"aten::random(Tensor self, *, Generator? generator=None) -> Tensor", WICK_KERNEL(random),
-     kDrawInto},
+     kDrawInto, shapes::likeFirst},
     {"aten::random.from(Tensor self, int from, int? to, *, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(randomFrom), kDrawInto},
+     WICK_KERNEL(randomFrom), kDrawInto, shapes::likeFirst},
     {"aten::random.to(Tensor self, int to, *, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(randomTo), kDrawInto},
+     WICK_KERNEL(randomTo), kDrawInto, shapes::likeFirst},
     {"aten::bernoulli(Tensor self, *, Generator? generator=None) -> Tensor", WICK_KERNEL(bernoulli),
-     kDraw | kOutForm},
+     kDraw | kOutForm, shapes::likeFirst},
     {"aten::bernoulli.p(Tensor self, float p, *, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(bernoulliP), kDraw},
+     WICK_KERNEL(bernoulliP), kDraw, shapes::likeFirst},
     {"aten::bernoulli.Tensor(Tensor self, Tensor p, *, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(bernoulliTensor), kDraw | kInplaceForm},
+     WICK_KERNEL(bernoulliTensor), kDraw | kInplaceForm, shapes::likeFirst},
     {"aten::bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) -> "
      "Tensor(a!)",
      WICK_KERNEL(bernoulliInplace), kDraw},
     {"aten::exponential(Tensor self, float lambd=1., *, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(exponential), kDrawInto},
+     WICK_KERNEL(exponential), kDrawInto, shapes::likeFirst},
     {"aten::cauchy(Tensor self, float median=0., float sigma=1., *, Generator? generator=None) -> "
      "Tensor",
      WICK_KERNEL(cauchy), kDrawInto},
     {"aten::geometric(Tensor self, float p, *, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(geometric), kDrawInto},
+     WICK_KERNEL(geometric), kDrawInto, shapes::likeFirst},
     {"aten::log_normal(Tensor self, float mean=1., float std=2., *, Generator? generator=None) -> "
      "Tensor",
      WICK_KERNEL(logNormal), kDrawInto},
@@ -603,7 +606,7 @@ const OperatorRecord kRecords[] = {
      "generator=None) -> Tensor",
      WICK_KERNEL(multinomial), kDraw | kOutForm},
     {"aten::poisson(Tensor self, Generator? generator=None) -> Tensor", WICK_KERNEL(poisson),
-     kDraw | kOutForm},
+     kDraw | kOutForm, shapes::likeFirst},
 };
 
 const RegisterOperators registered(kRecords);

@@ -6,6 +6,7 @@
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -501,12 +502,12 @@ Tensor blockDiag(std::vector<Tensor> tensors) {
 
 const OperatorRecord kRecords[] = {
     {"aten::arange(Scalar end, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(arangeEnd),
-     kNotDifferentiable},
+     kNotDifferentiable, shapes::ranged},
     {"aten::arange.start(Scalar start, Scalar end, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(arangeStart), kNotDifferentiable},
+     WICK_KERNEL(arangeStart), kNotDifferentiable, shapes::ranged},
     {"aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " WICK_OPTIONS
      ") -> Tensor",
-     WICK_KERNEL(arangeStep), kNotDifferentiable},
+     WICK_KERNEL(arangeStep), kNotDifferentiable, shapes::ranged},
     {"aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> "
      "Tensor(a!)",
      WICK_KERNEL(arangeStartOut), kNotDifferentiable},
@@ -528,17 +529,18 @@ const OperatorRecord kRecords[] = {
     {"aten::logspace.out(Scalar start, Scalar end, int steps, float base=10., *, Tensor(a!) out) "
      "-> Tensor(a!)",
      WICK_KERNEL(logspaceOut), kNotDifferentiable},
-    {"aten::eye(int n, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(eye), kNotDifferentiable},
+    {"aten::eye(int n, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(eye), kNotDifferentiable,
+     shapes::identity},
     {"aten::eye.m(int n, int m, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(eyeM),
-     kNotDifferentiable},
+     kNotDifferentiable, shapes::identity},
     {"aten::eye.out(int n, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(eyeOut),
      kNotDifferentiable},
     {"aten::eye.m_out(int n, int m, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(eyeMOut),
      kNotDifferentiable},
     {"aten::tril(Tensor self, int diagonal=0) -> Tensor", WICK_KERNEL(triangle<false>),
-     kInplaceForm | kOutForm},
+     kInplaceForm | kOutForm, shapes::likeFirst},
     {"aten::triu(Tensor self, int diagonal=0) -> Tensor", WICK_KERNEL(triangle<true>),
-     kInplaceForm | kOutForm},
+     kInplaceForm | kOutForm, shapes::likeFirst},
     {"aten::tril_indices(int row, int col, int offset=0, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
      WICK_KERNEL(triangleIndices<false>), kNotDifferentiable},
     {"aten::triu_indices(int row, int col, int offset=0, *, " WICK_OPTIONS_OF("4") ") -> Tensor",

@@ -6,6 +6,7 @@
 #include "runtime/kernels/reduce.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -262,12 +263,12 @@ void cumminHelper(const Tensor& self, const Tensor& values, const Tensor& indice
 #define WICK_WRITTEN "(Tensor(a!) values, Tensor(b!) indices)"
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::max(Tensor self) -> Tensor", WICK_KERNEL(maxAll)},
-    {"aten::min(Tensor self) -> Tensor", WICK_KERNEL(minAll)},
+    {"aten::max(Tensor self) -> Tensor", WICK_KERNEL(maxAll), kNoFlags, ops::shapes::reduced},
+    {"aten::min(Tensor self) -> Tensor", WICK_KERNEL(minAll), kNoFlags, ops::shapes::reduced},
     {"aten::max.dim(Tensor self, int dim, bool keepdim=False) -> " WICK_VALUES_INDICES,
-     WICK_KERNEL(maxDim)},
+     WICK_KERNEL(maxDim), kNoFlags, ops::shapes::reducedWithIndices},
     {"aten::min.dim(Tensor self, int dim, bool keepdim=False) -> " WICK_VALUES_INDICES,
-     WICK_KERNEL(minDim)},
+     WICK_KERNEL(minDim), kNoFlags, ops::shapes::reducedWithIndices},
     {"aten::max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) "
      "max_values) -> " WICK_WRITTEN,
      WICK_KERNEL(maxDimOut)},
@@ -275,9 +276,9 @@ constexpr OperatorRecord kRecords[] = {
      "min_indices) -> " WICK_WRITTEN,
      WICK_KERNEL(minDimOut)},
     {"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", WICK_KERNEL(amax),
-     kOutForm},
+     kOutForm, ops::shapes::reduced},
     {"aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", WICK_KERNEL(amin),
-     kOutForm},
+     kOutForm, ops::shapes::reduced},
     {"aten::aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
      WICK_KERNEL(aminmax)},
     {"aten::aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, "
@@ -287,11 +288,13 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)",
      WICK_KERNEL(aminmaxDim)},
     {"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", WICK_KERNEL(argmax),
-     kOutForm | kNotDifferentiable},
+     kOutForm | kNotDifferentiable, ops::shapes::reducedLong},
     {"aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", WICK_KERNEL(argmin),
-     kOutForm | kNotDifferentiable},
-    {"aten::cummax(Tensor self, int dim) -> " WICK_VALUES_INDICES, WICK_KERNEL(cummax)},
-    {"aten::cummin(Tensor self, int dim) -> " WICK_VALUES_INDICES, WICK_KERNEL(cummin)},
+     kOutForm | kNotDifferentiable, ops::shapes::reducedLong},
+    {"aten::cummax(Tensor self, int dim) -> " WICK_VALUES_INDICES, WICK_KERNEL(cummax), kNoFlags,
+     ops::shapes::likeFirstWithIndices},
+    {"aten::cummin(Tensor self, int dim) -> " WICK_VALUES_INDICES, WICK_KERNEL(cummin), kNoFlags,
+     ops::shapes::likeFirstWithIndices},
     {"aten::cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) "
      "-> " WICK_WRITTEN,
      WICK_KERNEL(cummaxOut)},

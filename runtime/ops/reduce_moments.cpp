@@ -5,6 +5,7 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/reduce.h"
 #include "runtime/ops/call.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -135,20 +136,26 @@ Pair stdMeanCorrection(const Tensor& self, const Dims& dim, Correction correctio
 #define WICK_CORRECTION "(Tensor self, int[1]? dim, *, int? correction, bool keepdim=False) -> "
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::var" WICK_PLAIN "Tensor", WICK_KERNEL(var)},
-    {"aten::var.dim" WICK_DIM "Tensor", WICK_KERNEL(varDim), kOutForm},
-    {"aten::var.correction" WICK_CORRECTION "Tensor", WICK_KERNEL(varCorrection), kOutForm},
-    {"aten::std" WICK_PLAIN "Tensor", WICK_KERNEL(stdAll)},
-    {"aten::std.dim" WICK_DIM "Tensor", WICK_KERNEL(stdDim), kOutForm},
-    {"aten::std.correction" WICK_CORRECTION "Tensor", WICK_KERNEL(stdCorrection), kOutForm},
-    {"aten::var_mean" WICK_PLAIN "(Tensor, Tensor)", WICK_KERNEL(varMean)},
-    {"aten::var_mean.dim" WICK_DIM "(Tensor, Tensor)", WICK_KERNEL(varMeanDim)},
-    {"aten::var_mean.correction" WICK_CORRECTION "(Tensor, Tensor)",
-     WICK_KERNEL(varMeanCorrection)},
-    {"aten::std_mean" WICK_PLAIN "(Tensor, Tensor)", WICK_KERNEL(stdMean)},
-    {"aten::std_mean.dim" WICK_DIM "(Tensor, Tensor)", WICK_KERNEL(stdMeanDim)},
-    {"aten::std_mean.correction" WICK_CORRECTION "(Tensor, Tensor)",
-     WICK_KERNEL(stdMeanCorrection)},
+    {"aten::var" WICK_PLAIN "Tensor", WICK_KERNEL(var), kNoFlags, ops::shapes::reducedReal},
+    {"aten::var.dim" WICK_DIM "Tensor", WICK_KERNEL(varDim), kOutForm, ops::shapes::reducedReal},
+    {"aten::var.correction" WICK_CORRECTION "Tensor", WICK_KERNEL(varCorrection), kOutForm,
+     ops::shapes::reducedReal},
+    {"aten::std" WICK_PLAIN "Tensor", WICK_KERNEL(stdAll), kNoFlags, ops::shapes::reducedReal},
+    {"aten::std.dim" WICK_DIM "Tensor", WICK_KERNEL(stdDim), kOutForm, ops::shapes::reducedReal},
+    {"aten::std.correction" WICK_CORRECTION "Tensor", WICK_KERNEL(stdCorrection), kOutForm,
+     ops::shapes::reducedReal},
+    {"aten::var_mean" WICK_PLAIN "(Tensor, Tensor)", WICK_KERNEL(varMean), kNoFlags,
+     ops::shapes::reducedRealTwice},
+    {"aten::var_mean.dim" WICK_DIM "(Tensor, Tensor)", WICK_KERNEL(varMeanDim), kNoFlags,
+     ops::shapes::reducedRealTwice},
+    {"aten::var_mean.correction" WICK_CORRECTION "(Tensor, Tensor)", WICK_KERNEL(varMeanCorrection),
+     kNoFlags, ops::shapes::reducedRealTwice},
+    {"aten::std_mean" WICK_PLAIN "(Tensor, Tensor)", WICK_KERNEL(stdMean), kNoFlags,
+     ops::shapes::reducedRealTwice},
+    {"aten::std_mean.dim" WICK_DIM "(Tensor, Tensor)", WICK_KERNEL(stdMeanDim), kNoFlags,
+     ops::shapes::reducedRealTwice},
+    {"aten::std_mean.correction" WICK_CORRECTION "(Tensor, Tensor)", WICK_KERNEL(stdMeanCorrection),
+     kNoFlags, ops::shapes::reducedRealTwice},
 };
 
 const RegisterOperators kRegistered(kRecords);

@@ -7,6 +7,7 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/reduce.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 
@@ -184,27 +185,29 @@ Tensor weightNorm(const Tensor& v, const Tensor& g, int64_t dim) {
 }
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", WICK_KERNEL(normScalar)},
+    {"aten::norm.Scalar(Tensor self, Scalar p=2) -> Tensor", WICK_KERNEL(normScalar), kNoFlags,
+     ops::shapes::reducedReal},
     {"aten::norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor",
-     WICK_KERNEL(normDim), kOutForm},
+     WICK_KERNEL(normDim), kOutForm, ops::shapes::reducedReal},
     {"aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
      "ScalarType dtype) -> Tensor",
-     WICK_KERNEL(normDimDtype), kOutForm},
+     WICK_KERNEL(normDimDtype), kOutForm, ops::shapes::reducedReal},
     {"aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
-     WICK_KERNEL(normDtype)},
+     WICK_KERNEL(normDtype), kNoFlags, ops::shapes::reducedReal},
     {"aten::native_norm(Tensor self, Scalar p=2) -> Tensor", WICK_KERNEL(normScalar)},
     {"aten::native_norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, "
      "ScalarType? dtype) -> Tensor",
      WICK_KERNEL(normDimDtype)},
     {"aten::linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
      "ScalarType? dtype=None) -> Tensor",
-     WICK_KERNEL(linalgVectorNorm), kOutForm},
-    {"aten::frobenius_norm(Tensor self) -> Tensor", WICK_KERNEL(frobeniusNorm)},
+     WICK_KERNEL(linalgVectorNorm), kOutForm, ops::shapes::reducedReal},
+    {"aten::frobenius_norm(Tensor self) -> Tensor", WICK_KERNEL(frobeniusNorm), kNoFlags,
+     ops::shapes::reducedReal},
     {"aten::frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-     WICK_KERNEL(frobeniusNormDim), kOutForm},
+     WICK_KERNEL(frobeniusNormDim), kOutForm, ops::shapes::reducedReal},
     {"aten::dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", WICK_KERNEL(dist), kOutForm},
     {"aten::renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", WICK_KERNEL(renorm),
-     kInplaceForm | kOutForm},
+     kInplaceForm | kOutForm, ops::shapes::likeFirst},
     {"aten::norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", WICK_KERNEL(normExceptDim)},
     {"aten::_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor", WICK_KERNEL(weightNorm)},
     {"aten::_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)",

@@ -7,6 +7,7 @@
 #include "runtime/kernels/reduce.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -161,11 +162,13 @@ Tensor cumulativeTrapezoidDx(const Tensor& y, const Scalar& dx, int64_t dim) {
 
 constexpr OperatorRecord kRecords[] = {
     {"aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", WICK_KERNEL(cumsum),
-     kInplaceForm | kOutForm},
+     kInplaceForm | kOutForm, ops::shapes::likeFirstAccumulated},
     {"aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-     WICK_KERNEL(cumprod), kInplaceForm | kOutForm},
-    {"aten::logcumsumexp(Tensor self, int dim) -> Tensor", WICK_KERNEL(logcumsumexp), kOutForm},
-    {"aten::_logcumsumexp(Tensor self, int dim) -> Tensor", WICK_KERNEL(logcumsumexp), kOutForm},
+     WICK_KERNEL(cumprod), kInplaceForm | kOutForm, ops::shapes::likeFirstAccumulated},
+    {"aten::logcumsumexp(Tensor self, int dim) -> Tensor", WICK_KERNEL(logcumsumexp), kOutForm,
+     ops::shapes::likeFirst},
+    {"aten::_logcumsumexp(Tensor self, int dim) -> Tensor", WICK_KERNEL(logcumsumexp), kOutForm,
+     ops::shapes::likeFirst},
     {"aten::diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> "
      "Tensor",
      WICK_KERNEL(diff), kOutForm},

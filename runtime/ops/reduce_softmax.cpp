@@ -6,6 +6,7 @@
 #include "runtime/kernels/reduce.h"
 #include "runtime/kernels/softmax.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -79,18 +80,22 @@ Tensor logsumexp(const Tensor& self, const DimVector& dim, bool keepdim) {
 #define WICK_INTERNAL "(Tensor self, int dim, bool half_to_float) -> Tensor"
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(softmax), kOutForm},
-    {"aten::log_softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(logSoftmax), kOutForm},
-    {"aten::special_softmax" WICK_DIM_DTYPE, WICK_KERNEL(softmax)},
+    {"aten::softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(softmax), kOutForm, ops::shapes::likeFirst},
+    {"aten::log_softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(logSoftmax), kOutForm,
+     ops::shapes::likeFirst},
+    {"aten::special_softmax" WICK_DIM_DTYPE, WICK_KERNEL(softmax), kNoFlags,
+     ops::shapes::likeFirst},
     {"aten::special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-     WICK_KERNEL(logSoftmax)},
-    {"aten::_softmax" WICK_INTERNAL, WICK_KERNEL(softmaxInternal), kOutForm},
-    {"aten::_log_softmax" WICK_INTERNAL, WICK_KERNEL(logSoftmaxInternal), kOutForm},
+     WICK_KERNEL(logSoftmax), kNoFlags, ops::shapes::likeFirst},
+    {"aten::_softmax" WICK_INTERNAL, WICK_KERNEL(softmaxInternal), kOutForm,
+     ops::shapes::likeFirst},
+    {"aten::_log_softmax" WICK_INTERNAL, WICK_KERNEL(logSoftmaxInternal), kOutForm,
+     ops::shapes::likeFirst},
     {"aten::_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> "
      "Tensor",
-     WICK_KERNEL(maskedSoftmax), kOutForm},
+     WICK_KERNEL(maskedSoftmax), kOutForm, ops::shapes::likeFirst},
     {"aten::logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-     WICK_KERNEL(logsumexp), kOutForm},
+     WICK_KERNEL(logsumexp), kOutForm, ops::shapes::reducedFloating},
 };
 
 constexpr OperatorAlias kAliases[] = {{"aten::special_logsumexp", "aten::logsumexp"}};

@@ -3,6 +3,7 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/reduce.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick {
 namespace {
@@ -194,25 +195,29 @@ Tensor sumToSize(const Tensor& self, const DimVector& size) {
 #define WICK_DTYPE_ARG "*, ScalarType? dtype=None) -> Tensor"
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::sum(Tensor self, " WICK_DTYPE_ARG, WICK_KERNEL(sum), kOutForm},
+    {"aten::sum(Tensor self, " WICK_DTYPE_ARG, WICK_KERNEL(sum), kOutForm,
+     ops::shapes::reducedAccumulated},
     {"aten::sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, " WICK_DTYPE_ARG,
-     WICK_KERNEL(sumDims), kOutForm},
+     WICK_KERNEL(sumDims), kOutForm, ops::shapes::reducedAccumulated},
     {"aten::nansum(Tensor self, int[1]? dim=None, bool keepdim=False, " WICK_DTYPE_ARG,
-     WICK_KERNEL(nansum), kOutForm},
-    {"aten::mean(Tensor self, " WICK_DTYPE_ARG, WICK_KERNEL(mean)},
+     WICK_KERNEL(nansum), kOutForm, ops::shapes::reducedAccumulated},
+    {"aten::mean(Tensor self, " WICK_DTYPE_ARG, WICK_KERNEL(mean), kNoFlags, ops::shapes::reduced},
     {"aten::mean.dim(Tensor self, int[1]? dim, bool keepdim=False, " WICK_DTYPE_ARG,
-     WICK_KERNEL(meanDims), kOutForm},
+     WICK_KERNEL(meanDims), kOutForm, ops::shapes::reduced},
     {"aten::nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, " WICK_DTYPE_ARG,
-     WICK_KERNEL(nanmean), kOutForm},
-    {"aten::prod(Tensor self, " WICK_DTYPE_ARG, WICK_KERNEL(prod), kOutForm},
+     WICK_KERNEL(nanmean), kOutForm, ops::shapes::reduced},
+    {"aten::prod(Tensor self, " WICK_DTYPE_ARG, WICK_KERNEL(prod), kOutForm,
+     ops::shapes::reducedAccumulated},
     {"aten::prod.dim_int(Tensor self, int dim, bool keepdim=False, " WICK_DTYPE_ARG,
-     WICK_KERNEL(prodDim), kOutForm},
-    {"aten::any(Tensor self) -> Tensor", WICK_KERNEL(anyAll), kOutForm | kNotDifferentiable},
+     WICK_KERNEL(prodDim), kOutForm, ops::shapes::reducedAccumulated},
+    {"aten::any(Tensor self) -> Tensor", WICK_KERNEL(anyAll), kOutForm | kNotDifferentiable,
+     ops::shapes::reducedBool},
     {"aten::any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", WICK_KERNEL(anyDim),
-     kOutForm | kNotDifferentiable},
-    {"aten::all(Tensor self) -> Tensor", WICK_KERNEL(allAll), kOutForm | kNotDifferentiable},
+     kOutForm | kNotDifferentiable, ops::shapes::reducedBool},
+    {"aten::all(Tensor self) -> Tensor", WICK_KERNEL(allAll), kOutForm | kNotDifferentiable,
+     ops::shapes::reducedBool},
     {"aten::all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor", WICK_KERNEL(allDim),
-     kOutForm | kNotDifferentiable},
+     kOutForm | kNotDifferentiable, ops::shapes::reducedBool},
     {"aten::sum_to_size(Tensor self, int[] size) -> Tensor", WICK_KERNEL(sumToSize)},
 };
 

@@ -7,6 +7,7 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/promotion.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -282,7 +283,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(isinNumberTensor), kInfo},
     {"aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
      "atol=1e-08, bool equal_nan=False) -> Tensor",
-     WICK_KERNEL(isclose), kNotDifferentiable},
+     WICK_KERNEL(isclose), kNotDifferentiable, shapes::comparison},
     {"aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
      "atol=1e-08, bool equal_nan=False) -> bool",
      WICK_KERNEL(allclose), kNotDifferentiable},

@@ -3,6 +3,7 @@
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -149,30 +150,31 @@ Tensor asStridedScatter(const Tensor& self, const Tensor& src, DimVector size, D
 
 const OperatorRecord kRecords[] = {
     {"aten::nonzero(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel),
-     kNotDifferentiable | kOutForm},
-    {"aten::argwhere(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel), kNotDifferentiable},
+     kNotDifferentiable | kOutForm, shapes::nonzeroPlaces},
+    {"aten::argwhere(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel), kNotDifferentiable,
+     shapes::nonzeroPlaces},
     {"aten::nonzero_numpy(Tensor self) -> Tensor[]", WICK_KERNEL(nonzeroEach), kNotDifferentiable},
     {"aten::where(Tensor condition) -> Tensor[]", WICK_KERNEL(nonzeroEach), kNotDifferentiable},
     {"aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
-     WICK_KERNEL(countNonzeroDims), kNotDifferentiable | kOutForm},
+     WICK_KERNEL(countNonzeroDims), kNotDifferentiable | kOutForm, shapes::reducedLong},
     {"aten::count_nonzero(Tensor self, int? dim=None) -> Tensor", WICK_KERNEL(countNonzero),
-     kNotDifferentiable | kOutForm},
+     kNotDifferentiable | kOutForm, shapes::reducedLong},
     {"aten::diag(Tensor self, int diagonal=0) -> Tensor", WICK_KERNEL(diag), kOutForm},
     {"aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
      WICK_KERNEL(diagEmbed), kOutForm},
     {"aten::diagflat(Tensor self, int offset=0) -> Tensor", WICK_KERNEL(diagflat)},
     {"aten::trace(Tensor self) -> Tensor", WICK_KERNEL(trace), kOutForm},
     {"aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
-     WICK_KERNEL(selectScatter), kOutForm},
+     WICK_KERNEL(selectScatter), kOutForm, shapes::likeFirst},
     {"aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int "
      "step=1) -> Tensor",
-     WICK_KERNEL(sliceScatter), kOutForm},
+     WICK_KERNEL(sliceScatter), kOutForm, shapes::likeFirst},
     {"aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> "
      "Tensor",
-     WICK_KERNEL(diagonalScatter), kOutForm},
+     WICK_KERNEL(diagonalScatter), kOutForm, shapes::likeFirst},
     {"aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? "
      "storage_offset=None) -> Tensor",
-     WICK_KERNEL(asStridedScatter), kOutForm},
+     WICK_KERNEL(asStridedScatter), kOutForm, shapes::likeFirst},
 };
 
 const RegisterOperators registered(kRecords);

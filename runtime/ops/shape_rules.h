@@ -31,8 +31,11 @@ Types likeIndex(const Node& node);
 
 // to, type_as, cpu: the dtype and device by the arguments `dtype`, `device` and `other`.
 Types converted(const Node& node);
+Types convertedTo(const Node& node, DType dtype);
 template <DType dtype>
-Types convertedTo(const Node& node);
+Types convertedTo(const Node& node) {
+  return convertedTo(node, dtype);
+}
 Types onCpu(const Node& node);
 
 // ---- pointwise operators without a scalar definition ----
@@ -74,7 +77,7 @@ Types unflattened(const Node& node);
 Types squeezed(const Node& node);
 Types squeezedDim(const Node& node);
 Types unsqueezed(const Node& node);
-Types transposed(const Node& node);  // the first two int arguments
+Types transposed(const Node& node);        // the first two int arguments
 Types transposedMatrix(const Node& node);  // t: of at most two dimensions
 Types transposedLast(const Node& node);    // mT
 Types reversedDims(const Node& node);
@@ -123,8 +126,8 @@ Types attention(const Node& node);  // scaled_dot_product_attention
 
 // ---- neural networks ----
 
-Types convolution(const Node& node);       // also the transposed ones, also wick::conv2d_fused
-Types pooled(const Node& node);            // max and average pooling
+Types convolution(const Node& node);  // also the transposed ones, also wick::conv2d_fused
+Types pooled(const Node& node);       // max and average pooling
 Types pooledWithIndices(const Node& node);
 Types adaptivelyPooled(const Node& node);
 Types adaptivelyPooledWithIndices(const Node& node);
@@ -139,10 +142,5 @@ Types indexed(const Node& node);  // x[i, j, …] by tensors
 Types maskSelected(const Node& node);
 Types nonzeroPlaces(const Node& node);
 Types topValues(const Node& node);  // topk
-
-// ---- for the files of rules ----
-
-template <DType dtype>
-Types convertedTo(const Node& node);
 
 }  // namespace wick::ops::shapes

@@ -9,6 +9,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -417,42 +418,46 @@ Pair modeOut(const Tensor& self, int64_t dim, bool keepdim, const Tensor& values
   "*, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
 
 const OperatorRecord kRecords[] = {
-    {"aten::sort(Tensor self, int dim=-1, bool descending=False) -> " WICK_PAIR, WICK_KERNEL(sort)},
+    {"aten::sort(Tensor self, int dim=-1, bool descending=False) -> " WICK_PAIR, WICK_KERNEL(sort),
+     kNoFlags, shapes::likeFirstWithIndices},
     {"aten::sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) "
      "-> " WICK_PAIR,
-     WICK_KERNEL(sortStable)},
+     WICK_KERNEL(sortStable), kNoFlags, shapes::likeFirstWithIndices},
     {"aten::sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, "
      "Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)",
      WICK_KERNEL(sortStableOut)},
     {"aten::sort.values(Tensor self, int dim=-1, bool descending=False, " WICK_PAIR_OUT,
      WICK_KERNEL(sortOut)},
     {"aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
-     WICK_KERNEL(argsort), kNotDifferentiable},
+     WICK_KERNEL(argsort), kNotDifferentiable, shapes::likeFirstLong},
     {"aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
      "Tensor",
-     WICK_KERNEL(argsortStable), kNotDifferentiable | kOutForm},
-    {"aten::msort(Tensor self) -> Tensor", WICK_KERNEL(msort), kOutForm},
+     WICK_KERNEL(argsortStable), kNotDifferentiable | kOutForm, shapes::likeFirstLong},
+    {"aten::msort(Tensor self) -> Tensor", WICK_KERNEL(msort), kOutForm, shapes::likeFirst},
     {"aten::topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True) "
      "-> " WICK_PAIR,
-     WICK_KERNEL(topk)},
+     WICK_KERNEL(topk), kNoFlags, shapes::topValues},
     {"aten::topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool "
      "sorted=True, " WICK_PAIR_OUT,
      WICK_KERNEL(topkOut)},
     {"aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> " WICK_PAIR,
-     WICK_KERNEL(kthvalue)},
+     WICK_KERNEL(kthvalue), kNoFlags, shapes::reducedWithIndices},
     {"aten::kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, " WICK_PAIR_OUT,
      WICK_KERNEL(kthvalueOut)},
-    {"aten::median(Tensor self) -> Tensor", WICK_KERNEL(medianAll<false>), kOutForm},
+    {"aten::median(Tensor self) -> Tensor", WICK_KERNEL(medianAll<false>), kOutForm,
+     shapes::reduced},
     {"aten::median.dim(Tensor self, int dim, bool keepdim=False) -> " WICK_PAIR,
-     WICK_KERNEL(medianDim<false>)},
+     WICK_KERNEL(medianDim<false>), kNoFlags, shapes::reducedWithIndices},
     {"aten::median.dim_values(Tensor self, int dim, bool keepdim=False, " WICK_PAIR_OUT,
      WICK_KERNEL(medianDimOut<false>)},
-    {"aten::nanmedian(Tensor self) -> Tensor", WICK_KERNEL(medianAll<true>), kOutForm},
+    {"aten::nanmedian(Tensor self) -> Tensor", WICK_KERNEL(medianAll<true>), kOutForm,
+     shapes::reduced},
     {"aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> " WICK_PAIR,
-     WICK_KERNEL(medianDim<true>)},
+     WICK_KERNEL(medianDim<true>), kNoFlags, shapes::reducedWithIndices},
     {"aten::nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, " WICK_PAIR_OUT,
      WICK_KERNEL(medianDimOut<true>)},
-    {"aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> " WICK_PAIR, WICK_KERNEL(mode)},
+    {"aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> " WICK_PAIR, WICK_KERNEL(mode),
+     kNoFlags, shapes::reducedWithIndices},
     {"aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, " WICK_PAIR_OUT,
      WICK_KERNEL(modeOut)},
     {"aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "

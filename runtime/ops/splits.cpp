@@ -1,5 +1,6 @@
 // Operators that cut a tensor into views of itself.
 #include "runtime/ops/common.h"
+#include "runtime/ops/shape_rules.h"
 
 namespace wick::ops {
 
@@ -162,25 +163,28 @@ struct CopyAll<F> {
 };
 
 const OperatorRecord kRecords[] = {
-    {"aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", WICK_KERNEL(unbind)},
+    {"aten::unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]", WICK_KERNEL(unbind),
+     kNoFlags, shapes::unbound},
     {"aten::split.Tensor(Tensor(a -> *) self, int split_size, int dim=0) -> Tensor(a)[]",
-     WICK_KERNEL(split)},
+     WICK_KERNEL(split), kNoFlags, shapes::parts},
     {"aten::split.sizes(Tensor(a -> *) self, int[] split_size, int dim=0) -> Tensor(a)[]",
-     WICK_KERNEL(splitSizes)},
+     WICK_KERNEL(splitSizes), kNoFlags, shapes::parts},
     {"aten::split(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-     WICK_KERNEL(splitSizes)},
+     WICK_KERNEL(splitSizes), kNoFlags, shapes::parts},
     {"aten::split_with_sizes(Tensor(a -> *) self, int[] split_sizes, int dim=0) -> Tensor(a)[]",
-     WICK_KERNEL(splitSizes)},
-    {"aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", WICK_KERNEL(chunk)},
-    {"aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", WICK_KERNEL(chunk)},
+     WICK_KERNEL(splitSizes), kNoFlags, shapes::parts},
+    {"aten::chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", WICK_KERNEL(chunk),
+     kNoFlags, shapes::parts},
+    {"aten::unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", WICK_KERNEL(chunk),
+     kNoFlags, shapes::parts},
     {"aten::unsafe_split.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]",
-     WICK_KERNEL(split)},
+     WICK_KERNEL(split), kNoFlags, shapes::parts},
     {"aten::unsafe_split_with_sizes(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
-     WICK_KERNEL(splitSizes)},
+     WICK_KERNEL(splitSizes), kNoFlags, shapes::parts},
     {"aten::tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]",
-     WICK_KERNEL(tensorSplitSections)},
+     WICK_KERNEL(tensorSplitSections), kNoFlags, shapes::parts},
     {"aten::tensor_split.indices(Tensor(a -> *) self, int[] indices, int dim=0) -> Tensor(a)[]",
-     WICK_KERNEL(tensorSplitIndices)},
+     WICK_KERNEL(tensorSplitIndices), kNoFlags, shapes::parts},
     {"aten::tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor "
      "tensor_indices_or_sections, int dim=0) -> Tensor(a)[]",
      WICK_KERNEL(tensorSplitTensor)},
@@ -197,11 +201,11 @@ const OperatorRecord kRecords[] = {
     {"aten::dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]",
      WICK_KERNEL(splitAtIndices<dsplitDim>)},
     {"aten::unbind_copy.int(Tensor self, int dim=0) -> Tensor[]",
-     WICK_KERNEL(CopyAll<&unbind>::call)},
+     WICK_KERNEL(CopyAll<&unbind>::call), kNoFlags, shapes::unbound},
     {"aten::split_copy.Tensor(Tensor self, int split_size, int dim=0) -> Tensor[]",
-     WICK_KERNEL(CopyAll<&split>::call)},
+     WICK_KERNEL(CopyAll<&split>::call), kNoFlags, shapes::parts},
     {"aten::split_with_sizes_copy(Tensor self, int[] split_sizes, int dim=0) -> Tensor[]",
-     WICK_KERNEL(CopyAll<&splitSizes>::call)},
+     WICK_KERNEL(CopyAll<&splitSizes>::call), kNoFlags, shapes::parts},
 };
 
 const RegisterOperators registered(kRecords);

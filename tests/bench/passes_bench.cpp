@@ -13,8 +13,16 @@
 #include "ir/alias_db.h"
 #include "ir/graph.h"
 #include "ir/verifier.h"
+#include "passes/batch_matrix_products.h"
 #include "passes/canonicalize.h"
+#include "passes/decompose.h"
+#include "passes/erase_shape_computations.h"
+#include "passes/eval_mode.h"
+#include "passes/fold_batch_norm.h"
+#include "passes/fusion_groups.h"
+#include "passes/join_linears.h"
 #include "passes/pipeline.h"
+#include "passes/propagate_types.h"
 #include "passes/remove_mutation.h"
 
 namespace wick {
@@ -88,6 +96,18 @@ int main() {
     std::shared_ptr<Graph> other = graph->copy();
     measure(rows, at++, "(remove_tensor_mutation)", [&] { removeTensorMutation(*other); });
     measure(rows, at++, "(canonicalize)", [&] { canonicalize(*other); });
+    TensorType::Facts matrix;
+    matrix.dtype = DType::Float;
+    matrix.dim = 2;
+    other->inputs()[0]->setType(TensorType::create(matrix));
+    measure(rows, at++, "(propagate_types)", [&] { propagateTypes(*other); });
+    measure(rows, at++, "(erase_shape_computations)", [&] { eraseShapeComputations(*other); });
+    measure(rows, at++, "(eval_mode)", [&] { convertToEval(*other); });
+    measure(rows, at++, "(decompose)", [&] { decomposeOperators(*other); });
+    measure(rows, at++, "(fold_batch_norm)", [&] { foldBatchNorm(*other); });
+    measure(rows, at++, "(join_linears)", [&] { joinLinears(*other); });
+    measure(rows, at++, "(batch_matrix_products)", [&] { batchMatrixProducts(*other); });
+    measure(rows, at++, "(fusion_groups)", [&] { formFusionGroups(*other); });
     double sum = 0;
     for (const Pass& pass : pipelinePasses()) {
       measure(rows, at++, pass.name, [&] { pass.run(*graph); });

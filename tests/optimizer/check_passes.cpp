@@ -12,15 +12,20 @@
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
+#include "passes/decompose.h"
+#include "passes/erase_shape_computations.h"
+#include "passes/eval_mode.h"
 #include "passes/fusion_groups.h"
 #include "passes/inline_calls.h"
 #include "passes/loop_invariants.h"
 #include "passes/lower_tuples.h"
 #include "passes/peephole.h"
 #include "passes/pipeline.h"
+#include "passes/propagate_types.h"
 #include "passes/remove_mutation.h"
 #include "passes/unroll_loops.h"
 #include "runtime/interpreter/interpreter.h"
+#include "tests/optimizer/check_types.h"
 #include "tests/optimizer/random_graph.h"
 #include "tests/optimizer/snapshot.h"
 
@@ -99,6 +104,26 @@ void formAndDissolveGroups(Graph& graph) {
   dissolveFusionGroups(graph);
 }
 
+// What is true of the arguments, or of some of them.
+void tellTypes(Graph& graph) {
+  const DimVector shapes[] = {{4, 4}, {4}, {4}};
+  for (size_t i = 0; i < std::size(shapes); ++i) {
+    TensorType::Facts facts;
+    facts.dtype = DType::Float;
+    facts.device = Device();
+    facts.requires_grad = false;
+    facts.dim = shapes[i].size();
+    // The second vector is of an unknown size.
+    if (i < 2) facts.sizes.emplace(shapes[i].begin(), shapes[i].end());
+    graph.inputs()[i]->setType(TensorType::create(facts));
+  }
+}
+template <auto pass>
+void withTypes(Graph& graph) {
+  tellTypes(graph);
+  pass(graph);
+}
+
 const std::vector<NamedTransform>& transforms() {
   static const std::vector<NamedTransform> all = {
       {"inline_calls", inlineCalls},
@@ -114,6 +139,10 @@ const std::vector<NamedTransform>& transforms() {
       {"dead_code_elimination", eliminateDeadCode},
       {"canonicalize", canonicalize},
       {"fusion_groups", formAndDissolveGroups},
+      {"propagate_types", withTypes<static_cast<void (*)(Graph&)>(propagateTypes)>},
+      {"erase_shape_computations", withTypes<eraseShapeComputations>},
+      {"eval_mode", removeDropout},
+      {"decompose", withTypes<decomposeOperators>},
   };
   return all;
 }
@@ -139,6 +168,7 @@ class Checker {
       return f;
     }
     if (std::string f = sequence(); !f.empty()) return f;
+    if (std::string f = types(); !f.empty()) return f;
     return sharing();
   }
 
@@ -176,6 +206,32 @@ class Checker {
       }
       moveNodes(g, random_);
     });
+  }
+
+  // Runs the graph with all its tensors as outputs: they must be what their types say.
+  std::string types() {
+    std::shared_ptr<Graph> copy = graph_->copy();
+    inlineCalls(*copy);
+    tellTypes(*copy);
+    SymbolicSizes sizes(lowestSymbol(*copy));
+    propagateTypes(*copy, sizes);
+    std::vector<std::pair<Value*, size_t>> tensors;
+    for (Node* n : copy->nodes()) {
+      for (Value* v : n->outputs()) {
+        if (v->type()->kind() != TypeKind::Tensor) continue;
+        tensors.emplace_back(v, copy->outputs().size());
+        copy->registerOutput(v);
+      }
+    }
+    std::vector<IValue> seen = results(*Code::build(copy->copy(), "random"), source_.arguments());
+    TypeChecker checker(sizes);
+    for (auto [v, at] : tensors) {
+      std::string wrong = checker.check(*v->type(), seen[at].toTensor());
+      if (!wrong.empty()) {
+        return fmt::format("seed {}: %{}: {}\n{}", seed_, v->debugName(), wrong, copy->str());
+      }
+    }
+    return "";
   }
 
   // Runs the graph with all its values as outputs: what shares memory must be known to.

@@ -52,7 +52,23 @@ class Arguments {
   int64_t below(int64_t n) { return static_cast<int64_t>(random_() % static_cast<uint64_t>(n)); }
   bool chance(int64_t n) { return below(n) == 0; }
 
+  // Arguments of a convolution with this many dimensions of space.
+  void convolve(const Operator& op) {
+    std::string_view name = op.schema().name();
+    spatial_ = 1 + below(3);
+    for (int64_t n = 1; n <= 3; ++n) {
+      if (name.find(fmt::format("{}d", n)) != std::string_view::npos) spatial_ = n;
+    }
+    dtype_ = chance(2) ? DType::Float : DType::Double;
+    groups_ = chance(3) ? 2 : 1;
+    std::optional<size_t> padding = op.schema().argumentIndex("padding");
+    padding_text_ = padding && op.schema().arguments()[*padding].type->kind() == TypeKind::String;
+  }
+
   IValue make(const Argument& a) {
+    if (spatial_ > 0) {
+      if (std::optional<IValue> v = convolutionArgument(a.name)) return *v;
+    }
     if (a.default_value && chance(2)) return *a.default_value;
     return make(*a.type, a.name, a.fixed_size.value_or(0));
   }
@@ -66,6 +82,28 @@ class Arguments {
   }
 
  private:
+  std::optional<IValue> convolutionArgument(const std::string& name) {
+    constexpr int64_t kChannels = 4;
+    if (name == "input" || name == "self" || name == "weight") {
+      bool weight = name == "weight";
+      DimVector sizes{weight ? kChannels : 1 + below(3), weight ? kChannels / groups_ : kChannels};
+      for (int64_t i = 0; i < spatial_; ++i) sizes.push_back(weight ? 1 + below(3) : 4 + below(4));
+      return IValue(tensor(sizes, dtype_));
+    }
+    if (name == "bias") return chance(2) ? IValue() : IValue(tensor({kChannels}, dtype_));
+    if (name == "groups") return IValue(groups_);
+    if (name == "stride" || name == "dilation" || name == "padding" || name == "output_padding") {
+      if (name == "padding" && padding_text_) return IValue(chance(2) ? "same" : "valid");
+      bool none = name == "output_padding";
+      DimVector values;
+      for (int64_t i = 0; i < spatial_; ++i) {
+        values.push_back(none ? 0 : below(2) + (name == "padding" ? 0 : 1));
+      }
+      return IValue(makeIntList(values));
+    }
+    return std::nullopt;
+  }
+
   DimVector shape() {
     DimVector s = base_;
     switch (below(6)) {
@@ -171,45 +209,12 @@ class Arguments {
   }
 
   std::mt19937_64 random_;
+  int64_t spatial_ = 0;  // not 0: a convolution
+  int64_t groups_ = 1;
+  bool padding_text_ = false;
   int64_t rank_;
   DimVector base_;
   DType dtype_;
-};
-
-// Numbers that the symbols of types stand for in one call.
-class Symbols {
- public:
-  explicit Symbols(const SymbolicSizes& sizes) : sizes_(sizes) {}
-
-  // "" or what does not hold of the tensor.
-  std::string check(const Type& type, const Tensor& t) {
-    const auto* known = type.as<TensorType>();
-    if (!known) return "";
-    const TensorType::Facts& f = known->facts();
-    bool right = (!f.dtype || *f.dtype == t.dtype()) && (!f.device || *f.device == t.device()) &&
-                 (!f.dim || static_cast<int64_t>(*f.dim) == t.dim()) &&
-                 (!f.requires_grad || *f.requires_grad == t.requiresGrad()) &&
-                 (!f.strides || DimVector(*f.strides) == DimVector(t.strides()));
-    for (int64_t d = 0; right && f.sizes && d < t.dim(); ++d)
-      right = fits((*f.sizes)[d], t.size(d));
-    return right ? "" : fmt::format("{} is not {}", typeOfTensor(t)->str(), type.str());
-  }
-
- private:
-  bool fits(const Size& s, int64_t number) {
-    if (!s) return true;
-    if (*s >= 0) return *s == number;
-    auto [it, added] = numbers_.emplace(*s, number);
-    if (!added) return it->second == number;
-    std::optional<int64_t> computed = sizes_.evaluate(s, [&](int64_t symbol) {
-      auto known = numbers_.find(symbol);
-      return known == numbers_.end() ? std::nullopt : std::optional<int64_t>(known->second);
-    });
-    return !computed || *computed == number;
-  }
-
-  const SymbolicSizes& sizes_;
-  std::unordered_map<int64_t, int64_t> numbers_;
 };
 
 class OneCall {
@@ -219,6 +224,9 @@ class OneCall {
   // "" when the call raised or all is well.
   std::string run(TypeCheckCounts& counts) {
     std::vector<IValue> args;
+    if (op_.schema().argumentIndex("weight") && op_.schema().argumentIndex("stride")) {
+      arguments_.convolve(op_);
+    }
     for (const Argument& a : op_.schema().arguments()) args.push_back(arguments_.make(a));
     complete_ = arguments_.chance(2);
     std::vector<Value*> inputs;
@@ -262,7 +270,7 @@ class OneCall {
 
   std::string compare(const std::vector<std::pair<Value*, Tensor>>& outputs,
                       const SymbolicSizes& sizes, TypeCheckCounts& counts) {
-    Symbols symbols(sizes);
+    TypeChecker symbols(sizes);
     for (auto& [v, t] : tensors_) {
       if (std::string wrong = symbols.check(*v->type(), t); !wrong.empty()) {
         return fmt::format("an input {}\n{}", wrong, graph_->str());
@@ -339,6 +347,30 @@ class OneCall {
 };
 
 }  // namespace
+
+std::string TypeChecker::check(const Type& type, const Tensor& t) {
+  const auto* known = type.as<TensorType>();
+  if (!known) return "";
+  const TensorType::Facts& f = known->facts();
+  bool right = (!f.dtype || *f.dtype == t.dtype()) && (!f.device || *f.device == t.device()) &&
+               (!f.dim || static_cast<int64_t>(*f.dim) == t.dim()) &&
+               (!f.requires_grad || *f.requires_grad == t.requiresGrad()) &&
+               (!f.strides || DimVector(*f.strides) == DimVector(t.strides()));
+  for (int64_t d = 0; right && f.sizes && d < t.dim(); ++d) right = fits((*f.sizes)[d], t.size(d));
+  return right ? "" : fmt::format("{} is not {}", typeOfTensor(t)->str(), type.str());
+}
+
+bool TypeChecker::fits(const Size& s, int64_t number) {
+  if (!s) return true;
+  if (*s >= 0) return *s == number;
+  auto [it, added] = numbers_.emplace(*s, number);
+  if (!added) return it->second == number;
+  std::optional<int64_t> computed = sizes_.evaluate(s, [&](int64_t symbol) {
+    auto known = numbers_.find(symbol);
+    return known == numbers_.end() ? std::nullopt : std::optional<int64_t>(known->second);
+  });
+  return !computed || *computed == number;
+}
 
 std::vector<std::string> operatorsWithRules() {
   std::vector<std::string> names;

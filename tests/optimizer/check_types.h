@@ -4,9 +4,29 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
+#include "core/tensor.h"
+#include "core/type.h"
+#include "ir/symbolic_sizes.h"
+
 namespace wick {
+
+// Compares tensors of one run with their types: a symbol must stand for the same number wherever it
+// is met, and an expression for what it says.
+class TypeChecker {
+ public:
+  explicit TypeChecker(const SymbolicSizes& sizes) : sizes_(sizes) {}
+
+  // "" or what does not hold of the tensor.
+  std::string check(const Type& type, const Tensor& tensor);
+
+ private:
+  bool fits(const Size& s, int64_t number);
+  const SymbolicSizes& sizes_;
+  std::unordered_map<int64_t, int64_t> numbers_;
+};
 
 struct TypeCheckCounts {
   uint64_t calls = 0;   // that did not raise

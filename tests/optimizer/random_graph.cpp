@@ -216,7 +216,7 @@ void RandomGraph::statement(int depth) {
 void RandomGraph::tensorStatement() {
   Kind kind = oneIn(3) ? kMatrix : kVector;
   Value* one = constant(IValue(1));
-  switch (below(8)) {
+  switch (below(11)) {
     case 0:
       op("aten::add", {any(kind), any(kVector), one}, kind);
       break;
@@ -242,6 +242,23 @@ void RandomGraph::tensorStatement() {
       op("aten::rand_like", {any(kVector), none, none, none, none, none}, kVector);
       break;
     }
+    case 7:
+      op("aten::matmul", {any(kMatrix), any(kind)}, kind);
+      break;
+    case 8: {  // returns its argument, when it is not told to copy
+      Value* none = graph_->insertNode(graph_->createNone())->output();
+      Value* dtype = constant(IValue(static_cast<int64_t>(DType::Float)));
+      Value* no = constant(IValue(false));
+      op("aten::to", {any(kind), dtype, no, constant(IValue(oneIn(3))), none}, kind);
+      break;
+    }
+    case 9:
+      if (oneIn(2)) {
+        op("aten::type_as", {any(kind), any(kMatrix)}, kind);
+      } else {
+        op("aten::_cast_Float", {any(kind), constant(IValue(false))}, kind);
+      }
+      break;
     default: {
       // The sum along a dimension of the stacked list: reads what the list holds.
       Node* stack = graph_->insertNode(
@@ -395,7 +412,7 @@ void RandomGraph::objectStatement() {
 }
 
 void RandomGraph::scalarStatement() {
-  switch (below(9)) {
+  switch (below(11)) {
     case 0:
       op("aten::add", {any(kInt), any(kInt)}, kInt);
       break;
@@ -419,6 +436,12 @@ void RandomGraph::scalarStatement() {
       break;
     case 7:
       op("aten::dim", {any(oneIn(2) ? kMatrix : kVector)}, kInt);
+      break;
+    case 8:
+      op("aten::size", {any(oneIn(2) ? kMatrix : kVector), constant(IValue(0))}, kInt);
+      break;
+    case 9:
+      op("aten::eq", {any(kInt), any(kInt)}, kBool);
       break;
     default: {
       // Reads a tensor into a number.

@@ -1,0 +1,187 @@
+// The types hold wherever they stand, for propagateTypes states no sizes of tensors whose metadata
+// somebody may write. An int is known by its number or its symbol (ir/symbolic_sizes.h); a block
+// sees the ints of the blocks around it that come before.
+//
+//   %n : int = aten::size(%x, %zero)              %n : int = aten::size(%x, %zero)
+//   %y : Float(SS(-1), 4) = aten::relu(%x)    →   %y : Float(SS(-1), 4) = aten::relu(%x)
+//   %m : int = aten::size(%y, %zero)              users of %m read %n
+#include "passes/erase_shape_computations.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "core/optimization_limit.h"
+#include "ir/depth.h"
+#include "ir/shape_facts.h"
+#include "passes/node_traits.h"
+#include "passes/propagate_types.h"
+
+namespace wick {
+
+namespace {
+
+class Eraser {
+ public:
+  bool block(Block* b) {
+    bool changed = false;
+    std::vector<int64_t> added;
+    for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
+      Node* n = *it;
+      ++it;
+      for (Block* sub : n->blocks()) changed |= block(sub);
+      changed |= erase(n, added);
+    }
+    for (int64_t symbol : added) first_.erase(symbol);
+    return changed;
+  }
+
+ private:
+  bool erase(Node* n, std::vector<int64_t>& added) {
+    if (!n->blocks().empty() || n->kind() == prim::Constant) return false;
+    if (castsToItself(n) && WICK_MAY_OPTIMIZE("removes {}", n->str())) {
+      replaceValue(n->output(), n->input(0));
+      n->destroy();
+      return true;
+    }
+    if (n->kind() == prim::ListUnpack) return ints(n, added);
+    if (n->outputs().size() != 1 || n->inputs().empty()) return false;
+    std::optional<IValue> answer = question(n);
+    if (!answer) answer = comparison(n);
+    if (!answer) answer = sizeList(n);
+    if (!answer) return ints(n, added);
+    if (!WICK_MAY_OPTIMIZE("answers {}", n->str())) return false;
+    replaceByConstant(n, *answer);
+    return true;
+  }
+
+  // A cast that changes nothing returns its argument itself, so users may read that whatever they
+  // do with it.
+  static bool castsToItself(const Node* n) {
+    static const std::unordered_set<Symbol> kCasts = [] {
+      std::unordered_set<Symbol> kinds;
+      for (const char* name :
+           {"to", "type_as", "cpu", "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float",
+            "_cast_Int", "_cast_Long", "_cast_Short", "_cast_Half"}) {
+        kinds.insert(Symbol::aten(name));
+      }
+      return kinds;
+    }();
+    if (kCasts.count(n->kind()) == 0 || n->outputs().size() != 1) return false;
+    const TensorFacts* from = factsOf(n->input(0));
+    const TensorFacts* to = factsOf(n->output());
+    if (!from || !to || !from->dtype || from->dtype != to->dtype) return false;
+    for (const char* name : {"memory_format", "layout", "pin_memory"}) {
+      const Value* v = argumentOf(*n, name);
+      if (v && !isNoneConstant(v)) return false;
+    }
+    if (const Value* copy = argumentOf(*n, "copy"); copy && boolOf(copy) != false) return false;
+    bool names_device = n->kind() == Symbol::aten("cpu") || argumentOf(*n, "other");
+    if (const Value* device = argumentOf(*n, "device")) names_device |= !isNoneConstant(device);
+    return !names_device || (from->device && from->device == to->device);
+  }
+
+  static std::optional<IValue> question(const Node* n) {
+    static const Symbol kDtype = Symbol::prim("dtype");
+    static const Symbol kDevice = Symbol::prim("device");
+    static const Symbol kIsCuda = Symbol::prim("is_cuda");
+    static const Symbol kRequiresGrad = Symbol::prim("requires_grad");
+    static const Symbol kIsFloating = Symbol::aten("is_floating_point");
+    static const Symbol kIsComplex = Symbol::aten("is_complex");
+    const TensorFacts* facts = n->inputs().size() == 1 ? factsOf(n->input(0)) : nullptr;
+    if (!facts) return std::nullopt;
+    if (n->kind() == aten::dim && facts->dim) return IValue(static_cast<int64_t>(*facts->dim));
+    if (n->kind() == kRequiresGrad && facts->requires_grad == std::optional<bool>(false)) {
+      return IValue(false);
+    }
+    if (facts->device) {
+      if (n->kind() == kDevice) return IValue(*facts->device);
+      if (n->kind() == kIsCuda) return IValue(facts->device->type == DeviceType::CUDA);
+    }
+    if (facts->dtype) {
+      if (n->kind() == kDtype) return IValue(static_cast<int64_t>(*facts->dtype));
+      if (n->kind() == kIsFloating) return IValue(isFloating(*facts->dtype));
+      if (n->kind() == kIsComplex) return IValue(wick::isComplex(*facts->dtype));
+    }
+    return std::nullopt;
+  }
+
+  // Of two sizes that are the same, and of a size with zero.
+  static std::optional<IValue> comparison(const Node* n) {
+    if (n->inputs().size() != 2) return std::nullopt;
+    Symbol kind = n->kind();
+    bool equality = kind == aten::eq || kind == aten::ne;
+    bool order = kind == aten::lt || kind == aten::le || kind == aten::gt || kind == aten::ge;
+    if (!equality && !order) return std::nullopt;
+    for (const Value* v : n->inputs()) {
+      if (v->type()->kind() != TypeKind::Int) return std::nullopt;
+    }
+    Size a = sizeValue(n->input(0));
+    Size b = sizeValue(n->input(1));
+    if (a && a == b) return IValue(kind == aten::eq || kind == aten::le || kind == aten::ge);
+    if (b == Size(0) && isNeverNegative(a)) {
+      if (kind == aten::lt) return IValue(false);
+      if (kind == aten::ge) return IValue(true);
+    }
+    return std::nullopt;
+  }
+
+  // aten::size(x) of constant sizes, when nobody can tell the list from a constant.
+  static std::optional<IValue> sizeList(const Node* n) {
+    if (n->kind() != aten::size || n->inputs().size() != 1) return std::nullopt;
+    const TensorFacts* facts = factsOf(n->input(0));
+    if (!facts || !facts->sizes || !isOnlyReadList(n->output()) ||
+        identityIsObserved(n->output())) {
+      return std::nullopt;
+    }
+    DimVector sizes;
+    for (Size s : *facts->sizes) {
+      if (!s || *s < 0) return std::nullopt;
+      sizes.push_back(*s);
+    }
+    return IValue(makeIntList(sizes));
+  }
+
+  bool ints(Node* n, std::vector<int64_t>& added) {
+    // A quotient is kept, for it may raise.
+    static const Symbol kFloorDiv = Symbol::aten("floordiv");
+    if (n->kind() == kFloorDiv) return false;
+    bool changed = false;
+    for (Value* v : n->outputs()) {
+      if (v->type()->kind() != TypeKind::Int || !v->hasUses()) continue;
+      Size s = sizeValue(v);
+      if (!s) continue;
+      if (*s < 0) {
+        auto [it, is_new] = first_.emplace(*s, v);
+        if (is_new) {
+          added.push_back(*s);
+          continue;
+        }
+      }
+      if (!WICK_MAY_OPTIMIZE("knows {}", v->debugName())) continue;
+      Value* known = *s < 0 ? first_.at(*s) : nullptr;
+      if (!known) {
+        InsertPointGuard guard(n);
+        RangeGuard range(n->graph(), n->range());
+        known = n->graph()->insertConstant(IValue(*s));
+      }
+      replaceValue(v, known);
+      changed = true;
+    }
+    return changed;
+  }
+
+  std::unordered_map<int64_t, Value*> first_;  // the first int in scope with this symbol
+};
+
+}  // namespace
+
+bool eraseShapeComputations(Graph& graph) {
+  SymbolicSizes sizes(lowestSymbol(graph));
+  propagateTypes(graph, sizes);
+  SymbolicSizes::Scope scope(sizes);
+  bool changed = false;
+  withStackFor(graph, [&] { changed = Eraser().block(graph.block()); });
+  return changed;
+}
+
+}  // namespace wick

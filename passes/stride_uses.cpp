@@ -1,0 +1,87 @@
+#include "passes/stride_uses.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+#include "ir/shape_facts.h"
+
+namespace wick {
+
+namespace {
+
+constexpr int kMaxDepth = 8;
+constexpr size_t kMaxUsers = 32;
+
+std::unordered_set<Symbol> symbols(std::initializer_list<const char*> names) {
+  std::unordered_set<Symbol> all;
+  for (const char* name : names) all.insert(Symbol::aten(name));
+  return all;
+}
+
+// Read elements and make results of their own, contiguous or in the order of the operand's
+// dimensions.
+bool computes(const Node* n) {
+  static const std::unordered_set<Symbol> kKinds =
+      symbols({"matmul",     "mm",
+               "bmm",        "addmm",
+               "baddbmm",    "linear",
+               "softmax",    "log_softmax",
+               "layer_norm", "gelu",
+               "cat",        "stack",
+               "sum",        "mean",
+               "amax",       "amin",
+               "max",        "min",
+               "contiguous", "clamp",
+               "elu",        "scaled_dot_product_attention",
+               "dropout"});
+  const Operator* op = n->maybeOperator();
+  return op && op->form() == Operator::Form::Base &&
+         (op->record().scalar || kKinds.count(n->kind()) != 0) && n->kind() != aten::dropout;
+}
+
+// Views that exist whatever the strides are.
+bool isFreeView(const Node* n) {
+  static const std::unordered_set<Symbol> kKinds =
+      symbols({"transpose", "permute", "t", "unsqueeze", "select", "slice", "chunk", "split",
+               "reshape", "expand", "movedim", "swapaxes", "narrow"});
+  return kKinds.count(n->kind()) != 0;
+}
+
+// view(x, sizes) that leaves all dimensions but the last as they are.
+bool splitsLastDim(const Node* n) {
+  static const Symbol kView = Symbol::aten("view");
+  if (n->kind() != kView || n->inputs().size() != 2) return false;
+  const TensorFacts* facts = factsOf(n->input(0));
+  std::optional<std::vector<SizeArgument>> wanted = sizeArguments(n->input(1));
+  if (!facts || !facts->sizes || facts->sizes->empty() || !wanted) return false;
+  size_t leading = facts->sizes->size() - 1;
+  if (wanted->size() < leading + 1) return false;
+  for (size_t i = 0; i < leading; ++i) {
+    const SizeArgument& s = (*wanted)[i];
+    if (s.is_minus_one || !s.size || s.size != (*facts->sizes)[i]) return false;
+  }
+  return true;
+}
+
+bool tolerates(const Value* v, int depth) {
+  if (depth > kMaxDepth || v->uses().size() > kMaxUsers) return false;
+  return std::all_of(v->uses().begin(), v->uses().end(), [&](const Use& use) {
+    const Node* n = use.user;
+    if (!n->blocks().empty()) return false;
+    if (n->kind() == aten::size || n->kind() == aten::dim) return true;
+    if (n->kind() == prim::ListConstruct || n->kind() == prim::ListUnpack || isFreeView(n) ||
+        splitsLastDim(n)) {
+      return std::all_of(n->outputs().begin(), n->outputs().end(),
+                         [&](const Value* out) { return tolerates(out, depth + 1); });
+    }
+    return computes(n);
+  });
+}
+
+}  // namespace
+
+bool toleratesLongerRows(const Value* v) {
+  return tolerates(v, 0);
+}
+
+}  // namespace wick

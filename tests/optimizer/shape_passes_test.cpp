@@ -1,0 +1,362 @@
+// Passes that need to know shapes: IR text in, the pass, IR text and numbers out.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ir/parser.h"
+#include "ir/shape_facts.h"
+#include "ir/verifier.h"
+#include "passes/batch_matrix_products.h"
+#include "passes/dead_code_elimination.h"
+#include "passes/decompose.h"
+#include "passes/erase_shape_computations.h"
+#include "passes/eval_mode.h"
+#include "passes/fold_batch_norm.h"
+#include "passes/join_linears.h"
+#include "passes/peephole.h"
+#include "runtime/interpreter/interpreter.h"
+
+namespace wick {
+namespace {
+
+size_t count(const Graph& graph, const std::string& text) {
+  std::string all = graph.str();
+  size_t n = 0;
+  for (size_t at = all.find(text); at != std::string::npos; at = all.find(text, at + 1)) ++n;
+  return n;
+}
+
+Tensor numbers(const DimVector& sizes, double scale) {
+  Tensor t = Tensor::empty(sizes, DType::Double);
+  for (int64_t i = 0; i < t.numel(); ++i) t.data<double>()[i] = std::sin(double(i) * scale + scale);
+  return t.to(DType::Float);
+}
+
+std::vector<Tensor> run(const Graph& graph, const std::vector<IValue>& arguments) {
+  IValue result = runCode(*Code::build(graph.copy(), "test"), arguments);
+  if (result.isTensor()) return {result.toTensor()};
+  std::vector<Tensor> out;
+  for (const IValue& v : result.elements()) out.push_back(v.toTensor());
+  return out;
+}
+
+double difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  double most = a.size() == b.size() ? 0 : INFINITY;
+  for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    EXPECT_EQ(DimVector(a[i].sizes()), DimVector(b[i].sizes()));
+    Tensor x = a[i].to(DType::Double).contiguous();
+    Tensor y = b[i].to(DType::Double).contiguous();
+    for (int64_t k = 0; k < x.numel(); ++k) {
+      most = std::max(most, std::fabs(x.data<double>()[k] - y.data<double>()[k]));
+    }
+  }
+  return most;
+}
+
+TEST(EraseShapeComputations, AnswersWhatTypesTell) {
+  auto graph =
+      parseGraph(R"(graph(%x : Float(SS(-1), 4, device=cpu), %y : Float(SS(-1), 4, device=cpu)):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %d : int = prim::dtype(%x)
+  %f : bool = aten::is_floating_point(%x)
+  %r : int = aten::dim(%x)
+  %four : int = aten::size(%x, %one)
+  %n : int = aten::size(%x, %zero)
+  %z : Tensor = aten::relu(%y)
+  %m : int = aten::size(%z, %zero)
+  %same : bool = aten::eq(%n, %m)
+  %positive : bool = aten::ge(%m, %zero)
+  %unknown : bool = aten::gt(%m, %one)
+  %e : int = aten::numel(%x)
+  %p : int = aten::mul(%m, %four)
+  return (%d, %f, %r, %four, %n, %m, %same, %positive, %unknown, %e, %p)
+)");
+  EXPECT_TRUE(eraseShapeComputations(*graph));
+  eliminateDeadCode(*graph);
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "aten::size"), 1u) << graph->str();
+  EXPECT_EQ(count(*graph, "aten::relu"), 0u) << graph->str();
+  EXPECT_EQ(count(*graph, "aten::mul"), 0u) << graph->str();  // equals numel
+  EXPECT_EQ(count(*graph, "aten::eq"), 0u);
+  EXPECT_EQ(count(*graph, "aten::ge"), 0u);
+  EXPECT_EQ(count(*graph, "aten::gt"), 1u);
+  EXPECT_EQ(count(*graph, "dtype"), 0u);
+  EXPECT_FALSE(eraseShapeComputations(*graph));
+}
+
+TEST(EraseShapeComputations, KeepsWhatMayRaiseOrChange) {
+  auto graph = parseGraph(R"(graph(%x : Float(SS(-1), 4), %y : Float(SS(-1), 4)):
+  %zero : int = prim::Constant[value=0]()
+  %a : Tensor = aten::relu(%x)
+  %u : Tensor = aten::unsqueeze_(%a, %zero)
+  %n : int = aten::size(%a, %zero)
+  %m : int = aten::size(%y, %zero)
+  %e : int = aten::numel(%y)
+  %q : int = aten::floordiv(%e, %m)
+  return (%n, %q)
+)");
+  eraseShapeComputations(*graph);
+  eliminateDeadCode(*graph);
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "aten::size"), 2u) << graph->str();
+  EXPECT_EQ(count(*graph, "aten::floordiv"), 1u) << graph->str();
+}
+
+TEST(EraseShapeComputations, BranchesDoNotLendTheirInts) {
+  auto graph = parseGraph(R"(graph(%c : bool, %x : Float(SS(-1), 4)):
+  %zero : int = prim::Constant[value=0]()
+  %a : int = prim::If(%c)
+    block0():
+      %n : int = aten::size(%x, %zero)
+      -> (%n)
+    block1():
+      -> (%zero)
+  %m : int = aten::size(%x, %zero)
+  return (%a, %m)
+)");
+  eraseShapeComputations(*graph);
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "aten::size"), 2u) << graph->str();
+}
+
+TEST(EraseShapeComputations, CastsToTheSameGo) {
+  auto graph = parseGraph(R"(graph(%x : Float(2, device=cpu), %h : Half(2), %c : bool):
+  %none : NoneType = prim::Constant()
+  %f : bool = prim::Constant[value=False]()
+  %t : bool = prim::Constant[value=True]()
+  %float : int = prim::Constant[value=6]()
+  %a : Tensor = aten::to(%x, %float, %f, %f, %none)
+  %b : Tensor = aten::to(%a, %float, %f, %t, %none)
+  %d : Tensor = aten::to(%h, %float, %f, %f, %none)
+  %e : Tensor = aten::to(%x, %float, %f, %c, %none)
+  %g : Tensor = aten::type_as(%x, %b)
+  %i : Tensor = aten::type_as(%x, %h)
+  return (%b, %d, %e, %g, %i)
+)");
+  EXPECT_TRUE(eraseShapeComputations(*graph));
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "aten::to("), 3u) << graph->str();
+  EXPECT_EQ(count(*graph, "aten::type_as("), 1u) << graph->str();
+}
+
+TEST(EvalMode, DropoutGoes) {
+  auto graph = parseGraph(R"(graph(%x : Tensor, %c : bool):
+  %f : bool = prim::Constant[value=False]()
+  %t : bool = prim::Constant[value=True]()
+  %p : float = prim::Constant[value=0.5]()
+  %two : float = prim::Constant[value=2.]()
+  %a : Tensor = aten::dropout(%x, %p, %f)
+  %b : Tensor = aten::dropout(%a, %p, %t)
+  %d : Tensor = aten::feature_dropout(%b, %p, %c)
+  %e : Tensor = aten::dropout(%d, %two, %f)
+  return (%e)
+)");
+  EXPECT_TRUE(removeDropout(*graph));
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "aten::dropout"), 2u) << graph->str();  // one trains, one raises
+  EXPECT_TRUE(convertToEval(*graph));
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "dropout"), 1u) << graph->str();
+}
+
+TEST(EvalMode, BatchNormUsesItsStatistics) {
+  auto graph = parseGraph(R"(graph(%x : Tensor, %m : Tensor, %v : Tensor):
+  %none : NoneType = prim::Constant()
+  %t : bool = prim::Constant[value=True]()
+  %p : float = prim::Constant[value=0.1]()
+  %a : Tensor = aten::batch_norm(%x, %none, %none, %m, %v, %t, %p, %p, %t)
+  %b : Tensor = aten::batch_norm(%a, %none, %none, %none, %none, %t, %p, %p, %t)
+  return (%b)
+)");
+  EXPECT_TRUE(convertToEval(*graph));
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "value=False"), 1u) << graph->str();
+  EXPECT_FALSE(convertToEval(*graph));
+}
+
+// Three linear layers of one input.
+struct Attention {
+  Attention(const std::string& q, const std::string& k, const std::string& v) {
+    graph = std::make_shared<Graph>();
+    Value* x = graph->addInput("x");
+    std::vector<Value*> layers;
+    for (int i = 0; i < 3; ++i) {
+      Value* w = graph->insertConstant(IValue(numbers({6, 4}, 0.3 + i)));
+      Value* b = graph->insertConstant(IValue(numbers({6}, 0.7 + i)));
+      Node* linear = graph->insertNode(graph->create(Symbol::aten("linear"), {x, w, b}));
+      layers.push_back(linear->output());
+    }
+    const std::string kinds[] = {q, k, v};
+    for (int i = 0; i < 3; ++i) {
+      Value* out = layers[i];
+      if (!kinds[i].empty()) {
+        out = graph->insertNode(graph->create(Symbol::aten(kinds[i]), {out}))->output();
+      }
+      graph->registerOutput(out);
+    }
+  }
+  std::shared_ptr<Graph> graph;
+};
+
+TEST(JoinLinears, LayersOfOneInputBecomeOne) {
+  Attention a("relu", "tanh", "neg");
+  std::vector<IValue> x{IValue(numbers({2, 5, 4}, 0.1))};
+  std::vector<Tensor> before = run(*a.graph, x);
+  EXPECT_EQ(joinLinears(*a.graph), 3u);
+  verify(*a.graph);
+  EXPECT_EQ(count(*a.graph, "aten::linear"), 1u) << a.graph->str();
+  EXPECT_LT(difference(run(*a.graph, x), before), 1e-5);
+}
+
+TEST(JoinLinears, PartsThatCallersSeeStay) {
+  Attention a("relu", "", "neg");
+  EXPECT_EQ(joinLinears(*a.graph), 2u);
+  verify(*a.graph);
+  EXPECT_EQ(count(*a.graph, "aten::linear"), 2u) << a.graph->str();
+  Attention written("relu", "neg_", "neg_");
+  EXPECT_EQ(joinLinears(*written.graph), 0u);
+}
+
+TEST(JoinLinears, ViewsThatNeedDenseRowsPreventIt) {
+  for (bool splits : {true, false}) {
+    Attention a("relu", "relu", "relu");
+    a.graph->inputs()[0]->setType(
+        parseGraph("graph(%x : Float(2, 5, 4)):\n  return (%x)\n")->inputs()[0]->type());
+    Node* user = a.graph->outputs()[0]->node();
+    InsertPointGuard guard(user);
+    Value* sizes = a.graph->insertConstant(
+        IValue(makeIntList(splits ? DimVector{2, 5, 3, 2} : DimVector{60})));
+    Node* view =
+        a.graph->insertNode(a.graph->create(Symbol::aten("view"), {user->input(0), sizes}));
+    user->replaceInput(0, view->output());
+    EXPECT_EQ(joinLinears(*a.graph), splits ? 3u : 2u) << a.graph->str();
+    verify(*a.graph);
+    run(*a.graph, {IValue(numbers({2, 5, 4}, 0.1))});
+  }
+}
+
+TEST(BatchMatrixProducts, SumsBecomeOneProduct) {
+  auto graph =
+      parseGraph(R"(graph(%a : Float(2, 3), %b : Float(3, 5), %c : Float(2, 4), %d : Float(4, 5)):
+  %one : int = prim::Constant[value=1]()
+  %p : Tensor = aten::mm(%a, %b)
+  %q : Tensor = aten::mm(%c, %d)
+  %r : Tensor = aten::mm(%a, %b)
+  %s : Tensor = aten::mm(%c, %d)
+  %t : Tensor = aten::add(%p, %q, %one)
+  %u : Tensor = aten::add(%r, %s, %one)
+  %v : Tensor = aten::add(%t, %u, %one)
+  return (%v)
+)");
+  std::vector<IValue> args{IValue(numbers({2, 3}, 0.3)), IValue(numbers({3, 5}, 0.7)),
+                           IValue(numbers({2, 4}, 1.1)), IValue(numbers({4, 5}, 1.7))};
+  std::vector<Tensor> before = run(*graph, args);
+  EXPECT_EQ(batchMatrixProducts(*graph), 4u);
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "aten::mm"), 1u) << graph->str();
+  EXPECT_EQ(count(*graph, "aten::add"), 0u) << graph->str();
+  EXPECT_LT(difference(run(*graph, args), before), 1e-5);
+}
+
+TEST(BatchMatrixProducts, PartsThatOthersReadStay) {
+  auto graph = parseGraph(R"(graph(%a : Float(2, 3), %b : Float(3, 5)):
+  %one : int = prim::Constant[value=1]()
+  %p : Tensor = aten::mm(%a, %b)
+  %q : Tensor = aten::mm(%a, %b)
+  %t : Tensor = aten::add(%p, %q, %one)
+  %r : Tensor = aten::mm(%a, %b)
+  %u : Tensor = aten::add(%t, %r, %one)
+  %e : Tensor = aten::relu(%t)
+  return (%u, %e)
+)");
+  EXPECT_EQ(batchMatrixProducts(*graph), 0u);
+}
+
+TEST(BatchMatrixProducts, RowsOfOneRightSideShareAProduct) {
+  auto graph = parseGraph(R"(graph(%a : Float(1, 3), %b : Float(SS(-1), 3), %w : Float(3, 5)):
+  %p : Tensor = aten::mm(%a, %w)
+  %q : Tensor = aten::mm(%b, %w)
+  %r : Tensor = aten::mm(%b, %w)
+  %s : Tensor = aten::mm(%a, %w)
+  %n : Tensor = aten::relu(%p)
+  return (%n, %q, %r, %s)
+)");
+  std::vector<IValue> args{IValue(numbers({1, 3}, 0.3)), IValue(numbers({4, 3}, 0.7)),
+                           IValue(numbers({3, 5}, 1.1))};
+  std::vector<Tensor> before = run(*graph, args);
+  EXPECT_EQ(batchMatrixProducts(*graph), 4u);
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "aten::mm"), 1u) << graph->str();
+  EXPECT_LT(difference(run(*graph, args), before), 1e-5);
+}
+
+TEST(Decompose, BatchNormKeepsItsBits) {
+  auto graph = std::make_shared<Graph>();
+  TensorType::Facts facts;
+  facts.dtype = DType::Float;
+  facts.sizes = Sizes{std::nullopt, 4, std::nullopt};
+  Value* x = graph->addInput("x", TensorType::create(facts));
+  auto constant = [&](IValue v) { return graph->insertConstant(std::move(v)); };
+  Tensor variance = numbers({4}, 0.4);
+  for (int i = 0; i < 4; ++i) variance.data<float>()[i] = 0.5f + float(i);
+  Node* norm = graph->insertNode(graph->create(
+      aten::batch_norm,
+      {x, constant(IValue(numbers({4}, 0.2))), constant(IValue(numbers({4}, 0.3))),
+       constant(IValue(numbers({4}, 0.5))), constant(IValue(variance)), constant(IValue(false)),
+       constant(IValue(0.1)), constant(IValue(1e-5)), constant(IValue(true))}));
+  graph->registerOutput(norm->output());
+  std::vector<IValue> args{IValue(numbers({3, 4, 7}, 0.9))};
+  std::vector<Tensor> before = run(*graph, args);
+  EXPECT_EQ(decomposeOperators(*graph), 1u);
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "batch_norm"), 0u);
+  EXPECT_EQ(difference(run(*graph, args), before), 0.0);
+}
+
+TEST(Decompose, MatmulByRank) {
+  auto graph =
+      parseGraph(R"(graph(%a : Float(2, 3), %b : Float(3, 5), %v : Float(3), %c : Float(2, 2, 3)):
+  %p : Tensor = aten::matmul(%a, %b)
+  %q : Tensor = aten::matmul(%a, %v)
+  %r : Tensor = aten::matmul(%v, %v)
+  %s : Tensor = aten::matmul(%c, %b)
+  return (%p, %q, %r, %s)
+)");
+  EXPECT_EQ(decomposeOperators(*graph), 3u);
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "aten::mm("), 1u);
+  EXPECT_EQ(count(*graph, "aten::mv("), 1u);
+  EXPECT_EQ(count(*graph, "aten::dot("), 1u);
+  EXPECT_EQ(count(*graph, "aten::matmul("), 1u);
+}
+
+TEST(FoldBatchNorm, IntoLinearOfMatrices) {
+  for (size_t rank : {2, 3}) {
+    auto graph = std::make_shared<Graph>();
+    TensorType::Facts facts;
+    facts.dim = rank;
+    Value* x = graph->addInput("x", TensorType::create(facts));
+    auto constant = [&](IValue v) { return graph->insertConstant(std::move(v)); };
+    Value* none = graph->insertNode(graph->createNone())->output();
+    Node* linear = graph->insertNode(
+        graph->create(Symbol::aten("linear"), {x, constant(IValue(numbers({4, 3}, 0.2))), none}));
+    Tensor ones = numbers({4}, 0.2);
+    for (int i = 0; i < 4; ++i) ones.data<float>()[i] = 1.5f;
+    Node* norm = graph->insertNode(graph->create(
+        aten::batch_norm,
+        {linear->output(), none, constant(IValue(numbers({4}, 0.3))),
+         constant(IValue(numbers({4}, 0.5))), constant(IValue(ones)), constant(IValue(false)),
+         constant(IValue(0.1)), constant(IValue(1e-5)), constant(IValue(true))}));
+    graph->registerOutput(norm->output());
+    std::vector<IValue> args{
+        IValue(numbers(rank == 2 ? DimVector{5, 3} : DimVector{5, 4, 3}, 0.9))};
+    std::vector<Tensor> before = run(*graph, args);
+    EXPECT_EQ(foldBatchNorm(*graph), rank == 2 ? 1u : 0u);
+    verify(*graph);
+    EXPECT_LT(difference(run(*graph, args), before), 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace wick
