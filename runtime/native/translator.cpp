@@ -322,6 +322,8 @@ void Translator::run() {
 // Values that count no references are copied as bytes; for others the instruction is executed.
 void Translator::emitMove(const Instruction& instruction) {
   const auto& [op, extra, a, b, c] = instruction;
+  // A number becomes an object by being copied.
+  if (op == OpCode::COPY && analysis_.isScalar(b)) spill(b);
   llvm::Value* plain = builder_.CreateICmpULT(tagOf(a), builder_.getInt32(kFirstCounted));
   llvm::Value* from = nullptr;
   if (op == OpCode::COPY || op == OpCode::MOVE) from = fieldOf(b, 0);

@@ -146,6 +146,14 @@ TEST_F(Native, TensorsAndObjectsStayInTheFrame) {
   EXPECT_NE(both(fails, {Tensor::zeros({1}, DType::Float), 3}).find("view"), std::string::npos);
 }
 
+TEST_F(Native, NumbersBecomeObjects) {
+  std::string source =
+      "def f(x: Optional[int], y: Optional[int]) -> int:\n"
+      "    assert x is not None and y is not None\n    return x + y\n";
+  EXPECT_EQ(both(source, {3, 4}), "7");
+  EXPECT_NE(both(source, {3, IValue()}).find("AssertionError"), std::string::npos);
+}
+
 const char* const kCount =
     "def f(n: int) -> int:\n    s = 0\n    i = 0\n    while i < n:\n        i += 1\n"
     "        s += i % 7\n    return s\n";

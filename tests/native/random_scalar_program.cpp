@@ -155,7 +155,17 @@ void RandomScalarProgram::assignment() {
 }
 
 void RandomScalarProgram::listStatement() {
-  switch (below(3)) {
+  switch (below(5)) {
+    case 3:
+      line("maybe = choose(" + intExpr(2) + ", " + boolExpr(1) + ")");
+      return;
+    case 4:
+      line("if maybe is not None and maybe " + pick({"!= ", "< "}) + intExpr(1) + ":");
+      indent_ += 4;
+      line("a_number = maybe + " + intExpr(1));
+      line("numbers[0] = a_number");
+      indent_ -= 4;
+      return;
     case 0:
       line("if len(numbers) < 40:");
       indent_ += 4;
@@ -266,6 +276,8 @@ void RandomScalarProgram::function(const std::string& name, const std::vector<Va
   indent_ += 4;
   line("numbers = [3, 1, 4, 1, 5]");
   line("pair = (2, 0.5)");
+  line("a_number = " + intExpr(1));
+  line("maybe = choose(1, True)");
   size_t count = in_main_ ? 6 + below(6) : 2 + below(4);
   for (size_t i = 0; i < count; ++i) statement(3);
   line(in_main_ ? "return (" + intExpr(2) + ", " + floatExpr(2) + ", " + boolExpr(1) + ", numbers)"
@@ -275,7 +287,9 @@ void RandomScalarProgram::function(const std::string& name, const std::vector<Va
 }
 
 std::string RandomScalarProgram::make() {
-  out_.clear();
+  out_ =
+      "def choose(n: int, none: bool) -> Optional[int]:\n    if none:\n        return None\n"
+      "    return n\n\n";
   size_t count = below(3);
   for (size_t i = 0; i < count; ++i) {
     std::vector<Variable> parameters = {{"p", kInt, true}, {"q", kFloat, true}};
