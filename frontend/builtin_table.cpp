@@ -24,6 +24,7 @@ namespace {
 //   "module x"             a builtin module
 //   "script x"             a function written in script
 //   "flag f n x, y"        a function whose flag f, at position n, chooses x or else y
+//   "member x"             what another member stands for
 //   "overloads x y z"      script functions, tried in this order
 //   "returns x"            a function without arguments that returns a constant
 //   "tensor x"             a constructor of tensors of that dtype
@@ -154,6 +155,20 @@ constexpr Entry kMembers[] = {
     {"torch.nn.functional.hardshrink", "aten::hardshrink"},
     {"torch.nn.functional.pixel_shuffle", "aten::pixel_shuffle"},
     {"torch.Size", "form list"},
+    {"torch._assert", "overloads torch._assert_bool torch._assert_tensor"},
+    {"torch.unique",
+     "flag return_inverse 2 member torch.unique.inverse, member torch.unique.plain"},
+    {"torch.unique.inverse",
+     "flag return_counts 2 script torch._unique_all, script torch._unique_inverse"},
+    {"torch.unique.plain",
+     "flag return_counts 2 script torch._unique_counts, script torch._unique_only"},
+    {"torch.lu", "flag get_infos 2 script torch._lu_infos, script torch._lu_only"},
+    {"torch.nn.functional.upsample_nearest",
+     "overloads torch.nn.functional._upsample_nearest_int "
+     "torch.nn.functional._upsample_nearest_size"},
+    {"torch.nn.functional.upsample_bilinear",
+     "overloads torch.nn.functional._upsample_bilinear_int "
+     "torch.nn.functional._upsample_bilinear_size"},
     {"torch.nn.functional.max_pool1d",
      "flag return_indices 6 script torch.nn.functional.max_pool1d_with_indices, script "
      "torch.nn.functional._max_pool1d"},
@@ -401,6 +416,14 @@ std::string magicForCast(std::string_view name) {
 
 SugaredValuePtr make(std::string_view target, GraphFunction& fn);
 
+template <size_t N>
+const Entry* find(const Entry (&table)[N], std::string_view name) {
+  for (const Entry& e : table) {
+    if (name == e.name) return &e;
+  }
+  return nullptr;
+}
+
 SugaredValuePtr makeOverloads(std::string_view names) {
   std::vector<Function*> functions;
   while (!names.empty()) {
@@ -440,6 +463,7 @@ SugaredValuePtr make(std::string_view target, GraphFunction& fn) {
     return std::make_shared<TypedTensorConstructor>(static_cast<int64_t>(*dtypeFromName(rest)));
   }
   if (sort == "flag") return makeFlag(rest, fn);
+  if (sort == "member") return make(find(kMembers, rest)->target, fn);
   if (sort == "overloads") return makeOverloads(rest);
   if (sort == "script") {
     GraphFunction* function = builtinScriptFunction(std::string(rest));
@@ -458,14 +482,6 @@ SugaredValuePtr make(std::string_view target, GraphFunction& fn) {
                                            std::make_shared<CastValue>(castType(name), op));
   }
   return std::make_shared<MagicFunction>(std::string(name), std::make_shared<BuiltinFunction>(op));
-}
-
-template <size_t N>
-const Entry* find(const Entry (&table)[N], std::string_view name) {
-  for (const Entry& e : table) {
-    if (name == e.name) return &e;
-  }
-  return nullptr;
 }
 
 }  // namespace

@@ -214,8 +214,9 @@ Value* Emitter::emitBinary(const SourceRange& range, int op, const NamedValue& l
     return op == TK_IN ? in : builtin(range, aten::__not__, {emitToBool(range, in)});
   }
   Symbol name = Symbol::aten(found->name);
-  // The floor division of tensors has a name of its own.
-  if (op == TK_FLOOR_DIV && (left == TypeKind::Tensor || right == TypeKind::Tensor)) {
+  // The floor division of tensors has a name of its own. A number divided by a tensor is a number,
+  // as in PyTorch.
+  if (op == TK_FLOOR_DIV && left == TypeKind::Tensor) {
     name = Symbol::aten("floor_divide");
   }
   if (!found->method) return builtin(range, name, {lhs.value, rhs.value});

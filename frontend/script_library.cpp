@@ -78,6 +78,26 @@ def tensordot(a: Tensor, b: Tensor, dims: Tensor, out: Optional[Tensor] = None) 
 constexpr const char* kTorch = R"script(
 def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
+def _assert_bool(condition: bool, message: str) -> None:
+    assert condition, message
+def _assert_tensor(condition: Tensor, message: str) -> None:
+    assert bool(condition), message
+def _unique_of(input: Tensor, sorted: bool, inverse: bool, counts: bool, dim: Optional[int]) -> Tuple[Tensor, Tensor, Tensor]:
+    if dim is None:
+        return torch._unique2(input, sorted, inverse, counts)
+    return torch.unique_dim(input, dim, sorted, inverse, counts)
+def _unique_only(input: Tensor, sorted: bool = True, dim: Optional[int] = None) -> Tensor:
+    return _unique_of(input, sorted, False, False, dim)[0]
+def _unique_inverse(input: Tensor, sorted: bool = True, dim: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    return _unique_of(input, sorted, True, False, dim)[:2]
+def _unique_counts(input: Tensor, sorted: bool = True, dim: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    return _unique_of(input, sorted, False, True, dim)[::2]
+def _unique_all(input: Tensor, sorted: bool = True, dim: Optional[int] = None) -> Tuple[Tensor, Tensor, Tensor]:
+    return _unique_of(input, sorted, True, True, dim)
+def _lu_only(A: Tensor, pivot: bool = True) -> Tuple[Tensor, Tensor]:
+    return torch._lu_with_info(A, pivot, True)[:2]
+def _lu_infos(A: Tensor, pivot: bool = True) -> Tuple[Tensor, Tensor, Tensor]:
+    return torch._lu_with_info(A, pivot, False)
 )script";
 
 constexpr const char* kFutures = R"script(

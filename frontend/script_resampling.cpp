@@ -90,6 +90,27 @@ def _interpolate_int(input: Tensor, size: Optional[int] = None, scale_factor: Op
         sizes = [size for i in range(input.dim() - 2)]
     return _interpolate(input, sizes, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
 
+def _upsample_int(input: Tensor, mode: str, align: Optional[bool], size: Optional[int], scale_factor: Optional[float]) -> Tensor:
+    sizes = torch.jit.annotate(Optional[List[int]], None)
+    scales = torch.jit.annotate(Optional[List[float]], None)
+    if size is not None:
+        sizes = [size for i in range(input.dim() - 2)]
+    if scale_factor is not None:
+        scales = [scale_factor for i in range(input.dim() - 2)]
+    return _interpolate(input, sizes, scales, mode, align, None, False)
+
+def _upsample_nearest_int(input: Tensor, size: Optional[int] = None, scale_factor: Optional[float] = None) -> Tensor:
+    return _upsample_int(input, "nearest", None, size, scale_factor)
+
+def _upsample_nearest_size(input: Tensor, size: Optional[List[int]] = None, scale_factor: Optional[float] = None) -> Tensor:
+    return _interpolate_scale(input, size, scale_factor, "nearest")
+
+def _upsample_bilinear_int(input: Tensor, size: Optional[int] = None, scale_factor: Optional[float] = None) -> Tensor:
+    return _upsample_int(input, "bilinear", True, size, scale_factor)
+
+def _upsample_bilinear_size(input: Tensor, size: Optional[List[int]] = None, scale_factor: Optional[List[float]] = None) -> Tensor:
+    return _interpolate(input, size, scale_factor, "bilinear", True, None, False)
+
 def _interpolate_scale(input: Tensor, size: Optional[List[int]] = None, scale_factor: Optional[float] = None,
                        mode: str = "nearest", align_corners: Optional[bool] = None,
                        recompute_scale_factor: Optional[bool] = None, antialias: bool = False) -> Tensor:
