@@ -2,8 +2,11 @@
 //
 // Blocks of 64 KiB and more come from a cache of size classes, for malloc would map and unmap them
 // at every call of a model. A class is one of eight equal steps between two powers of two, so a
-// block wastes an eighth at most. The cache keeps at most kCacheLimit bytes; a block that would
-// exceed it goes back to the system.
+// block wastes an eighth at most. With what is in use the cache keeps no more bytes than were in
+// use at the peak, so that a program that repeats itself gets all its blocks from here and the
+// process grows no larger than it had to be; it may always keep kCacheLimit bytes. A block that
+// would exceed that goes back to the system.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdlib>
@@ -19,7 +22,7 @@ namespace {
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kCachedFrom = size_t{64} << 10;
-constexpr size_t kCachedUpTo = size_t{32} << 20;
+constexpr size_t kCachedUpTo = size_t{1} << 30;
 constexpr size_t kCacheLimit = size_t{64} << 20;
 // Requests beyond this are mistakes (sizes from a broken file, overflowed products).
 constexpr size_t kLargestBlock = size_t{1} << 46;
@@ -48,8 +51,12 @@ class BlockCache {
     return p;
   }
   bool put(void* p, size_t block) noexcept {
+    size_t used = allocated.load(std::memory_order_relaxed);
+    // Blocks are larger than what was asked for.
+    size_t most = peak.load(std::memory_order_relaxed) / 8 * 9;
+    size_t room = std::max(kCacheLimit, most > used ? most - used : 0);
     std::lock_guard<std::mutex> lock(mutex_);
-    if (held_ + block > kCacheLimit) return false;
+    if (held_ + block > room) return false;
     try {
       free_[classOf(block)].push_back(p);
     } catch (const std::bad_alloc&) {
@@ -76,7 +83,7 @@ class BlockCache {
   }
   std::mutex mutex_;
   size_t held_ = 0;
-  std::array<std::vector<void*>, 11 * 8> free_;
+  std::array<std::vector<void*>, 16 * 8> free_;
 };
 
 // Never destroyed: tensors of static lifetime are freed after it would be.

@@ -47,6 +47,17 @@ void pair(const Block* copy, const Block* block, std::unordered_map<const Value*
   }
 }
 
+// What is known of tensors may follow from guards that are gone.
+void forgetTypes(Block* b) {
+  auto forget = [](Value* v) { v->setType(unshapedType(v->type())); };
+  for (Value* v : b->inputs()) forget(v);
+  for (Node* n : b->nodes()) {
+    for (Block* sub : n->blocks()) forgetTypes(sub);
+    if (n->kind() == guardKind()) continue;
+    for (Value* v : n->outputs()) forget(v);
+  }
+}
+
 // ---- what the rest of a graph reads ----
 
 class LiveValues {
@@ -206,16 +217,6 @@ class Continuation {
     }
   }
 
-  // What was known of tensors may follow from the guard.
-  static void forgetTypes(Block* b) {
-    auto forget = [](Value* v) { v->setType(unshapedType(v->type())); };
-    for (Value* v : b->inputs()) forget(v);
-    for (Node* n : b->nodes()) {
-      for (Value* v : n->outputs()) forget(v);
-      for (Block* sub : n->blocks()) forgetTypes(sub);
-    }
-  }
-
   std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();
   Map map_;
 };
@@ -224,7 +225,10 @@ class Continuation {
 
 std::shared_ptr<const BailOutPoints> insertBailOuts(Graph& graph) {
   std::vector<Node*> guards = guardsOf(graph);
-  for (; guards.size() > kMaxBailOuts; guards.pop_back()) removeGuard(guards.back());
+  if (guards.size() > kMaxBailOuts) {
+    for (; guards.size() > kMaxBailOuts; guards.pop_back()) removeGuard(guards.back());
+    forgetTypes(graph.block());
+  }
   auto points = std::make_shared<BailOutPoints>();
   if (guards.empty()) return points;
   points->graph = graph.copy();

@@ -23,7 +23,9 @@ struct BailOutPoints {
 // that are returned; behind the guarded values it reads all others that the rest of the graph
 // needs. Later passes may do with the graph what they like as long as they leave these nodes where
 // they are in relation to everything that others could notice (Node::hasSideEffects, AliasDb).
-// Keeps kMaxBailOuts guards and drops the others, so that the work is linear.
+// Keeps
+// kMaxBailOuts guards, so that the work is linear. When it drops others it also forgets what is
+// known of all tensors, inputs included, except behind the guards that stay.
 std::shared_ptr<const BailOutPoints> insertBailOuts(Graph& graph);
 inline constexpr size_t kMaxBailOuts = 32;
 

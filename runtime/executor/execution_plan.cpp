@@ -100,8 +100,8 @@ void ExecutionPlan::optimize() {
     eliminateGuards(*graph);
     GRAPH_DUMP("guarded:", *graph);
     points = insertBailOuts(*graph);
+    executor_.refine(*graph, spec_);
     if (isStress()) verify(*graph);
-    propagateTypes(*graph);
   });
   if (points->points.empty()) return settle();
   optimizeTyped(*graph);

@@ -62,11 +62,13 @@ void GraphExecutor::prepare() {
 
 std::shared_ptr<Graph> GraphExecutor::typedGraph(const ArgumentSpec& spec) const {
   std::shared_ptr<Graph> graph = required_->copy();
-  withStackFor(*graph, [&] {
-    owned_places_->refine(*graph, spec.keys());
-    propagateTypes(*graph);
-  });
+  withStackFor(*graph, [&] { refine(*graph, spec); });
   return graph;
+}
+
+void GraphExecutor::refine(Graph& graph, const ArgumentSpec& spec) const {
+  owned_places_->refine(graph, spec.keys());
+  propagateTypes(graph);
 }
 
 ExecutionPlan* GraphExecutor::findPlan(const ArgumentSpec& spec) const {

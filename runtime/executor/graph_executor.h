@@ -60,6 +60,8 @@ class GraphExecutor {
   ExecutionPlan* findPlan(const ArgumentSpec& spec) const;
   // A copy of the graph after the required passes, with the types that follow from the signature.
   std::shared_ptr<Graph> typedGraph(const ArgumentSpec& spec) const;
+  // Gives such a graph these types.
+  void refine(Graph& graph, const ArgumentSpec& spec) const;
   const Graph& required();
 
   GraphFunction& function_;

@@ -57,6 +57,21 @@ TEST(Storage, AlignedTrackedAndReused) {
   EXPECT_EQ(Storage::allocate((1 << 20) - 100)->data(), first);
 }
 
+// Fresh memory of the system is zero; what comes back holds what was written.
+TEST(Storage, LargeBlocksComeBackUpToThePeak) {
+  constexpr size_t kBytes = size_t{100} << 20;
+  auto last = [](const Ref<Storage>& s) { return static_cast<char*>(s->data()) + kBytes - 1; };
+  {
+    Ref<Storage> a = Storage::allocate(kBytes);
+    Ref<Storage> b = Storage::allocate(kBytes);
+    *last(a) = 1;
+    *last(b) = 2;
+  }
+  Ref<Storage> a = Storage::allocate(kBytes);
+  Ref<Storage> b = Storage::allocate(kBytes);
+  EXPECT_EQ(*last(a) + *last(b), 3);
+}
+
 TEST(Storage, EverySizeClassHoldsItsRequest) {
   for (size_t bytes = 65000; bytes < (size_t{40} << 20); bytes += bytes / 7 + 1) {
     Ref<Storage> s = Storage::allocate(bytes);

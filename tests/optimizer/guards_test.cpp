@@ -232,10 +232,13 @@ TEST(BailOuts, ThereIsALimit) {
     v = graph->insertNode(graph->create(Symbol::aten("relu"), {guard->output()}))->output();
   }
   graph->registerOutput(v);
+  v->setType(floats(1));
   EXPECT_EQ(insertBailOuts(*graph)->points.size(), kMaxBailOuts);
   verify(*graph);
   EXPECT_EQ(count(*graph, guardKind()), 0u);
   EXPECT_EQ(count(*graph, bailOutKind()), kMaxBailOuts);
+  // Its type followed from a guard that was dropped.
+  EXPECT_FALSE(v->type()->as<TensorType>()->facts().dtype);
 }
 
 TEST(SameComputation, LooksThroughGuards) {
