@@ -11,7 +11,7 @@ bool isConstruct(const Node* n) {
 
 // An output's type may be wider than its element's; readers rely on it.
 bool replaceable(const Value* output, const Value* element) {
-  return sameType(output->type(), element->type());
+  return sameType(unshapedType(output->type()), unshapedType(element->type()));
 }
 
 bool lowerUnpack(Node* node, Node* tuple) {

@@ -33,7 +33,9 @@ struct NodeEqual {
       return false;
     }
     for (size_t i = 0; i < a->outputs().size(); ++i) {
-      if (!sameType(a->output(i)->type(), b->output(i)->type())) return false;
+      if (!sameType(unshapedType(a->output(i)->type()), unshapedType(b->output(i)->type()))) {
+        return false;
+      }
     }
     return sameAttributes(a, b);
   }

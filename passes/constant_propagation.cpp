@@ -72,6 +72,11 @@ class Folder {
   }
 
   // Outputs that are one value from outside, or one immutable constant, whichever branch is taken.
+  // Whether one may stand for the other; what is known of tensors may differ.
+  static bool alike(const Value* a, const Value* b) {
+    return sameType(unshapedType(a->type()), unshapedType(b->type()));
+  }
+
   void joinEqualOutputs(Node* node) {
     Block* then = node->blocks()[0];
     Block* otherwise = node->blocks()[1];
@@ -79,7 +84,7 @@ class Folder {
       Value* a = then->outputs()[i];
       Value* b = otherwise->outputs()[i];
       Value* out = node->output(i);
-      if (!out->hasUses() || !sameType(a->type(), out->type())) continue;
+      if (!out->hasUses() || !alike(a, out)) continue;
       if (a == b) {
         if (!WICK_MAY_OPTIMIZE("{} is {} in both branches", out->debugName(), a->debugName()))
           return;
@@ -87,7 +92,7 @@ class Folder {
         changed_ = true;
       } else if (std::optional<IValue> c = constantOf(a); c && !AliasDb::isMutable(out->type())) {
         std::optional<IValue> other = constantOf(b);
-        if (!other || !sameConstant(*c, *other) || !sameType(b->type(), out->type())) continue;
+        if (!other || !sameConstant(*c, *other) || !alike(b, out)) continue;
         if (!WICK_MAY_OPTIMIZE("{} is one constant in both branches", out->debugName())) return;
         Node* constant = graph_.createConstant(*c, out->type())->insertBefore(node);
         out->replaceAllUsesWith(constant->output());

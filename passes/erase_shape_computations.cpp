@@ -20,8 +20,64 @@ namespace wick {
 
 namespace {
 
+// The tensor of which a layer's result has as many dimensions as it has, whatever these are; null
+// when there is none.
+Value* sameRank(const Node* n) {
+  static const std::unordered_set<Symbol> kLayers = [] {
+    std::unordered_set<Symbol> kinds;
+    for (const char* name : {"conv1d",
+                             "conv2d",
+                             "conv3d",
+                             "batch_norm",
+                             "group_norm",
+                             "instance_norm",
+                             "layer_norm",
+                             "max_pool1d",
+                             "max_pool2d",
+                             "max_pool3d",
+                             "avg_pool1d",
+                             "avg_pool2d",
+                             "avg_pool3d",
+                             "adaptive_avg_pool1d",
+                             "adaptive_avg_pool2d",
+                             "adaptive_avg_pool3d",
+                             "dropout",
+                             "dropout_",
+                             "softmax",
+                             "log_softmax",
+                             "gelu",
+                             "hardswish",
+                             "contiguous",
+                             "clone",
+                             "transpose",
+                             "linear"}) {
+      kinds.insert(Symbol::aten(name));
+    }
+    return kinds;
+  }();
+  if (n->outputs().size() != 1 || n->inputs().empty() || !factsOf(n->input(0))) return nullptr;
+  static const Symbol kLinear = Symbol::aten("linear");
+  if (n->kind() == kLinear) {  // of a matrix as weight, and a bias that is a vector
+    const TensorFacts* weight = factsOf(n->input(1));
+    const TensorFacts* bias = factsOf(n->input(2));
+    bool plain = weight && weight->dim == std::optional<size_t>(2) &&
+                 (isNoneConstant(n->input(2)) || (bias && bias->dim == std::optional<size_t>(1)));
+    return plain ? n->input(0) : nullptr;
+  }
+  if (kLayers.count(n->kind()) != 0) return n->input(0);
+  // A pointwise operator that reads only one tensor, or one twice.
+  const Operator* op = n->maybeOperator();
+  if (!op || op->form() == Operator::Form::Out || !op->record().scalar) return nullptr;
+  for (const Value* v : n->inputs()) {
+    if (factsOf(v) && v != n->input(0)) return nullptr;
+  }
+  return n->input(0);
+}
+
 class Eraser {
  public:
+  explicit Eraser(const Graph& graph) : ranks_stay_(!mayChangeMetadata(graph)) {}
+
   bool block(Block* b) {
     bool changed = false;
     std::vector<int64_t> added;
@@ -29,6 +85,7 @@ class Eraser {
       Node* n = *it;
       ++it;
       for (Block* sub : n->blocks()) changed |= block(sub);
+      changed |= followRank(n);
       changed |= erase(n, added);
     }
     for (int64_t symbol : added) first_.erase(symbol);
@@ -36,6 +93,30 @@ class Eraser {
   }
 
  private:
+  // The rank of a layer's result is asked of the tensor that it comes from in the end. What two
+  // tensors of one source add up to has that source too.
+  bool followRank(Node* n) {
+    if (!ranks_stay_) return false;
+    if (n->kind() == aten::dim && n->inputs().size() == 1) {
+      Value* source = sourceOf(n->input(0));
+      if (source == n->input(0) || !WICK_MAY_OPTIMIZE("follows {}", n->str())) return false;
+      n->replaceInput(0, source);
+      return true;
+    }
+    if (Value* from = sameRank(n)) {
+      sources_[n->output()] = sourceOf(from);
+    } else if ((n->kind() == aten::add || n->kind() == aten::add_ || n->kind() == aten::mul) &&
+               factsOf(n->output()) && factsOf(n->input(0)) && factsOf(n->input(1)) &&
+               sourceOf(n->input(0)) == sourceOf(n->input(1))) {
+      sources_[n->output()] = sourceOf(n->input(0));
+    }
+    return false;
+  }
+  Value* sourceOf(Value* v) const {
+    auto it = sources_.find(v);
+    return it == sources_.end() ? v : it->second;
+  }
+
   bool erase(Node* n, std::vector<int64_t>& added) {
     if (!n->blocks().empty() || n->kind() == prim::Constant) return false;
     if (castsToItself(n) && WICK_MAY_OPTIMIZE("removes {}", n->str())) {
@@ -149,7 +230,9 @@ class Eraser {
     for (Value* v : n->outputs()) {
       if (v->type()->kind() != TypeKind::Int || !v->hasUses()) continue;
       Size s = sizeValue(v);
-      if (!s) continue;
+      // Arithmetic with numbers is constant propagation's.
+      bool arithmetic = n->kind() == aten::add || n->kind() == aten::sub || n->kind() == aten::mul;
+      if (!s || (*s >= 0 && arithmetic)) continue;
       if (*s < 0) {
         auto [it, is_new] = first_.emplace(*s, v);
         if (is_new) {
@@ -170,7 +253,9 @@ class Eraser {
     return changed;
   }
 
-  std::unordered_map<int64_t, Value*> first_;  // the first int in scope with this symbol
+  bool ranks_stay_;
+  std::unordered_map<const Value*, Value*> sources_;  // a tensor's, when it is not itself
+  std::unordered_map<int64_t, Value*> first_;         // the first int in scope with this symbol
 };
 
 }  // namespace
@@ -180,7 +265,7 @@ bool eraseShapeComputations(Graph& graph) {
   propagateTypes(graph, sizes);
   SymbolicSizes::Scope scope(sizes);
   bool changed = false;
-  withStackFor(graph, [&] { changed = Eraser().block(graph.block()); });
+  withStackFor(graph, [&] { changed = Eraser(graph).block(graph.block()); });
   return changed;
 }
 

@@ -11,7 +11,9 @@
 #include "passes/fuse_convolution.h"
 
 #include <algorithm>
+#include <unordered_map>
 
+#include "ir/shape_facts.h"
 #include "passes/convolution_nodes.h"
 
 namespace wick {
@@ -25,8 +27,41 @@ Node* onlyReader(const Value* v) {
   return user->block() == v->node()->block() && user->kind() != prim::Return ? user : nullptr;
 }
 
-bool isRelu(const Node* node) {
-  return node->kind() == aten::relu || node->kind() == aten::relu_;
+bool isConstantNumber(const Value* v, double number) {
+  return floatOf(v) == number;
+}
+
+// The activation that the node computes, by the name that the fused operator knows.
+std::optional<std::string> activationOf(const Node* node) {
+  static const std::unordered_map<Symbol, std::string> kNames = [] {
+    std::unordered_map<Symbol, std::string> names;
+    for (const char* name : {"relu", "sigmoid", "tanh", "silu", "relu6", "hardswish"}) {
+      names.emplace(Symbol::aten(name), name);
+      names.emplace(Symbol::aten(std::string(name) + "_"), name);
+    }
+    return names;
+  }();
+  static const Symbol kHardtanh = Symbol::aten("hardtanh");
+  static const Symbol kHardtanhInPlace = Symbol::aten("hardtanh_");
+  static const Symbol kGelu = Symbol::aten("gelu");
+  if (auto it = kNames.find(node->kind()); it != kNames.end()) return it->second;
+  if (node->kind() == kHardtanh || node->kind() == kHardtanhInPlace) {
+    bool to_six = isConstantNumber(node->input(1), 0) && isConstantNumber(node->input(2), 6);
+    return to_six ? std::optional<std::string>("relu6") : std::nullopt;
+  }
+  if (node->kind() == kGelu) {
+    std::optional<IValue> kind = constantOf(node->input(1));
+    bool exact = kind && kind->isString() && kind->toString() == "none";
+    return exact ? std::optional<std::string>("gelu") : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Behind a residual the kernel knows relu alone; others it computes in float32.
+bool mayActivate(const std::string& activation, const Node* conv, const Value* residual) {
+  if (activation == "relu") return true;
+  std::optional<IValue> weight = constantOf(conv->input(1));
+  return !residual && weight && weight->toTensor().dtype() == DType::Float;
 }
 
 // The tensor that `node` adds to `sum` when it is add(sum, r) or add(r, sum) with alpha 1; for
@@ -44,22 +79,24 @@ Value* residualOf(const Node* node, const Value* sum) {
 struct Chain {
   std::vector<Node*> nodes;  // the convolution first
   Value* residual = nullptr;
-  bool relu = false;
+  std::string activation = "none";
 };
 
 Chain chainFrom(Node* conv) {
-  Chain chain{{conv}, nullptr, false};
+  Chain chain;
+  chain.nodes.push_back(conv);
   while (Node* next = onlyReader(chain.nodes.back()->output())) {
     Value* r = chain.residual ? nullptr : residualOf(next, chain.nodes.back()->output());
     if (r != nullptr) {
       chain.residual = r;
-    } else if (isRelu(next)) {
-      chain.relu = true;
+    } else if (std::optional<std::string> activation = activationOf(next);
+               activation && mayActivate(*activation, conv, chain.residual)) {
+      chain.activation = *activation;
     } else {
       break;
     }
     chain.nodes.push_back(next);
-    if (chain.relu) break;
+    if (chain.activation != "none") break;
   }
   return chain;
 }
@@ -86,7 +123,7 @@ void fuse(Graph& graph, const ConvolutionNode& c, const Chain& chain) {
   RangeGuard range(&graph, chain.nodes.front()->range());
   Value* residual =
       chain.residual ? chain.residual : graph.insertNode(graph.createNone())->output();
-  Value* activation = graph.insertConstant(IValue(chain.relu ? "relu" : "none"));
+  Value* activation = graph.insertConstant(IValue(chain.activation));
   Node* fused = graph.insertNode(
       graph.create(Symbol::fromQualString("wick::conv2d_fused"),
                    {c.input(), channelsLastWeight(graph, c.weight()), c.bias(), residual,
@@ -104,7 +141,10 @@ size_t fuseIn(Graph& graph, Block* b) {
     std::optional<ConvolutionNode> c = ConvolutionNode::match(node);
     if (!c) continue;
     Chain chain = chainFrom(node);
-    if (!mayMoveToEnd(chain)) chain = Chain{{node}, nullptr, false};
+    if (!mayMoveToEnd(chain)) {
+      chain = Chain();
+      chain.nodes.push_back(node);
+    }
     // The iterator may stand on a node of the chain.
     Node* before = node->prev();
     fuse(graph, *c, chain);

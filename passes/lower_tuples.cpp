@@ -21,7 +21,7 @@ namespace {
 const Node* constructOf(const Value* v, const TypePtr& type) {
   const Node* n = v->node();
   bool constructs = n->kind() == prim::TupleConstruct || n->kind() == prim::NamedTupleConstruct;
-  return constructs && sameType(v->type(), type) ? n : nullptr;
+  return constructs && sameType(unshapedType(v->type()), unshapedType(type)) ? n : nullptr;
 }
 
 std::shared_ptr<const TupleType> tupleType(const Value* v) {
@@ -72,7 +72,7 @@ bool splitLoop(Node* node) {
     std::shared_ptr<const TupleType> type = tupleType(whole);
     if (!type || !constructOf(node->input(i + 2), type) ||
         !constructOf(body->outputs()[i + 1], type) ||
-        !sameType(body->inputs()[i + 1]->type(), type) ||
+        !sameType(unshapedType(body->inputs()[i + 1]->type()), unshapedType(type)) ||
         !WICK_MAY_OPTIMIZE("takes the carried {} apart", whole->debugName())) {
       continue;
     }

@@ -12,10 +12,13 @@
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
+#include "passes/erase_shape_computations.h"
+#include "passes/eval_mode.h"
 #include "passes/inline_calls.h"
 #include "passes/loop_invariants.h"
 #include "passes/lower_tuples.h"
 #include "passes/peephole.h"
+#include "passes/raised_conditions.h"
 #include "passes/remove_mutation.h"
 #include "passes/unroll_loops.h"
 
@@ -44,6 +47,9 @@ constexpr Pass kRequired[] = {
 constexpr Pass kDerivativePreserving[] = {
     {"peephole", run<simplifyPeepholes>},
     {"unroll_loops", run<unrollLoops>},
+    {"eval_mode", run<removeDropout>},
+    {"erase_shape_computations", run<eraseShapeComputations>},
+    {"raised_conditions", run<useRaisedConditions>},
     {"constant_propagation", run<propagateConstants>},
     {"constant_pooling", run<poolConstants>},
     {"loop_invariants", run<hoistLoopInvariants>},

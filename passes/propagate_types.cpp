@@ -71,6 +71,16 @@ std::optional<size_t> writtenArgument(const FunctionSchema& schema, size_t i) {
   return std::nullopt;
 }
 
+bool changesMetadataIn(const Block* b) {
+  for (const Node* n : b->nodes()) {
+    if (changesMetadata(n)) return true;
+    for (const Block* sub : n->blocks()) {
+      if (changesMetadataIn(sub)) return true;
+    }
+  }
+  return false;
+}
+
 class Propagator {
  public:
   Propagator(Graph& graph, SymbolicSizes& sizes) : graph_(graph), sizes_(sizes) {}
@@ -441,6 +451,12 @@ void propagateTypes(Graph& graph) {
 
 void propagateTypes(Graph& graph, SymbolicSizes& sizes) {
   withStackFor(graph, [&] { Propagator(graph, sizes).run(); });
+}
+
+bool mayChangeMetadata(const Graph& graph) {
+  bool changes = false;
+  withStackFor(graph, [&] { changes = changesMetadataIn(graph.block()); });
+  return changes;
 }
 
 TypePtr joinTensorTypes(const TypePtr& a, const TypePtr& b) {

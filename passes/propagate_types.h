@@ -26,6 +26,9 @@ void propagateTypes(Graph& graph, SymbolicSizes& sizes);
 // The least symbol that a type in the graph names, or 0: where new ones begin.
 int64_t lowestSymbol(const Graph& graph);
 
+// Whether a node of the graph may give a tensor other sizes in place, or make it another's data.
+bool mayChangeMetadata(const Graph& graph);
+
 // What both types say; `a` and `b` are tensor types.
 TypePtr joinTensorTypes(const TypePtr& a, const TypePtr& b);
 

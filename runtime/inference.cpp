@@ -3,7 +3,9 @@
 #include "core/error.h"
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
+#include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
+#include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
 #include "passes/fold_batch_norm.h"
 #include "passes/freeze.h"
@@ -12,6 +14,9 @@
 #include "passes/join_linears.h"
 #include "passes/lower_tuples.h"
 #include "passes/peephole.h"
+#include "passes/raised_conditions.h"
+#include "passes/remove_mutation.h"
+#include "passes/unroll_loops.h"
 
 namespace wick {
 
@@ -25,8 +30,15 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   freezeModule(*graph, self);
   removeDropout(*graph);
   lowerTuples(*graph);
-  simplifyPeepholes(*graph);
+  removeListMutation(*graph);
+  unrollLoops(*graph);
+  // The checks of sizes that layers make, of which all but the first follow from each other.
+  eraseShapeComputations(*graph);
   eliminateCommonSubexpressions(*graph);
+  useRaisedConditions(*graph);
+  propagateConstants(*graph);
+  simplifyPeepholes(*graph);
+  eliminateDeadCode(*graph);
   foldBatchNorm(*graph);
   joinLinears(*graph);
   fuseConvolution(*graph);

@@ -12,8 +12,10 @@
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
 #include "passes/fold_batch_norm.h"
+#include "passes/fuse_convolution.h"
 #include "passes/join_linears.h"
 #include "passes/peephole.h"
+#include "passes/raised_conditions.h"
 #include "runtime/interpreter/interpreter.h"
 
 namespace wick {
@@ -138,6 +140,69 @@ TEST(EraseShapeComputations, CastsToTheSameGo) {
   verify(*graph);
   EXPECT_EQ(count(*graph, "aten::to("), 3u) << graph->str();
   EXPECT_EQ(count(*graph, "aten::type_as("), 1u) << graph->str();
+}
+
+TEST(EraseShapeComputations, RanksComeFromTheFirstInput) {
+  const std::string body = R"(  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::relu(%x)
+  %b : Tensor = aten::mul(%a, %one)
+  %c : Tensor = aten::add(%a, %b, %one)
+  %d : Tensor = aten::add(%c, %y, %one)
+  %r : int = aten::dim(%c)
+  %s : int = aten::dim(%d)
+)";
+  auto graph = parseGraph("graph(%x : Tensor, %y : Tensor):\n" + body + "  return (%r, %s)\n");
+  eraseShapeComputations(*graph);
+  verify(*graph);
+  EXPECT_EQ(count(*graph, "aten::dim(%x)"), 1u) << graph->str();
+  EXPECT_EQ(count(*graph, "aten::dim(%d)"), 1u) << graph->str();
+  graph = parseGraph("graph(%x : Tensor, %y : Tensor):\n" + body +
+                     "  %u : Tensor = aten::unsqueeze_(%a, %one)\n  return (%r, %s)\n");
+  eraseShapeComputations(*graph);
+  EXPECT_EQ(count(*graph, "aten::dim(%c)"), 1u) << graph->str();
+}
+
+TEST(RaisedConditions, WhatFollowsKnows) {
+  auto graph = parseGraph(R"(graph(%d : int, %c : bool):
+  %four : int = prim::Constant[value=4]()
+  %m : str = prim::Constant[value="no"]()
+  %none : NoneType = prim::Constant()
+  %before : int = aten::add(%d, %d)
+  %bad : bool = aten::ne(%d, %four)
+   = prim::If(%bad)
+    block0():
+      %inside : str = aten::format(%m, %d)
+       = prim::RaiseException(%inside, %none)
+      -> ()
+    block1():
+      -> ()
+  %after : int = aten::mul(%d, %d)
+  %r : int = prim::If(%c)
+    block0():
+      %n : bool = aten::__not__(%c)
+       = prim::If(%n)
+        block0():
+           = prim::RaiseException(%m, %none)
+          -> ()
+        block1():
+          -> ()
+      %e : int = prim::Int(%c)
+      -> (%e)
+    block1():
+      -> (%d)
+  return (%bad, %before, %after, %r, %c)
+)");
+  EXPECT_TRUE(useRaisedConditions(*graph));
+  verify(*graph);
+  std::string text = graph->str();
+  EXPECT_EQ(text.find("aten::mul(%d, %d)"), std::string::npos) << text;
+  EXPECT_NE(text.find("aten::add(%d, %d)"), std::string::npos) << text;
+  EXPECT_NE(text.find("aten::format(%m, %d)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("-> (%d)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("prim::Int(%c)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("return (%bad"), std::string::npos) << text;
+  EXPECT_NE(text.find(", %c)\n"), std::string::npos) << text;  // not known behind the branch
+  EXPECT_FALSE(useRaisedConditions(*graph));
 }
 
 TEST(EvalMode, DropoutGoes) {
@@ -329,6 +394,43 @@ TEST(Decompose, MatmulByRank) {
   EXPECT_EQ(count(*graph, "aten::mv("), 1u);
   EXPECT_EQ(count(*graph, "aten::dot("), 1u);
   EXPECT_EQ(count(*graph, "aten::matmul("), 1u);
+}
+
+TEST(FuseConvolution, ActivationsKeepTheirNumbers) {
+  for (const char* name :
+       {"relu", "relu_", "sigmoid", "tanh", "silu_", "relu6", "hardswish", "gelu"}) {
+    for (bool residual : {false, true}) {
+      auto graph = std::make_shared<Graph>();
+      Value* x = graph->addInput("x");
+      Value* r = graph->addInput("r");
+      auto ints = [&](int64_t i) { return graph->insertConstant(IValue(makeIntList({i, i}))); };
+      auto number = [&](int64_t i) { return graph->insertConstant(IValue(i)); };
+      Value* last =
+          graph
+              ->insertNode(graph->create(
+                  aten::conv2d, {x, graph->insertConstant(IValue(numbers({4, 3, 3, 3}, 0.7))),
+                                 graph->insertConstant(IValue(numbers({4}, 0.3))), ints(1), ints(1),
+                                 ints(1), number(1)}))
+              ->output();
+      if (residual) {
+        last = graph->insertNode(graph->create(aten::add, {last, r, number(1)}))->output();
+      }
+      std::vector<Value*> inputs{last};
+      if (name == std::string("gelu")) inputs.push_back(graph->insertConstant(IValue("none")));
+      last = graph->insertNode(graph->create(Symbol::aten(name), inputs))->output();
+      graph->registerOutput(last);
+      std::vector<IValue> args{IValue(numbers({2, 3, 8, 8}, 0.9)),
+                               IValue(numbers({2, 4, 8, 8}, 0.4))};
+      std::vector<Tensor> before = run(*graph, args);
+      EXPECT_EQ(fuseConvolution(*graph), 1u);
+      eliminateDeadCode(*graph);
+      verify(*graph);
+      bool relu = name == std::string("relu") || name == std::string("relu_");
+      bool whole = !residual || relu;
+      EXPECT_EQ(count(*graph, std::string("aten::") + name + "("), whole ? 0u : 1u) << graph->str();
+      EXPECT_LT(difference(run(*graph, args), before), 1e-5) << name;
+    }
+  }
 }
 
 TEST(FoldBatchNorm, IntoLinearOfMatrices) {

@@ -1,0 +1,98 @@
+//   %bad : bool = aten::ne(%d, %four)
+//    = prim::If(%bad)
+//     block0():
+//        = prim::RaiseException(%message, %class)     after it, users of %bad read False
+//       -> ()                                         and users of %d read 4
+//     block1():
+//       -> ()
+#include "passes/raised_conditions.h"
+
+#include <algorithm>
+
+#include "core/optimization_limit.h"
+#include "ir/depth.h"
+#include "passes/node_traits.h"
+
+namespace wick {
+
+namespace {
+
+bool alwaysRaises(const Block* b) {
+  return std::any_of(b->nodes().begin(), b->nodes().end(),
+                     [](const Node* n) { return n->kind() == prim::RaiseException; });
+}
+
+// Whether the user stands behind `branch` in its block, or in blocks nested there.
+bool standsBehind(const Node* user, const Node* branch) {
+  return user != branch && user->isInside(branch->block()) && branch->isBefore(user) &&
+         !user->isInside(branch->blocks()[0]) && !user->isInside(branch->blocks()[1]);
+}
+
+class Refiner {
+ public:
+  explicit Refiner(Graph& graph) : graph_(graph) {}
+
+  bool block(Block* b) {
+    bool changed = false;
+    for (Node* n : b->nodes()) {
+      for (Block* sub : n->blocks()) changed |= block(sub);
+      if (n->kind() != prim::If) continue;
+      bool first = alwaysRaises(n->blocks()[0]);
+      if (first == alwaysRaises(n->blocks()[1])) continue;
+      changed |= condition(n, !first);
+    }
+    return changed;
+  }
+
+ private:
+  // The condition of `branch` was `holds`, or the program does not get here.
+  bool condition(Node* branch, bool holds) {
+    Value* c = branch->input(0);
+    if (c->node()->kind() == prim::Constant) return false;
+    bool changed = replaceAfter(branch, c, IValue(holds));
+    const Node* test = c->node();
+    while (test->kind() == aten::__not__) {
+      holds = !holds;
+      changed |= replaceAfter(branch, test->input(0), IValue(holds));
+      test = test->input(0)->node();
+    }
+    bool equal = test->kind() == aten::eq ? holds : test->kind() == aten::ne && !holds;
+    if (!equal || test->inputs().size() != 2) return changed;
+    for (size_t i : {0, 1}) {
+      Value* v = test->input(i);
+      std::optional<int64_t> number = constantInt(test->input(1 - i));
+      bool is_int = v->type()->kind() == TypeKind::Int && v->node()->kind() != prim::Constant;
+      if (number && is_int) changed |= replaceAfter(branch, v, IValue(*number));
+    }
+    return changed;
+  }
+
+  bool replaceAfter(Node* branch, Value* v, IValue known) {
+    // Asking about very many users after very many branches would take quadratic time.
+    constexpr size_t kMaxUsers = 1000;
+    if (v->uses().size() > kMaxUsers) return false;
+    std::vector<Use> behind;
+    for (const Use& use : v->uses()) {
+      if (standsBehind(use.user, branch)) behind.push_back(use);
+    }
+    if (behind.empty() || !WICK_MAY_OPTIMIZE("knows {} after a branch", v->debugName())) {
+      return false;
+    }
+    RangeGuard range(&graph_, branch->range());
+    Node* constant = graph_.createConstant(std::move(known), v->type())->insertAfter(branch);
+    for (const Use& use : behind) use.user->replaceInput(use.offset, constant->output());
+    return true;
+  }
+
+  Graph& graph_;
+};
+
+}  // namespace
+
+bool useRaisedConditions(Graph& graph) {
+  bool changed = false;
+  withStackFor(graph, [&] { changed = Refiner(graph).block(graph.block()); });
+  return changed;
+}
+
+}  // namespace wick
