@@ -8,14 +8,15 @@
 //     WICK_APPLY1(x) { return b.div(x, b.add(b.constant(1), b.exp(b.neg(x)))); }
 //   };
 //
-// kScalar<Silu> is the runtime record: row loops for each dtype (the eager kernel) and the
-// dtype rules that the eager engine and the fuser share.
+// kScalar<Silu> is the runtime record: row loops for each dtype (the eager kernel), the recorder
+// of the arithmetic (for compiled kernels), and the dtype rules that both share.
 #pragma once
 
 #include <array>
 #include <tuple>
 #include <utility>
 
+#include "codegen/scalar/expression.h"
 #include "codegen/scalar/plain_builder.h"
 #include "core/dtype_dispatch.h"
 
@@ -30,6 +31,10 @@ enum class Promotion : uint8_t {
 // Computes n contiguous elements. inputs[i] points at elements of the compute dtype (bool for mask
 // inputs); out and an input may be the same memory.
 using ScalarLoop = void (*)(void* out, const void* const* inputs, int64_t n);
+
+// Records the definition's arithmetic with the builder's compute dtype on inputs of that dtype
+// (mask inputs: Bool). Invalid when the result is no Expression.
+using ScalarRecorder = Expr (*)(const ExprBuilder& builder, const Expr* inputs);
 
 constexpr size_t kMaxScalarInputs = 5;
 constexpr size_t kDTypeSlots = 16;
@@ -50,6 +55,7 @@ struct ScalarDefinition {
   std::array<Entry, kDTypeSlots> entries;
   // Whether the operator takes the reduced floats.
   bool reduced_floats;
+  ScalarRecorder record;  // null: complex numbers only
 
   const Entry& entry(DType compute) const { return entries[static_cast<size_t>(compute)]; }
 };
@@ -127,6 +133,20 @@ constexpr ScalarDefinition::Entry makeEntry(std::index_sequence<I...>) {
   return {loop, kDTypeOf<R>};
 }
 
+template <class Def>
+constexpr ScalarRecorder makeRecorder() {
+  if constexpr ((Def::kDTypes & ~unsigned{kComplexes}) == 0) {
+    return nullptr;
+  } else {
+    return [](const ExprBuilder& builder, const Expr* inputs) {
+      return [&]<size_t... I>(std::index_sequence<I...>) {
+        return Def::apply(builder, inputs[I]...);
+      }
+      (std::make_index_sequence<Def::kNumInputs>());
+    };
+  }
+}
+
 }  // namespace detail
 
 template <class Def>
@@ -138,7 +158,8 @@ constexpr ScalarDefinition makeScalarDefinition() {
                      Def::kParams,
                      Def::kPromotion,
                      {},
-                     (Def::kDTypes & kReducedFloats) != 0};
+                     (Def::kDTypes & kReducedFloats) != 0,
+                     detail::makeRecorder<Def>()};
 #define WICK_DTYPE(type, name, text, number)                                                       \
   if constexpr ((dtypeCategory<type>() & Def::kDTypes & ~unsigned{kReducedFloats}) != 0) {         \
     d.entries[number] = detail::makeEntry<Def, type>(std::make_index_sequence<Def::kNumInputs>()); \

@@ -1,7 +1,9 @@
 // float32 versions of the functions that networks spend their time in, without branches, so that
-// the compiler vectorizes the loops around them. Within 2.5 units in the last place
-// of the true value; infinities, NaN, signed zeros and denormal
-// results are exact.
+// the loops around them vectorize. Within 2.5 units in the last place of the true value;
+// infinities, NaN, signed zeros and denormal results are exact.
+//
+// They are templates over a builder with the types V (float32), I (int32) and Mask: FloatOps runs
+// them on plain numbers, ExprBuilder records them. Every engine computes the same bits.
 #pragma once
 
 #include <bit>
@@ -9,148 +11,207 @@
 #include <cstdint>
 #include <limits>
 
-namespace wick::math {
+// Loops vectorize only when all of a function's body is in them.
+#define WICK_INLINE inline __attribute__((always_inline))
 
-namespace detail {
+namespace wick::floats {
 
-inline constexpr float kFloatInf = std::numeric_limits<float>::infinity();
-inline constexpr float kFloatNan = std::numeric_limits<float>::quiet_NaN();
+struct FloatOps {
+  using V = float;
+  using I = int32_t;
+  using Mask = bool;
+  static V constant(float v) { return v; }
+  static V add(V a, V b) { return a + b; }
+  static V sub(V a, V b) { return a - b; }
+  static V mul(V a, V b) { return a * b; }
+  static V div(V a, V b) { return a / b; }
+  static V fma(V a, V b, V c) { return __builtin_fmaf(a, b, c); }
+  static V abs(V a) { return std::fabs(a); }
+  static V copysign(V a, V b) { return std::copysign(a, b); }
+  static Mask eq(V a, V b) { return a == b; }
+  static Mask lt(V a, V b) { return a < b; }
+  static Mask le(V a, V b) { return a <= b; }
+  static V select(Mask m, V a, V b) { return m ? a : b; }
+  static I toBits(V a) { return std::bit_cast<int32_t>(a); }
+  static V fromBits(I a) { return std::bit_cast<float>(a); }
+  static V toFloat(I a) { return static_cast<float>(a); }
+  static I intConstant(int32_t v) { return v; }
+  // Wrapping.
+  static I intAdd(I a, I b) {
+    return static_cast<I>(static_cast<uint32_t>(a) + static_cast<uint32_t>(b));
+  }
+  static I intSub(I a, I b) {
+    return static_cast<I>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
+  }
+  static I intShiftLeft(I a, int n) { return static_cast<I>(static_cast<uint32_t>(a) << n); }
+  static I intShiftRight(I a, int n) { return a >> n; }
+};
+
+inline constexpr float kInf = std::numeric_limits<float>::infinity();
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kLn2High =
     0x1.62e4p-1f;  // few bits, so that products with integers are exact
 inline constexpr float kLn2Low = 0x1.7f7d1cp-20f;
 
-inline float fma(float a, float b, float c) {
-  return __builtin_fmaf(a, b, c);
-}
-
 // 2^n for -126 <= n <= 127.
-inline float powerOfTwo(int32_t n) {
-  return std::bit_cast<float>((n + 127) << 23);
+template <class B>
+WICK_INLINE typename B::V powerOfTwo(B b, typename B::I n) {
+  return b.fromBits(b.intShiftLeft(b.intAdd(n, b.intConstant(127)), 23));
 }
 
+template <class B>
+WICK_INLINE typename B::V limit(B b, typename B::V x, float low, float high) {
+  x = b.select(b.lt(b.constant(high), x), b.constant(high), x);
+  return b.select(b.lt(x, b.constant(low)), b.constant(low), x);
+}
+
+template <class B>
 struct Reduced {
-  int32_t n;  // x = n ln 2 + r; arbitrary when x is NaN
-  float r;    // |r| <= ln(2) / 2
+  typename B::I n;  // x = n ln 2 + r; arbitrary when x is NaN
+  typename B::V r;  // |r| <= ln(2) / 2
 };
-inline Reduced reduce(float x) {
+template <class B>
+WICK_INLINE Reduced<B> reduce(B b, typename B::V x) {
   // Adding 1.5 * 2^23 leaves the rounded integer in the low bits: a conversion without a cast that
   // NaN would make undefined.
-  constexpr float kMagic = 12582912.0f;
-  float shifted = fma(x, 1.44269504088896341f, kMagic);
-  int32_t n = std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(kMagic);
-  float whole = shifted - kMagic;
-  return {n, fma(whole, -kLn2Low, fma(whole, -kLn2High, x))};
+  auto magic = b.constant(12582912.0f);
+  auto shifted = b.fma(x, b.constant(1.44269504088896341f), magic);
+  auto n = b.intSub(b.toBits(shifted), b.intConstant(std::bit_cast<int32_t>(12582912.0f)));
+  auto whole = b.sub(shifted, magic);
+  return {n, b.fma(whole, b.constant(-kLn2Low), b.fma(whole, b.constant(-kLn2High), x))};
+}
+
+// Horner's scheme, the highest coefficient first.
+template <class B, class... Rest>
+WICK_INLINE typename B::V polynomial(B b, typename B::V x, float first, Rest... rest) {
+  auto p = b.constant(first);
+  ((p = b.fma(x, p, b.constant(rest))), ...);
+  return p;
 }
 
 // (e^r - 1 - r) / r^2.
-inline float expTail(float r) {
-  float p = fma(r, 1.0f / 5040, 1.0f / 720);
-  p = fma(r, p, 1.0f / 120);
-  p = fma(r, p, 1.0f / 24);
-  p = fma(r, p, 1.0f / 6);
-  return fma(r, p, 0.5f);
+template <class B>
+WICK_INLINE typename B::V expTail(B b, typename B::V r) {
+  return polynomial(b, r, 1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f);
 }
 
 // For -104 <= x <= 89.
-inline float expInRange(float x) {
-  Reduced e = reduce(x);
-  float value = 1.0f + fma(e.r * e.r, expTail(e.r), e.r);
+template <class B>
+WICK_INLINE typename B::V expInRange(B b, typename B::V x) {
+  auto e = reduce(b, x);
+  auto value = b.add(b.constant(1.0f), b.fma(b.mul(e.r, e.r), expTail(b, e.r), e.r));
   // In two steps, for n reaches 128 and denormal results need n below -126. For NaN the halves are
   // arbitrary, but NaN times anything is NaN.
-  int32_t half = e.n >> 1;
-  return value * powerOfTwo(half) * powerOfTwo(e.n - half);
+  auto half = b.intShiftRight(e.n, 1);
+  return b.mul(b.mul(value, powerOfTwo(b, half)), powerOfTwo(b, b.intSub(e.n, half)));
 }
 
-}  // namespace detail
-
-inline float exp(float x) {
-  float limited = x > 89.0f ? 89.0f : x;
-  limited = limited < -104.0f ? -104.0f : limited;
-  return detail::expInRange(limited);
+template <class B>
+WICK_INLINE typename B::V exp(B b, typename B::V x) {
+  return expInRange(b, limit(b, x, -104.0f, 89.0f));
 }
 
-inline float expm1(float x) {
-  using namespace detail;
-  float limited = x > 89.0f ? 89.0f : x;
-  limited = limited < -20.0f ? -20.0f : limited;
-  Reduced e = reduce(limited);
-  float q = fma(e.r * e.r, expTail(e.r), e.r);
+template <class B>
+WICK_INLINE typename B::V expm1(B b, typename B::V x) {
+  auto e = reduce(b, limit(b, x, -20.0f, 89.0f));
+  auto q = b.fma(b.mul(e.r, e.r), expTail(b, e.r), e.r);
   // 2 (t q + (t - 1/2)) with t = 2^(n-1): t stays finite for the largest n.
-  float t = powerOfTwo(e.n - 1);
-  float value = 2 * fma(t, q, t - 0.5f);
-  return x == 0 ? x : value;
+  auto t = powerOfTwo(b, b.intSub(e.n, b.intConstant(1)));
+  auto value = b.mul(b.constant(2.0f), b.fma(t, q, b.sub(t, b.constant(0.5f))));
+  return b.select(b.eq(x, b.constant(0.0f)), x, value);
 }
 
-inline float log(float x) {
-  using namespace detail;
-  constexpr float kSmallest = std::numeric_limits<float>::min();
-  bool denormal = x < kSmallest;
-  float scaled = denormal ? x * 8388608.0f : x;
+template <class B>
+WICK_INLINE typename B::V log(B b, typename B::V x) {
+  auto denormal = b.lt(x, b.constant(std::numeric_limits<float>::min()));
+  auto scaled = b.select(denormal, b.mul(x, b.constant(8388608.0f)), x);
   // x = 2^e m with m in [sqrt(1/2), sqrt(2)).
-  int32_t bits = std::bit_cast<int32_t>(scaled);
-  int32_t e = (bits - 0x3f3504f3) >> 23;
-  float m = std::bit_cast<float>(bits - static_cast<int32_t>(static_cast<uint32_t>(e) << 23));
-  float power = static_cast<float>(e) - (denormal ? 23.0f : 0.0f);
+  auto bits = b.toBits(scaled);
+  auto e = b.intShiftRight(b.intSub(bits, b.intConstant(0x3f3504f3)), 23);
+  auto m = b.fromBits(b.intSub(bits, b.intShiftLeft(e, 23)));
+  auto power = b.sub(b.toFloat(e), b.select(denormal, b.constant(23.0f), b.constant(0.0f)));
   // log m = 2 atanh(s) with s = (m - 1) / (m + 1).
-  float f = m - 1.0f;
-  float s = f / (m + 1.0f);
-  float z = s * s;
-  float p = fma(z, 2.0f / 11, 2.0f / 9);
-  p = fma(z, p, 2.0f / 7);
-  p = fma(z, p, 2.0f / 5);
-  p = fma(z, p, 2.0f / 3);
+  auto one = b.constant(1.0f);
+  auto f = b.sub(m, one);
+  auto s = b.div(f, b.add(m, one));
+  auto z = b.mul(s, s);
+  auto p = polynomial(b, z, 2.0f / 11, 2.0f / 9, 2.0f / 7, 2.0f / 5, 2.0f / 3);
   // 2s = f - f s exactly enough that the leading term keeps all bits of f.
-  float tail = s * (z * p - f);
-  float value = fma(power, kLn2High, f + fma(power, kLn2Low, tail));
-  value = x == kFloatInf ? kFloatInf : value;
-  value = x == 0 ? -kFloatInf : value;
-  return x >= 0 ? value : kFloatNan;
+  auto tail = b.mul(s, b.sub(b.mul(z, p), f));
+  auto rest = b.add(f, b.fma(power, b.constant(kLn2Low), tail));
+  auto value = b.fma(power, b.constant(kLn2High), rest);
+  auto zero = b.constant(0.0f);
+  value = b.select(b.eq(x, b.constant(kInf)), b.constant(kInf), value);
+  value = b.select(b.eq(x, zero), b.constant(-kInf), value);
+  return b.select(b.le(zero, x), value, b.constant(kNan));
 }
 
-inline float log1p(float x) {
-  using namespace detail;
+template <class B>
+WICK_INLINE typename B::V log1p(B b, typename B::V x) {
   // The logarithm of the rounded sum, corrected by what the rounding lost.
-  float u = 1.0f + x;
-  float lost = x - (u - 1.0f);
-  float value = log(u) + lost / u;
-  value = u == 1.0f ? x : value;
-  value = x == kFloatInf ? kFloatInf : value;
-  return x == -1.0f ? -kFloatInf : value;
+  auto one = b.constant(1.0f);
+  auto u = b.add(one, x);
+  auto lost = b.sub(x, b.sub(u, one));
+  auto value = b.add(log(b, u), b.div(lost, u));
+  value = b.select(b.eq(u, one), x, value);
+  value = b.select(b.eq(x, b.constant(kInf)), b.constant(kInf), value);
+  return b.select(b.eq(x, b.constant(-1.0f)), b.constant(-kInf), value);
 }
 
-inline float tanh(float x) {
-  float a = std::fabs(x);
-  float limited = a > 10.0f ? 10.0f : a;
-  float e = expm1(2 * limited);
-  float value = e / (e + 2);
-  return std::copysign(value, x);
+template <class B>
+WICK_INLINE typename B::V tanh(B b, typename B::V x) {
+  auto a = b.abs(x);
+  auto limited = b.select(b.lt(b.constant(10.0f), a), b.constant(10.0f), a);
+  auto two = b.constant(2.0f);
+  auto e = expm1(b, b.mul(two, limited));
+  return b.copysign(b.div(e, b.add(e, two)), x);
 }
 
-inline float erf(float x) {
-  using namespace detail;
-  float a = std::fabs(x);
-  float limited = a > 4.0f ? 4.0f : a;
+template <class B>
+WICK_INLINE typename B::V erf(B b, typename B::V x) {
+  auto a = b.abs(x);
+  auto four = b.constant(4.0f);
+  auto beyond = b.lt(four, a);
+  auto limited = b.select(beyond, four, a);
   // Near zero a polynomial in x^2; beyond 1 the logarithm of the complement is one in x. The
   // coefficients are least-squares fits at Chebyshev points.
-  float z = limited * limited;
-  float p = fma(z, 7.882497448008507e-05f, -0.0008018855005502701f);
-  p = fma(z, p, 0.005189312156289816f);
-  p = fma(z, p, -0.02685432881116867f);
-  p = fma(z, p, 0.11283597350120544f);
-  p = fma(z, p, -0.3761262595653534f);
-  p = fma(z, p, 1.1283791065216064f);
-  float q = fma(limited, 1.6140617162818671e-06f, -4.559062290354632e-05f);
-  q = fma(limited, q, 0.0005927695310674608f);
-  q = fma(limited, q, -0.004740222357213497f);
-  q = fma(limited, q, 0.02636471763253212f);
-  q = fma(limited, q, -0.10997824370861053f);
-  q = fma(limited, q, -0.6319370865821838f);
-  q = fma(limited, q, -1.1301666498184204f);
-  q = fma(limited, q, 0.0003032130189239979f);
-  // Without exp's limits: the compiler would run them on lanes that are not selected, where they
-  // give denormal numbers, which are slow.
-  float value = a < 1.0f ? limited * p : 1.0f - expInRange(q);
-  return std::copysign(a > 4.0f ? 1.0f : value, x);
+  auto z = b.mul(limited, limited);
+  auto p = polynomial(b, z, 7.882497448008507e-05f, -0.0008018855005502701f, 0.005189312156289816f,
+                      -0.02685432881116867f, 0.11283597350120544f, -0.3761262595653534f,
+                      1.1283791065216064f);
+  auto q = polynomial(b, limited, 1.6140617162818671e-06f, -4.559062290354632e-05f,
+                      0.0005927695310674608f, -0.004740222357213497f, 0.02636471763253212f,
+                      -0.10997824370861053f, -0.6319370865821838f, -1.1301666498184204f,
+                      0.0003032130189239979f);
+  // Without exp's limits: they would run on lanes that are not selected, where they give denormal
+  // numbers, which are slow.
+  auto one = b.constant(1.0f);
+  auto value = b.select(b.lt(a, one), b.mul(limited, p), b.sub(one, expInRange(b, q)));
+  return b.copysign(b.select(beyond, one, value), x);
+}
+
+}  // namespace wick::floats
+
+namespace wick::math {
+
+WICK_INLINE float exp(float x) {
+  return floats::exp(floats::FloatOps(), x);
+}
+WICK_INLINE float expm1(float x) {
+  return floats::expm1(floats::FloatOps(), x);
+}
+WICK_INLINE float log(float x) {
+  return floats::log(floats::FloatOps(), x);
+}
+WICK_INLINE float log1p(float x) {
+  return floats::log1p(floats::FloatOps(), x);
+}
+WICK_INLINE float tanh(float x) {
+  return floats::tanh(floats::FloatOps(), x);
+}
+WICK_INLINE float erf(float x) {
+  return floats::erf(floats::FloatOps(), x);
 }
 
 }  // namespace wick::math
+#undef WICK_INLINE

@@ -1,0 +1,130 @@
+#include "codegen/loop/kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace wick::loop {
+
+namespace {
+
+template <class T>
+uint32_t indexOf(std::vector<T>& list, const T& item) {
+  auto it = std::find(list.begin(), list.end(), item);
+  if (it == list.end()) it = list.insert(it, item);
+  return static_cast<uint32_t>(it - list.begin());
+}
+
+std::string formatAccess(const Kernel& kernel, const Access& access, char prefix) {
+  std::string text = fmt::format("{}{}[", prefix, access.argument);
+  bool first = true;
+  for (int d = 0; d < kernel.rank; ++d) {
+    if (!access.varies(d)) continue;
+    text += fmt::format("{}{}:i{}", first ? "" : ", ", access.dims[static_cast<size_t>(d)], d);
+    first = false;
+  }
+  return text + "]";
+}
+
+std::string formatLeaf(const Kernel& kernel, const Leaf& leaf) {
+  switch (leaf.kind) {
+    case Leaf::Kind::Load:
+      return "load " + formatAccess(kernel, kernel.accesses[leaf.index], 'x');
+    case Leaf::Kind::Number:
+      return fmt::format("number n{}", kernel.numbers[leaf.index].argument);
+    case Leaf::Kind::Reduction:
+      return fmt::format("reduction r{}", leaf.index);
+    case Leaf::Kind::Count:
+      return "count";
+  }
+  return "?";
+}
+
+}  // namespace
+
+std::string_view toString(ReduceOp op) {
+  constexpr std::string_view kNames[] = {"sum", "prod", "min", "max", "any", "all"};
+  return kNames[static_cast<size_t>(op)];
+}
+
+Expr Kernel::leaf(const Leaf& leaf) {
+  return expression.input(indexOf(leaves, leaf), leaf.type);
+}
+uint32_t Kernel::access(const Access& access) {
+  return indexOf(accesses, access);
+}
+uint32_t Kernel::number(const Number& number) {
+  return indexOf(numbers, number);
+}
+
+Schedule makeSchedule(const Kernel& kernel) {
+  Schedule schedule;
+  const auto& nodes = kernel.expression.nodes();
+  schedule.pass_of_node.resize(nodes.size());
+  schedule.varies.resize(nodes.size());
+  schedule.pass_of_reduction.resize(kernel.reductions.size());
+  // A reduction's operand stands before the leaf that reads its result.
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const ScalarNode& node = nodes[i];
+    int pass = 0;
+    bool varies = false;
+    if (node.op == ScalarOp::Input) {
+      const Leaf& leaf = kernel.leaves[node.payload];
+      if (leaf.kind == Leaf::Kind::Reduction) {
+        const auto operand = static_cast<size_t>(kernel.reductions[leaf.index].operand.id);
+        schedule.pass_of_reduction[leaf.index] = schedule.pass_of_node[operand];
+        pass = schedule.pass_of_node[operand] + 1;
+      } else if (leaf.kind == Leaf::Kind::Load) {
+        for (int d = 0; d < kernel.rank; ++d) {
+          bool along = kernel.reduced == 0 || (kernel.reduced >> d & 1) != 0;
+          varies |= along && kernel.accesses[leaf.index].varies(d);
+        }
+      }
+    }
+    for (int k = 0; k < operandCount(node.op, node.function); ++k) {
+      const auto operand = static_cast<size_t>(node.operands[static_cast<size_t>(k)].id);
+      pass = std::max(pass, schedule.pass_of_node[operand]);
+      varies = varies || schedule.varies[operand];
+    }
+    schedule.pass_of_node[i] = pass;
+    schedule.varies[i] = varies;
+  }
+  for (int pass : schedule.pass_of_reduction) schedule.passes = std::max(schedule.passes, pass + 1);
+  for (const Store& store : kernel.stores) {
+    int pass = schedule.pass_of_node[static_cast<size_t>(store.value.id)];
+    if (!store.per_row) schedule.passes = std::max(schedule.passes, pass + 1);
+  }
+  return schedule;
+}
+
+std::string toString(const Kernel& kernel) {
+  std::string text = "kernel (";
+  for (int d = 0; d < kernel.rank; ++d) {
+    bool reduced = (kernel.reduced >> d & 1) != 0;
+    text += fmt::format("{}i{} < s{}{}", d == 0 ? "" : ", ", d, d, reduced ? " reduced" : "");
+  }
+  text += ")\n";
+  const auto& nodes = kernel.expression.nodes();
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const ScalarNode& node = nodes[i];
+    std::string what = node.op == ScalarOp::Input
+                           ? fmt::format("{} {}", formatLeaf(kernel, kernel.leaves[node.payload]),
+                                         wick::toString(node.type))
+                           : formatNode(node);
+    text += fmt::format("  %{} = {}\n", i, what);
+    for (size_t r = 0; r < kernel.reductions.size(); ++r) {
+      const Reduction& reduction = kernel.reductions[r];
+      if (reduction.operand.id != static_cast<int32_t>(i)) continue;
+      text += fmt::format("  r{} = {} %{}\n", r, toString(reduction.op), i);
+    }
+  }
+  for (const Store& store : kernel.stores) {
+    const Access& access = kernel.accesses[store.access];
+    text += fmt::format("  store{} {} {} = %{}\n", store.per_row ? " row" : "",
+                        formatAccess(kernel, access, 'y'), wick::toString(access.dtype),
+                        store.value.id);
+  }
+  return text;
+}
+
+}  // namespace wick::loop

@@ -1,0 +1,92 @@
+// The loop IR: what one compiled kernel computes, for all sizes of its dimensions.
+//
+// A Kernel has a domain of `rank` dimensions, some of which are reduced. Its numbers are one
+// Expression whose inputs are Leaves: elements of tensors, numbers, finished reductions. Every
+// output is a Store of an Expression's node for each point of the domain, or for each point of the
+// dimensions that are kept. There is no order of loops here: a Schedule and the emitter choose it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "codegen/scalar/expression.h"
+
+namespace wick::loop {
+
+inline constexpr int kMaxRank = 8;
+
+// How a tensor's elements belong to points of the domain: dims[d] is the tensor's dimension that
+// dimension d of the domain walks along, or -1 when the tensor stays where it is.
+struct Access {
+  uint32_t argument;  // of the group's tensor arguments; for stores: of its outputs
+  DType dtype;        // in memory
+  std::array<int8_t, kMaxRank> dims;
+  bool varies(int d) const { return dims[static_cast<size_t>(d)] >= 0; }
+  friend bool operator==(const Access&, const Access&) = default;
+};
+
+// A number among the arguments, converted to `type` before the kernel runs.
+struct Number {
+  uint32_t argument;
+  DType type;
+  friend bool operator==(const Number&, const Number&) = default;
+};
+
+struct Leaf {
+  enum class Kind : uint8_t {
+    Load,       // the element of access `index`
+    Number,     // number `index`
+    Reduction,  // reduction `index`
+    Count,      // how many points are reduced into one
+  };
+  Kind kind;
+  uint32_t index;
+  DType type;
+  friend bool operator==(const Leaf&, const Leaf&) = default;
+};
+
+enum class ReduceOp : uint8_t { Sum, Prod, Min, Max, Any, All };  // Min and Max: NaN wins
+std::string_view toString(ReduceOp op);
+
+struct Reduction {
+  ReduceOp op;
+  Expr operand;  // its dtype is the accumulator's and the result's
+};
+
+struct Store {
+  Expr value;       // of the access's dtype
+  uint32_t access;  // argument: number of the output
+  bool per_row;     // once for all reduced points rather than for each
+};
+
+struct Kernel {
+  int rank = 0;
+  uint32_t reduced = 0;  // bit d: dimension d is reduced
+  std::vector<Access> accesses;
+  std::vector<Number> numbers;
+  std::vector<Leaf> leaves;  // input i of the expression
+  Expression expression;
+  std::vector<Reduction> reductions;  // operands use earlier ones only
+  std::vector<Store> stores;
+
+  // Adds the leaf unless it is there; its node.
+  Expr leaf(const Leaf& leaf);
+  uint32_t access(const Access& access);
+  uint32_t number(const Number& number);
+};
+
+// Which pass over a row computes what. Pass p may use the results of reductions of earlier passes.
+struct Schedule {
+  std::vector<int> pass_of_node;  // of the expression: the first pass that can compute it
+  std::vector<bool> varies;       // of the expression: differs between the points of a row
+  std::vector<int> pass_of_reduction;
+  int passes = 1;
+};
+Schedule makeSchedule(const Kernel& kernel);
+
+// Text that determines the kernel completely.
+std::string toString(const Kernel& kernel);
+
+}  // namespace wick::loop

@@ -1,0 +1,48 @@
+// From the body of a prim::FusionGroup to kernels: producers become part of the expressions that
+// use them, and outputs that share a domain share a kernel.
+#pragma once
+
+#include <span>
+#include <stdexcept>
+
+#include "codegen/loop/kernel.h"
+#include "ir/graph.h"
+
+namespace wick::loop {
+
+// The group is left to the operators one by one; what() says why.
+class Unsupported : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+// What kernels are made for: never sizes, but which of them are one.
+struct ArgumentInfo {
+  enum class Kind : uint8_t { Tensor, Int, Float, Bool };
+  Kind kind = Kind::Tensor;
+  DType dtype = DType::Float;  // tensors only, like the rest
+  uint8_t rank = 0;
+  uint8_t ones = 0;  // bit k: the dimension that is k-th from the end has size one
+  friend bool operator==(const ArgumentInfo&, const ArgumentInfo&) = default;
+};
+
+struct OutputInfo {
+  DType dtype;
+  uint8_t rank;
+  uint32_t kernel;
+  // The dimension of the kernel's domain that each dimension has the size of; -1 for one.
+  std::array<int8_t, kMaxRank> dims;
+};
+
+struct Program {
+  std::vector<Kernel> kernels;
+  std::vector<OutputInfo> outputs;  // of the group, in order
+};
+
+// Whether lowerGroup() may know the node's operator.
+bool isReduction(const Node* node);
+
+// `arguments` describes the body's inputs. Throws Unsupported.
+Program lowerGroup(const Graph& body, std::span<const ArgumentInfo> arguments);
+
+}  // namespace wick::loop

@@ -1,0 +1,21 @@
+// The reference evaluator of expressions: one node at a time, on plain numbers.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "codegen/scalar/expression.h"
+
+namespace wick {
+
+// The bits of a number of some dtype, in the low bytes.
+using ScalarBits = uint64_t;
+
+// What a node gives for its operands' values, which have the dtypes `types`. Input nodes have no
+// value of their own: InternalError.
+ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> operands,
+                        std::span<const DType> types);
+// Values of all nodes, in their order; inputs[i] is the value of Input i.
+std::vector<ScalarBits> evaluate(const Expression& expression, std::span<const ScalarBits> inputs);
+
+}  // namespace wick
