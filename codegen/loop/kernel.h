@@ -63,8 +63,8 @@ struct Store {
 
 struct Kernel {
   int rank = 0;
-  uint32_t reduced = 0;  // bit d: dimension d is reduced
-  std::vector<Access> accesses;
+  uint32_t reduced = 0;          // bit d: dimension d is reduced
+  std::vector<Access> accesses;  // those of loads, then one for each store
   std::vector<Number> numbers;
   std::vector<Leaf> leaves;  // input i of the expression
   Expression expression;

@@ -65,9 +65,6 @@ struct Info {
   double eps = 0;
 };
 
-struct ReductionRule {
-  What what;
-};
 const std::unordered_map<std::string, What>& reductions() {
   static const auto* table = new std::unordered_map<std::string, What>{
       {"aten::sum", What::Sum},
@@ -134,7 +131,7 @@ class Analysis {
     });
     if (!call) refuse(fmt::format("{}: these types and constants", node->kind().qualString()));
     const ScalarDefinition& definition = *call->definition;
-    OperandTypes operand_types;
+    DTypePromotion operand_types;
     Info info;
     info.what = What::Pointwise;
     info.is_tensor = true;
@@ -149,7 +146,7 @@ class Analysis {
       const Info& from = of(operand.value);
       if (from.is_tensor) {
         DType dtype = call->cast.value_or(from.dtype);
-        if (counts) operand_types.addTensor(dtype, from.shape.rank);
+        if (counts) operand_types.addTensor(dtype, from.shape.rank > 0);
         info.shape = any_tensor ? broadcast(info.shape, from.shape) : from.shape;
         any_tensor = true;
       } else if (counts) {
@@ -158,7 +155,7 @@ class Analysis {
     }
     if (!any_tensor) refuse("no tensor operand");
     bool accepted = false;
-    info.types = chooseTypes(definition, operand_types.get(), accepted);
+    info.types = chooseTypes(definition, operand_types, accepted);
     if (!accepted || isComplex(info.types.common) || !definition.record) {
       refuse(fmt::format("{} of {}", definition.name, wick::toString(info.types.common)));
     }
@@ -343,12 +340,18 @@ class KernelBuilder {
       access.dims[d] = static_cast<int8_t>(info.shape.rank - 1 - k);
       per_row &= (kernel_.reduced >> d & 1) == 0;
     }
-    // A store's access is never one of a load, even if both look alike.
-    kernel_.accesses.push_back(access);
-    kernel_.stores.push_back({value, static_cast<uint32_t>(kernel_.accesses.size() - 1), per_row});
+    stored_.push_back(access);
+    kernel_.stores.push_back({value, static_cast<uint32_t>(stored_.size() - 1), per_row});
   }
 
-  Kernel take() { return std::move(kernel_); }
+  // Accesses of stores come last, and are never those of loads, even if both look alike.
+  Kernel take() {
+    for (Store& store : kernel_.stores) {
+      store.access += static_cast<uint32_t>(kernel_.accesses.size());
+    }
+    kernel_.accesses.insert(kernel_.accesses.end(), stored_.begin(), stored_.end());
+    return std::move(kernel_);
+  }
 
  private:
   int8_t domain(int from_end) const { return static_cast<int8_t>(kernel_.rank - 1 - from_end); }
@@ -530,6 +533,7 @@ class KernelBuilder {
 
   const Analysis& analysis_;
   Kernel kernel_;
+  std::vector<Access> stored_;
   std::map<std::pair<const Value*, Map>, Expr> done_;
 };
 

@@ -48,16 +48,16 @@ class Arguments {
     return node_->input(i);
   }
   DType common(std::initializer_list<size_t> which) const {
-    OperandTypes types;
+    DTypePromotion types;
     for (size_t i : which) {
       OperandType t = type(i);
       if (t.is_tensor) {
-        types.addTensor(t.dtype, t.rank);
+        types.addTensor(t.dtype, t.rank > 0);
       } else {
         types.addNumber(t.dtype);
       }
     }
-    return types.get().value_or(DType::Bool);
+    return types.empty() ? DType::Bool : types.get();
   }
 
  private:
@@ -115,11 +115,11 @@ Result div(const Arguments& a) {
 }
 
 Result powNumber(const Arguments& a, const Scalar& exponent) {
-  OperandTypes types;
+  DTypePromotion types;
   OperandType self = a.type(0);
-  types.addTensor(self.dtype, self.rank);
+  types.addTensor(self.dtype, self.rank > 0);
   types.addNumber(exponent.dtype());
-  DType common = types.get().value_or(DType::Bool);
+  DType common = types.empty() ? DType::Bool : types.get();
   double e = exponent.toDouble();
   if (isIntegral(self.dtype, true) && exponent.isInt() && e < 0) return std::nullopt;
   if (e == 0 || e == 1 || common == DType::Bool) return std::nullopt;

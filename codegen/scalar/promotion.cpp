@@ -2,28 +2,10 @@
 
 namespace wick {
 
-DType combineCategories(DType higher, DType lower) {
-  if (isComplex(higher)) return higher;
-  if (isFloating(higher)) return isComplex(lower) ? toComplexType(higher) : higher;
-  if (higher == DType::Bool || isFloating(lower) || isComplex(lower)) {
-    return promoteTypes(higher, lower);
-  }
-  return higher;
-}
-
-std::optional<DType> OperandTypes::get() const {
-  std::optional<DType> type = numbers_;
-  for (const std::optional<DType>& higher : {zero_dims_, dims_}) {
-    if (!higher) continue;
-    type = type ? combineCategories(*higher, *type) : *higher;
-  }
-  return type;
-}
-
-ComputeTypes chooseTypes(const ScalarDefinition& definition, std::optional<DType> operands,
+ComputeTypes chooseTypes(const ScalarDefinition& definition, const DTypePromotion& operands,
                          bool& accepted) {
   ComputeTypes t{};
-  t.common = operands.value_or(DType::Bool);
+  t.common = operands.empty() ? DType::Bool : operands.get();
   if (definition.promotion == Promotion::Float && isIntegral(t.common, true)) {
     t.common = defaultDType();
   }

@@ -2,33 +2,10 @@
 // kernels.
 #pragma once
 
-#include <optional>
-
 #include "codegen/scalar/definition.h"
+#include "core/dtype_promotion.h"
 
 namespace wick {
-
-// The dtype of operands of which `higher` decides unless `lower` is of a higher category (boolean,
-// integer, floating, complex).
-DType combineCategories(DType higher, DType lower);
-
-// The dtype that operands compute in together: tensors with dimensions decide, zero-dim tensors and
-// then numbers only where their category is higher.
-class OperandTypes {
- public:
-  void addTensor(DType type, int64_t rank) { merge(rank > 0 ? dims_ : zero_dims_, type); }
-  void addNumber(DType type) { merge(numbers_, type); }
-  // nullopt when nothing was added.
-  std::optional<DType> get() const;
-
- private:
-  static void merge(std::optional<DType>& into, DType type) {
-    into = into ? promoteTypes(*into, type) : type;
-  }
-  std::optional<DType> dims_;
-  std::optional<DType> zero_dims_;
-  std::optional<DType> numbers_;
-};
 
 struct ComputeTypes {
   DType common;   // what the operands are cast to
@@ -36,9 +13,9 @@ struct ComputeTypes {
   DType written;  // what it gives
   DType result;   // what the operator returns
 };
-// `operands` is OperandTypes::get() of the operands that are neither masks nor parameters. With a
-// dtype that the definition does not accept, `common` alone is filled in and `accepted` is false.
-ComputeTypes chooseTypes(const ScalarDefinition& definition, std::optional<DType> operands,
+// `operands` are those that are neither masks nor parameters. With a dtype that the definition does
+// not accept, `common` alone is filled in and `accepted` is false.
+ComputeTypes chooseTypes(const ScalarDefinition& definition, const DTypePromotion& operands,
                          bool& accepted);
 
 }  // namespace wick

@@ -13,6 +13,7 @@
 #include "passes/propagate_types.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/executor/plan_profile.h"
+#include "runtime/fusion/form_groups.h"
 
 namespace wick {
 
@@ -24,6 +25,7 @@ constexpr size_t kMaxProfiledStarts = 8;
 void optimizeTyped(Graph& graph) {
   runPhase(graph, Phase::DerivativePreserving);
   runPhase(graph, Phase::PostDerivative);
+  withStackFor(graph, [&] { formKernelGroups(graph); });
 }
 
 bool isStress() {

@@ -5,6 +5,7 @@
 #include "passes/pipeline.h"
 #include "passes/propagate_types.h"
 #include "runtime/executor/execution_plan.h"
+#include "runtime/fusion/form_groups.h"
 #include "runtime/object_order.h"
 
 namespace wick {
@@ -35,6 +36,7 @@ const Code& GraphExecutor::buildGeneral() {
     std::shared_ptr<Graph> graph = required().copy();
     runPhase(*graph, Phase::DerivativePreserving);
     runPhase(*graph, Phase::PostDerivative);
+    withStackFor(*graph, [&] { formKernelGroups(*graph); });
     code_ = Code::build(std::move(graph), function_.name());
     general_.store(code_.get(), std::memory_order_release);
   }

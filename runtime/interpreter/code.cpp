@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ir/depth.h"
+#include "runtime/fusion/fusion_site.h"
 #include "runtime/interpreter/lowering.h"
 #include "runtime/interpreter/register_allocation.h"
 

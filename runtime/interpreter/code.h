@@ -17,6 +17,7 @@
 
 namespace wick {
 
+class FusionSite;
 class GraphExecutor;
 
 // A place that calls an operator.
@@ -74,6 +75,7 @@ class Code : public std::enable_shared_from_this<Code> {
     return function_sites_;
   }
   const std::vector<std::unique_ptr<MethodSite>>& methodSites() const { return method_sites_; }
+  const std::vector<std::unique_ptr<FusionSite>>& fusionSites() const { return fusion_sites_; }
   const std::vector<std::shared_ptr<const Code>>& subprograms() const { return subprograms_; }
   const std::vector<GuardSite>& guardSites() const { return guard_sites_; }
   Speculation* speculation() const { return speculation_.get(); }
@@ -119,6 +121,7 @@ class Code : public std::enable_shared_from_this<Code> {
   std::vector<OperatorSite> operator_sites_;
   std::vector<std::unique_ptr<FunctionSite>> function_sites_;
   std::vector<std::unique_ptr<MethodSite>> method_sites_;
+  std::vector<std::unique_ptr<FusionSite>> fusion_sites_;
   std::vector<std::shared_ptr<const Code>> subprograms_;
   std::vector<GuardSite> guard_sites_;
   std::shared_ptr<Speculation> speculation_;

@@ -1,6 +1,7 @@
 // Operands, results and operator calls of one frame: what the interpreter and machine code share.
 #pragma once
 
+#include "runtime/fusion/fusion_site.h"
 #include "runtime/interpreter/code.h"
 #include "runtime/interpreter/slow_paths.h"
 
@@ -72,6 +73,25 @@ inline void callOperatorMulti(const Code& code, const Instruction& instruction, 
     if (operandIndex(entry) == kNoDestination) continue;
     store(r[operandIndex(entry)], std::move(results[i]),
           static_cast<uint16_t>(destinationExtra(entry)));
+  }
+}
+
+// Whether the group ran is the first result.
+inline void callFusion(const Code& code, const Instruction& instruction, IValue* r) {
+  const uint32_t* operands = code.operands().data() + instruction.b;
+  const uint32_t* destinations = code.operands().data() + instruction.c;
+  IValue* args = r + code.numRegisters();
+  gather(code, operands, r, args);
+  const uint32_t num_results = destinations[0] - 1;
+  IValue* results = args + operands[0];
+  for (uint32_t i = 0; i < num_results; ++i) new (&results[i]) IValue();
+  ScratchGuard guard{args, size_t{operands[0]} + num_results};
+  bool ran = code.fusionSites()[instruction.a]->run(args, operands[0], results);
+  new (&r[operandIndex(destinations[1])]) IValue(ran);
+  if (!ran) return;
+  for (uint32_t i = 0; i < num_results; ++i) {
+    uint32_t entry = destinations[2 + i];
+    if (operandIndex(entry) != kNoDestination) r[operandIndex(entry)] = std::move(results[i]);
   }
 }
 

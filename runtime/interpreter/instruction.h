@@ -88,19 +88,20 @@ namespace wick {
   _(JUMP_UNLESS_EQ_FLOAT, "uuj", "go to c unless a == b") \
   _(FOR_STEP, "xuj", "a = a + 1; go to c when a < b")
 
-#define WICK_FORALL_CALL_INSTRUCTIONS(_)                                                       \
-  _(OP, "nod", "c = operator a of operands b")                                                 \
-  _(OP_MULTI, "noD", "registers c = results of operator a of operands b")                      \
-  _(CALL, "nod", "c = function a of operands b, in a new frame")                               \
-  _(CALL_VIRTUAL, "nod", "c = method a, found in the class of the first of operands b")        \
-  _(FORK, "nod", "c = future of subprogram a of operands b, which the thread pool runs")       \
-  _(WAIT, "ud-", "b = result of future a; suspends the state until there is one")              \
-  _(RETURN, "o--", "leaves the frame with operands a")                                         \
-  _(RAISE, "o--", "raises an exception with the message and, when there are two, the class a") \
-  _(PRINT, "o--", "prints operands a")                                                         \
-  _(ENTER, "ud-", "b = a.__enter__(); a is remembered to be left when an exception passes")    \
-  _(EXIT, "u--", "a.__exit__(None, None, None)")                                               \
-  _(BAIL_OUT, "oon",                                                                           \
+#define WICK_FORALL_CALL_INSTRUCTIONS(_)                                                          \
+  _(OP, "nod", "c = operator a of operands b")                                                    \
+  _(OP_MULTI, "noD", "registers c = results of operator a of operands b")                         \
+  _(FUSION, "noD", "c = True, then results of kernels for group a of operands b; False: not run") \
+  _(CALL, "nod", "c = function a of operands b, in a new frame")                                  \
+  _(CALL_VIRTUAL, "nod", "c = method a, found in the class of the first of operands b")           \
+  _(FORK, "nod", "c = future of subprogram a of operands b, which the thread pool runs")          \
+  _(WAIT, "ud-", "b = result of future a; suspends the state until there is one")                 \
+  _(RETURN, "o--", "leaves the frame with operands a")                                            \
+  _(RAISE, "o--", "raises an exception with the message and, when there are two, the class a")    \
+  _(PRINT, "o--", "prints operands a")                                                            \
+  _(ENTER, "ud-", "b = a.__enter__(); a is remembered to be left when an exception passes")       \
+  _(EXIT, "u--", "a.__exit__(None, None, None)")                                                  \
+  _(BAIL_OUT, "oon",                                                                              \
     "unless operands a are as guard c supposes, goes on with operands b in another Code")
 
 #define WICK_FORALL_DATA_INSTRUCTIONS(_)                                                    \

@@ -629,6 +629,11 @@ InterpreterState::Status InterpreterState::execute() {
       callOperatorMulti(*code, *pc, r);
     }
     WICK_ADVANCE();
+  FUSION:
+    step();
+    if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) refuel();
+    callFusion(*code, *pc, r);
+    WICK_ADVANCE();
   CALL:
     WICK_SWITCH_FRAME(callFunction(executorOf(*code->functionSites()[pc->a]).code(),
                                    code->operands().data() + pc->b, pc->c, pc->extra));

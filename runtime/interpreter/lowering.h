@@ -76,6 +76,7 @@ class Lowering {
   void lowerCall(const Node* node);
   void lowerMethodCall(const Node* node);
   void lowerFork(const Node* node);
+  void lowerFusionGroup(const Node* node);
   bool lowerData(const Node* node);
   bool lowerAttribute(const Node* node);
   bool lowerSpeculation(const Node* node);

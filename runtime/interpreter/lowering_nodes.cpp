@@ -1,6 +1,7 @@
 // The part of lowering that turns single nodes into instructions.
 #include "core/error.h"
 #include "passes/guard_nodes.h"
+#include "runtime/fusion/fusion_site.h"
 #include "runtime/interpreter/lowering.h"
 
 namespace wick {
@@ -13,6 +14,7 @@ void Lowering::lowerNode(const Node* node) {
   if (kind == prim::CallFunction) return lowerCall(node);
   if (kind == prim::CallMethod) return lowerMethodCall(node);
   if (kind == prim::fork) return lowerFork(node);
+  if (kind == prim::FusionGroup) return lowerFusionGroup(node);
   if (lowerScalar(node) || lowerListAccess(node) || lowerAttribute(node) || lowerData(node) ||
       lowerSpeculation(node)) {
     return;
@@ -109,6 +111,43 @@ void Lowering::lowerFork(const Node* node) {
              "prim::fork: the result has type {}, expected a Future",
              node->output()->type()->str());
   emit(OpCode::FORK, 0, index, operands, destination(node));
+}
+
+// The kernels, and behind them the group's nodes, for calls that no kernel takes.
+void Lowering::lowerFusionGroup(const Node* node) {
+  const Graph& body = *node->subgraph(attr::Subgraph);
+  code_.fusion_sites_.push_back(std::make_unique<FusionSite>(*node));
+  auto site = static_cast<uint32_t>(code_.fusion_sites_.size() - 1);
+  uint32_t operands = operandList(node->inputs());
+  for (size_t i = 0; i < node->inputs().size(); ++i) {
+    const Value* outer = node->input(i);
+    if (auto constant = constants_.find(outer); constant != constants_.end()) {
+      constants_[body.inputs()[i]] = constant->second;
+    } else {
+      registers_[body.inputs()[i]] = reg(outer);
+    }
+  }
+  uint16_t flag = extraFor(types::Bool());
+  uint32_t ran = newRegister(flag);
+  auto destinations = static_cast<uint32_t>(out_.operands.size());
+  out_.operands.push_back(static_cast<uint32_t>(node->outputs().size() + 1));
+  out_.operands.push_back(makeDestination(flag, ran));
+  std::vector<uint32_t> results;
+  for (const Value* output : node->outputs()) {
+    results.push_back(define(output));
+    out_.operands.push_back(makeDestination(0, results.back()));
+  }
+  emit(OpCode::FUSION, 0, site, operands, destinations);
+  Label end = newLabel();
+  emit(OpCode::JUMP_IF, 0, ran, end);
+  lowerBlock(body.block());
+  std::vector<PendingMove> moves;
+  for (size_t i = 0; i < results.size(); ++i) {
+    moves.push_back(pendingMove(results[i], body.outputs()[i]));
+  }
+  current_ = node;
+  emitParallelMoves(std::move(moves));
+  bind(end);
 }
 
 bool Lowering::lowerAttribute(const Node* node) {

@@ -80,6 +80,11 @@ bool nativeExecute(NativeContext* context, IValue* r, uint32_t number) {
         if (state.interrupt_ && state.interrupt_->load(std::memory_order_relaxed)) state.refuel();
         callOperatorMulti(code, instruction, r);
         break;
+      case OpCode::FUSION:
+        state.step();
+        if (state.interrupt_ && state.interrupt_->load(std::memory_order_relaxed)) state.refuel();
+        callFusion(code, instruction, r);
+        break;
       case OpCode::PRINT:
         state.step();
         printValues(state.gatherVector(code, code.operands().data() + a, r));

@@ -1,0 +1,434 @@
+// A row is walked once for each pass of the kernel's schedule: full vectors, then one masked vector
+// for the rest. What does not vary within a row is loaded in front of the passes. With lanes across
+// rows a block of rows is walked element by element instead.
+#include "codegen/llvm/kernels.h"
+
+#include <fmt/format.h>
+#include <llvm/IR/Module.h>
+
+#include <functional>
+#include <limits>
+#include <map>
+
+#include "codegen/llvm/scalar_emitter.h"
+#include "core/dtype_dispatch.h"
+
+namespace wick::codegen {
+
+namespace {
+
+using llvm::Value;
+using loop::Kernel;
+using loop::Leaf;
+using loop::ReduceOp;
+
+// Vector registers that one vector of float32 takes: more for short expressions, whose
+// instructions wait for each other.
+unsigned registersPerVector(const Kernel& kernel) {
+  size_t nodes = kernel.expression.nodes().size();
+  return nodes < 24 ? 4 : nodes < 160 ? 2 : 1;
+}
+unsigned lanesOf(const Kernel& kernel) {
+  return vectorBits() / 32 * registersPerVector(kernel);
+}
+
+class KernelEmitter {
+ public:
+  KernelEmitter(llvm::Module& module, const std::string& name, const Kernel& kernel,
+                const LaneLayout& layout)
+      : kernel_(kernel),
+        layout_(layout),
+        schedule_(loop::makeSchedule(kernel)),
+        lanes_(lanesOf(kernel)),
+        b_(module.getContext()),
+        function_(declare(module, name)),
+        scalars_(b_, *function_, lanes_) {}
+
+  void run() {
+    llvm::LLVMContext& context = b_.getContext();
+    b_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function_));
+    KernelWords words(kernel_);
+    elements_ = word(KernelWords::kElements);
+    Value* rows = word(KernelWords::kRows);
+    for (size_t i = 0; i < kernel_.accesses.size(); ++i) {
+      bases_.push_back(b_.CreateIntToPtr(word(KernelWords::base(i)), b_.getPtrTy()));
+      row_steps_.push_back(word(KernelWords::rowStep(i)));
+      element_steps_.push_back(word(KernelWords::elementStep(i)));
+    }
+    for (size_t i = 0; i < kernel_.numbers.size(); ++i) {
+      numbers_.push_back(number(word(words.numbers + i), kernel_.numbers[i].type));
+    }
+    for (const loop::Reduction& reduction : kernel_.reductions) {
+      DType type = kernel_.expression[reduction.operand].type;
+      accumulators_.push_back(b_.CreateAlloca(scalars_.vectorType(type)));
+    }
+    // From here on blocks follow; the entry keeps room for what calls need.
+    auto* start = llvm::BasicBlock::Create(context, "start", function_);
+    b_.CreateBr(start);
+    b_.SetInsertPoint(start);
+    if (!layout_.across_rows) {
+      forRange(b_.getInt64(0), rows, 1, [&](Value* r) { row(r, nullptr); });
+    } else {
+      Value* full = b_.CreateSub(rows, b_.CreateURem(rows, b_.getInt64(lanes_)));
+      forRange(b_.getInt64(0), full, lanes_, [&](Value* r) { row(r, nullptr); });
+      ifAny(full, rows, [&](Value* mask) { row(full, mask); });
+    }
+    b_.CreateRetVoid();
+  }
+
+ private:
+  using Values = std::map<int32_t, Value*>;
+
+  static llvm::Function* declare(llvm::Module& module, const std::string& name) {
+    llvm::LLVMContext& context = module.getContext();
+    auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                         {llvm::PointerType::get(context, 0)}, false);
+    return llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
+  }
+
+  Value* word(size_t i) {
+    Value* at = b_.CreateConstGEP1_64(b_.getInt64Ty(), function_->getArg(0), i);
+    return b_.CreateLoad(b_.getInt64Ty(), at);
+  }
+  // A vector that is the number everywhere.
+  Value* number(Value* bits, DType type) {
+    llvm::Type* memory = scalars_.memoryType(type);
+    unsigned width = memory->getScalarSizeInBits();
+    Value* v = b_.CreateTrunc(bits, b_.getIntNTy(width));
+    if (memory->isFloatingPointTy()) v = b_.CreateBitCast(v, memory);
+    return scalars_.fromMemory(b_.CreateVectorSplat(lanes_, v), type);
+  }
+
+  // Calls body(i) in a loop over begin, begin + step, … below end, which is begin plus a multiple.
+  void forRange(Value* begin, Value* end, unsigned step, const std::function<void(Value*)>& body) {
+    llvm::LLVMContext& context = b_.getContext();
+    llvm::BasicBlock* before = b_.GetInsertBlock();
+    auto* loop = llvm::BasicBlock::Create(context, "loop", function_);
+    auto* after = llvm::BasicBlock::Create(context, "after", function_);
+    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), loop, after);
+    b_.SetInsertPoint(loop);
+    llvm::PHINode* i = b_.CreatePHI(b_.getInt64Ty(), 2);
+    i->addIncoming(begin, before);
+    body(i);
+    Value* next = b_.CreateAdd(i, b_.getInt64(step));
+    i->addIncoming(next, b_.GetInsertBlock());
+    b_.CreateCondBr(b_.CreateICmpSLT(next, end), loop, after);
+    b_.SetInsertPoint(after);
+  }
+
+  // Calls body(mask) for the lanes begin … end - 1 when there are any.
+  void ifAny(Value* begin, Value* end, const std::function<void(Value*)>& body) {
+    llvm::LLVMContext& context = b_.getContext();
+    auto* some = llvm::BasicBlock::Create(context, "rest", function_);
+    auto* after = llvm::BasicBlock::Create(context, "done", function_);
+    b_.CreateCondBr(b_.CreateICmpSLT(begin, end), some, after);
+    b_.SetInsertPoint(some);
+    Value* left = b_.CreateTrunc(b_.CreateSub(end, begin), b_.getInt32Ty());
+    body(b_.CreateICmpULT(iota(b_.getInt32Ty()), b_.CreateVectorSplat(lanes_, left)));
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+  }
+  Value* iota(llvm::Type* type) {
+    std::vector<llvm::Constant*> lanes;
+    for (unsigned i = 0; i < lanes_; ++i) lanes.push_back(llvm::ConstantInt::get(type, i));
+    return llvm::ConstantVector::get(lanes);
+  }
+
+  // One row, or with lanes across rows the block of rows that begins there; `mask`: which of them
+  // there are.
+  void row(Value* first, Value* mask) {
+    row_values_.clear();
+    row_bases_.clear();
+    for (size_t i = 0; i < bases_.size(); ++i) {
+      row_bases_.push_back(
+          b_.CreateGEP(b_.getInt8Ty(), bases_[i], b_.CreateMul(first, row_steps_[i])));
+    }
+    for (int pass = 0; pass < schedule_.passes; ++pass) onePass(pass, mask);
+    loadRowValues();
+    Values values = row_values_;
+    for (const loop::Store& store : kernel_.stores) {
+      if (!store.per_row) continue;
+      Value* v = valueOf(store.value, values, nullptr, mask);
+      if (layout_.across_rows) {
+        storeVector(store.access, row_bases_[store.access], v, mask);
+      } else {
+        DType type = kernel_.accesses[store.access].dtype;
+        Value* one = b_.CreateExtractElement(scalars_.toMemory(v, type), uint64_t{0});
+        b_.CreateAlignedStore(one, row_bases_[store.access], alignment(type));
+      }
+    }
+  }
+
+  void onePass(int pass, Value* row_mask) {
+    std::vector<size_t> reductions;
+    std::vector<const loop::Store*> stores;
+    for (size_t r = 0; r < kernel_.reductions.size(); ++r) {
+      if (schedule_.pass_of_reduction[r] == pass) reductions.push_back(r);
+    }
+    for (const loop::Store& store : kernel_.stores) {
+      if (store.per_row) continue;
+      if (schedule_.pass_of_node[static_cast<size_t>(store.value.id)] == pass) {
+        stores.push_back(&store);
+      }
+    }
+    if (reductions.empty() && stores.empty()) return;
+    loadRowValues();
+    for (size_t r : reductions) b_.CreateStore(identity(r), accumulators_[r]);
+    auto body = [&](Value* i, Value* mask) {
+      Values values = row_values_;
+      for (size_t r : reductions) {
+        Value* v = valueOf(kernel_.reductions[r].operand, values, i, mask);
+        // Lanes of rows that do not exist may hold anything.
+        if (mask && !layout_.across_rows) v = b_.CreateSelect(mask, v, identity(r));
+        Value* old = b_.CreateLoad(v->getType(), accumulators_[r]);
+        b_.CreateStore(combine(r, old, v), accumulators_[r]);
+      }
+      for (const loop::Store* store : stores) {
+        Value* v = valueOf(store->value, values, i, mask);
+        storeVector(store->access, elementAt(store->access, i), v, mask);
+      }
+    };
+    if (layout_.across_rows) {
+      forRange(b_.getInt64(0), elements_, 1, [&](Value* i) { body(i, row_mask); });
+    } else {
+      Value* full = b_.CreateSub(elements_, b_.CreateURem(elements_, b_.getInt64(lanes_)));
+      forRange(b_.getInt64(0), full, lanes_, [&](Value* i) { body(i, nullptr); });
+      ifAny(full, elements_, [&](Value* mask) { body(full, mask); });
+    }
+    for (size_t r : reductions) {
+      DType type = kernel_.expression[kernel_.reductions[r].operand].type;
+      Value* v = b_.CreateLoad(scalars_.vectorType(type), accumulators_[r]);
+      results_[r] = layout_.across_rows ? v : b_.CreateVectorSplat(lanes_, horizontal(r, v));
+    }
+    for (size_t i = 0; i < kernel_.expression.nodes().size(); ++i) {
+      const ScalarNode& node = kernel_.expression.nodes()[i];
+      if (node.op != ScalarOp::Input) continue;
+      const Leaf& leaf = kernel_.leaves[node.payload];
+      if (leaf.kind != Leaf::Kind::Reduction) continue;
+      if (auto it = results_.find(leaf.index); it != results_.end()) {
+        row_values_[static_cast<int32_t>(i)] = it->second;
+      }
+    }
+    results_.clear();
+  }
+
+  // Leaves that are the same for a whole row, or for all of them.
+  void loadRowValues() {
+    for (size_t i = 0; i < kernel_.expression.nodes().size(); ++i) {
+      const ScalarNode& node = kernel_.expression.nodes()[i];
+      const auto id = static_cast<int32_t>(i);
+      if (node.op != ScalarOp::Input || row_values_.count(id) != 0) continue;
+      const Leaf& leaf = kernel_.leaves[node.payload];
+      if (leaf.kind == Leaf::Kind::Number) {
+        row_values_[id] = numbers_[leaf.index];
+      } else if (leaf.kind == Leaf::Kind::Count) {
+        Value* n = b_.CreateVectorSplat(lanes_, elements_);
+        row_values_[id] = scalars_.convert(n, DType::Long, leaf.type);
+      } else if (leaf.kind == Leaf::Kind::Load && !layout_.across_rows &&
+                 layout_.steps[leaf.index] == LaneStep::Zero) {
+        row_values_[id] = splatLoad(leaf.index, row_bases_[leaf.index]);
+      }
+    }
+  }
+
+  llvm::Align alignment(DType type) const { return llvm::Align(itemSize(type)); }
+  Value* splatLoad(uint32_t access, Value* at) {
+    DType type = kernel_.accesses[access].dtype;
+    Value* one = b_.CreateAlignedLoad(scalars_.memoryType(type), at, alignment(type));
+    return scalars_.fromMemory(b_.CreateVectorSplat(lanes_, one), type);
+  }
+  // The address of element i of the row.
+  Value* elementAt(uint32_t access, Value* i) {
+    if (!layout_.across_rows && layout_.steps[access] == LaneStep::Unit) {
+      return b_.CreateGEP(scalars_.memoryType(kernel_.accesses[access].dtype), row_bases_[access],
+                          i);
+    }
+    return b_.CreateGEP(b_.getInt8Ty(), row_bases_[access],
+                        b_.CreateMul(i, element_steps_[access]));
+  }
+  // The addresses of lanes that are not neighbours.
+  Value* laneAddresses(uint32_t access, Value* at) {
+    Value* step = layout_.across_rows ? row_steps_[access] : element_steps_[access];
+    Value* offsets = b_.CreateMul(iota(b_.getInt64Ty()), b_.CreateVectorSplat(lanes_, step));
+    return b_.CreateGEP(b_.getInt8Ty(), at, offsets);
+  }
+
+  Value* loadVector(uint32_t access, Value* at, Value* mask) {
+    DType type = kernel_.accesses[access].dtype;
+    auto* memory = llvm::FixedVectorType::get(scalars_.memoryType(type), lanes_);
+    Value* nothing = llvm::Constant::getNullValue(memory);
+    switch (layout_.steps[access]) {
+      case LaneStep::Zero:
+        return splatLoad(access, at);
+      case LaneStep::Unit: {
+        Value* v = mask ? b_.CreateMaskedLoad(memory, at, alignment(type), mask, nothing)
+                        : static_cast<Value*>(b_.CreateAlignedLoad(memory, at, alignment(type)));
+        return scalars_.fromMemory(v, type);
+      }
+      case LaneStep::Other:
+        break;
+    }
+    Value* which = mask ? mask : llvm::ConstantInt::getTrue(maskType());
+    Value* v =
+        b_.CreateMaskedGather(memory, laneAddresses(access, at), alignment(type), which, nothing);
+    return scalars_.fromMemory(v, type);
+  }
+  void storeVector(uint32_t access, Value* at, Value* v, Value* mask) {
+    DType type = kernel_.accesses[access].dtype;
+    v = scalars_.toMemory(v, type);
+    if (layout_.steps[access] != LaneStep::Unit) {
+      Value* which = mask ? mask : llvm::ConstantInt::getTrue(maskType());
+      b_.CreateMaskedScatter(v, laneAddresses(access, at), alignment(type), which);
+    } else if (mask) {
+      b_.CreateMaskedStore(v, at, alignment(type), mask);
+    } else {
+      b_.CreateAlignedStore(v, at, alignment(type));
+    }
+  }
+  llvm::Type* maskType() { return llvm::FixedVectorType::get(b_.getInt1Ty(), lanes_); }
+
+  // The value of a node for element i of the row; `values` has what is known already.
+  Value* valueOf(Expr e, Values& values, Value* i, Value* mask) {
+    if (auto it = values.find(e.id); it != values.end()) return it->second;
+    // The nodes that are missing, operands first: expressions may be deep.
+    std::vector<Expr> stack{e};
+    while (!stack.empty()) {
+      Expr top = stack.back();
+      if (values.count(top.id) != 0) {
+        stack.pop_back();
+        continue;
+      }
+      const ScalarNode& node = kernel_.expression[top];
+      const auto n = static_cast<size_t>(operandCount(node.op, node.function));
+      Value* in[3] = {};
+      DType types[3] = {};
+      bool ready = true;
+      for (size_t k = 0; k < n; ++k) {
+        auto it = values.find(node.operands[k].id);
+        if (it == values.end()) {
+          stack.push_back(node.operands[k]);
+          ready = false;
+        } else {
+          in[k] = it->second;
+          types[k] = kernel_.expression[node.operands[k]].type;
+        }
+      }
+      if (!ready) continue;
+      stack.pop_back();
+      values[top.id] = node.op == ScalarOp::Input
+                           ? leafValue(kernel_.leaves[node.payload], i, mask)
+                           : scalars_.emit(node, std::span<Value* const>(in, n), types);
+    }
+    return values[e.id];
+  }
+  Value* leafValue(const Leaf& leaf, Value* i, Value* mask) {
+    if (leaf.kind != Leaf::Kind::Load) throw CodegenError("a value that no earlier pass computed");
+    Value* at = i ? elementAt(leaf.index, i) : row_bases_[leaf.index];
+    return loadVector(leaf.index, at, mask);
+  }
+
+  Value* identity(size_t r) {
+    const loop::Reduction& reduction = kernel_.reductions[r];
+    DType type = kernel_.expression[reduction.operand].type;
+    llvm::Type* vector = scalars_.vectorType(type);
+    bool least = reduction.op == ReduceOp::Max;
+    switch (reduction.op) {
+      case ReduceOp::Min:
+      case ReduceOp::Max:
+        if (isFloating(type)) return llvm::ConstantFP::getInfinity(vector, least);
+        return dispatch<kIntegers>("reduction", type, [&]<class T>() -> Value* {
+          using L = std::numeric_limits<T>;
+          return llvm::ConstantInt::getSigned(vector,
+                                              static_cast<int64_t>(least ? L::min() : L::max()));
+        });
+      default: {
+        bool one = reduction.op == ReduceOp::Prod || reduction.op == ReduceOp::All;
+        if (isFloating(type)) return llvm::ConstantFP::get(vector, one ? 1.0 : 0.0);
+        return llvm::ConstantInt::get(vector, one ? 1 : 0);
+      }
+    }
+  }
+  // On vectors of any width.
+  Value* combine(size_t r, Value* a, Value* c) {
+    const loop::Reduction& reduction = kernel_.reductions[r];
+    DType type = kernel_.expression[reduction.operand].type;
+    bool is_float = isFloating(type);
+    switch (reduction.op) {
+      case ReduceOp::Sum:
+        return is_float ? b_.CreateFAdd(a, c) : b_.CreateAdd(a, c);
+      case ReduceOp::Prod:
+        return is_float ? b_.CreateFMul(a, c) : b_.CreateMul(a, c);
+      case ReduceOp::Any:
+        return b_.CreateOr(a, c);
+      case ReduceOp::All:
+        return b_.CreateAnd(a, c);
+      default:
+        break;
+    }
+    bool max = reduction.op == ReduceOp::Max;
+    Value* x = max ? c : a;
+    Value* y = max ? a : c;
+    Value* keep = is_float              ? b_.CreateFCmpOLT(x, y)
+                  : type == DType::Byte ? b_.CreateICmpULT(x, y)
+                                        : b_.CreateICmpSLT(x, y);
+    if (is_float) keep = b_.CreateOr(b_.CreateFCmpUNO(a, a), keep);
+    return b_.CreateSelect(keep, a, c);
+  }
+  // All lanes combined: halves, quarters, and so on.
+  Value* horizontal(size_t r, Value* v) {
+    for (unsigned width = lanes_ / 2; width > 0; width /= 2) {
+      std::vector<int> low, high;
+      for (unsigned i = 0; i < width; ++i) {
+        low.push_back(static_cast<int>(i));
+        high.push_back(static_cast<int>(i + width));
+      }
+      v = combine(r, b_.CreateShuffleVector(v, low), b_.CreateShuffleVector(v, high));
+    }
+    return b_.CreateExtractElement(v, uint64_t{0});
+  }
+
+  const Kernel& kernel_;
+  const LaneLayout& layout_;
+  const loop::Schedule schedule_;
+  const unsigned lanes_;
+  llvm::IRBuilder<> b_;
+  llvm::Function* function_;
+  ScalarEmitter scalars_;
+  Value* elements_ = nullptr;
+  std::vector<Value*> bases_;
+  std::vector<Value*> row_steps_;
+  std::vector<Value*> element_steps_;
+  std::vector<Value*> numbers_;
+  std::vector<Value*> accumulators_;
+  std::vector<Value*> row_bases_;
+  Values row_values_;                   // by node
+  std::map<uint32_t, Value*> results_;  // by reduction
+};
+
+// Old objects of the disk cache call functions too, so they are defined before code is asked for.
+void defineFunctions(const Kernel& kernel) {
+  for (const ScalarNode& node : kernel.expression.nodes()) {
+    if (node.op != ScalarOp::Call) continue;
+    const void* address = functionAddress(node.function, node.type);
+    if (!address) {
+      throw CodegenError(
+          fmt::format("no function {} of {}", toString(node.function), toString(node.type)));
+    }
+    defineSymbol(functionSymbol(node.function, node.type), address);
+  }
+}
+
+}  // namespace
+
+CodeRequest kernelRequest(std::string name, const Kernel& kernel, const LaneLayout& layout) {
+  defineFunctions(kernel);
+  std::string content = fmt::format("{} {}\nlanes {} {}", name, loop::toString(kernel),
+                                    lanesOf(kernel), layout.across_rows ? "across" : "within");
+  for (LaneStep step : layout.steps) content += fmt::format(" {}", static_cast<int>(step));
+  auto emit = [name, kernel, layout](llvm::Module& module) {
+    KernelEmitter(module, name, kernel, layout).run();
+  };
+  return {name, std::move(content), std::move(emit)};
+}
+
+}  // namespace wick::codegen

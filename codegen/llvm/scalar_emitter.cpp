@@ -1,0 +1,285 @@
+#include "codegen/llvm/scalar_emitter.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "codegen/llvm/jit.h"
+
+namespace wick::codegen {
+
+namespace {
+
+bool isSignedType(DType type) {
+  return type != DType::Byte && type != DType::Bool;
+}
+
+}  // namespace
+
+std::string functionSymbol(ScalarFunction f, DType type) {
+  return fmt::format("wick_{}_{}", toString(f), toString(type));
+}
+
+llvm::Type* ScalarEmitter::elementType(DType type) const {
+  llvm::LLVMContext& context = b_.getContext();
+  switch (type) {
+    case DType::Bool:
+      return llvm::Type::getInt1Ty(context);
+    case DType::Half:
+      return llvm::Type::getHalfTy(context);
+    case DType::BFloat16:
+      return llvm::Type::getInt16Ty(context);
+    case DType::Float:
+      return llvm::Type::getFloatTy(context);
+    case DType::Double:
+      return llvm::Type::getDoubleTy(context);
+    default:
+      return llvm::IntegerType::get(context, static_cast<unsigned>(itemSize(type)) * 8);
+  }
+}
+
+llvm::Type* ScalarEmitter::memoryType(DType type) const {
+  llvm::LLVMContext& context = b_.getContext();
+  if (type == DType::Bool) return llvm::Type::getInt8Ty(context);
+  if (type == DType::Half) return llvm::Type::getInt16Ty(context);
+  return elementType(type);
+}
+
+llvm::Value* ScalarEmitter::fromMemory(llvm::Value* v, DType type) {
+  if (type == DType::Bool) return b_.CreateICmpNE(v, integers(v->getType(), 0));
+  if (type == DType::Half) return b_.CreateBitCast(v, vectorType(type));
+  return v;
+}
+
+llvm::Value* ScalarEmitter::toMemory(llvm::Value* v, DType type) {
+  auto* memory = llvm::FixedVectorType::get(memoryType(type), lanes_);
+  if (type == DType::Bool) return b_.CreateZExt(v, memory);
+  if (type == DType::Half) return b_.CreateBitCast(v, memory);
+  return v;
+}
+
+llvm::Value* ScalarEmitter::constant(const ScalarNode& node) {
+  llvm::Type* type = vectorType(node.type);
+  if (isFloating(node.type)) {
+    return llvm::ConstantFP::get(type, std::bit_cast<double>(node.payload));
+  }
+  return integers(type, static_cast<int64_t>(node.payload));
+}
+
+llvm::Value* ScalarEmitter::unaryFloat(llvm::Intrinsic::ID id, llvm::Value* v) {
+  return b_.CreateUnaryIntrinsic(id, v);
+}
+
+// No divisor may reach the processor that it traps at.
+llvm::Value* ScalarEmitter::divide(const ScalarNode& node, llvm::Value* a, llvm::Value* d) {
+  llvm::Type* type = a->getType();
+  llvm::Value* zero = integers(type, 0);
+  llvm::Value* is_zero = b_.CreateICmpEQ(d, zero);
+  bool quotient = node.op == ScalarOp::IntDiv;
+  if (!isSignedType(node.type)) {
+    llvm::Value* safe = b_.CreateSelect(is_zero, integers(type, 1), d);
+    llvm::Value* result = quotient ? b_.CreateUDiv(a, safe) : b_.CreateURem(a, safe);
+    return b_.CreateSelect(is_zero, zero, result);
+  }
+  llvm::Value* is_minus_one = b_.CreateICmpEQ(d, integers(type, -1));
+  llvm::Value* safe = b_.CreateSelect(b_.CreateOr(is_zero, is_minus_one), integers(type, 1), d);
+  llvm::Value* result = quotient ? b_.CreateSDiv(a, safe) : b_.CreateSRem(a, safe);
+  llvm::Value* of_minus_one = quotient ? b_.CreateNeg(a) : zero;
+  return b_.CreateSelect(is_zero, zero, b_.CreateSelect(is_minus_one, of_minus_one, result));
+}
+
+// Narrow integers are shifted as int32.
+llvm::Value* ScalarEmitter::shift(const ScalarNode& node, llvm::Value* a, llvm::Value* n) {
+  unsigned bits = static_cast<unsigned>(itemSize(node.type)) * 8;
+  llvm::Type* narrow = a->getType();
+  llvm::Type* wide = narrow;
+  if (bits < 32) {
+    wide = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
+    a = isSignedType(node.type) ? b_.CreateSExt(a, wide) : b_.CreateZExt(a, wide);
+    n = isSignedType(node.type) ? b_.CreateSExt(n, wide) : b_.CreateZExt(n, wide);
+  }
+  n = b_.CreateAnd(n, integers(wide, bits == 64 ? 63 : 31));
+  llvm::Value* shifted = node.op == ScalarOp::ShiftLeft ? b_.CreateShl(a, n) : b_.CreateAShr(a, n);
+  return bits < 32 ? b_.CreateTrunc(shifted, narrow) : shifted;
+}
+
+llvm::Value* ScalarEmitter::compare(ScalarOp op, llvm::Value* a, llvm::Value* c, DType type) {
+  using P = llvm::CmpInst;
+  if (isFloating(type)) {
+    return b_.CreateFCmp(op == ScalarOp::Eq   ? P::FCMP_OEQ
+                         : op == ScalarOp::Lt ? P::FCMP_OLT
+                                              : P::FCMP_OLE,
+                         a, c);
+  }
+  bool is_signed = isSignedType(type);
+  P::Predicate predicate = op == ScalarOp::Eq   ? P::ICMP_EQ
+                           : op == ScalarOp::Lt ? (is_signed ? P::ICMP_SLT : P::ICMP_ULT)
+                                                : (is_signed ? P::ICMP_SLE : P::ICMP_ULE);
+  return b_.CreateICmp(predicate, a, c);
+}
+
+// Lane by lane, through memory.
+llvm::Value* ScalarEmitter::call(const ScalarNode& node, std::span<llvm::Value* const> operands) {
+  llvm::Type* element = elementType(node.type);
+  llvm::Type* vector = vectorType(node.type);
+  llvm::IRBuilder<> entry(&function_.getEntryBlock(), function_.getEntryBlock().begin());
+  std::vector<llvm::Value*> memory;
+  for (llvm::Value* operand : operands) {
+    memory.push_back(entry.CreateAlloca(vector));
+    b_.CreateStore(operand, memory.back());
+  }
+  llvm::Value* results = entry.CreateAlloca(vector);
+  std::vector<llvm::Type*> parameters(operands.size(), element);
+  auto callee = function_.getParent()->getOrInsertFunction(
+      functionSymbol(node.function, node.type),
+      llvm::FunctionType::get(element, parameters, false));
+  // GCC's functions rely on nothing beyond the width of narrow integers.
+  llvm::BasicBlock* before = b_.GetInsertBlock();
+  auto* body = llvm::BasicBlock::Create(b_.getContext(), "lane", &function_);
+  auto* after = llvm::BasicBlock::Create(b_.getContext(), "lanes.done", &function_);
+  b_.CreateBr(body);
+  b_.SetInsertPoint(body);
+  llvm::PHINode* lane = b_.CreatePHI(b_.getInt64Ty(), 2);
+  lane->addIncoming(b_.getInt64(0), before);
+  std::vector<llvm::Value*> arguments;
+  for (llvm::Value* m : memory) {
+    arguments.push_back(b_.CreateLoad(element, b_.CreateGEP(element, m, lane)));
+  }
+  b_.CreateStore(b_.CreateCall(callee, arguments), b_.CreateGEP(element, results, lane));
+  llvm::Value* next = b_.CreateAdd(lane, b_.getInt64(1));
+  lane->addIncoming(next, body);
+  b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt64(lanes_)), body, after);
+  b_.SetInsertPoint(after);
+  return b_.CreateLoad(vector, results);
+}
+
+// A float to a signed integer; what does not fit gives the minimum.
+llvm::Value* ScalarEmitter::truncate(llvm::Value* v, unsigned bits) {
+  llvm::Type* type = v->getType();
+  auto* to = llvm::FixedVectorType::get(llvm::IntegerType::get(b_.getContext(), bits), lanes_);
+  llvm::Value* low = llvm::ConstantFP::get(type, bits == 64 ? -0x1p63 : -0x1p31);
+  llvm::Value* high = llvm::ConstantFP::get(type, bits == 64 ? 0x1p63 : 0x1p31);
+  llvm::Value* fits = b_.CreateAnd(b_.CreateFCmpOGE(v, low), b_.CreateFCmpOLT(v, high));
+  llvm::Value* safe = b_.CreateSelect(fits, v, llvm::ConstantFP::get(type, 0.0));
+  int64_t least = bits == 64 ? INT64_MIN : INT32_MIN;
+  return b_.CreateSelect(fits, b_.CreateFPToSI(safe, to), integers(to, least));
+}
+
+// To nearest even; every NaN becomes the quiet one.
+llvm::Value* ScalarEmitter::toBFloat16(llvm::Value* v) {
+  auto* wide = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
+  llvm::Value* bits = b_.CreateBitCast(v, wide);
+  llvm::Value* high = b_.CreateLShr(bits, integers(wide, 16));
+  llvm::Value* odd = b_.CreateAnd(high, integers(wide, 1));
+  llvm::Value* rounded = b_.CreateAdd(bits, b_.CreateAdd(odd, integers(wide, 0x7fff)));
+  rounded = b_.CreateLShr(rounded, integers(wide, 16));
+  rounded = b_.CreateSelect(b_.CreateFCmpUNO(v, v), integers(wide, 0x7fc0), rounded);
+  return b_.CreateTrunc(rounded, vectorType(DType::BFloat16));
+}
+
+llvm::Value* ScalarEmitter::convert(llvm::Value* v, DType from, DType to) {
+  if (from == to) return v;
+  if (from == DType::Half) {
+    v = b_.CreateFPExt(v, vectorType(DType::Float));
+    from = DType::Float;
+  } else if (from == DType::BFloat16) {
+    auto* wide = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
+    v = b_.CreateShl(b_.CreateZExt(v, wide), integers(wide, 16));
+    v = b_.CreateBitCast(v, vectorType(DType::Float));
+    from = DType::Float;
+  }
+  if (from == to) return v;
+  if (to == DType::Bool) {
+    if (isFloating(from)) return b_.CreateFCmpUNE(v, llvm::ConstantFP::get(v->getType(), 0.0));
+    return b_.CreateICmpNE(v, integers(v->getType(), 0));
+  }
+  if (isReducedFloat(to)) {
+    v = convert(v, from, DType::Float);
+    return to == DType::Half ? b_.CreateFPTrunc(v, vectorType(to)) : toBFloat16(v);
+  }
+  llvm::Type* type = vectorType(to);
+  if (isFloating(from)) {
+    if (isFloating(to)) return b_.CreateFPCast(v, type);
+    bool wide = to == DType::Long || to == DType::Byte;
+    llvm::Value* whole = truncate(v, wide ? 64 : 32);
+    return b_.CreateIntCast(whole, type, true);
+  }
+  if (isFloating(to)) {
+    return isSignedType(from) ? b_.CreateSIToFP(v, type) : b_.CreateUIToFP(v, type);
+  }
+  return b_.CreateIntCast(v, type, isSignedType(from));
+}
+
+llvm::Value* ScalarEmitter::emit(const ScalarNode& node, std::span<llvm::Value* const> in,
+                                 std::span<const DType> types) {
+  bool is_float = isFloating(node.type);
+  switch (node.op) {
+    case ScalarOp::Constant:
+      return constant(node);
+    case ScalarOp::Add:
+      return is_float ? b_.CreateFAdd(in[0], in[1]) : b_.CreateAdd(in[0], in[1]);
+    case ScalarOp::Sub:
+      return is_float ? b_.CreateFSub(in[0], in[1]) : b_.CreateSub(in[0], in[1]);
+    case ScalarOp::Mul:
+      return is_float ? b_.CreateFMul(in[0], in[1]) : b_.CreateMul(in[0], in[1]);
+    case ScalarOp::Div:
+      return b_.CreateFDiv(in[0], in[1]);
+    case ScalarOp::IntDiv:
+    case ScalarOp::IntRem:
+      return divide(node, in[0], in[1]);
+    case ScalarOp::Neg:
+      return is_float ? b_.CreateFNeg(in[0]) : b_.CreateNeg(in[0]);
+    case ScalarOp::Abs:
+      if (is_float) return unaryFloat(llvm::Intrinsic::fabs, in[0]);
+      return b_.CreateSelect(b_.CreateICmpSLT(in[0], integers(in[0]->getType(), 0)),
+                             b_.CreateNeg(in[0]), in[0]);
+    case ScalarOp::Fma:
+      return b_.CreateIntrinsic(in[0]->getType(), llvm::Intrinsic::fma, {in[0], in[1], in[2]});
+    case ScalarOp::Eq:
+    case ScalarOp::Lt:
+    case ScalarOp::Le:
+      return compare(node.op, in[0], in[1], types[0]);
+    case ScalarOp::SignBit: {
+      auto* bits = llvm::FixedVectorType::get(
+          llvm::IntegerType::get(b_.getContext(), static_cast<unsigned>(itemSize(types[0])) * 8),
+          lanes_);
+      return b_.CreateICmpSLT(b_.CreateBitCast(in[0], bits), integers(bits, 0));
+    }
+    case ScalarOp::And:
+      return b_.CreateAnd(in[0], in[1]);
+    case ScalarOp::Or:
+      return b_.CreateOr(in[0], in[1]);
+    case ScalarOp::Xor:
+      return b_.CreateXor(in[0], in[1]);
+    case ScalarOp::Not:
+      return b_.CreateNot(in[0]);
+    case ScalarOp::ShiftLeft:
+    case ScalarOp::ShiftRight:
+      return shift(node, in[0], in[1]);
+    case ScalarOp::Select:
+      return b_.CreateSelect(in[0], in[1], in[2]);
+    case ScalarOp::Convert:
+      return convert(in[0], types[0], node.type);
+    case ScalarOp::Bits:
+      return b_.CreateBitCast(in[0], vectorType(node.type));
+    case ScalarOp::Sqrt:
+      return unaryFloat(llvm::Intrinsic::sqrt, in[0]);
+    case ScalarOp::Floor:
+      return unaryFloat(llvm::Intrinsic::floor, in[0]);
+    case ScalarOp::Ceil:
+      return unaryFloat(llvm::Intrinsic::ceil, in[0]);
+    case ScalarOp::Trunc:
+      return unaryFloat(llvm::Intrinsic::trunc, in[0]);
+    case ScalarOp::Rint:
+      return unaryFloat(llvm::Intrinsic::rint, in[0]);
+    case ScalarOp::Copysign:
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, in[0], in[1]);
+    case ScalarOp::Call:
+      return call(node, in);
+    case ScalarOp::Input:
+      break;
+  }
+  throw CodegenError(fmt::format("no instruction for {}", toString(node.op)));
+}
+
+}  // namespace wick::codegen

@@ -1,0 +1,17 @@
+// Which nodes of a graph kernels compute: the last pass before a graph runs.
+#pragma once
+
+#include "ir/graph.h"
+#include "passes/fusion_groups.h"
+
+namespace wick {
+
+// What a node is to the kernels that lowerGroup() makes.
+FusionKind kernelKindOf(const Node* node);
+
+// Forms groups of what kernels compute, unless jitMode() is Off. Groups of a single operator are
+// left alone, which has a kernel already, unless the environment variable WICK_FUSION is "all";
+// "none" forms no group.
+void formKernelGroups(Graph& graph);
+
+}  // namespace wick

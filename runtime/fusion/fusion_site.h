@@ -1,0 +1,46 @@
+// FusionSite: a prim::FusionGroup of a graph that runs, with the kernels made for it so far.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/ivalue.h"
+#include "ir/graph.h"
+
+namespace wick {
+
+// Over all sites of the process.
+struct FusionStatistics {
+  uint64_t launches = 0;   // groups that ran as kernels
+  uint64_t fallbacks = 0;  // groups that ran operator by operator
+  uint64_t variants = 0;   // combinations of dtypes, ranks and sizes of one that were met
+  uint64_t kernels = 0;    // kernels that were asked for
+  uint64_t failures = 0;   // variants and kernels that cannot be compiled
+};
+FusionStatistics fusionStatistics();
+
+// Thread-safe: any number of threads may run one site.
+class FusionSite {
+ public:
+  // Keeps the group's body, which must not change any more.
+  explicit FusionSite(const Node& group);
+  ~FusionSite();
+  FusionSite(const FusionSite&) = delete;
+  FusionSite& operator=(const FusionSite&) = delete;
+
+  // Computes the group's outputs with compiled kernels. False when there are none for these
+  // arguments (yet): then nothing happened, and the caller runs the group's nodes one by one, which
+  // also raises what there is to raise. Throws RuntimeError when memory is exhausted.
+  bool run(const IValue* arguments, size_t num_arguments, IValue* results);
+
+  // "fused_mul_tanh_add": from the operators inside.
+  const std::string& name() const;
+  const Graph& body() const;
+
+ private:
+  struct State;
+  // Compile jobs hold it too.
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace wick

@@ -1,0 +1,50 @@
+// Walk: the order in which a kernel goes over its domain, for sizes and steps that are known.
+#pragma once
+
+#include <span>
+
+#include "codegen/llvm/kernels.h"
+#include "codegen/loop/kernel.h"
+
+namespace wick {
+
+inline constexpr size_t kMaxAccesses = 64;
+
+// What a kernel's access touches: the address of the first element, and bytes from one to the next
+// along each dimension of the domain (zero where it does not vary).
+struct Touch {
+  char* base;
+  std::array<int64_t, loop::kMaxRank> steps;
+};
+
+// Dimensions that lie one after the other in all of the memory that the kernel touches are joined.
+struct Walk {
+  int64_t elements = 1;  // in a row
+  std::array<int64_t, kMaxAccesses> element_steps;
+  // The dimensions outside of rows, the innermost first: at least one. Compiled code walks along
+  // the first by itself.
+  int outer = 0;
+  std::array<int64_t, loop::kMaxRank> sizes;
+  std::array<std::array<int64_t, kMaxAccesses>, loop::kMaxRank> steps;
+  bool across_rows = false;  // lanes are neighbouring rows
+
+  int64_t rows() const {
+    int64_t n = 1;
+    for (int i = 0; i < outer; ++i) n *= sizes[static_cast<size_t>(i)];
+    return n;
+  }
+};
+
+// False when the reduced dimensions are not one in memory. `order` lists the domain's dimensions,
+// the innermost first.
+bool planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
+              std::span<const Touch> touches, std::span<const int> order, Walk& walk);
+
+// How access i moves from lane to lane.
+codegen::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i);
+
+// Runs compiled code over the walk, on several threads when it pays. `numbers` are their bits.
+void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
+             std::span<const int64_t> numbers, codegen::KernelFunction* function);
+
+}  // namespace wick

@@ -1,0 +1,22 @@
+// Runs random groups of operators as kernels and operator by operator, and compares.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace wick {
+
+struct FusionCheck {
+  std::string failure;  // "" or what differs, with the graph
+  bool fused =
+      false;  // whether kernels ran; otherwise the operators raised or no kernel takes them
+};
+
+// Pointwise operators on tensors of random dtypes, shapes and strides must give the same bits,
+// dtype and strides. NaN equals NaN, whatever its payload.
+FusionCheck checkPointwise(uint64_t seed);
+
+// The same with reductions, softmax and layer norm among them: results must be close.
+FusionCheck checkReductions(uint64_t seed);
+
+}  // namespace wick

@@ -1,0 +1,31 @@
+// Compares random groups as kernels with their operators one by one:
+//   bazel run -c opt //tests/codegen:check_fusion -- [COUNT [FIRST_SEED [pointwise|reductions]]]
+// Prints those that differ; the exit code is 1 when there are any.
+#include <fmt/core.h>
+
+#include <cstdlib>
+#include <string_view>
+
+#include "core/error.h"
+#include "tests/codegen/check_fusion.h"
+
+int main(int argc, char** argv) {
+  uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10000;
+  uint64_t first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
+  bool reductions = argc > 3 && std::string_view(argv[3]) == "reductions";
+  constexpr uint64_t kMaxShown = 5;
+  uint64_t failures = 0, fused = 0;
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    wick::FusionCheck check;
+    try {
+      check = reductions ? wick::checkReductions(seed) : wick::checkPointwise(seed);
+    } catch (const std::exception& e) {
+      check.failure = fmt::format("seed {}: {}", seed, e.what());
+    }
+    fused += check.fused;
+    if (check.failure.empty()) continue;
+    if (++failures <= kMaxShown) fmt::print("{}\n", check.failure);
+  }
+  fmt::print("{} groups, {} of them ran as kernels, {} failures\n", count, fused, failures);
+  return failures == 0 ? 0 : 1;
+}
