@@ -85,7 +85,12 @@ const std::unordered_map<std::string, What>& reductions() {
 class Analysis {
  public:
   Analysis(const Graph& body, std::span<const ArgumentInfo> arguments) {
-    for (size_t i = 0; i < arguments.size(); ++i) argument(body.inputs()[i], i, arguments[i]);
+    std::vector<const Value*> values(body.inputs().begin(), body.inputs().end());
+    const std::vector<const Value*> constants = tensorConstants(body);
+    values.insert(values.end(), constants.begin(), constants.end());
+    WICK_ASSERT(values.size() == arguments.size(), "{} arguments for a group of {}",
+                arguments.size(), values.size());
+    for (size_t i = 0; i < arguments.size(); ++i) argument(values[i], i, arguments[i]);
     for (const Node* node : body.nodes()) {
       if (node->kind() == prim::Constant || node->kind() == prim::ListConstruct) continue;
       if (isPointwise(node)) {
@@ -576,9 +581,17 @@ bool isReduction(const Node* node) {
   return !node->inputs().empty() && node->input(0)->type()->kind() == TypeKind::Tensor;
 }
 
+std::vector<const Value*> tensorConstants(const Graph& body) {
+  std::vector<const Value*> constants;
+  for (const Node* node : body.nodes()) {
+    if (node->kind() != prim::Constant) continue;
+    auto value = constantOf(node->output());
+    if (value && value->isTensor()) constants.push_back(node->output());
+  }
+  return constants;
+}
+
 Program lowerGroup(const Graph& body, std::span<const ArgumentInfo> arguments) {
-  WICK_ASSERT(body.inputs().size() == arguments.size(), "{} arguments for a group of {}",
-              arguments.size(), body.inputs().size());
   Analysis analysis(body, arguments);
   std::unordered_map<const Value*, std::optional<Domain>> behind;
   Program program;

@@ -42,7 +42,10 @@ struct Program {
 // Whether lowerGroup() may know the node's operator.
 bool isReduction(const Node* node);
 
-// `arguments` describes the body's inputs. Throws Unsupported.
+// Tensors among the body's constants, in its order.
+std::vector<const Value*> tensorConstants(const Graph& body);
+
+// `arguments` describes the body's inputs and behind them tensorConstants(). Throws Unsupported.
 Program lowerGroup(const Graph& body, std::span<const ArgumentInfo> arguments);
 
 }  // namespace wick::loop

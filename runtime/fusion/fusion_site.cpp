@@ -22,6 +22,7 @@ namespace wick {
 namespace {
 
 constexpr size_t kMaxArguments = 64;
+using Arguments = std::array<const IValue*, kMaxArguments>;
 constexpr size_t kMaxKernels = 8;
 // Programs that meet more kinds of arguments at one place run the others operator by operator.
 constexpr int kMaxVariants = 24;
@@ -56,10 +57,10 @@ bool isOrdered(const TensorImpl& t) {
 }
 
 // False for arguments that no kernel takes.
-bool describe(const IValue* arguments, size_t n, Key& key) {
+bool describe(const Arguments& arguments, size_t n, Key& key) {
   const bool grad = gradEnabled();
   for (size_t i = 0; i < n; ++i) {
-    const IValue& a = arguments[i];
+    const IValue& a = *arguments[i];
     switch (a.tag()) {
       case IValue::Tag::Tensor: {
         const auto& t = static_cast<const TensorImpl&>(*a.rawObject());
@@ -195,11 +196,12 @@ struct FusionSite::State {
   codegen::KernelFunction* codeFor(const std::shared_ptr<State>& self, Variant& variant, size_t k,
                                    const Walk& walk);
   bool prepare(const std::shared_ptr<State>& self, Variant& variant, size_t k,
-               const IValue* arguments, Launch& launch);
+               const Arguments& arguments, Launch& launch);
 
   std::shared_ptr<Graph> body;
   std::string name;
-  std::mutex mutex;  // of those who add
+  std::vector<IValue> constants;  // tensors of the body, arguments behind those of the caller
+  std::mutex mutex;               // of those who add
   int num_variants = 0;
   std::atomic<Variant*> newest{nullptr};
 };
@@ -275,13 +277,13 @@ codegen::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>
 
 // Sizes, steps and code; outputs have no address yet. False when the group cannot run as kernels.
 bool FusionSite::State::prepare(const std::shared_ptr<State>& self, Variant& variant, size_t k,
-                                const IValue* arguments, Launch& launch) {
+                                const Arguments& arguments, Launch& launch) {
   const loop::Kernel& kernel = variant.program.kernels[k];
   const size_t first_store = kernel.accesses.size() - kernel.stores.size();
   launch.sizes.fill(1);
   for (size_t a = 0; a < first_store; ++a) {
     const loop::Access& access = kernel.accesses[a];
-    const auto& t = static_cast<const TensorImpl&>(*arguments[access.argument].rawObject());
+    const auto& t = static_cast<const TensorImpl&>(*arguments[access.argument]->rawObject());
     const auto item = static_cast<int64_t>(itemSize(t.dtype));
     Touch& touch = launch.touches[a];
     touch.base = static_cast<char*>(t.storage->data()) + t.offset * item;
@@ -334,6 +336,9 @@ bool FusionSite::State::prepare(const std::shared_ptr<State>& self, Variant& var
 FusionSite::FusionSite(const Node& group) : state_(std::make_shared<State>()) {
   state_->body = group.subgraph(attr::Subgraph);
   state_->name = nameOf(*state_->body);
+  for (const Value* v : loop::tensorConstants(*state_->body)) {
+    state_->constants.push_back(*constantOf(v));
+  }
 }
 FusionSite::~FusionSite() = default;
 
@@ -344,15 +349,18 @@ const Graph& FusionSite::body() const {
   return *state_->body;
 }
 
-bool FusionSite::run(const IValue* arguments, size_t n, IValue* results) {
+bool FusionSite::run(const IValue* given, size_t num_given, IValue* results) {
   auto fall_back = [] {
     fallbacks.fetch_add(1, std::memory_order_relaxed);
     return false;
   };
+  const size_t n = num_given + state_->constants.size();
+  Arguments arguments;
   Key key;
-  if (n > kMaxArguments || jitMode() == JitMode::Off || !describe(arguments, n, key)) {
-    return fall_back();
-  }
+  if (n > kMaxArguments || jitMode() == JitMode::Off) return fall_back();
+  for (size_t i = 0; i < num_given; ++i) arguments[i] = &given[i];
+  for (size_t i = num_given; i < n; ++i) arguments[i] = &state_->constants[i - num_given];
+  if (!describe(arguments, n, key)) return fall_back();
   State::Variant* variant = state_->find(key);
   if (!variant || !variant->usable) return fall_back();
   const loop::Program& program = variant->program;
@@ -380,7 +388,7 @@ bool FusionSite::run(const IValue* arguments, size_t n, IValue* results) {
     }
     std::array<int64_t, kMaxAccesses> numbers;
     for (size_t i = 0; i < kernel.numbers.size(); ++i) {
-      numbers[i] = bitsOf(arguments[kernel.numbers[i].argument], kernel.numbers[i].type);
+      numbers[i] = bitsOf(*arguments[kernel.numbers[i].argument], kernel.numbers[i].type);
     }
     runWalk(kernel, launch.walk,
             std::span<const Touch>(launch.touches.data(), kernel.accesses.size()),
