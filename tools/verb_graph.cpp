@@ -5,8 +5,10 @@
 #include "runtime/call.h"
 #include "runtime/executor/execution_plan.h"
 #include "runtime/executor/graph_executor.h"
+#include "runtime/fusion/form_groups.h"
 #include "runtime/inference.h"
 #include "runtime/native/native_compiler.h"
+#include "tools/kernel_text.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -14,21 +16,27 @@ namespace wick::cli {
 namespace {
 
 // What --stage may name besides passes and phases of the pipeline.
-constexpr const char* kSource = "source";        // as the front end made it
-constexpr const char* kCode = "code";            // the instructions that run
-constexpr const char* kLlvm = "llvm";            // the instructions as an LLVM module
-constexpr const char* kAssembly = "asm";         // and as machine code
+constexpr const char* kSource = "source";  // as the front end made it
+constexpr const char* kFusion = "fusion";  // with groups for kernels
+constexpr const char* kLoops = "loops";    // the loop IR of the groups
+constexpr const char* kCode = "code";      // the instructions that run
+constexpr const char* kLlvm = "llvm";      // the instructions, and the groups, as LLVM modules
+constexpr const char* kAssembly = "asm";   // and as machine code
 constexpr const char* kInference = "inference";  // prepared by optimizeForInference
 // The plan for the arguments that --input gives, after enough calls with them.
 constexpr const char* kSpecialized = "specialized";
 
 bool isCode(const std::string& stage) {
-  return stage == kCode || stage == kLlvm || stage == kAssembly;
+  return stage == kCode || stage == kLoops || stage == kLlvm || stage == kAssembly;
 }
 
 std::string textOf(const Code& code, const std::string& stage) {
-  if (stage == kLlvm) return native::llvmText(code);
-  if (stage == kAssembly) return native::assemblyText(code);
+  const Graph& graph = *code.graph();
+  if (stage == kLoops) return kernelText(graph, KernelText::Loops);
+  if (stage == kLlvm) return native::llvmText(code) + kernelText(graph, KernelText::Llvm);
+  if (stage == kAssembly) {
+    return native::assemblyText(code) + kernelText(graph, KernelText::Assembly);
+  }
   return code.str();
 }
 
@@ -48,8 +56,10 @@ std::string listStages() {
     for (const Pass& pass : passesOf(phase)) list += fmt::format(", {}", pass.name);
     list += fmt::format(", {}", toString(phase));
   }
-  return list +
-         fmt::format(", {}, {}, {}, {}, {}", kSpecialized, kCode, kLlvm, kAssembly, kInference);
+  for (const char* stage : {kSpecialized, kFusion, kLoops, kCode, kLlvm, kAssembly, kInference}) {
+    list += fmt::format(", {}", stage);
+  }
+  return list;
 }
 
 std::shared_ptr<Graph> graphAt(const std::string& stage, const Program& program,
@@ -62,6 +72,10 @@ std::shared_ptr<Graph> graphAt(const std::string& stage, const Program& program,
   }
   std::shared_ptr<Graph> graph = function.graph()->copy();
   if (isPass(stage)) runPipeline(*graph, stage);
+  if (stage == kFusion) {
+    runPipeline(*graph);
+    formKernelGroups(*graph);
+  }
   return graph;
 }
 
@@ -87,7 +101,7 @@ const Code& codeFor(const Options& options, const Program& program, GraphFunctio
 void graphVerb(const Options& options) {
   const std::string stage = options.stage.empty() ? kSource : options.stage;
   if (stage != kSource && !isCode(stage) && stage != kInference && stage != kSpecialized &&
-      !isPass(stage)) {
+      stage != kFusion && !isPass(stage)) {
     throw CommandLineError(
         fmt::format("--stage: there is no stage {}; there are {}", stage, listStages()));
   }

@@ -6,9 +6,11 @@
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <thread>
 
 #include "runtime/executor/graph_executor.h"
+#include "runtime/fusion/fusion_site.h"
 #include "runtime/interpreter/observer.h"
 #include "tools/report.h"
 #include "tools/verbs.h"
@@ -48,6 +50,23 @@ std::string locationOf(const Node& node) {
   return location.empty() ? "?" : location;
 }
 
+const Graph& groupBody(const Node& group) {
+  return *group.subgraph(attr::Subgraph);
+}
+// The places of the operators in a group, each once.
+std::string locationsIn(const Graph& body) {
+  std::string text;
+  std::set<std::string> seen;
+  for (const Node* node : body.nodes()) {
+    std::string location = locationOf(*node);
+    if (node->kind() == prim::Constant || !seen.insert(location).second) continue;
+    // The file is named once.
+    if (seen.size() > 1) location = " " + location.substr(location.rfind('/') + 1);
+    text += location;
+  }
+  return text;
+}
+
 class Profile : public OperatorObserver {
  public:
   explicit Profile(bool keep_events) : keep_events_(keep_events), started_(Clock::now()) {}
@@ -56,8 +75,8 @@ class Profile : public OperatorObserver {
     std::lock_guard lock(mutex_);
     Row& row = rows_[&call.node];
     if (row.calls == 0) {
-      row.op = call.op.schema().name();
-      row.location = locationOf(call.node);
+      row.op = call.op ? call.op->schema().name() : fusionGroupName(groupBody(call.node));
+      row.location = call.op ? locationOf(call.node) : locationsIn(groupBody(call.node));
     }
     ++row.calls;
     row.us += microseconds(call.end - call.begin);

@@ -1,11 +1,13 @@
 // A row is walked once for each pass of the kernel's schedule: full vectors, then one masked vector
 // for the rest. What does not vary within a row is loaded in front of the passes. With lanes across
-// rows a block of rows is walked element by element instead.
+// rows a block of rows is walked element by element instead. A value that is expensive and that a
+// later pass needs again waits in the memory of the output that is computed from it.
 #include "codegen/llvm/kernels.h"
 
 #include <fmt/format.h>
 #include <llvm/IR/Module.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
 #include <map>
@@ -19,6 +21,9 @@ namespace {
 
 using llvm::Value;
 using loop::Kernel;
+using loop::KernelWords;
+using loop::LaneLayout;
+using loop::LaneStep;
 using loop::Leaf;
 using loop::ReduceOp;
 
@@ -46,6 +51,7 @@ class KernelEmitter {
 
   void run() {
     llvm::LLVMContext& context = b_.getContext();
+    planWaiting();
     b_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function_));
     KernelWords words(kernel_);
     elements_ = word(KernelWords::kElements);
@@ -159,7 +165,52 @@ class KernelEmitter {
     }
   }
 
+  // Nodes below `root`, itself included.
+  std::vector<bool> reach(Expr root) const {
+    const auto& nodes = kernel_.expression.nodes();
+    std::vector<bool> reached(nodes.size());
+    reached[static_cast<size_t>(root.id)] = true;
+    for (auto i = static_cast<size_t>(root.id) + 1; i-- > 0;) {
+      if (!reached[i]) continue;
+      for (int k = 0; k < operandCount(nodes[i].op, nodes[i].function); ++k) {
+        reached[static_cast<size_t>(nodes[i].operands[static_cast<size_t>(k)].id)] = true;
+      }
+    }
+    return reached;
+  }
+
+  // For each output the most expensive value that an earlier pass has computed for a reduction.
+  void planWaiting() {
+    constexpr int64_t kMinNodes = 12;
+    const auto& nodes = kernel_.expression.nodes();
+    for (const loop::Store& store : kernel_.stores) {
+      const int last = schedule_.pass_of_node[static_cast<size_t>(store.value.id)];
+      const DType type = kernel_.accesses[store.access].dtype;
+      if (store.per_row || last == 0) continue;
+      const std::vector<bool> needed = reach(store.value);
+      int64_t most = kMinNodes - 1;
+      Expr best;
+      for (const loop::Reduction& reduction : kernel_.reductions) {
+        const std::vector<bool> computed = reach(reduction.operand);
+        const int pass = schedule_.pass_of_node[static_cast<size_t>(reduction.operand.id)];
+        for (size_t i = 0; i < nodes.size() && pass < last; ++i) {
+          if (!needed[i] || !computed[i] || !schedule_.varies[i] || nodes[i].type != type) continue;
+          if (schedule_.pass_of_node[i] != pass) continue;
+          const std::vector<bool> below = reach({static_cast<int32_t>(i)});
+          const int64_t cost = std::count(below.begin(), below.end(), true);
+          if (cost > most) {
+            most = cost;
+            best = {static_cast<int32_t>(i)};
+          }
+        }
+      }
+      if (best.valid()) waiting_.emplace(best.id, store.access);
+    }
+  }
+  int passOf(int32_t node) const { return schedule_.pass_of_node[static_cast<size_t>(node)]; }
+
   void onePass(int pass, Value* row_mask) {
+    pass_ = pass;
     std::vector<size_t> reductions;
     std::vector<const loop::Store*> stores;
     for (size_t r = 0; r < kernel_.reductions.size(); ++r) {
@@ -182,6 +233,10 @@ class KernelEmitter {
         if (mask && !layout_.across_rows) v = b_.CreateSelect(mask, v, identity(r));
         Value* old = b_.CreateLoad(v->getType(), accumulators_[r]);
         b_.CreateStore(combine(r, old, v), accumulators_[r]);
+      }
+      for (const auto& [node, access] : waiting_) {
+        if (passOf(node) != pass) continue;
+        storeVector(access, elementAt(access, i), valueOf({node}, values, i, mask), mask);
       }
       for (const loop::Store* store : stores) {
         Value* v = valueOf(store->value, values, i, mask);
@@ -298,6 +353,11 @@ class KernelEmitter {
         stack.pop_back();
         continue;
       }
+      if (auto it = waiting_.find(top.id); it != waiting_.end() && i && passOf(top.id) < pass_) {
+        values[top.id] = loadVector(it->second, elementAt(it->second, i), mask);
+        stack.pop_back();
+        continue;
+      }
       const ScalarNode& node = kernel_.expression[top];
       const auto n = static_cast<size_t>(operandCount(node.op, node.function));
       Value* in[3] = {};
@@ -401,8 +461,10 @@ class KernelEmitter {
   std::vector<Value*> numbers_;
   std::vector<Value*> accumulators_;
   std::vector<Value*> row_bases_;
-  Values row_values_;                   // by node
-  std::map<uint32_t, Value*> results_;  // by reduction
+  Values row_values_;                    // by node
+  std::map<uint32_t, Value*> results_;   // by reduction
+  std::map<int32_t, uint32_t> waiting_;  // node -> access of the output that it waits in
+  int pass_ = 0;
 };
 
 // Old objects of the disk cache call functions too, so they are defined before code is asked for.
@@ -420,11 +482,11 @@ void defineFunctions(const Kernel& kernel) {
 
 }  // namespace
 
-CodeRequest kernelRequest(std::string name, const Kernel& kernel, const LaneLayout& layout) {
+CodeRequest kernelRequest(std::string name, const Kernel& kernel, const loop::LaneLayout& layout) {
   defineFunctions(kernel);
   std::string content = fmt::format("{} {}\nlanes {} {}", name, loop::toString(kernel),
                                     lanesOf(kernel), layout.across_rows ? "across" : "within");
-  for (LaneStep step : layout.steps) content += fmt::format(" {}", static_cast<int>(step));
+  for (loop::LaneStep step : layout.steps) content += fmt::format(" {}", static_cast<int>(step));
   auto emit = [name, kernel, layout](llvm::Module& module) {
     KernelEmitter(module, name, kernel, layout).run();
   };

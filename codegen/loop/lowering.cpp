@@ -54,6 +54,7 @@ struct Info {
   Shape shape;
   DType dtype = DType::Float;
   uint32_t argument = 0;
+  uint32_t tensor = 0;  // its number among the steps' tensors
   // Pointwise.
   PointwiseCall call{};
   ComputeTypes types{};
@@ -90,7 +91,7 @@ class Analysis {
     values.insert(values.end(), constants.begin(), constants.end());
     WICK_ASSERT(values.size() == arguments.size(), "{} arguments for a group of {}",
                 arguments.size(), values.size());
-    for (size_t i = 0; i < arguments.size(); ++i) argument(values[i], i, arguments[i]);
+    for (size_t i = 0; i < arguments.size(); ++i) argument(values[i], arguments[i]);
     for (const Node* node : body.nodes()) {
       if (node->kind() == prim::Constant || node->kind() == prim::ListConstruct) continue;
       if (isPointwise(node)) {
@@ -109,12 +110,18 @@ class Analysis {
     return it->second;
   }
   bool knows(const Value* v) const { return infos_.count(v) != 0; }
+  const std::vector<SizeCheck>& checks() const { return checks_; }
+  void follow(const Graph& body, Program& program) const {
+    if (!all_pointwise_) return;
+    program.steps = steps_;
+    for (const Value* v : body.outputs()) program.output_tensors.push_back(of(v).tensor);
+  }
 
  private:
-  void argument(const Value* v, size_t i, const ArgumentInfo& a) {
+  void argument(const Value* v, const ArgumentInfo& a) {
     Info info;
     info.what = What::Argument;
-    info.argument = static_cast<uint32_t>(i);
+    info.argument = info.tensor = num_tensors_++;
     info.is_tensor = a.kind == ArgumentInfo::Kind::Tensor;
     if (info.is_tensor) {
       info.shape = {a.rank, a.ones};
@@ -165,6 +172,14 @@ class Analysis {
       refuse(fmt::format("{} of {}", definition.name, wick::toString(info.types.common)));
     }
     info.dtype = info.types.result;
+    info.tensor = num_tensors_++;
+    PointwiseStep step;
+    for (const Operand& operand : call->operands) {
+      if (operand.value && of(operand.value).is_tensor) {
+        step.operands.push_back(of(operand.value).tensor);
+      }
+    }
+    steps_.push_back(std::move(step));
     info.call = std::move(*call);
     infos_.emplace(node->output(), std::move(info));
   }
@@ -242,6 +257,7 @@ class Analysis {
         reduce(node, info, from);
     }
     info.reduction.operand = operand;
+    all_pointwise_ = false;
     infos_.emplace(node->output(), std::move(info));
   }
 
@@ -278,8 +294,6 @@ class Analysis {
     auto shape = constant(node, "normalized_shape");
     auto eps = constant(node, "eps");
     if (!shape || !eps || !isFloating(from.dtype)) refuse("layer_norm: these arguments");
-    // Sizes are not part of what a kernel is made for, so the caller compares them: a weight whose
-    // shape is the normalized one says that they are right.
     DimVector sizes = shape->toDims();
     const auto n = static_cast<int>(sizes.size());
     if (n == 0 || n > from.shape.rank) refuse("layer_norm: the normalized shape");
@@ -290,7 +304,20 @@ class Analysis {
     info.eps = eps->numberToDouble();
     info.weight = affine(node, 2, from.dtype, n);
     info.bias = affine(node, 3, from.dtype, n);
-    if (!info.weight) refuse("layer_norm: no weight");
+    // Sizes are not part of what a kernel is made for: the caller compares those of the weight,
+    // with which those of the input then agree.
+    if (!info.weight || of(info.weight).what != What::Argument) refuse("layer_norm: no weight");
+    for (int k = 0; k < n; ++k) {
+      int64_t size = sizes[static_cast<size_t>(n - 1 - k)];
+      bool one = from.shape.isOne(k);
+      for (const Value* v : {info.weight, info.bias}) {
+        if (!v) continue;
+        if (of(v).what != What::Argument || of(v).shape.isOne(k) != one || (size == 1) != one) {
+          refuse("layer_norm: the normalized shape");
+        }
+        checks_.push_back({of(v).argument, static_cast<uint8_t>(n - 1 - k), size});
+      }
+    }
   }
   const Value* affine(const Node* node, size_t i, DType dtype, int rank) const {
     const Value* v = node->input(i);
@@ -303,6 +330,10 @@ class Analysis {
   }
 
   std::unordered_map<const Value*, Info> infos_;
+  std::vector<SizeCheck> checks_;
+  std::vector<PointwiseStep> steps_;
+  uint32_t num_tensors_ = 0;
+  bool all_pointwise_ = true;
 };
 
 // Builds one kernel.
@@ -617,6 +648,8 @@ Program lowerGroup(const Graph& body, std::span<const ArgumentInfo> arguments) {
       domain = *same;
     }
   }
+  program.checks = analysis.checks();
+  analysis.follow(body, program);
   program.outputs.resize(body.outputs().size());
   for (size_t k = 0; k < domains.size(); ++k) {
     const Domain& domain = domains[k];

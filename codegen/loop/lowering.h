@@ -34,9 +34,26 @@ struct OutputInfo {
   std::array<int8_t, kMaxRank> dims;
 };
 
+// A pointwise operator of the group, for those who follow how its result lies in memory: tensors
+// are numbered, first the arguments, then the results of the steps.
+struct PointwiseStep {
+  std::vector<uint32_t> operands;
+};
+
+// Dimension `dim` of an argument must have this size, or the operators raise.
+struct SizeCheck {
+  uint32_t argument;
+  uint8_t dim;
+  int64_t size;
+};
+
 struct Program {
   std::vector<Kernel> kernels;
   std::vector<OutputInfo> outputs;  // of the group, in order
+  std::vector<SizeCheck> checks;
+  // All operators, when all are pointwise; else empty.
+  std::vector<PointwiseStep> steps;
+  std::vector<uint32_t> output_tensors;  // the numbers of the outputs, when there are steps
 };
 
 // Whether lowerGroup() may know the node's operator.

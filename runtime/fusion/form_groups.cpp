@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "codegen/loop/compiled_kernel.h"
 #include "codegen/loop/lowering.h"
 #include "codegen/loop/pointwise.h"
 #include "core/error.h"
@@ -33,7 +34,7 @@ FusionKind kernelKindOf(const Node* node) {
 
 void formKernelGroups(Graph& graph) {
   static const Extent extent = extentFromEnvironment();
-  if (extent == Extent::None || jitMode() == JitMode::Off) return;
+  if (extent == Extent::None || jitMode() == JitMode::Off || !loop::kernelCompiler()) return;
   FusionOptions options;
   options.kind_of = kernelKindOf;
   if (extent == Extent::All) options.min_computing_nodes = 1;

@@ -9,7 +9,8 @@ namespace wick {
 // What a node is to the kernels that lowerGroup() makes.
 FusionKind kernelKindOf(const Node* node);
 
-// Forms groups of what kernels compute, unless jitMode() is Off. Groups of a single operator are
+// Forms groups of what kernels compute, unless jitMode() is Off or no compiler for kernels
+// is linked. Groups of a single operator are
 // left alone, which has a kernel already, unless the environment variable WICK_FUSION is "all";
 // "none" forms no group.
 void formKernelGroups(Graph& graph);

@@ -7,13 +7,14 @@
 #include <atomic>
 #include <mutex>
 
-#include "codegen/llvm/kernels.h"
+#include "codegen/loop/compiled_kernel.h"
 #include "codegen/loop/lowering.h"
 #include "core/dtype_dispatch.h"
 #include "core/grad_mode.h"
 #include "core/log.h"
 #include "core/scalar.h"
 #include "runtime/fusion/compile_queue.h"
+#include "runtime/fusion/layout.h"
 #include "runtime/fusion/walk.h"
 #include "runtime/jit_mode.h"
 
@@ -38,6 +39,7 @@ constexpr uint32_t kBoolKey = 4u << 16;
 struct Key {
   std::array<uint32_t, kMaxArguments + 1> words;
   size_t size = 0;
+  bool ordered = true;  // whether all tensors' dimensions lie in memory as they stand; not compared
   friend bool operator==(const Key& a, const Key& b) {
     return a.size == b.size &&
            std::equal(a.words.begin(), a.words.begin() + a.size, b.words.begin());
@@ -66,7 +68,7 @@ bool describe(const Arguments& arguments, size_t n, Key& key) {
         const auto& t = static_cast<const TensorImpl&>(*a.rawObject());
         if (t.sizes.size() > loop::kMaxRank || !t.storage->device().isCpu()) return false;
         if (isComplex(t.dtype) || t.is_conj || (t.requires_grad && grad)) return false;
-        if (!t.contiguous && !isOrdered(t)) return false;
+        key.ordered = key.ordered && (t.contiguous || isOrdered(t));
         uint32_t word = kTensorKey | static_cast<uint32_t>(t.dtype) |
                         static_cast<uint32_t>(t.sizes.size()) << 4;
         for (size_t d = 0, k = t.sizes.size(); d < t.sizes.size(); ++d) {
@@ -136,24 +138,30 @@ int64_t bitsOf(const IValue& number, DType type) {
   return bits;
 }
 
-std::string nameOf(const Graph& body) {
-  constexpr size_t kMaxLength = 60;
-  std::string name = "fused";
-  for (const Node* node : body.nodes()) {
-    if (node->kind() == prim::Constant) continue;
-    name += "_";
-    std::string_view kind = node->kind().qualString();
-    for (char c : kind.substr(kind.rfind(':') + 1)) {
-      name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-    }
-    if (name.size() > kMaxLength) return name.substr(0, kMaxLength);
+// Follows the operators to the layouts of the outputs. False when shapes do not broadcast.
+bool followLayouts(const loop::Program& program, const Arguments& arguments, size_t n,
+                   std::vector<TensorLayout>& outputs) {
+  std::vector<TensorLayout> tensors(n + program.steps.size());
+  for (size_t i = 0; i < n; ++i) {
+    if (!arguments[i]->isTensor()) continue;
+    const auto& t = static_cast<const TensorImpl&>(*arguments[i]->rawObject());
+    tensors[i].rank = static_cast<int>(t.sizes.size());
+    std::copy(t.sizes.begin(), t.sizes.end(), tensors[i].sizes.begin());
+    std::copy(t.strides.begin(), t.strides.end(), tensors[i].strides.begin());
   }
-  return name;
+  std::vector<const TensorLayout*> operands;
+  for (size_t i = 0; i < program.steps.size(); ++i) {
+    operands.clear();
+    for (uint32_t operand : program.steps[i].operands) operands.push_back(&tensors[operand]);
+    if (!pointwiseLayout(operands, tensors[n + i])) return false;
+  }
+  for (uint32_t t : program.output_tensors) outputs.push_back(tensors[t]);
+  return true;
 }
 
 // One kernel's way over memory in one call.
 struct Launch {
-  codegen::KernelFunction* function;
+  loop::KernelFunction* function;
   std::array<int64_t, loop::kMaxRank> sizes;
   std::array<Touch, kMaxAccesses> touches;
   Walk walk;
@@ -164,9 +172,9 @@ struct Launch {
 struct FusionSite::State {
   struct Code {
     LayoutKey key;
-    codegen::LaneLayout layout;
-    std::atomic<codegen::KernelFunction*> function{nullptr};
-    std::shared_ptr<const codegen::MachineCode> memory;
+    loop::LaneLayout layout;
+    std::atomic<loop::KernelFunction*> function{nullptr};
+    std::shared_ptr<const void> memory;
     Code* older = nullptr;
   };
   struct Variant {
@@ -193,10 +201,11 @@ struct FusionSite::State {
     return add(key);
   }
   Variant* add(const Key& key);
-  codegen::KernelFunction* codeFor(const std::shared_ptr<State>& self, Variant& variant, size_t k,
-                                   const Walk& walk);
+  loop::KernelFunction* codeFor(const std::shared_ptr<State>& self, Variant& variant, size_t k,
+                                const Walk& walk);
   bool prepare(const std::shared_ptr<State>& self, Variant& variant, size_t k,
-               const Arguments& arguments, Launch& launch);
+               const Arguments& arguments, const std::vector<TensorLayout>& layouts,
+               Launch& launch);
 
   std::shared_ptr<Graph> body;
   std::string name;
@@ -233,8 +242,8 @@ FusionSite::State::Variant* FusionSite::State::add(const Key& key) {
 }
 
 // Null while the code is being compiled, or when it cannot be.
-codegen::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& self,
-                                                    Variant& variant, size_t k, const Walk& walk) {
+loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& self,
+                                                 Variant& variant, size_t k, const Walk& walk) {
   const loop::Kernel& kernel = variant.program.kernels[k];
   LayoutKey key;
   const size_t n = kernel.accesses.size();
@@ -264,9 +273,9 @@ codegen::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>
   kernels.fetch_add(1, std::memory_order_relaxed);
   submitCompile([self, added, &kernel] {
     try {
-      added->memory = codegen::compile(codegen::kernelRequest(self->name, kernel, added->layout));
-      added->function.store(added->memory->function<codegen::KernelFunction>(self->name),
-                            std::memory_order_release);
+      loop::CompiledKernel code = loop::kernelCompiler()(self->name, kernel, added->layout);
+      added->memory = std::move(code.memory);
+      added->function.store(code.function, std::memory_order_release);
     } catch (const std::exception& e) {
       GRAPH_DEBUG("{}: {}", self->name, e.what());
       failures.fetch_add(1, std::memory_order_relaxed);
@@ -277,7 +286,8 @@ codegen::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>
 
 // Sizes, steps and code; outputs have no address yet. False when the group cannot run as kernels.
 bool FusionSite::State::prepare(const std::shared_ptr<State>& self, Variant& variant, size_t k,
-                                const Arguments& arguments, Launch& launch) {
+                                const Arguments& arguments,
+                                const std::vector<TensorLayout>& layouts, Launch& launch) {
   const loop::Kernel& kernel = variant.program.kernels[k];
   const size_t first_store = kernel.accesses.size() - kernel.stores.size();
   launch.sizes.fill(1);
@@ -308,11 +318,12 @@ bool FusionSite::State::prepare(const std::shared_ptr<State>& self, Variant& var
   for (size_t a = first_store; a < kernel.accesses.size(); ++a) {
     const loop::Access& access = kernel.accesses[a];
     const loop::OutputInfo& output = variant.program.outputs[access.argument];
-    // Results are row-major.
+    // Row-major unless another layout is given.
+    const auto item = static_cast<int64_t>(itemSize(output.dtype));
     std::array<int64_t, loop::kMaxRank> strides;
-    auto next = static_cast<int64_t>(itemSize(output.dtype));
+    int64_t next = item;
     for (size_t i = output.rank; i-- > 0;) {
-      strides[i] = next;
+      strides[i] = layouts.empty() ? next : layouts[access.argument].strides[i] * item;
       if (output.dims[i] >= 0) next *= launch.sizes[static_cast<size_t>(output.dims[i])];
     }
     Touch& touch = launch.touches[a];
@@ -323,6 +334,12 @@ bool FusionSite::State::prepare(const std::shared_ptr<State>& self, Variant& var
   }
   std::array<int, loop::kMaxRank> order;
   for (int i = 0; i < kernel.rank; ++i) order[static_cast<size_t>(i)] = kernel.rank - 1 - i;
+  if (!layouts.empty()) {
+    const Touch& first = launch.touches[first_store];
+    std::stable_sort(order.begin(), order.begin() + kernel.rank, [&](int a, int b) {
+      return first.steps[static_cast<size_t>(a)] < first.steps[static_cast<size_t>(b)];
+    });
+  }
   std::span<const Touch> touches(launch.touches.data(), kernel.accesses.size());
   if (!planWalk(kernel, launch.sizes, touches,
                 std::span<const int>(order.data(), static_cast<size_t>(kernel.rank)),
@@ -335,7 +352,7 @@ bool FusionSite::State::prepare(const std::shared_ptr<State>& self, Variant& var
 
 FusionSite::FusionSite(const Node& group) : state_(std::make_shared<State>()) {
   state_->body = group.subgraph(attr::Subgraph);
-  state_->name = nameOf(*state_->body);
+  state_->name = fusionGroupName(*state_->body);
   for (const Value* v : loop::tensorConstants(*state_->body)) {
     state_->constants.push_back(*constantOf(v));
   }
@@ -365,8 +382,18 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results) {
   if (!variant || !variant->usable) return fall_back();
   const loop::Program& program = variant->program;
   std::array<Launch, kMaxKernels> launches_of;
+  for (const loop::SizeCheck& check : program.checks) {
+    const auto& t = static_cast<const TensorImpl&>(*arguments[check.argument]->rawObject());
+    if (t.sizes[check.dim] != check.size) return fall_back();
+  }
+  std::vector<TensorLayout> layouts;
+  if (!key.ordered && (program.steps.empty() || !followLayouts(program, arguments, n, layouts))) {
+    return fall_back();
+  }
   for (size_t k = 0; k < program.kernels.size(); ++k) {
-    if (!state_->prepare(state_, *variant, k, arguments, launches_of[k])) return fall_back();
+    if (!state_->prepare(state_, *variant, k, arguments, layouts, launches_of[k])) {
+      return fall_back();
+    }
   }
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const loop::OutputInfo& output = program.outputs[i];
@@ -376,7 +403,12 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results) {
         sizes[d] = launches_of[output.kernel].sizes[static_cast<size_t>(output.dims[d])];
       }
     }
-    results[i] = IValue(Tensor::empty(sizes, output.dtype));
+    if (layouts.empty()) {
+      results[i] = IValue(Tensor::empty(sizes, output.dtype));
+    } else {
+      IntSpan strides(layouts[i].strides.data(), output.rank);
+      results[i] = IValue(Tensor::emptyStrided(sizes, strides, output.dtype));
+    }
   }
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     const loop::Kernel& kernel = program.kernels[k];
@@ -396,6 +428,21 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results) {
   }
   launches.fetch_add(1, std::memory_order_relaxed);
   return true;
+}
+
+std::string fusionGroupName(const Graph& body) {
+  constexpr size_t kMaxLength = 60;
+  std::string name = "fused";
+  for (const Node* node : body.nodes()) {
+    if (node->kind() == prim::Constant) continue;
+    name += "_";
+    std::string_view kind = node->kind().qualString();
+    for (char c : kind.substr(kind.rfind(':') + 1)) {
+      name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+    }
+    if (name.size() > kMaxLength) return name.substr(0, kMaxLength);
+  }
+  return name;
 }
 
 FusionStatistics fusionStatistics() {

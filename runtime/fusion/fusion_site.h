@@ -19,6 +19,9 @@ struct FusionStatistics {
 };
 FusionStatistics fusionStatistics();
 
+// "fused_mul_tanh_add": a kernel named by the operators of its group's body.
+std::string fusionGroupName(const Graph& body);
+
 // Thread-safe: any number of threads may run one site.
 class FusionSite {
  public:
@@ -33,7 +36,6 @@ class FusionSite {
   // also raises what there is to raise. Throws RuntimeError when memory is exhausted.
   bool run(const IValue* arguments, size_t num_arguments, IValue* results);
 
-  // "fused_mul_tanh_add": from the operators inside.
   const std::string& name() const;
   const Graph& body() const;
 

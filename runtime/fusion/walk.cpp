@@ -96,19 +96,19 @@ bool planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
   return true;
 }
 
-codegen::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i) {
+loop::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i) {
   int64_t step = walk.across_rows ? walk.steps[0][i] : walk.element_steps[i];
   if (step == static_cast<int64_t>(itemSize(kernel.accesses[i].dtype))) {
-    return codegen::LaneStep::Unit;
+    return loop::LaneStep::Unit;
   }
-  return step == 0 ? codegen::LaneStep::Zero : codegen::LaneStep::Other;
+  return step == 0 ? loop::LaneStep::Zero : loop::LaneStep::Other;
 }
 
 void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
-             std::span<const int64_t> numbers, codegen::KernelFunction* function) {
-  using Words = codegen::KernelWords;
+             std::span<const int64_t> numbers, loop::KernelFunction* function) {
+  using Words = loop::KernelWords;
   const size_t n = touches.size();
-  const codegen::KernelWords layout(kernel);
+  const loop::KernelWords layout(kernel);
   // Rows first … last - 1 of one innermost outer dimension, elements begin … begin + count - 1.
   auto call = [&](int64_t first, int64_t last, int64_t begin, int64_t count) {
     Call c;

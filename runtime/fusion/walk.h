@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "codegen/llvm/kernels.h"
+#include "codegen/loop/compiled_kernel.h"
 #include "codegen/loop/kernel.h"
 
 namespace wick {
@@ -41,10 +41,10 @@ bool planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
               std::span<const Touch> touches, std::span<const int> order, Walk& walk);
 
 // How access i moves from lane to lane.
-codegen::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i);
+loop::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i);
 
 // Runs compiled code over the walk, on several threads when it pays. `numbers` are their bits.
 void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
-             std::span<const int64_t> numbers, codegen::KernelFunction* function);
+             std::span<const int64_t> numbers, loop::KernelFunction* function);
 
 }  // namespace wick

@@ -76,8 +76,8 @@ inline void callOperatorMulti(const Code& code, const Instruction& instruction, 
   }
 }
 
-// Whether the group ran is the first result.
-inline void callFusion(const Code& code, const Instruction& instruction, IValue* r) {
+// Whether the group ran, which is also the first result.
+inline bool callFusion(const Code& code, const Instruction& instruction, IValue* r) {
   const uint32_t* operands = code.operands().data() + instruction.b;
   const uint32_t* destinations = code.operands().data() + instruction.c;
   IValue* args = r + code.numRegisters();
@@ -88,11 +88,12 @@ inline void callFusion(const Code& code, const Instruction& instruction, IValue*
   ScratchGuard guard{args, size_t{operands[0]} + num_results};
   bool ran = code.fusionSites()[instruction.a]->run(args, operands[0], results);
   new (&r[operandIndex(destinations[1])]) IValue(ran);
-  if (!ran) return;
+  if (!ran) return false;
   for (uint32_t i = 0; i < num_results; ++i) {
     uint32_t entry = destinations[2 + i];
     if (operandIndex(entry) != kNoDestination) r[operandIndex(entry)] = std::move(results[i]);
   }
+  return true;
 }
 
 }  // namespace wick

@@ -455,10 +455,15 @@ void InterpreterState::callObserved(const Code& code, const Instruction& instruc
     auto end = std::chrono::steady_clock::now();
     auto bytes = static_cast<int64_t>(allocatedBytes()) - static_cast<int64_t>(allocated);
     const Node* node = code.nodeOf(&instruction - code.instructions().data());
-    observer_->called({*node, *code.operatorSites()[instruction.a].op, begin, end, bytes, failed});
+    const bool fused = instruction.op == OpCode::FUSION;
+    const Operator* op = fused ? nullptr : code.operatorSites()[instruction.a].op;
+    observer_->called({*node, op, begin, end, bytes, failed});
   };
   try {
-    if (instruction.op == OpCode::OP) {
+    if (instruction.op == OpCode::FUSION) {
+      // Groups that did not run go on with their operators, which are reported.
+      if (!callFusion(code, instruction, r)) return;
+    } else if (instruction.op == OpCode::OP) {
       callOperator(code, instruction, r);
     } else {
       callOperatorMulti(code, instruction, r);
@@ -632,7 +637,11 @@ InterpreterState::Status InterpreterState::execute() {
   FUSION:
     step();
     if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) refuel();
-    callFusion(*code, *pc, r);
+    if (observer_) [[unlikely]] {
+      callObserved(*code, *pc, r);
+    } else {
+      callFusion(*code, *pc, r);
+    }
     WICK_ADVANCE();
   CALL:
     WICK_SWITCH_FRAME(callFunction(executorOf(*code->functionSites()[pc->a]).code(),

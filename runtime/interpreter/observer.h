@@ -8,10 +8,10 @@
 
 namespace wick {
 
-// One finished call of an operator.
+// One finished call of an operator, or of a kernel that computes a group of them.
 struct OperatorCall {
-  const Node& node;  // names the operator and its place in the source
-  const Operator& op;
+  const Node& node;    // names the operator and its place in the source
+  const Operator* op;  // null: the node is a prim::FusionGroup, whose body has the operators
   std::chrono::steady_clock::time_point begin;
   std::chrono::steady_clock::time_point end;
   int64_t bytes;  // tensor memory allocated meanwhile less what was freed, by all threads

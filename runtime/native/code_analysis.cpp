@@ -155,6 +155,7 @@ Treatment treatmentOf(OpCode op) {
       return Treatment::Inline;
     case OpCode::OP:
     case OpCode::OP_MULTI:
+    case OpCode::FUSION:
     case OpCode::PRINT:
 #define WICK_INSTRUCTION(name, format, effect) case OpCode::name:
       WICK_FORALL_DATA_INSTRUCTIONS(WICK_INSTRUCTION)

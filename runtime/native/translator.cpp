@@ -356,7 +356,7 @@ void Translator::emitMove(const Instruction& instruction) {
 void Translator::emitExecute(const Instruction& instruction) {
   spillOperands(instruction);
   bool steps = instruction.op == OpCode::OP || instruction.op == OpCode::OP_MULTI ||
-               instruction.op == OpCode::PRINT;
+               instruction.op == OpCode::FUSION || instruction.op == OpCode::PRINT;
   if (steps) storeFuel();
   llvm::Value* done = builder_.CreateCall(instruction.op == OpCode::OP ? call_operator_ : execute_,
                                           {context_, registers_, builder_.getInt32(pc_)});

@@ -1,0 +1,86 @@
+#include "runtime/fusion/layout.h"
+
+#include <algorithm>
+
+namespace wick {
+
+namespace {
+
+// The step of an operand along dimension d of `rank` broadcast ones.
+int64_t stepOf(const TensorLayout& t, int d, int rank, int64_t size) {
+  const int missing = rank - t.rank;
+  if (d < missing) return 0;
+  auto i = static_cast<size_t>(d - missing);
+  return t.sizes[i] == 1 && size != 1 ? 0 : t.strides[i];
+}
+
+bool isRowMajor(const TensorLayout& t) {
+  int64_t next = 1;
+  for (int d = t.rank; d-- > 0;) {
+    auto i = static_cast<size_t>(d);
+    if (t.sizes[i] != 1 && t.strides[i] != next) return false;
+    next *= t.sizes[i];
+  }
+  return true;
+}
+
+}  // namespace
+
+bool pointwiseLayout(std::span<const TensorLayout* const> operands, TensorLayout& result) {
+  result.rank = 0;
+  for (const TensorLayout* t : operands) result.rank = std::max(result.rank, t->rank);
+  bool plain = true;
+  for (int d = 0; d < result.rank; ++d) {
+    auto i = static_cast<size_t>(d);
+    result.sizes[i] = 1;
+    for (const TensorLayout* t : operands) {
+      const int from = d - (result.rank - t->rank);
+      const int64_t size = from < 0 ? 1 : t->sizes[static_cast<size_t>(from)];
+      if (t->rank > 0) plain &= from >= 0;
+      if (size == 1 || size == result.sizes[i]) continue;
+      if (result.sizes[i] != 1) return false;
+      result.sizes[i] = size;
+    }
+  }
+  for (const TensorLayout* t : operands) {
+    plain &= t->rank == 0 ||
+             (isRowMajor(*t) &&
+              std::equal(t->sizes.begin(), t->sizes.begin() + t->rank, result.sizes.begin()));
+  }
+  // The dimensions from the innermost to the outermost: sorted by the steps of the first operand
+  // that tells two of them apart.
+  std::array<int, loop::kMaxRank> order;
+  for (int i = 0; i < result.rank; ++i) order[static_cast<size_t>(i)] = result.rank - 1 - i;
+  auto compare = [&](int a, int b) {
+    const int64_t size_a = result.sizes[static_cast<size_t>(a)];
+    const int64_t size_b = result.sizes[static_cast<size_t>(b)];
+    for (const TensorLayout* t : operands) {
+      const int64_t x = stepOf(*t, a, result.rank, size_a);
+      const int64_t y = stepOf(*t, b, result.rank, size_b);
+      if (x == 0 || y == 0) continue;
+      if (x != y) return x < y ? -1 : 1;
+      if (size_a > size_b) return 1;
+    }
+    return 0;
+  };
+  for (int i = 1; !plain && i < result.rank; ++i) {
+    auto at = static_cast<size_t>(i);
+    for (auto j = static_cast<size_t>(i); j-- > 0;) {
+      const int c = compare(order[j], order[at]);
+      if (c < 0) break;
+      if (c > 0) {
+        std::swap(order[j], order[at]);
+        at = j;
+      }
+    }
+  }
+  int64_t next = 1;
+  for (int i = 0; i < result.rank; ++i) {
+    auto d = static_cast<size_t>(order[static_cast<size_t>(i)]);
+    result.strides[d] = next;
+    next *= std::max<int64_t>(result.sizes[d], 1);
+  }
+  return true;
+}
+
+}  // namespace wick
