@@ -35,39 +35,56 @@ std::string textOf(const std::string& name, const loop::Kernel& kernel, KernelTe
   return what == KernelText::Llvm ? codegen::llvmText(request) : codegen::assemblyText(request);
 }
 
-void append(std::string& text, const Block& block, KernelText what) {
-  for (const Node* node : block.nodes()) {
-    for (const Block* inner : node->blocks()) append(text, *inner, what);
-    if (node->kind() != prim::FusionGroup) continue;
-    const Graph& body = *node->subgraph(attr::Subgraph);
-    const std::string name = fusionGroupName(body);
-    std::vector<loop::ArgumentInfo> arguments;
-    for (const Value* input : body.inputs()) arguments.push_back(infoOf(input->type()));
-    for (const Value* constant : loop::tensorConstants(body)) {
-      Tensor t = constantOf(constant)->toTensor();
-      loop::ArgumentInfo info{.dtype = t.dtype(), .rank = static_cast<uint8_t>(t.dim())};
-      for (int64_t d = 0; d < t.dim(); ++d) {
-        if (t.size(d) == 1) info.ones |= static_cast<uint8_t>(1u << (t.dim() - 1 - d));
-      }
-      arguments.push_back(info);
+// Two dimensions, as far as nothing else is known.
+std::vector<loop::ArgumentInfo> supposedArguments(const Graph& body) {
+  std::vector<loop::ArgumentInfo> arguments;
+  for (const Value* input : body.inputs()) arguments.push_back(infoOf(input->type()));
+  for (const Value* constant : loop::tensorConstants(body)) {
+    Tensor t = constantOf(constant)->toTensor();
+    loop::ArgumentInfo info{.dtype = t.dtype(), .rank = static_cast<uint8_t>(t.dim())};
+    for (int64_t d = 0; d < t.dim(); ++d) {
+      if (t.size(d) == 1) info.ones |= static_cast<uint8_t>(1u << (t.dim() - 1 - d));
     }
-    const char* comment = what == KernelText::Llvm ? ";" : "#";
-    text += fmt::format("{} {}\n", comment, name);
-    try {
-      for (const loop::Kernel& kernel : loop::lowerGroup(body, arguments).kernels) {
-        text += textOf(name, kernel, what);
-      }
-    } catch (const loop::Unsupported& e) {
-      text += fmt::format("{} no kernel: {}\n", comment, e.what());
-    }
+    arguments.push_back(info);
   }
+  return arguments;
+}
+
+std::string describe(const loop::ArgumentInfo& info) {
+  using Kind = loop::ArgumentInfo::Kind;
+  if (info.kind != Kind::Tensor) {
+    return info.kind == Kind::Int ? "int" : info.kind == Kind::Float ? "float" : "bool";
+  }
+  std::string sizes;
+  for (int k = info.rank; k-- > 0;) {
+    sizes += (info.ones >> k & 1) != 0 ? "1" : "n";
+    if (k > 0) sizes += ", ";
+  }
+  return fmt::format("{}[{}]", toString(info.dtype), sizes);
 }
 
 }  // namespace
 
-std::string kernelText(const Graph& graph, KernelText what) {
+std::string kernelText(const Code& code, KernelText what) {
   std::string text;
-  append(text, *graph.block(), what);
+  for (const auto& site : code.fusionSites()) {
+    auto met = site->argumentsMet();
+    if (met.empty()) met.push_back(supposedArguments(site->body()));
+    for (const std::vector<loop::ArgumentInfo>& arguments : met) {
+      text += fmt::format("{} {}(", what == KernelText::Llvm ? ";" : "#", site->name());
+      for (size_t i = 0; i < arguments.size(); ++i) {
+        text += (i == 0 ? "" : ", ") + describe(arguments[i]);
+      }
+      text += ")\n";
+      try {
+        for (const loop::Kernel& kernel : loop::lowerGroup(site->body(), arguments).kernels) {
+          text += textOf(site->name(), kernel, what);
+        }
+      } catch (const loop::Unsupported& e) {
+        text += fmt::format("{} no kernel: {}\n", what == KernelText::Llvm ? ";" : "#", e.what());
+      }
+    }
+  }
   return text;
 }
 

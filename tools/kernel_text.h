@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "ir/graph.h"
+#include "runtime/interpreter/code.h"
 
 namespace wick::cli {
 
@@ -13,9 +13,9 @@ enum class KernelText {
   Assembly,
 };
 
-// Of all groups of the graph and its blocks. What kernels are made for is known only at run time:
-// shown are those for contiguous float32 tensors of two dimensions. A group without a loop form
-// says why.
-std::string kernelText(const Graph& graph, KernelText what);
+// Of all groups of the code, in memory that is contiguous. A group that ran shows the kernels for
+// the arguments that it met, others those for float32 tensors of two dimensions; one without a loop
+// form says why.
+std::string kernelText(const Code& code, KernelText what);
 
 }  // namespace wick::cli

@@ -31,11 +31,10 @@ bool isCode(const std::string& stage) {
 }
 
 std::string textOf(const Code& code, const std::string& stage) {
-  const Graph& graph = *code.graph();
-  if (stage == kLoops) return kernelText(graph, KernelText::Loops);
-  if (stage == kLlvm) return native::llvmText(code) + kernelText(graph, KernelText::Llvm);
+  if (stage == kLoops) return kernelText(code, KernelText::Loops);
+  if (stage == kLlvm) return native::llvmText(code) + kernelText(code, KernelText::Llvm);
   if (stage == kAssembly) {
-    return native::assemblyText(code) + kernelText(graph, KernelText::Assembly);
+    return native::assemblyText(code) + kernelText(code, KernelText::Assembly);
   }
   return code.str();
 }

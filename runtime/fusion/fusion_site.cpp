@@ -366,6 +366,14 @@ const Graph& FusionSite::body() const {
   return *state_->body;
 }
 
+std::vector<std::vector<loop::ArgumentInfo>> FusionSite::argumentsMet() const {
+  std::vector<std::vector<loop::ArgumentInfo>> met;
+  for (auto* v = state_->newest.load(std::memory_order_acquire); v; v = v->older) {
+    met.push_back(infosOf(v->key));
+  }
+  return met;
+}
+
 bool FusionSite::run(const IValue* given, size_t num_given, IValue* results) {
   auto fall_back = [] {
     fallbacks.fetch_add(1, std::memory_order_relaxed);

@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "codegen/loop/lowering.h"
 #include "core/ivalue.h"
 #include "ir/graph.h"
 
@@ -37,6 +39,9 @@ class FusionSite {
   bool run(const IValue* arguments, size_t num_arguments, IValue* results);
 
   const std::string& name() const;
+  // The arguments (tensor constants of the body last) for which the group was asked to run, each
+  // kind once, the latest first.
+  std::vector<std::vector<loop::ArgumentInfo>> argumentsMet() const;
   const Graph& body() const;
 
  private:
