@@ -13,6 +13,12 @@ constexpr size_t kMaxNestedDefinitions = 20'000;
 constexpr size_t kStackForDefinition = size_t{512} << 10;
 thread_local size_t definitions_in_progress = 0;
 
+// Never destroyed: functions may be asked while the process ends.
+std::recursive_mutex& definitionMutex() {
+  static auto& mutex = *new std::recursive_mutex;
+  return mutex;
+}
+
 }  // namespace
 
 GraphFunction::GraphFunction(std::string qualified_name, std::shared_ptr<Graph> graph,
@@ -25,15 +31,20 @@ GraphFunction::GraphFunction(std::string qualified_name, std::shared_ptr<Graph> 
 GraphFunction::~GraphFunction() = default;
 
 const FunctionSchema& GraphFunction::schema() {
+  if (const auto* settled = settled_schema_.load(std::memory_order_acquire)) return *settled;
+  std::lock_guard lock(definitionMutex());
   // A definer may set the schema before it compiles the body, which lets the function be named
   // inside.
   if (!schema_) ensureDefined();
   if (!schema_) schema_ = std::make_unique<FunctionSchema>(defaultSchemaFor(name(), *graph_));
+  if (isDefined()) settled_schema_.store(schema_.get(), std::memory_order_release);
   return *schema_;
 }
 
 void GraphFunction::ensureDefined() {
-  if (state_ == State::Defined) return;
+  if (isDefined()) return;
+  std::lock_guard lock(definitionMutex());
+  if (isDefined()) return;  // by another thread, meanwhile
   if (state_ == State::Defining) {
     throw CompileError(
         SourceRange(),
@@ -57,7 +68,7 @@ void GraphFunction::ensureDefined() {
   }
   --definitions_in_progress;
   definer_ = nullptr;
-  state_ = State::Defined;
+  state_.store(State::Defined, std::memory_order_release);
 }
 
 std::shared_ptr<void> GraphFunction::attachment(

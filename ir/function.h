@@ -2,6 +2,7 @@
 // of functions and named types that refer to each other.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,8 @@
 
 namespace wick {
 
+// Any number of threads may ask for the schema, have the function defined and then read its graph.
+// Definitions run one at a time in the whole process, for one pulls in others in any order.
 class GraphFunction : public Function {
  public:
   // Builds the graph and sets the schema when the function is first needed.
@@ -29,9 +32,11 @@ class GraphFunction : public Function {
   // Runs the definer once. A function that needs itself while being defined is a CompileError
   // ("called recursively").
   void ensureDefined() override;
-  bool isDefined() const { return state_ == State::Defined; }
-  bool isBeingDefined() const { return state_ == State::Defining; }
+  bool isDefined() const { return state_.load(std::memory_order_acquire) == State::Defined; }
+  bool isBeingDefined() const { return state_.load(std::memory_order_relaxed) == State::Defining; }
+  // For definers, and before the function is shared.
   void setSchema(FunctionSchema schema) {
+    settled_schema_.store(nullptr, std::memory_order_relaxed);
     schema_ = std::make_unique<FunctionSchema>(std::move(schema));
   }
   bool hasSchema() const { return schema_ != nullptr; }
@@ -47,8 +52,10 @@ class GraphFunction : public Function {
   std::string name_;
   std::shared_ptr<Graph> graph_;
   Definer definer_;
-  State state_;
+  std::atomic<State> state_;
   std::unique_ptr<FunctionSchema> schema_;
+  // The schema once the function is defined and it cannot change any more.
+  std::atomic<const FunctionSchema*> settled_schema_{nullptr};
   std::mutex mutex_;
   std::shared_ptr<void> attachment_;
 };

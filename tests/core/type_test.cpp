@@ -116,7 +116,7 @@ TEST(TypeTest, subtypes) {
 TEST(TypeTest, reasonsAreGiven) {
   std::string why;
   EXPECT_FALSE(parse("int[]")->isSubtypeOf(*parse("Scalar[]"), &why));
-  EXPECT_NE(why.find("'int[]' is not a subtype of 'Scalar[]'"), std::string::npos);
+  EXPECT_NE(why.find("'List[int]' is not a subtype of 'List[number]'"), std::string::npos);
   EXPECT_NE(why.find("exactly"), std::string::npos);
 }
 

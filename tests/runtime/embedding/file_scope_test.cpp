@@ -62,7 +62,7 @@ TEST(FileScope, RefusesWhatIsNoConstant) {
   EXPECT_TRUE(holds(errorOf("TABLE = [1, 2]" + end), "a list can be changed"))
       << errorOf("TABLE = [1, 2]" + end);
   EXPECT_TRUE(holds(errorOf("A = 1\nA = 2" + end), "'A' is defined twice"));
-  EXPECT_TRUE(holds(errorOf("A = torch.ones(2)" + end), "must be a constant"));
+  EXPECT_TRUE(holds(errorOf("A = torch.ones(2)" + end), "expected a constant"));
   EXPECT_TRUE(holds(errorOf("a, b = 1, 2" + end), "each to one name"));
   EXPECT_TRUE(holds(errorOf("A = Tuple[Nothing]" + end), "Unknown type name 'Nothing'"));
   EXPECT_TRUE(holds(errorOf("P = NamedTuple('P', ['x'])" + end), "expected (name, type)"));
