@@ -96,4 +96,16 @@ inline bool callFusion(const Code& code, const Instruction& instruction, IValue*
   return true;
 }
 
+// Whether the values that a guard looks at are as it supposes.
+inline bool guardsHold(const Code& code, const Instruction& instruction, const IValue* r) {
+  const uint32_t* operands = code.operands().data() + instruction.a;
+  for (const GuardSite::Expected& expected : code.guardSites()[instruction.c].expected) {
+    uint32_t operand = *++operands;
+    uint32_t index = operandIndex(operand);
+    bool constant = operandKind(operand) == OperandKind::Constant;
+    if (!expected.holds(constant ? code.constants()[index] : r[index])) return false;
+  }
+  return true;
+}
+
 }  // namespace wick

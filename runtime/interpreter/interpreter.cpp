@@ -426,17 +426,6 @@ void InterpreterState::continueOnPool() {
 
 namespace {
 
-inline bool guardsHold(const Code& code, const Instruction& instruction, const IValue* r) {
-  const uint32_t* operands = code.operands().data() + instruction.a;
-  for (const GuardSite::Expected& expected : code.guardSites()[instruction.c].expected) {
-    uint32_t operand = *++operands;
-    uint32_t index = operandIndex(operand);
-    bool constant = operandKind(operand) == OperandKind::Constant;
-    if (!expected.holds(constant ? code.constants()[index] : r[index])) return false;
-  }
-  return true;
-}
-
 inline GraphExecutor& executorOf(FunctionSite& site) {
   GraphExecutor* executor = site.executor.load(std::memory_order_acquire);
   if (!executor) {

@@ -56,6 +56,11 @@ bool nativeCallOperator(NativeContext* context, IValue* registers, uint32_t inst
   }
 }
 
+bool nativeGuardsHold(NativeContext* context, IValue* registers, uint32_t instruction) {
+  const Code& code = *context->state->frames_.back().code;
+  return guardsHold(code, code.instructions()[instruction], registers);
+}
+
 bool nativeExecute(NativeContext* context, IValue* r, uint32_t number) {
   InterpreterState& state = *context->state;
   const Code& code = *state.frames_.back().code;

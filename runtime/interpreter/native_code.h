@@ -38,13 +38,15 @@ struct NativeCode {
   std::shared_ptr<const void> memory;  // holds the function
 };
 
-// Called by machine code. Neither throws.
+// Called by machine code. None of them throws.
 // Takes new fuel. False when a limit is reached: the interpreter is to raise it.
 bool nativeRefuel(NativeContext* context);
 // Runs one instruction that neither jumps nor switches frames. False when it raised.
 bool nativeExecute(NativeContext* context, IValue* registers, uint32_t instruction);
 // The same for OP.
 bool nativeCallOperator(NativeContext* context, IValue* registers, uint32_t instruction);
+// Whether the guard at BAIL_OUT holds; otherwise the interpreter is to bail out there.
+bool nativeGuardsHold(NativeContext* context, IValue* registers, uint32_t instruction);
 
 // Makes machine code. Thread-safe.
 class NativeCompiler {

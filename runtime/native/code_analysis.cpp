@@ -152,6 +152,7 @@ Treatment treatmentOf(OpCode op) {
     case OpCode::JUMP_IF:
     case OpCode::JUMP_UNLESS:
     case OpCode::FOR_STEP:
+    case OpCode::BAIL_OUT:
       return Treatment::Inline;
     case OpCode::OP:
     case OpCode::OP_MULTI:

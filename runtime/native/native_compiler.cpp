@@ -17,7 +17,7 @@ namespace wick::native {
 namespace {
 
 // Part of every cache key: raise it when translation or the functions that it calls change.
-constexpr int kTranslationVersion = 1;
+constexpr int kTranslationVersion = 2;
 constexpr uint64_t kThreshold = 20000;
 constexpr size_t kMaxInstructions = 10000;
 constexpr size_t kMaxEntries = 256;
@@ -33,6 +33,7 @@ void defineSymbols() {
   define(kRefuelSymbol, &nativeRefuel);
   define(kExecuteSymbol, &nativeExecute);
   define(kCallOperatorSymbol, &nativeCallOperator);
+  define(kGuardsHoldSymbol, &nativeGuardsHold);
   define(kModuloSymbol, &moduloOfFloats);
 }
 
@@ -59,6 +60,10 @@ std::string contentOf(const Code& code, const std::string& symbol) {
   }
   content += '\n';
   for (uint32_t operand : code.operands()) fmt::format_to(out, "{} ", operand);
+  content += '\n';
+  for (const OperatorSite& site : code.operatorSites()) {
+    fmt::format_to(out, "{}.{} ", site.op->schema().name(), site.op->schema().overload());
+  }
   content += '\n';
   for (const IValue& constant : code.constants()) {
     fmt::format_to(out, "{}:{} ", static_cast<int>(constant.tag()),

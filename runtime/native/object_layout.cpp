@@ -39,6 +39,8 @@ ObjectLayout find() {
   list->elements = elements;
   list->elements.reserve(8);
   findElements(*list, layout.list_begin, layout.list_end);
+  const IValue* room = list->elements.data() + list->elements.capacity();
+  layout.list_capacity = findBytes(list.get(), sizeof(ListObject), room, "the room of a list");
   TupleRef tuple = makeTuple(std::move(elements));
   findElements(*tuple, layout.tuple_begin, layout.tuple_end);
   return layout;
@@ -52,8 +54,8 @@ const ObjectLayout& ObjectLayout::get() {
 }
 
 std::string ObjectLayout::str() const {
-  return fmt::format("{} {} {} {} {} {}", payload, tag, list_begin, list_end, tuple_begin,
-                     tuple_end);
+  return fmt::format("{} {} {} {} {} {} {}", payload, tag, list_begin, list_end, tuple_begin,
+                     tuple_end, list_capacity);
 }
 
 }  // namespace wick::native

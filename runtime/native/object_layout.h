@@ -13,6 +13,7 @@ struct ObjectLayout {
   // In a list or tuple: the addresses of the first element and of the end of the last.
   uint32_t list_begin, list_end;
   uint32_t tuple_begin, tuple_end;
+  uint32_t list_capacity;  // the address of the end of the room for elements
 
   // Found by looking at objects, once. InternalError when they are not made as the translator
   // needs.

@@ -8,23 +8,6 @@ namespace wick::native {
 
 static_assert(offsetof(NativeContext, fuel) == 0);
 
-namespace {
-
-constexpr auto kFirstCounted = static_cast<uint32_t>(IValue::Tag::Tensor);
-
-uint32_t tagOfKind(Fact::Kind kind) {
-  switch (kind) {
-    case Fact::Kind::Int:
-      return static_cast<uint32_t>(IValue::Tag::Int);
-    case Fact::Kind::Float:
-      return static_cast<uint32_t>(IValue::Tag::Double);
-    default:
-      return static_cast<uint32_t>(IValue::Tag::Bool);
-  }
-}
-
-}  // namespace
-
 Translator::Translator(const Code& code, const CodeAnalysis& analysis, llvm::Module& module,
                        const std::string& name)
     : code_(code),
@@ -53,6 +36,7 @@ Translator::Translator(const Code& code, const CodeAnalysis& analysis, llvm::Mod
   refuel_ = declare(kRefuelSymbol, builder_.getInt1Ty(), {pointer});
   execute_ = declare(kExecuteSymbol, builder_.getInt1Ty(), {pointer, pointer, i32});
   call_operator_ = declare(kCallOperatorSymbol, builder_.getInt1Ty(), {pointer, pointer, i32});
+  guards_hold_ = declare(kGuardsHoldSymbol, builder_.getInt1Ty(), {pointer, pointer, i32});
   modulo_ = declare(kModuloSymbol, double_, {double_, double_});
   llvm::cast<llvm::Function>(modulo_.getCallee())->setDoesNotAccessMemory();
 }
@@ -149,6 +133,14 @@ void Translator::spillOperands(const Instruction& instruction) {
         if (analysis_.isScalar(r)) spill(r);
       },
       [](uint32_t, uint16_t) {});
+}
+
+void Translator::spillList(uint32_t offset) {
+  const uint32_t* list = code_.operands().data() + offset;
+  for (uint32_t i = 1; i <= list[0]; ++i) {
+    bool constant = operandKind(list[i]) == OperandKind::Constant;
+    if (!constant && analysis_.isScalar(operandIndex(list[i]))) spill(operandIndex(list[i]));
+  }
 }
 
 void Translator::reload(uint32_t r, const Fact& fact) {
@@ -265,7 +257,7 @@ void Translator::emit(const Instruction& instruction) {
     case Treatment::Inline:
       return emitInline(instruction);
     case Treatment::Execute:
-      if (!emitElements(instruction)) emitExecute(instruction);
+      if (!emitElements(instruction) && !emitListWrite(instruction)) emitExecute(instruction);
       return;
     case Treatment::Interpret:
       builder_.CreateBr(exitAt(pc_));
@@ -299,6 +291,12 @@ void Translator::emitInline(const Instruction& instruction) {
         builder_.CreateStore(builder_.getInt32(0), fieldOf(b, layout_.tag));
       }
       return;
+    }
+    case OpCode::BAIL_OUT: {
+      spillList(a);
+      llvm::Value* holds =
+          builder_.CreateCall(guards_hold_, {context_, registers_, builder_.getInt32(pc_)});
+      return expect(holds, exitAt(pc_));
     }
     default:
       if (!emitJump(instruction)) emitScalar(instruction);
@@ -367,43 +365,6 @@ void Translator::emitExecute(const Instruction& instruction) {
       [&](uint32_t r, uint16_t extra) {
         if (analysis_.isScalar(r)) reload(r, Fact::ofTag(extra));
       });
-}
-
-// Length of a list, and scalar elements of lists and tuples.
-bool Translator::emitElements(const Instruction& instruction) {
-  const auto& [op, extra, a, b, c] = instruction;
-  bool tuple = op == OpCode::TUPLE_INDEX;
-  if (op != OpCode::LIST_LEN && op != OpCode::LIST_GET && !tuple) return false;
-  if ((extra & kLastUse) != 0 || !analysis_.isScalar(a)) return false;
-  auto tag = static_cast<uint32_t>(tuple ? IValue::Tag::Tuple : IValue::Tag::List);
-  llvm::Type* pointer = builder_.getPtrTy();
-  expect(builder_.CreateICmpEQ(tagOf(b), builder_.getInt32(tag)), exitAt(pc_));
-  llvm::Value* object = builder_.CreateLoad(pointer, fieldOf(b, layout_.payload));
-  auto field = [&](uint32_t in_list, uint32_t in_tuple) {
-    return builder_.CreateLoad(pointer, address(object, tuple ? in_tuple : in_list));
-  };
-  llvm::Value* begin = field(layout_.list_begin, layout_.tuple_begin);
-  llvm::Value* end = field(layout_.list_end, layout_.tuple_end);
-  llvm::Value* bytes =
-      builder_.CreateSub(builder_.CreatePtrToInt(end, i64_), builder_.CreatePtrToInt(begin, i64_));
-  llvm::Value* size = builder_.CreateLShr(bytes, integer(4));
-  static_assert(sizeof(IValue) == 16);
-  if (op == OpCode::LIST_LEN) {
-    write(a, Kind::Int, size);
-    return true;
-  }
-  llvm::Value* index = readInt(c);
-  if (!factOf(c).isNatural()) {
-    llvm::Value* negative = builder_.CreateICmpSLT(index, integer(0));
-    index = builder_.CreateSelect(negative, builder_.CreateAdd(index, size), index);
-  }
-  expect(builder_.CreateICmpULT(index, size), exitAt(pc_));
-  llvm::Value* element = address(begin, builder_.CreateShl(index, integer(4)));
-  Kind kind = Fact::ofTag(extra & kTagMask).kind;
-  llvm::Value* found = builder_.CreateLoad(builder_.getInt32Ty(), address(element, layout_.tag));
-  expect(builder_.CreateICmpEQ(found, builder_.getInt32(tagOfKind(kind))), exitAt(pc_));
-  writePayload(a, kind, address(element, layout_.payload));
-  return true;
 }
 
 }  // namespace wick::native

@@ -22,7 +22,22 @@ namespace wick::native {
 inline constexpr const char* kRefuelSymbol = "wick_native_refuel";
 inline constexpr const char* kExecuteSymbol = "wick_native_execute";
 inline constexpr const char* kCallOperatorSymbol = "wick_native_call_operator";
+inline constexpr const char* kGuardsHoldSymbol = "wick_native_guards_hold";
 inline constexpr const char* kModuloSymbol = "wick_native_modulo";
+
+// The first tag of values that count references.
+inline constexpr auto kFirstCounted = static_cast<uint32_t>(IValue::Tag::Tensor);
+
+inline uint32_t tagOfKind(Fact::Kind kind) {
+  switch (kind) {
+    case Fact::Kind::Int:
+      return static_cast<uint32_t>(IValue::Tag::Int);
+    case Fact::Kind::Float:
+      return static_cast<uint32_t>(IValue::Tag::Double);
+    default:
+      return static_cast<uint32_t>(IValue::Tag::Bool);
+  }
+}
 
 class Translator {
  public:
@@ -55,6 +70,7 @@ class Translator {
   void writePayload(uint32_t r, Kind kind, llvm::Value* address);
   void spill(uint32_t r);
   void spillOperands(const Instruction& instruction);
+  void spillList(uint32_t offset);
   void reload(uint32_t r, const Fact& fact);
 
   // Control.
@@ -84,7 +100,13 @@ class Translator {
   llvm::Value* emitTruncation(llvm::Value* value);
   void emitExecute(const Instruction& instruction);
   bool emitElements(const Instruction& instruction);
-  void executeUnless(llvm::Value* plain, const Instruction& instruction);
+  bool emitListWrite(const Instruction& instruction);
+  void emitStep(llvm::BasicBlock* otherwise);
+  void storeOperand(uint32_t operand, llvm::Value* element);
+  // The place of element `index` behind `begin`; negative indices count from the end. Goes to
+  // `otherwise` when there is none.
+  llvm::Value* emitElement(llvm::Value* begin, llvm::Value* end, llvm::Value* index, bool natural,
+                           llvm::BasicBlock* otherwise);
 
   const Code& code_;
   const CodeAnalysis& analysis_;
@@ -99,7 +121,7 @@ class Translator {
   llvm::Value* entry_;
   llvm::BasicBlock* start_;  // holds the local variables
   llvm::AllocaInst* fuel_;
-  llvm::FunctionCallee refuel_, execute_, call_operator_, modulo_;
+  llvm::FunctionCallee refuel_, execute_, call_operator_, guards_hold_, modulo_;
   std::map<std::pair<uint32_t, Kind>, llvm::Value*> variables_;
   std::vector<llvm::BasicBlock*> blocks_;  // by block of the analysis
   // Of the instruction being translated.

@@ -146,6 +146,27 @@ TEST_F(Native, TensorsAndObjectsStayInTheFrame) {
   EXPECT_NE(both(fails, {Tensor::zeros({1}, DType::Float), 3}).find("view"), std::string::npos);
 }
 
+TEST_F(Native, ListsAreWrittenInPlace) {
+  std::string source =
+      "def f(n: int, k: int) -> Tuple[List[int], List[float], List[bool], List[Optional[int]]]:\n"
+      "    a: List[int] = []\n    b: List[float] = []\n    c: List[bool] = []\n"
+      "    d: List[Optional[int]] = []\n    for i in range(n):\n        a.append(i * i)\n"
+      "        b.append(i / 2)\n        b.append(0.5)\n        c.append(i % 3 == 0)\n"
+      "        d.append(None)\n    for i in range(-n, n):\n        a[i] = a[i] + i\n"
+      "        b[i] = -b[i]\n        c[i] = not c[i]\n        d[i] = i\n    a[k] = 7\n"
+      "    return a, b, c, d\n";
+  for (int64_t k : {0, 9, -10}) both(source, {10, k});
+  for (int64_t k : {10, -11}) {
+    EXPECT_NE(both(source, {10, k}).find("out of range"), std::string::npos);
+  }
+  // Each write is a step.
+  RunOptions options;
+  for (uint64_t steps : {20, 90, 91, 92, 93, 300}) {
+    options.max_steps = steps;
+    both(source, {10, 0}, options);
+  }
+}
+
 TEST_F(Native, NumbersBecomeObjects) {
   std::string source =
       "def f(x: Optional[int], y: Optional[int]) -> int:\n"
