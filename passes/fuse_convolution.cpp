@@ -101,10 +101,23 @@ Chain chainFrom(Node* conv) {
   return chain;
 }
 
+// Whether all that the node does besides computing is to raise; a convolution may as well be
+// computed after that.
+bool onlyRaises(const Node* n) {
+  if (n->kind() == prim::RaiseException) return true;
+  if (n->kind() != prim::If) return !n->hasSideEffects();
+  for (const Block* b : n->blocks()) {
+    for (const Node* inner : b->nodes()) {
+      if (!inner->blocks().empty() || !onlyRaises(inner)) return false;
+    }
+  }
+  return true;
+}
+
 bool mayMoveToEnd(const Chain& chain) {
   for (const Node* n = chain.nodes.front(); n != chain.nodes.back(); n = n->next()) {
     bool own = std::find(chain.nodes.begin(), chain.nodes.end(), n) != chain.nodes.end();
-    if (!own && n->hasSideEffects()) return false;
+    if (!own && n->hasSideEffects() && !onlyRaises(n)) return false;
   }
   return true;
 }

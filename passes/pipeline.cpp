@@ -14,6 +14,7 @@
 #include "passes/dead_code_elimination.h"
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
+#include "passes/fork_bodies.h"
 #include "passes/inline_calls.h"
 #include "passes/loop_invariants.h"
 #include "passes/lower_tuples.h"
@@ -32,6 +33,19 @@ void run(Graph& graph) {
   pass(graph);
 }
 
+// A fork's body is its own graph and gets the whole pipeline. In forks within forks within forks
+// not: their graphs would be taken through it again with each one around them.
+void optimizeForks(Graph& graph) {
+  constexpr int kMaxNesting = 2;
+  static thread_local int nesting = 0;
+  if (nesting >= kMaxNesting) return;
+  struct Nested {
+    Nested() { ++nesting; }
+    ~Nested() { --nesting; }
+  } nested;
+  optimizeForkBodies(graph, [](Graph& body) { runPipeline(body); });
+}
+
 // A pass that stands in these lists twice is meant by --stage where it first stands.
 
 // Values become constants and lists literal before the rules of the next phase look at them.
@@ -40,6 +54,7 @@ constexpr Pass kRequired[] = {
     {"lower_tuples", run<lowerTuples>},
     {"remove_mutation", run<removeListMutation>},
     {"constant_propagation", run<propagateConstants>},
+    {"fork_bodies", optimizeForks},
 };
 
 // Unrolling makes new constants, which are propagated; what is equal is merged last, when most is

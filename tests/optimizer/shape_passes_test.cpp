@@ -15,6 +15,7 @@
 #include "passes/fuse_convolution.h"
 #include "passes/join_linears.h"
 #include "passes/peephole.h"
+#include "passes/pipeline.h"
 #include "passes/raised_conditions.h"
 #include "runtime/interpreter/interpreter.h"
 
@@ -203,6 +204,29 @@ TEST(RaisedConditions, WhatFollowsKnows) {
   EXPECT_EQ(text.find("return (%bad"), std::string::npos) << text;
   EXPECT_NE(text.find(", %c)\n"), std::string::npos) << text;  // not known behind the branch
   EXPECT_FALSE(useRaisedConditions(*graph));
+}
+
+TEST(ForkBodies, GetThePipelineToo) {
+  auto body = parseGraph(R"(graph(%x : int):
+  %1 : int = prim::Constant[value=1]()
+  %2 : int = aten::add(%1, %1)
+  %3 : int = aten::mul(%x, %2)
+  return (%3)
+)");
+  auto graph = std::make_shared<Graph>();
+  Value* x = graph->addInput("x", types::Int());
+  Node* fork = graph->insertNode(graph->create(prim::fork, {x}));
+  fork->setAttribute(attr::Subgraph, body);
+  fork->output()->setType(types::Future(types::Int()));
+  Node* wait = graph->insertNode(graph->create(aten::wait, {fork->output()}));
+  wait->output()->setType(types::Int());
+  graph->registerOutput(wait->output());
+  auto copy = graph->copy();
+  runPipeline(*copy);
+  verify(*copy);
+  EXPECT_EQ(count(*copy, "aten::add"), 0u) << copy->str();
+  EXPECT_EQ(count(*graph, "aten::add"), 1u);  // the other keeps its body
+  EXPECT_EQ(runCode(*Code::build(copy, "test"), {IValue(int64_t{21})}).toInt(), 42);
 }
 
 TEST(EvalMode, DropoutGoes) {
