@@ -72,7 +72,8 @@ int findBuildId(dl_phdr_info* info, size_t, void* result) {
 // Tells builds of the engine apart, for what is emitted for a content changes with the emitter.
 // Without a build id, the executable's size and time must do.
 const std::string& engineIdentity() {
-  static const std::string identity = [] {
+  // Never destroyed, like the user's cache below: a thread may compile while the process ends.
+  static const std::string& identity = *new std::string([] {
     std::string id;
     dl_iterate_phdr(findBuildId, &id);
     struct stat self {};
@@ -80,7 +81,7 @@ const std::string& engineIdentity() {
       id = fmt::format("{}-{}-{}", self.st_size, self.st_mtim.tv_sec, self.st_mtim.tv_nsec);
     }
     return id;
-  }();
+  }());
   return identity;
 }
 
@@ -99,7 +100,7 @@ ObjectCache::ObjectCache(std::string folder, uint64_t limit_bytes)
     : folder_(std::move(folder)), limit_bytes_(limit_bytes) {}
 
 ObjectCache& ObjectCache::ofUser() {
-  static ObjectCache cache(folderOfUser());
+  static ObjectCache& cache = *new ObjectCache(folderOfUser());
   return cache;
 }
 

@@ -56,7 +56,8 @@ Host describeHost() {
 }
 
 const Host& host() {
-  static const Host described = describeHost();
+  // Never destroyed: a thread may compile while the process ends.
+  static const Host& described = *new Host(describeHost());
   return described;
 }
 
