@@ -13,7 +13,7 @@
 #include "core/grad_mode.h"
 #include "core/log.h"
 #include "core/scalar.h"
-#include "runtime/fusion/compile_queue.h"
+#include "runtime/compile_queue.h"
 #include "runtime/fusion/layout.h"
 #include "runtime/fusion/walk.h"
 #include "runtime/jit_mode.h"

@@ -1,14 +1,10 @@
 #include "runtime/native/native_compiler.h"
 
-#include <condition_variable>
-#include <cstdlib>
-#include <deque>
 #include <mutex>
-#include <thread>
 
 #include "codegen/llvm/jit.h"
-#include "codegen/llvm/object_cache.h"
 #include "core/log.h"
+#include "runtime/compile_queue.h"
 #include "runtime/interpreter/scalar_semantics.h"
 #include "runtime/jit_mode.h"
 #include "runtime/native/translator.h"
@@ -96,10 +92,6 @@ class Engine : public NativeCompiler {
     std::lock_guard lock(mutex_);
     return statistics_;
   }
-  void finish() {
-    std::unique_lock lock(mutex_);
-    idle_.wait(lock, [&] { return queue_.empty() && !busy_; });
-  }
 
  private:
   void compile(const Code& code);
@@ -110,16 +102,8 @@ class Engine : public NativeCompiler {
     std::lock_guard lock(mutex_);
     ++(statistics_.*what);
   }
-  void startWorker();
-  void work();
-  static void stopAtExit();
 
   std::mutex mutex_;
-  std::condition_variable wake_, idle_;
-  std::deque<std::shared_ptr<const Code>> queue_;
-  bool busy_ = false;
-  bool stopping_ = false;
-  std::thread worker_;
   NativeStatistics statistics_;
 };
 
@@ -154,57 +138,8 @@ void Engine::compile(const Code& code) {
 }
 
 void Engine::request(const Code& code) {
-  switch (jitMode()) {
-    case JitMode::Off:
-      return;
-    case JitMode::Sync:
-      return compile(code);
-    case JitMode::Background:
-      break;
-  }
-  std::lock_guard lock(mutex_);
-  if (stopping_) return;
-  if (!worker_.joinable()) startWorker();
-  queue_.push_back(code.shared_from_this());
-  wake_.notify_one();
-}
-
-void Engine::startWorker() {
-  // What compiling needs until it ends is made before the handler that waits for its end is
-  // registered, and so lives longer.
-  codegen::targetDescription();
-  codegen::ObjectCache::ofUser();
-  ObjectLayout::get();
-  std::atexit(&Engine::stopAtExit);
-  worker_ = std::thread([this] { work(); });
-}
-
-void Engine::stopAtExit() {
-  Engine& engine = instance();
-  {
-    std::lock_guard lock(engine.mutex_);
-    engine.stopping_ = true;
-    engine.queue_.clear();
-    engine.wake_.notify_one();
-  }
-  engine.worker_.join();
-}
-
-void Engine::work() {
-  std::unique_lock lock(mutex_);
-  while (true) {
-    wake_.wait(lock, [&] { return stopping_ || !queue_.empty(); });
-    if (stopping_) return;
-    auto code = std::move(queue_.front());
-    queue_.pop_front();
-    busy_ = true;
-    lock.unlock();
-    compile(*code);
-    code.reset();
-    lock.lock();
-    busy_ = false;
-    idle_.notify_all();
-  }
+  if (jitMode() == JitMode::Off) return;
+  submitCompile([this, shared = code.shared_from_this()] { compile(*shared); });
 }
 
 const bool registered = [] {
@@ -219,7 +154,7 @@ NativeStatistics nativeStatistics() {
 }
 
 void finishBackgroundCompilation() {
-  Engine::instance().finish();
+  waitForCompiles();
 }
 
 std::string llvmText(const Code& code) {

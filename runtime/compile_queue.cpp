@@ -1,4 +1,7 @@
-#include "runtime/fusion/compile_queue.h"
+#include "runtime/compile_queue.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <condition_variable>
 #include <cstdlib>
@@ -12,7 +15,11 @@ namespace wick {
 
 namespace {
 
-// Never destroyed; the thread is joined before the compiler's own static objects go.
+// Added to the compile thread's niceness: with few cores, compiling must not stop the operators'
+// threads, which wait for each other.
+constexpr int kNiceness = 5;
+
+// Never destroyed: programs may still run while the process ends.
 class CompileQueue {
  public:
   static CompileQueue& instance() {
@@ -36,8 +43,21 @@ class CompileQueue {
     changed_.wait(lock, [&] { return ended_ || (jobs_.empty() && !busy_); });
   }
 
+  // Drops the jobs that wait, and waits for the one that runs.
+  void end() {
+    {
+      std::lock_guard lock(mutex_);
+      ended_ = true;
+      jobs_.clear();
+      changed_.notify_all();
+    }
+    if (thread_.joinable()) thread_.join();
+  }
+
  private:
   void work() {
+    // On Linux a thread's id names that thread alone.
+    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
     std::unique_lock lock(mutex_);
     while (!ended_) {
       if (jobs_.empty()) {
@@ -55,15 +75,6 @@ class CompileQueue {
       changed_.notify_all();
     }
   }
-  void end() {
-    {
-      std::lock_guard lock(mutex_);
-      ended_ = true;
-      jobs_.clear();
-      changed_.notify_all();
-    }
-    thread_.join();
-  }
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -72,6 +83,16 @@ class CompileQueue {
   bool ended_ = false;
   std::thread thread_;
 };
+
+// A compiler that still runs while the process ends would find its own static objects destroyed,
+// those among them that it made during the compilation. What is thread_local in the initial thread
+// goes before everything static ([basic.start.term]), so the queue ends with it. The handler of
+// atexit is for processes that another thread ends.
+struct EndOfInitialThread {
+  ~EndOfInitialThread() { CompileQueue::instance().end(); }
+};
+thread_local EndOfInitialThread end_of_initial_thread;
+[[maybe_unused]] EndOfInitialThread* const made_in_initial_thread = &end_of_initial_thread;
 
 }  // namespace
 
