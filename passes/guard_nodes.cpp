@@ -143,8 +143,9 @@ Symbol bailOutKind() {
 
 bool asksForTypes(const Node* n) {
   static const auto kQueries =
-      symbolsOf({"prim::dtype", "prim::device", "prim::is_cuda", "aten::dim",
-                 "aten::is_floating_point", "aten::__is__", "aten::__isnot__"});
+      symbolsOf({"prim::dtype", "prim::device", "prim::is_cuda", "prim::requires_grad", "aten::dim",
+                 "aten::is_floating_point", "aten::is_complex", "aten::to", "aten::type_as",
+                 "aten::cpu", "aten::__is__", "aten::__isnot__"});
   return kQueries.count(n->kind()) != 0 && !n->inputs().empty() && isTensorOrNone(n->inputs()[0]) &&
          n->inputs()[0]->type()->kind() != TypeKind::None;
 }

@@ -65,7 +65,7 @@ const Code& ExecutionPlan::work() {
       if (++remakes_ <= kMaxRemakes) {
         optimize();
       } else {
-        settle();
+        settle(executor_.typedGraph(spec_));
       }
       break;
     case Stage::Settled:
@@ -80,7 +80,7 @@ void ExecutionPlan::begin() {
   size_t values =
       insertProfiles(*graph, isStress() ? ProfileChoice::Everything : ProfileChoice::Useful);
   profiled_ = std::move(graph);
-  if (values == 0) return settle();
+  if (values == 0) return settle(std::move(profiled_));
   profile_ = std::make_shared<PlanProfile>(values);
   std::shared_ptr<Graph> profiling = profiled_->copy();
   optimizeTyped(*profiling);
@@ -105,13 +105,13 @@ void ExecutionPlan::optimize() {
     executor_.refine(*graph, spec_);
     if (isStress()) verify(*graph);
   });
-  if (points->points.empty()) return settle();
+  if (points->points.empty()) return settle(executor_.typedGraph(spec_));
   optimizeTyped(*graph);
   if (!isStress()) {
     std::shared_ptr<Graph> without = executor_.typedGraph(spec_);
     optimizeTyped(*without);
     // Suppositions of which nothing follows are not worth their checks.
-    if (sameComputation(*without, *graph)) return settle();
+    if (sameComputation(*without, *graph)) return settle(std::move(without));
   }
   GRAPH_DUMP("optimized with guards:", *graph);
   use(Code::build(std::move(graph), executor_.function().name(),
@@ -121,8 +121,7 @@ void ExecutionPlan::optimize() {
 }
 
 // For good, without suppositions.
-void ExecutionPlan::settle() {
-  std::shared_ptr<Graph> graph = executor_.typedGraph(spec_);
+void ExecutionPlan::settle(std::shared_ptr<Graph> graph) {
   optimizeTyped(*graph);
   GRAPH_DUMP("specialized:", *graph);
   const Code& general = executor_.code();

@@ -54,7 +54,7 @@ class ExecutionPlan {
   void begin();
   void optimize();
   void use(std::shared_ptr<const Code> code, Stage stage);
-  void settle();
+  void settle(std::shared_ptr<Graph> graph);
 
   GraphExecutor& executor_;
   const ArgumentSpec spec_;

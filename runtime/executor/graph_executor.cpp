@@ -1,7 +1,9 @@
 #include "runtime/executor/graph_executor.h"
 
 #include "ir/depth.h"
+#include "passes/constant_propagation.h"
 #include "passes/guard_nodes.h"
+#include "passes/peephole.h"
 #include "passes/pipeline.h"
 #include "passes/propagate_types.h"
 #include "runtime/executor/execution_plan.h"
@@ -64,7 +66,13 @@ void GraphExecutor::prepare() {
 
 std::shared_ptr<Graph> GraphExecutor::typedGraph(const ArgumentSpec& spec) const {
   std::shared_ptr<Graph> graph = required_->copy();
-  withStackFor(*graph, [&] { refine(*graph, spec); });
+  withStackFor(*graph, [&] {
+    refine(*graph, spec);
+    // Branches that the types decide go, for what they would merge is unknown.
+    bool changed = simplifyPeepholes(*graph);
+    changed |= propagateConstants(*graph);
+    if (changed) propagateTypes(*graph);
+  });
   return graph;
 }
 

@@ -58,7 +58,8 @@ class GraphExecutor {
   // Decides whether there are plans at all.
   void prepare();
   ExecutionPlan* findPlan(const ArgumentSpec& spec) const;
-  // A copy of the graph after the required passes, with the types that follow from the signature.
+  // A copy of the graph after the required passes, with the types that follow from the signature
+  // and without the branches that these rule out.
   std::shared_ptr<Graph> typedGraph(const ArgumentSpec& spec) const;
   // Gives such a graph these types.
   void refine(Graph& graph, const ArgumentSpec& spec) const;

@@ -224,6 +224,28 @@ TEST_F(ExecutorTest, AbsentTensorsDecideBranches) {
   }
 }
 
+// What the signature rules out is gone before anything is profiled.
+TEST_F(ExecutorTest, DecidedBranchesNeedNoProfile) {
+  Caller call(R"(graph(%x : Tensor, %y : Tensor?):
+  %none : NoneType = prim::Constant()
+  %one : int = prim::Constant[value=1]()
+  %given : bool = aten::__isnot__(%y, %none)
+  %z : Tensor = prim::If(%given)
+    block0():
+      %u : Tensor = prim::unchecked_cast(%y)
+      %s : Tensor = aten::add(%x, %u, %one)
+      -> (%s)
+    block1():
+      -> (%x)
+  %d : int = aten::dim(%z)
+  return (%d)
+)");
+  EXPECT_EQ(call({filled({1, 2}), IValue()}).toInt(), 2);
+  EXPECT_EQ(call({filled({1, 2}), filled({1, 1, 1})}).toInt(), 3);
+  EXPECT_EQ(call.statistics().codes, 2u);
+  EXPECT_EQ(call.statistics().profiled, 0u);
+}
+
 TEST_F(ExecutorTest, WithoutOptimizationThereAreNoPlans) {
   setOptimizationLevel(OptimizationLevel::None);
   Caller call(kAsks);
