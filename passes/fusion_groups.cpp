@@ -183,13 +183,20 @@ class Fuser {
     while (group.size() < options_.max_nodes) {
       Node* producer = nextProducer(group, refused);
       if (!producer) return;
-      if (group.valuesWith(producer) <= options_.max_values &&
+      if (group.valuesWith(producer) <= options_.max_values && isNear(producer, group.node()) &&
           aliases_.moveBeforeTopologicallyValid(producer, group.node())) {
         group.join(producer, aliases_);
       } else {
         refused.insert(producer);
       }
     }
+  }
+
+  // `node` stands in front of `group`.
+  bool isNear(const Node* node, const Node* group) const {
+    size_t steps = 0;
+    while (node != group && steps++ <= options_.max_distance) node = node->next();
+    return node == group;
   }
 
   // The latest node of the block that gives the group an input and may join: nodes that stand
