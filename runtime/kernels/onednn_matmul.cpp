@@ -1,3 +1,5 @@
+#include <omp.h>
+
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/onednn.h"
 
@@ -30,11 +32,32 @@ Key keyOf(const Tensor& a, const Tensor& b, bool has_bias, const Tensor& out, bo
   return key;
 }
 
+// A product of so many multiplications takes ten microseconds on one core: what a second thread
+// saves, waking it costs, and more when the processors are busy.
+constexpr int64_t kOneThreadWork = int64_t{1} << 20;
+
+// While it lives, the calling thread's primitives use no other threads.
+class OneThread {
+ public:
+  explicit OneThread(bool wanted) : before_(wanted ? omp_get_max_threads() : 0) {
+    if (before_) omp_set_num_threads(1);
+  }
+  ~OneThread() {
+    if (before_) omp_set_num_threads(before_);
+  }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_;
+};
+
 }  // namespace
 
 void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
             bool constant_b) {
   guarded(op, [&] {
+    OneThread limit(out.numel() * a.size(-1) <= kOneThreadWork);
     Key key = keyOf(a, b, bias.defined(), out, constant_b);
     auto prepared = preparedCache().get(key, [&] {
       auto made = std::make_shared<Prepared>();
