@@ -103,6 +103,8 @@ Options parseOptions(int argc, const char* const* argv) {
       ->check(CLI::Range(0.001, 1e6));
   bench->add_option("--warm-up", options.warm_up, "calls before the timed ones (0.3 s of them)")
       ->check(CLI::Range(0, 1000000000));
+  bench->add_option("--compare", options.compare, "interpreter: the same without machine code")
+      ->check(CLI::IsMember({"interpreter"}));
   bench->add_flag("--json", options.json, "print one JSON object");
 
   CLI::App* missing = app.add_subcommand(

@@ -20,6 +20,7 @@ struct Options {
   int threads = 0;      // 0: as the machine has
   int iterations = 0;   // 0: as many as fit into the duration
   double duration = 0;  // seconds; 0: a second and a half
+  std::string compare;  // what bench measures besides; empty or "interpreter"
   int warm_up = -1;     // calls; -1: as many as fit into 300 ms
   bool json = false;
   bool dot = false;

@@ -3,8 +3,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "codegen/llvm/jit.h"
+#include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/inference.h"
+#include "runtime/jit_mode.h"
 #include "runtime/threads.h"
 #include "tools/report.h"
 #include "tools/timing.h"
@@ -20,6 +23,62 @@ TimingPlan planFor(const Options& options) {
   if (options.duration > 0) plan.seconds = options.duration;
   plan.show_progress = !options.json && isatty(STDERR_FILENO);
   return plan;
+}
+
+struct Measurement {
+  double load_ms;
+  double first_ms;  // with the preparation before it
+  Timings times;
+  std::optional<Timings> interpreted;  // the same calls without machine code
+  codegen::JitStatistics machine_code;
+};
+
+nlohmann::ordered_json rowOf(const Options& options, const Measurement& m,
+                             const GraphExecutor::Statistics& plans) {
+  nlohmann::ordered_json row = {
+      {"model", options.file},
+      {"threads", numThreads()},
+      {"iterations", m.times.count()},
+      {"load_ms", m.load_ms},
+      {"first_ms", m.first_ms},
+      {"median_ms", m.times.median()},
+      {"min_ms", m.times.min()},
+      {"mean_ms", m.times.mean()},
+      {"p90_ms", m.times.quantile(0.9)},
+      {"p99_ms", m.times.quantile(0.99)},
+      {"calls_per_s", 1000 / m.times.mean()},
+      {"peak_rss_mb", peakResidentBytes() / (1024.0 * 1024.0)},
+      {"compile_ms", m.machine_code.compile_ms},
+      {"kernels_compiled", m.machine_code.compiled},
+      {"kernels_from_disk", m.machine_code.from_disk},
+      {"plans", plans.plans},
+      {"bail_outs", plans.bail_outs},
+  };
+  if (m.interpreted) row["interpreter_median_ms"] = m.interpreted->median();
+  return row;
+}
+
+std::string tableOf(const Options& options, const Measurement& m) {
+  std::string text = fmt::format(
+      "{}, {} threads, {} calls\n"
+      "load    {:10.3f} ms\n"
+      "first   {:10.3f} ms\n"
+      "median  {:10.3f} ms\n"
+      "minimum {:10.3f} ms\n"
+      "p90     {:10.3f} ms\n"
+      "p99     {:10.3f} ms\n"
+      "throughput {:.1f} calls a second\n"
+      "peak memory {:.1f} MB\n"
+      "machine code: {} kernels compiled in {:.0f} ms, {} from disk\n",
+      options.file, numThreads(), m.times.count(), m.load_ms, m.first_ms, m.times.median(),
+      m.times.min(), m.times.quantile(0.9), m.times.quantile(0.99), 1000 / m.times.mean(),
+      peakResidentBytes() / (1024.0 * 1024.0), m.machine_code.compiled, m.machine_code.compile_ms,
+      m.machine_code.from_disk);
+  if (m.interpreted) {
+    text += fmt::format("interpreter {:.3f} ms, {:.2f} times as long\n", m.interpreted->median(),
+                        m.interpreted->median() / m.times.median());
+  }
+  return text;
 }
 
 }  // namespace
@@ -50,38 +109,22 @@ void benchVerb(const Options& options) {
     }
   };
   const double first_ms = prepare_ms + timeOnce(once);
-  const Timings times = timeRepeatedly(once, planFor(options));
-  const double calls_a_second = 1000 / times.mean();
+  Measurement measured{load_ms, first_ms, timeRepeatedly(once, planFor(options)), {}, {}};
+  waitForCompiles();
+  measured.machine_code = codegen::jitStatistics();
+  if (options.compare == "interpreter") {
+    setJitMode(JitMode::Off);
+    measured.interpreted = timeRepeatedly(once, planFor(options));
+  }
 
-  const double peak_mb = peakResidentBytes() / (1024.0 * 1024.0);
   GraphFunction& called = frozen ? *frozen : function;
   if (options.json) {
-    const GraphExecutor::Statistics plans = GraphExecutor::of(called).statistics();
-    const nlohmann::ordered_json row = {
-        {"model", options.file},         {"threads", numThreads()},
-        {"iterations", times.count()},   {"load_ms", load_ms},
-        {"first_ms", first_ms},          {"median_ms", times.median()},
-        {"min_ms", times.min()},         {"mean_ms", times.mean()},
-        {"p90_ms", times.quantile(0.9)}, {"p99_ms", times.quantile(0.99)},
-        {"calls_per_s", calls_a_second}, {"peak_rss_mb", peak_mb},
-        {"plans", plans.plans},          {"bail_outs", plans.bail_outs},
-    };
+    const auto row = rowOf(options, measured, GraphExecutor::of(called).statistics());
     // A path need not be UTF-8.
     print(row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     return;
   }
-  print(
-      fmt::format("{}, {} threads, {} calls\n"
-                  "load    {:10.3f} ms\n"
-                  "first   {:10.3f} ms\n"
-                  "median  {:10.3f} ms\n"
-                  "minimum {:10.3f} ms\n"
-                  "p90     {:10.3f} ms\n"
-                  "p99     {:10.3f} ms\n"
-                  "throughput {:.1f} calls a second\n"
-                  "peak memory {:.1f} MB\n",
-                  options.file, numThreads(), times.count(), load_ms, first_ms, times.median(),
-                  times.min(), times.quantile(0.9), times.quantile(0.99), calls_a_second, peak_mb));
+  print(tableOf(options, measured));
   if (std::string plans = describePlans(called); !plans.empty()) print(plans + "\n");
 }
 
