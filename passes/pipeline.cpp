@@ -49,7 +49,7 @@ void optimizeForks(Graph& graph) {
 // A pass that stands in these lists twice is meant by --stage where it first stands.
 
 // Values become constants and lists literal before the rules of the next phase look at them.
-constexpr Pass kRequired[] = {
+constexpr PipelinePass kRequired[] = {
     {"inline_calls", inlineCalls},
     {"lower_tuples", run<lowerTuples>},
     {"remove_mutation", run<removeListMutation>},
@@ -59,7 +59,7 @@ constexpr Pass kRequired[] = {
 
 // Unrolling makes new constants, which are propagated; what is equal is merged last, when most is
 // gone.
-constexpr Pass kDerivativePreserving[] = {
+constexpr PipelinePass kDerivativePreserving[] = {
     {"peephole", run<simplifyPeepholes>},
     {"unroll_loops", run<unrollLoops>},
     {"eval_mode", run<removeDropout>},
@@ -96,8 +96,9 @@ std::atomic<OptimizationLevel>& level() {
 }
 
 // Whether `last` was reached.
-bool runOnce(Graph& graph, std::span<const Pass> passes, std::string_view last, bool verify_each) {
-  for (const Pass& pass : passes) {
+bool runOnce(Graph& graph, std::span<const PipelinePass> passes, std::string_view last,
+             bool verify_each) {
+  for (const PipelinePass& pass : passes) {
     withStackFor(graph, [&] { pass.run(graph); });
     if (verify_each) verify(graph);
     GRAPH_DUMP(fmt::format("after {}:", pass.name), graph);
@@ -120,7 +121,7 @@ const char* toString(Phase phase) {
   return "?";
 }
 
-std::span<const Pass> passesOf(Phase phase) {
+std::span<const PipelinePass> passesOf(Phase phase) {
   switch (phase) {
     case Phase::Required:
       return kRequired;
@@ -132,9 +133,9 @@ std::span<const Pass> passesOf(Phase phase) {
   return {};
 }
 
-std::span<const Pass> pipelinePasses() {
-  static const std::vector<Pass> all = [] {
-    std::vector<Pass> passes;
+std::span<const PipelinePass> pipelinePasses() {
+  static const std::vector<PipelinePass> all = [] {
+    std::vector<PipelinePass> passes;
     for (Phase phase : kPhases) {
       passes.insert(passes.end(), passesOf(phase).begin(), passesOf(phase).end());
     }
@@ -154,7 +155,7 @@ void setOptimizationLevel(OptimizationLevel chosen) {
 bool runPhase(Graph& graph, Phase phase, std::string_view last) {
   OptimizationLevel chosen = optimizationLevel();
   if (chosen == OptimizationLevel::None) return false;
-  std::span<const Pass> passes = passesOf(phase);
+  std::span<const PipelinePass> passes = passesOf(phase);
   bool reached = false;
   if (chosen == OptimizationLevel::Default) {
     reached = runOnce(graph, passes, last, kAlwaysVerify);

@@ -8,7 +8,7 @@
 
 namespace wick {
 
-struct Pass {
+struct PipelinePass {
   const char* name;  // that of its source file, for --stage, WICK_LOG and WICK_OPT_LIMIT
   void (*run)(Graph& graph);
 };
@@ -23,8 +23,8 @@ constexpr Phase kPhases[] = {Phase::Required, Phase::DerivativePreserving, Phase
 const char* toString(Phase phase);  // "required", "derivative_preserving", "post_derivative"
 
 // What a phase runs, and what all of them run. The lists live as long as the process.
-std::span<const Pass> passesOf(Phase phase);
-std::span<const Pass> pipelinePasses();
+std::span<const PipelinePass> passesOf(Phase phase);
+std::span<const PipelinePass> pipelinePasses();
 
 enum class OptimizationLevel {
   None,  // graphs run as the front end made them

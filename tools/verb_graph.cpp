@@ -43,7 +43,7 @@ bool isPass(const std::string& name) {
   for (Phase phase : kPhases) {
     if (toString(phase) == name) return true;
   }
-  for (const Pass& pass : pipelinePasses()) {
+  for (const PipelinePass& pass : pipelinePasses()) {
     if (pass.name == name) return true;
   }
   return false;
@@ -52,7 +52,7 @@ bool isPass(const std::string& name) {
 std::string listStages() {
   std::string list = kSource;
   for (Phase phase : kPhases) {
-    for (const Pass& pass : passesOf(phase)) list += fmt::format(", {}", pass.name);
+    for (const PipelinePass& pass : passesOf(phase)) list += fmt::format(", {}", pass.name);
     list += fmt::format(", {}", toString(phase));
   }
   for (const char* stage : {kSpecialized, kFusion, kLoops, kCode, kLlvm, kAssembly, kInference}) {

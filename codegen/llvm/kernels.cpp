@@ -166,7 +166,7 @@ class KernelEmitter {
   }
 
   // Nodes below `root`, itself included.
-  std::vector<bool> reach(Expr root) const {
+  std::vector<bool> reach(ScalarExpr root) const {
     const auto& nodes = kernel_.expression.nodes();
     std::vector<bool> reached(nodes.size());
     reached[static_cast<size_t>(root.id)] = true;
@@ -189,7 +189,7 @@ class KernelEmitter {
       if (store.per_row || last == 0) continue;
       const std::vector<bool> needed = reach(store.value);
       int64_t most = kMinNodes - 1;
-      Expr best;
+      ScalarExpr best;
       for (const loop::Reduction& reduction : kernel_.reductions) {
         const std::vector<bool> computed = reach(reduction.operand);
         const int pass = schedule_.pass_of_node[static_cast<size_t>(reduction.operand.id)];
@@ -343,12 +343,12 @@ class KernelEmitter {
   llvm::Type* maskType() { return llvm::FixedVectorType::get(b_.getInt1Ty(), lanes_); }
 
   // The value of a node for element i of the row; `values` has what is known already.
-  Value* valueOf(Expr e, Values& values, Value* i, Value* mask) {
+  Value* valueOf(ScalarExpr e, Values& values, Value* i, Value* mask) {
     if (auto it = values.find(e.id); it != values.end()) return it->second;
     // The nodes that are missing, operands first: expressions may be deep.
-    std::vector<Expr> stack{e};
+    std::vector<ScalarExpr> stack{e};
     while (!stack.empty()) {
-      Expr top = stack.back();
+      ScalarExpr top = stack.back();
       if (values.count(top.id) != 0) {
         stack.pop_back();
         continue;

@@ -47,7 +47,7 @@ std::string_view toString(ReduceOp op) {
   return kNames[static_cast<size_t>(op)];
 }
 
-Expr Kernel::leaf(const Leaf& leaf) {
+ScalarExpr Kernel::leaf(const Leaf& leaf) {
   return expression.input(indexOf(leaves, leaf), leaf.type);
 }
 uint32_t Kernel::access(const Access& access) {

@@ -52,13 +52,13 @@ std::string_view toString(ReduceOp op);
 
 struct Reduction {
   ReduceOp op;
-  Expr operand;  // its dtype is the accumulator's and the result's
+  ScalarExpr operand;  // its dtype is the accumulator's and the result's
 };
 
 struct Store {
-  Expr value;       // of the access's dtype
-  uint32_t access;  // argument: number of the output
-  bool per_row;     // once for all reduced points rather than for each
+  ScalarExpr value;  // of the access's dtype
+  uint32_t access;   // argument: number of the output
+  bool per_row;      // once for all reduced points rather than for each
 };
 
 struct Kernel {
@@ -72,7 +72,7 @@ struct Kernel {
   std::vector<Store> stores;
 
   // Adds the leaf unless it is there; its node.
-  Expr leaf(const Leaf& leaf);
+  ScalarExpr leaf(const Leaf& leaf);
   uint32_t access(const Access& access);
   uint32_t number(const Number& number);
 };

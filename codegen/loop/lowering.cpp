@@ -366,7 +366,7 @@ class KernelBuilder {
 
   void store(const Value* output, uint32_t number, const Map& map) {
     const Info& info = analysis_.of(output);
-    Expr value = at(output, map);
+    ScalarExpr value = at(output, map);
     bool per_row = kernel_.reduced != 0;
     Access access{number, info.dtype, {}};
     access.dims.fill(-1);
@@ -392,7 +392,7 @@ class KernelBuilder {
  private:
   int8_t domain(int from_end) const { return static_cast<int8_t>(kernel_.rank - 1 - from_end); }
 
-  Expr at(const Value* v, Map map) {
+  ScalarExpr at(const Value* v, Map map) {
     const Info& info = analysis_.of(v);
     // What does not vary along a dimension is the same wherever that lies.
     for (int k = 0; k < kMaxRank; ++k) {
@@ -400,16 +400,16 @@ class KernelBuilder {
     }
     auto key = std::make_pair(v, map);
     if (auto it = done_.find(key); it != done_.end()) return it->second;
-    Expr result = compute(v, info, map);
+    ScalarExpr result = compute(v, info, map);
     if (!result.valid()) refuse("arithmetic that is not recorded");
     done_.emplace(key, result);
     return result;
   }
 
-  Expr compute(const Value* v, const Info& info, const Map& map) {
+  ScalarExpr compute(const Value* v, const Info& info, const Map& map) {
     switch (info.what) {
       case What::Argument:
-        return info.is_tensor ? load(info, map) : Expr();
+        return info.is_tensor ? load(info, map) : ScalarExpr();
       case What::Pointwise:
         return pointwise(info, map);
       case What::Softmax:
@@ -424,7 +424,7 @@ class KernelBuilder {
     }
   }
 
-  Expr load(const Info& info, const Map& map) {
+  ScalarExpr load(const Info& info, const Map& map) {
     Access access{info.argument, info.dtype, {}};
     access.dims.fill(-1);
     for (int k = 0; k < info.shape.rank; ++k) {
@@ -436,21 +436,21 @@ class KernelBuilder {
     return kernel_.leaf({Leaf::Kind::Load, kernel_.access(access), info.dtype});
   }
 
-  Expr number(const Info& info, DType type) {
+  ScalarExpr number(const Info& info, DType type) {
     return kernel_.leaf({Leaf::Kind::Number, kernel_.number({info.argument, type}), type});
   }
 
-  Expr known(const Scalar& n, DType type) {
+  ScalarExpr known(const Scalar& n, DType type) {
     if (isFloating(type)) return kernel_.expression.constant(n.toDouble(), type);
     if (type == DType::Bool) return kernel_.expression.integer(n.toBool(), type);
     return kernel_.expression.integer(n.toInt(), type);
   }
 
-  Expr pointwise(const Info& info, const Map& map) {
+  ScalarExpr pointwise(const Info& info, const Map& map) {
     const ScalarDefinition& definition = *info.call.definition;
     const ComputeTypes& types = info.types;
     Expression& e = kernel_.expression;
-    std::array<Expr, kMaxScalarInputs> in;
+    std::array<ScalarExpr, kMaxScalarInputs> in;
     for (size_t i = 0; i < info.call.operands.size(); ++i) {
       const Operand& operand = info.call.operands[i];
       bool mask = (definition.mask_inputs >> i & 1) != 0;
@@ -471,7 +471,7 @@ class KernelBuilder {
   }
 
   // The operand of a reduction, as the domain's own points see it, in the accumulator's dtype.
-  Expr operandOf(const Info& info) {
+  ScalarExpr operandOf(const Info& info) {
     const Info& from = analysis_.of(info.reduction.operand);
     uint32_t dims = 0;
     for (int k = 0; k < kernel_.rank; ++k) {
@@ -483,7 +483,7 @@ class KernelBuilder {
     return kernel_.expression.convert(at(info.reduction.operand, identity(kernel_.rank)),
                                       info.accumulate);
   }
-  Expr reduce(ReduceOp op, Expr operand) {
+  ScalarExpr reduce(ReduceOp op, ScalarExpr operand) {
     for (size_t r = 0; r < kernel_.reductions.size(); ++r) {
       if (kernel_.reductions[r].op == op && kernel_.reductions[r].operand == operand) {
         return resultOf(r);
@@ -492,11 +492,11 @@ class KernelBuilder {
     kernel_.reductions.push_back({op, operand});
     return resultOf(kernel_.reductions.size() - 1);
   }
-  Expr resultOf(size_t r) {
+  ScalarExpr resultOf(size_t r) {
     DType type = kernel_.expression[kernel_.reductions[r].operand].type;
     return kernel_.leaf({Leaf::Kind::Reduction, static_cast<uint32_t>(r), type});
   }
-  Expr count(DType type) { return kernel_.leaf({Leaf::Kind::Count, 0, type}); }
+  ScalarExpr count(DType type) { return kernel_.leaf({Leaf::Kind::Count, 0, type}); }
 
   // Every dimension that varies must run along the domain's own.
   void requireIdentity(const Shape& shape, const Map& map) const {
@@ -507,7 +507,7 @@ class KernelBuilder {
     }
   }
 
-  Expr reduced(const Info& info, const Map& map) {
+  ScalarExpr reduced(const Info& info, const Map& map) {
     const Info& from = analysis_.of(info.reduction.operand);
     for (int k = 0, to = 0; k < from.shape.rank; ++k) {
       if ((info.reduction.dims >> k & 1) != 0) {
@@ -519,9 +519,9 @@ class KernelBuilder {
       }
       ++to;
     }
-    Expr x = operandOf(info);
+    ScalarExpr x = operandOf(info);
     ExprBuilder b(kernel_.expression, info.accumulate);
-    Expr result;
+    ScalarExpr result;
     switch (info.what) {
       case What::Mean:
         result = b.div(reduce(ReduceOp::Sum, x), count(info.accumulate));
@@ -538,28 +538,28 @@ class KernelBuilder {
     return kernel_.expression.convert(result, info.dtype);
   }
 
-  Expr softmax(const Info& info, const Map& map) {
+  ScalarExpr softmax(const Info& info, const Map& map) {
     requireIdentity(info.shape, map);
-    Expr x = operandOf(info);
+    ScalarExpr x = operandOf(info);
     ExprBuilder b(kernel_.expression, info.accumulate);
-    Expr shifted = b.sub(x, reduce(ReduceOp::Max, x));
-    Expr power = b.exp(shifted);
-    Expr sum = reduce(ReduceOp::Sum, power);
-    Expr result = info.what == What::Softmax ? b.mul(power, b.div(b.constant(1), sum))
-                                             : b.sub(shifted, b.log(sum));
+    ScalarExpr shifted = b.sub(x, reduce(ReduceOp::Max, x));
+    ScalarExpr power = b.exp(shifted);
+    ScalarExpr sum = reduce(ReduceOp::Sum, power);
+    ScalarExpr result = info.what == What::Softmax ? b.mul(power, b.div(b.constant(1), sum))
+                                                   : b.sub(shifted, b.log(sum));
     return kernel_.expression.convert(result, info.dtype);
   }
 
-  Expr layerNorm(const Info& info, const Map& map) {
+  ScalarExpr layerNorm(const Info& info, const Map& map) {
     requireIdentity(info.shape, map);
-    Expr x = operandOf(info);
+    ScalarExpr x = operandOf(info);
     ExprBuilder b(kernel_.expression, info.accumulate);
-    Expr n = count(info.accumulate);
-    Expr mean = b.div(reduce(ReduceOp::Sum, x), n);
-    Expr centered = b.sub(x, mean);
-    Expr variance = b.div(reduce(ReduceOp::Sum, b.mul(centered, centered)), n);
-    Expr scale = b.div(b.constant(1), b.sqrt(b.add(variance, b.constant(info.eps))));
-    Expr result = b.mul(centered, scale);
+    ScalarExpr n = count(info.accumulate);
+    ScalarExpr mean = b.div(reduce(ReduceOp::Sum, x), n);
+    ScalarExpr centered = b.sub(x, mean);
+    ScalarExpr variance = b.div(reduce(ReduceOp::Sum, b.mul(centered, centered)), n);
+    ScalarExpr scale = b.div(b.constant(1), b.sqrt(b.add(variance, b.constant(info.eps))));
+    ScalarExpr result = b.mul(centered, scale);
     const Map points = identity(kernel_.rank);
     Expression& e = kernel_.expression;
     result = b.mul(result, e.convert(at(info.weight, points), info.accumulate));
@@ -570,7 +570,7 @@ class KernelBuilder {
   const Analysis& analysis_;
   Kernel kernel_;
   std::vector<Access> stored_;
-  std::map<std::pair<const Value*, Map>, Expr> done_;
+  std::map<std::pair<const Value*, Map>, ScalarExpr> done_;
 };
 
 // A kernel to be: its domain, and the outputs that it stores.

@@ -34,7 +34,7 @@ using ScalarLoop = void (*)(void* out, const void* const* inputs, int64_t n);
 
 // Records the definition's arithmetic with the builder's compute dtype on inputs of that dtype
 // (mask inputs: Bool). Invalid when the result is no Expression.
-using ScalarRecorder = Expr (*)(const ExprBuilder& builder, const Expr* inputs);
+using ScalarRecorder = ScalarExpr (*)(const ExprBuilder& builder, const ScalarExpr* inputs);
 
 constexpr size_t kMaxScalarInputs = 5;
 constexpr size_t kDTypeSlots = 16;
@@ -138,7 +138,7 @@ constexpr ScalarRecorder makeRecorder() {
   if constexpr ((Def::kDTypes & ~unsigned{kComplexes}) == 0) {
     return nullptr;
   } else {
-    return [](const ExprBuilder& builder, const Expr* inputs) {
+    return [](const ExprBuilder& builder, const ScalarExpr* inputs) {
       return [&]<size_t... I>(std::index_sequence<I...>) {
         return Def::apply(builder, inputs[I]...);
       }

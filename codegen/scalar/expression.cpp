@@ -125,17 +125,17 @@ std::string formatNode(const ScalarNode& node) {
 size_t Expression::Hash::operator()(const ScalarNode& n) const {
   size_t h = static_cast<size_t>(n.op) * 31 + static_cast<size_t>(n.type);
   h = h * 131 + static_cast<size_t>(n.function);
-  for (Expr e : n.operands) h = (h ^ static_cast<size_t>(e.id + 1)) * 0x9e3779b97f4a7c15u;
+  for (ScalarExpr e : n.operands) h = (h ^ static_cast<size_t>(e.id + 1)) * 0x9e3779b97f4a7c15u;
   return (h ^ n.payload) * 0x9e3779b97f4a7c15u;
 }
 
-Expr Expression::add(const ScalarNode& node) {
-  auto [it, added] = known_.try_emplace(node, Expr{static_cast<int32_t>(nodes_.size())});
+ScalarExpr Expression::add(const ScalarNode& node) {
+  auto [it, added] = known_.try_emplace(node, ScalarExpr{static_cast<int32_t>(nodes_.size())});
   if (added) nodes_.push_back(node);
   return it->second;
 }
 
-Expr Expression::input(uint32_t index, DType type) {
+ScalarExpr Expression::input(uint32_t index, DType type) {
   ScalarNode node;
   node.op = ScalarOp::Input;
   node.type = type;
@@ -143,26 +143,26 @@ Expr Expression::input(uint32_t index, DType type) {
   return add(node);
 }
 
-Expr Expression::integer(int64_t value, DType type) {
+ScalarExpr Expression::integer(int64_t value, DType type) {
   ScalarNode node;
   node.type = type;
   node.payload = static_cast<uint64_t>(value);
   return add(node);
 }
 
-Expr Expression::constant(double value, DType type) {
+ScalarExpr Expression::constant(double value, DType type) {
   if (type == DType::Float) value = static_cast<float>(value);
   if (isFloating(type)) return integer(std::bit_cast<int64_t>(value), type);
   return dispatchAll(type, [&]<class T>() {
     if constexpr (std::is_integral_v<T>) {
       return integer(static_cast<int64_t>(wick::convert<T>(value)), type);
     } else {
-      return Expr();
+      return ScalarExpr();
     }
   });
 }
 
-Expr Expression::convert(Expr from, DType type) {
+ScalarExpr Expression::convert(ScalarExpr from, DType type) {
   if (!from.valid() || (*this)[from].type == type) return from;
   ScalarNode node;
   node.op = ScalarOp::Convert;
@@ -171,7 +171,7 @@ Expr Expression::convert(Expr from, DType type) {
   return add(node);
 }
 
-Expr ExprBuilder::node(ScalarOp op, DType type, V a, V b, V c) const {
+ScalarExpr ExprBuilder::node(ScalarOp op, DType type, V a, V b, V c) const {
   ScalarNode node;
   node.op = op;
   node.type = type;
@@ -183,12 +183,12 @@ Expr ExprBuilder::node(ScalarOp op, DType type, V a, V b, V c) const {
   return into_->add(node);
 }
 
-Expr ExprBuilder::call(ScalarFunction f, V a, V b) const {
+ScalarExpr ExprBuilder::call(ScalarFunction f, V a, V b) const {
   ScalarNode node;
   node.op = ScalarOp::Call;
   node.type = type_;
   node.function = f;
-  node.operands = {a, b, Expr()};
+  node.operands = {a, b, ScalarExpr()};
   const int n = operandCount(node.op, f);
   for (int i = 0; i < n; ++i) {
     if (!node.operands[i].valid()) return {};
@@ -196,12 +196,12 @@ Expr ExprBuilder::call(ScalarFunction f, V a, V b) const {
   return into_->add(node);
 }
 
-Expr ExprBuilder::select(Mask m, V a, V b) const {
+ScalarExpr ExprBuilder::select(Mask m, V a, V b) const {
   if (!a.valid() || !b.valid()) return {};
   return node(ScalarOp::Select, (*into_)[a].type, m, a, b);
 }
 
-Expr ExprBuilder::lowest() const {
+ScalarExpr ExprBuilder::lowest() const {
   return dispatchAll(type_, [&]<class T>() {
     using L = std::numeric_limits<T>;
     if constexpr (std::is_integral_v<T>) {
@@ -209,12 +209,12 @@ Expr ExprBuilder::lowest() const {
     } else if constexpr (kComputes<T>) {
       return into_->constant(static_cast<double>(L::lowest()), type_);
     } else {
-      return Expr();
+      return ScalarExpr();
     }
   });
 }
 
-Expr ExprBuilder::highest() const {
+ScalarExpr ExprBuilder::highest() const {
   return dispatchAll(type_, [&]<class T>() {
     using L = std::numeric_limits<T>;
     if constexpr (std::is_integral_v<T>) {
@@ -222,7 +222,7 @@ Expr ExprBuilder::highest() const {
     } else if constexpr (kComputes<T>) {
       return into_->constant(static_cast<double>(L::max()), type_);
     } else {
-      return Expr();
+      return ScalarExpr();
     }
   });
 }

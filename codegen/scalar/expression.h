@@ -69,17 +69,17 @@ std::string_view toString(ScalarOp op);
 int operandCount(ScalarOp op, ScalarFunction f);
 
 // A node of an Expression, by its number.
-struct Expr {
+struct ScalarExpr {
   int32_t id = -1;
   bool valid() const { return id >= 0; }
-  friend bool operator==(Expr, Expr) = default;
+  friend bool operator==(ScalarExpr, ScalarExpr) = default;
 };
 
 struct ScalarNode {
   ScalarOp op = ScalarOp::Constant;
   DType type = DType::Float;
   ScalarFunction function = ScalarFunction::exp;
-  std::array<Expr, 3> operands;
+  std::array<ScalarExpr, 3> operands;
   uint64_t payload = 0;
   friend bool operator==(const ScalarNode&, const ScalarNode&) = default;
 };
@@ -87,34 +87,34 @@ struct ScalarNode {
 // Nodes in an order in which operands come first; equal nodes are one.
 class Expression {
  public:
-  Expr add(const ScalarNode& node);
-  Expr input(uint32_t index, DType type);
+  ScalarExpr add(const ScalarNode& node);
+  ScalarExpr input(uint32_t index, DType type);
   // Of a float dtype that computes, an integer dtype or Bool.
-  Expr constant(double value, DType type);
-  Expr integer(int64_t value, DType type);
+  ScalarExpr constant(double value, DType type);
+  ScalarExpr integer(int64_t value, DType type);
   // The operand itself when it has the dtype already.
-  Expr convert(Expr from, DType type);
+  ScalarExpr convert(ScalarExpr from, DType type);
 
   const std::vector<ScalarNode>& nodes() const { return nodes_; }
-  const ScalarNode& operator[](Expr e) const { return nodes_[static_cast<size_t>(e.id)]; }
+  const ScalarNode& operator[](ScalarExpr e) const { return nodes_[static_cast<size_t>(e.id)]; }
 
  private:
   struct Hash {
     size_t operator()(const ScalarNode& n) const;
   };
   std::vector<ScalarNode> nodes_;
-  std::unordered_map<ScalarNode, Expr, Hash> known_;
+  std::unordered_map<ScalarNode, ScalarExpr, Hash> known_;
 };
 // "add float32 %1, %2": without the node's own number.
 std::string formatNode(const ScalarNode& node);
 
 // The builder (see plain_builder.h) that records into an Expression. Complex numbers are not
-// recorded: what would make one gives an invalid Expr.
+// recorded: what would make one gives an invalid ScalarExpr.
 class ExprBuilder {
  public:
-  using V = Expr;
-  using Mask = Expr;
-  using I = Expr;  // an int32 beside float32, for functions that take floats apart
+  using V = ScalarExpr;
+  using Mask = ScalarExpr;
+  using I = ScalarExpr;  // an int32 beside float32, for functions that take floats apart
 
   ExprBuilder(Expression& into, DType compute) : into_(&into), type_(compute) {}
 

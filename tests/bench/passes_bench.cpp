@@ -109,7 +109,7 @@ int main() {
     measure(rows, at++, "(batch_matrix_products)", [&] { batchMatrixProducts(*other); });
     measure(rows, at++, "(fusion_groups)", [&] { formFusionGroups(*other); });
     double sum = 0;
-    for (const Pass& pass : pipelinePasses()) {
+    for (const PipelinePass& pass : pipelinePasses()) {
       measure(rows, at++, pass.name, [&] { pass.run(*graph); });
       sum += rows[at - 1].times.back();
     }

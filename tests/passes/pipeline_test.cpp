@@ -128,7 +128,7 @@ TEST_F(PipelineTest, EndsAfterTheNamedPass) {
 TEST_F(PipelineTest, IsItsPhasesInOrder) {
   std::vector<const char*> names;
   for (Phase phase : kPhases) {
-    for (const Pass& pass : passesOf(phase)) names.push_back(pass.name);
+    for (const PipelinePass& pass : passesOf(phase)) names.push_back(pass.name);
   }
   ASSERT_EQ(names.size(), pipelinePasses().size());
   for (size_t i = 0; i < names.size(); ++i) EXPECT_EQ(names[i], pipelinePasses()[i].name);
