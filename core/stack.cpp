@@ -12,6 +12,7 @@
 #include "core/error.h"
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(__SANITIZE_THREAD__)
@@ -51,6 +52,10 @@ class StackMemory {
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     WICK_CHECK(memory_ != MAP_FAILED, "not enough memory for a stack of {} bytes", bytes);
     mprotect(memory_, guard_, PROT_NONE);
+#if defined(__SANITIZE_ADDRESS__)
+    // What an exception left of the frames of an earlier stack at this address.
+    __asan_unpoison_memory_region(memory_, bytes_);
+#endif
   }
   ~StackMemory() { munmap(memory_, bytes_); }
   StackMemory(const StackMemory&) = delete;

@@ -7,12 +7,15 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/stack.h"
 #include "serialization/pickle_opcodes.h"
 
 namespace wick {
 namespace {
 
 constexpr size_t kMaxDepth = 1000;
+// Each level calls three functions.
+constexpr size_t kStack = kMaxDepth * 512;
 constexpr std::string_view kJitPickle = "torch.jit._pickle";
 
 }  // namespace
@@ -35,6 +38,10 @@ std::string Pickler::finish() {
 }
 
 void Pickler::push(const IValue& value) {
+  withStack(kStack, [&] { pushValue(value); });
+}
+
+void Pickler::pushValue(const IValue& value) {
   WICK_CHECK(depth_ < kMaxDepth, "save: values nest deeper than {}", kMaxDepth);
   ++depth_;
   switch (value.tag()) {
@@ -180,7 +187,7 @@ void Pickler::remember(const IValue& value) {
 void Pickler::pushTuple(const std::vector<IValue>& elements) {
   if (elements.empty()) return op(op::kEmptyTuple);
   if (elements.size() > 3) op(op::kMark);
-  for (const IValue& e : elements) push(e);
+  for (const IValue& e : elements) pushValue(e);
   op(elements.size() == 1   ? op::kTuple1
      : elements.size() == 2 ? op::kTuple2
      : elements.size() == 3 ? op::kTuple3
@@ -197,7 +204,7 @@ void Pickler::pushElements(const std::vector<IValue>& elements) {
   op(op::kEmptyList);
   if (elements.empty()) return;
   op(op::kMark);
-  for (const IValue& e : elements) push(e);
+  for (const IValue& e : elements) pushValue(e);
   op(op::kAppends);
 }
 
@@ -257,8 +264,8 @@ void Pickler::pushDict(const IValue& value) {
   if (dict.size() != 0) {
     op(op::kMark);
     for (const auto& [key, element] : dict.items()) {
-      push(key);
-      push(element);
+      pushValue(key);
+      pushValue(element);
     }
     op(op::kSetItems);
   }
@@ -306,7 +313,7 @@ void Pickler::pushObject(const IValue& value) {
   pushScriptType(object.type()->name());
   op(op::kEmptyTuple);
   op(op::kNewObj);
-  push(options_.get_state(object));
+  pushValue(options_.get_state(object));
   op(op::kBuild);
   remember(value);
 }
@@ -316,7 +323,7 @@ void Pickler::pushEnum(const EnumObject& value) {
              value.name);
   pushScriptType(value.type->name());
   // PyTorch's loader takes the value itself, without a tuple around it.
-  push(value.value);
+  pushValue(value.value);
   op(op::kReduce);
 }
 

@@ -41,6 +41,7 @@ class Pickler {
   void op(uint8_t opcode) { out_.push_back(static_cast<char>(opcode)); }
   template <class T>
   void raw(T value);
+  void pushValue(const IValue& value);
   void pushInt(int64_t value);
   void pushDouble(double value);
   void pushString(std::string_view text);
