@@ -60,7 +60,6 @@ class Session {
 };
 
 Session::Session() {
-  // The target must be registered before LLJIT looks for it.
   hostDescription();
   llvm::orc::LLJITBuilder builder;
   // The objects come compiled and have no initializers.
@@ -130,10 +129,12 @@ void describeToPerf(const MachineCode& code, const std::string& object) {
 
 // A context and the module built in it.
 struct BuiltModule {
-  explicit BuiltModule(const CodeRequest& request) : module(request.name, context) {
+  explicit BuiltModule(const CodeRequest& request)
+      : host(hostDescription()), module(request.name, context) {
     prepareForHost(module);
     request.emit(module);
   }
+  const std::string& host;  // asked for first
   llvm::LLVMContext context;
   llvm::Module module;
 };

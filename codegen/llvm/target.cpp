@@ -16,6 +16,14 @@
 
 #include "codegen/llvm/jit.h"
 
+// The static initializers of LLVM's files, see third_party/llvm.BUILD; none when LLVM was linked in
+// another way, where they run by themselves.
+extern "C" {
+using WickLlvmInitializer = void (*)();
+extern WickLlvmInitializer __start_wick_llvm_init[] __attribute__((weak, visibility("hidden")));
+extern WickLlvmInitializer __stop_wick_llvm_init[] __attribute__((weak, visibility("hidden")));
+}
+
 namespace wick::codegen {
 
 namespace {
@@ -30,6 +38,7 @@ struct Host {
 };
 
 Host describeHost() {
+  for (auto* i = __start_wick_llvm_init; i != __stop_wick_llvm_init; ++i) (*i)();
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   llvm::InitializeNativeTargetAsmParser();

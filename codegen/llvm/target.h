@@ -9,6 +9,8 @@
 
 namespace wick::codegen {
 
+// LLVM is initialized when this is called first, which must be before anything else of it is used.
+//
 // The host: its triple, the name of its CPU and all features that it reports, in one text.
 const std::string& hostDescription();
 // Bits of the widest vector registers that are worth using: 128, 256 or 512.
