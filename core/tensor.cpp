@@ -4,6 +4,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "core/stride_order.h"
 
 namespace wick {
 
@@ -307,27 +308,13 @@ DimVector formatStrides(IntSpan sizes, MemoryFormat format) {
 }
 
 DimVector denseStrides(IntSpan sizes, IntSpan strides) {
-  // Dimensions from the innermost to the outermost. A stable insertion sort that starts from
-  // row-major order: a stride of zero compares as unknown and keeps its place.
-  size_t n = sizes.size();
+  const size_t n = sizes.size();
   DimVector order(n);
-  for (size_t i = 0; i < n; ++i) order[i] = static_cast<int64_t>(n - 1 - i);
-  auto compare = [&](int64_t a, int64_t b) {
+  orderDimensions(std::span<int64_t>(order.data(), n), [&](int64_t a, int64_t b) {
     if (strides[a] == 0 || strides[b] == 0) return 0;
     if (strides[a] != strides[b]) return strides[a] < strides[b] ? -1 : 1;
     return sizes[a] > sizes[b] ? 1 : 0;
-  };
-  for (size_t i = 1; i < n; ++i) {
-    size_t at = i;
-    for (size_t j = i; j-- > 0;) {
-      int c = compare(order[j], order[at]);
-      if (c < 0) break;
-      if (c > 0) {
-        std::swap(order[j], order[at]);
-        at = j;
-      }
-    }
-  }
+  });
   DimVector out(n, 1);
   int64_t next = 1;
   for (int64_t d : order) {

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "frontend/ir_emitter.h"
+#include "frontend/type_resolver.h"
 
 namespace wick {
 
@@ -285,22 +286,7 @@ Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hin
     key = fitting->key();
     value = fitting->value();
   }
-  switch ((*key)->kind()) {
-    case TypeKind::Int:
-    case TypeKind::Float:
-    case TypeKind::Complex:
-    case TypeKind::Bool:
-    case TypeKind::String:
-    case TypeKind::Tensor:
-    case TypeKind::Device:
-    case TypeKind::Enum:
-      break;
-    default:
-      throwCompileError(range,
-                        "Cannot create dict for key type '{}', only int, float, complex, Tensor, "
-                        "device and string keys are supported",
-                        (*key)->annotation());
-  }
+  checkDictKeyType(range, **key);
   return graph_.insertNode(graph_.createDict(*key, value, keys, values))->output();
 }
 

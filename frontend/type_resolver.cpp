@@ -131,23 +131,6 @@ std::vector<Expr> typeArguments(const Subscript& subscript) {
   return out;
 }
 
-bool isDictKeyType(const TypePtr& type) {
-  switch (type->kind()) {
-    case TypeKind::Int:
-    case TypeKind::Float:
-    case TypeKind::Complex:
-    case TypeKind::Bool:
-    case TypeKind::String:
-    case TypeKind::Tensor:
-    case TypeKind::Device:
-    case TypeKind::Enum:
-    case TypeKind::Var:
-      return true;
-    default:
-      return false;
-  }
-}
-
 class Constructor {
  public:
   Constructor(const TypeResolver& types, const Subscript& subscript, const std::string& name)
@@ -202,12 +185,7 @@ class Constructor {
   TypePtr dict() const {
     expectCount(2);
     TypePtr key = types_.typeOf(arguments_[0]);
-    if (!isDictKeyType(key)) {
-      throwCompileError(arguments_[0].range(),
-                        "Cannot create dict for key type '{}', only int, float, complex, Tensor, "
-                        "device and string keys are supported",
-                        key->annotation());
-    }
+    checkDictKeyType(arguments_[0].range(), *key);
     return types::Dict(key, types_.typeOf(arguments_[1]));
   }
 
@@ -218,6 +196,26 @@ class Constructor {
 };
 
 }  // namespace
+
+void checkDictKeyType(const SourceRange& range, const Type& key) {
+  switch (key.kind()) {
+    case TypeKind::Int:
+    case TypeKind::Float:
+    case TypeKind::Complex:
+    case TypeKind::Bool:
+    case TypeKind::String:
+    case TypeKind::Tensor:
+    case TypeKind::Device:
+    case TypeKind::Enum:
+    case TypeKind::Var:
+      return;
+    default:
+      throwCompileError(range,
+                        "Cannot create dict for key type '{}', only int, float, complex, Tensor, "
+                        "device and string keys are supported",
+                        key.annotation());
+  }
+}
 
 TypePtr TypeResolver::typeOf(const Expr& expr) const {
   constexpr size_t kStackPerLevel = 2048;

@@ -31,4 +31,7 @@ class TypeResolver {
   ResolverPtr resolver_;
 };
 
+// CompileError at `range` unless dicts may have keys of this type.
+void checkDictKeyType(const SourceRange& range, const Type& key);
+
 }  // namespace wick

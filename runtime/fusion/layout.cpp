@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/stride_order.h"
+
 namespace wick {
 
 namespace {
@@ -47,11 +49,10 @@ bool pointwiseLayout(std::span<const TensorLayout* const> operands, TensorLayout
              (isRowMajor(*t) &&
               std::equal(t->sizes.begin(), t->sizes.begin() + t->rank, result.sizes.begin()));
   }
-  // The dimensions from the innermost to the outermost: sorted by the steps of the first operand
-  // that tells two of them apart.
+  // By the steps of the first operand that tells two dimensions apart.
   std::array<int, loop::kMaxRank> order;
-  for (int i = 0; i < result.rank; ++i) order[static_cast<size_t>(i)] = result.rank - 1 - i;
   auto compare = [&](int a, int b) {
+    if (plain) return 0;
     const int64_t size_a = result.sizes[static_cast<size_t>(a)];
     const int64_t size_b = result.sizes[static_cast<size_t>(b)];
     for (const TensorLayout* t : operands) {
@@ -63,17 +64,7 @@ bool pointwiseLayout(std::span<const TensorLayout* const> operands, TensorLayout
     }
     return 0;
   };
-  for (int i = 1; !plain && i < result.rank; ++i) {
-    auto at = static_cast<size_t>(i);
-    for (auto j = static_cast<size_t>(i); j-- > 0;) {
-      const int c = compare(order[j], order[at]);
-      if (c < 0) break;
-      if (c > 0) {
-        std::swap(order[j], order[at]);
-        at = j;
-      }
-    }
-  }
+  orderDimensions(std::span<int>(order.data(), static_cast<size_t>(result.rank)), compare);
   int64_t next = 1;
   for (int i = 0; i < result.rank; ++i) {
     auto d = static_cast<size_t>(order[static_cast<size_t>(i)]);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/dtype_dispatch.h"
+#include "runtime/kernels/moments.h"
 #include "runtime/kernels/reduce.h"
 
 namespace wick::normalization {
@@ -32,23 +33,10 @@ struct SumsOp {
 
 // For float64 inputs, where that difference would lose digits.
 struct WelfordOp {
-  struct Acc {
-    double mean, squares, count;
-  };
-  Acc init() const { return {0, 0, 0}; }
-  void step(Acc& a, double x) const {
-    a.count += 1;
-    double delta = x - a.mean;
-    a.mean += delta / a.count;
-    a.squares += delta * (x - a.mean);
-  }
-  void merge(Acc& a, const Acc& b) const {
-    if (b.count == 0) return;
-    double count = a.count + b.count, delta = b.mean - a.mean;
-    a.squares += b.squares + delta * delta * a.count * b.count / count;
-    a.mean += delta * b.count / count;
-    a.count = count;
-  }
+  using Acc = RunningMoments;
+  Acc init() const { return {}; }
+  void step(Acc& a, double x) const { a.add(x); }
+  void merge(Acc& a, const Acc& b) const { a.merge(b); }
   MeanVariance finish(const Acc& a) const { return {a.mean, a.squares / a.count}; }
 };
 

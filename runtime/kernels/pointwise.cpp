@@ -8,6 +8,7 @@
 
 #include "core/parallel.h"
 #include "core/row_copy.h"
+#include "core/stride_order.h"
 
 namespace wick {
 
@@ -17,16 +18,6 @@ constexpr int64_t kBlock = 512;
 constexpr int64_t kLargestItem = 16;
 constexpr size_t kMaxOperands = kMaxScalarInputs + 1;
 
-// The dtype of operands of which `higher` decides unless `lower` is of a higher category.
-DType combineCategories(DType higher, DType lower) {
-  if (isComplex(higher)) return higher;
-  if (isFloating(higher)) return isComplex(lower) ? toComplexType(higher) : higher;
-  if (higher == DType::Bool || isFloating(lower) || isComplex(lower)) {
-    return promoteTypes(higher, lower);
-  }
-  return higher;
-}
-
 struct DTypes {
   DType common;   // what the operands are cast to
   DType compute;  // what the loop works in
@@ -35,13 +26,13 @@ struct DTypes {
 };
 
 DTypes chooseDTypes(const ScalarDefinition& def, std::span<const Operand> operands) {
-  ResultType type;
+  DTypePromotion type;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (((def.mask_inputs | def.param_inputs) >> i & 1) != 0) continue;
     if (operands[i].tensor) {
-      type.add(*operands[i].tensor);
+      addTo(type, *operands[i].tensor);
     } else {
-      type.add(operands[i].number);
+      addTo(type, operands[i].number);
     }
   }
   DTypes t{};
@@ -181,10 +172,9 @@ int64_t stepOf(const Side& side, size_t d, size_t rank, int64_t size) {
 // tells two of them apart. This is the order in which results are laid out, so it follows
 // PyTorch's: a step of zero says nothing, and of equal steps the longer dimension is the outer one.
 DimVector memoryOrder(const Job& job, IntSpan shape, size_t first_side) {
-  size_t n = shape.size();
+  const size_t n = shape.size();
   DimVector order(n);
-  for (size_t i = 0; i < n; ++i) order[i] = static_cast<int64_t>(n - 1 - i);
-  auto compare = [&](int64_t a, int64_t b) {
+  orderDimensions(std::span<int64_t>(order.data(), n), [&](int64_t a, int64_t b) {
     for (size_t s = first_side; s < job.sides; ++s) {
       int64_t x = stepOf(job.side[s], a, n, shape[a]);
       int64_t y = stepOf(job.side[s], b, n, shape[b]);
@@ -193,18 +183,7 @@ DimVector memoryOrder(const Job& job, IntSpan shape, size_t first_side) {
       if (shape[a] > shape[b]) return 1;
     }
     return 0;
-  };
-  for (size_t i = 1; i < n; ++i) {
-    size_t at = i;
-    for (size_t j = i; j-- > 0;) {
-      int c = compare(order[j], order[at]);
-      if (c < 0) break;
-      if (c > 0) {
-        std::swap(order[j], order[at]);
-        at = j;
-      }
-    }
-  }
+  });
   return order;
 }
 
@@ -383,25 +362,13 @@ bool isOperand(const Tensor& out, std::span<const Operand> operands) {
 
 }  // namespace
 
-DType ResultType::get() const {
-  WICK_ASSERT(!empty(), "the type of no operands");
-  DType type = numbers_.value_or(DType::Bool);
-  bool found = numbers_.has_value();
-  for (const std::optional<DType>& higher : {zero_dims_, dims_}) {
-    if (!higher) continue;
-    type = found ? combineCategories(*higher, type) : *higher;
-    found = true;
-  }
-  return type;
-}
-
 DType resultType(std::span<const Operand> operands) {
-  ResultType type;
+  DTypePromotion type;
   for (const Operand& o : operands) {
     if (o.tensor) {
-      type.add(*o.tensor);
+      addTo(type, *o.tensor);
     } else {
-      type.add(o.number);
+      addTo(type, o.number);
     }
   }
   return type.get();

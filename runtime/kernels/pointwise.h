@@ -6,6 +6,7 @@
 #include <span>
 
 #include "codegen/scalar/definition.h"
+#include "core/dtype_promotion.h"
 #include "core/scalar.h"
 #include "core/tensor.h"
 
@@ -19,25 +20,13 @@ struct Operand {
   Scalar number;
 };
 
-// The dtype that operands compute in together, before an operator's own rule: tensors with
-// dimensions decide the dtype, zero-dim tensors and then numbers only where their category is
-// higher.
-class ResultType {
- public:
-  void add(const Tensor& t) { merge(t.dim() > 0 ? dims_ : zero_dims_, t.dtype()); }
-  void add(const Scalar& n) { merge(numbers_, n.dtype()); }
-  bool empty() const { return !dims_ && !zero_dims_ && !numbers_; }
-  // Throws InternalError when nothing was added.
-  DType get() const;
-
- private:
-  static void merge(std::optional<DType>& into, DType t) {
-    into = into ? promoteTypes(*into, t) : t;
-  }
-  std::optional<DType> dims_;
-  std::optional<DType> zero_dims_;
-  std::optional<DType> numbers_;
-};
+// The dtype that operands compute in together, before an operator's own rule (DTypePromotion).
+inline void addTo(DTypePromotion& types, const Tensor& t) {
+  types.addTensor(t.dtype(), t.dim() > 0);
+}
+inline void addTo(DTypePromotion& types, const Scalar& n) {
+  types.addNumber(n.dtype());
+}
 DType resultType(std::span<const Operand> operands);
 
 // Computes `def` over the operands, in the definition's order. With a destination the result is

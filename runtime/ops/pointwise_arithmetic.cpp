@@ -124,9 +124,9 @@ Tensor filled(const Tensor& like, double value, DType dtype) {
 }
 
 Tensor powNumber(const Tensor& self, const Scalar& exponent, Out out) {
-  ResultType type;
-  type.add(self);
-  type.add(exponent);
+  DTypePromotion type;
+  addTo(type, self);
+  addTo(type, exponent);
   DType common = type.get();
   WICK_CHECK(!(isIntegral(self.dtype(), true) && exponent.isInt() && exponent.toInt() < 0),
              "Integers to negative integer powers are not allowed.");
@@ -153,9 +153,9 @@ Tensor powNumber(const Tensor& self, const Scalar& exponent, Out out) {
 }
 Tensor numberPow(const Scalar& self, const Tensor& exponent, Out out) {
   if (isOne(self)) {
-    ResultType type;
-    type.add(self);
-    type.add(exponent);
+    DTypePromotion type;
+    addTo(type, self);
+    addTo(type, exponent);
     return filled(exponent, 1, type.get());
   }
   return pointwise(kScalar<Pow>, out.tensor, self, exponent);

@@ -48,10 +48,10 @@ Tensor maskedFillTensor(const Tensor& self, const Tensor& mask, const Tensor& va
 // The bounds take part in type promotion, but a dtype that the result has must hold them.
 void checkBound(const Tensor& self, const std::optional<Scalar>& min,
                 const std::optional<Scalar>& max) {
-  ResultType type;
-  type.add(self);
-  if (min) type.add(*min);
-  if (max) type.add(*max);
+  DTypePromotion type;
+  addTo(type, self);
+  if (min) addTo(type, *min);
+  if (max) addTo(type, *max);
   DType common = type.get();
   if (min) checkFits(*min, common);
   if (max) checkFits(*max, common);

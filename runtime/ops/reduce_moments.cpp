@@ -3,6 +3,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "runtime/kernels/moments.h"
 #include "runtime/kernels/reduce.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/shape_rules.h"
@@ -13,31 +14,13 @@ namespace {
 using Dims = std::optional<DimVector>;
 using Correction = std::optional<int64_t>;
 
-struct Moments {
-  double mean;
-  double squares;  // sum of squared distances from the mean
-  double count;
-};
-
 template <class T, bool kRoot>
 struct VarianceOp {
-  using Acc = Moments;
+  using Acc = RunningMoments;
   explicit VarianceOp(double correction) : correction(correction) {}
-  Acc init() const { return {0, 0, 0}; }
-  void step(Acc& a, T v) const {
-    double x = static_cast<double>(v);
-    a.count += 1;
-    double delta = x - a.mean;
-    a.mean += delta / a.count;
-    a.squares += delta * (x - a.mean);
-  }
-  void merge(Acc& a, const Acc& b) const {
-    if (b.count == 0) return;
-    double count = a.count + b.count, delta = b.mean - a.mean;
-    a.squares += b.squares + delta * delta * a.count * b.count / count;
-    a.mean += delta * b.count / count;
-    a.count = count;
-  }
+  Acc init() const { return {}; }
+  void step(Acc& a, T v) const { a.add(static_cast<double>(v)); }
+  void merge(Acc& a, const Acc& b) const { a.merge(b); }
   T finish(const Acc& a) const {
     double divisor = std::max(a.count - correction, 0.0);
     double variance = a.squares / divisor;
