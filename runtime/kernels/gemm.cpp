@@ -4,6 +4,7 @@
 
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "runtime/kernels/openblas.h"
 
 namespace wick {
 
@@ -73,6 +74,10 @@ void productLoop(const Tensor& a, const Tensor& b, const Tensor& out) {
               });
 }
 
+constinit const OpenBlasRoutine<decltype(cblas_dgemm)> dgemm{"cblas_dgemm"};
+constinit const OpenBlasRoutine<decltype(cblas_zgemm)> zgemm{"cblas_zgemm"};
+constinit const OpenBlasRoutine<decltype(cblas_cgemm)> cgemm{"cblas_cgemm"};
+
 void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
   Tensor a = isMatrix(a_in) ? a_in : a_in.contiguous();
   Tensor b = isMatrix(b_in) ? b_in : b_in.contiguous();
@@ -90,14 +95,14 @@ void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
     const char* pb = static_cast<const char*>(b.rawData()) + batch * batchStride(b) * size;
     char* pc = static_cast<char*>(out.rawData()) + batch * m * n * size;
     if (out.dtype() == DType::Double) {
-      cblas_dgemm(CblasRowMajor, ta, tb, im, in, ik, 1.0, reinterpret_cast<const double*>(pa), lda,
-                  reinterpret_cast<const double*>(pb), ldb, 0.0, reinterpret_cast<double*>(pc), in);
+      dgemm(CblasRowMajor, ta, tb, im, in, ik, 1.0, reinterpret_cast<const double*>(pa), lda,
+            reinterpret_cast<const double*>(pb), ldb, 0.0, reinterpret_cast<double*>(pc), in);
     } else if (out.dtype() == DType::ComplexDouble) {
       std::complex<double> one(1), zero(0);
-      cblas_zgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &zero, pc, in);
+      zgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &zero, pc, in);
     } else {
       std::complex<float> one(1), zero(0);
-      cblas_cgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &zero, pc, in);
+      cgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &zero, pc, in);
     }
   }
 }

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "runtime/kernels/openblas.h"
+
 namespace wick::lapack {
 
 namespace {
@@ -28,76 +30,81 @@ size_t asked(const T& v) {
 
 }  // namespace
 
-extern "C" {
-#define WICK_FORTRAN(p, T, R)                                                              \
-  void p##getrf_(Int m, Int n, T* a, Int lda, int* ipiv, int* info);                       \
-  void p##getrs_(Chr trans, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb, \
-                 int* info, size_t);                                                       \
-  void p##potrf_(Chr uplo, Int n, T* a, Int lda, int* info, size_t);                       \
-  void p##potrs_(Chr uplo, Int n, Int nrhs, const T* a, Int lda, T* b, Int ldb, int* info, \
-                 size_t);                                                                  \
-  void p##potri_(Chr uplo, Int n, T* a, Int lda, int* info, size_t);                       \
-  void p##geqrf_(Int m, Int n, T* a, Int lda, T* tau, T* work, Int lwork, int* info);      \
-  void p##sytrf_(Chr uplo, Int n, T* a, Int lda, int* ipiv, T* work, Int lwork, int* info, \
-                 size_t);                                                                  \
-  void p##sytrs_(Chr uplo, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb,  \
-                 int* info, size_t);                                                       \
-  void p##gels_(Chr trans, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* work,  \
-                Int lwork, int* info, size_t);
+#define WICK_ROUTINE(name, ...) constinit const OpenBlasRoutine<void(__VA_ARGS__)> name{#name};
+
+namespace {
+
+#define WICK_FORTRAN(p, T, R)                                                                      \
+  WICK_ROUTINE(p##getrf_, Int m, Int n, T* a, Int lda, int* ipiv, int* info)                       \
+  WICK_ROUTINE(p##getrs_, Chr trans, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b,         \
+               Int ldb, int* info, size_t)                                                         \
+  WICK_ROUTINE(p##potrf_, Chr uplo, Int n, T* a, Int lda, int* info, size_t)                       \
+  WICK_ROUTINE(p##potrs_, Chr uplo, Int n, Int nrhs, const T* a, Int lda, T* b, Int ldb,           \
+               int* info, size_t)                                                                  \
+  WICK_ROUTINE(p##potri_, Chr uplo, Int n, T* a, Int lda, int* info, size_t)                       \
+  WICK_ROUTINE(p##geqrf_, Int m, Int n, T* a, Int lda, T* tau, T* work, Int lwork, int* info)      \
+  WICK_ROUTINE(p##sytrf_, Chr uplo, Int n, T* a, Int lda, int* ipiv, T* work, Int lwork,           \
+               int* info, size_t)                                                                  \
+  WICK_ROUTINE(p##sytrs_, Chr uplo, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb, \
+               int* info, size_t)                                                                  \
+  WICK_ROUTINE(p##gels_, Chr trans, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* work, \
+               Int lwork, int* info, size_t)
 WICK_FORTRAN(s, float, float)
 WICK_FORTRAN(d, double, double)
 WICK_FORTRAN(c, CF, float)
 WICK_FORTRAN(z, CD, double)
 #undef WICK_FORTRAN
 
-#define WICK_FORTRAN_Q(gqr, mqr, T)                                                              \
-  void gqr##_(Int m, Int n, Int k, T* a, Int lda, const T* tau, T* work, Int lwork, int* info);  \
-  void mqr##_(Chr side, Chr trans, Int m, Int n, Int k, const T* a, Int lda, const T* tau, T* c, \
-              Int ldc, T* work, Int lwork, int* info, size_t, size_t);
+#define WICK_FORTRAN_Q(gqr, mqr, T)                                                          \
+  WICK_ROUTINE(gqr##_, Int m, Int n, Int k, T* a, Int lda, const T* tau, T* work, Int lwork, \
+               int* info)                                                                    \
+  WICK_ROUTINE(mqr##_, Chr side, Chr trans, Int m, Int n, Int k, const T* a, Int lda,        \
+               const T* tau, T* c, Int ldc, T* work, Int lwork, int* info, size_t, size_t)
 WICK_FORTRAN_Q(sorgqr, sormqr, float)
 WICK_FORTRAN_Q(dorgqr, dormqr, double)
 WICK_FORTRAN_Q(cungqr, cunmqr, CF)
 WICK_FORTRAN_Q(zungqr, zunmqr, CD)
 #undef WICK_FORTRAN_Q
 
-#define WICK_FORTRAN_REAL(p, T)                                                                   \
-  void p##gesdd_(Chr job, Int m, Int n, T* a, Int lda, T* s, T* u, Int ldu, T* vt, Int ldvt,      \
-                 T* work, Int lwork, int* iwork, int* info, size_t);                              \
-  void p##syevd_(Chr job, Chr uplo, Int n, T* a, Int lda, T* w, T* work, Int lwork, int* iwork,   \
-                 Int liwork, int* info, size_t, size_t);                                          \
-  void p##geev_(Chr jobvl, Chr jobvr, Int n, T* a, Int lda, T* wr, T* wi, T* vl, Int ldvl, T* vr, \
-                Int ldvr, T* work, Int lwork, int* info, size_t, size_t);                         \
-  void p##gelsy_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, int* jpvt, const T* rcond, \
-                 int* rank, T* work, Int lwork, int* info);                                       \
-  void p##gelsd_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* s, const T* rcond,      \
-                 int* rank, T* work, Int lwork, int* iwork, int* info);                           \
-  void p##gelss_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* s, const T* rcond,      \
-                 int* rank, T* work, Int lwork, int* info);
+#define WICK_FORTRAN_REAL(p, T)                                                              \
+  WICK_ROUTINE(p##gesdd_, Chr job, Int m, Int n, T* a, Int lda, T* s, T* u, Int ldu, T* vt,  \
+               Int ldvt, T* work, Int lwork, int* iwork, int* info, size_t)                  \
+  WICK_ROUTINE(p##syevd_, Chr job, Chr uplo, Int n, T* a, Int lda, T* w, T* work, Int lwork, \
+               int* iwork, Int liwork, int* info, size_t, size_t)                            \
+  WICK_ROUTINE(p##geev_, Chr jobvl, Chr jobvr, Int n, T* a, Int lda, T* wr, T* wi, T* vl,    \
+               Int ldvl, T* vr, Int ldvr, T* work, Int lwork, int* info, size_t, size_t)     \
+  WICK_ROUTINE(p##gelsy_, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, int* jpvt,   \
+               const T* rcond, int* rank, T* work, Int lwork, int* info)                     \
+  WICK_ROUTINE(p##gelsd_, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* s,        \
+               const T* rcond, int* rank, T* work, Int lwork, int* iwork, int* info)         \
+  WICK_ROUTINE(p##gelss_, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, T* s,        \
+               const T* rcond, int* rank, T* work, Int lwork, int* info)
 WICK_FORTRAN_REAL(s, float)
 WICK_FORTRAN_REAL(d, double)
 #undef WICK_FORTRAN_REAL
 
-#define WICK_FORTRAN_COMPLEX(p, T, R)                                                             \
-  void p##gesdd_(Chr job, Int m, Int n, T* a, Int lda, R* s, T* u, Int ldu, T* vt, Int ldvt,      \
-                 T* work, Int lwork, R* rwork, int* iwork, int* info, size_t);                    \
-  void p##heevd_(Chr job, Chr uplo, Int n, T* a, Int lda, R* w, T* work, Int lwork, R* rwork,     \
-                 Int lrwork, int* iwork, Int liwork, int* info, size_t, size_t);                  \
-  void p##geev_(Chr jobvl, Chr jobvr, Int n, T* a, Int lda, T* w, T* vl, Int ldvl, T* vr,         \
-                Int ldvr, T* work, Int lwork, R* rwork, int* info, size_t, size_t);               \
-  void p##hetrf_(Chr uplo, Int n, T* a, Int lda, int* ipiv, T* work, Int lwork, int* info,        \
-                 size_t);                                                                         \
-  void p##hetrs_(Chr uplo, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb,         \
-                 int* info, size_t);                                                              \
-  void p##gelsy_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, int* jpvt, const R* rcond, \
-                 int* rank, T* work, Int lwork, R* rwork, int* info);                             \
-  void p##gelsd_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, R* s, const R* rcond,      \
-                 int* rank, T* work, Int lwork, R* rwork, int* iwork, int* info);                 \
-  void p##gelss_(Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, R* s, const R* rcond,      \
-                 int* rank, T* work, Int lwork, R* rwork, int* info);
+#define WICK_FORTRAN_COMPLEX(p, T, R)                                                              \
+  WICK_ROUTINE(p##gesdd_, Chr job, Int m, Int n, T* a, Int lda, R* s, T* u, Int ldu, T* vt,        \
+               Int ldvt, T* work, Int lwork, R* rwork, int* iwork, int* info, size_t)              \
+  WICK_ROUTINE(p##heevd_, Chr job, Chr uplo, Int n, T* a, Int lda, R* w, T* work, Int lwork,       \
+               R* rwork, Int lrwork, int* iwork, Int liwork, int* info, size_t, size_t)            \
+  WICK_ROUTINE(p##geev_, Chr jobvl, Chr jobvr, Int n, T* a, Int lda, T* w, T* vl, Int ldvl, T* vr, \
+               Int ldvr, T* work, Int lwork, R* rwork, int* info, size_t, size_t)                  \
+  WICK_ROUTINE(p##hetrf_, Chr uplo, Int n, T* a, Int lda, int* ipiv, T* work, Int lwork,           \
+               int* info, size_t)                                                                  \
+  WICK_ROUTINE(p##hetrs_, Chr uplo, Int n, Int nrhs, const T* a, Int lda, Int ipiv, T* b, Int ldb, \
+               int* info, size_t)                                                                  \
+  WICK_ROUTINE(p##gelsy_, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, int* jpvt,         \
+               const R* rcond, int* rank, T* work, Int lwork, R* rwork, int* info)                 \
+  WICK_ROUTINE(p##gelsd_, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, R* s,              \
+               const R* rcond, int* rank, T* work, Int lwork, R* rwork, int* iwork, int* info)     \
+  WICK_ROUTINE(p##gelss_, Int m, Int n, Int nrhs, T* a, Int lda, T* b, Int ldb, R* s,              \
+               const R* rcond, int* rank, T* work, Int lwork, R* rwork, int* info)
 WICK_FORTRAN_COMPLEX(c, CF, float)
 WICK_FORTRAN_COMPLEX(z, CD, double)
 #undef WICK_FORTRAN_COMPLEX
-}
+}  // namespace
+#undef WICK_ROUTINE
 
 // Runs call(work, lwork) twice: once to ask how much work space it wants, once with it.
 #define WICK_WITH_WORK(T, call)               \
@@ -267,7 +274,7 @@ WICK_DEFINE_REAL(d, double)
   }                                                                                                \
   int sytrf(char uplo, int n, T* a, int* pivots, bool hermitian) {                                 \
     int info = 0, ld = atLeastOne(n);                                                              \
-    auto* routine = hermitian ? p##hetrf_ : p##sytrf_;                                             \
+    const auto& routine = hermitian ? p##hetrf_ : p##sytrf_;                                       \
     WICK_WITH_WORK(T, routine(&uplo, &n, a, &ld, pivots, work.data(), &lwork, &info, 1))           \
   }                                                                                                \
   int sytrs(char uplo, int n, int nrhs, const T* a, const int* pivots, T* b, bool hermitian) {     \
@@ -315,12 +322,13 @@ CBLAS_DIAG diagOf(char c) {
 }
 }  // namespace
 
-#define WICK_DEFINE_TRSM(T, routine, one)                                                          \
-  void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b,  \
-            int ldb) {                                                                             \
-    T alpha = 1;                                                                                   \
-    routine(CblasColMajor, sideOf(side), uploOf(uplo), transOf(trans), diagOf(diag), m, n, one, a, \
-            lda, b, ldb);                                                                          \
+#define WICK_DEFINE_TRSM(T, routine, one)                                                         \
+  void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b, \
+            int ldb) {                                                                            \
+    static constinit const OpenBlasRoutine<decltype(routine)> solve{#routine};                    \
+    T alpha = 1;                                                                                  \
+    solve(CblasColMajor, sideOf(side), uploOf(uplo), transOf(trans), diagOf(diag), m, n, one, a,  \
+          lda, b, ldb);                                                                           \
   }
 WICK_DEFINE_TRSM(float, cblas_strsm, alpha)
 WICK_DEFINE_TRSM(double, cblas_dtrsm, alpha)
