@@ -29,11 +29,7 @@ DTypes chooseDTypes(const ScalarDefinition& def, std::span<const Operand> operan
   DTypePromotion type;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (((def.mask_inputs | def.param_inputs) >> i & 1) != 0) continue;
-    if (operands[i].tensor) {
-      addTo(type, *operands[i].tensor);
-    } else {
-      addTo(type, operands[i].number);
-    }
+    addTo(type, operands[i]);
   }
   DTypes t{};
   t.common = type.empty() ? DType::Bool : type.get();
@@ -230,16 +226,6 @@ Overlap overlapOf(const Tensor& a, const Tensor& b) {
   return Overlap::Unknown;
 }
 
-void checkWritable(const char* op, const Tensor& out) {
-  WICK_CHECK(out.storage()->writable(), "{}: the destination's memory is read-only", op);
-  for (int64_t d = 0; d < out.dim(); ++d) {
-    WICK_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1,
-               "unsupported operation: more than one element of the written-to tensor refers to a "
-               "single memory location. Please clone() the tensor before performing the "
-               "operation.");
-  }
-}
-
 void checkCast(DType result, DType out) {
   WICK_CHECK(canCast(result, out), "result type {} can't be cast to the desired output type {}",
              scalarTypeName(result), scalarTypeName(out));
@@ -364,14 +350,28 @@ bool isOperand(const Tensor& out, std::span<const Operand> operands) {
 
 DType resultType(std::span<const Operand> operands) {
   DTypePromotion type;
-  for (const Operand& o : operands) {
-    if (o.tensor) {
-      addTo(type, *o.tensor);
-    } else {
-      addTo(type, o.number);
-    }
-  }
+  for (const Operand& o : operands) addTo(type, o);
   return type.get();
+}
+
+void checkWritable(const char* op, const Tensor& out) {
+  WICK_CHECK(out.storage()->writable(), "{}: the destination's memory is read-only", op);
+  if (out.numel() == 0) return;
+  for (int64_t d = 0; d < out.dim(); ++d) {
+    WICK_CHECK(out.strides()[d] != 0 || out.sizes()[d] <= 1,
+               "unsupported operation: more than one element of the written-to tensor refers to a "
+               "single memory location. Please clone() the tensor before performing the "
+               "operation.");
+  }
+}
+
+Tensor distinctElements(const Tensor& t) {
+  if (t.numel() == 0) return t;
+  Tensor out = t;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (t.strides()[d] == 0) out = out.narrow(d, 0, 1);
+  }
+  return out;
 }
 
 void checkFits(const Scalar& number, DType dtype) {

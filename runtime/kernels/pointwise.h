@@ -20,13 +20,20 @@ struct Operand {
   Scalar number;
 };
 
-// The dtype that operands compute in together, before an operator's own rule (DTypePromotion).
 inline void addTo(DTypePromotion& types, const Tensor& t) {
   types.addTensor(t.dtype(), t.dim() > 0);
 }
 inline void addTo(DTypePromotion& types, const Scalar& n) {
   types.addNumber(n.dtype());
 }
+inline void addTo(DTypePromotion& types, const Operand& o) {
+  if (o.tensor) {
+    addTo(types, *o.tensor);
+  } else {
+    addTo(types, o.number);
+  }
+}
+// The dtype that operands compute in together, before an operator's own rule (DTypePromotion).
 DType resultType(std::span<const Operand> operands);
 
 // Computes `def` over the operands, in the definition's order. With a destination the result is
@@ -44,6 +51,13 @@ Tensor pointwise(const ScalarDefinition& def, const Tensor* destination,
   const Operand list[] = {Operand(operands)...};
   return pointwise(def, list, destination);
 }
+
+// A view of one element of each group that shares memory because `t` was expanded: dimensions of
+// stride zero have size one. What is written to it is written to all of `t`.
+Tensor distinctElements(const Tensor& t);
+
+// Refuses a destination in which elements share memory, or whose memory is read-only.
+void checkWritable(const char* op, const Tensor& out);
 
 // Throws RuntimeError when a dtype of integers or bool cannot hold the number: a complex number or
 // one out of range. Negative numbers may wrap into unsigned ones.

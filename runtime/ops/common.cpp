@@ -5,6 +5,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "runtime/kernels/pointwise.h"
 
 namespace wick::ops {
 
@@ -103,7 +104,8 @@ Tensor numberTensor(const Scalar& value, DType dtype) {
 }
 
 const Tensor& fillWith(const Tensor& t, const Scalar& value) {
-  return t.copyFrom(numberTensor(value, t.dtype()));
+  distinctElements(t).copyFrom(numberTensor(value, t.dtype()));
+  return t;
 }
 
 void markWritten(const char* op, const Tensor& t) {

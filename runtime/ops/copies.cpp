@@ -93,7 +93,8 @@ Tensor copyTensor(const Tensor& self, const Tensor& other) {
   return copyInplace(self, other, false);
 }
 Tensor copyNumber(const Tensor& self, Scalar other) {
-  return copyInplace(self, other.toTensor(), false);
+  markWritten("copy_", self);
+  return fillWith(self, other);
 }
 
 Tensor detachInplace(const Tensor& self) {

@@ -107,7 +107,7 @@ Tensor fillTensor(const Tensor& self, const Tensor& value, Out out) {
              "fill_ only supports 0-dimension value tensor but got tensor with {} dimensions.",
              value.dim());
   const Tensor& t = out && out.tensor->isSame(self) ? self : Tensor::emptyLike(self, self.dtype());
-  return t.copyFrom(value);
+  return fillWith(t, Scalar::fromIValue(IValue(value)));
 }
 Tensor zero(const Tensor& self, Out out) {
   return filled(self, 0, out);

@@ -2,6 +2,7 @@
 // coordinate of each position.
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/reduce_into.h"
 #include "runtime/ops/shape_rules.h"
@@ -101,6 +102,7 @@ Tensor scatterSource(const Tensor& self, int64_t dim, const Tensor& index, const
                      Out out) {
   dim = wrapDim(dim, self.dim());
   Tensor t = startFrom(self, out);
+  checkWritable("scatter()", t);
   std::vector<int64_t> offsets = scatterOffsets("scatter()", t, dim, index, source);
   if (offsets.empty()) return t;
   Tensor from = coveredPart(source, index);
@@ -116,6 +118,7 @@ Tensor scatterValue(const Tensor& self, int64_t dim, const Tensor& index, Scalar
   dim = wrapDim(dim, self.dim());
   Tensor number = numberTensor(value, self.dtype());
   Tensor t = startFrom(self, out);
+  checkWritable("scatter()", t);
   std::vector<int64_t> offsets = scatterOffsets("scatter()", t, dim, index, Tensor());
   dispatchItemSize(t.itemSize(), [&]<class Word>() {
     Word v = *static_cast<const Word*>(number.rawData());
@@ -129,6 +132,7 @@ Tensor reduceWith(const char* op, const Tensor& self, int64_t dim, const Tensor&
                   const Tensor& source, Reduction reduction, bool include_self, Out out) {
   dim = wrapDim(dim, self.dim());
   Tensor t = startFrom(self, out);
+  checkWritable(op, t);
   std::vector<int64_t> offsets = scatterOffsets(op, t, dim, index, source);
   if (offsets.empty()) return t;
   reduceInto(op, t, coveredPart(source, index), offsets, reduction, include_self);

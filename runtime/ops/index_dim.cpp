@@ -5,6 +5,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
@@ -113,6 +114,7 @@ Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   if (from.sharesStorage(self)) from = from.clone();
   std::vector<OffsetTable> tables = targetTables("index_add_()", self, dim, index);
   Tensor t = startFrom(self, out);
+  checkWritable("index_add_()", t);
   tables = targetTables("index_add_()", t, dim, index);
   dispatchAll(t.dtype(), [&]<class T>() {
     T scale = alpha.to<T>();
@@ -132,9 +134,13 @@ Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tens
 Tensor indexCopy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                  Out out) {
   dim = wrapDim(dim, self.dim());
+  WICK_CHECK(index.dtype() == DType::Long,
+             "index_copy_(): Expected a long tensor for index, but got {}",
+             scalarTypeName(index.dtype()));
   Tensor from = checkedSource("index_copy_()", self, dim, index, source);
   if (from.sharesStorage(self)) from = from.clone();
   Tensor t = startFrom(self, out);
+  checkWritable("index_copy_()", t);
   remapInto(t.rawData(), from.rawData(), targetTables("index_copy_()", t, dim, index),
             t.itemSize());
   return t;
@@ -160,6 +166,8 @@ Tensor indexFillTensor(const Tensor& self, int64_t dim, const Tensor& index, con
   return t;
 }
 Tensor indexFill(const Tensor& self, int64_t dim, const Tensor& index, Scalar value, Out out) {
+  WICK_CHECK(!value.isComplex() || isComplex(self.dtype()),
+             "index_fill_(): Converting complex Scalar to non-complex type is not supported");
   return indexFillTensor(self, dim, index, numberTensor(value, self.dtype()), out);
 }
 
@@ -171,6 +179,7 @@ Tensor indexReduce(const Tensor& self, int64_t dim, const Tensor& index, const T
   dim = wrapDim(dim, self.dim());
   Tensor from = checkedSource("index_reduce()", self, dim, index, source);
   Tensor t = startFrom(self, out);
+  checkWritable("index_reduce()", t);
   std::vector<OffsetTable> tables = targetTables("index_reduce()", t, dim, index);
   std::vector<int64_t> at;
   at.reserve(static_cast<size_t>(from.numel()));
@@ -215,6 +224,7 @@ Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool a
   int64_t n = self.numel();
   WICK_CHECK(n > 0 || index.numel() == 0, "put_(): tried to put elements into an empty tensor");
   Tensor t = startFrom(self, out);
+  checkWritable("put_()", t);
   Tensor dense = t.isContiguous() ? t : t.clone(MemoryFormat::Contiguous);
   Tensor from = source.contiguous();
   if (from.sharesStorage(dense)) from = from.clone();

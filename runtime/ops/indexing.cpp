@@ -9,6 +9,7 @@
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/remap.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shape_rules.h"
 
@@ -155,8 +156,39 @@ Tensor index(const Tensor& self, std::vector<Tensor> indices, Out out) {
   return result;
 }
 
+// A number for what one mask selects, which alone may have another dtype; undefined otherwise.
+Tensor filledMask(const Tensor& self, const std::vector<Tensor>& indices, const Tensor& values) {
+  if (values.numel() != 1) return {};
+  Tensor mask;
+  int64_t before = 0;
+  for (const Tensor& index : indices) {
+    if (!index.defined()) {
+      before += mask.defined() ? 0 : 1;
+    } else if (mask.defined() || (index.dtype() != DType::Bool && index.dtype() != DType::Byte)) {
+      return {};
+    } else {
+      mask = index;
+    }
+  }
+  if (!mask.defined()) return {};
+  for (int64_t d = 0; d < mask.dim(); ++d) {
+    const int64_t at = before + d;
+    if (at >= self.dim() || self.size(at) != mask.size(d)) return {};
+  }
+  for (int64_t d = before + mask.dim(); d < self.dim(); ++d) mask = mask.unsqueeze(-1);
+  return mask;
+}
+
 void putInto(const Tensor& self, const std::vector<Tensor>& indices, const Tensor& values,
              bool accumulate) {
+  if (!accumulate && self.dtype() != values.dtype()) {
+    Tensor mask = filledMask(self, indices, values);
+    if (mask.defined()) {
+      static const OperatorHandle kMaskedFill("aten::masked_fill_", "Tensor");
+      kMaskedFill(self, mask, numberTensor(Scalar::fromIValue(IValue(values)), self.dtype()));
+      return;
+    }
+  }
   WICK_CHECK(self.dtype() == values.dtype(),
              "Index put requires the source and destination dtypes match, got {} for the "
              "destination and {} for the source.",

@@ -1,6 +1,7 @@
 // Activations, and dropout as far as it is pointwise.
 #include "codegen/scalar/activations.h"
 #include "codegen/scalar/arithmetic.h"
+#include "codegen/scalar/mathematics.h"
 #include "runtime/ops/pointwise_common.h"
 #include "runtime/ops/shape_rules.h"
 
@@ -16,6 +17,8 @@ Tensor relu(const Tensor& self, Out out) {
 }
 Tensor hardtanh(const Tensor& self, const Scalar& min, const Scalar& max, Out out) {
   WICK_CHECK(self.dtype() != DType::Bool, "Bool inputs not supported for hardtanh");
+  WICK_CHECK(self.dtype() != DType::Byte || (min.toDouble() >= 0 && max.toDouble() >= 0),
+             "cannot do hardtanh on an unsigned type with negative limits");
   return pointwise(kScalar<Hardtanh>, out.tensor, self, min, max);
 }
 Tensor relu6(const Tensor& self, Out out) {
@@ -59,12 +62,17 @@ Tensor hardshrink(const Tensor& self, const Scalar& lambda, Out out) {
   return pointwise(kScalar<Hardshrink>, out.tensor, self, lambda);
 }
 Tensor threshold(const Tensor& self, const Scalar& limit, const Scalar& value, Out out) {
-  return pointwise(kScalar<Threshold>, out.tensor, self, limit, value);
+  if (!out || !out.tensor->isSame(self)) {
+    return pointwise(kScalar<Threshold>, out.tensor, self, limit, value);
+  }
+  Tensor target = distinctElements(self);
+  pointwise(kScalar<Threshold>, &target, target, limit, value);
+  return self;
 }
 std::tuple<Tensor, Tensor> logSigmoidForward(const Tensor& self) {
-  // The buffer is what PyTorch's backward pass would reuse; ours needs none, and on devices other
-  // than the CPU it is empty in PyTorch too.
-  return {unary<LogSigmoid>(self, Out{}), Tensor::empty({0}, self.dtype(), self.device())};
+  // The second result is what the backward pass reuses.
+  return {unary<LogSigmoid>(self, Out{}),
+          unary<Exp>(unary<Neg>(unary<Abs>(self, Out{}), Out{}), Out{})};
 }
 
 // One weight for all, or one for each channel, which is dimension 1.

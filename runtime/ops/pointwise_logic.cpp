@@ -19,6 +19,10 @@ Tensor whereOf(const Tensor& condition, const Operand& a, const Operand& b, Out 
   WICK_CHECK(condition.dtype() == DType::Bool || condition.dtype() == DType::Byte,
              "where expected condition to be a boolean tensor, but got a tensor with dtype {}",
              scalarTypeName(condition.dtype()));
+  const Operand both[] = {a, b};
+  for (const Operand& o : both) {
+    if (!o.tensor) checkFits(o.number, resultType(both));
+  }
   return ternaryOf(kScalar<Where>, condition, a, b, out);
 }
 Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other, Out out) {
@@ -34,15 +38,32 @@ Tensor whereNumbers(const Tensor& condition, const Scalar& self, const Scalar& o
   return whereOf(condition, self, other);
 }
 
+Tensor maskedFillOf(const Tensor& self, const Tensor& mask, const Operand& value, Out out) {
+  const Operand operands[] = {self, mask, value};
+  if (!out || !out.tensor->isSame(self)) {
+    return pointwise(kScalar<MaskedFill>, operands, out.tensor);
+  }
+  // An element that stands for several is filled when the mask has any of them.
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (self.strides()[d] != 0 || self.size(d) <= 1) continue;
+    Tensor once = self.narrow(d, 0, 1);
+    Tensor all = mask.expand(self.sizes());
+    for (int64_t i = 0; i < self.size(d); ++i) {
+      maskedFillOf(once, all.narrow(d, i, 1), value, Out{&once});
+    }
+    return self;
+  }
+  return pointwise(kScalar<MaskedFill>, operands, &self);
+}
 Tensor maskedFill(const Tensor& self, const Tensor& mask, const Scalar& value, Out out) {
-  return pointwise(kScalar<MaskedFill>, out.tensor, self, mask, value);
+  return maskedFillOf(self, mask, value, out);
 }
 Tensor maskedFillTensor(const Tensor& self, const Tensor& mask, const Tensor& value, Out out) {
   WICK_CHECK(value.dim() == 0,
              "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with {} "
              "dimension(s).",
              value.dim());
-  return pointwise(kScalar<MaskedFill>, out.tensor, self, mask, value);
+  return maskedFillOf(self, mask, value, out);
 }
 
 // The bounds take part in type promotion, but a dtype that the result has must hold them.
