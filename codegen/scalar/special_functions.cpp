@@ -353,9 +353,9 @@ double igamma(double a, double x) {
   if (a < 0 || x < 0) return kNan;
   if (a == 0) return x > 0 ? 1 : kNan;
   if (x == 0) return 0;
-  if (std::isnan(a) || std::isnan(x)) return kNan;
   if (std::isinf(a)) return std::isinf(x) ? kNan : 0;
   if (std::isinf(x)) return 1;
+  if (std::isnan(a) || std::isnan(x)) return kNan;
   if (a > kUniformFrom) return 1 - igammacUniform(a, x);
   return x < a + 1 ? igammaSeries(a, x) : 1 - igammacFraction(a, x);
 }
@@ -364,9 +364,9 @@ double igammac(double a, double x) {
   if (a < 0 || x < 0) return kNan;
   if (a == 0) return x > 0 ? 0 : kNan;
   if (x == 0) return 1;
-  if (std::isnan(a) || std::isnan(x)) return kNan;
   if (std::isinf(a)) return std::isinf(x) ? kNan : 1;
   if (std::isinf(x)) return 0;
+  if (std::isnan(a) || std::isnan(x)) return kNan;
   if (a > kUniformFrom) return igammacUniform(a, x);
   return x < a + 1 ? 1 - igammaSeries(a, x) : igammacFraction(a, x);
 }

@@ -243,14 +243,17 @@ Tensor fftInverseShift(const Tensor& self, const OptDims& dim) {
 }
 
 Tensor frequencies(const char* op, int64_t n, double d, const TensorOptions& options, bool half) {
-  WICK_CHECK(n >= 1 && n < (int64_t{1} << 40), "{}: Invalid number of data points ({})", op, n);
+  WICK_CHECK(n >= 0 && n < (int64_t{1} << 40), "{}: Invalid number of data points ({})", op, n);
+  const DType dtype = options.dtypeOr(defaultDType());
+  WICK_CHECK(isFloating(dtype) || isComplex(dtype), "{} requires a floating point or complex dtype",
+             op);
   int64_t count = half ? n / 2 + 1 : n;
   Tensor out = Tensor::empty(DimVector{count}, DType::Double);
   for (int64_t i = 0; i < count; ++i) {
     int64_t k = half || i < (n + 1) / 2 ? i : i - n;
     out.data<double>()[i] = static_cast<double>(k) * (1.0 / (static_cast<double>(n) * d));
   }
-  return out.to(options.dtypeOr(defaultDType()));
+  return out.to(dtype);
 }
 Tensor fftFreq(int64_t n, double d, const TensorOptions& options) {
   return frequencies("fftfreq", n, d, options, false);

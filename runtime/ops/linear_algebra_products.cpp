@@ -94,15 +94,21 @@ Tensor matmulBatched(const Tensor& self, const Tensor& other) {
   return batchedProduct("matmul", flat(self), flat(other)).view(sizes);
 }
 
+// A factor of a product, as a number of the product's kind: integers drop what follows the point.
+Scalar factorOf(const Scalar& factor, DType dtype) {
+  if (isComplex(dtype)) return factor;
+  ops::numberTensor(factor, dtype);  // refuses what the dtype cannot hold
+  if (isIntegral(dtype, true)) return factor.toInt();
+  return factor.isInt() ? factor : Scalar(factor.toDouble());
+}
+
 // beta * self + alpha * product, where a zero beta ignores even NaNs of self.
-Tensor accumulate(const char* op, const Tensor& self, const Tensor& product, const Scalar& beta,
-                  const Scalar& alpha) {
+Tensor accumulate(const char* op, const Tensor& self, const Tensor& product, const Scalar& any_beta,
+                  const Scalar& any_alpha) {
   WICK_CHECK(self.dtype() == product.dtype(), "{}: expected self of dtype {}, got {}", op,
              toString(product.dtype()), toString(self.dtype()));
-  // Integers take whole factors; what follows the point is dropped.
-  if (isIntegral(product.dtype(), true) && (beta.isDouble() || alpha.isDouble())) {
-    return accumulate(op, self, product, beta.toInt(), alpha.toInt());
-  }
+  const Scalar beta = factorOf(any_beta, product.dtype());
+  const Scalar alpha = factorOf(any_alpha, product.dtype());
   auto isOne = [](const Scalar& s) { return !s.isComplex() && s.toDouble() == 1; };
   Tensor expanded = self.expand(product.sizes());  // refuses what does not broadcast
   if (!beta.toBool()) return isOne(alpha) ? product : ops::mulScalar(product, alpha);
@@ -183,12 +189,20 @@ Tensor addmmActivation(const Tensor& self, const Tensor& mat1, const Tensor& mat
 
 Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Scalar& beta,
              const Scalar& alpha) {
-  return accumulate("addmv", self, matrixVector("addmv", mat, vec), beta, alpha);
+  Tensor product = matrixVector("addmv", mat, vec);
+  Tensor start = self.to(product.dtype());
+  // PyTorch leaves self's shape as it is when there is nothing to multiply.
+  if (mat.numel() == 0 && beta.toBool()) {
+    start.expand(product.sizes());  // refuses what does not broadcast
+    return ops::mulScalar(start, factorOf(beta, product.dtype()));
+  }
+  return accumulate("addmv", start, product, beta, alpha);
 }
 
 Tensor baddbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
                const Scalar& alpha) {
-  return accumulate("baddbmm", self, batchMatrixProduct("baddbmm", batch1, batch2), beta, alpha);
+  Tensor product = batchMatrixProduct("baddbmm", batch1, batch2);
+  return accumulate("baddbmm", self.to(product.dtype()), product, beta, alpha);
 }
 
 Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, const Scalar& beta,
@@ -224,6 +238,8 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   WICK_CHECK(!isIntegral(dtype, true) || !(beta.isDouble() || alpha.isDouble()),
              "addr: for integral input tensors, argument alpha and beta must not be floating point "
              "numbers");
+  WICK_CHECK(!beta.isBool() && !alpha.isBool(),
+             "Boolean alpha only supported for Boolean results.");
   return accumulate("addr", self.to(dtype), product.to(dtype), beta, alpha);
 }
 

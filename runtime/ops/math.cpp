@@ -124,6 +124,9 @@ struct Polar {
 struct LogBase {
   F operator()(F a, F b) const { return std::log(a) / std::log(b); }
   C operator()(C a, C b) const { return divide(std::log(a), std::log(b)); }
+  // A real number keeps its real logarithm, which is NaN below zero.
+  C operator()(C a, F b) const { return std::log(a) / std::log(b); }
+  C operator()(F a, C b) const { return divide(C(std::log(a)), std::log(b)); }
 };
 template <class Op>
 struct OfScalars {
@@ -182,8 +185,8 @@ Scalar logScalars(const Scalar& a, const Scalar& b) {
       {"aten::" name ".float_int(float a, int b) -> float", kApply<Op, F, F>}, {               \
     "aten::" name scalar_overload "(Scalar a, Scalar b) -> float", kApply<OfScalars<Op>, S, S> \
   }
-#define WICK_LOG_BASE(a, b, result, T) \
-  { "aten::log." a "_" b "(" a " a, " b " b) -> " result, kApply<LogBase, T, T> }
+#define WICK_LOG_BASE(a, b, result, A, B) \
+  { "aten::log." a "_" b "(" a " a, " b " b) -> " result, kApply<LogBase, A, B> }
 
 const OperatorRecord kRecords[] = {
     WICK_CMATH("sqrt", "complex", Sqrt),
@@ -226,15 +229,15 @@ const OperatorRecord kRecords[] = {
     {"aten::polar.int_float(int a, float b) -> complex", kApply<Polar, F, F>},
     {"aten::polar.float_int(float a, int b) -> complex", kApply<Polar, F, F>},
     {"aten::polar.Scalar_Scalar(Scalar a, Scalar b) -> Scalar", WICK_KERNEL(polarScalars)},
-    WICK_LOG_BASE("int", "int", "float", F),
-    WICK_LOG_BASE("int", "float", "float", F),
-    WICK_LOG_BASE("int", "complex", "complex", C),
-    WICK_LOG_BASE("float", "int", "float", F),
-    WICK_LOG_BASE("float", "float", "float", F),
-    WICK_LOG_BASE("float", "complex", "complex", C),
-    WICK_LOG_BASE("complex", "int", "complex", C),
-    WICK_LOG_BASE("complex", "float", "complex", C),
-    WICK_LOG_BASE("complex", "complex", "complex", C),
+    WICK_LOG_BASE("int", "int", "float", F, F),
+    WICK_LOG_BASE("int", "float", "float", F, F),
+    WICK_LOG_BASE("int", "complex", "complex", F, C),
+    WICK_LOG_BASE("float", "int", "float", F, F),
+    WICK_LOG_BASE("float", "float", "float", F, F),
+    WICK_LOG_BASE("float", "complex", "complex", F, C),
+    WICK_LOG_BASE("complex", "int", "complex", C, F),
+    WICK_LOG_BASE("complex", "float", "complex", C, F),
+    WICK_LOG_BASE("complex", "complex", "complex", C, C),
     {"aten::log.Scalar_Scalar(Scalar a, Scalar b) -> float", WICK_KERNEL(logScalars)},
     {"aten::floor.int(int a) -> int", WICK_LAMBDA([](I a) { return a; })},
     {"aten::floor.float(float a) -> int", WICK_LAMBDA([](F a) { return exactInt(std::floor(a)); })},

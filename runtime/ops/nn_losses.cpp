@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/reduce_norms.h"
 #include "runtime/ops/shape_rules.h"
@@ -114,7 +115,10 @@ Tensor poissonNllLoss(const Tensor& input, const Tensor& target, bool log_input,
 Tensor hingeEmbeddingLoss(const Tensor& self, const Tensor& target, double margin,
                           int64_t reduction) {
   Tensor zeros = kZerosLike(self);
-  Tensor far = ops::where(kNeScalar(target, 1), ops::clampMin(kRsub(self, margin), 0), zeros);
+  // The margin takes the dtype of the inputs, integers too.
+  Tensor margins = Tensor::emptyLike(self, self.dtype());
+  Tensor beyond = ops::sub(ops::fillWith(margins, margin), self);
+  Tensor far = ops::where(kNeScalar(target, 1), ops::clampMin(beyond, 0), zeros);
   Tensor near = ops::where(kNeScalar(target, -1), self, zeros);
   return reduceLoss("hinge_embedding_loss", ops::add(far, near), reduction);
 }

@@ -4,6 +4,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/kernels/pooling.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/nn_util.h"
 #include "runtime/ops/shape_rules.h"
@@ -122,6 +123,13 @@ template <size_t N>
 Tensor adaptiveAvgPool(const Tensor& self, const DimVector& output_size) {
   const char* op = kAdaptiveAvgNames[N];
   Batched b = batched(op, self, static_cast<int64_t>(N));
+  if (isComplex(self.dtype()) &&
+      std::ranges::all_of(output_size, [](int64_t n) { return n == 1; })) {
+    static const OperatorHandle kMean("aten::mean", "dim");
+    DimVector dims;
+    for (int64_t d = -static_cast<int64_t>(N); d < 0; ++d) dims.push_back(d);
+    return kMean(self, dims, true);
+  }
   Axes axes = adaptiveAxes(op, b.x, output_size, N);
   return unbatched(b, pooling::averagePool(op, b.x, axes, false, std::nullopt), self.dtype());
 }

@@ -18,6 +18,13 @@ DType typeOf(const Operand& o) {
   return o.tensor ? o.tensor->dtype() : o.number.dtype();
 }
 
+// Whether alpha has to be multiplied with. One counts for complex numbers: it makes a product with
+// an infinite part NaN in the other part.
+bool scales(const Operand& self, const Operand& other, const Scalar& alpha) {
+  const Operand both[] = {self, other};
+  return !isOne(alpha) || isComplex(resultType(both));
+}
+
 void checkAlpha(const Operand& self, const Operand& other, const Scalar& alpha) {
   const Operand both[] = {self, other};
   DType common = resultType(both);
@@ -44,7 +51,7 @@ void checkSub(const Operand& self, const Operand& other) {
 
 Tensor addScaled(const Operand& self, const Operand& other, const Scalar& alpha, Out out) {
   checkAlpha(self, other, alpha);
-  if (isOne(alpha)) {
+  if (!scales(self, other, alpha)) {
     const Operand list[] = {self, other};
     return pointwise(kScalar<Add>, list, out.tensor);
   }
@@ -54,7 +61,7 @@ Tensor addScaled(const Operand& self, const Operand& other, const Scalar& alpha,
 Tensor subScaled(const Operand& self, const Operand& other, const Scalar& alpha, Out out) {
   checkSub(self, other);
   checkAlpha(self, other, alpha);
-  if (isOne(alpha)) {
+  if (!scales(self, other, alpha)) {
     const Operand list[] = {self, other};
     return pointwise(kScalar<Sub>, list, out.tensor);
   }

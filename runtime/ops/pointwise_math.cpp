@@ -15,6 +15,34 @@ Tensor logit(const Tensor& self, std::optional<double> eps, Out out) {
   return pointwise(kScalar<LogitEps>, out.tensor, self, Scalar(*eps), Scalar(1 - *eps));
 }
 
+// The neighbour of x in the direction of y among the numbers of bfloat16.
+BFloat16 neighbour(BFloat16 x, BFloat16 y) {
+  const float from = x, to = y;
+  if (from != from || to != to) return BFloat16(std::numeric_limits<float>::quiet_NaN());
+  if (from == to) return y;
+  BFloat16 out;
+  if (from == 0) {
+    out.bits = static_cast<uint16_t>((to < 0 ? 0x8000 : 0) | 1);
+  } else {
+    const bool outward = (from < to) == (from > 0);
+    out.bits = static_cast<uint16_t>(outward ? x.bits + 1 : x.bits - 1);
+  }
+  return out;
+}
+
+Tensor nextafter(const Tensor& self, const Tensor& other, Out out) {
+  const Operand both[] = {self, other};
+  if (resultType(both) != DType::BFloat16) return binary<Nextafter>(self, other, out);
+  DimVector shape = broadcastShapes(self.sizes(), other.sizes());
+  Tensor x = self.to(DType::BFloat16).expand(shape).contiguous();
+  Tensor y = other.to(DType::BFloat16).expand(shape).contiguous();
+  Tensor result = Tensor::empty(shape, DType::BFloat16);
+  for (int64_t i = 0; i < result.numel(); ++i) {
+    result.data<BFloat16>()[i] = neighbour(x.data<BFloat16>()[i], y.data<BFloat16>()[i]);
+  }
+  return result;
+}
+
 template <class Def>
 Tensor angleUnit(const Tensor& self, Out out) {
   WICK_CHECK(!isComplex(self.dtype()), "{} is not supported for complex tensors.",
@@ -118,8 +146,8 @@ const OperatorRecord kRecords[] = {
 
     WICK_BINARY_OP("atan2(Tensor self, Tensor other) -> Tensor", Atan2, kForms),
     WICK_BINARY_OP("hypot(Tensor self, Tensor other) -> Tensor", Hypot, kForms),
-    WICK_BINARY_OP("nextafter(Tensor self, Tensor other) -> Tensor", Nextafter,
-                   kForms | kNotDifferentiable),
+    {"aten::nextafter(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(nextafter),
+     kForms | kNotDifferentiable, nullptr, &kScalar<Nextafter>},
     WICK_BINARY_OP("copysign.Tensor(Tensor self, Tensor other) -> Tensor", Copysign, kForms),
     WICK_BINARY_NUMBER_OP("copysign.Scalar(Tensor self, Scalar other) -> Tensor", Copysign, kForms),
     WICK_BINARY_OP("logaddexp(Tensor self, Tensor other) -> Tensor", Logaddexp, kOutForm),

@@ -221,7 +221,7 @@ Tensor tensorOfNumber(const Scalar& s, std::optional<DType> dtype, std::optional
   return t;
 }
 Tensor listToTensor(const DimVector& values) {
-  return Tensor::fromData(values.data(), DimVector{static_cast<I>(values.size())});
+  return Tensor::fromData(values.data(), DimVector{static_cast<I>(values.size())}).to(DType::Int);
 }
 DimVector tensorToList(const Tensor& t) {
   Tensor flat = t.to(DType::Long).flatten().contiguous();

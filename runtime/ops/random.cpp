@@ -140,7 +140,8 @@ Tensor normalOf(const Tensor* mean, double mean_number, const Tensor* std, doubl
   static const OperatorHandle kAdd("aten::add", "Tensor");
   DimVector shape = mean && std ? broadcastShapes(mean->sizes(), std->sizes())
                                 : DimVector((mean ? mean : std)->sizes());
-  Tensor t = Tensor::empty(shape, (mean ? mean : std)->dtype());
+  const DType dtype = (mean ? mean : std)->dtype();
+  Tensor t = Tensor::empty(shape, dtype);
   if (std) {
     WICK_CHECK(!isComplex(std->dtype()), "normal expects standard deviation to be non-complex");
     bool negative = false;
@@ -148,11 +149,11 @@ Tensor normalOf(const Tensor* mean, double mean_number, const Tensor* std, doubl
     for (int64_t i = 0; i < flat.numel(); ++i) negative |= flat.data<double>()[i] < 0;
     WICK_CHECK(!negative, "normal expects all elements of std >= 0.0");
     fillNormal(t, 0, 1, g);
-    t = kMul(t, *std);
+    t = kMul(t, *std).to(dtype);
   } else {
     fillNormal(t, 0, std_number, g);
   }
-  if (mean) return kAdd(t, *mean, Scalar(1));
+  if (mean) return kAdd(t, *mean, Scalar(1)).to(dtype);
   return mean_number == 0 ? t
                           : kAdd(t, Tensor::scalar<double>(mean_number).to(t.dtype()), Scalar(1));
 }
@@ -221,7 +222,7 @@ void fillIntegers(const char* op, const Tensor& t, int64_t low, int64_t high, Ge
 }
 
 Tensor randintOf(int64_t low, int64_t high, IntSpan size, Generator& g, const TensorOptions& o) {
-  Tensor t = Tensor::empty(size, o.dtypeOr(DType::Long), o.deviceOr(Device{}));
+  Tensor t = Tensor::empty(size, o.dtypeOr(defaultDType()), o.deviceOr(Device{}));
   fillIntegers("random_", t, low, high, g);
   return t;
 }
@@ -378,7 +379,6 @@ Tensor exponential(const Tensor& self, double lambda, Generator* g, Out out) {
                      [&](double u) { return exponentialOf(u, lambda); });
 }
 Tensor cauchy(const Tensor& self, double median, double sigma, Generator* g, Out out) {
-  WICK_CHECK(sigma > 0, "cauchy_ expects sigma > 0.0, but found sigma={}", sigma);
   return fromUniform("cauchy_", self, *g, out, [&](double u) {
     return median + sigma * std::tan(std::numbers::pi * (u - 0.5));
   });

@@ -169,6 +169,11 @@ Pair extremeDim(const char* op, const Tensor& self, int64_t dim, bool keepdim) {
 
 template <bool kMax>
 Tensor argExtreme(const char* op, const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  if (dim && self.dim() > 0 && self.size(*dim) == 1) {
+    // Nothing is compared, so that any dtype will do.
+    std::vector<bool> mask = reduce::dimMask(op, self, DimVector{wrapDim(*dim, self.dim())});
+    return Tensor::zeros(reduce::reducedSizes(self, mask, keepdim), DType::Long);
+  }
   WICK_CHECK(self.dtype() != DType::Bool, "{}: no kernel for dtype bool", op);
   if (dim) return std::get<1>(extremeDim<kMax>(op, self, *dim, keepdim));
   WICK_CHECK(self.numel() > 0,

@@ -117,8 +117,8 @@ Tensor normDim(const Tensor& self, const OptScalar& p, const DimVector& dim, boo
 }
 Tensor normDimDtype(const Tensor& self, const OptScalar& p, const DimVector& dim, bool keepdim,
                     OptDType dtype) {
-  return vectorNorm("norm", self.to(dtype.value_or(self.dtype())), orderOf(p), dim, keepdim,
-                    std::nullopt);
+  const DType result = dtype.value_or(self.dtype());
+  return vectorNorm("norm", self.to(result), orderOf(p), dim, keepdim, std::nullopt).to(result);
 }
 Tensor normDtype(const Tensor& self, const OptScalar& p, DType dtype) {
   return normDimDtype(self, p, {}, false, dtype);
@@ -147,6 +147,7 @@ Tensor renorm(const Tensor& self, const Scalar& p, int64_t dim, const Scalar& ma
   WICK_CHECK(self.dim() > 1, "renorm: input needs at least 2 dimensions, got {} dimensions",
              self.dim());
   WICK_CHECK(p.toDouble() > 0, "renorm: non-positive norm not supported");
+  WICK_CHECK(!maxnorm.isComplex(), "renorm: maxnorm must be real-valued");
   double limit = maxnorm.toDouble();
   WICK_CHECK(limit >= 0, "renorm: expected maxnorm to be >= 0 but got {}", limit);
   int64_t d = wrapDim(dim, self.dim());

@@ -112,9 +112,8 @@ Tensor spacingOf(const Tensor& y, const Tensor& x, int64_t d) {
   } else {
     while (points.dim() < y.dim()) points = points.unsqueeze(0);
   }
-  int64_t at = d - y.dim();
-  int64_t size = points.size(at);
-  return ops::sub(points.slice(at, 1, size), points.slice(at, 0, size - 1));
+  int64_t size = points.size(d);
+  return ops::sub(points.slice(d, 1, size), points.slice(d, 0, size - 1));
 }
 
 Tensor neighbourSums(const Tensor& y, int64_t d) {
@@ -126,22 +125,27 @@ Tensor integrate(const char* op, const Tensor& y, const Tensor& x, const Scalar&
                  bool cumulative) {
   int64_t d = wrapDim(dim, y.dim());
   WICK_CHECK(y.dim() > 0, "{}: expected a tensor of one or more dimensions", op);
-  WICK_CHECK(!dx.isBool(), "{}: received a bool input for `dx`, but bool is not supported", op);
+  WICK_CHECK(!dx.isBool() && !dx.isComplex(), "{}: Currently, we only support dx as a real number.",
+             op);
   if (y.size(d) == 0) {
     if (cumulative) return y;
     DimVector sizes(y.sizes());
     sizes.erase(static_cast<size_t>(d));
     return Tensor::zeros(sizes, y.dtype());
   }
-  Tensor sums = neighbourSums(y, d);
+  WICK_CHECK(y.dtype() != DType::Bool && (!x.defined() || x.dtype() != DType::Bool),
+             "{}: received a bool input for `x` or `y`, but bool is not supported", op);
   if (x.defined()) {
-    Tensor areas = ops::mul(spacingOf(y, x, d), sums);
-    Tensor total = cumulative ? cumsum(areas, d - y.dim(), std::nullopt)
-                              : ops::sumDims(areas, DimVector{d - y.dim()});
+    // An `x` of more dimensions than `y` counts them from the left too.
+    Tensor areas = ops::mul(spacingOf(y, x, d), neighbourSums(y, d));
+    Tensor total = cumulative ? cumsum(areas, d, std::nullopt) : ops::sumDims(areas, DimVector{d});
     return ops::divScalar(total, 2.0);
   }
-  Tensor total = cumulative ? cumsum(sums, d, std::nullopt) : ops::sumDims(sums, DimVector{d});
-  return ops::divScalar(ops::mulScalar(total, dx), 2.0);
+  if (cumulative) {
+    return cumsum(ops::mulScalar(neighbourSums(y, d), dx.toDouble() / 2), d, std::nullopt);
+  }
+  Tensor ends = ops::mulScalar(ops::add(y.select(d, 0), y.select(d, -1)), 0.5);
+  return ops::mulScalar(ops::sub(ops::sumDims(y, DimVector{d}), ends), dx.toDouble());
 }
 
 Tensor trapezoidX(const Tensor& y, const Tensor& x, int64_t dim) {
@@ -160,11 +164,20 @@ Tensor cumulativeTrapezoidDx(const Tensor& y, const Scalar& dx, int64_t dim) {
   return integrate("cumulative_trapezoid", y, {}, dx, dim, true);
 }
 
+// An in-place form cannot change the dtype.
+template <auto kScan>
+Tensor checkedScan(const Tensor& self, int64_t dim, std::optional<DType> dtype, Out out) {
+  WICK_CHECK(!out || !out.tensor->isSame(self) || !dtype || *dtype == self.dtype(),
+             "Bad in-place call: input tensor dtype {} and output tensor dtype {} should match",
+             toString(self.dtype()), toString(*dtype));
+  return kScan(self, dim, dtype);
+}
+
 constexpr OperatorRecord kRecords[] = {
-    {"aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", WICK_KERNEL(cumsum),
-     kInplaceForm | kOutForm, ops::shapes::likeFirstAccumulated},
+    {"aten::cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+     WICK_KERNEL(checkedScan<cumsum>), kInplaceForm | kOutForm, ops::shapes::likeFirstAccumulated},
     {"aten::cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-     WICK_KERNEL(cumprod), kInplaceForm | kOutForm, ops::shapes::likeFirstAccumulated},
+     WICK_KERNEL(checkedScan<cumprod>), kInplaceForm | kOutForm, ops::shapes::likeFirstAccumulated},
     {"aten::logcumsumexp(Tensor self, int dim) -> Tensor", WICK_KERNEL(logcumsumexp), kOutForm,
      ops::shapes::likeFirst},
     {"aten::_logcumsumexp(Tensor self, int dim) -> Tensor", WICK_KERNEL(logcumsumexp), kOutForm,

@@ -144,10 +144,15 @@ std::pair<T, T> histogramRange(const Tensor& flat, double min, double max) {
 }
 
 Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) {
+  WICK_CHECK(!min.isComplex() && !max.isComplex(),
+             "torch.histc: expected real bounds, got complex ones");
   WICK_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got {} for dimension 0", bins);
   WICK_CHECK(min.toDouble() <= max.toDouble(), "torch.histc: max must be larger than min");
   Tensor out = Tensor::zeros(DimVector{bins}, self.dtype());
   Tensor flat = self.contiguous();
+  if (self.dtype() == DType::BFloat16) {
+    return histc(self.to(DType::Float), bins, min, max).to(DType::BFloat16);
+  }
   dispatch<kFloats>("histc", self.dtype(), [&]<class T>() -> void {
     auto [low, high] = histogramRange<T>(flat, min.toDouble(), max.toDouble());
     std::vector<int64_t> counts(static_cast<size_t>(bins), 0);

@@ -57,7 +57,6 @@ Unique uniqueValues(const Tensor& self, bool sorted, bool return_inverse, bool r
         counts.data<int64_t>()[i] = values[i] == values[i] ? count[values[i]] : 0;
       }
     }
-    if (!return_inverse) inverse = noIndices();
   }
   return {out, inverse, counts};
 }

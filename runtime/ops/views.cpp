@@ -525,7 +525,7 @@ const OperatorRecord kRecords[] = {
      shapes::likeFirst},
     {"aten::detach_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(detach),
      kOutForm | kNotDifferentiable, shapes::likeFirst},
-    {"aten::view_copy(Tensor self, int[] size) -> Tensor", WICK_COPY_KERNEL(view), kOutForm,
+    {"aten::view_copy(Tensor self, int[] size) -> Tensor", WICK_COPY_KERNEL(reshape), kOutForm,
      shapes::view},
     {"aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", WICK_COPY_KERNEL(viewDType),
      kOutForm},
