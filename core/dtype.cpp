@@ -1,5 +1,6 @@
 #include "core/dtype.h"
 
+#include <array>
 #include <atomic>
 
 #include "core/error.h"
@@ -7,13 +8,15 @@
 namespace wick {
 
 size_t itemSize(DType t) {
-  switch (t) {
-#define WICK_DTYPE(type, name, text, number) \
-  case DType::name:                          \
-    return sizeof(type);
+  static constexpr std::array<uint8_t, 16> kSizes = [] {
+    std::array<uint8_t, 16> sizes{};
+#define WICK_DTYPE(type, name, text, number) sizes[number] = sizeof(type);
     WICK_FORALL_DTYPES(WICK_DTYPE)
 #undef WICK_DTYPE
-  }
+    return sizes;
+  }();
+  const auto number = static_cast<size_t>(t);
+  if (number < kSizes.size() && kSizes[number] != 0) return kSizes[number];
   throw InternalError(__FILE__, __LINE__, "not a dtype");
 }
 

@@ -57,12 +57,18 @@ class StackMemory {
     __asan_unpoison_memory_region(memory_, bytes_);
 #endif
   }
-  ~StackMemory() { munmap(memory_, bytes_); }
+  ~StackMemory() {
+    munmap(memory_, bytes_);
+  }
   StackMemory(const StackMemory&) = delete;
   StackMemory& operator=(const StackMemory&) = delete;
 
-  char* low() const { return static_cast<char*>(memory_) + guard_; }
-  size_t size() const { return bytes_ - guard_; }
+  char* low() const {
+    return static_cast<char*>(memory_) + guard_;
+  }
+  size_t size() const {
+    return bytes_ - guard_;
+  }
 
  private:
   size_t guard_;
@@ -120,7 +126,7 @@ size_t stackLeft() {
 }
 
 void detail::callOnNewStack(size_t bytes, void (*call)(void*), void* context) {
-  StackMemory memory(std::max(bytes + bytes / 4, kLeastStack * kFrameScale));
+  StackMemory memory(std::max(bytes + bytes / 4, kLeastStack));
   Crossing crossing{};
   crossing.call = call;
   crossing.context = context;

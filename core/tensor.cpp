@@ -106,6 +106,20 @@ Tensor Tensor::empty(IntSpan sizes, DType dtype, Device device, MemoryFormat for
   int64_t bytes = 0;
   WICK_CHECK(!__builtin_mul_overflow(numel, static_cast<int64_t>(wick::itemSize(dtype)), &bytes),
              "a tensor of sizes {} is too large", formatInts(sizes));
+  if (format == MemoryFormat::Contiguous) {
+    Ref<TensorImpl> impl = makeRef<TensorImpl>();
+    impl->storage = Storage::allocate(static_cast<size_t>(bytes), device);
+    impl->sizes.assign(sizes.begin(), sizes.end());
+    impl->strides.resize(sizes.size());
+    int64_t next = 1;
+    for (size_t d = sizes.size(); d-- > 0;) {
+      impl->strides[d] = next;
+      next *= std::max<int64_t>(sizes[d], 1);
+    }
+    impl->numel = numel;
+    impl->dtype = dtype;
+    return Tensor(std::move(impl));
+  }
   DimVector strides = formatStrides(sizes, format);
   return makeTensor(Storage::allocate(static_cast<size_t>(bytes), device), dtype, DimVector(sizes),
                     std::move(strides), 0);

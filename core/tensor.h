@@ -44,6 +44,8 @@ class Storage : public RefCounted {
   size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
   bool writable() const { return writable_; }
+  // Whether the block is this storage's alone: allocated, not borrowed.
+  bool ownsMemory() const { return !owner_; }
   // Counts in-place writes, over all views.
   uint32_t version() const { return version_.load(std::memory_order_relaxed); }
   void bumpVersion() { version_.fetch_add(1, std::memory_order_relaxed); }

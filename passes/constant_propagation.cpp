@@ -77,6 +77,8 @@ class Folder {
     return sameType(unshapedType(a->type()), unshapedType(b->type()));
   }
 
+  static bool isNone(const Value* v) { return v->type()->kind() == TypeKind::None; }
+
   void joinEqualOutputs(Node* node) {
     Block* then = node->blocks()[0];
     Block* otherwise = node->blocks()[1];
@@ -84,7 +86,16 @@ class Folder {
       Value* a = then->outputs()[i];
       Value* b = otherwise->outputs()[i];
       Value* out = node->output(i);
-      if (!out->hasUses() || !alike(a, out)) continue;
+      if (!out->hasUses()) continue;
+      if (isNone(a) && isNone(b)) {
+        if (isNone(out)) continue;
+        if (!WICK_MAY_OPTIMIZE("{} is None in both branches", out->debugName())) return;
+        Node* none = graph_.createConstant(IValue(), types::None())->insertBefore(node);
+        out->replaceAllUsesWith(none->output());
+        changed_ = true;
+        continue;
+      }
+      if (!alike(a, out)) continue;
       if (a == b) {
         if (!WICK_MAY_OPTIMIZE("{} is {} in both branches", out->debugName(), a->debugName()))
           return;

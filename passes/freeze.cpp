@@ -149,7 +149,7 @@ class Freezer {
       ObjectRef owner = objectOf(node->input(0));
       std::string name = node->ivalue(attr::name).toString();
       if (!owner || isWritten(owner.get(), name)) continue;
-      const IValue& value = owner->attr(name);
+      const IValue& value = withoutGradient(owner->attr(name));
       if (value.isObject()) continue;  // resolved by its own attributes
       if (!isPlain(value) && (plain_only || anything_written_)) continue;
       InsertPointGuard guard(node);
@@ -162,6 +162,16 @@ class Freezer {
     }
   }
 
+  // Nobody trains what is frozen: a tensor that requires a gradient is replaced by a handle on the
+  // same memory that does not, as PyTorch's freezing does. One for each, so that identities stay.
+  const IValue& withoutGradient(const IValue& value) {
+    if (!value.isTensor() || !value.toTensor().requiresGrad()) return value;
+    Tensor tensor = value.toTensor();
+    IValue& detached = detached_[tensor.impl()];
+    if (!detached.isTensor()) detached = IValue(tensor.detach());
+    return detached;
+  }
+
   // None is more precise than the attribute's Optional; otherwise the declared type stands.
   static TypePtr constantType(const IValue& value, const TypePtr& declared) {
     return value.isNone() ? types::None() : declared;
@@ -172,6 +182,7 @@ class Freezer {
   std::set<Slot> written_;
   std::set<std::string> written_names_;  // on an object that is not known
   bool anything_written_ = false;
+  std::unordered_map<const TensorImpl*, IValue> detached_;
 };
 
 }  // namespace

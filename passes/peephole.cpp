@@ -190,9 +190,10 @@ bool Peephole::optionals(Node* n) {
   if (kind == aten::__is__ || kind == aten::__isnot__) {
     const Value* a = n->input(0);
     const Value* b = n->input(1);
+    bool is = kind == aten::__is__;
+    if (a == b) return replaceWithConstant(n, IValue(is));
     if (hasKind(a, TypeKind::None)) std::swap(a, b);
     if (!hasKind(b, TypeKind::None)) return false;
-    bool is = kind == aten::__is__;
     if (hasKind(a, TypeKind::None)) return replaceWithConstant(n, IValue(is));
     // An undefined tensor is None at run time; one whose dtype is known is there.
     if (a->type()->acceptsNone()) return false;

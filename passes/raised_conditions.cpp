@@ -5,6 +5,12 @@
 //       -> ()                                         and users of %d read 4
 //     block1():
 //       -> ()
+//
+//   %y : bool = prim::If(%c)
+//     block0():
+//       -> (%c)                                      reads True
+//     block1():
+//       -> (%c)                                      reads False
 #include "passes/raised_conditions.h"
 
 #include <algorithm>
@@ -35,25 +41,29 @@ class Refiner {
   bool block(Block* b) {
     bool changed = false;
     for (Node* n : b->nodes()) {
+      if (n->kind() == prim::If) {
+        changed |= condition(n, true, n->blocks()[0]);
+        changed |= condition(n, false, n->blocks()[1]);
+      }
       for (Block* sub : n->blocks()) changed |= block(sub);
       if (n->kind() != prim::If) continue;
       bool first = alwaysRaises(n->blocks()[0]);
       if (first == alwaysRaises(n->blocks()[1])) continue;
-      changed |= condition(n, !first);
+      changed |= condition(n, !first, nullptr);
     }
     return changed;
   }
 
  private:
-  // The condition of `branch` was `holds`, or the program does not get here.
-  bool condition(Node* branch, bool holds) {
+  // The condition of `branch` was `holds`, or the program does not get to `where`: one of its
+  // blocks, or what stands behind it (null).
+  bool condition(Node* branch, bool holds, Block* where) {
     Value* c = branch->input(0);
-    if (c->node()->kind() == prim::Constant) return false;
-    bool changed = replaceAfter(branch, c, IValue(holds));
+    bool changed = replaceAt(branch, where, c, IValue(holds));
     const Node* test = c->node();
     while (test->kind() == aten::__not__) {
       holds = !holds;
-      changed |= replaceAfter(branch, test->input(0), IValue(holds));
+      changed |= replaceAt(branch, where, test->input(0), IValue(holds));
       test = test->input(0)->node();
     }
     bool equal = test->kind() == aten::eq ? holds : test->kind() == aten::ne && !holds;
@@ -61,26 +71,26 @@ class Refiner {
     for (size_t i : {0, 1}) {
       Value* v = test->input(i);
       std::optional<int64_t> number = constantInt(test->input(1 - i));
-      bool is_int = v->type()->kind() == TypeKind::Int && v->node()->kind() != prim::Constant;
-      if (number && is_int) changed |= replaceAfter(branch, v, IValue(*number));
+      bool is_int = v->type()->kind() == TypeKind::Int;
+      if (number && is_int) changed |= replaceAt(branch, where, v, IValue(*number));
     }
     return changed;
   }
 
-  bool replaceAfter(Node* branch, Value* v, IValue known) {
+  bool replaceAt(Node* branch, Block* where, Value* v, IValue known) {
     // Asking about very many users after very many branches would take quadratic time.
     constexpr size_t kMaxUsers = 1000;
-    if (v->uses().size() > kMaxUsers) return false;
-    std::vector<Use> behind;
+    if (v->node()->kind() == prim::Constant || v->uses().size() > kMaxUsers) return false;
+    std::vector<Use> there;
     for (const Use& use : v->uses()) {
-      if (standsBehind(use.user, branch)) behind.push_back(use);
+      bool knows = where ? use.user->isInside(where) : standsBehind(use.user, branch);
+      if (knows) there.push_back(use);
     }
-    if (behind.empty() || !WICK_MAY_OPTIMIZE("knows {} after a branch", v->debugName())) {
-      return false;
-    }
+    if (there.empty() || !WICK_MAY_OPTIMIZE("knows {} by a branch", v->debugName())) return false;
     RangeGuard range(&graph_, branch->range());
-    Node* constant = graph_.createConstant(std::move(known), v->type())->insertAfter(branch);
-    for (const Use& use : behind) use.user->replaceInput(use.offset, constant->output());
+    Node* constant = graph_.createConstant(std::move(known), v->type());
+    where ? where->prependNode(constant) : constant->insertAfter(branch);
+    for (const Use& use : there) use.user->replaceInput(use.offset, constant->output());
     return true;
   }
 

@@ -6,11 +6,14 @@
 #include <cstdint>
 
 #include "core/error.h"
+#include "core/stack.h"
 
 namespace wick {
 namespace {
 
 constexpr uint32_t kMaxDepth = 1000;
+// For the frames of TypeInference, two a level.
+constexpr size_t kStack = size_t{kMaxDepth} * 1024;
 constexpr uint64_t kMaxSharing = 256;
 constexpr uint64_t kFreeSharing = 1 << 20;
 
@@ -180,7 +183,9 @@ void checkPickledStructure(const std::vector<IValue>& containers,
 void inferContainerTypes(const std::vector<IValue>& containers,
                          const std::unordered_map<const RefCounted*, bool>& typed) {
   TypeInference inference(typed);
-  for (const IValue& v : containers) inference.infer(v);
+  withStack(kStack, [&] {
+    for (const IValue& v : containers) inference.infer(v);
+  });
 }
 
 }  // namespace wick

@@ -38,6 +38,9 @@ class GraphExecutor {
     const Code* only = only_.load(std::memory_order_acquire);
     return only ? *only : choose(arguments);
   }
+  // The Code for runs with any arguments when there are no plans; null when there are, and before
+  // the first run.
+  const Code* onlyCode() const { return only_.load(std::memory_order_acquire); }
   GraphFunction& function() const { return function_; }
 
   struct Statistics {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "ir/depth.h"
+#include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/fusion_site.h"
 #include "runtime/interpreter/lowering.h"
 #include "runtime/interpreter/register_allocation.h"
@@ -141,7 +142,9 @@ std::string Code::str() const {
     }
     text += '\n';
   }
-  for (const auto& subprogram : subprograms_) text += "fork of " + subprogram->str();
+  for (const auto& fork : fork_sites_) {
+    text += "fork of " + GraphExecutor::of(fork->function).code().str();
+  }
   return text;
 }
 

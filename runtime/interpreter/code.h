@@ -46,6 +46,14 @@ struct MethodSite {
   std::atomic<Entry*> last{nullptr};  // entries are only added, and freed with the site
 };
 
+// A place that forks. What it runs is a function of its own, with plans of its own.
+struct ForkSite {
+  ForkSite(std::string name, std::shared_ptr<Graph> body)
+      : function(std::move(name), std::move(body)), site(&function) {}
+  GraphFunction function;
+  FunctionSite site;
+};
+
 class Code : public std::enable_shared_from_this<Code> {
  public:
   // Lowers `graph`, which the Code keeps and which must not change any more. `name` is what error
@@ -76,7 +84,7 @@ class Code : public std::enable_shared_from_this<Code> {
   }
   const std::vector<std::unique_ptr<MethodSite>>& methodSites() const { return method_sites_; }
   const std::vector<std::unique_ptr<FusionSite>>& fusionSites() const { return fusion_sites_; }
-  const std::vector<std::shared_ptr<const Code>>& subprograms() const { return subprograms_; }
+  const std::vector<std::unique_ptr<ForkSite>>& forkSites() const { return fork_sites_; }
   const std::vector<GuardSite>& guardSites() const { return guard_sites_; }
   Speculation* speculation() const { return speculation_.get(); }
   // The node that an instruction came from; null for the final return.
@@ -122,7 +130,7 @@ class Code : public std::enable_shared_from_this<Code> {
   std::vector<std::unique_ptr<FunctionSite>> function_sites_;
   std::vector<std::unique_ptr<MethodSite>> method_sites_;
   std::vector<std::unique_ptr<FusionSite>> fusion_sites_;
-  std::vector<std::shared_ptr<const Code>> subprograms_;
+  std::vector<std::unique_ptr<ForkSite>> fork_sites_;
   std::vector<GuardSite> guard_sites_;
   std::shared_ptr<Speculation> speculation_;
   mutable std::atomic<uint64_t> heat_{0};

@@ -94,7 +94,7 @@ namespace wick {
   _(FUSION, "noD", "c = True, then results of kernels for group a of operands b; False: not run") \
   _(CALL, "nod", "c = function a of operands b, in a new frame")                                  \
   _(CALL_VIRTUAL, "nod", "c = method a, found in the class of the first of operands b")           \
-  _(FORK, "nod", "c = future of subprogram a of operands b, which the thread pool runs")          \
+  _(FORK, "nod", "c = future of fork site a with operands b, which the thread pool runs")         \
   _(WAIT, "ud-", "b = result of future a; suspends the state until there is one")                 \
   _(RETURN, "o--", "leaves the frame with operands a")                                            \
   _(RAISE, "o--", "raises an exception with the message and, when there are two, the class a")    \

@@ -54,6 +54,15 @@ IValue* allocateRegisters(size_t capacity) {
   return static_cast<IValue*>(memory);
 }
 
+inline GraphExecutor& executorOf(FunctionSite& site) {
+  GraphExecutor* executor = site.executor.load(std::memory_order_acquire);
+  if (!executor) {
+    executor = &GraphExecutor::of(*site.function);
+    site.executor.store(executor, std::memory_order_release);
+  }
+  return *executor;
+}
+
 }  // namespace
 
 RegisterStack::RegisterStack() {
@@ -194,18 +203,35 @@ std::vector<IValue> InterpreterState::gatherVector(const Code& code, const uint3
   return values;
 }
 
-void InterpreterState::callFunction(const Code& callee, const uint32_t* operands,
+void InterpreterState::callFunction(GraphExecutor& executor, const uint32_t* operands,
                                     uint32_t destination, uint16_t extra) {
-  WICK_ASSERT(operands[0] == callee.numInputs(), "{} is called with {} arguments", callee.name(),
-              operands[0]);
-  pushFrame(callee, destination, extra);
-  const Frame& caller = frames_[frames_.size() - 2];
-  const Frame& frame = frames_.back();
-  gather(*caller.code, operands, stack_.data() + caller.base, stack_.data() + frame.base);
-  initializeRegisters(frame);
+  const Code& code = *frames_.back().code;
+  const size_t from = frames_.back().base;
+  const size_t base = from + code.numRegisters();
+  const Code* callee = executor.onlyCode();
+  if (callee) {
+    WICK_ASSERT(operands[0] == callee->numInputs(), "{} is called with {} arguments",
+                callee->name(), operands[0]);
+    pushFrame(*callee, destination, extra);
+    gather(code, operands, stack_.data() + from, stack_.data() + base);
+  } else {
+    // The arguments, which lie where the callee's frame begins, tell which Code it is.
+    reserve(base + operands[0]);
+    gather(code, operands, stack_.data() + from, stack_.data() + base);
+    try {
+      callee = &executor.codeFor({stack_.data() + base, operands[0]});
+      WICK_ASSERT(operands[0] == callee->numInputs(), "{} is called with {} arguments",
+                  callee->name(), operands[0]);
+      pushFrame(*callee, destination, extra);
+    } catch (...) {
+      for (uint32_t i = 0; i < operands[0]; ++i) stack_.data()[base + i].~IValue();
+      throw;
+    }
+  }
+  initializeRegisters(frames_.back());
 }
 
-const Code& InterpreterState::findMethod(const Code& code, const Instruction& instruction) {
+GraphExecutor& InterpreterState::findMethod(const Code& code, const Instruction& instruction) {
   MethodSite& site = *code.methodSites()[instruction.a];
   const uint32_t* operands = code.operands().data() + instruction.b;
   WICK_ASSERT(operands[0] > 0, "a method call without object");
@@ -216,14 +242,14 @@ const Code& InterpreterState::findMethod(const Code& code, const Instruction& in
   const ClassType* type = self.toObject().type().get();
   MethodSite::Entry* last = site.last.load(std::memory_order_acquire);
   for (MethodSite::Entry* entry = last; entry; entry = entry->older) {
-    if (entry->type == type) return entry->executor->code();
+    if (entry->type == type) return *entry->executor;
   }
   auto* method = dynamic_cast<GraphFunction*>(type->findMethod(site.name));
   WICK_CHECK(method, "{} has no method '{}'", type->name(), site.name);
   auto* entry = new MethodSite::Entry{type, &GraphExecutor::of(*method), last};
   while (!site.last.compare_exchange_weak(entry->older, entry)) {
   }
-  return entry->executor->code();
+  return *entry->executor;
 }
 
 void InterpreterState::callMethod(const IValue& object, const char* name, size_t num_nones,
@@ -311,9 +337,9 @@ void InterpreterState::fork(const Code& code, const Instruction& instruction, co
   WICK_CHECK(depth < context_->options.max_depth, "maximum recursion depth of {} exceeded",
              context_->options.max_depth);
   IValue* r = stack_.data() + frames_.back().base;
-  auto state = std::make_shared<InterpreterState>(
-      *code.subprograms()[instruction.a],
-      gatherVector(code, code.operands().data() + instruction.b, r), context_, depth);
+  std::vector<IValue> arguments = gatherVector(code, code.operands().data() + instruction.b, r);
+  const Code& body = executorOf(code.forkSites()[instruction.a]->site).codeFor(arguments);
+  auto state = std::make_shared<InterpreterState>(body, std::move(arguments), context_, depth);
   const auto* type = node->output()->type()->as<FutureType>();
   FutureRef future = state->launch(type->element());
   if (instruction.c != kNoIndex) r[instruction.c] = IValue(std::move(future));
@@ -423,19 +449,6 @@ void InterpreterState::continueOnPool() {
     self->context_->pool.submit([self] { self->continueOnPool(); });
   });
 }
-
-namespace {
-
-inline GraphExecutor& executorOf(FunctionSite& site) {
-  GraphExecutor* executor = site.executor.load(std::memory_order_acquire);
-  if (!executor) {
-    executor = &GraphExecutor::of(*site.function);
-    site.executor.store(executor, std::memory_order_release);
-  }
-  return *executor;
-}
-
-}  // namespace
 
 void InterpreterState::callObserved(const Code& code, const Instruction& instruction, IValue* r) {
   size_t allocated = allocatedBytes();
@@ -633,7 +646,7 @@ InterpreterState::Status InterpreterState::execute() {
     }
     WICK_ADVANCE();
   CALL:
-    WICK_SWITCH_FRAME(callFunction(executorOf(*code->functionSites()[pc->a]).code(),
+    WICK_SWITCH_FRAME(callFunction(executorOf(*code->functionSites()[pc->a]),
                                    code->operands().data() + pc->b, pc->c, pc->extra));
   CALL_VIRTUAL:
     WICK_SWITCH_FRAME(

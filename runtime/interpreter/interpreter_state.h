@@ -91,11 +91,11 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   void unwind(RuntimeError* error);
 
   // Slower instructions. They may move the register stack.
-  void callFunction(const Code& callee, const uint32_t* operands, uint32_t destination,
+  void callFunction(GraphExecutor& executor, const uint32_t* operands, uint32_t destination,
                     uint16_t extra);
   void callMethod(const IValue& object, const char* name, size_t num_nones, uint32_t destination,
                   uint16_t extra);
-  const Code& findMethod(const Code& code, const Instruction& instruction);
+  GraphExecutor& findMethod(const Code& code, const Instruction& instruction);
   bool returnFromFrame(const uint32_t* operands);
   // Lets the frame go on in another Code.
   void bailOut(const Code& code, const Instruction& instruction);

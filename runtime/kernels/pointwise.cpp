@@ -338,12 +338,63 @@ void separate(const Tensor& out, std::span<Operand> operands, std::vector<Tensor
   }
 }
 
+// Whether the result may be written over an operand that nobody reads again: whether nobody else
+// has its memory, and a new tensor for the result would look the same.
+bool replaces(const Tensor& spare, std::span<const Operand> operands, IntSpan shape, bool plain,
+              DType result) {
+  const TensorImpl& t = *spare.impl();
+  const Storage& memory = *t.storage;
+  if (t.useCount() != 1 || memory.useCount() != 1 || !memory.ownsMemory() || !memory.writable() ||
+      t.dtype != result || t.requires_grad || t.is_conj || !t.contiguous ||
+      !std::ranges::equal(spare.sizes(), shape) ||
+      memory.bytes() != static_cast<size_t>(t.numel) * itemSize(result)) {
+    return false;
+  }
+  if (plain) return true;
+  // The first operand decides the order in memory, except for dimensions of one element.
+  return operands[0].tensor == &spare && std::ranges::find(shape, 1) == shape.end();
+}
+
 // Whether a destination is one of the operands: an in-place form.
 bool isOperand(const Tensor& out, std::span<const Operand> operands) {
   for (const Operand& o : operands) {
     if (o.tensor && o.tensor->isSame(out)) return true;
   }
   return false;
+}
+
+// The usual call: row-major tensors of one shape and dtype, too small for threads, that the loop
+// takes as they are. Undefined when it is another one.
+Tensor pointwiseAlike(const ScalarDefinition& def, std::span<const Operand> operands,
+                      const Tensor* spare) {
+  if ((def.mask_inputs | def.param_inputs) != 0) return {};
+  const Tensor* first = operands[0].tensor;
+  const void* inputs[kMaxScalarInputs] = {};
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const Tensor* t = operands[i].tensor;
+    if (!t || !t->defined()) return {};
+    const TensorImpl& impl = *t->impl();
+    if (!impl.contiguous || impl.dtype != first->dtype() || impl.numel != first->numel() ||
+        !impl.storage->device().isCpu() || !std::ranges::equal(t->sizes(), first->sizes())) {
+      return {};
+    }
+    inputs[i] = t->rawData();
+  }
+  const DType dtype = first->dtype();
+  const ScalarDefinition::Entry& entry = def.entry(dtype);
+  if (isReducedFloat(dtype) || !entry.loop || first->numel() > kGrainSize ||
+      (def.promotion == Promotion::Float && isIntegral(dtype, true))) {
+    return {};
+  }
+  Tensor out;
+  if (spare && replaces(*spare, operands, first->sizes(), true, entry.result)) {
+    out = *spare;
+    out.storage()->bumpVersion();
+  } else {
+    out = Tensor::empty(first->sizes(), entry.result);
+  }
+  if (first->numel() > 0) entry.loop(out.rawData(), inputs, first->numel());
+  return out;
 }
 
 }  // namespace
@@ -398,9 +449,13 @@ void prepareOut(const char* op, const Tensor& out, IntSpan sizes, DType result) 
 }
 
 Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
-                 const Tensor* destination) {
+                 const Tensor* destination, const Tensor* spare) {
   WICK_ASSERT(given.size() == def.num_inputs, "{}: {} operands for {} inputs", def.name,
               given.size(), def.num_inputs);
+  if (!destination) {
+    Tensor out = pointwiseAlike(def, given, spare);
+    if (out.defined()) return out;
+  }
   std::array<Operand, kMaxScalarInputs> list = {Scalar(), Scalar(), Scalar(), Scalar(), Scalar()};
   std::copy(given.begin(), given.end(), list.begin());
   std::span<Operand> operands(list.data(), given.size());
@@ -452,8 +507,15 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
     describeTensor(side, *t, loop);
   }
 
-  Tensor out =
-      destination ? *destination : allocateResult(job, shape, plain, dtypes.result, device);
+  Tensor out;
+  if (destination) {
+    out = *destination;
+  } else if (spare && replaces(*spare, operands, shape, plain, dtypes.result)) {
+    out = *spare;
+    out.storage()->bumpVersion();
+  } else {
+    out = allocateResult(job, shape, plain, dtypes.result, device);
+  }
   if (out.numel() == 0 || device.type == DeviceType::Meta) return out;
   WICK_CHECK(device.isCpu() && out.device().isCpu(), "{}: no kernel for device {}", def.name,
              device.str());

@@ -41,9 +41,13 @@ DType resultType(std::span<const Operand> operands);
 // when its shape differs, unless it is also an operand (an in-place form), which is refused.
 // Overlap of operands with the destination is refused or resolved as PyTorch does.
 //
+// Without a destination the result may take the place of `spare`, an operand that the caller does
+// not read again: when that is the only handle on its memory and has the result's shape, dtype and
+// layout.
+//
 // Throws RuntimeError, beginning with the definition's name, for dtypes that it does not accept.
 Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> operands,
-                 const Tensor* destination = nullptr);
+                 const Tensor* destination = nullptr, const Tensor* spare = nullptr);
 
 template <class... Operands>
 Tensor pointwise(const ScalarDefinition& def, const Tensor* destination,

@@ -6,7 +6,9 @@
 //
 // Parameters are taken from the arguments in order. `Out` takes none: it is the destination of an
 // in-place or out= form (null for the plain call); a function without it has its result copied
-// there.
+// there. When the operator has an in-place form (kInplaceForm) the plain call may write over its
+// first argument too, if nobody else holds it: what a function does once with its Out it must do
+// last.
 //   Tensor, const Tensor&      Tensor or Tensor? (None: undefined)
 //   Scalar                     Scalar;  optional<Scalar>: Scalar?
 //   int64_t double bool        int float bool (float also takes int); optional<…>: int? float?
@@ -36,6 +38,8 @@ using Generator = GeneratorObject;
 
 struct Out {
   const Tensor* tensor = nullptr;
+  // The first argument of a plain call whose in-place form is the same function, or null.
+  const Tensor* spare = nullptr;
   explicit operator bool() const { return tensor != nullptr; }
 };
 
@@ -208,6 +212,13 @@ struct Boxed<F, R (*)(Ps...)> {
     // A braced list is evaluated left to right.
     std::tuple<std::decay_t<Ps>...> args{
         argument<std::decay_t<Ps>, argumentIndex<I, Ps...>()>(frame)...};
+    if constexpr ((std::is_same_v<std::decay_t<Ps>, Out> || ...)) {
+      if constexpr (std::is_same_v<std::decay_t<decltype(std::get<0>(args))>, Tensor>) {
+        if (!frame.destination && frame.op->has(kInplaceForm)) {
+          std::get<Out>(args).spare = &std::get<0>(args);
+        }
+      }
+    }
     if constexpr (std::is_void_v<R>) {
       F(std::get<I>(args)...);
     } else {

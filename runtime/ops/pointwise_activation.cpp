@@ -19,16 +19,16 @@ Tensor hardtanh(const Tensor& self, const Scalar& min, const Scalar& max, Out ou
   WICK_CHECK(self.dtype() != DType::Bool, "Bool inputs not supported for hardtanh");
   WICK_CHECK(self.dtype() != DType::Byte || (min.toDouble() >= 0 && max.toDouble() >= 0),
              "cannot do hardtanh on an unsigned type with negative limits");
-  return pointwise(kScalar<Hardtanh>, out.tensor, self, min, max);
+  return pointwise(kScalar<Hardtanh>, out, self, min, max);
 }
 Tensor relu6(const Tensor& self, Out out) {
   return hardtanh(self, Scalar(0), Scalar(6), out);
 }
 Tensor leakyRelu(const Tensor& self, const Scalar& slope, Out out) {
-  return pointwise(kScalar<LeakyRelu>, out.tensor, self, slope);
+  return pointwise(kScalar<LeakyRelu>, out, self, slope);
 }
 Tensor eluOf(const Tensor& self, double alpha, double scale, double input_scale, Out out) {
-  return pointwise(kScalar<Elu>, out.tensor, self, Scalar(alpha * scale), Scalar(scale),
+  return pointwise(kScalar<Elu>, out, self, Scalar(alpha * scale), Scalar(scale),
                    Scalar(input_scale));
 }
 Tensor elu(const Tensor& self, const Scalar& alpha, const Scalar& scale, const Scalar& input_scale,
@@ -48,7 +48,7 @@ Tensor gelu(const Tensor& self, const std::string& approximate, Out out) {
   throwRuntimeError("approximate argument must be either none or tanh.");
 }
 Tensor softplus(const Tensor& self, const Scalar& beta, const Scalar& threshold, Out out) {
-  return pointwise(kScalar<Softplus>, out.tensor, self, beta, threshold);
+  return pointwise(kScalar<Softplus>, out, self, beta, threshold);
 }
 void checkLambda(const Scalar& lambda) {
   WICK_CHECK(lambda.toDouble() >= 0, "lambda must be greater or equal to 0, but found to be {:g}.",
@@ -56,14 +56,14 @@ void checkLambda(const Scalar& lambda) {
 }
 Tensor softshrink(const Tensor& self, const Scalar& lambda, Out out) {
   checkLambda(lambda);
-  return pointwise(kScalar<Softshrink>, out.tensor, self, lambda);
+  return pointwise(kScalar<Softshrink>, out, self, lambda);
 }
 Tensor hardshrink(const Tensor& self, const Scalar& lambda, Out out) {
-  return pointwise(kScalar<Hardshrink>, out.tensor, self, lambda);
+  return pointwise(kScalar<Hardshrink>, out, self, lambda);
 }
 Tensor threshold(const Tensor& self, const Scalar& limit, const Scalar& value, Out out) {
   if (!out || !out.tensor->isSame(self)) {
-    return pointwise(kScalar<Threshold>, out.tensor, self, limit, value);
+    return pointwise(kScalar<Threshold>, out, self, limit, value);
   }
   Tensor target = distinctElements(self);
   pointwise(kScalar<Threshold>, &target, target, limit, value);
@@ -112,7 +112,7 @@ Tensor dropout(const Tensor& input, double p, bool train, Out out) {
   if (p == 0 || !train || input.numel() == 0) return input;
   WICK_CHECK(isFloating(input.dtype()) || isComplex(input.dtype()),
              "dropout: expected a floating point tensor, got {}", toString(input.dtype()));
-  if (p == 1) return pointwise(kScalar<Mul>, out.tensor, input, Scalar(0.0));
+  if (p == 1) return pointwise(kScalar<Mul>, out, input, Scalar(0.0));
   WICK_CHECK(input.device().isCpu(), "dropout: no kernel for device {}", input.device().str());
   return binary<Mul>(input, dropoutNoise(input, p), out);
 }
@@ -126,7 +126,7 @@ Tensor rrelu(const Tensor& self, const Scalar& lower, const Scalar& upper, bool 
   double high = upper.toDouble();
   WICK_CHECK(low <= high, "Lower bound should be less than or equal to the upper bound");
   if (!training) {
-    return pointwise(kScalar<LeakyRelu>, out.tensor, self, Scalar((low + high) / 2));
+    return pointwise(kScalar<LeakyRelu>, out, self, Scalar((low + high) / 2));
   }
   WICK_CHECK(isFloating(self.dtype()), "\"rrelu_with_noise_out_cpu\" not implemented for '{}'",
              scalarTypeName(self.dtype()));

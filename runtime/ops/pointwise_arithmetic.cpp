@@ -53,20 +53,20 @@ Tensor addScaled(const Operand& self, const Operand& other, const Scalar& alpha,
   checkAlpha(self, other, alpha);
   if (!scales(self, other, alpha)) {
     const Operand list[] = {self, other};
-    return pointwise(kScalar<Add>, list, out.tensor);
+    return pointwise(kScalar<Add>, list, out);
   }
   const Operand list[] = {self, other, alpha};
-  return pointwise(kScalar<AddAlpha>, list, out.tensor);
+  return pointwise(kScalar<AddAlpha>, list, out);
 }
 Tensor subScaled(const Operand& self, const Operand& other, const Scalar& alpha, Out out) {
   checkSub(self, other);
   checkAlpha(self, other, alpha);
   if (!scales(self, other, alpha)) {
     const Operand list[] = {self, other};
-    return pointwise(kScalar<Sub>, list, out.tensor);
+    return pointwise(kScalar<Sub>, list, out);
   }
   const Operand list[] = {self, other, alpha};
-  return pointwise(kScalar<SubAlpha>, list, out.tensor);
+  return pointwise(kScalar<SubAlpha>, list, out);
 }
 
 Tensor add(const Tensor& self, const Tensor& other, const Scalar& alpha, Out out) {
@@ -92,7 +92,7 @@ template <class Def>
 Tensor divideIntegers(const Operand& self, const Operand& other, Out out) {
   checkDivisor(self, other);
   const Operand list[] = {self, other};
-  return pointwise(kScalar<Def>, list, out.tensor);
+  return pointwise(kScalar<Def>, list, out);
 }
 template <class Def>
 Tensor divTensors(const Tensor& self, const Tensor& other, Out out) {
@@ -110,7 +110,7 @@ Tensor numberDiv(const Scalar& self, const Tensor& other, Out out) {
 Tensor divRounded(const Operand& self, const Operand& other, const std::optional<std::string>& mode,
                   Out out) {
   const Operand list[] = {self, other};
-  if (!mode) return pointwise(kScalar<TrueDiv>, list, out.tensor);
+  if (!mode) return pointwise(kScalar<TrueDiv>, list, out);
   if (*mode == "trunc") return divideIntegers<TruncDiv>(self, other, out);
   if (*mode == "floor") return divideIntegers<FloorDiv>(self, other, out);
   throwRuntimeError(
@@ -156,7 +156,7 @@ Tensor powNumber(const Tensor& self, const Scalar& exponent, Out out) {
       }
     }
   }
-  return pointwise(kScalar<Pow>, out.tensor, self, exponent);
+  return pointwise(kScalar<Pow>, out, self, exponent);
 }
 Tensor numberPow(const Scalar& self, const Tensor& exponent, Out out) {
   if (isOne(self)) {
@@ -165,7 +165,7 @@ Tensor numberPow(const Scalar& self, const Tensor& exponent, Out out) {
     addTo(type, exponent);
     return filled(exponent, 1, type.get());
   }
-  return pointwise(kScalar<Pow>, out.tensor, self, exponent);
+  return pointwise(kScalar<Pow>, out, self, exponent);
 }
 
 // float_power computes in double precision whatever it is given.
@@ -270,8 +270,8 @@ Tensor rounding(const Tensor& self, Out out) {
 Tensor roundDecimals(const Tensor& self, int64_t decimals, Out out) {
   if (decimals == 0) return rounding<Round>(self, out);
   Scalar ten(std::pow(10.0, std::fabs(static_cast<double>(decimals))));
-  return decimals > 0 ? pointwise(kScalar<RoundUp>, out.tensor, self, ten)
-                      : pointwise(kScalar<RoundDown>, out.tensor, self, ten);
+  return decimals > 0 ? pointwise(kScalar<RoundUp>, out, self, ten)
+                      : pointwise(kScalar<RoundDown>, out, self, ten);
 }
 
 Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight, Out out) {
@@ -284,17 +284,17 @@ Tensor lerp(const Tensor& self, const Tensor& end, const Tensor& weight, Out out
 Tensor lerpNumber(const Tensor& self, const Tensor& end, const Scalar& weight, Out out) {
   WICK_CHECK(self.dtype() == end.dtype(), "expected dtype {} for `end` but got dtype {}",
              toString(self.dtype()), toString(end.dtype()));
-  return pointwise(kScalar<LerpNumber>, out.tensor, self, end, weight);
+  return pointwise(kScalar<LerpNumber>, out, self, end, weight);
 }
 Tensor addcmul(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value, Out out) {
-  return pointwise(kScalar<Addcmul>, out.tensor, self, a, b, value);
+  return pointwise(kScalar<Addcmul>, out, self, a, b, value);
 }
 Tensor addcdiv(const Tensor& self, const Tensor& a, const Tensor& b, const Scalar& value, Out out) {
   WICK_CHECK(
       !isIntegral(a.dtype(), true) || !isIntegral(b.dtype(), true),
       "Integer division with addcdiv is no longer supported, convert tensor1 or tensor2 to a "
       "floating point dtype first.");
-  return pointwise(kScalar<Addcdiv>, out.tensor, self, a, b, value);
+  return pointwise(kScalar<Addcdiv>, out, self, a, b, value);
 }
 
 constexpr uint32_t kForms = kInplaceForm | kOutForm;

@@ -7,25 +7,35 @@
 
 namespace wick::ops {
 
+// The same with an operator's Out.
+inline Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> operands, Out out) {
+  return wick::pointwise(def, operands, out.tensor, out.spare);
+}
+template <class... Operands>
+Tensor pointwise(const ScalarDefinition& def, Out out, const Operands&... operands) {
+  const Operand list[] = {Operand(operands)...};
+  return wick::pointwise(def, list, out.tensor, out.spare);
+}
+
 template <class Def>
 Tensor unary(const Tensor& self, Out out) {
-  return pointwise(kScalar<Def>, out.tensor, self);
+  return pointwise(kScalar<Def>, out, self);
 }
 template <class Def>
 Tensor binary(const Tensor& self, const Tensor& other, Out out) {
-  return pointwise(kScalar<Def>, out.tensor, self, other);
+  return pointwise(kScalar<Def>, out, self, other);
 }
 template <class Def>
 Tensor binaryNumber(const Tensor& self, const Scalar& other, Out out) {
-  return pointwise(kScalar<Def>, out.tensor, self, other);
+  return pointwise(kScalar<Def>, out, self, other);
 }
 template <class Def>
 Tensor numberBinary(const Scalar& self, const Tensor& other, Out out) {
-  return pointwise(kScalar<Def>, out.tensor, self, other);
+  return pointwise(kScalar<Def>, out, self, other);
 }
 template <class Def>
 Tensor ternary(const Tensor& a, const Tensor& b, const Tensor& c, Out out) {
-  return pointwise(kScalar<Def>, out.tensor, a, b, c);
+  return pointwise(kScalar<Def>, out, a, b, c);
 }
 
 // Throws RuntimeError when an integer division by `divisor` would divide by zero. `dividend` is the

@@ -12,7 +12,7 @@ using namespace scalar;
 Tensor ternaryOf(const ScalarDefinition& def, const Operand& a, const Operand& b, const Operand& c,
                  Out out) {
   const Operand list[] = {a, b, c};
-  return pointwise(def, list, out.tensor);
+  return pointwise(def, list, out);
 }
 
 Tensor whereOf(const Tensor& condition, const Operand& a, const Operand& b, Out out = {}) {
@@ -41,7 +41,7 @@ Tensor whereNumbers(const Tensor& condition, const Scalar& self, const Scalar& o
 Tensor maskedFillOf(const Tensor& self, const Tensor& mask, const Operand& value, Out out) {
   const Operand operands[] = {self, mask, value};
   if (!out || !out.tensor->isSame(self)) {
-    return pointwise(kScalar<MaskedFill>, operands, out.tensor);
+    return pointwise(kScalar<MaskedFill>, operands, out);
   }
   // An element that stands for several is filled when the mask has any of them.
   for (int64_t d = 0; d < self.dim(); ++d) {
@@ -83,13 +83,13 @@ Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::op
              "\"clamp_scalar_cpu\" not implemented for 'Bool'");
   WICK_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
   checkBound(self, min, max);
-  if (!max) return pointwise(kScalar<ClampMin>, out.tensor, self, *min);
-  if (!min) return pointwise(kScalar<ClampMax>, out.tensor, self, *max);
+  if (!max) return pointwise(kScalar<ClampMin>, out, self, *min);
+  if (!min) return pointwise(kScalar<ClampMax>, out, self, *max);
   // A bound that is NaN makes every element NaN.
   if (std::isnan(max->toDouble()) && !max->isComplex()) {
-    return pointwise(kScalar<Clamp>, out.tensor, self, *max, *max);
+    return pointwise(kScalar<Clamp>, out, self, *max, *max);
   }
-  return pointwise(kScalar<Clamp>, out.tensor, self, *min, *max);
+  return pointwise(kScalar<Clamp>, out, self, *min, *max);
 }
 Tensor clampTensor(const Tensor& self, const Tensor& min, const Tensor& max, Out out) {
   WICK_CHECK(min.defined() || max.defined(),
@@ -150,7 +150,7 @@ Tensor nanToNum(const Tensor& self, std::optional<double> nan, std::optional<dou
       largest = std::numeric_limits<T>::max();
     }
   });
-  return pointwise(kScalar<NanToNum>, out.tensor, self, Scalar(nan.value_or(0)),
+  return pointwise(kScalar<NanToNum>, out, self, Scalar(nan.value_or(0)),
                    Scalar(posinf.value_or(largest)), Scalar(neginf.value_or(-largest)));
 }
 

@@ -12,7 +12,7 @@ using namespace scalar;
 
 Tensor logit(const Tensor& self, std::optional<double> eps, Out out) {
   if (!eps || *eps < 0) return unary<Logit>(self, out);
-  return pointwise(kScalar<LogitEps>, out.tensor, self, Scalar(*eps), Scalar(1 - *eps));
+  return pointwise(kScalar<LogitEps>, out, self, Scalar(*eps), Scalar(1 - *eps));
 }
 
 // The neighbour of x in the direction of y among the numbers of bfloat16.
@@ -53,7 +53,7 @@ Tensor angleUnit(const Tensor& self, Out out) {
 Tensor polygamma(int64_t n, const Tensor& self, Out out) {
   WICK_CHECK(n >= 0, "polygamma(n, x) does not support negative n.");
   if (n == 0) return unary<Digamma>(self, out);
-  return pointwise(kScalar<Polygamma>, out.tensor, Scalar(n), self);
+  return pointwise(kScalar<Polygamma>, out, Scalar(n), self);
 }
 Tensor polygammaInPlace(const Tensor& self, int64_t n) {
   return polygamma(n, self, Out{&self});

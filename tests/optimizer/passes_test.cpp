@@ -323,7 +323,8 @@ TEST(Peephole, None) {
   %b : bool = aten::__isnot__(%n, %n)
   %c : bool = aten::__is__(%o, %n) # CHECK: aten::__is__(%o, %n)
   %d : int = prim::unchecked_cast(%i)
-  return (%a, %b, %c, %d) # CHECK: %c, %i)
+  %e : bool = aten::__isnot__(%o, %o) # CHECK-NOT: aten::__isnot__(%o, %o)
+  return (%a, %b, %c, %d, %e) # CHECK: %c, %i, %
 )",
         simplifyPeepholes);
 }

@@ -206,6 +206,35 @@ TEST(RaisedConditions, WhatFollowsKnows) {
   EXPECT_FALSE(useRaisedConditions(*graph));
 }
 
+TEST(RaisedConditions, BlocksKnowWhatLedToThem) {
+  auto graph = parseGraph(R"(graph(%c : bool, %d : int):
+  %four : int = prim::Constant[value=4]()
+  %same : bool = aten::eq(%d, %four)
+  %y : bool, %k : int = prim::If(%same)
+    block0():
+      %twice : int = aten::add(%d, %d)
+      %other : bool = prim::If(%c)
+        block0():
+          -> (%c)
+        block1():
+          -> (%same)
+      -> (%other, %twice)
+    block1():
+      %thrice : int = aten::mul(%d, %d)
+      -> (%same, %thrice)
+  return (%y, %k, %c)
+)");
+  EXPECT_TRUE(useRaisedConditions(*graph));
+  verify(*graph);
+  std::string text = graph->str();
+  EXPECT_EQ(text.find("aten::add(%d, %d)"), std::string::npos) << text;
+  EXPECT_NE(text.find("aten::mul(%d, %d)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("-> (%c)"), std::string::npos) << text;
+  EXPECT_EQ(text.find("-> (%same"), std::string::npos) << text;
+  EXPECT_NE(text.find(", %c)\n"), std::string::npos) << text;
+  EXPECT_FALSE(useRaisedConditions(*graph)) << text;
+}
+
 TEST(ForkBodies, GetThePipelineToo) {
   auto body = parseGraph(R"(graph(%x : int):
   %1 : int = prim::Constant[value=1]()

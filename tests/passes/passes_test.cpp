@@ -96,6 +96,22 @@ TEST(Constants, ListsThatMayBeWrittenStay) {
   EXPECT_TRUE(contains(*graph, "prim::ListConstruct"));
 }
 
+TEST(Constants, NoneOfBothBranchesIsNone) {
+  auto graph = parseGraph(R"(graph(%c : bool, %x : Tensor):
+  %n : NoneType = prim::Constant()
+  %a : Tensor?, %b : Tensor? = prim::If(%c)
+    block0():
+      -> (%n, %n)
+    block1():
+      -> (%n, %x)
+  return (%a, %b)
+)");
+  propagateConstants(*graph);
+  verify(*graph);
+  EXPECT_EQ(graph->outputs()[0]->type()->kind(), TypeKind::None) << graph->str();
+  EXPECT_NE(graph->outputs()[1]->type()->kind(), TypeKind::None) << graph->str();
+}
+
 TEST(Constants, ErrorsAreLeftToTheRun) {
   auto graph = parseGraph(R"(graph():
   %1 : Tensor = prim::Constant[value=tensor<float32>[1]{1.0}]()
@@ -168,6 +184,26 @@ TEST(Freeze, AttributesBecomeConstants) {
   EXPECT_EQ(graph->inputs().size(), 1u);
   EXPECT_FALSE(contains(*graph, "prim::GetAttr")) << graph->str();
   EXPECT_EQ(graph->outputs()[0]->node()->kind(), aten::mul);
+}
+
+// On the same memory, and one tensor for all that read it.
+TEST(Freeze, ConstantsRequireNoGradient) {
+  Tensor weight = Tensor::zeros(DimVector{2}, DType::Float);
+  weight.setRequiresGrad(true);
+  ObjectRef self = moduleWith(types::Tensor(), IValue(weight));
+  auto graph = methodGraph(self, R"(graph(%self : __torch__.M):
+  %v : Tensor = prim::GetAttr[name="weight"](%self)
+  %w : Tensor = prim::GetAttr[name="weight"](%self)
+  return (%v, %w)
+)");
+  freezeModule(*graph, self);
+  verify(*graph);
+  const Tensor& v = graph->outputs()[0]->node()->ivalue(attr::value).toTensor();
+  const Tensor& w = graph->outputs()[1]->node()->ivalue(attr::value).toTensor();
+  EXPECT_FALSE(v.requiresGrad());
+  EXPECT_EQ(v.data<float>(), weight.data<float>());
+  EXPECT_EQ(v.impl(), w.impl());
+  EXPECT_TRUE(weight.requiresGrad());
 }
 
 TEST(Freeze, WrittenAttributesStayAttributes) {
