@@ -157,10 +157,20 @@ SugaredValuePtr Emitter::emitFork(const Apply& apply) {
   for (size_t i = 1; i < apply.inputs().size(); ++i) rest.push_back(apply.inputs()[i]);
   std::vector<NamedValue> args = emitArguments(List<Expr>::create(range, rest));
   std::vector<NamedValue> kwargs = emitKeywords(apply.attributes());
-  Value* closure = makeClosure([&](Block* block) {
-    SugaredValuePtr result = forked->call(range, fn_, args, kwargs, 1);
-    block->registerOutput(result->asValue(range, fn_));
-  });
+  std::function<SugaredValuePtr()> call = [&] { return forked->call(range, fn_, args, kwargs, 1); };
+  if (dynamic_cast<SpecialForm*>(forked.get())) {
+    // What is compiled from the tree of its call finds the values under names that no program has.
+    std::vector<Expr> inputs;
+    for (const NamedValue& arg : args) {
+      const std::string name = fmt::format("fork'{}", ++*env_->names());
+      env_->set(arg.range, name, arg.value);
+      inputs.push_back(Var::create(arg.range, Ident::create(arg.range, name)));
+    }
+    call = [&, form = Apply::create(range, apply.inputs()[0], List<Expr>::create(range, inputs),
+                                    apply.attributes())] { return emitApply(form, 1, nullptr); };
+  }
+  Value* closure =
+      makeClosure([&](Block* block) { block->registerOutput(call()->asValue(range, fn_)); });
   TypePtr type = closure->node()->blocks()[0]->outputs().at(0)->type();
   Node* n = graph_.insertNode(graph_.create(prim::fork, {closure}));
   n->output()->setType(types::Future(type));

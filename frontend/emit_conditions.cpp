@@ -222,7 +222,7 @@ void Emitter::insertRefinements(const SourceRange& range, const RefinementSet& r
     Value* value = found ? asSimple(found) : nullptr;
     // A type that is narrower already (by another refinement) stays.
     if (!value || value->type()->isSubtypeOf(*r.type)) continue;
-    env_->set(range, r.name, uncheckedCast(value, r.type));
+    env_->refine(range, r.name, uncheckedCast(value, r.type), value->type());
   }
 }
 

@@ -1,6 +1,7 @@
 // Branches and loops.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 
@@ -83,7 +84,7 @@ void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in
     if (true_exits || false_exits) {
       Value* live = a ? a : b;
       storeUninitialized(a ? false_block : true_block, name, live->type());
-      env_->setType(name, live->type());
+      env_->setType(name, live->type(), (a ? in_true : in_false).widerType(name));
       continue;
     }
     if (!a || !b) continue;  // not a first-class value on one side
@@ -106,15 +107,51 @@ void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in
   }
 }
 
-void Emitter::emitWhile(const While& stmt) {
-  Expr cond = stmt.cond();
-  emitLoop(
-      stmt.range(), [&] { emitStatements(stmt.body()); }, nullptr, nullptr, &cond);
+namespace {
+
+// The names that loops among the statements bind.
+void collectInLoops(const List<Stmt>& statements, std::vector<std::string>& out) {
+  for (const Stmt& stmt : statements) {
+    switch (stmt.kind()) {
+      case TK_FOR:
+      case TK_WHILE:
+        collectAssigned(stmt, out);
+        break;
+      case TK_IF:
+        collectInLoops(If(stmt.tree()).trueBranch(), out);
+        collectInLoops(If(stmt.tree()).falseBranch(), out);
+        break;
+      case TK_WITH:
+        collectInLoops(With(stmt.tree()).body(), out);
+        break;
+      default:
+        break;
+    }
+  }
 }
 
-void Emitter::emitFor(const Expr& target, const Expr& iter, const SourceRange& range,
+// What holds at the start of the body. A variable that a loop within assigns keeps its wide type,
+// or the assignment might not fit.
+RefinementSet refinementsOfBody(const While& loop, const RefinementSet& refinements) {
+  if (refinements.active().empty()) return refinements;
+  std::vector<std::string> assigned;
+  collectInLoops(loop.body(), assigned);
+  std::vector<Refinement> out;
+  for (const Refinement& r : refinements.active()) {
+    if (std::find(assigned.begin(), assigned.end(), r.name) == assigned.end()) out.push_back(r);
+  }
+  return RefinementSet(std::move(out), {});
+}
+
+}  // namespace
+
+void Emitter::emitWhile(const While& stmt) {
+  emitLoop(
+      stmt.range(), [&] { emitStatements(stmt.body()); }, nullptr, nullptr, &stmt);
+}
+
+void Emitter::emitFor(const Expr& target, const SugaredValuePtr& iterable, const SourceRange& range,
                       const Body& body) {
-  SugaredValuePtr iterable = emitSugared(iter)->iterate(iter.range(), fn_);
   if (iterable->shouldUnroll()) return emitUnrolled(target, iterable, range, body);
   emitLoop(range, body, iterable, &target, nullptr);
 }
@@ -135,28 +172,28 @@ void Emitter::emitUnrolled(const Expr& target, const SugaredValuePtr& iterable,
   }
 }
 
-// For loops have an iterable and a target, while loops a condition.
 void Emitter::emitLoop(const SourceRange& range, const Body& body, const SugaredValuePtr& iterable,
-                       const Expr* target, const Expr* cond) {
+                       const Expr* target, const While* loop) {
   Value* trips = iterable ? iterable->length(range, fn_)
                           : constant(IValue(std::numeric_limits<int64_t>::max()));
-  Value* always = cond ? nullptr : constant(IValue(true));
+  Value* always = loop ? nullptr : constant(IValue(true));
   Node* n = graph_.create(prim::Loop, {trips}, 0);
   graph_.insertNode(n);
   Block* body_block = n->addBlock();
   Block* cond_block = n->addBlock();
   RefinementSet refinements;
-  if (cond) {
+  if (loop) {
     FrameGuard frame(*this, cond_block);
     InsertPointGuard inside(cond_block);
-    CondValue value = emitCond(*cond);
-    refinements = value.refinements;
+    CondValue value = emitCond(loop->cond());
+    refinements = refinementsOfBody(*loop, value.refinements);
     cond_block->registerOutput(value.value);
   } else {
     cond_block->registerOutput(always);
   }
   LoopGuard in_loop(*this, LoopStatus::kLoop);
   FrameGuard frame(*this, body_block);
+  env_->setLoop();
   InsertPointGuard inside(body_block);
   Value* trip = body_block->addInput(types::Int());
   if (iterable) {

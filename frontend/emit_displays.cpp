@@ -291,14 +291,31 @@ Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hin
 }
 
 // The loops of a comprehension, one inside the other, with `innermost` in the middle.
-void Emitter::emitGenerators(const List<CompFor>& generators, size_t index, const Body& innermost) {
-  if (index == generators.size()) return innermost();
+SugaredValuePtr Emitter::emitIterable(const Expr& iter) {
+  return emitSugared(iter)->iterate(iter.range(), fn_);
+}
+
+void Emitter::beginComprehension(const List<CompFor>& generators) {
+  env_->beginScope();
+  for (const CompFor& generator : generators) {
+    std::vector<std::string> names;
+    collectNames(generator.target(), names);
+    for (const std::string& name : names) env_->declareLocal(name);
+  }
+}
+
+void Emitter::emitGenerators(const List<CompFor>& generators, size_t index,
+                             const SugaredValuePtr& iterable, const Body& innermost) {
   CompFor generator = generators[index];
-  emitFor(generator.target(), generator.iter(), generator.range(), [&] {
+  emitFor(generator.target(), iterable, generator.range(), [&] {
     // Conditions nest: each guards the ones after it.
     List<Expr> conds = generator.conds();
     std::function<void(size_t)> guarded = [&](size_t i) {
-      if (i == conds.size()) return emitGenerators(generators, index + 1, innermost);
+      if (i == conds.size()) {
+        const size_t next = index + 1;
+        if (next == generators.size()) return innermost();
+        return emitGenerators(generators, next, emitIterable(generators[next].iter()), innermost);
+      }
       CondValue cond = emitCond(conds[i]);
       emitIfElse(
           conds[i].range(), cond, [&] { guarded(i + 1); }, [] {});
@@ -312,16 +329,12 @@ Value* Emitter::emitListComp(const ListComp& expr, const TypePtr& type_hint) {
   TypePtr list_hint = hintedContainer(range, type_hint, TypeKind::List);
   TypePtr element = list_hint ? list_hint->as<ListType>()->element() : nullptr;
   Node* list = graph_.insertNode(graph_.createList(element ? element : types::Tensor(), {}));
-  // What the comprehension binds lives and dies with it.
+  // What the comprehension binds lives and dies with it; its first iterable stands outside.
+  SugaredValuePtr iterable = emitIterable(expr.generators()[0].iter());
   FrameGuard frame(*this, env_->block());
-  env_->beginScope();
-  for (const CompFor& generator : expr.generators()) {
-    std::vector<std::string> names;
-    collectNames(generator.target(), names);
-    for (const std::string& name : names) env_->declareLocal(name);
-  }
+  beginComprehension(expr.generators());
   bool first = element == nullptr;
-  emitGenerators(expr.generators(), 0, [&] {
+  emitGenerators(expr.generators(), 0, iterable, [&] {
     Value* value = emitExpr(expr.element(), element);
     if (list_hint) {
       value = unifyInto(range, element, value);
@@ -345,15 +358,11 @@ Value* Emitter::emitDictComp(const DictComp& expr, const TypePtr& type_hint) {
   const DictType* hint = dict_hint ? dict_hint->as<DictType>() : nullptr;
   Node* dict = graph_.insertNode(graph_.createDict(hint ? hint->key() : types::String(),
                                                    hint ? hint->value() : types::Tensor(), {}, {}));
+  SugaredValuePtr iterable = emitIterable(expr.generators()[0].iter());
   FrameGuard frame(*this, env_->block());
-  env_->beginScope();
-  for (const CompFor& generator : expr.generators()) {
-    std::vector<std::string> names;
-    collectNames(generator.target(), names);
-    for (const std::string& name : names) env_->declareLocal(name);
-  }
+  beginComprehension(expr.generators());
   bool first = hint == nullptr;
-  emitGenerators(expr.generators(), 0, [&] {
+  emitGenerators(expr.generators(), 0, iterable, [&] {
     Value* key = emitExpr(expr.key(), hint ? hint->key() : nullptr);
     Value* value = emitExpr(expr.value(), hint ? hint->value() : nullptr);
     if (first) {

@@ -43,9 +43,8 @@ std::shared_ptr<Environment> frameOfScope(std::shared_ptr<Environment> frame,
   return frame;
 }
 
-void collectAssigned(const List<Stmt>& statements, std::vector<std::string>& out);
+}  // namespace
 
-// The names that a statement binds in its function.
 void collectAssigned(const Stmt& stmt, std::vector<std::string>& out) {
   switch (stmt.kind()) {
     case TK_ASSIGN:
@@ -82,8 +81,6 @@ void collectAssigned(const Stmt& stmt, std::vector<std::string>& out) {
 void collectAssigned(const List<Stmt>& statements, std::vector<std::string>& out) {
   for (const Stmt& stmt : statements) collectAssigned(stmt, out);
 }
-
-}  // namespace
 
 void Emitter::emitLocalDef(const Def& def) {
   const std::string name = def.name().name();

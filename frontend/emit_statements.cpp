@@ -26,7 +26,7 @@ void Emitter::emitStatement(const Stmt& stmt) {
       return emitWhile(While(stmt.tree()));
     case TK_FOR: {
       For loop(stmt.tree());
-      return emitFor(loop.target(), loop.iter(), stmt.range(),
+      return emitFor(loop.target(), emitIterable(loop.iter()), stmt.range(),
                      [&] { emitStatements(loop.body()); });
     }
     case TK_ASSIGN:

@@ -98,9 +98,16 @@ void Environment::set(const SourceRange& range, const std::string& name,
                         name, outer->kind());
     }
     TypePtr type = unshapedType(before->type());
+    TypePtr wider = widerType(name);
     simple = tryConvertToType(range, graph, type, simple, true);
-    std::string why;
-    if (!simple->type()->isSubtypeOf(*type, &why)) {
+    if (simple->type()->isSubtypeOf(*type)) {
+      wider = nullptr;
+    } else if (wider) {
+      simple = tryConvertToType(range, graph, wider, simple, true);
+    }
+    if (wider && simple->type()->isSubtypeOf(*wider)) {
+      wider_[name] = wider;
+    } else if (!simple->type()->isSubtypeOf(*type)) {
       std::string hint;
       if (type->kind() == TypeKind::List && simple->type()->kind() == TypeKind::List) {
         hint =
@@ -130,10 +137,29 @@ void Environment::set(const SourceRange& range, const std::string& name,
   graph.insertNode(graph.createStore(storeName(name), simple));
   values_.erase(name);
   types_[name] = annotated ? annotated : simple->type();
+  auto wider = wider_.find(name);
+  if (wider != wider_.end() && !types_[name]->isSubtypeOf(*wider->second)) wider_.erase(wider);
 }
 
-void Environment::setType(const std::string& name, TypePtr type) {
+void Environment::refine(const SourceRange& range, const std::string& name, Value* value,
+                         const TypePtr& before) {
+  const TypePtr wider = widerType(name);
+  set(range, name, value);
+  wider_[name] = wider ? wider : before;
+}
+
+TypePtr Environment::widerType(const std::string& name) const {
+  for (const Environment* e = this; e; e = e->outer_) {
+    auto wider = e->wider_.find(name);
+    if (wider != e->wider_.end()) return wider->second;
+    if (e->types_.count(name) != 0 || e->loop_ || e->isBoundary(name)) break;
+  }
+  return nullptr;
+}
+
+void Environment::setType(const std::string& name, TypePtr type, const TypePtr& wider) {
   errors_.erase(name);
+  if (wider) wider_[name] = wider;
   types_[name] = std::move(type);
 }
 

@@ -49,8 +49,15 @@ class Environment : public std::enable_shared_from_this<Environment> {
   void set(const SourceRange& range, const std::string& name, const SugaredValuePtr& value,
            const TypePtr& annotated = nullptr);
   void set(const SourceRange& range, const std::string& name, Value* value);
-  // After an If: the variable was stored in both branches and has this type from now on.
-  void setType(const std::string& name, TypePtr type);
+  // A condition proved that the variable is of the narrower type of `value`. Inner blocks may still
+  // assign what fits the type `before`, but for the bodies of loops, which run again.
+  void refine(const SourceRange& range, const std::string& name, Value* value,
+              const TypePtr& before);
+  // This frame is the body of a loop.
+  void setLoop() { loop_ = true; }
+  // After an If: the variable was stored in both branches and has this type from now on. `wider` is
+  // given when it was refined.
+  void setType(const std::string& name, TypePtr type, const TypePtr& wider = nullptr);
   // Reading the variable reports this: it is not defined on every path, or not with one type. Both
   // messages show `where`, too.
   void setError(const SourceRange& where, const std::string& name, std::string message);
@@ -58,6 +65,9 @@ class Environment : public std::enable_shared_from_this<Environment> {
   void setHint(const SourceRange& where, const std::string& name, std::string message);
   void remove(const SourceRange& range, const std::string& name);
 
+  // The type that an inner block's assignment to a refined variable has to fit; null when there is
+  // none.
+  TypePtr widerType(const std::string& name) const;
   SugaredValuePtr findInThisFrame(const std::string& name);
   SugaredValuePtr findInParentFrame(const std::string& name);
   SugaredValuePtr findInAnyFrame(const std::string& name);
@@ -90,7 +100,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   }
   bool isEmpty() const {
     return values_.empty() && types_.empty() && errors_.empty() && hints_.empty() &&
-           locals_.empty();
+           locals_.empty() && !loop_;
   }
 
   GraphFunction& fn_;
@@ -104,6 +114,8 @@ class Environment : public std::enable_shared_from_this<Environment> {
   Environment* outer_;
   std::unordered_map<std::string, SugaredValuePtr> values_;
   std::unordered_map<std::string, TypePtr> types_;
+  std::unordered_map<std::string, TypePtr> wider_;  // of refined variables, before
+  bool loop_ = false;
   Absences errors_;
   Absences hints_;
   std::map<std::string, std::string> locals_;  // name -> the name it is stored under

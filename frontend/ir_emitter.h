@@ -117,11 +117,13 @@ class Emitter {
   void joinBranches(const SourceRange& range, Node* node, Environment& in_true,
                     Environment& in_false);
   void emitWhile(const While& stmt);
-  void emitFor(const Expr& target, const Expr& iter, const SourceRange& range, const Body& body);
+  void emitFor(const Expr& target, const SugaredValuePtr& iterable, const SourceRange& range,
+               const Body& body);
   void emitUnrolled(const Expr& target, const SugaredValuePtr& iterable, const SourceRange& range,
                     const Body& body);
+  // Over an iterable with a target, or while the condition of `loop` holds.
   void emitLoop(const SourceRange& range, const Body& body, const SugaredValuePtr& iterable,
-                const Expr* target, const Expr* cond);
+                const Expr* target, const While* loop);
 
   // emit_conditions.cpp
   CondValue emitCond(const Expr& expr);
@@ -190,7 +192,12 @@ class Emitter {
   Value* emitMergedDict(const DictLiteral& expr, const TypePtr& dict_hint);
   Value* emitListComp(const ListComp& expr, const TypePtr& type_hint);
   Value* emitDictComp(const DictComp& expr, const TypePtr& type_hint);
-  void emitGenerators(const List<CompFor>& generators, size_t index, const Body& innermost);
+  SugaredValuePtr emitIterable(const Expr& iter);
+  // Begins the scope of a comprehension, which its targets belong to, in the current frame.
+  void beginComprehension(const List<CompFor>& generators);
+  // The loops from `index` on, the first of them over `iterable`.
+  void emitGenerators(const List<CompFor>& generators, size_t index,
+                      const SugaredValuePtr& iterable, const Body& innermost);
   Value* collectIntoList(const SourceRange& range, const SugaredValuePtr& iterable,
                          const TypePtr& type_hint);
   // The List or Dict type that a literal with this hint makes; the hint may be a union with exactly
@@ -296,6 +303,9 @@ class Emitter::LoopGuard {
 
 // The names that an assignment target binds.
 void collectNames(const Expr& target, std::vector<std::string>& out);
+// The names that statements bind in their function.
+void collectAssigned(const Stmt& stmt, std::vector<std::string>& out);
+void collectAssigned(const List<Stmt>& statements, std::vector<std::string>& out);
 
 // After transformExits: the bodies of called local functions take the place of their calls.
 void dissolveCalls(Graph& graph);
