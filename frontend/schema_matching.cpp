@@ -138,7 +138,7 @@ class Matcher {
     }
     for (size_t i = 0; i < kwargs_.size(); ++i) {
       if (used_kwargs_[i]) continue;
-      if (schema_.argumentIndex(*kwargs_[i].name)) {
+      if (schema_.argumentIndex(parameterOf(kwargs_[i]))) {
         return fail(fmt::format("Argument {} specified twice.", *kwargs_[i].name));
       }
       return fail("K" + unknownKeyword(*kwargs_[i].name).substr(1));
@@ -162,6 +162,15 @@ class Matcher {
       failures_->push_back({fitted_, fmt::format("\n{}:\n{}\n", schema_.str(), reason)});
     }
     return std::nullopt;
+  }
+
+  // Operators call `self` what programs may call `input` as well.
+  const std::string& parameterOf(const NamedValue& keyword) const {
+    static const std::string kSelf = "self";
+    const std::string& name = *keyword.name;
+    const bool is_alias =
+        name == "input" && !schema_.argumentIndex(name) && schema_.name().starts_with("aten::");
+    return is_alias ? kSelf : name;
   }
 
   std::string unknownKeyword(const std::string& name) const {
@@ -189,7 +198,7 @@ class Matcher {
       return fit(argument, args_[used_args_++].value);
     }
     for (size_t i = 0; i < kwargs_.size(); ++i) {
-      if (*kwargs_[i].name != argument.name) continue;
+      if (parameterOf(kwargs_[i]) != argument.name) continue;
       if (used_kwargs_[i]) {
         fail(fmt::format("Argument {} specified twice in call.", argument.name));
         return nullptr;
@@ -200,7 +209,7 @@ class Matcher {
     if (argument.default_value) return insertDefault(argument);
     std::string end = ".";
     for (const NamedValue& v : kwargs_) {
-      if (!schema_.argumentIndex(*v.name)) end = "; " + unknownKeyword(*v.name);
+      if (!schema_.argumentIndex(parameterOf(v))) end = "; " + unknownKeyword(*v.name);
     }
     fail(fmt::format("Argument {} not provided{}", argument.name, end));
     return nullptr;
