@@ -163,6 +163,18 @@ constexpr Entry kMembers[] = {
     {"torch.unique.plain",
      "flag return_counts 2 script torch._unique_counts, script torch._unique_only"},
     {"torch.lu", "flag get_infos 2 script torch._lu_infos, script torch._lu_only"},
+    {"torch.stft", "script torch._centered_stft"},
+    {"torch.functional.stft", "script torch._centered_stft"},
+    {"torch.norm",
+     "overloads torch._norm_name torch._norm_number torch._norm_number_dim torch._norm_name_dim"},
+    {"torch.functional.norm", "member torch.norm"},
+    {"torch.nn.utils.rnn.pad_sequence", "aten::pad_sequence"},
+    {"torch.nn.functional.fractional_max_pool2d",
+     "flag return_indices 4 script torch.nn.functional.fractional_max_pool2d_with_indices, script "
+     "torch.nn.functional._fractional_max_pool2d"},
+    {"torch.nn.functional.fractional_max_pool3d",
+     "flag return_indices 4 script torch.nn.functional.fractional_max_pool3d_with_indices, script "
+     "torch.nn.functional._fractional_max_pool3d"},
     {"torch.nn.functional.upsample_nearest",
      "overloads torch.nn.functional._upsample_nearest_int "
      "torch.nn.functional._upsample_nearest_size"},
@@ -273,6 +285,8 @@ constexpr Entry kModules[] = {
     {"torch.nn", ""},
     {"torch.nn.functional", "aten::"},
     {"torch.nn.init", ""},
+    {"torch.nn.utils", ""},
+    {"torch.nn.utils.rnn", ""},
     {"torch._C", ""},
     {"torch._C._nn", "aten::"},
     {"torch._C._linalg", "aten::"},

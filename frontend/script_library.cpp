@@ -94,6 +94,51 @@ def _unique_counts(input: Tensor, sorted: bool = True, dim: Optional[int] = None
     return _unique_of(input, sorted, False, True, dim)[::2]
 def _unique_all(input: Tensor, sorted: bool = True, dim: Optional[int] = None) -> Tuple[Tensor, Tensor, Tensor]:
     return _unique_of(input, sorted, True, True, dim)
+def _norm_number(input: Tensor, p: Optional[number], dim: Optional[List[int]] = None, keepdim: bool = False,
+                 out: Optional[Tensor] = None, dtype: Optional[int] = None) -> Tensor:
+    dims = list(range(input.dim())) if dim is None else dim
+    if out is None:
+        if dtype is None:
+            return torch._VF.norm(input, p, dims, keepdim)
+        return torch._VF.norm(input, p, dims, keepdim, dtype=dtype)
+    if dtype is None:
+        return torch._VF.norm(input, p, dims, keepdim, out=out)
+    return torch._VF.norm(input, p, dims, keepdim, dtype=dtype, out=out)
+def _norm_number_dim(input: Tensor, p: Optional[number], dim: Optional[int] = None, keepdim: bool = False,
+                     out: Optional[Tensor] = None, dtype: Optional[int] = None) -> Tensor:
+    if dim is None:
+        return _norm_number(input, p, None, keepdim, out, dtype)
+    return _norm_number(input, p, [dim], keepdim, out, dtype)
+def _norm_name(input: Tensor, p: str = "fro", dim: Optional[List[int]] = None, keepdim: bool = False,
+               out: Optional[Tensor] = None, dtype: Optional[int] = None) -> Tensor:
+    if p != "fro" and p != "nuc":
+        raise RuntimeError("norm: p is 'fro', 'nuc' or a number, but got '" + p + "'")
+    if dtype is not None:
+        raise ValueError("norm: dtype cannot be given together with p='" + p + "'")
+    if p == "fro":
+        dims = dim
+        if dims is None:
+            dims = torch.jit.annotate(List[int], []) if out is None else list(range(input.dim()))
+        return torch._VF.frobenius_norm(input, dims, keepdim) if out is None else torch._VF.frobenius_norm(input, dims, keepdim, out=out)
+    if dim is None:
+        return torch._VF.nuclear_norm(input, keepdim) if out is None else torch._VF.nuclear_norm(input, keepdim, out=out)
+    return torch._VF.nuclear_norm(input, dim, keepdim) if out is None else torch._VF.nuclear_norm(input, dim, keepdim, out=out)
+def _norm_name_dim(input: Tensor, p: str = "fro", dim: Optional[int] = None, keepdim: bool = False,
+                   out: Optional[Tensor] = None, dtype: Optional[int] = None) -> Tensor:
+    if dim is None:
+        return _norm_name(input, p, None, keepdim, out, dtype)
+    return _norm_name(input, p, [dim], keepdim, out, dtype)
+def _centered_stft(input: Tensor, n_fft: int, hop_length: Optional[int] = None, win_length: Optional[int] = None,
+                   window: Optional[Tensor] = None, center: bool = True, pad_mode: str = "reflect",
+                   normalized: bool = False, onesided: Optional[bool] = None,
+                   return_complex: Optional[bool] = None) -> Tensor:
+    signal = input
+    if center:
+        n = input.dim()
+        half = n_fft // 2
+        padded = torch.nn.functional.pad(input.view([1] * (3 - n) + list(input.size())), [half, half], pad_mode)
+        signal = padded.view(padded.shape[padded.dim() - n:])
+    return torch._VF.stft(signal, n_fft, hop_length, win_length, window, normalized, onesided, return_complex)
 def _lu_only(A: Tensor, pivot: bool = True) -> Tuple[Tensor, Tensor]:
     return torch._lu_with_info(A, pivot, True)[:2]
 def _lu_infos(A: Tensor, pivot: bool = True) -> Tuple[Tensor, Tensor, Tensor]:
