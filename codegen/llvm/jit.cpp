@@ -219,7 +219,7 @@ std::shared_ptr<const MachineCode> CodeTable::make(const CodeRequest& request) {
   }
   auto begin = std::chrono::steady_clock::now();
   BuiltModule built(request);
-  optimizeForHost(built.module);
+  optimizeForHost(built.module, request.optimization);
   std::string object = emitObject(built.module);
   auto code = std::make_shared<LoadedCode>(request, object);
   std::chrono::duration<double, std::milli> taken = std::chrono::steady_clock::now() - begin;
@@ -227,8 +227,7 @@ std::shared_ptr<const MachineCode> CodeTable::make(const CodeRequest& request) {
   disk.store(key, object);
   std::lock_guard lock(mutex_);
   ++statistics_.compiled;
-  statistics_.compile_ms += taken.count();
-  statistics_.max_compile_ms = std::max(statistics_.max_compile_ms, taken.count());
+  statistics_.compile_times.push_back(taken.count());
   return code;
 }
 
@@ -251,13 +250,13 @@ std::string llvmText(const CodeRequest& request) {
 
 std::string optimizedLlvmText(const CodeRequest& request) {
   BuiltModule built(request);
-  optimizeForHost(built.module);
+  optimizeForHost(built.module, request.optimization);
   return textOf(built.module);
 }
 
 std::string assemblyText(const CodeRequest& request) {
   BuiltModule built(request);
-  optimizeForHost(built.module);
+  optimizeForHost(built.module, request.optimization);
   return emitAssembly(built.module);
 }
 

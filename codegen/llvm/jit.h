@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace llvm {
 class Module;
@@ -29,6 +30,12 @@ class CodegenError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+// How much of LLVM's optimization a module wants.
+enum class Optimization {
+  Full,   // -O3
+  Light,  // the module has its vectors and its unrolled loops already: it is only tidied up
+};
+
 struct CodeRequest {
   // Names the code for debuggers and profilers; letters, digits and '_'.
   std::string name;
@@ -37,6 +44,8 @@ struct CodeRequest {
   // Fills an empty module whose triple and data layout are set. Symbols that it declares and does
   // not define are looked up among those of defineSymbol() and of the process.
   std::function<void(llvm::Module&)> emit;
+  // The same for all requests with this content.
+  Optimization optimization = Optimization::Full;
 };
 
 // Loaded code. Its functions may be called as long as it lives.
@@ -56,8 +65,8 @@ struct JitStatistics {
   uint64_t from_disk = 0;  // modules that the disk cache had
   uint64_t shared = 0;     // requests for code that was loaded already
   uint64_t failed = 0;     // requests that ended with CodegenError
-  double compile_ms = 0;   // time spent in LLVM, all modules together
-  double max_compile_ms = 0;
+  // Milliseconds that each compiled module took: building, optimizing, emitting and loading it.
+  std::vector<double> compile_times;
 };
 
 // Loads the code of a request, compiling it unless a cache has it. Thread-safe; several threads

@@ -490,7 +490,7 @@ CodeRequest kernelRequest(std::string name, const Kernel& kernel, const loop::La
   auto emit = [name, kernel, layout](llvm::Module& module) {
     KernelEmitter(module, name, kernel, layout).run();
   };
-  return {name, std::move(content), std::move(emit)};
+  return {name, std::move(content), std::move(emit), Optimization::Light};
 }
 
 }  // namespace wick::codegen

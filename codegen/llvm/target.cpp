@@ -14,8 +14,6 @@
 
 #include <algorithm>
 
-#include "codegen/llvm/jit.h"
-
 // The static initializers of LLVM's files, see third_party/llvm.BUILD; none when LLVM was linked in
 // another way, where they run by themselves.
 extern "C" {
@@ -82,6 +80,12 @@ std::unique_ptr<llvm::TargetMachine> makeMachine() {
   return machine;
 }
 
+// What Optimization::Light means. Half of -O3's time goes to loops that it vectorizes and unrolls,
+// and then to the machine code of these.
+constexpr const char* kLightPasses =
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine,loop-mssa(licm),gvn,instcombine,"
+    "simplifycfg,adce)";
+
 std::string emit(llvm::Module& module, llvm::CodeGenFileType kind) {
   auto machine = makeMachine();
   llvm::SmallVector<char, 0> bytes;
@@ -109,7 +113,7 @@ void prepareForHost(llvm::Module& module) {
   module.setDataLayout(makeMachine()->createDataLayout());
 }
 
-void optimizeForHost(llvm::Module& module) {
+void optimizeForHost(llvm::Module& module, Optimization optimization) {
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(module, &stream)) {
@@ -138,7 +142,13 @@ void optimizeForHost(llvm::Module& module) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+  llvm::ModulePassManager passes;
+  if (optimization == Optimization::Full) {
+    passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3);
+  } else if (auto error = builder.parsePassPipeline(passes, kLightPasses)) {
+    throw CodegenError(llvm::toString(std::move(error)));
+  }
+  passes.run(module, modules);
 }
 
 std::string emitObject(llvm::Module& module) {

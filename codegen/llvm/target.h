@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "codegen/llvm/jit.h"
+
 namespace wick::codegen {
 
 // LLVM is initialized when this is called first, which must be before anything else of it is used.
@@ -18,9 +20,9 @@ unsigned hostVectorBits();
 
 // Gives an empty module the host's triple and data layout.
 void prepareForHost(llvm::Module& module);
-// Checks the module, gives its functions the host's features, and runs LLVM's -O3 pipeline without
-// any option that lets a float result change. CodegenError for a malformed module.
-void optimizeForHost(llvm::Module& module);
+// Checks the module, gives its functions the host's features, and runs LLVM's passes without any
+// option that lets a float result change. CodegenError for a malformed module.
+void optimizeForHost(llvm::Module& module, Optimization optimization);
 // The object file of a module; it changes the module.
 std::string emitObject(llvm::Module& module);
 std::string emitAssembly(llvm::Module& module);

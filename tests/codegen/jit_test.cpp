@@ -106,6 +106,22 @@ TEST(Jit, ReportsMalformedModules) {
   EXPECT_EQ(compile(scaleBy(9, "malformed"))->function<Function>("f")(1), 9);
 }
 
+TEST(Jit, LightOptimizationTidiesUp) {
+  CodeRequest request = scaleBy(8, "scale 8 lightly");
+  request.optimization = Optimization::Light;
+  EXPECT_EQ(compile(request)->function<Function>("f")(5), 40);
+  EXPECT_NE(optimizedLlvmText(request).find("shl i64"), std::string::npos);
+}
+
+TEST(Jit, TimesWhatItCompiles) {
+  size_t before = jitStatistics().compile_times.size();
+  auto code = compile(scaleBy(77));
+  JitStatistics after = jitStatistics();
+  ASSERT_EQ(after.compile_times.size(), before + 1);
+  EXPECT_EQ(after.compile_times.size(), after.compiled);
+  EXPECT_GT(after.compile_times.back(), 0);
+}
+
 TEST(Jit, ShowsItsStages) {
   EXPECT_NE(llvmText(scaleBy(8)).find("mul i64"), std::string::npos);
   EXPECT_NE(optimizedLlvmText(scaleBy(8)).find("shl i64"), std::string::npos);

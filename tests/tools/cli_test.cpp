@@ -379,5 +379,32 @@ TEST(CliTest, BenchPrintsFigures) {
   }
 }
 
+// Kernels of fusion groups and compiled scalar code alike.
+TEST(CliTest, ASecondProcessFindsItsMachineCodeOnDisk) {
+  const std::string folder = temporary("machine_code");
+  std::filesystem::remove_all(folder);
+  setenv("WICK_CACHE_DIR", folder.c_str(), 1);
+  setenv("WICK_JIT", "sync", 1);
+  const std::string script = write("busy.py",
+                                   "def main(x: Tensor):\n"
+                                   "    n = 0\n"
+                                   "    for i in range(200000):\n"
+                                   "        n = (n * 3 + i) % 1000003\n"
+                                   "    return (x * 2 + n).tanh() * x\n");
+  std::vector<nlohmann::json> rows;
+  for (int i = 0; i < 2; ++i) {
+    const Outcome o = cli({"bench", script, "--input", "64x64xf32", "--iterations", "3", "--json"});
+    ASSERT_EQ(o.code, 0) << o.err;
+    rows.push_back(nlohmann::json::parse(o.out));
+  }
+  unsetenv("WICK_CACHE_DIR");
+  unsetenv("WICK_JIT");
+  EXPECT_GE(rows[0]["kernels_compiled"], 2);
+  EXPECT_GT(rows[0]["compile_median_ms"], 0);
+  EXPECT_EQ(rows[1]["kernels_compiled"], 0);
+  EXPECT_EQ(rows[1]["kernels_from_disk"], rows[0]["kernels_compiled"]);
+  std::filesystem::remove_all(folder);
+}
+
 }  // namespace
 }  // namespace wick

@@ -1,0 +1,24 @@
+#include <gtest/gtest.h>
+#include <llvm/Support/CommandLine.h>
+
+#include "codegen/llvm/jit.h"
+
+namespace wick::codegen {
+namespace {
+
+// Most of LLVM's static initializers register an option.
+bool initializersRan() {
+  return llvm::cl::getRegisteredOptions().count("inline-threshold") != 0;
+}
+
+// The only test of its program, for a process starts LLVM once.
+TEST(Llvm, StartsWhenCodeIsFirstAskedFor) {
+  EXPECT_FALSE(initializersRan());
+  EXPECT_EQ(jitStatistics().compiled, 0u);
+  EXPECT_FALSE(initializersRan());
+  EXPECT_GE(vectorBits(), 128u);
+  EXPECT_TRUE(initializersRan());
+}
+
+}  // namespace
+}  // namespace wick::codegen
