@@ -82,6 +82,19 @@ class Group {
 
   // Takes in a node that stands right in front of the group, and destroys it.
   void join(Node* node, AliasDb& aliases) {
+    Node* copy = cloneInside(node);
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      replace(node->output(i), copy->output(i), aliases);
+    }
+    aliases.removeNode(node);
+    node->destroy();
+  }
+
+  // Makes the list that a node outside makes too.
+  void joinCopy(const Node* list) { takeOver(list->output(), cloneInside(list)->output()); }
+
+ private:
+  Node* cloneInside(const Node* node) {
     std::unordered_map<Value*, Value*> map;
     for (Value* v : node->inputs()) map[v] = inside(v);
     Node* copy = body_->createClone(node, map);
@@ -91,14 +104,9 @@ class Group {
       body_->block()->prependNode(copy);
     }
     ++size_;
-    for (size_t i = 0; i < node->outputs().size(); ++i) {
-      replace(node->output(i), copy->output(i), aliases);
-    }
-    aliases.removeNode(node);
-    node->destroy();
+    return copy;
   }
 
- private:
   // The body's value for an outer one: a constant's copy, which goes to the front, or an input.
   Value* inside(Value* v) {
     if (v->node()->kind() == prim::Constant) {
@@ -118,14 +126,19 @@ class Group {
     return it->second;
   }
 
+  // What was an input is computed inside.
+  void takeOver(const Value* outer, Value* inner) {
+    auto it = inputs_.find(outer);
+    if (it == inputs_.end()) return;
+    it->second->replaceAllUsesWith(inner);
+    const size_t i = it->second->offset();
+    body_->block()->eraseInput(i);
+    node_->removeInput(i);
+    inputs_.erase(it);
+  }
+
   void replace(Value* outer, Value* inner, AliasDb& aliases) {
-    if (auto it = inputs_.find(outer); it != inputs_.end()) {
-      it->second->replaceAllUsesWith(inner);
-      const size_t i = it->second->offset();
-      body_->block()->eraseInput(i);
-      node_->removeInput(i);
-      inputs_.erase(it);
-    }
+    takeOver(outer, inner);
     if (!outer->hasUses()) return;
     body_->registerOutput(inner);
     Value* result = node_->addOutput(outer->type());
@@ -165,17 +178,27 @@ class Fuser {
     if (!node->blocks().empty() || aliases_.writes(node) || aliases_.hasOrderedEffects(node)) {
       return false;
     }
+    const auto changes = [&](const Value* v) {
+      return v->type()->kind() == TypeKind::List && aliases_.hasWriters(v);
+    };
+    if (std::any_of(node->inputs().begin(), node->inputs().end(), changes)) return false;
     return options_.kind_of(node) != FusionKind::None;
   }
   bool computes(const Node* node) const {
     FusionKind kind = options_.kind_of(node);
-    return (kind == FusionKind::Pointwise || kind == FusionKind::Reduction) && joins(node);
+    return (kind == FusionKind::Pointwise || kind == FusionKind::Reduction ||
+            kind == FusionKind::Indexed) &&
+           joins(node);
   }
   // What a kernel does not make an object of must stay inside: views and the list that a cat reads.
   bool mayJoin(const Node* node, const Group& group) const {
     if (computes(node)) return true;
-    bool is_list = node->kind() == prim::ListConstruct;
-    return (is_list || joins(node)) && !group.isUsedElsewhere(node->output());
+    if (node->kind() == prim::ListConstruct) {
+      return !group.isUsedElsewhere(node->output()) || !aliases_.hasWriters(node->output());
+    }
+    if (!joins(node)) return false;
+    return std::none_of(node->outputs().begin(), node->outputs().end(),
+                        [&](const Value* v) { return group.isUsedElsewhere(v); });
   }
 
   void grow(Group& group) {
@@ -183,8 +206,14 @@ class Fuser {
     while (group.size() < options_.max_nodes) {
       Node* producer = nextProducer(group, refused);
       if (!producer) return;
-      if (group.valuesWith(producer) <= options_.max_values && isNear(producer, group.node()) &&
-          aliases_.moveBeforeTopologicallyValid(producer, group.node())) {
+      const bool shared_list =
+          producer->kind() == prim::ListConstruct && group.isUsedElsewhere(producer->output());
+      if (group.valuesWith(producer) > options_.max_values) {
+        refused.insert(producer);
+      } else if (shared_list) {
+        group.joinCopy(producer);
+      } else if (isNear(producer, group.node()) &&
+                 aliases_.moveBeforeTopologicallyValid(producer, group.node())) {
         group.join(producer, aliases_);
       } else {
         refused.insert(producer);
@@ -216,12 +245,18 @@ class Fuser {
   AliasDb aliases_;
 };
 
-void dissolve(Block* block, const std::function<bool(const Graph&)>& which) {
+// Lists that could not join spoil the group: they are no arguments of kernels.
+bool readsNewLists(const Node& group) {
+  return std::any_of(group.inputs().begin(), group.inputs().end(),
+                     [](const Value* v) { return v->node()->kind() == prim::ListConstruct; });
+}
+
+void dissolve(Block* block, const std::function<bool(const Node&)>& which) {
   for (auto it = block->nodes().begin(), end = block->nodes().end(); it != end;) {
     Node* node = *it;
     ++it;
     for (Block* sub : node->blocks()) dissolve(sub, which);
-    if (node->kind() != prim::FusionGroup || !which(*node->subgraph(attr::Subgraph))) continue;
+    if (node->kind() != prim::FusionGroup || !which(*node)) continue;
     InsertPointGuard guard(node);
     std::vector<Value*> results =
         inlineGraph(*node->graph(), *node->subgraph(attr::Subgraph), node->inputs());
@@ -242,18 +277,19 @@ FusionKind fusionKindOf(const Node* node) {
 
 void formFusionGroups(Graph& graph, const FusionOptions& options) {
   Fuser(graph, options).block(graph.block());
-  dissolve(graph.block(), [&](const Graph& body) {
+  dissolve(graph.block(), [&](const Node& group) {
     size_t computing = 0;
-    for (const Node* node : body.nodes()) {
+    for (const Node* node : group.subgraph(attr::Subgraph)->nodes()) {
       FusionKind kind = options.kind_of(node);
-      computing += kind == FusionKind::Pointwise || kind == FusionKind::Reduction;
+      computing += kind == FusionKind::Pointwise || kind == FusionKind::Reduction ||
+                   kind == FusionKind::Indexed;
     }
-    return computing < options.min_computing_nodes;
+    return computing < options.min_computing_nodes || readsNewLists(group);
   });
 }
 
 void dissolveFusionGroups(Graph& graph) {
-  dissolve(graph.block(), [](const Graph&) { return true; });
+  dissolve(graph.block(), [](const Node&) { return true; });
 }
 
 }  // namespace wick

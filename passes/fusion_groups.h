@@ -12,6 +12,7 @@ enum class FusionKind {
   None,
   Pointwise,  // every element from the elements at the same place
   Reduction,  // sums, extrema and what is made of them (softmax, layer norm)
+  Indexed,    // elements by their indices
   Join,       // cat and stack, with the list they read
   View,       // another way to index: reads no number
 };
@@ -35,8 +36,8 @@ struct FusionOptions {
 // Moves nodes into prim::FusionGroup nodes, whose attribute Subgraph holds a graph without control
 // flow; constants are copied in. A group is found from its last node backwards: a producer joins
 // when it can be moved in front of the group (AliasDb), also if others use its results. Views and
-// joins enter only with a node that computes from them. No order of writes and reads changes;
-// errors for wrong shapes may come earlier or later.
+// joins enter only with a node that computes from them; of lists that others read too a copy
+// enters. No order of writes and reads changes; errors for wrong shapes may come earlier or later.
 void formFusionGroups(Graph& graph, const FusionOptions& options = {});
 
 // Puts the nodes of all groups back in their places; what is computed does not change.

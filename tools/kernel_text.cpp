@@ -5,22 +5,34 @@
 #include "codegen/llvm/kernels.h"
 #include "codegen/loop/lowering.h"
 #include "runtime/fusion/fusion_site.h"
+#include "runtime/fusion/launch.h"
 
 namespace wick::cli {
 
 namespace {
 
+loop::ArgumentInfo number(loop::ArgumentInfo::Kind kind) {
+  loop::ArgumentInfo info;
+  info.kind = kind;
+  info.number = 1;
+  return info;
+}
 loop::ArgumentInfo infoOf(const TypePtr& type) {
   using Kind = loop::ArgumentInfo::Kind;
   switch (type->kind()) {
     case TypeKind::Int:
-      return {.kind = Kind::Int};
+      return number(Kind::Int);
     case TypeKind::Float:
-      return {.kind = Kind::Float};
+      return number(Kind::Float);
     case TypeKind::Bool:
-      return {.kind = Kind::Bool};
-    default:
-      return {.kind = Kind::Tensor, .dtype = DType::Float, .rank = 2};
+      return number(Kind::Bool);
+    default: {
+      loop::TensorLayout layout;
+      layout.rank = 2;
+      layout.sizes = {12, 12};
+      loop::layRowMajor(layout);
+      return loop::ArgumentInfo::tensor(DType::Float, layout);
+    }
   }
 }
 
@@ -40,12 +52,7 @@ std::vector<loop::ArgumentInfo> supposedArguments(const Graph& body) {
   std::vector<loop::ArgumentInfo> arguments;
   for (const Value* input : body.inputs()) arguments.push_back(infoOf(input->type()));
   for (const Value* constant : loop::tensorConstants(body)) {
-    Tensor t = constantOf(constant)->toTensor();
-    loop::ArgumentInfo info{.dtype = t.dtype(), .rank = static_cast<uint8_t>(t.dim())};
-    for (int64_t d = 0; d < t.dim(); ++d) {
-      if (t.size(d) == 1) info.ones |= static_cast<uint8_t>(1u << (t.dim() - 1 - d));
-    }
-    arguments.push_back(info);
+    arguments.push_back(argumentInfo(*constantOf(constant)));
   }
   return arguments;
 }

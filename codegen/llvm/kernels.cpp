@@ -30,6 +30,10 @@ using loop::ReduceOp;
 // Vector registers that one vector of float32 takes: more for short expressions, whose
 // instructions wait for each other.
 unsigned registersPerVector(const Kernel& kernel) {
+  // Places and addresses take twice as much.
+  for (const Leaf& leaf : kernel.leaves) {
+    if (leaf.kind == Leaf::Kind::Index || leaf.offset.valid()) return 1;
+  }
   size_t nodes = kernel.expression.nodes().size();
   return nodes < 24 ? 4 : nodes < 160 ? 2 : 1;
 }
@@ -52,6 +56,7 @@ class KernelEmitter {
   void run() {
     llvm::LLVMContext& context = b_.getContext();
     planWaiting();
+    findUniform();
     b_.SetInsertPoint(llvm::BasicBlock::Create(context, "entry", function_));
     KernelWords words(kernel_);
     elements_ = word(KernelWords::kElements);
@@ -68,6 +73,16 @@ class KernelEmitter {
       DType type = kernel_.expression[reduction.operand].type;
       accumulators_.push_back(b_.CreateAlloca(scalars_.vectorType(type)));
     }
+    if (!kernel_.checks.empty()) {
+      bad_ = b_.CreateAlloca(b_.getInt1Ty());
+      b_.CreateStore(b_.getFalse(), bad_);
+    }
+    for (const Leaf& leaf : kernel_.leaves) {
+      if (leaf.mask.valid() && !nothing_) {
+        nothing_ = b_.CreateAlloca(b_.getInt64Ty());
+        b_.CreateStore(b_.getInt64(0), nothing_);
+      }
+    }
     // From here on blocks follow; the entry keeps room for what calls need.
     auto* start = llvm::BasicBlock::Create(context, "start", function_);
     b_.CreateBr(start);
@@ -79,11 +94,17 @@ class KernelEmitter {
       forRange(b_.getInt64(0), full, lanes_, [&](Value* r) { row(r, nullptr); });
       ifAny(full, rows, [&](Value* mask) { row(full, mask); });
     }
+    if (bad_) report(word(words.flag));
     b_.CreateRetVoid();
   }
 
  private:
   using Values = std::map<int32_t, Value*>;
+  // The output in whose memory a value waits, and the last pass that finds it there.
+  struct Waiting {
+    uint32_t access;
+    int last_pass;
+  };
 
   static llvm::Function* declare(llvm::Module& module, const std::string& name) {
     llvm::LLVMContext& context = module.getContext();
@@ -104,6 +125,42 @@ class KernelEmitter {
     if (memory->isFloatingPointTy()) v = b_.CreateBitCast(v, memory);
     return scalars_.fromMemory(b_.CreateVectorSplat(lanes_, v), type);
   }
+
+  // Says that a check did not hold, which several threads may do.
+  void report(Value* flag) {
+    llvm::LLVMContext& context = b_.getContext();
+    auto* some = llvm::BasicBlock::Create(context, "failed", function_);
+    auto* after = llvm::BasicBlock::Create(context, "checked", function_);
+    b_.CreateCondBr(b_.CreateLoad(b_.getInt1Ty(), bad_), some, after);
+    b_.SetInsertPoint(some);
+    Value* at = b_.CreateIntToPtr(flag, b_.getPtrTy());
+    auto* store = b_.CreateAlignedStore(b_.getInt64(1), at, llvm::Align(8));
+    store->setAtomic(llvm::AtomicOrdering::Monotonic);
+    b_.CreateBr(after);
+    b_.SetInsertPoint(after);
+  }
+
+  // Which nodes are the same in all lanes.
+  void findUniform() {
+    const auto& nodes = kernel_.expression.nodes();
+    uniform_.resize(nodes.size());
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      bool same = true;
+      if (nodes[i].op == ScalarOp::Input) {
+        const Leaf& leaf = kernel_.leaves[nodes[i].payload];
+        if (leaf.kind == Leaf::Kind::Load || leaf.kind == Leaf::Kind::Index) {
+          same = layout_.steps[leaf.index] == LaneStep::Zero;
+        } else if (leaf.kind == Leaf::Kind::Reduction) {
+          same = !layout_.across_rows;
+        }
+      }
+      std::array<ScalarExpr, 3> operands;
+      const size_t n = kernel_.operandsOf({static_cast<int32_t>(i)}, operands);
+      for (size_t k = 0; k < n; ++k) same = same && isUniform(operands[k]);
+      uniform_[i] = same;
+    }
+  }
+  bool isUniform(ScalarExpr e) const { return uniform_[static_cast<size_t>(e.id)]; }
 
   // Calls body(i) in a loop over begin, begin + step, … below end, which is begin plus a multiple.
   void forRange(Value* begin, Value* end, unsigned step, const std::function<void(Value*)>& body) {
@@ -172,14 +229,15 @@ class KernelEmitter {
     reached[static_cast<size_t>(root.id)] = true;
     for (auto i = static_cast<size_t>(root.id) + 1; i-- > 0;) {
       if (!reached[i]) continue;
-      for (int k = 0; k < operandCount(nodes[i].op, nodes[i].function); ++k) {
-        reached[static_cast<size_t>(nodes[i].operands[static_cast<size_t>(k)].id)] = true;
-      }
+      std::array<ScalarExpr, 3> operands;
+      const size_t n = kernel_.operandsOf({static_cast<int32_t>(i)}, operands);
+      for (size_t k = 0; k < n; ++k) reached[static_cast<size_t>(operands[k].id)] = true;
     }
     return reached;
   }
 
-  // For each output the most expensive value that an earlier pass has computed for a reduction.
+  // For each output the most expensive value that an earlier pass has computed for a reduction. It
+  // is there until the pass that stores the output itself.
   void planWaiting() {
     constexpr int64_t kMinNodes = 12;
     const auto& nodes = kernel_.expression.nodes();
@@ -204,7 +262,7 @@ class KernelEmitter {
           }
         }
       }
-      if (best.valid()) waiting_.emplace(best.id, store.access);
+      if (best.valid()) waiting_.emplace(best.id, Waiting{store.access, last});
     }
   }
   int passOf(int32_t node) const { return schedule_.pass_of_node[static_cast<size_t>(node)]; }
@@ -222,11 +280,21 @@ class KernelEmitter {
         stores.push_back(&store);
       }
     }
-    if (reductions.empty() && stores.empty()) return;
+    std::vector<ScalarExpr> checks;
+    for (ScalarExpr check : kernel_.checks) {
+      if (passOf(check.id) == pass) checks.push_back(check);
+    }
+    if (reductions.empty() && stores.empty() && checks.empty()) return;
     loadRowValues();
     for (size_t r : reductions) b_.CreateStore(identity(r), accumulators_[r]);
     auto body = [&](Value* i, Value* mask) {
       Values values = row_values_;
+      for (ScalarExpr check : checks) {
+        Value* wrong = b_.CreateNot(valueOf(check, values, i, mask));
+        if (mask) wrong = b_.CreateAnd(wrong, mask);
+        Value* before = b_.CreateLoad(b_.getInt1Ty(), bad_);
+        b_.CreateStore(b_.CreateOr(before, b_.CreateOrReduce(wrong)), bad_);
+      }
       for (size_t r : reductions) {
         Value* v = valueOf(kernel_.reductions[r].operand, values, i, mask);
         // Lanes of rows that do not exist may hold anything.
@@ -234,9 +302,10 @@ class KernelEmitter {
         Value* old = b_.CreateLoad(v->getType(), accumulators_[r]);
         b_.CreateStore(combine(r, old, v), accumulators_[r]);
       }
-      for (const auto& [node, access] : waiting_) {
+      for (const auto& [node, place] : waiting_) {
         if (passOf(node) != pass) continue;
-        storeVector(access, elementAt(access, i), valueOf({node}, values, i, mask), mask);
+        storeVector(place.access, elementAt(place.access, i), valueOf({node}, values, i, mask),
+                    mask);
       }
       for (const loop::Store* store : stores) {
         Value* v = valueOf(store->value, values, i, mask);
@@ -279,8 +348,11 @@ class KernelEmitter {
       } else if (leaf.kind == Leaf::Kind::Count) {
         Value* n = b_.CreateVectorSplat(lanes_, elements_);
         row_values_[id] = scalars_.convert(n, DType::Long, leaf.type);
-      } else if (leaf.kind == Leaf::Kind::Load && !layout_.across_rows &&
+      } else if (leaf.kind == Leaf::Kind::Index && !layout_.across_rows &&
                  layout_.steps[leaf.index] == LaneStep::Zero) {
+        row_values_[id] = placeOf(leaf.index, nullptr);
+      } else if (leaf.kind == Leaf::Kind::Load && !layout_.across_rows && !leaf.offset.valid() &&
+                 !leaf.mask.valid() && layout_.steps[leaf.index] == LaneStep::Zero) {
         row_values_[id] = splatLoad(leaf.index, row_bases_[leaf.index]);
       }
     }
@@ -300,6 +372,18 @@ class KernelEmitter {
     }
     return b_.CreateGEP(b_.getInt8Ty(), row_bases_[access],
                         b_.CreateMul(i, element_steps_[access]));
+  }
+  // The places of points, which stand where others have addresses.
+  Value* placeOf(uint32_t access, Value* i) {
+    Value* first = b_.CreatePtrToInt(row_bases_[access], b_.getInt64Ty());
+    if (i) first = b_.CreateAdd(first, b_.CreateMul(i, element_steps_[access]));
+    Value* places = b_.CreateVectorSplat(lanes_, first);
+    if (layout_.steps[access] == LaneStep::Zero) return places;
+    Value* step = layout_.across_rows ? row_steps_[access] : element_steps_[access];
+    Value* each = layout_.steps[access] == LaneStep::Unit
+                      ? iota(b_.getInt64Ty())
+                      : b_.CreateMul(iota(b_.getInt64Ty()), b_.CreateVectorSplat(lanes_, step));
+    return b_.CreateAdd(places, each);
   }
   // The addresses of lanes that are not neighbours.
   Value* laneAddresses(uint32_t access, Value* at) {
@@ -323,10 +407,7 @@ class KernelEmitter {
       case LaneStep::Other:
         break;
     }
-    Value* which = mask ? mask : llvm::ConstantInt::getTrue(maskType());
-    Value* v =
-        b_.CreateMaskedGather(memory, laneAddresses(access, at), alignment(type), which, nothing);
-    return scalars_.fromMemory(v, type);
+    return gather(access, laneAddresses(access, at), mask);
   }
   void storeVector(uint32_t access, Value* at, Value* v, Value* mask) {
     DType type = kernel_.accesses[access].dtype;
@@ -353,38 +434,66 @@ class KernelEmitter {
         stack.pop_back();
         continue;
       }
-      if (auto it = waiting_.find(top.id); it != waiting_.end() && i && passOf(top.id) < pass_) {
-        values[top.id] = loadVector(it->second, elementAt(it->second, i), mask);
+      if (auto it = waiting_.find(top.id);
+          it != waiting_.end() && i && passOf(top.id) < pass_ && pass_ <= it->second.last_pass) {
+        const uint32_t access = it->second.access;
+        values[top.id] = loadVector(access, elementAt(access, i), mask);
         stack.pop_back();
         continue;
       }
       const ScalarNode& node = kernel_.expression[top];
-      const auto n = static_cast<size_t>(operandCount(node.op, node.function));
+      std::array<ScalarExpr, 3> operands;
+      const size_t n = kernel_.operandsOf(top, operands);
       Value* in[3] = {};
       DType types[3] = {};
       bool ready = true;
       for (size_t k = 0; k < n; ++k) {
-        auto it = values.find(node.operands[k].id);
+        auto it = values.find(operands[k].id);
         if (it == values.end()) {
-          stack.push_back(node.operands[k]);
+          stack.push_back(operands[k]);
           ready = false;
         } else {
           in[k] = it->second;
-          types[k] = kernel_.expression[node.operands[k]].type;
+          types[k] = kernel_.expression[operands[k]].type;
         }
       }
       if (!ready) continue;
       stack.pop_back();
       values[top.id] = node.op == ScalarOp::Input
-                           ? leafValue(kernel_.leaves[node.payload], i, mask)
+                           ? leafValue(kernel_.leaves[node.payload], values, i, mask)
                            : scalars_.emit(node, std::span<Value* const>(in, n), types);
     }
     return values[e.id];
   }
-  Value* leafValue(const Leaf& leaf, Value* i, Value* mask) {
+  Value* leafValue(const Leaf& leaf, const Values& values, Value* i, Value* mask) {
+    if (leaf.kind == Leaf::Kind::Index) return placeOf(leaf.index, i);
     if (leaf.kind != Leaf::Kind::Load) throw CodegenError("a value that no earlier pass computed");
     Value* at = i ? elementAt(leaf.index, i) : row_bases_[leaf.index];
-    return loadVector(leaf.index, at, mask);
+    if (!leaf.offset.valid() && !leaf.mask.valid()) return loadVector(leaf.index, at, mask);
+    Value* exists = leaf.mask.valid() ? values.at(leaf.mask.id) : nullptr;
+    Value* which = exists && mask ? b_.CreateAnd(exists, mask) : exists ? exists : mask;
+    const LaneStep step = layout_.steps[leaf.index];
+    if (leaf.offset.valid() && !isUniform(leaf.offset)) {
+      Value* lanes = step == LaneStep::Zero ? at : laneAddresses(leaf.index, at);
+      return gather(leaf.index, b_.CreateGEP(b_.getInt8Ty(), lanes, values.at(leaf.offset.id)),
+                    which);
+    }
+    if (leaf.offset.valid()) {
+      Value* offset = b_.CreateExtractElement(values.at(leaf.offset.id), uint64_t{0});
+      at = b_.CreateGEP(b_.getInt8Ty(), at, offset);
+    }
+    if (step != LaneStep::Zero || !exists) return loadVector(leaf.index, at, which);
+    // One element for all lanes, which may not be there.
+    Value* v = splatLoad(leaf.index, b_.CreateSelect(b_.CreateOrReduce(which), at, nothing_));
+    return b_.CreateSelect(exists, v, llvm::Constant::getNullValue(v->getType()));
+  }
+  Value* gather(uint32_t access, Value* addresses, Value* which) {
+    DType type = kernel_.accesses[access].dtype;
+    auto* memory = llvm::FixedVectorType::get(scalars_.memoryType(type), lanes_);
+    if (!which) which = llvm::ConstantInt::getTrue(maskType());
+    Value* nothing = llvm::Constant::getNullValue(memory);
+    Value* v = b_.CreateMaskedGather(memory, addresses, alignment(type), which, nothing);
+    return scalars_.fromMemory(v, type);
   }
 
   Value* identity(size_t r) {
@@ -461,9 +570,12 @@ class KernelEmitter {
   std::vector<Value*> numbers_;
   std::vector<Value*> accumulators_;
   std::vector<Value*> row_bases_;
-  Values row_values_;                    // by node
-  std::map<uint32_t, Value*> results_;   // by reduction
-  std::map<int32_t, uint32_t> waiting_;  // node -> access of the output that it waits in
+  Values row_values_;                   // by node
+  std::map<uint32_t, Value*> results_;  // by reduction
+  std::vector<bool> uniform_;           // by node
+  Value* bad_ = nullptr;                // whether a check did not hold
+  Value* nothing_ = nullptr;            // zeros
+  std::map<int32_t, Waiting> waiting_;  // by node
   int pass_ = 0;
 };
 

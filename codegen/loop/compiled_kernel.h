@@ -27,7 +27,9 @@ struct LaneLayout {
 // The words that the code takes.
 struct KernelWords {
   explicit KernelWords(const Kernel& kernel)
-      : numbers(2 + 3 * kernel.accesses.size()), count(numbers + kernel.numbers.size()) {}
+      : numbers(2 + 3 * kernel.accesses.size()),
+        flag(numbers + kernel.numbers.size()),
+        count(flag + (kernel.checks.empty() ? 0 : 1)) {}
   static constexpr size_t kElements = 0;  // in a row
   static constexpr size_t kRows = 1;
   // Of access i: the address of its first element, then its steps in bytes from row to row and
@@ -36,6 +38,7 @@ struct KernelWords {
   static constexpr size_t rowStep(size_t i) { return 3 + 3 * i; }
   static constexpr size_t elementStep(size_t i) { return 4 + 3 * i; }
   size_t numbers;  // the first of them; each is its bits
+  size_t flag;     // with checks: the address of an int64 that becomes 1 when one does not hold
   size_t count;
 };
 using KernelFunction = void(const int64_t* words);

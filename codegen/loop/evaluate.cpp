@@ -32,9 +32,10 @@ class Evaluator {
             std::span<const ScalarBits> numbers)
       : kernel_(kernel), sizes_(sizes), places_(places), numbers_(numbers) {}
 
-  void run() {
+  bool run() {
     Point point{};
     forEach(point, 0, /*reduced=*/false, [&] { row(point); });
+    return good_;
   }
 
  private:
@@ -62,6 +63,7 @@ class Evaluator {
     }
     forEach(point, 0, /*reduced=*/true, [&] {
       std::vector<ScalarBits> all = values(point, results);
+      for (ScalarExpr check : kernel_.checks) good_ &= isTrue(all, check);
       for (const Store& store : kernel_.stores) {
         const DType type = kernel_.accesses[store.access].dtype;
         std::memcpy(address(store.access, point), &all[static_cast<size_t>(store.value.id)],
@@ -79,6 +81,9 @@ class Evaluator {
     }
   }
 
+  static bool isTrue(const std::vector<ScalarBits>& all, ScalarExpr e) {
+    return (all[static_cast<size_t>(e.id)] & 0xff) != 0;
+  }
   bool isEmptyRow() const { return count() == 0; }
   int64_t count() const {
     int64_t n = 1;
@@ -103,9 +108,10 @@ class Evaluator {
       switch (leaf.kind) {
         case Leaf::Kind::Load:
           // A row without points has no elements to look at.
-          if (!isEmptyRow()) {
-            std::memcpy(&inputs[i], address(leaf.index, point), itemSize(leaf.type));
-          }
+          if (!isEmptyRow()) load(leaf, point, inputs, inputs[i]);
+          break;
+        case Leaf::Kind::Index:
+          inputs[i] = reinterpret_cast<ScalarBits>(address(leaf.index, point));
           break;
         case Leaf::Kind::Number:
           inputs[i] = numbers_[leaf.index];
@@ -119,6 +125,18 @@ class Evaluator {
       }
     }
     return wick::evaluate(kernel_.expression, inputs);
+  }
+
+  // Offset and mask are computed from earlier leaves.
+  void load(const Leaf& leaf, const Point& point, const std::vector<ScalarBits>& inputs,
+            ScalarBits& result) const {
+    int64_t offset = 0;
+    if (leaf.offset.valid() || leaf.mask.valid()) {
+      const std::vector<ScalarBits> all = wick::evaluate(kernel_.expression, inputs);
+      if (leaf.mask.valid() && !isTrue(all, leaf.mask)) return;
+      if (leaf.offset.valid()) offset = fromBits<int64_t>(all[static_cast<size_t>(leaf.offset.id)]);
+    }
+    std::memcpy(&result, address(leaf.index, point) + offset, itemSize(leaf.type));
   }
 
   static ScalarBits identity(ReduceOp op, DType type) {
@@ -175,13 +193,14 @@ class Evaluator {
   std::span<const int64_t> sizes_;
   std::span<const Place> places_;
   std::span<const ScalarBits> numbers_;
+  bool good_ = true;
 };
 
 }  // namespace
 
-void evaluate(const Kernel& kernel, std::span<const int64_t> sizes, std::span<const Place> places,
+bool evaluate(const Kernel& kernel, std::span<const int64_t> sizes, std::span<const Place> places,
               std::span<const ScalarBits> numbers) {
-  Evaluator(kernel, sizes, places, numbers).run();
+  return Evaluator(kernel, sizes, places, numbers).run();
 }
 
 }  // namespace wick::loop

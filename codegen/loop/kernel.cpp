@@ -16,22 +16,41 @@ uint32_t indexOf(std::vector<T>& list, const T& item) {
 }
 
 std::string formatAccess(const Kernel& kernel, const Access& access, char prefix) {
-  std::string text = fmt::format("{}{}[", prefix, access.argument);
+  std::string text = access.isIndex() ? "index[" : fmt::format("{}{}[", prefix, access.argument);
   bool first = true;
   for (int d = 0; d < kernel.rank; ++d) {
     if (!access.varies(d)) continue;
-    text += fmt::format("{}{}:i{}", first ? "" : ", ", access.dims[static_cast<size_t>(d)], d);
+    text += first ? "" : ", ";
+    if (!access.isIndex()) text += fmt::format("{}:", access.dims[static_cast<size_t>(d)]);
+    text += fmt::format("i{}", d);
     first = false;
   }
-  return text + "]";
+  return text + (access.larger ? "…]" : "]");
+}
+
+std::string formatNumber(const Number& number) {
+  switch (number.kind) {
+    case Number::Kind::Size:
+      return fmt::format("size t{}:{}", number.argument, number.dim);
+    case Number::Kind::Stride:
+      return fmt::format("stride x{}:{}", number.argument, number.dim);
+    default:
+      return fmt::format("number n{}", number.argument);
+  }
 }
 
 std::string formatLeaf(const Kernel& kernel, const Leaf& leaf) {
   switch (leaf.kind) {
-    case Leaf::Kind::Load:
-      return "load " + formatAccess(kernel, kernel.accesses[leaf.index], 'x');
+    case Leaf::Kind::Load: {
+      std::string text = "load " + formatAccess(kernel, kernel.accesses[leaf.index], 'x');
+      if (leaf.offset.valid()) text += fmt::format(" + %{}", leaf.offset.id);
+      if (leaf.mask.valid()) text += fmt::format(" if %{}", leaf.mask.id);
+      return text;
+    }
+    case Leaf::Kind::Index:
+      return formatAccess(kernel, kernel.accesses[leaf.index], 'x');
     case Leaf::Kind::Number:
-      return fmt::format("number n{}", kernel.numbers[leaf.index].argument);
+      return formatNumber(kernel.numbers[leaf.index]);
     case Leaf::Kind::Reduction:
       return fmt::format("reduction r{}", leaf.index);
     case Leaf::Kind::Count:
@@ -57,6 +76,20 @@ uint32_t Kernel::number(const Number& number) {
   return indexOf(numbers, number);
 }
 
+size_t Kernel::operandsOf(ScalarExpr e, std::array<ScalarExpr, 3>& operands) const {
+  const ScalarNode& node = expression[e];
+  size_t n = 0;
+  if (node.op == ScalarOp::Input) {
+    const Leaf& leaf = leaves[node.payload];
+    if (leaf.offset.valid()) operands[n++] = leaf.offset;
+    if (leaf.mask.valid()) operands[n++] = leaf.mask;
+    return n;
+  }
+  n = static_cast<size_t>(operandCount(node.op, node.function));
+  std::copy_n(node.operands.begin(), n, operands.begin());
+  return n;
+}
+
 Schedule makeSchedule(const Kernel& kernel) {
   Schedule schedule;
   const auto& nodes = kernel.expression.nodes();
@@ -74,15 +107,17 @@ Schedule makeSchedule(const Kernel& kernel) {
         const auto operand = static_cast<size_t>(kernel.reductions[leaf.index].operand.id);
         schedule.pass_of_reduction[leaf.index] = schedule.pass_of_node[operand];
         pass = schedule.pass_of_node[operand] + 1;
-      } else if (leaf.kind == Leaf::Kind::Load) {
+      } else if (leaf.kind == Leaf::Kind::Load || leaf.kind == Leaf::Kind::Index) {
         for (int d = 0; d < kernel.rank; ++d) {
           bool along = kernel.reduced == 0 || (kernel.reduced >> d & 1) != 0;
           varies |= along && kernel.accesses[leaf.index].varies(d);
         }
       }
     }
-    for (int k = 0; k < operandCount(node.op, node.function); ++k) {
-      const auto operand = static_cast<size_t>(node.operands[static_cast<size_t>(k)].id);
+    std::array<ScalarExpr, 3> operands;
+    const size_t count = kernel.operandsOf({static_cast<int32_t>(i)}, operands);
+    for (size_t k = 0; k < count; ++k) {
+      const auto operand = static_cast<size_t>(operands[k].id);
       pass = std::max(pass, schedule.pass_of_node[operand]);
       varies = varies || schedule.varies[operand];
     }
@@ -90,6 +125,10 @@ Schedule makeSchedule(const Kernel& kernel) {
     schedule.varies[i] = varies;
   }
   for (int pass : schedule.pass_of_reduction) schedule.passes = std::max(schedule.passes, pass + 1);
+  for (ScalarExpr check : kernel.checks) {
+    schedule.passes =
+        std::max(schedule.passes, schedule.pass_of_node[static_cast<size_t>(check.id)] + 1);
+  }
   for (const Store& store : kernel.stores) {
     int pass = schedule.pass_of_node[static_cast<size_t>(store.value.id)];
     if (!store.per_row) schedule.passes = std::max(schedule.passes, pass + 1);
@@ -118,6 +157,7 @@ std::string toString(const Kernel& kernel) {
       text += fmt::format("  r{} = {} %{}\n", r, toString(reduction.op), i);
     }
   }
+  for (ScalarExpr check : kernel.checks) text += fmt::format("  check %{}\n", check.id);
   for (const Store& store : kernel.stores) {
     const Access& access = kernel.accesses[store.access];
     text += fmt::format("  store{} {} {} = %{}\n", store.per_row ? " row" : "",

@@ -1,9 +1,10 @@
 // The loop IR: what one compiled kernel computes, for all sizes of its dimensions.
 //
 // A Kernel has a domain of `rank` dimensions, some of which are reduced. Its numbers are one
-// Expression whose inputs are Leaves: elements of tensors, numbers, finished reductions. Every
-// output is a Store of an Expression's node for each point of the domain, or for each point of the
-// dimensions that are kept. There is no order of loops here: a Schedule and the emitter choose it.
+// Expression whose inputs are Leaves: elements of tensors, numbers, places of points, finished
+// reductions. Every output is a Store of an Expression's node for each point of the domain, or for
+// each point of the dimensions that are kept. There is no order of loops here: a Schedule and the
+// emitter choose it.
 #pragma once
 
 #include <array>
@@ -20,17 +21,32 @@ inline constexpr int kMaxRank = 8;
 // How a tensor's elements belong to points of the domain: dims[d] is the tensor's dimension that
 // dimension d of the domain walks along, or -1 when the tensor stays where it is.
 struct Access {
-  uint32_t argument;  // of the group's tensor arguments; for stores: of its outputs
+  // No tensor but the place of a point itself: the number of points in front of it, in row-major
+  // order of the dimensions that vary. Nothing is read: the address is the number.
+  static constexpr uint32_t kIndex = UINT32_MAX;
+
+  uint32_t argument;  // of the program's sources; for stores: of its outputs
   DType dtype;        // in memory
   std::array<int8_t, kMaxRank> dims;
+  bool larger = false;  // the tensor may have more elements than the domain has points
+  bool isIndex() const { return argument == kIndex; }
   bool varies(int d) const { return dims[static_cast<size_t>(d)] >= 0; }
   friend bool operator==(const Access&, const Access&) = default;
 };
 
-// A number among the arguments, converted to `type` before the kernel runs.
+// A number among the arguments, converted to `type` before the kernel runs; or one that the caller
+// knows of a tensor.
 struct Number {
+  enum class Kind : uint8_t {
+    Argument,
+    Size,    // of dimension `dim` of tensor `argument` of the program
+    Stride,  // in bytes, of dimension `dim` of source `argument`
+  };
   uint32_t argument;
   DType type;
+  Kind kind = Kind::Argument;
+  int dim = 0;
+  int item_size = 0;  // of strides
   friend bool operator==(const Number&, const Number&) = default;
 };
 
@@ -40,10 +56,15 @@ struct Leaf {
     Number,     // number `index`
     Reduction,  // reduction `index`
     Count,      // how many points are reduced into one
+    Index,      // the place of the point, by access `index`
   };
   Kind kind;
   uint32_t index;
   DType type;
+  // Of loads: so many bytes behind the element of the access (int64); and only where it is true,
+  // zero elsewhere.
+  ScalarExpr offset{};
+  ScalarExpr mask{};
   friend bool operator==(const Leaf&, const Leaf&) = default;
 };
 
@@ -70,11 +91,16 @@ struct Kernel {
   Expression expression;
   std::vector<Reduction> reductions;  // operands use earlier ones only
   std::vector<Store> stores;
+  // Truth values that must hold at every point: otherwise the code says so, and what it stored
+  // means nothing.
+  std::vector<ScalarExpr> checks;
 
   // Adds the leaf unless it is there; its node.
   ScalarExpr leaf(const Leaf& leaf);
   uint32_t access(const Access& access);
   uint32_t number(const Number& number);
+  // The nodes that a node is computed from, leaves included; how many.
+  size_t operandsOf(ScalarExpr e, std::array<ScalarExpr, 3>& operands) const;
 };
 
 // Which pass over a row computes what. Pass p may use the results of reductions of earlier passes.

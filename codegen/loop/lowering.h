@@ -1,11 +1,13 @@
 // From the body of a prim::FusionGroup to kernels: producers become part of the expressions that
-// use them, and outputs that share a domain share a kernel.
+// use them, views part of how tensors are indexed, and outputs that share a domain share a kernel.
 #pragma once
 
 #include <span>
 #include <stdexcept>
 
 #include "codegen/loop/kernel.h"
+#include "codegen/loop/layout.h"
+#include "codegen/loop/shapes.h"
 #include "ir/graph.h"
 
 namespace wick::loop {
@@ -15,15 +17,25 @@ class Unsupported : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+// So it is for these sizes and strides alone, and maybe because an operator raises.
+class UnsupportedShapes : public Unsupported {
+ public:
+  using Unsupported::Unsupported;
+};
 
-// What kernels are made for: never sizes, but which of them are one.
+// What kernels are made for: never sizes, but which of them are one. `layout` and `number` are an
+// example, to find out what views of them are like.
 struct ArgumentInfo {
   enum class Kind : uint8_t { Tensor, Int, Float, Bool };
   Kind kind = Kind::Tensor;
   DType dtype = DType::Float;  // tensors only, like the rest
   uint8_t rank = 0;
   uint8_t ones = 0;  // bit k: the dimension that is k-th from the end has size one
-  friend bool operator==(const ArgumentInfo&, const ArgumentInfo&) = default;
+  TensorLayout layout{};
+  int64_t number = 0;  // of Int
+
+  // A tensor of this layout.
+  static ArgumentInfo tensor(DType dtype, const TensorLayout& layout);
 };
 
 struct OutputInfo {
@@ -32,32 +44,43 @@ struct OutputInfo {
   uint32_t kernel;
   // The dimension of the kernel's domain that each dimension has the size of; -1 for one.
   std::array<int8_t, kMaxRank> dims;
+  uint32_t tensor;  // its number
 };
 
-// A pointwise operator of the group, for those who follow how its result lies in memory: tensors
-// are numbered, first the arguments, then the results of the steps.
-struct PointwiseStep {
-  std::vector<uint32_t> operands;
+// What kernels read: a tensor, through views. Its memory is an argument's or an output's.
+struct Source {
+  uint32_t tensor;
+  std::vector<uint32_t> path;  // of the program's views, the innermost first
+  int32_t argument = -1;
+  int32_t output = -1;
+  friend bool operator==(const Source&, const Source&) = default;
 };
 
-// Dimension `dim` of an argument must have this size, or the operators raise.
+// Dimension `dim` of a tensor must have this size, or the operators raise.
 struct SizeCheck {
-  uint32_t argument;
+  uint32_t tensor;
   uint8_t dim;
   int64_t size;
 };
 
 struct Program {
-  std::vector<Kernel> kernels;
-  std::vector<OutputInfo> outputs;  // of the group, in order
+  std::vector<Kernel> kernels;      // in the order in which they run
+  std::vector<uint32_t> domains;    // of each kernel: the tensor whose sizes its domain has
+  std::vector<OutputInfo> outputs;  // of the group, in order; then tensors between kernels
+  size_t results = 0;               // how many are of the group; the others lie row-major
+  std::vector<Source> sources;      // first the arguments
+  std::vector<ViewStep> views;
   std::vector<SizeCheck> checks;
-  // All operators, when all are pointwise; else empty.
-  std::vector<PointwiseStep> steps;
-  std::vector<uint32_t> output_tensors;  // the numbers of the outputs, when there are steps
+  std::vector<ShapeStep> steps;
+  // Whether sizes are those that followShape() gives, rather than those of what is loaded.
+  bool follow = false;
 };
 
-// Whether lowerGroup() may know the node's operator.
+// Whether lowerGroup() may know the node's operator: sums, extrema and what is made of them; joins
+// of tensors and padding; elements by their indices.
 bool isReduction(const Node* node);
+bool isJoin(const Node* node);
+bool isIndexed(const Node* node);
 
 // Tensors among the body's constants, in its order.
 std::vector<const Value*> tensorConstants(const Graph& body);

@@ -6,6 +6,7 @@
 #include "codegen/loop/compiled_kernel.h"
 #include "codegen/loop/lowering.h"
 #include "codegen/loop/pointwise.h"
+#include "codegen/loop/views.h"
 #include "core/error.h"
 #include "runtime/jit_mode.h"
 
@@ -27,6 +28,9 @@ Extent extentFromEnvironment() {
 }  // namespace
 
 FusionKind kernelKindOf(const Node* node) {
+  if (loop::isView(node)) return FusionKind::View;
+  if (loop::isJoin(node)) return FusionKind::Join;
+  if (loop::isIndexed(node)) return FusionKind::Indexed;
   if (loop::isPointwise(node)) return FusionKind::Pointwise;
   if (loop::isReduction(node)) return FusionKind::Reduction;
   return FusionKind::None;

@@ -9,13 +9,10 @@
 
 #include "codegen/loop/compiled_kernel.h"
 #include "codegen/loop/lowering.h"
-#include "core/dtype_dispatch.h"
 #include "core/grad_mode.h"
 #include "core/log.h"
-#include "core/scalar.h"
 #include "runtime/compile_queue.h"
-#include "runtime/fusion/layout.h"
-#include "runtime/fusion/walk.h"
+#include "runtime/fusion/launch.h"
 #include "runtime/jit_mode.h"
 
 namespace wick {
@@ -24,11 +21,15 @@ namespace {
 
 constexpr size_t kMaxArguments = 64;
 using Arguments = std::array<const IValue*, kMaxArguments>;
-constexpr size_t kMaxKernels = 8;
+constexpr size_t kMaxKernels = 16;
 // Programs that meet more kinds of arguments at one place run the others operator by operator.
 constexpr int kMaxVariants = 24;
+// Of one key: what views give may differ.
+constexpr int kMaxAlike = 4;
+// Calls for whose shapes no kernels were found.
+constexpr int kMaxFailures = 64;
 
-std::atomic<uint64_t> launches{0}, fallbacks{0}, variants{0}, kernels{0}, failures{0};
+std::atomic<uint64_t> launches_made{0}, fallbacks{0}, variants{0}, kernels{0}, failures{0};
 
 // Keys of arguments: the kind in the high half, below it what kernels of a tensor depend on.
 constexpr uint32_t kTensorKey = 1u << 16;
@@ -46,18 +47,6 @@ struct Key {
   }
 };
 
-// Whether the dimensions lie in memory as they stand, from the outermost to the innermost: then
-// results are row-major. Dimensions that do not move say nothing.
-bool isOrdered(const TensorImpl& t) {
-  int64_t inner = 0;
-  for (size_t d = t.sizes.size(); d-- > 0;) {
-    if (t.strides[d] == 0) continue;
-    if (t.strides[d] < inner) return false;
-    inner = t.strides[d];
-  }
-  return true;
-}
-
 // False for arguments that no kernel takes.
 bool describe(const Arguments& arguments, size_t n, Key& key) {
   const bool grad = gradEnabled();
@@ -68,7 +57,7 @@ bool describe(const Arguments& arguments, size_t n, Key& key) {
         const auto& t = static_cast<const TensorImpl&>(*a.rawObject());
         if (t.sizes.size() > loop::kMaxRank || !t.storage->device().isCpu()) return false;
         if (isComplex(t.dtype) || t.is_conj || (t.requires_grad && grad)) return false;
-        key.ordered = key.ordered && (t.contiguous || isOrdered(t));
+        key.ordered = key.ordered && (t.contiguous || loop::isOrdered(layoutOf(t)));
         uint32_t word = kTensorKey | static_cast<uint32_t>(t.dtype) |
                         static_cast<uint32_t>(t.sizes.size()) << 4;
         for (size_t d = 0, k = t.sizes.size(); d < t.sizes.size(); ++d) {
@@ -96,75 +85,10 @@ bool describe(const Arguments& arguments, size_t n, Key& key) {
   return true;
 }
 
-std::vector<loop::ArgumentInfo> infosOf(const Key& key) {
-  using Kind = loop::ArgumentInfo::Kind;
-  std::vector<loop::ArgumentInfo> infos;
-  for (size_t i = 0; i + 1 < key.size; ++i) {
-    const uint32_t word = key.words[i];
-    loop::ArgumentInfo info;
-    switch (word & ~0xffffu) {
-      case kTensorKey:
-        info.dtype = static_cast<DType>(word & 15);
-        info.rank = static_cast<uint8_t>(word >> 4 & 15);
-        info.ones = static_cast<uint8_t>(word >> 8 & 255);
-        break;
-      case kIntKey:
-        info.kind = Kind::Int;
-        break;
-      case kFloatKey:
-        info.kind = Kind::Float;
-        break;
-      default:
-        info.kind = Kind::Bool;
-    }
-    infos.push_back(info);
-  }
-  return infos;
-}
-
 // What code depends on besides its kernel, for comparing: two bits an access.
 struct LayoutKey {
   std::array<uint64_t, 2 * kMaxAccesses / 64 + 1> bits{};
   friend bool operator==(const LayoutKey&, const LayoutKey&) = default;
-};
-
-int64_t bitsOf(const IValue& number, DType type) {
-  int64_t bits = 0;
-  const Scalar n = Scalar::fromIValue(number);
-  dispatchAll(type, [&]<class T>() {
-    T value = n.to<T>();
-    std::memcpy(&bits, &value, std::min(sizeof value, sizeof bits));
-  });
-  return bits;
-}
-
-// Follows the operators to the layouts of the outputs. False when shapes do not broadcast.
-bool followLayouts(const loop::Program& program, const Arguments& arguments, size_t n,
-                   std::vector<TensorLayout>& outputs) {
-  std::vector<TensorLayout> tensors(n + program.steps.size());
-  for (size_t i = 0; i < n; ++i) {
-    if (!arguments[i]->isTensor()) continue;
-    const auto& t = static_cast<const TensorImpl&>(*arguments[i]->rawObject());
-    tensors[i].rank = static_cast<int>(t.sizes.size());
-    std::copy(t.sizes.begin(), t.sizes.end(), tensors[i].sizes.begin());
-    std::copy(t.strides.begin(), t.strides.end(), tensors[i].strides.begin());
-  }
-  std::vector<const TensorLayout*> operands;
-  for (size_t i = 0; i < program.steps.size(); ++i) {
-    operands.clear();
-    for (uint32_t operand : program.steps[i].operands) operands.push_back(&tensors[operand]);
-    if (!pointwiseLayout(operands, tensors[n + i])) return false;
-  }
-  for (uint32_t t : program.output_tensors) outputs.push_back(tensors[t]);
-  return true;
-}
-
-// One kernel's way over memory in one call.
-struct Launch {
-  loop::KernelFunction* function;
-  std::array<int64_t, loop::kMaxRank> sizes;
-  std::array<Touch, kMaxAccesses> touches;
-  Walk walk;
 };
 
 }  // namespace
@@ -179,6 +103,7 @@ struct FusionSite::State {
   };
   struct Variant {
     Key key;
+    std::vector<loop::ArgumentInfo> arguments;
     bool usable = false;  // whether there is a loop form
     loop::Program program;
     std::array<std::atomic<Code*>, kMaxKernels> codes{};  // of each kernel, the newest first
@@ -194,42 +119,51 @@ struct FusionSite::State {
     for (Variant* v = newest.load(); v;) delete std::exchange(v, v->older);
   }
 
-  Variant* find(const Key& key) {
-    for (Variant* v = newest.load(std::memory_order_acquire); v; v = v->older) {
-      if (v->key == key) return v;
-    }
-    return add(key);
+  // Of the variants with this key, the next after one.
+  Variant* next(const Key& key, const Variant* after) const {
+    Variant* v = after ? after->older : newest.load(std::memory_order_acquire);
+    while (v && !(v->key == key)) v = v->older;
+    return v;
   }
-  Variant* add(const Key& key);
+  // A variant for arguments that no other takes; null when there is none, or too many.
+  Variant* add(const Key& key, std::span<const IValue* const> arguments);
   loop::KernelFunction* codeFor(const std::shared_ptr<State>& self, Variant& variant, size_t k,
                                 const Walk& walk);
-  bool prepare(const std::shared_ptr<State>& self, Variant& variant, size_t k,
-               const Arguments& arguments, const std::vector<TensorLayout>& layouts,
-               Launch& launch);
+  enum class Fit { Runs, NotNow, Differs };
+  // Prepares all launches but for their outputs. Differs: another variant may do.
+  Fit prepare(const std::shared_ptr<State>& self, Variant& variant, Call& call, Launch* launches);
 
   std::shared_ptr<Graph> body;
   std::string name;
   std::vector<IValue> constants;  // tensors of the body, arguments behind those of the caller
   std::mutex mutex;               // of those who add
   int num_variants = 0;
+  int num_failures = 0;
   std::atomic<Variant*> newest{nullptr};
 };
 
-FusionSite::State::Variant* FusionSite::State::add(const Key& key) {
+FusionSite::State::Variant* FusionSite::State::add(const Key& key,
+                                                   std::span<const IValue* const> arguments) {
   std::lock_guard lock(mutex);
-  for (Variant* v = newest.load(); v; v = v->older) {
-    if (v->key == key) return v;
+  int alike = 0;
+  for (const Variant* v = newest.load(); v; v = v->older) alike += v->key == key;
+  if (num_variants == kMaxVariants || alike == kMaxAlike || num_failures == kMaxFailures) {
+    return nullptr;
   }
-  if (num_variants == kMaxVariants) return nullptr;
   auto variant = std::make_unique<Variant>();
   variant->key = key;
+  for (const IValue* a : arguments) variant->arguments.push_back(argumentInfo(*a));
   try {
-    variant->program = loop::lowerGroup(*body, infosOf(key));
+    variant->program = loop::lowerGroup(*body, variant->arguments);
     variant->usable = variant->program.kernels.size() <= kMaxKernels;
     for (const loop::Kernel& kernel : variant->program.kernels) {
       variant->usable &=
           kernel.accesses.size() <= kMaxAccesses && kernel.numbers.size() <= kMaxAccesses;
     }
+  } catch (const loop::UnsupportedShapes& e) {
+    GRAPH_DEBUG("{}: {}", name, e.what());
+    ++num_failures;
+    return nullptr;
   } catch (const loop::Unsupported& e) {
     GRAPH_DEBUG("{}: {}", name, e.what());
     failures.fetch_add(1, std::memory_order_relaxed);
@@ -284,70 +218,20 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
   return added->function.load(std::memory_order_acquire);
 }
 
-// Sizes, steps and code; outputs have no address yet. False when the group cannot run as kernels.
-bool FusionSite::State::prepare(const std::shared_ptr<State>& self, Variant& variant, size_t k,
-                                const Arguments& arguments,
-                                const std::vector<TensorLayout>& layouts, Launch& launch) {
-  const loop::Kernel& kernel = variant.program.kernels[k];
-  const size_t first_store = kernel.accesses.size() - kernel.stores.size();
-  launch.sizes.fill(1);
-  for (size_t a = 0; a < first_store; ++a) {
-    const loop::Access& access = kernel.accesses[a];
-    const auto& t = static_cast<const TensorImpl&>(*arguments[access.argument]->rawObject());
-    const auto item = static_cast<int64_t>(itemSize(t.dtype));
-    Touch& touch = launch.touches[a];
-    touch.base = static_cast<char*>(t.storage->data()) + t.offset * item;
-    for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
-      const int from = access.dims[d];
-      if (from < 0) {
-        touch.steps[d] = 0;
-        continue;
-      }
-      const auto i = static_cast<size_t>(from);
-      if (launch.sizes[d] != t.sizes[i]) {
-        // Sizes of one are never loaded along a dimension, so one says: not seen yet.
-        if (launch.sizes[d] != 1) return false;
-        launch.sizes[d] = t.sizes[i];
-      }
-      touch.steps[d] = t.strides[i] * item;
-    }
+FusionSite::State::Fit FusionSite::State::prepare(const std::shared_ptr<State>& self,
+                                                  Variant& variant, Call& call, Launch* launches) {
+  const loop::Program& program = variant.program;
+  if (!call.follow(program)) return Fit::Differs;
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    if (!call.place(program, k, launches[k])) return Fit::Differs;
   }
-  for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
-    if ((kernel.reduced >> d & 1) != 0 && launch.sizes[d] == 0) return false;
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    Launch& launch = launches[k];
+    if (!call.planWalk(program, k, launch)) return Fit::NotNow;
+    launch.function = codeFor(self, variant, k, launch.walk);
+    if (!launch.function) return Fit::NotNow;
   }
-  for (size_t a = first_store; a < kernel.accesses.size(); ++a) {
-    const loop::Access& access = kernel.accesses[a];
-    const loop::OutputInfo& output = variant.program.outputs[access.argument];
-    // Row-major unless another layout is given.
-    const auto item = static_cast<int64_t>(itemSize(output.dtype));
-    std::array<int64_t, loop::kMaxRank> strides;
-    int64_t next = item;
-    for (size_t i = output.rank; i-- > 0;) {
-      strides[i] = layouts.empty() ? next : layouts[access.argument].strides[i] * item;
-      if (output.dims[i] >= 0) next *= launch.sizes[static_cast<size_t>(output.dims[i])];
-    }
-    Touch& touch = launch.touches[a];
-    touch.steps.fill(0);
-    for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
-      if (access.dims[d] >= 0) touch.steps[d] = strides[static_cast<size_t>(access.dims[d])];
-    }
-  }
-  std::array<int, loop::kMaxRank> order;
-  for (int i = 0; i < kernel.rank; ++i) order[static_cast<size_t>(i)] = kernel.rank - 1 - i;
-  if (!layouts.empty()) {
-    const Touch& first = launch.touches[first_store];
-    std::stable_sort(order.begin(), order.begin() + kernel.rank, [&](int a, int b) {
-      return first.steps[static_cast<size_t>(a)] < first.steps[static_cast<size_t>(b)];
-    });
-  }
-  std::span<const Touch> touches(launch.touches.data(), kernel.accesses.size());
-  if (!planWalk(kernel, launch.sizes, touches,
-                std::span<const int>(order.data(), static_cast<size_t>(kernel.rank)),
-                launch.walk)) {
-    return false;
-  }
-  launch.function = codeFor(self, variant, k, launch.walk);
-  return launch.function != nullptr;
+  return Fit::Runs;
 }
 
 FusionSite::FusionSite(const Node& group) : state_(std::make_shared<State>()) {
@@ -369,10 +253,37 @@ const Graph& FusionSite::body() const {
 std::vector<std::vector<loop::ArgumentInfo>> FusionSite::argumentsMet() const {
   std::vector<std::vector<loop::ArgumentInfo>> met;
   for (auto* v = state_->newest.load(std::memory_order_acquire); v; v = v->older) {
-    met.push_back(infosOf(v->key));
+    met.push_back(v->arguments);
   }
   return met;
 }
+
+namespace {
+
+// False when a check of some kernel did not hold.
+bool runKernels(const loop::Program& program, Launch* launches,
+                const std::vector<Tensor>& outputs) {
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    const loop::Kernel& kernel = program.kernels[k];
+    Launch& launch = launches[k];
+    for (size_t a = 0; a < kernel.accesses.size(); ++a) {
+      if (launch.output_of[a] < 0) continue;
+      const Tensor& output = outputs[static_cast<size_t>(launch.output_of[a])];
+      launch.touches[a].base =
+          reinterpret_cast<char*>(reinterpret_cast<intptr_t>(output.rawData()) +
+                                  reinterpret_cast<intptr_t>(launch.touches[a].base));
+    }
+    int64_t flag = 0;
+    runWalk(kernel, launch.walk,
+            std::span<const Touch>(launch.touches.data(), kernel.accesses.size()),
+            std::span<const int64_t>(launch.numbers.data(), kernel.numbers.size()), &flag,
+            launch.function);
+    if (flag != 0) return false;
+  }
+  return true;
+}
+
+}  // namespace
 
 bool FusionSite::run(const IValue* given, size_t num_given, IValue* results) {
   auto fall_back = [] {
@@ -386,55 +297,37 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results) {
   for (size_t i = 0; i < num_given; ++i) arguments[i] = &given[i];
   for (size_t i = num_given; i < n; ++i) arguments[i] = &state_->constants[i - num_given];
   if (!describe(arguments, n, key)) return fall_back();
-  State::Variant* variant = state_->find(key);
-  if (!variant || !variant->usable) return fall_back();
+  const std::span<const IValue* const> all(arguments.data(), n);
+  Call call(all, key.ordered);
+  // Most groups are one kernel.
+  Launch one;
+  std::unique_ptr<Launch[]> several;
+  Launch* launches = nullptr;
+  auto prepare = [&](State::Variant& variant) {
+    if (!variant.usable) return State::Fit::NotNow;
+    launches = &one;
+    if (variant.program.kernels.size() > 1) {
+      several.reset(new Launch[variant.program.kernels.size()]);
+      launches = several.get();
+    }
+    return state_->prepare(state_, variant, call, launches);
+  };
+  State::Fit fit = State::Fit::Differs;
+  State::Variant* variant = nullptr;
+  while (fit == State::Fit::Differs && (variant = state_->next(key, variant))) {
+    fit = prepare(*variant);
+  }
+  if (!variant) {
+    variant = state_->add(key, all);
+    if (variant) fit = prepare(*variant);
+  }
+  if (fit != State::Fit::Runs) return fall_back();
   const loop::Program& program = variant->program;
-  std::array<Launch, kMaxKernels> launches_of;
-  for (const loop::SizeCheck& check : program.checks) {
-    const auto& t = static_cast<const TensorImpl&>(*arguments[check.argument]->rawObject());
-    if (t.sizes[check.dim] != check.size) return fall_back();
-  }
-  std::vector<TensorLayout> layouts;
-  if (!key.ordered && (program.steps.empty() || !followLayouts(program, arguments, n, layouts))) {
-    return fall_back();
-  }
-  for (size_t k = 0; k < program.kernels.size(); ++k) {
-    if (!state_->prepare(state_, *variant, k, arguments, layouts, launches_of[k])) {
-      return fall_back();
-    }
-  }
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
-    const loop::OutputInfo& output = program.outputs[i];
-    DimVector sizes(output.rank, 1);
-    for (size_t d = 0; d < output.rank; ++d) {
-      if (output.dims[d] >= 0) {
-        sizes[d] = launches_of[output.kernel].sizes[static_cast<size_t>(output.dims[d])];
-      }
-    }
-    if (layouts.empty()) {
-      results[i] = IValue(Tensor::empty(sizes, output.dtype));
-    } else {
-      IntSpan strides(layouts[i].strides.data(), output.rank);
-      results[i] = IValue(Tensor::emptyStrided(sizes, strides, output.dtype));
-    }
-  }
-  for (size_t k = 0; k < program.kernels.size(); ++k) {
-    const loop::Kernel& kernel = program.kernels[k];
-    Launch& launch = launches_of[k];
-    for (const loop::Store& store : kernel.stores) {
-      const auto& t = static_cast<const TensorImpl&>(
-          *results[kernel.accesses[store.access].argument].rawObject());
-      launch.touches[store.access].base = static_cast<char*>(t.storage->data());
-    }
-    std::array<int64_t, kMaxAccesses> numbers;
-    for (size_t i = 0; i < kernel.numbers.size(); ++i) {
-      numbers[i] = bitsOf(*arguments[kernel.numbers[i].argument], kernel.numbers[i].type);
-    }
-    runWalk(kernel, launch.walk,
-            std::span<const Touch>(launch.touches.data(), kernel.accesses.size()),
-            std::span<const int64_t>(numbers.data(), kernel.numbers.size()), launch.function);
-  }
-  launches.fetch_add(1, std::memory_order_relaxed);
+  const std::vector<Tensor> outputs =
+      call.makeOutputs(program, std::span<const Launch>(launches, program.kernels.size()));
+  if (!runKernels(program, launches, outputs)) return fall_back();
+  for (size_t i = 0; i < program.results; ++i) results[i] = IValue(outputs[i]);
+  launches_made.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
 
@@ -454,7 +347,7 @@ std::string fusionGroupName(const Graph& body) {
 }
 
 FusionStatistics fusionStatistics() {
-  return {launches.load(), fallbacks.load(), variants.load(), kernels.load(), failures.load()};
+  return {launches_made.load(), fallbacks.load(), variants.load(), kernels.load(), failures.load()};
 }
 
 }  // namespace wick

@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "codegen/loop/lowering.h"
 #include "core/ivalue.h"
 #include "ir/graph.h"
+
+namespace wick::loop {
+struct ArgumentInfo;
+}
 
 namespace wick {
 

@@ -38,6 +38,7 @@ void addDim(Dims& dims, int64_t size, std::span<const Touch> touches, size_t d) 
 bool prefersAcross(const loop::Kernel& kernel, const Walk& walk) {
   int across = 0;
   for (size_t a = 0; a < kernel.accesses.size(); ++a) {
+    if (kernel.accesses[a].isIndex()) continue;
     auto item = static_cast<int64_t>(itemSize(kernel.accesses[a].dtype));
     if (walk.element_steps[a] == item) --across;
     if (walk.steps[0][a] == item && walk.element_steps[a] != 0) ++across;
@@ -47,7 +48,7 @@ bool prefersAcross(const loop::Kernel& kernel, const Walk& walk) {
 
 // A call of compiled code: words that stay, and those that change.
 struct Call {
-  std::array<int64_t, 2 + 3 * kMaxAccesses + kMaxAccesses> words;
+  std::array<int64_t, 2 + 3 * kMaxAccesses + kMaxAccesses + 1> words;
 };
 
 }  // namespace
@@ -98,14 +99,15 @@ bool planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
 
 loop::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i) {
   int64_t step = walk.across_rows ? walk.steps[0][i] : walk.element_steps[i];
-  if (step == static_cast<int64_t>(itemSize(kernel.accesses[i].dtype))) {
+  const loop::Access& access = kernel.accesses[i];
+  if (step == (access.isIndex() ? 1 : static_cast<int64_t>(itemSize(access.dtype)))) {
     return loop::LaneStep::Unit;
   }
   return step == 0 ? loop::LaneStep::Zero : loop::LaneStep::Other;
 }
 
 void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
-             std::span<const int64_t> numbers, loop::KernelFunction* function) {
+             std::span<const int64_t> numbers, int64_t* flag, loop::KernelFunction* function) {
   using Words = loop::KernelWords;
   const size_t n = touches.size();
   const loop::KernelWords layout(kernel);
@@ -119,6 +121,7 @@ void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch
     }
     std::copy(numbers.begin(), numbers.end(),
               c.words.begin() + static_cast<int64_t>(layout.numbers));
+    c.words[layout.flag] = reinterpret_cast<int64_t>(flag);
     while (first < last) {
       const int64_t row = first % walk.sizes[0];
       const int64_t rows = std::min(walk.sizes[0] - row, last - first);

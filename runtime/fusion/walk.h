@@ -43,8 +43,9 @@ bool planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
 // How access i moves from lane to lane.
 loop::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i);
 
-// Runs compiled code over the walk, on several threads when it pays. `numbers` are their bits.
+// Runs compiled code over the walk, on several threads when it pays. `numbers` are their bits;
+// `flag` becomes 1 when a check of the kernel does not hold.
 void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
-             std::span<const int64_t> numbers, loop::KernelFunction* function);
+             std::span<const int64_t> numbers, int64_t* flag, loop::KernelFunction* function);
 
 }  // namespace wick

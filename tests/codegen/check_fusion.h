@@ -19,4 +19,7 @@ FusionCheck checkPointwise(uint64_t seed);
 // The same with reductions, softmax and layer norm among them: results must be close.
 FusionCheck checkReductions(uint64_t seed);
 
+// The same with views, joins and elements by index: results must be close, strides the same.
+FusionCheck checkStructures(uint64_t seed);
+
 }  // namespace wick

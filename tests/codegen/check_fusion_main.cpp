@@ -1,5 +1,6 @@
 // Compares random groups as kernels with their operators one by one:
-//   bazel run -c opt //tests/codegen:check_fusion -- [COUNT [FIRST_SEED [pointwise|reductions]]]
+//   bazel run -c opt //tests/codegen:check_fusion -- [COUNT [FIRST_SEED
+//   [pointwise|reductions|structures]]]
 // Prints those that differ; the exit code is 1 when there are any.
 #include <fmt/core.h>
 
@@ -12,13 +13,16 @@
 int main(int argc, char** argv) {
   uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 10000;
   uint64_t first = argc > 2 ? std::strtoull(argv[2], nullptr, 10) : 1;
-  bool reductions = argc > 3 && std::string_view(argv[3]) == "reductions";
+  const std::string_view kind = argc > 3 ? argv[3] : "pointwise";
+  auto check_one = kind == "reductions"   ? wick::checkReductions
+                   : kind == "structures" ? wick::checkStructures
+                                          : wick::checkPointwise;
   constexpr uint64_t kMaxShown = 5;
   uint64_t failures = 0, fused = 0;
   for (uint64_t seed = first; seed < first + count; ++seed) {
     wick::FusionCheck check;
     try {
-      check = reductions ? wick::checkReductions(seed) : wick::checkPointwise(seed);
+      check = check_one(seed);
     } catch (const std::exception& e) {
       check.failure = fmt::format("seed {}: {}", seed, e.what());
     }

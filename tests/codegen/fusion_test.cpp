@@ -27,7 +27,17 @@ TEST(FusionTest, ReductionsAreClose) {
     EXPECT_EQ(check.failure, "");
     fused += check.fused;
   }
-  EXPECT_GT(fused, 40);
+  EXPECT_GT(fused, 120);
+}
+
+TEST(FusionTest, StructuresAreClose) {
+  int fused = 0;
+  for (uint64_t seed = 1; seed <= 150; ++seed) {
+    FusionCheck check = checkStructures(seed);
+    EXPECT_EQ(check.failure, "");
+    fused += check.fused;
+  }
+  EXPECT_GT(fused, 100);
 }
 
 std::shared_ptr<Graph> groupedGraph(const char* text) {
@@ -83,6 +93,53 @@ TEST(FusionTest, WrongShapesRaiseTheOperatorsError) {
     FAIL() << "no error";
   } catch (const RuntimeError& e) {
     EXPECT_NE(std::string(e.what()).find("must match"), std::string::npos) << e.what();
+  }
+}
+
+TEST(FusionTest, IndicesOutOfBoundsRaiseTheOperatorsError) {
+  setJitMode(JitMode::Sync);
+  auto code = Code::build(groupedGraph(R"(graph(%x : Tensor, %i : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : Tensor = aten::index_select(%x, %0, %i)
+  %2 : Tensor = aten::tanh(%1)
+  return (%2)
+)"),
+                          "forward");
+  auto rows = [&](int64_t index) {
+    return runCode(*code, {IValue(Tensor::full({3, 40}, 1, DType::Float)),
+                           IValue(Tensor::full({5}, static_cast<double>(index), DType::Long))});
+  };
+  FusionStatistics before = fusionStatistics();
+  EXPECT_EQ(rows(2).toTensor().describe(), "float32[5, 40]");
+  EXPECT_EQ(fusionStatistics().launches, before.launches + 1);
+  EXPECT_THROW(rows(3), RuntimeError);
+  EXPECT_THROW(rows(-1), RuntimeError);
+}
+
+// A view that needs a copy for some strides and none for others takes two programs.
+TEST(FusionTest, ReshapesFollowTheStrides) {
+  setJitMode(JitMode::Sync);
+  auto code = Code::build(groupedGraph(R"(graph(%x : Tensor):
+  %n : int = prim::Constant[value=-1]()
+  %sizes : int[] = prim::ListConstruct(%n)
+  %1 : Tensor = aten::reshape(%x, %sizes)
+  %2 : Tensor = aten::tanh(%1)
+  %3 : Tensor = aten::mul(%2, %1)
+  return (%3)
+)"),
+                          "forward");
+  Tensor x = Tensor::empty({6, 4}, DType::Float);
+  for (int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] = static_cast<float>(i) / 8;
+  for (int i = 0; i < 3; ++i) {
+    FusionStatistics before = fusionStatistics();
+    Tensor plain = runCode(*code, {IValue(x)}).toTensor();
+    Tensor turned = runCode(*code, {IValue(x.transpose(0, 1))}).toTensor();
+    EXPECT_EQ(fusionStatistics().launches, before.launches + 2);
+    for (int64_t row = 0; row < 6; ++row) {
+      for (int64_t column = 0; column < 4; ++column) {
+        EXPECT_EQ(plain.data<float>()[row * 4 + column], turned.data<float>()[column * 6 + row]);
+      }
+    }
   }
 }
 

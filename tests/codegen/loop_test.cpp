@@ -9,6 +9,7 @@
 #include "ir/parser.h"
 #include "runtime/fusion/form_groups.h"
 #include "runtime/fusion/fusion_site.h"
+#include "runtime/fusion/launch.h"
 #include "runtime/jit_mode.h"
 
 namespace wick {
@@ -32,51 +33,37 @@ struct Group {
 
 std::vector<loop::ArgumentInfo> describe(const std::vector<Tensor>& arguments) {
   std::vector<loop::ArgumentInfo> infos;
-  for (const Tensor& t : arguments) {
-    loop::ArgumentInfo info{.dtype = t.dtype(), .rank = static_cast<uint8_t>(t.dim())};
-    for (int64_t d = 0; d < t.dim(); ++d) {
-      if (t.size(d) == 1) info.ones |= static_cast<uint8_t>(1u << (t.dim() - 1 - d));
-    }
-    infos.push_back(info);
-  }
+  for (const Tensor& t : arguments) infos.push_back(argumentInfo(IValue(t)));
   return infos;
 }
 
+// Runs the program with the reference evaluator, as FusionSite runs it with compiled code.
 std::vector<Tensor> evaluateGroup(const Group& group, const std::vector<Tensor>& arguments) {
   loop::Program program = loop::lowerGroup(group.body(), describe(arguments));
-  std::vector<Tensor> outputs(program.outputs.size());
-  for (size_t k = 0; k < program.kernels.size(); ++k) {
+  std::vector<IValue> values(arguments.begin(), arguments.end());
+  std::vector<const IValue*> pointers;
+  for (const IValue& v : values) pointers.push_back(&v);
+  Call call(pointers, true);
+  EXPECT_TRUE(call.follow(program));
+  std::vector<Launch> launches(program.kernels.size());
+  for (size_t k = 0; k < launches.size(); ++k) EXPECT_TRUE(call.place(program, k, launches[k]));
+  std::vector<Tensor> outputs = call.makeOutputs(program, launches);
+  for (size_t k = 0; k < launches.size(); ++k) {
     const loop::Kernel& kernel = program.kernels[k];
-    const size_t loads = kernel.accesses.size() - kernel.stores.size();
-    std::array<int64_t, loop::kMaxRank> sizes;
-    sizes.fill(1);
-    for (size_t a = 0; a < loads; ++a) {
-      for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
-        int from = kernel.accesses[a].dims[d];
-        if (from >= 0) sizes[d] = arguments[kernel.accesses[a].argument].size(from);
-      }
-    }
     std::vector<loop::Place> places;
     for (size_t a = 0; a < kernel.accesses.size(); ++a) {
-      const loop::Access& access = kernel.accesses[a];
-      if (a >= loads) {
-        const loop::OutputInfo& info = program.outputs[access.argument];
-        DimVector shape;
-        for (size_t d = 0; d < info.rank; ++d) {
-          shape.push_back(info.dims[d] < 0 ? 1 : sizes[static_cast<size_t>(info.dims[d])]);
-        }
-        outputs[access.argument] = Tensor::empty(shape, info.dtype);
-      }
-      const Tensor& t = a < loads ? arguments[access.argument] : outputs[access.argument];
-      loop::Place place{static_cast<char*>(t.rawData()), {}};
-      for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
-        int from = access.dims[d];
-        place.steps[d] = from < 0 ? 0 : t.stride(from) * static_cast<int64_t>(t.itemSize());
+      loop::Place place{launches[k].touches[a].base, launches[k].touches[a].steps};
+      if (int output = launches[k].output_of[a]; output >= 0) {
+        place.base = static_cast<char*>(outputs[static_cast<size_t>(output)].rawData()) +
+                     reinterpret_cast<intptr_t>(place.base);
       }
       places.push_back(place);
     }
-    loop::evaluate(kernel, std::span<const int64_t>(sizes.data(), sizes.size()), places, {});
+    std::vector<ScalarBits> numbers(launches[k].numbers.begin(),
+                                    launches[k].numbers.begin() + kernel.numbers.size());
+    EXPECT_TRUE(loop::evaluate(kernel, launches[k].sizes, places, numbers));
   }
+  outputs.resize(program.results);
   return outputs;
 }
 
@@ -158,7 +145,7 @@ TEST(LoopTest, SoftmaxIsOneKernel) {
 constexpr const char* kMean = R"(graph(%x : Tensor):
   %dim : int = prim::Constant[value=0]()
   %dims : int[] = prim::ListConstruct(%dim)
-  %keep : bool = prim::Constant[value=1]()
+  %keep : bool = prim::Constant[value=True]()
   %none : NoneType = prim::Constant()
   %one : int = prim::Constant[value=1]()
   %1 : Tensor = aten::mean(%x, %dims, %keep, %none)
@@ -179,7 +166,7 @@ TEST(LoopTest, AnEmptyRowStillSums) {
   Group group(R"(graph(%x : Tensor):
   %dim : int = prim::Constant[value=1]()
   %dims : int[] = prim::ListConstruct(%dim)
-  %keep : bool = prim::Constant[value=0]()
+  %keep : bool = prim::Constant[value=False]()
   %none : NoneType = prim::Constant()
   %1 : Tensor = aten::exp(%x)
   %2 : Tensor = aten::sum(%1, %dims, %keep, %none)
@@ -211,6 +198,144 @@ TEST(LoopTest, TheTextSaysEverything) {
             "  %1 = load x1[0:i1] float32\n"
             "  %2 = mul float32 %0, %1\n"
             "  store y0[0:i0, 1:i1] float32 = %2\n");
+}
+
+std::string textOf(const std::string& graph, const std::vector<Tensor>& arguments) {
+  Group group(graph);
+  std::string text;
+  for (const loop::Kernel& kernel : loop::lowerGroup(group.body(), describe(arguments)).kernels) {
+    text += loop::toString(kernel);
+  }
+  return text;
+}
+Tensor indices(std::initializer_list<int64_t> numbers) {
+  Tensor t = Tensor::empty({static_cast<int64_t>(numbers.size())}, DType::Long);
+  std::copy(numbers.begin(), numbers.end(), t.data<int64_t>());
+  return t;
+}
+
+constexpr const char* kViews = R"(graph(%x : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %2 : int = prim::Constant[value=2]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = aten::transpose(%x, %0, %1)
+  %b : Tensor = aten::slice(%a, %0, %1, %none, %2)
+  %c : Tensor = aten::neg(%b)
+  return (%c)
+)";
+
+TEST(LoopTest, ViewsAreOtherStepsOverTheSameMemory) {
+  const Tensor x = randomTensor({4, 9}, 1);
+  EXPECT_EQ(textOf(kViews, {x}),
+            "kernel (i0 < s0, i1 < s1)\n"
+            "  %0 = load x1[0:i0, 1:i1] float32\n"
+            "  %1 = neg float32 %0\n"
+            "  store y0[0:i0, 1:i1] float32 = %1\n");
+  compare(kViews, {x}, 0);
+}
+
+constexpr const char* kCat = R"(graph(%x : Tensor, %y : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %a : Tensor = aten::exp(%x)
+  %l : Tensor[] = prim::ListConstruct(%a, %y)
+  %b : Tensor = aten::cat(%l, %1)
+  %c : Tensor = aten::neg(%b)
+  return (%c)
+)";
+
+TEST(LoopTest, JoinedTensorsAreReadWhereTheyExist) {
+  const Tensor x = randomTensor({3, 5}, 1), y = randomTensor({3, 20}, 2);
+  const std::string text = textOf(kCat, {x, y});
+  EXPECT_NE(text.find("index[i1] int64"), std::string::npos) << text;
+  EXPECT_NE(text.find("size t0:1"), std::string::npos) << text;
+  EXPECT_NE(text.find("[0:i0, 1:i1] if %"), std::string::npos) << text;
+  compare(kCat, {x, y}, 0);
+}
+
+constexpr const char* kRows = R"(graph(%x : Tensor, %i : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %a : Tensor = aten::index_select(%x, %0, %i)
+  %b : Tensor = aten::neg(%a)
+  return (%b)
+)";
+
+TEST(LoopTest, IndicesAreChecked) {
+  const Tensor x = randomTensor({3, 50}, 1), i = indices({2, 0, 2, 1});
+  EXPECT_EQ(textOf(kRows, {x, i}),
+            "kernel (i0 < s0, i1 < s1)\n"
+            "  %0 = load x1[0:i0] int64\n"
+            "  %1 = int64 0\n"
+            "  %2 = le bool %1, %0\n"
+            "  %3 = size t0:0 int64\n"
+            "  %4 = lt bool %0, %3\n"
+            "  %5 = and bool %2, %4\n"
+            "  %6 = stride x0:0 int64\n"
+            "  %7 = mul int64 %0, %6\n"
+            "  %8 = load x0[1:i1] + %7 if %5 float32\n"
+            "  %9 = neg float32 %8\n"
+            "  check %5\n"
+            "  store y0[0:i0, 1:i1] float32 = %9\n");
+  compare(kRows, {x, i}, 0);
+}
+
+// The place of an extremum is an extremum too: of the places where it is.
+constexpr const char* kPlace = R"(graph(%x : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %no : bool = prim::Constant[value=False]()
+  %a : Tensor = aten::tanh(%x)
+  %b : Tensor, %c : Tensor = aten::max(%a, %1, %no)
+  %d : Tensor = aten::mul(%b, %c)
+  return (%d)
+)";
+
+TEST(LoopTest, PlacesOfExtrema) {
+  Tensor x = randomTensor({6, 70}, 1);
+  x.data<float>()[75] = x.data<float>()[130] = 5;                  // the first of two
+  x.data<float>()[150] = std::numeric_limits<float>::quiet_NaN();  // wins
+  Group group(kPlace);
+  const std::vector<Tensor> got = runGroup(group, {x}), expected = evaluateGroup(group, {x});
+  EXPECT_EQ(got[0].data<float>()[1], std::tanh(5.0F) * 5);
+  EXPECT_TRUE(std::isnan(got[0].data<float>()[2]));
+  for (int64_t row : {0, 1, 3, 4, 5}) {
+    EXPECT_EQ(got[0].data<float>()[row], expected[0].data<float>()[row]);
+  }
+}
+
+constexpr const char* kTwoKernels = R"(graph(%x : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = aten::softmax(%x, %0, %none)
+  %b : Tensor = aten::softmax(%a, %1, %none)
+  return (%b)
+)";
+
+TEST(LoopTest, ReductionsOverOtherDimensionsComeFirst) {
+  const Tensor x = randomTensor({7, 40}, 1);
+  Group group(kTwoKernels);
+  loop::Program program = loop::lowerGroup(group.body(), describe({x}));
+  ASSERT_EQ(program.kernels.size(), 2u);
+  EXPECT_EQ(program.kernels[0].reduced, 1u);
+  EXPECT_EQ(program.kernels[1].reduced, 2u);
+  EXPECT_EQ(program.results, 1u);
+  EXPECT_EQ(program.outputs.size(), 2u);
+  compare(kTwoKernels, {x}, 1e-6);
+}
+
+// What waits in the memory of an output is gone once the output itself is stored.
+TEST(LoopTest, OutputsOfSeveralPasses) {
+  constexpr const char* kText = R"(graph(%x : Tensor):
+  %0 : int = prim::Constant[value=-1]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = aten::softmax(%x, %0, %none)
+  %b : Tensor = aten::mul(%x, %a)
+  %c : Tensor = aten::softmax(%b, %0, %none)
+  %d : Tensor = aten::mul(%c, %a)
+  %e : Tensor = aten::softmax(%d, %0, %none)
+  return (%e, %c, %a)
+)";
+  for (int64_t n : {4, 50}) compare(kText, {randomTensor({3, n}, 1)}, 1e-6);
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ inline constexpr OperatorRecord kTestOperators[] = {
     {"aten::eq.int(int a, int b) -> bool", refuse},
     {"aten::relu(Tensor self) -> Tensor", refuse, kInplaceForm},
     {"aten::len.t(t[] a) -> int", refuse},
+    {"aten::append.t(t[](a!) self, t(c -> *) el) -> t[](a!)", refuse},
     {"aten::rand(int[] size) -> Tensor", refuse, kNondeterministic},
     {"aten::view(Tensor(a) self, int[] size) -> Tensor(a)", refuse},
     {"aten::conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] "

@@ -112,6 +112,21 @@ TEST(FusionGroupsTest, ViewsEnterOnlyWhenTheyStayInside) {
   EXPECT_EQ(fused(text("%3, %v")), Sizes{2});
 }
 
+TEST(FusionGroupsTest, ListsThatOthersReadEnterAsCopies) {
+  const auto text = [](const char* write) {
+    return std::string(R"(graph(%x : Tensor, %n : int):
+  %s : int[] = prim::ListConstruct(%n)
+  %1 : Tensor = aten::relu(%x)
+  %v : Tensor = aten::view(%1, %s)
+  %2 : Tensor = aten::relu(%v)
+  %3 : Tensor = aten::relu(%2)
+)") + write +
+           "  return (%3, %s)\n";
+  };
+  EXPECT_EQ(fused(text("")), Sizes{5});
+  EXPECT_EQ(fused(text("  %0 : int[] = aten::append(%s, %n)\n")), Sizes{2});
+}
+
 TEST(FusionGroupsTest, GroupsHaveLimits) {
   std::string text = "graph(%x : Tensor):\n  %v0 : Tensor = aten::relu(%x)\n";
   for (int i = 1; i < 10; ++i)

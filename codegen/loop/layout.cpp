@@ -1,10 +1,10 @@
-#include "runtime/fusion/layout.h"
+#include "codegen/loop/layout.h"
 
 #include <algorithm>
 
 #include "core/stride_order.h"
 
-namespace wick {
+namespace wick::loop {
 
 namespace {
 
@@ -28,8 +28,29 @@ bool isRowMajor(const TensorLayout& t) {
 
 }  // namespace
 
+void layRowMajor(TensorLayout& t) {
+  int64_t next = 1;
+  for (int d = t.rank; d-- > 0;) {
+    auto i = static_cast<size_t>(d);
+    t.strides[i] = next;
+    next *= std::max<int64_t>(t.sizes[i], 1);
+  }
+}
+
+bool isOrdered(const TensorLayout& t) {
+  int64_t inner = 0;
+  for (int d = t.rank; d-- > 0;) {
+    const int64_t stride = t.strides[static_cast<size_t>(d)];
+    if (stride == 0) continue;
+    if (stride < inner) return false;
+    inner = stride;
+  }
+  return true;
+}
+
 bool pointwiseLayout(std::span<const TensorLayout* const> operands, TensorLayout& result) {
   result.rank = 0;
+  result.offset = 0;
   for (const TensorLayout* t : operands) result.rank = std::max(result.rank, t->rank);
   bool plain = true;
   for (int d = 0; d < result.rank; ++d) {
@@ -50,7 +71,7 @@ bool pointwiseLayout(std::span<const TensorLayout* const> operands, TensorLayout
               std::equal(t->sizes.begin(), t->sizes.begin() + t->rank, result.sizes.begin()));
   }
   // By the steps of the first operand that tells two dimensions apart.
-  std::array<int, loop::kMaxRank> order;
+  std::array<int, kMaxRank> order;
   auto compare = [&](int a, int b) {
     if (plain) return 0;
     const int64_t size_a = result.sizes[static_cast<size_t>(a)];
@@ -74,4 +95,4 @@ bool pointwiseLayout(std::span<const TensorLayout* const> operands, TensorLayout
   return true;
 }
 
-}  // namespace wick
+}  // namespace wick::loop

@@ -1,0 +1,29 @@
+// How tensors lie in memory: what kernels are launched on, and what they are lowered with.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "codegen/loop/kernel.h"
+
+namespace wick::loop {
+
+struct TensorLayout {
+  int rank = 0;
+  std::array<int64_t, kMaxRank> sizes{};
+  std::array<int64_t, kMaxRank> strides{};  // in elements, like the offset
+  int64_t offset = 0;
+};
+
+// Sets the strides of a tensor without gaps.
+void layRowMajor(TensorLayout& t);
+// Whether the dimensions lie in memory as they stand, from the outermost to the innermost: then
+// results are row-major. Dimensions that do not move say nothing.
+bool isOrdered(const TensorLayout& t);
+
+// The layout of the result of an operator on these operands, as runtime/kernels/pointwise.h lays it
+// out. False when their shapes do not broadcast.
+bool pointwiseLayout(std::span<const TensorLayout* const> operands, TensorLayout& result);
+
+}  // namespace wick::loop

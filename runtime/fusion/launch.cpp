@@ -1,0 +1,242 @@
+#include "runtime/fusion/launch.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/dtype_dispatch.h"
+#include "core/scalar.h"
+
+namespace wick {
+
+namespace {
+
+int64_t bitsOf(const IValue& number, DType type) {
+  int64_t bits = 0;
+  const Scalar n = Scalar::fromIValue(number);
+  dispatchAll(type, [&]<class T>() {
+    T value = n.to<T>();
+    std::memcpy(&bits, &value, std::min(sizeof value, sizeof bits));
+  });
+  return bits;
+}
+
+}  // namespace
+
+loop::TensorLayout layoutOf(const TensorImpl& t) {
+  loop::TensorLayout layout;
+  layout.rank = static_cast<int>(t.sizes.size());
+  std::copy(t.sizes.begin(), t.sizes.end(), layout.sizes.begin());
+  std::copy(t.strides.begin(), t.strides.end(), layout.strides.begin());
+  layout.offset = t.offset;
+  return layout;
+}
+
+loop::ArgumentInfo argumentInfo(const IValue& argument) {
+  using Kind = loop::ArgumentInfo::Kind;
+  if (argument.isTensor()) {
+    const auto& t = static_cast<const TensorImpl&>(*argument.rawObject());
+    return loop::ArgumentInfo::tensor(t.dtype, layoutOf(t));
+  }
+  loop::ArgumentInfo info;
+  info.kind = argument.isInt() ? Kind::Int : argument.isBool() ? Kind::Bool : Kind::Float;
+  if (argument.isInt()) info.number = argument.toInt();
+  return info;
+}
+
+bool Call::follow(const loop::Program& program) {
+  followed_ = program.follow || !ordered_;
+  tensors_.clear();
+  if (followed_) {
+    tensors_.reserve(arguments_.size() + program.steps.size());
+    integers_.assign(arguments_.size(), 0);
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      if (arguments_[i]->isInt()) integers_[i] = arguments_[i]->toInt();
+      tensors_.push_back(arguments_[i]->isTensor() ? layoutOf(tensor(i)) : loop::TensorLayout());
+    }
+    for (const loop::ShapeStep& step : program.steps) {
+      if (!loop::followShape(step, integers_, tensors_)) return false;
+    }
+  }
+  for (const loop::SizeCheck& check : program.checks) {
+    const int64_t size =
+        followed_ ? tensors_[check.tensor].sizes[check.dim] : tensor(check.tensor).sizes[check.dim];
+    if (size != check.size) return false;
+  }
+  return true;
+}
+
+// The layout of what a kernel reads, and where it begins.
+bool Call::placeOf(const loop::Program& program, uint32_t source, Place& place) const {
+  const loop::Source& from = program.sources[source];
+  place.layout = followed_ ? tensors_[from.tensor] : layoutOf(tensor(from.tensor));
+  place.output = from.output;
+  place.base = nullptr;
+  if (from.output >= 0) {
+    place.layout.offset = 0;
+    if (static_cast<size_t>(from.output) >= program.results) loop::layRowMajor(place.layout);
+  }
+  for (uint32_t step : from.path) {
+    if (loop::applyView(program.views[step], integers_, tensors_, place.layout) !=
+        loop::ViewOutcome::Done) {
+      return false;
+    }
+  }
+  if (from.argument >= 0) {
+    place.base = static_cast<char*>(tensor(static_cast<size_t>(from.argument)).storage->data());
+  }
+  return true;
+}
+
+bool Call::placeLoad(const loop::Program& program, const loop::Kernel& kernel, size_t a,
+                     Launch& launch) const {
+  const loop::Access& access = kernel.accesses[a];
+  Touch& touch = launch.touches[a];
+  launch.output_of[a] = -1;
+  if (access.isIndex()) return true;
+  const auto item = static_cast<int64_t>(itemSize(access.dtype));
+  const bool is_argument = access.argument < arguments_.size();
+  Place place;
+  const int64_t* sizes;
+  const int64_t* strides;
+  if (is_argument) {
+    const TensorImpl& t = tensor(access.argument);
+    touch.base = static_cast<char*>(t.storage->data()) + t.offset * item;
+    sizes = t.sizes.data();
+    strides = t.strides.data();
+  } else {
+    if (!placeOf(program, access.argument, place)) return false;
+    launch.output_of[a] = place.output;
+    // What is placed beyond an end begins where nothing is read.
+    touch.base = reinterpret_cast<char*>(reinterpret_cast<intptr_t>(place.base) +
+                                         place.layout.offset * item);
+    sizes = place.layout.sizes.data();
+    strides = place.layout.strides.data();
+  }
+  for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
+    const int from = access.dims[d];
+    if (from < 0) {
+      touch.steps[d] = 0;
+      continue;
+    }
+    if (launch.sizes[d] != sizes[from] && !(access.larger && sizes[from] > launch.sizes[d])) {
+      // Sizes of one are never loaded along a dimension, so one says: not seen yet.
+      if (followed_ || launch.sizes[d] != 1) return false;
+      launch.sizes[d] = sizes[from];
+    }
+    touch.steps[d] = strides[from] * item;
+  }
+  return true;
+}
+
+void Call::placeStore(const loop::Program& program, const loop::Kernel& kernel, size_t a,
+                      Launch& launch) const {
+  const loop::Access& access = kernel.accesses[a];
+  const loop::OutputInfo& output = program.outputs[access.argument];
+  // Row-major unless another layout is known.
+  const bool given = followed_ && access.argument < program.results;
+  const auto item = static_cast<int64_t>(itemSize(output.dtype));
+  std::array<int64_t, loop::kMaxRank> strides;
+  int64_t next = item;
+  for (size_t i = output.rank; i-- > 0;) {
+    strides[i] = given ? tensors_[output.tensor].strides[i] * item : next;
+    if (output.dims[i] >= 0) next *= launch.sizes[static_cast<size_t>(output.dims[i])];
+  }
+  Touch& touch = launch.touches[a];
+  touch.base = nullptr;
+  touch.steps.fill(0);
+  launch.output_of[a] = static_cast<int32_t>(access.argument);
+  for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
+    if (access.dims[d] >= 0) touch.steps[d] = strides[static_cast<size_t>(access.dims[d])];
+  }
+}
+
+int64_t Call::number(const loop::Program& program, const loop::Number& number) const {
+  const auto dim = static_cast<size_t>(number.dim);
+  switch (number.kind) {
+    case loop::Number::Kind::Size:
+      return tensors_[number.argument].sizes[dim];
+    case loop::Number::Kind::Stride: {
+      Place place;
+      if (!placeOf(program, number.argument, place)) return 0;
+      return place.layout.strides[dim] * number.item_size;
+    }
+    default:
+      return bitsOf(*arguments_[number.argument], number.type);
+  }
+}
+
+bool Call::place(const loop::Program& program, size_t k, Launch& launch) const {
+  const loop::Kernel& kernel = program.kernels[k];
+  const size_t first_store = kernel.accesses.size() - kernel.stores.size();
+  if (followed_) {
+    launch.sizes = tensors_[program.domains[k]].sizes;
+  } else {
+    launch.sizes.fill(1);
+  }
+  for (size_t a = 0; a < first_store; ++a) {
+    if (!placeLoad(program, kernel, a, launch)) return false;
+  }
+  for (size_t a = 0; a < first_store; ++a) {
+    const loop::Access& access = kernel.accesses[a];
+    if (!access.isIndex()) continue;
+    Touch& touch = launch.touches[a];
+    touch.base = nullptr;
+    touch.steps.fill(0);
+    int64_t next = 1;
+    for (auto d = static_cast<size_t>(kernel.rank); d-- > 0;) {
+      if (!access.varies(static_cast<int>(d))) continue;
+      touch.steps[d] = next;
+      next *= launch.sizes[d];
+    }
+  }
+  for (size_t a = first_store; a < kernel.accesses.size(); ++a) {
+    placeStore(program, kernel, a, launch);
+  }
+  for (size_t i = 0; i < kernel.numbers.size(); ++i) {
+    launch.numbers[i] = number(program, kernel.numbers[i]);
+  }
+  return true;
+}
+
+bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) const {
+  const loop::Kernel& kernel = program.kernels[k];
+  for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
+    if ((kernel.reduced >> d & 1) != 0 && launch.sizes[d] == 0) return false;
+  }
+  std::array<int, loop::kMaxRank> order;
+  for (int i = 0; i < kernel.rank; ++i) order[static_cast<size_t>(i)] = kernel.rank - 1 - i;
+  if (followed_) {
+    const Touch& first = launch.touches[kernel.accesses.size() - kernel.stores.size()];
+    std::stable_sort(order.begin(), order.begin() + kernel.rank, [&](int a, int b) {
+      return first.steps[static_cast<size_t>(a)] < first.steps[static_cast<size_t>(b)];
+    });
+  }
+  std::span<const Touch> touches(launch.touches.data(), kernel.accesses.size());
+  return wick::planWalk(kernel, launch.sizes, touches,
+                        std::span<const int>(order.data(), static_cast<size_t>(kernel.rank)),
+                        launch.walk);
+}
+
+std::vector<Tensor> Call::makeOutputs(const loop::Program& program,
+                                      std::span<const Launch> launches) const {
+  std::vector<Tensor> outputs;
+  outputs.reserve(program.outputs.size());
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const loop::OutputInfo& output = program.outputs[i];
+    DimVector sizes(output.rank, 1);
+    for (size_t d = 0; d < output.rank; ++d) {
+      if (output.dims[d] >= 0) {
+        sizes[d] = launches[output.kernel].sizes[static_cast<size_t>(output.dims[d])];
+      }
+    }
+    if (followed_ && i < program.results) {
+      IntSpan strides(tensors_[output.tensor].strides.data(), output.rank);
+      outputs.push_back(Tensor::emptyStrided(sizes, strides, output.dtype));
+    } else {
+      outputs.push_back(Tensor::empty(sizes, output.dtype));
+    }
+  }
+  return outputs;
+}
+
+}  // namespace wick

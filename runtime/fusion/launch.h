@@ -1,0 +1,70 @@
+// One call of a group: shapes of what its program asks for, and each kernel's way over memory.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "codegen/loop/lowering.h"
+#include "core/ivalue.h"
+#include "runtime/fusion/walk.h"
+
+namespace wick {
+
+loop::TensorLayout layoutOf(const TensorImpl& t);
+// An argument as lowering looks at it; anything but tensors, integers, floats and truth values is
+// an error of the caller.
+loop::ArgumentInfo argumentInfo(const IValue& argument);
+
+// Where one kernel goes in a call.
+struct Launch {
+  loop::KernelFunction* function;
+  std::array<int64_t, loop::kMaxRank> sizes;
+  // Addresses within outputs count from their beginning until the outputs exist.
+  std::array<Touch, kMaxAccesses> touches;
+  std::array<int32_t, kMaxAccesses> output_of;  // -1: no output
+  std::array<int64_t, kMaxAccesses> numbers;
+  Walk walk;
+};
+
+// Refers to the arguments and to the program.
+class Call {
+ public:
+  // `ordered`: all tensors' dimensions lie in memory as they stand.
+  Call(std::span<const IValue* const> arguments, bool ordered)
+      : arguments_(arguments), ordered_(ordered) {}
+
+  // Finds the shapes of the program's tensors. False when they are not what it was made for.
+  bool follow(const loop::Program& program);
+  // Everything but code and addresses of outputs; false as above.
+  bool place(const loop::Program& program, size_t k, Launch& launch) const;
+  // False when compiled code does not walk in this way.
+  bool planWalk(const loop::Program& program, size_t k, Launch& launch) const;
+  // Makes the outputs. `launches` are those of all kernels.
+  std::vector<Tensor> makeOutputs(const loop::Program& program,
+                                  std::span<const Launch> launches) const;
+
+ private:
+  struct Place {
+    loop::TensorLayout layout;
+    char* base;
+    int32_t output;
+  };
+  bool placeOf(const loop::Program& program, uint32_t source, Place& place) const;
+  bool placeLoad(const loop::Program& program, const loop::Kernel& kernel, size_t access,
+                 Launch& launch) const;
+  void placeStore(const loop::Program& program, const loop::Kernel& kernel, size_t access,
+                  Launch& launch) const;
+  int64_t number(const loop::Program& program, const loop::Number& number) const;
+  const TensorImpl& tensor(size_t argument) const {
+    return static_cast<const TensorImpl&>(*arguments_[argument]->rawObject());
+  }
+
+  std::span<const IValue* const> arguments_;
+  const bool ordered_;
+  bool followed_ = false;
+  std::vector<loop::TensorLayout> tensors_;  // by number, when they are followed
+  std::vector<int64_t> integers_;
+};
+
+}  // namespace wick

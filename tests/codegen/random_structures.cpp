@@ -1,0 +1,460 @@
+// Programs whose operators depend on shapes: each node is run as soon as it is written, so that the
+// next can be chosen to fit.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "core/error.h"
+#include "ir/parser.h"
+#include "tests/codegen/random_programs.h"
+
+namespace wick {
+
+namespace {
+
+class StructureMaker {
+ public:
+  explicit StructureMaker(Random& random) : random_(random) {}
+
+  Program make() {
+    DimVector shape(static_cast<size_t>(1 + random_.below(4)));
+    for (int64_t& size : shape) size = random_.oneIn(12) ? 1 : 2 + random_.below(8);
+    dtype_ = random_.of({DType::Float, DType::Float, DType::Float, DType::Double, DType::Half,
+                         DType::Long, DType::Int});
+    const int count = 1 + random_.below(3);
+    for (int i = 0; i < count; ++i) {
+      Tensor t = Tensor::empty(shape, dtype_);
+      if (random_.oneIn(3)) t = randomTensor(random_, shape, dtype_);
+      tame(t);
+      input(t);
+    }
+    const int nodes = 2 + random_.below(9);
+    for (int i = 0; i < nodes; ++i) node();
+    // Views alone are no work for a kernel.
+    if (random_.below(4) != 0) pointwise(Known(values_.back()));
+    std::string outputs = values_.back().name;
+    for (size_t i = static_cast<size_t>(count); i + 1 < values_.size(); ++i) {
+      if (random_.oneIn(7)) outputs += ", " + values_[i].name;
+    }
+    program_.text = fmt::format("graph({}):\n{}  return ({})\n", inputs_, body_, outputs);
+    return std::move(program_);
+  }
+
+ private:
+  struct Known {
+    std::string name;
+    Tensor tensor;
+    // Whether kernels give the same bits; then comparisons may look at them.
+    bool exact = true;
+  };
+
+  // Numbers of which sums and products stay finite.
+  void tame(const Tensor& t) {
+    if (t.numel() == 0) return;
+    for (int64_t i = 0; i < t.numel(); ++i) {
+      int64_t rest = i, offset = 0;
+      for (int64_t d = t.dim(); d-- > 0;) {
+        offset += rest % t.size(d) * t.stride(d);
+        rest /= t.size(d);
+      }
+      const double value = isFloating(t.dtype()) ? random_.number() * 2 - 1 : random_.below(9) - 4;
+      Tensor at = Tensor::full({}, value, t.dtype());
+      std::memcpy(static_cast<char*>(t.rawData()) + offset * static_cast<int64_t>(t.itemSize()),
+                  at.rawData(), t.itemSize());
+    }
+  }
+  std::string input(const Tensor& t) {
+    std::string name = fmt::format("%x{}", program_.arguments.size());
+    inputs_ += fmt::format("{}{} : Tensor", inputs_.empty() ? "" : ", ", name);
+    program_.arguments.emplace_back(t);
+    values_.push_back({name, t});
+    return name;
+  }
+  // One of the latest half of the time, so that long chains come about.
+  const Known& any() {
+    const int latest = std::min<int>(3, static_cast<int>(values_.size()));
+    if (random_.oneIn(2))
+      return values_[values_.size() - 1 - static_cast<size_t>(random_.below(latest))];
+    return values_[static_cast<size_t>(random_.below(static_cast<int>(values_.size())))];
+  }
+  std::string constant(const std::string& type, const std::string& text) {
+    std::string name = fmt::format("%c{}", next_++);
+    body_ += fmt::format("  {} : {} = prim::Constant[value={}]()\n", name, type, text);
+    return name;
+  }
+  std::string integer(int64_t n) { return constant("int", std::to_string(n)); }
+  std::string none() {
+    std::string name = fmt::format("%c{}", next_++);
+    body_ += fmt::format("  {} : NoneType = prim::Constant()\n", name);
+    return name;
+  }
+  std::string list(const std::string& type, const std::vector<std::string>& elements) {
+    std::string name = fmt::format("%l{}", next_++), text;
+    for (const std::string& e : elements) text += (text.empty() ? "" : ", ") + e;
+    body_ += fmt::format("  {} : {}[] = prim::ListConstruct({})\n", name, type, text);
+    return name;
+  }
+  std::string integers(const std::vector<int64_t>& numbers) {
+    std::vector<std::string> names;
+    for (int64_t n : numbers) names.push_back(integer(n));
+    return list("int", names);
+  }
+  // A dimension of the tensor, counted from either end.
+  int64_t dim(const Tensor& t, int64_t more = 0) {
+    const int64_t rank = t.dim() + more;
+    const int64_t d = random_.below(static_cast<int>(std::max<int64_t>(rank, 1)));
+    return random_.oneIn(2) ? d : d - rank;
+  }
+  static int64_t sizeAt(const Tensor& t, int64_t d) { return t.size(d < 0 ? d + t.dim() : d); }
+
+  // Adds the node; takes back all of it when it raises.
+  void emit(const std::string& op, const std::string& arguments, int results = 1) {
+    const std::string before = body_;
+    const size_t known = values_.size();
+    std::string names, types;
+    for (int i = 0; i < results; ++i) {
+      std::string name = fmt::format("%v{}", next_++);
+      names += fmt::format("{}{}", i == 0 ? "" : ", ", name);
+      types += fmt::format("{}{} : Tensor", i == 0 ? "" : ", ", name);
+      values_.push_back({name, Tensor()});
+    }
+    body_ += fmt::format("  {} = aten::{}({})\n", types, op, arguments);
+    settle(known, names, before, op);
+  }
+  void emitParts(const std::string& op, const std::string& arguments, int64_t results) {
+    const std::string before = body_;
+    const size_t known = values_.size();
+    std::string list = fmt::format("%l{}", next_++), names, types;
+    body_ += fmt::format("  {} : Tensor[] = aten::{}({})\n", list, op, arguments);
+    for (int64_t i = 0; i < results; ++i) {
+      std::string name = fmt::format("%v{}", next_++);
+      names += fmt::format("{}{}", i == 0 ? "" : ", ", name);
+      types += fmt::format("{}{} : Tensor", i == 0 ? "" : ", ", name);
+      values_.push_back({name, Tensor()});
+    }
+    body_ += fmt::format("  {} = prim::ListUnpack({})\n", types, list);
+    settle(known, names, before, op);
+  }
+  bool isExact(const std::string& op, const std::string& text) const {
+    static const std::set<std::string> kInexact = {
+        "softmax", "log_softmax", "var",        "std", "var_mean",
+        "prod",    "logsumexp",   "layer_norm", "sum", "mean"};
+    if (kInexact.count(op) != 0) return false;
+    for (const Known& v : values_) {
+      if (v.exact) continue;
+      for (const char* end : {",", ")"}) {
+        if (text.find(v.name + end) != std::string::npos) return false;
+      }
+    }
+    return true;
+  }
+  void settle(size_t known, const std::string& names, const std::string& before,
+              const std::string& op) {
+    auto graph = parseGraph(fmt::format("graph({}):\n{}  return ({})\n", inputs_, body_, names));
+    Outcome outcome = runGraph(graph, program_.arguments);
+    bool good = outcome.error.empty();
+    for (const Tensor& t : outcome.tensors) good = good && t.numel() <= 20000 && t.dim() <= 5;
+    if (!good) {
+      values_.resize(known);
+      body_ = before;
+      return;
+    }
+    const bool exact = isExact(op, body_.substr(before_lists_));
+    for (size_t i = 0; i < outcome.tensors.size(); ++i) {
+      values_[known + i].tensor = outcome.tensors[i];
+      values_[known + i].exact = exact;
+    }
+  }
+
+  void node() {
+    before_lists_ = body_.size();
+    const Known x = any();
+    switch (random_.below(12)) {
+      case 0:
+      case 1:
+      case 2:
+        return pointwise(x);
+      case 3:
+      case 4:
+      case 5:
+        return view(x);
+      case 6:
+        return reshape(x);
+      case 7:
+        return parts(x);
+      case 8:
+        return join(x);
+      case 9:
+        return indexed(x);
+      default:
+        return reduction(x);
+    }
+  }
+
+  void pointwise(const Known& x) {
+    switch (random_.below(4)) {
+      case 0:
+        return emit(random_.of<std::string>({"relu", "neg", "abs", "tanh", "sigmoid"}), x.name);
+      case 1:
+        return emit("mul", x.name + ", " + constant("float", "0.75"));
+      default:
+        break;
+    }
+    // Another value that broadcasts with it, when there is one.
+    Known y = any();
+    for (int i = 0; i < 4 && y.tensor.dim() != x.tensor.dim(); ++i) y = any();
+    if (random_.oneIn(2)) {
+      return emit(random_.of<std::string>({"add", "sub"}),
+                  fmt::format("{}, {}, {}", x.name, y.name, integer(1)));
+    }
+    if (x.exact && y.exact && random_.oneIn(3)) return emit("lt", x.name + ", " + y.name);
+    emit(random_.of<std::string>({"mul", "maximum"}), x.name + ", " + y.name);
+  }
+
+  void view(const Known& x) {
+    const int64_t rank = x.tensor.dim();
+    const int64_t d = dim(x.tensor), n = rank > 0 ? sizeAt(x.tensor, d) : 1;
+    if (n == 0) return;
+    switch (random_.below(10)) {
+      case 0:
+        return emit("transpose",
+                    fmt::format("{}, {}, {}", x.name, integer(d), integer(dim(x.tensor))));
+      case 1:
+        return emit("unsqueeze", fmt::format("{}, {}", x.name, integer(dim(x.tensor, 1))));
+      case 2:
+        return random_.oneIn(2) ? emit("squeeze", x.name)
+                                : emit("squeeze", fmt::format("{}, {}", x.name, integer(d)));
+      case 3:
+        return emit("select", fmt::format("{}, {}, {}", x.name, integer(d),
+                                          integer(random_.below(static_cast<int>(2 * n)) - n)));
+      case 4: {
+        std::string start = random_.oneIn(3) ? none() : integer(random_.below(5) - 2);
+        std::string end = random_.oneIn(3) ? none() : integer(random_.below(12) - 2);
+        return emit("slice", fmt::format("{}, {}, {}, {}, {}", x.name, integer(d), start, end,
+                                         integer(1 + random_.below(3))));
+      }
+      case 5: {
+        const int64_t start = random_.below(static_cast<int>(n));
+        return emit("narrow", fmt::format("{}, {}, {}, {}", x.name, integer(d), integer(start),
+                                          integer(1 + random_.below(static_cast<int>(n - start)))));
+      }
+      case 6: {
+        std::vector<int64_t> order;
+        for (int64_t i = 0; i < rank; ++i) order.push_back(i);
+        for (int64_t i = rank; i > 1; --i) {
+          std::swap(order[static_cast<size_t>(i - 1)],
+                    order[static_cast<size_t>(random_.below(static_cast<int>(i)))]);
+        }
+        return emit("permute", fmt::format("{}, {}", x.name, integers(order)));
+      }
+      case 7: {
+        std::vector<int64_t> sizes;
+        if (random_.oneIn(2)) sizes.push_back(1 + random_.below(3));
+        for (int64_t i = 0; i < rank; ++i) {
+          sizes.push_back(x.tensor.size(i) == 1 ? 1 + random_.below(4)
+                          : random_.oneIn(2)    ? -1
+                                                : x.tensor.size(i));
+        }
+        return emit("expand",
+                    fmt::format("{}, {}, {}", x.name, integers(sizes), constant("bool", "False")));
+      }
+      case 8:
+        return emit("t", x.name);
+      default:
+        return emit("expand_as", x.name + ", " + any().name);
+    }
+  }
+
+  void reshape(const Known& x) {
+    switch (random_.below(4)) {
+      case 0: {
+        const int64_t first = dim(x.tensor);
+        return emit("flatten", fmt::format("{}, {}, {}", x.name, integer(first), integer(-1)));
+      }
+      case 1:
+        return emit("reshape", fmt::format("{}, {}", x.name, integers({-1, 1 + random_.below(4)})));
+      default:
+        break;
+    }
+    // Joins two dimensions, or splits one.
+    std::vector<int64_t> sizes;
+    const int64_t rank = x.tensor.dim();
+    const auto at = random_.below(static_cast<int>(std::max<int64_t>(rank, 1)));
+    for (int64_t i = 0; i < rank; ++i) {
+      const int64_t n = x.tensor.size(i);
+      if (i == at && n % 2 == 0 && random_.oneIn(2)) {
+        sizes.push_back(2);
+        sizes.push_back(n / 2);
+      } else if (i == at && i + 1 < rank) {
+        sizes.push_back(n * x.tensor.size(i + 1));
+        ++i;
+      } else {
+        sizes.push_back(n);
+      }
+    }
+    emit(random_.oneIn(2) ? "view" : "reshape", fmt::format("{}, {}", x.name, integers(sizes)));
+  }
+
+  void parts(const Known& x) {
+    if (x.tensor.dim() == 0) return;
+    const int64_t d = dim(x.tensor), n = sizeAt(x.tensor, d);
+    if (n == 0) return;
+    switch (random_.below(4)) {
+      case 0: {
+        const int64_t chunks = 1 + random_.below(4);
+        const int64_t each = (n + chunks - 1) / chunks;
+        return emitParts("chunk", fmt::format("{}, {}, {}", x.name, integer(chunks), integer(d)),
+                         (n + each - 1) / each);
+      }
+      case 1: {
+        const int64_t each = 1 + random_.below(static_cast<int>(n));
+        return emitParts("split", fmt::format("{}, {}, {}", x.name, integer(each), integer(d)),
+                         (n + each - 1) / each);
+      }
+      case 2: {
+        const int64_t first = random_.below(static_cast<int>(n));
+        return emitParts(
+            "split_with_sizes",
+            fmt::format("{}, {}, {}", x.name, integers({first, n - first}), integer(d)), 2);
+      }
+      default:
+        if (n > 5) return;
+        return emitParts("unbind", fmt::format("{}, {}", x.name, integer(d)), n);
+    }
+  }
+
+  void join(const Known& x) {
+    const int64_t d = dim(x.tensor);
+    if (random_.oneIn(3)) {
+      std::vector<int64_t> pads;
+      const int64_t dims =
+          1 + random_.below(static_cast<int>(std::max<int64_t>(x.tensor.dim(), 1)));
+      for (int64_t i = 0; i < 2 * dims; ++i) pads.push_back(random_.below(4) - 1);
+      return emit("constant_pad_nd",
+                  fmt::format("{}, {}, {}", x.name, integers(pads),
+                              random_.oneIn(2) ? integer(0) : constant("float", "0.5")));
+    }
+    std::vector<std::string> names{x.name};
+    const int more = 1 + random_.below(3);
+    for (int tries = 0; tries < 12 && static_cast<int>(names.size()) <= more; ++tries) {
+      const Known& y = any();
+      if (y.tensor.dim() == x.tensor.dim() && y.tensor.dtype() == x.tensor.dtype()) {
+        names.push_back(y.name);
+      }
+    }
+    const bool stacks = random_.oneIn(2);
+    emit(stacks ? "stack" : "cat",
+         fmt::format("{}, {}", list("Tensor", names), integer(stacks ? dim(x.tensor, 1) : d)));
+  }
+
+  // Indices are mostly within bounds: those that are not must raise in both ways.
+  std::string indices(const DimVector& sizes, int64_t below) {
+    Tensor t = Tensor::empty(sizes, DType::Long);
+    for (int64_t i = 0; i < t.numel(); ++i) {
+      t.data<int64_t>()[i] = random_.below(static_cast<int>(std::max<int64_t>(below, 1)));
+    }
+    const std::string name = input(t);
+    values_.pop_back();
+    return name;
+  }
+  void indexed(const Known& x) {
+    if (x.tensor.dim() == 0 || program_.arguments.size() > 8) return;
+    const int64_t d = dim(x.tensor), n = sizeAt(x.tensor, d);
+    switch (random_.below(3)) {
+      case 0:
+        return emit("index_select", fmt::format("{}, {}, {}", x.name, integer(d),
+                                                indices({1 + random_.below(9)}, n)));
+      case 1: {
+        DimVector sizes(x.tensor.sizes());
+        sizes[static_cast<size_t>(d < 0 ? d + x.tensor.dim() : d)] = 1 + random_.below(5);
+        for (int64_t& size : sizes) {
+          if (random_.oneIn(4)) size = std::max<int64_t>(1, size - 1);
+        }
+        return emit("gather", fmt::format("{}, {}, {}, {}", x.name, integer(d), indices(sizes, n),
+                                          constant("bool", "False")));
+      }
+      default: {
+        DimVector sizes{1 + random_.below(5)};
+        if (random_.oneIn(2)) sizes.push_back(1 + random_.below(4));
+        const std::string no = constant("bool", "False");
+        return emit("embedding",
+                    fmt::format("{}, {}, {}, {}, {}", x.name, indices(sizes, x.tensor.size(0)),
+                                integer(-1), no, no));
+      }
+    }
+  }
+
+  void reduction(const Known& x) {
+    const std::string d = integer(dim(x.tensor)),
+                      keep = constant("bool", random_.of<std::string>({"False", "True"}));
+    switch (random_.below(12)) {
+      case 0:
+        return emit("softmax", fmt::format("{}, {}, {}", x.name, d, none()));
+      case 1:
+        return emit("log_softmax", fmt::format("{}, {}, {}", x.name, d, none()));
+      case 2:
+        if (!x.exact) return;
+        return emit(random_.of<std::string>({"argmax", "argmin"}),
+                    fmt::format("{}, {}, {}", x.name, random_.oneIn(4) ? none() : d, keep));
+      case 3:
+        if (!x.exact) return;
+        return emit(random_.of<std::string>({"any", "all"}),
+                    fmt::format("{}, {}, {}", x.name, d, keep));
+      case 4:
+        if (!x.exact) return;
+        return emit(random_.of<std::string>({"max", "min"}),
+                    fmt::format("{}, {}, {}", x.name, d, keep), 2);
+      case 5:
+        return emit(
+            random_.of<std::string>({"var", "std"}),
+            fmt::format("{}, {}, {}, {}", x.name, list("int", {d}),
+                        constant("bool", random_.of<std::string>({"False", "True"})), keep));
+      case 6:
+        return emit("var_mean",
+                    fmt::format("{}, {}, {}, {}", x.name, list("int", {d}),
+                                constant("bool", "False"), keep),
+                    2);
+      case 7:
+        return emit("prod", fmt::format("{}, {}, {}, {}", x.name, d, keep, none()));
+      case 8:
+        return emit("logsumexp", fmt::format("{}, {}, {}", x.name, list("int", {d}), keep));
+      case 9: {
+        if (x.tensor.dim() == 0) return;
+        const std::string nothing = none();
+        return emit("layer_norm",
+                    fmt::format("{}, {}, {}, {}, {}, {}", x.name,
+                                integers({x.tensor.size(x.tensor.dim() - 1)}), nothing, nothing,
+                                constant("float", "0.00001"), constant("bool", "False")));
+      }
+      default:
+        break;
+    }
+    std::vector<std::string> dims{d};
+    if (random_.oneIn(4)) dims.push_back(integer(dim(x.tensor)));
+    const std::string which = list("int", dims);
+    if (random_.oneIn(3)) {
+      return emit(random_.of<std::string>({"amax", "amin"}),
+                  fmt::format("{}, {}, {}", x.name, which, keep));
+    }
+    emit(random_.of<std::string>({"sum", "mean"}),
+         fmt::format("{}, {}, {}, {}", x.name, which, keep, none()));
+  }
+
+  Random& random_;
+  DType dtype_ = DType::Float;
+  Program program_;
+  std::vector<Known> values_;
+  std::string inputs_, body_;
+  int next_ = 0;
+  size_t before_lists_ = 0;  // where the text of the node and its lists begins
+};
+
+}  // namespace
+
+Program randomStructures(Random& random) {
+  return StructureMaker(random).make();
+}
+
+}  // namespace wick
