@@ -107,13 +107,24 @@ void appendActivation(dnnl::post_ops& ops, Activation activation) {
   }
 }
 
+// How the residual gets into the result. oneDNN's fastest kernels add what lies in the result's
+// memory already, and only slower ones another tensor. Copying the residual there costs less than
+// that, except for kernels of a single point, which are fast in both ways.
+enum class ResidualUse { None, InResult, Apart };
+
+ResidualUse residualUse(const Tensor& residual, const Tensor& weight) {
+  if (!residual.defined()) return ResidualUse::None;
+  const bool single_point = weight.numel() == weight.size(0) * weight.size(1);
+  return single_point ? ResidualUse::Apart : ResidualUse::InResult;
+}
+
 struct Shapes {
   DimVector input;
   DimVector output;
   DimVector padding_after;  // what makes the output exactly this large
 };
 
-std::shared_ptr<Prepared> prepare(const Tensor& weight, bool has_bias, bool has_residual,
+std::shared_ptr<Prepared> prepare(const Tensor& weight, bool has_bias, ResidualUse residual,
                                   const ConvolutionParams& p, const Shapes& shapes,
                                   Activation activation) {
   auto made = std::make_shared<Prepared>();
@@ -125,7 +136,8 @@ std::shared_ptr<Prepared> prepare(const Tensor& weight, bool has_bias, bool has_
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   dnnl::post_ops ops;
-  if (has_residual) {
+  if (residual == ResidualUse::InResult) ops.append_sum(1.0f);
+  if (residual == ResidualUse::Apart) {
     ops.append_binary(dnnl::algorithm::binary_add, dst);
     made->residual = dst;
   }
@@ -157,12 +169,12 @@ std::shared_ptr<Prepared> prepare(const Tensor& weight, bool has_bias, bool has_
   return made;
 }
 
-Key keyOf(const Tensor& weight, bool has_bias, bool has_residual, const ConvolutionParams& p,
+Key keyOf(const Tensor& weight, bool has_bias, ResidualUse residual, const ConvolutionParams& p,
           const Shapes& shapes, Activation activation) {
   Key key;
   key.add(threadCount());
-  key.add(static_cast<int64_t>(activation) | int64_t{has_bias} << 8 | int64_t{has_residual} << 9 |
-          int64_t{p.transposed} << 10);
+  key.add(static_cast<int64_t>(activation) | int64_t{has_bias} << 8 | int64_t{p.transposed} << 9 |
+          static_cast<int64_t>(residual) << 10);
   key.add(p.groups);
   key.add(shapes.input);
   key.add(shapes.output);
@@ -188,10 +200,10 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
       int64_t narrow = params.transposed ? output_size[2 + d] : input.size(2 + d);
       shapes.padding_after[d] = (wide - 1) * params.stride[d] + extent - narrow - params.padding[d];
     }
-    Key key = keyOf(weight, bias.defined(), residual.defined(), params, shapes, activation);
-    std::shared_ptr<Prepared> prepared = preparedCache().get(key, [&] {
-      return prepare(weight, bias.defined(), residual.defined(), params, shapes, activation);
-    });
+    const ResidualUse use = residualUse(residual, weight);
+    Key key = keyOf(weight, bias.defined(), use, params, shapes, activation);
+    std::shared_ptr<Prepared> prepared = preparedCache().get(
+        key, [&] { return prepare(weight, bias.defined(), use, params, shapes, activation); });
     Tensor x = toChannelsInnermost(input, channelsInnermost(input.sizes()));
     DimVector out_strides = channelsInnermost(output_size);
     Tensor out = Tensor::emptyStrided(output_size, out_strides, DType::Float);
@@ -208,7 +220,8 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
       b = bias.contiguous();
       args.emplace(DNNL_ARG_BIAS, memory(prepared->bias, b));
     }
-    if (residual.defined()) {
+    if (use == ResidualUse::InResult) out.copyFrom(residual);
+    if (use == ResidualUse::Apart) {
       r = toChannelsInnermost(residual, out_strides);
       args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
                    memory(prepared->residual, r));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <random>
 
 #include "core/dtype_dispatch.h"
@@ -122,6 +124,45 @@ TEST(Convolution, FusesBiasResidualAndActivation) {
       v = std::max(0.0, v + residual.data<double>()[i]);
     }
     EXPECT_LT(largestDifference(got, want), 1e-4);
+  }
+}
+
+// The kernels add the residual before, after or among the products, so that the last bits of finite
+// results depend on the shape. NaN and infinities get through, and the residual stays what it was.
+TEST(Convolution, AddsResiduals) {
+  std::normal_distribution<float> normal;
+  auto draw = [&](const DimVector& sizes) {
+    Tensor t = Tensor::empty(sizes, DType::Float);
+    for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = normal(rng);
+    return t;
+  };
+  for (int64_t extent : {1, 3}) {
+    for (bool channels_last : {false, true}) {
+      for (bool has_bias : {false, true}) {
+        Tensor x = draw({2, 24, 9, 7}), w = draw({40, 24, extent, extent});
+        Tensor b = has_bias ? draw({40}) : Tensor();
+        Tensor r = draw({2, 40, 9, 7});
+        r.data<float>()[5] = NAN;
+        r.data<float>()[6] = -INFINITY;
+        Tensor before = r.clone();
+        if (channels_last) {
+          x = x.contiguous(MemoryFormat::ChannelsLast);
+          r = r.contiguous(MemoryFormat::ChannelsLast);
+        }
+        Tensor got = convolution("test", x, w, b, plain(extent / 2), r).contiguous();
+        Tensor want = naive(x, w, b, plain(extent / 2));
+        Tensor after = r.contiguous();
+        EXPECT_EQ(std::memcmp(before.rawData(), after.rawData(),
+                              static_cast<size_t>(before.numel()) * sizeof(float)),
+                  0);
+        EXPECT_TRUE(std::isnan(got.data<float>()[5]));
+        EXPECT_EQ(got.data<float>()[6], -INFINITY);
+        for (int64_t i = 7; i < want.numel(); ++i) {
+          const double sum = want.data<double>()[i] + before.data<float>()[i];
+          EXPECT_NEAR(got.data<float>()[i], sum, 5e-5) << extent << channels_last << has_bias;
+        }
+      }
+    }
   }
 }
 
