@@ -158,7 +158,14 @@ void setData(const Tensor& self, const Tensor& data) {
   setTensor(self, data);
 }
 
+// The form without side effects: a tensor of the source's memory.
+Tensor seated(const Tensor& self, const Tensor& source) {
+  checkSameDType(self, source);
+  return source.clone();
+}
+
 const OperatorRecord kRecords[] = {
+    {"aten::set.source_Tensor(Tensor self, Tensor source) -> Tensor", WICK_KERNEL(seated)},
     {"aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, "
      "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
      WICK_KERNEL(toDeviceDType), kNoFlags, shapes::converted},

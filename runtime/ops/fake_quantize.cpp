@@ -4,6 +4,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 
 namespace wick::ops {
@@ -143,7 +144,42 @@ Pair perTensorSwitched(const Tensor& self, const Tensor& scale, const Tensor& ze
   return perTensorMask(self, scale.item<double>(), zero_point.item<int64_t>(), least, most);
 }
 
+// The step and zero point of unsigned bytes (of seven bits with `reduce_range`) that cover the
+// tensor's values and zero.
+std::tuple<double, int64_t> chooseGrid(const Tensor& self, bool reduce_range) {
+  const char* op = "_choose_qparams_per_tensor";
+  WICK_CHECK(self.numel() > 0, "{}: expected a tensor with elements, got {}", op, self.describe());
+  constexpr float kSmallestStep = 6.1e-5f;
+  const double most = reduce_range ? 127 : 255;
+  static const OperatorHandle kMin("aten::min", ""), kMax("aten::max", "");
+  float low = std::min(0.0f, kMin(self).to(DType::Float).item<float>());
+  float high = std::max(0.0f, kMax(self).to(DType::Float).item<float>());
+  double step = (static_cast<double>(high) - low) / most;
+  if (static_cast<float>(step) == 0 || std::isinf(1 / static_cast<float>(step))) step = 0.1;
+  WICK_CHECK(std::isfinite(step) && !std::isnan(kMin(self).to(DType::Float).item<float>()),
+             "{}: expected finite values", op);
+  if (step < kSmallestStep) {
+    const float widening = kSmallestStep / static_cast<float>(step);
+    step = kSmallestStep;
+    if (low == 0) {
+      high = kSmallestStep * static_cast<float>(most);
+    } else if (high == 0) {
+      low = -kSmallestStep * static_cast<float>(most);
+    } else {
+      low *= widening;
+      high *= widening;
+    }
+  }
+  // Zero is exact; the end that loses less precision decides where it lies.
+  const double from_low = -low / step, from_high = most - high / step;
+  const double error_low = std::abs(low / step), error_high = most + std::abs(high / step);
+  const double zero = std::nearbyint(error_low < error_high ? from_low : from_high);
+  return {step, static_cast<int64_t>(std::clamp(zero, 0.0, most))};
+}
+
 constexpr OperatorRecord kRecords[] = {
+    {"aten::_choose_qparams_per_tensor(Tensor self, bool reduce_range=False) -> (float, int)",
+     WICK_KERNEL(chooseGrid), kNotDifferentiable},
     {"aten::fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int "
      "quant_min, int quant_max) -> Tensor",
      WICK_KERNEL(perTensor)},

@@ -123,6 +123,7 @@ constexpr OperatorRecord kRecords[] = {
     WICK_FOREACH_UNARY("tan"),
     WICK_FOREACH_UNARY("tanh"),
     WICK_FOREACH_UNARY("trunc"),
+    {"aten::_foreach_zero(Tensor[] self) -> Tensor[] self_out", &foreachKernel},
     {"aten::_foreach_zero_(Tensor(a!)[] self) -> ()", &foreachKernel},
     WICK_FOREACH_ARITHMETIC("add", ", *, Scalar alpha=1"),
     WICK_FOREACH_ARITHMETIC("sub", ", *, Scalar alpha=1"),

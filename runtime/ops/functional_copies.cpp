@@ -98,6 +98,34 @@ Tensor addReluScalar(const Tensor& self, const Scalar& other, const Scalar& alph
   return clampedToPositive(addScalar(self, other, alpha));
 }
 
+// The rows that the mask keeps, and the new number of each row (-1 when it went).
+std::tuple<Tensor, Tensor> rowwisePrune(const Tensor& weight, const Tensor& mask, DType dtype) {
+  const char* op = "_rowwise_prune";
+  WICK_CHECK(weight.dim() == 2 && mask.dim() == 1 && mask.size(0) == weight.size(0) &&
+                 mask.dtype() == DType::Bool,
+             "{}: expected a matrix and a truth value for each row, got {} and {}", op,
+             weight.describe(), mask.describe());
+  WICK_CHECK(dtype == DType::Int || dtype == DType::Long,
+             "{}: expected indices of dtype int32 or int64, got {}", op, toString(dtype));
+  Tensor numbers = Tensor::empty(mask.sizes(), DType::Long);
+  Tensor keep = mask.contiguous();
+  int64_t next = 0;
+  for (int64_t i = 0; i < keep.numel(); ++i) {
+    numbers.data<int64_t>()[i] = keep.data<bool>()[i] ? next++ : -1;
+  }
+  Tensor rows = Tensor::empty(DimVector{next, weight.size(1)}, weight.dtype());
+  for (int64_t i = 0; i < keep.numel(); ++i) {
+    const int64_t at = numbers.data<int64_t>()[i];
+    if (at >= 0) rows.select(0, at).copyFrom(weight.select(0, i));
+  }
+  return {rows, numbers.to(dtype)};
+}
+
+// What fused layers call to add a bias that may be missing.
+Tensor addOptional(const Tensor& input, const Tensor& bias) {
+  return bias.defined() ? add(input, bias) : input;
+}
+
 // Dimensions of size one at these places of the result.
 Tensor expandedAt(const Tensor& t, DimVector places) {
   std::sort(places.begin(), places.end());
@@ -190,6 +218,10 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] "
      "expand3, int[] sumdim, int unroll_dim=1) -> Tensor",
      WICK_KERNEL(trilinear)},
+    {"aten::_rowwise_prune(Tensor weight, Tensor mask, ScalarType compressed_indices_dtype) -> "
+     "(Tensor, Tensor)",
+     WICK_KERNEL(rowwisePrune), kNotDifferentiable},
+    {"prim::add_optional(Tensor(a) input, Tensor? bias) -> Tensor(a)", WICK_KERNEL(addOptional)},
     {"aten::einsum.sublist(Tensor a, ...) -> Tensor", &einsumSublist},
     {"prim::view_copy(Tensor self, int[] size) -> Tensor", WICK_KERNEL(viewCopy)},
     {"prim::reshape_copy(Tensor self, int[] shape) -> Tensor",

@@ -118,7 +118,22 @@ Tensor matrixExp(const Tensor& a) {
   return ops::stack(parts, 0).view(a.sizes());
 }
 
+// Sums of the slices input[i] with the factors of each row of coefficients.
+Tensor linearCombination(const Tensor& input, const Tensor& coefficients) {
+  const char* op = "_compute_linear_combination";
+  WICK_CHECK(input.dim() >= 1 && coefficients.dim() == 2 && coefficients.size(1) == input.size(0),
+             "{}: expected coefficients for the first dimension of the input, got {} and {}", op,
+             coefficients.describe(), input.describe());
+  DimVector sizes(input.sizes());
+  sizes[0] = coefficients.size(0);
+  int64_t inner = 1;
+  for (int64_t d = 1; d < input.dim(); ++d) inner *= input.size(d);
+  return matmul(coefficients, input.reshape(DimVector{input.size(0), inner})).view(sizes);
+}
+
 constexpr OperatorRecord kRecords[] = {
+    {"aten::_compute_linear_combination(Tensor input, Tensor coefficients) -> Tensor",
+     WICK_KERNEL(linearCombination), kOutForm},
     {"aten::matrix_exp(Tensor self) -> Tensor", WICK_KERNEL(matrixExp)},
     {"aten::linalg_matrix_exp(Tensor self) -> Tensor", WICK_KERNEL(matrixExp), kOutForm},
 };

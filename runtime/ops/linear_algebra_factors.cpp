@@ -262,6 +262,8 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::cholesky(Tensor self, bool upper=False) -> Tensor", WICK_KERNEL(cholesky), kOutForm},
     {"aten::cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor",
      WICK_KERNEL(choleskySolve), kOutForm},
+    {"aten::_cholesky_solve_helper(Tensor self, Tensor A, bool upper) -> Tensor",
+     WICK_KERNEL(choleskySolve)},
     {"aten::cholesky_inverse(Tensor self, bool upper=False) -> Tensor",
      WICK_KERNEL(choleskyInverse), kOutForm},
     {"aten::geqrf(Tensor self) -> (Tensor a, Tensor tau)", WICK_KERNEL(geqrf)},

@@ -315,7 +315,22 @@ Pair triangularSolve(const Tensor& b, const Tensor& a, bool upper, bool transpos
 
 #define WICK_LU_INFO "(Tensor LU, Tensor pivots, Tensor info)"
 
+// Raises what the function `api` would have said of these codes.
+void linalgCheckErrors(const Tensor& info, const std::string& api, bool) {
+  WICK_CHECK(info.dtype() == DType::Int, "_linalg_check_errors: expected codes of int32, got {}",
+             toString(info.dtype()));
+  auto isAbout = [&](const char* part) { return api.find(part) != std::string::npos; };
+  Failure failure = Failure::NoConvergence;
+  if (isAbout("inv")) failure = Failure::SingularInverse;
+  if (isAbout("cholesky")) failure = Failure::NotPositive;
+  if (isAbout("solve")) failure = Failure::SingularSolve;
+  if (isAbout("lu_factor")) failure = Failure::SingularFactor;
+  checkInfo(api.c_str(), info.contiguous(), failure);
+}
+
 constexpr OperatorRecord kRecords[] = {
+    {"aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
+     WICK_KERNEL(linalgCheckErrors), kSideEffects},
     {"aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) "
      "-> " WICK_LU_INFO,
      WICK_KERNEL(luFactorEx)},

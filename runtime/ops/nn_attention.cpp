@@ -73,13 +73,22 @@ Tensor splitHeads(const Tensor& t, int64_t heads) {
 struct Heads {
   Tensor output;   // [N, T, E]
   Tensor weights;  // [N, heads, T, S]
+  Tensor key;      // [N, heads, S, E / heads], with what came before
+  Tensor value;
+};
+
+// Keys and values of earlier calls, which come in front of the new ones; undefined when there are
+// none.
+struct Past {
+  Tensor key;
+  Tensor value;
 };
 
 // A mask here is true where attention is forbidden; kind 0 is [T, T], 1 is [N, T] (padding).
 Heads multiHead(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, int64_t embed,
                 int64_t heads, const Tensor& qkv_weight, const Tensor& qkv_bias,
                 const Tensor& proj_weight, const Tensor& proj_bias, const Tensor& mask,
-                std::optional<int64_t> mask_kind) {
+                std::optional<int64_t> mask_kind, const Past& past = {}) {
   WICK_CHECK(q.dim() == 3 && k.dim() == 3 && v.dim() == 3 && q.size(2) == embed,
              "{}: expected 3-D query, key and value of last size {}, got {}, {} and {}", op, embed,
              q.describe(), k.describe(), v.describe());
@@ -93,6 +102,10 @@ Heads multiHead(const char* op, const Tensor& q, const Tensor& k, const Tensor& 
         heads);
   };
   Tensor query = project(q, 0), key = project(k, 1), value = project(v, 2);
+  if (past.key.defined() && past.value.defined()) {
+    key = ops::cat(std::vector<Tensor>{past.key, key}, 2);
+    value = ops::cat(std::vector<Tensor>{past.value, value}, 2);
+  }
   query = ops::mulScalar(query, 1 / std::sqrt(static_cast<double>(embed / heads)));
   Tensor scores = matmul(query, key.transpose(-2, -1));
   if (mask.defined()) {
@@ -103,7 +116,12 @@ Heads multiHead(const char* op, const Tensor& q, const Tensor& k, const Tensor& 
   Tensor weights = kSoftmaxDim(scores, -1);
   Tensor out =
       matmul(weights, value).transpose(1, 2).reshape(DimVector{q.size(0), q.size(1), embed});
-  return {linear(out, proj_weight, proj_bias), weights};
+  return {linear(out, proj_weight, proj_bias), weights, key, value};
+}
+
+Tensor averaged(const Tensor& weights) {
+  static const OperatorHandle kMean("aten::mean", "dim");
+  return kMean(weights, DimVector{1});
 }
 
 Pair nativeMultiHead(const Tensor& q, const Tensor& k, const Tensor& v, int64_t embed,
@@ -113,19 +131,31 @@ Pair nativeMultiHead(const Tensor& q, const Tensor& k, const Tensor& v, int64_t 
   Heads h = multiHead("_native_multi_head_attention", q, k, v, embed, heads, qkv_weight, qkv_bias,
                       proj_weight, proj_bias, mask, mask_kind);
   if (!need_weights) return {h.output, Tensor()};
-  static const OperatorHandle kMean("aten::mean", "dim");
-  return {h.output, average ? kMean(h.weights, DimVector{1}) : h.weights};
+  return {h.output, average ? averaged(h.weights) : h.weights};
 }
 
-Tensor transformerLayer(const Tensor& src, int64_t embed, int64_t heads, const Tensor& qkv_weight,
-                        const Tensor& qkv_bias, const Tensor& proj_weight, const Tensor& proj_bias,
-                        bool use_gelu, bool norm_first, double eps, const Tensor& norm_weight_1,
-                        const Tensor& norm_bias_1, const Tensor& norm_weight_2,
-                        const Tensor& norm_bias_2, const Tensor& ffn_weight_1,
-                        const Tensor& ffn_bias_1, const Tensor& ffn_weight_2,
-                        const Tensor& ffn_bias_2, const Tensor& mask,
-                        std::optional<int64_t> mask_kind) {
-  const char* op = "_transformer_encoder_layer_fwd";
+// One step of a decoder, which gives its keys and values to the next one.
+std::tuple<Tensor, Tensor, Tensor, Tensor> decoderMultiHead(
+    const Tensor& q, const Tensor& k, const Tensor& v, int64_t embed, int64_t heads,
+    const Tensor& qkv_weight, const Tensor& qkv_bias, const Tensor& proj_weight,
+    const Tensor& proj_bias, const Tensor& mask, const Tensor& past_key, const Tensor& past_value,
+    bool need_weights, bool average) {
+  Heads h =
+      multiHead("_native_decoder_only_multi_head_attention", q, k, v, embed, heads, qkv_weight,
+                qkv_bias, proj_weight, proj_bias, mask, std::nullopt, {past_key, past_value});
+  if (!need_weights) return {h.output, Tensor(), h.key, h.value};
+  return {h.output, average ? averaged(h.weights) : h.weights, h.key, h.value};
+}
+
+// The layer of an encoder or, with its keys and values, of a decoder.
+Heads transformerStep(const char* op, const Tensor& src, int64_t embed, int64_t heads,
+                      const Tensor& qkv_weight, const Tensor& qkv_bias, const Tensor& proj_weight,
+                      const Tensor& proj_bias, bool use_gelu, bool norm_first, double eps,
+                      const Tensor& norm_weight_1, const Tensor& norm_bias_1,
+                      const Tensor& norm_weight_2, const Tensor& norm_bias_2,
+                      const Tensor& ffn_weight_1, const Tensor& ffn_bias_1,
+                      const Tensor& ffn_weight_2, const Tensor& ffn_bias_2, const Tensor& mask,
+                      std::optional<int64_t> mask_kind, const Past& past) {
   auto norm = [&](const Tensor& t, const Tensor& weight, const Tensor& bias) {
     return kLayerNorm(t, DimVector{embed}, weight, bias, eps);
   };
@@ -134,15 +164,43 @@ Tensor transformerLayer(const Tensor& src, int64_t embed, int64_t heads, const T
     return linear(use_gelu ? ops::gelu(hidden) : ops::relu(hidden), ffn_weight_2, ffn_bias_2);
   };
   Tensor x = norm_first ? norm(src, norm_weight_1, norm_bias_1) : src;
-  Tensor attended = multiHead(op, x, x, x, embed, heads, qkv_weight, qkv_bias, proj_weight,
-                              proj_bias, mask, mask_kind)
-                        .output;
-  x = ops::add(attended, src);
+  Heads attended = multiHead(op, x, x, x, embed, heads, qkv_weight, qkv_bias, proj_weight,
+                             proj_bias, mask, mask_kind, past);
+  x = ops::add(attended.output, src);
   if (!norm_first) x = norm(x, norm_weight_1, norm_bias_1);
   Tensor before = x;
   if (norm_first) x = norm(x, norm_weight_2, norm_bias_2);
   x = ops::add(feedForward(x), before);
-  return norm_first ? x : norm(x, norm_weight_2, norm_bias_2);
+  attended.output = norm_first ? x : norm(x, norm_weight_2, norm_bias_2);
+  return attended;
+}
+
+Tensor encoderLayer(const Tensor& src, int64_t embed, int64_t heads, const Tensor& qkv_weight,
+                    const Tensor& qkv_bias, const Tensor& proj_weight, const Tensor& proj_bias,
+                    bool use_gelu, bool norm_first, double eps, const Tensor& norm_weight_1,
+                    const Tensor& norm_bias_1, const Tensor& norm_weight_2,
+                    const Tensor& norm_bias_2, const Tensor& ffn_weight_1, const Tensor& ffn_bias_1,
+                    const Tensor& ffn_weight_2, const Tensor& ffn_bias_2, const Tensor& mask,
+                    std::optional<int64_t> mask_kind) {
+  return transformerStep("_transformer_encoder_layer_fwd", src, embed, heads, qkv_weight, qkv_bias,
+                         proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1,
+                         norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1,
+                         ffn_weight_2, ffn_bias_2, mask, mask_kind, {})
+      .output;
+}
+std::tuple<Tensor, Tensor, Tensor> decoderLayer(
+    const Tensor& src, int64_t embed, int64_t heads, const Tensor& qkv_weight,
+    const Tensor& qkv_bias, const Tensor& proj_weight, const Tensor& proj_bias, bool use_gelu,
+    bool norm_first, double eps, const Tensor& norm_weight_1, const Tensor& norm_bias_1,
+    const Tensor& norm_weight_2, const Tensor& norm_bias_2, const Tensor& ffn_weight_1,
+    const Tensor& ffn_bias_1, const Tensor& ffn_weight_2, const Tensor& ffn_bias_2,
+    const Tensor& mask, const Tensor& past_key, const Tensor& past_value) {
+  Heads h =
+      transformerStep("_transformer_decoder_only_layer_fwd", src, embed, heads, qkv_weight,
+                      qkv_bias, proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1,
+                      norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1,
+                      ffn_weight_2, ffn_bias_2, mask, std::nullopt, {past_key, past_value});
+  return {h.output, h.key, h.value};
 }
 
 // [N, T, 3 E] with its bias as query, key and value [N, heads, T, E / heads]; the query is scaled.
@@ -190,6 +248,12 @@ Tensor toPadded(const Tensor&, double, const std::optional<DimVector>&) {
 
 #define WICK_QKV "Tensor qkv_weight, Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias"
 
+#define WICK_LAYER                                                                            \
+  "(Tensor src, int embed_dim, int num_heads, " WICK_QKV                                      \
+  ", bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, "   \
+  "Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor " \
+  "ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None"
+
 #define WICK_ATTEND                                                                             \
   "(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float dropout_p=0.0, bool " \
   "need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)"
@@ -216,11 +280,16 @@ constexpr OperatorRecord kRecords[] = {
      ", Tensor? mask=None, bool need_weights=True, bool average_attn_weights=True, int? "
      "mask_type=None) -> (Tensor, Tensor)",
      WICK_KERNEL(nativeMultiHead)},
-    {"aten::_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, " WICK_QKV
-     ", bool use_gelu, bool norm_first, float eps, Tensor norm_weight_1, Tensor norm_bias_1, "
-     "Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor ffn_bias_1, Tensor "
-     "ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor",
-     WICK_KERNEL(transformerLayer)},
+    {"aten::_transformer_encoder_layer_fwd" WICK_LAYER ", int? mask_type=None) -> Tensor",
+     WICK_KERNEL(encoderLayer)},
+    {"aten::_native_decoder_only_multi_head_attention(Tensor query, Tensor key, Tensor value, int "
+     "embed_dim, int num_head, " WICK_QKV
+     ", Tensor? mask=None, Tensor? incr_key=None, Tensor? incr_value=None, bool "
+     "need_weights=True, bool average_attn_weights=True) -> (Tensor, Tensor, Tensor, Tensor)",
+     WICK_KERNEL(decoderMultiHead)},
+    {"aten::_transformer_decoder_only_layer_fwd" WICK_LAYER
+     ", Tensor? incr_key=None, Tensor? incr_value=None) -> (Tensor, Tensor, Tensor)",
+     WICK_KERNEL(decoderLayer)},
 };
 
 const RegisterOperators kRegistered(kRecords);

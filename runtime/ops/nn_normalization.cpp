@@ -120,6 +120,29 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, int64_t> batchNormImplIndex(
   return {out, mean, rstd, Tensor::empty(DimVector{0}, DType::Byte), 0};
 }
 
+// Mean and variance of the channels, of which the running statistics take a part.
+std::tuple<Tensor, Tensor> batchNormUpdateStats(const Tensor& input, const Tensor& running_mean,
+                                                const Tensor& running_var, double momentum) {
+  const char* op = "batch_norm_update_stats";
+  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
+             input.describe());
+  const int64_t channels = input.size(1);
+  checkChannels(op, "running_mean", running_mean, channels);
+  checkChannels(op, "running_var", running_var, channels);
+  WICK_CHECK(input.numel() > 0, "{}: expected an input with elements, got {}", op,
+             input.describe());
+  const double count = static_cast<double>(input.numel() / channels);
+  std::vector<double> mean, variance, unbiased;
+  for (const auto& s : normalization::channelStatistics(op, widened(input))) {
+    mean.push_back(s.mean);
+    variance.push_back(s.variance);
+    unbiased.push_back(s.variance * count / (count - 1));
+  }
+  updateRunning(op, running_mean, mean, momentum);
+  updateRunning(op, running_var, unbiased, momentum);
+  return {fromDoubles(mean, input.dtype()), fromDoubles(variance, input.dtype())};
+}
+
 // Every sample's channels as channels of one sample; running statistics average over the samples.
 Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bias,
                     const Tensor& running_mean, const Tensor& running_var, bool use_input_stats,
@@ -264,6 +287,9 @@ Triple nativeLayerNorm(const Tensor& input, const DimVector& shape, const Tensor
   "training, float momentum, float eps"
 
 constexpr OperatorRecord kRecords[] = {
+    {"aten::batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float "
+     "momentum) -> (Tensor, Tensor)",
+     WICK_KERNEL(batchNormUpdateStats), kSideEffects},
     {"aten::batch_norm" WICK_BN_ARGS ", bool cudnn_enabled) -> Tensor", WICK_KERNEL(batchNorm),
      kNoFlags, ops::shapes::normalized},
     {"aten::native_batch_norm" WICK_BN_ARGS ") -> (Tensor, Tensor, Tensor)",

@@ -1,4 +1,5 @@
 // Operators on complex numbers: parts, conjugates, construction.
+#include "codegen/scalar/arithmetic.h"
 #include "codegen/scalar/mathematics.h"
 #include "runtime/ops/pointwise_common.h"
 #include "runtime/ops/shape_rules.h"
@@ -49,11 +50,17 @@ Tensor fromParts(const Tensor& a, const Tensor& b, Out out) {
   return binary<Def>(a, b, out);
 }
 
+Tensor negated(const Tensor& self) {
+  return unary<scalar::Neg>(self, Out{});
+}
+
 const OperatorRecord kRecords[] = {
     {"aten::real(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(real), kNoFlags, shapes::realParts},
     {"aten::imag(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(imag), kNoFlags, shapes::realParts},
     {"aten::conj(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(conj), kNoFlags, shapes::likeFirst},
     {"aten::_conj(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(conj), kNoFlags, shapes::likeFirst},
+    {"aten::_neg_view(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(negated), kNoFlags,
+     shapes::likeFirst},
     {"aten::conj_physical(Tensor self) -> Tensor", WICK_KERNEL(conjPhysical),
      kInplaceForm | kOutForm, shapes::likeFirst},
     {"aten::_conj_physical(Tensor self) -> Tensor", WICK_KERNEL(conjPhysical), kOutForm,

@@ -30,9 +30,9 @@ TEST(Refusals, NumbersThatTheDTypeCannotHold) {
   const Tensor shorts = iota(DimVector{2}, DType::Short);
   const Tensor huge = Tensor::scalar<int64_t>(int64_t{1} << 40);
   EXPECT_THROW(call("aten::fill_", "Tensor", shorts, huge), RuntimeError);
-  EXPECT_THROW(call("aten::where", "ScalarOther", bools({true, false}), shorts,
-                    Scalar(int64_t{1} << 40)),
-               RuntimeError);
+  EXPECT_THROW(
+      call("aten::where", "ScalarOther", bools({true, false}), shorts, Scalar(int64_t{1} << 40)),
+      RuntimeError);
   EXPECT_THROW(call("aten::index_fill_", "int_Scalar", shorts, 0, longs({0}),
                     Scalar(std::complex<double>(0, 1))),
                RuntimeError);
@@ -50,12 +50,48 @@ TEST(Refusals, DTypesThatHaveNoMeaning) {
   EXPECT_THROW(call("aten::hardtanh", "", iota(DimVector{2}, DType::Byte), Scalar(-1), Scalar(1)),
                RuntimeError);
   EXPECT_THROW(call("aten::argmax", "", truths, 0), RuntimeError);
-  EXPECT_THROW(call("aten::index_copy_", "", floats({1, 2}), 0, iota(DimVector{1}, DType::Int),
-                    floats({1})),
-               RuntimeError);
+  EXPECT_THROW(
+      call("aten::index_copy_", "", floats({1, 2}), 0, iota(DimVector{1}, DType::Int), floats({1})),
+      RuntimeError);
   EXPECT_THROW(call("aten::cumsum_", "", floats({1, 2}), 0, DType::Double), RuntimeError);
-  EXPECT_THROW(call("aten::nextafter", "", iota(DimVector{1}, DType::Half),
-                    iota(DimVector{1}, DType::Half)),
+  EXPECT_THROW(
+      call("aten::nextafter", "", iota(DimVector{1}, DType::Half), iota(DimVector{1}, DType::Half)),
+      RuntimeError);
+}
+
+TEST(Refusals, ArgumentsOutOfRange) {
+  const Tensor square = iota(DimVector{2, 2});
+  EXPECT_THROW(call("aten::cross_entropy_loss", "", square, square, Tensor(), 1, 0), RuntimeError);
+  EXPECT_THROW(call("aten::multilabel_margin_loss", "", floats({1, 2, 3}), longs({0, -4, 1})),
+               RuntimeError);
+  EXPECT_THROW(call("aten::cov", "", square, 1, longs({1, -1})), RuntimeError);
+  EXPECT_THROW(call("aten::prelu", "", square, square), RuntimeError);
+  EXPECT_THROW(call("aten::kl_div", "", square, square.to(DType::Long)), RuntimeError);
+  EXPECT_THROW(call("aten::fft_fft", "", square, -1), RuntimeError);
+  EXPECT_THROW(call("aten::exponential_", "", square, -1.0), RuntimeError);
+  const Tensor cube = iota(DimVector{2, 2, 2});
+  EXPECT_THROW(call("aten::linalg_norm", "", cube, Scalar(2), DimVector{0, 1, 2}), RuntimeError);
+  EXPECT_THROW(call("aten::linalg_matrix_norm", "", square, Scalar(1), DimVector{-2, -1}, false,
+                    DType::Half),
+               RuntimeError);
+  EXPECT_THROW(call("aten::linalg_matrix_norm", "", square, Scalar(1), DimVector{-2, -1}, false,
+                    DType::ComplexFloat),
+               RuntimeError);
+}
+
+// They compile, as they do in PyTorch, and say why they cannot run.
+TEST(Refusals, OperatorsOfOtherBackends) {
+  const Tensor square = iota(DimVector{2, 2});
+  for (const char* name : {"aten::smm", "aten::hspmm"}) {
+    try {
+      call(name, "", square, square);
+      ADD_FAILURE() << name;
+    } catch (const RuntimeError& e) {
+      EXPECT_NE(std::string(e.what()).find("sparse"), std::string::npos) << e.what();
+    }
+  }
+  EXPECT_THROW(call("aten::_linalg_check_errors", "", tensorOf<int32_t>({0, 2}),
+                    std::string("linalg.cholesky"), false),
                RuntimeError);
 }
 

@@ -1,0 +1,94 @@
+// Operators that PyTorch has only for kinds of tensors that do not exist here: sparse and quantized
+// ones, those of CUDA, what its passes for other devices insert. Programs that name them compile; a
+// call that is reached is an error, as PyTorch's own is for dense tensors on the CPU.
+#include "core/error.h"
+#include "ir/operator.h"
+
+namespace wick::ops {
+
+namespace {
+
+enum class Needs { Sparse, Quantized, Cuda, OtherDevice, Files, ForwardMode, HalfComplex };
+
+template <Needs kNeeds>
+void refuse(CallFrame& frame) {
+  constexpr const char* kReasons[] = {
+      "works on sparse tensors only, and these are not supported",
+      "works on quantized tensors only, and these are not supported",
+      "exists for CUDA only, and the tensors are on the CPU",
+      "exists for other devices than the CPU only",
+      "would read files, on which a program gets no hand; load the tensor outside and pass it",
+      "belongs to forward-mode differentiation, which is not supported",
+      "makes complex numbers of half precision, a dtype that is not supported",
+  };
+  throwRuntimeError("{}: {}", frame.op->schema().name(), kReasons[static_cast<size_t>(kNeeds)]);
+}
+
+constexpr Kernel kSparse = &refuse<Needs::Sparse>;
+constexpr Kernel kCuda = &refuse<Needs::Cuda>;
+constexpr Kernel kOther = &refuse<Needs::OtherDevice>;
+constexpr Kernel kForward = &refuse<Needs::ForwardMode>;
+
+#define WICK_STATISTICS \
+  "(Tensor input, Tensor mean, Tensor invstd, Tensor? running_mean, Tensor? running_var, float "
+
+constexpr OperatorRecord kRecords[] = {
+    {"aten::_nnz(Tensor self) -> int", kSparse},
+    {"aten::_dimI(Tensor self) -> int", kSparse},
+    {"aten::_dimV(Tensor self) -> int", kSparse},
+    {"aten::dense_dim(Tensor self) -> int", kSparse},
+    {"aten::sparse_dim(Tensor self) -> int", kSparse},
+    {"aten::_to_dense(Tensor self, ScalarType? dtype=None) -> Tensor", kSparse},
+    {"aten::_spdiags(Tensor diagonals, Tensor offsets, int[] shape, Layout? layout=None) -> Tensor",
+     kSparse},
+    {"aten::hspmm(Tensor mat1, Tensor mat2) -> Tensor", kSparse},
+    {"aten::smm(Tensor self, Tensor mat2) -> Tensor", kSparse},
+    {"aten::sspaddmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
+     "Tensor",
+     kSparse},
+    {"aten::int_repr(Tensor self) -> Tensor", &refuse<Needs::Quantized>},
+    {"aten::choose_qparams_optimized(Tensor input, int numel, int n_bins, float ratio, int "
+     "bit_width) -> (Tensor, Tensor)",
+     &refuse<Needs::Quantized>},
+    {"aten::_fused_dropout(Tensor self, float p, Generator? generator=None) -> (Tensor, Tensor)",
+     kCuda, kNondeterministic},
+    {"aten::_masked_scale(Tensor self, Tensor mask, float scale) -> Tensor", kCuda},
+    {"aten::_conv_depthwise2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias, int[2] "
+     "stride, int[2] padding, int[2] dilation) -> Tensor",
+     kCuda},
+    {"aten::batch_norm_elemt(Tensor input, Tensor? weight, Tensor? bias, Tensor mean, Tensor "
+     "invstd, float eps) -> Tensor",
+     kCuda},
+    {"aten::batch_norm_stats(Tensor input, float eps) -> (Tensor, Tensor)", kCuda},
+    {"aten::batch_norm_gather_stats" WICK_STATISTICS
+     "momentum, float eps, int count) -> (Tensor, Tensor)",
+     kCuda},
+    {"aten::batch_norm_gather_stats_with_counts" WICK_STATISTICS
+     "momentum, float eps, Tensor counts) -> (Tensor, Tensor)",
+     kCuda},
+    {"aten::_cufft_get_plan_cache_size(int device_index) -> int", kCuda, kSideEffects},
+    {"aten::_cufft_get_plan_cache_max_size(int device_index) -> int", kCuda, kSideEffects},
+    {"aten::_cufft_set_plan_cache_max_size(int device_index, int max_size) -> ()", kCuda,
+     kSideEffects},
+    {"aten::_cufft_clear_plan_cache(int device_index) -> ()", kCuda, kSideEffects},
+    {"aten::_pin_memory(Tensor self, Device? device=None) -> Tensor", kCuda},
+    {"aten::_copy_from(Tensor self, Tensor dst, bool non_blocking=False) -> Tensor", kOther},
+    {"aten::_copy_from_and_resize(Tensor self, Tensor dst) -> Tensor", kOther},
+    {"aten::_resize_output(Tensor self, int[] size, Device device) -> Tensor", kOther},
+    {"aten::_resize_output_(Tensor(a!) self, int[] size, Device device) -> Tensor(a!)", kOther},
+    {"aten::from_file(str filename, bool? shared=None, int? size=0, *, ScalarType? dtype=None, "
+     "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
+     &refuse<Needs::Files>, kNondeterministic},
+    {"aten::glu_jvp(Tensor glu, Tensor x, Tensor dx, int dim) -> Tensor", kForward},
+    {"aten::_new_zeros_with_same_feature_meta(Tensor self, Tensor other, *, int "
+     "self_num_batch_dims=0) -> Tensor",
+     kForward},
+    {"aten::chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+     &refuse<Needs::HalfComplex>},
+};
+
+const RegisterOperators registered(kRecords);
+
+}  // namespace
+
+}  // namespace wick::ops
