@@ -154,6 +154,7 @@ Tensor c2r(const char* op, const Tensor& self, const OptDims& s, const OptDims& 
 }
 
 OptDims one(const OptInt& n) {
+  WICK_CHECK(!n || *n >= 1, "Invalid number of data points ({}) specified", *n);
   return n ? OptDims(DimVector{*n}) : OptDims();
 }
 

@@ -111,6 +111,7 @@ Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tens
                 Scalar alpha, Out out) {
   dim = wrapDim(dim, self.dim());
   Tensor from = checkedSource("index_add_()", self, dim, index, source);
+  numberTensor(alpha, self.dtype());  // refuses what the dtype cannot hold
   if (from.sharesStorage(self)) from = from.clone();
   std::vector<OffsetTable> tables = targetTables("index_add_()", self, dim, index);
   Tensor t = startFrom(self, out);

@@ -53,12 +53,28 @@ DimVector checkedPair(const char* op, const Tensor& a, const DimVector& dim) {
   return d;
 }
 
+// `a` in the dtype that it is computed in: wider, and complex when `a` is.
+Tensor normed(const char* op, const Tensor& a, OptDType dtype) {
+  if (!dtype) return a;
+  WICK_CHECK(isFloating(*dtype) || isComplex(*dtype),
+             "{}: dtype should be floating point or complex, but got {}", op,
+             scalarTypeName(*dtype));
+  WICK_CHECK(isComplex(*dtype) == isComplex(a.dtype()), "{}: dtype should be {} inputs, but got {}",
+             op, isComplex(a.dtype()) ? "complex for complex" : "real for real",
+             scalarTypeName(*dtype));
+  WICK_CHECK(promoteTypes(a.dtype(), *dtype) == *dtype,
+             "{}: the dtype of the input ({}) should be convertible without narrowing to the "
+             "specified dtype ({})",
+             op, scalarTypeName(a.dtype()), scalarTypeName(*dtype));
+  return a.to(*dtype);
+}
+
 // Orders 2 and -2 (spectral), 1 and -1 (columns), inf and -inf (rows).
 Tensor matrixNorm(const Tensor& a_in, const Scalar& ord, const DimVector& dim, bool keepdim,
                   OptDType dtype) {
   const char* op = "linalg.matrix_norm";
   DimVector d = checkedPair(op, a_in, dim);
-  Tensor a = dtype ? a_in.to(*dtype) : a_in;
+  Tensor a = normed(op, a_in, dtype);
   double p = ord.toDouble(), size = std::abs(p);
   WICK_CHECK(size == 2 || size == 1 || std::isinf(p), "{}: Order {} not supported.", op, p);
   if (size == 2) {
@@ -79,7 +95,7 @@ Tensor matrixNormName(const Tensor& a_in, const std::string& ord, const DimVecto
   const char* op = "linalg.matrix_norm";
   DimVector d = checkedPair(op, a_in, dim);
   WICK_CHECK(ord == "fro" || ord == "nuc", "{}: Order {} not supported.", op, ord);
-  Tensor a = dtype ? a_in.to(*dtype) : a_in;
+  Tensor a = normed(op, a_in, dtype);
   if (ord == "fro") return vectorNorm(op, a, 2, d, keepdim, std::nullopt);
   return keepDims(ops::sumDims(singularValues(op, a, d), DimVector{-1}), a, d, keepdim);
 }
@@ -87,6 +103,8 @@ Tensor matrixNormName(const Tensor& a_in, const std::string& ord, const DimVecto
 Tensor linalgNorm(const Tensor& a, const OptScalar& ord, const OptDims& dim, bool keepdim,
                   OptDType dtype) {
   const char* op = "linalg.norm";
+  WICK_CHECK(!dim || (!dim->empty() && dim->size() <= 2),
+             "{}: If dim is specified, it must be of length 1 or 2. Got {}", op, formatInts(*dim));
   if (ord && ((dim && dim->size() == 2) || (!dim && a.dim() == 2))) {
     return matrixNorm(a, *ord, dim.value_or(DimVector{0, 1}), keepdim, dtype);
   }

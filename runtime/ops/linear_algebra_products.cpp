@@ -102,6 +102,13 @@ Scalar factorOf(const Scalar& factor, DType dtype) {
   return factor.isInt() ? factor : Scalar(factor.toDouble());
 }
 
+// Whether BLAS leaves the product alone, whatever it would be: there is nothing to multiply or it
+// would be multiplied by zero. Smaller floats and integers are not computed by it.
+bool skipsProduct(const Scalar& alpha, DType dtype, int64_t inner) {
+  const bool blas = isComplex(dtype) || dtype == DType::Float || dtype == DType::Double;
+  return blas && (inner == 0 || !alpha.toBool());
+}
+
 // beta * self + alpha * product, where a zero beta ignores even NaNs of self.
 Tensor accumulate(const char* op, const Tensor& self, const Tensor& product, const Scalar& any_beta,
                   const Scalar& any_alpha) {
@@ -178,7 +185,11 @@ Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const S
   if (plain && self.dim() == 1 && self.size(0) == mat2.size(1) && self.dtype() == mat1.dtype()) {
     return linearProduct("addmm", mat1, mat2.transpose(0, 1), self);
   }
-  return accumulate("addmm", self, matrixProduct("addmm", mat1, mat2), beta, alpha);
+  Tensor product = matrixProduct("addmm", mat1, mat2);
+  if (skipsProduct(alpha, product.dtype(), mat1.size(1))) {
+    return accumulate("addmm", self, Tensor::zeros(product.sizes(), product.dtype()), beta, 1);
+  }
+  return accumulate("addmm", self, product, beta, alpha);
 }
 
 Tensor addmmActivation(const Tensor& self, const Tensor& mat1, const Tensor& mat2,
@@ -195,6 +206,9 @@ Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Sca
   if (mat.numel() == 0 && beta.toBool()) {
     start.expand(product.sizes());  // refuses what does not broadcast
     return ops::mulScalar(start, factorOf(beta, product.dtype()));
+  }
+  if (!isComplex(product.dtype()) && skipsProduct(alpha, product.dtype(), mat.size(1))) {
+    return accumulate("addmv", start, Tensor::zeros(product.sizes(), product.dtype()), beta, 1);
   }
   return accumulate("addmv", start, product, beta, alpha);
 }
@@ -215,7 +229,11 @@ Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, co
   Tensor a =
       batch1.transpose(0, 1).reshape(DimVector{batch1.size(1), batch1.size(0) * batch1.size(2)});
   Tensor b = batch2.reshape(DimVector{batch2.size(0) * batch2.size(1), batch2.size(2)});
-  return accumulate("addbmm", self, matrixProduct("addbmm", a, b), beta, alpha);
+  Tensor product = matrixProduct("addbmm", a, b);
+  if (skipsProduct(alpha, product.dtype(), a.size(1))) {
+    return accumulate("addbmm", self, Tensor::zeros(product.sizes(), product.dtype()), beta, 1);
+  }
+  return accumulate("addbmm", self, product, beta, alpha);
 }
 
 // Unlike its siblings this one resizes self to the product's shape.

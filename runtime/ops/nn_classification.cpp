@@ -145,6 +145,7 @@ Tensor crossEntropyLoss(const Tensor& self, const Tensor& target, const Tensor& 
     WICK_CHECK(isFloating(target.dtype()),
                "Expected floating point type for target with class probabilities, got {}",
                scalarTypeName(target.dtype()));
+    WICK_CHECK(ignore < 0, "ignore_index is not supported for floating point target");
     return crossEntropyProbabilities(self, target, weight, reduction, smoothing);
   }
   if (smoothing > 0) {
@@ -202,9 +203,12 @@ Pair multilabelMarginForward(const Tensor& self, const Tensor& target, int64_t r
       const T* row = x.data<T>() + i * classes;
       const int64_t* labels = t.data<int64_t>() + i * classes;
       T* flags = is_target.data<T>() + i * classes;
+      for (int64_t c = 0; c < classes; ++c) {
+        WICK_CHECK(labels[c] >= -1 && labels[c] < classes,
+                   "{}: argument #2 'target' is out of range", op);
+      }
       int64_t count = 0;
       for (; count < classes && labels[count] >= 0; ++count) {
-        WICK_CHECK(labels[count] < classes, "{}: target out of range", op);
         flags[labels[count]] = 1;
       }
       T sum = 0;

@@ -95,6 +95,8 @@ Tensor bceWithLogits(const Tensor& self, const Tensor& target, const Tensor& wei
 }
 
 Tensor klDiv(const Tensor& self, const Tensor& target, int64_t reduction, bool log_target) {
+  WICK_CHECK(!isIntegral(self.dtype(), true) && !isIntegral(target.dtype(), true),
+             "kl_div: Integral inputs not supported.");
   Tensor loss = log_target ? ops::mul(ops::exp(target), ops::sub(target, self))
                            : ops::sub(kXlogy(target, target), ops::mul(target, self));
   return reduceLoss("kl_div", loss, reduction);

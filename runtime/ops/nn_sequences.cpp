@@ -1,4 +1,5 @@
 // Packed sequences, covariance, and products of groups of rows.
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/ops/common.h"
@@ -112,6 +113,12 @@ std::tuple<Tensor, Tensor> padPacked(const Tensor& data, const Tensor& batch_siz
 }
 
 // Rows are variables, columns observations; weights count (f) or scale (a) observations.
+bool noneNegative(const Tensor& t) {
+  Tensor values = t.to(DType::Double).contiguous();
+  const double* data = values.data<double>();
+  return std::none_of(data, data + values.numel(), [](double v) { return v < 0; });
+}
+
 Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const Tensor& aweights) {
   static const OperatorHandle kMean("aten::mean", "dim");
   WICK_CHECK(self.dim() <= 2,
@@ -125,12 +132,14 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
   if (fweights.defined()) {
     WICK_CHECK(fweights.dim() <= 1 && isIntegral(fweights.dtype(), false) && fweights.numel() == n,
                "cov(): expected fweights of {} integers, got {}", n, fweights.describe());
+    WICK_CHECK(noneNegative(fweights), "cov(): fweights cannot be negative");
     w = fweights;
   }
   if (aweights.defined()) {
     WICK_CHECK(aweights.dim() <= 1 && isFloating(aweights.dtype()) && aweights.numel() == n,
                "cov(): expected aweights of {} floating point numbers, got {}", n,
                aweights.describe());
+    WICK_CHECK(noneNegative(aweights), "cov(): aweights cannot be negative");
     w = w.defined() ? ops::mul(w, aweights) : aweights;
   }
   Tensor total = w.defined() ? ops::sum(w) : Tensor::scalar(n);

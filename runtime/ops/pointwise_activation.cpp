@@ -78,6 +78,9 @@ std::tuple<Tensor, Tensor> logSigmoidForward(const Tensor& self) {
 // One weight for all, or one for each channel, which is dimension 1.
 Tensor prelu(const Tensor& self, const Tensor& weight, Out out) {
   WICK_CHECK(weight.defined(), "prelu: expected a weight, got None");
+  WICK_CHECK(weight.dim() <= 1,
+             "prelu: Expected `weight` to be a scalar or 1D tensor, but got ndim = {}",
+             weight.dim());
   Tensor w = weight;
   if (weight.numel() != 1) {
     WICK_CHECK(self.dim() > 0, "Not allow zero-dim input tensor.");

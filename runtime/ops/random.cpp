@@ -374,7 +374,7 @@ double exponentialOf(double u, double lambda) {
 }
 
 Tensor exponential(const Tensor& self, double lambda, Generator* g, Out out) {
-  WICK_CHECK(lambda > 0, "exponential_ expects lambda > 0.0, but found lambda={}", lambda);
+  WICK_CHECK(lambda >= 0, "exponential_ expects lambda >= 0.0, but found lambda={}", lambda);
   return fromUniform("exponential_", self, *g, out,
                      [&](double u) { return exponentialOf(u, lambda); });
 }
