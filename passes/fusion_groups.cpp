@@ -246,9 +246,9 @@ class Fuser {
 };
 
 // Lists that could not join spoil the group: they are no arguments of kernels.
-bool readsNewLists(const Node& group) {
+bool readsLists(const Node& group) {
   return std::any_of(group.inputs().begin(), group.inputs().end(),
-                     [](const Value* v) { return v->node()->kind() == prim::ListConstruct; });
+                     [](const Value* v) { return v->type()->kind() == TypeKind::List; });
 }
 
 void dissolve(Block* block, const std::function<bool(const Node&)>& which) {
@@ -284,7 +284,7 @@ void formFusionGroups(Graph& graph, const FusionOptions& options) {
       computing += kind == FusionKind::Pointwise || kind == FusionKind::Reduction ||
                    kind == FusionKind::Indexed;
     }
-    return computing < options.min_computing_nodes || readsNewLists(group);
+    return computing < options.min_computing_nodes || readsLists(group);
   });
 }
 

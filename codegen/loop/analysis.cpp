@@ -187,6 +187,8 @@ void Analysis::node(const Node* node) {
     const bool lists =
         node->outputs().size() == 1 && node->output()->type()->kind() == TypeKind::List;
     if (!lists) view(node);
+  } else if (isCast(node)) {
+    cast(node);
   } else if (isPointwise(node)) {
     pointwise(node);
   } else if (isReduction(node)) {
@@ -205,6 +207,10 @@ const ValueInfo& Analysis::tensorInfo(const Value* v) const {
   const ValueInfo& info = of(v);
   if (!info.is_tensor) refuse(fmt::format("%{} is no tensor", v->debugName()));
   return info;
+}
+OperandType Analysis::typeOf(const Value* v) const {
+  const ValueInfo& info = of(v);
+  return {info.is_tensor, info.dtype, info.shape.rank};
 }
 int32_t Analysis::argument(const Value* integer) const {
   auto it = infos_.find(integer);
@@ -227,18 +233,19 @@ void Analysis::add(const Value* v, ValueInfo info, ShapeStep step) {
 }
 
 void Analysis::pointwise(const Node* node) {
-  auto call = selectPointwise(node, [&](const Value* v) {
-    const ValueInfo& info = of(v);
-    return OperandType{info.is_tensor, info.dtype, info.shape.rank};
-  });
-  if (!call) refuse(fmt::format("{}: these types and constants", node->kind().qualString()));
-  const ScalarDefinition& definition = *call->definition;
+  auto selected = selectPointwise(node, [&](const Value* v) { return typeOf(v); });
+  if (!selected) refuse(fmt::format("{}: these types and constants", node->kind().qualString()));
+  call(node->output(), std::move(*selected));
+}
+
+void Analysis::call(const Value* output, PointwiseCall call) {
+  const ScalarDefinition& definition = *call.definition;
   DTypePromotion operand_types;
   ValueInfo info;
   info.what = What::Pointwise;
   ShapeStep step;
-  for (size_t i = 0; i < call->operands.size(); ++i) {
-    const Operand& operand = call->operands[i];
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const Operand& operand = call.operands[i];
     bool counts = ((definition.mask_inputs | definition.param_inputs) >> i & 1) == 0;
     if (!operand.value) {
       if (counts) operand_types.addNumber(operand.number.dtype());
@@ -246,7 +253,7 @@ void Analysis::pointwise(const Node* node) {
     }
     const ValueInfo& from = of(operand.value);
     if (from.is_tensor) {
-      DType dtype = call->cast.value_or(from.dtype);
+      DType dtype = call.cast.value_or(from.dtype);
       if (counts) operand_types.addTensor(dtype, from.shape.rank > 0);
       step.operands.push_back(from.tensor);
     } else if (counts) {
@@ -260,30 +267,44 @@ void Analysis::pointwise(const Node* node) {
     refuse(fmt::format("{} of {}", definition.name, wick::toString(info.types.common)));
   }
   info.dtype = info.types.result;
-  info.call = std::move(*call);
-  add(node->output(), std::move(info), std::move(step));
+  info.call = std::move(call);
+  add(output, std::move(info), std::move(step));
+}
+
+void Analysis::cast(const Node* node) {
+  const Value* operand = node->input(0);
+  const DType from = tensorInfo(operand).dtype;
+  auto dtype = castOf(node, [&](const Value* v) { return typeOf(v); });
+  if (!dtype || isComplex(*dtype)) refuse(fmt::format("{}: the dtype", node->kind().qualString()));
+  if (*dtype != from) return call(node->output(), castTo(operand, *dtype));
+  plain_ = false;
+  ViewStep same;
+  same.kind = ViewStep::Kind::Same;
+  view(node->output(), operand, same);
 }
 
 void Analysis::view(const Node* node) {
   plain_ = false;
-  const Value* operand = viewOperand(node);
-  const ValueInfo& from = tensorInfo(operand);
   auto steps = viewsOf(node, *this);
   if (!steps) refuse(fmt::format("{}: arguments that are computed", node->kind().qualString()));
   for (size_t i = 0; i < node->outputs().size(); ++i) {
-    ValueInfo info;
-    info.what = What::View;
-    info.dtype = from.dtype;
-    info.operands = {operand};
-    info.view = (*steps)[i];
-    ShapeStep step;
-    step.kind = ShapeStep::Kind::View;
-    step.operands = {from.tensor};
-    step.view = (*steps)[i];
-    const int32_t root = from.root;
-    add(node->output(i), std::move(info), std::move(step));
-    if (!steps_.back().copied) infos_.at(node->output(i)).root = root;
+    view(node->output(i), viewOperand(node), (*steps)[i]);
   }
+}
+void Analysis::view(const Value* output, const Value* operand, const ViewStep& view) {
+  const ValueInfo& from = tensorInfo(operand);
+  ValueInfo info;
+  info.what = What::View;
+  info.dtype = from.dtype;
+  info.operands = {operand};
+  info.view = view;
+  ShapeStep step;
+  step.kind = ShapeStep::Kind::View;
+  step.operands = {from.tensor};
+  step.view = view;
+  const int32_t root = from.root;
+  add(output, std::move(info), std::move(step));
+  if (!steps_.back().copied) infos_.at(output).root = root;
 }
 
 int Analysis::fromEnd(const IValue& dim, int rank) {

@@ -107,10 +107,14 @@ class Analysis : public ValueNumbers {
   // Adds what is known of a tensor that `step` gives the shape of.
   void add(const Value* v, ValueInfo info, ShapeStep step);
   const ValueInfo& tensorInfo(const Value* v) const;
+  OperandType typeOf(const Value* v) const;
   static int fromEnd(const IValue& dim, int rank);
 
   void pointwise(const Node* node);
+  void call(const Value* output, PointwiseCall call);
   void view(const Node* node);
+  void view(const Value* output, const Value* operand, const ViewStep& view);
+  void cast(const Node* node);
   void join(const Node* node, What what);
   void pad(const Node* node);
   void indexed(const Node* node, What what);

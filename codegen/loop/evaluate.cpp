@@ -13,19 +13,6 @@ namespace {
 
 using Point = std::array<int64_t, kMaxRank>;
 
-template <class T>
-T fromBits(ScalarBits bits) {
-  T value;
-  std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
-  return value;
-}
-template <class T>
-ScalarBits toBits(T value) {
-  ScalarBits bits = 0;
-  std::memcpy(&bits, &value, sizeof value);
-  return bits;
-}
-
 class Evaluator {
  public:
   Evaluator(const Kernel& kernel, std::span<const int64_t> sizes, std::span<const Place> places,
@@ -120,7 +107,7 @@ class Evaluator {
           inputs[i] = results[leaf.index];
           break;
         case Leaf::Kind::Count:
-          dispatchAll(leaf.type, [&]<class T>() { inputs[i] = toBits(convert<T>(count())); });
+          dispatchAll(leaf.type, [&]<class T>() { inputs[i] = toScalarBits(convert<T>(count())); });
           break;
       }
     }
@@ -134,7 +121,8 @@ class Evaluator {
     if (leaf.offset.valid() || leaf.mask.valid()) {
       const std::vector<ScalarBits> all = wick::evaluate(kernel_.expression, inputs);
       if (leaf.mask.valid() && !isTrue(all, leaf.mask)) return;
-      if (leaf.offset.valid()) offset = fromBits<int64_t>(all[static_cast<size_t>(leaf.offset.id)]);
+      if (leaf.offset.valid())
+        offset = fromScalarBits<int64_t>(all[static_cast<size_t>(leaf.offset.id)]);
     }
     std::memcpy(&result, address(leaf.index, point) + offset, itemSize(leaf.type));
   }
@@ -148,14 +136,14 @@ class Evaluator {
         switch (op) {
           case ReduceOp::Sum:
           case ReduceOp::Any:
-            return toBits(T(0));
+            return toScalarBits(T(0));
           case ReduceOp::Prod:
           case ReduceOp::All:
-            return toBits(T(1));
+            return toScalarBits(T(1));
           case ReduceOp::Min:
-            return toBits(L::has_infinity ? L::infinity() : L::max());
+            return toScalarBits(L::has_infinity ? L::infinity() : L::max());
           case ReduceOp::Max:
-            return toBits(L::has_infinity ? static_cast<T>(-L::infinity()) : L::lowest());
+            return toScalarBits(L::has_infinity ? static_cast<T>(-L::infinity()) : L::lowest());
         }
         return 0;
       }
@@ -168,21 +156,21 @@ class Evaluator {
         return 0;
       } else {
         using B = PlainBuilder<T>;
-        const T a = fromBits<T>(x);
-        const T b = fromBits<T>(y);
+        const T a = fromScalarBits<T>(x);
+        const T b = fromScalarBits<T>(y);
         switch (op) {
           case ReduceOp::Sum:
-            return toBits(B::add(a, b));
+            return toScalarBits(B::add(a, b));
           case ReduceOp::Prod:
-            return toBits(B::mul(a, b));
+            return toScalarBits(B::mul(a, b));
           case ReduceOp::Any:
-            return toBits(T(a != T(0) || b != T(0)));
+            return toScalarBits(T(a != T(0) || b != T(0)));
           case ReduceOp::All:
-            return toBits(T(a != T(0) && b != T(0)));
+            return toScalarBits(T(a != T(0) && b != T(0)));
           case ReduceOp::Min:
-            return toBits(B::isNan(a) || a < b ? a : b);
+            return toScalarBits(B::isNan(a) || a < b ? a : b);
           case ReduceOp::Max:
-            return toBits(B::isNan(a) || b < a ? a : b);
+            return toScalarBits(B::isNan(a) || b < a ? a : b);
         }
         return 0;
       }

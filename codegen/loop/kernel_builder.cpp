@@ -273,6 +273,9 @@ ScalarExpr KernelBuilder::view(const Value* v, const ValueInfo& info, const Aske
         map[static_cast<size_t>(fromEnd(static_cast<int>(n.value), rank)) % kMaxRank] = at_k(k);
       }
       break;
+    case Kind::Same:
+      map = asked.map;
+      break;
     case Kind::Swap:
     case Kind::Transpose: {
       map = asked.map;

@@ -325,6 +325,26 @@ std::string nameOf(const Operator& op) {
 
 }  // namespace
 
+bool isCast(const Node* node) {
+  const Operator* op = node->maybeOperator();
+  if (!op || op->form() != Operator::Form::Base) return false;
+  const FunctionSchema& schema = op->schema();
+  if (schema.name() == "aten::type_as") return true;
+  if (schema.name() != "aten::to") return false;
+  if (schema.overload() != "dtype" && schema.overload() != "other") return false;
+  // A copy that is asked for, or a memory format, is for the operator.
+  auto copy = constantOf(node->input(3)), format = constantOf(node->input(4));
+  return copy && copy->isBool() && !copy->toBool() && format && format->isNone();
+}
+std::optional<DType> castOf(const Node* node, const TypeOf& type_of) {
+  if (node->input(1)->type()->kind() == TypeKind::Tensor) return type_of(node->input(1)).dtype;
+  auto number = constantOf(node->input(1));
+  return number && number->isInt() ? dtypeFromNumber(number->toInt()) : std::nullopt;
+}
+PointwiseCall castTo(const Value* operand, DType dtype) {
+  return {&kScalar<Identity>, {operand}, dtype};
+}
+
 bool isPointwise(const Node* node) {
   const Operator* op = node->maybeOperator();
   if (!op || op->form() != Operator::Form::Base || node->outputs().size() != 1 ||

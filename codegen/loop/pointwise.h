@@ -33,8 +33,16 @@ struct OperandType {
 };
 using TypeOf = std::function<OperandType(const Value*)>;
 
+// Whether the operator casts a tensor to a dtype; the result is the tensor itself when it has that
+// dtype. castOf() may know which it is: nullopt when it is no constant.
+bool isCast(const Node* node);
+std::optional<DType> castOf(const Node* node, const TypeOf& type_of);
+
 // Whether selectPointwise() may know the node's operator.
 bool isPointwise(const Node* node);
+
+// The call of a cast that does change the dtype.
+PointwiseCall castTo(const Value* operand, DType dtype);
 
 // The call for operands of the given types; nullopt for operators, types and attributes that are
 // left to the eager kernel, among them all that raise an error.

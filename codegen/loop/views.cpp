@@ -35,6 +35,8 @@ class Application {
           if (size(d) == 1) erase(d);
         }
         return ViewOutcome::Done;
+      case Kind::Same:
+        return ViewOutcome::Done;
       case Kind::Permute:
         return done(permute());
       case Kind::Unsqueeze:
@@ -515,8 +517,10 @@ bool isView(const Node* node) {
     }
   }
   if (!givesParts(rule->kind)) return node->kind() != prim::ListUnpack;
+  // While a group is gathered, the list is read by the group that has the prim::ListUnpack.
   const Value* list = viewNode(node)->output();
-  return list->uses().size() == 1 && list->uses()[0].user->kind() == prim::ListUnpack;
+  return list->uses().size() == 1 && (list->uses()[0].user->kind() == prim::ListUnpack ||
+                                      list->uses()[0].user->kind() == prim::FusionGroup);
 }
 
 const Value* viewOperand(const Node* node) {

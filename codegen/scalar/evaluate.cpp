@@ -1,7 +1,5 @@
 #include "codegen/scalar/evaluate.h"
 
-#include <cstring>
-
 #include "codegen/scalar/plain_builder.h"
 #include "core/dtype_dispatch.h"
 
@@ -10,61 +8,49 @@ namespace wick {
 namespace {
 
 template <class T>
-T fromBits(ScalarBits bits) {
-  T value;
-  std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
-  return value;
-}
-template <class T>
-ScalarBits toBits(T value) {
-  ScalarBits bits = 0;
-  std::memcpy(&bits, &value, sizeof value);
-  return bits;
-}
-
-template <class T>
 inline constexpr bool kReal = !kIsComplex<T> && !kIsReducedFloat<T>;
 
 template <class T>
 ScalarBits compute(const ScalarNode& node, std::span<const ScalarBits> in) {
   using B = PlainBuilder<T>;
-  const T a = fromBits<T>(in[0]);
-  const T b = in.size() > 1 ? fromBits<T>(in[1]) : T();
+  const T a = fromScalarBits<T>(in[0]);
+  const T b = in.size() > 1 ? fromScalarBits<T>(in[1]) : T();
   switch (node.op) {
     case ScalarOp::Add:
-      return toBits(B::add(a, b));
+      return toScalarBits(B::add(a, b));
     case ScalarOp::Sub:
-      return toBits(B::sub(a, b));
+      return toScalarBits(B::sub(a, b));
     case ScalarOp::Mul:
-      return toBits(B::mul(a, b));
+      return toScalarBits(B::mul(a, b));
     case ScalarOp::Div:
-      return toBits(B::div(a, b));
+      return toScalarBits(B::div(a, b));
     case ScalarOp::IntDiv:
-      return toBits(B::intDiv(a, b));
+      return toScalarBits(B::intDiv(a, b));
     case ScalarOp::IntRem:
-      return toBits(B::intRem(a, b));
+      return toScalarBits(B::intRem(a, b));
     case ScalarOp::Neg:
-      return toBits(B::neg(a));
+      return toScalarBits(B::neg(a));
     case ScalarOp::Abs:
-      return toBits(B::abs(a));
+      return toScalarBits(B::abs(a));
     case ScalarOp::And:
-      return toBits(B::bitAnd(a, b));
+      return toScalarBits(B::bitAnd(a, b));
     case ScalarOp::Or:
-      return toBits(B::bitOr(a, b));
+      return toScalarBits(B::bitOr(a, b));
     case ScalarOp::Xor:
-      return toBits(B::bitXor(a, b));
+      return toScalarBits(B::bitXor(a, b));
     case ScalarOp::Not:
-      return toBits(B::bitNot(a));
+      return toScalarBits(B::bitNot(a));
     case ScalarOp::ShiftLeft:
-      return toBits(B::shiftLeft(a, b));
+      return toScalarBits(B::shiftLeft(a, b));
     case ScalarOp::ShiftRight:
-      return toBits(B::shiftRight(a, b));
+      return toScalarBits(B::shiftRight(a, b));
     case ScalarOp::Fma:
-      if constexpr (std::is_floating_point_v<T>) return toBits(std::fma(a, b, fromBits<T>(in[2])));
+      if constexpr (std::is_floating_point_v<T>)
+        return toScalarBits(std::fma(a, b, fromScalarBits<T>(in[2])));
       break;
 #define WICK_UNARY(Op, name) \
   case ScalarOp::Op:         \
-    return toBits(B::name(a));
+    return toScalarBits(B::name(a));
       WICK_UNARY(Sqrt, sqrt)
       WICK_UNARY(Floor, floor)
       WICK_UNARY(Ceil, ceil)
@@ -72,12 +58,12 @@ ScalarBits compute(const ScalarNode& node, std::span<const ScalarBits> in) {
       WICK_UNARY(Rint, rint)
 #undef WICK_UNARY
     case ScalarOp::Copysign:
-      return toBits(B::copysign(a, b));
+      return toScalarBits(B::copysign(a, b));
     case ScalarOp::Call: {
       const void* f = functionAddress(node.function, node.type);
       WICK_ASSERT(f, "no function {} for {}", toString(node.function), toString(node.type));
-      if (in.size() == 1) return toBits(reinterpret_cast<T (*)(T)>(const_cast<void*>(f))(a));
-      return toBits(reinterpret_cast<T (*)(T, T)>(const_cast<void*>(f))(a, b));
+      if (in.size() == 1) return toScalarBits(reinterpret_cast<T (*)(T)>(const_cast<void*>(f))(a));
+      return toScalarBits(reinterpret_cast<T (*)(T, T)>(const_cast<void*>(f))(a, b));
     }
     default:
       break;
@@ -88,9 +74,9 @@ ScalarBits compute(const ScalarNode& node, std::span<const ScalarBits> in) {
 template <class T>
 bool compare(ScalarOp op, std::span<const ScalarBits> in) {
   using B = PlainBuilder<T>;
-  const T a = fromBits<T>(in[0]);
+  const T a = fromScalarBits<T>(in[0]);
   if (op == ScalarOp::SignBit) return B::signBit(a);
-  const T b = fromBits<T>(in[1]);
+  const T b = fromScalarBits<T>(in[1]);
   return op == ScalarOp::Eq ? B::eq(a, b) : op == ScalarOp::Lt ? B::lt(a, b) : B::le(a, b);
 }
 
@@ -102,9 +88,9 @@ ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> in,
     case ScalarOp::Constant:
       return dispatchAll(node.type, [&]<class T>() -> ScalarBits {
         if constexpr (std::is_integral_v<T>) {
-          return toBits(static_cast<T>(static_cast<int64_t>(node.payload)));
+          return toScalarBits(static_cast<T>(static_cast<int64_t>(node.payload)));
         } else {
-          return toBits(convert<T>(std::bit_cast<double>(node.payload)));
+          return toScalarBits(convert<T>(std::bit_cast<double>(node.payload)));
         }
       });
     case ScalarOp::Convert:
@@ -113,20 +99,20 @@ ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> in,
           if constexpr (kIsComplex<From> || kIsComplex<To>) {
             return 0;
           } else {
-            return toBits(convert<To>(fromBits<From>(in[0])));
+            return toScalarBits(convert<To>(fromScalarBits<From>(in[0])));
           }
         });
       });
     case ScalarOp::Bits:
       return in[0];
     case ScalarOp::Select:
-      return fromBits<bool>(in[0]) ? in[1] : in[2];
+      return fromScalarBits<bool>(in[0]) ? in[1] : in[2];
     case ScalarOp::Eq:
     case ScalarOp::Lt:
     case ScalarOp::Le:
     case ScalarOp::SignBit:
       return dispatchAll(types[0], [&]<class T>() -> ScalarBits {
-        if constexpr (kReal<T>) return toBits(compare<T>(node.op, in));
+        if constexpr (kReal<T>) return toScalarBits(compare<T>(node.op, in));
         return 0;
       });
     default:

@@ -1,6 +1,7 @@
 // The reference evaluator of expressions: one node at a time, on plain numbers.
 #pragma once
 
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -10,6 +11,18 @@ namespace wick {
 
 // The bits of a number of some dtype, in the low bytes.
 using ScalarBits = uint64_t;
+template <class T>
+T fromScalarBits(ScalarBits bits) {
+  T value;
+  std::memcpy(static_cast<void*>(&value), &bits, sizeof value);
+  return value;
+}
+template <class T>
+ScalarBits toScalarBits(T value) {
+  ScalarBits bits = 0;
+  std::memcpy(&bits, &value, sizeof value);
+  return bits;
+}
 
 // What a node gives for its operands' values, which have the dtypes `types`. Input nodes have no
 // value of their own: InternalError.

@@ -25,9 +25,23 @@ Extent extentFromEnvironment() {
   throw UsageError(fmt::format("WICK_FUSION: expected none, groups or all, got '{}'", extent));
 }
 
+std::optional<DType> knownDType(const Value* v) {
+  return v->type()->kind() == TypeKind::Tensor
+             ? static_cast<const TensorType&>(*v->type()).facts().dtype
+             : std::nullopt;
+}
+// A cast to the dtype that a tensor has anyway gives the tensor itself, which no kernel returns.
+FusionKind kindOfCast(const Node* node) {
+  const auto from = knownDType(node->input(0));
+  const auto to = node->input(1)->type()->kind() == TypeKind::Tensor ? knownDType(node->input(1))
+                                                                     : loop::castOf(node, nullptr);
+  return from && to && *from != *to ? FusionKind::Pointwise : FusionKind::View;
+}
+
 }  // namespace
 
 FusionKind kernelKindOf(const Node* node) {
+  if (loop::isCast(node)) return kindOfCast(node);
   if (loop::isView(node)) return FusionKind::View;
   if (loop::isJoin(node)) return FusionKind::Join;
   if (loop::isIndexed(node)) return FusionKind::Indexed;

@@ -335,9 +335,9 @@ std::string fusionGroupName(const Graph& body) {
   constexpr size_t kMaxLength = 60;
   std::string name = "fused";
   for (const Node* node : body.nodes()) {
-    if (node->kind() == prim::Constant) continue;
-    name += "_";
     std::string_view kind = node->kind().qualString();
+    if (kind.starts_with("prim::")) continue;
+    name += "_";
     for (char c : kind.substr(kind.rfind(':') + 1)) {
       name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
     }

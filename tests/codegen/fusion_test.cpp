@@ -116,6 +116,26 @@ TEST(FusionTest, IndicesOutOfBoundsRaiseTheOperatorsError) {
   EXPECT_THROW(rows(-1), RuntimeError);
 }
 
+TEST(FusionTest, ListsOfViewsAreTakenApartInside) {
+  setJitMode(JitMode::Sync);
+  auto graph = groupedGraph(R"(graph(%x : Tensor):
+  %two : int = prim::Constant[value=2]()
+  %one : int = prim::Constant[value=1]()
+  %all : Tensor[] = aten::chunk(%x, %two, %one)
+  %a : Tensor, %b : Tensor = prim::ListUnpack(%all)
+  %c : Tensor = aten::tanh(%a)
+  %d : Tensor = aten::mul(%c, %b)
+  return (%d)
+)");
+  for (const Node* node : graph->nodes())
+    EXPECT_NE(node->kind().qualString(), std::string_view("aten::chunk"));
+  auto code = Code::build(graph, "forward");
+  FusionStatistics before = fusionStatistics();
+  Tensor result = runCode(*code, {IValue(Tensor::full({3, 40}, 2, DType::Float))}).toTensor();
+  EXPECT_EQ(fusionStatistics().launches, before.launches + 1);
+  EXPECT_EQ(result.describe(), "float32[3, 20]");
+}
+
 // A view that needs a copy for some strides and none for others takes two programs.
 TEST(FusionTest, ReshapesFollowTheStrides) {
   setJitMode(JitMode::Sync);

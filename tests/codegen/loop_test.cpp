@@ -323,6 +323,37 @@ TEST(LoopTest, ReductionsOverOtherDimensionsComeFirst) {
   compare(kTwoKernels, {x}, 1e-6);
 }
 
+constexpr const char* kCast = R"(graph(%x : Tensor, %y : Tensor):
+  %double : int = prim::Constant[value=7]()
+  %no : bool = prim::Constant[value=False]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = aten::to(%x, %double, %no, %no, %none)
+  %b : Tensor = aten::neg(%a)
+  %c : Tensor = aten::type_as(%b, %y)
+  %d : Tensor = aten::abs(%c)
+  return (%d)
+)";
+
+TEST(LoopTest, CastsConvert) {
+  const Tensor x = randomTensor({7}, 1), y = randomTensor({1}, 2);
+  EXPECT_EQ(textOf(kCast, {y, x}),
+            "kernel (i0 < s0)\n"
+            "  %0 = load x1[0:i0] float32\n"
+            "  %1 = convert float64 %0\n"
+            "  %2 = neg float64 %1\n"
+            "  %3 = convert float32 %2\n"
+            "  %4 = abs float32 %3\n"
+            "  store y0[0:i0] float32 = %4\n");
+  compare(kCast, {y, x}, 0);
+  // A cast that changes nothing leaves no trace.
+  EXPECT_EQ(textOf(kCast, {y.to(DType::Double), x.to(DType::Double)}),
+            "kernel (i0 < s0)\n"
+            "  %0 = load x2[0:i0] float64\n"
+            "  %1 = neg float64 %0\n"
+            "  %2 = abs float64 %1\n"
+            "  store y0[0:i0] float64 = %2\n");
+}
+
 // What waits in the memory of an output is gone once the output itself is stored.
 TEST(LoopTest, OutputsOfSeveralPasses) {
   constexpr const char* kText = R"(graph(%x : Tensor):

@@ -171,11 +171,13 @@ class StructureMaker {
   void node() {
     before_lists_ = body_.size();
     const Known x = any();
-    switch (random_.below(12)) {
+    switch (random_.below(13)) {
       case 0:
       case 1:
       case 2:
         return pointwise(x);
+      case 12:
+        return cast(x);
       case 3:
       case 4:
       case 5:
@@ -211,6 +213,16 @@ class StructureMaker {
     }
     if (x.exact && y.exact && random_.oneIn(3)) return emit("lt", x.name + ", " + y.name);
     emit(random_.of<std::string>({"mul", "maximum"}), x.name + ", " + y.name);
+  }
+
+  void cast(const Known& x) {
+    if (random_.oneIn(3)) return emit("type_as", fmt::format("{}, {}", x.name, any().name));
+    const DType dtype = random_.of({DType::Float, DType::Float, DType::Half, DType::Double,
+                                    DType::Long, DType::Bool, x.tensor.dtype()});
+    if (isFloating(x.tensor.dtype()) && !isFloating(dtype) && !x.exact) return;
+    const std::string no = constant("bool", "False");
+    emit("to", fmt::format("{}, {}, {}, {}, {}", x.name, integer(static_cast<int64_t>(dtype)), no,
+                           no, none()));
   }
 
   void view(const Known& x) {

@@ -100,7 +100,8 @@ TEST(FusionGroupsTest, NodesOfOthersMoveOutOfTheWay) {
 
 TEST(FusionGroupsTest, ViewsEnterOnlyWhenTheyStayInside) {
   const auto text = [](const char* results) {
-    return std::string(R"(graph(%x : Tensor, %s : int[]):
+    return std::string(R"(graph(%x : Tensor, %n : int):
+  %s : int[] = prim::ListConstruct(%n)
   %1 : Tensor = aten::relu(%x)
   %v : Tensor = aten::view(%1, %s)
   %2 : Tensor = aten::relu(%v)
@@ -108,7 +109,7 @@ TEST(FusionGroupsTest, ViewsEnterOnlyWhenTheyStayInside) {
   return ()") +
            results + ")\n";
   };
-  EXPECT_EQ(fused(text("%3")), Sizes{4});
+  EXPECT_EQ(fused(text("%3")), Sizes{5});
   EXPECT_EQ(fused(text("%3, %v")), Sizes{2});
 }
 
