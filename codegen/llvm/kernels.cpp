@@ -41,6 +41,8 @@ unsigned lanesOf(const Kernel& kernel) {
   return vectorBits() / 32 * registersPerVector(kernel);
 }
 
+constexpr unsigned kMaxChains = 4;
+
 class KernelEmitter {
  public:
   KernelEmitter(llvm::Module& module, const std::string& name, const Kernel& kernel,
@@ -71,7 +73,8 @@ class KernelEmitter {
     }
     for (const loop::Reduction& reduction : kernel_.reductions) {
       DType type = kernel_.expression[reduction.operand].type;
-      accumulators_.push_back(b_.CreateAlloca(scalars_.vectorType(type)));
+      accumulators_.emplace_back();
+      for (Value*& a : accumulators_.back()) a = b_.CreateAlloca(scalars_.vectorType(type));
     }
     if (!kernel_.checks.empty()) {
       bad_ = b_.CreateAlloca(b_.getInt1Ty());
@@ -267,6 +270,24 @@ class KernelEmitter {
   }
   int passOf(int32_t node) const { return schedule_.pass_of_node[static_cast<size_t>(node)]; }
 
+  // How many accumulators a reduction has in a pass that computes little: an addition waits for the
+  // one before, and the processor has nothing else to do meanwhile.
+  unsigned chainsOf(int pass, size_t reductions) const {
+    constexpr int kFewNodes = 24;
+    constexpr unsigned kRegisters = 8;  // for all accumulators
+    if (reductions == 0) return 1;
+    int computed = 0;
+    for (size_t i = 0; i < kernel_.expression.nodes().size(); ++i) {
+      computed += schedule_.varies[i] && schedule_.pass_of_node[i] == pass;
+    }
+    if (computed > kFewNodes) return 1;
+    unsigned chains = kMaxChains;
+    while (chains > 1 && chains * reductions * registersPerVector(kernel_) > kRegisters) {
+      chains /= 2;
+    }
+    return chains;
+  }
+
   void onePass(int pass, Value* row_mask) {
     pass_ = pass;
     std::vector<size_t> reductions;
@@ -286,8 +307,11 @@ class KernelEmitter {
     }
     if (reductions.empty() && stores.empty() && checks.empty()) return;
     loadRowValues();
-    for (size_t r : reductions) b_.CreateStore(identity(r), accumulators_[r]);
-    auto body = [&](Value* i, Value* mask) {
+    const unsigned chains = chainsOf(pass, reductions.size());
+    for (size_t r : reductions) {
+      for (unsigned c = 0; c < chains; ++c) b_.CreateStore(identity(r), accumulators_[r][c]);
+    }
+    auto body = [&](Value* i, Value* mask, unsigned chain = 0) {
       Values values = row_values_;
       for (ScalarExpr check : checks) {
         Value* wrong = b_.CreateNot(valueOf(check, values, i, mask));
@@ -299,8 +323,8 @@ class KernelEmitter {
         Value* v = valueOf(kernel_.reductions[r].operand, values, i, mask);
         // Lanes of rows that do not exist may hold anything.
         if (mask && !layout_.across_rows) v = b_.CreateSelect(mask, v, identity(r));
-        Value* old = b_.CreateLoad(v->getType(), accumulators_[r]);
-        b_.CreateStore(combine(r, old, v), accumulators_[r]);
+        Value* old = b_.CreateLoad(v->getType(), accumulators_[r][chain]);
+        b_.CreateStore(combine(r, old, v), accumulators_[r][chain]);
       }
       for (const auto& [node, place] : waiting_) {
         if (passOf(node) != pass) continue;
@@ -312,16 +336,26 @@ class KernelEmitter {
         storeVector(store->access, elementAt(store->access, i), v, mask);
       }
     };
-    if (layout_.across_rows) {
-      forRange(b_.getInt64(0), elements_, 1, [&](Value* i) { body(i, row_mask); });
-    } else {
-      Value* full = b_.CreateSub(elements_, b_.CreateURem(elements_, b_.getInt64(lanes_)));
-      forRange(b_.getInt64(0), full, lanes_, [&](Value* i) { body(i, nullptr); });
-      ifAny(full, elements_, [&](Value* mask) { body(full, mask); });
+    const unsigned step = layout_.across_rows ? 1 : lanes_;
+    Value* full = b_.CreateSub(elements_, b_.CreateURem(elements_, b_.getInt64(step)));
+    Value* begin = b_.getInt64(0);
+    if (chains > 1) {
+      Value* some = b_.CreateSub(full, b_.CreateURem(full, b_.getInt64(step * chains)));
+      forRange(begin, some, step * chains, [&](Value* i) {
+        for (unsigned c = 0; c < chains; ++c) {
+          body(b_.CreateAdd(i, b_.getInt64(step * c)), row_mask, c);
+        }
+      });
+      begin = some;
     }
+    forRange(begin, full, step, [&](Value* i) { body(i, row_mask); });
+    if (!layout_.across_rows) ifAny(full, elements_, [&](Value* mask) { body(full, mask); });
     for (size_t r : reductions) {
       DType type = kernel_.expression[kernel_.reductions[r].operand].type;
-      Value* v = b_.CreateLoad(scalars_.vectorType(type), accumulators_[r]);
+      Value* v = b_.CreateLoad(scalars_.vectorType(type), accumulators_[r][0]);
+      for (unsigned c = 1; c < chains; ++c) {
+        v = combine(r, v, b_.CreateLoad(v->getType(), accumulators_[r][c]));
+      }
       results_[r] = layout_.across_rows ? v : b_.CreateVectorSplat(lanes_, horizontal(r, v));
     }
     for (size_t i = 0; i < kernel_.expression.nodes().size(); ++i) {
@@ -568,7 +602,7 @@ class KernelEmitter {
   std::vector<Value*> row_steps_;
   std::vector<Value*> element_steps_;
   std::vector<Value*> numbers_;
-  std::vector<Value*> accumulators_;
+  std::vector<std::array<Value*, kMaxChains>> accumulators_;  // of each reduction
   std::vector<Value*> row_bases_;
   Values row_values_;                   // by node
   std::map<uint32_t, Value*> results_;  // by reduction
