@@ -204,30 +204,26 @@ def _fractional_samples(input: Tensor, samples: Optional[Tensor], dims: int) -> 
 def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: BroadcastingList2[int],
                                        output_size: Optional[BroadcastingList2[int]] = None,
                                        output_ratio: Optional[BroadcastingList2[float]] = None,
-                                       return_indices: bool = False,
                                        _random_samples: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
     size = _fractional_size(input, output_size, output_ratio, 2)
     return torch._C._nn.fractional_max_pool2d(input, kernel_size, size, _fractional_samples(input, _random_samples, 2))
 
 def _fractional_max_pool2d(input: Tensor, kernel_size: BroadcastingList2[int],
                            output_size: Optional[BroadcastingList2[int]] = None,
-                           output_ratio: Optional[BroadcastingList2[float]] = None, return_indices: bool = False,
-                           _random_samples: Optional[Tensor] = None) -> Tensor:
-    return fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples)[0]
+                           output_ratio: Optional[BroadcastingList2[float]] = None, _random_samples: Optional[Tensor] = None) -> Tensor:
+    return fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, _random_samples)[0]
 
 def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: BroadcastingList3[int],
                                        output_size: Optional[BroadcastingList3[int]] = None,
                                        output_ratio: Optional[BroadcastingList3[float]] = None,
-                                       return_indices: bool = False,
                                        _random_samples: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
     size = _fractional_size(input, output_size, output_ratio, 3)
     return torch._C._nn.fractional_max_pool3d(input, kernel_size, size, _fractional_samples(input, _random_samples, 3))
 
 def _fractional_max_pool3d(input: Tensor, kernel_size: BroadcastingList3[int],
                            output_size: Optional[BroadcastingList3[int]] = None,
-                           output_ratio: Optional[BroadcastingList3[float]] = None, return_indices: bool = False,
-                           _random_samples: Optional[Tensor] = None) -> Tensor:
-    return fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, return_indices, _random_samples)[0]
+                           output_ratio: Optional[BroadcastingList3[float]] = None, _random_samples: Optional[Tensor] = None) -> Tensor:
+    return fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, _random_samples)[0]
 
 def _unpooled_size(input: Tensor, kernel_size: List[int], stride: List[int], padding: List[int],
                    output_size: Optional[List[int]]) -> List[int]:

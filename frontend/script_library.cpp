@@ -94,6 +94,22 @@ def _unique_counts(input: Tensor, sorted: bool = True, dim: Optional[int] = None
     return _unique_of(input, sorted, False, True, dim)[::2]
 def _unique_all(input: Tensor, sorted: bool = True, dim: Optional[int] = None) -> Tuple[Tensor, Tensor, Tensor]:
     return _unique_of(input, sorted, True, True, dim)
+def _consecutive_all(input: Tensor, dim: Optional[int] = None) -> Tuple[Tensor, Tensor, Tensor]:
+    return torch._VF.unique_consecutive(input, True, True, dim)
+def _consecutive_inverse(input: Tensor, dim: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    return torch._VF.unique_consecutive(input, True, False, dim)[:2]
+def _consecutive_counts(input: Tensor, dim: Optional[int] = None) -> Tuple[Tensor, Tensor]:
+    return torch._VF.unique_consecutive(input, False, True, dim)[::2]
+def _consecutive_only(input: Tensor, dim: Optional[int] = None) -> Tensor:
+    return torch._VF.unique_consecutive(input, False, False, dim)[0]
+def _named_cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+    if compute_mode == "use_mm_for_euclid_dist_if_necessary":
+        return torch._VF.cdist(x1, x2, p, None)
+    if compute_mode == "use_mm_for_euclid_dist":
+        return torch._VF.cdist(x1, x2, p, 1)
+    if compute_mode == "donot_use_mm_for_euclid_dist":
+        return torch._VF.cdist(x1, x2, p, 2)
+    raise ValueError("cdist: '" + compute_mode + "' is not a compute_mode")
 def _norm_number(input: Tensor, p: Optional[number], dim: Optional[List[int]] = None, keepdim: bool = False,
                  out: Optional[Tensor] = None, dtype: Optional[int] = None) -> Tensor:
     dims = list(range(input.dim())) if dim is None else dim
