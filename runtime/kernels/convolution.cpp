@@ -208,8 +208,7 @@ DimVector convolutionOutputSize(const char* op, const Tensor& input, const Tenso
                      (p.output_padding[d] < p.stride[d] || p.output_padding[d] < p.dilation[d]),
                  "{}: output padding must be smaller than either stride or dilation", op);
       out.push_back((size - 1) * p.stride[d] - padding + extent + p.output_padding[d]);
-      WICK_CHECK(out.back() >= 0, "{}: calculated output size {} is too small", op,
-                 formatInts(out));
+      WICK_CHECK(out.back() > 0, "{}: calculated output size {} is too small", op, formatInts(out));
     } else {
       WICK_CHECK(size + padding >= extent,
                  "{}: calculated padded input size per channel: {}. Kernel size: {}. Kernel size "

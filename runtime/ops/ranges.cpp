@@ -5,6 +5,8 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "runtime/kernels/pointwise.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shape_rules.h"
 
@@ -236,9 +238,16 @@ Tensor eyeM(int64_t n, int64_t m, TensorOptions o) {
 
 // Keeps the elements on one side of a diagonal.
 template <bool kUpper>
-Tensor triangle(const Tensor& self, int64_t diagonal) {
+Tensor triangle(const Tensor& self, int64_t diagonal, Out out) {
   WICK_CHECK(self.dim() >= 2, "{}: input tensor must have at least 2 dimensions",
              kUpper ? "triu" : "tril");
+  if (out && out.tensor->isSame(self) && distinctElements(self).numel() != self.numel()) {
+    // An element that stands for several goes when one of them does.
+    static const OperatorHandle kMaskedFill("aten::masked_fill_", "Scalar");
+    static const OperatorHandle kNot("aten::logical_not", "");
+    Tensor all = Tensor::full(self.sizes().subspan(self.sizes().size() - 2), 1, DType::Bool);
+    return kMaskedFill(self, kNot(triangle<kUpper>(all, diagonal, Out{})), Scalar(0));
+  }
   Tensor t = self.clone(MemoryFormat::Contiguous);
   int64_t rows = self.size(-2);
   int64_t cols = self.size(-1);

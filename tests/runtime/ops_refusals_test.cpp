@@ -69,6 +69,9 @@ TEST(Refusals, ArgumentsOutOfRange) {
   EXPECT_THROW(call("aten::kl_div", "", square, square.to(DType::Long)), RuntimeError);
   EXPECT_THROW(call("aten::fft_fft", "", square, -1), RuntimeError);
   EXPECT_THROW(call("aten::exponential_", "", square, -1.0), RuntimeError);
+  EXPECT_THROW(call("aten::conv_transpose1d", "", iota(DimVector{1, 1, 2}),
+                    iota(DimVector{1, 1, 1}), Tensor(), DimVector{1}, DimVector{1}),
+               RuntimeError);
   const Tensor cube = iota(DimVector{2, 2, 2});
   EXPECT_THROW(call("aten::linalg_norm", "", cube, Scalar(2), DimVector{0, 1, 2}), RuntimeError);
   EXPECT_THROW(call("aten::linalg_matrix_norm", "", square, Scalar(1), DimVector{-2, -1}, false,

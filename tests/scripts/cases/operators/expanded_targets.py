@@ -4,7 +4,11 @@
 # expect:         [1.0000, 2.5000],
 # expect:         [1.0000, 2.5000]]), tensor([[2.5000, 2.5000],
 # expect:         [2.5000, 2.5000],
-# expect:         [2.5000, 2.5000]]), tensor([0., 0., 0., 0.])], [2, 0])
+# expect:         [2.5000, 2.5000]]), tensor([0., 0., 0., 0.]), tensor([[1., 0., 0.],
+# expect:         [1., 0., 0.],
+# expect:         [1., 0., 0.]]), tensor([[0., 0., 0.],
+# expect:         [0., 0., 0.],
+# expect:         [0., 0., 0.]])], [2, 0])
 def filled(value: float) -> List[torch.Tensor]:
     out: List[torch.Tensor] = []
     a = torch.ones(1).expand(3)
@@ -17,6 +21,10 @@ def filled(value: float) -> List[torch.Tensor]:
     out.append(torch.threshold_(d, 1.5, value))
     e = torch.ones(1).expand(4)
     out.append(e.zero_())
+    f = torch.ones(1, 3).expand(3, 3)
+    out.append(f.tril_())
+    g = torch.ones(3, 1).expand(3, 3)
+    out.append(g.triu_(1))
     return out
 
 
