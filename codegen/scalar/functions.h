@@ -47,7 +47,8 @@
   _(log)                                  \
   _(log1p)                                \
   _(tanh)                                 \
-  _(erf)
+  _(erf)                                  \
+  _(rsqrt)
 
 // _(name): functions of one float; the last ones are single instructions.
 #define WICK_FORALL_UNARY_FUNCTIONS(_)  \

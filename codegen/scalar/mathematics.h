@@ -120,7 +120,7 @@ struct SphericalBesselJ0 : FloatScalar {
 };
 struct Rsqrt : FloatOrComplexScalar {
   static constexpr const char* kName = "rsqrt";
-  WICK_APPLY1(x) { return b.div(b.constant(1), b.sqrt(x)); }
+  WICK_APPLY1(x) { return b.rsqrt(x); }
 };
 struct Sinc : FloatOrComplexScalar {
   static constexpr const char* kName = "sinc";

@@ -79,6 +79,15 @@ inline std::complex<T> log2(std::complex<T> x) {
   return std::log(x) / static_cast<T>(0.6931471805599453094);
 }
 
+template <std::floating_point T>
+inline T rsqrt(T x) {
+  return 1 / std::sqrt(x);
+}
+template <std::floating_point T>
+inline std::complex<T> rsqrt(std::complex<T> x) {
+  return T(1) / std::sqrt(x);
+}
+
 #define WICK_STD_BINARY(name)      \
   template <std::floating_point T> \
   inline T name(T x, T y) {        \
