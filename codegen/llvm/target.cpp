@@ -82,9 +82,10 @@ std::unique_ptr<llvm::TargetMachine> makeMachine() {
 
 // What Optimization::Light means. Half of -O3's time goes to loops that it vectorizes and unrolls,
 // and then to the machine code of these.
+// Without more said, instcombine ends the process when one round was not enough.
 constexpr const char* kLightPasses =
-    "function(sroa,early-cse<memssa>,simplifycfg,instcombine,loop-mssa(licm),gvn,instcombine,"
-    "simplifycfg,adce)";
+    "function(sroa,early-cse<memssa>,simplifycfg,instcombine<no-verify-fixpoint>,loop-mssa(licm),"
+    "gvn,instcombine<no-verify-fixpoint>,simplifycfg,adce)";
 
 std::string emit(llvm::Module& module, llvm::CodeGenFileType kind) {
   auto machine = makeMachine();
