@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ir/parser.h"
 #include "runtime/fusion/form_groups.h"
 #include "runtime/fusion/fusion_site.h"
@@ -134,6 +136,37 @@ TEST(FusionTest, ListsOfViewsAreTakenApartInside) {
   Tensor result = runCode(*code, {IValue(Tensor::full({3, 40}, 2, DType::Float))}).toTensor();
   EXPECT_EQ(fusionStatistics().launches, before.launches + 1);
   EXPECT_EQ(result.describe(), "float32[3, 20]");
+}
+
+TEST(FusionTest, NumbersOfViewsAreArguments) {
+  setJitMode(JitMode::Sync);
+  auto code = Code::build(groupedGraph(R"(graph(%x : Tensor, %n : int):
+  %zero : int = prim::Constant[value=0]()
+  %one : int = prim::Constant[value=1]()
+  %none : NoneType = prim::Constant()
+  %rows : Tensor = aten::slice(%x, %zero, %n, %none, %one)
+  %row : Tensor = aten::select(%x, %zero, %n)
+  %1 : Tensor = aten::sub(%rows, %row, %one)
+  %2 : Tensor = aten::tanh(%1)
+  return (%2)
+)"),
+                          "forward");
+  Tensor x = Tensor::empty({9, 30}, DType::Float);
+  for (int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] = static_cast<float>(i) / 64;
+  auto run = [&](int64_t n) { return runCode(*code, {IValue(x), IValue(n)}).toTensor(); };
+  run(1);
+  const FusionStatistics before = fusionStatistics();
+  for (int64_t n : {2, 3, 6}) {
+    Tensor result = run(n);
+    ASSERT_EQ(result.size(0), 9 - n);
+    for (int64_t i = 0; i < 9 - n; ++i) {
+      EXPECT_EQ(result.data<float>()[i * 30 + 7], std::tanh(static_cast<float>(i * 30) / 64));
+    }
+  }
+  const FusionStatistics after = fusionStatistics();
+  EXPECT_EQ(after.launches, before.launches + 3);
+  EXPECT_EQ(after.kernels, before.kernels);
+  EXPECT_THROW(run(9), RuntimeError);
 }
 
 // A view that needs a copy for some strides and none for others takes two programs.
