@@ -312,6 +312,8 @@ class InterfaceType : public Type {
   const std::vector<std::shared_ptr<Function>>& methods() const { return methods_; }
   const Function* findMethod(const std::string& name) const;
   void addMethod(std::shared_ptr<Function> method) { methods_.push_back(std::move(method)); }
+  // Leaves only the name; see ClassType::dissolve().
+  void dissolve() { methods_.clear(); }
   std::string str() const override;
   std::string annotation() const override { return name_; }
   bool equals(const Type& other) const override { return this == &other; }
@@ -372,6 +374,10 @@ class ClassType : public Type {
   const std::vector<Function*>& forwardHooks() const { return hooks_; }
   void addForwardPreHook(Function* hook) { pre_hooks_.push_back(hook); }
   void addForwardHook(Function* hook) { hooks_.push_back(hook); }
+
+  // Leaves only the name. For the end of the compilation unit: the functions end with it, and
+  // attributes and methods may mention this very type, which would then never be freed.
+  void dissolve();
 
   ClassTypePtr shared() const {
     return std::const_pointer_cast<ClassType>(

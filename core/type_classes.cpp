@@ -103,6 +103,17 @@ ClassType::ClassType(std::string name, bool is_module)
 
 ClassType::~ClassType() = default;
 
+void ClassType::dissolve() {
+  attributes_.clear();
+  attribute_index_.clear();
+  constants_.clear();
+  methods_.clear();
+  static_methods_.clear();
+  properties_.clear();
+  pre_hooks_.clear();
+  hooks_.clear();
+}
+
 std::optional<size_t> ClassType::findAttribute(const std::string& name) const {
   auto it = attribute_index_.find(name);
   if (it == attribute_index_.end()) return std::nullopt;

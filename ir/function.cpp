@@ -95,6 +95,16 @@ FunctionSchema defaultSchemaFor(const std::string& name, const Graph& graph) {
   return FunctionSchema(name, "", std::move(arguments), std::move(returns));
 }
 
+CompilationUnit::~CompilationUnit() {
+  // First, for their code reads the types.
+  functions_.clear();
+  for (const auto& [name, type] : types_) {
+    // Constant for everybody but the unit that built it.
+    if (const auto* c = type->as<ClassType>()) const_cast<ClassType*>(c)->dissolve();
+    if (const auto* i = type->as<InterfaceType>()) const_cast<InterfaceType*>(i)->dissolve();
+  }
+}
+
 GraphFunction* CompilationUnit::createFunction(std::string qualified_name,
                                                std::shared_ptr<Graph> graph,
                                                GraphFunction::Definer definer) {

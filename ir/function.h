@@ -66,6 +66,12 @@ FunctionSchema defaultSchemaFor(const std::string& name, const Graph& graph);
 // Not synchronized while it is being built; afterwards any number of threads may read it.
 class CompilationUnit : public std::enable_shared_from_this<CompilationUnit> {
  public:
+  CompilationUnit() = default;
+  // Types that outlive it keep nothing but their names.
+  ~CompilationUnit();
+  CompilationUnit(const CompilationUnit&) = delete;
+  CompilationUnit& operator=(const CompilationUnit&) = delete;
+
   // Names must be new: CompileError otherwise (see mangle).
   GraphFunction* createFunction(std::string qualified_name, std::shared_ptr<Graph> graph,
                                 GraphFunction::Definer definer = nullptr);

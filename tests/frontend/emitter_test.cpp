@@ -180,5 +180,34 @@ TEST_F(EmitterTest, BracesInFormattedStringsAreText) {
   EXPECT_TRUE(holdsInOrder(g, {"\"{\"", "aten::format("}));
 }
 
+// Also those that mention themselves.
+TEST(CompilationUnits, TypesAreFreedWithThem) {
+  auto unit = compileSource(R"(
+@torch.jit.interface
+class Step:
+    def run(self, x: int) -> int:
+        pass
+
+class Node:
+    def __init__(self, next: Optional[Node], step: Step):
+        self.next = next
+        self.step = step
+    def run(self, x: int) -> int:
+        return self.step.run(x)
+
+def last(n: Node) -> Node:
+    return n
+)",
+                            "test.py");
+  std::vector<std::weak_ptr<const Type>> types;
+  for (const auto& [name, type] : unit->types()) types.push_back(type);
+  EXPECT_EQ(types.size(), 2u);
+  TypePtr kept = unit->types().back().second;
+  unit.reset();
+  EXPECT_NE(kept->str().find("Node"), std::string::npos);
+  kept.reset();
+  for (const auto& type : types) EXPECT_TRUE(type.expired());
+}
+
 }  // namespace
 }  // namespace wick
