@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "codegen/llvm/jit.h"
+#include "core/allocator.h"
 #include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/inference.h"
@@ -15,6 +16,8 @@
 
 namespace wick::cli {
 namespace {
+
+constexpr double kMiB = 1024.0 * 1024.0;
 
 TimingPlan planFor(const Options& options) {
   TimingPlan plan;
@@ -31,6 +34,8 @@ struct Measurement {
   Timings times;
   std::optional<Timings> interpreted;  // the same calls without machine code
   codegen::JitStatistics machine_code;
+  AllocatorStatistics memory;
+  uint64_t system_allocations = 0;  // of one more call, after all others
 };
 
 // Of what was compiled; none when that is nothing.
@@ -54,7 +59,10 @@ nlohmann::ordered_json rowOf(const Options& options, const Measurement& m,
       {"p90_ms", m.times.quantile(0.9)},
       {"p99_ms", m.times.quantile(0.99)},
       {"calls_per_s", 1000 / m.times.mean()},
-      {"peak_rss_mb", peakResidentBytes() / (1024.0 * 1024.0)},
+      {"peak_rss_mb", peakResidentBytes() / kMiB},
+      {"tensor_peak_mb", static_cast<double>(peakAllocatedBytes()) / kMiB},
+      {"tensor_system_mb", static_cast<double>(m.memory.system_bytes) / kMiB},
+      {"system_allocations", m.system_allocations},
       {"compile_ms", compiles ? compiles->mean() * static_cast<double>(compiles->count()) : 0},
       {"compile_median_ms", compiles ? compiles->median() : 0},
       {"kernels_compiled", m.machine_code.compiled},
@@ -81,8 +89,8 @@ std::string tableOf(const Options& options, const Measurement& m) {
       "machine code: {} kernels compiled, median {:.0f} ms, {} from disk\n",
       options.file, numThreads(), m.times.count(), m.load_ms, m.first_ms, m.times.median(),
       m.times.min(), m.times.quantile(0.9), m.times.quantile(0.99), 1000 / m.times.mean(),
-      peakResidentBytes() / (1024.0 * 1024.0), m.machine_code.compiled,
-      compiles ? compiles->median() : 0, m.machine_code.from_disk);
+      peakResidentBytes() / kMiB, m.machine_code.compiled, compiles ? compiles->median() : 0,
+      m.machine_code.from_disk);
   if (m.interpreted) {
     text += fmt::format("interpreter {:.3f} ms, {:.2f} times as long\n", m.interpreted->median(),
                         m.interpreted->median() / m.times.median());
@@ -118,8 +126,12 @@ void benchVerb(const Options& options) {
     }
   };
   const double first_ms = prepare_ms + timeOnce(once);
-  Measurement measured{load_ms, first_ms, timeRepeatedly(once, planFor(options)), {}, {}};
+  Measurement measured{load_ms, first_ms, timeRepeatedly(once, planFor(options)), {}, {}, {}};
   waitForCompiles();
+  const uint64_t asked = allocatorStatistics().system_allocations;
+  once();
+  measured.memory = allocatorStatistics();
+  measured.system_allocations = measured.memory.system_allocations - asked;
   measured.machine_code = codegen::jitStatistics();
   if (options.compare == "interpreter") {
     setJitMode(JitMode::Off);

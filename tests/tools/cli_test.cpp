@@ -373,10 +373,12 @@ TEST(CliTest, BenchPrintsFigures) {
   const nlohmann::json row = nlohmann::json::parse(o.out);
   EXPECT_EQ(row["threads"], 1);
   EXPECT_EQ(row["iterations"], 10);
-  for (const char* key : {"first_ms", "median_ms", "min_ms", "mean_ms", "p90_ms", "p99_ms",
-                          "load_ms", "calls_per_s", "interpreter_median_ms", "peak_rss_mb"}) {
+  for (const char* key :
+       {"first_ms", "median_ms", "min_ms", "mean_ms", "p90_ms", "p99_ms", "load_ms", "calls_per_s",
+        "interpreter_median_ms", "peak_rss_mb", "tensor_peak_mb", "tensor_system_mb"}) {
     EXPECT_GT(row.at(key).get<double>(), 0) << key;
   }
+  EXPECT_EQ(row["system_allocations"], 0);
 }
 
 // Kernels of fusion groups and compiled scalar code alike.
