@@ -72,6 +72,11 @@ constexpr PipelinePass kDerivativePreserving[] = {
     {"dead_code_elimination", eliminateDeadCode},
 };
 
+// Groups for kernels take no operators that write.
+constexpr PipelinePass kPostDerivative[] = {
+    {"remove_tensor_mutation", run<removeTensorMutation>},
+};
+
 // Passes that undo each other would repeat for ever.
 constexpr int kStressRounds = 8;
 
@@ -128,7 +133,7 @@ std::span<const PipelinePass> passesOf(Phase phase) {
     case Phase::DerivativePreserving:
       return kDerivativePreserving;
     case Phase::PostDerivative:
-      break;
+      return kPostDerivative;
   }
   return {};
 }

@@ -31,6 +31,7 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   removeDropout(*graph);
   lowerTuples(*graph);
   removeListMutation(*graph);
+  removeTensorMutation(*graph);
   unrollLoops(*graph);
   // The checks of sizes that layers make, of which all but the first follow from each other.
   eraseShapeComputations(*graph);

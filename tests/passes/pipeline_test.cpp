@@ -119,6 +119,19 @@ TEST_F(PipelineTest, StressReachesAFixedPoint) {
   EXPECT_EQ(count(*graph, kAdd), 1);
 }
 
+// So that kernels may take them in.
+TEST_F(PipelineTest, OperatorsDoNotWriteWhatNobodyElseSees) {
+  auto graph = parseGraph(R"(graph(%x : Tensor):
+  %1 : Tensor = aten::relu(%x)
+  %2 : Tensor = aten::relu_(%1)
+  %3 : Tensor = aten::relu_(%x)
+  return (%2, %3)
+)");
+  runPhase(*graph, Phase::PostDerivative);
+  EXPECT_NE(graph->str().find("aten::relu(%1)"), std::string::npos) << graph->str();
+  EXPECT_NE(graph->str().find("aten::relu_(%x)"), std::string::npos) << graph->str();
+}
+
 TEST_F(PipelineTest, EndsAfterTheNamedPass) {
   auto graph = parseGraph(kProgram);
   runPipeline(*graph, pipelinePasses()[0].name);
