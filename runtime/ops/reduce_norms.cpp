@@ -192,9 +192,9 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(normDim), kOutForm, ops::shapes::reducedReal},
     {"aten::norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, "
      "ScalarType dtype) -> Tensor",
-     WICK_KERNEL(normDimDtype), kOutForm, ops::shapes::reducedReal},
+     WICK_KERNEL(normDimDtype), kOutForm, ops::shapes::reduced},
     {"aten::norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor",
-     WICK_KERNEL(normDtype), kNoFlags, ops::shapes::reducedReal},
+     WICK_KERNEL(normDtype), kNoFlags, ops::shapes::reduced},
     {"aten::native_norm(Tensor self, Scalar p=2) -> Tensor", WICK_KERNEL(normScalar)},
     {"aten::native_norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, "
      "ScalarType? dtype) -> Tensor",
