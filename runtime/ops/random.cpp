@@ -538,15 +538,15 @@ const OperatorRecord kRecords[] = {
      ", MemoryFormat? memory_format=None) -> Tensor",
      WICK_KERNEL(randnLike), kDraw, shapes::madeLike},
     {"aten::randint(int high, int[] size, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(randint), kDraw, shapes::madeLong},
+     WICK_KERNEL(randint), kDraw, shapes::made},
     {"aten::randint.generator(int high, int[] size, *, Generator? generator, " WICK_OPTIONS_OF(
          "4") ") -> Tensor",
-     WICK_KERNEL(randintGenerator), kDraw, shapes::madeLong},
+     WICK_KERNEL(randintGenerator), kDraw, shapes::made},
     {"aten::randint.low(int low, int high, int[] size, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(randintLow), kDraw, shapes::madeLong},
+     WICK_KERNEL(randintLow), kDraw, shapes::made},
     {"aten::randint.low_generator(int low, int high, int[] size, *, Generator? "
      "generator, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(randintLowGenerator), kDraw, shapes::madeLong},
+     WICK_KERNEL(randintLowGenerator), kDraw, shapes::made},
     {"aten::randint_like(Tensor self, int high, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
      WICK_KERNEL(randintLike), kDraw, shapes::madeLike},

@@ -105,7 +105,6 @@ Types pixelShuffled(const Node& node);
 // ---- factories ----
 
 Types made(const Node& node);      // `size`; `dtype` or the default dtype
-Types madeLong(const Node& node);  // `dtype` or int64
 Types filled(const Node& node);    // `dtype` or that of `fill_value`
 Types madeLike(const Node& node);  // as the first argument unless `dtype`, `device` say otherwise
 Types newLike(const Node& node);   // `size`; dtype and device as the first argument's

@@ -463,10 +463,6 @@ Types made(const Node& node) {
   return madeOf(node, defaultDType(), sizeList(argumentOf(node, "size")));
 }
 
-Types madeLong(const Node& node) {
-  return madeOf(node, DType::Long, sizeList(argumentOf(node, "size")));
-}
-
 Types filled(const Node& node) {
   std::optional<DType> dtype;
   switch (argumentOf(node, "fill_value")->type()->kind()) {
