@@ -30,7 +30,12 @@ void Emitter::emitIfElse(const SourceRange& range, const CondValue& cond, const 
   Block* false_block = n->addBlock();
   auto in_true = emitBranch(true_block, cond.refinements, true_branch);
   auto in_false = emitBranch(false_block, !cond.refinements, false_branch);
-  if (hasExited(true_block) && hasExited(false_block)) exits_.insert(n->block());
+  if (hasExited(true_block) && hasExited(false_block)) {
+    exits_.insert(n->block());
+    for (Block* branch : {true_block, false_block}) {
+      if (loop_exits_.count(branch) != 0) loop_exits_.insert(n->block());
+    }
+  }
   joinBranches(range, n, *in_true, *in_false);
 }
 
@@ -82,9 +87,17 @@ void Emitter::joinBranches(const SourceRange& range, Node* node, Environment& in
     // The exiting branch may have defined what the other has not.
     if (!a && !b) continue;
     if (true_exits || false_exits) {
-      Value* live = a ? a : b;
-      storeUninitialized(a ? false_block : true_block, name, live->type());
-      env_->setType(name, live->type(), (a ? in_true : in_false).widerType(name));
+      TypePtr type = (a ? a : b)->type();
+      TypePtr wider = (a ? in_true : in_false).widerType(name);
+      Block* exited = a ? false_block : true_block;
+      SugaredValuePtr before = env_->findInAnyFrame(name);
+      Value* outer = before ? asSimple(before) : nullptr;
+      if (outer && loop_exits_.count(exited) != 0 && type->isSubtypeOf(*outer->type())) {
+        type = outer->type();
+        wider = env_->widerType(name);
+      }
+      storeUninitialized(exited, name, type);
+      env_->setType(name, type, wider);
       continue;
     }
     if (!a || !b) continue;  // not a first-class value on one side

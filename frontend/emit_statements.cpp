@@ -215,6 +215,7 @@ void Emitter::emitBreak(const SourceRange& range, Symbol kind, const char* word)
   }
   graph_.insertNode(graph_.create(kind, 0));
   exits_.insert(env_->block());
+  loop_exits_.insert(env_->block());
 }
 
 }  // namespace wick

@@ -266,6 +266,9 @@ class Emitter {
   std::vector<DefFrame> defs_;
   // Blocks whose end is never reached: they return, raise, break or continue.
   std::unordered_set<const Block*> exits_;
+  // Those of them that may break or continue: what follows knows nothing more for it, as in
+  // PyTorch.
+  std::unordered_set<const Block*> loop_exits_;
   LoopStatus loop_status_ = LoopStatus::kNone;
   // The frames of the calls of local functions that are being expanded.
   std::vector<std::shared_ptr<Environment>> callers_;
