@@ -461,7 +461,7 @@ constexpr OperatorRecord kRecords[] = {
      "alpha=1, bool use_gelu=False) -> Tensor",
      WICK_KERNEL(addmmActivation), kOutForm, ops::shapes::matrixProduct},
     {"aten::addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
-     WICK_KERNEL(addmv), kInplaceForm | kOutForm, ops::shapes::matrixVector},
+     WICK_KERNEL(addmv), kInplaceForm | kOutForm},
     {"aten::addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> "
      "Tensor",
      WICK_KERNEL(addbmm), kOutForm},

@@ -117,7 +117,7 @@ Types numberTensor(const Node& node);  // scalar_tensor: of no dimension
 Types matrixProduct(const Node& node);         // mm, addmm
 Types batchedMatrixProduct(const Node& node);  // bmm, baddbmm
 Types matmul(const Node& node);
-Types matrixVector(const Node& node);  // mv, addmv
+Types matrixVector(const Node& node);  // mv; the sum of addmv may have the shape of self
 Types innerNumber(const Node& node);   // dot, vdot
 Types outerProduct(const Node& node);
 Types linear(const Node& node);
