@@ -20,36 +20,6 @@ namespace wick {
 
 namespace {
 
-const std::unordered_map<std::string, FusionKind>& kindsByName() {
-  static const auto* kinds = new std::unordered_map<std::string, FusionKind>{
-      {"aten::sum", FusionKind::Reduction},
-      {"aten::mean", FusionKind::Reduction},
-      {"aten::amax", FusionKind::Reduction},
-      {"aten::amin", FusionKind::Reduction},
-      {"aten::softmax", FusionKind::Reduction},
-      {"aten::log_softmax", FusionKind::Reduction},
-      {"aten::layer_norm", FusionKind::Reduction},
-      {"aten::cat", FusionKind::Join},
-      {"aten::stack", FusionKind::Join},
-      {"aten::view", FusionKind::View},
-      {"aten::reshape", FusionKind::View},
-      {"aten::transpose", FusionKind::View},
-      {"aten::t", FusionKind::View},
-      {"aten::permute", FusionKind::View},
-      {"aten::expand", FusionKind::View},
-      {"aten::expand_as", FusionKind::View},
-      {"aten::unsqueeze", FusionKind::View},
-      {"aten::squeeze", FusionKind::View},
-      {"aten::slice", FusionKind::View},
-      {"aten::select", FusionKind::View},
-  };
-  return *kinds;
-}
-
-bool givesOneTensor(const Node* node) {
-  return node->outputs().size() == 1 && node->output()->type()->kind() == TypeKind::Tensor;
-}
-
 // A group that is being gathered. `inputs[i]` of the node is input i of its body.
 class Group {
  public:
@@ -266,14 +236,6 @@ void dissolve(Block* block, const std::function<bool(const Node&)>& which) {
 }
 
 }  // namespace
-
-FusionKind fusionKindOf(const Node* node) {
-  const Operator* op = node->maybeOperator();
-  if (!op || op->form() != Operator::Form::Base || !givesOneTensor(node)) return FusionKind::None;
-  if (op->record().scalar) return FusionKind::Pointwise;
-  auto it = kindsByName().find(op->schema().name());
-  return it == kindsByName().end() ? FusionKind::None : it->second;
-}
 
 void formFusionGroups(Graph& graph, const FusionOptions& options) {
   Fuser(graph, options).block(graph.block());

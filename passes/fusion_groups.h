@@ -16,13 +16,11 @@ enum class FusionKind {
   Join,       // cat and stack, with the list they read
   View,       // another way to index: reads no number
 };
-// What the node's operator is to a kernel, whatever its inputs' types; only operators that write
-// nothing, draw nothing and cannot raise but for wrong shapes.
-FusionKind fusionKindOf(const Node* node);
 
 struct FusionOptions {
-  // What may join a group, and how.
-  std::function<FusionKind(const Node*)> kind_of = fusionKindOf;
+  // What a node is to a kernel, whatever its inputs' types; something only for operators that write
+  // nothing, draw nothing and raise for wrong shapes or indices alone.
+  std::function<FusionKind(const Node*)> kind_of;
   // Groups that compute less than this (views and lists do not count) are dissolved.
   size_t min_computing_nodes = 2;
   // What a kernel can take in.
@@ -38,7 +36,7 @@ struct FusionOptions {
 // when it can be moved in front of the group (AliasDb), also if others use its results. Views and
 // joins enter only with a node that computes from them; of lists that others read too a copy
 // enters. No order of writes and reads changes; errors for wrong shapes may come earlier or later.
-void formFusionGroups(Graph& graph, const FusionOptions& options = {});
+void formFusionGroups(Graph& graph, const FusionOptions& options);
 
 // Puts the nodes of all groups back in their places; what is computed does not change.
 void dissolveFusionGroups(Graph& graph);

@@ -134,7 +134,7 @@ struct BuiltModule {
     prepareForHost(module);
     request.emit(module);
   }
-  const std::string& host;  // asked for first
+  const std::string& host;  // asked for first, which starts LLVM
   llvm::LLVMContext context;
   llvm::Module module;
 };

@@ -11,7 +11,8 @@ namespace wick::loop {
 
 namespace {
 
-const std::unordered_map<std::string, What>& reductions() {
+// What has a loop form besides views, casts and pointwise operators.
+const std::unordered_map<std::string, What>& forms() {
   static const auto* table = new std::unordered_map<std::string, What>{
       {"aten::sum", What::Sum},
       {"aten::sum.dim_IntList", What::Sum},
@@ -46,20 +47,10 @@ const std::unordered_map<std::string, What>& reductions() {
       {"aten::softmax.int", What::Softmax},
       {"aten::log_softmax.int", What::LogSoftmax},
       {"aten::layer_norm", What::LayerNorm},
-  };
-  return *table;
-}
-const std::unordered_map<std::string, What>& joins() {
-  static const auto* table = new std::unordered_map<std::string, What>{
       {"aten::cat", What::Cat},
       {"aten::concat", What::Cat},
       {"aten::stack", What::Stack},
       {"aten::constant_pad_nd", What::Pad},
-  };
-  return *table;
-}
-const std::unordered_map<std::string, What>& gathers() {
-  static const auto* table = new std::unordered_map<std::string, What>{
       {"aten::index_select", What::IndexSelect},
       {"aten::embedding", What::Embedding},
       {"aten::gather", What::Gather},
@@ -67,13 +58,13 @@ const std::unordered_map<std::string, What>& gathers() {
   return *table;
 }
 
-std::optional<What> find(const std::unordered_map<std::string, What>& table, const Node* node) {
+std::optional<What> formOf(const Node* node) {
   const Operator* op = node->maybeOperator();
   if (!op || op->form() != Operator::Form::Base || node->inputs().empty()) return std::nullopt;
   std::string name = op->schema().name();
   if (!op->schema().overload().empty()) name += "." + std::string(op->schema().overload());
-  auto it = table.find(name);
-  if (it == table.end()) return std::nullopt;
+  auto it = forms().find(name);
+  if (it == forms().end()) return std::nullopt;
   for (const Value* v : node->outputs()) {
     if (v->type()->kind() != TypeKind::Tensor) return std::nullopt;
   }
@@ -129,11 +120,12 @@ void refuse(std::string why) {
 }
 
 bool isReduction(const Node* node) {
-  return find(reductions(), node) && node->input(0)->type()->kind() == TypeKind::Tensor;
+  auto what = formOf(node);
+  return what && isReduced(*what) && node->input(0)->type()->kind() == TypeKind::Tensor;
 }
 bool isJoin(const Node* node) {
-  auto what = find(joins(), node);
-  if (!what) return false;
+  auto what = formOf(node);
+  if (!what || !isJoined(*what)) return false;
   if (*what == What::Pad) {
     const auto pads = node->input(1)->node()->kind();
     return pads == prim::ListConstruct || pads == prim::Constant;
@@ -141,7 +133,8 @@ bool isJoin(const Node* node) {
   return node->input(0)->node()->kind() == prim::ListConstruct;
 }
 bool isIndexed(const Node* node) {
-  return find(gathers(), node).has_value();
+  auto what = formOf(node);
+  return what && isGathered(*what);
 }
 
 Analysis::Analysis(const Graph& body, std::span<const ArgumentInfo> arguments) {
@@ -178,10 +171,13 @@ void Analysis::argument(const Value* v, const ArgumentInfo& a) {
 
 void Analysis::node(const Node* node) {
   if (node->kind() == prim::Constant || node->kind() == prim::ListConstruct) return;
-  if (auto join_kind = find(joins(), node)) {
-    *join_kind == What::Pad ? pad(node) : join(node, *join_kind);
-  } else if (auto gather_kind = find(gathers(), node)) {
-    indexed(node, *gather_kind);
+  const std::optional<What> what = formOf(node);
+  if (what && isReduced(*what)) {
+    reduction(node, *what);
+  } else if (what && isGathered(*what)) {
+    indexed(node, *what);
+  } else if (what) {
+    *what == What::Pad ? pad(node) : join(node, *what);
   } else if (isView(node)) {
     // The list of views that a prim::ListUnpack takes apart comes with that.
     const bool lists =
@@ -191,8 +187,6 @@ void Analysis::node(const Node* node) {
     cast(node);
   } else if (isPointwise(node)) {
     pointwise(node);
-  } else if (isReduction(node)) {
-    reduction(node);
   } else {
     refuse(fmt::format("{} has no loop form", node->kind().qualString()));
   }
@@ -394,8 +388,7 @@ void Analysis::indexed(const Node* node, What what) {
   add(node->output(), std::move(info), std::move(step));
 }
 
-void Analysis::reduction(const Node* node) {
-  const What what = *find(reductions(), node);
+void Analysis::reduction(const Node* node, What what) {
   reduced(node, node->output(0), what);
   if (node->outputs().size() == 1) return;
   // var_mean gives the mean too, max and min the places.

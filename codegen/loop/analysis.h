@@ -51,6 +51,12 @@ enum class What : uint8_t {
   LogSoftmax,
   LayerNorm
 };
+inline bool isJoined(What what) {
+  return what >= What::Cat && what <= What::Pad;
+}
+inline bool isGathered(What what) {
+  return what >= What::IndexSelect && what <= What::Gather;
+}
 inline bool isReduced(What what) {
   return what >= What::Sum;
 }
@@ -118,7 +124,7 @@ class Analysis : public ValueNumbers {
   void join(const Node* node, What what);
   void pad(const Node* node);
   void indexed(const Node* node, What what);
-  void reduction(const Node* node);
+  void reduction(const Node* node, What what);
   void reduced(const Node* node, const Value* output, What what);
   void dimensions(const Node* node, ValueInfo& info, const ValueInfo& from);
   void normalize(const Node* node, ValueInfo& info, const ValueInfo& from);

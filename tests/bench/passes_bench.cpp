@@ -24,6 +24,7 @@
 #include "passes/pipeline.h"
 #include "passes/propagate_types.h"
 #include "passes/remove_mutation.h"
+#include "runtime/fusion/form_groups.h"
 
 namespace wick {
 namespace {
@@ -107,7 +108,8 @@ int main() {
     measure(rows, at++, "(fold_batch_norm)", [&] { foldBatchNorm(*other); });
     measure(rows, at++, "(join_linears)", [&] { joinLinears(*other); });
     measure(rows, at++, "(batch_matrix_products)", [&] { batchMatrixProducts(*other); });
-    measure(rows, at++, "(fusion_groups)", [&] { formFusionGroups(*other); });
+    measure(rows, at++, "(fusion_groups)",
+            [&] { formFusionGroups(*other, {.kind_of = kernelKindOf}); });
     double sum = 0;
     for (const PipelinePass& pass : pipelinePasses()) {
       measure(rows, at++, pass.name, [&] { pass.run(*graph); });

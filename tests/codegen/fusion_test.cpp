@@ -12,35 +12,28 @@
 namespace wick {
 namespace {
 
-TEST(FusionTest, PointwiseGroupsGiveTheSameBits) {
-  int fused = 0;
-  for (uint64_t seed = 1; seed <= 250; ++seed) {
-    FusionCheck check = checkPointwise(seed);
-    EXPECT_EQ(check.failure, "");
-    fused += check.fused;
-  }
-  EXPECT_GT(fused, 80);
-}
+// Random groups of a kind, and how many of them must at least have run as kernels.
+struct RandomGroups {
+  const char* kind;
+  FusionCheck (*check)(uint64_t seed);
+  int count, fused;
+};
+class RandomGroupsTest : public testing::TestWithParam<RandomGroups> {};
 
-TEST(FusionTest, ReductionsAreClose) {
+TEST_P(RandomGroupsTest, ComputeWhatTheOperatorsCompute) {
   int fused = 0;
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
-    FusionCheck check = checkReductions(seed);
+  for (int seed = 1; seed <= GetParam().count; ++seed) {
+    FusionCheck check = GetParam().check(static_cast<uint64_t>(seed));
     EXPECT_EQ(check.failure, "");
     fused += check.fused;
   }
-  EXPECT_GT(fused, 120);
+  EXPECT_GT(fused, GetParam().fused);
 }
-
-TEST(FusionTest, StructuresAreClose) {
-  int fused = 0;
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
-    FusionCheck check = checkStructures(seed);
-    EXPECT_EQ(check.failure, "");
-    fused += check.fused;
-  }
-  EXPECT_GT(fused, 100);
-}
+INSTANTIATE_TEST_SUITE_P(FusionTest, RandomGroupsTest,
+                         testing::Values(RandomGroups{"Pointwise", checkPointwise, 250, 80},
+                                         RandomGroups{"Reductions", checkReductions, 150, 120},
+                                         RandomGroups{"Structures", checkStructures, 150, 100}),
+                         [](const auto& info) { return std::string(info.param.kind); });
 
 // Its kernel needs more than one round of LLVM's instcombine.
 TEST(FusionTest, TidyingUpMayTakeSeveralRounds) {

@@ -24,6 +24,7 @@
 #include "passes/propagate_types.h"
 #include "passes/remove_mutation.h"
 #include "passes/unroll_loops.h"
+#include "runtime/fusion/form_groups.h"
 #include "runtime/interpreter/interpreter.h"
 #include "tests/optimizer/check_types.h"
 #include "tests/optimizer/random_graph.h"
@@ -99,7 +100,7 @@ void moveNodes(Graph& graph, std::mt19937_64& random) {
 
 // What moved together stays together; no engine needs to know groups for that to be checked.
 void formAndDissolveGroups(Graph& graph) {
-  formFusionGroups(graph);
+  formFusionGroups(graph, {.kind_of = kernelKindOf});
   verify(graph);
   dissolveFusionGroups(graph);
 }
