@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
+#include <tuple>
 
 #include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/fusion_site.h"
@@ -31,6 +32,7 @@ double microseconds(Clock::duration d) {
 struct Row {
   std::string op;
   std::string location;
+  std::string inside;  // of a fused kernel, all its operators in their order
   size_t calls = 0;
   double us = 0;
   int64_t bytes = 0;
@@ -67,6 +69,17 @@ std::string locationsIn(const Graph& body) {
   return text;
 }
 
+// The operators in a group; its kernel's name says only as much as a symbol can hold.
+std::string operatorsIn(const Graph& body) {
+  std::string text;
+  for (const Node* node : body.nodes()) {
+    if (node->kind() == prim::Constant) continue;
+    if (!text.empty()) text += " ";
+    text += node->kind().qualString();
+  }
+  return text;
+}
+
 class Profile : public OperatorObserver {
  public:
   explicit Profile(bool keep_events) : keep_events_(keep_events), started_(Clock::now()) {}
@@ -77,6 +90,7 @@ class Profile : public OperatorObserver {
     if (row.calls == 0) {
       row.op = call.op ? call.op->schema().name() : fusionGroupName(groupBody(call.node));
       row.location = call.op ? locationOf(call.node) : locationsIn(groupBody(call.node));
+      if (!call.op) row.inside = operatorsIn(groupBody(call.node));
     }
     ++row.calls;
     row.us += microseconds(call.end - call.begin);
@@ -92,11 +106,12 @@ class Profile : public OperatorObserver {
 
   // By operator and place, the costliest first.
   std::vector<Row> rows() const {
-    std::map<std::pair<std::string, std::string>, Row> merged;
+    std::map<std::tuple<std::string, std::string, std::string>, Row> merged;
     for (const auto& [node, row] : rows_) {
-      Row& to = merged[{row.op, row.location}];
+      Row& to = merged[{row.op, row.location, row.inside}];
       to.op = row.op;
       to.location = row.location;
+      to.inside = row.inside;
       to.calls += row.calls;
       to.us += row.us;
       to.bytes += row.bytes;
@@ -115,14 +130,15 @@ class Profile : public OperatorObserver {
     nlohmann::json events = nlohmann::json::array();
     for (const Event& e : events_) {
       const Row& row = rows_.at(e.node);
-      events.push_back({{"name", row.op},
-                        {"cat", "operator"},
-                        {"ph", "X"},
-                        {"ts", e.begin_us},
-                        {"dur", e.us},
-                        {"pid", getpid()},
-                        {"tid", e.thread},
-                        {"args", {{"source", row.location}, {"bytes", e.bytes}}}});
+      events.push_back(
+          {{"name", row.op},
+           {"cat", "operator"},
+           {"ph", "X"},
+           {"ts", e.begin_us},
+           {"dur", e.us},
+           {"pid", getpid()},
+           {"tid", e.thread},
+           {"args", {{"source", row.location}, {"bytes", e.bytes}, {"inside", row.inside}}}});
     }
     std::ofstream file(path);
     file << nlohmann::json{{"traceEvents", events},
@@ -153,11 +169,19 @@ std::string table(const std::vector<Row>& rows, double wall_us, int iterations) 
   std::string text =
       fmt::format("{:>7}  {:>12}  {:>9}  {:>10}  {:>12}  {:<28} {}\n", "share", "total us", "calls",
                   "us a call", "bytes kept", "operator", "source");
+  std::string legend;
+  size_t groups = 0;
   for (const Row& row : rows) {
+    std::string name = row.op;
+    if (!row.inside.empty()) {
+      name += fmt::format(" [{}]", ++groups);
+      legend += fmt::format("[{}] {}\n", groups, row.inside);
+    }
     text += fmt::format("{:6.1f}%  {:12.1f}  {:9}  {:10.2f}  {:12}  {:<28} {}\n",
                         wall_us > 0 ? 100 * row.us / wall_us : 0.0, row.us, row.calls,
-                        row.us / static_cast<double>(row.calls), row.bytes, row.op, row.location);
+                        row.us / static_cast<double>(row.calls), row.bytes, name, row.location);
   }
+  text += legend;
   text += fmt::format(
       "{} calls of the program: {:.1f} us, of which {:.1f} us in operators; peak tensor memory "
       "{}\n",
@@ -200,6 +224,7 @@ void profileVerb(const Options& options) {
                     {"calls", row.calls},
                     {"us", row.us},
                     {"bytes", row.bytes}});
+    if (!row.inside.empty()) list.back()["inside"] = row.inside;
   }
   const GraphExecutor::Statistics plans = GraphExecutor::of(function).statistics();
   const nlohmann::ordered_json all = {{"iterations", iterations},

@@ -353,6 +353,23 @@ TEST(CliTest, ProfileListsOperatorsWithTheirSource) {
   EXPECT_GE(row["operators"].size(), 2u);
 }
 
+// The kernel's name is cut, the list of its operators is not.
+TEST(CliTest, ProfileListsAllOperatorsOfAKernel) {
+  const std::string file = write(
+      "fused.py",
+      "def main():\n    x = torch.rand(5000)\n"
+      "    y = torch.sigmoid(x).tanh().exp().rsqrt().neg().abs().sqrt().log1p().expm1().cosh()\n"
+      "    return y.sum().item()\n");
+  setenv("WICK_JIT", "sync", 1);
+  const Outcome o = cli({"profile", file, "--iterations", "4"});
+  const Outcome json = cli({"profile", file, "--iterations", "4", "--json"});
+  unsetenv("WICK_JIT");
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("fused_sigmoid_tanh"), HasSubstr("[1] aten::sigmoid aten::"),
+                           HasSubstr("aten::expm1 aten::cosh")));
+  EXPECT_THAT(json.out, HasSubstr("aten::expm1 aten::cosh"));
+}
+
 TEST(CliTest, BisectTellsRightFromUnsteady) {
   Outcome o = cli({"bisect", write("steady.py", "def main():\n    return 1 + 2 + 3\n")});
   EXPECT_EQ(o.code, 0) << o.err;
@@ -373,6 +390,7 @@ TEST(CliTest, BenchPrintsFigures) {
   const nlohmann::json row = nlohmann::json::parse(o.out);
   EXPECT_EQ(row["threads"], 1);
   EXPECT_EQ(row["iterations"], 10);
+  EXPECT_GT(row["prepare_ms"], 0);
   for (const char* key :
        {"first_ms", "median_ms", "min_ms", "mean_ms", "p90_ms", "p99_ms", "load_ms", "calls_per_s",
         "interpreter_median_ms", "peak_rss_mb", "tensor_peak_mb", "tensor_system_mb"}) {
