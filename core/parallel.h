@@ -11,6 +11,17 @@ namespace wick {
 // Elements of a pointwise loop below which a second thread does not pay.
 inline constexpr int64_t kGrainSize = 32768;
 
+namespace detail {
+inline thread_local int team_threads = 1;  // that were started for this thread
+void startTeam(int threads);
+}  // namespace detail
+
+// To be called before a parallel region of this thread that may have so many threads: sees to it
+// that they begin on different processors, where there are as many. Cheap when they are there.
+inline void ensureTeam(int threads) {
+  if (threads > detail::team_threads) detail::startTeam(threads);
+}
+
 // Calls body(begin, end) for ranges that cover [0, n). A range has at least `grain` iterations
 // unless n is smaller; work that is too small, or that already runs on such a thread, stays on the
 // caller's. `body` must not throw.
@@ -25,6 +36,7 @@ void parallelFor(int64_t n, int64_t grain, F&& body) {
     body(int64_t{0}, n);
     return;
   }
+  ensureTeam(static_cast<int>(threads));
 #pragma omp parallel num_threads(static_cast <int>(threads))
   {
     int64_t count = omp_get_num_threads();

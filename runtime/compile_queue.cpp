@@ -27,20 +27,27 @@ class CompileQueue {
     return queue;
   }
 
-  void submit(std::function<void()> job) {
+  void submit(std::function<void()> job, CompileStart start) {
     std::lock_guard lock(mutex_);
     if (ended_) return;
     if (!thread_.joinable()) {
       thread_ = std::thread([this] { work(); });
       std::atexit([] { instance().end(); });
     }
-    jobs_.push_back(std::move(job));
+    if (start == CompileStart::AtOnce) {
+      jobs_.push_back(std::move(job));
+    } else {
+      later_.push_back({Clock::now() + kCompileGrace, std::move(job)});
+    }
     changed_.notify_all();
   }
 
   void wait() {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return ended_ || (jobs_.empty() && !busy_); });
+    ++waiting_;
+    changed_.notify_all();
+    changed_.wait(lock, [&] { return ended_ || (jobs_.empty() && later_.empty() && !busy_); });
+    --waiting_;
   }
 
   // Drops the jobs that wait, and waits for the one that runs.
@@ -49,20 +56,36 @@ class CompileQueue {
       std::lock_guard lock(mutex_);
       ended_ = true;
       jobs_.clear();
+      later_.clear();
       changed_.notify_all();
     }
     if (thread_.joinable()) thread_.join();
   }
 
  private:
+  using Clock = std::chrono::steady_clock;
+  struct LaterJob {
+    Clock::time_point from;
+    std::function<void()> job;
+  };
+
   void work() {
     // On Linux a thread's id names that thread alone.
     setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
     std::unique_lock lock(mutex_);
     while (!ended_) {
       if (jobs_.empty()) {
-        changed_.wait(lock);
-        continue;
+        if (later_.empty()) {
+          changed_.wait(lock);
+          continue;
+        }
+        const Clock::time_point from = later_.front().from;
+        if (waiting_ == 0 && Clock::now() < from) {
+          changed_.wait_until(lock, from);
+          continue;
+        }
+        jobs_.push_back(std::move(later_.front().job));
+        later_.pop_front();
       }
       std::function<void()> job = std::move(jobs_.front());
       jobs_.pop_front();
@@ -79,6 +102,8 @@ class CompileQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
+  std::deque<LaterJob> later_;  // in the order in which they may start
+  int waiting_ = 0;             // threads in wait()
   bool busy_ = false;
   bool ended_ = false;
   std::thread thread_;
@@ -96,11 +121,11 @@ thread_local EndOfInitialThread end_of_initial_thread;
 
 }  // namespace
 
-void submitCompile(std::function<void()> job) {
+void submitCompile(std::function<void()> job, CompileStart start) {
   if (jitMode() == JitMode::Sync) {
     job();
   } else {
-    CompileQueue::instance().submit(std::move(job));
+    CompileQueue::instance().submit(std::move(job), start);
   }
 }
 

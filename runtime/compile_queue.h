@@ -1,16 +1,26 @@
 // The thread on which machine code is made while programs run.
 #pragma once
 
+#include <chrono>
 #include <functional>
 
 namespace wick {
 
-// Runs `job` on the compile thread, which yields to the threads that run programs; at once when
-// jitMode() is Sync. Jobs must not throw. Those that have not begun when the process ends are
-// dropped. Thread-safe.
-void submitCompile(std::function<void()> job);
+enum class CompileStart {
+  AtOnce,
+  // After kCompileGrace: the operators of a call that meets its arguments for the first time pack
+  // weights and touch fresh memory, with threads that wait for each other. A thread that compiles
+  // meanwhile would hold them up for longer than its code saves.
+  Later,
+};
+inline constexpr std::chrono::milliseconds kCompileGrace{20};
 
-// Waits until all jobs are done that were submitted before.
+// Runs `job` on the compile thread, which yields to the threads that run programs; here and now
+// when jitMode() is Sync. Jobs must not throw. Those that have not begun when the process ends are
+// dropped. Thread-safe.
+void submitCompile(std::function<void()> job, CompileStart start = CompileStart::AtOnce);
+
+// Waits until all jobs are done that were submitted before; what should start later starts now.
 void waitForCompiles();
 
 }  // namespace wick

@@ -1,6 +1,7 @@
 #include "runtime/inference.h"
 
 #include "core/error.h"
+#include "core/parallel.h"
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
@@ -17,6 +18,8 @@
 #include "passes/raised_conditions.h"
 #include "passes/remove_mutation.h"
 #include "passes/unroll_loops.h"
+#include "runtime/executor/graph_executor.h"
+#include "runtime/threads.h"
 
 namespace wick {
 
@@ -51,6 +54,8 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   std::vector<Argument> arguments(schema.arguments().begin() + 1, schema.arguments().end());
   frozen->setSchema(
       FunctionSchema(schema.name(), schema.overload(), std::move(arguments), schema.returns()));
+  GraphExecutor::of(*frozen).prepare();
+  ensureTeam(numThreads());
   return frozen;
 }
 

@@ -11,9 +11,10 @@ namespace wick {
 // A function of the method's arguments without `self`: calls inlined, attributes of `self` made
 // constants (passes/freeze.h), dropout removed, batch normalization folded into convolutions and
 // linear layers, linear layers that share an input joined, additions and activations joined to
-// convolutions. Meant for modules in evaluation mode; later changes of the module are
-// not seen. Results differ from the method's by rounding only. The function keeps the module, and
-// so its code, alive. Throws CompileError when a callee does not compile.
+// convolutions. Meant for modules in evaluation mode; later changes of the module are not seen.
+// Results differ from the method's by rounding only. What can be prepared without arguments is
+// done, and the threads of the calling thread's operators are started. The function keeps the
+// module, and so its code, alive. Throws CompileError when a callee does not compile.
 std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method);
 
 }  // namespace wick

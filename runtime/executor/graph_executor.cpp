@@ -45,6 +45,7 @@ const Code& GraphExecutor::buildGeneral() {
   return *code_;
 }
 
+// Decides whether there are plans at all; when there are none, makes the only Code.
 void GraphExecutor::prepare() {
   {
     std::lock_guard lock(mutex_);

@@ -38,8 +38,10 @@ class GraphExecutor {
     const Code* only = only_.load(std::memory_order_acquire);
     return only ? *only : choose(arguments);
   }
+  // What can be done for a first run before its arguments are known; the same errors.
+  void prepare();
   // The Code for runs with any arguments when there are no plans; null when there are, and before
-  // the first run.
+  // prepare() or the first run.
   const Code* onlyCode() const { return only_.load(std::memory_order_acquire); }
   GraphFunction& function() const { return function_; }
 
@@ -58,8 +60,6 @@ class GraphExecutor {
   friend class ExecutionPlan;
   const Code& buildGeneral();
   const Code& choose(std::span<const IValue> arguments);
-  // Decides whether there are plans at all.
-  void prepare();
   ExecutionPlan* findPlan(const ArgumentSpec& spec) const;
   // A copy of the graph after the required passes, with the types that follow from the signature
   // and without the branches that these rule out.

@@ -205,16 +205,18 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
     variant.codes[k].store(added, std::memory_order_release);
   }
   kernels.fetch_add(1, std::memory_order_relaxed);
-  submitCompile([self, added, &kernel] {
-    try {
-      loop::CompiledKernel code = loop::kernelCompiler()(self->name, kernel, added->layout);
-      added->memory = std::move(code.memory);
-      added->function.store(code.function, std::memory_order_release);
-    } catch (const std::exception& e) {
-      GRAPH_DEBUG("{}: {}", self->name, e.what());
-      failures.fetch_add(1, std::memory_order_relaxed);
-    }
-  });
+  submitCompile(
+      [self, added, &kernel] {
+        try {
+          loop::CompiledKernel code = loop::kernelCompiler()(self->name, kernel, added->layout);
+          added->memory = std::move(code.memory);
+          added->function.store(code.function, std::memory_order_release);
+        } catch (const std::exception& e) {
+          GRAPH_DEBUG("{}: {}", self->name, e.what());
+          failures.fetch_add(1, std::memory_order_relaxed);
+        }
+      },
+      CompileStart::Later);
   return added->function.load(std::memory_order_acquire);
 }
 

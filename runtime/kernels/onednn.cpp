@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include "core/parallel.h"
+
 namespace wick::onednn {
 
 namespace {
@@ -56,6 +58,7 @@ dnnl::engine& engine() {
 
 dnnl::stream& stream() {
   thread_local dnnl::stream instance(engine());
+  ensureTeam(static_cast<int>(threadCount()));
   return instance;
 }
 

@@ -1,0 +1,45 @@
+#include "core/parallel.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+namespace wick {
+namespace {
+
+TEST(ParallelFor, CoversTheRangeOnce) {
+  for (int threads : {1, 2, 5}) {
+    // A thread of its own begins without a team.
+    std::thread([&] {
+      omp_set_num_threads(threads);
+      for (int64_t n : {0, 1, 7, 1000}) {
+        std::vector<std::atomic<int>> seen(static_cast<size_t>(n));
+        parallelFor(n, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+        });
+        for (const auto& times : seen) EXPECT_EQ(times, 1);
+      }
+    }).join();
+  }
+}
+
+// The threads of a new team may be moved apart, but stay free to go where the process may.
+TEST(ParallelFor, BindsNoThread) {
+  cpu_set_t process;
+  ASSERT_EQ(sched_getaffinity(0, sizeof(process), &process), 0);
+  std::thread([&] {
+    omp_set_num_threads(4);
+    std::atomic<int> bound = 0;
+    parallelFor(4, 1, [&](int64_t, int64_t) {
+      cpu_set_t mine;
+      if (sched_getaffinity(0, sizeof(mine), &mine) != 0 || !CPU_EQUAL(&mine, &process)) ++bound;
+    });
+    EXPECT_EQ(bound, 0);
+  }).join();
+}
+
+}  // namespace
+}  // namespace wick
