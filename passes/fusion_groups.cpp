@@ -157,7 +157,7 @@ class Fuser {
   bool computes(const Node* node) const {
     FusionKind kind = options_.kind_of(node);
     return (kind == FusionKind::Pointwise || kind == FusionKind::Reduction ||
-            kind == FusionKind::Indexed) &&
+            kind == FusionKind::Indexed || kind == FusionKind::Composite) &&
            joins(node);
   }
   // What a kernel does not make an object of must stay inside: views and the list that a cat reads.
@@ -245,6 +245,7 @@ void formFusionGroups(Graph& graph, const FusionOptions& options) {
       FusionKind kind = options.kind_of(node);
       computing += kind == FusionKind::Pointwise || kind == FusionKind::Reduction ||
                    kind == FusionKind::Indexed;
+      if (kind == FusionKind::Composite) computing += 2;
     }
     return computing < options.min_computing_nodes || readsLists(group);
   });

@@ -15,13 +15,15 @@ enum class FusionKind {
   Indexed,    // elements by their indices
   Join,       // cat and stack, with the list they read
   View,       // another way to index: reads no number
+  Composite,  // computes as several operators do: worth a kernel by itself
 };
 
 struct FusionOptions {
   // What a node is to a kernel, whatever its inputs' types; something only for operators that write
   // nothing, draw nothing and raise for wrong shapes or indices alone.
   std::function<FusionKind(const Node*)> kind_of;
-  // Groups that compute less than this (views and lists do not count) are dissolved.
+  // Groups that compute less than this are dissolved. Views and lists do not count, composites
+  // count as two.
   size_t min_computing_nodes = 2;
   // What a kernel can take in.
   size_t max_nodes = 500;

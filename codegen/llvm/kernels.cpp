@@ -311,14 +311,22 @@ class KernelEmitter {
     for (size_t r : reductions) {
       for (unsigned c = 0; c < chains; ++c) b_.CreateStore(identity(r), accumulators_[r][c]);
     }
+    auto require = [&](ScalarExpr check, Values& values, Value* i, Value* mask) {
+      Value* wrong = b_.CreateNot(valueOf(check, values, i, mask));
+      if (mask) wrong = b_.CreateAnd(wrong, mask);
+      Value* before = b_.CreateLoad(b_.getInt1Ty(), bad_);
+      b_.CreateStore(b_.CreateOr(before, b_.CreateOrReduce(wrong)), bad_);
+    };
+    if (!layout_.across_rows) {
+      // Once for the row is enough.
+      for (ScalarExpr check : checks) {
+        if (isUniform(check)) require(check, row_values_, nullptr, nullptr);
+      }
+      std::erase_if(checks, [&](ScalarExpr check) { return isUniform(check); });
+    }
     auto body = [&](Value* i, Value* mask, unsigned chain = 0) {
       Values values = row_values_;
-      for (ScalarExpr check : checks) {
-        Value* wrong = b_.CreateNot(valueOf(check, values, i, mask));
-        if (mask) wrong = b_.CreateAnd(wrong, mask);
-        Value* before = b_.CreateLoad(b_.getInt1Ty(), bad_);
-        b_.CreateStore(b_.CreateOr(before, b_.CreateOrReduce(wrong)), bad_);
-      }
+      for (ScalarExpr check : checks) require(check, values, i, mask);
       for (size_t r : reductions) {
         Value* v = valueOf(kernel_.reductions[r].operand, values, i, mask);
         // Lanes of rows that do not exist may hold anything.

@@ -137,7 +137,7 @@ bool isIndexed(const Node* node) {
   return what && isGathered(*what);
 }
 
-Analysis::Analysis(const Graph& body, std::span<const ArgumentInfo> arguments) {
+Analysis::Analysis(Graph& body, std::span<const ArgumentInfo> arguments) {
   std::vector<const Value*> values(body.inputs().begin(), body.inputs().end());
   const std::vector<const Value*> constants = tensorConstants(body);
   values.insert(values.end(), constants.begin(), constants.end());
@@ -145,7 +145,18 @@ Analysis::Analysis(const Graph& body, std::span<const ArgumentInfo> arguments) {
               values.size());
   for (size_t i = 0; i < arguments.size(); ++i) argument(values[i], arguments[i]);
   num_arguments_ = arguments.size();
-  for (const Node* n : body.nodes()) node(n);
+  const auto facts_of = [&](const Value* v) { return factsOf(v); };
+  const Node* const end = body.block()->returnNode();
+  for (Node* n = end->next(); n != end;) {
+    if (!isComposite(n)) {
+      node(n);
+      n = n->next();
+      continue;
+    }
+    const Node* before = n->prev();
+    decompose(n, facts_of);
+    n = before->next();
+  }
 }
 
 void Analysis::argument(const Value* v, const ArgumentInfo& a) {
@@ -205,6 +216,11 @@ const ValueInfo& Analysis::tensorInfo(const Value* v) const {
 OperandType Analysis::typeOf(const Value* v) const {
   const ValueInfo& info = of(v);
   return {info.is_tensor, info.dtype, info.shape.rank};
+}
+ValueFacts Analysis::factsOf(const Value* v) const {
+  auto it = infos_.find(v);
+  if (it == infos_.end() || !it->second.is_tensor) return {};
+  return {true, it->second.dtype, layouts_[it->second.tensor]};
 }
 int32_t Analysis::argument(const Value* integer) const {
   auto it = infos_.find(integer);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/loop/decompositions.h"
 #include "codegen/loop/lowering.h"
 #include "codegen/loop/pointwise.h"
 #include "codegen/scalar/promotion.h"
@@ -90,7 +91,8 @@ struct ValueInfo {
 
 class Analysis : public ValueNumbers {
  public:
-  Analysis(const Graph& body, std::span<const ArgumentInfo> arguments);
+  // Takes operators apart that have no loop form of their own: see decompositions.h.
+  Analysis(Graph& body, std::span<const ArgumentInfo> arguments);
 
   const ValueInfo& of(const Value* v) const;
   bool knows(const Value* v) const { return infos_.count(v) != 0; }
@@ -114,6 +116,7 @@ class Analysis : public ValueNumbers {
   void add(const Value* v, ValueInfo info, ShapeStep step);
   const ValueInfo& tensorInfo(const Value* v) const;
   OperandType typeOf(const Value* v) const;
+  ValueFacts factsOf(const Value* v) const;
   static int fromEnd(const IValue& dim, int rank);
 
   void pointwise(const Node* node);

@@ -18,6 +18,10 @@ Map noMap() {
 
 }  // namespace
 
+bool Asked::isIndexed() const {
+  return std::find(map.begin(), map.end(), kAtIndex) != map.end();
+}
+
 KernelBuilder::KernelBuilder(Common& common, const Value* domain, uint32_t reduced)
     : common_(common), analysis_(common.analysis), domain_(domain) {
   kernel_.rank = analysis_.of(domain).shape.rank;
@@ -100,7 +104,8 @@ ScalarExpr KernelBuilder::at(const Value* v, Asked asked) {
   for (int k = 0; k < kMaxRank; ++k) {
     if (asked.shape.isOne(k)) asked.map[static_cast<size_t>(k)] = -1;
   }
-  auto key = std::make_tuple(v, asked.map, asked.path, asked.mask.id);
+  if (!asked.isIndexed()) asked.index = {};
+  Key key{v, asked.map, asked.path, asked.mask.id, asked.index.id, asked.larger};
   if (auto it = done_.find(key); it != done_.end()) return it->second;
   ScalarExpr result = isLoaded(v) ? load(v, info, asked) : compute(v, info, asked);
   if (!result.valid()) refuse("arithmetic that is not recorded");
@@ -133,7 +138,7 @@ ScalarExpr KernelBuilder::compute(const Value* v, const ValueInfo& info, const A
     case What::IndexSelect:
     case What::Embedding:
     case What::Gather:
-      return indexed(info, asked);
+      return indexed(v, info, asked);
     default:
       return reduced(v, info, asked);
   }
@@ -143,13 +148,24 @@ ScalarExpr KernelBuilder::load(const Value* v, const ValueInfo& info, const Aske
   const uint32_t source = sourceOf(v, info, asked.path);
   Access access{source, info.dtype, {}};
   access.dims.fill(-1);
+  access.larger = asked.larger;
+  ScalarExpr offset;
   for (int k = 0; k < asked.shape.rank; ++k) {
-    int d = asked.map[static_cast<size_t>(k)];
+    const int d = asked.map[static_cast<size_t>(k)];
+    const int dim = asked.shape.rank - 1 - k;
     if (asked.shape.isOne(k)) continue;
     if (d < 0) refuse("an element that no point of the domain belongs to");
-    access.dims[static_cast<size_t>(d)] = static_cast<int8_t>(asked.shape.rank - 1 - k);
+    if (d == kAtIndex) {
+      const Number stride{source, DType::Long, Number::Kind::Stride, dim,
+                          static_cast<int>(itemSize(info.dtype))};
+      const ScalarExpr step =
+          kernel_.leaf({Leaf::Kind::Number, kernel_.number(stride), DType::Long});
+      offset = ExprBuilder(kernel_.expression, DType::Long).mul(asked.index, step);
+    } else {
+      access.dims[static_cast<size_t>(d)] = static_cast<int8_t>(dim);
+    }
   }
-  return kernel_.leaf({Leaf::Kind::Load, kernel_.access(access), info.dtype, {}, asked.mask});
+  return kernel_.leaf({Leaf::Kind::Load, kernel_.access(access), info.dtype, offset, asked.mask});
 }
 
 // Of two ways to reach memory, the first is that of the example: reshapes that strides do not allow
@@ -206,6 +222,7 @@ ScalarExpr KernelBuilder::index(uint32_t dims) {
 }
 ScalarExpr KernelBuilder::along(int from_end, const Asked& asked) {
   const int d = asked.map[static_cast<size_t>(from_end)];
+  if (d == kAtIndex) return asked.index;
   return d < 0 ? kernel_.expression.integer(0, DType::Long) : index(1u << d);
 }
 
@@ -305,7 +322,7 @@ ScalarExpr KernelBuilder::view(const Value* v, const ValueInfo& info, const Aske
     default:
       renames = false;
   }
-  if (renames) return at(operand, Asked{map, {}, {}, asked.mask});
+  if (renames) return at(operand, Asked{map, {}, {}, asked.mask, asked.index, asked.larger});
   auto it = common_.view_of.find(v);
   if (it == common_.view_of.end()) {
     it = common_.view_of.emplace(v, stepOf(info.view, operand)).first;
@@ -324,7 +341,7 @@ ScalarExpr KernelBuilder::both(ScalarExpr a, ScalarExpr b) {
 // Each tensor exists only between its own ends: there it is asked for as if it were as large as all
 // of them.
 ScalarExpr KernelBuilder::cat(const ValueInfo& info, const Asked& asked) {
-  if (info.operands.size() == 1) return at(info.operands[0], asked.map);
+  if (info.operands.size() == 1) return at(info.operands[0], asked);
   ExprBuilder longs(kernel_.expression, DType::Long);
   ExprBuilder values(kernel_.expression, info.dtype);
   const ScalarExpr i = along(info.dim, asked);
@@ -345,7 +362,7 @@ ScalarExpr KernelBuilder::cat(const ValueInfo& info, const Asked& asked) {
     const uint32_t step = known_place != common_.program.views.end()
                               ? static_cast<uint32_t>(known_place - common_.program.views.begin())
                               : stepOf(place, info.operands[p]);
-    Asked inner{asked.map, {step}, info.shape, both(asked.mask, inside)};
+    Asked inner{asked.map, {step}, info.shape, both(asked.mask, inside), asked.index, asked.larger};
     parts.push_back(at(info.operands[p], std::move(inner)));
     ends.push_back(end);
     begin = end;
@@ -367,7 +384,8 @@ ScalarExpr KernelBuilder::stack(const ValueInfo& info, const Asked& asked) {
   const ScalarExpr i = along(info.dim, asked);
   ScalarExpr result;
   for (size_t p = info.operands.size(); p-- > 0;) {
-    const ScalarExpr part = at(info.operands[p], Asked{map, {}, {}, asked.mask});
+    const ScalarExpr part =
+        at(info.operands[p], Asked{map, {}, {}, asked.mask, asked.index, asked.larger});
     const ScalarExpr here =
         longs.eq(i, kernel_.expression.integer(static_cast<int64_t>(p), DType::Long));
     result = result.valid() ? values.select(here, part, result) : part;
@@ -390,7 +408,8 @@ ScalarExpr KernelBuilder::pad(const Value* v, const ValueInfo& info, const Asked
   if (it == common_.view_of.end()) {
     it = common_.view_of.emplace(v, stepOf(info.view, operand)).first;
   }
-  const ScalarExpr value = at(operand, Asked{asked.map, {it->second}, info.shape, inside});
+  const ScalarExpr value =
+      at(operand, Asked{asked.map, {it->second}, info.shape, inside, asked.index, asked.larger});
   const ScalarExpr fill =
       known(info.fill.number, isReducedFloat(info.dtype) ? DType::Float : info.dtype);
   if (!inside.valid()) return value;
@@ -399,46 +418,37 @@ ScalarExpr KernelBuilder::pad(const Value* v, const ValueInfo& info, const Asked
 }
 
 // The element's place along one dimension is itself an element.
-ScalarExpr KernelBuilder::indexed(const ValueInfo& info, const Asked& asked) {
+ScalarExpr KernelBuilder::indexed(const Value* v, const ValueInfo& info, const Asked& asked) {
   const Value* from = info.operands[0];
-  if (!isLoaded(from)) throw NeedsKernel{from};
-  const ValueInfo& from_info = analysis_.of(from);
   const int index_rank = analysis_.of(info.operands[1]).shape.rank;
   const bool gathers = info.what == What::Gather, embeds = info.what == What::Embedding;
   Map map = asked.map, index_map = gathers ? asked.map : noMap();
   if (embeds) {
     for (int k = 1; k < kMaxRank; ++k) map[static_cast<size_t>(k)] = -1;
     std::copy_n(asked.map.begin() + 1, index_rank, index_map.begin());
-  } else {
-    if (!gathers) index_map[0] = asked.map[static_cast<size_t>(info.dim)];
-    map[static_cast<size_t>(info.dim)] = -1;
+  } else if (!gathers) {
+    index_map[0] = asked.map[static_cast<size_t>(info.dim)];
   }
+  map[static_cast<size_t>(info.dim)] = -1;
+  Asked inner{map, {}, {}, asked.mask, {}, gathers || asked.larger};
+  if (inner.isIndexed()) throw NeedsKernel{v};
+  inner.map[static_cast<size_t>(info.dim)] = kAtIndex;
   ExprBuilder longs(kernel_.expression, DType::Long);
   ExprBuilder truths(kernel_.expression, DType::Bool);
-  const ScalarExpr i = kernel_.expression.convert(
-      at(info.operands[1], Asked{index_map, {}, {}, asked.mask}), DType::Long);
+  Asked index{index_map, {}, {}, asked.mask, asked.index, asked.larger};
+  const ScalarExpr i =
+      kernel_.expression.convert(at(info.operands[1], std::move(index)), DType::Long);
   const ScalarExpr from_first = longs.le(kernel_.expression.integer(0, DType::Long), i);
   const ScalarExpr to_last = longs.lt(i, sizeOf(from, info.dim));
   const ScalarExpr inside = truths.both(from_first, to_last);
-  kernel_.checks.push_back(asked.mask.valid() ? truths.either(truths.negate(asked.mask), inside)
-                                              : inside);
-  const uint32_t source = sourceOf(from, from_info, {});
-  const int dim = from_info.shape.rank - 1 - info.dim;
-  const Number stride{source, DType::Long, Number::Kind::Stride, dim,
-                      static_cast<int>(itemSize(info.dtype))};
-  const ScalarExpr step = kernel_.leaf({Leaf::Kind::Number, kernel_.number(stride), DType::Long});
-  // Dimensions of size one have one element to take, and that is the first.
-  Access access{source, info.dtype, {}};
-  access.dims.fill(-1);
-  access.larger = gathers;
-  for (int k = 0; k < from_info.shape.rank; ++k) {
-    const int d = map[static_cast<size_t>(k)];
-    if (k != info.dim && d >= 0) {
-      access.dims[static_cast<size_t>(d)] = static_cast<int8_t>(from_info.shape.rank - 1 - k);
-    }
+  const ScalarExpr check =
+      asked.mask.valid() ? truths.either(truths.negate(asked.mask), inside) : inside;
+  if (std::find(kernel_.checks.begin(), kernel_.checks.end(), check) == kernel_.checks.end()) {
+    kernel_.checks.push_back(check);
   }
-  return kernel_.leaf({Leaf::Kind::Load, kernel_.access(access), info.dtype, longs.mul(i, step),
-                       both(asked.mask, inside)});
+  inner.index = i;
+  inner.mask = both(asked.mask, inside);
+  return at(from, std::move(inner));
 }
 
 }  // namespace wick::loop

@@ -27,16 +27,22 @@ struct Common {
   std::vector<const Value*> viewed{};           // by view: what it is a view of
 };
 
-// The dimension of the domain that each dimension of a value runs along, from the end; -1 for none.
+// The dimension of the domain that each dimension of a value runs along, from the end; -1 for none,
+// kAtIndex where the place is computed.
 using Map = std::array<int8_t, kMaxRank>;
+inline constexpr int8_t kAtIndex = kMaxRank;
 
 // Where a value is asked for. Without a path the map is of the value's own dimensions. With one the
 // value is asked for through views, and the map is of what they end in.
 struct Asked {
   Map map;
   std::vector<uint32_t> path{};
-  Shape shape{};      // of what the path ends in
-  ScalarExpr mask{};  // where the value exists
+  Shape shape{};        // of what the path ends in
+  ScalarExpr mask{};    // where the value exists
+  ScalarExpr index{};   // the place along the one dimension of the map that has kAtIndex
+  bool larger = false;  // the value may have more elements than are asked for
+
+  bool isIndexed() const;
 };
 
 class KernelBuilder {
@@ -75,22 +81,23 @@ class KernelBuilder {
   ScalarExpr cat(const ValueInfo& info, const Asked& asked);
   ScalarExpr stack(const ValueInfo& info, const Asked& asked);
   ScalarExpr pad(const Value* v, const ValueInfo& info, const Asked& asked);
-  ScalarExpr indexed(const ValueInfo& info, const Asked& asked);
+  ScalarExpr indexed(const Value* v, const ValueInfo& info, const Asked& asked);
   ScalarExpr both(ScalarExpr a, ScalarExpr b);
   // The place of the point along a dimension of a value that is asked for without a path.
   ScalarExpr along(int from_end, const Asked& asked);
 
   ScalarExpr operandOf(const Value* v, const ValueInfo& info);
+  ScalarExpr asComputed(ScalarExpr x, const ValueInfo& info);
   ScalarExpr reduce(ReduceOp op, ScalarExpr operand);
   ScalarExpr resultOf(size_t r);
   ScalarExpr count(DType type) { return kernel_.leaf({Leaf::Kind::Count, 0, type}); }
-  void requireAligned(const Value* v, const ValueInfo& info, const Map& map) const;
+  void requireAligned(const Value* v, const ValueInfo& info, const Asked& asked) const;
   ScalarExpr reduced(const Value* v, const ValueInfo& info, const Asked& asked);
   ScalarExpr simpleReduction(const ValueInfo& info, ScalarExpr x);
   ScalarExpr place(const ValueInfo& info, ScalarExpr x);
   ScalarExpr variance(const ValueInfo& info, ScalarExpr x);
   ScalarExpr logSumExp(const ValueInfo& info, ScalarExpr x);
-  ScalarExpr softmax(const ValueInfo& info, ScalarExpr x);
+  ScalarExpr softmax(const ValueInfo& info, ScalarExpr x, const Asked& asked);
   ScalarExpr layerNorm(const ValueInfo& info, ScalarExpr x);
 
   Common& common_;
@@ -99,7 +106,8 @@ class KernelBuilder {
   const Value* root_ = nullptr;  // what is being stored
   Kernel kernel_;
   std::vector<Access> stored_;
-  std::map<std::tuple<const Value*, Map, std::vector<uint32_t>, int32_t>, ScalarExpr> done_;
+  using Key = std::tuple<const Value*, Map, std::vector<uint32_t>, int32_t, int32_t, bool>;
+  std::map<Key, ScalarExpr> done_;
 };
 
 }  // namespace wick::loop

@@ -28,6 +28,12 @@ bool isRowMajor(const TensorLayout& t) {
 
 }  // namespace
 
+int64_t numelOf(const TensorLayout& t) {
+  int64_t n = 1;
+  for (int d = 0; d < t.rank; ++d) n *= t.sizes[static_cast<size_t>(d)];
+  return n;
+}
+
 void layRowMajor(TensorLayout& t) {
   int64_t next = 1;
   for (int d = t.rank; d-- > 0;) {

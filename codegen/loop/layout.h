@@ -16,6 +16,7 @@ struct TensorLayout {
   int64_t offset = 0;
 };
 
+int64_t numelOf(const TensorLayout& t);
 // Sets the strides of a tensor without gaps.
 void layRowMajor(TensorLayout& t);
 // Whether the dimensions lie in memory as they stand, from the outermost to the innermost: then

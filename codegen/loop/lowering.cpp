@@ -78,7 +78,7 @@ class Lowering {
       for (const Operand& operand : info.call.operands) {
         if (!found && operand.value) found = reductionBehind(operand.value, root, seen);
       }
-    } else if (info.what == What::View) {
+    } else if (info.what == What::View || isGathered(info.what)) {
       found = reductionBehind(info.operands[0], root, seen);
     } else if (isReduced(info.what)) {
       found = v;
@@ -221,7 +221,9 @@ std::vector<const Value*> tensorConstants(const Graph& body) {
   return constants;
 }
 
-Program lowerGroup(const Graph& body, std::span<const ArgumentInfo> arguments) {
+Program lowerGroup(const Graph& group, std::span<const ArgumentInfo> arguments) {
+  const std::shared_ptr<Graph> own = group.copy();
+  Graph& body = *own;
   Analysis analysis(body, arguments);
   std::set<const Value*> separate;
   for (;;) {

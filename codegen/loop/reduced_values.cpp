@@ -22,8 +22,17 @@ ScalarExpr KernelBuilder::operandOf(const Value* v, const ValueInfo& info) {
     if (v == root_) refuse("reductions over different dimensions");
     throw NeedsKernel{v};
   }
+  try {
+    return asComputed(at(operand, identity(kernel_.rank)), info);
+  } catch (const NeedsKernel& needs) {
+    // Of what could lie between two kernels, the smaller.
+    const auto size = [&](const Value* t) { return numelOf(analysis_.layoutOf(t)); };
+    if (operand != root_ && size(operand) < size(needs.value)) throw NeedsKernel{operand};
+    throw;
+  }
+}
+ScalarExpr KernelBuilder::asComputed(ScalarExpr x, const ValueInfo& info) {
   Expression& e = kernel_.expression;
-  ScalarExpr x = at(operand, identity(kernel_.rank));
   if (info.cast) x = e.convert(x, *info.cast);
   return e.convert(x, info.accumulate);
 }
@@ -42,13 +51,19 @@ ScalarExpr KernelBuilder::resultOf(size_t r) {
   return kernel_.leaf({Leaf::Kind::Reduction, static_cast<uint32_t>(r), type});
 }
 
-// Every dimension that varies must run along the domain's own.
-void KernelBuilder::requireAligned(const Value* v, const ValueInfo& info, const Map& map) const {
+// Every dimension that varies must run along the domain's own. Where a softmax is asked for by
+// index along the dimension that it reduces, the row is the same.
+void KernelBuilder::requireAligned(const Value* v, const ValueInfo& info,
+                                   const Asked& asked) const {
+  const bool softmax = info.what == What::Softmax || info.what == What::LogSoftmax;
   const Shape& from = analysis_.of(info.operands[0]).shape;
   const bool drops = info.shape.rank != from.rank;
   for (int k = 0, to = 0; k < from.rank; ++k) {
-    if ((info.dims >> k & 1) != 0 && drops) continue;
-    if (!info.shape.isOne(to) && map[static_cast<size_t>(to)] != domain(k)) {
+    const bool reduces = (info.dims >> k & 1) != 0;
+    if (reduces && drops) continue;
+    const int d = asked.map[static_cast<size_t>(to)];
+    const bool aligned = d == domain(k) || (d == kAtIndex && softmax && reduces);
+    if (!info.shape.isOne(to) && !aligned) {
       if (v == root_) refuse("a reduction whose result is stored in another place");
       throw NeedsKernel{v};
     }
@@ -57,7 +72,7 @@ void KernelBuilder::requireAligned(const Value* v, const ValueInfo& info, const 
 }
 
 ScalarExpr KernelBuilder::reduced(const Value* v, const ValueInfo& info, const Asked& asked) {
-  requireAligned(v, info, asked.map);
+  requireAligned(v, info, asked);
   ScalarExpr x = operandOf(v, info);
   ScalarExpr result;
   switch (info.what) {
@@ -75,7 +90,7 @@ ScalarExpr KernelBuilder::reduced(const Value* v, const ValueInfo& info, const A
       break;
     case What::Softmax:
     case What::LogSoftmax:
-      result = softmax(info, x);
+      result = softmax(info, x, asked);
       break;
     case What::LayerNorm:
       result = layerNorm(info, x);
@@ -141,11 +156,16 @@ ScalarExpr KernelBuilder::logSumExp(const ValueInfo& info, ScalarExpr x) {
   return b.add(b.log(reduce(ReduceOp::Sum, b.exp(b.sub(x, base)))), base);
 }
 
-ScalarExpr KernelBuilder::softmax(const ValueInfo& info, ScalarExpr x) {
+ScalarExpr KernelBuilder::softmax(const ValueInfo& info, ScalarExpr x, const Asked& asked) {
   ExprBuilder b(kernel_.expression, info.accumulate);
-  const ScalarExpr shifted = b.sub(x, reduce(ReduceOp::Max, x));
-  const ScalarExpr power = b.exp(shifted);
+  const ScalarExpr largest = reduce(ReduceOp::Max, x);
+  ScalarExpr shifted = b.sub(x, largest);
+  ScalarExpr power = b.exp(shifted);
   const ScalarExpr sum = reduce(ReduceOp::Sum, power);
+  if (asked.isIndexed()) {
+    shifted = b.sub(asComputed(at(info.operands[0], asked), info), largest);
+    power = b.exp(shifted);
+  }
   return info.what == What::Softmax ? b.mul(power, b.div(b.constant(1), sum))
                                     : b.sub(shifted, b.log(sum));
 }

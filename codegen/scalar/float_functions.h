@@ -159,7 +159,9 @@ WICK_INLINE typename B::V log1p(B b, typename B::V x) {
   auto value = b.add(log(b, u), b.div(lost, u));
   value = b.select(b.eq(u, one), x, value);
   value = b.select(b.eq(x, b.constant(kInf)), b.constant(kInf), value);
-  return b.select(b.eq(x, b.constant(-1.0f)), b.constant(-kInf), value);
+  value = b.select(b.eq(x, b.constant(-1.0f)), b.constant(-kInf), value);
+  // Of two NaN that were added, either may be the result.
+  return b.select(b.le(b.constant(-1.0f), x), value, b.constant(kNan));
 }
 
 template <class B>

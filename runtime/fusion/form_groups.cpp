@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "codegen/loop/compiled_kernel.h"
+#include "codegen/loop/decompositions.h"
 #include "codegen/loop/lowering.h"
 #include "codegen/loop/pointwise.h"
 #include "codegen/loop/views.h"
@@ -42,6 +43,7 @@ FusionKind kindOfCast(const Node* node) {
 
 FusionKind kernelKindOf(const Node* node) {
   if (loop::isCast(node)) return kindOfCast(node);
+  if (loop::isComposite(node)) return FusionKind::Composite;
   if (loop::isView(node)) return FusionKind::View;
   if (loop::isJoin(node)) return FusionKind::Join;
   if (loop::isIndexed(node)) return FusionKind::Indexed;

@@ -26,7 +26,11 @@ bool sameNumber(T a, T b, double tolerance) {
   } else {
     auto x = static_cast<double>(a);
     auto y = static_cast<double>(b);
-    if (std::isnan(x) || std::isnan(y)) return std::isnan(x) && std::isnan(y);
+    if (std::isnan(x) || std::isnan(y)) {
+      // Infinity times what is zero in the one and the smallest number in the other.
+      const bool infinite = tolerance != 0 && (std::isinf(x) || std::isinf(y));
+      return infinite || (std::isnan(x) && std::isnan(y));
+    }
     if (tolerance == 0) return std::memcmp(&a, &b, sizeof a) == 0;
     if (x == y || std::fabs(x - y) <= tolerance * (1 + std::fabs(y))) return true;
     // A mean may be finite although the sum, in the dtype of the elements, is not.

@@ -354,6 +354,46 @@ TEST(LoopTest, CastsConvert) {
             "  store y0[0:i0] float64 = %2\n");
 }
 
+constexpr const char* kCrossEntropy = R"(graph(%x : Tensor, %target : Tensor, %w : Tensor):
+  %none : NoneType = prim::Constant()
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %ignore : int = prim::Constant[value=-100]()
+  %smoothing : float = prim::Constant[value=0.]()
+  %a : Tensor = aten::tanh(%x)
+  %b : Tensor = aten::cross_entropy_loss(%a, %target, %w, %WHAT, %ignore, %smoothing)
+  return (%b)
+)";
+std::string crossEntropy(const char* weight, const char* reduction) {
+  std::string text = kCrossEntropy;
+  text.replace(text.find("%w, "), 2, weight);
+  text.replace(text.find("%WHAT"), 5, reduction);
+  return text;
+}
+
+// The row's maximum and sum, and in it the one element that the target names.
+TEST(LoopTest, CrossEntropyIsOneKernel) {
+  const Tensor x = randomTensor({4, 50}, 1), w = randomTensor({50}, 2);
+  const Tensor target = indices({7, 49, 0, -100});
+  const std::string kernel = textOf(crossEntropy("%none", "%0"), {target, x});
+  for (const char* part : {"kernel (i0 < s0, i1 < s1 reduced)\n", "  r0 = max %", "  r1 = sum %",
+                           "load x1[0:i0, 1:i1] float32\n", " = load x0[0:i0] int64\n",
+                           "load x1[0:i0…] + %", "  check %", "  store row y0[0:i0] float32 = %"}) {
+    EXPECT_NE(kernel.find(part), std::string::npos) << part << kernel;
+  }
+  for (const char* weight : {"%none", "%w"}) {
+    for (const char* reduction : {"%0", "%1"}) {
+      const std::string text = crossEntropy(weight, reduction);
+      const std::vector<Tensor> arguments =
+          weight[1] == 'w' ? std::vector<Tensor>{target, w, x} : std::vector<Tensor>{target, x};
+      Group group(text);
+      EXPECT_EQ(loop::lowerGroup(group.body(), describe(arguments)).kernels.size(),
+                reduction[1] == '0' ? 1u : 2u);
+      compare(text, arguments, 1e-6);
+    }
+  }
+}
+
 // What waits in the memory of an output is gone once the output itself is stored.
 TEST(LoopTest, OutputsOfSeveralPasses) {
   constexpr const char* kText = R"(graph(%x : Tensor):

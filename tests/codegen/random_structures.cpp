@@ -139,8 +139,8 @@ class StructureMaker {
   }
   bool isExact(const std::string& op, const std::string& text) const {
     static const std::set<std::string> kInexact = {
-        "softmax", "log_softmax", "var",        "std", "var_mean",
-        "prod",    "logsumexp",   "layer_norm", "sum", "mean"};
+        "softmax",   "log_softmax", "var", "std",  "var_mean",           "prod",
+        "logsumexp", "layer_norm",  "sum", "mean", "cross_entropy_loss", "nll_loss_nd"};
     if (kInexact.count(op) != 0) return false;
     for (const Known& v : values_) {
       if (v.exact) continue;
@@ -398,10 +398,39 @@ class StructureMaker {
     }
   }
 
+  void classLoss(const Known& x) {
+    if (x.tensor.dim() < 2 || !isFloating(x.tensor.dtype()) || program_.arguments.size() > 8) {
+      return;
+    }
+    DimVector sizes(x.tensor.sizes());
+    const int64_t classes = sizes[1];
+    sizes.erase(1);
+    const std::string target = indices(sizes, classes);
+    const std::string weight = random_.oneIn(2) ? input(fractions(classes)) : none();
+    if (weight == values_.back().name) values_.pop_back();
+    const std::string reduction = integer(random_.below(3)),
+                      ignored = integer(random_.oneIn(2) ? 0 : -100);
+    if (random_.oneIn(2)) {
+      return emit("nll_loss_nd",
+                  fmt::format("{}, {}, {}, {}, {}", x.name, target, weight, reduction, ignored));
+    }
+    emit("cross_entropy_loss", fmt::format("{}, {}, {}, {}, {}, {}", x.name, target, weight,
+                                           reduction, ignored, constant("float", "0.")));
+  }
+  // Positive, so that no sum of them is nearly zero.
+  Tensor fractions(int64_t n) {
+    Tensor t = Tensor::empty({n}, DType::Float);
+    for (int64_t i = 0; i < n; ++i)
+      t.data<float>()[i] = static_cast<float>(random_.number()) + 0.5F;
+    return t;
+  }
+
   void reduction(const Known& x) {
     const std::string d = integer(dim(x.tensor)),
                       keep = constant("bool", random_.of<std::string>({"False", "True"}));
-    switch (random_.below(12)) {
+    switch (random_.below(13)) {
+      case 12:
+        return classLoss(x);
       case 0:
         return emit("softmax", fmt::format("{}, {}, {}", x.name, d, none()));
       case 1:
