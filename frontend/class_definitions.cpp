@@ -41,7 +41,9 @@ class ClassSelf : public Self {
   ClassTypePtr type_;
 };
 
+// What says nothing of a class. CompileError for what could not be read.
 bool isDocstring(const Stmt& stmt) {
+  if (stmt.kind() == TK_BROKEN) Broken(stmt.tree()).raise();
   if (stmt.kind() == TK_PASS) return true;
   if (stmt.kind() != TK_EXPR_STMT) return false;
   int kind = ExprStmt(stmt.tree()).expr().kind();
@@ -81,6 +83,7 @@ class ClassBuilder {
       if (last == "Module" || last == "ScriptModule") {
         is_module_ = true;
       } else if (last != "object" && last != "Object") {
+        resolver_->checkBroken(last);
         throwCompileError(base.range(),
                           "Torchscript does not support class inheritance: '{}' is no base class "
                           "that it knows",

@@ -53,20 +53,25 @@ constexpr const char* kPrefix = "__torch__.";
 
 void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string& text,
                  const std::string& file_name, CompileErrors* errors) {
-  List<Stmt> module = Parser(text, file_name).parseModule();
+  std::vector<CompileError> syntax;
+  List<Stmt> module = Parser(text, file_name).parseModule(syntax);
   auto file = std::make_shared<FileScope>(unit, kPrefix);
   auto resolver = std::make_shared<GenericScope>(file);
   CompileErrors own;
   CompileErrors& found = errors ? *errors : own;
+  for (const CompileError& error : syntax) found.add(error);
   std::vector<Def> defs;
+  // What stands below a statement that could not be read may belong to it.
+  bool after_broken = false;
   size_t first_function = unit->functions().size();
   for (const Stmt& stmt : module) {
     if (found.enough()) break;
+    const bool maybe_orphan = std::exchange(after_broken, false);
     switch (stmt.kind()) {
       case TK_DEF: {
         Def def(stmt.tree());
         if (isGenericFunction(def)) {
-          resolver->add(def);
+          found.collect([&] { resolver->add(def); });
         } else {
           defs.push_back(def);
         }
@@ -74,15 +79,22 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
       }
       case TK_CLASS_DEF: {
         ClassDef definition(stmt.tree());
-        found.collect([&] {
-          if (file->defineException(definition)) return;
-          defineClass(*unit, kPrefix + definition.name().name(), definition, resolver,
-                      /*is_module=*/false);
-        });
+        const std::string name = definition.name().name();
+        try {
+          if (file->defineException(definition)) break;
+          defineClass(*unit, kPrefix + name, definition, resolver, /*is_module=*/false);
+        } catch (const CompileError& error) {
+          found.add(error);
+          file->markBroken(name, error);
+        }
         break;
       }
       case TK_ASSIGN:
         found.collect([&] { file->assign(Assign(stmt.tree())); });
+        break;
+      case TK_BROKEN:
+        file->markBroken(Broken(stmt.tree()));
+        after_broken = true;
         break;
       case TK_IMPORT:
         // What programs import is known already; an unknown name is reported where it is used.
@@ -91,6 +103,8 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
         if (ExprStmt(stmt.tree()).expr().kind() == TK_STRINGLITERAL) break;
         [[fallthrough]];
       default:
+        after_broken = maybe_orphan;
+        if (maybe_orphan) break;
         found.collect([&] {
           throwCompileError(
               stmt.range(),
@@ -98,11 +112,11 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
         });
     }
   }
-  if (found.all().empty()) {
-    file->defineFunctions(defs, resolver);
-    compileFunctions(*unit, first_function, found);
+  if (!found.enough()) {
+    const size_t before = found.all().size();
+    found.collect([&] { file->defineFunctions(defs, resolver); });
+    if (found.all().size() == before) compileFunctions(*unit, first_function, found);
   }
-  // What uses a class that has errors would only repeat them.
   own.throwIfAny();
 }
 

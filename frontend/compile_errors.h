@@ -32,12 +32,13 @@ class CompileErrors {
   }
   bool enough() const { return all_.size() >= most_ || tries_ >= most_tries_; }
   const std::vector<CompileError>& all() const { return all_; }
-  // Throws the first with the others appended.
+  // Throws the first (of one text, that which stands first) with the others appended.
   void throwIfAny() const;
 
- private:
+  // Keeps the error unless it was thrown before.
   void add(const CompileError& error);
 
+ private:
   size_t most_ = kMaxReportedErrors;
   // Functions that fail because of what they call fail with the same error, and are compiled in
   // vain each time: for this many, at most.

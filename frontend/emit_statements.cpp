@@ -10,8 +10,11 @@ namespace wick {
 void Emitter::emitStatements(const List<Stmt>& statements) {
   size_t defined_before = uncalled_.size();
   for (const Stmt& stmt : statements) {
-    // What follows an exit is unreachable and need not make sense.
-    if (hasExited(env_->block())) break;
+    // What follows an exit is unreachable and need not make sense, but it has to be read.
+    if (hasExited(env_->block())) {
+      if (stmt.kind() == TK_BROKEN) Broken(stmt.tree()).raise();
+      continue;
+    }
     RangeGuard at(&graph_, stmt.range());
     emitStatement(stmt);
   }
@@ -53,6 +56,8 @@ void Emitter::emitStatement(const Stmt& stmt) {
       return emitDelete(Delete(stmt.tree()));
     case TK_WITH:
       return emitWith(With(stmt.tree()));
+    case TK_BROKEN:
+      Broken(stmt.tree()).raise();
     case TK_GLOBAL:
       throwCompileError(stmt.range(), "global variables are not supported in functions");
     case TK_IMPORT:

@@ -263,6 +263,7 @@ void Environment::failUndefined(const SourceRange& range, const std::string& nam
   if (isPythonOnly(name)) {
     throwCompileError(range, "undefined value {}: Python's '{}' is not in TorchScript", name, name);
   }
+  if (resolver_) resolver_->checkBroken(name);
   std::set<std::string> names = visibleNames();
   for (const std::string& builtin : builtinNames()) names.insert(builtin);
   if (resolver_) names.merge(resolver_->knownNames());

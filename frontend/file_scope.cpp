@@ -191,8 +191,26 @@ bool FileScope::defineException(const ClassDef& definition) {
   return false;
 }
 
+void FileScope::markBroken(const std::string& class_name, const CompileError& error) {
+  broken_classes_.emplace(class_name, error);
+}
+
+void FileScope::markBroken(const Broken& statement) {
+  for (const Ident& name : statement.names()) broken_names_.emplace(name.name(), statement);
+  if (statement.names().empty()) broken_nameless_ = statement;
+}
+
+void FileScope::checkBroken(const std::string& name) const {
+  for (const auto& [broken, statement] : broken_names_) {
+    // What should have ended the name may be what is missing.
+    if (broken.starts_with(name)) statement.raise();
+  }
+  if (broken_nameless_) broken_nameless_->raise();
+}
+
 SugaredValuePtr FileScope::resolveValue(const std::string& name, GraphFunction& fn,
                                         const SourceRange& range) {
+  if (auto it = broken_classes_.find(name); it != broken_classes_.end()) throw it->second;
   if (auto it = constants_.find(name); it != constants_.end()) {
     return std::make_shared<SimpleValue>(fn.graph()->insertConstant(it->second));
   }
@@ -209,6 +227,7 @@ SugaredValuePtr FileScope::resolveValue(const std::string& name, GraphFunction& 
 }
 
 TypePtr FileScope::resolveType(const std::string& name, const SourceRange& range) {
+  if (auto it = broken_classes_.find(name); it != broken_classes_.end()) throw it->second;
   if (auto it = types_.find(name); it != types_.end()) return it->second;
   return unit_names_->resolveType(name, range);
 }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "core/error.h"
 #include "frontend/resolver.h"
 #include "frontend/tree_views.h"
 #include "ir/function.h"
@@ -32,10 +34,16 @@ class FileScope : public Resolver, public std::enable_shared_from_this<FileScope
   // names through `resolver`, which asks this scope.
   void defineFunctions(const std::vector<Def>& definitions, const ResolverPtr& resolver);
 
+  // Whoever asks for this class, or for what the statement may have been to define and nothing else
+  // does, gets the error again.
+  void markBroken(const std::string& class_name, const CompileError& error);
+  void markBroken(const Broken& statement);
+
   SugaredValuePtr resolveValue(const std::string& name, GraphFunction& fn,
                                const SourceRange& range) override;
   TypePtr resolveType(const std::string& name, const SourceRange& range) override;
   std::set<std::string> knownNames() const override;
+  void checkBroken(const std::string& name) const override;
 
  private:
   bool defineNamedTuple(const std::string& name, const Apply& call);
@@ -48,6 +56,9 @@ class FileScope : public Resolver, public std::enable_shared_from_this<FileScope
   std::unordered_map<std::string, TypePtr> types_;
   std::unordered_map<std::string, std::vector<Function*>> overloads_;
   std::unordered_map<std::string, std::string> exceptions_;  // name to qualified name
+  std::unordered_map<std::string, CompileError> broken_classes_;
+  std::unordered_map<std::string, Broken> broken_names_;
+  std::optional<Broken> broken_nameless_;  // may have defined any name
 };
 
 }  // namespace wick

@@ -9,8 +9,6 @@ namespace wick {
 
 namespace {
 
-// Python's tab stops.
-constexpr size_t kTabWidth = 8;
 // Longer tokens are cut in messages.
 constexpr size_t kMaxShownToken = 40;
 
@@ -183,37 +181,16 @@ Token Lexer::expect(int kind) {
   return next();
 }
 
-void Lexer::recover(size_t statement_start, size_t error_offset) {
+void Lexer::resume(size_t line_start, size_t level) {
   cur_.reset();
   ahead_.reset();
   brackets_.clear();
   pending_dedents_ = 0;
   line_has_token_ = false;
   type_comment_ = SourceRange();
-  size_t base = indents_.empty() ? 0 : indents_[0];
-  if (!indents_.empty()) indents_.resize(1);
-  size_t first_line = source_->lineStart(statement_start);
-  size_t line = source_->lineStart(std::max(error_offset, statement_start));
+  indents_.resize(std::min(level, indents_.size()));
   at_line_start_ = true;
-  while (line < end_) {
-    size_t column = 0;
-    size_t at = line;
-    for (; at < end_ && isBlank(text_[at]); ++at) {
-      column = text_[at] == '\t' ? (column / kTabWidth + 1) * kTabWidth : column + 1;
-    }
-    char c = peek(at);
-    std::string_view word = text_.substr(at, identifierEnd(at) - at);
-    bool continues = word == "elif" || word == "else";  // the statement that failed
-    bool begins = at < end_ && (isAsciiLetter(c) || c == '@') && column <= base && !continues;
-    if (begins && line > first_line) {
-      pos_ = line;
-      // A line further to the left than the first sets the margin for what follows.
-      if (!indents_.empty()) indents_[0] = column;
-      return;
-    }
-    line = source_->lineEnd(at) + 1;
-  }
-  pos_ = end_;
+  pos_ = std::min(line_start, end_);
 }
 
 void Lexer::fail(size_t start, size_t end, const std::string& message) const {
@@ -316,7 +293,9 @@ Token Lexer::lexIndentation() {
     column = 0;
     for (; pos_ < end_ && isBlank(text_[pos_]); ++pos_) {
       char c = text_[pos_];
-      column = c == '\t' ? (column / kTabWidth + 1) * kTabWidth : c == '\f' ? 0 : column + 1;
+      column = c == '\t'   ? (column / Lexer::kTabWidth + 1) * Lexer::kTabWidth
+               : c == '\f' ? 0
+                           : column + 1;
     }
     if (peek(pos_) == '#') skipComment();
     if (pos_ >= end_) break;
@@ -343,7 +322,12 @@ Token Lexer::lexIndentation() {
     ++closed;
   }
   if (indents_.empty() || indents_.back() != column) {
-    if (indents_.empty()) indents_.push_back(column);
+    // After this error the line counts as one of the outermost block that it is left of, whose
+    // other lines may stand below it just like this one.
+    indents_.push_back(column);
+    pending_dedents_ = closed - 1;
+    line_has_token_ = false;
+    repaired_ = true;
     fail(pos_, pos_ + 1, "the indentation matches no outer indentation level");
   }
   if (closed > 0) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/source_range.h"
@@ -109,7 +110,8 @@ namespace wick {
   _(TK_DICT_LITERAL, "dict_literal", "")       \
   _(TK_LIST_COMP, "list_comp", "")             \
   _(TK_DICT_COMP, "dict_comp", "")             \
-  _(TK_COMP_FOR, "comp_for", "")
+  _(TK_COMP_FOR, "comp_for", "")               \
+  _(TK_BROKEN, "broken", "")
 
 enum TokenKind : int {
   TK_FIRST_ = 255,  // one-character tokens are their own kinds, below this
@@ -146,6 +148,9 @@ class Lexer {
     kExpression,  // as inside brackets: neither newlines nor indentation
   };
 
+  // Python's tab stops.
+  static constexpr size_t kTabWidth = 8;
+
   explicit Lexer(std::shared_ptr<const Source> source, Mode mode = Mode::kProgram);
   // Only the bytes [start, end) of the source; ranges still count from its beginning.
   Lexer(std::shared_ptr<const Source> source, size_t start, size_t end, Mode mode);
@@ -161,10 +166,16 @@ class Lexer {
   // Advances past a token of this kind, or throws CompileError "expected ... but found ...".
   Token expect(int kind);
 
-  // After an error at `error_offset` in the top-level statement that began at `statement_start`:
-  // forgets brackets and indentation and goes on at the first later line that can begin a top-level
-  // statement.
-  void recover(size_t statement_start, size_t error_offset);
+  // For going on after an error. The number of open blocks, the whole text's being the first; where
+  // the current token begins, or the text that is no token.
+  size_t level() const { return indents_.size(); }
+  size_t position() const { return cur_ ? cur_->range.start() : pos_; }
+  // Goes on with a line, given by the offset of its first character, outside of brackets and inside
+  // of the `level` outermost of the open blocks.
+  void resume(size_t line_start, size_t level);
+  // Whether an error was thrown after which the next token can be read as if nothing had happened:
+  // an indentation that matches no outer one. Asking forgets it.
+  bool takeRepaired() { return std::exchange(repaired_, false); }
 
   const std::shared_ptr<const Source>& source() const { return source_; }
 
@@ -195,6 +206,7 @@ class Lexer {
   std::vector<size_t> indents_;   // columns of the open blocks; the first is that of the first line
   size_t pending_dedents_ = 0;
   bool at_line_start_ = false;
+  bool repaired_ = false;
   bool line_has_token_ = false;  // a TK_NEWLINE is due at the end of this line
   SourceRange type_comment_;     // waits for the next token
 };

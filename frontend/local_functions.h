@@ -68,6 +68,7 @@ class GenericScope : public Resolver, public std::enable_shared_from_this<Generi
   TypePtr resolveType(const std::string& name, const SourceRange& range) override {
     return base_->resolveType(name, range);
   }
+  void checkBroken(const std::string& name) const override { base_->checkBroken(name); }
   std::set<std::string> knownNames() const override {
     std::set<std::string> names = base_->knownNames();
     for (const auto& [name, def] : functions_) names.insert(name);

@@ -28,7 +28,16 @@ auto parsed(F&& parse) {
 }  // namespace
 
 List<Stmt> Parser::parseModule() const {
-  return parsed([&] { return detail::ParserImpl(source_, Lexer::Mode::kProgram).module(); });
+  std::vector<CompileError> errors;
+  List<Stmt> module = parseModule(errors);
+  if (errors.empty()) return module;
+  CompileError all = errors[0];
+  for (size_t i = 1; i < errors.size(); ++i) all.append(errors[i]);
+  throw all;
+}
+
+List<Stmt> Parser::parseModule(std::vector<CompileError>& errors) const {
+  return parsed([&] { return detail::ParserImpl(source_, Lexer::Mode::kProgram).module(errors); });
 }
 
 Def Parser::parseFunction() const {
@@ -71,6 +80,14 @@ ParserImpl::Excursion::~Excursion() {
 
 Token ParserImpl::next() {
   Token token = lexer_->next();
+  if (lexer_ == &own_lexer_) {
+    if (atLineStart() && token.kind != TK_INDENT && token.kind != TK_DEDENT) {
+      line_start_ = token.range.start();
+      line_level_ = own_lexer_.level();
+    }
+    last_kind_ = token.kind;
+    ++tokens_read_;
+  }
   switch (token.kind) {
     case TK_NEWLINE:
     case TK_INDENT:
@@ -90,7 +107,10 @@ bool ParserImpl::nextIf(int kind) {
 }
 
 Token ParserImpl::expect(int kind) {
-  if (cur().kind != kind) lexer_->expect(kind);  // throws
+  if (cur().kind != kind) {
+    unexpected_ = true;
+    lexer_->expect(kind);  // throws
+  }
   return next();
 }
 
@@ -120,34 +140,14 @@ SourceRange ParserImpl::rangeFrom(const SourceRange& start) const {
 }
 
 void ParserImpl::failNesting(const SourceRange& range) {
+  gives_up_ = true;
   throwCompileError(range, "the program is nested deeper than {} levels here", kMaxNesting);
 }
 
 void ParserImpl::failExpected(const std::string& what) {
-  throwCompileError(cur().range, "expected {} but found {}", what, cur().describe());
-}
-
-List<Stmt> ParserImpl::module() {
-  std::vector<Stmt> statements;
-  std::vector<CompileError> errors;
-  while (errors.size() < kMaxReportedErrors) {
-    size_t start = std::string::npos;
-    try {
-      start = cur().range.start();
-      if (cur().kind == TK_EOF) break;
-      statement(statements);
-    } catch (const CompileError& error) {
-      errors.push_back(error);
-      size_t at = error.range().start();
-      lexer_->recover(start == std::string::npos ? at : start, at);
-    }
-  }
-  if (errors.empty()) {
-    return List<Stmt>::create(SourceRange(source_, 0, source_->text().size()), statements);
-  }
-  CompileError all = errors[0];
-  for (size_t i = 1; i < errors.size(); ++i) all.append(errors[i]);
-  throw all;
+  const Token& found = cur();
+  unexpected_ = true;
+  throwCompileError(found.range, "expected {} but found {}", what, found.describe());
 }
 
 Def ParserImpl::singleFunction() {

@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/error.h"
 #include "core/source_range.h"
@@ -31,10 +32,14 @@ class Parser {
   explicit Parser(std::string text, std::string name = "<string>");
 
   // All top-level statements: Def, ClassDef, Assign, Import, ... The text may be indented as a
-  // whole. After an error goes on with the next top-level statement; the CompileError that is
-  // thrown in the end has the range and brief() of the first error, and what() lists up to
-  // kMaxReportedErrors.
+  // whole. After an error goes on with the next line, or the block of the line that has it; the
+  // CompileError that is thrown in the end has the range and brief() of the first error, and what()
+  // lists up to kMaxReportedErrors.
   List<Stmt> parseModule() const;
+  // The same, but adds the errors to `errors`, in the order of the text, and gives what can be
+  // read: a Broken statement stands for each line that cannot, and what follows it in its block may
+  // be a part of it.
+  List<Stmt> parseModule(std::vector<CompileError>& errors) const;
   // Exactly one `def`, with its decorators.
   Def parseFunction() const;
   // One expression and nothing else: a constant, a type such as `Dict[str, List[int]]`. `a, b` is a

@@ -36,8 +36,9 @@ class ParserImpl {
  public:
   ParserImpl(std::shared_ptr<const Source> source, Lexer::Mode mode);
 
+  // parser_recovery.cpp: goes on after errors and adds them to `errors`.
+  List<Stmt> module(std::vector<CompileError>& errors);
   // parser.cpp
-  List<Stmt> module();
   Def singleFunction();
   Expr singleExpr();
   Decl singleTypeComment();
@@ -163,11 +164,45 @@ class ParserImpl {
   List<Stmt> block(SourceRange* type_comment = nullptr);
   void refuseLoopElse(const char* loop);
 
+  // parser_recovery.cpp
+  // Up to the end of the block or of the text. With `errors_`, a Broken statement stands for each
+  // one that is none.
+  void statements(std::vector<Stmt>& out);
+  // What belongs to a statement that could not be read: the block below it, its `else`. True when
+  // there was some.
+  bool orphan();
+  // Adds an error of the statement that began at `start`, `moved` when tokens of it were read, and
+  // moves past the line that has it, unless what was refused begins another statement.
+  Stmt recover(const CompileError& error, size_t start, bool moved);
+  Stmt note(const CompileError& error, size_t start);
+  bool canRead();
+  bool enoughErrors() const;
+  // Whether the next token begins a line.
+  bool atLineStart() const {
+    return last_kind_ == TK_NEWLINE || last_kind_ == TK_INDENT || last_kind_ == TK_DEDENT;
+  }
+
   std::shared_ptr<const Source> source_;
   Lexer own_lexer_;
   Lexer* lexer_;
   size_t last_end_ = 0;  // the end of the last token read that is text
   size_t depth_ = 0;
+
+  // For recovery. Without `errors_` the first error is thrown.
+  std::vector<CompileError>* errors_ = nullptr;
+  int last_kind_ = TK_NEWLINE;  // of the last token read
+  size_t tokens_read_ = 0;
+  size_t statement_ = 0;   // where the last top-level statement began
+  size_t line_start_ = 0;  // the first token of the logical line, and the blocks around it
+  size_t line_level_ = 0;
+  // The line whose place was refused; what else is wrong with it comes from there.
+  size_t misplaced_line_ = std::string::npos;
+  bool unexpected_ = false;   // the error is a token where another was expected
+  bool gives_up_ = false;     // the error concerns the text as a whole
+  bool opens_block_ = true;   // a block may belong to the last line that had an error
+  bool decorates_ = false;    // that line was a decorator
+  bool quiet_ = false;        // inside of a block that belongs to nothing
+  bool after_error_ = false;  // the statement before this one could not be read
 };
 
 template <class T>

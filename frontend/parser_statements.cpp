@@ -49,6 +49,8 @@ SourceRange coverAll(const std::vector<Stmt>& statements, const SourceRange& oth
 
 void ParserImpl::statement(std::vector<Stmt>& out) {
   Nesting nesting(*this);
+  if (after_error_ && orphan()) return;
+  after_error_ = false;
   switch (cur().kind) {
     case TK_IF:
       out.push_back(checkHeight(ifStatement()));
@@ -327,7 +329,7 @@ List<Stmt> ParserImpl::block(SourceRange* type_comment) {
   takeComment();
   if (cur().kind != TK_INDENT) failExpected("an indented block");
   next();
-  while (cur().kind != TK_DEDENT && cur().kind != TK_EOF) statement(statements);
+  this->statements(statements);
   nextIf(TK_DEDENT);
   return List<Stmt>::create(coverAll(statements, start), statements);
 }

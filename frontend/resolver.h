@@ -20,6 +20,9 @@ class Resolver {
   virtual TypePtr resolveType(const std::string& name, const SourceRange& range) = 0;
   // What a reader may have meant by a name that is not known: functions and types of the program.
   virtual std::set<std::string> knownNames() const { return {}; }
+  // Throws when an unknown name may be that of a definition which could not be read: the error of
+  // the definition.
+  virtual void checkBroken(const std::string&) const {}
 };
 using ResolverPtr = std::shared_ptr<Resolver>;
 

@@ -117,6 +117,7 @@ bool Stmt::isStmt(int kind) {
     case TK_PASS:
     case TK_BREAK:
     case TK_CONTINUE:
+    case TK_BROKEN:
       return true;
     default:
       return false;
@@ -415,6 +416,15 @@ Alias Alias::create(const SourceRange& range, const Ident& name, const Maybe<Ide
 
 Import Import::create(const SourceRange& range, const Ident& module, const List<Alias>& names) {
   return Import(build(TK_IMPORT, range, {module.tree(), names.tree()}));
+}
+
+Broken Broken::create(const SourceRange& range, const std::string& message,
+                      const List<Ident>& names) {
+  return Broken(build(TK_BROKEN, range, {Ident::create(range, message).tree(), names.tree()}));
+}
+
+void Broken::raise() const {
+  throw CompileError(range(), message());
 }
 
 }  // namespace wick

@@ -26,6 +26,7 @@
 //     Global         (global name...)
 //     Import         (import module (alias name as-name?)...)
 //     Pass, Break, Continue  (pass), (break), (continue)
+//     Broken         (broken (ident "message") name...)   in place of a statement that is none
 //
 //   parts of statements
 //     Decl           (decl param... return-type?)
@@ -580,6 +581,19 @@ class Pass : public Stmt {
  public:
   explicit Pass(const TreeRef& tree) : Stmt(tree, TK_PASS, 0) {}
   static Pass create(const SourceRange& range) { return Pass(build(TK_PASS, range, {})); }
+};
+
+// What could not be parsed, where the parser went on after the error (Parser::parseModule).
+class Broken : public Stmt {
+ public:
+  explicit Broken(const TreeRef& tree) : Stmt(tree, TK_BROKEN, 2) {}
+  // The error has this message and range().
+  const std::string& message() const { return Ident(subtree(0)).name(); }
+  // What the statement may have meant to define; without any, nobody knows.
+  List<Ident> names() const { return List<Ident>(subtree(1)); }
+  [[noreturn]] void raise() const;
+  static Broken create(const SourceRange& range, const std::string& message,
+                       const List<Ident>& names);
 };
 
 class Break : public Stmt {

@@ -89,6 +89,7 @@ constexpr TypeConstructor kConstructors[] = {
 
 [[noreturn]] void failUnknownType(const SourceRange& range, const std::string& name,
                                   const ResolverPtr& resolver) {
+  if (resolver) resolver->checkBroken(name);
   for (const TypeConstructor& c : kConstructors) {
     if (withoutTyping(name) == c.name) {
       throwCompileError(range, "Unknown type name '{}': expected the types that it holds, as in {}",
