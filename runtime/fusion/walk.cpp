@@ -1,5 +1,10 @@
 #include "runtime/fusion/walk.h"
 
+#include <immintrin.h>
+
+#include <algorithm>
+#include <numeric>
+
 #include "core/parallel.h"
 
 namespace wick {
@@ -46,9 +51,114 @@ bool prefersAcross(const loop::Kernel& kernel, const Walk& walk) {
   return across > 0;
 }
 
+constexpr int64_t kLine = 64;  // bytes of the cache
+// A row of a tile is a multiple of the elements that compiled code takes at once.
+constexpr int64_t kTileRows = 64, kTileElements = 64;
+constexpr int kMaxPacked = 2;
+
+// Whether all elements of a load may be read, and it moves in the same way everywhere.
+bool isPlainLoad(const loop::Kernel& kernel, size_t access) {
+  if (access >= kernel.accesses.size() - kernel.stores.size()) return false;
+  return std::none_of(kernel.leaves.begin(), kernel.leaves.end(), [&](const loop::Leaf& leaf) {
+    const bool reads = leaf.kind != loop::Leaf::Kind::Number &&
+                       leaf.kind != loop::Leaf::Kind::Reduction && leaf.index == access;
+    return reads &&
+           (leaf.kind == loop::Leaf::Kind::Index || leaf.mask.valid() || leaf.offset.valid());
+  });
+}
+
+// Whether the lines that a row leaps over push each other out of the cache before the next row
+// reads on in them. Steps by a power of two meet in few of its sets.
+bool losesLines(int64_t step, int64_t elements) {
+  constexpr int64_t kSetBytes = 1 << 16, kWays = 8;
+  return elements > kWays * kSetBytes / std::gcd(step, kSetBytes) / 2;
+}
+
+// Puts a dimension first that walks within lines where rows leap from line to line.
+void planTiles(const loop::Kernel& kernel, Walk& walk, size_t accesses) {
+  constexpr int64_t kMinRows = 8;
+  walk.tiled = false;
+  walk.packed = 0;
+  for (size_t a = 0; a < accesses && !walk.tiled; ++a) {
+    const int64_t step = std::abs(walk.element_steps[a]);
+    if (step < kLine || !losesLines(step, walk.elements)) continue;
+    for (size_t d = 0; d < static_cast<size_t>(walk.outer) && !walk.tiled; ++d) {
+      if (walk.sizes[d] < kMinRows || walk.steps[d][a] == 0) continue;
+      if (std::abs(walk.steps[d][a]) >= kLine) continue;
+      std::swap(walk.sizes[0], walk.sizes[d]);
+      std::swap(walk.steps[0], walk.steps[d]);
+      walk.tiled = true;
+    }
+  }
+  for (size_t a = 0; a < accesses && walk.tiled; ++a) {
+    const auto item = static_cast<int64_t>(itemSize(kernel.accesses[a].dtype));
+    if (walk.steps[0][a] != item || std::abs(walk.element_steps[a]) < kLine) continue;
+    if (__builtin_popcountll(walk.packed) == kMaxPacked || !isPlainLoad(kernel, a)) continue;
+    walk.packed |= uint64_t{1} << a;
+  }
+}
+
+// Eight by eight elements of four bytes.
+void turnBlock(const char* from, int64_t step, float* to) {
+  __m256 row[8], pair[8];
+  for (int e = 0; e < 8; ++e)
+    row[e] = _mm256_loadu_ps(reinterpret_cast<const float*>(from + e * step));
+  for (int e = 0; e < 8; e += 2) {
+    pair[e] = _mm256_unpacklo_ps(row[e], row[e + 1]);
+    pair[e + 1] = _mm256_unpackhi_ps(row[e], row[e + 1]);
+  }
+  for (int e = 0; e < 8; e += 4) {
+    row[e] = _mm256_shuffle_ps(pair[e], pair[e + 2], 0x44);
+    row[e + 1] = _mm256_shuffle_ps(pair[e], pair[e + 2], 0xee);
+    row[e + 2] = _mm256_shuffle_ps(pair[e + 1], pair[e + 3], 0x44);
+    row[e + 3] = _mm256_shuffle_ps(pair[e + 1], pair[e + 3], 0xee);
+  }
+  for (int r = 0; r < 4; ++r) {
+    _mm256_storeu_ps(to + r * kTileElements, _mm256_permute2f128_ps(row[r], row[r + 4], 0x20));
+    _mm256_storeu_ps(to + (r + 4) * kTileElements,
+                     _mm256_permute2f128_ps(row[r], row[r + 4], 0x31));
+  }
+}
+
+// Element e of row r lies at from + e * step + r and goes to to[r * kTileElements + e].
+template <class T>
+void turn(const char* from, int64_t step, int64_t rows, int64_t elements, T* to) {
+  constexpr int64_t kBlock = 8;
+  for (int64_t begin = 0; begin < elements; begin += kBlock) {
+    const int64_t end = std::min(begin + kBlock, elements);
+    int64_t r = 0;
+    if constexpr (std::is_same_v<T, float>) {
+      for (; end - begin == kBlock && r + kBlock <= rows; r += kBlock) {
+        turnBlock(from + begin * step + r * static_cast<int64_t>(sizeof(T)), step,
+                  to + r * kTileElements + begin);
+      }
+    }
+    for (; r < rows; ++r) {
+      for (int64_t e = begin; e < end; ++e) {
+        to[r * kTileElements + e] = reinterpret_cast<const T*>(from + e * step)[r];
+      }
+    }
+  }
+}
+void turn(int64_t item, const char* from, int64_t step, int64_t rows, int64_t elements, void* to) {
+  switch (item) {
+    case 1:
+      return turn(from, step, rows, elements, static_cast<uint8_t*>(to));
+    case 2:
+      return turn(from, step, rows, elements, static_cast<uint16_t*>(to));
+    case 4:
+      return turn(from, step, rows, elements, static_cast<float*>(to));
+    default:
+      return turn(from, step, rows, elements, static_cast<uint64_t*>(to));
+  }
+}
+
 // A call of compiled code: words that stay, and those that change.
 struct Call {
   std::array<int64_t, 2 + 3 * kMaxAccesses + kMaxAccesses + 1> words;
+};
+struct Tile {
+  alignas(kLine) std::array<int64_t, kTileRows * kTileElements> elements;
 };
 
 }  // namespace
@@ -93,11 +203,13 @@ bool planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
     walk.sizes[0] = 1;
     std::fill_n(walk.steps[0].begin(), n, 0);
   }
+  if (kernel.reduced == 0) planTiles(kernel, walk, n);
   walk.across_rows = kernel.reduced != 0 && walk.sizes[0] >= 8 && prefersAcross(kernel, walk);
   return true;
 }
 
 loop::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i) {
+  if (walk.packed >> i & 1) return loop::LaneStep::Unit;
   int64_t step = walk.across_rows ? walk.steps[0][i] : walk.element_steps[i];
   const loop::Access& access = kernel.accesses[i];
   if (step == (access.isIndex() ? 1 : static_cast<int64_t>(itemSize(access.dtype)))) {
@@ -111,6 +223,21 @@ void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch
   using Words = loop::KernelWords;
   const size_t n = touches.size();
   const loop::KernelWords layout(kernel);
+  // What the call would read apart is turned around, and read from there.
+  auto packTiles = [&](Call& c, int64_t rows, int64_t count) {
+    static thread_local std::array<Tile, kMaxPacked> tiles;
+    size_t next = 0;
+    for (size_t a = 0; a < n; ++a) {
+      if ((walk.packed >> a & 1) == 0) continue;
+      Tile& tile = tiles[next++];
+      const auto item = static_cast<int64_t>(itemSize(kernel.accesses[a].dtype));
+      turn(item, reinterpret_cast<const char*>(c.words[Words::base(a)]), walk.element_steps[a],
+           rows, count, tile.elements.data());
+      c.words[Words::base(a)] = reinterpret_cast<int64_t>(tile.elements.data());
+      c.words[Words::rowStep(a)] = kTileElements * item;
+      c.words[Words::elementStep(a)] = item;
+    }
+  };
   // Rows first … last - 1 of one innermost outer dimension, elements begin … begin + count - 1.
   auto call = [&](int64_t first, int64_t last, int64_t begin, int64_t count) {
     Call c;
@@ -136,25 +263,38 @@ void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch
         rest /= walk.sizes[d];
         for (size_t a = 0; a < n; ++a) c.words[Words::base(a)] += i * walk.steps[d][a];
       }
+      if (walk.packed != 0) packTiles(c, rows, count);
       function(c.words.data());
+      first += rows;
+    }
+  };
+  auto run = [&](int64_t first, int64_t last, int64_t begin, int64_t count) {
+    if (!walk.tiled) return call(first, last, begin, count);
+    while (first < last) {
+      const int64_t row = first % walk.sizes[0];
+      const int64_t rows =
+          std::min({kTileRows - row % kTileRows, walk.sizes[0] - row, last - first});
+      for (int64_t at = begin; at < begin + count; at += kTileElements) {
+        call(first, first + rows, at, std::min(kTileElements, begin + count - at));
+      }
       first += rows;
     }
   };
   const int64_t rows = walk.rows();
   const int64_t grain = std::max<int64_t>(1, kGrainSize / costOfElement(kernel));
   if (rows * walk.elements <= grain) {
-    call(0, rows, 0, walk.elements);
+    run(0, rows, 0, walk.elements);
   } else if (kernel.reduced == 0 && rows < omp_get_max_threads()) {
     // Multiples of 64 elements keep the pieces on lines of the cache.
     const int64_t pieces = (walk.elements + 63) / 64;
     parallelFor(pieces, std::max<int64_t>(1, grain / 64 / std::max<int64_t>(rows, 1)),
                 [&](int64_t begin, int64_t end) {
                   begin *= 64;
-                  call(0, rows, begin, std::min(walk.elements, end * 64) - begin);
+                  run(0, rows, begin, std::min(walk.elements, end * 64) - begin);
                 });
   } else {
     parallelFor(rows, std::max<int64_t>(1, grain / std::max<int64_t>(walk.elements, 1)),
-                [&](int64_t begin, int64_t end) { call(begin, end, 0, walk.elements); });
+                [&](int64_t begin, int64_t end) { run(begin, end, 0, walk.elements); });
   }
 }
 

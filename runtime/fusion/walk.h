@@ -27,6 +27,10 @@ struct Walk {
   std::array<int64_t, loop::kMaxRank> sizes;
   std::array<std::array<int64_t, kMaxAccesses>, loop::kMaxRank> steps;
   bool across_rows = false;  // lanes are neighbouring rows
+  // Something lies side by side from row to row and apart within a row: rows are walked in blocks,
+  // a piece of each after the other, so that lines of the cache are used up.
+  bool tiled = false;
+  uint64_t packed = 0;  // bit a: of access a each tile is turned around in a buffer first
 
   int64_t rows() const {
     int64_t n = 1;

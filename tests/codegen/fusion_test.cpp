@@ -1,6 +1,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
+#include <random>
 
 #include "ir/parser.h"
 #include "runtime/fusion/form_groups.h"
@@ -165,6 +167,46 @@ TEST(FusionTest, NumbersOfViewsAreArguments) {
   EXPECT_EQ(after.launches, before.launches + 3);
   EXPECT_EQ(after.kernels, before.kernels);
   EXPECT_THROW(run(9), RuntimeError);
+}
+
+// Rows of one tensor are columns of another: blocks are turned around in a buffer.
+TEST(FusionTest, TransposedTensorsAreReadInTiles) {
+  setJitMode(JitMode::Sync);
+  constexpr const char* kText = R"(graph(%x : Tensor, %y : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %a : Tensor = aten::transpose(%x, %0, %1)
+  %b : Tensor = aten::add(%a, %y, %1)
+  %c : Tensor = aten::mul(%b, %a)
+  return (%c)
+)";
+  for (DType dtype : {DType::Float, DType::Double, DType::Half, DType::Byte}) {
+    auto code = Code::build(groupedGraph(kText), "forward");
+    auto plain = Code::build(parseGraph(kText), "forward");
+    for (int64_t columns : {512, 515}) {
+      // More rows than fit behind a step of four kilobytes.
+      const auto item = static_cast<int64_t>(itemSize(dtype));
+      Tensor x =
+          Tensor::empty({601, 4096 / item}, dtype).slice(1, 0, std::min(columns, 4096 / item));
+      Tensor y = Tensor::empty({x.size(1), x.size(0)}, dtype);
+      std::mt19937 random(1);
+      for (const Tensor& t : {x, y}) {
+        Tensor numbers = Tensor::empty(t.sizes(), DType::Float);
+        for (int64_t i = 0; i < numbers.numel(); ++i) {
+          numbers.data<float>()[i] = static_cast<float>(random() % 200) / 8;
+        }
+        t.copyFrom(numbers);
+      }
+      FusionStatistics before = fusionStatistics();
+      Tensor got = runCode(*code, {IValue(x), IValue(y)}).toTensor();
+      EXPECT_EQ(fusionStatistics().launches, before.launches + 1);
+      Tensor expected = runCode(*plain, {IValue(x), IValue(y)}).toTensor();
+      ASSERT_EQ(got.describe(), expected.describe());
+      Tensor a = got.contiguous(), b = expected.contiguous();
+      const auto bytes = static_cast<size_t>(a.numel() * item);
+      EXPECT_EQ(std::memcmp(a.rawData(), b.rawData(), bytes), 0) << got.describe();
+    }
+  }
 }
 
 // A view that needs a copy for some strides and none for others takes two programs.
