@@ -16,10 +16,7 @@ struct Relu : RealScalar {
 };
 struct Sigmoid : FloatOrComplexScalar {
   static constexpr const char* kName = "sigmoid_cpu";
-  WICK_APPLY1(x) {
-    auto one = b.constant(1);
-    return b.div(one, b.add(one, b.exp(b.neg(x))));
-  }
+  WICK_APPLY1(x) { return b.sigmoid(x); }
 };
 struct Silu : StrictFloatOrComplexScalar {
   static constexpr const char* kName = "silu_cpu";

@@ -1,7 +1,7 @@
 // float32 versions of the functions that networks spend their time in, without branches, so that
 // the loops around them vectorize. Within one unit in the last place of the true value (expm1
-// within 1.6, log1p within 1.5, tanh within 2.5), denormal results included; infinities, NaN and
-// signed zeros are exact.
+// within 1.6, log1p within 1.5), denormal results included; infinities, NaN and signed zeros are
+// exact.
 //
 // They are templates over a builder with the types V (float32), I (int32) and Mask: FloatOps runs
 // them on plain numbers, ExprBuilder records them. Every engine computes the same bits.
@@ -165,12 +165,42 @@ WICK_INLINE typename B::V log1p(B b, typename B::V x) {
 }
 
 template <class B>
+WICK_INLINE typename B::V sigmoid(B b, typename B::V x) {
+  // One over d = 1 + e^-x, which is first made 2^30 times smaller: neither it nor its inverse
+  // leaves the range of normal numbers then.
+  constexpr int kScale = 30;
+  auto one = b.constant(1.0f);
+  auto scaled_one = b.constant(1.0f / (1 << kScale));
+  auto e = reduce(b, limit(b, b.sub(b.constant(0.0f), x), -60.0f, 104.0f));
+  auto q = b.fma(b.mul(e.r, e.r), expTail(b, e.r), e.r);
+  auto t = powerOfTwo(b, b.intSub(e.n, b.intConstant(kScale)));
+  // d = t + 1 + t q as a sum of two numbers.
+  auto whole = b.add(t, scaled_one);
+  auto lost = b.sub(scaled_one, b.sub(whole, t));
+  auto d = b.fma(t, q, whole);
+  auto d_low = b.add(b.fma(t, q, b.sub(whole, d)), lost);
+  auto inverse = b.div(one, d);
+  auto minus = b.sub(b.constant(0.0f), inverse);
+  auto rest = b.fma(minus, d_low, b.fma(minus, d, one));
+  return b.mul(b.fma(inverse, rest, inverse), scaled_one);
+}
+
+template <class B>
 WICK_INLINE typename B::V tanh(B b, typename B::V x) {
+  auto one = b.constant(1.0f);
   auto a = b.abs(x);
   auto limited = b.select(b.lt(b.constant(10.0f), a), b.constant(10.0f), a);
-  auto two = b.constant(2.0f);
-  auto e = expm1(b, b.mul(two, limited));
-  return b.copysign(b.div(e, b.add(e, two)), x);
+  // Near zero a polynomial in x^2; beyond 1 one minus 2 / (e^2x + 1), whose errors weigh less the
+  // smaller it is.
+  auto z = b.mul(limited, limited);
+  auto p = polynomial(b, z, -0.000353649321f, 0.00228545931f, -0.00792558305f, 0.021473689f,
+                      -0.0538756847f, 0.13332285f, -0.333332926f);
+  auto near = b.fma(b.mul(limited, z), p, limited);
+  auto e = reduce(b, b.add(limited, limited));
+  auto power = b.add(one, b.fma(b.mul(e.r, e.r), expTail(b, e.r), e.r));
+  auto d = b.fma(power, powerOfTwo(b, e.n), one);
+  auto far = b.sub(one, b.div(b.constant(2.0f), d));
+  return b.copysign(b.select(b.lt(a, one), near, far), x);
 }
 
 template <class B>
@@ -234,6 +264,9 @@ WICK_INLINE float log(float x) {
 }
 WICK_INLINE float log1p(float x) {
   return floats::log1p(floats::FloatOps(), x);
+}
+WICK_INLINE float sigmoid(float x) {
+  return floats::sigmoid(floats::FloatOps(), x);
 }
 WICK_INLINE float tanh(float x) {
   return floats::tanh(floats::FloatOps(), x);

@@ -48,7 +48,8 @@
   _(log1p)                                \
   _(tanh)                                 \
   _(erf)                                  \
-  _(rsqrt)
+  _(rsqrt)                                \
+  _(sigmoid)
 
 // _(name): functions of one float; the last ones are single instructions.
 #define WICK_FORALL_UNARY_FUNCTIONS(_)  \

@@ -80,6 +80,14 @@ inline std::complex<T> log2(std::complex<T> x) {
 }
 
 template <std::floating_point T>
+inline T sigmoid(T x) {
+  return 1 / (1 + std::exp(-x));
+}
+template <std::floating_point T>
+inline std::complex<T> sigmoid(std::complex<T> x) {
+  return T(1) / (T(1) + std::exp(-x));
+}
+template <std::floating_point T>
 inline T rsqrt(T x) {
   return 1 / std::sqrt(x);
 }

@@ -160,7 +160,7 @@ TEST(FusionTest, NumbersOfViewsAreArguments) {
     Tensor result = run(n);
     ASSERT_EQ(result.size(0), 9 - n);
     for (int64_t i = 0; i < 9 - n; ++i) {
-      EXPECT_EQ(result.data<float>()[i * 30 + 7], std::tanh(static_cast<float>(i * 30) / 64));
+      EXPECT_FLOAT_EQ(result.data<float>()[i * 30 + 7], std::tanh(static_cast<float>(i * 30) / 64));
     }
   }
   const FusionStatistics after = fusionStatistics();
