@@ -79,6 +79,7 @@ Value* residualOf(const Node* node, const Value* sum) {
 struct Chain {
   std::vector<Node*> nodes;  // the convolution first
   Value* residual = nullptr;
+  bool adds_in_place = false;
   std::string activation = "none";
 };
 
@@ -89,6 +90,7 @@ Chain chainFrom(Node* conv) {
     Value* r = chain.residual ? nullptr : residualOf(next, chain.nodes.back()->output());
     if (r != nullptr) {
       chain.residual = r;
+      chain.adds_in_place = next->kind() == aten::add_;
     } else if (std::optional<std::string> activation = activationOf(next);
                activation && mayActivate(*activation, conv, chain.residual)) {
       chain.activation = *activation;
@@ -137,10 +139,11 @@ void fuse(Graph& graph, const ConvolutionNode& c, const Chain& chain) {
   Value* residual =
       chain.residual ? chain.residual : graph.insertNode(graph.createNone())->output();
   Value* activation = graph.insertConstant(IValue(chain.activation));
+  Value* in_place = graph.insertConstant(IValue(chain.adds_in_place));
   Node* fused = graph.insertNode(
       graph.create(Symbol::fromQualString("wick::conv2d_fused"),
                    {c.input(), channelsLastWeight(graph, c.weight()), c.bias(), residual,
-                    c.stride(), c.padding(), c.dilation(), c.groups(), activation}));
+                    c.stride(), c.padding(), c.dilation(), c.groups(), activation, in_place}));
   last->output()->replaceAllUsesWith(fused->output());
   for (auto node = chain.nodes.rbegin(); node != chain.nodes.rend(); ++node) (*node)->destroy();
 }

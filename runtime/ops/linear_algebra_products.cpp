@@ -90,7 +90,7 @@ Tensor matmulBatched(const Tensor& self, const Tensor& other) {
   DimVector sizes = batch;
   sizes.push_back(n);
   sizes.push_back(p);
-  if (count == 0) return Tensor::empty(sizes, self.dtype(), self.device());
+  if (count == 0) return Tensor::empty(sizes, other.dtype(), self.device());
   return batchedProduct("matmul", flat(self), flat(other)).view(sizes);
 }
 

@@ -174,10 +174,13 @@ Tensor convTbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int
 
 // What the fused operator means when its residual is not simply added element by element: the graph
 // pass cannot know the shapes, so a residual that broadcasts or has another dtype arrives here too.
-Tensor addAndActivate(const Tensor& sum, const Tensor& residual, Activation activation) {
+// In place the sum keeps its dtype and its shape, or add_ refuses.
+Tensor addAndActivate(const Tensor& sum, const Tensor& residual, Activation activation,
+                      bool in_place) {
   static const OperatorHandle kAdd("aten::add", "Tensor");
+  static const OperatorHandle kAddInPlace("aten::add_", "Tensor");
   static const OperatorHandle kRelu("aten::relu", "");
-  Tensor out = kAdd(sum, residual);
+  Tensor out = in_place ? kAddInPlace(sum, residual) : kAdd(sum, residual);
   WICK_CHECK(activation == Activation::None || activation == Activation::Relu,
              "conv2d_fused: only relu may follow a residual of shape {}",
              formatInts(residual.sizes()));
@@ -186,7 +189,8 @@ Tensor addAndActivate(const Tensor& sum, const Tensor& residual, Activation acti
 
 Tensor conv2dFused(const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const Tensor& residual, const DimVector& stride, const DimVector& padding,
-                   const DimVector& dilation, int64_t groups, const std::string& activation) {
+                   const DimVector& dilation, int64_t groups, const std::string& activation,
+                   bool in_place) {
   const char* op = "conv2d_fused";
   ConvolutionParams p = makeParams(op, 2, stride, padding, dilation, groups);
   Activation act = activationFromName(activation);
@@ -194,9 +198,9 @@ Tensor conv2dFused(const Tensor& input, const Tensor& weight, const Tensor& bias
               residual.dim() == input.dim() && input.dim() == 4 &&
               DimVector(residual.sizes()) == convolutionOutputSize(op, input, weight, bias, p);
   if (residual.defined() && !adds) {
-    Tensor sum =
-        conv2dFused(input, weight, bias, Tensor(), stride, padding, dilation, groups, "none");
-    return addAndActivate(sum, residual, act);
+    Tensor sum = conv2dFused(input, weight, bias, Tensor(), stride, padding, dilation, groups,
+                             "none", false);
+    return addAndActivate(sum, residual, act, in_place);
   }
   if (input.dim() == 3) {
     return convolution(op, input.unsqueeze(0), weight, bias, p, Tensor(), act).squeeze(0);
@@ -286,8 +290,9 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor",
      WICK_KERNEL(convTbc), kOutForm},
     {"wick::conv2d_fused(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, int[] "
-     "stride, int[] padding, int[] dilation, int groups, str activation) -> Tensor",
-     WICK_KERNEL(conv2dFused), kNoFlags, ops::shapes::convolution},
+     "stride, int[] padding, int[] dilation, int groups, str activation, bool in_place) "
+     "-> Tensor",
+     WICK_KERNEL(conv2dFused), kNoFlags, ops::shapes::fusedConvolution},
 };
 
 const RegisterOperators kRegistered(kRecords);

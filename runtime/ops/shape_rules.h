@@ -125,8 +125,9 @@ Types attention(const Node& node);  // scaled_dot_product_attention
 
 // ---- neural networks ----
 
-Types convolution(const Node& node);  // also the transposed ones, also wick::conv2d_fused
-Types pooled(const Node& node);       // max and average pooling
+Types convolution(const Node& node);       // also the transposed ones
+Types fusedConvolution(const Node& node);  // wick::conv2d_fused
+Types pooled(const Node& node);            // max and average pooling
 Types pooledWithIndices(const Node& node);
 Types adaptivelyPooled(const Node& node);
 Types adaptivelyPooledWithIndices(const Node& node);

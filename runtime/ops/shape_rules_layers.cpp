@@ -13,7 +13,7 @@ Types productOfTensors(const Node& node, std::optional<Sizes> sizes) {
   bool known = true;
   std::optional<DType> dtype;
   for (const TensorFacts* t : tensors) {
-    known = known && (t->dtype ? !dtype || dtype == t->dtype : tensors.size() == 2);
+    known = known && t->dtype && (!dtype || dtype == t->dtype);
     if (!dtype) dtype = t->dtype;
   }
   for (const Value* v : node.inputs()) {  // beta and alpha
@@ -98,7 +98,10 @@ Types linear(const Node& node) {
 Types attention(const Node& node) {
   const TensorFacts& query = tensorArgument(node, "query");
   std::optional<DType> dtype = query.dtype;
-  if (dtype && !isFloating(*dtype)) dtype.reset();
+  // Other dtypes are refused, unless there is nothing to multiply.
+  bool one_dtype =
+      dtype == tensorArgument(node, "key").dtype && dtype == tensorArgument(node, "value").dtype;
+  if (dtype && (!isFloating(*dtype) || !one_dtype)) dtype.reset();
   std::optional<Sizes> sizes = sizesOf(query);
   std::optional<Sizes> key = sizesOf(tensorArgument(node, "key"));
   std::optional<Sizes> value = sizesOf(tensorArgument(node, "value"));
@@ -194,6 +197,24 @@ Types convolution(const Node& node) {
     }
   }
   return tensorOf(input.dtype, std::move(sizes), input.device);
+}
+
+Types fusedConvolution(const Node& node) {
+  Types sum = convolution(node);
+  if (isAbsent(node, "residual") || boolArgument(node, "in_place") == std::optional<bool>(true)) {
+    return sum;
+  }
+  const TensorFacts& convolved = sum.at(0)->as<TensorType>()->facts();
+  const TensorFacts& residual = tensorArgument(node, "residual");
+  std::optional<Sizes> sizes = sizesOf(convolved);
+  std::optional<Sizes> added = sizesOf(residual);
+  if (sizes && added) {
+    sizes = broadcastSizes(*sizes, *added);
+  } else {
+    sizes.reset();
+  }
+  return tensorOf(promotedDType({&convolved, &residual}), std::move(sizes),
+                  commonDevice({&convolved, &residual}));
 }
 
 namespace {

@@ -38,7 +38,7 @@ inline constexpr OperatorRecord kTestOperators[] = {
      refuse},
     {"wick::conv2d_fused(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, int[] "
      "stride, int[] "
-     "padding, int[] dilation, int groups, str activation) -> Tensor",
+     "padding, int[] dilation, int groups, str activation, bool in_place) -> Tensor",
      refuse},
     {"aten::warn(str message) -> ()", refuse, kSideEffects},
 };

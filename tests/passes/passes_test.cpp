@@ -306,6 +306,7 @@ TEST(FuseConvolution, TakesResidualAndActivation) {
   EXPECT_EQ(fused->kind().qualString(), "wick::conv2d_fused");
   EXPECT_EQ(fused->input(3), graph->inputs()[1]);
   EXPECT_EQ(constantOf(fused->input(8))->toString(), "relu");
+  EXPECT_TRUE(constantOf(fused->input(9))->toBool());
 }
 
 TEST(FuseConvolution, LeavesResultsThatOthersReadAndWritesInBetween) {

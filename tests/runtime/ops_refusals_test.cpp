@@ -98,5 +98,28 @@ TEST(Refusals, OperatorsOfOtherBackends) {
                RuntimeError);
 }
 
+// What follows a convolution as y += r keeps the dtype and the shape of y; y + r need not.
+TEST(FusedConvolution, AddsInPlaceAsAddDoes) {
+  Tensor x = iota({1, 1, 2, 2}), w = iota({2, 1, 1, 1});
+  auto fused = [&](const Tensor& residual, bool in_place) {
+    IValue ones(makeIntList({1, 1})), zeros(makeIntList({0, 0}));
+    return call("wick::conv2d_fused", "", x, w, IValue(), residual, ones, zeros, ones, int64_t{1},
+                std::string("none"), in_place);
+  };
+  Tensor wide = iota({2, 2}, DType::Double);
+  EXPECT_EQ(fused(wide, false).dtype(), DType::Double);
+  Tensor kept = fused(wide, true);
+  EXPECT_EQ(kept.dtype(), DType::Float);
+  EXPECT_EQ(values(kept), (Values{0, 1, 2, 3, 0, 2, 4, 6}));
+  EXPECT_EQ(shape(fused(iota({3, 2, 2, 2}), false)), (Shape{3, 2, 2, 2}));
+  EXPECT_THROW(fused(iota({3, 2, 2, 2}), true), RuntimeError);
+}
+
+// Products of several matrices in which there is nothing to multiply have the dtype of the second.
+TEST(Matmul, WithoutElementsHasTheSecondDtype) {
+  Tensor a = Tensor::zeros({0, 1, 3, 2}, DType::Bool), b = Tensor::zeros({1, 2, 1}, DType::Float);
+  EXPECT_EQ(call("aten::matmul", "", a, b).dtype(), DType::Float);
+}
+
 }  // namespace
 }  // namespace wick
