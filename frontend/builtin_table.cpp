@@ -595,12 +595,16 @@ bool takesNumber(Symbol name) {
 std::string suggestBuiltinMember(const std::string& module, const std::string& name) {
   std::set<std::string> names;
   std::string prefix = module + ".";
-  for (const Entry& e : kMembers) {
-    if (std::string_view(e.name).starts_with(prefix)) names.insert(e.name + prefix.size());
-  }
-  for (const std::string& e : builtinScriptNames()) {
-    if (e.starts_with(prefix)) names.insert(e.substr(prefix.size()));
-  }
+  // Members of submodules stand for these.
+  auto add = [&](std::string_view full) {
+    if (!full.starts_with(prefix)) return;
+    full.remove_prefix(prefix.size());
+    names.emplace(full.substr(0, full.find('.')));
+  };
+  for (const Entry& e : kMembers) add(e.name);
+  for (const Entry& e : kModules) add(e.name);
+  for (const NumberEntry& e : kFloats) add(e.name);
+  for (const std::string& e : builtinScriptNames()) add(e);
   if (module == "torch") {
     for (const IntEntry& e : kInts) names.insert(e.name);
   }
@@ -615,6 +619,19 @@ std::string suggestBuiltinMember(const std::string& module, const std::string& n
     }
   }
   return didYouMean(name, names);
+}
+
+std::set<std::string> builtinAttributes(TypeKind kind) {
+  std::set<std::string> names;
+  for (const PropertyEntry& e : kProperties) {
+    if (e.kind == kind) names.insert(e.name);
+  }
+  if (kind == TypeKind::Tensor) {
+    for (const IntEntry& e : kCastMethods) names.insert(e.name);
+    names.insert({"tolist", "type"});
+  }
+  if (kind == TypeKind::Enum) names.insert({"name", "value"});
+  return names;
 }
 
 bool isBuiltinModule(const std::string& qualified_name) {

@@ -29,6 +29,8 @@ bool isBuiltinModule(const std::string& qualified_name);
 // The operator behind an attribute of a value of this kind: Tensor.dtype, Device.index. No symbol
 // when there is none.
 Symbol propertyOperator(TypeKind kind, const std::string& name);
+// Attributes of values of this kind that no operator is called like, for "did you mean".
+std::set<std::string> builtinAttributes(TypeKind kind);
 // The dtype number of casting methods: x.float(). nullopt for other names.
 std::optional<int64_t> castMethodDType(const std::string& name);
 

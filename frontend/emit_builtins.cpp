@@ -6,6 +6,7 @@
 #include "frontend/builtin_functions.h"
 #include "frontend/ir_emitter.h"
 #include "frontend/magic_methods.h"
+#include "frontend/suggestions.h"
 
 namespace wick {
 
@@ -27,11 +28,18 @@ bool isNumberList(const TypePtr& type) {
   return list && isNumber(list->element());
 }
 
-void expectCount(const SourceRange& range, const char* name, size_t count, size_t least,
-                 size_t most) {
-  if (count >= least && count <= most) return;
+// Of the arguments that are left when those for `keywords` have been taken.
+template <class Argument>
+void expectArguments(const SourceRange& range, const char* name, const std::vector<Argument>& left,
+                     const std::set<std::string>& keywords, size_t least, size_t most) {
+  for (const Argument& a : left) {
+    if (!a.name) continue;
+    throwCompileError(a.range, "{} has no parameter '{}'{}", name, *a.name,
+                      didYouMean(*a.name, keywords));
+  }
+  if (left.size() >= least && left.size() <= most) return;
   throwCompileError(range, "{} expected {}{} positional arguments but found {}", name,
-                    least == most ? "" : "at least ", least, count);
+                    least == most ? "" : "at least ", least, left.size());
 }
 
 }  // namespace
@@ -47,7 +55,7 @@ SugaredValuePtr Emitter::emitBuiltinForm(Symbol form, const Apply& apply) {
   const SourceRange& range = apply.range();
   std::vector<Argument> arguments = emitSugaredArguments(apply);
   if (form == Symbol::prim("len")) {
-    expectCount(range, "len", arguments.size(), 1, 1);
+    expectArguments(range, "len", arguments, {}, 1, 1);
     return emitLength(range, arguments[0]);
   }
   if (form == Symbol::prim("sorted")) return emitSorted(range, std::move(arguments));
@@ -95,7 +103,7 @@ SugaredValuePtr Emitter::emitLength(const SourceRange& range, const Argument& of
 SugaredValuePtr Emitter::emitSorted(const SourceRange& range, std::vector<Argument> arguments) {
   SugaredValuePtr key = takeKeyword(arguments, "key");
   SugaredValuePtr reverse = takeKeyword(arguments, "reverse");
-  expectCount(range, "sorted", arguments.size(), 1, 1);
+  expectArguments(range, "sorted", arguments, {"key", "reverse"}, 1, 1);
   Value* list = listOf(range, arguments[0].value);
   if (key) {
     if (!reverse) reverse = simple(constant(IValue(false)));
@@ -118,7 +126,7 @@ SugaredValuePtr Emitter::emitSortMethod(const SugaredValuePtr& callee, const App
   std::vector<Argument> arguments = emitSugaredArguments(apply);
   SugaredValuePtr key = takeKeyword(arguments, "key");
   SugaredValuePtr reverse = takeKeyword(arguments, "reverse");
-  expectCount(range, "sort", arguments.size(), 0, 0);
+  expectArguments(range, "sort", arguments, {"key", "reverse"}, 0, 0);
   if (!reverse) reverse = simple(constant(IValue(false)));
   SugaredValuePtr list = simple(method->self()->value);
   if (key) return callGeneric(range, "sort_by", {list, key, reverse});
@@ -132,10 +140,8 @@ SugaredValuePtr Emitter::emitExtremum(const SourceRange& range, bool is_max,
   Symbol op = Symbol::prim(name);
   SugaredValuePtr key = takeKeyword(arguments, "key");
   SugaredValuePtr fallback = takeKeyword(arguments, "default");
-  expectCount(range, name, arguments.size(), 1, std::numeric_limits<size_t>::max());
-  for (const Argument& a : arguments) {
-    if (a.name) throwCompileError(a.range, "{} has no parameter '{}'", name, *a.name);
-  }
+  expectArguments(range, name, arguments, {"key", "default"}, 1,
+                  std::numeric_limits<size_t>::max());
   std::vector<Value*> values;
   if (arguments.size() > 1) {
     if (fallback) throwCompileError(range, "{} of several values takes no default", name);
@@ -185,7 +191,7 @@ Value* Emitter::emitExtremumOf(const SourceRange& range, Symbol op,
 
 SugaredValuePtr Emitter::emitSum(const SourceRange& range, std::vector<Argument> arguments) {
   SugaredValuePtr start = takeKeyword(arguments, "start");
-  expectCount(range, "sum", arguments.size(), 1, 2);
+  expectArguments(range, "sum", arguments, {"start"}, 1, 2);
   if (arguments.size() == 2) start = arguments[1].value;
   Value* value = asSimple(arguments[0].value);
   if (value && value->type()->kind() == TypeKind::Tensor && !start) {
@@ -205,7 +211,7 @@ SugaredValuePtr Emitter::emitSum(const SourceRange& range, std::vector<Argument>
 
 SugaredValuePtr Emitter::emitAnyAll(const SourceRange& range, bool is_any,
                                     std::vector<Argument> arguments) {
-  expectCount(range, is_any ? "any" : "all", arguments.size(), 1, 1);
+  expectArguments(range, is_any ? "any" : "all", arguments, {}, 1, 1);
   Symbol op = Symbol::aten(is_any ? "any" : "all");
   SugaredValuePtr iterable = arguments[0].value;
   Value* value = asSimple(iterable);
@@ -223,14 +229,14 @@ SugaredValuePtr Emitter::emitAnyAll(const SourceRange& range, bool is_any,
 SugaredValuePtr Emitter::emitMapFilter(const SourceRange& range, bool is_map,
                                        std::vector<Argument> arguments) {
   if (!is_map) {
-    expectCount(range, "filter", arguments.size(), 2, 2);
+    expectArguments(range, "filter", arguments, {}, 2, 2);
     Value* test = asSimple(arguments[0].value);
     if (test && test->type()->kind() == TypeKind::None) {
       return callGeneric(range, "filter_true", {arguments[1].value});
     }
     return callGeneric(range, "filter_list", {arguments[0].value, arguments[1].value});
   }
-  expectCount(range, "map", arguments.size(), 2, std::numeric_limits<size_t>::max());
+  expectArguments(range, "map", arguments, {}, 2, std::numeric_limits<size_t>::max());
   if (arguments.size() == 2) {
     return callGeneric(range, "map_list", {arguments[0].value, arguments[1].value});
   }

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "frontend/ir_emitter.h"
+#include "frontend/suggestions.h"
 
 namespace wick {
 
@@ -197,7 +198,8 @@ SugaredValuePtr Emitter::emitEnumerate(const Apply& apply) {
   if (count == 2) start = emitExpr(apply.inputs()[1]);
   for (const Attribute& a : apply.attributes()) {
     if (a.name().name() != "start" || start) {
-      throwCompileError(a.range(), "enumerate got an unexpected argument '{}'", a.name().name());
+      throwCompileError(a.range(), "enumerate has no parameter '{}'{}", a.name().name(),
+                        didYouMean(a.name().name(), {"start"}));
     }
     start = emitExpr(a.value());
   }

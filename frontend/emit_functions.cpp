@@ -12,6 +12,7 @@
 //       -> (%value)
 #include "core/error.h"
 #include "frontend/ir_emitter.h"
+#include "frontend/suggestions.h"
 
 namespace wick {
 
@@ -235,8 +236,10 @@ void Emitter::bindParameters(const SourceRange& range, LocalFunction& function,
       i = 0;
       while (i < params.size() && params[i].name().name() != *argument.name) ++i;
       if (i == params.size()) {
-        throwCompileError(argument.range, "the {} has no parameter '{}'", function.kind(),
-                          *argument.name);
+        std::set<std::string> names;
+        for (const Param& param : params) names.insert(param.name().name());
+        throwCompileError(argument.range, "the {} has no parameter '{}'{}", function.kind(),
+                          *argument.name, didYouMean(*argument.name, names));
       }
     } else if (next++ >= params.size() || params[i].kwargOnly()) {
       throwCompileError(range, "the {} takes {} positional arguments, but more were given",

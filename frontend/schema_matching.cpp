@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 #include "core/error.h"
 #include "frontend/builtin_functions.h"
@@ -87,7 +88,8 @@ bool isTensorList(const TypePtr& type) {
   return list && isTensor(list->element());
 }
 
-// Why a schema does not fit, and how many of its arguments did.
+// Why a schema does not fit, and how well its arguments did: two points for each, one for those
+// that would have been converted.
 struct Failure {
   size_t fitted;
   std::string text;
@@ -125,7 +127,7 @@ class Matcher {
       if (!value) return std::nullopt;
       out.inputs.push_back(value);
       has_tensor_list_ = has_tensor_list_ || isTensorList(value->type());
-      ++fitted_;
+      fitted_ += std::exchange(converted_, false) ? 1 : 2;
     }
     if (self_) return fail("Provided self argument not used in schema.");
     if (schema_.isVararg()) {
@@ -259,11 +261,14 @@ class Matcher {
     each.type = element;
     each.fixed_size.reset();
     std::vector<Value*> elements;
+    // A single value that is no element is missing the list.
+    if (args_.size() - used_args_ == 1) shown_type_ = argument.type;
     for (; used_args_ < args_.size(); ++used_args_) {
       Value* v = fit(each, args_[used_args_].value);
       if (!v) return nullptr;
       elements.push_back(v);
     }
+    shown_type_ = nullptr;
     return graph_.insertNode(graph_.createList(element, elements))->output();
   }
 
@@ -297,15 +302,17 @@ class Matcher {
       }
       formal = *matched;
     }
+    const Value* given = value;
     value = tryConvertToType(range_, graph_, formal, value, allow_conversions_);
+    converted_ = converted_ || value != given;
     if (!value->type()->isSubtypeOf(*formal, &why)) {
       bool defaulted =
           isTensorList(value->type()) && withoutOptional(formal)->kind() == TypeKind::List;
       fail(
           fmt::format("Expected a value of type '{}' for argument '{}' but instead found type "
                       "'{}'.{}",
-                      formal->annotation(), argument.name, value->type()->annotation(),
-                      defaulted ? kEmptyListHint : ""));
+                      (shown_type_ ? shown_type_ : formal)->annotation(), argument.name,
+                      value->type()->annotation(), defaulted ? kEmptyListHint : ""));
       return nullptr;
     }
     return value;
@@ -320,7 +327,9 @@ class Matcher {
   bool allow_conversions_;
   Failures* failures_;
   size_t fitted_ = 0;
+  bool converted_ = false;
   bool has_tensor_list_ = false;
+  TypePtr shown_type_;  // in messages, instead of an argument's own
   size_t used_args_ = 0;
   std::vector<bool> used_kwargs_;
   TypeBindings bindings_;

@@ -130,6 +130,25 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
     return one_hot - soft.detach() + soft
 )script";
 
+// The functions differ in the number of dimensions alone, which is a part of their types.
+// clang-format off
+#define WICK_FRACTIONAL_MAX_POOL(n)                                                           \
+  "def fractional_max_pool" n "d_with_indices(input: Tensor,\n"                               \
+  "        kernel_size: BroadcastingList" n "[int],\n"                                        \
+  "        output_size: Optional[BroadcastingList" n "[int]] = None,\n"                       \
+  "        output_ratio: Optional[BroadcastingList" n "[float]] = None,\n"                    \
+  "        _random_samples: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:\n"             \
+  "    size = _fractional_size(input, output_size, output_ratio, " n ")\n"                    \
+  "    samples = _fractional_samples(input, _random_samples, " n ")\n"                        \
+  "    return torch._C._nn.fractional_max_pool" n "d(input, kernel_size, size, samples)\n"    \
+  "def _fractional_max_pool" n "d(input: Tensor, kernel_size: BroadcastingList" n "[int],\n"  \
+  "        output_size: Optional[BroadcastingList" n "[int]] = None,\n"                       \
+  "        output_ratio: Optional[BroadcastingList" n "[float]] = None,\n"                    \
+  "        _random_samples: Optional[Tensor] = None) -> Tensor:\n"                            \
+  "    return fractional_max_pool" n "d_with_indices(input, kernel_size, output_size,\n"      \
+  "                                               output_ratio, _random_samples)[0]\n"
+// clang-format on
+
 const char* const kScriptPooling = R"script(
 def _max_pool1d(input: Tensor, kernel_size: BroadcastingList1[int],
                 stride: Optional[BroadcastingList1[int]] = None, padding: BroadcastingList1[int] = 0,
@@ -201,30 +220,7 @@ def _fractional_samples(input: Tensor, samples: Optional[Tensor], dims: int) -> 
     batch = 1 if input.dim() == dims + 1 else input.size(0)
     return torch.rand([batch, input.size(-dims - 1), dims], dtype=input.dtype, device=input.device)
 
-def fractional_max_pool2d_with_indices(input: Tensor, kernel_size: BroadcastingList2[int],
-                                       output_size: Optional[BroadcastingList2[int]] = None,
-                                       output_ratio: Optional[BroadcastingList2[float]] = None,
-                                       _random_samples: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
-    size = _fractional_size(input, output_size, output_ratio, 2)
-    return torch._C._nn.fractional_max_pool2d(input, kernel_size, size, _fractional_samples(input, _random_samples, 2))
-
-def _fractional_max_pool2d(input: Tensor, kernel_size: BroadcastingList2[int],
-                           output_size: Optional[BroadcastingList2[int]] = None,
-                           output_ratio: Optional[BroadcastingList2[float]] = None, _random_samples: Optional[Tensor] = None) -> Tensor:
-    return fractional_max_pool2d_with_indices(input, kernel_size, output_size, output_ratio, _random_samples)[0]
-
-def fractional_max_pool3d_with_indices(input: Tensor, kernel_size: BroadcastingList3[int],
-                                       output_size: Optional[BroadcastingList3[int]] = None,
-                                       output_ratio: Optional[BroadcastingList3[float]] = None,
-                                       _random_samples: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
-    size = _fractional_size(input, output_size, output_ratio, 3)
-    return torch._C._nn.fractional_max_pool3d(input, kernel_size, size, _fractional_samples(input, _random_samples, 3))
-
-def _fractional_max_pool3d(input: Tensor, kernel_size: BroadcastingList3[int],
-                           output_size: Optional[BroadcastingList3[int]] = None,
-                           output_ratio: Optional[BroadcastingList3[float]] = None, _random_samples: Optional[Tensor] = None) -> Tensor:
-    return fractional_max_pool3d_with_indices(input, kernel_size, output_size, output_ratio, _random_samples)[0]
-
+)script" WICK_FRACTIONAL_MAX_POOL("2") WICK_FRACTIONAL_MAX_POOL("3") R"script(
 def _unpooled_size(input: Tensor, kernel_size: List[int], stride: List[int], padding: List[int],
                    output_size: Optional[List[int]]) -> List[int]:
     n = len(kernel_size)

@@ -112,27 +112,41 @@ SugaredValuePtr containerItem(const SourceRange& range, Graph& graph, Value* con
   return simple(graph.insertNode(n)->output());
 }
 
-[[noreturn]] void failAttribute(const TypePtr& type, const SourceRange& range,
-                                const std::string& field) {
+std::set<std::string> membersOf(const TypePtr& type) {
   std::set<std::string> names;
   if (const auto* object = type->as<ClassType>()) {
     for (const auto& a : object->attributes()) names.insert(a.name);
-    for (const Function* m : object->methods()) names.insert(m->name());
-    throwCompileError(range,
-                      "'{}' object has no attribute or method '{}'. Did you forget to initialize "
-                      "an attribute in __init__()?{}",
-                      type->annotation(), field, didYouMean(field, names));
-  }
-  if (const auto* tuple = type->as<TupleType>()) {
+    for (const auto& [name, value] : object->constants()) names.insert(name);
+    std::set<std::string> accessors;
+    for (const ClassType::Property& p : object->properties()) {
+      names.insert(p.name);
+      accessors.insert(p.getter->name());
+      if (p.setter) accessors.insert(p.setter->name());
+    }
+    for (const Function* m : object->methods()) {
+      if (!accessors.contains(m->name())) names.insert(m->name());
+    }
+  } else if (const auto* interface = type->as<InterfaceType>()) {
+    for (const auto& m : interface->methods()) names.insert(m->name());
+  } else if (const auto* tuple = type->as<TupleType>()) {
     for (const std::string& f : tuple->fields()) names.insert(f);
   } else {
+    names = builtinAttributes(type->kind());
     for (const std::string& name : OperatorRegistry::instance().names()) {
       if (!name.starts_with("aten::")) continue;
       if (acceptsSelf(Symbol::fromQualString(name), type)) names.insert(name.substr(6));
     }
   }
-  throwCompileError(range, "'{}' object has no attribute or method '{}'{}", type->annotation(),
-                    field, didYouMean(field, names));
+  return names;
+}
+
+[[noreturn]] void failAttribute(const TypePtr& type, const SourceRange& range,
+                                const std::string& field) {
+  throwCompileError(
+      range, "'{}' object has no attribute or method '{}'{}{}", type->annotation(), field,
+      type->kind() == TypeKind::Class ? ". Did you forget to initialize an attribute in __init__()?"
+                                      : "",
+      didYouMean(field, membersOf(type)));
 }
 
 }  // namespace

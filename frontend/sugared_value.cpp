@@ -187,8 +187,10 @@ SugaredValuePtr ClassValue::attr(const SourceRange& range, GraphFunction& fn,
     throwCompileError(range, "the method '{}' of class '{}' needs an object to be called on", field,
                       type_->name());
   }
-  throwCompileError(range, "class '{}' has no static method or constant '{}'", type_->name(),
-                    field);
+  std::set<std::string> names;
+  for (const auto& [name, value] : type_->constants()) names.insert(name);
+  throwCompileError(range, "class '{}' has no static method or constant '{}'{}", type_->name(),
+                    field, didYouMean(field, names));
 }
 
 SugaredValuePtr NamedTupleConstructor::call(const SourceRange& range, GraphFunction& fn,

@@ -10,17 +10,28 @@ namespace wick {
 
 namespace {
 
-// Insertions, deletions and replacements that turn one into the other.
-size_t editDistance(const std::string& a, const std::string& b) {
+// A letter more, less or exchanged costs kEdit; two neighbours that are swapped, the likelier
+// mistake, a bit less.
+constexpr size_t kEdit = 4;
+constexpr size_t kSwap = 3;
+
+// The least cost of turning one into the other.
+size_t editCost(const std::string& a, const std::string& b) {
+  std::vector<size_t> before(b.size() + 1);  // two rows up
+  std::vector<size_t> above(b.size() + 1);
   std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j * kEdit;
   for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
+    before.swap(above);
+    above.swap(row);
+    row[0] = i * kEdit;
     for (size_t j = 1; j <= b.size(); ++j) {
-      size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+      size_t cost = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : kEdit);
+      cost = std::min({cost, above[j] + kEdit, row[j - 1] + kEdit});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        cost = std::min(cost, before[j - 2] + kSwap);
+      }
+      row[j] = cost;
     }
   }
   return row[b.size()];
@@ -33,14 +44,14 @@ constexpr size_t kMaxLength = 64;
 
 std::string didYouMean(const std::string& name, const std::set<std::string>& candidates) {
   if (name.size() > kMaxLength) return "";
-  // One wrong letter in a short name, two (as in swapped letters) or a third of a longer one.
-  size_t best_distance = (name.size() <= 3 ? 1 : std::max<size_t>(2, name.size() / 3)) + 1;
+  // One wrong letter in a short name, two or a third of a longer one.
+  size_t best_cost = kEdit * (name.size() <= 3 ? 1 : std::max<size_t>(2, name.size() / 3)) + 1;
   const std::string* best = nullptr;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kMaxLength || candidate == name) continue;
-    size_t distance = editDistance(name, candidate);
-    if (distance < best_distance && distance < name.size()) {
-      best_distance = distance;
+    size_t cost = editCost(name, candidate);
+    if (cost < best_cost && cost < kEdit * name.size()) {
+      best_cost = cost;
       best = &candidate;
     }
   }
