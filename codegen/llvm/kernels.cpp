@@ -339,9 +339,14 @@ class KernelEmitter {
         storeVector(place.access, elementAt(place.access, i), valueOf({node}, values, i, mask),
                     mask);
       }
+      // All are computed before the first is stored: it may lie where another is computed from.
+      std::vector<Value*> stored;
       for (const loop::Store* store : stores) {
-        Value* v = valueOf(store->value, values, i, mask);
-        storeVector(store->access, elementAt(store->access, i), v, mask);
+        stored.push_back(valueOf(store->value, values, i, mask));
+      }
+      for (size_t s = 0; s < stores.size(); ++s) {
+        const uint32_t access = stores[s]->access;
+        storeVector(access, elementAt(access, i), stored[s], mask);
       }
     };
     const unsigned step = layout_.across_rows ? 1 : lanes_;

@@ -40,6 +40,7 @@ class Lowering {
     program_.outputs.resize(stored_.size());
     assignKernels();
     for (size_t k = 0; k < groups_.size(); ++k) build(k);
+    for (size_t i = 0; i < program_.results; ++i) findOver(program_.outputs[i]);
     return std::move(program_);
   }
 
@@ -187,6 +188,36 @@ class Lowering {
     }
     program_.kernels.push_back(builder.take());
     program_.domains.push_back(analysis_.of(domain.shape).tensor);
+  }
+
+  // A call whose checks fail starts again from its arguments, and a reduction passes over them more
+  // than once.
+  void findOver(OutputInfo& output) const {
+    const auto has_checks = [](const Kernel& kernel) { return !kernel.checks.empty(); };
+    const Kernel& kernel = program_.kernels[output.kernel];
+    if (kernel.reduced != 0 ||
+        std::any_of(program_.kernels.begin(), program_.kernels.end(), has_checks)) {
+      return;
+    }
+    const size_t i = static_cast<size_t>(&output - program_.outputs.data());
+    const auto first_store = kernel.accesses.end() - static_cast<int64_t>(kernel.stores.size());
+    const Access& store = *std::find_if(first_store, kernel.accesses.end(),
+                                        [&](const Access& a) { return a.argument == i; });
+    for (uint32_t argument = 0; argument < analysis_.numArguments(); ++argument) {
+      bool read = false, fits = true;
+      for (size_t k = output.kernel; k < program_.kernels.size(); ++k) {
+        const Kernel& reader = program_.kernels[k];
+        for (const Leaf& leaf : reader.leaves) {
+          if (leaf.kind != Leaf::Kind::Load) continue;
+          const Access& load = reader.accesses[leaf.index];
+          if (program_.sources[load.argument].argument != static_cast<int32_t>(argument)) continue;
+          read = true;
+          fits &= k == output.kernel && load.argument == argument && !leaf.offset.valid() &&
+                  !leaf.mask.valid() && load.dtype == store.dtype && load.dims == store.dims;
+        }
+      }
+      if (read && fits) output.over.push_back(argument);
+    }
   }
 
   const Graph& body_;

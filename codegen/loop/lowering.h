@@ -45,6 +45,9 @@ struct OutputInfo {
   // The dimension of the kernel's domain that each dimension has the size of; -1 for one.
   std::array<int8_t, kMaxRank> dims;
   uint32_t tensor;  // its number
+  // Arguments whose memory the output may take when it has their dtype, sizes and strides: each
+  // element is read where it is stored, and never again.
+  std::vector<uint32_t> over{};
 };
 
 // What kernels read: a tensor, through views. Its memory is an argument's or an output's.

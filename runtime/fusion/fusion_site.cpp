@@ -287,7 +287,7 @@ bool runKernels(const loop::Program& program, Launch* launches,
 
 }  // namespace
 
-bool FusionSite::run(const IValue* given, size_t num_given, IValue* results) {
+bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uint64_t dying) {
   auto fall_back = [] {
     fallbacks.fetch_add(1, std::memory_order_relaxed);
     return false;
@@ -326,7 +326,7 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results) {
   if (fit != State::Fit::Runs) return fall_back();
   const loop::Program& program = variant->program;
   const std::vector<Tensor> outputs =
-      call.makeOutputs(program, std::span<const Launch>(launches, program.kernels.size()));
+      call.makeOutputs(program, std::span<const Launch>(launches, program.kernels.size()), dying);
   if (!runKernels(program, launches, outputs)) return fall_back();
   for (size_t i = 0; i < program.results; ++i) results[i] = IValue(outputs[i]);
   launches_made.fetch_add(1, std::memory_order_relaxed);

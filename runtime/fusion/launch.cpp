@@ -217,8 +217,33 @@ bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) cons
                         launch.walk);
 }
 
+Tensor Call::spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& dying) const {
+  for (uint32_t argument : output.over) {
+    if ((dying >> argument & 1) == 0) continue;
+    const TensorImpl& t = tensor(argument);
+    const Storage& memory = *t.storage;
+    // The argument itself, and where the interpreter has it.
+    constexpr size_t kHolders = 2;
+    if (t.useCount() != kHolders || memory.useCount() != 1 || !memory.ownsMemory() ||
+        !memory.writable() || t.requires_grad || t.dtype != output.dtype || t.offset != 0 ||
+        memory.bytes() != static_cast<size_t>(t.numel) * itemSize(t.dtype) ||
+        !std::equal(sizes.begin(), sizes.end(), t.sizes.begin(), t.sizes.end())) {
+      continue;
+    }
+    bool same = followed_ || t.contiguous;
+    for (size_t d = 0; followed_ && d < sizes.size(); ++d) {
+      same = same && (sizes[d] == 1 || tensors_[output.tensor].strides[d] == t.strides[d]);
+    }
+    if (!same) continue;
+    dying &= ~(uint64_t{1} << argument);
+    t.storage->bumpVersion();
+    return arguments_[argument]->toTensor();
+  }
+  return {};
+}
+
 std::vector<Tensor> Call::makeOutputs(const loop::Program& program,
-                                      std::span<const Launch> launches) const {
+                                      std::span<const Launch> launches, uint64_t dying) const {
   std::vector<Tensor> outputs;
   outputs.reserve(program.outputs.size());
   for (size_t i = 0; i < program.outputs.size(); ++i) {
@@ -229,7 +254,9 @@ std::vector<Tensor> Call::makeOutputs(const loop::Program& program,
         sizes[d] = launches[output.kernel].sizes[static_cast<size_t>(output.dims[d])];
       }
     }
-    if (followed_ && i < program.results) {
+    if (Tensor spare = spareFor(output, sizes, dying); spare.defined()) {
+      outputs.push_back(std::move(spare));
+    } else if (followed_ && i < program.results) {
       IntSpan strides(tensors_[output.tensor].strides.data(), output.rank);
       outputs.push_back(Tensor::emptyStrided(sizes, strides, output.dtype));
     } else {

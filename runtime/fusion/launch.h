@@ -40,9 +40,11 @@ class Call {
   bool place(const loop::Program& program, size_t k, Launch& launch) const;
   // False when compiled code does not walk in this way.
   bool planWalk(const loop::Program& program, size_t k, Launch& launch) const;
-  // Makes the outputs. `launches` are those of all kernels.
-  std::vector<Tensor> makeOutputs(const loop::Program& program,
-                                  std::span<const Launch> launches) const;
+  // Makes the outputs. `launches` are those of all kernels; bit i of `dying`: besides the caller of
+  // FusionSite::run() only the interpreter holds argument i, for this call, so that an output may
+  // take its memory.
+  std::vector<Tensor> makeOutputs(const loop::Program& program, std::span<const Launch> launches,
+                                  uint64_t dying) const;
 
  private:
   struct Place {
@@ -56,6 +58,8 @@ class Call {
   void placeStore(const loop::Program& program, const loop::Kernel& kernel, size_t access,
                   Launch& launch) const;
   int64_t number(const loop::Program& program, const loop::Number& number) const;
+  // An argument that the output may be written over; undefined when there is none.
+  Tensor spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& dying) const;
   const TensorImpl& tensor(size_t argument) const {
     return static_cast<const TensorImpl&>(*arguments_[argument]->rawObject());
   }

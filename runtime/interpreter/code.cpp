@@ -88,8 +88,11 @@ std::string Code::str() const {
       } else if (operandKind(entry) == OperandKind::Constant) {
         out += shortText(constants_[operandIndex(entry)]);
       } else {
+        const OperandKind kind = operandKind(entry);
         out += fmt::format("r{}{}", operandIndex(entry),
-                           operandKind(entry) == OperandKind::Move ? "!" : "");
+                           kind == OperandKind::Move      ? "!"
+                           : kind == OperandKind::Yielded ? "?"
+                                                          : "");
       }
     }
     return out + "]";

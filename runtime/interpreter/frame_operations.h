@@ -14,6 +14,7 @@ inline void gather(const Code& code, const uint32_t* list, IValue* registers, IV
     uint32_t index = operandIndex(list[i]);
     switch (operandKind(list[i])) {
       case OperandKind::Copy:
+      case OperandKind::Yielded:
         new (&to[i]) IValue(registers[index]);
         break;
       case OperandKind::Move:
@@ -86,9 +87,16 @@ inline bool callFusion(const Code& code, const Instruction& instruction, IValue*
   IValue* results = args + operands[0];
   for (uint32_t i = 0; i < num_results; ++i) new (&results[i]) IValue();
   ScratchGuard guard{args, size_t{operands[0]} + num_results};
-  bool ran = code.fusionSites()[instruction.a]->run(args, operands[0], results);
+  uint64_t yielded = 0;
+  for (uint32_t i = 0; i < operands[0] && i < 64; ++i) {
+    yielded |= uint64_t{operandKind(operands[1 + i]) == OperandKind::Yielded} << i;
+  }
+  bool ran = code.fusionSites()[instruction.a]->run(args, operands[0], results, yielded);
   new (&r[operandIndex(destinations[1])]) IValue(ran);
   if (!ran) return false;
+  for (uint32_t i = 0; yielded != 0; ++i, yielded >>= 1) {
+    if ((yielded & 1) != 0) r[operandIndex(operands[1 + i])] = IValue();
+  }
   for (uint32_t i = 0; i < num_results; ++i) {
     uint32_t entry = destinations[2 + i];
     if (operandIndex(entry) != kNoDestination) r[operandIndex(entry)] = std::move(results[i]);

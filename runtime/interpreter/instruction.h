@@ -155,8 +155,9 @@ inline constexpr uint16_t kTagMask = 0xff;
 // A destination or table index that is absent: the result is thrown away.
 inline constexpr uint32_t kNoIndex = 0xffffffff;
 
-// An operand in a list: a register to copy or to move out of, or a constant.
-enum class OperandKind : uint32_t { Copy = 0, Move = 1, Constant = 2 };
+// An operand in a list: a register to copy or to move out of, or a constant. Yielded, of FUSION
+// alone: a register to copy, which nobody reads any more when the kernels ran.
+enum class OperandKind : uint32_t { Copy = 0, Move = 1, Constant = 2, Yielded = 3 };
 inline constexpr uint32_t kOperandIndexBits = 24;
 inline constexpr uint32_t kMaxOperandIndex = (1u << kOperandIndexBits) - 1;
 constexpr uint32_t makeOperand(OperandKind kind, uint32_t index) {

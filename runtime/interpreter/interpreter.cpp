@@ -190,6 +190,7 @@ std::vector<IValue> InterpreterState::gatherVector(const Code& code, const uint3
     uint32_t index = operandIndex(operands[i]);
     switch (operandKind(operands[i])) {
       case OperandKind::Copy:
+      case OperandKind::Yielded:
         values.push_back(registers[index]);
         break;
       case OperandKind::Move:

@@ -223,6 +223,14 @@ void RegisterAllocation::solveLiveness() {
   }
 }
 
+// Behind a FUSION stands the jump that is taken when its kernels ran.
+bool RegisterAllocation::isReadAfterKernels(uint32_t fusion, uint32_t r) const {
+  const Instruction& jump = in_.instructions[fusion + 1];
+  WICK_ASSERT(jump.op == OpCode::JUMP_IF, "{} behind a FUSION", opCodeName(jump.op));
+  const uint32_t block = block_of_[in_.labels[jump.b]];
+  return global_[r] == kNoIndex || testBit(blocks_[block].live_in, global_[r]);
+}
+
 void RegisterAllocation::scanInstruction(uint32_t i) {
   Instruction& instruction = in_.instructions[i];
   if (isPure(instruction.op)) {
@@ -248,6 +256,9 @@ void RegisterAllocation::scanInstruction(uint32_t i) {
       instruction,
       [&](uint32_t& field, bool in_list) {
         uint32_t r = operandIndex(field);
+        if (instruction.op == OpCode::FUSION && !isScalar(r) && !isReadAfterKernels(i, r)) {
+          field = makeOperand(OperandKind::Yielded, r);
+        }
         if (open_end_[r] != 0) return;
         open_end_[r] = 2 * i + 1;
         if (isScalar(r)) return;

@@ -37,6 +37,7 @@ class RegisterAllocation {
   void solveLiveness();
   void scanBlock(uint32_t block);
   void scanInstruction(uint32_t i);
+  bool isReadAfterKernels(uint32_t fusion, uint32_t r) const;
   void findDrops();
   void coalesce();
   void assign();

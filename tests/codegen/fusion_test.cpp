@@ -169,6 +169,73 @@ TEST(FusionTest, NumbersOfViewsAreArguments) {
   EXPECT_THROW(run(9), RuntimeError);
 }
 
+// Whether the result of a group lies where its first argument lay, which nobody asks for any more
+// unless there are `others`.
+bool takesTheArgumentsPlace(const char* text, const std::vector<Tensor>& others) {
+  auto graph = groupedGraph(text);
+  const Node* group = nullptr;
+  for (const Node* n : graph->nodes()) {
+    if (n->kind() == prim::FusionGroup) group = n;
+  }
+  FusionSite site(*group);
+  // As the interpreter holds it.
+  IValue held(Tensor::full({4, 100}, 0.5, DType::Float));
+  const void* place = held.toTensor().rawData();
+  std::vector<IValue> arguments{held};
+  for (const Tensor& t : others) arguments.emplace_back(t);
+  std::vector<IValue> results(group->outputs().size());
+  EXPECT_TRUE(site.run(arguments.data(), group->inputs().size(), results.data(), 1));
+  return results[0].toTensor().rawData() == place;
+}
+
+TEST(FusionTest, ResultsTakeThePlaceOfDyingArguments) {
+  setJitMode(JitMode::Sync);
+  EXPECT_TRUE(takesTheArgumentsPlace(R"(graph(%x : Tensor):
+  %1 : Tensor = aten::tanh(%x)
+  %2 : Tensor = aten::mul(%1, %x)
+  return (%2)
+)",
+                                     {}));
+  // A reduction passes over its argument several times, and a transposed one is read elsewhere.
+  EXPECT_FALSE(takesTheArgumentsPlace(R"(graph(%x : Tensor):
+  %0 : int = prim::Constant[value=-1]()
+  %none : NoneType = prim::Constant()
+  %1 : Tensor = aten::softmax(%x, %0, %none)
+  %2 : Tensor = aten::mul(%1, %x)
+  return (%2)
+)",
+                                      {}));
+  EXPECT_FALSE(takesTheArgumentsPlace(R"(graph(%x : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %two : int = prim::Constant[value=2]()
+  %half : Tensor = aten::slice(%x, %1, %0, %1, %1)
+  %2 : Tensor = aten::mul(%x, %half)
+  %3 : Tensor = aten::tanh(%2)
+  return (%3)
+)",
+                                      {}));
+}
+
+// The interpreter says which arguments die with the group.
+TEST(FusionTest, KernelsGetWhatDiesWithTheGroup) {
+  auto graph = groupedGraph(R"(graph(%x : Tensor, %y : Tensor):
+  %none : NoneType = prim::Constant()
+  %0 : int = prim::Constant[value=0]()
+  %a : Tensor = aten::cumsum(%x, %0, %none)
+  %b : Tensor = aten::tanh(%a)
+  %c : Tensor = aten::mul(%b, %y)
+  %d : Tensor = aten::cumsum(%c, %0, %none)
+  %e : (Tensor, Tensor) = prim::TupleConstruct(%d, %y)
+  return (%e)
+)");
+  const std::string text = Code::build(graph, "forward")->str();
+  const size_t at = text.find("FUSION");
+  ASSERT_NE(at, std::string::npos) << text;
+  const std::string line = text.substr(at, text.find('\n', at) - at);
+  EXPECT_EQ(std::count(line.begin(), line.end(), '?'), 1) << line;
+}
+
 // Rows of one tensor are columns of another: blocks are turned around in a buffer.
 TEST(FusionTest, TransposedTensorsAreReadInTiles) {
   setJitMode(JitMode::Sync);

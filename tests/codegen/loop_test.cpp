@@ -47,7 +47,7 @@ std::vector<Tensor> evaluateGroup(const Group& group, const std::vector<Tensor>&
   EXPECT_TRUE(call.follow(program));
   std::vector<Launch> launches(program.kernels.size());
   for (size_t k = 0; k < launches.size(); ++k) EXPECT_TRUE(call.place(program, k, launches[k]));
-  std::vector<Tensor> outputs = call.makeOutputs(program, launches);
+  std::vector<Tensor> outputs = call.makeOutputs(program, launches, 0);
   for (size_t k = 0; k < launches.size(); ++k) {
     const loop::Kernel& kernel = program.kernels[k];
     std::vector<loop::Place> places;
@@ -277,6 +277,125 @@ TEST(LoopTest, IndicesAreChecked) {
             "  check %5\n"
             "  store y0[0:i0, 1:i1] float32 = %9\n");
   compare(kRows, {x, i}, 0);
+}
+
+constexpr const char* kPad = R"(graph(%x : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %two : int = prim::Constant[value=2]()
+  %half : float = prim::Constant[value=0.5]()
+  %pads : int[] = prim::ListConstruct(%one, %two)
+  %a : Tensor = aten::constant_pad_nd(%x, %pads, %half)
+  %b : Tensor = aten::neg(%a)
+  return (%b)
+)";
+
+TEST(LoopTest, PaddingIsWhereTheTensorIsNot) {
+  const Tensor x = randomTensor({3, 20}, 1);
+  EXPECT_EQ(textOf(kPad, {x}),
+            "kernel (i0 < s0, i1 < s1)\n"
+            "  %0 = index[i1] int64\n"
+            "  %1 = int64 1\n"
+            "  %2 = le bool %1, %0\n"
+            "  %3 = size t0:1 int64\n"
+            "  %4 = add int64 %1, %3\n"
+            "  %5 = lt bool %0, %4\n"
+            "  %6 = and bool %2, %5\n"
+            "  %7 = load x1[0:i0, 1:i1] if %6 float32\n"
+            "  %8 = float32 0x1p-1\n"
+            "  %9 = select float32 %6, %7, %8\n"
+            "  %10 = neg float32 %9\n"
+            "  store y0[0:i0, 1:i1] float32 = %10\n");
+  compare(kPad, {x}, 0);
+}
+
+constexpr const char* kGather = R"(graph(%x : Tensor, %i : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %no : bool = prim::Constant[value=False]()
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::gather(%a, %0, %i, %no)
+  return (%b)
+)";
+
+// What is gathered is computed where it is gathered.
+TEST(LoopTest, GatheredElementsAreComputedOneByOne) {
+  const Tensor x = randomTensor({5, 3}, 1);
+  const Tensor i = indices({4, 0, 2, 1, 1, 3}).view({2, 3});
+  EXPECT_EQ(textOf(kGather, {i, x}),
+            "kernel (i0 < s0, i1 < s1)\n"
+            "  %0 = load x0[0:i0, 1:i1] int64\n"
+            "  %1 = int64 0\n"
+            "  %2 = le bool %1, %0\n"
+            "  %3 = size t2:0 int64\n"
+            "  %4 = lt bool %0, %3\n"
+            "  %5 = and bool %2, %4\n"
+            "  %6 = stride x1:0 int64\n"
+            "  %7 = mul int64 %0, %6\n"
+            "  %8 = load x1[1:i1…] + %7 if %5 float32\n"
+            "  %9 = neg float32 %8\n"
+            "  check %5\n"
+            "  store y0[0:i0, 1:i1] float32 = %9\n");
+  compare(kGather, {i, x}, 0);
+}
+
+constexpr const char* kEmbedding = R"(graph(%table : Tensor, %i : Tensor, %y : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %none : int = prim::Constant[value=-1]()
+  %no : bool = prim::Constant[value=False]()
+  %a : Tensor = aten::embedding(%table, %i, %none, %no, %no)
+  %b : Tensor = aten::mul(%a, %y)
+  return (%b)
+)";
+
+TEST(LoopTest, EmbeddingsAreRowsByIndex) {
+  const Tensor table = randomTensor({6, 40}, 1), i = indices({5, 0, 3}), y = randomTensor({40}, 2);
+  EXPECT_EQ(textOf(kEmbedding, {y, table, i}),
+            "kernel (i0 < s0, i1 < s1)\n"
+            "  %0 = load x2[0:i0] int64\n"
+            "  %1 = int64 0\n"
+            "  %2 = le bool %1, %0\n"
+            "  %3 = size t1:0 int64\n"
+            "  %4 = lt bool %0, %3\n"
+            "  %5 = and bool %2, %4\n"
+            "  %6 = stride x1:0 int64\n"
+            "  %7 = mul int64 %0, %6\n"
+            "  %8 = load x1[1:i1] + %7 if %5 float32\n"
+            "  %9 = load x0[0:i1] float32\n"
+            "  %10 = mul float32 %8, %9\n"
+            "  check %5\n"
+            "  store y0[0:i0, 1:i1] float32 = %10\n");
+  compare(kEmbedding, {y, table, i}, 0);
+}
+
+constexpr const char* kVariance = R"(graph(%x : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %dims : int[] = prim::ListConstruct(%1)
+  %yes : bool = prim::Constant[value=True]()
+  %a : Tensor = aten::var(%x, %dims, %yes, %yes)
+  return (%a)
+)";
+
+// Two passes: the mean, then what is left without it.
+TEST(LoopTest, VariancesTakeTwoPasses) {
+  const Tensor x = randomTensor({3, 50}, 1);
+  EXPECT_EQ(textOf(kVariance, {x}),
+            "kernel (i0 < s0, i1 < s1 reduced)\n"
+            "  %0 = load x0[0:i0, 1:i1] float32\n"
+            "  r0 = sum %0\n"
+            "  %1 = count float32\n"
+            "  %2 = reduction r0 float32\n"
+            "  %3 = div float32 %2, %1\n"
+            "  %4 = sub float32 %0, %3\n"
+            "  %5 = mul float32 %4, %4\n"
+            "  r1 = sum %5\n"
+            "  %6 = reduction r1 float32\n"
+            "  %7 = float32 0x1p+0\n"
+            "  %8 = sub float32 %1, %7\n"
+            "  %9 = float32 0x0p+0\n"
+            "  %10 = lt bool %8, %9\n"
+            "  %11 = select float32 %10, %9, %8\n"
+            "  %12 = div float32 %6, %11\n"
+            "  store row y0[0:i0] float32 = %12\n");
+  compare(kVariance, {x}, 1e-6);
 }
 
 // The place of an extremum is an extremum too: of the places where it is.

@@ -84,11 +84,11 @@ Tensor randomTensor(Random& random, const DimVector& full, DType dtype) {
   }
 }
 
-Outcome runGraph(const std::shared_ptr<Graph>& graph, const std::vector<IValue>& arguments) {
+Outcome runGraph(const std::shared_ptr<Graph>& graph, std::vector<IValue> arguments) {
   Outcome outcome;
   try {
     auto code = Code::build(graph, "forward");
-    IValue result = runCode(*code, arguments);
+    IValue result = runCode(*code, std::move(arguments));
     if (result.isTensor()) {
       outcome.tensors.push_back(result.toTensor());
     } else {

@@ -53,7 +53,7 @@ struct Outcome {
   std::vector<Tensor> tensors;
   std::string error;
 };
-Outcome runGraph(const std::shared_ptr<Graph>& graph, const std::vector<IValue>& arguments);
+Outcome runGraph(const std::shared_ptr<Graph>& graph, std::vector<IValue> arguments);
 
 // Makes the programs of ProgramKind::Structures.
 Program randomStructures(Random& random);
