@@ -1,6 +1,7 @@
 // Blocks are walked from their ends. A node that computes opens a group; then the producers of the
-// group's inputs are moved in front of it and taken in, the latest first, until none joins. Groups
-// that stayed too small are dissolved at the end:
+// group's inputs are moved in front of it and taken in, the latest first, until none joins; then
+// nodes that read what the group reads, with their producers. Groups that stayed too small are
+// dissolved at the end:
 //
 //   %a = aten::mul(%x, %y)
 //   %b = aten::tanh(%a)            →   %b = prim::FusionGroup_0(%x, %y)
@@ -175,6 +176,7 @@ class Fuser {
     std::unordered_set<const Node*> refused;
     while (group.size() < options_.max_nodes) {
       Node* producer = nextProducer(group, refused);
+      if (!producer) producer = nextSibling(group, refused);
       if (!producer) return;
       const bool shared_list =
           producer->kind() == prim::ListConstruct && group.isUsedElsewhere(producer->output());
@@ -207,6 +209,24 @@ class Fuser {
       if (node->block() != group.node()->block() || node->kind() == prim::Param) continue;
       if (refused.count(node) || !mayJoin(node, group)) continue;
       if (!best || best->isBefore(node)) best = node;
+    }
+    return best;
+  }
+
+  // The latest node in front of the group that computes from a tensor which the group reads.
+  Node* nextSibling(const Group& group, const std::unordered_set<const Node*>& refused) const {
+    constexpr size_t kMaxUses = 16;  // of a value, so that the pass stays linear
+    Node* best = nullptr;
+    for (const Value* v : group.node()->inputs()) {
+      if (v->type()->kind() != TypeKind::Tensor || v->uses().size() > kMaxUses) continue;
+      for (const Use& use : v->uses()) {
+        Node* node = use.user;
+        if (node->block() != group.node()->block() || node->kind() == prim::FusionGroup ||
+            refused.count(node) || !node->isBefore(group.node()) || !computes(node)) {
+          continue;
+        }
+        if (!best || best->isBefore(node)) best = node;
+      }
     }
     return best;
   }

@@ -35,7 +35,8 @@ struct FusionOptions {
 
 // Moves nodes into prim::FusionGroup nodes, whose attribute Subgraph holds a graph without control
 // flow; constants are copied in. A group is found from its last node backwards: a producer joins
-// when it can be moved in front of the group (AliasDb), also if others use its results. Views and
+// when it can be moved in front of the group (AliasDb), also if others use its results; so does a
+// node that reads a tensor which the group reads. Views and
 // joins enter only with a node that computes from them; of lists that others read too a copy
 // enters. No order of writes and reads changes; errors for wrong shapes may come earlier or later.
 void formFusionGroups(Graph& graph, const FusionOptions& options);

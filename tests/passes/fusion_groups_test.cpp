@@ -69,6 +69,25 @@ TEST(FusionGroupsTest, ResultsThatOthersUseLeaveTheGroup) {
             Sizes{2});
 }
 
+TEST(FusionGroupsTest, NodesThatReadTheSameAreOneGroup) {
+  EXPECT_EQ(fused(R"(graph(%x : Tensor, %y : Tensor):
+  %1 : Tensor = aten::mul(%y, %y)
+  %2 : Tensor = aten::mul(%1, %x)
+  %3 : Tensor = aten::relu(%x)
+  return (%2, %3)
+)"),
+            Sizes{3});
+  // What the group needs cannot move behind it.
+  EXPECT_EQ(fused(R"(graph(%x : Tensor, %y : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %1 : Tensor = aten::mul(%x, %x)
+  %2 : Tensor = aten::add(%1, %y, %one)
+  %3 : Tensor = aten::mul(%2, %x)
+  return (%3)
+)"),
+            Sizes{});
+}
+
 TEST(FusionGroupsTest, OneNodeIsNoGroup) {
   EXPECT_EQ(fused(R"(graph(%x : Tensor):
   %1 : Tensor = aten::relu(%x)
