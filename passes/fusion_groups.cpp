@@ -260,14 +260,19 @@ void dissolve(Block* block, const std::function<bool(const Node&)>& which) {
 void formFusionGroups(Graph& graph, const FusionOptions& options) {
   Fuser(graph, options).block(graph.block());
   dissolve(graph.block(), [&](const Node& group) {
+    if (readsLists(group)) return true;
     size_t computing = 0;
     for (const Node* node : group.subgraph(attr::Subgraph)->nodes()) {
       FusionKind kind = options.kind_of(node);
       computing += kind == FusionKind::Pointwise || kind == FusionKind::Reduction ||
                    kind == FusionKind::Indexed;
       if (kind == FusionKind::Composite) computing += 2;
+      if (kind == FusionKind::Pointwise && computing < options.min_computing_nodes &&
+          options.suffices && options.suffices(node)) {
+        return false;
+      }
     }
-    return computing < options.min_computing_nodes || readsLists(group);
+    return computing < options.min_computing_nodes;
   });
 }
 

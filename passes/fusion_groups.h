@@ -25,6 +25,8 @@ struct FusionOptions {
   // Groups that compute less than this are dissolved. Views and lists do not count, composites
   // count as two.
   size_t min_computing_nodes = 2;
+  // Pointwise nodes that are enough for a group; none when it is empty.
+  std::function<bool(const Node*)> suffices;
   // What a kernel can take in.
   size_t max_nodes = 500;
   size_t max_values = 120;  // inputs and outputs together

@@ -439,6 +439,20 @@ class KernelEmitter {
     return b_.CreateGEP(b_.getInt8Ty(), at, offsets);
   }
 
+  // With lanes across rows the next element lies in another row of the tensor, where the processor
+  // does not look by itself: asks for a vector some elements ahead, which need not be there.
+  void prefetch(uint32_t access, Value* at) {
+    constexpr int kAhead = 16;
+    constexpr size_t kLine = 64;
+    if (!layout_.across_rows || layout_.steps[access] != LaneStep::Unit) return;
+    Value* ahead =
+        b_.CreateGEP(b_.getInt8Ty(), at, b_.CreateMul(element_steps_[access], b_.getInt64(kAhead)));
+    for (size_t byte = 0; byte < lanes_ * itemSize(kernel_.accesses[access].dtype); byte += kLine) {
+      b_.CreateIntrinsic(llvm::Intrinsic::prefetch, {b_.getPtrTy()},
+                         {b_.CreateConstGEP1_64(b_.getInt8Ty(), ahead, byte), b_.getInt32(0),
+                          b_.getInt32(3), b_.getInt32(1)});
+    }
+  }
   Value* loadVector(uint32_t access, Value* at, Value* mask) {
     DType type = kernel_.accesses[access].dtype;
     auto* memory = llvm::FixedVectorType::get(scalars_.memoryType(type), lanes_);
@@ -516,7 +530,10 @@ class KernelEmitter {
     if (leaf.kind == Leaf::Kind::Index) return placeOf(leaf.index, i);
     if (leaf.kind != Leaf::Kind::Load) throw CodegenError("a value that no earlier pass computed");
     Value* at = i ? elementAt(leaf.index, i) : row_bases_[leaf.index];
-    if (!leaf.offset.valid() && !leaf.mask.valid()) return loadVector(leaf.index, at, mask);
+    if (!leaf.offset.valid() && !leaf.mask.valid()) {
+      if (i) prefetch(leaf.index, at);
+      return loadVector(leaf.index, at, mask);
+    }
     Value* exists = leaf.mask.valid() ? values.at(leaf.mask.id) : nullptr;
     Value* which = exists && mask ? b_.CreateAnd(exists, mask) : exists ? exists : mask;
     const LaneStep step = layout_.steps[leaf.index];

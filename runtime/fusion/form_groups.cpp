@@ -1,5 +1,6 @@
 #include "runtime/fusion/form_groups.h"
 
+#include <array>
 #include <cstdlib>
 #include <string_view>
 
@@ -39,6 +40,27 @@ FusionKind kindOfCast(const Node* node) {
   return from && to && *from != *to ? FusionKind::Pointwise : FusionKind::View;
 }
 
+// Whether the operator's arithmetic on floats is long: machine code for the processor at hand gains
+// more on it than handing tensors to a kernel costs.
+bool isLong(const Node* node) {
+  constexpr size_t kLong = 16;
+  const auto call = loop::selectPointwise(node, [](const Value* v) {
+    const bool is_tensor = v->type()->kind() == TypeKind::Tensor;
+    return loop::OperandType{is_tensor, is_tensor ? DType::Float : DType::Double, is_tensor};
+  });
+  if (!call) return false;
+  const ScalarDefinition& definition = *call->definition;
+  if (!definition.record || !definition.entry(DType::Float).loop) return false;
+  Expression recorded;
+  std::array<ScalarExpr, kMaxScalarInputs> inputs;
+  for (uint32_t i = 0; i < definition.num_inputs; ++i) {
+    const bool is_mask = (definition.mask_inputs >> i & 1) != 0;
+    inputs[i] = recorded.input(i, is_mask ? DType::Bool : DType::Float);
+  }
+  definition.record(ExprBuilder(recorded, DType::Float), inputs.data());
+  return recorded.nodes().size() >= kLong;
+}
+
 }  // namespace
 
 FusionKind kernelKindOf(const Node* node) {
@@ -57,6 +79,7 @@ void formKernelGroups(Graph& graph) {
   if (extent == Extent::None || jitMode() == JitMode::Off || !loop::kernelCompiler()) return;
   FusionOptions options;
   options.kind_of = kernelKindOf;
+  options.suffices = isLong;
   if (extent == Extent::All) options.min_computing_nodes = 1;
   formFusionGroups(graph, options);
 }
