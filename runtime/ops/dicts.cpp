@@ -129,9 +129,18 @@ IValue fromPairs(const IValue& pairs) {
     "aten::dict." key "((" key ", tVal)[] inputs) -> Dict(" key ", tVal)", WICK_KERNEL(fromPairs) \
   }
 
+IValue empty() {
+  return IValue(makeRef<DictObject>(types::String(), types::Tensor()));
+}
+
 const OperatorRecord kRecords[] = {
-    WICK_DICT("str"),   WICK_DICT("int"),     WICK_DICT("bool"),
-    WICK_DICT("float"), WICK_DICT("complex"), WICK_DICT("Tensor"),
+    {"aten::dict() -> Dict(str, Tensor)", WICK_KERNEL(empty)},
+    WICK_DICT("str"),
+    WICK_DICT("int"),
+    WICK_DICT("bool"),
+    WICK_DICT("float"),
+    WICK_DICT("complex"),
+    WICK_DICT("Tensor"),
 };
 const RegisterOperators registered(kRecords);
 

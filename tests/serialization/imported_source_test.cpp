@@ -236,6 +236,16 @@ TEST(ProgramObserver, SeesRangesAndStatistics) {
   EXPECT_THROW(module.run("wrong", {Tensor::zeros({2}, DType::Float)}), RuntimeError);
 }
 
+// OrderedDict() of a scripted module.
+TEST(ImportedSource, EmptyDictsHoldTensorsByName) {
+  Module module =
+      loaded(withMethods("  def collect(self, x: Tensor) -> Dict[str, Tensor]:\n"
+                         "    out = torch.dict()\n"
+                         "    _0 = torch._set_item(out, \"x\", x)\n"
+                         "    return out\n"));
+  EXPECT_EQ(module.run("collect", {ints({3})}).type()->str(), "Dict(str, Tensor)");
+}
+
 TEST(ImportedArchive, OfPyTorchTwoUsesRecordFunction) {
   Module module = loadModule(dataPath("record_function_2_11.pt"));
   auto recorded = std::make_shared<Recorded>();
