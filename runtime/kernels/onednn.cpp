@@ -90,9 +90,12 @@ std::shared_ptr<dnnl::memory> packWeight(const Tensor& weight, const dnnl::memor
   Ref<Storage> block = Storage::allocate(wanted.get_size());
   std::shared_ptr<dnnl::memory> packed(new dnnl::memory(wanted, engine(), block->data()),
                                        [block](dnnl::memory* m) { delete m; });
-  dnnl::memory source(plain, engine(), weight.rawData());
-  dnnl::reorder(source, *packed).execute(stream(), source, *packed);
-  stream().wait();
+  if (!packTransposed(plain, wanted, static_cast<const float*>(weight.rawData()),
+                      static_cast<float*>(block->data()))) {
+    dnnl::memory source(plain, engine(), weight.rawData());
+    dnnl::reorder(source, *packed).execute(stream(), source, *packed);
+    stream().wait();
+  }
   if (packed_weights) packed_weights->add({weight.offset(), version, plain, packed});
   return packed;
 }

@@ -95,6 +95,12 @@ void* scratchpad(size_t bytes);
 std::shared_ptr<dnnl::memory> packWeight(const Tensor& weight, const dnnl::memory::desc& plain,
                                          const dnnl::memory::desc& wanted);
 
+// Packs a matrix whose first dimension lies side by side into blocks of rows of 16 (oneDNN's
+// BA16a64b and its kin); false for all other layouts, and nothing is done. Sizes are those of the
+// descriptions.
+bool packTransposed(const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted,
+                    const float* from, float* to);
+
 // A description of float32 memory with these sizes and strides.
 dnnl::memory::desc describe(IntSpan sizes, IntSpan strides);
 
