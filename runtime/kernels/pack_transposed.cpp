@@ -1,5 +1,5 @@
-// oneDNN's own reorder takes twice as long for this one layout, the one that linear layers' weights
-// get on processors with AVX-512, and large models are packed in their first call.
+// oneDNN's own reorder takes half as long again for this one layout, the one that linear layers'
+// weights get on processors with AVX-512, and large models are packed in their first call.
 #include <immintrin.h>
 
 #include <algorithm>
