@@ -145,7 +145,15 @@ Analysis::Analysis(Graph& body, std::span<const ArgumentInfo> arguments) {
               values.size());
   for (size_t i = 0; i < arguments.size(); ++i) argument(values[i], arguments[i]);
   num_arguments_ = arguments.size();
-  const auto facts_of = [&](const Value* v) { return factsOf(v); };
+  Facts facts;
+  facts.of = [&](const Value* v) { return factsOf(v); };
+  facts.require_row_major = [&](const Value* v) {
+    if (!loop::isRowMajor(layoutOf(v))) {
+      throw UnsupportedShapes(fmt::format("%{}: another order in memory", v->debugName()));
+    }
+    row_major_.push_back(of(v).tensor);
+  };
+  facts.keep_apart = [&](const Value* v) { apart_.insert(v); };
   const Node* const end = body.block()->returnNode();
   for (Node* n = end->next(); n != end;) {
     if (!isComposite(n)) {
@@ -154,7 +162,7 @@ Analysis::Analysis(Graph& body, std::span<const ArgumentInfo> arguments) {
       continue;
     }
     const Node* before = n->prev();
-    decompose(n, facts_of);
+    decompose(n, facts);
     n = before->next();
   }
 }

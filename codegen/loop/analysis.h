@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -97,6 +98,9 @@ class Analysis : public ValueNumbers {
   const ValueInfo& of(const Value* v) const;
   bool knows(const Value* v) const { return infos_.count(v) != 0; }
   const std::vector<SizeCheck>& checks() const { return checks_; }
+  const std::vector<uint32_t>& rowMajor() const { return row_major_; }
+  // Values that get kernels of their own.
+  const std::set<const Value*>& apart() const { return apart_; }
   const std::vector<ShapeStep>& steps() const { return steps_; }
   size_t numArguments() const { return num_arguments_; }
   // Whether sizes can be read off the arguments that kernels load.
@@ -136,6 +140,8 @@ class Analysis : public ValueNumbers {
 
   std::unordered_map<const Value*, ValueInfo> infos_;
   std::vector<SizeCheck> checks_;
+  std::vector<uint32_t> row_major_;
+  std::set<const Value*> apart_;
   std::vector<ShapeStep> steps_;
   std::vector<TensorLayout> layouts_;
   std::vector<int64_t> integers_;

@@ -22,8 +22,8 @@ constexpr int64_t kReductionNone = 0, kReductionMean = 1, kReductionSum = 2;
 
 class Decomposition {
  public:
-  Decomposition(Node* node, const FactsOf& facts_of)
-      : node_(node), graph_(*node->graph()), facts_of_(facts_of) {}
+  Decomposition(Node* node, const Facts& facts)
+      : node_(node), graph_(*node->graph()), facts_(facts) {}
 
   Value* crossEntropy() {
     const ValueFacts x = tensor(0), target = tensor(1);
@@ -33,6 +33,26 @@ class Decomposition {
     return isFloating(target.dtype) ? ofProbabilities(p, x, dim) : ofClasses(p, x);
   }
   Value* negativeLogLikelihood() { return ofClasses(node_->input(0), tensor(0)); }
+
+  // In double, as the operator does: scale = weight / sqrt(variance + eps), bias - mean * scale.
+  Value* batchNorm() {
+    const ValueFacts x = normalized();
+    Value* variance = op("add", {channels("running_var", x), argument("eps"), integer(1)});
+    Value* scale = op("reciprocal", {op("sqrt", {variance})});
+    if (has("weight")) scale = op("mul", {scale, channels("weight", x)});
+    Value* moved = op("mul", {channels("running_mean", x), scale});
+    Value* shift = has("bias") ? op("sub", {channels("bias", x), moved, integer(1)})
+                               : op("rsub", {moved, integer(0), integer(1)});
+    facts_.keep_apart(scale);
+    facts_.keep_apart(shift);
+    const DType wide = accumulated(x.dtype);
+    Value* result = op("mul", {to(node_->input(0), wide), perChannel(to(scale, wide), x, 2)});
+    return to(op("add", {result, perChannel(to(shift, wide), x, 2), integer(1)}), x.dtype);
+  }
+
+  // x [N, C, …] as [N, groups, C / groups, …], of which all but the first two are a row.
+  Value* groupNorm() { return ofGroups(constantInt("num_groups"), true); }
+  Value* instanceNorm() { return ofGroups(0, false); }
 
  private:
   [[noreturn]] void refuse(const char* what) const {
@@ -51,7 +71,7 @@ class Decomposition {
   }
 
   ValueFacts tensor(size_t i) const {
-    const ValueFacts facts = facts_of_(node_->input(i));
+    const ValueFacts facts = facts_.of(node_->input(i));
     if (!facts.is_tensor) refuse("an argument that is no tensor");
     return facts;
   }
@@ -64,6 +84,99 @@ class Decomposition {
   }
   static int64_t sizeOf(const ValueFacts& t, int d) {
     return t.layout.sizes[static_cast<size_t>(d)];
+  }
+  static DType accumulated(DType type) { return isReducedFloat(type) ? DType::Float : type; }
+  Value* argument(const char* name) const { return node_->namedInput(name); }
+  bool has(const char* name) const {
+    const auto value = constantOf(argument(name));
+    return !value || !value->isNone();
+  }
+
+  // The input of a normalization.
+  ValueFacts normalized() const {
+    const ValueFacts x = tensor(0);
+    if (x.layout.rank < 2 || x.layout.rank >= kMaxRank || !isFloating(x.dtype)) {
+      refuse("the input");
+    }
+    facts_.require_row_major(node_->input(0));
+    return x;
+  }
+  // A parameter of the channels of x, in double.
+  Value* channels(const char* name, const ValueFacts& x) {
+    const ValueFacts t = facts_.of(argument(name));
+    if (!t.is_tensor || t.layout.rank != 1 || !isFloating(t.dtype) ||
+        !alike(sizeOf(t, 0), sizeOf(x, 1))) {
+      refuse(name);
+    }
+    return to(argument(name), DType::Double);
+  }
+  // What has the channels last, as x has them in front of its last dimensions from the given one
+  // on.
+  Value* perChannel(Value* v, const ValueFacts& x, int from) {
+    for (int d = from; d < x.layout.rank; ++d) v = op("unsqueeze", {v, integer(-1)});
+    return v;
+  }
+
+  // With no number of groups each channel is one.
+  Value* ofGroups(int64_t groups, bool together) {
+    const ValueFacts x = normalized();
+    const DType wide = accumulated(x.dtype);
+    Value* rows = to(node_->input(0), wide);
+    Value* split = ints({groups, -1});
+    const auto grouped = [&](Value* v, int64_t dim) {
+      return together ? op("unflatten", {v, integer(dim), split}) : v;
+    };
+    rows = grouped(rows, 1);
+    std::vector<int64_t> reduced;
+    for (int64_t d = 2; d < x.layout.rank + together; ++d) reduced.push_back(d);
+    if (reduced.empty()) refuse("rows of one element");
+    Value* dims = ints(reduced);
+    Value* mean = op("mean", {rows, dims, truth(true), none()});
+    Value* centered = op("sub", {rows, mean, integer(1)});
+    Value* squares = op("mean", {op("mul", {centered, centered}), dims, truth(true), none()});
+    Value* scale = op("rsqrt", {op("add", {squares, argument("eps"), integer(1)})});
+    if (together && has("weight")) return perGroup(x, mean, scale, grouped);
+    if (together && has("bias")) refuse("a bias without a weight");
+    Value* result = op("mul", {centered, scale});
+    const auto parameter = [&](const char* name) {
+      Value* v = channels(name, x);
+      op("expand_as", {perChannel(v, x, 2), node_->input(0)});  // raises for another number
+      return perChannel(grouped(to(v, wide), 0), x, 2);
+    };
+    if (has("weight")) result = op("mul", {result, parameter("weight")});
+    if (has("bias")) result = op("add", {result, parameter("bias"), integer(1)});
+    if (together) result = op("flatten", {result, integer(1), integer(2)});
+    return to(result, x.dtype);
+  }
+
+  // Within a group the weight changes with the channel: what x is multiplied with and what is added
+  // is computed for each channel of each sample first.
+  template <class Grouped>
+  Value* perGroup(const ValueFacts& x, Value* mean, Value* scale, Grouped&& grouped) {
+    facts_.keep_apart(mean);
+    facts_.keep_apart(scale);
+    const auto parameter = [&](const char* name) {
+      Value* v = channels(name, x);
+      op("expand_as", {perChannel(v, x, 2), node_->input(0)});  // raises for another number
+      return perChannel(grouped(v, 0), x, 2);
+    };
+    Value* factor = op("mul", {to(scale, DType::Double), parameter("weight")});
+    Value* moved = op("mul", {to(mean, DType::Double), factor});
+    Value* shift = has("bias") ? op("sub", {parameter("bias"), moved, integer(1)})
+                               : op("rsub", {moved, integer(0), integer(1)});
+    facts_.keep_apart(factor);
+    facts_.keep_apart(shift);
+    const DType wide = accumulated(x.dtype);
+    const auto flat = [&](Value* v) {
+      return to(op("flatten", {v, integer(1), integer(2)}), wide);
+    };
+    Value* result = op("mul", {to(node_->input(0), wide), flat(factor)});
+    return to(op("add", {result, flat(shift), integer(1)}), x.dtype);
+  }
+
+  Value* ints(const std::vector<int64_t>& numbers) {
+    return graph_.insertConstant(
+        makeList(types::Int(), std::vector<IValue>(numbers.begin(), numbers.end())));
   }
   // Whether sizes that broadcast are equal.
   static bool alike(int64_t a, int64_t b) { return (a == 1) == (b == 1); }
@@ -89,8 +202,7 @@ class Decomposition {
     }
     Value* terms = op("mul", {p, node_->input(1)});
     if (!isNone(2)) terms = op("mul", {terms, perClass(x, dim)});
-    Value* dims = graph_.insertConstant(makeList(types::Int(), {IValue(dim)}));
-    Value* loss = op("neg", {op("sum", {terms, dims, truth(false), none()})});
+    Value* loss = op("neg", {op("sum", {terms, ints({dim}), truth(false), none()})});
     const int64_t reduction = constantInt("reduction");
     if (reduction == kReductionNone) return loss;
     return op(reduction == kReductionSum ? "sum" : "mean", {loss, none()});
@@ -138,7 +250,7 @@ class Decomposition {
 
   Node* node_;
   Graph& graph_;
-  const FactsOf& facts_of_;
+  const Facts& facts_;
 };
 
 using Method = Value* (Decomposition::*)();
@@ -148,8 +260,49 @@ const std::unordered_map<std::string_view, Method>& methods() {
       {"aten::nll_loss", &Decomposition::negativeLogLikelihood},
       {"aten::nll_loss2d", &Decomposition::negativeLogLikelihood},
       {"aten::nll_loss_nd", &Decomposition::negativeLogLikelihood},
+      {"aten::batch_norm", &Decomposition::batchNorm},
+      {"aten::group_norm", &Decomposition::groupNorm},
+      {"aten::instance_norm", &Decomposition::instanceNorm},
   };
   return *table;
+}
+
+std::optional<IValue> constantArgument(const Node* node, const char* name) {
+  return constantOf(node->namedInput(name));
+}
+
+bool isClassLoss(const Node* node) {
+  for (const char* name : {"reduction", "ignore_index"}) {
+    const auto value = constantArgument(node, name);
+    if (!value || !value->isInt()) return false;
+  }
+  const auto reduction = constantArgument(node, "reduction")->toInt();
+  if (reduction < kReductionNone || reduction > kReductionSum) return false;
+  if (node->kind() != Symbol::aten("cross_entropy_loss")) return true;
+  const auto smoothing = constantArgument(node, "label_smoothing");
+  return smoothing && smoothing->isNumber() && smoothing->numberToDouble() == 0;
+}
+
+bool isNormalization(const Node* node) {
+  const auto eps = constantArgument(node, "eps");
+  if (!eps || !eps->isNumber()) return false;
+  const auto is = [&](const char* name, bool value) {
+    const auto constant = constantArgument(node, name);
+    return constant && constant->isBool() && constant->toBool() == value;
+  };
+  const auto isNone = [&](const char* name) {
+    const auto constant = constantArgument(node, name);
+    return constant && constant->isNone();
+  };
+  if (node->kind() == aten::batch_norm) {
+    return is("training", false) && !isNone("running_mean") && !isNone("running_var");
+  }
+  if (node->kind() == Symbol::aten("instance_norm")) {
+    // Running statistics would be written.
+    return is("use_input_stats", true) && isNone("running_mean") && isNone("running_var");
+  }
+  const auto groups = constantArgument(node, "num_groups");
+  return groups && groups->isInt() && groups->toInt() > 0;
 }
 
 }  // namespace
@@ -157,21 +310,17 @@ const std::unordered_map<std::string_view, Method>& methods() {
 bool isComposite(const Node* node) {
   const auto it = methods().find(node->kind().qualString());
   const Operator* op = it == methods().end() ? nullptr : node->maybeOperator();
-  if (!op || op->form() != Operator::Form::Base) return false;
-  for (const char* name : {"reduction", "ignore_index"}) {
-    const auto value = constantOf(node->namedInput(name));
-    if (!value || !value->isInt()) return false;
-  }
-  const auto reduction = constantOf(node->namedInput("reduction"))->toInt();
-  if (reduction < kReductionNone || reduction > kReductionSum) return false;
-  if (node->kind() != Symbol::aten("cross_entropy_loss")) return true;
-  const auto smoothing = constantOf(node->namedInput("label_smoothing"));
-  return smoothing && smoothing->isNumber() && smoothing->numberToDouble() == 0;
+  if (!op || op->form() != Operator::Form::Base || node->outputs().size() != 1) return false;
+  return takesSeveralKernels(node) ? isClassLoss(node) : isNormalization(node);
+}
+bool takesSeveralKernels(const Node* node) {
+  return node->kind() == Symbol::aten("cross_entropy_loss") ||
+         std::string_view(node->kind().qualString()).starts_with("aten::nll_loss");
 }
 
-void decompose(Node* node, const FactsOf& facts_of) {
+void decompose(Node* node, const Facts& facts) {
   InsertPointGuard guard(node);
-  Decomposition decomposition(node, facts_of);
+  Decomposition decomposition(node, facts);
   Value* result = (decomposition.*methods().at(node->kind().qualString()))();
   node->output()->replaceAllUsesWith(result);
   node->destroy();

@@ -14,13 +14,21 @@ struct ValueFacts {
   DType dtype = DType::Float;
   TensorLayout layout{};  // the example's; which sizes are one is the same in all calls
 };
-using FactsOf = std::function<ValueFacts(const Value*)>;
+struct Facts {
+  std::function<ValueFacts(const Value*)> of;
+  // Kernels are used for tensors alone that lie row-major here.
+  std::function<void(const Value*)> require_row_major;
+  // A value that gets a kernel of its own, for others ask for each of its elements many times.
+  std::function<void(const Value*)> keep_apart;
+};
 
-// Whether decompose() may know the node's operator, by what is constant among its arguments.
+// Whether decompose() may know the node's operator, by what is constant among its arguments; and
+// whether the operator itself computes with several others, one after the other.
 bool isComposite(const Node* node);
+bool takesSeveralKernels(const Node* node);
 
 // Replaces the node by others in front of it. What the operator refuses has shapes that those
 // refuse too. Throws Unsupported for types and ranks that it does not know.
-void decompose(Node* node, const FactsOf& facts_of);
+void decompose(Node* node, const Facts& facts);
 
 }  // namespace wick::loop

@@ -22,8 +22,9 @@ bool Asked::isIndexed() const {
   return std::find(map.begin(), map.end(), kAtIndex) != map.end();
 }
 
-KernelBuilder::KernelBuilder(Common& common, const Value* domain, uint32_t reduced)
-    : common_(common), analysis_(common.analysis), domain_(domain) {
+KernelBuilder::KernelBuilder(Common& common, const Value* domain, uint32_t reduced,
+                             std::set<const Value*> own)
+    : common_(common), analysis_(common.analysis), domain_(domain), own_(std::move(own)) {
   kernel_.rank = analysis_.of(domain).shape.rank;
   for (int k = 0; k < kernel_.rank; ++k) {
     if (reduced >> k & 1) kernel_.reduced |= 1u << (kernel_.rank - 1 - k);
@@ -64,15 +65,36 @@ std::optional<Map> KernelBuilder::mapOf(const Value* output) const {
 void KernelBuilder::store(const Value* output, uint32_t number, const Map& map) {
   const ValueInfo& info = analysis_.of(output);
   root_ = output;
-  ScalarExpr value = at(output, map);
-  bool per_row = kernel_.reduced != 0;
+  const ScalarExpr value = at(output, map);
   Access access{number, info.dtype, {}};
   access.dims.fill(-1);
   for (int k = 0; k < info.shape.rank; ++k) {
     if (info.shape.isOne(k)) continue;
     auto d = static_cast<size_t>(map[static_cast<size_t>(k)]);
     access.dims[d] = static_cast<int8_t>(info.shape.rank - 1 - k);
-    per_row &= (kernel_.reduced >> d & 1) == 0;
+  }
+  store(value, access);
+}
+int32_t KernelBuilder::storeReshaped(const Value* output, uint32_t number) {
+  const ValueInfo& to = analysis_.of(domain_);
+  root_ = output;
+  ViewStep reshape;
+  reshape.kind = ViewStep::Kind::ReshapeAs;
+  reshape.tensors = {to.tensor};
+  const uint32_t step = stepOf(reshape, nullptr);
+  Access access{number, analysis_.of(output).dtype, {}};
+  access.dims.fill(-1);
+  for (int k = 0; k < kernel_.rank; ++k) {
+    const auto d = static_cast<size_t>(domain(k));
+    if (!to.shape.isOne(k)) access.dims[d] = static_cast<int8_t>(d);
+  }
+  store(at(output, Asked{identity(kernel_.rank), {step}, to.shape}), access);
+  return static_cast<int32_t>(step);
+}
+void KernelBuilder::store(ScalarExpr value, Access access) {
+  bool per_row = kernel_.reduced != 0;
+  for (int d = 0; d < kernel_.rank; ++d) {
+    per_row &= !access.varies(d) || (kernel_.reduced >> d & 1) == 0;
   }
   stored_.push_back(access);
   kernel_.stores.push_back({value, static_cast<uint32_t>(stored_.size() - 1), per_row});
@@ -89,8 +111,10 @@ Kernel KernelBuilder::take() {
 // Whether the value lies in memory, so that the kernel reads it.
 bool KernelBuilder::isLoaded(const Value* v) const {
   const ValueInfo& info = analysis_.of(v);
-  if (v != root_ && common_.kept.count(v) != 0) return true;
-  return info.is_tensor && info.root >= 0;
+  return isKept(v) || (info.is_tensor && info.root >= 0);
+}
+bool KernelBuilder::isKept(const Value* v) const {
+  return v != root_ && common_.kept.count(v) != 0 && own_.count(v) == 0;
 }
 
 ScalarExpr KernelBuilder::at(const Value* v, Asked asked) {
@@ -174,8 +198,8 @@ uint32_t KernelBuilder::sourceOf(const Value* v, const ValueInfo& info,
                                  const std::vector<uint32_t>& path) {
   Program& program = common_.program;
   Source source{info.tensor, path};
-  if (auto it = common_.kept.find(v); v != root_ && it != common_.kept.end()) {
-    source.output = static_cast<int32_t>(it->second);
+  if (isKept(v)) {
+    source.output = static_cast<int32_t>(common_.kept.at(v));
   } else {
     source.argument = info.root;
   }
@@ -273,6 +297,19 @@ std::vector<uint32_t> KernelBuilder::behind(uint32_t step,
   return longer;
 }
 
+// Whether the step gives what `view` was made of: both only group the same elements anew.
+bool KernelBuilder::undoes(const ViewStep& step, const ValueInfo& view) const {
+  using Kind = ViewStep::Kind;
+  const Kind kind = view.view.kind;
+  if (step.kind != Kind::ReshapeAs || (kind != Kind::Reshape && kind != Kind::ReshapeAs &&
+                                       kind != Kind::Flatten && kind != Kind::Unflatten)) {
+    return false;
+  }
+  const TensorLayout& a = analysis_.layoutOf(view.operands[0]);
+  const TensorLayout& b = analysis_.layouts()[step.tensors[0]];
+  return a.rank == b.rank && std::equal(a.sizes.begin(), a.sizes.begin() + a.rank, b.sizes.begin());
+}
+
 // Views that only name dimensions anew change the map, others the path.
 ScalarExpr KernelBuilder::view(const Value* v, const ValueInfo& info, const Asked& asked) {
   using Kind = ViewStep::Kind;
@@ -282,6 +319,11 @@ ScalarExpr KernelBuilder::view(const Value* v, const ValueInfo& info, const Aske
   Map map = noMap();
   auto at_k = [&](int k) { return asked.map[static_cast<size_t>(k)]; };
   bool renames = asked.path.empty();
+  if (!renames && undoes(common_.program.views[asked.path[0]], info)) {
+    Asked inner = asked;
+    inner.path.erase(inner.path.begin());
+    return at(operand, std::move(inner));
+  }
   switch (info.view.kind) {
     case Kind::Permute:
       for (int k = 0; k < rank; ++k) {

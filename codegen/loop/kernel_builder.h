@@ -48,7 +48,9 @@ struct Asked {
 class KernelBuilder {
  public:
   // The domain has the shape of `domain`; bit k of `reduced`: its k-th dimension from the end.
-  KernelBuilder(Common& common, const Value* domain, uint32_t reduced);
+  // `own`: values that have a kernel of their own, which is this one.
+  KernelBuilder(Common& common, const Value* domain, uint32_t reduced,
+                std::set<const Value*> own = {});
 
   Map identity(int rank) const;
   // The domain's dimensions that are not reduced, in order.
@@ -57,12 +59,17 @@ class KernelBuilder {
   // nothing for others.
   std::optional<Map> mapOf(const Value* output) const;
   void store(const Value* output, uint32_t number, const Map& map);
+  // The same for an output that has as many elements as the domain, in the same order: stores what
+  // a view of it has, and returns the view's number.
+  int32_t storeReshaped(const Value* output, uint32_t number);
   // Accesses of stores come last, and are never those of loads, even if both look alike.
   Kernel take();
 
  private:
+  void store(ScalarExpr value, Access access);
   int8_t domain(int from_end) const { return static_cast<int8_t>(kernel_.rank - 1 - from_end); }
   bool isLoaded(const Value* v) const;
+  bool isKept(const Value* v) const;
 
   ScalarExpr at(const Value* v, Asked asked);
   ScalarExpr at(const Value* v, const Map& map) { return at(v, Asked{map}); }
@@ -77,6 +84,7 @@ class KernelBuilder {
   ScalarExpr pointwise(const ValueInfo& info, const Asked& asked);
   ScalarExpr view(const Value* v, const ValueInfo& info, const Asked& asked);
   uint32_t stepOf(const ViewStep& step, const Value* viewed);
+  bool undoes(const ViewStep& step, const ValueInfo& view) const;
   std::vector<uint32_t> behind(uint32_t step, const std::vector<uint32_t>& path) const;
   ScalarExpr cat(const ValueInfo& info, const Asked& asked);
   ScalarExpr stack(const ValueInfo& info, const Asked& asked);
@@ -104,6 +112,7 @@ class KernelBuilder {
   const Analysis& analysis_;
   const Value* domain_;
   const Value* root_ = nullptr;  // what is being stored
+  std::set<const Value*> own_;
   Kernel kernel_;
   std::vector<Access> stored_;
   using Key = std::tuple<const Value*, Map, std::vector<uint32_t>, int32_t, int32_t, bool>;

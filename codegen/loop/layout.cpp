@@ -16,6 +16,8 @@ int64_t stepOf(const TensorLayout& t, int d, int rank, int64_t size) {
   return t.sizes[i] == 1 && size != 1 ? 0 : t.strides[i];
 }
 
+}  // namespace
+
 bool isRowMajor(const TensorLayout& t) {
   int64_t next = 1;
   for (int d = t.rank; d-- > 0;) {
@@ -25,8 +27,6 @@ bool isRowMajor(const TensorLayout& t) {
   }
   return true;
 }
-
-}  // namespace
 
 int64_t numelOf(const TensorLayout& t) {
   int64_t n = 1;

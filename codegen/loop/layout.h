@@ -17,6 +17,8 @@ struct TensorLayout {
 };
 
 int64_t numelOf(const TensorLayout& t);
+// Whether the elements lie side by side in the order of their indices.
+bool isRowMajor(const TensorLayout& t);
 // Sets the strides of a tensor without gaps.
 void layRowMajor(TensorLayout& t);
 // Whether the dimensions lie in memory as they stand, from the outermost to the innermost: then

@@ -16,12 +16,19 @@ namespace {
 
 class Lowering {
  public:
-  Lowering(const Graph& body, const Analysis& analysis, const std::set<const Value*>& separate)
-      : body_(body), analysis_(analysis), separate_(separate), common_{analysis, program_} {}
+  // `joins`: whether what a kernel stores is computed once more for others that it stores.
+  Lowering(const Graph& body, const Analysis& analysis, const std::set<const Value*>& separate,
+           bool joins)
+      : body_(body),
+        analysis_(analysis),
+        separate_(separate),
+        joins_(joins),
+        common_{analysis, program_} {}
 
   Program run() {
     program_.steps = analysis_.steps();
     program_.checks = analysis_.checks();
+    program_.row_major = analysis_.rowMajor();
     program_.results = body_.outputs().size();
     program_.follow = !analysis_.isPlain() || !separate_.empty();
     for (size_t i = 0; i < analysis_.numArguments(); ++i) {
@@ -87,24 +94,29 @@ class Lowering {
     seen.emplace(v, found);
     return found;
   }
-  // The kernel in front of which `v` cannot be computed: behind those that store what it reads.
-  size_t firstKernel(const Value* v, const Value* root, std::set<const Value*>& seen) const {
+  // The kernel in front of which `v` cannot be computed: behind those that store what it reads. One
+  // over the same domain computes that once more.
+  size_t firstKernel(const Value* v, const Value* root, const Domain& domain,
+                     std::set<const Value*>& seen) const {
     if (!analysis_.knows(v) || !seen.insert(v).second) return 0;
     if (v != root) {
       if (auto it = common_.kept.find(v); it != common_.kept.end()) {
-        return kernel_of_.at(it->second) + 1;
+        const size_t k = kernel_of_.at(it->second);
+        const bool same =
+            joins_ && groups_[k].reduced == domain.reduced && sameDomain(groups_[k], domain);
+        return same ? k : k + 1;
       }
     }
     const ValueInfo& info = analysis_.of(v);
     size_t first = 0;
     for (const Operand& operand : info.call.operands) {
-      if (operand.value) first = std::max(first, firstKernel(operand.value, root, seen));
+      if (operand.value) first = std::max(first, firstKernel(operand.value, root, domain, seen));
     }
     for (const Value* operand : info.operands) {
-      first = std::max(first, firstKernel(operand, root, seen));
+      first = std::max(first, firstKernel(operand, root, domain, seen));
     }
     for (const Value* operand : {info.weight, info.bias}) {
-      if (operand) first = std::max(first, firstKernel(operand, root, seen));
+      if (operand) first = std::max(first, firstKernel(operand, root, domain, seen));
     }
     return first;
   }
@@ -138,6 +150,13 @@ class Lowering {
     }
     for (size_t i : order) assign(i, reduction_of[i]);
   }
+  // Whether the domain's shape is another one of the same elements.
+  bool isReshaped(const Value* v, const Value* domain) const {
+    const TensorLayout& to = analysis_.layoutOf(v);
+    const What what = analysis_.of(v).what;
+    return (what == What::Pointwise || what == What::View) && isRowMajor(to) &&
+           numelOf(to) == numelOf(analysis_.layoutOf(domain)) && numelOf(to) > 1;
+  }
   void assign(size_t i, const Value* reduction) {
     const Value* v = stored_[i];
     Domain domain{v, 0, {i}};
@@ -147,11 +166,12 @@ class Lowering {
       domain.reduced = info.dims;
       // The result must have the domain's shape; else the reduction is read as a tensor.
       if (!KernelBuilder(common_, domain.shape, domain.reduced).mapOf(v)) {
-        throw NeedsKernel{reduction};
+        if (!isReshaped(v, domain.shape)) throw NeedsKernel{reduction};
+        reshaped_.insert(i);
       }
     }
     std::set<const Value*> seen;
-    const size_t first = firstKernel(v, v, seen);
+    const size_t first = firstKernel(v, v, domain, seen);
     for (size_t k = first; k < groups_.size(); ++k) {
       if (!sameDomain(groups_[k], domain)) continue;
       if (groups_[k].reduced != domain.reduced && reduction) continue;
@@ -165,10 +185,25 @@ class Lowering {
 
   void build(size_t k) {
     const Domain& domain = groups_[k];
-    KernelBuilder builder(common_, domain.shape, domain.reduced);
+    std::set<const Value*> own;
+    for (size_t i : domain.stores) {
+      if (joins_) own.insert(stored_[i]);
+    }
+    KernelBuilder builder(common_, domain.shape, domain.reduced, std::move(own));
     for (size_t i : domain.stores) {
       const Value* v = stored_[i];
       const ValueInfo& info = analysis_.of(v);
+      if (reshaped_.count(i) != 0) {
+        const int32_t view = builder.storeReshaped(v, static_cast<uint32_t>(i));
+        program_.outputs[i] = {info.dtype,
+                               static_cast<uint8_t>(info.shape.rank),
+                               static_cast<uint32_t>(k),
+                               {},
+                               info.tensor,
+                               view};
+        program_.outputs[i].dims.fill(-1);
+        continue;
+      }
       auto map = builder.mapOf(v);
       if (!map) refuse("an output of another shape than its domain");
       builder.store(v, static_cast<uint32_t>(i), *map);
@@ -223,11 +258,13 @@ class Lowering {
   const Graph& body_;
   const Analysis& analysis_;
   const std::set<const Value*>& separate_;
+  const bool joins_;
   Program program_;
   Common common_;
   std::vector<const Value*> stored_;
   std::vector<Domain> groups_;
   std::map<size_t, size_t> kernel_of_;
+  std::set<size_t> reshaped_;  // of stored_: in a domain of another shape
 };
 
 }  // namespace
@@ -256,12 +293,16 @@ Program lowerGroup(const Graph& group, std::span<const ArgumentInfo> arguments) 
   const std::shared_ptr<Graph> own = group.copy();
   Graph& body = *own;
   Analysis analysis(body, arguments);
-  std::set<const Value*> separate;
+  std::set<const Value*> separate = analysis.apart();
+  bool joins = true;
   for (;;) {
     try {
-      return Lowering(body, analysis, separate).run();
+      return Lowering(body, analysis, separate, joins).run();
     } catch (const NeedsKernel& needs) {
-      if (!separate.insert(needs.value).second) refuse("a value that no kernel can compute");
+      // It has a kernel: what asks for it in another way must not be stored there too.
+      const bool known = !separate.insert(needs.value).second;
+      if (known && !joins) refuse("a value that no kernel can compute");
+      if (known) joins = false;
     }
   }
 }

@@ -45,6 +45,9 @@ struct OutputInfo {
   // The dimension of the kernel's domain that each dimension has the size of; -1 for one.
   std::array<int8_t, kMaxRank> dims;
   uint32_t tensor;  // its number
+  // Of the program's views, the one that gives the output the shape of the kernel's domain; -1 when
+  // its own dimensions are the domain's. Then accesses are of what the view gives.
+  int32_t view = -1;
   // Arguments whose memory the output may take when it has their dtype, sizes and strides: each
   // element is read where it is stored, and never again.
   std::vector<uint32_t> over{};
@@ -74,6 +77,7 @@ struct Program {
   std::vector<Source> sources;      // first the arguments
   std::vector<ViewStep> views;
   std::vector<SizeCheck> checks;
+  std::vector<uint32_t> row_major;  // tensors that must lie so
   std::vector<ShapeStep> steps;
   // Whether sizes are those that followShape() gives, rather than those of what is loaded.
   bool follow = false;

@@ -65,7 +65,9 @@ bool isLong(const Node* node) {
 
 FusionKind kernelKindOf(const Node* node) {
   if (loop::isCast(node)) return kindOfCast(node);
-  if (loop::isComposite(node)) return FusionKind::Composite;
+  if (loop::isComposite(node)) {
+    return loop::takesSeveralKernels(node) ? FusionKind::Composite : FusionKind::Reduction;
+  }
   if (loop::isView(node)) return FusionKind::View;
   if (loop::isJoin(node)) return FusionKind::Join;
   if (loop::isIndexed(node)) return FusionKind::Indexed;

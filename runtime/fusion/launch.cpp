@@ -62,6 +62,9 @@ bool Call::follow(const loop::Program& program) {
         followed_ ? tensors_[check.tensor].sizes[check.dim] : tensor(check.tensor).sizes[check.dim];
     if (size != check.size) return false;
   }
+  for (uint32_t t : program.row_major) {
+    if (!loop::isRowMajor(followed_ ? tensors_[t] : layoutOf(tensor(t)))) return false;
+  }
   return true;
 }
 
@@ -128,7 +131,7 @@ bool Call::placeLoad(const loop::Program& program, const loop::Kernel& kernel, s
   return true;
 }
 
-void Call::placeStore(const loop::Program& program, const loop::Kernel& kernel, size_t a,
+bool Call::placeStore(const loop::Program& program, const loop::Kernel& kernel, size_t a,
                       Launch& launch) const {
   const loop::Access& access = kernel.accesses[a];
   const loop::OutputInfo& output = program.outputs[access.argument];
@@ -141,6 +144,17 @@ void Call::placeStore(const loop::Program& program, const loop::Kernel& kernel, 
     strides[i] = given ? tensors_[output.tensor].strides[i] * item : next;
     if (output.dims[i] >= 0) next *= launch.sizes[static_cast<size_t>(output.dims[i])];
   }
+  if (output.view >= 0) {
+    loop::TensorLayout viewed = tensors_[output.tensor];
+    if (!given) loop::layRowMajor(viewed);
+    if (loop::applyView(program.views[static_cast<size_t>(output.view)], integers_, tensors_,
+                        viewed) != loop::ViewOutcome::Done) {
+      return false;
+    }
+    for (size_t d = 0; d < static_cast<size_t>(viewed.rank); ++d) {
+      strides[d] = viewed.strides[d] * item;
+    }
+  }
   Touch& touch = launch.touches[a];
   touch.base = nullptr;
   touch.steps.fill(0);
@@ -148,6 +162,7 @@ void Call::placeStore(const loop::Program& program, const loop::Kernel& kernel, 
   for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
     if (access.dims[d] >= 0) touch.steps[d] = strides[static_cast<size_t>(access.dims[d])];
   }
+  return true;
 }
 
 int64_t Call::number(const loop::Program& program, const loop::Number& number) const {
@@ -190,7 +205,7 @@ bool Call::place(const loop::Program& program, size_t k, Launch& launch) const {
     }
   }
   for (size_t a = first_store; a < kernel.accesses.size(); ++a) {
-    placeStore(program, kernel, a, launch);
+    if (!placeStore(program, kernel, a, launch)) return false;
   }
   for (size_t i = 0; i < kernel.numbers.size(); ++i) {
     launch.numbers[i] = number(program, kernel.numbers[i]);
@@ -250,7 +265,9 @@ std::vector<Tensor> Call::makeOutputs(const loop::Program& program,
     const loop::OutputInfo& output = program.outputs[i];
     DimVector sizes(output.rank, 1);
     for (size_t d = 0; d < output.rank; ++d) {
-      if (output.dims[d] >= 0) {
+      if (output.view >= 0) {
+        sizes[d] = tensors_[output.tensor].sizes[d];
+      } else if (output.dims[d] >= 0) {
         sizes[d] = launches[output.kernel].sizes[static_cast<size_t>(output.dims[d])];
       }
     }

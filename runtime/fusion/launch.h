@@ -55,7 +55,7 @@ class Call {
   bool placeOf(const loop::Program& program, uint32_t source, Place& place) const;
   bool placeLoad(const loop::Program& program, const loop::Kernel& kernel, size_t access,
                  Launch& launch) const;
-  void placeStore(const loop::Program& program, const loop::Kernel& kernel, size_t access,
+  bool placeStore(const loop::Program& program, const loop::Kernel& kernel, size_t access,
                   Launch& launch) const;
   int64_t number(const loop::Program& program, const loop::Number& number) const;
   // An argument that the output may be written over; undefined when there is none.

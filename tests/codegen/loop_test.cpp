@@ -513,6 +513,50 @@ TEST(LoopTest, CrossEntropyIsOneKernel) {
   }
 }
 
+constexpr const char* kGroupNorm = R"(graph(%x : Tensor, %w : Tensor, %b : Tensor):
+  %groups : int = prim::Constant[value=3]()
+  %eps : float = prim::Constant[value=0.001]()
+  %no : bool = prim::Constant[value=False]()
+  %a : Tensor = aten::group_norm(%x, %groups, %w, %b, %eps, %no)
+  %c : Tensor = aten::silu(%a)
+  return (%c)
+)";
+
+// Mean and scale of the groups, what that makes of each channel, and the result. Tensors that lie
+// in another order are left to the operator.
+TEST(LoopTest, GroupNormIsThreeKernels) {
+  const Tensor x = randomTensor({2, 6, 5, 7}, 1), w = randomTensor({6}, 2),
+               b = randomTensor({6}, 3);
+  Group group(kGroupNorm);
+  loop::Program program = loop::lowerGroup(group.body(), describe({x, w, b}));
+  ASSERT_EQ(program.kernels.size(), 3u);
+  EXPECT_EQ(program.kernels[0].reduced, 28u);
+  EXPECT_EQ(program.kernels[0].stores.size(), 2u);
+  EXPECT_EQ(program.kernels[1].stores.size(), 2u);
+  compare(kGroupNorm, {x, w, b}, 1e-5);
+  const Tensor turned = randomTensor({2, 6, 7, 5}, 1).transpose(2, 3);
+  EXPECT_THROW(loop::lowerGroup(group.body(), describe({turned, w, b})), loop::UnsupportedShapes);
+}
+
+constexpr const char* kRowsOfView = R"(graph(%x : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %last : int = prim::Constant[value=-1]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = aten::flatten(%x, %0, %1)
+  %b : Tensor = aten::softmax(%a, %last, %none)
+  %c : Tensor = aten::view_as(%b, %x)
+  %d : Tensor = aten::mul(%c, %x)
+  return (%d)
+)";
+
+TEST(LoopTest, ResultsAreStoredThroughAView) {
+  const Tensor x = randomTensor({2, 3, 40}, 1);
+  Group group(kRowsOfView);
+  EXPECT_EQ(loop::lowerGroup(group.body(), describe({x})).kernels.size(), 1u);
+  compare(kRowsOfView, {x}, 1e-6);
+}
+
 // What waits in the memory of an output is gone once the output itself is stored.
 TEST(LoopTest, OutputsOfSeveralPasses) {
   constexpr const char* kText = R"(graph(%x : Tensor):

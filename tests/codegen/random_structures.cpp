@@ -139,8 +139,9 @@ class StructureMaker {
   }
   bool isExact(const std::string& op, const std::string& text) const {
     static const std::set<std::string> kInexact = {
-        "softmax",   "log_softmax", "var", "std",  "var_mean",           "prod",
-        "logsumexp", "layer_norm",  "sum", "mean", "cross_entropy_loss", "nll_loss_nd"};
+        "softmax",    "log_softmax",  "var", "std",  "var_mean",           "prod",
+        "logsumexp",  "layer_norm",   "sum", "mean", "cross_entropy_loss", "nll_loss_nd",
+        "group_norm", "instance_norm"};
     if (kInexact.count(op) != 0) return false;
     for (const Known& v : values_) {
       if (v.exact) continue;
@@ -417,6 +418,38 @@ class StructureMaker {
     emit("cross_entropy_loss", fmt::format("{}, {}, {}, {}, {}, {}", x.name, target, weight,
                                            reduction, ignored, constant("float", "0.")));
   }
+  void normalization(const Known& x) {
+    if (x.tensor.dim() < 2 || !isFloating(x.tensor.dtype()) || program_.arguments.size() > 6) {
+      return;
+    }
+    const int64_t channels = x.tensor.size(1);
+    const auto parameter = [&] {
+      const std::string name = input(fractions(channels));
+      values_.pop_back();
+      return name;
+    };
+    const std::string nothing = none(), eps = constant("float", "0.001"),
+                      no = constant("bool", "False"), yes = constant("bool", "True");
+    const std::string weight = random_.oneIn(2) ? parameter() : nothing;
+    const std::string bias = random_.oneIn(2) ? parameter() : nothing;
+    switch (random_.below(4)) {
+      case 0:
+      case 1: {
+        const int64_t groups = channels % 3 == 0 ? 3 : channels % 2 == 0 ? 2 : 1;
+        return emit("group_norm", fmt::format("{}, {}, {}, {}, {}, {}", x.name, integer(groups),
+                                              weight, bias, eps, no));
+      }
+      case 2:
+        return emit("instance_norm",
+                    fmt::format("{}, {}, {}, {}, {}, {}, {}, {}, {}", x.name, weight, bias, nothing,
+                                nothing, yes, constant("float", "0.1"), eps, no));
+      default:
+        break;
+    }
+    const std::string mean = parameter(), variance = parameter();
+    emit("batch_norm", fmt::format("{}, {}, {}, {}, {}, {}, {}, {}, {}", x.name, weight, bias, mean,
+                                   variance, no, constant("float", "0.1"), eps, no));
+  }
   // Positive, so that no sum of them is nearly zero.
   Tensor fractions(int64_t n) {
     Tensor t = Tensor::empty({n}, DType::Float);
@@ -428,9 +461,12 @@ class StructureMaker {
   void reduction(const Known& x) {
     const std::string d = integer(dim(x.tensor)),
                       keep = constant("bool", random_.of<std::string>({"False", "True"}));
-    switch (random_.below(13)) {
+    switch (random_.below(15)) {
       case 12:
         return classLoss(x);
+      case 13:
+      case 14:
+        return normalization(x);
       case 0:
         return emit("softmax", fmt::format("{}, {}, {}", x.name, d, none()));
       case 1:
