@@ -23,7 +23,7 @@ List<Stmt> ParserImpl::module(std::vector<CompileError>& errors) {
       const size_t at = nextTopLevelLine(source_->text(), own_lexer_.position());
       own_lexer_.resume(enoughErrors() ? source_->text().size() : at, 1);
       last_kind_ = TK_NEWLINE;
-      gives_up_ = false;
+      gives_up_ = unexpected_ = false;
     }
   }
   return List<Stmt>::create(SourceRange(source_, 0, source_->text().size()), result);

@@ -2,6 +2,7 @@
 // the table here has those whose kernel does more, as far as constants decide what it does.
 #include "codegen/loop/pointwise.h"
 
+#include <cmath>
 #include <string>
 #include <unordered_map>
 
@@ -9,6 +10,7 @@
 #include "codegen/scalar/arithmetic.h"
 #include "codegen/scalar/mathematics.h"
 #include "codegen/scalar/promotion.h"
+#include "core/number_range.h"
 
 namespace wick::loop {
 
@@ -161,11 +163,14 @@ Result rounding(const Arguments& a) {
   return call<Def>({a.operand(0)});
 }
 
-// Whether an integer tensor of this dtype holds the number; numbers that are not known hold only in
-// the widest dtype.
+// Whether a tensor of this dtype holds the number, for the operator refuses one that it does not;
+// numbers that are not known hold in floating dtypes and only in the widest one of integers.
 bool fits(const Arguments& a, size_t i, DType dtype) {
-  if (!isIntegral(dtype, true)) return true;
   if (a.type(i).is_tensor) return true;
+  if (!isIntegral(dtype, true)) {
+    auto known = a.number(i);
+    return !known || holdsNumber(dtype, *known);
+  }
   if (dtype == DType::Long) return a.type(i).dtype == DType::Long;
   auto n = a.number(i);
   if (!n || !n->isInt() || dtype == DType::Bool) return false;
@@ -182,7 +187,11 @@ bool fits(const Arguments& a, size_t i, DType dtype) {
   }
 }
 
-// A bound that is None does not count.
+bool isNaN(const std::optional<Scalar>& number) {
+  return number && !number->isComplex() && std::isnan(number->toDouble());
+}
+
+// A bound that is None does not count; a single one that is NaN has rules of its own.
 Result clamp(const Arguments& a) {
   bool low = a.size() > 1 && !a.isNone(1);
   bool high = a.size() > 2 && !a.isNone(2);
@@ -190,6 +199,7 @@ Result clamp(const Arguments& a) {
   DType common = low && high ? a.common({0, 1, 2}) : a.common({0, low ? size_t{1} : size_t{2}});
   if (common == DType::Bool || a.type(0).dtype == DType::Bool) return std::nullopt;
   if ((low && !fits(a, 1, common)) || (high && !fits(a, 2, common))) return std::nullopt;
+  if (low != high && isNaN(a.number(low ? 1 : 2))) return std::nullopt;
   if (!high) return call<ClampMin>({a.operand(0), a.operand(1)});
   if (!low) return call<ClampMax>({a.operand(0), a.operand(2)});
   return call<Clamp>({a.operand(0), a.operand(1), a.operand(2)});
@@ -210,6 +220,8 @@ Result maskedFill(const Arguments& a) {
 Result where(const Arguments& a) {
   DType condition = a.type(0).dtype;
   if (condition != DType::Bool && condition != DType::Byte) return std::nullopt;
+  DType common = a.common({1, 2});
+  if (isFloating(common) && (!fits(a, 1, common) || !fits(a, 2, common))) return std::nullopt;
   return call<Where>({a.operand(0), a.operand(1), a.operand(2)});
 }
 
@@ -257,6 +269,7 @@ Result softshrink(const Arguments& a) {
 Result lerp(const Arguments& a) {
   if (a.type(0).dtype != a.type(1).dtype) return std::nullopt;
   if (!a.type(2).is_tensor) {
+    if (!fits(a, 2, a.type(0).dtype)) return std::nullopt;
     return call<LerpNumber>({a.operand(0), a.operand(1), a.operand(2)});
   }
   if (a.type(0).dtype != a.type(2).dtype) return std::nullopt;

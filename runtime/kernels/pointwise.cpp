@@ -6,6 +6,7 @@
 // twice for strides or mixed dtypes.
 #include "runtime/kernels/pointwise.h"
 
+#include "core/number_range.h"
 #include "core/parallel.h"
 #include "core/row_copy.h"
 #include "core/stride_order.h"
@@ -425,23 +426,6 @@ Tensor distinctElements(const Tensor& t) {
   return out;
 }
 
-void checkFits(const Scalar& number, DType dtype) {
-  bool fits = true;
-  if (number.isComplex()) {
-    fits = isComplex(dtype) || number.to<std::complex<double>>().imag() == 0;
-  }
-  if (fits && isIntegral(dtype, false)) {
-    dispatch<kIntegers>("checkFits", dtype, [&]<class T>() {
-      constexpr double kMax = static_cast<double>(std::numeric_limits<T>::max());
-      double low = std::is_signed_v<T> ? static_cast<double>(std::numeric_limits<T>::min()) : -kMax;
-      double value = number.toDouble();
-      // An int64 that rounds up to 2^63 as a double still fits.
-      fits = (number.isInt() && sizeof(T) == 8) || (value >= low && value <= kMax);
-    });
-  }
-  WICK_CHECK(fits, "value cannot be converted to type {} without overflow", toString(dtype));
-}
-
 void prepareOut(const char* op, const Tensor& out, IntSpan sizes, DType result) {
   checkCast(result, out.dtype());
   if (!std::ranges::equal(out.sizes(), sizes)) out.resize(sizes);
@@ -494,7 +478,8 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
     DType loop = mask ? DType::Bool : dtypes.compute;
     Side& side = job.side[i + 1];
     if (!operands[i].tensor) {
-      if (param) checkFits(operands[i].number, loop);
+      if (param)
+        checkFits(operands[i].number, isReducedFloat(dtypes.common) ? dtypes.common : loop);
       describeNumber(side, operands[i].number, param || mask ? loop : dtypes.common, loop);
       continue;
     }

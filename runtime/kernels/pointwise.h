@@ -63,10 +63,6 @@ Tensor distinctElements(const Tensor& t);
 // Refuses a destination in which elements share memory, or whose memory is read-only.
 void checkWritable(const char* op, const Tensor& out);
 
-// Throws RuntimeError when a dtype of integers or bool cannot hold the number: a complex number or
-// one out of range. Negative numbers may wrap into unsigned ones.
-void checkFits(const Scalar& number, DType dtype);
-
 // Makes `out` ready to be overwritten by a result of this shape and dtype: checks that the dtype
 // casts, that no two elements share memory, and resizes it. For out= forms of any operator.
 void prepareOut(const char* op, const Tensor& out, IntSpan sizes, DType result);

@@ -5,6 +5,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "core/number_range.h"
 #include "runtime/kernels/pointwise.h"
 
 namespace wick::ops {
@@ -60,46 +61,10 @@ Tensor resultTensor(Out out, IntSpan sizes, DType dtype,
   return Tensor::empty(sizes, dtype, device);
 }
 
-namespace {
-
-template <class T>
-bool holds(const Scalar& v) {
-  if constexpr (std::is_same_v<T, bool> || kIsComplex<T>) {
-    return true;
-  } else {
-    if (v.isComplex() && v.to<std::complex<double>>().imag() != 0) return false;
-    if constexpr (std::is_integral_v<T>) {
-      using Limits = std::numeric_limits<T>;
-      if (v.isInt() || v.isBool()) {
-        int64_t i = v.toInt();
-        if constexpr (sizeof(T) == 8) return true;
-        // A negative number wraps around in an unsigned dtype as long as its magnitude fits.
-        int64_t low = Limits::is_signed ? static_cast<int64_t>(Limits::min())
-                                        : -static_cast<int64_t>(Limits::max());
-        return i >= low && i <= static_cast<int64_t>(Limits::max());
-      }
-      double d = v.toDouble();
-      return d >= static_cast<double>(Limits::min()) && d <= static_cast<double>(Limits::max());
-    } else {
-      double d = v.toDouble();
-      double max = std::is_same_v<T, double>  ? std::numeric_limits<double>::max()
-                   : std::is_same_v<T, Half>  ? 65504.0
-                   : std::is_same_v<T, float> ? std::numeric_limits<float>::max()
-                                              : 3.3895313892515355e+38;
-      return !std::isfinite(d) || std::abs(d) <= max;
-    }
-  }
-}
-
-}  // namespace
-
 Tensor numberTensor(const Scalar& value, DType dtype) {
   Tensor t = Tensor::empty({}, dtype);
-  dispatchAll(dtype, [&]<class T>() {
-    WICK_CHECK(holds<T>(value), "value cannot be converted to type {} without overflow",
-               toString(dtype));
-    *t.data<T>() = value.to<T>();
-  });
+  checkFits(value, dtype);
+  dispatchAll(dtype, [&]<class T>() { *t.data<T>() = value.to<T>(); });
   return t;
 }
 

@@ -1,6 +1,7 @@
 // Operators of arithmetic: sums, products, quotients, remainders, powers, rounding.
 #include "codegen/scalar/arithmetic.h"
 #include "codegen/scalar/mathematics.h"
+#include "core/number_range.h"
 #include "runtime/ops/pointwise_common.h"
 #include "runtime/ops/shape_rules.h"
 
@@ -155,6 +156,10 @@ Tensor powNumber(const Tensor& self, const Scalar& exponent, Out out) {
         if (e == -2) return unary<InverseSquare>(base, to);
       }
     }
+  }
+  // Other exponents of float and double are doubles.
+  if (!exponent.isComplex() && (isIntegral(common, false) || isReducedFloat(common))) {
+    checkFits(exponent, common);
   }
   return pointwise(kScalar<Pow>, out, self, exponent);
 }

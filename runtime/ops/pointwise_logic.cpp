@@ -1,5 +1,6 @@
 // Operators that compare, select and work on bits and truth values.
 #include "codegen/scalar/arithmetic.h"
+#include "core/number_range.h"
 #include "runtime/ops/pointwise_common.h"
 #include "runtime/ops/shape_rules.h"
 
@@ -67,8 +68,11 @@ Tensor maskedFillTensor(const Tensor& self, const Tensor& mask, const Tensor& va
 }
 
 // The bounds take part in type promotion, but a dtype that the result has must hold them.
-void checkBound(const Tensor& self, const std::optional<Scalar>& min,
-                const std::optional<Scalar>& max) {
+void checkClamped(const Tensor& self, const std::optional<Scalar>& min,
+                  const std::optional<Scalar>& max) {
+  WICK_CHECK(self.dtype() != DType::Bool || (min && !min->isBool()) || (max && !max->isBool()),
+             "\"clamp_scalar_cpu\" not implemented for 'Bool'");
+  WICK_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
   DTypePromotion type;
   addTo(type, self);
   if (min) addTo(type, *min);
@@ -79,12 +83,17 @@ void checkBound(const Tensor& self, const std::optional<Scalar>& min,
 }
 Tensor clamp(const Tensor& self, const std::optional<Scalar>& min, const std::optional<Scalar>& max,
              Out out) {
-  WICK_CHECK(self.dtype() != DType::Bool || (min && !min->isBool()) || (max && !max->isBool()),
-             "\"clamp_scalar_cpu\" not implemented for 'Bool'");
-  WICK_CHECK(min || max, "torch.clamp: At least one of 'min' or 'max' must not be None");
-  checkBound(self, min, max);
-  if (!max) return pointwise(kScalar<ClampMin>, out, self, *min);
-  if (!min) return pointwise(kScalar<ClampMax>, out, self, *max);
+  checkClamped(self, min, max);
+  // A single bound that is NaN bounds nothing.
+  auto unbounded = [](const Scalar& bound) {
+    return !bound.isComplex() && std::isnan(bound.toDouble());
+  };
+  if (!max) {
+    return pointwise(kScalar<ClampMin>, out, self, unbounded(*min) ? Scalar(-HUGE_VAL) : *min);
+  }
+  if (!min) {
+    return pointwise(kScalar<ClampMax>, out, self, unbounded(*max) ? Scalar(HUGE_VAL) : *max);
+  }
   // A bound that is NaN makes every element NaN.
   if (std::isnan(max->toDouble()) && !max->isComplex()) {
     return pointwise(kScalar<Clamp>, out, self, *max, *max);
@@ -98,11 +107,14 @@ Tensor clampTensor(const Tensor& self, const Tensor& min, const Tensor& max, Out
   if (!min.defined()) return binary<ClampMax>(self, max, out);
   return ternary<Clamp>(self, min, max, out);
 }
+// Here a bound that is NaN makes every element NaN.
 Tensor clampMin(const Tensor& self, const Scalar& min, Out out) {
-  return clamp(self, min, std::nullopt, out);
+  checkClamped(self, min, std::nullopt);
+  return pointwise(kScalar<ClampMin>, out, self, min);
 }
 Tensor clampMax(const Tensor& self, const Scalar& max, Out out) {
-  return clamp(self, std::nullopt, max, out);
+  checkClamped(self, std::nullopt, max);
+  return pointwise(kScalar<ClampMax>, out, self, max);
 }
 
 template <class Def>

@@ -1,5 +1,6 @@
 // Between tensors and other values: tensors from numbers and lists, numbers from tensors, and the
 // attributes of a tensor.
+#include "core/number_range.h"
 #include "core/scalar.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
@@ -207,7 +208,9 @@ Tensor tensorOfList(const IValue& data, std::optional<DType> dtype, std::optiona
   return t;
 }
 
+// A number has its default dtype before it gets the one that is asked for, and must fit there.
 Tensor fromNumber(const Scalar& s, std::optional<DType> dtype, std::optional<Device> device) {
+  checkFits(s, s.dtype());
   return placed(numToTensor(s).to(dtype.value_or(s.dtype())), std::nullopt, device);
 }
 Tensor tensorOfNumber(const Scalar& s, std::optional<DType> dtype, std::optional<Device> device,

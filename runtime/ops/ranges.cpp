@@ -5,6 +5,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "core/number_range.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
@@ -164,11 +165,18 @@ DType spacedDType(const char* op, const Scalar& start, const Scalar& end, const 
   return dtype;
 }
 
+void checkEnds(const Scalar& start, const Scalar& end, int64_t steps, DType dtype) {
+  if (steps == 0) return;
+  checkFits(start, dtype);
+  checkFits(end, dtype);
+}
+
 Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions o) {
   WICK_CHECK(steps >= 0, "number of steps must be non-negative");
   DType dtype = spacedDType("linspace", start, end, o);
   Tensor t = Tensor::empty(DimVector{steps}, dtype, o.deviceOr(Device{}));
   if (steps == 1) return fillWith(t, start);
+  checkEnds(start, end, steps, dtype);
   dispatch<kRealNumbers | kComplexes>("linspace", dtype, [&]<class T>() -> void {
     using S = std::conditional_t<std::is_integral_v<T>, double,
                                  std::conditional_t<kIsReducedFloat<T>, float, T>>;
@@ -193,6 +201,7 @@ Tensor linspaceOut(Scalar start, Scalar end, int64_t steps, const Tensor& out) {
 Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOptions o) {
   WICK_CHECK(steps >= 0, "number of steps must be non-negative");
   DType dtype = spacedDType("logspace", start, end, o);
+  checkEnds(start, end, steps, dtype);
   Tensor t = Tensor::empty(DimVector{steps}, dtype, o.deviceOr(Device{}));
   dispatch<kRealNumbers | kComplexes>("logspace", dtype, [&]<class T>() -> void {
     using S = std::conditional_t<std::is_integral_v<T>, double,

@@ -110,6 +110,7 @@ double orderOf(const OptScalar& p) {
 }
 
 Tensor normScalar(const Tensor& self, const Scalar& p) {
+  WICK_CHECK(!p.isComplex(), "norm expects the order to be an int or a float");
   return vectorNorm("norm", self, p.toDouble(), {}, false, std::nullopt);
 }
 Tensor normDim(const Tensor& self, const OptScalar& p, const DimVector& dim, bool keepdim) {
