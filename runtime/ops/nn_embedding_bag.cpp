@@ -86,13 +86,24 @@ Four embeddingBagAny(const Tensor& weight, const Tensor& indices_in, const Tenso
   Tensor out = Tensor::empty(DimVector{bags, w.size(1)}, w.dtype());
   Tensor bag_of = Tensor::zeros(indices.sizes(), DType::Long);
   Tensor bag_size = Tensor::zeros(DimVector{bags}, DType::Long);
-  Tensor max_indices =
-      b.mode == kMax ? Tensor::zeros(out.sizes(), DType::Long) : Tensor::zeros({0}, DType::Long);
+  Tensor max_indices = Tensor::zeros(b.mode == kMax ? out.sizes() : IntSpan(), DType::Long);
   dispatch<kFloats>(op, w.dtype(), [&]<class T>() {
     Tensor s = scales.defined() ? scales.to(w.dtype()).contiguous() : scales;
     combine<T>(op, w, indices, offsets, s, b, out, max_indices, bag_of, bag_size);
   });
-  return {out.to(weight.dtype()), bag_of, bag_size, max_indices};
+  const bool narrow = indices_in.dtype() == DType::Int && offsets_in.dtype() == DType::Int;
+  const DType index_type = narrow ? DType::Int : DType::Long;
+  // PyTorch leaves out what the gradient of sums does not need: the sizes always, the bags where
+  // its kernel for rows in a row applies. The indices of maxima are the sizes where there are none.
+  if (b.mode == kSum) {
+    bag_size = Tensor::zeros(offsets.sizes(), DType::Long);
+    const bool rows = (weight.dtype() == DType::Float || weight.dtype() == DType::Half) &&
+                      weight.strides()[1] == 1 && b.padding < 0;
+    if (rows) bag_of = Tensor::zeros({0}, DType::Long);
+  }
+  if (b.mode != kMax) max_indices = bag_size.clone();
+  return {out.to(weight.dtype()), bag_of.to(index_type), bag_size.to(index_type),
+          max_indices.to(index_type)};
 }
 
 Four embeddingBagInternal(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
