@@ -195,6 +195,7 @@ class Lowering {
       const ValueInfo& info = analysis_.of(v);
       if (reshaped_.count(i) != 0) {
         const int32_t view = builder.storeReshaped(v, static_cast<uint32_t>(i));
+        program_.follow = true;  // the view needs the domain's shape
         program_.outputs[i] = {info.dtype,
                                static_cast<uint8_t>(info.shape.rank),
                                static_cast<uint32_t>(k),

@@ -42,6 +42,11 @@ TEST(FusionTest, TidyingUpMayTakeSeveralRounds) {
   EXPECT_EQ(checkStructures(5777).failure, "");
 }
 
+// Among them is a result that is stored through a view although its group has no views.
+TEST(FusionTest, ViewsOfResultsFollowShapes) {
+  for (uint64_t seed = 3750; seed < 4000; ++seed) EXPECT_EQ(checkStructures(seed).failure, "");
+}
+
 std::shared_ptr<Graph> groupedGraph(const char* text) {
   auto graph = parseGraph(text);
   FusionOptions options;
