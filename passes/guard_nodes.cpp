@@ -146,8 +146,6 @@ bool asksForTypes(const Node* n) {
       symbolsOf({"prim::dtype", "prim::device", "prim::is_cuda", "prim::requires_grad", "aten::dim",
                  "aten::is_floating_point", "aten::is_complex", "aten::to", "aten::type_as",
                  "aten::cpu", "aten::__is__", "aten::__isnot__"});
-  if (n->kind() == aten::batch_norm)
-    return constantOf(n->input(4)).has_value();  // may be taken apart
   return kQueries.count(n->kind()) != 0 && !n->inputs().empty() && isTensorOrNone(n->inputs()[0]) &&
          n->inputs()[0]->type()->kind() != TypeKind::None;
 }

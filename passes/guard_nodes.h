@@ -23,9 +23,8 @@ Symbol guardKind();
 Symbol bailOutKind();
 
 // Whether the node's result, or what passes make of it, depends on the static type of its tensor
-// inputs: questions for dtype, rank and the like, casts, tests for None, and batch norm with known
-// statistics. A function without such nodes gets one plan. A pass that uses types in another way
-// names its nodes here.
+// inputs: questions for dtype, rank and the like, casts, and tests for None. A function without
+// such nodes gets one plan. A pass that uses types in another way names its nodes here.
 bool asksForTypes(const Node* node);
 // Whether any node of the graph does.
 bool asksForTypes(const Graph& graph);
