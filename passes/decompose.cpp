@@ -40,21 +40,6 @@ Tensor perChannel(const std::vector<double>& values, size_t rank, DType dtype) {
   return Tensor::fromData(values.data(), DimVector{n}).to(dtype).view(sizes);
 }
 
-Symbol matmulKind() {
-  static const Symbol kind = Symbol::aten("matmul");
-  return kind;
-}
-
-bool contains(const Block* b) {
-  for (const Node* n : b->nodes()) {
-    if (n->kind() == aten::batch_norm || n->kind() == matmulKind()) return true;
-    for (const Block* sub : n->blocks()) {
-      if (contains(sub)) return true;
-    }
-  }
-  return false;
-}
-
 class Decomposer {
  public:
   explicit Decomposer(Graph& graph) : graph_(graph) {}
@@ -67,9 +52,12 @@ class Decomposer {
       for (Block* sub : n->blocks()) replaced += block(sub);
       InsertPointGuard guard(n);
       RangeGuard range(&graph_, n->range());
-      Value* made = n->kind() == aten::batch_norm ? batchNorm(n)
-                    : n->kind() == matmulKind()   ? matmul(n)
-                                                  : nullptr;
+      Value* made = nullptr;
+      if (n->kind() == aten::batch_norm) {
+        made = batchNorm(n);
+      } else if (n->kind() == Symbol::aten("matmul")) {
+        made = matmul(n);
+      }
       if (!made) continue;
       made->setType(n->output()->type());
       replaceValue(n->output(), made);
@@ -133,9 +121,6 @@ class Decomposer {
 }  // namespace
 
 size_t decomposeOperators(Graph& graph) {
-  bool any = false;
-  withStackFor(graph, [&] { any = contains(graph.block()); });
-  if (!any) return 0;
   SymbolicSizes sizes(lowestSymbol(graph));
   propagateTypes(graph, sizes);
   SymbolicSizes::Scope scope(sizes);

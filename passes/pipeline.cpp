@@ -12,7 +12,6 @@
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
-#include "passes/decompose.h"
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
 #include "passes/fork_bodies.h"
@@ -28,8 +27,8 @@ namespace wick {
 
 namespace {
 
-// Forgets whether, or how often, a pass changed anything.
-template <auto pass>
+// Forgets whether a pass changed anything.
+template <bool (*pass)(Graph&)>
 void run(Graph& graph) {
   pass(graph);
 }
@@ -76,7 +75,6 @@ constexpr PipelinePass kDerivativePreserving[] = {
 // Groups for kernels take no operators that write.
 constexpr PipelinePass kPostDerivative[] = {
     {"remove_tensor_mutation", run<removeTensorMutation>},
-    {"decompose", run<decomposeOperators>},
 };
 
 // Passes that undo each other would repeat for ever.
