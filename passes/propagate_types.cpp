@@ -30,6 +30,15 @@ bool isTensor(const Value* v) {
   return v->type()->kind() == TypeKind::Tensor;
 }
 
+// Results that are given as arguments get the sizes that they need.
+bool writesResults(const Operator& op) {
+  if (op.form() == Operator::Form::Out) return true;
+  const auto& arguments = op.schema().arguments();
+  return std::any_of(arguments.begin(), arguments.end(), [](const Argument& a) {
+    return a.kwarg_only && a.alias && a.alias->is_write;
+  });
+}
+
 // Operators whose write changes more than numbers.
 bool changesMetadata(const Node* n) {
   static const std::unordered_set<Symbol> kInPlace = [] {
@@ -48,7 +57,7 @@ bool changesMetadata(const Node* n) {
     return n->kind() != prim::SetAttr || n->ivalue(attr::name).toString() == "data";
   }
   const Operator* op = n->maybeOperator();
-  return op && op->form() == Operator::Form::Out;
+  return op && writesResults(*op);
 }
 
 bool changesDType(const Node* n) {

@@ -267,5 +267,21 @@ TEST(SymbolicSizes, EqualExpressionsAreOne) {
   EXPECT_EQ(sizes.subtract(1, 2), std::nullopt);
 }
 
+// Results by their own names are resized like those of `out`.
+TEST(PropagateTypes, GivenResultsAreResized) {
+  Propagated p(R"(graph(%x : Float(2, 2)):
+  %zeros : int[] = prim::Constant[value=[0]]()
+  %n : NoneType = prim::Constant()
+  %mode : str = prim::Constant[value="reduced"]()
+  %q : Tensor = aten::empty(%zeros, %n, %n, %n, %n, %n)
+  %r : Tensor = aten::empty(%zeros, %n, %n, %n, %n, %n)
+  %a : Tensor, %b : Tensor = aten::linalg_qr(%x, %mode, %q, %r)
+  %y : Tensor = aten::relu(%q)
+  return (%y)
+)");
+  EXPECT_EQ(factsOf(named(p.graph->block(), "q"))->dim, std::nullopt);
+  EXPECT_EQ(factsOf(named(p.graph->block(), "y"))->dim, std::nullopt);
+}
+
 }  // namespace
 }  // namespace wick
