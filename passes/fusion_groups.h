@@ -26,7 +26,7 @@ struct FusionOptions {
   // count as two.
   size_t min_computing_nodes = 2;
   // Pointwise nodes that are enough for a group; none when it is empty.
-  std::function<bool(const Node*)> suffices;
+  std::function<bool(const Node*)> suffices = nullptr;
   // What a kernel can take in.
   size_t max_nodes = 500;
   size_t max_values = 120;  // inputs and outputs together
