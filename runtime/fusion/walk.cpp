@@ -1,11 +1,10 @@
 #include "runtime/fusion/walk.h"
 
-#include <immintrin.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include "core/parallel.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace wick {
 
@@ -98,39 +97,18 @@ void planTiles(const loop::Kernel& kernel, Walk& walk, size_t accesses) {
   }
 }
 
-// Eight by eight elements of four bytes.
-void turnBlock(const char* from, int64_t step, float* to) {
-  __m256 row[8], pair[8];
-  for (int e = 0; e < 8; ++e)
-    row[e] = _mm256_loadu_ps(reinterpret_cast<const float*>(from + e * step));
-  for (int e = 0; e < 8; e += 2) {
-    pair[e] = _mm256_unpacklo_ps(row[e], row[e + 1]);
-    pair[e + 1] = _mm256_unpackhi_ps(row[e], row[e + 1]);
-  }
-  for (int e = 0; e < 8; e += 4) {
-    row[e] = _mm256_shuffle_ps(pair[e], pair[e + 2], 0x44);
-    row[e + 1] = _mm256_shuffle_ps(pair[e], pair[e + 2], 0xee);
-    row[e + 2] = _mm256_shuffle_ps(pair[e + 1], pair[e + 3], 0x44);
-    row[e + 3] = _mm256_shuffle_ps(pair[e + 1], pair[e + 3], 0xee);
-  }
-  for (int r = 0; r < 4; ++r) {
-    _mm256_storeu_ps(to + r * kTileElements, _mm256_permute2f128_ps(row[r], row[r + 4], 0x20));
-    _mm256_storeu_ps(to + (r + 4) * kTileElements,
-                     _mm256_permute2f128_ps(row[r], row[r + 4], 0x31));
-  }
-}
-
 // Element e of row r lies at from + e * step + r and goes to to[r * kTileElements + e].
 template <class T>
 void turn(const char* from, int64_t step, int64_t rows, int64_t elements, T* to) {
-  constexpr int64_t kBlock = 8;
+  constexpr int64_t kBlock = kTransposeTile;
   for (int64_t begin = 0; begin < elements; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, elements);
     int64_t r = 0;
     if constexpr (std::is_same_v<T, float>) {
       for (; end - begin == kBlock && r + kBlock <= rows; r += kBlock) {
-        turnBlock(from + begin * step + r * static_cast<int64_t>(sizeof(T)), step,
-                  to + r * kTileElements + begin);
+        transposeTile(reinterpret_cast<const float*>(from + begin * step) + r,
+                      step / static_cast<int64_t>(sizeof(float)), to + r * kTileElements + begin,
+                      kTileElements);
       }
     }
     for (; r < rows; ++r) {

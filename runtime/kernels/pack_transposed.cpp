@@ -1,42 +1,21 @@
 // oneDNN's own reorder takes half as long again for this one layout, the one that linear layers'
 // weights get on processors with AVX-512, and large models are packed in their first call.
-#include <immintrin.h>
-
 #include <algorithm>
 #include <cstring>
 
 #include "core/parallel.h"
 #include "runtime/kernels/onednn.h"
+#include "runtime/kernels/transpose_tile.h"
 
 namespace wick::onednn {
 
 namespace {
 
-constexpr int64_t kTile = 8;
+constexpr int64_t kTile = kTransposeTile;
 // Elements of a row that are read before the next rows: what they become stays in the second cache.
 constexpr int64_t kDepth = 256;
 
-// to[k][n] = from[n][k] for a tile; the strides count elements.
-void transposeTile(const float* from, int64_t from_stride, float* to, int64_t to_stride) {
-  __m256 r[8], t[8];
-  for (int64_t n = 0; n < 8; ++n) r[n] = _mm256_loadu_ps(from + n * from_stride);
-  for (int n = 0; n < 8; n += 2) {
-    t[n] = _mm256_unpacklo_ps(r[n], r[n + 1]);
-    t[n + 1] = _mm256_unpackhi_ps(r[n], r[n + 1]);
-  }
-  for (int n = 0; n < 8; n += 4) {
-    r[n] = _mm256_shuffle_ps(t[n], t[n + 2], 0x44);
-    r[n + 1] = _mm256_shuffle_ps(t[n], t[n + 2], 0xee);
-    r[n + 2] = _mm256_shuffle_ps(t[n + 1], t[n + 3], 0x44);
-    r[n + 3] = _mm256_shuffle_ps(t[n + 1], t[n + 3], 0xee);
-  }
-  for (int64_t k = 0; k < 4; ++k) {
-    _mm256_storeu_ps(to + k * to_stride, _mm256_permute2f128_ps(r[k], r[k + 4], 0x20));
-    _mm256_storeu_ps(to + (k + 4) * to_stride, _mm256_permute2f128_ps(r[k], r[k + 4], 0x31));
-  }
-}
-
-// The same for an edge; what does not exist becomes zero.
+// As transposeTile, at an edge; what does not exist becomes zero.
 void transposeEdge(const float* from, int64_t from_stride, int64_t rows, int64_t columns, float* to,
                    int64_t to_stride) {
   for (int64_t k = 0; k < kTile; ++k) {
