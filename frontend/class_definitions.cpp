@@ -29,6 +29,29 @@ void ensureInitialized(const ClassType& type) {
 
 namespace {
 
+// A line that could not be read becomes a method of this name, followed by that of the member if it
+// is known, and defining it throws.
+constexpr std::string_view kUnreadable = "<unreadable>";
+
+}  // namespace
+
+void checkUnreadable(const ClassType& type, const std::string& member) {
+  for (Function* method : type.methods()) {
+    if (!isUnreadable(*method)) continue;
+    const std::string name = method->name().substr(kUnreadable.size());
+    // What should have ended the name may be what is missing. An initializer makes attributes.
+    if (name.empty() || name.starts_with(member) || name.starts_with("__init__")) {
+      method->ensureDefined();
+    }
+  }
+}
+
+bool isUnreadable(const Function& method) {
+  return method.name().starts_with(kUnreadable);
+}
+
+namespace {
+
 class ClassSelf : public Self {
  public:
   explicit ClassSelf(ClassTypePtr type) : type_(std::move(type)) {}
@@ -41,7 +64,7 @@ class ClassSelf : public Self {
   ClassTypePtr type_;
 };
 
-// What says nothing of a class. CompileError for what could not be read.
+// What says nothing of a definition. CompileError for what could not be read.
 bool isDocstring(const Stmt& stmt) {
   if (stmt.kind() == TK_BROKEN) Broken(stmt.tree()).raise();
   if (stmt.kind() == TK_PASS) return true;
@@ -66,13 +89,14 @@ std::set<std::string> stringSet(const Expr& expr) {
 class ClassBuilder {
  public:
   ClassBuilder(CompilationUnit& unit, std::string name, const ClassDef& definition,
-               ResolverPtr resolver, bool is_module)
+               ResolverPtr resolver, bool is_module, CompileErrors* errors)
       : unit_(unit),
         name_(std::move(name)),
         definition_(definition),
         resolver_(std::move(resolver)),
         types_(resolver_),
-        is_module_(is_module) {}
+        is_module_(is_module),
+        errors_(errors) {}
 
   TypePtr build() {
     for (const Expr& base : definition_.bases()) {
@@ -103,17 +127,10 @@ class ClassBuilder {
     unit_.registerType(name_, type);
     std::vector<Def> methods;
     for (const Stmt& stmt : definition_.body()) {
-      switch (stmt.kind()) {
-        case TK_DEF:
-          methods.emplace_back(stmt.tree());
-          break;
-        case TK_ASSIGN:
-          member(*type, Assign(stmt.tree()));
-          break;
-        default:
-          if (isDocstring(stmt)) break;
-          throwCompileError(stmt.range(),
-                            "a class body holds methods, attribute declarations and constants");
+      try {
+        line(*type, stmt, methods);
+      } catch (const CompileError& error) {
+        skip(*type, stmt, error);
       }
     }
     for (const auto& [attribute, attribute_type] : annotations_) {
@@ -122,6 +139,43 @@ class ClassBuilder {
     }
     defineMethods(type, methods);
     return type;
+  }
+
+  void line(ClassType& type, const Stmt& stmt, std::vector<Def>& methods) {
+    switch (stmt.kind()) {
+      case TK_DEF:
+        methods.emplace_back(stmt.tree());
+        break;
+      case TK_ASSIGN:
+        member(type, Assign(stmt.tree()));
+        break;
+      default:
+        if (isDocstring(stmt)) break;
+        throwCompileError(stmt.range(),
+                          "a class body holds methods, attribute declarations and constants");
+    }
+  }
+
+  // Goes on after an error, so that the other members are checked.
+  void skip(ClassType& type, const Stmt& stmt, const CompileError& error) {
+    if (!errors_) throw error;
+    errors_->add(error);
+    std::vector<std::string> names;
+    if (stmt.kind() == TK_BROKEN) {
+      for (const Ident& name : Broken(stmt.tree()).names()) names.push_back(name.name());
+    } else if (stmt.kind() == TK_DEF) {
+      names.push_back(Def(stmt.tree()).name().name());
+    } else if (stmt.kind() == TK_ASSIGN) {
+      const Expr target = Assign(stmt.tree()).target();
+      if (target.kind() == TK_VAR) names.push_back(Var(target.tree()).name().name());
+    }
+    if (names.empty()) names.emplace_back();
+    for (const std::string& name : names) {
+      const std::string qualified = name_ + "." + std::string(kUnreadable) + name;
+      if (unit_.findFunction(qualified)) continue;
+      type.addMethod(unit_.createFunction(qualified, nullptr,
+                                          [error](GraphFunction&) { throw CompileError(error); }));
+    }
   }
 
   // x: T, x: Final[T] = value, x = value, __parameters__ = […], __annotations__["0"] = T
@@ -177,7 +231,9 @@ class ClassBuilder {
       if (hasDecorator(def, "staticmethod")) {
         statics.push_back(def);
       } else if (hasDecorator(def, "ignore")) {
-        throwCompileError(def.range(), "the method '{}' is marked as not scriptable", name);
+        skip(*type, def,
+             CompileError(def.range(),
+                          fmt::format("the method '{}' is marked as not scriptable", name)));
       } else if (hasDecorator(def, "property") || hasDecorator(def, "getter")) {
         getters.push_back(name);
         plain.push_back(def.withName(name + "_getter"));
@@ -189,10 +245,17 @@ class ClassBuilder {
       }
     }
     auto self = std::make_shared<ClassSelf>(type);
-    defineFunctions(unit_, name_, plain, resolver_, self);
-    for (GraphFunction* f : defineFunctions(unit_, name_, statics, resolver_)) {
-      type->addStaticMethod(f);
-    }
+    const auto define = [&](const Def& def, const std::shared_ptr<ClassSelf>& of) {
+      try {
+        for (GraphFunction* f : defineFunctions(unit_, name_, {def}, resolver_, of)) {
+          if (!of) type->addStaticMethod(f);
+        }
+      } catch (const CompileError& error) {
+        skip(*type, def, error);
+      }
+    };
+    for (const Def& def : plain) define(def, self);
+    for (const Def& def : statics) define(def, nullptr);
     for (const std::string& name : getters) {
       ClassType::Property property;
       property.name = name;
@@ -304,6 +367,7 @@ class ClassBuilder {
   ResolverPtr resolver_;
   TypeResolver types_;
   bool is_module_;
+  CompileErrors* errors_;  // null: throw them
   std::vector<std::pair<std::string, TypePtr>> annotations_;
   std::set<std::string> parameters_;
   std::set<std::string> buffers_;
@@ -316,8 +380,9 @@ std::unique_ptr<Self> selfFor(ClassTypePtr type) {
 }
 
 TypePtr defineClass(CompilationUnit& unit, const std::string& qualified_name,
-                    const ClassDef& definition, const ResolverPtr& resolver, bool is_module) {
-  return ClassBuilder(unit, qualified_name, definition, resolver, is_module).build();
+                    const ClassDef& definition, const ResolverPtr& resolver, bool is_module,
+                    CompileErrors* errors) {
+  return ClassBuilder(unit, qualified_name, definition, resolver, is_module, errors).build();
 }
 
 }  // namespace wick

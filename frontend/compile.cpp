@@ -32,7 +32,13 @@ std::vector<GraphFunction*> defineFunctions(CompilationUnit& unit, const std::st
   for (const Def& def : defs) {
     std::string name = prefix.empty() ? def.name().name() : prefix + "." + def.name().name();
     auto define = [def, resolver, self](GraphFunction& fn) {
-      if (self && fn.name() != "__init__") ensureInitialized(*self->classType());
+      if (self && fn.name() != "__init__") {
+        try {
+          ensureInitialized(*self->classType());
+        } catch (const CompileError&) {
+          // Comes again with the first attribute that is not found.
+        }
+      }
       fn.setGraph(std::make_shared<Graph>());
       withStack(stackForTree(*def.tree()), [&] { Emitter(fn, def, resolver, self.get()); });
     };
@@ -82,7 +88,7 @@ void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string
         const std::string name = definition.name().name();
         try {
           if (file->defineException(definition)) break;
-          defineClass(*unit, kPrefix + name, definition, resolver, /*is_module=*/false);
+          defineClass(*unit, kPrefix + name, definition, resolver, /*is_module=*/false, &found);
         } catch (const CompileError& error) {
           found.add(error);
           file->markBroken(name, error);

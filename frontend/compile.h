@@ -32,17 +32,18 @@ std::vector<GraphFunction*> defineFunctions(CompilationUnit& unit, const std::st
                                             const std::shared_ptr<const Self>& self = nullptr);
 
 // Declares a class, NamedTuple, enum or interface from its tree under `qualified_name`. Methods are
-// compiled when first needed.
+// compiled when first needed. Throws CompileError; with `errors`, those of single members of a
+// class are added there, and it is defined without them.
 TypePtr defineClass(CompilationUnit& unit, const std::string& qualified_name,
-                    const ClassDef& definition, const ResolverPtr& resolver, bool is_module);
+                    const ClassDef& definition, const ResolverPtr& resolver, bool is_module,
+                    CompileErrors* errors = nullptr);
 
 // Compiles a whole program: its classes and functions, all bodies included. Functions get the names
 // "__torch__.NAME". Throws CompileError: the range and brief() of the first error, what() lists
 // those of all functions, up to kMaxReportedErrors (parser.h).
 std::shared_ptr<CompilationUnit> compileSource(const std::string& text,
                                                const std::string& file_name = "<string>");
-// Adds a program to an existing unit. With `errors` hands errors over instead of throwing them;
-// after those of classes no function is compiled.
+// Adds a program to an existing unit. With `errors` hands errors over instead of throwing them.
 void compileInto(const std::shared_ptr<CompilationUnit>& unit, const std::string& text,
                  const std::string& file_name = "<string>", CompileErrors* errors = nullptr);
 // Compiles the functions of a unit from the `first` on, and those that they add to it, as long as

@@ -3,6 +3,7 @@
 
 #include "core/error.h"
 #include "frontend/builtin_table.h"
+#include "frontend/class_definitions.h"
 #include "frontend/ir_emitter.h"
 
 namespace wick {
@@ -177,6 +178,7 @@ void Emitter::emitWith(const With& stmt) {
     Function* enter = type->findMethod("__enter__");
     Function* exit = type->findMethod("__exit__");
     if (!enter || !exit) {
+      checkUnreadable(*type, enter ? "__exit__" : "__enter__");
       throwCompileError(range,
                         "Object returned by with item expression does not define __enter__ and "
                         "__exit__ methods");

@@ -197,7 +197,7 @@ void FileScope::markBroken(const std::string& class_name, const CompileError& er
 
 void FileScope::markBroken(const Broken& statement) {
   for (const Ident& name : statement.names()) broken_names_.emplace(name.name(), statement);
-  if (statement.names().empty()) broken_nameless_ = statement;
+  if (statement.names().empty()) broken_nameless_.push_back({statement, ""});
 }
 
 void FileScope::checkBroken(const std::string& name) const {
@@ -205,7 +205,10 @@ void FileScope::checkBroken(const std::string& name) const {
     // What should have ended the name may be what is missing.
     if (broken.starts_with(name)) statement.raise();
   }
-  if (broken_nameless_) broken_nameless_->raise();
+  for (Nameless& nameless : broken_nameless_) {
+    if (nameless.name.empty()) nameless.name = name;
+    if (nameless.name == name) nameless.statement.raise();
+  }
 }
 
 SugaredValuePtr FileScope::resolveValue(const std::string& name, GraphFunction& fn,

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -58,7 +57,12 @@ class FileScope : public Resolver, public std::enable_shared_from_this<FileScope
   std::unordered_map<std::string, std::string> exceptions_;  // name to qualified name
   std::unordered_map<std::string, CompileError> broken_classes_;
   std::unordered_map<std::string, Broken> broken_names_;
-  std::optional<Broken> broken_nameless_;  // may have defined any name
+  // Without a name a line may have defined any, but only one: the first that is asked for.
+  struct Nameless {
+    Broken statement;
+    std::string name;
+  };
+  mutable std::vector<Nameless> broken_nameless_;
 };
 
 }  // namespace wick

@@ -124,7 +124,7 @@ std::set<std::string> membersOf(const TypePtr& type) {
       if (p.setter) accessors.insert(p.setter->name());
     }
     for (const Function* m : object->methods()) {
-      if (!accessors.contains(m->name())) names.insert(m->name());
+      if (!accessors.contains(m->name()) && !isUnreadable(*m)) names.insert(m->name());
     }
   } else if (const auto* interface = type->as<InterfaceType>()) {
     for (const auto& m : interface->methods()) names.insert(m->name());
@@ -142,6 +142,7 @@ std::set<std::string> membersOf(const TypePtr& type) {
 
 [[noreturn]] void failAttribute(const TypePtr& type, const SourceRange& range,
                                 const std::string& field) {
+  if (const auto* object = type->as<ClassType>()) checkUnreadable(*object, field);
   throwCompileError(
       range, "'{}' object has no attribute or method '{}'{}{}", type->annotation(), field,
       type->kind() == TypeKind::Class ? ". Did you forget to initialize an attribute in __init__()?"
@@ -239,9 +240,12 @@ bool SimpleValue::hasAttr(const SourceRange& range, GraphFunction&, const std::s
   const TypePtr& type = value_->type();
   if (const auto* object = type->as<ClassType>()) {
     ensureInitialized(*object);
-    return object->findMethod(field) || object->findAttribute(field) ||
-           object->findConstant(field) || object->findProperty(field) ||
-           object->findStaticMethod(field);
+    if (object->findMethod(field) || object->findAttribute(field) || object->findConstant(field) ||
+        object->findProperty(field) || object->findStaticMethod(field)) {
+      return true;
+    }
+    checkUnreadable(*object, field);
+    return false;
   }
   if (const auto* interface = type->as<InterfaceType>()) {
     return interface->findMethod(field) != nullptr;
@@ -287,6 +291,7 @@ void SimpleValue::setAttr(const SourceRange& range, GraphFunction& fn, const std
     bool in_init = fn.name() == "__init__" && !fn.graph()->inputs().empty() &&
                    fn.graph()->inputs()[0]->type() == value_->type();
     if (!in_init) {
+      checkUnreadable(*type, field);
       std::set<std::string> names;
       for (const auto& a : type->attributes()) names.insert(a.name);
       throwCompileError(range,

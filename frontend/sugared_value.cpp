@@ -165,6 +165,7 @@ SugaredValuePtr ClassValue::call(const SourceRange& range, GraphFunction& fn,
                                  size_t) {
   Function* init = type_->findMethod("__init__");
   if (!init) {
+    checkUnreadable(*type_, "__init__");
     throwCompileError(range, "Class {} does not have an __init__ function defined", type_->name());
   }
   Graph& graph = *fn.graph();
@@ -183,6 +184,7 @@ SugaredValuePtr ClassValue::attr(const SourceRange& range, GraphFunction& fn,
   if (const IValue* constant = type_->findConstant(field)) {
     return std::make_shared<SimpleValue>(fn.graph()->insertConstant(*constant));
   }
+  checkUnreadable(*type_, field);
   if (type_->findMethod(field)) {
     throwCompileError(range, "the method '{}' of class '{}' needs an object to be called on", field,
                       type_->name());

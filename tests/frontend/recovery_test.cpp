@@ -231,5 +231,76 @@ TEST(RecoveryTest, SyntaxAndTypesAreReportedTogether) {
             "26: undefined value LIMITS\n");
 }
 
+std::string messagesOf(const char* text) {
+  std::string messages;
+  errorsOf(programOf({text}), &messages);
+  return messages;
+}
+
+// A definition without a name may have had any, but one only.
+TEST(RecoveryTest, ADefinitionWithoutNameIsOneUnknownName) {
+  EXPECT_EQ(messagesOf("def (x: int) -> int:\n    return x\n"
+                       "def f(x: int):\n    return lost(x)\n"
+                       "def g(x: int):\n    return lost(x) + 1\n"
+                       "def h(x: int):\n    return x + other_thing\n"),
+            "1: expected an identifier but found '('\n"
+            "8: undefined value other_thing\n");
+  EXPECT_EQ(messagesOf("def (x: int) -> int:\n    return x\n"
+                       "class :\n    pass\n"
+                       "def f(x: int):\n    return lost(x)\n"
+                       "def g(x: Missing):\n    return x\n"
+                       "def h(x: int):\n    return x + other_thing\n"),
+            "1: expected an identifier but found '('\n"
+            "3: expected an identifier but found ':'\n"
+            "10: undefined value other_thing\n");
+}
+
+// One line of a class does not keep the others from being checked.
+TEST(RecoveryTest, AClassIsCheckedWithoutItsUnreadableLines) {
+  EXPECT_EQ(messagesOf("class A:\n"
+                       "    def __init__(self, x: int):\n        self.x = x\n"
+                       "    def lost(self, y: int -> int:\n        return y\n"
+                       "    def m(self) -> str:\n        return self.x\n"
+                       "    def n(self) -> int:\n        return self.lost(2)\n"
+                       "    def o(self) -> int:\n        return self.losing(2)\n"
+                       "def f(a: A):\n    return a.lost(1)\n"
+                       "def g(a: A):\n    return a.x.foo\n"),
+            "4: '(' was never closed\n"
+            "7: Return value was annotated as having type str but is actually of type int\n"
+            "11: '__torch__.A' object has no attribute or method 'losing'. Did you forget to "
+            "initialize an "
+            "attribute in __init__()?\n"
+            "15: 'int' object has no attribute or method 'foo'\n");
+  EXPECT_EQ(
+      messagesOf("class A:\n"
+                 "    x: Lsit[int]\n"
+                 "    y: int\n"
+                 "    z = = 3\n"
+                 "    def __init__(self):\n        self.y = 1\n"
+                 "    def m(self) -> str:\n        return self.y\n"
+                 "    def n(self):\n        return self.x, self.z\n"
+                 "    def o(self):\n        self.x = [1]\n"
+                 "    def p(self):\n        return self.w\n"
+                 "    def m(self):\n        return 2\n"),
+      "4: expected an expression but found '='\n"
+      "2: Unknown type constructor Lsit; did you mean 'List'?\n"
+      "15: the function 'm' is defined twice\n"
+      "8: Return value was annotated as having type str but is actually of type int\n"
+      "14: '__torch__.A' object has no attribute or method 'w'. Did you forget to initialize an "
+      "attribute in __init__()?\n");
+}
+
+// Nor does an error in the initializer: what it did not come to may have been any attribute.
+TEST(RecoveryTest, MethodsAreCheckedInSpiteOfTheInitializer) {
+  EXPECT_EQ(messagesOf("class A:\n"
+                       "    def __init__(self, x: int):\n"
+                       "        self.x = x\n        self.y = undefined_thing\n"
+                       "    def m(self) -> str:\n        return self.x\n"
+                       "    def n(self) -> int:\n        return self.y\n"
+                       "def f():\n    return A(3).x.foo\n"),
+            "4: undefined value undefined_thing\n"
+            "6: Return value was annotated as having type str but is actually of type int\n");
+}
+
 }  // namespace
 }  // namespace wick
