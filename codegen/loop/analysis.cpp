@@ -6,6 +6,7 @@
 
 #include "codegen/scalar/definition.h"
 #include "core/error.h"
+#include "core/number_range.h"
 
 namespace wick::loop {
 
@@ -285,8 +286,31 @@ void Analysis::call(const Value* output, PointwiseCall call) {
     refuse(fmt::format("{} of {}", definition.name, wick::toString(info.types.common)));
   }
   info.dtype = info.types.result;
+  checkNumbers(call, info.types);
   info.call = std::move(call);
   add(output, std::move(info), std::move(step));
+}
+
+// Numbers that the operator refuses, or would when the kernel is launched. It converts parameters
+// to what it computes in.
+void Analysis::checkNumbers(const PointwiseCall& call, const ComputeTypes& types) {
+  const auto check = [&](const Value* number, DType dtype, bool number_only) {
+    const NumberCheck added{of(number).tensor, dtype, number_only};
+    if (std::find(number_checks_.begin(), number_checks_.end(), added) == number_checks_.end()) {
+      number_checks_.push_back(added);
+    }
+  };
+  for (const RangeCheck& range : call.ranges) check(range.number, range.dtype, range.number_only);
+  const DType dtype = isReducedFloat(types.common) ? types.common : types.compute;
+  for (size_t i = 0; i < call.operands.size(); ++i) {
+    const Operand& operand = call.operands[i];
+    if ((call.definition->param_inputs >> i & 1) == 0) continue;
+    if (!operand.value) {
+      if (!holdsNumber(dtype, operand.number)) refuse("a number that the dtype does not hold");
+    } else if (!of(operand.value).is_tensor && dtype != DType::Double) {
+      check(operand.value, dtype, false);
+    }
+  }
 }
 
 void Analysis::cast(const Node* node) {

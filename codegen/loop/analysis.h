@@ -98,6 +98,7 @@ class Analysis : public ValueNumbers {
   const ValueInfo& of(const Value* v) const;
   bool knows(const Value* v) const { return infos_.count(v) != 0; }
   const std::vector<SizeCheck>& checks() const { return checks_; }
+  const std::vector<NumberCheck>& numberChecks() const { return number_checks_; }
   const std::vector<uint32_t>& rowMajor() const { return row_major_; }
   // Values that get kernels of their own.
   const std::set<const Value*>& apart() const { return apart_; }
@@ -125,6 +126,7 @@ class Analysis : public ValueNumbers {
 
   void pointwise(const Node* node);
   void call(const Value* output, PointwiseCall call);
+  void checkNumbers(const PointwiseCall& call, const ComputeTypes& types);
   void view(const Node* node);
   void view(const Value* output, const Value* operand, const ViewStep& view);
   void cast(const Node* node);
@@ -140,6 +142,7 @@ class Analysis : public ValueNumbers {
 
   std::unordered_map<const Value*, ValueInfo> infos_;
   std::vector<SizeCheck> checks_;
+  std::vector<NumberCheck> number_checks_;
   std::vector<uint32_t> row_major_;
   std::set<const Value*> apart_;
   std::vector<ShapeStep> steps_;

@@ -28,6 +28,7 @@ class Lowering {
   Program run() {
     program_.steps = analysis_.steps();
     program_.checks = analysis_.checks();
+    program_.number_checks = analysis_.numberChecks();
     program_.row_major = analysis_.rowMajor();
     program_.results = body_.outputs().size();
     program_.follow = !analysis_.isPlain() || !separate_.empty();

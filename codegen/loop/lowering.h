@@ -69,6 +69,15 @@ struct SizeCheck {
   int64_t size;
 };
 
+// The argument, a number, must be one that a tensor of `dtype` holds, and perhaps no NaN, or the
+// operators raise or have another rule.
+struct NumberCheck {
+  uint32_t argument;
+  DType dtype;
+  bool number_only;
+  friend bool operator==(const NumberCheck&, const NumberCheck&) = default;
+};
+
 struct Program {
   std::vector<Kernel> kernels;      // in the order in which they run
   std::vector<uint32_t> domains;    // of each kernel: the tensor whose sizes its domain has
@@ -77,6 +86,7 @@ struct Program {
   std::vector<Source> sources;      // first the arguments
   std::vector<ViewStep> views;
   std::vector<SizeCheck> checks;
+  std::vector<NumberCheck> number_checks;
   std::vector<uint32_t> row_major;  // tensors that must lie so
   std::vector<ShapeStep> steps;
   // Whether sizes are those that followShape() gives, rather than those of what is loaded.

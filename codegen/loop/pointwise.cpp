@@ -61,10 +61,16 @@ class Arguments {
     }
     return types.empty() ? DType::Bool : types.get();
   }
+  // What the number must be when the kernel is launched.
+  void require(size_t i, DType dtype, bool number_only = false) {
+    ranges_.push_back({node_->input(i), dtype, number_only});
+  }
+  std::vector<RangeCheck> takeRanges() { return std::move(ranges_); }
 
  private:
   const Node* node_;
   const TypeOf& type_of_;
+  std::vector<RangeCheck> ranges_;
 };
 
 template <class Def>
@@ -78,7 +84,7 @@ bool isOne(const Scalar& s) {
 
 // x + alpha * y, or minus.
 template <class Plain, class Scaled>
-Result scaled(const Arguments& a, size_t x, size_t y) {
+Result scaled(Arguments& a, size_t x, size_t y) {
   auto alpha = a.number(2);
   DType common = a.common({0, 1});
   if (!alpha || (alpha->isBool() && common != DType::Bool)) return std::nullopt;
@@ -86,37 +92,37 @@ Result scaled(const Arguments& a, size_t x, size_t y) {
   if (isOne(*alpha)) return call<Plain>({a.operand(x), a.operand(y)});
   return call<Scaled>({a.operand(x), a.operand(y), *alpha});
 }
-Result add(const Arguments& a) {
+Result add(Arguments& a) {
   return scaled<Add, AddAlpha>(a, 0, 1);
 }
-bool anyBool(const Arguments& a) {
+bool anyBool(Arguments& a) {
   return a.type(0).dtype == DType::Bool || a.type(1).dtype == DType::Bool;
 }
-Result sub(const Arguments& a) {
+Result sub(Arguments& a) {
   return anyBool(a) ? std::nullopt : scaled<Sub, SubAlpha>(a, 0, 1);
 }
-Result rsub(const Arguments& a) {
+Result rsub(Arguments& a) {
   return anyBool(a) ? std::nullopt : scaled<Sub, SubAlpha>(a, 1, 0);
 }
 
 // Integers may divide by zero, which raises.
 template <class Def>
-Result quotient(const Arguments& a) {
+Result quotient(Arguments& a) {
   if (isIntegral(a.common({0, 1}), true)) return std::nullopt;
   return call<Def>({a.operand(0), a.operand(1)});
 }
-Result divMode(const Arguments& a) {
+Result divMode(Arguments& a) {
   if (a.isNone(2)) return call<TrueDiv>({a.operand(0), a.operand(1)});
   auto mode = a.text(2);
   if (mode == "trunc") return quotient<TruncDiv>(a);
   if (mode == "floor") return quotient<FloorDiv>(a);
   return std::nullopt;
 }
-Result div(const Arguments& a) {
+Result div(Arguments& a) {
   return a.size() == 3 ? divMode(a) : call<TrueDiv>({a.operand(0), a.operand(1)});
 }
 
-Result powNumber(const Arguments& a, const Scalar& exponent) {
+Result powNumber(Arguments& a, const Scalar& exponent) {
   DTypePromotion types;
   OperandType self = a.type(0);
   types.addTensor(self.dtype, self.rank > 0);
@@ -136,7 +142,7 @@ Result powNumber(const Arguments& a, const Scalar& exponent) {
   }
   return call<Pow>({base, exponent});
 }
-Result pow(const Arguments& a) {
+Result pow(Arguments& a) {
   OperandType base = a.type(0);
   OperandType exponent = a.type(1);
   if (base.is_tensor && exponent.is_tensor) return call<Pow>({a.operand(0), a.operand(1)});
@@ -144,80 +150,74 @@ Result pow(const Arguments& a) {
   if (!base.is_tensor || !number) return std::nullopt;
   return powNumber(a, *number);
 }
-Result square(const Arguments& a) {
+Result square(Arguments& a) {
   return powNumber(a, Scalar(2));
 }
 
 template <class Def>
-Result notBool(const Arguments& a) {
+Result notBool(Arguments& a) {
   if (a.type(0).dtype == DType::Bool) return std::nullopt;
   return call<Def>({a.operand(0)});
 }
 template <class Def>
-Result plain(const Arguments& a) {
+Result plain(Arguments& a) {
   return call<Def>({a.operand(0)});
 }
 template <class Def>
-Result rounding(const Arguments& a) {
+Result rounding(Arguments& a) {
   if (isIntegral(a.type(0).dtype, false)) return call<Identity>({a.operand(0)});
   return call<Def>({a.operand(0)});
 }
 
-// Whether a tensor of this dtype holds the number, for the operator refuses one that it does not;
-// numbers that are not known hold in floating dtypes and only in the widest one of integers.
-bool fits(const Arguments& a, size_t i, DType dtype) {
+// Whether a tensor of this dtype holds the number, for the operator refuses one that it does not.
+// Of numbers that are not known yet it is required. Integers take no number of another kind here.
+bool fits(Arguments& a, size_t i, DType dtype) {
   if (a.type(i).is_tensor) return true;
-  if (!isIntegral(dtype, true)) {
-    auto known = a.number(i);
-    return !known || holdsNumber(dtype, *known);
+  const auto known = a.number(i);
+  const bool integers = isIntegral(dtype, true);
+  if (integers && (a.type(i).dtype != DType::Long || dtype == DType::Bool)) return false;
+  if (!known) {
+    if (dtype != DType::Double && dtype != DType::Long) a.require(i, dtype);
+    return true;
   }
-  if (dtype == DType::Long) return a.type(i).dtype == DType::Long;
-  auto n = a.number(i);
-  if (!n || !n->isInt() || dtype == DType::Bool) return false;
-  int64_t v = n->toInt();
-  switch (dtype) {
-    case DType::Byte:
-      return v >= 0 && v <= 255;
-    case DType::Char:
-      return v >= -128 && v <= 127;
-    case DType::Short:
-      return v >= -32768 && v <= 32767;
-    default:
-      return v >= INT32_MIN && v <= INT32_MAX;
-  }
+  return holdsNumber(dtype, *known);
 }
 
-bool isNaN(const std::optional<Scalar>& number) {
-  return number && !number->isComplex() && std::isnan(number->toDouble());
+// Whether the number may be NaN; of one that is not known yet it is required that it is none.
+bool mayBeNaN(Arguments& a, size_t i) {
+  if (a.type(i).is_tensor) return false;
+  if (const auto known = a.number(i)) return std::isnan(known->toDouble());
+  if (isFloating(a.type(i).dtype)) a.require(i, DType::Double, true);
+  return false;
 }
 
 // A bound that is None does not count; a single one that is NaN has rules of its own.
-Result clamp(const Arguments& a) {
+Result clamp(Arguments& a) {
   bool low = a.size() > 1 && !a.isNone(1);
   bool high = a.size() > 2 && !a.isNone(2);
   if (!low && !high) return std::nullopt;
   DType common = low && high ? a.common({0, 1, 2}) : a.common({0, low ? size_t{1} : size_t{2}});
   if (common == DType::Bool || a.type(0).dtype == DType::Bool) return std::nullopt;
   if ((low && !fits(a, 1, common)) || (high && !fits(a, 2, common))) return std::nullopt;
-  if (low != high && isNaN(a.number(low ? 1 : 2))) return std::nullopt;
+  if (low != high && mayBeNaN(a, low ? 1 : 2)) return std::nullopt;
   if (!high) return call<ClampMin>({a.operand(0), a.operand(1)});
   if (!low) return call<ClampMax>({a.operand(0), a.operand(2)});
   return call<Clamp>({a.operand(0), a.operand(1), a.operand(2)});
 }
 template <class Def>
-Result clampOne(const Arguments& a) {
+Result clampOne(Arguments& a) {
   DType common = a.common({0, 1});
   if (common == DType::Bool || a.type(0).dtype == DType::Bool || !fits(a, 1, common)) {
     return std::nullopt;
   }
   return call<Def>({a.operand(0), a.operand(1)});
 }
-Result maskedFill(const Arguments& a) {
+Result maskedFill(Arguments& a) {
   OperandType value = a.type(2);
   if (value.is_tensor ? value.rank != 0 : !fits(a, 2, a.type(0).dtype)) return std::nullopt;
   return call<MaskedFill>({a.operand(0), a.operand(1), a.operand(2)});
 }
-Result where(const Arguments& a) {
+Result where(Arguments& a) {
   DType condition = a.type(0).dtype;
   if (condition != DType::Bool && condition != DType::Byte) return std::nullopt;
   DType common = a.common({1, 2});
@@ -225,48 +225,48 @@ Result where(const Arguments& a) {
   return call<Where>({a.operand(0), a.operand(1), a.operand(2)});
 }
 
-Result eluOf(const Arguments& a, double alpha, double scale, double input_scale) {
+Result eluOf(Arguments& a, double alpha, double scale, double input_scale) {
   return call<Elu>({a.operand(0), Scalar(alpha * scale), Scalar(scale), Scalar(input_scale)});
 }
-Result elu(const Arguments& a) {
+Result elu(Arguments& a) {
   auto alpha = a.number(1), scale = a.number(2), input_scale = a.number(3);
   if (!alpha || !scale || !input_scale) return std::nullopt;
   return eluOf(a, alpha->toDouble(), scale->toDouble(), input_scale->toDouble());
 }
-Result selu(const Arguments& a) {
+Result selu(Arguments& a) {
   return eluOf(a, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946, 1);
 }
-Result celu(const Arguments& a) {
+Result celu(Arguments& a) {
   auto alpha = a.number(1);
   if (!alpha || alpha->toDouble() == 0) return std::nullopt;
   return eluOf(a, alpha->toDouble(), 1, 1 / alpha->toDouble());
 }
-Result gelu(const Arguments& a) {
+Result gelu(Arguments& a) {
   auto approximate = a.text(1);
   if (approximate == "none") return call<Gelu>({a.operand(0)});
   if (approximate == "tanh") return call<GeluTanh>({a.operand(0)});
   return std::nullopt;
 }
-Result hardtanh(const Arguments& a) {
+Result hardtanh(Arguments& a) {
   DType dtype = a.type(0).dtype;
   if (!fits(a, 1, dtype) || !fits(a, 2, dtype)) return std::nullopt;
   return call<Hardtanh>({a.operand(0), a.operand(1), a.operand(2)});
 }
-Result relu6(const Arguments& a) {
+Result relu6(Arguments& a) {
   return call<Hardtanh>({a.operand(0), Scalar(0), Scalar(6)});
 }
-Result threshold(const Arguments& a) {
+Result threshold(Arguments& a) {
   DType dtype = a.type(0).dtype;
   if (!fits(a, 1, dtype) || !fits(a, 2, dtype)) return std::nullopt;
   return call<Threshold>({a.operand(0), a.operand(1), a.operand(2)});
 }
-Result softshrink(const Arguments& a) {
+Result softshrink(Arguments& a) {
   auto lambda = a.number(1);
   if (!lambda || !(lambda->toDouble() >= 0)) return std::nullopt;
   return call<Softshrink>({a.operand(0), *lambda});
 }
 
-Result lerp(const Arguments& a) {
+Result lerp(Arguments& a) {
   if (a.type(0).dtype != a.type(1).dtype) return std::nullopt;
   if (!a.type(2).is_tensor) {
     if (!fits(a, 2, a.type(0).dtype)) return std::nullopt;
@@ -275,20 +275,20 @@ Result lerp(const Arguments& a) {
   if (a.type(0).dtype != a.type(2).dtype) return std::nullopt;
   return call<Lerp>({a.operand(0), a.operand(1), a.operand(2)});
 }
-Result addcmul(const Arguments& a) {
+Result addcmul(Arguments& a) {
   if (!fits(a, 3, a.common({0, 1, 2}))) return std::nullopt;
   return call<Addcmul>({a.operand(0), a.operand(1), a.operand(2), a.operand(3)});
 }
-Result addcdiv(const Arguments& a) {
+Result addcdiv(Arguments& a) {
   if (isIntegral(a.type(1).dtype, true) && isIntegral(a.type(2).dtype, true)) return std::nullopt;
   return call<Addcdiv>({a.operand(0), a.operand(1), a.operand(2), a.operand(3)});
 }
-Result heaviside(const Arguments& a) {
+Result heaviside(Arguments& a) {
   if (a.type(0).dtype != a.type(1).dtype) return std::nullopt;
   return call<Heaviside>({a.operand(0), a.operand(1)});
 }
 
-using Rule = Result (*)(const Arguments&);
+using Rule = Result (*)(Arguments&);
 
 const std::unordered_map<std::string, Rule>& rules() {
   static const auto* table = new std::unordered_map<std::string, Rule>{
@@ -372,17 +372,21 @@ std::optional<PointwiseCall> selectPointwise(const Node* node, const TypeOf& typ
   if (!isPointwise(node)) return std::nullopt;
   const Operator& op = node->getOperator();
   Arguments arguments(node, type_of);
-  if (auto it = rules().find(nameOf(op)); it != rules().end()) return it->second(arguments);
+  if (auto it = rules().find(nameOf(op)); it != rules().end()) {
+    Result selected = it->second(arguments);
+    if (selected) selected->ranges = arguments.takeRanges();
+    return selected;
+  }
   const ScalarDefinition* definition = op.record().scalar;
   if (definition->num_inputs != arguments.size()) return std::nullopt;
   PointwiseCall result{definition, {}, std::nullopt};
   for (size_t i = 0; i < arguments.size(); ++i) {
-    // A parameter that an integer dtype might not hold is checked by the eager kernel.
     if ((definition->param_inputs >> i & 1) != 0 && !fits(arguments, i, arguments.type(0).dtype)) {
       return std::nullopt;
     }
     result.operands.push_back(arguments.operand(i));
   }
+  result.ranges = arguments.takeRanges();
   return result;
 }
 

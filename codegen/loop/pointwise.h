@@ -19,11 +19,20 @@ struct Operand {
   Scalar number;
 };
 
+// A number that is known only when the kernel is launched: the operator raises, or has another
+// rule, where a tensor of `dtype` does not hold it, or where it is NaN and `number_only` says so.
+struct RangeCheck {
+  const Value* number;
+  DType dtype;
+  bool number_only = false;
+};
+
 struct PointwiseCall {
   const ScalarDefinition* definition;
   std::vector<Operand> operands;
   // The operands are cast to this dtype first, as an operator of its own would.
   std::optional<DType> cast;
+  std::vector<RangeCheck> ranges{};
 };
 
 struct OperandType {

@@ -223,6 +223,7 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
 FusionSite::State::Fit FusionSite::State::prepare(const std::shared_ptr<State>& self,
                                                   Variant& variant, Call& call, Launch* launches) {
   const loop::Program& program = variant.program;
+  if (!call.numbersFit(program)) return Fit::NotNow;
   if (!call.follow(program)) return Fit::Differs;
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     if (!call.place(program, k, launches[k])) return Fit::Differs;

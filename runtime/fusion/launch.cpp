@@ -1,9 +1,11 @@
 #include "runtime/fusion/launch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "core/dtype_dispatch.h"
+#include "core/number_range.h"
 #include "core/scalar.h"
 
 namespace wick {
@@ -41,6 +43,15 @@ loop::ArgumentInfo argumentInfo(const IValue& argument) {
   info.kind = argument.isInt() ? Kind::Int : argument.isBool() ? Kind::Bool : Kind::Float;
   if (argument.isInt()) info.number = argument.toInt();
   return info;
+}
+
+bool Call::numbersFit(const loop::Program& program) const {
+  for (const loop::NumberCheck& check : program.number_checks) {
+    const Scalar number = Scalar::fromIValue(*arguments_[check.argument]);
+    if (!holdsNumber(check.dtype, number)) return false;
+    if (check.number_only && std::isnan(number.toDouble())) return false;
+  }
+  return true;
 }
 
 bool Call::follow(const loop::Program& program) {

@@ -34,6 +34,8 @@ class Call {
   Call(std::span<const IValue* const> arguments, bool ordered)
       : arguments_(arguments), ordered_(ordered) {}
 
+  // Whether the program's numbers are what its kernels are for.
+  bool numbersFit(const loop::Program& program) const;
   // Finds the shapes of the program's tensors. False when they are not what it was made for.
   bool follow(const loop::Program& program);
   // Everything but code and addresses of outputs; false as above.

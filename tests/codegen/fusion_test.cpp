@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -172,6 +173,56 @@ TEST(FusionTest, NumbersOfViewsAreArguments) {
   EXPECT_EQ(after.launches, before.launches + 3);
   EXPECT_EQ(after.kernels, before.kernels);
   EXPECT_THROW(run(9), RuntimeError);
+}
+
+// The operators decide about numbers that a dtype does not hold, and about bounds that are NaN.
+TEST(FusionTest, NumbersThatTheDTypeDoesNotHoldAreLeftToTheOperators) {
+  setJitMode(JitMode::Sync);
+  const auto group = [](const char* op, const char* before, const char* after) {
+    return fmt::format(R"(graph(%x : Tensor, %n : Scalar):
+  %none : NoneType = prim::Constant()
+  %zero : float = prim::Constant[value=0.]()
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::{}(%a{}, %n{})
+  return (%b)
+)",
+                       op, before, after);
+  };
+  struct Case {
+    std::string text;
+    DType dtype;
+    IValue fits, other;
+    bool raises;
+  };
+  const double nan = std::nan("");
+  const Case cases[] = {
+      {group("clamp_max", "", ""), DType::Half, 1.5, -1e30, true},
+      {group("clamp_max", "", ""), DType::Half, nan, 7e4, true},
+      {group("clamp_min", "", ""), DType::Float, 1e38, 1e39, true},
+      {group("clamp_min", "", ""), DType::Int, int64_t{7}, int64_t{1} << 40, true},
+      {group("clamp", ", %none", ""), DType::Float, 0.5, nan, false},
+      {group("clamp", "", ", %none"), DType::Double, 0.5, nan, false},
+      {group("hardtanh", ", %zero", ""), DType::BFloat16, 6.0, 1e39, true},
+  };
+  for (const Case& c : cases) {
+    auto code = Code::build(groupedGraph(c.text.c_str()), "forward");
+    auto plain = Code::build(parseGraph(c.text), "forward");
+    const Tensor x = Tensor::full({40}, -2, c.dtype);
+    FusionStatistics before = fusionStatistics();
+    for (const IValue& n : {c.fits, c.other, c.fits}) {
+      const bool is_other = n.repr() == c.other.repr();
+      if (is_other && c.raises) {
+        EXPECT_THROW(runCode(*code, {IValue(x), n}), RuntimeError) << c.text;
+        continue;
+      }
+      const Tensor got = runCode(*code, {IValue(x), n}).toTensor();
+      const Tensor expected = runCode(*plain, {IValue(x), n}).toTensor();
+      ASSERT_EQ(got.describe(), expected.describe());
+      EXPECT_EQ(std::memcmp(got.rawData(), expected.rawData(), 40 * got.itemSize()), 0) << c.text;
+    }
+    EXPECT_EQ(fusionStatistics().launches, before.launches + 2) << c.text;
+    EXPECT_EQ(fusionStatistics().variants, before.variants + 1) << c.text;
+  }
 }
 
 // Whether the result of a group lies where its first argument lay, which nobody asks for any more
