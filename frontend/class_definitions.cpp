@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "frontend/compile.h"
 #include "frontend/decorators.h"
+#include "frontend/suggestions.h"
 #include "frontend/type_resolver.h"
 
 namespace wick {
@@ -44,6 +45,22 @@ void checkUnreadable(const ClassType& type, const std::string& member) {
       method->ensureDefined();
     }
   }
+}
+
+MissingMember::MissingMember(const SourceRange& range, std::string message, std::string member,
+                             ClassTypePtr type, std::set<std::string> known)
+    : CompileError(range, message + didYouMean(member, known)),
+      message_(std::move(message)),
+      member_(std::move(member)),
+      type_(std::move(type)),
+      known_(std::move(known)) {}
+
+CompileError MissingMember::among(const std::set<std::string>& functions) const {
+  std::set<std::string> known = known_;
+  for (const std::string& name : functions) {
+    if (type_->findStaticMethod(name)) known.insert(name);
+  }
+  return CompileError(range(), message_ + didYouMean(member_, known));
 }
 
 bool isUnreadable(const Function& method) {

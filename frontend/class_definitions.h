@@ -1,8 +1,10 @@
 // Classes under construction: finding their members while other code already refers to them.
 #pragma once
 
+#include <set>
 #include <string>
 
+#include "core/error.h"
 #include "ir/function.h"
 
 namespace wick {
@@ -15,6 +17,21 @@ void ensureInitialized(const ClassType& type);
 // For members that are not found: throws the error of a line in the class's body that could not be
 // read when it may have defined this one.
 void checkUnreadable(const ClassType& type, const std::string& member);
+// A class has no such member; `known` are those that it lists, static methods are not among them.
+class MissingMember : public CompileError {
+ public:
+  MissingMember(const SourceRange& range, std::string message, std::string member,
+                ClassTypePtr type, std::set<std::string> known);
+  const std::string& className() const { return type_->name(); }
+  // The same error; it may suggest a static method among `functions` too.
+  CompileError among(const std::set<std::string>& functions) const;
+
+ private:
+  std::string message_;
+  std::string member_;
+  ClassTypePtr type_;
+  std::set<std::string> known_;
+};
 // Whether a method is none, but stands for such a line.
 bool isUnreadable(const Function& method);
 

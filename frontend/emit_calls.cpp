@@ -268,7 +268,7 @@ SugaredValuePtr Emitter::emitGetAttr(const Apply& apply, const TypePtr&) {
   const std::string& field = StringLiteral(name.tree()).text();
   SugaredValuePtr object = emitSugared(apply.inputs()[0]);
   if (apply.inputs().size() == 2 || object->hasAttr(apply.range(), fn_, field)) {
-    return object->attr(apply.range(), fn_, field);
+    return emitMember(object, apply.range(), field);
   }
   return emitSugared(apply.inputs()[2]);
 }

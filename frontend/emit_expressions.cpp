@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/error.h"
+#include "frontend/class_definitions.h"
 #include "frontend/ir_emitter.h"
 #include "frontend/magic_methods.h"
 
@@ -29,8 +30,7 @@ SugaredValuePtr Emitter::emitSugared(const Expr& expr, size_t num_binders,
     }
     case '.': {
       Select select(expr.tree());
-      SugaredValuePtr object = emitSugared(select.value());
-      return object->attr(expr.range(), fn_, select.selector().name());
+      return emitMember(emitSugared(select.value()), expr.range(), select.selector().name());
     }
     case TK_APPLY:
       return emitApply(Apply(expr.tree()), num_binders, type_hint);
@@ -38,6 +38,16 @@ SugaredValuePtr Emitter::emitSugared(const Expr& expr, size_t num_binders,
       return emitSubscript(Subscript(expr.tree()), type_hint);
     default:
       return simple(emitSimple(expr, type_hint));
+  }
+}
+
+SugaredValuePtr Emitter::emitMember(const SugaredValuePtr& object, const SourceRange& range,
+                                    const std::string& name) {
+  try {
+    return object->attr(range, fn_, name);
+  } catch (const MissingMember& error) {
+    if (!resolver_) throw;
+    throw error.among(resolver_->functionsOf(error.className()));
   }
 }
 

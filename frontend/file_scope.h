@@ -42,6 +42,9 @@ class FileScope : public Resolver, public std::enable_shared_from_this<FileScope
                                const SourceRange& range) override;
   TypePtr resolveType(const std::string& name, const SourceRange& range) override;
   std::set<std::string> knownNames() const override;
+  std::set<std::string> functionsOf(const std::string& class_name) const override {
+    return unit_names_->functionsOf(class_name);
+  }
   void checkBroken(const std::string& name) const override;
 
  private:

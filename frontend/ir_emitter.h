@@ -166,6 +166,8 @@ class Emitter {
   Value* emitExpr(const Expr& expr, const TypePtr& type_hint = nullptr);
   SugaredValuePtr emitSugared(const Expr& expr, size_t num_binders = 1,
                               const TypePtr& type_hint = nullptr);
+  SugaredValuePtr emitMember(const SugaredValuePtr& object, const SourceRange& range,
+                             const std::string& name);
   Value* emitSimple(const Expr& expr, const TypePtr& type_hint);
   Value* emitConst(const Const& expr);
   Value* emitUnary(const UnaryOp& expr);

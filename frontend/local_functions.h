@@ -69,6 +69,9 @@ class GenericScope : public Resolver, public std::enable_shared_from_this<Generi
     return base_->resolveType(name, range);
   }
   void checkBroken(const std::string& name) const override { base_->checkBroken(name); }
+  std::set<std::string> functionsOf(const std::string& class_name) const override {
+    return base_->functionsOf(class_name);
+  }
   std::set<std::string> knownNames() const override {
     std::set<std::string> names = base_->knownNames();
     for (const auto& [name, def] : functions_) names.insert(name);

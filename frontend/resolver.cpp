@@ -45,6 +45,17 @@ class NativeResolver : public Resolver {
     return names;
   }
 
+  std::set<std::string> functionsOf(const std::string& class_name) const override {
+    std::set<std::string> names;
+    std::shared_ptr<CompilationUnit> unit = unit_.lock();
+    if (!unit) return names;
+    const std::string prefix = class_name + ".";
+    for (const auto& function : unit->functions()) {
+      if (function->qualifiedName().starts_with(prefix)) names.insert(function->name());
+    }
+    return names;
+  }
+
  private:
   SugaredValuePtr lookup(const std::string& qualified) const {
     std::shared_ptr<CompilationUnit> unit = unit_.lock();

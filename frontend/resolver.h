@@ -20,6 +20,8 @@ class Resolver {
   virtual TypePtr resolveType(const std::string& name, const SourceRange& range) = 0;
   // What a reader may have meant by a name that is not known: functions and types of the program.
   virtual std::set<std::string> knownNames() const { return {}; }
+  // The names of all functions that the body of a class defines, by its qualified name.
+  virtual std::set<std::string> functionsOf(const std::string&) const { return {}; }
   // Throws when an unknown name may be that of a definition which could not be read: the error of
   // the definition.
   virtual void checkBroken(const std::string&) const {}

@@ -142,12 +142,14 @@ std::set<std::string> membersOf(const TypePtr& type) {
 
 [[noreturn]] void failAttribute(const TypePtr& type, const SourceRange& range,
                                 const std::string& field) {
-  if (const auto* object = type->as<ClassType>()) checkUnreadable(*object, field);
-  throwCompileError(
-      range, "'{}' object has no attribute or method '{}'{}{}", type->annotation(), field,
-      type->kind() == TypeKind::Class ? ". Did you forget to initialize an attribute in __init__()?"
-                                      : "",
-      didYouMean(field, membersOf(type)));
+  std::string message =
+      fmt::format("'{}' object has no attribute or method '{}'", type->annotation(), field);
+  if (const auto* object = type->as<ClassType>()) {
+    checkUnreadable(*object, field);
+    message += ". Did you forget to initialize an attribute in __init__()?";
+    throw MissingMember(range, message, field, object->shared(), membersOf(type));
+  }
+  throwCompileError(range, "{}{}", message, didYouMean(field, membersOf(type)));
 }
 
 }  // namespace

@@ -191,8 +191,9 @@ SugaredValuePtr ClassValue::attr(const SourceRange& range, GraphFunction& fn,
   }
   std::set<std::string> names;
   for (const auto& [name, value] : type_->constants()) names.insert(name);
-  throwCompileError(range, "class '{}' has no static method or constant '{}'{}", type_->name(),
-                    field, didYouMean(field, names));
+  throw MissingMember(
+      range, fmt::format("class '{}' has no static method or constant '{}'", type_->name(), field),
+      field, type_, std::move(names));
 }
 
 SugaredValuePtr NamedTupleConstructor::call(const SourceRange& range, GraphFunction& fn,
