@@ -34,7 +34,9 @@ void checkPoints(const Tensor& self, const Tensor& weight) {
 
 template <class T>
 int64_t cellOf(const T* edges, int64_t n, T v, CellSearch how) {
-  if (!(v >= edges[0] && v <= edges[n - 1])) return -1;
+  if (v < edges[0] || v > edges[n - 1]) return -1;
+  // PyTorch counts NaN: in the last cell, or in what its division makes of it.
+  if (v != v) return how == CellSearch::Divide ? std::min<int64_t>(1, n - 2) : n - 2;
   int64_t low = 0;
   int64_t high = n;
   if (how == CellSearch::Divide) {

@@ -37,19 +37,32 @@ Factors factor(const char* op, const Tensor& a) {
   return f;
 }
 
-void checkPivoting(const char* op, bool pivot) {
-  WICK_CHECK(pivot, "{}: LU without pivoting is not implemented on the CPU", op);
+// What PyTorch factors in place of a real contiguous matrix, of which it needs no copy then: the
+// transpose. The factors are results of some operators, and every last bit depends on them.
+bool factorsTransposed(const Tensor& a) {
+  return a.isContiguous() && !isComplex(a.dtype());
+}
+Factors factorEither(const char* op, const Tensor& a) {
+  return factor(op, factorsTransposed(a) ? a.transpose(-2, -1) : a);
+}
+
+void checkPivoting(const char* op, bool pivot, const Tensor& a) {
+  WICK_CHECK(pivot || a.numel() == 0, "{}: LU without pivoting is not implemented on the CPU", op);
 }
 
 Triple luFactorEx(const Tensor& a, bool pivot, bool check_errors) {
   const char* op = "linalg.lu_factor_ex";
-  checkPivoting(op, pivot);
+  checkPivoting(op, pivot, a);
   Factors f = factor(op, a);
   if (check_errors) checkInfo(op, f.info, Failure::SingularFactor);
   return {f.lu, f.pivots, f.info};
 }
+// It raises nothing, whatever it is asked to check.
+Triple luWithInfo(const Tensor& a, bool pivot, bool) {
+  return luFactorEx(a, pivot, false);
+}
 Pair luFactor(const Tensor& a, bool pivot) {
-  checkPivoting("linalg.lu_factor", pivot);
+  checkPivoting("linalg.lu_factor", pivot, a);
   Factors f = factor("linalg.lu_factor", a);
   checkInfo("torch.linalg.lu_factor", f.info, Failure::SingularFactor);
   return {f.lu, f.pivots};
@@ -100,9 +113,9 @@ Triple luUnpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutat
   return unpack("lu_unpack", lu, pivots, data, permutation);
 }
 Triple linalgLu(const Tensor& a, bool pivot) {
-  checkPivoting("linalg.lu", pivot);
+  checkPivoting("linalg.lu", pivot, a);
   Factors f = factor("linalg.lu", a);
-  return unpack("linalg.lu", f.lu, f.pivots, true, true);
+  return unpack("linalg.lu", f.lu, f.pivots, true, pivot);
 }
 
 // Solves with factors; trans 'N', 'T' or 'C'. `b` [..., n, r] is broadcast with the factors.
@@ -165,9 +178,11 @@ Solution solve(const char* op, const Tensor& a, const Tensor& b, bool left) {
              "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)",
              op);
   WICK_CHECK(rhs.dim() >= 2, "{}: B must have at least one dimension", op);
-  Factors f = factor(op, a);
-  Tensor x = left ? solveFactored(op, f.lu, f.pivots, rhs, 'N')
-                  : adjoint(solveFactored(op, f.lu, f.pivots, adjoint(rhs), 'C'));
+  const bool transposed = factorsTransposed(a);
+  Factors f = factorEither(op, a);
+  Tensor x = left
+                 ? solveFactored(op, f.lu, f.pivots, rhs, transposed ? 'C' : 'N')
+                 : adjoint(solveFactored(op, f.lu, f.pivots, adjoint(rhs), transposed ? 'N' : 'C'));
   return {vector ? x.squeeze(-1) : x, f.lu, f.pivots, f.info};
 }
 
@@ -254,27 +269,27 @@ LogDeterminant determinantOf(const char* op, const Factors& f) {
 
 Tensor det(const Tensor& a) {
   checkSquare("linalg.det", a);
-  return determinantOf("linalg.det", factor("linalg.det", a)).det;
+  return determinantOf("linalg.det", factorEither("linalg.det", a)).det;
 }
 Triple detInternal(const Tensor& a) {
   checkSquare("linalg.det", a);
-  Factors f = factor("linalg.det", a);
+  Factors f = factorEither("linalg.det", a);
   return {determinantOf("linalg.det", f).det, f.lu, f.pivots};
 }
 Pair slogdet(const Tensor& a) {
   checkSquare("linalg.slogdet", a);
-  LogDeterminant d = determinantOf("linalg.slogdet", factor("linalg.slogdet", a));
+  LogDeterminant d = determinantOf("linalg.slogdet", factorEither("linalg.slogdet", a));
   return {d.sign, d.log_abs};
 }
 Four slogdetInternal(const Tensor& a) {
   checkSquare("linalg.slogdet", a);
-  Factors f = factor("linalg.slogdet", a);
+  Factors f = factorEither("linalg.slogdet", a);
   LogDeterminant d = determinantOf("linalg.slogdet", f);
   return {d.sign, d.log_abs, f.lu, f.pivots};
 }
 Tensor logdet(const Tensor& a) {
   checkSquare("logdet", a);
-  LogDeterminant d = determinantOf("logdet", factor("logdet", a));
+  LogDeterminant d = determinantOf("logdet", factorEither("logdet", a));
   return ops::add(ops::log(d.sign), d.log_abs);
 }
 
@@ -335,7 +350,7 @@ constexpr OperatorRecord kRecords[] = {
      "-> " WICK_LU_INFO,
      WICK_KERNEL(luFactorEx)},
     {"aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> " WICK_LU_INFO,
-     WICK_KERNEL(luFactorEx)},
+     WICK_KERNEL(luWithInfo)},
     {"aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
      WICK_KERNEL(luFactor)},
     {"aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",

@@ -1,5 +1,6 @@
 // Sampling at computed places: grid_sampler, affine grids, patches of images as columns and back.
 #include <cmath>
+#include <limits>
 
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
@@ -13,10 +14,23 @@ namespace {
 enum Interpolation : int64_t { kBilinear = 0, kNearest = 1, kBicubic = 2 };
 enum Padding : int64_t { kZeros = 0, kBorder = 1, kReflection = 2 };
 
+// The roundings and what becomes of NaN and infinities are PyTorch's, which computes in two
+// dimensions otherwise than in three.
 template <class T>
-T unnormalize(T at, int64_t size, bool align_corners) {
+T unnormalize(T at, int64_t size, int64_t spatial, bool align_corners) {
   T n = static_cast<T>(size);
+  if (spatial == 2) return align_corners ? (at + 1) * ((n - 1) / 2) : (at + 1) * (n / 2) - T(0.5);
   return align_corners ? (at + 1) / 2 * (n - 1) : ((at + 1) * n - 1) / 2;
+}
+
+template <class T>
+T reflect2d(T at, int64_t size, bool align_corners) {
+  const int64_t twice_span = align_corners ? 2 * (size - 1) : 2 * size;
+  if (twice_span == 0) return T(0);
+  const T low = align_corners ? T(0) : T(-0.5), period = static_cast<T>(twice_span);
+  const T distance = std::abs(at - low);
+  const T extra = distance - std::trunc(distance / period) * period;
+  return std::min(extra, period - extra) + low;
 }
 
 // Mirrored at the ends until it lies between low / 2 and high / 2.
@@ -29,28 +43,37 @@ T reflect(T at, int64_t twice_low, int64_t twice_high) {
   return std::fmod(std::floor(at / span), T(2)) == 0 ? extra + low : span - extra + low;
 }
 
-// Infinite and NaN places become finite ones that are outside.
+// NaN becomes 0.
 template <class T>
 T clip(T at, int64_t size) {
-  return std::min(static_cast<T>(size - 1), std::max(at, T(0)));
+  return std::min(static_cast<T>(size - 1), std::max(T(0), at));
 }
+// Infinite and NaN places become finite ones that are outside.
 template <class T>
 T finite(T at) {
   return at > T(INT32_MAX - 1) || at < T(INT32_MIN) || at != at ? T(-100) : at;
 }
 
 template <class T>
-T place(T at, int64_t size, int64_t padding, bool align_corners) {
-  if (padding == kReflection) {
+T place(T at, int64_t size, int64_t spatial, int64_t padding, bool align_corners) {
+  if (padding == kReflection && spatial == 2) {
+    at = reflect2d(at, size, align_corners);
+  } else if (padding == kReflection) {
     at = align_corners ? reflect(at, 0, 2 * (size - 1)) : reflect(at, -1, 2 * size - 1);
   }
   if (padding != kZeros) at = clip(at, size);
-  return finite(at);
+  return spatial == 2 ? at : finite(at);
 }
 
 template <class T>
-T sourceIndex(T at, int64_t size, int64_t padding, bool align_corners) {
-  return place(unnormalize(at, size, align_corners), size, padding, align_corners);
+T sourceIndex(T at, int64_t size, int64_t spatial, int64_t padding, bool align_corners) {
+  return place(unnormalize(at, size, spatial, align_corners), size, spatial, padding,
+               align_corners);
+}
+
+template <class T>
+int64_t toIndex(T whole) {
+  return static_cast<int64_t>(finite(whole));
 }
 
 template <class T>
@@ -58,8 +81,8 @@ T cubicWeight(T x) {
   const T a = T(-0.75);
   x = std::abs(x);
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
-  if (x < 2) return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return 0;
+  if (x >= 2) return 0;
+  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;  // NaN of NaN
 }
 
 // Up to 16 (2-D) source elements and weights that make one sample.
@@ -71,6 +94,10 @@ struct Sample {
   void add(int64_t i, T w) {
     index[count] = i;
     weight[count++] = w;
+  }
+  // An element outside is zero, and may be multiplied by what is no number.
+  void addOutside(T w) {
+    if (!std::isfinite(w)) add(0, std::numeric_limits<T>::quiet_NaN());
   }
 };
 
@@ -84,25 +111,29 @@ Sample<T> sampleAt(const T* grid, int64_t spatial, const Extent& e, int64_t inte
   Sample<T> s;
   auto inside = [](int64_t i, int64_t n) { return i >= 0 && i < n; };
   if (interpolation == kBicubic) {
-    T x = unnormalize(grid[0], e.w, align), y = unnormalize(grid[1], e.h, align);
+    T x = unnormalize(grid[0], e.w, 2, align), y = unnormalize(grid[1], e.h, 2, align);
     T fx = std::floor(x), fy = std::floor(y);
     for (int64_t j = -1; j <= 2; ++j) {
       for (int64_t i = -1; i <= 2; ++i) {
-        int64_t ix = static_cast<int64_t>(place(fx + static_cast<T>(i), e.w, padding, align));
-        int64_t iy = static_cast<int64_t>(place(fy + static_cast<T>(j), e.h, padding, align));
-        if (!inside(ix, e.w) || !inside(iy, e.h)) continue;
-        s.add(iy * e.w + ix,
-              cubicWeight(x - fx - static_cast<T>(i)) * cubicWeight(y - fy - static_cast<T>(j)));
+        int64_t ix = toIndex(place(fx + static_cast<T>(i), e.w, 2, padding, align));
+        int64_t iy = toIndex(place(fy + static_cast<T>(j), e.h, 2, padding, align));
+        T w = cubicWeight(x - fx - static_cast<T>(i)) * cubicWeight(y - fy - static_cast<T>(j));
+        if (inside(ix, e.w) && inside(iy, e.h)) {
+          s.add(iy * e.w + ix, w);
+        } else {
+          s.addOutside(w);
+        }
       }
     }
     return s;
   }
-  T x = sourceIndex(grid[0], e.w, padding, align), y = sourceIndex(grid[1], e.h, padding, align);
-  T z = spatial == 3 ? sourceIndex(grid[2], e.d, padding, align) : T(0);
+  T x = sourceIndex(grid[0], e.w, spatial, padding, align);
+  T y = sourceIndex(grid[1], e.h, spatial, padding, align);
+  T z = spatial == 3 ? sourceIndex(grid[2], e.d, spatial, padding, align) : T(0);
   if (interpolation == kNearest) {
-    int64_t ix = static_cast<int64_t>(std::nearbyint(x));
-    int64_t iy = static_cast<int64_t>(std::nearbyint(y));
-    int64_t iz = static_cast<int64_t>(std::nearbyint(z));
+    int64_t ix = toIndex(std::nearbyint(x));
+    int64_t iy = toIndex(std::nearbyint(y));
+    int64_t iz = toIndex(std::nearbyint(z));
     if (inside(ix, e.w) && inside(iy, e.h) && inside(iz, e.d)) {
       s.add((iz * e.h + iy) * e.w + ix, T(1));
     }
@@ -111,12 +142,16 @@ Sample<T> sampleAt(const T* grid, int64_t spatial, const Extent& e, int64_t inte
   T fx = std::floor(x), fy = std::floor(y), fz = std::floor(z);
   for (int64_t corner = 0; corner < (spatial == 3 ? 8 : 4); ++corner) {
     int64_t cx = corner & 1, cy = corner >> 1 & 1, cz = corner >> 2;
-    int64_t ix = static_cast<int64_t>(fx) + cx, iy = static_cast<int64_t>(fy) + cy;
-    int64_t iz = static_cast<int64_t>(fz) + cz;
-    if (!inside(ix, e.w) || !inside(iy, e.h) || !inside(iz, e.d)) continue;
-    T wx = cx ? x - fx : fx + 1 - x, wy = cy ? y - fy : fy + 1 - y;
-    T wz = spatial == 2 ? T(1) : cz ? z - fz : fz + 1 - z;
-    s.add((iz * e.h + iy) * e.w + ix, wx * wy * wz);
+    int64_t ix = toIndex(fx) + cx, iy = toIndex(fy) + cy;
+    int64_t iz = toIndex(fz) + cz;
+    T wx = cx ? x - fx : 1 - (x - fx), wy = cy ? y - fy : 1 - (y - fy);
+    T wz = spatial == 2 ? T(1) : cz ? z - fz : 1 - (z - fz);
+    T w = wx * wy * wz;
+    if (inside(ix, e.w) && inside(iy, e.h) && inside(iz, e.d)) {
+      s.add((iz * e.h + iy) * e.w + ix, w);
+    } else if (spatial == 2) {
+      s.addOutside(w);
+    }
   }
   return s;
 }

@@ -15,13 +15,19 @@ enum class Mode { Nearest, NearestExact, Linear, Cubic, LinearAntialias, CubicAn
 
 using Scale = std::optional<double>;
 
-// For each output place: the first of `width` source places and their weights. Places may repeat
-// at the borders, so they are listed.
+// For each output place: `width` source places and their weights. Places may repeat at the borders,
+// so they are listed. Weights of zero count: times an infinity they give NaN, as in PyTorch.
 struct Taps {
   int64_t width = 1;
   std::vector<int64_t> place;
   std::vector<double> weight;
+  std::vector<int64_t> used;  // how many of them each output place has; empty: all
 };
+
+// In which source places are computed: rounded as T they could fall on the wrong side of an
+// integer.
+template <class T>
+using Place = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 
 double cubicWeight(double x, double a) {
   x = std::abs(x);
@@ -57,14 +63,16 @@ template <class T>
 Taps linearTaps(int64_t input, int64_t output, bool align_corners, const Scale& scale) {
   Taps taps;
   taps.width = 2;
-  T step = static_cast<T>(scaleOf(input, output, align_corners, scale));
+  using P = Place<T>;
+  const P step = static_cast<T>(scaleOf(input, output, align_corners, scale));
   for (int64_t i = 0; i < output; ++i) {
-    T at = align_corners ? step * static_cast<T>(i)
-                         : std::max(T(0), step * (static_cast<T>(i) + T(0.5)) - T(0.5));
+    P at = align_corners ? step * static_cast<P>(i)
+                         : std::max(P(0), step * (static_cast<P>(i) + P(0.5)) - P(0.5));
+    if (input == output) at = static_cast<P>(i);
     int64_t first = std::min(static_cast<int64_t>(at), input - 1);
-    T share = std::clamp(at - static_cast<T>(first), T(0), T(1));
+    T share = std::clamp(static_cast<T>(at - static_cast<P>(first)), T(0), T(1));
     taps.place.push_back(first);
-    taps.place.push_back(std::min(first + 1, input - 1));
+    taps.place.push_back(input == output ? first : std::min(first + 1, input - 1));
     taps.weight.push_back(static_cast<double>(T(1) - share));
     taps.weight.push_back(static_cast<double>(share));
   }
@@ -75,10 +83,12 @@ template <class T>
 Taps cubicTaps(int64_t input, int64_t output, bool align_corners, const Scale& scale) {
   Taps taps;
   taps.width = 4;
-  T step = static_cast<T>(scaleOf(input, output, align_corners, scale));
+  using P = Place<T>;
+  const P step = static_cast<T>(scaleOf(input, output, align_corners, scale));
   for (int64_t i = 0; i < output; ++i) {
-    T at = align_corners ? step * static_cast<T>(i) : step * (static_cast<T>(i) + T(0.5)) - T(0.5);
-    T floor = std::floor(at), share = at - floor;
+    P at = align_corners ? step * static_cast<P>(i) : step * (static_cast<P>(i) + P(0.5)) - P(0.5);
+    P floor = std::floor(at);
+    T share = static_cast<T>(at - floor);
     for (int64_t k = -1; k <= 2; ++k) {
       taps.place.push_back(std::clamp<int64_t>(static_cast<int64_t>(floor) + k, 0, input - 1));
       taps.weight.push_back(
@@ -107,6 +117,7 @@ Taps antialiasTaps(int64_t input, int64_t output, bool align_corners, const Scal
       weights.push_back(cubic ? cubicWeight(x, -0.5) : std::max(0.0, 1 - std::abs(x)));
       total += weights.back();
     }
+    taps.used.push_back(std::max<int64_t>(1, last - first));
     for (int64_t k = 0; k < taps.width; ++k) {
       bool there = k < static_cast<int64_t>(weights.size());
       taps.place.push_back(std::min(first + k, input - 1));
@@ -152,8 +163,9 @@ void resample(const T* x, T* out, int64_t outer, int64_t input, int64_t output, 
                   }
                   const T* first = base + places[0] * inner;
                   for (int64_t i = 0; i < inner; ++i) to[i] = static_cast<T>(first[i] * w[0]);
-                  for (int64_t k = 1; k < width; ++k) {
-                    if (w[k] == T(0)) continue;
+                  const int64_t used =
+                      taps.used.empty() ? width : taps.used[static_cast<size_t>(row % output)];
+                  for (int64_t k = 1; k < used; ++k) {
                     const T* p = base + places[k] * inner;
                     for (int64_t i = 0; i < inner; ++i) to[i] = static_cast<T>(to[i] + p[i] * w[k]);
                   }

@@ -158,8 +158,10 @@ Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) {
     std::vector<int64_t> counts(static_cast<size_t>(bins), 0);
     for (int64_t i = 0; i < flat.numel(); ++i) {
       T v = flat.data<T>()[i];
-      if (!(v >= low && v <= high)) continue;
-      int64_t at = static_cast<int64_t>((v - low) / (high - low) * static_cast<T>(bins));
+      if (v < low || v > high) continue;
+      // PyTorch counts NaN in the first bin.
+      int64_t at =
+          v == v ? static_cast<int64_t>((v - low) / (high - low) * static_cast<T>(bins)) : 0;
       ++counts[std::clamp<int64_t>(at, 0, bins - 1)];
     }
     for (int64_t i = 0; i < bins; ++i) out.data<T>()[i] = static_cast<T>(counts[i]);
