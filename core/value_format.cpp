@@ -59,42 +59,68 @@ std::string realPart(double v, Style style) {
   return s;
 }
 
-std::string formatValue(const IValue& v, Style style, int depth);
+// The last part of a qualified name.
+std::string_view shortName(std::string_view qualified) {
+  return qualified.substr(qualified.rfind('.') + 1);
+}
 
-std::string joinValues(const std::vector<IValue>& values, Style style, int depth) {
-  std::string out;
+// Appends the text to out: nested values are written once, not once a level.
+void formatValue(const IValue& v, Style style, int depth, std::string& out);
+
+void joinValues(const std::vector<IValue>& values, Style style, int depth, std::string& out) {
   for (size_t i = 0; i < values.size(); ++i) {
     if (i) out += ", ";
-    out += formatValue(values[i], style, depth);
+    formatValue(values[i], style, depth, out);
   }
-  return out;
 }
 
-std::string formatTuple(const TupleObject& t, Style style, int depth) {
+void formatTuple(const TupleObject& t, Style style, int depth, std::string& out) {
   if (style == Style::Repr && t.named) {
-    const std::string& name = t.named->name();
-    std::string out = name.substr(name.rfind('.') + 1) + "(";
+    out += shortName(t.named->name());
+    out += '(';
     for (size_t i = 0; i < t.elements.size(); ++i) {
       if (i) out += ", ";
-      out += t.named->fields()[i] + "=" + formatValue(t.elements[i], style, depth);
+      out += t.named->fields()[i];
+      out += '=';
+      formatValue(t.elements[i], style, depth, out);
     }
-    return out + ")";
+  } else {
+    out += '(';
+    joinValues(t.elements, style, depth, out);
+    if (t.elements.size() == 1) out += ',';
   }
-  std::string out = "(" + joinValues(t.elements, style, depth);
-  if (t.elements.size() == 1) out += ",";
-  return out + ")";
+  out += ')';
 }
 
-std::string formatEnum(const EnumObject& e, Style style, int depth) {
-  const std::string& qualified = e.type->name();
-  std::string name = qualified.substr(qualified.rfind('.') + 1) + "." + e.name;
-  if (style == Style::Printed) return "Enum<" + name + ">";
-  return "<" + name + ": " + formatValue(e.value, style, depth) + ">";
+void formatDict(const DictObject& dict, Style style, int depth, std::string& out) {
+  out += '{';
+  bool first = true;
+  for (const auto& [key, value] : dict.items()) {
+    if (!first) out += ", ";
+    first = false;
+    formatValue(key, style, depth, out);
+    out += ": ";
+    formatValue(value, style, depth, out);
+  }
+  out += '}';
 }
 
-std::string formatValue(const IValue& v, Style style, int depth) {
+void formatEnum(const EnumObject& e, Style style, int depth, std::string& out) {
+  const bool printed = style == Style::Printed;
+  out += printed ? "Enum<" : "<";
+  out += shortName(e.type->name());
+  out += '.';
+  out += e.name;
+  if (!printed) {
+    out += ": ";
+    formatValue(e.value, style, depth, out);
+  }
+  out += '>';
+}
+
+// Kept out of formatValue: the frames of nested values stand on each other and shall be small.
+[[gnu::noinline]] std::string formatLeaf(const IValue& v, Style style) {
   using Tag = IValue::Tag;
-  if (depth > kMaxDepth) return "...";
   switch (v.tag()) {
     case Tag::None:
       return "None";
@@ -121,31 +147,54 @@ std::string formatValue(const IValue& v, Style style, int depth) {
       bool sign = !std::signbit(c.imag()) || std::isnan(c.imag());
       return printedDouble(c.real()) + (sign ? "+" : "") + printedDouble(c.imag()) + "j";
     }
-    case Tag::List:
-      return "[" + joinValues(v.elements(), style, depth + 1) + "]";
-    case Tag::Tuple:
-      return formatTuple(v.toTuple(), style, depth + 1);
-    case Tag::Dict: {
-      std::string out;
-      for (const auto& [key, value] : v.toDict().items()) {
-        if (!out.empty()) out += ", ";
-        out += formatValue(key, style, depth + 1) + ": " + formatValue(value, style, depth + 1);
-      }
-      return "{" + out + "}";
-    }
     case Tag::Object:
       return fmt::format("<{} object at {}>", v.toObject().type()->name(),
                          static_cast<const void*>(v.rawObject()));
-    case Tag::Enum:
-      return formatEnum(v.toEnum(), style, depth + 1);
     case Tag::Future:
       return v.toFuture().done() ? "<Future: done>" : "<Future: pending>";
     case Tag::Generator:
       return fmt::format("<Generator seed={}>", v.toGenerator().currentSeed());
     case Tag::Capsule:
       return fmt::format("<Capsule at {}>", static_cast<const void*>(v.rawObject()));
+    case Tag::List:
+    case Tag::Tuple:
+    case Tag::Dict:
+    case Tag::Enum:
+      break;
   }
   throw InternalError(__FILE__, __LINE__, "value with an unknown tag");
+}
+
+void formatValue(const IValue& v, Style style, int depth, std::string& out) {
+  using Tag = IValue::Tag;
+  if (depth > kMaxDepth) {
+    out += "...";
+    return;
+  }
+  switch (v.tag()) {
+    case Tag::List:
+      out += '[';
+      joinValues(v.elements(), style, depth + 1, out);
+      out += ']';
+      break;
+    case Tag::Tuple:
+      formatTuple(v.toTuple(), style, depth + 1, out);
+      break;
+    case Tag::Dict:
+      formatDict(v.toDict(), style, depth + 1, out);
+      break;
+    case Tag::Enum:
+      formatEnum(v.toEnum(), style, depth + 1, out);
+      break;
+    default:
+      out += formatLeaf(v, style);
+  }
+}
+
+std::string formatValue(const IValue& v, Style style) {
+  std::string out;
+  formatValue(v, style, 0, out);
+  return out;
 }
 
 }  // namespace
@@ -218,7 +267,7 @@ std::string quoteString(std::string_view text) {
 }
 
 std::string IValue::repr() const {
-  return formatValue(*this, Style::Repr, 0);
+  return formatValue(*this, Style::Repr);
 }
 
 std::string IValue::str() const {
@@ -232,7 +281,7 @@ std::string IValue::str() const {
 }
 
 std::string IValue::printed() const {
-  return formatValue(*this, Style::Printed, 0);
+  return formatValue(*this, Style::Printed);
 }
 
 }  // namespace wick
