@@ -68,6 +68,14 @@ class KernelEmitter {
       row_steps_.push_back(word(KernelWords::rowStep(i)));
       element_steps_.push_back(word(KernelWords::elementStep(i)));
     }
+    points_ = elements_;
+    for (size_t l = 0; l < static_cast<size_t>(layout_.nested); ++l) {
+      nest_.push_back({word(words.nestCount(l)), {}});
+      points_ = b_.CreateMul(points_, nest_.back().count);
+      for (size_t i = 0; i < kernel_.accesses.size(); ++i) {
+        nest_.back().steps.push_back(word(words.nestStep(l, i)));
+      }
+    }
     for (size_t i = 0; i < kernel_.numbers.size(); ++i) {
       numbers_.push_back(number(word(words.numbers + i), kernel_.numbers[i].type));
     }
@@ -107,6 +115,12 @@ class KernelEmitter {
   struct Waiting {
     uint32_t access;
     int last_pass;
+  };
+
+  // A loop over pieces of rows.
+  struct Loop {
+    Value* count;
+    std::vector<Value*> steps;  // of each access
   };
 
   static llvm::Function* declare(llvm::Module& module, const std::string& name) {
@@ -209,6 +223,7 @@ class KernelEmitter {
       row_bases_.push_back(
           b_.CreateGEP(b_.getInt8Ty(), bases_[i], b_.CreateMul(first, row_steps_[i])));
     }
+    piece_bases_ = row_bases_;
     for (int pass = 0; pass < schedule_.passes; ++pass) onePass(pass, mask);
     loadRowValues();
     Values values = row_values_;
@@ -319,10 +334,14 @@ class KernelEmitter {
     };
     if (!layout_.across_rows) {
       // Once for the row is enough.
+      const auto once = [&](ScalarExpr check) {
+        return isUniform(check) &&
+               (nest_.empty() || !schedule_.varies[static_cast<size_t>(check.id)]);
+      };
       for (ScalarExpr check : checks) {
-        if (isUniform(check)) require(check, row_values_, nullptr, nullptr);
+        if (once(check)) require(check, row_values_, nullptr, nullptr);
       }
-      std::erase_if(checks, [&](ScalarExpr check) { return isUniform(check); });
+      std::erase_if(checks, once);
     }
     auto body = [&](Value* i, Value* mask, unsigned chain = 0) {
       Values values = row_values_;
@@ -351,18 +370,20 @@ class KernelEmitter {
     };
     const unsigned step = layout_.across_rows ? 1 : lanes_;
     Value* full = b_.CreateSub(elements_, b_.CreateURem(elements_, b_.getInt64(step)));
-    Value* begin = b_.getInt64(0);
-    if (chains > 1) {
-      Value* some = b_.CreateSub(full, b_.CreateURem(full, b_.getInt64(step * chains)));
-      forRange(begin, some, step * chains, [&](Value* i) {
-        for (unsigned c = 0; c < chains; ++c) {
-          body(b_.CreateAdd(i, b_.getInt64(step * c)), row_mask, c);
-        }
-      });
-      begin = some;
-    }
-    forRange(begin, full, step, [&](Value* i) { body(i, row_mask); });
-    if (!layout_.across_rows) ifAny(full, elements_, [&](Value* mask) { body(full, mask); });
+    Value* some = b_.CreateSub(full, b_.CreateURem(full, b_.getInt64(step * chains)));
+    forPieces(nest_.size(), row_bases_, [&] {
+      Value* begin = b_.getInt64(0);
+      if (chains > 1) {
+        forRange(begin, some, step * chains, [&](Value* i) {
+          for (unsigned c = 0; c < chains; ++c) {
+            body(b_.CreateAdd(i, b_.getInt64(step * c)), row_mask, c);
+          }
+        });
+        begin = some;
+      }
+      forRange(begin, full, step, [&](Value* i) { body(i, row_mask); });
+      if (!layout_.across_rows) ifAny(full, elements_, [&](Value* mask) { body(full, mask); });
+    });
     for (size_t r : reductions) {
       DType type = kernel_.expression[kernel_.reductions[r].operand].type;
       Value* v = b_.CreateLoad(scalars_.vectorType(type), accumulators_[r][0]);
@@ -383,6 +404,32 @@ class KernelEmitter {
     results_.clear();
   }
 
+  // Calls f for each piece of the row: `bases` are those of the part that the innermost `loops`
+  // loops walk over.
+  void forPieces(size_t loops, std::vector<Value*> bases, const std::function<void()>& f) {
+    if (loops == 0) {
+      piece_bases_ = std::move(bases);
+      return f();
+    }
+    const Loop& loop = nest_[loops - 1];
+    forRange(b_.getInt64(0), loop.count, 1, [&](Value* i) {
+      std::vector<Value*> inner;
+      for (size_t a = 0; a < bases.size(); ++a) {
+        inner.push_back(b_.CreateGEP(b_.getInt8Ty(), bases[a], b_.CreateMul(i, loop.steps[a])));
+      }
+      forPieces(loops - 1, std::move(inner), f);
+    });
+    piece_bases_ = row_bases_;
+  }
+  // Whether the access is at the same element for a whole row: all lanes are, and all pieces.
+  bool isOfRow(uint32_t access) const {
+    if (layout_.across_rows || layout_.steps[access] != LaneStep::Zero) return false;
+    for (int d = 0; !nest_.empty() && d < kernel_.rank; ++d) {
+      if ((kernel_.reduced >> d & 1) != 0 && kernel_.accesses[access].varies(d)) return false;
+    }
+    return true;
+  }
+
   // Leaves that are the same for a whole row, or for all of them.
   void loadRowValues() {
     for (size_t i = 0; i < kernel_.expression.nodes().size(); ++i) {
@@ -393,13 +440,12 @@ class KernelEmitter {
       if (leaf.kind == Leaf::Kind::Number) {
         row_values_[id] = numbers_[leaf.index];
       } else if (leaf.kind == Leaf::Kind::Count) {
-        Value* n = b_.CreateVectorSplat(lanes_, elements_);
+        Value* n = b_.CreateVectorSplat(lanes_, points_);
         row_values_[id] = scalars_.convert(n, DType::Long, leaf.type);
-      } else if (leaf.kind == Leaf::Kind::Index && !layout_.across_rows &&
-                 layout_.steps[leaf.index] == LaneStep::Zero) {
+      } else if (leaf.kind == Leaf::Kind::Index && isOfRow(leaf.index)) {
         row_values_[id] = placeOf(leaf.index, nullptr);
-      } else if (leaf.kind == Leaf::Kind::Load && !layout_.across_rows && !leaf.offset.valid() &&
-                 !leaf.mask.valid() && layout_.steps[leaf.index] == LaneStep::Zero) {
+      } else if (leaf.kind == Leaf::Kind::Load && !leaf.offset.valid() && !leaf.mask.valid() &&
+                 isOfRow(leaf.index)) {
         row_values_[id] = splatLoad(leaf.index, row_bases_[leaf.index]);
       }
     }
@@ -411,18 +457,19 @@ class KernelEmitter {
     Value* one = b_.CreateAlignedLoad(scalars_.memoryType(type), at, alignment(type));
     return scalars_.fromMemory(b_.CreateVectorSplat(lanes_, one), type);
   }
-  // The address of element i of the row.
+  // The address of element i of the piece of the row.
   Value* elementAt(uint32_t access, Value* i) {
     if (!layout_.across_rows && layout_.steps[access] == LaneStep::Unit) {
-      return b_.CreateGEP(scalars_.memoryType(kernel_.accesses[access].dtype), row_bases_[access],
+      return b_.CreateGEP(scalars_.memoryType(kernel_.accesses[access].dtype), piece_bases_[access],
                           i);
     }
-    return b_.CreateGEP(b_.getInt8Ty(), row_bases_[access],
+    return b_.CreateGEP(b_.getInt8Ty(), piece_bases_[access],
                         b_.CreateMul(i, element_steps_[access]));
   }
   // The places of points, which stand where others have addresses.
   Value* placeOf(uint32_t access, Value* i) {
-    Value* first = b_.CreatePtrToInt(row_bases_[access], b_.getInt64Ty());
+    Value* base = i ? piece_bases_[access] : row_bases_[access];
+    Value* first = b_.CreatePtrToInt(base, b_.getInt64Ty());
     if (i) first = b_.CreateAdd(first, b_.CreateMul(i, element_steps_[access]));
     Value* places = b_.CreateVectorSplat(lanes_, first);
     if (layout_.steps[access] == LaneStep::Zero) return places;
@@ -628,12 +675,15 @@ class KernelEmitter {
   llvm::Function* function_;
   ScalarEmitter scalars_;
   Value* elements_ = nullptr;
+  Value* points_ = nullptr;  // of a row, all its pieces together
+  std::vector<Loop> nest_;   // the innermost first
   std::vector<Value*> bases_;
   std::vector<Value*> row_steps_;
   std::vector<Value*> element_steps_;
   std::vector<Value*> numbers_;
   std::vector<std::array<Value*, kMaxChains>> accumulators_;  // of each reduction
   std::vector<Value*> row_bases_;
+  std::vector<Value*> piece_bases_;     // where elements are counted from
   Values row_values_;                   // by node
   std::map<uint32_t, Value*> results_;  // by reduction
   std::vector<bool> uniform_;           // by node
@@ -662,6 +712,7 @@ CodeRequest kernelRequest(std::string name, const Kernel& kernel, const loop::La
   defineFunctions(kernel);
   std::string content = fmt::format("{} {}\nlanes {} {}", name, loop::toString(kernel),
                                     lanesOf(kernel), layout.across_rows ? "across" : "within");
+  if (layout.nested > 0) content += fmt::format(" nested {}", layout.nested);
   for (loop::LaneStep step : layout.steps) content += fmt::format(" {}", static_cast<int>(step));
   auto emit = [name, kernel, layout](llvm::Module& module) {
     KernelEmitter(module, name, kernel, layout).run();

@@ -2,8 +2,9 @@
 //
 // The code walks over rows of elements. Which dimensions of the domain are rows and which are
 // within a row is the caller's choice, as long as the reduced ones are within; whoever has more
-// dimensions calls the code several times. Lanes of vectors are neighbours within a row, or, when
-// rows lie side by side in memory and are reduced, neighbouring rows.
+// dimensions calls the code several times. A row whose reduced dimensions do not join in memory is
+// made of pieces, which lie in a nest of loops. Lanes of vectors are neighbours within a row (a
+// piece), or, when rows lie side by side in memory and are reduced, neighbouring rows.
 #pragma once
 
 #include <memory>
@@ -20,6 +21,7 @@ enum class LaneStep : uint8_t { Zero, Unit, Other };
 // What code depends on besides the kernel.
 struct LaneLayout {
   bool across_rows = false;
+  int nested = 0;               // loops over the pieces of a row
   std::vector<LaneStep> steps;  // one an access
   friend bool operator==(const LaneLayout&, const LaneLayout&) = default;
 };
@@ -27,19 +29,25 @@ struct LaneLayout {
 // The words that the code takes.
 struct KernelWords {
   explicit KernelWords(const Kernel& kernel)
-      : numbers(2 + 3 * kernel.accesses.size()),
+      : accesses(kernel.accesses.size()),
+        numbers(2 + 3 * accesses),
         flag(numbers + kernel.numbers.size()),
-        count(flag + (kernel.checks.empty() ? 0 : 1)) {}
-  static constexpr size_t kElements = 0;  // in a row
+        nest(flag + (kernel.checks.empty() ? 0 : 1)) {}
+  static constexpr size_t kElements = 0;  // in a row, or a piece of one
   static constexpr size_t kRows = 1;
   // Of access i: the address of its first element, then its steps in bytes from row to row and
   // within a row.
   static constexpr size_t base(size_t i) { return 2 + 3 * i; }
   static constexpr size_t rowStep(size_t i) { return 3 + 3 * i; }
   static constexpr size_t elementStep(size_t i) { return 4 + 3 * i; }
+  // Of loop l over pieces, the innermost first: how often it runs, and its step in bytes for access
+  // i.
+  size_t nestCount(size_t l) const { return nest + l * (1 + accesses); }
+  size_t nestStep(size_t l, size_t i) const { return nestCount(l) + 1 + i; }
+  size_t accesses;
   size_t numbers;  // the first of them; each is its bits
   size_t flag;     // with checks: the address of an int64 that becomes 1 when one does not hold
-  size_t count;
+  size_t nest;
 };
 using KernelFunction = void(const int64_t* words);
 

@@ -185,7 +185,7 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
     auto step = static_cast<uint64_t>(laneStep(kernel, walk, a));
     key.bits[a / 32] |= step << (a % 32 * 2);
   }
-  key.bits.back() = walk.across_rows;
+  key.bits.back() = static_cast<uint64_t>(walk.nested) << 1 | walk.across_rows;
   auto find = [&]() -> Code* {
     for (Code* c = variant.codes[k].load(std::memory_order_acquire); c; c = c->older) {
       if (c->key == key) return c;
@@ -200,6 +200,7 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
     added = new Code;
     added->key = key;
     added->layout.across_rows = walk.across_rows;
+    added->layout.nested = walk.nested;
     for (size_t a = 0; a < n; ++a) added->layout.steps.push_back(laneStep(kernel, walk, a));
     added->older = variant.codes[k].load();
     variant.codes[k].store(added, std::memory_order_release);

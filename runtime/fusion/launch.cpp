@@ -22,6 +22,24 @@ int64_t bitsOf(const IValue& number, DType type) {
   return bits;
 }
 
+// The access whose elements are most of the domain's, of those that read tensors.
+size_t largestLoad(const loop::Kernel& kernel, const Launch& launch) {
+  size_t largest = 0;
+  int64_t most = 0;
+  for (size_t a = 0; a < kernel.accesses.size() - kernel.stores.size(); ++a) {
+    if (kernel.accesses[a].isIndex()) continue;
+    int64_t size = 1;
+    for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
+      if (launch.touches[a].steps[d] != 0) size *= launch.sizes[d];
+    }
+    if (size > most) {
+      most = size;
+      largest = a;
+    }
+  }
+  return largest;
+}
+
 }  // namespace
 
 loop::TensorLayout layoutOf(const TensorImpl& t) {
@@ -226,21 +244,30 @@ bool Call::place(const loop::Program& program, size_t k, Launch& launch) const {
 
 bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) const {
   const loop::Kernel& kernel = program.kernels[k];
-  for (size_t d = 0; d < static_cast<size_t>(kernel.rank); ++d) {
-    if ((kernel.reduced >> d & 1) != 0 && launch.sizes[d] == 0) return false;
+  const auto isReduced = [&](int d) { return (kernel.reduced >> d & 1) != 0; };
+  for (int d = 0; d < kernel.rank; ++d) {
+    if (isReduced(d) && launch.sizes[static_cast<size_t>(d)] == 0) return false;
   }
   std::array<int, loop::kMaxRank> order;
   for (int i = 0; i < kernel.rank; ++i) order[static_cast<size_t>(i)] = kernel.rank - 1 - i;
+  const std::span<const Touch> touches(launch.touches.data(), kernel.accesses.size());
   if (followed_) {
-    const Touch& first = launch.touches[kernel.accesses.size() - kernel.stores.size()];
+    // Kept dimensions as the result has them, reduced ones as the largest tensor that is read.
+    const size_t stores = kernel.accesses.size() - kernel.stores.size();
+    const Touch& first = touches[stores];
+    const Touch& largest = kernel.reduced == 0 ? first : touches[largestLoad(kernel, launch)];
+    const auto stepOf = [&](int d) {
+      const int64_t step = (isReduced(d) ? largest : first).steps[static_cast<size_t>(d)];
+      return isReduced(d) && step == 0 ? INT64_MAX : step;
+    };
     std::stable_sort(order.begin(), order.begin() + kernel.rank, [&](int a, int b) {
-      return first.steps[static_cast<size_t>(a)] < first.steps[static_cast<size_t>(b)];
+      if (isReduced(a) != isReduced(b)) return isReduced(a);
+      return stepOf(a) < stepOf(b);
     });
   }
-  std::span<const Touch> touches(launch.touches.data(), kernel.accesses.size());
-  return wick::planWalk(kernel, launch.sizes, touches,
-                        std::span<const int>(order.data(), static_cast<size_t>(kernel.rank)),
-                        launch.walk);
+  wick::planWalk(kernel, launch.sizes, touches,
+                 std::span<const int>(order.data(), static_cast<size_t>(kernel.rank)), launch.walk);
+  return true;
 }
 
 Tensor Call::spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& dying) const {

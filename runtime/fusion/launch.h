@@ -40,7 +40,7 @@ class Call {
   bool follow(const loop::Program& program);
   // Everything but code and addresses of outputs; false as above.
   bool place(const loop::Program& program, size_t k, Launch& launch) const;
-  // False when compiled code does not walk in this way.
+  // False when there is nothing to reduce, which is for the operators.
   bool planWalk(const loop::Program& program, size_t k, Launch& launch) const;
   // Makes the outputs. `launches` are those of all kernels; bit i of `dying`: besides the caller of
   // FusionSite::run() only the interpreter holds argument i, for this call, so that an output may

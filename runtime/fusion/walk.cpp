@@ -133,7 +133,8 @@ void turn(int64_t item, const char* from, int64_t step, int64_t rows, int64_t el
 
 // A call of compiled code: words that stay, and those that change.
 struct Call {
-  std::array<int64_t, 2 + 3 * kMaxAccesses + kMaxAccesses + 1> words;
+  static constexpr size_t kNest = loop::kMaxRank * (1 + kMaxAccesses);
+  std::array<int64_t, 2 + 3 * kMaxAccesses + kMaxAccesses + 1 + kNest> words;
 };
 struct Tile {
   alignas(kLine) std::array<int64_t, kTileRows * kTileElements> elements;
@@ -141,7 +142,7 @@ struct Tile {
 
 }  // namespace
 
-bool planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
+void planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
               std::span<const Touch> touches, std::span<const int> order, Walk& walk) {
   Dims inner, outer;
   for (int d : order) {
@@ -149,7 +150,12 @@ bool planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
     bool reduced = (kernel.reduced >> d & 1) != 0;
     addDim(reduced ? inner : outer, sizes[i], touches, i);
   }
-  if (kernel.reduced != 0 && inner.count > 1) return false;
+  walk.nested = 0;
+  for (int i = 1; i < inner.count; ++i) {
+    auto to = static_cast<size_t>(walk.nested++);
+    walk.nested_sizes[to] = inner.sizes[static_cast<size_t>(i)];
+    walk.nested_steps[to] = inner.steps[static_cast<size_t>(i)];
+  }
   const size_t n = touches.size();
   int first_outer = 0;
   if (kernel.reduced == 0 && outer.count > 0) {
@@ -183,7 +189,6 @@ bool planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
   }
   if (kernel.reduced == 0) planTiles(kernel, walk, n);
   walk.across_rows = kernel.reduced != 0 && walk.sizes[0] >= 8 && prefersAcross(kernel, walk);
-  return true;
 }
 
 loop::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i) {
@@ -227,6 +232,10 @@ void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch
     std::copy(numbers.begin(), numbers.end(),
               c.words.begin() + static_cast<int64_t>(layout.numbers));
     c.words[layout.flag] = reinterpret_cast<int64_t>(flag);
+    for (size_t l = 0; l < static_cast<size_t>(walk.nested); ++l) {
+      c.words[layout.nestCount(l)] = walk.nested_sizes[l];
+      for (size_t a = 0; a < n; ++a) c.words[layout.nestStep(l, a)] = walk.nested_steps[l][a];
+    }
     while (first < last) {
       const int64_t row = first % walk.sizes[0];
       const int64_t rows = std::min(walk.sizes[0] - row, last - first);
@@ -260,7 +269,8 @@ void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch
   };
   const int64_t rows = walk.rows();
   const int64_t grain = std::max<int64_t>(1, kGrainSize / costOfElement(kernel));
-  if (rows * walk.elements <= grain) {
+  const int64_t points = walk.pointsOfRow();
+  if (rows * points <= grain) {
     run(0, rows, 0, walk.elements);
   } else if (kernel.reduced == 0 && rows < omp_get_max_threads()) {
     // Multiples of 64 elements keep the pieces on lines of the cache.
@@ -271,7 +281,7 @@ void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch
                   run(0, rows, begin, std::min(walk.elements, end * 64) - begin);
                 });
   } else {
-    parallelFor(rows, std::max<int64_t>(1, grain / std::max<int64_t>(walk.elements, 1)),
+    parallelFor(rows, std::max<int64_t>(1, grain / std::max<int64_t>(points, 1)),
                 [&](int64_t begin, int64_t end) { run(begin, end, 0, walk.elements); });
   }
 }

@@ -19,8 +19,13 @@ struct Touch {
 
 // Dimensions that lie one after the other in all of the memory that the kernel touches are joined.
 struct Walk {
-  int64_t elements = 1;  // in a row
+  int64_t elements = 1;  // in a row, or in a piece of one
   std::array<int64_t, kMaxAccesses> element_steps;
+  // Loops over the pieces that a row is made of where its dimensions do not join, the innermost
+  // first.
+  int nested = 0;
+  std::array<int64_t, loop::kMaxRank> nested_sizes;
+  std::array<std::array<int64_t, kMaxAccesses>, loop::kMaxRank> nested_steps;
   // The dimensions outside of rows, the innermost first: at least one. Compiled code walks along
   // the first by itself.
   int outer = 0;
@@ -37,11 +42,15 @@ struct Walk {
     for (int i = 0; i < outer; ++i) n *= sizes[static_cast<size_t>(i)];
     return n;
   }
+  int64_t pointsOfRow() const {
+    int64_t n = elements;
+    for (int i = 0; i < nested; ++i) n *= nested_sizes[static_cast<size_t>(i)];
+    return n;
+  }
 };
 
-// False when the reduced dimensions are not one in memory. `order` lists the domain's dimensions,
-// the innermost first.
-bool planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
+// `order` lists the domain's dimensions, the innermost first.
+void planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
               std::span<const Touch> touches, std::span<const int> order, Walk& walk);
 
 // How access i moves from lane to lane.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "codegen/scalar/float_functions.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 
@@ -12,28 +13,27 @@ namespace wick {
 
 namespace {
 
-// exp of eight floats within 1 ulp: 2^n times a polynomial on [-ln 2 / 2, ln 2 / 2]. Arguments
-// are at most 0 here, so overflow needs no care; below -87.4 the result is 0 (the true one is
-// smaller than the least normal number), and NaN stays.
+// The builder of codegen/scalar/float_functions.h for eight numbers: what its exp() takes.
+struct EightFloats {
+  using V = __m256;
+  using I = __m256i;
+  static V constant(float v) { return _mm256_set1_ps(v); }
+  static V add(V a, V b) { return _mm256_add_ps(a, b); }
+  static V sub(V a, V b) { return _mm256_sub_ps(a, b); }
+  static V mul(V a, V b) { return _mm256_mul_ps(a, b); }
+  static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
+  static I toBits(V a) { return _mm256_castps_si256(a); }
+  static V fromBits(I a) { return _mm256_castsi256_ps(a); }
+  static I intConstant(int32_t v) { return _mm256_set1_epi32(v); }
+  static I intAdd(I a, I b) { return _mm256_add_epi32(a, b); }
+  static I intSub(I a, I b) { return _mm256_sub_epi32(a, b); }
+  static I intShiftLeft(I a, int n) { return _mm256_slli_epi32(a, n); }
+  static I intShiftRight(I a, int n) { return _mm256_srai_epi32(a, n); }
+};
+
+// Of an unordered pair max gives the second: NaN stays.
 __m256 expNonPositive(__m256 x) {
-  const __m256 kLowest = _mm256_set1_ps(-87.33654f);
-  __m256 tiny = _mm256_cmp_ps(x, kLowest, _CMP_LT_OQ);
-  __m256 y = _mm256_max_ps(kLowest, x);  // of an unordered pair max gives the second: NaN stays
-  __m256 n = _mm256_round_ps(_mm256_mul_ps(y, _mm256_set1_ps(1.44269504f)),
-                             _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
-  __m256 r = _mm256_fnmadd_ps(n, _mm256_set1_ps(0.693359375f), y);
-  r = _mm256_fnmadd_ps(n, _mm256_set1_ps(-2.12194440e-4f), r);
-  __m256 p = _mm256_set1_ps(1.9875691500e-4f);
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.3981999507e-3f));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(8.3334519073e-3f));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(4.1665795894e-2f));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(1.6666665459e-1f));
-  p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(5.0000001201e-1f));
-  p = _mm256_add_ps(_mm256_fmadd_ps(_mm256_mul_ps(r, r), p, r), _mm256_set1_ps(1.0f));
-  __m256i exponent =
-      _mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23);
-  __m256 e = _mm256_mul_ps(p, _mm256_castsi256_ps(exponent));
-  return _mm256_andnot_ps(tiny, e);
+  return floats::expInRange(EightFloats(), _mm256_max_ps(_mm256_set1_ps(-104.0f), x));
 }
 
 float horizontalSum(__m256 v) {

@@ -162,6 +162,46 @@ TEST(LoopTest, LanesMayBeNeighbouringRows) {
   }
 }
 
+// A row is made of pieces: a loop over those of one dimension, or a nest of two.
+TEST(LoopTest, ReducedDimensionsNeedNotJoin) {
+  constexpr const char* kText = R"(graph(%x : Tensor, %w : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %2 : int = prim::Constant[value=2]()
+  %3 : int = prim::Constant[value=3]()
+  %dims : int[] = prim::ListConstruct(%0, %2, %3)
+  %keep : bool = prim::Constant[value=True]()
+  %none : NoneType = prim::Constant()
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::mul(%x, %w)
+  %m : Tensor = aten::mean(%a, %dims, %keep, %none)
+  %c : Tensor = aten::sub(%x, %m, %one)
+  %v : Tensor = aten::amax(%c, %dims, %keep)
+  %d : Tensor = aten::mul(%c, %v)
+  return (%d, %m)
+)";
+  for (int64_t columns : {1, 5, 40, 130}) {
+    const Tensor x = randomTensor({3, 4, 5, 140}, 6).slice(3, 0, columns, 1);
+    // The weight stays where it is along a piece, and changes from piece to piece.
+    compare(kText, {x, randomTensor({3, 1, 5, 1}, 7)}, 1e-5);
+    compare(kText, {x.contiguous(), randomTensor({columns}, 8)}, 1e-5);
+    compare(kText, {x.slice(2, 1, 4, 1), randomTensor({3, 4, 1, 1}, 9)}, 1e-5);
+  }
+  // Lanes are neighbouring rows.
+  constexpr const char* kColumns = R"(graph(%x : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %dims : int[] = prim::ListConstruct(%0, %1)
+  %keep : bool = prim::Constant[value=False]()
+  %none : NoneType = prim::Constant()
+  %a : Tensor = aten::mul(%x, %x)
+  %s : Tensor = aten::sum(%a, %dims, %keep, %none)
+  return (%s)
+)";
+  for (int64_t columns : {8, 33, 100}) {
+    compare(kColumns, {randomTensor({6, 9, columns}, 10).slice(1, 2, 7, 1)}, 1e-5);
+  }
+}
+
 TEST(LoopTest, AnEmptyRowStillSums) {
   Group group(R"(graph(%x : Tensor):
   %dim : int = prim::Constant[value=1]()

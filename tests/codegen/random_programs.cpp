@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <limits>
 
 #include "core/convert.h"
@@ -17,28 +18,30 @@ DType randomDType(Random& random) {
                     DType::Int, DType::Short, DType::Char, DType::Byte, DType::Bool});
 }
 
-double randomValue(Random& random, DType dtype) {
+double randomValue(Random& random, DType dtype, bool huge) {
   if (dtype == DType::Bool) return random.below(2);
   if (isIntegral(dtype, false)) {
     return dtype == DType::Byte ? random.below(256) : random.below(256) - 128;
   }
   if (random.oneIn(12)) {
-    return random.of({0.0, -0.0, 1.0, -1.0, 1e-40, 3e36, -1e30, 88.8, -104.0, 0.5,
-                      std::numeric_limits<double>::infinity(),
-                      -std::numeric_limits<double>::infinity(),
-                      std::numeric_limits<double>::quiet_NaN()});
+    const double edge = random.of({0.0, -0.0, 1.0, -1.0, 1e-40, 3e36, -1e30, 88.8, -104.0, 0.5,
+                                   std::numeric_limits<double>::infinity(),
+                                   -std::numeric_limits<double>::infinity(),
+                                   std::numeric_limits<double>::quiet_NaN()});
+    return !huge && std::isfinite(edge) && std::fabs(edge) > 200 ? 3 : edge;
   }
   return (random.number() - 0.5) * random.of({2.0, 8.0, 60.0});
 }
 
-void fillRandomly(Random& random, const Tensor& t) {
+void fillRandomly(Random& random, const Tensor& t, bool huge) {
   dispatchAll(t.dtype(), [&]<class T>() {
     T* values = static_cast<T*>(t.rawData());
-    for (int64_t i = 0; i < t.numel(); ++i) values[i] = convert<T>(randomValue(random, t.dtype()));
+    for (int64_t i = 0; i < t.numel(); ++i)
+      values[i] = convert<T>(randomValue(random, t.dtype(), huge));
   });
 }
 
-Tensor randomTensor(Random& random, const DimVector& full, DType dtype) {
+Tensor randomTensor(Random& random, const DimVector& full, DType dtype, bool huge) {
   size_t skipped =
       random.oneIn(3) ? static_cast<size_t>(random.below(static_cast<int>(full.size()) + 1)) : 0;
   DimVector sizes;
@@ -47,7 +50,7 @@ Tensor randomTensor(Random& random, const DimVector& full, DType dtype) {
   }
   if (sizes.empty() || random.oneIn(2)) {
     Tensor t = Tensor::empty(sizes, dtype);
-    fillRandomly(random, t);
+    fillRandomly(random, t, huge);
     return t;
   }
   switch (random.below(4)) {
@@ -57,7 +60,7 @@ Tensor randomTensor(Random& random, const DimVector& full, DType dtype) {
       int64_t step = 1 + random.below(2);
       larger[d] = larger[d] * step + 3;
       Tensor t = Tensor::empty(larger, dtype);
-      fillRandomly(random, t);
+      fillRandomly(random, t, huge);
       auto at = static_cast<int64_t>(d);
       return t.slice(at, 2, 2 + sizes[d] * step, step);
     }
@@ -66,19 +69,19 @@ Tensor randomTensor(Random& random, const DimVector& full, DType dtype) {
       for (size_t d = sizes.size(); d-- > 0;) order.push_back(static_cast<int64_t>(d));
       for (int64_t d : order) permuted.push_back(sizes[static_cast<size_t>(d)]);
       Tensor t = Tensor::empty(permuted, dtype);
-      fillRandomly(random, t);
+      fillRandomly(random, t, huge);
       return t.permute(order);
     }
     case 2: {  // expanded
       DimVector base = sizes;
       base[static_cast<size_t>(random.below(static_cast<int>(sizes.size())))] = 1;
       Tensor t = Tensor::empty(base, dtype);
-      fillRandomly(random, t);
+      fillRandomly(random, t, huge);
       return t.expand(sizes);
     }
     default: {
       Tensor t = Tensor::empty(sizes, dtype);
-      fillRandomly(random, t);
+      fillRandomly(random, t, huge);
       return t;
     }
   }
@@ -103,8 +106,8 @@ Outcome runGraph(const std::shared_ptr<Graph>& graph, std::vector<IValue> argume
 
 namespace {
 
-DimVector randomShape(Random& random, int min_rank) {
-  DimVector shape(static_cast<size_t>(min_rank + random.below(4 - min_rank)));
+DimVector randomShape(Random& random, int min_rank, int max_rank) {
+  DimVector shape(static_cast<size_t>(min_rank + random.below(max_rank + 1 - min_rank)));
   for (int64_t& size : shape) {
     size = random.oneIn(12) ? random.below(2) : 2 + random.below(random.oneIn(4) ? 70 : 9);
   }
@@ -116,7 +119,7 @@ class ProgramMaker {
   ProgramMaker(Random& random, bool reductions) : random_(random), reductions_(reductions) {}
 
   Program make() {
-    DimVector shape = randomShape(random_, reductions_ ? 1 : 0);
+    DimVector shape = randomShape(random_, reductions_ ? 1 : 0, reductions_ ? 4 : 3);
     DType dtype = randomDType(random_);
     std::string inputs;
     const int count = 1 + random_.below(4);
@@ -125,17 +128,15 @@ class ProgramMaker {
         dtype = random_.of({DType::Float, DType::Float, DType::Double, DType::Half});
       else if (random_.oneIn(3))
         dtype = randomDType(random_);
-      Tensor t = reductions_ && i == 0 ? Tensor() : randomTensor(random_, shape, dtype);
-      if (!t.defined()) {
-        t = Tensor::empty(shape, dtype);
-        fillRandomly(random_, t);
-      }
+      Tensor t =
+          reductions_ && i == 0 ? Tensor() : randomTensor(random_, shape, dtype, !reductions_);
+      if (!t.defined()) t = firstTensor(shape, dtype);
       program_.arguments.emplace_back(t);
       inputs += fmt::format("{}%x{} : Tensor", i == 0 ? "" : ", ", i);
       values_.push_back(fmt::format("%x{}", i));
     }
     inputs += ", %s : float, %k : int";
-    program_.arguments.emplace_back(randomValue(random_, DType::Float));
+    program_.arguments.emplace_back(randomValue(random_, DType::Float, !reductions_));
     program_.arguments.emplace_back(int64_t{random_.below(7) - 3});
     rank_ = static_cast<int>(shape.size());
     const int nodes = 1 + random_.below(8);
@@ -150,6 +151,31 @@ class ProgramMaker {
   }
 
  private:
+  // Has the whole shape; perhaps its dimensions lie in another order, with gaps between them.
+  Tensor firstTensor(const DimVector& shape, DType dtype) {
+    DimVector larger = shape, order;
+    if (random_.oneIn(3)) {
+      for (int64_t& size : larger) size += random_.below(2);
+    }
+    for (size_t d = 0; d < shape.size(); ++d) order.push_back(static_cast<int64_t>(d));
+    if (random_.oneIn(3)) {
+      for (size_t d = shape.size(); d > 1; --d) {
+        std::swap(order[d - 1], order[static_cast<size_t>(random_.below(static_cast<int>(d)))]);
+      }
+    }
+    DimVector memory(shape.size()), places(shape.size());
+    for (size_t d = 0; d < shape.size(); ++d) {
+      memory[d] = larger[static_cast<size_t>(order[d])];
+      places[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
+    }
+    Tensor t = Tensor::empty(memory, dtype);
+    fillRandomly(random_, t, !reductions_);
+    t = t.permute(places);
+    for (size_t d = 0; d < shape.size(); ++d) {
+      t = t.slice(static_cast<int64_t>(d), 0, shape[d], 1);
+    }
+    return t;
+  }
   std::string value() {
     return values_[static_cast<size_t>(random_.below(static_cast<int>(values_.size())))];
   }
@@ -317,7 +343,12 @@ class ProgramMaker {
         break;
     }
     std::string dims = fmt::format("%d{}", next_++);
-    std::string which = constant("int", std::to_string(-1 - random_.below(std::max(rank_, 1))));
+    const int first = random_.below(std::max(rank_, 1));
+    std::string which;
+    for (int d = 0; d < rank_; ++d) {
+      if (d != first && !random_.oneIn(3)) continue;
+      which += (which.empty() ? "" : ", ") + constant("int", std::to_string(-1 - d));
+    }
     body_ += fmt::format("  {} : int[] = prim::ListConstruct({})\n", dims, which);
     std::string keep = constant("bool", random_.oneIn(3) ? "False" : "True");
     if (random_.oneIn(2)) {

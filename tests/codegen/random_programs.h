@@ -40,13 +40,14 @@ enum class ProgramKind {
 };
 Program randomProgram(Random& random, ProgramKind kind);
 
-// Of any dtype, numbers that are edges among them.
-double randomValue(Random& random, DType dtype);
-void fillRandomly(Random& random, const Tensor& t);
+// Of any dtype, numbers that are edges among them; without `huge` finite ones are below 200, so
+// that products with results that differ in the last place do not differ much.
+double randomValue(Random& random, DType dtype, bool huge = true);
+void fillRandomly(Random& random, const Tensor& t, bool huge = true);
 // Any of them; floats more often.
 DType randomDType(Random& random);
 // A tensor of a shape that broadcasts to `full`, perhaps a view.
-Tensor randomTensor(Random& random, const DimVector& full, DType dtype);
+Tensor randomTensor(Random& random, const DimVector& full, DType dtype, bool huge = true);
 
 // What a graph returns; its message when it raises.
 struct Outcome {

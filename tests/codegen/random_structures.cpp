@@ -461,6 +461,12 @@ class StructureMaker {
   void reduction(const Known& x) {
     const std::string d = integer(dim(x.tensor)),
                       keep = constant("bool", random_.of<std::string>({"False", "True"}));
+    // Several need not lie side by side.
+    const auto dims = [&] {
+      std::vector<std::string> all{d};
+      while (random_.oneIn(2)) all.push_back(integer(dim(x.tensor)));
+      return list("int", all);
+    };
     switch (random_.below(15)) {
       case 12:
         return classLoss(x);
@@ -486,17 +492,16 @@ class StructureMaker {
       case 5:
         return emit(
             random_.of<std::string>({"var", "std"}),
-            fmt::format("{}, {}, {}, {}", x.name, list("int", {d}),
+            fmt::format("{}, {}, {}, {}", x.name, dims(),
                         constant("bool", random_.of<std::string>({"False", "True"})), keep));
       case 6:
         return emit("var_mean",
-                    fmt::format("{}, {}, {}, {}", x.name, list("int", {d}),
-                                constant("bool", "False"), keep),
+                    fmt::format("{}, {}, {}, {}", x.name, dims(), constant("bool", "False"), keep),
                     2);
       case 7:
         return emit("prod", fmt::format("{}, {}, {}, {}", x.name, d, keep, none()));
       case 8:
-        return emit("logsumexp", fmt::format("{}, {}, {}", x.name, list("int", {d}), keep));
+        return emit("logsumexp", fmt::format("{}, {}, {}", x.name, dims(), keep));
       case 9: {
         if (x.tensor.dim() == 0) return;
         const std::string nothing = none();
@@ -508,9 +513,7 @@ class StructureMaker {
       default:
         break;
     }
-    std::vector<std::string> dims{d};
-    if (random_.oneIn(4)) dims.push_back(integer(dim(x.tensor)));
-    const std::string which = list("int", dims);
+    const std::string which = dims();
     if (random_.oneIn(3)) {
       return emit(random_.of<std::string>({"amax", "amin"}),
                   fmt::format("{}, {}, {}", x.name, which, keep));
