@@ -14,11 +14,11 @@ SugaredValuePtr Emitter::emitListCall(const Apply& apply, const TypePtr& type_hi
         emitListLiteral(ListLiteral::create(range, List<Expr>::create(range)), type_hint));
   }
   Expr input = apply.inputs()[0];
-  SugaredValuePtr iterable = emitSugared(input, 1, type_hint)->iterate(input.range(), fn_);
+  const TypePtr hint = hintedContainer(range, type_hint, TypeKind::List);
+  SugaredValuePtr iterable = emitSugared(input, 1, hint)->iterate(input.range(), fn_);
   if (Value* value = asSimple(iterable)) {
     if (value->type()->kind() == TypeKind::List || value->type()->kind() == TypeKind::String) {
-      TypePtr wanted = hintedContainer(range, type_hint, TypeKind::List);
-      bool same = !wanted || sameType(wanted, value->type());
+      bool same = !hint || sameType(hint, value->type());
       if (same) return simple(builtin(range, Symbol::aten("list"), {value}));
     }
   }

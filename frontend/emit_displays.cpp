@@ -5,6 +5,7 @@
 // a List[Tensor] or Dict[str, Tensor].
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <variant>
 
 #include "core/error.h"
@@ -44,6 +45,22 @@ void collectNames(const Expr& target, std::vector<std::string>& out) {
   }
 }
 
+namespace {
+
+// An empty display has no elements that could choose among several containers of a union.
+void checkOneCandidate(const SourceRange& range, const TypePtr& type_hint, TypeKind kind) {
+  if (!type_hint || type_hint->kind() != TypeKind::Union) return;
+  const auto fits = [&](const TypePtr& member) { return member->kind() == kind; };
+  if (std::ranges::count_if(type_hint->contained(), fits) < 2) return;
+  const bool list = kind == TypeKind::List;
+  throwCompileError(range,
+                    "Cannot assign an empty {} to a variable annotated to be type {} because there "
+                    "are multiple possible {} type candidates in the Union annotation",
+                    list ? "list" : "dict", type_hint->annotation(), list ? "List" : "Dict");
+}
+
+}  // namespace
+
 TypePtr Emitter::hintedContainer(const SourceRange& range, const TypePtr& type_hint,
                                  TypeKind kind) {
   if (!type_hint) return nullptr;
@@ -67,7 +84,7 @@ TypePtr Emitter::hintedContainer(const SourceRange& range, const TypePtr& type_h
 }
 
 Value* Emitter::unifyInto(const SourceRange& range, const TypePtr& type, Value* value) {
-  return tryConvertToType(range, graph_, type, value, /*allow_conversions=*/false);
+  return tryConvertToType(range, graph_, type, value, Conversions::EmptyLists);
 }
 
 Value* Emitter::emitListLiteral(const ListLiteral& expr, const TypePtr& type_hint) {
@@ -79,6 +96,7 @@ Value* Emitter::emitListLiteral(const ListLiteral& expr, const TypePtr& type_hin
   }
   std::vector<Value*> values = emitValues(expr.inputs(), element_hint);
   if (values.empty()) {
+    checkOneCandidate(range, type_hint, TypeKind::List);
     Node* n = graph_.createList(element_hint ? element_hint : types::Tensor(), {});
     // Until a use says what it holds, the literal fits any list.
     if (!element_hint) n->setAttribute(Symbol::attr("empty_literal"), IValue(true));
@@ -233,6 +251,7 @@ Value* Emitter::emitDictLiteral(const DictLiteral& expr, const TypePtr& type_hin
   std::vector<Value*> keys = emitValues(expr.keys(), hint ? hint->key() : nullptr);
   std::vector<Value*> values = emitValues(expr.values(), hint ? hint->value() : nullptr);
   if (keys.empty()) {
+    checkOneCandidate(range, type_hint, TypeKind::Dict);
     TypePtr key = hint ? hint->key() : types::String();
     TypePtr value = hint ? hint->value() : types::Tensor();
     return graph_.insertNode(graph_.createDict(key, value, {}, {}))->output();

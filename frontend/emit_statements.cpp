@@ -146,6 +146,8 @@ void Emitter::emitDelete(const Delete& stmt) {
           simple(container)
               ->attr(target.range(), fn_, "__delitem__")
               ->call(target.range(), fn_, {NamedValue(target.range(), index)}, {}, 0);
+        } else if (container->type()->kind() == TypeKind::Tuple) {
+          throwCompileError(target.range(), "the elements of a tuple cannot be deleted");
         } else {
           builtin(target.range(), aten::Delete, {container, index});
         }

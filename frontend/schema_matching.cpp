@@ -303,7 +303,8 @@ class Matcher {
       formal = *matched;
     }
     const Value* given = value;
-    value = tryConvertToType(range_, graph_, formal, value, allow_conversions_);
+    value = tryConvertToType(range_, graph_, formal, value,
+                             allow_conversions_ ? Conversions::All : Conversions::TuplesToLists);
     converted_ = converted_ || value != given;
     if (!value->type()->isSubtypeOf(*formal, &why)) {
       bool defaulted =
@@ -384,12 +385,12 @@ std::string refinementHint(const std::vector<NamedValue>& args,
 }  // namespace
 
 Value* tryConvertToType(const SourceRange& range, Graph& graph, const TypePtr& type, Value* value,
-                        bool allow_conversions) {
+                        Conversions allowed) {
   RangeGuard at(&graph, range);
   if (const auto* optional = type->as<OptionalType>()) {
     TypeKind kind = value->type()->kind();
     if (kind != TypeKind::Optional && kind != TypeKind::None) {
-      return tryConvertToType(range, graph, optional->element(), value, allow_conversions);
+      return tryConvertToType(range, graph, optional->element(), value, allowed);
     }
     return value;
   }
@@ -397,7 +398,7 @@ Value* tryConvertToType(const SourceRange& range, Graph& graph, const TypePtr& t
     return graph.insertNode(graph.createList(list->element(), {}))->output();
   }
   if (const auto* tuple = value->type()->as<TupleType>()) {
-    if (convertibleToList(value->type(), type)) {
+    if (allowed != Conversions::EmptyLists && convertibleToList(value->type(), type)) {
       std::vector<Value*> elements = unpackTuple(graph, value);
       return graph.insertNode(graph.createList(type->as<ListType>()->element(), elements))
           ->output();
@@ -408,12 +409,12 @@ Value* tryConvertToType(const SourceRange& range, Graph& graph, const TypePtr& t
       std::vector<Value*> converted;
       for (size_t i = 0; Value * element : unpackTuple(graph, value)) {
         converted.push_back(
-            tryConvertToType(range, graph, wanted->contained()[i++], element, allow_conversions));
+            tryConvertToType(range, graph, wanted->contained()[i++], element, allowed));
       }
       return graph.insertNode(graph.createTuple(converted))->output();
     }
   }
-  if (!allow_conversions) return value;
+  if (allowed != Conversions::All) return value;
   if (isTensor(value->type())) return implicitTensorToNumber(graph, type, value);
   if (value->type()->kind() == TypeKind::Number) return implicitNumberTo(graph, type, value);
   if (value->type()->kind() == TypeKind::String && type->kind() == TypeKind::Device) {

@@ -38,11 +38,15 @@ Value* emitBuiltinCall(const SourceRange& range, Graph& graph, Symbol name,
 // Whether emitBuiltinCall would find an overload, without emitting.
 bool isBuiltinOperator(Symbol name);
 
-// `value` as `type`, by subtyping or an implicit conversion (int to float, Tensor to number, tuple
-// to list…) when `allow_conversions`. Returns the value unchanged when it does not fit: the caller
-// checks the type. `fixed_size`: broadcast a single value to a list of that size.
+// What stands for a value of another type: where it is stored, only a literal `[]` for any list; in
+// calls a tuple for a list too; and, if no overload fits otherwise, a Tensor for a number and the
+// like.
+enum class Conversions { EmptyLists, TuplesToLists, All };
+
+// `value` as `type`, by subtyping or an implicit conversion. Returns the value unchanged when it
+// does not fit: the caller checks the type.
 Value* tryConvertToType(const SourceRange& range, Graph& graph, const TypePtr& type, Value* value,
-                        bool allow_conversions);
+                        Conversions allowed);
 
 // One value as it is, several as a tuple, none as None.
 Value* packOutputs(Graph& graph, std::vector<Value*> values,

@@ -131,13 +131,6 @@ SugaredValuePtr FunctionValue::call(const SourceRange& range, GraphFunction& fn,
   return std::make_shared<SimpleValue>(result->setType(matched.return_types.at(0)));
 }
 
-Value* FunctionValue::asValue(const SourceRange& range, GraphFunction& fn) {
-  if (callees_.size() != 1) {
-    throwCompileError(range, "an overloaded function cannot be used as a value");
-  }
-  return fn.graph()->insertFunction(callees_[0]);
-}
-
 SugaredValuePtr MethodValue::call(const SourceRange& range, GraphFunction& fn,
                                   std::vector<NamedValue> args, std::vector<NamedValue> kwargs,
                                   size_t) {

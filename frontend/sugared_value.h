@@ -130,7 +130,6 @@ class FunctionValue : public SugaredValue {
   std::string kind() const override { return "function"; }
   SugaredValuePtr call(const SourceRange&, GraphFunction&, std::vector<NamedValue>,
                        std::vector<NamedValue>, size_t) override;
-  Value* asValue(const SourceRange&, GraphFunction&) override;
   const std::vector<Function*>& callees() const { return callees_; }
 
  private:
