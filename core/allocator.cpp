@@ -40,8 +40,8 @@ constexpr size_t kSmallUpTo = size_t{32} << 10;
 constexpr size_t kThreadKeeps = size_t{2} << 20;
 constexpr size_t kAlwaysKept = size_t{64} << 20;
 // Blocks below this share segments of kSharedSegment; others may split each other's.
-constexpr size_t kSharedBelow = size_t{1} << 20;
-constexpr size_t kSharedSegment = size_t{2} << 20;
+constexpr size_t kSharedBelow = size_t{2} << 20;
+constexpr size_t kSharedSegment = size_t{4} << 20;
 
 std::atomic<size_t> allocated{0};
 std::atomic<size_t> peak{0};
@@ -314,6 +314,32 @@ class FreeBlocks {
   std::array<uint64_t, kLists / 64> present_{};
 };
 
+// Of a segment for one block: whole huge pages where that takes no more than an eighth beyond it.
+size_t segmentSize(size_t block) {
+  const size_t huge = roundUp(block, kHugePage);
+  return huge - block <= block / 8 ? huge : roundUp(block, kPage);
+}
+
+// Null when the system has no more.
+//
+// A segment begins with a huge page and has as many as it can hold: the first call of a program
+// writes memory that it has just been given, and page faults were most of what it cost beyond later
+// calls. What is behind the last whole huge page comes in small pages, so nothing is wasted there.
+void* mapSegment(size_t size) {
+  const size_t mapped = size + (size < kHugePage ? 0 : kHugePage);
+  void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return nullptr;
+  if (size < kHugePage) return memory;
+  char* begin = static_cast<char*>(memory);
+  char* aligned = begin + (kHugePage - reinterpret_cast<uintptr_t>(begin) % kHugePage) % kHugePage;
+  if (aligned != begin) munmap(begin, static_cast<size_t>(aligned - begin));
+  char* end = begin + mapped;
+  if (aligned + size != end) munmap(aligned + size, static_cast<size_t>(end - aligned) - size);
+  // No more than a hint.
+  madvise(aligned, size, MADV_HUGEPAGE);
+  return aligned;
+}
+
 class LargeBlocks {
  public:
   // Null when the system has no more.
@@ -325,7 +351,7 @@ class LargeBlocks {
     if (block) {
       unlist(block);
     } else {
-      block = newSegment(shares ? kSharedSegment : roundUp(size, kPage), shares);
+      block = newSegment(shares ? kSharedSegment : segmentSize(size), shares);
       if (!block) return nullptr;
     }
     split(block, size);
@@ -397,19 +423,15 @@ class LargeBlocks {
     // What is kept and was of no use here goes first when there would be too much.
     countSystemAllocation(size);
     while (oldest_ && holdsTooMuch()) releaseOldest();
-    void* memory = MAP_FAILED;
-    for (;;) {
-      memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      if (memory != MAP_FAILED || !oldest_) break;
-      while (oldest_) releaseOldest();
+    void* memory = mapSegment(size);
+    while (!memory && oldest_) {
+      releaseOldest();
+      memory = mapSegment(size);
     }
-    if (memory == MAP_FAILED) {
+    if (!memory) {
       system_bytes.fetch_sub(size, std::memory_order_relaxed);
       return nullptr;
     }
-    // A segment of one tensor is about to be written whole: in huge pages the first call of a
-    // program spends less on page faults. No more than a hint.
-    if (!shares && size >= kHugePage) madvise(memory, size, MADV_HUGEPAGE);
     Block* block = new (memory) Block{};
     block->size = size;
     block->shares = shares;
