@@ -19,6 +19,7 @@
 #include "passes/remove_mutation.h"
 #include "passes/unroll_loops.h"
 #include "runtime/executor/graph_executor.h"
+#include "runtime/prepare_layers.h"
 #include "runtime/threads.h"
 
 namespace wick {
@@ -48,6 +49,8 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   fuseConvolution(*graph);
   poolConstants(*graph);
   eliminateDeadCode(*graph);
+  ensureTeam(numThreads());
+  prepareLayers(*graph);
   // The graph may call functions of the module's compilation unit, whose owner the object holds.
   std::shared_ptr<GraphFunction> frozen(new GraphFunction(method.qualifiedName(), std::move(graph)),
                                         [self](GraphFunction* f) { delete f; });
@@ -55,7 +58,6 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   frozen->setSchema(
       FunctionSchema(schema.name(), schema.overload(), std::move(arguments), schema.returns()));
   GraphExecutor::of(*frozen).prepare();
-  ensureTeam(numThreads());
   return frozen;
 }
 

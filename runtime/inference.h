@@ -13,8 +13,9 @@ namespace wick {
 // linear layers, linear layers that share an input joined, additions and activations joined to
 // convolutions. Meant for modules in evaluation mode; later changes of the module are not seen.
 // Results differ from the method's by rounding only. What can be prepared without arguments is
-// done, and the threads of the calling thread's operators are started. The function keeps the
-// module, and so its code, alive. Throws CompileError when a callee does not compile.
+// done: weights of linear layers are packed for products of many rows, and the libraries and
+// threads of the calling thread's operators are started. The function keeps the module, and so its
+// code, alive. Throws CompileError when a callee does not compile.
 std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method);
 
 }  // namespace wick

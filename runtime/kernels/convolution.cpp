@@ -4,6 +4,7 @@
 #include "runtime/kernels/convolution.h"
 
 #include <cmath>
+#include <mutex>
 
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
@@ -260,6 +261,20 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
                                 : convolveByColumns<T>(op, x, weight.contiguous(), params, size);
     finish<T>(out, bias, residual, activation);
     return channels_last ? out.contiguous(format) : out;
+  });
+}
+
+void startConvolutions() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const Tensor input = Tensor::zeros(DimVector{1, 16, 8, 8}, DType::Float);
+    for (int64_t extent : {1, 3}) {
+      ConvolutionParams params;
+      params.stride = params.dilation = DimVector{1, 1};
+      params.padding = params.padding_after = params.output_padding = DimVector{0, 0};
+      const Tensor weight = Tensor::zeros(DimVector{16, 16, extent, extent}, DType::Float);
+      convolution("convolution", input, weight, Tensor(), params);
+    }
   });
 }
 

@@ -34,6 +34,9 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
                    const ConvolutionParams& params, const Tensor& residual = {},
                    Activation activation = Activation::None);
 
+// As startProducts (runtime/kernels/gemm.h), for convolutions.
+void startConvolutions();
+
 namespace onednn {
 // The float32 case. `channels_last` says which layout the result has.
 Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,

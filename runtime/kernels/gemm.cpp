@@ -2,6 +2,8 @@
 
 #include <cblas.h>
 
+#include <mutex>
+
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/kernels/openblas.h"
@@ -207,6 +209,24 @@ Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, cons
     });
   }
   return out;
+}
+
+void packLinearWeight(const Tensor& weight) {
+  if (weight.dtype() != DType::Float || !weight.device().isCpu() || weight.dim() != 2 ||
+      weight.numel() * (kFewRows + 1) <= kSmallWork || !isMatrix(weight)) {
+    return;
+  }
+  onednn::packMatrix("linear", weight.transpose(0, 1));
+}
+
+void startProducts() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    constexpr int64_t kSide = 40;
+    const Tensor square = Tensor::zeros(DimVector{kSide, kSide}, DType::Float);
+    linearProduct("linear", square, square, Tensor());
+    batchedProduct("mm", square.unsqueeze(0), square.unsqueeze(0));
+  });
 }
 
 }  // namespace wick

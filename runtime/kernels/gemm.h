@@ -15,11 +15,23 @@ Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b);
 // taken to be a parameter, so float32 ones are kept in packed form with their storage.
 Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
+// Packs a float32 weight [N, K] of linearProduct now rather than in the first product that wants it
+// so, whatever the number of rows will be; nothing for other weights and for those whose products
+// are mostly too small for it.
+void packLinearWeight(const Tensor& weight);
+
+// What the first product of a process does beyond its own work: the library's start, and finding
+// its code on disk. Later calls do nothing.
+void startProducts();
+
 namespace onednn {
 // float32 products by oneDNN. `a` [B, M, K] and `b` [B, K, N] must have a unit stride in one of
 // their last two dimensions; `bias` [N] may be undefined. `constant_b` keeps b packed.
 void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
             bool constant_b);
+// Packs b [K, N] as matmul does with `constant_b`, if only the layout does not depend on a's rows;
+// if it does, the next product packs again.
+void packMatrix(const char* op, const Tensor& b);
 }  // namespace onednn
 
 namespace smallgemm {

@@ -52,39 +52,54 @@ class OneThread {
   int before_;
 };
 
+dnnl::matmul::primitive_desc describeProduct(const Desc& a, const Desc& b, const Desc* bias,
+                                             const Desc& out, bool constant_b) {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  const Desc any(b.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+  const Desc& wanted = constant_b ? any : b;
+  return {bias ? dnnl::matmul::desc(a, wanted, *bias, out) : dnnl::matmul::desc(a, wanted, out),
+          attr, engine()};
+}
+
+std::shared_ptr<Prepared> prepare(const Tensor& a, const Tensor& b, const Tensor& bias,
+                                  const Tensor& out, bool constant_b) {
+  auto made = std::make_shared<Prepared>();
+  made->a = describe(a.sizes(), a.strides());
+  made->out = describe(out.sizes(), out.strides());
+  if (bias.defined()) {
+    DimVector shape(static_cast<size_t>(out.dim()), 1);
+    shape.back() = bias.numel();
+    made->bias = describe(shape, contiguousStrides(shape));
+  }
+  const auto pd = describeProduct(made->a, describe(b.sizes(), b.strides()),
+                                  bias.defined() ? &made->bias : nullptr, made->out, constant_b);
+  made->primitive = dnnl::matmul(pd);
+  made->b = pd.weights_desc();
+  made->scratch_bytes = pd.scratchpad_desc().get_size();
+  return made;
+}
+
 }  // namespace
+
+void packMatrix(const char* op, const Tensor& b) {
+  guarded(op, [&] {
+    constexpr int64_t kRows = 64;
+    const DimVector a{kRows, b.size(0)}, out{kRows, b.size(1)};
+    const Desc plain = describe(b.sizes(), b.strides());
+    const auto pd = describeProduct(describe(a, contiguousStrides(a)), plain, nullptr,
+                                    describe(out, contiguousStrides(out)), true);
+    packWeight(b, plain, pd.weights_desc());
+  });
+}
 
 void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
             bool constant_b) {
   guarded(op, [&] {
     OneThread limit(out.numel() * a.size(-1) <= kOneThreadWork);
-    Key key = keyOf(a, b, bias.defined(), out, constant_b);
-    auto prepared = preparedCache().get(key, [&] {
-      auto made = std::make_shared<Prepared>();
-      made->a = describe(a.sizes(), a.strides());
-      made->b = describe(b.sizes(), b.strides());
-      made->out = describe(out.sizes(), out.strides());
-      if (bias.defined()) {
-        DimVector shape(static_cast<size_t>(out.dim()), 1);
-        shape.back() = bias.numel();
-        made->bias = describe(shape, contiguousStrides(shape));
-      }
-      dnnl::primitive_attr attr;
-      attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-      Desc b_wanted = made->b;
-      if (constant_b) {
-        b_wanted =
-            Desc(made->b.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
-      }
-      dnnl::matmul::primitive_desc pd(
-          bias.defined() ? dnnl::matmul::desc(made->a, b_wanted, made->bias, made->out)
-                         : dnnl::matmul::desc(made->a, b_wanted, made->out),
-          attr, engine());
-      made->primitive = dnnl::matmul(pd);
-      made->b = pd.weights_desc();
-      made->scratch_bytes = pd.scratchpad_desc().get_size();
-      return made;
-    });
+    const Key key = keyOf(a, b, bias.defined(), out, constant_b);
+    const auto prepared =
+        preparedCache().get(key, [&] { return prepare(a, b, bias, out, constant_b); });
     auto memory = [](const Desc& desc, const Tensor& t) {
       return dnnl::memory(desc, engine(), t.rawData());
     };

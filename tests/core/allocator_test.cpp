@@ -87,6 +87,18 @@ TEST(Allocator, RepetitionAsksForNothing) {
   EXPECT_EQ(asked(), before);
 }
 
+// Beginning between two, a tensor would have one huge page less and up to 512 small ones more.
+TEST(Allocator, LargeBlocksBeginWithAHugePage) {
+  releaseKeptMemory();
+  std::vector<Marked> live;
+  for (size_t bytes : {2 * kMiB, 3 * kMiB + 5, 4 * kMiB, 9 * kMiB + 400, 40 * kMiB}) {
+    live.emplace_back(bytes, 1);
+    // 64 bytes before it the allocator keeps what it knows of the block.
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(live.back().memory) % (2 * kMiB), 64u) << bytes;
+  }
+  for (const Marked& m : live) m.release();
+}
+
 // What one size left is joined and serves other sizes.
 TEST(Allocator, SmallerSizesAreServedFromWhatALargerOneLeft) {
   releaseKeptMemory();
