@@ -60,7 +60,7 @@ void Emitter::emitAnnotated(const Assign& stmt) {
     case TK_VAR: {
       const std::string& name = Var(target.tree()).name().name();
       Value* value = emitExpr(expr, type);
-      value = tryConvertToType(stmt.range(), graph_, type, value, Conversions::EmptyLists);
+      value = tryConvertToType(stmt.range(), graph_, type, value, ImplicitConversions::EmptyLists);
       std::string why;
       if (!value->type()->isSubtypeOf(*type, &why)) {
         throwCompileError(stmt.range(),
@@ -77,7 +77,7 @@ void Emitter::emitAnnotated(const Assign& stmt) {
     case '.': {
       Select select(target.tree());
       Value* value = emitExpr(expr, type);
-      value = tryConvertToType(stmt.range(), graph_, type, value, Conversions::EmptyLists);
+      value = tryConvertToType(stmt.range(), graph_, type, value, ImplicitConversions::EmptyLists);
       if (!value->type()->isSubtypeOf(*type)) {
         throwCompileError(stmt.range(), "Expected a value of type {} but found {}",
                           type->annotation(), value->type()->annotation());
@@ -247,10 +247,11 @@ void Emitter::emitSubscriptTarget(const Subscript& target, const NamedValue& val
   }
   Value* stored = value.value;
   if (const auto* list = object->type()->as<ListType>()) {
-    stored =
-        tryConvertToType(value.range, graph_, list->element(), stored, Conversions::EmptyLists);
+    stored = tryConvertToType(value.range, graph_, list->element(), stored,
+                              ImplicitConversions::EmptyLists);
   } else if (const auto* dict = object->type()->as<DictType>()) {
-    stored = tryConvertToType(value.range, graph_, dict->value(), stored, Conversions::EmptyLists);
+    stored = tryConvertToType(value.range, graph_, dict->value(), stored,
+                              ImplicitConversions::EmptyLists);
   }
   builtin(range, aten::_set_item, {object, index, stored});
 }

@@ -91,7 +91,7 @@ Value* Emitter::emitAnnotate(const Apply& apply, bool unchecked) {
   Expr expr = apply.inputs()[1];
   Value* value = emitExpr(expr, type);
   if (unchecked) return uncheckedCast(value, type);
-  value = tryConvertToType(apply.range(), graph_, type, value, Conversions::All);
+  value = tryConvertToType(apply.range(), graph_, type, value, ImplicitConversions::All);
   std::string why;
   if (!value->type()->isSubtypeOf(*type, &why)) {
     throwCompileError(apply.inputs()[0].range(), "expected an expression of type {} but found {}",
@@ -226,7 +226,8 @@ SugaredValuePtr Emitter::emitRange(const Apply& apply) {
   expectInputs(apply, "range", 1, 3);
   std::vector<Value*> bounds;
   for (const NamedValue& v : emitArguments(apply.inputs())) {
-    Value* value = tryConvertToType(v.range, graph_, types::Int(), v.value, Conversions::All);
+    Value* value =
+        tryConvertToType(v.range, graph_, types::Int(), v.value, ImplicitConversions::All);
     if (value->type()->kind() != TypeKind::Int) {
       throwCompileError(v.range, "range() arguments must be ints, found {}",
                         v.type()->annotation());

@@ -84,7 +84,7 @@ TypePtr Emitter::hintedContainer(const SourceRange& range, const TypePtr& type_h
 }
 
 Value* Emitter::unifyInto(const SourceRange& range, const TypePtr& type, Value* value) {
-  return tryConvertToType(range, graph_, type, value, Conversions::EmptyLists);
+  return tryConvertToType(range, graph_, type, value, ImplicitConversions::EmptyLists);
 }
 
 Value* Emitter::emitListLiteral(const ListLiteral& expr, const TypePtr& type_hint) {

@@ -277,7 +277,7 @@ void Emitter::bindParameter(const Param& param, const LocalFunction& function,
   }
   TypePtr type = typeOf(param.type().get());
   Value* value = argument.value->asValue(argument.range, fn_);
-  value = tryConvertToType(argument.range, graph_, type, value, Conversions::All);
+  value = tryConvertToType(argument.range, graph_, type, value, ImplicitConversions::All);
   if (!value->type()->isSubtypeOf(*type)) {
     throwCompileError(argument.range, "the parameter '{}' of the {} is of type {}, found {}", name,
                       function.kind(), type->annotation(), value->type()->annotation());

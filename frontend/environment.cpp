@@ -99,11 +99,11 @@ void Environment::set(const SourceRange& range, const std::string& name,
     }
     TypePtr type = unshapedType(before->type());
     TypePtr wider = widerType(name);
-    simple = tryConvertToType(range, graph, type, simple, Conversions::All);
+    simple = tryConvertToType(range, graph, type, simple, ImplicitConversions::All);
     if (simple->type()->isSubtypeOf(*type)) {
       wider = nullptr;
     } else if (wider) {
-      simple = tryConvertToType(range, graph, wider, simple, Conversions::All);
+      simple = tryConvertToType(range, graph, wider, simple, ImplicitConversions::All);
     }
     if (wider && simple->type()->isSubtypeOf(*wider)) {
       wider_[name] = wider;

@@ -118,7 +118,7 @@ void Emitter::emitReturn(const Return& stmt) {
   Value* value = emitExpr(stmt.expr(), declared);
   TypePtr merged;
   if (declared) {
-    value = tryConvertToType(stmt.range(), graph_, declared, value, Conversions::All);
+    value = tryConvertToType(stmt.range(), graph_, declared, value, ImplicitConversions::All);
     std::string why;
     if (!value->type()->isSubtypeOf(*declared, &why)) {
       throwCompileError(stmt.range(),

@@ -303,8 +303,9 @@ class Matcher {
       formal = *matched;
     }
     const Value* given = value;
-    value = tryConvertToType(range_, graph_, formal, value,
-                             allow_conversions_ ? Conversions::All : Conversions::TuplesToLists);
+    value = tryConvertToType(
+        range_, graph_, formal, value,
+        allow_conversions_ ? ImplicitConversions::All : ImplicitConversions::TuplesToLists);
     converted_ = converted_ || value != given;
     if (!value->type()->isSubtypeOf(*formal, &why)) {
       bool defaulted =
@@ -385,7 +386,7 @@ std::string refinementHint(const std::vector<NamedValue>& args,
 }  // namespace
 
 Value* tryConvertToType(const SourceRange& range, Graph& graph, const TypePtr& type, Value* value,
-                        Conversions allowed) {
+                        ImplicitConversions allowed) {
   RangeGuard at(&graph, range);
   if (const auto* optional = type->as<OptionalType>()) {
     TypeKind kind = value->type()->kind();
@@ -398,7 +399,7 @@ Value* tryConvertToType(const SourceRange& range, Graph& graph, const TypePtr& t
     return graph.insertNode(graph.createList(list->element(), {}))->output();
   }
   if (const auto* tuple = value->type()->as<TupleType>()) {
-    if (allowed != Conversions::EmptyLists && convertibleToList(value->type(), type)) {
+    if (allowed != ImplicitConversions::EmptyLists && convertibleToList(value->type(), type)) {
       std::vector<Value*> elements = unpackTuple(graph, value);
       return graph.insertNode(graph.createList(type->as<ListType>()->element(), elements))
           ->output();
@@ -414,7 +415,7 @@ Value* tryConvertToType(const SourceRange& range, Graph& graph, const TypePtr& t
       return graph.insertNode(graph.createTuple(converted))->output();
     }
   }
-  if (allowed != Conversions::All) return value;
+  if (allowed != ImplicitConversions::All) return value;
   if (isTensor(value->type())) return implicitTensorToNumber(graph, type, value);
   if (value->type()->kind() == TypeKind::Number) return implicitNumberTo(graph, type, value);
   if (value->type()->kind() == TypeKind::String && type->kind() == TypeKind::Device) {
@@ -443,7 +444,7 @@ std::pair<size_t, MatchedSchema> matchSchemas(const std::vector<const FunctionSc
   if (schemas.size() == 1) {
     return {0, matchSchema(*schemas[0], range, graph, args, kwargs, self)};
   }
-  // Conversions only where nothing fits without: add(int, int) before add(Scalar, Scalar).
+  // ImplicitConversions only where nothing fits without: add(int, int) before add(Scalar, Scalar).
   Failures failures;
   for (bool allow_conversions : {false, true}) {
     failures.clear();

@@ -41,12 +41,12 @@ bool isBuiltinOperator(Symbol name);
 // What stands for a value of another type: where it is stored, only a literal `[]` for any list; in
 // calls a tuple for a list too; and, if no overload fits otherwise, a Tensor for a number and the
 // like.
-enum class Conversions { EmptyLists, TuplesToLists, All };
+enum class ImplicitConversions { EmptyLists, TuplesToLists, All };
 
 // `value` as `type`, by subtyping or an implicit conversion. Returns the value unchanged when it
 // does not fit: the caller checks the type.
 Value* tryConvertToType(const SourceRange& range, Graph& graph, const TypePtr& type, Value* value,
-                        Conversions allowed);
+                        ImplicitConversions allowed);
 
 // One value as it is, several as a tuple, none as None.
 Value* packOutputs(Graph& graph, std::vector<Value*> values,

@@ -315,7 +315,7 @@ void SimpleValue::setAttr(const SourceRange& range, GraphFunction& fn, const std
     slot = type->shared()->addAttribute(field, unshapedType(new_value->type()));
   }
   TypePtr expected = type->attributes()[*slot].type;
-  new_value = tryConvertToType(range, graph, expected, new_value, Conversions::EmptyLists);
+  new_value = tryConvertToType(range, graph, expected, new_value, ImplicitConversions::EmptyLists);
   std::string why;
   if (!new_value->type()->isSubtypeOf(*expected, &why)) {
     throwCompileError(range, "Wrong type for attribute assignment. Expected {} but got {}",
