@@ -226,9 +226,11 @@ Tensor Tensor::reshape(IntSpan sizes) const {
 }
 
 Tensor Tensor::contiguous(MemoryFormat format) const {
+  if (isContiguous(format == MemoryFormat::Preserve ? MemoryFormat::Contiguous : format)) {
+    return *this;
+  }
   WICK_CHECK(format != MemoryFormat::Preserve,
              "preserve memory format is unsupported by the contiguous operator");
-  if (isContiguous(format)) return *this;
   return clone(format);
 }
 

@@ -165,7 +165,7 @@ int64_t divisorOf(const Axes& axes, const Pixel& at, bool count_padding,
 }  // namespace
 
 Axis slidingAxis(const char* op, int64_t input, int64_t kernel, int64_t stride, int64_t padding,
-                 int64_t dilation, bool ceil_mode) {
+                 int64_t dilation, bool ceil_mode, int64_t least) {
   constexpr int64_t kLargest = int64_t{1} << 26;
   WICK_CHECK(kernel > 0, "{}: kernel size should be greater than zero, but got {}", op, kernel);
   WICK_CHECK(stride > 0, "{}: stride should be greater than zero, but got {}", op, stride);
@@ -177,10 +177,10 @@ Axis slidingAxis(const char* op, int64_t input, int64_t kernel, int64_t stride, 
              op);
   int64_t extent = dilation * (kernel - 1) + 1;
   int64_t room = input + 2 * padding - extent + (ceil_mode ? stride - 1 : 0);
-  int64_t count = room < 0 ? 0 : room / stride + 1;
+  int64_t count = room < 0 ? (room + 1) / stride : room / stride + 1;
   // A window may not start in the padding behind the last element.
   if (ceil_mode && count > 0 && (count - 1) * stride >= input + padding) --count;
-  WICK_CHECK(count > 0,
+  WICK_CHECK(count >= least,
              "{}: Given input size: {}. Calculated output size: {}. Output size is too "
              "small",
              op, input, count);

@@ -20,9 +20,10 @@ struct Axis {
 };
 using Axes = std::array<Axis, 3>;  // depth, height, width; absent ones hold one element
 
-// The windows of a kernel that slides over `input` elements. RuntimeError for impossible sizes.
+// The windows of a kernel that slides over `input` elements. RuntimeError for impossible sizes and
+// for less than `least` windows.
 Axis slidingAxis(const char* op, int64_t input, int64_t kernel, int64_t stride, int64_t padding,
-                 int64_t dilation, bool ceil_mode);
+                 int64_t dilation, bool ceil_mode, int64_t least = 1);
 // Windows that divide `input` elements into `output` nearly equal parts, overlapping as PyTorch's.
 Axis adaptiveAxis(int64_t input, int64_t output);
 // One window of one element: the place of a missing dimension.

@@ -5,6 +5,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "core/stride_order.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/call.h"
@@ -274,9 +275,22 @@ Tensor maskedScatter(const Tensor& self, const Tensor& mask, const Tensor& sourc
              scalarTypeName(self.dtype()), scalarTypeName(source.dtype()));
   bool inplace = out && out.tensor->isSame(self);
   DimVector shape = inplace ? DimVector(self.sizes()) : broadcastShapes(self.sizes(), mask.sizes());
-  Tensor keep = checkedMask("masked_scatter", mask, shape);
+  // In place the elements are taken in the order in which they lie in memory.
+  DimVector order(shape.size());
+  orderDimensions(std::span<int64_t>(order.data(), order.size()), [&](int64_t a, int64_t b) {
+    if (!inplace) return 0;
+    const int64_t left = self.strides()[static_cast<size_t>(a)];
+    const int64_t right = self.strides()[static_cast<size_t>(b)];
+    return left == 0 || right == 0 ? 0 : left < right ? -1 : left > right ? 1 : 0;
+  });
+  std::reverse(order.begin(), order.end());
+  DimVector back(shape.size());
+  for (size_t d = 0; d < order.size(); ++d) {
+    back[static_cast<size_t>(order[d])] = static_cast<int64_t>(d);
+  }
+  Tensor keep = checkedMask("masked_scatter", mask, shape).permute(order).contiguous();
   Tensor from = source.contiguous();
-  Tensor dense = self.expand(shape).clone(MemoryFormat::Contiguous);
+  Tensor dense = self.expand(shape).permute(order).clone(MemoryFormat::Contiguous);
   const bool* k = keep.data<bool>();
   WICK_CHECK(std::count(k, k + keep.numel(), true) <= from.numel(),
              "Number of elements of source < number of ones in mask");
@@ -287,7 +301,7 @@ Tensor maskedScatter(const Tensor& self, const Tensor& mask, const Tensor& sourc
       if (k[i]) to[i] = *next++;
     }
   });
-  return dense;
+  return dense.permute(back);
 }
 
 Tensor oneHot(const Tensor& self, int64_t classes) {

@@ -71,14 +71,16 @@ Pair luFactor(const Tensor& a, bool pivot) {
 // L (unit lower), U and the permutation matrix that undoes the row exchanges.
 Triple unpack(const char* op, const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
   static const OperatorHandle kTril("aten::tril", ""), kTriu("aten::triu", "");
-  checkMatrix(op, lu);
+  WICK_CHECK(lu.dim() >= 2 && lu.size(-1) < 30000 && lu.size(-2) < 30000,
+             "{}: expected matrices, and none of 30000 rows or columns, got {}", op, lu.describe());
+  constexpr unsigned kUnpacked = kMatrixDTypes | kRealNumbers;
   int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
   Tensor none = Tensor::empty(DimVector{0}, lu.dtype());
   Tensor p = none, l = none, u = none;
   if (data) {
     l = kTril(lu.narrow(lu.dim() - 1, 0, k), int64_t{-1}).clone(MemoryFormat::Contiguous);
     u = kTriu(lu.narrow(lu.dim() - 2, 0, k));
-    dispatch<kMatrixDTypes>(op, lu.dtype(), [&]<class T>() {
+    dispatch<kUnpacked>(op, lu.dtype(), [&]<class T>() {
       for (int64_t i = 0; i < batchCount(l); ++i) {
         for (int64_t d = 0; d < k; ++d) matrixAt<T>(l, i, m * k)[d * k + d] = T(1);
       }
@@ -91,7 +93,7 @@ Triple unpack(const char* op, const Tensor& lu, const Tensor& pivots, bool data,
                pivots.describe());
     p = Tensor::zeros(withSizes(batchSizes(lu), {m, m}), lu.dtype());
     Tensor exchanges = pivots.contiguous();
-    dispatch<kMatrixDTypes>(op, lu.dtype(), [&]<class T>() {
+    dispatch<kUnpacked>(op, lu.dtype(), [&]<class T>() {
       std::vector<int64_t> rows(static_cast<size_t>(m));
       for (int64_t i = 0; i < batchCount(lu); ++i) {
         for (int64_t r = 0; r < m; ++r) rows[static_cast<size_t>(r)] = r;

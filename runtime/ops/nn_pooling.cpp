@@ -44,7 +44,7 @@ struct Window {
   bool ceil_mode;
 };
 
-Axes slidingAxes(const char* op, const Tensor& x, const Window& w, size_t n) {
+Axes slidingAxes(const char* op, const Tensor& x, const Window& w, size_t n, int64_t least = 1) {
   DimVector kernel = expandInts(op, "kernel_size", w.kernel, n);
   DimVector stride = w.stride.empty() ? kernel : expandInts(op, "stride", w.stride, n);
   DimVector padding = expandInts(op, "padding", w.padding, n);
@@ -52,7 +52,7 @@ Axes slidingAxes(const char* op, const Tensor& x, const Window& w, size_t n) {
   Axes axes{pooling::unitAxis(), pooling::unitAxis(), pooling::unitAxis()};
   for (size_t d = 0; d < n; ++d) {
     axes[3 - n + d] = pooling::slidingAxis(op, x.size(static_cast<int64_t>(2 + d)), kernel[d],
-                                           stride[d], padding[d], dilation[d], w.ceil_mode);
+                                           stride[d], padding[d], dilation[d], w.ceil_mode, least);
   }
   return axes;
 }
@@ -78,7 +78,9 @@ constexpr const char* kAdaptiveMaxNames[] = {"", "adaptive_max_pool1d", "adaptiv
 
 Pair maxPoolAny(const char* op, const Tensor& self, const Window& w, size_t n, bool indices) {
   Batched b = batched(op, self, static_cast<int64_t>(n));
-  pooling::MaxResult r = pooling::maxPool(op, b.x, slidingAxes(op, b.x, w, n), indices);
+  // PyTorch's faster way in one dimension lets results be empty.
+  const int64_t least = n == 1 && !indices ? 0 : 1;
+  pooling::MaxResult r = pooling::maxPool(op, b.x, slidingAxes(op, b.x, w, n, least), indices);
   return {unbatched(b, r.values, self.dtype()),
           indices ? unbatched(b, r.indices, DType::Long) : Tensor()};
 }

@@ -186,6 +186,11 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions o) {
     if constexpr (kIsReducedFloat<T>) step = S(T(step));
     int64_t halfway = steps / 2;
     fillSteps(t.data<T>(), steps, step, [&](int64_t i) -> S {
+      if constexpr (std::is_integral_v<T>) {
+        // What is cut off depends on the last bit, and PyTorch's compiler contracts.
+        return i < halfway ? std::fma(step, convert<S>(i), first)
+                           : std::fma(-step, convert<S>(steps - i - 1), last);
+      }
       if (i < halfway) return first + step * convert<S>(i);
       return last - step * convert<S>(steps - i - 1);
     });

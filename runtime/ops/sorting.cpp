@@ -282,8 +282,16 @@ Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
       "mode", self, dim, keepdim, []<class T>(const T* data, int64_t n) {
         std::vector<Ranked<T>> sorted(static_cast<size_t>(n));
         for (int64_t i = 0; i < n; ++i) sorted[i] = {data[i], i};
-        std::sort(sorted.begin(), sorted.end(),
-                  [](const Ranked<T>& a, const Ranked<T>& b) { return less<T>(a.value, b.value); });
+        // PyTorch compares with `<`, so that NaN stays where it is; in a longer row there is no
+        // telling what its sort would make of that.
+        if (n <= 16) {
+          std::sort(sorted.begin(), sorted.end(),
+                    [](const Ranked<T>& a, const Ranked<T>& b) { return a.value < b.value; });
+        } else {
+          std::sort(sorted.begin(), sorted.end(), [](const Ranked<T>& a, const Ranked<T>& b) {
+            return less<T>(a.value, b.value);
+          });
+        }
         // The last of the longest run of equal elements; of several, the smallest element's.
         int64_t best = 0;
         int64_t most = 0;
