@@ -10,6 +10,11 @@ namespace wick {
 
 namespace {
 
+// wrapDim for the inner loops of everything: kernels ask for sizes a dozen times a call.
+inline int64_t wrapped(int64_t d, int64_t n) {
+  return static_cast<uint64_t>(d) < static_cast<uint64_t>(n) ? d : wrapDim(d, n);
+}
+
 // Dimensions from the innermost to the outermost in a channels-last layout.
 std::array<int, 4> constexpr kOrder2d = {1, 3, 2, 0};
 std::array<int, 5> constexpr kOrder3d = {1, 4, 3, 2, 0};
@@ -168,11 +173,11 @@ Tensor Tensor::full(IntSpan sizes, double value, DType dtype, Device device) {
 }
 
 int64_t Tensor::size(int64_t d) const {
-  return impl_->sizes[wrapDim(d, dim())];
+  return impl_->sizes[wrapped(d, dim())];
 }
 
 int64_t Tensor::stride(int64_t d) const {
-  return impl_->strides[wrapDim(d, dim())];
+  return impl_->strides[wrapped(d, dim())];
 }
 
 bool Tensor::isContiguous(MemoryFormat format) const {

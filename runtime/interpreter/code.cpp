@@ -29,6 +29,19 @@ std::string shortText(const IValue& value) {
 
 }  // namespace
 
+uint16_t extraFor(const Type& type) {
+  switch (type.kind()) {
+    case TypeKind::Int:
+      return static_cast<uint16_t>(IValue::Tag::Int) + 1;
+    case TypeKind::Float:
+      return static_cast<uint16_t>(IValue::Tag::Double) + 1;
+    case TypeKind::Bool:
+      return static_cast<uint16_t>(IValue::Tag::Bool) + 1;
+    default:
+      return 0;
+  }
+}
+
 std::string_view opCodeName(OpCode op) {
   return kOpCodes[static_cast<size_t>(op)].name;
 }

@@ -147,6 +147,9 @@ static_assert(sizeof(Instruction) == 16);
 std::string_view opCodeName(OpCode op);
 std::string_view opCodeFormat(OpCode op);
 
+// What `extra` says of a scalar of this type; 0 for objects.
+uint16_t extraFor(const Type& type);
+
 // Set in `extra` of an instruction whose only object register is read for the last time and whose
 // handler therefore lets go of it.
 inline constexpr uint16_t kLastUse = 0x100;

@@ -4,19 +4,6 @@
 
 namespace wick {
 
-uint16_t Lowering::extraFor(const TypePtr& type) {
-  switch (type->kind()) {
-    case TypeKind::Int:
-      return static_cast<uint16_t>(IValue::Tag::Int) + 1;
-    case TypeKind::Float:
-      return static_cast<uint16_t>(IValue::Tag::Double) + 1;
-    case TypeKind::Bool:
-      return static_cast<uint16_t>(IValue::Tag::Bool) + 1;
-    default:
-      return 0;
-  }
-}
-
 uint32_t Lowering::newRegister(uint16_t extra) {
   WICK_CHECK(out_.registers.size() < kMaxOperandIndex, "{}: the graph is too large to run",
              code_.name_);
@@ -25,7 +12,7 @@ uint32_t Lowering::newRegister(uint16_t extra) {
 }
 
 uint32_t Lowering::define(const Value* value) {
-  return registers_[value] = newRegister(extraFor(value->type()));
+  return registers_[value] = newRegister(extraFor(*value->type()));
 }
 
 uint32_t Lowering::destination(const Node* node) {
@@ -67,12 +54,12 @@ void Lowering::noteConstant(const Node* node) {
     }
   } else if (node->hasAttribute(attr::value)) {
     constant = node->ivalue(attr::value);
-    uint16_t extra = extraFor(value->type());
+    uint16_t extra = extraFor(*value->type());
     WICK_CHECK(extra == 0 || static_cast<uint16_t>(constant.tag()) + 1 == extra,
                "prim::Constant: a value of type {} is declared as {}", constant.tagName(),
                value->type()->str());
   } else {
-    WICK_CHECK(extraFor(value->type()) == 0, "prim::Constant: {} has no value",
+    WICK_CHECK(extraFor(*value->type()) == 0, "prim::Constant: {} has no value",
                value->type()->str());
   }
   constants_[value] = addConstant(constant);
@@ -89,7 +76,7 @@ uint32_t Lowering::reg(const Value* value) {
   if (auto mapped = mappedRegister(value)) return *mapped;
   auto constant = constants_.find(value);
   WICK_ASSERT(constant != constants_.end(), "%{} is used before it is defined", value->debugName());
-  if (extraFor(value->type()) != 0) return loadScalar(constant->second);
+  if (extraFor(*value->type()) != 0) return loadScalar(constant->second);
   uint32_t r = newRegister(0);
   emit(OpCode::LOADK, 0, r, constant->second);
   return r;
@@ -113,7 +100,7 @@ uint32_t Lowering::loadScalar(uint32_t constant) {
 uint32_t Lowering::scalarReg(const Value* value) {
   uint32_t r = reg(value);
   if (out_.registers[r].isScalar()) return r;
-  uint16_t extra = extraFor(value->type());
+  uint16_t extra = extraFor(*value->type());
   WICK_ASSERT(extra != 0, "%{} is no scalar", value->debugName());
   uint32_t unboxed = newRegister(extra);
   emit(OpCode::UNBOX, extra, unboxed, r);
@@ -127,7 +114,7 @@ uint32_t Lowering::floatReg(const Value* value) {
     double converted = static_cast<double>(code_.constants_[constant->second].toInt());
     return loadScalar(addConstant(IValue(converted)));
   }
-  uint32_t r = newRegister(extraFor(types::Float()));
+  uint32_t r = newRegister(extraFor(*types::Float()));
   emit(OpCode::INT_TO_FLOAT, 0, r, scalarReg(value));
   return r;
 }
@@ -164,7 +151,7 @@ uint32_t Lowering::operandList(std::span<Value* const> values) {
 uint32_t Lowering::destinationList(const Node* node) {
   std::vector<uint32_t> entries;
   for (const Value* value : node->outputs()) {
-    entries.push_back(value->hasUses() ? makeDestination(extraFor(value->type()), define(value))
+    entries.push_back(value->hasUses() ? makeDestination(extraFor(*value->type()), define(value))
                                        : makeDestination(0, kNoDestination));
   }
   auto offset = static_cast<uint32_t>(out_.operands.size());
@@ -419,7 +406,7 @@ void Lowering::lowerLoop(const Node* node) {
   const Value* trip_count = node->input(0);
   auto known_count = constantOf(trip_count);
   bool counted = !(known_count && known_count->toInt() == std::numeric_limits<int64_t>::max());
-  uint16_t int_extra = extraFor(types::Int());
+  uint16_t int_extra = extraFor(*types::Int());
 
   for (size_t i = 1; i < body->inputs().size(); ++i) {
     uint32_t carried = define(body->inputs()[i]);

@@ -30,7 +30,6 @@ class Lowering {
   };
 
   // Registers and constants.
-  static uint16_t extraFor(const TypePtr& type);
   uint32_t newRegister(uint16_t extra);
   uint32_t define(const Value* value);
   uint32_t destination(const Node* node);  // of the only output; kNoIndex when it is not used

@@ -30,7 +30,7 @@ bool Lowering::lowerScalar(const Node* node) {
     bool unit = step != constants_.end() && code_.constants_[step->second].toInt() == 1;
     uint32_t scaled = scalarReg(node->input(0));
     if (!unit) {
-      uint32_t product = newRegister(extraFor(types::Int()));
+      uint32_t product = newRegister(extraFor(*types::Int()));
       emit(OpCode::MUL_INT, 0, product, scaled, scalarReg(node->input(2)));
       scaled = product;
     }
@@ -54,14 +54,14 @@ bool Lowering::lowerListAccess(const Node* node) {
   if (node->inputs().empty() || node->input(0)->type()->kind() != TypeKind::List) return false;
   if (node->kind() == aten::len && node->inputs().size() == 1) {
     uint32_t list = reg(node->input(0));
-    emit(OpCode::LIST_LEN, extraFor(node->output()->type()), define(node->output()), list);
+    emit(OpCode::LIST_LEN, extraFor(*node->output()->type()), define(node->output()), list);
     return true;
   }
   if (node->kind() == aten::__getitem__ && node->inputs().size() == 2 &&
       node->input(1)->type()->kind() == TypeKind::Int) {
     uint32_t list = reg(node->input(0));
     uint32_t index = scalarReg(node->input(1));
-    emit(OpCode::LIST_GET, extraFor(node->output()->type()), define(node->output()), list, index);
+    emit(OpCode::LIST_GET, extraFor(*node->output()->type()), define(node->output()), list, index);
     return true;
   }
   return false;
@@ -78,14 +78,14 @@ void Lowering::lowerCall(const Node* node) {
   uint32_t operands = operandList(arguments);
   code_.function_sites_.push_back(std::make_unique<FunctionSite>(function));
   auto site = static_cast<uint32_t>(code_.function_sites_.size() - 1);
-  emit(OpCode::CALL, extraFor(node->output()->type()), site, operands, destination(node));
+  emit(OpCode::CALL, extraFor(*node->output()->type()), site, operands, destination(node));
 }
 
 void Lowering::lowerMethodCall(const Node* node) {
   const std::string& name = node->ivalue(attr::name).toString();
   const Value* self = node->input(0);
   uint32_t operands = operandList(node->inputs());
-  uint16_t extra = extraFor(node->output()->type());
+  uint16_t extra = extraFor(*node->output()->type());
   if (const auto* type = self->type()->as<ClassType>()) {
     auto* method = dynamic_cast<GraphFunction*>(type->findMethod(name));
     WICK_CHECK(method, "prim::CallMethod: {} has no method '{}'", type->name(), name);
@@ -128,7 +128,7 @@ void Lowering::lowerFusionGroup(const Node* node) {
       registers_[body.inputs()[i]] = reg(outer);
     }
   }
-  uint16_t flag = extraFor(types::Bool());
+  uint16_t flag = extraFor(*types::Bool());
   uint32_t ran = newRegister(flag);
   auto destinations = static_cast<uint32_t>(out_.operands.size());
   out_.operands.push_back(static_cast<uint32_t>(node->outputs().size() + 1));
@@ -170,7 +170,7 @@ bool Lowering::lowerAttribute(const Node* node) {
     Value* value = node->input(1);
     emit(OpCode::SET_ATTR, 0, object, operandList({&value, 1}), slot_number);
   } else if (node->output()->hasUses()) {
-    emit(OpCode::GET_ATTR, extraFor(node->output()->type()), define(node->output()), object,
+    emit(OpCode::GET_ATTR, extraFor(*node->output()->type()), define(node->output()), object,
          slot_number);
   }
   return true;
@@ -205,7 +205,7 @@ bool Lowering::lowerData(const Node* node) {
   } else if (kind == prim::TupleIndex) {
     uint32_t tuple = reg(node->input(0));
     uint32_t index = scalarReg(node->input(1));
-    emit(OpCode::TUPLE_INDEX, extraFor(node->output()->type()), result(), tuple, index);
+    emit(OpCode::TUPLE_INDEX, extraFor(*node->output()->type()), result(), tuple, index);
   } else if (kind == prim::TupleSlice) {
     uint32_t tuple = reg(node->input(0));
     auto range = static_cast<uint32_t>(out_.operands.size());
@@ -223,7 +223,7 @@ bool Lowering::lowerData(const Node* node) {
   } else if (kind == prim::isinstance) {
     uint32_t value = reg(node->input(0));
     code_.type_lists_.push_back(node->typesAttribute(attr::types));
-    emit(OpCode::ISINSTANCE, extraFor(node->output()->type()), result(), value,
+    emit(OpCode::ISINSTANCE, extraFor(*node->output()->type()), result(), value,
          static_cast<uint32_t>(code_.type_lists_.size() - 1));
   } else if (kind == prim::unchecked_cast || kind == prim::unchecked_unwrap_optional) {
     emitMove(result(), node->input(0));
@@ -234,7 +234,7 @@ bool Lowering::lowerData(const Node* node) {
   } else if (kind == prim::Enter) {
     uint32_t object = reg(node->input(0));
     bool bound = !node->outputs().empty();
-    emit(OpCode::ENTER, bound ? extraFor(node->output()->type()) : 0, object,
+    emit(OpCode::ENTER, bound ? extraFor(*node->output()->type()) : 0, object,
          bound ? destination(node) : kNoIndex);
   } else if (kind == prim::Exit) {
     emit(OpCode::EXIT, 0, reg(node->input(0)));
@@ -242,11 +242,11 @@ bool Lowering::lowerData(const Node* node) {
     if (!node->outputs().empty()) constants_[node->output()] = addConstant(IValue());
   } else if (kind == prim::tolist) {
     uint32_t operands = operandList(node->inputs());
-    emit(OpCode::TO_LIST, extraFor(node->output()->type()), result(), operands,
+    emit(OpCode::TO_LIST, extraFor(*node->output()->type()), result(), operands,
          typeIndex(node->output()->type()));
   } else if (kind == aten::wait) {
     uint32_t future = reg(node->input(0));
-    emit(OpCode::WAIT, extraFor(node->output()->type()), future, destination(node));
+    emit(OpCode::WAIT, extraFor(*node->output()->type()), future, destination(node));
   } else {
     return false;
   }
@@ -293,7 +293,7 @@ void Lowering::lowerOperator(const Node* node) {
   if (inserted) code_.operator_sites_.push_back({&op});
   uint32_t operands = operandList(node->inputs());
   if (node->outputs().size() == 1) {
-    emit(OpCode::OP, extraFor(node->output()->type()), it->second, operands, destination(node));
+    emit(OpCode::OP, extraFor(*node->output()->type()), it->second, operands, destination(node));
   } else {
     emit(OpCode::OP_MULTI, 0, it->second, operands, destinationList(node));
   }

@@ -35,20 +35,6 @@ void forEachTarget(const Instruction& instruction, F&& f) {
   });
 }
 
-// The type that the graph gives to an argument, as in Instruction::extra.
-uint16_t extraOfArgument(const Code& code, size_t i) {
-  switch (code.graph()->inputs()[i]->type()->kind()) {
-    case TypeKind::Int:
-      return static_cast<uint16_t>(IValue::Tag::Int) + 1;
-    case TypeKind::Float:
-      return static_cast<uint16_t>(IValue::Tag::Double) + 1;
-    case TypeKind::Bool:
-      return static_cast<uint16_t>(IValue::Tag::Bool) + 1;
-    default:
-      return 0;
-  }
-}
-
 Fact join(const Fact& a, const Fact& b) {
   if (a.kind == Fact::Kind::Nothing) return b;
   if (b.kind == Fact::Kind::Nothing) return a;
@@ -200,7 +186,7 @@ CodeAnalysis::CodeAnalysis(const Code& code) : code_(code) {
 void CodeAnalysis::findScalars() {
   scalar_of_.assign(code_.numRegisters(), kNoIndex);
   for (uint32_t r = 0; r < code_.numRegisters(); ++r) {
-    bool is_argument = r < code_.numInputs() && extraOfArgument(code_, r) != 0;
+    bool is_argument = r < code_.numInputs() && extraFor(*code_.graph()->inputs()[r]->type()) != 0;
     if (r < code_.numObjectRegisters() && !is_argument) continue;
     scalar_of_[r] = static_cast<uint32_t>(registers_.size());
     registers_.push_back(r);
@@ -431,7 +417,7 @@ void CodeAnalysis::solveFacts() {
   Facts start(registers_.size());
   for (uint32_t s = 0; s < registers_.size(); ++s) {
     if (registers_[s] < code_.numInputs()) {
-      uint16_t extra = extraOfArgument(code_, registers_[s]);
+      const uint16_t extra = extraFor(*code_.graph()->inputs()[registers_[s]]->type());
       if (extra != 0) start[s] = Fact::ofTag(extra);
     }
   }
