@@ -262,7 +262,8 @@ class KernelEmitter {
     for (const loop::Store& store : kernel_.stores) {
       const int last = schedule_.pass_of_node[static_cast<size_t>(store.value.id)];
       const DType type = kernel_.accesses[store.access].dtype;
-      if (store.per_row || last == 0) continue;
+      // Going to memory lane by lane costs more than computing once more.
+      if (store.per_row || last == 0 || layout_.steps[store.access] == LaneStep::Other) continue;
       const std::vector<bool> needed = reach(store.value);
       int64_t most = kMinNodes - 1;
       ScalarExpr best;

@@ -148,12 +148,13 @@ Analysis::Analysis(Graph& body, std::span<const ArgumentInfo> arguments) {
   num_arguments_ = arguments.size();
   Facts facts;
   facts.of = [&](const Value* v) { return factsOf(v); };
-  facts.require_row_major = [&](const Value* v) {
-    if (!loop::isRowMajor(layoutOf(v))) {
-      throw UnsupportedShapes(fmt::format("%{}: another order in memory", v->debugName()));
-    }
-    row_major_.push_back(of(v).tensor);
+  facts.is_channels_last = [&](const Value* v) {
+    const bool channels_last = loop::isChannelsLast(layoutOf(v));
+    formats_.push_back({of(v).tensor, channels_last});
+    if (of(v).what != What::Argument) plain_ = false;
+    return channels_last;
   };
+  facts.lay_row_major = [&](const Value* v) { row_major_.insert(v); };
   facts.keep_apart = [&](const Value* v) { apart_.insert(v); };
   const Node* const end = body.block()->returnNode();
   for (Node* n = end->next(); n != end;) {
@@ -286,6 +287,7 @@ void Analysis::call(const Value* output, PointwiseCall call) {
     refuse(fmt::format("{} of {}", definition.name, wick::toString(info.types.common)));
   }
   info.dtype = info.types.result;
+  step.row_major = row_major_.count(output) != 0;
   checkNumbers(call, info.types);
   info.call = std::move(call);
   add(output, std::move(info), std::move(step));

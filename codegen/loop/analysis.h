@@ -99,7 +99,7 @@ class Analysis : public ValueNumbers {
   bool knows(const Value* v) const { return infos_.count(v) != 0; }
   const std::vector<SizeCheck>& checks() const { return checks_; }
   const std::vector<NumberCheck>& numberChecks() const { return number_checks_; }
-  const std::vector<uint32_t>& rowMajor() const { return row_major_; }
+  const std::vector<FormatCheck>& formats() const { return formats_; }
   // Values that get kernels of their own.
   const std::set<const Value*>& apart() const { return apart_; }
   const std::vector<ShapeStep>& steps() const { return steps_; }
@@ -143,7 +143,8 @@ class Analysis : public ValueNumbers {
   std::unordered_map<const Value*, ValueInfo> infos_;
   std::vector<SizeCheck> checks_;
   std::vector<NumberCheck> number_checks_;
-  std::vector<uint32_t> row_major_;
+  std::vector<FormatCheck> formats_;
+  std::set<const Value*> row_major_;  // results that lie so, wherever their operands lie
   std::set<const Value*> apart_;
   std::vector<ShapeStep> steps_;
   std::vector<TensorLayout> layouts_;

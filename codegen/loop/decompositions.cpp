@@ -47,12 +47,13 @@ class Decomposition {
     facts_.keep_apart(shift);
     const DType wide = accumulated(x.dtype);
     Value* result = op("mul", {to(node_->input(0), wide), perChannel(to(scale, wide), x, 2)});
-    return to(op("add", {result, perChannel(to(shift, wide), x, 2), integer(1)}), x.dtype);
+    result = op("add", {result, perChannel(to(shift, wide), x, 2), integer(1)});
+    return to(laid(result, formatted()), x.dtype);
   }
 
   // x [N, C, …] as [N, groups, C / groups, …], of which all but the first two are a row.
-  Value* groupNorm() { return ofGroups(constantInt("num_groups"), true); }
-  Value* instanceNorm() { return ofGroups(0, false); }
+  Value* groupNorm() { return ofGroups(constantInt("num_groups"), true, formatted()); }
+  Value* instanceNorm() { return ofGroups(0, false, false); }
 
  private:
   [[noreturn]] void refuse(const char* what) const {
@@ -98,8 +99,15 @@ class Decomposition {
     if (x.layout.rank < 2 || x.layout.rank >= kMaxRank || !isFloating(x.dtype)) {
       refuse("the input");
     }
-    facts_.require_row_major(node_->input(0));
     return x;
+  }
+  // Whether the result's channels lie innermost, as the input's do.
+  bool formatted() const { return facts_.is_channels_last(node_->input(0)); }
+  // The last value that is computed with the input's shape: lies row-major unless the input's own
+  // order is kept.
+  Value* laid(Value* result, bool keeps_order) const {
+    if (!keeps_order) facts_.lay_row_major(result);
+    return result;
   }
   // A parameter of the channels of x, in double.
   Value* channels(const char* name, const ValueFacts& x) {
@@ -118,7 +126,7 @@ class Decomposition {
   }
 
   // With no number of groups each channel is one.
-  Value* ofGroups(int64_t groups, bool together) {
+  Value* ofGroups(int64_t groups, bool together, bool keeps_order) {
     const ValueFacts x = normalized();
     const DType wide = accumulated(x.dtype);
     Value* rows = to(node_->input(0), wide);
@@ -135,7 +143,7 @@ class Decomposition {
     Value* centered = op("sub", {rows, mean, integer(1)});
     Value* squares = op("mean", {op("mul", {centered, centered}), dims, truth(true), none()});
     Value* scale = op("rsqrt", {op("add", {squares, argument("eps"), integer(1)})});
-    if (together && has("weight")) return perGroup(x, mean, scale, grouped);
+    if (together && has("weight")) return perGroup(x, mean, scale, grouped, keeps_order);
     if (together && has("bias")) refuse("a bias without a weight");
     Value* result = op("mul", {centered, scale});
     const auto parameter = [&](const char* name) {
@@ -145,6 +153,7 @@ class Decomposition {
     };
     if (has("weight")) result = op("mul", {result, parameter("weight")});
     if (has("bias")) result = op("add", {result, parameter("bias"), integer(1)});
+    laid(result, keeps_order);
     if (together) result = op("flatten", {result, integer(1), integer(2)});
     return to(result, x.dtype);
   }
@@ -152,7 +161,8 @@ class Decomposition {
   // Within a group the weight changes with the channel: what x is multiplied with and what is added
   // is computed for each channel of each sample first.
   template <class Grouped>
-  Value* perGroup(const ValueFacts& x, Value* mean, Value* scale, Grouped&& grouped) {
+  Value* perGroup(const ValueFacts& x, Value* mean, Value* scale, Grouped&& grouped,
+                  bool keeps_order) {
     facts_.keep_apart(mean);
     facts_.keep_apart(scale);
     const auto parameter = [&](const char* name) {
@@ -171,7 +181,8 @@ class Decomposition {
       return to(op("flatten", {v, integer(1), integer(2)}), wide);
     };
     Value* result = op("mul", {to(node_->input(0), wide), flat(factor)});
-    return to(op("add", {result, flat(shift), integer(1)}), x.dtype);
+    result = op("add", {result, flat(shift), integer(1)});
+    return to(laid(result, keeps_order), x.dtype);
   }
 
   Value* ints(const std::vector<int64_t>& numbers) {

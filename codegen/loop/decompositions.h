@@ -16,8 +16,11 @@ struct ValueFacts {
 };
 struct Facts {
   std::function<ValueFacts(const Value*)> of;
-  // Kernels are used for tensors alone that lie row-major here.
-  std::function<void(const Value*)> require_row_major;
+  // Whether the tensor's channels lie innermost; kernels are used for tensors alone of which the
+  // same is true.
+  std::function<bool(const Value*)> is_channels_last;
+  // The result of a pointwise operator lies row-major, whatever order its operands lie in.
+  std::function<void(const Value*)> lay_row_major;
   // A value that gets a kernel of its own, for others ask for each of its elements many times.
   std::function<void(const Value*)> keep_apart;
 };

@@ -16,6 +16,11 @@ int64_t stepOf(const TensorLayout& t, int d, int rank, int64_t size) {
   return t.sizes[i] == 1 && size != 1 ? 0 : t.strides[i];
 }
 
+// The dimension that is the i-th from the innermost in a channels-last layout.
+size_t channelsLastDim(int i, int rank) {
+  return static_cast<size_t>(i == 0 ? 1 : i == rank - 1 ? 0 : rank - i);
+}
+
 }  // namespace
 
 bool isRowMajor(const TensorLayout& t) {
@@ -26,6 +31,28 @@ bool isRowMajor(const TensorLayout& t) {
     next *= t.sizes[i];
   }
   return true;
+}
+
+// Where sizes leave it open (one channel, no spatial extent) the answer is no.
+bool isChannelsLast(const TensorLayout& t) {
+  if ((t.rank != 4 && t.rank != 5) || t.strides[1] == 0) return false;
+  int64_t least = 0;
+  for (int i = 0; i < t.rank; ++i) {
+    const size_t d = channelsLastDim(i, t.rank);
+    if (t.sizes[d] == 0 || t.strides[d] < least) return false;
+    if (d == 0 && least == t.strides[1]) return false;
+    least = t.strides[d] * std::max<int64_t>(t.sizes[d], 1);
+  }
+  return true;
+}
+
+void layChannelsLast(TensorLayout& t) {
+  int64_t next = 1;
+  for (int i = 0; i < t.rank; ++i) {
+    const size_t d = channelsLastDim(i, t.rank);
+    t.strides[d] = next;
+    next *= std::max<int64_t>(t.sizes[d], 1);
+  }
 }
 
 int64_t numelOf(const TensorLayout& t) {

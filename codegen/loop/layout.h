@@ -19,8 +19,11 @@ struct TensorLayout {
 int64_t numelOf(const TensorLayout& t);
 // Whether the elements lie side by side in the order of their indices.
 bool isRowMajor(const TensorLayout& t);
-// Sets the strides of a tensor without gaps.
+// Whether the channels, dimension 1, lie innermost, as Tensor::suggestMemoryFormat() sees it.
+bool isChannelsLast(const TensorLayout& t);
+// Sets the strides of a tensor without gaps; channels-last of four or five dimensions.
 void layRowMajor(TensorLayout& t);
+void layChannelsLast(TensorLayout& t);
 // Whether the dimensions lie in memory as they stand, from the outermost to the innermost: then
 // results are row-major. Dimensions that do not move say nothing.
 bool isOrdered(const TensorLayout& t);

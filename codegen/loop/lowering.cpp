@@ -29,7 +29,7 @@ class Lowering {
     program_.steps = analysis_.steps();
     program_.checks = analysis_.checks();
     program_.number_checks = analysis_.numberChecks();
-    program_.row_major = analysis_.rowMajor();
+    program_.formats = analysis_.formats();
     program_.results = body_.outputs().size();
     program_.follow = !analysis_.isPlain() || !separate_.empty();
     for (size_t i = 0; i < analysis_.numArguments(); ++i) {

@@ -69,6 +69,12 @@ struct SizeCheck {
   int64_t size;
 };
 
+// Whether the tensor's channels must lie innermost, or must not.
+struct FormatCheck {
+  uint32_t tensor;
+  bool channels_last;
+};
+
 // The argument, a number, must be one that a tensor of `dtype` holds, and perhaps no NaN, or the
 // operators raise or have another rule.
 struct NumberCheck {
@@ -87,7 +93,7 @@ struct Program {
   std::vector<ViewStep> views;
   std::vector<SizeCheck> checks;
   std::vector<NumberCheck> number_checks;
-  std::vector<uint32_t> row_major;  // tensors that must lie so
+  std::vector<FormatCheck> formats;
   std::vector<ShapeStep> steps;
   // Whether sizes are those that followShape() gives, rather than those of what is loaded.
   bool follow = false;

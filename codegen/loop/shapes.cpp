@@ -43,7 +43,9 @@ bool stack(const ShapeStep& step, std::span<const TensorLayout> tensors, TensorL
   const TensorLayout& first = tensors[step.operands[0]];
   if (first.rank == kMaxRank || step.dim > first.rank) return false;
   for (uint32_t operand : step.operands) {
-    if (!sameBut(tensors[operand], first, -1)) return false;
+    const TensorLayout& t = tensors[operand];
+    // As for cat, of which this is one.
+    if (!sameBut(t, first, -1) || (t.rank >= 3 && !isOrdered(t))) return false;
   }
   to.rank = first.rank + 1;
   for (int d = 0; d < to.rank; ++d) {
@@ -87,7 +89,9 @@ bool resultOf(const ShapeStep& step, std::span<const int64_t> numbers,
       std::array<const TensorLayout*, 8> operands;
       if (step.operands.size() > operands.size()) return false;
       for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = &tensors[step.operands[i]];
-      return pointwiseLayout(std::span(operands.data(), step.operands.size()), to);
+      if (!pointwiseLayout(std::span(operands.data(), step.operands.size()), to)) return false;
+      if (!step.row_major) return true;
+      break;
     }
     case Kind::View: {
       to = tensors[step.operands[0]];
@@ -95,7 +99,10 @@ bool resultOf(const ShapeStep& step, std::span<const int64_t> numbers,
       copied = outcome == ViewOutcome::Copies;
       if (outcome == ViewOutcome::Wrong) return false;
       if (step.view.kind != ViewStep::Kind::Pad) return true;
-      break;  // what was padded is no view of anything
+      // What was padded is no view of anything, but channels stay innermost.
+      to.offset = 0;
+      isChannelsLast(tensors[step.operands[0]]) ? layChannelsLast(to) : layRowMajor(to);
+      return true;
     }
     case Kind::Reduce:
       if (!reduce(step, tensors[step.operands[0]], to)) return false;

@@ -29,7 +29,8 @@ struct ShapeStep {
   ViewStep view;
   uint32_t dims = 0;  // bit k: the k-th from the end
   bool keepdim = false;
-  int dim = 0;  // counted from the front
+  int dim = 0;             // counted from the front
+  bool row_major = false;  // of pointwise operators: whatever order the operands lie in
   // What kernels rely on: the rank, which dimensions have size one (from the end), whether a view
   // was a copy.
   uint8_t rank = 0;

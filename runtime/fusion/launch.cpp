@@ -91,8 +91,10 @@ bool Call::follow(const loop::Program& program) {
         followed_ ? tensors_[check.tensor].sizes[check.dim] : tensor(check.tensor).sizes[check.dim];
     if (size != check.size) return false;
   }
-  for (uint32_t t : program.row_major) {
-    if (!loop::isRowMajor(followed_ ? tensors_[t] : layoutOf(tensor(t)))) return false;
+  for (const loop::FormatCheck& check : program.formats) {
+    const bool channels_last =
+        loop::isChannelsLast(followed_ ? tensors_[check.tensor] : layoutOf(tensor(check.tensor)));
+    if (channels_last != check.channels_last) return false;
   }
   return true;
 }
@@ -252,13 +254,13 @@ bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) cons
   for (int i = 0; i < kernel.rank; ++i) order[static_cast<size_t>(i)] = kernel.rank - 1 - i;
   const std::span<const Touch> touches(launch.touches.data(), kernel.accesses.size());
   if (followed_) {
-    // Kept dimensions as the result has them, reduced ones as the largest tensor that is read.
+    // As the result has them; rows as the largest tensor that is read, for they are read in several
+    // passes.
     const size_t stores = kernel.accesses.size() - kernel.stores.size();
-    const Touch& first = touches[stores];
-    const Touch& largest = kernel.reduced == 0 ? first : touches[largestLoad(kernel, launch)];
+    const Touch& main = touches[kernel.reduced == 0 ? stores : largestLoad(kernel, launch)];
     const auto stepOf = [&](int d) {
-      const int64_t step = (isReduced(d) ? largest : first).steps[static_cast<size_t>(d)];
-      return isReduced(d) && step == 0 ? INT64_MAX : step;
+      const int64_t step = main.steps[static_cast<size_t>(d)];
+      return kernel.reduced != 0 && step == 0 ? INT64_MAX : step;
     };
     std::stable_sort(order.begin(), order.begin() + kernel.rank, [&](int a, int b) {
       if (isReduced(a) != isReduced(b)) return isReduced(a);

@@ -38,14 +38,18 @@ void addDim(Dims& dims, int64_t size, std::span<const Touch> touches, size_t d) 
   for (size_t a = 0; a < touches.size(); ++a) dims.steps[next][a] = touches[a].steps[d];
 }
 
-// Whether most of the inputs that tell them apart lie side by side from row to row.
+// Whether most of what tells them apart lies side by side from row to row. Loads count twice, for
+// rows are read in several passes.
 bool prefersAcross(const loop::Kernel& kernel, const Walk& walk) {
   int across = 0;
   for (size_t a = 0; a < kernel.accesses.size(); ++a) {
-    if (kernel.accesses[a].isIndex()) continue;
-    auto item = static_cast<int64_t>(itemSize(kernel.accesses[a].dtype));
-    if (walk.element_steps[a] == item) --across;
-    if (walk.steps[0][a] == item && walk.element_steps[a] != 0) ++across;
+    if (kernel.accesses[a].isIndex() || walk.element_steps[a] == 0 || walk.steps[0][a] == 0) {
+      continue;
+    }
+    const auto item = static_cast<int64_t>(itemSize(kernel.accesses[a].dtype));
+    const int weight = a < kernel.accesses.size() - kernel.stores.size() ? 2 : 1;
+    if (walk.element_steps[a] == item) across -= weight;
+    if (walk.steps[0][a] == item) across += weight;
   }
   return across > 0;
 }

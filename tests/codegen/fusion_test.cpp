@@ -332,6 +332,51 @@ TEST(FusionTest, TransposedTensorsAreReadInTiles) {
   }
 }
 
+// Normalizations and padding keep channels innermost; other orders in memory become row-major.
+TEST(FusionTest, NormalizationsTakeAnyOrderInMemory) {
+  setJitMode(JitMode::Sync);
+  constexpr const char* kHead = R"(graph(%x : Tensor, %w : Tensor):
+  %none : NoneType = prim::Constant()
+  %true : bool = prim::Constant[value=True]()
+  %false : bool = prim::Constant[value=False]()
+  %eps : float = prim::Constant[value=0.001]()
+  %2 : int = prim::Constant[value=2]()
+  %1 : int = prim::Constant[value=1]()
+  %0 : int = prim::Constant[value=0]()
+  %pads : int[] = prim::ListConstruct(%1, %2, %0, %1)
+  %y : Tensor = aten::{}
+  %u : Tensor = aten::relu(%y)
+  %z : Tensor = aten::neg(%u)
+  return (%z)
+)";
+  for (const char* op : {"batch_norm(%x, %w, %w, %w, %w, %false, %eps, %eps, %false)",
+                         "group_norm(%x, %2, %w, %none, %eps, %false)",
+                         "group_norm(%x, %2, %none, %none, %eps, %false)",
+                         "instance_norm(%x, %w, %w, %none, %none, %true, %eps, %eps, %false)",
+                         "constant_pad_nd(%x, %pads, %eps)"}) {
+    std::string text = kHead;
+    text.replace(text.find("{}"), 2, op);
+    auto code = Code::build(groupedGraph(text.c_str()), "forward");
+    auto plain = Code::build(parseGraph(text), "forward");
+    const Tensor w = Tensor::full({4}, 0.5, DType::Float);
+    Tensor x = Tensor::empty({3, 4, 5, 6}, DType::Float);
+    for (int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] = static_cast<float>(i * 37 % 101);
+    for (const Tensor& t : {x, x.contiguous(MemoryFormat::ChannelsLast),
+                            x.transpose(2, 3).contiguous().transpose(2, 3), x.slice(3, 1, 6, 2)}) {
+      const FusionStatistics before = fusionStatistics();
+      const Tensor got = runCode(*code, {IValue(t), IValue(w)}).toTensor();
+      EXPECT_EQ(fusionStatistics().launches, before.launches + 1) << op;
+      const Tensor expected = runCode(*plain, {IValue(t), IValue(w)}).toTensor();
+      ASSERT_EQ(got.describe(), expected.describe());
+      EXPECT_EQ(DimVector(got.strides()), DimVector(expected.strides())) << op;
+      const Tensor a = got.contiguous(), b = expected.contiguous();
+      for (int64_t i = 0; i < a.numel(); ++i) {
+        ASSERT_NEAR(a.data<float>()[i], b.data<float>()[i], 1e-4) << op;
+      }
+    }
+  }
+}
+
 // A view that needs a copy for some strides and none for others takes two programs.
 TEST(FusionTest, ReshapesFollowTheStrides) {
   setJitMode(JitMode::Sync);

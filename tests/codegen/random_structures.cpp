@@ -27,6 +27,7 @@ class StructureMaker {
     for (int i = 0; i < count; ++i) {
       Tensor t = Tensor::empty(shape, dtype_);
       if (random_.oneIn(3)) t = randomTensor(random_, shape, dtype_);
+      if (t.dim() == 4 && random_.oneIn(3)) t = t.contiguous(MemoryFormat::ChannelsLast);
       tame(t);
       input(t);
     }
