@@ -107,6 +107,8 @@ class PythonPrinter::Impl : public ExpressionContext {
   void printEnter(const Node* node);
   void printDefinition(const Node* node, const std::string& expression);
   void printAssignment(std::span<Value* const> left, std::span<Value* const> right);
+  void printBranchResults(std::span<Value* const> left, std::span<Value* const> right);
+  void nameCarried(std::span<Value* const> inputs, std::span<Value* const> outputs);
   void printAnnotatedAssignment(std::span<Value* const> left, std::span<Value* const> right);
   void printClass(const ClassType& type);
   void printNamedTuple(const TupleType& type);
@@ -150,6 +152,7 @@ class PythonPrinter::Impl : public ExpressionContext {
   size_t inline_depth_ = 0;
   std::unordered_map<const Node*, int64_t> split_up_to_;
   std::unordered_set<const Value*> annotated_;
+  std::vector<size_t> with_starts_;  // how long the text was where each open `with` began
   std::unordered_set<const Type*> seen_types_;
   std::unordered_set<const Function*> seen_functions_;
 };
@@ -232,11 +235,18 @@ void PythonPrinter::Impl::printFunction(GraphFunction& function, bool self_type)
     std::string name = generator_.unique(argument.name);
     if (i != 0) header += ",\n    ";
     header += name;
-    if (i != 0 || self_type) {
+    const auto* object = argument.type->as<ClassType>();
+    const bool is_self =
+        i == 0 && object && function.qualifiedName() == object->name() + "." + function.name();
+    if (self_type || !is_self) {
       header += ": " + typeName(*argument.type);
       annotated_.insert(parameter);
     }
-    if (argument.default_value) header += "=" + constant(*argument.default_value);
+    // Calls are printed with all arguments: keyword parameters without defaults may follow.
+    const bool is_last =
+        std::ranges::all_of(std::span(schema.arguments()).subspan(i),
+                            [](const Argument& a) { return a.default_value.has_value(); });
+    if (is_last) header += "=" + constant(*argument.default_value);
     names_[parameter] = std::move(name);
   }
   raw(header + ") -> " + typeName(*schema.returns().at(0).type) + ":\n");
@@ -302,7 +312,8 @@ void PythonPrinter::Impl::printNode(const Node* node, bool print_constants) {
   } else if (kind == prim::Enter) {
     printEnter(node);
   } else if (kind == prim::Exit) {
-    if (node->prev()->kind() == prim::Enter) line("pass");
+    if (text.size() == with_starts_.back()) line("pass");
+    with_starts_.pop_back();
     --level_;
   } else {
     printExpressionNode(node);
@@ -365,6 +376,23 @@ void PythonPrinter::Impl::printAnnotatedAssignment(std::span<Value* const> left,
   }
 }
 
+// Branches may give different types of a union or classes of an interface: both say what it is.
+void PythonPrinter::Impl::printBranchResults(std::span<Value* const> left,
+                                             std::span<Value* const> right) {
+  std::vector<Value*> plain, values;
+  for (size_t i = 0; i < left.size(); ++i) {
+    const TypePtr& type = left[i]->type();
+    if (type->kind() != TypeKind::Union && type->kind() != TypeKind::Interface) {
+      plain.push_back(left[i]);
+      values.push_back(right[i]);
+      continue;
+    }
+    annotated_.insert(left[i]);
+    line(fmt::format("{} : {} = {}", useOf(left[i]), typeName(*type), useOf(right[i])));
+  }
+  printAssignment(plain, values);
+}
+
 void PythonPrinter::Impl::printIf(const Node* node) {
   assignUniqueNames(node->outputs());
   line("if " + useOf(node->input(0)) + ":");
@@ -373,8 +401,17 @@ void PythonPrinter::Impl::printIf(const Node* node) {
     if (i == 1) line("else:");
     ++level_;
     printBlock(block, !node->outputs().empty());
-    printAssignment(node->outputs(), block->outputs());
+    printBranchResults(node->outputs(), block->outputs());
     --level_;
+  }
+}
+
+// What a loop carries is one variable, which is annotated where it begins.
+void PythonPrinter::Impl::nameCarried(std::span<Value* const> inputs,
+                                      std::span<Value* const> outputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    names_[inputs[i]] = useOf(outputs[i]);
+    annotated_.insert(inputs[i]);
   }
 }
 
@@ -389,7 +426,7 @@ void PythonPrinter::Impl::printCountedWhile(const Node* node) {
   line(fmt::format("{} = {}", limit, useOf(node->input(0))));
   line(fmt::format("{} = torch.__and__(torch.gt({}, 0), {})", again, limit, useOf(node->input(1))));
   assignUniqueNames(outputs);
-  for (size_t i = 0; i < outputs.size(); ++i) names_[inputs[i + 1]] = useOf(outputs[i]);
+  nameCarried(inputs.subspan(1), outputs);
   printAnnotatedAssignment(outputs, std::span(node->inputs()).subspan(2));
   assignUniqueNames(inputs.subspan(0, 1));
   const std::string& trip = useOf(inputs[0]);
@@ -418,7 +455,7 @@ void PythonPrinter::Impl::printLoop(const Node* node) {
   std::span<Value* const> outputs = node->outputs();
   std::span<Value* const> inputs = body->inputs();
   assignUniqueNames(outputs);
-  for (size_t i = 0; i < outputs.size(); ++i) names_[inputs[i + 1]] = useOf(outputs[i]);
+  nameCarried(inputs.subspan(1), outputs);
   printAnnotatedAssignment(outputs, std::span(node->inputs()).subspan(2));
   assignUniqueNames(inputs.subspan(0, 1));
   if (is_for) {
@@ -453,6 +490,7 @@ void PythonPrinter::Impl::printEnter(const Node* node) {
     statement += " as " + useOf(node->output());
   }
   line(statement + ":");
+  with_starts_.push_back(text.size());
   ++level_;
 }
 

@@ -20,8 +20,8 @@ class PythonPrinter {
   PythonPrinter();
   ~PythonPrinter();
 
-  // `def name(…) -> T:` and its body. Without `self_type` the first parameter has no annotation, as
-  // in `.code` of a method. RuntimeError for graphs that source cannot express (loops that an
+  // `def name(…) -> T:` and its body. Without `self_type` the `self` of a method has no annotation,
+  // as in `.code`. RuntimeError for graphs that source cannot express (loops that an
   // optimization merged, fused groups).
   void printFunction(GraphFunction& function, bool self_type = true);
   // A class with its attributes, constants and methods, a NamedTuple, an enum or an interface.

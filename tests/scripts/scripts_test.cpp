@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/scripts/printed_program.h"
 #include "wick.h"
 
 namespace wick {
@@ -71,6 +72,24 @@ class ScriptTest : public testing::Test {
     EXPECT_EQ(error, "");
     EXPECT_EQ(result, expected.result);
     EXPECT_EQ(printed, expected.printed);
+    runPrinted(text, expected);
+  }
+
+  // Printed as source and read again the script does the same.
+  void runPrinted(const std::string& text, const Expectation& expected) {
+    const Program program = compile(text, path_.filename().string());
+    testing::internal::CaptureStdout();
+    std::string result;
+    std::string error;
+    try {
+      result = callPrinted(program.function("main")).repr() + "\n";
+    } catch (const Error& e) {
+      error = e.what();
+    }
+    std::fflush(stdout);
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), expected.printed);
+    EXPECT_EQ(error, "") << "of the printed form";
+    EXPECT_EQ(result, expected.result) << "of the printed form";
   }
 
  private:

@@ -289,7 +289,9 @@ TEST(CliTest, OtherVerbs) {
   EXPECT_THAT(o.out, HasSubstr("digraph"));
   o = cli({"code", kDigits, "--method", "forward"});
   EXPECT_EQ(o.code, 0) << o.err;
-  EXPECT_THAT(o.out, HasSubstr("def forward(self"));
+  EXPECT_THAT(o.out, HasSubstr("def forward(self,\n"));
+  o = cli({"code", write("typed.py", "def main(n: int = 3) -> int:\n    return n\n")});
+  EXPECT_EQ(o.out, "def main(n: int=3) -> int:\n  return n\n");
 }
 
 TEST(CliTest, GraphShowsEveryStage) {
