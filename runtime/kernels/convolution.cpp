@@ -232,7 +232,12 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
       !residual.defined() || (residual.dtype() == dtype && DimVector(residual.sizes()) == size),
       "{}: expected a residual of shape {}, got {}", op, formatInts(size),
       residual.defined() ? residual.describe() : "");
-  if (isReducedFloat(dtype)) {
+  // oneDNN takes padding_after = padding - output_padding, and that only above -stride.
+  bool by_library = onednn::computes(dtype) && input.numel() > 0;
+  for (size_t d = 0; params.transposed && d < params.stride.size(); ++d) {
+    by_library &= params.padding[d] - params.output_padding[d] + params.stride[d] > 0;
+  }
+  if (isReducedFloat(dtype) && !by_library) {
     auto wide = [](const Tensor& t) { return t.defined() ? t.to(DType::Float) : t; };
     return convolution(op, wide(input), wide(weight), wide(bias), params, wide(residual),
                        activation)
@@ -244,12 +249,7 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
                         : input.dim() == 5 ? MemoryFormat::ChannelsLast3d
                                            : MemoryFormat::ChannelsLast;
   if (checkedNumel(size) == 0) return Tensor::empty(size, dtype, input.device(), format);
-  // oneDNN takes padding_after = padding - output_padding, and that only above -stride.
-  bool takes = true;
-  for (size_t d = 0; params.transposed && d < params.stride.size(); ++d) {
-    takes = takes && params.padding[d] - params.output_padding[d] + params.stride[d] > 0;
-  }
-  if (dtype == DType::Float && input.numel() > 0 && takes) {
+  if (by_library) {
     return onednn::convolution(op, input, weight, bias, params, residual, activation, size,
                                channels_last);
   }

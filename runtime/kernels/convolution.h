@@ -38,7 +38,7 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
 void startConvolutions();
 
 namespace onednn {
-// The float32 case. `channels_last` says which layout the result has.
+// The dtypes that oneDNN computes. `channels_last` says which layout the result has.
 Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const ConvolutionParams& params, const Tensor& residual, Activation activation,
                    IntSpan output_size, bool channels_last);

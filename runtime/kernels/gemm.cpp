@@ -109,32 +109,45 @@ void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
   }
 }
 
+// Whether oneDNN multiplies so much of this dtype; less is done by smallgemm, in float32.
+bool isLibraryWork(DType dtype, int64_t m, int64_t n, int64_t k, int64_t batches) {
+  if (!onednn::computes(dtype) || m * n * k <= kSmallWork) return false;
+  return dtype != DType::Float || m > kFewRows || batches > 1;
+}
+
+void productByLibrary(const char* op, const Tensor& a, const Tensor& b, const Tensor& out) {
+  if (out.size(0) == 1) {
+    onednn::matmul(op, a.select(0, 0), b.select(0, 0), {}, out.select(0, 0), false);
+  } else {
+    onednn::matmul(op, a, b, {}, out, false);
+  }
+}
+
+void productSmall(const Tensor& a_in, const Tensor& b, const Tensor& out) {
+  const Tensor a = isRowMajor(a_in) ? a_in : a_in.contiguous();
+  const int64_t batches = out.size(0), m = a.size(1), k = a.size(2), n = b.size(2);
+  const bool rb = isRowMajor(b);
+  const int64_t lda = leading(a, true), ldb = leading(b, rb);
+  parallelFor(batches, std::max<int64_t>(1, 2 * kSmallWork / std::max<int64_t>(1, m * n * k)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const float* pa = a.data<float>() + i * batchStride(a);
+                  const float* pb = b.data<float>() + i * batchStride(b);
+                  float* pc = out.data<float>() + i * m * n;
+                  (rb ? smallgemm::productNN : smallgemm::productNT)(m, n, k, pa, lda, pb, ldb,
+                                                                     nullptr, pc, n);
+                }
+              });
+}
+
 void productFloat(const char* op, const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
   Tensor a = collapseBatch(a_in), b = collapseBatch(b_in);
   if (!isMatrix(a)) a = a.contiguous();
   if (!isMatrix(b)) b = b.contiguous();
-  int64_t batches = out.size(0), m = a.size(1), k = a.size(2), n = b.size(2);
-  bool rb = isRowMajor(b);
-  if (m * n * k <= kSmallWork || (m <= kFewRows && batches == 1)) {
-    if (!isRowMajor(a)) a = a.contiguous();
-    int64_t ldb = leading(b, rb);
-    int64_t lda = leading(a, true);
-    parallelFor(batches, std::max<int64_t>(1, 2 * kSmallWork / std::max<int64_t>(1, m * n * k)),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t i = begin; i < end; ++i) {
-                    const float* pa = a.data<float>() + i * batchStride(a);
-                    const float* pb = b.data<float>() + i * batchStride(b);
-                    float* pc = out.data<float>() + i * m * n;
-                    (rb ? smallgemm::productNN : smallgemm::productNT)(m, n, k, pa, lda, pb, ldb,
-                                                                       nullptr, pc, n);
-                  }
-                });
-    return;
-  }
-  if (batches == 1) {
-    onednn::matmul(op, a.select(0, 0), b.select(0, 0), {}, out.select(0, 0), false);
+  if (isLibraryWork(out.dtype(), a.size(1), b.size(2), a.size(2), out.size(0))) {
+    productByLibrary(op, a, b, out);
   } else {
-    onednn::matmul(op, a, b, {}, out, false);
+    productSmall(a, b, out);
   }
 }
 
@@ -152,7 +165,8 @@ Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) {
              "{}: batch sizes {} and {} differ", op, a.size(0), b.size(0));
   int64_t batches = a.size(0) == 1 ? b.size(0) : a.size(0);
   DType dtype = a.dtype();
-  if (isReducedFloat(dtype)) {
+  const bool by_library = isLibraryWork(dtype, a.size(1), b.size(2), a.size(2), batches);
+  if (isReducedFloat(dtype) && !by_library) {
     return batchedProduct(op, a.to(DType::Float), b.to(DType::Float)).to(dtype);
   }
   Tensor out = Tensor::empty(DimVector{batches, a.size(1), b.size(2)}, dtype, a.device());
@@ -161,7 +175,7 @@ Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) {
     out.fill(0);
     return out;
   }
-  if (dtype == DType::Float) {
+  if (dtype == DType::Float || by_library) {
     productFloat(op, a, b, out);
   } else if (dtype == DType::Double || isComplex(dtype)) {
     productBlas(a, b, out);
@@ -179,19 +193,20 @@ Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, cons
              "{}: mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})", op, x.size(0),
              x.size(1), weight.size(1), weight.size(0));
   int64_t m = x.size(0), n = weight.size(0), k = x.size(1);
-  if (x.dtype() == DType::Float && m * n * k > 0) {
+  const bool by_library = isLibraryWork(x.dtype(), m, n, k, 1);
+  if (by_library || (x.dtype() == DType::Float && m * n * k > 0)) {
     Tensor a = isMatrix(x) && isRowMajor(x) ? x : x.contiguous();
-    Tensor out = Tensor::empty(DimVector{m, n}, DType::Float, x.device());
+    Tensor out = Tensor::empty(DimVector{m, n}, x.dtype(), x.device());
     Tensor b = bias.defined() ? bias.contiguous() : bias;
-    if (m * n * k <= kSmallWork || m <= kFewRows) {
+    if (by_library) {
+      // A copy would have no storage to keep the packed form with, and reads no faster.
+      onednn::matmul(op, a, weight.transpose(0, 1), b, out, true);
+    } else {
       Tensor w = isMatrix(weight) ? weight : weight.contiguous();
       bool rows = isRowMajor(w);
       (rows ? smallgemm::productNT : smallgemm::productNN)(
           m, n, k, a.data<float>(), leading(a, true), w.data<float>(), leading(w, rows),
           b.defined() ? b.data<float>() : nullptr, out.data<float>(), n);
-    } else {
-      // A copy would have no storage to keep the packed form with, and reads no faster.
-      onednn::matmul(op, a, weight.transpose(0, 1), b, out, true);
     }
     return out;
   }
@@ -212,7 +227,7 @@ Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, cons
 }
 
 void packLinearWeight(const Tensor& weight) {
-  if (weight.dtype() != DType::Float || !weight.device().isCpu() || weight.dim() != 2 ||
+  if (!onednn::computes(weight.dtype()) || !weight.device().isCpu() || weight.dim() != 2 ||
       weight.numel() * (kFewRows + 1) <= kSmallWork || !isMatrix(weight)) {
     return;
   }

@@ -7,15 +7,16 @@
 namespace wick {
 
 // a [B, M, K] times b [B, K, N] gives [B, M, N], row-major. Both have the same dtype, any but bool
-// and any strides (expanded batches included). Sixteen-bit floats accumulate in float32; integers
-// wrap. A batch dimension may be 1 in one of the two.
+// and any strides (expanded batches included). Sixteen-bit floats accumulate in float32 and are
+// rounded once; integers wrap. A batch dimension may be 1 in one of the two.
 Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b);
 
 // x [M, K] times the transpose of weight [N, K], plus bias [N] when defined: [M, N]. The weight is
-// taken to be a parameter, so float32 ones are kept in packed form with their storage.
+// taken to be a parameter, so those that oneDNN multiplies are kept in packed form with their
+// storage.
 Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias);
 
-// Packs a float32 weight [N, K] of linearProduct now rather than in the first product that wants it
+// Packs a weight [N, K] of linearProduct now rather than in the first product that wants it
 // so, whatever the number of rows will be; nothing for other weights and for those whose products
 // are mostly too small for it.
 void packLinearWeight(const Tensor& weight);
@@ -25,8 +26,11 @@ void packLinearWeight(const Tensor& weight);
 void startProducts();
 
 namespace onednn {
-// float32 products by oneDNN. `a` [B, M, K] and `b` [B, K, N] must have a unit stride in one of
-// their last two dimensions; `bias` [N] may be undefined. `constant_b` keeps b packed.
+// Whether products and convolutions of this dtype are oneDNN's: float32, and bfloat16 where the
+// processor multiplies it. That accumulates in float32 too, and takes denormal factors for zeros.
+bool computes(DType dtype);
+// Products of a dtype that it computes. `a` [B, M, K] and `b` [B, K, N] must have a unit stride in
+// one of their last two dimensions; `bias` [N] may be undefined. `constant_b` keeps b packed.
 void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
             bool constant_b);
 // Packs b [K, N] as matmul does with `constant_b`, if only the layout does not depend on a's rows;

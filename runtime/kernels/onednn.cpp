@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "core/parallel.h"
+#include "runtime/kernels/gemm.h"
 
 namespace wick::onednn {
 
@@ -49,6 +50,17 @@ struct Scratch {
 };
 
 }  // namespace
+
+bool computes(DType dtype) {
+  if (dtype == DType::Float) return true;
+  if (dtype != DType::BFloat16) return false;
+  // A set of instructions has the bits of all that it contains.
+  static const bool multiplies = [] {
+    const int wanted = static_cast<int>(dnnl::cpu_isa::avx512_core_bf16);
+    return (static_cast<int>(dnnl::get_effective_cpu_isa()) & wanted) == wanted;
+  }();
+  return multiplies;
+}
 
 // Never destroyed: primitives in static caches refer to it.
 dnnl::engine& engine() {
@@ -100,9 +112,11 @@ std::shared_ptr<dnnl::memory> packWeight(const Tensor& weight, const dnnl::memor
   return packed;
 }
 
-dnnl::memory::desc describe(IntSpan sizes, IntSpan strides) {
+dnnl::memory::desc describe(IntSpan sizes, IntSpan strides, DType dtype) {
+  WICK_ASSERT(dtype == DType::Float || dtype == DType::BFloat16, "oneDNN: {}", toString(dtype));
+  using Type = dnnl::memory::data_type;
   return dnnl::memory::desc(dnnl::memory::dims(sizes.begin(), sizes.end()),
-                            dnnl::memory::data_type::f32,
+                            dtype == DType::Float ? Type::f32 : Type::bf16,
                             dnnl::memory::dims(strides.begin(), strides.end()));
 }
 

@@ -1,5 +1,6 @@
 // What every use of oneDNN shares: the engine, streams, the cache of primitives, scratch memory and
-// prepacked weights. Only float32 goes through oneDNN. Everything here is thread-safe.
+// prepacked weights. Float32 goes through oneDNN, and bfloat16 where the processor multiplies it.
+// Everything here is thread-safe.
 #pragma once
 
 #include <array>
@@ -101,8 +102,8 @@ std::shared_ptr<dnnl::memory> packWeight(const Tensor& weight, const dnnl::memor
 bool packTransposed(const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted,
                     const float* from, float* to);
 
-// A description of float32 memory with these sizes and strides.
-dnnl::memory::desc describe(IntSpan sizes, IntSpan strides);
+// A description of memory with these sizes and strides, of a dtype that oneDNN computes.
+dnnl::memory::desc describe(IntSpan sizes, IntSpan strides, DType dtype = DType::Float);
 
 // Runs f; an error that oneDNN throws becomes a RuntimeError that begins with `op`.
 template <class F>

@@ -23,7 +23,7 @@ Cache<Prepared>& preparedCache() {
 Key keyOf(const Tensor& a, const Tensor& b, bool has_bias, const Tensor& out, bool constant_b) {
   Key key;
   key.add(threadCount());
-  key.add(int64_t{has_bias} | int64_t{constant_b} << 1);
+  key.add(int64_t{has_bias} | int64_t{constant_b} << 1 | static_cast<int64_t>(a.dtype()) << 2);
   key.add(a.sizes());
   key.add(a.strides());
   key.add(b.sizes());
@@ -56,7 +56,7 @@ dnnl::matmul::primitive_desc describeProduct(const Desc& a, const Desc& b, const
                                              const Desc& out, bool constant_b) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  const Desc any(b.dims(), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
+  const Desc any(b.dims(), b.data_type(), dnnl::memory::format_tag::any);
   const Desc& wanted = constant_b ? any : b;
   return {bias ? dnnl::matmul::desc(a, wanted, *bias, out) : dnnl::matmul::desc(a, wanted, out),
           attr, engine()};
@@ -65,14 +65,14 @@ dnnl::matmul::primitive_desc describeProduct(const Desc& a, const Desc& b, const
 std::shared_ptr<Prepared> prepare(const Tensor& a, const Tensor& b, const Tensor& bias,
                                   const Tensor& out, bool constant_b) {
   auto made = std::make_shared<Prepared>();
-  made->a = describe(a.sizes(), a.strides());
-  made->out = describe(out.sizes(), out.strides());
+  made->a = describe(a.sizes(), a.strides(), a.dtype());
+  made->out = describe(out.sizes(), out.strides(), out.dtype());
   if (bias.defined()) {
     DimVector shape(static_cast<size_t>(out.dim()), 1);
     shape.back() = bias.numel();
-    made->bias = describe(shape, contiguousStrides(shape));
+    made->bias = describe(shape, contiguousStrides(shape), bias.dtype());
   }
-  const auto pd = describeProduct(made->a, describe(b.sizes(), b.strides()),
+  const auto pd = describeProduct(made->a, describe(b.sizes(), b.strides(), b.dtype()),
                                   bias.defined() ? &made->bias : nullptr, made->out, constant_b);
   made->primitive = dnnl::matmul(pd);
   made->b = pd.weights_desc();
@@ -86,9 +86,9 @@ void packMatrix(const char* op, const Tensor& b) {
   guarded(op, [&] {
     constexpr int64_t kRows = 64;
     const DimVector a{kRows, b.size(0)}, out{kRows, b.size(1)};
-    const Desc plain = describe(b.sizes(), b.strides());
-    const auto pd = describeProduct(describe(a, contiguousStrides(a)), plain, nullptr,
-                                    describe(out, contiguousStrides(out)), true);
+    const Desc plain = describe(b.sizes(), b.strides(), b.dtype());
+    const auto pd = describeProduct(describe(a, contiguousStrides(a), b.dtype()), plain, nullptr,
+                                    describe(out, contiguousStrides(out), b.dtype()), true);
     packWeight(b, plain, pd.weights_desc());
   });
 }
@@ -107,7 +107,7 @@ void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias
                                                {DNNL_ARG_DST, memory(prepared->out, out)}};
     std::shared_ptr<dnnl::memory> packed;
     if (constant_b) {
-      packed = packWeight(b, describe(b.sizes(), b.strides()), prepared->b);
+      packed = packWeight(b, describe(b.sizes(), b.strides(), b.dtype()), prepared->b);
       args.emplace(DNNL_ARG_WEIGHTS, *packed);
     } else {
       args.emplace(DNNL_ARG_WEIGHTS, memory(prepared->b, b));

@@ -166,6 +166,28 @@ TEST(Convolution, AddsResiduals) {
   }
 }
 
+// The operands are multiples of a quarter and the sums small, so float32 holds them exactly.
+TEST(Convolution, RoundsBFloat16Once) {
+  for (bool transposed : {false, true}) {
+    for (int64_t groups : {1, 2, 8}) {
+      for (int64_t extent : {1, 3}) {
+        ConvolutionParams p = plain(extent / 2);
+        p.groups = groups;
+        p.transposed = transposed;
+        const Tensor x = randomTensor({2, 16, 9, 7}, DType::BFloat16);
+        const Tensor w = randomTensor({16, 16 / groups, extent, extent}, DType::BFloat16);
+        const Tensor b = randomTensor({16}, DType::BFloat16);
+        const Tensor got = convolution("test", x, w, b, p).contiguous();
+        const Tensor want = naive(x, w, b, p).to(DType::Float).to(DType::BFloat16);
+        ASSERT_EQ(got.dtype(), DType::BFloat16);
+        EXPECT_EQ(std::memcmp(got.rawData(), want.rawData(), static_cast<size_t>(got.numel()) * 2),
+                  0)
+            << transposed << " " << groups << " " << extent;
+      }
+    }
+  }
+}
+
 TEST(Convolution, SeesWritesToItsPackedWeight) {
   Tensor x = Tensor::full({1, 4, 3, 3}, 1, DType::Float);
   Tensor w = Tensor::full({4, 4, 1, 1}, 1, DType::Float);

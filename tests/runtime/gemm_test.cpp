@@ -1,0 +1,103 @@
+#include "runtime/kernels/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+namespace wick {
+namespace {
+
+std::mt19937 rng(11);
+
+// Multiples of a quarter: float32 holds their products' sums exactly, in every order.
+Tensor draw(const DimVector& sizes, DType dtype) {
+  Tensor t = Tensor::empty(sizes, DType::Float);
+  std::uniform_int_distribution<int> d(-8, 8);
+  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = static_cast<float>(d(rng)) / 4;
+  return t.to(dtype);
+}
+
+// The definition: a [B, M, K] times b [B, K, N], plus bias [N], in float32.
+Tensor exact(const Tensor& a_in, const Tensor& b_in, const Tensor& bias) {
+  const Tensor a = a_in.to(DType::Float).contiguous(), b = b_in.to(DType::Float).contiguous();
+  const int64_t batches = std::max(a.size(0), b.size(0));
+  const int64_t m = a.size(1), k = a.size(2), n = b.size(2);
+  Tensor out = Tensor::zeros(DimVector{batches, m, n}, DType::Float);
+  for (int64_t i = 0; i < batches; ++i) {
+    const float* pa = a.data<float>() + (a.size(0) == 1 ? 0 : i * m * k);
+    const float* pb = b.data<float>() + (b.size(0) == 1 ? 0 : i * k * n);
+    float* pc = out.data<float>() + i * m * n;
+    for (int64_t r = 0; r < m; ++r)
+      for (int64_t q = 0; q < k; ++q)
+        for (int64_t c = 0; c < n; ++c) pc[r * n + c] += pa[r * k + q] * pb[q * n + c];
+  }
+  if (bias.defined()) {
+    const Tensor added = bias.to(DType::Float);
+    for (int64_t i = 0; i < out.numel(); ++i) out.data<float>()[i] += added.data<float>()[i % n];
+  }
+  return out;
+}
+
+void expectSame(const Tensor& got_in, const Tensor& want_in) {
+  const Tensor got = got_in.contiguous(), want = want_in.to(got.dtype()).contiguous();
+  ASSERT_EQ(got.numel(), want.numel());
+  EXPECT_EQ(
+      std::memcmp(got.rawData(), want.rawData(), static_cast<size_t>(got.numel()) * got.itemSize()),
+      0)
+      << got.describe();
+}
+
+constexpr DType kTypes[] = {DType::Float, DType::BFloat16, DType::Half, DType::Double};
+// Little work, few rows, and what a library gets.
+constexpr int64_t kShapes[][3] = {{1, 7, 5},     {3, 64, 64},  {1, 300, 200}, {4, 129, 300},
+                                  {5, 200, 100}, {33, 65, 70}, {64, 128, 96}, {17, 1, 4000}};
+
+TEST(Gemm, LinearRoundsOnce) {
+  for (DType dtype : kTypes) {
+    for (const auto& [m, k, n] : kShapes) {
+      const Tensor x = draw({m, k}, dtype), w = draw({n, k}, dtype), b = draw({n}, dtype);
+      for (const Tensor& bias : {Tensor(), b}) {
+        SCOPED_TRACE(x.describe() + w.describe());
+        const Tensor want = exact(x.unsqueeze(0), w.transpose(0, 1).unsqueeze(0), bias);
+        expectSame(linearProduct("test", x, w, bias), want);
+        // Again, from the packed weight, and with the weight lying the other way.
+        expectSame(linearProduct("test", x, w, bias), want);
+        const Tensor turned = w.transpose(0, 1).contiguous().transpose(0, 1);
+        expectSame(linearProduct("test", x, turned, bias), want);
+      }
+    }
+  }
+}
+
+TEST(Gemm, BatchesOfEveryLayoutRoundOnce) {
+  for (DType dtype : kTypes) {
+    for (const auto& [m, k, n] : kShapes) {
+      for (int64_t batches : {1, 3}) {
+        const Tensor a = draw({batches, m, k}, dtype);
+        const Tensor b = draw({batches, k, n}, dtype);
+        SCOPED_TRACE(a.describe() + b.describe());
+        expectSame(batchedProduct("test", a, b), exact(a, b, {}));
+        const Tensor turned = draw({batches, n, k}, dtype).transpose(1, 2);
+        expectSame(batchedProduct("test", a, turned), exact(a, turned, {}));
+        const Tensor one = b.narrow(0, 0, 1);
+        expectSame(batchedProduct("test", a, one), exact(a, one, {}));
+      }
+    }
+  }
+}
+
+TEST(Gemm, SeesWritesToAPackedWeight) {
+  for (DType dtype : {DType::Float, DType::BFloat16}) {
+    const Tensor x = draw({64, 128}, dtype);
+    Tensor w = draw({96, 128}, dtype);
+    linearProduct("test", x, w, {});
+    w.fill(0.25);
+    w.storage()->bumpVersion();
+    expectSame(linearProduct("test", x, w, {}),
+               exact(x.unsqueeze(0), w.transpose(0, 1).unsqueeze(0), {}));
+  }
+}
+
+}  // namespace
+}  // namespace wick
