@@ -4,6 +4,7 @@
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/fft.h"
+#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 
 namespace wick {
@@ -263,6 +264,18 @@ Tensor rfftFreq(int64_t n, double d, const TensorOptions& options) {
   return frequencies("rfftfreq", n, d, options, true);
 }
 
+TensorOptions optionsOf(const Tensor& out) {
+  TensorOptions options;
+  options.dtype = out.dtype();
+  return options;
+}
+Tensor fftFreqOut(int64_t n, double d, const Tensor& out) {
+  return ops::writeOut("fftfreq", out, fftFreq(n, d, optionsOf(out)));
+}
+Tensor rfftFreqOut(int64_t n, double d, const Tensor& out) {
+  return ops::writeOut("rfftfreq", out, rfftFreq(n, d, optionsOf(out)));
+}
+
 // A window of win_length elements, centred in n_fft.
 Tensor paddedWindow(const char* op, const Tensor& window, int64_t n_fft, int64_t win_length,
                     DType dtype) {
@@ -425,6 +438,10 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", WICK_KERNEL(fftInverseShift)},
     {"aten::fft_fftfreq" WICK_FREQ, WICK_KERNEL(fftFreq)},
     {"aten::fft_rfftfreq" WICK_FREQ, WICK_KERNEL(rfftFreq)},
+    {"aten::fft_fftfreq.out(int n, float d=1.0, *, Tensor(a!) out) -> Tensor(a!)",
+     WICK_KERNEL(fftFreqOut)},
+    {"aten::fft_rfftfreq.out(int n, float d=1.0, *, Tensor(a!) out) -> Tensor(a!)",
+     WICK_KERNEL(rfftFreqOut)},
     {"aten::stft" WICK_STFT_HEAD
      "bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor",
      WICK_KERNEL(stft)},

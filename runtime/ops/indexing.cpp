@@ -246,6 +246,9 @@ const OperatorRecord kRecords[] = {
     {"aten::_index_put_impl(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False, "
      "bool unsafe=False) -> Tensor",
      WICK_KERNEL(indexPutImpl), kInplaceForm | kOutForm, shapes::likeFirst},
+    {"aten::_index_put_impl.hacked_twin(Tensor self, Tensor[] indices, Tensor values, bool "
+     "accumulate=False, bool unsafe=False) -> Tensor",
+     WICK_KERNEL(indexPutImpl), kInplaceForm, shapes::likeFirst},
 };
 
 const RegisterOperators registered(kRecords);

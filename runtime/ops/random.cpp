@@ -509,6 +509,16 @@ Tensor randOut(DimVector size, const Tensor& out) {
 Tensor randnOut(DimVector size, const Tensor& out) {
   return writeOut("randn", out, randn(size, optionsOf(out)));
 }
+Tensor randintOut(int64_t high, DimVector size, const Tensor& out) {
+  return writeOut("randint", out, randint(high, size, optionsOf(out)));
+}
+Tensor randintLowOut(int64_t low, int64_t high, DimVector size, const Tensor& out) {
+  return writeOut("randint", out, randintLow(low, high, size, optionsOf(out)));
+}
+Tensor normalFloatFloatOut(double mean, double std, DimVector size, Generator* g,
+                           const Tensor& out) {
+  return writeOut("normal", out, normalFloatFloat(mean, std, size, g, optionsOf(out)));
+}
 Tensor randpermOut(int64_t n, const Tensor& out) {
   return writeOut("randperm", out, randperm(n, optionsOf(out)));
 }
@@ -547,6 +557,10 @@ const OperatorRecord kRecords[] = {
     {"aten::randint.low_generator(int low, int high, int[] size, *, Generator? "
      "generator, " WICK_OPTIONS_OF("4") ") -> Tensor",
      WICK_KERNEL(randintLowGenerator), kDraw, shapes::made},
+    {"aten::randint.out(int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)",
+     WICK_KERNEL(randintOut), kDraw},
+    {"aten::randint.low_out(int low, int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)",
+     WICK_KERNEL(randintLowOut), kDraw},
     {"aten::randint_like(Tensor self, int high, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
      WICK_KERNEL(randintLike), kDraw, shapes::madeLike},
@@ -573,6 +587,9 @@ const OperatorRecord kRecords[] = {
     {"aten::normal.float_float(float mean, float std, int[] size, *, Generator? "
      "generator=None, " WICK_OPTIONS ") -> Tensor",
      WICK_KERNEL(normalFloatFloat), kDraw},
+    {"aten::normal.float_float_out(float mean, float std, int[] size, *, Generator? "
+     "generator=None, Tensor(a!) out) -> Tensor(a!)",
+     WICK_KERNEL(normalFloatFloatOut), kDraw},
     {"aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b) -> Tensor(a!)",
      WICK_KERNEL(uniformPlainly), kDraw},
     {"aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std) -> Tensor(a!)",

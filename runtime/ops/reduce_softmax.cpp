@@ -79,7 +79,23 @@ Tensor logsumexp(const Tensor& self, const DimVector& dim, bool keepdim) {
 #define WICK_DIM_DTYPE "(Tensor self, int dim, ScalarType? dtype=None) -> Tensor"
 #define WICK_INTERNAL "(Tensor self, int dim, bool half_to_float) -> Tensor"
 
+// What a gradient of the result is for the argument.
+Tensor softmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim, DType dtype) {
+  const Tensor sum = ops::sumDims(ops::mul(grad, output), DimVector{dim}, true);
+  return ops::mul(ops::sub(grad, sum), output).to(dtype);
+}
+Tensor logSoftmaxBackward(const Tensor& grad, const Tensor& output, int64_t dim, DType dtype) {
+  const Tensor sum = ops::sumDims(grad, DimVector{dim}, true);
+  return ops::sub(grad, ops::mul(ops::exp(output), sum)).to(dtype);
+}
+
+#define WICK_GIVEN_GRADIENT \
+  "(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor"
+
 constexpr OperatorRecord kRecords[] = {
+    {"aten::_softmax_backward_data" WICK_GIVEN_GRADIENT, WICK_KERNEL(softmaxBackward), kComposite},
+    {"aten::_log_softmax_backward_data" WICK_GIVEN_GRADIENT, WICK_KERNEL(logSoftmaxBackward),
+     kComposite},
     {"aten::softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(softmax), kOutForm, ops::shapes::likeFirst},
     {"aten::log_softmax.int" WICK_DIM_DTYPE, WICK_KERNEL(logSoftmax), kOutForm,
      ops::shapes::likeFirst},
