@@ -30,9 +30,11 @@ class Decomposition {
     if (x.layout.rank == 0 || !isFloating(x.dtype)) refuse("the input");
     const int64_t dim = x.layout.rank == 1 ? 0 : 1;
     Value* p = op("log_softmax", {node_->input(0), integer(dim), none()});
-    return isFloating(target.dtype) ? ofProbabilities(p, x, dim) : ofClasses(p, x);
+    const double smoothing = constantOf(node_->namedInput("label_smoothing"))->numberToDouble();
+    return isFloating(target.dtype) ? ofProbabilities(p, x, dim, smoothing)
+                                    : ofClasses(p, x, smoothing);
   }
-  Value* negativeLogLikelihood() { return ofClasses(node_->input(0), tensor(0)); }
+  Value* negativeLogLikelihood() { return ofClasses(node_->input(0), tensor(0), 0); }
 
   // In double, as the operator does: scale = weight / sqrt(variance + eps), bias - mean * scale.
   Value* batchNorm() {
@@ -203,7 +205,15 @@ class Decomposition {
     return w;
   }
 
-  Value* ofProbabilities(Value* p, const ValueFacts& x, int64_t dim) {
+  // With a share of its weight a sample is in all classes alike.
+  Value* smoothed(Value* loss, Value* p, int64_t dim, double smoothing) {
+    if (smoothing == 0) return loss;
+    Value* all = op("neg", {op("mean", {p, ints({dim}), truth(false), none()})});
+    return op("add", {op("mul", {loss, number(1 - smoothing)}), op("mul", {all, number(smoothing)}),
+                      integer(1)});
+  }
+
+  Value* ofProbabilities(Value* p, const ValueFacts& x, int64_t dim, double smoothing) {
     const ValueFacts target = tensor(1);
     if (target.layout.rank != x.layout.rank || constantInt("ignore_index") >= 0) {
       refuse("the target");
@@ -211,21 +221,23 @@ class Decomposition {
     for (int d = 0; d < x.layout.rank; ++d) {
       if (!alike(sizeOf(x, d), sizeOf(target, d))) refuse("the target's sizes");
     }
+    if (!isNone(2)) p = op("mul", {p, perClass(x, dim)});
     Value* terms = op("mul", {p, node_->input(1)});
-    if (!isNone(2)) terms = op("mul", {terms, perClass(x, dim)});
     Value* loss = op("neg", {op("sum", {terms, ints({dim}), truth(false), none()})});
+    loss = smoothed(loss, p, dim, smoothing);
     const int64_t reduction = constantInt("reduction");
     if (reduction == kReductionNone) return loss;
     return op(reduction == kReductionSum ? "sum" : "mean", {loss, none()});
   }
 
   // p [N, C, …], the target [N, …].
-  Value* ofClasses(Value* p, const ValueFacts& x) {
+  Value* ofClasses(Value* p, const ValueFacts& x, double smoothing) {
     const ValueFacts target = tensor(1);
     if (x.layout.rank < 2 || target.layout.rank != x.layout.rank - 1 || !isFloating(x.dtype)) {
       refuse("these numbers of dimensions");
     }
     if (target.dtype != DType::Long) refuse("the target's dtype");
+    if (!isNone(2) && tensor(2).dtype != x.dtype) refuse("the weight's dtype");
     for (int d = 0; d < target.layout.rank; ++d) {
       if (!alike(sizeOf(target, d), sizeOf(x, d + (d > 0)))) refuse("the target's sizes");
     }
@@ -240,13 +252,16 @@ class Decomposition {
     if (widens) picked = to(picked, wide);
     Value* loss = op("neg", {picked});
     Value* weights = nullptr;
+    Value* all = widens && smoothing > 0 ? to(p, wide) : p;
     if (!isNone(2)) {
       op("expand_as", {perClass(x, 1), p});  // raises unless there is a weight for each class
+      if (smoothing > 0) all = op("mul", {all, to(perClass(x, 1), wide)});
       Value* table = op("unsqueeze", {node_->input(2), integer(1)});
       weights = op("embedding", {table, safe, integer(-1), truth(false), truth(false)});
       weights = to(op("squeeze", {weights, integer(-1)}), wide);
       loss = op("mul", {loss, weights});
     }
+    loss = smoothed(loss, all, 1, smoothing);
     loss = op("masked_fill", {loss, ignored, integer(0)});
     const int64_t reduction = constantInt("reduction");
     Value* result = loss;
@@ -291,7 +306,8 @@ bool isClassLoss(const Node* node) {
   if (reduction < kReductionNone || reduction > kReductionSum) return false;
   if (node->kind() != Symbol::aten("cross_entropy_loss")) return true;
   const auto smoothing = constantArgument(node, "label_smoothing");
-  return smoothing && smoothing->isNumber() && smoothing->numberToDouble() == 0;
+  return smoothing && smoothing->isNumber() && smoothing->numberToDouble() >= 0 &&
+         smoothing->numberToDouble() <= 1;
 }
 
 bool isNormalization(const Node* node) {

@@ -416,8 +416,17 @@ class StructureMaker {
       return emit("nll_loss_nd",
                   fmt::format("{}, {}, {}, {}, {}", x.name, target, weight, reduction, ignored));
     }
+    const std::string smoothing = constant("float", random_.of<std::string>({"0.", "0.125", "1."}));
+    if (random_.oneIn(4) && program_.arguments.size() < 10) {
+      Tensor shares = Tensor::empty(x.tensor.sizes(), x.tensor.dtype());
+      tame(shares);
+      const std::string probabilities = input(shares);
+      values_.pop_back();
+      return emit("cross_entropy_loss", fmt::format("{}, {}, {}, {}, {}, {}", x.name, probabilities,
+                                                    weight, reduction, integer(-100), smoothing));
+    }
     emit("cross_entropy_loss", fmt::format("{}, {}, {}, {}, {}, {}", x.name, target, weight,
-                                           reduction, ignored, constant("float", "0.")));
+                                           reduction, ignored, smoothing));
   }
   void normalization(const Known& x) {
     if (x.tensor.dim() < 2 || !isFloating(x.tensor.dtype()) || program_.arguments.size() > 6) {
