@@ -562,8 +562,8 @@ constexpr const char* kGroupNorm = R"(graph(%x : Tensor, %w : Tensor, %b : Tenso
   return (%c)
 )";
 
-// Mean and scale of the groups, what that makes of each channel, and the result. Tensors that lie
-// in another order are left to the operator.
+// Mean and scale of the groups, what that makes of each channel, and the result. A program is for
+// tensors whose channels lie innermost, or for all others.
 TEST(LoopTest, GroupNormIsThreeKernels) {
   const Tensor x = randomTensor({2, 6, 5, 7}, 1), w = randomTensor({6}, 2),
                b = randomTensor({6}, 3);
@@ -575,7 +575,13 @@ TEST(LoopTest, GroupNormIsThreeKernels) {
   EXPECT_EQ(program.kernels[1].stores.size(), 2u);
   compare(kGroupNorm, {x, w, b}, 1e-5);
   const Tensor turned = randomTensor({2, 6, 7, 5}, 1).transpose(2, 3);
-  EXPECT_THROW(loop::lowerGroup(group.body(), describe({turned, w, b})), loop::UnsupportedShapes);
+  program = loop::lowerGroup(group.body(), describe({turned, w, b}));
+  EXPECT_EQ(program.kernels.size(), 3u);
+  ASSERT_EQ(program.formats.size(), 1u);
+  EXPECT_FALSE(program.formats[0].channels_last);
+  const Tensor last = x.contiguous(MemoryFormat::ChannelsLast);
+  program = loop::lowerGroup(group.body(), describe({last, w, b}));
+  EXPECT_TRUE(program.formats[0].channels_last);
 }
 
 constexpr const char* kRowsOfView = R"(graph(%x : Tensor):
