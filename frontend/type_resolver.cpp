@@ -255,7 +255,7 @@ TypePtr TypeResolver::typeNamedBy(const Expr& expr) const {
                           "Unknown type constructor {}: {} takes no type arguments", *name, *name);
       }
       throwCompileError(subscript.value().range(), "Unknown type constructor {}{}", *name,
-                        didYouMean(*name, known));
+                        didYouMean(withoutTyping(*name), known));
     }
     case TK_VAR:
     case '.': {

@@ -144,6 +144,8 @@ const Row kRows[] = {
     {"y: List[itn] = []\nreturn y", "int"},
     {"y: Lsit[int] = []\nreturn y", "List"},
     {"y: Optinal[int] = None\nreturn y", "Optional"},
+    {"y: typing.Lsit[int] = []\nreturn y", "List"},
+    {"y: torch.jit.Futur[int] = 1\nreturn y", "Future"},
     {"y: Qwertyuiop = 1\nreturn y", ""},
     {"return isinstance(o, itn)", "int"},
     {"return x.device.tpye", "type"},
