@@ -68,7 +68,7 @@ class FloatStyle {
   size_t width_ = 1;
 };
 
-std::string trimLeft(std::string s) {
+std::string trimLeft(const std::string& s) {
   return s.substr(std::min(s.find_first_not_of(' '), s.size()));
 }
 

@@ -164,7 +164,7 @@ Value* Emitter::emitStarredList(const ListLiteral& expr, const TypePtr& element_
   TypePtr element = element_hint;
   if (!element) {
     element = types.empty() ? types::Tensor() : types[0];
-    for (const TypePtr& t : types) element = *unifyTypes(element, t, /*to_union=*/true);
+    for (const TypePtr& t : types) element = *unifyTypes(element, t, /*default_to_union=*/true);
   }
   Value* joined = nullptr;
   for (auto& part : parts) {

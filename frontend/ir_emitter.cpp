@@ -59,7 +59,7 @@ FunctionSchema Emitter::emitDef(const Def& def, const Self* self, Block* block) 
   frame.is_closure = block != graph_.block();
   defs_.push_back(std::move(frame));
   std::vector<wick::Argument> arguments = emitArguments(def, self, declared, block);
-  if (defs_.back().declared_return && !frame.is_closure) {
+  if (defs_.back().declared_return && !defs_.back().is_closure) {
     // Named inside of its own body, as by a recursive call, the function has this signature.
     fn_.setSchema(FunctionSchema(def.name().name(), "", arguments, declared.returns()));
   }
