@@ -3,52 +3,20 @@
 #include "passes/pointwise_types.h"
 
 #include "codegen/scalar/definition.h"
-#include "core/dtype_promotion.h"
+#include "ir/operand_promotion.h"
 #include "ir/shape_facts.h"
 
 namespace wick {
 
 namespace {
 
-// The dtype of a number operand in promotion; nullopt when its kind is unknown.
-std::optional<DType> numberDType(const Value* v) {
-  switch (v->type()->kind()) {
-    case TypeKind::Int:
-      return DType::Long;
-    case TypeKind::Bool:
-      return DType::Bool;
-    case TypeKind::Float:
-      return defaultDType();
-    case TypeKind::Complex:
-      return toComplexType(defaultDType());
-    default:
-      return std::nullopt;
-  }
-}
-
-// The dtype of the result, as far as all operands that take part are known. Ranks do not matter
-// when all tensors have one dtype.
+// The dtype of the result, as far as all operands that take part are known.
 std::optional<DType> resultDType(const ScalarDefinition& def, const Node& node) {
-  DTypePromotion promotion;
-  std::optional<DType> first;
-  bool mixed = false;
-  bool ranks_known = true;
+  OperandPromotion promotion;
   for (size_t i = 0; i < def.num_inputs && i < node.inputs().size(); ++i) {
-    if (((def.mask_inputs | def.param_inputs) >> i & 1) != 0) continue;
-    const Value* v = node.input(i);
-    if (const TensorFacts* facts = factsOf(v)) {
-      if (!facts->dtype) return std::nullopt;
-      promotion.addTensor(*facts->dtype, facts->dim.value_or(1) > 0);
-      ranks_known = ranks_known && facts->dim;
-      mixed = mixed || (first && *first != *facts->dtype);
-      first = facts->dtype;
-    } else if (std::optional<DType> number = numberDType(v)) {
-      promotion.addNumber(*number);
-    } else {
-      return std::nullopt;
-    }
+    if (((def.mask_inputs | def.param_inputs) >> i & 1) == 0) promotion.add(node.input(i));
   }
-  if (mixed && !ranks_known) return std::nullopt;
+  if (!promotion.isKnown()) return std::nullopt;
   DType common = promotion.empty() ? DType::Bool : promotion.get();
   if (def.promotion == Promotion::Float && isIntegral(common, true)) common = defaultDType();
   DType compute = isReducedFloat(common) ? DType::Float : common;

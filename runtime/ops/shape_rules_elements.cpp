@@ -1,7 +1,7 @@
 // Rules of results with the shape of their arguments, of casts, of reductions and losses.
 #include <algorithm>
 
-#include "core/dtype_promotion.h"
+#include "ir/operand_promotion.h"
 #include "runtime/ops/shape_helpers.h"
 
 namespace wick::ops::shapes {
@@ -84,42 +84,14 @@ bool isOperand(std::string_view name) {
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
-std::optional<DType> numberDType(const Value* v) {
-  switch (v->type()->kind()) {
-    case TypeKind::Int:
-      return DType::Long;
-    case TypeKind::Bool:
-      return DType::Bool;
-    case TypeKind::Float:
-      return defaultDType();
-    case TypeKind::Complex:
-      return toComplexType(defaultDType());
-    default:
-      return std::nullopt;
-  }
-}
-
 std::optional<DType> promotedOperands(const Node& node) {
-  DTypePromotion promotion;
-  std::optional<DType> first;
-  bool mixed = false;
-  bool ranks_known = true;
+  OperandPromotion promotion;
   const auto& arguments = node.getOperator().schema().arguments();
   for (size_t i = 0; i < node.inputs().size() && i < arguments.size(); ++i) {
     const Value* v = node.input(i);
-    if (const TensorFacts* t = factsOf(v)) {
-      if (!t->dtype) return std::nullopt;
-      promotion.addTensor(*t->dtype, t->dim.value_or(1) > 0);
-      ranks_known = ranks_known && t->dim;
-      mixed = mixed || (first && *first != *t->dtype);
-      first = t->dtype;
-    } else if (isOperand(arguments[i].name) && !isNoneConstant(v)) {
-      std::optional<DType> number = numberDType(v);
-      if (!number) return std::nullopt;
-      promotion.addNumber(*number);
-    }
+    if (factsOf(v) || (isOperand(arguments[i].name) && !isNoneConstant(v))) promotion.add(v);
   }
-  if (!first || (mixed && !ranks_known)) return std::nullopt;
+  if (!promotion.hasTensor() || !promotion.isKnown()) return std::nullopt;
   return promotion.get();
 }
 
