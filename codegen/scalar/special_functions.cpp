@@ -284,6 +284,8 @@ double zeta(double s, double q) {
 }
 
 double polygamma(double n, double x) {
+  // PyTorch's trigamma function has a limit, its other polygamma functions have none.
+  if (n == 1 && x == std::numeric_limits<double>::infinity()) return 0;
   if (n == 0) return digamma(x);
   double sign = std::fmod(n, 2) == 0 ? -1 : 1;
   return sign * std::exp(lgamma(n + 1)) * zeta(n + 1, x);

@@ -349,6 +349,12 @@ Tensor ctcLossTensor(const Tensor& log_probs, const Tensor& targets, const Tenso
                  reduction, zero_infinity);
 }
 
+Pair ctcForwardTensor(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,
+                      const Tensor& target_lengths, int64_t blank, bool zero_infinity) {
+  return ctcForward(log_probs, targets, lengthsOf(input_lengths), lengthsOf(target_lengths), blank,
+                    zero_infinity);
+}
+
 #define WICK_NLL_DEFAULTS \
   "(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100"
 #define WICK_NLL_FORWARD                                                                      \
@@ -383,6 +389,9 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
      "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
      WICK_KERNEL(ctcForwardPlain)},
+    {"aten::_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor "
+     "target_lengths, int blank=0, bool zero_infinity=False) -> (Tensor, Tensor)",
+     WICK_KERNEL(ctcForwardTensor)},
 };
 
 const RegisterOperators kRegistered(kRecords);
