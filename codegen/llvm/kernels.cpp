@@ -1,7 +1,6 @@
 // A row is walked once for each pass of the kernel's schedule: full vectors, then one masked vector
 // for the rest. What does not vary within a row is loaded in front of the passes. With lanes across
-// rows a block of rows is walked element by element instead. A value that is expensive and that a
-// later pass needs again waits in the memory of the output that is computed from it.
+// rows a block of rows is walked element by element instead.
 #include "codegen/llvm/kernels.h"
 
 #include <fmt/format.h>
@@ -227,64 +226,33 @@ class KernelEmitter {
     for (int pass = 0; pass < schedule_.passes; ++pass) onePass(pass, mask);
     loadRowValues();
     Values values = row_values_;
+    // All are computed before the first is stored, as in passes.
+    std::vector<std::pair<uint32_t, Value*>> stored;
     for (const loop::Store& store : kernel_.stores) {
-      if (!store.per_row) continue;
-      Value* v = valueOf(store.value, values, nullptr, mask);
+      if (store.per_row) {
+        stored.emplace_back(store.access, valueOf(store.value, values, nullptr, mask));
+      }
+    }
+    for (const auto& [access, v] : stored) {
       if (layout_.across_rows) {
-        storeVector(store.access, row_bases_[store.access], v, mask);
+        storeVector(access, row_bases_[access], v, mask);
       } else {
-        DType type = kernel_.accesses[store.access].dtype;
+        DType type = kernel_.accesses[access].dtype;
         Value* one = b_.CreateExtractElement(scalars_.toMemory(v, type), uint64_t{0});
-        b_.CreateAlignedStore(one, row_bases_[store.access], alignment(type));
+        b_.CreateAlignedStore(one, row_bases_[access], alignment(type));
       }
     }
   }
 
-  // Nodes below `root`, itself included.
-  std::vector<bool> reach(ScalarExpr root) const {
-    const auto& nodes = kernel_.expression.nodes();
-    std::vector<bool> reached(nodes.size());
-    reached[static_cast<size_t>(root.id)] = true;
-    for (auto i = static_cast<size_t>(root.id) + 1; i-- > 0;) {
-      if (!reached[i]) continue;
-      std::array<ScalarExpr, 3> operands;
-      const size_t n = kernel_.operandsOf({static_cast<int32_t>(i)}, operands);
-      for (size_t k = 0; k < n; ++k) reached[static_cast<size_t>(operands[k].id)] = true;
-    }
-    return reached;
-  }
-
-  // For each output the most expensive value that an earlier pass has computed for a reduction. It
-  // is there until the pass that stores the output itself.
   void planWaiting() {
-    constexpr int64_t kMinNodes = 12;
-    const auto& nodes = kernel_.expression.nodes();
-    for (const loop::Store& store : kernel_.stores) {
-      const int last = schedule_.pass_of_node[static_cast<size_t>(store.value.id)];
-      const DType type = kernel_.accesses[store.access].dtype;
+    for (const loop::Schedule::Waiting& w : schedule_.waiting) {
+      const uint32_t access = kernel_.stores[w.store].access;
       // Going to memory lane by lane costs more than computing once more.
-      if (store.per_row || last == 0 || layout_.steps[store.access] == LaneStep::Other) continue;
-      const std::vector<bool> needed = reach(store.value);
-      int64_t most = kMinNodes - 1;
-      ScalarExpr best;
-      for (const loop::Reduction& reduction : kernel_.reductions) {
-        const std::vector<bool> computed = reach(reduction.operand);
-        const int pass = schedule_.pass_of_node[static_cast<size_t>(reduction.operand.id)];
-        for (size_t i = 0; i < nodes.size() && pass < last; ++i) {
-          if (!needed[i] || !computed[i] || !schedule_.varies[i] || nodes[i].type != type) continue;
-          if (schedule_.pass_of_node[i] != pass) continue;
-          const std::vector<bool> below = reach({static_cast<int32_t>(i)});
-          const int64_t cost = std::count(below.begin(), below.end(), true);
-          if (cost > most) {
-            most = cost;
-            best = {static_cast<int32_t>(i)};
-          }
-        }
-      }
-      if (best.valid()) waiting_.emplace(best.id, Waiting{store.access, last});
+      if (layout_.steps[access] == LaneStep::Other) continue;
+      waiting_.emplace(w.value.id, Waiting{access, w.last_pass});
     }
   }
-  int passOf(int32_t node) const { return schedule_.pass_of_node[static_cast<size_t>(node)]; }
+  int passOf(int32_t node) const { return schedule_.passOf({node}); }
 
   // How many accumulators a reduction has in a pass that computes little: an addition waits for the
   // one before, and the processor has nothing else to do meanwhile.
@@ -354,20 +322,16 @@ class KernelEmitter {
         Value* old = b_.CreateLoad(v->getType(), accumulators_[r][chain]);
         b_.CreateStore(combine(r, old, v), accumulators_[r][chain]);
       }
+      // All are computed before the first is stored: it may lie where another is computed from.
+      std::vector<std::pair<uint32_t, Value*>> stored;
       for (const auto& [node, place] : waiting_) {
         if (passOf(node) != pass) continue;
-        storeVector(place.access, elementAt(place.access, i), valueOf({node}, values, i, mask),
-                    mask);
+        stored.emplace_back(place.access, valueOf({node}, values, i, mask));
       }
-      // All are computed before the first is stored: it may lie where another is computed from.
-      std::vector<Value*> stored;
       for (const loop::Store* store : stores) {
-        stored.push_back(valueOf(store->value, values, i, mask));
+        stored.emplace_back(store->access, valueOf(store->value, values, i, mask));
       }
-      for (size_t s = 0; s < stores.size(); ++s) {
-        const uint32_t access = stores[s]->access;
-        storeVector(access, elementAt(access, i), stored[s], mask);
-      }
+      for (const auto& [access, v] : stored) storeVector(access, elementAt(access, i), v, mask);
     };
     const unsigned step = layout_.across_rows ? 1 : lanes_;
     Value* full = b_.CreateSub(elements_, b_.CreateURem(elements_, b_.getInt64(step)));

@@ -59,6 +59,60 @@ std::string formatLeaf(const Kernel& kernel, const Leaf& leaf) {
   return "?";
 }
 
+// Nodes below `root`, itself included, but for those below a value that is at hand in `pass`.
+std::vector<bool> reach(const Kernel& kernel, ScalarExpr root, const Schedule& schedule, int pass) {
+  std::vector<bool> reached(kernel.expression.nodes().size());
+  reached[static_cast<size_t>(root.id)] = true;
+  for (auto i = root.id + 1; i-- > 0;) {
+    if (!reached[static_cast<size_t>(i)]) continue;
+    const bool waits = std::any_of(
+        schedule.waiting.begin(), schedule.waiting.end(), [&](const Schedule::Waiting& w) {
+          return w.value.id == i && schedule.passOf(w.value) < pass && pass <= w.last_pass;
+        });
+    if (waits) continue;
+    std::array<ScalarExpr, 3> operands;
+    const size_t n = kernel.operandsOf({i}, operands);
+    for (size_t k = 0; k < n; ++k) reached[static_cast<size_t>(operands[k].id)] = true;
+  }
+  return reached;
+}
+
+// For each output the most expensive value that an earlier pass has computed for a reduction.
+void planWaiting(const Kernel& kernel, Schedule& schedule) {
+  constexpr int64_t kMinNodes = 12;
+  const auto& nodes = kernel.expression.nodes();
+  std::vector<Schedule::Waiting> planned;
+  for (size_t s = 0; s < kernel.stores.size(); ++s) {
+    const Store& store = kernel.stores[s];
+    const int last = schedule.passOf(store.value);
+    const DType type = kernel.accesses[store.access].dtype;
+    if (store.per_row || last == 0) continue;
+    const std::vector<bool> needed = reach(kernel, store.value, schedule, 0);
+    int64_t most = kMinNodes - 1;
+    ScalarExpr best;
+    for (const Reduction& reduction : kernel.reductions) {
+      const std::vector<bool> computed = reach(kernel, reduction.operand, schedule, 0);
+      const int pass = schedule.passOf(reduction.operand);
+      for (size_t i = 0; i < nodes.size() && pass < last; ++i) {
+        if (!needed[i] || !computed[i] || !schedule.varies[i] || nodes[i].type != type) continue;
+        if (schedule.pass_of_node[i] != pass) continue;
+        const ScalarExpr node{static_cast<int32_t>(i)};
+        const std::vector<bool> below = reach(kernel, node, schedule, 0);
+        const int64_t cost = std::count(below.begin(), below.end(), true);
+        if (cost > most) {
+          most = cost;
+          best = node;
+        }
+      }
+    }
+    const auto taken = [&](const Schedule::Waiting& w) { return w.value == best; };
+    if (best.valid() && std::none_of(planned.begin(), planned.end(), taken)) {
+      planned.push_back({best, static_cast<uint32_t>(s), last});
+    }
+  }
+  schedule.waiting = std::move(planned);
+}
+
 }  // namespace
 
 std::string_view toString(ReduceOp op) {
@@ -133,7 +187,35 @@ Schedule makeSchedule(const Kernel& kernel) {
     int pass = schedule.pass_of_node[static_cast<size_t>(store.value.id)];
     if (!store.per_row) schedule.passes = std::max(schedule.passes, pass + 1);
   }
+  if (schedule.passes > 1) planWaiting(kernel, schedule);
   return schedule;
+}
+
+bool mayStoreOver(const Kernel& kernel, const Schedule& schedule, size_t number, uint32_t access) {
+  const Store& store = kernel.stores[number];
+  int first_written = store.per_row ? schedule.passes : schedule.passOf(store.value);
+  for (const Schedule::Waiting& w : schedule.waiting) {
+    if (w.store == number) first_written = schedule.passOf(w.value);
+  }
+  const auto readsIn = [&](ScalarExpr root, int pass) {
+    const std::vector<bool> reached = reach(kernel, root, schedule, pass);
+    for (size_t i = 0; i < reached.size(); ++i) {
+      const ScalarNode& node = kernel.expression.nodes()[i];
+      if (!reached[i] || node.op != ScalarOp::Input) continue;
+      const Leaf& leaf = kernel.leaves[node.payload];
+      if (leaf.kind == Leaf::Kind::Load && leaf.index == access) return true;
+    }
+    return false;
+  };
+  for (size_t r = 0; r < kernel.reductions.size(); ++r) {
+    const int pass = schedule.pass_of_reduction[r];
+    if (pass > first_written && readsIn(kernel.reductions[r].operand, pass)) return false;
+  }
+  for (const Store& other : kernel.stores) {
+    const int pass = other.per_row ? schedule.passes : schedule.passOf(other.value);
+    if (pass > first_written && readsIn(other.value, pass)) return false;
+  }
+  return kernel.checks.empty();
 }
 
 std::string toString(const Kernel& kernel) {

@@ -105,12 +105,24 @@ struct Kernel {
 
 // Which pass over a row computes what. Pass p may use the results of reductions of earlier passes.
 struct Schedule {
+  // A value that is expensive and that later passes need again waits in the memory of the output
+  // that is computed from it, until the pass that stores the output itself.
+  struct Waiting {
+    ScalarExpr value;
+    uint32_t store;
+    int last_pass;
+  };
   std::vector<int> pass_of_node;  // of the expression: the first pass that can compute it
   std::vector<bool> varies;       // of the expression: differs between the points of a row
   std::vector<int> pass_of_reduction;
+  std::vector<Waiting> waiting;
   int passes = 1;
+  int passOf(ScalarExpr e) const { return pass_of_node[static_cast<size_t>(e.id)]; }
 };
 Schedule makeSchedule(const Kernel& kernel);
+// Whether store `number` may write over what the loads of `access` read, each load being of the
+// element that is stored: no later pass reads it once more.
+bool mayStoreOver(const Kernel& kernel, const Schedule& schedule, size_t number, uint32_t access);
 
 // Text that determines the kernel completely.
 std::string toString(const Kernel& kernel);

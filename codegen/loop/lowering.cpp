@@ -227,19 +227,19 @@ class Lowering {
     program_.domains.push_back(analysis_.of(domain.shape).tensor);
   }
 
-  // A call whose checks fail starts again from its arguments, and a reduction passes over them more
-  // than once.
+  // A call whose checks fail starts again from its arguments.
   void findOver(OutputInfo& output) const {
     const auto has_checks = [](const Kernel& kernel) { return !kernel.checks.empty(); };
     const Kernel& kernel = program_.kernels[output.kernel];
-    if (kernel.reduced != 0 ||
-        std::any_of(program_.kernels.begin(), program_.kernels.end(), has_checks)) {
-      return;
-    }
+    if (std::any_of(program_.kernels.begin(), program_.kernels.end(), has_checks)) return;
     const size_t i = static_cast<size_t>(&output - program_.outputs.data());
-    const auto first_store = kernel.accesses.end() - static_cast<int64_t>(kernel.stores.size());
-    const Access& store = *std::find_if(first_store, kernel.accesses.end(),
-                                        [&](const Access& a) { return a.argument == i; });
+    const auto store =
+        std::find_if(kernel.stores.begin(), kernel.stores.end(),
+                     [&](const Store& s) { return kernel.accesses[s.access].argument == i; });
+    const Access& stored = kernel.accesses[store->access];
+    const auto number = static_cast<size_t>(store - kernel.stores.begin());
+    const Schedule schedule = makeSchedule(kernel);
+    for (const Schedule::Waiting& w : schedule.waiting) output.waits |= w.store == number;
     for (uint32_t argument = 0; argument < analysis_.numArguments(); ++argument) {
       bool read = false, fits = true;
       for (size_t k = output.kernel; k < program_.kernels.size(); ++k) {
@@ -249,8 +249,9 @@ class Lowering {
           const Access& load = reader.accesses[leaf.index];
           if (program_.sources[load.argument].argument != static_cast<int32_t>(argument)) continue;
           read = true;
-          fits &= k == output.kernel && load.argument == argument && !leaf.offset.valid() &&
-                  !leaf.mask.valid() && load.dtype == store.dtype && load.dims == store.dims;
+          fits = fits && k == output.kernel && load.argument == argument && !leaf.offset.valid() &&
+                 !leaf.mask.valid() && load.dtype == stored.dtype && load.dims == stored.dims &&
+                 mayStoreOver(kernel, schedule, number, leaf.index);
         }
       }
       if (read && fits) output.over.push_back(argument);

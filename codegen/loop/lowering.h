@@ -51,6 +51,7 @@ struct OutputInfo {
   // Arguments whose memory the output may take when it has their dtype, sizes and strides: each
   // element is read where it is stored, and never again.
   std::vector<uint32_t> over{};
+  bool waits = false;  // whether values of earlier passes wait in its memory
 };
 
 // What kernels read: a tensor, through views. Its memory is an argument's or an output's.

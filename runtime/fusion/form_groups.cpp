@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <set>
 #include <string_view>
 
 #include "codegen/loop/compiled_kernel.h"
@@ -61,6 +62,23 @@ bool isLong(const Node* node) {
   return recorded.nodes().size() >= kLong;
 }
 
+// Whether the operator reads a tensor across the order in which another lies in memory: kernels
+// turn blocks around, where the operator goes from line to line.
+bool readsTurned(const Node* node) {
+  static const std::set<std::string_view> kTurning = {"aten::t", "aten::transpose", "aten::permute",
+                                                      "aten::swapaxes", "aten::swapdims"};
+  size_t tensors = 0, turned = 0;
+  for (const Value* v : node->inputs()) {
+    tensors += v->type()->kind() == TypeKind::Tensor;
+    turned += kTurning.count(v->node()->kind().qualString());
+  }
+  return tensors > 1 && turned > 0 && turned < tensors;
+}
+
+bool suffices(const Node* node) {
+  return isLong(node) || readsTurned(node);
+}
+
 }  // namespace
 
 FusionKind kernelKindOf(const Node* node) {
@@ -81,7 +99,7 @@ void formKernelGroups(Graph& graph) {
   if (extent == Extent::None || jitMode() == JitMode::Off || !loop::kernelCompiler()) return;
   FusionOptions options;
   options.kind_of = kernelKindOf;
-  options.suffices = isLong;
+  options.suffices = suffices;
   if (extent == Extent::All) options.min_computing_nodes = 1;
   formFusionGroups(graph, options);
 }

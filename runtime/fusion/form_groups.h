@@ -11,7 +11,8 @@ FusionKind kernelKindOf(const Node* node);
 
 // Forms groups of what kernels compute, unless jitMode() is Off or no compiler for kernels
 // is linked. Groups of a single operator are left alone, which has a kernel already, unless its
-// arithmetic is long or the environment variable WICK_FUSION is "all"; "none" forms no group.
+// arithmetic is long, it reads a transposed tensor beside another, or the environment variable
+// WICK_FUSION is "all"; "none" forms no group.
 void formKernelGroups(Graph& graph);
 
 }  // namespace wick

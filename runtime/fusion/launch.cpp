@@ -273,6 +273,9 @@ bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) cons
 }
 
 Tensor Call::spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& dying) const {
+  // Larger tensors whose rows are written, read and written again are faster in memory of their
+  // own.
+  constexpr size_t kCached = 8 << 20;
   for (uint32_t argument : output.over) {
     if ((dying >> argument & 1) == 0) continue;
     const TensorImpl& t = tensor(argument);
@@ -282,6 +285,7 @@ Tensor Call::spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& d
     if (t.useCount() != kHolders || memory.useCount() != 1 || !memory.ownsMemory() ||
         !memory.writable() || t.requires_grad || t.dtype != output.dtype || t.offset != 0 ||
         memory.bytes() != static_cast<size_t>(t.numel) * itemSize(t.dtype) ||
+        (output.waits && memory.bytes() > kCached) ||
         !std::equal(sizes.begin(), sizes.end(), t.sizes.begin(), t.sizes.end())) {
       continue;
     }

@@ -43,6 +43,11 @@ TEST(FusionTest, TidyingUpMayTakeSeveralRounds) {
   EXPECT_EQ(checkStructures(5777).failure, "");
 }
 
+// Two results of a row of one element, one of which takes the place of what both read.
+TEST(FusionTest, ResultsOfARowAreComputedBeforeTheFirstIsStored) {
+  EXPECT_EQ(checkReductions(60639).failure, "");
+}
+
 // Among them is a result that is stored through a view although its group has no views.
 TEST(FusionTest, ViewsOfResultsFollowShapes) {
   for (uint64_t seed = 3750; seed < 4000; ++seed) EXPECT_EQ(checkStructures(seed).failure, "");
@@ -90,6 +95,24 @@ TEST(FusionTest, NothingIsFusedWhileTheSwitchIsOff) {
   bool grouped = false;
   for (const Node* node : graph->nodes()) grouped |= node->kind() == prim::FusionGroup;
   EXPECT_TRUE(grouped);
+}
+
+TEST(FusionTest, SingleOperatorsAreLeftAlone) {
+  setJitMode(JitMode::Sync);
+  const auto forms = [](const char* operand) {
+    auto graph = parseGraph(fmt::format(R"(graph(%x : Tensor, %y : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %2 : Tensor = aten::t(%x)
+  %3 : Tensor = aten::add(%y, {}, %1)
+  return (%3)
+)",
+                                        operand));
+    formKernelGroups(*graph);
+    return std::ranges::any_of(graph->nodes(),
+                               [](const Node* node) { return node->kind() == prim::FusionGroup; });
+  };
+  EXPECT_FALSE(forms("%x"));
+  EXPECT_TRUE(forms("%2"));  // lies in another order than the first
 }
 
 TEST(FusionTest, WrongShapesRaiseTheOperatorsError) {
@@ -252,15 +275,33 @@ TEST(FusionTest, ResultsTakeThePlaceOfDyingArguments) {
   return (%2)
 )",
                                      {}));
-  // A reduction passes over its argument several times, and a transposed one is read elsewhere.
-  EXPECT_FALSE(takesTheArgumentsPlace(R"(graph(%x : Tensor):
+  // A reduction passes over its argument several times. The powers of a softmax wait in the result,
+  // so that the argument must not be read after them.
+  const auto softmax = [](const char* last) {
+    return fmt::format(R"(graph(%x : Tensor):
   %0 : int = prim::Constant[value=-1]()
   %none : NoneType = prim::Constant()
-  %1 : Tensor = aten::softmax(%x, %0, %none)
-  %2 : Tensor = aten::mul(%1, %x)
+  %a : Tensor = aten::neg(%x)
+  %1 : Tensor = aten::softmax(%a, %0, %none)
+  %2 : Tensor = aten::{}
   return (%2)
 )",
-                                      {}));
+                       last);
+  };
+  EXPECT_TRUE(takesTheArgumentsPlace(softmax("neg(%1)").c_str(), {}));
+  EXPECT_FALSE(takesTheArgumentsPlace(softmax("mul(%1, %x)").c_str(), {}));
+  constexpr const char* kCentered = R"(graph(%x : Tensor):
+  %0 : int = prim::Constant[value=-1]()
+  %1 : int = prim::Constant[value=1]()
+  %dims : int[] = prim::ListConstruct(%0)
+  %keep : bool = prim::Constant[value=True]()
+  %none : NoneType = prim::Constant()
+  %m : Tensor = aten::mean(%x, %dims, %keep, %none)
+  %2 : Tensor = aten::sub(%x, %m, %1)
+  return (%2)
+)";
+  EXPECT_TRUE(takesTheArgumentsPlace(kCentered, {}));
+  // A part of it is read elsewhere.
   EXPECT_FALSE(takesTheArgumentsPlace(R"(graph(%x : Tensor):
   %0 : int = prim::Constant[value=0]()
   %1 : int = prim::Constant[value=1]()
