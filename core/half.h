@@ -20,12 +20,11 @@ struct BFloat16 {
   uint16_t bits = 0;
   BFloat16() = default;
   BFloat16(float f) {
-    uint32_t u = std::bit_cast<uint32_t>(f);
-    if (f != f) {
-      bits = 0x7fc0;  // the quiet NaN, whatever the payload was
-    } else {
-      bits = static_cast<uint16_t>((u + 0x7fff + ((u >> 16) & 1)) >> 16);
-    }
+    // Of integers alone, so that loops over it become vectors.
+    const uint32_t u = std::bit_cast<uint32_t>(f);
+    const uint32_t rounded = (u + 0x7fff + ((u >> 16) & 1)) >> 16;
+    const bool is_nan = (u & 0x7fffffff) > 0x7f800000;
+    bits = static_cast<uint16_t>(is_nan ? 0x7fc0 : rounded);  // the quiet NaN, whatever it was
   }
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 };

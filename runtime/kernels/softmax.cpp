@@ -88,27 +88,25 @@ void softmaxRow(const float* x, float* out, int64_t n, bool logarithm) {
   }
 }
 
-// One strided lane, in double precision for doubles and in float for the rest.
-template <class T>
-void softmaxLane(const T* x, T* out, int64_t n, int64_t stride, bool logarithm) {
-  using C = std::conditional_t<std::is_same_v<T, double>, double, float>;
-  C max = -std::numeric_limits<C>::infinity();
+// One strided lane.
+void softmaxLane(const double* x, double* out, int64_t n, int64_t stride, bool logarithm) {
+  double max = -std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < n; ++i) max = x[i * stride] > max ? x[i * stride] : max;
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i * stride] - max);
+  const double log_sum = std::log(sum);
   for (int64_t i = 0; i < n; ++i) {
-    C v = static_cast<C>(x[i * stride]);
-    max = v > max ? v : max;
-  }
-  C sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += std::exp(static_cast<C>(x[i * stride]) - max);
-  C log_sum = std::log(sum);
-  for (int64_t i = 0; i < n; ++i) {
-    C v = static_cast<C>(x[i * stride]) - max;
-    out[i * stride] = static_cast<T>(logarithm ? v - log_sum : std::exp(v) / sum);
+    const double v = x[i * stride] - max;
+    out[i * stride] = logarithm ? v - log_sum : std::exp(v) / sum;
   }
 }
 
 }  // namespace
 
 Tensor softmaxAlong(const Tensor& input, int64_t dim, bool logarithm) {
+  if (isReducedFloat(input.dtype())) {
+    return softmaxAlong(input.to(DType::Float), dim, logarithm).to(input.dtype());
+  }
   Tensor x = input.contiguous();
   Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
   if (x.numel() == 0) return out;
@@ -121,7 +119,7 @@ Tensor softmaxAlong(const Tensor& input, int64_t dim, bool logarithm) {
     Tensor result = softmaxAlong(rows, rows.dim() - 1, logarithm);
     return result.transpose(dim, -1).contiguous();
   }
-  dispatch<kAnyFloat>("softmax", x.dtype(), [&]<class T>() {
+  dispatch<kFloats>("softmax", x.dtype(), [&]<class T>() {
     parallelFor(lanes, std::max<int64_t>(1, kGrainSize / 8 / n), [&](int64_t begin, int64_t end) {
       for (int64_t lane = begin; lane < end; ++lane) {
         int64_t start = lane / inner * n * inner + lane % inner;
