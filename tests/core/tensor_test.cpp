@@ -314,6 +314,33 @@ TEST(Shapes, BroadcastAndErrors) {
             "dimension 1");
 }
 
+// Rows are converted by eights, single numbers one by one.
+template <class T>
+void expectRowsConvertAsNumbers(DType dtype) {
+  Tensor all = Tensor::empty({65536}, dtype);
+  for (int64_t i = 0; i < 65536; ++i) all.data<T>()[i].bits = static_cast<uint16_t>(i);
+  const Tensor wide = all.to(DType::Float);
+  for (int64_t i = 0; i < 65536; ++i) {
+    const float number = all.data<T>()[i];
+    ASSERT_EQ(std::bit_cast<uint32_t>(wide.data<float>()[i]), std::bit_cast<uint32_t>(number)) << i;
+  }
+  constexpr int64_t kCount = 100'003;
+  Tensor floats = Tensor::empty({kCount}, DType::Float);
+  uint32_t bits = 1;
+  for (int64_t i = 0; i < kCount; ++i) {
+    bits = bits * 1664525 + 1013904223;
+    floats.data<float>()[i] = std::bit_cast<float>(bits);
+  }
+  const Tensor narrow = floats.to(dtype);
+  for (int64_t i = 0; i < kCount; ++i) {
+    ASSERT_EQ(narrow.data<T>()[i].bits, T(floats.data<float>()[i]).bits) << i;
+  }
+}
+TEST(TensorCopy, RowsOfSixteenBitFloatsConvertAsNumbersDo) {
+  expectRowsConvertAsNumbers<Half>(DType::Half);
+  expectRowsConvertAsNumbers<BFloat16>(DType::BFloat16);
+}
+
 }  // namespace
 TEST(StorageTest, DerivedDataLivesWithTheStorage) {
   struct Derived : RefCounted {
