@@ -22,41 +22,50 @@ thread_local int tasks_on_this_thread = 0;
 ThreadPool::ThreadPool(size_t size) : size_(std::max<size_t>(1, size)) {}
 
 ThreadPool::~ThreadPool() {
-  std::deque<Task> discarded;
   {
-    std::lock_guard lock(mutex_);
+    Lock lock(mutex_);
     stopping_ = true;
-    discarded.swap(tasks_);
+    changed_.notify_all();
+    // A task that runs may wait for one that has not begun; discarding it ends the wait.
+    while (true) {
+      changed_.wait(lock, [&] { return alive_ == 0 || !tasks_.empty(); });
+      if (tasks_.empty()) break;
+      callFirst(lock, true);
+    }
   }
-  changed_.notify_all();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadPool::submit(Task task) {
   {
     std::lock_guard lock(mutex_);
-    if (stopping_) return;
     tasks_.push_back(std::move(task));
     startThreadIfNeeded();
+    if (stopping_) changed_.notify_all();
   }
   changed_.notify_one();
 }
 
 void ThreadPool::startThreadIfNeeded() {
-  if (!tasks_.empty() && threads_.size() - blocked_ < size_) {
+  if (!stopping_ && !tasks_.empty() && threads_.size() - blocked_ < size_) {
     threads_.emplace_back([this] { work(); });
+    ++alive_;
   }
 }
 
-void ThreadPool::runFirst(Lock& lock) {
+void ThreadPool::callFirst(Lock& lock, bool discarded) {
   Task task = std::move(tasks_.front());
   tasks_.pop_front();
   lock.unlock();
-  ++tasks_on_this_thread;
-  task();
+  task(discarded);
   task = nullptr;
-  --tasks_on_this_thread;
   lock.lock();
+}
+
+void ThreadPool::runFirst(Lock& lock) {
+  ++tasks_on_this_thread;
+  callFirst(lock, false);
+  --tasks_on_this_thread;
 }
 
 void ThreadPool::work() {
@@ -64,13 +73,15 @@ void ThreadPool::work() {
   Lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [&] { return stopping_ || mayRun(); });
-    if (stopping_) return;
+    if (stopping_) break;
     ++running_;
     runFirst(lock);
     --running_;
     // Others may have found the pool full.
     if (mayRun()) changed_.notify_one();
   }
+  --alive_;
+  changed_.notify_all();
 }
 
 void ThreadPool::runUntil(FutureObject& future) {

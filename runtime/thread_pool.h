@@ -18,13 +18,14 @@ namespace wick {
 class ThreadPool {
  public:
   explicit ThreadPool(size_t size);
-  // Finishes the tasks that run and discards those that have not begun.
+  // Finishes the tasks that run and discards those that have not begun, also those that are
+  // submitted meanwhile.
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  using Task = std::function<void()>;
-  // `task` must not throw.
+  // Called once, with whether it is discarded, for which somebody may wait. Must not throw.
+  using Task = std::function<void(bool discarded)>;
   void submit(Task task);
   // Returns when `future` is done, whatever the size of the pool and whoever calls. Called from
   // outside of any task, the calling thread runs waiting tasks meanwhile. Within a task it must
@@ -43,6 +44,7 @@ class ThreadPool {
   void work();
   void runFirst(Lock& lock);
   void startThreadIfNeeded();
+  void callFirst(Lock& lock, bool discarded);
   void block(FutureObject& future);
   bool mayRun() const { return !tasks_.empty() && running_ < size_; }
 
@@ -53,6 +55,7 @@ class ThreadPool {
   std::vector<std::thread> threads_;
   size_t running_ = 0;  // tasks on threads_ that do not block
   size_t blocked_ = 0;  // threads_ that wait within a task
+  size_t alive_ = 0;    // threads_ that have not ended
   bool stopping_ = false;
 };
 

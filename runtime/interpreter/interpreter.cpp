@@ -420,8 +420,20 @@ FutureRef InterpreterState::launch(TypePtr result_type) {
   grad_enabled_ = gradEnabled();
   result_future_ = makeRef<FutureObject>(std::move(result_type));
   FutureRef future = result_future_;
-  context_->pool.submit([self = shared_from_this()] { self->continueOnPool(); });
+  submitRest();
   return future;
+}
+
+void InterpreterState::submitRest() {
+  context_->pool.submit([self = shared_from_this()](bool discarded) {
+    if (!discarded) {
+      self->continueOnPool();
+      return;
+    }
+    // Who waits would wait forever, and keep what this run holds.
+    self->result_future_->fail(std::make_exception_ptr(
+        RuntimeError("the thread pool ended before the forked function did")));
+  });
 }
 
 void InterpreterState::continueOnPool() {
@@ -446,9 +458,7 @@ void InterpreterState::continueOnPool() {
   }
   // From the call on another thread may run this state.
   FutureRef future = std::move(waits_for_);
-  future->whenDone([self = shared_from_this()] {
-    self->context_->pool.submit([self] { self->continueOnPool(); });
-  });
+  future->whenDone([self = shared_from_this()] { self->submitRest(); });
 }
 
 void InterpreterState::callObserved(const Code& code, const Instruction& instruction, IValue* r) {

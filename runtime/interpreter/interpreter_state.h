@@ -60,6 +60,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
 
   // Until the end, or a wait of an asynchronous state.
   Status execute();
+  void submitRest();  // to the pool; a run that it discards fails
   void continueOnPool();
   void step() {
     if (--native_.fuel < 0) refuel();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <memory>
 #include <thread>
 
 #include "runtime/thread_pool.h"
@@ -111,6 +112,37 @@ def ignored(n: int) -> int:
     }
     // Nobody waits for it.
     EXPECT_EQ(call(program, "ignored", {3}).toInt(), 3);
+  }
+}
+
+// A chain, of which all but the first wait and the first runs or has not begun.
+TEST_P(ForkTest, ThePoolsEndEndsWhatIsForked) {
+  Program program = compile(R"(
+def slow(n: int) -> int:
+    total = 0
+    for i in range(n):
+        total += i % 7
+    return total
+def after(f: Future[int]) -> int:
+    return torch.jit.wait(f) + 1
+def main(n: int, length: int) -> Future[int]:
+    f = torch.jit.fork(slow, n)
+    for i in range(length):
+        f = torch.jit.fork(after, f)
+    return f
+)");
+  auto own = std::make_unique<ThreadPool>(GetParam());
+  RunOptions options;
+  options.pool = own.get();
+  const IValue last = program.call("main", {50'000'000, 2'000}, {}, options);
+  own.reset();
+  FutureObject& future = last.toFuture();
+  ASSERT_TRUE(future.done());
+  try {
+    future.wait();
+    FAIL();
+  } catch (const RuntimeError& error) {
+    EXPECT_NE(error.brief().find("thread pool ended"), std::string::npos) << error.brief();
   }
 }
 
