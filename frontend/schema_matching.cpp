@@ -444,7 +444,7 @@ std::pair<size_t, MatchedSchema> matchSchemas(const std::vector<const FunctionSc
   if (schemas.size() == 1) {
     return {0, matchSchema(*schemas[0], range, graph, args, kwargs, self)};
   }
-  // ImplicitConversions only where nothing fits without: add(int, int) before add(Scalar, Scalar).
+  // Conversions only where nothing fits without: add(int, int) before add(Scalar, Scalar).
   Failures failures;
   for (bool allow_conversions : {false, true}) {
     failures.clear();

@@ -26,7 +26,8 @@ ThreadPool::~ThreadPool() {
     Lock lock(mutex_);
     stopping_ = true;
     changed_.notify_all();
-    // A task that runs may wait for one that has not begun; discarding it ends the wait.
+    // The workers end, so who submits from now on wakes this thread, or one that runs tasks while
+    // it waits. A task that runs may wait for one that has not begun; discarding it ends the wait.
     while (true) {
       changed_.wait(lock, [&] { return alive_ == 0 || !tasks_.empty(); });
       if (tasks_.empty()) break;
@@ -41,7 +42,6 @@ void ThreadPool::submit(Task task) {
     std::lock_guard lock(mutex_);
     tasks_.push_back(std::move(task));
     startThreadIfNeeded();
-    if (stopping_) changed_.notify_all();
   }
   changed_.notify_one();
 }

@@ -275,6 +275,28 @@ Tensor medianAll(const Tensor& self) {
   return out;
 }
 
+// In PyTorch the elements of mode are sorted by `<`, which says nothing of NaN: up to so many go
+// where insertion takes them; of more there is no telling what its sort would make.
+constexpr int64_t kFewElements = 16;
+
+// Insertion, a new smallest element at once to the front. std::sort may not be given such an order.
+template <class T>
+void sortFew(std::vector<Ranked<T>>& elements) {
+  for (size_t i = 1; i < elements.size(); ++i) {
+    const Ranked<T> moved = elements[i];
+    size_t to = i;
+    if (moved.value < elements[0].value) {
+      to = 0;
+    } else {
+      while (to > 0 && moved.value < elements[to - 1].value) --to;
+    }
+    std::move_backward(elements.begin() + static_cast<ptrdiff_t>(to),
+                       elements.begin() + static_cast<ptrdiff_t>(i),
+                       elements.begin() + static_cast<ptrdiff_t>(i) + 1);
+    elements[to] = moved;
+  }
+}
+
 Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
   dim = wrapDim(dim, self.dim());
   checkNonEmpty("mode()", self, dim);
@@ -282,11 +304,8 @@ Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
       "mode", self, dim, keepdim, []<class T>(const T* data, int64_t n) {
         std::vector<Ranked<T>> sorted(static_cast<size_t>(n));
         for (int64_t i = 0; i < n; ++i) sorted[i] = {data[i], i};
-        // PyTorch compares with `<`, so that NaN stays where it is; in a longer row there is no
-        // telling what its sort would make of that.
-        if (n <= 16) {
-          std::sort(sorted.begin(), sorted.end(),
-                    [](const Ranked<T>& a, const Ranked<T>& b) { return a.value < b.value; });
+        if (n <= kFewElements) {
+          sortFew(sorted);
         } else {
           std::sort(sorted.begin(), sorted.end(), [](const Ranked<T>& a, const Ranked<T>& b) {
             return less<T>(a.value, b.value);

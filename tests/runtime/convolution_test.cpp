@@ -7,6 +7,7 @@
 #include <random>
 
 #include "core/dtype_dispatch.h"
+#include "tests/runtime/random_tensor.h"
 
 namespace wick {
 namespace {
@@ -14,10 +15,7 @@ namespace {
 std::mt19937 rng(7);
 
 Tensor randomTensor(const DimVector& sizes, DType dtype) {
-  Tensor t = Tensor::empty(sizes, DType::Float);
-  std::uniform_int_distribution<int> d(-8, 8);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = static_cast<float>(d(rng)) / 4;
-  return t.to(dtype);
+  return randomQuarters(sizes, dtype, rng);
 }
 
 // The definition, in double precision, for two spatial dimensions.

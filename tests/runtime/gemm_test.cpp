@@ -5,17 +5,15 @@
 #include <cstring>
 #include <random>
 
+#include "tests/runtime/random_tensor.h"
+
 namespace wick {
 namespace {
 
 std::mt19937 rng(11);
 
-// Multiples of a quarter: float32 holds their products' sums exactly, in every order.
 Tensor draw(const DimVector& sizes, DType dtype) {
-  Tensor t = Tensor::empty(sizes, DType::Float);
-  std::uniform_int_distribution<int> d(-8, 8);
-  for (int64_t i = 0; i < t.numel(); ++i) t.data<float>()[i] = static_cast<float>(d(rng)) / 4;
-  return t.to(dtype);
+  return randomQuarters(sizes, dtype, rng);
 }
 
 // The definition: a [B, M, K] times b [B, K, N], plus bias [N], in float32.
