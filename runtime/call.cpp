@@ -2,6 +2,7 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
 
 namespace wick {
@@ -77,6 +78,7 @@ std::vector<IValue> bindArguments(const FunctionSchema& schema, std::vector<IVal
 
 IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
                     const RunOptions& options) {
+  const CompileHold hold;
   GraphExecutor& executor = GraphExecutor::of(function);
   auto bound = bindArguments(function.schema(), std::move(arguments), std::move(kwargs));
   const Code& code = executor.codeFor(bound);
@@ -85,6 +87,7 @@ IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwar
 
 IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IValue> arguments,
                   Kwargs kwargs, const RunOptions& options) {
+  const CompileHold hold;
   GraphExecutor& executor = GraphExecutor::of(method);
   auto bound = bindArguments(method.schema(), std::move(arguments), std::move(kwargs), 1);
   bound.insert(bound.begin(), IValue(self));

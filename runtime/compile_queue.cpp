@@ -3,11 +3,13 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 #include "runtime/jit_mode.h"
 
@@ -18,6 +20,13 @@ namespace {
 // Added to the compile thread's niceness: with few cores, compiling must not stop the operators'
 // threads, which wait for each other.
 constexpr int kNiceness = 5;
+
+// The holds of the calling thread.
+struct Holds {
+  int depth = 0;
+  bool submitted = false;  // something that waits for the end of the outermost
+};
+thread_local constinit Holds holds;
 
 // Never destroyed: programs may still run while the process ends.
 class CompileQueue {
@@ -37,7 +46,22 @@ class CompileQueue {
     if (start == CompileStart::AtOnce) {
       jobs_.push_back(std::move(job));
     } else {
-      later_.push_back({Clock::now() + kCompileGrace, std::move(job)});
+      const Clock::time_point now = Clock::now();
+      const bool held = holds.depth > 0;
+      holds.submitted |= held;
+      later_.push_back({now + kCompileGrace, held ? now + kLongestHold : now + kCompileGrace,
+                        held ? std::this_thread::get_id() : std::thread::id(), std::move(job)});
+    }
+    changed_.notify_all();
+  }
+
+  // Ends the waiting for what the calling thread holds.
+  void release() {
+    std::lock_guard lock(mutex_);
+    for (LaterJob& later : later_) {
+      if (later.holder != std::this_thread::get_id()) continue;
+      later.holder = std::thread::id();
+      later.from = later.earliest;
     }
     changed_.notify_all();
   }
@@ -65,7 +89,9 @@ class CompileQueue {
  private:
   using Clock = std::chrono::steady_clock;
   struct LaterJob {
+    Clock::time_point earliest;
     Clock::time_point from;
+    std::thread::id holder;  // no thread's when nothing holds it
     std::function<void()> job;
   };
 
@@ -79,13 +105,15 @@ class CompileQueue {
           changed_.wait(lock);
           continue;
         }
-        const Clock::time_point from = later_.front().from;
-        if (waiting_ == 0 && Clock::now() < from) {
+        const auto next =
+            std::min_element(later_.begin(), later_.end(),
+                             [](const LaterJob& a, const LaterJob& b) { return a.from < b.from; });
+        if (const Clock::time_point from = next->from; waiting_ == 0 && Clock::now() < from) {
           changed_.wait_until(lock, from);
           continue;
         }
-        jobs_.push_back(std::move(later_.front().job));
-        later_.pop_front();
+        jobs_.push_back(std::move(next->job));
+        later_.erase(next);
       }
       std::function<void()> job = std::move(jobs_.front());
       jobs_.pop_front();
@@ -102,8 +130,8 @@ class CompileQueue {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<std::function<void()>> jobs_;
-  std::deque<LaterJob> later_;  // in the order in which they may start
-  int waiting_ = 0;             // threads in wait()
+  std::vector<LaterJob> later_;  // in the order of submission
+  int waiting_ = 0;              // threads in wait()
   bool busy_ = false;
   bool ended_ = false;
   std::thread thread_;
@@ -120,6 +148,16 @@ thread_local EndOfInitialThread end_of_initial_thread;
 [[maybe_unused]] EndOfInitialThread* const made_in_initial_thread = &end_of_initial_thread;
 
 }  // namespace
+
+CompileHold::CompileHold() {
+  ++holds.depth;
+}
+
+CompileHold::~CompileHold() {
+  if (--holds.depth > 0 || !holds.submitted) return;
+  holds.submitted = false;
+  CompileQueue::instance().release();
+}
 
 void submitCompile(std::function<void()> job, CompileStart start) {
   if (jitMode() == JitMode::Sync) {

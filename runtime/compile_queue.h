@@ -8,12 +8,25 @@ namespace wick {
 
 enum class CompileStart {
   AtOnce,
-  // After kCompileGrace: the operators of a call that meets its arguments for the first time pack
-  // weights and touch fresh memory, with threads that wait for each other. A thread that compiles
-  // meanwhile would hold them up for longer than its code saves.
+  // After kCompileGrace, and after the CompileHold in which it was submitted: the operators of a
+  // call that meets its arguments for the first time pack weights and touch fresh memory, with
+  // threads that wait for each other. A thread that compiles meanwhile would hold them up for
+  // longer than its code saves.
   Later,
 };
 inline constexpr std::chrono::milliseconds kCompileGrace{20};
+
+// While it lives, jobs that the calling thread submits with CompileStart::Later wait, but no longer
+// than kLongestHold: a call that runs on profits from its code itself. Holds nest; the outermost
+// counts. To be destroyed on the thread that made it.
+class CompileHold {
+ public:
+  CompileHold();
+  ~CompileHold();
+  CompileHold(const CompileHold&) = delete;
+  CompileHold& operator=(const CompileHold&) = delete;
+};
+inline constexpr std::chrono::milliseconds kLongestHold{300};
 
 // Runs `job` on the compile thread, which yields to the threads that run programs; here and now
 // when jitMode() is Sync. Jobs must not throw. Those that have not begun when the process ends are

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <thread>
 
 #include "runtime/jit_mode.h"
 
@@ -10,6 +11,25 @@ namespace wick {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+// A job that notes when it starts.
+struct Job {
+  std::atomic<bool> done{false};
+  Clock::time_point submitted;
+  Clock::time_point started;
+
+  void submit() {
+    submitted = Clock::now();
+    submitCompile(
+        [this] {
+          started = Clock::now();
+          done = true;
+          done.notify_all();
+        },
+        CompileStart::Later);
+  }
+  void wait() { done.wait(false); }
+};
 
 class CompileQueue : public testing::Test {
  protected:
@@ -31,18 +51,45 @@ TEST_F(CompileQueue, WhatIsWaitedForStartsNow) {
 
 TEST_F(CompileQueue, LaterJobsStartByThemselvesAndNotBeforeTheirTime) {
   setJitMode(JitMode::Background);
-  auto begin = Clock::now();
-  std::atomic<bool> done{false};
-  Clock::time_point started;
-  submitCompile(
-      [&] {
-        started = Clock::now();
-        done = true;
-        done.notify_all();
-      },
-      CompileStart::Later);
-  done.wait(false);
-  EXPECT_GE(started - begin, kCompileGrace);
+  Job job;
+  job.submit();
+  job.wait();
+  EXPECT_GE(job.started - job.submitted, kCompileGrace);
+}
+
+TEST_F(CompileQueue, LaterJobsStartAfterTheOutermostHold) {
+  setJitMode(JitMode::Background);
+  Job job;
+  Clock::time_point released;
+  {
+    const CompileHold hold;
+    job.submit();
+    { const CompileHold inner; }
+    std::this_thread::sleep_for(3 * kCompileGrace);
+    released = Clock::now();
+  }
+  job.wait();
+  EXPECT_GE(job.started, released);
+}
+
+TEST_F(CompileQueue, AHoldLastsOnlySoLong) {
+  setJitMode(JitMode::Background);
+  Job job;
+  const CompileHold hold;
+  job.submit();
+  job.wait();
+  EXPECT_GE(job.started - job.submitted, kLongestHold);
+}
+
+TEST_F(CompileQueue, AHoldIsItsThreadsAlone) {
+  setJitMode(JitMode::Background);
+  Job held, free;
+  const CompileHold hold;
+  held.submit();
+  std::thread([&] { free.submit(); }).join();
+  free.wait();
+  held.wait();
+  EXPECT_LE(free.started, held.started);
 }
 
 TEST_F(CompileQueue, SyncRunsJobsWhereTheyAreSubmitted) {
