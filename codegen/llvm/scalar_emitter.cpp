@@ -1,8 +1,10 @@
 #include "codegen/llvm/scalar_emitter.h"
 
 #include <fmt/format.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <bit>
+#include <numeric>
 
 #include "codegen/llvm/jit.h"
 
@@ -153,6 +155,92 @@ llvm::Value* ScalarEmitter::call(const ScalarNode& node, std::span<llvm::Value* 
   return b_.CreateLoad(vector, results);
 }
 
+// For instructions of one register: emits them for each part of the vectors (the second may be
+// null).
+llvm::Value* ScalarEmitter::inRegisters(
+    llvm::Value* a, llvm::Value* b,
+    const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& emit) {
+  const unsigned width = vectorBits() / 32;
+  if (lanes_ == width) return emit(a, b);
+  const auto part = [&](llvm::Value* v, unsigned first) -> llvm::Value* {
+    if (!v) return nullptr;
+    std::vector<int> lanes(width);
+    std::iota(lanes.begin(), lanes.end(), static_cast<int>(first));
+    return b_.CreateShuffleVector(v, lanes);
+  };
+  std::vector<llvm::Value*> parts;
+  for (unsigned first = 0; first < lanes_; first += width) {
+    parts.push_back(emit(part(a, first), part(b, first)));
+  }
+  for (unsigned joined = 2 * width; parts.size() > 1; joined *= 2) {
+    std::vector<int> lanes(joined);
+    std::iota(lanes.begin(), lanes.end(), 0);
+    std::vector<llvm::Value*> pairs;
+    for (size_t i = 0; i < parts.size(); i += 2) {
+      pairs.push_back(b_.CreateShuffleVector(parts[i], parts[i + 1], lanes));
+    }
+    parts = std::move(pairs);
+  }
+  return parts.front();
+}
+
+// As floats::scaleInSteps() where no instruction does it.
+llvm::Value* ScalarEmitter::scale(llvm::Value* v, llvm::Value* n) {
+  if (vectorBits() >= 512) {
+    return inRegisters(v, n, [&](llvm::Value* a, llvm::Value* b) {
+      constexpr uint16_t kAll = 0xffff;
+      constexpr uint32_t kUsualRounding = 4;
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
+                                {a, b, llvm::PoisonValue::get(a->getType()), b_.getInt16(kAll),
+                                 b_.getInt32(kUsualRounding)});
+    });
+  }
+  auto* whole = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
+  llvm::Value* magic = llvm::ConstantFP::get(n->getType(), floats::kMagic);
+  llvm::Value* bits = b_.CreateBitCast(b_.CreateFAdd(n, magic), whole);
+  llvm::Value* exponent = b_.CreateSub(bits, b_.CreateBitCast(magic, whole));
+  llvm::Value* half = b_.CreateAShr(exponent, integers(whole, 1));
+  const auto power = [&](llvm::Value* e) {
+    e = b_.CreateShl(b_.CreateAdd(e, integers(whole, 127)), integers(whole, 23));
+    return b_.CreateBitCast(e, v->getType());
+  };
+  return b_.CreateFMul(b_.CreateFMul(v, power(half)), power(b_.CreateSub(exponent, half)));
+}
+
+// By permutations of registers, which look at as many bits of an index as they have lanes for; else
+// from memory.
+llvm::Value* ScalarEmitter::lookup(const ScalarNode& node, llvm::Value* index) {
+  const auto& table = floats::valuesOf(static_cast<floats::FloatTable>(node.payload));
+  const llvm::ArrayRef<float> entries(table);
+  llvm::LLVMContext& context = b_.getContext();
+  const unsigned width = vectorBits() / 32;
+  if (width == floats::kFloatTableSize) {
+    llvm::Constant* values = llvm::ConstantDataVector::get(context, entries);
+    return inRegisters(index, nullptr, [&](llvm::Value* which, llvm::Value*) {
+      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_permvar_sf_512, {}, {values, which});
+    });
+  }
+  if (2 * width == floats::kFloatTableSize) {
+    llvm::Constant* low = llvm::ConstantDataVector::get(context, entries.take_front(width));
+    llvm::Constant* high = llvm::ConstantDataVector::get(context, entries.drop_front(width));
+    return inRegisters(index, nullptr, [&](llvm::Value* which, llvm::Value*) {
+      const auto permuted = [&](llvm::Constant* values) {
+        return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx2_permps, {}, {values, which});
+      };
+      llvm::Value* bit = b_.CreateAnd(which, integers(which->getType(), width));
+      llvm::Value* second = b_.CreateICmpNE(bit, integers(which->getType(), 0));
+      return b_.CreateSelect(second, permuted(high), permuted(low));
+    });
+  }
+  llvm::Constant* values = llvm::ConstantDataArray::get(context, entries);
+  auto* memory = new llvm::GlobalVariable(*function_.getParent(), values->getType(),
+                                          /*isConstant=*/true, llvm::GlobalValue::PrivateLinkage,
+                                          values, "table");
+  llvm::Value* entry = b_.CreateAnd(index, integers(index->getType(), table.size() - 1));
+  llvm::Value* addresses = b_.CreateGEP(b_.getFloatTy(), memory, entry);
+  return b_.CreateMaskedGather(vectorType(DType::Float), addresses, llvm::Align(4));
+}
+
 // A float to a signed integer; what does not fit gives the minimum.
 llvm::Value* ScalarEmitter::truncate(llvm::Value* v, unsigned bits) {
   llvm::Type* type = v->getType();
@@ -274,6 +362,10 @@ llvm::Value* ScalarEmitter::emit(const ScalarNode& node, std::span<llvm::Value* 
       return unaryFloat(llvm::Intrinsic::rint, in[0]);
     case ScalarOp::Copysign:
       return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, in[0], in[1]);
+    case ScalarOp::Scale:
+      return scale(in[0], in[1]);
+    case ScalarOp::Lookup:
+      return lookup(node, in[0]);
     case ScalarOp::Call:
       return call(node, in);
     case ScalarOp::Input:

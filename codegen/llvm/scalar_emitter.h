@@ -4,6 +4,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <functional>
 #include <span>
 #include <string>
 
@@ -40,6 +41,10 @@ class ScalarEmitter {
   llvm::Value* shift(const ScalarNode& node, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(ScalarOp op, llvm::Value* a, llvm::Value* b, DType type);
   llvm::Value* call(const ScalarNode& node, std::span<llvm::Value* const> operands);
+  llvm::Value* scale(llvm::Value* v, llvm::Value* n);
+  llvm::Value* inRegisters(llvm::Value* a, llvm::Value* b,
+                           const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& emit);
+  llvm::Value* lookup(const ScalarNode& node, llvm::Value* index);
   llvm::Value* truncate(llvm::Value* v, unsigned bits);
   llvm::Value* toBFloat16(llvm::Value* v);
   llvm::Value* integers(llvm::Type* like, int64_t value) const {

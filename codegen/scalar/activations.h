@@ -16,14 +16,17 @@ struct Relu : RealScalar {
 };
 struct Sigmoid : FloatOrComplexScalar {
   static constexpr const char* kName = "sigmoid_cpu";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY1(x) { return b.sigmoid(x); }
 };
 struct Silu : StrictFloatOrComplexScalar {
   static constexpr const char* kName = "silu_cpu";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY1(x) { return b.div(x, b.add(b.constant(1), b.exp(b.neg(x)))); }
 };
 struct Mish : StrictFloatScalar {
   static constexpr const char* kName = "mish_cpu";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY1(x) { return b.mul(x, b.tanh(b.log1p(b.exp(x)))); }
 };
 struct LeakyRelu : StrictFloatScalar {
@@ -42,6 +45,7 @@ struct Elu : StrictFloatScalar {
 };
 struct Gelu : StrictFloatScalar {
   static constexpr const char* kName = "GeluKernelImpl";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY1(x) {
     auto phi = b.add(b.constant(1), b.erf(b.mul(x, b.constant(std::numbers::sqrt2 / 2))));
     return b.mul(b.mul(x, b.constant(0.5)), phi);
@@ -49,6 +53,7 @@ struct Gelu : StrictFloatScalar {
 };
 struct GeluTanh : StrictFloatScalar {
   static constexpr const char* kName = "GeluKernelImpl";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY1(x) {
     auto cube = b.mul(b.mul(x, x), x);
     auto inner = b.mul(b.constant(std::numbers::sqrt2 * std::numbers::inv_sqrtpi),
@@ -113,6 +118,7 @@ struct Threshold : RealScalar {
 };
 struct LogSigmoid : StrictFloatScalar {
   static constexpr const char* kName = "log_sigmoid_cpu";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY1(x) {
     auto zero = b.constant(0);
     auto least = b.select(b.gt(x, zero), zero, x);
@@ -125,6 +131,7 @@ struct Prelu : StrictFloatScalar {
 };
 struct Tanhshrink : FloatOrComplexScalar {
   static constexpr const char* kName = "tanhshrink";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY1(x) { return b.sub(x, b.tanh(x)); }
 };
 

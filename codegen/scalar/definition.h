@@ -17,6 +17,7 @@
 #include <utility>
 
 #include "codegen/scalar/expression.h"
+#include "codegen/scalar/lanes.h"
 #include "codegen/scalar/plain_builder.h"
 #include "core/dtype_dispatch.h"
 
@@ -66,6 +67,8 @@ struct AnyScalar {
   static constexpr Promotion kPromotion = Promotion::Common;
   static constexpr uint8_t kMasks = 0;
   static constexpr uint8_t kParams = 0;
+  // Whether float32 runs on LaneBuilder.
+  static constexpr bool kOnLanes = false;
 };
 struct NumberScalar : AnyScalar {
   static constexpr unsigned kDTypes = kRealNumbers | kComplexes;
@@ -124,6 +127,11 @@ constexpr ScalarDefinition::Entry makeEntry(std::index_sequence<I...>) {
   using R = decltype(Def::apply(PlainBuilder<T>(), std::declval<ScalarInput<Def, T, I>>()...));
   ScalarLoop loop = [](void* out, const void* const* inputs, int64_t n) {
     R* to = static_cast<R*>(out);
+#ifdef __AVX2__
+    if constexpr (Def::kOnLanes && std::is_same_v<T, float>) {
+      return runLanes<Def>(to, static_cast<const float*>(inputs[0]), n);
+    }
+#endif
     auto from = std::make_tuple(static_cast<const ScalarInput<Def, T, I>*>(inputs[I])...);
     // Memory that is both read and written is the same element of both, so no iteration depends on
     // another.

@@ -105,6 +105,12 @@ ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> in,
       });
     case ScalarOp::Bits:
       return in[0];
+    case ScalarOp::Scale:
+      return toScalarBits(
+          floats::FloatOps::scale(fromScalarBits<float>(in[0]), fromScalarBits<float>(in[1])));
+    case ScalarOp::Lookup:
+      return toScalarBits(floats::FloatOps::lookup(static_cast<floats::FloatTable>(node.payload),
+                                                   fromScalarBits<int32_t>(in[0])));
     case ScalarOp::Select:
       return fromScalarBits<bool>(in[0]) ? in[1] : in[2];
     case ScalarOp::Eq:

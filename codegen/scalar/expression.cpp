@@ -61,10 +61,11 @@ std::string_view toString(ScalarFunction f) {
 
 std::string_view toString(ScalarOp op) {
   constexpr std::string_view kNames[] = {
-      "input", "constant", "add",  "sub",        "mul",         "div",      "int_div",  "int_rem",
-      "neg",   "abs",      "fma",  "eq",         "lt",          "le",       "sign_bit", "and",
-      "or",    "xor",      "not",  "shift_left", "shift_right", "select",   "convert",  "bits",
-      "sqrt",  "floor",    "ceil", "trunc",      "rint",        "copysign", "call"};
+      "input",    "constant", "add",   "sub",    "mul",   "div",        "int_div",
+      "int_rem",  "neg",      "abs",   "fma",    "eq",    "lt",         "le",
+      "sign_bit", "and",      "or",    "xor",    "not",   "shift_left", "shift_right",
+      "select",   "convert",  "bits",  "sqrt",   "floor", "ceil",       "trunc",
+      "rint",     "copysign", "scale", "lookup", "call"};
   static_assert(std::size(kNames) == static_cast<size_t>(ScalarOp::Call) + 1);
   return kNames[static_cast<size_t>(op)];
 }
@@ -85,6 +86,7 @@ int operandCount(ScalarOp op, ScalarFunction f) {
     case ScalarOp::Ceil:
     case ScalarOp::Trunc:
     case ScalarOp::Rint:
+    case ScalarOp::Lookup:
       return 1;
     case ScalarOp::Fma:
     case ScalarOp::Select:
@@ -119,6 +121,7 @@ std::string formatNode(const ScalarNode& node) {
   for (int i = 0; i < operandCount(node.op, node.function); ++i) {
     text += fmt::format("{} %{}", i == 0 ? "" : ",", node.operands[i].id);
   }
+  if (node.op == ScalarOp::Lookup) text += fmt::format(", table {}", node.payload);
   return text;
 }
 
@@ -193,6 +196,15 @@ ScalarExpr ExprBuilder::call(ScalarFunction f, V a, V b) const {
   for (int i = 0; i < n; ++i) {
     if (!node.operands[i].valid()) return {};
   }
+  return into_->add(node);
+}
+
+ScalarExpr ExprBuilder::lookup(floats::FloatTable t, I i) const {
+  if (!i.valid()) return {};
+  ScalarNode node;
+  node.op = ScalarOp::Lookup;
+  node.operands[0] = i;
+  node.payload = static_cast<uint64_t>(t);
   return into_->add(node);
 }
 

@@ -49,7 +49,9 @@ enum class ScalarOp : uint8_t {
   Trunc,
   Rint,  // halves to even
   Copysign,
-  Call,  // `function` of one or two operands
+  Scale,   // float32: a * 2^b, rounded once (floats::scaleInSteps())
+  Lookup,  // float32: the entry of table `payload` that the low bits of an int32 number
+  Call,    // `function` of one or two operands
 };
 
 // Functions that only a call computes.
@@ -180,6 +182,8 @@ class ExprBuilder {
   I intShiftRight(I a, int n) const {
     return node(ScalarOp::ShiftRight, DType::Int, a, intConstant(n));
   }
+  V scale(V a, V n) const { return node(ScalarOp::Scale, a, n); }
+  V lookup(floats::FloatTable t, I i) const;
 
   V sqrt(V a) const { return direct(ScalarOp::Sqrt, a); }
   V floor(V a) const { return direct(ScalarOp::Floor, a); }

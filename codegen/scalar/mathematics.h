@@ -12,13 +12,9 @@ namespace wick::scalar {
     static constexpr const char* kName = text; \
     WICK_APPLY1(x) { return b.function(x); }   \
   };
-WICK_UNARY(Exp, "exp", FloatOrComplexScalar, exp)
 WICK_UNARY(Exp2, "exp2", FloatScalar, exp2)
-WICK_UNARY(Expm1, "expm1", FloatScalar, expm1)
-WICK_UNARY(Log, "log", FloatOrComplexScalar, log)
 WICK_UNARY(Log2, "log2", FloatOrComplexScalar, log2)
 WICK_UNARY(Log10, "log10", FloatOrComplexScalar, log10)
-WICK_UNARY(Log1p, "log1p", FloatScalar, log1p)
 WICK_UNARY(Sin, "sin", FloatOrComplexScalar, sin)
 WICK_UNARY(Cos, "cos", FloatOrComplexScalar, cos)
 WICK_UNARY(Tan, "tan", FloatOrComplexScalar, tan)
@@ -27,12 +23,10 @@ WICK_UNARY(Acos, "acos", FloatOrComplexScalar, acos)
 WICK_UNARY(Atan, "atan", FloatOrComplexScalar, atan)
 WICK_UNARY(Sinh, "sinh", FloatOrComplexScalar, sinh)
 WICK_UNARY(Cosh, "cosh", FloatOrComplexScalar, cosh)
-WICK_UNARY(Tanh, "tanh", FloatOrComplexScalar, tanh)
 WICK_UNARY(Asinh, "asinh", FloatOrComplexScalar, asinh)
 WICK_UNARY(Acosh, "acosh", FloatOrComplexScalar, acosh)
 WICK_UNARY(Atanh, "atanh", FloatOrComplexScalar, atanh)
 WICK_UNARY(Sqrt, "sqrt", FloatOrComplexScalar, sqrt)
-WICK_UNARY(Erf, "erf", FloatScalar, erf)
 WICK_UNARY(Erfc, "erfc", FloatScalar, erfc)
 WICK_UNARY(Erfcx, "erfcx", FloatScalar, erfcx)
 WICK_UNARY(Erfinv, "erfinv", FloatScalar, erfinv)
@@ -44,6 +38,22 @@ WICK_UNARY(I1, "i1", FloatScalar, i1)
 WICK_UNARY(I1e, "i1e", FloatScalar, i1e)
 WICK_UNARY(Ndtri, "ndtri", FloatScalar, ndtri)
 WICK_UNARY(LogNdtr, "log_ndtr", FloatScalar, logNdtr)
+#undef WICK_UNARY
+
+// Functions with float32 arithmetic.
+#define WICK_UNARY(Type, text, Base, function) \
+  struct Type : Base {                         \
+    static constexpr const char* kName = text; \
+    static constexpr bool kOnLanes = true;     \
+    WICK_APPLY1(x) { return b.function(x); }   \
+  };
+WICK_UNARY(Exp, "exp", FloatOrComplexScalar, exp)
+WICK_UNARY(Expm1, "expm1", FloatScalar, expm1)
+WICK_UNARY(Log, "log", FloatOrComplexScalar, log)
+WICK_UNARY(Log1p, "log1p", FloatScalar, log1p)
+WICK_UNARY(Tanh, "tanh", FloatOrComplexScalar, tanh)
+WICK_UNARY(Erf, "erf", FloatScalar, erf)
+WICK_UNARY(Rsqrt, "rsqrt", FloatOrComplexScalar, rsqrt)
 #undef WICK_UNARY
 
 // Functions that take float32 and float64 alone.
@@ -118,10 +128,6 @@ struct SphericalBesselJ0 : FloatScalar {
     return b.select(b.both(infinite, b.negate(b.isNan(x))), zero, plain);
   }
 };
-struct Rsqrt : FloatOrComplexScalar {
-  static constexpr const char* kName = "rsqrt";
-  WICK_APPLY1(x) { return b.rsqrt(x); }
-};
 struct Sinc : FloatOrComplexScalar {
   static constexpr const char* kName = "sinc";
   WICK_APPLY1(x) {
@@ -139,6 +145,7 @@ struct RadToDeg : FloatScalar {
 };
 struct Logit : FloatScalar {
   static constexpr const char* kName = "logit";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY1(x) { return b.log(b.div(x, b.sub(b.constant(1), x))); }
 };
 struct LogitEps : FloatScalar {
@@ -151,6 +158,7 @@ struct LogitEps : FloatScalar {
 };
 struct Entr : FloatScalar {
   static constexpr const char* kName = "entr";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY1(x) {
     auto zero = b.constant(0);
     auto inside = b.neg(b.mul(x, b.log(x)));

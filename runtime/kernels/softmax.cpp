@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "codegen/scalar/float_functions.h"
+#include "codegen/scalar/lanes.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 
@@ -13,27 +13,9 @@ namespace wick {
 
 namespace {
 
-// The builder of codegen/scalar/float_functions.h for eight numbers: what its exp() takes.
-struct EightFloats {
-  using V = __m256;
-  using I = __m256i;
-  static V constant(float v) { return _mm256_set1_ps(v); }
-  static V add(V a, V b) { return _mm256_add_ps(a, b); }
-  static V sub(V a, V b) { return _mm256_sub_ps(a, b); }
-  static V mul(V a, V b) { return _mm256_mul_ps(a, b); }
-  static V fma(V a, V b, V c) { return _mm256_fmadd_ps(a, b, c); }
-  static I toBits(V a) { return _mm256_castps_si256(a); }
-  static V fromBits(I a) { return _mm256_castsi256_ps(a); }
-  static I intConstant(int32_t v) { return _mm256_set1_epi32(v); }
-  static I intAdd(I a, I b) { return _mm256_add_epi32(a, b); }
-  static I intSub(I a, I b) { return _mm256_sub_epi32(a, b); }
-  static I intShiftLeft(I a, int n) { return _mm256_slli_epi32(a, n); }
-  static I intShiftRight(I a, int n) { return _mm256_srai_epi32(a, n); }
-};
-
 // Of an unordered pair max gives the second: NaN stays.
 __m256 expNonPositive(__m256 x) {
-  return floats::expInRange(EightFloats(), _mm256_max_ps(_mm256_set1_ps(-104.0f), x));
+  return floats::expInRange(floats::LaneOps(), _mm256_max_ps(_mm256_set1_ps(-104.0f), x));
 }
 
 float horizontalSum(__m256 v) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
+#include <cmath>
 #include <numeric>
 #include <random>
 
@@ -154,6 +156,54 @@ TEST(Pointwise, FloatFunctionsKeepTheirEdges) {
           << f.name << " of " << x;
     }
   }
+}
+
+// The loops that run on vectors compute what their definitions do with one number, at every length
+// and in place.
+template <class Def>
+void expectLanesAgree() {
+  constexpr int64_t kCount = 1 << 16;
+  std::vector<float> in;
+  for (uint32_t i = 0; i < kCount; ++i) in.push_back(std::bit_cast<float>(i << 16 | i));
+  const ScalarLoop loop = kScalar<Def>.entry(DType::Float).loop;
+  const auto expectEqual = [&](const std::vector<float>& out, int64_t begin, int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const float x = in[static_cast<size_t>(begin + i)], found = out[static_cast<size_t>(i)];
+      const float one = Def::apply(PlainBuilder<float>(), x);
+      if (std::isnan(one) && std::isnan(found)) continue;
+      ASSERT_EQ(std::bit_cast<uint32_t>(one), std::bit_cast<uint32_t>(found)) << Def::kName << x;
+    }
+  };
+  std::vector<float> out = in;
+  const void* same[] = {out.data()};
+  loop(out.data(), same, kCount);
+  expectEqual(out, 0, kCount);
+  constexpr int64_t kBegin = 0x3f00;
+  for (int64_t n = 0; n < 20; ++n) {
+    std::vector<float> some(static_cast<size_t>(n) + 1, 7);
+    const void* inputs[] = {in.data() + kBegin};
+    loop(some.data(), inputs, n);
+    expectEqual(some, kBegin, n);
+    EXPECT_EQ(some.back(), 7) << n;
+  }
+}
+TEST(Pointwise, LanesAgreeWithNumbers) {
+  expectLanesAgree<Exp>();
+  expectLanesAgree<Expm1>();
+  expectLanesAgree<Log>();
+  expectLanesAgree<Log1p>();
+  expectLanesAgree<Tanh>();
+  expectLanesAgree<Erf>();
+  expectLanesAgree<Rsqrt>();
+  expectLanesAgree<Logit>();
+  expectLanesAgree<Entr>();
+  expectLanesAgree<Sigmoid>();
+  expectLanesAgree<Silu>();
+  expectLanesAgree<Mish>();
+  expectLanesAgree<Gelu>();
+  expectLanesAgree<GeluTanh>();
+  expectLanesAgree<LogSigmoid>();
+  expectLanesAgree<Tanhshrink>();
 }
 
 TEST(Pointwise, SpecialFunctionsFarOut) {
