@@ -8,9 +8,10 @@
 #include "passes/dead_code_elimination.h"
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
-#include "passes/fold_batch_norm.h"
+#include "passes/fold_scales.h"
+#include "passes/form_linears.h"
 #include "passes/freeze.h"
-#include "passes/fuse_convolution.h"
+#include "passes/fuse_epilogues.h"
 #include "passes/inline_calls.h"
 #include "passes/join_linears.h"
 #include "passes/lower_tuples.h"
@@ -44,9 +45,10 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   propagateConstants(*graph);
   simplifyPeepholes(*graph);
   eliminateDeadCode(*graph);
-  foldBatchNorm(*graph);
+  formLinears(*graph);
+  foldScales(*graph);
   joinLinears(*graph);
-  fuseConvolution(*graph);
+  fuseEpilogues(*graph);
   poolConstants(*graph);
   eliminateDeadCode(*graph);
   ensureTeam(numThreads());

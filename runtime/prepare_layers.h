@@ -5,7 +5,8 @@
 
 namespace wick {
 
-// Packs the constant weights of aten::linear, which then exist twice, and starts the libraries
+// Packs the constant weights of aten::linear and wick::linear_fused, and of wick::conv2d_fused the
+// large ones whose layout does not depend on the image; they exist twice then. Starts the libraries
 // whose products and convolutions the graph uses.
 void prepareLayers(const Graph& graph);
 

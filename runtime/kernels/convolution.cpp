@@ -3,7 +3,6 @@
 // same two steps backwards (the product, then the patches summed into place).
 #include "runtime/kernels/convolution.h"
 
-#include <cmath>
 #include <mutex>
 
 #include "core/dtype_dispatch.h"
@@ -108,29 +107,6 @@ Tensor convolveByColumns(const char* op, const Tensor& x, const Tensor& weight,
   return out;
 }
 
-template <class T>
-T activate(Activation activation, T x) {
-  switch (activation) {
-    case Activation::None:
-      return x;
-    case Activation::Relu:
-      return x < T(0) ? T(0) : x;
-    case Activation::Sigmoid:
-      return T(1) / (T(1) + std::exp(-x));
-    case Activation::Tanh:
-      return std::tanh(x);
-    case Activation::Gelu:
-      return x * T(0.5) * (T(1) + std::erf(x * T(M_SQRT1_2)));
-    case Activation::Silu:
-      return x / (T(1) + std::exp(-x));
-    case Activation::HardTanh:
-      return x < T(0) ? T(0) : x > T(6) ? T(6) : x;
-    case Activation::HardSwish:
-      return x * std::min(std::max(x + T(3), T(0)), T(6)) / T(6);
-  }
-  return x;
-}
-
 // out = activation(out + bias + residual), in place; `out` is row-major.
 template <class T>
 void finish(const Tensor& out, const Tensor& bias, const Tensor& residual, Activation activation) {
@@ -143,9 +119,9 @@ void finish(const Tensor& out, const Tensor& bias, const Tensor& residual, Activ
     T v = o[i];
     if (b.defined()) v = static_cast<T>(v + b.data<T>()[i / pixels % out.size(1)]);
     if (r.defined()) v = static_cast<T>(v + r.data<T>()[i]);
-    if constexpr (std::is_floating_point_v<T>) v = activate(activation, v);
     o[i] = v;
   }
+  if constexpr (std::is_floating_point_v<T>) activate(activation, o, out.numel());
 }
 
 bool isChannelsLast(const Tensor& t) {
@@ -154,18 +130,6 @@ bool isChannelsLast(const Tensor& t) {
 }
 
 }  // namespace
-
-Activation activationFromName(std::string_view name) {
-  if (name.empty() || name == "none") return Activation::None;
-  if (name == "relu") return Activation::Relu;
-  if (name == "sigmoid") return Activation::Sigmoid;
-  if (name == "tanh") return Activation::Tanh;
-  if (name == "gelu") return Activation::Gelu;
-  if (name == "silu") return Activation::Silu;
-  if (name == "relu6") return Activation::HardTanh;
-  if (name == "hardswish") return Activation::HardSwish;
-  throwRuntimeError("expected the name of an activation, got \"{}\"", name);
-}
 
 DimVector convolutionOutputSize(const char* op, const Tensor& input, const Tensor& weight,
                                 const Tensor& bias, const ConvolutionParams& p) {
@@ -262,6 +226,17 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
     finish<T>(out, bias, residual, activation);
     return channels_last ? out.contiguous(format) : out;
   });
+}
+
+void packConvolutionWeight(const Tensor& weight, bool has_bias, const ConvolutionParams& params,
+                           bool has_residual, Activation activation) {
+  // Asking for the layouts takes as long as packing so many elements.
+  constexpr int64_t kFewElements = 1 << 16;
+  if (!onednn::computes(weight.dtype()) || !weight.device().isCpu() ||
+      weight.numel() < kFewElements || params.transposed) {
+    return;
+  }
+  onednn::packConvolutionWeight("convolution", weight, has_bias, params, has_residual, activation);
 }
 
 void startConvolutions() {

@@ -1,16 +1,10 @@
 // Convolution and transposed convolution in one to three spatial dimensions.
 #pragma once
 
-#include <string_view>
-
 #include "core/tensor.h"
+#include "runtime/kernels/activation.h"
 
 namespace wick {
-
-enum class Activation : uint8_t { None, Relu, Sigmoid, Tanh, Gelu, Silu, HardTanh, HardSwish };
-// "none" or "", "relu", "sigmoid", "tanh", "gelu", "silu", "relu6", "hardswish"; RuntimeError for
-// another name.
-Activation activationFromName(std::string_view name);
 
 struct ConvolutionParams {
   DimVector stride;         // one entry a spatial dimension, as all the vectors
@@ -34,6 +28,11 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
                    const ConvolutionParams& params, const Tensor& residual = {},
                    Activation activation = Activation::None);
 
+// Packs the weight of such a convolution (no transposed one) now rather than in the first call, if
+// it is large and its layout does not depend on the size of the images.
+void packConvolutionWeight(const Tensor& weight, bool has_bias, const ConvolutionParams& params,
+                           bool has_residual, Activation activation);
+
 // As startProducts (runtime/kernels/gemm.h), for convolutions.
 void startConvolutions();
 
@@ -42,6 +41,10 @@ namespace onednn {
 Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const ConvolutionParams& params, const Tensor& residual, Activation activation,
                    IntSpan output_size, bool channels_last);
+// The same for weights of any size, asking for the layouts of images of 7 to 56 points a side.
+void packConvolutionWeight(const char* op, const Tensor& weight, bool has_bias,
+                           const ConvolutionParams& params, bool has_residual,
+                           Activation activation);
 }  // namespace onednn
 
 }  // namespace wick

@@ -151,6 +151,28 @@ void productFloat(const char* op, const Tensor& a_in, const Tensor& b_in, const 
   }
 }
 
+// out = activation(out + bias + residual), in place; `out` [M, N] is row-major, bias and residual
+// may be missing.
+void finish(const char* op, const Tensor& out, const Tensor& bias, const Epilogue& epilogue) {
+  if ((!bias.defined() && epilogue.empty()) || out.numel() == 0) return;
+  const Activation activation = epilogue.activation;
+  WICK_CHECK(
+      activation == Activation::None || out.dtype() == DType::Float || out.dtype() == DType::Double,
+      "{}: no activation of dtype {} can be fused", op, toString(out.dtype()));
+  const Tensor b = bias.defined() ? bias.contiguous() : bias;
+  const Tensor r = epilogue.residual.defined() ? epilogue.residual.contiguous() : Tensor();
+  const int64_t n = out.size(1);
+  dispatch<kAnyDType & ~kBool>(op, out.dtype(), [&]<class T>() {
+    T* p = out.data<T>();
+    for (int64_t i = 0; b.defined() && i < out.size(0); ++i) {
+      for (int64_t j = 0; j < n; ++j) p[i * n + j] = static_cast<T>(p[i * n + j] + b.data<T>()[j]);
+    }
+    const T* addend = r.defined() ? r.data<T>() : nullptr;
+    for (int64_t i = 0; addend && i < out.numel(); ++i) p[i] = static_cast<T>(p[i] + addend[i]);
+    if constexpr (std::is_floating_point_v<T>) activate(activation, p, out.numel());
+  });
+}
+
 }  // namespace
 
 Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) {
@@ -185,7 +207,8 @@ Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) {
   return out;
 }
 
-Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias) {
+Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                     const Epilogue& epilogue) {
   WICK_CHECK(x.dtype() == weight.dtype() && (!bias.defined() || bias.dtype() == x.dtype()),
              "{}: expected input, weight and bias to have the same dtype, got {}, {}{}", op,
              x.describe(), weight.describe(), bias.defined() ? ", " + bias.describe() : "");
@@ -199,30 +222,28 @@ Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, cons
     Tensor out = Tensor::empty(DimVector{m, n}, x.dtype(), x.device());
     Tensor b = bias.defined() ? bias.contiguous() : bias;
     if (by_library) {
+      const Tensor& r = epilogue.residual;
       // A copy would have no storage to keep the packed form with, and reads no faster.
-      onednn::matmul(op, a, weight.transpose(0, 1), b, out, true);
+      onednn::matmul(op, a, weight.transpose(0, 1), b, out, true,
+                     {r.defined() ? r.contiguous() : r, epilogue.activation});
     } else {
       Tensor w = isMatrix(weight) ? weight : weight.contiguous();
       bool rows = isRowMajor(w);
       (rows ? smallgemm::productNT : smallgemm::productNN)(
           m, n, k, a.data<float>(), leading(a, true), w.data<float>(), leading(w, rows),
           b.defined() ? b.data<float>() : nullptr, out.data<float>(), n);
+      finish(op, out, {}, epilogue);
     }
     return out;
   }
   if (isReducedFloat(x.dtype())) {
-    return linearProduct(op, x.to(DType::Float), weight.to(DType::Float),
-                         bias.defined() ? bias.to(DType::Float) : bias)
+    auto wide = [](const Tensor& t) { return t.defined() ? t.to(DType::Float) : t; };
+    return linearProduct(op, wide(x), wide(weight), wide(bias),
+                         {wide(epilogue.residual), epilogue.activation})
         .to(x.dtype());
   }
   Tensor out = batchedProduct(op, x.unsqueeze(0), weight.transpose(0, 1).unsqueeze(0)).select(0, 0);
-  if (bias.defined() && out.numel() > 0) {
-    dispatch<kAnyDType & ~kBool>(op, out.dtype(), [&]<class T>() {
-      Tensor b = bias.contiguous();
-      T* p = out.data<T>();
-      for (int64_t i = 0; i < m * n; ++i) p[i] = static_cast<T>(p[i] + b.data<T>()[i % n]);
-    });
-  }
+  finish(op, out, bias, epilogue);
   return out;
 }
 

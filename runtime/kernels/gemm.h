@@ -3,6 +3,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "runtime/kernels/activation.h"
 
 namespace wick {
 
@@ -13,8 +14,9 @@ Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b);
 
 // x [M, K] times the transpose of weight [N, K], plus bias [N] when defined: [M, N]. The weight is
 // taken to be a parameter, so those that oneDNN multiplies are kept in packed form with their
-// storage.
-Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias);
+// storage. An epilogue's residual is [M, N]; integers and complex numbers have no activations.
+Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias,
+                     const Epilogue& epilogue = {});
 
 // Packs a weight [N, K] of linearProduct now rather than in the first product that wants it
 // so, whatever the number of rows will be; nothing for other weights and for those whose products
@@ -30,9 +32,10 @@ namespace onednn {
 // processor multiplies it. That accumulates in float32 too, and takes denormal factors for zeros.
 bool computes(DType dtype);
 // Products of a dtype that it computes. `a` [B, M, K] and `b` [B, K, N] must have a unit stride in
-// one of their last two dimensions; `bias` [N] may be undefined. `constant_b` keeps b packed.
+// one of their last two dimensions; `bias` [N] may be undefined. `constant_b` keeps b packed. A
+// residual has the strides of `out`.
 void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
-            bool constant_b);
+            bool constant_b, const Epilogue& epilogue = {});
 // Packs b [K, N] as matmul does with `constant_b`, if only the layout does not depend on a's rows;
 // if it does, the next product packs again.
 void packMatrix(const char* op, const Tensor& b);

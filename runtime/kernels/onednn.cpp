@@ -112,6 +112,28 @@ std::shared_ptr<dnnl::memory> packWeight(const Tensor& weight, const dnnl::memor
   return packed;
 }
 
+void appendActivation(dnnl::post_ops& ops, Activation activation) {
+  using dnnl::algorithm;
+  switch (activation) {
+    case Activation::None:
+      return;
+    case Activation::Relu:
+      return ops.append_eltwise(1, algorithm::eltwise_relu, 0, 0);
+    case Activation::Sigmoid:
+      return ops.append_eltwise(1, algorithm::eltwise_logistic, 0, 0);
+    case Activation::Tanh:
+      return ops.append_eltwise(1, algorithm::eltwise_tanh, 0, 0);
+    case Activation::Gelu:
+      return ops.append_eltwise(1, algorithm::eltwise_gelu_erf, 0, 0);
+    case Activation::Silu:
+      return ops.append_eltwise(1, algorithm::eltwise_swish, 1, 0);
+    case Activation::HardTanh:
+      return ops.append_eltwise(1, algorithm::eltwise_clip, 0, 6);
+    case Activation::HardSwish:
+      return ops.append_eltwise(1, algorithm::eltwise_hardswish, 0, 0);
+  }
+}
+
 dnnl::memory::desc describe(IntSpan sizes, IntSpan strides, DType dtype) {
   WICK_ASSERT(dtype == DType::Float || dtype == DType::BFloat16, "oneDNN: {}", toString(dtype));
   using Type = dnnl::memory::data_type;

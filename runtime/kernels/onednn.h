@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "core/tensor.h"
+#include "runtime/kernels/activation.h"
 
 namespace wick::onednn {
 
@@ -101,6 +102,10 @@ std::shared_ptr<dnnl::memory> packWeight(const Tensor& weight, const dnnl::memor
 // descriptions.
 bool packTransposed(const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted,
                     const float* from, float* to);
+
+// Makes a primitive apply the activation to its result. Relu and relu6 take NaN for zero
+// there, and gelu's error was 2e-7 where it was looked at.
+void appendActivation(dnnl::post_ops& ops, Activation activation);
 
 // A description of memory with these sizes and strides, of a dtype that oneDNN computes.
 dnnl::memory::desc describe(IntSpan sizes, IntSpan strides, DType dtype = DType::Float);

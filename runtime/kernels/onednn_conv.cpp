@@ -85,35 +85,13 @@ Desc weightDesc(const Tensor& weight, const ConvolutionParams& p) {
   return describe(sizes, strides, weight.dtype());
 }
 
-void appendActivation(dnnl::post_ops& ops, Activation activation) {
-  using dnnl::algorithm;
-  switch (activation) {
-    case Activation::None:
-      return;
-    case Activation::Relu:
-      return ops.append_eltwise(1, algorithm::eltwise_relu, 0, 0);
-    case Activation::Sigmoid:
-      return ops.append_eltwise(1, algorithm::eltwise_logistic, 0, 0);
-    case Activation::Tanh:
-      return ops.append_eltwise(1, algorithm::eltwise_tanh, 0, 0);
-    case Activation::Gelu:
-      return ops.append_eltwise(1, algorithm::eltwise_gelu_erf, 0, 0);
-    case Activation::Silu:
-      return ops.append_eltwise(1, algorithm::eltwise_swish, 1, 0);
-    case Activation::HardTanh:
-      return ops.append_eltwise(1, algorithm::eltwise_clip, 0, 6);
-    case Activation::HardSwish:
-      return ops.append_eltwise(1, algorithm::eltwise_hardswish, 0, 0);
-  }
-}
-
 // How the residual gets into the result. oneDNN's fastest kernels add what lies in the result's
 // memory already, and only slower ones another tensor. Copying the residual there costs less than
 // that, except for kernels of a single point, which are fast in both ways.
 enum class ResidualUse { None, InResult, Apart };
 
-ResidualUse residualUse(const Tensor& residual, const Tensor& weight) {
-  if (!residual.defined()) return ResidualUse::None;
+ResidualUse residualUse(bool has_residual, const Tensor& weight) {
+  if (!has_residual) return ResidualUse::None;
   const bool single_point = weight.numel() == weight.size(0) * weight.size(1);
   return single_point ? ResidualUse::Apart : ResidualUse::InResult;
 }
@@ -124,28 +102,80 @@ struct Shapes {
   DimVector padding_after;  // what makes the output exactly this large
 };
 
-std::shared_ptr<Prepared> prepare(const Tensor& weight, bool has_bias, ResidualUse residual,
-                                  const ConvolutionParams& p, const Shapes& shapes,
-                                  Activation activation) {
-  auto made = std::make_shared<Prepared>();
-  const DType dtype = weight.dtype();
-  Desc src = describe(shapes.input, channelsInnermost(shapes.input), dtype);
-  Desc dst = describe(shapes.output, channelsInnermost(shapes.output), dtype);
-  Desc plain = weightDesc(weight, p);
-  Desc any(plain.dims(), plain.data_type(), dnnl::memory::format_tag::any);
-  if (has_bias) made->bias = describe(DimVector{shapes.output[1]}, DimVector{1}, dtype);
-  dnnl::primitive_attr attr;
-  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-  dnnl::post_ops ops;
-  if (residual == ResidualUse::InResult) ops.append_sum(1.0f);
-  if (residual == ResidualUse::Apart) {
-    ops.append_binary(dnnl::algorithm::binary_add, dst);
-    made->residual = dst;
+// A stride may leave elements at the end unread, and a transposed output ends where its size says:
+// oneDNN wants the padding that makes the sum come out even.
+Shapes shapesOf(const Tensor& weight, const ConvolutionParams& p, IntSpan input, IntSpan output) {
+  Shapes shapes{input, output, p.padding_after};
+  for (size_t d = 0; d < p.stride.size(); ++d) {
+    const int64_t extent = p.dilation[d] * (weight.size(2 + d) - 1) + 1;
+    const int64_t wide = p.transposed ? input[2 + d] : output[2 + d];
+    const int64_t narrow = p.transposed ? output[2 + d] : input[2 + d];
+    shapes.padding_after[d] = (wide - 1) * p.stride[d] + extent - narrow - p.padding[d];
   }
-  appendActivation(ops, activation);
-  attr.set_post_ops(ops);
-  Dims dilation = dims(p.dilation);
-  for (auto& d : dilation) --d;  // oneDNN counts the elements that are skipped
+  return shapes;
+}
+
+// What a convolution is but for its memory.
+struct Layer {
+  const Tensor& weight;
+  bool has_bias;
+  ResidualUse residual;
+  const ConvolutionParams& params;
+  Activation activation;
+};
+
+// A layer for inputs of one size in oneDNN's terms.
+struct Description {
+  Description(const Layer& layer, const Shapes& shapes)
+      : src(describe(shapes.input, channelsInnermost(shapes.input), layer.weight.dtype())),
+        dst(describe(shapes.output, channelsInnermost(shapes.output), layer.weight.dtype())),
+        dilation(dims(layer.params.dilation)) {
+    const Desc plain = weightDesc(layer.weight, layer.params);
+    weight = Desc(plain.dims(), plain.data_type(), dnnl::memory::format_tag::any);
+    if (layer.has_bias) {
+      bias = describe(DimVector{shapes.output[1]}, DimVector{1}, layer.weight.dtype());
+    }
+    attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    dnnl::post_ops ops;
+    if (layer.residual == ResidualUse::InResult) ops.append_sum(1.0f);
+    if (layer.residual == ResidualUse::Apart) {
+      ops.append_binary(dnnl::algorithm::binary_add, dst);
+    }
+    appendActivation(ops, layer.activation);
+    attr.set_post_ops(ops);
+    for (auto& d : dilation) --d;  // oneDNN counts the elements that are skipped
+  }
+
+  Desc src, weight, bias, dst;
+  Dims dilation;
+  dnnl::primitive_attr attr;
+};
+
+constexpr auto kInference = dnnl::prop_kind::forward_inference;
+
+dnnl::convolution_forward::primitive_desc describeConvolution(const Description& d,
+                                                              const ConvolutionParams& p,
+                                                              const Shapes& shapes) {
+  dnnl::convolution_forward::desc desc(kInference, dnnl::algorithm::convolution_direct, d.src,
+                                       d.weight, d.bias, d.dst, dims(p.stride), d.dilation,
+                                       dims(p.padding), dims(shapes.padding_after));
+  return {desc, d.attr, engine()};
+}
+
+dnnl::deconvolution_forward::primitive_desc describeTransposed(const Description& d,
+                                                               const ConvolutionParams& p,
+                                                               const Shapes& shapes) {
+  dnnl::deconvolution_forward::desc desc(kInference, dnnl::algorithm::deconvolution_direct, d.src,
+                                         d.weight, d.bias, d.dst, dims(p.stride), d.dilation,
+                                         dims(p.padding), dims(shapes.padding_after));
+  return {desc, d.attr, engine()};
+}
+
+std::shared_ptr<Prepared> prepare(const Layer& layer, const Shapes& shapes) {
+  auto made = std::make_shared<Prepared>();
+  const Description description(layer, shapes);
+  if (layer.residual == ResidualUse::Apart) made->residual = description.dst;
+  made->bias = description.bias;
   auto finish = [&](const auto& pd, dnnl::primitive primitive) {
     made->primitive = std::move(primitive);
     made->src = pd.src_desc();
@@ -153,33 +183,27 @@ std::shared_ptr<Prepared> prepare(const Tensor& weight, bool has_bias, ResidualU
     made->dst = pd.dst_desc();
     made->scratch_bytes = pd.scratchpad_desc().get_size();
   };
-  auto inference = dnnl::prop_kind::forward_inference;
-  if (p.transposed) {
-    dnnl::deconvolution_forward::desc desc(inference, dnnl::algorithm::deconvolution_direct, src,
-                                           any, made->bias, dst, dims(p.stride), dilation,
-                                           dims(p.padding), dims(shapes.padding_after));
-    dnnl::deconvolution_forward::primitive_desc pd(desc, attr, engine());
+  if (layer.params.transposed) {
+    const auto pd = describeTransposed(description, layer.params, shapes);
     finish(pd, dnnl::deconvolution_forward(pd));
   } else {
-    dnnl::convolution_forward::desc desc(inference, dnnl::algorithm::convolution_direct, src, any,
-                                         made->bias, dst, dims(p.stride), dilation, dims(p.padding),
-                                         dims(shapes.padding_after));
-    dnnl::convolution_forward::primitive_desc pd(desc, attr, engine());
+    const auto pd = describeConvolution(description, layer.params, shapes);
     finish(pd, dnnl::convolution_forward(pd));
   }
   return made;
 }
 
-Key keyOf(const Tensor& weight, bool has_bias, ResidualUse residual, const ConvolutionParams& p,
-          const Shapes& shapes, Activation activation) {
+Key keyOf(const Layer& layer, const Shapes& shapes) {
+  const ConvolutionParams& p = layer.params;
   Key key;
   key.add(threadCount());
-  key.add(static_cast<int64_t>(activation) | int64_t{has_bias} << 8 | int64_t{p.transposed} << 9 |
-          static_cast<int64_t>(residual) << 10 | static_cast<int64_t>(weight.dtype()) << 12);
+  key.add(static_cast<int64_t>(layer.activation) | int64_t{layer.has_bias} << 8 |
+          int64_t{p.transposed} << 9 | static_cast<int64_t>(layer.residual) << 10 |
+          static_cast<int64_t>(layer.weight.dtype()) << 12);
   key.add(p.groups);
   key.add(shapes.input);
   key.add(shapes.output);
-  key.add(weight.sizes());
+  key.add(layer.weight.sizes());
   key.add(p.stride);
   key.add(p.padding);
   key.add(p.dilation);
@@ -192,19 +216,11 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
                    const ConvolutionParams& params, const Tensor& residual, Activation activation,
                    IntSpan output_size, bool channels_last) {
   return guarded(op, [&] {
-    Shapes shapes{input.sizes(), output_size, params.padding_after};
-    // A stride may leave elements at the end unread, and a transposed output ends where its size
-    // says: oneDNN wants the padding that makes the sum come out even.
-    for (size_t d = 0; d < params.stride.size(); ++d) {
-      int64_t extent = params.dilation[d] * (weight.size(2 + d) - 1) + 1;
-      int64_t wide = params.transposed ? input.size(2 + d) : output_size[2 + d];
-      int64_t narrow = params.transposed ? output_size[2 + d] : input.size(2 + d);
-      shapes.padding_after[d] = (wide - 1) * params.stride[d] + extent - narrow - params.padding[d];
-    }
-    const ResidualUse use = residualUse(residual, weight);
-    Key key = keyOf(weight, bias.defined(), use, params, shapes, activation);
-    std::shared_ptr<Prepared> prepared = preparedCache().get(
-        key, [&] { return prepare(weight, bias.defined(), use, params, shapes, activation); });
+    const Shapes shapes = shapesOf(weight, params, input.sizes(), output_size);
+    const ResidualUse use = residualUse(residual.defined(), weight);
+    const Layer layer{weight, bias.defined(), use, params, activation};
+    std::shared_ptr<Prepared> prepared =
+        preparedCache().get(keyOf(layer, shapes), [&] { return prepare(layer, shapes); });
     Tensor x = toChannelsInnermost(input, channelsInnermost(input.sizes()));
     DimVector out_strides = channelsInnermost(output_size);
     Tensor out = Tensor::emptyStrided(output_size, out_strides, input.dtype());
@@ -237,6 +253,33 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
     if (channels_last) return out;
     if (!out.isContiguous()) return out.contiguous();
     return out.asStrided(output_size, contiguousStrides(output_size), 0);
+  });
+}
+
+void packConvolutionWeight(const char* op, const Tensor& weight, bool has_bias,
+                           const ConvolutionParams& params, bool has_residual,
+                           Activation activation) {
+  guarded(op, [&] {
+    const Layer layer{weight, has_bias, residualUse(has_residual, weight), params, activation};
+    // Sides of the images between the layers of usual networks.
+    constexpr int64_t kSides[] = {7, 14, 28, 56};
+    Desc wanted;
+    for (int64_t side : kSides) {
+      DimVector input{1, weight.size(1) * params.groups}, output{1, weight.size(0)};
+      for (size_t d = 0; d < params.stride.size(); ++d) {
+        const int64_t extent = params.dilation[d] * (weight.size(2 + d) - 1) + 1;
+        const int64_t room = side + params.padding[d] + params.padding_after[d] - extent;
+        if (room < 0) return;
+        input.push_back(side);
+        output.push_back(room / params.stride[d] + 1);
+      }
+      const Shapes shapes = shapesOf(weight, params, input, output);
+      const Desc now =
+          describeConvolution(Description(layer, shapes), params, shapes).weights_desc();
+      if (side != kSides[0] && now != wanted) return;
+      wanted = now;
+    }
+    packWeight(weight, weightDesc(weight, params), wanted);
   });
 }
 

@@ -20,10 +20,12 @@ Cache<Prepared>& preparedCache() {
   return *cache;
 }
 
-Key keyOf(const Tensor& a, const Tensor& b, bool has_bias, const Tensor& out, bool constant_b) {
+Key keyOf(const Tensor& a, const Tensor& b, bool has_bias, const Tensor& out, bool constant_b,
+          const Epilogue& epilogue) {
   Key key;
   key.add(threadCount());
-  key.add(int64_t{has_bias} | int64_t{constant_b} << 1 | static_cast<int64_t>(a.dtype()) << 2);
+  key.add(int64_t{has_bias} | int64_t{constant_b} << 1 | int64_t{epilogue.residual.defined()} << 2 |
+          static_cast<int64_t>(epilogue.activation) << 3 | static_cast<int64_t>(a.dtype()) << 8);
   key.add(a.sizes());
   key.add(a.strides());
   key.add(b.sizes());
@@ -53,9 +55,14 @@ class OneThread {
 };
 
 dnnl::matmul::primitive_desc describeProduct(const Desc& a, const Desc& b, const Desc* bias,
-                                             const Desc& out, bool constant_b) {
+                                             const Desc& out, bool constant_b,
+                                             const Epilogue& epilogue) {
   dnnl::primitive_attr attr;
   attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  dnnl::post_ops ops;
+  if (epilogue.residual.defined()) ops.append_binary(dnnl::algorithm::binary_add, out);
+  appendActivation(ops, epilogue.activation);
+  attr.set_post_ops(ops);
   const Desc any(b.dims(), b.data_type(), dnnl::memory::format_tag::any);
   const Desc& wanted = constant_b ? any : b;
   return {bias ? dnnl::matmul::desc(a, wanted, *bias, out) : dnnl::matmul::desc(a, wanted, out),
@@ -63,7 +70,7 @@ dnnl::matmul::primitive_desc describeProduct(const Desc& a, const Desc& b, const
 }
 
 std::shared_ptr<Prepared> prepare(const Tensor& a, const Tensor& b, const Tensor& bias,
-                                  const Tensor& out, bool constant_b) {
+                                  const Tensor& out, bool constant_b, const Epilogue& epilogue) {
   auto made = std::make_shared<Prepared>();
   made->a = describe(a.sizes(), a.strides(), a.dtype());
   made->out = describe(out.sizes(), out.strides(), out.dtype());
@@ -72,8 +79,9 @@ std::shared_ptr<Prepared> prepare(const Tensor& a, const Tensor& b, const Tensor
     shape.back() = bias.numel();
     made->bias = describe(shape, contiguousStrides(shape), bias.dtype());
   }
-  const auto pd = describeProduct(made->a, describe(b.sizes(), b.strides(), b.dtype()),
-                                  bias.defined() ? &made->bias : nullptr, made->out, constant_b);
+  const auto pd =
+      describeProduct(made->a, describe(b.sizes(), b.strides(), b.dtype()),
+                      bias.defined() ? &made->bias : nullptr, made->out, constant_b, epilogue);
   made->primitive = dnnl::matmul(pd);
   made->b = pd.weights_desc();
   made->scratch_bytes = pd.scratchpad_desc().get_size();
@@ -88,18 +96,18 @@ void packMatrix(const char* op, const Tensor& b) {
     const DimVector a{kRows, b.size(0)}, out{kRows, b.size(1)};
     const Desc plain = describe(b.sizes(), b.strides(), b.dtype());
     const auto pd = describeProduct(describe(a, contiguousStrides(a), b.dtype()), plain, nullptr,
-                                    describe(out, contiguousStrides(out), b.dtype()), true);
+                                    describe(out, contiguousStrides(out), b.dtype()), true, {});
     packWeight(b, plain, pd.weights_desc());
   });
 }
 
 void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
-            bool constant_b) {
+            bool constant_b, const Epilogue& epilogue) {
   guarded(op, [&] {
     OneThread limit(out.numel() * a.size(-1) <= kOneThreadWork);
-    const Key key = keyOf(a, b, bias.defined(), out, constant_b);
+    const Key key = keyOf(a, b, bias.defined(), out, constant_b, epilogue);
     const auto prepared =
-        preparedCache().get(key, [&] { return prepare(a, b, bias, out, constant_b); });
+        preparedCache().get(key, [&] { return prepare(a, b, bias, out, constant_b, epilogue); });
     auto memory = [](const Desc& desc, const Tensor& t) {
       return dnnl::memory(desc, engine(), t.rawData());
     };
@@ -113,6 +121,10 @@ void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias
       args.emplace(DNNL_ARG_WEIGHTS, memory(prepared->b, b));
     }
     if (bias.defined()) args.emplace(DNNL_ARG_BIAS, memory(prepared->bias, bias));
+    if (epilogue.residual.defined()) {
+      args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                   memory(prepared->out, epilogue.residual));
+    }
     if (prepared->scratch_bytes > 0) {
       Desc scratch({static_cast<int64_t>(prepared->scratch_bytes)}, dnnl::memory::data_type::u8,
                    dnnl::memory::format_tag::a);

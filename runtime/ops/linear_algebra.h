@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/tensor.h"
+#include "runtime/kernels/activation.h"
 
 namespace wick {
 
@@ -13,5 +14,8 @@ Tensor matrixProduct(const char* op, const Tensor& a, const Tensor& b);
 Tensor batchMatrixProduct(const char* op, const Tensor& a, const Tensor& b);
 // input [..., K] times weight [N, K] transposed, plus bias.
 Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias);
+// The same with what follows it; the bias is [N] or undefined, and the weight a matrix.
+Tensor linearWithEpilogue(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                          const Epilogue& epilogue);
 
 }  // namespace wick

@@ -3,6 +3,7 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/epilogue.h"
 #include "runtime/ops/linear_algebra.h"
 #include "runtime/ops/shape_rules.h"
 
@@ -36,21 +37,49 @@ Tensor linear(const Tensor& input, const Tensor& weight, const Tensor& bias) {
     Tensor out = matmul(input, weight);
     return bias.defined() ? ops::add(out, bias) : out;
   }
-  WICK_CHECK(input.size(-1) == weight.size(1),
-             "linear: mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
-             input.size(-1) == 0 ? 0 : input.numel() / input.size(-1), input.size(-1),
-             weight.size(1), weight.size(0));
-  DimVector sizes(input.sizes());
-  sizes.back() = weight.size(0);
   bool fits = bias.defined() && bias.dim() == 1 && bias.size(0) == weight.size(0);
-  int64_t rows = 1;
-  for (int64_t d = 0; d + 1 < input.dim(); ++d) rows *= input.size(d);
-  Tensor x = input.dim() == 2 ? input : input.reshape(DimVector{rows, input.size(-1)});
-  Tensor out = linearProduct("linear", x, weight, fits ? bias : Tensor()).view(sizes);
+  Tensor out = linearWithEpilogue(input, weight, fits ? bias : Tensor(), {});
   return bias.defined() && !fits ? ops::add(out, bias) : out;
 }
 
+Tensor linearWithEpilogue(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                          const Epilogue& epilogue) {
+  WICK_CHECK(input.dim() >= 1 && input.size(-1) == weight.size(1),
+             "linear: mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})",
+             input.dim() == 0 || input.size(-1) == 0 ? 0 : input.numel() / input.size(-1),
+             input.dim() == 0 ? 0 : input.size(-1), weight.size(1), weight.size(0));
+  DimVector sizes(input.sizes());
+  sizes.back() = weight.size(0);
+  int64_t rows = 1;
+  for (int64_t d = 0; d + 1 < input.dim(); ++d) rows *= input.size(d);
+  Tensor x = input.dim() == 2 ? input : input.reshape(DimVector{rows, input.size(-1)});
+  const Tensor& r = epilogue.residual;
+  return linearProduct(
+             "linear", x, weight, bias,
+             {r.defined() ? r.reshape(DimVector{rows, weight.size(0)}) : r, epilogue.activation})
+      .view(sizes);
+}
+
 namespace {
+
+Tensor linearFused(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                   const Tensor& residual, const std::string& activation, bool in_place) {
+  const char* op = "linear_fused";
+  WICK_CHECK(weight.dim() == 2 &&
+                 (!bias.defined() || DimVector(bias.sizes()) == DimVector{weight.size(0)}),
+             "{}: expected a matrix and a bias for its rows, got {} and {}", op, weight.describe(),
+             bias.defined() ? bias.describe() : "none");
+  const Activation act = activationFromName(activation);
+  if (residual.defined()) {
+    DimVector sizes(input.sizes());
+    if (!sizes.empty()) sizes.back() = weight.size(0);
+    const bool adds = residual.dtype() == input.dtype() && DimVector(residual.sizes()) == sizes;
+    if (!adds) {
+      return ops::addAndActivate(op, linear(input, weight, bias), residual, act, in_place);
+    }
+  }
+  return linearWithEpilogue(input, weight, bias, {residual, act});
+}
 
 Tensor dotProduct(const char* op, const Tensor& a, const Tensor& b) {
   WICK_CHECK(a.dim() == 1 && b.dim() == 1, "{}: 1D tensors expected, but got {}D and {}D tensors",
@@ -476,6 +505,9 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(addr), kInplaceForm | kOutForm},
     {"aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", WICK_KERNEL(linear),
      kOutForm, ops::shapes::linear},
+    {"wick::linear_fused(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, str "
+     "activation, bool in_place) -> Tensor",
+     WICK_KERNEL(linearFused), kNoFlags, ops::shapes::fusedLinear},
     {"aten::mkldnn_linear(Tensor self, Tensor weight, Tensor? bias=None) -> Tensor",
      WICK_KERNEL(linear), kOutForm, ops::shapes::linear},
     {"aten::bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor",

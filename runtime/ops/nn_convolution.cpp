@@ -3,6 +3,7 @@
 #include "runtime/kernels/convolution.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/call.h"
+#include "runtime/ops/epilogue.h"
 #include "runtime/ops/nn_util.h"
 #include "runtime/ops/shape_rules.h"
 
@@ -172,21 +173,6 @@ Tensor convTbc(const Tensor& self, const Tensor& weight, const Tensor& bias, int
   return out.permute(DimVector{2, 0, 1}).contiguous();
 }
 
-// What the fused operator means when its residual is not simply added element by element: the graph
-// pass cannot know the shapes, so a residual that broadcasts or has another dtype arrives here too.
-// In place the sum keeps its dtype and its shape, or add_ refuses.
-Tensor addAndActivate(const Tensor& sum, const Tensor& residual, Activation activation,
-                      bool in_place) {
-  static const OperatorHandle kAdd("aten::add", "Tensor");
-  static const OperatorHandle kAddInPlace("aten::add_", "Tensor");
-  static const OperatorHandle kRelu("aten::relu", "");
-  Tensor out = in_place ? kAddInPlace(sum, residual) : kAdd(sum, residual);
-  WICK_CHECK(activation == Activation::None || activation == Activation::Relu,
-             "conv2d_fused: only relu may follow a residual of shape {}",
-             formatInts(residual.sizes()));
-  return activation == Activation::Relu ? kRelu(out) : out;
-}
-
 Tensor conv2dFused(const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const Tensor& residual, const DimVector& stride, const DimVector& padding,
                    const DimVector& dilation, int64_t groups, const std::string& activation,
@@ -200,7 +186,7 @@ Tensor conv2dFused(const Tensor& input, const Tensor& weight, const Tensor& bias
   if (residual.defined() && !adds) {
     Tensor sum = conv2dFused(input, weight, bias, Tensor(), stride, padding, dilation, groups,
                              "none", false);
-    return addAndActivate(sum, residual, act, in_place);
+    return ops::addAndActivate(op, sum, residual, act, in_place);
   }
   if (input.dim() == 3) {
     return convolution(op, input.unsqueeze(0), weight, bias, p, Tensor(), act).squeeze(0);

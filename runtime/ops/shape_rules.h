@@ -127,6 +127,7 @@ Types attention(const Node& node);  // scaled_dot_product_attention
 
 Types convolution(const Node& node);       // also the transposed ones
 Types fusedConvolution(const Node& node);  // wick::conv2d_fused
+Types fusedLinear(const Node& node);       // wick::linear_fused
 Types pooled(const Node& node);            // max and average pooling
 Types pooledWithIndices(const Node& node);
 Types adaptivelyPooled(const Node& node);

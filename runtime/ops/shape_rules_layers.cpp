@@ -199,22 +199,34 @@ Types convolution(const Node& node) {
   return tensorOf(input.dtype, std::move(sizes), input.device);
 }
 
-Types fusedConvolution(const Node& node) {
-  Types sum = convolution(node);
+namespace {
+
+// Of activation(layer + residual).
+Types withResidual(const Node& node, Types layer) {
   if (isAbsent(node, "residual") || boolArgument(node, "in_place") == std::optional<bool>(true)) {
-    return sum;
+    return layer;
   }
-  const TensorFacts& convolved = sum.at(0)->as<TensorType>()->facts();
+  const TensorFacts& before = layer.at(0)->as<TensorType>()->facts();
   const TensorFacts& residual = tensorArgument(node, "residual");
-  std::optional<Sizes> sizes = sizesOf(convolved);
+  std::optional<Sizes> sizes = sizesOf(before);
   std::optional<Sizes> added = sizesOf(residual);
   if (sizes && added) {
     sizes = broadcastSizes(*sizes, *added);
   } else {
     sizes.reset();
   }
-  return tensorOf(promotedDType({&convolved, &residual}), std::move(sizes),
-                  commonDevice({&convolved, &residual}));
+  return tensorOf(promotedDType({&before, &residual}), std::move(sizes),
+                  commonDevice({&before, &residual}));
+}
+
+}  // namespace
+
+Types fusedConvolution(const Node& node) {
+  return withResidual(node, convolution(node));
+}
+
+Types fusedLinear(const Node& node) {
+  return withResidual(node, linear(node));
 }
 
 namespace {

@@ -18,7 +18,7 @@
 #include "passes/decompose.h"
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
-#include "passes/fold_batch_norm.h"
+#include "passes/fold_scales.h"
 #include "passes/fusion_groups.h"
 #include "passes/join_linears.h"
 #include "passes/pipeline.h"
@@ -105,7 +105,7 @@ int main() {
     measure(rows, at++, "(erase_shape_computations)", [&] { eraseShapeComputations(*other); });
     measure(rows, at++, "(eval_mode)", [&] { convertToEval(*other); });
     measure(rows, at++, "(decompose)", [&] { decomposeOperators(*other); });
-    measure(rows, at++, "(fold_batch_norm)", [&] { foldBatchNorm(*other); });
+    measure(rows, at++, "(fold_scales)", [&] { foldScales(*other); });
     measure(rows, at++, "(join_linears)", [&] { joinLinears(*other); });
     measure(rows, at++, "(batch_matrix_products)", [&] { batchMatrixProducts(*other); });
     measure(rows, at++, "(fusion_groups)",

@@ -20,6 +20,8 @@ inline constexpr OperatorRecord kTestOperators[] = {
     {"aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor", refuse,
      kInplaceForm | kOutForm},
     {"aten::add.int(int a, int b) -> int", addInts},
+    {"aten::mul.Scalar(Tensor self, Scalar other) -> Tensor", refuse},
+    {"aten::div.Scalar(Tensor self, Scalar other) -> Tensor", refuse},
     {"aten::mul.Tensor(Tensor self, Tensor other) -> Tensor", refuse, kInplaceForm | kOutForm},
     {"aten::lt.int(int a, int b) -> bool", lessInts},
     {"aten::eq.int(int a, int b) -> bool", refuse},
@@ -39,6 +41,15 @@ inline constexpr OperatorRecord kTestOperators[] = {
     {"wick::conv2d_fused(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, int[] "
      "stride, int[] "
      "padding, int[] dilation, int groups, str activation, bool in_place) -> Tensor",
+     refuse},
+    {"aten::mm(Tensor self, Tensor mat2) -> Tensor", refuse},
+    {"aten::matmul(Tensor self, Tensor other) -> Tensor", refuse},
+    {"aten::addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
+     "Tensor",
+     refuse},
+    {"aten::linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", refuse},
+    {"wick::linear_fused(Tensor input, Tensor weight, Tensor? bias, Tensor? residual, str "
+     "activation, bool in_place) -> Tensor",
      refuse},
     {"aten::warn(str message) -> ()", refuse, kSideEffects},
 };

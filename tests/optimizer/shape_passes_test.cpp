@@ -11,8 +11,8 @@
 #include "passes/decompose.h"
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
-#include "passes/fold_batch_norm.h"
-#include "passes/fuse_convolution.h"
+#include "passes/fold_scales.h"
+#include "passes/fuse_epilogues.h"
 #include "passes/join_linears.h"
 #include "passes/peephole.h"
 #include "passes/pipeline.h"
@@ -449,7 +449,7 @@ TEST(Decompose, MatmulByRank) {
   EXPECT_EQ(count(*graph, "aten::matmul("), 1u);
 }
 
-TEST(FuseConvolution, ActivationsKeepTheirNumbers) {
+TEST(FuseEpilogues, ActivationsKeepTheirNumbers) {
   for (const char* name :
        {"relu", "relu_", "sigmoid", "tanh", "silu_", "relu6", "hardswish", "gelu"}) {
     for (bool residual : {false, true}) {
@@ -475,7 +475,7 @@ TEST(FuseConvolution, ActivationsKeepTheirNumbers) {
       std::vector<IValue> args{IValue(numbers({2, 3, 8, 8}, 0.9)),
                                IValue(numbers({2, 4, 8, 8}, 0.4))};
       std::vector<Tensor> before = run(*graph, args);
-      EXPECT_EQ(fuseConvolution(*graph), 1u);
+      EXPECT_EQ(fuseEpilogues(*graph), 1u);
       eliminateDeadCode(*graph);
       verify(*graph);
       bool relu = name == std::string("relu") || name == std::string("relu_");
@@ -486,7 +486,41 @@ TEST(FuseConvolution, ActivationsKeepTheirNumbers) {
   }
 }
 
-TEST(FoldBatchNorm, IntoLinearOfMatrices) {
+// Products of both sizes: those of oneDNN and those that are too small for it.
+TEST(FuseEpilogues, LinearLayersKeepTheirNumbers) {
+  for (int64_t width : {6, 96}) {
+    for (const char* name : {"none", "relu", "sigmoid", "tanh", "silu", "relu6", "hardswish"}) {
+      for (const DimVector& residual :
+           {DimVector{}, DimVector{2, 20, width}, DimVector{width}, DimVector{3, 1, 1, width}}) {
+        auto graph = std::make_shared<Graph>();
+        Value* x = graph->addInput("x");
+        Value* r = graph->addInput("r");
+        const bool adds = !residual.empty();
+        if (!adds && name == std::string("none")) continue;
+        auto constant = [&](Tensor t) { return graph->insertConstant(IValue(std::move(t))); };
+        auto append = [&](const char* kind, std::vector<Value*> inputs) {
+          return graph->insertNode(graph->create(Symbol::aten(kind), inputs))->output();
+        };
+        Value* last = append(
+            "linear", {x, constant(numbers({width, 30}, 0.7)), constant(numbers({width}, 0.3))});
+        if (adds) last = append("add", {r, last, graph->insertConstant(IValue(int64_t{1}))});
+        if (name != std::string("none")) last = append(name, {last});
+        graph->registerOutput(last);
+        std::vector<IValue> args{IValue(numbers({2, 20, 30}, 0.9)),
+                                 IValue(numbers(adds ? residual : DimVector{1}, 0.4))};
+        std::vector<Tensor> before = run(*graph, args);
+        EXPECT_EQ(fuseEpilogues(*graph), 1u);
+        eliminateDeadCode(*graph);
+        verify(*graph);
+        EXPECT_EQ(count(*graph, "wick::linear_fused("), 1u);
+        const bool exact = name == std::string("none") || name == std::string("relu");
+        EXPECT_LE(difference(run(*graph, args), before), exact ? 0 : 1e-6) << name << " " << width;
+      }
+    }
+  }
+}
+
+TEST(FoldScales, IntoLinearOfMatrices) {
   for (size_t rank : {2, 3}) {
     auto graph = std::make_shared<Graph>();
     TensorType::Facts facts;
@@ -507,7 +541,7 @@ TEST(FoldBatchNorm, IntoLinearOfMatrices) {
     std::vector<IValue> args{
         IValue(numbers(rank == 2 ? DimVector{5, 3} : DimVector{5, 4, 3}, 0.9))};
     std::vector<Tensor> before = run(*graph, args);
-    EXPECT_EQ(foldBatchNorm(*graph), rank == 2 ? 1u : 0u);
+    EXPECT_EQ(foldScales(*graph), rank == 2 ? 1u : 0u);
     verify(*graph);
     EXPECT_LT(difference(run(*graph, args), before), 1e-5);
   }

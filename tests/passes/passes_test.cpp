@@ -1,14 +1,17 @@
 // IR text in, the pass, IR text out.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "ir/function.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
-#include "passes/fold_batch_norm.h"
+#include "passes/fold_scales.h"
+#include "passes/form_linears.h"
 #include "passes/freeze.h"
-#include "passes/fuse_convolution.h"
+#include "passes/fuse_epilogues.h"
 #include "passes/inline_calls.h"
 #include "tests/ir/test_operators.h"
 
@@ -234,7 +237,7 @@ constexpr const char* kConvHead = R"(graph(%x : Tensor, %r : Tensor):
   %a : Tensor = aten::conv2d(%x, %w, %n, %ones, %zeros, %ones, %one)
 )";
 
-TEST(FoldBatchNorm, ScalesWeightsAndShiftsBias) {
+TEST(FoldScales, ScalesWeightsAndShiftsBias) {
   auto graph = parseGraph(std::string(kConvHead) + R"(
   %g : Tensor = prim::Constant[value=tensor<float32>[2]{3.0, 1.0}]()
   %b : Tensor = prim::Constant[value=tensor<float32>[2]{0.5, 0.0}]()
@@ -245,7 +248,7 @@ TEST(FoldBatchNorm, ScalesWeightsAndShiftsBias) {
   %y : Tensor = aten::batch_norm(%a, %g, %b, %m, %v, %f, %e, %e, %f)
   return (%y)
 )");
-  EXPECT_EQ(foldBatchNorm(*graph), 1u);
+  EXPECT_EQ(foldScales(*graph), 1u);
   verify(*graph);
   Node* conv = graph->outputs()[0]->node();
   ASSERT_EQ(conv->kind(), aten::conv2d);
@@ -257,7 +260,7 @@ TEST(FoldBatchNorm, ScalesWeightsAndShiftsBias) {
 }
 
 // Weights of every floating dtype and layout are scaled in double precision and rounded once.
-TEST(FoldBatchNorm, RoundsOnce) {
+TEST(FoldScales, RoundsOnce) {
   const std::vector<double> values = {0.1, -3.7, 1e-3, 2.5, 0.33, -0.07, 1.9, 4.4};
   for (DType dtype : {DType::Float, DType::Double, DType::Half, DType::BFloat16}) {
     auto graph = parseGraph(std::string(kConvHead) + R"(
@@ -276,7 +279,7 @@ TEST(FoldBatchNorm, RoundsOnce) {
       conv->replaceInput(
           1, graph->insertConstant(IValue(weight.contiguous(MemoryFormat::ChannelsLast))));
     }
-    ASSERT_EQ(foldBatchNorm(*graph), 1u) << toString(dtype);
+    ASSERT_EQ(foldScales(*graph), 1u) << toString(dtype);
     const Tensor folded = constantOf(graph->outputs()[0]->node()->input(1))->toTensor();
     EXPECT_EQ(folded.dtype(), dtype);
     const Tensor exact = weight.to(DType::Double);
@@ -294,13 +297,13 @@ TEST(FoldBatchNorm, RoundsOnce) {
   }
 }
 
-TEST(FuseConvolution, TakesResidualAndActivation) {
+TEST(FuseEpilogues, TakesResidualAndActivation) {
   auto graph = parseGraph(std::string(kConvHead) + R"(
   %s : Tensor = aten::add_(%a, %r, %one)
   %y : Tensor = aten::relu_(%s)
   return (%y)
 )");
-  EXPECT_EQ(fuseConvolution(*graph), 1u);
+  EXPECT_EQ(fuseEpilogues(*graph), 1u);
   verify(*graph);
   Node* fused = graph->outputs()[0]->node();
   EXPECT_EQ(fused->kind().qualString(), "wick::conv2d_fused");
@@ -309,12 +312,12 @@ TEST(FuseConvolution, TakesResidualAndActivation) {
   EXPECT_TRUE(constantOf(fused->input(9))->toBool());
 }
 
-TEST(FuseConvolution, LeavesResultsThatOthersReadAndWritesInBetween) {
+TEST(FuseEpilogues, LeavesResultsThatOthersReadAndWritesInBetween) {
   auto shared = parseGraph(std::string(kConvHead) + R"(
   %y : Tensor = aten::relu(%a)
   return (%y, %a)
 )");
-  fuseConvolution(*shared);
+  fuseEpilogues(*shared);
   verify(*shared);
   EXPECT_TRUE(contains(*shared, "aten::relu("));
   auto written = parseGraph(std::string(kConvHead) + R"(
@@ -322,9 +325,136 @@ TEST(FuseConvolution, LeavesResultsThatOthersReadAndWritesInBetween) {
   %y : Tensor = aten::relu(%a)
   return (%y)
 )");
-  fuseConvolution(*written);
+  fuseEpilogues(*written);
   verify(*written);
   EXPECT_TRUE(contains(*written, "aten::relu(")) << written->str();
+}
+
+constexpr const char* kLinearHead = R"(graph(%x : Tensor, %r : Tensor):
+  %w : Tensor = prim::Constant[value=tensor<float32>[2, 2]{1.0, -2.0, 0.5, 3.0}]()
+  %b : Tensor = prim::Constant[value=tensor<float32>[2]{0.25, -1.0}]()
+  %one : int = prim::Constant[value=1]()
+  %a : Tensor = aten::linear(%x, %w, %b)
+)";
+
+TEST(FuseEpilogues, LinearTakesResidualAndActivation) {
+  auto graph = parseGraph(std::string(kLinearHead) + R"(
+  %s : Tensor = aten::add(%r, %a, %one)
+  %y : Tensor = aten::relu(%s)
+  return (%y)
+)");
+  EXPECT_EQ(fuseEpilogues(*graph), 1u);
+  verify(*graph);
+  Node* fused = graph->outputs()[0]->node();
+  EXPECT_EQ(fused->kind().qualString(), "wick::linear_fused");
+  EXPECT_EQ(fused->input(3), graph->inputs()[1]);
+  EXPECT_EQ(constantOf(fused->input(4))->toString(), "relu");
+  EXPECT_FALSE(constantOf(fused->input(5))->toBool());
+}
+
+TEST(FuseEpilogues, LinearStaysWhereNothingOrTooMuchFollows) {
+  for (const char* rest : {"return (%a)\n",
+                           // Read twice.
+                           "%y : Tensor = aten::relu(%a)\n  return (%y, %a)\n",
+                           // The input is written before.
+                           "%z : Tensor = aten::relu_(%x)\n  %y : Tensor = aten::relu(%a)\n"
+                           "  return (%y)\n"}) {
+    auto graph = parseGraph(std::string(kLinearHead) + "  " + rest);
+    EXPECT_EQ(fuseEpilogues(*graph), 0u) << rest;
+    EXPECT_TRUE(contains(*graph, "aten::linear("));
+  }
+}
+
+TEST(FoldScales, MultipliesAndDividesByNumbers) {
+  for (const char* operation : {"mul", "div"}) {
+    auto graph = parseGraph(std::string(kLinearHead) + R"(
+  %f : float = prim::Constant[value=8.0]()
+  %y : Tensor = aten::)" + operation +
+                            R"((%a, %f)
+  return (%y)
+)");
+    EXPECT_EQ(foldScales(*graph), 1u);
+    verify(*graph);
+    Node* linear = graph->outputs()[0]->node();
+    ASSERT_EQ(linear->kind().qualString(), "aten::linear");
+    const float factor = operation == std::string("mul") ? 8.0f : 0.125f;
+    const Tensor w = constantOf(linear->input(1))->toTensor();
+    const Tensor b = constantOf(linear->input(2))->toTensor();
+    constexpr float kWeight[] = {1.0f, -2.0f, 0.5f, 3.0f};
+    for (int i = 0; i < 4; ++i) {
+      EXPECT_EQ(w.data<float>()[i], factor * kWeight[i]);
+    }
+    EXPECT_EQ(b.data<float>()[0], factor * 0.25f);
+    EXPECT_EQ(b.data<float>()[1], -factor);
+  }
+}
+
+TEST(FoldScales, LeavesWhatWeightsCannotTell) {
+  for (const char* rest : {
+           "%f : int = prim::Constant[value=0]()\n  %y : Tensor = aten::mul(%a, %f)\n",
+           "%f : int = prim::Constant[value=0]()\n  %y : Tensor = aten::div(%a, %f)\n",
+           "%y : Tensor = aten::mul(%a, %r)\n",
+           "%f : int = prim::Constant[value=2]()\n  %z : Tensor = aten::mul(%a, %f)\n"
+           "  %y : Tensor = aten::add(%a, %z, %one)\n",
+       }) {
+    auto graph = parseGraph(std::string(kLinearHead) + "  " + rest + "  return (%y)\n");
+    EXPECT_EQ(foldScales(*graph), 0u) << rest;
+  }
+}
+
+constexpr const char* kProductHead = R"(graph(%x : Tensor, %r : Tensor):
+  %c : Tensor = prim::Constant[value=tensor<float32>[2, 3]{1.0, 2.0, 3.0, 4.0, 5.0, 6.0}]()
+  %b : Tensor = prim::Constant[value=tensor<float32>[3]{0.5, -1.0, 2.0}]()
+  %two : int = prim::Constant[value=2]()
+  %one : int = prim::Constant[value=1]()
+)";
+
+TEST(FormLinears, FromProductsWithConstants) {
+  for (const char* rest :
+       {"%y : Tensor = aten::mm(%x, %c)\n", "%y : Tensor = aten::matmul(%x, %c)\n",
+        "%y : Tensor = aten::addmm(%b, %x, %c, %one, %one)\n",
+        "%p : Tensor = aten::matmul(%x, %c)\n  %y : Tensor = aten::add_(%p, %b, %one)\n",
+        "%p : Tensor = aten::mm(%x, %c)\n  %y : Tensor = aten::add(%b, %p, %one)\n"}) {
+    auto graph = parseGraph(std::string(kProductHead) + "  " + rest + "  return (%y)\n");
+    EXPECT_GE(formLinears(*graph), 1u) << rest;
+    verify(*graph);
+    const Node* layer = graph->outputs()[0]->node();
+    ASSERT_EQ(layer->kind().qualString(), "aten::linear") << rest;
+    EXPECT_EQ(layer->input(0), graph->inputs()[0]);
+    const Tensor weight = constantOf(layer->input(1))->toTensor();
+    EXPECT_EQ(DimVector(weight.sizes()), (DimVector{3, 2}));
+    EXPECT_EQ(weight.contiguous().data<float>()[1], 4.0f);
+    const bool biased = std::string(rest).find("%b") != std::string::npos;
+    EXPECT_EQ(constantOf(layer->input(2))->isTensor(), biased) << rest;
+  }
+}
+
+TEST(FormLinears, LeavesWhatIsNoLayer) {
+  for (const char* rest : {
+           "%y : Tensor = aten::mm(%x, %r)\n",
+           "%y : Tensor = aten::mm(%c, %x)\n",
+           "%y : Tensor = aten::matmul(%x, %b)\n",
+           "%y : Tensor = aten::addmm(%b, %x, %c, %two, %one)\n",
+           "%y : Tensor = aten::addmm(%r, %x, %c, %one, %one)\n",
+           "%y : Tensor = aten::addmm(%c, %x, %c, %one, %one)\n",
+       }) {
+    auto graph = parseGraph(std::string(kProductHead) + "  " + rest + "  return (%y)\n");
+    EXPECT_EQ(formLinears(*graph), 0u) << rest;
+  }
+}
+
+TEST(FormLinears, LeavesSumsThatAreNoBias) {
+  for (const char* rest : {
+           // Twice the vector; another vector; a product that is read twice.
+           "%y : Tensor = aten::add(%p, %b, %two)\n",
+           "%y : Tensor = aten::add(%p, %r, %one)\n",
+           "%q : Tensor = aten::add(%p, %b, %one)\n  %y : Tensor = aten::mul(%q, %p)\n",
+       }) {
+    auto graph = parseGraph(std::string(kProductHead) + "  %p : Tensor = aten::mm(%x, %c)\n  " +
+                            rest + "  return (%y)\n");
+    EXPECT_EQ(formLinears(*graph), 1u) << rest;
+    EXPECT_TRUE(contains(*graph, "aten::add(")) << graph->str();
+  }
 }
 
 }  // namespace

@@ -1,8 +1,10 @@
 #include "runtime/prepare_layers.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "ir/parser.h"
+#include "runtime/kernels/convolution.h"
 #include "runtime/kernels/gemm.h"
 
 namespace wick {
@@ -73,6 +75,81 @@ TEST(PrepareLayers, LeavesWeightsThatNoLibraryReads) {
     const size_t before = allocatedBytes();
     prepareLayers(*graph);
     EXPECT_EQ(allocatedBytes(), before) << weight.describe();
+  }
+}
+
+ConvolutionParams padded(int64_t stride, int64_t padding) {
+  ConvolutionParams p;
+  p.stride = DimVector{stride, stride};
+  p.padding = p.padding_after = DimVector{padding, padding};
+  p.dilation = DimVector{1, 1};
+  p.output_padding = DimVector{0, 0};
+  return p;
+}
+
+// A convolution and relu with this weight, as the passes for inference make it.
+std::shared_ptr<Graph> convolution(const Tensor& weight, int64_t stride, int64_t padding) {
+  auto graph = parseGraph(fmt::format(R"(graph(%x : Tensor):
+  %none : NoneType = prim::Constant()
+  %one : int = prim::Constant[value=1]()
+  %ones : int[] = prim::Constant[value=[1, 1]]()
+  %stride : int[] = prim::Constant[value=[{}, {}]]()
+  %padding : int[] = prim::Constant[value=[{}, {}]]()
+  %relu : str = prim::Constant[value="relu"]()
+  %false : bool = prim::Constant[value=False]()
+  %y : Tensor = wick::conv2d_fused(%x, %x, %none, %none, %stride, %padding, %ones, %one, %relu, %false)
+  return (%y)
+)",
+                                      stride, stride, padding, padding));
+  graph->setInsertPoint(*graph->block()->nodes().begin());
+  graph->outputs()[0]->node()->replaceInput(1, graph->insertConstant(IValue(weight)));
+  return graph;
+}
+
+// Whatever layout the library chooses for a size, packing before changes no number, and the first
+// call packs no more than the second when it is the one that was foreseen.
+TEST(PrepareLayers, PackedConvolutionsKeepTheirNumbers) {
+  startConvolutions();
+  for (int64_t stride : {1, 2}) {
+    for (const DimVector& sizes :
+         {DimVector{256, 256, 3, 3}, DimVector{256, 128, 3, 3}, DimVector{512, 256, 1, 1}}) {
+      Tensor weight = Tensor::empty(sizes, DType::Float);
+      for (int64_t i = 0; i < weight.numel(); ++i) {
+        weight.data<float>()[i] = static_cast<float>(i % 17 - 8);
+      }
+      const Tensor fresh = weight.contiguous(MemoryFormat::ChannelsLast);
+      const Tensor prepared = fresh.clone();
+      const size_t before = allocatedBytes();
+      prepareLayers(*convolution(prepared, stride, sizes[2] / 2));
+      const size_t packed = allocatedBytes() - before;
+      EXPECT_TRUE(packed == 0 || packed >= prepared.numel() * sizeof(float)) << packed;
+      for (int64_t side : {5, 14, 40}) {
+        Tensor input = Tensor::empty(DimVector{2, sizes[1], side, side}, DType::Float);
+        for (int64_t i = 0; i < input.numel(); ++i) {
+          input.data<float>()[i] = static_cast<float>(i % 13 - 6);
+        }
+        auto run = [&](const Tensor& w) {
+          return wick::convolution("test", input, w, Tensor(), padded(stride, sizes[2] / 2),
+                                   Tensor(), Activation::Relu)
+              .contiguous();
+        };
+        const Tensor a = run(fresh), b = run(prepared);
+        ASSERT_EQ(DimVector(a.sizes()), DimVector(b.sizes()));
+        for (int64_t i = 0; i < a.numel(); ++i) {
+          ASSERT_EQ(a.data<float>()[i], b.data<float>()[i]) << side << " " << i;
+        }
+      }
+    }
+  }
+}
+
+TEST(PrepareLayers, LeavesConvolutionsThatCannotRun) {
+  const Tensor weight = Tensor::zeros(DimVector{256, 256, 3, 3}, DType::Float);
+  for (auto [stride, padding] : {std::pair{0, 1}, {1, -1}, {-2, 1}, {1 << 30, 1}}) {
+    const auto graph = convolution(weight, stride, padding);
+    const size_t before = allocatedBytes();
+    prepareLayers(*graph);
+    EXPECT_EQ(allocatedBytes(), before) << stride << " " << padding;
   }
 }
 

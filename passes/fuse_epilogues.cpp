@@ -1,6 +1,6 @@
-// Starts at every convolution and extends the chain downwards while the next node is the only
-// reader of the last result. The fused node stands where the chain ends, so the convolution's input
-// is read later than before: nothing in between may write.
+// Starts at every layer and extends the chain downwards while the next node is the only reader of
+// the last result. The fused node stands where the chain ends, so the layer's input is read later
+// than before: nothing in between may write.
 //
 //   %a : Tensor = aten::conv2d(%x, %w, %b, %stride, %padding, %dilation, %groups)
 //   %c : Tensor = aten::add(%a, %r, %one)
@@ -8,7 +8,7 @@
 // →
 //   %d : Tensor = wick::conv2d_fused(%x, %w, %b, %r, %stride, %padding, %dilation, %groups,
 //   %"relu")
-#include "passes/fuse_convolution.h"
+#include "passes/fuse_epilogues.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -29,6 +29,20 @@ Node* onlyReader(const Value* v) {
 
 bool isConstantNumber(const Value* v, double number) {
   return floatOf(v) == number;
+}
+
+// Whether the node is a linear layer with a matrix as weight and a bias for its rows or none, all
+// constant.
+bool isLinear(const Node* node) {
+  static const Symbol kLinear = Symbol::aten("linear");
+  if (node->kind() != kLinear || node->inputs().size() != 3) return false;
+  std::optional<IValue> weight = constantOf(node->input(1));
+  if (!weight || !weight->isTensor() || weight->toTensor().dim() != 2) return false;
+  if (!isFloating(weight->toTensor().dtype())) return false;
+  if (isNoneConstant(node->input(2))) return true;
+  std::optional<IValue> bias = constantOf(node->input(2));
+  return bias && bias->isTensor() &&
+         DimVector(bias->toTensor().sizes()) == DimVector{weight->toTensor().size(0)};
 }
 
 // The activation that the node computes, by the name that the fused operator knows.
@@ -58,9 +72,9 @@ std::optional<std::string> activationOf(const Node* node) {
 }
 
 // Behind a residual the kernel knows relu alone; others it computes in float32.
-bool mayActivate(const std::string& activation, const Node* conv, const Value* residual) {
+bool mayActivate(const std::string& activation, const Node* layer, const Value* residual) {
   if (activation == "relu") return true;
-  std::optional<IValue> weight = constantOf(conv->input(1));
+  std::optional<IValue> weight = constantOf(layer->input(1));
   return !residual && weight && weight->toTensor().dtype() == DType::Float;
 }
 
@@ -77,22 +91,22 @@ Value* residualOf(const Node* node, const Value* sum) {
 }
 
 struct Chain {
-  std::vector<Node*> nodes;  // the convolution first
+  std::vector<Node*> nodes;  // the layer first
   Value* residual = nullptr;
   bool adds_in_place = false;
   std::string activation = "none";
 };
 
-Chain chainFrom(Node* conv) {
+Chain chainFrom(Node* layer) {
   Chain chain;
-  chain.nodes.push_back(conv);
+  chain.nodes.push_back(layer);
   while (Node* next = onlyReader(chain.nodes.back()->output())) {
     Value* r = chain.residual ? nullptr : residualOf(next, chain.nodes.back()->output());
     if (r != nullptr) {
       chain.residual = r;
       chain.adds_in_place = next->kind() == aten::add_;
     } else if (std::optional<std::string> activation = activationOf(next);
-               activation && mayActivate(*activation, conv, chain.residual)) {
+               activation && mayActivate(*activation, layer, chain.residual)) {
       chain.activation = *activation;
     } else {
       break;
@@ -103,8 +117,8 @@ Chain chainFrom(Node* conv) {
   return chain;
 }
 
-// Whether all that the node does besides computing is to raise; a convolution may as well be
-// computed after that.
+// Whether all that the node does besides computing is to raise; a layer may as well be computed
+// after that.
 bool onlyRaises(const Node* n) {
   if (n->kind() == prim::RaiseException) return true;
   if (n->kind() != prim::If) return !n->hasSideEffects();
@@ -132,47 +146,63 @@ Value* channelsLastWeight(Graph& graph, Value* weight) {
   return graph.insertConstant(IValue(w.contiguous(MemoryFormat::ChannelsLast)));
 }
 
-void fuse(Graph& graph, const ConvolutionNode& c, const Chain& chain) {
+// Puts one node in the place of the chain's last: the layer's inputs up to its bias, the residual,
+// the layer's options, the activation, and whether the addition is in place.
+void fuse(Graph& graph, const Chain& chain, const std::optional<ConvolutionNode>& convolution) {
+  Node* layer = chain.nodes.front();
   Node* last = chain.nodes.back();
   InsertPointGuard guard(last);
-  RangeGuard range(&graph, chain.nodes.front()->range());
+  RangeGuard range(&graph, layer->range());
   Value* residual =
       chain.residual ? chain.residual : graph.insertNode(graph.createNone())->output();
-  Value* activation = graph.insertConstant(IValue(chain.activation));
-  Value* in_place = graph.insertConstant(IValue(chain.adds_in_place));
-  Node* fused = graph.insertNode(
-      graph.create(Symbol::fromQualString("wick::conv2d_fused"),
-                   {c.input(), channelsLastWeight(graph, c.weight()), c.bias(), residual,
-                    c.stride(), c.padding(), c.dilation(), c.groups(), activation, in_place}));
+  std::vector<Value*> inputs{layer->input(0), layer->input(1), layer->input(2), residual};
+  if (convolution) {
+    const ConvolutionNode& c = *convolution;
+    inputs[1] = channelsLastWeight(graph, c.weight());
+    inputs.insert(inputs.end(), {c.stride(), c.padding(), c.dilation(), c.groups()});
+  }
+  inputs.push_back(graph.insertConstant(IValue(chain.activation)));
+  inputs.push_back(graph.insertConstant(IValue(chain.adds_in_place)));
+  const char* name = convolution ? "wick::conv2d_fused" : "wick::linear_fused";
+  Node* fused = graph.insertNode(graph.create(Symbol::fromQualString(name), inputs));
   last->output()->replaceAllUsesWith(fused->output());
   for (auto node = chain.nodes.rbegin(); node != chain.nodes.rend(); ++node) (*node)->destroy();
+}
+
+// Fuses what begins at the node, if it is a layer.
+bool fuseFrom(Graph& graph, Node* node) {
+  const std::optional<ConvolutionNode> convolution = ConvolutionNode::match(node);
+  if (!convolution && !isLinear(node)) return false;
+  Chain chain = chainFrom(node);
+  if (!mayMoveToEnd(chain)) {
+    chain = Chain();
+    chain.nodes.push_back(node);
+  }
+  if (!convolution && chain.nodes.size() == 1) return false;
+  fuse(graph, chain, convolution);
+  return true;
 }
 
 size_t fuseIn(Graph& graph, Block* b) {
   size_t fused = 0;
   for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
     Node* node = *it;
-    ++it;
     for (Block* sub : node->blocks()) fused += fuseIn(graph, sub);
-    std::optional<ConvolutionNode> c = ConvolutionNode::match(node);
-    if (!c) continue;
-    Chain chain = chainFrom(node);
-    if (!mayMoveToEnd(chain)) {
-      chain = Chain();
-      chain.nodes.push_back(node);
-    }
-    // The iterator may stand on a node of the chain.
+    // The next node may be one of the chain.
     Node* before = node->prev();
-    fuse(graph, *c, chain);
-    it = NodeIterator(before->next());
-    ++fused;
+    if (fuseFrom(graph, node)) {
+      ++fused;
+      it = NodeIterator(before->next());
+    } else {
+      ++it;
+    }
   }
   return fused;
 }
 
 }  // namespace
 
-size_t fuseConvolution(Graph& graph) {
+size_t fuseEpilogues(Graph& graph) {
   return fuseIn(graph, graph.block());
 }
 

@@ -1,10 +1,15 @@
-// The new weights are computed in double precision and rounded once.
+// The new weights are computed in double precision and rounded once for every fold.
 //
 //   %y : Tensor = aten::conv2d(%x, %w, %b, …)
 //   %z : Tensor = aten::batch_norm(%y, %gamma, %beta, %mean, %var, %false, …)
 // →
 //   %z : Tensor = aten::conv2d(%x, %w2, %b2, …)
-#include "passes/fold_batch_norm.h"
+//
+//   %y : Tensor = aten::linear(%x, %w, %b)
+//   %z : Tensor = aten::mul(%y, %number)
+// →
+//   %z : Tensor = aten::linear(%x, %w2, %b2)
+#include "passes/fold_scales.h"
 
 #include <algorithm>
 #include <cmath>
@@ -49,19 +54,45 @@ struct BatchNorm {
   const Node* node;
 };
 
-// Whether the node is a layer whose weight's first dimension is what batch_norm normalizes.
+// Whether the node multiplies by a weight whose first dimension is the channels of the result.
 bool isLayer(const Node* n) {
   static const Symbol kLinear = Symbol::aten("linear");
   static const Symbol kConv1d = Symbol::aten("conv1d");
   static const Symbol kConv3d = Symbol::aten("conv3d");
   if (n->inputs().size() < 3) return false;
-  if (n->kind() == kLinear) {
-    const TensorFacts* facts = factsOf(n->output());
-    return facts && facts->dim == std::optional<size_t>(2);
-  }
   // (input, weight, bias, stride, padding, dilation, transposed, …)
   if (n->kind() == aten::_convolution) return boolOf(n->input(6)) == std::optional<bool>(false);
-  return n->kind() == aten::conv2d || n->kind() == kConv1d || n->kind() == kConv3d;
+  return n->kind() == kLinear || n->kind() == aten::conv2d || n->kind() == kConv1d ||
+         n->kind() == kConv3d;
+}
+
+// Whether the channels are the second dimension of its result, which batch_norm normalizes.
+bool hasChannelsSecond(const Node* layer) {
+  static const Symbol kLinear = Symbol::aten("linear");
+  if (layer->kind() != kLinear) return true;
+  const TensorFacts* facts = factsOf(layer->output());
+  return facts && facts->dim == std::optional<size_t>(2);
+}
+
+// The weight of a layer whose result one node alone reads, when weight and bias are constants that
+// may be multiplied by other ones.
+std::optional<Tensor> weightToFold(const Node* layer) {
+  if (!isLayer(layer) || layer->output()->uses().size() != 1) return std::nullopt;
+  std::optional<IValue> weight = constantOf(layer->input(1));
+  if (!weight || !weight->isTensor() || !weight->toTensor().defined()) return std::nullopt;
+  Tensor w = weight->toTensor();
+  const bool fits =
+      isFloating(w.dtype()) && w.dim() >= 2 && isConstantVector(layer->input(2), w.size(0), true);
+  return fits ? std::optional<Tensor>(w) : std::nullopt;
+}
+
+// Makes `layer` compute what `after` computes from its result.
+void replace(Graph& graph, Node* layer, Node* after, Tensor weight, Value* bias) {
+  layer->replaceInput(1, graph.insertConstant(IValue(std::move(weight))));
+  layer->replaceInput(2, bias);
+  layer->resetOperator();
+  after->output()->replaceAllUsesWith(layer->output());
+  after->destroy();
 }
 
 // The rows of `weight` times their factors. In one pass and by all threads: weights are large, and
@@ -71,7 +102,7 @@ Tensor scaleRows(const Tensor& weight, const std::vector<double>& factors) {
   Tensor to = Tensor::empty(weight.sizes(), weight.dtype());
   if (to.numel() == 0) return to;
   const int64_t rows = weight.size(0), row = weight.numel() / rows;
-  dispatch<kAnyFloat>("batch_norm", weight.dtype(), [&]<class T>() {
+  dispatch<kAnyFloat>("fold", weight.dtype(), [&]<class T>() {
     parallelFor(rows, std::max<int64_t>(1, kGrainSize / row), [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const double factor = factors[static_cast<size_t>(i)];
@@ -84,16 +115,17 @@ Tensor scaleRows(const Tensor& weight, const std::vector<double>& factors) {
   return to;
 }
 
-bool fold(Graph& graph, Node* norm) {
+Value* biasConstant(Graph& graph, const std::vector<double>& bias, DType dtype) {
+  const DimVector sizes{static_cast<int64_t>(bias.size())};
+  return graph.insertConstant(IValue(Tensor::fromData(bias.data(), sizes).to(dtype)));
+}
+
+bool foldBatchNorm(Graph& graph, Node* norm) {
   Node* layer = norm->input(0)->node();
-  if (!isLayer(layer) || layer->output()->uses().size() != 1) return false;
-  std::optional<IValue> weight = constantOf(layer->input(1));
-  if (!weight || !weight->isTensor() || !weight->toTensor().defined()) return false;
-  Tensor w = weight->toTensor();
-  if (!isFloating(w.dtype()) || w.dim() < 2) return false;
-  int64_t channels = w.size(0);
+  const std::optional<Tensor> w = weightToFold(layer);
+  if (!w || !hasChannelsSecond(layer)) return false;
+  const int64_t channels = w->size(0);
   if (!BatchNorm(norm).foldsWith(channels)) return false;
-  if (!isConstantVector(layer->input(2), channels, true)) return false;
 
   std::vector<double> gamma = doubles(norm->input(1), channels, 1.0);
   std::vector<double> beta = doubles(norm->input(2), channels, 0.0);
@@ -108,14 +140,38 @@ bool fold(Graph& graph, Node* norm) {
   }
   InsertPointGuard guard(layer);
   RangeGuard range(&graph, norm->range());
-  Value* new_weight = graph.insertConstant(IValue(scaleRows(w, factors)));
-  Value* new_bias = graph.insertConstant(
-      IValue(Tensor::fromData(bias.data(), DimVector{channels}).to(w.dtype())));
-  layer->replaceInput(1, new_weight);
-  layer->replaceInput(2, new_bias);
-  layer->resetOperator();
-  norm->output()->replaceAllUsesWith(layer->output());
-  norm->destroy();
+  replace(graph, layer, norm, scaleRows(*w, factors), biasConstant(graph, bias, w->dtype()));
+  return true;
+}
+
+// The number by which mul or div multiplies a tensor, when it is constant.
+std::optional<double> factorOf(const Node* n) {
+  const bool divides = n->kind() == aten::div;
+  if ((n->kind() != aten::mul && !divides) || n->inputs().size() != 2) return std::nullopt;
+  std::optional<IValue> number = constantOf(n->input(1));
+  if (!number || !(number->isInt() || number->isDouble())) return std::nullopt;
+  const double factor = divides ? 1 / number->numberToDouble() : number->numberToDouble();
+  // Times zero infinities are NaN, which no weight can tell.
+  return std::isfinite(factor) && factor != 0 ? std::optional<double>(factor) : std::nullopt;
+}
+
+bool foldFactor(Graph& graph, Node* product) {
+  const std::optional<double> factor = factorOf(product);
+  if (!factor) return false;
+  Node* layer = product->input(0)->node();
+  const std::optional<Tensor> w = weightToFold(layer);
+  // Numbers of sixteen bits are rounded once more before they are multiplied.
+  if (!w || isReducedFloat(w->dtype())) return false;
+  InsertPointGuard guard(layer);
+  RangeGuard range(&graph, product->range());
+  Value* bias = layer->input(2);
+  if (!isNoneConstant(bias)) {
+    std::vector<double> scaled = doubles(bias, w->size(0), 0.0);
+    for (double& b : scaled) b *= *factor;
+    bias = biasConstant(graph, scaled, w->dtype());
+  }
+  const std::vector<double> factors(static_cast<size_t>(w->size(0)), *factor);
+  replace(graph, layer, product, scaleRows(*w, factors), bias);
   return true;
 }
 
@@ -125,14 +181,15 @@ size_t foldIn(Graph& graph, Block* b) {
     Node* node = *it;
     ++it;
     for (Block* sub : node->blocks()) folded += foldIn(graph, sub);
-    if (node->kind() == aten::batch_norm && fold(graph, node)) ++folded;
+    folded +=
+        node->kind() == aten::batch_norm ? foldBatchNorm(graph, node) : foldFactor(graph, node);
   }
   return folded;
 }
 
 }  // namespace
 
-size_t foldBatchNorm(Graph& graph) {
+size_t foldScales(Graph& graph) {
   propagateTypes(graph);
   return foldIn(graph, graph.block());
 }
