@@ -73,6 +73,8 @@ Options parseOptions(int argc, const char* const* argv) {
   };
   const char* either = "model.pt or script.py";
   CLI::App* run = verb(runVerb, "run", "run a method or function and show its result", either);
+  run->add_flag("--prepare", options.prepare,
+                "optimize for inference first, as an application that serves the archive");
   addInputFlags(*run, options);
   run->add_option("--output", options.output_file, "write the result to this .pt or .npy file");
   run->add_flag("--memory", options.memory, "report the peak of memory on standard error");

@@ -25,6 +25,7 @@ struct Options {
   bool json = false;
   bool dot = false;
   bool memory = false;     // run reports its peak
+  bool prepare = false;    // run prepares the method for inference first
   std::string stage;       // of the graph; empty: as the front end made it
   std::string optimize;    // "0", "1", "stress"; empty: WICK_OPTIMIZE decides
   double tolerance = 0;    // relative, of results that bisect compares

@@ -90,6 +90,14 @@ std::vector<GraphFunction*> Program::functions(const Options& options) const {
   return result;
 }
 
+const char* Program::unpreparable(const Options& options) const {
+  if (!isArchive()) return "a script has no module";
+  if (options.grad) return "gradients are on";
+  if (module_.isTraining()) return "the module is in training mode";
+  if (callsModule(options)) return "the module has hooks";
+  return nullptr;
+}
+
 IValue Program::call(const Options& options, GraphFunction& function, std::vector<IValue> arguments,
                      Kwargs kwargs, RunOptions run_options) const {
   if (callsModule(options)) return module_(std::move(arguments), std::move(kwargs), run_options);

@@ -33,6 +33,8 @@ class Program {
   bool callsModule(const Options& options) const {
     return isArchive() && options.method.empty() && module_.hasHooks();
   }
+  // Why the method that the options name cannot be prepared for inference; null when it can.
+  const char* unpreparable(const Options& options) const;
   // Runs function(options).
   IValue call(const Options& options, GraphFunction& function, std::vector<IValue> arguments,
               Kwargs kwargs, RunOptions run_options = {}) const;

@@ -116,8 +116,7 @@ void benchVerb(const Options& options) {
   // As an application prepares a model that it serves; a program that trains keeps its module.
   std::shared_ptr<GraphFunction> frozen;
   double prepare_ms = 0;
-  if (program.isArchive() && !options.grad && !program.module().isTraining() &&
-      !program.callsModule(options)) {
+  if (!program.unpreparable(options)) {
     prepare_ms =
         timeOnce([&] { frozen = optimizeForInference(program.module().object(), function); });
   }

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include "runtime/call.h"
+#include "runtime/inference.h"
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
 #include "tools/report.h"
@@ -26,8 +28,13 @@ void runVerb(const Options& options) {
   const Program program = Program::load(options.file);
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);
+  const char* reason = options.prepare ? program.unpreparable(options) : nullptr;
+  if (reason) throw CommandLineError(std::string("--prepare: ") + reason);
   const IValue result =
-      program.call(options, function, std::move(arguments.positional), std::move(arguments.named));
+      options.prepare ? callFunction(*optimizeForInference(program.module().object(), function),
+                                     std::move(arguments.positional), std::move(arguments.named))
+                      : program.call(options, function, std::move(arguments.positional),
+                                     std::move(arguments.named));
   if (!options.output_file.empty()) {
     writeResult(result, options.output_file);
   } else if (!result.isNone()) {

@@ -69,6 +69,19 @@ TEST(CliTest, ReadsASeven) {
   EXPECT_THAT(o.out, AllOf(HasSubstr("float32[1, 10]"), HasSubstr("largest at 7 ")));
 }
 
+TEST(CliTest, PreparedMethodsGiveTheSameResult) {
+  const std::string plain = temporary("plain.npy"), prepared = temporary("prepared.npy");
+  ASSERT_EQ(cli({"run", kDigits, "--input", kSeven, "--output", plain}).code, 0);
+  ASSERT_EQ(cli({"run", kDigits, "--input", kSeven, "--prepare", "--output", prepared}).code, 0);
+  const Tensor a = loadNpy(plain), b = loadNpy(prepared);
+  ASSERT_EQ(DimVector(a.sizes()), DimVector(b.sizes()));
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    EXPECT_NEAR(a.data<float>()[i], b.data<float>()[i], 1e-5);
+  }
+  EXPECT_THAT(runScript("def main():\n    return 1\n", {"--prepare"}).err,
+              HasSubstr("--prepare: a script has no module"));
+}
+
 TEST(CliTest, RandomInputsOfAToldShape) {
   const Outcome o = cli({"run", kDigits, "--input", "5x1x28x28xf32", "--threads", "1"});
   EXPECT_EQ(o.code, 0) << o.err;
