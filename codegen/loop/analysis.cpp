@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "codegen/scalar/definition.h"
 #include "core/error.h"
@@ -42,6 +43,7 @@ const std::unordered_map<std::string, What>& forms() {
       {"aten::var_mean", What::Variance},
       {"aten::var_mean.dim", What::Variance},
       {"aten::var_mean.correction", What::Variance},
+      {"aten::norm.Scalar", What::Norm},
       {"aten::norm.ScalarOpt_dim", What::Norm},
       {"aten::linalg_vector_norm", What::Norm},
       {"aten::logsumexp", What::LogSumExp},
@@ -55,8 +57,19 @@ const std::unordered_map<std::string, What>& forms() {
       {"aten::index_select", What::IndexSelect},
       {"aten::embedding", What::Embedding},
       {"aten::gather", What::Gather},
+      {"aten::flip", What::Flip},
+      {"aten::tril", What::Lower},
+      {"aten::triu", What::Upper},
   };
   return *table;
+}
+
+// Which vector norm; None stands for the second.
+std::optional<double> orderOf(const Node* node) {
+  const auto p = constantOf(node->input(1));
+  if (!p || (!p->isNone() && (!p->isNumber() || p->isComplex()))) return std::nullopt;
+  const double order = p->isNone() ? 2 : p->numberToDouble();
+  return std::isnan(order) ? std::nullopt : std::optional(order);
 }
 
 std::optional<What> formOf(const Node* node) {
@@ -69,6 +82,7 @@ std::optional<What> formOf(const Node* node) {
   for (const Value* v : node->outputs()) {
     if (v->type()->kind() != TypeKind::Tensor) return std::nullopt;
   }
+  if (it->second == What::Norm && !orderOf(node)) return std::nullopt;
   return it->second;
 }
 
@@ -135,7 +149,7 @@ bool isJoin(const Node* node) {
 }
 bool isIndexed(const Node* node) {
   auto what = formOf(node);
-  return what && isGathered(*what);
+  return what && (isGathered(*what) || isPlaced(*what));
 }
 
 Analysis::Analysis(Graph& body, std::span<const ArgumentInfo> arguments) {
@@ -154,7 +168,22 @@ Analysis::Analysis(Graph& body, std::span<const ArgumentInfo> arguments) {
     if (of(v).what != What::Argument) plain_ = false;
     return channels_last;
   };
+  facts.truth = [&](const Value* v) -> std::optional<bool> {
+    if (const auto value = constantOf(v)) return value->toBool();
+    auto it = infos_.find(v);
+    if (it == infos_.end() || it->second.what != What::Argument || it->second.is_tensor ||
+        it->second.dtype != DType::Bool) {
+      return std::nullopt;
+    }
+    return integers_[it->second.tensor] != 0;
+  };
   facts.lay_row_major = [&](const Value* v) { row_major_.insert(v); };
+  facts.require = [&](const Value* v, const Value* holds) { requirements_.emplace(v, holds); };
+  facts.write = [&](const Value* v, Value* result) {
+    if (v->node()->kind() != prim::Param) refuse("a write to what is made inside");
+    written_.push_back(static_cast<uint32_t>(v->offset()));
+    body.registerOutput(result);
+  };
   facts.keep_apart = [&](const Value* v) { apart_.insert(v); };
   const Node* const end = body.block()->returnNode();
   for (Node* n = end->next(); n != end;) {
@@ -197,6 +226,8 @@ void Analysis::node(const Node* node) {
     reduction(node, *what);
   } else if (what && isGathered(*what)) {
     indexed(node, *what);
+  } else if (what && isPlaced(*what)) {
+    placed(node, *what);
   } else if (what) {
     *what == What::Pad ? pad(node) : join(node, *what);
   } else if (isView(node)) {
@@ -438,6 +469,31 @@ void Analysis::indexed(const Node* node, What what) {
   add(node->output(), std::move(info), std::move(step));
 }
 
+void Analysis::placed(const Node* node, What what) {
+  plain_ = false;
+  const ValueInfo& from = tensorInfo(node->input(0));
+  ValueInfo info;
+  info.what = what;
+  info.dtype = from.dtype;
+  info.operands = {node->input(0)};
+  ShapeStep step;
+  step.operands = {from.tensor};
+  auto argument = knownValue(node->input(1));
+  if (!argument) refuse("places that are no constants");
+  if (what == What::Flip) {
+    if (from.shape.rank == 0) refuse("a flip of a zero-dim tensor");
+    info.view.kind = ViewStep::Kind::Flip;
+    for (int64_t d : argument->toDims()) info.view.numbers.push_back({d, -1});
+    step.kind = ShapeStep::Kind::View;
+    step.view = info.view;
+  } else {
+    if (from.shape.rank < 2) refuse("a triangle of a vector");
+    info.diagonal = argument->toInt();
+    step.kind = ShapeStep::Kind::RowMajor;
+  }
+  add(node->output(), std::move(info), std::move(step));
+}
+
 void Analysis::reduction(const Node* node, What what) {
   reduced(node, node->output(0), what);
   if (node->outputs().size() == 1) return;
@@ -516,13 +572,9 @@ void Analysis::dimensions(const Node* node, ValueInfo& info, const ValueInfo& fr
                                               : 1;
       break;
     }
-    case What::Norm: {
-      auto p = constantOf(node->input(1));
-      if (!p || !p->isNumber() || p->isComplex() || p->numberToDouble() != 2) {
-        refuse("another norm than the second");
-      }
+    case What::Norm:
+      info.order = *orderOf(node);
       break;
-    }
     default:
       break;
   }

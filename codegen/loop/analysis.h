@@ -35,6 +35,9 @@ enum class What : uint8_t {
   IndexSelect,
   Embedding,
   Gather,
+  Flip,
+  Lower,  // triangle
+  Upper,
   // From here on: made of reductions.
   Sum,
   Mean,
@@ -59,6 +62,10 @@ inline bool isJoined(What what) {
 inline bool isGathered(What what) {
   return what >= What::IndexSelect && what <= What::Gather;
 }
+// What has elements of its one operand, elsewhere or in places only.
+inline bool isPlaced(What what) {
+  return what >= What::Flip && what <= What::Upper;
+}
 inline bool isReduced(What what) {
   return what >= What::Sum;
 }
@@ -73,7 +80,7 @@ struct ValueInfo {
   std::vector<const Value*> operands;
   PointwiseCall call{};
   ComputeTypes types{};
-  ViewStep view;      // of views and pads
+  ViewStep view;      // of views, pads and flips
   int32_t root = -1;  // the argument that a view lies in, when it lies in one
   int dim = 0;        // of joins and gathers: from the end
   Operand fill{Scalar(0)};
@@ -85,7 +92,9 @@ struct ValueInfo {
   const Value* weight = nullptr;
   const Value* bias = nullptr;
   double eps = 0;
+  double order = 2;  // of norms
   int64_t correction = 0;
+  int64_t diagonal = 0;
 };
 
 [[noreturn]] void refuse(std::string why);
@@ -93,6 +102,7 @@ struct ValueInfo {
 class Analysis : public ValueNumbers {
  public:
   // Takes operators apart that have no loop form of their own: see decompositions.h.
+  // What these write to inputs becomes further outputs.
   Analysis(Graph& body, std::span<const ArgumentInfo> arguments);
 
   const ValueInfo& of(const Value* v) const;
@@ -100,6 +110,13 @@ class Analysis : public ValueNumbers {
   const std::vector<SizeCheck>& checks() const { return checks_; }
   const std::vector<NumberCheck>& numberChecks() const { return number_checks_; }
   const std::vector<FormatCheck>& formats() const { return formats_; }
+  // Inputs of the body that composite operators write: what they become are the last outputs.
+  const std::vector<uint32_t>& written() const { return written_; }
+  // The truth values that must hold where a value is computed; null when there are none.
+  const Value* requirementOf(const Value* v) const {
+    auto it = requirements_.find(v);
+    return it == requirements_.end() ? nullptr : it->second;
+  }
   // Values that get kernels of their own.
   const std::set<const Value*>& apart() const { return apart_; }
   const std::vector<ShapeStep>& steps() const { return steps_; }
@@ -133,6 +150,7 @@ class Analysis : public ValueNumbers {
   void join(const Node* node, What what);
   void pad(const Node* node);
   void indexed(const Node* node, What what);
+  void placed(const Node* node, What what);
   void reduction(const Node* node, What what);
   void reduced(const Node* node, const Value* output, What what);
   void dimensions(const Node* node, ValueInfo& info, const ValueInfo& from);
@@ -146,6 +164,8 @@ class Analysis : public ValueNumbers {
   std::vector<FormatCheck> formats_;
   std::set<const Value*> row_major_;  // results that lie so, wherever their operands lie
   std::set<const Value*> apart_;
+  std::unordered_map<const Value*, const Value*> requirements_;
+  std::vector<uint32_t> written_;
   std::vector<ShapeStep> steps_;
   std::vector<TensorLayout> layouts_;
   std::vector<int64_t> integers_;

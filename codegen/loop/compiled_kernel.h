@@ -15,8 +15,8 @@
 
 namespace wick::loop {
 
-// How an access moves from lane to lane.
-enum class LaneStep : uint8_t { Zero, Unit, Other };
+// How an access moves from lane to lane; Reverse: to the element in front.
+enum class LaneStep : uint8_t { Zero, Unit, Other, Reverse };
 
 // What code depends on besides the kernel.
 struct LaneLayout {

@@ -9,9 +9,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <unordered_map>
 
+#include "codegen/loop/layout.h"
 #include "codegen/loop/lowering.h"
 
 namespace wick::loop {
@@ -36,8 +39,13 @@ class Decomposition {
   }
   Value* negativeLogLikelihood() { return ofClasses(node_->input(0), tensor(0), 0); }
 
-  // In double, as the operator does: scale = weight / sqrt(variance + eps), bias - mean * scale.
   Value* batchNorm() {
+    const std::optional<bool> training = facts_.truth(argument("training"));
+    if (!training) refuse("whether it trains");
+    return *training ? byItsStatistics() : byRunningStatistics();
+  }
+  // In double, as the operator does: scale = weight / sqrt(variance + eps), bias - mean * scale.
+  Value* byRunningStatistics() {
     const ValueFacts x = normalized();
     Value* variance = op("add", {channels("running_var", x), argument("eps"), integer(1)});
     Value* scale = op("reciprocal", {op("sqrt", {variance})});
@@ -53,9 +61,172 @@ class Decomposition {
     return to(laid(result, formatted()), x.dtype);
   }
 
+  Value* byItsStatistics() {
+    const ValueFacts x = normalized();
+    const DType wide = accumulated(x.dtype);
+    Value* rows = to(node_->input(0), wide);
+    std::vector<int64_t> reduced{0};
+    for (int64_t d = 2; d < x.layout.rank; ++d) reduced.push_back(d);
+    Value* dims = ints(reduced);
+    const auto variance = [&](bool unbiased) {
+      return op("var", {rows, dims, truth(unbiased), truth(false)});
+    };
+    const auto parameter = [&](const char* name) {
+      return perChannel(to(channels(name, x), wide), x, 2);
+    };
+    Value* mean = op("mean", {rows, dims, truth(false), none()});
+    if (has("running_mean")) {
+      update("running_mean", mean, x);
+      update("running_var", variance(true), x);
+    }
+    Value* scale = op("rsqrt", {op("add", {variance(false), argument("eps"), integer(1)})});
+    Value* result = op("sub", {rows, perChannel(mean, x, 2), integer(1)});
+    result = op("mul", {result, perChannel(scale, x, 2)});
+    if (has("weight")) result = op("mul", {result, parameter("weight")});
+    if (has("bias")) result = op("add", {result, parameter("bias"), integer(1)});
+    return to(laid(result, formatted()), x.dtype);
+  }
+
   // x [N, C, …] as [N, groups, C / groups, …], of which all but the first two are a row.
   Value* groupNorm() { return ofGroups(constantInt("num_groups"), true, formatted()); }
   Value* instanceNorm() { return ofGroups(0, false, false); }
+
+  Value* meanSquaredError() {
+    Value* difference = lessTarget();
+    return reduceLoss(op("mul", {difference, difference}));
+  }
+  Value* absoluteError() { return reduceLoss(op("abs", {lessTarget()})); }
+  Value* smoothAbsoluteError() {
+    const double beta = constantOf(argument("beta"))->numberToDouble();
+    if (beta == 0) return absoluteError();
+    Value* z = op("abs", {lessTarget()});
+    Value* near = op("div", {op("mul", {op("mul", {z, z}), number(0.5)}), number(beta)});
+    Value* far = op("add", {z, number(-0.5 * beta), integer(1)});
+    return reduceLoss(op("where", {op("lt", {z, number(beta)}), near, far}));
+  }
+  Value* huber() {
+    const double delta = constantOf(argument("delta"))->numberToDouble();
+    Value* z = op("abs", {lessTarget()});
+    Value* near = op("mul", {op("mul", {z, z}), number(0.5)});
+    Value* far = op("mul", {op("add", {z, number(-0.5 * delta), integer(1)}), number(delta)});
+    return reduceLoss(op("where", {op("le", {z, number(delta)}), near, far}));
+  }
+
+  Value* binaryCrossEntropy() {
+    const ValueFacts x = tensor(0), y = tensor(1);
+    bool same = x.layout.rank == y.layout.rank;
+    for (int d = 0; same && d < x.layout.rank; ++d) same = alike(sizeOf(x, d), sizeOf(y, d));
+    if (!same || !isFloating(x.dtype) || !isFloating(y.dtype)) refuse("the target");
+    Value* self = node_->input(0);
+    Value* target = node_->input(1);
+    Value* inside = op("logical_and", {op("ge", {self, integer(0)}), op("le", {self, integer(1)})});
+    Value* log_not = op("clamp_min", {op("log1p", {op("neg", {self})}), integer(-100)});
+    Value* log_yes = op("clamp_min", {op("log", {self}), integer(-100)});
+    Value* loss = op("sub", {op("mul", {op("add", {target, integer(-1), integer(1)}), log_not}),
+                             op("mul", {target, log_yes}), integer(1)});
+    facts_.require(loss, inside);
+    return reduceLoss(weighted(loss));
+  }
+  Value* binaryCrossEntropyWithLogits() {
+    Value* self = node_->input(0);
+    Value* target = node_->input(1);
+    tensor(0), tensor(1);
+    Value* negated = op("neg", {self});
+    Value* shift = op("clamp_min", {negated, integer(0)});
+    Value* powers = op("add", {op("exp", {op("neg", {shift})}),
+                               op("exp", {op("sub", {negated, shift, integer(1)})}), integer(1)});
+    Value* log_sum = op("add", {op("log", {powers}), shift, integer(1)});
+    if (has("pos_weight")) {
+      Value* more = op("add", {argument("pos_weight"), integer(-1), integer(1)});
+      Value* log_weight = op("add", {op("mul", {more, target}), integer(1), integer(1)});
+      log_sum = op("mul", {log_weight, log_sum});
+    }
+    Value* rest = op("mul", {op("rsub", {target, integer(1), integer(1)}), self});
+    return reduceLoss(weighted(op("add", {rest, log_sum, integer(1)})));
+  }
+  Value* divergence() {
+    if (!isFloating(tensor(0).dtype) || !isFloating(tensor(1).dtype)) refuse("the dtype");
+    Value* self = node_->input(0);
+    Value* target = node_->input(1);
+    if (constantOf(argument("log_target"))->toBool()) {
+      Value* difference = op("sub", {target, self, integer(1)});
+      return reduceLoss(op("mul", {op("exp", {target}), difference}));
+    }
+    return reduceLoss(
+        op("sub", {op("xlogy", {target, target}), op("mul", {target, self}), integer(1)}));
+  }
+
+  Value* poissonLoss() {
+    tensor(0), tensor(1);
+    Value* x = node_->input(0);
+    Value* target = node_->input(1);
+    Value* loss;
+    if (constantOf(argument("log_input"))->toBool()) {
+      loss = op("sub", {op("exp", {x}), op("mul", {target, x}), integer(1)});
+    } else {
+      Value* log = op("log", {op("add", {x, argument("eps"), integer(1)})});
+      loss = op("sub", {x, op("mul", {target, log}), integer(1)});
+    }
+    if (constantOf(argument("full"))->toBool()) {
+      Value* rest = op("sub", {op("mul", {target, op("log", {target})}), target, integer(1)});
+      Value* root = op("mul", {op("log", {op("mul", {target, number(2 * M_PI)})}), number(0.5)});
+      Value* small = op("le", {target, integer(1)});
+      Value* stirling = op("add", {rest, root, integer(1)});
+      loss = op("add", {loss, op("masked_fill", {stirling, small, integer(0)}), integer(1)});
+    }
+    return reduceLoss(loss);
+  }
+  Value* softMargin() {
+    tensor(0), tensor(1);
+    Value* power = op("exp", {op("mul", {op("neg", {node_->input(1)}), node_->input(0)})});
+    return reduceLoss(op("log", {op("add", {power, integer(1), integer(1)})}));
+  }
+  Value* marginRanking() {
+    tensor(0), tensor(1), tensor(2);
+    Value* difference = op("mul", {op("neg", {node_->input(2)}), lessTarget()});
+    difference = op("add", {difference, argument("margin"), integer(1)});
+    return reduceLoss(op("clamp_min", {difference, integer(0)}));
+  }
+
+  Value* pairwiseDistance() {
+    tensor(0), tensor(1);
+    Value* difference = op("add", {lessTarget(), argument("eps"), integer(1)});
+    return op("linalg_vector_norm",
+              {difference, argument("p"), ints({-1}), argument("keepdim"), none()});
+  }
+
+  // The halves as two of a new dimension.
+  Value* gatedLinearUnit() {
+    const ValueFacts x = tensor(0);
+    const int64_t dim = constantInt("dim");
+    const int64_t d = dim < 0 ? dim + x.layout.rank : dim;
+    if (d < 0 || d >= x.layout.rank || x.layout.rank == kMaxRank) refuse("the dimension");
+    // Of a dimension of size 1 a view may change the stride, and with it the order of the result's.
+    const auto* sizes = x.layout.sizes.data();
+    if (!isOrdered(x.layout) && std::count(sizes, sizes + x.layout.rank, 1) != 0) {
+      refuse("single elements of a tensor in another order");
+    }
+    Value* halves = op("unflatten", {node_->input(0), integer(d), ints({2, -1})});
+    Value* gate = op("sigmoid", {op("select", {halves, integer(d), integer(1)})});
+    return op("mul", {op("select", {halves, integer(d), integer(0)}), gate});
+  }
+
+  Value* cosineSimilarity() {
+    const ValueFacts x = tensor(0), y = tensor(1);
+    const DType dtype = promoteTypes(x.dtype, y.dtype);
+    if (!isFloating(dtype) || isComplex(dtype)) refuse("the dtype");
+    Value* dims = ints({constantInt("dim")});
+    Value* a = x.dtype == dtype ? node_->input(0) : to(node_->input(0), dtype);
+    Value* b = y.dtype == dtype ? node_->input(1) : to(node_->input(1), dtype);
+    if (!covers(x, y) && !covers(y, x)) refuse("these shapes");
+    if (!covers(x, y)) a = op("expand_as", {a, b});
+    if (!covers(y, x)) b = op("expand_as", {b, a});
+    const auto unit = [&](Value* t) {
+      Value* norm = op("linalg_vector_norm", {t, integer(2), dims, truth(true), none()});
+      return op("div", {t, op("clamp_min", {norm, argument("eps")})});
+    };
+    return op("sum", {op("mul", {unit(a), unit(b)}), dims, truth(false), none()});
+  }
 
  private:
   [[noreturn]] void refuse(const char* what) const {
@@ -95,6 +266,39 @@ class Decomposition {
     return !value || !value->isNone();
   }
 
+  // Whether the other broadcasts to the size of the first, as far as sizes of one say.
+  static bool covers(const ValueFacts& x, const ValueFacts& y) {
+    const int more = x.layout.rank - y.layout.rank;
+    for (int d = 0; d < y.layout.rank && more >= 0; ++d) {
+      if (sizeOf(y, d) != 1 && sizeOf(x, d + more) == 1) return false;
+    }
+    return more >= 0;
+  }
+
+  Value* lessTarget() {
+    tensor(0), tensor(1);
+    return op("sub", {node_->input(0), node_->input(1), integer(1)});
+  }
+  Value* weighted(Value* loss) {
+    return has("weight") ? op("mul", {loss, argument("weight")}) : loss;
+  }
+  Value* reduceLoss(Value* loss) {
+    const int64_t reduction = constantInt("reduction");
+    if (reduction == kReductionNone) return loss;
+    return op(reduction == kReductionSum ? "sum" : "mean", {loss, none()});
+  }
+
+  // Moves a running statistic towards what it is now.
+  void update(const char* name, Value* now, const ValueFacts& x) {
+    Value* running = argument(name);
+    if (running->uses().size() != 1) refuse("statistics that others read");
+    Value* old = channels(name, x);
+    const double momentum = constantOf(argument("momentum"))->numberToDouble();
+    Value* moved = op("mul", {to(now, DType::Double), number(momentum)});
+    Value* kept = op("mul", {old, number(1 - momentum)});
+    facts_.write(running, to(op("add", {moved, kept, integer(1)}), facts_.of(running).dtype));
+  }
+
   // The input of a normalization.
   ValueFacts normalized() const {
     const ValueFacts x = tensor(0);
@@ -118,7 +322,7 @@ class Decomposition {
         !alike(sizeOf(t, 0), sizeOf(x, 1))) {
       refuse(name);
     }
-    return to(argument(name), DType::Double);
+    return t.dtype == DType::Double ? argument(name) : to(argument(name), DType::Double);
   }
   // What has the channels last, as x has them in front of its last dimensions from the given one
   // on.
@@ -224,10 +428,7 @@ class Decomposition {
     if (!isNone(2)) p = op("mul", {p, perClass(x, dim)});
     Value* terms = op("mul", {p, node_->input(1)});
     Value* loss = op("neg", {op("sum", {terms, ints({dim}), truth(false), none()})});
-    loss = smoothed(loss, p, dim, smoothing);
-    const int64_t reduction = constantInt("reduction");
-    if (reduction == kReductionNone) return loss;
-    return op(reduction == kReductionSum ? "sum" : "mean", {loss, none()});
+    return reduceLoss(smoothed(loss, p, dim, smoothing));
   }
 
   // p [N, C, …], the target [N, …].
@@ -279,76 +480,138 @@ class Decomposition {
   const Facts& facts_;
 };
 
-using Method = Value* (Decomposition::*)();
-const std::unordered_map<std::string_view, Method>& methods() {
-  static const auto* table = new std::unordered_map<std::string_view, Method>{
-      {"aten::cross_entropy_loss", &Decomposition::crossEntropy},
-      {"aten::nll_loss", &Decomposition::negativeLogLikelihood},
-      {"aten::nll_loss2d", &Decomposition::negativeLogLikelihood},
-      {"aten::nll_loss_nd", &Decomposition::negativeLogLikelihood},
-      {"aten::batch_norm", &Decomposition::batchNorm},
-      {"aten::group_norm", &Decomposition::groupNorm},
-      {"aten::instance_norm", &Decomposition::instanceNorm},
-  };
-  return *table;
-}
-
 std::optional<IValue> constantArgument(const Node* node, const char* name) {
   return constantOf(node->namedInput(name));
 }
+bool isNumber(const Node* node, const char* name, double least, bool least_too) {
+  const auto value = constantArgument(node, name);
+  if (!value || !value->isNumber() || value->isComplex()) return false;
+  const double n = value->numberToDouble();
+  return n > least || (least_too && n == least);
+}
+bool isBool(const Node* node, const char* name) {
+  const auto value = constantArgument(node, name);
+  return value && value->isBool();
+}
 
+bool isLoss(const Node* node) {
+  const auto value = constantArgument(node, "reduction");
+  return value && value->isInt() && value->toInt() >= kReductionNone &&
+         value->toInt() <= kReductionSum;
+}
+bool isSmoothLoss(const Node* node) {
+  return isLoss(node) && isNumber(node, "beta", 0, true);
+}
+bool isHuberLoss(const Node* node) {
+  return isLoss(node) && isNumber(node, "delta", 0, false);
+}
+bool isDivergence(const Node* node) {
+  return isLoss(node) && isBool(node, "log_target");
+}
+bool isPoissonLoss(const Node* node) {
+  return isLoss(node) && isBool(node, "log_input") && isBool(node, "full");
+}
+bool isDistance(const Node* node) {
+  const auto p = constantArgument(node, "p");
+  return p && p->isNumber() && !p->isComplex() && isBool(node, "keepdim");
+}
 bool isClassLoss(const Node* node) {
-  for (const char* name : {"reduction", "ignore_index"}) {
-    const auto value = constantArgument(node, name);
-    if (!value || !value->isInt()) return false;
-  }
-  const auto reduction = constantArgument(node, "reduction")->toInt();
-  if (reduction < kReductionNone || reduction > kReductionSum) return false;
-  if (node->kind() != Symbol::aten("cross_entropy_loss")) return true;
-  const auto smoothing = constantArgument(node, "label_smoothing");
-  return smoothing && smoothing->isNumber() && smoothing->numberToDouble() >= 0 &&
-         smoothing->numberToDouble() <= 1;
+  const auto ignored = constantArgument(node, "ignore_index");
+  return isLoss(node) && ignored && ignored->isInt();
+}
+bool isCrossEntropy(const Node* node) {
+  return isClassLoss(node) && isNumber(node, "label_smoothing", 0, true) &&
+         constantArgument(node, "label_smoothing")->numberToDouble() <= 1;
+}
+bool isAlongDim(const Node* node) {
+  const auto dim = constantArgument(node, "dim");
+  return dim && dim->isInt();
 }
 
 bool isNormalization(const Node* node) {
   const auto eps = constantArgument(node, "eps");
-  if (!eps || !eps->isNumber()) return false;
-  const auto is = [&](const char* name, bool value) {
-    const auto constant = constantArgument(node, name);
-    return constant && constant->isBool() && constant->toBool() == value;
-  };
-  const auto isNone = [&](const char* name) {
-    const auto constant = constantArgument(node, name);
-    return constant && constant->isNone();
-  };
-  if (node->kind() == aten::batch_norm) {
-    return is("training", false) && !isNone("running_mean") && !isNone("running_var");
-  }
-  if (node->kind() == Symbol::aten("instance_norm")) {
-    // Running statistics would be written.
-    return is("use_input_stats", true) && isNone("running_mean") && isNone("running_var");
-  }
+  return eps && eps->isNumber();
+}
+bool isConstantBool(const Node* node, const char* name, bool value) {
+  return isBool(node, name) && constantArgument(node, name)->toBool() == value;
+}
+bool isConstantNone(const Node* node, const char* name) {
+  const auto constant = constantArgument(node, name);
+  return constant && constant->isNone();
+}
+bool isBatchNorm(const Node* node) {
+  if (!isNormalization(node)) return false;
+  const bool mean = isConstantNone(node, "running_mean"),
+             variance = isConstantNone(node, "running_var");
+  if (isConstantBool(node, "training", false)) return !mean && !variance;
+  const auto momentum = constantArgument(node, "momentum");
+  return mean == variance && (!mean || isBool(node, "training")) && momentum &&
+         momentum->isNumber() && !momentum->isComplex();
+}
+bool isInstanceNorm(const Node* node) {
+  // Running statistics would be written.
+  return isNormalization(node) && isConstantBool(node, "use_input_stats", true) &&
+         isConstantNone(node, "running_mean") && isConstantNone(node, "running_var");
+}
+bool isGroupNorm(const Node* node) {
   const auto groups = constantArgument(node, "num_groups");
-  return groups && groups->isInt() && groups->toInt() > 0;
+  return isNormalization(node) && groups && groups->isInt() && groups->toInt() > 0;
+}
+
+struct Entry {
+  Value* (Decomposition::*method)();
+  bool (*accepts)(const Node*);
+  bool several;  // operators, which the operator itself calls one after the other
+};
+const std::unordered_map<std::string_view, Entry>& entries() {
+  using D = Decomposition;
+  static const auto* table = new std::unordered_map<std::string_view, Entry>{
+      {"aten::cross_entropy_loss", {&D::crossEntropy, isCrossEntropy, true}},
+      {"aten::nll_loss", {&D::negativeLogLikelihood, isClassLoss, true}},
+      {"aten::nll_loss2d", {&D::negativeLogLikelihood, isClassLoss, true}},
+      {"aten::nll_loss_nd", {&D::negativeLogLikelihood, isClassLoss, true}},
+      {"aten::mse_loss", {&D::meanSquaredError, isLoss, true}},
+      {"aten::l1_loss", {&D::absoluteError, isLoss, true}},
+      {"aten::smooth_l1_loss", {&D::smoothAbsoluteError, isSmoothLoss, true}},
+      {"aten::huber_loss", {&D::huber, isHuberLoss, true}},
+      {"aten::binary_cross_entropy", {&D::binaryCrossEntropy, isLoss, true}},
+      {"aten::binary_cross_entropy_with_logits", {&D::binaryCrossEntropyWithLogits, isLoss, true}},
+      {"aten::kl_div", {&D::divergence, isDivergence, true}},
+      {"aten::poisson_nll_loss", {&D::poissonLoss, isPoissonLoss, true}},
+      {"aten::soft_margin_loss", {&D::softMargin, isLoss, true}},
+      {"aten::margin_ranking_loss", {&D::marginRanking, isLoss, true}},
+      {"aten::pairwise_distance", {&D::pairwiseDistance, isDistance, true}},
+      {"aten::glu", {&D::gatedLinearUnit, isAlongDim, true}},
+      {"aten::cosine_similarity", {&D::cosineSimilarity, isAlongDim, true}},
+      {"aten::batch_norm", {&D::batchNorm, isBatchNorm, false}},
+      {"aten::group_norm", {&D::groupNorm, isGroupNorm, false}},
+      {"aten::instance_norm", {&D::instanceNorm, isInstanceNorm, false}},
+  };
+  return *table;
 }
 
 }  // namespace
 
 bool isComposite(const Node* node) {
-  const auto it = methods().find(node->kind().qualString());
-  const Operator* op = it == methods().end() ? nullptr : node->maybeOperator();
-  if (!op || op->form() != Operator::Form::Base || node->outputs().size() != 1) return false;
-  return takesSeveralKernels(node) ? isClassLoss(node) : isNormalization(node);
+  const auto it = entries().find(node->kind().qualString());
+  const Operator* op = it == entries().end() ? nullptr : node->maybeOperator();
+  return op && op->form() == Operator::Form::Base && node->outputs().size() == 1 &&
+         it->second.accepts(node);
 }
 bool takesSeveralKernels(const Node* node) {
-  return node->kind() == Symbol::aten("cross_entropy_loss") ||
-         std::string_view(node->kind().qualString()).starts_with("aten::nll_loss");
+  const auto it = entries().find(node->kind().qualString());
+  return it != entries().end() && it->second.several;
+}
+
+bool updatesArguments(const Node* node) {
+  return node->kind() == aten::batch_norm && !isConstantBool(node, "training", false) &&
+         !isConstantNone(node, "running_mean");
 }
 
 void decompose(Node* node, const Facts& facts) {
   InsertPointGuard guard(node);
   Decomposition decomposition(node, facts);
-  Value* result = (decomposition.*methods().at(node->kind().qualString()))();
+  Value* result = (decomposition.*entries().at(node->kind().qualString()).method)();
   node->output()->replaceAllUsesWith(result);
   node->destroy();
 }

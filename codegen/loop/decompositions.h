@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "codegen/loop/layout.h"
 #include "ir/graph.h"
@@ -19,8 +20,15 @@ struct Facts {
   // Whether the tensor's channels lie innermost; kernels are used for tensors alone of which the
   // same is true.
   std::function<bool(const Value*)> is_channels_last;
+  // Of a constant, or of an argument that is a truth value: it is the same in all calls.
+  std::function<std::optional<bool>(const Value*)> truth;
   // The result of a pointwise operator lies row-major, whatever order its operands lie in.
   std::function<void(const Value*)> lay_row_major;
+  // Where the first is computed the second, truth values of its shape, must hold, or the operators
+  // raise.
+  std::function<void(const Value*, const Value*)> require;
+  // The first, which the operator writes to, becomes what the second is.
+  std::function<void(const Value*, Value*)> write;
   // A value that gets a kernel of its own, for others ask for each of its elements many times.
   std::function<void(const Value*)> keep_apart;
 };
@@ -29,6 +37,9 @@ struct Facts {
 // whether the operator itself computes with several others, one after the other.
 bool isComposite(const Node* node);
 bool takesSeveralKernels(const Node* node);
+// Whether a composite operator writes to some of its arguments (perhaps: what a truth value says),
+// which its schema does not tell.
+bool updatesArguments(const Node* node);
 
 // Replaces the node by others in front of it. What the operator refuses has shapes that those
 // refuse too. Throws Unsupported for types and ranks that it does not know.

@@ -4,7 +4,7 @@
 
 #include <cstring>
 
-#include "codegen/scalar/plain_builder.h"
+#include "codegen/loop/reduce_op.h"
 #include "core/dtype_dispatch.h"
 
 namespace wick::loop {
@@ -132,20 +132,7 @@ class Evaluator {
       if constexpr (kIsComplex<T> || kIsReducedFloat<T>) {
         return 0;
       } else {
-        using L = std::numeric_limits<T>;
-        switch (op) {
-          case ReduceOp::Sum:
-          case ReduceOp::Any:
-            return toScalarBits(T(0));
-          case ReduceOp::Prod:
-          case ReduceOp::All:
-            return toScalarBits(T(1));
-          case ReduceOp::Min:
-            return toScalarBits(L::has_infinity ? L::infinity() : L::max());
-          case ReduceOp::Max:
-            return toScalarBits(L::has_infinity ? static_cast<T>(-L::infinity()) : L::lowest());
-        }
-        return 0;
+        return toScalarBits(identityOf<T>(op));
       }
     });
   }
@@ -155,24 +142,7 @@ class Evaluator {
       if constexpr (kIsComplex<T> || kIsReducedFloat<T>) {
         return 0;
       } else {
-        using B = PlainBuilder<T>;
-        const T a = fromScalarBits<T>(x);
-        const T b = fromScalarBits<T>(y);
-        switch (op) {
-          case ReduceOp::Sum:
-            return toScalarBits(B::add(a, b));
-          case ReduceOp::Prod:
-            return toScalarBits(B::mul(a, b));
-          case ReduceOp::Any:
-            return toScalarBits(T(a != T(0) || b != T(0)));
-          case ReduceOp::All:
-            return toScalarBits(T(a != T(0) && b != T(0)));
-          case ReduceOp::Min:
-            return toScalarBits(B::isNan(a) || a < b ? a : b);
-          case ReduceOp::Max:
-            return toScalarBits(B::isNan(a) || b < a ? a : b);
-        }
-        return 0;
+        return toScalarBits(loop::combine(op, fromScalarBits<T>(x), fromScalarBits<T>(y)));
       }
     });
   }

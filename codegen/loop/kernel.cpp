@@ -34,6 +34,8 @@ std::string formatNumber(const Number& number) {
       return fmt::format("size t{}:{}", number.argument, number.dim);
     case Number::Kind::Stride:
       return fmt::format("stride x{}:{}", number.argument, number.dim);
+    case Number::Kind::Points:
+      return "points";
     default:
       return fmt::format("number n{}", number.argument);
   }
@@ -193,6 +195,14 @@ Schedule makeSchedule(const Kernel& kernel) {
 
 bool mayStoreOver(const Kernel& kernel, const Schedule& schedule, size_t number, uint32_t access) {
   const Store& store = kernel.stores[number];
+  // Along a dimension in which the stored elements do not vary, each is computed again for every
+  // point, and would read what it has stored; unless nothing varies, for then there is one point.
+  for (int d = 0; d < kernel.rank; ++d) {
+    const bool once = store.per_row && (kernel.reduced >> d & 1) != 0;
+    if (once || kernel.accesses[store.access].varies(d)) continue;
+    const auto varies = [d](const Access& access) { return access.varies(d); };
+    if (std::any_of(kernel.accesses.begin(), kernel.accesses.end(), varies)) return false;
+  }
   int first_written = store.per_row ? schedule.passes : schedule.passOf(store.value);
   for (const Schedule::Waiting& w : schedule.waiting) {
     if (w.store == number) first_written = schedule.passOf(w.value);

@@ -41,6 +41,7 @@ struct Number {
     Argument,
     Size,    // of dimension `dim` of tensor `argument` of the program
     Stride,  // in bytes, of dimension `dim` of source `argument`
+    Points,  // how many a row has, of which only a part may be run
   };
   uint32_t argument;
   DType type;

@@ -133,6 +133,9 @@ ScalarExpr KernelBuilder::at(const Value* v, Asked asked) {
   if (auto it = done_.find(key); it != done_.end()) return it->second;
   ScalarExpr result = isLoaded(v) ? load(v, info, asked) : compute(v, info, asked);
   if (!result.valid()) refuse("arithmetic that is not recorded");
+  if (const Value* holds = isLoaded(v) ? nullptr : analysis_.requirementOf(v)) {
+    check(at(holds, asked), asked.mask);
+  }
   done_.emplace(std::move(key), result);
   return result;
 }
@@ -147,6 +150,8 @@ ScalarExpr KernelBuilder::compute(const Value* v, const ValueInfo& info, const A
       return pointwise(info, asked);
     case What::View:
       return view(v, info, asked);
+    case What::Flip:
+      return through(v, info, asked);
     default:
       break;
   }
@@ -163,6 +168,9 @@ ScalarExpr KernelBuilder::compute(const Value* v, const ValueInfo& info, const A
     case What::Embedding:
     case What::Gather:
       return indexed(v, info, asked);
+    case What::Lower:
+    case What::Upper:
+      return triangle(info, asked);
     default:
       return reduced(v, info, asked);
   }
@@ -365,6 +373,12 @@ ScalarExpr KernelBuilder::view(const Value* v, const ValueInfo& info, const Aske
       renames = false;
   }
   if (renames) return at(operand, Asked{map, {}, {}, asked.mask, asked.index, asked.larger});
+  return through(v, info, asked);
+}
+
+// The operand, asked for through the value's view.
+ScalarExpr KernelBuilder::through(const Value* v, const ValueInfo& info, const Asked& asked) {
+  const Value* operand = info.operands[0];
   auto it = common_.view_of.find(v);
   if (it == common_.view_of.end()) {
     it = common_.view_of.emplace(v, stepOf(info.view, operand)).first;
@@ -372,6 +386,18 @@ ScalarExpr KernelBuilder::view(const Value* v, const ValueInfo& info, const Aske
   Asked inner = asked;
   inner.path = behind(it->second, asked.path);
   return at(operand, std::move(inner));
+}
+
+// Zero on one side of a diagonal.
+ScalarExpr KernelBuilder::triangle(const ValueInfo& info, const Asked& asked) {
+  ExprBuilder longs(kernel_.expression, DType::Long);
+  const ScalarExpr beyond = longs.sub(along(0, asked), along(1, asked));
+  const ScalarExpr diagonal = kernel_.expression.integer(info.diagonal, DType::Long);
+  const ScalarExpr kept =
+      info.what == What::Lower ? longs.le(beyond, diagonal) : longs.le(diagonal, beyond);
+  const ScalarExpr zero = known(Scalar(0), isReducedFloat(info.dtype) ? DType::Float : info.dtype);
+  return ExprBuilder(kernel_.expression, info.dtype)
+      .select(kept, at(info.operands[0], asked), kernel_.expression.convert(zero, info.dtype));
 }
 
 ScalarExpr KernelBuilder::both(ScalarExpr a, ScalarExpr b) {
@@ -459,6 +485,14 @@ ScalarExpr KernelBuilder::pad(const Value* v, const ValueInfo& info, const Asked
       .select(inside, value, kernel_.expression.convert(fill, info.dtype));
 }
 
+void KernelBuilder::check(ScalarExpr holds, ScalarExpr mask) {
+  ExprBuilder truths(kernel_.expression, DType::Bool);
+  if (mask.valid()) holds = truths.either(truths.negate(mask), holds);
+  if (std::find(kernel_.checks.begin(), kernel_.checks.end(), holds) == kernel_.checks.end()) {
+    kernel_.checks.push_back(holds);
+  }
+}
+
 // The element's place along one dimension is itself an element.
 ScalarExpr KernelBuilder::indexed(const Value* v, const ValueInfo& info, const Asked& asked) {
   const Value* from = info.operands[0];
@@ -483,11 +517,7 @@ ScalarExpr KernelBuilder::indexed(const Value* v, const ValueInfo& info, const A
   const ScalarExpr from_first = longs.le(kernel_.expression.integer(0, DType::Long), i);
   const ScalarExpr to_last = longs.lt(i, sizeOf(from, info.dim));
   const ScalarExpr inside = truths.both(from_first, to_last);
-  const ScalarExpr check =
-      asked.mask.valid() ? truths.either(truths.negate(asked.mask), inside) : inside;
-  if (std::find(kernel_.checks.begin(), kernel_.checks.end(), check) == kernel_.checks.end()) {
-    kernel_.checks.push_back(check);
-  }
+  check(inside, asked.mask);
   inner.index = i;
   inner.mask = both(asked.mask, inside);
   return at(from, std::move(inner));

@@ -83,6 +83,8 @@ class KernelBuilder {
 
   ScalarExpr pointwise(const ValueInfo& info, const Asked& asked);
   ScalarExpr view(const Value* v, const ValueInfo& info, const Asked& asked);
+  ScalarExpr through(const Value* v, const ValueInfo& info, const Asked& asked);
+  ScalarExpr triangle(const ValueInfo& info, const Asked& asked);
   uint32_t stepOf(const ViewStep& step, const Value* viewed);
   bool undoes(const ViewStep& step, const ValueInfo& view) const;
   std::vector<uint32_t> behind(uint32_t step, const std::vector<uint32_t>& path) const;
@@ -91,6 +93,8 @@ class KernelBuilder {
   ScalarExpr pad(const Value* v, const ValueInfo& info, const Asked& asked);
   ScalarExpr indexed(const Value* v, const ValueInfo& info, const Asked& asked);
   ScalarExpr both(ScalarExpr a, ScalarExpr b);
+  // Requires what must hold, where the mask (if any) is true.
+  void check(ScalarExpr holds, ScalarExpr mask);
   // The place of the point along a dimension of a value that is asked for without a path.
   ScalarExpr along(int from_end, const Asked& asked);
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "codegen/loop/kernel_builder.h"
+#include "codegen/loop/writes.h"
 
 namespace wick::loop {
 
@@ -17,10 +18,12 @@ namespace {
 class Lowering {
  public:
   // `joins`: whether what a kernel stores is computed once more for others that it stores.
-  Lowering(const Graph& body, const Analysis& analysis, const std::set<const Value*>& separate,
-           bool joins)
+  // `written`: the arguments that the last outputs are written to.
+  Lowering(const Graph& body, const Analysis& analysis, std::span<const uint32_t> written,
+           const std::set<const Value*>& separate, bool joins)
       : body_(body),
         analysis_(analysis),
+        written_(written),
         separate_(separate),
         joins_(joins),
         common_{analysis, program_} {}
@@ -49,6 +52,10 @@ class Lowering {
     assignKernels();
     for (size_t k = 0; k < groups_.size(); ++k) build(k);
     for (size_t i = 0; i < program_.results; ++i) findOver(program_.outputs[i]);
+    program_.written = written_.size();
+    for (size_t i = 0; i < written_.size(); ++i) {
+      write(program_.outputs[program_.results - written_.size() + i], written_[i]);
+    }
     return std::move(program_);
   }
 
@@ -87,7 +94,7 @@ class Lowering {
       for (const Operand& operand : info.call.operands) {
         if (!found && operand.value) found = reductionBehind(operand.value, root, seen);
       }
-    } else if (info.what == What::View || isGathered(info.what)) {
+    } else if (info.what == What::View || isGathered(info.what) || isPlaced(info.what)) {
       found = reductionBehind(info.operands[0], root, seen);
     } else if (isReduced(info.what)) {
       found = v;
@@ -227,6 +234,23 @@ class Lowering {
     program_.domains.push_back(analysis_.of(domain.shape).tensor);
   }
 
+  // The argument becomes what the output is.
+  void write(OutputInfo& output, uint32_t argument) const {
+    const Value* v = stored_[static_cast<size_t>(&output - program_.outputs.data())];
+    const ValueInfo& info = analysis_.of(v);
+    const TensorLayout& to = analysis_.layouts()[argument];
+    const TensorLayout& from = analysis_.layouts()[info.tensor];
+    const bool same = to.rank == from.rank &&
+                      std::equal(to.sizes.begin(), to.sizes.begin() + to.rank, from.sizes.begin());
+    const bool read_elsewhere =
+        std::find(output.over.begin(), output.over.end(), argument) == output.over.end();
+    if (!same || analysis_.of(body_.inputs()[argument]).dtype != output.dtype || output.view >= 0 ||
+        read_elsewhere) {
+      refuse("what an argument cannot become");
+    }
+    output.into = static_cast<int32_t>(argument);
+  }
+
   // A call whose checks fail starts again from its arguments.
   void findOver(OutputInfo& output) const {
     const auto has_checks = [](const Kernel& kernel) { return !kernel.checks.empty(); };
@@ -260,6 +284,7 @@ class Lowering {
 
   const Graph& body_;
   const Analysis& analysis_;
+  const std::span<const uint32_t> written_;
   const std::set<const Value*>& separate_;
   const bool joins_;
   Program program_;
@@ -295,12 +320,14 @@ std::vector<const Value*> tensorConstants(const Graph& body) {
 Program lowerGroup(const Graph& group, std::span<const ArgumentInfo> arguments) {
   const std::shared_ptr<Graph> own = group.copy();
   Graph& body = *own;
+  std::vector<uint32_t> written = separateWrites(body);
   Analysis analysis(body, arguments);
+  written.insert(written.end(), analysis.written().begin(), analysis.written().end());
   std::set<const Value*> separate = analysis.apart();
   bool joins = true;
   for (;;) {
     try {
-      return Lowering(body, analysis, separate, joins).run();
+      return Lowering(body, analysis, written, separate, joins).run();
     } catch (const NeedsKernel& needs) {
       // It has a kernel: what asks for it in another way must not be stored there too.
       const bool known = !separate.insert(needs.value).second;

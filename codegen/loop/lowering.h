@@ -32,7 +32,7 @@ struct ArgumentInfo {
   uint8_t rank = 0;
   uint8_t ones = 0;  // bit k: the dimension that is k-th from the end has size one
   TensorLayout layout{};
-  int64_t number = 0;  // of Int
+  int64_t number = 0;  // of Int; of Bool what it is in all calls
 
   // A tensor of this layout.
   static ArgumentInfo tensor(DType dtype, const TensorLayout& layout);
@@ -51,6 +51,7 @@ struct OutputInfo {
   // Arguments whose memory the output may take when it has their dtype, sizes and strides: each
   // element is read where it is stored, and never again.
   std::vector<uint32_t> over{};
+  int32_t into = -1;   // the argument that is written; it has the same dtype
   bool waits = false;  // whether values of earlier passes wait in its memory
 };
 
@@ -90,6 +91,7 @@ struct Program {
   std::vector<uint32_t> domains;    // of each kernel: the tensor whose sizes its domain has
   std::vector<OutputInfo> outputs;  // of the group, in order; then tensors between kernels
   size_t results = 0;               // how many are of the group; the others lie row-major
+  size_t written = 0;               // how many of those, the last, are arguments that are written
   std::vector<Source> sources;      // first the arguments
   std::vector<ViewStep> views;
   std::vector<SizeCheck> checks;

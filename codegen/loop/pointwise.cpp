@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "codegen/loop/writes.h"
 #include "codegen/scalar/activations.h"
 #include "codegen/scalar/arithmetic.h"
 #include "codegen/scalar/mathematics.h"
@@ -365,6 +366,15 @@ bool isPointwise(const Node* node) {
     return false;
   }
   if (op->schema().overload() == "decimals") return false;
+  return op->record().scalar || rules().count(nameOf(*op)) != 0;
+}
+
+bool isPointwiseWrite(const Node* node) {
+  const Operator* op = node->maybeOperator();
+  if (!op || op->form() != Operator::Form::Inplace || node->outputs().size() != 1 ||
+      node->input(0)->type()->kind() != TypeKind::Tensor || op->schema().overload() == "decimals") {
+    return false;
+  }
   return op->record().scalar || rules().count(nameOf(*op)) != 0;
 }
 

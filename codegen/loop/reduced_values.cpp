@@ -1,6 +1,8 @@
 // Reductions in kernels, and the operators that are made of several.
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "codegen/loop/kernel_builder.h"
 
 namespace wick::loop {
@@ -117,8 +119,16 @@ ScalarExpr KernelBuilder::simpleReduction(const ValueInfo& info, ScalarExpr x) {
       return reduce(ReduceOp::Any, e.convert(x, DType::Bool));
     case What::All:
       return reduce(ReduceOp::All, e.convert(x, DType::Bool));
-    case What::Norm:
-      return b.sqrt(reduce(ReduceOp::Sum, b.mul(x, x)));
+    case What::Norm: {
+      if (info.order == 2) return b.sqrt(reduce(ReduceOp::Sum, b.mul(x, x)));
+      if (info.order == 1) return reduce(ReduceOp::Sum, b.abs(x));
+      if (info.order == 0) return reduce(ReduceOp::Sum, b.fromMask(b.ne(x, b.constant(0))));
+      if (std::isinf(info.order)) {
+        return reduce(info.order > 0 ? ReduceOp::Max : ReduceOp::Min, b.abs(x));
+      }
+      const ScalarExpr powers = b.pow(b.abs(x), b.constant(info.order));
+      return b.pow(reduce(ReduceOp::Sum, powers), b.constant(1 / info.order));
+    }
     default:
       return reduce(ReduceOp::Sum, x);
   }

@@ -98,6 +98,11 @@ bool resultOf(const ShapeStep& step, std::span<const int64_t> numbers,
       const ViewOutcome outcome = applyView(step.view, numbers, tensors, to);
       copied = outcome == ViewOutcome::Copies;
       if (outcome == ViewOutcome::Wrong) return false;
+      if (step.view.kind == ViewStep::Kind::Flip) {
+        // A tensor of its own, whose dimensions lie in the same order.
+        const TensorLayout* from = &tensors[step.operands[0]];
+        return pointwiseLayout(std::span(&from, 1), to);
+      }
       if (step.view.kind != ViewStep::Kind::Pad) return true;
       // What was padded is no view of anything, but channels stay innermost.
       to.offset = 0;

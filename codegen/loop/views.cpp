@@ -43,6 +43,8 @@ class Application {
         return done(unsqueeze());
       case Kind::Pad:
         return done(pad());
+      case Kind::Flip:
+        return done(flip());
       case Kind::Swap:
         return done(swap(step_.dim, step_.other_dim));
       case Kind::Transpose:
@@ -213,6 +215,20 @@ class Application {
         return false;
       }
       keep(d, -before, all);
+    }
+    return true;
+  }
+
+  bool flip() {
+    uint32_t seen = 0;
+    for (size_t i = 0; i < step_.numbers.size(); ++i) {
+      const int64_t wanted = number(i);
+      if (wanted < -t_.rank || wanted >= t_.rank) return false;
+      const int d = wrap(static_cast<int>(wanted), t_.rank);
+      if (seen >> d & 1) return false;
+      seen |= 1u << d;
+      t_.offset += std::max<int64_t>(size(d) - 1, 0) * stride(d);
+      stride(d) = -stride(d);
     }
     return true;
   }

@@ -43,6 +43,7 @@ struct ViewStep {
     Unflatten,  // dim, numbers: the sizes
     Place,      // dim, tensors: those that are joined; part. Where they lie when they are joined
     Pad,        // numbers: before and after, of the last dimension first
+    Flip,       // numbers: the dimensions
     Same,
   };
   static constexpr int64_t kNone = INT64_MIN;

@@ -10,7 +10,9 @@
 #include "codegen/loop/lowering.h"
 #include "codegen/loop/pointwise.h"
 #include "codegen/loop/views.h"
+#include "codegen/loop/writes.h"
 #include "core/error.h"
+#include "passes/write_groups.h"
 #include "runtime/jit_mode.h"
 
 namespace wick {
@@ -84,6 +86,7 @@ bool suffices(const Node* node) {
 FusionKind kernelKindOf(const Node* node) {
   if (loop::isCast(node)) return kindOfCast(node);
   if (loop::isComposite(node)) {
+    if (loop::updatesArguments(node)) return FusionKind::None;
     return loop::takesSeveralKernels(node) ? FusionKind::Composite : FusionKind::Reduction;
   }
   if (loop::isView(node)) return FusionKind::View;
@@ -102,6 +105,13 @@ void formKernelGroups(Graph& graph) {
   options.suffices = suffices;
   if (extent == Extent::All) options.min_computing_nodes = 1;
   formFusionGroups(graph, options);
+  WriteGroupOptions writes;
+  writes.computes = loop::isPointwise;
+  writes.writes = loop::isPointwiseWrite;
+  writes.updates = [](const Node* node) {
+    return loop::isComposite(node) && loop::updatesArguments(node);
+  };
+  formWriteGroups(graph, writes);
 }
 
 }  // namespace wick

@@ -57,7 +57,8 @@ bool describe(const Arguments& arguments, size_t n, Key& key) {
         const auto& t = static_cast<const TensorImpl&>(*a.rawObject());
         if (t.sizes.size() > loop::kMaxRank || !t.storage->device().isCpu()) return false;
         if (isComplex(t.dtype) || t.is_conj || (t.requires_grad && grad)) return false;
-        key.ordered = key.ordered && (t.contiguous || loop::isOrdered(layoutOf(t)));
+        // Contiguous tensors may have any strides where they have one element.
+        key.ordered = key.ordered && loop::isOrdered(layoutOf(t));
         uint32_t word = kTensorKey | static_cast<uint32_t>(t.dtype) |
                         static_cast<uint32_t>(t.sizes.size()) << 4;
         for (size_t d = 0, k = t.sizes.size(); d < t.sizes.size(); ++d) {
@@ -74,7 +75,7 @@ bool describe(const Arguments& arguments, size_t n, Key& key) {
         key.words[i] = kFloatKey;
         break;
       case IValue::Tag::Bool:
-        key.words[i] = kBoolKey;
+        key.words[i] = kBoolKey | static_cast<uint32_t>(a.toBool());
         break;
       default:
         return false;
@@ -83,6 +84,10 @@ bool describe(const Arguments& arguments, size_t n, Key& key) {
   key.words[n] = static_cast<uint32_t>(defaultDType());
   key.size = n + 1;
   return true;
+}
+
+bool isSmall(const loop::Kernel& kernel) {
+  return kernel.accesses.size() <= kMaxAccesses && kernel.numbers.size() <= kMaxAccesses;
 }
 
 // What code depends on besides its kernel, for comparing: two bits an access.
@@ -101,18 +106,28 @@ struct FusionSite::State {
     std::shared_ptr<const void> memory;
     Code* older = nullptr;
   };
+  // Codes of one kernel, the newest first.
+  struct CodeList {
+    std::atomic<Code*> newest{nullptr};
+    ~CodeList() {
+      for (Code* c = newest.load(); c;) delete std::exchange(c, c->older);
+    }
+  };
+  // A kernel in stages, with the code of each.
+  struct Split {
+    explicit Split(const loop::Kernel& kernel)
+        : rows(loop::splitRows(kernel)), codes(rows.stages.size()) {}
+    loop::SplitRows rows;
+    std::vector<CodeList> codes;
+  };
   struct Variant {
     Key key;
     std::vector<loop::ArgumentInfo> arguments;
     bool usable = false;  // whether there is a loop form
     loop::Program program;
-    std::array<std::atomic<Code*>, kMaxKernels> codes{};  // of each kernel, the newest first
+    std::array<CodeList, kMaxKernels> codes;                 // of each kernel
+    std::array<std::unique_ptr<Split>, kMaxKernels> splits;  // null where rows stay whole
     Variant* older = nullptr;
-    ~Variant() {
-      for (auto& list : codes) {
-        for (Code* c = list.load(); c;) delete std::exchange(c, c->older);
-      }
-    }
   };
 
   ~State() {
@@ -127,8 +142,9 @@ struct FusionSite::State {
   }
   // A variant for arguments that no other takes; null when there is none, or too many.
   Variant* add(const Key& key, std::span<const IValue* const> arguments);
-  loop::KernelFunction* codeFor(const std::shared_ptr<State>& self, Variant& variant, size_t k,
-                                const Walk& walk);
+  loop::KernelFunction* codeFor(const std::shared_ptr<State>& self, const loop::Kernel& kernel,
+                                CodeList& codes, const Walk& walk);
+  bool findCode(const std::shared_ptr<State>& self, Variant& variant, size_t k, Launch& launch);
   enum class Fit { Runs, NotNow, Differs };
   // Prepares all launches but for their outputs. Differs: another variant may do.
   Fit prepare(const std::shared_ptr<State>& self, Variant& variant, Call& call, Launch* launches);
@@ -156,9 +172,13 @@ FusionSite::State::Variant* FusionSite::State::add(const Key& key,
   try {
     variant->program = loop::lowerGroup(*body, variant->arguments);
     variant->usable = variant->program.kernels.size() <= kMaxKernels;
-    for (const loop::Kernel& kernel : variant->program.kernels) {
-      variant->usable &=
-          kernel.accesses.size() <= kMaxAccesses && kernel.numbers.size() <= kMaxAccesses;
+    for (const loop::Kernel& kernel : variant->program.kernels) variant->usable &= isSmall(kernel);
+    for (size_t k = 0; variant->usable && k < variant->program.kernels.size(); ++k) {
+      const loop::Kernel& kernel = variant->program.kernels[k];
+      if (kernel.reductions.empty()) continue;
+      auto split = std::make_unique<Split>(kernel);
+      const auto small = [](const loop::RowStage& stage) { return isSmall(stage.kernel); };
+      if (std::ranges::all_of(split->rows.stages, small)) variant->splits[k] = std::move(split);
     }
   } catch (const loop::UnsupportedShapes& e) {
     GRAPH_DEBUG("{}: {}", name, e.what());
@@ -177,8 +197,8 @@ FusionSite::State::Variant* FusionSite::State::add(const Key& key,
 
 // Null while the code is being compiled, or when it cannot be.
 loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& self,
-                                                 Variant& variant, size_t k, const Walk& walk) {
-  const loop::Kernel& kernel = variant.program.kernels[k];
+                                                 const loop::Kernel& kernel, CodeList& codes,
+                                                 const Walk& walk) {
   LayoutKey key;
   const size_t n = kernel.accesses.size();
   for (size_t a = 0; a < n; ++a) {
@@ -187,7 +207,7 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
   }
   key.bits.back() = static_cast<uint64_t>(walk.nested) << 1 | walk.across_rows;
   auto find = [&]() -> Code* {
-    for (Code* c = variant.codes[k].load(std::memory_order_acquire); c; c = c->older) {
+    for (Code* c = codes.newest.load(std::memory_order_acquire); c; c = c->older) {
       if (c->key == key) return c;
     }
     return nullptr;
@@ -202,8 +222,8 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
     added->layout.across_rows = walk.across_rows;
     added->layout.nested = walk.nested;
     for (size_t a = 0; a < n; ++a) added->layout.steps.push_back(laneStep(kernel, walk, a));
-    added->older = variant.codes[k].load();
-    variant.codes[k].store(added, std::memory_order_release);
+    added->older = codes.newest.load();
+    codes.newest.store(added, std::memory_order_release);
   }
   kernels.fetch_add(1, std::memory_order_relaxed);
   submitCompile(
@@ -221,6 +241,27 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
   return added->function.load(std::memory_order_acquire);
 }
 
+// False while some of the code that the launch needs is missing.
+bool FusionSite::State::findCode(const std::shared_ptr<State>& self, Variant& variant, size_t k,
+                                 Launch& launch) {
+  const loop::Kernel& kernel = variant.program.kernels[k];
+  Split* split = variant.splits[k].get();
+  launch.cut = split ? planCut(kernel, launch.walk) : RowCut();
+  if (launch.cut.parts == 1) {
+    launch.function = codeFor(self, kernel, variant.codes[k], launch.walk);
+    return launch.function != nullptr;
+  }
+  launch.split = &split->rows;
+  launch.stages.clear();
+  for (size_t s = 0; s < split->codes.size(); ++s) {
+    const loop::RowStage& stage = split->rows.stages[s];
+    const bool per_row = split->rows.ends_per_row && s + 1 == split->codes.size();
+    launch.stages.push_back(
+        codeFor(self, stage.kernel, split->codes[s], stageWalk(stage, launch.walk, per_row)));
+  }
+  return std::ranges::all_of(launch.stages, [](auto* function) { return function != nullptr; });
+}
+
 FusionSite::State::Fit FusionSite::State::prepare(const std::shared_ptr<State>& self,
                                                   Variant& variant, Call& call, Launch* launches) {
   const loop::Program& program = variant.program;
@@ -229,11 +270,10 @@ FusionSite::State::Fit FusionSite::State::prepare(const std::shared_ptr<State>& 
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     if (!call.place(program, k, launches[k])) return Fit::Differs;
   }
+  if (!call.mayWrite(program, std::span(launches, program.kernels.size()))) return Fit::NotNow;
   for (size_t k = 0; k < program.kernels.size(); ++k) {
-    Launch& launch = launches[k];
-    if (!call.planWalk(program, k, launch)) return Fit::NotNow;
-    launch.function = codeFor(self, variant, k, launch.walk);
-    if (!launch.function) return Fit::NotNow;
+    if (!call.planWalk(program, k, launches[k])) return Fit::NotNow;
+    if (!findCode(self, variant, k, launches[k])) return Fit::NotNow;
   }
   return Fit::Runs;
 }
@@ -278,10 +318,14 @@ bool runKernels(const loop::Program& program, Launch* launches,
                                   reinterpret_cast<intptr_t>(launch.touches[a].base));
     }
     int64_t flag = 0;
-    runWalk(kernel, launch.walk,
-            std::span<const Touch>(launch.touches.data(), kernel.accesses.size()),
-            std::span<const int64_t>(launch.numbers.data(), kernel.numbers.size()), &flag,
-            launch.function);
+    const std::span<const Touch> touches(launch.touches.data(), kernel.accesses.size());
+    const std::span<const int64_t> numbers(launch.numbers.data(), kernel.numbers.size());
+    if (launch.cut.parts > 1) {
+      runSplit(kernel, *launch.split, launch.cut, launch.walk, touches, numbers, &flag,
+               launch.stages);
+    } else {
+      runWalk(kernel, launch.walk, touches, numbers, &flag, launch.function);
+    }
     if (flag != 0) return false;
   }
   return true;
@@ -330,7 +374,7 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
   const std::vector<Tensor> outputs =
       call.makeOutputs(program, std::span<const Launch>(launches, program.kernels.size()), dying);
   if (!runKernels(program, launches, outputs)) return fall_back();
-  for (size_t i = 0; i < program.results; ++i) results[i] = IValue(outputs[i]);
+  for (size_t i = 0; i < program.results - program.written; ++i) results[i] = IValue(outputs[i]);
   launches_made.fetch_add(1, std::memory_order_relaxed);
   return true;
 }

@@ -22,6 +22,23 @@ int64_t bitsOf(const IValue& number, DType type) {
   return bits;
 }
 
+// Whether no two elements share memory, as far as steps that grow from dimension to dimension say.
+bool hasDistinctElements(const TensorImpl& t) {
+  std::array<size_t, loop::kMaxRank> order;
+  size_t n = 0;
+  for (size_t d = 0; d < t.sizes.size(); ++d) {
+    if (t.sizes[d] != 1) order[n++] = d;
+  }
+  std::stable_sort(order.begin(), order.begin() + n,
+                   [&](size_t a, size_t b) { return t.strides[a] < t.strides[b]; });
+  int64_t reach = 1;
+  for (size_t i = 0; i < n; ++i) {
+    if (t.strides[order[i]] < reach) return false;
+    reach = t.strides[order[i]] * t.sizes[order[i]];
+  }
+  return true;
+}
+
 // The access whose elements are most of the domain's, of those that read tensors.
 size_t largestLoad(const loop::Kernel& kernel, const Launch& launch) {
   size_t largest = 0;
@@ -60,6 +77,7 @@ loop::ArgumentInfo argumentInfo(const IValue& argument) {
   loop::ArgumentInfo info;
   info.kind = argument.isInt() ? Kind::Int : argument.isBool() ? Kind::Bool : Kind::Float;
   if (argument.isInt()) info.number = argument.toInt();
+  if (argument.isBool()) info.number = argument.toBool();
   return info;
 }
 
@@ -175,6 +193,10 @@ bool Call::placeStore(const loop::Program& program, const loop::Kernel& kernel, 
     strides[i] = given ? tensors_[output.tensor].strides[i] * item : next;
     if (output.dims[i] >= 0) next *= launch.sizes[static_cast<size_t>(output.dims[i])];
   }
+  if (output.into >= 0) {
+    const TensorImpl& written = tensor(static_cast<size_t>(output.into));
+    for (size_t i = 0; i < output.rank; ++i) strides[i] = written.strides[i] * item;
+  }
   if (output.view >= 0) {
     loop::TensorLayout viewed = tensors_[output.tensor];
     if (!given) loop::layRowMajor(viewed);
@@ -259,7 +281,7 @@ bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) cons
     const size_t stores = kernel.accesses.size() - kernel.stores.size();
     const Touch& main = touches[kernel.reduced == 0 ? stores : largestLoad(kernel, launch)];
     const auto stepOf = [&](int d) {
-      const int64_t step = main.steps[static_cast<size_t>(d)];
+      const int64_t step = std::abs(main.steps[static_cast<size_t>(d)]);
       return kernel.reduced != 0 && step == 0 ? INT64_MAX : step;
     };
     std::stable_sort(order.begin(), order.begin() + kernel.rank, [&](int a, int b) {
@@ -301,20 +323,51 @@ Tensor Call::spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& d
   return {};
 }
 
+DimVector Call::sizesOf(const loop::OutputInfo& output, std::span<const Launch> launches) const {
+  DimVector sizes(output.rank, 1);
+  for (size_t d = 0; d < output.rank; ++d) {
+    if (output.view >= 0) {
+      sizes[d] = tensors_[output.tensor].sizes[d];
+    } else if (output.dims[d] >= 0) {
+      sizes[d] = launches[output.kernel].sizes[static_cast<size_t>(output.dims[d])];
+    }
+  }
+  return sizes;
+}
+
+bool Call::mayWrite(const loop::Program& program, std::span<const Launch> launches) const {
+  for (size_t i = program.results - program.written; i < program.results; ++i) {
+    const loop::OutputInfo& output = program.outputs[i];
+    const TensorImpl& t = tensor(static_cast<size_t>(output.into));
+    const DimVector sizes = sizesOf(output, launches);
+    if (!t.storage->writable() || !hasDistinctElements(t) ||
+        !std::equal(sizes.begin(), sizes.end(), t.sizes.begin(), t.sizes.end())) {
+      return false;
+    }
+    for (size_t a = 0; a < arguments_.size(); ++a) {
+      const bool other = a != static_cast<size_t>(output.into) && arguments_[a]->isTensor();
+      if (other && tensor(a).storage->data() == t.storage->data()) return false;
+    }
+  }
+  return true;
+}
+
 std::vector<Tensor> Call::makeOutputs(const loop::Program& program,
                                       std::span<const Launch> launches, uint64_t dying) const {
   std::vector<Tensor> outputs;
   outputs.reserve(program.outputs.size());
+  for (const loop::OutputInfo& output : program.outputs) {
+    if (output.into >= 0) dying &= ~(uint64_t{1} << output.into);
+  }
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const loop::OutputInfo& output = program.outputs[i];
-    DimVector sizes(output.rank, 1);
-    for (size_t d = 0; d < output.rank; ++d) {
-      if (output.view >= 0) {
-        sizes[d] = tensors_[output.tensor].sizes[d];
-      } else if (output.dims[d] >= 0) {
-        sizes[d] = launches[output.kernel].sizes[static_cast<size_t>(output.dims[d])];
-      }
+    if (output.into >= 0) {
+      const auto argument = static_cast<size_t>(output.into);
+      tensor(argument).storage->bumpVersion();
+      outputs.push_back(arguments_[argument]->toTensor());
+      continue;
     }
+    const DimVector sizes = sizesOf(output, launches);
     if (Tensor spare = spareFor(output, sizes, dying); spare.defined()) {
       outputs.push_back(std::move(spare));
     } else if (followed_ && i < program.results) {

@@ -7,7 +7,7 @@
 
 #include "codegen/loop/lowering.h"
 #include "core/ivalue.h"
-#include "runtime/fusion/walk.h"
+#include "runtime/fusion/split_walk.h"
 
 namespace wick {
 
@@ -19,6 +19,10 @@ loop::ArgumentInfo argumentInfo(const IValue& argument);
 // Where one kernel goes in a call.
 struct Launch {
   loop::KernelFunction* function;
+  // When threads share rows: the kernel's stages, and the code of each instead of `function`.
+  const loop::SplitRows* split = nullptr;
+  RowCut cut;
+  std::vector<loop::KernelFunction*> stages;
   std::array<int64_t, loop::kMaxRank> sizes;
   // Addresses within outputs count from their beginning until the outputs exist.
   std::array<Touch, kMaxAccesses> touches;
@@ -42,6 +46,10 @@ class Call {
   bool place(const loop::Program& program, size_t k, Launch& launch) const;
   // False when there is nothing to reduce, which is for the operators.
   bool planWalk(const loop::Program& program, size_t k, Launch& launch) const;
+  // Whether the arguments that the program writes may be written like that: their memory is nobody
+  // else's among the arguments, and they have the sizes of what is stored. To be asked when all
+  // kernels are placed.
+  bool mayWrite(const loop::Program& program, std::span<const Launch> launches) const;
   // Makes the outputs. `launches` are those of all kernels; bit i of `dying`: besides the caller of
   // FusionSite::run() only the interpreter holds argument i, for this call, so that an output may
   // take its memory.
@@ -60,6 +68,7 @@ class Call {
   bool placeStore(const loop::Program& program, const loop::Kernel& kernel, size_t access,
                   Launch& launch) const;
   int64_t number(const loop::Program& program, const loop::Number& number) const;
+  DimVector sizesOf(const loop::OutputInfo& output, std::span<const Launch> launches) const;
   // An argument that the output may be written over; undefined when there is none.
   Tensor spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& dying) const;
   const TensorImpl& tensor(size_t argument) const {

@@ -10,11 +10,6 @@ namespace wick {
 
 namespace {
 
-// Of float32 additions, about: what makes a second thread pay.
-int64_t costOfElement(const loop::Kernel& kernel) {
-  return std::max<int64_t>(1, static_cast<int64_t>(kernel.expression.nodes().size()) / 8);
-}
-
 struct Dims {
   int count = 0;
   std::array<int64_t, loop::kMaxRank> sizes;
@@ -199,94 +194,136 @@ loop::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i) 
   if (walk.packed >> i & 1) return loop::LaneStep::Unit;
   int64_t step = walk.across_rows ? walk.steps[0][i] : walk.element_steps[i];
   const loop::Access& access = kernel.accesses[i];
-  if (step == (access.isIndex() ? 1 : static_cast<int64_t>(itemSize(access.dtype)))) {
-    return loop::LaneStep::Unit;
-  }
+  const int64_t item = access.isIndex() ? 1 : static_cast<int64_t>(itemSize(access.dtype));
+  if (step == item) return loop::LaneStep::Unit;
+  if (step == -item) return loop::LaneStep::Reverse;
   return step == 0 ? loop::LaneStep::Zero : loop::LaneStep::Other;
 }
 
-void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
-             std::span<const int64_t> numbers, int64_t* flag, loop::KernelFunction* function) {
-  using Words = loop::KernelWords;
-  const size_t n = touches.size();
-  const loop::KernelWords layout(kernel);
-  // What the call would read apart is turned around, and read from there.
-  auto packTiles = [&](Call& c, int64_t rows, int64_t count) {
-    static thread_local std::array<Tile, kMaxPacked> tiles;
-    size_t next = 0;
-    for (size_t a = 0; a < n; ++a) {
-      if ((walk.packed >> a & 1) == 0) continue;
-      Tile& tile = tiles[next++];
-      const auto item = static_cast<int64_t>(itemSize(kernel.accesses[a].dtype));
-      turn(item, reinterpret_cast<const char*>(c.words[Words::base(a)]), walk.element_steps[a],
-           rows, count, tile.elements.data());
-      c.words[Words::base(a)] = reinterpret_cast<int64_t>(tile.elements.data());
-      c.words[Words::rowStep(a)] = kTileElements * item;
-      c.words[Words::elementStep(a)] = item;
-    }
-  };
-  // Rows first … last - 1 of one innermost outer dimension, elements begin … begin + count - 1.
-  auto call = [&](int64_t first, int64_t last, int64_t begin, int64_t count) {
-    Call c;
-    c.words[Words::kElements] = count;
-    for (size_t a = 0; a < n; ++a) {
-      c.words[Words::rowStep(a)] = walk.steps[0][a];
-      c.words[Words::elementStep(a)] = walk.element_steps[a];
-    }
-    std::copy(numbers.begin(), numbers.end(),
-              c.words.begin() + static_cast<int64_t>(layout.numbers));
-    c.words[layout.flag] = reinterpret_cast<int64_t>(flag);
-    for (size_t l = 0; l < static_cast<size_t>(walk.nested); ++l) {
-      c.words[layout.nestCount(l)] = walk.nested_sizes[l];
-      for (size_t a = 0; a < n; ++a) c.words[layout.nestStep(l, a)] = walk.nested_steps[l][a];
-    }
+namespace {
+
+// Calls compiled code for parts of a walk.
+class Caller {
+ public:
+  Caller(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
+         std::span<const int64_t> numbers, int64_t* flag, loop::KernelFunction* function)
+      : kernel_(kernel),
+        walk_(walk),
+        touches_(touches),
+        numbers_(numbers),
+        flag_(flag),
+        function_(function),
+        layout_(kernel) {}
+
+  // Rows first … last - 1, of each its elements begin … begin + count - 1.
+  void run(int64_t first, int64_t last, int64_t begin, int64_t count) const {
+    if (!walk_.tiled) return call(first, last, begin, count);
     while (first < last) {
-      const int64_t row = first % walk.sizes[0];
-      const int64_t rows = std::min(walk.sizes[0] - row, last - first);
-      c.words[Words::kRows] = rows;
-      for (size_t a = 0; a < n; ++a) {
-        c.words[Words::base(a)] = reinterpret_cast<int64_t>(
-            touches[a].base + begin * walk.element_steps[a] + row * walk.steps[0][a]);
-      }
-      int64_t rest = first / walk.sizes[0];
-      for (size_t d = 1; rest != 0 && d < static_cast<size_t>(walk.outer); ++d) {
-        const int64_t i = rest % walk.sizes[d];
-        rest /= walk.sizes[d];
-        for (size_t a = 0; a < n; ++a) c.words[Words::base(a)] += i * walk.steps[d][a];
-      }
-      if (walk.packed != 0) packTiles(c, rows, count);
-      function(c.words.data());
-      first += rows;
-    }
-  };
-  auto run = [&](int64_t first, int64_t last, int64_t begin, int64_t count) {
-    if (!walk.tiled) return call(first, last, begin, count);
-    while (first < last) {
-      const int64_t row = first % walk.sizes[0];
+      const int64_t row = first % walk_.sizes[0];
       const int64_t rows =
-          std::min({kTileRows - row % kTileRows, walk.sizes[0] - row, last - first});
+          std::min({kTileRows - row % kTileRows, walk_.sizes[0] - row, last - first});
       for (int64_t at = begin; at < begin + count; at += kTileElements) {
         call(first, first + rows, at, std::min(kTileElements, begin + count - at));
       }
       first += rows;
     }
-  };
+  }
+
+ private:
+  using Words = loop::KernelWords;
+
+  // What the call would read apart is turned around, and read from there.
+  void packTiles(Call& c, int64_t rows, int64_t count) const {
+    static thread_local std::array<Tile, kMaxPacked> tiles;
+    size_t next = 0;
+    for (size_t a = 0; a < touches_.size(); ++a) {
+      if ((walk_.packed >> a & 1) == 0) continue;
+      Tile& tile = tiles[next++];
+      const auto item = static_cast<int64_t>(itemSize(kernel_.accesses[a].dtype));
+      turn(item, reinterpret_cast<const char*>(c.words[Words::base(a)]), walk_.element_steps[a],
+           rows, count, tile.elements.data());
+      c.words[Words::base(a)] = reinterpret_cast<int64_t>(tile.elements.data());
+      c.words[Words::rowStep(a)] = kTileElements * item;
+      c.words[Words::elementStep(a)] = item;
+    }
+  }
+
+  void call(int64_t first, int64_t last, int64_t begin, int64_t count) const {
+    const size_t n = touches_.size();
+    Call c;
+    c.words[Words::kElements] = count;
+    for (size_t a = 0; a < n; ++a) {
+      c.words[Words::rowStep(a)] = walk_.steps[0][a];
+      c.words[Words::elementStep(a)] = walk_.element_steps[a];
+    }
+    std::copy(numbers_.begin(), numbers_.end(),
+              c.words.begin() + static_cast<int64_t>(layout_.numbers));
+    c.words[layout_.flag] = reinterpret_cast<int64_t>(flag_);
+    for (size_t l = 0; l < static_cast<size_t>(walk_.nested); ++l) {
+      c.words[layout_.nestCount(l)] = walk_.nested_sizes[l];
+      for (size_t a = 0; a < n; ++a) c.words[layout_.nestStep(l, a)] = walk_.nested_steps[l][a];
+    }
+    while (first < last) {
+      const int64_t row = first % walk_.sizes[0];
+      const int64_t rows = std::min(walk_.sizes[0] - row, last - first);
+      c.words[Words::kRows] = rows;
+      for (size_t a = 0; a < n; ++a) {
+        c.words[Words::base(a)] = reinterpret_cast<int64_t>(
+            touches_[a].base + begin * walk_.element_steps[a] + row * walk_.steps[0][a]);
+      }
+      int64_t rest = first / walk_.sizes[0];
+      for (size_t d = 1; rest != 0 && d < static_cast<size_t>(walk_.outer); ++d) {
+        const int64_t i = rest % walk_.sizes[d];
+        rest /= walk_.sizes[d];
+        for (size_t a = 0; a < n; ++a) c.words[Words::base(a)] += i * walk_.steps[d][a];
+      }
+      if (walk_.packed != 0) packTiles(c, rows, count);
+      function_(c.words.data());
+      first += rows;
+    }
+  }
+
+  const loop::Kernel& kernel_;
+  const Walk& walk_;
+  const std::span<const Touch> touches_;
+  const std::span<const int64_t> numbers_;
+  int64_t* const flag_;
+  loop::KernelFunction* const function_;
+  const loop::KernelWords layout_;
+};
+
+}  // namespace
+
+int64_t grainOf(const loop::Kernel& kernel) {
+  const auto cost = static_cast<int64_t>(kernel.expression.nodes().size()) / 8;
+  return std::max<int64_t>(1, kGrainSize / std::max<int64_t>(1, cost));
+}
+
+void runElements(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
+                 std::span<const int64_t> numbers, int64_t* flag, loop::KernelFunction* function,
+                 int64_t begin, int64_t count) {
+  Caller(kernel, walk, touches, numbers, flag, function).run(0, walk.rows(), begin, count);
+}
+
+void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
+             std::span<const int64_t> numbers, int64_t* flag, loop::KernelFunction* function) {
+  const Caller caller(kernel, walk, touches, numbers, flag, function);
   const int64_t rows = walk.rows();
-  const int64_t grain = std::max<int64_t>(1, kGrainSize / costOfElement(kernel));
+  const int64_t grain = grainOf(kernel);
   const int64_t points = walk.pointsOfRow();
   if (rows * points <= grain) {
-    run(0, rows, 0, walk.elements);
+    caller.run(0, rows, 0, walk.elements);
   } else if (kernel.reduced == 0 && rows < omp_get_max_threads()) {
     // Multiples of 64 elements keep the pieces on lines of the cache.
     const int64_t pieces = (walk.elements + 63) / 64;
     parallelFor(pieces, std::max<int64_t>(1, grain / 64 / std::max<int64_t>(rows, 1)),
                 [&](int64_t begin, int64_t end) {
                   begin *= 64;
-                  run(0, rows, begin, std::min(walk.elements, end * 64) - begin);
+                  caller.run(0, rows, begin, std::min(walk.elements, end * 64) - begin);
                 });
   } else {
     parallelFor(rows, std::max<int64_t>(1, grain / std::max<int64_t>(points, 1)),
-                [&](int64_t begin, int64_t end) { run(begin, end, 0, walk.elements); });
+                [&](int64_t begin, int64_t end) { caller.run(begin, end, 0, walk.elements); });
   }
 }
 

@@ -53,6 +53,9 @@ struct Walk {
 void planWalk(const loop::Kernel& kernel, std::span<const int64_t> sizes,
               std::span<const Touch> touches, std::span<const int> order, Walk& walk);
 
+// How many points of the kernel make a second thread pay.
+int64_t grainOf(const loop::Kernel& kernel);
+
 // How access i moves from lane to lane.
 loop::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i);
 
@@ -60,5 +63,10 @@ loop::LaneStep laneStep(const loop::Kernel& kernel, const Walk& walk, size_t i);
 // `flag` becomes 1 when a check of the kernel does not hold.
 void runWalk(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
              std::span<const int64_t> numbers, int64_t* flag, loop::KernelFunction* function);
+
+// Runs it on this thread, over elements begin … begin + count - 1 of all rows.
+void runElements(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
+                 std::span<const int64_t> numbers, int64_t* flag, loop::KernelFunction* function,
+                 int64_t begin, int64_t count);
 
 }  // namespace wick

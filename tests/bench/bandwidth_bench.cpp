@@ -1,6 +1,6 @@
 // What share of the machine's copy bandwidth kernels reach on tensors that no cache holds.
 //
-//   bazel run -c opt //tests/bench:bandwidth_bench [-- MEGABYTES THREADS]
+//   bazel run -c opt //tests/bench:bandwidth_bench [-- MEGABYTES THREADS COLUMNS]
 //
 // Bytes are those that a kernel has to read and to write once. Copying is memcpy by the same
 // threads in the same pieces; "streaming" writes past the caches, which memcpy does not do at all
@@ -86,16 +86,14 @@ constexpr const char* kHead = R"(graph(%x : Tensor, %v : Tensor):
   %eps : float = prim::Constant[value=1.0e-5]()
   %last : int[] = prim::ListConstruct(%minus)
   %first : int[] = prim::ListConstruct(%zero)
-  %sizes : int[] = prim::Constant[value=[2048]]()
   )";
 
-void run(int64_t megabytes) {
-  constexpr int64_t kColumns = 2048;
-  const int64_t rows = megabytes * (1 << 20) / 4 / kColumns;
-  const int64_t n = rows * kColumns;
-  Tensor x = Tensor::full({rows, kColumns}, 0.5, DType::Float);
-  Tensor v = Tensor::full({kColumns}, 0.25, DType::Float);
-  Tensor to = Tensor::zeros({rows, kColumns}, DType::Float);
+void run(int64_t megabytes, int64_t columns) {
+  const int64_t rows = megabytes * (1 << 20) / 4 / columns;
+  const int64_t n = rows * columns;
+  Tensor x = Tensor::full({rows, columns}, 0.5, DType::Float);
+  Tensor v = Tensor::full({columns}, 0.25, DType::Float);
+  Tensor to = Tensor::zeros({rows, columns}, DType::Float);
   float* out = to.data<float>();
   const float* in = x.data<float>();
   auto gigabytes = [&](double seconds, int passes) {
@@ -119,8 +117,11 @@ void run(int64_t megabytes) {
              numThreads(), copying, streaming);
   fmt::print("{:20} {:>8} {:>10} {:>13}\n", "kernel", "GB/s", "of memcpy", "of streaming");
   for (const Case& c : kCases) {
-    GraphFunction function(fmt::format("__torch__.{}", c.name),
-                           parseGraph(fmt::format("{}{}\n  return (%y)\n", kHead, c.body)));
+    GraphFunction function(
+        fmt::format("__torch__.{}", c.name),
+        parseGraph(
+            fmt::format("{}%sizes : int[] = prim::Constant[value=[{}]]()\n  {}\n  return (%y)\n",
+                        kHead, columns, c.body)));
     auto call = [&] { callFunction(function, {IValue(x), IValue(v)}); };
     call();
     const uint64_t launches = fusionStatistics().launches;
@@ -137,6 +138,7 @@ void run(int64_t megabytes) {
 int main(int argc, char** argv) {
   wick::setJitMode(wick::JitMode::Sync);
   if (argc > 2) wick::setNumThreads(std::atoi(argv[2]));
-  wick::run(argc > 1 ? std::max(1, std::atoi(argv[1])) : 128);
+  wick::run(argc > 1 ? std::max(1, std::atoi(argv[1])) : 128,
+            argc > 3 ? std::max(64, std::atoi(argv[3])) / 64 * 64 : 2048);
   return 0;
 }

@@ -40,32 +40,6 @@ bool sameNumber(T a, T b, double tolerance) {
   }
 }
 
-// "" or how the tensors differ.
-std::string compare(const Tensor& got, const Tensor& expected, double tolerance, bool strides) {
-  if (got.dtype() != expected.dtype() || DimVector(got.sizes()) != DimVector(expected.sizes())) {
-    return fmt::format("{} instead of {}", got.describe(), expected.describe());
-  }
-  // Where there is no second element, strides lead nowhere.
-  for (int64_t d = 0; strides && expected.numel() > 0 && d < expected.dim(); ++d) {
-    if (expected.size(d) == 1 || got.stride(d) == expected.stride(d)) continue;
-    return fmt::format("strides {} instead of {}", formatInts(got.strides()),
-                       formatInts(expected.strides()));
-  }
-  Tensor a = got.contiguous(), b = expected.contiguous();
-  std::string difference;
-  dispatchAll(a.dtype(), [&]<class T>() {
-    for (int64_t i = 0; i < a.numel() && difference.empty(); ++i) {
-      T x = a.data<T>()[i], y = b.data<T>()[i];
-      if (sameNumber(x, y, tolerance)) continue;
-      if constexpr (!kIsComplex<T>) {
-        difference = fmt::format("element {} of {}: {} instead of {}", i, a.describe(),
-                                 static_cast<double>(x), static_cast<double>(y));
-      }
-    }
-  });
-  return difference;
-}
-
 std::string describe(uint64_t seed, const Program& program, const std::string& what) {
   std::string text = fmt::format("seed {}: {}\n{}", seed, what, program.text);
   for (const IValue& a : program.arguments) {
@@ -83,7 +57,9 @@ std::string describe(uint64_t seed, const Program& program, const std::string& w
 std::vector<IValue> ownArguments(const Program& program) {
   std::vector<IValue> own;
   for (const IValue& a : program.arguments) {
-    const bool copies = a.isTensor() && a.toTensor().isContiguous();
+    // A copy has other strides than a contiguous tensor may have along single elements.
+    const bool copies = a.isTensor() && DimVector(a.toTensor().strides()) ==
+                                            contiguousStrides(a.toTensor().sizes());
     own.push_back(copies ? IValue(a.toTensor().clone()) : a);
   }
   return own;
@@ -121,8 +97,8 @@ FusionCheck check(uint64_t seed, ProgramKind kind, double tolerance) {
     return result;
   }
   for (size_t i = 0; i < expected.tensors.size(); ++i) {
-    std::string difference =
-        compare(got.tensors[i], expected.tensors[i], tolerance, kind != ProgramKind::Reductions);
+    std::string difference = differenceOf(got.tensors[i], expected.tensors[i], tolerance,
+                                          kind != ProgramKind::Reductions);
     if (!difference.empty()) {
       result.failure = describe(seed, program, fmt::format("output {}: {}", i, difference));
       return result;
@@ -132,6 +108,32 @@ FusionCheck check(uint64_t seed, ProgramKind kind, double tolerance) {
 }
 
 }  // namespace
+
+std::string differenceOf(const Tensor& got, const Tensor& expected, double tolerance,
+                         bool strides) {
+  if (got.dtype() != expected.dtype() || DimVector(got.sizes()) != DimVector(expected.sizes())) {
+    return fmt::format("{} instead of {}", got.describe(), expected.describe());
+  }
+  // Where there is no second element, strides lead nowhere.
+  for (int64_t d = 0; strides && expected.numel() > 0 && d < expected.dim(); ++d) {
+    if (expected.size(d) == 1 || got.stride(d) == expected.stride(d)) continue;
+    return fmt::format("strides {} instead of {}", formatInts(got.strides()),
+                       formatInts(expected.strides()));
+  }
+  Tensor a = got.contiguous(), b = expected.contiguous();
+  std::string difference;
+  dispatchAll(a.dtype(), [&]<class T>() {
+    for (int64_t i = 0; i < a.numel() && difference.empty(); ++i) {
+      T x = a.data<T>()[i], y = b.data<T>()[i];
+      if (sameNumber(x, y, tolerance)) continue;
+      if constexpr (!kIsComplex<T>) {
+        difference = fmt::format("element {} of {}: {} instead of {}", i, a.describe(),
+                                 static_cast<double>(x), static_cast<double>(y));
+      }
+    }
+  });
+  return difference;
+}
 
 FusionCheck checkPointwise(uint64_t seed) {
   return check(seed, ProgramKind::Pointwise, 0);

@@ -4,7 +4,12 @@
 #include <cstdint>
 #include <string>
 
+#include "core/tensor.h"
+
 namespace wick {
+
+// "" or how the tensors differ; NaN equals NaN, whatever its payload. `strides`: they count too.
+std::string differenceOf(const Tensor& got, const Tensor& expected, double tolerance, bool strides);
 
 struct FusionCheck {
   std::string failure;  // "" or what differs, with the graph
@@ -21,5 +26,9 @@ FusionCheck checkReductions(uint64_t seed);
 
 // The same with views, joins and elements by index: results must be close, strides the same.
 FusionCheck checkStructures(uint64_t seed);
+
+// Pointwise operators that write to an argument, among others: the same bits, errors and arguments
+// afterwards.
+FusionCheck checkWrites(uint64_t seed);
 
 }  // namespace wick

@@ -1,6 +1,6 @@
 // Compares random groups as kernels with their operators one by one:
 //   bazel run -c opt //tests/codegen:check_fusion -- [COUNT [FIRST_SEED
-//   [pointwise|reductions|structures]]]
+//   [pointwise|reductions|structures|writes]]]
 // Prints those that differ; the exit code is 1 when there are any.
 #include <fmt/core.h>
 
@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
   const std::string_view kind = argc > 3 ? argv[3] : "pointwise";
   auto check_one = kind == "reductions"   ? wick::checkReductions
                    : kind == "structures" ? wick::checkStructures
+                   : kind == "writes"     ? wick::checkWrites
                                           : wick::checkPointwise;
   constexpr uint64_t kMaxShown = 5;
   uint64_t failures = 0, fused = 0;

@@ -35,8 +35,104 @@ TEST_P(RandomGroupsTest, ComputeWhatTheOperatorsCompute) {
 INSTANTIATE_TEST_SUITE_P(FusionTest, RandomGroupsTest,
                          testing::Values(RandomGroups{"Pointwise", checkPointwise, 250, 80},
                                          RandomGroups{"Reductions", checkReductions, 150, 120},
-                                         RandomGroups{"Structures", checkStructures, 150, 100}),
+                                         RandomGroups{"Structures", checkStructures, 150, 100},
+                                         RandomGroups{"Writes", checkWrites, 200, 60}),
                          [](const auto& info) { return std::string(info.param.kind); });
+
+// What is written is the tensor itself, wherever its elements lie, and nothing else of its memory.
+TEST(FusionTest, ChainsOfWritesAreOneKernel) {
+  setJitMode(JitMode::Sync);
+  auto graph = parseGraph(R"(graph(%x : Tensor, %y : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %a : Tensor = aten::add_(%x, %y, %1)
+  %2 : float = prim::Constant[value=2.]()
+  %b : Tensor = aten::mul(%y, %2)
+  %c : Tensor = aten::mul_(%a, %b)
+  %d : Tensor = aten::relu_(%x)
+  return (%d, %b)
+)");
+  formKernelGroups(*graph);
+  auto code = Code::build(graph, "forward");
+  const Tensor whole = Tensor::full({6, 8}, -1, DType::Float);
+  const auto run = [&](const Tensor& x, double y) {
+    const FusionStatistics before = fusionStatistics();
+    const IValue result = runCode(*code, {IValue(x), IValue(Tensor::full({}, y, DType::Float))});
+    EXPECT_TRUE(result.elements()[0].toTensor().isSame(x));
+    return fusionStatistics().launches - before.launches;
+  };
+  EXPECT_EQ(run(whole.slice(0, 1, 6, 2).slice(1, 2, 6, 1).transpose(0, 1), 3), 1u);
+  for (int64_t i = 0; i < 48; ++i) {
+    const bool written = i / 8 % 2 == 1 && i % 8 >= 2 && i % 8 < 6;
+    EXPECT_EQ(whole.data<float>()[i], written ? 12 : -1) << i;
+  }
+  // What no kernel may write is for the operators.
+  const Tensor row = Tensor::full({1, 5}, 1, DType::Float);
+  EXPECT_THROW(run(row.expand({3, 5}), 1), RuntimeError);
+  EXPECT_THROW(run(Tensor::full({4}, 1, DType::Long), 1), RuntimeError);
+  EXPECT_EQ(row.data<float>()[0], 1);
+}
+
+constexpr const char* kTraining =
+    R"(graph(%x : Tensor, %w : Tensor, %m : Tensor, %v : Tensor, %trains : bool):
+  %eps : float = prim::Constant[value=0.001]()
+  %part : float = prim::Constant[value=0.25]()
+  %true : bool = prim::Constant[value=True]()
+  %y : Tensor = aten::batch_norm(%x, %w, %w, %m, %v, %trains, %part, %eps, %true)
+  %r : Tensor = aten::relu(%y)
+  return (%r)
+)";
+
+// The running statistics are written by the kernel that normalizes.
+TEST(FusionTest, BatchNormInTrainingIsOneKernel) {
+  setJitMode(JitMode::Sync);
+  auto graph = parseGraph(kTraining);
+  formKernelGroups(*graph);
+  auto code = Code::build(graph, "forward");
+  auto plain = Code::build(parseGraph(kTraining), "forward");
+  const auto close = [](const Tensor& a, const Tensor& b) {
+    EXPECT_EQ(differenceOf(a, b, a.dtype() == DType::Half ? 0.01 : 1e-5, true), "");
+  };
+  bool trains = true;
+  const auto check = [&](const Tensor& x, uint64_t launches, DType dtype = DType::Float) {
+    const Tensor w = Tensor::full({x.size(1)}, 0.5, DType::Float);
+    std::vector<Tensor> got, expected;
+    for (std::vector<Tensor>* run : {&expected, &got}) {
+      const Tensor m = Tensor::full({x.size(1)}, 3, dtype), v = Tensor::full({x.size(1)}, 2, dtype);
+      const FusionStatistics before = fusionStatistics();
+      const Code& which = run == &got ? *code : *plain;
+      const Tensor y =
+          runCode(which, {IValue(x), IValue(w), IValue(m), IValue(v), IValue(trains)}).toTensor();
+      EXPECT_EQ(fusionStatistics().launches - before.launches, run == &got ? launches : 0)
+          << x.describe();
+      *run = {y, m, v};
+    }
+    for (size_t i = 0; i < 3; ++i) close(got[i], expected[i]);
+  };
+  const Tensor x = Tensor::empty({6, 5, 7, 3}, DType::Float);
+  for (int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] = static_cast<float>(i * 37 % 101) / 9;
+  check(x, 1);
+  check(x.contiguous(MemoryFormat::ChannelsLast), 1);
+  check(x.transpose(0, 2), 1);
+  check(x.select(3, 1), 1);
+  check(x.select(3, 1).select(2, 1), 1);
+  check(x.to(DType::Double), 1, DType::Double);
+  check(x.to(DType::Half), 1);
+  check(x.slice(1, 0, 1, 1), 1);
+  check(x.slice(0, 0, 0, 1), 0);
+  for (int i = 0; i < 2; ++i) {
+    trains = i == 1;
+    check(x, 1);
+    check(x.transpose(0, 2), 1);
+  }
+  // What no kernel may write is for the operator, errors too.
+  const Tensor w = Tensor::full({5}, 1, DType::Float), m = Tensor::full({5}, 0, DType::Float);
+  const FusionStatistics before = fusionStatistics();
+  runCode(*code, {IValue(x), IValue(w), IValue(m), IValue(m), IValue(true)});
+  const IValue fewer(w.slice(0, 0, 4, 1));
+  EXPECT_THROW(runCode(*code, {IValue(x), IValue(w), fewer, IValue(m), IValue(true)}),
+               RuntimeError);
+  EXPECT_EQ(fusionStatistics().launches, before.launches);
+}
 
 // Its kernel needs more than one round of LLVM's instcombine.
 TEST(FusionTest, TidyingUpMayTakeSeveralRounds) {
@@ -46,6 +142,18 @@ TEST(FusionTest, TidyingUpMayTakeSeveralRounds) {
 // Two results of a row of one element, one of which takes the place of what both read.
 TEST(FusionTest, ResultsOfARowAreComputedBeforeTheFirstIsStored) {
   EXPECT_EQ(checkReductions(60639).failure, "");
+}
+
+// The strides of dimensions with one element decide about those of results.
+TEST(FusionTest, SingleElementsKeepTheirStrides) {
+  EXPECT_EQ(checkPointwise(3766354).failure, "");
+  EXPECT_EQ(checkStructures(3611018).failure, "");
+}
+
+// A result that is the same for all points of a reduced dimension is stored for each of them: over
+// an argument it read what it had stored.
+TEST(FusionTest, RepeatedStoresAreNotOverWhatTheyRead) {
+  EXPECT_EQ(checkReductions(232655).failure, "");
 }
 
 // Among them is a result that is stored through a view although its group has no views.
@@ -145,6 +253,32 @@ TEST(FusionTest, IndicesOutOfBoundsRaiseTheOperatorsError) {
   EXPECT_EQ(fusionStatistics().launches, before.launches + 1);
   EXPECT_THROW(rows(3), RuntimeError);
   EXPECT_THROW(rows(-1), RuntimeError);
+}
+
+TEST(FusionTest, WhatIsNoProbabilityRaisesTheOperatorsError) {
+  setJitMode(JitMode::Sync);
+  auto code = Code::build(groupedGraph(R"(graph(%p : Tensor, %y : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %none : NoneType = prim::Constant()
+  %r : Tensor = aten::binary_cross_entropy(%p, %y, %none, %1)
+  return (%r)
+)"),
+                          "forward");
+  const auto loss = [&](double last, const DimVector& sizes) {
+    const Tensor p = Tensor::full({3, 40}, 0.5, DType::Float);
+    p.data<float>()[p.numel() - 1] = static_cast<float>(last);
+    return runCode(*code, {IValue(p), IValue(Tensor::full(sizes, 1, DType::Float))});
+  };
+  const FusionStatistics before = fusionStatistics();
+  EXPECT_NEAR(loss(0.5, {3, 40}).toTensor().item<float>(), std::log(2), 1e-6);
+  EXPECT_NEAR(loss(0, {3, 40}).toTensor().item<float>(), (119 * std::log(2) + 100) / 120, 1e-5);
+  EXPECT_EQ(fusionStatistics().launches, before.launches + 2);
+  EXPECT_THROW(loss(1.25, {3, 40}), RuntimeError);
+  EXPECT_THROW(loss(-1e-20, {3, 40}), RuntimeError);
+  EXPECT_THROW(loss(std::nan(""), {3, 40}), RuntimeError);
+  EXPECT_THROW(loss(0.5, {1, 40}), RuntimeError);
+  EXPECT_THROW(loss(0.5, {40}), RuntimeError);
+  EXPECT_EQ(fusionStatistics().launches, before.launches + 2);
 }
 
 TEST(FusionTest, ListsOfViewsAreTakenApartInside) {

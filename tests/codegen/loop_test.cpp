@@ -1,4 +1,5 @@
 // Kernels in loop form: what lowering makes, and the reference evaluator against machine code.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -601,6 +602,61 @@ TEST(LoopTest, ResultsAreStoredThroughAView) {
   Group group(kRowsOfView);
   EXPECT_EQ(loop::lowerGroup(group.body(), describe({x})).kernels.size(), 1u);
   compare(kRowsOfView, {x}, 1e-6);
+}
+
+constexpr const char* kMadeOfOthers = R"(graph(%x : Tensor, %y : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %2 : int = prim::Constant[value=2]()
+  %last : int = prim::Constant[value=-1]()
+  %list : int[] = prim::ListConstruct(%0)
+  %both : int[] = prim::ListConstruct(%last, %0)
+  %half : float = prim::Constant[value=0.5]()
+  %inf : float = prim::Constant[value=inf]()
+  %least : float = prim::Constant[value=-inf]()
+  %none : NoneType = prim::Constant()
+  %true : bool = prim::Constant[value=True]()
+  %false : bool = prim::Constant[value=False]()
+  %p : Tensor = aten::sigmoid(%x)
+)";
+
+// Losses and the like are one kernel, and compute what the evaluator says.
+TEST(LoopTest, OperatorsMadeOfOthersAreOneKernel) {
+  const Tensor x = randomTensor({7, 40}, 1), y = randomTensor({7, 40}, 2);
+  const auto check = [&](const std::string& op) {
+    const std::string text =
+        fmt::format("{}  %r : Tensor = aten::{}\n  %s : Tensor = aten::neg(%r)\n  return (%s)\n",
+                    kMadeOfOthers, op);
+    Group group(text);
+    ASSERT_NE(group.node, nullptr) << op;
+    std::vector<Tensor> arguments{x};
+    if (group.node->inputs().size() == 2) arguments.push_back(y);
+    EXPECT_EQ(loop::lowerGroup(group.body(), describe(arguments)).kernels.size(), 1u) << op;
+    compare(text, arguments, 1e-5);
+  };
+  for (const std::string reduction : {"%0", "%1", "%2"}) {
+    check("mse_loss(%x, %y, " + reduction + ")");
+    check("l1_loss(%x, %y, " + reduction + ")");
+    check("smooth_l1_loss(%x, %y, " + reduction + ", %half)");
+    check("huber_loss(%x, %y, " + reduction + ", %half)");
+    check("binary_cross_entropy(%p, %y, %none, " + reduction + ")");
+    check("binary_cross_entropy(%p, %y, %y, " + reduction + ")");
+    check("binary_cross_entropy_with_logits(%x, %y, %y, %p, " + reduction + ")");
+    check("kl_div(%x, %p, " + reduction + ", %false)");
+    check("kl_div(%x, %p, " + reduction + ", %true)");
+    check("soft_margin_loss(%x, %y, " + reduction + ")");
+    check("margin_ranking_loss(%x, %y, %p, %half, " + reduction + ")");
+    check("poisson_nll_loss(%x, %p, %true, %true, %half, " + reduction + ")");
+    check("poisson_nll_loss(%p, %p, %false, %false, %half, " + reduction + ")");
+  }
+  for (const char* op :
+       {"glu(%x, %1)", "glu(%x, %last)", "cosine_similarity(%x, %y, %0, %half)",
+        "cosine_similarity(%x, %y, %last, %half)", "norm(%x, %0)", "norm(%x, %1)", "norm(%x, %2)",
+        "norm(%x, %half)", "pairwise_distance(%x, %y, %half, %half, %true)", "norm(%x, %inf)",
+        "linalg_vector_norm(%x, %least, %list, %true, %none)", "flip(%x, %list)", "flip(%p, %both)",
+        "tril(%x, %1)", "triu(%p, %last)"}) {
+    check(op);
+  }
 }
 
 // What waits in the memory of an output is gone once the output itself is stored.

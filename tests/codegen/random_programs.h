@@ -18,6 +18,12 @@ class Random {
   int below(int n) { return static_cast<int>(twister_() % static_cast<uint64_t>(n)); }
   bool oneIn(int n) { return below(n) == 0; }
   double number() { return static_cast<double>(twister_() >> 11) * 0x1p-53; }
+  // Other numbers, which do not change what follows here: seeds that once failed still make the
+  // programs that they made, mostly.
+  Random fork() const {
+    std::mt19937_64 copy = twister_;
+    return Random(copy() ^ 0x9e3779b97f4a7c15u);
+  }
   template <class T>
   T of(std::initializer_list<T> list) {
     return list.begin()[below(static_cast<int>(list.size()))];

@@ -16,7 +16,8 @@ namespace {
 
 class StructureMaker {
  public:
-  explicit StructureMaker(Random& random) : random_(random) {}
+  explicit StructureMaker(Random& random)
+      : random_(random), fresh_(random.fork()), extended_(fresh_.oneIn(2)) {}
 
   Program make() {
     DimVector shape(static_cast<size_t>(1 + random_.below(4)));
@@ -139,10 +140,33 @@ class StructureMaker {
     settle(known, names, before, op);
   }
   bool isExact(const std::string& op, const std::string& text) const {
-    static const std::set<std::string> kInexact = {
-        "softmax",    "log_softmax",  "var", "std",  "var_mean",           "prod",
-        "logsumexp",  "layer_norm",   "sum", "mean", "cross_entropy_loss", "nll_loss_nd",
-        "group_norm", "instance_norm"};
+    static const std::set<std::string> kInexact = {"softmax",
+                                                   "log_softmax",
+                                                   "var",
+                                                   "std",
+                                                   "var_mean",
+                                                   "prod",
+                                                   "logsumexp",
+                                                   "layer_norm",
+                                                   "sum",
+                                                   "mean",
+                                                   "cross_entropy_loss",
+                                                   "nll_loss_nd",
+                                                   "group_norm",
+                                                   "instance_norm",
+                                                   "mse_loss",
+                                                   "l1_loss",
+                                                   "smooth_l1_loss",
+                                                   "huber_loss",
+                                                   "binary_cross_entropy",
+                                                   "binary_cross_entropy_with_logits",
+                                                   "kl_div",
+                                                   "cosine_similarity",
+                                                   "linalg_vector_norm",
+                                                   "margin_ranking_loss",
+                                                   "poisson_nll_loss",
+                                                   "soft_margin_loss",
+                                                   "pairwise_distance"};
     if (kInexact.count(op) != 0) return false;
     for (const Known& v : values_) {
       if (v.exact) continue;
@@ -173,6 +197,7 @@ class StructureMaker {
   void node() {
     before_lists_ = body_.size();
     const Known x = any();
+    if (extended_ && fresh_.oneIn(4)) return extended(x);
     switch (random_.below(13)) {
       case 0:
       case 1:
@@ -532,7 +557,125 @@ class StructureMaker {
          fmt::format("{}, {}, {}, {}", x.name, which, keep, none()));
   }
 
+  // Operators that not all programs have.
+  void extended(const Known& x) {
+    const bool floats = isFloating(x.tensor.dtype());
+    const int64_t rank = x.tensor.dim();
+    switch (fresh_.below(6)) {
+      case 4: {
+        std::vector<int64_t> dims;
+        for (int64_t d = 0; d < rank; ++d) {
+          if (fresh_.oneIn(2)) dims.push_back(fresh_.oneIn(2) ? d : d - rank);
+        }
+        return emit("flip", fmt::format("{}, {}", x.name, integers(dims)));
+      }
+      case 5:
+        return emit(fresh_.of<std::string>({"tril", "triu"}),
+                    fmt::format("{}, {}", x.name, integer(fresh_.below(9) - 4)));
+      case 0:
+      case 1:
+        if (floats) loss(x);
+        return;
+      case 2:
+        if (rank == 0 || !floats) return;
+        for (int64_t d = 0; d < rank; ++d) {
+          if (x.tensor.size(d) % 2 == 0) {
+            return emit("glu",
+                        fmt::format("{}, {}", x.name, integer(fresh_.oneIn(2) ? d : d - rank)));
+          }
+        }
+        return;
+      default:
+        break;
+    }
+    if (!floats) return;
+    const std::string d = integer(dim(x.tensor));
+    const std::string eps = constant("float", "0.01");
+    if (fresh_.oneIn(5)) {
+      return emit("pairwise_distance",
+                  fmt::format("{}, {}, {}, {}, {}", x.name, like(x).name,
+                              constant("float", fresh_.of<std::string>({"1.", "2.", "3."})), eps,
+                              constant("bool", fresh_.of<std::string>({"False", "True"}))));
+    }
+    if (fresh_.oneIn(2)) {
+      return emit("cosine_similarity", fmt::format("{}, {}, {}, {}", x.name, like(x).name, d, eps));
+    }
+    const std::string order =
+        constant("float", fresh_.of<std::string>({"0.", "1.", "2.", "3.", "inf", "-inf"}));
+    const std::string dims = list("int", {d});
+    const std::string keep = constant("bool", fresh_.of<std::string>({"False", "True"}));
+    // How many are zero changes with the last bit of each.
+    if (!x.exact) return;
+    emit("linalg_vector_norm",
+         fmt::format("{}, {}, {}, {}, {}", x.name, order, dims, keep, none()));
+  }
+  // Another value of the same shape and dtype, or the same.
+  const Known& like(const Known& x) {
+    for (int i = 0; i < 6; ++i) {
+      const Known& y = any();
+      if (y.tensor.dtype() == x.tensor.dtype() &&
+          DimVector(y.tensor.sizes()) == DimVector(x.tensor.sizes())) {
+        return y;
+      }
+    }
+    return x;
+  }
+  void loss(const Known& x) {
+    const std::string target = like(x).name, reduction = integer(fresh_.below(3));
+    const auto number = [&](std::initializer_list<std::string> list) {
+      return constant("float", fresh_.of<std::string>(list));
+    };
+    const auto weight = [&] { return fresh_.oneIn(2) ? none() : like(x).name; };
+    switch (fresh_.below(8)) {
+      case 6:
+        return emit("margin_ranking_loss",
+                    fmt::format("{}, {}, {}, {}, {}", x.name, target, like(x).name,
+                                number({"0.", "0.3"}), reduction));
+      case 7: {
+        const auto truth = [&] {
+          return constant("bool", fresh_.of<std::string>({"False", "True"}));
+        };
+        // Logarithms of negative numbers would be everywhere.
+        emit("sigmoid", x.name);
+        const std::string rates = values_.back().name, is_log = truth(), full = truth(),
+                          eps = number({"0.01"});
+        return emit("poisson_nll_loss", fmt::format("{}, {}, {}, {}, {}, {}", rates, target, is_log,
+                                                    full, eps, reduction));
+      }
+      case 0:
+        return emit("smooth_l1_loss", fmt::format("{}, {}, {}, {}", x.name, target, reduction,
+                                                  number({"0.", "0.3", "1."})));
+      case 1:
+        return emit("huber_loss", fmt::format("{}, {}, {}, {}", x.name, target, reduction,
+                                              number({"0.3", "1."})));
+      case 2: {
+        // Of numbers between zero and one.
+        emit("sigmoid", x.name);
+        const std::string probabilities = values_.back().name;
+        return emit("binary_cross_entropy",
+                    fmt::format("{}, {}, {}, {}", probabilities, target, weight(), reduction));
+      }
+      case 3: {
+        const std::string first = weight(), second = weight();
+        return emit("binary_cross_entropy_with_logits",
+                    fmt::format("{}, {}, {}, {}, {}", x.name, target, first, second, reduction));
+      }
+      case 4: {
+        emit("sigmoid", target);
+        const std::string shares = values_.back().name;
+        return emit("kl_div",
+                    fmt::format("{}, {}, {}, {}", x.name, shares, reduction,
+                                constant("bool", fresh_.of<std::string>({"False", "True"}))));
+      }
+      default:
+        return emit(fresh_.of<std::string>({"mse_loss", "l1_loss", "soft_margin_loss"}),
+                    fmt::format("{}, {}, {}", x.name, target, reduction));
+    }
+  }
+
   Random& random_;
+  Random fresh_;
+  const bool extended_;
   DType dtype_ = DType::Float;
   Program program_;
   std::vector<Known> values_;

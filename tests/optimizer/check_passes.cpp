@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "codegen/loop/pointwise.h"
+#include "codegen/loop/writes.h"
 #include "core/error.h"
 #include "ir/alias_db.h"
 #include "ir/verifier.h"
@@ -24,6 +26,7 @@
 #include "passes/propagate_types.h"
 #include "passes/remove_mutation.h"
 #include "passes/unroll_loops.h"
+#include "passes/write_groups.h"
 #include "runtime/fusion/form_groups.h"
 #include "runtime/interpreter/interpreter.h"
 #include "tests/optimizer/check_types.h"
@@ -101,6 +104,7 @@ void moveNodes(Graph& graph, std::mt19937_64& random) {
 // What moved together stays together; no engine needs to know groups for that to be checked.
 void formAndDissolveGroups(Graph& graph) {
   formFusionGroups(graph, {.kind_of = kernelKindOf});
+  formWriteGroups(graph, {loop::isPointwise, loop::isPointwiseWrite});
   verify(graph);
   dissolveFusionGroups(graph);
 }
