@@ -1,8 +1,5 @@
 #include "runtime/compile_queue.h"
 
-#include <sys/resource.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <condition_variable>
 #include <cstdlib>
@@ -16,10 +13,6 @@
 namespace wick {
 
 namespace {
-
-// Added to the compile thread's niceness: with few cores, compiling must not stop the operators'
-// threads, which wait for each other.
-constexpr int kNiceness = 5;
 
 // The holds of the calling thread.
 struct Holds {
@@ -96,8 +89,6 @@ class CompileQueue {
   };
 
   void work() {
-    // On Linux a thread's id names that thread alone.
-    setpriority(PRIO_PROCESS, static_cast<id_t>(gettid()), kNiceness);
     std::unique_lock lock(mutex_);
     while (!ended_) {
       if (jobs_.empty()) {

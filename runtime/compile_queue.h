@@ -28,9 +28,12 @@ class CompileHold {
 };
 inline constexpr std::chrono::milliseconds kLongestHold{300};
 
-// Runs `job` on the compile thread, which yields to the threads that run programs; here and now
-// when jitMode() is Sync. Jobs must not throw. Those that have not begun when the process ends are
-// dropped. Thread-safe.
+// Runs `job` on the compile thread; here and now when jitMode() is Sync. Jobs must not throw. Those
+// that have not begun when the process ends are dropped. Thread-safe.
+//
+// The thread has the same priority as those that run programs. With a lower one it does not take
+// less time from them, for they wait for each other, and where they keep every processor busy it
+// compiles for two to three times as long (docs/performance.md, "First calls").
 void submitCompile(std::function<void()> job, CompileStart start = CompileStart::AtOnce);
 
 // Waits until all jobs are done that were submitted before; what should start later starts now.
