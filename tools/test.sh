@@ -4,7 +4,14 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tools/install_deps.sh || exit 1
-bazel build "$@" //... || { echo "0 passed, 1 failed"; exit 1; }
+log=$(bazel info "$@" command_log 2>/dev/null)
+if ! bazel build "$@" //...; then
+  # The cause once more at the end, where it is found, and what no message of the compiler tells.
+  grep -E 'error: |undefined reference|ld: |No space left' "$log" | head -20
+  echo "free here: $(df -h --output=avail . | tail -1) of disk, $(awk '/MemAvailable/ {print int($2 / 1024)}' /proc/meminfo) MB of memory"
+  echo "0 passed, 1 failed"
+  exit 1
+fi
 bazel test --keep_going "$@" //tests/...
 status=$?
 python3 tools/count_tests.py "$(bazel info "$@" bazel-testlogs 2>/dev/null)" || status=1
