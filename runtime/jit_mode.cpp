@@ -6,6 +6,7 @@
 #include <limits>
 #include <string_view>
 
+#include "codegen/llvm/vector_limit.h"
 #include "core/error.h"
 
 namespace wick {
@@ -44,6 +45,8 @@ JitMode jitMode() {
   int mode = current.load(std::memory_order_relaxed);
   if (mode == kUnset) {
     int parsed = static_cast<int>(parse(std::getenv("WICK_JIT")));
+    // Where code is made, on another thread, nobody would be told that it is wrong.
+    codegen::vectorBitsLimit();
     if (current.compare_exchange_strong(mode, parsed)) mode = parsed;
   }
   return static_cast<JitMode>(mode);

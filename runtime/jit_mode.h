@@ -13,7 +13,8 @@ enum class JitMode {
 };
 
 // What setJitMode() set last; before that the environment variable WICK_JIT ("off", "background" or
-// "sync"; RuntimeError for anything else), before that Background. Thread-safe.
+// "sync"; RuntimeError for anything else, and for a wrong WICK_VECTOR_BITS), before that Background.
+// Thread-safe.
 JitMode jitMode();
 void setJitMode(JitMode mode);
 

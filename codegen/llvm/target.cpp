@@ -14,6 +14,8 @@
 
 #include <algorithm>
 
+#include "codegen/llvm/vector_limit.h"
+
 // The static initializers of LLVM's files, see third_party/llvm.BUILD; none when LLVM was linked in
 // another way, where they run by themselves.
 extern "C" {
@@ -35,6 +37,12 @@ struct Host {
   unsigned vector_bits;
 };
 
+// What processors with registers of 512 bits have beyond those of 256.
+bool isWide(llvm::StringRef feature) {
+  return feature.starts_with("avx512") || feature.starts_with("avx10") ||
+         feature.starts_with("amx") || feature == "evex512";
+}
+
 Host describeHost() {
   for (auto* i = __start_wick_llvm_init; i != __stop_wick_llvm_init; ++i) (*i)();
   llvm::InitializeNativeTarget();
@@ -45,20 +53,22 @@ Host describeHost() {
   host.cpu = llvm::sys::getHostCPUName().str();
   std::vector<std::string> features;
   auto available = llvm::sys::getHostCPUFeatures();
-  for (const auto& feature : available) {
+  const unsigned limit = vectorBitsLimit();
+  for (auto& feature : available) {
+    if (limit < 512 && isWide(feature.getKey())) feature.second = false;
     features.push_back((feature.getValue() ? "+" : "-") + feature.getKey().str());
   }
   // The map's order is arbitrary, but the text is part of cache keys.
   std::sort(features.begin(), features.end());
   host.features = fmt::format("{}", fmt::join(features, ","));
-  host.description = fmt::format("{} {} {}", host.triple, host.cpu, host.features);
+  host.description = fmt::format("{} {} {} {}", host.triple, host.cpu, host.features, limit);
   std::string error;
   host.target = llvm::TargetRegistry::lookupTarget(host.triple, error);
   if (!host.target)
     throw CodegenError(fmt::format("no code generator for {}: {}", host.triple, error));
   bool wide = available.lookup("avx512f") && available.lookup("avx512vl") &&
               available.lookup("avx512dq") && available.lookup("avx512bw");
-  host.vector_bits = wide ? 512 : available.lookup("avx2") ? 256 : 128;
+  host.vector_bits = std::min(limit, wide ? 512u : available.lookup("avx2") ? 256u : 128u);
   return host;
 }
 

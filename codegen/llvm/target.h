@@ -13,9 +13,10 @@ namespace wick::codegen {
 
 // LLVM is initialized when this is called first, which must be before anything else of it is used.
 //
-// The host: its triple, the name of its CPU and all features that it reports, in one text.
+// The host: its triple, the name of its CPU, all features that it reports and vectorBitsLimit()
+// leaves, and that limit, in one text.
 const std::string& hostDescription();
-// Bits of the widest vector registers that are worth using: 128, 256 or 512.
+// Bits of the widest vector registers that are worth using and allowed: 128, 256 or 512.
 unsigned hostVectorBits();
 
 // Gives an empty module the host's triple and data layout.

@@ -2,6 +2,8 @@
 #include <llvm/Support/CommandLine.h>
 
 #include "codegen/llvm/jit.h"
+#include "codegen/llvm/vector_limit.h"
+#include "core/error.h"
 
 namespace wick::codegen {
 namespace {
@@ -16,7 +18,11 @@ TEST(Llvm, StartsWhenCodeIsFirstAskedFor) {
   EXPECT_FALSE(initializersRan());
   EXPECT_EQ(jitStatistics().compiled, 0u);
   EXPECT_FALSE(initializersRan());
-  EXPECT_GE(vectorBits(), 128u);
+  setenv("WICK_VECTOR_BITS", "64", 1);
+  EXPECT_THROW(vectorBitsLimit(), RuntimeError);
+  EXPECT_FALSE(initializersRan());
+  setenv("WICK_VECTOR_BITS", "128", 1);
+  EXPECT_EQ(vectorBits(), 128u);
   EXPECT_TRUE(initializersRan());
 }
 
