@@ -73,36 +73,21 @@ class WriteProgram {
     for (const std::string& v : others_) {
       if (random_.oneIn(3)) outputs += ", " + v;
     }
-    program.text = fmt::format("graph({}):\n{}  return ({})\n", inputs, body_, outputs);
+    program.text = text_.graph(inputs, outputs);
     return program;
   }
 
  private:
-  std::string constant(const std::string& type, const std::string& text) {
-    std::string name = fmt::format("%c{}", next_++);
-    body_ += fmt::format("  {} : {} = prim::Constant[value={}]()\n", name, type, text);
-    return name;
+  std::string constant(const std::string& type, const std::string& value) {
+    return text_.constant(type, value);
   }
-  std::string number() {
-    switch (random_.below(4)) {
-      case 0:
-        return "%s";
-      case 1:
-        return "%k";
-      case 2:
-        return constant("int", std::to_string(random_.below(9) - 4));
-      default:
-        return constant("float", fmt::format("{:.3f}", (random_.number() - 0.5) * 6));
-    }
-  }
+  std::string number() { return numberFor(text_, random_); }
   template <class T>
   T anyOf(const std::vector<T>& list) {
     return list[static_cast<size_t>(random_.below(static_cast<int>(list.size())))];
   }
   void emit(const std::string& op, const std::string& arguments, std::vector<std::string>& into) {
-    std::string name = fmt::format("%v{}", next_++);
-    body_ += fmt::format("  {} : Tensor = aten::{}({})\n", name, op, arguments);
-    into.push_back(name);
+    into.push_back(text_.node(op, arguments));
   }
 
   void node() {
@@ -138,8 +123,7 @@ class WriteProgram {
 
   Random& random_;
   std::vector<std::string> written_{"%x"}, others_;
-  std::string body_;
-  int next_ = 0;
+  GraphText text_;
 };
 
 }  // namespace

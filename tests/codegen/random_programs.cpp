@@ -147,7 +147,7 @@ class ProgramMaker {
     for (size_t i = static_cast<size_t>(count); i + 1 < values_.size(); ++i) {
       if (random_.oneIn(6)) outputs += ", " + values_[i];
     }
-    program_.text = fmt::format("graph({}):\n{}  return ({})\n", inputs, body_, outputs);
+    program_.text = text_.graph(inputs, outputs);
     return std::move(program_);
   }
 
@@ -188,32 +188,13 @@ class ProgramMaker {
   std::string value() {
     return values_[static_cast<size_t>(random_.below(static_cast<int>(values_.size())))];
   }
-  std::string constant(const std::string& type, const std::string& text) {
-    std::string name = fmt::format("%c{}", next_++);
-    body_ += fmt::format("  {} : {} = prim::Constant[value={}]()\n", name, type, text);
-    return name;
+  std::string constant(const std::string& type, const std::string& value) {
+    return text_.constant(type, value);
   }
-  std::string none() {
-    std::string name = fmt::format("%c{}", next_++);
-    body_ += fmt::format("  {} : NoneType = prim::Constant()\n", name);
-    return name;
-  }
-  std::string number() {
-    switch (random_.below(4)) {
-      case 0:
-        return "%s";
-      case 1:
-        return "%k";
-      case 2:
-        return constant("int", std::to_string(random_.below(9) - 4));
-      default:
-        return constant("float", fmt::format("{:.3f}", (random_.number() - 0.5) * 6));
-    }
-  }
+  std::string none() { return text_.none(); }
+  std::string number() { return numberFor(text_, random_); }
   void emit(const std::string& op, const std::string& arguments) {
-    std::string name = fmt::format("%v{}", next_++);
-    body_ += fmt::format("  {} : Tensor = aten::{}({})\n", name, op, arguments);
-    values_.push_back(name);
+    values_.push_back(text_.node(op, arguments));
   }
 
   void node() {
@@ -357,14 +338,13 @@ class ProgramMaker {
       default:
         break;
     }
-    std::string dims = fmt::format("%d{}", next_++);
     const int first = random_.below(std::max(rank_, 1));
-    std::string which;
+    std::vector<std::string> which;
     for (int d = 0; d < rank_; ++d) {
       if (d != first && !random_.oneIn(3)) continue;
-      which += (which.empty() ? "" : ", ") + constant("int", std::to_string(-1 - d));
+      which.push_back(constant("int", std::to_string(-1 - d)));
     }
-    body_ += fmt::format("  {} : int[] = prim::ListConstruct({})\n", dims, which);
+    const std::string dims = text_.list("int", which);
     std::string keep = constant("bool", random_.oneIn(3) ? "False" : "True");
     if (random_.oneIn(2)) {
       return emit(random_.of<std::string>({"amax", "amin"}),
@@ -378,12 +358,24 @@ class ProgramMaker {
   const bool reductions_;
   Program program_;
   std::vector<std::string> values_;
-  std::string body_;
-  int next_ = 0;
+  GraphText text_;
   int rank_ = 0;
 };
 
 }  // namespace
+
+std::string numberFor(GraphText& text, Random& random) {
+  switch (random.below(4)) {
+    case 0:
+      return "%s";
+    case 1:
+      return "%k";
+    case 2:
+      return text.constant("int", std::to_string(random.below(9) - 4));
+    default:
+      return text.constant("float", fmt::format("{:.3f}", (random.number() - 0.5) * 6));
+  }
+}
 
 Program randomProgram(Random& random, ProgramKind kind) {
   if (kind == ProgramKind::Structures) return randomStructures(random);

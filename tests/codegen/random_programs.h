@@ -9,6 +9,7 @@
 #include "core/ivalue.h"
 #include "core/tensor.h"
 #include "ir/graph.h"
+#include "tests/codegen/graph_text.h"
 
 namespace wick {
 
@@ -54,6 +55,9 @@ void fillRandomly(Random& random, const Tensor& t, bool huge = true);
 DType randomDType(Random& random);
 // A tensor of a shape that broadcasts to `full`, perhaps a view.
 Tensor randomTensor(Random& random, const DimVector& full, DType dtype, bool huge = true);
+
+// A constant, or one of the arguments %s (a float) and %k (an int).
+std::string numberFor(GraphText& text, Random& random);
 
 // What a graph returns; its message when it raises.
 struct Outcome {

@@ -40,7 +40,7 @@ class StructureMaker {
     for (size_t i = static_cast<size_t>(count); i + 1 < values_.size(); ++i) {
       if (random_.oneIn(7)) outputs += ", " + values_[i].name;
     }
-    program_.text = fmt::format("graph({}):\n{}  return ({})\n", inputs_, body_, outputs);
+    program_.text = text_.graph(inputs_, outputs);
     return std::move(program_);
   }
 
@@ -81,22 +81,13 @@ class StructureMaker {
       return values_[values_.size() - 1 - static_cast<size_t>(random_.below(latest))];
     return values_[static_cast<size_t>(random_.below(static_cast<int>(values_.size())))];
   }
-  std::string constant(const std::string& type, const std::string& text) {
-    std::string name = fmt::format("%c{}", next_++);
-    body_ += fmt::format("  {} : {} = prim::Constant[value={}]()\n", name, type, text);
-    return name;
+  std::string constant(const std::string& type, const std::string& value) {
+    return text_.constant(type, value);
   }
   std::string integer(int64_t n) { return constant("int", std::to_string(n)); }
-  std::string none() {
-    std::string name = fmt::format("%c{}", next_++);
-    body_ += fmt::format("  {} : NoneType = prim::Constant()\n", name);
-    return name;
-  }
+  std::string none() { return text_.none(); }
   std::string list(const std::string& type, const std::vector<std::string>& elements) {
-    std::string name = fmt::format("%l{}", next_++), text;
-    for (const std::string& e : elements) text += (text.empty() ? "" : ", ") + e;
-    body_ += fmt::format("  {} : {}[] = prim::ListConstruct({})\n", name, type, text);
-    return name;
+    return text_.list(type, elements);
   }
   std::string integers(const std::vector<int64_t>& numbers) {
     std::vector<std::string> names;
@@ -113,30 +104,30 @@ class StructureMaker {
 
   // Adds the node; takes back all of it when it raises.
   void emit(const std::string& op, const std::string& arguments, int results = 1) {
-    const std::string before = body_;
+    const std::string before = text_.lines();
     const size_t known = values_.size();
     std::string names, types;
     for (int i = 0; i < results; ++i) {
-      std::string name = fmt::format("%v{}", next_++);
+      std::string name = text_.freshName("%v");
       names += fmt::format("{}{}", i == 0 ? "" : ", ", name);
       types += fmt::format("{}{} : Tensor", i == 0 ? "" : ", ", name);
       values_.push_back({name, Tensor()});
     }
-    body_ += fmt::format("  {} = aten::{}({})\n", types, op, arguments);
+    text_.addLine(fmt::format("{} = aten::{}({})", types, op, arguments));
     settle(known, names, before, op);
   }
   void emitParts(const std::string& op, const std::string& arguments, int64_t results) {
-    const std::string before = body_;
+    const std::string before = text_.lines();
     const size_t known = values_.size();
-    std::string list = fmt::format("%l{}", next_++), names, types;
-    body_ += fmt::format("  {} : Tensor[] = aten::{}({})\n", list, op, arguments);
+    std::string list = text_.freshName("%l"), names, types;
+    text_.addLine(fmt::format("{} : Tensor[] = aten::{}({})", list, op, arguments));
     for (int64_t i = 0; i < results; ++i) {
-      std::string name = fmt::format("%v{}", next_++);
+      std::string name = text_.freshName("%v");
       names += fmt::format("{}{}", i == 0 ? "" : ", ", name);
       types += fmt::format("{}{} : Tensor", i == 0 ? "" : ", ", name);
       values_.push_back({name, Tensor()});
     }
-    body_ += fmt::format("  {} = prim::ListUnpack({})\n", types, list);
+    text_.addLine(fmt::format("{} = prim::ListUnpack({})", types, list));
     settle(known, names, before, op);
   }
   bool isExact(const std::string& op, const std::string& text) const {
@@ -178,16 +169,16 @@ class StructureMaker {
   }
   void settle(size_t known, const std::string& names, const std::string& before,
               const std::string& op) {
-    auto graph = parseGraph(fmt::format("graph({}):\n{}  return ({})\n", inputs_, body_, names));
+    auto graph = parseGraph(text_.graph(inputs_, names));
     Outcome outcome = runGraph(graph, program_.arguments);
     bool good = outcome.error.empty();
     for (const Tensor& t : outcome.tensors) good = good && t.numel() <= 20000 && t.dim() <= 5;
     if (!good) {
       values_.resize(known);
-      body_ = before;
+      text_.restore(before);
       return;
     }
-    const bool exact = isExact(op, body_.substr(before_lists_));
+    const bool exact = isExact(op, text_.lines().substr(before_lists_));
     for (size_t i = 0; i < outcome.tensors.size(); ++i) {
       values_[known + i].tensor = outcome.tensors[i];
       values_[known + i].exact = exact;
@@ -195,7 +186,7 @@ class StructureMaker {
   }
 
   void node() {
-    before_lists_ = body_.size();
+    before_lists_ = text_.lines().size();
     const Known x = any();
     if (extended_ && fresh_.oneIn(4)) return extended(x);
     switch (random_.below(13)) {
@@ -679,8 +670,8 @@ class StructureMaker {
   DType dtype_ = DType::Float;
   Program program_;
   std::vector<Known> values_;
-  std::string inputs_, body_;
-  int next_ = 0;
+  std::string inputs_;
+  GraphText text_;
   size_t before_lists_ = 0;  // where the text of the node and its lists begins
 };
 
