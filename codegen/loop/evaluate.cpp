@@ -107,7 +107,9 @@ class Evaluator {
           inputs[i] = results[leaf.index];
           break;
         case Leaf::Kind::Count:
-          dispatchAll(leaf.type, [&]<class T>() { inputs[i] = toScalarBits(convert<T>(count())); });
+          dispatch<kComputedDTypes>("kernel", leaf.type, [&]<class T>() {
+            inputs[i] = toScalarBits(convert<T>(count()));
+          });
           break;
       }
     }
@@ -128,22 +130,13 @@ class Evaluator {
   }
 
   static ScalarBits identity(ReduceOp op, DType type) {
-    return dispatchAll(type, [&]<class T>() -> ScalarBits {
-      if constexpr (kIsComplex<T> || kIsReducedFloat<T>) {
-        return 0;
-      } else {
-        return toScalarBits(identityOf<T>(op));
-      }
-    });
+    return dispatch<kComputedDTypes>("kernel", type,
+                                     [&]<class T>() { return toScalarBits(identityOf<T>(op)); });
   }
 
   static ScalarBits combine(ReduceOp op, DType type, ScalarBits x, ScalarBits y) {
-    return dispatchAll(type, [&]<class T>() -> ScalarBits {
-      if constexpr (kIsComplex<T> || kIsReducedFloat<T>) {
-        return 0;
-      } else {
-        return toScalarBits(loop::combine(op, fromScalarBits<T>(x), fromScalarBits<T>(y)));
-      }
+    return dispatch<kComputedDTypes>("kernel", type, [&]<class T>() {
+      return toScalarBits(loop::combine(op, fromScalarBits<T>(x), fromScalarBits<T>(y)));
     });
   }
 

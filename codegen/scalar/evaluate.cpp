@@ -1,14 +1,10 @@
 #include "codegen/scalar/evaluate.h"
 
 #include "codegen/scalar/plain_builder.h"
-#include "core/dtype_dispatch.h"
 
 namespace wick {
 
 namespace {
-
-template <class T>
-inline constexpr bool kReal = !kIsComplex<T> && !kIsReducedFloat<T>;
 
 template <class T>
 ScalarBits compute(const ScalarNode& node, std::span<const ScalarBits> in) {
@@ -86,7 +82,7 @@ ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> in,
                         std::span<const DType> types) {
   switch (node.op) {
     case ScalarOp::Constant:
-      return dispatchAll(node.type, [&]<class T>() -> ScalarBits {
+      return dispatch<kStoredDTypes>("expression", node.type, [&]<class T>() {
         if constexpr (std::is_integral_v<T>) {
           return toScalarBits(static_cast<T>(static_cast<int64_t>(node.payload)));
         } else {
@@ -94,13 +90,9 @@ ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> in,
         }
       });
     case ScalarOp::Convert:
-      return dispatchAll(types[0], [&]<class From>() {
-        return dispatchAll(node.type, [&]<class To>() -> ScalarBits {
-          if constexpr (kIsComplex<From> || kIsComplex<To>) {
-            return 0;
-          } else {
-            return toScalarBits(convert<To>(fromScalarBits<From>(in[0])));
-          }
+      return dispatch<kStoredDTypes>("expression", types[0], [&]<class From>() {
+        return dispatch<kStoredDTypes>("expression", node.type, [&]<class To>() {
+          return toScalarBits(convert<To>(fromScalarBits<From>(in[0])));
         });
       });
     case ScalarOp::Bits:
@@ -117,15 +109,11 @@ ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> in,
     case ScalarOp::Lt:
     case ScalarOp::Le:
     case ScalarOp::SignBit:
-      return dispatchAll(types[0], [&]<class T>() -> ScalarBits {
-        if constexpr (kReal<T>) return toScalarBits(compare<T>(node.op, in));
-        return 0;
-      });
+      return dispatch<kComputedDTypes>(
+          "expression", types[0], [&]<class T>() { return toScalarBits(compare<T>(node.op, in)); });
     default:
-      return dispatchAll(node.type, [&]<class T>() -> ScalarBits {
-        if constexpr (kReal<T>) return compute<T>(node, in);
-        return 0;
-      });
+      return dispatch<kComputedDTypes>("expression", node.type,
+                                       [&]<class T>() { return compute<T>(node, in); });
   }
 }
 
