@@ -12,6 +12,7 @@
 
 #include "codegen/scalar/functions.h"
 #include "codegen/scalar/special_functions.h"
+#include "core/complex_product.h"
 #include "core/convert.h"
 
 namespace wick {
@@ -67,9 +68,7 @@ struct PlainBuilder {
     } else if constexpr (isInteger()) {
       return static_cast<V>(wide(a) * wide(b));
     } else if constexpr (isComplex()) {
-      // Without the recovery of infinities that the standard library's product does.
-      return V(a.real() * b.real() - a.imag() * b.imag(),
-               a.real() * b.imag() + a.imag() * b.real());
+      return complexProduct(a, b);
     } else {
       return a * b;
     }
@@ -298,10 +297,8 @@ struct PlainBuilder {
   static V divideComplex(V a, V b) {
     if constexpr (isComplex()) {
       Real scale = std::max(std::fabs(b.real()), std::fabs(b.imag()));
-      Real ar = a.real() / scale, ai = a.imag() / scale;
-      Real br = b.real() / scale, bi = b.imag() / scale;
-      Real square = br * br + bi * bi;
-      return V((ar * br + ai * bi) / square, (ai * br - ar * bi) / square);
+      return complexQuotient(V(a.real() / scale, a.imag() / scale),
+                             V(b.real() / scale, b.imag() / scale));
     } else {
       return a;
     }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/complex_product.h"
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
@@ -30,11 +31,6 @@ Complex root(int64_t k, int64_t n) {
   return {std::cos(angle), std::sin(angle)};
 }
 
-// Plain products: the library's operator* looks for infinities at every step.
-Complex multiply(const Complex& a, const Complex& b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
-
 }  // namespace
 
 // k^2 / 2 in place of j k: x[j] w^(j^2/2) convolved with w^(-j^2/2).
@@ -59,12 +55,14 @@ struct Plan::Bluestein {
     size_t n = chirp.size(), m = static_cast<size_t>(size);
     std::vector<Complex> a(m), b(m);
     // The inverse transform is the conjugate of the transform of the conjugate.
-    for (size_t k = 0; k < n; ++k) a[k] = multiply(forward ? in[k] : std::conj(in[k]), chirp[k]);
+    for (size_t k = 0; k < n; ++k) {
+      a[k] = complexProduct(forward ? in[k] : std::conj(in[k]), chirp[k]);
+    }
     inner.run(a.data(), b.data(), true);
-    for (size_t k = 0; k < m; ++k) b[k] = multiply(b[k], kernel[k]);
+    for (size_t k = 0; k < m; ++k) b[k] = complexProduct(b[k], kernel[k]);
     inner.run(b.data(), a.data(), false);
     for (size_t k = 0; k < n; ++k) {
-      Complex v = multiply(a[k] / static_cast<double>(size), chirp[k]);
+      Complex v = complexProduct(a[k] / static_cast<double>(size), chirp[k]);
       out[k] = forward ? v : std::conj(v);
     }
   }
@@ -100,18 +98,18 @@ void Plan::recurse(const Complex* in, int64_t stride, Complex* out, int64_t n, s
   std::vector<Complex> parts(static_cast<size_t>(p));
   for (int64_t k = 0; k < m; ++k) {
     if (p == 2) {
-      Complex a = out[k], b = multiply(out[k + m], twiddle(k * step));
+      Complex a = out[k], b = complexProduct(out[k + m], twiddle(k * step));
       out[k] = a + b;
       out[k + m] = a - b;
       continue;
     }
     for (int64_t r = 0; r < p; ++r) {
-      parts[static_cast<size_t>(r)] = multiply(out[r * m + k], twiddle(r * k * step));
+      parts[static_cast<size_t>(r)] = complexProduct(out[r * m + k], twiddle(r * k * step));
     }
     for (int64_t q = 0; q < p; ++q) {
       Complex sum = parts[0];
       for (int64_t r = 1; r < p; ++r) {
-        sum += multiply(parts[static_cast<size_t>(r)], twiddle(r * q % p * (n_ / p)));
+        sum += complexProduct(parts[static_cast<size_t>(r)], twiddle(r * q % p * (n_ / p)));
       }
       out[q * m + k] = sum;
     }

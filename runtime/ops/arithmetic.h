@@ -58,18 +58,6 @@ inline int64_t shiftRight(int64_t a, int64_t n) {
   return a >> (n & 63);
 }
 
-// Without the special treatment of infinities in C++'s operator*, as PyTorch multiplies.
-inline Complex multiply(Complex a, Complex b) {
-  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
-}
-
-// By the textbook's formula, as PyTorch 1.13 divides: no care for overflow in the denominator.
-inline Complex divide(Complex x, Complex y) {
-  double norm = y.real() * y.real() + y.imag() * y.imag();
-  return {(x.real() * y.real() + x.imag() * y.imag()) / norm,
-          (x.imag() * y.real() - x.real() * y.imag()) / norm};
-}
-
 // Python's float power: the one case in which it refuses what C++ computes.
 inline double floatPow(double base, double exponent) {
   if (base == 0 && exponent < 0) throwZeroDivision("0.0 cannot be raised to a negative power");

@@ -3,6 +3,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "core/complex_product.h"
 #include "core/scalar.h"
 #include "runtime/ops/arithmetic.h"
 #include "runtime/ops/typed.h"
@@ -123,10 +124,10 @@ struct Polar {
 };
 struct LogBase {
   F operator()(F a, F b) const { return std::log(a) / std::log(b); }
-  C operator()(C a, C b) const { return divide(std::log(a), std::log(b)); }
+  C operator()(C a, C b) const { return complexQuotient(std::log(a), std::log(b)); }
   // A real number keeps its real logarithm, which is NaN below zero.
   C operator()(C a, F b) const { return std::log(a) / std::log(b); }
-  C operator()(F a, C b) const { return divide(C(std::log(a)), std::log(b)); }
+  C operator()(F a, C b) const { return complexQuotient(C(std::log(a)), std::log(b)); }
 };
 template <class Op>
 struct OfScalars {

@@ -2,6 +2,7 @@
 #include <charconv>
 #include <cstdlib>
 
+#include "core/complex_product.h"
 #include "core/convert.h"
 #include "core/scalar.h"
 #include "runtime/ops/arithmetic.h"
@@ -53,12 +54,12 @@ struct Sub {
 struct Mul {
   I operator()(I a, I b) const { return wrapMul(a, b); }
   F operator()(F a, F b) const { return a * b; }
-  C operator()(C a, C b) const { return multiply(a, b); }
+  C operator()(C a, C b) const { return complexProduct(a, b); }
 };
 struct Div {
   F operator()(I a, I b) const { return static_cast<F>(a) / static_cast<F>(b); }
   F operator()(F a, F b) const { return a / b; }
-  C operator()(C a, C b) const { return divide(a, b); }
+  C operator()(C a, C b) const { return complexQuotient(a, b); }
 };
 struct FloorDiv {
   I operator()(I a, I b) const { return floorDiv(a, b); }
@@ -79,10 +80,10 @@ struct Pow {
     C out(1);
     C power = a;
     for (I n = static_cast<I>(std::abs(b.real())); n != 0; n >>= 1) {
-      if (n & 1) out = multiply(out, power);
-      power = multiply(power, power);
+      if (n & 1) out = complexProduct(out, power);
+      power = complexProduct(power, power);
     }
-    return b.real() < 0 ? divide(C(1), out) : out;
+    return b.real() < 0 ? complexQuotient(C(1), out) : out;
   }
 };
 struct DivMod {

@@ -364,6 +364,39 @@ TEST(PointwiseOps, OutFormsResizeAndAliasesResolve) {
   EXPECT_EQ(out.data<double>()[3], 6.0);
 }
 
+// Every product and sum of the formulas is rounded by itself, in vectors and in what is left of
+// them: what is divided by itself has no imaginary part, and no element depends on its place.
+TEST(PointwiseOps, ComplexFormulasAreNotContracted) {
+  static const OperatorHandle kMul("aten::mul", "Tensor"), kDiv("aten::div", "Tensor");
+  const auto check = [&]<class R>(DType dtype) {
+    using C = std::complex<R>;
+    const auto product = [](R a, R b) {
+      volatile R p = a * b;
+      return R(p);
+    };
+    const Tensor parts = randomTensor({2, 64}, DType::Double, 7);
+    const Tensor all = Tensor::empty({64}, dtype);
+    for (int64_t i = 0; i < 64; ++i) {
+      all.data<C>()[i] =
+          C(static_cast<R>(parts.data<double>()[i]), static_cast<R>(parts.data<double>()[64 + i]));
+    }
+    for (int64_t n = 1; n <= 32; ++n) {
+      const Tensor x = all.slice(0, 0, n, 1), y = all.slice(0, 64 - n, 64, 1);
+      const Tensor products = kMul(x, y), quotients = kDiv(x, x);
+      for (int64_t i = 0; i < n; ++i) {
+        const C a = x.data<C>()[i], b = y.data<C>()[i];
+        EXPECT_EQ(products.data<C>()[i],
+                  C(product(a.real(), b.real()) - product(a.imag(), b.imag()),
+                    product(a.real(), b.imag()) + product(a.imag(), b.real())))
+            << i << " of " << n;
+        EXPECT_EQ(quotients.data<C>()[i].imag(), 0) << i << " of " << n;
+      }
+    }
+  };
+  check.operator()<float>(DType::ComplexFloat);
+  check.operator()<double>(DType::ComplexDouble);
+}
+
 TEST(PointwiseOps, NoPowerOfZeroLosesItsShape) {
   static const OperatorHandle kPow("aten::pow", "Tensor_Scalar");
   Tensor t = Tensor::zeros({2, 3}, DType::Long);
