@@ -11,6 +11,7 @@
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
+#include "passes/copy_loop_weights.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
@@ -27,8 +28,8 @@ namespace wick {
 
 namespace {
 
-// Forgets whether a pass changed anything.
-template <bool (*pass)(Graph&)>
+// Forgets whether a pass changed anything, or how much.
+template <auto pass>
 void run(Graph& graph) {
   pass(graph);
 }
@@ -75,6 +76,7 @@ constexpr PipelinePass kDerivativePreserving[] = {
 // Groups for kernels take no operators that write.
 constexpr PipelinePass kPostDerivative[] = {
     {"remove_tensor_mutation", run<removeTensorMutation>},
+    {"copy_loop_weights", run<copyLoopWeights>},
 };
 
 // Passes that undo each other would repeat for ever.

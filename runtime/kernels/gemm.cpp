@@ -247,12 +247,13 @@ Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, cons
   return out;
 }
 
+bool isPackedWeight(const Tensor& weight) {
+  return onednn::computes(weight.dtype()) && weight.device().isCpu() && weight.dim() == 2 &&
+         weight.numel() * (kFewRows + 1) > kSmallWork && isMatrix(weight);
+}
+
 void packLinearWeight(const Tensor& weight) {
-  if (!onednn::computes(weight.dtype()) || !weight.device().isCpu() || weight.dim() != 2 ||
-      weight.numel() * (kFewRows + 1) <= kSmallWork || !isMatrix(weight)) {
-    return;
-  }
-  onednn::packMatrix("linear", weight.transpose(0, 1));
+  if (isPackedWeight(weight)) onednn::packMatrix("linear", weight.transpose(0, 1));
 }
 
 void startProducts() {

@@ -18,6 +18,9 @@ Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b);
 Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, const Tensor& bias,
                      const Epilogue& epilogue = {});
 
+// Whether linearProduct keeps a packed form of this weight [N, K], unless x has very few rows.
+bool isPackedWeight(const Tensor& weight);
+
 // Packs a weight [N, K] of linearProduct now rather than in the first product that wants it
 // so, whatever the number of rows will be; nothing for other weights and for those whose products
 // are mostly too small for it.

@@ -186,6 +186,21 @@ namespace {
 Tensor mm(const Tensor& self, const Tensor& mat2) {
   return matrixProduct("mm", self, mat2);
 }
+// What a loop of so many turns multiplies by, for mm_weight: a copy, which the packed form may be
+// kept with. Empty where that does not pay, and for what mm refuses.
+Tensor loopWeight(const Tensor& weight, int64_t turns) {
+  // Copying and packing take as long as two or three turns save.
+  constexpr int64_t kTurns = 6;
+  const bool pays = turns >= kTurns && weight.dim() == 2 && weight.device().isCpu() &&
+                    !weight.requiresGrad() && isPackedWeight(weight);
+  return pays ? weight.clone() : Tensor::empty({0}, weight.dtype());
+}
+// mm; `copy`, when it has elements, is a copy of the transpose of mat2 that nobody else has.
+Tensor mmWeight(const Tensor& self, const Tensor& mat2, const Tensor& copy) {
+  const bool fits = copy.numel() > 0 && self.dim() == 2 && self.dtype() == copy.dtype() &&
+                    self.size(1) == copy.size(1);
+  return fits ? linearProduct("mm", self, copy, {}) : mm(self, mat2);
+}
 Tensor bmm(const Tensor& self, const Tensor& mat2) {
   return batchMatrixProduct("bmm", self, mat2);
 }
@@ -470,6 +485,9 @@ Tensor vecdot(const Tensor& x, const Tensor& y, int64_t dim) {
 constexpr OperatorRecord kRecords[] = {
     {"aten::mm(Tensor self, Tensor mat2) -> Tensor", WICK_KERNEL(mm), kOutForm,
      ops::shapes::matrixProduct},
+    {"wick::loop_weight(Tensor weight, int turns) -> Tensor", WICK_KERNEL(loopWeight)},
+    {"wick::mm_weight(Tensor self, Tensor mat2, Tensor copy) -> Tensor", WICK_KERNEL(mmWeight),
+     kNoFlags, ops::shapes::matrixProduct},
     {"aten::bmm(Tensor self, Tensor mat2) -> Tensor", WICK_KERNEL(bmm), kOutForm,
      ops::shapes::batchedMatrixProduct},
     {"aten::matmul(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(matmul), kOutForm,

@@ -13,6 +13,7 @@
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
+#include "passes/copy_loop_weights.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/decompose.h"
 #include "passes/erase_shape_computations.h"
@@ -148,6 +149,7 @@ const std::vector<NamedTransform>& transforms() {
       {"erase_shape_computations", withTypes<eraseShapeComputations>},
       {"eval_mode", removeDropout},
       {"decompose", withTypes<decomposeOperators>},
+      {"copy_loop_weights", [](Graph& g) { copyLoopWeights(g); }},
   };
   return all;
 }

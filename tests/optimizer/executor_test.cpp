@@ -379,5 +379,53 @@ TEST_F(ExecutorTest, ThreadsShareThePlans) {
   }
 }
 
+// What is packed for a loop must not outlive it: the application may write the weight's memory.
+TEST_F(ExecutorTest, LoopsMultiplyByWeightsAsTheyAre) {
+  const auto text = [](const char* condition) {
+    return std::string("graph(%x : Tensor, %w : Tensor, %n : int, ") + condition +
+           R"( : bool):
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %a : Tensor = aten::t(%w)
+      %m : Tensor = aten::mm(%p, %a)
+      %q : Tensor = aten::tanh(%m)
+      -> (%t, %q)
+  return (%y)
+)";
+  };
+  std::string counted = text("%unused");
+  counted.insert(counted.find("  %y"), "  %t : bool = prim::Constant[value=True]()\n");
+  const auto optimized = parseGraph(counted);
+  runPipeline(*optimized);
+  ASSERT_NE(optimized->str().find("wick::mm_weight"), std::string::npos);
+  Caller packed(counted), plain(text("%t"));
+  const auto numbers = [](int64_t rows, int64_t columns, int64_t seed) {
+    Tensor t = Tensor::empty({rows, columns}, DType::Float);
+    for (int64_t i = 0; i < t.numel(); ++i) {
+      t.data<float>()[i] = static_cast<float>((i * 7919 + seed) % 101 - 50) / 200;
+    }
+    return t;
+  };
+  const Tensor x = numbers(8, 128, 3), w = numbers(128, 128, 11);
+  const auto compare = [&](const Tensor& input, const Tensor& weight, int64_t turns) {
+    const std::vector<IValue> arguments{IValue(input), IValue(weight), IValue(turns), IValue(true)};
+    const Tensor a = packed(arguments).toTensor(), b = plain(arguments).toTensor();
+    ASSERT_EQ(DimVector(a.sizes()), DimVector(b.sizes()));
+    for (int64_t i = 0; i < a.numel(); ++i) {
+      EXPECT_NEAR(a.data<float>()[i], b.data<float>()[i], 1e-5) << i << " after " << turns;
+    }
+  };
+  for (int64_t turns : {0, 1, 5, 6, 20}) compare(x, w, turns);
+  for (int64_t i = 0; i < w.numel(); ++i) w.data<float>()[i] *= -0.75f;
+  compare(x, w, 20);
+  compare(x, w.transpose(0, 1), 20);
+  compare(numbers(2, 128, 5), w, 20);
+  compare(numbers(8, 3, 5), numbers(3, 3, 1), 20);
+  // mm's own errors.
+  EXPECT_THROW(compare(numbers(8, 64, 1), w, 20), RuntimeError);
+  EXPECT_THROW(compare(x, numbers(128, 64, 1), 20), RuntimeError);
+  EXPECT_THROW(compare(x.select(0, 0), w, 20), RuntimeError);
+}
+
 }  // namespace
 }  // namespace wick

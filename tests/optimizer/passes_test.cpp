@@ -12,6 +12,7 @@
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
+#include "passes/copy_loop_weights.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/loop_invariants.h"
 #include "passes/lower_tuples.h"
@@ -586,6 +587,49 @@ TEST(Canonicalize, EqualGraphsGetEqualTexts) {
 )",
                  canonicalize);
   EXPECT_EQ(a->str(), b->str());
+}
+
+TEST(CopyLoopWeights, OneCopyForAllProductsOfALoop) {
+  check(R"(graph(%x : Tensor, %w : Tensor, %n : int):
+  # CHECK: wick::loop_weight(%w, %n)
+  # CHECK-NOT: aten::mm
+  # CHECK: prim::Loop
+  # CHECK: wick::mm_weight(%p, %a
+  # CHECK: wick::mm_weight
+  %t : bool = prim::Constant[value=True]()
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %a : Tensor = aten::t(%w)
+      %q : Tensor = aten::mm(%p, %a)
+      %b : Tensor = aten::t(%w)
+      %r : Tensor = aten::mm(%q, %b)
+      -> (%t, %r)
+  return (%y)
+)",
+        copyLoopWeights);
+}
+
+TEST(CopyLoopWeights, NotOfWhatChangesAndNotWhereTurnsAreUnknown) {
+  check(R"(graph(%x : Tensor, %w : Tensor, %v : Tensor, %c : bool, %n : int):
+  # CHECK-NOT: wick::
+  %t : bool = prim::Constant[value=True]()
+  %one : int = prim::Constant[value=1]()
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %own : Tensor = aten::t(%p)
+      %q : Tensor = aten::mm(%p, %own)
+      %written : Tensor = aten::add_(%w, %q, %one)
+      %a : Tensor = aten::t(%w)
+      %r : Tensor = aten::mm(%q, %a)
+      -> (%t, %r)
+  %z : Tensor = prim::Loop(%n, %c, %y)
+    block0(%j : int, %s : Tensor):
+      %b : Tensor = aten::t(%v)
+      %u : Tensor = aten::mm(%s, %b)
+      -> (%c, %u)
+  return (%z)
+)",
+        copyLoopWeights);
 }
 
 }  // namespace
