@@ -18,6 +18,7 @@
 #include <mutex>
 #include <new>
 
+#include "core/budget.h"
 #include "core/memory_limit.h"
 #include "core/tensor.h"
 
@@ -62,6 +63,12 @@ size_t largestBlock() {
 
 size_t roundUp(size_t bytes, size_t step) {
   return (bytes + step - 1) / step * step;
+}
+
+// Whether `tensors` bytes of tensors and what is noted besides (core/memory_limit.h) may be.
+bool withinLimit(size_t cap, size_t tensors) {
+  return cap == 0 || static_cast<int64_t>(tensors) + std::max<int64_t>(notedMemory(), 0) <=
+                         static_cast<int64_t>(cap);
 }
 
 // Whether more is held than may be.
@@ -469,15 +476,22 @@ void* takeBlock(size_t bytes) {
 }  // namespace
 
 void* allocateBlock(size_t bytes) {
+  Budget* const budget = currentBudget();
+  if (budget && budget->used() > budget->memoryLimit() - static_cast<int64_t>(
+                                                             std::min<size_t>(bytes, INT64_MAX))) {
+    throwRuntimeError("not enough memory: you tried to allocate {} bytes, the run's limit is {}",
+                      bytes, budget->memoryLimit());
+  }
   size_t cap = limit.load(std::memory_order_relaxed);
   size_t now = allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   void* block = nullptr;
-  if (bytes <= largestBlock() && (cap == 0 || now <= cap)) block = takeBlock(bytes);
+  if (bytes <= largestBlock() && withinLimit(cap, now)) block = takeBlock(bytes);
   if (!block) {
     allocated.fetch_sub(bytes, std::memory_order_relaxed);
     throwRuntimeError("not enough memory: you tried to allocate {} bytes{}", bytes,
-                      cap != 0 && now > cap ? fmt::format(", the limit is {}", cap) : "");
+                      withinLimit(cap, now) ? "" : fmt::format(", the limit is {}", cap));
   }
+  if (budget) budget->charge(static_cast<int64_t>(bytes));
   size_t seen = peak.load(std::memory_order_relaxed);
   while (seen < now && !peak.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {
   }
@@ -487,6 +501,7 @@ void* allocateBlock(size_t bytes) {
 void freeBlock(void* block, size_t bytes) noexcept {
   if (!block) return;
   allocated.fetch_sub(bytes, std::memory_order_relaxed);
+  if (Budget* budget = currentBudget()) budget->charge(-static_cast<int64_t>(bytes));
   if (bytes > kSmallUpTo) {
     largeBlocks().put(block);
   } else {
@@ -520,11 +535,26 @@ void setAllocationLimit(size_t bytes) {
 }
 
 void checkAllocation(const char* op, size_t bytes) {
-  size_t cap = limit.load(std::memory_order_relaxed);
-  size_t now = allocated.load(std::memory_order_relaxed);
-  WICK_CHECK(cap == 0 || (now <= cap && bytes <= cap - now),
+  const size_t cap = limit.load(std::memory_order_relaxed);
+  const size_t now = allocated.load(std::memory_order_relaxed);
+  WICK_CHECK(bytes <= largestBlock() && withinLimit(cap, now + bytes),
              "{}: not enough memory: you tried to allocate {} bytes, the limit is {}", op, bytes,
-             cap);
+             cap == 0 ? largestBlock() : cap);
+  const Budget* budget = currentBudget();
+  WICK_CHECK(!budget || budget->used() <= budget->memoryLimit() - static_cast<int64_t>(bytes),
+             "{}: not enough memory: you tried to allocate {} bytes, the run's limit is {}", op,
+             bytes, budget->memoryLimit());
+}
+
+bool memoryExceeded() {
+  return !withinLimit(limit.load(std::memory_order_relaxed),
+                      allocated.load(std::memory_order_relaxed));
+}
+
+void throwMemoryExceeded() {
+  throw RuntimeError(fmt::format("not enough memory: the limit is {} bytes",
+                                 limit.load(std::memory_order_relaxed)),
+                     "MemoryError");
 }
 
 }  // namespace wick

@@ -7,6 +7,15 @@
 
 namespace wick {
 
+void ListObject::grow(const char* op, size_t more) {
+  WICK_CHECK(more <= kMaxListElements && elements.size() + more <= kMaxListElements,
+             "{}: a list of {} elements is too long", op, elements.size() + more);
+  const size_t capacity = std::max(elements.size() + more, 2 * elements.capacity());
+  checkAllocation(op, capacity * sizeof(IValue));
+  elements.reserve(capacity);
+  count();
+}
+
 ListRef makeList(TypePtr element_type, std::vector<IValue> elements) {
   return makeRef<ListObject>(std::move(element_type), std::move(elements));
 }
@@ -100,7 +109,13 @@ void DictObject::compact() {
 // ---- object ----
 
 Object::Object(ClassTypePtr type, std::shared_ptr<void> owner)
-    : type_(std::move(type)), owner_(std::move(owner)), slots_(type_->attributes().size()) {}
+    : type_(std::move(type)), owner_(std::move(owner)), slots_(type_->attributes().size()) {
+  noteMemory(static_cast<int64_t>(slots_.size() * sizeof(IValue)));
+}
+
+Object::~Object() {
+  noteMemory(-static_cast<int64_t>(slots_.size() * sizeof(IValue)));
+}
 
 void Object::throwNoSlot(size_t i) const {
   throw InternalError(__FILE__, __LINE__,
@@ -111,6 +126,7 @@ void Object::setSlot(size_t i, IValue value) {
   if (i >= slots_.size()) {
     // The class may have gained attributes since the object was made.
     if (i >= type_->attributes().size()) throwNoSlot(i);
+    noteMemory(static_cast<int64_t>((type_->attributes().size() - slots_.size()) * sizeof(IValue)));
     slots_.resize(type_->attributes().size());
   }
   slots_[i] = std::move(value);
@@ -156,10 +172,14 @@ struct FutureObject::State {
   }
 };
 
-FutureObject::FutureObject(TypePtr element_type)
-    : element_type(std::move(element_type)), state_(std::make_unique<State>()) {}
+FutureObject::FutureObject(TypePtr element_type, const void* run)
+    : element_type(std::move(element_type)), run(run), state_(std::make_unique<State>()) {
+  noteMemory(sizeof(State));
+}
 
-FutureObject::~FutureObject() = default;
+FutureObject::~FutureObject() {
+  noteMemory(-static_cast<int64_t>(sizeof(State)));
+}
 
 bool FutureObject::done() const {
   std::lock_guard lock(state_->mutex);

@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "core/memory_limit.h"
+
 namespace wick {
 
 // A braced list may stand for an IntSpan argument; a variable must not be initialized from one, for
@@ -44,14 +46,12 @@ class DimVector {
   }
   DimVector& operator=(DimVector&& o) noexcept {
     if (this != &o) {
-      if (data_ != inline_) delete[] data_;
+      release();
       steal(o);
     }
     return *this;
   }
-  ~DimVector() {
-    if (data_ != inline_) delete[] data_;
-  }
+  ~DimVector() { release(); }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -83,8 +83,9 @@ class DimVector {
     if (n <= capacity_) return;
     size_t capacity = std::max<size_t>(n, capacity_ * 2);
     int64_t* grown = new int64_t[capacity];
+    noteMemory(static_cast<int64_t>(capacity * sizeof(int64_t)));
     std::memcpy(grown, data_, size_ * sizeof(int64_t));
-    if (data_ != inline_) delete[] data_;
+    release();
     data_ = grown;
     capacity_ = static_cast<uint32_t>(capacity);
   }
@@ -110,6 +111,11 @@ class DimVector {
 
  private:
   static constexpr uint32_t kInline = 6;
+  void release() {
+    if (data_ == inline_) return;
+    noteMemory(-static_cast<int64_t>(capacity_ * sizeof(int64_t)));
+    delete[] data_;
+  }
   void steal(DimVector& o) {
     size_ = o.size_;
     if (o.data_ == o.inline_) {

@@ -2,6 +2,13 @@
 
 namespace wick {
 
+Error::~Error() = default;
+CompileError::~CompileError() = default;
+RuntimeError::~RuntimeError() = default;
+LoadError::~LoadError() = default;
+UsageError::~UsageError() = default;
+InternalError::~InternalError() = default;
+
 CompileError::CompileError(SourceRange range, const std::string& message)
     : Error(message), range_(std::move(range)), brief_(message) {
   if (range_.valid()) message_ = brief_ + ":\n" + range_.highlight();

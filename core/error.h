@@ -1,6 +1,9 @@
 // The exceptions that Wick throws. A user's mistake is a CompileError, RuntimeError, LoadError or
 // UsageError; an InternalError alone means a bug of ours. what() is the whole message, ready to
 // print.
+//
+// The destructors are defined in error.cpp, and the classes' type information with them: parts of
+// the engine are built without any, and the linker must not take theirs.
 #pragma once
 
 #include <fmt/core.h>
@@ -16,6 +19,7 @@ namespace wick {
 class Error : public std::exception {
  public:
   explicit Error(std::string message) : message_(std::move(message)) {}
+  ~Error() override;
   const char* what() const noexcept override { return message_.c_str(); }
   const std::string& message() const { return message_; }
 
@@ -27,6 +31,7 @@ class Error : public std::exception {
 class CompileError : public Error {
  public:
   CompileError(SourceRange range, const std::string& message);
+  ~CompileError() override;
   const SourceRange& range() const { return range_; }
   // The message without the source excerpt.
   const std::string& brief() const { return brief_; }
@@ -50,6 +55,7 @@ class RuntimeError : public Error {
   // `class_name` is what a script's `raise` named, e.g. "ValueError"; operators raise
   // "RuntimeError".
   explicit RuntimeError(std::string message, std::string class_name = "RuntimeError");
+  ~RuntimeError() override;
   void addFrame(Frame frame);
   const std::vector<Frame>& frames() const { return frames_; }
   const std::string& className() const { return class_name_; }
@@ -67,18 +73,21 @@ class RuntimeError : public Error {
 class LoadError : public Error {
  public:
   using Error::Error;
+  ~LoadError() override;
 };
 
 // The embedding API or the command line was called wrongly (no such method, wrong argument count).
 class UsageError : public Error {
  public:
   using Error::Error;
+  ~UsageError() override;
 };
 
 // An invariant of Wick itself is broken.
 class InternalError : public Error {
  public:
   InternalError(const char* file, int line, const std::string& message);
+  ~InternalError() override;
 };
 
 template <class... Args>

@@ -33,7 +33,10 @@ using GeneratorRef = Ref<GeneratorObject>;
 
 class StringObject : public RefCounted {
  public:
-  explicit StringObject(std::string value) : value(std::move(value)) {}
+  explicit StringObject(std::string value) : value(std::move(value)) {
+    noteMemory(static_cast<int64_t>(this->value.capacity()));
+  }
+  ~StringObject() override { noteMemory(-static_cast<int64_t>(value.capacity())); }
   const std::string value;
 };
 
@@ -228,12 +231,36 @@ struct IValueEqual {
   }
 };
 
+// More elements than any program means to have, fewer than exhaust memory at once.
+inline constexpr size_t kMaxListElements = size_t{1} << 30;
+
 class ListObject : public RefCounted {
  public:
   explicit ListObject(TypePtr element_type, std::vector<IValue> elements = {})
-      : element_type(std::move(element_type)), elements(std::move(elements)) {}
+      : element_type(std::move(element_type)), elements(std::move(elements)) {
+    count();
+  }
+  ~ListObject() override { noteMemory(-counted_); }
+  // To be called before a program's list grows, by as many elements as `op` adds. RuntimeError when
+  // the list would be too long, or memory is exhausted (core/memory_limit.h).
+  void makeRoom(const char* op, size_t more) {
+    if (more > elements.capacity() - elements.size()) grow(op, more);
+  }
+  // Gives the list other elements. The old ones are released last, for they may know the list.
+  void replace(std::vector<IValue> values) {
+    elements.swap(values);
+    count();
+  }
   TypePtr element_type;
   std::vector<IValue> elements;
+
+ private:
+  void grow(const char* op, size_t more);
+  void count() {
+    const auto bytes = static_cast<int64_t>(elements.capacity() * sizeof(IValue));
+    noteMemory(bytes - std::exchange(counted_, bytes));
+  }
+  int64_t counted_ = 0;  // bytes
 };
 ListRef makeList(TypePtr element_type, std::vector<IValue> elements = {});
 ListRef makeIntList(IntSpan values);
@@ -269,9 +296,15 @@ class TupleObject : public RefCounted {
  public:
   explicit TupleObject(std::vector<IValue> elements,
                        std::shared_ptr<const TupleType> named = nullptr)
-      : elements(std::move(elements)), named(std::move(named)) {}
+      : elements(std::move(elements)), named(std::move(named)) {
+    noteMemory(bytes());
+  }
+  ~TupleObject() override { noteMemory(-bytes()); }
   const std::vector<IValue> elements;
   const std::shared_ptr<const TupleType> named;  // null for plain tuples
+
+ private:
+  int64_t bytes() const { return static_cast<int64_t>(elements.capacity() * sizeof(IValue)); }
 };
 TupleRef makeTuple(std::vector<IValue> elements, std::shared_ptr<const TupleType> named = nullptr);
 
@@ -280,6 +313,7 @@ class Object : public RefCounted {
  public:
   // `owner` keeps the code of the class alive (the CompilationUnit).
   Object(ClassTypePtr type, std::shared_ptr<void> owner);
+  ~Object() override;
   const ClassTypePtr& type() const { return type_; }
   const std::shared_ptr<void>& owner() const { return owner_; }
   // `i` must be an attribute's slot; throws InternalError for one that the class does not have.
@@ -311,9 +345,11 @@ class EnumObject : public RefCounted {
 // The result of a fork. Thread-safe.
 class FutureObject : public RefCounted {
  public:
-  explicit FutureObject(TypePtr element_type);
+  // `run` names the run whose fork completes the future; null: somebody else does.
+  explicit FutureObject(TypePtr element_type, const void* run = nullptr);
   ~FutureObject() override;
   const TypePtr element_type;
+  const void* const run;  // only to be compared
   bool done() const;
   // One of these, once; InternalError otherwise.
   void complete(IValue value);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "core/budget.h"
+
 namespace wick {
 
 // Elements of a pointwise loop below which a second thread does not pay.
@@ -22,18 +24,37 @@ inline void ensureTeam(int threads) {
   if (threads > detail::team_threads) detail::startTeam(threads);
 }
 
+namespace detail {
+
+// [begin, end) in pieces of `grain`, until the budget is exhausted.
+template <class F>
+void inPieces(int64_t begin, int64_t end, int64_t grain, const Budget& budget, F& body) {
+  for (; begin < end && !budget.exhausted(); begin += std::min(grain, end - begin)) {
+    body(begin, begin + std::min(grain, end - begin));
+  }
+}
+
+}  // namespace detail
+
 // Calls body(begin, end) for ranges that cover [0, n). A range has at least `grain` iterations
 // unless n is smaller; work that is too small, or that already runs on such a thread, stays on the
-// caller's. `body` must not throw.
+// caller's. `body` must not throw. When the caller works under a budget (core/budget.h), ranges have
+// `grain` iterations, and RuntimeError is thrown when it is exhausted before all are done.
 template <class F>
 void parallelFor(int64_t n, int64_t grain, F&& body) {
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
+  const Budget* const budget = currentBudget();
   int64_t threads = n <= grain || omp_in_parallel()
                         ? 1
                         : std::min<int64_t>(omp_get_max_threads(), (n + grain - 1) / grain);
   if (threads <= 1) {
-    body(int64_t{0}, n);
+    if (budget) {
+      detail::inPieces(0, n, grain, *budget, body);
+      budget->check();
+    } else {
+      body(int64_t{0}, n);
+    }
     return;
   }
   ensureTeam(static_cast<int>(threads));
@@ -42,8 +63,14 @@ void parallelFor(int64_t n, int64_t grain, F&& body) {
     int64_t count = omp_get_num_threads();
     int64_t chunk = (n + count - 1) / count;
     int64_t begin = omp_get_thread_num() * chunk;
-    if (begin < n) body(begin, std::min(n, begin + chunk));
+    int64_t end = std::min(n, begin + chunk);
+    if (budget) {
+      detail::inPieces(begin, end, grain, *budget, body);
+    } else if (begin < end) {
+      body(begin, end);
+    }
   }
+  if (budget) budget->check();
 }
 
 }  // namespace wick

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/memory_limit.h"
+
 namespace wick {
 
 class RefCounted {
@@ -26,11 +28,23 @@ class RefCounted {
   }
   uint32_t useCount() const { return count_.load(std::memory_order_acquire); }
 
+  // Programs make objects without bound, so each counts (core/memory_limit.h).
+  static void* operator new(size_t bytes) {
+    void* memory = ::operator new(bytes);
+    noteMemory(static_cast<int64_t>(bytes + kHeaderBytes));
+    return memory;
+  }
+  static void operator delete(void* memory, size_t bytes) {
+    noteMemory(-static_cast<int64_t>(bytes + kHeaderBytes));
+    ::operator delete(memory, bytes);
+  }
+
  private:
   // Deletes the object; what it held is deleted from a queue when it is nested deeply, so that no
   // chain of containers that a program builds can exhaust the stack.
   static void destroy(const RefCounted* object);
 
+  static constexpr size_t kHeaderBytes = 16;  // of malloc
   mutable std::atomic<uint32_t> count_{0};
 };
 

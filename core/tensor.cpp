@@ -1,5 +1,6 @@
 #include "core/tensor.h"
 
+#include <bit>
 #include <numeric>
 
 #include "core/convert.h"
@@ -45,28 +46,36 @@ bool ascendsInOrder(IntSpan sizes, IntSpan strides, const std::array<int, N>& or
   return true;
 }
 
-// Bytes that a tensor needs, checked against overflow. Sizes must be non-negative.
-size_t extentBytes(IntSpan sizes, IntSpan strides, int64_t offset, size_t item_size) {
+// The extent of a tensor: where its last element ends, counted in elements from the beginning of
+// the storage, and what else is learned on the way.
+struct Extent {
+  int64_t end = 0;    // of the elements that there are; 0 when there are none
+  int64_t numel = 1;
+  bool fits = true;   // all numbers are right and small enough
+};
+
+Extent extentOf(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
+  const int64_t limit = kMaxExtentBytes >> std::countr_zero(itemSize(dtype));
+  Extent e;
+  int64_t elements = 1;  // of the dimensions that have any
   int64_t last = offset;
-  for (size_t d = 0; d < sizes.size(); ++d) {
-    if (sizes[d] == 0) return 0;
+  bool wrong = sizes.size() != strides.size() || offset < 0 || offset >= limit;
+  for (size_t d = 0; d < sizes.size() && !wrong; ++d) {
+    const int64_t size = sizes[d], stride = strides[d];
     int64_t span = 0;
-    if (__builtin_mul_overflow(sizes[d] - 1, strides[d], &span) ||
-        __builtin_add_overflow(last, span, &last)) {
-      throwRuntimeError("the extent of sizes {} with strides {} overflows", formatInts(sizes),
-                        formatInts(strides));
-    }
+    wrong = size < 0 || stride < 0 || stride > limit ||
+            __builtin_mul_overflow(elements, std::max<int64_t>(size, 1), &elements) ||
+            elements > kMaxElements ||
+            __builtin_mul_overflow(std::max<int64_t>(size - 1, 0), stride, &span) ||
+            __builtin_add_overflow(last, span, &last) || last >= limit;
+    e.numel *= size;
   }
-  int64_t bytes = 0;
-  if (last == INT64_MAX ||
-      __builtin_mul_overflow(last + 1, static_cast<int64_t>(item_size), &bytes)) {
-    throwRuntimeError("the extent of sizes {} with strides {} overflows", formatInts(sizes),
-                      formatInts(strides));
-  }
-  return static_cast<size_t>(bytes);
+  e.fits = !wrong;
+  e.end = e.numel == 0 ? 0 : last + 1;
+  return e;
 }
 
-void checkStrided(IntSpan sizes, IntSpan strides, int64_t offset) {
+[[noreturn]] void throwWrongExtent(IntSpan sizes, IntSpan strides, int64_t offset) {
   WICK_CHECK(sizes.size() == strides.size(), "mismatch in length of strides and shape: {} and {}",
              formatInts(strides), formatInts(sizes));
   checkedNumel(sizes);
@@ -74,36 +83,53 @@ void checkStrided(IntSpan sizes, IntSpan strides, int64_t offset) {
     WICK_CHECK(s >= 0, "negative strides are not supported, got {}", formatInts(strides));
   }
   WICK_CHECK(offset >= 0, "Tensor: invalid storage offset {}", offset);
+  throwRuntimeError("the extent of sizes {} with strides {} and offset {} overflows",
+                    formatInts(sizes), formatInts(strides), offset);
+}
+
+// Bytes of storage that a tensor needs.
+size_t extentBytes(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
+  const Extent extent = extentOf(sizes, strides, offset, dtype);
+  if (!extent.fits) throwWrongExtent(sizes, strides, offset);
+  return static_cast<size_t>(extent.end) * itemSize(dtype);
+}
+
+bool isRowMajor(IntSpan sizes, IntSpan strides) {
+  int64_t expected = 1;
+  for (size_t d = sizes.size(); d-- > 0;) {
+    if (sizes[d] == 1) continue;
+    if (strides[d] != expected) return false;
+    expected *= sizes[d];
+  }
+  return true;
 }
 
 Tensor makeTensor(Ref<Storage> storage, DType dtype, DimVector sizes, DimVector strides,
                   int64_t offset) {
   Ref<TensorImpl> impl = makeRef<TensorImpl>();
-  impl->storage = std::move(storage);
-  impl->sizes = std::move(sizes);
-  impl->strides = std::move(strides);
-  impl->offset = offset;
-  impl->dtype = dtype;
-  impl->refresh();
+  impl->place(std::move(storage), dtype, std::move(sizes), std::move(strides), offset);
   return Tensor(std::move(impl));
 }
 
 }  // namespace
 
-void TensorImpl::refresh() {
-  numel = 1;
-  for (int64_t s : sizes) numel *= s;
-  contiguous = true;
-  if (numel == 0) return;
-  int64_t expected = 1;
-  for (size_t d = sizes.size(); d-- > 0;) {
-    if (sizes[d] == 1) continue;
-    if (strides[d] != expected) {
-      contiguous = false;
-      return;
-    }
-    expected *= sizes[d];
-  }
+void TensorImpl::place(Ref<Storage> memory, DType type, DimVector new_sizes, DimVector new_strides,
+                       int64_t new_offset) {
+  const Extent extent = extentOf(new_sizes, new_strides, new_offset, type);
+  if (!extent.fits) throwWrongExtent(new_sizes, new_strides, new_offset);
+  const size_t bytes = static_cast<size_t>(extent.end) * itemSize(type);
+  WICK_CHECK(bytes <= memory->bytes(),
+             "setStorage: sizes {}, strides {}, storage offset {}, and itemsize {} requiring a "
+             "storage size of {} are out of bounds for storage of size {}",
+             formatInts(new_sizes), formatInts(new_strides), new_offset, itemSize(type), bytes,
+             memory->bytes());
+  storage = std::move(memory);
+  sizes = std::move(new_sizes);
+  strides = std::move(new_strides);
+  offset = new_offset;
+  dtype = type;
+  numel = extent.numel;
+  contiguous = numel == 0 || isRowMajor(sizes, strides);
 }
 
 Tensor Tensor::empty(IntSpan sizes, DType dtype, Device device, MemoryFormat format) {
@@ -131,8 +157,7 @@ Tensor Tensor::empty(IntSpan sizes, DType dtype, Device device, MemoryFormat for
 }
 
 Tensor Tensor::emptyStrided(IntSpan sizes, IntSpan strides, DType dtype, Device device) {
-  checkStrided(sizes, strides, 0);
-  size_t bytes = extentBytes(sizes, strides, 0, wick::itemSize(dtype));
+  const size_t bytes = extentBytes(sizes, strides, 0, dtype);
   return makeTensor(Storage::allocate(bytes, device), dtype, DimVector(sizes), DimVector(strides),
                     0);
 }
@@ -148,13 +173,6 @@ Tensor Tensor::emptyLike(const Tensor& like, DType dtype, MemoryFormat format) {
 Tensor Tensor::fromStorage(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides,
                            int64_t offset) {
   WICK_ASSERT(storage, "a tensor needs a storage");
-  checkStrided(sizes, strides, offset);
-  size_t bytes = extentBytes(sizes, strides, offset, wick::itemSize(dtype));
-  WICK_CHECK(bytes <= storage->bytes(),
-             "setStorage: sizes {}, strides {}, storage offset {}, and itemsize {} requiring a "
-             "storage size of {} are out of bounds for storage of size {}",
-             formatInts(sizes), formatInts(strides), offset, wick::itemSize(dtype), bytes,
-             storage->bytes());
   return makeTensor(std::move(storage), dtype, DimVector(sizes), DimVector(strides), offset);
 }
 
@@ -255,10 +273,8 @@ Tensor Tensor::to(DType dtype) const {
 const Tensor& Tensor::resize(IntSpan sizes) const {
   checkedNumel(sizes);
   DimVector strides = contiguousStrides(sizes);
-  storage()->resize(extentBytes(sizes, strides, offset(), itemSize()));
-  impl_->sizes = DimVector(sizes);
-  impl_->strides = std::move(strides);
-  impl_->refresh();
+  storage()->resize(extentBytes(sizes, strides, offset(), dtype()));
+  impl_->place(storage(), dtype(), DimVector(sizes), std::move(strides), offset());
   return *this;
 }
 
@@ -346,13 +362,14 @@ DimVector denseStrides(IntSpan sizes, IntSpan strides) {
 }
 
 int64_t checkedNumel(IntSpan sizes) {
-  // The product of the non-zero sizes must fit too, so that strides never overflow.
+  // The product of the non-zero sizes is bounded too, so that strides never overflow.
   int64_t numel = 1;
   int64_t bound = 1;
   for (int64_t s : sizes) {
     WICK_CHECK(s >= 0, "Trying to create tensor with negative dimension {}: {}", s,
                formatInts(sizes));
-    WICK_CHECK(!__builtin_mul_overflow(bound, std::max<int64_t>(s, 1), &bound),
+    WICK_CHECK(!__builtin_mul_overflow(bound, std::max<int64_t>(s, 1), &bound) &&
+                   bound <= kMaxElements,
                "the number of elements of sizes {} overflows", formatInts(sizes));
     numel *= s;
   }

@@ -76,6 +76,12 @@ size_t peakAllocatedBytes();
 // limit.
 void setAllocationLimit(size_t bytes);
 
+// What sizes, strides and offset of a tensor reach at most. Every product of a size, a stride and the
+// size of an element fits into an int64_t for that reason, without elements too.
+inline constexpr int64_t kMaxExtentBytes = int64_t{1} << 61;
+inline constexpr int64_t kMaxElements = kMaxExtentBytes / 16;
+
+// Read the members, change them with place().
 class TensorImpl : public RefCounted {
  public:
   Ref<Storage> storage;
@@ -88,8 +94,11 @@ class TensorImpl : public RefCounted {
   bool contiguous = true;  // row-major without gaps, kept in step with sizes and strides
   bool is_conj = false;  // reserved for lazily conjugated views; every tensor is materialized today
 
-  // Call after changing sizes or strides.
-  void refresh();
+  // Where the elements lie from now on: the one door for whatever gives a tensor a shape. Throws
+  // RuntimeError, and changes nothing, when a number is negative, when the extent lies outside of
+  // `memory` or when it exceeds kMaxExtentBytes.
+  void place(Ref<Storage> memory, DType type, DimVector new_sizes, DimVector new_strides,
+             int64_t new_offset);
 };
 
 class Tensor {
@@ -214,13 +223,16 @@ class Tensor {
 int64_t wrapDim(int64_t d, int64_t n);
 // The shape that both broadcast to; throws RuntimeError when they do not.
 DimVector broadcastShapes(IntSpan a, IntSpan b);
+// The stride from every `step`-th element to the next. A step so large that it leaves one element at
+// most keeps the old stride, for any will do.
+int64_t steppedStride(int64_t stride, int64_t step);
 // Row-major strides of `sizes`.
 DimVector contiguousStrides(IntSpan sizes);
 // Throws RuntimeError when the format does not suit the number of dimensions, or is Preserve.
 DimVector formatStrides(IntSpan sizes, MemoryFormat format);
 // Strides without gaps for `sizes`, the dimensions ordered in memory as `strides` orders them.
 DimVector denseStrides(IntSpan sizes, IntSpan strides);
-// Product of the sizes; throws RuntimeError for a negative size or on overflow.
+// Product of the sizes; throws RuntimeError for a negative size or beyond kMaxElements.
 int64_t checkedNumel(IntSpan sizes);
 // Replaces one -1 in `sizes` by what `numel` leaves; throws RuntimeError when impossible.
 DimVector inferSize(IntSpan sizes, int64_t numel);

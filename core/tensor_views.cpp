@@ -1,4 +1,6 @@
-// The views of Tensor: new sizes, strides and offset on the same storage.
+// The views of Tensor: new sizes, strides and offset on the same storage. A size times a stride of a
+// tensor never overflows (kMaxExtentBytes); what a program gives besides is checked here, and what
+// comes of it by TensorImpl::place().
 #include "core/tensor.h"
 
 namespace wick {
@@ -6,17 +8,19 @@ namespace wick {
 namespace {
 
 Tensor viewOf(const Tensor& t, DimVector sizes, DimVector strides, int64_t offset) {
+  checkGrowth();
   Ref<TensorImpl> impl = makeRef<TensorImpl>();
-  impl->storage = t.storage();
-  impl->sizes = std::move(sizes);
-  impl->strides = std::move(strides);
-  impl->offset = offset;
-  impl->dtype = t.dtype();
-  impl->refresh();
+  impl->place(t.storage(), t.dtype(), std::move(sizes), std::move(strides), offset);
   return Tensor(std::move(impl));
 }
 
 }  // namespace
+
+int64_t steppedStride(int64_t stride, int64_t step) {
+  int64_t stepped = 0;
+  const bool overflows = __builtin_mul_overflow(stride, step, &stepped);
+  return overflows || stepped > kMaxElements ? stride : stepped;
+}
 
 Tensor Tensor::asStrided(IntSpan sizes, IntSpan strides, int64_t offset) const {
   return fromStorage(storage(), dtype(), sizes, strides, offset);
@@ -83,9 +87,7 @@ Tensor Tensor::slice(int64_t d, int64_t start, int64_t end, int64_t step) const 
   DimVector strides = impl_->strides;
   int64_t from = offset() + start * strides[d];
   sizes[d] = (end - start) / step + ((end - start) % step != 0);
-  // A step beyond the extent leaves one element at most, for which any stride will do.
-  int64_t stride = 0;
-  if (!__builtin_mul_overflow(strides[d], step, &stride)) strides[d] = stride;
+  strides[d] = steppedStride(strides[d], step);
   return viewOf(*this, std::move(sizes), std::move(strides), from);
 }
 

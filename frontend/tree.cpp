@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/memory_limit.h"
 #include "frontend/lexer.h"
 
 namespace wick {
@@ -61,11 +62,15 @@ void appendAtom(std::string& out, const std::string& value) {
 
 }  // namespace
 
+// What a tree takes with its place among the children of another, in about.
+constexpr int64_t kTreeBytes = sizeof(Tree) + 64;
+
 TreeRef Tree::atom(SourceRange range, std::string value) {
   return std::make_shared<Tree>(TK_STRING, std::move(range), std::move(value), TreeList());
 }
 
 TreeRef Tree::create(int kind, SourceRange range, TreeList children) {
+  checkGrowth();
   return std::make_shared<Tree>(kind, std::move(range), std::string(), std::move(children));
 }
 
@@ -79,9 +84,11 @@ Tree::Tree(int kind, SourceRange range, std::string value, TreeList children)
     height_ = std::max(height_, child->height_);
   }
   if (!onlyGroups(kind)) ++height_;
+  noteMemory(kTreeBytes);
 }
 
 Tree::~Tree() {
+  noteMemory(-kTreeBytes);
   // Only the outermost destructor of a thread releases children; those that this brings about hand
   // theirs to it, so that destructors nest two deep whatever the depth of the tree.
   static thread_local TreeList* doomed = nullptr;

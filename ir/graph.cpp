@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/memory_limit.h"
 #include "ir/depth.h"
 #include "ir/printer.h"
 
@@ -572,12 +573,16 @@ void Block::cloneFrom(const Block* source, const std::unordered_map<Value*, Valu
 // ---- Graph
 // ----------------------------------------------------------------------------------------
 
+// What a node takes with its values, its inputs and its place in the tables of a graph, in about.
+constexpr int64_t kNodeBytes = 512;
+
 Graph::Graph() {
   block_ = new Block(this, nullptr);
   insert_before_ = block_->returnNode();
 }
 
 Graph::~Graph() {
+  noteMemory(-static_cast<int64_t>(nodes_.size()) * kNodeBytes);
   for (Node* n : nodes_) delete n;
   for (Value* v : values_) delete v;
   for (Block* b : blocks_) delete b;
@@ -597,6 +602,7 @@ void Graph::freeValue(Value* value) {
 
 void Graph::freeNode(Node* node) {
   nodes_.erase(node);
+  noteMemory(-kNodeBytes);
   delete node;
 }
 
@@ -612,8 +618,10 @@ void Graph::freeBlock(Block* block) {
 }
 
 Node* Graph::create(Symbol kind, size_t num_outputs) {
+  checkGrowth();
   Node* n = new Node(this, kind);
   nodes_.insert(n);
+  noteMemory(kNodeBytes);
   n->range_ = current_range_;
   for (size_t i = 0; i < num_outputs; ++i) n->addOutput();
   return n;

@@ -111,11 +111,7 @@ void Operator::callDerived(IValue* args, size_t num_args, IValue* results,
                "{}: result type {} can't be cast to the desired output type {}", schema_.name(),
                toString(result.dtype()), toString(destination.dtype()));
     if (!std::ranges::equal(destination.sizes(), result.sizes())) {
-      TensorImpl& impl = *destination.impl();
-      impl.sizes = DimVector(result.sizes());
-      impl.strides = contiguousStrides(result.sizes());
-      impl.refresh();
-      impl.storage->resize((impl.offset + impl.numel) * itemSize(impl.dtype));
+      destination.resize(result.sizes());
     }
   } else {
     WICK_CHECK(std::ranges::equal(destination.sizes(), result.sizes()),

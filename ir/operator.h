@@ -80,6 +80,8 @@ class Operator {
   const OperatorRecord& record() const { return record_; }
   Form form() const { return form_; }
   bool has(OperatorFlags flag) const { return (record_.flags & flag) != 0; }
+  // Bit i: a call writes to argument i, or to what it contains.
+  uint64_t writtenArguments() const { return written_; }
 
   // Runs the kernel; for derived forms the result lands in self or out.
   void call(IValue* args, size_t num_args, IValue* results, size_t num_results) const;

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "core/budget.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "ir/depth.h"
@@ -106,6 +107,7 @@ std::atomic<OptimizationLevel>& level() {
 bool runOnce(Graph& graph, std::span<const PipelinePass> passes, std::string_view last,
              bool verify_each) {
   for (const PipelinePass& pass : passes) {
+    checkBudget();
     withStackFor(graph, [&] { pass.run(graph); });
     if (verify_each) verify(graph);
     GRAPH_DUMP(fmt::format("after {}:", pass.name), graph);

@@ -272,12 +272,8 @@ void Module::to(DType dtype) const {
     for (const auto& [name, tensor] : list) {
       if (!isFloating(tensor.dtype()) || tensor.dtype() == dtype) continue;
       Tensor converted = tensor.to(dtype);
-      TensorImpl& impl = *tensor.impl();
-      impl.storage = converted.storage();
-      impl.strides = converted.strides();
-      impl.offset = converted.offset();
-      impl.dtype = dtype;
-      impl.refresh();
+      tensor.impl()->place(converted.storage(), dtype, DimVector(converted.sizes()),
+                           DimVector(converted.strides()), converted.offset());
     }
   }
 }

@@ -14,6 +14,17 @@ ThreadPool* global_pool = nullptr;
 // Each takes a thread.
 constexpr size_t kMaxBlocked = 1000;
 
+// How long a deadline may pass unnoticed while a thread waits.
+constexpr auto kLookAtBudget = std::chrono::milliseconds(10);
+
+// Waits for a condition, or until the budget is exhausted.
+template <class Condition>
+void waitUnder(const Budget* budget, std::condition_variable& changed,
+               std::unique_lock<std::mutex>& lock, Condition condition) {
+  if (!budget) return changed.wait(lock, condition);
+  while (!condition() && !budget->exhausted()) changed.wait_for(lock, kLookAtBudget);
+}
+
 thread_local ThreadPool* worker_of = nullptr;
 thread_local int tasks_on_this_thread = 0;
 
@@ -84,9 +95,9 @@ void ThreadPool::work() {
   changed_.notify_all();
 }
 
-void ThreadPool::runUntil(FutureObject& future) {
+void ThreadPool::runUntil(FutureObject& future, const Budget* budget) {
   if (tasks_on_this_thread > 0) {
-    block(future);
+    block(future, budget);
     return;
   }
   // The lock orders the notification behind the check of done() below.
@@ -96,8 +107,8 @@ void ThreadPool::runUntil(FutureObject& future) {
   });
   Lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return future.done() || !tasks_.empty(); });
-    if (future.done()) {
+    waitUnder(budget, changed_, lock, [&] { return future.done() || !tasks_.empty(); });
+    if (future.done() || (budget && budget->exhausted())) {
       // The wake-up may have been meant for a worker.
       if (!tasks_.empty()) changed_.notify_one();
       return;
@@ -106,7 +117,7 @@ void ThreadPool::runUntil(FutureObject& future) {
   }
 }
 
-void ThreadPool::block(FutureObject& future) {
+void ThreadPool::block(FutureObject& future, const Budget* budget) {
   if (future.done()) return;
   ThreadPool* const home = worker_of;
   if (home != nullptr) {
@@ -120,17 +131,21 @@ void ThreadPool::block(FutureObject& future) {
     }
     home->changed_.notify_one();
   }
-  std::mutex mutex;
-  std::condition_variable finished;
-  bool done = false;
-  future.whenDone([&] {
-    std::lock_guard lock(mutex);
-    done = true;
-    finished.notify_one();
+  // Shared with the callback, which may come after an exhausted budget ended the wait.
+  struct Signal {
+    std::mutex mutex;
+    std::condition_variable finished;
+    bool done = false;
+  };
+  const auto signal = std::make_shared<Signal>();
+  future.whenDone([signal] {
+    std::lock_guard lock(signal->mutex);
+    signal->done = true;
+    signal->finished.notify_one();
   });
   {
-    Lock lock(mutex);
-    finished.wait(lock, [&] { return done; });
+    Lock lock(signal->mutex);
+    waitUnder(budget, signal->finished, lock, [&] { return signal->done; });
   }
   if (home != nullptr) {
     std::lock_guard lock(home->mutex_);

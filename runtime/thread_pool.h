@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/budget.h"
 #include "core/ivalue.h"
 
 namespace wick {
@@ -27,11 +28,12 @@ class ThreadPool {
   // Called once, with whether it is discarded, for which somebody may wait. Must not throw.
   using Task = std::function<void(bool discarded)>;
   void submit(Task task);
-  // Returns when `future` is done, whatever the size of the pool and whoever calls. Called from
+  // Returns when `future` is done, or when the budget is exhausted (null: none), whatever the size of
+  // the pool and whoever calls. Called from
   // outside of any task, the calling thread runs waiting tasks meanwhile. Within a task it must
   // not, since a task on top of it could wait for the one below; another thread takes its place.
   // RuntimeError when too many threads wait in this way.
-  void runUntil(FutureObject& future);
+  void runUntil(FutureObject& future, const Budget* budget = nullptr);
   size_t size() const { return size_; }
 
   // The pool of runs that name no other. Never destroyed.
@@ -45,7 +47,7 @@ class ThreadPool {
   void runFirst(Lock& lock);
   void startThreadIfNeeded();
   void callFirst(Lock& lock, bool discarded);
-  void block(FutureObject& future);
+  void block(FutureObject& future, const Budget* budget);
   bool mayRun() const { return !tasks_.empty() && running_ < size_; }
 
   const size_t size_;

@@ -1,12 +1,18 @@
 // torchscript-cli. Exit codes: 0 done; 1 the file or its program was refused or raised, with the
 // reason on standard error; 2 wrong usage.
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
+#include <thread>
 
+#include "core/budget.h"
 #include "core/error.h"
 #include "core/tensor.h"
 #include "tools/options.h"
@@ -14,19 +20,66 @@
 namespace {
 
 using namespace wick::cli;
+using wick::Budget;
 
 constexpr int kDone = 0;
 constexpr int kRefused = 1;
 constexpr int kWrongUsage = 2;
 
-// A program that asks for more memory than the machine has gets an error before the system ends the
-// process.
-void limitMemory() {
+// A program that asks for more memory than the process can have gets an error before the system ends
+// the process: the machine's memory, or half of the address space where that is limited (the other
+// half is for code, stacks and files).
+size_t memoryOfProcess() {
+  size_t bytes = SIZE_MAX;
   const long pages = sysconf(_SC_PHYS_PAGES);
   const long page_size = sysconf(_SC_PAGESIZE);
   if (pages > 0 && page_size > 0) {
-    wick::setAllocationLimit(static_cast<size_t>(pages) * static_cast<size_t>(page_size));
+    bytes = static_cast<size_t>(pages) * static_cast<size_t>(page_size);
   }
+  rlimit space{};
+  if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY) {
+    bytes = std::min<size_t>(bytes, space.rlim_cur / 2);
+  }
+  return bytes;
+}
+
+// Ends the process when the command goes on long after its time is over: within a call of a library
+// that cannot be interrupted. What it was to write is written or not; no file is left half (they
+// are renamed when complete).
+class Watchdog {
+ public:
+  explicit Watchdog(double seconds) {
+    if (seconds <= 0) return;
+    const auto patience = std::chrono::duration<double>(seconds + kGrace);
+    std::thread([patience] {
+      std::this_thread::sleep_for(patience);
+      constexpr char kMessage[] =
+          "the run exceeded its time limit, within an operator that cannot be interrupted\n";
+      if (write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1) < 0) {
+      }
+      _exit(kRefused);
+    }).detach();
+  }
+
+ private:
+  static constexpr double kGrace = 1;  // seconds
+};
+
+void runWithinLimits(const Options& options) {
+  size_t memory = memoryOfProcess();
+  if (options.memory_limit != 0) memory = std::min<size_t>(memory, options.memory_limit);
+  wick::setAllocationLimit(memory);
+  Budget::Bounds bounds;
+  if (options.time_limit > 0) {
+    bounds.deadline = std::chrono::steady_clock::now() +
+                      std::chrono::duration_cast<std::chrono::nanoseconds>(
+                          std::chrono::duration<double>(options.time_limit));
+  }
+  bounds.memory = options.memory_limit;
+  Budget budget(std::move(bounds));
+  const Watchdog watchdog(options.time_limit);
+  const wick::BudgetScope scope(budget.bounded() ? &budget : nullptr);
+  options.verb(options);
 }
 
 int complain(const char* message, int code) {
@@ -39,9 +92,7 @@ int complain(const char* message, int code) {
 
 int main(int argc, char** argv) {
   try {
-    limitMemory();
-    const Options options = parseOptions(argc, argv);
-    options.verb(options);
+    runWithinLimits(parseOptions(argc, argv));
     return kDone;
   } catch (const HelpRequested& help) {
     std::fputs(help.text.c_str(), stdout);

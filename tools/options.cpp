@@ -14,6 +14,16 @@ constexpr const char* kInputHelp =
     "random; =zeros, =ones, =random or =@x.npy may follow), @x.npy, or a literal (3, 2.5, True, "
     "None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1})";
 
+// Of verbs that load or run what may come from anyone.
+void addLimits(CLI::App& verb, Options& options) {
+  verb.add_option("--time-limit", options.time_limit,
+                  "seconds for loading, compiling and running together")
+      ->check(CLI::Range(0.001, 1e9));
+  verb.add_option("--memory-limit", options.memory_limit,
+                  "bytes that tensors, values and programs may take (1G, 500M)")
+      ->transform(CLI::AsSizeValue(false));
+}
+
 void addOptimize(CLI::App& verb, Options& options) {
   verb.add_option("--optimize", options.optimize,
                   "0: none; 1: default; stress: all that is possible")
@@ -69,6 +79,7 @@ Options parseOptions(int argc, const char* const* argv) {
     CLI::App* sub = app.add_subcommand(name, help);
     sub->add_option("file", options.file, file_help)->required();
     sub->callback([&options, which] { options.verb = which; });
+    addLimits(*sub, options);
     return sub;
   };
   const char* either = "model.pt or script.py";
@@ -113,6 +124,7 @@ Options parseOptions(int argc, const char* const* argv) {
       "missing", "list the operators and constructs that programs need and Wick lacks");
   missing->add_option("paths", options.paths, "archives, scripts, and folders of them")->required();
   missing->add_flag("--json", options.json, "print one JSON object");
+  addLimits(*missing, options);
   missing->callback([&options] { options.verb = missingVerb; });
 
   CLI::App* profile =

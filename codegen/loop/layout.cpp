@@ -1,8 +1,10 @@
 #include "codegen/loop/layout.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/stride_order.h"
+#include "core/tensor.h"
 
 namespace wick::loop {
 
@@ -59,6 +61,20 @@ int64_t numelOf(const TensorLayout& t) {
   int64_t n = 1;
   for (int d = 0; d < t.rank; ++d) n *= t.sizes[static_cast<size_t>(d)];
   return n;
+}
+
+bool fits(const TensorLayout& t) {
+  double elements = 1;
+  double reach = std::abs(static_cast<double>(t.offset));
+  for (int d = 0; d < t.rank; ++d) {
+    const auto size = static_cast<double>(t.sizes[static_cast<size_t>(d)]);
+    const auto stride = static_cast<double>(t.strides[static_cast<size_t>(d)]);
+    if (size < 0) return false;
+    elements *= std::max(size, 1.0);
+    reach += std::abs(stride) * std::max(size, 1.0);
+  }
+  return elements <= static_cast<double>(kMaxElements) &&
+         reach <= static_cast<double>(kMaxExtentBytes);
 }
 
 void layRowMajor(TensorLayout& t) {

@@ -17,6 +17,10 @@ struct TensorLayout {
 };
 
 int64_t numelOf(const TensorLayout& t);
+// Whether the numbers are as small as those of a tensor are (kMaxElements in core/tensor.h), so that
+// what is computed of them does not overflow. What does not fit is left to the operators, which
+// raise.
+bool fits(const TensorLayout& t);
 // Whether the elements lie side by side in the order of their indices.
 bool isRowMajor(const TensorLayout& t);
 // Whether the channels, dimension 1, lie innermost, as Tensor::suggestMemoryFormat() sees it.

@@ -90,7 +90,7 @@ bool resultOf(const ShapeStep& step, std::span<const int64_t> numbers,
       if (step.operands.size() > operands.size()) return false;
       for (size_t i = 0; i < step.operands.size(); ++i) operands[i] = &tensors[step.operands[i]];
       if (!pointwiseLayout(std::span(operands.data(), step.operands.size()), to)) return false;
-      if (!step.row_major) return true;
+      if (!step.row_major) return fits(to);
       break;
     }
     case Kind::View: {
@@ -126,7 +126,7 @@ bool resultOf(const ShapeStep& step, std::span<const int64_t> numbers,
   }
   to.offset = 0;
   layRowMajor(to);
-  return true;
+  return fits(to);
 }
 
 uint8_t onesOf(const TensorLayout& t) {

@@ -83,9 +83,10 @@ class Application {
     --t_.rank;
   }
   bool keep(int d, int64_t start, int64_t length) {
-    t_.offset += start * stride(d);
+    int64_t before = 0;
     size(d) = length;
-    return true;
+    return !__builtin_mul_overflow(start, stride(d), &before) &&
+           !__builtin_add_overflow(t_.offset, before, &t_.offset);
   }
 
   bool alongDim() {
@@ -164,7 +165,7 @@ class Application {
     if (end < 0) end += n;
     start = std::clamp<int64_t>(start, 0, n);
     end = std::clamp<int64_t>(end, start, n);
-    keep(d, start, (end - start) / step + ((end - start) % step != 0));
+    if (!keep(d, start, (end - start) / step + ((end - start) % step != 0))) return false;
     return !__builtin_mul_overflow(stride(d), step, &stride(d));
   }
 
@@ -214,7 +215,7 @@ class Application {
           __builtin_add_overflow(all, number(static_cast<size_t>(2 * k + 1)), &all) || all <= 0) {
         return false;
       }
-      keep(d, -before, all);
+      if (before == INT64_MIN || !keep(d, -before, all)) return false;
     }
     return true;
   }
@@ -519,7 +520,8 @@ bool givesParts(Kind kind) {
 
 ViewOutcome applyView(const ViewStep& step, std::span<const int64_t> numbers,
                       std::span<const TensorLayout> tensors, TensorLayout& t) {
-  return Application(step, numbers, tensors, t).run();
+  const ViewOutcome outcome = Application(step, numbers, tensors, t).run();
+  return fits(t) ? outcome : ViewOutcome::Wrong;
 }
 
 bool isView(const Node* node) {

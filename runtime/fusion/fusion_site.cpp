@@ -151,6 +151,7 @@ struct FusionSite::State {
 
   std::shared_ptr<Graph> body;
   std::string name;
+  bool writes = false;
   std::vector<IValue> constants;  // tensors of the body, arguments behind those of the caller
   std::mutex mutex;               // of those who add
   int num_variants = 0;
@@ -281,6 +282,10 @@ FusionSite::State::Fit FusionSite::State::prepare(const std::shared_ptr<State>& 
 FusionSite::FusionSite(const Node& group) : state_(std::make_shared<State>()) {
   state_->body = group.subgraph(attr::Subgraph);
   state_->name = fusionGroupName(*state_->body);
+  for (const Node* node : state_->body->nodes()) {
+    const Operator* op = node->maybeOperator();
+    state_->writes = state_->writes || (op && op->writtenArguments() != 0);
+  }
   for (const Value* v : loop::tensorConstants(*state_->body)) {
     state_->constants.push_back(*constantOf(v));
   }
@@ -289,6 +294,9 @@ FusionSite::~FusionSite() = default;
 
 const std::string& FusionSite::name() const {
   return state_->name;
+}
+bool FusionSite::writes() const {
+  return state_->writes;
 }
 const Graph& FusionSite::body() const {
   return *state_->body;

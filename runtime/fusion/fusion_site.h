@@ -48,6 +48,8 @@ class FusionSite {
   // kind once, the latest first.
   std::vector<std::vector<loop::ArgumentInfo>> argumentsMet() const;
   const Graph& body() const;
+  // Whether some operator of the group writes to its argument.
+  bool writes() const;
 
  private:
   struct State;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/budget.h"
 #include "core/dtype_dispatch.h"
 #include "core/number_range.h"
 #include "core/scalar.h"
@@ -269,9 +270,14 @@ bool Call::place(const loop::Program& program, size_t k, Launch& launch) const {
 bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) const {
   const loop::Kernel& kernel = program.kernels[k];
   const auto isReduced = [&](int d) { return (kernel.reduced >> d & 1) != 0; };
+  double elements = 1;
   for (int d = 0; d < kernel.rank; ++d) {
-    if (isReduced(d) && launch.sizes[static_cast<size_t>(d)] == 0) return false;
+    const int64_t size = launch.sizes[static_cast<size_t>(d)];
+    if (isReduced(d) && size == 0) return false;
+    elements *= static_cast<double>(std::max<int64_t>(size, 1));
   }
+  // Operands may be expanded to more than any tensor has.
+  if (elements > static_cast<double>(kMaxElements)) return false;
   std::array<int, loop::kMaxRank> order;
   for (int i = 0; i < kernel.rank; ++i) order[static_cast<size_t>(i)] = kernel.rank - 1 - i;
   const std::span<const Touch> touches(launch.touches.data(), kernel.accesses.size());
@@ -291,7 +297,9 @@ bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) cons
   }
   wick::planWalk(kernel, launch.sizes, touches,
                  std::span<const int>(order.data(), static_cast<size_t>(kernel.rank)), launch.walk);
-  return true;
+  // Compiled code does not look at the budget within a row.
+  constexpr int64_t kMostPoints = 1 << 25;
+  return kernel.reduced == 0 || launch.walk.pointsOfRow() <= kMostPoints || !currentBudget();
 }
 
 Tensor Call::spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& dying) const {

@@ -45,22 +45,36 @@ inline void store(IValue& destination, IValue value, uint16_t extra) {
   }
 }
 
-inline void callOperator(const Code& code, const Instruction& instruction, IValue* r) {
+// Of the calls below: `prepare(op, arguments, count)` may look at the arguments, and what it returns
+// is destroyed when the call is done. `op` is null for a group.
+struct Unprepared {
+  int operator()(const Operator*, IValue*, size_t) const { return 0; }
+};
+
+template <class Prepare = Unprepared>
+inline void callOperator(const Code& code, const Instruction& instruction, IValue* r,
+                         Prepare&& prepare = {}) {
   const uint32_t* operands = code.operands().data() + instruction.b;
   IValue* args = r + code.numRegisters();
   gather(code, operands, r, args);
   ScratchGuard guard{args, operands[0]};
   const Operator& op = *code.operatorSites()[instruction.a].op;
   if (instruction.c != kNoIndex && instruction.extra == 0) {
+    [[maybe_unused]] auto prepared = prepare(&op, args, operands[0]);
     op.call(args, operands[0], &r[instruction.c], 1);
     return;
   }
   IValue result;
-  op.call(args, operands[0], &result, 1);
+  {
+    [[maybe_unused]] auto prepared = prepare(&op, args, operands[0]);
+    op.call(args, operands[0], &result, 1);
+  }
   if (instruction.c != kNoIndex) storeScalar(r[instruction.c], result, instruction.extra);
 }
 
-inline void callOperatorMulti(const Code& code, const Instruction& instruction, IValue* r) {
+template <class Prepare = Unprepared>
+inline void callOperatorMulti(const Code& code, const Instruction& instruction, IValue* r,
+                              Prepare&& prepare = {}) {
   const uint32_t* operands = code.operands().data() + instruction.b;
   const uint32_t* destinations = code.operands().data() + instruction.c;
   IValue* args = r + code.numRegisters();
@@ -68,7 +82,11 @@ inline void callOperatorMulti(const Code& code, const Instruction& instruction, 
   IValue* results = args + operands[0];
   for (uint32_t i = 0; i < destinations[0]; ++i) new (&results[i]) IValue();
   ScratchGuard guard{args, size_t{operands[0]} + destinations[0]};
-  code.operatorSites()[instruction.a].op->call(args, operands[0], results, destinations[0]);
+  const Operator& op = *code.operatorSites()[instruction.a].op;
+  {
+    [[maybe_unused]] auto prepared = prepare(&op, args, operands[0]);
+    op.call(args, operands[0], results, destinations[0]);
+  }
   for (uint32_t i = 0; i < destinations[0]; ++i) {
     uint32_t entry = destinations[1 + i];
     if (operandIndex(entry) == kNoDestination) continue;
@@ -78,7 +96,9 @@ inline void callOperatorMulti(const Code& code, const Instruction& instruction, 
 }
 
 // Whether the group ran, which is also the first result.
-inline bool callFusion(const Code& code, const Instruction& instruction, IValue* r) {
+template <class Prepare = Unprepared>
+inline bool callFusion(const Code& code, const Instruction& instruction, IValue* r,
+                       Prepare&& prepare = {}) {
   const uint32_t* operands = code.operands().data() + instruction.b;
   const uint32_t* destinations = code.operands().data() + instruction.c;
   IValue* args = r + code.numRegisters();
@@ -91,7 +111,11 @@ inline bool callFusion(const Code& code, const Instruction& instruction, IValue*
   for (uint32_t i = 0; i < operands[0] && i < 64; ++i) {
     yielded |= uint64_t{operandKind(operands[1 + i]) == OperandKind::Yielded} << i;
   }
-  bool ran = code.fusionSites()[instruction.a]->run(args, operands[0], results, yielded);
+  bool ran;
+  {
+    [[maybe_unused]] auto prepared = prepare(nullptr, args, operands[0]);
+    ran = code.fusionSites()[instruction.a]->run(args, operands[0], results, yielded);
+  }
   new (&r[operandIndex(destinations[1])]) IValue(ran);
   if (!ran) return false;
   for (uint32_t i = 0; yielded != 0; ++i, yielded >>= 1) {

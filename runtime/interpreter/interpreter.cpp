@@ -98,17 +98,11 @@ void RegisterStack::grow(size_t capacity) {
   capacity_ = capacity;
 }
 
-RunContext::RunContext(const RunOptions& o)
-    : options(o),
-      limited(o.interrupt || o.deadline || o.max_steps != std::numeric_limits<uint64_t>::max()),
-      steps_left(o.max_steps),
-      pool(o.pool ? *o.pool : ThreadPool::global()) {}
-
 InterpreterState::InterpreterState(const Code& code, std::vector<IValue> arguments,
                                    std::shared_ptr<RunContext> context, size_t depth)
     : context_(std::move(context)),
-      interrupt_(context_->options.interrupt.get()),
       observer_(context_->options.observer),
+      attended_(observer_ || context_->limited || context_->turns()),
       compiler_(observer_ || jitMode() == JitMode::Off ? nullptr : nativeCompiler()),
       depth_(depth) {
   WICK_CHECK(arguments.size() == code.numInputs(), "{}: expected {} arguments, got {}", code.name(),
@@ -153,16 +147,17 @@ void InterpreterState::refuel() {
     native_.fuel = 0;
     return;
   }
+  if (memoryExceeded()) throwMemoryExceeded();
+  if (Turns* turns = context.turns()) {
+    // Another run on this thread may have been the first that forked.
+    attended_ = true;
+    turns->offer();
+  }
   if (!context.limited) {
     native_.fuel = kFuelSlice - 1;
     return;
   }
-  if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) {
-    throw RuntimeError("the run was interrupted", "KeyboardInterrupt");
-  }
-  if (context.options.deadline && std::chrono::steady_clock::now() >= *context.options.deadline) {
-    throw RuntimeError("the run exceeded its time limit", "TimeoutError");
-  }
+  checkBudget();
   uint64_t left = context.steps_left.load(std::memory_order_relaxed);
   uint64_t taken;
   do {
@@ -340,6 +335,8 @@ void InterpreterState::fork(const Code& code, const Instruction& instruction, co
   IValue* r = stack_.data() + frames_.back().base;
   std::vector<IValue> arguments = gatherVector(code, code.operands().data() + instruction.b, r);
   const Code& body = executorOf(code.forkSites()[instruction.a]->site).codeFor(arguments);
+  context_->beginForks();
+  attended_ = true;
   auto state = std::make_shared<InterpreterState>(body, std::move(arguments), context_, depth);
   const auto* type = node->output()->type()->as<FutureType>();
   FutureRef future = state->launch(type->element());
@@ -407,6 +404,7 @@ IValue InterpreterState::runToEnd() {
   } nesting;
   applyNumThreads();
   Running now(context_);
+  BudgetScope scope(context_->budget);
   try {
     execute();
   } catch (...) {
@@ -418,8 +416,9 @@ IValue InterpreterState::runToEnd() {
 FutureRef InterpreterState::launch(TypePtr result_type) {
   asynchronous_ = true;
   grad_enabled_ = gradEnabled();
-  result_future_ = makeRef<FutureObject>(std::move(result_type));
+  result_future_ = makeRef<FutureObject>(std::move(result_type), context_.get());
   FutureRef future = result_future_;
+  context_->addRunning();
   submitRest();
   return future;
 }
@@ -433,35 +432,99 @@ void InterpreterState::submitRest() {
     // Who waits would wait forever, and keep what this run holds.
     self->result_future_->fail(std::make_exception_ptr(
         RuntimeError("the thread pool ended before the forked function did")));
+    self->context_->removeRunning();
   });
 }
 
 void InterpreterState::continueOnPool() {
+  // Held here: when nothing of the run runs any more, its caller goes on.
+  const std::shared_ptr<RunContext> context = context_;
   applyNumThreads();
   // Settings of the thread belong to the run, wherever it continues.
   GradModeGuard grad_mode(grad_enabled_);
+  BudgetScope scope(context->budget);
+  Running now(context);
+  Turns& turns = *context->turns();
+  turns.take();
+  Status status = Status::Finished;
+  std::exception_ptr error;
   try {
-    Status status;
     try {
-      Running now(context_);
       status = execute();
     } catch (...) {
       unwindAndRethrow();
     }
-    if (status == Status::Finished) {
-      result_future_->complete(std::move(result_));
-      return;
-    }
   } catch (...) {
-    result_future_->fail(std::current_exception());
+    error = std::current_exception();
+  }
+  turns.give();
+  if (status == Status::Suspended) {
+    context->suspend(shared_from_this(), std::move(waits_for_));
     return;
   }
-  // From the call on another thread may run this state.
-  FutureRef future = std::move(waits_for_);
-  future->whenDone([self = shared_from_this()] { self->submitRest(); });
+  if (error) {
+    result_future_->fail(error);
+  } else {
+    result_future_->complete(std::move(result_));
+  }
+  context->removeRunning();
 }
 
-void InterpreterState::callObserved(const Code& code, const Instruction& instruction, IValue* r) {
+void InterpreterState::failForever() {
+  const std::shared_ptr<RunContext> context = context_;
+  Turns& turns = *context->turns();
+  turns.take();
+  std::exception_ptr error;
+  try {
+    try {
+      throw RuntimeError(std::string(RunContext::kWaitsForever));
+    } catch (...) {
+      unwindAndRethrow();
+    }
+  } catch (...) {
+    error = std::current_exception();
+  }
+  turns.give();
+  result_future_->fail(error);
+  context->removeRunning();
+}
+
+void InterpreterState::callPlainly(const Code& code, const Instruction& instruction, IValue* r) {
+  if (instruction.op == OpCode::OP) {
+    callOperator(code, instruction, r);
+  } else if (instruction.op == OpCode::FUSION) {
+    callFusion(code, instruction, r);
+  } else {
+    callOperatorMulti(code, instruction, r);
+  }
+}
+
+void InterpreterState::callAttended(const Code& code, const Instruction& instruction, IValue* r) {
+  checkBudget();
+  checkGrowth();
+  Turns* const turns = context_->turns();
+  Turns::Accesses accesses;
+  const auto prepare = [&](const Operator* op, IValue* arguments, size_t count) {
+    if (!turns) return std::unique_ptr<Turns::Outside>();
+    const bool group_writes = !op && code.fusionSites()[instruction.a]->writes();
+    const bool goes_outside = accesses.note(op, group_writes, arguments, count);
+    turns->awaitNoCollision(accesses);
+    return goes_outside ? std::make_unique<Turns::Outside>(*turns, accesses) : nullptr;
+  };
+  if (observer_) {
+    callObserved(code, instruction, r, prepare);
+  } else if (instruction.op == OpCode::OP) {
+    callOperator(code, instruction, r, prepare);
+  } else if (instruction.op == OpCode::FUSION) {
+    callFusion(code, instruction, r, prepare);
+  } else {
+    callOperatorMulti(code, instruction, r, prepare);
+  }
+}
+
+template <class Prepare>
+void InterpreterState::callObserved(const Code& code, const Instruction& instruction, IValue* r,
+                                    Prepare&& prepare) {
   size_t allocated = allocatedBytes();
   auto begin = std::chrono::steady_clock::now();
   const auto report = [&](bool failed) {
@@ -475,11 +538,11 @@ void InterpreterState::callObserved(const Code& code, const Instruction& instruc
   try {
     if (instruction.op == OpCode::FUSION) {
       // Groups that did not run go on with their operators, which are reported.
-      if (!callFusion(code, instruction, r)) return;
+      if (!callFusion(code, instruction, r, prepare)) return;
     } else if (instruction.op == OpCode::OP) {
-      callOperator(code, instruction, r);
+      callOperator(code, instruction, r, prepare);
     } else {
-      callOperatorMulti(code, instruction, r);
+      callOperatorMulti(code, instruction, r, prepare);
     }
   } catch (...) {
     report(true);
@@ -497,7 +560,7 @@ bool InterpreterState::waitForFuture(const Instruction& instruction, IValue* r) 
       grad_enabled_ = gradEnabled();
       return false;
     }
-    context_->pool.runUntil(*future);
+    context_->await(*future);
   }
   IValue value = future->wait();
   if (instruction.extra & kLastUse) r[instruction.a] = IValue();
@@ -631,27 +694,24 @@ InterpreterState::Status InterpreterState::execute() {
 
   OP:
     step();
-    if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) refuel();
-    if (observer_) [[unlikely]] {
-      callObserved(*code, *pc, r);
+    if (attended_) [[unlikely]] {
+      callAttended(*code, *pc, r);
     } else {
       callOperator(*code, *pc, r);
     }
     WICK_ADVANCE();
   OP_MULTI:
     step();
-    if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) refuel();
-    if (observer_) [[unlikely]] {
-      callObserved(*code, *pc, r);
+    if (attended_) [[unlikely]] {
+      callAttended(*code, *pc, r);
     } else {
       callOperatorMulti(*code, *pc, r);
     }
     WICK_ADVANCE();
   FUSION:
     step();
-    if (interrupt_ && interrupt_->load(std::memory_order_relaxed)) refuel();
-    if (observer_) [[unlikely]] {
-      callObserved(*code, *pc, r);
+    if (attended_) [[unlikely]] {
+      callAttended(*code, *pc, r);
     } else {
       callFusion(*code, *pc, r);
     }
@@ -775,8 +835,19 @@ void InterpreterState::executeData(const Code& code, const Instruction& instruct
 }
 
 IValue runCode(const Code& code, std::vector<IValue> arguments, const RunOptions& options) {
-  InterpreterState state(code, std::move(arguments), std::make_shared<RunContext>(options), 0);
-  return state.runToEnd();
+  const auto context = std::make_shared<RunContext>(options);
+  InterpreterState state(code, std::move(arguments), context, 0);
+  IValue result;
+  std::exception_ptr error;
+  try {
+    result = state.runToEnd();
+  } catch (...) {
+    if (!context->turns()) throw;
+    error = std::current_exception();
+  }
+  if (context->turns()) context->awaitForks();
+  if (error) std::rethrow_exception(error);
+  return result;
 }
 
 IValue runCodeWithin(const Code& code, std::vector<IValue> arguments) {

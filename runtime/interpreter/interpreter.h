@@ -22,9 +22,13 @@ struct RunOptions {
   uint64_t max_steps = std::numeric_limits<uint64_t>::max();
   // Nested calls of script functions.
   size_t max_depth = 2000;
+  // Looked at between operators, and by loops over many elements within them.
   std::optional<std::chrono::steady_clock::time_point> deadline;
-  // The run ends soon after this becomes true. Looked at between operators, never within one.
+  // The run ends soon after this becomes true. Looked at where the deadline is.
   std::shared_ptr<const std::atomic<bool>> interrupt;
+  // Bytes of tensors, containers, strings and objects that the run may hold at a time beyond what
+  // there was when it began; 0: no limit.
+  size_t max_memory = 0;
   // Where forks run; null: ThreadPool::global(). Must outlive the run and its forks.
   ThreadPool* pool = nullptr;
   // Owner of the code (the CompilationUnit): objects that the run creates hold it, and forks that
@@ -35,9 +39,9 @@ struct RunOptions {
   OperatorObserver* observer = nullptr;
 };
 
-// Runs to the end on the calling thread and returns the output; a graph with several outputs gives
+// Runs to the end on the calling thread, with all that it forked, and returns the output; a graph with several outputs gives
 // a tuple, one without None. The arguments must be of the types of the graph's inputs. Throws
-// RuntimeError with the script's call stack. `code` must live until the run and its forks end.
+// RuntimeError with the script's call stack. `code` must live until the run ends.
 IValue runCode(const Code& code, std::vector<IValue> arguments, const RunOptions& options = {});
 
 // The same for operators that call back into a script: under the limits of the run that called the

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "runtime/interpreter/interpreter.h"
+#include "runtime/interpreter/run_context.h"
 
 namespace wick {
 
@@ -23,15 +24,6 @@ class RegisterStack {
   size_t capacity_;
 };
 
-// What a run shares with its forks.
-struct RunContext {
-  explicit RunContext(const RunOptions& options);
-  RunOptions options;
-  bool limited;  // any limit but the depth
-  std::atomic<uint64_t> steps_left;
-  ThreadPool& pool;
-};
-
 class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
  public:
   InterpreterState(const Code& code, std::vector<IValue> arguments,
@@ -43,6 +35,12 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   // Runs on the pool; the result or error goes to the future. The state must be held by a
   // shared_ptr.
   FutureRef launch(TypePtr result_type);
+
+  // For the RunContext, of a state that was launched.
+  const std::shared_ptr<RunContext>& context() const { return context_; }
+  void submitRest();  // to the pool; a run that it discards fails
+  // Ends a state that waits for what never comes.
+  void failForever();
 
  private:
   struct Frame {
@@ -60,7 +58,6 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
 
   // Until the end, or a wait of an asynchronous state.
   Status execute();
-  void submitRest();  // to the pool; a run that it discards fails
   void continueOnPool();
   void step() {
     if (--native_.fuel < 0) refuel();
@@ -102,8 +99,17 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   void bailOut(const Code& code, const Instruction& instruction);
   void fork(const Code& code, const Instruction& instruction, const Node* node);
   bool waitForFuture(const Instruction& instruction, IValue* registers);
-  // callOperator for a run that is watched.
-  void callObserved(const Code& code, const Instruction& instruction, IValue* registers);
+  // OP, OP_MULTI and FUSION.
+  void call(const Code& code, const Instruction& instruction, IValue* registers) {
+    step();
+    attended_ ? callAttended(code, instruction, registers) : callPlainly(code, instruction, registers);
+  }
+  static void callPlainly(const Code& code, const Instruction& instruction, IValue* registers);
+  // For a run that has limits, forks or is watched.
+  void callAttended(const Code& code, const Instruction& instruction, IValue* registers);
+  template <class Prepare>
+  void callObserved(const Code& code, const Instruction& instruction, IValue* registers,
+                    Prepare&& prepare);
   void executeData(const Code& code, const Instruction& instruction, IValue* registers);
   void enter(const Instruction& instruction);
   void exit(const Instruction& instruction);
@@ -113,8 +119,8 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   std::vector<Frame> frames_;
   std::vector<Entered> entered_;
   std::shared_ptr<RunContext> context_;
-  const std::atomic<bool>* interrupt_;
   OperatorObserver* observer_;
+  bool attended_;  // calls of operators go by callAttended()
   NativeCompiler* compiler_;  // null: this run stays in the interpreter
   NativeContext native_;
   // Steps that machine code did not use. The interpreter takes them one by one, so that its next

@@ -33,7 +33,7 @@ bool nativeRefuel(NativeContext* context) {
   InterpreterState& state = *context->state;
   try {
     state.refuel();
-    if (!state.context_->limited) context->fuel = kUnlimitedSlice;
+    if (!state.context_->limited && !state.attended_) context->fuel = kUnlimitedSlice;
     return true;
   } catch (...) {
     state.native_error_ = std::current_exception();
@@ -46,9 +46,7 @@ bool nativeCallOperator(NativeContext* context, IValue* registers, uint32_t inst
   InterpreterState& state = *context->state;
   const Code& code = *state.frames_.back().code;
   try {
-    state.step();
-    if (state.interrupt_ && state.interrupt_->load(std::memory_order_relaxed)) state.refuel();
-    callOperator(code, code.instructions()[instruction], registers);
+    state.call(code, code.instructions()[instruction], registers);
     return true;
   } catch (...) {
     state.native_error_ = std::current_exception();
@@ -81,14 +79,8 @@ bool nativeExecute(NativeContext* context, IValue* r, uint32_t number) {
         r[a] = IValue();
         break;
       case OpCode::OP_MULTI:
-        state.step();
-        if (state.interrupt_ && state.interrupt_->load(std::memory_order_relaxed)) state.refuel();
-        callOperatorMulti(code, instruction, r);
-        break;
       case OpCode::FUSION:
-        state.step();
-        if (state.interrupt_ && state.interrupt_->load(std::memory_order_relaxed)) state.refuel();
-        callFusion(code, instruction, r);
+        state.call(code, instruction, r);
         break;
       case OpCode::PRINT:
         state.step();

@@ -26,6 +26,7 @@ TypePtr elementType(const TypePtr& list) {
 template <class T, class V>
 IValue listOf(const T* data, const Tensor& t, int64_t d, int64_t offset, const TypePtr& type) {
   if (d == t.dim()) return IValue(static_cast<V>(data[offset]));
+  checkGrowth();
   std::vector<IValue> elements;
   elements.reserve(t.size(d));
   TypePtr element = elementType(type);
@@ -83,6 +84,7 @@ IValue toList(const std::vector<IValue>& arguments, const TypePtr& type) {
              "Output annotation element type and runtime tensor element type must match for "
              "tolist(): elements of {} from {}",
              toString(expected), t.describe());
+  checkAllocation("tolist", static_cast<size_t>(t.numel()) * sizeof(IValue));
   if (!t.device().isCpu()) throwRuntimeError("tolist: the tensor must be on the CPU first");
   switch (t.dtype()) {
     case DType::Long:

@@ -53,6 +53,9 @@ inline constexpr int64_t kLanes = 8;
 inline constexpr int64_t kBlock = 64;
 // Elements that one partial result covers when a single output is shared among threads.
 inline constexpr int64_t kChunk = 1 << 16;
+// Partial results that are kept at a time. A tensor that is expanded may have more elements than
+// memory has room for even these.
+inline constexpr int64_t kMostPartial = 1 << 16;
 
 // n elements with a stride into acc. Independent lanes let the compiler use vectors although it may
 // not reorder a sum by itself.
@@ -88,17 +91,24 @@ void reduceRange(const Op& op, typename Op::Acc& acc, const In* base, const Plan
   }
 }
 
-// The innermost memory dimension is kept: `width` neighbouring outputs advance together.
+// The innermost memory dimension is kept: `width` neighbouring outputs advance together. Leaves off
+// when the budget (null: none) is exhausted.
 template <class Op, class In, class Out>
-void reduceColumns(const Op& op, const In* in, Out* out, const Plan& plan, int64_t width) {
+void reduceColumns(const Op& op, const In* in, Out* out, const Plan& plan, int64_t width,
+                   const Budget* budget) {
   const Dim inner = plan.kept.back();
   typename Op::Acc acc[kBlock];
   for (int64_t j = 0; j < width; ++j) acc[j] = op.init();
   const Dim last = plan.reduced.back();
   int64_t rows = plan.reduced_count / last.size;
+  int64_t until_look = kChunk;
   for (int64_t row = 0; row < rows; ++row) {
     const In* p = in + offsetOf(plan.reduced, plan.reduced.size() - 1, row, &Dim::in);
     for (int64_t r = 0; r < last.size; ++r, p += last.in) {
+      if ((until_look -= width) < 0) [[unlikely]] {
+        if (budget && budget->exhausted()) return;
+        until_look = kChunk;
+      }
       if (inner.in == 1) {
         for (int64_t j = 0; j < width; ++j) op.step(acc[j], p[j]);
       } else {
@@ -124,13 +134,14 @@ void run(const Op& op, const In* in, Out* out, const Plan& plan) {
     int64_t blocks = (inner.size + kBlock - 1) / kBlock;
     int64_t units = plan.outputs / inner.size * blocks;
     int64_t work = plan.reduced_count * std::min(inner.size, kBlock);
+    const Budget* const budget = currentBudget();
     parallelFor(units, kGrainSize / work, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         int64_t outer = unit / blocks, first = unit % blocks * kBlock;
         size_t dims = plan.kept.size() - 1;
         reduceColumns(op, in + offsetOf(plan.kept, dims, outer, &Dim::in) + first * inner.in,
                       out + offsetOf(plan.kept, dims, outer, &Dim::out) + first * inner.out, plan,
-                      std::min(kBlock, inner.size - first));
+                      std::min(kBlock, inner.size - first), budget);
       }
     });
     return;
@@ -149,19 +160,22 @@ void run(const Op& op, const In* in, Out* out, const Plan& plan) {
     });
     return;
   }
+  std::vector<typename Op::Acc> partial(static_cast<size_t>(std::min(chunks, kMostPartial)));
   for (int64_t i = 0; i < plan.outputs; ++i) {
     const In* base = in + location(i, &Dim::in);
-    std::vector<typename Op::Acc> partial(static_cast<size_t>(chunks));
-    parallelFor(chunks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        auto acc = op.init();
-        reduceRange(op, acc, base, plan, c * kChunk,
-                    std::min(plan.reduced_count, (c + 1) * kChunk));
-        partial[static_cast<size_t>(c)] = acc;
-      }
-    });
     auto acc = op.init();
-    for (const auto& p : partial) op.merge(acc, p);
+    for (int64_t first = 0; first < chunks; first += kMostPartial) {
+      const int64_t count = std::min(chunks - first, kMostPartial);
+      parallelFor(count, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t c = begin; c < end; ++c) {
+          auto part = op.init();
+          reduceRange(op, part, base, plan, (first + c) * kChunk,
+                      std::min(plan.reduced_count, (first + c + 1) * kChunk));
+          partial[static_cast<size_t>(c)] = part;
+        }
+      });
+      for (int64_t c = 0; c < count; ++c) op.merge(acc, partial[static_cast<size_t>(c)]);
+    }
     out[location(i, &Dim::out)] = op.finish(acc);
   }
 }

@@ -11,17 +11,7 @@
 namespace wick::ops {
 
 void resizeTo(const Tensor& t, IntSpan sizes) {
-  TensorImpl& impl = *t.impl();
-  if (std::ranges::equal(t.sizes(), sizes)) return;
-  int64_t numel = checkedNumel(sizes);
-  int64_t bytes = 0;
-  WICK_CHECK(!__builtin_add_overflow(numel, impl.offset, &bytes) &&
-                 !__builtin_mul_overflow(bytes, static_cast<int64_t>(t.itemSize()), &bytes),
-             "a tensor of sizes {} is too large", formatInts(sizes));
-  impl.storage->resize(static_cast<size_t>(bytes));
-  impl.strides = contiguousStrides(sizes);
-  impl.sizes = DimVector(sizes);
-  impl.refresh();
+  if (!std::ranges::equal(t.sizes(), sizes)) t.resize(sizes);
 }
 
 Tensor startFrom(const Tensor& self, Out out) {

@@ -114,8 +114,8 @@ Tensor resize(const Tensor& self, DimVector size, std::optional<MemoryFormat> fo
              "resize_: unsupported memory format Preserve");
   resizeTo(self, size);
   if (format && !self.isContiguous(*format)) {
-    self.impl()->strides = formatStrides(size, *format);
-    self.impl()->refresh();
+    self.impl()->place(self.storage(), self.dtype(), size, formatStrides(size, *format),
+                       self.offset());
   }
   return self;
 }
@@ -126,13 +126,7 @@ Tensor resizeAs(const Tensor& self, const Tensor& other, std::optional<MemoryFor
 
 Tensor reseat(const Tensor& self, Ref<Storage> storage, IntSpan sizes, IntSpan strides,
               int64_t offset) {
-  Tensor view = Tensor::fromStorage(std::move(storage), self.dtype(), sizes, strides, offset);
-  TensorImpl& impl = *self.impl();
-  impl.storage = view.storage();
-  impl.sizes = DimVector(view.sizes());
-  impl.strides = DimVector(view.strides());
-  impl.offset = view.offset();
-  impl.refresh();
+  self.impl()->place(std::move(storage), self.dtype(), DimVector(sizes), DimVector(strides), offset);
   return self;
 }
 Tensor setEmpty(const Tensor& self) {
@@ -153,9 +147,8 @@ Tensor setTensorOffset(const Tensor& self, const Tensor& source, int64_t offset,
   return reseat(self, source.storage(), size, stride, offset);
 }
 void setData(const Tensor& self, const Tensor& data) {
-  TensorImpl& impl = *self.impl();
-  impl.dtype = data.dtype();
-  setTensor(self, data);
+  self.impl()->place(data.storage(), data.dtype(), DimVector(data.sizes()),
+                     DimVector(data.strides()), data.offset());
 }
 
 // The form without side effects: a tensor of the source's memory.

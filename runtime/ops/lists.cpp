@@ -16,13 +16,10 @@ namespace {
 
 using Values = std::vector<IValue>;
 
-// More elements than any program means to have, fewer than exhaust memory at once.
-constexpr size_t kMaxElements = size_t{1} << 30;
-
-// Asked before a list of `a` elements grows by `b`.
-void checkRoom(const char* op, size_t a, size_t b) {
-  WICK_CHECK(a + b <= kMaxElements, "{}: a list of {} elements is too long", op, a + b);
-  checkAllocation(op, (a + b) * sizeof(IValue));
+// Asked before a list of `n` elements is made.
+void checkRoom(const char* op, size_t n) {
+  WICK_CHECK(n <= kMaxListElements, "{}: a list of {} elements is too long", op, n);
+  checkAllocation(op, n * sizeof(IValue));
 }
 
 Values& valuesOf(const IValue& list) {
@@ -59,20 +56,21 @@ void deleteItem(const IValue& list, int64_t i) {
   v.erase(v.begin() + static_cast<int64_t>(wrapIndex(i, v.size())));
 }
 IValue append(IValue list, IValue element) {
+  list.toList().makeRoom("append", 1);
   valuesOf(list).push_back(std::move(element));
   return list;
 }
 void extend(const IValue& list, const IValue& other) {
-  Values added = valuesOf(other);  // a copy: a list may extend itself
-  Values& v = valuesOf(list);
-  checkRoom("extend", v.size(), added.size());
-  v.insert(v.end(), added.begin(), added.end());
+  const size_t added = valuesOf(other).size();  // a list may extend itself
+  list.toList().makeRoom("extend", added);
+  for (size_t i = 0; i < added; ++i) valuesOf(list).push_back(valuesOf(other)[i]);
 }
 IValue extendInPlace(IValue list, const IValue& other) {
   extend(list, other);
   return list;
 }
 void insert(const IValue& list, int64_t i, IValue element) {
+  list.toList().makeRoom("insert", 1);
   Values& v = valuesOf(list);
   int64_t n = static_cast<int64_t>(v.size());
   int64_t at = std::clamp<int64_t>(i < 0 ? i + n : i, 0, n);
@@ -87,18 +85,20 @@ IValue pop(const IValue& list, int64_t i) {
   return out;
 }
 void clear(const IValue& list) {
-  Values released;
-  released.swap(valuesOf(list));
+  list.toList().replace({});
 }
 void reverse(const IValue& list) {
   std::reverse(valuesOf(list).begin(), valuesOf(list).end());
 }
 IValue copy(const IValue& list) {
+  checkRoom("copy", valuesOf(list).size());
   return listLike(list, valuesOf(list));
 }
 IValue concat(const IValue& a, const IValue& b) {
-  checkRoom("list + list", valuesOf(a).size(), valuesOf(b).size());
-  Values out = valuesOf(a);
+  checkRoom("list + list", valuesOf(a).size() + valuesOf(b).size());
+  Values out;
+  out.reserve(valuesOf(a).size() + valuesOf(b).size());
+  out.insert(out.end(), valuesOf(a).begin(), valuesOf(a).end());
   out.insert(out.end(), valuesOf(b).begin(), valuesOf(b).end());
   return listLike(a, std::move(out));
 }
@@ -106,9 +106,9 @@ IValue concat(const IValue& a, const IValue& b) {
 Values repeated(const Values& v, int64_t n) {
   Values out;
   if (n <= 0 || v.empty()) return out;
-  WICK_CHECK(static_cast<size_t>(n) <= kMaxElements / v.size(),
+  WICK_CHECK(static_cast<size_t>(n) <= kMaxListElements / v.size(),
              "list of {} elements cannot be repeated {} times", v.size(), n);
-  checkRoom("list * int", 0, v.size() * static_cast<size_t>(n));
+  checkRoom("list * int", v.size() * static_cast<size_t>(n));
   out.reserve(v.size() * static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) out.insert(out.end(), v.begin(), v.end());
   return out;
@@ -120,14 +120,14 @@ IValue repeatRight(int64_t n, const IValue& list) {
   return repeat(list, n);
 }
 IValue repeatInPlace(IValue list, int64_t n) {
-  Values out = repeated(valuesOf(list), n);
-  valuesOf(list).swap(out);
+  list.toList().replace(repeated(valuesOf(list), n));
   return list;
 }
 
 IValue slice(const IValue& list, std::optional<int64_t> start, std::optional<int64_t> end,
              int64_t step) {
   const Values& v = valuesOf(list);
+  checkRoom("slice", v.size());
   Values out;
   for (int64_t i : sliceIndices(static_cast<int64_t>(v.size()), start, end, step)) {
     out.push_back(v[static_cast<size_t>(i)]);
@@ -260,7 +260,8 @@ Complex sumComplexes(const IValue& list) {
 }
 
 DimVector rangeList(int64_t n) {
-  WICK_CHECK(n <= static_cast<int64_t>(kMaxElements), "range({}) is too long for a list", n);
+  WICK_CHECK(n <= static_cast<int64_t>(kMaxListElements), "range({}) is too long for a list", n);
+  checkAllocation("range", static_cast<size_t>(std::max<int64_t>(n, 0)) * sizeof(IValue));
   DimVector out;
   for (int64_t i = 0; i < n; ++i) out.push_back(i);
   return out;

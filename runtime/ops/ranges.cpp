@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/budget.h"
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "core/number_range.h"
@@ -291,17 +292,33 @@ Tensor triangleIndices(int64_t rows, int64_t cols, int64_t offset, TensorOptions
   int64_t cells = 0;
   WICK_CHECK(!__builtin_mul_overflow(rows, cols, &cells), "{}: {} x {} overflows", op, rows, cols);
   if (cells == 0) rows = 0;
-  offset = std::clamp(offset, -rows - 1, cols + 1);
-  auto bounds = [&](int64_t r) {
-    int64_t split = std::clamp<int64_t>(r + offset + (kUpper ? 0 : 1), 0, cols);
-    return kUpper ? std::pair(split, cols) : std::pair(int64_t{0}, split);
+  // Row r has the columns from r + offset on, or those up to there. Rows without any are left out,
+  // and the others are counted by a formula, since there may be more of them than of elements that
+  // memory has room for.
+  using Wide = __int128;
+  const Wide shift = std::clamp(offset, -rows - 1, cols + 1);
+  const auto within = [](Wide v, int64_t most) {
+    return static_cast<int64_t>(std::clamp<Wide>(v, 0, most));
   };
-  int64_t n = 0;
-  for (int64_t r = 0; r < rows; ++r) n += bounds(r).second - bounds(r).first;
+  const int64_t first = kUpper ? 0 : within(-shift, rows);
+  const int64_t last = kUpper ? within(cols - shift, rows) : rows;
+  // The row between those that have all columns and those that have one more or less each time.
+  const int64_t bend = std::clamp(within(kUpper ? 1 - shift : cols - shift - 1, rows), first, last);
+  const auto split = [&](Wide r) { return within(r + shift + (kUpper ? 0 : 1), cols); };
+  const auto length = [&](int64_t r) -> Wide { return kUpper ? cols - split(r) : split(r); };
+  const auto slope = [&](int64_t from, int64_t to) -> Wide {
+    return from < to ? (length(from) + length(to - 1)) * (to - from) / 2 : 0;
+  };
+  const Wide count = slope(first, bend) + slope(bend, last);
+  WICK_CHECK(count <= kMaxElements, "{}: {} x {} gives too many elements", op, rows, cols);
+  const auto n = static_cast<int64_t>(count);
   Tensor t = Tensor::empty(DimVector{2, n}, DType::Long);
   int64_t* data = t.data<int64_t>();
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = bounds(r).first; c < bounds(r).second; ++c, ++data) {
+  for (int64_t r = first; r < last; ++r) {
+    if (r % 1024 == 0) checkBudget();
+    const int64_t begin = kUpper ? split(r) : 0;
+    const int64_t end = kUpper ? cols : split(r);
+    for (int64_t c = begin; c < end; ++c, ++data) {
       data[0] = r;
       data[n] = c;
     }

@@ -317,10 +317,8 @@ Tensor unfold(const Tensor& self, int64_t dimension, int64_t size, int64_t step)
   } else {
     sizes.push_back(size);
     strides.push_back(strides[d]);
-    int64_t stride = 0;
     sizes[d] = (n - size) / step + 1;
-    // A step beyond the extent leaves one window, for which any stride will do.
-    if (!__builtin_mul_overflow(step, strides[d], &stride)) strides[d] = stride;
+    strides[d] = steppedStride(strides[d], step);
   }
   return self.asStrided(sizes, strides, self.offset());
 }
@@ -377,11 +375,8 @@ std::vector<Tensor> eachOf(std::vector<Tensor> tensors) {
 
 // Gives `self` the shape of a view of itself.
 Tensor adopt(const Tensor& self, const Tensor& shape) {
-  TensorImpl& impl = *self.impl();
-  impl.sizes = DimVector(shape.sizes());
-  impl.strides = DimVector(shape.strides());
-  impl.offset = shape.offset();
-  impl.refresh();
+  self.impl()->place(self.storage(), self.dtype(), DimVector(shape.sizes()),
+                     DimVector(shape.strides()), shape.offset());
   return self;
 }
 

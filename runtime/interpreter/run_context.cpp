@@ -1,0 +1,265 @@
+#include "runtime/interpreter/run_context.h"
+
+#include <algorithm>
+
+#include "runtime/interpreter/interpreter_state.h"
+#include "runtime/thread_pool.h"
+
+namespace wick {
+
+namespace {
+
+// How long a function keeps its turn when others wait. Handing it on takes some ten microseconds.
+constexpr auto kTurn = std::chrono::milliseconds(1);
+// Elements on which an operator works for longer than it takes to hand on the turn.
+constexpr int64_t kManyElements = 1 << 13;
+
+// Whether an argument is a number, a text, a tensor, or a list of these.
+bool isData(const IValue& value) {
+  switch (value.tag()) {
+    case IValue::Tag::Dict:
+    case IValue::Tag::Object:
+    case IValue::Tag::Future:
+    case IValue::Tag::Generator:
+    case IValue::Tag::Capsule:
+      return false;
+    case IValue::Tag::List:
+    case IValue::Tag::Tuple:
+      return std::ranges::all_of(value.elements(), [](const IValue& e) {
+        return isData(e) && !e.isList() && !e.isTuple();
+      });
+    default:
+      return true;
+  }
+}
+
+}  // namespace
+
+// ---- turns ----
+
+void Turns::take(Lock& lock) {
+  const uint64_t mine = next_ticket_++;
+  if (mine != served_) {
+    waiting_.fetch_add(1, std::memory_order_relaxed);
+    changed_.wait(lock, [&] { return served_ == mine; });
+    waiting_.fetch_sub(1, std::memory_order_relaxed);
+  }
+  taken_at_ = std::chrono::steady_clock::now();
+}
+
+void Turns::give(Lock&) {
+  ++served_;
+  changed_.notify_all();
+}
+
+void Turns::take() {
+  Lock lock(mutex_);
+  take(lock);
+}
+
+void Turns::give() {
+  Lock lock(mutex_);
+  give(lock);
+}
+
+void Turns::offer() {
+  if (waiting_.load(std::memory_order_relaxed) == 0) return;
+  if (std::chrono::steady_clock::now() - taken_at_ < kTurn) return;
+  Lock lock(mutex_);
+  give(lock);
+  take(lock);
+}
+
+void Turns::Accesses::add(const IValue& value, bool writes) {
+  if (value.isList()) {
+    for (const IValue& element : value.elements()) add(element, writes);
+  } else if (value.isTensor()) {
+    const auto* tensor = static_cast<const TensorImpl*>(value.rawObject());
+    accesses_.push_back({tensor, writes});
+    accesses_.push_back({tensor->storage.get(), writes});
+    elements_ += std::min(tensor->numel, kMaxElements - elements_);
+  }
+}
+
+bool Turns::Accesses::note(const Operator* op, bool group_writes, IValue* arguments,
+                           size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    add(arguments[i], op ? i < 64 && (op->writtenArguments() >> i & 1) != 0 : group_writes);
+  }
+  if (elements_ < kManyElements) return false;
+  // Whatever else writes to an argument may give it another shape, or is a container's operator.
+  const bool only_elements = op ? op->writtenArguments() == 0 || op->form() == Operator::Form::Inplace
+                                : !group_writes;
+  if (!only_elements || (op && (op->has(kSideEffects) || op->has(kNondeterministic))) ||
+      !std::all_of(arguments, arguments + count, isData)) {
+    return false;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    if (!arguments[i].isList()) continue;
+    const ListObject& list = arguments[i].toList();
+    arguments[i] = IValue(makeList(list.element_type, list.elements));
+  }
+  return true;
+}
+
+bool Turns::Accesses::collideWith(const Accesses& other) const {
+  return std::ranges::any_of(accesses_, [&](const Access& a) {
+    return std::ranges::any_of(other.accesses_, [&](const Access& b) {
+      return a.memory == b.memory && (a.writes || b.writes);
+    });
+  });
+}
+
+void Turns::awaitNoCollision(const Accesses& accesses) {
+  Lock lock(mutex_);
+  const auto collides = [&] {
+    return std::ranges::any_of(outside_,
+                               [&](const Accesses* o) { return o->collideWith(accesses); });
+  };
+  while (collides()) {
+    give(lock);
+    changed_.wait(lock, [&] { return !collides(); });
+    take(lock);
+  }
+}
+
+Turns::Outside::Outside(Turns& turns, const Accesses& accesses)
+    : turns_(turns), accesses_(accesses) {
+  Lock lock(turns_.mutex_);
+  turns_.outside_.push_back(&accesses_);
+  turns_.give(lock);
+}
+
+Turns::Outside::~Outside() {
+  Lock lock(turns_.mutex_);
+  std::erase(turns_.outside_, &accesses_);
+  turns_.changed_.notify_all();
+  turns_.take(lock);
+}
+
+// ---- the run ----
+
+RunContext::RunContext(const RunOptions& o)
+    : options(o),
+      own_budget({o.deadline, o.max_memory, o.interrupt}),
+      budget(own_budget.bounded() ? &own_budget : currentBudget()),
+      limited(budget || o.max_steps != std::numeric_limits<uint64_t>::max()),
+      steps_left(o.max_steps),
+      pool(o.pool ? *o.pool : ThreadPool::global()) {}
+
+void RunContext::beginForks() {
+  if (turns()) return;
+  turns_.take();
+  forked_.store(true, std::memory_order_release);
+}
+
+void RunContext::addRunning() {
+  std::lock_guard lock(mutex_);
+  ++running_;
+}
+
+void RunContext::removeRunning() {
+  FutureRef ended;
+  {
+    std::lock_guard lock(mutex_);
+    if (--running_ == 0) ended = std::move(all_ended_);
+  }
+  if (ended) ended->complete({});
+}
+
+void RunContext::await(FutureObject& future) {
+  // Whoever waits counts as running again from the moment when the future is done, not only when its
+  // thread wakes up: otherwise all would seem to wait meanwhile.
+  struct Back {
+    explicit Back(RunContext& context) : context(context) {}
+    ~Back() {
+      if (turns) turns->take();
+      context.addRunning(*counts);
+    }
+    RunContext& context;
+    Turns* turns = context.turns();
+    const std::shared_ptr<bool> counts = std::make_shared<bool>(false);
+  };
+  FutureRef ended;
+  {
+    std::lock_guard lock(mutex_);
+    // Whoever completes the future counts as running until then.
+    WICK_CHECK(running_ > 1 || future.run != this || future.done(), "{}", kWaitsForever);
+    if (--running_ == 0) ended = std::move(all_ended_);
+  }
+  Back back(*this);
+  if (ended) ended->complete({});
+  future.whenDone([context = shared_from_this(), counts = back.counts] {
+    context->addRunning(*counts);
+  });
+  if (back.turns) back.turns->give();
+  pool.runUntil(future, budget);
+  if (!future.done()) budget->check();
+}
+
+void RunContext::addRunning(bool& counts) {
+  std::lock_guard lock(mutex_);
+  if (!std::exchange(counts, true)) ++running_;
+}
+
+void RunContext::suspend(std::shared_ptr<InterpreterState> state, FutureRef future) {
+  InterpreterState* key = state.get();
+  FutureRef ended;
+  bool forever = false;
+  {
+    std::lock_guard lock(mutex_);
+    forever = running_ == 1 && future->run == this && !future->done();
+    if (!forever) {
+      if (--running_ == 0) ended = std::move(all_ended_);
+      suspended_.emplace(key, state);
+    }
+  }
+  if (forever) {
+    state->failForever();
+    return;
+  }
+  if (ended) ended->complete({});
+  // From the call on another thread may run the state.
+  future->whenDone([context = key->context(), key] { context->resume(key); });
+}
+
+void RunContext::resume(InterpreterState* state) {
+  std::shared_ptr<InterpreterState> held;
+  {
+    std::lock_guard lock(mutex_);
+    auto it = suspended_.find(state);
+    if (it == suspended_.end()) return;
+    held = std::move(it->second);
+    suspended_.erase(it);
+    ++running_;
+  }
+  held->submitRest();
+}
+
+void RunContext::awaitForks() {
+  turns_.give();
+  removeRunning();
+  while (true) {
+    FutureRef ended;
+    std::shared_ptr<InterpreterState> forever;
+    {
+      std::lock_guard lock(mutex_);
+      if (running_ > 0) {
+        all_ended_ = ended = makeRef<FutureObject>(types::None());
+      } else if (!suspended_.empty()) {
+        forever = std::move(suspended_.begin()->second);
+        suspended_.erase(suspended_.begin());
+        ++running_;
+      } else {
+        return;
+      }
+    }
+    if (forever) {
+      forever->failForever();
+    } else {
+      pool.runUntil(*ended);
+    }
+  }
+}
+
+}  // namespace wick

@@ -1,0 +1,128 @@
+// RunContext: what a run shares with the functions that it forks.
+//
+// Forked functions share lists, dicts, objects and tensors with whoever forked them, and none of
+// these is synchronized. So the functions of one run take turns: one of them executes its script,
+// while others may be inside of an operator that works on tensors for long. What such an operator
+// reads and writes is known, and an operator that would collide with it waits. A program can
+// therefore race for who comes first, never for memory.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+#include <unordered_map>
+
+#include "core/budget.h"
+#include "ir/operator.h"
+#include "runtime/interpreter/interpreter.h"
+
+namespace wick {
+
+class InterpreterState;
+
+// The turns of one run. All functions are thread-safe.
+class Turns {
+ public:
+  // Waits until no other thread has the turn.
+  void take();
+  void give();
+  // Lets another thread have the turn when one waits and this one has had it for some time.
+  // Some nanoseconds when nobody waits.
+  void offer();
+
+  // The tensors that a call reads and writes.
+  class Accesses {
+   public:
+    // Notes what a call of the operator, or of a group when it is null, does with its arguments.
+    // Whether the call may and should go on without the turn: it works on many elements, changes no
+    // tensor but in its elements, and knows of nothing else that is shared. Lists among its
+    // arguments are replaced by copies then.
+    bool note(const Operator* op, bool group_writes, IValue* arguments, size_t count);
+    bool collideWith(const Accesses& other) const;
+
+   private:
+    void add(const IValue& value, bool writes);
+    struct Access {
+      const void* memory;  // a TensorImpl or a Storage; only compared
+      bool writes;
+    };
+    std::vector<Access> accesses_;
+    int64_t elements_ = 0;
+  };
+  // Called with the turn, which the thread gives away while it waits: returns, with the turn, when
+  // no call that is under way outside of turns collides.
+  void awaitNoCollision(const Accesses& accesses);
+  // A call that runs without the turn, from construction to destruction, at both of which the
+  // thread has it. Nothing under way may collide.
+  class Outside {
+   public:
+    Outside(Turns& turns, const Accesses& accesses);
+    ~Outside();
+    Outside(const Outside&) = delete;
+    Outside& operator=(const Outside&) = delete;
+
+   private:
+    Turns& turns_;
+    const Accesses& accesses_;
+  };
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+  void take(Lock& lock);
+  void give(Lock& lock);
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  uint64_t next_ticket_ = 0;  // of who asks
+  uint64_t served_ = 0;       // has the turn, or may take it
+  std::atomic<uint32_t> waiting_{0};
+  std::chrono::steady_clock::time_point taken_at_;
+  std::vector<const Accesses*> outside_;
+};
+
+struct RunContext : std::enable_shared_from_this<RunContext> {
+  explicit RunContext(const RunOptions& options);
+
+  RunOptions options;
+  Budget own_budget;
+  Budget* const budget;  // the run's own, or that of the caller's thread; may be null
+  bool limited;          // any limit but the depth
+  std::atomic<uint64_t> steps_left;
+  ThreadPool& pool;
+
+  // ---- forks ----
+
+  // Null until the run forks for the first time.
+  Turns* turns() { return forked_.load(std::memory_order_acquire) ? &turns_ : nullptr; }
+  // Called by the first fork, on the thread of the run, which has the turn from then on.
+  void beginForks();
+  // A forked function begins to count as running.
+  void addRunning();
+  // It has ended.
+  void removeRunning();
+  // Returns when the future is done, on a thread that waits for it or helps the pool meanwhile. Gives
+  // the turn away for that time. RuntimeError when it would be for ever (nobody else runs, and the
+  // future is one of this run) and when the budget is exhausted.
+  void await(FutureObject& future);
+  // A function that waits without a thread. Resumed with continueOnPool() when the future is done.
+  void suspend(std::shared_ptr<InterpreterState> state, FutureRef future);
+  // Called at the end of the run, by the thread that called beginForks(): gives its turn, and returns when nothing of it runs any more. What
+  // waits for ever fails.
+  void awaitForks();
+
+  static constexpr std::string_view kWaitsForever =
+      "wait: this would never end, for every function of the run waits for another";
+
+ private:
+  void resume(InterpreterState* state);
+  // Once, of somebody who waited: `counts` remembers it.
+  void addRunning(bool& counts);
+
+  std::atomic<bool> forked_{false};
+  Turns turns_;
+  std::mutex mutex_;
+  size_t running_ = 1;  // functions that neither wait nor have ended
+  FutureRef all_ended_;  // completed when nothing runs; null while nobody waits for that
+  std::unordered_map<InterpreterState*, std::shared_ptr<InterpreterState>> suspended_;
+};
+
+}  // namespace wick
