@@ -23,6 +23,10 @@ constexpr uint64_t kDictMemory = 448;
 constexpr uint64_t kDictEntryMemory = 208;
 constexpr uint64_t kObjectMemory = 256;
 constexpr uint64_t kMemoMemory = 80;
+// Characters and elements that opcodes may look at again and again (text that is hashed as a key,
+// lists that are tagged): so many for each byte of the pickle, and some more.
+constexpr uint64_t kWorkOfByte = 64;
+constexpr uint64_t kFreeWork = uint64_t{1} << 22;
 
 }  // namespace
 
@@ -85,6 +89,14 @@ void Unpickler::finish() {
 void Unpickler::charge(uint64_t bytes) {
   if (hooks_.budget && !hooks_.budget->take(bytes)) {
     fail("the values take more memory than a file of this size may");
+  }
+}
+
+// Counts what an opcode does in proportion to an operand, which may be one operand of many.
+void Unpickler::work(uint64_t units) {
+  work_ += units;
+  if (work_ > kFreeWork + kWorkOfByte * bytes_.size()) {
+    fail("the pickle asks for more work than one of its length may");
   }
 }
 
@@ -423,16 +435,28 @@ void Unpickler::append(Operands operands) {
 
 namespace {
 
+// Keys are looked at as a whole whenever they are hashed.
+constexpr size_t kMaxKeyElements = 1000;
+
 bool isSimpleKey(const IValue& v) {
   return v.isInt() || v.isDouble() || v.isBool() || v.isString() || v.isTensor() || v.isNone() ||
          v.isComplex() || v.isEnum();
+}
+
+uint64_t hashWork(const IValue& key) {
+  if (key.isString()) return key.toString().size();
+  if (!key.isTuple()) return 1;
+  uint64_t sum = 1;
+  for (const IValue& v : key.elements()) sum += v.isString() ? v.toString().size() : 1;
+  return sum;
 }
 
 // Nested tuples are refused: hashing shared ones takes time that is exponential in their depth.
 bool isKey(const IValue& v) {
   if (!v.isTuple()) return isSimpleKey(v);
   const std::vector<IValue>& elements = v.elements();
-  return std::all_of(elements.begin(), elements.end(), isSimpleKey);
+  return elements.size() <= kMaxKeyElements &&
+         std::all_of(elements.begin(), elements.end(), isSimpleKey);
 }
 
 }  // namespace
@@ -450,6 +474,7 @@ void Unpickler::setItems(Operands operands) {
       fail("a dict key is {}, expected a number, a string or a tuple of these",
            key.value.tagName());
     }
+    work(hashWork(key.value));
     const size_t before = dict.size();
     charge(kDictEntryMemory);
     dict.set(std::move(key.value), std::move(value.value));
@@ -470,6 +495,7 @@ bool Unpickler::stepObject(uint8_t opcode) {
       IValue name = popValue("the name of a global");
       IValue module = popValue("the module of a global");
       if (!name.isString() || !module.isString()) fail("a global's name is no string");
+      work(module.toString().size() + name.toString().size());
       pushGlobal(module.toString(), name.toString());
       return true;
     }

@@ -100,6 +100,7 @@ class Unpickler {
   bool stepObject(uint8_t opcode);
 
   void charge(uint64_t bytes);
+  void work(uint64_t units);
   template <class T>
   void reserve(std::vector<T>& vector, size_t more);
   void pushItem(Item item);
@@ -155,6 +156,7 @@ class Unpickler {
   UnpicklerHooks hooks_;
   size_t position_ = 0;
   size_t opcode_at_ = 0;
+  uint64_t work_ = 0;
   std::vector<Item> stack_;
   std::vector<size_t> marks_;
   std::unordered_map<uint64_t, Item> memo_;

@@ -153,6 +153,7 @@ void Unpickler::persistentId() {
   if (numel < 0 || numel > INT64_MAX / item_size) fail("a storage of {} elements", numel);
   if (!hooks_.storage) fail("tensors cannot be read here");
   charge(kStorageMemory);
+  work(id[2].toString().size());
   StorageRequest request{id[2].toString(), id[3].toString(),
                          static_cast<uint64_t>(numel * item_size)};
   Ref<Storage> storage = hooks_.storage(request);
@@ -339,6 +340,7 @@ IValue Unpickler::rebuildFromType(const std::vector<IValue>& args) {
 }
 
 IValue Unpickler::makeEnum(const EnumType& type, const IValue& member) {
+  work(type.members().size());
   for (const auto& [name, value] : type.members()) {
     if (value.tag() == member.tag() && value.equals(member)) {
       auto shared = std::static_pointer_cast<const EnumType>(type.shared_from_this());
@@ -350,6 +352,7 @@ IValue Unpickler::makeEnum(const EnumType& type, const IValue& member) {
 
 IValue Unpickler::typedList(const std::vector<IValue>& args, const TypePtr& element) {
   if (args.size() != 1 || !args[0].isList()) fail("a typed list is built from no list");
+  work(args[0].elements().size());
   for (const IValue& v : args[0].elements()) {
     const bool fits = element->kind() == TypeKind::Tensor ? v.isTensor()
                       : element->kind() == TypeKind::Int  ? v.isInt()
@@ -365,6 +368,8 @@ IValue Unpickler::typedList(const std::vector<IValue>& args, const TypePtr& elem
 // value is put to use, for it may still grow here.
 IValue Unpickler::restoreTypeTag(const std::vector<IValue>& args) {
   if (args.size() != 2 || !args[1].isString()) fail("a type tag is no string");
+  // Parsing looks at a character several times.
+  work(16 * args[1].toString().size());
   TypePtr type = hooks_.parse_type ? hooks_.parse_type(args[1].toString()) : nullptr;
   if (type == nullptr) fail("the type tag '{}' is unknown", args[1].toString());
   const bool fits = type->kind() == TypeKind::List   ? args[0].isList()

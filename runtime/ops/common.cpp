@@ -1,6 +1,7 @@
 #include "runtime/ops/common.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "core/convert.h"
@@ -18,7 +19,13 @@ void resizeTo(const Tensor& t, IntSpan sizes) {
   WICK_CHECK(!__builtin_add_overflow(numel, impl.offset, &bytes) &&
                  !__builtin_mul_overflow(bytes, static_cast<int64_t>(t.itemSize()), &bytes),
              "a tensor of sizes {} is too large", formatInts(sizes));
+  const size_t before = impl.storage->bytes();
   impl.storage->resize(static_cast<size_t>(bytes));
+  if (impl.dtype == DType::Bool && impl.storage->bytes() > before) {
+    // What memory held before is no bool.
+    std::memset(static_cast<char*>(impl.storage->data()) + before, 0,
+                impl.storage->bytes() - before);
+  }
   impl.strides = contiguousStrides(sizes);
   impl.sizes = DimVector(sizes);
   impl.refresh();
