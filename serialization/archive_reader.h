@@ -54,10 +54,11 @@ struct ArchiveLimits {
   size_t max_classes = 1 << 15;
   // Memory for what is not used as it lies in the file: inflated records, copies of tensors that
   // are not aligned, and the values that pickles build. `base_memory` and `memory_ratio` times the
-  // size of the file together. With the mapped file itself that is four times its size and 16 MiB.
-  // PyTorch deflates only source text, so tensors that somebody else deflated may grow to three
-  // times the file. Compiling the source takes memory of its own, which max_code bounds.
-  uint64_t base_memory = uint64_t{16} << 20;
+  // size of the file together. With the mapped file itself, and 2 MiB for what is not counted, that
+  // is four times its size and 16 MiB. PyTorch deflates only source text, so tensors that somebody
+  // else deflated may grow to three times the file. Compiling the source takes memory of its own,
+  // which max_code bounds.
+  uint64_t base_memory = uint64_t{14} << 20;
   uint64_t memory_ratio = 3;
 
   // The sum for a file of so many bytes.
