@@ -1,26 +1,73 @@
 #include "core/conform.h"
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "core/error.h"
+#include "core/stack.h"
 
 namespace wick {
 namespace {
 
 // Deeper values come from nowhere but a program that means harm.
-constexpr int kMaxDepth = 2000;
+constexpr int kMaxDepth = 1000;
+// From this depth on a stack of its own, so that a small stack of the calling thread is enough.
+constexpr int kShallow = 50;
+constexpr size_t kStack = size_t{kMaxDepth} * 2048;
+// Values that were met this often may be many times the same ones: from then on they are
+// remembered.
+constexpr size_t kFreeVisits = 256;
+
+// The same object, or the same number.
+bool identical(const IValue& a, const IValue& b) {
+  return a.tag() == b.tag() && a.rawInt() == b.rawInt();
+}
+
+// Of element types that a tag tells; None for others.
+IValue::Tag tagOf(const Type& type) {
+  switch (type.kind()) {
+    case TypeKind::Int:
+      return IValue::Tag::Int;
+    case TypeKind::Float:
+      return IValue::Tag::Double;
+    case TypeKind::Bool:
+      return IValue::Tag::Bool;
+    case TypeKind::String:
+      return IValue::Tag::String;
+    case TypeKind::Tensor:
+      return IValue::Tag::Tensor;
+    default:
+      return IValue::Tag::None;
+  }
+}
+
+TypePtr ownType(const IValue& container) {
+  if (container.isList()) return types::List(container.toList().element_type);
+  return types::Dict(container.toDict().key_type, container.toDict().value_type);
+}
+
+}  // namespace
 
 class Conformer {
  public:
-  explicit Conformer(Conversions conversions) : convert_(conversions == Conversions::Python) {}
+  explicit Conformer(Conversions conversions, TypeClaims* claims = nullptr)
+      : convert_(conversions == Conversions::Python), claims_(claims) {
+    if (claims) attempts_[0] = &claims->attempts_;
+  }
 
   // Sets the reason and the path when the result is false.
   bool conform(IValue& value, const TypePtr& type) {
     WICK_CHECK(depth_ < kMaxDepth, "values nest deeper than {}", kMaxDepth);
+    bool fits = false;
     ++depth_;
-    const bool fits = dispatch(value, type);
+    if (depth_ == kShallow) {
+      withStack(kStack, [&] { fits = dispatch(value, type); });
+    } else {
+      fits = dispatch(value, type);
+    }
     --depth_;
     if (!fits && why_.empty()) {
       why_ = fmt::format("expected {}, got {}", type->annotation(), describe(value));
@@ -39,7 +86,7 @@ class Conformer {
   bool dispatch(IValue& value, const TypePtr& type) {
     switch (type->kind()) {
       case TypeKind::Any:
-        return true;
+        return conformToItself(value, type);
       case TypeKind::Int:
         toNumber(value, /*cut=*/true);
         if (convert_ && value.isBool()) value = static_cast<int64_t>(value.toBool());
@@ -73,25 +120,24 @@ class Conformer {
         if (convert_ && value.isString()) value = Device::parse(value.toString());
         return value.isDevice();
       case TypeKind::AnyList:
-        return value.isList();
+        return value.isList() && conformToItself(value, type);
       case TypeKind::AnyTuple:
-        return value.isTuple();
+        return value.isTuple() && conformToItself(value, type);
       case TypeKind::AnyClass:
         return value.isObject();
       case TypeKind::AnyEnum:
         return value.isEnum();
       case TypeKind::Future:
-        return value.isFuture();
+        return value.isFuture() && value.toFuture().element_type->isSubtypeOf(
+                                       *type->as<FutureType>()->element(), &why_);
       case TypeKind::Optional:
         return value.isNone() || conform(value, type->as<OptionalType>()->element());
       case TypeKind::Union:
         return conformUnion(value, *type);
       case TypeKind::List:
-        return conformList(value, type->as<ListType>()->element());
       case TypeKind::Dict:
-        return conformDict(value, *type->as<DictType>());
       case TypeKind::Tuple:
-        return conformTuple(value, std::static_pointer_cast<const TupleType>(type));
+        return conformContainer(value, type);
       case TypeKind::Class:
       case TypeKind::Interface:
         return value.isObject() && value.toObject().type()->isSubtypeOf(*type, &why_);
@@ -133,17 +179,104 @@ class Conformer {
     }
   }
 
-  // The first member that fits without conversion, else with.
+  // What holds no declared type holds at least what its containers claim.
+  bool conformToItself(IValue& value, const TypePtr& declared) {
+    if (!value.isList() && !value.isDict() && !value.isTuple()) return true;
+    if (!claims_ || value.isTuple()) return conformContainer(value, declared);
+    return claims_->containers_.contains(value.rawObject()) || claim(value, ownType(value));
+  }
+
+  // The member that a container claims to be, else the first that fits without conversion, else
+  // with.
   bool conformUnion(IValue& value, const Type& type) {
+    const auto& members = type.contained();
+    if (value.isList() || value.isDict()) {
+      const TypePtr own = ownType(value);
+      const auto same = std::ranges::find_if(
+          members, [&](const TypePtr& member) { return sameType(member, own); });
+      if (claims_ && claims_->containers_.contains(value.rawObject())) {
+        return same != members.end() && conform(value, *same);
+      }
+      if (same != members.end() && attempt(value, *same, false)) return take(value, *same);
+    }
     for (bool convert : {false, true}) {
       if (convert && !convert_) break;
-      for (const TypePtr& member : type.contained()) {
-        Conformer attempt(convert ? Conversions::Python : Conversions::None);
-        attempt.depth_ = depth_;
-        if (attempt.conform(value, member)) return true;
+      for (const TypePtr& member : members) {
+        if (attempt(value, member, convert)) return take(value, member);
       }
     }
     return false;
+  }
+
+  // On the side: an attempt that fails must not leave anything changed.
+  bool attempt(IValue& value, const TypePtr& member, bool convert) {
+    Conformer other(convert ? Conversions::Python : Conversions::None);
+    other.depth_ = depth_;
+    other.visits_ = kFreeVisits;
+    other.attempts_[0] = attempts_[0] ? attempts_[0] : &own_attempts_[0];
+    other.attempts_[1] = attempts_[1] ? attempts_[1] : &own_attempts_[1];
+    IValue result = value;
+    if (!other.conform(result, member)) return false;
+    if (!claims_) value = std::move(result);
+    return true;
+  }
+  bool take(IValue& value, const TypePtr& member) { return !claims_ || conform(value, member); }
+
+  // Lists, dicts and tuples, each once for each type.
+  bool conformContainer(IValue& value, const TypePtr& type) {
+    if (!value.isList() && !value.isDict() && !value.isTuple()) return false;
+    if (claims_ && !value.isTuple()) return claim(value, type);
+    if (!claims_ && visits_ < kFreeVisits) {
+      ++visits_;
+      return conformParts(value, type);
+    }
+    TypeClaims::Memory& memory = claims_ ? claims_->tuples_ : memoryOfAttempts();
+    const TypeClaims::Key key{value.rawObject(), type.get()};
+    if (auto it = memory.find(key); it != memory.end()) {
+      if (it->second.fits) value = it->second.result;
+      return it->second.fits;
+    }
+    IValue result = value;
+    const bool fits = conformParts(result, type);
+    memory.emplace(key, TypeClaims::Known{value, type, result, fits});
+    if (fits) value = std::move(result);
+    return fits;
+  }
+
+  TypeClaims::Memory& memoryOfAttempts() {
+    if (!attempts_[convert_]) attempts_[convert_] = &own_attempts_[convert_];
+    return *attempts_[convert_];
+  }
+
+  bool claim(IValue& value, const TypePtr& type) {
+    auto [it, fresh] =
+        claims_->containers_.emplace(value.rawObject(), TypeClaims::Claim{value, type});
+    if (fresh) {
+      if (conformParts(value, type)) return true;
+      claims_->containers_.erase(value.rawObject());
+      return false;
+    }
+    if (it->second.type == type || sameType(it->second.type, type)) return true;
+    why_ = fmt::format("the same {} is declared as {} and as {}", value.tagName(),
+                       it->second.type->annotation(), type->annotation());
+    return false;
+  }
+
+  bool conformParts(IValue& value, const TypePtr& type) {
+    switch (type->kind()) {
+      case TypeKind::List:
+        return conformList(value, type->as<ListType>()->element());
+      case TypeKind::Dict:
+        return conformDict(value, *type->as<DictType>());
+      case TypeKind::Tuple:
+        return conformTuple(value, std::static_pointer_cast<const TupleType>(type));
+      default:  // nothing is declared of its parts
+        if (value.isList()) return conformList(value, value.toList().element_type);
+        if (value.isDict()) {
+          return conformDict(value, DictType(value.toDict().key_type, value.toDict().value_type));
+        }
+        return conformPlainTuple(value);
+    }
   }
 
   bool conformPart(IValue& part, const TypePtr& type, size_t index) {
@@ -152,63 +285,122 @@ class Conformer {
     return false;
   }
 
-  bool conformList(IValue& value, const TypePtr& element) {
+  // type_of(i) is the type of element i. Sets `changed` to the elements when any is another
+  // than before.
+  template <class Types>
+  bool conformElements(const std::vector<IValue>& elements, const Types& type_of,
+                       std::optional<std::vector<IValue>>& changed) {
+    for (size_t i = 0; i < elements.size(); ++i) {
+      IValue part = elements[i];
+      if (!conformPart(part, type_of(i), i)) return false;
+      if (identical(part, elements[i])) continue;
+      if (!changed) changed = elements;
+      (*changed)[i] = std::move(part);
+    }
+    return true;
+  }
+
+  bool conformList(IValue& value, TypePtr element) {
     if (convert_ && value.isTuple()) value = makeList(element, value.elements());
     if (!value.isList()) return false;
     ListObject& list = value.toList();
-    for (size_t i = 0; i < list.elements.size(); ++i) {
-      if (!conformPart(list.elements[i], element, i)) return false;
+    std::optional<std::vector<IValue>> changed;
+    const IValue::Tag tag = tagOf(*element);
+    const bool simple =
+        tag != IValue::Tag::None &&
+        std::ranges::all_of(list.elements, [&](const IValue& v) { return v.tag() == tag; });
+    if (!simple) {
+      const auto type_of = [&](size_t) -> const TypePtr& { return element; };
+      if (!conformElements(list.elements, type_of, changed)) return false;
     }
-    list.element_type = element;
+    if (claims_) {
+      if (changed) list.elements = std::move(*changed);
+      list.element_type = element;
+    } else if (changed) {
+      value = makeList(element, std::move(*changed));
+    } else if (!sameType(list.element_type, element)) {
+      value = makeList(element, list.elements);
+    }
     return true;
   }
 
   bool conformDict(IValue& value, const DictType& type) {
     if (!value.isDict()) return false;
     DictObject& dict = value.toDict();
-    size_t index = 0;
     bool new_keys = false;
+    bool new_values = false;
     auto items = dict.items();
-    for (auto& [key, element] : items) {
-      IValue old = key;
-      if (!conformPart(key, type.key(), index) || !conformPart(element, type.value(), index)) {
-        return false;
-      }
-      new_keys |= old.tag() != key.tag();
-      ++index;
+    for (size_t i = 0; i < items.size(); ++i) {
+      auto& [key, element] = items[i];
+      const auto before = items[i];
+      if (!conformPart(key, type.key(), i) || !conformPart(element, type.value(), i)) return false;
+      new_keys |= !identical(before.first, key);
+      new_values |= !identical(before.second, element);
     }
-    if (new_keys) dict.clear();
-    for (auto& [key, element] : items) dict.set(std::move(key), std::move(element));
-    dict.key_type = type.key();
-    dict.value_type = type.value();
+    if (claims_) {
+      if (new_keys) dict.clear();
+      if (new_keys || new_values) {
+        for (auto& [key, element] : items) dict.set(std::move(key), std::move(element));
+      }
+      dict.key_type = type.key();
+      dict.value_type = type.value();
+    } else if (new_keys || new_values || !sameType(dict.key_type, type.key()) ||
+               !sameType(dict.value_type, type.value())) {
+      auto copy = makeRef<DictObject>(type.key(), type.value());
+      for (auto& [key, element] : items) copy->set(std::move(key), std::move(element));
+      value = std::move(copy);
+    }
     return true;
   }
 
   bool conformTuple(IValue& value, const std::shared_ptr<const TupleType>& type) {
     if (!value.isTuple() && !(convert_ && value.isList())) return false;
     const std::vector<TypePtr>& types = type->contained();
-    std::vector<IValue> elements = value.elements();
+    const std::vector<IValue>& elements = value.elements();
     if (elements.size() != types.size()) {
       why_ = fmt::format("expected {}, got a tuple of {}", type->annotation(), elements.size());
       return false;
     }
-    for (size_t i = 0; i < elements.size(); ++i) {
-      if (!conformPart(elements[i], types[i], i)) return false;
+    std::optional<std::vector<IValue>> changed;
+    const auto type_of = [&](size_t i) -> const TypePtr& { return types[i]; };
+    if (!conformElements(elements, type_of, changed)) return false;
+    const std::shared_ptr<const TupleType> named = type->isNamed() ? type : nullptr;
+    if (changed || !value.isTuple() || value.toTuple().named != named) {
+      value = makeTuple(changed ? std::move(*changed) : elements, named);
     }
-    value = makeTuple(std::move(elements), type->isNamed() ? type : nullptr);
+    return true;
+  }
+
+  // A tuple of which nothing is declared, except by a NamedTuple.
+  bool conformPlainTuple(IValue& value) {
+    if (value.toTuple().named) return conformTuple(value, value.toTuple().named);
+    std::optional<std::vector<IValue>> changed;
+    const auto type_of = [&](size_t) -> const TypePtr& { return types::Any(); };
+    if (!conformElements(value.elements(), type_of, changed)) return false;
+    if (changed) value = makeTuple(std::move(*changed));
     return true;
   }
 
   const bool convert_;
+  TypeClaims* const claims_;
   int depth_ = 0;
+  size_t visits_ = 0;
+  // By whether they convert; shared by the attempts within attempts.
+  TypeClaims::Memory* attempts_[2] = {};
+  TypeClaims::Memory own_attempts_[2];
   std::string why_;
   std::string path_;
 };
 
-}  // namespace
-
 IValue conform(IValue value, const TypePtr& type, Conversions conversions) {
+  if (value.tag() == tagOf(*type) && !value.isNone()) return value;
   Conformer conformer(conversions);
+  if (!conformer.conform(value, type)) throw RuntimeError(conformer.message());
+  return value;
+}
+
+IValue TypeClaims::conform(IValue value, const TypePtr& type) {
+  Conformer conformer(Conversions::None, this);
   if (!conformer.conform(value, type)) throw RuntimeError(conformer.message());
   return value;
 }

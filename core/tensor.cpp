@@ -1,6 +1,7 @@
 #include "core/tensor.h"
 
 #include <bit>
+#include <cstring>
 #include <numeric>
 
 #include "core/convert.h"
@@ -273,7 +274,12 @@ Tensor Tensor::to(DType dtype) const {
 const Tensor& Tensor::resize(IntSpan sizes) const {
   checkedNumel(sizes);
   DimVector strides = contiguousStrides(sizes);
+  const size_t before = storage()->bytes();
   storage()->resize(extentBytes(sizes, strides, offset(), dtype()));
+  if (const size_t after = storage()->bytes(); dtype() == DType::Bool && after > before) {
+    // What memory held before is no bool.
+    std::memset(static_cast<char*>(storage()->data()) + before, 0, after - before);
+  }
   impl_->place(storage(), dtype(), DimVector(sizes), std::move(strides), offset());
   return *this;
 }

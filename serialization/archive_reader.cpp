@@ -38,6 +38,8 @@ constexpr uint16_t kDeflated = 8;
 constexpr size_t kAlignment = 64;
 // Deflate cannot expand one byte to more than this many, so a larger claim is a lie.
 constexpr uint64_t kMaxDeflateRatio = 1032;
+// What an entry takes here: its name twice, a node of the table, its extent.
+constexpr uint64_t kEntryMemory = 256;
 
 class FileHandle {
  public:
@@ -111,8 +113,18 @@ ArchiveReader ArchiveReader::open(const std::string& path, Limits limits) {
   return ArchiveReader(mapFile(path), path, limits);
 }
 
+uint64_t ArchiveLimits::memoryFor(uint64_t file_size) const {
+  uint64_t bytes = 0;
+  const bool overflows = __builtin_mul_overflow(file_size, memory_ratio, &bytes) ||
+                         __builtin_add_overflow(bytes, base_memory, &bytes);
+  return overflows ? UINT64_MAX : bytes;
+}
+
 ArchiveReader::ArchiveReader(Bytes file, std::string name, Limits limits)
-    : file_(std::move(file)), name_(std::move(name)), limits_(limits) {
+    : file_(std::move(file)),
+      name_(std::move(name)),
+      limits_(limits),
+      budget_(std::make_shared<LoadBudget>(limits_.memoryFor(file_.size()))) {
   readDirectory(findDirectory());
 }
 
@@ -171,6 +183,8 @@ ArchiveReader::Directory ArchiveReader::findDirectory() const {
 void ArchiveReader::readDirectory(const Directory& directory) {
   uint64_t at = directory.offset;
   const uint64_t end = directory.offset + directory.size;
+  std::vector<Extent> extents{{directory.offset, end}};
+  extents.reserve(directory.count + 1);
   entries_.reserve(directory.count);
   for (uint64_t i = 0; i < directory.count; ++i) {
     if (end - at < kDirectoryHeaderSize || load<uint32_t>(at) != kDirectoryHeader) {
@@ -187,6 +201,8 @@ void ArchiveReader::readDirectory(const Directory& directory) {
     }
     std::string_view path(reinterpret_cast<const char*>(file_.data.data() + at), name_size);
     readZip64Extra(path, at + name_size, extra_size, entry);
+    extents.push_back(locate(path, entry));
+    if (!budget_->take(kEntryMemory + 2 * name_size)) fail("the names of the entries are too long");
     at += name_size + extra_size + comment_size;
     const size_t slash = path.find('/');
     if (i == 0) {
@@ -200,6 +216,33 @@ void ArchiveReader::readDirectory(const Directory& directory) {
     records_.push_back(std::move(record));
   }
   if (records_.empty()) fail("the archive holds no records");
+  checkOverlap(std::move(extents));
+}
+
+// Where the entry's local header begins and its payload ends.
+ArchiveReader::Extent ArchiveReader::locate(std::string_view path, Entry& entry) const {
+  const uint64_t size = file_.size();
+  const uint64_t header = entry.offset;
+  if (header > size || size - header < kLocalHeaderSize || load<uint32_t>(header) != kLocalHeader) {
+    failRecord(path, "the local header is not where the directory says");
+  }
+  const uint64_t name_size = load<uint16_t>(header + 26);
+  entry.offset = header + kLocalHeaderSize + name_size + load<uint16_t>(header + 28);
+  if (entry.offset > size || size - entry.offset < entry.compressed_size) {
+    failRecord(path, "the payload lies outside of the file");
+  }
+  const std::string_view name = file_.text().substr(header + kLocalHeaderSize, name_size);
+  if (name != path) failRecord(path, "the local header has another name");
+  return {header, entry.offset + entry.compressed_size};
+}
+
+// Entries that share bytes would be a small file that unfolds to a large one.
+void ArchiveReader::checkOverlap(std::vector<Extent> extents) const {
+  std::sort(extents.begin(), extents.end(),
+            [](const Extent& a, const Extent& b) { return a.begin < b.begin; });
+  for (size_t i = 1; i < extents.size(); ++i) {
+    if (extents[i].begin < extents[i - 1].end) fail("entries of the archive overlap");
+  }
 }
 
 void ArchiveReader::readZip64Extra(std::string_view record, uint64_t offset, uint64_t length,
@@ -213,7 +256,7 @@ void ArchiveReader::readZip64Extra(std::string_view record, uint64_t offset, uin
     if (id == kZip64Extra) {
       uint64_t at = offset;
       // Only the fields that did not fit are present, in this order.
-      for (uint64_t* field : {&entry.size, &entry.compressed_size, &entry.header_offset}) {
+      for (uint64_t* field : {&entry.size, &entry.compressed_size, &entry.offset}) {
         if (*field != 0xffffffff) continue;
         if (offset + size - at < sizeof(uint64_t))
           failRecord(record, "the ZIP64 field is too short");
@@ -254,19 +297,8 @@ Bytes ArchiveReader::map(std::string_view record) {
 }
 
 Bytes ArchiveReader::get(std::string_view record, const Entry& entry) {
-  const uint64_t size = file_.size();
   if ((entry.flags & kEncrypted) != 0) failRecord(record, "is encrypted");
-  if (entry.header_offset > size || size - entry.header_offset < kLocalHeaderSize ||
-      load<uint32_t>(entry.header_offset) != kLocalHeader) {
-    failRecord(record, "the local header is not where the directory says");
-  }
-  const uint64_t payload = entry.header_offset + kLocalHeaderSize +
-                           load<uint16_t>(entry.header_offset + 26) +
-                           load<uint16_t>(entry.header_offset + 28);
-  if (payload > size || size - payload < entry.compressed_size) {
-    failRecord(record, "the payload lies outside of the file");
-  }
-  std::span<std::byte> packed = file_.data.subspan(payload, entry.compressed_size);
+  std::span<std::byte> packed = file_.data.subspan(entry.offset, entry.compressed_size);
   if (entry.method == kDeflated) return inflate(record, entry, packed);
   if (entry.method != kStored) {
     failRecord(record, fmt::format("compression method {} is not supported", entry.method));
@@ -277,13 +309,12 @@ Bytes ArchiveReader::get(std::string_view record, const Entry& entry) {
 
 Bytes ArchiveReader::inflate(std::string_view record, const Entry& entry,
                              std::span<std::byte> packed) {
-  if (entry.size > limits_.max_inflated_record || packed.size() > UINT32_MAX ||
-      entry.size / kMaxDeflateRatio > packed.size() ||
-      entry.size > limits_.max_inflated_total - inflated_) {
-    failRecord(record, fmt::format("claims {} bytes when inflated, which is more than the limit",
-                                   entry.size));
+  if (packed.size() > UINT32_MAX || entry.size / kMaxDeflateRatio > packed.size() ||
+      !budget_->take(entry.size)) {
+    failRecord(record, fmt::format("claims {} bytes when inflated, which is more than the limit "
+                                   "for an archive of {}",
+                                   entry.size, file_.size()));
   }
-  inflated_ += entry.size;
   Bytes bytes = allocateBytes(entry.size);
   z_stream stream{};
   if (::inflateInit2(&stream, -MAX_WBITS) != Z_OK) failRecord(record, "zlib does not start");

@@ -2,9 +2,10 @@
 // place.
 //
 // The file is mapped privately, so a tensor that lies in a record may be written without changing
-// the file. Every offset and size is checked against the file before use. The central directory is
-// believed; of the local headers only the lengths that locate the payload are read, because
-// PyTorch's writer streams and leaves their sizes empty.
+// the file. Every offset and size is checked against the file before use, and no two entries may
+// share bytes. The central directory is believed; of the local headers only the name and the
+// lengths that locate the payload are read, because PyTorch's writer streams and leaves their sizes
+// empty.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,8 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
+
+#include "serialization/load_budget.h"
 
 namespace wick {
 
@@ -39,19 +42,36 @@ Bytes readFile(const std::string& path);
 // A copy of `data`, aligned to 64 bytes.
 Bytes copyBytes(std::span<const std::byte> data);
 
+// What one archive may ask for. An archive that exceeds them is refused with a LoadError; whoever
+// trusts its files may raise them.
 struct ArchiveLimits {
-  size_t max_entries = 1 << 20;
-  // Deflated records: of one record, and of all that are read through one reader.
-  uint64_t max_inflated_record = uint64_t{1} << 32;
-  uint64_t max_inflated_total = uint64_t{1} << 34;
+  // Of the central directory, folders and entries outside of the root among them.
+  size_t max_entries = 1 << 16;
+  // Bytes of one pickle, inflated. Pickles describe values; the numbers of tensors lie elsewhere.
+  uint64_t max_pickle = uint64_t{64} << 20;
+  // Bytes of source text that are parsed, all modules together, and the classes that it declares.
+  uint64_t max_code = uint64_t{4} << 20;
+  size_t max_classes = 1 << 15;
+  // Memory for what is not used as it lies in the file: inflated records, copies of tensors that
+  // are not aligned, and the values that pickles build. `base_memory` and `memory_ratio` times the
+  // size of the file together. With the mapped file itself, and 2 MiB for what is not counted, that
+  // is four times its size and 16 MiB. PyTorch deflates only source text, so tensors that somebody
+  // else deflated may grow to three times the file. Compiling the source takes memory of its own,
+  // which max_code bounds.
+  uint64_t base_memory = uint64_t{14} << 20;
+  uint64_t memory_ratio = 3;
+
+  // The sum for a file of so many bytes.
+  uint64_t memoryFor(uint64_t file_size) const;
 };
 
-// Immutable after construction but for the count of inflated bytes: one thread at a time.
+// Immutable after construction but for the memory that is left to it: one thread at a time.
 class ArchiveReader {
  public:
   using Limits = ArchiveLimits;
 
-  // `name` is what messages call the archive. Throws LoadError when `file` is no ZIP archive.
+  // `name` is what messages call the archive. Throws LoadError when `file` is no ZIP archive, when
+  // entries overlap, lie outside of the file or have a name twice.
   ArchiveReader(Bytes file, std::string name, Limits limits = {});
   static ArchiveReader open(const std::string& path, Limits limits = {});
 
@@ -64,6 +84,11 @@ class ArchiveReader {
   // Record names below the root, in the order of the directory.
   const std::vector<std::string>& records() const { return records_; }
   bool has(std::string_view record) const;
+  // Bytes of its contents, inflated. Throws LoadError when there is no such record.
+  uint64_t sizeOf(std::string_view record) const { return find(record).size; }
+  const Limits& limits() const { return limits_; }
+  // The memory that is left to loading the archive; readers of records take theirs from it too.
+  const std::shared_ptr<LoadBudget>& budget() const { return budget_; }
 
   // The contents of a record, checked against its CRC. Stored records are not copied. Throws
   // LoadError that names the archive and the record.
@@ -73,7 +98,7 @@ class ArchiveReader {
 
  private:
   struct Entry {
-    uint64_t header_offset;
+    uint64_t offset;  // of the local header; once the entry is known, of the payload
     uint64_t compressed_size;
     uint64_t size;
     uint32_t crc;
@@ -94,6 +119,12 @@ class ArchiveReader {
   void readDirectory(const Directory& directory);
   void readZip64Extra(std::string_view record, uint64_t offset, uint64_t length,
                       Entry& entry) const;
+  struct Extent {
+    uint64_t begin;
+    uint64_t end;
+  };
+  Extent locate(std::string_view path, Entry& entry) const;
+  void checkOverlap(std::vector<Extent> extents) const;
   const Entry& find(std::string_view record) const;
   Bytes get(std::string_view record, const Entry& entry);
   Bytes inflate(std::string_view record, const Entry& entry, std::span<std::byte> packed);
@@ -101,10 +132,10 @@ class ArchiveReader {
   Bytes file_;
   std::string name_;
   Limits limits_;
+  std::shared_ptr<LoadBudget> budget_;
   std::string root_;
   std::vector<std::string> records_;
   std::unordered_map<std::string, Entry> entries_;
-  uint64_t inflated_ = 0;
 };
 
 }  // namespace wick

@@ -40,6 +40,7 @@ class ArchiveImporter {
     checkByteOrder(*archive_);
     importer_ = SourceImporter::create(
         *unit_, [this](const std::string& module) { return sourceOf(module); }, version);
+    importer_->setMaxClasses(archive_->limits().max_classes);
     importer_->setConstants(readConstants());
     IValue root = unpickle(kDataPickle, "data", objectHooks());
     if (!root.isObject() || !root.toObject().type()->isModule()) {
@@ -54,6 +55,11 @@ class ArchiveImporter {
  private:
   [[noreturn]] void failRecord(std::string_view record, const std::string& what) const {
     throwLoadError("{}: record '{}': {}", archive_->name(), record, what);
+  }
+
+  void takeMemory(const std::string& record, uint64_t bytes) {
+    if (archive_->budget()->take(bytes)) return;
+    failRecord(record, "the archive takes more memory than a file of this size may");
   }
 
   int64_t readVersion() {
@@ -73,7 +79,8 @@ class ArchiveImporter {
   IValue unpickle(const char* record, const char* folder, UnpicklerHooks hooks) {
     ArchiveStorages storages(archive_, folder);
     hooks.storage = [&](const StorageRequest& r) { return storages.get(r.key, r.location); };
-    const Bytes pickle = archive_->read(record);
+    hooks.budget = archive_->budget();
+    const Bytes pickle = readPickle(*archive_, record);
     return Unpickler(pickle.data, fmt::format("{}: record '{}'", archive_->name(), record),
                      std::move(hooks))
         .load();
@@ -82,7 +89,11 @@ class ArchiveImporter {
   std::vector<IValue> readConstants() {
     IValue constants = unpickle(kConstantsPickle, "constants", objectHooks());
     if (!constants.isTuple()) failRecord(kConstantsPickle, "expected a tuple");
-    return constants.elements();
+    try {
+      return claims_.conform(std::move(constants), types::Any()).elements();
+    } catch (const RuntimeError& error) {
+      failRecord(kConstantsPickle, error.brief());
+    }
   }
 
   std::shared_ptr<const Source> sourceOf(const std::string& module) {
@@ -90,6 +101,13 @@ class ArchiveImporter {
     std::replace(record.begin(), record.end(), '.', '/');
     record += ".py";
     if (!archive_->has(record)) return nullptr;
+    const uint64_t size = archive_->sizeOf(record);
+    if (size > archive_->limits().max_code - code_) {
+      failRecord(record, fmt::format("the archive has more than {} bytes of source text",
+                                     archive_->limits().max_code));
+    }
+    code_ += size;
+    takeMemory(record, size);
     return std::make_shared<Source>(std::string(archive_->read(record).text()),
                                     archive_->name() + "/" + record);
   }
@@ -124,7 +142,7 @@ class ArchiveImporter {
   void checkAttribute(Object& object, size_t slot) {
     const ClassType::Attribute& attribute = object.type()->attributes()[slot];
     try {
-      object.setSlot(slot, conform(object.slot(slot), attribute.type));
+      object.setSlot(slot, claims_.conform(object.slot(slot), attribute.type));
     } catch (const RuntimeError& error) {
       failRecord(kDataPickle, fmt::format("attribute '{}' of {}: {}", attribute.name,
                                           object.type()->name(), error.brief()));
@@ -137,6 +155,12 @@ class ArchiveImporter {
       failRecord(kDataPickle, fmt::format("{} takes {} arguments, expected self and a state",
                                           function.qualifiedName(), arguments.size()));
     }
+    try {
+      state = claims_.conform(std::move(state), arguments[1].type);
+    } catch (const RuntimeError& error) {
+      failRecord(kDataPickle,
+                 fmt::format("the state of {}: {}", object.type()->name(), error.brief()));
+    }
     RunOptions run = options_.run;
     run.owner = unit_;
     callFunction(function, {IValue(ObjectRef(&object)), std::move(state)}, {}, run);
@@ -145,6 +169,7 @@ class ArchiveImporter {
   void readExtraFiles() {
     for (const std::string& record : archive_->records()) {
       if (!record.starts_with(kExtraFolder)) continue;
+      takeMemory(record, archive_->sizeOf(record));
       (*options_.extra_files)[record.substr(kExtraFolder.size())] =
           std::string(archive_->read(record).text());
     }
@@ -154,6 +179,8 @@ class ArchiveImporter {
   const LoadOptions& options_;
   std::shared_ptr<CompilationUnit> unit_;
   std::shared_ptr<SourceImporter> importer_;
+  TypeClaims claims_;
+  uint64_t code_ = 0;  // bytes of source text so far
 };
 
 }  // namespace

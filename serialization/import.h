@@ -23,6 +23,7 @@ struct LoadOptions {
   std::unordered_map<std::string, std::string>* extra_files = nullptr;
   // Receives the version of the archive's format, when not null.
   int64_t* format_version = nullptr;
+  // What the file may ask for.
   ArchiveLimits limits;
   // Receives the errors of functions that do not compile, when not null, and the module is loaded
   // without them; otherwise they end loading.

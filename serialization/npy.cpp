@@ -178,6 +178,12 @@ Tensor loadNpy(Bytes file, const std::string& name) {
     throwLoadError("{}: the npy file is truncated", name);
   }
   const size_t bytes = static_cast<size_t>(numel) * itemSize(format->dtype);
+  if (format->dtype == DType::Bool) {
+    // NumPy may have written other bytes, which count as true there.
+    for (std::byte& b : data.first(bytes)) {
+      if (b > std::byte{1}) b = std::byte{1};
+    }
+  }
   Ref<Storage> storage;
   if (reinterpret_cast<uintptr_t>(data.data()) % kAlignment == 0) {
     storage = Storage::borrow(data.data(), bytes, file.owner);

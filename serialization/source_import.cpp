@@ -219,6 +219,9 @@ TypePtr SourceImporter::findType(const std::string& qualified_name) {
   if (it == pending_.end() || it->second->kind() != TK_CLASS_DEF) return nullptr;
   ClassDef definition(it->second);
   pending_.erase(it);
+  if (++classes_ > max_classes_) {
+    throwCompileError(definition.range(), "the archive has more than {} classes", max_classes_);
+  }
   DepthGuard guard(depth_, definition.range());
   return importClassDef(qualified_name, definition);
 }

@@ -5,6 +5,7 @@
 // refer to each other in any order and to themselves.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -32,6 +33,9 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
                                                 int64_t version);
   // What CONSTANTS.cN indexes. Set once, before anything that refers to it is compiled.
   void setConstants(std::vector<IValue> constants) { constants_ = std::move(constants); }
+
+  // CompileError for one class more; named tuples, enums and interfaces count. Unlimited at first.
+  void setMaxClasses(size_t count) { max_classes_ = count; }
 
   // Null when the archive does not define the name. Throws CompileError for what it defines badly.
   TypePtr findType(const std::string& qualified_name);
@@ -67,6 +71,8 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
   std::vector<IValue> constants_;
   SourceLoader loader_;
   int64_t version_;
+  size_t classes_ = 0;
+  size_t max_classes_ = SIZE_MAX;
   size_t depth_ = 0;  // of classes that are being declared because others name them
   std::unordered_set<std::string> parsed_modules_;
   // Parsed but not declared yet, by qualified name.

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/conform.h"
 #include "core/error.h"
 #include "core/function_schema.h"
 #include "serialization/archive_writer.h"
@@ -20,9 +21,11 @@ constexpr size_t kStorageAlignment = 64;
 constexpr std::string_view kLegacyMagic("\x80\x02\x8a\x0al\xfc\x9c\x46\xf9\x20j\xa8P\x19.", 15);
 constexpr int64_t kLegacyProtocol = 1001;
 
-Ref<Storage> storageOf(const Bytes& bytes) {
+// Null when there is no memory left to copy bytes that are not aligned.
+Ref<Storage> storageOf(const Bytes& bytes, LoadBudget& budget) {
   const bool aligned = reinterpret_cast<uintptr_t>(bytes.data.data()) % kStorageAlignment == 0;
   if (aligned) return Storage::borrow(bytes.data.data(), bytes.size(), bytes.owner);
+  if (!budget.take(bytes.size())) return {};
   Ref<Storage> storage = Storage::allocate(bytes.size());
   if (bytes.size() != 0) std::memcpy(storage->data(), bytes.data.data(), bytes.size());
   return storage;
@@ -39,7 +42,11 @@ void checkLocation(const std::string& where, const std::string& key, const std::
 // the keys of its storages, then each storage's element count and bytes.
 class LegacyFile {
  public:
-  LegacyFile(Bytes file, std::string name) : file_(std::move(file)), name_(std::move(name)) {}
+  LegacyFile(Bytes file, std::string name, const ArchiveLimits& limits)
+      : file_(std::move(file)),
+        name_(std::move(name)),
+        limits_(limits),
+        budget_(std::make_shared<LoadBudget>(limits.memoryFor(file_.size()))) {}
 
   static bool matches(const Bytes& file) { return file.text().starts_with(kLegacyMagic); }
 
@@ -55,12 +62,13 @@ class LegacyFile {
     if (order == nullptr || !order->isBool() || !order->toBool()) {
       throwLoadError("{}: the tensors are big-endian, which is not supported", name_);
     }
-    UnpicklerHooks hooks;
-    hooks.storage = [this](const StorageRequest& request) { return reserve(request); };
-    hooks.parse_type = parseSchemaType;
-    IValue value = next(std::move(hooks));
+    // The bytes of tensors come after the value, whose length is known when it has been read. Some
+    // tensors are computed from their bytes, so the value is read once more when these are there.
+    const size_t value_at = at_;
+    next(valueHooks(), std::make_shared<LoadBudget>(limits_.memoryFor(file_.size())));
     fillStorages(next({}));
-    return value;
+    at_ = value_at;
+    return next(valueHooks());
   }
 
  private:
@@ -69,8 +77,18 @@ class LegacyFile {
     bool filled = false;
   };
 
-  IValue next(UnpicklerHooks hooks) {
-    Unpickler unpickler(file_.data.subspan(at_), name_, std::move(hooks));
+  UnpicklerHooks valueHooks() {
+    UnpicklerHooks hooks;
+    hooks.storage = [this](const StorageRequest& request) { return reserve(request); };
+    hooks.parse_type = parseSchemaType;
+    return hooks;
+  }
+
+  IValue next(UnpicklerHooks hooks, std::shared_ptr<LoadBudget> budget = nullptr) {
+    hooks.budget = budget ? std::move(budget) : budget_;
+    const auto rest = file_.data.subspan(at_);
+    Unpickler unpickler(rest.first(std::min<uint64_t>(rest.size(), limits_.max_pickle)), name_,
+                        std::move(hooks));
     IValue value = unpickler.load();
     at_ += unpickler.position();
     return value;
@@ -81,7 +99,7 @@ class LegacyFile {
     checkLocation(name_, request.key, request.location);
     auto it = storages_.find(request.key);
     if (it != storages_.end()) return it->second.storage;
-    if (request.bytes > file_.size() - reserved_) {
+    if (request.bytes > file_.size() - reserved_ || !budget_->take(request.bytes)) {
       throwLoadError("{}: storage '{}' claims {} bytes, more than the file has", name_, request.key,
                      request.bytes);
     }
@@ -118,16 +136,19 @@ class LegacyFile {
   std::string name_;
   size_t at_ = 0;
   uint64_t reserved_ = 0;
+  const ArchiveLimits limits_;
+  std::shared_ptr<LoadBudget> budget_;
   std::unordered_map<std::string, Reserved> storages_;
 };
 
-IValue loadArchive(Bytes file, const std::string& name) {
-  auto archive = std::make_shared<ArchiveReader>(std::move(file), name);
+IValue loadArchive(Bytes file, const std::string& name, const ArchiveLimits& limits) {
+  auto archive = std::make_shared<ArchiveReader>(std::move(file), name, limits);
   checkByteOrder(*archive);
-  Bytes pickle = archive->read("data.pkl");
+  Bytes pickle = readPickle(*archive, "data.pkl");
   ArchiveStorages storages(archive, "data");
   UnpicklerHooks hooks;
   hooks.storage = [&](const StorageRequest& r) { return storages.get(r.key, r.location); };
+  hooks.budget = archive->budget();
   hooks.parse_type = parseSchemaType;
   return Unpickler(pickle.data, fmt::format("{}: record 'data.pkl'", name), std::move(hooks))
       .load();
@@ -139,9 +160,24 @@ Ref<Storage> ArchiveStorages::get(const std::string& key, const std::string& loc
   auto it = storages_.find(key);
   if (it == storages_.end()) {
     checkLocation(archive_->name(), key, location);
-    it = storages_.emplace(key, storageOf(archive_->map(prefix_ + "/" + key))).first;
+    const std::string record = prefix_ + "/" + key;
+    Ref<Storage> storage = storageOf(archive_->map(record), *archive_->budget());
+    if (!storage) {
+      throwLoadError("{}: record '{}': the values take more memory than a file of this size may",
+                     archive_->name(), record);
+    }
+    it = storages_.emplace(key, std::move(storage)).first;
   }
   return it->second;
+}
+
+Bytes readPickle(ArchiveReader& archive, const std::string& record) {
+  const uint64_t size = archive.sizeOf(record);
+  if (size > archive.limits().max_pickle) {
+    throwLoadError("{}: record '{}': a pickle of {} bytes is longer than the limit of {}",
+                   archive.name(), record, size, archive.limits().max_pickle);
+  }
+  return archive.read(record);
 }
 
 void checkByteOrder(ArchiveReader& archive) {
@@ -154,16 +190,24 @@ void checkByteOrder(ArchiveReader& archive) {
   }
 }
 
-IValue loadValue(const std::string& path) {
-  return loadValue(mapFile(path), path);
+IValue loadValue(const std::string& path, const ArchiveLimits& limits) {
+  return loadValue(mapFile(path), path, limits);
 }
 
-IValue loadValue(Bytes file, const std::string& name) {
-  if (LegacyFile::matches(file)) return LegacyFile(std::move(file), name).load();
-  if (!ArchiveReader::looksLikeZip(file.data)) {
+IValue loadValue(Bytes file, const std::string& name, const ArchiveLimits& limits) {
+  IValue value;
+  if (LegacyFile::matches(file)) {
+    value = LegacyFile(std::move(file), name, limits).load();
+  } else if (ArchiveReader::looksLikeZip(file.data)) {
+    value = loadArchive(std::move(file), name, limits);
+  } else {
     throwLoadError("{}: not a file of torch.save", name);
   }
-  return loadArchive(std::move(file), name);
+  try {
+    return TypeClaims().conform(std::move(value), types::Any());
+  } catch (const RuntimeError& error) {
+    throwLoadError("{}: {}", name, error.brief());
+  }
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <unordered_map>
 
 #include "core/ivalue.h"
 #include "serialization/archive_reader.h"
@@ -13,10 +14,11 @@ namespace wick {
 
 // Reads both forms of torch.save, the archive and the older sequence of pickles. Tensors of an
 // archive share the mapped file; their writes stay private. dtypes, layouts and memory formats
-// become ints, torch.Size and named sizes become tuples. Throws LoadError.
-IValue loadValue(const std::string& path);
+// become ints, torch.Size and named sizes become tuples. `limits` holds for both forms. Throws
+// LoadError.
+IValue loadValue(const std::string& path, const ArchiveLimits& limits = {});
 // `name` is what messages call the data.
-IValue loadValue(Bytes file, const std::string& name);
+IValue loadValue(Bytes file, const std::string& name, const ArchiveLimits& limits = {});
 
 // Writes an archive that torch.load reads. NamedTuples become plain tuples; gradients are not
 // recorded. Throws RuntimeError for values that Python could not read back (see Pickler).
@@ -24,7 +26,7 @@ void saveValue(const IValue& value, const std::string& path);
 std::string saveValueToString(const IValue& value);
 
 // The storages of an archive's tensors: record PREFIX/KEY, each read once. Storages that are
-// aligned lie in the file's mapping.
+// aligned lie in the file's mapping; the memory of others is taken from the archive's budget.
 class ArchiveStorages {
  public:
   ArchiveStorages(std::shared_ptr<ArchiveReader> archive, std::string prefix)
@@ -36,6 +38,9 @@ class ArchiveStorages {
   std::string prefix_;
   std::unordered_map<std::string, Ref<Storage>> storages_;
 };
+
+// The bytes of a pickle. Throws LoadError when they are more than the archive's limits allow.
+Bytes readPickle(ArchiveReader& archive, const std::string& record);
 
 // Throws LoadError when the archive says that its tensors are big-endian.
 void checkByteOrder(ArchiveReader& archive);

@@ -11,6 +11,24 @@
 #include "serialization/unpickler_objects.h"
 
 namespace wick {
+namespace {
+
+// What values take until the pickle is read: themselves, the places that refer to them, what
+// PickleStructure and TypeClaims know of them.
+constexpr uint64_t kTextMemory = 64;
+constexpr uint64_t kListMemory = 320;
+constexpr uint64_t kTupleMemory = 448;
+constexpr uint64_t kTupleElementMemory = 48;
+constexpr uint64_t kDictMemory = 448;
+constexpr uint64_t kDictEntryMemory = 208;
+constexpr uint64_t kObjectMemory = 256;
+constexpr uint64_t kMemoMemory = 80;
+// Characters and elements that opcodes may look at again and again (text that is hashed as a key,
+// lists that are tagged): so many for each byte of the pickle, and some more.
+constexpr uint64_t kWorkOfByte = 64;
+constexpr uint64_t kFreeWork = uint64_t{1} << 22;
+
+}  // namespace
 
 void Unpickler::failWith(const std::string& message) const {
   throwLoadError("{}: {} (at byte {})", name_, message, opcode_at_);
@@ -28,6 +46,7 @@ Unpickler::~Unpickler() {
 void Unpickler::release() noexcept {
   stack_.clear();
   memo_.clear();
+  structure_.clear();
   for (IValue& v : tracked_) {
     if (v.isList()) {
       v.toList().elements.clear();
@@ -45,6 +64,7 @@ IValue Unpickler::load() {
     opcode_at_ = position_;
     IValue result = popValue("the result");
     if (!stack_.empty()) fail("{} values are left on the stack", stack_.size());
+    seal(result);
     finish();
     return result;
   } catch (const LoadError&) {
@@ -54,13 +74,57 @@ IValue Unpickler::load() {
   }
 }
 
+void Unpickler::seal(const IValue& value) {
+  structure_.seal(value, [this](const std::string& why) { fail("{}", why); });
+}
+
+// The result is sealed, thus shallow and free of cycles; its own destructors do from here on. What
+// it does not hold is taken apart.
 void Unpickler::finish() {
-  // From here on the value is known to be shallow and free of cycles; its own destructors do.
-  checkPickledStructure(tracked_, [this](const std::string& why) { fail("{}", why); });
-  inferContainerTypes(tracked_, typed_);
-  stack_.clear();
-  memo_.clear();
-  tracked_.clear();
+  std::erase_if(tracked_, [this](const IValue& v) { return structure_.isSealed(v); });
+  release();
+}
+
+// Takes memory that is about to be allocated off the budget.
+void Unpickler::charge(uint64_t bytes) {
+  if (hooks_.budget && !hooks_.budget->take(bytes)) {
+    fail("the values take more memory than a file of this size may");
+  }
+}
+
+// Counts what an opcode does in proportion to an operand, which may be one operand of many.
+void Unpickler::work(uint64_t units) {
+  work_ += units;
+  if (work_ > kFreeWork + kWorkOfByte * bytes_.size()) {
+    fail("the pickle asks for more work than one of its length may");
+  }
+}
+
+template <class T>
+void Unpickler::reserve(std::vector<T>& vector, size_t more) {
+  const size_t wanted = vector.size() + more;
+  const size_t old = vector.capacity();
+  if (wanted <= old) return;
+  const size_t grown = std::max(wanted, old + old / 2);
+  charge(grown * sizeof(T));
+  vector.reserve(grown);
+  if (hooks_.budget) hooks_.budget->giveBack(old * sizeof(T));
+}
+
+void Unpickler::pushItem(Item item) {
+  reserve(stack_, 1);
+  stack_.push_back(std::move(item));
+}
+
+void Unpickler::pushText(std::string_view text) {
+  charge(kTextMemory + text.size());
+  push(text);
+}
+
+void Unpickler::track(const IValue& container, uint64_t bytes) {
+  charge(bytes);
+  reserve(tracked_, 1);
+  tracked_.push_back(container);
 }
 
 std::span<const std::byte> Unpickler::take(uint64_t n) {
@@ -110,15 +174,29 @@ Unpickler::Item& Unpickler::top() {
   return stack_.back();
 }
 
-std::vector<Unpickler::Item> Unpickler::popMark() {
+Unpickler::Operands Unpickler::sinceMark() {
   if (marks_.empty()) fail("there is no MARK");
-  const size_t start = marks_.back();
+  const Operands operands = marks_.back();
   marks_.pop_back();
-  std::vector<Item> items(std::make_move_iterator(stack_.begin() + static_cast<ptrdiff_t>(start)),
-                          std::make_move_iterator(stack_.end()));
-  stack_.resize(start);
-  for (const Item& item : items) checkBuilt(item);
-  return items;
+  for (size_t i = operands; i < stack_.size(); ++i) checkBuilt(stack_[i]);
+  return operands;
+}
+
+Unpickler::Operands Unpickler::last(size_t n) const {
+  const size_t floor = marks_.empty() ? 0 : marks_.back();
+  if (stack_.size() - floor < n) fail("the stack is empty");
+  const Operands operands = stack_.size() - n;
+  for (size_t i = operands; i < stack_.size(); ++i) checkBuilt(stack_[i]);
+  return operands;
+}
+
+IValue& Unpickler::changedBelow(Operands operands) {
+  if (operands <= (marks_.empty() ? 0 : marks_.back())) fail("the stack is empty");
+  IValue& target = stack_[operands - 1].value;
+  if (target.isCounted() && structure_.isSealed(target)) {
+    fail("a {} is changed after an object took it", target.tagName());
+  }
+  return target;
 }
 
 bool Unpickler::step() {
@@ -170,14 +248,14 @@ bool Unpickler::stepLiteral(uint8_t opcode) {
     }
     case op::kShortBinString:
     case op::kShortBinUnicode:
-      push(takeText(take<uint8_t>()));
+      pushText(takeText(take<uint8_t>()));
       return true;
     case op::kBinString:
     case op::kBinUnicode:
-      push(takeText(take<uint32_t>()));
+      pushText(takeText(take<uint32_t>()));
       return true;
     case op::kBinUnicode8:
-      push(takeText(take<uint64_t>()));
+      pushText(takeText(take<uint64_t>()));
       return true;
     default:
       return false;
@@ -208,6 +286,7 @@ bool Unpickler::stepStack(uint8_t opcode) {
       take<uint64_t>();
       return true;
     case op::kMark:
+      reserve(marks_, 1);
       marks_.push_back(stack_.size());
       return true;
     case op::kPop:
@@ -219,14 +298,12 @@ bool Unpickler::stepStack(uint8_t opcode) {
       }
       return true;
     case op::kPopMark:
-      popMark();
+      drop(sinceMark());
       return true;
-    case op::kDup: {
+    case op::kDup:
       checkBuilt(top());
-      Item copy = top();
-      stack_.push_back(std::move(copy));
+      pushItem(Item(top()));
       return true;
-    }
     case op::kBinPut:
       remember(take<uint8_t>());
       return true;
@@ -248,128 +325,162 @@ bool Unpickler::stepStack(uint8_t opcode) {
 }
 
 void Unpickler::remember(uint64_t index) {
-  memo_.insert_or_assign(index, top());
+  auto [it, fresh] = memo_.try_emplace(index);
+  if (fresh) charge(kMemoMemory);
+  it->second = top();
 }
 
 void Unpickler::recall(uint64_t index) {
   auto it = memo_.find(index);
   if (it == memo_.end()) fail("nothing is memoized as {}", index);
   checkBuilt(it->second);
-  stack_.push_back(it->second);
+  pushItem(it->second);
 }
 
 bool Unpickler::stepContainer(uint8_t opcode) {
-  auto popN = [this](size_t n) {
-    std::vector<Item> items(n);
-    for (size_t i = n; i-- > 0;) items[i] = pop();
-    return items;
-  };
   switch (opcode) {
     case op::kEmptyList:
-      push(makeList(types::Any()));
-      track(top().value);
+      pushList();
       return true;
     case op::kEmptyDict:
-      push(makeRef<DictObject>(types::Any(), types::Any()));
-      track(top().value);
+      push(newDict());
       return true;
     case op::kEmptyTuple:
-      pushTuple({});
+      pushTuple(last(0));
       return true;
     case op::kTuple1:
-      pushTuple(popN(1));
+      pushTuple(last(1));
       return true;
     case op::kTuple2:
-      pushTuple(popN(2));
+      pushTuple(last(2));
       return true;
     case op::kTuple3:
-      pushTuple(popN(3));
+      pushTuple(last(3));
       return true;
     case op::kTuple:
-      pushTuple(popMark());
+      pushTuple(sinceMark());
       return true;
     case op::kList: {
-      std::vector<Item> items = popMark();
-      push(makeList(types::Any()));
-      track(top().value);
-      append(std::move(items));
+      const Operands operands = sinceMark();
+      pushList();
+      std::rotate(stack_.begin() + static_cast<ptrdiff_t>(operands), stack_.end() - 1,
+                  stack_.end());
+      append(operands + 1);
       return true;
     }
     case op::kDict: {
-      std::vector<Item> items = popMark();
-      push(makeRef<DictObject>(types::Any(), types::Any()));
-      track(top().value);
-      setItems(std::move(items));
+      const Operands operands = sinceMark();
+      push(newDict());
+      std::rotate(stack_.begin() + static_cast<ptrdiff_t>(operands), stack_.end() - 1,
+                  stack_.end());
+      setItems(operands + 1);
       return true;
     }
     case op::kAppend:
-      append(popN(1));
+      append(last(1));
       return true;
     case op::kAppends:
-      append(popMark());
+      append(sinceMark());
       return true;
     case op::kSetItem:
-      setItems(popN(2));
+      setItems(last(2));
       return true;
     case op::kSetItems:
-      setItems(popMark());
+      setItems(sinceMark());
       return true;
     default:
       return false;
   }
 }
 
-void Unpickler::pushTuple(std::vector<Item> items) {
-  std::vector<IValue> elements;
-  elements.reserve(items.size());
-  bool internal = false;
-  for (Item& item : items) {
-    internal |= item.internal;
-    elements.push_back(std::move(item.value));
-  }
-  push(makeTuple(std::move(elements)), internal);
-  track(top().value);
+void Unpickler::pushList() {
+  IValue list(makeList(types::Any()));
+  track(list, kListMemory);
+  push(std::move(list));
 }
 
-void Unpickler::append(std::vector<Item> items) {
-  IValue& target = top().value;
-  if (!target.isList()) fail("APPEND to {}, expected a list", target.tagName());
-  for (Item& item : items) {
-    if (item.internal) fail("a list holds a callable or a storage");
-    target.toList().elements.push_back(std::move(item.value));
+IValue Unpickler::newDict() {
+  IValue dict(makeRef<DictObject>(types::Any(), types::Any()));
+  track(dict, kDictMemory);
+  return dict;
+}
+
+void Unpickler::pushTuple(Operands operands) {
+  const size_t n = stack_.size() - operands;
+  charge(n * kTupleElementMemory);
+  std::vector<IValue> elements;
+  elements.reserve(n);
+  bool internal = false;
+  for (size_t i = operands; i < stack_.size(); ++i) {
+    internal |= stack_[i].internal;
+    elements.push_back(std::move(stack_[i].value));
   }
+  drop(operands);
+  IValue tuple(makeTuple(std::move(elements)));
+  track(tuple, kTupleMemory);
+  push(std::move(tuple), internal);
+}
+
+void Unpickler::append(Operands operands) {
+  const IValue& target = changedBelow(operands);
+  if (!target.isList()) fail("APPEND to {}, expected a list", target.tagName());
+  std::vector<IValue>& elements = target.toList().elements;
+  reserve(elements, stack_.size() - operands);
+  for (size_t i = operands; i < stack_.size(); ++i) {
+    if (stack_[i].internal) fail("a list holds a callable or a storage");
+    elements.push_back(std::move(stack_[i].value));
+  }
+  drop(operands);
 }
 
 namespace {
+
+// Keys are looked at as a whole whenever they are hashed.
+constexpr size_t kMaxKeyElements = 1000;
 
 bool isSimpleKey(const IValue& v) {
   return v.isInt() || v.isDouble() || v.isBool() || v.isString() || v.isTensor() || v.isNone() ||
          v.isComplex() || v.isEnum();
 }
 
+uint64_t hashWork(const IValue& key) {
+  if (key.isString()) return key.toString().size();
+  if (!key.isTuple()) return 1;
+  uint64_t sum = 1;
+  for (const IValue& v : key.elements()) sum += v.isString() ? v.toString().size() : 1;
+  return sum;
+}
+
 // Nested tuples are refused: hashing shared ones takes time that is exponential in their depth.
 bool isKey(const IValue& v) {
   if (!v.isTuple()) return isSimpleKey(v);
   const std::vector<IValue>& elements = v.elements();
-  return std::all_of(elements.begin(), elements.end(), isSimpleKey);
+  return elements.size() <= kMaxKeyElements &&
+         std::all_of(elements.begin(), elements.end(), isSimpleKey);
 }
 
 }  // namespace
 
-void Unpickler::setItems(std::vector<Item> items) {
-  IValue& target = top().value;
+void Unpickler::setItems(Operands operands) {
+  const IValue& target = changedBelow(operands);
   if (!target.isDict()) fail("SETITEM on {}, expected a dict", target.tagName());
-  if (items.size() % 2 != 0) fail("a dict has a key without a value");
-  for (size_t i = 0; i < items.size(); i += 2) {
-    if (items[i].internal || items[i + 1].internal) {
-      fail("a dict holds a callable or a storage");
-    }
-    if (!isKey(items[i].value)) {
+  if ((stack_.size() - operands) % 2 != 0) fail("a dict has a key without a value");
+  DictObject& dict = target.toDict();
+  for (size_t i = operands; i < stack_.size(); i += 2) {
+    Item& key = stack_[i];
+    Item& value = stack_[i + 1];
+    if (key.internal || value.internal) fail("a dict holds a callable or a storage");
+    if (!isKey(key.value)) {
       fail("a dict key is {}, expected a number, a string or a tuple of these",
-           items[i].value.tagName());
+           key.value.tagName());
     }
-    target.toDict().set(std::move(items[i].value), std::move(items[i + 1].value));
+    work(hashWork(key.value));
+    const size_t before = dict.size();
+    charge(kDictEntryMemory);
+    dict.set(std::move(key.value), std::move(value.value));
+    if (hooks_.budget && dict.size() == before) hooks_.budget->giveBack(kDictEntryMemory);
   }
+  drop(operands);
 }
 
 bool Unpickler::stepObject(uint8_t opcode) {
@@ -384,6 +495,7 @@ bool Unpickler::stepObject(uint8_t opcode) {
       IValue name = popValue("the name of a global");
       IValue module = popValue("the module of a global");
       if (!name.isString() || !module.isString()) fail("a global's name is no string");
+      work(module.toString().size() + name.toString().size());
       pushGlobal(module.toString(), name.toString());
       return true;
     }
@@ -411,15 +523,17 @@ void Unpickler::newObject() {
   if (global == nullptr || !args.value.isTuple()) fail("NEWOBJ without a class and a tuple");
   if (global->kind != GlobalObject::Kind::Type) {
     Item made = call(*global, args.value.toTuple());
-    stack_.push_back(std::move(made));
+    pushItem(std::move(made));
     return;
   }
   const auto* type = global->type->as<ClassType>();
   if (type == nullptr) fail("{} is no class that can be instantiated", global->name);
   if (!hooks_.new_object) fail("an instance of {} cannot be created here", global->name);
   if (!args.value.elements().empty()) fail("NEWOBJ of {} with arguments", global->name);
-  push(hooks_.new_object(type->shared()));
-  track(top().value);
+  charge(type->attributes().size() * sizeof(IValue));
+  IValue object(hooks_.new_object(type->shared()));
+  track(object, kObjectMemory);
+  push(std::move(object));
   unbuilt_.insert(top().value.rawObject());
 }
 
@@ -435,7 +549,7 @@ void Unpickler::reduce() {
     return;
   }
   if (!args.value.isTuple()) fail("REDUCE of {} without a tuple of arguments", global->name);
-  stack_.push_back(call(*global, args.value.toTuple()));
+  pushItem(call(*global, args.value.toTuple()));
 }
 
 void Unpickler::build() {
@@ -444,6 +558,7 @@ void Unpickler::build() {
   if (target.isObject()) {
     if (!hooks_.set_state) fail("an object cannot be given its state here");
     if (!unbuilt_.contains(target.rawObject())) fail("an object is given its state twice");
+    seal(state);
     hooks_.set_state(target.toObject(), std::move(state));
     unbuilt_.erase(target.rawObject());
   } else if (!target.isDict()) {

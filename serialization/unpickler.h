@@ -4,7 +4,10 @@
 // produce use protocols 2 to 4; every opcode and every callable outside of that set is refused
 // by name, so that a file can do nothing but describe values. Work and memory are proportional to
 // the length of the pickle: nesting is limited, cycles are refused, and so is sharing that would
-// make the value much larger when walked than it is in memory.
+// make the value much larger when walked than it is in memory. The memory is taken off a budget.
+//
+// A container that an object took as part of its state is sealed: it has its final types, and the
+// pickle cannot change it any more, for code may already rely on it.
 #pragma once
 
 #include <fmt/format.h>
@@ -22,6 +25,8 @@
 #include <vector>
 
 #include "core/ivalue.h"
+#include "serialization/load_budget.h"
+#include "serialization/pickle_structure.h"
 
 namespace wick {
 
@@ -44,6 +49,8 @@ struct UnpicklerHooks {
   std::function<ObjectRef(const ClassTypePtr&)> new_object;
   // Gives an instance its pickled state: a dict of attributes, or what __setstate__ takes.
   std::function<void(Object&, IValue state)> set_state;
+  // What the memory of the values is taken from; null does not count it.
+  std::shared_ptr<LoadBudget> budget;
 };
 
 // One pickle. dtypes, layouts and memory formats become ints as in TorchScript, torch.Size becomes
@@ -62,6 +69,8 @@ class Unpickler {
   size_t position() const { return position_; }
 
  private:
+  // Operands of an opcode: the stack from here to its top.
+  using Operands = size_t;
   // A GLOBAL or a storage may be an operand, and sit in a tuple of operands, but is no value.
   struct Item {
     IValue value;
@@ -90,19 +99,31 @@ class Unpickler {
   bool stepContainer(uint8_t opcode);
   bool stepObject(uint8_t opcode);
 
-  void push(IValue value, bool internal = false) { stack_.push_back({std::move(value), internal}); }
+  void charge(uint64_t bytes);
+  void work(uint64_t units);
+  template <class T>
+  void reserve(std::vector<T>& vector, size_t more);
+  void pushItem(Item item);
+  void push(IValue value, bool internal = false) { pushItem({std::move(value), internal}); }
+  void pushText(std::string_view text);
   Item pop();
   IValue popValue(const char* what);
   Item& top();
-  std::vector<Item> popMark();
+  Operands last(size_t n) const;
+  Operands sinceMark();
+  void drop(Operands operands) { stack_.resize(operands); }
+  // The container below the operands, which changes now.
+  IValue& changedBelow(Operands operands);
   void pushInteger(std::span<const std::byte> little_endian);
-  void pushTuple(std::vector<Item> items);
+  void pushTuple(Operands operands);
   void checkBuilt(const Item& item) const;
   void remember(uint64_t index);
   void recall(uint64_t index);
-  void append(std::vector<Item> items);
-  void setItems(std::vector<Item> items);
-  void track(const IValue& container) { tracked_.push_back(container); }
+  void append(Operands operands);
+  void setItems(Operands operands);
+  void track(const IValue& container, uint64_t bytes);
+  void pushList();
+  IValue newDict();
 
   void pushGlobal(const std::string& module, const std::string& name);
   bool pushDType(const std::string& name);
@@ -112,16 +133,21 @@ class Unpickler {
   void build();
   Item call(const GlobalObject& function, const TupleObject& args);
   IValue rebuildTensor(const std::vector<IValue>& args, bool with_dtype);
+  Tensor ownBools(Tensor tensor);
+  Tensor copied(const Tensor& tensor);
+  Tensor applyMetadata(Tensor tensor, bool conj, bool neg);
   IValue rebuildParameter(const std::vector<IValue>& args);
   IValue rebuildFromType(const std::vector<IValue>& args);
   IValue makeEnum(const EnumType& type, const IValue& member);
   IValue typedList(const std::vector<IValue>& args, const TypePtr& element);
   IValue restoreTypeTag(const std::vector<IValue>& args);
+  void setTag(const IValue& container, const TypePtr& type);
   IValue makeDevice(const std::vector<IValue>& args);
   const GlobalObject* asGlobal(const IValue& value) const;
   const StorageObject* asStorage(const IValue& value) const;
   DimVector dims(const IValue& value, const char* what) const;
 
+  void seal(const IValue& value);
   void finish();
   void release() noexcept;
 
@@ -130,13 +156,21 @@ class Unpickler {
   UnpicklerHooks hooks_;
   size_t position_ = 0;
   size_t opcode_at_ = 0;
+  uint64_t work_ = 0;
   std::vector<Item> stack_;
   std::vector<size_t> marks_;
   std::unordered_map<uint64_t, Item> memo_;
   std::unordered_map<std::string, Item> globals_;
   // Every container made, so that a half-built value can be taken apart without recursion.
   std::vector<IValue> tracked_;
-  std::unordered_map<const RefCounted*, bool> typed_;
+  PickleStructure structure_;
+  // What tensors read of a storage.
+  struct StorageUse {
+    Ref<Storage> storage;  // kept alive, for the address is the key
+    bool as_bools;
+    bool only_bools;  // as for its bytes: 0 and 1
+  };
+  std::unordered_map<const Storage*, StorageUse> storages_;
   // Objects between NEWOBJ and BUILD. Their attributes are not there yet, so nothing else may refer
   // to them.
   std::unordered_set<const RefCounted*> unbuilt_;

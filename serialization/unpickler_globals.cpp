@@ -1,6 +1,7 @@
 // What the GLOBALs of a pickle mean. This list is the whole of what a file can call.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <complex>
 #include <utility>
@@ -13,6 +14,11 @@ namespace wick {
 namespace {
 
 constexpr std::string_view kStorageSuffix = "Storage";
+// PyTorch's operators take no more dimensions either.
+constexpr size_t kMaxDims = 64;
+// A tensor and its handle; a storage, its key and what knows it by that.
+constexpr uint64_t kTensorMemory = 512;
+constexpr uint64_t kStorageMemory = 384;
 
 // Layouts and memory formats are ints in TorchScript.
 std::optional<int64_t> namedInteger(const std::string& module, const std::string& name) {
@@ -52,19 +58,6 @@ void negate(const Tensor& tensor) {
 bool flag(const DictObject& metadata, const char* name) {
   const IValue* value = metadata.find(name);
   return value != nullptr && value->isBool() && value->toBool();
-}
-
-// Tensors that were saved as a lazy conjugate or negation of their storage.
-Tensor applyMetadata(Tensor tensor, const DictObject& metadata) {
-  const bool conj = flag(metadata, "conj");
-  const bool neg = flag(metadata, "neg");
-  if (!conj && !neg) return tensor;
-  const bool requires_grad = tensor.requiresGrad();
-  tensor = tensor.clone(MemoryFormat::Contiguous);
-  if (conj) conjugate(tensor);
-  if (neg) negate(tensor);
-  tensor.setRequiresGrad(requires_grad);
-  return tensor;
 }
 
 }  // namespace
@@ -113,7 +106,7 @@ void Unpickler::pushGlobal(const std::string& module, const std::string& name) {
   };
   const std::string full = module + "." + name;
   if (auto known = globals_.find(full); known != globals_.end()) {
-    stack_.push_back(known->second);
+    pushItem(known->second);
     return;
   }
   auto pushNew = [&](Kind kind) {
@@ -159,6 +152,8 @@ void Unpickler::persistentId() {
   const auto item_size = static_cast<int64_t>(type->dtype ? itemSize(*type->dtype) : 1);
   if (numel < 0 || numel > INT64_MAX / item_size) fail("a storage of {} elements", numel);
   if (!hooks_.storage) fail("tensors cannot be read here");
+  charge(kStorageMemory);
+  work(id[2].toString().size());
   StorageRequest request{id[2].toString(), id[3].toString(),
                          static_cast<uint64_t>(numel * item_size)};
   Ref<Storage> storage = hooks_.storage(request);
@@ -197,12 +192,9 @@ Unpickler::Item Unpickler::call(const GlobalObject& function, const TupleObject&
         fail("layout {} is not supported", args[0].str());
       }
       return {IValue(int64_t{0})};
-    case Kind::OrderedDict: {
+    case Kind::OrderedDict:
       expectArgs(0, 0);
-      IValue dict(makeRef<DictObject>(types::Any(), types::Any()));
-      track(dict);
-      return {dict};
-    }
+      return {newDict()};
     case Kind::Complex:
       expectArgs(2, 2);
       return {IValue(std::complex<double>(args[0].numberToDouble(), args[1].numberToDouble()))};
@@ -224,8 +216,52 @@ Unpickler::Item Unpickler::call(const GlobalObject& function, const TupleObject&
   fail("{} cannot be called", function.name);
 }
 
+Tensor Unpickler::copied(const Tensor& tensor) {
+  // The elements of an expanded tensor are more than its storage has.
+  int64_t bytes = 0;
+  if (__builtin_mul_overflow(tensor.numel(), static_cast<int64_t>(tensor.itemSize()), &bytes)) {
+    fail("a tensor of sizes {} is too large", formatInts(tensor.sizes()));
+  }
+  charge(static_cast<uint64_t>(bytes));
+  if (tensor.dtype() != DType::Bool) return tensor.clone(MemoryFormat::Contiguous);
+  // As bytes: what is neither 0 nor 1 must not be read as a bool.
+  const Tensor from = Tensor::fromStorage(tensor.storage(), DType::Byte, tensor.sizes(),
+                                          tensor.strides(), tensor.offset());
+  return from.to(DType::Bool).contiguous();
+}
+
+// Compiled code takes it that bools are the bytes 0 and 1. Other bytes count as one; a tensor that
+// has them, or that shares its storage with a tensor of numbers, which could write them, gets a
+// copy.
+Tensor Unpickler::ownBools(Tensor tensor) {
+  const Storage& storage = *tensor.storage();
+  const bool is_bool = tensor.dtype() == DType::Bool;
+  auto [use, fresh] = storages_.try_emplace(&storage, StorageUse{tensor.storage(), is_bool, true});
+  if (fresh && is_bool) {
+    const auto* bytes = static_cast<const uint8_t*>(storage.data());
+    use->second.only_bools =
+        std::all_of(bytes, bytes + storage.bytes(), [](uint8_t b) { return b <= 1; });
+  }
+  if (use->second.as_bools != is_bool || (is_bool && !use->second.only_bools)) {
+    return copied(tensor);
+  }
+  return tensor;
+}
+
+// Tensors that were saved as a lazy conjugate or negation of their storage.
+Tensor Unpickler::applyMetadata(Tensor tensor, bool conj, bool neg) {
+  if (!conj && !neg) return tensor;
+  const bool requires_grad = tensor.requiresGrad();
+  tensor = copied(tensor);
+  if (conj) conjugate(tensor);
+  if (neg) negate(tensor);
+  tensor.setRequiresGrad(requires_grad);
+  return tensor;
+}
+
 DimVector Unpickler::dims(const IValue& value, const char* what) const {
   if (!value.isTuple() && !value.isList()) fail("{}: {} for a tuple", what, value.tagName());
+  if (value.elements().size() > kMaxDims) fail("{}: more than {} dimensions", what, kMaxDims);
   DimVector result;
   for (const IValue& v : value.elements()) {
     if (!v.isInt() || v.toInt() < 0) fail("{}: {} is no size", what, v.tagName());
@@ -255,23 +291,29 @@ IValue Unpickler::rebuildTensor(const std::vector<IValue>& args, bool with_dtype
   if (sizes.size() != strides.size()) {
     fail("a tensor has {} sizes and {} strides", sizes.size(), strides.size());
   }
-  // The last element that the tensor reaches, in a type that holds any sum of products here.
-  __int128 last = offset;
-  bool empty = false;
-  checkedNumel(sizes);
+  // fromStorage checks the extent of what has elements. Views of what has none, and of dimensions
+  // of size one, multiply and add its other numbers all the same.
+  if (static_cast<uint64_t>(offset) > storage->storage->bytes() / itemSize(*dtype)) {
+    fail("a tensor begins beyond its storage");
+  }
+  __int128 extent = offset;
+  __int128 numel = 1;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    empty |= sizes[i] == 0;
-    last += static_cast<__int128>(sizes[i] - 1) * strides[i];
-    if (last > INT64_MAX) break;
+    const int64_t size = std::max<int64_t>(sizes[i], 1);
+    numel *= size;
+    extent += static_cast<__int128>(size) * strides[i];
+    if (std::max(numel, extent) > INT64_MAX / static_cast<int64_t>(itemSize(*dtype))) {
+      fail("the extent of sizes {} with strides {} overflows", formatInts(sizes),
+           formatInts(strides));
+    }
   }
-  const auto capacity = static_cast<__int128>(storage->storage->bytes() / itemSize(*dtype));
-  if (empty ? offset > capacity : last >= capacity) {
-    fail("a tensor of sizes {} reaches beyond its storage", formatInts(sizes));
-  }
+  charge(kTensorMemory);
   Tensor tensor = Tensor::fromStorage(storage->storage, *dtype, sizes, strides, offset);
+  tensor = ownBools(std::move(tensor));
   if (args.size() > 4 && args[4].isBool()) tensor.setRequiresGrad(args[4].toBool());
   if (args.size() > metadata && args[metadata].isDict()) {
-    tensor = applyMetadata(std::move(tensor), args[metadata].toDict());
+    const DictObject& flags = args[metadata].toDict();
+    tensor = applyMetadata(std::move(tensor), flag(flags, "conj"), flag(flags, "neg"));
   }
   return tensor;
 }
@@ -280,6 +322,7 @@ IValue Unpickler::rebuildParameter(const std::vector<IValue>& args) {
   if (args.size() < 2 || !args[0].isTensor() || !args[1].isBool()) {
     fail("a parameter is rebuilt without a tensor and a flag");
   }
+  charge(kTensorMemory);
   Tensor tensor = args[0].toTensor().detach();
   tensor.setRequiresGrad(args[1].toBool());
   return tensor;
@@ -297,6 +340,7 @@ IValue Unpickler::rebuildFromType(const std::vector<IValue>& args) {
 }
 
 IValue Unpickler::makeEnum(const EnumType& type, const IValue& member) {
+  work(type.members().size());
   for (const auto& [name, value] : type.members()) {
     if (value.tag() == member.tag() && value.equals(member)) {
       auto shared = std::static_pointer_cast<const EnumType>(type.shared_from_this());
@@ -308,16 +352,15 @@ IValue Unpickler::makeEnum(const EnumType& type, const IValue& member) {
 
 IValue Unpickler::typedList(const std::vector<IValue>& args, const TypePtr& element) {
   if (args.size() != 1 || !args[0].isList()) fail("a typed list is built from no list");
-  ListObject& list = args[0].toList();
-  for (const IValue& v : list.elements) {
+  work(args[0].elements().size());
+  for (const IValue& v : args[0].elements()) {
     const bool fits = element->kind() == TypeKind::Tensor ? v.isTensor()
                       : element->kind() == TypeKind::Int  ? v.isInt()
                       : element->kind() == TypeKind::Bool ? v.isBool()
                                                           : v.isDouble();
     if (!fits) fail("a list of {} holds {}", element->str(), v.tagName());
   }
-  list.element_type = element;
-  typed_[args[0].rawObject()] = true;
+  setTag(args[0], types::List(element));
   return args[0];
 }
 
@@ -325,18 +368,25 @@ IValue Unpickler::typedList(const std::vector<IValue>& args, const TypePtr& elem
 // value is put to use, for it may still grow here.
 IValue Unpickler::restoreTypeTag(const std::vector<IValue>& args) {
   if (args.size() != 2 || !args[1].isString()) fail("a type tag is no string");
+  // Parsing looks at a character several times.
+  work(16 * args[1].toString().size());
   TypePtr type = hooks_.parse_type ? hooks_.parse_type(args[1].toString()) : nullptr;
   if (type == nullptr) fail("the type tag '{}' is unknown", args[1].toString());
-  if (const auto* list = type->as<ListType>(); list != nullptr && args[0].isList()) {
-    args[0].toList().element_type = list->element();
-  } else if (const auto* dict = type->as<DictType>(); dict != nullptr && args[0].isDict()) {
-    args[0].toDict().key_type = dict->key();
-    args[0].toDict().value_type = dict->value();
-  } else {
-    fail("the type tag '{}' is on {}", args[1].toString(), args[0].tagName());
-  }
-  typed_[args[0].rawObject()] = true;
+  const bool fits = type->kind() == TypeKind::List   ? args[0].isList()
+                    : type->kind() == TypeKind::Dict ? args[0].isDict()
+                                                     : false;
+  if (!fits) fail("the type tag '{}' is on {}", args[1].toString(), args[0].tagName());
+  setTag(args[0], type);
   return args[0];
+}
+
+void Unpickler::setTag(const IValue& container, const TypePtr& type) {
+  if (structure_.isSealed(container)) {
+    fail("a {} is changed after an object took it", container.tagName());
+  }
+  if (!structure_.setTag(container, type)) {
+    fail("a {} is tagged as {} and as something else", container.tagName(), type->annotation());
+  }
 }
 
 IValue Unpickler::makeDevice(const std::vector<IValue>& args) {

@@ -326,8 +326,13 @@ class SpecReader {
       comma = accept(',');
     }
     --nested_;
-    auto dict = makeRef<DictObject>(items.empty() ? types::String() : items[0].first.type(),
-                                    items.empty() ? types::Tensor() : items[0].second.type());
+    TypePtr key_type = items.empty() ? types::String() : items[0].first.type();
+    TypePtr value_type = items.empty() ? types::Tensor() : items[0].second.type();
+    for (const auto& [key, value] : items) {
+      if (!sameType(key.type(), key_type)) key_type = types::Any();
+      if (!sameType(value.type(), value_type)) value_type = types::Any();
+    }
+    auto dict = makeRef<DictObject>(std::move(key_type), std::move(value_type));
     for (auto& [key, value] : items) dict->set(key, value);
     return dict;
   }

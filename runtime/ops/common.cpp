@@ -1,6 +1,7 @@
 #include "runtime/ops/common.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 #include "core/convert.h"

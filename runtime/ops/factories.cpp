@@ -1,5 +1,7 @@
 // Operators that make tensors of one value or of none: empty, zeros, ones, full, their _like and
 // new_ forms, and filling in place.
+#include <cstring>
+
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shape_rules.h"
@@ -8,13 +10,21 @@ namespace wick::ops {
 
 namespace {
 
+// What memory held before is no bool.
+Tensor withBools(Tensor tensor) {
+  if (tensor.dtype() == DType::Bool && tensor.storage()->bytes() != 0) {
+    std::memset(tensor.storage()->data(), 0, tensor.storage()->bytes());
+  }
+  return tensor;
+}
+
 Tensor makeEmpty(IntSpan size, const TensorOptions& o, std::optional<MemoryFormat> format = {}) {
   return Tensor::empty(size, o.dtypeOr(defaultDType()), o.deviceOr(Device{}),
                        format.value_or(MemoryFormat::Contiguous));
 }
 
 Tensor empty(DimVector size, TensorOptions o, std::optional<MemoryFormat> format) {
-  return makeEmpty(size, o, format);
+  return withBools(makeEmpty(size, o, format));
 }
 Tensor emptyOut(DimVector size, std::optional<MemoryFormat>, const Tensor& out) {
   markWritten("empty", out);
@@ -22,7 +32,8 @@ Tensor emptyOut(DimVector size, std::optional<MemoryFormat>, const Tensor& out) 
   return out;
 }
 Tensor emptyStrided(DimVector size, DimVector stride, TensorOptions o) {
-  return Tensor::emptyStrided(size, stride, o.dtypeOr(defaultDType()), o.deviceOr(Device{}));
+  return withBools(
+      Tensor::emptyStrided(size, stride, o.dtypeOr(defaultDType()), o.deviceOr(Device{})));
 }
 Tensor zeros(DimVector size, TensorOptions o) {
   return Tensor::zeros(size, o.dtypeOr(defaultDType()), o.deviceOr(Device{}));
@@ -60,7 +71,7 @@ Tensor likeOf(const Tensor& self, const TensorOptions& o, std::optional<MemoryFo
   return Tensor::emptyLike(self, o.dtypeOr(self.dtype()), format.value_or(MemoryFormat::Preserve));
 }
 Tensor emptyLike(const Tensor& self, TensorOptions o, std::optional<MemoryFormat> format) {
-  return likeOf(self, o, format);
+  return withBools(likeOf(self, o, format));
 }
 Tensor zerosLike(const Tensor& self, TensorOptions o, std::optional<MemoryFormat> format) {
   return fillWith(likeOf(self, o, format), 0);
@@ -79,7 +90,7 @@ TensorOptions inherit(const Tensor& self, TensorOptions o) {
   return o;
 }
 Tensor newEmpty(const Tensor& self, DimVector size, TensorOptions o) {
-  return makeEmpty(size, inherit(self, o));
+  return withBools(makeEmpty(size, inherit(self, o)));
 }
 Tensor newEmptyStrided(const Tensor& self, DimVector size, DimVector stride, TensorOptions o) {
   return emptyStrided(size, stride, inherit(self, o));

@@ -252,12 +252,19 @@ Tensor checkedMask(const char* op, const Tensor& mask, IntSpan shape) {
   return mask.to(DType::Bool).expand(shape).contiguous();
 }
 
+// Of contiguous bools, as bytes: one that is neither 0 nor 1, which only a view of another dtype
+// can have written, must be the same to those who count and to those who store.
+int64_t countTrue(const Tensor& bools) {
+  const auto* bytes = static_cast<const uint8_t*>(bools.rawData());
+  return std::count_if(bytes, bytes + bools.numel(), [](uint8_t b) { return b != 0; });
+}
+
 Tensor maskedSelect(const Tensor& self, const Tensor& mask) {
   DimVector shape = broadcastShapes(self.sizes(), mask.sizes());
   Tensor keep = checkedMask("masked_select", mask, shape);
   Tensor from = self.expand(shape).contiguous();
-  const bool* k = keep.data<bool>();
-  int64_t count = std::count(k, k + keep.numel(), true);
+  const auto* k = static_cast<const uint8_t*>(keep.rawData());
+  int64_t count = countTrue(keep);
   Tensor out = Tensor::empty(DimVector{count}, self.dtype(), self.device());
   dispatchItemSize(self.itemSize(), [&]<class Word>() {
     const Word* source = static_cast<const Word*>(from.rawData());
@@ -291,8 +298,8 @@ Tensor maskedScatter(const Tensor& self, const Tensor& mask, const Tensor& sourc
   Tensor keep = checkedMask("masked_scatter", mask, shape).permute(order).contiguous();
   Tensor from = source.contiguous();
   Tensor dense = self.expand(shape).permute(order).clone(MemoryFormat::Contiguous);
-  const bool* k = keep.data<bool>();
-  WICK_CHECK(std::count(k, k + keep.numel(), true) <= from.numel(),
+  const auto* k = static_cast<const uint8_t*>(keep.rawData());
+  WICK_CHECK(countTrue(keep) <= from.numel(),
              "Number of elements of source < number of ones in mask");
   dispatchItemSize(self.itemSize(), [&]<class Word>() {
     const Word* next = static_cast<const Word*>(from.rawData());

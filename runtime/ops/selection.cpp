@@ -9,8 +9,10 @@ namespace wick::ops {
 
 Tensor nonzeroPositions(const Tensor& self) {
   Tensor flags = self.to(DType::Bool).contiguous();
-  const bool* data = flags.data<bool>();
-  int64_t count = std::count(data, data + flags.numel(), true);
+  // As bytes: one that is neither 0 nor 1, which only a view of another dtype can have written,
+  // must be the same to those who count and to those who store.
+  const auto* data = static_cast<const uint8_t*>(flags.rawData());
+  int64_t count = std::count_if(data, data + flags.numel(), [](uint8_t b) { return b != 0; });
   int64_t dims = self.dim();
   Tensor out = Tensor::empty(DimVector{count, dims}, DType::Long);
   int64_t* to = out.data<int64_t>();
@@ -58,10 +60,10 @@ Tensor countNonzeroDims(const Tensor& self, DimVector dims) {
     if (!reduced[d]) strides[d] = out.strides()[k++];
   }
   Tensor flags = self.to(DType::Bool).contiguous();
-  const bool* next = flags.data<bool>();
+  const auto* next = static_cast<const uint8_t*>(flags.rawData());
   int64_t* counts = out.data<int64_t>();
   forEachOffset<1>(self.sizes(), {IntSpan(strides)},
-                   [&](const std::array<int64_t, 1>& at) { counts[at[0]] += *next++; });
+                   [&](const std::array<int64_t, 1>& at) { counts[at[0]] += *next++ != 0; });
   return out;
 }
 Tensor countNonzero(const Tensor& self, std::optional<int64_t> dim) {

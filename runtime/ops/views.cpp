@@ -1,4 +1,6 @@
 // Operators whose result shares the storage of their input.
+#include <algorithm>
+
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shape_rules.h"
@@ -41,6 +43,16 @@ Tensor view(const Tensor& self, DimVector size) {
   return self.view(size);
 }
 
+// Whether everything from the first to the last of the bytes is 0 or 1.
+bool holdsOnlyBools(const Tensor& bytes) {
+  if (bytes.numel() == 0) return true;
+  int64_t last = 0;
+  for (int64_t d = 0; d < bytes.dim(); ++d) last += (bytes.size(d) - 1) * bytes.stride(d);
+  const auto* data = static_cast<const uint8_t*>(bytes.rawData());
+  return std::all_of(data, data + last + 1, [](uint8_t b) { return b <= 1; });
+}
+
+// As a view of bools it is a copy when there are bytes that are no bools: those count as true.
 Tensor viewDType(const Tensor& self, DType dtype) {
   int64_t from = static_cast<int64_t>(self.itemSize());
   int64_t to = static_cast<int64_t>(itemSize(dtype));
@@ -78,6 +90,10 @@ Tensor viewDType(const Tensor& self, DType dtype) {
       sizes.back() /= ratio;
       offset /= ratio;
     }
+  }
+  if (dtype == DType::Bool) {
+    const Tensor bytes = Tensor::fromStorage(self.storage(), DType::Byte, sizes, strides, offset);
+    if (!holdsOnlyBools(bytes)) return bytes.to(DType::Bool);
   }
   return Tensor::fromStorage(self.storage(), dtype, sizes, strides, offset);
 }

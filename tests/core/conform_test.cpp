@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "core/error.h"
 
 namespace wick {
@@ -18,11 +20,135 @@ std::string messageOf(IValue value, const TypePtr& type,
   return "no error";
 }
 
-TEST(ConformTest, ContainersGetTheDeclaredTypesAndKeepTheirIdentity) {
-  IValue list(makeList(types::Any(), {IValue(int64_t{1}), IValue()}));
+std::string claimMessage(TypeClaims& claims, const IValue& value, const TypePtr& type) {
+  try {
+    claims.conform(value, type);
+  } catch (const RuntimeError& error) {
+    return error.brief();
+  }
+  return "no error";
+}
+
+// ( ((leaf, leaf), (leaf, leaf)), … ), of which each level is one tuple.
+IValue sharedTuples(IValue leaf, int depth) {
+  for (int i = 0; i < depth; ++i) leaf = makeTuple({leaf, leaf});
+  return leaf;
+}
+
+TEST(ConformTest, ContainersThatFitKeepTheirIdentity) {
+  const TypePtr type = types::List(types::Dict(types::String(), types::Tuple({types::Int()})));
+  auto dict = makeRef<DictObject>(types::String(), types::Tuple({types::Int()}));
+  dict->set("a", makeTuple({int64_t{1}}));
+  IValue list(makeList(type->contained()[0], {IValue(dict)}));
+  EXPECT_TRUE(conform(list, type).isSame(list));
+  EXPECT_TRUE(conform(list, types::Any(), Conversions::Python).isSame(list));
+}
+
+// Somebody may have the list as one of another type.
+TEST(ConformTest, ContainersOfOtherTypesAreCopied) {
+  IValue list(makeList(types::Int(), {IValue(int64_t{1})}));
   IValue result = conform(list, types::List(types::Optional(types::Int())));
-  EXPECT_TRUE(result.isSame(list));
+  EXPECT_FALSE(result.isSame(list));
+  EXPECT_EQ(list.toList().element_type->kind(), TypeKind::Int);
+  EXPECT_EQ(result.toList().element_type->kind(), TypeKind::Optional);
+  IValue floats = conform(list, types::List(types::Float()), Conversions::Python);
+  EXPECT_EQ(floats.elements()[0].toDouble(), 1.0);
+  EXPECT_TRUE(list.elements()[0].isInt());
+  EXPECT_NE(messageOf(makeList(types::Any(), {int64_t{1}, "x"}), types::List(types::Float()),
+                      Conversions::Python),
+            "no error");
+}
+
+TEST(ConformTest, AnyTakesOnlyContainersThatHoldWhatTheyClaim) {
+  IValue lie(makeList(types::Int(), {IValue("text")}));
+  EXPECT_THAT(messageOf(lie, types::Any()), testing::HasSubstr("[0]: expected int, got"));
+  EXPECT_NE(messageOf(makeTuple({lie}), types::Any()), "no error");
+  EXPECT_NE(messageOf(lie, Type::get(TypeKind::AnyList)), "no error");
+  EXPECT_NE(messageOf(makeList(types::Any(), {lie}), types::List(types::Any())), "no error");
+  EXPECT_NE(messageOf(makeRef<FutureObject>(types::Int()), types::Future(types::String())),
+            "no error");
+}
+
+TEST(ConformTest, ClaimsSettleTypesInPlace) {
+  TypeClaims claims;
+  IValue list(makeList(types::Any(), {IValue(int64_t{1}), IValue()}));
+  const TypePtr type = types::List(types::Optional(types::Int()));
+  EXPECT_TRUE(claims.conform(list, type).isSame(list));
+  EXPECT_TRUE(claims.conform(makeTuple({list}), types::Tuple({type})).elements()[0].isSame(list));
+  EXPECT_TRUE(claims.conform(list, types::Any()).isSame(list));
   EXPECT_EQ(list.toList().element_type->kind(), TypeKind::Optional);
+}
+
+TEST(ConformTest, NothingIsClaimedAsTwoTypes) {
+  const TypePtr ints = types::List(types::Int());
+  const TypePtr strings = types::List(types::String());
+  const std::vector<std::pair<TypePtr, TypePtr>> pairs = {
+      {ints, strings},
+      {ints, types::List(types::Optional(types::Int()))},
+      {ints, types::List(types::Any())},
+      {types::Optional(ints), types::Tuple({strings})},
+      {types::Dict(types::String(), ints), strings},
+      {types::List(ints), types::Dict(types::Int(), strings)},
+      {unionOf({ints, types::Int()}), strings},
+      {ints, unionOf({strings, types::Int()})},
+      {types::Any(), strings},
+  };
+  // An empty list in whatever the type asks for.
+  std::function<IValue(const IValue&, const TypePtr&)> wrap = [&](const IValue& list,
+                                                                  const TypePtr& type) -> IValue {
+    if (type->kind() == TypeKind::Tuple) return makeTuple({wrap(list, type->contained()[0])});
+    if (type->kind() == TypeKind::Dict) {
+      auto dict = makeRef<DictObject>(types::Any(), types::Any());
+      if (type->contained()[0]->kind() == TypeKind::Int) {
+        dict->set(int64_t{1}, list);
+      } else {
+        dict->set("a", list);
+      }
+      return dict;
+    }
+    if (type->kind() == TypeKind::List && type->contained()[0]->kind() == TypeKind::List) {
+      return makeList(types::Any(), {list});
+    }
+    return list;
+  };
+  for (const auto& [first, second] : pairs) {
+    TypeClaims claims;
+    IValue list(makeList(types::Int()));
+    EXPECT_EQ(claimMessage(claims, wrap(list, first), first), "no error") << first->str();
+    EXPECT_THAT(claimMessage(claims, wrap(list, second), second), testing::Not("no error"))
+        << first->str() << " " << second->str();
+  }
+  TypeClaims claims;
+  IValue list(makeList(types::Any()));
+  claims.conform(list, ints);
+  EXPECT_THAT(claimMessage(claims, list, strings),
+              testing::HasSubstr("the same list is declared as List[int] and as List[str]"));
+}
+
+TEST(ConformTest, SharedPartsAreLookedAtOnce) {
+  const IValue deep = sharedTuples(int64_t{1}, 200);
+  std::vector<std::shared_ptr<const TupleType>> named;
+  TypePtr last = types::Int();
+  for (int i = 0; i < 200; ++i) {
+    const TypePtr part = i == 0 ? last : unionOf({last, types::String()});
+    last = std::make_shared<TupleType>(fmt::format("__torch__.T{}", i),
+                                       std::vector<std::string>{"a", "b"},
+                                       std::vector<TypePtr>{part, part}, std::vector<IValue>{});
+  }
+  EXPECT_TRUE(conform(deep, types::Any()).isSame(deep));
+  EXPECT_TRUE(conform(deep, last).isTuple());
+  EXPECT_NE(messageOf(sharedTuples("x", 200), last, Conversions::Python), "no error");
+  TypeClaims claims;
+  EXPECT_TRUE(claims.conform(deep, types::Any()).isSame(deep));
+  EXPECT_TRUE(claims.conform(deep, last).isTuple());
+  EXPECT_NE(claimMessage(claims, sharedTuples("x", 200), last), "no error");
+}
+
+TEST(ConformTest, ACycleIsAnError) {
+  IValue list(makeList(types::Any()));
+  list.toList().elements = {list, list};
+  EXPECT_THAT(messageOf(list, types::List(types::Any())), testing::HasSubstr("deeper"));
+  list.toList().elements.clear();
 }
 
 TEST(ConformTest, ClaimedElementTypesAreNotBelieved) {

@@ -1,73 +1,14 @@
 // Whatever compiles must verify, survive the pipeline and lowering, print to text that parses, and
 // run to an end or an error within its limits.
-#include <chrono>
 #include <cstdlib>
 
-#include "core/tensor.h"
-#include "frontend/compile.h"
-#include "ir/parser.h"
-#include "ir/verifier.h"
-#include "runtime/call.h"
-#include "runtime/executor/graph_executor.h"
+#include "tests/fuzz/compile_target.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/programs.h"
 #include "tests/fuzz/random_program.h"
 
 namespace wick {
 namespace {
-
-// Arguments for a declared type; none for types that no caller could make here.
-std::optional<IValue> argumentFor(const TypePtr& type) {
-  switch (type->kind()) {
-    case TypeKind::Int:
-      return IValue(int64_t{3});
-    case TypeKind::Float:
-      return IValue(0.5);
-    case TypeKind::Bool:
-      return IValue(true);
-    case TypeKind::String:
-      return IValue("text");
-    case TypeKind::Tensor:
-      return IValue(Tensor::zeros(DimVector{2, 3}, DType::Float));
-    case TypeKind::Optional:
-      return IValue();
-    default:
-      return std::nullopt;
-  }
-}
-
-void run(GraphFunction& function, const std::shared_ptr<CompilationUnit>& unit) {
-  std::vector<IValue> arguments;
-  for (const Argument& argument : function.schema().arguments()) {
-    std::optional<IValue> value = argumentFor(argument.type);
-    if (!value) return;
-    arguments.push_back(std::move(*value));
-  }
-  RunOptions options;
-  options.owner = unit;
-  options.max_steps = 2000;
-  options.max_depth = 50;
-  options.deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
-  try {
-    callFunction(function, std::move(arguments), {}, options).repr();
-  } catch (const InternalError&) {
-    throw;
-  } catch (const Error&) {
-  }
-}
-
-void compileAndRun(const std::string& program) {
-  std::shared_ptr<CompilationUnit> unit = compileSource(program, "fuzz.py");
-  // By index: running may compile further functions.
-  for (size_t i = 0; i < unit->functions().size(); ++i) {
-    GraphFunction& function = *unit->functions()[i];
-    verify(*function.graph());
-    const Code& code = GraphExecutor::of(function).code();
-    verify(*code.graph());
-    function.graph()->str();
-  }
-  for (size_t i = 0; i < unit->functions().size(); ++i) run(*unit->functions()[i], unit);
-}
 
 class EmitterFuzz : public testing::Test {
  protected:
@@ -81,13 +22,13 @@ TEST_F(EmitterFuzz, Replay) {
   if (path == nullptr) GTEST_SKIP() << "WICK_FUZZ_FILE names no file";
   std::ifstream file(path);
   std::string program((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  EXPECT_EQ(failureOf(program, compileAndRun), "");
+  EXPECT_EQ(failureOf(program, compileTarget), "");
 }
 
 TEST_F(EmitterFuzz, RandomPrograms) {
   fuzzGenerated(
       fuzzShare(2'000, 3), [](std::mt19937_64& random) { return RandomProgram(random).make(); },
-      compileAndRun);
+      compileTarget);
 }
 
 // Programs that compile, with one or a few words exchanged, dropped or repeated.
@@ -95,13 +36,13 @@ TEST_F(EmitterFuzz, ChangedWords) {
   fuzzGenerated(
       fuzzShare(2'000, 17),
       [](std::mt19937_64& random) { return changeWords(RandomProgram(random).make(), random); },
-      compileAndRun);
+      compileTarget);
 }
 
 TEST_F(EmitterFuzz, ChangedBytes) {
   std::vector<std::string> seeds = seedPrograms();
   seeds.insert(seeds.end(), compilingPrograms().begin(), compilingPrograms().end());
-  fuzz(seeds, fuzzShare(2'000, 80), compileAndRun);
+  fuzz(seeds, fuzzShare(2'000, 80), compileTarget);
 }
 
 }  // namespace

@@ -14,13 +14,12 @@
 #include <cctype>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "tests/fuzz/answer.h"
 
 namespace wick {
 
@@ -112,26 +111,10 @@ inline size_t fuzzCount(size_t usual) {
   return count != nullptr ? std::strtoull(count, nullptr, 10) : usual;
 }
 
-// The share of a generator in a target that has several: `percent` of WICK_FUZZ_COUNT, else `usual`.
+// The share of a generator in a target that has several: `percent` of WICK_FUZZ_COUNT, else
+// `usual`.
 inline size_t fuzzShare(size_t usual, size_t percent) {
   return std::getenv("WICK_FUZZ_COUNT") != nullptr ? fuzzCount(0) * percent / 100 : usual;
-}
-
-// Gives one input to `target`. An Error other than InternalError is a proper answer to bad input;
-// anything else comes back as a message. With WICK_FUZZ_LAST in the environment the input is in the
-// file of that name if the process dies.
-inline std::string failureOf(const std::string& input,
-                             const std::function<void(const std::string&)>& target) {
-  if (const char* path = std::getenv("WICK_FUZZ_LAST")) std::ofstream(path) << input;
-  try {
-    target(input);
-  } catch (const InternalError& error) {
-    return error.what();
-  } catch (const Error&) {
-  } catch (const std::exception& error) {
-    return std::string("unexpected exception: ") + error.what();
-  }
-  return "";
 }
 
 // Runs `target` on `count` inputs that `make` makes; fails with the first that is not answered

@@ -1,12 +1,9 @@
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <string>
 
-#include "core/function_schema.h"
-#include "serialization/pickler.h"
-#include "serialization/unpickler.h"
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/pickle_target.h"
 
 namespace wick {
 namespace {
@@ -28,19 +25,7 @@ std::string seed(bool for_python) {
 }
 
 TEST(PickleFuzz, AnyBytes) {
-  Ref<Storage> storage = Storage::allocate(64);
-  std::memset(storage->data(), 0, 64);
-  fuzz({seed(true), seed(false)}, fuzzCount(20'000), [&](const std::string& input) {
-    UnpicklerHooks hooks;
-    hooks.parse_type = parseSchemaType;
-    hooks.storage = [&](const StorageRequest&) { return storage; };
-    IValue value =
-        Unpickler(std::as_bytes(std::span(input.data(), input.size())), "fuzz", hooks).load();
-    // Whatever was accepted can be walked and written.
-    value.repr();
-    Pickler pickler;
-    pickler.push(value);
-  });
+  fuzz({seed(true), seed(false)}, fuzzCount(20'000), pickleTarget);
 }
 
 }  // namespace

@@ -27,6 +27,24 @@ TEST(Views, WritesToAListAreNoneToItsTensors) {
   EXPECT_EQ(values(t), (Values{0, 0}));
 }
 
+// Bytes other than 0 and 1 are true, also for operators that count before they store.
+TEST(Views, BytesViewedAsBools) {
+  const std::vector<uint8_t> raw = {0, 1, 2, 255, 0, 128};
+  Tensor bytes = Tensor::fromData(raw.data(), DimVector{6});
+  Tensor bools = call("aten::view", "dtype", bytes, DType::Bool);
+  EXPECT_EQ(values(bools), (Values{0, 1, 1, 1, 0, 1}));
+  EXPECT_EQ(values(bytes), (Values{0, 1, 2, 255, 0, 128}));
+  EXPECT_EQ(values(call("aten::nonzero", "", bools)), (Values{1, 2, 3, 5}));
+  // Bytes that are bools are seen through the view, and what is written there may be none.
+  Tensor clean = Tensor::zeros(DimVector{1000}, DType::Byte);
+  Tensor seen = call("aten::view", "dtype", clean, DType::Bool);
+  EXPECT_TRUE(seen.sharesStorage(clean));
+  call("aten::fill_", "Scalar", clean, Scalar(7));
+  EXPECT_EQ(call("aten::nonzero", "", seen).size(0), 1000);
+  EXPECT_EQ(call("aten::masked_select", "", iota(DimVector{1000}), seen).numel(), 1000);
+  EXPECT_EQ(call("aten::count_nonzero", "", seen, IValue()).item<int64_t>(), 1000);
+}
+
 TEST(Views, DTypeViewsChangeTheLastDimension) {
   Tensor t = Tensor::zeros(DimVector{2, 2}, DType::Float);
   Tensor bytes = call("aten::view", "dtype", t, DType::Byte);

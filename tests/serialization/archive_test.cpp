@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include <cstring>
 #include <fstream>
@@ -112,8 +113,7 @@ TEST(ArchiveTest, HostileSizesAreRefusedBeforeAllocating) {
     std::string damaged = whole;
     const uint32_t huge = 0xfffffff0;
     std::memcpy(damaged.data() + directory + field, &huge, sizeof(huge));
-    ArchiveReader archive(bytesOf(damaged), "m.pt");
-    EXPECT_THROW(archive.read("a"), LoadError) << field;
+    EXPECT_THROW(ArchiveReader(bytesOf(damaged), "m.pt").read("a"), LoadError) << field;
   }
   // A deflated entry that claims more than deflate can produce.
   std::string bomb = whole;
@@ -122,6 +122,102 @@ TEST(ArchiveTest, HostileSizesAreRefusedBeforeAllocating) {
   std::memcpy(bomb.data() + directory + 10, &deflated, sizeof(deflated));
   std::memcpy(bomb.data() + directory + 24, &huge, sizeof(huge));
   EXPECT_THROW(ArchiveReader(bytesOf(bomb), "m.pt").read("a"), LoadError);
+}
+
+std::string messageOf(const std::string& archive) {
+  try {
+    ArchiveReader(bytesOf(archive), "m.pt");
+  } catch (const LoadError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// One byte more than the payload has reaches into what follows it, whatever that is.
+TEST(ArchiveTest, EntriesMayNotOverlap) {
+  const std::string whole = makeArchive({{"a", "hello"}, {"b", "hello"}});
+  const size_t first = whole.find("PK\x01\x02");
+  const size_t second = whole.find("PK\x01\x02", first + 1);
+  for (size_t entry : {first, second}) {
+    std::string longer = whole;
+    const uint32_t up_to_the_end = static_cast<uint32_t>(whole.size() - 300);
+    for (size_t field : {20u, 24u}) {
+      std::memcpy(longer.data() + entry + field, &up_to_the_end, sizeof(up_to_the_end));
+    }
+    EXPECT_NE(messageOf(longer), "no error") << entry;
+  }
+  // Both entries at one place.
+  std::string twice = whole;
+  std::memcpy(twice.data() + second + 42, twice.data() + first + 42, 4);
+  EXPECT_THAT(messageOf(twice), testing::HasSubstr("another name"));
+  for (size_t at = twice.find("model/b"); at != std::string::npos; at = twice.find("model/b", at)) {
+    twice[at + 6] = 'a';
+  }
+  EXPECT_NE(messageOf(twice), "no error");
+}
+
+// Entries outside of the root are never read, but a file that repeats bytes is no honest file.
+TEST(ArchiveTest, EntriesOutsideOfTheRootMayNotOverlapEither) {
+  std::string whole = makeArchive({{"a", "hello"}, {"b", "hello"}});
+  for (size_t at = whole.find("model/b"); at != std::string::npos; at = whole.find("model/b", at)) {
+    whole.replace(at, 7, "other/b");
+  }
+  EXPECT_EQ(messageOf(whole), "no error");
+  const size_t last = whole.rfind("PK\x01\x02");
+  const uint32_t longer = 10000;
+  std::memcpy(whole.data() + last + 20, &longer, sizeof(longer));
+  EXPECT_NE(messageOf(whole), "no error");
+}
+
+// An archive of one deflated record of zeros.
+std::string deflatedZeros(size_t size) {
+  std::string packed(size / 500 + 1000, '\0');
+  z_stream stream{};
+  EXPECT_EQ(deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 9, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string zeros(size, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(zeros.data());
+  stream.avail_in = static_cast<uInt>(zeros.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  EXPECT_EQ(deflate(&stream, Z_FINISH), Z_STREAM_END);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  std::string whole = makeArchive({{"a", packed}});
+  const size_t directory = whole.find("PK\x01\x02");
+  const uint16_t deflated = 8;
+  const auto inflated = static_cast<uint32_t>(size);
+  const auto crc = static_cast<uint32_t>(
+      crc32(0, reinterpret_cast<const Bytef*>(zeros.data()), static_cast<uInt>(size)));
+  std::memcpy(whole.data() + directory + 10, &deflated, sizeof(deflated));
+  std::memcpy(whole.data() + directory + 16, &crc, sizeof(crc));
+  std::memcpy(whole.data() + directory + 24, &inflated, sizeof(inflated));
+  return whole;
+}
+
+TEST(ArchiveTest, InflatedRecordsAreBoundedByTheFile) {
+  const std::string small = deflatedZeros(1 << 20);
+  EXPECT_EQ(ArchiveReader(bytesOf(small), "m.pt").read("a").size(), size_t{1} << 20);
+  EXPECT_THROW(ArchiveReader(bytesOf(deflatedZeros(32 << 20)), "m.pt").read("a"), LoadError);
+  // Together, too.
+  ArchiveReader archive(bytesOf(deflatedZeros(8 << 20)), "m.pt");
+  archive.read("a");
+  EXPECT_THROW(
+      {
+        archive.read("a");
+        archive.read("a");
+      },
+      LoadError);
+  ArchiveLimits limits;
+  limits.base_memory = 64 << 20;
+  EXPECT_EQ(ArchiveReader(bytesOf(deflatedZeros(32 << 20)), "m.pt", limits).read("a").size(),
+            size_t{32} << 20);
+}
+
+TEST(ArchiveTest, EntriesAreLimited) {
+  ArchiveLimits limits;
+  limits.max_entries = 1;
+  EXPECT_THROW(ArchiveReader(bytesOf(makeArchive({{"a", ""}, {"b", ""}})), "m.pt", limits),
+               LoadError);
 }
 
 TEST(ArchiveTest, EntriesMustBeUnique) {

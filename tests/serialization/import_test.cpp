@@ -140,6 +140,139 @@ TEST(ImportTest, AttributesOfOtherTypesAreRefused) {
               testing::HasSubstr("attribute 'other'"));
 }
 
+// A module M of two attributes, with a pickle of their values.
+std::string twoAttributes(const std::string& types_and_methods, const std::string& body) {
+  std::string out;
+  ArchiveWriter writer(
+      [&](std::span<const std::byte> data) {
+        out.append(reinterpret_cast<const char*>(data.data()), data.size());
+      },
+      "two");
+  writer.write("data.pkl", "\x80\x02" + body + ".");
+  writer.write("code/__torch__.py",
+               "class M(Module):\n  __parameters__ = []\n  __buffers__ = []\n" + types_and_methods);
+  writer.write("constants.pkl", "\x80\x02).");
+  writer.write("version", "3\n");
+  writer.finish();
+  return out;
+}
+
+std::string name(const std::string& text) {
+  return "X" + std::string(1, static_cast<char>(text.size())) + std::string(3, '\0') + text;
+}
+
+constexpr const char* kNewM = "c__torch__\nM\n)\x81";
+
+// The containers that a program may change under one type while it reads them under another.
+TEST(ImportTest, AContainerOfTwoTypesIsRefused) {
+  const std::string get = std::string("h\x05");
+  struct Case {
+    std::string a, b;
+    std::string first, second;  // pickles; the first memoizes 5
+  };
+  const std::vector<Case> refused = {
+      {"List[int]", "List[str]", "]q\x05", get},
+      {"List[int]", "List[Optional[int]]", "]q\x05", get},
+      {"List[Optional[int]]", "List[int]", "]q\x05", get},
+      {"List[Any]", "List[int]", "]q\x05", get},
+      {"Optional[List[int]]", "List[float]", "]q\x05", get},
+      {"Union[List[int], int]", "List[str]", "]q\x05", get},
+      {"Dict[str, int]", "Dict[str, str]", "}q\x05", get},
+      {"Dict[int, int]", "Dict[str, int]", "}q\x05", get},
+      {"List[List[int]]", "List[str]",
+       "]]q\x05"
+       "a",
+       get},
+      {"Tuple[List[int]]", "Tuple[List[str]]", "]\x85q\x05", get},
+      {"Dict[str, List[int]]", "Dict[str, List[str]]", "}q\x05" + name("x") + "]s", get},
+      {"List[Dict[str, int]]", "List[Dict[str, float]]", "]}aq\x05", get},
+  };
+  for (const Case& c : refused) {
+    const std::string pickle = kNewM + ("}(" + name("a")) + c.first + name("b") + c.second + "ub";
+    const std::string types = "  a : " + c.a + "\n  b : " + c.b + "\n";
+    EXPECT_THAT(messageOf<LoadError>(twoAttributes(types, pickle)),
+                testing::HasSubstr("attribute 'b' of __torch__.M: "))
+        << c.a << " " << c.b;
+    if (c.first.starts_with("]]")) continue;  // the parts of one are no value of the other
+    const std::string same = "  a : " + c.a + "\n  b : " + c.a + "\n";
+    EXPECT_EQ(messageOf<LoadError>(twoAttributes(same, pickle)), "no error") << c.a;
+  }
+}
+
+TEST(ImportTest, SharedContainersStayShared) {
+  Module module =
+      loadModule(bytesOf(twoAttributes("  a : List[Optional[int]]\n  b : List[Optional[int]]\n",
+                                       kNewM + ("}(" + name("a")) +
+                                           "]q\x05K\x01"
+                                           "a" +
+                                           name("b") + "h\x05ub")),
+                 "two.pt");
+  EXPECT_TRUE(module.attr("a").isSame(module.attr("b")));
+  EXPECT_EQ(module.attr("a").type()->annotation(), "List[Optional[int]]");
+}
+
+TEST(ImportTest, WhatAnObjectTookIsFinal) {
+  const std::string types = "  a : List[int]\n";
+  const std::string module = kNewM + ("}(" + name("a")) +
+                             "]q\x05K\x01"
+                             "aub";
+  EXPECT_EQ(messageOf<LoadError>(twoAttributes(types, module)), "no error");
+  EXPECT_THAT(messageOf<LoadError>(twoAttributes(types, module + "h\x05" + name("boom") + "a0")),
+              testing::HasSubstr("changed after an object took it"));
+  const std::string tag =
+      "ctorch.jit._pickle\nrestore_type_tag\nh\x05" + name("List[str]") + "\x86R0";
+  EXPECT_THAT(messageOf<LoadError>(twoAttributes(types, module + tag)),
+              testing::HasSubstr("changed after an object took it"));
+}
+
+// isinstance() believes what a container claims, so nothing may claim what it does not hold.
+TEST(ImportTest, ClaimsUnderAnyAreChecked) {
+  const std::string list = "ctorch.jit._pickle\nrestore_type_tag\n]" + name("x") + "a";
+  for (const std::string type : {"Any", "List[Any]", "Tuple[Any]"}) {
+    const std::string value = list + name("List[int]") + "\x86R";
+    const std::string wrapped = type == "Any"         ? value
+                                : type == "List[Any]" ? "]" + value + "a"
+                                                      : value + "\x85";
+    EXPECT_THAT(messageOf<LoadError>(twoAttributes("  a : " + type + "\n",
+                                                   kNewM + ("}" + name("a")) + wrapped + "sb")),
+                testing::HasSubstr("expected int, got str"))
+        << type;
+  }
+}
+
+// What __setstate__ makes keeps its types, and what it was given has its own.
+TEST(ImportTest, SetStateMeetsFinalTypes) {
+  const std::string source =
+      "  a : List[int]\n  b : List[int]\n"
+      "  def __setstate__(self: __torch__.M,\n    state: List[int]) -> NoneType:\n"
+      "    self.a = state\n    self.b = annotate(List[int], [])\n    return None\n";
+  Module module = loadModule(bytesOf(twoAttributes(source, kNewM + std::string("]q\x05K\x01"
+                                                                               "ab"))),
+                             "two.pt");
+  EXPECT_EQ(module.attr("b").type()->annotation(), "List[int]");
+  EXPECT_THAT(
+      messageOf<LoadError>(twoAttributes(source, kNewM + std::string("]") + name("x") + "ab")),
+      testing::HasSubstr("the state of __torch__.M: [0]: expected int"));
+  EXPECT_THAT(messageOf<LoadError>(twoAttributes(source, kNewM +
+                                                             std::string("]q\x05K\x01"
+                                                                         "abh\x05") +
+                                                             name("x") + "a0")),
+              testing::HasSubstr("changed after an object took it"));
+}
+
+TEST(ImportTest, CodeAndClassesAreLimited) {
+  const std::string archive = changed({});
+  LoadOptions options;
+  options.limits.max_code = 100;
+  EXPECT_THROW(loadModule(bytesOf(archive), "small.pt", options), LoadError);
+  options.limits = {};
+  options.limits.max_classes = 0;
+  EXPECT_THROW(loadModule(bytesOf(archive), "small.pt", options), CompileError);
+  options.limits = {};
+  options.limits.max_pickle = 10;
+  EXPECT_THROW(loadModule(bytesOf(archive), "small.pt", options), LoadError);
+}
+
 TEST(ImportTest, BadSourceIsACompileErrorWithItsPlace) {
   const std::string record = "code/__torch__.py";
   EXPECT_THAT(messageOf<CompileError>(changed({{record, sourceOf(record) + "def f(:\n"}})),

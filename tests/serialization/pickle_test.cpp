@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -191,6 +192,112 @@ TEST(PickleTest, TensorsMustLieInTheirStorage) {
   EXPECT_THROW(unpickle(tensorPickle(6, "K\x00"s, huge + huge, "K\x00K\x00"s), hooks), LoadError);
   EXPECT_THROW(unpickle(tensorPickle(6, "K\x00"s, "K\x02", huge), hooks), LoadError);
   EXPECT_THROW(unpickle(tensorPickle(6, "K\x00"s, "K\x02", "K\x01K\x01"), hooks), LoadError);
+  // No elements, but a view of it would compute with the rest; nor with a dimension of size one.
+  EXPECT_THROW(unpickle(tensorPickle(6, "K\x00"s, "K\x00K\x05"s, "K\x01" + huge), hooks),
+               LoadError);
+  EXPECT_THROW(unpickle(tensorPickle(6, "K\x00"s, "K\x00"s + huge, "K\x01K\x01"), hooks),
+               LoadError);
+  EXPECT_THROW(unpickle(tensorPickle(6, "K\x00"s, "K\x01", huge), hooks), LoadError);
+  std::string ones;
+  for (int i = 0; i < 65; ++i) ones += "K\x01";
+  EXPECT_THROW(unpickle(tensorPickle(6, "K\x00"s, ones, ones), hooks), LoadError);
+}
+
+// Bytes other than 0 and 1 are true, and never read as a bool.
+TEST(PickleTest, BoolsAreZeroOrOne) {
+  UnpicklerHooks hooks;
+  Ref<Storage> storage = Storage::allocate(6);
+  std::memcpy(storage->data(), "\x00\x01\x02\xff\x00\x80", 6);
+  hooks.storage = [&](const StorageRequest&) { return storage; };
+  std::string program = tensorPickle(6, "K\x00"s, "K\x02K\x03", "K\x03K\x01");
+  program.replace(program.find("FloatStorage"), 12, "BoolStorage");
+  const Tensor bools = unpickle(program, hooks).toTensor();
+  const auto* bytes = static_cast<const uint8_t*>(bools.rawData());
+  EXPECT_EQ(std::vector<uint8_t>(bytes, bytes + 6), (std::vector<uint8_t>{0, 1, 1, 1, 0, 1}));
+  EXPECT_EQ(static_cast<const uint8_t*>(storage->data())[3], 0xff);
+}
+
+TEST(PickleTest, BoolsShareNoStorageWithNumbers) {
+  UnpicklerHooks hooks;
+  Ref<Storage> storage = Storage::allocate(6);
+  std::memset(storage->data(), 1, 6);
+  hooks.storage = [&](const StorageRequest&) { return storage; };
+  for (const bool bools_first : {true, false}) {
+    std::string bools = tensorPickle(6, "K\x00"s, "K\x06", "K\x01");
+    bools.replace(bools.find("FloatStorage"), 12, "BoolStorage");
+    std::string numbers = tensorPickle(6, "K\x00"s, "K\x06", "K\x01");
+    numbers.replace(numbers.find("FloatStorage"), 12, "ByteStorage");
+    auto body = [](const std::string& program) { return program.substr(2, program.size() - 3); };
+    const std::string both =
+        bools_first ? body(bools) + body(numbers) : body(numbers) + body(bools);
+    const IValue pair = unpickle("\x80\x02" + both + "\x86.", hooks);
+    EXPECT_FALSE(pair.elements()[0].toTensor().sharesStorage(pair.elements()[1].toTensor()));
+    const IValue same = unpickle("\x80\x02" + body(bools) + body(bools) + "\x86.", hooks);
+    EXPECT_TRUE(same.elements()[0].toTensor().sharesStorage(same.elements()[1].toTensor()));
+  }
+}
+
+TEST(PickleTest, TagsOnOneContainerMustAgree) {
+  UnpicklerHooks hooks;
+  hooks.parse_type = parseSchemaType;
+  const std::string restore = "ctorch.jit._pickle\nrestore_type_tag\n";
+  auto tag = [&](const std::string& type) {
+    return restore + "h\x01X" + std::string(1, char(type.size())) + "\0\0\0"s + type + "\x86R";
+  };
+  const std::string list = "\x80\x02]q\x01"s;
+  EXPECT_TRUE(unpickle(list + tag("int[]") + tag("int[]") + "\x87.", hooks).isTuple());
+  EXPECT_THROW(unpickle(list + tag("int[]") + tag("str[]") + "\x87.", hooks), LoadError);
+  EXPECT_THROW(unpickle(list + tag("int") + "\x86.", hooks), LoadError);
+}
+
+std::string budgetMessage(const std::string& program, uint64_t bytes) {
+  UnpicklerHooks hooks;
+  hooks.budget = std::make_shared<LoadBudget>(bytes);
+  hooks.storage = [](const StorageRequest&) { return Storage::allocate(64); };
+  try {
+    unpickle(program, hooks);
+  } catch (const LoadError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// Each opcode that makes something, a hundred thousand times.
+TEST(PickleTest, ValuesTakeTheirMemoryFromTheBudget) {
+  const auto repeated = [](const std::string& text) {
+    std::string all;
+    for (int i = 0; i < 100000; ++i) all += text;
+    return all;
+  };
+  std::string memo, items;
+  for (int i = 0; i < 100000; ++i) {
+    const std::string number =
+        "\0\0\0\0"s.replace(0, 4, std::string(reinterpret_cast<const char*>(&i), sizeof(i)));
+    memo += "r" + number;
+    items += "J" + number + "N";
+  }
+  const std::string tensor = tensorPickle(6, "K\x00"s, "K\x06", "K\x01");
+  for (const std::string& body :
+       {repeated("("), repeated("]"), repeated("}"), repeated(")"), repeated("N"), repeated("2"),
+        "N" + repeated("\x85"), repeated("]0"), repeated("}0"), repeated("U\x00"s),
+        repeated("U\x00"
+                 "0"s),
+        "]" + repeated("Na"), "](" + repeated("K\x01") + "e", "N" + memo, "}(" + items + "u",
+        repeated("ccollections\nOrderedDict\n)R0"),
+        repeated(tensor.substr(2, tensor.size() - 3) + "0")}) {
+    EXPECT_THAT(budgetMessage("\x80\x02N" + body + ".", 1 << 18), testing::HasSubstr("memory"))
+        << testing::PrintToString(body.substr(0, 20));
+  }
+  EXPECT_EQ(budgetMessage("\x80\x02](" + repeated("K\x01") + "e.", 8 << 20), "no error");
+}
+
+TEST(PickleTest, CopiesOfExpandedTensorsTakeMemoryToo) {
+  std::string program = tensorPickle(1, "K\x00"s, "\x8a\x05\x00\x00\x00\x00\x10"s, "K\x00"s);
+  program.replace(program.find("FloatStorage"), 12, "ComplexFloatStorage");
+  program.insert(program.rfind("tR."),
+                 "}X\x04\x00\x00\x00"
+                 "conj\x88s"s);
+  EXPECT_THAT(budgetMessage(program, 1 << 20), testing::HasSubstr("memory"));
 }
 
 // PyTorch 2 records that a tensor is the lazy conjugate of its storage.
