@@ -213,6 +213,8 @@ void* takeSmall(size_t bytes) {
     sharedSmallBlocks().take(index, batch, list);
     blocks.sizes[index] = static_cast<uint32_t>(size);
     blocks.bytes += list.count() * size;
+    // What is left of them goes back when the thread ends, also if it never frees anything.
+    if (blocks.state == ThreadBlocks::State::New && !list.empty()) open(blocks);
   }
   void* block = nullptr;
   if (!list.empty()) {

@@ -1,11 +1,16 @@
 #include "runtime/compile_queue.h"
 
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <bit>
 #include <condition_variable>
 #include <cstdlib>
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "runtime/jit_mode.h"
@@ -20,6 +25,7 @@ struct Holds {
   bool submitted = false;  // something that waits for the end of the outermost
 };
 thread_local constinit Holds holds;
+thread_local constinit bool on_compile_thread = false;
 
 // Never destroyed: programs may still run while the process ends.
 class CompileQueue {
@@ -32,10 +38,7 @@ class CompileQueue {
   void submit(std::function<void()> job, CompileStart start) {
     std::lock_guard lock(mutex_);
     if (ended_) return;
-    if (!thread_.joinable()) {
-      thread_ = std::thread([this] { work(); });
-      std::atexit([] { instance().end(); });
-    }
+    beginWork();
     if (start == CompileStart::AtOnce) {
       jobs_.push_back(std::move(job));
     } else {
@@ -63,21 +66,19 @@ class CompileQueue {
     std::unique_lock lock(mutex_);
     ++waiting_;
     changed_.notify_all();
-    changed_.wait(lock, [&] { return ended_ || (jobs_.empty() && later_.empty() && !busy_); });
+    while (!ended_ && !(jobs_.empty() && later_.empty() && !busy_)) {
+      beginWork();
+      changed_.wait(lock);
+    }
     --waiting_;
   }
 
+  // Waits for the job that runs. Those that wait go on doing so until the next is submitted, or
+  // somebody waits for them.
+  void rest() { stop(/*for_good=*/false); }
+
   // Drops the jobs that wait, and waits for the one that runs.
-  void end() {
-    {
-      std::lock_guard lock(mutex_);
-      ended_ = true;
-      jobs_.clear();
-      later_.clear();
-      changed_.notify_all();
-    }
-    if (thread_.joinable()) thread_.join();
-  }
+  void end() { stop(/*for_good=*/true); }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -88,9 +89,46 @@ class CompileQueue {
     std::function<void()> job;
   };
 
-  void work() {
+  // With the mutex held. While somebody waits for the thread to rest, the next one begins later.
+  void beginWork() {
+    if (resting_ > 0) wanted_ = true;
+    if (ended_ || thread_.joinable() || resting_ > 0) return;
+    thread_ = std::thread([this] { work(); });
+    std::atexit([] { instance().end(); });
+    restWithInitialThread();
+  }
+  static void restWithInitialThread();
+
+  void stop(bool for_good) {
+    std::vector<std::function<void()>> dropped;  // what a job holds may ask for the queue
+    std::thread stopped;
+    {
+      std::lock_guard lock(mutex_);
+      if (for_good) {
+        ended_ = true;
+        for (auto& job : jobs_) dropped.push_back(std::move(job));
+        for (auto& later : later_) dropped.push_back(std::move(later.job));
+        jobs_.clear();
+        later_.clear();
+      }
+      ++resting_;
+      stopped = std::move(thread_);
+      changed_.notify_all();
+    }
+    // The compile thread itself gets here when a job ends the process.
+    const bool by_job = on_compile_thread;
+    if (stopped.joinable()) by_job ? stopped.detach() : stopped.join();
     std::unique_lock lock(mutex_);
-    while (!ended_) {
+    // Another call may have taken the thread.
+    if (!by_job) changed_.wait(lock, [&] { return !busy_; });
+    if (--resting_ == 0 && std::exchange(wanted_, false)) beginWork();
+    changed_.notify_all();
+  }
+
+  void work() {
+    on_compile_thread = true;
+    std::unique_lock lock(mutex_);
+    while (!ended_ && resting_ == 0) {
       if (jobs_.empty()) {
         if (later_.empty()) {
           changed_.wait(lock);
@@ -115,6 +153,9 @@ class CompileQueue {
       lock.lock();
       busy_ = false;
       changed_.notify_all();
+      // Handlers of atexit run before objects that became static earlier are destroyed: those of
+      // the compiler, which its first jobs made, among them.
+      if (std::has_single_bit(++jobs_done_)) std::atexit([] { instance().end(); });
     }
   }
 
@@ -125,18 +166,34 @@ class CompileQueue {
   int waiting_ = 0;              // threads in wait()
   bool busy_ = false;
   bool ended_ = false;
+  int resting_ = 0;      // calls of stop() that wait for the thread
+  bool wanted_ = false;  // meanwhile
+  uint64_t jobs_done_ = 0;
   std::thread thread_;
 };
 
+bool isInitialThread() {
+  return syscall(SYS_gettid) == getpid();
+}
+
 // A compiler that still runs while the process ends would find its own static objects destroyed,
 // those among them that it made during the compilation. What is thread_local in the initial thread
-// goes before everything static ([basic.start.term]), so the queue ends with it. The handler of
-// atexit is for processes that another thread ends.
+// goes before everything static ([basic.start.term]), so the queue rests when that thread ends. It
+// does not end, for the process may go on. A library may be loaded by any thread, and the end of
+// another says nothing. Handlers of atexit end the queue, also in processes that another thread
+// ends.
 struct EndOfInitialThread {
-  ~EndOfInitialThread() { CompileQueue::instance().end(); }
+  ~EndOfInitialThread() {
+    if (isInitialThread()) CompileQueue::instance().rest();
+  }
 };
 thread_local EndOfInitialThread end_of_initial_thread;
-[[maybe_unused]] EndOfInitialThread* const made_in_initial_thread = &end_of_initial_thread;
+[[maybe_unused]] EndOfInitialThread* const made_by_the_loading_thread = &end_of_initial_thread;
+
+void CompileQueue::restWithInitialThread() {
+  // Its construction is what counts.
+  if (isInitialThread()) (void)&end_of_initial_thread;
+}
 
 }  // namespace
 

@@ -29,7 +29,8 @@ class CompileHold {
 inline constexpr std::chrono::milliseconds kLongestHold{300};
 
 // Runs `job` on the compile thread; here and now when jitMode() is Sync. Jobs must not throw. Those
-// that have not begun when the process ends are dropped. Thread-safe.
+// that have not begun when the process ends are dropped; those that have not when its initial
+// thread ends and it goes on wait until something else is submitted or waited for. Thread-safe.
 //
 // The thread has the same priority as those that run programs. With a lower one it does not take
 // less time from them, for they wait for each other, and where they keep every processor busy it

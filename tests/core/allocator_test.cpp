@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -151,6 +152,56 @@ TEST(Allocator, ThreadsPassBlocksToEachOther) {
   for (int i = 0; i < 5; ++i) round();
   // What the threads kept, they left behind when they ended.
   EXPECT_EQ(asked(), before);
+}
+
+// What a thread takes at once and does not need is not lost with it.
+TEST(Allocator, ThreadsThatOnlyAllocateLoseNothing) {
+  const auto fill = [] {
+    std::vector<Marked> made;
+    for (int i = 0; i < 4000; ++i) made.emplace_back(256, 1);
+    for (const Marked& m : made) m.release();
+  };
+  std::thread(fill).join();  // and leaves them to everybody
+  uint64_t before = asked();
+  for (int i = 0; i < 1000; ++i) {
+    void* block = nullptr;
+    std::thread([&] { block = allocateBlock(256); }).join();
+    std::thread([&] { freeBlock(block, 256); }).join();
+  }
+  EXPECT_EQ(asked(), before);
+  releaseKeptMemory();
+  AllocatorStatistics s = allocatorStatistics();
+  EXPECT_EQ(s.kept_bytes, 0u);
+  EXPECT_EQ(s.system_bytes, allocatedBytes());
+}
+
+// One thread makes, another lets go: what the second has goes to the first.
+TEST(Allocator, ProducersAndConsumersShareABoundedAmount) {
+  constexpr int kRounds = 200, kBatch = 500;
+  constexpr size_t kBytes = 1000;
+  std::vector<Marked> passed;
+  std::atomic<int> turn{0};  // even: the producer's
+  std::thread consumer([&] {
+    for (int i = 0; i < kRounds; ++i) {
+      for (int now = turn; now != 2 * i + 1; now = turn) turn.wait(now);
+      for (const Marked& m : passed) m.release();
+      passed.clear();
+      turn = 2 * i + 2;
+      turn.notify_all();
+    }
+  });
+  uint64_t before = asked();
+  for (int i = 0; i < kRounds; ++i) {
+    for (int now = turn; now != 2 * i; now = turn) turn.wait(now);
+    for (int k = 0; k < kBatch; ++k) passed.emplace_back(kBytes, static_cast<char>(k));
+    turn = 2 * i + 1;
+    turn.notify_all();
+  }
+  consumer.join();
+  // What the consumer may keep, and what was on its way.
+  EXPECT_LE(asked() - before, (size_t{2} << 20) / kBytes + 3 * kBatch);
+  releaseKeptMemory();
+  EXPECT_EQ(allocatorStatistics().system_bytes, allocatedBytes());
 }
 
 TEST(Allocator, RefusesWhatExceedsTheLimit) {
