@@ -42,9 +42,8 @@ Budget::Budget(Bounds bounds)
                   ? INT64_MAX
                   : static_cast<int64_t>(bounds_.memory)) {}
 
-// Some nanoseconds, where the exact clock takes twenty-five. Its steps are those of the system's
-// timer.
-int64_t Budget::coarseNow() {
+// Its steps are those of the system's timer.
+int64_t coarseNow() {
   timespec now;
   clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
   return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;

@@ -14,9 +14,28 @@ namespace wick {
 inline constexpr int64_t kGrainSize = 32768;
 
 namespace detail {
-inline thread_local int team_threads = 1;  // that were started for this thread
+inline constinit thread_local int team_threads = 1;  // that were started for this thread
+inline constinit thread_local int64_t next_look = 0;  // at its team, in nanoseconds
 void startTeam(int threads);
+void lookAtTeam(int64_t now);
 }  // namespace detail
+
+// Sets how many threads the parallel regions of the calling thread have, unless fewer do better.
+void setTeamSize(int threads);
+// What was set, or OpenMP's own default.
+int teamSize();
+
+// To be called now and then by a thread that begins parallel regions, outside of them. A region lasts
+// as long as its slowest thread: when another process keeps one of them from running, all others
+// wait for it, which made networks ten times slower on two processors. So the calling thread looks,
+// some forty times a second, how long its team was kept waiting for processors (the system counts
+// that), and does without as many threads as did not run. From time to time it tries again with
+// all. Some nanoseconds.
+inline void attendTeam() {
+  if (detail::team_threads == 1) return;
+  const int64_t now = coarseNow();
+  if (now >= detail::next_look) detail::lookAtTeam(now);
+}
 
 // To be called before a parallel region of this thread that may have so many threads: sees to it
 // that they begin on different processors, where there are as many. Cheap when they are there.
@@ -45,6 +64,7 @@ void parallelFor(int64_t n, int64_t grain, F&& body) {
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
   const Budget* const budget = currentBudget();
+  if (n > grain) attendTeam();
   int64_t threads = n <= grain || omp_in_parallel()
                         ? 1
                         : std::min<int64_t>(omp_get_max_threads(), (n + grain - 1) / grain);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/processors.h"
 
 namespace wick {
 namespace {
@@ -157,7 +158,8 @@ void ThreadPool::block(FutureObject& future, const Budget* budget) {
 ThreadPool& ThreadPool::global() {
   std::lock_guard lock(global_mutex);
   if (!global_pool) {
-    size_t size = global_size != 0 ? global_size : std::thread::hardware_concurrency();
+    const size_t size =
+        global_size != 0 ? global_size : static_cast<size_t>(availableProcessors());
     global_pool = new ThreadPool(size);
   }
   return *global_pool;

@@ -4,12 +4,20 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 
 #include "core/error.h"
+#include "core/parallel.h"
+#include "core/processors.h"
 #include "runtime/thread_pool.h"
 
 namespace wick {
 namespace {
+
+// Where nobody says how many, as many as there are processors for the process.
+int defaultThreads() {
+  return std::getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : availableProcessors();
+}
 
 std::atomic<int> requested{0};  // 0: never set
 thread_local int applied = 0;   // OpenMP keeps its setting a thread
@@ -23,14 +31,17 @@ void setNumThreads(int n) {
 
 int numThreads() {
   applyNumThreads();
-  return omp_get_max_threads();
+  return teamSize();
 }
 
 void applyNumThreads() {
   int n = requested.load(std::memory_order_relaxed);
-  if (n == applied) return;
-  omp_set_num_threads(n);
-  applied = n;
+  if (n == 0) n = applied == 0 ? defaultThreads() : applied;
+  if (n != applied) {
+    setTeamSize(n);
+    applied = n;
+  }
+  attendTeam();
 }
 
 void setNumForkThreads(size_t n) {

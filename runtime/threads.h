@@ -6,8 +6,9 @@
 namespace wick {
 
 // Threads within one operator (matrix products, convolutions, large pointwise loops): at least 1.
-// Holds for every run that begins afterwards, on whatever thread. Until it is called, OpenMP's own
-// setting holds. Thread-safe.
+// Holds for every run that begins afterwards, on whatever thread. Until it is called, there are as
+// many as the process may use processors (core/processors.h), or as OMP_NUM_THREADS says. Fewer are
+// used while other processes take the processors (core/parallel.h). Thread-safe.
 void setNumThreads(int n);
 int numThreads();
 // Brings the calling thread in line with setNumThreads; cheap when it already is.

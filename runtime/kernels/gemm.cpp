@@ -4,6 +4,7 @@
 
 #include <mutex>
 
+#include "core/budget.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/kernels/openblas.h"
@@ -93,6 +94,7 @@ void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
   int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
   int64_t size = static_cast<int64_t>(out.itemSize());
   for (int64_t batch = 0; batch < out.size(0); ++batch) {
+    checkBudget();
     const char* pa = static_cast<const char*>(a.rawData()) + batch * batchStride(a) * size;
     const char* pb = static_cast<const char*>(b.rawData()) + batch * batchStride(b) * size;
     char* pc = static_cast<char*>(out.rawData()) + batch * m * n * size;

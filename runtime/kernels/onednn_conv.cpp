@@ -5,6 +5,7 @@
 // AVX-512 cores, 14.0 against 13.8 ms with AVX2) and twice as fast as its plain-layout kernels
 // (12.5 ms), and unlike a blocked layout it is an ordinary strided tensor that every other operator
 // can read.
+#include "core/parallel.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/onednn.h"
 
@@ -215,6 +216,7 @@ Key keyOf(const Layer& layer, const Shapes& shapes) {
 Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const ConvolutionParams& params, const Tensor& residual, Activation activation,
                    IntSpan output_size, bool channels_last) {
+  attendTeam();
   return guarded(op, [&] {
     const Shapes shapes = shapesOf(weight, params, input.sizes(), output_size);
     const ResidualUse use = residualUse(residual.defined(), weight);

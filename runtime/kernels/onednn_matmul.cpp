@@ -1,5 +1,6 @@
 #include <omp.h>
 
+#include "core/parallel.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/onednn.h"
 
@@ -101,8 +102,10 @@ void packMatrix(const char* op, const Tensor& b) {
   });
 }
 
-void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
-            bool constant_b, const Epilogue& epilogue) {
+namespace {
+
+void multiply(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias,
+              const Tensor& out, bool constant_b, const Epilogue& epilogue) {
   guarded(op, [&] {
     OneThread limit(out.numel() * a.size(-1) <= kOneThreadWork);
     const Key key = keyOf(a, b, bias.defined(), out, constant_b, epilogue);
@@ -133,6 +136,35 @@ void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias
     }
     prepared->primitive.execute(stream(), args);
   });
+}
+
+}  // namespace
+
+void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
+            bool constant_b, const Epilogue& epilogue) {
+  attendTeam();
+  // A product that takes long is computed in parts, between which the budget is looked at: some
+  // ten milliseconds each.
+  constexpr int64_t kMostWork = int64_t{1} << 31;
+  constexpr int64_t kRows = 64;  // parts are multiples of it
+  const bool batched = out.dim() == 3 && out.size(0) > 1;
+  const int64_t d = batched ? 0 : out.dim() - 2;
+  const int64_t n = out.size(d);
+  if (!currentBudget() || n <= (batched ? 1 : kRows) ||
+      static_cast<double>(out.numel()) * static_cast<double>(a.size(-1)) <= kMostWork) {
+    multiply(op, a, b, bias, out, constant_b, epilogue);
+    return;
+  }
+  const int64_t first = batched ? n / 2 : (n / 2 + kRows - 1) / kRows * kRows;
+  for (const auto& [start, length] : {std::pair(int64_t{0}, first), std::pair(first, n - first)}) {
+    checkBudget();
+    const auto part = [&, start = start, length = length](const Tensor& t) {
+      return t.defined() && t.size(d) == n ? t.narrow(d, start, length) : t;
+    };
+    Epilogue rest = epilogue;
+    rest.residual = part(epilogue.residual);
+    matmul(op, part(a), batched ? part(b) : b, bias, part(out), constant_b, rest);
+  }
 }
 
 }  // namespace wick::onednn
