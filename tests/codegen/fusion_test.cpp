@@ -82,6 +82,42 @@ constexpr const char* kTraining =
   return (%r)
 )";
 
+// A program may lay its tensors in ever new ways.
+TEST(FusionTest, OneKernelIsCompiledForABoundedNumberOfLayouts) {
+  setJitMode(JitMode::Sync);
+  constexpr size_t kInputs = 5;
+  std::string inputs, lines, last = "%x0";
+  for (size_t i = 0; i < kInputs; ++i) {
+    inputs += fmt::format("{}%x{} : Tensor", i == 0 ? "" : ", ", i);
+    if (i == 0) continue;
+    lines += fmt::format("  %y{} : Tensor = aten::sub({}, %x{}, %1)\n", i, last, i);
+    last = fmt::format("%y{}", i);
+  }
+  const std::string text = fmt::format(
+      "graph({}):\n  %1 : int = prim::Constant[value=1]()\n{}  return ({})\n", inputs, lines, last);
+  auto fused = parseGraph(text);
+  formKernelGroups(*fused);
+  const auto code = Code::build(fused, "forward");
+  const auto plain = Code::build(parseGraph(text), "forward");
+  const uint64_t before = fusionStatistics().kernels;
+  for (size_t layouts = 0; layouts < 243; ++layouts) {
+    std::vector<IValue> arguments;
+    size_t rest = layouts;
+    for (size_t i = 0; i < kInputs; ++i, rest /= 3) {
+      Tensor wide = Tensor::empty({8, 16}, DType::Float);
+      for (int64_t k = 0; k < wide.numel(); ++k) wide.data<float>()[k] = static_cast<float>(k % 13);
+      const Tensor x = wide.slice(0, 0, 6);
+      arguments.emplace_back(rest % 3 == 0   ? x.slice(1, 0, 16, 2).contiguous()
+                             : rest % 3 == 1 ? x.slice(1, 0, 16, 2)
+                                             : x.slice(1, 3, 4).expand({6, 8}));
+    }
+    const Tensor got = runCode(*code, arguments).toTensor();
+    EXPECT_EQ(differenceOf(got, runCode(*plain, arguments).toTensor(), 0, false), "") << layouts;
+  }
+  EXPECT_LE(fusionStatistics().kernels - before, 16u);
+  EXPECT_GE(fusionStatistics().kernels - before, 4u);
+}
+
 // The running statistics are written by the kernel that normalizes.
 TEST(FusionTest, BatchNormInTrainingIsOneKernel) {
   setJitMode(JitMode::Sync);
