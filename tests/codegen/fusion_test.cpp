@@ -118,6 +118,47 @@ TEST(FusionTest, OneKernelIsCompiledForABoundedNumberOfLayouts) {
   EXPECT_GE(fusionStatistics().kernels - before, 4u);
 }
 
+// Groups must not take what reads the statistics across the layer that moves them.
+TEST(FusionTest, StatisticsReadBeforeTrainingAreTheOldOnes) {
+  setJitMode(JitMode::Sync);
+  for (const char* layer : {"batch_norm(%x, %0, %0, %m, %v", "instance_norm(%x, %0, %0, %m, %v"}) {
+    const std::string text = fmt::format(R"(graph(%x : Tensor, %m : Tensor, %v : Tensor):
+  %0 : NoneType = prim::Constant()
+  %1 : int = prim::Constant[value=1]()
+  %2 : float = prim::Constant[value=2.]()
+  %eps : float = prim::Constant[value=0.001]()
+  %part : float = prim::Constant[value=0.25]()
+  %true : bool = prim::Constant[value=True]()
+  %a : Tensor = aten::mul(%m, %2)
+  %y : Tensor = aten::{}, %true, %part, %eps, %true)
+  %s : Tensor = aten::sum(%y, %0)
+  %b : Tensor = aten::add(%a, %s, %1)
+  %c : Tensor = aten::exp(%b)
+  %d : Tensor = aten::mul(%m, %2)
+  %e : Tensor = aten::tanh(%d)
+  return (%a, %b, %c, %d, %e, %m)
+)",
+                                         layer);
+    auto fused = parseGraph(text);
+    formKernelGroups(*fused);
+    const auto fused_code = Code::build(fused, "forward");
+    const auto plain_code = Code::build(parseGraph(text), "forward");
+    std::vector<IValue> results[2];
+    for (int i = 0; i < 2; ++i) {
+      Tensor x = Tensor::full({2, 3, 4}, 1, DType::Float);
+      for (int64_t k = 0; k < x.numel(); ++k) x.data<float>()[k] = static_cast<float>(k % 7);
+      const Tensor m = Tensor::full({3}, 5, DType::Float), v = Tensor::full({3}, 2, DType::Float);
+      const auto& code = i == 0 ? plain_code : fused_code;
+      results[i] = runCode(*code, {IValue(x), IValue(m), IValue(v)}).elements();
+    }
+    for (size_t r = 0; r < results[0].size(); ++r) {
+      EXPECT_EQ(differenceOf(results[1][r].toTensor(), results[0][r].toTensor(), 1e-5, true), "")
+          << layer << " " << r;
+    }
+    EXPECT_EQ(results[1][0].toTensor().data<float>()[0], 10) << layer;
+  }
+}
+
 // The running statistics are written by the kernel that normalizes.
 TEST(FusionTest, BatchNormInTrainingIsOneKernel) {
   setJitMode(JitMode::Sync);
