@@ -100,7 +100,14 @@ void DictObject::compact() {
 // ---- object ----
 
 Object::Object(ClassTypePtr type, std::shared_ptr<void> owner)
-    : type_(std::move(type)), owner_(std::move(owner)), slots_(type_->attributes().size()) {}
+    : type_(std::move(type)), owner_(std::move(owner)) {
+  if (!type_) throwNoType("object");
+  slots_.resize(type_->attributes().size());
+}
+
+void throwNoType(const char* object) {
+  throw UsageError(fmt::format("expected the type of the {}, got null", object));
+}
 
 void Object::throwNoSlot(size_t i) const {
   throw InternalError(__FILE__, __LINE__,
@@ -157,7 +164,9 @@ struct FutureObject::State {
 };
 
 FutureObject::FutureObject(TypePtr element_type)
-    : element_type(std::move(element_type)), state_(std::make_unique<State>()) {}
+    : element_type(std::move(element_type)), state_(std::make_unique<State>()) {
+  if (!this->element_type) throwNoType("future");
+}
 
 FutureObject::~FutureObject() = default;
 

@@ -11,13 +11,16 @@
 namespace wick {
 namespace {
 
+// OpenMP ends the process when the system gives it no more threads.
+constexpr int kMostThreads = 1024;
+
 std::atomic<int> requested{0};  // 0: never set
 thread_local int applied = 0;   // OpenMP keeps its setting a thread
 
 }  // namespace
 
 void setNumThreads(int n) {
-  requested.store(std::max(1, n), std::memory_order_relaxed);
+  requested.store(std::clamp(n, 1, kMostThreads), std::memory_order_relaxed);
   applyNumThreads();
 }
 
