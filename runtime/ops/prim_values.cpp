@@ -1,4 +1,5 @@
 // Operators on values of any kind: identity, text, hashing, enums, devices, sizes, settings.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
