@@ -10,9 +10,18 @@ constexpr std::string_view kPrefix = "__torch__.";
 
 }  // namespace
 
+Program::Program(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)) {
+  known();
+}
+
+CompilationUnit& Program::known() const {
+  if (!unit_) throw UsageError("Program: the handle holds no program");
+  return *unit_;
+}
+
 std::vector<std::string> Program::functionNames() const {
   std::vector<std::string> names;
-  for (const auto& function : unit_->functions()) {
+  for (const auto& function : known().functions()) {
     std::string name = function->qualifiedName();
     if (name.starts_with(kPrefix)) name.erase(0, kPrefix.size());
     // Methods have a class between the prefix and their own name.
@@ -22,7 +31,7 @@ std::vector<std::string> Program::functionNames() const {
 }
 
 GraphFunction& Program::function(const std::string& name) const {
-  GraphFunction* function = unit_->findFunction(std::string(kPrefix) + name);
+  GraphFunction* function = known().findFunction(std::string(kPrefix) + name);
   if (!function) function = unit_->findFunction(name);
   if (!function) throw UsageError("the program has no function '" + name + "'");
   return *function;

@@ -30,7 +30,9 @@ namespace wick {
 // A compiled source text. Copies share it.
 class Program {
  public:
-  explicit Program(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)) {}
+  // Throws UsageError for null.
+  explicit Program(std::shared_ptr<CompilationUnit> unit);
+  // Null after a move, when all other functions throw UsageError.
   const std::shared_ptr<CompilationUnit>& unit() const { return unit_; }
   // Names of the top-level functions in the order of the text.
   std::vector<std::string> functionNames() const;
@@ -41,6 +43,7 @@ class Program {
               RunOptions options = {}) const;
 
  private:
+  CompilationUnit& known() const;
   std::shared_ptr<CompilationUnit> unit_;
 };
 

@@ -109,12 +109,18 @@ void DictObject::compact() {
 // ---- object ----
 
 Object::Object(ClassTypePtr type, std::shared_ptr<void> owner)
-    : type_(std::move(type)), owner_(std::move(owner)), slots_(type_->attributes().size()) {
+    : type_(std::move(type)), owner_(std::move(owner)) {
+  if (!type_) throwNoType("object");
+  slots_.resize(type_->attributes().size());
   noteMemory(static_cast<int64_t>(slots_.size() * sizeof(IValue)));
 }
 
 Object::~Object() {
   noteMemory(-static_cast<int64_t>(slots_.size() * sizeof(IValue)));
+}
+
+void throwNoType(const char* object) {
+  throw UsageError(fmt::format("expected the type of the {}, got null", object));
 }
 
 void Object::throwNoSlot(size_t i) const {
@@ -174,6 +180,7 @@ struct FutureObject::State {
 
 FutureObject::FutureObject(TypePtr element_type, const void* run)
     : element_type(std::move(element_type)), run(run), state_(std::make_unique<State>()) {
+  if (!this->element_type) throwNoType("future");
   noteMemory(sizeof(State));
 }
 

@@ -101,8 +101,11 @@ class IValue {
   requires std::is_pointer_v<T> IValue(T)
   = delete;  // a pointer would become a bool
 
-  // Any other reference-counted object, which programs can only pass around.
-  static IValue capsule(Ref<RefCounted> object) { return IValue(Tag::Capsule, object.leak()); }
+  // Any other reference-counted object, which programs can only pass around. An absent one becomes
+  // None.
+  static IValue capsule(Ref<RefCounted> object) {
+    return object ? IValue(Tag::Capsule, object.leak()) : IValue();
+  }
 
   IValue(const IValue& o) : payload_(o.payload_), tag_(o.tag_) {
     if (isCounted()) payload_.as_object->retain();
@@ -231,6 +234,9 @@ struct IValueEqual {
   }
 };
 
+// For objects that are made without the type that they must have: UsageError.
+[[noreturn]] void throwNoType(const char* object);
+
 // More elements than any program means to have, fewer than exhaust memory at once.
 inline constexpr size_t kMaxListElements = size_t{1} << 30;
 
@@ -238,6 +244,7 @@ class ListObject : public RefCounted {
  public:
   explicit ListObject(TypePtr element_type, std::vector<IValue> elements = {})
       : element_type(std::move(element_type)), elements(std::move(elements)) {
+    if (!this->element_type) throwNoType("list");
     count();
   }
   ~ListObject() override { noteMemory(-counted_); }
@@ -270,7 +277,9 @@ ListRef makeTensorList(const std::vector<Tensor>& values);
 class DictObject : public RefCounted {
  public:
   DictObject(TypePtr key_type, TypePtr value_type)
-      : key_type(std::move(key_type)), value_type(std::move(value_type)) {}
+      : key_type(std::move(key_type)), value_type(std::move(value_type)) {
+    if (!this->key_type || !this->value_type) throwNoType("dict");
+  }
   TypePtr key_type;
   TypePtr value_type;
 
@@ -336,7 +345,9 @@ class Object : public RefCounted {
 class EnumObject : public RefCounted {
  public:
   EnumObject(std::shared_ptr<const EnumType> type, std::string name, IValue value)
-      : type(std::move(type)), name(std::move(name)), value(std::move(value)) {}
+      : type(std::move(type)), name(std::move(name)), value(std::move(value)) {
+    if (!this->type) throwNoType("enum");
+  }
   const std::shared_ptr<const EnumType> type;
   const std::string name;
   const IValue value;

@@ -6,12 +6,22 @@
 
 namespace wick {
 
-Ref<Storage> Storage::allocate(size_t bytes, Device device) {
-  // Also of the meta device: kernels read through data() without asking where it lies, so a storage
-  // without memory must not exist.
+namespace {
+
+// There is one CPU: "cpu:0" says the same as "cpu", and tensors report the latter, as PyTorch's do.
+// (The devices themselves differ, as they do there.)
+//
+// Kernels read through data() without asking where it lies, so storages of other devices must not
+// exist, and of the meta device none without memory.
+void checkDevice(Device device) {
   WICK_CHECK(device.isCpu(), "no allocator for device {}", device.str());
+}
+
+}  // namespace
+
+Ref<Storage> Storage::allocate(size_t bytes, Device device) {
+  checkDevice(device);
   Ref<Storage> s = makeRef<Storage>();
-  s->device_ = device;
   if (bytes > 0) s->data_ = allocateBlock(bytes);
   s->bytes_ = bytes;
   return s;
@@ -19,10 +29,13 @@ Ref<Storage> Storage::allocate(size_t bytes, Device device) {
 
 Ref<Storage> Storage::borrow(void* data, size_t bytes, std::shared_ptr<const void> owner,
                              Device device, bool writable) {
+  if (!data && bytes > 0) {
+    throw UsageError(fmt::format("Storage::borrow: expected {} bytes of memory, got null", bytes));
+  }
+  checkDevice(device);
   Ref<Storage> s = makeRef<Storage>();
   s->data_ = data;
   s->bytes_ = bytes;
-  s->device_ = device;
   s->writable_ = writable;
   // A block without an owner is still not ours to free.
   s->owner_ = owner ? std::move(owner) : std::make_shared<char>();
@@ -39,20 +52,17 @@ RefCounted* Storage::attachDerived(Ref<RefCounted> object) {
 
 Storage::~Storage() {
   if (RefCounted* derived = derived_.load(std::memory_order_acquire)) derived->release();
-  if (!owner_ && device_.isCpu()) freeBlock(data_, bytes_);
+  if (!owner_) freeBlock(data_, bytes_);
 }
 
 void Storage::resize(size_t bytes) {
   if (bytes <= bytes_) return;
-  WICK_CHECK(!device_.isCuda(), "resize: no allocator for device {}", device_.str());
-  if (device_.isCpu()) {
-    void* grown = allocateBlock(bytes);
-    if (bytes_ > 0) std::memcpy(grown, data_, bytes_);
-    if (!owner_) freeBlock(data_, bytes_);
-    data_ = grown;
-    owner_.reset();
-    writable_ = true;
-  }
+  void* grown = allocateBlock(bytes);
+  if (bytes_ > 0) std::memcpy(grown, data_, bytes_);
+  if (!owner_) freeBlock(data_, bytes_);
+  data_ = grown;
+  owner_.reset();
+  writable_ = true;
   bytes_ = bytes;
 }
 

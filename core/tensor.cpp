@@ -173,13 +173,13 @@ Tensor Tensor::emptyLike(const Tensor& like, DType dtype, MemoryFormat format) {
 
 Tensor Tensor::fromStorage(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides,
                            int64_t offset) {
-  WICK_ASSERT(storage, "a tensor needs a storage");
+  if (!storage) throw UsageError("Tensor::fromStorage: expected a storage, got null");
   return makeTensor(std::move(storage), dtype, DimVector(sizes), DimVector(strides), offset);
 }
 
 Tensor Tensor::zeros(IntSpan sizes, DType dtype, Device device) {
   Tensor t = empty(sizes, dtype, device);
-  if (device.isCpu() && t.storage()->bytes() > 0) {
+  if (t.storage()->bytes() > 0) {
     std::memset(t.rawData(), 0, t.storage()->bytes());
   }
   return t;
@@ -192,11 +192,11 @@ Tensor Tensor::full(IntSpan sizes, double value, DType dtype, Device device) {
 }
 
 int64_t Tensor::size(int64_t d) const {
-  return impl_->sizes[wrapped(d, dim())];
+  return known().sizes[wrapped(d, dim())];
 }
 
 int64_t Tensor::stride(int64_t d) const {
-  return impl_->strides[wrapped(d, dim())];
+  return known().strides[wrapped(d, dim())];
 }
 
 bool Tensor::isContiguous(MemoryFormat format) const {
@@ -242,6 +242,21 @@ T Tensor::item() const {
 #define WICK_DTYPE(type, name, text, number) template type Tensor::item<type>() const;
 WICK_FORALL_DTYPES(WICK_DTYPE)
 #undef WICK_DTYPE
+
+void Tensor::throwUndefined() {
+  throw UsageError("the tensor is undefined: it has no elements, sizes, dtype or device");
+}
+
+void Tensor::throwNoData() {
+  throw UsageError("Tensor::fromData: expected values, got null");
+}
+
+void Tensor::throwOtherType(DType asked) const {
+  throw UsageError(fmt::format(
+      "Tensor::data: the elements of a tensor of dtype {} were asked for as {}; ask for "
+      "the dtype that it has, or convert it with to()",
+      toString(dtype()), toString(asked)));
+}
 
 Tensor Tensor::reshape(IntSpan sizes) const {
   DimVector shape = inferSize(sizes, numel());

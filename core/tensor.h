@@ -2,7 +2,8 @@
 //
 // A Tensor is a handle; copying it shares the TensorImpl, as assignment does in PyTorch. Views are
 // other TensorImpls on the same Storage and see each other's writes. An undefined Tensor (null
-// handle) stands for an absent optional tensor. Handles may be used from any thread; concurrent
+// handle) stands for an absent optional tensor; asking one for anything but defined(), isSame(),
+// impl() and describe() throws UsageError. Handles may be used from any thread; concurrent
 // writes to one Storage are the caller's to order.
 #pragma once
 
@@ -35,7 +36,8 @@ class Storage : public RefCounted {
   // exhausted, and for every device but the CPU.
   static Ref<Storage> allocate(size_t bytes, Device device = {});
   // Borrows memory that `owner` keeps alive (a mapped file, a user's buffer). Writing to a block
-  // that is not writable is refused by copyFrom and by in-place operators.
+  // that is not writable is refused by copyFrom and by in-place operators. UsageError for null,
+  // unless there are no bytes, RuntimeError for every device but the CPU.
   static Ref<Storage> borrow(void* data, size_t bytes, std::shared_ptr<const void> owner,
                              Device device = {}, bool writable = true);
   ~Storage() override;
@@ -110,7 +112,8 @@ class Tensor {
   static Tensor empty(IntSpan sizes, DType dtype, Device device = {},
                       MemoryFormat format = MemoryFormat::Contiguous);
   static Tensor emptyStrided(IntSpan sizes, IntSpan strides, DType dtype, Device device = {});
-  // A view of existing storage. The extent must lie inside the storage (checked: RuntimeError).
+  // A view of existing storage. The extent must lie inside the storage (checked: RuntimeError);
+  // UsageError without a storage.
   static Tensor fromStorage(Ref<Storage> storage, DType dtype, IntSpan sizes, IntSpan strides,
                             int64_t offset);
   // Uninitialized, with the shape and device of `like`. Preserve keeps the order of its dimensions
@@ -126,9 +129,11 @@ class Tensor {
     *t.data<T>() = value;
     return t;
   }
+  // A copy of as many values as the sizes ask for; UsageError for null, unless that is none.
   template <class T>
   static Tensor fromData(const T* values, IntSpan sizes) {
     Tensor t = empty(sizes, kDTypeOf<T>);
+    if (!values && t.numel() > 0) throwNoData();
     std::copy(values, values + t.numel(), t.data<T>());
     return t;
   }
@@ -138,23 +143,23 @@ class Tensor {
   const Ref<TensorImpl>& ref() const { return impl_; }
   Ref<TensorImpl> takeRef() && { return std::move(impl_); }
   bool isSame(const Tensor& o) const { return impl_ == o.impl_; }
-  bool sharesStorage(const Tensor& o) const { return impl_->storage == o.impl_->storage; }
+  bool sharesStorage(const Tensor& o) const { return known().storage == o.known().storage; }
 
-  int64_t dim() const { return static_cast<int64_t>(impl_->sizes.size()); }
-  IntSpan sizes() const { return impl_->sizes; }
-  IntSpan strides() const { return impl_->strides; }
+  int64_t dim() const { return static_cast<int64_t>(known().sizes.size()); }
+  IntSpan sizes() const { return known().sizes; }
+  IntSpan strides() const { return known().strides; }
   // `d` may be negative; throws RuntimeError ("Dimension out of range") otherwise.
   int64_t size(int64_t d) const;
   int64_t stride(int64_t d) const;
-  int64_t numel() const { return impl_->numel; }
-  int64_t offset() const { return impl_->offset; }
-  DType dtype() const { return impl_->dtype; }
-  size_t itemSize() const { return wick::itemSize(impl_->dtype); }
-  Device device() const { return impl_->storage->device(); }
-  const Ref<Storage>& storage() const { return impl_->storage; }
-  bool requiresGrad() const { return impl_->requires_grad; }
-  void setRequiresGrad(bool on) const { impl_->requires_grad = on; }
-  bool isContiguous() const { return impl_->contiguous; }
+  int64_t numel() const { return known().numel; }
+  int64_t offset() const { return known().offset; }
+  DType dtype() const { return known().dtype; }
+  size_t itemSize() const { return wick::itemSize(known().dtype); }
+  Device device() const { return known().storage->device(); }
+  const Ref<Storage>& storage() const { return known().storage; }
+  bool requiresGrad() const { return known().requires_grad; }
+  void setRequiresGrad(bool on) const { known().requires_grad = on; }
+  bool isContiguous() const { return known().contiguous; }
   bool isContiguous(MemoryFormat format) const;
   // Whether the elements fill their extent without gaps or overlap, in any order of dimensions.
   bool isNonOverlappingAndDense() const;
@@ -162,14 +167,14 @@ class Tensor {
   // say so.
   MemoryFormat suggestMemoryFormat() const;
 
-  // First element. T must match dtype (checked in the typed form).
+  // First element. T must match dtype (checked in the typed form: UsageError).
   void* rawData() const {
-    return static_cast<char*>(impl_->storage->data()) + impl_->offset * int64_t(itemSize());
+    return static_cast<char*>(known().storage->data()) + known().offset * int64_t(itemSize());
   }
   template <class T>
   T* data() const {
-    WICK_ASSERT(kDTypeOf<T> == dtype(), "tensor of {} read as {}", toString(dtype()),
-                toString(kDTypeOf<T>));
+    if (kDTypeOf<T> != dtype()) [[unlikely]]
+      throwOtherType(kDTypeOf<T>);
     return static_cast<T*>(rawData());
   }
   // The only element, converted. Throws RuntimeError unless numel() == 1.
@@ -216,6 +221,14 @@ class Tensor {
   std::string describe() const;
 
  private:
+  TensorImpl& known() const {
+    if (!impl_) [[unlikely]]
+      throwUndefined();
+    return *impl_;
+  }
+  [[noreturn]] static void throwUndefined();
+  [[noreturn]] static void throwNoData();
+  [[noreturn]] void throwOtherType(DType asked) const;
   Ref<TensorImpl> impl_;
 };
 

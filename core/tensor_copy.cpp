@@ -204,12 +204,11 @@ bool mayOverlap(const Tensor& a, const Tensor& b) {
 
 const Tensor& Tensor::copyFrom(const Tensor& source) const {
   if (isSame(source)) return *this;
-  WICK_CHECK(
-      device() == source.device() || (device().type == source.device().type && !device().isCuda()),
-      "copy_: no way to copy from device {} to {}", source.device().str(), device().str());
+  WICK_CHECK(device().isCpu() && source.device().isCpu(),
+             "copy_: no way to copy from device {} to {}", source.device().str(), device().str());
   WICK_CHECK(storage()->writable(), "copy_: the destination's memory is read-only");
   Tensor src = DimVector(source.sizes()) == DimVector(sizes()) ? source : source.expand(sizes());
-  if (numel() == 0 || !device().isCpu()) return *this;
+  if (numel() == 0) return *this;
   for (int64_t d = 0; d < dim(); ++d) {
     WICK_CHECK(impl_->strides[d] != 0 || impl_->sizes[d] <= 1,
                "unsupported operation: more than one element of the written-to tensor refers to a "
@@ -239,7 +238,7 @@ const Tensor& Tensor::copyFrom(const Tensor& source) const {
 }
 
 const Tensor& Tensor::fill(double value) const {
-  if (!device().isCpu()) return *this;
+  WICK_CHECK(device().isCpu(), "fill_: no way to write a tensor on device {}", device().str());
   Tensor number = Tensor::empty({}, dtype());
   dispatchAll(dtype(), [&]<class T>() { *number.data<T>() = convert<T>(value); });
   return copyFrom(number);

@@ -186,7 +186,7 @@ Tensor Tensor::view(IntSpan sizes) const {
 }
 
 Tensor Tensor::detach() const {
-  return viewOf(*this, impl_->sizes, impl_->strides, offset());
+  return viewOf(*this, sizes(), strides(), offset());
 }
 
 }  // namespace wick

@@ -9,6 +9,7 @@
 #include "ir/alias_analysis.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "core/error.h"
 #include "ir/function.h"
@@ -81,6 +82,7 @@ bool mayReturnArgument(Symbol kind) {
                              "_autocast_to_reduced_precision",
                              "autocast_to_full_precision",
                              "_autocast_to_full_precision",
+                             "_no_grad_embedding_renorm_",
                              "hstack",
                              "vstack"}) {
       kinds.insert(Symbol::aten(name));
@@ -336,7 +338,7 @@ bool AliasAnalysis::mayWrite(const Block* b, int depth) {
       continue;
     }
     const Operator* op = n->blocks().empty() ? n->maybeOperator() : nullptr;
-    if (!op || op->schema().isMutable() || callsScript(n)) return true;
+    if (!op || op->mayWrite(*n) || callsScript(n)) return true;
   }
   return false;
 }
@@ -346,6 +348,11 @@ bool AliasAnalysis::mayWrite(const Block* b, int depth) {
 void AliasAnalysis::operation(Node* n, const Operator& op) {
   sets_.clear();
   arguments(n, op.schema());
+  // What the schema does not say.
+  for (uint64_t rest = op.unannotatedWrites(*n); rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(rest));
+    if (const Element* e = i < n->inputs().size() ? find(n->input(i)) : nullptr) writes(n, *e);
+  }
   for (size_t i = 0; i < n->outputs().size(); ++i) {
     if (AliasDb::isMutable(n->output(i)->type())) returned(n, i, op);
   }

@@ -342,7 +342,7 @@ bool Node::hasSideEffects() const {
     }
   }
   const Operator* op = kind_.isPrim() && !blocks_.empty() ? nullptr : maybeOperator();
-  return op && (op->has(kSideEffects) || op->schema().isMutable());
+  return op && (op->has(kSideEffects) || op->mayWrite(*this));
 }
 
 bool Node::isNondeterministic() const {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "ir/graph.h"
 
 namespace wick {
 
@@ -65,6 +66,42 @@ Operator::Operator(FunctionSchema schema, Symbol symbol, const OperatorRecord& r
       written_ |= uint64_t{1} << i;
     }
   }
+  if (record_.writes) readUnannotatedWrites();
+}
+
+void Operator::readUnannotatedWrites() {
+  bool condition = false;
+  std::string_view rest = record_.writes;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(' '));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    if (word == "if") {
+      condition = true;
+      continue;
+    }
+    const std::optional<size_t> index = schema_.argumentIndex(word);
+    WICK_ASSERT(index && *index < 64, "{} has no argument {}", schema_.str(), word);
+    if (condition) {
+      write_condition_ = index;
+    } else {
+      unannotated_ |= uint64_t{1} << *index;
+    }
+  }
+}
+
+uint64_t Operator::unannotatedInCall(const Node& node) const {
+  const std::vector<Value*>& inputs = node.inputs();
+  if (write_condition_ && *write_condition_ < inputs.size()) {
+    const std::optional<IValue> condition = constantOf(inputs[*write_condition_]);
+    if (condition && condition->isBool() && !condition->toBool()) return 0;
+  }
+  uint64_t written = unannotated_;
+  for (size_t i = 0; i < std::min<size_t>(inputs.size(), 64); ++i) {
+    if ((written >> i & 1) == 0) continue;
+    const std::optional<IValue> constant = constantOf(inputs[i]);
+    if (constant && constant->isNone()) written &= ~(uint64_t{1} << i);
+  }
+  return written;
 }
 
 // Before the kernel runs, for it may move out of its arguments.

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,9 @@ struct OperatorRecord {
   ShapeRule shape = nullptr;                 // null: nothing is known beyond the schema's types
   const ScalarDefinition* scalar = nullptr;  // not null: pointwise, may join a fusion group
   const char* derivative = nullptr;          // TorchScript source of the gradient
+  // Tensor arguments that a call writes although the schema, which is PyTorch's, does not say so:
+  // names, then perhaps `if` and the argument that must be true for it: "mean var if training".
+  const char* writes = nullptr;
 };
 
 // Another name for all overloads of an operator: {"aten::absolute", "aten::abs"}.
@@ -83,17 +87,40 @@ class Operator {
   // Bit i: a call writes to argument i, or to what it contains.
   uint64_t writtenArguments() const { return written_; }
 
+  // Bit i: a call as the node makes it may write argument i, or the tensors in the list that it is:
+  // what the schema annotates and what the record's `writes` names. An argument that is None, or
+  // that is written only if a constant were true that is false, does not count. The one place that
+  // knows; the schema alone does not tell.
+  uint64_t writtenArguments(const Node& node) const { return written_ | unannotatedWrites(node); }
+  // The part of it that the schema does not tell.
+  uint64_t unannotatedWrites(const Node& node) const {
+    return unannotated_ == 0 ? 0 : unannotatedInCall(node);
+  }
+  bool mayWrite(const Node& node) const {
+    return schema_.isMutable() || unannotatedWrites(node) != 0;
+  }
+  // What the record's `writes` names, whatever the call, and the argument that must be true for it;
+  // nullopt when it always happens.
+  uint64_t unannotatedArguments() const { return unannotated_; }
+  std::optional<size_t> writeCondition() const { return write_condition_; }
+
   // Runs the kernel; for derived forms the result lands in self or out.
   void call(IValue* args, size_t num_args, IValue* results, size_t num_results) const;
 
  private:
   void callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results) const;
   void bumpWritten(const IValue* args, size_t num_args) const;
+  void readUnannotatedWrites();
+  uint64_t unannotatedInCall(const Node& node) const;
   FunctionSchema schema_;
   Symbol symbol_;
   const OperatorRecord& record_;
   Form form_;
-  uint64_t written_ = 0;  // bit i: argument i is a tensor or a list of them that the call writes to
+  // Bit i: argument i is a tensor or a list of them that the call writes to; as the schema says,
+  // and as the record says beyond it (if at all, and if the condition holds).
+  uint64_t written_ = 0;
+  uint64_t unannotated_ = 0;
+  std::optional<size_t> write_condition_;
 };
 
 // Thread-safe.

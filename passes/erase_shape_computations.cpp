@@ -157,7 +157,12 @@ class Eraser {
     }
     if (const Value* copy = argumentOf(*n, "copy"); copy && boolOf(copy) != false) return false;
     bool names_device = n->kind() == Symbol::aten("cpu") || argumentOf(*n, "other");
-    if (const Value* device = argumentOf(*n, "device")) names_device |= !isNoneConstant(device);
+    if (const Value* device = argumentOf(*n, "device"); device && !isNoneConstant(device)) {
+      // On `cpu:0`, which tensors call `cpu`, a copy is made.
+      std::optional<IValue> named = constantOf(device);
+      if (!named || !named->isDevice() || from->device != named->toDevice()) return false;
+      names_device = true;
+    }
     return !names_device || (from->device && from->device == to->device);
   }
 

@@ -48,18 +48,16 @@ bool removeIn(Block* b) {
 
 // Which input says whether the layer trains, of layers that can do without.
 std::optional<size_t> trainingInput(const Node* n) {
-  static const Symbol kNativeBatchNorm = Symbol::aten("native_batch_norm");
-  static const Symbol kInstanceNorm = Symbol::aten("instance_norm");
   if (isDropout(n)) return 2;
-  if (n->kind() != aten::batch_norm && n->kind() != kNativeBatchNorm &&
-      n->kind() != kInstanceNorm) {
-    return std::nullopt;
+  const Operator* op = n->blocks().empty() ? n->maybeOperator() : nullptr;
+  if (!op || !op->writeCondition()) return std::nullopt;
+  // What such a layer writes in training it reads outside of it.
+  for (size_t i = 0; i < n->inputs().size(); ++i) {
+    if ((op->unannotatedArguments() >> i & 1) != 0 && isNoneConstant(n->input(i))) {
+      return std::nullopt;
+    }
   }
-  // (input, weight, bias, running_mean, running_var, training or use_input_stats, …)
-  if (n->inputs().size() < 6 || isNoneConstant(n->input(3)) || isNoneConstant(n->input(4))) {
-    return std::nullopt;
-  }
-  return 5;
+  return op->writeCondition();
 }
 
 bool convertIn(Graph& graph, Block* b) {

@@ -6,6 +6,7 @@
 //   prim::Constant[value=<Tensor>]()
 #include "passes/freeze.h"
 
+#include <bit>
 #include <set>
 #include <unordered_map>
 
@@ -80,15 +81,28 @@ class Freezer {
       if (node->kind() == prim::SetAttr) {
         written_names_.insert(node->ivalue(attr::name).toString());
       } else if (const Operator* op = node->maybeOperator()) {
-        const auto& arguments = op->schema().arguments();
-        for (size_t i = 0; i < arguments.size(); ++i) {
-          if (arguments[i].alias && arguments[i].alias->is_write) writes(node->input(i), 0);
+        for (uint64_t rest = op->writtenArguments(*node); rest != 0; rest &= rest - 1) {
+          const auto i = static_cast<size_t>(std::countr_zero(rest));
+          if (i >= node->inputs().size()) continue;
+          writes(node->input(i), 0);
+          const auto& alias = op->schema().arguments()[i].alias;
+          const bool elements = alias && !alias->contained.empty() && alias->contained[0].is_write;
+          if (elements) writesElements(node->input(i));
         }
       } else if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction ||
                  node->kind() == prim::fork) {
         anything_written_ = true;
       }
     }
+  }
+
+  // Of a list of tensors: `_foreach_add_` writes those.
+  void writesElements(const Value* list) {
+    if (list->node()->kind() != prim::ListConstruct) {
+      anything_written_ = true;
+      return;
+    }
+    for (const Value* element : list->node()->inputs()) writes(element, 0);
   }
 
   // Follows a written value back to the attribute that it may be, or share memory with.

@@ -80,6 +80,7 @@ bool isOnlyRead(const Value* v) {
     if (op == nullptr || mayReturnArgument(use.user->kind())) return false;
     const std::vector<Argument>& arguments = op->schema().arguments();
     if (use.offset >= arguments.size() || arguments[use.offset].alias) return false;
+    if (use.offset < 64 && (op->unannotatedWrites(*use.user) >> use.offset & 1) != 0) return false;
     for (const Argument& r : op->schema().returns()) {
       TypeKind kind = r.type->kind();
       if (r.type->hasFreeVariables() || kind == TypeKind::Any) return false;

@@ -31,7 +31,7 @@ IValue fit(const FunctionSchema& schema, const Argument& argument, size_t positi
 std::vector<IValue> bindArguments(const FunctionSchema& schema, std::vector<IValue> arguments,
                                   Kwargs kwargs, size_t num_bound) {
   const auto& declared = schema.arguments();
-  WICK_ASSERT(declared.size() >= num_bound, "{} has no self", schema.str());
+  if (declared.size() < num_bound) throwUsage("{} has no self", schema.str());
   size_t count = declared.size() - num_bound;
   if (arguments.size() > count) {
     throwUsage("{}() expected at most {} argument(s) but received {} argument(s). Declaration: {}",
@@ -76,6 +76,17 @@ std::vector<IValue> bindArguments(const FunctionSchema& schema, std::vector<IVal
   throwUsage("{}() got a keyword argument twice. Schema: {}", schema.name(), schema.str());
 }
 
+void checkSelf(const ObjectRef& self, GraphFunction& method) {
+  if (!self) throwUsage("{}() expected an object to be called on, got null", method.name());
+  const auto& declared = method.schema().arguments();
+  if (declared.empty()) throwUsage("{} has no self", method.schema().str());
+  // Code relies on the slots of the declared class.
+  const TypePtr& type = declared[0].type;
+  if (self->type().get() == type.get() || self->type()->isSubtypeOf(*type)) return;
+  throwUsage("{}() expected an object of type '{}', got one of type '{}'", method.name(),
+             type->annotation(), self->type()->annotation());
+}
+
 IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
                     const RunOptions& options) {
   const CompileHold hold;
@@ -88,6 +99,7 @@ IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwar
 IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IValue> arguments,
                   Kwargs kwargs, const RunOptions& options) {
   const CompileHold hold;
+  checkSelf(self, method);
   GraphExecutor& executor = GraphExecutor::of(method);
   auto bound = bindArguments(method.schema(), std::move(arguments), std::move(kwargs), 1);
   bound.insert(bound.begin(), IValue(self));

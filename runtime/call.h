@@ -28,8 +28,11 @@ IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwar
                     const RunOptions& options = {});
 
 // The same for a method, whose first argument is `self`. The owner is that of `self` unless the
-// options name one.
+// options name one. UsageError also when `self` is null or of another class.
 IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IValue> arguments,
                   Kwargs kwargs = {}, const RunOptions& options = {});
+
+// UsageError unless the function is a method of the object's class, or of one that it stands for.
+void checkSelf(const ObjectRef& self, GraphFunction& method);
 
 }  // namespace wick

@@ -19,6 +19,7 @@
 #include "passes/raised_conditions.h"
 #include "passes/remove_mutation.h"
 #include "passes/unroll_loops.h"
+#include "runtime/call.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/prepare_layers.h"
 #include "runtime/threads.h"
@@ -28,8 +29,7 @@ namespace wick {
 std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method) {
   method.ensureDefined();
   const FunctionSchema& schema = method.schema();
-  WICK_CHECK(!schema.arguments().empty(), "optimizeForInference: {} is no method",
-             method.qualifiedName());
+  checkSelf(self, method);
   std::shared_ptr<Graph> graph = method.graph()->copy();
   inlineCalls(*graph);
   freezeModule(*graph, self);

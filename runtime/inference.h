@@ -16,7 +16,8 @@ namespace wick {
 // relu behind a layer takes NaN for zero, as after PyTorch's optimize_for_inference. What can be
 // prepared without arguments is done: weights of linear layers are packed for products of many
 // rows, and the libraries and threads of the calling thread's operators are started. The function
-// keeps the module, and so its code, alive. Throws CompileError when a callee does not compile.
+// keeps the module, and so its code, alive. Throws CompileError when a callee does not compile,
+// UsageError when the method is not one of `self`.
 std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method);
 
 }  // namespace wick

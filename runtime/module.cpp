@@ -100,6 +100,10 @@ Module::Module(ObjectRef object) : object_(std::move(object)) {
   }
 }
 
+void Module::throwEmpty() {
+  throw UsageError("Module: the handle holds no module");
+}
+
 bool Module::hasAttr(const std::string& name) const {
   return type()->findAttribute(name).has_value() || type()->findConstant(name) != nullptr;
 }
@@ -122,6 +126,7 @@ void Module::setAttr(const std::string& name, IValue value) {
 }
 
 Module Module::submodule(const std::string& dotted_name) const {
+  known();
   Module found = *this;
   for (size_t begin = 0; begin < dotted_name.size();) {
     size_t end = std::min(dotted_name.find('.', begin), dotted_name.size());
@@ -279,7 +284,7 @@ void Module::to(DType dtype) const {
 }
 
 Module Module::clone() const {
-  return Module(ObjectRef(&DeepCopy().copy(IValue(object_)).toObject()));
+  return Module(ObjectRef(&DeepCopy().copy(IValue(known())).toObject()));
 }
 
 }  // namespace wick

@@ -17,13 +17,14 @@ class Module {
   template <class T>
   using Named = std::vector<std::pair<std::string, T>>;
 
-  Module() = default;  // no module; only valid() may be called
+  // No module, as after a move: all but valid(), object(), == and assignment throw UsageError.
+  Module() = default;
   // Throws UsageError unless the object is of a module class.
   explicit Module(ObjectRef object);
 
   bool valid() const { return static_cast<bool>(object_); }
   const ObjectRef& object() const { return object_; }
-  const ClassTypePtr& type() const { return object_->type(); }
+  const ClassTypePtr& type() const { return known()->type(); }
   friend bool operator==(const Module& a, const Module& b) { return a.object_ == b.object_; }
 
   bool hasAttr(const std::string& name) const;
@@ -72,6 +73,11 @@ class Module {
   template <class F>
   void forEachSlot(const std::string& prefix, bool recurse, size_t depth, size_t& names,
                    F&& f) const;
+  const ObjectRef& known() const {
+    if (!object_) throwEmpty();
+    return object_;
+  }
+  [[noreturn]] static void throwEmpty();
   ObjectRef object_;
 };
 

@@ -14,6 +14,9 @@
 namespace wick {
 namespace {
 
+// OpenMP ends the process when the system gives it no more threads.
+constexpr int kMostThreads = 1024;
+
 // Where nobody says how many, as many as there are processors for the process.
 int defaultThreads() {
   return std::getenv("OMP_NUM_THREADS") ? omp_get_max_threads() : availableProcessors();
@@ -25,7 +28,7 @@ thread_local int applied = 0;   // OpenMP keeps its setting a thread
 }  // namespace
 
 void setNumThreads(int n) {
-  requested.store(std::max(1, n), std::memory_order_relaxed);
+  requested.store(std::clamp(n, 1, kMostThreads), std::memory_order_relaxed);
   applyNumThreads();
 }
 

@@ -5,7 +5,7 @@
 
 namespace wick {
 
-// Threads within one operator (matrix products, convolutions, large pointwise loops): at least 1.
+// Threads within one operator (matrix products, convolutions, large pointwise loops): 1 to 1024.
 // Holds for every run that begins afterwards, on whatever thread. Until it is called, there are as
 // many as the process may use processors (core/processors.h), or as OMP_NUM_THREADS says. Fewer are
 // used while other processes take the processors (core/parallel.h). Thread-safe.

@@ -604,8 +604,8 @@ bool takesSeveralKernels(const Node* node) {
 }
 
 bool updatesArguments(const Node* node) {
-  return node->kind() == aten::batch_norm && !isConstantBool(node, "training", false) &&
-         !isConstantNone(node, "running_mean");
+  const Operator* op = node->maybeOperator();
+  return op && op->unannotatedWrites(*node) != 0;
 }
 
 void decompose(Node* node, const Facts& facts) {

@@ -28,8 +28,15 @@ constexpr int kMaxVariants = 24;
 constexpr int kMaxAlike = 4;
 // Calls for whose shapes no kernels were found.
 constexpr int kMaxFailures = 64;
+// Ways of lying in memory for which one kernel is compiled; programs have few, but there is no end
+// of those that one may make. Calls beyond run operator by operator, as do those beyond what one
+// site may have of all its kernels, and the process of all its sites.
+constexpr int kMaxLayouts = 16;
+constexpr int kMaxCodes = 256;
+constexpr int64_t kMaxCodesOfProcess = 1 << 15;
 
 std::atomic<uint64_t> launches_made{0}, fallbacks{0}, variants{0}, kernels{0}, failures{0};
+std::atomic<int64_t> live_codes{0};
 
 // Keys of arguments: the kind in the high half, below it what kernels of a tensor depend on.
 constexpr uint32_t kTensorKey = 1u << 16;
@@ -105,6 +112,9 @@ struct FusionSite::State {
     std::atomic<loop::KernelFunction*> function{nullptr};
     std::shared_ptr<const void> memory;
     Code* older = nullptr;
+    int count = 1;  // with the older ones
+    Code() { live_codes.fetch_add(1, std::memory_order_relaxed); }
+    ~Code() { live_codes.fetch_sub(1, std::memory_order_relaxed); }
   };
   // Codes of one kernel, the newest first.
   struct CodeList {
@@ -144,6 +154,13 @@ struct FusionSite::State {
   Variant* add(const Key& key, std::span<const IValue* const> arguments);
   loop::KernelFunction* codeFor(const std::shared_ptr<State>& self, const loop::Kernel& kernel,
                                 CodeList& codes, const Walk& walk);
+  // Whether no more code may be made for a kernel.
+  bool isFull(const CodeList& codes) const {
+    const Code* newest = codes.newest.load(std::memory_order_acquire);
+    return (newest && newest->count >= kMaxLayouts) ||
+           num_codes.load(std::memory_order_relaxed) >= kMaxCodes ||
+           live_codes.load(std::memory_order_relaxed) >= kMaxCodesOfProcess;
+  }
   bool findCode(const std::shared_ptr<State>& self, Variant& variant, size_t k, Launch& launch);
   enum class Fit { Runs, NotNow, Differs };
   // Prepares all launches but for their outputs. Differs: another variant may do.
@@ -156,6 +173,7 @@ struct FusionSite::State {
   std::mutex mutex;               // of those who add
   int num_variants = 0;
   int num_failures = 0;
+  std::atomic<int> num_codes{0};
   std::atomic<Variant*> newest{nullptr};
 };
 
@@ -196,7 +214,7 @@ FusionSite::State::Variant* FusionSite::State::add(const Key& key,
   return variant.release();
 }
 
-// Null while the code is being compiled, or when it cannot be.
+// Null while the code is being compiled, when it cannot be, or when there is too much.
 loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& self,
                                                  const loop::Kernel& kernel, CodeList& codes,
                                                  const Walk& walk) {
@@ -214,16 +232,21 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
     return nullptr;
   };
   if (Code* code = find()) return code->function.load(std::memory_order_acquire);
+  if (isFull(codes)) return nullptr;
   Code* added;
   {
     std::lock_guard lock(mutex);
     if (Code* code = find()) return code->function.load(std::memory_order_acquire);
+    if (isFull(codes)) return nullptr;
+    num_codes.fetch_add(1, std::memory_order_relaxed);
+    Code* newest = codes.newest.load();
     added = new Code;
+    added->count = newest ? newest->count + 1 : 1;
     added->key = key;
     added->layout.across_rows = walk.across_rows;
     added->layout.nested = walk.nested;
     for (size_t a = 0; a < n; ++a) added->layout.steps.push_back(laneStep(kernel, walk, a));
-    added->older = codes.newest.load();
+    added->older = newest;
     codes.newest.store(added, std::memory_order_release);
   }
   kernels.fetch_add(1, std::memory_order_relaxed);

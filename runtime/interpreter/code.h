@@ -32,15 +32,18 @@ struct FunctionSite {
   std::atomic<GraphExecutor*> executor{nullptr};
 };
 
-// A place that calls a method of an interface: the class decides which. The last class seen is
-// remembered.
+// A place that calls a method of an interface: the class decides which. The first kMostEntries
+// classes are remembered; the methods of others are looked up in each call.
 struct MethodSite {
+  static constexpr uint32_t kMostEntries = 16;
   explicit MethodSite(std::string name) : name(std::move(name)) {}
   ~MethodSite();
   struct Entry {
-    const ClassType* type;
+    // Kept alive, so that no other class comes to lie at its address.
+    ClassTypePtr type;
     GraphExecutor* executor;
     Entry* older;
+    uint32_t count;  // with the older ones
   };
   const std::string name;
   std::atomic<Entry*> last{nullptr};  // entries are only added, and freed with the site

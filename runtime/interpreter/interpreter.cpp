@@ -235,17 +235,26 @@ GraphExecutor& InterpreterState::findMethod(const Code& code, const Instruction&
   const IValue& self = operandKind(operands[1]) == OperandKind::Constant
                            ? code.constants()[index]
                            : stack_.data()[frames_.back().base + index];
-  const ClassType* type = self.toObject().type().get();
+  const ClassTypePtr& type = self.toObject().type();
   MethodSite::Entry* last = site.last.load(std::memory_order_acquire);
   for (MethodSite::Entry* entry = last; entry; entry = entry->older) {
-    if (entry->type == type) return *entry->executor;
+    if (entry->type.get() == type.get()) return *entry->executor;
   }
   auto* method = dynamic_cast<GraphFunction*>(type->findMethod(site.name));
   WICK_CHECK(method, "{} has no method '{}'", type->name(), site.name);
-  auto* entry = new MethodSite::Entry{type, &GraphExecutor::of(*method), last};
-  while (!site.last.compare_exchange_weak(entry->older, entry)) {
+  GraphExecutor& executor = GraphExecutor::of(*method);
+  if (last && last->count >= MethodSite::kMostEntries) return executor;
+  auto entry = std::make_unique<MethodSite::Entry>(
+      MethodSite::Entry{type, &executor, last, last ? last->count + 1 : 1});
+  while (entry->count <= MethodSite::kMostEntries) {
+    if (site.last.compare_exchange_weak(entry->older, entry.get())) {
+      entry.release();
+      break;
+    }
+    // Another thread added one.
+    entry->count = entry->older ? entry->older->count + 1 : 1;
   }
-  return *entry->executor;
+  return executor;
 }
 
 void InterpreterState::callMethod(const IValue& object, const char* name, size_t num_nones,

@@ -18,6 +18,8 @@ Tensor toDevice(const char* op, const Tensor& self, std::optional<Device> device
 Tensor convertTensor(const char* op, const Tensor& self, std::optional<DType> dtype,
                      std::optional<Device> device, bool copy, std::optional<MemoryFormat> format) {
   Tensor t = toDevice(op, self, device);
+  // "cpu:0" is no other place, but as PyTorch compares devices it is another, and so a copy.
+  copy |= device && *device != self.device();
   DType target = dtype.value_or(self.dtype());
   MemoryFormat layout = format.value_or(MemoryFormat::Preserve);
   bool right_layout = layout == MemoryFormat::Preserve || t.isContiguous(layout);

@@ -13,12 +13,16 @@ namespace {
 
 using Pair = std::tuple<Tensor, Tensor>;
 
-// The grid scale * (q - zero_point) for q in [least, most].
+// The grid scale * (q - zero_point) for integers q in [least, most].
 struct Grid {
   float scale;
   int64_t zero_point;
   int64_t least;
   int64_t most;
+  // When `fractional`: the zero point, which need not be whole, in the place of the other. What is
+  // rounded is then the sum of it and the scaled value.
+  bool fractional = false;
+  float fraction = 0;
 };
 
 void checkRange(const char* op, int64_t least, int64_t most) {
@@ -30,18 +34,28 @@ void checkGrid(const char* op, const Grid& g) {
              "{}: `zero_point` must be between `quant_min` and `quant_max`.", op);
 }
 
+// What has no 64-bit integer counts as the least one, but what is too large for it among doubles as
+// the largest: the conversions that PyTorch's kernels are compiled to.
+int64_t wholeNumber(float rounded) {
+  return rounded >= -0x1p63f && rounded < 0x1p63f ? static_cast<int64_t>(rounded) : INT64_MIN;
+}
+int64_t wholeNumber(double rounded) {
+  if (rounded >= 0x1p63) return INT64_MAX;
+  return rounded >= -0x1p63 ? static_cast<int64_t>(rounded) : INT64_MIN;
+}
+
 // The value on the grid, and whether it lay within its ends.
 template <class T>
 std::pair<T, bool> onGrid(T value, const Grid& g) {
-  float inverse = 1.0f / g.scale;
-  float rounded =
-      static_cast<float>(g.zero_point) + std::nearbyint(convert<float>(value) * inverse);
-  // Not a number counts as below the grid.
-  double least = static_cast<double>(g.least), most = static_cast<double>(g.most);
-  double q = rounded != rounded ? -HUGE_VAL : static_cast<double>(rounded);
-  double kept = std::fmin(std::fmax(q, least), most);
-  float result = static_cast<float>(kept - static_cast<double>(g.zero_point)) * g.scale;
-  return {convert<T>(result), q >= least && q <= most};
+  using Wide = std::conditional_t<std::is_same_v<T, double>, double, float>;
+  const Wide scaled = convert<Wide>(value) * (1.0f / g.scale);
+  const int64_t q =
+      g.fractional
+          ? wholeNumber(std::nearbyint(static_cast<float>(static_cast<Wide>(g.fraction) + scaled)))
+          : wholeNumber(static_cast<Wide>(g.zero_point) + std::nearbyint(scaled));
+  const double kept = static_cast<double>(std::clamp(q, g.least, g.most));
+  const double zero = g.fractional ? g.fraction : static_cast<double>(g.zero_point);
+  return {convert<T>((kept - zero) * g.scale), q >= g.least && q <= g.most};
 }
 
 // Along the channel axis when it is one (axis >= 0), with a grid a channel; else the only grid.
@@ -76,9 +90,18 @@ Tensor perTensor(const Tensor& self, double scale, int64_t zero_point, int64_t l
                  int64_t most) {
   return std::get<0>(perTensorMask(self, scale, zero_point, least, most));
 }
+// A zero point in a tensor need not lie on the grid; its fraction is cut off.
+Grid gridOfTensors(const char* op, const Tensor& scale, const Tensor& zero_point, int64_t least,
+                   int64_t most) {
+  checkRange(op, least, most);
+  const double zero = std::trunc(zero_point.item<double>());
+  WICK_CHECK(zero >= INT32_MIN && zero <= INT32_MAX, "{}: the zero point is out of range", op);
+  return {scale.item<float>(), static_cast<int64_t>(zero), least, most};
+}
 Tensor perTensorOfTensors(const Tensor& self, const Tensor& scale, const Tensor& zero_point,
                           int64_t least, int64_t most) {
-  return perTensor(self, scale.item<double>(), zero_point.item<int64_t>(), least, most);
+  const char* op = "fake_quantize_per_tensor_affine";
+  return std::get<0>(quantized(op, self, {gridOfTensors(op, scale, zero_point, least, most)}, -1));
 }
 
 // The grids of the channels. Zero points of a learned grid are rounded and kept within its ends.
@@ -96,22 +119,36 @@ std::vector<Grid> channelGrids(const char* op, const Tensor& self, const Tensor&
              self.size(axis));
   Tensor scales = scale.to(DType::Float).contiguous();
   Tensor zeros = zero_point.to(DType::Double).contiguous();
+  const bool fractional = !learned && isFloating(zero_point.dtype());
   std::vector<Grid> grids;
   for (int64_t c = 0; c < scales.numel(); ++c) {
+    Grid grid{scales.data<float>()[c], 0, least, most};
     double zero = zeros.data<double>()[c];
-    if (learned) {
-      zero = std::nearbyint(
-          std::fmin(std::fmax(zero, static_cast<double>(least)), static_cast<double>(most)));
+    if (fractional) {
+      grid.fractional = true;
+      grid.fraction = static_cast<float>(zero);
+    } else {
+      if (learned) {
+        zero = std::nearbyint(
+            std::fmin(std::fmax(zero, static_cast<double>(least)), static_cast<double>(most)));
+      }
+      WICK_CHECK(std::fabs(zero) < 0x1p53, "{}: a zero point is out of range", op);
+      grid.zero_point = static_cast<int64_t>(zero);
+      if (!isFloating(zero_point.dtype())) checkGrid(op, grid);
     }
-    WICK_CHECK(std::fabs(zero) < 0x1p53, "{}: a zero point is out of range", op);
-    grids.push_back({scales.data<float>()[c], static_cast<int64_t>(zero), least, most});
-    if (!isFloating(zero_point.dtype())) checkGrid(op, grids.back());
+    grids.push_back(grid);
   }
   return grids;
 }
 Pair perChannelMask(const Tensor& self, const Tensor& scale, const Tensor& zero_point, int64_t axis,
                     int64_t least, int64_t most) {
   const char* op = "fake_quantize_per_channel_affine";
+  WICK_CHECK(scale.dtype() == DType::Float, "{}: Scale must be Float, found {}", op,
+             toString(scale.dtype()));
+  WICK_CHECK(zero_point.dtype() == DType::Int || zero_point.dtype() == DType::Float ||
+                 zero_point.dtype() == DType::Half,
+             "{}: Zero-point must be Int32, Float or Half, found {}", op,
+             toString(zero_point.dtype()));
   return quantized(op, self, channelGrids(op, self, scale, zero_point, axis, least, most, false),
                    axis);
 }
@@ -141,7 +178,8 @@ Pair perTensorSwitched(const Tensor& self, const Tensor& scale, const Tensor& ze
   if (enabled.item<int64_t>() == 0) {
     return {self.clone(), Tensor::full(self.sizes(), 1, DType::Bool)};
   }
-  return perTensorMask(self, scale.item<double>(), zero_point.item<int64_t>(), least, most);
+  const char* op = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams";
+  return quantized(op, self, {gridOfTensors(op, scale, zero_point, least, most)}, -1);
 }
 
 // The step and zero point of unsigned bytes (of seven bits with `reduce_range`) that cover the

@@ -286,21 +286,25 @@ Triple nativeLayerNorm(const Tensor& input, const DimVector& shape, const Tensor
   "(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, bool " \
   "training, float momentum, float eps"
 
+// What a record says of layers that keep statistics in training, and of those that only do that.
+#define WICK_KEEPS_STATISTICS(condition) nullptr, nullptr, "running_mean running_var" condition
+
 constexpr OperatorRecord kRecords[] = {
     {"aten::batch_norm_update_stats(Tensor input, Tensor? running_mean, Tensor? running_var, float "
      "momentum) -> (Tensor, Tensor)",
-     WICK_KERNEL(batchNormUpdateStats), kSideEffects},
+     WICK_KERNEL(batchNormUpdateStats), kNoFlags, nullptr, WICK_KEEPS_STATISTICS("")},
     {"aten::batch_norm" WICK_BN_ARGS ", bool cudnn_enabled) -> Tensor", WICK_KERNEL(batchNorm),
-     kNoFlags, ops::shapes::normalized},
+     kNoFlags, ops::shapes::normalized, WICK_KEEPS_STATISTICS(" if training")},
     {"aten::native_batch_norm" WICK_BN_ARGS ") -> (Tensor, Tensor, Tensor)",
-     WICK_KERNEL(nativeBatchNorm)},
+     WICK_KERNEL(nativeBatchNorm), kNoFlags, nullptr, WICK_KEEPS_STATISTICS(" if training")},
     {"aten::_batch_norm_impl_index" WICK_BN_ARGS
      ", bool cudnn_enabled) -> (Tensor, Tensor, Tensor, Tensor, int)",
-     WICK_KERNEL(batchNormImplIndex)},
+     WICK_KERNEL(batchNormImplIndex), kNoFlags, nullptr, WICK_KEEPS_STATISTICS(" if training")},
     {"aten::instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, "
      "Tensor? running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) "
      "-> Tensor",
-     WICK_KERNEL(instanceNorm), kNoFlags, ops::shapes::normalized},
+     WICK_KERNEL(instanceNorm), kNoFlags, ops::shapes::normalized,
+     WICK_KEEPS_STATISTICS(" if use_input_stats")},
     {"aten::group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
      "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
      WICK_KERNEL(groupNorm), kNoFlags, ops::shapes::normalized},

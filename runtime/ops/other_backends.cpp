@@ -62,10 +62,10 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::batch_norm_stats(Tensor input, float eps) -> (Tensor, Tensor)", kCuda},
     {"aten::batch_norm_gather_stats" WICK_STATISTICS
      "momentum, float eps, int count) -> (Tensor, Tensor)",
-     kCuda},
+     kCuda, kNoFlags, nullptr, nullptr, nullptr, "running_mean running_var"},
     {"aten::batch_norm_gather_stats_with_counts" WICK_STATISTICS
      "momentum, float eps, Tensor counts) -> (Tensor, Tensor)",
-     kCuda},
+     kCuda, kNoFlags, nullptr, nullptr, nullptr, "running_mean running_var"},
     {"aten::_cufft_get_plan_cache_size(int device_index) -> int", kCuda, kSideEffects},
     {"aten::_cufft_get_plan_cache_max_size(int device_index) -> int", kCuda, kSideEffects},
     {"aten::_cufft_set_plan_cache_max_size(int device_index, int max_size) -> ()", kCuda,

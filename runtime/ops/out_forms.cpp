@@ -57,8 +57,9 @@ void outForm(CallFrame& frame) {
   }
 }
 
-#define WICK_OUT_FORM(schema) \
-  { schema, &outForm }
+// What stands behind the schema goes on behind the kernel.
+#define WICK_OUT_FORM(schema, ...) \
+  { schema, &outForm __VA_OPT__(, ) __VA_ARGS__ }
 
 constexpr OperatorRecord kRecords[] = {
     WICK_OUT_FORM(
@@ -172,7 +173,8 @@ constexpr OperatorRecord kRecords[] = {
     WICK_OUT_FORM("aten::native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? "
                   "running_mean, Tensor? running_var, bool training, float momentum, float eps, *, "
                   "Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), "
-                  "Tensor(b!), Tensor(c!))"),
+                  "Tensor(b!), Tensor(c!))",
+                  kNoFlags, nullptr, nullptr, nullptr, "running_mean running_var if training"),
     WICK_OUT_FORM("aten::nll_loss2d_forward.output(Tensor self, Tensor target, Tensor? weight, int "
                   "reduction, int ignore_index, *, Tensor(a!) output, Tensor(b!) total_weight) -> "
                   "(Tensor(a!), Tensor(b!))"),

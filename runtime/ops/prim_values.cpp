@@ -1,4 +1,5 @@
 // Operators on values of any kind: identity, text, hashing, enums, devices, sizes, settings.
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
@@ -135,7 +136,8 @@ void broadcastSizes(CallFrame& frame) {
   frame.results[0] = IValue(makeIntList(out));
 }
 DimVector reductionSizes(const DimVector& size, const DimVector& axes, bool keepdim) {
-  std::vector<bool> reduced(size.size());
+  // A dimension of none is taken for one.
+  std::vector<bool> reduced(std::max<size_t>(size.size(), 1));
   for (int64_t axis : axes) {
     reduced[static_cast<size_t>(wrapDim(axis, static_cast<I>(size.size())))] = true;
   }

@@ -216,7 +216,8 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(nativeDropout), kNondeterministic},
     {"aten::rrelu_with_noise(Tensor self, Tensor noise, Scalar lower=0.125, Scalar "
      "upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
-     WICK_KERNEL(rreluWithNoise), kNondeterministic | kInplaceForm},
+     WICK_KERNEL(rreluWithNoise), kNondeterministic | kInplaceForm, nullptr, nullptr, nullptr,
+     "noise if training"},
     {"aten::normal_functional(Tensor self, float mean=0., float std=1., *, Generator? "
      "generator=None) -> Tensor",
      WICK_KERNEL(normalFunctional), kDraw},

@@ -190,7 +190,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(embeddingRenorm), kInplaceForm | kOutForm},
     {"aten::_no_grad_embedding_renorm_(Tensor weight, Tensor input, float max_norm, float "
      "norm_type) -> Tensor",
-     WICK_KERNEL(renormInplace), kSideEffects},
+     WICK_KERNEL(renormInplace), kNoFlags, nullptr, nullptr, nullptr, "weight"},
 };
 
 const RegisterOperators registered(kRecords);

@@ -48,9 +48,8 @@ std::optional<Device> deviceArgument(const Node& node, std::optional<Device> oth
   if (isAbsent(node, "device")) return otherwise;
   std::optional<IValue> c = constantOf(argumentOf(node, "device"));
   if (!c || !c->isDevice()) return std::nullopt;
-  // `cuda` without an index is the current one.
-  Device d = c->toDevice();
-  return d.isCpu() ? std::optional<Device>(d) : std::nullopt;
+  // `cuda` without an index is the current one; tensors on `cpu:0` are on `cpu`.
+  return c->toDevice().isCpu() ? std::optional<Device>(Device()) : std::nullopt;
 }
 
 std::optional<DType> floating(std::optional<DType> t) {

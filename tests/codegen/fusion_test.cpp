@@ -82,6 +82,83 @@ constexpr const char* kTraining =
   return (%r)
 )";
 
+// A program may lay its tensors in ever new ways.
+TEST(FusionTest, OneKernelIsCompiledForABoundedNumberOfLayouts) {
+  setJitMode(JitMode::Sync);
+  constexpr size_t kInputs = 5;
+  std::string inputs, lines, last = "%x0";
+  for (size_t i = 0; i < kInputs; ++i) {
+    inputs += fmt::format("{}%x{} : Tensor", i == 0 ? "" : ", ", i);
+    if (i == 0) continue;
+    lines += fmt::format("  %y{} : Tensor = aten::sub({}, %x{}, %1)\n", i, last, i);
+    last = fmt::format("%y{}", i);
+  }
+  const std::string text = fmt::format(
+      "graph({}):\n  %1 : int = prim::Constant[value=1]()\n{}  return ({})\n", inputs, lines, last);
+  auto fused = parseGraph(text);
+  formKernelGroups(*fused);
+  const auto code = Code::build(fused, "forward");
+  const auto plain = Code::build(parseGraph(text), "forward");
+  const uint64_t before = fusionStatistics().kernels;
+  for (size_t layouts = 0; layouts < 243; ++layouts) {
+    std::vector<IValue> arguments;
+    size_t rest = layouts;
+    for (size_t i = 0; i < kInputs; ++i, rest /= 3) {
+      Tensor wide = Tensor::empty({8, 16}, DType::Float);
+      for (int64_t k = 0; k < wide.numel(); ++k) wide.data<float>()[k] = static_cast<float>(k % 13);
+      const Tensor x = wide.slice(0, 0, 6);
+      arguments.emplace_back(rest % 3 == 0   ? x.slice(1, 0, 16, 2).contiguous()
+                             : rest % 3 == 1 ? x.slice(1, 0, 16, 2)
+                                             : x.slice(1, 3, 4).expand({6, 8}));
+    }
+    const Tensor got = runCode(*code, arguments).toTensor();
+    EXPECT_EQ(differenceOf(got, runCode(*plain, arguments).toTensor(), 0, false), "") << layouts;
+  }
+  EXPECT_LE(fusionStatistics().kernels - before, 16u);
+  EXPECT_GE(fusionStatistics().kernels - before, 4u);
+}
+
+// Groups must not take what reads the statistics across the layer that moves them.
+TEST(FusionTest, StatisticsReadBeforeTrainingAreTheOldOnes) {
+  setJitMode(JitMode::Sync);
+  for (const char* layer : {"batch_norm(%x, %0, %0, %m, %v", "instance_norm(%x, %0, %0, %m, %v"}) {
+    const std::string text = fmt::format(R"(graph(%x : Tensor, %m : Tensor, %v : Tensor):
+  %0 : NoneType = prim::Constant()
+  %1 : int = prim::Constant[value=1]()
+  %2 : float = prim::Constant[value=2.]()
+  %eps : float = prim::Constant[value=0.001]()
+  %part : float = prim::Constant[value=0.25]()
+  %true : bool = prim::Constant[value=True]()
+  %a : Tensor = aten::mul(%m, %2)
+  %y : Tensor = aten::{}, %true, %part, %eps, %true)
+  %s : Tensor = aten::sum(%y, %0)
+  %b : Tensor = aten::add(%a, %s, %1)
+  %c : Tensor = aten::exp(%b)
+  %d : Tensor = aten::mul(%m, %2)
+  %e : Tensor = aten::tanh(%d)
+  return (%a, %b, %c, %d, %e, %m)
+)",
+                                         layer);
+    auto fused = parseGraph(text);
+    formKernelGroups(*fused);
+    const auto fused_code = Code::build(fused, "forward");
+    const auto plain_code = Code::build(parseGraph(text), "forward");
+    std::vector<IValue> results[2];
+    for (int i = 0; i < 2; ++i) {
+      Tensor x = Tensor::full({2, 3, 4}, 1, DType::Float);
+      for (int64_t k = 0; k < x.numel(); ++k) x.data<float>()[k] = static_cast<float>(k % 7);
+      const Tensor m = Tensor::full({3}, 5, DType::Float), v = Tensor::full({3}, 2, DType::Float);
+      const auto& code = i == 0 ? plain_code : fused_code;
+      results[i] = runCode(*code, {IValue(x), IValue(m), IValue(v)}).elements();
+    }
+    for (size_t r = 0; r < results[0].size(); ++r) {
+      EXPECT_EQ(differenceOf(results[1][r].toTensor(), results[0][r].toTensor(), 1e-5, true), "")
+          << layer << " " << r;
+    }
+    EXPECT_EQ(results[1][0].toTensor().data<float>()[0], 10) << layer;
+  }
+}
+
 // The running statistics are written by the kernel that normalizes.
 TEST(FusionTest, BatchNormInTrainingIsOneKernel) {
   setJitMode(JitMode::Sync);

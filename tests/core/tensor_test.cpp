@@ -301,7 +301,22 @@ TEST(Storage, OtherDevicesHaveNoAllocator) {
   for (DeviceType type : {DeviceType::Meta, DeviceType::CUDA}) {
     EXPECT_THROW(Tensor::empty({2, 3}, DType::Float, Device{type}), RuntimeError);
     EXPECT_THROW(Tensor::zeros({0}, DType::Float, Device{type}), RuntimeError);
+    EXPECT_THROW(Tensor::full({2}, 1, DType::Float, Device{type, 0}), RuntimeError);
+    EXPECT_THROW(Tensor::emptyStrided({2}, {1}, DType::Float, Device{type, 0}), RuntimeError);
+    float data[2] = {1, 2};
+    const Device second{type, 1};
+    EXPECT_EQ(errorOf([&] { Storage::borrow(data, sizeof data, nullptr, second); }),
+              "no allocator for device " + second.str());
   }
+}
+
+// As in PyTorch: the devices differ, the tensors do not.
+TEST(Storage, ThereIsOneCpu) {
+  EXPECT_FALSE(Device::parse("cpu") == Device::parse("cpu:0"));
+  EXPECT_FALSE(Device::parse("cuda") == Device::parse("cuda:0"));
+  EXPECT_EQ(Tensor::zeros({1}, DType::Float, Device::parse("cpu:0")).device().str(), "cpu");
+  float data[1] = {1};
+  EXPECT_EQ(Storage::borrow(data, 4, nullptr, Device::parse("cpu:1"))->device().str(), "cpu");
 }
 
 TEST(Shapes, BroadcastAndErrors) {
@@ -361,6 +376,78 @@ TEST(StorageTest, DerivedDataLivesWithTheStorage) {
     EXPECT_EQ(alive, 1);
   }
   EXPECT_EQ(alive, 0);
+}
+
+TEST(Tensor, AnUndefinedOneRefusesEveryQuestion) {
+  const Tensor none;
+  EXPECT_FALSE(none.defined());
+  EXPECT_TRUE(none.isSame(Tensor()));
+  EXPECT_EQ(none.impl(), nullptr);
+  EXPECT_EQ(none.describe(), "undefined tensor");
+  const Tensor some = Tensor::zeros({2}, DType::Float);
+  const auto refuses = [](auto question) { EXPECT_THROW(question(), UsageError); };
+  refuses([&] { none.numel(); });
+  refuses([&] { none.dim(); });
+  refuses([&] { none.sizes(); });
+  refuses([&] { none.strides(); });
+  refuses([&] { none.size(0); });
+  refuses([&] { none.stride(0); });
+  refuses([&] { none.offset(); });
+  refuses([&] { none.dtype(); });
+  refuses([&] { none.itemSize(); });
+  refuses([&] { none.device(); });
+  refuses([&] { none.storage(); });
+  refuses([&] { none.requiresGrad(); });
+  refuses([&] { none.setRequiresGrad(true); });
+  refuses([&] { none.isContiguous(); });
+  refuses([&] { none.isContiguous(MemoryFormat::ChannelsLast); });
+  refuses([&] { none.isNonOverlappingAndDense(); });
+  refuses([&] { none.suggestMemoryFormat(); });
+  refuses([&] { none.rawData(); });
+  refuses([&] { none.data<float>(); });
+  refuses([&] { none.item<float>(); });
+  refuses([&] { none.sharesStorage(some); });
+  refuses([&] { some.sharesStorage(none); });
+  refuses([&] { none.asStrided({1}, {1}, 0); });
+  refuses([&] { none.transpose(0, 1); });
+  refuses([&] { none.permute({0}); });
+  refuses([&] { none.select(0, 0); });
+  refuses([&] { none.slice(0, 0, 1); });
+  refuses([&] { none.narrow(0, 0, 1); });
+  refuses([&] { none.unsqueeze(0); });
+  refuses([&] { none.squeeze(0); });
+  refuses([&] { none.expand({2}); });
+  refuses([&] { none.tryView({2}); });
+  refuses([&] { none.view({2}); });
+  refuses([&] { none.detach(); });
+  refuses([&] { none.reshape({2}); });
+  refuses([&] { none.flatten(); });
+  refuses([&] { none.contiguous(); });
+  refuses([&] { none.clone(); });
+  refuses([&] { none.to(DType::Float); });
+  refuses([&] { none.copyFrom(some); });
+  refuses([&] { some.copyFrom(none); });
+  refuses([&] { none.fill(1); });
+  refuses([&] { none.resize({2}); });
+  refuses([&] { Tensor::emptyLike(none, DType::Float); });
+  Tensor moved = some, taken = std::move(moved);
+  refuses([&] { moved.numel(); });
+}
+
+TEST(Tensor, TheCallersMistakesAreNotBugsOfOurs) {
+  try {
+    Tensor::zeros({2}, DType::Float).data<int64_t>();
+    FAIL();
+  } catch (const UsageError& e) {
+    EXPECT_NE(std::string(e.what()).find("float32"), std::string::npos) << e.what();
+    EXPECT_NE(std::string(e.what()).find("int64"), std::string::npos) << e.what();
+  }
+  EXPECT_THROW(Tensor::fromData<float>(nullptr, {2}), UsageError);
+  EXPECT_EQ(Tensor::fromData<float>(nullptr, {0}).numel(), 0);
+  EXPECT_THROW(Storage::borrow(nullptr, 4, nullptr), UsageError);
+  EXPECT_THROW(Tensor::fromStorage(nullptr, DType::Float, {1}, {1}, 0), UsageError);
+  EXPECT_THROW(Tensor::empty({-1}, DType::Float), RuntimeError);
+  EXPECT_THROW(Tensor::empty({INT64_MAX, 2}, DType::Float), RuntimeError);
 }
 
 }  // namespace wick

@@ -190,5 +190,25 @@ TEST(GeneratorTest, equalsPyTorch) {
   }
 }
 
+TEST(Values, ObjectsWithoutTypesAreRefused) {
+  EXPECT_THROW(makeList(nullptr), UsageError);
+  EXPECT_THROW(makeRef<DictObject>(types::Int(), nullptr), UsageError);
+  EXPECT_THROW(makeRef<DictObject>(nullptr, types::Int()), UsageError);
+  EXPECT_THROW(makeRef<Object>(nullptr, nullptr), UsageError);
+  EXPECT_THROW(makeRef<EnumObject>(nullptr, "A", IValue(1)), UsageError);
+  EXPECT_THROW(makeRef<FutureObject>(nullptr), UsageError);
+}
+
+TEST(Values, AbsentObjectsAreNone) {
+  EXPECT_TRUE(IValue::capsule(nullptr).isNone());
+  EXPECT_TRUE(IValue(ListRef()).isNone());
+  EXPECT_TRUE(IValue(ObjectRef()).isNone());
+  EXPECT_TRUE(IValue(Tensor()).isNone());
+  EXPECT_THROW(IValue().toList(), RuntimeError);
+  EXPECT_THROW(IValue().elements(), RuntimeError);
+  EXPECT_THROW(IValue().toObject(), RuntimeError);
+  EXPECT_THROW(IValue().toTensor().numel(), UsageError);
+}
+
 }  // namespace
 }  // namespace wick

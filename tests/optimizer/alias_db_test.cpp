@@ -71,6 +71,40 @@ TEST(AliasDb, ViewsShareMemoryAndNewTensorsDoNot) {
   EXPECT_FALSE(g.escapes("c"));
 }
 
+// PyTorch's schemas do not say that these operators write to their arguments.
+TEST(AliasDb, StatisticsAreWrittenInTraining) {
+  Analyzed g(R"(graph(%x : Tensor, %m : Tensor, %trains : bool):
+  %0 : NoneType = prim::Constant()
+  %eps : float = prim::Constant[value=0.001]()
+  %true : bool = prim::Constant[value=True]()
+  %false : bool = prim::Constant[value=False]()
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::neg(%x)
+  %c : Tensor = aten::neg(%x)
+  %d : Tensor = aten::neg(%x)
+  %e : Tensor = aten::neg(%x)
+  %f : Tensor = aten::neg(%x)
+  %trained : Tensor = aten::batch_norm(%x, %0, %0, %a, %b, %true, %eps, %eps, %true)
+  %perhaps : Tensor = aten::instance_norm(%x, %0, %0, %c, %c, %trains, %eps, %eps, %true)
+  %evaluated : Tensor = aten::batch_norm(%x, %0, %0, %d, %d, %false, %eps, %eps, %true)
+  %without : Tensor = aten::batch_norm(%x, %0, %0, %0, %0, %true, %eps, %eps, %true)
+  %s : Tensor, %t : Tensor = aten::batch_norm_update_stats(%x, %e, %0, %eps)
+  %w : Tensor = aten::_no_grad_embedding_renorm_(%f, %x, %eps, %eps)
+  %early : Tensor = aten::neg(%a)
+  %again : Tensor = aten::batch_norm(%x, %0, %0, %m, %m, %true, %eps, %eps, %true)
+  return (%early)
+)");
+  for (const char* written : {"a", "b", "c", "e", "f", "m"}) EXPECT_TRUE(g.written(written));
+  EXPECT_FALSE(g.written("d"));
+  EXPECT_FALSE(g.aliases.writes(g.node("evaluated")));
+  EXPECT_FALSE(g.aliases.writes(g.node("without")));
+  EXPECT_TRUE(g.node("trained")->hasSideEffects());
+  EXPECT_FALSE(g.node("evaluated")->hasSideEffects());
+  EXPECT_TRUE(g.mayAlias("w", "f"));
+  EXPECT_TRUE(g.aliases.writesOutside(g.node("again")));
+  EXPECT_FALSE(g.aliases.moveBeforeTopologicallyValid(g.node("early"), g.node("trained")));
+}
+
 TEST(AliasDb, InputsOfDifferentKindsDoNotAlias) {
   Analyzed g(R"(graph(%a : Tensor, %l : int[], %m : Tensor[], %o : Tensor?, %n : int):
   %x : int[] = aten::append(%l, %n)

@@ -223,27 +223,12 @@ class OneCall {
 
   // "" when the call raised or all is well.
   std::string run(TypeCheckCounts& counts) {
-    std::vector<IValue> args;
-    if (op_.schema().argumentIndex("weight") && op_.schema().argumentIndex("stride")) {
-      arguments_.convolve(op_);
-    }
-    for (const Argument& a : op_.schema().arguments()) args.push_back(arguments_.make(a));
-    complete_ = arguments_.chance(2);
-    std::vector<Value*> inputs;
-    for (size_t i = 0; i < args.size(); ++i) {
-      inputs.push_back(input(args[i], op_.schema().arguments()[i].type));
-    }
+    makeArguments();
     std::vector<IValue> results(op_.schema().returns().size());
-    try {
-      std::vector<IValue> copies = args;
-      op_.call(copies.data(), copies.size(), results.data(), results.size());
-    } catch (const Error&) {
-      return "";
-    }
+    if (!call(results)) return "";
     ++counts.calls;
     counts.complete += complete_;
-    Node* node = graph_->insertNode(graph_->create(op_.symbol(), inputs, results.size()));
-    node->setOperator(&op_);
+    Node* node = makeNode();
     std::vector<std::pair<Value*, Tensor>> outputs;
     for (size_t i = 0; i < results.size(); ++i) {
       node->output(i)->setType(op_.schema().returns()[i].type);
@@ -255,7 +240,67 @@ class OneCall {
     return compare(outputs, sizes, counts);
   }
 
+  // "" when the call raised or wrote no more than it says.
+  std::string runForWrites(uint64_t& calls) {
+    makeArguments();
+    std::vector<std::string> before;
+    for (const IValue& a : args_) before.push_back(bytesOf(a));
+    std::vector<IValue> results(op_.schema().returns().size());
+    if (!call(results)) return "";
+    ++calls;
+    Node* node = makeNode();
+    const uint64_t written = op_.writtenArguments(*node);
+    for (size_t i = 0; i < args_.size(); ++i) {
+      if ((written >> i & 1) != 0 || bytesOf(args_[i]) == before[i]) continue;
+      return fmt::format("{} writes {} unsaid\n{}", fullName(op_), op_.schema().arguments()[i].name,
+                         graph_->str());
+    }
+    return "";
+  }
+
  private:
+  void makeArguments() {
+    if (op_.schema().argumentIndex("weight") && op_.schema().argumentIndex("stride")) {
+      arguments_.convolve(op_);
+    }
+    for (const Argument& a : op_.schema().arguments()) args_.push_back(arguments_.make(a));
+    complete_ = arguments_.chance(2);
+    for (size_t i = 0; i < args_.size(); ++i) {
+      inputs_.push_back(input(args_[i], op_.schema().arguments()[i].type));
+    }
+  }
+
+  // False when it raises.
+  bool call(std::vector<IValue>& results) const {
+    try {
+      std::vector<IValue> copies = args_;
+      op_.call(copies.data(), copies.size(), results.data(), results.size());
+    } catch (const Error&) {
+      return false;
+    }
+    return true;
+  }
+
+  Node* makeNode() {
+    Node* node =
+        graph_->insertNode(graph_->create(op_.symbol(), inputs_, op_.schema().returns().size()));
+    node->setOperator(&op_);
+    return node;
+  }
+
+  // The memory of a tensor, or of the tensors in a list.
+  static std::string bytesOf(const IValue& v) {
+    std::string bytes;
+    if (v.isTensor()) {
+      const Storage& s = *v.toTensor().storage();
+      bytes = formatInts(v.toTensor().sizes()) +
+              std::string(static_cast<const char*>(s.data()), s.bytes());
+    } else if (v.isList()) {
+      for (const IValue& e : v.elements()) bytes += bytesOf(e);
+    }
+    return bytes;
+  }
+
   void take(Value* v, const IValue& result, std::vector<std::pair<Value*, Tensor>>& outputs) {
     if (result.isTensor() && v->type()->kind() == TypeKind::Tensor) {
       outputs.emplace_back(v, result.toTensor());
@@ -341,6 +386,8 @@ class OneCall {
   const Operator& op_;
   Arguments arguments_;
   std::shared_ptr<Graph> graph_;
+  std::vector<IValue> args_;
+  std::vector<Value*> inputs_;
   bool complete_ = false;
   std::vector<std::pair<Value*, Tensor>> tensors_;
   std::unordered_map<int64_t, int64_t> symbols_;  // a size's name
@@ -393,25 +440,55 @@ std::vector<std::string> operatorsWithoutRules() {
   return names;
 }
 
-std::vector<std::string> checkOperatorTypes(const std::string& name, uint64_t first, uint64_t count,
-                                            std::map<std::string, TypeCheckCounts>& counts) {
+std::vector<std::string> plainOperators() {
+  std::vector<std::string> names;
+  forEachOperator([&](const Operator& op) {
+    if (!op.has(kSideEffects) && op.form() == Operator::Form::Base) names.push_back(fullName(op));
+  });
+  return names;
+}
+
+namespace {
+
+// The failures of f(call), one random call for each seed.
+template <class F>
+std::vector<std::string> checkCalls(const std::string& name, uint64_t first, uint64_t count, F f) {
   size_t dot = name.find('.');
   const Operator* op =
       OperatorRegistry::instance().find(Symbol::fromQualString(name.substr(0, dot)),
                                         dot == std::string::npos ? "" : name.substr(dot + 1));
   WICK_CHECK(op != nullptr, "no operator {}", name);
   std::vector<std::string> failures;
-  TypeCheckCounts& counted = counts[name];
   for (uint64_t seed = first; seed < first + count; ++seed) {
     std::string failure;
     try {
-      failure = OneCall(*op, seed * 7919 + std::hash<std::string>()(name)).run(counted);
+      OneCall call(*op, seed * 7919 + std::hash<std::string>()(name));
+      failure = f(call);
     } catch (const Error& e) {
       failure = fmt::format("{}: {}", name, e.what());
     }
     if (!failure.empty()) failures.push_back(fmt::format("seed {}: {}", seed, failure));
   }
   return failures;
+}
+
+}  // namespace
+
+std::vector<std::string> checkOperatorTypes(const std::string& name, uint64_t first, uint64_t count,
+                                            std::map<std::string, TypeCheckCounts>& counts) {
+  TypeCheckCounts& counted = counts[name];
+  return checkCalls(name, first, count, [&](OneCall& call) { return call.run(counted); });
+}
+
+std::vector<std::string> checkOperatorWrites(const std::string& name, uint64_t first,
+                                             uint64_t count, uint64_t& calls) {
+  return checkCalls(name, first, count, [&](OneCall& call) {
+    try {
+      return call.runForWrites(calls);
+    } catch (const Error&) {
+      return std::string();  // an argument of a type of which there is no random value
+    }
+  });
 }
 
 }  // namespace wick

@@ -43,6 +43,14 @@ struct TypeCheckCounts {
 std::vector<std::string> checkOperatorTypes(const std::string& name, uint64_t first, uint64_t count,
                                             std::map<std::string, TypeCheckCounts>& counts);
 
+// The same calls, after which tensors among the arguments must be as they were, to the bit, unless
+// the operator says that it writes them (Operator::writtenArguments). `calls` counts those that did
+// not raise.
+std::vector<std::string> checkOperatorWrites(const std::string& name, uint64_t first,
+                                             uint64_t count, uint64_t& calls);
+
+// The names of all operators but derived forms and those that do more than compute.
+std::vector<std::string> plainOperators();
 // The names of the operators that have a rule, and of those that give tensors and have none.
 std::vector<std::string> operatorsWithRules();
 std::vector<std::string> operatorsWithoutRules();

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "ir/operator.h"
+
 namespace wick {
 namespace {
 
@@ -12,6 +14,33 @@ TEST(ShapeRules, SayNothingWrong) {
     std::vector<std::string> failures = checkOperatorTypes(name, 1, 60, counts);
     EXPECT_TRUE(failures.empty()) << failures[0];
   }
+}
+
+// What an operator's record does not say no pass knows.
+TEST(Operators, WriteOnlyWhatTheySay) {
+  uint64_t calls = 0;
+  for (const std::string& name : plainOperators()) {
+    std::vector<std::string> failures = checkOperatorWrites(name, 1, 30, calls);
+    EXPECT_TRUE(failures.empty()) << failures[0];
+  }
+  EXPECT_GT(calls, 10000u);
+}
+
+// Random arguments seldom fit the layers that keep statistics.
+TEST(Operators, StatisticsAreSaidToBeWritten) {
+  size_t found = 0;
+  OperatorRegistry& registry = OperatorRegistry::instance();
+  for (const std::string& name : registry.names()) {
+    for (const Operator* op : registry.overloads(Symbol::fromQualString(name))) {
+      for (const char* statistic : {"running_mean", "running_var"}) {
+        const auto index = op->schema().argumentIndex(statistic);
+        if (!index || op->schema().arguments()[*index].alias) continue;
+        ++found;
+        EXPECT_TRUE(op->unannotatedArguments() >> *index & 1) << op->schema().str();
+      }
+    }
+  }
+  EXPECT_GE(found, 12u);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "passes/constant_propagation.h"
 #include "passes/copy_loop_weights.h"
 #include "passes/dead_code_elimination.h"
+#include "passes/freeze.h"
 #include "passes/loop_invariants.h"
 #include "passes/lower_tuples.h"
 #include "passes/peephole.h"
@@ -109,6 +110,23 @@ TEST(DeadCode, RandomNumbersAndPrintsStay) {
         eliminateDeadCode);
 }
 
+TEST(DeadCode, StatisticsThatAreReadOrSeenOutsideStay) {
+  check(R"(graph(%x : Tensor, %m : Tensor):
+  %0 : NoneType = prim::Constant()
+  %eps : float = prim::Constant[value=0.001]()
+  %true : bool = prim::Constant[value=True]()
+  %false : bool = prim::Constant[value=False]()
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::neg(%x)
+  %k : Tensor = aten::batch_norm(%x, %0, %0, %m, %m, %true, %eps, %eps, %true) # CHECK: %m, %m, %true
+  %l : Tensor = aten::batch_norm(%x, %0, %0, %m, %m, %false, %eps, %eps, %true) # CHECK-NOT: %m, %m, %false
+  %n : Tensor = aten::instance_norm(%x, %0, %0, %a, %a, %true, %eps, %eps, %true) # CHECK: %a, %a, %true
+  %o : Tensor = aten::instance_norm(%x, %0, %0, %b, %b, %true, %eps, %eps, %true) # CHECK-NOT: %b, %b, %true
+  return (%a)
+)",
+        eliminateDeadCode);
+}
+
 TEST(DeadCode, TheEmittersRulesKeepOperators) {
   check(R"(graph(%x : Tensor, %c : bool):
   %one : int = prim::Constant[value=1]() # CHECK-NOT: value=1
@@ -125,6 +143,20 @@ TEST(DeadCode, TheEmittersRulesKeepOperators) {
 }
 
 // ---- common subexpressions ----
+
+TEST(CommonSubexpressions, EachTrainingMovesTheStatistics) {
+  check(R"(graph(%x : Tensor, %m : Tensor):
+  %0 : NoneType = prim::Constant()
+  %eps : float = prim::Constant[value=0.001]()
+  %true : bool = prim::Constant[value=True]()
+  %before : Tensor = aten::neg(%m) # CHECK: %before
+  %a : Tensor = aten::batch_norm(%x, %0, %0, %m, %m, %true, %eps, %eps, %true) # CHECK: %a
+  %b : Tensor = aten::batch_norm(%x, %0, %0, %m, %m, %true, %eps, %eps, %true) # CHECK: %b
+  %after : Tensor = aten::neg(%m) # CHECK: %after
+  return (%before, %a, %b, %after)
+)",
+        eliminateCommonSubexpressions);
+}
 
 TEST(CommonSubexpressions, MergeInScope) {
   auto g = check(R"(graph(%x : Tensor, %c : bool, %n : int):
@@ -630,6 +662,36 @@ TEST(CopyLoopWeights, NotOfWhatChangesAndNotWhereTurnsAreUnknown) {
   return (%z)
 )",
         copyLoopWeights);
+}
+
+// What is written need not be said by the schema, nor be an argument itself.
+TEST(Freeze, WhatOperatorsWriteStays) {
+  for (const char* write :
+       {"%l : Tensor[] = prim::ListConstruct(%w)\n   = aten::_foreach_zero_(%l)",
+        "%z : Tensor = aten::batch_norm(%x, %0, %0, %w, %w, %true, %p, %p, %true)",
+        "%z : Tensor = aten::batch_norm(%x, %0, %0, %w, %w, %false, %p, %p, %true)"}) {
+    auto type = std::make_shared<ClassType>("__torch__.M", true);
+    type->addAttribute("weight", types::Tensor());
+    auto self = makeRef<Object>(type, nullptr);
+    self->setAttr("weight", IValue(Tensor::zeros({2}, DType::Float)));
+    auto graph = parseGraph(std::string(R"(graph(%self : __torch__.M, %x : Tensor):
+  %w : Tensor = prim::GetAttr[name="weight"](%self)
+  %0 : NoneType = prim::Constant()
+  %true : bool = prim::Constant[value=True]()
+  %false : bool = prim::Constant[value=False]()
+  %p : float = prim::Constant[value=0.5]()
+  )") + write + R"(
+  %y : Tensor = aten::mul(%x, %w)
+  return (%y)
+)",
+                            [&](const std::string& name) -> TypePtr {
+                              return name == "__torch__.M" ? TypePtr(type) : nullptr;
+                            });
+    freezeModule(*graph, self);
+    verify(*graph);
+    const bool stays = graph->str().find("prim::GetAttr") != std::string::npos;
+    EXPECT_EQ(stays, std::string(write).find("%false") == std::string::npos) << write;
+  }
 }
 
 }  // namespace

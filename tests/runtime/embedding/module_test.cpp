@@ -97,5 +97,72 @@ TEST_F(ModuleTest, OnlyModuleClassesMakeModules) {
   EXPECT_THROW(Module(makeRef<Object>(plain, nullptr)), UsageError);
 }
 
+TEST(Handles, EmptyOnesRefuseEverything) {
+  const Module none;
+  EXPECT_FALSE(none.valid());
+  EXPECT_TRUE(none == Module());
+  EXPECT_EQ(none.object().get(), nullptr);
+  const auto refuses = [](auto question) { EXPECT_THROW(question(), UsageError); };
+  refuses([&] { none.forward({}); });
+  refuses([&] { none({}); });
+  refuses([&] { none.run("forward", {}); });
+  refuses([&] { none.type(); });
+  refuses([&] { none.hasAttr("weight"); });
+  refuses([&] { none.attr("weight"); });
+  refuses([&] { Module().setAttr("weight", 1); });
+  refuses([&] { none.submodule("inner"); });
+  refuses([&] { none.submodule(""); });
+  refuses([&] { none.parameters(); });
+  refuses([&] { none.buffers(); });
+  refuses([&] { none.attributes(); });
+  refuses([&] { none.children(); });
+  refuses([&] { none.modules(); });
+  refuses([&] { none.methodNames(); });
+  refuses([&] { none.findMethod("forward"); });
+  refuses([&] { none.method("forward"); });
+  refuses([&] { none.hasHooks(); });
+  refuses([&] { none.train(); });
+  refuses([&] { none.eval(); });
+  refuses([&] { none.isTraining(); });
+  refuses([&] { none.to(DType::Double); });
+  refuses([&] { none.clone(); });
+  refuses([&] { Module{ObjectRef()}; });
+  refuses([&] { Program{std::shared_ptr<CompilationUnit>()}; });
+  Program program = compile("def f(x: int) -> int:\n    return x\n");
+  const Program taken = std::move(program);
+  refuses([&] { program.functionNames(); });
+  refuses([&] { program.function("f"); });
+  refuses([&] { program.call("f", {1}); });
+  EXPECT_EQ(taken.call("f", {1}).toInt(), 1);
+}
+
+// A method relies on the slots of its own class.
+TEST(Handles, MethodsAreCalledOnTheirOwnClass) {
+  const Program program = compile(R"(
+class A:
+    def __init__(self):
+        self.text = "a"
+    def get(self) -> str:
+        return self.text
+class B:
+    def __init__(self):
+        self.number = 1
+    def get(self) -> int:
+        return self.number
+def make_a() -> A:
+    return A()
+def make_b() -> B:
+    return B()
+)");
+  const IValue a = program.call("make_a", {}), b = program.call("make_b", {});
+  auto& method = dynamic_cast<GraphFunction&>(*a.toObject().type()->findMethod("get"));
+  EXPECT_EQ(callMethod(ObjectRef(&a.toObject()), method, {}).toString(), "a");
+  EXPECT_THROW(callMethod(ObjectRef(&b.toObject()), method, {}), UsageError);
+  EXPECT_THROW(callMethod(nullptr, method, {}), UsageError);
+  EXPECT_THROW(callMethod(ObjectRef(&a.toObject()), program.function("make_a"), {}), UsageError);
+  EXPECT_THROW(optimizeForInference(nullptr, method), UsageError);
+  EXPECT_THROW(optimizeForInference(ObjectRef(&b.toObject()), method), UsageError);
+}
+
 }  // namespace
 }  // namespace wick

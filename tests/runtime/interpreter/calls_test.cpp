@@ -157,6 +157,45 @@ TEST(Calls, MethodsOfInterfacesAreFoundInTheClass) {
   EXPECT_EQ(r.run(1900, {}).toInt(), 1900);
 }
 
+// Classes come and go, and others come to lie where they were.
+TEST(Calls, ClassesThatAreGoneAreNotTakenForOthers) {
+  auto interface = std::make_shared<InterfaceType>("I", false);
+  const auto caller =
+      Code::build(parseGraph(R"(graph(%self : I):
+  %r : int = prim::CallMethod[name="number"](%self)
+  return (%r))",
+                             [&](const std::string&) -> TypePtr { return interface; }),
+                  "caller");
+  struct Numbered {
+    std::unique_ptr<CompilationUnit> unit = std::make_unique<CompilationUnit>();
+    ClassTypePtr type;
+    explicit Numbered(int64_t number) {
+      // Not by make_shared, so that nothing holds on to the memory.
+      std::shared_ptr<ClassType> made(new ClassType("C", false));
+      made->addMethod(unit->createFunction(
+          "C.number", parseGraph(fmt::format(R"(graph(%self : I):
+  %r : int = prim::Constant[value={}]()
+  return (%r))",
+                                             number),
+                                 [](const std::string&) -> TypePtr {
+                                   return std::make_shared<InterfaceType>("I", false);
+                                 })));
+      type = made;
+    }
+  };
+  std::vector<Numbered> alive;
+  for (int64_t i = 0; i < 300; ++i) {
+    Numbered numbered(i);
+    EXPECT_EQ(runCode(*caller, {IValue(makeRef<Object>(numbered.type, nullptr))}).toInt(), i);
+    if (i % 10 == 0) alive.push_back(std::move(numbered));
+  }
+  for (size_t i = 0; i < alive.size(); ++i) {
+    EXPECT_EQ(runCode(*caller, {IValue(makeRef<Object>(alive[i].type, nullptr))}).toInt(),
+              static_cast<int64_t>(10 * i));
+  }
+  EXPECT_EQ(caller->methodSites()[0]->last.load()->count, MethodSite::kMostEntries);
+}
+
 TEST(Calls, DepthIsLimitedFromBothSides) {
   Recursive r;
   RunOptions options;
@@ -299,8 +338,8 @@ TEST(Data, ContainersAndCasts) {
   EXPECT_EQ(v.repr(), "(('k', 1), [7, 1, 5], {'k': 5})");
 }
 
-// A scalar register holds bits, not an IValue: whatever writes one must say so, or it would release what
-// the bits seem to refer to.
+// A scalar register holds bits, not an IValue: whatever writes one must say so, or it would release
+// what the bits seem to refer to.
 TEST(Data, ScalarResultsAreMarked) {
   auto code = compile(R"(graph(%o : Any, %l : int[]):
   %b : bool = prim::isinstance[types=types [int]](%o)
