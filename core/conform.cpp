@@ -2,9 +2,12 @@
 
 #include <cmath>
 #include <string>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "core/error.h"
+#include "core/keyed_hash.h"
 
 namespace wick {
 namespace {
@@ -12,9 +15,43 @@ namespace {
 // Deeper values come from nowhere but a program that means harm.
 constexpr int kMaxDepth = 2000;
 
+// Containers that a walk meets before it begins to remember those that fit: most values are small.
+constexpr size_t kUnremembered = 256;
+
+// What fitted to which type: values share their parts, as many times as they like.
+class Fitted {
+ public:
+  // What became of `value`, or null.
+  const IValue* find(const IValue& value, const Type* type, bool convert) const {
+    auto it = known_.find({value.rawObject(), type, convert});
+    return it == known_.end() ? nullptr : &it->second.became;
+  }
+  // Keeps the value, whose address is part of the key.
+  void add(const IValue& value, const Type* type, bool convert, const IValue& became) {
+    if (++met_ <= kUnremembered) return;
+    known_.try_emplace({value.rawObject(), type, convert}, Entry{value, became});
+  }
+
+ private:
+  using Key = std::tuple<const RefCounted*, const Type*, bool>;
+  struct KeyHash {
+    size_t operator()(const Key& k) const {
+      return keyedHash(reinterpret_cast<uintptr_t>(std::get<0>(k)),
+                       reinterpret_cast<uintptr_t>(std::get<1>(k)) | std::get<2>(k));
+    }
+  };
+  struct Entry {
+    IValue value;
+    IValue became;
+  };
+  std::unordered_map<Key, Entry, KeyHash> known_;
+  size_t met_ = 0;
+};
+
 class Conformer {
  public:
-  explicit Conformer(Conversions conversions) : convert_(conversions == Conversions::Python) {}
+  Conformer(Conversions conversions, Fitted& fitted)
+      : convert_(conversions == Conversions::Python), fitted_(fitted) {}
 
   // Sets the reason and the path when the result is false.
   bool conform(IValue& value, const TypePtr& type) {
@@ -87,11 +124,9 @@ class Conformer {
       case TypeKind::Union:
         return conformUnion(value, *type);
       case TypeKind::List:
-        return conformList(value, type->as<ListType>()->element());
       case TypeKind::Dict:
-        return conformDict(value, *type->as<DictType>());
       case TypeKind::Tuple:
-        return conformTuple(value, std::static_pointer_cast<const TupleType>(type));
+        return conformContainer(value, type);
       case TypeKind::Class:
       case TypeKind::Interface:
         return value.isObject() && value.toObject().type()->isSubtypeOf(*type, &why_);
@@ -138,12 +173,38 @@ class Conformer {
     for (bool convert : {false, true}) {
       if (convert && !convert_) break;
       for (const TypePtr& member : type.contained()) {
-        Conformer attempt(convert ? Conversions::Python : Conversions::None);
+        Conformer attempt(convert ? Conversions::Python : Conversions::None, fitted_);
         attempt.depth_ = depth_;
         if (attempt.conform(value, member)) return true;
       }
     }
     return false;
+  }
+
+  bool conformContainer(IValue& value, const TypePtr& type) {
+    if (const IValue* known = fitted_.find(value, type.get(), convert_);
+        known && stillFits(*known, *type)) {
+      value = *known;
+      return true;
+    }
+    const IValue before = value;
+    const bool fits = type->kind() == TypeKind::List
+                          ? conformList(value, type->as<ListType>()->element())
+                      : type->kind() == TypeKind::Dict
+                          ? conformDict(value, *type->as<DictType>())
+                          : conformTuple(value, std::static_pointer_cast<const TupleType>(type));
+    if (fits) fitted_.add(before, type.get(), convert_, value);
+    return fits;
+  }
+
+  // A container that stands in two places with two types may have been changed for the other since.
+  static bool stillFits(const IValue& value, const Type& type) {
+    const std::vector<TypePtr>& wanted = type.contained();
+    if (value.isList()) return value.toList().element_type == wanted[0];
+    if (value.isDict()) {
+      return value.toDict().key_type == wanted[0] && value.toDict().value_type == wanted[1];
+    }
+    return true;
   }
 
   bool conformPart(IValue& part, const TypePtr& type, size_t index) {
@@ -200,6 +261,7 @@ class Conformer {
   }
 
   const bool convert_;
+  Fitted& fitted_;
   int depth_ = 0;
   std::string why_;
   std::string path_;
@@ -208,7 +270,8 @@ class Conformer {
 }  // namespace
 
 IValue conform(IValue value, const TypePtr& type, Conversions conversions) {
-  Conformer conformer(conversions);
+  Fitted fitted;
+  Conformer conformer(conversions, fitted);
   if (!conformer.conform(value, type)) throw RuntimeError(conformer.message());
   return value;
 }
