@@ -14,8 +14,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
+
+#include "core/keyed_hash.h"
 
 namespace wick {
 
@@ -103,7 +104,7 @@ class ArchiveReader {
   Limits limits_;
   std::string root_;
   std::vector<std::string> records_;
-  std::unordered_map<std::string, Entry> entries_;
+  KeyedMap<std::string, Entry> entries_;
   uint64_t inflated_ = 0;
 };
 

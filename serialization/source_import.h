@@ -8,11 +8,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "core/keyed_hash.h"
 #include "frontend/compile_errors.h"
 #include "frontend/resolver.h"
 #include "frontend/tree_views.h"
@@ -68,9 +67,9 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
   SourceLoader loader_;
   int64_t version_;
   size_t depth_ = 0;  // of classes that are being declared because others name them
-  std::unordered_set<std::string> parsed_modules_;
+  KeyedSet<std::string> parsed_modules_;
   // Parsed but not declared yet, by qualified name.
-  std::unordered_map<std::string, TreeRef> pending_;
+  KeyedMap<std::string, TreeRef> pending_;
 };
 
 }  // namespace wick

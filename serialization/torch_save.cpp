@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "core/error.h"
@@ -118,7 +119,7 @@ class LegacyFile {
   std::string name_;
   size_t at_ = 0;
   uint64_t reserved_ = 0;
-  std::unordered_map<std::string, Reserved> storages_;
+  std::map<std::string, Reserved> storages_;
 };
 
 IValue loadArchive(Bytes file, const std::string& name) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/ivalue.h"
+#include "core/keyed_hash.h"
 #include "serialization/archive_reader.h"
 
 namespace wick {
@@ -34,7 +35,7 @@ class ArchiveStorages {
  private:
   std::shared_ptr<ArchiveReader> archive_;
   std::string prefix_;
-  std::unordered_map<std::string, Ref<Storage>> storages_;
+  KeyedMap<std::string, Ref<Storage>> storages_;
 };
 
 // Throws LoadError when the archive says that its tensors are big-endian.

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "core/ivalue.h"
+#include "core/keyed_hash.h"
 
 namespace wick {
 
@@ -132,8 +133,8 @@ class Unpickler {
   size_t opcode_at_ = 0;
   std::vector<Item> stack_;
   std::vector<size_t> marks_;
-  std::unordered_map<uint64_t, Item> memo_;
-  std::unordered_map<std::string, Item> globals_;
+  KeyedMap<uint64_t, Item> memo_;
+  KeyedMap<std::string, Item> globals_;
   // Every container made, so that a half-built value can be taken apart without recursion.
   std::vector<IValue> tracked_;
   std::unordered_map<const RefCounted*, bool> typed_;
