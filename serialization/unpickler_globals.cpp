@@ -258,7 +258,6 @@ IValue Unpickler::rebuildTensor(const std::vector<IValue>& args, bool with_dtype
   // The last element that the tensor reaches, in a type that holds any sum of products here.
   __int128 last = offset;
   bool empty = false;
-  checkedNumel(sizes);
   for (size_t i = 0; i < sizes.size(); ++i) {
     empty |= sizes[i] == 0;
     last += static_cast<__int128>(sizes[i] - 1) * strides[i];
@@ -267,6 +266,13 @@ IValue Unpickler::rebuildTensor(const std::vector<IValue>& args, bool with_dtype
   const auto capacity = static_cast<__int128>(storage->storage->bytes() / itemSize(*dtype));
   if (empty ? offset > capacity : last >= capacity) {
     fail("a tensor of sizes {} reaches beyond its storage", formatInts(sizes));
+  }
+  // Strides of zero show a few bytes as any number of elements, which no operator would come to the
+  // end of.
+  constexpr int64_t kMaxRepeated = int64_t{1} << 30;
+  const int64_t count = checkedNumel(sizes);
+  if (count > kMaxRepeated && count > capacity) {
+    fail("a tensor of sizes {} repeats the elements of its storage too often", formatInts(sizes));
   }
   Tensor tensor = Tensor::fromStorage(storage->storage, *dtype, sizes, strides, offset);
   if (args.size() > 4 && args[4].isBool()) tensor.setRequiresGrad(args[4].toBool());
