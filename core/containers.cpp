@@ -1,4 +1,5 @@
-// The heap objects behind values: lists, dicts, tuples, objects, futures.
+// The heap objects behind values: lists, tuples, objects, futures. Dicts are in
+// core/dict.cpp.
 #include <condition_variable>
 #include <mutex>
 
@@ -30,80 +31,6 @@ ListRef makeTensorList(const std::vector<Tensor>& values) {
 
 TupleRef makeTuple(std::vector<IValue> elements, std::shared_ptr<const TupleType> named) {
   return makeRef<TupleObject>(std::move(elements), std::move(named));
-}
-
-// ---- dict ----
-
-const IValue* DictObject::find(const IValue& key) const {
-  auto it = index_.find(key);
-  return it == index_.end() ? nullptr : &entries_[it->second]->second;
-}
-
-void DictObject::set(IValue key, IValue value) {
-  auto [it, fresh] = index_.try_emplace(key, entries_.size());
-  if (fresh) {
-    entries_.emplace_back(std::pair(std::move(key), std::move(value)));
-  } else {
-    // The old value is released last: its destruction must not find the dict half written.
-    std::swap(entries_[it->second]->second, value);
-  }
-}
-
-bool DictObject::erase(const IValue& key) {
-  auto it = index_.find(key);
-  if (it == index_.end()) return false;
-  auto removed = std::move(entries_[it->second]);
-  entries_[it->second].reset();
-  index_.erase(it);
-  if (entries_.size() > 8 && index_.size() * 2 < entries_.size()) compact();
-  return true;
-}
-
-void DictObject::clear() {
-  index_.clear();
-  auto removed = std::move(entries_);
-  entries_.clear();
-}
-
-std::optional<std::pair<IValue, IValue>> DictObject::popLast() {
-  while (!entries_.empty() && !entries_.back()) entries_.pop_back();
-  if (entries_.empty()) return std::nullopt;
-  auto last = std::move(entries_.back());
-  entries_.pop_back();
-  index_.erase(last->first);
-  return last;
-}
-
-std::vector<std::pair<IValue, IValue>> DictObject::items() const {
-  std::vector<std::pair<IValue, IValue>> out;
-  out.reserve(size());
-  for (const auto& entry : entries_) {
-    if (entry) out.push_back(*entry);
-  }
-  return out;
-}
-
-std::vector<IValue> DictObject::keys() const {
-  std::vector<IValue> out;
-  out.reserve(size());
-  for (const auto& entry : entries_) {
-    if (entry) out.push_back(entry->first);
-  }
-  return out;
-}
-
-std::vector<IValue> DictObject::values() const {
-  std::vector<IValue> out;
-  out.reserve(size());
-  for (const auto& entry : entries_) {
-    if (entry) out.push_back(entry->second);
-  }
-  return out;
-}
-
-void DictObject::compact() {
-  std::erase_if(entries_, [](const auto& entry) { return !entry; });
-  for (size_t i = 0; i < entries_.size(); ++i) index_.at(entries_[i]->first) = i;
 }
 
 // ---- object ----

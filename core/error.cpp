@@ -9,6 +9,21 @@ LoadError::~LoadError() = default;
 UsageError::~UsageError() = default;
 InternalError::~InternalError() = default;
 
+namespace {
+
+// A program chooses what it raises; each call that the error leaves copies it.
+constexpr size_t kMaxMessage = size_t{64} << 10;
+
+std::string bounded(std::string message) {
+  if (message.size() > kMaxMessage) {
+    message.resize(kMaxMessage);
+    message += "...";
+  }
+  return message;
+}
+
+}  // namespace
+
 CompileError::CompileError(SourceRange range, const std::string& message)
     : Error(message), range_(std::move(range)), brief_(message) {
   if (range_.valid()) message_ = brief_ + ":\n" + range_.highlight();
@@ -20,7 +35,7 @@ void CompileError::append(const CompileError& other) {
 }
 
 RuntimeError::RuntimeError(std::string message, std::string class_name)
-    : Error(message), brief_(std::move(message)), class_name_(std::move(class_name)) {
+    : Error(""), brief_(bounded(std::move(message))), class_name_(bounded(std::move(class_name))) {
   rebuild();
 }
 

@@ -2,17 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
-
-#include "core/dtype_dispatch.h"
 #include "core/error.h"
 
 namespace wick {
 
 namespace {
 
-// Containers may hold themselves (List[Any]), so deep comparison and hashing need a bound.
+// Tuples nest as deeply as a program likes where their type is Any.
 constexpr int kMaxDepth = 1000;
 
 std::string_view nameOf(IValue::Tag tag) {
@@ -54,136 +50,17 @@ std::string_view nameOf(IValue::Tag tag) {
   return "unknown";
 }
 
-bool sameNumber(int64_t i, double d) {
-  // Exact: both directions, because 2^53 + 1 and 2^53 are one double.
-  if (!(d >= -0x1p63 && d < 0x1p63)) return false;
-  return static_cast<int64_t>(d) == i && d == std::trunc(d);
-}
-
-bool sameNumbers(const IValue& a, const IValue& b) {
-  if (a.isComplex() || b.isComplex()) {
-    // A real part beyond 2^53 compares exactly too.
-    if (a.isComplex() && b.isComplex()) return a.toComplex() == b.toComplex();
-    const IValue& c = a.isComplex() ? a : b;
-    const IValue& real = a.isComplex() ? b : a;
-    return c.toComplex().imag() == 0 && sameNumbers(IValue(c.toComplex().real()), real);
+// Tuples that share their elements are refused as soon as their types become too large
+// (kMaxTypeParts), which bounds the time.
+TypePtr typeOfTuple(const TupleObject& tuple, int depth) {
+  if (tuple.named) return tuple.named;
+  WICK_CHECK(depth < kMaxDepth, "tuples nest deeper than {}", kMaxDepth);
+  std::vector<TypePtr> elements;
+  elements.reserve(tuple.elements.size());
+  for (const IValue& v : tuple.elements) {
+    elements.push_back(v.isTuple() ? typeOfTuple(v.toTuple(), depth + 1) : v.type());
   }
-  if (a.isDouble() && b.isDouble()) return a.rawDouble() == b.rawDouble();
-  if (a.isDouble()) return sameNumber(b.numberToInt(), a.rawDouble());
-  if (b.isDouble()) return sameNumber(a.numberToInt(), b.rawDouble());
-  return a.numberToInt() == b.numberToInt();
-}
-
-bool sameTensors(const Tensor& a, const Tensor& b) {
-  if (a.isSame(b)) return true;
-  if (!std::ranges::equal(a.sizes(), b.sizes()) || a.device() != b.device()) return false;
-  if (!a.device().isCpu()) return a.dtype() == b.dtype() && a.sharesStorage(b);
-  DType common = promoteTypes(a.dtype(), b.dtype());
-  Tensor x = a.to(common).contiguous();
-  Tensor y = b.to(common).contiguous();
-  return dispatchAll(common, [&]<class T>() {
-    const T* p = x.data<T>();
-    const T* q = y.data<T>();
-    return std::equal(p, p + x.numel(), q, [](T u, T v) {
-      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-        return static_cast<float>(u) == static_cast<float>(v);
-      } else {
-        return u == v;
-      }
-    });
-  });
-}
-
-bool deepEquals(const IValue& a, const IValue& b, int depth);
-
-bool sameElements(const std::vector<IValue>& a, const std::vector<IValue>& b, int depth) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!deepEquals(a[i], b[i], depth)) return false;
-  }
-  return true;
-}
-
-bool deepEquals(const IValue& a, const IValue& b, int depth) {
-  using Tag = IValue::Tag;
-  WICK_CHECK(depth < kMaxDepth, "maximum recursion depth exceeded in comparison");
-  if (a.isNumber() && b.isNumber()) return sameNumbers(a, b);
-  if (a.tag() != b.tag()) return false;
-  if (a.isCounted() && a.rawObject() == b.rawObject()) return true;
-  switch (a.tag()) {
-    case Tag::None:
-      return true;
-    case Tag::Device:
-      return a.toDevice() == b.toDevice();
-    case Tag::Tensor:
-      return sameTensors(a.toTensor(), b.toTensor());
-    case Tag::String:
-      return a.toString() == b.toString();
-    case Tag::List:
-    case Tag::Tuple:
-      return sameElements(a.elements(), b.elements(), depth + 1);
-    case Tag::Dict: {
-      DictObject& x = a.toDict();
-      DictObject& y = b.toDict();
-      if (x.size() != y.size()) return false;
-      for (const auto& [key, value] : x.items()) {
-        const IValue* other = y.find(key);
-        if (!other || !deepEquals(value, *other, depth + 1)) return false;
-      }
-      return true;
-    }
-    case Tag::Enum:
-      return *a.toEnum().type == *b.toEnum().type && a.toEnum().name == b.toEnum().name;
-    default:
-      return false;
-  }
-}
-
-size_t mix(size_t seed, size_t value) {
-  return (seed ^ value) * size_t{0x9e3779b97f4a7c15} + (seed >> 29);
-}
-
-size_t hashDouble(double d) {
-  if (sameNumber(static_cast<int64_t>(d >= -0x1p63 && d < 0x1p63 ? d : 0), d)) {
-    return std::hash<int64_t>()(static_cast<int64_t>(d));
-  }
-  return std::hash<double>()(d);
-}
-
-size_t hashAt(const IValue& v, int depth) {
-  using Tag = IValue::Tag;
-  WICK_CHECK(depth < kMaxDepth, "maximum recursion depth exceeded in hash");
-  switch (v.tag()) {
-    case Tag::None:
-      return 0x6e6f6e65;
-    case Tag::Int:
-      return std::hash<int64_t>()(v.rawInt());
-    case Tag::Bool:
-      return std::hash<int64_t>()(v.rawBool());
-    case Tag::Double:
-      return hashDouble(v.rawDouble());
-    case Tag::Complex: {
-      auto c = v.toComplex();
-      return c.imag() == 0 ? hashDouble(c.real()) : mix(hashDouble(c.real()), hashDouble(c.imag()));
-    }
-    case Tag::Device:
-      return mix(static_cast<size_t>(v.toDevice().type), static_cast<size_t>(v.toDevice().index));
-    case Tag::String:
-      return std::hash<std::string>()(v.toString());
-    case Tag::Tuple: {
-      size_t h = 0x7475706c;
-      for (const IValue& e : v.elements()) h = mix(h, hashAt(e, depth + 1));
-      return h;
-    }
-    case Tag::Enum:
-      return mix(std::hash<std::string>()(v.toEnum().type->name()),
-                 std::hash<std::string>()(v.toEnum().name));
-    case Tag::List:
-    case Tag::Dict:
-      throwRuntimeError("unhashable type: '{}'", v.tagName());
-    default:
-      return std::hash<const void*>()(v.rawObject());
-  }
+  return types::Tuple(std::move(elements));
 }
 
 }  // namespace
@@ -315,13 +192,8 @@ TypePtr IValue::type() const {
       return types::List(toList().element_type);
     case Tag::Dict:
       return types::Dict(toDict().key_type, toDict().value_type);
-    case Tag::Tuple: {
-      const TupleObject& tuple = toTuple();
-      if (tuple.named) return tuple.named;
-      std::vector<TypePtr> elements;
-      for (const IValue& v : tuple.elements) elements.push_back(v.type());
-      return types::Tuple(std::move(elements));
-    }
+    case Tag::Tuple:
+      return typeOfTuple(toTuple(), 0);
     case Tag::Object:
       return toObject().type();
     case Tag::Enum:
@@ -356,14 +228,6 @@ bool IValue::isSame(const IValue& o) const {
     default:
       return payload_.as_object == o.payload_.as_object;
   }
-}
-
-bool IValue::equals(const IValue& o) const {
-  return deepEquals(*this, o, 0);
-}
-
-size_t IValue::hash() const {
-  return hashAt(*this, 0);
 }
 
 }  // namespace wick

@@ -7,7 +7,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -190,11 +189,16 @@ class IValue {
   // are of one kind and equal.
   bool isSame(const IValue& o) const;
   // Python's ==, deep (1 == 1.0 == True). Tensors compare by shape and all elements, objects by
-  // identity. RuntimeError when values are nested too deeply.
+  // identity. Takes the time that the values take in memory, however they share their parts.
+  // RuntimeError when values are nested too deeply or hold themselves.
   bool equals(const IValue& o) const;
   // Equal values have equal hashes; tensors and objects hash by identity. RuntimeError ("unhashable
   // type") for lists and dicts.
   size_t hash() const;
+  // The same for tables: different in each process, so that no program can choose values whose
+  // hashes meet (core/keyed_hash.h).
+  size_t keyHash() const;
+  // Texts longer than kMaxTextBytes (core/text_limit.h) are a RuntimeError.
   // Python's repr(): 'text', 1.0, [1, 2]; tensors as formatTensor() prints them.
   std::string repr() const;
   // Python's str(): as repr(), but a string itself and a device or enum by its name.
@@ -202,6 +206,8 @@ class IValue {
   // As TorchScript's own print() and str() write it: "1." for 1.0, strings without quotes also
   // inside of containers.
   std::string printed() const;
+  // For messages: repr(), of which no more than about `bytes` are shown, nor looked at.
+  std::string shortRepr(size_t bytes = 1000) const;
 
  private:
   IValue(Tag tag, RefCounted* owned) : tag_(tag) { payload_.as_object = owned; }
@@ -221,18 +227,6 @@ class IValue {
   Tag tag_;
 };
 static_assert(sizeof(IValue) == 16);
-
-struct IValueHash {
-  size_t operator()(const IValue& v) const { return v.hash(); }
-};
-struct IValueEqual {
-  // As Python's dicts compare keys: the same object first (tensors only so), then ==. A NaN finds
-  // itself.
-  bool operator()(const IValue& a, const IValue& b) const {
-    if (a.isDouble() && b.isDouble() && a.rawInt() == b.rawInt()) return true;
-    return a.isSame(b) || (!a.isTensor() && a.equals(b));
-  }
-};
 
 // For objects that are made without the type that they must have: UsageError.
 [[noreturn]] void throwNoType(const char* object);
@@ -273,18 +267,23 @@ ListRef makeList(TypePtr element_type, std::vector<IValue> elements = {});
 ListRef makeIntList(IntSpan values);
 ListRef makeTensorList(const std::vector<Tensor>& values);
 
-// Keeps insertion order, as Python does.
+// Keeps insertion order, as Python does. Keys are compared as Python's dicts do: the same object
+// first (tensors only so), then ==; a NaN finds itself. A key that cannot be hashed is a
+// RuntimeError, as is a dict of 2^30 keys; the dict stays as it was.
 class DictObject : public RefCounted {
  public:
   DictObject(TypePtr key_type, TypePtr value_type)
       : key_type(std::move(key_type)), value_type(std::move(value_type)) {
     if (!this->key_type || !this->value_type) throwNoType("dict");
   }
+  ~DictObject() override { noteMemory(-counted_); }
   TypePtr key_type;
   TypePtr value_type;
 
-  size_t size() const { return index_.size(); }
+  size_t size() const { return size_; }
+  // Valid until the dict is changed.
   const IValue* find(const IValue& key) const;
+  // RuntimeError when the dict would be too large, or memory is exhausted (core/memory_limit.h).
   void set(IValue key, IValue value);
   bool erase(const IValue& key);
   void clear();
@@ -294,11 +293,47 @@ class DictObject : public RefCounted {
   std::vector<std::pair<IValue, IValue>> items() const;
   std::vector<IValue> keys() const;
   std::vector<IValue> values() const;
+  // Whether test(key, value) is true for all entries, in insertion order; stops at the first for
+  // which it is not. The test must not change the dict.
+  template <class Test>
+  bool all(Test test) const {
+    for (const Entry& e : entries_) {
+      if (e.hash != kTaken && !test(e.key, e.value)) return false;
+    }
+    return true;
+  }
 
  private:
+  struct Entry {
+    IValue key;
+    IValue value;
+    uint64_t hash;  // kTaken: the entry was taken out
+  };
+  using Entries = std::vector<Entry>;
+  using Index = std::vector<uint32_t>;
+  static constexpr uint64_t kTaken = 0;
+  static constexpr size_t kNowhere = SIZE_MAX;
+
+  static uint64_t hashOf(const IValue& key);
+  size_t locate(const IValue& key, uint64_t hash) const;
+  void insertSlot(size_t entry);
+  void eraseSlot(size_t entry);
+  void makeIndex(size_t entries);
   void compact();
-  std::vector<std::optional<std::pair<IValue, IValue>>> entries_;
-  std::unordered_map<IValue, size_t, IValueHash, IValueEqual> index_;
+  void makeRoom();
+  // Tells how much memory is held now.
+  void count() {
+    const auto bytes = static_cast<int64_t>(entries_.capacity() * sizeof(Entry) +
+                                            index_.capacity() * sizeof(uint32_t));
+    noteMemory(bytes - std::exchange(counted_, bytes));
+  }
+
+  Entries entries_;
+  // Places in entries_ by hash, open addressing: a power of two of slots, at most half of them
+  // used. Empty while there are few entries, which are looked through.
+  Index index_;
+  size_t size_ = 0;
+  int64_t counted_ = 0;  // bytes
 };
 
 class TupleObject : public RefCounted {

@@ -3,9 +3,9 @@
 #include <deque>
 #include <mutex>
 #include <shared_mutex>
-#include <unordered_map>
 
 #include "core/error.h"
+#include "core/keyed_hash.h"
 
 namespace wick {
 
@@ -52,7 +52,7 @@ class Table {
 
   std::shared_mutex mutex_;
   std::deque<Name> names_;  // a deque, so that the views into the strings stay valid
-  std::unordered_map<std::string_view, uint32_t> ids_;
+  KeyedMap<std::string_view, uint32_t> ids_;
 };
 
 Table& table() {

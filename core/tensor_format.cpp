@@ -7,6 +7,7 @@
 
 #include "core/dtype_dispatch.h"
 #include "core/ivalue.h"
+#include "core/text_limit.h"
 
 namespace wick {
 
@@ -75,7 +76,16 @@ std::string trimLeft(const std::string& s) {
 class Printer {
  public:
   Printer(const Tensor& tensor, int64_t max_elements)
-      : tensor_(tensor.contiguous()), summarize_(tensor.numel() > max_elements) {
+      : tensor_(tensor), summarize_(tensor.numel() > max_elements) {
+    // Six elements of each dimension are many of many dimensions.
+    double count = 1;
+    for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
+      count *= static_cast<double>(isCut(dim) ? 2 * kEdge : tensor.sizes()[dim]);
+    }
+    constexpr double kLeastBytes = 3;
+    checkTextLength("the text of a tensor",
+                    static_cast<size_t>(std::min(count * kLeastBytes, 0x1p60)));
+    tensor_ = tensor.contiguous();
     std::vector<int64_t> shown;
     collect(0, 0, shown);
     dispatchAll(tensor_.dtype(), [&]<class T>() { chooseStyle<T>(shown); });

@@ -143,12 +143,25 @@ bool Type::acceptsNone() const {
   }
 }
 
-bool Type::hasFreeVariables() const {
-  if (kind_ == TypeKind::Var) return true;
-  if (kind_ == TypeKind::Class || kind_ == TypeKind::Interface) return false;
-  const auto& inner = contained();
-  return std::any_of(inner.begin(), inner.end(),
-                     [](const TypePtr& t) { return t->hasFreeVariables(); });
+void Type::measure(const std::vector<TypePtr>& arguments) {
+  uint64_t parts = parts_;
+  for (const TypePtr& t : arguments) {
+    parts += t->parts_;
+    depth_ = std::max(depth_, t->depth_ + 1);
+    has_variables_ |= t->has_variables_;
+    has_refinement_ |= t->has_refinement_ || (t->kind_ == TypeKind::Tensor && t != types::Tensor());
+  }
+  WICK_CHECK(parts <= kMaxTypeParts, "a type of {} parts is too large; {} are allowed", parts,
+             kMaxTypeParts);
+  WICK_CHECK(depth_ <= kMaxTypeDepth, "a type nests deeper than {}", kMaxTypeDepth);
+  parts_ = static_cast<uint32_t>(parts);
+}
+
+void Type::measureName(const std::string& name) {
+  constexpr size_t kLettersOfPart = 32;
+  const uint64_t parts = parts_ + name.size() / kLettersOfPart;
+  WICK_CHECK(parts <= kMaxTypeParts, "a type's name of {} bytes is too long", name.size());
+  parts_ = static_cast<uint32_t>(parts);
 }
 
 namespace types {
@@ -286,6 +299,11 @@ bool DictType::equals(const Type& other) const {
   return o && sameTypes(contained_, o->contained_);
 }
 
+UnionType::UnionType(std::vector<TypePtr> members) : Type(kKind), contained_(std::move(members)) {
+  measure(contained_);
+  WICK_CHECK(parts() <= kMaxUnionParts, "a Union of {} parts is too large; {} are allowed", parts(),
+             kMaxUnionParts);
+}
 std::string UnionType::str() const {
   return "Union(" + joinStr(contained_) + ")";
 }
@@ -301,6 +319,8 @@ TypePtr unionOf(const std::vector<TypePtr>& members) {
   WICK_CHECK(!members.empty(), "Union: expected at least one type");
   std::vector<TypePtr> flat;
   for (const TypePtr& t : members) flattenUnion(t, flat);
+  WICK_CHECK(flat.size() <= kMaxUnionParts, "a Union of {} types is too large; {} are allowed",
+             flat.size(), kMaxUnionParts);
   std::vector<TypePtr> kept;
   bool has_none = false;
   for (const TypePtr& t : flat) {
@@ -330,8 +350,9 @@ TypePtr unionOf(const std::vector<TypePtr>& members) {
   return std::make_shared<const UnionType>(std::move(kept));
 }
 
-TupleType::TupleType(std::vector<TypePtr> elements)
-    : Type(kKind), contained_(std::move(elements)) {}
+TupleType::TupleType(std::vector<TypePtr> elements) : Type(kKind), contained_(std::move(elements)) {
+  measure(contained_);
+}
 
 TupleType::TupleType(std::string name, std::vector<std::string> fields,
                      std::vector<TypePtr> elements, std::vector<IValue> defaults)
@@ -344,6 +365,9 @@ TupleType::TupleType(std::string name, std::vector<std::string> fields,
              fields_.size(), contained_.size());
   WICK_CHECK(defaults_->size() <= fields_.size(), "NamedTuple {}: {} defaults for {} fields", name_,
              defaults_->size(), fields_.size());
+  measureName(name_);
+  for (const std::string& field : fields_) measureName(field);
+  measure(contained_);
 }
 
 TupleType::~TupleType() = default;
@@ -387,7 +411,9 @@ EnumType::EnumType(std::string name, TypePtr value_type,
     : Type(kKind),
       name_(std::move(name)),
       value_type_(std::move(value_type)),
-      members_(std::move(members)) {}
+      members_(std::move(members)) {
+  measureName(name_);
+}
 
 EnumType::~EnumType() = default;
 

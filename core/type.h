@@ -6,12 +6,12 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/device.h"
 #include "core/dim_vector.h"
 #include "core/dtype.h"
+#include "core/keyed_hash.h"
 
 namespace wick {
 
@@ -21,6 +21,14 @@ class Type;
 class ClassType;
 using TypePtr = std::shared_ptr<const Type>;
 using ClassTypePtr = std::shared_ptr<ClassType>;
+
+// A type is written with at most so many parts, names counted by their length, and nests at most so
+// deep; a union is smaller, for two are compared member by member. What makes larger ones raises a
+// RuntimeError. A program can double a type with a few letters, t = (t, t); everything that walks
+// over types, or prints them, relies on these.
+inline constexpr uint32_t kMaxTypeParts = uint32_t{1} << 16;
+inline constexpr uint32_t kMaxTypeDepth = 1100;
+inline constexpr uint32_t kMaxUnionParts = 1024;
 
 // _(enumerator, str()) of the types without parameters.
 #define WICK_FORALL_SIMPLE_TYPES(_) \
@@ -95,17 +103,29 @@ class Type : public std::enable_shared_from_this<Type> {
     return kind_ == TypeKind::Int || kind_ == TypeKind::Float || kind_ == TypeKind::Complex;
   }
   // Whether a schema's type variable occurs in it.
-  bool hasFreeVariables() const;
+  bool hasFreeVariables() const { return has_variables_; }
+  // Whether a tensor of which more is known than that it is one occurs in it.
+  bool hasRefinement() const { return has_refinement_; }
+  // How many parts it is written with; kMaxTypeParts at most.
+  uint32_t parts() const { return parts_; }
 
   // The shared instance of a type without parameters: Type::get(TypeKind::Int).
   static const TypePtr& get(TypeKind kind);
 
  protected:
-  explicit Type(TypeKind kind) : kind_(kind) {}
+  explicit Type(TypeKind kind) : kind_(kind), has_variables_(kind == TypeKind::Var) {}
+  // For constructors of types with type arguments, once these are known.
+  void measure(const std::vector<TypePtr>& arguments);
+  // For constructors of types that print a name of their own.
+  void measureName(const std::string& name);
   friend struct SimpleTypes;
 
  private:
   TypeKind kind_;
+  bool has_variables_;
+  bool has_refinement_ = false;
+  uint32_t depth_ = 1;
+  uint32_t parts_ = 1;
 };
 
 inline bool operator==(const Type& a, const Type& b) {
@@ -169,7 +189,9 @@ class SingleElementType : public Type {
   bool equals(const Type& other) const override;
 
  protected:
-  SingleElementType(TypeKind kind, TypePtr element) : Type(kind), contained_{std::move(element)} {}
+  SingleElementType(TypeKind kind, TypePtr element) : Type(kind), contained_{std::move(element)} {
+    measure(contained_);
+  }
   std::vector<TypePtr> contained_;
 };
 
@@ -220,8 +242,9 @@ class RRefType : public SingleElementType {
 class DictType : public Type {
  public:
   static constexpr TypeKind kKind = TypeKind::Dict;
-  DictType(TypePtr key, TypePtr value)
-      : Type(kKind), contained_{std::move(key), std::move(value)} {}
+  DictType(TypePtr key, TypePtr value) : Type(kKind), contained_{std::move(key), std::move(value)} {
+    measure(contained_);
+  }
   const TypePtr& key() const { return contained_[0]; }
   const TypePtr& value() const { return contained_[1]; }
   const std::vector<TypePtr>& contained() const override { return contained_; }
@@ -237,7 +260,7 @@ class DictType : public Type {
 class UnionType : public Type {
  public:
   static constexpr TypeKind kKind = TypeKind::Union;
-  explicit UnionType(std::vector<TypePtr> members) : Type(kKind), contained_(std::move(members)) {}
+  explicit UnionType(std::vector<TypePtr> members);
   const std::vector<TypePtr>& contained() const override { return contained_; }
   std::string str() const override;
   std::string annotation() const override;
@@ -306,7 +329,9 @@ class InterfaceType : public Type {
  public:
   static constexpr TypeKind kKind = TypeKind::Interface;
   InterfaceType(std::string name, bool is_module)
-      : Type(kKind), name_(std::move(name)), is_module_(is_module) {}
+      : Type(kKind), name_(std::move(name)), is_module_(is_module) {
+    measureName(name_);
+  }
   const std::string& name() const { return name_; }
   bool isModule() const { return is_module_; }
   const std::vector<std::shared_ptr<Function>>& methods() const { return methods_; }
@@ -392,7 +417,7 @@ class ClassType : public Type {
   std::string name_;
   bool is_module_;
   std::vector<Attribute> attributes_;
-  std::unordered_map<std::string, size_t> attribute_index_;
+  KeyedMap<std::string, size_t> attribute_index_;
   std::vector<Constant> constants_;
   std::vector<Function*> methods_;
   std::vector<Function*> static_methods_;
@@ -433,7 +458,7 @@ std::optional<TypePtr> unifyTypes(const TypePtr& a, const TypePtr& b,
                                   bool default_to_union = false);
 
 // Type variables of a schema bound so far.
-using TypeBindings = std::unordered_map<std::string, TypePtr>;
+using TypeBindings = KeyedMap<std::string, TypePtr>;
 // Matches `formal` (which may hold variables) against `actual`, extending `bindings`. Returns the
 // formal type with variables replaced, or nullopt with a reason.
 std::optional<TypePtr> matchTypeVariables(const TypePtr& formal, const TypePtr& actual,

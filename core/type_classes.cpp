@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
+#include <vector>
 
 #include "core/error.h"
 #include "core/function_schema.h"
@@ -68,6 +70,51 @@ bool offersMethods(const char* what, const std::string& name, const InterfaceTyp
   return true;
 }
 
+// Interfaces mention each other, in circles and each as often as it likes. While a question is
+// being answered its answer is taken for yes where it comes up again, which is right unless
+// something else says no; and each answer is found once.
+class InterfaceQuestions {
+ public:
+  template <class Answer>
+  static bool ask(const Type& have, const InterfaceType& wanted, Answer answer) {
+    static thread_local InterfaceQuestions questions;
+    return questions.answered({&have, &wanted}, answer);
+  }
+
+ private:
+  using Question = std::pair<const Type*, const Type*>;
+  static constexpr size_t kMaxDepth = 500;
+
+  template <class Answer>
+  bool answered(const Question& question, Answer answer) {
+    if (denied_.contains(question)) return false;
+    if (!assumed_.insert(question).second) return true;
+    struct Level {
+      InterfaceQuestions& all;
+      explicit Level(InterfaceQuestions& all) : all(all) { ++all.depth_; }
+      ~Level() {
+        if (--all.depth_ != 0) return;
+        all.assumed_.clear();
+        all.denied_.clear();
+        all.order_.clear();
+      }
+    } level(*this);
+    WICK_CHECK(depth_ <= kMaxDepth, "interfaces mention each other more than {} deep", kMaxDepth);
+    const size_t before = order_.size();
+    order_.push_back(question);
+    if (answer()) return true;
+    // Every yes since then may rest on this one.
+    for (; order_.size() > before; order_.pop_back()) assumed_.erase(order_.back());
+    denied_.insert(question);
+    return false;
+  }
+
+  std::set<Question> assumed_;
+  std::vector<Question> order_;  // of assumed_
+  std::set<Question> denied_;
+  size_t depth_ = 0;
+};
+
 }  // namespace
 
 const Function* InterfaceType::findMethod(const std::string& name) const {
@@ -93,13 +140,16 @@ bool InterfaceType::isSubtypeOf(const Type& other, std::string* why) const {
       }
       return nullptr;
     };
-    return offersMethods("interface", name_, *wanted, find, why);
+    return InterfaceQuestions::ask(
+        *this, *wanted, [&] { return offersMethods("interface", name_, *wanted, find, why); });
   }
   return Type::isSubtypeOf(other, why);
 }
 
 ClassType::ClassType(std::string name, bool is_module)
-    : Type(kKind), name_(std::move(name)), is_module_(is_module) {}
+    : Type(kKind), name_(std::move(name)), is_module_(is_module) {
+  measureName(name_);
+}
 
 ClassType::~ClassType() = default;
 
@@ -174,7 +224,8 @@ bool ClassType::isSubtypeOf(const Type& other, std::string* why) const {
       return false;
     }
     auto find = [&](const std::string& method) { return findMethod(method); };
-    return offersMethods("class", name_, *wanted, find, why);
+    return InterfaceQuestions::ask(
+        *this, *wanted, [&] { return offersMethods("class", name_, *wanted, find, why); });
   }
   return Type::isSubtypeOf(other, why);
 }

@@ -66,11 +66,6 @@ TypePtr rebuilt(const TypePtr& type, std::vector<TypePtr> inner) {
   }
 }
 
-// Classes, enums and the like are named: nothing inside them is reached through type arguments.
-bool hasArguments(const Type& type) {
-  return !type.contained().empty();
-}
-
 std::optional<TypePtr> fail(std::string* why, std::string reason) {
   if (why) *why = std::move(reason);
   return std::nullopt;
@@ -252,14 +247,10 @@ bool EnumType::isSubtypeOf(const Type& other, std::string* why) const {
 
 TypePtr unshapedType(const TypePtr& type) {
   if (type->kind() == TypeKind::Tensor) return types::Tensor();
-  if (!hasArguments(*type)) return type;
+  if (!type->hasRefinement()) return type;
   std::vector<TypePtr> inner;
-  bool changed = false;
-  for (const TypePtr& t : type->contained()) {
-    inner.push_back(unshapedType(t));
-    changed |= inner.back() != t;
-  }
-  return changed ? rebuilt(type, std::move(inner)) : type;
+  for (const TypePtr& t : type->contained()) inner.push_back(unshapedType(t));
+  return rebuilt(type, std::move(inner));
 }
 
 std::optional<TypePtr> unifyTypes(const TypePtr& a, const TypePtr& b, bool default_to_union) {

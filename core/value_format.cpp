@@ -1,11 +1,14 @@
 // Values as text: Python's repr and str, and TorchScript's own printing.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
 #include "core/error.h"
 #include "core/ivalue.h"
+#include "core/memory_limit.h"
+#include "core/text_limit.h"
 
 namespace wick {
 
@@ -64,140 +67,236 @@ std::string_view shortName(std::string_view qualified) {
   return qualified.substr(qualified.rfind('.') + 1);
 }
 
-// Appends the text to out: nested values are written once, not once a level.
-void formatValue(const IValue& v, Style style, int depth, std::string& out);
+void appendQuoted(std::string_view text, size_t limit, std::string& out);
 
-void joinValues(const std::vector<IValue>& values, Style style, int depth, std::string& out) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (i) out += ", ";
-    formatValue(values[i], style, depth, out);
+// Appends to one text: nested values are written once, not once a level. A text that is longer than
+// `limit` ends early, or is an error: values that share their parts print to any length.
+class Formatter {
+ public:
+  Formatter(Style style, size_t limit, bool may_cut)
+      : style_(style), limit_(limit), may_cut_(may_cut) {}
+
+  std::string format(const IValue& v) {
+    value(v, 0);
+    if (isFull()) out_ += "...";
+    return std::move(out_);
   }
-}
 
-void formatTuple(const TupleObject& t, Style style, int depth, std::string& out) {
-  if (style == Style::Repr && t.named) {
-    out += shortName(t.named->name());
-    out += '(';
-    for (size_t i = 0; i < t.elements.size(); ++i) {
-      if (i) out += ", ";
-      out += t.named->fields()[i];
-      out += '=';
-      formatValue(t.elements[i], style, depth, out);
+ private:
+  // Asked between the parts of values.
+  bool isFull() const {
+    if (out_.size() <= limit_) return false;
+    if (!may_cut_) checkTextLength("the text of a value", out_.size());
+    return may_cut_;
+  }
+
+  void value(const IValue& v, int depth) {
+    using Tag = IValue::Tag;
+    if (depth > kMaxDepth) {
+      out_ += "...";
+      return;
     }
-  } else {
-    out += '(';
-    joinValues(t.elements, style, depth, out);
-    if (t.elements.size() == 1) out += ',';
-  }
-  out += ')';
-}
-
-void formatDict(const DictObject& dict, Style style, int depth, std::string& out) {
-  out += '{';
-  bool first = true;
-  for (const auto& [key, value] : dict.items()) {
-    if (!first) out += ", ";
-    first = false;
-    formatValue(key, style, depth, out);
-    out += ": ";
-    formatValue(value, style, depth, out);
-  }
-  out += '}';
-}
-
-void formatEnum(const EnumObject& e, Style style, int depth, std::string& out) {
-  const bool printed = style == Style::Printed;
-  out += printed ? "Enum<" : "<";
-  out += shortName(e.type->name());
-  out += '.';
-  out += e.name;
-  if (!printed) {
-    out += ": ";
-    formatValue(e.value, style, depth, out);
-  }
-  out += '>';
-}
-
-// Kept out of formatValue: the frames of nested values stand on each other and shall be small.
-[[gnu::noinline]] std::string formatLeaf(const IValue& v, Style style) {
-  using Tag = IValue::Tag;
-  switch (v.tag()) {
-    case Tag::None:
-      return "None";
-    case Tag::Int:
-      return fmt::format("{}", v.rawInt());
-    case Tag::Double:
-      return style == Style::Repr ? formatDouble(v.rawDouble()) : printedDouble(v.rawDouble());
-    case Tag::Bool:
-      return v.rawBool() ? "True" : "False";
-    case Tag::Device: {
-      Device d = v.toDevice();
-      if (style == Style::Printed) return d.str();
-      std::string_view type = d.isCpu() ? "cpu" : d.isCuda() ? "cuda" : "meta";
-      if (d.index < 0) return fmt::format("device(type='{}')", type);
-      return fmt::format("device(type='{}', index={})", type, d.index);
+    if (isFull()) return;
+    switch (v.tag()) {
+      case Tag::List:
+        out_ += '[';
+        join(v.elements(), depth + 1);
+        out_ += ']';
+        break;
+      case Tag::Tuple:
+        tuple(v.toTuple(), depth + 1);
+        break;
+      case Tag::Dict:
+        dict(v.toDict(), depth + 1);
+        break;
+      case Tag::Enum:
+        enumMember(v.toEnum(), depth + 1);
+        break;
+      default:
+        leaf(v);
     }
-    case Tag::Tensor:
-      return formatTensor(v.toTensor());
-    case Tag::String:
-      return style == Style::Repr ? quoteString(v.toString()) : v.toString();
-    case Tag::Complex: {
-      auto c = v.toComplex();
-      if (style == Style::Repr) return formatComplex(c);
-      bool sign = !std::signbit(c.imag()) || std::isnan(c.imag());
-      return printedDouble(c.real()) + (sign ? "+" : "") + printedDouble(c.imag()) + "j";
-    }
-    case Tag::Object:
-      return fmt::format("<{} object at {}>", v.toObject().type()->name(),
-                         static_cast<const void*>(v.rawObject()));
-    case Tag::Future:
-      return v.toFuture().done() ? "<Future: done>" : "<Future: pending>";
-    case Tag::Generator:
-      return fmt::format("<Generator seed={}>", v.toGenerator().currentSeed());
-    case Tag::Capsule:
-      return fmt::format("<Capsule at {}>", static_cast<const void*>(v.rawObject()));
-    case Tag::List:
-    case Tag::Tuple:
-    case Tag::Dict:
-    case Tag::Enum:
-      break;
   }
-  throw InternalError(__FILE__, __LINE__, "value with an unknown tag");
-}
 
-void formatValue(const IValue& v, Style style, int depth, std::string& out) {
-  using Tag = IValue::Tag;
-  if (depth > kMaxDepth) {
-    out += "...";
-    return;
+  void join(const std::vector<IValue>& values, int depth) {
+    for (size_t i = 0; i < values.size() && !isFull(); ++i) {
+      if (i) out_ += ", ";
+      value(values[i], depth);
+    }
   }
-  switch (v.tag()) {
-    case Tag::List:
-      out += '[';
-      joinValues(v.elements(), style, depth + 1, out);
-      out += ']';
-      break;
-    case Tag::Tuple:
-      formatTuple(v.toTuple(), style, depth + 1, out);
-      break;
-    case Tag::Dict:
-      formatDict(v.toDict(), style, depth + 1, out);
-      break;
-    case Tag::Enum:
-      formatEnum(v.toEnum(), style, depth + 1, out);
-      break;
-    default:
-      out += formatLeaf(v, style);
+
+  void tuple(const TupleObject& t, int depth) {
+    if (style_ == Style::Repr && t.named) {
+      out_ += shortName(t.named->name());
+      out_ += '(';
+      for (size_t i = 0; i < t.elements.size() && !isFull(); ++i) {
+        if (i) out_ += ", ";
+        out_ += t.named->fields()[i];
+        out_ += '=';
+        value(t.elements[i], depth);
+      }
+    } else {
+      out_ += '(';
+      join(t.elements, depth);
+      if (t.elements.size() == 1) out_ += ',';
+    }
+    out_ += ')';
   }
-}
+
+  void dict(const DictObject& d, int depth) {
+    out_ += '{';
+    bool first = true;
+    d.all([&](const IValue& key, const IValue& element) {
+      if (!first) out_ += ", ";
+      first = false;
+      value(key, depth);
+      out_ += ": ";
+      value(element, depth);
+      return !isFull();
+    });
+    out_ += '}';
+  }
+
+  void enumMember(const EnumObject& e, int depth) {
+    const bool printed = style_ == Style::Printed;
+    out_ += printed ? "Enum<" : "<";
+    out_ += shortName(e.type->name());
+    out_ += '.';
+    out_ += e.name;
+    if (!printed) {
+      out_ += ": ";
+      value(e.value, depth);
+    }
+    out_ += '>';
+  }
+
+  // Kept out of value(): the frames of nested values stand on each other and shall be small.
+  [[gnu::noinline]] void leaf(const IValue& v) {
+    if (v.isInt()) {
+      char digits[24];
+      out_.append(digits, std::to_chars(digits, digits + sizeof(digits), v.rawInt()).ptr);
+    } else if (v.isString()) {
+      string(v.toString());
+    } else {
+      out_ += otherLeaf(v);
+    }
+  }
+
+  void string(const std::string& text) {
+    const size_t room = limit_ - std::min(limit_, out_.size());
+    if (style_ == Style::Repr) {
+      appendQuoted(text, room, out_);
+    } else {
+      out_ += std::string_view(text).substr(0, room + 1);  // one more tells that it is cut
+    }
+  }
+
+  std::string otherLeaf(const IValue& v) const {
+    using Tag = IValue::Tag;
+    switch (v.tag()) {
+      case Tag::None:
+        return "None";
+      case Tag::Double:
+        return style_ == Style::Repr ? formatDouble(v.rawDouble()) : printedDouble(v.rawDouble());
+      case Tag::Bool:
+        return v.rawBool() ? "True" : "False";
+      case Tag::Device: {
+        Device d = v.toDevice();
+        if (style_ == Style::Printed) return d.str();
+        std::string_view type = d.isCpu() ? "cpu" : d.isCuda() ? "cuda" : "meta";
+        if (d.index < 0) return fmt::format("device(type='{}')", type);
+        return fmt::format("device(type='{}', index={})", type, d.index);
+      }
+      case Tag::Tensor:
+        return formatTensor(v.toTensor());
+      case Tag::Complex: {
+        auto c = v.toComplex();
+        if (style_ == Style::Repr) return formatComplex(c);
+        bool sign = !std::signbit(c.imag()) || std::isnan(c.imag());
+        return printedDouble(c.real()) + (sign ? "+" : "") + printedDouble(c.imag()) + "j";
+      }
+      case Tag::Object:
+        return fmt::format("<{} object at {}>", v.toObject().type()->name(),
+                           static_cast<const void*>(v.rawObject()));
+      case Tag::Future:
+        return v.toFuture().done() ? "<Future: done>" : "<Future: pending>";
+      case Tag::Generator:
+        return fmt::format("<Generator seed={}>", v.toGenerator().currentSeed());
+      case Tag::Capsule:
+        return fmt::format("<Capsule at {}>", static_cast<const void*>(v.rawObject()));
+      case Tag::Int:
+      case Tag::String:
+      case Tag::List:
+      case Tag::Tuple:
+      case Tag::Dict:
+      case Tag::Enum:
+        break;
+    }
+    throw InternalError(__FILE__, __LINE__, "value with an unknown tag");
+  }
+
+  const Style style_;
+  const size_t limit_;
+  const bool may_cut_;
+  std::string out_;
+};
 
 std::string formatValue(const IValue& v, Style style) {
-  std::string out;
-  formatValue(v, style, 0, out);
-  return out;
+  std::string text = Formatter(style, kMaxTextBytes, false).format(v);
+  checkTextLength("the text of a value", text.size());
+  return text;
+}
+
+// Stops early when more than `limit` bytes were appended.
+void appendQuoted(std::string_view text, size_t limit, std::string& out) {
+  char quote = text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos
+                   ? '"'
+                   : '\'';
+  const size_t begin = out.size();
+  out += quote;
+  for (size_t i = 0; i < text.size() && out.size() - begin <= limit;) {
+    size_t start = i;
+    auto isPlain = [&](unsigned char c) {
+      return c >= 0x20 && c < 0x7f && c != '\\' && c != static_cast<unsigned char>(quote);
+    };
+    while (i < text.size() && i - start <= limit && isPlain(static_cast<unsigned char>(text[i]))) {
+      ++i;
+    }
+    if (i > start) {
+      out += text.substr(start, i - start);
+      continue;
+    }
+    auto code = decodeUtf8(text, i);
+    if (!code) {
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[start]));
+    } else if (*code == static_cast<uint32_t>(quote) || *code == '\\') {
+      out += '\\';
+      out += static_cast<char>(*code);
+    } else if (*code == '\n') {
+      out += "\\n";
+    } else if (*code == '\r') {
+      out += "\\r";
+    } else if (*code == '\t') {
+      out += "\\t";
+    } else if (isPrintable(*code)) {
+      out += text.substr(start, i - start);
+    } else if (*code <= 0xff) {
+      out += fmt::format("\\x{:02x}", *code);
+    } else if (*code <= 0xffff) {
+      out += fmt::format("\\u{:04x}", *code);
+    } else {
+      out += fmt::format("\\U{:08x}", *code);
+    }
+  }
+  out += quote;
 }
 
 }  // namespace
+
+void checkTextLength(const char* op, size_t bytes) {
+  WICK_CHECK(bytes <= kMaxTextBytes, "{}: a text of {} bytes is too long; {} are allowed", op,
+             bytes, kMaxTextBytes);
+  checkAllocation(op, bytes);
+}
 
 std::string formatDouble(double value) {
   if (std::isnan(value)) return "nan";
@@ -235,35 +334,10 @@ std::string printedDouble(double value) {
 }
 
 std::string quoteString(std::string_view text) {
-  char quote = text.find('\'') != std::string_view::npos && text.find('"') == std::string_view::npos
-                   ? '"'
-                   : '\'';
-  std::string out(1, quote);
-  for (size_t i = 0; i < text.size();) {
-    size_t start = i;
-    auto code = decodeUtf8(text, i);
-    if (!code) {
-      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(text[start]));
-    } else if (*code == static_cast<uint32_t>(quote) || *code == '\\') {
-      out += '\\';
-      out += static_cast<char>(*code);
-    } else if (*code == '\n') {
-      out += "\\n";
-    } else if (*code == '\r') {
-      out += "\\r";
-    } else if (*code == '\t') {
-      out += "\\t";
-    } else if (isPrintable(*code)) {
-      out += text.substr(start, i - start);
-    } else if (*code <= 0xff) {
-      out += fmt::format("\\x{:02x}", *code);
-    } else if (*code <= 0xffff) {
-      out += fmt::format("\\u{:04x}", *code);
-    } else {
-      out += fmt::format("\\U{:08x}", *code);
-    }
-  }
-  return out + quote;
+  std::string out;
+  appendQuoted(text, kMaxTextBytes, out);
+  checkTextLength("the text of a value", out.size());
+  return out;
 }
 
 std::string IValue::repr() const {
@@ -278,6 +352,10 @@ std::string IValue::str() const {
     return name.substr(name.rfind('.') + 1) + "." + toEnum().name;
   }
   return repr();
+}
+
+std::string IValue::shortRepr(size_t bytes) const {
+  return Formatter(Style::Repr, bytes, true).format(*this);
 }
 
 std::string IValue::printed() const {

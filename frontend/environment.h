@@ -11,8 +11,8 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <unordered_map>
 
+#include "core/keyed_hash.h"
 #include "frontend/resolver.h"
 #include "frontend/sugared_value.h"
 
@@ -83,7 +83,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
   std::set<std::string> definedVariables() const;
   // Names that a reader may have meant instead.
   std::set<std::string> visibleNames() const;
-  const std::unordered_map<std::string, SugaredValuePtr>& sugared() const { return values_; }
+  const KeyedMap<std::string, SugaredValuePtr>& sugared() const { return values_; }
   const ResolverPtr& resolver() const { return resolver_; }
 
  private:
@@ -93,7 +93,7 @@ class Environment : public std::enable_shared_from_this<Environment> {
     SourceRange where;
     std::string message;
   };
-  using Absences = std::unordered_map<std::string, Absence>;
+  using Absences = KeyedMap<std::string, Absence>;
   const Absence* findAbsence(Absences Environment::*kind, const std::string& name) const;
   bool isBoundary(const std::string& name) const {
     return !locals_.empty() && locals_.count(name) != 0;
@@ -112,9 +112,9 @@ class Environment : public std::enable_shared_from_this<Environment> {
   // The nearest frame outside that held anything when this one was made: lookups pass over the
   // empty frames of a long chain of `elif`.
   Environment* outer_;
-  std::unordered_map<std::string, SugaredValuePtr> values_;
-  std::unordered_map<std::string, TypePtr> types_;
-  std::unordered_map<std::string, TypePtr> wider_;  // of refined variables, before
+  KeyedMap<std::string, SugaredValuePtr> values_;
+  KeyedMap<std::string, TypePtr> types_;
+  KeyedMap<std::string, TypePtr> wider_;  // of refined variables, before
   bool loop_ = false;
   Absences errors_;
   Absences hints_;

@@ -154,7 +154,7 @@ void FileScope::defineFunctions(const std::vector<Def>& definitions, const Resol
   const auto define = [&](const Def& def) {
     return wick::defineFunctions(*unit, prefix, {def}, resolver).at(0);
   };
-  std::unordered_map<std::string, std::vector<Def>> declared;
+  std::map<std::string, std::vector<Def>> declared;
   for (const Def& def : definitions) {
     const std::string name = def.name().name();
     if (hasDecorator(def, "_overload")) {

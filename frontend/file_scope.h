@@ -1,12 +1,13 @@
 // The names that a file defines at its top level besides functions and classes.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/error.h"
+#include "core/keyed_hash.h"
 #include "frontend/resolver.h"
 #include "frontend/tree_views.h"
 #include "ir/function.h"
@@ -54,12 +55,12 @@ class FileScope : public Resolver, public std::enable_shared_from_this<FileScope
   std::weak_ptr<CompilationUnit> unit_;  // it owns functions that hold this scope
   ResolverPtr unit_names_;
   std::string prefix_;
-  std::unordered_map<std::string, IValue> constants_;
-  std::unordered_map<std::string, TypePtr> types_;
-  std::unordered_map<std::string, std::vector<Function*>> overloads_;
-  std::unordered_map<std::string, std::string> exceptions_;  // name to qualified name
-  std::unordered_map<std::string, CompileError> broken_classes_;
-  std::unordered_map<std::string, Broken> broken_names_;
+  KeyedMap<std::string, IValue> constants_;
+  KeyedMap<std::string, TypePtr> types_;
+  KeyedMap<std::string, std::vector<Function*>> overloads_;
+  KeyedMap<std::string, std::string> exceptions_;  // name to qualified name
+  KeyedMap<std::string, CompileError> broken_classes_;
+  std::map<std::string, Broken> broken_names_;
   // Without a name a line may have defined any, but only one: the first that is asked for.
   struct Nameless {
     Broken statement;

@@ -1,9 +1,9 @@
 // Expressions. Binary operators are read by precedence climbing: a loop in expr() for the operators
 // that bind at least as tightly as asked, recursion for their right sides.
 #include <algorithm>
-#include <unordered_set>
 
 #include "core/error.h"
+#include "core/keyed_hash.h"
 #include "frontend/parser_impl.h"
 
 namespace wick::detail {
@@ -365,7 +365,7 @@ Expr ParserImpl::apply(const Expr& callee) {
   SourceRange start = expect('(').range;
   std::vector<Expr> inputs;
   std::vector<Attribute> attributes;
-  std::unordered_set<std::string> names;
+  KeyedSet<std::string> names;
   while (cur().kind != ')') {
     if (cur().kind == TK_POW) {
       throwCompileError(cur().range, "'**' arguments of a call are not supported");

@@ -1,7 +1,7 @@
 // Parameter lists and the type comments that annotate them.
-#include <unordered_set>
 
 #include "core/error.h"
+#include "core/keyed_hash.h"
 #include "frontend/parser_impl.h"
 
 namespace wick::detail {
@@ -62,7 +62,7 @@ void ParserImpl::applyTypeComment(std::vector<Param>& params) {
 }
 
 void ParserImpl::checkParams(const std::vector<Param>& params) {
-  std::unordered_set<std::string> names;
+  KeyedSet<std::string> names;
   bool seen_default = false;
   for (const Param& param : params) {
     if (!names.insert(param.name().name()).second) {

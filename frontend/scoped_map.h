@@ -2,11 +2,11 @@
 #pragma once
 
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "core/error.h"
+#include "core/keyed_hash.h"
 
 namespace wick {
 
@@ -51,7 +51,7 @@ class ScopedMap {
     T value;
   };
   // Pointers to entries of an unordered_map stay valid while it grows.
-  std::unordered_map<std::string, std::vector<Entry>> entries_;
+  KeyedMap<std::string, std::vector<Entry>> entries_;
   std::vector<std::vector<std::vector<Entry>*>> scopes_;
 };
 

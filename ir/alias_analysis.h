@@ -1,6 +1,7 @@
 // How each kind of node relates the memory of its values; fills an AliasDb.
 #pragma once
 
+#include "core/keyed_hash.h"
 #include "ir/alias_db.h"
 
 namespace wick {
@@ -43,7 +44,7 @@ class AliasAnalysis {
   AliasDb& db_;
   MemoryDag& dag_;
   // Alias sets of the schema at hand.
-  std::unordered_map<std::string, std::vector<Element>> sets_;
+  KeyedMap<std::string, std::vector<Element>> sets_;
   std::unordered_map<const void*, bool> callee_writes_;
 };
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "core/function_schema.h"
+#include "core/keyed_hash.h"
 #include "ir/graph.h"
 
 namespace wick {
@@ -91,9 +91,9 @@ class CompilationUnit : public std::enable_shared_from_this<CompilationUnit> {
 
  private:
   std::vector<std::unique_ptr<GraphFunction>> functions_;
-  std::unordered_map<std::string, GraphFunction*> function_index_;
+  KeyedMap<std::string, GraphFunction*> function_index_;
   std::vector<std::pair<std::string, TypePtr>> types_;
-  std::unordered_map<std::string, TypePtr> type_index_;
+  KeyedMap<std::string, TypePtr> type_index_;
   mutable size_t mangle_index_ = 0;
 };
 

@@ -19,6 +19,7 @@
 
 #include "core/function_schema.h"
 #include "core/ivalue.h"
+#include "core/keyed_hash.h"
 #include "core/source_range.h"
 #include "core/symbol.h"
 #include "ir/operator.h"
@@ -343,8 +344,8 @@ class Graph : public std::enable_shared_from_this<Graph> {
   std::unordered_set<Node*> nodes_;
   std::unordered_set<Value*> values_;
   std::unordered_set<Block*> blocks_;
-  std::unordered_map<std::string, Value*> names_;
-  std::unordered_map<std::string, size_t> name_suffix_;
+  KeyedMap<std::string, Value*> names_;
+  KeyedMap<std::string, size_t> name_suffix_;
   size_t next_id_ = 0;
   Block* block_ = nullptr;
   Node* insert_before_ = nullptr;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "core/error.h"
+#include "core/keyed_hash.h"
 #include "ir/depth.h"
 
 namespace wick {
@@ -556,7 +557,7 @@ class Parser {
   int depth_ = 0;
   size_t block_depth_ = 0;
   Graph* graph_ = nullptr;
-  std::unordered_map<std::string, Value*> values_;
+  KeyedMap<std::string, Value*> values_;
   std::vector<std::pair<Symbol, std::string>> pending_subgraphs_;
 };
 

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/keyed_hash.h"
 #include "ir/depth.h"
 
 namespace wick {
@@ -161,7 +162,7 @@ class Verifier {
 
   const Graph& graph_;
   std::unordered_set<const Value*> scope_;
-  std::unordered_set<std::string> names_;
+  KeyedSet<std::string> names_;
   std::unordered_map<const Value*, size_t> seen_uses_;
 };
 

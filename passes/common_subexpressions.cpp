@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/keyed_hash.h"
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
 #include "passes/node_traits.h"
@@ -21,7 +22,7 @@ namespace {
 struct NodeHash {
   size_t operator()(const Node* n) const {
     size_t h = n->kind().id() * size_t{31} + n->outputs().size();
-    for (const Value* v : n->inputs()) h = h * 1099511628211u + v->id();
+    for (const Value* v : n->inputs()) h = keyedHash(h, v->id());
     return h * 31 + hashAttributes(n);
   }
 };

@@ -15,9 +15,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "core/keyed_hash.h"
 #include "serialization/load_budget.h"
 
 namespace wick {
@@ -135,7 +135,7 @@ class ArchiveReader {
   std::shared_ptr<LoadBudget> budget_;
   std::string root_;
   std::vector<std::string> records_;
-  std::unordered_map<std::string, Entry> entries_;
+  KeyedMap<std::string, Entry> entries_;
 };
 
 }  // namespace wick

@@ -10,8 +10,9 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_set>
 #include <vector>
+
+#include "core/keyed_hash.h"
 
 namespace wick {
 
@@ -46,7 +47,7 @@ class ArchiveWriter {
   std::string root_;
   uint64_t offset_ = 0;
   std::vector<Entry> entries_;
-  std::unordered_set<std::string> names_;
+  KeyedSet<std::string> names_;
 };
 
 }  // namespace wick

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/ivalue.h"
+#include "core/keyed_hash.h"
 
 namespace wick {
 
@@ -68,7 +69,7 @@ class Pickler {
   std::string out_;
   uint32_t next_memo_ = 0;
   size_t depth_ = 0;
-  std::unordered_map<std::string, uint32_t> memoized_strings_;
+  KeyedMap<std::string, uint32_t> memoized_strings_;
   std::unordered_map<const RefCounted*, uint32_t> memoized_;
   std::vector<IValue> kept_;  // what memoized_ refers to must not die and be replaced
   std::vector<Ref<Storage>> storages_;

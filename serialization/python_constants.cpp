@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text_limit.h"
 
 namespace wick {
 namespace {
@@ -92,6 +93,7 @@ class ConstantText {
     for (const IValue& v : values) {
       if (!text.empty()) text += ", ";
       text += print(v);
+      checkTextLength("print: a constant", text.size());
     }
     return text;
   }
@@ -115,6 +117,7 @@ class ConstantText {
     for (const auto& [key, value] : dict.items()) {
       if (!text.empty()) text += ", ";
       text += print(key) + ": " + print(value);
+      checkTextLength("print: a constant", text.size());
     }
     text = "{" + text + "}";
     if (dict.size() != 0 && inferredFromElements(*dict.key_type) &&

@@ -3,8 +3,8 @@
 
 #include <string>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
+
+#include "core/keyed_hash.h"
 
 namespace wick {
 
@@ -21,8 +21,8 @@ class NameGenerator {
   void clear() { used_.clear(); }
 
  private:
-  std::unordered_set<std::string> used_;
-  std::unordered_map<std::string, size_t> next_;
+  KeyedSet<std::string> used_;
+  KeyedMap<std::string, size_t> next_;
 };
 
 }  // namespace wick

@@ -7,6 +7,7 @@
 #include "core/conform.h"
 #include "core/error.h"
 #include "core/function_schema.h"
+#include "core/keyed_hash.h"
 #include "frontend/compile.h"
 #include "frontend/parser.h"
 #include "frontend/type_resolver.h"
@@ -77,8 +78,8 @@ struct ClassBody {
   };
   std::vector<std::pair<std::string, Expr>> attributes;
   std::vector<Constant> constants;
-  std::unordered_set<std::string> parameters;
-  std::unordered_set<std::string> buffers;
+  KeyedSet<std::string> parameters;
+  KeyedSet<std::string> buffers;
   std::vector<std::string> pre_hooks;
   std::vector<std::string> hooks;
   std::vector<Def> methods;
@@ -312,7 +313,7 @@ TypePtr SourceImporter::importClass(const std::string& qualified_name, const Cla
     type->addConstant(c.name, constantOf(c.value, typeOf(c.type)));
   }
   // Hooks run around forward; a program calls them as functions, never as methods.
-  std::unordered_set<std::string> hook_names(body.pre_hooks.begin(), body.pre_hooks.end());
+  KeyedSet<std::string> hook_names(body.pre_hooks.begin(), body.pre_hooks.end());
   hook_names.insert(body.hooks.begin(), body.hooks.end());
   std::vector<Def> methods, hooks;
   for (const Def& def : body.methods) {

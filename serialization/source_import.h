@@ -9,11 +9,10 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
+#include "core/keyed_hash.h"
 #include "frontend/compile_errors.h"
 #include "frontend/resolver.h"
 #include "frontend/tree_views.h"
@@ -74,9 +73,9 @@ class SourceImporter : public Resolver, public std::enable_shared_from_this<Sour
   size_t classes_ = 0;
   size_t max_classes_ = SIZE_MAX;
   size_t depth_ = 0;  // of classes that are being declared because others name them
-  std::unordered_set<std::string> parsed_modules_;
+  KeyedSet<std::string> parsed_modules_;
   // Parsed but not declared yet, by qualified name.
-  std::unordered_map<std::string, TreeRef> pending_;
+  KeyedMap<std::string, TreeRef> pending_;
 };
 
 }  // namespace wick

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <utility>
 
 #include "core/conform.h"
@@ -138,7 +139,7 @@ class LegacyFile {
   uint64_t reserved_ = 0;
   const ArchiveLimits limits_;
   std::shared_ptr<LoadBudget> budget_;
-  std::unordered_map<std::string, Reserved> storages_;
+  std::map<std::string, Reserved> storages_;
 };
 
 IValue loadArchive(Bytes file, const std::string& name, const ArchiveLimits& limits) {

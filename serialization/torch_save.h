@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/ivalue.h"
+#include "core/keyed_hash.h"
 #include "serialization/archive_reader.h"
 
 namespace wick {
@@ -36,7 +37,7 @@ class ArchiveStorages {
  private:
   std::shared_ptr<ArchiveReader> archive_;
   std::string prefix_;
-  std::unordered_map<std::string, Ref<Storage>> storages_;
+  KeyedMap<std::string, Ref<Storage>> storages_;
 };
 
 // The bytes of a pickle. Throws LoadError when they are more than the archive's limits allow.

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "core/ivalue.h"
+#include "core/keyed_hash.h"
 #include "serialization/load_budget.h"
 #include "serialization/pickle_structure.h"
 
@@ -159,8 +160,8 @@ class Unpickler {
   uint64_t work_ = 0;
   std::vector<Item> stack_;
   std::vector<size_t> marks_;
-  std::unordered_map<uint64_t, Item> memo_;
-  std::unordered_map<std::string, Item> globals_;
+  KeyedMap<uint64_t, Item> memo_;
+  KeyedMap<std::string, Item> globals_;
   // Every container made, so that a half-built value can be taken apart without recursion.
   std::vector<IValue> tracked_;
   PickleStructure structure_;

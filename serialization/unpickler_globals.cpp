@@ -293,9 +293,8 @@ IValue Unpickler::rebuildTensor(const std::vector<IValue>& args, bool with_dtype
   }
   // fromStorage checks the extent of what has elements. Views of what has none, and of dimensions
   // of size one, multiply and add its other numbers all the same.
-  if (static_cast<uint64_t>(offset) > storage->storage->bytes() / itemSize(*dtype)) {
-    fail("a tensor begins beyond its storage");
-  }
+  const auto capacity = static_cast<int64_t>(storage->storage->bytes() / itemSize(*dtype));
+  if (offset > capacity) fail("a tensor begins beyond its storage");
   __int128 extent = offset;
   __int128 numel = 1;
   for (size_t i = 0; i < sizes.size(); ++i) {
@@ -308,6 +307,13 @@ IValue Unpickler::rebuildTensor(const std::vector<IValue>& args, bool with_dtype
     }
   }
   charge(kTensorMemory);
+  // Strides of zero show a few bytes as any number of elements, which no operator would come to the
+  // end of.
+  constexpr int64_t kMaxRepeated = int64_t{1} << 30;
+  const int64_t count = checkedNumel(sizes);
+  if (count > kMaxRepeated && count > capacity) {
+    fail("a tensor of sizes {} repeats the elements of its storage too often", formatInts(sizes));
+  }
   Tensor tensor = Tensor::fromStorage(storage->storage, *dtype, sizes, strides, offset);
   tensor = ownBools(std::move(tensor));
   if (args.size() > 4 && args[4].isBool()) tensor.setRequiresGrad(args[4].toBool());

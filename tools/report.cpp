@@ -16,6 +16,8 @@ namespace {
 constexpr int64_t kFewElements = 200;
 constexpr size_t kFewItems = 100;
 constexpr int kMaxDepth = 60;
+// Bytes after which parts of a value are no longer shown.
+constexpr size_t kMaxReport = size_t{4} << 20;
 
 // A double holds every finite number of these dtypes closely enough to show it.
 Tensor asDoubles(const Tensor& tensor) {
@@ -98,42 +100,50 @@ bool isFlat(const IValue& value) {
   return !value.isTensor() && !value.isTuple() && !value.isList() && !value.isDict();
 }
 
-std::string reportAt(const IValue& value, const std::string& indent, int depth) {
-  if (depth > kMaxDepth) return "...\n";
+// Appends to `out`; values that share their parts would report without end.
+void reportAt(const IValue& value, const std::string& indent, int depth, std::string& out) {
+  if (depth > kMaxDepth || out.size() > kMaxReport) {
+    out += "...\n";
+    return;
+  }
   const std::string deeper = indent + "  ";
-  if (value.isTensor()) return reportTensor(value.toTensor(), indent);
-  if (value.isTuple() || value.isList()) {
+  if (value.isTensor()) {
+    out += reportTensor(value.toTensor(), indent);
+  } else if (value.isTuple() || value.isList()) {
     const std::vector<IValue>& items = value.elements();
     if (items.size() <= kFewItems && std::all_of(items.begin(), items.end(), isFlat)) {
-      return value.repr() + "\n";
+      out += value.repr() + "\n";
+      return;
     }
-    std::string text = fmt::format("{} of {}:\n", value.isTuple() ? "tuple" : "list", items.size());
-    for (size_t i = 0; i < items.size() && i < kFewItems; ++i) {
-      text += fmt::format("{}{}: {}", deeper, i, reportAt(items[i], deeper, depth + 1));
+    out += fmt::format("{} of {}:\n", value.isTuple() ? "tuple" : "list", items.size());
+    for (size_t i = 0; i < items.size() && i < kFewItems && out.size() <= kMaxReport; ++i) {
+      out += fmt::format("{}{}: ", deeper, i);
+      reportAt(items[i], deeper, depth + 1, out);
     }
-    if (items.size() > kFewItems) text += deeper + "...\n";
-    return text;
-  }
-  if (value.isDict()) {
+    if (items.size() > kFewItems) out += deeper + "...\n";
+  } else if (value.isDict()) {
     const auto items = value.toDict().items();
-    std::string text = fmt::format("dict of {}:\n", items.size());
+    out += fmt::format("dict of {}:\n", items.size());
     size_t shown = 0;
     for (const auto& [key, item] : items) {
-      if (shown++ == kFewItems) {
-        text += deeper + "...\n";
+      if (shown++ == kFewItems || out.size() > kMaxReport) {
+        out += deeper + "...\n";
         break;
       }
-      text += fmt::format("{}{}: {}", deeper, key.repr(), reportAt(item, deeper, depth + 1));
+      out += fmt::format("{}{}: ", deeper, key.repr());
+      reportAt(item, deeper, depth + 1, out);
     }
-    return text;
+  } else {
+    out += value.repr() + "\n";
   }
-  return value.repr() + "\n";
 }
 
 }  // namespace
 
 std::string report(const IValue& value) {
-  return reportAt(value, "", 0);
+  std::string out;
+  reportAt(value, "", 0, out);
+  return out;
 }
 
 std::string formatBytes(double bytes) {

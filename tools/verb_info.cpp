@@ -34,7 +34,7 @@ std::string tensorList(const char* title, const Module::Named<Tensor>& tensors) 
 
 std::string attributeLine(const std::string& name, const IValue& value) {
   if (value.isTensor()) return fmt::format("  {}: {}\n", name, value.toTensor().describe());
-  std::string shown = value.isObject() ? "" : value.repr();
+  std::string shown = value.isObject() ? "" : value.shortRepr();
   if (shown.size() > 60) shown = shown.substr(0, 57) + "...";
   return fmt::format("  {}: {}{}\n", name, value.type()->annotation(),
                      shown.empty() ? "" : " = " + shown);

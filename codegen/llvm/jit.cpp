@@ -13,10 +13,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <mutex>
-#include <unordered_map>
 
 #include "codegen/llvm/object_cache.h"
 #include "codegen/llvm/target.h"
+#include "core/keyed_hash.h"
 
 namespace wick::codegen {
 
@@ -55,7 +55,7 @@ class Session {
   std::unique_ptr<llvm::orc::LLJIT> jit_;
   llvm::orc::JITDylib* runtime_;  // what defineSymbol() defined
   std::mutex mutex_;
-  std::unordered_map<std::string, const void*> defined_;
+  KeyedMap<std::string, const void*> defined_;
   uint64_t loaded_ = 0;
 };
 
@@ -169,7 +169,7 @@ class CodeTable {
 
   std::mutex mutex_;
   std::condition_variable made_;
-  std::unordered_map<std::string, Entry> entries_;  // by content
+  KeyedMap<std::string, Entry> entries_;  // by content
   size_t forget_at_ = 64;
   JitStatistics statistics_;
 };

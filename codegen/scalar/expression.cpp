@@ -6,6 +6,7 @@
 
 #include "codegen/scalar/plain_builder.h"
 #include "core/dtype_dispatch.h"
+#include "core/keyed_hash.h"
 
 namespace wick {
 
@@ -129,7 +130,7 @@ size_t Expression::Hash::operator()(const ScalarNode& n) const {
   size_t h = static_cast<size_t>(n.op) * 31 + static_cast<size_t>(n.type);
   h = h * 131 + static_cast<size_t>(n.function);
   for (ScalarExpr e : n.operands) h = (h ^ static_cast<size_t>(e.id + 1)) * 0x9e3779b97f4a7c15u;
-  return (h ^ n.payload) * 0x9e3779b97f4a7c15u;
+  return keyedHash(h, n.payload);
 }
 
 ScalarExpr Expression::add(const ScalarNode& node) {

@@ -23,7 +23,7 @@ constexpr OpCodeInfo kOpCodes[] = {
 
 std::string shortText(const IValue& value) {
   if (value.isTensor()) return "<Tensor>";
-  std::string text = value.repr();
+  std::string text = value.shortRepr(40);
   return text.size() <= 40 ? text : text.substr(0, 37) + "...";
 }
 

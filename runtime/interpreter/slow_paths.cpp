@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/dtype_dispatch.h"
+#include "core/text_limit.h"
 
 namespace wick {
 namespace {
@@ -48,6 +49,7 @@ void printValues(const std::vector<IValue>& values) {
   for (const IValue& value : values) {
     if (&value != values.data()) line += ' ';
     line += value.str();
+    checkTextLength("print", line.size());
   }
   line += '\n';
   std::lock_guard lock(print_mutex);

@@ -8,7 +8,7 @@ namespace wick::ops {
 namespace {
 
 [[noreturn]] void throwNoKey(const IValue& key) {
-  throw RuntimeError("KeyError: " + key.repr(), "KeyError");
+  throw RuntimeError("KeyError: " + key.shortRepr(), "KeyError");
 }
 
 int64_t length(const IValue& dict) {

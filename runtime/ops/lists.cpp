@@ -127,11 +127,11 @@ IValue repeatInPlace(IValue list, int64_t n) {
 IValue slice(const IValue& list, std::optional<int64_t> start, std::optional<int64_t> end,
              int64_t step) {
   const Values& v = valuesOf(list);
-  checkRoom("slice", v.size());
+  const Slice chosen = sliceOf(static_cast<int64_t>(v.size()), start, end, step);
+  checkRoom("slice", chosen.count);
   Values out;
-  for (int64_t i : sliceIndices(static_cast<int64_t>(v.size()), start, end, step)) {
-    out.push_back(v[static_cast<size_t>(i)]);
-  }
+  out.reserve(chosen.count);
+  for (size_t i = 0; i < chosen.count; ++i) out.push_back(v[static_cast<size_t>(chosen.at(i))]);
   return listLike(list, std::move(out));
 }
 
@@ -158,7 +158,7 @@ bool contains(const IValue& list, const IValue& element) {
 int64_t indexOf(const IValue& list, const IValue& element) {
   auto at = findValue(list, element);
   if (at == valuesOf(list).end()) {
-    throw RuntimeError(fmt::format("{} is not in list", element.repr()), "ValueError");
+    throw RuntimeError(fmt::format("{} is not in list", element.shortRepr()), "ValueError");
   }
   return at - valuesOf(list).begin();
 }

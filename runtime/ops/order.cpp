@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <unordered_set>
 
 #include "core/error.h"
 #include "runtime/ops/call.h"
@@ -56,12 +57,13 @@ bool isNan(const IValue& v) {
 }
 
 // Whether values like this one have an order, told before any two are compared: dicts and the like
-// may be equal by chance.
-bool mayBeOrdered(const IValue& v, int depth) {
+// may be equal by chance. Tuples in `seen` have been looked at.
+bool mayBeOrdered(const IValue& v, std::unordered_set<const RefCounted*>& seen, int depth = 0) {
   if (v.isTuple()) {
     WICK_CHECK(depth < kMaxDepth, "maximum recursion depth exceeded in comparison");
+    if (!seen.insert(v.rawObject()).second) return true;
     return std::ranges::all_of(v.elements(),
-                               [&](const IValue& e) { return mayBeOrdered(e, depth + 1); });
+                               [&](const IValue& e) { return mayBeOrdered(e, seen, depth + 1); });
   }
   return !v.isNone() && !v.isComplex() && !v.isDict() && !v.isDevice() && !v.isEnum() &&
          !v.isFuture() && !v.isGenerator() && !v.isCapsule();
@@ -76,7 +78,8 @@ bool lessThan(const IValue& a, const IValue& b) {
 void sortValues(std::vector<IValue>& values, bool reverse) {
   // A comparison may run a program that changes the list, so a copy is sorted; and it may be no
   // order at all, which std::stable_sort survives where std::sort does not.
-  WICK_CHECK(values.empty() || mayBeOrdered(values[0], 0),
+  std::unordered_set<const RefCounted*> seen;
+  WICK_CHECK(values.empty() || mayBeOrdered(values[0], seen),
              "sort: values of type {} have no order; lists of numbers, strings, tensors, tuples of "
              "these and objects with __lt__ can be sorted",
              values[0].type()->annotation());
@@ -93,8 +96,7 @@ void setObjectLess(ObjectLess less) {
   object_less.store(less, std::memory_order_release);
 }
 
-std::vector<int64_t> sliceIndices(int64_t n, std::optional<int64_t> start,
-                                  std::optional<int64_t> end, int64_t step) {
+Slice sliceOf(int64_t n, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
   if (step == 0) throw RuntimeError("List slice should have non-zero step", "ValueError");
   int64_t low = step > 0 ? 0 : -1;
   int64_t high = step > 0 ? n : n - 1;
@@ -104,13 +106,18 @@ std::vector<int64_t> sliceIndices(int64_t n, std::optional<int64_t> start,
   };
   int64_t first = bound(start, step > 0 ? 0 : n - 1);
   int64_t last = bound(end, step > 0 ? n : -1);
+  const int64_t distance = step > 0 ? last - first : first - last;
+  if (distance <= 0) return {std::max<int64_t>(first, 0), step, 0};
+  const uint64_t size = step > 0 ? static_cast<uint64_t>(step) : -static_cast<uint64_t>(step);
+  return {first, step, static_cast<size_t>((static_cast<uint64_t>(distance) - 1) / size + 1)};
+}
+
+std::vector<int64_t> sliceIndices(int64_t n, std::optional<int64_t> start,
+                                  std::optional<int64_t> end, int64_t step) {
+  const Slice slice = sliceOf(n, start, end, step);
   std::vector<int64_t> out;
-  if (step > 0 && first < last) out.reserve(static_cast<size_t>((last - first - 1) / step + 1));
-  // The distance to the end is compared, for i + step may overflow.
-  for (int64_t i = first; step > 0 ? i < last : i > last; i += step) {
-    out.push_back(i);
-    if (step > 0 ? step >= last - i : step <= last - i) break;
-  }
+  out.reserve(slice.count);
+  for (size_t i = 0; i < slice.count; ++i) out.push_back(slice.at(i));
   return out;
 }
 

@@ -20,6 +20,15 @@ void sortValues(std::vector<IValue>& values, bool reverse);
 using ObjectLess = bool (*)(const IValue& a, const IValue& b);
 void setObjectLess(ObjectLess less);
 
+// The elements first, first + step, … that [start:end:step] selects of n elements, as Python counts
+// them. RuntimeError for step 0.
+struct Slice {
+  int64_t first = 0;
+  int64_t step = 1;
+  size_t count = 0;
+  int64_t at(size_t i) const { return first + static_cast<int64_t>(i) * step; }
+};
+Slice sliceOf(int64_t n, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step);
 // The indices that [start:end:step] selects of n elements, as Python counts them. RuntimeError for
 // step 0.
 std::vector<int64_t> sliceIndices(int64_t n, std::optional<int64_t> start,

@@ -1,7 +1,7 @@
 #include "runtime/ops/reduce_into.h"
 
+#include <algorithm>
 #include <limits>
-#include <unordered_map>
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
@@ -110,9 +110,12 @@ void reduceInto(const char* op, const Tensor& target, const Tensor& source,
     }
     for (size_t i = 0; i < at.size(); ++i) to[at[i]] = combine<T>(reduction, to[at[i]], data[i]);
     if (reduction != Reduction::Mean) return;
-    std::unordered_map<int64_t, int64_t> counts;
-    for (int64_t p : at) ++counts[p];
-    for (auto [p, n] : counts) to[p] = divide<T>(to[p], n + include_self);
+    std::vector<int64_t> places = at;
+    std::sort(places.begin(), places.end());
+    for (size_t i = 0, next; i < places.size(); i = next) {
+      for (next = i + 1; next < places.size() && places[next] == places[i];) ++next;
+      to[places[i]] = divide<T>(to[places[i]], static_cast<int64_t>(next - i) + include_self);
+    }
   });
 }
 

@@ -2,9 +2,11 @@
 // TorchScript does. The arguments start and end, which Python lets be absent, default to 0 and -1,
 // and an end of -1 means the end of the string.
 #include <algorithm>
+#include <bitset>
 
 #include "core/error.h"
 #include "core/memory_limit.h"
+#include "core/text_limit.h"
 #include "runtime/ops/order.h"
 #include "runtime/ops/text.h"
 #include "runtime/ops/typed.h"
@@ -16,12 +18,8 @@ namespace {
 using Str = const std::string&;
 using I = int64_t;
 
-// What padding and repetition may build: beyond this a program has gone wrong.
-constexpr int64_t kMaxLength = int64_t{1} << 30;
-
 void checkLength(const char* op, int64_t n) {
-  WICK_CHECK(n <= kMaxLength, "{}: a string of {} bytes is too long", op, n);
-  checkAllocation(op, static_cast<size_t>(n));
+  if (n > 0) checkTextLength(op, static_cast<size_t>(n));
 }
 
 IValue stringList(std::vector<std::string> parts) {
@@ -110,11 +108,11 @@ I position(const std::optional<Window>& w, size_t at) {
 }
 I find(Str s, Str sub, I start, I end) {
   auto w = window(s, start, end);
-  return w ? position(w, w->text.find(sub)) : -1;
+  return w ? position(w, findText(w->text, sub)) : -1;
 }
 I rfind(Str s, Str sub, I start, I end) {
   auto w = window(s, start, end);
-  return w ? position(w, w->text.rfind(sub)) : -1;
+  return w ? position(w, rfindText(w->text, sub)) : -1;
 }
 I found(I at) {
   if (at < 0) throw RuntimeError("ValueError: substring not found", "ValueError");
@@ -131,7 +129,8 @@ I count(Str s, Str sub, I start, I end) {
   if (!w) return 0;
   if (sub.empty()) return static_cast<I>(w->text.size()) + 1;
   I n = 0;
-  for (size_t at = 0; (at = w->text.find(sub, at)) != std::string_view::npos; at += sub.size()) ++n;
+  for (size_t at = 0; (at = findText(w->text, sub, at)) != std::string_view::npos; at += sub.size())
+    ++n;
   return n;
 }
 bool startsWith(Str s, Str sub, I start, I end) {
@@ -148,7 +147,7 @@ bool anyOf(Str s, const IValue& subs, I start, I end) {
       subs.elements(), [&](const IValue& sub) { return test(s, sub.toString(), start, end); });
 }
 bool contains(Str s, Str sub) {
-  return s.find(sub) != std::string::npos;
+  return findText(s, sub) != std::string::npos;
 }
 
 // ---- cutting ----
@@ -179,7 +178,7 @@ IValue split(Str s, std::optional<std::string> separator, I limit) {
   std::vector<std::string> out;
   size_t start = 0;
   while (limit < 0 || static_cast<I>(out.size()) < limit) {
-    size_t at = s.find(*separator, start);
+    size_t at = findText(s, *separator, start);
     if (at == std::string::npos) break;
     out.push_back(s.substr(start, at - start));
     start = at + separator->size();
@@ -206,15 +205,19 @@ std::vector<std::string> rsplitBlanks(std::string_view s, I limit) {
 }
 IValue rsplit(Str s, Str separator, I limit) {
   checkSeparator(separator);
+  // Cut from the front where the text is reversed: each piece is looked for only once.
+  const std::string reversed(s.rbegin(), s.rend());
+  const std::string wanted(separator.rbegin(), separator.rend());
   std::vector<std::string> out;
-  std::string_view rest = s;
-  while (limit < 0 || static_cast<I>(out.size()) < limit) {
-    size_t at = rest.rfind(separator);
-    if (at == std::string_view::npos) break;
-    out.emplace_back(rest.substr(at + separator.size()));
-    rest = rest.substr(0, at);
+  size_t start = 0;
+  for (;;) {
+    const bool last = limit >= 0 && static_cast<I>(out.size()) >= limit;
+    const size_t at = last ? std::string::npos : findText(reversed, wanted, start);
+    const size_t end = at == std::string::npos ? s.size() : at;
+    out.push_back(s.substr(s.size() - end, end - start));
+    if (at == std::string::npos) break;
+    start = at + separator.size();
   }
-  out.emplace_back(rest);
   std::reverse(out.begin(), out.end());
   return stringList(std::move(out));
 }
@@ -236,22 +239,32 @@ IValue splitLines(Str s, bool keep_ends) {
 using Three = std::tuple<std::string, std::string, std::string>;
 Three partition(Str s, Str separator) {
   checkSeparator(separator);
-  size_t at = s.find(separator);
+  size_t at = findText(s, separator);
   if (at == std::string::npos) return {s, "", ""};
   return {s.substr(0, at), separator, s.substr(at + separator.size())};
 }
 Three rpartition(Str s, Str separator) {
   checkSeparator(separator);
-  size_t at = s.rfind(separator);
+  size_t at = rfindText(s, separator);
   if (at == std::string::npos) return {"", "", s};
   return {s.substr(0, at), separator, s.substr(at + separator.size())};
 }
+std::bitset<256> setOf(Str chars) {
+  std::bitset<256> set;
+  for (char c : chars) set.set(static_cast<unsigned char>(c));
+  return set;
+}
 std::string lstrip(Str s, Str chars) {
-  size_t first = s.find_first_not_of(chars);
-  return first == std::string::npos ? "" : s.substr(first);
+  const std::bitset<256> set = setOf(chars);
+  size_t first = 0;
+  while (first < s.size() && set.test(static_cast<unsigned char>(s[first]))) ++first;
+  return s.substr(first);
 }
 std::string rstrip(Str s, Str chars) {
-  return s.substr(0, s.find_last_not_of(chars) + 1);
+  const std::bitset<256> set = setOf(chars);
+  size_t end = s.size();
+  while (end > 0 && set.test(static_cast<unsigned char>(s[end - 1]))) --end;
+  return s.substr(0, end);
 }
 std::string strip(Str s, Str chars) {
   return lstrip(rstrip(s, chars), chars);
@@ -262,13 +275,16 @@ std::string getItem(Str s, I i) {
   return std::string(1, s[static_cast<size_t>(i < 0 ? i + n : i)]);
 }
 std::string slice(Str s, std::optional<I> start, std::optional<I> end, I step) {
+  const Slice chosen = sliceOf(static_cast<I>(s.size()), start, end, step);
+  if (step == 1) return s.substr(static_cast<size_t>(chosen.first), chosen.count);
   std::string out;
-  for (I i : sliceIndices(static_cast<I>(s.size()), start, end, step)) {
-    out += s[static_cast<size_t>(i)];
-  }
+  out.reserve(chosen.count);
+  for (size_t i = 0; i < chosen.count; ++i) out += s[static_cast<size_t>(chosen.at(i))];
   return out;
 }
 IValue characters(Str s) {
+  // A string object each.
+  checkAllocation("list", s.size() * (sizeof(IValue) + sizeof(StringObject) + sizeof(std::string)));
   std::vector<std::string> out;
   for (char c : s) out.emplace_back(1, c);
   return stringList(std::move(out));
@@ -282,22 +298,24 @@ std::string concat(Str a, Str b) {
 }
 std::string repeat(Str s, I n) {
   if (n <= 0 || s.empty()) return "";
-  WICK_CHECK(n <= kMaxLength / static_cast<I>(s.size()),
+  WICK_CHECK(n <= static_cast<I>(kMaxTextBytes / s.size()),
              "a string of {} bytes times {} is too long", s.size(), n);
-  checkAllocation("str * int", s.size() * static_cast<size_t>(n));
+  checkTextLength("str * int", s.size() * static_cast<size_t>(n));
   std::string out;
   out.reserve(s.size() * static_cast<size_t>(n));
   for (I i = 0; i < n; ++i) out += s;
   return out;
 }
 std::string join(Str s, const IValue& parts) {
+  const std::vector<IValue>& strings = parts.elements();
+  size_t length = strings.empty() ? 0 : s.size() * (strings.size() - 1);
+  for (const IValue& p : strings) length += p.toString().size();
+  checkTextLength("join", length);
   std::string out;
-  bool first = true;
-  for (const IValue& p : parts.elements()) {
-    if (!first) out += s;
-    first = false;
-    out += p.toString();
-    checkLength("join", static_cast<I>(out.size()));
+  out.reserve(length);
+  for (size_t i = 0; i < strings.size(); ++i) {
+    if (i) out += s;
+    out += strings[i].toString();
   }
   return out;
 }
@@ -308,21 +326,23 @@ std::string replace(Str s, Str old, Str with, I limit) {
   auto more = [&] { return limit < 0 || done < limit; };
   if (old.empty()) {
     // Before each byte and at the end.
-    for (; at < s.size() && more(); ++at, ++done) {
-      (out += with) += s[at];
-      checkLength("replace", static_cast<I>(out.size()));
-    }
+    const size_t places =
+        limit < 0 ? s.size() + 1 : std::min(s.size() + 1, static_cast<size_t>(limit));
+    WICK_CHECK(with.empty() || places <= kMaxTextBytes / with.size(),
+               "replace: the text becomes too long");
+    checkTextLength("replace", s.size() + places * with.size());
+    for (; at < s.size() && more(); ++at, ++done) (out += with) += s[at];
     if (at == s.size() && more()) out += with;
     return out + s.substr(at);
   }
   while (more()) {
-    size_t next = s.find(old, at);
+    size_t next = findText(s, old, at);
     if (next == std::string::npos) break;
+    checkTextLength("replace", out.size() + (next - at) + with.size());
     out.append(s, at, next - at);
     out += with;
     at = next + old.size();
     ++done;
-    checkLength("replace", static_cast<I>(out.size()));
   }
   return out + s.substr(at);
 }
@@ -334,6 +354,7 @@ I padding(const char* op, Str s, I width, Str fill) {
                        "TypeError");
   }
   checkLength(op, width);
+  checkTextLength(op, s.size());
   return std::max<I>(width - static_cast<I>(s.size()), 0);
 }
 std::string center(Str s, I width, Str fill) {
@@ -361,9 +382,9 @@ std::string expandTabs(Str s, I tab) {
   for (char c : s) {
     if (c == '\t') {
       I blanks = tab > 0 ? tab - column % tab : 0;
+      checkLength("expandtabs", static_cast<I>(out.size()) + blanks);
       out.append(static_cast<size_t>(blanks), ' ');
       column += blanks;
-      checkLength("expandtabs", static_cast<I>(out.size()));
       continue;
     }
     out += c;

@@ -30,6 +30,10 @@ inline char toUpper(char c) {
   return isLower(c) ? static_cast<char>(c - 32) : c;
 }
 
+// As std::string_view's find() and rfind(), but in linear time whatever the texts are.
+size_t findText(std::string_view text, std::string_view part, size_t from = 0);
+size_t rfindText(std::string_view text, std::string_view part);
+
 inline std::string_view stripSpace(std::string_view s) {
   while (!s.empty() && isSpace(s.front())) s.remove_prefix(1);
   while (!s.empty() && isSpace(s.back())) s.remove_suffix(1);

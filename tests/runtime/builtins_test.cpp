@@ -241,6 +241,38 @@ TEST(BuiltinsTest, sizesAreBounded) {
   EXPECT_THROW(call("aten::mul.str_int", {"ab", INT64_MAX}), RuntimeError);
 }
 
+// Texts for which a plain search compares as often as both lengths multiplied.
+TEST(BuiltinsTest, searchingIsLinear) {
+  const std::string same(2000000, 'a');
+  const std::string part(200000, 'a');
+  EXPECT_EQ(call("aten::find", {same, part + "b", 0, -1}).toInt(), -1);
+  EXPECT_EQ(call("aten::rfind", {same, "b" + part, 0, -1}).toInt(), -1);
+  EXPECT_EQ(call("aten::rfind", {same, part, 0, -1}).toInt(), 1800000);
+  EXPECT_EQ(call("aten::count", {same, part, 0, -1}).toInt(), 10);
+  EXPECT_EQ(call("aten::strip", {same, std::string(200000, 'b') + "a"}).toString(), "");
+  EXPECT_EQ(call("aten::rsplit", {same, part, -1}).elements().size(), 11u);
+  EXPECT_EQ(call("aten::rsplit", {"a--b--c", "--", 1}).repr(), "['a--b', 'c']");
+  EXPECT_EQ(call("aten::rsplit", {"a---b", "--", -1}).repr(), "['a-', 'b']");
+  EXPECT_EQ(call("aten::rsplit", {"--", "--", -1}).repr(), "['', '']");
+  EXPECT_EQ(call("aten::rsplit", {"ab", "--", 0}).repr(), "['ab']");
+  EXPECT_EQ(call("aten::strip", {"  a b ", " "}).toString(), "a b");
+}
+
+TEST(BuiltinsTest, slicesOfText) {
+  auto slice = [](IValue start, IValue end, int64_t step) {
+    return call("aten::slice.str", {"abcdef", start, end, step}).toString();
+  };
+  EXPECT_EQ(slice(IValue(), IValue(), 1), "abcdef");
+  EXPECT_EQ(slice(2, 4, 1), "cd");
+  EXPECT_EQ(slice(4, 2, 1), "");
+  EXPECT_EQ(slice(9, 12, 1), "");
+  EXPECT_EQ(slice(-2, IValue(), 1), "ef");
+  EXPECT_EQ(slice(IValue(), IValue(), -1), "fedcba");
+  EXPECT_EQ(slice(IValue(), IValue(), -4), "fb");
+  EXPECT_EQ(slice(1, IValue(), INT64_MAX), "b");
+  EXPECT_EQ(slice(4, IValue(), INT64_MIN), "e");
+}
+
 TEST(BuiltinsTest, sortingTuplesIsStable) {
   auto pair = [](int a, const char* b) { return IValue(makeTuple({IValue(a), IValue(b)})); };
   IValue list(makeList(types::Any(), {pair(2, "a"), pair(1, "z"), pair(1, "b")}));

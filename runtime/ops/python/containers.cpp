@@ -61,7 +61,7 @@ I indexWithin(const IValue& list, const IValue& element, I start, I stop) {
   for (I i = bound(start), end = bound(stop); i < end; ++i) {
     if (v[static_cast<size_t>(i)].equals(element)) return i;
   }
-  throw RuntimeError(fmt::format("{} is not in list", element.repr()), "ValueError");
+  throw RuntimeError(fmt::format("{} is not in list", element.shortRepr()), "ValueError");
 }
 
 void setSlice(const IValue& list, std::optional<I> start, std::optional<I> end,

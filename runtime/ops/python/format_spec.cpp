@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "core/error.h"
-#include "core/memory_limit.h"
 #include "core/tensor.h"
+#include "core/text_limit.h"
 #include "runtime/ops/text.h"
 
 namespace wick::ops {
@@ -16,7 +16,7 @@ namespace wick::ops {
 namespace {
 
 // What one field may take: beyond this a program has gone wrong.
-constexpr int64_t kMaxWidth = int64_t{1} << 30;
+constexpr int64_t kMaxWidth = kMaxTextBytes;
 constexpr int64_t kMaxPrecision = int64_t{1} << 20;
 
 // The character with this code, at most 0x10ffff, in UTF-8.
@@ -66,7 +66,7 @@ std::string signFor(bool negative, char wanted) {
 
 // 1234567 -> 1,234,567, with zeros in front until it takes `width` characters.
 std::string grouped(const std::string& digits, char separator, size_t size, int64_t width) {
-  checkAllocation("format", static_cast<size_t>(std::max<int64_t>(width, 0)));
+  checkTextLength("format", static_cast<size_t>(std::max<int64_t>(width, 0)));
   std::string reversed;
   size_t count = 0;
   auto push = [&](char c) {
@@ -82,8 +82,9 @@ std::string grouped(const std::string& digits, char separator, size_t size, int6
 std::string padded(std::string text, const FormatSpec& spec, char default_align) {
   int64_t missing = spec.width - characterCount(text);
   if (missing <= 0) return text;
-  checkAllocation("format", static_cast<size_t>(missing) * spec.fill.size());
+  checkTextLength("format", text.size() + static_cast<size_t>(missing) * spec.fill.size());
   auto blanks = [&](int64_t n) {
+    if (spec.fill.size() == 1) return std::string(static_cast<size_t>(n), spec.fill[0]);
     std::string out;
     out.reserve(static_cast<size_t>(n) * spec.fill.size());
     for (int64_t i = 0; i < n; ++i) out += spec.fill;

@@ -2,7 +2,7 @@
 #include <cmath>
 #include <span>
 
-#include "core/memory_limit.h"
+#include "core/text_limit.h"
 #include "runtime/ops/python/format_spec.h"
 #include "runtime/ops/text.h"
 #include "runtime/ops/typed.h"
@@ -50,8 +50,9 @@ class BraceFormatter {
       } else if (c == '}') {
         fail("ValueError", "Single '}' encountered in format string");
       } else if (c == '{') {
-        out += field(text, ++at, level);
-        checkAllocation("format", out.size());
+        const std::string added = field(text, ++at, level);
+        checkTextLength("format", out.size() + added.size());
+        out += added;
       } else {
         out += c;
         ++at;
@@ -139,7 +140,7 @@ class BraceFormatter {
       for (size_t i = 0; i < names_.size(); ++i) {
         if (names_[i].toString() == name) return named_[i];
       }
-      fail("KeyError", quoteString(name));
+      fail("KeyError", IValue(name).shortRepr());
     }
     Numbering wanted = index ? Numbering::kManual : Numbering::kAutomatic;
     if (numbering_ != Numbering::kNone && numbering_ != wanted) {
@@ -163,10 +164,8 @@ class BraceFormatter {
     std::optional<I> index = number(key);
     if (container.isDict()) {
       IValue wanted = index ? IValue(*index) : IValue(std::string(key));
-      for (const auto& [k, v] : container.toDict().items()) {
-        if (k.equals(wanted)) return v;
-      }
-      fail("KeyError", wanted.repr());
+      if (const IValue* found = container.toDict().find(wanted)) return *found;
+      fail("KeyError", wanted.shortRepr());
     }
     if (!container.isList() && !container.isTuple()) {
       fail("TypeError", fmt::format("'{}' object is not subscriptable", container.tagName()));
@@ -233,8 +232,9 @@ class PercentFormatter {
         continue;
       }
       ++at_;
-      out += field(text);
-      checkAllocation("%", out.size());
+      const std::string added = field(text);
+      checkTextLength("%", out.size() + added.size());
+      out += added;
     }
     // A dict is no argument to be used up: its keys may be.
     if (next_ != arguments_.size() && !right_.isDict()) {
@@ -302,14 +302,12 @@ class PercentFormatter {
     if (at_ >= text.size()) fail("ValueError", "incomplete format key");
     std::string name(text.substr(start, at_++ - start));
     if (!right_.isDict()) fail("TypeError", "format requires a mapping");
-    for (const auto& [k, v] : right_.toDict().items()) {
-      if (k.isString() && k.toString() == name) return v;
-    }
-    fail("KeyError", quoteString(name));
+    if (const IValue* found = right_.toDict().find(IValue(name))) return *found;
+    fail("KeyError", IValue(name).shortRepr());
   }
 
   I count(std::string_view text) {
-    constexpr I kMost = I{1} << 30;
+    constexpr I kMost = kMaxTextBytes;
     if (at_ < text.size() && text[at_] == '*') {
       ++at_;
       IValue value = argument();
