@@ -213,6 +213,9 @@ void ArchiveReader::readDirectory(const Directory& directory) {
     std::string record(path.substr(slash + 1));
     if (record.empty() || record.back() == '/') continue;
     if (!entries_.emplace(record, entry).second) failRecord(record, "appears twice");
+    if (entry.method == kStored && record.ends_with(".pkl")) {
+      budget_->giveBack(entry.compressed_size * limits_.pickle_ratio);
+    }
     records_.push_back(std::move(record));
   }
   if (records_.empty()) fail("the archive holds no records");

@@ -60,6 +60,9 @@ struct ArchiveLimits {
   // which max_code bounds.
   uint64_t base_memory = uint64_t{14} << 20;
   uint64_t memory_ratio = 3;
+  // Besides, so many bytes for each byte of a pickle that lies in the file as it is: what a
+  // dictionary of words takes beyond its text. PyTorch never deflates pickles.
+  uint64_t pickle_ratio = 20;
 
   // The sum for a file of so many bytes.
   uint64_t memoryFor(uint64_t file_size) const;

@@ -307,7 +307,7 @@ FusionSite::FusionSite(const Node& group) : state_(std::make_shared<State>()) {
   state_->name = fusionGroupName(*state_->body);
   for (const Node* node : state_->body->nodes()) {
     const Operator* op = node->maybeOperator();
-    state_->writes = state_->writes || (op && op->writtenArguments() != 0);
+    state_->writes = state_->writes || (op && op->writtenArguments(*node) != 0);
   }
   for (const Value* v : loop::tensorConstants(*state_->body)) {
     state_->constants.push_back(*constantOf(v));

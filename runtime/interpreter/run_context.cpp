@@ -81,15 +81,11 @@ void Turns::Accesses::add(const IValue& value, bool writes) {
   }
 }
 
-bool Turns::Accesses::note(const Operator* op, bool group_writes, IValue* arguments,
-                           size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    add(arguments[i], op ? i < 64 && (op->writtenArguments() >> i & 1) != 0 : group_writes);
-  }
+bool Turns::Accesses::note(const Operator* op, uint64_t written, IValue* arguments, size_t count) {
+  for (size_t i = 0; i < count; ++i) add(arguments[i], i >= 64 || (written >> i & 1) != 0);
   if (elements_ < kManyElements) return false;
   // Whatever else writes to an argument may give it another shape, or is a container's operator.
-  const bool only_elements = op ? op->writtenArguments() == 0 || op->form() == Operator::Form::Inplace
-                                : !group_writes;
+  const bool only_elements = written == 0 || (op && op->form() == Operator::Form::Inplace);
   if (!only_elements || (op && (op->has(kSideEffects) || op->has(kNondeterministic))) ||
       !std::all_of(arguments, arguments + count, isData)) {
     return false;

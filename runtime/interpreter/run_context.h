@@ -32,11 +32,11 @@ class Turns {
   // The tensors that a call reads and writes.
   class Accesses {
    public:
-    // Notes what a call of the operator, or of a group when it is null, does with its arguments.
-    // Whether the call may and should go on without the turn: it works on many elements, changes no
-    // tensor but in its elements, and knows of nothing else that is shared. Lists among its
-    // arguments are replaced by copies then.
-    bool note(const Operator* op, bool group_writes, IValue* arguments, size_t count);
+    // Notes what a call of the operator (null: of a group) does with its arguments. Bit i of
+    // `written`: it writes to argument i. Whether the call may and should go on without the turn: it
+    // works on many elements, changes no tensor but in its elements, and knows of nothing else that
+    // is shared. Lists among its arguments are replaced by copies then.
+    bool note(const Operator* op, uint64_t written, IValue* arguments, size_t count);
     bool collideWith(const Accesses& other) const;
 
    private:
