@@ -17,7 +17,12 @@ void Emitter::emitStatements(const List<Stmt>& statements) {
       continue;
     }
     RangeGuard at(&graph_, stmt.range());
-    emitStatement(stmt);
+    try {
+      emitStatement(stmt);
+    } catch (const RuntimeError& error) {
+      // A type that became too large, a constant that could not be made.
+      throwCompileError(stmt.range(), "{}", error.brief());
+    }
   }
   checkUncalled(defined_before);
 }

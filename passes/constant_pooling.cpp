@@ -19,8 +19,10 @@ namespace wick {
 namespace {
 
 struct ConstantHash {
+  // Copies share it.
+  std::shared_ptr<ConstantHashes> known = std::make_shared<ConstantHashes>();
   size_t operator()(const Node* n) const {
-    return hashAttributes(n) * 31 + static_cast<size_t>(n->output()->type()->kind());
+    return hashAttributes(n, known.get()) * 31 + static_cast<size_t>(n->output()->type()->kind());
   }
 };
 

@@ -4,6 +4,8 @@
 //   %y = prim::If(%true) block0 … block1        (the nodes of block0)
 #include "passes/constant_propagation.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
@@ -14,7 +16,72 @@ namespace wick {
 namespace {
 
 // A folded tensor lives as long as the program; larger ones are recomputed instead.
-constexpr int64_t kMaxFoldedElements = int64_t{1} << 24;
+constexpr uint64_t kMaxFoldedElements = int64_t{1} << 24;
+
+// What one run of the pass may make of constants. Lists and tuples of constants share their parts:
+// lines like `a = [a, a]` name 2^n values, which everything that prints, hashes and compares
+// constants would walk over. Values are counted as often as they are reached, sixteen bytes of text
+// as one.
+class FoldBudget {
+ public:
+  // Whether it is worth while to compute something of this type.
+  bool allows(const Type& type) const {
+    switch (type.kind()) {
+      case TypeKind::Int:
+      case TypeKind::Float:
+      case TypeKind::Bool:
+      case TypeKind::None:
+      case TypeKind::Complex:
+      case TypeKind::Device:
+        return true;
+      case TypeKind::Tensor:
+        return elements_left_ > 0;
+      default:
+        return values_left_ > 0;
+    }
+  }
+  // Whether the result of a fold may be kept. Looking at it is paid for in any case.
+  bool take(const IValue& result) {
+    if (result.isTensor()) {
+      const auto elements = static_cast<uint64_t>(result.toTensor().numel());
+      const bool fits = elements <= kMaxFoldedElements && elements <= elements_left_;
+      elements_left_ -= std::min(elements_left_, elements);
+      return fits;
+    }
+    if (!result.isString() && !result.isList() && !result.isTuple() && !result.isDict())
+      return true;
+    const uint64_t most = std::min(kMostOfOne, values_left_);
+    uint64_t counted = 0;
+    count(result, most, counted);
+    values_left_ -= std::min(values_left_, counted);
+    return counted <= most;
+  }
+
+ private:
+  static constexpr uint64_t kMostOfOne = uint64_t{1} << 18;
+
+  // Stops soon after `most`. What stands flat in a value that is too large cost as much to make.
+  static void count(const IValue& v, uint64_t most, uint64_t& counted) {
+    ++counted;
+    if (v.isString()) counted += v.toString().size() / 16;
+    if (v.isDict()) {
+      v.toDict().all([&](const IValue& key, const IValue& value) {
+        count(key, most, counted);
+        count(value, most, counted);
+        return counted <= most;
+      });
+    }
+    if (!v.isList() && !v.isTuple()) return;
+    if (v.elements().size() > most) counted += v.elements().size();
+    for (const IValue& e : v.elements()) {
+      if (counted > most) return;
+      count(e, most, counted);
+    }
+  }
+
+  uint64_t values_left_ = uint64_t{1} << 22;
+  uint64_t elements_left_ = uint64_t{1} << 27;
+};
 
 class Folder {
  public:
@@ -153,11 +220,14 @@ class Folder {
       if (!c || v->type()->kind() == TypeKind::Function) return;
       inputs.push_back(std::move(*c));
     }
+    for (const Value* v : node->outputs()) {
+      if (!budget_.allows(*v->type())) return;
+    }
     std::vector<IValue> results(node->outputs().size());
     if (!evaluate(node, inputs, results)) return;
     for (size_t i = 0; i < results.size(); ++i) {
       if (AliasDb::isMutable(node->output(i)->type()) && !mayBeShared(node->output(i))) return;
-      if (results[i].isTensor() && results[i].toTensor().numel() > kMaxFoldedElements) return;
+      if (!budget_.take(results[i])) return;
     }
     if (!WICK_MAY_OPTIMIZE("folds {}", node->str())) return;
     replace(node, results);
@@ -225,6 +295,7 @@ class Folder {
 
   Graph& graph_;
   AliasDb aliases_;
+  FoldBudget budget_;
   bool changed_ = false;
 };
 

@@ -3,6 +3,8 @@
 #include <bit>
 #include <unordered_set>
 
+#include "core/keyed_hash.h"
+
 namespace wick {
 
 namespace {
@@ -21,20 +23,23 @@ bool sameElements(const std::vector<IValue>& a, const std::vector<IValue>& b) {
 }
 
 size_t mix(size_t seed, size_t value) {
-  return seed ^ (value + size_t{0x9e3779b97f4a7c15} + (seed << 6) + (seed >> 2));
+  return keyedHash(seed, value);
 }
 
-size_t hashConstant(const IValue& v) {
+// Lists and tuples share their parts, so those that were met are remembered.
+size_t hashConstant(const IValue& v, ConstantHashes& known) {
   auto tag = static_cast<size_t>(v.tag());
   if (v.isNone()) return tag;
-  if (v.isString()) return mix(tag, std::hash<std::string>()(v.toString()));
+  if (v.isString()) return mix(tag, keyedHash(std::string_view(v.toString())));
   if (v.isComplex()) {
     return mix(mix(tag, std::bit_cast<uint64_t>(v.toComplex().real())),
                std::bit_cast<uint64_t>(v.toComplex().imag()));
   }
   if (v.isList() || v.isTuple()) {
+    if (auto it = known.find(v.rawObject()); it != known.end()) return it->second;
     size_t seed = tag;
-    for (const IValue& e : v.elements()) seed = mix(seed, hashConstant(e));
+    for (const IValue& e : v.elements()) seed = mix(seed, hashConstant(e, known));
+    known.emplace(v.rawObject(), seed);
     return seed;
   }
   if (v.isTensor()) return mix(tag, std::hash<const void*>()(v.toTensor().impl()));
@@ -108,8 +113,14 @@ bool sameConstant(const IValue& a, const IValue& b) {
   if (a.isInt() || a.isDouble()) return a.rawInt() == b.rawInt();
   if (a.isDevice()) return a.toDevice() == b.toDevice();
   if (a.isString()) return a.toString() == b.toString();
-  if (a.isComplex()) return hashConstant(a) == hashConstant(b) && a.toComplex() == b.toComplex();
+  if (a.isComplex()) {
+    const std::complex<double> x = a.toComplex();
+    const std::complex<double> y = b.toComplex();
+    auto bits = [](double d) { return std::bit_cast<uint64_t>(d); };
+    return bits(x.real()) == bits(y.real()) && bits(x.imag()) == bits(y.imag()) && x == y;
+  }
   if (a.isTensor()) return a.toTensor().isSame(b.toTensor());
+  if (a.rawObject() == b.rawObject()) return true;
   if (a.isList()) {
     return sameType(a.toList().element_type, b.toList().element_type) &&
            sameElements(a.elements(), b.elements());
@@ -143,11 +154,12 @@ bool sameAttributes(const Node* a, const Node* b) {
   return true;
 }
 
-size_t hashAttributes(const Node* node) {
+size_t hashAttributes(const Node* node, ConstantHashes* known) {
+  ConstantHashes own;
   size_t sum = 0;  // attributes may be stored in any order
   for (const auto& [name, value] : node->attributes()) {
     const IValue* v = std::get_if<IValue>(&value);
-    sum += mix(name.id(), v ? hashConstant(*v) : value.index());
+    sum += mix(name.id(), v ? hashConstant(*v, known ? *known : own) : value.index());
   }
   return sum;
 }

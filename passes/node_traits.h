@@ -1,6 +1,8 @@
 // Facts about single nodes and values that several passes ask for.
 #pragma once
 
+#include <unordered_map>
+
 #include "ir/alias_db.h"
 #include "ir/graph.h"
 
@@ -22,8 +24,11 @@ bool identityIsObserved(const Value* v);
 // equal text, the same object for what has an identity. Lists and tuples are compared by element.
 bool sameConstant(const IValue& a, const IValue& b);
 bool sameAttributes(const Node* a, const Node* b);
-// Equal for nodes whose attributes are the same.
-size_t hashAttributes(const Node* node);
+// Hashes of lists and tuples among the constants of a graph, which may share their parts and be
+// named by many nodes. Valid while these constants live.
+using ConstantHashes = std::unordered_map<const RefCounted*, size_t>;
+// Equal for nodes whose attributes are the same. Without `known` each call hashes everything.
+size_t hashAttributes(const Node* node, ConstantHashes* known = nullptr);
 
 // The Bool, Int or Float constant that defines a value, when it is one of that type.
 std::optional<bool> constantBool(const Value* v);

@@ -36,7 +36,8 @@ bool standsBehind(const Node* user, const Node* branch) {
 
 class Refiner {
  public:
-  explicit Refiner(Graph& graph) : graph_(graph) {}
+  explicit Refiner(Graph& graph)
+      : graph_(graph), steps_left_(kStepsPerNode * graph.nodeCount() + kFreeSteps) {}
 
   bool block(Block* b) {
     bool changed = false;
@@ -83,6 +84,7 @@ class Refiner {
     if (v->node()->kind() == prim::Constant || v->uses().size() > kMaxUsers) return false;
     std::vector<Use> there;
     for (const Use& use : v->uses()) {
+      if (!affords(use.user)) return false;
       bool knows = where ? use.user->isInside(where) : standsBehind(use.user, branch);
       if (knows) there.push_back(use);
     }
@@ -94,7 +96,17 @@ class Refiner {
     return true;
   }
 
+  // Where a user stands is found by walking up from it, which in a chain of thousands of branches
+  // within branches takes as many steps, for each user of each condition.
+  bool affords(const Node* user) {
+    for (const Block* b = user->block(); b && steps_left_ > 0; b = b->owningBlock()) --steps_left_;
+    return steps_left_ > 0;
+  }
+
+  static constexpr size_t kStepsPerNode = 256;
+  static constexpr size_t kFreeSteps = size_t{1} << 20;
   Graph& graph_;
+  size_t steps_left_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "passes/remove_mutation.h"
 
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/optimization_limit.h"
@@ -23,55 +24,56 @@ namespace wick {
 
 namespace {
 
-// Objects of a block that were made there and not used yet.
+// Objects that were made in a block and that nothing used yet, there or in the blocks within. One
+// table serves all blocks: what a node reads leaves it when the walk comes by, so that nobody walks
+// over the inner blocks once more for each block around them.
 class Untouched {
  public:
-  void add(const Value* v) { values_.insert(v); }
-  bool contains(const Value* v) const { return values_.count(v) != 0; }
+  void add(const Value* v) { values_[v] = v->node()->block(); }
+  // Whether it was made in this block.
+  bool contains(const Value* v, const Block* b) const {
+    auto it = values_.find(v);
+    return it != values_.end() && it->second == b;
+  }
   void drop(const Value* v) { values_.erase(v); }
-  // What the node or one in its blocks reads is no longer untouched.
   void dropInputs(const Node* n) {
     for (const Value* v : n->inputs()) values_.erase(v);
-    for (const Block* b : n->blocks()) {
-      for (const Node* inner : b->nodes()) dropInputs(inner);
-      dropInputs(b->returnNode());
-    }
   }
 
  private:
-  std::unordered_set<const Value*> values_;
+  std::unordered_map<const Value*, const Block*> values_;
 };
 
 class ListBuilder {
  public:
   bool block(Block* b) {
     bool changed = false;
-    Untouched lists;
     for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
       Node* n = *it;
       ++it;
       for (Block* sub : n->blocks()) changed |= block(sub);
-      if (!n->inputs().empty() && lists.contains(n->input(0)) && merge(n, lists)) {
+      if (!n->inputs().empty() && lists_.contains(n->input(0), b) && merge(n)) {
         changed = true;
         continue;
       }
-      lists.dropInputs(n);
-      if (n->kind() == prim::ListConstruct) lists.add(n->output());
+      lists_.dropInputs(n);
+      if (n->kind() == prim::ListConstruct) lists_.add(n->output());
     }
+    lists_.dropInputs(b->returnNode());
     return changed;
   }
 
  private:
   // Makes the node's write part of the list's construct.
-  bool merge(Node* n, Untouched& lists) {
+  bool merge(Node* n) {
     Value* list = n->input(0);
     Node* made = list->node();
     // The list itself as an element, or given twice.
     if (std::count(n->inputs().begin(), n->inputs().end(), list) != 1) return false;
     if (!mayHold(n, list)) return false;
-    if (!WICK_MAY_OPTIMIZE("takes a write into a list") || !write(n, made, lists)) return false;
+    if (!WICK_MAY_OPTIMIZE("takes a write into a list") || !write(n, made)) return false;
     made->moveBefore(n);
-    for (size_t i = 1; i < n->inputs().size(); ++i) lists.drop(n->input(i));
+    for (size_t i = 1; i < n->inputs().size(); ++i) lists_.drop(n->input(i));
     for (Value* out : n->outputs()) out->replaceAllUsesWith(list);
     n->destroy();
     return true;
@@ -83,7 +85,7 @@ class ListBuilder {
                        [&](const Value* out) { return sameType(out->type(), list->type()); });
   }
 
-  static bool write(Node* n, Node* made, const Untouched& lists) {
+  bool write(Node* n, Node* made) const {
     static const Symbol kExtend = Symbol::aten("extend");
     static const Symbol kInsert = Symbol::aten("insert");
     if (n->kind() == aten::append && n->inputs().size() == 2) {
@@ -93,7 +95,7 @@ class ListBuilder {
     if ((n->kind() == kExtend || n->kind() == aten::add_) && n->inputs().size() == 2) {
       // The other list is read as it is here: what it was built with, when nobody used it yet.
       const Value* other = n->input(1);
-      if (!lists.contains(other)) return false;
+      if (!lists_.contains(other, n->block())) return false;
       for (Value* v : other->node()->inputs()) made->addInput(v);
       return true;
     }
@@ -112,6 +114,8 @@ class ListBuilder {
     made->replaceInput(at, n->input(2));
     return true;
   }
+
+  Untouched lists_;
 };
 
 // ---- tensors ----
@@ -163,21 +167,21 @@ class TensorRenamer {
 
   bool block(Block* b) {
     bool changed = false;
-    Untouched tensors;
     for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
       Node* n = *it;
       ++it;
       for (Block* sub : n->blocks()) changed |= block(sub);
-      if (!n->inputs().empty() && tensors.contains(n->input(0))) {
+      if (!n->inputs().empty() && tensors_.contains(n->input(0), b)) {
         if (Node* made = functional(n)) {
           changed = true;
-          tensors.add(made->output());
+          tensors_.add(made->output());
           continue;
         }
       }
-      tensors.dropInputs(n);
-      if (givesNewTensor(n)) tensors.add(n->output());
+      tensors_.dropInputs(n);
+      if (givesNewTensor(n)) tensors_.add(n->output());
     }
+    tensors_.dropInputs(b->returnNode());
     return changed;
   }
 
@@ -220,6 +224,7 @@ class TensorRenamer {
   }
 
   Graph& graph_;
+  Untouched tensors_;
 };
 
 }  // namespace

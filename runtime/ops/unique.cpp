@@ -5,6 +5,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "core/keyed_hash.h"
 #include "runtime/ops/common.h"
 
 namespace wick::ops {
@@ -22,40 +23,131 @@ Tensor fromIndices(const std::vector<int64_t>& values) {
   return Tensor::fromData(values.data(), DimVector{static_cast<int64_t>(values.size())});
 }
 
-// Elements are told apart by ==, so every NaN is a value of its own. Unsorted results come in the
-// order of a hash set.
+// The distinct values of a sequence. Every NaN is a value of its own. std::unordered_set is slow
+// when somebody chooses values that meet in one of its buckets, so its hash is keyed here.
+template <class T>
+struct DistinctValues {
+  DistinctValues(const T* data, int64_t n) {
+    ids.reserve(static_cast<size_t>(n));
+    for (int64_t i = 0; i < n; ++i) {
+      bool fresh = true;
+      size_t id = values.size();
+      if (data[i] == data[i]) {
+        auto [it, inserted] = known.try_emplace(data[i], id);
+        id = it->second;
+        fresh = inserted;
+      }
+      ids.push_back(id);
+      if (fresh) values.push_back(data[i]);
+    }
+  }
+
+  struct Hash {
+    size_t operator()(T value) const { return keyedHash(std::hash<T>()(value)); }
+  };
+  std::unordered_map<T, size_t, Hash> known;
+  std::vector<T> values;    // by their first occurrence
+  std::vector<size_t> ids;  // of each element, its place in `values`
+};
+
+// The order in which libstdc++'s std::unordered_set has the values, which is PyTorch's where
+// nothing is sorted. Only the chains of its buckets are followed as it links them; nothing is
+// searched.
+template <class T>
+class OrderOfSet {
+ public:
+  explicit OrderOfSet(const std::vector<T>& values) {
+    next_.reserve(values.size());
+    std::unordered_set<size_t> growing;  // tells when such a set takes more buckets
+    for (size_t id = 0; id < values.size(); ++id) {
+      hashes_.push_back(std::hash<T>()(values[id]));
+      growing.insert(id);
+      if (growing.bucket_count() != before_.size()) linkAgain(growing.bucket_count());
+      next_.push_back(kNone);
+      link(id);
+    }
+  }
+
+  std::vector<size_t> order() const {
+    std::vector<size_t> out;
+    out.reserve(next_.size());
+    for (size_t id = head_; id != kNone; id = next_[id]) out.push_back(id);
+    return out;
+  }
+
+ private:
+  static constexpr size_t kNone = SIZE_MAX;
+  static constexpr size_t kHead = SIZE_MAX - 1;  // what stands before the first
+
+  void linkAgain(size_t buckets) {
+    const std::vector<size_t> linked = order();
+    before_.assign(buckets, kNone);
+    head_ = kNone;
+    for (size_t id : linked) link(id);
+  }
+
+  // One chain goes through all buckets: a new value stands first in its bucket, or first of all
+  // when the bucket was empty.
+  void link(size_t id) {
+    const size_t bucket = hashes_[id] % before_.size();
+    const size_t before = before_[bucket];
+    if (before == kNone) {
+      next_[id] = head_;
+      if (head_ != kNone) before_[hashes_[head_] % before_.size()] = id;
+      head_ = id;
+      before_[bucket] = kHead;
+    } else {
+      size_t& place = before == kHead ? head_ : next_[before];
+      next_[id] = place;
+      place = id;
+    }
+  }
+
+  std::vector<size_t> hashes_;  // of each value
+  std::vector<size_t> next_;    // of each value
+  std::vector<size_t> before_;  // of each bucket: what stands before its first value
+  size_t head_ = kNone;
+};
+
 template <class T>
 Unique uniqueValues(const Tensor& self, bool sorted, bool return_inverse, bool return_counts) {
   Tensor flat = self.contiguous();
   const T* data = flat.data<T>();
   int64_t n = flat.numel();
-  std::unordered_set<T> set(data, data + n);
-  std::vector<T> values(set.begin(), set.end());
-  if (sorted) {
-    std::sort(values.begin(), values.end(), [](T a, T b) { return (b != b && a == a) || a < b; });
+  DistinctValues<T> distinct(data, n);
+  const std::vector<T>& values = distinct.values;
+  std::vector<size_t> order(values.size());
+  if (!sorted) {
+    order = OrderOfSet<T>(values).order();
+  } else {
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::sort(order.begin(), order.end(), [&](size_t i, size_t j) {
+      const T a = values[i];
+      const T b = values[j];
+      return (b != b && a == a) || a < b;
+    });
   }
   Tensor out = Tensor::empty(DimVector{static_cast<int64_t>(values.size())}, self.dtype());
-  std::copy(values.begin(), values.end(), out.data<T>());
+  std::vector<int64_t> rank(values.size());
+  for (size_t i = 0; i < order.size(); ++i) {
+    out.data<T>()[i] = values[order[i]];
+    rank[order[i]] = static_cast<int64_t>(i);
+  }
   Tensor inverse = noIndices();
   Tensor counts = noIndices();
   if (return_inverse || return_counts) {
-    std::unordered_map<T, int64_t> position;
-    std::unordered_map<T, int64_t> count;
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (values[i] == values[i]) position[values[i]] = static_cast<int64_t>(i);
-    }
+    std::vector<int64_t> count(values.size());
     inverse = Tensor::empty(self.sizes(), DType::Long);
     for (int64_t i = 0; i < n; ++i) {
       // A NaN is found nowhere; it reports the first position and counts for none.
-      bool number = data[i] == data[i];
-      inverse.data<int64_t>()[i] = number ? position[data[i]] : 0;
-      if (number) ++count[data[i]];
+      const bool number = data[i] == data[i];
+      const int64_t position = number ? rank[distinct.ids[static_cast<size_t>(i)]] : 0;
+      inverse.data<int64_t>()[i] = position;
+      if (number) ++count[static_cast<size_t>(position)];
     }
     if (return_counts) {
       counts = Tensor::empty(out.sizes(), DType::Long);
-      for (size_t i = 0; i < values.size(); ++i) {
-        counts.data<int64_t>()[i] = values[i] == values[i] ? count[values[i]] : 0;
-      }
+      std::copy(count.begin(), count.end(), counts.data<int64_t>());
     }
   }
   return {out, inverse, counts};

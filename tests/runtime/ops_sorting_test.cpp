@@ -1,6 +1,8 @@
 // Sorting, selecting, searching and sets against what PyTorch 1.13 gives.
 #include <cmath>
 #include <limits>
+#include <random>
+#include <unordered_set>
 
 #include "tests/runtime/op_testing.h"
 
@@ -150,6 +152,42 @@ TEST(Segments, EmbeddingRowsAreScaledOnce) {
   EXPECT_NEAR(values(weight)[0], 0.6, 1e-6);
   EXPECT_EQ(values(weight)[2], 1);
   EXPECT_THROW(call("aten::embedding_renorm_", "", weight, longs({2}), 1.0, 2.0), RuntimeError);
+}
+
+template <class T>
+void expectOrderOfSet(const std::vector<T>& input, const Tensor& tensor) {
+  std::unordered_set<T> set(input.begin(), input.end());
+  std::vector<IValue> u = callAll("aten::_unique2", "", tensor, false, true, true);
+  EXPECT_EQ(values(u[0].toTensor()), Values(set.begin(), set.end()));
+  Values inverse = values(u[1].toTensor());
+  Values found = values(u[0].toTensor());
+  for (size_t i = 0; i < input.size(); ++i) {
+    EXPECT_EQ(found[static_cast<size_t>(inverse[i])], static_cast<double>(input[i]));
+  }
+}
+
+TEST(Unique, UnsortedValuesComeAsAHashSetHasThem) {
+  std::mt19937 random(3);
+  for (size_t n : {0, 1, 2, 3, 7, 50, 1000}) {
+    std::vector<int64_t> integers(n);
+    std::vector<float> numbers(n);
+    for (size_t i = 0; i < n; ++i) {
+      integers[i] = static_cast<int64_t>(random() % (n + 1)) * 13 - 40;
+      numbers[i] = static_cast<float>(static_cast<int>(random() % (n + 1)) - 20) / 4;
+    }
+    const DimVector sizes{static_cast<int64_t>(n)};
+    expectOrderOfSet(integers, Tensor::fromData(integers.data(), sizes));
+    expectOrderOfSet(numbers, Tensor::fromData(numbers.data(), sizes));
+  }
+}
+
+// Multiples of the number of buckets of such a set stand in one bucket.
+TEST(Unique, ChosenValuesTakeNoLonger) {
+  std::vector<int64_t> chosen(60000);
+  const auto buckets = static_cast<int64_t>(std::unordered_set<int64_t>(60000).bucket_count());
+  for (size_t i = 0; i < chosen.size(); ++i) chosen[i] = static_cast<int64_t>(i) * buckets;
+  Tensor t = Tensor::fromData(chosen.data(), DimVector{60000});
+  EXPECT_EQ(callAll("aten::_unique2", "", t, true, true, true)[0].toTensor().numel(), 60000);
 }
 
 TEST(Unique, ValuesInversesCounts) {
