@@ -67,8 +67,7 @@ size_t roundUp(size_t bytes, size_t step) {
 
 // Whether `tensors` bytes of tensors and what is noted besides (core/memory_limit.h) may be.
 bool withinLimit(size_t cap, size_t tensors) {
-  return cap == 0 || static_cast<int64_t>(tensors) + std::max<int64_t>(notedMemory(), 0) <=
-                         static_cast<int64_t>(cap);
+  return cap == 0 || tensors + static_cast<size_t>(std::max<int64_t>(notedMemory(), 0)) <= cap;
 }
 
 // Whether more is held than may be.
@@ -528,6 +527,9 @@ void releaseKeptMemory() {
 
 size_t allocatedBytes() {
   return allocated.load(std::memory_order_relaxed);
+}
+size_t countedBytes() {
+  return allocatedBytes() + static_cast<size_t>(std::max<int64_t>(notedMemory(), 0));
 }
 size_t peakAllocatedBytes() {
   return peak.load(std::memory_order_relaxed);

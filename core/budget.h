@@ -75,6 +75,22 @@ inline void checkBudget() {
   if (const Budget* budget = detail::budget) budget->check();
 }
 
+// For loops over many elements on one thread: step() looks at the budget once in a while. RuntimeError
+// when it is exhausted.
+class Pace {
+ public:
+  // `weight`: how many plain steps the work is worth.
+  void step(int64_t weight = 1) {
+    if ((left_ -= weight) >= 0) [[likely]] return;
+    left_ = kSteps;
+    checkBudget();
+  }
+
+ private:
+  static constexpr int64_t kSteps = 1 << 16;
+  int64_t left_ = kSteps;
+};
+
 // Lets the calling thread work under a budget, which must outlive the scope. Null: under none.
 class BudgetScope {
  public:

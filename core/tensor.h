@@ -74,7 +74,10 @@ class Storage : public RefCounted {
 // Bytes of CPU storage that are allocated now, and the most there ever were. Thread-safe.
 size_t allocatedBytes();
 size_t peakAllocatedBytes();
-// Allocations that would raise allocatedBytes() above `bytes` throw; 0 (the initial value) is no
+// These bytes, and what values, objects and programs take besides (core/memory_limit.h), up to some
+// 64 KB a thread. Thread-safe.
+size_t countedBytes();
+// Allocations that would raise countedBytes() above `bytes` throw; 0 (the initial value) is no
 // limit.
 void setAllocationLimit(size_t bytes);
 

@@ -262,17 +262,21 @@ class ClassBuilder {
       }
     }
     auto self = std::make_shared<ClassSelf>(type);
-    const auto define = [&](const Def& def, const std::shared_ptr<ClassSelf>& of) {
+    const auto defined = [&](const Def& def, auto define) {
       try {
-        for (GraphFunction* f : defineFunctions(unit_, name_, {def}, resolver_, of)) {
-          if (!of) type->addStaticMethod(f);
-        }
+        define(std::vector<Def>{def});
       } catch (const CompileError& error) {
         skip(*type, def, error);
       }
     };
-    for (const Def& def : plain) define(def, self);
-    for (const Def& def : statics) define(def, nullptr);
+    for (const Def& def : plain) {
+      defined(def, [&](const auto& one) { wick::defineMethods(unit_, name_, one, resolver_, self); });
+    }
+    for (const Def& def : statics) {
+      defined(def, [&](const auto& one) {
+        type->addStaticMethod(defineFunctions(unit_, name_, one, resolver_).at(0));
+      });
+    }
     for (const std::string& name : getters) {
       ClassType::Property property;
       property.name = name;

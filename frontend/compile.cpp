@@ -46,9 +46,15 @@ std::vector<GraphFunction*> defineFunctions(CompilationUnit& unit, const std::st
       throwCompileError(def.range(), "the function '{}' is defined twice", def.name().name());
     }
     out.push_back(unit.createFunction(name, nullptr, define));
-    if (self) self->classType()->addMethod(out.back());
   }
   return out;
+}
+
+void defineMethods(CompilationUnit& unit, const std::string& prefix, const std::vector<Def>& defs,
+                   const ResolverPtr& resolver, const std::shared_ptr<const Self>& self) {
+  for (GraphFunction* method : defineFunctions(unit, prefix, defs, resolver, self)) {
+    self->classType()->addMethod(method);
+  }
 }
 
 namespace {

@@ -24,12 +24,15 @@ std::unique_ptr<Self> selfFor(ClassTypePtr type);
 
 // Declares every function of `defs` in `unit` as prefix + "." + name (or bare name for an empty
 // prefix) and returns them; bodies are compiled when first needed (Function::ensureDefined), so
-// that functions may refer to each other in any order. With `self`, they become methods of self's
-// class.
+// that functions may refer to each other in any order. With `self`, their first argument is an
+// object of self's class.
 std::vector<GraphFunction*> defineFunctions(CompilationUnit& unit, const std::string& prefix,
                                             const std::vector<Def>& defs,
                                             const ResolverPtr& resolver,
                                             const std::shared_ptr<const Self>& self = nullptr);
+// The same as methods of self's class.
+void defineMethods(CompilationUnit& unit, const std::string& prefix, const std::vector<Def>& defs,
+                   const ResolverPtr& resolver, const std::shared_ptr<const Self>& self);
 
 // Declares a class, NamedTuple, enum or interface from its tree under `qualified_name`. Methods are
 // compiled when first needed. Throws CompileError; with `errors`, those of single members of a

@@ -17,22 +17,17 @@ Value* asSimple(const SugaredValuePtr& value) {
 }
 
 void checkTypeSize(const SourceRange& range, const TypePtr& type) {
-  constexpr size_t kMaxTypes = 100'000;
   if (type->contained().empty()) return;
   struct Visit {
     const Type* type;
     size_t depth;
   };
   std::vector<Visit> open = {{type.get(), 1}};
-  size_t count = 0;
   while (!open.empty()) {
     auto [current, depth] = open.back();
     open.pop_back();
     if (depth > kMaxNesting) {
       throwCompileError(range, "the type of this value nests deeper than {} levels", kMaxNesting);
-    }
-    if (++count > kMaxTypes) {
-      throwCompileError(range, "the type of this value consists of more than {} types", kMaxTypes);
     }
     for (const TypePtr& inner : current->contained()) open.push_back({inner.get(), depth + 1});
   }

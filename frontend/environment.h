@@ -21,8 +21,8 @@ namespace wick {
 // The Value of a SimpleValue; null for other sugared values.
 Value* asSimple(const SugaredValuePtr& value);
 
-// CompileError for a type that nests too deeply or holds too many others. Statement by statement
-// (`a = [a]`, `b = (b, b)`) a program can make types that could not be walked or printed.
+// CompileError for a type that nests too deeply: statement by statement (`a = [a]`) a program can
+// make types that could not be walked or printed.
 void checkTypeSize(const SourceRange& range, const TypePtr& type);
 
 class Environment : public std::enable_shared_from_this<Environment> {

@@ -320,8 +320,8 @@ TypePtr SourceImporter::importClass(const std::string& qualified_name, const Cla
     (hook_names.contains(def.name().name()) ? hooks : methods).push_back(def);
   }
   std::shared_ptr<const Self> self = selfFor(type);
-  defineFunctions(unit_, qualified_name, methods, shared_from_this(), self);
-  defineFunctions(unit_, qualified_name, hooks, shared_from_this());
+  defineMethods(unit_, qualified_name, methods, shared_from_this(), self);
+  defineFunctions(unit_, qualified_name, hooks, shared_from_this(), self);
   auto hookNamed = [&](const std::string& name) {
     GraphFunction* hook = unit_.findFunction(qualified_name + "." + name);
     if (hook == nullptr) throwCompileError(definition.range(), "hook '{}' is not defined", name);

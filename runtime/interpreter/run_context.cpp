@@ -163,71 +163,88 @@ void RunContext::removeRunning() {
   if (ended) ended->complete({});
 }
 
+// Somebody who waits for a future counts as running until the future knows of it, and again from the
+// moment when the future is done, not only when a thread takes notice. Otherwise all would seem to
+// wait for a moment.
+struct RunContext::Wait {
+  bool counts = true;
+  bool over = false;  // the future is done
+};
+
+bool RunContext::beginWait(Wait& wait, const FutureObject& future, FutureRef& ended) {
+  if (wait.over) return true;
+  // Whoever completes the future counts as running until then.
+  if (running_ == 1 && future.run == this && !future.done()) return false;
+  wait.counts = false;
+  if (--running_ == 0) ended = std::move(all_ended_);
+  return true;
+}
+
+void RunContext::endWait(Wait& wait) {
+  wait.over = true;
+  if (!std::exchange(wait.counts, true)) ++running_;
+}
+
 void RunContext::await(FutureObject& future) {
-  // Whoever waits counts as running again from the moment when the future is done, not only when its
-  // thread wakes up: otherwise all would seem to wait meanwhile.
-  struct Back {
-    explicit Back(RunContext& context) : context(context) {}
-    ~Back() {
-      if (turns) turns->take();
-      context.addRunning(*counts);
-    }
-    RunContext& context;
-    Turns* turns = context.turns();
-    const std::shared_ptr<bool> counts = std::make_shared<bool>(false);
-  };
+  const auto wait = std::make_shared<Wait>();
+  future.whenDone([context = shared_from_this(), wait] {
+    std::lock_guard lock(context->mutex_);
+    context->endWait(*wait);
+  });
   FutureRef ended;
   {
     std::lock_guard lock(mutex_);
-    // Whoever completes the future counts as running until then.
-    WICK_CHECK(running_ > 1 || future.run != this || future.done(), "{}", kWaitsForever);
-    if (--running_ == 0) ended = std::move(all_ended_);
+    WICK_CHECK(beginWait(*wait, future, ended), "{}", kWaitsForever);
   }
-  Back back(*this);
+  struct Back {
+    ~Back() {
+      if (turns) turns->take();
+      std::lock_guard lock(context.mutex_);
+      context.endWait(wait);
+    }
+    RunContext& context;
+    Wait& wait;
+    Turns* turns;
+  } back{*this, *wait, turns()};
   if (ended) ended->complete({});
-  future.whenDone([context = shared_from_this(), counts = back.counts] {
-    context->addRunning(*counts);
-  });
   if (back.turns) back.turns->give();
   pool.runUntil(future, budget);
   if (!future.done()) budget->check();
 }
 
-void RunContext::addRunning(bool& counts) {
-  std::lock_guard lock(mutex_);
-  if (!std::exchange(counts, true)) ++running_;
-}
-
 void RunContext::suspend(std::shared_ptr<InterpreterState> state, FutureRef future) {
-  InterpreterState* key = state.get();
-  FutureRef ended;
-  bool forever = false;
+  InterpreterState* const key = state.get();
+  const auto wait = std::make_shared<Wait>();
   {
     std::lock_guard lock(mutex_);
-    forever = running_ == 1 && future->run == this && !future->done();
-    if (!forever) {
-      if (--running_ == 0) ended = std::move(all_ended_);
-      suspended_.emplace(key, state);
+    suspended_.insert_or_assign(key, Suspended{std::move(state), wait});
+  }
+  // From the call on another thread may run the state.
+  future->whenDone([context = shared_from_this(), key, wait] { context->resume(key, *wait); });
+  FutureRef ended;
+  std::shared_ptr<InterpreterState> forever;
+  {
+    std::lock_guard lock(mutex_);
+    if (!beginWait(*wait, *future, ended)) {
+      auto it = suspended_.find(key);
+      forever = std::move(it->second.state);
+      suspended_.erase(it);
     }
   }
-  if (forever) {
-    state->failForever();
-    return;
-  }
+  if (forever) forever->failForever();
   if (ended) ended->complete({});
-  // From the call on another thread may run the state.
-  future->whenDone([context = key->context(), key] { context->resume(key); });
 }
 
-void RunContext::resume(InterpreterState* state) {
+void RunContext::resume(InterpreterState* state, Wait& wait) {
   std::shared_ptr<InterpreterState> held;
   {
     std::lock_guard lock(mutex_);
     auto it = suspended_.find(state);
-    if (it == suspended_.end()) return;
-    held = std::move(it->second);
+    // It may have failed, and a later wait of the same state is none of this one's.
+    if (it == suspended_.end() || it->second.wait.get() != &wait) return;
+    held = std::move(it->second.state);
     suspended_.erase(it);
-    ++running_;
+    endWait(wait);
   }
   held->submitRest();
 }
@@ -243,7 +260,7 @@ void RunContext::awaitForks() {
       if (running_ > 0) {
         all_ended_ = ended = makeRef<FutureObject>(types::None());
       } else if (!suspended_.empty()) {
-        forever = std::move(suspended_.begin()->second);
+        forever = std::move(suspended_.begin()->second.state);
         suspended_.erase(suspended_.begin());
         ++running_;
       } else {

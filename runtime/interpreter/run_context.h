@@ -113,16 +113,23 @@ struct RunContext : std::enable_shared_from_this<RunContext> {
       "wait: this would never end, for every function of the run waits for another";
 
  private:
-  void resume(InterpreterState* state);
-  // Once, of somebody who waited: `counts` remembers it.
-  void addRunning(bool& counts);
+  struct Wait;
+  struct Suspended {
+    std::shared_ptr<InterpreterState> state;
+    std::shared_ptr<Wait> wait;
+  };
+  // Both with the mutex. False when the wait would be for ever. `ended` is to be completed without
+  // the mutex.
+  bool beginWait(Wait& wait, const FutureObject& future, FutureRef& ended);
+  void endWait(Wait& wait);
+  void resume(InterpreterState* state, Wait& wait);
 
   std::atomic<bool> forked_{false};
   Turns turns_;
   std::mutex mutex_;
   size_t running_ = 1;  // functions that neither wait nor have ended
   FutureRef all_ended_;  // completed when nothing runs; null while nobody waits for that
-  std::unordered_map<InterpreterState*, std::shared_ptr<InterpreterState>> suspended_;
+  std::unordered_map<InterpreterState*, Suspended> suspended_;
 };
 
 }  // namespace wick

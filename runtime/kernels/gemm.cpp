@@ -84,6 +84,18 @@ constinit const OpenBlasRoutine<decltype(cblas_cgemm)> cgemm{"cblas_cgemm"};
 void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
   Tensor a = isMatrix(a_in) ? a_in : a_in.contiguous();
   Tensor b = isMatrix(b_in) ? b_in : b_in.contiguous();
+  // As in onednn::matmul(), for the budget.
+  constexpr int64_t kMostWork = int64_t{1} << 30;
+  constexpr int64_t kRows = 64;
+  if (currentBudget() && out.size(1) > kRows &&
+      static_cast<double>(out.size(1)) * static_cast<double>(out.size(2)) *
+              static_cast<double>(a.size(2)) > kMostWork) {
+    const int64_t n = out.size(1);
+    const int64_t first = (n / 2 + kRows - 1) / kRows * kRows;
+    productBlas(a.narrow(1, 0, first), b, out.narrow(1, 0, first));
+    productBlas(a.narrow(1, first, n - first), b, out.narrow(1, first, n - first));
+    return;
+  }
   int64_t m = a.size(1), k = a.size(2), n = b.size(2);
   WICK_CHECK(std::max({m, n, k, a.stride(1), a.stride(2), b.stride(1), b.stride(2)}) < INT32_MAX,
              "matmul: a matrix has more than 2^31 rows, columns or strides");
@@ -97,7 +109,7 @@ void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
     checkBudget();
     const char* pa = static_cast<const char*>(a.rawData()) + batch * batchStride(a) * size;
     const char* pb = static_cast<const char*>(b.rawData()) + batch * batchStride(b) * size;
-    char* pc = static_cast<char*>(out.rawData()) + batch * m * n * size;
+    char* pc = static_cast<char*>(out.rawData()) + batch * out.stride(0) * size;
     if (out.dtype() == DType::Double) {
       dgemm(CblasRowMajor, ta, tb, im, in, ik, 1.0, reinterpret_cast<const double*>(pa), lda,
             reinterpret_cast<const double*>(pb), ldb, 0.0, reinterpret_cast<double*>(pc), in);

@@ -143,6 +143,7 @@ void multiply(const char* op, const Tensor& a, const Tensor& b, const Tensor& bi
 void matmul(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, const Tensor& out,
             bool constant_b, const Epilogue& epilogue) {
   attendTeam();
+  checkBudget();
   // A product that takes long is computed in parts, between which the budget is looked at: some
   // ten milliseconds each.
   constexpr int64_t kMostWork = int64_t{1} << 31;

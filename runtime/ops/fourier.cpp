@@ -318,7 +318,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Ten
   int64_t frames = 1 + (x.size(1) - n_fft) / hop_length;
   Tensor pieces =
       x.asStrided(DimVector{x.size(0), frames, n_fft},
-                  DimVector{x.stride(0), hop_length * x.stride(1), x.stride(1)}, x.offset());
+                  DimVector{x.stride(0), steppedStride(x.stride(1), hop_length), x.stride(1)},
+                  x.offset());
   Tensor out = fft::transform(toComplex(op, ops::mul(pieces, w)), DimVector{2}, true,
                               normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1);
   if (onesided) out = half(out, 2);

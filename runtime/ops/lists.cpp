@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/budget.h"
 #include "core/memory_limit.h"
 #include "core/scalar.h"
 #include "runtime/ops/arithmetic.h"
@@ -138,6 +139,8 @@ IValue slice(const IValue& list, std::optional<int64_t> start, std::optional<int
 // ---- equality ----
 
 bool same(const IValue& a, const IValue& b) {
+  thread_local Pace pace;
+  pace.step();
   if (a.isTensor() && b.isTensor()) {
     static const OperatorHandle kEq("aten::eq", "Tensor");
     if (a.isSame(b)) return true;
@@ -245,12 +248,20 @@ bool allTrue(const IValue& list) {
 }
 int64_t sumInts(const IValue& list) {
   int64_t sum = 0;
-  for (const IValue& v : valuesOf(list)) sum = wrapAdd(sum, v.numberToInt());
+  Pace pace;
+  for (const IValue& v : valuesOf(list)) {
+    pace.step();
+    sum = wrapAdd(sum, v.numberToInt());
+  }
   return sum;
 }
 double sumFloats(const IValue& list) {
   double sum = 0;
-  for (const IValue& v : valuesOf(list)) sum += v.numberToDouble();
+  Pace pace;
+  for (const IValue& v : valuesOf(list)) {
+    pace.step();
+    sum += v.numberToDouble();
+  }
   return sum;
 }
 Complex sumComplexes(const IValue& list) {

@@ -4,6 +4,7 @@
 #include <numbers>
 #include <numeric>
 
+#include "core/budget.h"
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/call.h"
@@ -41,7 +42,11 @@ void drawEach(const Tensor& t, F&& draw) {
   Tensor sorted = t.isContiguous() ? t : t.permute(order);
   Tensor dense = sorted.isContiguous() ? sorted : Tensor::empty(sorted.sizes(), t.dtype());
   T* data = dense.data<T>();
-  for (int64_t i = 0; i < dense.numel(); ++i) data[i] = convert<T>(draw());
+  Pace pace;
+  for (int64_t i = 0; i < dense.numel(); ++i) {
+    pace.step();
+    data[i] = convert<T>(draw());
+  }
   if (!dense.isSame(sorted)) sorted.copyFrom(dense);
 }
 
@@ -91,8 +96,15 @@ void normalBlocks(T* data, int64_t n, double mean, double std, Generator& g) {
       p[j + 8] = T(radius * std::sin(theta) * C(std) + C(mean));
     }
   };
-  for (int64_t i = 0; i < n; ++i) data[i] = T(static_cast<C>(uniform01<T>(g)));
-  for (int64_t i = 0; i + 16 <= n; i += 16) block(data + i);
+  Pace pace;
+  for (int64_t i = 0; i < n; ++i) {
+    pace.step();
+    data[i] = T(static_cast<C>(uniform01<T>(g)));
+  }
+  for (int64_t i = 0; i + 16 <= n; i += 16) {
+    pace.step(16);
+    block(data + i);
+  }
   if (n % 16 != 0) {
     T* tail = data + n - 16;
     for (int i = 0; i < 16; ++i) tail[i] = T(static_cast<C>(uniform01<T>(g)));
@@ -302,7 +314,9 @@ Tensor randpermGenerator(int64_t n, Generator* g, TensorOptions o) {
   Tensor t = Tensor::empty(DimVector{n}, DType::Long);
   int64_t* data = t.data<int64_t>();
   std::iota(data, data + n, int64_t{0});
+  Pace pace;
   for (int64_t i = 0; i + 1 < n; ++i) {
+    pace.step();
     std::swap(data[i], data[i + static_cast<int64_t>(g->next32() % static_cast<uint64_t>(n - i))]);
   }
   return t.to(o.dtypeOr(DType::Long));
@@ -416,7 +430,9 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   Tensor t = Tensor::empty(shape, DType::Long);
   std::vector<double> keys(static_cast<size_t>(n));
   std::vector<int64_t> order(static_cast<size_t>(n));
+  Pace pace;
   for (int64_t r = 0; r < rows; ++r) {
+    pace.step(n);
     const double* w = weights.data<double>() + r * n;
     double sum = 0;
     for (int64_t i = 0; i < n; ++i) {
@@ -429,6 +445,7 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
     if (!replacement || samples == 1) {
       // The largest weights after division by exponential noise.
       for (int64_t i = 0; i < n; ++i) {
+        pace.step();
         double q = exponentialOf(g->uniformDouble(), 1);
         if (self.dtype() == DType::Float) {
           keys[i] = static_cast<float>(w[i]) / static_cast<float>(q);
@@ -447,6 +464,7 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
     for (double& k : keys) k /= running;
     keys[n - 1] = 1;
     for (int64_t s = 0; s < samples; ++s) {
+      pace.step();
       double u = g->uniformDouble();
       to[s] = std::lower_bound(keys.begin(), keys.end(), u) - keys.begin();
     }
@@ -489,9 +507,13 @@ Tensor poisson(const Tensor& self, Generator* g) {
   Tensor from = self.contiguous();
   Tensor t = Tensor::empty(self.sizes(), self.dtype());
   dispatch<kAnyFloat>("poisson", self.dtype(), [&]<class T>() -> void {
+    Pace pace;
     for (int64_t i = 0; i < from.numel(); ++i) {
+      pace.step(8);
       double lambda = convert<double>(from.data<T>()[i]);
       WICK_CHECK(lambda >= 0, "invalid Poisson rate, expected rate to be non-negative");
+      // No number of events would be found that an int64 holds.
+      WICK_CHECK(lambda < 0x1p62, "invalid Poisson rate {}, which is too large", lambda);
       t.data<T>()[i] = convert<T>(poissonOf(lambda, *g));
     }
   });

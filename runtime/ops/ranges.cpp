@@ -27,7 +27,9 @@ template <class T, class Step, class At>
 void fillSteps(T* data, int64_t n, Step step, At at) {
   constexpr int64_t kLanes = std::max<int64_t>(1, 32 / static_cast<int64_t>(sizeof(T)));
   int64_t vectors = n / (2 * kLanes) * (2 * kLanes);
+  Pace pace;
   for (int64_t i = 0; i < vectors; i += kLanes) {
+    pace.step(kLanes);
     T base = convert<T>(at(i));
     for (int64_t j = 0; j < kLanes; ++j) {
       using Sum = decltype(Step() + Step());
@@ -139,7 +141,11 @@ Tensor rangeOf(Scalar start, Scalar end, Scalar step, const TensorOptions& o) {
     W first = start.to<W>();
     W by = step.to<W>();
     T* data = t.data<T>();
-    for (int64_t i = 0; i < n; ++i) data[i] = convert<T>(first + static_cast<W>(i) * by);
+    Pace pace;
+    for (int64_t i = 0; i < n; ++i) {
+      pace.step();
+      data[i] = convert<T>(first + static_cast<W>(i) * by);
+    }
   });
   return t;
 }
@@ -415,11 +421,13 @@ Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) 
   Tensor from = x.to(dtype).contiguous();
   Tensor t = Tensor::empty(DimVector{x.numel(), n}, dtype);
   dispatch<kRealNumbers | kComplexes>("vander", dtype, [&]<class T>() -> void {
+    Pace pace;
     for (int64_t r = 0; r < x.numel(); ++r) {
       T value = from.data<T>()[r];
       T* row = t.data<T>() + r * n;
       T power = convert<T>(1);
       for (int64_t c = 0; c < n; ++c) {
+        pace.step();
         row[increasing ? c : n - 1 - c] = power;
         if constexpr (std::is_integral_v<T>) {
           power = static_cast<T>(static_cast<uint64_t>(power) * static_cast<uint64_t>(value));

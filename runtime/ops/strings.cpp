@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bitset>
 
+#include "core/budget.h"
 #include "core/error.h"
 #include "core/memory_limit.h"
 #include "core/text_limit.h"
@@ -335,7 +336,9 @@ std::string replace(Str s, Str old, Str with, I limit) {
     if (at == s.size() && more()) out += with;
     return out + s.substr(at);
   }
+  Pace pace;
   while (more()) {
+    pace.step(8);
     size_t next = findText(s, old, at);
     if (next == std::string::npos) break;
     checkTextLength("replace", out.size() + (next - at) + with.size());

@@ -205,7 +205,7 @@ TEST(Allocator, ProducersAndConsumersShareABoundedAmount) {
 }
 
 TEST(Allocator, RefusesWhatExceedsTheLimit) {
-  setAllocationLimit(allocatedBytes() + kMiB);
+  setAllocationLimit(countedBytes() + kMiB);
   EXPECT_THROW(allocateBlock(2 * kMiB), RuntimeError);
   freeBlock(allocateBlock(kMiB / 2), kMiB / 2);
   setAllocationLimit(0);

@@ -85,7 +85,7 @@ TEST(Storage, RefusesWhatCannotBe) {
   EXPECT_THROW(Storage::allocate(size_t{1} << 60), RuntimeError);
   EXPECT_THROW(Tensor::empty({int64_t{1} << 40, int64_t{1} << 40}, DType::Float), RuntimeError);
   EXPECT_THROW(Tensor::empty({int64_t{1} << 62, 2}, DType::Float), RuntimeError);
-  setAllocationLimit(allocatedBytes() + 1000);
+  setAllocationLimit(countedBytes() + 1000);
   EXPECT_THROW(Tensor::empty({1000}, DType::Float), RuntimeError);
   EXPECT_NO_THROW(Tensor::empty({100}, DType::Float));
   setAllocationLimit(0);

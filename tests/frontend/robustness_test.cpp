@@ -57,7 +57,7 @@ TEST(Robustness, TypesThatGrowStatementByStatement) {
   EXPECT_EQ(refusal("[x]", "[{0}]", 600), "the type of this value nests deeper than 500 levels");
   EXPECT_EQ(refusal("(x, x)", "({0}, {0})", 10), "no error");
   EXPECT_EQ(refusal("(x, x)", "({0}, {0})", 40),
-            "the type of this value consists of more than 100000 types");
+            "a type of 131071 parts is too large; 65536 are allowed");
 }
 
 // The errors of a program come together, each with its place.
