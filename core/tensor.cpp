@@ -106,6 +106,14 @@ void TensorImpl::refresh() {
   }
 }
 
+void TensorImpl::setStorage(Ref<Storage> replacement) {
+  if (isPinned()) {
+    replacement->pin();
+    storage->unpin();
+  }
+  storage = std::move(replacement);
+}
+
 Tensor Tensor::empty(IntSpan sizes, DType dtype, Device device, MemoryFormat format) {
   int64_t numel = checkedNumel(sizes);
   int64_t bytes = 0;

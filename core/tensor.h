@@ -90,6 +90,8 @@ class TensorImpl : public RefCounted {
 
   // Call after changing sizes or strides.
   void refresh();
+  // The storage is pinned as long as the tensor is (core/ref.h).
+  void setStorage(Ref<Storage> replacement);
 };
 
 class Tensor {

@@ -273,7 +273,7 @@ void Module::to(DType dtype) const {
       if (!isFloating(tensor.dtype()) || tensor.dtype() == dtype) continue;
       Tensor converted = tensor.to(dtype);
       TensorImpl& impl = *tensor.impl();
-      impl.storage = converted.storage();
+      impl.setStorage(converted.storage());
       impl.strides = converted.strides();
       impl.offset = converted.offset();
       impl.dtype = dtype;
