@@ -30,7 +30,7 @@ namespace wick {
 // A compiled source text. Copies share it.
 class Program {
  public:
-  explicit Program(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)) {}
+  explicit Program(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)), owner_(unit_) {}
   const std::shared_ptr<CompilationUnit>& unit() const { return unit_; }
   // Names of the top-level functions in the order of the text.
   std::vector<std::string> functionNames() const;
@@ -42,6 +42,7 @@ class Program {
 
  private:
   std::shared_ptr<CompilationUnit> unit_;
+  std::shared_ptr<void> owner_;  // the unit, as runs want it
 };
 
 // Compiles functions and classes. `file_name` stands in messages. Throws CompileError.

@@ -25,18 +25,25 @@ class Operator;
 struct ScalarDefinition;  // codegen/scalar: the arithmetic of a pointwise operator, for every
                           // engine
 
-// One call of a kernel. The kernel owns the arguments and may move out of them; it must store
-// exactly the schema's number of results (operators with `...` returns: one value an expected
-// output).
+// One call of a kernel. It must store exactly the schema's number of results (operators with `...`
+// returns: one value an expected output). Arguments live until the kernel returns; it may move out
+// of those that it owns, and only through take().
 struct CallFrame {
   IValue* args;
   size_t num_args;
   IValue* results;
   size_t num_results;
   const Operator* op;
+  // Bit i: argument i holds no reference of its own, somebody else keeps the object for the call.
+  // So many threads may call with one object and never write to its count.
+  uint64_t borrowed = 0;
   // Where an in-place or out= form wants its result. A kernel that can write there directly does
   // and returns it; for the others the caller copies.
   const Tensor* destination = nullptr;
+
+  bool owns(size_t i) const { return i >= 64 || (borrowed >> i & 1) == 0; }
+  // The argument, moved out where that may be.
+  IValue take(size_t i) { return owns(i) ? std::move(args[i]) : IValue(args[i]); }
 };
 using Kernel = void (*)(CallFrame& frame);
 
@@ -81,11 +88,13 @@ class Operator {
   Form form() const { return form_; }
   bool has(OperatorFlags flag) const { return (record_.flags & flag) != 0; }
 
-  // Runs the kernel; for derived forms the result lands in self or out.
-  void call(IValue* args, size_t num_args, IValue* results, size_t num_results) const;
+  // Runs the kernel; for derived forms the result lands in self or out. `borrowed` as in CallFrame.
+  void call(IValue* args, size_t num_args, IValue* results, size_t num_results,
+            uint64_t borrowed = 0) const;
 
  private:
-  void callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results) const;
+  void callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results,
+                   uint64_t borrowed) const;
   void bumpWritten(const IValue* args, size_t num_args) const;
   FunctionSchema schema_;
   Symbol symbol_;

@@ -1,6 +1,7 @@
 #include "runtime/thread_pool.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/error.h"
 
@@ -9,7 +10,7 @@ namespace {
 
 std::mutex global_mutex;
 size_t global_size = 0;  // 0: as many as the machine has
-ThreadPool* global_pool = nullptr;
+std::atomic<ThreadPool*> global_pool{nullptr};  // read without the mutex by every run
 
 // Each takes a thread.
 constexpr size_t kMaxBlocked = 1000;
@@ -140,17 +141,19 @@ void ThreadPool::block(FutureObject& future) {
 }
 
 ThreadPool& ThreadPool::global() {
+  if (ThreadPool* pool = global_pool.load(std::memory_order_acquire)) return *pool;
   std::lock_guard lock(global_mutex);
-  if (!global_pool) {
-    size_t size = global_size != 0 ? global_size : std::thread::hardware_concurrency();
-    global_pool = new ThreadPool(size);
+  ThreadPool* pool = global_pool.load(std::memory_order_relaxed);
+  if (!pool) {
+    pool = new ThreadPool(global_size != 0 ? global_size : std::thread::hardware_concurrency());
+    global_pool.store(pool, std::memory_order_release);
   }
-  return *global_pool;
+  return *pool;
 }
 
 bool ThreadPool::setGlobalSize(size_t size) {
   std::lock_guard lock(global_mutex);
-  if (global_pool) return false;
+  if (global_pool.load(std::memory_order_relaxed)) return false;
   global_size = std::max<size_t>(1, size);
   return true;
 }

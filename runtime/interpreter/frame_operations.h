@@ -1,6 +1,8 @@
 // Operands, results and operator calls of one frame: what the interpreter and machine code share.
 #pragma once
 
+#include <cstring>
+
 #include "runtime/fusion/fusion_site.h"
 #include "runtime/interpreter/code.h"
 #include "runtime/interpreter/slow_paths.h"
@@ -15,6 +17,7 @@ inline void gather(const Code& code, const uint32_t* list, IValue* registers, IV
     switch (operandKind(list[i])) {
       case OperandKind::Copy:
       case OperandKind::Yielded:
+      case OperandKind::Held:
         new (&to[i]) IValue(registers[index]);
         break;
       case OperandKind::Move:
@@ -27,12 +30,47 @@ inline void gather(const Code& code, const uint32_t* list, IValue* registers, IV
   }
 }
 
+// What an IValue uses of its size: the payload and behind it the tag. They are copied apart, as
+// they were written: the processor forwards a store only to a load that it covers.
+inline constexpr size_t kValueBytes = sizeof(int64_t) + sizeof(IValue::Tag);
+
+// Makes an IValue without a reference of its own.
+inline void borrow(const IValue& from, IValue* to) {
+  std::memcpy(static_cast<void*>(to), static_cast<const void*>(&from), kValueBytes);
+}
+
+// gather() for an operator. Bit i of the answer: operand i is borrowed, see OperandKind.
+inline uint64_t gatherForCall(const Code& code, const uint32_t* list, IValue* registers,
+                              IValue* to) {
+  uint64_t borrowed = 0;
+  uint32_t count = *list++;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t index = operandIndex(list[i]);
+    const OperandKind kind = operandKind(list[i]);
+    if (kind == OperandKind::Move) {
+      new (&to[i]) IValue(std::move(registers[index]));
+      continue;
+    }
+    const IValue& from = kind == OperandKind::Constant ? code.constants()[index] : registers[index];
+    if (kind == OperandKind::Held || i >= kMostBorrowed) [[unlikely]] {
+      new (&to[i]) IValue(from);
+    } else {
+      borrow(from, &to[i]);
+      borrowed |= uint64_t{1} << i;
+    }
+  }
+  return borrowed;
+}
+
 // Destroys arguments and results of an operator, also when it throws.
 struct ScratchGuard {
   IValue* values;
   size_t count;
+  uint64_t borrowed;
   ~ScratchGuard() {
-    for (size_t i = 0; i < count; ++i) values[i].~IValue();
+    for (size_t i = 0; i < count; ++i) {
+      if (i >= kMostBorrowed || (borrowed >> i & 1) == 0) values[i].~IValue();
+    }
   }
 };
 
@@ -48,15 +86,15 @@ inline void store(IValue& destination, IValue value, uint16_t extra) {
 inline void callOperator(const Code& code, const Instruction& instruction, IValue* r) {
   const uint32_t* operands = code.operands().data() + instruction.b;
   IValue* args = r + code.numRegisters();
-  gather(code, operands, r, args);
-  ScratchGuard guard{args, operands[0]};
+  const uint64_t borrowed = gatherForCall(code, operands, r, args);
+  ScratchGuard guard{args, operands[0], borrowed};
   const Operator& op = *code.operatorSites()[instruction.a].op;
   if (instruction.c != kNoIndex && instruction.extra == 0) {
-    op.call(args, operands[0], &r[instruction.c], 1);
+    op.call(args, operands[0], &r[instruction.c], 1, borrowed);
     return;
   }
   IValue result;
-  op.call(args, operands[0], &result, 1);
+  op.call(args, operands[0], &result, 1, borrowed);
   if (instruction.c != kNoIndex) storeScalar(r[instruction.c], result, instruction.extra);
 }
 
@@ -64,11 +102,12 @@ inline void callOperatorMulti(const Code& code, const Instruction& instruction, 
   const uint32_t* operands = code.operands().data() + instruction.b;
   const uint32_t* destinations = code.operands().data() + instruction.c;
   IValue* args = r + code.numRegisters();
-  gather(code, operands, r, args);
+  const uint64_t borrowed = gatherForCall(code, operands, r, args);
   IValue* results = args + operands[0];
   for (uint32_t i = 0; i < destinations[0]; ++i) new (&results[i]) IValue();
-  ScratchGuard guard{args, size_t{operands[0]} + destinations[0]};
-  code.operatorSites()[instruction.a].op->call(args, operands[0], results, destinations[0]);
+  ScratchGuard guard{args, size_t{operands[0]} + destinations[0], borrowed};
+  code.operatorSites()[instruction.a].op->call(args, operands[0], results, destinations[0],
+                                               borrowed);
   for (uint32_t i = 0; i < destinations[0]; ++i) {
     uint32_t entry = destinations[1 + i];
     if (operandIndex(entry) == kNoDestination) continue;
@@ -82,11 +121,11 @@ inline bool callFusion(const Code& code, const Instruction& instruction, IValue*
   const uint32_t* operands = code.operands().data() + instruction.b;
   const uint32_t* destinations = code.operands().data() + instruction.c;
   IValue* args = r + code.numRegisters();
-  gather(code, operands, r, args);
+  const uint64_t borrowed = gatherForCall(code, operands, r, args);
   const uint32_t num_results = destinations[0] - 1;
   IValue* results = args + operands[0];
   for (uint32_t i = 0; i < num_results; ++i) new (&results[i]) IValue();
-  ScratchGuard guard{args, size_t{operands[0]} + num_results};
+  ScratchGuard guard{args, size_t{operands[0]} + num_results, borrowed};
   uint64_t yielded = 0;
   for (uint32_t i = 0; i < operands[0] && i < 64; ++i) {
     yielded |= uint64_t{operandKind(operands[1 + i]) == OperandKind::Yielded} << i;

@@ -1,5 +1,6 @@
 #include "runtime/interpreter/interpreter.h"
 
+#include <array>
 #include <cstring>
 
 #include "core/grad_mode.h"
@@ -17,8 +18,6 @@ namespace wick {
 namespace {
 
 constexpr size_t kInitialRegisters = 1024;
-// What an IValue uses of its size: the payload and behind it the tag.
-constexpr size_t kScalarBytes = sizeof(int64_t) + sizeof(IValue::Tag);
 // 1 GiB of registers: what deep recursion of large functions may use.
 constexpr size_t kMaxRegisters = size_t{1} << 26;
 // Steps between two looks at the limits.
@@ -98,21 +97,33 @@ void RegisterStack::grow(size_t capacity) {
   capacity_ = capacity;
 }
 
-RunContext::RunContext(const RunOptions& o)
+RunContext::RunContext(const RunOptions& o, const std::shared_ptr<void>* owner)
     : options(o),
       limited(o.interrupt || o.deadline || o.max_steps != std::numeric_limits<uint64_t>::max()),
       steps_left(o.max_steps),
-      pool(o.pool ? *o.pool : ThreadPool::global()) {}
+      pool(o.pool ? *o.pool : ThreadPool::global()),
+      callers_owner_(o.owner || !owner ? &options.owner : owner) {}
 
-InterpreterState::InterpreterState(const Code& code, std::vector<IValue> arguments,
-                                   std::shared_ptr<RunContext> context, size_t depth)
+const std::shared_ptr<void>& RunContext::owner() {
+  std::call_once(once_, [this] {
+    const std::shared_ptr<void>& owner = *callers_owner_;
+    // The pointer is the owner's, the count the copy's.
+    if (owner) owner_ = {std::make_shared<std::shared_ptr<void>>(owner), owner.get()};
+  });
+  return owner_;
+}
+
+InterpreterState::InterpreterState(const Code& code, std::span<IValue> arguments,
+                                   std::shared_ptr<RunContext> context, size_t depth, bool lent)
     : context_(std::move(context)),
       interrupt_(context_->options.interrupt.get()),
       observer_(context_->options.observer),
       compiler_(observer_ || jitMode() == JitMode::Off ? nullptr : nativeCompiler()),
-      depth_(depth) {
+      depth_(depth),
+      lent_(lent) {
   WICK_CHECK(arguments.size() == code.numInputs(), "{}: expected {} arguments, got {}", code.name(),
              code.numInputs(), arguments.size());
+  code.noteThread();
   native_.state = this;
   frames_.reserve(16);
   reserve(code.numRegisters() + code.scratchSize());
@@ -143,7 +154,20 @@ void InterpreterState::initializeRegisters(const Frame& frame) {
 
 void InterpreterState::destroyRegisters(const Frame& frame) {
   IValue* r = stack_.data() + frame.base;
+  if (lent_ && frame.base == 0) {
+    r[0].forget();
+    lent_ = false;
+  }
   for (size_t i = 0; i < frame.code->numObjectRegisters(); ++i) r[i].~IValue();
+}
+
+const ClassTypePtr& InterpreterState::typeOfNew(const ClassType& type) {
+  for (const ClassTypePtr& known : types_of_new_) {
+    if (known.get() == &type) return known;
+  }
+  ClassTypePtr shared = type.shared();
+  ClassType* object = shared.get();
+  return types_of_new_.emplace_back(std::make_shared<ClassTypePtr>(std::move(shared)), object);
 }
 
 void InterpreterState::refuel() {
@@ -191,6 +215,7 @@ std::vector<IValue> InterpreterState::gatherVector(const Code& code, const uint3
     switch (operandKind(operands[i])) {
       case OperandKind::Copy:
       case OperandKind::Yielded:
+      case OperandKind::Held:
         values.push_back(registers[index]);
         break;
       case OperandKind::Move:
@@ -340,7 +365,9 @@ void InterpreterState::fork(const Code& code, const Instruction& instruction, co
   IValue* r = stack_.data() + frames_.back().base;
   std::vector<IValue> arguments = gatherVector(code, code.operands().data() + instruction.b, r);
   const Code& body = executorOf(code.forkSites()[instruction.a]->site).codeFor(arguments);
-  auto state = std::make_shared<InterpreterState>(body, std::move(arguments), context_, depth);
+  // The fork may outlive the caller, who has the owner up to here.
+  context_->owner();
+  auto state = std::make_shared<InterpreterState>(body, arguments, context_, depth);
   const auto* type = node->output()->type()->as<FutureType>();
   FutureRef future = state->launch(type->element());
   if (instruction.c != kNoIndex) r[instruction.c] = IValue(std::move(future));
@@ -360,7 +387,8 @@ void InterpreterState::unwind(RuntimeError* error) {
       try {
         const ClassType& type = *object.toObject().type();
         if (auto* method = dynamic_cast<GraphFunction*>(type.findMethod("__exit__"))) {
-          InterpreterState state(GraphExecutor::of(*method).code(), {object, {}, {}, {}}, context_,
+          std::array<IValue, 4> arguments{object};
+          InterpreterState state(GraphExecutor::of(*method).code(), arguments, context_,
                                  depth_ + frames_.size());
           state.runToEnd();
         }
@@ -581,9 +609,7 @@ InterpreterState::Status InterpreterState::execute() {
     r[pc->a] = r[pc->b];
     WICK_ADVANCE();
   SMOVE:
-    // Payload and tag apart, as they were written: the processor forwards a store only to a load
-    // that it covers.
-    std::memcpy(static_cast<void*>(&r[pc->a]), static_cast<const void*>(&r[pc->b]), kScalarBytes);
+    borrow(r[pc->b], &r[pc->a]);
     WICK_ADVANCE();
   LOADK:
     r[pc->a] = code->constants()[pc->b];
@@ -729,7 +755,7 @@ void InterpreterState::executeData(const Code& code, const Instruction& instruct
     }
     case OpCode::CREATE_OBJECT: {
       const auto& type = static_cast<const ClassType&>(*code.types()[b]);
-      r[a] = IValue(makeRef<Object>(type.shared(), context_->options.owner));
+      r[a] = IValue(makeRef<Object>(typeOfNew(type), context_->owner()));
       return;
     }
     case OpCode::TUPLE_CONSTRUCT: {
@@ -774,14 +800,22 @@ void InterpreterState::executeData(const Code& code, const Instruction& instruct
   }
 }
 
-IValue runCode(const Code& code, std::vector<IValue> arguments, const RunOptions& options) {
-  InterpreterState state(code, std::move(arguments), std::make_shared<RunContext>(options), 0);
+IValue runCode(const Code& code, std::vector<IValue> arguments, const RunOptions& options,
+               const std::shared_ptr<void>* owner) {
+  InterpreterState state(code, arguments, std::make_shared<RunContext>(options, owner), 0);
+  return state.runToEnd();
+}
+
+IValue runCodeWithLentModule(const Code& code, std::vector<IValue>& arguments,
+                             const RunOptions& options, const std::shared_ptr<void>* owner) {
+  WICK_ASSERT(code.keepsFirst(), "{} gives its module away", code.name());
+  InterpreterState state(code, arguments, std::make_shared<RunContext>(options, owner), 0, true);
   return state.runToEnd();
 }
 
 IValue runCodeWithin(const Code& code, std::vector<IValue> arguments) {
   if (!running) return runCode(code, std::move(arguments));
-  InterpreterState state(code, std::move(arguments), *running, 0);
+  InterpreterState state(code, arguments, *running, 0);
   return state.runToEnd();
 }
 

@@ -2,6 +2,9 @@
 // a wait and resumed on another thread.
 #pragma once
 
+#include <mutex>
+#include <span>
+
 #include "runtime/interpreter/interpreter.h"
 
 namespace wick {
@@ -25,17 +28,27 @@ class RegisterStack {
 
 // What a run shares with its forks.
 struct RunContext {
-  explicit RunContext(const RunOptions& options);
+  explicit RunContext(const RunOptions& options, const std::shared_ptr<void>* owner = nullptr);
+  // What objects that the run makes hold, and forks: the owner of the code, with a count of this
+  // run's own. First called while the run's caller waits for it. Thread-safe.
+  const std::shared_ptr<void>& owner();
   RunOptions options;
   bool limited;  // any limit but the depth
   std::atomic<uint64_t> steps_left;
   ThreadPool& pool;
+
+ private:
+  const std::shared_ptr<void>* const callers_owner_;
+  std::once_flag once_;
+  std::shared_ptr<void> owner_;
 };
 
 class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
  public:
-  InterpreterState(const Code& code, std::vector<IValue> arguments,
-                   std::shared_ptr<RunContext> context, size_t depth);
+  // Moves out of the arguments unless it throws. `lent`: the first one is borrowed
+  // (runCodeWithLentModule).
+  InterpreterState(const Code& code, std::span<IValue> arguments,
+                   std::shared_ptr<RunContext> context, size_t depth, bool lent = false);
   ~InterpreterState();
 
   // Runs to the end; a wait for an unfinished future runs tasks of the pool meanwhile.
@@ -86,6 +99,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   void pushFrame(const Code& code, uint32_t destination, uint16_t extra);
   void initializeRegisters(const Frame& frame);
   void destroyRegisters(const Frame& frame);
+  const ClassTypePtr& typeOfNew(const ClassType& type);
   void reserve(size_t registers);
   // Adds the script's frames to the error in flight, leaves entered objects, releases registers.
   [[noreturn]] void unwindAndRethrow();
@@ -122,8 +136,11 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   int64_t reserve_ = 0;
   std::exception_ptr native_error_;
   size_t depth_;  // calls around this state
+  bool lent_;     // the first register of the first frame holds no reference
   bool asynchronous_ = false;
   bool grad_enabled_ = true;  // of an asynchronous state that does not run
+  // Of the objects made here: counted here too, not where all runs count.
+  std::vector<ClassTypePtr> types_of_new_;
   FutureRef result_future_;
   FutureRef waits_for_;
   IValue result_;
