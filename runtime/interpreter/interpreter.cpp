@@ -104,13 +104,14 @@ RunContext::RunContext(const RunOptions& o, const std::shared_ptr<void>* owner)
       pool(o.pool ? *o.pool : ThreadPool::global()),
       callers_owner_(o.owner || !owner ? &options.owner : owner) {}
 
-const std::shared_ptr<void>& RunContext::owner() {
-  std::call_once(once_, [this] {
-    const std::shared_ptr<void>& owner = *callers_owner_;
-    // The pointer is the owner's, the count the copy's.
-    if (owner) owner_ = {std::make_shared<std::shared_ptr<void>>(owner), owner.get()};
-  });
-  return owner_;
+void RunContext::copyOwner() {
+  std::lock_guard lock(mutex_);
+  if (has_owner_.load(std::memory_order_relaxed)) return;
+  // The pointer is the owner's, the count the copy's.
+  if (const std::shared_ptr<void>& owner = *callers_owner_) {
+    owner_ = {std::make_shared<std::shared_ptr<void>>(owner), owner.get()};
+  }
+  has_owner_.store(true, std::memory_order_release);
 }
 
 InterpreterState::InterpreterState(const Code& code, std::span<IValue> arguments,

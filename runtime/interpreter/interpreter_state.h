@@ -31,15 +31,20 @@ struct RunContext {
   explicit RunContext(const RunOptions& options, const std::shared_ptr<void>* owner = nullptr);
   // What objects that the run makes hold, and forks: the owner of the code, with a count of this
   // run's own. First called while the run's caller waits for it. Thread-safe.
-  const std::shared_ptr<void>& owner();
+  const std::shared_ptr<void>& owner() {
+    if (!has_owner_.load(std::memory_order_acquire)) copyOwner();
+    return owner_;
+  }
   RunOptions options;
   bool limited;  // any limit but the depth
   std::atomic<uint64_t> steps_left;
   ThreadPool& pool;
 
  private:
+  void copyOwner();
   const std::shared_ptr<void>* const callers_owner_;
-  std::once_flag once_;
+  std::mutex mutex_;
+  std::atomic<bool> has_owner_{false};
   std::shared_ptr<void> owner_;
 };
 
