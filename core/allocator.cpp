@@ -478,8 +478,8 @@ void* takeBlock(size_t bytes) {
 
 void* allocateBlock(size_t bytes) {
   Budget* const budget = currentBudget();
-  if (budget && budget->used() > budget->memoryLimit() - static_cast<int64_t>(
-                                                             std::min<size_t>(bytes, INT64_MAX))) {
+  if (budget && budget->used() > budget->memoryLimit() -
+                                     static_cast<int64_t>(std::min<size_t>(bytes, INT64_MAX))) {
     throwRuntimeError("not enough memory: you tried to allocate {} bytes, the run's limit is {}",
                       bytes, budget->memoryLimit());
   }

@@ -54,9 +54,9 @@ void Budget::throwExhausted() const {
     throw RuntimeError("the run was interrupted", "KeyboardInterrupt");
   }
   if (used() > memory_) {
-    throw RuntimeError(fmt::format("not enough memory: the run exceeded its limit of {} bytes",
-                                   memory_),
-                       "MemoryError");
+    throw RuntimeError(
+        fmt::format("not enough memory: the run exceeded its limit of {} bytes", memory_),
+        "MemoryError");
   }
   throw RuntimeError("the run exceeded its time limit", "TimeoutError");
 }

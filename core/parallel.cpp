@@ -64,8 +64,8 @@ constexpr Nanoseconds kLook = 25'000'000;
 constexpr Nanoseconds kForgotten = 10 * kLook;
 // For how long a team stays smaller, at first and at most.
 constexpr Nanoseconds kFirstRest = 50'000'000, kLongestRest = 1'600'000'000;
-// Threads that were not running, on the average, from which on the team is too large. A lone process
-// has a hundredth or two.
+// Threads that were not running, on the average, from which on the team is too large. A lone
+// process has a hundredth or two.
 constexpr double kTooMany = 0.2;
 
 // How long a thread has waited for a processor since it began; -1 when the system does not say.
@@ -102,8 +102,8 @@ class Team {
     return since > 0 && since < kForgotten ? waited / static_cast<double>(since) : 0;
   }
 
-  int wanted = 0;                // threads that were set; 0: never
-  bool smaller = false;          // fewer are used at present
+  int wanted = 0;                 // threads that were set; 0: never
+  bool smaller = false;           // fewer are used at present
   Nanoseconds rest = kFirstRest;  // for which the team will be smaller next time
 
  private:

@@ -53,16 +53,16 @@ double processorsOfGroups() {
     const std::string path = line.substr(second + 1);
     if (controllers.empty()) {
       least = std::min(least, leastQuota("/sys/fs/cgroup", path, [](const std::string& folder) {
-        std::istringstream limit(firstLine(folder + "/cpu.max"));
-        std::string quota, period;
-        limit >> quota >> period;
-        return processorsOfQuota(quota, period);
-      }));
+                         std::istringstream limit(firstLine(folder + "/cpu.max"));
+                         std::string quota, period;
+                         limit >> quota >> period;
+                         return processorsOfQuota(quota, period);
+                       }));
     } else if (("," + controllers + ",").find(",cpu,") != std::string::npos) {
       least = std::min(least, leastQuota("/sys/fs/cgroup/cpu", path, [](const std::string& folder) {
-        return processorsOfQuota(firstLine(folder + "/cpu.cfs_quota_us"),
-                                 firstLine(folder + "/cpu.cfs_period_us"));
-      }));
+                         return processorsOfQuota(firstLine(folder + "/cpu.cfs_quota_us"),
+                                                  firstLine(folder + "/cpu.cfs_period_us"));
+                       }));
     }
   }
   return least;

@@ -50,9 +50,9 @@ bool ascendsInOrder(IntSpan sizes, IntSpan strides, const std::array<int, N>& or
 // The extent of a tensor: where its last element ends, counted in elements from the beginning of
 // the storage, and what else is learned on the way.
 struct Extent {
-  int64_t end = 0;    // of the elements that there are; 0 when there are none
+  int64_t end = 0;  // of the elements that there are; 0 when there are none
   int64_t numel = 1;
-  bool fits = true;   // all numbers are right and small enough
+  bool fits = true;  // all numbers are right and small enough
 };
 
 Extent extentOf(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
@@ -389,9 +389,9 @@ int64_t checkedNumel(IntSpan sizes) {
   for (int64_t s : sizes) {
     WICK_CHECK(s >= 0, "Trying to create tensor with negative dimension {}: {}", s,
                formatInts(sizes));
-    WICK_CHECK(!__builtin_mul_overflow(bound, std::max<int64_t>(s, 1), &bound) &&
-                   bound <= kMaxElements,
-               "the number of elements of sizes {} overflows", formatInts(sizes));
+    WICK_CHECK(
+        !__builtin_mul_overflow(bound, std::max<int64_t>(s, 1), &bound) && bound <= kMaxElements,
+        "the number of elements of sizes {} overflows", formatInts(sizes));
     numel *= s;
   }
   return numel;

@@ -270,7 +270,8 @@ class ClassBuilder {
       }
     };
     for (const Def& def : plain) {
-      defined(def, [&](const auto& one) { wick::defineMethods(unit_, name_, one, resolver_, self); });
+      defined(def,
+              [&](const auto& one) { wick::defineMethods(unit_, name_, one, resolver_, self); });
     }
     for (const Def& def : statics) {
       defined(def, [&](const auto& one) {

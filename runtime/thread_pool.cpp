@@ -158,8 +158,7 @@ void ThreadPool::block(FutureObject& future, const Budget* budget) {
 ThreadPool& ThreadPool::global() {
   std::lock_guard lock(global_mutex);
   if (!global_pool) {
-    const size_t size =
-        global_size != 0 ? global_size : static_cast<size_t>(availableProcessors());
+    const size_t size = global_size != 0 ? global_size : static_cast<size_t>(availableProcessors());
     global_pool = new ThreadPool(size);
   }
   return *global_pool;

@@ -26,9 +26,9 @@ constexpr int kDone = 0;
 constexpr int kRefused = 1;
 constexpr int kWrongUsage = 2;
 
-// A program that asks for more memory than the process can have gets an error before the system ends
-// the process: the machine's memory, or half of the address space where that is limited (the other
-// half is for code, stacks and files).
+// A program that asks for more memory than the process can have gets an error before the system
+// ends the process: the machine's memory, or half of the address space where that is limited (the
+// other half is for code, stacks and files).
 size_t memoryOfProcess() {
   size_t bytes = SIZE_MAX;
   const long pages = sysconf(_SC_PHYS_PAGES);
@@ -71,9 +71,9 @@ void runWithinLimits(const Options& options) {
   wick::setAllocationLimit(memory);
   Budget::Bounds bounds;
   if (options.time_limit > 0) {
-    bounds.deadline = std::chrono::steady_clock::now() +
-                      std::chrono::duration_cast<std::chrono::nanoseconds>(
-                          std::chrono::duration<double>(options.time_limit));
+    bounds.deadline =
+        std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                               std::chrono::duration<double>(options.time_limit));
   }
   bounds.memory = options.memory_limit;
   Budget budget(std::move(bounds));

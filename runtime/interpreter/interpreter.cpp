@@ -517,7 +517,8 @@ void InterpreterState::callAttended(const Code& code, const Instruction& instruc
     if (!turns) return std::unique_ptr<Turns::Outside>();
     const Node* node = code.nodeOf(static_cast<size_t>(&instruction - code.instructions().data()));
     const uint64_t written = op ? op->writtenArguments(*node)
-                                : code.fusionSites()[instruction.a]->writes() ? ~uint64_t{0} : 0;
+                             : code.fusionSites()[instruction.a]->writes() ? ~uint64_t{0}
+                                                                           : 0;
     const bool goes_outside = accesses.note(op, written, arguments, count);
     turns->awaitNoCollision(accesses);
     return goes_outside ? std::make_unique<Turns::Outside>(*turns, accesses) : nullptr;

@@ -163,9 +163,9 @@ void RunContext::removeRunning() {
   if (ended) ended->complete({});
 }
 
-// Somebody who waits for a future counts as running until the future knows of it, and again from the
-// moment when the future is done, not only when a thread takes notice. Otherwise all would seem to
-// wait for a moment.
+// Somebody who waits for a future counts as running until the future knows of it, and again from
+// the moment when the future is done, not only when a thread takes notice. Otherwise all would seem
+// to wait for a moment.
 struct RunContext::Wait {
   bool counts = true;
   bool over = false;  // the future is done

@@ -33,9 +33,9 @@ class Turns {
   class Accesses {
    public:
     // Notes what a call of the operator (null: of a group) does with its arguments. Bit i of
-    // `written`: it writes to argument i. Whether the call may and should go on without the turn: it
-    // works on many elements, changes no tensor but in its elements, and knows of nothing else that
-    // is shared. Lists among its arguments are replaced by copies then.
+    // `written`: it writes to argument i. Whether the call may and should go on without the turn:
+    // it works on many elements, changes no tensor but in its elements, and knows of nothing else
+    // that is shared. Lists among its arguments are replaced by copies then.
     bool note(const Operator* op, uint64_t written, IValue* arguments, size_t count);
     bool collideWith(const Accesses& other) const;
 
@@ -99,14 +99,14 @@ struct RunContext : std::enable_shared_from_this<RunContext> {
   void addRunning();
   // It has ended.
   void removeRunning();
-  // Returns when the future is done, on a thread that waits for it or helps the pool meanwhile. Gives
-  // the turn away for that time. RuntimeError when it would be for ever (nobody else runs, and the
-  // future is one of this run) and when the budget is exhausted.
+  // Returns when the future is done, on a thread that waits for it or helps the pool meanwhile.
+  // Gives the turn away for that time. RuntimeError when it would be for ever (nobody else runs,
+  // and the future is one of this run) and when the budget is exhausted.
   void await(FutureObject& future);
   // A function that waits without a thread. Resumed with continueOnPool() when the future is done.
   void suspend(std::shared_ptr<InterpreterState> state, FutureRef future);
-  // Called at the end of the run, by the thread that called beginForks(): gives its turn, and returns when nothing of it runs any more. What
-  // waits for ever fails.
+  // Called at the end of the run, by the thread that called beginForks(): gives its turn, and
+  // returns when nothing of it runs any more. What waits for ever fails.
   void awaitForks();
 
   static constexpr std::string_view kWaitsForever =
@@ -127,7 +127,7 @@ struct RunContext : std::enable_shared_from_this<RunContext> {
   std::atomic<bool> forked_{false};
   Turns turns_;
   std::mutex mutex_;
-  size_t running_ = 1;  // functions that neither wait nor have ended
+  size_t running_ = 1;   // functions that neither wait nor have ended
   FutureRef all_ended_;  // completed when nothing runs; null while nobody waits for that
   std::unordered_map<InterpreterState*, Suspended> suspended_;
 };

@@ -89,7 +89,8 @@ void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
   constexpr int64_t kRows = 64;
   if (currentBudget() && out.size(1) > kRows &&
       static_cast<double>(out.size(1)) * static_cast<double>(out.size(2)) *
-              static_cast<double>(a.size(2)) > kMostWork) {
+              static_cast<double>(a.size(2)) >
+          kMostWork) {
     const int64_t n = out.size(1);
     const int64_t first = (n / 2 + kRows - 1) / kRows * kRows;
     productBlas(a.narrow(1, 0, first), b, out.narrow(1, 0, first));

@@ -128,7 +128,8 @@ Tensor resizeAs(const Tensor& self, const Tensor& other, std::optional<MemoryFor
 
 Tensor reseat(const Tensor& self, Ref<Storage> storage, IntSpan sizes, IntSpan strides,
               int64_t offset) {
-  self.impl()->place(std::move(storage), self.dtype(), DimVector(sizes), DimVector(strides), offset);
+  self.impl()->place(std::move(storage), self.dtype(), DimVector(sizes), DimVector(strides),
+                     offset);
   return self;
 }
 Tensor setEmpty(const Tensor& self) {

@@ -316,10 +316,9 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Ten
              "{}: Cannot have onesided output if window or input is complex", op);
   Tensor w = paddedWindow(op, window, n_fft, win_length, toRealType(self.dtype()));
   int64_t frames = 1 + (x.size(1) - n_fft) / hop_length;
-  Tensor pieces =
-      x.asStrided(DimVector{x.size(0), frames, n_fft},
-                  DimVector{x.stride(0), steppedStride(x.stride(1), hop_length), x.stride(1)},
-                  x.offset());
+  Tensor pieces = x.asStrided(
+      DimVector{x.size(0), frames, n_fft},
+      DimVector{x.stride(0), steppedStride(x.stride(1), hop_length), x.stride(1)}, x.offset());
   Tensor out = fft::transform(toComplex(op, ops::mul(pieces, w)), DimVector{2}, true,
                               normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1);
   if (onesided) out = half(out, 2);

@@ -346,7 +346,11 @@ Tensor window(const char* op, int64_t length, bool periodic, const TensorOptions
   dispatch<kAnyFloat>(op, dtype, [&]<class T>() -> void {
     using C = std::conditional_t<kIsReducedFloat<T>, float, T>;
     T* data = t.data<T>();
-    for (int64_t i = 0; i < length; ++i) data[i] = convert<T>(f(static_cast<C>(i), samples));
+    Pace pace;
+    for (int64_t i = 0; i < length; ++i) {
+      pace.step(8);
+      data[i] = convert<T>(f(static_cast<C>(i), samples));
+    }
   });
   return t;
 }

@@ -40,7 +40,9 @@ void expectSound(const Tensor& t) {
 TEST(ViewBounds, AnExtentWithoutElementsIsCheckedToo) {
   const Tensor empty = Tensor::empty({0}, DType::Float);
   for (int64_t stride : {kMost, kMost - 63, kMaxExtentBytes, kMaxExtentBytes / 4}) {
-    EXPECT_NE(errorOf([&] { empty.asStrided({0, 5}, {1, stride}, 0); }).find("overflows"),
+    EXPECT_NE(errorOf([&] {
+                empty.asStrided({0, 5}, {1, stride}, 0);
+              }).find("overflows"),
               std::string::npos)
         << stride;
   }
@@ -72,10 +74,14 @@ TEST(ViewBounds, StepsBeyondTheExtent) {
 TEST(ViewBounds, SizesThatMultiplyBeyondMeasure) {
   const Tensor t = Tensor::zeros({1, 1}, DType::Byte);
   EXPECT_NE(errorOf([&] { t.expand({kMost, kMost}); }).find("overflows"), std::string::npos);
-  EXPECT_NE(errorOf([&] { t.expand({int64_t{1} << 40, int64_t{1} << 40}); }).find("overflows"),
+  EXPECT_NE(errorOf([&] {
+              t.expand({int64_t{1} << 40, int64_t{1} << 40});
+            }).find("overflows"),
             std::string::npos);
   expectSound(t.expand({int64_t{1} << 20, int64_t{1} << 30}));
-  EXPECT_NE(errorOf([&] { Tensor::empty({0, kMost}, DType::Byte); }).find("overflows"),
+  EXPECT_NE(errorOf([&] {
+              Tensor::empty({0, kMost}, DType::Byte);
+            }).find("overflows"),
             std::string::npos);
 }
 

@@ -1,6 +1,6 @@
-// Loading may take four times the size of the file and 16 MiB, and what pickles that are not deflated
-// may take besides (ArchiveLimits), whatever the file says. Each case is loaded in a process of its
-// own, whose peak is measured.
+// Loading may take four times the size of the file and 16 MiB, and what pickles that are not
+// deflated may take besides (ArchiveLimits), whatever the file says. Each case is loaded in a
+// process of its own, whose peak is measured.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

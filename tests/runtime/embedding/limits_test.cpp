@@ -42,22 +42,37 @@ class MemoryLimit : public testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(
     Programs, MemoryLimit,
     testing::Values(
-        Case{"lists", "l: List[List[int]] = []\n    while len(l) >= 0:\n        l.append([1])\n    print(len(l))"},
-        Case{"numbers", "l: List[int] = []\n    while len(l) >= 0:\n        l.append(1)\n    print(len(l))"},
-        Case{"inserted", "l: List[int] = []\n    while len(l) >= 0:\n        l.insert(0, 1)\n"
-                         "        l.extend(l)\n    print(len(l))"},
-        Case{"text", "l: List[str] = []\n    while len(l) >= 0:\n        l.append('a' * 100000)\n    print(len(l))"},
+        Case{"lists",
+             "l: List[List[int]] = []\n    while len(l) >= 0:\n        l.append([1])\n    "
+             "print(len(l))"},
+        Case{"numbers",
+             "l: List[int] = []\n    while len(l) >= 0:\n        l.append(1)\n    print(len(l))"},
+        Case{"inserted",
+             "l: List[int] = []\n    while len(l) >= 0:\n        l.insert(0, 1)\n"
+             "        l.extend(l)\n    print(len(l))"},
+        Case{"text",
+             "l: List[str] = []\n    while len(l) >= 0:\n        l.append('a' * 100000)\n    "
+             "print(len(l))"},
         Case{"joined", "s = 'a'\n    while len(s) > 0:\n        s = s + s\n    print(len(s))"},
-        Case{"views", "l: List[Tensor] = []\n    x = torch.zeros([1])\n    while len(l) >= 0:\n"
-                      "        l.append(x[0])\n    print(len(l))"},
-        Case{"tensors", "l: List[Tensor] = []\n    while len(l) >= 0:\n        l.append(torch.zeros([100]))\n    print(len(l))"},
+        Case{"views",
+             "l: List[Tensor] = []\n    x = torch.zeros([1])\n    while len(l) >= 0:\n"
+             "        l.append(x[0])\n    print(len(l))"},
+        Case{"tensors",
+             "l: List[Tensor] = []\n    while len(l) >= 0:\n        l.append(torch.zeros([100]))\n "
+             "   print(len(l))"},
         Case{"unbound", "l = torch.zeros([1]).expand([1 << 40]).unbind()\n    print(len(l))"},
-        Case{"listed", "l: List[float] = torch.zeros([1]).expand([1 << 40]).tolist()\n"
-                       "    print(len(l))"},
-        Case{"tuples", "t = (1, [1])\n    l = [t]\n    while len(l) > 0:\n        l.append((2, [2]))\n    print(len(l))"},
-        Case{"objects", "n = Chain(None)\n    i = 0\n    while i >= 0:\n        n = Chain(n)\n        i += 1\n    print(n.next is None)"},
-        Case{"dims", "x = torch.zeros([1])\n    l = [x]\n    while len(l) > 0:\n"
-                     "        x = x.unsqueeze(0)\n        l.append(x)\n    print(len(l))"},
+        Case{"listed",
+             "l: List[float] = torch.zeros([1]).expand([1 << 40]).tolist()\n"
+             "    print(len(l))"},
+        Case{"tuples",
+             "t = (1, [1])\n    l = [t]\n    while len(l) > 0:\n        l.append((2, [2]))\n    "
+             "print(len(l))"},
+        Case{"objects",
+             "n = Chain(None)\n    i = 0\n    while i >= 0:\n        n = Chain(n)\n        i += "
+             "1\n    print(n.next is None)"},
+        Case{"dims",
+             "x = torch.zeros([1])\n    l = [x]\n    while len(l) > 0:\n"
+             "        x = x.unsqueeze(0)\n        l.append(x)\n    print(len(l))"},
         Case{"range", "l = [i for i in range(1 << 40)]\n    print(len(l))"}),
     [](const auto& info) { return std::string(info.param.name); });
 
@@ -118,13 +133,14 @@ INSTANTIATE_TEST_SUITE_P(
     Programs, TimeLimit,
     testing::Values(
         Case{"numbers", "i = 0\n    while i >= 0:\n        i = (i + 1) % 1000\n    print(i)"},
-        Case{"operators", "x = torch.zeros([10])\n    while x.dim() == 1:\n        x = x + 1\n    print(x)"},
-        Case{"few_operators", "x = torch.zeros([1 << 21])\n    for i in range(1 << 40):\n"
-                              "        x = torch.sin(x)\n    print(x)"},
+        Case{"operators",
+             "x = torch.zeros([10])\n    while x.dim() == 1:\n        x = x + 1\n    print(x)"},
+        Case{"few_operators",
+             "x = torch.zeros([1 << 21])\n    for i in range(1 << 40):\n"
+             "        x = torch.sin(x)\n    print(x)"},
         Case{"sum", "x = torch.zeros([1]).expand([1 << 40]).sum()\n    print(x)"},
         Case{"sum_columns", "x = torch.zeros([1, 2]).expand([1 << 40, 2]).sum(0)\n    print(x)"},
-        Case{"product_of_sums",
-             "x = torch.ones([1]).expand([1 << 40])\n    print((x * x).sum())"},
+        Case{"product_of_sums", "x = torch.ones([1]).expand([1 << 40])\n    print((x * x).sum())"},
         Case{"largest", "x = torch.zeros([1]).expand([1 << 40]).max()\n    print(x)"},
         Case{"where_largest", "x = torch.zeros([1]).expand([1 << 40]).argmax(0)\n    print(x)"},
         Case{"mean", "x = torch.zeros([1]).expand([1 << 40]).var(0)\n    print(x)"},
@@ -132,7 +148,9 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"all", "x = torch.ones([1]).bool().expand([1 << 40]).all()\n    print(x)"},
         Case{"counted", "x = torch.ones([1]).expand([1 << 40]).count_nonzero()\n    print(x)"},
         Case{"calls", "r = 0\n    while r < (1 << 60):\n        r += deep(3)\n    print(r)"},
-        Case{"forks", "r = 0\n    while r >= 0:\n        r = torch.jit.wait(torch.jit.fork(deep, 5))\n    print(r)"},
+        Case{"forks",
+             "r = 0\n    while r >= 0:\n        r = torch.jit.wait(torch.jit.fork(deep, 5))\n    "
+             "print(r)"},
         Case{"forked", "f = torch.jit.fork(endless)\n    print(torch.jit.wait(f))"}),
     [](const auto& info) { return std::string(info.param.name); });
 
