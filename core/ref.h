@@ -36,7 +36,7 @@ class RefCounted {
   }
   static void operator delete(void* memory, size_t bytes) {
     noteMemory(-static_cast<int64_t>(bytes + kHeaderBytes));
-    ::operator delete(memory, bytes);
+    ::operator delete(memory);
   }
 
  private:
