@@ -44,8 +44,7 @@ size_t memoryOfProcess() {
 }
 
 // Ends the process when the command goes on long after its time is over: within a call of a library
-// that cannot be interrupted. What it was to write is written or not; no file is left half (they
-// are renamed when complete).
+// that cannot be interrupted. A file that it was writing may be left half.
 class Watchdog {
  public:
   explicit Watchdog(double seconds) {
