@@ -50,6 +50,26 @@ void throwNoType(const char* object) {
   throw UsageError(fmt::format("expected the type of the {}, got null", object));
 }
 
+Object::~Object() {
+  if (!threads_.several()) return;
+  for (const IValue& value : slots_) value.unpin();
+}
+
+void Object::pinSlots() const {
+  std::vector<const Object*> pending{this};
+  while (!pending.empty()) {
+    const Object* object = pending.back();
+    pending.pop_back();
+    for (const IValue& value : object->slots_) {
+      value.pin();
+      // Modules may hold each other in a circle.
+      if (value.isObject() && value.toObject().threads_.setSeveral()) {
+        pending.push_back(&value.toObject());
+      }
+    }
+  }
+}
+
 void Object::throwNoSlot(size_t i) const {
   throw InternalError(__FILE__, __LINE__,
                       fmt::format("object of '{}' has no slot {}", type_->name(), i));
@@ -61,6 +81,10 @@ void Object::setSlot(size_t i, IValue value) {
     if (i >= type_->attributes().size()) throwNoSlot(i);
     noteMemory(static_cast<int64_t>((type_->attributes().size() - slots_.size()) * sizeof(IValue)));
     slots_.resize(type_->attributes().size());
+  }
+  // The new value is not pinned: a program that sets an attribute in each call would pay for it.
+  if (threads_.several() && slots_[i].isCounted() && slots_[i].rawObject()->isPinned()) {
+    slots_[i].unpin();
   }
   slots_[i] = std::move(value);
 }

@@ -1,22 +1,12 @@
 #include "core/dtype.h"
 
-#include <array>
 #include <atomic>
 
 #include "core/error.h"
 
 namespace wick {
 
-size_t itemSize(DType t) {
-  static constexpr std::array<uint8_t, 16> kSizes = [] {
-    std::array<uint8_t, 16> sizes{};
-#define WICK_DTYPE(type, name, text, number) sizes[number] = sizeof(type);
-    WICK_FORALL_DTYPES(WICK_DTYPE)
-#undef WICK_DTYPE
-    return sizes;
-  }();
-  const auto number = static_cast<size_t>(t);
-  if (number < kSizes.size() && kSizes[number] != 0) return kSizes[number];
+void detail::throwNoDType() {
   throw InternalError(__FILE__, __LINE__, "not a dtype");
 }
 

@@ -2,6 +2,7 @@
 // dtype as an int.
 #pragma once
 
+#include <array>
 #include <complex>
 #include <cstdint>
 #include <optional>
@@ -44,7 +45,25 @@ WICK_FORALL_DTYPES(WICK_DTYPE)
 template <class T>
 inline constexpr DType kDTypeOf = DTypeOf<T>::value;
 
-size_t itemSize(DType t);
+namespace detail {
+inline constexpr std::array<uint8_t, 16> kItemSizes = [] {
+  std::array<uint8_t, 16> sizes{};
+#define WICK_DTYPE(type, name, text, number) sizes[number] = sizeof(type);
+  WICK_FORALL_DTYPES(WICK_DTYPE)
+#undef WICK_DTYPE
+  return sizes;
+}();
+[[noreturn]] void throwNoDType();
+}  // namespace detail
+
+// In bytes: a power of two.
+inline size_t itemSize(DType t) {
+  const auto number = static_cast<size_t>(t);
+  if (number < detail::kItemSizes.size() && detail::kItemSizes[number] != 0) [[likely]] {
+    return detail::kItemSizes[number];
+  }
+  detail::throwNoDType();
+}
 // "float32".
 std::string_view toString(DType t);
 // "Float": the name in printed types and storages ("FloatStorage").

@@ -91,6 +91,18 @@ void IValue::throwWrongTag(Tag expected) const {
   throwRuntimeError("expected {}, got {}", nameOf(expected), nameOf(tag_));
 }
 
+void IValue::pin() const {
+  if (isCounted() && payload_.as_object->pin() && isTensor()) {
+    static_cast<TensorImpl*>(payload_.as_object)->storage->pin();
+  }
+}
+
+void IValue::unpin() const {
+  if (isCounted() && payload_.as_object->unpin() && isTensor()) {
+    static_cast<TensorImpl*>(payload_.as_object)->storage->unpin();
+  }
+}
+
 wick::Tensor IValue::toTensor() const& {
   if (isNone()) return {};
   expect(Tag::Tensor);

@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/stripes.h"
 #include "core/tensor.h"
 #include "core/type.h"
 
@@ -106,6 +107,12 @@ class IValue {
     return object ? IValue(Tag::Capsule, object.leak()) : IValue();
   }
 
+  // A value without a reference of its own, for as long as somebody else keeps the object. It may
+  // be copied and moved, but not destroyed: forget() it.
+  static IValue borrow(const ObjectRef& object);
+  // Becomes None without giving up a reference.
+  void forget() { tag_ = Tag::None; }
+
   IValue(const IValue& o) : payload_(o.payload_), tag_(o.tag_) {
     if (isCounted()) payload_.as_object->retain();
   }
@@ -180,6 +187,11 @@ class IValue {
   bool isCounted() const {
     return static_cast<uint32_t>(tag_) >= static_cast<uint32_t>(Tag::Tensor);
   }
+
+  // Pins the object, with a tensor's storage, for its views hold that too (core/ref.h). Nothing to
+  // do for a value without an object.
+  void pin() const;
+  void unpin() const;
 
   // The most precise static type of the value; lists and dicts know theirs.
   TypePtr type() const;
@@ -370,11 +382,22 @@ class Object : public RefCounted {
   const IValue& attr(const std::string& name) const;
   void setAttr(const std::string& name, IValue value);
 
+  // To be called by whoever runs a method of a module. When a second thread does, the values of the
+  // module's slots and of all objects below it are pinned for as long as the slots hold them.
+  // Thread-safe, as reading slots is.
+  void noteThread() const {
+    if (threads_.isSecond()) [[unlikely]]
+      pinSlots();
+  }
+
  private:
   [[noreturn]] void throwNoSlot(size_t i) const;
+  void pinSlots() const;
   ClassTypePtr type_;
   std::shared_ptr<void> owner_;
   std::vector<IValue> slots_;
+  // That ran methods; several when the slots were pinned.
+  mutable ThreadsSeen threads_;
 };
 
 class EnumObject : public RefCounted {
@@ -434,6 +457,10 @@ class GeneratorObject : public RefCounted {
 };
 // The generator that operators use when none is passed; it starts from PyTorch's default seed.
 GeneratorObject& defaultGenerator();
+
+inline IValue IValue::borrow(const ObjectRef& object) {
+  return IValue(Tag::Object, object.get());
+}
 
 struct ClassType::Constant {
   std::string name;

@@ -15,18 +15,31 @@ class RefCounted {
   RefCounted() = default;
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
-  virtual ~RefCounted() = default;
+  virtual ~RefCounted() {
+    if (stripes_.load(std::memory_order_relaxed)) freeStripes();
+  }
 
-  void retain() const { count_.fetch_add(1, std::memory_order_relaxed); }
+  void retain() const {
+    if ((count_.load(std::memory_order_acquire) & kPinned) != 0) [[unlikely]] {
+      retainPinned();
+    } else {
+      count_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
   void release() const {
     // An object with one owner cannot gain another while that owner releases it, so the common case
     // needs no atomic read-modify-write.
-    if (count_.load(std::memory_order_acquire) == 1 ||
-        count_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const uint64_t count = count_.load(std::memory_order_acquire);
+    if (count == 1) {
+      destroy(this);
+    } else if ((count & kPinned) != 0) [[unlikely]] {
+      releasePinned();
+    } else if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       destroy(this);
     }
   }
-  uint32_t useCount() const { return count_.load(std::memory_order_acquire); }
+  // More than there are, and never one, while the object is pinned.
+  uint64_t useCount() const { return count_.load(std::memory_order_acquire); }
 
   // Programs make objects without bound, so each counts (core/memory_limit.h).
   static void* operator new(size_t bytes) {
@@ -39,13 +52,33 @@ class RefCounted {
     ::operator delete(memory);
   }
 
+  // For objects that many threads refer to at a time, as they do to the parameters of a module that
+  // they all run. While an object is pinned each thread counts its references in a place of its own
+  // (2 KiB an object), and nobody looks whether any is left: whoever pins holds a reference, and
+  // unpins before giving it up. Pins nest. pin() answers whether this one is the first, unpin()
+  // whether it was the last; without a pin it does nothing. Thread-safe.
+  bool pin() const;
+  bool unpin() const;
+  bool isPinned() const { return (count_.load(std::memory_order_relaxed) & kPinned) != 0; }
+
  private:
+  struct Stripes;
   // Deletes the object; what it held is deleted from a queue when it is nested deeply, so that no
   // chain of containers that a program builds can exhaust the stack.
   static void destroy(const RefCounted* object);
+  void retainPinned() const;
+  void releasePinned() const;
+  void freeStripes();
 
   static constexpr size_t kHeaderBytes = 16;  // of malloc
-  mutable std::atomic<uint32_t> count_{0};
+  // While pinned the count is what is written here less kBias, and what the stripes hold: either
+  // may be negative, for a reference that one thread takes another may give up.
+  static constexpr uint64_t kPinned = uint64_t{1} << 63;
+  static constexpr uint64_t kBias = uint64_t{1} << 62;
+  // No memory holds so many references that they reach these bits.
+  mutable std::atomic<uint64_t> count_{0};
+  // Made by the first pin; they live as long as the object.
+  mutable std::atomic<Stripes*> stripes_{nullptr};
 };
 
 template <class T>

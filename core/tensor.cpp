@@ -51,28 +51,41 @@ bool ascendsInOrder(IntSpan sizes, IntSpan strides, const std::array<int, N>& or
 // the storage, and what else is learned on the way.
 struct Extent {
   int64_t end = 0;  // of the elements that there are; 0 when there are none
-  int64_t numel = 1;
-  bool fits = true;  // all numbers are right and small enough
+  int64_t numel = 0;
+  bool row_major = true;  // without gaps; also when there are no elements
+  bool fits = true;       // all numbers are right and small enough
 };
 
-Extent extentOf(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
-  const int64_t limit = kMaxExtentBytes >> std::countr_zero(itemSize(dtype));
+// Every view that a program makes comes by here. A number that is out of range does not end the
+// loop but leaves a mark: the numbers of real tensors are all in range.
+Extent extentOf(IntSpan sizes, IntSpan strides, int64_t offset, size_t item_size) {
+  const uint64_t limit = static_cast<uint64_t>(kMaxExtentBytes) >> std::countr_zero(item_size);
   Extent e;
-  int64_t elements = 1;  // of the dimensions that have any
-  int64_t last = offset;
-  bool wrong = sizes.size() != strides.size() || offset < 0 || offset >= limit;
-  for (size_t d = 0; d < sizes.size() && !wrong; ++d) {
-    const int64_t size = sizes[d], stride = strides[d];
-    int64_t span = 0;
-    wrong = size < 0 || stride < 0 || stride > limit ||
-            __builtin_mul_overflow(elements, std::max<int64_t>(size, 1), &elements) ||
-            elements > kMaxElements ||
-            __builtin_mul_overflow(std::max<int64_t>(size - 1, 0), stride, &span) ||
-            __builtin_add_overflow(last, span, &last) || last >= limit;
-    e.numel *= size;
+  uint64_t elements = 1;  // of the dimensions that have any
+  auto last = static_cast<uint64_t>(offset);
+  bool any = true;
+  bool wrong = sizes.size() != strides.size() || last >= limit;
+  for (size_t d = sizes.size(); d-- > 0 && !wrong;) {
+    const auto size = static_cast<uint64_t>(sizes[d]), stride = static_cast<uint64_t>(strides[d]);
+    // Row-major strides are those elements that lie further inside.
+    e.row_major &= size == 1 || stride == elements;
+    uint64_t span = 0;
+    const uint64_t steps = size == 0 ? 0 : size - 1;
+    // Negative numbers are the largest ones here. `last` stays far below 2^64.
+    wrong = static_cast<int64_t>(size) < 0 || stride > limit ||
+            __builtin_mul_overflow(elements, steps + 1, &elements) ||
+            elements > static_cast<uint64_t>(kMaxElements) ||
+            __builtin_mul_overflow(steps, stride, &span) || span >= limit ||
+            (last += span) >= limit;
+    any &= size != 0;
   }
   e.fits = !wrong;
-  e.end = e.numel == 0 ? 0 : last + 1;
+  e.numel = any ? static_cast<int64_t>(elements) : 0;
+  if (!any) {
+    e.row_major = true;
+  } else {
+    e.end = static_cast<int64_t>(last) + 1;
+  }
   return e;
 }
 
@@ -90,19 +103,10 @@ Extent extentOf(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
 
 // Bytes of storage that a tensor needs.
 size_t extentBytes(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
-  const Extent extent = extentOf(sizes, strides, offset, dtype);
+  const size_t item_size = itemSize(dtype);
+  const Extent extent = extentOf(sizes, strides, offset, item_size);
   if (!extent.fits) throwWrongExtent(sizes, strides, offset);
-  return static_cast<size_t>(extent.end) * itemSize(dtype);
-}
-
-bool isRowMajor(IntSpan sizes, IntSpan strides) {
-  int64_t expected = 1;
-  for (size_t d = sizes.size(); d-- > 0;) {
-    if (sizes[d] == 1) continue;
-    if (strides[d] != expected) return false;
-    expected *= sizes[d];
-  }
-  return true;
+  return static_cast<size_t>(extent.end) * item_size;
 }
 
 Tensor makeTensor(Ref<Storage> storage, DType dtype, DimVector sizes, DimVector strides,
@@ -116,21 +120,26 @@ Tensor makeTensor(Ref<Storage> storage, DType dtype, DimVector sizes, DimVector 
 
 void TensorImpl::place(Ref<Storage> memory, DType type, DimVector new_sizes, DimVector new_strides,
                        int64_t new_offset) {
-  const Extent extent = extentOf(new_sizes, new_strides, new_offset, type);
+  const size_t item_size = itemSize(type);
+  const Extent extent = extentOf(new_sizes, new_strides, new_offset, item_size);
   if (!extent.fits) throwWrongExtent(new_sizes, new_strides, new_offset);
-  const size_t bytes = static_cast<size_t>(extent.end) * itemSize(type);
+  const size_t bytes = static_cast<size_t>(extent.end) * item_size;
   WICK_CHECK(bytes <= memory->bytes(),
              "setStorage: sizes {}, strides {}, storage offset {}, and itemsize {} requiring a "
              "storage size of {} are out of bounds for storage of size {}",
-             formatInts(new_sizes), formatInts(new_strides), new_offset, itemSize(type), bytes,
+             formatInts(new_sizes), formatInts(new_strides), new_offset, item_size, bytes,
              memory->bytes());
+  if (isPinned()) [[unlikely]] {
+    memory->pin();
+    storage->unpin();
+  }
   storage = std::move(memory);
   sizes = std::move(new_sizes);
   strides = std::move(new_strides);
   offset = new_offset;
   dtype = type;
   numel = extent.numel;
-  contiguous = numel == 0 || isRowMajor(sizes, strides);
+  contiguous = extent.row_major;
 }
 
 Tensor Tensor::empty(IntSpan sizes, DType dtype, Device device, MemoryFormat format) {

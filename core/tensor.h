@@ -101,7 +101,8 @@ class TensorImpl : public RefCounted {
 
   // Where the elements lie from now on: the one door for whatever gives a tensor a shape. Throws
   // RuntimeError, and changes nothing, when a number is negative, when the extent lies outside of
-  // `memory` or when it exceeds kMaxExtentBytes.
+  // `memory` or when it exceeds kMaxExtentBytes. The memory is pinned as long as the tensor is
+  // (core/ref.h).
   void place(Ref<Storage> memory, DType type, DimVector new_sizes, DimVector new_strides,
              int64_t new_offset);
 };

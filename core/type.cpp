@@ -10,6 +10,18 @@
 
 namespace wick {
 
+namespace {
+
+// The same type for good, by a pointer whose copies count nothing: every list and tuple that a
+// program makes holds its type, on all threads.
+TypePtr immortal(TypePtr type) {
+  const Type* object = type.get();
+  new TypePtr(std::move(type));
+  return TypePtr(TypePtr(), object);
+}
+
+}  // namespace
+
 // A type without parameters.
 struct SimpleTypes {
   struct SimpleType : Type {
@@ -22,7 +34,7 @@ struct SimpleTypes {
   std::vector<TypePtr> types;
   SimpleTypes() {
 #define WICK_TYPE(name, text) \
-  types.push_back(std::make_shared<const SimpleType>(TypeKind::name, text));
+  types.push_back(immortal(std::make_shared<const SimpleType>(TypeKind::name, text)));
     WICK_FORALL_SIMPLE_TYPES(WICK_TYPE)
 #undef WICK_TYPE
   }
@@ -39,9 +51,9 @@ const TypePtr& sharedOf(size_t slot) {
   static const std::vector<TypePtr>* table = [] {
     auto* made = new std::vector<TypePtr>;
     for (size_t i = 0; i < kSimpleCount; ++i) {
-      made->push_back(std::make_shared<const T>(Type::get(static_cast<TypeKind>(i))));
+      made->push_back(immortal(std::make_shared<const T>(Type::get(static_cast<TypeKind>(i)))));
     }
-    made->push_back(std::make_shared<const T>(types::Tensor()));
+    made->push_back(immortal(std::make_shared<const T>(types::Tensor())));
     return made;
   }();
   return (*table)[slot];
@@ -167,7 +179,8 @@ void Type::measureName(const std::string& name) {
 namespace types {
 
 const TypePtr& Tensor() {
-  static const TypePtr* type = new TypePtr(std::make_shared<const TensorType>(TensorType::Facts{}));
+  static const TypePtr* type =
+      new TypePtr(immortal(std::make_shared<const TensorType>(TensorType::Facts{})));
   return *type;
 }
 
