@@ -1,5 +1,9 @@
 // Small blocks are lists of blocks of one size, first the thread's own, then everybody's.
 //
+// Bytes in use are counted in one place, of which each thread sets some apart: as long as it can
+// pay for small blocks from those, and they can take what it frees, it writes nothing that others
+// read.
+//
 // Large blocks are parts of segments, which are mappings. A free neighbour is joined at once, so
 // that a segment serves a large tensor after it served several small ones: a program whose batch
 // sizes change needs no more segments than the largest batch did. Free blocks are listed by size,
@@ -17,6 +21,7 @@
 #include <cstdlib>
 #include <mutex>
 #include <new>
+#include <vector>
 
 #include "core/budget.h"
 #include "core/memory_limit.h"
@@ -44,6 +49,7 @@ constexpr size_t kAlwaysKept = size_t{64} << 20;
 constexpr size_t kSharedBelow = size_t{2} << 20;
 constexpr size_t kSharedSegment = size_t{4} << 20;
 
+// What threads have set apart counts as used here.
 std::atomic<size_t> allocated{0};
 std::atomic<size_t> peak{0};
 std::atomic<size_t> limit{0};
@@ -65,17 +71,18 @@ size_t roundUp(size_t bytes, size_t step) {
   return (bytes + step - 1) / step * step;
 }
 
-// Whether `tensors` bytes of tensors and what is noted besides (core/memory_limit.h) may be.
-bool withinLimit(size_t cap, size_t tensors) {
-  return cap == 0 || tensors + static_cast<size_t>(std::max<int64_t>(notedMemory(), 0)) <= cap;
+// What tensors may take: the limit less what is noted besides (core/memory_limit.h).
+size_t tensorLimit() {
+  const size_t cap = limit.load(std::memory_order_relaxed);
+  if (cap == 0) return SIZE_MAX;
+  return cap - std::min(cap, static_cast<size_t>(std::max<int64_t>(notedMemory(), 0)));
 }
 
 // Whether more is held than may be.
 bool holdsTooMuch() {
-  size_t used = allocated.load(std::memory_order_relaxed);
-  size_t most = peak.load(std::memory_order_relaxed);
-  return system_bytes.load(std::memory_order_relaxed) >
-         std::max(used + kAlwaysKept, most + most / 8);
+  const size_t held = system_bytes.load(std::memory_order_relaxed);
+  const size_t most = peak.load(std::memory_order_relaxed);
+  return held > most + most / 8 && held > allocatedBytes() + kAlwaysKept;
 }
 
 void countSystemAllocation(size_t bytes) {
@@ -175,6 +182,8 @@ struct ThreadBlocks {
   std::array<uint32_t, kSmallClasses> sizes;
   size_t bytes;
   State state;
+  // What is set apart, written by this thread alone.
+  std::atomic<size_t> apart;
 
   void giveUp(size_t index, uint32_t count) {
     if (lists[index].empty()) return;
@@ -188,18 +197,112 @@ struct ThreadBlocks {
 };
 constinit thread_local ThreadBlocks thread_blocks{};
 
+// The threads that may have set something apart.
+struct OpenThreads {
+  std::mutex mutex;
+  std::vector<const ThreadBlocks*> list;
+
+  // Of all of them; with the mutex held.
+  size_t apart() const {
+    size_t sum = 0;
+    for (const ThreadBlocks* blocks : list) sum += blocks->apart.load(std::memory_order_relaxed);
+    return sum;
+  }
+  // With the mutex held. What threads do meanwhile may count or not.
+  size_t used() const {
+    const size_t counted = allocated.load(std::memory_order_relaxed);
+    return counted - std::min(counted, apart());
+  }
+};
+OpenThreads& openThreads() {
+  static OpenThreads* instance = new OpenThreads;
+  return *instance;
+}
+
 struct AtThreadEnd {
   ~AtThreadEnd() {
-    thread_blocks.giveUpAll();
-    thread_blocks.state = ThreadBlocks::State::Closed;
+    ThreadBlocks& blocks = thread_blocks;
+    blocks.giveUpAll();
+    blocks.state = ThreadBlocks::State::Closed;
+    OpenThreads& open = openThreads();
+    std::lock_guard lock(open.mutex);
+    std::erase(open.list, &blocks);
+    allocated.fetch_sub(blocks.apart.exchange(0), std::memory_order_relaxed);
   }
 };
 
 void open(ThreadBlocks& blocks) {
+  {
+    OpenThreads& open = openThreads();
+    std::lock_guard lock(open.mutex);
+    open.list.push_back(&blocks);
+  }
   thread_local AtThreadEnd at_end;
   // Its construction is what counts.
   (void)&at_end;
   blocks.state = ThreadBlocks::State::Open;
+}
+
+// How much a thread sets apart at a time, and the most that it keeps apart.
+constexpr size_t kApart = size_t{256} << 10;
+constexpr size_t kMostApart = 2 * kApart;
+
+void notePeak(size_t used) {
+  size_t seen = peak.load(std::memory_order_relaxed);
+  while (seen < used && !peak.compare_exchange_weak(seen, used, std::memory_order_relaxed)) {
+  }
+}
+
+// Whether so many more bytes may be used; then they are counted.
+bool countUsed(size_t bytes) {
+  ThreadBlocks& blocks = thread_blocks;
+  const size_t cap = tensorLimit();
+  const bool small = bytes <= kSmallUpTo && blocks.state != ThreadBlocks::State::Closed;
+  const size_t apart = blocks.apart.load(std::memory_order_relaxed);
+  size_t counted = allocated.load(std::memory_order_relaxed);
+  // What is apart is counted already, so that the limit holds when the count is below.
+  if (small && bytes <= apart && counted <= cap) {
+    blocks.apart.store(apart - bytes, std::memory_order_relaxed);
+    notePeak(counted - std::min(counted, apart - bytes));
+    return true;
+  }
+  if (bytes > cap || counted + kApart > cap - bytes) {
+    // Near the limit every byte is counted.
+    OpenThreads& open = openThreads();
+    std::lock_guard lock(open.mutex);
+    const size_t used = open.used();
+    if (bytes > cap || used > cap - bytes) return false;
+    allocated.fetch_add(bytes, std::memory_order_relaxed);
+    notePeak(used + bytes);
+    return true;
+  }
+  if (small && blocks.state == ThreadBlocks::State::New) open(blocks);
+  const size_t more = small ? kApart : 0;
+  counted = allocated.fetch_add(bytes + more, std::memory_order_relaxed) + bytes + more;
+  if (more != 0) blocks.apart.store(apart + more, std::memory_order_relaxed);
+  notePeak(counted - std::min(counted, apart + more));
+  return true;
+}
+
+// Whether `bytes` more would be within the limit of the process.
+bool mayBeUsed(size_t bytes) {
+  const size_t cap = tensorLimit();
+  const auto fits = [&](size_t used) { return bytes <= cap && used <= cap - bytes; };
+  return fits(allocated.load(std::memory_order_relaxed)) || fits(allocatedBytes());
+}
+
+void countFreed(size_t bytes) {
+  ThreadBlocks& blocks = thread_blocks;
+  if (bytes > kSmallUpTo || blocks.state != ThreadBlocks::State::Open) {
+    allocated.fetch_sub(bytes, std::memory_order_relaxed);
+    return;
+  }
+  size_t apart = blocks.apart.load(std::memory_order_relaxed) + bytes;
+  if (apart > kMostApart) {
+    allocated.fetch_sub(apart - kApart, std::memory_order_relaxed);
+    apart = kApart;
+  }
+  blocks.apart.store(apart, std::memory_order_relaxed);
 }
 
 void* takeSmall(size_t bytes) {
@@ -483,25 +586,24 @@ void* allocateBlock(size_t bytes) {
     throwRuntimeError("not enough memory: you tried to allocate {} bytes, the run's limit is {}",
                       bytes, budget->memoryLimit());
   }
-  size_t cap = limit.load(std::memory_order_relaxed);
-  size_t now = allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
   void* block = nullptr;
-  if (bytes <= largestBlock() && withinLimit(cap, now)) block = takeBlock(bytes);
+  const bool allowed = bytes <= largestBlock() && countUsed(bytes);
+  if (allowed) {
+    block = takeBlock(bytes);
+    if (!block) countFreed(bytes);
+  }
   if (!block) {
-    allocated.fetch_sub(bytes, std::memory_order_relaxed);
+    const size_t cap = limit.load(std::memory_order_relaxed);
     throwRuntimeError("not enough memory: you tried to allocate {} bytes{}", bytes,
-                      withinLimit(cap, now) ? "" : fmt::format(", the limit is {}", cap));
+                      cap != 0 && !allowed ? fmt::format(", the limit is {}", cap) : "");
   }
   if (budget) budget->charge(static_cast<int64_t>(bytes));
-  size_t seen = peak.load(std::memory_order_relaxed);
-  while (seen < now && !peak.compare_exchange_weak(seen, now, std::memory_order_relaxed)) {
-  }
   return block;
 }
 
 void freeBlock(void* block, size_t bytes) noexcept {
   if (!block) return;
-  allocated.fetch_sub(bytes, std::memory_order_relaxed);
+  countFreed(bytes);
   if (Budget* budget = currentBudget()) budget->charge(-static_cast<int64_t>(bytes));
   if (bytes > kSmallUpTo) {
     largeBlocks().put(block);
@@ -514,7 +616,7 @@ AllocatorStatistics allocatorStatistics() {
   AllocatorStatistics s;
   s.system_allocations = system_allocations.load(std::memory_order_relaxed);
   s.system_bytes = system_bytes.load(std::memory_order_relaxed);
-  size_t used = allocated.load(std::memory_order_relaxed);
+  const size_t used = allocatedBytes();
   s.kept_bytes = s.system_bytes > used ? s.system_bytes - used : 0;
   return s;
 }
@@ -526,7 +628,9 @@ void releaseKeptMemory() {
 }
 
 size_t allocatedBytes() {
-  return allocated.load(std::memory_order_relaxed);
+  OpenThreads& open = openThreads();
+  std::lock_guard lock(open.mutex);
+  return open.used();
 }
 size_t countedBytes() {
   return allocatedBytes() + static_cast<size_t>(std::max<int64_t>(notedMemory(), 0));
@@ -540,10 +644,9 @@ void setAllocationLimit(size_t bytes) {
 
 void checkAllocation(const char* op, size_t bytes) {
   const size_t cap = limit.load(std::memory_order_relaxed);
-  const size_t now = allocated.load(std::memory_order_relaxed);
-  WICK_CHECK(bytes <= largestBlock() && withinLimit(cap, now + bytes),
-             "{}: not enough memory: you tried to allocate {} bytes, the limit is {}", op, bytes,
-             cap == 0 ? largestBlock() : cap);
+  const bool fits = bytes <= largestBlock() && (cap == 0 || mayBeUsed(bytes));
+  WICK_CHECK(fits, "{}: not enough memory: you tried to allocate {} bytes, the limit is {}", op,
+             bytes, cap == 0 ? largestBlock() : cap);
   const Budget* budget = currentBudget();
   WICK_CHECK(!budget || budget->used() <= budget->memoryLimit() - static_cast<int64_t>(bytes),
              "{}: not enough memory: you tried to allocate {} bytes, the run's limit is {}", op,
@@ -551,8 +654,7 @@ void checkAllocation(const char* op, size_t bytes) {
 }
 
 bool memoryExceeded() {
-  return !withinLimit(limit.load(std::memory_order_relaxed),
-                      allocated.load(std::memory_order_relaxed));
+  return !mayBeUsed(0);
 }
 
 void throwMemoryExceeded() {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <barrier>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -202,6 +203,67 @@ TEST(Allocator, ProducersAndConsumersShareABoundedAmount) {
   EXPECT_LE(asked() - before, (size_t{2} << 20) / kBytes + 3 * kBatch);
   releaseKeptMemory();
   EXPECT_EQ(allocatorStatistics().system_bytes, allocatedBytes());
+}
+
+// Threads set bytes apart, which must not show.
+TEST(Allocator, CountsExactlyWhatAllThreadsUse) {
+  const size_t before = allocatedBytes();
+  constexpr int kThreads = 6;
+  std::barrier all(kThreads + 1);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      std::vector<std::pair<void*, size_t>> blocks;
+      for (int i = 0; i < 300; ++i) {
+        const size_t bytes = static_cast<size_t>(1 + (i * 977 + t) % 40000);
+        blocks.emplace_back(allocateBlock(bytes), bytes);
+      }
+      for (size_t i = 0; i < blocks.size(); i += 2) freeBlock(blocks[i].first, blocks[i].second);
+      all.arrive_and_wait();
+      all.arrive_and_wait();
+      for (size_t i = 1; i < blocks.size(); i += 2) freeBlock(blocks[i].first, blocks[i].second);
+    });
+  }
+  size_t expected = before;
+  for (int t = 0; t < kThreads; ++t) {
+    for (int i = 1; i < 300; i += 2) expected += static_cast<size_t>(1 + (i * 977 + t) % 40000);
+  }
+  all.arrive_and_wait();
+  EXPECT_EQ(allocatedBytes(), expected);
+  EXPECT_GE(peakAllocatedBytes(), expected);
+  all.arrive_and_wait();
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(allocatedBytes(), before);
+}
+
+// What other threads set apart is left to who needs it, to the byte.
+TEST(Allocator, TheLimitHoldsWithSmallBlocksOfManyThreads) {
+  std::barrier all(3);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 2; ++t) {
+    threads.emplace_back([&] {
+      freeBlock(allocateBlock(100), 100);
+      all.arrive_and_wait();
+      all.arrive_and_wait();
+    });
+  }
+  all.arrive_and_wait();
+  freeBlock(allocateBlock(100), 100);
+  const size_t before = allocatedBytes();
+  setAllocationLimit(before + 10'000);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 10; ++i) blocks.push_back(allocateBlock(1000));
+  EXPECT_THROW(allocateBlock(1), RuntimeError);
+  freeBlock(blocks.back(), 1000);
+  blocks.pop_back();
+  EXPECT_THROW(allocateBlock(1001), RuntimeError);
+  blocks.push_back(allocateBlock(1000));
+  EXPECT_EQ(allocatedBytes(), before + 10'000);
+  setAllocationLimit(0);
+  for (void* block : blocks) freeBlock(block, 1000);
+  all.arrive_and_wait();
+  for (std::thread& t : threads) t.join();
+  EXPECT_EQ(allocatedBytes(), before);
 }
 
 TEST(Allocator, RefusesWhatExceedsTheLimit) {
