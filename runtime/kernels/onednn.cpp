@@ -9,40 +9,84 @@ namespace wick::onednn {
 
 namespace {
 
-// All packed forms of the weights that live in one storage.
+void pack(const Tensor& weight, const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted,
+          dnnl::memory& packed) {
+  if (packTransposed(plain, wanted, static_cast<const float*>(weight.rawData()),
+                     static_cast<float*>(packed.get_data_handle()))) {
+    return;
+  }
+  dnnl::memory source(plain, engine(), weight.rawData());
+  dnnl::reorder(source, packed).execute(stream(), source, packed);
+  stream().wait();
+}
+
+// All packed forms of the weights that live in one storage. Forms are only added; what a form was
+// packed from has a version, and threads read without a lock what is up to date. A weight that is
+// written to while others multiply by it gives them wrong numbers, packed or not.
 class PackedWeights : public RefCounted {
  public:
-  struct Entry {
-    int64_t offset;
-    uint32_t version;
-    dnnl::memory::desc plain;
-    std::shared_ptr<dnnl::memory> packed;
-  };
-
-  std::shared_ptr<dnnl::memory> find(const Tensor& weight, const dnnl::memory::desc& plain,
-                                     const dnnl::memory::desc& wanted) {
-    std::lock_guard<std::mutex> lock(mutex_);
-    uint32_t version = weight.storage()->version();
-    std::erase_if(entries_, [&](const Entry& e) { return e.version != version; });
-    for (const Entry& e : entries_) {
-      if (e.offset == weight.offset() && e.packed->get_desc() == wanted && e.plain == plain) {
-        return e.packed;
-      }
-    }
-    return nullptr;
+  ~PackedWeights() override {
+    for (Form* form = newest_.load(); form;) delete std::exchange(form, form->older);
   }
 
-  void add(Entry entry) {
+  // Null when there are too many forms.
+  const dnnl::memory* get(const Tensor& weight, const dnnl::memory::desc& plain,
+                          const dnnl::memory::desc& wanted) {
+    const uint64_t version = weight.storage()->version();
+    Form* form = find(weight, plain, wanted);
+    if (form && form->version.load(std::memory_order_acquire) == version) return &form->packed;
     std::lock_guard<std::mutex> lock(mutex_);
-    if (entries_.size() >= kMostEntries) entries_.erase(entries_.begin());
-    entries_.push_back(std::move(entry));
+    form = find(weight, plain, wanted);
+    std::unique_ptr<Form> added;
+    if (!form) {
+      if (count_ == kMostForms) return nullptr;
+      added = std::make_unique<Form>(weight.offset(), plain, wanted);
+      form = added.get();
+    }
+    if (form->version.load(std::memory_order_relaxed) != version) {
+      pack(weight, plain, wanted, form->packed);
+      form->version.store(version, std::memory_order_release);
+    }
+    if (added) {
+      ++count_;
+      added->older = newest_.load(std::memory_order_relaxed);
+      newest_.store(added.release(), std::memory_order_release);
+    }
+    return &form->packed;
   }
 
  private:
+  struct Form {
+    Form(int64_t offset, const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted)
+        : offset(offset),
+          plain(plain),
+          wanted(wanted),
+          block(Storage::allocate(wanted.get_size())),
+          packed(wanted, engine(), block->data()) {}
+    const int64_t offset;
+    const dnnl::memory::desc plain, wanted;
+    const Ref<Storage> block;  // it counts as a tensor's memory
+    dnnl::memory packed;
+    std::atomic<uint64_t> version{kNever};
+    Form* older = nullptr;
+  };
+
+  Form* find(const Tensor& weight, const dnnl::memory::desc& plain,
+             const dnnl::memory::desc& wanted) const {
+    Form* form = newest_.load(std::memory_order_acquire);
+    while (form &&
+           !(form->offset == weight.offset() && form->wanted == wanted && form->plain == plain)) {
+      form = form->older;
+    }
+    return form;
+  }
+
   // One storage may hold many weights, each with a form for each batch size.
-  static constexpr size_t kMostEntries = 512;
-  std::mutex mutex_;
-  std::vector<Entry> entries_;
+  static constexpr size_t kMostForms = 512;
+  static constexpr uint64_t kNever = ~uint64_t{0};  // storages count to 2^32
+  std::mutex mutex_;                                // of those who pack
+  size_t count_ = 0;
+  std::atomic<Form*> newest_{nullptr};
 };
 
 struct Scratch {
@@ -88,28 +132,28 @@ void* scratchpad(size_t bytes) {
   return scratch.block->data();
 }
 
-std::shared_ptr<dnnl::memory> packWeight(const Tensor& weight, const dnnl::memory::desc& plain,
-                                         const dnnl::memory::desc& wanted) {
+PackedWeight packWeight(const Tensor& weight, const dnnl::memory::desc& plain,
+                        const dnnl::memory::desc& wanted) {
   Storage& storage = *weight.storage();
   RefCounted* derived = storage.derived();
   if (!derived) derived = storage.attachDerived(makeRef<PackedWeights>());
-  auto* packed_weights = dynamic_cast<PackedWeights*>(derived);
-  if (packed_weights) {
-    if (auto found = packed_weights->find(weight, plain, wanted)) return found;
+  if (auto* packed_weights = dynamic_cast<PackedWeights*>(derived)) {
+    if (const dnnl::memory* kept = packed_weights->get(weight, plain, wanted)) {
+      return PackedWeight(*kept);
+    }
   }
-  uint32_t version = storage.version();
   // The memory counts as a tensor's, and lives as long as the memory object that points to it.
   Ref<Storage> block = Storage::allocate(wanted.get_size());
   std::shared_ptr<dnnl::memory> packed(new dnnl::memory(wanted, engine(), block->data()),
                                        [block](dnnl::memory* m) { delete m; });
-  if (!packTransposed(plain, wanted, static_cast<const float*>(weight.rawData()),
-                      static_cast<float*>(block->data()))) {
-    dnnl::memory source(plain, engine(), weight.rawData());
-    dnnl::reorder(source, *packed).execute(stream(), source, *packed);
-    stream().wait();
-  }
-  if (packed_weights) packed_weights->add({weight.offset(), version, plain, packed});
-  return packed;
+  pack(weight, plain, wanted, *packed);
+  return PackedWeight(std::move(packed));
+}
+
+void Arguments::execute(const dnnl::primitive& primitive) const {
+  dnnl::error::wrap_c_api(dnnl_primitive_execute(primitive.get(), stream().get(),
+                                                 static_cast<int>(size_), list_.data()),
+                          "could not execute a primitive");
 }
 
 void appendActivation(dnnl::post_ops& ops, Activation activation) {

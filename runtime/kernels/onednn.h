@@ -49,16 +49,34 @@ class Key {
   uint64_t hash_ = 0x243f6a8885a308d3u;
 };
 
-// The most recently used objects by key.
+// The most recently used objects by key. Each thread has some of those that it used lately to
+// itself, so that finding them takes no lock. There may be one cache of a type T.
 template <class T>
 class Cache {
  public:
   explicit Cache(size_t capacity) : capacity_(capacity) {}
 
-  // The object for `key`; make() builds a missing one outside the lock, so two threads may build
-  // the same, of which one is kept.
+  // The object for `key`, valid until the calling thread asks again; make() builds a missing one
+  // outside the lock, so two threads may build the same, of which one is kept.
   template <class Make>
-  std::shared_ptr<T> get(const Key& key, Make&& make) {
+  const T& get(const Key& key, Make&& make) {
+    thread_local Recent recent;
+    std::unique_ptr<Used>& used = recent[key.hash() % recent.size()];
+    if (!used || !(used->key == key)) {
+      used.reset(new Used{key, getShared(key, std::forward<Make>(make))});
+    }
+    return *used->object;
+  }
+
+ private:
+  struct Used {
+    Key key;
+    std::shared_ptr<T> object;
+  };
+  using Recent = std::array<std::unique_ptr<Used>, 128>;
+
+  template <class Make>
+  std::shared_ptr<T> getShared(const Key& key, Make&& make) {
     {
       std::lock_guard<std::mutex> lock(mutex_);
       if (auto it = index_.find(key); it != index_.end()) {
@@ -78,7 +96,6 @@ class Cache {
     return made;
   }
 
- private:
   struct KeyHash {
     size_t operator()(const Key& k) const { return k.hash(); }
   };
@@ -92,10 +109,39 @@ class Cache {
 // Scratch memory of the calling thread, valid until the thread asks again.
 void* scratchpad(size_t bytes);
 
+// A weight in another layout.
+class PackedWeight {
+ public:
+  explicit PackedWeight(const dnnl::memory& kept) : memory_(&kept) {}
+  explicit PackedWeight(std::shared_ptr<dnnl::memory> own)
+      : memory_(own.get()), own_(std::move(own)) {}
+  const dnnl::memory& memory() const { return *memory_; }
+
+ private:
+  const dnnl::memory* memory_;
+  std::shared_ptr<dnnl::memory> own_;
+};
+
 // `weight` in the layout `wanted`; `plain` describes its memory as it is. The packed copy is kept
-// with the weight's storage until the storage dies or is written to.
-std::shared_ptr<dnnl::memory> packWeight(const Tensor& weight, const dnnl::memory::desc& plain,
-                                         const dnnl::memory::desc& wanted);
+// with the weight's storage and valid as long as that is; when the weight was written to, it is
+// packed anew into the same memory. Threads that find it share no lock.
+PackedWeight packWeight(const Tensor& weight, const dnnl::memory::desc& plain,
+                        const dnnl::memory::desc& wanted);
+
+// What a primitive is given. Refers to the memory objects, whose counts threads would share.
+class Arguments {
+ public:
+  void add(int index, const dnnl::memory& memory) {
+    WICK_ASSERT(size_ < list_.size(), "a primitive has too many arguments");
+    list_[size_++] = {index, memory.get()};
+  }
+  // On the calling thread's stream; dnnl::error when the primitive refuses.
+  void execute(const dnnl::primitive& primitive) const;
+
+ private:
+  std::array<dnnl_exec_arg_t, 8> list_;
+  size_t size_ = 0;
+};
 
 // Packs a matrix whose first dimension lies side by side into blocks of rows of 16 (oneDNN's
 // BA16a64b and its kin); false for all other layouts, and nothing is done. Sizes are those of the

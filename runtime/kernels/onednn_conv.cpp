@@ -18,7 +18,7 @@ using Dims = dnnl::memory::dims;
 
 struct Prepared {
   dnnl::primitive primitive;
-  Desc src, weight, dst, bias, residual;
+  Desc src, weight, dst, bias, residual, scratch;
   size_t scratch_bytes;
 };
 
@@ -182,7 +182,8 @@ std::shared_ptr<Prepared> prepare(const Layer& layer, const Shapes& shapes) {
     made->src = pd.src_desc();
     made->weight = pd.weights_desc();
     made->dst = pd.dst_desc();
-    made->scratch_bytes = pd.scratchpad_desc().get_size();
+    made->scratch = pd.scratchpad_desc();
+    made->scratch_bytes = made->scratch.get_size();
   };
   if (layer.params.transposed) {
     const auto pd = describeTransposed(description, layer.params, shapes);
@@ -221,37 +222,38 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
     const Shapes shapes = shapesOf(weight, params, input.sizes(), output_size);
     const ResidualUse use = residualUse(residual.defined(), weight);
     const Layer layer{weight, bias.defined(), use, params, activation};
-    std::shared_ptr<Prepared> prepared =
+    const Prepared& prepared =
         preparedCache().get(keyOf(layer, shapes), [&] { return prepare(layer, shapes); });
     Tensor x = toChannelsInnermost(input, channelsInnermost(input.sizes()));
     DimVector out_strides = channelsInnermost(output_size);
     Tensor out = Tensor::emptyStrided(output_size, out_strides, input.dtype());
-    std::shared_ptr<dnnl::memory> packed =
-        packWeight(weight, weightDesc(weight, params), prepared->weight);
+    const PackedWeight packed = packWeight(weight, weightDesc(weight, params), prepared.weight);
     auto memory = [](const Desc& desc, const Tensor& t) {
       return dnnl::memory(desc, engine(), t.rawData());
     };
-    std::unordered_map<int, dnnl::memory> args{{DNNL_ARG_SRC, memory(prepared->src, x)},
-                                               {DNNL_ARG_WEIGHTS, *packed},
-                                               {DNNL_ARG_DST, memory(prepared->dst, out)}};
+    const dnnl::memory src = memory(prepared.src, x), dst = memory(prepared.dst, out);
+    Arguments args;
+    args.add(DNNL_ARG_SRC, src);
+    args.add(DNNL_ARG_WEIGHTS, packed.memory());
+    args.add(DNNL_ARG_DST, dst);
     Tensor b, r;
+    dnnl::memory b_memory, r_memory, scratch_memory;
     if (bias.defined()) {
       b = bias.contiguous();
-      args.emplace(DNNL_ARG_BIAS, memory(prepared->bias, b));
+      b_memory = memory(prepared.bias, b);
+      args.add(DNNL_ARG_BIAS, b_memory);
     }
     if (use == ResidualUse::InResult) out.copyFrom(residual);
     if (use == ResidualUse::Apart) {
       r = toChannelsInnermost(residual, out_strides);
-      args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                   memory(prepared->residual, r));
+      r_memory = memory(prepared.residual, r);
+      args.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, r_memory);
     }
-    if (prepared->scratch_bytes > 0) {
-      Desc scratch(Dims{static_cast<int64_t>(prepared->scratch_bytes)}, dnnl::memory::data_type::u8,
-                   dnnl::memory::format_tag::a);
-      args.emplace(DNNL_ARG_SCRATCHPAD,
-                   dnnl::memory(scratch, engine(), scratchpad(prepared->scratch_bytes)));
+    if (prepared.scratch_bytes > 0) {
+      scratch_memory = dnnl::memory(prepared.scratch, engine(), scratchpad(prepared.scratch_bytes));
+      args.add(DNNL_ARG_SCRATCHPAD, scratch_memory);
     }
-    prepared->primitive.execute(stream(), args);
+    args.execute(prepared.primitive);
     if (channels_last) return out;
     if (!out.isContiguous()) return out.contiguous();
     return out.asStrided(output_size, contiguousStrides(output_size), 0);

@@ -1,5 +1,7 @@
 #include <omp.h>
 
+#include <optional>
+
 #include "core/parallel.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/onednn.h"
@@ -12,7 +14,7 @@ using Desc = dnnl::memory::desc;
 
 struct Prepared {
   dnnl::matmul primitive;
-  Desc a, b, out, bias;
+  Desc a, b, out, bias, scratch;
   size_t scratch_bytes;
 };
 
@@ -85,7 +87,8 @@ std::shared_ptr<Prepared> prepare(const Tensor& a, const Tensor& b, const Tensor
                       bias.defined() ? &made->bias : nullptr, made->out, constant_b, epilogue);
   made->primitive = dnnl::matmul(pd);
   made->b = pd.weights_desc();
-  made->scratch_bytes = pd.scratchpad_desc().get_size();
+  made->scratch = pd.scratchpad_desc();
+  made->scratch_bytes = made->scratch.get_size();
   return made;
 }
 
@@ -109,32 +112,37 @@ void multiply(const char* op, const Tensor& a, const Tensor& b, const Tensor& bi
   guarded(op, [&] {
     OneThread limit(out.numel() * a.size(-1) <= kOneThreadWork);
     const Key key = keyOf(a, b, bias.defined(), out, constant_b, epilogue);
-    const auto prepared =
+    const Prepared& prepared =
         preparedCache().get(key, [&] { return prepare(a, b, bias, out, constant_b, epilogue); });
     auto memory = [](const Desc& desc, const Tensor& t) {
       return dnnl::memory(desc, engine(), t.rawData());
     };
-    std::unordered_map<int, dnnl::memory> args{{DNNL_ARG_SRC, memory(prepared->a, a)},
-                                               {DNNL_ARG_DST, memory(prepared->out, out)}};
-    std::shared_ptr<dnnl::memory> packed;
+    const dnnl::memory src = memory(prepared.a, a), dst = memory(prepared.out, out);
+    Arguments args;
+    args.add(DNNL_ARG_SRC, src);
+    args.add(DNNL_ARG_DST, dst);
+    std::optional<PackedWeight> packed;
+    dnnl::memory b_memory, bias_memory, residual_memory, scratch_memory;
     if (constant_b) {
-      packed = packWeight(b, describe(b.sizes(), b.strides(), b.dtype()), prepared->b);
-      args.emplace(DNNL_ARG_WEIGHTS, *packed);
+      packed = packWeight(b, describe(b.sizes(), b.strides(), b.dtype()), prepared.b);
+      args.add(DNNL_ARG_WEIGHTS, packed->memory());
     } else {
-      args.emplace(DNNL_ARG_WEIGHTS, memory(prepared->b, b));
+      b_memory = memory(prepared.b, b);
+      args.add(DNNL_ARG_WEIGHTS, b_memory);
     }
-    if (bias.defined()) args.emplace(DNNL_ARG_BIAS, memory(prepared->bias, bias));
+    if (bias.defined()) {
+      bias_memory = memory(prepared.bias, bias);
+      args.add(DNNL_ARG_BIAS, bias_memory);
+    }
     if (epilogue.residual.defined()) {
-      args.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                   memory(prepared->out, epilogue.residual));
+      residual_memory = memory(prepared.out, epilogue.residual);
+      args.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, residual_memory);
     }
-    if (prepared->scratch_bytes > 0) {
-      Desc scratch({static_cast<int64_t>(prepared->scratch_bytes)}, dnnl::memory::data_type::u8,
-                   dnnl::memory::format_tag::a);
-      args.emplace(DNNL_ARG_SCRATCHPAD,
-                   dnnl::memory(scratch, engine(), scratchpad(prepared->scratch_bytes)));
+    if (prepared.scratch_bytes > 0) {
+      scratch_memory = dnnl::memory(prepared.scratch, engine(), scratchpad(prepared.scratch_bytes));
+      args.add(DNNL_ARG_SCRATCHPAD, scratch_memory);
     }
-    prepared->primitive.execute(stream(), args);
+    args.execute(prepared.primitive);
   });
 }
 
