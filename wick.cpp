@@ -10,7 +10,7 @@ constexpr std::string_view kPrefix = "__torch__.";
 
 }  // namespace
 
-Program::Program(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)) {
+Program::Program(std::shared_ptr<CompilationUnit> unit) : unit_(std::move(unit)), owner_(unit_) {
   known();
 }
 
@@ -39,8 +39,7 @@ GraphFunction& Program::function(const std::string& name) const {
 
 IValue Program::call(const std::string& name, std::vector<IValue> arguments, Kwargs kwargs,
                      RunOptions options) const {
-  if (!options.owner) options.owner = unit_;
-  return callFunction(function(name), std::move(arguments), std::move(kwargs), options);
+  return callFunction(function(name), std::move(arguments), std::move(kwargs), options, &owner_);
 }
 
 Program compile(const std::string& source, const std::string& file_name) {

@@ -45,6 +45,7 @@ class Program {
  private:
   CompilationUnit& known() const;
   std::shared_ptr<CompilationUnit> unit_;
+  std::shared_ptr<void> owner_;  // the unit, as runs want it
 };
 
 // Compiles functions and classes. `file_name` stands in messages. Throws CompileError.

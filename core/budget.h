@@ -34,9 +34,7 @@ class Budget {
   Budget& operator=(const Budget&) = delete;
 
   // Whether there is any bound.
-  bool bounded() const {
-    return interrupt_ || deadline_ != kNever || memory_ != INT64_MAX;
-  }
+  bool bounded() const { return interrupt_ || deadline_ != kNever || memory_ != INT64_MAX; }
   // Thread-safe, like all that follow. The deadline is noticed up to ten milliseconds late.
   bool exhausted() const {
     return (interrupt_ && interrupt_->load(std::memory_order_relaxed)) ||
@@ -75,13 +73,14 @@ inline void checkBudget() {
   if (const Budget* budget = detail::budget) budget->check();
 }
 
-// For loops over many elements on one thread: step() looks at the budget once in a while. RuntimeError
-// when it is exhausted.
+// For loops over many elements on one thread: step() looks at the budget once in a while.
+// RuntimeError when it is exhausted.
 class Pace {
  public:
   // `weight`: how many plain steps the work is worth.
   void step(int64_t weight = 1) {
-    if ((left_ -= weight) >= 0) [[likely]] return;
+    if ((left_ -= weight) >= 0) [[likely]]
+      return;
     left_ = kSteps;
     checkBudget();
   }

@@ -43,16 +43,14 @@ Object::Object(ClassTypePtr type, std::shared_ptr<void> owner)
 }
 
 Object::~Object() {
+  if (threads_.several()) {
+    for (const IValue& value : slots_) value.unpin();
+  }
   noteMemory(-static_cast<int64_t>(slots_.size() * sizeof(IValue)));
 }
 
 void throwNoType(const char* object) {
   throw UsageError(fmt::format("expected the type of the {}, got null", object));
-}
-
-Object::~Object() {
-  if (!threads_.several()) return;
-  for (const IValue& value : slots_) value.unpin();
 }
 
 void Object::pinSlots() const {

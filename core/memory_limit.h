@@ -1,9 +1,10 @@
 // Memory that programs may use: what counts, and where it is asked for.
 //
 // Two limits are looked at: that of the process (setAllocationLimit, core/tensor.h) and that of the
-// budget under which a thread works (core/budget.h). Blocks of tensors are counted by the allocator;
-// objects, and what containers and strings hold, are counted with noteMemory(). A thread counts for
-// itself and adds up from time to time, so that threads do not write to one line of memory.
+// budget under which a thread works (core/budget.h). Blocks of tensors are counted by the
+// allocator; objects, and what containers and strings hold, are counted with noteMemory(). A thread
+// counts for itself and adds up from time to time, so that threads do not write to one line of
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +43,8 @@ bool memoryExceeded();
 // thread's memory has grown by kUncounted since the last time, so it costs next to nothing: for
 // operators that make many small things, and between instructions.
 inline void checkGrowth() {
-  if (detail::memory_grew) [[unlikely]] detail::checkLimits();
+  if (detail::memory_grew) [[unlikely]]
+    detail::checkLimits();
 }
 
 // Bytes that noteMemory() has counted in all threads, up to kUncounted a thread. Thread-safe.

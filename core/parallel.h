@@ -14,7 +14,7 @@ namespace wick {
 inline constexpr int64_t kGrainSize = 32768;
 
 namespace detail {
-inline constinit thread_local int team_threads = 1;  // that were started for this thread
+inline constinit thread_local int team_threads = 1;   // that were started for this thread
 inline constinit thread_local int64_t next_look = 0;  // at its team, in nanoseconds
 void startTeam(int threads);
 void lookAtTeam(int64_t now);
@@ -25,12 +25,12 @@ void setTeamSize(int threads);
 // What was set, or OpenMP's own default.
 int teamSize();
 
-// To be called now and then by a thread that begins parallel regions, outside of them. A region lasts
-// as long as its slowest thread: when another process keeps one of them from running, all others
-// wait for it, which made networks ten times slower on two processors. So the calling thread looks,
-// some forty times a second, how long its team was kept waiting for processors (the system counts
-// that), and does without as many threads as did not run. From time to time it tries again with
-// all. Some nanoseconds.
+// To be called now and then by a thread that begins parallel regions, outside of them. A region
+// lasts as long as its slowest thread: when another process keeps one of them from running, all
+// others wait for it, which made networks ten times slower on two processors. So the calling thread
+// looks, some forty times a second, how long its team was kept waiting for processors (the system
+// counts that), and does without as many threads as did not run. From time to time it tries again
+// with all. Some nanoseconds.
 inline void attendTeam() {
   if (detail::team_threads == 1) return;
   const int64_t now = coarseNow();
@@ -57,8 +57,8 @@ void inPieces(int64_t begin, int64_t end, int64_t grain, const Budget& budget, F
 
 // Calls body(begin, end) for ranges that cover [0, n). A range has at least `grain` iterations
 // unless n is smaller; work that is too small, or that already runs on such a thread, stays on the
-// caller's. `body` must not throw. When the caller works under a budget (core/budget.h), ranges have
-// `grain` iterations, and RuntimeError is thrown when it is exhausted before all are done.
+// caller's. `body` must not throw. When the caller works under a budget (core/budget.h), ranges
+// have `grain` iterations, and RuntimeError is thrown when it is exhausted before all are done.
 template <class F>
 void parallelFor(int64_t n, int64_t grain, F&& body) {
   if (n <= 0) return;

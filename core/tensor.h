@@ -81,8 +81,8 @@ size_t countedBytes();
 // limit.
 void setAllocationLimit(size_t bytes);
 
-// What sizes, strides and offset of a tensor reach at most. Every product of a size, a stride and the
-// size of an element fits into an int64_t for that reason, without elements too.
+// What sizes, strides and offset of a tensor reach at most. Every product of a size, a stride and
+// the size of an element fits into an int64_t for that reason, without elements too.
 inline constexpr int64_t kMaxExtentBytes = int64_t{1} << 61;
 inline constexpr int64_t kMaxElements = kMaxExtentBytes / 16;
 
@@ -240,8 +240,8 @@ class Tensor {
 int64_t wrapDim(int64_t d, int64_t n);
 // The shape that both broadcast to; throws RuntimeError when they do not.
 DimVector broadcastShapes(IntSpan a, IntSpan b);
-// The stride from every `step`-th element to the next. A step so large that it leaves one element at
-// most keeps the old stride, for any will do.
+// The stride from every `step`-th element to the next. A step so large that it leaves one element
+// at most keeps the old stride, for any will do.
 int64_t steppedStride(int64_t stride, int64_t step);
 // Row-major strides of `sizes`.
 DimVector contiguousStrides(IntSpan sizes);

@@ -71,11 +71,13 @@ void GraphFunction::ensureDefined() {
   state_.store(State::Defined, std::memory_order_release);
 }
 
-std::shared_ptr<void> GraphFunction::attachment(
-    const std::function<std::shared_ptr<void>()>& make) {
+void* GraphFunction::attachment(const std::function<std::shared_ptr<void>()>& make) {
   std::lock_guard lock(mutex_);
-  if (!attachment_) attachment_ = make();
-  return attachment_;
+  if (!attachment_) {
+    attachment_ = make();
+    attached_.store(attachment_.get(), std::memory_order_release);
+  }
+  return attachment_.get();
 }
 
 FunctionSchema defaultSchemaFor(const std::string& name, const Graph& graph) {

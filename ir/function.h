@@ -44,8 +44,11 @@ class GraphFunction : public Function {
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   void setGraph(std::shared_ptr<Graph> graph) { graph_ = std::move(graph); }
 
-  // What the runtime attaches (its executor), made once by `make`. Thread-safe.
-  std::shared_ptr<void> attachment(const std::function<std::shared_ptr<void>()>& make);
+  // What the runtime attaches (its executor), made once by `make`. It lives as long as the
+  // function. Thread-safe.
+  void* attachment(const std::function<std::shared_ptr<void>()>& make);
+  // What is attached already, or null. Thread-safe; takes no lock.
+  void* attached() const { return attached_.load(std::memory_order_acquire); }
 
  private:
   enum class State { Undefined, Defining, Defined };
@@ -58,6 +61,7 @@ class GraphFunction : public Function {
   std::atomic<const FunctionSchema*> settled_schema_{nullptr};
   std::mutex mutex_;
   std::shared_ptr<void> attachment_;
+  std::atomic<void*> attached_{nullptr};
 };
 
 // The schema that a graph's inputs and outputs imply, without defaults.

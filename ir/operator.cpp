@@ -122,24 +122,25 @@ void Operator::bumpWritten(const IValue* args, size_t num_args) const {
   }
 }
 
-void Operator::call(IValue* args, size_t num_args, IValue* results, size_t num_results) const {
+void Operator::call(IValue* args, size_t num_args, IValue* results, size_t num_results,
+                    uint64_t borrowed) const {
   if (written_ != 0) bumpWritten(args, num_args);
   if (form_ != Form::Base) {
-    callDerived(args, num_args, results, num_results);
+    callDerived(args, num_args, results, num_results, borrowed);
     return;
   }
-  CallFrame frame{args, num_args, results, num_results, this};
+  CallFrame frame{args, num_args, results, num_results, this, borrowed};
   record_.kernel(frame);
 }
 
-void Operator::callDerived(IValue* args, size_t num_args, IValue* results,
-                           size_t num_results) const {
+void Operator::callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results,
+                           uint64_t borrowed) const {
   Tensor destination = args[form_ == Form::Inplace ? 0 : num_args - 1].toTensor();
   WICK_CHECK(destination.defined(), "{}: expected a tensor to write to, got None", schema_.name());
   WICK_CHECK(destination.storage()->writable(), "{}: the destination's memory is read-only",
              schema_.name());
-  CallFrame frame{
-      args, form_ == Form::Out ? num_args - 1 : num_args, results, num_results, this, &destination};
+  const size_t num_taken = form_ == Form::Out ? num_args - 1 : num_args;
+  CallFrame frame{args, num_taken, results, num_results, this, borrowed, &destination};
   record_.kernel(frame);
   Tensor result = results[0].toTensor();
   if (result.isSame(destination)) return;

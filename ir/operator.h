@@ -26,18 +26,25 @@ class Operator;
 struct ScalarDefinition;  // codegen/scalar: the arithmetic of a pointwise operator, for every
                           // engine
 
-// One call of a kernel. The kernel owns the arguments and may move out of them; it must store
-// exactly the schema's number of results (operators with `...` returns: one value an expected
-// output).
+// One call of a kernel. It must store exactly the schema's number of results (operators with `...`
+// returns: one value an expected output). Arguments live until the kernel returns; it may move out
+// of those that it owns, and only through take().
 struct CallFrame {
   IValue* args;
   size_t num_args;
   IValue* results;
   size_t num_results;
   const Operator* op;
+  // Bit i: argument i holds no reference of its own, somebody else keeps the object for the call.
+  // So many threads may call with one object and never write to its count.
+  uint64_t borrowed = 0;
   // Where an in-place or out= form wants its result. A kernel that can write there directly does
   // and returns it; for the others the caller copies.
   const Tensor* destination = nullptr;
+
+  bool owns(size_t i) const { return i >= 64 || (borrowed >> i & 1) == 0; }
+  // The argument, moved out where that may be.
+  IValue take(size_t i) { return owns(i) ? std::move(args[i]) : IValue(args[i]); }
 };
 using Kernel = void (*)(CallFrame& frame);
 
@@ -104,11 +111,13 @@ class Operator {
   uint64_t unannotatedArguments() const { return unannotated_; }
   std::optional<size_t> writeCondition() const { return write_condition_; }
 
-  // Runs the kernel; for derived forms the result lands in self or out.
-  void call(IValue* args, size_t num_args, IValue* results, size_t num_results) const;
+  // Runs the kernel; for derived forms the result lands in self or out. `borrowed` as in CallFrame.
+  void call(IValue* args, size_t num_args, IValue* results, size_t num_results,
+            uint64_t borrowed = 0) const;
 
  private:
-  void callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results) const;
+  void callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results,
+                   uint64_t borrowed) const;
   void bumpWritten(const IValue* args, size_t num_args) const;
   void readUnannotatedWrites();
   uint64_t unannotatedInCall(const Node& node) const;

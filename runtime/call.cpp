@@ -14,7 +14,7 @@ template <class... Args>
 }
 
 IValue fit(const FunctionSchema& schema, const Argument& argument, size_t position, IValue value) {
-  std::string found(value.tagName());
+  const std::string_view found = value.tagName();
   try {
     return conform(std::move(value), argument.type, Conversions::Python);
   } catch (const RuntimeError& error) {
@@ -25,6 +25,26 @@ IValue fit(const FunctionSchema& schema, const Argument& argument, size_t positi
         schema.str());
   }
 }
+
+// Puts an object in front of arguments. It is lent, for the caller's reference keeps it: threads
+// that run one module write to no count of it.
+class LentFirst {
+ public:
+  LentFirst(std::vector<IValue>& arguments, const ObjectRef& object) : arguments_(&arguments) {
+    arguments.insert(arguments.begin(), IValue());
+    arguments.front() = IValue::borrow(object);
+  }
+  ~LentFirst() {
+    if (arguments_) arguments_->front().forget();
+  }
+  LentFirst(const LentFirst&) = delete;
+  LentFirst& operator=(const LentFirst&) = delete;
+  // From now on the arguments hold a reference.
+  void give() { std::exchange(arguments_, nullptr)->front().rawObject()->retain(); }
+
+ private:
+  std::vector<IValue>* arguments_;  // null when they were given the object
+};
 
 }  // namespace
 
@@ -88,12 +108,12 @@ void checkSelf(const ObjectRef& self, GraphFunction& method) {
 }
 
 IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
-                    const RunOptions& options) {
+                    const RunOptions& options, const std::shared_ptr<void>* owner) {
   const CompileHold hold;
   GraphExecutor& executor = GraphExecutor::of(function);
   auto bound = bindArguments(function.schema(), std::move(arguments), std::move(kwargs));
   const Code& code = executor.codeFor(bound);
-  return runCode(code, std::move(bound), options);
+  return runCode(code, std::move(bound), options, owner);
 }
 
 IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IValue> arguments,
@@ -101,13 +121,13 @@ IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IVal
   const CompileHold hold;
   checkSelf(self, method);
   GraphExecutor& executor = GraphExecutor::of(method);
+  self->noteThread();
   auto bound = bindArguments(method.schema(), std::move(arguments), std::move(kwargs), 1);
-  bound.insert(bound.begin(), IValue(self));
+  LentFirst lent(bound, self);
   const Code& code = executor.codeFor(bound);
-  if (options.owner || !self->owner()) return runCode(code, std::move(bound), options);
-  RunOptions owned = options;
-  owned.owner = self->owner();
-  return runCode(code, std::move(bound), owned);
+  if (code.keepsFirst()) return runCodeWithLentModule(code, bound, options, &self->owner());
+  lent.give();
+  return runCode(code, std::move(bound), options, &self->owner());
 }
 
 }  // namespace wick

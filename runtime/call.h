@@ -23,12 +23,14 @@ std::vector<IValue> bindArguments(const FunctionSchema& schema, std::vector<IVal
 // Runs a function on the calling thread. Compiles it first when that has not happened
 // (CompileError). Throws UsageError for arguments that do not fit, RuntimeError with the script's
 // call stack for what goes wrong inside. Thread-safe. `options.owner` should own the function's
-// compilation unit; without it the caller keeps the unit alive until the call and its forks end.
+// compilation unit, or else what `owner` points to, which must live until the call returns; without
+// either the caller keeps the unit alive until the call and its forks end.
 IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs = {},
-                    const RunOptions& options = {});
+                    const RunOptions& options = {}, const std::shared_ptr<void>* owner = nullptr);
 
 // The same for a method, whose first argument is `self`. The owner is that of `self` unless the
-// options name one. UsageError also when `self` is null or of another class.
+// options name one. UsageError also when `self` is null or of another class. A module is lent to
+// the call, which counts no reference to it: `self` must hold it until the call returns.
 IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IValue> arguments,
                   Kwargs kwargs = {}, const RunOptions& options = {});
 

@@ -1,6 +1,7 @@
 #include "runtime/thread_pool.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/error.h"
 #include "core/processors.h"
@@ -9,8 +10,8 @@ namespace wick {
 namespace {
 
 std::mutex global_mutex;
-size_t global_size = 0;  // 0: as many as the machine has
-ThreadPool* global_pool = nullptr;
+size_t global_size = 0;                         // 0: as many as the machine has
+std::atomic<ThreadPool*> global_pool{nullptr};  // read without the mutex by every run
 
 // Each takes a thread.
 constexpr size_t kMaxBlocked = 1000;
@@ -156,17 +157,20 @@ void ThreadPool::block(FutureObject& future, const Budget* budget) {
 }
 
 ThreadPool& ThreadPool::global() {
+  if (ThreadPool* pool = global_pool.load(std::memory_order_acquire)) return *pool;
   std::lock_guard lock(global_mutex);
-  if (!global_pool) {
-    const size_t size = global_size != 0 ? global_size : static_cast<size_t>(availableProcessors());
-    global_pool = new ThreadPool(size);
+  ThreadPool* pool = global_pool.load(std::memory_order_relaxed);
+  if (!pool) {
+    pool =
+        new ThreadPool(global_size != 0 ? global_size : static_cast<size_t>(availableProcessors()));
+    global_pool.store(pool, std::memory_order_release);
   }
-  return *global_pool;
+  return *pool;
 }
 
 bool ThreadPool::setGlobalSize(size_t size) {
   std::lock_guard lock(global_mutex);
-  if (global_pool) return false;
+  if (global_pool.load(std::memory_order_relaxed)) return false;
   global_size = std::max<size_t>(1, size);
   return true;
 }

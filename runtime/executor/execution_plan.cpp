@@ -137,8 +137,7 @@ void ExecutionPlan::settle(std::shared_ptr<Graph> graph) {
 
 ExecutionPlan::Counts ExecutionPlan::counts() const {
   std::lock_guard lock(mutex_);
-  Counts counts{hits_.load(std::memory_order_relaxed), profile_ ? profile_->finishedRuns() : 0, 0,
-                codes_.size()};
+  Counts counts{hits_.sum(), profile_ ? profile_->finishedRuns() : 0, 0, codes_.size()};
   for (const auto& code : codes_) {
     if (const auto* outs = dynamic_cast<const BailOuts*>(code->speculation())) {
       counts.bail_outs += outs->taken();

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "core/stripes.h"
 #include "runtime/executor/argument_spec.h"
 #include "runtime/interpreter/code.h"
 
@@ -29,8 +30,7 @@ class ExecutionPlan {
   const Code& enter() {
     const Code* code = code_.load(std::memory_order_acquire);
     if (!code || needs_work_.load(std::memory_order_relaxed)) return work();
-    // An increment that is lost to another thread does not matter.
-    hits_.store(hits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    hits_.add();
     return *code;
   }
 
@@ -60,7 +60,7 @@ class ExecutionPlan {
   const ArgumentSpec spec_;
   std::atomic<const Code*> code_{nullptr};
   std::atomic<bool> needs_work_{true};
-  std::atomic<uint64_t> hits_{0};
+  StripedCounter hits_;
   // The rest belongs to whoever holds the mutex.
   mutable std::mutex mutex_;
   Stage stage_ = Stage::New;

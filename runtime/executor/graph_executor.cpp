@@ -16,8 +16,11 @@ GraphExecutor::GraphExecutor(GraphFunction& function) : function_(function) {}
 GraphExecutor::~GraphExecutor() = default;
 
 GraphExecutor& GraphExecutor::of(GraphFunction& function) {
-  auto attached = function.attachment([&] { return std::make_shared<GraphExecutor>(function); });
-  return *static_cast<GraphExecutor*>(attached.get());
+  void* attached = function.attached();
+  if (!attached) {
+    attached = function.attachment([&] { return std::make_shared<GraphExecutor>(function); });
+  }
+  return *static_cast<GraphExecutor*>(attached);
 }
 
 // The mutex must be held.

@@ -48,7 +48,7 @@ class GraphExecutor {
   struct Statistics {
     size_t plans = 0;       // signatures that have a plan
     uint64_t codes = 0;     // Codes made for them
-    uint64_t hits = 0;      // runs that found theirs ready; counted roughly
+    uint64_t hits = 0;      // runs that found theirs ready
     uint64_t profiled = 0;  // runs that were profiled
     uint64_t bail_outs = 0;
   };

@@ -11,6 +11,7 @@
 #include "codegen/loop/lowering.h"
 #include "core/grad_mode.h"
 #include "core/log.h"
+#include "core/stripes.h"
 #include "runtime/compile_queue.h"
 #include "runtime/fusion/launch.h"
 #include "runtime/jit_mode.h"
@@ -35,7 +36,8 @@ constexpr int kMaxLayouts = 16;
 constexpr int kMaxCodes = 256;
 constexpr int64_t kMaxCodesOfProcess = 1 << 15;
 
-std::atomic<uint64_t> launches_made{0}, fallbacks{0}, variants{0}, kernels{0}, failures{0};
+StripedCounter launches_made, fallbacks;
+std::atomic<uint64_t> variants{0}, kernels{0}, failures{0};
 std::atomic<int64_t> live_codes{0};
 
 // Keys of arguments: the kind in the high half, below it what kernels of a tensor depend on.
@@ -366,7 +368,7 @@ bool runKernels(const loop::Program& program, Launch* launches,
 
 bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uint64_t dying) {
   auto fall_back = [] {
-    fallbacks.fetch_add(1, std::memory_order_relaxed);
+    fallbacks.add();
     return false;
   };
   const size_t n = num_given + state_->constants.size();
@@ -406,7 +408,7 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
       call.makeOutputs(program, std::span<const Launch>(launches, program.kernels.size()), dying);
   if (!runKernels(program, launches, outputs)) return fall_back();
   for (size_t i = 0; i < program.results - program.written; ++i) results[i] = IValue(outputs[i]);
-  launches_made.fetch_add(1, std::memory_order_relaxed);
+  launches_made.add();
   return true;
 }
 
@@ -426,7 +428,7 @@ std::string fusionGroupName(const Graph& body) {
 }
 
 FusionStatistics fusionStatistics() {
-  return {launches_made.load(), fallbacks.load(), variants.load(), kernels.load(), failures.load()};
+  return {launches_made.sum(), fallbacks.sum(), variants.load(), kernels.load(), failures.load()};
 }
 
 }  // namespace wick

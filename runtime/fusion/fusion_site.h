@@ -39,8 +39,8 @@ class FusionSite {
   // Computes the group's outputs with compiled kernels. False when there are none for these
   // arguments (yet): then nothing happened, and the caller runs the group's nodes one by one, which
   // also raises what there is to raise. Throws RuntimeError when memory is exhausted.
-  // Bit i of `dying`: when the group has run, nobody asks for argument i where the caller has taken
-  // it from; the one other reference there may be is the caller's. A result may take its memory.
+  // Bit i of `dying`: when the group has run, nobody asks for argument i where the caller has
+  // borrowed it from; the one reference there may be is that one. A result may take its memory.
   bool run(const IValue* arguments, size_t num_arguments, IValue* results, uint64_t dying = 0);
 
   const std::string& name() const;

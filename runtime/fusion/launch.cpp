@@ -310,8 +310,8 @@ Tensor Call::spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& d
     if ((dying >> argument & 1) == 0) continue;
     const TensorImpl& t = tensor(argument);
     const Storage& memory = *t.storage;
-    // The argument itself, and where the interpreter has it.
-    constexpr size_t kHolders = 2;
+    // Where the interpreter has it; the argument is borrowed from there.
+    constexpr size_t kHolders = 1;
     if (t.useCount() != kHolders || memory.useCount() != 1 || !memory.ownsMemory() ||
         !memory.writable() || t.requires_grad || t.dtype != output.dtype || t.offset != 0 ||
         memory.bytes() != static_cast<size_t>(t.numel) * itemSize(t.dtype) ||

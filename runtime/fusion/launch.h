@@ -50,9 +50,8 @@ class Call {
   // else's among the arguments, and they have the sizes of what is stored. To be asked when all
   // kernels are placed.
   bool mayWrite(const loop::Program& program, std::span<const Launch> launches) const;
-  // Makes the outputs. `launches` are those of all kernels; bit i of `dying`: besides the caller of
-  // FusionSite::run() only the interpreter holds argument i, for this call, so that an output may
-  // take its memory.
+  // Makes the outputs. `launches` are those of all kernels; bit i of `dying`: argument i is
+  // borrowed from a place that nobody reads any more, so that an output may take its memory.
   std::vector<Tensor> makeOutputs(const loop::Program& program, std::span<const Launch> launches,
                                   uint64_t dying) const;
 

@@ -67,6 +67,19 @@ std::shared_ptr<const Code> Code::build(std::shared_ptr<const Graph> graph, std:
   return code;
 }
 
+void Code::pinConstants() const {
+  for (const IValue& constant : constants_) {
+    if (constant.isTensor()) constant.pin();
+  }
+}
+
+Code::~Code() {
+  if (!threads_.several()) return;
+  for (const IValue& constant : constants_) {
+    if (constant.isTensor()) constant.unpin();
+  }
+}
+
 void Code::setNative(std::unique_ptr<const NativeCode> native) const {
   WICK_ASSERT(!owned_native_, "{} has machine code already", name_);
   owned_native_ = std::move(native);
@@ -105,6 +118,7 @@ std::string Code::str() const {
         out += fmt::format("r{}{}", operandIndex(entry),
                            kind == OperandKind::Move      ? "!"
                            : kind == OperandKind::Yielded ? "?"
+                           : kind == OperandKind::Held    ? "+"
                                                           : "");
       }
     }

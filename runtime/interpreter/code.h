@@ -59,6 +59,7 @@ struct ForkSite {
 
 class Code : public std::enable_shared_from_this<Code> {
  public:
+  ~Code();
   // Lowers `graph`, which the Code keeps and which must not change any more. `name` is what error
   // traces call the function. Throws RuntimeError for a node that is no instruction, call or
   // registered operator. A graph with prim::profile or prim::BailOut nodes needs `speculation`.
@@ -69,6 +70,8 @@ class Code : public std::enable_shared_from_this<Code> {
   const std::shared_ptr<const Graph>& graph() const { return graph_; }
   size_t numInputs() const { return num_inputs_; }
   size_t numOutputs() const { return graph_->outputs().size(); }
+  // Whether the first argument, a module, stays in its register until the frame ends.
+  bool keepsFirst() const { return keeps_first_; }
   // Registers 0 .. numInputs()-1 receive the arguments; those below numObjectRegisters() are
   // initialized when a frame starts and destroyed when it ends, the others are scalars.
   size_t numObjectRegisters() const { return num_object_registers_; }
@@ -79,6 +82,12 @@ class Code : public std::enable_shared_from_this<Code> {
   const std::vector<Instruction>& instructions() const { return instructions_; }
   const std::vector<uint32_t>& operands() const { return operands_; }
   const std::vector<IValue>& constants() const { return constants_; }
+  // To be called by who runs the Code. When a second thread does, the constants that are tensors
+  // are pinned (core/ref.h), for kernels hold them now and then.
+  void noteThread() const {
+    if (threads_.isSecond()) [[unlikely]]
+      pinConstants();
+  }
   const std::vector<TypePtr>& types() const { return types_; }
   const std::vector<std::vector<TypePtr>>& typeLists() const { return type_lists_; }
   const std::vector<OperatorSite>& operatorSites() const { return operator_sites_; }
@@ -116,10 +125,12 @@ class Code : public std::enable_shared_from_this<Code> {
   friend class Lowering;
   friend class RegisterAllocation;
   Code() = default;
+  void pinConstants() const;
 
   std::string name_;
   std::shared_ptr<const Graph> graph_;
   size_t num_inputs_ = 0;
+  bool keeps_first_ = false;
   size_t num_object_registers_ = 0;
   size_t num_registers_ = 0;
   size_t scratch_size_ = 0;
@@ -136,6 +147,7 @@ class Code : public std::enable_shared_from_this<Code> {
   std::vector<std::unique_ptr<ForkSite>> fork_sites_;
   std::vector<GuardSite> guard_sites_;
   std::shared_ptr<Speculation> speculation_;
+  mutable ThreadsSeen threads_;
   mutable std::atomic<uint64_t> heat_{0};
   mutable std::atomic<bool> requested_{false};
   mutable std::atomic<const NativeCode*> native_{nullptr};

@@ -1,6 +1,8 @@
 // Operands, results and operator calls of one frame: what the interpreter and machine code share.
 #pragma once
 
+#include <cstring>
+
 #include "runtime/fusion/fusion_site.h"
 #include "runtime/interpreter/code.h"
 #include "runtime/interpreter/slow_paths.h"
@@ -15,6 +17,7 @@ inline void gather(const Code& code, const uint32_t* list, IValue* registers, IV
     switch (operandKind(list[i])) {
       case OperandKind::Copy:
       case OperandKind::Yielded:
+      case OperandKind::Held:
         new (&to[i]) IValue(registers[index]);
         break;
       case OperandKind::Move:
@@ -27,12 +30,47 @@ inline void gather(const Code& code, const uint32_t* list, IValue* registers, IV
   }
 }
 
+// What an IValue uses of its size: the payload and behind it the tag. They are copied apart, as
+// they were written: the processor forwards a store only to a load that it covers.
+inline constexpr size_t kValueBytes = sizeof(int64_t) + sizeof(IValue::Tag);
+
+// Makes an IValue without a reference of its own.
+inline void borrow(const IValue& from, IValue* to) {
+  std::memcpy(static_cast<void*>(to), static_cast<const void*>(&from), kValueBytes);
+}
+
+// gather() for an operator. Bit i of the answer: operand i is borrowed, see OperandKind.
+inline uint64_t gatherForCall(const Code& code, const uint32_t* list, IValue* registers,
+                              IValue* to) {
+  uint64_t borrowed = 0;
+  uint32_t count = *list++;
+  for (uint32_t i = 0; i < count; ++i) {
+    const uint32_t index = operandIndex(list[i]);
+    const OperandKind kind = operandKind(list[i]);
+    if (kind == OperandKind::Move) {
+      new (&to[i]) IValue(std::move(registers[index]));
+      continue;
+    }
+    const IValue& from = kind == OperandKind::Constant ? code.constants()[index] : registers[index];
+    if (kind == OperandKind::Held || i >= kMostBorrowed) [[unlikely]] {
+      new (&to[i]) IValue(from);
+    } else {
+      borrow(from, &to[i]);
+      borrowed |= uint64_t{1} << i;
+    }
+  }
+  return borrowed;
+}
+
 // Destroys arguments and results of an operator, also when it throws.
 struct ScratchGuard {
   IValue* values;
   size_t count;
+  uint64_t borrowed;  // bit i: values[i] holds no reference
   ~ScratchGuard() {
-    for (size_t i = 0; i < count; ++i) values[i].~IValue();
+    for (size_t i = 0; i < count; ++i) {
+      if (i >= kMostBorrowed || (borrowed >> i & 1) == 0) values[i].~IValue();
+    }
   }
 };
 
@@ -45,10 +83,11 @@ inline void store(IValue& destination, IValue value, uint16_t extra) {
   }
 }
 
-// Of the calls below: `prepare(op, arguments, count)` may look at the arguments, and what it returns
-// is destroyed when the call is done. `op` is null for a group.
+// Of the calls below: `prepare(op, arguments, count, borrowed)` may look at the arguments, and what
+// it returns is destroyed when the call is done. `op` is null for a group. Where it replaces a
+// borrowed argument by a value of its own it clears the bit.
 struct Unprepared {
-  int operator()(const Operator*, IValue*, size_t) const { return 0; }
+  int operator()(const Operator*, IValue*, size_t, uint64_t&) const { return 0; }
 };
 
 template <class Prepare = Unprepared>
@@ -56,18 +95,17 @@ inline void callOperator(const Code& code, const Instruction& instruction, IValu
                          Prepare&& prepare = {}) {
   const uint32_t* operands = code.operands().data() + instruction.b;
   IValue* args = r + code.numRegisters();
-  gather(code, operands, r, args);
-  ScratchGuard guard{args, operands[0]};
+  ScratchGuard guard{args, operands[0], gatherForCall(code, operands, r, args)};
   const Operator& op = *code.operatorSites()[instruction.a].op;
   if (instruction.c != kNoIndex && instruction.extra == 0) {
-    [[maybe_unused]] auto prepared = prepare(&op, args, operands[0]);
-    op.call(args, operands[0], &r[instruction.c], 1);
+    [[maybe_unused]] auto prepared = prepare(&op, args, operands[0], guard.borrowed);
+    op.call(args, operands[0], &r[instruction.c], 1, guard.borrowed);
     return;
   }
   IValue result;
   {
-    [[maybe_unused]] auto prepared = prepare(&op, args, operands[0]);
-    op.call(args, operands[0], &result, 1);
+    [[maybe_unused]] auto prepared = prepare(&op, args, operands[0], guard.borrowed);
+    op.call(args, operands[0], &result, 1, guard.borrowed);
   }
   if (instruction.c != kNoIndex) storeScalar(r[instruction.c], result, instruction.extra);
 }
@@ -78,14 +116,14 @@ inline void callOperatorMulti(const Code& code, const Instruction& instruction, 
   const uint32_t* operands = code.operands().data() + instruction.b;
   const uint32_t* destinations = code.operands().data() + instruction.c;
   IValue* args = r + code.numRegisters();
-  gather(code, operands, r, args);
+  const uint64_t borrowed = gatherForCall(code, operands, r, args);
   IValue* results = args + operands[0];
   for (uint32_t i = 0; i < destinations[0]; ++i) new (&results[i]) IValue();
-  ScratchGuard guard{args, size_t{operands[0]} + destinations[0]};
+  ScratchGuard guard{args, size_t{operands[0]} + destinations[0], borrowed};
   const Operator& op = *code.operatorSites()[instruction.a].op;
   {
-    [[maybe_unused]] auto prepared = prepare(&op, args, operands[0]);
-    op.call(args, operands[0], results, destinations[0]);
+    [[maybe_unused]] auto prepared = prepare(&op, args, operands[0], guard.borrowed);
+    op.call(args, operands[0], results, destinations[0], guard.borrowed);
   }
   for (uint32_t i = 0; i < destinations[0]; ++i) {
     uint32_t entry = destinations[1 + i];
@@ -102,18 +140,18 @@ inline bool callFusion(const Code& code, const Instruction& instruction, IValue*
   const uint32_t* operands = code.operands().data() + instruction.b;
   const uint32_t* destinations = code.operands().data() + instruction.c;
   IValue* args = r + code.numRegisters();
-  gather(code, operands, r, args);
+  const uint64_t borrowed = gatherForCall(code, operands, r, args);
   const uint32_t num_results = destinations[0] - 1;
   IValue* results = args + operands[0];
   for (uint32_t i = 0; i < num_results; ++i) new (&results[i]) IValue();
-  ScratchGuard guard{args, size_t{operands[0]} + num_results};
+  ScratchGuard guard{args, size_t{operands[0]} + num_results, borrowed};
   uint64_t yielded = 0;
   for (uint32_t i = 0; i < operands[0] && i < 64; ++i) {
     yielded |= uint64_t{operandKind(operands[1 + i]) == OperandKind::Yielded} << i;
   }
   bool ran;
   {
-    [[maybe_unused]] auto prepared = prepare(nullptr, args, operands[0]);
+    [[maybe_unused]] auto prepared = prepare(nullptr, args, operands[0], guard.borrowed);
     ran = code.fusionSites()[instruction.a]->run(args, operands[0], results, yielded);
   }
   new (&r[operandIndex(destinations[1])]) IValue(ran);

@@ -160,8 +160,14 @@ inline constexpr uint32_t kNoIndex = 0xffffffff;
 
 // An operand in a list: a register to copy or to move out of, or a constant. Yielded, of FUSION
 // alone: a register to copy, which nobody reads any more when the kernels ran.
-enum class OperandKind : uint32_t { Copy = 0, Move = 1, Constant = 2, Yielded = 3 };
+//
+// Operators and kernels get what is copied, yielded or constant without a reference of its own: the
+// register or the Code keeps it during the call. Held: a register to copy with a reference, because
+// the same list moves out of it or yields it as well.
+enum class OperandKind : uint32_t { Copy = 0, Move = 1, Constant = 2, Yielded = 3, Held = 4 };
 inline constexpr uint32_t kOperandIndexBits = 24;
+// Operands behind these get references of their own.
+inline constexpr uint32_t kMostBorrowed = 64;
 inline constexpr uint32_t kMaxOperandIndex = (1u << kOperandIndexBits) - 1;
 constexpr uint32_t makeOperand(OperandKind kind, uint32_t index) {
   return static_cast<uint32_t>(kind) << kOperandIndexBits | index;

@@ -1,5 +1,6 @@
 #include "runtime/interpreter/interpreter.h"
 
+#include <array>
 #include <cstring>
 
 #include "core/grad_mode.h"
@@ -16,44 +17,10 @@
 namespace wick {
 namespace {
 
-constexpr size_t kInitialRegisters = 1024;
-// What an IValue uses of its size: the payload and behind it the tag.
-constexpr size_t kScalarBytes = sizeof(int64_t) + sizeof(IValue::Tag);
 // 1 GiB of registers: what deep recursion of large functions may use.
 constexpr size_t kMaxRegisters = size_t{1} << 26;
 // Steps between two looks at the limits.
 constexpr int64_t kFuelSlice = 256;
-// Runs within runs on one thread (an operator that calls a script method), which use the C++ stack.
-constexpr int kMaxNestedRuns = 100;
-thread_local int nested_runs = 0;
-// What the innermost run on this thread may use.
-thread_local const std::shared_ptr<RunContext>* running = nullptr;
-
-struct Running {
-  explicit Running(const std::shared_ptr<RunContext>& context)
-      : before(std::exchange(running, &context)) {}
-  ~Running() { running = before; }
-  const std::shared_ptr<RunContext>* before;
-};
-
-struct SpareBuffers {
-  struct Buffer {
-    IValue* data;
-    size_t capacity;
-  };
-  std::vector<Buffer> buffers;
-  ~SpareBuffers() {
-    for (Buffer& b : buffers) std::free(b.data);
-  }
-};
-thread_local SpareBuffers spare_buffers;
-
-IValue* allocateRegisters(size_t capacity) {
-  void* memory = std::malloc(capacity * sizeof(IValue));
-  if (!memory) throw std::bad_alloc();
-  return static_cast<IValue*>(memory);
-}
-
 inline GraphExecutor& executorOf(FunctionSite& site) {
   GraphExecutor* executor = site.executor.load(std::memory_order_acquire);
   if (!executor) {
@@ -65,48 +32,17 @@ inline GraphExecutor& executorOf(FunctionSite& site) {
 
 }  // namespace
 
-RegisterStack::RegisterStack() {
-  auto& spare = spare_buffers.buffers;
-  if (spare.empty()) {
-    data_ = allocateRegisters(kInitialRegisters);
-    capacity_ = kInitialRegisters;
-  } else {
-    data_ = spare.back().data;
-    capacity_ = spare.back().capacity;
-    spare.pop_back();
-  }
-}
-
-RegisterStack::~RegisterStack() {
-  constexpr size_t kMaxSpare = 4;
-  constexpr size_t kMaxSpareCapacity = size_t{1} << 16;
-  auto& spare = spare_buffers.buffers;
-  if (spare.size() < kMaxSpare && capacity_ <= kMaxSpareCapacity) {
-    spare.push_back({data_, capacity_});
-  } else {
-    std::free(data_);
-  }
-}
-
-void RegisterStack::grow(size_t capacity) {
-  // An IValue may be moved as bytes: nothing points into it.
-  IValue* grown = allocateRegisters(capacity);
-  std::memcpy(static_cast<void*>(grown), static_cast<const void*>(data_),
-              capacity_ * sizeof(IValue));
-  std::free(data_);
-  data_ = grown;
-  capacity_ = capacity;
-}
-
-InterpreterState::InterpreterState(const Code& code, std::vector<IValue> arguments,
-                                   std::shared_ptr<RunContext> context, size_t depth)
+InterpreterState::InterpreterState(const Code& code, std::span<IValue> arguments,
+                                   std::shared_ptr<RunContext> context, size_t depth, bool lent)
     : context_(std::move(context)),
       observer_(context_->options.observer),
       attended_(observer_ || context_->limited || context_->turns()),
       compiler_(observer_ || jitMode() == JitMode::Off ? nullptr : nativeCompiler()),
-      depth_(depth) {
+      depth_(depth),
+      lent_(lent) {
   WICK_CHECK(arguments.size() == code.numInputs(), "{}: expected {} arguments, got {}", code.name(),
              code.numInputs(), arguments.size());
+  code.noteThread();
   native_.state = this;
   frames_.reserve(16);
   reserve(code.numRegisters() + code.scratchSize());
@@ -137,7 +73,20 @@ void InterpreterState::initializeRegisters(const Frame& frame) {
 
 void InterpreterState::destroyRegisters(const Frame& frame) {
   IValue* r = stack_.data() + frame.base;
+  if (lent_ && frame.base == 0) {
+    r[0].forget();
+    lent_ = false;
+  }
   for (size_t i = 0; i < frame.code->numObjectRegisters(); ++i) r[i].~IValue();
+}
+
+const ClassTypePtr& InterpreterState::typeOfNew(const ClassType& type) {
+  for (const ClassTypePtr& known : types_of_new_) {
+    if (known.get() == &type) return known;
+  }
+  ClassTypePtr shared = type.shared();
+  ClassType* object = shared.get();
+  return types_of_new_.emplace_back(std::make_shared<ClassTypePtr>(std::move(shared)), object);
 }
 
 void InterpreterState::refuel() {
@@ -186,6 +135,7 @@ std::vector<IValue> InterpreterState::gatherVector(const Code& code, const uint3
     switch (operandKind(operands[i])) {
       case OperandKind::Copy:
       case OperandKind::Yielded:
+      case OperandKind::Held:
         values.push_back(registers[index]);
         break;
       case OperandKind::Move:
@@ -346,156 +296,12 @@ void InterpreterState::fork(const Code& code, const Instruction& instruction, co
   const Code& body = executorOf(code.forkSites()[instruction.a]->site).codeFor(arguments);
   context_->beginForks();
   attended_ = true;
-  auto state = std::make_shared<InterpreterState>(body, std::move(arguments), context_, depth);
+  // The fork may outlive the caller, who has the owner up to here.
+  context_->owner();
+  auto state = std::make_shared<InterpreterState>(body, arguments, context_, depth);
   const auto* type = node->output()->type()->as<FutureType>();
   FutureRef future = state->launch(type->element());
   if (instruction.c != kNoIndex) r[instruction.c] = IValue(std::move(future));
-}
-
-void InterpreterState::unwind(RuntimeError* error) {
-  while (!frames_.empty()) {
-    Frame frame = frames_.back();
-    if (error) {
-      size_t position = frame.pc == 0 ? 0 : frame.pc - 1;
-      for (RuntimeError::Frame& f : frame.code->framesAt(position)) error->addFrame(std::move(f));
-    }
-    while (!entered_.empty() && entered_.back().depth == frames_.size()) {
-      IValue object = std::move(entered_.back().object);
-      entered_.pop_back();
-      // An error on the way out does not replace the one that is being reported.
-      try {
-        const ClassType& type = *object.toObject().type();
-        if (auto* method = dynamic_cast<GraphFunction*>(type.findMethod("__exit__"))) {
-          InterpreterState state(GraphExecutor::of(*method).code(), {object, {}, {}, {}}, context_,
-                                 depth_ + frames_.size());
-          state.runToEnd();
-        }
-      } catch (const std::exception&) {
-      }
-    }
-    destroyRegisters(frame);
-    frames_.pop_back();
-  }
-}
-
-void InterpreterState::unwindAndRethrow() {
-  try {
-    throw;
-  } catch (const RuntimeError& error) {
-    // A copy: the original may be the error of a future that several states read.
-    RuntimeError traced = error;
-    unwind(&traced);
-    throw traced;
-  } catch (const Error&) {
-    unwind(nullptr);
-    throw;
-  } catch (const std::bad_alloc&) {
-    RuntimeError traced("out of memory", "MemoryError");
-    unwind(&traced);
-    throw traced;
-  } catch (const std::exception& error) {
-    RuntimeError traced(error.what());
-    unwind(&traced);
-    throw traced;
-  } catch (...) {
-    unwind(nullptr);
-    throw;
-  }
-}
-
-IValue InterpreterState::runToEnd() {
-  struct Nesting {
-    Nesting() {
-      WICK_CHECK(nested_runs < kMaxNestedRuns, "maximum recursion depth exceeded");
-      ++nested_runs;
-    }
-    ~Nesting() { --nested_runs; }
-  } nesting;
-  applyNumThreads();
-  Running now(context_);
-  BudgetScope scope(context_->budget);
-  try {
-    execute();
-  } catch (...) {
-    unwindAndRethrow();
-  }
-  return std::move(result_);
-}
-
-FutureRef InterpreterState::launch(TypePtr result_type) {
-  asynchronous_ = true;
-  grad_enabled_ = gradEnabled();
-  result_future_ = makeRef<FutureObject>(std::move(result_type), context_.get());
-  FutureRef future = result_future_;
-  context_->addRunning();
-  submitRest();
-  return future;
-}
-
-void InterpreterState::submitRest() {
-  context_->pool.submit([self = shared_from_this()](bool discarded) {
-    if (!discarded) {
-      self->continueOnPool();
-      return;
-    }
-    // Who waits would wait forever, and keep what this run holds.
-    self->result_future_->fail(std::make_exception_ptr(
-        RuntimeError("the thread pool ended before the forked function did")));
-    self->context_->removeRunning();
-  });
-}
-
-void InterpreterState::continueOnPool() {
-  // Held here: when nothing of the run runs any more, its caller goes on.
-  const std::shared_ptr<RunContext> context = context_;
-  applyNumThreads();
-  // Settings of the thread belong to the run, wherever it continues.
-  GradModeGuard grad_mode(grad_enabled_);
-  BudgetScope scope(context->budget);
-  Running now(context);
-  Turns& turns = *context->turns();
-  turns.take();
-  Status status = Status::Finished;
-  std::exception_ptr error;
-  try {
-    try {
-      status = execute();
-    } catch (...) {
-      unwindAndRethrow();
-    }
-  } catch (...) {
-    error = std::current_exception();
-  }
-  turns.give();
-  if (status == Status::Suspended) {
-    context->suspend(shared_from_this(), std::move(waits_for_));
-    return;
-  }
-  if (error) {
-    result_future_->fail(error);
-  } else {
-    result_future_->complete(std::move(result_));
-  }
-  context->removeRunning();
-}
-
-void InterpreterState::failForever() {
-  const std::shared_ptr<RunContext> context = context_;
-  Turns& turns = *context->turns();
-  turns.take();
-  std::exception_ptr error;
-  try {
-    try {
-      throw RuntimeError(std::string(RunContext::kWaitsForever));
-    } catch (...) {
-      unwindAndRethrow();
-    }
-  } catch (...) {
-    error = std::current_exception();
-  }
-  turns.give();
-  result_future_->fail(error);
-  context->removeRunning();
 }
 
 void InterpreterState::callPlainly(const Code& code, const Instruction& instruction, IValue* r) {
@@ -513,13 +319,14 @@ void InterpreterState::callAttended(const Code& code, const Instruction& instruc
   checkGrowth();
   Turns* const turns = context_->turns();
   Turns::Accesses accesses;
-  const auto prepare = [&](const Operator* op, IValue* arguments, size_t count) {
+  const auto prepare = [&](const Operator* op, IValue* arguments, size_t count,
+                           uint64_t& borrowed) {
     if (!turns) return std::unique_ptr<Turns::Outside>();
     const Node* node = code.nodeOf(static_cast<size_t>(&instruction - code.instructions().data()));
     const uint64_t written = op ? op->writtenArguments(*node)
                              : code.fusionSites()[instruction.a]->writes() ? ~uint64_t{0}
                                                                            : 0;
-    const bool goes_outside = accesses.note(op, written, arguments, count);
+    const bool goes_outside = accesses.note(op, written, arguments, count, borrowed);
     turns->awaitNoCollision(accesses);
     return goes_outside ? std::make_unique<Turns::Outside>(*turns, accesses) : nullptr;
   };
@@ -656,9 +463,7 @@ InterpreterState::Status InterpreterState::execute() {
     r[pc->a] = r[pc->b];
     WICK_ADVANCE();
   SMOVE:
-    // Payload and tag apart, as they were written: the processor forwards a store only to a load
-    // that it covers.
-    std::memcpy(static_cast<void*>(&r[pc->a]), static_cast<const void*>(&r[pc->b]), kScalarBytes);
+    borrow(r[pc->b], &r[pc->a]);
     WICK_ADVANCE();
   LOADK:
     r[pc->a] = code->constants()[pc->b];
@@ -801,7 +606,7 @@ void InterpreterState::executeData(const Code& code, const Instruction& instruct
     }
     case OpCode::CREATE_OBJECT: {
       const auto& type = static_cast<const ClassType&>(*code.types()[b]);
-      r[a] = IValue(makeRef<Object>(type.shared(), context_->options.owner));
+      r[a] = IValue(makeRef<Object>(typeOfNew(type), context_->owner()));
       return;
     }
     case OpCode::TUPLE_CONSTRUCT: {
@@ -844,28 +649,6 @@ void InterpreterState::executeData(const Code& code, const Instruction& instruct
     default:
       WICK_ASSERT(false, "{} is not handled", opCodeName(op));
   }
-}
-
-IValue runCode(const Code& code, std::vector<IValue> arguments, const RunOptions& options) {
-  const auto context = std::make_shared<RunContext>(options);
-  InterpreterState state(code, std::move(arguments), context, 0);
-  IValue result;
-  std::exception_ptr error;
-  try {
-    result = state.runToEnd();
-  } catch (...) {
-    if (!context->turns()) throw;
-    error = std::current_exception();
-  }
-  if (context->turns()) context->awaitForks();
-  if (error) std::rethrow_exception(error);
-  return result;
-}
-
-IValue runCodeWithin(const Code& code, std::vector<IValue> arguments) {
-  if (!running) return runCode(code, std::move(arguments));
-  InterpreterState state(code, std::move(arguments), *running, 0);
-  return state.runToEnd();
 }
 
 }  // namespace wick

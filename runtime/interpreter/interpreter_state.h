@@ -2,32 +2,20 @@
 // a wait and resumed on another thread.
 #pragma once
 
+#include <span>
+
 #include "runtime/interpreter/interpreter.h"
+#include "runtime/interpreter/register_stack.h"
 #include "runtime/interpreter/run_context.h"
 
 namespace wick {
 
-// A row of registers that grows. Buffers are kept for the next run of the thread.
-class RegisterStack {
- public:
-  RegisterStack();
-  ~RegisterStack();
-  RegisterStack(const RegisterStack&) = delete;
-  RegisterStack& operator=(const RegisterStack&) = delete;
-  IValue* data() const { return data_; }
-  size_t capacity() const { return capacity_; }
-  // Moves the registers; pointers into them become invalid.
-  void grow(size_t capacity);
-
- private:
-  IValue* data_;
-  size_t capacity_;
-};
-
 class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
  public:
-  InterpreterState(const Code& code, std::vector<IValue> arguments,
-                   std::shared_ptr<RunContext> context, size_t depth);
+  // Moves out of the arguments unless it throws. `lent`: the first one is borrowed
+  // (runCodeWithLentModule).
+  InterpreterState(const Code& code, std::span<IValue> arguments,
+                   std::shared_ptr<RunContext> context, size_t depth, bool lent = false);
   ~InterpreterState();
 
   // Runs to the end; a wait for an unfinished future runs tasks of the pool meanwhile.
@@ -83,6 +71,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   void pushFrame(const Code& code, uint32_t destination, uint16_t extra);
   void initializeRegisters(const Frame& frame);
   void destroyRegisters(const Frame& frame);
+  const ClassTypePtr& typeOfNew(const ClassType& type);
   void reserve(size_t registers);
   // Adds the script's frames to the error in flight, leaves entered objects, releases registers.
   [[noreturn]] void unwindAndRethrow();
@@ -102,7 +91,8 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   // OP, OP_MULTI and FUSION.
   void call(const Code& code, const Instruction& instruction, IValue* registers) {
     step();
-    attended_ ? callAttended(code, instruction, registers) : callPlainly(code, instruction, registers);
+    attended_ ? callAttended(code, instruction, registers)
+              : callPlainly(code, instruction, registers);
   }
   static void callPlainly(const Code& code, const Instruction& instruction, IValue* registers);
   // For a run that has limits, forks or is watched.
@@ -120,7 +110,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   std::vector<Entered> entered_;
   std::shared_ptr<RunContext> context_;
   OperatorObserver* observer_;
-  bool attended_;  // calls of operators go by callAttended()
+  bool attended_;             // calls of operators go by callAttended()
   NativeCompiler* compiler_;  // null: this run stays in the interpreter
   NativeContext native_;
   // Steps that machine code did not use. The interpreter takes them one by one, so that its next
@@ -128,8 +118,11 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   int64_t reserve_ = 0;
   std::exception_ptr native_error_;
   size_t depth_;  // calls around this state
+  bool lent_;     // the first register of the first frame holds no reference
   bool asynchronous_ = false;
   bool grad_enabled_ = true;  // of an asynchronous state that does not run
+  // Of the objects made here: counted here too, not where all runs count.
+  std::vector<ClassTypePtr> types_of_new_;
   FutureRef result_future_;
   FutureRef waits_for_;
   IValue result_;

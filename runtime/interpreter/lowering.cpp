@@ -7,7 +7,7 @@ namespace wick {
 uint32_t Lowering::newRegister(uint16_t extra) {
   WICK_CHECK(out_.registers.size() < kMaxOperandIndex, "{}: the graph is too large to run",
              code_.name_);
-  out_.registers.push_back({extra});
+  out_.registers.push_back({extra, false});
   return static_cast<uint32_t>(out_.registers.size() - 1);
 }
 
@@ -510,7 +510,12 @@ void Lowering::emitLoopEnd(const Block* body, const std::vector<PendingMove>& mo
 VirtualCode Lowering::run() {
   const Graph& graph = *code_.graph_;
   out_.num_inputs = graph.inputs().size();
-  for (const Value* input : graph.inputs()) define(input);
+  for (const Value* input : graph.inputs()) {
+    const uint32_t r = define(input);
+    // A caller may lend its module (InterpreterState), which many threads run at a time.
+    const auto* type = input->type()->as<ClassType>();
+    out_.registers[r].kept = type && type->isModule();
+  }
   lowerBlock(graph.block());
   current_ = nullptr;
   emit(OpCode::RETURN, 0, operandList(graph.outputs()));

@@ -256,12 +256,13 @@ void RegisterAllocation::scanInstruction(uint32_t i) {
       instruction,
       [&](uint32_t& field, bool in_list) {
         uint32_t r = operandIndex(field);
-        if (instruction.op == OpCode::FUSION && !isScalar(r) && !isReadAfterKernels(i, r)) {
+        if (instruction.op == OpCode::FUSION && !isScalar(r) && !isKept(r) &&
+            !isReadAfterKernels(i, r)) {
           field = makeOperand(OperandKind::Yielded, r);
         }
         if (open_end_[r] != 0) return;
         open_end_[r] = 2 * i + 1;
-        if (isScalar(r)) return;
+        if (isScalar(r) || isKept(r)) return;
         if (in_list) {
           field = makeOperand(OperandKind::Move, r);
         } else if (instruction.op == OpCode::COPY) {
@@ -271,6 +272,28 @@ void RegisterAllocation::scanInstruction(uint32_t i) {
         }
       },
       [](uint32_t&) {});
+  if (instruction.op == OpCode::OP || instruction.op == OpCode::OP_MULTI ||
+      instruction.op == OpCode::FUSION) {
+    holdTwiceRead(instruction);
+  }
+}
+
+// What an operator borrows must not be moved away by another of its operands.
+void RegisterAllocation::holdTwiceRead(const Instruction& instruction) {
+  const uint32_t list = instruction.b;
+  for (uint32_t k = in_.operands[list]; k > 1; --k) {
+    const uint32_t last = in_.operands[list + k];
+    if (operandKind(last) != OperandKind::Move && operandKind(last) != OperandKind::Yielded) {
+      continue;
+    }
+    for (uint32_t j = 1; j < k && j <= kMostBorrowed; ++j) {
+      uint32_t& other = in_.operands[list + j];
+      if (operandKind(other) == OperandKind::Constant) continue;
+      if (operandIndex(other) == operandIndex(last)) {
+        other = makeOperand(OperandKind::Held, operandIndex(other));
+      }
+    }
+  }
 }
 
 void RegisterAllocation::scanBlock(uint32_t b) {
@@ -296,7 +319,7 @@ void RegisterAllocation::findDrops() {
     if (block.predecessors.empty()) continue;
     for (uint32_t g = 0; g < num_globals_; ++g) {
       uint32_t r = global_registers_[g];
-      if (isScalar(r) || testBit(block.live_in, g)) continue;
+      if (isScalar(r) || isKept(r) || testBit(block.live_in, g)) continue;
       bool live_before = std::all_of(block.predecessors.begin(), block.predecessors.end(),
                                      [&](uint32_t p) { return testBit(blocks_[p].live_out, g); });
       if (live_before) drops_[b].push_back(r);
@@ -305,7 +328,8 @@ void RegisterAllocation::findDrops() {
   if (!blocks_[0].predecessors.empty()) return;
   // Arguments that nobody reads on any path.
   for (uint32_t r = 0; r < in_.num_inputs; ++r) {
-    if (!isScalar(r) && !testBit(blocks_[0].live_in, global_[r])) drops_[0].push_back(r);
+    if (isScalar(r) || isKept(r)) continue;
+    if (!testBit(blocks_[0].live_in, global_[r])) drops_[0].push_back(r);
   }
 }
 
@@ -344,7 +368,7 @@ void RegisterAllocation::coalesce() {
       deleted_[i] = 1;
       continue;
     }
-    if (isScalar(to) != isScalar(from)) continue;
+    if (isScalar(to) != isScalar(from) || isKept(to) || isKept(from)) continue;
     if (from < in_.num_inputs && to < in_.num_inputs) continue;
     if (overlap(segments_[to], segments_[from])) continue;
     // The representative of an argument's class is the argument.
@@ -378,7 +402,7 @@ void RegisterAllocation::assign() {
   for (uint32_t r = 0; r < in_.registers.size(); ++r) {
     if (r < in_.num_inputs) {
       assigned_[r] = r;
-      active[isScalar(r)].push({std::max(1u, hullEnd(r)), r});
+      active[isScalar(r)].push({isKept(r) ? kNoIndex : std::max(1u, hullEnd(r)), r});
     } else if (find(r) == r && !segments_[r].empty()) {
       intervals.push_back({segments_[r].front().start, hullEnd(r), r});
     }
@@ -538,6 +562,7 @@ void RegisterAllocation::threadJumps() {
 
 void RegisterAllocation::run() {
   code_.num_inputs_ = in_.num_inputs;
+  code_.keeps_first_ = in_.num_inputs > 0 && isKept(0);
   findBlocks();
   findGlobals();
   solveLiveness();

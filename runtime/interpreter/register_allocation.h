@@ -37,6 +37,7 @@ class RegisterAllocation {
   void solveLiveness();
   void scanBlock(uint32_t block);
   void scanInstruction(uint32_t i);
+  void holdTwiceRead(const Instruction& instruction);
   bool isReadAfterKernels(uint32_t fusion, uint32_t r) const;
   void findDrops();
   void coalesce();
@@ -48,6 +49,7 @@ class RegisterAllocation {
   void threadJumps();
   uint32_t find(uint32_t r);
   bool isScalar(uint32_t r) const { return in_.registers[r].isScalar(); }
+  bool isKept(uint32_t r) const { return in_.registers[r].kept; }
   template <class Read, class Write>
   void forEachRegister(Instruction& instruction, Read&& read, Write&& write);
 

@@ -81,7 +81,8 @@ void Turns::Accesses::add(const IValue& value, bool writes) {
   }
 }
 
-bool Turns::Accesses::note(const Operator* op, uint64_t written, IValue* arguments, size_t count) {
+bool Turns::Accesses::note(const Operator* op, uint64_t written, IValue* arguments, size_t count,
+                           uint64_t& borrowed) {
   for (size_t i = 0; i < count; ++i) add(arguments[i], i >= 64 || (written >> i & 1) != 0);
   if (elements_ < kManyElements) return false;
   // Whatever else writes to an argument may give it another shape, or is a container's operator.
@@ -93,7 +94,12 @@ bool Turns::Accesses::note(const Operator* op, uint64_t written, IValue* argumen
   for (size_t i = 0; i < count; ++i) {
     if (!arguments[i].isList()) continue;
     const ListObject& list = arguments[i].toList();
-    arguments[i] = IValue(makeList(list.element_type, list.elements));
+    IValue copy(makeList(list.element_type, list.elements));
+    if (i < kMostBorrowed && (borrowed >> i & 1) != 0) {
+      borrowed &= ~(uint64_t{1} << i);
+      arguments[i].forget();
+    }
+    arguments[i] = std::move(copy);
   }
   return true;
 }
@@ -135,13 +141,24 @@ Turns::Outside::~Outside() {
 
 // ---- the run ----
 
-RunContext::RunContext(const RunOptions& o)
+RunContext::RunContext(const RunOptions& o, const std::shared_ptr<void>* owner)
     : options(o),
       own_budget({o.deadline, o.max_memory, o.interrupt}),
       budget(own_budget.bounded() ? &own_budget : currentBudget()),
       limited(budget || o.max_steps != std::numeric_limits<uint64_t>::max()),
       steps_left(o.max_steps),
-      pool(o.pool ? *o.pool : ThreadPool::global()) {}
+      pool(o.pool ? *o.pool : ThreadPool::global()),
+      callers_owner_(o.owner || !owner ? &options.owner : owner) {}
+
+void RunContext::copyOwner() {
+  std::lock_guard lock(mutex_);
+  if (has_owner_.load(std::memory_order_relaxed)) return;
+  // The pointer is the owner's, the count the copy's.
+  if (const std::shared_ptr<void>& owner = *callers_owner_) {
+    owner_ = {std::make_shared<std::shared_ptr<void>>(owner), owner.get()};
+  }
+  has_owner_.store(true, std::memory_order_release);
+}
 
 void RunContext::beginForks() {
   if (turns()) return;

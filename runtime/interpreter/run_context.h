@@ -35,8 +35,10 @@ class Turns {
     // Notes what a call of the operator (null: of a group) does with its arguments. Bit i of
     // `written`: it writes to argument i. Whether the call may and should go on without the turn:
     // it works on many elements, changes no tensor but in its elements, and knows of nothing else
-    // that is shared. Lists among its arguments are replaced by copies then.
-    bool note(const Operator* op, uint64_t written, IValue* arguments, size_t count);
+    // that is shared. Lists among its arguments are replaced by copies then. Bit i of `borrowed`:
+    // argument i holds no reference of its own (ir/operator.h); cleared where it was replaced.
+    bool note(const Operator* op, uint64_t written, IValue* arguments, size_t count,
+              uint64_t& borrowed);
     bool collideWith(const Accesses& other) const;
 
    private:
@@ -80,7 +82,15 @@ class Turns {
 };
 
 struct RunContext : std::enable_shared_from_this<RunContext> {
-  explicit RunContext(const RunOptions& options);
+  // `owner` as for runCode().
+  explicit RunContext(const RunOptions& options, const std::shared_ptr<void>* owner = nullptr);
+
+  // What objects that the run makes hold, and forks: the owner of the code, with a count of this
+  // run's own. First called while the run's caller waits for it.
+  const std::shared_ptr<void>& owner() {
+    if (!has_owner_.load(std::memory_order_acquire)) copyOwner();
+    return owner_;
+  }
 
   RunOptions options;
   Budget own_budget;
@@ -123,7 +133,11 @@ struct RunContext : std::enable_shared_from_this<RunContext> {
   bool beginWait(Wait& wait, const FutureObject& future, FutureRef& ended);
   void endWait(Wait& wait);
   void resume(InterpreterState* state, Wait& wait);
+  void copyOwner();
 
+  const std::shared_ptr<void>* const callers_owner_;
+  std::atomic<bool> has_owner_{false};
+  std::shared_ptr<void> owner_;
   std::atomic<bool> forked_{false};
   Turns turns_;
   std::mutex mutex_;

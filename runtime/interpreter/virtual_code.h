@@ -13,6 +13,8 @@ namespace wick {
 struct VirtualRegister {
   // For scalars the tag plus one, as in Instruction::extra; zero for objects.
   uint16_t extra = 0;
+  // An argument that stays where it is until the frame ends: never moved, dropped or overwritten.
+  bool kept = false;
   bool isScalar() const { return extra != 0; }
 };
 

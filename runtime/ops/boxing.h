@@ -8,7 +8,8 @@
 // in-place or out= form (null for the plain call); a function without it has its result copied
 // there. When the operator has an in-place form (kInplaceForm) the plain call may write over its
 // first argument too, if nobody else holds it: what a function does once with its Out it must do
-// last.
+// last. Tensors, strings and IValues are the arguments themselves and hold no reference of their
+// own.
 //   Tensor, const Tensor&      Tensor or Tensor? (None: undefined)
 //   Scalar                     Scalar;  optional<Scalar>: Scalar?
 //   int64_t double bool        int float bool (float also takes int); optional<…>: int? float?
@@ -60,9 +61,26 @@ DType toDType(const IValue& v);  // RuntimeError for a number that is no dtype
 template <class T>
 struct Unbox;
 
+// A tensor for the time of a call, without a reference of its own: the argument keeps it.
+class CallTensor {
+ public:
+  explicit CallTensor(const IValue& v) : tensor_(refer(v)) {}
+  CallTensor(CallTensor&&) noexcept = default;
+  ~CallTensor() { std::move(tensor_).takeRef().leak(); }
+  operator const Tensor&() const { return tensor_; }
+  const Tensor& get() const { return tensor_; }
+
+ private:
+  static Tensor refer(const IValue& v) {
+    if (!v.isTensor()) return v.toTensor();  // None, or an error
+    return Tensor(Ref<TensorImpl>::adopt(static_cast<TensorImpl*>(v.rawObject())));
+  }
+  Tensor tensor_;
+};
+
 template <>
 struct Unbox<Tensor> {
-  static Tensor get(IValue& v) { return std::move(v).toTensor(); }
+  static CallTensor get(const IValue& v) { return CallTensor(v); }
 };
 template <>
 struct Unbox<Scalar> {
@@ -122,11 +140,11 @@ struct Unbox<MemoryFormat> {
 };
 template <>
 struct Unbox<std::string> {
-  static std::string get(IValue& v) { return v.toString(); }
+  static const std::string& get(const IValue& v) { return v.toString(); }
 };
 template <>
 struct Unbox<IValue> {
-  static IValue get(IValue& v) { return std::move(v); }
+  static const IValue& get(const IValue& v) { return v; }
 };
 template <>
 struct Unbox<Generator*> {
@@ -186,8 +204,10 @@ constexpr size_t argumentIndex() {
 
 TensorOptions toOptions(IValue* args);
 
+// What stands for a parameter until the function is called: a value, or a reference to the
+// argument.
 template <class P, size_t Index>
-auto argument(CallFrame& frame) {
+decltype(auto) argument(CallFrame& frame) {
   if constexpr (std::is_same_v<P, Out>) {
     return Out{frame.destination};
   } else if constexpr (std::is_same_v<P, TensorOptions>) {
@@ -210,12 +230,12 @@ struct Boxed<F, R (*)(Ps...)> {
     WICK_ASSERT(frame.num_args == (size_t{0} + ... + kArity<std::decay_t<Ps>>),
                 "{}: called with {} arguments", frame.op->schema().str(), frame.num_args);
     // A braced list is evaluated left to right.
-    std::tuple<std::decay_t<Ps>...> args{
+    std::tuple<decltype(argument<std::decay_t<Ps>, argumentIndex<I, Ps...>()>(frame))...> args{
         argument<std::decay_t<Ps>, argumentIndex<I, Ps...>()>(frame)...};
     if constexpr ((std::is_same_v<std::decay_t<Ps>, Out> || ...)) {
-      if constexpr (std::is_same_v<std::decay_t<decltype(std::get<0>(args))>, Tensor>) {
-        if (!frame.destination && frame.op->has(kInplaceForm)) {
-          std::get<Out>(args).spare = &std::get<0>(args);
+      if constexpr (std::is_same_v<std::decay_t<decltype(std::get<0>(args))>, CallTensor>) {
+        if (!frame.destination && frame.owns(0) && frame.op->has(kInplaceForm)) {
+          std::get<Out>(args).spare = &std::get<0>(args).get();
         }
       }
     }

@@ -222,7 +222,7 @@ const OperatorRecord kRecords[] = {
     {"aten::resolve_neg(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself), kNoFlags,
      shapes::likeFirst},
     {"aten::pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)",
-     [](CallFrame& frame) { frame.results[0] = std::move(frame.args[0]); }, kNoFlags, shapes::likeFirst},
+     [](CallFrame& frame) { frame.results[0] = frame.take(0); }, kNoFlags, shapes::likeFirst},
     {"aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
      WICK_KERNEL(copyInplace)},
     {"aten::copy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", WICK_KERNEL(copyTensor)},

@@ -50,7 +50,7 @@ void outForm(CallFrame& frame) {
   const size_t outputs = outputCount(schema), inputs = frame.num_args - outputs;
   const Operator& plain = plainOperator(*frame.op, inputs);
   std::vector<IValue> results(outputs);
-  plain.call(frame.args, inputs, results.data(), outputs);
+  plain.call(frame.args, inputs, results.data(), outputs, frame.borrowed);
   for (size_t i = 0; i < outputs; ++i) {
     const Tensor& out = frame.args[inputs + i].toTensor();
     frame.results[i] = IValue(writeOut(schema.name().c_str(), out, results[i].toTensor()));

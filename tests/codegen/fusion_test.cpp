@@ -468,10 +468,10 @@ bool takesTheArgumentsPlace(const char* text, const std::vector<Tensor>& others)
     if (n->kind() == prim::FusionGroup) group = n;
   }
   FusionSite site(*group);
-  // As the interpreter holds it.
-  IValue held(Tensor::full({4, 100}, 0.5, DType::Float));
-  const void* place = held.toTensor().rawData();
-  std::vector<IValue> arguments{held};
+  // The only one who holds it, as the interpreter's register of which the argument is borrowed.
+  std::vector<IValue> arguments;
+  arguments.emplace_back(Tensor::full({4, 100}, 0.5, DType::Float));
+  const void* place = arguments[0].toTensor().rawData();
   for (const Tensor& t : others) arguments.emplace_back(t);
   std::vector<IValue> results(group->outputs().size());
   EXPECT_TRUE(site.run(arguments.data(), group->inputs().size(), results.data(), 1));

@@ -140,7 +140,7 @@ TEST(Pins, TensorsPinTheirStorage) {
   value.pin();
   const Ref<Storage> first = t.storage();
   EXPECT_TRUE(first->isPinned());
-  t.impl()->setStorage(Storage::allocate(16));
+  t.impl()->place(Storage::allocate(16), DType::Float, {4}, {1}, 0);
   EXPECT_FALSE(first->isPinned());
   EXPECT_EQ(first->useCount(), 1u);
   EXPECT_TRUE(t.storage()->isPinned());

@@ -12,7 +12,11 @@ namespace {
 std::atomic<uint32_t> seen_count{0};
 void observe(CallFrame& frame) {
   seen_count = static_cast<RefCounted*>(frame.args[0].rawObject())->useCount();
-  frame.results[0] = std::move(frame.args[0]);
+  frame.results[0] = frame.take(0);
+}
+void first(CallFrame& frame) {
+  { const IValue let_go = frame.take(1); }
+  frame.results[0] = frame.take(0);
 }
 void fail(CallFrame&) {
   throwRuntimeError("test::fail: told to");
@@ -25,6 +29,7 @@ void lie(CallFrame& frame) {
 }
 constexpr OperatorRecord kRecords[] = {
     {"test::observe(Tensor x) -> Tensor", observe},
+    {"test::first(Tensor x, Tensor y) -> Tensor", first},
     {"test::fail(int x) -> int", fail, kSideEffects},
     {"test::three() -> (int, int, int)", three},
     {"test::lie() -> int", lie, kSideEffects},
@@ -271,7 +276,43 @@ TEST(Lifetime, LastUseMovesTheArgument) {
   %t : (Tensor, Tensor) = prim::TupleConstruct(%x, %y)
   return (%t))");
   runCode(*kept, only(IValue(x)));
-  EXPECT_EQ(seen_count, 3u);
+  EXPECT_EQ(seen_count, 2u);  // x here and the register, of which the operator borrows it
+}
+
+// The operator reads its first argument after it has let go of the second.
+TEST(Lifetime, WhatTheSameListMovesIsNotBorrowed) {
+  auto code = compile(R"(graph(%x : Tensor):
+  %y : Tensor = test::first(%x, %x)
+  return (%y))");
+  EXPECT_NE(code->str().find("[r0+, r0!]"), std::string::npos) << code->str();
+  auto memory = std::make_shared<std::vector<float>>(2);
+  const std::weak_ptr<std::vector<float>> alive = memory;
+  float* data = memory->data();
+  Ref<Storage> storage = Storage::borrow(data, 2 * sizeof(float), std::move(memory));
+  Tensor x = Tensor::fromStorage(std::move(storage), DType::Float, {2}, {1}, 0);
+  IValue y = runCode(*code, only(IValue(std::move(x))));
+  EXPECT_FALSE(alive.expired());
+  EXPECT_EQ(y.toTensor().impl()->useCount(), 2u);
+  y = IValue();
+  EXPECT_TRUE(alive.expired());
+}
+
+// Constants are borrowed: as many calls as one likes leave the Code's own reference alone.
+TEST(Lifetime, OperatorsBorrowConstants) {
+  auto graph = std::make_shared<Graph>();
+  Tensor x = Tensor::zeros({2}, DType::Float);
+  Value* constant = graph->insertConstant(IValue(x));
+  Node* node =
+      graph->insertNode(graph->create(Symbol::fromQualString("test::observe"), {constant}));
+  node->output()->setType(types::Tensor());
+  graph->registerOutput(node->output());
+  auto code = Code::build(graph, "constant");
+  for (int i = 0; i < 3; ++i) {
+    const uint32_t before = x.impl()->useCount();
+    EXPECT_TRUE(runCode(*code, {}).toTensor().isSame(x));
+    EXPECT_EQ(seen_count, before);
+    EXPECT_EQ(x.impl()->useCount(), before);
+  }
 }
 
 // %x is read on one side only; on the other it must be gone before the operator runs.
