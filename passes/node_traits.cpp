@@ -1,6 +1,7 @@
 #include "passes/node_traits.h"
 
 #include <bit>
+#include <set>
 #include <unordered_set>
 
 #include "core/keyed_hash.h"
@@ -14,13 +15,46 @@ bool isScalar(const Value* v) {
   return kind == TypeKind::Int || kind == TypeKind::Float || kind == TypeKind::Bool;
 }
 
-bool sameElements(const std::vector<IValue>& a, const std::vector<IValue>& b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!sameConstant(a[i], b[i])) return false;
+// Lists and tuples share their parts, as a tree of 2^n that n lists make, so pairs that were found
+// equal are remembered. The first difference ends the comparison.
+class ConstantComparison {
+ public:
+  bool same(const IValue& a, const IValue& b) {
+    if (a.tag() != b.tag()) return false;
+    if (a.isNone()) return true;
+    if (a.isBool()) return a.toBool() == b.toBool();
+    if (a.isInt() || a.isDouble()) return a.rawInt() == b.rawInt();
+    if (a.isDevice()) return a.toDevice() == b.toDevice();
+    if (a.isString()) return a.toString() == b.toString();
+    if (a.isComplex()) {
+      const std::complex<double> x = a.toComplex();
+      const std::complex<double> y = b.toComplex();
+      auto bits = [](double d) { return std::bit_cast<uint64_t>(d); };
+      return bits(x.real()) == bits(y.real()) && bits(x.imag()) == bits(y.imag()) && x == y;
+    }
+    if (a.isTensor()) return a.toTensor().isSame(b.toTensor());
+    if (a.rawObject() == b.rawObject()) return true;
+    if (a.isList()) {
+      return sameType(a.toList().element_type, b.toList().element_type) && sameElements(a, b);
+    }
+    if (a.isTuple()) return a.toTuple().named == b.toTuple().named && sameElements(a, b);
+    return false;
   }
-  return true;
-}
+
+ private:
+  bool sameElements(const IValue& a, const IValue& b) {
+    const std::vector<IValue>& x = a.elements();
+    const std::vector<IValue>& y = b.elements();
+    if (x.size() != y.size()) return false;
+    if (x.empty() || !met_.emplace(a.rawObject(), b.rawObject()).second) return true;
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (!same(x[i], y[i])) return false;
+    }
+    return true;
+  }
+
+  std::set<std::pair<const RefCounted*, const RefCounted*>> met_;
+};
 
 size_t mix(size_t seed, size_t value) {
   return keyedHash(seed, value);
@@ -107,28 +141,7 @@ bool identityIsObserved(const Value* v) {
 }
 
 bool sameConstant(const IValue& a, const IValue& b) {
-  if (a.tag() != b.tag()) return false;
-  if (a.isNone()) return true;
-  if (a.isBool()) return a.toBool() == b.toBool();
-  if (a.isInt() || a.isDouble()) return a.rawInt() == b.rawInt();
-  if (a.isDevice()) return a.toDevice() == b.toDevice();
-  if (a.isString()) return a.toString() == b.toString();
-  if (a.isComplex()) {
-    const std::complex<double> x = a.toComplex();
-    const std::complex<double> y = b.toComplex();
-    auto bits = [](double d) { return std::bit_cast<uint64_t>(d); };
-    return bits(x.real()) == bits(y.real()) && bits(x.imag()) == bits(y.imag()) && x == y;
-  }
-  if (a.isTensor()) return a.toTensor().isSame(b.toTensor());
-  if (a.rawObject() == b.rawObject()) return true;
-  if (a.isList()) {
-    return sameType(a.toList().element_type, b.toList().element_type) &&
-           sameElements(a.elements(), b.elements());
-  }
-  if (a.isTuple()) {
-    return a.toTuple().named == b.toTuple().named && sameElements(a.elements(), b.elements());
-  }
-  return a.rawObject() == b.rawObject();
+  return ConstantComparison().same(a, b);
 }
 
 bool sameAttributes(const Node* a, const Node* b) {

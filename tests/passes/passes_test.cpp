@@ -13,6 +13,7 @@
 #include "passes/freeze.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/inline_calls.h"
+#include "passes/node_traits.h"
 #include "tests/ir/test_operators.h"
 
 namespace wick {
@@ -20,6 +21,17 @@ namespace {
 
 bool contains(const Graph& graph, const std::string& text) {
   return graph.str().find(text) != std::string::npos;
+}
+
+// Lists that each hold the one before twice: a tree of 2^60 numbers.
+TEST(NodeTraits, ComparesSharedConstantsOnce) {
+  const auto tower = [](int64_t number) {
+    IValue value(makeTuple({IValue(number)}));
+    for (int i = 0; i < 60; ++i) value = IValue(makeTuple({value, value}));
+    return value;
+  };
+  EXPECT_TRUE(sameConstant(tower(1), tower(1)));
+  EXPECT_FALSE(sameConstant(tower(1), tower(2)));
 }
 
 TEST(DeadCode, RemovesWhatNobodyReads) {
