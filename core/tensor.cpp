@@ -10,6 +10,8 @@
 
 namespace wick {
 
+constexpr size_t kMaxDims = 1024;
+
 namespace {
 
 // wrapDim for the inner loops of everything: kernels ask for sizes a dozen times a call.
@@ -60,7 +62,8 @@ Extent extentOf(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
   Extent e;
   int64_t elements = 1;  // of the dimensions that have any
   int64_t last = offset;
-  bool wrong = sizes.size() != strides.size() || offset < 0 || offset >= limit;
+  bool wrong =
+      sizes.size() != strides.size() || sizes.size() > kMaxDims || offset < 0 || offset >= limit;
   for (size_t d = 0; d < sizes.size() && !wrong; ++d) {
     const int64_t size = sizes[d], stride = strides[d];
     int64_t span = 0;
@@ -383,6 +386,8 @@ DimVector denseStrides(IntSpan sizes, IntSpan strides) {
 }
 
 int64_t checkedNumel(IntSpan sizes) {
+  WICK_CHECK(sizes.size() <= kMaxDims, "a tensor of {} dimensions: at most {} are supported",
+             sizes.size(), kMaxDims);
   // The product of the non-zero sizes is bounded too, so that strides never overflow.
   int64_t numel = 1;
   int64_t bound = 1;

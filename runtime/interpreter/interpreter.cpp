@@ -17,6 +17,9 @@ namespace wick {
 namespace {
 
 constexpr size_t kInitialRegisters = 1024;
+// What a forked function takes until it ends, for a program may fork without end. Counted where the
+// run's budget is that of the thread, which is not so where states are made and destroyed.
+constexpr int64_t kForkBytes = sizeof(InterpreterState) + kInitialRegisters * sizeof(IValue) + 512;
 // What an IValue uses of its size: the payload and behind it the tag.
 constexpr size_t kScalarBytes = sizeof(int64_t) + sizeof(IValue::Tag);
 // 1 GiB of registers: what deep recursion of large functions may use.
@@ -428,6 +431,7 @@ FutureRef InterpreterState::launch(TypePtr result_type) {
   result_future_ = makeRef<FutureObject>(std::move(result_type), context_.get());
   FutureRef future = result_future_;
   context_->addRunning();
+  noteMemory(kForkBytes);
   submitRest();
   return future;
 }
@@ -451,7 +455,8 @@ void InterpreterState::continueOnPool() {
   applyNumThreads();
   // Settings of the thread belong to the run, wherever it continues.
   GradModeGuard grad_mode(grad_enabled_);
-  BudgetScope scope(context->budget);
+  // Ends before the run may end, and with it the budget.
+  std::optional<BudgetScope> scope(std::in_place, context->budget);
   Running now(context);
   Turns& turns = *context->turns();
   turns.take();
@@ -468,6 +473,7 @@ void InterpreterState::continueOnPool() {
   }
   turns.give();
   if (status == Status::Suspended) {
+    scope.reset();
     context->suspend(shared_from_this(), std::move(waits_for_));
     return;
   }
@@ -476,6 +482,8 @@ void InterpreterState::continueOnPool() {
   } else {
     result_future_->complete(std::move(result_));
   }
+  noteMemory(-kForkBytes);
+  scope.reset();
   context->removeRunning();
 }
 
@@ -495,6 +503,10 @@ void InterpreterState::failForever() {
   }
   turns.give();
   result_future_->fail(error);
+  {
+    BudgetScope scope(context->budget);
+    noteMemory(-kForkBytes);
+  }
   context->removeRunning();
 }
 

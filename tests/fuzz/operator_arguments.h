@@ -73,7 +73,8 @@ class OperatorArguments {
       if (argument.name == "weight") return IValue(layerTensor(true));
       if (argument.name == "input" || argument.name == "self") return IValue(layerTensor(false));
     }
-    return make(*argument.type, argument.name, argument.fixed_size.value_or(0), 3);
+    return make(*withoutVariables(argument.type), argument.name, argument.fixed_size.value_or(0),
+                3);
   }
 
   // A value of any type.
@@ -142,7 +143,9 @@ class OperatorArguments {
     return at < std::ssize(kIntegers) ? kIntegers[at] : static_cast<int64_t>(bytes_.next(8));
   }
   // One that is seldom extreme.
-  int64_t smallInteger() { return bytes_.chance(6) ? integer() : bytes_.below(5) - bytes_.chance(6); }
+  int64_t smallInteger() {
+    return bytes_.chance(6) ? integer() : bytes_.below(5) - bytes_.chance(6);
+  }
 
   double number() {
     using Limits = std::numeric_limits<double>;
@@ -171,14 +174,55 @@ class OperatorArguments {
   }
 
   std::string text() {
-    static constexpr const char* kTexts[] = {
-        "none",       "mean",      "sum",        "floor",     "trunc",  "tanh",   "linear",
-        "constant",   "reflect",   "replicate",  "circular",  "fro",    "nuc",    "ij",
-        "xy",         "same",      "valid",      "bilinear",  "nearest", "bicubic", "batchmean",
-        "reduced",    "complete",  "ij,jk->ik",  "...ij->...ji", "ii->i", "amax",  "prod",
-        "left",       "right",     "cpu",        "cuda:0",    "backward", "ortho",  "gelu",
-        "{} {:>9}",   "%d %s %5.2f", "{0:,}",    "a,b,,c",    " \t\n",  "",       "utf-8",
-        "{:999999999999}", "%999999999d", "{:.2147483648f}", "\xc3\xa9\xff", "12", "-0x1f", "1e400"};
+    static constexpr const char* kTexts[] = {"none",
+                                             "mean",
+                                             "sum",
+                                             "floor",
+                                             "trunc",
+                                             "tanh",
+                                             "linear",
+                                             "constant",
+                                             "reflect",
+                                             "replicate",
+                                             "circular",
+                                             "fro",
+                                             "nuc",
+                                             "ij",
+                                             "xy",
+                                             "same",
+                                             "valid",
+                                             "bilinear",
+                                             "nearest",
+                                             "bicubic",
+                                             "batchmean",
+                                             "reduced",
+                                             "complete",
+                                             "ij,jk->ik",
+                                             "...ij->...ji",
+                                             "ii->i",
+                                             "amax",
+                                             "prod",
+                                             "left",
+                                             "right",
+                                             "cpu",
+                                             "cuda:0",
+                                             "backward",
+                                             "ortho",
+                                             "gelu",
+                                             "{} {:>9}",
+                                             "%d %s %5.2f",
+                                             "{0:,}",
+                                             "a,b,,c",
+                                             " \t\n",
+                                             "",
+                                             "utf-8",
+                                             "{:999999999999}",
+                                             "%999999999d",
+                                             "{:.2147483648f}",
+                                             "\xc3\xa9\xff",
+                                             "12",
+                                             "-0x1f",
+                                             "1e400"};
     const int64_t at = bytes_.below(std::ssize(kTexts) + 3);
     if (at < std::ssize(kTexts)) return kTexts[at];
     if (at == std::ssize(kTexts)) return std::string(size_t{1} << bytes_.below(20), 'a');
@@ -463,13 +507,13 @@ class OperatorArguments {
       case TypeKind::Optional:
         return bytes_.chance(3) ? IValue() : make(*type.contained()[0], name, fixed, depth);
       case TypeKind::Union:
-        return make(*type.contained()[static_cast<size_t>(
-                        bytes_.below(std::ssize(type.contained())))],
-                    name, fixed, depth);
+        return make(
+            *type.contained()[static_cast<size_t>(bytes_.below(std::ssize(type.contained())))],
+            name, fixed, depth);
       case TypeKind::List:
         return list(*type.contained()[0], name, fixed, depth);
       case TypeKind::AnyList:
-        return list(*variable("t"), name, fixed, depth);
+        return list(*variable(), name, fixed, depth);
       case TypeKind::Dict:
         return dict(*type.as<DictType>(), depth);
       case TypeKind::AnyTuple:
@@ -486,8 +530,6 @@ class OperatorArguments {
         future->complete(make(*type.contained()[0], name, fixed, depth - 1));
         return IValue(FutureRef(std::move(future)));
       }
-      case TypeKind::Var:
-        return make(*variable(type.as<VarType>()->name()), name, fixed, depth);
       case TypeKind::AnyEnum:
         return enumerator();
       case TypeKind::AnyClass:
@@ -501,11 +543,19 @@ class OperatorArguments {
     }
   }
 
-  // What a type variable stands for in this call.
-  const TypePtr& variable(const std::string& name) {
-    for (const auto& [known, type] : variables_) {
-      if (known == name) return type;
+  // The type with something for each type variable, the same all over the call.
+  TypePtr withoutVariables(const TypePtr& type) {
+    if (!type->hasFreeVariables()) return type;
+    bind(*type);
+    return *substituteTypeVariables(type, variables_);
+  }
+  void bind(const Type& type) {
+    if (const auto* var = type.as<VarType>()) {
+      if (!variables_.contains(var->name())) variables_.emplace(var->name(), variable());
     }
+    for (const TypePtr& part : type.contained()) bind(*part);
+  }
+  TypePtr variable() {
     const TypePtr kinds[] = {types::Int(),
                              types::String(),
                              types::Tensor(),
@@ -518,8 +568,7 @@ class OperatorArguments {
                              types::Tuple({types::String(), types::Float()}),
                              types::Dict(types::String(), types::Int()),
                              types::Complex()};
-    variables_.emplace_back(name, bytes_.pick(kinds));
-    return variables_.back().second;
+    return bytes_.pick(kinds);
   }
 
   static constexpr int64_t kMaxMade = 20'000;  // elements of a tensor
@@ -532,7 +581,7 @@ class OperatorArguments {
   int64_t groups_ = 1;
   std::vector<Tensor> tensors_;
   std::vector<IValue> cycles_;
-  std::vector<std::pair<std::string, TypePtr>> variables_;
+  TypeBindings variables_;
 };
 
 }  // namespace wick

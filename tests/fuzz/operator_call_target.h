@@ -108,9 +108,9 @@ inline void checkResults(const Operator& op, const std::vector<IValue>& results,
     try {
       conform(results[i], *type);
     } catch (const RuntimeError& error) {
-      throw InternalError(__FILE__, __LINE__,
-                          op.schema().str() + " returns no " + (*type)->annotation() + ": " +
-                              error.message());
+      throw InternalError(
+          __FILE__, __LINE__,
+          op.schema().str() + " returns no " + (*type)->annotation() + ": " + error.message());
     }
   }
 }
