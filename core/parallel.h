@@ -4,7 +4,9 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
+#include <exception>
 
 #include "core/budget.h"
 
@@ -57,13 +59,14 @@ void inPieces(int64_t begin, int64_t end, int64_t grain, const Budget& budget, F
 
 // Calls body(begin, end) for ranges that cover [0, n). A range has at least `grain` iterations
 // unless n is smaller; work that is too small, or that already runs on such a thread, stays on the
-// caller's. `body` must not throw. When the caller works under a budget (core/budget.h), ranges
-// have `grain` iterations, and RuntimeError is thrown when it is exhausted before all are done.
+// caller's. What `body` throws on one thread is thrown when all have ended. When the caller works
+// under a budget (core/budget.h), so do all threads, ranges have `grain` iterations, and
+// RuntimeError is thrown when it is exhausted before all are done.
 template <class F>
 void parallelFor(int64_t n, int64_t grain, F&& body) {
   if (n <= 0) return;
   grain = std::max<int64_t>(grain, 1);
-  const Budget* const budget = currentBudget();
+  Budget* const budget = currentBudget();
   if (n > grain) attendTeam();
   int64_t threads = n <= grain || omp_in_parallel()
                         ? 1
@@ -78,8 +81,11 @@ void parallelFor(int64_t n, int64_t grain, F&& body) {
     return;
   }
   ensureTeam(static_cast<int>(threads));
+  std::exception_ptr error;
+  std::atomic_flag failed;
 #pragma omp parallel num_threads(static_cast <int>(threads))
-  {
+  try {
+    const BudgetScope scope(budget);
     int64_t count = omp_get_num_threads();
     int64_t chunk = (n + count - 1) / count;
     int64_t begin = omp_get_thread_num() * chunk;
@@ -89,7 +95,10 @@ void parallelFor(int64_t n, int64_t grain, F&& body) {
     } else if (begin < end) {
       body(begin, end);
     }
+  } catch (...) {
+    if (!failed.test_and_set()) error = std::current_exception();
   }
+  if (error) std::rethrow_exception(error);
   if (budget) budget->check();
 }
 

@@ -10,6 +10,8 @@
 
 namespace wick {
 
+constexpr size_t kMaxDims = 1024;
+
 namespace {
 
 // wrapDim for the inner loops of everything: kernels ask for sizes a dozen times a call.
@@ -64,7 +66,7 @@ Extent extentOf(IntSpan sizes, IntSpan strides, int64_t offset, size_t item_size
   uint64_t elements = 1;  // of the dimensions that have any
   auto last = static_cast<uint64_t>(offset);
   bool any = true;
-  bool wrong = sizes.size() != strides.size() || last >= limit;
+  bool wrong = sizes.size() != strides.size() || sizes.size() > kMaxDims || last >= limit;
   for (size_t d = sizes.size(); d-- > 0 && !wrong;) {
     const auto size = static_cast<uint64_t>(sizes[d]), stride = static_cast<uint64_t>(strides[d]);
     // Row-major strides are those elements that lie further inside.
@@ -392,6 +394,8 @@ DimVector denseStrides(IntSpan sizes, IntSpan strides) {
 }
 
 int64_t checkedNumel(IntSpan sizes) {
+  WICK_CHECK(sizes.size() <= kMaxDims, "a tensor of {} dimensions: at most {} are supported",
+             sizes.size(), kMaxDims);
   // The product of the non-zero sizes is bounded too, so that strides never overflow.
   int64_t numel = 1;
   int64_t bound = 1;

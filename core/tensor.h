@@ -173,7 +173,9 @@ class Tensor {
 
   // First element. T must match dtype (checked in the typed form: UsageError).
   void* rawData() const {
-    return static_cast<char*>(known().storage->data()) + known().offset * int64_t(itemSize());
+    // By number: without elements there may be an offset, but no memory to point into.
+    return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(known().storage->data()) +
+                                   static_cast<uintptr_t>(known().offset) * itemSize());
   }
   template <class T>
   T* data() const {

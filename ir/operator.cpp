@@ -175,7 +175,7 @@ struct OperatorRegistry::State {
   std::vector<OperatorAlias> aliases;
   std::deque<Operator> storage;
   std::unordered_map<Symbol, const Entry*> ready;
-  const std::vector<const Operator*> none;
+  const std::vector<const Operator*> none{};
 
   // Both called with the mutex held exclusively.
   const Entry* parsedEntry(const std::string& name);

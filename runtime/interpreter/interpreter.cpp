@@ -586,7 +586,9 @@ InterpreterState::Status InterpreterState::execute() {
 
 // Instructions on objects, tuples, lists and dicts.
 void InterpreterState::executeData(const Code& code, const Instruction& instruction, IValue* r) {
-  const auto& [op, extra, a, b, c] = instruction;
+  const OpCode op = instruction.op;
+  const uint16_t extra = instruction.extra;
+  const uint32_t a = instruction.a, b = instruction.b, c = instruction.c;
   const uint32_t* operands = code.operands().data();
   auto construct = [&] { return gatherVector(code, operands + b, r); };
   // For instructions that read the object in b and write a.

@@ -8,8 +8,6 @@
 namespace wick {
 namespace {
 
-constexpr size_t kInitialRegisters = 1024;
-
 struct SpareBuffers {
   struct Buffer {
     IValue* data;
@@ -33,8 +31,8 @@ IValue* allocateRegisters(size_t capacity) {
 RegisterStack::RegisterStack() {
   auto& spare = spare_buffers.buffers;
   if (spare.empty()) {
-    data_ = allocateRegisters(kInitialRegisters);
-    capacity_ = kInitialRegisters;
+    data_ = allocateRegisters(kInitialCapacity);
+    capacity_ = kInitialCapacity;
   } else {
     data_ = spare.back().data;
     capacity_ = spare.back().capacity;

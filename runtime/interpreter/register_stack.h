@@ -9,6 +9,7 @@ namespace wick {
 // A row of registers that grows. Buffers are kept for the next run of the thread.
 class RegisterStack {
  public:
+  static constexpr size_t kInitialCapacity = 1024;
   RegisterStack();
   ~RegisterStack();
   RegisterStack(const RegisterStack&) = delete;

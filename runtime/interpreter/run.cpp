@@ -2,6 +2,7 @@
 #include <array>
 
 #include "core/grad_mode.h"
+#include "core/memory_limit.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/interpreter_state.h"
 #include "runtime/thread_pool.h"
@@ -10,6 +11,10 @@
 namespace wick {
 namespace {
 
+// What a forked function takes until it ends, for a program may fork without end. Counted where the
+// run's budget is that of the thread, which is not so where states are made and destroyed.
+constexpr int64_t kForkBytes =
+    sizeof(InterpreterState) + RegisterStack::kInitialCapacity * sizeof(IValue) + 512;
 // Runs within runs on one thread (an operator that calls a script method), which use the C++ stack.
 constexpr int kMaxNestedRuns = 100;
 thread_local int nested_runs = 0;
@@ -117,6 +122,7 @@ FutureRef InterpreterState::launch(TypePtr result_type) {
   result_future_ = makeRef<FutureObject>(std::move(result_type), context_.get());
   FutureRef future = result_future_;
   context_->addRunning();
+  noteMemory(kForkBytes);
   submitRest();
   return future;
 }
@@ -140,7 +146,8 @@ void InterpreterState::continueOnPool() {
   applyNumThreads();
   // Settings of the thread belong to the run, wherever it continues.
   GradModeGuard grad_mode(grad_enabled_);
-  BudgetScope scope(context->budget);
+  // Ends before the run may end, and with it the budget.
+  std::optional<BudgetScope> scope(std::in_place, context->budget);
   Running now(context);
   Turns& turns = *context->turns();
   turns.take();
@@ -157,6 +164,7 @@ void InterpreterState::continueOnPool() {
   }
   turns.give();
   if (status == Status::Suspended) {
+    scope.reset();
     context->suspend(shared_from_this(), std::move(waits_for_));
     return;
   }
@@ -165,6 +173,8 @@ void InterpreterState::continueOnPool() {
   } else {
     result_future_->complete(std::move(result_));
   }
+  noteMemory(-kForkBytes);
+  scope.reset();
   context->removeRunning();
 }
 
@@ -184,6 +194,10 @@ void InterpreterState::failForever() {
   }
   turns.give();
   result_future_->fail(error);
+  {
+    BudgetScope scope(context->budget);
+    noteMemory(-kForkBytes);
+  }
   context->removeRunning();
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/complex_product.h"
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 
@@ -16,8 +17,8 @@ namespace {
 using Complex = std::complex<double>;
 constexpr int64_t kLargestFactor = 61;
 
-std::vector<int64_t> primeFactors(int64_t n) {
-  std::vector<int64_t> factors;
+CountedVector<int64_t> primeFactors(int64_t n) {
+  CountedVector<int64_t> factors;
   for (int64_t p = 2; p * p <= n; ++p) {
     for (; n % p == 0; n /= p) factors.push_back(p);
   }
@@ -36,7 +37,7 @@ Complex root(int64_t k, int64_t n) {
 // k^2 / 2 in place of j k: x[j] w^(j^2/2) convolved with w^(-j^2/2).
 struct Plan::Bluestein {
   explicit Bluestein(int64_t n) : size(powerAbove(2 * n - 1)), inner(size), chirp(n), kernel(size) {
-    std::vector<Complex> b(static_cast<size_t>(size));
+    CountedVector<Complex> b(static_cast<size_t>(size));
     for (int64_t k = 0; k < n; ++k) {
       chirp[static_cast<size_t>(k)] =
           root(static_cast<int64_t>(static_cast<__int128>(k) * k % (2 * n)), 2 * n);
@@ -53,7 +54,7 @@ struct Plan::Bluestein {
   }
   void run(const Complex* in, Complex* out, bool forward) const {
     size_t n = chirp.size(), m = static_cast<size_t>(size);
-    std::vector<Complex> a(m), b(m);
+    CountedVector<Complex> a(m), b(m);
     // The inverse transform is the conjugate of the transform of the conjugate.
     for (size_t k = 0; k < n; ++k) {
       a[k] = complexProduct(forward ? in[k] : std::conj(in[k]), chirp[k]);
@@ -68,7 +69,7 @@ struct Plan::Bluestein {
   }
   int64_t size;
   Plan inner;
-  std::vector<Complex> chirp, kernel;
+  CountedVector<Complex> chirp, kernel;
 };
 
 Plan::Plan(int64_t n) : n_(n), factors_(primeFactors(n)) {
@@ -95,7 +96,7 @@ void Plan::recurse(const Complex* in, int64_t stride, Complex* out, int64_t n, s
     Complex w = twiddles_[static_cast<size_t>(k % n_)];
     return forward ? w : std::conj(w);
   };
-  std::vector<Complex> parts(static_cast<size_t>(p));
+  CountedVector<Complex> parts(static_cast<size_t>(p));
   for (int64_t k = 0; k < m; ++k) {
     if (p == 2) {
       Complex a = out[k], b = complexProduct(out[k + m], twiddle(k * step));
@@ -136,7 +137,7 @@ Tensor transform(const Tensor& input, IntSpan dims, bool forward, double scale) 
       Plan plan(n);
       parallelFor(x.numel() / n, std::max<int64_t>(1, 4096 / n), [&](int64_t begin, int64_t end) {
         if constexpr (kIsComplex<T>) {
-          std::vector<Complex> from(static_cast<size_t>(n)), to(static_cast<size_t>(n));
+          CountedVector<Complex> from(static_cast<size_t>(n)), to(static_cast<size_t>(n));
           for (int64_t lane = begin; lane < end; ++lane) {
             T* p = data + lane / inner * n * inner + lane % inner;
             for (int64_t k = 0; k < n; ++k) from[static_cast<size_t>(k)] = Complex(p[k * inner]);

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "core/counted_vector.h"
 #include "core/tensor.h"
 
 namespace wick::fft {
@@ -24,9 +25,9 @@ class Plan {
   void recurse(const std::complex<double>* in, int64_t stride, std::complex<double>* out, int64_t n,
                size_t level, bool forward) const;
   int64_t n_;
-  std::vector<int64_t> factors_;                // primes, smallest first
-  std::vector<std::complex<double>> twiddles_;  // exp(-2 pi i k / n)
-  std::unique_ptr<Bluestein> bluestein_;        // for lengths with a large prime factor
+  CountedVector<int64_t> factors_;                // primes, smallest first
+  CountedVector<std::complex<double>> twiddles_;  // exp(-2 pi i k / n)
+  std::unique_ptr<Bluestein> bluestein_;          // for lengths with a large prime factor
 };
 
 // Transforms complex `x` along the dimensions (wrapped already) and multiplies by `scale`.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/counted_vector.h"
 #include "runtime/kernels/openblas.h"
 
 namespace wick::lapack {
@@ -109,7 +110,7 @@ WICK_FORTRAN_COMPLEX(z, CD, double)
 // Runs call(work, lwork) twice: once to ask how much work space it wants, once with it.
 #define WICK_WITH_WORK(T, call)               \
   {                                           \
-    std::vector<T> work(1);                   \
+    CountedVector<T> work(1);                 \
     int lwork = -1;                           \
     call;                                     \
     if (info != 0) return info;               \
@@ -180,13 +181,13 @@ WICK_DEFINE_Q(zungqr, zunmqr, CD)
   int gesdd(char job, int m, int n, T* a, T* s, T* u, T* vt) {                                     \
     int info = 0, lda = atLeastOne(m), k = std::min(m, n);                                         \
     int ldvt = atLeastOne(job == 'A' ? n : job == 'S' ? k : 1);                                    \
-    std::vector<int> iwork(static_cast<size_t>(8 * k + 1));                                        \
+    CountedVector<int> iwork(static_cast<size_t>(8 * k + 1));                                      \
     WICK_WITH_WORK(T, p##gesdd_(&job, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work.data(), &lwork, \
                                 iwork.data(), &info, 1))                                           \
   }                                                                                                \
   int syevd(char job, char uplo, int n, T* a, T* w) {                                              \
     int info = 0, ld = atLeastOne(n), liwork = 5 * n + 3;                                          \
-    std::vector<int> iwork(static_cast<size_t>(liwork));                                           \
+    CountedVector<int> iwork(static_cast<size_t>(liwork));                                         \
     WICK_WITH_WORK(T, p##syevd_(&job, &uplo, &n, a, &ld, w, work.data(), &lwork, iwork.data(),     \
                                 &liwork, &info, 1, 1))                                             \
   }                                                                                                \
@@ -199,7 +200,7 @@ WICK_DEFINE_Q(zungqr, zunmqr, CD)
   }                                                                                                \
   int geev(int n, T* a, std::complex<T>* w, std::complex<T>* v) {                                  \
     size_t size = static_cast<size_t>(n);                                                          \
-    std::vector<T> wr(size), wi(size), vr(v ? size*size : 0);                                      \
+    CountedVector<T> wr(size), wi(size), vr(v ? size*size : 0);                                    \
     int info = geevReal(n, a, wr.data(), wi.data(), v ? vr.data() : nullptr);                      \
     for (size_t j = 0; j < size; ++j) w[j] = {wr[j], wi[j]};                                       \
     if (!v) return info;                                                                           \
@@ -226,13 +227,13 @@ WICK_DEFINE_Q(zungqr, zunmqr, CD)
   }                                                                                                \
   int gelsy(int m, int n, int nrhs, T* a, T* b, int ldb, T rcond, int* rank) {                     \
     int info = 0, ld = atLeastOne(m);                                                              \
-    std::vector<int> jpvt(static_cast<size_t>(atLeastOne(n)));                                     \
+    CountedVector<int> jpvt(static_cast<size_t>(atLeastOne(n)));                                   \
     WICK_WITH_WORK(T, p##gelsy_(&m, &n, &nrhs, a, &ld, b, &ldb, jpvt.data(), &rcond, rank,         \
                                 work.data(), &lwork, &info))                                       \
   }                                                                                                \
   int gelsd(int m, int n, int nrhs, T* a, T* b, int ldb, T* s, T rcond, int* rank) {               \
     int info = 0, ld = atLeastOne(m);                                                              \
-    std::vector<int> iwork(static_cast<size_t>(std::min(m, n)) * 128 + 128);                       \
+    CountedVector<int> iwork(static_cast<size_t>(std::min(m, n)) * 128 + 128);                     \
     WICK_WITH_WORK(T, p##gelsd_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),      \
                                 &lwork, iwork.data(), &info))                                      \
   }                                                                                                \
@@ -250,17 +251,17 @@ WICK_DEFINE_REAL(d, double)
     int info = 0, lda = atLeastOne(m);                                                             \
     size_t low = static_cast<size_t>(std::min(m, n)), high = static_cast<size_t>(std::max(m, n));  \
     int ldvt = atLeastOne(job == 'A' ? n : job == 'S' ? static_cast<int>(low) : 1);                \
-    std::vector<int> iwork(8 * low + 1);                                                           \
-    std::vector<R> rwork(std::max(5 * low * low + 5 * low, 2 * high * low + 2 * low * low + low) + \
-                         7 * low + 1);                                                             \
+    CountedVector<int> iwork(8 * low + 1);                                                         \
+    CountedVector<R> rwork(                                                                        \
+        std::max(5 * low * low + 5 * low, 2 * high * low + 2 * low * low + low) + 7 * low + 1);    \
     WICK_WITH_WORK(T, p##gesdd_(&job, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work.data(), &lwork, \
                                 rwork.data(), iwork.data(), &info, 1))                             \
   }                                                                                                \
   int syevd(char job, char uplo, int n, T* a, R* w) {                                              \
     int info = 0, ld = atLeastOne(n), liwork = 5 * n + 3;                                          \
     int lrwork = 2 * n * n + 5 * n + 1;                                                            \
-    std::vector<int> iwork(static_cast<size_t>(liwork));                                           \
-    std::vector<R> rwork(static_cast<size_t>(lrwork));                                             \
+    CountedVector<int> iwork(static_cast<size_t>(liwork));                                         \
+    CountedVector<R> rwork(static_cast<size_t>(lrwork));                                           \
     WICK_WITH_WORK(T, p##heevd_(&job, &uplo, &n, a, &ld, w, work.data(), &lwork, rwork.data(),     \
                                 &lrwork, iwork.data(), &liwork, &info, 1, 1))                      \
   }                                                                                                \
@@ -268,7 +269,7 @@ WICK_DEFINE_REAL(d, double)
     int info = 0, ld = atLeastOne(n), one = 1;                                                     \
     const char* job = v ? "V" : "N";                                                               \
     T none = 0;                                                                                    \
-    std::vector<R> rwork(static_cast<size_t>(2 * n + 1));                                          \
+    CountedVector<R> rwork(static_cast<size_t>(2 * n + 1));                                        \
     WICK_WITH_WORK(T, p##geev_("N", job, &n, a, &ld, w, &none, &one, v ? v : &none,                \
                                v ? &ld : &one, work.data(), &lwork, rwork.data(), &info, 1, 1))    \
   }                                                                                                \
@@ -284,22 +285,22 @@ WICK_DEFINE_REAL(d, double)
   }                                                                                                \
   int gelsy(int m, int n, int nrhs, T* a, T* b, int ldb, R rcond, int* rank) {                     \
     int info = 0, ld = atLeastOne(m);                                                              \
-    std::vector<int> jpvt(static_cast<size_t>(atLeastOne(n)));                                     \
-    std::vector<R> rwork(static_cast<size_t>(2 * n + 1));                                          \
+    CountedVector<int> jpvt(static_cast<size_t>(atLeastOne(n)));                                   \
+    CountedVector<R> rwork(static_cast<size_t>(2 * n + 1));                                        \
     WICK_WITH_WORK(T, p##gelsy_(&m, &n, &nrhs, a, &ld, b, &ldb, jpvt.data(), &rcond, rank,         \
                                 work.data(), &lwork, rwork.data(), &info))                         \
   }                                                                                                \
   int gelsd(int m, int n, int nrhs, T* a, T* b, int ldb, R* s, R rcond, int* rank) {               \
     int info = 0, ld = atLeastOne(m);                                                              \
     size_t low = static_cast<size_t>(std::min(m, n)), rhs = static_cast<size_t>(nrhs);             \
-    std::vector<int> iwork(low * 128 + 128);                                                       \
-    std::vector<R> rwork(low * 1024 + 64 * low * rhs + (26 + rhs) * 27 * 27 + 4096);               \
+    CountedVector<int> iwork(low * 128 + 128);                                                     \
+    CountedVector<R> rwork(low * 1024 + 64 * low * rhs + (26 + rhs) * 27 * 27 + 4096);             \
     WICK_WITH_WORK(T, p##gelsd_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),      \
                                 &lwork, rwork.data(), iwork.data(), &info))                        \
   }                                                                                                \
   int gelss(int m, int n, int nrhs, T* a, T* b, int ldb, R* s, R rcond, int* rank) {               \
     int info = 0, ld = atLeastOne(m);                                                              \
-    std::vector<R> rwork(static_cast<size_t>(5 * std::min(m, n) + 1));                             \
+    CountedVector<R> rwork(static_cast<size_t>(5 * std::min(m, n) + 1));                           \
     WICK_WITH_WORK(T, p##gelss_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),      \
                                 &lwork, rwork.data(), &info))                                      \
   }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/moments.h"
 #include "runtime/kernels/reduce.h"
@@ -40,10 +41,10 @@ struct WelfordOp {
   MeanVariance finish(const Acc& a) const { return {a.mean, a.squares / a.count}; }
 };
 
-std::vector<MeanVariance> statistics(const char* op, const Tensor& x,
-                                     const std::vector<bool>& mask) {
+CountedVector<MeanVariance> statistics(const char* op, const Tensor& x,
+                                       const std::vector<bool>& mask) {
   reduce::Plan plan = reduce::makePlan(x, mask);
-  std::vector<MeanVariance> out(static_cast<size_t>(plan.outputs));
+  CountedVector<MeanVariance> out(static_cast<size_t>(plan.outputs));
   dispatch<kFloats>(op, x.dtype(), [&]<class T>() {
     if constexpr (std::is_same_v<T, double>) {
       reduce::run(WelfordOp(), x.data<T>(), out.data(), plan);
@@ -72,18 +73,18 @@ void normalizeRow(const T* x, T* out, int64_t n, const T* weight, const T* bias,
 
 }  // namespace
 
-std::vector<MeanVariance> channelStatistics(const char* op, const Tensor& x) {
+CountedVector<MeanVariance> channelStatistics(const char* op, const Tensor& x) {
   std::vector<bool> mask(static_cast<size_t>(x.dim()), true);
   mask[1] = false;
   return statistics(op, x, mask);
 }
 
-std::vector<MeanVariance> rowStatistics(const char* op, const Tensor& x, int64_t rows) {
+CountedVector<MeanVariance> rowStatistics(const char* op, const Tensor& x, int64_t rows) {
   return statistics(op, x.view(DimVector{rows, rows == 0 ? 0 : x.numel() / rows}), {false, true});
 }
 
-Tensor scaleChannels(const char* op, const Tensor& input, const std::vector<double>& scale,
-                     const std::vector<double>& shift) {
+Tensor scaleChannels(const char* op, const Tensor& input, const CountedVector<double>& scale,
+                     const CountedVector<double>& shift) {
   MemoryFormat format = input.suggestMemoryFormat();
   Tensor x = input.contiguous(format);
   Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device(), format);
@@ -92,7 +93,7 @@ Tensor scaleChannels(const char* op, const Tensor& input, const std::vector<doub
   bool last = format != MemoryFormat::Contiguous;
   bool each_sample = static_cast<int64_t>(scale.size()) == samples * channels;
   dispatch<kFloats>(op, x.dtype(), [&]<class T>() {
-    std::vector<T> a(scale.begin(), scale.end()), b(shift.begin(), shift.end());
+    CountedVector<T> a(scale.begin(), scale.end()), b(shift.begin(), shift.end());
     const T* from = x.data<T>();
     T* to = out.data<T>();
     // Runs of one scale when row-major, of all channels when channels-last.

@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "core/counted_vector.h"
 #include "core/tensor.h"
 
 namespace wick::normalization {
@@ -14,15 +15,15 @@ struct MeanVariance {
 };
 
 // Of each index of dimension 1, over all other dimensions; any layout.
-std::vector<MeanVariance> channelStatistics(const char* op, const Tensor& x);
+CountedVector<MeanVariance> channelStatistics(const char* op, const Tensor& x);
 // Of each of the `rows` equal parts of a row-major tensor.
-std::vector<MeanVariance> rowStatistics(const char* op, const Tensor& x, int64_t rows);
+CountedVector<MeanVariance> rowStatistics(const char* op, const Tensor& x, int64_t rows);
 
 // out = x * scale + shift, with one scale and shift for each index of dimension 1 and, when they
 // hold `samples` times as many, of dimension 0 too. T's precision; the result is dense in the
 // memory order of `x` (row-major unless x is channels-last).
-Tensor scaleChannels(const char* op, const Tensor& x, const std::vector<double>& scale,
-                     const std::vector<double>& shift);
+Tensor scaleChannels(const char* op, const Tensor& x, const CountedVector<double>& scale,
+                     const CountedVector<double>& shift);
 
 // Rows of `width` elements of a row-major tensor: (x - mean) * rstd * weight + bias. `weight` and
 // `bias` have `width` elements or are undefined. Writes to `out`; mean and rstd (one a row, of x's

@@ -303,6 +303,7 @@ void describeNumber(Side& side, const Scalar& n, DType common, DType loop) {
 // The result's tensor: in the operands' memory order.
 Tensor allocateResult(const Job& job, IntSpan shape, bool plain, DType dtype, Device device) {
   if (plain) return Tensor::empty(shape, dtype, device);
+  checkedNumel(shape);  // so that no stride overflows
   DimVector order = memoryOrder(job, shape, 1);
   DimVector strides(shape.size(), 1);
   int64_t next = 1;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/counted_vector.h"
 #include "core/tensor.h"
 
 namespace wick::pooling {
@@ -14,8 +15,8 @@ namespace wick::pooling {
 struct Axis {
   int64_t input = 1;
   int64_t step = 1;
-  std::vector<int64_t> begin, end;
-  std::vector<int64_t> span;  // how many elements the window covers, padding included
+  CountedVector<int64_t> begin, end;
+  CountedVector<int64_t> span;  // how many elements the window covers, padding included
   int64_t size() const { return static_cast<int64_t>(begin.size()); }
 };
 using Axes = std::array<Axis, 3>;  // depth, height, width; absent ones hold one element

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/counted_vector.h"
 #include "core/parallel.h"
 #include "core/tensor.h"
 
@@ -160,7 +161,7 @@ void run(const Op& op, const In* in, Out* out, const Plan& plan) {
     });
     return;
   }
-  std::vector<typename Op::Acc> partial(static_cast<size_t>(std::min(chunks, kMostPartial)));
+  CountedVector<typename Op::Acc> partial(static_cast<size_t>(std::min(chunks, kMostPartial)));
   for (int64_t i = 0; i < plan.outputs; ++i) {
     const In* base = in + location(i, &Dim::in);
     auto acc = op.init();

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/counted_vector.h"
 #include "core/parallel.h"
 #include "runtime/kernels/strided.h"
 
@@ -9,7 +10,7 @@ namespace wick {
 
 namespace {
 
-bool isRun(const std::vector<int64_t>& table) {
+bool isRun(const CountedVector<int64_t>& table) {
   for (size_t i = 1; i < table.size(); ++i) {
     if (table[i] != table[0] + static_cast<int64_t>(i)) return false;
   }
@@ -18,13 +19,13 @@ bool isRun(const std::vector<int64_t>& table) {
 
 }  // namespace
 
-void remap(void* out, const void* src, const std::vector<std::vector<int64_t>>& tables,
+void remap(void* out, const void* src, const std::vector<CountedVector<int64_t>>& tables,
            size_t item_size) {
   if (tables.empty()) {
     std::memcpy(out, src, item_size);
     return;
   }
-  const std::vector<int64_t>& inner = tables.back();
+  const CountedVector<int64_t>& inner = tables.back();
   int64_t n = static_cast<int64_t>(inner.size());
   int64_t rows = 1;
   for (size_t d = 0; d + 1 < tables.size(); ++d) rows *= static_cast<int64_t>(tables[d].size());
@@ -53,7 +54,7 @@ void remap(void* out, const void* src, const std::vector<std::vector<int64_t>>& 
   });
 }
 
-void remapInto(void* out, const void* src, const std::vector<std::vector<int64_t>>& tables,
+void remapInto(void* out, const void* src, const std::vector<CountedVector<int64_t>>& tables,
                size_t item_size) {
   dispatchItemSize(item_size, [&]<class Word>() {
     const Word* from = static_cast<const Word*>(src);

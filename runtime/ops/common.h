@@ -1,6 +1,7 @@
 // What the operators that move elements share: destinations, index tensors, option defaults.
 #pragma once
 
+#include "core/counted_vector.h"
 #include "core/scalar.h"
 #include "core/tensor.h"
 #include "runtime/kernels/strided.h"
@@ -48,7 +49,7 @@ inline int64_t checkIndex(const char* op, int64_t i, int64_t n, int64_t dim) {
 
 // For remap (runtime/kernels/remap.h): the element offset of each index along dimension d of t, and
 // one such table a dimension.
-using OffsetTable = std::vector<int64_t>;
+using OffsetTable = CountedVector<int64_t>;
 OffsetTable offsetsAlong(const Tensor& t, int64_t d);
 std::vector<OffsetTable> offsetTables(const Tensor& t);
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
@@ -59,7 +60,7 @@ std::pair<T, bool> onGrid(T value, const Grid& g) {
 }
 
 // Along the channel axis when it is one (axis >= 0), with a grid a channel; else the only grid.
-Pair quantized(const char* op, const Tensor& self, const std::vector<Grid>& grids, int64_t axis) {
+Pair quantized(const char* op, const Tensor& self, const CountedVector<Grid>& grids, int64_t axis) {
   WICK_CHECK(isFloating(self.dtype()), "{}: expected a floating point tensor, got {}", op,
              self.describe());
   Tensor x = self.contiguous();
@@ -105,9 +106,9 @@ Tensor perTensorOfTensors(const Tensor& self, const Tensor& scale, const Tensor&
 }
 
 // The grids of the channels. Zero points of a learned grid are rounded and kept within its ends.
-std::vector<Grid> channelGrids(const char* op, const Tensor& self, const Tensor& scale,
-                               const Tensor& zero_point, int64_t axis, int64_t least, int64_t most,
-                               bool learned) {
+CountedVector<Grid> channelGrids(const char* op, const Tensor& self, const Tensor& scale,
+                                 const Tensor& zero_point, int64_t axis, int64_t least,
+                                 int64_t most, bool learned) {
   checkRange(op, least, most);
   WICK_CHECK(axis >= 0 && axis < self.dim(),
              "{}: `axis` must be between 0 and number of dimensions "
@@ -120,7 +121,7 @@ std::vector<Grid> channelGrids(const char* op, const Tensor& self, const Tensor&
   Tensor scales = scale.to(DType::Float).contiguous();
   Tensor zeros = zero_point.to(DType::Double).contiguous();
   const bool fractional = !learned && isFloating(zero_point.dtype());
-  std::vector<Grid> grids;
+  CountedVector<Grid> grids;
   for (int64_t c = 0; c < scales.numel(); ++c) {
     Grid grid{scales.data<float>()[c], 0, least, most};
     double zero = zeros.data<double>()[c];

@@ -1,6 +1,7 @@
 // gather and scatter: an index tensor of the result's shape (or the source's) that replaces one
 // coordinate of each position.
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/ops/common.h"
@@ -21,14 +22,14 @@ void checkIndexDType(const char* op, const Tensor& index) {
 
 // Where in `t` each position of `index` (row-major) points: its own coordinates, but along `dim`
 // the value. The offsets are in elements.
-std::vector<int64_t> indexedOffsets(const Tensor& t, int64_t dim, const Tensor& index) {
+CountedVector<int64_t> indexedOffsets(const Tensor& t, int64_t dim, const Tensor& index) {
   Tensor at = index.contiguous();
   const int64_t* data = at.data<int64_t>();
   int64_t n = t.sizes()[dim];
   int64_t stride = t.strides()[dim];
   DimVector strides(t.strides());
   strides[dim] = 0;
-  std::vector<int64_t> out;
+  CountedVector<int64_t> out;
   out.reserve(static_cast<size_t>(at.numel()));
   forEachOffset<1>(at.sizes(), {IntSpan(strides)}, [&](const std::array<int64_t, 1>& base) {
     int64_t i = *data++;
@@ -54,7 +55,7 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool, Out ou
                "apart from dimension {}",
                d, formatInts(index.sizes()), formatInts(self.sizes()), dim);
   }
-  std::vector<int64_t> offsets = indexedOffsets(from, dim, at);
+  CountedVector<int64_t> offsets = indexedOffsets(from, dim, at);
   dispatchItemSize(self.itemSize(), [&]<class Word>() {
     const Word* source = static_cast<const Word*>(from.rawData());
     Word* to = static_cast<Word*>(result.rawData());
@@ -64,8 +65,8 @@ Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool, Out ou
 }
 
 // The offsets in `self` that scatter writes. `source` may be undefined (a number is written).
-std::vector<int64_t> scatterOffsets(const char* op, const Tensor& self, int64_t dim,
-                                    const Tensor& index, const Tensor& source) {
+CountedVector<int64_t> scatterOffsets(const char* op, const Tensor& self, int64_t dim,
+                                      const Tensor& index, const Tensor& source) {
   if (index.numel() == 0) return {};
   checkIndexDType(op, index);
   Tensor to = atLeast1d(self);
@@ -103,7 +104,7 @@ Tensor scatterSource(const Tensor& self, int64_t dim, const Tensor& index, const
   dim = wrapDim(dim, self.dim());
   Tensor t = startFrom(self, out);
   checkWritable("scatter()", t);
-  std::vector<int64_t> offsets = scatterOffsets("scatter()", t, dim, index, source);
+  CountedVector<int64_t> offsets = scatterOffsets("scatter()", t, dim, index, source);
   if (offsets.empty()) return t;
   Tensor from = coveredPart(source, index);
   dispatchItemSize(t.itemSize(), [&]<class Word>() {
@@ -119,7 +120,7 @@ Tensor scatterValue(const Tensor& self, int64_t dim, const Tensor& index, Scalar
   Tensor number = numberTensor(value, self.dtype());
   Tensor t = startFrom(self, out);
   checkWritable("scatter()", t);
-  std::vector<int64_t> offsets = scatterOffsets("scatter()", t, dim, index, Tensor());
+  CountedVector<int64_t> offsets = scatterOffsets("scatter()", t, dim, index, Tensor());
   dispatchItemSize(t.itemSize(), [&]<class Word>() {
     Word v = *static_cast<const Word*>(number.rawData());
     Word* to = static_cast<Word*>(t.rawData());
@@ -133,7 +134,7 @@ Tensor reduceWith(const char* op, const Tensor& self, int64_t dim, const Tensor&
   dim = wrapDim(dim, self.dim());
   Tensor t = startFrom(self, out);
   checkWritable(op, t);
-  std::vector<int64_t> offsets = scatterOffsets(op, t, dim, index, source);
+  CountedVector<int64_t> offsets = scatterOffsets(op, t, dim, index, source);
   if (offsets.empty()) return t;
   reduceInto(op, t, coveredPart(source, index), offsets, reduction, include_self);
   return t;

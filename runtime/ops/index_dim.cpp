@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "core/stride_order.h"
 #include "runtime/kernels/pointwise.h"
@@ -183,7 +184,7 @@ Tensor indexReduce(const Tensor& self, int64_t dim, const Tensor& index, const T
   Tensor t = startFrom(self, out);
   checkWritable("index_reduce()", t);
   std::vector<OffsetTable> tables = targetTables("index_reduce()", t, dim, index);
-  std::vector<int64_t> at;
+  CountedVector<int64_t> at;
   at.reserve(static_cast<size_t>(from.numel()));
   forEachMapped(tables, [&](int64_t offset, int64_t) { at.push_back(offset); });
   reduceInto("index_reduce()", t, from, at, *reductionNamed(reduce), include_self);
@@ -231,7 +232,7 @@ Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool a
   Tensor from = source.contiguous();
   if (from.sharesStorage(dense)) from = from.clone();
   Tensor where = index.contiguous();
-  std::vector<int64_t> at(static_cast<size_t>(where.numel()));
+  CountedVector<int64_t> at(static_cast<size_t>(where.numel()));
   for (size_t i = 0; i < at.size(); ++i) {
     int64_t k = where.data<int64_t>()[i];
     WICK_CHECK(k >= -n && k < n,

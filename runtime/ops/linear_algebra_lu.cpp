@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "runtime/kernels/lapack.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
@@ -94,7 +95,7 @@ Triple unpack(const char* op, const Tensor& lu, const Tensor& pivots, bool data,
     p = Tensor::zeros(withSizes(batchSizes(lu), {m, m}), lu.dtype());
     Tensor exchanges = pivots.contiguous();
     dispatch<kUnpacked>(op, lu.dtype(), [&]<class T>() {
-      std::vector<int64_t> rows(static_cast<size_t>(m));
+      CountedVector<int64_t> rows(static_cast<size_t>(m));
       for (int64_t i = 0; i < batchCount(lu); ++i) {
         for (int64_t r = 0; r < m; ++r) rows[static_cast<size_t>(r)] = r;
         for (int64_t r = 0; r < k; ++r) {

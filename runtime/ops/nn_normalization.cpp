@@ -1,6 +1,7 @@
 // Batch, instance, group and layer normalization.
 #include <cmath>
 
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/normalization.h"
 #include "runtime/ops/boxing.h"
@@ -13,9 +14,9 @@ namespace {
 using normalization::MeanVariance;
 using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
-std::vector<double> toDoubles(const Tensor& t) {
+CountedVector<double> toDoubles(const Tensor& t) {
   Tensor d = t.to(DType::Double).contiguous();
-  return std::vector<double>(d.data<double>(), d.data<double>() + d.numel());
+  return CountedVector<double>(d.data<double>(), d.data<double>() + d.numel());
 }
 
 void checkChannels(const char* op, const char* name, const Tensor& t, int64_t channels) {
@@ -23,15 +24,15 @@ void checkChannels(const char* op, const char* name, const Tensor& t, int64_t ch
              name, channels, t.defined() ? t.numel() : 0);
 }
 
-Tensor fromDoubles(const std::vector<double>& values, DType dtype) {
+Tensor fromDoubles(const CountedVector<double>& values, DType dtype) {
   return Tensor::fromData(values.data(), DimVector{static_cast<int64_t>(values.size())}).to(dtype);
 }
 
-void updateRunning(const char* op, const Tensor& running, const std::vector<double>& now,
+void updateRunning(const char* op, const Tensor& running, const CountedVector<double>& now,
                    double momentum) {
   if (!running.defined()) return;
   WICK_CHECK(running.storage()->writable(), "{}: the running statistics are read-only", op);
-  std::vector<double> values = toDoubles(running);
+  CountedVector<double> values = toDoubles(running);
   for (size_t c = 0; c < values.size(); ++c) {
     values[c] = momentum * now[c] + (1 - momentum) * values[c];
   }
@@ -60,14 +61,14 @@ Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight,
   checkChannels(op, "running_mean", running_mean, channels);
   checkChannels(op, "running_var", running_var, channels);
   size_t n = static_cast<size_t>(channels);
-  std::vector<double> mean(n), rstd(n), scale(n), shift(n);
+  CountedVector<double> mean(n), rstd(n), scale(n), shift(n);
   if (training) {
     int64_t count = channels == 0 ? 0 : input.numel() / channels;
     WICK_CHECK(count > 0 || channels == 0,
                "{}: expected more than 1 value per channel when "
                "training, got input size {}",
                op, formatInts(input.sizes()));
-    std::vector<double> unbiased(n);
+    CountedVector<double> unbiased(n);
     auto statistics = normalization::channelStatistics(op, input);
     for (size_t c = 0; c < n; ++c) {
       mean[c] = statistics[c].mean;
@@ -81,11 +82,11 @@ Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight,
     WICK_CHECK(running_mean.defined() && running_var.defined(),
                "{}: expected running_mean and running_var to be defined outside of training", op);
     mean = toDoubles(running_mean);
-    std::vector<double> variance = toDoubles(running_var);
+    CountedVector<double> variance = toDoubles(running_var);
     for (size_t c = 0; c < n; ++c) rstd[c] = 1 / std::sqrt(variance[c] + eps);
   }
-  std::vector<double> w = weight.defined() ? toDoubles(weight) : std::vector<double>(n, 1);
-  std::vector<double> b = bias.defined() ? toDoubles(bias) : std::vector<double>(n, 0);
+  CountedVector<double> w = weight.defined() ? toDoubles(weight) : CountedVector<double>(n, 1);
+  CountedVector<double> b = bias.defined() ? toDoubles(bias) : CountedVector<double>(n, 0);
   for (size_t c = 0; c < n; ++c) {
     scale[c] = rstd[c] * w[c];
     shift[c] = b[c] - mean[c] * scale[c];
@@ -132,7 +133,7 @@ std::tuple<Tensor, Tensor> batchNormUpdateStats(const Tensor& input, const Tenso
   WICK_CHECK(input.numel() > 0, "{}: expected an input with elements, got {}", op,
              input.describe());
   const double count = static_cast<double>(input.numel() / channels);
-  std::vector<double> mean, variance, unbiased;
+  CountedVector<double> mean, variance, unbiased;
   for (const auto& s : normalization::channelStatistics(op, widened(input))) {
     mean.push_back(s.mean);
     variance.push_back(s.variance);
@@ -169,7 +170,7 @@ Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bia
                    .view(input.sizes());
   auto writeBack = [&](const Tensor& running, const Tensor& all) {
     if (!running.defined() || !use_input_stats || samples == 0) return;
-    std::vector<double> each = toDoubles(all), average(static_cast<size_t>(channels));
+    CountedVector<double> each = toDoubles(all), average(static_cast<size_t>(channels));
     for (size_t i = 0; i < each.size(); ++i) {
       average[i % average.size()] += each[i] / static_cast<double>(samples);
     }
@@ -196,9 +197,9 @@ Triple groupNormalize(const char* op, const Tensor& input, const Tensor& weight,
   }
   size_t n = static_cast<size_t>(samples * channels), rows = static_cast<size_t>(samples * groups);
   Tensor x = input.contiguous();
-  std::vector<MeanVariance> statistics(rows);
+  CountedVector<MeanVariance> statistics(rows);
   if (x.numel() > 0) statistics = normalization::rowStatistics(op, x, samples * groups);
-  std::vector<double> w(n, 1), b(n, 0), mean(rows), rstd(rows), scale(n), shift(n);
+  CountedVector<double> w(n, 1), b(n, 0), mean(rows), rstd(rows), scale(n), shift(n);
   if (weight.defined()) w = toDoubles(weight);
   if (bias.defined()) b = toDoubles(bias);
   size_t c_count = static_cast<size_t>(channels), each = c_count / static_cast<size_t>(groups);

@@ -1,4 +1,5 @@
 // Recurrent networks: cells, layers over padded and packed sequences.
+#include "core/counted_vector.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra.h"
 
@@ -95,7 +96,7 @@ State restRows(const State& s, int64_t from) {
 Tensor runPacked(CellKind kind, const Sequence& q, State& s, const Weights& w, bool reverse) {
   Tensor gates = linear(q.data, w.w_ih, w.b_ih);
   size_t time = q.batches.size();
-  std::vector<int64_t> starts(time);
+  CountedVector<int64_t> starts(time);
   int64_t total = 0;
   for (size_t t = 0; t < time; ++t) {
     starts[t] = total;

@@ -3,6 +3,7 @@
 // dimension is resampled after the other from tables of places and weights.
 #include <cmath>
 
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/ops/boxing.h"
@@ -19,9 +20,9 @@ using Scale = std::optional<double>;
 // so they are listed. Weights of zero count: times an infinity they give NaN, as in PyTorch.
 struct Taps {
   int64_t width = 1;
-  std::vector<int64_t> place;
-  std::vector<double> weight;
-  std::vector<int64_t> used;  // how many of them each output place has; empty: all
+  CountedVector<int64_t> place;
+  CountedVector<double> weight;
+  CountedVector<int64_t> used;  // how many of them each output place has; empty: all
 };
 
 // In which source places are computed: rounded as T they could fall on the wrong side of an
@@ -111,7 +112,7 @@ Taps antialiasTaps(int64_t input, int64_t output, bool align_corners, const Scal
     int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
     int64_t last = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), input);
     double total = 0;
-    std::vector<double> weights;
+    CountedVector<double> weights;
     for (int64_t j = first; j < last; ++j) {
       double x = (static_cast<double>(j) - center + 0.5) * inverse;
       weights.push_back(cubic ? cubicWeight(x, -0.5) : std::max(0.0, 1 - std::abs(x)));
@@ -148,7 +149,7 @@ template <class T>
 void resample(const T* x, T* out, int64_t outer, int64_t input, int64_t output, int64_t inner,
               const Taps& taps) {
   int64_t width = taps.width;
-  std::vector<T> weights(taps.weight.begin(), taps.weight.end());
+  CountedVector<T> weights(taps.weight.begin(), taps.weight.end());
   bool copies = width == 1;
   parallelFor(outer * output, std::max<int64_t>(1, kGrainSize / (width * inner)),
               [&](int64_t begin, int64_t end) {

@@ -324,7 +324,7 @@ const OperatorRecord kRecords[] = {
     {"aten::div.int(int a, int b) -> float", kApply<Div, I, I>},
     {"aten::div.float(float a, float b) -> float", kApply<Div, F, F>},
     {"aten::div.complex(complex a, complex b) -> complex", kApply<Div, C, C>},
-    {"aten::div(Scalar a, Scalar b) -> float", kApply<Numeric<Div>, S, S>},
+    {"aten::div(Scalar a, Scalar b) -> float", kApply<RealNumeric<Div>, S, S>},
     WICK_REAL("floordiv", "int", "float", FloorDiv),
     {"aten::floordiv(Scalar a, Scalar b) -> Scalar", kApply<RealNumeric<FloorDiv>, S, S>},
     WICK_REAL("remainder", "int", "float", Remainder),

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "core/counted_vector.h"
 #include "core/error.h"
 #include "runtime/ops/call.h"
 
@@ -112,10 +113,10 @@ Slice sliceOf(int64_t n, std::optional<int64_t> start, std::optional<int64_t> en
   return {first, step, static_cast<size_t>((static_cast<uint64_t>(distance) - 1) / size + 1)};
 }
 
-std::vector<int64_t> sliceIndices(int64_t n, std::optional<int64_t> start,
-                                  std::optional<int64_t> end, int64_t step) {
+CountedVector<int64_t> sliceIndices(int64_t n, std::optional<int64_t> start,
+                                    std::optional<int64_t> end, int64_t step) {
   const Slice slice = sliceOf(n, start, end, step);
-  std::vector<int64_t> out;
+  CountedVector<int64_t> out;
   out.reserve(slice.count);
   for (size_t i = 0; i < slice.count; ++i) out.push_back(slice.at(i));
   return out;

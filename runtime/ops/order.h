@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/counted_vector.h"
 #include "core/ivalue.h"
 
 namespace wick::ops {
@@ -31,7 +32,7 @@ struct Slice {
 Slice sliceOf(int64_t n, std::optional<int64_t> start, std::optional<int64_t> end, int64_t step);
 // The indices that [start:end:step] selects of n elements, as Python counts them. RuntimeError for
 // step 0.
-std::vector<int64_t> sliceIndices(int64_t n, std::optional<int64_t> start,
-                                  std::optional<int64_t> end, int64_t step);
+CountedVector<int64_t> sliceIndices(int64_t n, std::optional<int64_t> start,
+                                    std::optional<int64_t> end, int64_t step);
 
 }  // namespace wick::ops

@@ -6,6 +6,7 @@
 
 #include "core/budget.h"
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
@@ -428,8 +429,8 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   DimVector shape(self.sizes());
   shape.back() = samples;
   Tensor t = Tensor::empty(shape, DType::Long);
-  std::vector<double> keys(static_cast<size_t>(n));
-  std::vector<int64_t> order(static_cast<size_t>(n));
+  CountedVector<double> keys(static_cast<size_t>(n));
+  CountedVector<int64_t> order(static_cast<size_t>(n));
   Pace pace;
   for (int64_t r = 0; r < rows; ++r) {
     pace.step(n);

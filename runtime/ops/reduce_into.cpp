@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 
 namespace wick::ops {
@@ -97,7 +98,7 @@ std::optional<Reduction> reductionNamed(std::string_view name) {
 }
 
 void reduceInto(const char* op, const Tensor& target, const Tensor& source,
-                const std::vector<int64_t>& at, Reduction reduction, bool include_self) {
+                const CountedVector<int64_t>& at, Reduction reduction, bool include_self) {
   bool ordered = reduction == Reduction::Amax || reduction == Reduction::Amin;
   if (ordered && isComplex(target.dtype())) throwUnsupportedDType(op, target.dtype());
   Tensor from = source.sharesStorage(target) ? source.clone() : source;
@@ -110,7 +111,7 @@ void reduceInto(const char* op, const Tensor& target, const Tensor& source,
     }
     for (size_t i = 0; i < at.size(); ++i) to[at[i]] = combine<T>(reduction, to[at[i]], data[i]);
     if (reduction != Reduction::Mean) return;
-    std::vector<int64_t> places = at;
+    CountedVector<int64_t> places = at;
     std::sort(places.begin(), places.end());
     for (size_t i = 0, next; i < places.size(); i = next) {
       for (next = i + 1; next < places.size() && places[next] == places[i];) ++next;

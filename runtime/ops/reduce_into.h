@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/counted_vector.h"
 #include "core/tensor.h"
 
 namespace wick::ops {
@@ -19,6 +20,6 @@ std::optional<Reduction> reductionNamed(std::string_view name);
 // Without `include_self` the touched positions start from the reduction's identity. A mean of
 // integers is rounded down.
 void reduceInto(const char* op, const Tensor& target, const Tensor& source,
-                const std::vector<int64_t>& at, Reduction reduction, bool include_self);
+                const CountedVector<int64_t>& at, Reduction reduction, bool include_self);
 
 }  // namespace wick::ops

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/promotion.h"
@@ -155,7 +156,7 @@ Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) {
   }
   dispatch<kFloats>("histc", self.dtype(), [&]<class T>() -> void {
     auto [low, high] = histogramRange<T>(flat, min.toDouble(), max.toDouble());
-    std::vector<int64_t> counts(static_cast<size_t>(bins), 0);
+    CountedVector<int64_t> counts(static_cast<size_t>(bins), 0);
     for (int64_t i = 0; i < flat.numel(); ++i) {
       T v = flat.data<T>()[i];
       if (v < low || v > high) continue;

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/reduce_into.h"
@@ -147,7 +148,7 @@ Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_nor
   WICK_CHECK(self.dim() == 2, "embedding_renorm_: 'self' must be 2-D");
   Tensor t = startFrom(self, out);
   Tensor rows = indexInt64("embedding_renorm_", indices);
-  std::vector<int64_t> wanted(rows.data<int64_t>(), rows.data<int64_t>() + rows.numel());
+  CountedVector<int64_t> wanted(rows.data<int64_t>(), rows.data<int64_t>() + rows.numel());
   std::sort(wanted.begin(), wanted.end());
   wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
   dispatch<kFloats>("embedding_renorm_", t.dtype(), [&]<class T>() -> void {

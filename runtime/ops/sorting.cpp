@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/ops/common.h"
@@ -79,7 +80,7 @@ struct Ranked {
 // sort pairs of element and position with the standard library's algorithm.
 template <class T, class Before>
 void sortSlice(const T* from, int64_t n, bool stable, T* to, int64_t* order, Before before) {
-  std::vector<Ranked<T>> pairs(static_cast<size_t>(n));
+  CountedVector<Ranked<T>> pairs(static_cast<size_t>(n));
   for (int64_t i = 0; i < n; ++i) pairs[static_cast<size_t>(i)] = {from[i], i};
   auto compare = [&](const Ranked<T>& a, const Ranked<T>& b) { return before(a.value, b.value); };
   if (stable) {
@@ -129,7 +130,7 @@ Tensor msort(const Tensor& self) {
 }
 
 template <class T, class Before>
-void selectTop(std::vector<Ranked<T>>& queue, int64_t k, bool sorted, Before before) {
+void selectTop(CountedVector<Ranked<T>>& queue, int64_t k, bool sorted, Before before) {
   auto compare = [&](const Ranked<T>& a, const Ranked<T>& b) { return before(a.value, b.value); };
   int64_t n = static_cast<int64_t>(queue.size());
   if (k * 64 <= n) {
@@ -148,7 +149,7 @@ Pair topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted)
   Tensor indices = s.result(k, DType::Long);
   dispatch<kRealNumbers>("topk", self.dtype(), [&]<class T>() -> void {
     if (k == 0) return;
-    std::vector<Ranked<T>> queue(static_cast<size_t>(s.length));
+    CountedVector<Ranked<T>> queue(static_cast<size_t>(s.length));
     for (int64_t r = 0; r < s.count; ++r) {
       const T* from = s.moved.data<T>() + r * s.length;
       for (int64_t i = 0; i < s.length; ++i) queue[i] = {from[i], i};
@@ -168,7 +169,7 @@ Pair topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted)
 
 // Moves the k-th smallest element to position k by partitioning around the median of three.
 template <class T>
-void quickSelect(std::vector<Ranked<T>>& a, int64_t k) {
+void quickSelect(CountedVector<Ranked<T>>& a, int64_t k) {
   int64_t low = 0;
   int64_t high = static_cast<int64_t>(a.size()) - 1;
   auto after = [&](int64_t i, int64_t j) { return greater<T>(a[i].value, a[j].value); };
@@ -228,7 +229,7 @@ Pair kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   WICK_CHECK(k >= 1 && k <= n, "kthvalue(): selected number k out of range for dimension {}", dim);
   return pickEach<kRealNumbers>("kthvalue", self, dim, keepdim,
                                 [&]<class T>(const T* data, int64_t length) {
-                                  std::vector<Ranked<T>> queue(static_cast<size_t>(length));
+                                  CountedVector<Ranked<T>> queue(static_cast<size_t>(length));
                                   for (int64_t i = 0; i < length; ++i) queue[i] = {data[i], i};
                                   quickSelect(queue, k - 1);
                                   return queue[k - 1].index;
@@ -245,7 +246,7 @@ int64_t medianPosition(const T* data, int64_t n, bool ignore_nan) {
       --numbers;
     }
   }
-  std::vector<int64_t> order(static_cast<size_t>(n));
+  CountedVector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});
   auto middle = order.begin() + (numbers > 0 ? (numbers - 1) / 2 : 0);
   // Of equal elements the earlier one counts as smaller.
@@ -281,7 +282,7 @@ constexpr int64_t kFewElements = 16;
 
 // Insertion, a new smallest element at once to the front. std::sort may not be given such an order.
 template <class T>
-void sortFew(std::vector<Ranked<T>>& elements) {
+void sortFew(CountedVector<Ranked<T>>& elements) {
   for (size_t i = 1; i < elements.size(); ++i) {
     const Ranked<T> moved = elements[i];
     size_t to = i;
@@ -302,7 +303,7 @@ Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
   checkNonEmpty("mode()", self, dim);
   return pickEach<kRealNumbers | kBool>(
       "mode", self, dim, keepdim, []<class T>(const T* data, int64_t n) {
-        std::vector<Ranked<T>> sorted(static_cast<size_t>(n));
+        CountedVector<Ranked<T>> sorted(static_cast<size_t>(n));
         for (int64_t i = 0; i < n; ++i) sorted[i] = {data[i], i};
         if (n <= kFewElements) {
           sortFew(sorted);

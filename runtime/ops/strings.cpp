@@ -23,12 +23,27 @@ void checkLength(const char* op, int64_t n) {
   if (n > 0) checkTextLength(op, static_cast<size_t>(n));
 }
 
-IValue stringList(std::vector<std::string> parts) {
-  std::vector<IValue> values;
-  values.reserve(parts.size());
-  for (std::string& p : parts) values.emplace_back(std::move(p));
-  return IValue(makeList(types::String(), std::move(values)));
-}
+// The list of strings that an operator makes. A text has as many parts as bytes, each of which
+// takes much more memory, so every part looks at the limits.
+class StringList {
+ public:
+  explicit StringList(const char* op) : op_(op) {}
+  size_t size() const { return list_->elements.size(); }
+  void add(std::string_view part) {
+    list_->makeRoom(op_, 1);
+    list_->elements.emplace_back(part);
+    checkGrowth();
+  }
+  IValue finish() { return IValue(std::move(list_)); }
+  IValue finishReversed() {
+    std::reverse(list_->elements.begin(), list_->elements.end());
+    return finish();
+  }
+
+ private:
+  const char* op_;
+  ListRef list_ = makeList(types::String());
+};
 
 // ---- characters ----
 
@@ -158,72 +173,74 @@ void checkSeparator(Str separator) {
 }
 
 // At runs of blanks; `limit` < 0 is none.
-std::vector<std::string> splitBlanks(std::string_view s, I limit) {
-  std::vector<std::string> out;
+IValue splitBlanks(std::string_view s, I limit) {
+  StringList out("split");
   size_t at = 0;
   for (;;) {
     while (at < s.size() && isSpace(s[at])) ++at;
-    if (at == s.size()) return out;
+    if (at == s.size()) break;
     if (limit >= 0 && static_cast<I>(out.size()) == limit) {
-      out.emplace_back(s.substr(at));
-      return out;
+      out.add(s.substr(at));
+      break;
     }
     size_t start = at;
     while (at < s.size() && !isSpace(s[at])) ++at;
-    out.emplace_back(s.substr(start, at - start));
+    out.add(s.substr(start, at - start));
   }
+  return out.finish();
 }
 IValue split(Str s, std::optional<std::string> separator, I limit) {
-  if (!separator) return stringList(splitBlanks(s, limit));
+  if (!separator) return splitBlanks(s, limit);
   checkSeparator(*separator);
-  std::vector<std::string> out;
+  const std::string_view text = s;
+  StringList out("split");
   size_t start = 0;
   while (limit < 0 || static_cast<I>(out.size()) < limit) {
     size_t at = findText(s, *separator, start);
     if (at == std::string::npos) break;
-    out.push_back(s.substr(start, at - start));
+    out.add(text.substr(start, at - start));
     start = at + separator->size();
   }
-  out.push_back(s.substr(start));
-  return stringList(std::move(out));
+  out.add(text.substr(start));
+  return out.finish();
 }
 const std::string kBlanks = " \t\n\r\f\v\x1c\x1d\x1e\x1f";
 
 // At runs of blanks from the end.
-std::vector<std::string> rsplitBlanks(std::string_view s, I limit) {
-  std::vector<std::string> out;
+IValue rsplitBlanks(std::string_view s, I limit) {
+  StringList out("rsplit");
   for (;;) {
     while (!s.empty() && isSpace(s.back())) s.remove_suffix(1);
     if (s.empty()) break;
     size_t start = s.size();
     bool last = limit >= 0 && static_cast<I>(out.size()) == limit;
     while (start > 0 && (last || !isSpace(s[start - 1]))) --start;
-    out.emplace_back(s.substr(start));
+    out.add(s.substr(start));
     s = s.substr(0, start);
   }
-  std::reverse(out.begin(), out.end());
-  return out;
+  return out.finishReversed();
 }
 IValue rsplit(Str s, Str separator, I limit) {
   checkSeparator(separator);
   // Cut from the front where the text is reversed: each piece is looked for only once.
   const std::string reversed(s.rbegin(), s.rend());
   const std::string wanted(separator.rbegin(), separator.rend());
-  std::vector<std::string> out;
+  const std::string_view text = s;
+  StringList out("rsplit");
   size_t start = 0;
   for (;;) {
     const bool last = limit >= 0 && static_cast<I>(out.size()) >= limit;
     const size_t at = last ? std::string::npos : findText(reversed, wanted, start);
     const size_t end = at == std::string::npos ? s.size() : at;
-    out.push_back(s.substr(s.size() - end, end - start));
+    out.add(text.substr(s.size() - end, end - start));
     if (at == std::string::npos) break;
     start = at + separator.size();
   }
-  std::reverse(out.begin(), out.end());
-  return stringList(std::move(out));
+  return out.finishReversed();
 }
 IValue splitLines(Str s, bool keep_ends) {
-  std::vector<std::string> out;
+  const std::string_view text = s;
+  StringList out("splitlines");
   size_t start = 0;
   while (start < s.size()) {
     size_t end = start;
@@ -232,10 +249,10 @@ IValue splitLines(Str s, bool keep_ends) {
     size_t next = end;
     if (next < s.size())
       next += s[next] == '\r' && next + 1 < s.size() && s[next + 1] == '\n' ? 2 : 1;
-    out.push_back(s.substr(start, (keep_ends ? next : end) - start));
+    out.add(text.substr(start, (keep_ends ? next : end) - start));
     start = next;
   }
-  return stringList(std::move(out));
+  return out.finish();
 }
 using Three = std::tuple<std::string, std::string, std::string>;
 Three partition(Str s, Str separator) {
@@ -286,9 +303,9 @@ std::string slice(Str s, std::optional<I> start, std::optional<I> end, I step) {
 IValue characters(Str s) {
   // A string object each.
   checkAllocation("list", s.size() * (sizeof(IValue) + sizeof(StringObject) + sizeof(std::string)));
-  std::vector<std::string> out;
-  for (char c : s) out.emplace_back(1, c);
-  return stringList(std::move(out));
+  StringList out("list");
+  for (size_t i = 0; i < s.size(); ++i) out.add(std::string_view(s).substr(i, 1));
+  return out.finish();
 }
 
 // ---- building ----
@@ -448,9 +465,9 @@ const OperatorRecord kRecords[] = {
     {"aten::split.str(str self, str? separator=None, int max=-1) -> str[]", WICK_KERNEL(split)},
     // Python's, where PyTorch's defaults say something else: at any blanks.
     {"aten::rsplit.blanks(str self) -> str[]",
-     WICK_LAMBDA([](Str s) { return stringList(rsplitBlanks(s, -1)); })},
+     WICK_LAMBDA([](Str s) { return rsplitBlanks(s, -1); })},
     {"aten::rsplit.none(str self, NoneType separator, int max=-1) -> str[]",
-     WICK_LAMBDA([](Str s, const IValue&, I limit) { return stringList(rsplitBlanks(s, limit)); })},
+     WICK_LAMBDA([](Str s, const IValue&, I limit) { return rsplitBlanks(s, limit); })},
     {"aten::strip.blanks(str self) -> str", WICK_LAMBDA([](Str s) { return strip(s, kBlanks); })},
     {"aten::lstrip.blanks(str self) -> str", WICK_LAMBDA([](Str s) { return lstrip(s, kBlanks); })},
     {"aten::rstrip.blanks(str self) -> str", WICK_LAMBDA([](Str s) { return rstrip(s, kBlanks); })},

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "core/keyed_hash.h"
 #include "runtime/ops/common.h"
@@ -19,7 +20,7 @@ using Unique = std::tuple<Tensor, Tensor, Tensor>;
 Tensor noIndices() {
   return Tensor::empty(DimVector{0}, DType::Long);
 }
-Tensor fromIndices(const std::vector<int64_t>& values) {
+Tensor fromIndices(const CountedVector<int64_t>& values) {
   return Tensor::fromData(values.data(), DimVector{static_cast<int64_t>(values.size())});
 }
 
@@ -46,8 +47,8 @@ struct DistinctValues {
     size_t operator()(T value) const { return keyedHash(std::hash<T>()(value)); }
   };
   std::unordered_map<T, size_t, Hash> known;
-  std::vector<T> values;    // by their first occurrence
-  std::vector<size_t> ids;  // of each element, its place in `values`
+  CountedVector<T> values;    // by their first occurrence
+  CountedVector<size_t> ids;  // of each element, its place in `values`
 };
 
 // The order in which libstdc++'s std::unordered_set has the values, which is PyTorch's where
@@ -56,7 +57,7 @@ struct DistinctValues {
 template <class T>
 class OrderOfSet {
  public:
-  explicit OrderOfSet(const std::vector<T>& values) {
+  explicit OrderOfSet(const CountedVector<T>& values) {
     next_.reserve(values.size());
     std::unordered_set<size_t> growing;  // tells when such a set takes more buckets
     for (size_t id = 0; id < values.size(); ++id) {
@@ -68,8 +69,8 @@ class OrderOfSet {
     }
   }
 
-  std::vector<size_t> order() const {
-    std::vector<size_t> out;
+  CountedVector<size_t> order() const {
+    CountedVector<size_t> out;
     out.reserve(next_.size());
     for (size_t id = head_; id != kNone; id = next_[id]) out.push_back(id);
     return out;
@@ -80,7 +81,7 @@ class OrderOfSet {
   static constexpr size_t kHead = SIZE_MAX - 1;  // what stands before the first
 
   void linkAgain(size_t buckets) {
-    const std::vector<size_t> linked = order();
+    const CountedVector<size_t> linked = order();
     before_.assign(buckets, kNone);
     head_ = kNone;
     for (size_t id : linked) link(id);
@@ -103,9 +104,9 @@ class OrderOfSet {
     }
   }
 
-  std::vector<size_t> hashes_;  // of each value
-  std::vector<size_t> next_;    // of each value
-  std::vector<size_t> before_;  // of each bucket: what stands before its first value
+  CountedVector<size_t> hashes_;  // of each value
+  CountedVector<size_t> next_;    // of each value
+  CountedVector<size_t> before_;  // of each bucket: what stands before its first value
   size_t head_ = kNone;
 };
 
@@ -115,8 +116,8 @@ Unique uniqueValues(const Tensor& self, bool sorted, bool return_inverse, bool r
   const T* data = flat.data<T>();
   int64_t n = flat.numel();
   DistinctValues<T> distinct(data, n);
-  const std::vector<T>& values = distinct.values;
-  std::vector<size_t> order(values.size());
+  const CountedVector<T>& values = distinct.values;
+  CountedVector<size_t> order(values.size());
   if (!sorted) {
     order = OrderOfSet<T>(values).order();
   } else {
@@ -128,7 +129,7 @@ Unique uniqueValues(const Tensor& self, bool sorted, bool return_inverse, bool r
     });
   }
   Tensor out = Tensor::empty(DimVector{static_cast<int64_t>(values.size())}, self.dtype());
-  std::vector<int64_t> rank(values.size());
+  CountedVector<int64_t> rank(values.size());
   for (size_t i = 0; i < order.size(); ++i) {
     out.data<T>()[i] = values[order[i]];
     rank[order[i]] = static_cast<int64_t>(i);
@@ -136,7 +137,7 @@ Unique uniqueValues(const Tensor& self, bool sorted, bool return_inverse, bool r
   Tensor inverse = noIndices();
   Tensor counts = noIndices();
   if (return_inverse || return_counts) {
-    std::vector<int64_t> count(values.size());
+    CountedVector<int64_t> count(values.size());
     inverse = Tensor::empty(self.sizes(), DType::Long);
     for (int64_t i = 0; i < n; ++i) {
       // A NaN is found nowhere; it reports the first position and counts for none.
@@ -171,12 +172,12 @@ std::tuple<Tensor, Tensor> unique1(const Tensor& self, bool sorted, bool return_
 
 // Groups of equal neighbours in `order`: the first of each, each element's group, sizes of groups.
 struct Groups {
-  std::vector<int64_t> firsts;
-  std::vector<int64_t> inverse;
-  std::vector<int64_t> counts;
+  CountedVector<int64_t> firsts;
+  CountedVector<int64_t> inverse;
+  CountedVector<int64_t> counts;
 };
 template <class Equal>
-Groups groupNeighbours(const std::vector<int64_t>& order, Equal&& equal) {
+Groups groupNeighbours(const CountedVector<int64_t>& order, Equal&& equal) {
   Groups g;
   g.inverse.resize(order.size());
   for (size_t i = 0; i < order.size(); ++i) {
@@ -204,7 +205,7 @@ Unique uniqueSlices(const Tensor& self, int64_t dim, bool consecutive) {
              "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
   Tensor rows = self.transpose(0, dim).contiguous();
   int64_t width = rows.numel() / n;
-  std::vector<int64_t> order(static_cast<size_t>(n));
+  CountedVector<int64_t> order(static_cast<size_t>(n));
   std::iota(order.begin(), order.end(), int64_t{0});
   Groups groups;
   dispatch<kRealNumbers | kBool>("unique_dim", self.dtype(), [&]<class T>() -> void {
@@ -242,7 +243,7 @@ Unique uniqueConsecutive(const Tensor& self, bool return_inverse, bool return_co
   // Along a dimension PyTorch gives both whether they are asked for or not.
   if (dim && self.dim() > 0) return uniqueSlices(self, *dim, true);
   Tensor flat = self.contiguous();
-  std::vector<int64_t> order(static_cast<size_t>(flat.numel()));
+  CountedVector<int64_t> order(static_cast<size_t>(flat.numel()));
   std::iota(order.begin(), order.end(), int64_t{0});
   Tensor values;
   Groups groups;

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "core/counted_vector.h"
 #include "core/error.h"
 #include "core/ivalue.h"
 #include "core/memory_limit.h"
@@ -35,6 +36,34 @@ TEST(Budget, NothingIsBoundedByDefault) {
   EXPECT_EQ(currentBudget(), nullptr);
   EXPECT_FALSE(Budget({}).bounded());
   EXPECT_NO_THROW(checkBudget());
+}
+
+TEST(Budget, WorkingMemoryIsRefusedBeforeItIsTaken) {
+  Budget budget(memory(8 * kMiB));
+  BudgetScope scope(&budget);
+  EXPECT_THROW(CountedVector<int64_t>(size_t{1} << 40), RuntimeError);
+  EXPECT_THROW(CountedVector<int64_t>(SIZE_MAX / 8), RuntimeError);
+  CountedVector<int64_t> grows;
+  const auto grow = [&] {
+    for (;;) grows.push_back(1);
+  };
+  EXPECT_THROW(grow(), RuntimeError);
+  EXPECT_LE(grows.capacity() * sizeof(int64_t), 8 * kMiB);
+  EXPECT_GE(budget.used(), static_cast<int64_t>(grows.capacity() * sizeof(int64_t)));
+  CountedVector<int64_t>().swap(grows);
+  EXPECT_LT(budget.used(), 1000);
+}
+
+TEST(Budget, ThreadsOfALoopWorkUnderIt) {
+  Budget budget(memory(8 * kMiB));
+  BudgetScope scope(&budget);
+  const auto loop = [&] {
+    parallelFor(8, 1, [&](int64_t, int64_t) {
+      EXPECT_EQ(currentBudget(), &budget);
+      CountedVector<char> large(16 * kMiB);
+    });
+  };
+  EXPECT_THROW(loop(), RuntimeError);
 }
 
 TEST(Budget, TensorsObjectsAndContainersCountAndAreGivenBack) {

@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/error.h"
+
 // The barriers of GCC's OpenMP, which is not instrumented, order nothing for TSan.
 #if defined(__SANITIZE_THREAD__)
 #define WICK_SKIP_WITHOUT_SIGHT_OF_TEAMS() GTEST_SKIP()
@@ -30,6 +32,21 @@ TEST(ParallelFor, CoversTheRangeOnce) {
         });
         for (const auto& times : seen) EXPECT_EQ(times, 1);
       }
+    }).join();
+  }
+}
+
+TEST(ParallelFor, ThrowsWhatAThreadThrows) {
+  WICK_SKIP_WITHOUT_SIGHT_OF_TEAMS();
+  for (int threads : {1, 2, 5}) {
+    std::thread([&] {
+      omp_set_num_threads(threads);
+      const auto loop = [] {
+        parallelFor(100, 1, [](int64_t begin, int64_t end) {
+          if (begin <= 70 && 70 < end) throw RuntimeError("70");
+        });
+      };
+      EXPECT_THROW(loop(), RuntimeError);
     }).join();
   }
 }

@@ -3,9 +3,11 @@
 
 usage: make_seeds.py DIR
 
-They come from the data of the tests and from the programs under tests/scripts.
+They come from the data of the tests and from the programs under tests/scripts; calls of operators
+are random bytes, of which the first two choose the operator.
 """
 import os
+import random
 import sys
 import zipfile
 
@@ -48,6 +50,9 @@ def main():
     for path in files("scripts/cases", ".py"):
         with open(path, "rb") as file:
             write("source", file.read())
+    generator = random.Random(1)
+    for operator in range(4096):
+        write("operator_call", operator.to_bytes(2, "big") + generator.randbytes(120))
     for target, count in sorted(counts.items()):
         print(f"{target}: {count}")
 

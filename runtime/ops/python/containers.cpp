@@ -1,6 +1,7 @@
 // What Python's strings, lists, tuples and dicts have and PyTorch's operators have not.
 #include <algorithm>
 
+#include "core/counted_vector.h"
 #include "runtime/ops/order.h"
 #include "runtime/ops/text.h"
 #include "runtime/ops/typed.h"
@@ -70,7 +71,7 @@ void setSlice(const IValue& list, std::optional<I> start, std::optional<I> end,
   Values added = values.elements();  // a copy: it may be the list itself
   I n = static_cast<I>(v.size());
   if (step.value_or(1) != 1) {
-    std::vector<I> chosen = sliceIndices(n, start, end, *step);
+    CountedVector<I> chosen = sliceIndices(n, start, end, *step);
     if (chosen.size() != added.size()) {
       throw RuntimeError(
           fmt::format("attempt to assign sequence of size {} to extended slice of size {}",

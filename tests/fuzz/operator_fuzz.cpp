@@ -1,0 +1,49 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/fuzz/mutate.h"
+#include "tests/fuzz/operator_call_target.h"
+
+namespace wick {
+namespace {
+
+class OperatorFuzz : public testing::Test {
+ protected:
+  void SetUp() override { setAllocationLimit(size_t{64} << 20); }
+  void TearDown() override {
+    setAllocationLimit(0);
+    setWarningHandler(nullptr);
+  }
+};
+
+std::string randomBytes(std::mt19937_64& random, size_t size) {
+  std::string bytes(size, '\0');
+  for (char& c : bytes) c = static_cast<char>(random());
+  return bytes;
+}
+
+TEST_F(OperatorFuzz, RandomCalls) {
+  fuzzGenerated(
+      fuzzCount(60'000), [](std::mt19937_64& random) { return randomBytes(random, 160); },
+      operatorCallTarget);
+}
+
+// Random numbers leave operators out.
+TEST_F(OperatorFuzz, EachOperator) {
+  const size_t count = fuzzedOperators().size();
+  ASSERT_GT(count, 2000u);
+  ASSERT_LT(count, size_t{1} << 16);
+  size_t next = 0;
+  fuzzGenerated(
+      count * 8,
+      [&](std::mt19937_64& random) {
+        const size_t op = next++ % count;
+        return std::string{static_cast<char>(op >> 8), static_cast<char>(op)} +
+               randomBytes(random, 160);
+      },
+      operatorCallTarget);
+}
+
+}  // namespace
+}  // namespace wick
