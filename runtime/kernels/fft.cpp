@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "core/budget.h"
 #include "core/complex_product.h"
 #include "core/convert.h"
 #include "core/counted_vector.h"
@@ -38,7 +39,9 @@ Complex root(int64_t k, int64_t n) {
 struct Plan::Bluestein {
   explicit Bluestein(int64_t n) : size(powerAbove(2 * n - 1)), inner(size), chirp(n), kernel(size) {
     CountedVector<Complex> b(static_cast<size_t>(size));
+    Pace pace;
     for (int64_t k = 0; k < n; ++k) {
+      pace.step(32);
       chirp[static_cast<size_t>(k)] =
           root(static_cast<int64_t>(static_cast<__int128>(k) * k % (2 * n)), 2 * n);
       Complex c = std::conj(chirp[static_cast<size_t>(k)]);
@@ -56,13 +59,19 @@ struct Plan::Bluestein {
     size_t n = chirp.size(), m = static_cast<size_t>(size);
     CountedVector<Complex> a(m), b(m);
     // The inverse transform is the conjugate of the transform of the conjugate.
+    Pace pace;
     for (size_t k = 0; k < n; ++k) {
+      pace.step(4);
       a[k] = complexProduct(forward ? in[k] : std::conj(in[k]), chirp[k]);
     }
     inner.run(a.data(), b.data(), true);
-    for (size_t k = 0; k < m; ++k) b[k] = complexProduct(b[k], kernel[k]);
+    for (size_t k = 0; k < m; ++k) {
+      pace.step(4);
+      b[k] = complexProduct(b[k], kernel[k]);
+    }
     inner.run(b.data(), a.data(), false);
     for (size_t k = 0; k < n; ++k) {
+      pace.step(4);
       Complex v = complexProduct(a[k] / static_cast<double>(size), chirp[k]);
       out[k] = forward ? v : std::conj(v);
     }
@@ -77,7 +86,11 @@ Plan::Plan(int64_t n) : n_(n), factors_(primeFactors(n)) {
     bluestein_ = std::make_unique<Bluestein>(n);
     return;
   }
-  for (int64_t k = 0; k < n; ++k) twiddles_.push_back(root(k, n));
+  Pace pace;
+  for (int64_t k = 0; k < n; ++k) {
+    pace.step(32);
+    twiddles_.push_back(root(k, n));
+  }
 }
 
 Plan::~Plan() = default;
@@ -97,7 +110,9 @@ void Plan::recurse(const Complex* in, int64_t stride, Complex* out, int64_t n, s
     return forward ? w : std::conj(w);
   };
   CountedVector<Complex> parts(static_cast<size_t>(p));
+  constexpr int64_t kLong = 1 << 16;
   for (int64_t k = 0; k < m; ++k) {
+    if (k % kLong == kLong - 1) checkBudget();
     if (p == 2) {
       Complex a = out[k], b = complexProduct(out[k + m], twiddle(k * step));
       out[k] = a + b;

@@ -27,6 +27,17 @@ Values& valuesOf(const IValue& list) {
   return list.toList().elements;
 }
 
+// Appends copies. Millions of elements take long, so the budget is looked at on the way.
+void appendCopies(Values& to, Values::const_iterator from, Values::const_iterator end) {
+  constexpr int64_t kPiece = 1 << 16;
+  while (from != end) {
+    if (end - from > kPiece) checkBudget();
+    const auto stop = from + std::min<int64_t>(kPiece, end - from);
+    to.insert(to.end(), from, stop);
+    from = stop;
+  }
+}
+
 // Index i of a list of n, counted from the end when negative.
 size_t wrapIndex(int64_t i, size_t n, const char* op = "list index") {
   int64_t size = static_cast<int64_t>(n);
@@ -64,7 +75,11 @@ IValue append(IValue list, IValue element) {
 void extend(const IValue& list, const IValue& other) {
   const size_t added = valuesOf(other).size();  // a list may extend itself
   list.toList().makeRoom("extend", added);
-  for (size_t i = 0; i < added; ++i) valuesOf(list).push_back(valuesOf(other)[i]);
+  Pace pace;
+  for (size_t i = 0; i < added; ++i) {
+    pace.step();
+    valuesOf(list).push_back(valuesOf(other)[i]);
+  }
 }
 IValue extendInPlace(IValue list, const IValue& other) {
   extend(list, other);
@@ -92,15 +107,19 @@ void reverse(const IValue& list) {
   std::reverse(valuesOf(list).begin(), valuesOf(list).end());
 }
 IValue copy(const IValue& list) {
-  checkRoom("copy", valuesOf(list).size());
-  return listLike(list, valuesOf(list));
+  const Values& v = valuesOf(list);
+  checkRoom("copy", v.size());
+  Values out;
+  out.reserve(v.size());
+  appendCopies(out, v.begin(), v.end());
+  return listLike(list, std::move(out));
 }
 IValue concat(const IValue& a, const IValue& b) {
   checkRoom("list + list", valuesOf(a).size() + valuesOf(b).size());
   Values out;
   out.reserve(valuesOf(a).size() + valuesOf(b).size());
-  out.insert(out.end(), valuesOf(a).begin(), valuesOf(a).end());
-  out.insert(out.end(), valuesOf(b).begin(), valuesOf(b).end());
+  appendCopies(out, valuesOf(a).begin(), valuesOf(a).end());
+  appendCopies(out, valuesOf(b).begin(), valuesOf(b).end());
   return listLike(a, std::move(out));
 }
 
@@ -111,7 +130,11 @@ Values repeated(const Values& v, int64_t n) {
              "list of {} elements cannot be repeated {} times", v.size(), n);
   checkRoom("list * int", v.size() * static_cast<size_t>(n));
   out.reserve(v.size() * static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) out.insert(out.end(), v.begin(), v.end());
+  Pace pace;
+  for (int64_t i = 0; i < n; ++i) {
+    pace.step();
+    appendCopies(out, v.begin(), v.end());
+  }
   return out;
 }
 IValue repeat(const IValue& list, int64_t n) {
@@ -132,7 +155,11 @@ IValue slice(const IValue& list, std::optional<int64_t> start, std::optional<int
   checkRoom("slice", chosen.count);
   Values out;
   out.reserve(chosen.count);
-  for (size_t i = 0; i < chosen.count; ++i) out.push_back(v[static_cast<size_t>(chosen.at(i))]);
+  Pace pace;
+  for (size_t i = 0; i < chosen.count; ++i) {
+    pace.step();
+    out.push_back(v[static_cast<size_t>(chosen.at(i))]);
+  }
   return listLike(list, std::move(out));
 }
 
@@ -266,7 +293,11 @@ double sumFloats(const IValue& list) {
 }
 Complex sumComplexes(const IValue& list) {
   Complex sum;
-  for (const IValue& v : valuesOf(list)) sum += v.numberToComplex();
+  Pace pace;
+  for (const IValue& v : valuesOf(list)) {
+    pace.step();
+    sum += v.numberToComplex();
+  }
   return sum;
 }
 
@@ -274,7 +305,11 @@ DimVector rangeList(int64_t n) {
   WICK_CHECK(n <= static_cast<int64_t>(kMaxListElements), "range({}) is too long for a list", n);
   checkAllocation("range", static_cast<size_t>(std::max<int64_t>(n, 0)) * sizeof(IValue));
   DimVector out;
-  for (int64_t i = 0; i < n; ++i) out.push_back(i);
+  Pace pace;
+  for (int64_t i = 0; i < n; ++i) {
+    pace.step();
+    out.push_back(i);
+  }
   return out;
 }
 

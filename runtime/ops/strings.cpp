@@ -33,6 +33,7 @@ class StringList {
     list_->makeRoom(op_, 1);
     list_->elements.emplace_back(part);
     checkGrowth();
+    pace_.step(8);
   }
   IValue finish() { return IValue(std::move(list_)); }
   IValue finishReversed() {
@@ -43,6 +44,7 @@ class StringList {
  private:
   const char* op_;
   ListRef list_ = makeList(types::String());
+  Pace pace_;
 };
 
 // ---- characters ----
@@ -145,8 +147,12 @@ I count(Str s, Str sub, I start, I end) {
   if (!w) return 0;
   if (sub.empty()) return static_cast<I>(w->text.size()) + 1;
   I n = 0;
-  for (size_t at = 0; (at = findText(w->text, sub, at)) != std::string_view::npos; at += sub.size())
+  Pace pace;
+  for (size_t at = 0; (at = findText(w->text, sub, at)) != std::string_view::npos;
+       at += sub.size()) {
+    pace.step(4);
     ++n;
+  }
   return n;
 }
 bool startsWith(Str s, Str sub, I start, I end) {
@@ -327,11 +333,16 @@ std::string repeat(Str s, I n) {
 std::string join(Str s, const IValue& parts) {
   const std::vector<IValue>& strings = parts.elements();
   size_t length = strings.empty() ? 0 : s.size() * (strings.size() - 1);
-  for (const IValue& p : strings) length += p.toString().size();
+  Pace pace;
+  for (const IValue& p : strings) {
+    pace.step();
+    length += p.toString().size();
+  }
   checkTextLength("join", length);
   std::string out;
   out.reserve(length);
   for (size_t i = 0; i < strings.size(); ++i) {
+    pace.step(4);
     if (i) out += s;
     out += strings[i].toString();
   }

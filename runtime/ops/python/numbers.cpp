@@ -6,6 +6,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/budget.h"
 #include "runtime/ops/arithmetic.h"
 #include "runtime/ops/text.h"
 #include "runtime/ops/typed.h"
@@ -197,7 +198,9 @@ I permutations(I n, std::optional<I> chosen) {
 F exactSum(const IValue& list) {
   std::vector<F> partials;
   F special = 0;
+  Pace pace;
   for (const IValue& v : list.elements()) {
+    pace.step(4);
     F x = v.numberToDouble();
     if (!std::isfinite(x)) {
       special += x;
@@ -248,11 +251,19 @@ F distance(const IValue& p, const IValue& q) {
 }
 
 I productOfInts(const IValue& list, I start) {
-  for (const IValue& v : list.elements()) start = wrapMul(start, v.numberToInt());
+  Pace pace;
+  for (const IValue& v : list.elements()) {
+    pace.step();
+    start = wrapMul(start, v.numberToInt());
+  }
   return start;
 }
 F productOfFloats(const IValue& list, F start) {
-  for (const IValue& v : list.elements()) start *= v.numberToDouble();
+  Pace pace;
+  for (const IValue& v : list.elements()) {
+    pace.step();
+    start *= v.numberToDouble();
+  }
   return start;
 }
 
