@@ -13,11 +13,29 @@ constexpr size_t kMaxNestedDefinitions = 20'000;
 constexpr size_t kStackForDefinition = size_t{512} << 10;
 thread_local size_t definitions_in_progress = 0;
 
-// Never destroyed: functions may be asked while the process ends.
-std::recursive_mutex& definitionMutex() {
-  static auto& mutex = *new std::recursive_mutex;
-  return mutex;
-}
+// Held by the thread that compiles, once, however deep functions ask for each other. They do so on
+// stacks that change (core/stack.h), to which a recursive mutex would not seem to belong for tools
+// that watch locks.
+class DefinitionLock {
+ public:
+  DefinitionLock() {
+    if (depth_++ == 0) mutex().lock();
+  }
+  ~DefinitionLock() {
+    if (--depth_ == 0) mutex().unlock();
+  }
+  DefinitionLock(const DefinitionLock&) = delete;
+  DefinitionLock& operator=(const DefinitionLock&) = delete;
+
+ private:
+  // Never destroyed: functions may be asked while the process ends.
+  static std::mutex& mutex() {
+    static auto& instance = *new std::mutex;
+    return instance;
+  }
+  static thread_local int depth_;
+};
+thread_local int DefinitionLock::depth_ = 0;
 
 }  // namespace
 
@@ -32,7 +50,7 @@ GraphFunction::~GraphFunction() = default;
 
 const FunctionSchema& GraphFunction::schema() {
   if (const auto* settled = settled_schema_.load(std::memory_order_acquire)) return *settled;
-  std::lock_guard lock(definitionMutex());
+  const DefinitionLock lock;
   // A definer may set the schema before it compiles the body, which lets the function be named
   // inside.
   if (!schema_) ensureDefined();
@@ -43,7 +61,7 @@ const FunctionSchema& GraphFunction::schema() {
 
 void GraphFunction::ensureDefined() {
   if (isDefined()) return;
-  std::lock_guard lock(definitionMutex());
+  const DefinitionLock lock;
   if (isDefined()) return;  // by another thread, meanwhile
   if (state_ == State::Defining) {
     throw CompileError(
