@@ -13,7 +13,7 @@
 namespace wick {
 namespace {
 
-constexpr int kThreads = 8;
+constexpr int kThreads = 32;
 const char* const kDigits = "examples/digits.pt";
 
 // All at a time, so that none has the number of another that has ended.
