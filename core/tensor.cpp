@@ -72,10 +72,10 @@ Extent extentOf(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) {
             elements > kMaxElements ||
             __builtin_mul_overflow(std::max<int64_t>(size - 1, 0), stride, &span) ||
             __builtin_add_overflow(last, span, &last) || last >= limit;
-    e.numel *= size;
+    if (!wrong) e.numel *= size;
   }
   e.fits = !wrong;
-  e.end = e.numel == 0 ? 0 : last + 1;
+  e.end = wrong || e.numel == 0 ? 0 : last + 1;
   return e;
 }
 

@@ -140,6 +140,17 @@ void maxChannelsLast(const Layout& l, const Axes& axes, int64_t* indices) {
       });
 }
 
+// Integers wrap.
+template <class T>
+T wrappedSum(T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    using U = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
+  } else {
+    return static_cast<T>(a + b);
+  }
+}
+
 // Division by -1 as negation: the smallest integer has no quotient there, and x86 would trap.
 template <class T>
 T quotient(T sum, T divisor) {
@@ -264,7 +275,7 @@ Tensor averagePool(const char* op, const Tensor& x, const Axes& axes, bool count
                     if (elementsRead(axes, at) == 0) continue;
                     forEachInWindow(axes, at.d, at.h, at.w, [&](int64_t i) {
                       const T* p = unit + i * width;
-                      for (int64_t c = 0; c < width; ++c) sum[c] = static_cast<T>(sum[c] + p[c]);
+                      for (int64_t c = 0; c < width; ++c) sum[c] = wrappedSum(sum[c], p[c]);
                     });
                     T d = static_cast<T>(divisorOf(axes, at, count_padding, divisor));
                     for (int64_t c = 0; c < width; ++c) sum[c] = quotient(sum[c], d);

@@ -85,6 +85,15 @@ TEST(ViewBounds, SizesThatMultiplyBeyondMeasure) {
             std::string::npos);
 }
 
+// What walks over dimensions may do so recursively.
+TEST(ViewBounds, DimensionsWithoutEnd) {
+  EXPECT_NE(errorOf([] { Tensor::zeros(DimVector(100'000, 1), DType::Float); }).find("dimensions"),
+            std::string::npos);
+  Tensor t = Tensor::zeros(DimVector(kMaxDims, 1), DType::Float);
+  EXPECT_NE(errorOf([&] { t.unsqueeze(0); }).find("dimensions"), std::string::npos);
+  EXPECT_FALSE(formatTensor(t).empty());
+}
+
 // A refused shape leaves the tensor as it was.
 TEST(ViewBounds, PlaceChangesNothingWhenItThrows) {
   const Tensor t = Tensor::zeros({2, 3}, DType::Float);

@@ -71,8 +71,20 @@ INSTANTIATE_TEST_SUITE_P(
              "n = Chain(None)\n    i = 0\n    while i >= 0:\n        n = Chain(n)\n        i += "
              "1\n    print(n.next is None)"},
         Case{"dims",
-             "x = torch.zeros([1])\n    l = [x]\n    while len(l) > 0:\n"
-             "        x = x.unsqueeze(0)\n        l.append(x)\n    print(len(l))"},
+             "x = torch.zeros([1] * 1000)\n    l = [x]\n    while len(l) > 0:\n"
+             "        l.append(x.unsqueeze(0))\n    print(len(l))"},
+        Case{"forks",
+             "l: List[Future[int]] = []\n    while len(l) >= 0:\n"
+             "        l.append(torch.jit.fork(fine))\n    print(len(l))"},
+        Case{"parts", "l = ('a' * 10000000).split('a')\n    print(len(l))"},
+        // A place for each row beside the result.
+        Case{"places",
+             "x = torch.zeros([1], dtype=torch.bool).expand([1 << 23]).flip([0])\n"
+             "    print(x.any())"},
+        Case{"padded",
+             "x = torch.zeros([1, 1, 2], dtype=torch.uint8)\n"
+             "    y = torch.nn.functional.pad(x.to(torch.float16), [1 << 22, 0], 'replicate')\n"
+             "    print(y.shape)"},
         Case{"range", "l = [i for i in range(1 << 40)]\n    print(len(l))"}),
     [](const auto& info) { return std::string(info.param.name); });
 
