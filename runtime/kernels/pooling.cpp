@@ -4,6 +4,7 @@
 
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "core/wrapped.h"
 
 namespace wick::pooling {
 
@@ -138,17 +139,6 @@ void maxChannelsLast(const Layout& l, const Axes& axes, int64_t* indices) {
           });
         }
       });
-}
-
-// Integers wrap.
-template <class T>
-T wrappedSum(T a, T b) {
-  if constexpr (std::is_integral_v<T>) {
-    using U = std::make_unsigned_t<T>;
-    return static_cast<T>(static_cast<U>(a) + static_cast<U>(b));
-  } else {
-    return static_cast<T>(a + b);
-  }
 }
 
 // Division by -1 as negation: the smallest integer has no quotient there, and x86 would trap.

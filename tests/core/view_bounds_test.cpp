@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/ivalue.h"
 #include "core/tensor.h"
 
 namespace wick {
