@@ -82,6 +82,38 @@ TEST(Refusals, ArgumentsOutOfRange) {
                RuntimeError);
 }
 
+TEST(Refusals, ListsThatNoMemoryHolds) {
+  const Tensor x = iota(DimVector{1}).expand(DimVector{int64_t{1} << 40});
+  EXPECT_THROW(callAll("aten::chunk", "", x, int64_t{1} << 40, 0), RuntimeError);
+}
+
+// A tensor without dimensions takes 0 and -1 as if it had one.
+TEST(Refusals, DimensionsOfNumbers) {
+  const Tensor one = iota(DimVector{});
+  EXPECT_THROW(call("aten::linalg_tensorsolve", "", one, one, DimVector{0}), RuntimeError);
+}
+
+TEST(Integers, SumsWrap) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const Tensor least = longs({kLeast}), minus = longs({-1});
+  EXPECT_EQ(call("aten::index_add", "", least, 0, longs({0}), minus).item<int64_t>(),
+            -(kLeast + 1));
+  EXPECT_EQ(call("aten::put", "", least, longs({0}), minus, true).item<int64_t>(), -(kLeast + 1));
+}
+
+// Places that scales lead to lie far away, or nowhere.
+TEST(Upsample, ScalesOfAnySize) {
+  const Tensor x = iota(DimVector{1, 1, 4});
+  for (double scale : {1e-310, 1e-30, 1e30, 1e300}) {
+    for (const char* name : {"aten::upsample_linear1d", "aten::upsample_nearest1d"}) {
+      const bool linear = std::string_view(name).ends_with("linear1d");
+      const Tensor y = linear ? call(name, "", x, DimVector{5}, false, scale)
+                              : call(name, "", x, DimVector{5}, scale);
+      for (double v : values(y)) EXPECT_TRUE(v >= 0 && v <= 3) << name << " " << scale;
+    }
+  }
+}
+
 // They compile, as they do in PyTorch, and say why they cannot run.
 TEST(Refusals, OperatorsOfOtherBackends) {
   const Tensor square = iota(DimVector{2, 2});
