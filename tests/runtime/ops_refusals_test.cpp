@@ -1,6 +1,7 @@
 // Calls that PyTorch refuses and that could be computed by mistake.
 #include <limits>
 
+#include "core/budget.h"
 #include "tests/runtime/op_testing.h"
 
 namespace wick {
@@ -82,9 +83,23 @@ TEST(Refusals, ArgumentsOutOfRange) {
                RuntimeError);
 }
 
+// A place for each row is eight times as large as the result.
+TEST(Refusals, PlacesBeyondTheMemoryOfARun) {
+  Budget::Bounds bounds;
+  bounds.memory = size_t{32} << 20;
+  Budget budget(std::move(bounds));
+  BudgetScope scope(&budget);
+  const Tensor x = Tensor::zeros(DimVector{1}, DType::Bool).expand(DimVector{1 << 23});
+  EXPECT_THROW(call("aten::flip", "", x, DimVector{0}), RuntimeError);
+  const Tensor planes = x.unsqueeze(0).unsqueeze(0);
+  EXPECT_THROW(call("aten::replication_pad1d", "", planes.to(DType::Byte), DimVector{1, 1}),
+               RuntimeError);
+  EXPECT_LT(budget.used(), 9 << 20);
+}
+
 TEST(Refusals, ListsThatNoMemoryHolds) {
-  const Tensor x = iota(DimVector{1}).expand(DimVector{int64_t{1} << 40});
-  EXPECT_THROW(callAll("aten::chunk", "", x, int64_t{1} << 40, 0), RuntimeError);
+  const Tensor none = iota(DimVector{0});
+  EXPECT_THROW(callAll("aten::chunk", "", none, int64_t{1} << 40, 0), RuntimeError);
 }
 
 // A tensor without dimensions takes 0 and -1 as if it had one.

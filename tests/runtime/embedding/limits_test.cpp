@@ -77,14 +77,6 @@ INSTANTIATE_TEST_SUITE_P(
              "l: List[Future[int]] = []\n    while len(l) >= 0:\n"
              "        l.append(torch.jit.fork(fine))\n    print(len(l))"},
         Case{"parts", "l = ('a' * 10000000).split('a')\n    print(len(l))"},
-        // A place for each row beside the result.
-        Case{"places",
-             "x = torch.zeros([1], dtype=torch.bool).expand([1 << 23]).flip([0])\n"
-             "    print(x.any())"},
-        Case{"padded",
-             "x = torch.zeros([1, 1, 2], dtype=torch.uint8)\n"
-             "    y = torch.nn.functional.pad(x.to(torch.float16), [1 << 22, 0], 'replicate')\n"
-             "    print(y.shape)"},
         Case{"range", "l = [i for i in range(1 << 40)]\n    print(len(l))"}),
     [](const auto& info) { return std::string(info.param.name); });
 
