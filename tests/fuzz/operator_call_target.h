@@ -136,6 +136,8 @@ inline void call(const Operator& op, std::vector<IValue> arguments, const TypeBi
       throw;
     } catch (const Error&) {
       refused = true;
+    } catch (const std::exception&) {
+      refused = true;  // the standard library's own: the interpreter makes a RuntimeError of it
     }
   }
   const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(
