@@ -31,8 +31,8 @@ struct CountedAllocator {
     return memory;
   }
   void deallocate(T* memory, size_t n) {
-    std::allocator<T>().deallocate(memory, n);
     noteMemory(-static_cast<int64_t>(n * sizeof(T)));
+    std::allocator<T>().deallocate(memory, n);
   }
   template <class U>
   bool operator==(const CountedAllocator<U>&) const {

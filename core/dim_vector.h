@@ -81,7 +81,8 @@ class DimVector {
   }
   void reserve(size_t n) {
     if (n <= capacity_) return;
-    size_t capacity = std::max<size_t>(n, capacity_ * 2);
+    size_t capacity = std::max<size_t>(n, size_t{capacity_} * 2);
+    if (capacity >= kChecked) checkRoom(capacity);
     int64_t* grown = new int64_t[capacity];
     noteMemory(static_cast<int64_t>(capacity * sizeof(int64_t)));
     std::memcpy(grown, data_, size_ * sizeof(int64_t));
@@ -111,6 +112,9 @@ class DimVector {
 
  private:
   static constexpr uint32_t kInline = 6;
+  // Numbers from which on a program's limits are asked before there is room for them.
+  static constexpr size_t kChecked = detail::kUncounted / sizeof(int64_t);
+  static void checkRoom(size_t n);
   void release() {
     if (data_ == inline_) return;
     noteMemory(-static_cast<int64_t>(capacity_ * sizeof(int64_t)));

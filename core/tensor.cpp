@@ -10,8 +10,6 @@
 
 namespace wick {
 
-constexpr size_t kMaxDims = 1024;
-
 namespace {
 
 // wrapDim for the inner loops of everything: kernels ask for sizes a dozen times a call.

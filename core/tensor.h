@@ -85,6 +85,8 @@ void setAllocationLimit(size_t bytes);
 // the size of an element fits into an int64_t for that reason, without elements too.
 inline constexpr int64_t kMaxExtentBytes = int64_t{1} << 61;
 inline constexpr int64_t kMaxElements = kMaxExtentBytes / 16;
+// Dimensions that a tensor has at most: whatever walks over them may do so recursively.
+inline constexpr size_t kMaxDims = 1024;
 
 // Read the members, change them with place().
 class TensorImpl : public RefCounted {
@@ -101,8 +103,8 @@ class TensorImpl : public RefCounted {
 
   // Where the elements lie from now on: the one door for whatever gives a tensor a shape. Throws
   // RuntimeError, and changes nothing, when a number is negative, when the extent lies outside of
-  // `memory` or when it exceeds kMaxExtentBytes. The memory is pinned as long as the tensor is
-  // (core/ref.h).
+  // `memory`, when it exceeds kMaxExtentBytes or when there are more than kMaxDims dimensions. The
+  // memory is pinned as long as the tensor is (core/ref.h).
   void place(Ref<Storage> memory, DType type, DimVector new_sizes, DimVector new_strides,
              int64_t new_offset);
 };
@@ -251,7 +253,7 @@ DimVector contiguousStrides(IntSpan sizes);
 DimVector formatStrides(IntSpan sizes, MemoryFormat format);
 // Strides without gaps for `sizes`, the dimensions ordered in memory as `strides` orders them.
 DimVector denseStrides(IntSpan sizes, IntSpan strides);
-// Product of the sizes; throws RuntimeError for a negative size or beyond kMaxElements.
+// Product of the sizes; throws RuntimeError for a negative size or beyond kMaxElements or kMaxDims.
 int64_t checkedNumel(IntSpan sizes);
 // Replaces one -1 in `sizes` by what `numel` leaves; throws RuntimeError when impossible.
 DimVector inferSize(IntSpan sizes, int64_t numel);

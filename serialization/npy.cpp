@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;
-constexpr size_t kMaxDims = 64;
+constexpr size_t kMaxStoredDims = 64;
 
 struct Format {
   DType dtype;
@@ -108,7 +108,7 @@ class Header {
       int64_t size = 0;
       auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), size);
       if (error != std::errc() || size < 0) fail("the shape holds no size");
-      if (shape.size() == kMaxDims) fail("too many dimensions");
+      if (shape.size() == kMaxStoredDims) fail("too many dimensions");
       at_ = static_cast<size_t>(end - text_.data());
       shape.push_back(size);
       if (!accept(',')) {

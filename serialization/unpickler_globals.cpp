@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kStorageSuffix = "Storage";
 // PyTorch's operators take no more dimensions either.
-constexpr size_t kMaxDims = 64;
+constexpr size_t kMaxStoredDims = 64;
 // A tensor and its handle; a storage, its key and what knows it by that.
 constexpr uint64_t kTensorMemory = 512;
 constexpr uint64_t kStorageMemory = 384;
@@ -261,7 +261,7 @@ Tensor Unpickler::applyMetadata(Tensor tensor, bool conj, bool neg) {
 
 DimVector Unpickler::dims(const IValue& value, const char* what) const {
   if (!value.isTuple() && !value.isList()) fail("{}: {} for a tuple", what, value.tagName());
-  if (value.elements().size() > kMaxDims) fail("{}: more than {} dimensions", what, kMaxDims);
+  if (value.elements().size() > kMaxStoredDims) fail("{}: more than {} dimensions", what, kMaxStoredDims);
   DimVector result;
   for (const IValue& v : value.elements()) {
     if (!v.isInt() || v.toInt() < 0) fail("{}: {} is no size", what, v.tagName());

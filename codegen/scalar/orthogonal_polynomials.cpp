@@ -5,10 +5,14 @@
 #include <limits>
 #include <optional>
 
+#include "core/budget.h"
+
 namespace wick::math {
 namespace {
 
 constexpr int64_t kLargestDegree = 100000;
+// From here on the clock is looked at, which takes less time than the polynomial.
+constexpr int64_t kLongDegree = 256;
 
 // The whole part; nullopt where every family is 0.
 template <class T>
@@ -25,6 +29,12 @@ bool isEven(int64_t n) {
 template <class T, class F>
 T recurrence(int64_t degree, T p0, T p1, F&& next) {
   if (degree > kLargestDegree) return std::numeric_limits<T>::quiet_NaN();
+  // A degree of 100,000 for each of some thousand elements takes seconds. Nobody sees the NaN: the
+  // loop over the elements throws when it looks at the budget.
+  if (degree >= kLongDegree) {
+    const Budget* budget = currentBudget();
+    if (budget && budget->exhausted()) return std::numeric_limits<T>::quiet_NaN();
+  }
   if (degree == 0) return p0;
   T before = p0, now = p1;
   for (int64_t k = 1; k < degree && !std::isnan(now); ++k) {

@@ -20,7 +20,9 @@ constexpr int64_t kLargestFactor = 61;
 
 CountedVector<int64_t> primeFactors(int64_t n) {
   CountedVector<int64_t> factors;
-  for (int64_t p = 2; p * p <= n; ++p) {
+  Pace pace;  // a large prime takes billions of steps
+  for (int64_t p = 2; p <= n / p; ++p) {
+    pace.step();
     for (; n % p == 0; n /= p) factors.push_back(p);
   }
   if (n > 1) factors.push_back(n);
@@ -110,9 +112,9 @@ void Plan::recurse(const Complex* in, int64_t stride, Complex* out, int64_t n, s
     return forward ? w : std::conj(w);
   };
   CountedVector<Complex> parts(static_cast<size_t>(p));
-  constexpr int64_t kLong = 1 << 16;
+  Pace pace;
   for (int64_t k = 0; k < m; ++k) {
-    if (k % kLong == kLong - 1) checkBudget();
+    pace.step(p);
     if (p == 2) {
       Complex a = out[k], b = complexProduct(out[k + m], twiddle(k * step));
       out[k] = a + b;

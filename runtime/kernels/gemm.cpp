@@ -7,6 +7,7 @@
 #include "core/budget.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "core/wrapped.h"
 #include "runtime/kernels/openblas.h"
 
 namespace wick {
@@ -180,10 +181,10 @@ void finish(const char* op, const Tensor& out, const Tensor& bias, const Epilogu
   dispatch<kAnyDType & ~kBool>(op, out.dtype(), [&]<class T>() {
     T* p = out.data<T>();
     for (int64_t i = 0; b.defined() && i < out.size(0); ++i) {
-      for (int64_t j = 0; j < n; ++j) p[i * n + j] = static_cast<T>(p[i * n + j] + b.data<T>()[j]);
+      for (int64_t j = 0; j < n; ++j) p[i * n + j] = wrappedSum(p[i * n + j], b.data<T>()[j]);
     }
     const T* addend = r.defined() ? r.data<T>() : nullptr;
-    for (int64_t i = 0; addend && i < out.numel(); ++i) p[i] = static_cast<T>(p[i] + addend[i]);
+    for (int64_t i = 0; addend && i < out.numel(); ++i) p[i] = wrappedSum(p[i], addend[i]);
     if constexpr (std::is_floating_point_v<T>) activate(activation, p, out.numel());
   });
 }

@@ -4,6 +4,7 @@
 
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "core/wrapped.h"
 
 namespace wick::pooling {
 
@@ -264,7 +265,7 @@ Tensor averagePool(const char* op, const Tensor& x, const Axes& axes, bool count
                     if (elementsRead(axes, at) == 0) continue;
                     forEachInWindow(axes, at.d, at.h, at.w, [&](int64_t i) {
                       const T* p = unit + i * width;
-                      for (int64_t c = 0; c < width; ++c) sum[c] = static_cast<T>(sum[c] + p[c]);
+                      for (int64_t c = 0; c < width; ++c) sum[c] = wrappedSum(sum[c], p[c]);
                     });
                     T d = static_cast<T>(divisorOf(axes, at, count_padding, divisor));
                     for (int64_t c = 0; c < width; ++c) sum[c] = quotient(sum[c], d);

@@ -1,6 +1,7 @@
 // torch.fft and short-time transforms.
 #include <cmath>
 
+#include "core/budget.h"
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/kernels/fft.h"
@@ -127,9 +128,12 @@ Tensor completed(const Tensor& t, int64_t d, int64_t size) {
   DimVector sizes(t.sizes());
   sizes[static_cast<size_t>(d)] = size;
   Tensor out = Tensor::empty(sizes, t.dtype());
+  if (out.numel() == 0) return out;  // however long the dimension is
   out.narrow(d, 0, have).copyFrom(t.narrow(d, 0, have));
   Tensor mirrored = ops::conj(t.narrow(d, 0, have));
-  for (int64_t k = have; k < size; ++k) out.select(d, k).copyFrom(mirrored.select(d, size - k));
+  Pace pace;
+  for (int64_t k = have; k < size; ++k, pace.step(64))
+    out.select(d, k).copyFrom(mirrored.select(d, size - k));
   return out;
 }
 

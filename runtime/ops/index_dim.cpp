@@ -7,6 +7,7 @@
 #include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "core/stride_order.h"
+#include "core/wrapped.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/call.h"
@@ -127,7 +128,7 @@ Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tens
       if constexpr (kIsReducedFloat<T>) {
         to[at] = T(to[at] + T(add[i] * scale));
       } else {
-        to[at] = static_cast<T>(to[at] + add[i] * scale);
+        to[at] = wrappedSum(to[at], wrappedProduct(add[i], scale));
       }
     });
   });

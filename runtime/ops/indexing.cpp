@@ -8,6 +8,7 @@
 // indexed ones, which is what the remap kernels take.
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "core/wrapped.h"
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
@@ -217,7 +218,8 @@ void putInto(const Tensor& self, const std::vector<Tensor>& indices, const Tenso
   dispatchAll(self.dtype(), [&]<class T>() {
     T* to = self.data<T>();
     const T* from = source.data<T>();
-    forEachMapped(plan.tables, [&](int64_t at, int64_t i) { to[at] = T(to[at] + from[i]); });
+    forEachMapped(plan.tables,
+                  [&](int64_t at, int64_t i) { to[at] = wrappedSum(to[at], from[i]); });
   });
 }
 

@@ -47,7 +47,8 @@ void checkInfo(const char* op, const Tensor& info, Failure failure) {
     int code = info.data<int32_t>()[i];
     if (code == 0) continue;
     std::string which = info.dim() == 0 ? "" : fmt::format("(Batch element {}): ", i);
-    WICK_CHECK(code > 0, "{}: {}argument {} has an illegal value", op, which, -code);
+    WICK_CHECK(code > 0, "{}: {}argument {} has an illegal value", op, which,
+               -static_cast<int64_t>(code));
     switch (failure) {
       case Failure::SingularInverse:
         throwRuntimeError(

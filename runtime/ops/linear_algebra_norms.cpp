@@ -301,7 +301,7 @@ Tensor tensorsolve(const Tensor& a_in, const Tensor& b, const OptDims& dims) {
   const char* op = "linalg.tensorsolve";
   Tensor a = a_in;
   if (dims) {
-    std::vector<bool> moved(static_cast<size_t>(a.dim()));
+    std::vector<bool> moved(static_cast<size_t>(std::max<int64_t>(a.dim(), 1)));
     DimVector order, tail;
     for (int64_t d : *dims) {
       int64_t w = wrapDim(d, a.dim());

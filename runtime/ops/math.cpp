@@ -165,9 +165,8 @@ F ldexp(F a, I exponent) {
 Scalar polarScalars(const Scalar& a, const Scalar& b) {
   return Polar()(realOf(a), realOf(b));
 }
-Scalar logScalars(const Scalar& a, const Scalar& b) {
-  if (a.isComplex() || b.isComplex()) return LogBase()(a.to<C>(), b.to<C>());
-  return LogBase()(a.toDouble(), b.toDouble());
+F logScalars(const Scalar& a, const Scalar& b) {
+  return LogBase()(realOf(a), realOf(b));
 }
 
 #define WICK_MATH(name, Op)                                              \

@@ -4,6 +4,7 @@
 
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "core/wrapped.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra.h"
 #include "runtime/ops/nn_util.h"
@@ -345,7 +346,7 @@ Tensor col2im(const Tensor& self, const DimVector& output_size, const DimVector&
         const T* from = x.data<T>() + plane * area * steps;
         T* to = out.data<T>() + plane * p.image[0] * p.image[1];
         forEachPatch(p, [&](int64_t i, int64_t c) {
-          if (i >= 0) to[i] = static_cast<T>(to[i] + from[c]);
+          if (i >= 0) to[i] = wrappedSum(to[i], from[c]);
         });
       }
     });

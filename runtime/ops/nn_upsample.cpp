@@ -47,14 +47,21 @@ double scaleOf(int64_t input, int64_t output, bool align_corners, const Scale& s
   return static_cast<double>(input) / static_cast<double>(output);
 }
 
+// The whole part of a place, or the nearer bound: scales that a program gives may lead anywhere.
+template <class F>
+int64_t wholeWithin(F at, int64_t low, int64_t high) {
+  if (!(at > static_cast<F>(low))) return low;  // NaN too
+  if (at >= static_cast<F>(high)) return high;
+  return std::min(static_cast<int64_t>(at), high);
+}
+
 Taps nearestTaps(int64_t input, int64_t output, const Scale& scale, bool exact) {
   Taps taps;
   float step = scale && *scale > 0 ? static_cast<float>(1 / *scale)
                                    : static_cast<float>(input) / static_cast<float>(output);
   for (int64_t i = 0; i < output; ++i) {
     float at = exact ? (static_cast<float>(i) + 0.5f) * step : static_cast<float>(i) * step;
-    int64_t place = static_cast<int64_t>(std::floor(at));
-    taps.place.push_back(std::clamp<int64_t>(place, 0, input - 1));
+    taps.place.push_back(wholeWithin(at, 0, input - 1));
     taps.weight.push_back(1);
   }
   return taps;
@@ -70,7 +77,7 @@ Taps linearTaps(int64_t input, int64_t output, bool align_corners, const Scale& 
     P at = align_corners ? step * static_cast<P>(i)
                          : std::max(P(0), step * (static_cast<P>(i) + P(0.5)) - P(0.5));
     if (input == output) at = static_cast<P>(i);
-    int64_t first = std::min(static_cast<int64_t>(at), input - 1);
+    int64_t first = wholeWithin(at, 0, input - 1);
     T share = std::clamp(static_cast<T>(at - static_cast<P>(first)), T(0), T(1));
     taps.place.push_back(first);
     taps.place.push_back(input == output ? first : std::min(first + 1, input - 1));
@@ -90,8 +97,9 @@ Taps cubicTaps(int64_t input, int64_t output, bool align_corners, const Scale& s
     P at = align_corners ? step * static_cast<P>(i) : step * (static_cast<P>(i) + P(0.5)) - P(0.5);
     P floor = std::floor(at);
     T share = static_cast<T>(at - floor);
+    const int64_t first = wholeWithin(floor, -4, input + 4);
     for (int64_t k = -1; k <= 2; ++k) {
-      taps.place.push_back(std::clamp<int64_t>(static_cast<int64_t>(floor) + k, 0, input - 1));
+      taps.place.push_back(std::clamp<int64_t>(first + k, 0, input - 1));
       taps.weight.push_back(
           cubicWeight(static_cast<double>(share) - static_cast<double>(k), -0.75));
     }
@@ -106,11 +114,11 @@ Taps antialiasTaps(int64_t input, int64_t output, bool align_corners, const Scal
   double support = (cubic ? 2.0 : 1.0) * std::max(step, 1.0);
   double inverse = step >= 1 ? 1 / step : 1;
   Taps taps;
-  taps.width = static_cast<int64_t>(std::ceil(support)) * 2 + 1;
+  taps.width = wholeWithin(std::ceil(support), 1, input) * 2 + 1;
   for (int64_t i = 0; i < output; ++i) {
     double center = step * (static_cast<double>(i) + 0.5);
-    int64_t first = std::max<int64_t>(static_cast<int64_t>(center - support + 0.5), 0);
-    int64_t last = std::min<int64_t>(static_cast<int64_t>(center + support + 0.5), input);
+    int64_t first = wholeWithin(center - support + 0.5, 0, input);
+    int64_t last = wholeWithin(center + support + 0.5, 0, input);
     double total = 0;
     CountedVector<double> weights;
     for (int64_t j = first; j < last; ++j) {

@@ -331,7 +331,7 @@ const OperatorRecord kRecords[] = {
     {"aten::remainder(Scalar a, Scalar b) -> Scalar", kApply<RealNumeric<Remainder>, S, S>},
     WICK_REAL("pow", "float", "float", Pow),
     WICK_COMPLEX("pow", "complex", Pow),
-    {"aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float", kApply<Numeric<Pow>, S, S>},
+    {"aten::pow.Scalar_Scalar(Scalar a, Scalar b) -> float", kApply<RealNumeric<Pow>, S, S>},
     {"aten::pow.int_to_int(int a, int b) -> int", WICK_KERNEL(intPow)},
     {"aten::__round_to_zero_floordiv.int(int a, int b) -> int", WICK_KERNEL(truncDiv)},
     {"aten::divmod.int(int x, int y) -> (int, int)", kApply<DivMod, I, I>},

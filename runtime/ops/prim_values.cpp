@@ -46,7 +46,6 @@ namespace wick::ops {
 namespace {
 
 using I = int64_t;
-using F = double;
 using Str = const std::string&;
 
 // ---- characters and digits ----
@@ -108,14 +107,8 @@ I identity(const IValue& v) {
 std::string enumName(const IValue& v) {
   return v.toEnum().name;
 }
-I enumInt(const IValue& v) {
-  return v.toEnum().value.toInt();
-}
-F enumFloat(const IValue& v) {
-  return v.toEnum().value.toDouble();
-}
-std::string enumText(const IValue& v) {
-  return v.toEnum().value.toString();
+IValue enumValue(const IValue& v) {
+  return v.toEnum().value;
 }
 bool equalValues(const IValue& a, const IValue& b) {
   return a.equals(b);
@@ -242,9 +235,9 @@ const OperatorRecord kRecords[] = {
      WICK_LAMBDA([](bool c, IValue x, IValue y) { return c ? x : y; })},
     {"prim::id(AnyClassType? x) -> int", WICK_KERNEL(identity)},
     {"prim::EnumName(AnyEnumType enum) -> str", WICK_KERNEL(enumName)},
-    {"prim::EnumValue.int(AnyEnumType enum) -> int", WICK_KERNEL(enumInt)},
-    {"prim::EnumValue.float(AnyEnumType enum) -> float", WICK_KERNEL(enumFloat)},
-    {"prim::EnumValue.str(AnyEnumType enum) -> str", WICK_KERNEL(enumText)},
+    {"prim::EnumValue.int(AnyEnumType enum) -> int", WICK_KERNEL(enumValue)},
+    {"prim::EnumValue.float(AnyEnumType enum) -> float", WICK_KERNEL(enumValue)},
+    {"prim::EnumValue.str(AnyEnumType enum) -> str", WICK_KERNEL(enumValue)},
     {"aten::eq.enum(AnyEnumType a, AnyEnumType b) -> bool", WICK_KERNEL(equalValues)},
     {"aten::ne.enum(AnyEnumType a, AnyEnumType b) -> bool",
      WICK_LAMBDA([](const IValue& a, const IValue& b) { return !a.equals(b); })},

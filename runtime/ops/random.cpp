@@ -495,7 +495,7 @@ int64_t poissonOf(double lambda, Generator& g) {
     double u = g.uniformDouble() - 0.5;
     double v = g.uniformDouble();
     double us = 0.5 - std::fabs(u);
-    int64_t k = static_cast<int64_t>(std::floor((2 * a / us + b) * u + lambda + 0.43));
+    int64_t k = truncateTo<int64_t>(std::floor((2 * a / us + b) * u + lambda + 0.43));
     if (us >= 0.07 && v <= vr) return k;
     if (k < 0 || (us < 0.013 && v > us)) continue;
     if (std::log(v) + std::log(invalpha) - std::log(a / (us * us) + b) <=

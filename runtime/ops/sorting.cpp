@@ -349,10 +349,10 @@ T quantileOf(const T* sorted, T q, int64_t n, Interpolation mode) {
   if (mode == Interpolation::Lower) rank = std::floor(rank);
   if (mode == Interpolation::Higher) rank = std::ceil(rank);
   if (mode == Interpolation::Nearest) rank = std::nearbyint(rank);
-  int64_t below = std::clamp<int64_t>(static_cast<int64_t>(rank), 0, n - 1);
+  int64_t below = std::clamp<int64_t>(truncateTo<int64_t>(rank), 0, n - 1);
   T a = sorted[below];
   if (mode != Interpolation::Linear && mode != Interpolation::Midpoint) return a;
-  T b = sorted[std::clamp<int64_t>(static_cast<int64_t>(std::ceil(rank)), 0, n - 1)];
+  T b = sorted[std::clamp<int64_t>(truncateTo<int64_t>(std::ceil(rank)), 0, n - 1)];
   T w = mode == Interpolation::Midpoint ? T(0.5) : rank - static_cast<T>(below);
   return std::abs(w) < T(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
 }

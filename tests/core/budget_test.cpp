@@ -42,7 +42,7 @@ TEST(Budget, WorkingMemoryIsRefusedBeforeItIsTaken) {
   Budget budget(memory(8 * kMiB));
   BudgetScope scope(&budget);
   EXPECT_THROW(CountedVector<int64_t>(size_t{1} << 40), RuntimeError);
-  EXPECT_THROW(CountedVector<int64_t>(SIZE_MAX / 8), RuntimeError);
+  EXPECT_THROW(CountedVector<int64_t>(size_t{1} << 59), RuntimeError);
   CountedVector<int64_t> grows;
   const auto grow = [&] {
     for (;;) grows.push_back(1);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "core/ivalue.h"
 #include "core/tensor.h"
 
 namespace wick {
@@ -83,6 +84,15 @@ TEST(ViewBounds, SizesThatMultiplyBeyondMeasure) {
               Tensor::empty({0, kMost}, DType::Byte);
             }).find("overflows"),
             std::string::npos);
+}
+
+// What walks over dimensions may do so recursively.
+TEST(ViewBounds, DimensionsWithoutEnd) {
+  EXPECT_NE(errorOf([] { Tensor::zeros(DimVector(100'000, 1), DType::Float); }).find("dimensions"),
+            std::string::npos);
+  Tensor t = Tensor::zeros(DimVector(kMaxDims, 1), DType::Float);
+  EXPECT_NE(errorOf([&] { t.unsqueeze(0); }).find("dimensions"), std::string::npos);
+  EXPECT_FALSE(formatTensor(t).empty());
 }
 
 // A refused shape leaves the tensor as it was.

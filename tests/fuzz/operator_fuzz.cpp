@@ -25,7 +25,7 @@ std::string randomBytes(std::mt19937_64& random, size_t size) {
 
 TEST_F(OperatorFuzz, RandomCalls) {
   fuzzGenerated(
-      fuzzCount(60'000), [](std::mt19937_64& random) { return randomBytes(random, 160); },
+      fuzzCount(10'000), [](std::mt19937_64& random) { return randomBytes(random, 160); },
       operatorCallTarget);
 }
 
@@ -36,7 +36,7 @@ TEST_F(OperatorFuzz, EachOperator) {
   ASSERT_LT(count, size_t{1} << 16);
   size_t next = 0;
   fuzzGenerated(
-      count * 8,
+      count * 2,
       [&](std::mt19937_64& random) {
         const size_t op = next++ % count;
         return std::string{static_cast<char>(op >> 8), static_cast<char>(op)} +

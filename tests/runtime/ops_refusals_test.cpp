@@ -1,6 +1,7 @@
 // Calls that PyTorch refuses and that could be computed by mistake.
 #include <limits>
 
+#include "core/budget.h"
 #include "tests/runtime/op_testing.h"
 
 namespace wick {
@@ -80,6 +81,52 @@ TEST(Refusals, ArgumentsOutOfRange) {
   EXPECT_THROW(call("aten::linalg_matrix_norm", "", square, Scalar(1), DimVector{-2, -1}, false,
                     DType::ComplexFloat),
                RuntimeError);
+}
+
+// A place for each row is eight times as large as the result.
+TEST(Refusals, PlacesBeyondTheMemoryOfARun) {
+  Budget::Bounds bounds;
+  bounds.memory = size_t{32} << 20;
+  Budget budget(std::move(bounds));
+  BudgetScope scope(&budget);
+  const Tensor x = Tensor::zeros(DimVector{1}, DType::Bool).expand(DimVector{1 << 23});
+  EXPECT_THROW(call("aten::flip", "", x, DimVector{0}), RuntimeError);
+  const Tensor planes = x.unsqueeze(0).unsqueeze(0);
+  EXPECT_THROW(call("aten::replication_pad1d", "", planes.to(DType::Byte), DimVector{1, 1}),
+               RuntimeError);
+  EXPECT_LT(budget.used(), 9 << 20);
+}
+
+TEST(Refusals, ListsThatNoMemoryHolds) {
+  const Tensor none = iota(DimVector{0});
+  EXPECT_THROW(callAll("aten::chunk", "", none, int64_t{1} << 40, 0), RuntimeError);
+}
+
+// A tensor without dimensions takes 0 and -1 as if it had one.
+TEST(Refusals, DimensionsOfNumbers) {
+  const Tensor one = iota(DimVector{});
+  EXPECT_THROW(call("aten::linalg_tensorsolve", "", one, one, DimVector{0}), RuntimeError);
+}
+
+TEST(Integers, SumsWrap) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const Tensor least = longs({kLeast}), minus = longs({-1});
+  EXPECT_EQ(call("aten::index_add", "", least, 0, longs({0}), minus).item<int64_t>(),
+            -(kLeast + 1));
+  EXPECT_EQ(call("aten::put", "", least, longs({0}), minus, true).item<int64_t>(), -(kLeast + 1));
+}
+
+// Places that scales lead to lie far away, or nowhere.
+TEST(Upsample, ScalesOfAnySize) {
+  const Tensor x = iota(DimVector{1, 1, 4});
+  for (double scale : {1e-310, 1e-30, 1e30, 1e300}) {
+    for (const char* name : {"aten::upsample_linear1d", "aten::upsample_nearest1d"}) {
+      const bool linear = std::string_view(name).ends_with("linear1d");
+      const Tensor y = linear ? call(name, "", x, DimVector{5}, false, scale)
+                              : call(name, "", x, DimVector{5}, scale);
+      for (double v : values(y)) EXPECT_TRUE(v >= 0 && v <= 3) << name << " " << scale;
+    }
+  }
 }
 
 // They compile, as they do in PyTorch, and say why they cannot run.

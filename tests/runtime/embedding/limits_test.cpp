@@ -74,6 +74,10 @@ INSTANTIATE_TEST_SUITE_P(
              "x = torch.zeros([1])\n    l = [x]\n    while len(l) > 0:\n"
              "        x = x.unsqueeze(0) if x.dim() < 1000 else torch.zeros([1])\n"
              "        l.append(x)\n    print(len(l))"},
+        Case{"forks",
+             "l: List[Future[int]] = []\n    while len(l) >= 0:\n"
+             "        l.append(torch.jit.fork(fine))\n    print(len(l))"},
+        Case{"parts", "l = ('a' * 10000000).split('a')\n    print(len(l))"},
         Case{"range", "l = [i for i in range(1 << 40)]\n    print(len(l))"}),
     [](const auto& info) { return std::string(info.param.name); });
 
