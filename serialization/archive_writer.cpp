@@ -1,13 +1,14 @@
 #include "serialization/archive_writer.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "core/error.h"
+#include "core/output_file.h"
 
 namespace wick {
 namespace {
@@ -60,22 +61,10 @@ ArchiveWriter::ArchiveWriter(Sink sink, std::string root)
     : sink_(std::move(sink)), root_(std::move(root)) {}
 
 ArchiveWriter ArchiveWriter::toFile(const std::string& path, std::string root) {
-  std::FILE* opened = std::fopen(path.c_str(), "wb");
-  WICK_CHECK(opened != nullptr, "save: {}: {}", path, std::strerror(errno));
-  auto file = std::shared_ptr<std::FILE*>(new std::FILE*(opened), [](std::FILE** f) {
-    if (*f != nullptr) std::fclose(*f);
-    delete f;
-  });
-  ArchiveWriter writer(
-      [file, path](std::span<const std::byte> data) {
-        WICK_CHECK(std::fwrite(data.data(), 1, data.size(), *file) == data.size(), "save: {}: {}",
-                   path, std::strerror(errno));
-      },
-      std::move(root));
-  writer.close_ = [file, path] {
-    std::FILE* f = std::exchange(*file, nullptr);
-    WICK_CHECK(std::fclose(f) == 0, "save: {}: {}", path, std::strerror(errno));
-  };
+  auto file = std::make_shared<OutputFile>(path);
+  ArchiveWriter writer([file](std::span<const std::byte> data) { file->write(data); },
+                       std::move(root));
+  writer.close_ = [file] { file->commit(); };
   return writer;
 }
 
@@ -94,7 +83,7 @@ void ArchiveWriter::write(const std::string& record, std::string_view text) {
 }
 
 void ArchiveWriter::write(const std::string& record, std::span<const std::byte> data) {
-  const std::string path = root_ + "/" + record;
+  const std::string path = root_.empty() ? record : root_ + "/" + record;
   WICK_CHECK(path.size() <= 0x7fff, "save: the record name '{}...' is too long",
              record.substr(0, 80));
   WICK_CHECK(names_.insert(record).second, "save: record '{}' is written twice", record);
@@ -118,6 +107,24 @@ void ArchiveWriter::write(const std::string& record, std::span<const std::byte> 
   emit(header + path + extra);
   emit(data);
   entries_.push_back(std::move(entry));
+}
+
+std::string ArchiveWriter::contentId() const {
+  // FNV-1a.
+  constexpr uint64_t kBasis = 0xcbf29ce484222325, kPrime = 0x100000001b3;
+  uint64_t names = kBasis, contents = kBasis;
+  for (const Entry& entry : entries_) {
+    // Without the root: files of equal records have one identity.
+    const size_t start = root_.empty() ? 0 : root_.size() + 1;
+    for (size_t i = start; i < entry.path.size(); ++i) {
+      names = (names ^ static_cast<unsigned char>(entry.path[i])) * kPrime;
+    }
+    names *= kPrime;
+    for (uint64_t rest = entry.crc, i = 0; i < sizeof(entry.crc); ++i, rest >>= 8) {
+      contents = (contents ^ (rest & 0xff)) * kPrime;
+    }
+  }
+  return fmt::format("{:020}{:020}", names, contents);
 }
 
 void ArchiveWriter::finish() {

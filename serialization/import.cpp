@@ -8,6 +8,7 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "serialization/format_version.h"
 #include "serialization/source_import.h"
 #include "serialization/torch_save.h"
 #include "serialization/unpickler.h"
@@ -15,8 +16,6 @@
 namespace wick {
 namespace {
 
-constexpr int64_t kOldestVersion = 1;
-constexpr int64_t kNewestVersion = 10;
 constexpr const char* kDataPickle = "data.pkl";
 constexpr const char* kConstantsPickle = "constants.pkl";
 constexpr std::string_view kExtraFolder = "extra/";

@@ -4,10 +4,10 @@
 
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/output_file.h"
 
 namespace wick {
 namespace {
@@ -227,11 +227,7 @@ std::string saveNpyToString(const Tensor& tensor) {
 }
 
 void saveNpy(const Tensor& tensor, const std::string& path) {
-  const std::string text = saveNpyToString(tensor);
-  std::ofstream file(path, std::ios::binary);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  WICK_CHECK(file.good(), "saveNpy: cannot write {}", path);
+  writeFile(path, saveNpyToString(tensor));
 }
 
 }  // namespace wick

@@ -15,6 +15,8 @@
 #include "core/error.h"
 #include "core/stack.h"
 #include "ir/depth.h"
+#include "serialization/export_names.h"
+#include "serialization/format_version.h"
 #include "serialization/python_calls.h"
 #include "serialization/python_constants.h"
 #include "serialization/python_names.h"
@@ -53,6 +55,8 @@ class PythonPrinter::Impl : public ExpressionContext {
   ConstantTable constants;
   std::vector<TypePtr> used_types;
   std::vector<Function*> used_functions;
+  ExportNames names;
+  int64_t version = kOldestWrittenVersion;
 
   void printFunction(GraphFunction& function, bool self_type);
   void printType(const Type& type);
@@ -65,13 +69,17 @@ class PythonPrinter::Impl : public ExpressionContext {
   }
   std::string typeName(const Type& type) override {
     noteTypes(type);
-    return type.annotation();
+    return names.annotation(type);
   }
   std::string constant(const IValue& value) override {
     return constantText(value, constants, [this](const Type& t) { return typeName(t); });
   }
-  void noteFunction(Function* function) override {
+  const std::string& functionName(Function* function) override {
     if (seen_functions_.insert(function).second) used_functions.push_back(function);
+    return names.of(*function);
+  }
+  void noteOperator(const FunctionSchema& schema) override {
+    version = std::max(version, formatVersionOf(schema));
   }
 
  private:
@@ -160,10 +168,10 @@ class PythonPrinter::Impl : public ExpressionContext {
 // Types -------------------------------------------------------------------------------------------
 
 void PythonPrinter::Impl::noteTypes(const Type& type) {
-  const bool named = type.kind() == TypeKind::Class || type.kind() == TypeKind::Enum ||
-                     type.kind() == TypeKind::Interface ||
-                     (type.kind() == TypeKind::Tuple && type.as<TupleType>()->isNamed());
-  if (named && seen_types_.insert(&type).second) used_types.push_back(type.shared_from_this());
+  if (ExportNames::isNamed(type) && seen_types_.insert(&type).second) {
+    names.of(type);
+    used_types.push_back(type.shared_from_this());
+  }
   for (const TypePtr& part : type.contained()) noteTypes(*part);
 }
 
@@ -653,6 +661,19 @@ const std::vector<TypePtr>& PythonPrinter::usedTypes() const {
 }
 const std::vector<Function*>& PythonPrinter::usedFunctions() const {
   return impl_->used_functions;
+}
+
+std::string PythonPrinter::nameOf(const Type& type) {
+  return impl_->names.of(type);
+}
+std::string PythonPrinter::nameOf(const Function& function) {
+  return impl_->names.of(function);
+}
+std::string PythonPrinter::typeName(const Type& type) {
+  return impl_->typeName(type);
+}
+int64_t PythonPrinter::formatVersion() const {
+  return impl_->version;
 }
 
 std::string printPython(GraphFunction& function, bool self_type) {

@@ -35,6 +35,14 @@ class PythonPrinter {
   // the functions that it calls.
   const std::vector<TypePtr>& usedTypes() const;
   const std::vector<Function*>& usedFunctions() const;
+  // What the text calls a class or function: its qualified name, or another one where two things
+  // of one name come together.
+  std::string nameOf(const Type& type);
+  std::string nameOf(const Function& function);
+  // A type as the text writes it; the classes that it names are used from then on.
+  std::string typeName(const Type& type);
+  // The oldest version of the archive format that gives all operators so far their meaning.
+  int64_t formatVersion() const;
 
  private:
   class Impl;
