@@ -13,6 +13,7 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/natural_order.h"
 #include "core/stack.h"
 #include "ir/depth.h"
 #include "serialization/export_names.h"
@@ -40,10 +41,31 @@ bool hasUnionType(const Value* value) {
   return kind == TypeKind::Union || kind == TypeKind::Optional;
 }
 
-Node* previousNonConstant(Node* node) {
+// A condition that is a literal would choose its branch already when it is compiled.
+bool isCondition(const Value* value) {
+  return std::ranges::any_of(value->uses(),
+                             [](const Use& use) { return use.user->kind() == prim::If; });
+}
+
+// The node whose results a block gives and which of its inputs and outputs do so, from where on.
+const Node* receiverOf(const Block* block, size_t& first) {
+  const Node* owner = block->owningNode();
+  if (owner == nullptr || (owner->kind() != prim::If && owner->kind() != prim::Loop))
+    return nullptr;
+  first = owner->kind() == prim::Loop ? 1 : 0;  // the condition
+  return owner;
+}
+
+// Nodes that are no statements: their text stands wherever their value is used. Of values that are
+// never set, each compilation puts those of paths that do not end where it likes.
+bool isFree(const Node* node) {
+  return node->kind() == prim::Constant || node->kind() == prim::Uninitialized;
+}
+
+Node* previousStatement(Node* node) {
   do {
     node = node->prev();
-  } while (node->kind() == prim::Constant);
+  } while (isFree(node));
   return node;
 }
 
@@ -96,6 +118,9 @@ class PythonPrinter::Impl : public ExpressionContext {
   Node* scanValue(Node* block_point, const Value* value);
   Node* scanNode(Node* node);
   void scanBlock(const Block* block);
+  // The results of an If or Loop by name: what is compiled again has them in that order.
+  const std::vector<size_t>& orderOf(const Node* node);
+  std::vector<Value*> inOrder(const Node* node, std::span<Value* const> values);
 
   // Second pass.
   void printBody(const Block* body);
@@ -129,10 +154,10 @@ class PythonPrinter::Impl : public ExpressionContext {
   void assignUniqueNames(std::span<Value* const> values) {
     for (const Value* v : values) names_[v] = uniqueNameFor(v);
   }
-  std::string uniqueNameFor(const Value* value) {
-    return generator_.unique(value->hasDebugName() ? makeValidIdentifier(value->debugNameBase())
-                                                   : "_");
+  static std::string wantedName(const Value* value) {
+    return value->hasDebugName() ? makeValidIdentifier(value->debugNameBase()) : "_";
   }
+  std::string uniqueNameFor(const Value* value) { return generator_.unique(wantedName(value)); }
   std::string list(std::span<Value* const> values) const {
     std::string out;
     for (const Value* v : values) {
@@ -147,7 +172,7 @@ class PythonPrinter::Impl : public ExpressionContext {
     return expression.size() + 2 * level_ >= kLongLine;
   }
   bool isInlineExpression(const Value* value) const {
-    return value->node()->kind() != prim::Constant && inline_.contains(value->node());
+    return !isFree(value->node()) && inline_.contains(value->node());
   }
   void splitLongInlines(const Value* value);
   void scanLongInlines(const Node* user, int64_t offset, std::vector<const Value*>& to_split);
@@ -159,6 +184,7 @@ class PythonPrinter::Impl : public ExpressionContext {
   std::unordered_set<const Node*> inline_;
   size_t inline_depth_ = 0;
   std::unordered_map<const Node*, int64_t> split_up_to_;
+  std::unordered_map<const Node*, std::vector<size_t>> orders_;
   std::unordered_set<const Value*> annotated_;
   std::vector<size_t> with_starts_;  // how long the text was where each open `with` began
   std::unordered_set<const Type*> seen_types_;
@@ -195,12 +221,12 @@ bool PythonPrinter::Impl::canInline(const Value* value) const {
 
 Node* PythonPrinter::Impl::scanValue(Node* block_point, const Value* value) {
   Node* node = value->node();
-  if (node == block_point && canInline(value) && inline_depth_ < kMaxInline) {
+  if (node == block_point && !isFree(node) && canInline(value) && inline_depth_ < kMaxInline) {
     ++inline_depth_;
     block_point = scanNode(block_point);
     --inline_depth_;
     inline_.insert(node);
-  } else if (node->kind() == prim::Constant) {
+  } else if (isFree(node) && !isCondition(value)) {
     inline_.insert(node);
   }
   return block_point;
@@ -209,11 +235,41 @@ Node* PythonPrinter::Impl::scanValue(Node* block_point, const Value* value) {
 Node* PythonPrinter::Impl::scanNode(Node* node) {
   if (inline_.contains(node)) return node;
   for (const Block* block : node->blocks()) scanBlock(block);
-  Node* block_point = previousNonConstant(node);
-  for (size_t i = node->inputs().size(); i-- > 0;) {
-    block_point = scanValue(block_point, node->inputs()[i]);
+  Node* block_point = previousStatement(node);
+  size_t first = 0;
+  const Node* receiver = node->kind() == prim::Return ? receiverOf(node->block(), first) : nullptr;
+  if (receiver == nullptr) {
+    for (size_t i = node->inputs().size(); i-- > 0;) {
+      block_point = scanValue(block_point, node->inputs()[i]);
+    }
+    return block_point;
   }
+  const std::vector<size_t>& order = orderOf(receiver);
+  for (size_t i = order.size(); i-- > 0;) {
+    block_point = scanValue(block_point, node->inputs()[first + order[i]]);
+  }
+  if (first != 0) block_point = scanValue(block_point, node->inputs()[0]);
   return block_point;
+}
+
+const std::vector<size_t>& PythonPrinter::Impl::orderOf(const Node* node) {
+  auto [it, fresh] = orders_.try_emplace(node);
+  std::vector<size_t>& order = it->second;
+  if (!fresh) return order;
+  std::vector<std::string> wanted;
+  for (const Value* output : node->outputs()) {
+    order.push_back(order.size());
+    wanted.push_back(wantedName(output));
+  }
+  std::ranges::stable_sort(order,
+                           [&](size_t a, size_t b) { return NaturalLess()(wanted[a], wanted[b]); });
+  return order;
+}
+
+std::vector<Value*> PythonPrinter::Impl::inOrder(const Node* node, std::span<Value* const> values) {
+  std::vector<Value*> sorted;
+  for (size_t i : orderOf(node)) sorted.push_back(values[i]);
+  return sorted;
 }
 
 void PythonPrinter::Impl::scanBlock(const Block* block) {
@@ -232,6 +288,7 @@ void PythonPrinter::Impl::printFunction(GraphFunction& function, bool self_type)
   expressions_.clear();
   inline_.clear();
   split_up_to_.clear();
+  orders_.clear();
   annotated_.clear();
   std::string header = std::string(2 * level_, ' ') + "def " + function.name() + "(";
   WICK_ASSERT(schema.arguments().size() == graph.inputs().size(),
@@ -301,8 +358,10 @@ void PythonPrinter::Impl::printBlock(const Block* block, bool has_other_statemen
 void PythonPrinter::Impl::printNode(const Node* node, bool print_constants) {
   const Symbol kind = node->kind();
   if (kind == prim::Constant && !print_constants) return;
-  // Left over from paths that never end.
-  if (kind == prim::Uninitialized && !node->output()->hasUses()) return;
+  if (kind == prim::Uninitialized) {
+    if (node->output()->hasUses()) assign(node->output(), printExpression(*node, *this));
+    return;
+  }
   for (const Value* output : node->outputs()) noteTypes(*output->type());
   if (kind == prim::Return) {
     printReturn(node);
@@ -402,14 +461,15 @@ void PythonPrinter::Impl::printBranchResults(std::span<Value* const> left,
 }
 
 void PythonPrinter::Impl::printIf(const Node* node) {
-  assignUniqueNames(node->outputs());
+  const std::vector<Value*> outputs = inOrder(node, node->outputs());
+  assignUniqueNames(outputs);
   line("if " + useOf(node->input(0)) + ":");
   for (size_t i = 0; i < 2; ++i) {
     const Block* block = node->blocks()[i];
     if (i == 1) line("else:");
     ++level_;
     printBlock(block, !node->outputs().empty());
-    printBranchResults(node->outputs(), block->outputs());
+    printBranchResults(outputs, inOrder(node, block->outputs()));
     --level_;
   }
 }
@@ -427,17 +487,20 @@ void PythonPrinter::Impl::nameCarried(std::span<Value* const> inputs,
 // `while` whose condition counts.
 void PythonPrinter::Impl::printCountedWhile(const Node* node) {
   const Block* body = node->blocks()[0];
-  std::span<Value* const> outputs = node->outputs();
-  std::span<Value* const> inputs = body->inputs();
+  const std::vector<Value*> outputs = inOrder(node, node->outputs());
+  const std::vector<Value*> carried = inOrder(node, std::span(body->inputs()).subspan(1));
+  const std::vector<Value*> initial = inOrder(node, std::span(node->inputs()).subspan(2));
+  const std::vector<Value*> next = inOrder(node, std::span(body->outputs()).subspan(1));
+  const std::span<Value* const> counter = std::span(body->inputs()).first(1);
   const std::string limit = generator_.unique("_limit");
   const std::string again = generator_.unique("_again");
   line(fmt::format("{} = {}", limit, useOf(node->input(0))));
   line(fmt::format("{} = torch.__and__(torch.gt({}, 0), {})", again, limit, useOf(node->input(1))));
   assignUniqueNames(outputs);
-  nameCarried(inputs.subspan(1), outputs);
-  printAnnotatedAssignment(outputs, std::span(node->inputs()).subspan(2));
-  assignUniqueNames(inputs.subspan(0, 1));
-  const std::string& trip = useOf(inputs[0]);
+  nameCarried(carried, outputs);
+  printAnnotatedAssignment(outputs, initial);
+  assignUniqueNames(counter);
+  const std::string& trip = useOf(counter[0]);
   line(fmt::format("{} = 0", trip));
   line(fmt::format("while {}:", again));
   ++level_;
@@ -445,7 +508,7 @@ void PythonPrinter::Impl::printCountedWhile(const Node* node) {
   // The condition first: it may read what the assignments change.
   line(fmt::format("{} = torch.__and__(torch.lt(torch.add({}, 1), {}), {})", again, trip, limit,
                    useOf(body->outputs()[0])));
-  printAssignment(inputs.subspan(1), std::span(body->outputs()).subspan(1));
+  printAssignment(carried, next);
   line(fmt::format("{0} = torch.add({0}, 1)", trip));
   --level_;
 }
@@ -460,23 +523,26 @@ void PythonPrinter::Impl::printLoop(const Node* node) {
   const bool counted = !max_trips || max_trips->toInt() != INT64_MAX;
   if (!always && counted) return printCountedWhile(node);
   const bool is_for = always && counted;
-  std::span<Value* const> outputs = node->outputs();
-  std::span<Value* const> inputs = body->inputs();
+  const std::vector<Value*> outputs = inOrder(node, node->outputs());
+  std::vector<Value*> carried = inOrder(node, std::span(body->inputs()).subspan(1));
+  std::vector<Value*> results = inOrder(node, std::span(body->outputs()).subspan(1));
+  const std::span<Value* const> counter = std::span(body->inputs()).first(1);
   assignUniqueNames(outputs);
-  nameCarried(inputs.subspan(1), outputs);
-  printAnnotatedAssignment(outputs, std::span(node->inputs()).subspan(2));
-  assignUniqueNames(inputs.subspan(0, 1));
+  nameCarried(carried, outputs);
+  printAnnotatedAssignment(outputs, inOrder(node, std::span(node->inputs()).subspan(2)));
+  assignUniqueNames(counter);
   if (is_for) {
-    line(fmt::format("for {} in range({}):", useOf(inputs[0]), useOf(node->input(0))));
+    line(fmt::format("for {} in range({}):", useOf(counter[0]), useOf(node->input(0))));
   } else {
     // A while loop has no use for the trip count; its name holds the condition.
-    printAssignment(inputs.subspan(0, 1), std::span(node->inputs()).subspan(1, 1));
-    line(fmt::format("while {}:", useOf(inputs[0])));
+    printAssignment(counter, std::span(node->inputs()).subspan(1, 1));
+    line(fmt::format("while {}:", useOf(counter[0])));
+    carried.insert(carried.begin(), counter[0]);
+    results.insert(results.begin(), body->outputs()[0]);
   }
-  const size_t offset = is_for ? 1 : 0;
   ++level_;
-  printBlock(body, inputs.size() > offset);
-  printAssignment(inputs.subspan(offset), std::span(body->outputs()).subspan(offset));
+  printBlock(body, !carried.empty());
+  printAssignment(carried, results);
   --level_;
 }
 

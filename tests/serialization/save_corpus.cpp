@@ -9,11 +9,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/budget.h"
+#include "core/error.h"
 #include "core/grad_mode.h"
 #include "serialization/export.h"
 #include "serialization/import.h"
 #include "serialization/torch_save.h"
-#include "tools/inputs.h"
 
 namespace wick {
 namespace {
@@ -27,13 +27,24 @@ struct Outcome {
   IValue value;
 };
 
-Outcome runCase(const Module& module, const std::string& folder, const IValue& io) {
-  const cli::Arguments arguments = cli::argumentsFromFile(folder + "/io.pt");
+const IValue& entry(const IValue& io, const char* name) {
+  const IValue* found = io.isDict() ? io.toDict().find(IValue(name)) : nullptr;
+  WICK_CHECK(found != nullptr, "io.pt: there is no '{}'", name);
+  return *found;
+}
+
+// The arguments are read again for each run, which may write to them.
+Outcome runCase(const Module& module, const std::string& folder) {
+  const IValue io = loadValue(folder + "/io.pt");
+  Kwargs kwargs;
+  for (const auto& [key, value] : entry(io, "kwargs").toDict().items()) {
+    kwargs.emplace_back(key.toString(), value);
+  }
   Outcome outcome;
   defaultGenerator().seed(0);
   try {
-    outcome.value = module.run(io.toDict().find(IValue("method"))->toString(), arguments.positional,
-                               arguments.named);
+    outcome.value =
+        module.run(entry(io, "method").toString(), entry(io, "args").elements(), std::move(kwargs));
     outcome.bytes = saveValueToString(outcome.value);
   } catch (const Error& error) {
     outcome.raised = true;
@@ -66,15 +77,15 @@ nlohmann::json saveAgain(const std::string& folder, const std::string& saved_pat
     line["unreadable"] = error.what();
     return line;
   }
-  setGradEnabled(io.toDict().find(IValue("grad_enabled"))->toBool());
   try {
+    setGradEnabled(entry(io, "grad_enabled").toBool());
     const std::string first = saveModuleToString(*original);
     saveModule(*original, saved_path);
     line["saved"] = saved_path;
     const Module again = loadModule(saved_path);
     line["identical"] = saveModuleToString(again) == first;
-    const Outcome expected = runCase(*original, folder, io);
-    const Outcome found = runCase(again, folder, io);
+    const Outcome expected = runCase(*original, folder);
+    const Outcome found = runCase(again, folder);
     line["same"] = expected.raised == found.raised && expected.bytes == found.bytes;
     line["kind"] = expected.raised == found.raised && sameKind(expected.value, found.value);
     if (found.raised) line["raised"] = found.message;
