@@ -26,14 +26,13 @@ void put(std::string& out, T value) {
   out.append(bytes, sizeof(T));
 }
 
-uint32_t checksum(std::span<const std::byte> data) {
-  uLong crc = ::crc32(0, nullptr, 0);
+uLong checksum(uLong crc, std::span<const std::byte> data) {
   for (size_t done = 0; done < data.size();) {
     const size_t n = std::min<size_t>(data.size() - done, size_t{1} << 30);
     crc = ::crc32(crc, reinterpret_cast<const Bytef*>(data.data() + done), static_cast<uInt>(n));
     done += n;
   }
-  return static_cast<uint32_t>(crc);
+  return crc;
 }
 
 uint32_t clamp32(uint64_t value) {
@@ -83,11 +82,22 @@ void ArchiveWriter::write(const std::string& record, std::string_view text) {
 }
 
 void ArchiveWriter::write(const std::string& record, std::span<const std::byte> data) {
+  write(record, std::span(&data, 1));
+}
+
+void ArchiveWriter::write(const std::string& record,
+                          std::span<const std::span<const std::byte>> parts) {
   const std::string path = root_.empty() ? record : root_ + "/" + record;
   WICK_CHECK(path.size() <= 0x7fff, "save: the record name '{}...' is too long",
              record.substr(0, 80));
   WICK_CHECK(names_.insert(record).second, "save: record '{}' is written twice", record);
-  Entry entry{path, offset_, data.size(), checksum(data)};
+  uint64_t size = 0;
+  uLong crc = ::crc32(0, nullptr, 0);
+  for (const std::span<const std::byte> part : parts) {
+    size += part.size();
+    crc = checksum(crc, part);
+  }
+  Entry entry{path, offset_, size, static_cast<uint32_t>(crc)};
   const bool zip64 = entry.size >= kMax32;
   std::string extra;
   if (zip64) {
@@ -105,7 +115,7 @@ void ArchiveWriter::write(const std::string& record, std::span<const std::byte> 
   put<uint32_t>(header, 0x04034b50);
   putCommon(header, zip64, entry.size, entry.crc, path.size(), extra.size());
   emit(header + path + extra);
-  emit(data);
+  for (const std::span<const std::byte> part : parts) emit(part);
   entries_.push_back(std::move(entry));
 }
 

@@ -30,6 +30,8 @@ class ArchiveWriter {
   // Names must be new (RuntimeError).
   void write(const std::string& record, std::span<const std::byte> data);
   void write(const std::string& record, std::string_view text);
+  // A record of several parts.
+  void write(const std::string& record, std::span<const std::span<const std::byte>> parts);
   // Forty digits made of the names and checksums of all records so far: equal for equal contents.
   std::string contentId() const;
   // Writes the directory and closes the file.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ostream>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -14,6 +15,7 @@
 #include "serialization/format_version.h"
 #include "serialization/pickler.h"
 #include "serialization/python_printer.h"
+#include "serialization/source_origins.h"
 #include "serialization/torch_save.h"
 
 namespace wick {
@@ -50,12 +52,20 @@ class ModuleArchive::Impl {
       constants_ = std::move(pickler);
       printAll();
     }
+    if (options_.for_pytorch && !printer_.ownOperators().empty()) {
+      throwRuntimeError("save: PyTorch has no operator {}; only Wick could read the file",
+                        fmt::join(printer_.ownOperators(), ", "));
+    }
   }
 
   void write(ArchiveWriter& writer) const {
     writer.write("data.pkl", data_pickle_);
     writeStorages("data", data_.storages(), writer);
-    for (const auto& [module, text] : code) writer.write(recordOf(module), text);
+    for (size_t i = 0; i < code.size(); ++i) {
+      const std::string record = recordOf(code[i].first);
+      writer.write(record, code[i].second);
+      if (!marks_[i].empty()) writer.write(record + ".debug_pkl", writeMarks(marks_[i]));
+    }
     writer.write("constants.pkl", constants_pickle_);
     writeStorages("constants", constants_.storages(), writer);
     for (const auto& [name, text] : options_.extra_files) writer.write("extra/" + name, text);
@@ -117,10 +127,26 @@ class ModuleArchive::Impl {
     }
   }
 
+  // What was printed since the last time belongs to a module.
   void take(const std::string& module) {
     auto [it, fresh] = module_index_.emplace(module, code.size());
-    if (fresh) code.emplace_back(module, "");
-    code[it->second].second += printer_.text().substr(taken_);
+    if (fresh) {
+      code.emplace_back(module, "");
+      marks_.emplace_back();
+    }
+    std::string& text = code[it->second].second;
+    std::vector<SourceMark>& marks = marks_[it->second];
+    const std::vector<SourceMark>& all = printer_.marks();
+    const auto add = [&](uint64_t offset, const SourceRange& range) {
+      if (!marks.empty() && marks.back().offset == offset) marks.pop_back();
+      marks.push_back({offset, range});
+    };
+    // The text begins within what the last mark is about.
+    if (marks_taken_ > 0) add(text.size(), all[marks_taken_ - 1].range);
+    for (; marks_taken_ < all.size(); ++marks_taken_) {
+      add(all[marks_taken_].offset - taken_ + text.size(), all[marks_taken_].range);
+    }
+    text += printer_.text().substr(taken_);
     taken_ = printer_.text().size();
   }
 
@@ -129,6 +155,8 @@ class ModuleArchive::Impl {
   size_t types_done_ = 0;
   size_t functions_done_ = 0;
   size_t taken_ = 0;
+  size_t marks_taken_ = 0;
+  std::vector<std::vector<SourceMark>> marks_;  // of each element of `code`
   std::unordered_map<std::string, size_t> module_index_;
   Pickler data_;
   Pickler constants_;
@@ -168,6 +196,24 @@ std::string saveModuleToString(const Module& module, const SaveOptions& options)
     out.append(reinterpret_cast<const char*>(data.data()), data.size());
   });
   return out;
+}
+
+void Module::save(const std::string& path) const {
+  saveModule(*this, path);
+}
+
+void Module::save(std::ostream& stream) const {
+  ModuleArchive(*this).write([&](std::span<const std::byte> data) {
+    stream.write(reinterpret_cast<const char*>(data.data()),
+                 static_cast<std::streamsize>(data.size()));
+    WICK_CHECK(stream.good(), "save: the stream cannot be written");
+  });
+  stream.flush();
+  WICK_CHECK(stream.good(), "save: the stream cannot be written");
+}
+
+std::string Module::saveToString() const {
+  return saveModuleToString(*this);
 }
 
 }  // namespace wick

@@ -1,8 +1,9 @@
 // Saving modules as the archives that torch.jit.load reads.
 //
 // Code is printed as source (python_printer.h), attributes are pickled, tensors are written from
-// where they lie, each memory once. Equal modules give equal bytes, and a module that was saved,
-// loaded and saved again does too.
+// where they lie, each memory once. Saving a module twice gives the same bytes, and so does saving
+// what was read from the first file. Beside the code stand the places of the program that it was
+// compiled from (source_origins.h).
 #pragma once
 
 #include <cstddef>

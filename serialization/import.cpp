@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "serialization/format_version.h"
 #include "serialization/source_import.h"
+#include "serialization/source_origins.h"
 #include "serialization/torch_save.h"
 #include "serialization/unpickler.h"
 
@@ -107,8 +108,16 @@ class ArchiveImporter {
     }
     code_ += size;
     takeMemory(record, size);
-    return std::make_shared<Source>(std::string(archive_->read(record).text()),
-                                    archive_->name() + "/" + record);
+    auto source = std::make_shared<Source>(std::string(archive_->read(record).text()),
+                                           archive_->name() + "/" + record);
+    // Read when somebody asks: who saves the module again.
+    if (const std::string marks = record + ".debug_pkl"; archive_->has(marks)) {
+      setOrigins(source, [archive = archive_, marks] {
+        return readMarks(readPickle(*archive, marks),
+                         fmt::format("{}: record '{}'", archive->name(), marks), archive->limits());
+      });
+    }
+    return source;
   }
 
   UnpicklerHooks objectHooks() {

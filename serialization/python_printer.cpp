@@ -62,6 +62,12 @@ bool isFree(const Node* node) {
   return node->kind() == prim::Constant || node->kind() == prim::Uninitialized;
 }
 
+// A return stands for the expression that it returns.
+const Node* originNode(const Node* node) {
+  const bool returns = node->kind() == prim::Return && node->inputs().size() == 1;
+  return returns ? node->input(0)->node() : node;
+}
+
 Node* previousStatement(Node* node) {
   do {
     node = node->prev();
@@ -77,6 +83,8 @@ class PythonPrinter::Impl : public ExpressionContext {
   ConstantTable constants;
   std::vector<TypePtr> used_types;
   std::vector<Function*> used_functions;
+  std::vector<SourceMark> marks;
+  std::vector<std::string> own_operators;
   ExportNames names;
   int64_t version = kOldestWrittenVersion;
 
@@ -102,16 +110,44 @@ class PythonPrinter::Impl : public ExpressionContext {
   }
   void noteOperator(const FunctionSchema& schema) override {
     version = std::max(version, formatVersionOf(schema));
+    if (schema.name().starts_with("wick::") &&
+        std::ranges::find(own_operators, schema.name()) == own_operators.end()) {
+      own_operators.push_back(schema.name());
+    }
   }
 
  private:
   void noteTypes(const Type& type);
+  // What is written from here on comes from origin_.
+  void mark() {
+    if (!marks.empty() && samePlace(marks.back().range, origin_)) return;
+    marks.push_back({text.size(), origin_});
+  }
+  static bool samePlace(const SourceRange& a, const SourceRange& b) {
+    return a.source() == b.source() && a.start() == b.start() && a.end() == b.end();
+  }
+  // While the text of a node is written.
+  class Origin {
+   public:
+    Origin(Impl& printer, const Node* node)
+        : printer_(printer), before_(std::exchange(printer.origin_, originOf(node->range()))) {}
+    ~Origin() { printer_.origin_ = std::move(before_); }
+    Origin(const Origin&) = delete;
+
+   private:
+    Impl& printer_;
+    SourceRange before_;
+  };
   void line(const std::string& statement) {
+    mark();
     text.append(2 * level_, ' ');
     text += statement;
     text += '\n';
   }
-  void raw(const std::string& piece) { text += piece; }
+  void raw(const std::string& piece) {
+    mark();
+    text += piece;
+  }
 
   // First pass.
   bool canInline(const Value* value) const;
@@ -178,6 +214,7 @@ class PythonPrinter::Impl : public ExpressionContext {
   void scanLongInlines(const Node* user, int64_t offset, std::vector<const Value*>& to_split);
 
   size_t level_ = 0;
+  SourceRange origin_;
   NameGenerator generator_;
   std::unordered_map<const Value*, std::string> names_;
   std::unordered_map<const Value*, std::string> expressions_;
@@ -363,6 +400,7 @@ void PythonPrinter::Impl::printNode(const Node* node, bool print_constants) {
     return;
   }
   for (const Value* output : node->outputs()) noteTypes(*output->type());
+  const Origin origin(*this, originNode(node));
   if (kind == prim::Return) {
     printReturn(node);
   } else if (kind == prim::If) {
@@ -405,6 +443,7 @@ void PythonPrinter::Impl::printExpressionNode(const Node* node) {
 }
 
 void PythonPrinter::Impl::printDefinition(const Node* node, const std::string& expression) {
+  const Origin origin(*this, node);
   assignUniqueNames(node->outputs());
   if (node->outputs().empty()) return line(expression);
   std::string left = list(node->outputs());
@@ -737,6 +776,12 @@ std::string PythonPrinter::nameOf(const Function& function) {
 }
 std::string PythonPrinter::typeName(const Type& type) {
   return impl_->typeName(type);
+}
+const std::vector<SourceMark>& PythonPrinter::marks() const {
+  return impl_->marks;
+}
+const std::vector<std::string>& PythonPrinter::ownOperators() const {
+  return impl_->own_operators;
 }
 int64_t PythonPrinter::formatVersion() const {
   return impl_->version;
