@@ -124,13 +124,20 @@ class PythonPrinter::Impl : public ExpressionContext {
     marks.push_back({text.size(), origin_});
   }
   static bool samePlace(const SourceRange& a, const SourceRange& b) {
-    return a.source() == b.source() && a.start() == b.start() && a.end() == b.end();
+    if (a.start() != b.start() || a.end() != b.end() || a.valid() != b.valid()) return false;
+    if (a.source() == b.source()) return true;
+    const Source &x = *a.source(), &y = *b.source();
+    return x.lineNumber(0) == y.lineNumber(0) && x.name() == y.name() && x.text() == y.text();
+  }
+  // Constants stand before all statements and come from wherever they are used.
+  static SourceRange placeOf(const Node* node) {
+    return node->kind() == prim::Constant ? SourceRange() : originOf(node->range());
   }
   // While the text of a node is written.
   class Origin {
    public:
     Origin(Impl& printer, const Node* node)
-        : printer_(printer), before_(std::exchange(printer.origin_, originOf(node->range()))) {}
+        : printer_(printer), before_(std::exchange(printer.origin_, placeOf(node))) {}
     ~Origin() { printer_.origin_ = std::move(before_); }
     Origin(const Origin&) = delete;
 
