@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <cstdio>
+
 #include "core/error.h"
+#include "serialization/python_printer.h"
 #include "tests/serialization/import_testing.h"
 
 namespace wick {
@@ -37,6 +41,33 @@ TEST(ExportTest, AttributesAndMethodsSurvive) {
   }
   EXPECT_EQ(again.parameters().size(), original.parameters().size());
   EXPECT_EQ(again.buffers().size(), original.buffers().size());
+}
+
+// Ten thousand operators with a tenth as many constants, in a twentieth of the time that the
+// sanitizers may take.
+TEST(ExportTest, LargeGraphsArePrintedInLinearTime) {
+  constexpr int kNodes = 10000;
+  GraphFunction function("__torch__.f", std::make_shared<Graph>());
+  Graph& graph = *function.graph();
+  Value* value = graph.addInput("x", types::Tensor());
+  Value* one = graph.insertConstant(IValue(int64_t{1}));
+  for (int i = 0; i < kNodes; ++i) {
+    Value* other = value;
+    if (i % 10 == 0) other = graph.insertConstant(IValue(Tensor::zeros({2}, DType::Float)));
+    Node* add = graph.insertNode(graph.create(Symbol::aten("add"), {value, other, one}));
+    value = add->output();
+    value->setType(types::Tensor());
+  }
+  graph.registerOutput(value);
+  function.setSchema(defaultSchemaFor("f", graph));
+  const auto start = std::chrono::steady_clock::now();
+  PythonPrinter printer;
+  printer.printFunction(function);
+  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - start;
+  RecordProperty("milliseconds", std::to_string(time.count()));
+  std::printf("%.1f ms\n", time.count());
+  EXPECT_LT(time.count(), 2000);
+  EXPECT_EQ(printer.constants().size(), kNodes / 10u);
 }
 
 TEST(ExportTest, ExtraFilesAreKept) {
