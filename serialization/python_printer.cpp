@@ -226,6 +226,7 @@ class PythonPrinter::Impl : public ExpressionContext {
   std::unordered_map<const Value*, std::string> names_;
   std::unordered_map<const Value*, std::string> expressions_;
   std::unordered_set<const Node*> inline_;
+  std::unordered_set<const Node*> conditions_;  // constants that If nodes read
   size_t inline_depth_ = 0;
   std::unordered_map<const Node*, int64_t> split_up_to_;
   std::unordered_map<const Node*, std::vector<size_t>> orders_;
@@ -270,8 +271,9 @@ Node* PythonPrinter::Impl::scanValue(Node* block_point, const Value* value) {
     block_point = scanNode(block_point);
     --inline_depth_;
     inline_.insert(node);
-  } else if (isFree(node) && !isCondition(value)) {
-    inline_.insert(node);
+  } else if (isFree(node) && !inline_.contains(node) && !conditions_.contains(node)) {
+    // Looked at once: constants may have thousands of uses.
+    (isCondition(value) ? conditions_ : inline_).insert(node);
   }
   return block_point;
 }
@@ -331,6 +333,7 @@ void PythonPrinter::Impl::printFunction(GraphFunction& function, bool self_type)
   names_.clear();
   expressions_.clear();
   inline_.clear();
+  conditions_.clear();
   split_up_to_.clear();
   orders_.clear();
   annotated_.clear();
