@@ -9,10 +9,58 @@
 #include "passes/dead_code_elimination.h"
 #include "passes/freeze.h"
 #include "passes/inline_calls.h"
+#include "passes/lower_tuples.h"
 #include "runtime/inference.h"
 
 namespace wick {
 namespace {
+
+// The nodes that make a list, dict or tuple of constants, inserted before `user`; null for other
+// values.
+Node* constructed(Graph& graph, const IValue& value, Node* user) {
+  const auto element = [&](const IValue& v) {
+    if (Node* made = constructed(graph, v, user)) return made->output();
+    return graph.createConstant(v)->insertBefore(user)->output();
+  };
+  std::vector<Value*> elements;
+  Node* made = nullptr;
+  if (value.isList()) {
+    for (const IValue& v : value.elements()) elements.push_back(element(v));
+    made = graph.createList(value.toList().element_type, elements);
+  } else if (value.isTuple()) {
+    for (const IValue& v : value.elements()) elements.push_back(element(v));
+    made = graph.createTuple(elements, value.toTuple().named);
+  } else if (value.isDict()) {
+    const DictObject& dict = value.toDict();
+    std::vector<Value*> keys;
+    for (const auto& [key, v] : dict.items()) {
+      keys.push_back(element(key));
+      elements.push_back(element(v));
+    }
+    made = graph.createDict(dict.key_type, dict.value_type, keys, elements);
+  }
+  return made == nullptr ? nullptr : made->insertBefore(user);
+}
+
+// Source has no constants that are containers: it makes them where they are used. Nobody writes to
+// them, or they would have stayed attributes.
+void expandContainers(Block* block) {
+  const auto expand = [&](Node* user) {
+    for (size_t i = 0; i < user->inputs().size(); ++i) {
+      if (user->input(i)->node()->kind() != prim::Constant) continue;
+      const std::optional<IValue> value = constantOf(user->input(i));
+      if (!value) continue;
+      Node* made = constructed(*block->graph(), *value, user);
+      if (made == nullptr) continue;
+      user->replaceInput(i, made->output());
+    }
+  };
+  for (Node* node : block->nodes()) {
+    expand(node);
+    for (Block* inner : node->blocks()) expandContainers(inner);
+  }
+  expand(block->returnNode());
+}
 
 std::shared_ptr<Graph> frozenGraph(const Module& module, GraphFunction& method, bool optimize) {
   method.ensureDefined();
@@ -22,7 +70,9 @@ std::shared_ptr<Graph> frozenGraph(const Module& module, GraphFunction& method, 
   } else {
     inlineCalls(*graph);
     freezeModule(*graph, module.object());
+    lowerTuples(*graph);
   }
+  expandContainers(graph->block());
   poolConstants(*graph);
   eliminateDeadCode(*graph);
   return graph;
