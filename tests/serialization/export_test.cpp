@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "serialization/python_printer.h"
+#include "serialization/source_origins.h"
 #include "tests/serialization/import_testing.h"
 
 namespace wick {
@@ -41,6 +42,40 @@ TEST(ExportTest, AttributesAndMethodsSurvive) {
   }
   EXPECT_EQ(again.parameters().size(), original.parameters().size());
   EXPECT_EQ(again.buffers().size(), original.buffers().size());
+}
+
+TEST(ExportTest, PlacesOfTheProgramAreKept) {
+  const std::string bytes = saveModuleToString(smallModule());
+  ArchiveReader archive(bytesOf(bytes), "saved");
+  size_t known = 0;
+  for (const std::string& record : archive.records()) {
+    if (!record.ends_with(".debug_pkl")) continue;
+    for (const SourceMark& mark : readMarks(archive.read(record), record, {})) {
+      known += mark.range.valid() && mark.range.source()->name().ends_with("make_archives.py");
+    }
+  }
+  EXPECT_GT(known, 5u);
+}
+
+TEST(ExportTest, DamagedPlacesAreRefusedWhenTheyAreAskedFor) {
+  std::string record;
+  ArchiveReader archive(bytesOf(contentsOf("small_module.pt")), "small_module.pt");
+  for (const std::string& name : archive.records()) {
+    if (name.ends_with(".debug_pkl")) record = name;
+  }
+  ASSERT_FALSE(record.empty());
+  const std::string marks(archive.read(record).text());
+  // Every text that ends early is refused, none ends the process.
+  for (size_t size = 0; size < marks.size(); ++size) {
+    EXPECT_THROW(readMarks(bytesOf(marks.substr(0, size)), "cut", {}), LoadError);
+  }
+  const Module module = loadModule(bytesOf(changed({{record, "garbage"}})), "changed");
+  try {
+    saveModuleToString(module);
+    FAIL() << "accepted";
+  } catch (const LoadError& error) {
+    EXPECT_THAT(error.what(), HasSubstr(record));
+  }
 }
 
 // Ten thousand operators with a tenth as many constants, in a twentieth of the time that the
