@@ -1,5 +1,7 @@
 #include "wick.h"
 
+#include <istream>
+
 #include "frontend/compile.h"
 #include "serialization/import.h"
 
@@ -48,6 +50,20 @@ Program compile(const std::string& source, const std::string& file_name) {
 
 Module load(const std::string& path) {
   return loadModule(path);
+}
+
+Module load(std::istream& stream) {
+  std::string text;
+  char buffer[1 << 16];
+  while (stream.read(buffer, sizeof(buffer)) || stream.gcount() > 0) {
+    text.append(buffer, static_cast<size_t>(stream.gcount()));
+  }
+  if (stream.bad()) throwLoadError("<stream>: cannot be read");
+  return loadFromMemory(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+Module loadFromMemory(std::span<const std::byte> bytes) {
+  return loadModule(copyBytes(bytes), "<memory>");
 }
 
 }  // namespace wick

@@ -6,13 +6,17 @@
 //   wick::Module model = wick::load("model.pt");
 //   model.eval();
 //   wick::IValue z = model.forward({input});
+//   model.save("copy.pt");
 //
 // Values are wick::IValue (core/ivalue.h), tensors wick::Tensor (core/tensor.h). Programs and
 // modules may be run from any number of threads at a time. Errors are subclasses of wick::Error
 // (core/error.h); what() is ready to print.
 #pragma once
 
+#include <cstddef>
+#include <iosfwd>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -21,9 +25,14 @@
 #include "core/tensor.h"
 #include "ir/function.h"
 #include "runtime/call.h"
+#include "runtime/frozen_module.h"
 #include "runtime/inference.h"
 #include "runtime/module.h"
+#include "runtime/module_builder.h"
 #include "runtime/threads.h"
+#include "serialization/export.h"
+#include "serialization/tensor_files.h"
+#include "serialization/torch_save.h"
 
 namespace wick {
 
@@ -54,5 +63,9 @@ Program compile(const std::string& source, const std::string& file_name = "<stri
 // Reads a module that PyTorch saved with torch.jit.save. Throws LoadError, or CompileError for the
 // program in the file.
 Module load(const std::string& path);
+// The same from a stream, to its end.
+Module load(std::istream& stream);
+// The same from memory, which is copied.
+Module loadFromMemory(std::span<const std::byte> bytes);
 
 }  // namespace wick

@@ -26,6 +26,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/natural_order.h"
 #include "frontend/scoped_map.h"
 #include "ir/depth.h"
 
@@ -55,7 +56,8 @@ class VariableCarrier {
   void run() { block(graph_.block()); }
 
  private:
-  using Defined = std::map<std::string, TypePtr>;
+  // In the order of names, which printed source keeps when it is compiled again.
+  using Defined = std::map<std::string, TypePtr, NaturalLess>;
 
   // Returns what the block itself stores, with the types at its end.
   Defined block(Block* b) {
@@ -100,7 +102,7 @@ class VariableCarrier {
       auto it = defined.find(name);
       return it == defined.end() ? typeOutside(name) : it->second;
     };
-    std::set<std::string> names;
+    std::set<std::string, NaturalLess> names;
     for (const auto& [name, type] : in_true) names.insert(name);
     for (const auto& [name, type] : in_false) names.insert(name);
     Node* after = node;

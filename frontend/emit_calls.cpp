@@ -58,7 +58,7 @@ SugaredValuePtr Emitter::emitSpecialForm(Symbol form, const Apply& apply,
     return simple(
         graph_.insertNode(graph_.createUninitialized(typeOf(apply.inputs()[0])))->output());
   }
-  if (form == prim::tolist) return simple(emitToList(apply, type_hint));
+  if (form == prim::tolist) return simple(emitToList(apply, callee, type_hint));
   if (form == prim::GetAttr) return emitGetAttr(apply, type_hint);
   if (form == prim::fork) return emitFork(apply);
   if (form == Symbol::prim("zip")) return emitZip(apply);
@@ -89,6 +89,8 @@ Value* Emitter::emitAnnotate(const Apply& apply, bool unchecked) {
   expectInputs(apply, unchecked ? "unchecked_cast" : "annotate", 2, 2);
   TypePtr type = typeOf(apply.inputs()[0]);
   Expr expr = apply.inputs()[1];
+  // Of Any, emitExpr would make a cast of its own.
+  if (unchecked && type->kind() == TypeKind::Any) return uncheckedCast(emitExpr(expr), type);
   Value* value = emitExpr(expr, type);
   if (unchecked) return uncheckedCast(value, type);
   value = tryConvertToType(apply.range(), graph_, type, value, ImplicitConversions::All);
@@ -110,13 +112,14 @@ Value* Emitter::emitAnnotate(const Apply& apply, bool unchecked) {
   }
 }
 
-Value* Emitter::emitToList(const Apply& apply, const TypePtr& type_hint) {
+Value* Emitter::emitToList(const Apply& apply, const SugaredValuePtr& callee,
+                           const TypePtr& type_hint) {
   const SourceRange& range = apply.range();
   if (!apply.inputs().empty() || !apply.attributes().empty()) {
     throwCompileError(range, "tolist accepts no arguments");
   }
   if (!type_hint) throwCompileError(range, "Expected type hint for result of tolist()");
-  Value* tensor = emitExpr(Select(apply.callee().tree()).value());
+  Value* tensor = static_cast<const SpecialForm&>(*callee).receiver();
   TypePtr element = type_hint;
   int64_t dims = 0;
   while (const auto* list = element->as<ListType>()) {

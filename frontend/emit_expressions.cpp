@@ -1,6 +1,9 @@
 // Expressions: names, operators, literals of single values, arguments.
 #include <fmt/format.h>
 
+#include <complex>
+#include <optional>
+
 #include "core/error.h"
 #include "frontend/class_definitions.h"
 #include "frontend/ir_emitter.h"
@@ -139,6 +142,22 @@ Value* Emitter::emitUnary(const UnaryOp& expr) {
   }
 }
 
+namespace {
+
+// "2.5+1.j" is one number, as it was when it was printed.
+std::optional<std::complex<double>> complexLiteral(int op, const Value* lhs, const Value* rhs) {
+  if (op != '+' && op != '-') return std::nullopt;
+  const std::optional<IValue> left = constantOf(lhs), right = constantOf(rhs);
+  if (!left || !right || !right->isComplex() || right->toComplex().real() != 0) return std::nullopt;
+  if (!left->isDouble() && !left->isInt()) return std::nullopt;
+  const double real = left->isDouble() ? left->toDouble() : static_cast<double>(left->toInt());
+  const double imaginary = right->toComplex().imag();
+  if (op == '-' && imaginary == 0) return std::nullopt;  // whose sign subtraction loses
+  return std::complex<double>(real, op == '+' ? imaginary : -imaginary);
+}
+
+}  // namespace
+
 Value* Emitter::emitBinary(const BinOp& expr) {
   Value* lhs = emitExpr(expr.lhs());
   if (expr.kind() == TK_IN || expr.kind() == TK_NOTIN) {
@@ -152,6 +171,9 @@ Value* Emitter::emitBinary(const BinOp& expr) {
                       NamedValue(expr.rhs().range(), rhs));
   }
   Value* rhs = emitExpr(expr.rhs());
+  if (std::optional<std::complex<double>> number = complexLiteral(expr.kind(), lhs, rhs)) {
+    return graph_.insertConstant(IValue(*number));
+  }
   return emitBinary(expr.range(), expr.kind(), NamedValue(expr.lhs().range(), lhs),
                     NamedValue(expr.rhs().range(), rhs));
 }

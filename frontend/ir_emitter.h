@@ -212,7 +212,7 @@ class Emitter {
   SugaredValuePtr emitSpecialForm(Symbol form, const Apply& apply, const SugaredValuePtr& callee,
                                   const TypePtr& type_hint);
   Value* emitAnnotate(const Apply& apply, bool unchecked);
-  Value* emitToList(const Apply& apply, const TypePtr& type_hint);
+  Value* emitToList(const Apply& apply, const SugaredValuePtr& callee, const TypePtr& type_hint);
   SugaredValuePtr emitFork(const Apply& apply);
   SugaredValuePtr emitZip(const Apply& apply);
   SugaredValuePtr emitEnumerate(const Apply& apply);

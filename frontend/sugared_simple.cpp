@@ -168,7 +168,7 @@ SugaredValuePtr SimpleValue::attr(const SourceRange& range, GraphFunction& fn,
   switch (type->kind()) {
     case TypeKind::Tensor:
       if (auto dtype = castMethodDType(field)) return std::make_shared<TensorCast>(value_, *dtype);
-      if (field == "tolist") return std::make_shared<SpecialForm>(prim::tolist);
+      if (field == "tolist") return std::make_shared<SpecialForm>(prim::tolist, value_);
       break;
     case TypeKind::Tuple:
       if (auto index = type->as<TupleType>()->fieldIndex(field)) {

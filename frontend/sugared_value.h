@@ -256,14 +256,17 @@ class IterableTree : public SugaredValue {
 // fork…
 class SpecialForm : public SugaredValue {
  public:
-  explicit SpecialForm(Symbol form) : form_(form) {}
+  // `receiver` is what a method is taken from; null for functions.
+  explicit SpecialForm(Symbol form, Value* receiver = nullptr) : form_(form), receiver_(receiver) {}
   std::string kind() const override;
   Symbol form() const { return form_; }
+  Value* receiver() const { return receiver_; }
   // dict.fromkeys
   SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string&) override;
 
  private:
   Symbol form_;
+  Value* receiver_;
 };
 
 // slice(start, stop, step), for use as a subscript. Missing bounds are null.

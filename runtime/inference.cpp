@@ -26,28 +26,32 @@
 
 namespace wick {
 
+void simplifyForInference(Graph& graph, const ObjectRef& self) {
+  inlineCalls(graph);
+  freezeModule(graph, self);
+  removeDropout(graph);
+  lowerTuples(graph);
+  removeListMutation(graph);
+  removeTensorMutation(graph);
+  unrollLoops(graph);
+  // The checks of sizes that layers make, of which all but the first follow from each other.
+  eraseShapeComputations(graph);
+  eliminateCommonSubexpressions(graph);
+  useRaisedConditions(graph);
+  propagateConstants(graph);
+  simplifyPeepholes(graph);
+  eliminateDeadCode(graph);
+  formLinears(graph);
+  foldScales(graph);
+  joinLinears(graph);
+}
+
 std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method) {
   method.ensureDefined();
   const FunctionSchema& schema = method.schema();
   checkSelf(self, method);
   std::shared_ptr<Graph> graph = method.graph()->copy();
-  inlineCalls(*graph);
-  freezeModule(*graph, self);
-  removeDropout(*graph);
-  lowerTuples(*graph);
-  removeListMutation(*graph);
-  removeTensorMutation(*graph);
-  unrollLoops(*graph);
-  // The checks of sizes that layers make, of which all but the first follow from each other.
-  eraseShapeComputations(*graph);
-  eliminateCommonSubexpressions(*graph);
-  useRaisedConditions(*graph);
-  propagateConstants(*graph);
-  simplifyPeepholes(*graph);
-  eliminateDeadCode(*graph);
-  formLinears(*graph);
-  foldScales(*graph);
-  joinLinears(*graph);
+  simplifyForInference(*graph, self);
   fuseEpilogues(*graph);
   poolConstants(*graph);
   eliminateDeadCode(*graph);

@@ -20,4 +20,9 @@ namespace wick {
 // UsageError when the method is not one of `self`.
 std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method);
 
+// The part of it that leaves PyTorch's operators alone in the graph: `graph` is a copy of a
+// method's and loses its input `self`, which attributes that somebody writes are still read from,
+// as a constant.
+void simplifyForInference(Graph& graph, const ObjectRef& self);
+
 }  // namespace wick

@@ -1,6 +1,7 @@
 // Module: a handle on an instance of a module class, with the names that PyTorch gives its parts.
 #pragma once
 
+#include <iosfwd>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,6 +67,26 @@ class Module {
   // Converts floating-point parameters and buffers in place: every holder of such a tensor sees it
   // changed, as in PyTorch.
   void to(DType dtype) const;
+
+  // Parameters and buffers by dotted name, Dict[str, Tensor]: of each module its parameters, its
+  // buffers, then its submodules. The tensors are the module's own, not copies.
+  IValue stateDict() const;
+  struct StateMismatch {
+    std::vector<std::string> missing;     // names that the state lacks
+    std::vector<std::string> unexpected;  // names that the module lacks
+  };
+  // Copies the numbers of `state` (a dict of tensors by name, as stateDict() gives and torch.save
+  // writes) into the parameters and buffers, in place; dtypes are converted, shapes must agree.
+  // UsageError that lists all that does not fit, and then nothing is changed. Without `strict`,
+  // names that are missing or unexpected are returned instead.
+  StateMismatch loadStateDict(const IValue& state, bool strict = true) const;
+
+  // Writes the module as torch.jit.save does: see serialization/export.h, which these are part of
+  // (//serialization:export), for options and errors. A file is replaced as a whole.
+  void save(const std::string& path) const;
+  void save(std::ostream& stream) const;
+  std::string saveToString() const;
+
   // A deep copy of attributes and tensors; tensors that share memory still do. Code is shared.
   Module clone() const;
 

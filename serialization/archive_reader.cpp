@@ -120,12 +120,12 @@ uint64_t ArchiveLimits::memoryFor(uint64_t file_size) const {
   return overflows ? UINT64_MAX : bytes;
 }
 
-ArchiveReader::ArchiveReader(Bytes file, std::string name, Limits limits)
+ArchiveReader::ArchiveReader(Bytes file, std::string name, Limits limits, Layout layout)
     : file_(std::move(file)),
       name_(std::move(name)),
       limits_(limits),
       budget_(std::make_shared<LoadBudget>(limits_.memoryFor(file_.size()))) {
-  readDirectory(findDirectory());
+  readDirectory(findDirectory(), layout);
 }
 
 void ArchiveReader::fail(const std::string& what) const {
@@ -180,7 +180,7 @@ ArchiveReader::Directory ArchiveReader::findDirectory() const {
   return directory;
 }
 
-void ArchiveReader::readDirectory(const Directory& directory) {
+void ArchiveReader::readDirectory(const Directory& directory, Layout layout) {
   uint64_t at = directory.offset;
   const uint64_t end = directory.offset + directory.size;
   std::vector<Extent> extents{{directory.offset, end}};
@@ -204,13 +204,16 @@ void ArchiveReader::readDirectory(const Directory& directory) {
     extents.push_back(locate(path, entry));
     if (!budget_->take(kEntryMemory + 2 * name_size)) fail("the names of the entries are too long");
     at += name_size + extra_size + comment_size;
-    const size_t slash = path.find('/');
-    if (i == 0) {
-      if (slash == std::string_view::npos) fail("the entries lie in no folder");
-      root_ = path.substr(0, slash);
+    std::string record(path);
+    if (layout == Layout::OneFolder) {
+      const size_t slash = path.find('/');
+      if (i == 0) {
+        if (slash == std::string_view::npos) fail("the entries lie in no folder");
+        root_ = path.substr(0, slash);
+      }
+      if (slash == std::string_view::npos || path.substr(0, slash) != root_) continue;
+      record = path.substr(slash + 1);
     }
-    if (slash == std::string_view::npos || path.substr(0, slash) != root_) continue;
-    std::string record(path.substr(slash + 1));
     if (record.empty() || record.back() == '/') continue;
     if (!entries_.emplace(record, entry).second) failRecord(record, "appears twice");
     if (entry.method == kStored && record.ends_with(".pkl")) {

@@ -72,17 +72,20 @@ struct ArchiveLimits {
 class ArchiveReader {
  public:
   using Limits = ArchiveLimits;
+  // Records lie in one folder, that of the first entry, or anywhere.
+  enum class Layout { OneFolder, Flat };
 
   // `name` is what messages call the archive. Throws LoadError when `file` is no ZIP archive, when
   // entries overlap, lie outside of the file or have a name twice.
-  ArchiveReader(Bytes file, std::string name, Limits limits = {});
+  ArchiveReader(Bytes file, std::string name, Limits limits = {},
+                Layout layout = Layout::OneFolder);
   static ArchiveReader open(const std::string& path, Limits limits = {});
 
   // Whether the bytes begin as a ZIP archive does.
   static bool looksLikeZip(std::span<const std::byte> file);
 
   const std::string& name() const { return name_; }
-  // The folder that holds all records, without the slash.
+  // The folder that holds all records, without the slash; empty of a flat archive.
   const std::string& root() const { return root_; }
   // Record names below the root, in the order of the directory.
   const std::vector<std::string>& records() const { return records_; }
@@ -119,7 +122,7 @@ class ArchiveReader {
   template <class T>
   T load(uint64_t offset) const;
   Directory findDirectory() const;
-  void readDirectory(const Directory& directory);
+  void readDirectory(const Directory& directory, Layout layout);
   void readZip64Extra(std::string_view record, uint64_t offset, uint64_t length,
                       Entry& entry) const;
   struct Extent {

@@ -1,13 +1,14 @@
 #include "serialization/archive_writer.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "core/error.h"
+#include "core/output_file.h"
 
 namespace wick {
 namespace {
@@ -25,14 +26,13 @@ void put(std::string& out, T value) {
   out.append(bytes, sizeof(T));
 }
 
-uint32_t checksum(std::span<const std::byte> data) {
-  uLong crc = ::crc32(0, nullptr, 0);
+uLong checksum(uLong crc, std::span<const std::byte> data) {
   for (size_t done = 0; done < data.size();) {
     const size_t n = std::min<size_t>(data.size() - done, size_t{1} << 30);
     crc = ::crc32(crc, reinterpret_cast<const Bytef*>(data.data() + done), static_cast<uInt>(n));
     done += n;
   }
-  return static_cast<uint32_t>(crc);
+  return crc;
 }
 
 uint32_t clamp32(uint64_t value) {
@@ -60,22 +60,10 @@ ArchiveWriter::ArchiveWriter(Sink sink, std::string root)
     : sink_(std::move(sink)), root_(std::move(root)) {}
 
 ArchiveWriter ArchiveWriter::toFile(const std::string& path, std::string root) {
-  std::FILE* opened = std::fopen(path.c_str(), "wb");
-  WICK_CHECK(opened != nullptr, "save: {}: {}", path, std::strerror(errno));
-  auto file = std::shared_ptr<std::FILE*>(new std::FILE*(opened), [](std::FILE** f) {
-    if (*f != nullptr) std::fclose(*f);
-    delete f;
-  });
-  ArchiveWriter writer(
-      [file, path](std::span<const std::byte> data) {
-        WICK_CHECK(std::fwrite(data.data(), 1, data.size(), *file) == data.size(), "save: {}: {}",
-                   path, std::strerror(errno));
-      },
-      std::move(root));
-  writer.close_ = [file, path] {
-    std::FILE* f = std::exchange(*file, nullptr);
-    WICK_CHECK(std::fclose(f) == 0, "save: {}: {}", path, std::strerror(errno));
-  };
+  auto file = std::make_shared<OutputFile>(path);
+  ArchiveWriter writer([file](std::span<const std::byte> data) { file->write(data); },
+                       std::move(root));
+  writer.close_ = [file] { file->commit(); };
   return writer;
 }
 
@@ -94,11 +82,22 @@ void ArchiveWriter::write(const std::string& record, std::string_view text) {
 }
 
 void ArchiveWriter::write(const std::string& record, std::span<const std::byte> data) {
-  const std::string path = root_ + "/" + record;
+  write(record, std::span(&data, 1));
+}
+
+void ArchiveWriter::write(const std::string& record,
+                          std::span<const std::span<const std::byte>> parts) {
+  const std::string path = root_.empty() ? record : root_ + "/" + record;
   WICK_CHECK(path.size() <= 0x7fff, "save: the record name '{}...' is too long",
              record.substr(0, 80));
   WICK_CHECK(names_.insert(record).second, "save: record '{}' is written twice", record);
-  Entry entry{path, offset_, data.size(), checksum(data)};
+  uint64_t size = 0;
+  uLong crc = ::crc32(0, nullptr, 0);
+  for (const std::span<const std::byte> part : parts) {
+    size += part.size();
+    crc = checksum(crc, part);
+  }
+  Entry entry{path, offset_, size, static_cast<uint32_t>(crc)};
   const bool zip64 = entry.size >= kMax32;
   std::string extra;
   if (zip64) {
@@ -116,8 +115,26 @@ void ArchiveWriter::write(const std::string& record, std::span<const std::byte> 
   put<uint32_t>(header, 0x04034b50);
   putCommon(header, zip64, entry.size, entry.crc, path.size(), extra.size());
   emit(header + path + extra);
-  emit(data);
+  for (const std::span<const std::byte> part : parts) emit(part);
   entries_.push_back(std::move(entry));
+}
+
+std::string ArchiveWriter::contentId() const {
+  // FNV-1a.
+  constexpr uint64_t kBasis = 0xcbf29ce484222325, kPrime = 0x100000001b3;
+  uint64_t names = kBasis, contents = kBasis;
+  for (const Entry& entry : entries_) {
+    // Without the root: files of equal records have one identity.
+    const size_t start = root_.empty() ? 0 : root_.size() + 1;
+    for (size_t i = start; i < entry.path.size(); ++i) {
+      names = (names ^ static_cast<unsigned char>(entry.path[i])) * kPrime;
+    }
+    names *= kPrime;
+    for (uint64_t rest = entry.crc, i = 0; i < sizeof(entry.crc); ++i, rest >>= 8) {
+      contents = (contents ^ (rest & 0xff)) * kPrime;
+    }
+  }
+  return fmt::format("{:020}{:020}", names, contents);
 }
 
 void ArchiveWriter::finish() {

@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <span>
@@ -16,19 +15,25 @@
 
 namespace wick {
 
-// Used by one thread. A writer that is destroyed before finish() leaves an unreadable file.
+// Used by one thread. Without finish() the file is unreadable, or none where there is a path.
 class ArchiveWriter {
  public:
   using Sink = std::function<void(std::span<const std::byte>)>;
 
-  // `root` becomes the folder of all records. `sink` receives the file in order.
+  // `root` becomes the folder of all records; an empty one: they lie in none. `sink` receives the
+  // file in order.
   ArchiveWriter(Sink sink, std::string root);
-  // Writes to a file, replacing it. Throws RuntimeError when that fails.
+  // Writes to a file, which finish() puts in the place of one that is there (core/output_file.h).
+  // Throws RuntimeError when that fails.
   static ArchiveWriter toFile(const std::string& path, std::string root);
 
   // Names must be new (RuntimeError).
   void write(const std::string& record, std::span<const std::byte> data);
   void write(const std::string& record, std::string_view text);
+  // A record of several parts.
+  void write(const std::string& record, std::span<const std::span<const std::byte>> parts);
+  // Forty digits made of the names and checksums of all records so far: equal for equal contents.
+  std::string contentId() const;
   // Writes the directory and closes the file.
   void finish();
 

@@ -8,15 +8,15 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "serialization/format_version.h"
 #include "serialization/source_import.h"
+#include "serialization/source_origins.h"
 #include "serialization/torch_save.h"
 #include "serialization/unpickler.h"
 
 namespace wick {
 namespace {
 
-constexpr int64_t kOldestVersion = 1;
-constexpr int64_t kNewestVersion = 10;
 constexpr const char* kDataPickle = "data.pkl";
 constexpr const char* kConstantsPickle = "constants.pkl";
 constexpr std::string_view kExtraFolder = "extra/";
@@ -108,8 +108,16 @@ class ArchiveImporter {
     }
     code_ += size;
     takeMemory(record, size);
-    return std::make_shared<Source>(std::string(archive_->read(record).text()),
-                                    archive_->name() + "/" + record);
+    auto source = std::make_shared<Source>(std::string(archive_->read(record).text()),
+                                           archive_->name() + "/" + record);
+    // Read when somebody asks: who saves the module again.
+    if (const std::string marks = record + ".debug_pkl"; archive_->has(marks)) {
+      setOrigins(source, [archive = archive_, marks] {
+        return readMarks(readPickle(*archive, marks),
+                         fmt::format("{}: record '{}'", archive->name(), marks), archive->limits());
+      });
+    }
+    return source;
   }
 
   UnpicklerHooks objectHooks() {

@@ -4,10 +4,10 @@
 
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <string_view>
 
 #include "core/error.h"
+#include "core/output_file.h"
 
 namespace wick {
 namespace {
@@ -196,7 +196,7 @@ Tensor loadNpy(Bytes file, const std::string& name) {
       header.fortran ? fortranStrides(header.shape) : contiguousStrides(header.shape), 0);
 }
 
-std::string saveNpyToString(const Tensor& tensor) {
+std::string npyHeader(const Tensor& tensor) {
   WICK_CHECK(tensor.defined() && tensor.device().isCpu(), "saveNpy: expected a tensor on the CPU");
   const Format* format = nullptr;
   for (const Format& f : kFormats) {
@@ -220,18 +220,25 @@ std::string saveNpyToString(const Tensor& tensor) {
   out += static_cast<char>(header_size & 0xff);
   out += static_cast<char>(header_size >> 8);
   out += header;
-  Tensor dense = tensor.contiguous();
+  return out;
+}
+
+std::string saveNpyToString(const Tensor& tensor) {
+  std::string out = npyHeader(tensor);
+  const Tensor dense = tensor.contiguous();
   out.append(static_cast<const char*>(dense.rawData()),
              static_cast<size_t>(dense.numel()) * dense.itemSize());
   return out;
 }
 
 void saveNpy(const Tensor& tensor, const std::string& path) {
-  const std::string text = saveNpyToString(tensor);
-  std::ofstream file(path, std::ios::binary);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  WICK_CHECK(file.good(), "saveNpy: cannot write {}", path);
+  const std::string header = npyHeader(tensor);
+  OutputFile file(path);
+  file.write(header);
+  const Tensor dense = tensor.contiguous();
+  file.write(std::span(static_cast<const std::byte*>(dense.rawData()),
+                       static_cast<size_t>(dense.numel()) * dense.itemSize()));
+  file.commit();
 }
 
 }  // namespace wick

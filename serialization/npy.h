@@ -18,5 +18,7 @@ Tensor loadNpy(Bytes file, const std::string& name);
 // are not on the CPU.
 void saveNpy(const Tensor& tensor, const std::string& path);
 std::string saveNpyToString(const Tensor& tensor);
+// What stands before the tensor's bytes, which follow row-major.
+std::string npyHeader(const Tensor& tensor);
 
 }  // namespace wick

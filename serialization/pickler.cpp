@@ -42,7 +42,7 @@ void Pickler::push(const IValue& value) {
 }
 
 void Pickler::pushValue(const IValue& value) {
-  WICK_CHECK(depth_ < kMaxDepth, "save: values nest deeper than {}", kMaxDepth);
+  WICK_CHECK(depth_ < kMaxDepth, "save: values nest deeper than {}{}", kMaxDepth, where());
   ++depth_;
   switch (value.tag()) {
     case IValue::Tag::None:
@@ -74,10 +74,17 @@ void Pickler::pushValue(const IValue& value) {
       op(op::kReduce);
       break;
     case IValue::Tag::Tensor:
+      if (recall(value.rawObject())) break;
       pushTensor(value.toTensor());
+      remember(value);
       break;
     case IValue::Tag::Tuple:
-      pushTuple(value.elements());
+      if (value.elements().empty()) {
+        op(op::kEmptyTuple);
+      } else if (!recall(value.rawObject())) {
+        pushTuple(value.elements());
+        remember(value);
+      }
       break;
     case IValue::Tag::List:
       pushList(value);
@@ -94,7 +101,7 @@ void Pickler::pushValue(const IValue& value) {
     case IValue::Tag::Future:
     case IValue::Tag::Generator:
     case IValue::Tag::Capsule:
-      throwRuntimeError("save: a {} cannot be saved", value.tagName());
+      throwRuntimeError("save: a {} cannot be saved{}", value.tagName(), where());
   }
   --depth_;
 }
@@ -164,11 +171,18 @@ void Pickler::pushGlobal(std::string_view module, std::string_view name) {
   put(next_memo_++);
 }
 
-void Pickler::pushScriptType(const std::string& qualified_name) {
-  const size_t dot = qualified_name.rfind('.');
-  WICK_CHECK(dot != std::string::npos, "save: class '{}' is in no module", qualified_name);
-  pushGlobal(std::string_view(qualified_name).substr(0, dot),
-             std::string_view(qualified_name).substr(dot + 1));
+std::string Pickler::where() const {
+  if (path_.empty()) return {};
+  std::string name;
+  for (const std::string* part : path_) name += (name.empty() ? "" : ".") + *part;
+  return fmt::format(" (attribute '{}')", name);
+}
+
+void Pickler::pushScriptType(const Type& type) {
+  const std::string name = typeName(type);
+  const size_t dot = name.rfind('.');
+  WICK_CHECK(dot != std::string::npos, "save: class '{}' is in no module", name);
+  pushGlobal(std::string_view(name).substr(0, dot), std::string_view(name).substr(dot + 1));
 }
 
 bool Pickler::recall(const RefCounted* object) {
@@ -185,7 +199,6 @@ void Pickler::remember(const IValue& value) {
 }
 
 void Pickler::pushTuple(const std::vector<IValue>& elements) {
-  if (elements.empty()) return op(op::kEmptyTuple);
   if (elements.size() > 3) op(op::kMark);
   for (const IValue& e : elements) pushValue(e);
   op(elements.size() == 1   ? op::kTuple1
@@ -213,7 +226,7 @@ void Pickler::beginTypeTag() {
 }
 
 void Pickler::endTypeTag(const Type& type) {
-  pushString(type.annotation());
+  pushString(typeName(type));
   op(op::kTuple2);
   op(op::kReduce);
 }
@@ -275,22 +288,26 @@ void Pickler::pushDict(const IValue& value) {
 
 void Pickler::pushStorage(const Tensor& tensor) {
   const Ref<Storage>& storage = tensor.storage();
-  auto [it, fresh] =
-      storage_index_.emplace(std::pair(storage.get(), tensor.dtype()), storages_.size());
-  if (fresh) storages_.push_back(storage);
+  const std::pair key(storage.get(), tensor.dtype());
+  // Tensors that share memory refer to one storage: PyTorch's loader would read it for each.
+  if (auto it = storage_index_.find(key); it != storage_index_.end()) return get(it->second.memo);
+  const size_t index = storages_.size();
+  storages_.push_back(storage);
   op(op::kMark);
   pushString("storage");
   pushGlobal("torch", fmt::format("{}Storage", scalarTypeName(tensor.dtype())));
-  pushString(std::to_string(it->second));
+  pushString(std::to_string(index));
   pushString("cpu");
   pushInt(static_cast<int64_t>(storage->bytes() / tensor.itemSize()));
   op(op::kTuple);
   op(op::kBinPersId);
+  storage_index_.emplace(key, Written{index, next_memo_});
+  put(next_memo_++);
 }
 
 void Pickler::pushTensor(const Tensor& tensor) {
-  WICK_CHECK(tensor.device().isCpu(), "save: a tensor on {} must be moved to the CPU first",
-             tensor.device().str());
+  WICK_CHECK(tensor.device().isCpu(), "save: a tensor on {} must be moved to the CPU first{}",
+             tensor.device().str(), where());
   pushGlobal("torch._utils", "_rebuild_tensor_v2");
   op(op::kMark);
   pushStorage(tensor);
@@ -307,21 +324,39 @@ void Pickler::pushTensor(const Tensor& tensor) {
 
 void Pickler::pushObject(const IValue& value) {
   const Object& object = value.toObject();
-  WICK_CHECK(options_.get_state, "save: an object of class {} cannot be saved here",
-             object.type()->name());
+  WICK_CHECK(options_.get_state, "save: an object of class {} cannot be saved here{}",
+             object.type()->name(), where());
   if (recall(value.rawObject())) return;
-  pushScriptType(object.type()->name());
+  pushScriptType(*object.type());
   op(op::kEmptyTuple);
   op(op::kNewObj);
-  pushValue(options_.get_state(object));
+  if (std::optional<IValue> state = options_.get_state(object)) {
+    pushValue(*state);
+  } else {
+    pushAttributes(object);
+  }
   op(op::kBuild);
   remember(value);
 }
 
+void Pickler::pushAttributes(const Object& object) {
+  op(op::kEmptyDict);
+  const std::vector<ClassType::Attribute>& attributes = object.type()->attributes();
+  if (attributes.empty()) return;
+  op(op::kMark);
+  for (size_t i = 0; i < attributes.size(); ++i) {
+    path_.push_back(&attributes[i].name);
+    pushString(attributes[i].name);
+    pushValue(object.slot(i));
+    path_.pop_back();
+  }
+  op(op::kSetItems);
+}
+
 void Pickler::pushEnum(const EnumObject& value) {
-  WICK_CHECK(!options_.for_python, "save: enum {}.{} cannot be saved here", value.type->name(),
-             value.name);
-  pushScriptType(value.type->name());
+  WICK_CHECK(!options_.for_python, "save: enum {}.{} cannot be saved here{}", value.type->name(),
+             value.name, where());
+  pushScriptType(*value.type);
   // PyTorch's loader takes the value itself, without a tuple around it.
   pushValue(value.value);
   op(op::kReduce);

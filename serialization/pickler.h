@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -21,8 +22,11 @@ struct PicklerOptions {
   // the TorchScript loader does: typed lists and type tags are written.
   bool for_python = true;
   bool keep_requires_grad = false;
-  // Gives the state of an object of a script class; empty: objects are refused.
-  std::function<IValue(const Object&)> get_state;
+  // Of an object of a script class: what its __setstate__ takes, or nothing when its attributes
+  // are saved by name. Empty: objects are refused.
+  std::function<std::optional<IValue>(const Object&)> get_state;
+  // What the archive calls a type; empty: its annotation.
+  std::function<std::string(const Type&)> type_name;
 };
 
 // One pickle. Storages are not written: they are collected and named by number.
@@ -31,7 +35,8 @@ class Pickler {
   explicit Pickler(PicklerOptions options = {});
 
   // Throws RuntimeError for what a pickle cannot hold: futures, generators, objects and enums when
-  // Python is to read it, tensors that are not on the CPU, nesting deeper than 1000 levels.
+  // Python is to read it, tensors that are not on the CPU, nesting deeper than 1000 levels. The
+  // message says which attribute of which object holds it.
   void push(const IValue& value);
   // Ends the pickle and returns its bytes.
   std::string finish();
@@ -55,8 +60,14 @@ class Pickler {
   void pushTensor(const Tensor& tensor);
   void pushStorage(const Tensor& tensor);
   void pushObject(const IValue& value);
+  void pushAttributes(const Object& object);
   void pushEnum(const EnumObject& value);
-  void pushScriptType(const std::string& qualified_name);
+  void pushScriptType(const Type& type);
+  std::string typeName(const Type& type) const {
+    return options_.type_name ? options_.type_name(type) : type.annotation();
+  }
+  // " in attribute 'layer.state'", or nothing.
+  std::string where() const;
   void beginTypeTag();
   void endTypeTag(const Type& type);
   // Writes a reference when the object was written before, and remembers it otherwise.
@@ -75,7 +86,12 @@ class Pickler {
   std::vector<Ref<Storage>> storages_;
   // torch.load gives a storage the dtype of its first tensor, so one that is viewed as several
   // dtypes is written once for each.
-  std::map<std::pair<const Storage*, DType>, size_t> storage_index_;
+  struct Written {
+    size_t index;
+    uint32_t memo;
+  };
+  std::map<std::pair<const Storage*, DType>, Written> storage_index_;
+  std::vector<const std::string*> path_;  // attributes of the objects that are being written
 };
 
 }  // namespace wick

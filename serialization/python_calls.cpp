@@ -93,8 +93,7 @@ class ExpressionPrinter {
 
   std::string constant() {
     if (const auto* function = node_.output()->type()->as<FunctionType>()) {
-      context_.noteFunction(function->function());
-      return function->function()->qualifiedName();
+      return context_.functionName(function->function());
     }
     if (!node_.hasAttribute(attr::value)) return "None";
     return context_.constant(node_.ivalue(attr::value));
@@ -208,6 +207,7 @@ class ExpressionPrinter {
   std::string call() {
     const FunctionSchema* schema = node_.maybeSchema();
     WICK_CHECK(schema != nullptr, "print: {} has no form in source", node_.kind().qualString());
+    context_.noteOperator(*schema);
     const std::vector<Argument>& arguments = schema->arguments();
     const auto [necessary, num_out] = necessaryArguments(arguments, node_.inputs());
     std::string text;

@@ -14,7 +14,9 @@ class ExpressionContext {
   virtual const std::string& useOf(const Value* value) const = 0;
   virtual std::string typeName(const Type& type) = 0;
   virtual std::string constant(const IValue& value) = 0;
-  virtual void noteFunction(Function* function) = 0;
+  // The name of a function that the text calls.
+  virtual const std::string& functionName(Function* function) = 0;
+  virtual void noteOperator(const FunctionSchema& schema) = 0;
 };
 
 // Operators as torch.name(…) or ops.ns.name(…), without trailing arguments that equal the defaults.

@@ -134,21 +134,32 @@ class ConstantText {
 
 }  // namespace
 
+bool ConstantTable::same(const IValue& a, const IValue& b) const {
+  if (a.isSame(b)) return true;
+  if (a.isString() && b.isString()) return a.toString() == b.toString();
+  if (!a.isTensor() || !b.isTensor()) return false;
+  // Two handles of one view are one constant.
+  const Tensor x = a.toTensor(), y = b.toTensor();
+  return x.defined() && y.defined() && x.sharesStorage(y) && x.dtype() == y.dtype() &&
+         x.offset() == y.offset() && DimVector(x.sizes()) == DimVector(y.sizes()) &&
+         DimVector(x.strides()) == DimVector(y.strides()) && x.requiresGrad() == y.requiresGrad();
+}
+
 size_t ConstantTable::add(const IValue& value) {
-  for (size_t i = 0; i < values_.size(); ++i) {
-    if (values_[i].isSame(value)) return i;
-    // Two handles of one view are one constant.
-    if (values_[i].isTensor() && value.isTensor()) {
-      const Tensor a = values_[i].toTensor(), b = value.toTensor();
-      if (a.sharesStorage(b) && a.dtype() == b.dtype() && a.offset() == b.offset() &&
-          DimVector(a.sizes()) == DimVector(b.sizes()) &&
-          DimVector(a.strides()) == DimVector(b.strides()) &&
-          a.requiresGrad() == b.requiresGrad()) {
-        return i;
-      }
-    }
+  size_t hash = 0;
+  if (value.isString()) {
+    hash = std::hash<std::string>()(value.toString());
+  } else if (value.isTensor() && value.toTensor().defined() && value.toTensor().device().isCpu()) {
+    hash = std::hash<const void*>()(value.toTensor().storage().get());
+  } else if (value.isCounted()) {
+    hash = std::hash<const void*>()(value.rawObject());
+  }
+  const auto [begin, end] = index_.equal_range(hash);
+  for (auto it = begin; it != end; ++it) {
+    if (same(values_[it->second], value)) return it->second;
   }
   values_.push_back(value);
+  index_.emplace(hash, values_.size() - 1);
   return values_.size() - 1;
 }
 

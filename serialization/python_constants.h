@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "core/ivalue.h"
@@ -17,7 +18,10 @@ class ConstantTable {
   const std::vector<IValue>& values() const { return values_; }
 
  private:
+  bool same(const IValue& a, const IValue& b) const;
+
   std::vector<IValue> values_;
+  std::unordered_multimap<size_t, size_t> index_;  // by a hash of their identity
 };
 
 using TypeNamer = std::function<std::string(const Type&)>;

@@ -13,11 +13,15 @@
 #include <unordered_set>
 
 #include "core/error.h"
+#include "core/natural_order.h"
 #include "core/stack.h"
 #include "ir/depth.h"
+#include "serialization/export_names.h"
+#include "serialization/format_version.h"
 #include "serialization/python_calls.h"
 #include "serialization/python_constants.h"
 #include "serialization/python_names.h"
+#include "serialization/python_nodes.h"
 
 namespace wick {
 namespace {
@@ -33,18 +37,6 @@ constexpr size_t kStack = (size_t{2} << 10) * (kMaxInline + 2 * kMaxBlocks) + (s
 // Expressions from this length on (indentation included) are broken up.
 constexpr size_t kLongLine = 40;
 
-bool hasUnionType(const Value* value) {
-  const TypeKind kind = value->type()->kind();
-  return kind == TypeKind::Union || kind == TypeKind::Optional;
-}
-
-Node* previousNonConstant(Node* node) {
-  do {
-    node = node->prev();
-  } while (node->kind() == prim::Constant);
-  return node;
-}
-
 }  // namespace
 
 class PythonPrinter::Impl : public ExpressionContext {
@@ -53,6 +45,10 @@ class PythonPrinter::Impl : public ExpressionContext {
   ConstantTable constants;
   std::vector<TypePtr> used_types;
   std::vector<Function*> used_functions;
+  std::vector<SourceMark> marks;
+  std::vector<std::string> own_operators;
+  ExportNames names;
+  int64_t version = kOldestWrittenVersion;
 
   void printFunction(GraphFunction& function, bool self_type);
   void printType(const Type& type);
@@ -65,29 +61,71 @@ class PythonPrinter::Impl : public ExpressionContext {
   }
   std::string typeName(const Type& type) override {
     noteTypes(type);
-    return type.annotation();
+    return names.annotation(type);
   }
   std::string constant(const IValue& value) override {
     return constantText(value, constants, [this](const Type& t) { return typeName(t); });
   }
-  void noteFunction(Function* function) override {
+  const std::string& functionName(Function* function) override {
     if (seen_functions_.insert(function).second) used_functions.push_back(function);
+    return names.of(*function);
+  }
+  void noteOperator(const FunctionSchema& schema) override {
+    version = std::max(version, formatVersionOf(schema));
+    if (schema.name().starts_with("wick::") &&
+        std::ranges::find(own_operators, schema.name()) == own_operators.end()) {
+      own_operators.push_back(schema.name());
+    }
   }
 
  private:
   void noteTypes(const Type& type);
+  // What is written from here on comes from origin_.
+  void mark() {
+    if (!marks.empty() && samePlace(marks.back().range, origin_)) return;
+    marks.push_back({text.size(), origin_});
+  }
+  static bool samePlace(const SourceRange& a, const SourceRange& b) {
+    if (a.start() != b.start() || a.end() != b.end() || a.valid() != b.valid()) return false;
+    if (a.source() == b.source()) return true;
+    const Source &x = *a.source(), &y = *b.source();
+    return x.lineNumber(0) == y.lineNumber(0) && x.name() == y.name() && x.text() == y.text();
+  }
+  // Constants stand before all statements and come from wherever they are used.
+  static SourceRange placeOf(const Node* node) {
+    return node->kind() == prim::Constant ? SourceRange() : originOf(node->range());
+  }
+  // While the text of a node is written.
+  class Origin {
+   public:
+    Origin(Impl& printer, const Node* node)
+        : printer_(printer), before_(std::exchange(printer.origin_, placeOf(node))) {}
+    ~Origin() { printer_.origin_ = std::move(before_); }
+    Origin(const Origin&) = delete;
+
+   private:
+    Impl& printer_;
+    SourceRange before_;
+  };
   void line(const std::string& statement) {
+    mark();
     text.append(2 * level_, ' ');
     text += statement;
     text += '\n';
   }
-  void raw(const std::string& piece) { text += piece; }
+  void raw(const std::string& piece) {
+    mark();
+    text += piece;
+  }
 
   // First pass.
   bool canInline(const Value* value) const;
   Node* scanValue(Node* block_point, const Value* value);
   Node* scanNode(Node* node);
   void scanBlock(const Block* block);
+  // The results of an If or Loop by name: what is compiled again has them in that order.
+  const std::vector<size_t>& orderOf(const Node* node);
+  std::vector<Value*> inOrder(const Node* node, std::span<Value* const> values);
 
   // Second pass.
   void printBody(const Block* body);
@@ -121,10 +159,10 @@ class PythonPrinter::Impl : public ExpressionContext {
   void assignUniqueNames(std::span<Value* const> values) {
     for (const Value* v : values) names_[v] = uniqueNameFor(v);
   }
-  std::string uniqueNameFor(const Value* value) {
-    return generator_.unique(value->hasDebugName() ? makeValidIdentifier(value->debugNameBase())
-                                                   : "_");
+  static std::string wantedName(const Value* value) {
+    return value->hasDebugName() ? makeValidIdentifier(value->debugNameBase()) : "_";
   }
+  std::string uniqueNameFor(const Value* value) { return generator_.unique(wantedName(value)); }
   std::string list(std::span<Value* const> values) const {
     std::string out;
     for (const Value* v : values) {
@@ -139,18 +177,21 @@ class PythonPrinter::Impl : public ExpressionContext {
     return expression.size() + 2 * level_ >= kLongLine;
   }
   bool isInlineExpression(const Value* value) const {
-    return value->node()->kind() != prim::Constant && inline_.contains(value->node());
+    return !isFree(value->node()) && inline_.contains(value->node());
   }
   void splitLongInlines(const Value* value);
   void scanLongInlines(const Node* user, int64_t offset, std::vector<const Value*>& to_split);
 
   size_t level_ = 0;
+  SourceRange origin_;
   NameGenerator generator_;
   std::unordered_map<const Value*, std::string> names_;
   std::unordered_map<const Value*, std::string> expressions_;
   std::unordered_set<const Node*> inline_;
+  std::unordered_set<const Node*> conditions_;  // constants that If nodes read
   size_t inline_depth_ = 0;
   std::unordered_map<const Node*, int64_t> split_up_to_;
+  std::unordered_map<const Node*, std::vector<size_t>> orders_;
   std::unordered_set<const Value*> annotated_;
   std::vector<size_t> with_starts_;  // how long the text was where each open `with` began
   std::unordered_set<const Type*> seen_types_;
@@ -160,10 +201,10 @@ class PythonPrinter::Impl : public ExpressionContext {
 // Types -------------------------------------------------------------------------------------------
 
 void PythonPrinter::Impl::noteTypes(const Type& type) {
-  const bool named = type.kind() == TypeKind::Class || type.kind() == TypeKind::Enum ||
-                     type.kind() == TypeKind::Interface ||
-                     (type.kind() == TypeKind::Tuple && type.as<TupleType>()->isNamed());
-  if (named && seen_types_.insert(&type).second) used_types.push_back(type.shared_from_this());
+  if (ExportNames::isNamed(type) && seen_types_.insert(&type).second) {
+    names.of(type);
+    used_types.push_back(type.shared_from_this());
+  }
   for (const TypePtr& part : type.contained()) noteTypes(*part);
 }
 
@@ -187,13 +228,14 @@ bool PythonPrinter::Impl::canInline(const Value* value) const {
 
 Node* PythonPrinter::Impl::scanValue(Node* block_point, const Value* value) {
   Node* node = value->node();
-  if (node == block_point && canInline(value) && inline_depth_ < kMaxInline) {
+  if (node == block_point && !isFree(node) && canInline(value) && inline_depth_ < kMaxInline) {
     ++inline_depth_;
     block_point = scanNode(block_point);
     --inline_depth_;
     inline_.insert(node);
-  } else if (node->kind() == prim::Constant) {
-    inline_.insert(node);
+  } else if (isFree(node) && !inline_.contains(node) && !conditions_.contains(node)) {
+    // Looked at once: constants may have thousands of uses.
+    (isCondition(value) ? conditions_ : inline_).insert(node);
   }
   return block_point;
 }
@@ -201,11 +243,41 @@ Node* PythonPrinter::Impl::scanValue(Node* block_point, const Value* value) {
 Node* PythonPrinter::Impl::scanNode(Node* node) {
   if (inline_.contains(node)) return node;
   for (const Block* block : node->blocks()) scanBlock(block);
-  Node* block_point = previousNonConstant(node);
-  for (size_t i = node->inputs().size(); i-- > 0;) {
-    block_point = scanValue(block_point, node->inputs()[i]);
+  Node* block_point = previousStatement(node);
+  size_t first = 0;
+  const Node* receiver = node->kind() == prim::Return ? receiverOf(node->block(), first) : nullptr;
+  if (receiver == nullptr) {
+    for (size_t i = node->inputs().size(); i-- > 0;) {
+      block_point = scanValue(block_point, node->inputs()[i]);
+    }
+    return block_point;
   }
+  const std::vector<size_t>& order = orderOf(receiver);
+  for (size_t i = order.size(); i-- > 0;) {
+    block_point = scanValue(block_point, node->inputs()[first + order[i]]);
+  }
+  if (first != 0) block_point = scanValue(block_point, node->inputs()[0]);
   return block_point;
+}
+
+const std::vector<size_t>& PythonPrinter::Impl::orderOf(const Node* node) {
+  auto [it, fresh] = orders_.try_emplace(node);
+  std::vector<size_t>& order = it->second;
+  if (!fresh) return order;
+  std::vector<std::string> wanted;
+  for (const Value* output : node->outputs()) {
+    order.push_back(order.size());
+    wanted.push_back(wantedName(output));
+  }
+  std::ranges::stable_sort(order,
+                           [&](size_t a, size_t b) { return NaturalLess()(wanted[a], wanted[b]); });
+  return order;
+}
+
+std::vector<Value*> PythonPrinter::Impl::inOrder(const Node* node, std::span<Value* const> values) {
+  std::vector<Value*> sorted;
+  for (size_t i : orderOf(node)) sorted.push_back(values[i]);
+  return sorted;
 }
 
 void PythonPrinter::Impl::scanBlock(const Block* block) {
@@ -223,7 +295,9 @@ void PythonPrinter::Impl::printFunction(GraphFunction& function, bool self_type)
   names_.clear();
   expressions_.clear();
   inline_.clear();
+  conditions_.clear();
   split_up_to_.clear();
+  orders_.clear();
   annotated_.clear();
   std::string header = std::string(2 * level_, ' ') + "def " + function.name() + "(";
   WICK_ASSERT(schema.arguments().size() == graph.inputs().size(),
@@ -293,9 +367,12 @@ void PythonPrinter::Impl::printBlock(const Block* block, bool has_other_statemen
 void PythonPrinter::Impl::printNode(const Node* node, bool print_constants) {
   const Symbol kind = node->kind();
   if (kind == prim::Constant && !print_constants) return;
-  // Left over from paths that never end.
-  if (kind == prim::Uninitialized && !node->output()->hasUses()) return;
+  if (kind == prim::Uninitialized) {
+    if (node->output()->hasUses()) assign(node->output(), printExpression(*node, *this));
+    return;
+  }
   for (const Value* output : node->outputs()) noteTypes(*output->type());
+  const Origin origin(*this, originNode(node));
   if (kind == prim::Return) {
     printReturn(node);
   } else if (kind == prim::If) {
@@ -338,6 +415,7 @@ void PythonPrinter::Impl::printExpressionNode(const Node* node) {
 }
 
 void PythonPrinter::Impl::printDefinition(const Node* node, const std::string& expression) {
+  const Origin origin(*this, node);
   assignUniqueNames(node->outputs());
   if (node->outputs().empty()) return line(expression);
   std::string left = list(node->outputs());
@@ -394,14 +472,15 @@ void PythonPrinter::Impl::printBranchResults(std::span<Value* const> left,
 }
 
 void PythonPrinter::Impl::printIf(const Node* node) {
-  assignUniqueNames(node->outputs());
+  const std::vector<Value*> outputs = inOrder(node, node->outputs());
+  assignUniqueNames(outputs);
   line("if " + useOf(node->input(0)) + ":");
   for (size_t i = 0; i < 2; ++i) {
     const Block* block = node->blocks()[i];
     if (i == 1) line("else:");
     ++level_;
     printBlock(block, !node->outputs().empty());
-    printBranchResults(node->outputs(), block->outputs());
+    printBranchResults(outputs, inOrder(node, block->outputs()));
     --level_;
   }
 }
@@ -419,17 +498,20 @@ void PythonPrinter::Impl::nameCarried(std::span<Value* const> inputs,
 // `while` whose condition counts.
 void PythonPrinter::Impl::printCountedWhile(const Node* node) {
   const Block* body = node->blocks()[0];
-  std::span<Value* const> outputs = node->outputs();
-  std::span<Value* const> inputs = body->inputs();
+  const std::vector<Value*> outputs = inOrder(node, node->outputs());
+  const std::vector<Value*> carried = inOrder(node, std::span(body->inputs()).subspan(1));
+  const std::vector<Value*> initial = inOrder(node, std::span(node->inputs()).subspan(2));
+  const std::vector<Value*> next = inOrder(node, std::span(body->outputs()).subspan(1));
+  const std::span<Value* const> counter = std::span(body->inputs()).first(1);
   const std::string limit = generator_.unique("_limit");
   const std::string again = generator_.unique("_again");
   line(fmt::format("{} = {}", limit, useOf(node->input(0))));
   line(fmt::format("{} = torch.__and__(torch.gt({}, 0), {})", again, limit, useOf(node->input(1))));
   assignUniqueNames(outputs);
-  nameCarried(inputs.subspan(1), outputs);
-  printAnnotatedAssignment(outputs, std::span(node->inputs()).subspan(2));
-  assignUniqueNames(inputs.subspan(0, 1));
-  const std::string& trip = useOf(inputs[0]);
+  nameCarried(carried, outputs);
+  printAnnotatedAssignment(outputs, initial);
+  assignUniqueNames(counter);
+  const std::string& trip = useOf(counter[0]);
   line(fmt::format("{} = 0", trip));
   line(fmt::format("while {}:", again));
   ++level_;
@@ -437,7 +519,7 @@ void PythonPrinter::Impl::printCountedWhile(const Node* node) {
   // The condition first: it may read what the assignments change.
   line(fmt::format("{} = torch.__and__(torch.lt(torch.add({}, 1), {}), {})", again, trip, limit,
                    useOf(body->outputs()[0])));
-  printAssignment(inputs.subspan(1), std::span(body->outputs()).subspan(1));
+  printAssignment(carried, next);
   line(fmt::format("{0} = torch.add({0}, 1)", trip));
   --level_;
 }
@@ -452,23 +534,26 @@ void PythonPrinter::Impl::printLoop(const Node* node) {
   const bool counted = !max_trips || max_trips->toInt() != INT64_MAX;
   if (!always && counted) return printCountedWhile(node);
   const bool is_for = always && counted;
-  std::span<Value* const> outputs = node->outputs();
-  std::span<Value* const> inputs = body->inputs();
+  const std::vector<Value*> outputs = inOrder(node, node->outputs());
+  std::vector<Value*> carried = inOrder(node, std::span(body->inputs()).subspan(1));
+  std::vector<Value*> results = inOrder(node, std::span(body->outputs()).subspan(1));
+  const std::span<Value* const> counter = std::span(body->inputs()).first(1);
   assignUniqueNames(outputs);
-  nameCarried(inputs.subspan(1), outputs);
-  printAnnotatedAssignment(outputs, std::span(node->inputs()).subspan(2));
-  assignUniqueNames(inputs.subspan(0, 1));
+  nameCarried(carried, outputs);
+  printAnnotatedAssignment(outputs, inOrder(node, std::span(node->inputs()).subspan(2)));
+  assignUniqueNames(counter);
   if (is_for) {
-    line(fmt::format("for {} in range({}):", useOf(inputs[0]), useOf(node->input(0))));
+    line(fmt::format("for {} in range({}):", useOf(counter[0]), useOf(node->input(0))));
   } else {
     // A while loop has no use for the trip count; its name holds the condition.
-    printAssignment(inputs.subspan(0, 1), std::span(node->inputs()).subspan(1, 1));
-    line(fmt::format("while {}:", useOf(inputs[0])));
+    printAssignment(counter, std::span(node->inputs()).subspan(1, 1));
+    line(fmt::format("while {}:", useOf(counter[0])));
+    carried.insert(carried.begin(), counter[0]);
+    results.insert(results.begin(), body->outputs()[0]);
   }
-  const size_t offset = is_for ? 1 : 0;
   ++level_;
-  printBlock(body, inputs.size() > offset);
-  printAssignment(inputs.subspan(offset), std::span(body->outputs()).subspan(offset));
+  printBlock(body, !carried.empty());
+  printAssignment(carried, results);
   --level_;
 }
 
@@ -653,6 +738,25 @@ const std::vector<TypePtr>& PythonPrinter::usedTypes() const {
 }
 const std::vector<Function*>& PythonPrinter::usedFunctions() const {
   return impl_->used_functions;
+}
+
+std::string PythonPrinter::nameOf(const Type& type) {
+  return impl_->names.of(type);
+}
+std::string PythonPrinter::nameOf(const Function& function) {
+  return impl_->names.of(function);
+}
+std::string PythonPrinter::typeName(const Type& type) {
+  return impl_->typeName(type);
+}
+const std::vector<SourceMark>& PythonPrinter::marks() const {
+  return impl_->marks;
+}
+const std::vector<std::string>& PythonPrinter::ownOperators() const {
+  return impl_->own_operators;
+}
+int64_t PythonPrinter::formatVersion() const {
+  return impl_->version;
 }
 
 std::string printPython(GraphFunction& function, bool self_type) {

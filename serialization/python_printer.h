@@ -11,6 +11,7 @@
 
 #include "core/ivalue.h"
 #include "ir/function.h"
+#include "serialization/source_origins.h"
 
 namespace wick {
 
@@ -29,12 +30,25 @@ class PythonPrinter {
 
   // All that was printed so far.
   const std::string& text() const;
+  // Where the statements of the text came from.
+  const std::vector<SourceMark>& marks() const;
   // What CONSTANTS.cN refers to.
   const std::vector<IValue>& constants() const;
   // The classes, NamedTuples, enums and interfaces that the text names, in order of appearance, and
   // the functions that it calls.
   const std::vector<TypePtr>& usedTypes() const;
   const std::vector<Function*>& usedFunctions() const;
+  // What the text calls a class or function: its qualified name, or another one where two things
+  // of one name come together.
+  std::string nameOf(const Type& type);
+  std::string nameOf(const Function& function);
+  // A type as the text writes it; the classes that it names are used from then on.
+  std::string typeName(const Type& type);
+  // Operators in the text that Wick has for itself ("wick::linear_fused"), which optimizations
+  // make.
+  const std::vector<std::string>& ownOperators() const;
+  // The oldest version of the archive format that gives all operators so far their meaning.
+  int64_t formatVersion() const;
 
  private:
   class Impl;

@@ -213,38 +213,52 @@ IValue loadValue(Bytes file, const std::string& name, const ArchiveLimits& limit
 
 namespace {
 
-void writeValue(const IValue& value, ArchiveWriter& writer) {
-  Pickler pickler;
-  pickler.push(value);
-  writer.write("data.pkl", pickler.finish());
-  writer.write("byteorder", "little");
-  for (size_t i = 0; i < pickler.storages().size(); ++i) {
-    const Storage& storage = *pickler.storages()[i];
-    writer.write(fmt::format("data/{}", i),
-                 std::span(static_cast<const std::byte*>(storage.data()), storage.bytes()));
+// The pickle comes first: a value that cannot be saved is found before anything is written.
+struct PickledValue {
+  explicit PickledValue(const IValue& value) {
+    Pickler pickler;
+    pickler.push(value);
+    pickle = pickler.finish();
+    storages = pickler.storages();
   }
-  writer.write("version", "3\n");
-  writer.finish();
-}
+  std::string pickle;
+  std::vector<Ref<Storage>> storages;
+
+  void write(ArchiveWriter& writer) const {
+    writer.write("data.pkl", pickle);
+    writer.write("byteorder", "little");
+    writeStorages("data", storages, writer);
+    writer.write("version", "3\n");
+    writer.finish();
+  }
+};
 
 }  // namespace
 
+void writeStorages(const std::string& folder, const std::vector<Ref<Storage>>& storages,
+                   ArchiveWriter& writer) {
+  for (size_t i = 0; i < storages.size(); ++i) {
+    const Storage& storage = *storages[i];
+    writer.write(fmt::format("{}/{}", folder, i),
+                 std::span(static_cast<const std::byte*>(storage.data()), storage.bytes()));
+  }
+}
+
 void saveValue(const IValue& value, const std::string& path) {
-  // Pickled first, so that a value that cannot be saved leaves no file behind.
-  Pickler check;
-  check.push(value);
+  const PickledValue pickled(value);
   ArchiveWriter writer = ArchiveWriter::toFile(path, "archive");
-  writeValue(value, writer);
+  pickled.write(writer);
 }
 
 std::string saveValueToString(const IValue& value) {
+  const PickledValue pickled(value);
   std::string out;
   ArchiveWriter writer(
       [&](std::span<const std::byte> data) {
         out.append(reinterpret_cast<const char*>(data.data()), data.size());
       },
       "archive");
-  writeValue(value, writer);
+  pickled.write(writer);
   return out;
 }
 

@@ -6,10 +6,12 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "core/ivalue.h"
 #include "core/keyed_hash.h"
 #include "serialization/archive_reader.h"
+#include "serialization/archive_writer.h"
 
 namespace wick {
 
@@ -21,8 +23,9 @@ IValue loadValue(const std::string& path, const ArchiveLimits& limits = {});
 // `name` is what messages call the data.
 IValue loadValue(Bytes file, const std::string& name, const ArchiveLimits& limits = {});
 
-// Writes an archive that torch.load reads. NamedTuples become plain tuples; gradients are not
-// recorded. Throws RuntimeError for values that Python could not read back (see Pickler).
+// Writes an archive that torch.load reads, whole or not at all (core/output_file.h). NamedTuples
+// become plain tuples; gradients are not recorded. Throws RuntimeError for values that Python could
+// not read back (see Pickler), before it touches the file.
 void saveValue(const IValue& value, const std::string& path);
 std::string saveValueToString(const IValue& value);
 
@@ -39,6 +42,10 @@ class ArchiveStorages {
   std::string prefix_;
   KeyedMap<std::string, Ref<Storage>> storages_;
 };
+
+// Writes the storages that a pickler collected as records FOLDER/0, FOLDER/1, …
+void writeStorages(const std::string& folder, const std::vector<Ref<Storage>>& storages,
+                   ArchiveWriter& writer);
 
 // The bytes of a pickle. Throws LoadError when they are more than the archive's limits allow.
 Bytes readPickle(ArchiveReader& archive, const std::string& record);

@@ -44,7 +44,7 @@ size_t memoryOfProcess() {
 }
 
 // Ends the process when the command goes on long after its time is over: within a call of a library
-// that cannot be interrupted. A file that it was writing may be left half.
+// that cannot be interrupted. The file that it was writing stays as it was.
 class Watchdog {
  public:
   explicit Watchdog(double seconds) {

@@ -52,6 +52,57 @@ void addInputFlags(CLI::App& verb, Options& options) {
   addOptimize(verb, options);
 }
 
+void addArchiveOutput(CLI::App& verb, Options& options) {
+  verb.add_option("--output", options.output_file,
+                  "the archive to write (.pt), whole or not at all")
+      ->required();
+}
+
+// The verbs that write and compare files.
+void addFileVerbs(CLI::App& app, Options& options, const char* either) {
+  const auto verb = [&](void (*which)(const Options&), const char* name, const char* help,
+                        const char* file_help) {
+    CLI::App* sub = app.add_subcommand(name, help);
+    sub->add_option("file", options.file, file_help)->required();
+    sub->callback([&options, which] { options.verb = which; });
+    addLimits(*sub, options);
+    return sub;
+  };
+  CLI::App* save = verb(saveVerb, "save", "write an archive that torch.jit.load reads", either);
+  addArchiveOutput(*save, options);
+  save->add_flag("--freeze", options.freeze,
+                 "make attributes constants, as torch.jit.freeze; sets evaluation mode");
+  save->add_flag("--optimize", options.fold,
+                 "freeze, fold batch normalization and factors into layers, join layers");
+  save->add_option("--method", options.method, "the method that a frozen module has (forward)");
+  save->add_option("--dtype", options.dtype,
+                   "convert floating parameters and buffers: f16, bf16, f32 or f64")
+      ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
+
+  const char* tensors = "tensors: .pt (torch.save, or a module's state), .safetensors, .npz, .npy";
+  CLI::App* convert = verb(convertVerb, "convert", "write tensors in another format", tensors);
+  convert
+      ->add_option("output", options.output_file,
+                   "the file to write; its end tells the format: .pt, .safetensors, .npz, .npy")
+      ->required();
+
+  CLI::App* diff =
+      verb(diffVerb, "diff",
+           "compare two archives, or two files of tensors; exit code 1 when they differ",
+           "an archive or a file of tensors");
+  diff->add_option("other", options.second_file, "what it is compared with")->required();
+  diff->add_option("--tolerance", options.tolerance, "relative difference that is none (0)")
+      ->check(CLI::Range(0.0, 1.0));
+
+  CLI::App* extract = verb(extractVerb, "extract", "write a submodule as an archive", "model.pt");
+  extract->add_option("submodule", options.submodule, "its dotted name (layer1.0)")->required();
+  addArchiveOutput(*extract, options);
+}
+
+bool writesArchive(const Options& options) {
+  return options.verb == saveVerb || options.verb == extractVerb;
+}
+
 void checkTogether(const Options& options) {
   if (!options.method.empty() && !options.function.empty()) {
     throw CommandLineError("--method and --function exclude each other");
@@ -61,6 +112,13 @@ void checkTogether(const Options& options) {
   }
   const std::string& output = options.output_file;
   const auto ends = [&](std::string_view suffix) { return output.ends_with(suffix); };
+  if (options.verb == convertVerb) return;
+  if (writesArchive(options)) {
+    if (!ends(".pt") && !ends(".pth")) {
+      throw CommandLineError("--output: expected a name that ends in .pt, got " + output);
+    }
+    return;
+  }
   if (!output.empty() && !ends(".pt") && !ends(".pth") && !ends(".npy")) {
     throw CommandLineError("--output: expected a name that ends in .pt or .npy, got " + output);
   }
@@ -140,6 +198,8 @@ Options parseOptions(int argc, const char* const* argv) {
   addInputFlags(*bisect, options);
   bisect->add_option("--tolerance", options.tolerance, "relative difference that is none (0)")
       ->check(CLI::Range(0.0, 1.0));
+
+  addFileVerbs(app, options, either);
 
   try {
     app.parse(argc, argv);

@@ -10,12 +10,17 @@ namespace wick::cli {
 struct Options {
   void (*verb)(const Options& options) = nullptr;  // one of tools/verbs.h
   std::string file;                                // an archive or a script
+  std::string second_file;                         // of the verbs that take two
   std::vector<std::string> paths;  // archives, scripts and folders, for the verb that takes many
   std::string method;              // of the archive's module; empty: forward
   std::string function;            // of the script; empty: main, or the only function
   std::string inputs_file;
   std::vector<std::string> inputs;  // see tools/inputs.h
   std::string output_file;          // .pt or .npy; empty: print
+  std::string submodule;            // dotted name of the one that is extracted
+  bool freeze = false;              // save makes attributes constants
+  bool fold = false;                // and folds and joins layers
+  std::string dtype;                // of floating parameters and buffers; empty: as they are
   bool grad = false;
   int threads = 0;            // 0: as the machine has
   double time_limit = 0;      // seconds for the whole command; 0: none

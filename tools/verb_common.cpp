@@ -1,8 +1,11 @@
+#include <algorithm>
 #include <cstdio>
 
 #include "core/grad_mode.h"
 #include "passes/pipeline.h"
 #include "runtime/threads.h"
+#include "serialization/archive_reader.h"
+#include "serialization/tensor_files.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -19,6 +22,20 @@ void applySettings(const Options& options) {
   setOptimizationLevel(options.optimize == "0"   ? OptimizationLevel::None
                        : options.optimize == "1" ? OptimizationLevel::Default
                                                  : OptimizationLevel::Stress);
+}
+
+bool isArchiveOfModule(const std::string& path) {
+  Bytes file = mapFile(path);
+  if (!ArchiveReader::looksLikeZip(file.data)) return false;
+  const ArchiveReader archive(std::move(file), path, {}, ArchiveReader::Layout::Flat);
+  return std::ranges::any_of(archive.records(), [](const std::string& record) {
+    return record.ends_with("/constants.pkl");
+  });
+}
+
+NamedTensors tensorsOf(const std::string& path) {
+  if (!isArchiveOfModule(path)) return loadTensors(path);
+  return namedTensors(Program::load(path).module().stateDict());
 }
 
 void print(const std::string& text) {

@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 #include <thread>
 #include <tuple>
 
+#include "core/output_file.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/fusion_site.h"
 #include "runtime/interpreter/observer.h"
@@ -140,13 +140,10 @@ class Profile : public OperatorObserver {
            {"tid", e.thread},
            {"args", {{"source", row.location}, {"bytes", e.bytes}, {"inside", row.inside}}}});
     }
-    std::ofstream file(path);
-    file << nlohmann::json{{"traceEvents", events},
-                           {"displayTimeUnit", "ns"},
-                           {"otherData", {{"events_left_out", events_left_out_}}}}
-                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-    file.close();
-    WICK_CHECK(!file.fail(), "--trace: {} cannot be written", path);
+    writeFile(path, nlohmann::json{{"traceEvents", events},
+                                   {"displayTimeUnit", "ns"},
+                                   {"otherData", {{"events_left_out", events_left_out_}}}}
+                        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   }
 
  private:

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "core/output_file.h"
 #include "runtime/call.h"
 #include "runtime/inference.h"
 #include "serialization/npy.h"
@@ -25,6 +26,10 @@ void writeResult(const IValue& result, const std::string& path) {
 
 void runVerb(const Options& options) {
   applySettings(options);
+  // Whether the result can be written shows before it is computed.
+  if (!options.output_file.empty()) {
+    const OutputFile probe(options.output_file);
+  }
   const Program program = Program::load(options.file);
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);

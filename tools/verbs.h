@@ -2,6 +2,7 @@
 // CommandLineError for wrong usage and Wick's errors for what the file or its program does wrong.
 #pragma once
 
+#include "serialization/named_tensors.h"
 #include "tools/inputs.h"
 #include "tools/options.h"
 #include "tools/program.h"
@@ -17,11 +18,19 @@ void benchVerb(const Options& options);
 void missingVerb(const Options& options);
 void profileVerb(const Options& options);
 void bisectVerb(const Options& options);
+void saveVerb(const Options& options);
+void convertVerb(const Options& options);
+void diffVerb(const Options& options);
+void extractVerb(const Options& options);
 
 // The arguments that --inputs or --input give to `function`.
 Arguments argumentsFor(const Options& options, const Program& program, GraphFunction& function);
 // Applies --threads, --grad and --optimize.
 void applySettings(const Options& options);
+// Whether the file is an archive of torch.jit.save, by its records.
+bool isArchiveOfModule(const std::string& path);
+// The tensors of such an archive's module (its state), or of a file of tensors.
+NamedTensors tensorsOf(const std::string& path);
 // Writes to standard output; RuntimeError when that fails (a full disk).
 void print(const std::string& text);
 

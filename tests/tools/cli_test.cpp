@@ -102,6 +102,87 @@ TEST(CliTest, OutputsAreWritten) {
   EXPECT_EQ(runScript("def main():\n    return 1\n", {"--output", "/no/such/dir/x.pt"}).code, 1);
 }
 
+TEST(CliTest, SavesArchivesAndScripts) {
+  const std::string copy = temporary("copy.pt"), again = temporary("again.pt");
+  Outcome o = cli({"save", kDigits, "--output", copy});
+  ASSERT_EQ(o.code, 0) << o.err;
+  ASSERT_EQ(cli({"save", copy, "--output", again}).code, 0);
+  EXPECT_EQ(readText(copy), readText(again));
+  EXPECT_EQ(cli({"run", copy, "--input", kSeven}).out,
+            cli({"run", kDigits, "--input", kSeven}).out);
+  const std::string script = write("script.py",
+                                   "def twice(x: int) -> int:\n    return x * 2\ndef main(x: int = "
+                                   "4):\n    return twice(x) + 1\n");
+  o = cli({"save", script, "--output", copy});
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ(cli({"run", copy}).out, "9\n");
+  EXPECT_EQ(cli({"run", copy, "--method", "twice", "--input", "5"}).out, "10\n");
+}
+
+TEST(CliTest, SavesFrozenAndConvertedArchives) {
+  const std::string frozen = temporary("frozen.pt"), half = temporary("half.pt");
+  const std::string expected = temporary("expected.npy"), found = temporary("found.npy");
+  ASSERT_EQ(cli({"run", kDigits, "--input", kSeven, "--output", expected}).code, 0);
+  for (const char* flag : {"--freeze", "--optimize"}) {
+    const Outcome o = cli({"save", kDigits, flag, "--output", frozen});
+    ASSERT_EQ(o.code, 0) << o.err;
+    ASSERT_EQ(cli({"run", frozen, "--input", kSeven, "--output", found}).code, 0);
+    const Tensor a = loadNpy(expected), b = loadNpy(found);
+    for (int64_t i = 0; i < a.numel(); ++i)
+      EXPECT_NEAR(a.data<float>()[i], b.data<float>()[i], 1e-4);
+    EXPECT_THAT(cli({"info", frozen}).out, HasSubstr("parameters: 0 tensors"));
+  }
+  ASSERT_EQ(cli({"save", kDigits, "--dtype", "f16", "--output", half}).code, 0);
+  EXPECT_THAT(cli({"info", half}).out, HasSubstr("float16["));
+}
+
+TEST(CliTest, SavingSaysWhyItFails) {
+  EXPECT_EQ(cli({"save", kDigits}).code, 2);
+  EXPECT_EQ(cli({"save", kDigits, "--output", "x.npy"}).code, 2);
+  const Outcome o = cli({"save", kDigits, "--output", "/no/such/folder/x.pt"});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, AllOf(HasSubstr("/no/such/folder/x.pt"), HasSubstr("No such file")));
+  const std::string full = temporary("full.pt");
+  std::filesystem::remove(full);
+  std::filesystem::create_symlink("/dev/full", full);
+  EXPECT_THAT(cli({"save", kDigits, "--output", full}).err, HasSubstr("No space left on device"));
+  // Before the program runs.
+  const Outcome run = runScript("def main():\n    print('ran')\n    return 1\n",
+                                {"--output", "/no/such/folder/x.pt"});
+  EXPECT_EQ(run.code, 1);
+  EXPECT_EQ(run.out, "");
+}
+
+TEST(CliTest, ConvertsTensorsAndComparesFiles) {
+  const std::string safetensors = temporary("w.safetensors"), npz = temporary("w.npz");
+  Outcome o = cli({"convert", kDigits, safetensors});
+  ASSERT_EQ(o.code, 0) << o.err;
+  ASSERT_EQ(cli({"convert", safetensors, npz}).code, 0);
+  o = cli({"diff", safetensors, npz});
+  EXPECT_EQ(o.code, 0) << o.out << o.err;
+  EXPECT_EQ(cli({"diff", kDigits, kDigits}).code, 0);
+  const std::string half = temporary("half.pt");
+  ASSERT_EQ(cli({"save", kDigits, "--dtype", "f16", "--output", half}).code, 0);
+  o = cli({"diff", kDigits, half});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.out, HasSubstr("float32"));
+  EXPECT_THAT(o.err, HasSubstr("differ in"));
+  EXPECT_EQ(cli({"convert", kDigits, "w.txt"}).code, 2);
+}
+
+TEST(CliTest, ExtractsASubmodule) {
+  const std::string part = temporary("part.pt");
+  Outcome o = cli({"extract", kDigits, "fc_layers.1", "--output", part});
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(cli({"info", part}).out, HasSubstr("Linear"));
+  EXPECT_THAT(cli({"run", part, "--input", "2x400xf32"}).out, HasSubstr("float32[2, 10]"));
+  const std::string before = readText(part);
+  o = cli({"extract", kDigits, "no_such_part", "--output", part});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("no_such_part"));
+  EXPECT_EQ(readText(part), before);
+}
+
 TEST(CliTest, InputsOfAFile) {
   auto dict = makeRef<DictObject>(types::String(), types::Any());
   auto kwargs = makeRef<DictObject>(types::String(), types::Any());

@@ -1,0 +1,14 @@
+// Tensors by name, as containers hold them.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tensor.h"
+
+namespace wick {
+
+using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
+
+}  // namespace wick
