@@ -69,8 +69,11 @@ const char* find(const Operator& op) {
   if (auto it = formulas.find(key(schema.name(), schema.overload())); it != formulas.end()) {
     return it->second;
   }
-  if (!schema.name().ends_with('_') || op.writtenArguments() == 0) return nullptr;
-  const std::string base = schema.name().substr(0, schema.name().size() - 1);
+  // What the operator is called that does the same without writing, or as a view.
+  const bool writes = schema.name().ends_with('_') && op.writtenArguments() != 0;
+  const bool copies = schema.name().ends_with("_copy") && schema.name() != "aten::narrow_copy";
+  if (!writes && !copies) return nullptr;
+  const std::string base = schema.name().substr(0, schema.name().size() - (writes ? 1 : 5));
   const auto it = formulas.find(key(base, schema.overload()));
   return it == formulas.end() ? nullptr : it->second;
 }
@@ -189,6 +192,8 @@ std::string Rule::parameters(const std::string& text, std::vector<Source>& sourc
     add(argument.name, argument.type->annotation(), {Kind::Argument, Part::Value, i});
     if ((op_.tensorArguments() >> i & 1) != 0 && !isTensorList(argument.type)) {
       addParts(argument.name, Kind::Argument, i);
+    } else if (isTensorList(argument.type)) {
+      add(argument.name + "_sizes", "List[List[int]]", {Kind::Argument, Part::Size, i});
     }
   }
   if (!with_results) return out;

@@ -36,6 +36,14 @@ IValue partOf(const Tensor& t, Source::Part part) {
   return IValue(t);
 }
 
+// Of a tensor, of each in a list, or None.
+IValue partOf(const IValue& value, Source::Part part) {
+  if (!value.isList()) return value.isTensor() ? partOf(value.toTensor(), part) : IValue();
+  std::vector<IValue> parts;
+  for (const IValue& e : value.elements()) parts.push_back(partOf(e.toTensor(), part));
+  return IValue(makeList(std::make_shared<const ListType>(types::Int()), std::move(parts)));
+}
+
 std::string nodeName(const Operator& op) {
   // "aten::add_" -> "AddBackward0".
   std::string out;
@@ -65,6 +73,8 @@ class FormulaNode : public Node {
     for (Edge& e : edges) edges_.push_back(std::move(e));
   }
   void finishEdges() { setNext(std::move(edges_)); }
+  // An argument that requires a gradient for which there is no formula.
+  void addMissing(size_t argument) { missing_ = argument; }
 
   // Before the kernel runs. `in_place`: it will write to this argument.
   void saveArguments(const IValue* args, size_t num_args, std::optional<size_t> in_place) {
@@ -74,8 +84,7 @@ class FormulaNode : public Node {
       if (source.kind != Source::Kind::Argument) continue;
       const IValue value = source.index < num_args ? args[source.index] : IValue();
       if (source.part != Source::Part::Value) {
-        saved_[i] = SavedValue::argument(value.isTensor() ? partOf(value.toTensor(), source.part)
-                                                          : IValue());
+        saved_[i] = SavedValue::argument(partOf(value, source.part));
       } else if (in_place == source.index && value.isTensor()) {
         const Tensor t = value.toTensor();
         saved_[i] = SavedValue::argument(
@@ -98,6 +107,10 @@ class FormulaNode : public Node {
   }
 
   std::vector<Tensor> apply(const std::vector<Tensor>& gradients) override {
+    if (missing_) {
+      throwRuntimeError("derivative for {} with respect to '{}' is not implemented",
+                        rule_.op().schema().name(), rule_.op().schema().arguments()[*missing_].name);
+    }
     std::vector<IValue> arguments;
     for (size_t i = 0; i < gradients_.sources.size(); ++i) {
       arguments.push_back(argumentFor(gradients_.sources[i], i, gradients));
@@ -159,6 +172,7 @@ class FormulaNode : public Node {
   const GradientFunction& gradients_;
   std::vector<SavedValue> saved_;  // as many as the function has parameters
   std::vector<Edge> edges_;
+  std::optional<size_t> missing_;
   std::vector<size_t> counts_;  // of each argument with gradients: its tensors
   bool released_ = false;
 };
@@ -247,7 +261,11 @@ class Recording {
     }
     // What was there before a write is replaced by it, or goes on where the formula says so.
     if (written_ && rule_.covers(*written_)) covered |= uint64_t{1} << *written_;
-    if (covered == 0) return;
+    if (covered == 0) {
+      node_ = makeRef<MissingNode>(op_);
+      addAllEdges();
+      return;
+    }
     WICK_CHECK(!written_ || (covered >> *written_ & 1) != 0,
                "{}: the derivative of a write is not implemented", op_.schema().name());
     const GradientFunction& gradients = rule_.gradients(covered);
@@ -266,6 +284,9 @@ class Recording {
       node->addEdges(std::move(edges));
     }
     node->finishEdges();
+    for (uint64_t rest = needed_ & ~covered; rest != 0; rest &= rest - 1) {
+      node->addMissing(static_cast<size_t>(std::countr_zero(rest)));
+    }
     node->saveArguments(args_, num_args_, written_);
     formula_node_ = node.get();
     node_ = std::move(node);

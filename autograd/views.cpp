@@ -9,7 +9,7 @@ namespace wick::autograd {
 namespace {
 
 const OperatorHandle kStrided("aten::as_strided", "");
-const OperatorHandle kScatter("wick::scatter_strided", "");
+const OperatorHandle kScatter("aten::as_strided_backward", "");
 const OperatorHandle kClone("aten::clone", "");
 const OperatorHandle kCopy("aten::copy_", "");
 

@@ -122,13 +122,13 @@ constexpr FormulaText kFormulas[] = {
     {"aten::narrow",
      "self: torch.slice_backward(grad, self_size, dim, start, start + length, 1)"},
     {"aten::as_strided",
-     "self: torch.ops.wick.scatter_strided(grad, self_size, self_stride, self_offset, size, stride, "
+     "self: torch.as_strided_backward(grad, self_size, self_stride, self_offset, size, stride, "
      "self_offset if storage_offset is None else storage_offset)"},
     {"aten::select_backward", "grad_output: grad.select(dim, index)"},
     {"aten::slice_backward",
      "grad_output: torch.slice(grad, dim, start, end, step)"},
     {"aten::diagonal_backward", "grad_output: grad.diagonal(offset, dim1, dim2)"},
-    {"wick::scatter_strided", "grad: torch.as_strided(grad, size, stride, offset - base_offset)"},
+    {"aten::as_strided_backward", "grad: torch.as_strided(grad, size, stride, offset - base_offset)"},
 };
 
 constexpr HelperText kMoreHelpers[] = {

@@ -77,7 +77,7 @@ def logit_gradient(grad: Tensor, self: Tensor, eps: Optional[float]) -> Tensor:
 def pow_gradient(grad: Tensor, self: Tensor, exponent: number) -> Tensor:
     if exponent == 0:
         return torch.zeros_like(grad)
-    return grad * (exponent * self.pow(exponent - 1)).conj()
+    return grad * (self.pow(exponent - 1) * exponent).conj()
 )"},
     {"pow_exponent_gradient", R"(
 def pow_exponent_gradient(grad: Tensor, self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
@@ -166,10 +166,6 @@ other: -grad * self / (self * self + other * other)
     {"aten::trunc", "self: torch.zeros_like(grad)"},
     {"aten::fix", "self: torch.zeros_like(grad)"},
     {"aten::sign", "self: torch.zeros_like(grad)"},
-    {"aten::heaviside", R"(
-self: torch.zeros_like(grad)
-values: torch.zeros_like(grad)
-)"},
     {"aten::floor_divide", R"(
 self: torch.zeros_like(grad)
 other: torch.zeros_like(grad)
@@ -285,11 +281,11 @@ weight: grad * (end - self).conj()
     {"aten::special_logit", "self: logit_gradient(grad, self, eps)"},
     {"aten::pow.Tensor_Scalar", "self: pow_gradient(grad, self, exponent)"},
     {"aten::pow.Tensor_Tensor", R"(
-self: torch.where(exponent == 0, 0.0, grad * (exponent * self.pow(exponent - 1)).conj())
+self: torch.where(exponent == 0, 0.0, grad * (self.pow(exponent - 1) * exponent).conj())
 exponent: pow_exponent_gradient(grad, self, exponent, result)
 )"},
     {"aten::pow_.Tensor", R"(
-self: torch.where(exponent == 0, 0.0, grad * (exponent * self.pow(exponent - 1)).conj())
+self: torch.where(exponent == 0, 0.0, grad * (self.pow(exponent - 1) * exponent).conj())
 exponent: pow_exponent_gradient(grad, self, exponent, result)
 )"},
     {"aten::pow_.Scalar", "self: pow_gradient(grad, self, exponent)"},
@@ -435,8 +431,8 @@ tensor2: grad * (tensor1 * value).conj()
 )"},
     {"aten::addcdiv", R"(
 self: grad
-tensor1: grad * (value / tensor2).conj()
-tensor2: -grad * (value * tensor1 / (tensor2 * tensor2)).conj()
+tensor1: grad * (tensor2.reciprocal() * value).conj()
+tensor2: -grad * (tensor1 * value / (tensor2 * tensor2)).conj()
 )"},
     {"aten::dropout", "return dropout_made(input, p, train)"},
     {"aten::zeros_like", "none"},
