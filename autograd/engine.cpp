@@ -126,10 +126,9 @@ class Walk {
     if (const auto found = captures_.find(&node); found != captures_.end()) {
       for (const Capture& c : found->second) captured_[c.slot] = gradients.at(c.index);
     }
-    const bool goes_on =
-        !captures_only_ || std::ranges::any_of(node.next(), [&](const Edge& edge) {
-          return edge && tasks_.at(edge.node.get()).needed;
-        });
+    const bool goes_on = !captures_only_ || std::ranges::any_of(node.next(), [&](const Edge& edge) {
+      return edge && tasks_.at(edge.node.get()).needed;
+    });
     std::vector<Tensor> results;
     if (any && goes_on) {
       results = node.apply(gradients);
@@ -158,7 +157,8 @@ class Walk {
   std::vector<Tensor> captured_;
 };
 
-std::vector<Root> rootsOf(const std::vector<Tensor>& outputs, const std::vector<Tensor>& gradients) {
+std::vector<Root> rootsOf(const std::vector<Tensor>& outputs,
+                          const std::vector<Tensor>& gradients) {
   WICK_CHECK(gradients.empty() || gradients.size() == outputs.size(),
              "got {} tensors and {} gradients", outputs.size(), gradients.size());
   std::vector<Root> roots;
@@ -205,9 +205,10 @@ std::vector<Tensor> gradientsOf(const std::vector<Tensor>& outputs,
     walk.capture(edges.back(), i);
   }
   std::vector<Tensor> found = walk.run(rootsOf(outputs, gradients), inputs.size());
-  WICK_CHECK(allow_unused || std::ranges::all_of(found, [](const Tensor& t) { return t.defined(); }),
-             "One of the differentiated Tensors appears to not have been used in the graph. Set "
-             "allow_unused=True if this is the desired behavior.");
+  WICK_CHECK(
+      allow_unused || std::ranges::all_of(found, [](const Tensor& t) { return t.defined(); }),
+      "One of the differentiated Tensors appears to not have been used in the graph. Set "
+      "allow_unused=True if this is the desired behavior.");
   return found;
 }
 

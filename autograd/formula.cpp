@@ -229,8 +229,8 @@ std::unique_ptr<GradientFunction> Rule::compile(uint64_t mask) const {
     body += "    return (" + returned + ")\n";
   }
   const std::string parameters = this->parameters(body, made->sources, kind_ != Kind::Script);
-  const std::string source = fmt::format(
-      "{}\ndef gradients({}):\n{}", helpersOf(body), parameters, body);
+  const std::string source =
+      fmt::format("{}\ndef gradients({}):\n{}", helpersOf(body), parameters, body);
   made->unit = compileSource(source, fmt::format("<gradient of {}>", op_.schema().name()));
   GraphFunction& whole = *made->unit->findFunction("__torch__.gradients");
   // Without what only other gradients need, so that it is not saved.

@@ -9,11 +9,12 @@
 // in which stand for values: the operator's arguments by their names; `result`, or `result0`,
 // `result1`, …; the gradients of results `grad`, or `grad0`, `grad1`, …, or `grads` for a list;
 // and of each tensor NAME the sizes `NAME_size`, strides `NAME_stride`, offset `NAME_offset` and
-// dtype `NAME_dtype`; of a list of tensors NAME their sizes `NAME_sizes`. What an expression does not use is not saved. A gradient may be None for
-// zeros; it is summed over what was broadcast, converted to the argument's dtype, and of a complex
-// one the real part is taken for a real argument, so no formula does that. Arguments without a line
-// get no gradient. A line that begins with blanks continues the one above. A gradient of a result
-// that nobody needs is zeros, or None in a formula that asks whether it is (`grad1 is None`).
+// dtype `NAME_dtype`; of a list of tensors NAME their sizes `NAME_sizes`. What an expression does
+// not use is not saved. A gradient may be None for zeros; it is summed over what was broadcast,
+// converted to the argument's dtype, and of a complex one the real part is taken for a real
+// argument, so no formula does that. Arguments without a line get no gradient. A line that begins
+// with blanks continues the one above. A gradient of a result that nobody needs is zeros, or None
+// in a formula that asks whether it is (`grad1 is None`).
 //
 // Other texts:
 //   none                 the results depend on nothing
@@ -58,7 +59,7 @@ struct GradientFunction {
   struct Source {
     enum class Kind { Gradient, Gradients, Argument, Result } kind;
     enum class Part { Value, Size, Stride, Offset, DType } part = Part::Value;
-    size_t index = 0;      // of the argument or result
+    size_t index = 0;       // of the argument or result
     bool optional = false;  // a Gradient that may be None
   };
   std::vector<Source> sources;

@@ -35,8 +35,8 @@ Tensor fitted(const Tensor& gradient, const Shape& shape, const std::string& whe
   Tensor out = gradient;
   if (!std::ranges::equal(out.sizes(), shape.sizes)) {
     WICK_CHECK(broadcastsTo(shape.sizes, out.sizes()),
-               "{} returned an invalid gradient: got {}, expected a shape compatible with {}", where,
-               formatInts(out.sizes()), formatInts(shape.sizes));
+               "{} returned an invalid gradient: got {}, expected a shape compatible with {}",
+               where, formatInts(out.sizes()), formatInts(shape.sizes));
     out = kSum(out, IntSpan(shape.sizes));
   }
   if (isComplex(out.dtype()) && !isComplex(shape.dtype)) out = kReal(out);

@@ -3,8 +3,8 @@
 
 #include "autograd/engine.h"
 #include "autograd/views.h"
-#include "core/grad_mode.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/typed.h"
@@ -88,8 +88,9 @@ template <class View>
 Tensor intoZeros(const Tensor& grad, const DimVector& sizes, View&& view) {
   const Tensor out = Tensor::zeros(sizes, grad.dtype());
   const Tensor part = view(out);
-  WICK_CHECK(std::ranges::equal(part.sizes(), grad.sizes()), "expected a gradient of sizes {}, got {}",
-             formatInts(part.sizes()), formatInts(grad.sizes()));
+  WICK_CHECK(std::ranges::equal(part.sizes(), grad.sizes()),
+             "expected a gradient of sizes {}, got {}", formatInts(part.sizes()),
+             formatInts(grad.sizes()));
   part.copyFrom(grad);
   return out;
 }
@@ -140,7 +141,8 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int "
      "dim2) -> Tensor",
      WICK_KERNEL(diagonalBackward)},
-    {"aten::as_strided_backward(Tensor grad, int[] base_size, int[] base_stride, int base_offset, int[] "
+    {"aten::as_strided_backward(Tensor grad, int[] base_size, int[] base_stride, int base_offset, "
+     "int[] "
      "size, int[] stride, int offset) -> Tensor",
      WICK_KERNEL(scatter)},
 };

@@ -87,8 +87,7 @@ class FormulaNode : public Node {
         saved_[i] = SavedValue::argument(partOf(value, source.part));
       } else if (in_place == source.index && value.isTensor()) {
         const Tensor t = value.toTensor();
-        saved_[i] = SavedValue::argument(
-            IValue(withHistory(t.detach().clone(), gradientEdge(t))));
+        saved_[i] = SavedValue::argument(IValue(withHistory(t.detach().clone(), gradientEdge(t))));
       } else {
         saved_[i] = SavedValue::argument(value);
       }
@@ -109,7 +108,8 @@ class FormulaNode : public Node {
   std::vector<Tensor> apply(const std::vector<Tensor>& gradients) override {
     if (missing_) {
       throwRuntimeError("derivative for {} with respect to '{}' is not implemented",
-                        rule_.op().schema().name(), rule_.op().schema().arguments()[*missing_].name);
+                        rule_.op().schema().name(),
+                        rule_.op().schema().arguments()[*missing_].name);
     }
     std::vector<IValue> arguments;
     for (size_t i = 0; i < gradients_.sources.size(); ++i) {
@@ -159,12 +159,13 @@ class FormulaNode : public Node {
       }
       return IValue(makeList(types::Tensor(), std::move(all)));
     }
-    WICK_CHECK(!released_,
-               "Trying to backward through the graph a second time (or directly access saved "
-               "tensors after they have already been freed). Saved intermediate values of the graph "
-               "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
-               "you need to backward through the graph a second time or if you need to access saved "
-               "tensors after calling backward.");
+    WICK_CHECK(
+        !released_,
+        "Trying to backward through the graph a second time (or directly access saved "
+        "tensors after they have already been freed). Saved intermediate values of the graph "
+        "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
+        "you need to backward through the graph a second time or if you need to access saved "
+        "tensors after calling backward.");
     return saved_[i].unpack(*this);
   }
 
@@ -386,7 +387,8 @@ void record(const Operator& op, IValue* args, size_t num_args, IValue* results, 
              "{}(): functions with out=... arguments don't support automatic differentiation, but "
              "one of the arguments requires grad.",
              op.schema().name());
-  if (rule.kind() == Rule::Kind::Script) return runScript(rule, args, num_args, results, num_results);
+  if (rule.kind() == Rule::Kind::Script)
+    return runScript(rule, args, num_args, results, num_results);
   recording.run(results, num_results, borrowed);
 }
 

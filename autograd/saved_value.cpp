@@ -16,7 +16,8 @@ SavedValue SavedValue::argument(const IValue& value) {
     // The program may change the list.
     const ListObject& list = value.toList();
     saved.value_ = IValue(makeList(list.element_type, list.elements));
-    const bool tensors = std::ranges::any_of(list.elements, [](const IValue& e) { return e.isTensor(); });
+    const bool tensors =
+        std::ranges::any_of(list.elements, [](const IValue& e) { return e.isTensor(); });
     if (tensors) {
       for (const IValue& e : list.elements) saved.elements_.push_back(argument(e));
       saved.value_ = IValue(makeList(list.element_type));
@@ -34,7 +35,8 @@ SavedValue SavedValue::result(const IValue& value, uint32_t index) {
     const Tensor t = value.toTensor();
     saved.value_ = IValue(withoutHistory(t));
     saved.version_ = t.storage()->version();
-    saved.result_ = index;
+    // What has no gradient comes from nowhere.
+    if (isFloating(t.dtype()) || isComplex(t.dtype())) saved.result_ = index;
   }
   return saved;
 }
@@ -55,7 +57,8 @@ IValue SavedValue::unpack(Node& node) const {
              result_ >= 0 ? fmt::format(", which is output {} of {},", result_, node.name()) : "",
              now, version_);
   if (!gradEnabled()) return value_;
-  if (result_ >= 0) return IValue(withHistory(t, {Ref<Node>(&node), static_cast<uint32_t>(result_)}));
+  if (result_ >= 0)
+    return IValue(withHistory(t, {Ref<Node>(&node), static_cast<uint32_t>(result_)}));
   return edge_ ? IValue(withHistory(t, edge_)) : value_;
 }
 

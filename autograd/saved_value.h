@@ -21,9 +21,9 @@ class SavedValue {
 
  private:
   IValue value_;
-  Edge edge_;                // of a tensor that was an argument
-  int64_t result_ = -1;      // of a tensor that was a result: which
-  uint32_t version_ = 0;     // of its memory
+  Edge edge_;                         // of a tensor that was an argument
+  int64_t result_ = -1;               // of a tensor that was a result: which
+  uint32_t version_ = 0;              // of its memory
   std::vector<SavedValue> elements_;  // of a list of tensors
 };
 

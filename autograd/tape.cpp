@@ -178,8 +178,9 @@ void setViewOf(const Tensor& view, const Tensor& base, bool several) {
 void checkMayWrite(const Tensor& t) {
   const History* history = find(t);
   if (history && history->base.defined()) {
-    WICK_CHECK(!requiresGradient(history->base) || !isLeaf(history->base),
-               "a view of a leaf Variable that requires grad is being used in an in-place operation.");
+    WICK_CHECK(
+        !requiresGradient(history->base) || !isLeaf(history->base),
+        "a view of a leaf Variable that requires grad is being used in an in-place operation.");
     WICK_CHECK(!history->several,
                "a view that is one of several results of one operator is being modified in place; "
                "such a view cannot be written to while gradients are recorded. Make a copy of it "

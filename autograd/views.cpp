@@ -1,5 +1,7 @@
 #include "autograd/views.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "runtime/ops/call.h"
@@ -91,16 +93,29 @@ Ref<Node> nodeOfWrite(const Tensor& base, const Tensor& view, Ref<Node> write, s
 }
 
 Tensor scatterStrided(const Tensor& gradient, const Geometry& base, const Geometry& view) {
+  // The numbers may be a program's.
   const auto reach = [](const Geometry& g) {
-    int64_t end = g.offset + 1;
-    for (size_t d = 0; d < g.sizes.size(); ++d) {
-      if (g.sizes[d] == 0) return g.offset;
-      end += (g.sizes[d] - 1) * g.strides[d];
+    WICK_CHECK(g.sizes.size() == g.strides.size() && g.offset >= 0 && checkedNumel(g.sizes) >= 0,
+               "as_strided_backward: wrong sizes {}, strides {} or offset {}", formatInts(g.sizes),
+               formatInts(g.strides), g.offset);
+    int64_t end = g.offset;
+    bool fits = end <= kMaxElements;
+    if (checkedNumel(g.sizes) == 0) return end;
+    for (size_t d = 0; d < g.sizes.size() && fits; ++d) {
+      int64_t span = 0;
+      fits = g.strides[d] >= 0 && !__builtin_mul_overflow(g.sizes[d] - 1, g.strides[d], &span) &&
+             span <= kMaxElements - end;
+      end += fits ? span : 0;
     }
-    return end;
+    WICK_CHECK(fits, "as_strided_backward: sizes {} with strides {} and offset {} are too large",
+               formatInts(g.sizes), formatInts(g.strides), g.offset);
+    return end + 1;
   };
   const int64_t begin = std::min(base.offset, view.offset);
   const int64_t length = std::max(reach(base), reach(view)) - begin;
+  WICK_CHECK(std::ranges::equal(gradient.sizes(), view.sizes),
+             "as_strided_backward: expected a gradient of sizes {}, got {}", formatInts(view.sizes),
+             formatInts(gradient.sizes()));
   Tensor memory = Tensor::zeros({length}, gradient.dtype());
   const Tensor part = memory.asStrided(view.sizes, view.strides, view.offset - begin);
   static const OperatorHandle kPut("aten::index_add_", "");

@@ -323,6 +323,7 @@ constexpr Entry kModules[] = {
     {"torch.ops", "ops"},
     {"torch.ops.aten", "aten::"},
     {"torch.ops.prim", "prim::"},
+    {"torch.ops.wick", "wick::"},
     {"torch.ops.profiler", "profiler::"},
     {"ops", "ops"},
     {"ops.aten", "aten::"},

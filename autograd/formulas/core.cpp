@@ -40,6 +40,11 @@ def count_of(size: List[int], dim: Optional[List[int]]) -> int:
 def unsqueeze_all(grad: Tensor, size: List[int]) -> Tensor:
     return grad.reshape(size)
 )"},
+    // Times the conjugate of a number.
+    {"scaled", R"(
+def scaled(grad: Tensor, factor: number) -> Tensor:
+    return (grad.conj() * factor).conj() if grad.is_complex() else grad * factor
+)"},
     {"transposed_adjoint", R"(
 def transposed_adjoint(t: Tensor) -> Tensor:
     return t.transpose(-2, -1).conj()
@@ -47,17 +52,17 @@ def transposed_adjoint(t: Tensor) -> Tensor:
 };
 
 constexpr FormulaText kFormulas[] = {
-    {"aten::add.Tensor", "self: grad\nother: grad * alpha"},
+    {"aten::add.Tensor", "self: grad\nother: scaled(grad, alpha)"},
     {"aten::add.Scalar", "self: grad"},
-    {"aten::sub.Tensor", "self: grad\nother: -grad * alpha"},
+    {"aten::sub.Tensor", "self: grad\nother: -scaled(grad, alpha)"},
     {"aten::sub.Scalar", "self: grad"},
-    {"aten::rsub.Tensor", "self: -grad * alpha\nother: grad"},
-    {"aten::rsub.Scalar", "self: -grad * alpha"},
+    {"aten::rsub.Tensor", "self: -scaled(grad, alpha)\nother: grad"},
+    {"aten::rsub.Scalar", "self: -scaled(grad, alpha)"},
     {"aten::mul.Tensor", "self: grad * other.conj()\nother: grad * self.conj()"},
-    {"aten::mul.Scalar", "self: grad * other"},
+    {"aten::mul.Scalar", "self: scaled(grad, other)"},
     {"aten::div.Tensor", "self: grad / other.conj()\n"
                          "other: -grad * ((self / other) / other).conj()"},
-    {"aten::div.Scalar", "self: grad / other"},
+    {"aten::div.Scalar", "self: (grad.conj() / other).conj()"},
     {"aten::neg", "self: -grad"},
     {"aten::positive", "self: grad"},
     {"aten::exp", "self: grad * result.conj()"},
@@ -78,19 +83,19 @@ constexpr FormulaText kFormulas[] = {
                   "mat2: torch.bmm(transposed_adjoint(self), grad)"},
     {"aten::mv", "self: torch.outer(grad, vec.conj())\nvec: torch.mv(self.t().conj(), grad)"},
     {"aten::dot", "self: grad * tensor.conj()\ntensor: grad * self.conj()"},
-    {"aten::addmm", "self: grad * beta\n"
-                    "mat1: torch.mm(grad, mat2.t().conj()) * alpha\n"
-                    "mat2: torch.mm(mat1.t().conj(), grad) * alpha"},
+    {"aten::addmm", "self: scaled(grad, beta)\n"
+                    "mat1: scaled(torch.mm(grad, mat2.t().conj()), alpha)\n"
+                    "mat2: scaled(torch.mm(mat1.t().conj(), grad), alpha)"},
 
     {"aten::clone", "self: grad"},
     {"aten::contiguous", "self: grad"},
     {"aten::alias", "self: grad"},
     {"aten::to.dtype", "self: grad"},
     {"aten::to.device", "self: grad"},
-    {"aten::to.other", "self: grad"},
+    {"aten::to.other", "self: grad\nother: None"},
     {"aten::to.dtype_layout", "self: grad"},
     {"aten::_to_copy", "self: grad"},
-    {"aten::type_as", "self: grad"},
+    {"aten::type_as", "self: grad\nother: None"},
     {"aten::copy_", "self: None\nsrc: grad"},
     {"aten::copy_.Tensor", "self: None\nother: grad"},
     {"aten::fill_.Scalar", "self: None"},
@@ -106,10 +111,10 @@ constexpr FormulaText kFormulas[] = {
     {"aten::squeeze.dim", "self: grad.reshape(self_size)"},
     {"aten::squeeze.dims", "self: grad.reshape(self_size)"},
     {"aten::unsqueeze", "self: grad.reshape(self_size)"},
-    {"aten::view_as", "self: grad.reshape(self_size)"},
-    {"aten::reshape_as", "self: grad.reshape(self_size)"},
-    {"aten::expand", "self: grad.sum_to_size(self_size)"},
-    {"aten::expand_as", "self: grad.sum_to_size(self_size)"},
+    {"aten::view_as", "self: grad.reshape(self_size)\nother: None"},
+    {"aten::reshape_as", "self: grad.reshape(self_size)\nother: None"},
+    {"aten::expand", "self: grad"},
+    {"aten::expand_as", "self: grad\nother: None"},
     {"aten::t", "self: grad.t()"},
     {"aten::numpy_T", "self: grad.permute([len(self_size) - 1 - i for i in range(len(self_size))])"},
     {"aten::transpose.int", "self: grad.transpose(dim0, dim1)"},

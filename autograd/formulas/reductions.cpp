@@ -88,8 +88,8 @@ def logcumsumexp_gradient(grad: Tensor, self: Tensor, result: Tensor, dim: int) 
     down = ((negative - result).flip([dim]).logcumsumexp(dim).flip([dim]) + self).exp()
     return up - down
 )"},
-    {"differences", R"(
-def differences(self: Tensor, n: int, dim: int, prepend: Optional[Tensor], append: Optional[Tensor]) -> Tensor:
+    {"nth_differences", R"(
+def nth_differences(self: Tensor, n: int, dim: int, prepend: Optional[Tensor], append: Optional[Tensor]) -> Tensor:
     parts: List[Tensor] = []
     size = self.size()
     size[dim] = 1
@@ -308,7 +308,7 @@ self: torch.zeros(self_size, dtype=self_dtype).scatter_add(dim, result1, grad0)
 results 0
 self: torch.zeros(self_size, dtype=self_dtype).scatter_add(dim, result1, grad0)
 )"},
-    {"aten::diff", "return differences(self, n, dim, prepend, append)"},
+    {"aten::diff", "return nth_differences(self, n, dim, prepend, append)"},
     {"aten::trapezoid.x", "return trapezoid_of(y, x, dim)"},
     {"aten::trapz.x", "return trapezoid_of(y, x, dim)"},
     {"aten::trapezoid.dx", "return trapezoid_even(y, dx, dim)"},

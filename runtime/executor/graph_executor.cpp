@@ -117,6 +117,7 @@ bool GraphExecutor::wantsGradients(std::span<const IValue> arguments) {
     begins_gradients_.store(begins, std::memory_order_relaxed);
   }
   if (begins != 0) return true;
+  if (!recordsGradients()) return false;
   std::vector<const RefCounted*> objects;
   size_t searched = 0;
   return std::ranges::any_of(

@@ -36,7 +36,7 @@ class GraphExecutor {
   // The Code for a run with these arguments, which are those of the graph's inputs; the same
   // errors.
   const Code& codeFor(std::span<const IValue> arguments) {
-    if (recordsGradients() && wantsGradients(arguments)) [[unlikely]]
+    if (gradEnabled() && wantsGradients(arguments)) [[unlikely]]
       return recordedCode();
     const Code* only = only_.load(std::memory_order_acquire);
     return only ? *only : choose(arguments);
@@ -47,7 +47,9 @@ class GraphExecutor {
   // prepare() or the first run, and while runs may be recorded for gradients.
   const Code* onlyCode() const {
     // Arguments tell whether a run is to be recorded for gradients.
-    return recordsGradients() ? nullptr : only_.load(std::memory_order_acquire);
+    const bool may_record =
+        recordsGradients() || begins_gradients_.load(std::memory_order_relaxed) != 0;
+    return gradEnabled() && may_record ? nullptr : only_.load(std::memory_order_acquire);
   }
   GraphFunction& function() const { return function_; }
 

@@ -1,10 +1,11 @@
 // What is on the tape, and what comes back over it.
+#include "autograd/tape.h"
+
 #include <gtest/gtest.h>
 
 #include <thread>
 
 #include "autograd/engine.h"
-#include "autograd/tape.h"
 #include "wick.h"
 
 namespace wick {
@@ -130,8 +131,9 @@ TEST(Tape, RefusesWhatPyTorchRefuses) {
   contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    y = x * 2\n"
                    "    z = (y * y).sum()\n    y.add_(1)\n    z.backward()\n"),
            "modified by an inplace operation");
-  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    (x * 2).backward()\n"),
-           "grad can be implicitly created only for scalar outputs");
+  contains(
+      errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    (x * 2).backward()\n"),
+      "grad can be implicitly created only for scalar outputs");
   contains(errorOf("def main():\n    x = torch.ones([2])\n    x.sum().backward()\n"),
            "does not require grad");
   contains(errorOf("def main():\n    x = torch.ones([2], dtype=torch.int64).requires_grad_()\n"),
