@@ -141,7 +141,7 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int "
      "dim2) -> Tensor",
      WICK_KERNEL(diagonalBackward)},
-    {"aten::as_strided_backward(Tensor grad, int[] base_size, int[] base_stride, int base_offset, "
+    {"aten::as_strided_backward(Tensor grad_output, int[] base_size, int[] base_stride, int base_offset, "
      "int[] "
      "size, int[] stride, int offset) -> Tensor",
      WICK_KERNEL(scatter)},

@@ -356,7 +356,13 @@ void runScript(const Rule& rule, const IValue* args, size_t num_args, IValue* re
   }
   const Code& code = GraphExecutor::of(function).codeFor(arguments);
   IValue result = runCodeWithin(code, std::move(arguments));
-  if (num_results == 1) {
+  if (const uint64_t written = rule.op().writtenArguments()) {
+    static const OperatorHandle kCopy("aten::copy_", "");
+    const Tensor self = args[std::countr_zero(written)].toTensor();
+    results[0] = result.toTensor().isSame(self)
+                     ? std::move(result)
+                     : IValue(kCopy(self, result.toTensor(), false));
+  } else if (num_results == 1) {
     results[0] = std::move(result);
   } else {
     for (size_t i = 0; i < num_results; ++i) results[i] = result.elements().at(i);

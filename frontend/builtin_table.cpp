@@ -328,6 +328,7 @@ constexpr Entry kModules[] = {
     {"ops", "ops"},
     {"ops.aten", "aten::"},
     {"ops.prim", "prim::"},
+    {"ops.wick", "wick::"},
     {"ops.quantized", "quantized::"},
     {"torch.ops.quantized", "quantized::"},
     {"math", "aten::"},

@@ -133,7 +133,7 @@ constexpr FormulaText kFormulas[] = {
     {"aten::slice_backward",
      "grad_output: torch.slice(grad, dim, start, end, step)"},
     {"aten::diagonal_backward", "grad_output: grad.diagonal(offset, dim1, dim2)"},
-    {"aten::as_strided_backward", "grad: torch.as_strided(grad, size, stride, offset - base_offset)"},
+    {"aten::as_strided_backward", "grad_output: torch.as_strided(grad, size, stride, offset - base_offset)"},
 };
 
 constexpr HelperText kMoreHelpers[] = {

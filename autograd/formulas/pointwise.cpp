@@ -92,6 +92,10 @@ def pow_base_gradient(grad: Tensor, self: number, exponent: Tensor, result: Tens
     base = torch.scalar_tensor(self, dtype=result.dtype)
     return pow_exponent_gradient(grad, base, exponent, result)
 )"},
+    {"zero_where", R"(
+def zero_where(self: Tensor, when: bool) -> Tensor:
+    return self == 0 if when else torch.zeros_like(self, dtype=torch.bool)
+)"},
     {"wide", R"(
 def wide(t: Tensor) -> Tensor:
     return t.to(torch.complex128 if t.is_complex() else torch.float64)
@@ -292,6 +296,8 @@ exponent: pow_exponent_gradient(grad, self, exponent, result)
     {"aten::pow.Scalar", "exponent: pow_base_gradient(grad, self, exponent, result)"},
     {"aten::float_power.Tensor_Tensor", "return torch.pow(wide(self), wide(exponent))"},
     {"aten::float_power.Tensor_Scalar", "return torch.pow(wide(self), exponent)"},
+    {"aten::float_power_.Tensor", "return torch.pow(wide(self), wide(exponent))"},
+    {"aten::float_power_.Scalar", "return torch.pow(wide(self), exponent)"},
     {"aten::float_power.Scalar", "return torch.pow(self, wide(exponent))"},
     {"aten::ldexp.Tensor", "return self * torch.pow(2.0, other)"},
     {"aten::reciprocal", "self: -grad * (result * result).conj()"},
@@ -354,7 +360,7 @@ self: torch.xlogy(grad, other).masked_fill((self == 0) & (other <= 0), 0.0)
 other: grad * self / other
 )"},
     {"aten::xlogy.Scalar_Other", R"(
-self: torch.xlogy(grad, other).masked_fill((self == 0) & (other <= 0), 0.0)
+self: torch.xlogy(grad, other).masked_fill(zero_where(self, other <= 0), 0.0)
 )"},
     {"aten::xlogy.Scalar_Self", "other: grad * self / other"},
     {"aten::special_xlogy", R"(
@@ -366,7 +372,7 @@ self: torch.special.xlog1py(grad, other).masked_fill((self == 0) & (other <= -1)
 other: grad * self / (other + 1)
 )"},
     {"aten::special_xlog1py.other_scalar", R"(
-self: torch.special.xlog1py(grad, other).masked_fill((self == 0) & (other <= -1), 0.0)
+self: torch.special.xlog1py(grad, other).masked_fill(zero_where(self, other <= -1), 0.0)
 )"},
     {"aten::special_xlog1py.self_scalar", "other: grad * self / (other + 1)"},
     {"aten::special_entr", "self: grad * -(1 + torch.log(self))"},

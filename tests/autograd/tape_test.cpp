@@ -121,15 +121,15 @@ TEST(Tape, RefusesWhatPyTorchRefuses) {
   const auto contains = [](const std::string& error, const char* part) {
     EXPECT_NE(error.find(part), std::string::npos) << error;
   };
-  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    x.add_(1)\n"),
+  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    x.add_(1)\n    return x\n"),
            "a leaf Variable that requires grad is being used in an in-place operation");
-  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    x[0] = 1.\n"),
+  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    x[0] = 1.\n    return x\n"),
            "a view of a leaf Variable that requires grad");
   contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    y = (x * x).sum()\n"
                    "    y.backward()\n    y.backward()\n"),
            "backward through the graph a second time");
   contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    y = x * 2\n"
-                   "    z = (y * y).sum()\n    y.add_(1)\n    z.backward()\n"),
+                   "    z = (y * y).sum()\n    y.add_(1)\n    z.backward()\n    return y\n"),
            "modified by an inplace operation");
   contains(
       errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    (x * 2).backward()\n"),
