@@ -121,10 +121,14 @@ TEST(Tape, RefusesWhatPyTorchRefuses) {
   const auto contains = [](const std::string& error, const char* part) {
     EXPECT_NE(error.find(part), std::string::npos) << error;
   };
-  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    x.add_(1)\n    return x\n"),
-           "a leaf Variable that requires grad is being used in an in-place operation");
-  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    x[0] = 1.\n    return x\n"),
-           "a view of a leaf Variable that requires grad");
+  contains(
+      errorOf(
+          "def main():\n    x = torch.ones([2]).requires_grad_()\n    x.add_(1)\n    return x\n"),
+      "a leaf Variable that requires grad is being used in an in-place operation");
+  contains(
+      errorOf(
+          "def main():\n    x = torch.ones([2]).requires_grad_()\n    x[0] = 1.\n    return x\n"),
+      "a view of a leaf Variable that requires grad");
   contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    y = (x * x).sum()\n"
                    "    y.backward()\n    y.backward()\n"),
            "backward through the graph a second time");
@@ -136,7 +140,8 @@ TEST(Tape, RefusesWhatPyTorchRefuses) {
       "grad can be implicitly created only for scalar outputs");
   contains(errorOf("def main():\n    x = torch.ones([2])\n    x.sum().backward()\n"),
            "does not require grad");
-  contains(errorOf("def main():\n    x = torch.ones([2], dtype=torch.int64).requires_grad_()\n"),
+  contains(errorOf("def main():\n    x = torch.ones([2], dtype=torch.int64).requires_grad_()\n    "
+                   "return x\n"),
            "floating point");
   contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n"
                    "    y = torch.ones([2]).requires_grad_()\n"
