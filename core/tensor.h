@@ -16,6 +16,7 @@
 #include "core/device.h"
 #include "core/dim_vector.h"
 #include "core/dtype.h"
+#include "core/grad_mode.h"
 #include "core/error.h"
 #include "core/ref.h"
 
@@ -97,9 +98,15 @@ class TensorImpl : public RefCounted {
   int64_t offset = 0;  // in elements
   int64_t numel = 0;   // product of sizes, kept in step by Tensor's functions
   DType dtype = DType::Float;
+  // A gradient is wanted: the tensor was marked so, or comes of one that was while that was
+  // recorded. A view whose base became so later may not know it yet (autograd/tape.h).
   bool requires_grad = false;
   bool contiguous = true;  // row-major without gaps, kept in step with sizes and strides
   bool is_conj = false;  // reserved for lazily conjugated views; every tensor is materialized today
+
+  // What the tape knows of the tensor (autograd/tape.h): where it comes from, what it is a view of,
+  // its gradient. Null for most.
+  Ref<RefCounted> history;
 
   // Where the elements lie from now on: the one door for whatever gives a tensor a shape. Throws
   // RuntimeError, and changes nothing, when a number is negative, when the extent lies outside of
@@ -164,7 +171,11 @@ class Tensor {
   Device device() const { return known().storage->device(); }
   const Ref<Storage>& storage() const { return known().storage; }
   bool requiresGrad() const { return known().requires_grad; }
-  void setRequiresGrad(bool on) const { known().requires_grad = on; }
+  // Marks a tensor that comes of no other.
+  void setRequiresGrad(bool on) const {
+    known().requires_grad = on;
+    if (on) detail::gradients_in_use.store(true, std::memory_order_relaxed);
+  }
   bool isContiguous() const { return known().contiguous; }
   bool isContiguous(MemoryFormat format) const;
   // Whether the elements fill their extent without gaps or overlap, in any order of dimensions.

@@ -58,6 +58,39 @@ FunctionSchema outSchema(const FunctionSchema& base, bool out_taken) {
 
 }  // namespace
 
+namespace {
+
+std::atomic<Operator::Recorder> recorder{nullptr};
+
+// Tensor, Tensor?, and lists of them.
+bool holdsTensors(const TypePtr& type) {
+  if (const auto* optional = type->as<OptionalType>()) return holdsTensors(optional->element());
+  if (const auto* list = type->as<ListType>()) return holdsTensors(list->element());
+  return type->kind() == TypeKind::Tensor;
+}
+
+}  // namespace
+
+void Operator::setRecorder(Recorder made) {
+  recorder.store(made, std::memory_order_release);
+}
+
+bool Operator::listHasHistory(const IValue& list) {
+  const std::vector<IValue>& elements = list.elements();
+  // The elements of a list are of one kind.
+  if (elements.empty() || !(elements[0].isTensor() || elements[0].isNone())) return false;
+  return std::ranges::any_of(elements, [](const IValue& e) { return e.isTensor() && hasHistory(e); });
+}
+
+void Operator::record(IValue* args, size_t num_args, IValue* results, size_t num_results,
+                      uint64_t borrowed) const {
+  if (const Recorder found = recorder.load(std::memory_order_acquire)) {
+    found(*this, args, num_args, results, num_results, borrowed);
+  } else {
+    callKernel(args, num_args, results, num_results, borrowed);
+  }
+}
+
 Operator::Operator(FunctionSchema schema, Symbol symbol, const OperatorRecord& record, Form form)
     : schema_(std::move(schema)), symbol_(symbol), record_(record), form_(form) {
   for (size_t i = 0; i < std::min<size_t>(schema_.arguments().size(), 64); ++i) {
@@ -67,6 +100,13 @@ Operator::Operator(FunctionSchema schema, Symbol symbol, const OperatorRecord& r
     }
   }
   if (record_.writes) readUnannotatedWrites();
+  for (size_t i = 0; i < std::min<size_t>(schema_.arguments().size(), 64); ++i) {
+    if (holdsTensors(schema_.arguments()[i].type)) tensors_ |= uint64_t{1} << i;
+  }
+  for (const Argument& result : schema_.returns()) {
+    makes_views_ |= !has(kNotDifferentiable) && tensors_ != 0 && result.alias && written_ == 0 &&
+                    holdsTensors(result.type);
+  }
 }
 
 void Operator::readUnannotatedWrites() {
@@ -122,8 +162,8 @@ void Operator::bumpWritten(const IValue* args, size_t num_args) const {
   }
 }
 
-void Operator::call(IValue* args, size_t num_args, IValue* results, size_t num_results,
-                    uint64_t borrowed) const {
+void Operator::callKernel(IValue* args, size_t num_args, IValue* results, size_t num_results,
+                          uint64_t borrowed) const {
   if (written_ != 0) bumpWritten(args, num_args);
   if (form_ != Form::Base) {
     callDerived(args, num_args, results, num_results, borrowed);

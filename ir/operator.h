@@ -8,6 +8,8 @@
 // nothing.
 #pragma once
 
+#include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -111,11 +113,55 @@ class Operator {
   uint64_t unannotatedArguments() const { return unannotated_; }
   std::optional<size_t> writeCondition() const { return write_condition_; }
 
-  // Runs the kernel; for derived forms the result lands in self or out. `borrowed` as in CallFrame.
+  // Calls the operator: for derived forms the result lands in self or out. `borrowed` as in
+  // CallFrame. A call that gradients are wanted of goes by the recorder, all others straight to the
+  // kernel.
   void call(IValue* args, size_t num_args, IValue* results, size_t num_results,
-            uint64_t borrowed = 0) const;
+            uint64_t borrowed = 0) const {
+    if (recordsGradients() && concernsGradients(args, num_args)) [[unlikely]] {
+      record(args, num_args, results, num_results, borrowed);
+    } else {
+      callKernel(args, num_args, results, num_results, borrowed);
+    }
+  }
+  // What call() does below the recorder.
+  void callKernel(IValue* args, size_t num_args, IValue* results, size_t num_results,
+                  uint64_t borrowed = 0) const;
+
+  // Bit i: argument i is a tensor, which may be None, or a list of such.
+  uint64_t tensorArguments() const { return tensors_; }
+  // Whether results may be views of arguments, as the schema says.
+  bool makesViews() const { return makes_views_; }
+
+  // Runs calls of operators whose tensors require gradients (autograd/recorder.h); set once, before
+  // main(). It has the arguments of call().
+  using Recorder = void (*)(const Operator& op, IValue* args, size_t num_args, IValue* results,
+                            size_t num_results, uint64_t borrowed);
+  static void setRecorder(Recorder recorder);
+  // What the recorder keeps of the operator; null at first. Never freed. Thread-safe.
+  std::atomic<const void*>& recorderState() const { return recorder_state_; }
 
  private:
+  // Whether a tensor argument requires a gradient or has a history; also when a view is made, for
+  // it may be written to later.
+  bool concernsGradients(const IValue* args, size_t num_args) const {
+    if (makes_views_) return true;
+    for (uint64_t rest = tensors_; rest != 0; rest &= rest - 1) {
+      const auto i = static_cast<size_t>(std::countr_zero(rest));
+      if (i < num_args && hasHistory(args[i])) return true;
+    }
+    return false;
+  }
+  static bool hasHistory(const IValue& v) {
+    if (v.isTensor()) {
+      const auto& tensor = *static_cast<const TensorImpl*>(v.rawObject());
+      return tensor.requires_grad || tensor.history;
+    }
+    return v.isList() && listHasHistory(v);
+  }
+  static bool listHasHistory(const IValue& list);
+  void record(IValue* args, size_t num_args, IValue* results, size_t num_results,
+              uint64_t borrowed) const;
   void callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results,
                    uint64_t borrowed) const;
   void bumpWritten(const IValue* args, size_t num_args) const;
@@ -130,6 +176,9 @@ class Operator {
   uint64_t written_ = 0;
   uint64_t unannotated_ = 0;
   std::optional<size_t> write_condition_;
+  uint64_t tensors_ = 0;
+  bool makes_views_ = false;
+  mutable std::atomic<const void*> recorder_state_{nullptr};
 };
 
 // Thread-safe.

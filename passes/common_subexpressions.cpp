@@ -106,6 +106,7 @@ class Eliminator {
 }  // namespace
 
 bool eliminateCommonSubexpressions(Graph& graph) {
+  if (mayChangeGradMode(graph.block())) return false;
   return Eliminator(graph).block(graph.block());
 }
 

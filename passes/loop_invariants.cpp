@@ -81,6 +81,7 @@ class Hoister {
 }  // namespace
 
 bool hoistLoopInvariants(Graph& graph) {
+  if (mayChangeGradMode(graph.block())) return false;
   return Hoister(graph).block(graph.block());
 }
 

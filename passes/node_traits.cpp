@@ -207,4 +207,15 @@ Value* replaceByConstant(Node* node, IValue value) {
   return constant->output();
 }
 
+bool mayChangeGradMode(const Block* block) {
+  static const Symbol kSet = Symbol::aten("set_grad_enabled");
+  for (const Node* node : block->nodes()) {
+    if (node->kind() == kSet || node->kind() == prim::Enter) return true;
+    for (const Block* inner : node->blocks()) {
+      if (mayChangeGradMode(inner)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace wick

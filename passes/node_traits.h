@@ -39,4 +39,8 @@ Value* replaceByConstant(Node* node, IValue value);
 // Lets users of `from` read `to`, which takes over the name when it has none.
 void replaceValue(Value* from, Value* to);
 
+// Whether recording for gradients may be switched on or off within the block: then equal nodes may
+// differ in whether their results require gradients.
+bool mayChangeGradMode(const Block* block);
+
 }  // namespace wick

@@ -1,5 +1,8 @@
 #include "runtime/executor/graph_executor.h"
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "ir/depth.h"
 #include "passes/constant_propagation.h"
 #include "passes/guard_nodes.h"
@@ -11,6 +14,61 @@
 #include "runtime/object_order.h"
 
 namespace wick {
+
+namespace {
+
+// Values that are looked at in search of one that requires a gradient.
+constexpr size_t kMostSearched = 100'000;
+
+bool requiresGradient(const IValue& value, std::vector<const RefCounted*>& objects,
+                      size_t& searched) {
+  if (value.isTensor()) {
+    const auto& tensor = *static_cast<const TensorImpl*>(value.rawObject());
+    return tensor.requires_grad || tensor.history;
+  }
+  if (!value.isCounted() || ++searched > kMostSearched) return searched > kMostSearched;
+  const auto any = [&](const auto& values) {
+    return std::ranges::any_of(
+        values, [&](const IValue& e) { return requiresGradient(e, objects, searched); });
+  };
+  if (value.isList() || value.isTuple()) {
+    const std::vector<IValue>& elements = value.elements();
+    // The elements of a list are of one kind.
+    if (elements.empty() || (value.isList() && !elements[0].isCounted() && !elements[0].isNone())) {
+      return false;
+    }
+    return any(elements);
+  }
+  if (value.isDict()) {
+    return !value.toDict().all([&](const IValue&, const IValue& v) {
+      return !requiresGradient(v, objects, searched);
+    });
+  }
+  if (!value.isObject()) return false;
+  const Object& object = value.toObject();
+  if (std::ranges::find(objects, &object) != objects.end()) return false;
+  objects.push_back(&object);
+  for (size_t i = 0; i < object.type()->attributes().size(); ++i) {
+    if (requiresGradient(object.slot(i), objects, searched)) return true;
+  }
+  return false;
+}
+
+// Whether the graph marks tensors as requiring gradients, or asks for gradients.
+bool beginsGradients(const Block* block) {
+  static const std::unordered_set<Symbol> kKinds = {
+      Symbol::aten("requires_grad_"), Symbol::aten("grad"), Symbol::aten("backward"),
+      Symbol::aten("retain_grad")};
+  for (const Node* node : block->nodes()) {
+    if (kKinds.count(node->kind()) != 0) return true;
+    for (const Block* inner : node->blocks()) {
+      if (beginsGradients(inner)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
 
 GraphExecutor::GraphExecutor(GraphFunction& function) : function_(function) {}
 GraphExecutor::~GraphExecutor() = default;
@@ -46,6 +104,39 @@ const Code& GraphExecutor::buildGeneral() {
     general_.store(code_.get(), std::memory_order_release);
   }
   return *code_;
+}
+
+bool GraphExecutor::wantsGradients(std::span<const IValue> arguments) {
+  int begins = begins_gradients_.load(std::memory_order_relaxed);
+  if (begins < 0) {
+    std::lock_guard lock(mutex_);
+    function_.ensureDefined();
+    std::shared_ptr<Graph> graph = function_.graph()->copy();
+    runPhase(*graph, Phase::Required);
+    begins = beginsGradients(graph->block()) ? 1 : 0;
+    begins_gradients_.store(begins, std::memory_order_relaxed);
+  }
+  if (begins != 0) return true;
+  if (!recordsGradients()) return false;
+  std::vector<const RefCounted*> objects;
+  size_t searched = 0;
+  return std::ranges::any_of(
+      arguments, [&](const IValue& v) { return requiresGradient(v, objects, searched); });
+}
+
+const Code& GraphExecutor::recordedCode() {
+  if (const Code* code = recorded_.load(std::memory_order_acquire)) return *code;
+  std::lock_guard lock(mutex_);
+  if (!recorded_code_) {
+    function_.ensureDefined();
+    std::shared_ptr<Graph> graph = function_.graph()->copy();
+    runPhase(*graph, Phase::Required);
+    installObjectOrder();
+    runPhase(*graph, Phase::DerivativePreserving);
+    recorded_code_ = Code::build(std::move(graph), function_.name());
+    recorded_.store(recorded_code_.get(), std::memory_order_release);
+  }
+  return *recorded_code_;
 }
 
 // Decides whether there are plans at all; when there are none, makes the only Code.

@@ -5,6 +5,7 @@
 #include <mutex>
 #include <span>
 
+#include "core/grad_mode.h"
 #include "ir/function.h"
 #include "runtime/executor/argument_spec.h"
 #include "runtime/interpreter/code.h"
@@ -35,14 +36,21 @@ class GraphExecutor {
   // The Code for a run with these arguments, which are those of the graph's inputs; the same
   // errors.
   const Code& codeFor(std::span<const IValue> arguments) {
+    if (gradEnabled() && wantsGradients(arguments)) [[unlikely]]
+      return recordedCode();
     const Code* only = only_.load(std::memory_order_acquire);
     return only ? *only : choose(arguments);
   }
   // What can be done for a first run before its arguments are known; the same errors.
   void prepare();
   // The Code for runs with any arguments when there are no plans; null when there are, and before
-  // prepare() or the first run.
-  const Code* onlyCode() const { return only_.load(std::memory_order_acquire); }
+  // prepare() or the first run, and while runs may be recorded for gradients.
+  const Code* onlyCode() const {
+    // Arguments tell whether a run is to be recorded for gradients.
+    const bool may_record =
+        recordsGradients() || begins_gradients_.load(std::memory_order_relaxed) != 0;
+    return gradEnabled() && may_record ? nullptr : only_.load(std::memory_order_acquire);
+  }
   GraphFunction& function() const { return function_; }
 
   struct Statistics {
@@ -59,6 +67,11 @@ class GraphExecutor {
  private:
   friend class ExecutionPlan;
   const Code& buildGeneral();
+  // Whether gradients may flow through the function: an argument requires one, or the function
+  // begins with tensors that do.
+  bool wantsGradients(std::span<const IValue> arguments);
+  // The Code for runs that are recorded for gradients: without what has no derivative.
+  const Code& recordedCode();
   const Code& choose(std::span<const IValue> arguments);
   ExecutionPlan* findPlan(const ArgumentSpec& spec) const;
   // A copy of the graph after the required passes, with the types that follow from the signature
@@ -80,6 +93,9 @@ class GraphExecutor {
   std::shared_ptr<const Graph> required_;  // the graph after the required passes
   std::unique_ptr<const ArgumentPlaces> owned_places_;
   std::shared_ptr<const Code> code_;
+  std::atomic<const Code*> recorded_{nullptr};
+  std::shared_ptr<const Code> recorded_code_;
+  std::atomic<int> begins_gradients_{-1};  // -1: not known yet
 };
 
 }  // namespace wick

@@ -99,17 +99,6 @@ Tensor copyNumber(const Tensor& self, Scalar other) {
   return fillWith(self, other);
 }
 
-Tensor detachInplace(const Tensor& self) {
-  self.setRequiresGrad(false);
-  return self;
-}
-Tensor requiresGrad(const Tensor& self, bool on) {
-  WICK_CHECK(!on || isFloating(self.dtype()) || isComplex(self.dtype()),
-             "only Tensors of floating point dtype can require gradients");
-  self.setRequiresGrad(on);
-  return self;
-}
-
 Tensor resize(const Tensor& self, DimVector size, std::optional<MemoryFormat> format) {
   markWritten("resize_", self);
   WICK_CHECK(format.value_or(MemoryFormat::Contiguous) != MemoryFormat::Preserve,
@@ -228,10 +217,6 @@ const OperatorRecord kRecords[] = {
     {"aten::copy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", WICK_KERNEL(copyTensor)},
     {"aten::copy_.int(Tensor(a!) self, int other) -> Tensor(a!)", WICK_KERNEL(copyNumber)},
     {"aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)", WICK_KERNEL(copyNumber)},
-    {"aten::detach_(Tensor(a!) self) -> Tensor(a!)", WICK_KERNEL(detachInplace),
-     kNotDifferentiable},
-    {"aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)",
-     WICK_KERNEL(requiresGrad)},
     {"aten::resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> "
      "Tensor(a!)",
      WICK_KERNEL(resize)},

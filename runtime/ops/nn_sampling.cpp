@@ -1,4 +1,5 @@
-// Sampling at computed places: grid_sampler, affine grids, patches of images as columns and back.
+// Sampling at computed places: grid_sampler with its gradients, affine grids, patches of images as
+// columns and back.
 #include <cmath>
 #include <limits>
 
@@ -157,8 +158,8 @@ Sample<T> sampleAt(const T* grid, int64_t spatial, const Extent& e, int64_t inte
   return s;
 }
 
-Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64_t interpolation,
-                  int64_t padding, bool align, int64_t spatial) {
+void checkGrid(const char* op, const Tensor& input, const Tensor& grid, int64_t interpolation,
+               int64_t padding, int64_t spatial) {
   WICK_CHECK(input.dim() == spatial + 2 && grid.dim() == spatial + 2,
              "{}: expected {}D input and grid, but got input with sizes {} and grid with sizes {}",
              op, spatial + 2, formatInts(input.sizes()), formatInts(grid.sizes()));
@@ -176,6 +177,11 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
     WICK_CHECK(input.size(d) > 0, "{}: expected input to have non-empty spatial dimensions, got {}",
                op, formatInts(input.sizes()));
   }
+}
+
+Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64_t interpolation,
+                  int64_t padding, bool align, int64_t spatial) {
+  checkGrid(op, input, grid, interpolation, padding, spatial);
   Tensor x = widened(input).contiguous(), g = widened(grid).contiguous();
   Extent e{spatial == 3 ? input.size(2) : 1, input.size(-2), input.size(-1)};
   DimVector sizes{input.size(0), input.size(1)};
@@ -217,6 +223,167 @@ Tensor gridSampler(const Tensor& input, const Tensor& grid, int64_t interpolatio
                    bool align) {
   return gridSample("grid_sampler", input, grid, interpolation, padding, align,
                     input.dim() == 5 ? 3 : 2);
+}
+
+template <class T>
+T cubicSlope(T x) {
+  const T a = T(-0.75), size = std::abs(x);
+  const T slope = size <= 1  ? (3 * (a + 2) * size - 2 * (a + 3)) * size
+                  : size < 2 ? (3 * a * size - 10 * a) * size + 8 * a
+                             : T(0);
+  return x < 0 ? -slope : slope;
+}
+
+// How fast sourceIndex() changes with the grid; at the ends of what is clipped not at all.
+template <class T>
+T sourceSlope(T at, int64_t size, int64_t spatial, int64_t padding, bool align) {
+  T slope = static_cast<T>(align ? size - 1 : size) / 2;
+  if (padding == kZeros) return slope;
+  T place = unnormalize(at, size, spatial, align);
+  if (padding == kReflection) {
+    const int64_t twice_span = align ? 2 * (size - 1) : 2 * size;
+    if (twice_span == 0) return T(0);
+    const T low = align ? T(0) : T(-0.5), span = static_cast<T>(twice_span) / 2;
+    const bool back = std::fmod(std::floor(std::abs(place - low) / span), T(2)) != 0;
+    if ((place < low) != back) slope = -slope;
+    place = spatial == 2 ? reflect2d(place, size, align)
+            : align      ? reflect(place, 0, 2 * (size - 1))
+                         : reflect(place, -1, 2 * size - 1);
+  }
+  return place <= 0 || place >= static_cast<T>(size - 1) ? T(0) : slope;
+}
+
+// The source elements of one sample that are inside, and how their weights change along x, y, z.
+template <class T>
+struct Slopes {
+  int64_t count = 0;
+  int64_t index[16];
+  T slope[16][3];
+  void add(int64_t i, T x, T y, T z) {
+    index[count] = i;
+    slope[count][0] = x;
+    slope[count][1] = y;
+    slope[count++][2] = z;
+  }
+};
+
+template <class T>
+Slopes<T> slopesAt(const T* grid, int64_t spatial, const Extent& e, int64_t interpolation,
+                   int64_t padding, bool align) {
+  Slopes<T> s;
+  auto inside = [](int64_t i, int64_t n) { return i >= 0 && i < n; };
+  if (interpolation == kNearest) return s;
+  if (interpolation == kBicubic) {
+    const T x = unnormalize(grid[0], e.w, 2, align), y = unnormalize(grid[1], e.h, 2, align);
+    const T fx = std::floor(x), fy = std::floor(y);
+    const T sx = static_cast<T>(align ? e.w - 1 : e.w) / 2;
+    const T sy = static_cast<T>(align ? e.h - 1 : e.h) / 2;
+    for (int64_t j = -1; j <= 2; ++j) {
+      for (int64_t i = -1; i <= 2; ++i) {
+        const T tx = x - fx - static_cast<T>(i), ty = y - fy - static_cast<T>(j);
+        const int64_t ix = toIndex(place(fx + static_cast<T>(i), e.w, 2, padding, align));
+        const int64_t iy = toIndex(place(fy + static_cast<T>(j), e.h, 2, padding, align));
+        if (!inside(ix, e.w) || !inside(iy, e.h)) continue;
+        s.add(iy * e.w + ix, cubicSlope(tx) * cubicWeight(ty) * sx,
+              cubicWeight(tx) * cubicSlope(ty) * sy, T(0));
+      }
+    }
+    return s;
+  }
+  const T x = sourceIndex(grid[0], e.w, spatial, padding, align);
+  const T y = sourceIndex(grid[1], e.h, spatial, padding, align);
+  const T z = spatial == 3 ? sourceIndex(grid[2], e.d, spatial, padding, align) : T(0);
+  const T sx = sourceSlope(grid[0], e.w, spatial, padding, align);
+  const T sy = sourceSlope(grid[1], e.h, spatial, padding, align);
+  const T sz = spatial == 3 ? sourceSlope(grid[2], e.d, spatial, padding, align) : T(0);
+  const T fx = std::floor(x), fy = std::floor(y), fz = std::floor(z);
+  for (int64_t corner = 0; corner < (spatial == 3 ? 8 : 4); ++corner) {
+    const int64_t cx = corner & 1, cy = corner >> 1 & 1, cz = corner >> 2;
+    const int64_t ix = toIndex(fx) + cx, iy = toIndex(fy) + cy, iz = toIndex(fz) + cz;
+    if (!inside(ix, e.w) || !inside(iy, e.h) || !inside(iz, e.d)) continue;
+    const T wx = cx ? x - fx : 1 - (x - fx), wy = cy ? y - fy : 1 - (y - fy);
+    const T wz = spatial == 2 ? T(1) : cz ? z - fz : 1 - (z - fz);
+    s.add((iz * e.h + iy) * e.w + ix, (cx ? sx : -sx) * wy * wz, (cy ? sy : -sy) * wx * wz,
+          (cz ? sz : -sz) * wx * wy);
+  }
+  return s;
+}
+
+int64_t pointsOf(const char* op, const Tensor& grad, const Tensor& grid, IntSpan input) {
+  DimVector expected{input[0], input[1]};
+  for (int64_t d = 1; d + 1 < grid.dim(); ++d) expected.push_back(grid.size(d));
+  WICK_CHECK(std::ranges::equal(grad.sizes(), expected),
+             "{}: expected a gradient of sizes {}, got {}", op, formatInts(expected),
+             grad.describe());
+  return checkedNumel(IntSpan(expected).subspan(2));
+}
+
+// The gradient for an input of `sizes`.
+Tensor gridSamplerInputGradient(const Tensor& grad, const DimVector& sizes, const Tensor& grid,
+                                int64_t interpolation, int64_t padding, bool align) {
+  const char* op = "grid_sampler_input_gradient";
+  const int64_t spatial = sizes.size() == 5 ? 3 : 2;
+  Tensor out = Tensor::zeros(sizes, widened(grad).dtype());
+  checkGrid(op, out.to(grid.dtype()), grid, interpolation, padding, spatial);
+  const int64_t points = pointsOf(op, grad, grid, sizes), channels = sizes[1];
+  const Extent e{spatial == 3 ? sizes[2] : 1, out.size(-2), out.size(-1)};
+  const int64_t pixels = e.d * e.h * e.w;
+  const Tensor g = widened(grad).contiguous(), at = grid.to(g.dtype()).contiguous();
+  dispatch<kFloats>(op, g.dtype(), [&]<class T>() {
+    const int64_t planes = sizes[0] * channels;
+    // Samples are looked up once for all channels that a thread has.
+    const int64_t grain = std::max<int64_t>(1, std::min<int64_t>(channels, 8));
+    parallelFor(planes, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t first = begin; first < end;) {
+        const int64_t n = first / channels, last = std::min(end, (n + 1) * channels);
+        for (int64_t p = 0; p < points; ++p) {
+          const Sample<T> s = sampleAt(at.data<T>() + (n * points + p) * spatial, spatial, e,
+                                       interpolation, padding, align);
+          for (int64_t plane = first; plane < last; ++plane) {
+            const T value = g.data<T>()[plane * points + p];
+            T* to = out.data<T>() + plane * pixels;
+            for (int64_t k = 0; k < s.count; ++k) to[s.index[k]] += value * s.weight[k];
+          }
+        }
+        first = last;
+      }
+    });
+  });
+  return out.to(grad.dtype());
+}
+
+// The gradient for the grid.
+Tensor gridSamplerGridGradient(const Tensor& grad, const Tensor& input, const Tensor& grid,
+                               int64_t interpolation, int64_t padding, bool align) {
+  const char* op = "grid_sampler_grid_gradient";
+  const int64_t spatial = input.dim() == 5 ? 3 : 2;
+  checkGrid(op, input, grid, interpolation, padding, spatial);
+  const int64_t points = pointsOf(op, grad, grid, input.sizes()), channels = input.size(1);
+  const Extent e{spatial == 3 ? input.size(2) : 1, input.size(-2), input.size(-1)};
+  const int64_t pixels = e.d * e.h * e.w;
+  const Tensor x = widened(input).contiguous(), at = widened(grid).contiguous();
+  const Tensor g = grad.to(x.dtype()).contiguous();
+  Tensor out = Tensor::zeros(at.sizes(), at.dtype());
+  dispatch<kFloats>(op, x.dtype(), [&]<class T>() {
+    parallelFor(input.size(0) * points, std::max<int64_t>(1, 4096 / std::max<int64_t>(1, channels)),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t p = begin; p < end; ++p) {
+                    const Slopes<T> s = slopesAt(at.data<T>() + p * spatial, spatial, e,
+                                                 interpolation, padding, align);
+                    T* to = out.data<T>() + p * spatial;
+                    for (int64_t c = 0; c < channels; ++c) {
+                      const int64_t plane = p / points * channels + c;
+                      const T value = g.data<T>()[plane * points + p % points];
+                      const T* from = x.data<T>() + plane * pixels;
+                      for (int64_t k = 0; k < s.count; ++k) {
+                        const T part = value * from[s.index[k]];
+                        for (int64_t d = 0; d < spatial; ++d) to[d] += part * s.slope[k][d];
+                      }
+                    }
+                  }
+                });
+  });
+  return out.to(grid.dtype());
 }
 
 // Base coordinates in [-1, 1], homogeneous, times the transposed affine matrices.
@@ -363,6 +530,12 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::grid_sampler_2d" WICK_GRID_ARGS, WICK_KERNEL(gridSampler2d), kOutForm},
     {"aten::grid_sampler_3d" WICK_GRID_ARGS, WICK_KERNEL(gridSampler3d), kOutForm},
     {"aten::_grid_sampler_2d_cpu_fallback" WICK_GRID_ARGS, WICK_KERNEL(gridSampler2d)},
+    {"wick::grid_sampler_input_gradient(Tensor grad_output, int[] input_size, Tensor grid, int "
+     "interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+     WICK_KERNEL(gridSamplerInputGradient)},
+    {"wick::grid_sampler_grid_gradient(Tensor grad_output, Tensor input, Tensor grid, int "
+     "interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
+     WICK_KERNEL(gridSamplerGridGradient)},
     {"aten::affine_grid_generator(Tensor theta, int[] size, bool align_corners) -> Tensor",
      WICK_KERNEL(affineGridGenerator)},
     {"aten::im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] "

@@ -229,6 +229,66 @@ Tensor upsample(const char* op, Mode mode, const Tensor& self, const DimVector& 
   return isChannelsLast(self) ? out.contiguous(self.suggestMemoryFormat()) : out;
 }
 
+// resample() read backwards: adds every output element, weighted, to the source elements it was
+// made of. The columns of a slice have no elements in common.
+template <class T>
+void resampleBack(const T* grad, T* out, int64_t outer, int64_t input, int64_t output,
+                  int64_t inner, const Taps& taps) {
+  const int64_t width = taps.width;
+  const CountedVector<T> weights(taps.weight.begin(), taps.weight.end());
+  const int64_t work = std::max<int64_t>(1, output * width * inner);
+  parallelFor(outer, std::max<int64_t>(1, kGrainSize / work), [&](int64_t begin, int64_t end) {
+    for (int64_t slice = begin; slice < end; ++slice) {
+      T* const base = out + slice * input * inner;
+      for (int64_t o = 0; o < output; ++o) {
+        const T* from = grad + (slice * output + o) * inner;
+        const int64_t used = taps.used.empty() ? width : taps.used[static_cast<size_t>(o)];
+        for (int64_t k = 0; k < used; ++k) {
+          const T w = weights[static_cast<size_t>(o * width + k)];
+          T* to = base + taps.place[static_cast<size_t>(o * width + k)] * inner;
+          for (int64_t i = 0; i < inner; ++i) to[i] += from[i] * w;
+        }
+      }
+    }
+  });
+}
+
+// The gradient for an input of `sizes`.
+Tensor upsampleBack(const char* op, Mode mode, const Tensor& grad, const DimVector& sizes,
+                    bool align_corners, const std::vector<Scale>& scales) {
+  const int64_t n = grad.dim() - 2;
+  WICK_CHECK(n >= 1 && static_cast<int64_t>(sizes.size()) == n + 2 && sizes[0] == grad.size(0) &&
+                 sizes[1] == grad.size(1),
+             "{}: a gradient {} does not fit an input of sizes {}", op, grad.describe(),
+             formatInts(sizes));
+  for (int64_t d = 2; d < n + 2; ++d) {
+    WICK_CHECK(sizes[static_cast<size_t>(d)] > 0 && grad.size(d) > 0,
+               "{}: expected sizes greater than 0, got {} and {}", op, formatInts(sizes),
+               grad.describe());
+  }
+  if (checkedNumel(sizes) == 0) return Tensor::zeros(sizes, grad.dtype());
+  const bool nearest = mode == Mode::Nearest || mode == Mode::NearestExact;
+  Tensor g = widened(grad).contiguous();
+  dispatch<kFloats>(op, g.dtype(), [&]<class T>() {
+    for (int64_t d = 0; d < n; ++d) {
+      const auto i = static_cast<size_t>(d);
+      const int64_t input = sizes[2 + i], output = g.size(2 + d);
+      const Scale scale = i < scales.size() ? scales[i] : Scale();
+      if (nearest && input == output && !scale) continue;
+      DimVector now(g.sizes());
+      now[2 + i] = input;
+      Tensor next = Tensor::zeros(now, g.dtype());
+      int64_t inner = 1;
+      for (int64_t e = 3 + d; e < g.dim(); ++e) inner *= g.size(e);
+      resampleBack(g.data<T>(), next.data<T>(), g.numel() / (output * inner), input, output, inner,
+                   makeTaps<T>(mode, input, output, align_corners, scale));
+      g = next;
+    }
+  });
+  Tensor out = g.to(grad.dtype());
+  return out.isSame(grad) ? out.clone() : out;
+}
+
 template <Mode M>
 constexpr const char* nameOf() {
   return M == Mode::Nearest        ? "upsample_nearest"
@@ -293,6 +353,35 @@ Tensor nearVec(const Tensor& input, const std::optional<DimVector>& size,
   return upVec<M, N>(input, size, false, factors);
 }
 
+// By name, for the formulas of gradients. A scale of zero counts as none.
+Mode modeOf(const char* op, const std::string& name) {
+  constexpr std::pair<const char*, Mode> kModes[] = {{"nearest", Mode::Nearest},
+                                                     {"nearest-exact", Mode::NearestExact},
+                                                     {"linear", Mode::Linear},
+                                                     {"cubic", Mode::Cubic},
+                                                     {"linear-antialias", Mode::LinearAntialias},
+                                                     {"cubic-antialias", Mode::CubicAntialias}};
+  for (const auto& [known, mode] : kModes) {
+    if (name == known) return mode;
+  }
+  throwRuntimeError("{}: unknown mode \"{}\"", op, name);
+}
+std::vector<Scale> scalesOf(const std::vector<double>& scales) {
+  std::vector<Scale> out;
+  for (const double s : scales) out.push_back(s > 0 ? Scale(s) : Scale());
+  return out;
+}
+Tensor upsampleNamed(const Tensor& self, const DimVector& size, const std::string& mode, bool align,
+                     const std::vector<double>& scales) {
+  const char* op = "upsample";
+  return upsample(op, modeOf(op, mode), self, size, align, scalesOf(scales));
+}
+Tensor upsampleGradient(const Tensor& grad, const DimVector& sizes, const std::string& mode,
+                        bool align, const std::vector<double>& scales) {
+  const char* op = "upsample_gradient";
+  return upsampleBack(op, modeOf(op, mode), grad, sizes, align, scalesOf(scales));
+}
+
 #define WICK_UP1 "(Tensor self, int[1] output_size, bool align_corners, float? scales=None)"
 #define WICK_UP2                                                                        \
   "(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? " \
@@ -339,6 +428,12 @@ constexpr OperatorRecord kRecords[] = {
     WICK_RECORD("upsample_bicubic2d", WICK_UP_VEC, upVec<Mode::Cubic, 2>),
     WICK_RECORD("_upsample_bilinear2d_aa", WICK_UP_VEC, upVec<Mode::LinearAntialias, 2>),
     WICK_RECORD("_upsample_bicubic2d_aa", WICK_UP_VEC, upVec<Mode::CubicAntialias, 2>),
+    {"wick::upsample(Tensor self, int[] output_size, str mode, bool align_corners, float[] scales) "
+     "-> Tensor",
+     WICK_KERNEL(upsampleNamed)},
+    {"wick::upsample_gradient(Tensor grad_output, int[] input_size, str mode, bool align_corners, "
+     "float[] scales) -> Tensor",
+     WICK_KERNEL(upsampleGradient)},
 };
 
 const RegisterOperators kRegistered(kRecords);

@@ -1,4 +1,4 @@
-// Questions about a tensor's place in a computation, and assertions on tensors.
+// Questions about a tensor's memory, and assertions on tensors.
 #include "runtime/ops/common.h"
 #include "runtime/ops/typed.h"
 
@@ -6,15 +6,8 @@ namespace wick::ops {
 
 namespace {
 
-bool always(const Tensor&) {
-  return true;
-}
 bool never(const Tensor&) {
   return false;
-}
-
-void retainGrad(const Tensor& self) {
-  WICK_CHECK(self.requiresGrad(), "can't retain_grad on Tensor that has requires_grad=False");
 }
 
 // 0: none; 1: yes, a dimension repeats; 2: the strides do not tell.
@@ -59,17 +52,9 @@ void save(const IValue&, const std::string& filename) {
 }
 
 constexpr OperatorRecord kRecords[] = {
-    // No operator's result requires a gradient, so every tensor is one that a program or its caller
-    // made.
-    {"aten::is_leaf(Tensor self) -> bool", WICK_KERNEL(always), kNotDifferentiable},
-    {"aten::retains_grad(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable},
-    {"aten::retain_grad(Tensor(a!) self) -> ()", WICK_KERNEL(retainGrad)},
-    {"aten::output_nr(Tensor self) -> int", WICK_LAMBDA([](const Tensor&) { return int64_t{0}; }),
-     kNotDifferentiable},
     {"aten::_version(Tensor self) -> int",
      WICK_LAMBDA([](const Tensor& t) { return static_cast<int64_t>(t.storage()->version()); }),
      kNotDifferentiable | kNondeterministic},
-    {"prim::grad(Tensor a) -> Tensor(*)", WICK_LAMBDA([](const Tensor&) { return IValue(); })},
     {"aten::data(Tensor self) -> Tensor", WICK_LAMBDA([](const Tensor& t) { return t.detach(); })},
 
     {"aten::_debug_has_internal_overlap(Tensor self) -> int", WICK_KERNEL(internalOverlap),

@@ -1,0 +1,282 @@
+#include "autograd/formula.h"
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "frontend/compile.h"
+#include "ir/depth.h"
+#include "passes/dead_code_elimination.h"
+#include "passes/pipeline.h"
+
+namespace wick::autograd {
+
+namespace {
+
+using Source = GradientFunction::Source;
+
+struct Texts {
+  std::unordered_map<std::string, const char*> formulas;
+  std::map<std::string, const char*> helpers;
+};
+Texts& texts() {
+  static Texts* instance = new Texts;
+  return *instance;
+}
+
+bool isWord(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+
+bool mentions(const std::string& text, const std::string& word) {
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+    const bool begins = at == 0 || (!isWord(text[at - 1]) && text[at - 1] != '.');
+    const size_t end = at + word.size();
+    // Not the name of an argument, as in f(dim=1).
+    const bool ends = end == text.size() || !isWord(text[end]);
+    const bool keyword = end + 1 < text.size() && text[end] == '=' && text[end + 1] != '=';
+    if (begins && ends && !keyword) return true;
+  }
+  return false;
+}
+
+// The helpers that the text calls, and those that they call.
+std::string helpersOf(const std::string& text) {
+  std::set<std::string> taken;
+  std::string out, pending = text;
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& [name, source] : texts().helpers) {
+      if (taken.count(name) != 0 || !mentions(pending, name)) continue;
+      taken.insert(name);
+      out += source;
+      out += '\n';
+      pending += source;
+      more = true;
+    }
+  }
+  return out;
+}
+
+const char* find(const Operator& op) {
+  const auto key = [](const std::string& name, const std::string& overload) {
+    return overload.empty() ? name : name + "." + overload;
+  };
+  const FunctionSchema& schema = op.schema();
+  const auto& formulas = texts().formulas;
+  if (auto it = formulas.find(key(schema.name(), schema.overload())); it != formulas.end()) {
+    return it->second;
+  }
+  // What the operator is called that does the same without writing, or as a view.
+  const bool writes = schema.name().ends_with('_') && op.writtenArguments() != 0;
+  const bool copies = schema.name().ends_with("_copy") && schema.name() != "aten::narrow_copy";
+  if (!writes && !copies) return nullptr;
+  const std::string base = schema.name().substr(0, schema.name().size() - (writes ? 1 : 5));
+  const auto it = formulas.find(key(base, schema.overload()));
+  return it == formulas.end() ? nullptr : it->second;
+}
+
+std::string strip(std::string text) {
+  const size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string::npos) return "";
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+bool isTensorList(const TypePtr& type) {
+  const auto* list = type->as<ListType>();
+  return list && list->element()->kind() == TypeKind::Tensor;
+}
+
+bool makesTensors(const Operator& op) {
+  return op.writtenArguments() != 0 ||
+         std::ranges::any_of(op.schema().returns(), [](const Argument& r) {
+           return r.type->kind() == TypeKind::Tensor || isTensorList(r.type);
+         });
+}
+
+}  // namespace
+
+RegisterFormulas::RegisterFormulas(std::span<const FormulaText> formulas,
+                                   std::span<const HelperText> helpers) {
+  for (const FormulaText& f : formulas) {
+    const bool fresh = texts().formulas.emplace(f.op, f.text).second;
+    WICK_ASSERT(fresh, "two formulas for {}", f.op);
+  }
+  for (const HelperText& h : helpers) {
+    const bool fresh = texts().helpers.emplace(h.name, h.source).second;
+    WICK_ASSERT(fresh, "two helpers {}", h.name);
+  }
+}
+
+const char* formulaTextOf(const Operator& op) {
+  return find(op);
+}
+
+Rule::Rule(const Operator& op) : op_(op) {
+  if (const char* text = find(op)) {
+    kind_ = Kind::Formula;
+    parse(text);
+  } else if (!makesTensors(op)) {
+    kind_ = Kind::Ignored;
+  } else if (op.has(kNotDifferentiable)) {
+    kind_ = Kind::None;
+  }
+  if (op.form() == Operator::Form::Out) kind_ = Kind::Out;
+}
+
+void Rule::parse(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    if (strip(line).empty()) continue;
+    if (line[0] == ' ' && !lines.empty()) {
+      lines.back() += " " + strip(line);
+    } else {
+      lines.push_back(strip(line));
+    }
+  }
+  for (const std::string& line : lines) {
+    if (line == "none") {
+      kind_ = Kind::None;
+    } else if (line == "others") {
+      kind_ = Kind::Others;
+    } else if (line.starts_with("let ")) {
+      lets_.push_back(line.substr(4));
+    } else if (line.starts_with("return ")) {
+      kind_ = Kind::Script;
+      returns_ = line;
+    } else if (line.starts_with("results")) {
+      std::istringstream numbers(line.substr(7));
+      results_.emplace();
+      for (size_t n = 0; numbers >> n;) results_->push_back(n);
+    } else {
+      const size_t colon = line.find(':');
+      const std::string name = strip(line.substr(0, colon));
+      WICK_ASSERT(colon != std::string::npos && op_.schema().argumentIndex(name),
+                  "the formula of {} has a line for {}", op_.schema().str(), name);
+      expressions_[name] = strip(line.substr(colon + 1));
+    }
+  }
+}
+
+bool Rule::hasGradient(size_t result) const {
+  return !results_ || std::ranges::find(*results_, result) != results_->end();
+}
+
+bool Rule::covers(size_t argument) const {
+  return expressions_.count(op_.schema().arguments().at(argument).name) != 0;
+}
+
+// The parameters that the text uses, as they are declared.
+std::string Rule::parameters(const std::string& text, std::vector<Source>& sources,
+                             bool with_results) const {
+  using Kind = Source::Kind;
+  using Part = Source::Part;
+  std::string out;
+  const auto add = [&](const std::string& name, const std::string& type, Source source) {
+    if (!mentions(text, name)) return;
+    out += fmt::format("{}{}: {}", out.empty() ? "" : ", ", name, type);
+    sources.push_back(source);
+  };
+  const auto addParts = [&](const std::string& name, Kind kind, size_t index) {
+    add(name + "_size", "List[int]", {kind, Part::Size, index});
+    add(name + "_stride", "List[int]", {kind, Part::Stride, index});
+    add(name + "_offset", "int", {kind, Part::Offset, index});
+    add(name + "_dtype", "int", {kind, Part::DType, index});
+  };
+  const FunctionSchema& schema = op_.schema();
+  for (size_t i = 0; i < schema.arguments().size(); ++i) {
+    const Argument& argument = schema.arguments()[i];
+    add(argument.name, argument.type->annotation(), {Kind::Argument, Part::Value, i});
+    if ((op_.tensorArguments() >> i & 1) != 0 && !isTensorList(argument.type)) {
+      addParts(argument.name, Kind::Argument, i);
+    } else if (isTensorList(argument.type)) {
+      add(argument.name + "_sizes", "List[List[int]]", {Kind::Argument, Part::Size, i});
+    }
+  }
+  if (!with_results) return out;
+  const auto& returns = schema.returns();
+  for (size_t i = 0; i < returns.size(); ++i) {
+    const std::string number = returns.size() == 1 ? "" : std::to_string(i);
+    if (isTensorList(returns[i].type)) {
+      add("grads", "List[Tensor]", {Kind::Gradients});
+      continue;
+    }
+    const std::string grad = "grad" + number;
+    const bool optional = text.find(grad + " is ") != std::string::npos;
+    add(grad, optional ? "Optional[Tensor]" : "Tensor", {Kind::Gradient, Part::Value, i, optional});
+    add("result" + number, returns[i].type->annotation(), {Kind::Result, Part::Value, i});
+    addParts("result" + number, Kind::Result, i);
+  }
+  return out;
+}
+
+std::unique_ptr<GradientFunction> Rule::compile(uint64_t mask) const {
+  auto made = std::make_unique<GradientFunction>();
+  std::string body, returned;
+  for (const std::string& let : lets_) body += "    " + let + "\n";
+  const auto& arguments = op_.schema().arguments();
+  for (size_t i = 0; i < arguments.size() && i < 64; ++i) {
+    if ((mask >> i & 1) == 0) continue;
+    made->arguments.push_back(i);
+    returned += expressions_.at(arguments[i].name) + ", ";
+  }
+  if (kind_ == Kind::Script) {
+    body += "    " + returns_ + "\n";
+  } else {
+    body += "    return (" + returned + ")\n";
+  }
+  const std::string parameters = this->parameters(body, made->sources, kind_ != Kind::Script);
+  const std::string source =
+      fmt::format("{}\ndef gradients({}):\n{}", helpersOf(body), parameters, body);
+  made->unit = compileSource(source, fmt::format("<gradient of {}>", op_.schema().name()));
+  GraphFunction& whole = *made->unit->findFunction("__torch__.gradients");
+  // Without what only other gradients need, so that it is not saved.
+  std::shared_ptr<Graph> graph = whole.graph()->copy();
+  runPhase(*graph, Phase::Required);
+  withStackFor(*graph, [&] { eliminateDeadCode(*graph); });
+  for (size_t i = graph->inputs().size(); i-- > 0;) {
+    if (!graph->inputs()[i]->uses().empty()) continue;
+    graph->block()->eraseInput(i);
+    made->sources.erase(made->sources.begin() + static_cast<ptrdiff_t>(i));
+  }
+  made->function = made->unit->createFunction("__torch__.needed_gradients", std::move(graph));
+  return made;
+}
+
+const GradientFunction& Rule::gradients(uint64_t mask) const {
+  std::lock_guard lock(mutex_);
+  auto& made = compiled_[mask];
+  if (!made) made = compile(mask);
+  return *made;
+}
+
+GraphFunction& Rule::script() const {
+  std::lock_guard lock(mutex_);
+  if (!script_) script_ = compile(0);
+  return *script_->function;
+}
+
+const std::vector<Source>& Rule::scriptSources() const {
+  script();
+  return script_->sources;
+}
+
+const Rule& ruleOf(const Operator& op) {
+  std::atomic<const void*>& state = op.recorderState();
+  if (const void* known = state.load(std::memory_order_acquire)) {
+    return *static_cast<const Rule*>(known);
+  }
+  static std::mutex mutex;
+  std::lock_guard lock(mutex);
+  if (const void* known = state.load(std::memory_order_relaxed)) {
+    return *static_cast<const Rule*>(known);
+  }
+  const Rule* made = new Rule(op);
+  state.store(made, std::memory_order_release);
+  return *made;
+}
+
+}  // namespace wick::autograd

@@ -1,0 +1,199 @@
+// Gathering, scattering and indexing.
+#include "autograd/formula.h"
+
+namespace wick::autograd {
+
+namespace {
+
+constexpr HelperText kHelpers[] = {
+    {"taken_along", R"(
+def taken_along(self: Tensor, indices: Tensor, dim: Optional[int]) -> Tensor:
+    if dim is None:
+        return self.reshape([-1]).gather(0, indices.reshape([-1]))
+    d = dim if dim >= 0 else dim + self.dim()
+    mine: List[int] = []
+    theirs: List[int] = []
+    for i in range(self.dim()):
+        if i == d:
+            mine.append(self.size(i))
+            theirs.append(indices.size(i))
+        else:
+            n = self.size(i) if self.size(i) != 1 else indices.size(i)
+            mine.append(n)
+            theirs.append(n)
+    return self.expand(mine).gather(d, indices.expand(theirs))
+)"},
+    {"rows_of", R"(
+def rows_of(grad: Tensor, dim: int, index: Tensor, size: List[int]) -> Tensor:
+    if len(size) > 0:
+        return grad.index_select(dim, index).expand(size)
+    return grad.index_select(dim, index).reshape(size)
+)"},
+    {"masked_select_gradient", R"(
+def masked_select_gradient(grad: Tensor, size: List[int], mask: Tensor) -> Tensor:
+    whole = torch.zeros(size, dtype=grad.dtype) + torch.zeros(mask.size(), dtype=grad.dtype)
+    return whole.masked_scatter(mask, grad)
+)"},
+    {"masked_scatter_gradient", R"(
+def masked_scatter_gradient(grad: Tensor, mask: Tensor, size: List[int]) -> Tensor:
+    taken = grad.masked_select(mask)
+    count = 1
+    for s in size:
+        count *= s
+    return torch.nn.functional.pad(taken, [0, count - taken.numel()]).reshape(size)
+)"},
+    {"scatter_reduce_self", R"(
+def scatter_reduce_self(grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
+    if reduce == 'sum':
+        out = grad
+    elif reduce == 'prod':
+        masked = self.masked_fill(self == 0, 1)
+        out = (grad * masked.scatter_reduce(dim, index, src, reduce, include_self=include_self)) / masked
+    elif reduce == 'mean':
+        count = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
+        count = count.scatter_add(dim, index, torch.ones_like(src))
+        out = grad / count.masked_fill(count == 0, 1)
+    else:
+        mine = (self == result).to(self.dtype)
+        theirs = (src == result.gather(dim, index)).to(self.dtype)
+        out = mine * (grad / mine.scatter_add(dim, index, theirs))
+    if not include_self:
+        out = out.scatter(dim, index, 0)
+    return out
+)"},
+    {"scatter_reduce_src", R"(
+def scatter_reduce_src(grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
+    if reduce == 'sum':
+        return grad.gather(dim, index)
+    if reduce == 'prod':
+        zero = src == 0
+        zeros = torch.zeros_like(self).scatter_add(dim, index, zero.to(self.dtype)).gather(dim, index)
+        single = zero & (zeros == 1)
+        others = self.scatter_reduce(dim, index, src.masked_fill(single, 1), reduce, include_self=include_self)
+        return torch.where(single, (grad * others).gather(dim, index), (grad * result).gather(dim, index) / src.masked_fill(zero, 1))
+    if reduce == 'mean':
+        count = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
+        count = count.scatter_add(dim, index, torch.ones_like(src))
+        count = count.masked_fill(count == 0, 1)
+        return grad.gather(dim, index) / count.gather(dim, index)
+    mine = (self == result).to(self.dtype)
+    theirs = (src == result.gather(dim, index)).to(self.dtype)
+    return theirs * (grad / mine.scatter_add(dim, index, theirs)).gather(dim, index)
+)"},
+    {"index_reduce_self", R"(
+def index_reduce_self(grad: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
+    if reduce == 'prod':
+        masked = self.masked_fill(self == 0, 1)
+        out = (grad * masked.index_reduce(dim, index, source, reduce, include_self=include_self)) / masked
+    elif reduce == 'mean':
+        count = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
+        count = count.index_add(dim, index, torch.ones_like(source))
+        out = grad / count.masked_fill(count == 0, 1)
+    else:
+        mine = (self == result).to(self.dtype)
+        theirs = (source == result.index_select(dim, index)).to(self.dtype)
+        out = mine * (grad / mine.index_add(dim, index, theirs))
+    if not include_self:
+        out = out.index_fill(dim, index, 0)
+    return out
+)"},
+    {"index_reduce_source", R"(
+def index_reduce_source(grad: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
+    if reduce == 'prod':
+        zero = source == 0
+        zeros = torch.zeros_like(self).index_add(dim, index, zero.to(self.dtype)).index_select(dim, index)
+        single = zero & (zeros == 1)
+        others = self.index_reduce(dim, index, source.masked_fill(single, 1), reduce, include_self=include_self)
+        return torch.where(single, (grad * others).index_select(dim, index), (grad * result).index_select(dim, index) / source.masked_fill(zero, 1))
+    if reduce == 'mean':
+        count = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
+        count = count.index_add(dim, index, torch.ones_like(source))
+        count = count.masked_fill(count == 0, 1)
+        return grad.index_select(dim, index) / count.index_select(dim, index)
+    mine = (self == result).to(self.dtype)
+    theirs = (source == result.index_select(dim, index)).to(self.dtype)
+    return theirs * (grad / mine.index_add(dim, index, theirs)).index_select(dim, index)
+)"},
+};
+
+constexpr FormulaText kFormulas[] = {
+    {"aten::gather", R"(
+self: torch.zeros(self_size, dtype=grad.dtype).scatter_add(dim, index, grad)
+)"},
+    {"aten::take_along_dim", "return taken_along(self, indices, dim)"},
+    {"aten::scatter.value", "self: grad.scatter(dim, index, 0)"},
+    {"aten::scatter.src", R"(
+self: grad.scatter(dim, index, 0)
+src: grad.gather(dim, index)
+)"},
+    {"aten::scatter_add", R"(
+self: grad
+src: grad.gather(dim, index)
+)"},
+    {"aten::scatter_reduce.two", R"(
+self: scatter_reduce_self(grad, self, dim, index, src, reduce, include_self, result)
+src: scatter_reduce_src(grad, self, dim, index, src, reduce, include_self, result)
+)"},
+    {"aten::index_select", R"(
+self: torch.zeros(self_size, dtype=grad.dtype).index_add(dim, index, grad)
+)"},
+    {"aten::index_add", R"(
+self: grad
+source: rows_of(grad, dim, index, source_size) * alpha
+)"},
+    {"aten::index_copy", R"(
+self: grad.index_fill(dim, index, 0)
+source: rows_of(grad, dim, index, source_size)
+)"},
+    {"aten::index_fill.int_Scalar", "self: grad.index_fill(dim, index, 0)"},
+    {"aten::index_fill.int_Tensor", R"(
+self: grad.index_fill(dim, index, 0)
+value: grad.index_select(dim, index).sum()
+)"},
+    {"aten::index_reduce", R"(
+self: index_reduce_self(grad, self, dim, index, source, reduce, include_self, result)
+source: index_reduce_source(grad, self, dim, index, source, reduce, include_self, result)
+)"},
+    {"aten::take", R"(
+self: torch.zeros(self_size, dtype=grad.dtype).put(index, grad, True)
+)"},
+    {"aten::put", R"(
+self: grad if accumulate else grad.put(index, torch.zeros(source_size, dtype=grad.dtype), False)
+source: grad.take(index).reshape(source_size)
+)"},
+    {"aten::masked_select", "self: masked_select_gradient(grad, self_size, mask)"},
+    {"aten::masked_scatter", R"(
+self: grad.masked_fill(mask, 0)
+source: masked_scatter_gradient(grad, mask, source_size)
+)"},
+    {"aten::index.Tensor", R"(
+self: torch.zeros(self_size, dtype=grad.dtype).index_put(indices, grad, True)
+)"},
+    {"aten::index.Tensor_hacked_twin", R"(
+self: torch.zeros(self_size, dtype=grad.dtype).index_put(indices, grad, True)
+)"},
+    {"aten::index_put", R"(
+self: grad if accumulate else grad.index_put(indices, torch.zeros(values_size, dtype=grad.dtype), False)
+values: torch.ops.aten.index(grad, indices)
+)"},
+    {"aten::index_put.hacked_twin", R"(
+self: grad if accumulate else grad.index_put(indices, torch.zeros(values_size, dtype=grad.dtype), False)
+values: torch.ops.aten.index(grad, indices)
+)"},
+    {"aten::_index_put_impl", R"(
+self: grad if accumulate else grad.index_put(indices, torch.zeros(values_size, dtype=grad.dtype), False)
+values: torch.ops.aten.index(grad, indices)
+)"},
+    {"aten::_index_put_impl_", R"(
+self: grad if accumulate else grad.index_put(indices, torch.zeros(values_size, dtype=grad.dtype), False)
+values: torch.ops.aten.index(grad, indices)
+)"},
+    {"aten::fill_diagonal_", R"(
+self: grad * (1 - torch.zeros(self_size, dtype=grad.dtype).fill_diagonal_(1, wrap))
+)"},
+};
+const RegisterFormulas registered(kFormulas, kHelpers);
+
+}  // namespace
+
+}  // namespace wick::autograd

@@ -1,0 +1,150 @@
+// Convolutions.
+#include "autograd/formula.h"
+
+namespace wick::autograd {
+
+namespace {
+
+constexpr HelperText kHelpers[] = {
+    // The sum over all but the channels; the weight tells the number of dimensions.
+    {"conv_bias_gradient", R"(
+def conv_bias_gradient(grad: Tensor, weight_size: List[int]) -> Tensor:
+    channel = grad.dim() - len(weight_size) + 1
+    return grad.sum([d for d in range(grad.dim()) if d != channel])
+)"},
+    {"conv_for_input", R"(
+def conv_for_input(grad: Tensor, weight: Tensor, input_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
+    return torch.ops.wick.conv_input_gradient(grad, weight.conj(), input_size, stride, padding, dilation, False, [0], groups)
+)"},
+    {"conv_for_weight", R"(
+def conv_for_weight(grad: Tensor, input: Tensor, weight_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
+    return torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, padding, dilation, False, [0], groups)
+)"},
+    {"transposed_conv_for_input", R"(
+def transposed_conv_for_input(grad: Tensor, weight: Tensor, input_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
+    return torch.ops.wick.conv_input_gradient(grad, weight.conj(), input_size, stride, padding, dilation, True, [0], groups)
+)"},
+    {"transposed_conv_for_weight", R"(
+def transposed_conv_for_weight(grad: Tensor, input: Tensor, weight_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
+    return torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, padding, dilation, True, [0], groups)
+)"},
+    // padding="same" may need one element more at the end than at the beginning.
+    {"conv_named_padding", R"(
+def conv_named_padding(input: Tensor, weight: Tensor, bias: Optional[Tensor], stride: List[int], padding: str, dilation: List[int], groups: int) -> Tensor:
+    n = weight.dim() - 2
+    if padding == 'valid':
+        return torch.convolution(input, weight, bias, stride, [0], dilation, False, [0], groups)
+    if padding != 'same':
+        raise RuntimeError("Invalid padding string: '" + padding + "'")
+    for s in stride:
+        if s != 1:
+            raise RuntimeError("padding='same' is not supported for strided convolutions")
+    before: List[int] = []
+    rest: List[int] = []
+    uneven = False
+    for d in range(n):
+        step = dilation[d] if len(dilation) == n else dilation[0]
+        total = step * (weight.size(2 + d) - 1)
+        before.append(total // 2)
+        rest.insert(0, total % 2)
+        rest.insert(0, 0)
+        if total % 2 != 0:
+            uneven = True
+    padded = torch.constant_pad_nd(input, rest, 0) if uneven else input
+    return torch.convolution(padded, weight, bias, stride, before, dilation, False, [0], groups)
+)"},
+    {"conv_backward_made", R"(
+def conv_backward_made(grad: Tensor, input: Tensor, weight: Tensor, stride: List[int], padding: List[int], dilation: List[int], transposed: bool, output_padding: List[int], groups: int, output_mask: List[bool]) -> Tuple[Optional[Tensor], Optional[Tensor], Optional[Tensor]]:
+    for_input: Optional[Tensor] = None
+    for_weight: Optional[Tensor] = None
+    for_bias: Optional[Tensor] = None
+    if output_mask[0]:
+        for_input = torch.ops.wick.conv_input_gradient(grad, weight.conj(), input.size(), stride, padding, dilation, transposed, output_padding, groups)
+    if output_mask[1]:
+        for_weight = torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight.size(), stride, padding, dilation, transposed, output_padding, groups)
+    if output_mask[2]:
+        for_bias = conv_bias_gradient(grad, weight.size())
+    return (for_input, for_weight, for_bias)
+)"},
+    {"conv_tbc_made", R"(
+def conv_tbc_made(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
+    out = torch.conv1d(self.permute([1, 2, 0]), weight.permute([2, 1, 0]), bias, [1], [pad], [1], 1)
+    return out.permute([2, 0, 1]).contiguous()
+)"},
+};
+
+#define WICK_PLAIN(input, groups)                                                                  \
+  input ": conv_for_input(grad, weight, " input "_size, stride, padding, dilation, " groups        \
+        ")\n"                                                                                      \
+        "weight: conv_for_weight(grad, " input ", weight_size, stride, padding, dilation, " groups \
+        ")\n"                                                                                      \
+        "bias: conv_bias_gradient(grad, weight_size)"
+#define WICK_UNDILATED(input)                       \
+  input ": conv_for_input(grad, weight, " input     \
+        "_size, stride, padding, [1], 1)\n"         \
+        "weight: conv_for_weight(grad, " input      \
+        ", weight_size, stride, padding, [1], 1)\n" \
+        "bias: conv_bias_gradient(grad, weight_size)"
+#define WICK_TRANSPOSED(input, groups)                      \
+  input ": transposed_conv_for_input(grad, weight, " input  \
+        "_size, stride, padding, dilation, " groups         \
+        ")\n"                                               \
+        "weight: transposed_conv_for_weight(grad, " input   \
+        ", weight_size, stride, padding, dilation, " groups \
+        ")\n"                                               \
+        "bias: conv_bias_gradient(grad, weight_size)"
+// Transposed or not, as an argument says.
+#define WICK_EITHER                                                                              \
+  "input: torch.ops.wick.conv_input_gradient(grad, weight.conj(), input_size, stride, padding, " \
+  "dilation, transposed, output_padding, groups)\n"                                              \
+  "weight: torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, "        \
+  "padding, dilation, transposed, output_padding, groups)\n"                                     \
+  "bias: conv_bias_gradient(grad, weight_size)"
+#define WICK_NAMED \
+  "return conv_named_padding(input, weight, bias, stride, padding, dilation, groups)"
+#define WICK_DEPTHWISE "(self_size[0] if len(self_size) == len(weight_size) - 1 else self_size[1])"
+
+constexpr FormulaText kFormulas[] = {
+    {"aten::conv1d", WICK_PLAIN("input", "groups")},
+    {"aten::conv2d", WICK_PLAIN("input", "groups")},
+    {"aten::conv3d", WICK_PLAIN("input", "groups")},
+    {"aten::conv1d.padding", WICK_NAMED},
+    {"aten::conv2d.padding", WICK_NAMED},
+    {"aten::conv3d.padding", WICK_NAMED},
+    {"aten::_convolution_mode", WICK_NAMED},
+    {"aten::conv_transpose1d", WICK_TRANSPOSED("input", "groups")},
+    {"aten::conv_transpose2d.input", WICK_TRANSPOSED("input", "groups")},
+    {"aten::conv_transpose3d.input", WICK_TRANSPOSED("input", "groups")},
+    {"aten::_convolution", WICK_EITHER},
+    {"aten::_convolution.deprecated", WICK_EITHER},
+    {"aten::convolution", WICK_EITHER},
+    {"aten::convolution_overrideable", WICK_EITHER},
+    {"aten::mkldnn_convolution", WICK_PLAIN("self", "groups")},
+    {"aten::thnn_conv2d", WICK_UNDILATED("self")},
+    {"aten::_slow_conv2d_forward", WICK_UNDILATED("self")},
+    {"aten::slow_conv3d", WICK_UNDILATED("self")},
+    {"aten::slow_conv3d_forward", WICK_UNDILATED("self")},
+    {"aten::slow_conv_dilated2d", WICK_PLAIN("self", "1")},
+    {"aten::slow_conv_dilated3d", WICK_PLAIN("self", "1")},
+    {"aten::_conv_depthwise2d", WICK_PLAIN("self", WICK_DEPTHWISE)},
+    {"aten::conv_depthwise3d", WICK_PLAIN("self", WICK_DEPTHWISE)},
+    {"aten::slow_conv_transpose2d", WICK_TRANSPOSED("self", "1")},
+    {"aten::slow_conv_transpose3d", WICK_TRANSPOSED("self", "1")},
+    {"aten::conv_tbc", "return conv_tbc_made(self, weight, bias, pad)"},
+    {"aten::convolution_backward",
+     "return conv_backward_made(grad_output, input, weight, stride, padding, dilation, transposed, "
+     "output_padding, groups, output_mask)"},
+    {"wick::conv_input_gradient", R"(
+grad_output: torch.convolution(grad, weight.conj(), None, stride, padding, dilation, transposed, output_padding, groups)
+weight: torch.ops.wick.conv_weight_gradient(grad_output.conj(), grad, weight_size, stride, padding, dilation, transposed, output_padding, groups)
+)"},
+    {"wick::conv_weight_gradient", R"(
+grad_output: torch.convolution(input.conj(), grad, None, stride, padding, dilation, transposed, output_padding, groups)
+input: torch.ops.wick.conv_input_gradient(grad_output.conj(), grad, input_size, stride, padding, dilation, transposed, output_padding, groups)
+)"},
+};
+const RegisterFormulas registered(kFormulas, kHelpers);
+
+}  // namespace
+
+}  // namespace wick::autograd

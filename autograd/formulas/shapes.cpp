@@ -1,0 +1,262 @@
+// Joining, splitting and rearranging.
+#include "autograd/formula.h"
+
+namespace wick::autograd {
+
+namespace {
+
+constexpr HelperText kHelpers[] = {
+    {"cut", R"(
+def cut(grad: Tensor, sizes: List[List[int]], dim: int) -> List[Tensor]:
+    out: List[Tensor] = []
+    at = 0
+    for size in sizes:
+        # An empty vector joins tensors of any shape.
+        if len(size) == 1 and size[0] == 0 and grad.dim() != 1:
+            out.append(torch.zeros(size, dtype=grad.dtype))
+        else:
+            out.append(grad.narrow(dim, at, size[dim]))
+            at += size[dim]
+    return out
+)"},
+    {"blocks_of", R"(
+def blocks_of(tensors: List[Tensor]) -> Tensor:
+    blocks = [t.reshape([1, t.numel()]) if t.dim() < 2 else t for t in tensors]
+    width = 0
+    for b in blocks:
+        width += b.size(1)
+    rows: List[Tensor] = []
+    at = 0
+    for b in blocks:
+        rows.append(torch.nn.functional.pad(b, [at, width - at - b.size(1)]))
+        at += b.size(1)
+    return torch.cat(rows, 0)
+)"},
+    {"unrepeated", R"(
+def unrepeated(grad: Tensor, size: List[int], repeats: List[int]) -> Tensor:
+    more = len(repeats) - len(size)
+    shape: List[int] = []
+    dims: List[int] = []
+    for i in range(len(repeats)):
+        dims.append(len(shape))
+        shape.append(repeats[i])
+        shape.append(1 if i < more else size[i - more])
+    if len(shape) == 0:
+        return grad
+    return grad.reshape(shape).sum(dims).reshape(size)
+)"},
+    {"repeated_elements", R"(
+def repeated_elements(self: Tensor, repeats: Tensor, dim: Optional[int]) -> Tensor:
+    flat = self.reshape([-1]) if dim is None else self
+    d = 0 if dim is None else dim
+    times = repeats.expand([flat.size(d)]) if repeats.numel() == 1 else repeats
+    return flat.index_select(d, torch.repeat_interleave(times))
+)"},
+    {"meshed", R"(
+def meshed(tensors: List[Tensor], indexing: str) -> List[Tensor]:
+    inputs = [t for t in tensors]
+    swap = indexing == 'xy' and len(tensors) >= 2
+    if swap:
+        inputs[0] = tensors[1]
+        inputs[1] = tensors[0]
+    shape = [t.numel() for t in inputs]
+    out: List[Tensor] = []
+    for i in range(len(inputs)):
+        view = [1] * len(inputs)
+        view[i] = shape[i]
+        out.append(inputs[i].reshape(view).expand(shape))
+    if swap:
+        first = out[0].transpose(0, 1)
+        out[0] = out[1].transpose(0, 1)
+        out[1] = first
+    return out
+)"},
+    {"combined", R"(
+def combined(self: Tensor, r: int, with_replacement: bool) -> Tensor:
+    places = torch.combinations(torch.arange(self.numel()), r, with_replacement)
+    return self.index_select(0, places.reshape([-1])).reshape(places.size())
+)"},
+    {"unfolded_gradient", R"(
+def unfolded_gradient(grad: Tensor, size: List[int], dimension: int, length: int, step: int) -> Tensor:
+    if len(size) == 0:
+        return grad.reshape(size)
+    d = dimension if dimension >= 0 else dimension + len(size)
+    count = grad.size(d)
+    places = (torch.arange(count) * step).unsqueeze(1) + torch.arange(length)
+    together = grad.movedim(-1, d + 1).flatten(d, d + 1)
+    return torch.zeros(size, dtype=grad.dtype).index_add(d, places.reshape([-1]), together)
+)"},
+    {"segments_reduced", R"(
+def segments_reduced(data: Tensor, reduce: str, lengths: Optional[Tensor], offsets: Optional[Tensor], axis: int, initial: Optional[number]) -> Tensor:
+    if offsets is not None:
+        n = offsets.size(-1)
+        counts = offsets.narrow(-1, 1, n - 1) - offsets.narrow(-1, 0, n - 1)
+    else:
+        assert lengths is not None
+        counts = lengths
+    assert counts.dim() == 1, "derivative for aten::segment_reduce is implemented for one dimension of segments"
+    sizes: List[int] = counts.tolist()
+    parts: List[Tensor] = []
+    at = 0
+    for size in sizes:
+        part = data.narrow(0, at, size)
+        at += size
+        start = initial
+        if start is not None:
+            part = torch.cat([torch.full_like(data.narrow(0, 0, 1), start), part], 0) if reduce != 'mean' or size == 0 else part
+        if reduce == 'max':
+            parts.append(part.amax([0], True))
+        elif reduce == 'min':
+            parts.append(part.amin([0], True))
+        elif reduce == 'sum':
+            parts.append(part.sum([0], True))
+        elif reduce == 'prod':
+            parts.append(part.prod(0, True))
+        else:
+            parts.append(part.mean([0], True))
+    return torch.cat(parts, 0)
+)"},
+};
+
+constexpr FormulaText kFormulas[] = {
+    {"aten::cat", "tensors: cut(grad, tensors_sizes, dim)"},
+    {"aten::_cat", "tensors: cut(grad, tensors_sizes, dim)"},
+    {"aten::concat", "tensors: cut(grad, tensors_sizes, dim)"},
+    {"aten::concatenate", "tensors: cut(grad, tensors_sizes, dim)"},
+    {"aten::stack", "tensors: torch.unbind(grad, dim)"},
+    {"aten::_stack", "tensors: torch.unbind(grad, dim)"},
+    {"aten::hstack", R"(
+return torch.cat(torch.atleast_1d(tensors), 0 if tensors[0].dim() < 2 else 1)
+)"},
+    {"aten::vstack", "return torch.cat(torch.atleast_2d(tensors), 0)"},
+    {"aten::row_stack", "return torch.cat(torch.atleast_2d(tensors), 0)"},
+    {"aten::dstack", "return torch.cat(torch.atleast_3d(tensors), 2)"},
+    {"aten::column_stack", R"(
+return torch.cat([t.reshape([t.numel(), 1]) if t.dim() < 2 else t for t in tensors], 1)
+)"},
+    {"aten::block_diag", "return blocks_of(tensors)"},
+    {"aten::unbind.int", "self: torch.stack(grads, dim)"},
+    {"aten::split.Tensor", "self: torch.cat(grads, dim)"},
+    {"aten::split.sizes", "self: torch.cat(grads, dim)"},
+    {"aten::split", "self: torch.cat(grads, dim)"},
+    {"aten::split_with_sizes", "self: torch.cat(grads, dim)"},
+    {"aten::chunk", "self: torch.cat(grads, dim)"},
+    {"aten::unsafe_chunk", "self: torch.cat(grads, dim)"},
+    {"aten::unsafe_split.Tensor", "self: torch.cat(grads, dim)"},
+    {"aten::unsafe_split_with_sizes", "self: torch.cat(grads, dim)"},
+    {"aten::tensor_split.sections", "self: torch.cat(grads, dim)"},
+    {"aten::tensor_split.indices", "self: torch.cat(grads, dim)"},
+    {"aten::tensor_split.tensor_indices_or_sections", "self: torch.cat(grads, dim)"},
+    {"aten::hsplit.int", "self: torch.cat(grads, 0 if len(self_size) == 1 else 1)"},
+    {"aten::hsplit.array", "self: torch.cat(grads, 0 if len(self_size) == 1 else 1)"},
+    {"aten::vsplit.int", "self: torch.cat(grads, 0)"},
+    {"aten::vsplit.array", "self: torch.cat(grads, 0)"},
+    {"aten::dsplit.int", "self: torch.cat(grads, 2)"},
+    {"aten::dsplit.array", "self: torch.cat(grads, 2)"},
+    {"aten::split_with_sizes_copy", "self: torch.cat(grads, dim)"},
+    {"aten::split_copy.Tensor", "self: torch.cat(grads, dim)"},
+    {"aten::unbind_copy.int", "self: torch.stack(grads, dim)"},
+    {"aten::repeat", "self: unrepeated(grad, self_size, repeats)"},
+    {"aten::tile", "return self.repeat([1] * (self.dim() - len(dims)) + dims)"},
+    {"aten::repeat_interleave.self_int", R"(
+return repeated_elements(self, torch.full([self.numel() if dim is None else self.size(dim)], repeats, dtype=torch.int64), dim)
+)"},
+    {"aten::repeat_interleave.self_Tensor", "return repeated_elements(self, repeats, dim)"},
+    {"aten::roll", "self: grad.roll([-s for s in shifts], dims)"},
+    {"aten::flip", "self: grad.flip(dims)"},
+    {"aten::fliplr", "self: grad.flip([1])"},
+    {"aten::flipud", "self: grad.flip([0])"},
+    {"aten::rot90", "self: grad.rot90(-k, dims)"},
+    {"aten::tril", "self: grad.tril(diagonal)"},
+    {"aten::triu", "self: grad.triu(diagonal)"},
+    {"aten::diag", R"(
+return torch.diag_embed(self, diagonal) if self.dim() == 1 else self.diagonal(diagonal) * 1
+)"},
+    {"aten::diag_embed", "self: grad.diagonal(offset, dim1, dim2)"},
+    {"aten::diagflat", "return torch.diag_embed(self.reshape([-1]), offset)"},
+    {"aten::trace", R"(
+self: grad * torch.eye(self_size[0], self_size[1], dtype=self_dtype)
+)"},
+    {"aten::linalg_diagonal", "A: torch.diagonal_backward(grad, A_size, offset, dim1, dim2)"},
+    {"aten::meshgrid", "return meshed(tensors, 'ij')"},
+    {"aten::meshgrid.indexing", "return meshed(tensors, indexing)"},
+    {"aten::cartesian_prod", R"(
+return tensors[0] * 1 if len(tensors) == 1 else torch.stack([t.reshape([-1]) for t in meshed(tensors, 'ij')], 1)
+)"},
+    {"aten::combinations", "return combined(self, r, with_replacement)"},
+    {"aten::movedim.int", "self: grad.movedim(destination, source)"},
+    {"aten::movedim.intlist", "self: grad.movedim(destination, source)"},
+    {"aten::moveaxis.int", "self: grad.movedim(destination, source)"},
+    {"aten::moveaxis.intlist", "self: grad.movedim(destination, source)"},
+    {"aten::swapaxes", "self: grad.transpose(axis0, axis1)"},
+    {"aten::swapdims", "self: grad.transpose(dim0, dim1)"},
+    {"aten::mT", "self: grad.transpose(-2, -1)"},
+    {"aten::mT.a", "self: grad.transpose(-2, -1)"},
+    {"aten::mH", "self: grad.transpose(-2, -1).conj()"},
+    {"aten::mH.a", "self: grad.transpose(-2, -1).conj()"},
+    {"aten::adjoint", "self: grad.transpose(-2, -1).conj()"},
+    {"aten::matrix_H", "self: grad.transpose(-2, -1).conj()"},
+    {"aten::matrix_H.a", "self: grad.transpose(-2, -1).conj()"},
+    {"aten::numpy_T.a", R"(
+self: grad.permute([len(self_size) - 1 - i for i in range(len(self_size))])
+)"},
+    {"aten::ravel", "self: grad.reshape(self_size)"},
+    {"aten::atleast_1d", "self: grad.reshape(self_size)"},
+    {"aten::atleast_2d", "self: grad.reshape(self_size)"},
+    {"aten::atleast_3d", "self: grad.reshape(self_size)"},
+    {"aten::atleast_1d.Sequence", "return [t.reshape([1]) if t.dim() == 0 else t for t in tensors]"},
+    {"aten::atleast_2d.Sequence", R"(
+return [t.reshape([1, t.numel()]) if t.dim() < 2 else t for t in tensors]
+)"},
+    {"aten::atleast_3d.Sequence", "return [torch.atleast_3d(t) for t in tensors]"},
+    {"aten::broadcast_to", "self: grad"},
+    {"aten::broadcast_tensors", "tensors: grads"},
+    {"aten::unfold", "self: unfolded_gradient(grad, self_size, dimension, size, step)"},
+    {"aten::narrow.Tensor", R"(
+self: torch.slice_backward(grad, self_size, dim, int(start), int(start) + length, 1)
+)"},
+    {"aten::select_scatter", R"(
+self: torch.select_scatter(grad, torch.zeros(src_size, dtype=grad.dtype), dim, index)
+src: grad.select(dim, index)
+)"},
+    {"aten::slice_scatter", R"(
+self: torch.slice_scatter(grad, torch.zeros(src_size, dtype=grad.dtype), dim, start, end, step)
+src: torch.slice(grad, dim, start, end, step)
+)"},
+    {"aten::diagonal_scatter", R"(
+self: torch.diagonal_scatter(grad, torch.zeros(src_size, dtype=grad.dtype), offset, dim1, dim2)
+src: grad.diagonal(offset, dim1, dim2)
+)"},
+    {"aten::as_strided_scatter", R"(
+self: torch.as_strided_scatter(grad.contiguous(), torch.zeros(src_size, dtype=grad.dtype), size, stride, storage_offset)
+src: grad.contiguous().as_strided(size, stride, storage_offset)
+)"},
+    {"aten::copy", R"(
+self: None
+src: grad
+)"},
+    {"aten::lift", "self: grad"},
+    {"aten::lift_fresh", "self: grad"},
+    {"aten::to_dense", "self: grad"},
+    {"aten::pin_memory", "self: grad"},
+    {"aten::cpu", "self: grad"},
+    {"aten::to.prim_Device", "self: grad"},
+    {"aten::to.prim_dtype", "self: grad"},
+    {"aten::to.prim_other", "self: grad"},
+    {"aten::_cast_Double", "self: grad"},
+    {"aten::_cast_Float", "self: grad"},
+    {"aten::_cast_Half", "self: grad"},
+    {"aten::fill.Scalar", "none"},
+    {"aten::fill.Tensor", "value: grad.sum()"},
+    {"aten::_autocast_to_full_precision", "self: grad"},
+    {"aten::_autocast_to_reduced_precision", "self: grad"},
+    {"prim::abs", "x: grad * x.sgn()"},
+    {"aten::segment_reduce", R"(
+return segments_reduced(data, reduce, lengths, offsets, axis, initial)
+)"},
+};
+const RegisterFormulas registered(kFormulas, kHelpers);
+
+}  // namespace
+
+}  // namespace wick::autograd

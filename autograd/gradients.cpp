@@ -1,0 +1,53 @@
+#include "autograd/gradients.h"
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "runtime/ops/call.h"
+
+namespace wick::autograd {
+
+namespace {
+
+bool broadcastsTo(IntSpan from, IntSpan to) {
+  if (from.size() > to.size()) return false;
+  const size_t more = to.size() - from.size();
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (from[d] != 1 && from[d] != to[more + d]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Tensor sumOfGradients(const Tensor& a, const Tensor& b) {
+  if (!a.defined()) return b;
+  if (!b.defined()) return a;
+  static const OperatorHandle kAdd("aten::add", "Tensor");
+  return kAdd(a, b, Scalar(int64_t{1}));
+}
+
+Tensor fitted(const Tensor& gradient, const Shape& shape, const std::string& where) {
+  static const OperatorHandle kSum("aten::sum_to_size", "");
+  static const OperatorHandle kReal("aten::real", "");
+  static const OperatorHandle kTo("aten::to", "dtype");
+  if (!gradient.defined()) return gradient;
+  Tensor out = gradient;
+  if (!std::ranges::equal(out.sizes(), shape.sizes)) {
+    WICK_CHECK(broadcastsTo(shape.sizes, out.sizes()),
+               "{} returned an invalid gradient: got {}, expected a shape compatible with {}",
+               where, formatInts(out.sizes()), formatInts(shape.sizes));
+    out = kSum(out, IntSpan(shape.sizes));
+  }
+  if (isComplex(out.dtype()) && !isComplex(shape.dtype)) out = kReal(out);
+  if (out.dtype() != shape.dtype) {
+    out = kTo(out, static_cast<int64_t>(shape.dtype), false, false, IValue());
+  }
+  return out;
+}
+
+Tensor zerosFor(const Shape& shape) {
+  return Tensor::zeros(shape.sizes, shape.dtype);
+}
+
+}  // namespace wick::autograd

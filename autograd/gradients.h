@@ -1,0 +1,15 @@
+// Arithmetic with gradients. What it does is recorded when gradients of gradients are wanted.
+#pragma once
+
+#include "autograd/tape.h"
+
+namespace wick::autograd {
+
+// a + b, where either may be undefined. What is returned may be `b` itself, without a copy.
+Tensor sumOfGradients(const Tensor& a, const Tensor& b);
+// The gradient in the form that the result has to which it belongs: summed over what was broadcast,
+// converted, its real part. RuntimeError when it does not fit. `where` begins the message.
+Tensor fitted(const Tensor& gradient, const Shape& shape, const std::string& where);
+Tensor zerosFor(const Shape& shape);
+
+}  // namespace wick::autograd

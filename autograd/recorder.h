@@ -1,0 +1,13 @@
+// The recorder: runs operators whose tensors require gradients, and puts on the tape what they did.
+#pragma once
+
+#include "ir/operator.h"
+
+namespace wick::autograd {
+
+// What Operator::call() hands on to (ir/operator.h). Errors are those of the kernel, and those of
+// writes that gradients forbid.
+void record(const Operator& op, IValue* args, size_t num_args, IValue* results, size_t num_results,
+            uint64_t borrowed);
+
+}  // namespace wick::autograd

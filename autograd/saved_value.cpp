@@ -1,0 +1,65 @@
+#include "autograd/saved_value.h"
+
+#include "core/error.h"
+#include "core/grad_mode.h"
+
+namespace wick::autograd {
+
+SavedValue SavedValue::argument(const IValue& value) {
+  SavedValue saved;
+  if (value.isTensor()) {
+    const Tensor t = value.toTensor();
+    saved.edge_ = gradientEdge(t);
+    saved.value_ = IValue(withoutHistory(t));
+    saved.version_ = t.storage()->version();
+  } else if (value.isList()) {
+    // The program may change the list.
+    const ListObject& list = value.toList();
+    saved.value_ = IValue(makeList(list.element_type, list.elements));
+    const bool tensors =
+        std::ranges::any_of(list.elements, [](const IValue& e) { return e.isTensor(); });
+    if (tensors) {
+      for (const IValue& e : list.elements) saved.elements_.push_back(argument(e));
+      saved.value_ = IValue(makeList(list.element_type));
+    }
+  } else {
+    saved.value_ = value;
+  }
+  return saved;
+}
+
+SavedValue SavedValue::result(const IValue& value, uint32_t index) {
+  SavedValue saved;
+  saved.value_ = value;
+  if (value.isTensor()) {
+    const Tensor t = value.toTensor();
+    saved.value_ = IValue(withoutHistory(t));
+    saved.version_ = t.storage()->version();
+    // What has no gradient comes from nowhere.
+    if (isFloating(t.dtype()) || isComplex(t.dtype())) saved.result_ = index;
+  }
+  return saved;
+}
+
+IValue SavedValue::unpack(Node& node) const {
+  if (!elements_.empty()) {
+    std::vector<IValue> values;
+    for (const SavedValue& e : elements_) values.push_back(e.unpack(node));
+    return IValue(makeList(value_.toList().element_type, std::move(values)));
+  }
+  if (!value_.isTensor()) return value_;
+  const Tensor t = value_.toTensor();
+  const uint32_t now = t.storage()->version();
+  WICK_CHECK(now == version_,
+             "one of the variables needed for gradient computation has been modified by an inplace "
+             "operation: [{}]{} is at version {}; expected version {} instead.",
+             t.describe(),
+             result_ >= 0 ? fmt::format(", which is output {} of {},", result_, node.name()) : "",
+             now, version_);
+  if (!gradEnabled()) return value_;
+  if (result_ >= 0)
+    return IValue(withHistory(t, {Ref<Node>(&node), static_cast<uint32_t>(result_)}));
+  return edge_ ? IValue(withHistory(t, edge_)) : value_;
+}
+
+}  // namespace wick::autograd

@@ -1,0 +1,207 @@
+// What is on the tape, and what comes back over it.
+#include "autograd/tape.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "autograd/engine.h"
+#include "wick.h"
+
+namespace wick {
+namespace {
+
+IValue run(const std::string& body, std::vector<IValue> arguments = {}) {
+  const Program program = compile(body);
+  return program.call("main", std::move(arguments));
+}
+
+std::string errorOf(const std::string& body) {
+  try {
+    run(body);
+  } catch (const RuntimeError& e) {
+    return e.brief();
+  }
+  return "no error";
+}
+
+std::vector<double> numbers(const IValue& value) {
+  const Tensor t = value.toTensor().detach().to(DType::Double).contiguous();
+  return {t.data<double>(), t.data<double>() + t.numel()};
+}
+
+using Numbers = std::vector<double>;
+
+TEST(Tape, GradientsOfASum) {
+  EXPECT_EQ(numbers(run(R"(
+def main() -> Tensor:
+    x = torch.tensor([1., 2., 3.]).requires_grad_()
+    y = (x * x * 2 + x).sum()
+    y.backward()
+    g = x.grad
+    assert g is not None
+    return g
+)")),
+            (Numbers{5, 9, 13}));
+}
+
+TEST(Tape, GradientsAddUp) {
+  EXPECT_EQ(numbers(run(R"(
+def main() -> Tensor:
+    x = torch.tensor([1., 2.]).requires_grad_()
+    for i in range(3):
+        (x * (i + 1)).sum().backward()
+    g = x.grad
+    assert g is not None
+    return g
+)")),
+            (Numbers{6, 6}));
+}
+
+TEST(Tape, SecondDerivatives) {
+  EXPECT_EQ(numbers(run(R"(
+def main() -> Tensor:
+    x = torch.tensor([1., 2.]).requires_grad_()
+    g = torch.autograd.grad([(x * x * x).sum()], [x], create_graph=True)[0]
+    assert g is not None
+    h = torch.autograd.grad([(g * g).sum()], [x])[0]
+    assert h is not None
+    return h
+)")),
+            (Numbers{36, 288}));  // d/dx (3 x^2)^2 = 36 x^3
+}
+
+TEST(Tape, WritesThroughViewsReachTheBase) {
+  EXPECT_EQ(numbers(run(R"(
+def main() -> Tensor:
+    x = torch.tensor([1., 2.]).requires_grad_()
+    a = torch.zeros([4])
+    first = a[:2]
+    a[1] = x[0] * 2
+    a[2:] = x * 5
+    b = (a * a).sum() + first.sum() * 3
+    g = torch.autograd.grad([b], [x])[0]
+    assert g is not None
+    return g
+)")),
+            // a = [0, 2 x0, 5 x0, 5 x1]; 8 x0 + 50 x0 + 6, 50 x1
+            (Numbers{64, 100}));
+}
+
+TEST(Tape, WhatIsOverwrittenGetsNoGradient) {
+  EXPECT_EQ(numbers(run(R"(
+def main() -> Tensor:
+    x = torch.tensor([1., 2., 3.]).requires_grad_()
+    y = x * 2
+    y[1] = 7.
+    g = torch.autograd.grad([y.sum()], [x])[0]
+    assert g is not None
+    return g
+)")),
+            (Numbers{2, 0, 2}));
+}
+
+TEST(Tape, NothingIsRecordedWhereItIsSwitchedOff) {
+  EXPECT_EQ(run(R"(
+def main() -> List[bool]:
+    x = torch.ones([2]).requires_grad_()
+    with torch.no_grad():
+        a = x + 1
+    b = x + 1
+    c = x.detach() + 1
+    return [a.requires_grad, b.requires_grad, c.requires_grad, x.is_leaf, b.is_leaf]
+)")
+                .toList()
+                .elements[1]
+                .toBool(),
+            true);
+}
+
+TEST(Tape, RefusesWhatPyTorchRefuses) {
+  const auto contains = [](const std::string& error, const char* part) {
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  };
+  contains(
+      errorOf(
+          "def main():\n    x = torch.ones([2]).requires_grad_()\n    x.add_(1)\n    return x\n"),
+      "a leaf Variable that requires grad is being used in an in-place operation");
+  contains(
+      errorOf(
+          "def main():\n    x = torch.ones([2]).requires_grad_()\n    x[0] = 1.\n    return x\n"),
+      "a view of a leaf Variable that requires grad");
+  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    y = (x * x).sum()\n"
+                   "    y.backward()\n    y.backward()\n"),
+           "backward through the graph a second time");
+  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    y = x * 2\n"
+                   "    z = (y * y).sum()\n    y.add_(1)\n    z.backward()\n    return y\n"),
+           "modified by an inplace operation");
+  contains(
+      errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n    (x * 2).backward()\n"),
+      "grad can be implicitly created only for scalar outputs");
+  contains(errorOf("def main():\n    x = torch.ones([2])\n    x.sum().backward()\n"),
+           "does not require grad");
+  contains(errorOf("def main():\n    x = torch.ones([2], dtype=torch.int64).requires_grad_()\n    "
+                   "return x\n"),
+           "floating point");
+  contains(errorOf("def main():\n    x = torch.ones([2]).requires_grad_()\n"
+                   "    y = torch.ones([2]).requires_grad_()\n"
+                   "    torch.autograd.grad([x.sum()], [y])\n"),
+           "appears to not have been used in the graph");
+}
+
+// Neither the walk nor the end of a long tape may use the stack.
+TEST(Tape, MayBeLong) {
+  EXPECT_EQ(numbers(run(R"(
+def main() -> Tensor:
+    x = torch.ones([1]).requires_grad_()
+    y = x
+    for i in range(300000):
+        y = y + 1.
+    g = torch.autograd.grad([y.sum()], [x])[0]
+    assert g is not None
+    return g
+)")),
+            Numbers{1});
+}
+
+TEST(Tape, ThreadsWalkTapesOfTheirOwn) {
+  const Program program = compile(R"(
+def main(w: Tensor) -> Tensor:
+    g = torch.autograd.grad([(w * w).sum()], [w])[0]
+    assert g is not None
+    return g
+)");
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      const Tensor w = Tensor::full({4}, t, DType::Double);
+      w.setRequiresGrad(true);
+      for (int i = 0; i < 50; ++i) {
+        EXPECT_EQ(numbers(program.call("main", {w})), Numbers(4, 2.0 * t));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(Tape, AModuleTrains) {
+  const Program program = compile(R"(
+def main(steps: int) -> float:
+    torch.manual_seed(0)
+    w = torch.zeros([3]).requires_grad_()
+    x = torch.randn([64, 3])
+    y = x @ torch.tensor([1., -2., 3.])
+    loss = torch.zeros([])
+    for i in range(steps):
+        loss = ((x @ w - y) ** 2).mean()
+        g = torch.autograd.grad([loss], [w])[0]
+        assert g is not None
+        with torch.no_grad():
+            w -= 0.1 * g
+    return float(loss)
+)");
+  EXPECT_LT(program.call("main", {200}).toDouble(), 1e-6);
+}
+
+}  // namespace
+}  // namespace wick
