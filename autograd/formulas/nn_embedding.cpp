@@ -6,21 +6,14 @@ namespace wick::autograd {
 namespace {
 
 constexpr HelperText kHelpers[] = {
-    // Every index's row of a gradient [indices, width] is added to that row of the weight.
-    {"embedding_rows", R"(
-def embedding_rows(rows: Tensor, indices: Tensor, count: int, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
-    index = indices.reshape([-1]).to(torch.long)
-    values = rows
+    // As PyTorch's, it leaves out how often an index occurs.
+    {"embedding_dense_again", R"(
+def embedding_dense_again(grad: Tensor, indices: Tensor, padding_idx: int, size: List[int]) -> Tensor:
+    index = indices.reshape([-1])
+    rows = grad.index_select(0, index)
     if padding_idx >= 0:
-        values = values.masked_fill((index == padding_idx).unsqueeze(-1), 0)
-    if scale_grad_by_freq:
-        often = torch.bincount(index, None, count).index_select(0, index)
-        values = values / often.to(values.dtype).unsqueeze(-1)
-    return torch.zeros([count, values.size(-1)], dtype=values.dtype).index_add(0, index, values)
-)"},
-    {"embedding_gradient", R"(
-def embedding_gradient(grad: Tensor, indices: Tensor, count: int, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
-    return embedding_rows(grad.reshape([indices.numel(), grad.size(-1)]), indices, count, padding_idx, scale_grad_by_freq)
+        rows = rows.masked_fill((index == padding_idx).unsqueeze(1), 0)
+    return rows.reshape(size)
 )"},
     // The bag of each index; as many as there are bags for indices behind the last one.
     {"bag_numbers", R"(
@@ -56,7 +49,7 @@ def bag_weight_gradient(grad: Tensor, indices: Tensor, offsets: Tensor, weight_s
     rows = rows.masked_fill(~taken.unsqueeze(1), 0)
     if scales is not None:
         rows = rows * scales.reshape([-1, 1])
-    return embedding_rows(rows, indices, weight_size[0], -1, scale_grad_by_freq)
+    return torch.embedding_dense_backward(rows, indices, weight_size[0], -1, scale_grad_by_freq)
 )"},
     {"bag_scales_gradient", R"(
 def bag_scales_gradient(grad: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor, padding: int, scales_size: List[int]) -> Tensor:
@@ -232,7 +225,10 @@ def pad_sequence_made(sequences: List[Tensor], batch_first: bool, padding_value:
 
 constexpr FormulaText kFormulas[] = {
     {"aten::embedding",
-     "weight: embedding_gradient(grad, indices, weight_size[0], padding_idx, scale_grad_by_freq)"},
+     "weight: torch.embedding_dense_backward(grad, indices, weight_size[0], padding_idx, "
+     "scale_grad_by_freq)"},
+    {"aten::embedding_dense_backward",
+     "grad_output: embedding_dense_again(grad, indices, padding_idx, grad_output_size)"},
     {"aten::embedding_bag", WICK_BAG("-1")},
     {"aten::embedding_bag.padding_idx", WICK_BAG("bag_padding(padding_idx, weight_size[0])")},
     {"aten::_embedding_bag", WICK_BAG("padding_idx")},
@@ -270,11 +266,13 @@ data: pad_packed_gradient(grad0, batch_sizes, batch_first)
     {"aten::feature_alpha_dropout", "others"},
     {"aten::dropout_", "return self.mul_(torch.dropout(torch.ones_like(self), p, train))"},
     {"aten::feature_dropout_",
-     "return self.mul_(torch.feature_dropout(torch.ones_like(self), p, train))"},
+     "return input.mul_(torch.feature_dropout(torch.ones_like(input), p, train))"},
     {"aten::alpha_dropout_",
-     "return alpha_dropped(self, torch.alpha_dropout(torch.zeros_like(self), p, train), p, train)"},
+     "return alpha_dropped(input, torch.alpha_dropout(torch.zeros_like(input), p, train), p, "
+     "train)"},
     {"aten::feature_alpha_dropout_",
-     "return alpha_dropped(self, torch.feature_alpha_dropout(torch.zeros_like(self), p, train), p, "
+     "return alpha_dropped(input, torch.feature_alpha_dropout(torch.zeros_like(input), p, train), "
+     "p, "
      "train)"},
     {"aten::native_dropout", R"(
 results 0
