@@ -213,7 +213,7 @@ def eigh_gradient(grad_L: Optional[Tensor], grad_V: Optional[Tensor], L: Tensor,
         return torch.matmul(V * grad_L.unsqueeze(-2), Vh)
     m = torch.matmul(Vh, grad_V)
     check_phase(m.diagonal(0, -2, -1), 'linalg_eig_backward: The eigenvectors')
-    m = m / spectral_gaps(L)
+    m = 0.5 * (m - transposed_adjoint(m)) / spectral_gaps(L)
     m = m - torch.diag_embed(m.diagonal(0, -2, -1))
     if grad_L is not None:
         m = m + torch.diag_embed(grad_L)

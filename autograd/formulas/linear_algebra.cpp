@@ -160,7 +160,7 @@ def cross_dim(size: List[int], dim: Optional[int]) -> int:
     {"matrix_power_made", R"(
 def matrix_power_made(self: Tensor, n: int) -> Tensor:
     if n == 0:
-        return torch.eye(self.size(-1), dtype=self.dtype).expand(self.size()).clone()
+        return self.clone().copy_(torch.eye(self.size(-1), dtype=self.dtype))
     base = torch.linalg.inv(self) if n < 0 else self
     rest = -n if n < 0 else n
     result: Optional[Tensor] = None
@@ -297,7 +297,7 @@ def det_gradient(grad: Tensor, A: Tensor, det: Tensor) -> Tensor:
     eye = torch.eye(A.size(-1), dtype=A.dtype)
     # What the other way is for is put out of its sight, since 0 * nan is nan.
     regular = scaled_inverse_adjoint(grad * det.conj(), torch.where(singular, eye, A))
-    steps = torch.arange(1, A.size(-1) + 1, dtype=A.dtype)
+    steps = torch.arange(1, A.size(-1) + 1).to(A.dtype)
     U, S, Vh = torch.linalg.svd(torch.where(singular, A, torch.diag(steps)))
     scale = (torch.linalg.det(U) * torch.linalg.det(Vh)).conj() * grad
     adjugate = torch.matmul(U * (scale.unsqueeze(-1) * products_of_others(S)).unsqueeze(-2), Vh)
