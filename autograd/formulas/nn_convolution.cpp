@@ -21,12 +21,12 @@ def conv_for_weight(grad: Tensor, input: Tensor, weight_size: List[int], stride:
     return torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, padding, dilation, False, [0], groups)
 )"},
     {"transposed_conv_for_input", R"(
-def transposed_conv_for_input(grad: Tensor, weight: Tensor, input_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
-    return torch.ops.wick.conv_input_gradient(grad, weight.conj(), input_size, stride, padding, dilation, True, [0], groups)
+def transposed_conv_for_input(grad: Tensor, weight: Tensor, input_size: List[int], stride: List[int], padding: List[int], output_padding: List[int], dilation: List[int], groups: int) -> Tensor:
+    return torch.ops.wick.conv_input_gradient(grad, weight.conj(), input_size, stride, padding, dilation, True, output_padding, groups)
 )"},
     {"transposed_conv_for_weight", R"(
-def transposed_conv_for_weight(grad: Tensor, input: Tensor, weight_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
-    return torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, padding, dilation, True, [0], groups)
+def transposed_conv_for_weight(grad: Tensor, input: Tensor, weight_size: List[int], stride: List[int], padding: List[int], output_padding: List[int], dilation: List[int], groups: int) -> Tensor:
+    return torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, padding, dilation, True, output_padding, groups)
 )"},
     // padding="same" may need one element more at the end than at the beginning.
     {"conv_named_padding", R"(
@@ -85,13 +85,13 @@ def conv_tbc_made(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tenso
         "weight: conv_for_weight(grad, " input      \
         ", weight_size, stride, padding, [1], 1)\n" \
         "bias: conv_bias_gradient(grad, weight_size)"
-#define WICK_TRANSPOSED(input, groups)                      \
-  input ": transposed_conv_for_input(grad, weight, " input  \
-        "_size, stride, padding, dilation, " groups         \
-        ")\n"                                               \
-        "weight: transposed_conv_for_weight(grad, " input   \
-        ", weight_size, stride, padding, dilation, " groups \
-        ")\n"                                               \
+#define WICK_TRANSPOSED(input, groups)                                      \
+  input ": transposed_conv_for_input(grad, weight, " input                  \
+        "_size, stride, padding, output_padding, dilation, " groups         \
+        ")\n"                                                               \
+        "weight: transposed_conv_for_weight(grad, " input                   \
+        ", weight_size, stride, padding, output_padding, dilation, " groups \
+        ")\n"                                                               \
         "bias: conv_bias_gradient(grad, weight_size)"
 // Transposed or not, as an argument says.
 #define WICK_EITHER                                                                              \
