@@ -33,6 +33,15 @@ def bag_taken(bags: Tensor, indices: Tensor, count: int, padding: int) -> Tensor
     taken = bags < count
     return taken & (indices != padding) if padding >= 0 else taken
 )"},
+    // How often indices occur, as PyTorch looks it up: for the n-th different index it takes the
+    // n-th of all sorted indices.
+    {"bag_frequencies", R"(
+def bag_frequencies(indices: Tensor, count: int) -> Tensor:
+    index = indices.to(torch.long)
+    often = torch.bincount(index, None, count)
+    rank = torch._unique2(index, True, True, False)[1]
+    return often.index_select(0, index.sort()[0].index_select(0, rank))
+)"},
     {"bag_weight_gradient", R"(
 def bag_weight_gradient(grad: Tensor, indices: Tensor, offsets: Tensor, weight_size: List[int], scale_grad_by_freq: bool, mode: int, scales: Optional[Tensor], padding: int, max_indices: Tensor) -> Tensor:
     count = grad.size(0)
@@ -49,7 +58,9 @@ def bag_weight_gradient(grad: Tensor, indices: Tensor, offsets: Tensor, weight_s
     rows = rows.masked_fill(~taken.unsqueeze(1), 0)
     if scales is not None:
         rows = rows * scales.reshape([-1, 1])
-    return torch.embedding_dense_backward(rows, indices, weight_size[0], -1, scale_grad_by_freq)
+    if scale_grad_by_freq:
+        rows = rows / bag_frequencies(indices, weight_size[0]).to(rows.dtype).unsqueeze(1)
+    return torch.embedding_dense_backward(rows, indices, weight_size[0], -1, False)
 )"},
     {"bag_scales_gradient", R"(
 def bag_scales_gradient(grad: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor, padding: int, scales_size: List[int]) -> Tensor:
