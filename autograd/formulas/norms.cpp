@@ -1,4 +1,5 @@
-// Norms and distances. Where a norm has a kink, at zero and at ties, the gradient is zero and the mean.
+// Norms and distances. Where a norm has a kink, at zero and at ties, the gradient is zero and the
+// mean.
 #include "autograd/formula.h"
 
 namespace wick::autograd {
@@ -183,12 +184,15 @@ def pdist_gradient(grad: Tensor, self: Tensor, p: float, result: Tensor) -> Tens
 constexpr FormulaText kFormulas[] = {
     {"aten::norm.Scalar", "self: vector_norm_gradient(grad, self, result, p, None, False)"},
     {"aten::norm.ScalarOpt_dim", "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
-    {"aten::norm.ScalarOpt_dim_dtype", "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
-    {"aten::norm.ScalarOpt_dtype", "self: vector_norm_gradient(grad, self, result, p, None, False)"},
+    {"aten::norm.ScalarOpt_dim_dtype",
+     "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
+    {"aten::norm.ScalarOpt_dtype",
+     "self: vector_norm_gradient(grad, self, result, p, None, False)"},
     {"aten::native_norm", "self: vector_norm_gradient(grad, self, result, p, None, False)"},
     {"aten::native_norm.ScalarOpt_dim_dtype",
      "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
-    {"aten::linalg_vector_norm", "self: vector_norm_gradient(grad, self, result, ord, dim, keepdim)"},
+    {"aten::linalg_vector_norm",
+     "self: vector_norm_gradient(grad, self, result, ord, dim, keepdim)"},
     {"aten::frobenius_norm", "self: vector_norm_gradient(grad, self, result, 2, None, False)"},
     {"aten::frobenius_norm.dim", "return frobenius_made(self, dim, keepdim)"},
     {"aten::nuclear_norm", "return torch.linalg.matrix_norm(self, 'nuc', [0, 1], keepdim)"},
