@@ -205,6 +205,39 @@ def pad_packed_gradient(grad: Tensor, batch_sizes: Tensor, batch_first: bool) ->
         out.append(steps.select(0, t).narrow(0, 0, sizes[t]))
     return torch.cat(out, 0)
 )"},
+    // Rows or columns up to each offset meet their own matrix.
+    {"grouped_mm_made", R"(
+def grouped_mm_made(self: Tensor, mat2: Tensor, offs: Optional[Tensor], bias: Optional[Tensor], out_dtype: Optional[int]) -> Tensor:
+    if bias is not None:
+        raise RuntimeError('_grouped_mm: a bias is not supported')
+    out = self
+    if self.dim() == 3 and mat2.dim() == 3:
+        out = torch.bmm(self, mat2)
+    else:
+        if offs is None:
+            raise RuntimeError('_grouped_mm: expected offsets as a 1-D tensor of integers')
+        parts: List[Tensor] = []
+        start = 0
+        ends = list_of_lengths(offs)
+        for g in range(len(ends)):
+            n = ends[g] - start
+            if self.dim() == 2 and mat2.dim() == 2:
+                parts.append(torch.mm(self.narrow(1, start, n), mat2.narrow(0, start, n)))
+            elif self.dim() == 2:
+                parts.append(torch.mm(self.narrow(0, start, n), mat2.select(0, g)))
+            else:
+                parts.append(torch.mm(self.select(0, g), mat2.narrow(1, start, n)))
+            start += n
+        if self.dim() == 2 and mat2.dim() == 2:
+            out = torch.stack(parts, 0)
+        elif self.dim() == 2:
+            out = torch.cat(parts, 0)
+            out = torch.constant_pad_nd(out, [0, 0, 0, self.size(0) - start], 0)
+        else:
+            out = torch.cat(parts, 1)
+            out = torch.constant_pad_nd(out, [0, mat2.size(1) - start], 0)
+    return out if out_dtype is None else out.to(out_dtype)
+)"},
     {"pad_sequence_made", R"(
 def pad_sequence_made(sequences: List[Tensor], batch_first: bool, padding_value: float) -> Tensor:
     longest = 0
@@ -270,6 +303,8 @@ input: pack_padded_gradient(grad0, input_size, result1, batch_first)
 results 0
 data: pad_packed_gradient(grad0, batch_sizes, batch_first)
 )"},
+    {"aten::_pack_sequence", "results 0\noutput: grad0"},
+    {"aten::_grouped_mm", "return grouped_mm_made(self, mat2, offs, bias, out_dtype)"},
     {"aten::pad_sequence", "return pad_sequence_made(sequences, batch_first, padding_value)"},
 
     {"aten::feature_dropout", "others"},
