@@ -57,7 +57,34 @@ def linear_weight(grad: Tensor, input: Tensor, size: List[int]) -> Tensor:
         return torch.outer(grad, input.conj())
     return torch.mm(grad.flatten(0, -2).t(), input.flatten(0, -2).conj())
 )"},
-    // The second one multiplies pairs of elements, one of either input.
+    {"linear_fused_made", R"(
+def linear_fused_made(input: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], activation: str) -> Tensor:
+    out = torch.nn.functional.linear(input, weight, bias)
+    if residual is not None:
+        out = out + residual
+    return epilogue_made(out, activation)
+)"},
+    {"epilogue_made", R"(
+def epilogue_made(sum: Tensor, activation: str) -> Tensor:
+    if activation == '' or activation == 'none':
+        return sum
+    if activation == 'relu':
+        return torch.relu(sum)
+    if activation == 'sigmoid':
+        return torch.sigmoid(sum)
+    if activation == 'tanh':
+        return torch.tanh(sum)
+    if activation == 'gelu':
+        return torch.nn.functional.gelu(sum)
+    if activation == 'silu':
+        return torch.nn.functional.silu(sum)
+    if activation == 'relu6':
+        return torch.nn.functional.relu6(sum)
+    if activation == 'hardswish':
+        return torch.nn.functional.hardswish(sum)
+    raise RuntimeError('expected the name of an activation, got "' + activation + '"')
+)"},
+    // All products of two elements, one of either input, then one product with the weight.
     {"bilinear_made", R"(
 def bilinear_made(input1: Tensor, input2: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
     assert input1.dim() == input2.dim(), 'bilinear: the inputs have different numbers of dimensions'
@@ -428,6 +455,13 @@ other: matmul_right(grad, self, other_size)
 input: linear_input(grad, weight)
 weight: linear_weight(grad, input, weight_size)
 bias: grad
+)"},
+    {"wick::linear_fused", "return linear_fused_made(input, weight, bias, residual, activation)"},
+    // What the optimizer multiplies by in a loop: the copy is the same weight.
+    {"wick::loop_weight", "none"},
+    {"wick::mm_weight", R"(
+self: torch.mm(grad, mat2.t().conj())
+mat2: torch.mm(self.t().conj(), grad)
 )"},
     {"aten::mkldnn_linear", R"(
 self: linear_input(grad, weight)
