@@ -72,9 +72,14 @@ const char* find(const Operator& op) {
   // What the operator is called that does the same without writing, or as a view.
   const bool writes = schema.name().ends_with('_') && op.writtenArguments() != 0;
   const bool copies = schema.name().ends_with("_copy") && schema.name() != "aten::narrow_copy";
-  if (!writes && !copies) return nullptr;
-  const std::string base = schema.name().substr(0, schema.name().size() - (writes ? 1 : 5));
-  const auto it = formulas.find(key(base, schema.overload()));
+  if (writes || copies) {
+    const std::string base = schema.name().substr(0, schema.name().size() - (writes ? 1 : 5));
+    const auto it = formulas.find(key(base, schema.overload()));
+    if (it != formulas.end()) return it->second;
+  }
+  // Another name of an operator, and its forms, share its record.
+  const std::string_view record = op.record().schema;
+  const auto it = formulas.find(std::string(record.substr(0, record.find('('))));
   return it == formulas.end() ? nullptr : it->second;
 }
 

@@ -35,6 +35,19 @@ ConvolutionParams paramsOf(const char* op, const Geometry& g, size_t n) {
   return p;
 }
 
+// What the kernel's last step leaves of the padded input in spatial dimension d. RuntimeError when
+// it reaches beyond.
+int64_t restOf(const char* op, const ConvolutionParams& p, size_t d, int64_t input, int64_t kernel,
+               int64_t steps) {
+  using Wide = __int128;
+  const Wide extent = Wide(p.dilation[d]) * (kernel - 1) + 1;
+  const Wide rest = Wide(input) + 2 * Wide(p.padding[d]) - Wide(steps - 1) * p.stride[d] - extent;
+  WICK_CHECK(kernel > 0 && steps > 0 && input > 0 && rest >= 0 && rest < INT32_MAX,
+             "{}: {} steps of a kernel of {} do not fit an input of {} in dimension {}", op, steps,
+             kernel, input, d);
+  return static_cast<int64_t>(rest);
+}
+
 Tensor firstOf(const Tensor& t, IntSpan sizes) {
   Tensor out = t;
   for (int64_t d = 2; d < t.dim(); ++d) out = out.narrow(d, 0, std::min(out.size(d), sizes[d]));
@@ -71,9 +84,7 @@ Tensor inputGradient(const Tensor& grad, const Tensor& weight, const DimVector& 
     for (size_t d = 0; d < n; ++d) {
       const int64_t at = static_cast<int64_t>(2 + d);
       // What a stride left unread at the end of the input.
-      p.output_padding[d] =
-          input_size[2 + d] - ((grad.size(at) - 1) * p.stride[d] - 2 * p.padding[d] +
-                               p.dilation[d] * (weight.size(at) - 1) + 1);
+      p.output_padding[d] = restOf(op, p, d, input_size[2 + d], weight.size(at), grad.size(at));
     }
   }
   return firstOf(convolution(op, grad, weight, {}, p), input_size);
@@ -133,6 +144,10 @@ Tensor weightGradient(const Tensor& grad_in, const Tensor& input_in, const DimVe
              grad_in.describe(), input_in.describe(), formatInts(weight_size));
   if (grad.numel() == 0 || input.numel() == 0 || checkedNumel(weight_size) == 0) {
     return Tensor::zeros(weight_size, grad.dtype());
+  }
+  for (size_t d = 0; d < p.stride.size(); ++d) {
+    const auto at = static_cast<int64_t>(2 + d);
+    restOf(op, p, d, input.size(at), weight_size[2 + d], grad.size(at));
   }
   if (grad.dtype() == DType::Float) return weightByOneDnn(op, grad, input, weight_size, p);
   if (isReducedFloat(grad.dtype())) {

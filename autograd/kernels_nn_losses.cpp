@@ -22,8 +22,8 @@ Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& 
   const int64_t count = checkedNumel(sizes);
   const Tensor target = target_in.to(DType::Long).contiguous();
   const int64_t losses = target.numel();
-  WICK_CHECK(batch == 0 || classes == 0 || count / classes == losses,
-             "{}: a target {} does not fit sizes {}", op, target_in.describe(), formatInts(sizes));
+  WICK_CHECK(classes == 0 || count / classes == losses, "{}: a target {} does not fit sizes {}", op,
+             target_in.describe(), formatInts(sizes));
   const Tensor grad = widened(grad_in).contiguous();
   WICK_CHECK(grad.numel() == (reduction == kReductionNone ? losses : 1),
              "{}: a gradient {} does not fit {} losses", op, grad_in.describe(), losses);

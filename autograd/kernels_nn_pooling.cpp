@@ -42,12 +42,12 @@ void checkIndices(const char* op, const Tensor& indices, IntSpan like, int64_t n
 Tensor planeScatter(const Tensor& values, const Tensor& indices, const DimVector& sizes,
                     int64_t n) {
   const char* op = "plane_scatter";
+  checkedNumel(sizes);
   const Planes to(op, sizes, n), from(op, values.sizes(), n);
   checkIndices(op, indices, sizes, n);
   WICK_CHECK(std::ranges::equal(values.sizes(), indices.sizes()),
              "{}: expected a value for each index, got {} and {}", op, values.describe(),
              indices.describe());
-  checkedNumel(sizes);
   const Tensor x = values.contiguous(), at = indices.contiguous();
   Tensor out = Tensor::zeros(sizes, values.dtype());
   dispatchAll(values.dtype(), [&]<class T>() {
@@ -127,7 +127,6 @@ Tensor spread(const char* op, const Tensor& grad, const DimVector& sizes, const 
              "{}: expected a gradient of sizes {}, got {}", op, formatInts(expected),
              grad.describe());
   const Planes planes(op, sizes, static_cast<int64_t>(n));
-  checkedNumel(sizes);
   const Tensor g = widened(grad).contiguous();
   Tensor out = Tensor::zeros(sizes, g.dtype());
   if (out.numel() == 0 || g.numel() == 0) return out.to(grad.dtype());
@@ -148,6 +147,7 @@ size_t spatialOf(const char* op, int64_t n, const DimVector& sizes) {
   WICK_CHECK(n >= 1 && n <= 3 && sizes.size() >= static_cast<size_t>(n),
              "{}: expected 1 to 3 spatial dimensions of sizes {}, got {}", op, formatInts(sizes),
              n);
+  checkedNumel(sizes);
   return static_cast<size_t>(n);
 }
 

@@ -350,18 +350,24 @@ class Recording {
 void runScript(const Rule& rule, const IValue* args, size_t num_args, IValue* results,
                size_t num_results) {
   GraphFunction& function = rule.script();
+  const uint64_t written = rule.op().writtenArguments();
   std::vector<IValue> arguments;
   for (const auto& source : rule.scriptSources()) {
-    arguments.push_back(source.index < num_args ? args[source.index] : IValue());
+    const bool is_written = source.index < 64 && (written >> source.index & 1) != 0;
+    IValue value = source.index < num_args ? args[source.index] : IValue();
+    if (is_written) {
+      // What the script keeps of it must not change when the result is written there.
+      const Tensor t = value.toTensor();
+      value = IValue(withHistory(t.detach().clone(), gradientEdge(t)));
+    }
+    arguments.push_back(std::move(value));
   }
   const Code& code = GraphExecutor::of(function).codeFor(arguments);
   IValue result = runCodeWithin(code, std::move(arguments));
-  if (const uint64_t written = rule.op().writtenArguments()) {
+  if (written != 0) {
     static const OperatorHandle kCopy("aten::copy_", "");
     const Tensor self = args[std::countr_zero(written)].toTensor();
-    results[0] = result.toTensor().isSame(self)
-                     ? std::move(result)
-                     : IValue(kCopy(self, result.toTensor(), false));
+    results[0] = IValue(kCopy(self, result.toTensor(), false));
   } else if (num_results == 1) {
     results[0] = std::move(result);
   } else {

@@ -1,7 +1,7 @@
 // Factorizations of matrices, spectra, and what is made of them.
 //
-// Where a factor is only determined up to a phase, a loss that depends on the phase has no gradient;
-// that is an error, as it is one that a result was not computed that the gradient needs.
+// Where a factor is only determined up to a phase, a loss that depends on the phase has no
+// gradient; that is an error, as it is one that a result was not computed that the gradient needs.
 #include "autograd/formula.h"
 
 namespace wick::autograd {
@@ -27,7 +27,8 @@ def lu_square(lower: Tensor, upper: Tensor, L: Tensor, U: Tensor) -> Tensor:
     m = torch.linalg.solve_triangular(transposed_adjoint(U), m, upper=False, left=False)
     return torch.linalg.solve_triangular(transposed_adjoint(L), m, upper=True, unitriangular=True)
 )"},
-    // A = P L U. What a factor has beyond its square part follows from that part and A, and passes its
+    // A = P L U. What a factor has beyond its square part follows from that part and A, and passes
+    // its
     // gradient on to both.
     {"lu_gradient", R"(
 def lu_gradient(grad_L: Tensor, grad_U: Tensor, P: Tensor, L: Tensor, U: Tensor) -> Tensor:
@@ -35,7 +36,7 @@ def lu_gradient(grad_L: Tensor, grad_U: Tensor, P: Tensor, L: Tensor, U: Tensor)
     n = U.size(-1)
     k = min(m, n)
     if m == 0 or n == 0:
-        return torch.zeros_like(torch.matmul(L, U))
+        return torch.matmul(grad_L, grad_U)
     L1 = L.narrow(-2, 0, k)
     U1 = U.narrow(-1, 0, k)
     lower = torch.matmul(transposed_adjoint(L1), grad_L.narrow(-2, 0, k))
@@ -213,7 +214,7 @@ def eigh_gradient(grad_L: Optional[Tensor], grad_V: Optional[Tensor], L: Tensor,
         return torch.matmul(V * grad_L.unsqueeze(-2), Vh)
     m = torch.matmul(Vh, grad_V)
     check_phase(m.diagonal(0, -2, -1), 'linalg_eig_backward: The eigenvectors')
-    m = m / spectral_gaps(L)
+    m = 0.5 * (m - transposed_adjoint(m)) / spectral_gaps(L)
     m = m - torch.diag_embed(m.diagonal(0, -2, -1))
     if grad_L is not None:
         m = m + torch.diag_embed(grad_L)

@@ -1,6 +1,6 @@
 // einsum as it is made of other operators. Every letter gets one dimension of all operands (missing
-// ones have size 1), then operands are joined from left to right: letters that nobody needs any more
-// are contracted by one batched product of matrices.
+// ones have size 1), then operands are joined from left to right: letters that nobody needs any
+// more are contracted by one batched product of matrices.
 #include "autograd/formula.h"
 
 namespace wick::autograd {

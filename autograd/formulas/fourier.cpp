@@ -1,5 +1,6 @@
-// Fourier transforms. All are made of three: complex to complex, real to complex, and the real result
-// of half a Hermitian spectrum. The adjoint of a transform is the other direction, scaled alike.
+// Fourier transforms. All are made of three: complex to complex, real to complex, and the real
+// result of half a Hermitian spectrum. The adjoint of a transform is the other direction, scaled
+// alike.
 #include "autograd/formula.h"
 
 namespace wick::autograd {
@@ -22,7 +23,8 @@ def fft_fitted(t: Tensor, dims: List[int], sizes: List[int]) -> Tensor:
             out = torch.constant_pad_nd(out, pad, 0)
     return out
 )"},
-    // What _fft_c2c and its siblings call a normalization: 1 by the root of the count, 2 by the count.
+    // What _fft_c2c and its siblings call a normalization: 1 by the root of the count, 2 by the
+    // count.
     {"fft_scaling", R"(
 def fft_scaling(norm: Optional[str], forward: bool) -> int:
     name = 'backward' if norm is None else norm
@@ -197,7 +199,8 @@ def istft_made(self: Tensor, n_fft: int, hop_length: Optional[int], win_length: 
 constexpr FormulaText kFormulas[] = {
     {"aten::_fft_c2c", "self: torch._fft_c2c(grad, dim, normalization, not forward)"},
     {"aten::_fft_r2c", "self: fft_r2c_gradient(grad, self_size, dim, normalization, onesided)"},
-    {"aten::_fft_c2r", "self: fft_c2r_gradient(grad, self_size, dim, normalization, last_dim_size)"},
+    {"aten::_fft_c2r",
+     "self: fft_c2r_gradient(grad, self_size, dim, normalization, last_dim_size)"},
     {"aten::fft_fft", "return fft_c2c_made(self, fft_one(n), [dim], norm, True)"},
     {"aten::fft_ifft", "return fft_c2c_made(self, fft_one(n), [dim], norm, False)"},
     {"aten::fft_rfft", "return fft_r2c_made(self, fft_one(n), [dim], norm, True)"},
@@ -218,13 +221,15 @@ constexpr FormulaText kFormulas[] = {
     {"aten::fft_ihfftn", "return fft_r2c_made(self, s, dim, norm, False)"},
     {"aten::fft_fftshift", "self: torch.fft.ifftshift(grad, dim)"},
     {"aten::fft_ifftshift", "self: torch.fft.fftshift(grad, dim)"},
-    {"aten::stft", "return stft_made(self, n_fft, hop_length, win_length, window, normalized, "
-                   "onesided, return_complex)"},
+    {"aten::stft",
+     "return stft_made(self, n_fft, hop_length, win_length, window, normalized, "
+     "onesided, return_complex)"},
     {"aten::stft.center",
      "return stft_center_made(self, n_fft, hop_length, win_length, window, center, pad_mode, "
      "normalized, onesided, return_complex)"},
-    {"aten::istft", "return istft_made(self, n_fft, hop_length, win_length, window, center, "
-                    "normalized, onesided, length, return_complex)"},
+    {"aten::istft",
+     "return istft_made(self, n_fft, hop_length, win_length, window, center, "
+     "normalized, onesided, length, return_complex)"},
 };
 const RegisterFormulas transforms(kFormulas, kTransformHelpers);
 const RegisterFormulas short_time({}, kShortTimeHelpers);

@@ -57,7 +57,34 @@ def linear_weight(grad: Tensor, input: Tensor, size: List[int]) -> Tensor:
         return torch.outer(grad, input.conj())
     return torch.mm(grad.flatten(0, -2).t(), input.flatten(0, -2).conj())
 )"},
-    // The second one multiplies pairs of elements, one of either input.
+    {"linear_fused_made", R"(
+def linear_fused_made(input: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], activation: str) -> Tensor:
+    out = torch.nn.functional.linear(input, weight, bias)
+    if residual is not None:
+        out = out + residual
+    return epilogue_made(out, activation)
+)"},
+    {"epilogue_made", R"(
+def epilogue_made(sum: Tensor, activation: str) -> Tensor:
+    if activation == '' or activation == 'none':
+        return sum
+    if activation == 'relu':
+        return torch.relu(sum)
+    if activation == 'sigmoid':
+        return torch.sigmoid(sum)
+    if activation == 'tanh':
+        return torch.tanh(sum)
+    if activation == 'gelu':
+        return torch.nn.functional.gelu(sum)
+    if activation == 'silu':
+        return torch.nn.functional.silu(sum)
+    if activation == 'relu6':
+        return torch.nn.functional.relu6(sum)
+    if activation == 'hardswish':
+        return torch.nn.functional.hardswish(sum)
+    raise RuntimeError('expected the name of an activation, got "' + activation + '"')
+)"},
+    // All products of two elements, one of either input, then one product with the weight.
     {"bilinear_made", R"(
 def bilinear_made(input1: Tensor, input2: Tensor, weight: Tensor, bias: Optional[Tensor]) -> Tensor:
     assert input1.dim() == input2.dim(), 'bilinear: the inputs have different numbers of dimensions'
@@ -78,6 +105,7 @@ def tensordot_made(self: Tensor, other: Tensor, dims_self: List[int], dims_other
             b = b.sum([db], True)
         if other.size(db) == 1 and self.size(da) != 1:
             a = a.sum([da], True)
+        assert a.size(da) == b.size(db), 'tensordot: contracted dimensions need to match'
         inner_a.append(da)
         inner_b.append(db)
     outer_a = [d for d in range(self.dim()) if d not in inner_a]
@@ -160,7 +188,8 @@ def cross_dim(size: List[int], dim: Optional[int]) -> int:
     {"matrix_power_made", R"(
 def matrix_power_made(self: Tensor, n: int) -> Tensor:
     if n == 0:
-        return torch.eye(self.size(-1), dtype=self.dtype).expand(self.size()).clone()
+        nothing = self.masked_fill(torch.ones_like(self, dtype=torch.bool), 0)
+        return nothing + torch.eye(self.size(-1), dtype=self.dtype)
     base = torch.linalg.inv(self) if n < 0 else self
     rest = -n if n < 0 else n
     result: Optional[Tensor] = None
@@ -275,33 +304,67 @@ def scaled_inverse_adjoint(weight: Tensor, A: Tensor) -> Tensor:
     inverse, info = torch.linalg.inv_ex(transposed_adjoint(A))
     return weight.unsqueeze(-1).unsqueeze(-1) * inverse
 )"},
-    // Products of all elements along the last dimension but each one.
-    {"products_of_others", R"(
-def products_of_others(values: Tensor) -> Tensor:
-    n = values.size(-1)
-    ones = torch.ones_like(values.narrow(-1, 0, 1))
-    before = torch.cat([ones, values.narrow(-1, 0, n - 1)], -1).cumprod(-1)
-    after = torch.cat([ones, values.flip([-1]).narrow(-1, 0, n - 1)], -1).cumprod(-1).flip([-1])
-    return before * after
+    // The adjugate and the determinant of a small matrix as polynomials of its elements (Faddeev
+    // and LeVerrier).
+    {"small_adjugate", R"(
+def small_adjugate(A: Tensor) -> Tuple[Tensor, Tensor]:
+    n = A.size(-1)
+    eye = torch.eye(n, dtype=A.dtype)
+    m = eye
+    for k in range(1, n):
+        product = torch.mm(A, m)
+        m = product - eye * (product.diagonal().sum() / k)
+    det = torch.mm(A, m).diagonal().sum() / n
+    sign = 1.0 if n % 2 == 1 else -1.0
+    return m * sign, det * sign
 )"},
-    // The gradient of a determinant is the adjugate's adjoint: of a regular matrix by its inverse, of
-    // others by singular values.
+    // The adjugate of any matrix, with right derivatives: in the bases of the singular vectors,
+    // which are constants here, the part of full rank is inverted and what remains is small.
+    {"adjugate", R"(
+def adjugate(A: Tensor, eps: float) -> Tensor:
+    n = A.size(-1)
+    U, S, Vh = torch.linalg.svd(A.detach())
+    k = int((S > S[0] * (eps ** 0.5)).sum())
+    M = torch.mm(U.t().conj(), torch.mm(A, Vh.t().conj()))
+    if k == 0:
+        inner, determinant = small_adjugate(M)
+    else:
+        regular = M.narrow(0, 0, k).narrow(1, 0, k)
+        inverse = torch.linalg.inv(regular)
+        size = torch.linalg.det(regular)
+        inner = inverse * size
+        if k < n:
+            right = torch.mm(inverse, M.narrow(0, 0, k).narrow(1, k, n - k))
+            below = M.narrow(0, k, n - k)
+            left = torch.mm(below.narrow(1, 0, k), inverse)
+            rest = below.narrow(1, k, n - k) - torch.mm(below.narrow(1, 0, k), right)
+            small, det = small_adjugate(rest)
+            row = torch.cat([det * inverse + torch.mm(right, torch.mm(small, left)), -torch.mm(right, small)], 1)
+            inner = size * torch.cat([row, torch.cat([-torch.mm(small, left), small], 1)], 0)
+    turn = torch.linalg.det(U) * torch.linalg.det(Vh)
+    return turn * torch.mm(Vh.t().conj(), torch.mm(inner, U.t().conj()))
+)"},
+    // The gradient of a determinant is the adjugate's adjoint, by way of the inverse where there is
+    // one.
     {"det_gradient", R"(
 def det_gradient(grad: Tensor, A: Tensor, det: Tensor) -> Tensor:
     if A.numel() == 0:
         return torch.zeros_like(A)
     eps = 2.220446049250313e-16 if det.dtype == torch.float64 or det.dtype == torch.complex128 else 1.1920928955078125e-07
-    singular = (torch.abs(det) < 100 * eps).unsqueeze(-1).unsqueeze(-1)
+    singular = torch.abs(det.detach()) < 100 * eps
     if not bool(singular.any()):
         return scaled_inverse_adjoint(grad * det.conj(), A)
-    eye = torch.eye(A.size(-1), dtype=A.dtype)
+    n = A.size(-1)
+    mask = singular.unsqueeze(-1).unsqueeze(-1)
     # What the other way is for is put out of its sight, since 0 * nan is nan.
-    regular = scaled_inverse_adjoint(grad * det.conj(), torch.where(singular, eye, A))
-    steps = torch.arange(1, A.size(-1) + 1, dtype=A.dtype)
-    U, S, Vh = torch.linalg.svd(torch.where(singular, A, torch.diag(steps)))
-    scale = (torch.linalg.det(U) * torch.linalg.det(Vh)).conj() * grad
-    adjugate = torch.matmul(U * (scale.unsqueeze(-1) * products_of_others(S)).unsqueeze(-2), Vh)
-    return torch.where(singular, adjugate, regular)
+    regular = scaled_inverse_adjoint(grad * det.conj(), torch.where(mask, torch.eye(n, dtype=A.dtype), A))
+    flags = singular.flatten()
+    matrices = A.reshape(-1, n, n)
+    parts: List[Tensor] = []
+    for i in range(matrices.size(0)):
+        parts.append(adjugate(matrices[i], eps) if bool(flags[i]) else torch.zeros_like(matrices[i]))
+    adjugates = transposed_adjoint(torch.stack(parts).reshape(A.size()))
+    return torch.where(mask, grad.unsqueeze(-1).unsqueeze(-1) * adjugates, regular)
 )"},
     {"slogdet_gradient", R"(
 def slogdet_gradient(grad_sign: Optional[Tensor], grad_log: Optional[Tensor], A: Tensor, sign: Tensor) -> Optional[Tensor]:
@@ -393,6 +456,13 @@ input: linear_input(grad, weight)
 weight: linear_weight(grad, input, weight_size)
 bias: grad
 )"},
+    {"wick::linear_fused", "return linear_fused_made(input, weight, bias, residual, activation)"},
+    // What the optimizer multiplies by in a loop: the copy is the same weight.
+    {"wick::loop_weight", "none"},
+    {"wick::mm_weight", R"(
+self: torch.mm(grad, mat2.t().conj())
+mat2: torch.mm(self.t().conj(), grad)
+)"},
     {"aten::mkldnn_linear", R"(
 self: linear_input(grad, weight)
 weight: linear_weight(grad, self, weight_size)
@@ -482,8 +552,9 @@ let unused = grad0 is None or grad1 is None
 A: slogdet_gradient(grad0, grad1, A, result0)
 )"},
     // Of a negative determinant's logarithm, which is a constant NaN, zeros.
-    {"aten::logdet", "self: scaled_inverse_adjoint(grad if self.is_complex() else "
-                     "torch.where(result.isnan(), 0, grad), self)"},
+    {"aten::logdet",
+     "self: scaled_inverse_adjoint(grad if self.is_complex() else "
+     "torch.where(result.isnan(), 0, grad), self)"},
     {"aten::linalg_solve", R"(
 let g = solve_B(grad, A, B_size, left)
 A: solve_A(g, A_size, B_size, result, left)

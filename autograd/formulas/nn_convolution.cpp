@@ -21,12 +21,12 @@ def conv_for_weight(grad: Tensor, input: Tensor, weight_size: List[int], stride:
     return torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, padding, dilation, False, [0], groups)
 )"},
     {"transposed_conv_for_input", R"(
-def transposed_conv_for_input(grad: Tensor, weight: Tensor, input_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
-    return torch.ops.wick.conv_input_gradient(grad, weight.conj(), input_size, stride, padding, dilation, True, [0], groups)
+def transposed_conv_for_input(grad: Tensor, weight: Tensor, input_size: List[int], stride: List[int], padding: List[int], output_padding: List[int], dilation: List[int], groups: int) -> Tensor:
+    return torch.ops.wick.conv_input_gradient(grad, weight.conj(), input_size, stride, padding, dilation, True, output_padding, groups)
 )"},
     {"transposed_conv_for_weight", R"(
-def transposed_conv_for_weight(grad: Tensor, input: Tensor, weight_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
-    return torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, padding, dilation, True, [0], groups)
+def transposed_conv_for_weight(grad: Tensor, input: Tensor, weight_size: List[int], stride: List[int], padding: List[int], output_padding: List[int], dilation: List[int], groups: int) -> Tensor:
+    return torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, padding, dilation, True, output_padding, groups)
 )"},
     // padding="same" may need one element more at the end than at the beginning.
     {"conv_named_padding", R"(
@@ -66,6 +66,29 @@ def conv_backward_made(grad: Tensor, input: Tensor, weight: Tensor, stride: List
         for_bias = conv_bias_gradient(grad, weight.size())
     return (for_input, for_weight, for_bias)
 )"},
+    {"conv_fused_made", R"(
+def conv_fused_made(input: Tensor, weight: Tensor, bias: Optional[Tensor], residual: Optional[Tensor], stride: List[int], padding: List[int], dilation: List[int], groups: int, activation: str) -> Tensor:
+    out = torch.conv2d(input, weight, bias, stride, padding, dilation, groups)
+    if residual is not None:
+        out = out + residual
+    if activation == 'relu':
+        return torch.relu(out)
+    if activation == 'sigmoid':
+        return torch.sigmoid(out)
+    if activation == 'tanh':
+        return torch.tanh(out)
+    if activation == 'gelu':
+        return torch.gelu(out)
+    if activation == 'silu':
+        return torch.silu(out)
+    if activation == 'relu6':
+        return torch.relu6(out)
+    if activation == 'hardswish':
+        return torch.hardswish(out)
+    if activation != '' and activation != 'none':
+        raise RuntimeError('expected the name of an activation, got "' + activation + '"')
+    return out
+)"},
     {"conv_tbc_made", R"(
 def conv_tbc_made(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
     out = torch.conv1d(self.permute([1, 2, 0]), weight.permute([2, 1, 0]), bias, [1], [pad], [1], 1)
@@ -85,13 +108,13 @@ def conv_tbc_made(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tenso
         "weight: conv_for_weight(grad, " input      \
         ", weight_size, stride, padding, [1], 1)\n" \
         "bias: conv_bias_gradient(grad, weight_size)"
-#define WICK_TRANSPOSED(input, groups)                      \
-  input ": transposed_conv_for_input(grad, weight, " input  \
-        "_size, stride, padding, dilation, " groups         \
-        ")\n"                                               \
-        "weight: transposed_conv_for_weight(grad, " input   \
-        ", weight_size, stride, padding, dilation, " groups \
-        ")\n"                                               \
+#define WICK_TRANSPOSED(input, groups)                                      \
+  input ": transposed_conv_for_input(grad, weight, " input                  \
+        "_size, stride, padding, output_padding, dilation, " groups         \
+        ")\n"                                                               \
+        "weight: transposed_conv_for_weight(grad, " input                   \
+        ", weight_size, stride, padding, output_padding, dilation, " groups \
+        ")\n"                                                               \
         "bias: conv_bias_gradient(grad, weight_size)"
 // Transposed or not, as an argument says.
 #define WICK_EITHER                                                                              \
@@ -130,6 +153,9 @@ constexpr FormulaText kFormulas[] = {
     {"aten::conv_depthwise3d", WICK_PLAIN("self", WICK_DEPTHWISE)},
     {"aten::slow_conv_transpose2d", WICK_TRANSPOSED("self", "1")},
     {"aten::slow_conv_transpose3d", WICK_TRANSPOSED("self", "1")},
+    {"wick::conv2d_fused",
+     "return conv_fused_made(input, weight, bias, residual, stride, padding, dilation, groups, "
+     "activation)"},
     {"aten::conv_tbc", "return conv_tbc_made(self, weight, bias, pad)"},
     {"aten::convolution_backward",
      "return conv_backward_made(grad_output, input, weight, stride, padding, dilation, transposed, "

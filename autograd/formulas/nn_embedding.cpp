@@ -6,21 +6,14 @@ namespace wick::autograd {
 namespace {
 
 constexpr HelperText kHelpers[] = {
-    // Every index's row of a gradient [indices, width] is added to that row of the weight.
-    {"embedding_rows", R"(
-def embedding_rows(rows: Tensor, indices: Tensor, count: int, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
-    index = indices.reshape([-1]).to(torch.long)
-    values = rows
+    // As PyTorch's, it leaves out how often an index occurs.
+    {"embedding_dense_again", R"(
+def embedding_dense_again(grad: Tensor, indices: Tensor, padding_idx: int, size: List[int]) -> Tensor:
+    index = indices.reshape([-1])
+    rows = grad.index_select(0, index)
     if padding_idx >= 0:
-        values = values.masked_fill((index == padding_idx).unsqueeze(-1), 0)
-    if scale_grad_by_freq:
-        often = torch.bincount(index, None, count).index_select(0, index)
-        values = values / often.to(values.dtype).unsqueeze(-1)
-    return torch.zeros([count, values.size(-1)], dtype=values.dtype).index_add(0, index, values)
-)"},
-    {"embedding_gradient", R"(
-def embedding_gradient(grad: Tensor, indices: Tensor, count: int, padding_idx: int, scale_grad_by_freq: bool) -> Tensor:
-    return embedding_rows(grad.reshape([indices.numel(), grad.size(-1)]), indices, count, padding_idx, scale_grad_by_freq)
+        rows = rows.masked_fill((index == padding_idx).unsqueeze(1), 0)
+    return rows.reshape(size)
 )"},
     // The bag of each index; as many as there are bags for indices behind the last one.
     {"bag_numbers", R"(
@@ -40,6 +33,15 @@ def bag_taken(bags: Tensor, indices: Tensor, count: int, padding: int) -> Tensor
     taken = bags < count
     return taken & (indices != padding) if padding >= 0 else taken
 )"},
+    // How often indices occur, as PyTorch looks it up: for the n-th different index it takes the
+    // n-th of all sorted indices.
+    {"bag_frequencies", R"(
+def bag_frequencies(indices: Tensor, count: int) -> Tensor:
+    index = indices.to(torch.long)
+    often = torch.bincount(index, None, count)
+    rank = torch._unique2(index, True, True, False)[1]
+    return often.index_select(0, index.sort()[0].index_select(0, rank))
+)"},
     {"bag_weight_gradient", R"(
 def bag_weight_gradient(grad: Tensor, indices: Tensor, offsets: Tensor, weight_size: List[int], scale_grad_by_freq: bool, mode: int, scales: Optional[Tensor], padding: int, max_indices: Tensor) -> Tensor:
     count = grad.size(0)
@@ -56,7 +58,9 @@ def bag_weight_gradient(grad: Tensor, indices: Tensor, offsets: Tensor, weight_s
     rows = rows.masked_fill(~taken.unsqueeze(1), 0)
     if scales is not None:
         rows = rows * scales.reshape([-1, 1])
-    return embedding_rows(rows, indices, weight_size[0], -1, scale_grad_by_freq)
+    if scale_grad_by_freq:
+        rows = rows / bag_frequencies(indices, weight_size[0]).to(rows.dtype).unsqueeze(1)
+    return torch.embedding_dense_backward(rows, indices, weight_size[0], -1, False)
 )"},
     {"bag_scales_gradient", R"(
 def bag_scales_gradient(grad: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor, padding: int, scales_size: List[int]) -> Tensor:
@@ -201,6 +205,39 @@ def pad_packed_gradient(grad: Tensor, batch_sizes: Tensor, batch_first: bool) ->
         out.append(steps.select(0, t).narrow(0, 0, sizes[t]))
     return torch.cat(out, 0)
 )"},
+    // Rows or columns up to each offset meet their own matrix.
+    {"grouped_mm_made", R"(
+def grouped_mm_made(self: Tensor, mat2: Tensor, offs: Optional[Tensor], bias: Optional[Tensor], out_dtype: Optional[int]) -> Tensor:
+    if bias is not None:
+        raise RuntimeError('_grouped_mm: a bias is not supported')
+    out = self
+    if self.dim() == 3 and mat2.dim() == 3:
+        out = torch.bmm(self, mat2)
+    else:
+        if offs is None:
+            raise RuntimeError('_grouped_mm: expected offsets as a 1-D tensor of integers')
+        parts: List[Tensor] = []
+        start = 0
+        ends = list_of_lengths(offs)
+        for g in range(len(ends)):
+            n = ends[g] - start
+            if self.dim() == 2 and mat2.dim() == 2:
+                parts.append(torch.mm(self.narrow(1, start, n), mat2.narrow(0, start, n)))
+            elif self.dim() == 2:
+                parts.append(torch.mm(self.narrow(0, start, n), mat2.select(0, g)))
+            else:
+                parts.append(torch.mm(self.select(0, g), mat2.narrow(1, start, n)))
+            start += n
+        if self.dim() == 2 and mat2.dim() == 2:
+            out = torch.stack(parts, 0)
+        elif self.dim() == 2:
+            out = torch.cat(parts, 0)
+            out = torch.constant_pad_nd(out, [0, 0, 0, self.size(0) - start], 0)
+        else:
+            out = torch.cat(parts, 1)
+            out = torch.constant_pad_nd(out, [0, mat2.size(1) - start], 0)
+    return out if out_dtype is None else out.to(out_dtype)
+)"},
     {"pad_sequence_made", R"(
 def pad_sequence_made(sequences: List[Tensor], batch_first: bool, padding_value: float) -> Tensor:
     longest = 0
@@ -232,7 +269,10 @@ def pad_sequence_made(sequences: List[Tensor], batch_first: bool, padding_value:
 
 constexpr FormulaText kFormulas[] = {
     {"aten::embedding",
-     "weight: embedding_gradient(grad, indices, weight_size[0], padding_idx, scale_grad_by_freq)"},
+     "weight: torch.embedding_dense_backward(grad, indices, weight_size[0], padding_idx, "
+     "scale_grad_by_freq)"},
+    {"aten::embedding_dense_backward",
+     "grad_output: embedding_dense_again(grad, indices, padding_idx, grad_output_size)"},
     {"aten::embedding_bag", WICK_BAG("-1")},
     {"aten::embedding_bag.padding_idx", WICK_BAG("bag_padding(padding_idx, weight_size[0])")},
     {"aten::_embedding_bag", WICK_BAG("padding_idx")},
@@ -263,6 +303,8 @@ input: pack_padded_gradient(grad0, input_size, result1, batch_first)
 results 0
 data: pad_packed_gradient(grad0, batch_sizes, batch_first)
 )"},
+    {"aten::_pack_sequence", "results 0\noutput: grad0"},
+    {"aten::_grouped_mm", "return grouped_mm_made(self, mat2, offs, bias, out_dtype)"},
     {"aten::pad_sequence", "return pad_sequence_made(sequences, batch_first, padding_value)"},
 
     {"aten::feature_dropout", "others"},
@@ -270,11 +312,13 @@ data: pad_packed_gradient(grad0, batch_sizes, batch_first)
     {"aten::feature_alpha_dropout", "others"},
     {"aten::dropout_", "return self.mul_(torch.dropout(torch.ones_like(self), p, train))"},
     {"aten::feature_dropout_",
-     "return self.mul_(torch.feature_dropout(torch.ones_like(self), p, train))"},
+     "return input.mul_(torch.feature_dropout(torch.ones_like(input), p, train))"},
     {"aten::alpha_dropout_",
-     "return alpha_dropped(self, torch.alpha_dropout(torch.zeros_like(self), p, train), p, train)"},
+     "return alpha_dropped(input, torch.alpha_dropout(torch.zeros_like(input), p, train), p, "
+     "train)"},
     {"aten::feature_alpha_dropout_",
-     "return alpha_dropped(self, torch.feature_alpha_dropout(torch.zeros_like(self), p, train), p, "
+     "return alpha_dropped(input, torch.feature_alpha_dropout(torch.zeros_like(input), p, train), "
+     "p, "
      "train)"},
     {"aten::native_dropout", R"(
 results 0

@@ -36,8 +36,8 @@ def logits_target_slope(self: Tensor, pos_weight: Optional[Tensor]) -> Tensor:
     // Small norms count as eps, but change as they are.
     {"norm_at_least", R"(
 def norm_at_least(x: Tensor, dim: int, eps: float) -> Tensor:
-    norm = torch.linalg.vector_norm(x, 2, [dim], True)
-    return norm + (norm.clamp_min(eps) - norm).detach()
+    square = (x * x).sum([dim], keepdim=True)
+    return torch.sqrt(square + (square.clamp_min(eps * eps) - square).detach())
 )"},
     {"cosine_similarity_made", R"(
 def cosine_similarity_made(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:

@@ -142,8 +142,8 @@ bias: norm_channel_sum(grad0)
 )"},
     {"wick::batch_norm_evaluate", R"(
 results 0
-input: norm_channel_scaled(grad0, weight) * norm_running_inverse(running_var, grad0.dim(), eps)
-weight: norm_channel_sum(grad0 * norm_running_hat(input, running_mean, running_var, eps))
+input: norm_channel_scaled(grad0, weight) * norm_running_inverse(variance, grad0.dim(), eps)
+weight: norm_channel_sum(grad0 * norm_running_hat(input, mean, variance, eps))
 bias: norm_channel_sum(grad0)
 )"},
     {"aten::group_norm", R"(

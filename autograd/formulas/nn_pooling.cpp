@@ -66,6 +66,18 @@ constexpr FormulaText kFormulas[] = {
     {"aten::mkldnn_adaptive_avg_pool2d", WICK_ADAPTIVE("2")},
     {"wick::adaptive_avg_pool_gradient",
      "grad_output: adaptive_average_again(grad, n, grad_output_size)"},
+    {"aten::max_pool2d_with_indices_backward", "others"},
+    {"aten::max_pool3d_with_indices_backward", "others"},
+    {"aten::adaptive_max_pool2d_backward", "others"},
+    {"aten::adaptive_max_pool3d_backward", "others"},
+    {"aten::fractional_max_pool2d_backward", "others"},
+    {"aten::fractional_max_pool3d_backward", "others"},
+    {"aten::avg_pool2d_backward", "others"},
+    {"aten::avg_pool3d_backward", "others"},
+    {"aten::_adaptive_avg_pool2d_backward", "others"},
+    {"aten::_adaptive_avg_pool3d_backward", "others"},
+    {"aten::nll_loss_backward", "others"},
+    {"aten::nll_loss2d_backward", "others"},
 };
 const RegisterFormulas registered(kFormulas, kHelpers);
 

@@ -1,4 +1,5 @@
-// Norms and distances. Where a norm has a kink, at zero and at ties, the gradient is zero and the mean.
+// Norms and distances. Where a norm has a kink, at zero and at ties, the gradient is zero and the
+// mean.
 #include "autograd/formula.h"
 
 namespace wick::autograd {
@@ -165,17 +166,18 @@ def distance_gradient(grad: Tensor, difference: Tensor, distance: Tensor, p: flo
     slope = difference.sign() * size.pow(p - 1) * grad / safe.pow(p - 1)
     return torch.where(distance == 0, 0.0, slope)
 )"},
-    {"cdist_gradient", R"(
-def cdist_gradient(grad: Tensor, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Tensor:
+    // What the kernels of the gradients compute, made of other operators: for second derivatives.
+    {"cdist_backward_made", R"(
+def cdist_backward_made(grad: Tensor, x1: Tensor, x2: Tensor, p: float, distance: Tensor) -> Tensor:
     difference = x1.unsqueeze(-2) - x2.unsqueeze(-3)
-    return distance_gradient(grad.unsqueeze(-1), difference, result.unsqueeze(-1), p)
+    return distance_gradient(grad.unsqueeze(-1), difference, distance.unsqueeze(-1), p).sum(-2)
 )"},
-    {"pdist_gradient", R"(
-def pdist_gradient(grad: Tensor, self: Tensor, p: float, result: Tensor) -> Tensor:
+    {"pdist_backward_made", R"(
+def pdist_backward_made(grad: Tensor, self: Tensor, p: float, distance: Tensor) -> Tensor:
     n = self.size(0)
     pairs = torch.triu_indices(n, n, 1)
     difference = self.index_select(0, pairs[0]) - self.index_select(0, pairs[1])
-    each = distance_gradient(grad.unsqueeze(-1), difference, result.unsqueeze(-1), p)
+    each = distance_gradient(grad.unsqueeze(-1), difference, distance.unsqueeze(-1), p)
     return torch.zeros_like(self).index_add(0, pairs[0], each).index_add(0, pairs[1], -each)
 )"},
 };
@@ -183,12 +185,15 @@ def pdist_gradient(grad: Tensor, self: Tensor, p: float, result: Tensor) -> Tens
 constexpr FormulaText kFormulas[] = {
     {"aten::norm.Scalar", "self: vector_norm_gradient(grad, self, result, p, None, False)"},
     {"aten::norm.ScalarOpt_dim", "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
-    {"aten::norm.ScalarOpt_dim_dtype", "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
-    {"aten::norm.ScalarOpt_dtype", "self: vector_norm_gradient(grad, self, result, p, None, False)"},
+    {"aten::norm.ScalarOpt_dim_dtype",
+     "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
+    {"aten::norm.ScalarOpt_dtype",
+     "self: vector_norm_gradient(grad, self, result, p, None, False)"},
     {"aten::native_norm", "self: vector_norm_gradient(grad, self, result, p, None, False)"},
     {"aten::native_norm.ScalarOpt_dim_dtype",
      "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
-    {"aten::linalg_vector_norm", "self: vector_norm_gradient(grad, self, result, ord, dim, keepdim)"},
+    {"aten::linalg_vector_norm",
+     "self: vector_norm_gradient(grad, self, result, ord, dim, keepdim)"},
     {"aten::frobenius_norm", "self: vector_norm_gradient(grad, self, result, 2, None, False)"},
     {"aten::frobenius_norm.dim", "return frobenius_made(self, dim, keepdim)"},
     {"aten::nuclear_norm", "return torch.linalg.matrix_norm(self, 'nuc', [0, 1], keepdim)"},
@@ -213,22 +218,21 @@ let norms = torch.norm_except_dim(v, 2, dim)
 return (v * (g / norms), norms)
 )"},
     {"aten::cdist", R"(
-let each = cdist_gradient(grad, x1, x2, p, result)
-x1: each.sum(-2)
-x2: -each.sum(-3)
+x1: torch._cdist_backward(grad, x1, x2, p, result)
+x2: torch._cdist_backward(grad.transpose(-2, -1), x2, x1, p, result.transpose(-2, -1))
 )"},
     {"aten::_cdist_forward", R"(
-let each = cdist_gradient(grad, x1, x2, p, result)
-x1: each.sum(-2)
-x2: -each.sum(-3)
+x1: torch._cdist_backward(grad, x1, x2, p, result)
+x2: torch._cdist_backward(grad.transpose(-2, -1), x2, x1, p, result.transpose(-2, -1))
 )"},
     {"aten::_euclidean_dist", R"(
-let each = cdist_gradient(grad, x1, x2, 2.0, result)
-x1: each.sum(-2)
-x2: -each.sum(-3)
+x1: torch._cdist_backward(grad, x1, x2, 2.0, result)
+x2: torch._cdist_backward(grad.transpose(-2, -1), x2, x1, 2.0, result.transpose(-2, -1))
 )"},
-    {"aten::pdist", "self: pdist_gradient(grad, self, p, result)"},
-    {"aten::_pdist_forward", "self: pdist_gradient(grad, self, p, result)"},
+    {"aten::_cdist_backward", "return cdist_backward_made(grad, x1, x2, p, cdist)"},
+    {"aten::pdist", "self: torch._pdist_backward(grad, self, p, result)"},
+    {"aten::_pdist_forward", "self: torch._pdist_backward(grad, self, p, result)"},
+    {"aten::_pdist_backward", "return pdist_backward_made(grad, self, p, pdist)"},
 };
 const RegisterFormulas registered(kFormulas, kHelpers);
 

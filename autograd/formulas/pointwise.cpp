@@ -273,8 +273,8 @@ other: grad * torch.exp((self - 1) * torch.log(other) - other - torch.lgamma(sel
 other: -grad * torch.exp((self - 1) * torch.log(other) - other - torch.lgamma(self))
 )"},
     {"aten::lerp.Scalar", R"(
-self: grad * (1 - weight)
-end: grad * weight
+self: grad - scaled(grad, weight)
+end: scaled(grad, weight)
 )"},
     {"aten::lerp.Tensor", R"(
 self: grad * (1 - weight).conj()

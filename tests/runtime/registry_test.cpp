@@ -95,9 +95,8 @@ const std::set<std::string> kInstructions = {
     "prim::unchecked_cast",
     "prim::unchecked_unwrap_optional",
 };
-// Gradients, streams of CUDA, and what PyTorch's own executors insert.
+// Streams of CUDA, and what PyTorch's own executors insert.
 const std::set<std::string> kMissing = {
-    "aten::grad",
     "aten::record_stream",
     "prim::BailoutTemplate",
     "prim::flatten_copy",
