@@ -1,6 +1,7 @@
 #include "wick.h"
 
 #include "frontend/compile.h"
+#include "ir/function.h"
 #include "serialization/import.h"
 
 namespace wick {

@@ -1,31 +1,46 @@
 // Wick, an engine for TorchScript. This header is all that an application includes.
 //
 //   wick::Program program = wick::compile("def twice(x: Tensor) -> Tensor:\n    return x + x\n");
-//   wick::IValue y = program.call("twice", {wick::Tensor::zeros({2}, wick::DType::Float)});
+//   wick::IValue y = program.call("twice", {wick::Tensor::from({1.f, 2.f})});
 //
-//   wick::Module model = wick::load("model.pt");
-//   model.eval();
-//   wick::IValue z = model.forward({input});
+//   auto model = wick::load("model.pt").eval();
+//   auto x = wick::Tensor::from(pixels, {1, 3, 64, 96});  // a vector, span, array or braced list
+//   for (const auto& found : model({x, 0.3}))             // lists, tuples and dicts iterate and
+//   index
+//     for (float score : found["scores"].tensor().span<float>()) std::printf("%g\n", score);
 //
-// Values are wick::IValue (core/ivalue.h), tensors wick::Tensor (core/tensor.h). Programs and
-// modules may be run from any number of threads at a time. Errors are subclasses of wick::Error
-// (core/error.h); what() is ready to print.
+// Values are wick::IValue (core/ivalue.h), which C++ types become and are made of
+// (core/value_conversions.h); tensors are wick::Tensor (core/tensor.h). Operators as functions,
+// wick::ops::matmul, are in a header of their own, wick_ops.h. Programs and modules may be run from
+// any number of threads at a time. Errors are subclasses of wick::Error (core/error_types.h);
+// what() is ready to print.
 #pragma once
 
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/allocator.h"
+#include "core/budget.h"
+#include "core/error_types.h"
+#include "core/grad_mode.h"
 #include "core/ivalue.h"
 #include "core/tensor.h"
-#include "ir/function.h"
+#include "core/value_conversions.h"
+#include "core/version.h"
 #include "runtime/call.h"
 #include "runtime/inference.h"
+#include "runtime/jit_mode.h"
 #include "runtime/module.h"
+#include "runtime/run_options.h"
 #include "runtime/threads.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
+
+class CompilationUnit;
+class GraphFunction;
 
 // A compiled source text. Copies share it.
 class Program {
@@ -56,3 +71,5 @@ Program compile(const std::string& source, const std::string& file_name = "<stri
 Module load(const std::string& path);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/budget.h"
+#include "core/error.h"
 #include "core/memory_limit.h"
 #include "core/tensor.h"
 

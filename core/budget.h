@@ -13,6 +13,8 @@
 #include <memory>
 #include <optional>
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 // Nanoseconds of the monotonic clock (std::chrono::steady_clock), up to ten milliseconds late: some
@@ -61,6 +63,23 @@ class Budget {
   std::atomic<int64_t> used_{0};
 };
 
+// Lets the calling thread work under a budget, which must outlive the scope. Null: under none.
+class BudgetScope {
+ public:
+  explicit BudgetScope(Budget* budget);
+  ~BudgetScope();
+  BudgetScope(const BudgetScope&) = delete;
+  BudgetScope& operator=(const BudgetScope&) = delete;
+
+ private:
+  Budget* before_;
+};
+
+#pragma GCC visibility pop
+
+// What follows reads a variable of the thread, which programs that link a shared library cannot.
+#ifdef WICK_INSIDE
+
 namespace detail {
 inline constinit thread_local Budget* budget = nullptr;
 }
@@ -90,16 +109,6 @@ class Pace {
   int64_t left_ = kSteps;
 };
 
-// Lets the calling thread work under a budget, which must outlive the scope. Null: under none.
-class BudgetScope {
- public:
-  explicit BudgetScope(Budget* budget);
-  ~BudgetScope();
-  BudgetScope(const BudgetScope&) = delete;
-  BudgetScope& operator=(const BudgetScope&) = delete;
-
- private:
-  Budget* before_;
-};
+#endif  // WICK_INSIDE
 
 }  // namespace wick

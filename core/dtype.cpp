@@ -129,4 +129,14 @@ void setDefaultDType(DType t) {
   default_dtype.store(t, std::memory_order_relaxed);
 }
 
+uint16_t detail::halfFromFloat(float f) {
+  return Half(f).bits;
+}
+
+float detail::floatFromHalf(uint16_t bits) {
+  Half half;
+  half.bits = bits;
+  return half;
+}
+
 }  // namespace wick

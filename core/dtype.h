@@ -10,6 +10,8 @@
 
 #include "core/half.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 // _(C++ type, enumerator, name in torch, number)
@@ -101,3 +103,5 @@ DType defaultDType();
 void setDefaultDType(DType t);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -262,6 +262,21 @@ void Tensor::throwNoData() {
   throw UsageError("Tensor::fromData: expected values, got null");
 }
 
+void Tensor::throwNotContiguous() const {
+  throw UsageError(fmt::format(
+      "span: expected a contiguous tensor, got {} with strides {}; call contiguous() first",
+      describe(), formatInts(strides())));
+}
+
+Tensor Tensor::emptyFor(size_t values, IntSpan sizes, DType dtype) {
+  const int64_t expected = checkedNumel(sizes);
+  if (values != static_cast<size_t>(expected)) {
+    throw UsageError(fmt::format("Tensor::from: expected {} values for the sizes {}, got {}",
+                                 expected, formatInts(sizes), values));
+  }
+  return empty(sizes, dtype);
+}
+
 void Tensor::throwOtherType(DType asked) const {
   throw UsageError(fmt::format(
       "Tensor::data: the elements of a tensor of dtype {} were asked for as {}; ask for "

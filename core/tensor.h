@@ -9,15 +9,20 @@
 
 #include <atomic>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <ranges>
+#include <span>
 #include <string>
 
 #include "core/device.h"
 #include "core/dim_vector.h"
 #include "core/dtype.h"
-#include "core/error.h"
+#include "core/error_types.h"
 #include "core/ref.h"
+
+#pragma GCC visibility push(default)
 
 namespace wick {
 
@@ -107,6 +112,23 @@ class TensorImpl : public RefCounted {
              int64_t new_offset);
 };
 
+template <class T>
+class HeldSpan;
+
+namespace detail {
+// The element type that stands for a C++ type: the two 64-bit integers of C++ are one dtype.
+template <class T>
+using ElementOf = std::conditional_t<std::is_same_v<T, long long>, int64_t, T>;
+template <class T>
+concept Element = requires {
+  DTypeOf<ElementOf<T>>::value;
+};
+// A vector, array, span or the like of what tensors can hold.
+template <class R>
+concept Elements = std::ranges::sized_range<const R> && std::ranges::forward_range<const R> &&
+    Element<std::ranges::range_value_t<const R>>;
+}  // namespace detail
+
 class Tensor {
  public:
   Tensor() = default;
@@ -140,6 +162,30 @@ class Tensor {
     if (!values && t.numel() > 0) throwNoData();
     std::copy(values, values + t.numel(), t.data<T>());
     return t;
+  }
+
+  // The same of a vector, span, array or braced list, with its length looked at: UsageError unless
+  // it holds as many values as the sizes ask for. Without sizes the tensor has one dimension.
+  //   Tensor::from(pixels, {1, 3, 64, 96})
+  //   Tensor::from({1.f, 2.f})
+  template <detail::Elements Values>
+  static Tensor from(const Values& values, IntSpan sizes) {
+    using Element = detail::ElementOf<std::ranges::range_value_t<const Values>>;
+    Tensor t = emptyFor(std::ranges::size(values), sizes, kDTypeOf<Element>);
+    std::ranges::copy(values, t.data<Element>());
+    return t;
+  }
+  template <detail::Elements Values>
+  static Tensor from(const Values& values) {
+    return from(values, IntSpan({static_cast<int64_t>(std::ranges::size(values))}));
+  }
+  template <detail::Element T>
+  static Tensor from(std::initializer_list<T> values, IntSpan sizes) {
+    return from(std::span<const T>(values.begin(), values.size()), sizes);
+  }
+  template <detail::Element T>
+  static Tensor from(std::initializer_list<T> values) {
+    return from(std::span<const T>(values.begin(), values.size()));
   }
 
   bool defined() const { return static_cast<bool>(impl_); }
@@ -183,6 +229,14 @@ class Tensor {
       throwOtherType(kDTypeOf<T>);
     return static_cast<T*>(rawData());
   }
+  // All elements, in order. UsageError when T does not match dtype, and unless the tensor is
+  // contiguous. Of a temporary tensor the span keeps the elements alive.
+  template <class T>
+  std::span<T> span() const& {
+    return std::span<T>(contiguousData<std::remove_const_t<T>>(), static_cast<size_t>(numel()));
+  }
+  template <class T>
+  HeldSpan<T> span() &&;
   // The only element, converted. Throws RuntimeError unless numel() == 1.
   template <class T>
   T item() const;
@@ -235,8 +289,36 @@ class Tensor {
   [[noreturn]] static void throwUndefined();
   [[noreturn]] static void throwNoData();
   [[noreturn]] void throwOtherType(DType asked) const;
+  [[noreturn]] void throwNotContiguous() const;
+  // empty(), after a look at the number of values.
+  static Tensor emptyFor(size_t values, IntSpan sizes, DType dtype);
+  template <class T>
+  T* contiguousData() const {
+    T* elements = data<T>();
+    if (!isContiguous()) throwNotContiguous();
+    return elements;
+  }
   Ref<TensorImpl> impl_;
 };
+
+// A span of a tensor's elements that holds the tensor, so that a loop may run over the elements of
+// a result that nobody else keeps.
+template <class T>
+class HeldSpan : public std::span<T> {
+ public:
+  HeldSpan(std::span<T> elements, Tensor tensor)
+      : std::span<T>(elements), tensor_(std::move(tensor)) {}
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  Tensor tensor_;
+};
+
+template <class T>
+HeldSpan<T> Tensor::span() && {
+  const Tensor& self = *this;
+  return HeldSpan<T>(self.span<T>(), self);
+}
 
 // `d` counted from the end when negative; throws RuntimeError when outside [-max(n,1), max(n,1)).
 int64_t wrapDim(int64_t d, int64_t n);
@@ -259,3 +341,5 @@ DimVector inferSize(IntSpan sizes, int64_t numel);
 std::string formatInts(IntSpan values);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

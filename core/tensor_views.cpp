@@ -1,6 +1,7 @@
 // The views of Tensor: new sizes, strides and offset on the same storage. A size times a stride of
 // a tensor never overflows (kMaxExtentBytes); what a program gives besides is checked here, and
 // what comes of it by TensorImpl::place().
+#include "core/error.h"
 #include "core/tensor.h"
 
 namespace wick {

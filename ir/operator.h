@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/function_schema.h"
 #include "core/ivalue.h"
 #include "core/symbol.h"

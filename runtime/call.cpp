@@ -2,8 +2,11 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "core/function_schema.h"
+#include "ir/function.h"
 #include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
+#include "runtime/interpreter/interpreter.h"
 
 namespace wick {
 namespace {

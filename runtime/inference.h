@@ -4,9 +4,12 @@
 #include <memory>
 
 #include "core/ivalue.h"
-#include "ir/function.h"
+
+#pragma GCC visibility push(default)
 
 namespace wick {
+
+class GraphFunction;
 
 // A function of the method's arguments without `self`: calls inlined, attributes of `self` made
 // constants (passes/freeze.h), dropout removed, products with constants made linear layers, batch
@@ -21,3 +24,5 @@ namespace wick {
 std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -5,6 +5,8 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "ir/function.h"
+#include "runtime/call.h"
 
 namespace wick {
 namespace {
@@ -256,11 +258,12 @@ IValue Module::operator()(std::vector<IValue> arguments, Kwargs kwargs,
   return result;
 }
 
-void Module::train(bool on) const {
+Module Module::train(bool on) const {
   for (auto& [name, module] : modules()) {
     auto slot = module.type()->findAttribute("training");
     if (slot && module.object()->slot(*slot).isBool()) module.object()->setSlot(*slot, on);
   }
+  return *this;
 }
 
 bool Module::isTraining() const {

@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/keyed_hash.h"
 #include "serialization/load_budget.h"
 

@@ -8,6 +8,7 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "runtime/call.h"
 #include "serialization/source_import.h"
 #include "serialization/torch_save.h"
 #include "serialization/unpickler.h"

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "frontend/compile.h"
+#include "runtime/call.h"
 #include "serialization/import.h"
 
 namespace wick::cli {

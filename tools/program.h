@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/function.h"
 #include "runtime/module.h"
 #include "tools/options.h"
 

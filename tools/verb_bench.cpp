@@ -5,6 +5,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "core/allocator.h"
+#include "runtime/call.h"
 #include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/inference.h"

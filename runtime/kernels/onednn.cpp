@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include "core/error.h"
 #include "core/parallel.h"
 #include "runtime/kernels/gemm.h"
 

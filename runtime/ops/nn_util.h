@@ -1,6 +1,7 @@
 // Small checks that the neural-network operators share.
 #pragma once
 
+#include "core/error.h"
 #include "core/tensor.h"
 
 namespace wick {
