@@ -20,7 +20,5 @@ struct PrintOptions {
 std::string printGraph(const Graph& graph, const PrintOptions& options = {});
 // One node with its blocks.
 std::string printNode(const Node& node, const PrintOptions& options = {});
-// Graphviz text: one node a box, sub-blocks as clusters.
-std::string printDot(const Graph& graph);
 
 }  // namespace wick

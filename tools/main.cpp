@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/tensor.h"
 #include "tools/options.h"
+#include "tools/terminal.h"
 
 namespace {
 
@@ -83,7 +84,7 @@ void runWithinLimits(const Options& options) {
 
 int complain(const char* message, int code) {
   std::fflush(stdout);
-  std::fprintf(stderr, "%s\n", message);
+  std::fprintf(stderr, "%s\n", paintError(stderr, message).c_str());
   return code;
 }
 

@@ -1,9 +1,14 @@
 // The only file that includes CLI11, whose headers take long to compile.
 #include "tools/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <set>
 #include <sstream>
 
+#include "core/version.h"
+#include "frontend/suggestions.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -11,8 +16,11 @@ namespace {
 
 constexpr const char* kInputHelp =
     "one argument, in order, or NAME=SPEC by name. SPEC is a shape (1x3x224x224xf32, filled at "
-    "random; =zeros, =ones, =random or =@x.npy may follow), @x.npy, or a literal (3, 2.5, True, "
-    "None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1})";
+    "random; =zeros, =ones, =random or =@x.npy may follow), a file (@x.npy, or @x.pt of "
+    "torch.save), "
+    "or a literal (3, -2.5, True, None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1}). Where a "
+    "Tensor is "
+    "declared numbers and lists of them become one: [[1, 2], [3, 4]]";
 
 // Of verbs that load or run what may come from anyone.
 void addLimits(CLI::App& verb, Options& options) {
@@ -22,6 +30,11 @@ void addLimits(CLI::App& verb, Options& options) {
   verb.add_option("--memory-limit", options.memory_limit,
                   "bytes that tensors, values and programs may take (1G, 500M)")
       ->transform(CLI::AsSizeValue(false));
+}
+
+void addMode(CLI::App& verb, Options& options) {
+  verb.add_flag("--eval", options.eval, "put the archive's module into evaluation mode first");
+  verb.add_option("--seed", options.seed, "where random numbers begin, those of --input too");
 }
 
 void addOptimize(CLI::App& verb, Options& options) {
@@ -46,6 +59,7 @@ void addInputFlags(CLI::App& verb, Options& options) {
                   "method of the archive's module (a call of the module: forward with its hooks)");
   verb.add_option("--function", options.function, "function of the script (main)");
   addInputs(verb, options);
+  addMode(verb, options);
   verb.add_flag("--grad", options.grad, "run with gradient mode on");
   verb.add_option("--threads", options.threads, "threads within an operator")
       ->check(CLI::Range(1, 1024));
@@ -55,6 +69,9 @@ void addInputFlags(CLI::App& verb, Options& options) {
 void checkTogether(const Options& options) {
   if (!options.method.empty() && !options.function.empty()) {
     throw CommandLineError("--method and --function exclude each other");
+  }
+  if (options.json && !options.output_file.empty()) {
+    throw CommandLineError("--json and --output exclude each other");
   }
   if (!options.inputs_file.empty() && !options.inputs.empty()) {
     throw CommandLineError("--inputs and --input exclude each other");
@@ -66,13 +83,26 @@ void checkTogether(const Options& options) {
   }
 }
 
-}  // namespace
+// An unknown first word would be told as a missing one.
+void checkFirstWord(const CLI::App& app, const std::string& word) {
+  if (word.empty() || word[0] == '-') return;
+  std::set<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) names.insert(verb->get_name());
+  if (names.contains(word)) return;
+  std::string message = "unknown command '" + word + "'";
+  if (const std::string close = didYouMean(word, names); !close.empty()) {
+    message += "," + close.substr(1);
+  } else {
+    message += "; there are";
+    for (const std::string& name : names) message += (name == *names.begin() ? " " : ", ") + name;
+  }
+  throw CommandLineError(message + "\nSee torchscript-cli --help.");
+}
 
-Options parseOptions(int argc, const char* const* argv) {
-  Options options;
-  CLI::App app("Runs, checks and shows TorchScript programs and archives.", "torchscript-cli");
+void defineVerbs(CLI::App& app, Options& options) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help of every verb");
+  app.set_version_flag("--version", fmt::format("torchscript-cli {}", version()));
 
   const auto verb = [&](void (*which)(const Options&), const char* name, const char* help,
                         const char* file_help) {
@@ -82,13 +112,14 @@ Options parseOptions(int argc, const char* const* argv) {
     addLimits(*sub, options);
     return sub;
   };
-  const char* either = "model.pt or script.py";
+  const char* either = "model.pt or script.py; - for standard input";
   CLI::App* run = verb(runVerb, "run", "run a method or function and show its result", either);
   run->add_flag("--prepare", options.prepare,
                 "optimize for inference first, as an application that serves the archive");
   addInputFlags(*run, options);
   run->add_option("--output", options.output_file, "write the result to this .pt or .npy file");
   run->add_flag("--memory", options.memory, "report the peak of memory on standard error");
+  run->add_flag("--json", options.json, "print the result as JSON, with all elements of tensors");
 
   verb(checkVerb, "check", "compile everything in a script or archive", either);
 
@@ -100,13 +131,17 @@ Options parseOptions(int argc, const char* const* argv) {
                     "asm, inference or a name that an unknown one lists");
   addInputs(*graph, options);
   addOptimize(*graph, options);
-  graph->add_flag("--dot", options.dot, "Graphviz text; needs one method or function");
+  graph->add_flag("--dot", options.dot,
+                  "Graphviz text of one method or function, calls inlined unless --stage says "
+                  "otherwise; with --input edges tell shapes");
+  graph->add_flag("--svg", options.svg, "the picture itself; needs Graphviz's program dot");
 
   CLI::App* code = verb(codeVerb, "code", "print the source of a method or function", either);
   code->add_option("--method", options.method, "method of the archive's module (all)");
   code->add_option("--function", options.function, "function of the script (all)");
 
-  verb(infoVerb, "info", "list methods, parameters and sizes", either);
+  CLI::App* info = verb(infoVerb, "info", "list methods, parameters and sizes", either);
+  info->add_flag("--json", options.json, "print one JSON object");
 
   CLI::App* bench = verb(benchVerb, "bench", "time repeated calls", either);
   addInputFlags(*bench, options);
@@ -141,6 +176,23 @@ Options parseOptions(int argc, const char* const* argv) {
   bisect->add_option("--tolerance", options.tolerance, "relative difference that is none (0)")
       ->check(CLI::Range(0.0, 1.0));
 
+  CLI::App* completions =
+      app.add_subcommand("completions", "print the completions of commands for a shell");
+  completions->add_option("shell", options.shell, "bash or zsh")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh"}));
+  completions->callback([&options] { options.verb = completionsVerb; });
+}
+
+constexpr const char* kAbout = "Runs, checks and shows TorchScript programs and archives.";
+
+}  // namespace
+
+Options parseOptions(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app(kAbout, "torchscript-cli");
+  defineVerbs(app, options);
+  if (argc > 1) checkFirstWord(app, argv[1]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // help
@@ -153,6 +205,23 @@ Options parseOptions(int argc, const char* const* argv) {
   }
   checkTogether(options);
   return options;
+}
+
+std::vector<VerbWords> listVerbs() {
+  Options options;
+  CLI::App app(kAbout, "torchscript-cli");
+  defineVerbs(app, options);
+  std::vector<VerbWords> verbs;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    VerbWords words{verb->get_name(), verb->get_description(), {}};
+    for (const CLI::Option* option : verb->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        words.flags.emplace_back("--" + name, option->get_description());
+      }
+    }
+    verbs.push_back(std::move(words));
+  }
+  return verbs;
 }
 
 }  // namespace wick::cli

@@ -1,6 +1,8 @@
 // The command line of torchscript-cli.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -26,12 +28,16 @@ struct Options {
   int warm_up = -1;           // calls; -1: as many as fit into 300 ms
   bool json = false;
   bool dot = false;
-  bool memory = false;     // run reports its peak
-  bool prepare = false;    // run prepares the method for inference first
-  std::string stage;       // of the graph; empty: as the front end made it
-  std::string optimize;    // "0", "1", "stress"; empty: WICK_OPTIMIZE decides
-  double tolerance = 0;    // relative, of results that bisect compares
-  std::string trace_file;  // where profile writes its events
+  bool svg = false;
+  bool eval = false;             // the module in evaluation mode
+  std::optional<uint64_t> seed;  // of random numbers; the program's and the inputs' own without
+  std::string shell;             // whose completions are printed
+  bool memory = false;           // run reports its peak
+  bool prepare = false;          // run prepares the method for inference first
+  std::string stage;             // of the graph; empty: as the front end made it
+  std::string optimize;          // "0", "1", "stress"; empty: WICK_OPTIMIZE decides
+  double tolerance = 0;          // relative, of results that bisect compares
+  std::string trace_file;        // where profile writes its events
 };
 
 // The command line itself is wrong: exit code 2.
@@ -47,5 +53,13 @@ struct HelpRequested {
 
 // Throws CommandLineError or HelpRequested.
 Options parseOptions(int argc, const char* const* argv);
+
+// What verbs and flags there are, for the completions of shells.
+struct VerbWords {
+  std::string name;
+  std::string help;
+  std::vector<std::pair<std::string, std::string>> flags;  // "--input" and its help
+};
+std::vector<VerbWords> listVerbs();
 
 }  // namespace wick::cli

@@ -5,10 +5,12 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <span>
 
 #include "frontend/compile.h"
 #include "runtime/call.h"
 #include "serialization/import.h"
+#include "tools/advice.h"
 
 namespace wick::cli {
 namespace {
@@ -20,31 +22,83 @@ std::string listNames(const std::vector<std::string>& names) {
   return names.empty() ? "it has none" : fmt::format("it has {}", fmt::join(names, ", "));
 }
 
+// All that comes from a stream; LoadError when it is more than `most` bytes, or cannot be read.
+std::string readAll(FILE* file, const std::string& name, size_t most) {
+  std::string text;
+  char buffer[1 << 16];
+  while (size_t n = std::fread(buffer, 1, sizeof(buffer), file)) {
+    if (text.size() + n > most) throwLoadError("{}: too large", name);
+    checkAllocation("load", text.capacity() < text.size() + n ? 2 * text.size() + n : 0);
+    text.append(buffer, n);
+  }
+  if (std::ferror(file)) throwLoadError("{}: cannot be read: {}", name, std::strerror(errno));
+  return text;
+}
+
+std::shared_ptr<CompilationUnit> compileScript(const std::string& text, const std::string& name) {
+  try {
+    return compileSource(text, name);
+  } catch (const CompileError& error) {
+    const std::string advice = adviceForProgram(error, text);
+    if (advice.empty()) throw;
+    std::string what = error.what();
+    while (what.ends_with('\n')) what.pop_back();
+    throw LoadError(what + "\n\n" + advice);
+  }
+}
+
+// The module of an archive, which `load` makes; `file` gives its bytes when it is none.
+template <class Load, class File>
+Module loadArchive(const std::string& name, Load load, File file) {
+  try {
+    return load();
+  } catch (const LoadError&) {
+    std::string advice;
+    try {
+      advice = adviceForFile(file(), name);
+    } catch (const Error&) {
+      // It cannot even be read, as the first error tells.
+    }
+    if (advice.empty()) throw;
+    throw LoadError(advice);
+  }
+}
+
 }  // namespace
 
 std::string readTextFile(const std::string& path) {
   std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) throwLoadError("{}: cannot be opened: {}", path, std::strerror(errno));
-  std::string text;
-  char buffer[1 << 16];
-  while (size_t n = std::fread(buffer, 1, sizeof(buffer), file.get())) {
-    text.append(buffer, n);
-    if (text.size() > kMaxScriptBytes) throwLoadError("{}: too large for a script", path);
-  }
-  if (std::ferror(file.get())) throwLoadError("{}: cannot be read: {}", path, std::strerror(errno));
-  return text;
+  return readAll(file.get(), path, kMaxScriptBytes);
 }
 
 Program Program::load(const std::string& path) {
   Program program;
   program.path_ = path;
-  if (path.ends_with(".py")) {
-    program.unit_ = compileSource(readTextFile(path), path);
-    return program;
-  }
   LoadOptions options;
   options.format_version = &program.version_;
-  program.module_ = loadModule(path, options);
+  if (path == "-") {
+    program.path_ = "<standard input>";
+    const std::string text = readAll(stdin, program.path_, SIZE_MAX);
+    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+    // A script holds no zero byte, and begins with a character of text.
+    const bool is_text = text.find('\0') == std::string::npos &&
+                         (text.empty() || static_cast<unsigned char>(text[0]) < 0x80);
+    if (is_text && !ArchiveReader::looksLikeZip(bytes)) {
+      program.unit_ = compileScript(text, program.path_);
+      return program;
+    }
+    const Bytes archive = copyBytes(bytes);
+    program.module_ = loadArchive(
+        program.path_, [&] { return loadModule(archive, program.path_, options); },
+        [&] { return archive; });
+  } else if (path.ends_with(".py")) {
+    program.unit_ = compileScript(readTextFile(path), path);
+    return program;
+  } else {
+    program.module_ = loadArchive(
+        path, [&] { return loadModule(path, options); }, [&] { return mapFile(path); });
+  }
   program.unit_ = compilationUnitOf(program.module_);
   return program;
 }

@@ -13,7 +13,8 @@ namespace wick::cli {
 
 class Program {
  public:
-  // An archive by its first bytes, a script by its name; anything else is a LoadError that says so.
+  // A script by its name (.py), otherwise an archive; "-" is either, from standard input. Anything
+  // else is a LoadError that says what it is and what to do.
   // Of a script all functions and classes are compiled: CompileError.
   static Program load(const std::string& path);
 

@@ -112,6 +112,7 @@ void benchVerb(const Options& options) {
     loaded->function(options);
   });
   const Program& program = *loaded;
+  applyMode(options, program);
   GraphFunction& function = program.function(options);
   const Arguments arguments = argumentsFor(options, program, function);
   // As an application prepares a model that it serves; a program that trains keeps its module.

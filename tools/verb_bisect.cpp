@@ -28,8 +28,9 @@ bool same(const Outcome& a, const Outcome& b, double tolerance) {
 
 Outcome runAt(const Options& options, OptimizationLevel level) {
   setOptimizationLevel(level);
-  defaultGenerator().seed(0);
+  defaultGenerator().seed(options.seed.value_or(0));
   const Program program = Program::load(options.file);
+  applyMode(options, program);
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);
   try {

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tools/report.h"
 #include "tools/verbs.h"
 
@@ -65,10 +67,74 @@ std::string moduleInfo(const Module& module) {
   return text;
 }
 
+// The same as JSON.
+nlohmann::json jsonOf(GraphFunction& function, size_t num_bound) {
+  const FunctionSchema& schema = function.schema();
+  nlohmann::json arguments = nlohmann::json::array();
+  for (size_t i = num_bound; i < schema.arguments().size(); ++i) {
+    const Argument& argument = schema.arguments()[i];
+    nlohmann::json entry = {{"name", argument.name}, {"type", argument.type->annotation()}};
+    if (argument.default_value) entry["default"] = argument.default_value->repr();
+    arguments.push_back(std::move(entry));
+  }
+  const bool one = schema.returns().size() == 1;
+  return {{"name", function.name()},
+          {"arguments", std::move(arguments)},
+          {"returns", one ? schema.returns()[0].type->annotation() : "None"}};
+}
+
+nlohmann::json jsonOf(const Module::Named<Tensor>& tensors) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [name, tensor] : tensors) {
+    nlohmann::json entry = {{"name", name}, {"dtype", nullptr}, {"size", nullptr}};
+    if (tensor.defined()) {
+      entry["dtype"] = toString(tensor.dtype());
+      entry["size"] = std::vector<int64_t>(tensor.sizes().begin(), tensor.sizes().end());
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+nlohmann::json jsonOf(const Program& program, const Options& options) {
+  nlohmann::json result = {{"file", options.file}, {"kind", "script"}};
+  if (!program.isArchive()) {
+    result["functions"] = nlohmann::json::array();
+    for (GraphFunction* function : program.functions({})) {
+      result["functions"].push_back(jsonOf(*function, 0));
+    }
+    result["types"] = nlohmann::json::array();
+    for (const auto& [name, type] : program.unit().types()) result["types"].push_back(name);
+    return result;
+  }
+  const Module& module = program.module();
+  result["kind"] = "archive";
+  result["format_version"] = program.version();
+  result["class"] = module.type()->name();
+  result["training"] = module.isTraining();
+  result["methods"] = nlohmann::json::array();
+  for (const std::string& name : module.methodNames()) {
+    result["methods"].push_back(jsonOf(module.method(name), 1));
+  }
+  result["parameters"] = jsonOf(module.parameters());
+  result["buffers"] = jsonOf(module.buffers());
+  result["submodules"] = nlohmann::json::array();
+  for (const auto& [name, submodule] : module.modules()) {
+    if (name.empty()) continue;
+    result["submodules"].push_back({{"name", name}, {"class", submodule.type()->name()}});
+  }
+  return result;
+}
+
 }  // namespace
 
 void infoVerb(const Options& options) {
   const Program program = Program::load(options.file);
+  if (options.json) {
+    print(jsonOf(program, options).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+          "\n");
+    return;
+  }
   if (program.isArchive()) {
     print(fmt::format("{}: archive of format version {}\n", options.file, program.version()) +
           moduleInfo(program.module()));

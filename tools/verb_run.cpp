@@ -4,6 +4,7 @@
 #include "runtime/inference.h"
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
+#include "tools/json_text.h"
 #include "tools/report.h"
 #include "tools/verbs.h"
 
@@ -26,6 +27,7 @@ void writeResult(const IValue& result, const std::string& path) {
 void runVerb(const Options& options) {
   applySettings(options);
   const Program program = Program::load(options.file);
+  applyMode(options, program);
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);
   const char* reason = options.prepare ? program.unpreparable(options) : nullptr;
@@ -37,6 +39,8 @@ void runVerb(const Options& options) {
                                      std::move(arguments.named));
   if (!options.output_file.empty()) {
     writeResult(result, options.output_file);
+  } else if (options.json) {
+    print(jsonText(result) + "\n");
   } else if (!result.isNone()) {
     print(report(result));
   }

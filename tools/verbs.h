@@ -17,11 +17,15 @@ void benchVerb(const Options& options);
 void missingVerb(const Options& options);
 void profileVerb(const Options& options);
 void bisectVerb(const Options& options);
+void completionsVerb(const Options& options);
 
 // The arguments that --inputs or --input give to `function`.
 Arguments argumentsFor(const Options& options, const Program& program, GraphFunction& function);
-// Applies --threads, --grad and --optimize.
+// Applies --threads, --grad, --optimize and --seed.
 void applySettings(const Options& options);
+// Applies --eval, or says on standard error that the module is in training mode. For verbs that
+// run.
+void applyMode(const Options& options, const Program& program);
 // Writes to standard output; RuntimeError when that fails (a full disk).
 void print(const std::string& text);
 
