@@ -22,6 +22,7 @@
 
 #include "core/allocator.h"
 #include "core/budget.h"
+#include "core/dlpack.h"
 #include "core/error_types.h"
 #include "core/grad_mode.h"
 #include "core/ivalue.h"

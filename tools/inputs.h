@@ -10,8 +10,8 @@
 // The last part of a tensor's sizes is its dtype: f16 f32 f64 bf16 i8 i16 i32 i64 u8 bool c64 c128,
 // or torch's names. Random numbers are uniform in [0, 1), integers in 0..9, always the same ones.
 // "=random" and "=zeros" without sizes suit arguments that are no tensors: their type tells the
-// rest. Where a Tensor is declared numbers and nested lists of them become one, as torch.tensor()
-// makes it: ints int64, others of the default dtype.
+// rest. Where a Tensor is declared nested lists of numbers become one, as torch.tensor() makes it:
+// ints int64, others of the default dtype.
 #pragma once
 
 #include <optional>
@@ -58,8 +58,8 @@ struct Arguments {
 Arguments argumentsFromInputs(const std::vector<std::string>& inputs, const FunctionSchema& schema,
                               size_t skip, uint64_t seed = 0);
 
-// The value with tensors in place of numbers and nested lists of them, wherever the type asks for
-// one. CommandLineError for lists of unequal lengths, and of what tensors cannot hold.
+// The value with tensors in place of nested lists of numbers, wherever the type asks for one.
+// CommandLineError for lists of unequal lengths, and of what tensors cannot hold.
 IValue withTensors(IValue value, const Type& type, const std::string& argument);
 
 // Reads "args" and "kwargs" of a torch.save'd dict; other keys are ignored. Throws LoadError.

@@ -1,4 +1,4 @@
-// Tensors of numbers and nested lists of them, where a Tensor is declared.
+// Tensors of nested lists of numbers, where a Tensor is declared.
 #include <fmt/format.h>
 
 #include "tools/inputs.h"
@@ -91,7 +91,8 @@ IValue withTensors(IValue value, const Type& type, const std::string& argument) 
   if (value.isTensor() || value.isNone() || !holdsTensor(type)) return value;
   switch (type.kind()) {
     case TypeKind::Tensor:
-      if (!value.isNumber() && !value.isList() && !value.isTuple()) return value;
+      // A number alone is rather a mistake about the argument.
+      if (!value.isList() && !value.isTuple()) return value;
       return TensorMaker(argument).make(value);
     case TypeKind::Optional:
       return withTensors(std::move(value), *type.contained()[0], argument);

@@ -17,10 +17,8 @@ namespace {
 constexpr const char* kInputHelp =
     "one argument, in order, or NAME=SPEC by name. SPEC is a shape (1x3x224x224xf32, filled at "
     "random; =zeros, =ones, =random or =@x.npy may follow), a file (@x.npy, or @x.pt of "
-    "torch.save), "
-    "or a literal (3, -2.5, True, None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1}). Where a "
-    "Tensor is "
-    "declared numbers and lists of them become one: [[1, 2], [3, 4]]";
+    "torch.save), or a literal (3, -2.5, True, None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1}). "
+    "Where a Tensor is declared, lists of numbers become one: [[1, 2], [3, 4]]";
 
 // Of verbs that load or run what may come from anyone.
 void addLimits(CLI::App& verb, Options& options) {
