@@ -69,6 +69,8 @@ class LimitScope {
   LimitScope(const wick_limits* limits, const char* function);
   // With the limit of steps, which runs alone have. All else they take from the thread.
   const RunOptions& runOptions() const { return run_options_; }
+  // For errors that say otherwise what ended the work: throws when a limit did.
+  void check() const { budget_.check(); }
 
  private:
   RunOptions run_options_;

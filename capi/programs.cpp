@@ -33,7 +33,12 @@ void loadUnder(const wick_limits* limits, const char* function, wick_module** ou
   const LimitScope scope(limits, function);
   LoadOptions options;
   options.run = scope.runOptions();
-  *out = new wick_module{load(options)};
+  try {
+    *out = new wick_module{load(options)};
+  } catch (const LoadError&) {
+    scope.check();
+    throw;
+  }
 }
 
 }  // namespace

@@ -40,6 +40,12 @@ namespace wick {
 
 namespace {
 
+// The limit of a run is reached: of the class that tells so, whoever notices.
+template <class... Args>
+[[noreturn]] void throwOverLimit(fmt::format_string<Args...> format, Args&&... args) {
+  throw RuntimeError(fmt::format(format, std::forward<Args>(args)...), "MemoryError");
+}
+
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
 constexpr size_t kHugePage = size_t{2} << 20;
@@ -584,8 +590,8 @@ void* allocateBlock(size_t bytes) {
   Budget* const budget = currentBudget();
   if (budget && budget->used() > budget->memoryLimit() -
                                      static_cast<int64_t>(std::min<size_t>(bytes, INT64_MAX))) {
-    throwRuntimeError("not enough memory: you tried to allocate {} bytes, the run's limit is {}",
-                      bytes, budget->memoryLimit());
+    throwOverLimit("not enough memory: you tried to allocate {} bytes, the run's limit is {}",
+                   bytes, budget->memoryLimit());
   }
   void* block = nullptr;
   const bool allowed = bytes <= largestBlock() && countUsed(bytes);
@@ -649,9 +655,10 @@ void checkAllocation(const char* op, size_t bytes) {
   WICK_CHECK(fits, "{}: not enough memory: you tried to allocate {} bytes, the limit is {}", op,
              bytes, cap == 0 ? largestBlock() : cap);
   const Budget* budget = currentBudget();
-  WICK_CHECK(!budget || budget->used() <= budget->memoryLimit() - static_cast<int64_t>(bytes),
-             "{}: not enough memory: you tried to allocate {} bytes, the run's limit is {}", op,
-             bytes, budget->memoryLimit());
+  if (budget && budget->used() > budget->memoryLimit() - static_cast<int64_t>(bytes)) {
+    throwOverLimit("{}: not enough memory: you tried to allocate {} bytes, the run's limit is {}",
+                   op, bytes, budget->memoryLimit());
+  }
 }
 
 bool memoryExceeded() {

@@ -37,7 +37,7 @@ size_t IValue::size() const {
 IValue IValue::at(const IValue& key) const {
   if (isDict()) {
     if (const IValue* found = toDict().find(key)) return *found;
-    throwRuntimeError("KeyError: {}", key.shortRepr());
+    throw RuntimeError(key.shortRepr(), "KeyError");
   }
   if (key.isString() && isTuple()) {
     if (auto field = fieldOf(toTuple(), key.toString())) return elements()[*field];
@@ -45,9 +45,11 @@ IValue IValue::at(const IValue& key) const {
     throwRuntimeError("{} has no field '{}'", toTuple().named->name(), key.toString());
   }
   if (key.isString() && isObject()) return toObject().attr(key.toString());
-  if (!isList() && !isTuple()) throwNoElements(*this, key);
+  if (key.isString() || (!isList() && !isTuple())) throwNoElements(*this, key);
   if (auto place = placeOf(elements(), key.toInt())) return elements()[*place];
-  throwRuntimeError("{} index out of range: {} of {}", tagName(), key.toInt(), elements().size());
+  throw RuntimeError(
+      fmt::format("{} index out of range: {} of {}", tagName(), key.toInt(), elements().size()),
+      "IndexError");
 }
 
 bool IValue::contains(const IValue& key) const {
@@ -56,7 +58,7 @@ bool IValue::contains(const IValue& key) const {
   if (key.isString() && isObject()) {
     return toObject().type()->findAttribute(key.toString()).has_value();
   }
-  if (!isList() && !isTuple()) throwNoElements(*this, key);
+  if (key.isString() || (!isList() && !isTuple())) throwNoElements(*this, key);
   return placeOf(elements(), key.toInt()).has_value();
 }
 

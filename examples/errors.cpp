@@ -41,4 +41,4 @@ def half(x: int) -> int:
 // ValueError: odd
 // the program has no function 'double'
 // no model
-// expected str, got int
+// RuntimeError: expected str, got int

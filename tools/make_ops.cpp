@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -150,11 +151,58 @@ std::string_view wordFor(std::string_view schema, const std::string& argument) {
   return "";
 }
 
+struct Parameter {
+  std::string type;
+  std::string name;
+  std::string value;  // the default; empty: none
+};
+
 struct Function {
   std::string name;
-  std::string signature;  // for telling whether C++ could tell it from another
-  std::string text;
+  std::string result;
+  std::vector<Parameter> parameters;
+  std::string schema;
+  std::string operator_name;
+  std::string overload;
+
+  // How many arguments a call gives at least.
+  size_t required() const {
+    size_t count = parameters.size();
+    while (count > 0 && !parameters[count - 1].value.empty()) --count;
+    return count;
+  }
+  void require(size_t count) {
+    for (size_t i = 0; i < count; ++i) parameters[i].value.clear();
+  }
+
+  std::string text() const {
+    std::string list;
+    std::string names;
+    for (const Parameter& p : parameters) {
+      list += fmt::format("{}{} {}{}", list.empty() ? "" : ", ", p.type, p.name,
+                          p.value.empty() ? "" : " = " + p.value);
+      names += (names.empty() ? "" : ", ") + p.name;
+    }
+    return fmt::format(
+        "\n// {}\ninline {} {}({}) {{\n"
+        "  static const TypedOperator op(\"{}\", \"{}\");\n"
+        "  return op.call<{}>({});\n}}\n",
+        schema, result, name, list, operator_name, overload, result, names);
+  }
 };
+
+// Whether C++ can tell the functions apart. Where a call could mean both because of defaults, one
+// of them loses some.
+bool tellApart(Function& earlier, Function& later) {
+  const size_t shorter = std::min(earlier.parameters.size(), later.parameters.size());
+  size_t same = 0;
+  while (same < shorter && earlier.parameters[same].type == later.parameters[same].type) ++same;
+  if (same == earlier.parameters.size() && same == later.parameters.size()) return false;
+  if (earlier.required() > same || later.required() > same) return true;
+  Function& longer = same == later.parameters.size() ? earlier : later;
+  longer.require(same + 1);
+  return true;
+}
 
 std::optional<std::string> resultType(const Operator& op) {
   const auto& returns = op.schema().returns();
@@ -178,12 +226,13 @@ std::optional<Function> functionFor(const Operator& op) {
   if (!result) return std::nullopt;
   Function function;
   function.name = schema.name().substr(schema.name().find("::") + 2);
+  function.result = *result;
+  function.schema = schema.str();
+  function.operator_name = schema.name();
+  function.overload = schema.overload();
   bool has_tensor = false;
   bool has_out = false;
   for (const Argument& a : schema.returns()) has_tensor |= holdsTensor(*a.type);
-  std::vector<std::string> parameters;
-  std::vector<std::string> defaults;
-  std::vector<std::string> names;
   for (const Argument& argument : schema.arguments()) {
     auto type = cppType(*argument.type, wordFor(raw, argument.name));
     if (!type) return std::nullopt;
@@ -193,42 +242,37 @@ std::optional<Function> functionFor(const Operator& op) {
     if (argument.default_value)
       value = cppDefault(*argument.default_value, argument, type->parameter);
     // In C++ whatever follows a default has one too.
-    if (!value) std::fill(defaults.begin(), defaults.end(), "");
-    defaults.push_back(value.value_or(""));
-    names.push_back(isIdentifier(argument.name) ? argument.name : argument.name + "_");
-    parameters.push_back(type->parameter);
+    if (!value) function.require(function.parameters.size());
+    function.parameters.push_back(
+        {type->parameter, isIdentifier(argument.name) ? argument.name : argument.name + "_",
+         value.value_or("")});
   }
   if (!has_tensor) return std::nullopt;
   if (has_out) function.name += "_out";
   if (!isIdentifier(function.name)) return std::nullopt;
-  function.signature = fmt::format("{}({})", function.name, fmt::join(parameters, ", "));
-  std::string list;
-  for (size_t i = 0; i < names.size(); ++i) {
-    list += fmt::format("{}{} {}{}", i ? ", " : "", parameters[i], names[i],
-                        defaults[i].empty() ? "" : " = " + defaults[i]);
-  }
-  function.text = fmt::format(
-      "\n// {}\ninline {} {}({}) {{\n"
-      "  static const TypedOperator op(\"{}\", \"{}\");\n"
-      "  return op.call<{}>({});\n}}\n",
-      schema.str(), *result, function.name, list, schema.name(), schema.overload(), *result,
-      fmt::join(names, ", "));
   return function;
 }
 
 int writeHeader(const char* path) {
   std::string text = kHead;
-  std::set<std::string> taken;
-  size_t count = 0;
+  std::map<std::string, std::vector<Function>> functions;
   for (const std::string& name : OperatorRegistry::instance().names()) {
     if (!name.starts_with("aten::")) continue;
-    for (const Operator* op :
-         OperatorRegistry::instance().overloads(Symbol::fromQualString(name))) {
+    const Symbol symbol = Symbol::fromQualString(name);
+    for (const Operator* op : OperatorRegistry::instance().overloads(symbol)) {
       auto function = functionFor(*op);
-      if (!function || !taken.insert(function->signature).second) continue;
-      text += function->text;
-      ++count;
+      if (!function) continue;
+      std::vector<Function>& known = functions[function->name];
+      const bool distinct = std::all_of(known.begin(), known.end(), [&](Function& earlier) {
+        return tellApart(earlier, *function);
+      });
+      if (distinct) known.push_back(*std::move(function));
     }
+  }
+  size_t count = 0;
+  for (const auto& [name, overloads] : functions) {
+    for (const Function& function : overloads) text += function.text();
+    count += overloads.size();
   }
   text += "\n}  // namespace wick::ops\n";
   FILE* file = std::fopen(path, "wb");

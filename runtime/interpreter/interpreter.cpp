@@ -110,7 +110,11 @@ void InterpreterState::refuel() {
   uint64_t left = context.steps_left.load(std::memory_order_relaxed);
   uint64_t taken;
   do {
-    WICK_CHECK(left != 0, "the run exceeded its limit of {} steps", context.options.max_steps);
+    if (left == 0) {
+      throw RuntimeError(
+          fmt::format("the run exceeded its limit of {} steps", context.options.max_steps),
+          "TimeoutError");
+    }
     taken = std::min<uint64_t>(left, kFuelSlice);
   } while (!context.steps_left.compare_exchange_weak(left, left - taken));
   native_.fuel = static_cast<int64_t>(taken) - 1;

@@ -16,6 +16,8 @@ constexpr const char* kDigits = "examples/digits.pt";
 std::string messageOf(const std::function<void()>& f) {
   try {
     f();
+  } catch (const wick::RuntimeError& error) {
+    return error.className() == "RuntimeError" ? error.brief() : error.what();
   } catch (const wick::Error& error) {
     return error.what();
   }
@@ -142,7 +144,7 @@ TEST(ApiTest, ListsTuplesAndDictsIterateAndIndex) {
   EXPECT_EQ(list[0].toInt(), 10);
   EXPECT_EQ(list[-1].toInt(), 30);
   EXPECT_EQ(list[size_t{1}].toInt(), 20);
-  EXPECT_EQ(messageOf([&] { list[3]; }), "list index out of range: 3 of 3");
+  EXPECT_EQ(messageOf([&] { list[3]; }), "IndexError: list index out of range: 3 of 3");
   EXPECT_EQ(messageOf([&] { list["a"]; }), "expected a dict, named tuple or object, got list");
 
   const wick::IValue dict(std::map<std::string, int>{{"a", 1}, {"b", 2}});
