@@ -3,6 +3,7 @@
 #include <istream>
 
 #include "frontend/compile.h"
+#include "ir/function.h"
 #include "serialization/import.h"
 
 namespace wick {

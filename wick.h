@@ -1,16 +1,19 @@
 // Wick, an engine for TorchScript. This header is all that an application includes.
 //
 //   wick::Program program = wick::compile("def twice(x: Tensor) -> Tensor:\n    return x + x\n");
-//   wick::IValue y = program.call("twice", {wick::Tensor::zeros({2}, wick::DType::Float)});
+//   wick::IValue y = program.call("twice", {wick::Tensor::from({1.f, 2.f})});
 //
-//   wick::Module model = wick::load("model.pt");
-//   model.eval();
-//   wick::IValue z = model.forward({input});
+//   auto model = wick::load("model.pt").eval();
+//   auto x = wick::Tensor::from(pixels, {1, 3, 64, 96});  // a vector, span, array or braced list
+//   for (const auto& found : model({x, 0.3}))             // lists, tuples and dicts iterate
+//     for (float score : found["scores"].tensor().span<float>()) std::printf("%g\n", score);
 //   model.save("copy.pt");
 //
-// Values are wick::IValue (core/ivalue.h), tensors wick::Tensor (core/tensor.h). Programs and
-// modules may be run from any number of threads at a time. Errors are subclasses of wick::Error
-// (core/error.h); what() is ready to print.
+// Values are wick::IValue (core/ivalue.h), which C++ types become and are made of
+// (core/value_conversions.h); tensors are wick::Tensor (core/tensor.h). Operators as functions,
+// wick::ops::matmul, are in a header of their own, wick_ops.h. Programs and modules may be run from
+// any number of threads at a time. Errors are subclasses of wick::Error (core/error_types.h);
+// what() is ready to print.
 #pragma once
 
 #include <cstddef>
@@ -20,21 +23,39 @@
 #include <string>
 #include <vector>
 
-#include "core/error.h"
+#include "core/allocator.h"
+#include "core/budget.h"
+#include "core/dlpack.h"
+#include "core/error_types.h"
+#include "core/grad_mode.h"
 #include "core/ivalue.h"
 #include "core/tensor.h"
-#include "ir/function.h"
+#include "core/value_conversions.h"
+#include "core/version.h"
+#include "extensions/extension.h"
+#include "extensions/plugin.h"
 #include "runtime/call.h"
 #include "runtime/frozen_module.h"
 #include "runtime/inference.h"
+#include "runtime/jit_mode.h"
 #include "runtime/module.h"
 #include "runtime/module_builder.h"
+#include "runtime/run_options.h"
 #include "runtime/threads.h"
 #include "serialization/export.h"
 #include "serialization/tensor_files.h"
 #include "serialization/torch_save.h"
+#include "training/backward.h"
+#include "training/clip.h"
+#include "training/optimizer.h"
+#include "training/schedule.h"
+
+#pragma GCC visibility push(default)
 
 namespace wick {
+
+class CompilationUnit;
+class GraphFunction;
 
 // A compiled source text. Copies share it.
 class Program {
@@ -69,3 +90,5 @@ Module load(std::istream& stream);
 Module loadFromMemory(std::span<const std::byte> bytes);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -15,6 +15,7 @@ using Dims = dnnl::memory::dims;
 struct Prepared {
   dnnl::primitive primitive;
   Desc input, weight, grad, scratch;
+  dnnl::reorder unpacks;  // the gradient as it is wanted; none when it is so already
 };
 
 onednn::Cache<Prepared>& preparedCache() {
@@ -92,6 +93,11 @@ std::shared_ptr<Prepared> prepare(IntSpan grad, IntSpan input, IntSpan weight_si
   made->weight = pd.diff_weights_desc();
   made->grad = pd.diff_dst_desc();
   made->scratch = pd.scratchpad_desc();
+  if (made->weight != plain) {
+    const dnnl::engine& engine = onednn::engine();
+    made->unpacks =
+        dnnl::reorder(dnnl::reorder::primitive_desc(engine, made->weight, engine, plain));
+  }
   return made;
 }
 
@@ -139,7 +145,7 @@ Tensor weightByOneDnn(const char* op, const Tensor& grad, const Tensor& input, I
     args.execute(prepared.primitive);
     if (reorders) {
       dnnl::memory from = weight, to = memory(plain, out.rawData());
-      dnnl::reorder(from, to).execute(onednn::stream(), from, to);
+      prepared.unpacks.execute(onednn::stream(), from, to);
       onednn::stream().wait();
     }
     return out;

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <queue>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "autograd/anomaly.h"
 #include "autograd/gradients.h"
 #include "core/budget.h"
+#include "core/counted_vector.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 
@@ -28,8 +31,14 @@ class Walk {
     captures_only_ = true;
   }
 
-  std::vector<Tensor> run(const std::vector<Root>& roots, size_t num_captured) {
+  // Captured edges are ends: what is behind is not walked.
+  void endAtCaptures() { ends_ = true; }
+
+  std::vector<Tensor> run(std::vector<Root> roots, size_t num_captured) {
     captured_.resize(num_captured);
+    if (ends_) {
+      std::erase_if(roots, [&](const Root& root) { return catchAtEnd(root.edge, root.gradient); });
+    }
     countDependencies(roots);
     const GradModeGuard mode(options_.create_graph);
     for (const Root& root : roots) deliver(root.edge, root.gradient);
@@ -70,19 +79,19 @@ class Walk {
       Node* node;
       size_t next;
     };
-    std::vector<Visit> path;
+    CountedVector<Visit> path;
     const auto enter = [&](Node* node) {
       if (tasks_.try_emplace(node).second) path.push_back({node, 0});
     };
     for (const Root& root : roots) {
       enter(root.edge.node.get());
       while (!path.empty()) {
+        pace_.step(8);
         Visit& visit = path.back();
         Node* const node = visit.node;
         if (visit.next < node->next().size()) {
-          Node* const next = node->next()[visit.next++].node.get();
-          if (!next) continue;
-          enter(next);
+          const Edge& edge = node->next()[visit.next++];
+          if (edge && !isEnd(edge)) enter(edge.node.get());
           continue;
         }
         path.pop_back();
@@ -92,56 +101,64 @@ class Walk {
   }
 
   void leave(Node& node) {
-    bool leads = captures_.count(&node) != 0;
+    bool leads = !ends_ && captures_.count(&node) != 0;
     for (const Edge& edge : node.next()) {
-      if (edge) leads |= captures_only_ && tasks_.at(edge.node.get()).needed;
+      if (edge) leads |= captures_only_ && (isEnd(edge) || tasks_.at(edge.node.get()).needed);
     }
     Task& task = tasks_.at(&node);
     task.needed = !captures_only_ || leads;
     // A node that leads nowhere is not run, and nobody waits for it.
     if (!task.needed) return;
     for (const Edge& edge : node.next()) {
-      if (edge) ++tasks_.at(edge.node.get()).waits_for;
+      if (edge && !isEnd(edge)) ++tasks_.at(edge.node.get()).waits_for;
     }
+  }
+
+  const Capture* endAt(const Edge& edge) const {
+    if (!ends_) return nullptr;
+    const auto found = captures_.find(edge.node.get());
+    if (found == captures_.end()) return nullptr;
+    for (const Capture& c : found->second) {
+      if (c.index == edge.index) return &c;
+    }
+    return nullptr;
+  }
+  bool isEnd(const Edge& edge) const { return endAt(edge) != nullptr; }
+  bool catchAtEnd(const Edge& edge, const Tensor& gradient) {
+    const Capture* const end = endAt(edge);
+    if (!end) return false;
+    captured_[end->slot] = sumOfGradients(captured_[end->slot], gradient);
+    return true;
   }
 
   void deliver(const Edge& edge, const Tensor& gradient) {
     Task& task = tasks_.at(edge.node.get());
     if (!task.needed) return;
     if (task.gradients.empty()) task.gradients.resize(edge.node->shapes().size());
-    Tensor& sum = task.gradients.at(edge.index);
-    sum = sumOfGradients(sum, gradient);
+    addGradient(task.gradients.at(edge.index), gradient);
   }
 
   void step(Node& node) {
     Task& task = tasks_.at(&node);
     std::vector<Tensor> gradients = std::move(task.gradients);
     gradients.resize(node.shapes().size());
-    bool any = false;
-    for (uint32_t i = 0; i < gradients.size(); ++i) {
-      any |= gradients[i].defined();
-      if (!gradients[i].defined()) continue;
-      for (const Ref<Leaf>& sink : node.sinksOf(i)) sink->accumulate(gradients[i]);
-    }
-    if (const auto found = captures_.find(&node); found != captures_.end()) {
+    if (const auto found = captures_.find(&node); found != captures_.end() && !ends_) {
       for (const Capture& c : found->second) captured_[c.slot] = gradients.at(c.index);
     }
     const bool goes_on = !captures_only_ || std::ranges::any_of(node.next(), [&](const Edge& edge) {
-      return edge && tasks_.at(edge.node.get()).needed;
+      return edge && (isEnd(edge) || tasks_.at(edge.node.get()).needed);
     });
-    std::vector<Tensor> results;
-    if (any && goes_on) {
-      results = node.apply(gradients);
-      if (!options_.retain_graph) node.releaseSaved();
-      WICK_ASSERT(results.size() <= node.next().size(), "{} returned too many gradients",
-                  node.name());
-    }
+    const bool any = std::ranges::any_of(gradients, [](const Tensor& g) { return g.defined(); });
+    const std::vector<Tensor> results =
+        any && goes_on ? apply(node, std::move(gradients)) : std::vector<Tensor>();
     for (size_t i = 0; i < node.next().size(); ++i) {
       const Edge& edge = node.next()[i];
       if (!edge) continue;
       if (i < results.size() && results[i].defined()) {
-        deliver(edge, fitted(results[i], edge.node->shapes().at(edge.index), node.name()));
+        const Tensor gradient = fitted(results[i], edge.node->shapes().at(edge.index), node.name());
+        if (!catchAtEnd(edge, gradient)) deliver(edge, gradient);
       }
+      if (isEnd(edge)) continue;
       Task& next = tasks_.at(edge.node.get());
       if (--next.waits_for == 0 && next.needed && !std::exchange(next.queued, true)) {
         ready_.push(edge.node);
@@ -149,9 +166,29 @@ class Walk {
     }
   }
 
+  // What the node makes of the gradients of its results, when all of these are complete.
+  std::vector<Tensor> apply(Node& node, std::vector<Tensor> gradients) {
+    for (uint32_t i = 0; i < gradients.size(); ++i) {
+      if (gradients[i].defined()) gradients[i] = node.passGradient(i, std::move(gradients[i]));
+    }
+    std::vector<Tensor> results;
+    if (detectsAnomaly()) [[unlikely]] {
+      results = applyWatched(node, gradients);
+    } else {
+      results = node.apply(gradients);
+    }
+    if (!options_.retain_graph) node.releaseSaved();
+    WICK_ASSERT(results.size() <= node.next().size(), "{} returned too many gradients",
+                node.name());
+    return results;
+  }
+
   const WalkOptions options_;
   bool captures_only_ = false;
-  std::unordered_map<Node*, Task> tasks_;
+  bool ends_ = false;
+  using CountedTask = CountedAllocator<std::pair<Node* const, Task>>;
+  std::unordered_map<Node*, Task, std::hash<Node*>, std::equal_to<>, CountedTask> tasks_;
+  Pace pace_;
   std::unordered_map<Node*, std::vector<Capture>> captures_;
   std::priority_queue<Ref<Node>, std::vector<Ref<Node>>, Older> ready_;
   std::vector<Tensor> captured_;
@@ -174,10 +211,10 @@ std::vector<Root> rootsOf(const std::vector<Tensor>& outputs,
                  toString(output.dtype()));
       gradient = Tensor::full(output.sizes(), 1, output.dtype());
     }
-    WICK_CHECK(std::ranges::equal(gradient.sizes(), output.sizes()),
-               "Mismatch in shape: grad_output[{}] has a shape of {} and output[{}] has a shape of "
-               "{}.",
-               i, formatInts(gradient.sizes()), i, formatInts(output.sizes()));
+    // What is larger in the way of broadcasting is summed, as by PyTorch.
+    WICK_CHECK(broadcastsTo(output.sizes(), gradient.sizes()),
+               "invalid gradient at index {} - got {} but expected shape compatible with {}", i,
+               formatInts(gradient.sizes()), formatInts(output.sizes()));
     const Edge edge = gradientEdge(output);
     roots.push_back({edge, fitted(gradient, edge.node->shapes().at(edge.index), "grad_outputs")});
   }
@@ -209,6 +246,49 @@ std::vector<Tensor> gradientsOf(const std::vector<Tensor>& outputs,
       allow_unused || std::ranges::all_of(found, [](const Tensor& t) { return t.defined(); }),
       "One of the differentiated Tensors appears to not have been used in the graph. Set "
       "allow_unused=True if this is the desired behavior.");
+  return found;
+}
+
+std::vector<Tensor> gradientsAt(const std::vector<Edge>& ends, const std::vector<Tensor>& outputs,
+                                const std::vector<Tensor>& gradients, const WalkOptions& options) {
+  Walk walk(options);
+  walk.endAtCaptures();
+  for (size_t i = 0; i < ends.size(); ++i) walk.capture(ends[i], i);
+  std::vector<Root> roots;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (!gradients.at(i).defined() || !requiresGradient(outputs[i])) continue;
+    const Edge edge = gradientEdge(outputs[i]);
+    roots.push_back(
+        {edge, fitted(gradients[i], edge.node->shapes().at(edge.index), "the gradient")});
+  }
+  return walk.run(std::move(roots), ends.size());
+}
+
+std::vector<Edge> edgesOutOf(const std::vector<Tensor>& outputs, uint64_t since) {
+  std::vector<Edge> found;
+  std::unordered_map<Node*, std::vector<uint32_t>> taken;
+  std::unordered_set<Node*> seen;
+  std::vector<Node*> pending;
+  const auto follow = [&](const Edge& edge) {
+    if (!edge) return;
+    Node* const node = edge.node.get();
+    if (node->sequence() < since || dynamic_cast<Leaf*>(node)) {
+      std::vector<uint32_t>& indices = taken[node];
+      if (std::ranges::find(indices, edge.index) != indices.end()) return;
+      indices.push_back(edge.index);
+      found.push_back(edge);
+    } else if (seen.insert(node).second) {
+      pending.push_back(node);
+    }
+  };
+  for (const Tensor& output : outputs) {
+    if (requiresGradient(output)) follow(gradientEdge(output));
+  }
+  while (!pending.empty()) {
+    const Node* const node = pending.back();
+    pending.pop_back();
+    for (const Edge& edge : node->next()) follow(edge);
+  }
   return found;
 }
 

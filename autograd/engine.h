@@ -28,4 +28,13 @@ std::vector<Tensor> gradientsOf(const std::vector<Tensor>& outputs,
                                 const std::vector<Tensor>& gradients, const WalkOptions& options,
                                 bool allow_unused);
 
+// The gradients that arrive at some edges from outputs whose gradients are given (undefined ones
+// for zeros); undefined where none does. What lies behind an edge is neither walked nor changed.
+std::vector<Tensor> gradientsAt(const std::vector<Edge>& ends, const std::vector<Tensor>& outputs,
+                                const std::vector<Tensor>& gradients, const WalkOptions& options);
+
+// The edges at which what was recorded since a moment (Node::nextSequence() as it was then) leaves
+// for what was there before, or for leaves; each once.
+std::vector<Edge> edgesOutOf(const std::vector<Tensor>& outputs, uint64_t since);
+
 }  // namespace wick::autograd

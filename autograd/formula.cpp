@@ -1,12 +1,16 @@
 #include "autograd/formula.h"
 
 #include <algorithm>
+#include <bit>
+#include <deque>
 #include <set>
+#include <shared_mutex>
 #include <sstream>
 #include <unordered_map>
 
 #include "core/error.h"
 #include "frontend/compile.h"
+#include "frontend/parser.h"
 #include "ir/depth.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/pipeline.h"
@@ -18,6 +22,7 @@ namespace {
 using Source = GradientFunction::Source;
 
 struct Texts {
+  std::shared_mutex mutex;  // of formulas; helpers come before main()
   std::unordered_map<std::string, const char*> formulas;
   std::map<std::string, const char*> helpers;
 };
@@ -65,6 +70,7 @@ const char* find(const Operator& op) {
     return overload.empty() ? name : name + "." + overload;
   };
   const FunctionSchema& schema = op.schema();
+  std::shared_lock lock(texts().mutex);
   const auto& formulas = texts().formulas;
   if (auto it = formulas.find(key(schema.name(), schema.overload())); it != formulas.end()) {
     return it->second;
@@ -95,10 +101,17 @@ bool isTensorList(const TypePtr& type) {
 }
 
 bool makesTensors(const Operator& op) {
-  return op.writtenArguments() != 0 ||
+  return (op.writtenArguments() & op.tensorArguments()) != 0 ||
          std::ranges::any_of(op.schema().returns(), [](const Argument& r) {
            return r.type->kind() == TypeKind::Tensor || isTensorList(r.type);
          });
+}
+
+// An out= form with several results is an operator of its own.
+bool writesToOut(const Operator& op) {
+  const uint64_t written = op.writtenArguments() & op.tensorArguments();
+  if (written == 0) return false;
+  return op.schema().arguments().at(static_cast<size_t>(std::countr_zero(written))).kwarg_only;
 }
 
 }  // namespace
@@ -119,16 +132,57 @@ const char* formulaTextOf(const Operator& op) {
   return find(op);
 }
 
-Rule::Rule(const Operator& op) : op_(op) {
-  if (const char* text = find(op)) {
+void addFormula(const std::string& op, std::string text) {
+  static auto* const kept = new std::deque<std::string>;
+  std::unique_lock lock(texts().mutex);
+  kept->push_back(std::move(text));
+  texts().formulas[op] = kept->back().c_str();
+}
+
+std::string formulaError(const Operator& op, const std::string& text) {
+  std::istringstream in(text);
+  bool any = false;
+  for (std::string line; std::getline(in, line);) {
+    if (strip(line).empty() || line[0] == ' ') continue;
+    any = true;
+    const std::string first = line.substr(0, line.find_first_of(" :"));
+    const std::string rest = strip(line.substr(first.size()));
+    const bool alone = first == "none" || first == "others";
+    if (alone && rest.empty()) continue;
+    if (first == "let" || first == "missing" || first == "refused" || first == "results" ||
+        first == "return") {
+      continue;
+    }
+    if (!rest.starts_with(':') || !op.schema().argumentIndex(first)) {
+      return fmt::format("expected a line \"ARGUMENT: EXPRESSION\", found \"{}\"", strip(line));
+    }
+  }
+  if (!any) return "it is empty";
+  try {
+    const Rule rule(op, text.c_str());
+    rule.check(text.find("ops.") == std::string::npos);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+Rule::Rule(const Operator& op) : Rule(op, find(op)) {}
+
+Rule::Rule(const Operator& op, const char* text) : op_(op) {
+  if (text) {
     kind_ = Kind::Formula;
     parse(text);
   } else if (!makesTensors(op)) {
     kind_ = Kind::Ignored;
   } else if (op.has(kNotDifferentiable)) {
     kind_ = Kind::None;
+  } else if (op.schema().name().starts_with("aten::_foreach_")) {
+    // What is written to has its own history; results have none, as in PyTorch.
+    kind_ = op.writtenArguments() != 0 ? Kind::Others : Kind::Missing;
+    reason_ = "PyTorch has no derivative";
   }
-  if (op.form() == Operator::Form::Out) kind_ = Kind::Out;
+  if (op.form() == Operator::Form::Out || writesToOut(op)) kind_ = Kind::Out;
 }
 
 void Rule::parse(const std::string& text) {
@@ -147,6 +201,12 @@ void Rule::parse(const std::string& text) {
       kind_ = Kind::None;
     } else if (line == "others") {
       kind_ = Kind::Others;
+    } else if (line.starts_with("missing ")) {
+      kind_ = Kind::Missing;
+      reason_ = line.substr(8);
+    } else if (line.starts_with("refused ")) {
+      kind_ = Kind::Refused;
+      reason_ = line.substr(8);
     } else if (line.starts_with("let ")) {
       lets_.push_back(line.substr(4));
     } else if (line.starts_with("return ")) {
@@ -249,6 +309,22 @@ std::unique_ptr<GradientFunction> Rule::compile(uint64_t mask) const {
   }
   made->function = made->unit->createFunction("__torch__.needed_gradients", std::move(graph));
   return made;
+}
+
+void Rule::check(bool compile) const {
+  for (const std::string& let : lets_) Parser(let, "<derivative>").parseModule();
+  for (const auto& [name, expression] : expressions_) {
+    Parser(expression, "<derivative>").parseExpression();
+  }
+  for (const size_t result : results_.value_or(std::vector<size_t>())) {
+    if (result < op_.schema().returns().size()) continue;
+    throw UsageError(fmt::format("there is no result {}", result));
+  }
+  if (!compile) return;
+  if (kind_ == Kind::Script) script();
+  for (size_t i = 0; i < op_.schema().arguments().size() && i < 64; ++i) {
+    if (covers(i)) gradients(uint64_t{1} << i);
+  }
 }
 
 const GradientFunction& Rule::gradients(uint64_t mask) const {

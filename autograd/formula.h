@@ -20,6 +20,8 @@
 //   none                 the results depend on nothing
 //   others               the kernel calls other operators, whose gradients are its own
 //   return EXPRESSION    after let lines: what the operator is made of; run instead of its kernel
+//   missing REASON       there is no derivative: an error when it is asked for
+//   refused MESSAGE      an error at once where what is written requires a gradient
 //   results 0 2          before all others: only these results have gradients
 //
 // Helpers are script functions that formulas call.
@@ -53,6 +55,13 @@ struct RegisterFormulas {
                             std::span<const HelperText> helpers = {});
 };
 
+// Adds a formula while the program runs, before the operator is first called with gradients: `op`
+// as in FormulaText. The text is kept. Thread-safe.
+void addFormula(const std::string& op, std::string text);
+// What is wrong with a text as a formula of the operator; empty when nothing is. An expression that
+// calls operators by torch.ops is only parsed: they may come later.
+std::string formulaError(const Operator& op, const std::string& text);
+
 // The compiled gradient function for one set of arguments that need gradients. Immutable.
 struct GradientFunction {
   // What the function's parameters are.
@@ -78,11 +87,16 @@ class Rule {
     Script,   // made of other operators, in script
     Formula,
     Missing,
-    Out,  // results are written to arguments `out`
+    Refused,  // must not be called with tensors that require gradients
+    Out,      // results are written to arguments `out`
   };
   explicit Rule(const Operator& op);
+  // With this text as the formula; null: without one.
+  Rule(const Operator& op, const char* text);
   Kind kind() const { return kind_; }
   const Operator& op() const { return op_; }
+  // Of Kind::Missing, why, and of Kind::Refused the message; may be empty.
+  const std::string& reason() const { return reason_; }
   bool hasGradient(size_t result) const;
   // Whether a gradient of the argument is given.
   bool covers(size_t argument) const;
@@ -92,6 +106,9 @@ class Rule {
   GraphFunction& script() const;
   // What its parameters are: Arguments alone.
   const std::vector<GradientFunction::Source>& scriptSources() const;
+  // Throws CompileError for expressions that are not script, and UsageError for results that the
+  // operator does not have. `compile`: also for those whose types do not fit.
+  void check(bool compile) const;
 
  private:
   void parse(const std::string& text);
@@ -103,6 +120,7 @@ class Rule {
   std::vector<std::string> lets_;
   std::map<std::string, std::string> expressions_;  // by argument
   std::string returns_;
+  std::string reason_;
   std::optional<std::vector<size_t>> results_;
   mutable std::mutex mutex_;
   mutable std::map<uint64_t, std::unique_ptr<GradientFunction>> compiled_;

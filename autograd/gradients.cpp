@@ -3,11 +3,33 @@
 #include <algorithm>
 
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "runtime/ops/call.h"
 
 namespace wick::autograd {
 
-namespace {
+Tensor sumOfGradients(const Tensor& a, const Tensor& b) {
+  if (!a.defined()) return b;
+  if (!b.defined()) return a;
+  static const OperatorHandle kAdd("aten::add", "Tensor");
+  return kAdd(a, b, Scalar(int64_t{1}));
+}
+
+void addGradient(Tensor& sum, const Tensor& gradient) {
+  // Nobody else sees a tensor of which this is the only reference.
+  const auto ours = [](const Tensor& t) {
+    return t.impl()->useCount() == 1 && t.storage()->useCount() == 1 && !t.impl()->history &&
+           t.isNonOverlappingAndDense();
+  };
+  if (sum.defined() && gradient.defined() && !gradEnabled() && sum.dtype() == gradient.dtype() &&
+      std::ranges::equal(sum.sizes(), gradient.sizes()) && sum.kind() == TensorKind::Dense &&
+      gradient.kind() == TensorKind::Dense && ours(sum)) {
+    static const OperatorHandle kAddTo("aten::add_", "Tensor");
+    kAddTo(sum, gradient, Scalar(int64_t{1}));
+    return;
+  }
+  sum = sumOfGradients(sum, gradient);
+}
 
 bool broadcastsTo(IntSpan from, IntSpan to) {
   if (from.size() > to.size()) return false;
@@ -16,15 +38,6 @@ bool broadcastsTo(IntSpan from, IntSpan to) {
     if (from[d] != 1 && from[d] != to[more + d]) return false;
   }
   return true;
-}
-
-}  // namespace
-
-Tensor sumOfGradients(const Tensor& a, const Tensor& b) {
-  if (!a.defined()) return b;
-  if (!b.defined()) return a;
-  static const OperatorHandle kAdd("aten::add", "Tensor");
-  return kAdd(a, b, Scalar(int64_t{1}));
 }
 
 Tensor fitted(const Tensor& gradient, const Shape& shape, const std::string& where) {

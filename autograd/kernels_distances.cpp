@@ -1,11 +1,13 @@
 // Gradients of distances between rows, without the differences of all pairs in memory.
 #include <cmath>
 
+#include "core/budget.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
-#include "runtime/ops/nn_util.h"
+#include "runtime/ops/layers/util.h"
+#include "runtime/ops/values/pairs.h"
 
 namespace wick::autograd {
 
@@ -79,7 +81,7 @@ Tensor pdistBackward(const Tensor& grad, const Tensor& self, double p, const Ten
   WICK_CHECK(p >= 0, "{}: expected a non-negative p, got {}", op, p);
   const int64_t rows = self.size(0), n = self.size(1);
   WICK_CHECK(grad.dim() == 1 && pdist.dim() == 1 && grad.numel() == pdist.numel() &&
-                 pdist.numel() == rows * (rows - 1) / 2 && grad.dtype() == self.dtype() &&
+                 pdist.numel() == linalg::pairsOf(op, rows) && grad.dtype() == self.dtype() &&
                  pdist.dtype() == self.dtype(),
              "{}: distances {} and gradients {} do not fit rows {}", op, pdist.describe(),
              grad.describe(), self.describe());
@@ -87,8 +89,10 @@ Tensor pdistBackward(const Tensor& grad, const Tensor& self, double p, const Ten
   const Tensor out = Tensor::zeros(x.sizes(), x.dtype());
   dispatch<kFloats>(op, x.dtype(), [&]<class T>() {
     parallelFor(rows, 1 + 8192 / (1 + rows * n), [&](int64_t begin, int64_t end) {
+      Pace pace;
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t j = 0; j < rows; ++j) {
+          pace.step(1 + n);
           if (i == j) continue;
           const int64_t low = std::min(i, j), high = std::max(i, j);
           // The pairs of row `low` follow those of all rows above it.

@@ -3,9 +3,10 @@
 #include "autograd/convolution_weights.h"
 #include "core/error.h"
 #include "runtime/kernels/convolution.h"
+#include "runtime/kernels/convolution_products.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/call.h"
-#include "runtime/ops/nn_util.h"
+#include "runtime/ops/layers/util.h"
 
 namespace wick::autograd {
 
@@ -56,7 +57,7 @@ Tensor firstOf(const Tensor& t, IntSpan sizes) {
   return out;
 }
 
-// The gradient for the input, which has `input_size`.
+// The gradient for the input, which has `input_size`; channels-last when `grad` is.
 Tensor inputGradient(const Tensor& grad, const Tensor& weight, const DimVector& input_size,
                      const DimVector& stride, const DimVector& padding, const DimVector& dilation,
                      bool transposed, const DimVector& output_padding, int64_t groups) {
@@ -79,7 +80,19 @@ Tensor inputGradient(const Tensor& grad, const Tensor& weight, const DimVector& 
   if (grad.numel() == 0 || checkedNumel(input_size) == 0) {
     return Tensor::zeros(input_size, grad.dtype());
   }
-  p.transposed = !transposed;
+  if (!transposed && grad.dtype() == DType::Float && weight.dtype() == DType::Float &&
+      grad.size(0) == input_size[0] && grad.size(1) == weight.size(0) &&
+      input_size[1] == weight.size(1)) {
+    for (size_t d = 0; d < n; ++d) {
+      const auto at = static_cast<int64_t>(2 + d);
+      restOf(op, p, d, input_size[2 + d], weight.size(at), grad.size(at));
+    }
+    using convproducts::Purpose;
+    if (convproducts::pays(Purpose::InputGradient, input_size, weight.sizes(), grad.sizes(), p)) {
+      return convproducts::inputGradient(op, grad, weight, input_size, p);
+    }
+  }
+  p.transposed = p.keeps_layout = !transposed;
   if (p.transposed) {
     for (size_t d = 0; d < n; ++d) {
       const int64_t at = static_cast<int64_t>(2 + d);
@@ -149,12 +162,50 @@ Tensor weightGradient(const Tensor& grad_in, const Tensor& input_in, const DimVe
     const auto at = static_cast<int64_t>(2 + d);
     restOf(op, p, d, input.size(at), weight_size[2 + d], grad.size(at));
   }
+  using convproducts::Purpose;
+  if (grad.dtype() == DType::Float &&
+      convproducts::pays(Purpose::WeightGradient, input.sizes(), weight_size, grad.sizes(), p)) {
+    return convproducts::weightGradient(op, grad, input, weight_size, p);
+  }
   if (grad.dtype() == DType::Float) return weightByOneDnn(op, grad, input, weight_size, p);
   if (isReducedFloat(grad.dtype())) {
     return weightByOneDnn(op, grad.to(DType::Float), input.to(DType::Float), weight_size, p)
         .to(grad.dtype());
   }
   return weightByConvolution(op, grad, input, weight_size, p);
+}
+
+// A convolution whose weight will change before it is used again, so that it is not kept in another
+// layout where a product of the weight as it is takes less time than that.
+Tensor convolutionInTraining(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                             const DimVector& stride, const DimVector& padding,
+                             const DimVector& dilation, int64_t groups, int64_t spatial) {
+  constexpr const char* kNames[] = {"", "conv1d", "conv2d", "conv3d"};
+  WICK_CHECK(spatial >= 1 && spatial <= 3,
+             "convolution_in_training: expected 1 to 3 spatial "
+             "dimensions, got {}",
+             spatial);
+  const char* op = kNames[spatial];
+  const auto n = static_cast<size_t>(spatial);
+  ConvolutionParams p;
+  p.stride = expandInts(op, "stride", stride, n);
+  p.padding = p.padding_after = expandInts(op, "padding", padding, n);
+  p.dilation = expandInts(op, "dilation", dilation, n);
+  p.output_padding = DimVector(n, 0);
+  p.groups = groups;
+  if (weight.dim() == spatial + 2 && input.dim() == spatial + 1) {
+    return convolution(op, input.unsqueeze(0), weight, bias, p).squeeze(0);
+  }
+  const bool floats = input.dtype() == DType::Float && weight.dtype() == DType::Float &&
+                      (!bias.defined() || bias.dtype() == DType::Float);
+  if (floats && groups == 1) {
+    const DimVector size = convolutionOutputSize(op, input, weight, bias, p);
+    if (convproducts::pays(convproducts::Purpose::Output, input.sizes(), weight.sizes(), size, p)) {
+      const Tensor out = convproducts::output(op, input, weight, bias, size, p);
+      return isChannelsLast(input) || isChannelsLast(weight) ? out : out.contiguous();
+    }
+  }
+  return convolution(op, input, weight, bias, p);
 }
 
 // The sum over all but the channels.
@@ -199,6 +250,9 @@ constexpr OperatorRecord kRecords[] = {
     {"wick::conv_weight_gradient(Tensor grad_output, Tensor input, int[] "
      "weight_size, " WICK_GEOMETRY ") -> Tensor",
      WICK_KERNEL(weightGradient)},
+    {"wick::convolution_in_training(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] "
+     "padding, int[] dilation, int groups, int spatial) -> Tensor",
+     WICK_KERNEL(convolutionInTraining)},
     {"aten::convolution_backward(Tensor grad_output, Tensor input, Tensor weight, int[]? "
      "bias_sizes, " WICK_GEOMETRY ", bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(convolutionBackward)},

@@ -2,7 +2,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/nn_util.h"
+#include "runtime/ops/layers/util.h"
 
 namespace wick::autograd {
 

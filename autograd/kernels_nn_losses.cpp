@@ -4,8 +4,8 @@
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/nn_losses.h"
-#include "runtime/ops/nn_util.h"
+#include "runtime/ops/layers/losses.h"
+#include "runtime/ops/layers/util.h"
 
 namespace wick::autograd {
 

@@ -8,7 +8,7 @@
 #include "core/parallel.h"
 #include "runtime/kernels/pooling.h"
 #include "runtime/ops/boxing.h"
-#include "runtime/ops/nn_util.h"
+#include "runtime/ops/layers/util.h"
 
 namespace wick::autograd {
 
@@ -37,6 +37,35 @@ void checkIndices(const char* op, const Tensor& indices, IntSpan like, int64_t n
   }
 }
 
+// planeScatter() of images whose channels lie side by side, in the values, the indices and the
+// result alike.
+template <class T>
+void scatterLast(const char* op, const T* source, const int64_t* index, T* target, int64_t samples,
+                 int64_t channels, int64_t from_pixels, int64_t to_pixels) {
+  // Several channels at a time, each of which no other thread writes.
+  constexpr int64_t kTogether = 16;
+  const int64_t parts = (channels + kTogether - 1) / kTogether;
+  parallelFor(samples * parts, std::max<int64_t>(1, kGrainSize / (kTogether * from_pixels)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  const int64_t sample = i / parts, first = i % parts * kTogether;
+                  const int64_t last = std::min(channels, first + kTogether);
+                  T* const to = target + sample * to_pixels * channels;
+                  for (int64_t p = 0; p < from_pixels; ++p) {
+                    const int64_t row = (sample * from_pixels + p) * channels;
+                    for (int64_t c = first; c < last; ++c) {
+                      const int64_t at = index[row + c];
+                      WICK_CHECK(at >= 0 && at < to_pixels,
+                                 "{}: index {} is out of bounds for {} elements", op, at,
+                                 to_pixels);
+                      T& sum = to[at * channels + c];
+                      sum = static_cast<T>(sum + source[row + c]);
+                    }
+                  }
+                }
+              });
+}
+
 // Zeros of `sizes`, to which every value is added at its index of the plane that the last `n`
 // dimensions are.
 Tensor planeScatter(const Tensor& values, const Tensor& indices, const DimVector& sizes,
@@ -48,6 +77,17 @@ Tensor planeScatter(const Tensor& values, const Tensor& indices, const DimVector
   WICK_CHECK(std::ranges::equal(values.sizes(), indices.sizes()),
              "{}: expected a value for each index, got {} and {}", op, values.describe(),
              indices.describe());
+  if (n == indices.dim() - 2 && isChannelsLast(indices) && indices.numel() > 0 && to.pixels > 0) {
+    const MemoryFormat format = indices.suggestMemoryFormat();
+    const Tensor x = values.contiguous(format), at = indices.contiguous(format);
+    Tensor out = Tensor::empty(sizes, values.dtype(), values.device(), format);
+    out.fill(0);
+    dispatchAll(values.dtype(), [&]<class T>() {
+      scatterLast(op, x.data<T>(), at.data<int64_t>(), out.data<T>(), sizes[0], sizes[1],
+                  from.pixels, to.pixels);
+    });
+    return out;
+  }
   const Tensor x = values.contiguous(), at = indices.contiguous();
   Tensor out = Tensor::zeros(sizes, values.dtype());
   dispatchAll(values.dtype(), [&]<class T>() {

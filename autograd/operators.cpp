@@ -49,7 +49,7 @@ void backwardOfTensor(const Tensor& self, const Tensor& gradient, std::optional<
 
 Tensor requiresGrad(const Tensor& self, bool on) {
   WICK_CHECK(!on || isFloating(self.dtype()) || isComplex(self.dtype()),
-             "only Tensors of floating point dtype can require gradients");
+             "Only Tensors of floating point and complex dtype can require gradients");
   WICK_CHECK(on || isLeaf(self),
              "you can only change requires_grad flags of leaf variables. If you want to use a "
              "computed variable in a subgraph that doesn't require differentiation use var_no_grad "
@@ -141,7 +141,8 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::diagonal_backward(Tensor grad_output, int[] input_sizes, int offset, int dim1, int "
      "dim2) -> Tensor",
      WICK_KERNEL(diagonalBackward)},
-    {"aten::as_strided_backward(Tensor grad_output, int[] base_size, int[] base_stride, int base_offset, "
+    {"aten::as_strided_backward(Tensor grad_output, int[] base_size, int[] base_stride, int "
+     "base_offset, "
      "int[] "
      "size, int[] stride, int offset) -> Tensor",
      WICK_KERNEL(scatter)},

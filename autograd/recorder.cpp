@@ -1,5 +1,8 @@
 #include "autograd/recorder.h"
 
+#include <mutex>
+
+#include "autograd/anomaly.h"
 #include "autograd/formula.h"
 #include "autograd/gradients.h"
 #include "autograd/saved_value.h"
@@ -72,13 +75,17 @@ class FormulaNode : public Node {
     counts_.push_back(edges.size());
     for (Edge& e : edges) edges_.push_back(std::move(e));
   }
-  void finishEdges() { setNext(std::move(edges_)); }
+  void finishEdges() {
+    noteHeld(counts_.capacity() * sizeof(counts_[0]));
+    setNext(std::move(edges_));
+  }
   // An argument that requires a gradient for which there is no formula.
   void addMissing(size_t argument) { missing_ = argument; }
 
   // Before the kernel runs. `in_place`: it will write to this argument.
   void saveArguments(const IValue* args, size_t num_args, std::optional<size_t> in_place) {
     saved_.resize(gradients_.sources.size());
+    noteHeld(saved_.capacity() * sizeof(SavedValue));
     for (size_t i = 0; i < saved_.size(); ++i) {
       const Source& source = gradients_.sources[i];
       if (source.kind != Source::Kind::Argument) continue;
@@ -112,8 +119,11 @@ class FormulaNode : public Node {
                         rule_.op().schema().arguments()[*missing_].name);
     }
     std::vector<IValue> arguments;
-    for (size_t i = 0; i < gradients_.sources.size(); ++i) {
-      arguments.push_back(argumentFor(gradients_.sources[i], i, gradients));
+    {
+      std::lock_guard lock(saved_mutex_);
+      for (size_t i = 0; i < gradients_.sources.size(); ++i) {
+        arguments.push_back(argumentFor(gradients_.sources[i], i, gradients));
+      }
     }
     const Code& code = GraphExecutor::of(*gradients_.function).codeFor(arguments);
     const IValue found = runCodeWithin(code, std::move(arguments));
@@ -138,9 +148,11 @@ class FormulaNode : public Node {
   }
 
   void releaseSaved() override {
+    std::vector<SavedValue> dropped;  // without the mutex
+    std::lock_guard lock(saved_mutex_);
     for (SavedValue& s : saved_) {
       if (!s.isTensor()) continue;
-      s = SavedValue();
+      dropped.push_back(std::exchange(s, SavedValue()));
       released_ = true;
     }
   }
@@ -159,18 +171,13 @@ class FormulaNode : public Node {
       }
       return IValue(makeList(types::Tensor(), std::move(all)));
     }
-    WICK_CHECK(
-        !released_,
-        "Trying to backward through the graph a second time (or directly access saved "
-        "tensors after they have already been freed). Saved intermediate values of the graph "
-        "are freed when you call .backward() or autograd.grad(). Specify retain_graph=True if "
-        "you need to backward through the graph a second time or if you need to access saved "
-        "tensors after calling backward.");
+    WICK_CHECK(!released_, "{}", kAlreadyReleased);
     return saved_[i].unpack(*this);
   }
 
   const Rule& rule_;
   const GradientFunction& gradients_;
+  std::mutex saved_mutex_;         // several threads may walk here
   std::vector<SavedValue> saved_;  // as many as the function has parameters
   std::vector<Edge> edges_;
   std::optional<size_t> missing_;
@@ -181,14 +188,19 @@ class FormulaNode : public Node {
 // An operator without a formula: its results require gradients, which nobody can compute.
 class MissingNode : public Node {
  public:
-  explicit MissingNode(const Operator& op) : op_(op) {}
-  std::string name() const override { return nodeName(op_); }
+  // `argument` requires a gradient.
+  MissingNode(const Rule& rule, size_t argument) : rule_(rule), argument_(argument) {}
+  std::string name() const override { return nodeName(rule_.op()); }
   std::vector<Tensor> apply(const std::vector<Tensor>&) override {
-    throwRuntimeError("derivative for {} is not implemented", op_.schema().name());
+    const FunctionSchema& schema = rule_.op().schema();
+    throwRuntimeError("derivative for {} is not implemented; it is needed for argument '{}'{}{}",
+                      schema.name(), schema.arguments()[argument_].name,
+                      rule_.reason().empty() ? "" : ": ", rule_.reason());
   }
 
  private:
-  const Operator& op_;
+  const Rule& rule_;
+  const size_t argument_;
 };
 
 template <class F>
@@ -200,6 +212,16 @@ void forEachTensor(const IValue& value, F&& f) {
       if (e.isTensor()) f(e.toTensor());
     }
   }
+}
+
+// The argument that a call writes to and returns. What it writes to besides are statistics, which
+// have no gradients.
+std::optional<size_t> replacedArgument(const Operator& op) {
+  const auto& returns = op.schema().returns();
+  const bool returned = returns.empty() || (returns[0].alias && returns[0].alias->is_write);
+  const uint64_t written = op.writtenArguments();
+  if (written == 0 || !returned) return std::nullopt;
+  return static_cast<size_t>(std::countr_zero(written));
 }
 
 class Recording {
@@ -214,12 +236,15 @@ class Recording {
       // The kernel may move out of its arguments.
       kept_.push_back(args[i]);
     }
-    if (const uint64_t written = op.writtenArguments()) {
-      written_ = static_cast<size_t>(std::countr_zero(written));
-    }
+    written_ = replacedArgument(op);
   }
 
   bool isNeeded() const { return needed_ != 0; }
+
+  // RuntimeError when the tensor that would be written to requires a gradient.
+  void refuse() const {
+    WICK_CHECK(!written_ || (needed_ >> *written_ & 1) == 0, "{}", rule_.reason());
+  }
 
   void run(IValue* results, size_t num_results, uint64_t borrowed) {
     if (written_) forEachTensor(args_[*written_], [](const Tensor& t) { checkMayWrite(t); });
@@ -238,6 +263,8 @@ class Recording {
       }
     }
     if (formula_node_) formula_node_->saveResults(results);
+    if (detectsAnomaly()) [[unlikely]]
+      noteRecorded(*node_);
   }
 
   // When no gradients are wanted: views may be written to later.
@@ -256,14 +283,14 @@ class Recording {
       if (rule_.kind() == Rule::Kind::Formula && rule_.covers(i)) covered |= uint64_t{1} << i;
     }
     if (rule_.kind() != Rule::Kind::Formula) {
-      node_ = makeRef<MissingNode>(op_);
+      node_ = makeRef<MissingNode>(rule_, static_cast<size_t>(std::countr_zero(needed_)));
       addAllEdges();
       return;
     }
     // What was there before a write is replaced by it, or goes on where the formula says so.
     if (written_ && rule_.covers(*written_)) covered |= uint64_t{1} << *written_;
     if (covered == 0) {
-      node_ = makeRef<MissingNode>(op_);
+      node_ = makeRef<MissingNode>(rule_, static_cast<size_t>(std::countr_zero(needed_)));
       addAllEdges();
       return;
     }
@@ -320,7 +347,7 @@ class Recording {
     if (!op_.makesViews() || isArgument(t)) return;
     for (const IValue& value : kept_) {
       if (value.isTensor() && value.toTensor().sharesStorage(t)) {
-        setViewOf(t, value.toTensor(), list);
+        setViewOf(t, value.toTensor(), list ? ViewOrigin::Several : ViewOrigin::Plain);
         return;
       }
     }
@@ -350,10 +377,10 @@ class Recording {
 void runScript(const Rule& rule, const IValue* args, size_t num_args, IValue* results,
                size_t num_results) {
   GraphFunction& function = rule.script();
-  const uint64_t written = rule.op().writtenArguments();
+  const std::optional<size_t> written = replacedArgument(rule.op());
   std::vector<IValue> arguments;
   for (const auto& source : rule.scriptSources()) {
-    const bool is_written = source.index < 64 && (written >> source.index & 1) != 0;
+    const bool is_written = written == source.index;
     IValue value = source.index < num_args ? args[source.index] : IValue();
     if (is_written) {
       // What the script keeps of it must not change when the result is written there.
@@ -364,9 +391,9 @@ void runScript(const Rule& rule, const IValue* args, size_t num_args, IValue* re
   }
   const Code& code = GraphExecutor::of(function).codeFor(arguments);
   IValue result = runCodeWithin(code, std::move(arguments));
-  if (written != 0) {
+  if (written) {
     static const OperatorHandle kCopy("aten::copy_", "");
-    const Tensor self = args[std::countr_zero(written)].toTensor();
+    const Tensor self = args[*written].toTensor();
     results[0] = IValue(kCopy(self, result.toTensor(), false));
   } else if (num_results == 1) {
     results[0] = std::move(result);
@@ -394,6 +421,10 @@ void record(const Operator& op, IValue* args, size_t num_args, IValue* results, 
     }
     recording.noteViews(results, num_results);
     return;
+  }
+  if (rule.kind() == Rule::Kind::Refused) {
+    recording.refuse();
+    return plainly();
   }
   WICK_CHECK(rule.kind() != Rule::Kind::Out,
              "{}(): functions with out=... arguments don't support automatic differentiation, but "

@@ -6,6 +6,13 @@
 
 namespace wick::autograd {
 
+// What a walk raises that needs what another one let go of.
+inline constexpr const char* kAlreadyReleased =
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you call "
+    ".backward() or autograd.grad(). Specify retain_graph=True if you need to backward through the "
+    "graph a second time or if you need to access saved tensors after calling backward.";
+
 // A value as it was when it was saved. Tensors are kept without history, so that a node and its
 // result do not keep each other; RuntimeError when their memory was written to since.
 class SavedValue {

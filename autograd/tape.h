@@ -6,9 +6,12 @@
 // they saved when a walk has used it; several threads may walk shared parts.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <vector>
 
+#include "core/source_range.h"
 #include "core/tensor.h"
 
 namespace wick::autograd {
@@ -34,6 +37,7 @@ struct Shape {
 class Node : public RefCounted {
  public:
   Node();
+  ~Node() override;
   // "MulBackward0", for messages.
   virtual std::string name() const = 0;
   // From the gradients of the results, which may be undefined where nothing depended on them, those
@@ -43,7 +47,7 @@ class Node : public RefCounted {
   virtual void releaseSaved() {}
 
   const std::vector<Edge>& next() const { return next_; }
-  void setNext(std::vector<Edge> next) { next_ = std::move(next); }
+  void setNext(std::vector<Edge> next);
   // Of the results, in order.
   const std::vector<Shape>& shapes() const { return shapes_; }
   uint32_t addResult(const Tensor& t);
@@ -51,20 +55,50 @@ class Node : public RefCounted {
   void addAbsentResult() { shapes_.emplace_back(); }
   // Leaves to which the gradient of a result is added when it is complete (retain_grad).
   void addSink(uint32_t index, Ref<Leaf> sink);
-  std::vector<Ref<Leaf>> sinksOf(uint32_t index) const;
+  // Called with the gradient of a result when it is complete, in the order in which they were added
+  // and before the sinks; what they return stands for it, unless it is undefined.
+  using Hook = std::function<Tensor(const Tensor&)>;
+  uint64_t addHook(uint32_t index, Hook hook);
+  void removeHook(uint64_t id);
+  // Passes the gradient of a result through the hooks, then to the sinks.
+  Tensor passGradient(uint32_t index, Tensor gradient) const;
+  // Where the program made the call; known while anomalies are looked for (autograd/anomaly.h).
+  void setPlace(SourceRange place);
+  SourceRange place() const;
   // Later nodes have larger numbers than those they come from.
   uint64_t sequence() const { return sequence_; }
+  // The number that the next node of the process will have.
+  static uint64_t nextSequence();
+
+ protected:
+  // Counts memory that the node holds beside itself, until its end (core/memory_limit.h).
+  void noteHeld(size_t bytes);
 
  private:
-  struct Sink {
-    uint32_t index;
-    Ref<Leaf> leaf;
+  static constexpr size_t kBlockBytes = 16;  // of malloc
+  // What most nodes have none of: who waits for gradients of results, and the place.
+  struct Waiting {
+    struct Sink {
+      uint32_t index;
+      Ref<Leaf> leaf;
+    };
+    struct Hooked {
+      uint32_t index;
+      uint64_t id;
+      Hook hook;
+    };
+    std::vector<Sink> sinks;
+    std::vector<Hooked> hooks;
+    uint64_t next_id = 0;
+    SourceRange place;
   };
+  Waiting& waiting();
   std::vector<Edge> next_;
   std::vector<Shape> shapes_;
-  mutable std::mutex sinks_mutex_;
-  std::vector<Sink> sinks_;
+  mutable std::mutex waiting_mutex_;
+  std::unique_ptr<Waiting> waiting_;
   const uint64_t sequence_;
+  int64_t held_ = 0;  // bytes
 };
 
 // The end of the tape at a leaf. It keeps the leaf's gradient, so that neither keeps the other.
@@ -77,10 +111,16 @@ class Leaf : public Node {
   Tensor gradient() const;
   void setGradient(Tensor gradient);
   void accumulate(const Tensor& gradient);
+  // Called with the gradient after each addition of a walk; it may replace or remove it.
+  using AfterHook = std::function<void(Tensor& gradient)>;
+  uint64_t addAfterHook(AfterHook hook);
+  void removeAfterHook(uint64_t id);
 
  private:
   mutable std::mutex mutex_;
   Tensor gradient_;
+  std::vector<std::pair<uint64_t, AfterHook>> after_;
+  uint64_t next_after_ = 0;
 };
 
 // ---- of a tensor ----
@@ -97,6 +137,8 @@ Tensor gradientOf(const Tensor& t);
 void setGradient(const Tensor& t, Tensor gradient);
 // Makes the walk keep the gradient of a tensor that is no leaf.
 void retainGradient(const Tensor& t);
+// The end of the tape at a leaf that requires a gradient.
+Ref<Leaf> leafFor(const Tensor& t);
 bool retainsGradient(const Tensor& t);
 
 // Lets `t` come from the node's next result.
@@ -105,9 +147,17 @@ void setHistory(const Tensor& t, Ref<Node> node);
 // base's other views, come from there too. `first` is the index in node.next() of what the tensor
 // was before.
 void rebaseHistory(const Tensor& t, Ref<Node> node, size_t first);
-// Lets `view`, which shares the memory of `base` and comes from it, know so. `several`: one of the
-// results of an operator that makes several views.
-void setViewOf(const Tensor& view, const Tensor& base, bool several);
+// How a view came about, as far as it matters to writes.
+enum class ViewOrigin : uint8_t {
+  Plain,
+  Several,     // one of the results of an operator that makes several views
+  Unrecorded,  // made while gradients were switched off
+  Custom,      // by a function with a derivative of its own (autograd/custom_function.h)
+};
+// Lets `view`, which shares the memory of `base` and comes from it, know so.
+void setViewOf(const Tensor& view, const Tensor& base, ViewOrigin origin);
+// What the tensor is a view of; itself no view. Undefined for one that is no view.
+Tensor baseOf(const Tensor& t);
 // RuntimeError when the tensor must not be written to while gradients are recorded.
 void checkMayWrite(const Tensor& t);
 // Forgets where the tensor comes from, and that it requires a gradient.

@@ -1,8 +1,8 @@
 // Small blocks are lists of blocks of one size, first the thread's own, then everybody's.
 //
-// Bytes in use are counted in one place, of which each thread sets some apart: as long as it can
-// pay for small blocks from those, and they can take what it frees, it writes nothing that others
-// read.
+// Bytes in use are counted in one number, and each thread sets some of them apart: as long as it
+// can pay for small blocks from those, and they can take what it frees, it writes nothing that
+// others read.
 //
 // Large blocks are parts of segments, which are mappings. A free neighbour is joined at once, so
 // that a segment serves a large tensor after it served several small ones: a program whose batch
@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "core/budget.h"
+#include "core/error.h"
 #include "core/memory_limit.h"
 #include "core/tensor.h"
 
@@ -38,6 +39,12 @@
 namespace wick {
 
 namespace {
+
+// The limit of a run is reached: of the class that tells so, whoever notices.
+template <class... Args>
+[[noreturn]] void throwOverLimit(fmt::format_string<Args...> format, Args&&... args) {
+  throw RuntimeError(fmt::format(format, std::forward<Args>(args)...), "MemoryError");
+}
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
@@ -425,7 +432,8 @@ class FreeBlocks {
   std::array<uint64_t, kLists / 64> present_{};
 };
 
-// Of a segment for one block: whole huge pages where that takes no more than an eighth beyond it.
+// The size of a segment for one block: whole huge pages, unless that wastes more than an eighth of
+// the block.
 size_t segmentSize(size_t block) {
   const size_t huge = roundUp(block, kHugePage);
   return huge - block <= block / 8 ? huge : roundUp(block, kPage);
@@ -583,8 +591,8 @@ void* allocateBlock(size_t bytes) {
   Budget* const budget = currentBudget();
   if (budget && budget->used() > budget->memoryLimit() -
                                      static_cast<int64_t>(std::min<size_t>(bytes, INT64_MAX))) {
-    throwRuntimeError("not enough memory: you tried to allocate {} bytes, the run's limit is {}",
-                      bytes, budget->memoryLimit());
+    throwOverLimit("not enough memory: you tried to allocate {} bytes, the run's limit is {}",
+                   bytes, budget->memoryLimit());
   }
   void* block = nullptr;
   const bool allowed = bytes <= largestBlock() && countUsed(bytes);
@@ -648,9 +656,10 @@ void checkAllocation(const char* op, size_t bytes) {
   WICK_CHECK(fits, "{}: not enough memory: you tried to allocate {} bytes, the limit is {}", op,
              bytes, cap == 0 ? largestBlock() : cap);
   const Budget* budget = currentBudget();
-  WICK_CHECK(!budget || budget->used() <= budget->memoryLimit() - static_cast<int64_t>(bytes),
-             "{}: not enough memory: you tried to allocate {} bytes, the run's limit is {}", op,
-             bytes, budget->memoryLimit());
+  if (budget && budget->used() > budget->memoryLimit() - static_cast<int64_t>(bytes)) {
+    throwOverLimit("{}: not enough memory: you tried to allocate {} bytes, the run's limit is {}",
+                   op, bytes, budget->memoryLimit());
+  }
 }
 
 bool memoryExceeded() {

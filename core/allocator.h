@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 // `bytes` uninitialized bytes, aligned to 64; bytes > 0. Throws RuntimeError when memory or the
@@ -32,3 +34,5 @@ AllocatorStatistics allocatorStatistics();
 void releaseKeptMemory();
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "core/memory_limit.h"
 #include "core/tensor.h"
 
@@ -25,6 +26,18 @@ void detail::checkLimits() {
   memory_grew = false;
   if (memoryExceeded()) throwMemoryExceeded();
   checkBudget();
+}
+
+void detail::noteMemoryFromOutside(int64_t bytes) noexcept {
+  noteMemory(bytes);
+}
+
+bool detail::gradEnabledFromOutside() {
+  return gradEnabled();
+}
+
+void detail::setGradEnabledFromOutside(bool on) {
+  setGradEnabled(on);
 }
 
 int64_t notedMemory() {

@@ -13,6 +13,8 @@
 #include <memory>
 #include <optional>
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 // Nanoseconds of the monotonic clock (std::chrono::steady_clock), up to ten milliseconds late: some
@@ -51,6 +53,8 @@ class Budget {
   int64_t used() const { return used_.load(std::memory_order_relaxed); }
   // INT64_MAX when there is none.
   int64_t memoryLimit() const { return memory_; }
+  // Nanoseconds until the deadline, not above zero when it has passed; INT64_MAX when there is none.
+  int64_t timeLeft() const { return deadline_ == kNever ? kNever : deadline_ - coarseNow(); }
 
  private:
   static constexpr int64_t kNever = INT64_MAX;
@@ -60,6 +64,23 @@ class Budget {
   int64_t memory_;
   std::atomic<int64_t> used_{0};
 };
+
+// Lets the calling thread work under a budget, which must outlive the scope. Null: under none.
+class BudgetScope {
+ public:
+  explicit BudgetScope(Budget* budget);
+  ~BudgetScope();
+  BudgetScope(const BudgetScope&) = delete;
+  BudgetScope& operator=(const BudgetScope&) = delete;
+
+ private:
+  Budget* before_;
+};
+
+#pragma GCC visibility pop
+
+// What follows reads a variable of the thread, which programs that link a shared library cannot.
+#ifdef WICK_INSIDE
 
 namespace detail {
 inline constinit thread_local Budget* budget = nullptr;
@@ -90,16 +111,6 @@ class Pace {
   int64_t left_ = kSteps;
 };
 
-// Lets the calling thread work under a budget, which must outlive the scope. Null: under none.
-class BudgetScope {
- public:
-  explicit BudgetScope(Budget* budget);
-  ~BudgetScope();
-  BudgetScope(const BudgetScope&) = delete;
-  BudgetScope& operator=(const BudgetScope&) = delete;
-
- private:
-  Budget* before_;
-};
+#endif  // WICK_INSIDE
 
 }  // namespace wick

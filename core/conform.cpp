@@ -371,7 +371,7 @@ class Conformer {
     return true;
   }
 
-  // A tuple of which nothing is declared, except by a NamedTuple.
+  // A tuple about which nothing is declared, except by a NamedTuple.
   bool conformPlainTuple(IValue& value) {
     if (value.toTuple().named) return conformTuple(value, value.toTuple().named);
     std::optional<std::vector<IValue>> changed;

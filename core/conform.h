@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <unordered_map>
 
+#include "core/error.h"
 #include "core/ivalue.h"
 #include "core/type.h"
 

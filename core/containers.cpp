@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "core/ivalue.h"
+#include "core/slot_access.h"
 
 namespace wick {
 
@@ -54,17 +55,23 @@ void throwNoType(const char* object) {
 }
 
 void Object::pinSlots() const {
-  std::vector<const Object*> pending{this};
-  while (!pending.empty()) {
-    const Object* object = pending.back();
-    pending.pop_back();
-    for (const IValue& value : object->slots_) {
+  // Other threads may set slots meanwhile, so those that are to be looked at are held.
+  std::vector<IValue> pending;
+  const auto pinAll = [&](const Object& object) {
+    for (const IValue& slot : object.slots_) {
+      const SlotWriting writing(slot);
+      const SlotView held(slot);
+      const IValue& value = held.value();
       value.pin();
       // Modules may hold each other in a circle.
-      if (value.isObject() && value.toObject().threads_.setSeveral()) {
-        pending.push_back(&value.toObject());
-      }
+      if (value.isObject() && value.toObject().threads_.setSeveral()) pending.push_back(value);
     }
+  };
+  pinAll(*this);
+  while (!pending.empty()) {
+    const IValue next = std::move(pending.back());
+    pending.pop_back();
+    pinAll(next.toObject());
   }
 }
 
@@ -80,11 +87,15 @@ void Object::setSlot(size_t i, IValue value) {
     noteMemory(static_cast<int64_t>((type_->attributes().size() - slots_.size()) * sizeof(IValue)));
     slots_.resize(type_->attributes().size());
   }
-  // The new value is not pinned: a program that sets an attribute in each call would pay for it.
-  if (threads_.several() && slots_[i].isCounted() && slots_[i].rawObject()->isPinned()) {
-    slots_[i].unpin();
+  bool alone = true;
+  {
+    const SlotWriting writing(slots_[i]);
+    alone = writing.alone();
+    SlotWriting::exchange(slots_[i], value);
+    // The new value is not pinned: a program that sets an attribute in each call would pay for it.
+    if (threads_.several() && value.isCounted() && value.rawObject()->isPinned()) value.unpin();
   }
-  slots_[i] = std::move(value);
+  if (!alone && value.isCounted()) awaitSlotReaders();
 }
 
 const IValue& Object::attr(const std::string& name) const {
@@ -111,7 +122,7 @@ struct FutureObject::State {
   std::exception_ptr error;
   std::vector<std::function<void()>> callbacks;
 
-  // `settle` stores the outcome; callbacks run without the lock, for they may ask the future.
+  // `settle` stores the outcome; callbacks run without the lock, because they may ask the future.
   template <class F>
   void finish(F settle) {
     std::vector<std::function<void()>> due;

@@ -31,6 +31,7 @@ struct CountedAllocator {
     return memory;
   }
   void deallocate(T* memory, size_t n) {
+    // Before, for `n` is a difference of addresses that the compiler believes are dead behind it.
     noteMemory(-static_cast<int64_t>(n * sizeof(T)));
     std::allocator<T>().deallocate(memory, n);
   }

@@ -5,6 +5,8 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 // The numbers are PyTorch's.
@@ -23,3 +25,5 @@ struct Device {
 };
 
 }  // namespace wick
+
+#pragma GCC visibility pop

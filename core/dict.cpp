@@ -1,4 +1,4 @@
-// Entries stand in the order of their insertion; an index of places in them finds a key by its
+// Entries stand in the order of their insertion; an index of their positions finds a key by its
 // hash, as Python's dicts do it.
 #include <algorithm>
 
@@ -30,7 +30,7 @@ uint64_t DictObject::hashOf(const IValue& key) {
   return hash == kTaken ? 1 : hash;
 }
 
-// The place of the key's entry, or kNowhere.
+// The position of the key's entry, or kNowhere.
 size_t DictObject::locate(const IValue& key, uint64_t hash) const {
   if (index_.empty()) {
     for (size_t i = 0; i < entries_.size(); ++i) {

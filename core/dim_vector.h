@@ -11,6 +11,8 @@
 
 #include "core/memory_limit.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 // A braced list may stand for an IntSpan argument; a variable must not be initialized from one, for
@@ -142,3 +144,5 @@ class DimVector {
 };
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -16,6 +16,7 @@ std::string_view toString(DType t) {
   case DType::name:                          \
     return text;
     WICK_FORALL_DTYPES(WICK_DTYPE)
+    WICK_FORALL_QUANTIZED_DTYPES(WICK_DTYPE)
 #undef WICK_DTYPE
   }
   return "unknown";
@@ -27,6 +28,7 @@ std::string_view scalarTypeName(DType t) {
   case DType::name:                          \
     return #name;
     WICK_FORALL_DTYPES(WICK_DTYPE)
+    WICK_FORALL_QUANTIZED_DTYPES(WICK_DTYPE)
 #undef WICK_DTYPE
   }
   return "Unknown";
@@ -36,6 +38,7 @@ std::optional<DType> dtypeFromName(std::string_view s) {
 #define WICK_DTYPE(type, name, text, number) \
   if (s == text || s == #name) return DType::name;
   WICK_FORALL_DTYPES(WICK_DTYPE)
+  WICK_FORALL_QUANTIZED_DTYPES(WICK_DTYPE)
 #undef WICK_DTYPE
   constexpr std::pair<std::string_view, DType> kAliases[] = {{"half", DType::Half},
                                                              {"float", DType::Float},
@@ -61,6 +64,14 @@ std::optional<DType> dtypeFromNumber(int64_t n) {
     default:
       return std::nullopt;
   }
+}
+
+std::optional<DType> anyDTypeFromNumber(int64_t n) {
+#define WICK_DTYPE(type, name, text, number) \
+  if (n == (number)) return DType::name;
+  WICK_FORALL_QUANTIZED_DTYPES(WICK_DTYPE)
+#undef WICK_DTYPE
+  return dtypeFromNumber(n);
 }
 
 DType toRealType(DType t) {
@@ -99,6 +110,12 @@ DType promoteIntegers(DType a, DType b) {
 
 DType promoteTypes(DType a, DType b) {
   if (a == b) return a;
+  if (isQuantized(a) || isQuantized(b)) {
+    throwRuntimeError(
+        "promoteTypes with quantized numbers is not handled yet; figure out what the "
+        "correct rules should be, offending types: {} {}",
+        toString(a), toString(b));
+  }
   if (isComplex(a) || isComplex(b)) {
     bool wide = a == DType::ComplexDouble || b == DType::ComplexDouble || a == DType::Double ||
                 b == DType::Double;
@@ -113,6 +130,7 @@ DType promoteTypes(DType a, DType b) {
 }
 
 bool canCast(DType from, DType to) {
+  if (isQuantized(from) != isQuantized(to)) return false;
   if (isComplex(from) && !isComplex(to)) return false;
   if (isFloating(from) && isIntegral(to, true)) return false;
   return !(from != DType::Bool && to == DType::Bool);
@@ -127,6 +145,16 @@ DType defaultDType() {
 }
 void setDefaultDType(DType t) {
   default_dtype.store(t, std::memory_order_relaxed);
+}
+
+uint16_t detail::halfFromFloat(float f) {
+  return Half(f).bits;
+}
+
+float detail::floatFromHalf(uint16_t bits) {
+  Half half;
+  half.bits = bits;
+  return half;
 }
 
 }  // namespace wick

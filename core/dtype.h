@@ -10,6 +10,8 @@
 
 #include "core/half.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 // _(C++ type, enumerator, name in torch, number)
@@ -27,9 +29,18 @@ namespace wick {
   _(bool, Bool, "bool", 11)                                \
   _(::wick::BFloat16, BFloat16, "bfloat16", 15)
 
+// Integers that stand for real numbers, in tensors that say by what rule (core/quantizer.h). No
+// kernel for the dtypes above takes them. The C++ type is the integer's; of quint4x2 a byte holds
+// two.
+#define WICK_FORALL_QUANTIZED_DTYPES(_) \
+  _(int8_t, QInt8, "qint8", 12)         \
+  _(uint8_t, QUInt8, "quint8", 13)      \
+  _(int32_t, QInt32, "qint32", 14)      \
+  _(uint8_t, QUInt4x2, "quint4x2", 16)
+
 enum class DType : int8_t {
 #define WICK_DTYPE(type, name, text, number) name = number,
-  WICK_FORALL_DTYPES(WICK_DTYPE)
+  WICK_FORALL_DTYPES(WICK_DTYPE) WICK_FORALL_QUANTIZED_DTYPES(WICK_DTYPE)
 #undef WICK_DTYPE
 };
 
@@ -46,12 +57,13 @@ template <class T>
 inline constexpr DType kDTypeOf = DTypeOf<T>::value;
 
 namespace detail {
-inline constexpr std::array<uint8_t, 16> kItemSizes = [] {
-  std::array<uint8_t, 16> sizes{};
+inline constexpr std::array<uint8_t, 17> kItemSizes = [] {
+  std::array<uint8_t, 17> sizes{};
 #define WICK_DTYPE(type, name, text, number) sizes[number] = sizeof(type);
   WICK_FORALL_DTYPES(WICK_DTYPE)
+  WICK_FORALL_QUANTIZED_DTYPES(WICK_DTYPE)
 #undef WICK_DTYPE
-  return sizes;
+      return sizes;
 }();
 [[noreturn]] void throwNoDType();
 }  // namespace detail
@@ -70,15 +82,19 @@ std::string_view toString(DType t);
 std::string_view scalarTypeName(DType t);
 // The inverse of both names; nullopt for an unknown one.
 std::optional<DType> dtypeFromName(std::string_view name);
-// The inverse of the number; nullopt for numbers that are no dense dtype (quantized ones among
-// them).
+// The inverse of the number; nullopt for numbers that are no dtype of dense tensors.
 std::optional<DType> dtypeFromNumber(int64_t number);
+// The same with the quantized ones.
+std::optional<DType> anyDTypeFromNumber(int64_t number);
 
 inline bool isComplex(DType t) {
   return t == DType::ComplexFloat || t == DType::ComplexDouble;
 }
 inline bool isFloating(DType t) {
   return t == DType::Half || t == DType::Float || t == DType::Double || t == DType::BFloat16;
+}
+inline bool isQuantized(DType t) {
+  return (static_cast<int>(t) >= 12 && static_cast<int>(t) <= 14) || t == DType::QUInt4x2;
 }
 inline bool isIntegral(DType t, bool include_bool) {
   return (static_cast<int>(t) >= 0 && static_cast<int>(t) <= 4) ||
@@ -101,3 +117,5 @@ DType defaultDType();
 void setDefaultDType(DType t);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -52,6 +52,8 @@ decltype(auto) dispatch(const char* op, DType dtype, F&& f) {
     break;
     WICK_FORALL_DTYPES(WICK_DTYPE)
 #undef WICK_DTYPE
+    default:
+      break;
   }
   throwUnsupportedDType(op, dtype);
 }

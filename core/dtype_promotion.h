@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/dtype.h"
+#include "core/error.h"
 
 namespace wick {
 

@@ -1,5 +1,7 @@
 #include "core/error.h"
 
+#include "core/source_origin.h"
+
 namespace wick {
 
 Error::~Error() = default;
@@ -49,7 +51,7 @@ void RuntimeError::rebuild() {
   if (!frames_.empty()) {
     message_ = "Traceback of TorchScript (most recent call last):\n";
     for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
-      message_ += fmt::format("in {}\n{}", frame->function, frame->range.highlight());
+      message_ += fmt::format("in {}\n{}", frame->function, userRange(frame->range).highlight());
     }
   }
   message_ += class_name_ + ": " + brief_;

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/ivalue.h"
 #include "core/symbol.h"
 #include "core/type.h"

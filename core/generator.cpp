@@ -2,18 +2,55 @@
 #include <mutex>
 #include <numbers>
 #include <optional>
-#include <random>
+#include <unordered_map>
 
+#include "core/generator_state.h"
 #include "core/ivalue.h"
+#include "core/mersenne_twister.h"
 
 namespace wick {
 
-struct GeneratorObject::State {
-  mutable std::mutex mutex;
-  uint64_t seed = 0;
-  std::mt19937 engine;
-  std::optional<double> next_normal;
+namespace {
 
+struct Numbers {
+  uint64_t seed = 0;
+  MersenneTwister engine;
+  std::optional<double> next_normal;
+};
+struct GuardedNumbers : Numbers {
+  mutable std::mutex mutex;
+};
+
+// The numbers of all generators there are, for GeneratorState.
+class AllNumbers {
+ public:
+  void add(const GeneratorObject* generator, GuardedNumbers* numbers) {
+    std::lock_guard lock(mutex_);
+    all_[generator] = numbers;
+  }
+  void remove(const GeneratorObject* generator) {
+    std::lock_guard lock(mutex_);
+    all_.erase(generator);
+  }
+  // Of one that lives.
+  GuardedNumbers& of(const GeneratorObject* generator) {
+    std::lock_guard lock(mutex_);
+    return *all_.at(generator);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<const GeneratorObject*, GuardedNumbers*> all_;
+};
+
+AllNumbers& allNumbers() {
+  static auto* instance = new AllNumbers;
+  return *instance;
+}
+
+}  // namespace
+
+struct GeneratorObject::State : GuardedNumbers {
   uint64_t next64() {
     uint64_t high = engine();
     return high << 32 | engine();
@@ -24,10 +61,13 @@ struct GeneratorObject::State {
 };
 
 GeneratorObject::GeneratorObject(uint64_t seed) : state_(std::make_unique<State>()) {
+  allNumbers().add(this, state_.get());
   this->seed(seed);
 }
 
-GeneratorObject::~GeneratorObject() = default;
+GeneratorObject::~GeneratorObject() {
+  allNumbers().remove(this);
+}
 
 void GeneratorObject::seed(uint64_t seed) {
   std::lock_guard lock(state_->mutex);
@@ -53,7 +93,7 @@ uint64_t GeneratorObject::next64() {
 
 void GeneratorObject::fill32(uint32_t* out, size_t n) {
   std::lock_guard lock(state_->mutex);
-  for (size_t i = 0; i < n; ++i) out[i] = static_cast<uint32_t>(state_->engine());
+  state_->engine.fill(out, n);
 }
 
 float GeneratorObject::uniformFloat() {
@@ -78,6 +118,24 @@ double GeneratorObject::normal() {
   double theta = 2.0 * std::numbers::pi * u1;
   state_->next_normal = r * std::sin(theta);
   return r * std::cos(theta);
+}
+
+struct GeneratorState::Numbers {
+  wick::Numbers numbers;
+};
+
+GeneratorState GeneratorState::of(const GeneratorObject& generator) {
+  const GuardedNumbers& now = allNumbers().of(&generator);
+  GeneratorState state;
+  std::lock_guard lock(now.mutex);
+  state.numbers_ = std::make_shared<const Numbers>(Numbers{now});
+  return state;
+}
+
+void GeneratorState::restore(GeneratorObject& generator) const {
+  GuardedNumbers& now = allNumbers().of(&generator);
+  std::lock_guard lock(now.mutex);
+  static_cast<wick::Numbers&>(now) = numbers_->numbers;
 }
 
 GeneratorObject& defaultGenerator() {

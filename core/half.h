@@ -2,18 +2,35 @@
 // converts to float exactly, and a float rounds to nearest even on the way back.
 #pragma once
 
+#ifdef __F16C__
 #include <immintrin.h>
+#endif
 
 #include <bit>
 #include <cstdint>
 
 namespace wick {
 
+namespace detail {
+// For programs that are compiled for processors without an instruction for it.
+__attribute__((visibility("default"))) uint16_t halfFromFloat(float f);
+__attribute__((visibility("default"))) float floatFromHalf(uint16_t bits);
+}  // namespace detail
+
 struct Half {
   uint16_t bits = 0;
   Half() = default;
+#ifdef __F16C__
   Half(float f) : bits(_cvtss_sh(f, _MM_FROUND_TO_NEAREST_INT)) {}
-  operator float() const { return _cvtsh_ss(bits); }
+  operator float() const {
+    return _cvtsh_ss(bits);
+  }
+#else
+  Half(float f) : bits(detail::halfFromFloat(f)) {}
+  operator float() const {
+    return detail::floatFromHalf(bits);
+  }
+#endif
 };
 
 struct BFloat16 {

@@ -2,17 +2,27 @@
 // in place; everything else is a reference-counted object that copies share, as in Python.
 #pragma once
 
+#include <array>
 #include <complex>
+#include <concepts>
 #include <functional>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/stripes.h"
 #include "core/tensor.h"
 #include "core/type.h"
+
+#pragma GCC visibility push(default)
 
 namespace wick {
 
@@ -30,6 +40,65 @@ using TupleRef = Ref<TupleObject>;
 using ObjectRef = Ref<Object>;
 using FutureRef = Ref<FutureObject>;
 using GeneratorRef = Ref<GeneratorObject>;
+
+// How a C++ type becomes a value and back; defined in core/value_conversions.h.
+template <class T>
+struct ValueConversion;
+
+namespace detail {
+template <class T>
+inline constexpr bool kIsCharacter =
+    std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char8_t> ||
+    std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
+
+// Whether a C++ type has a form as a value, and whether it is a container of such.
+template <class T>
+inline constexpr bool kHasValue = (std::is_arithmetic_v<T> && !kIsCharacter<T>);
+template <class T>
+inline constexpr bool kIsContainer = false;
+
+template <>
+inline constexpr bool kHasValue<IValue> = true;
+template <>
+inline constexpr bool kHasValue<Tensor> = true;
+template <>
+inline constexpr bool kHasValue<Device> = true;
+template <>
+inline constexpr bool kHasValue<DType> = true;
+template <>
+inline constexpr bool kHasValue<std::string> = true;
+template <>
+inline constexpr bool kHasValue<std::string_view> = true;
+template <>
+inline constexpr bool kHasValue<const char*> = true;
+template <class T>
+inline constexpr bool kHasValue<std::complex<T>> = true;
+template <class T>
+inline constexpr bool kHasValue<std::optional<T>> = kHasValue<T>;
+
+// A vector of values is the arguments of a call, never one of them: it has no element type.
+template <class T, class A>
+inline constexpr bool kIsContainer<std::vector<T, A>> = kHasValue<T> && !std::is_same_v<T, IValue>;
+template <class T, size_t N>
+inline constexpr bool kIsContainer<std::array<T, N>> = kHasValue<T>;
+template <class T, size_t N>
+inline constexpr bool kIsContainer<std::span<T, N>> = kHasValue<std::remove_const_t<T>>;
+template <>
+inline constexpr bool kIsContainer<IntSpan> = true;
+template <>
+inline constexpr bool kIsContainer<DimVector> = true;
+template <class K, class V, class C, class A>
+inline constexpr bool kIsContainer<std::map<K, V, C, A>> = kHasValue<K>&& kHasValue<V>;
+template <class K, class V, class H, class E, class A>
+inline constexpr bool kIsContainer<std::unordered_map<K, V, H, E, A>> = kHasValue<K>&& kHasValue<V>;
+template <class A, class B>
+inline constexpr bool kIsContainer<std::pair<A, B>> = kHasValue<A>&& kHasValue<B>;
+template <class... T>
+inline constexpr bool kIsContainer<std::tuple<T...>> = (kHasValue<T> && ...);
+
+template <class T>
+requires(kIsContainer<T>) inline constexpr bool kHasValue<T> = true;
+}  // namespace detail
 
 class StringObject : public RefCounted {
  public:
@@ -71,6 +140,15 @@ class IValue {
   IValue(std::nullopt_t) : IValue() {}
   IValue(int64_t v) : tag_(Tag::Int) { payload_.as_int = v; }
   IValue(int32_t v) : IValue(static_cast<int64_t>(v)) {}
+  // Every other integer too. RuntimeError for one beyond int64_t.
+  template <std::integral T>
+  requires(!detail::kIsCharacter<T>) IValue(T v) : IValue(static_cast<int64_t>(v)) {
+    if (!std::in_range<int64_t>(v)) throwTooLarge(static_cast<uint64_t>(v));
+  }
+  // A character is no number and no text: write int64_t{c} or std::string(1, c).
+  template <class T>
+  requires(detail::kIsCharacter<T>) IValue(T)
+  = delete;
   IValue(double v) : tag_(Tag::Double) { payload_.as_double = v; }
   IValue(bool v) : tag_(Tag::Bool) {
     payload_.as_int = 0;
@@ -80,6 +158,9 @@ class IValue {
     payload_.as_int = 0;
     payload_.as_device = v;
   }
+  // Programs carry both as ints.
+  IValue(DType v) : IValue(static_cast<int64_t>(v)) {}
+  IValue(MemoryFormat v) : IValue(static_cast<int64_t>(v)) {}
   IValue(std::complex<double> v) : IValue(Tag::Complex, makeRef<ComplexObject>(v).leak()) {}
   // An undefined tensor becomes None.
   IValue(wick::Tensor v);
@@ -97,8 +178,13 @@ class IValue {
   IValue(std::optional<T> v) : IValue() {
     if (v) *this = IValue(std::move(*v));
   }
+  // Lists of vectors, arrays and spans, dicts of maps, tuples of tuples and pairs, of anything that
+  // has a form as a value: IValue(std::vector<int64_t>{1, 2}). Needs core/value_conversions.h.
   template <class T>
-  requires std::is_pointer_v<T> IValue(T)
+  requires(detail::kIsContainer<std::remove_cvref_t<T>>) IValue(T&& v)
+      : IValue(ValueConversion<std::remove_cvref_t<T>>::make(std::forward<T>(v))) {}
+  template <class T>
+  requires(std::is_pointer_v<T> && !std::is_same_v<T, char*>) IValue(T)
   = delete;  // a pointer would become a bool
 
   // Any other reference-counted object, which programs can only pass around. An absent one becomes
@@ -168,6 +254,41 @@ class IValue {
   FutureObject& toFuture() const;
   GeneratorObject& toGenerator() const;
   RefCounted& toCapsule() const { return expect(Tag::Capsule), *payload_.as_object; }
+  // RuntimeError also for None.
+  wick::Tensor tensor() const {
+    expect(Tag::Tensor);
+    return toTensor();
+  }
+  // As a C++ type, which may be a container (core/value_conversions.h):
+  //   value.to<std::vector<int64_t>>(), value.to<std::map<std::string, wick::Tensor>>()
+  // An int is also a floating-point number, a tuple also a vector. RuntimeError that tells what was
+  // expected, what was found and where.
+  template <class T>
+  T to() const {
+    return ValueConversion<T>::from(*this);
+  }
+
+  // Elements of containers. RuntimeError when the value is none of those that are named.
+  // How many a list, tuple or dict holds.
+  size_t size() const;
+  // An element of a list or tuple by its place, from the end when negative; the value of a dict's
+  // key; a field of a named tuple; an attribute of an object. RuntimeError ("list index out of
+  // range: …", "KeyError: …") when there is none.
+  IValue at(const IValue& key) const;
+  template <std::integral T>
+  IValue operator[](T index) const {
+    return at(IValue(index));
+  }
+  IValue operator[](std::string_view key) const { return at(IValue(key)); }
+  // Whether at() would find it.
+  bool contains(const IValue& key) const;
+  // A dict's keys with their values, in the order in which they came.
+  std::vector<std::pair<IValue, IValue>> items() const;
+  // The elements of a list or tuple, and the keys of a dict, as Python iterates over them. An
+  // element that is added to a list meanwhile is seen; a dict's keys are those of the beginning.
+  class Iterator;
+  Iterator begin() const;
+  std::default_sentinel_t end() const { return {}; }
   // The elements of a list or tuple.
   const std::vector<IValue>& elements() const;
   // Numbers, converted: bool and int to double, and so on. RuntimeError when it would lose the
@@ -227,6 +348,7 @@ class IValue {
     if (tag_ != tag) throwWrongTag(tag);
   }
   [[noreturn]] void throwWrongTag(Tag expected) const;
+  [[noreturn]] static void throwTooLarge(uint64_t v);
 
   union Payload {
     Payload() : as_int(0) {}
@@ -239,6 +361,38 @@ class IValue {
   Tag tag_;
 };
 static_assert(sizeof(IValue) == 16);
+
+class IValue::Iterator {
+ public:
+  using iterator_concept = std::forward_iterator_tag;
+  using iterator_category = std::input_iterator_tag;
+  using value_type = IValue;
+  using difference_type = std::ptrdiff_t;
+  using reference = IValue;
+  using pointer = void;
+
+  Iterator() = default;
+  IValue operator*() const { return elements_.at(IValue(index_)); }
+  Iterator& operator++() {
+    ++index_;
+    return *this;
+  }
+  Iterator operator++(int) {
+    Iterator before = *this;
+    ++index_;
+    return before;
+  }
+  friend bool operator==(const Iterator& a, const Iterator& b) { return a.index_ == b.index_; }
+  friend bool operator==(const Iterator& a, std::default_sentinel_t) {
+    return a.elements_.isNone() || static_cast<size_t>(a.index_) >= a.elements_.size();
+  }
+
+ private:
+  friend class IValue;
+  explicit Iterator(IValue elements) : elements_(std::move(elements)) {}
+  IValue elements_;  // a list or tuple
+  int64_t index_ = 0;
+};
 
 // For objects that are made without the type that they must have: UsageError.
 [[noreturn]] void throwNoType(const char* object);
@@ -479,3 +633,5 @@ std::string printedDouble(double value);
 std::string formatTensor(const Tensor& tensor, int64_t max_elements = 1000);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/dtype.h"
+#include "core/error.h"
 #include "core/scalar.h"
 
 namespace wick {

@@ -8,15 +8,17 @@
 
 namespace wick {
 
-// A file that appears under its name when it is complete: what is written goes to a temporary file
-// in the same folder, which commit() brings to the disk and renames. Until then, and when the disk
-// is full, the process is killed or commit() is never reached, a file of that name stays as it was.
+// A file that appears under its name when it is complete: what is written goes to a file without a
+// name in the same folder, which commit() brings to the disk and gives its name. Until then, and
+// when the disk is full, the process is killed or commit() is never reached, a file of that name
+// stays as it was, and nothing is left beside it. (Where the file system has only files with names,
+// a process that is killed leaves a hidden file ".wick-….tmp".)
 // Links are followed, and a file that is replaced keeps its permissions. What is no regular file (a
 // pipe, a terminal) is written as it comes. Messages of errors name the path and the system's
 // reason. Used by one thread.
 class OutputFile {
  public:
-  // Opens the temporary file: RuntimeError when the folder cannot be written.
+  // Opens the new file: RuntimeError when the folder cannot be written.
   explicit OutputFile(std::string path);
   // Without commit(): removes what was written.
   ~OutputFile();
@@ -33,11 +35,13 @@ class OutputFile {
   [[noreturn]] void fail(int error) const;
   void writeOut(std::span<const std::byte> data);
   void flush();
+  void giveName();
   void abandon();
 
   std::string path_;       // as the caller named it
   std::string target_;     // behind links
-  std::string temporary_;  // empty: the target is written directly
+  std::string temporary_;  // the name that the new file has until commit(); empty: none
+  bool replaces_ = true;   // false: the target itself is written, which is no regular file
   int fd_ = -1;
   std::string buffer_;
   size_t unsynced_ = 0;

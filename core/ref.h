@@ -8,6 +8,8 @@
 
 #include "core/memory_limit.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 class RefCounted {
@@ -126,3 +128,5 @@ Ref<T> makeRef(Args&&... args) {
 }
 
 }  // namespace wick
+
+#pragma GCC visibility pop

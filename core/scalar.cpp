@@ -1,5 +1,7 @@
 #include "core/scalar.h"
 
+#include "core/error.h"
+
 namespace wick {
 
 Scalar Scalar::fromIValue(const IValue& v) {

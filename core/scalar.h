@@ -7,6 +7,8 @@
 #include "core/dtype.h"
 #include "core/ivalue.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 class Scalar {
@@ -66,3 +68,5 @@ class Scalar {
 };
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/function_schema.h"
+#include "core/native_class.h"
 
 namespace wick {
 
@@ -61,18 +62,6 @@ const TypeTable& baseTypes() {
       {"Dimname", types::String()},
   };
   return *table;
-}
-
-// Classes that no program defines: handles on something of the engine's, held in a capsule. An
-// archive that brings its own text of such a class means this one.
-TypePtr handleClass(std::string_view qualified_name) {
-  static const ClassTypePtr record_function = [] {
-    auto type = std::make_shared<ClassType>("__torch__.torch.classes.profiler._RecordFunction",
-                                            /*is_module=*/false);
-    type->addAttribute("capsule", types::Capsule());
-    return type;
-  }();
-  return qualified_name == record_function->name() ? record_function : nullptr;
 }
 
 // Names that declarations use for numbers.
@@ -313,7 +302,7 @@ class Parser {
         identifier("a name");
       }
       std::string full(text_.substr(start, at_ - start));
-      if (TypePtr type = handleClass(full)) return {type, {}, {}};
+      if (TypePtr type = findNativeClass(full)) return {type, {}, {}};
       at_ = start;
       fail(fmt::format("class type '{}' cannot be used in an operator's schema", full));
     }

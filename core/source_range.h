@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 // The text of one program with the name under which its author knows it. Immutable once built, and
@@ -63,3 +65,5 @@ class SourceRange {
 };
 
 }  // namespace wick
+
+#pragma GCC visibility pop

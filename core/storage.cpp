@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "core/allocator.h"
+#include "core/error.h"
 #include "core/tensor.h"
 
 namespace wick {

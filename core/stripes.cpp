@@ -44,4 +44,8 @@ uint32_t detail::claimStripe() {
   return thread_stripe;
 }
 
+uint32_t detail::threadStripeFromOutside() {
+  return threadStripe();
+}
+
 }  // namespace wick

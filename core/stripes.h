@@ -13,17 +13,28 @@ inline constexpr uint32_t kStripes = 32;
 inline constexpr size_t kCacheLine = 64;
 
 namespace detail {
+#ifdef WICK_INSIDE
 inline constexpr uint32_t kNoStripe = ~uint32_t{0};
 inline constinit thread_local uint32_t thread_stripe = kNoStripe;
 uint32_t claimStripe();
+#endif
+// threadStripe() for programs that link the engine as a shared library; see
+// noteMemoryFromOutside().
+__attribute__((visibility("default"))) uint32_t threadStripeFromOutside();
 }  // namespace detail
 
 // The calling thread's number, below kStripes, as long as it lives. No two threads have the same
 // while no more than kStripes live. A nanosecond.
 inline uint32_t threadStripe() {
+#ifdef WICK_INSIDE
   const uint32_t stripe = detail::thread_stripe;
   return stripe != detail::kNoStripe ? stripe : detail::claimStripe();
+#else
+  return detail::threadStripeFromOutside();
+#endif
 }
+
+#pragma GCC visibility push(default)
 
 // Notes whether several threads come by. Thread-safe.
 class ThreadsSeen {
@@ -64,5 +75,7 @@ class StripedCounter {
   };
   std::array<Cell, kStripes> cells_;
 };
+
+#pragma GCC visibility pop
 
 }  // namespace wick

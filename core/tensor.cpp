@@ -1,11 +1,14 @@
 #include "core/tensor.h"
 
 #include <bit>
+#include <complex>
 #include <cstring>
 #include <numeric>
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "core/grad_mode.h"
+#include "core/paced.h"
 #include "core/stride_order.h"
 
 namespace wick {
@@ -142,6 +145,32 @@ void TensorImpl::place(Ref<Storage> memory, DType type, DimVector new_sizes, Dim
   contiguous = extent.row_major;
 }
 
+void TensorImpl::become(TensorKind other, Ref<RefCounted> made_of) {
+  if (other != TensorKind::Dense) detail::kinds_in_use.store(true, std::memory_order_relaxed);
+  kind = other;
+  form = std::move(made_of);
+}
+
+void TensorImpl::takeOver(const TensorImpl& other) {
+  place(other.storage, other.dtype, other.sizes, other.strides, other.offset);
+  numel = other.numel;
+  contiguous = other.contiguous;
+  become(other.kind, other.form);
+}
+
+void TensorImpl::becomeFormless(TensorKind other, Ref<RefCounted> made_of, DType type,
+                                DimVector new_sizes) {
+  const int64_t elements = checkedNumel(new_sizes);
+  Ref<Storage> zero = Storage::allocate(sizeof(std::complex<double>));
+  std::memset(zero->data(), 0, zero->bytes());
+  const size_t dims = new_sizes.size();
+  become(TensorKind::Dense, {});
+  place(std::move(zero), type, std::move(new_sizes), DimVector(dims, 0), 0);
+  numel = elements;
+  contiguous = false;
+  become(other, std::move(made_of));
+}
+
 Tensor Tensor::empty(IntSpan sizes, DType dtype, Device device, MemoryFormat format) {
   int64_t numel = checkedNumel(sizes);
   int64_t bytes = 0;
@@ -188,9 +217,7 @@ Tensor Tensor::fromStorage(Ref<Storage> storage, DType dtype, IntSpan sizes, Int
 
 Tensor Tensor::zeros(IntSpan sizes, DType dtype, Device device) {
   Tensor t = empty(sizes, dtype, device);
-  if (t.storage()->bytes() > 0) {
-    std::memset(t.rawData(), 0, t.storage()->bytes());
-  }
+  if (t.storage()->bytes() > 0) clearBytes(t.rawData(), t.storage()->bytes());
   return t;
 }
 
@@ -206,6 +233,11 @@ int64_t Tensor::size(int64_t d) const {
 
 int64_t Tensor::stride(int64_t d) const {
   return known().strides[wrapped(d, dim())];
+}
+
+void Tensor::setRequiresGrad(bool on) const {
+  known().requires_grad = on;
+  if (on) detail::gradients_in_use.store(true, std::memory_order_relaxed);
 }
 
 bool Tensor::isContiguous(MemoryFormat format) const {
@@ -260,6 +292,26 @@ void Tensor::throwNoData() {
   throw UsageError("Tensor::fromData: expected values, got null");
 }
 
+void Tensor::throwNotStrided() const {
+  throwRuntimeError("expected a tensor whose elements lie in memory at strides, got a {} one",
+                    toString(kind()));
+}
+
+void Tensor::throwNotContiguous() const {
+  throw UsageError(fmt::format(
+      "span: expected a contiguous tensor, got {} with strides {}; call contiguous() first",
+      describe(), formatInts(strides())));
+}
+
+Tensor Tensor::emptyFor(size_t values, IntSpan sizes, DType dtype) {
+  const int64_t expected = checkedNumel(sizes);
+  if (values != static_cast<size_t>(expected)) {
+    throw UsageError(fmt::format("Tensor::from: expected {} values for the sizes {}, got {}",
+                                 expected, formatInts(sizes), values));
+  }
+  return empty(sizes, dtype);
+}
+
 void Tensor::throwOtherType(DType asked) const {
   throw UsageError(fmt::format(
       "Tensor::data: the elements of a tensor of dtype {} were asked for as {}; ask for "
@@ -302,7 +354,7 @@ const Tensor& Tensor::resize(IntSpan sizes) const {
   storage()->resize(extentBytes(sizes, strides, offset(), dtype()));
   if (const size_t after = storage()->bytes(); dtype() == DType::Bool && after > before) {
     // What memory held before is no bool.
-    std::memset(static_cast<char*>(storage()->data()) + before, 0, after - before);
+    clearBytes(static_cast<char*>(storage()->data()) + before, after - before);
   }
   impl_->place(storage(), dtype(), DimVector(sizes), std::move(strides), offset());
   return *this;

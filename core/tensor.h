@@ -9,16 +9,21 @@
 
 #include <atomic>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
+#include <ranges>
+#include <span>
 #include <string>
 
 #include "core/device.h"
 #include "core/dim_vector.h"
 #include "core/dtype.h"
-#include "core/grad_mode.h"
-#include "core/error.h"
+#include "core/error_types.h"
 #include "core/ref.h"
+#include "core/tensor_kind.h"
+
+#pragma GCC visibility push(default)
 
 namespace wick {
 
@@ -102,12 +107,24 @@ class TensorImpl : public RefCounted {
   // recorded. A view whose base became so later may not know it yet (autograd/tape.h).
   bool requires_grad = false;
   bool contiguous = true;  // row-major without gaps, kept in step with sizes and strides
+  TensorKind kind = TensorKind::Dense;
   bool is_conj = false;  // reserved for lazily conjugated views; every tensor is materialized today
 
   // What the tape knows of the tensor (autograd/tape.h): where it comes from, what it is a view of,
   // its gradient. Null for most.
   Ref<RefCounted> history;
+  // What a tensor of another kind than Dense consists of (core/tensor_kind.h); null for dense ones.
+  // Shared by views.
+  Ref<RefCounted> form;
 
+  // Makes the tensor one of another kind.
+  void become(TensorKind other, Ref<RefCounted> made_of);
+  // The same for kinds without memory at strides: the sizes are what programs see. Their strides
+  // are 0 and their storage holds a single zero, so whoever forgets to ask for the kind reads
+  // nothing else.
+  void becomeFormless(TensorKind other, Ref<RefCounted> made_of, DType type, DimVector new_sizes);
+  // Takes over what the other one consists of; gradients stay its own.
+  void takeOver(const TensorImpl& other);
   // Where the elements lie from now on: the one door for whatever gives a tensor a shape. Throws
   // RuntimeError, and changes nothing, when a number is negative, when the extent lies outside of
   // `memory`, when it exceeds kMaxExtentBytes or when there are more than kMaxDims dimensions. The
@@ -115,6 +132,23 @@ class TensorImpl : public RefCounted {
   void place(Ref<Storage> memory, DType type, DimVector new_sizes, DimVector new_strides,
              int64_t new_offset);
 };
+
+template <class T>
+class HeldSpan;
+
+namespace detail {
+// The element type that stands for a C++ type: the two 64-bit integers of C++ are one dtype.
+template <class T>
+using ElementOf = std::conditional_t<std::is_same_v<T, long long>, int64_t, T>;
+template <class T>
+concept Element = requires {
+  DTypeOf<ElementOf<T>>::value;
+};
+// A vector, array, span or the like of what tensors can hold.
+template <class R>
+concept Elements = std::ranges::sized_range<const R> && std::ranges::forward_range<const R> &&
+    Element<std::ranges::range_value_t<const R>>;
+}  // namespace detail
 
 class Tensor {
  public:
@@ -151,6 +185,30 @@ class Tensor {
     return t;
   }
 
+  // The same of a vector, span, array or braced list, with its length looked at: UsageError unless
+  // it holds as many values as the sizes ask for. Without sizes the tensor has one dimension.
+  //   Tensor::from(pixels, {1, 3, 64, 96})
+  //   Tensor::from({1.f, 2.f})
+  template <detail::Elements Values>
+  static Tensor from(const Values& values, IntSpan sizes) {
+    using Element = detail::ElementOf<std::ranges::range_value_t<const Values>>;
+    Tensor t = emptyFor(std::ranges::size(values), sizes, kDTypeOf<Element>);
+    std::ranges::copy(values, t.data<Element>());
+    return t;
+  }
+  template <detail::Elements Values>
+  static Tensor from(const Values& values) {
+    return from(values, IntSpan({static_cast<int64_t>(std::ranges::size(values))}));
+  }
+  template <detail::Element T>
+  static Tensor from(std::initializer_list<T> values, IntSpan sizes) {
+    return from(std::span<const T>(values.begin(), values.size()), sizes);
+  }
+  template <detail::Element T>
+  static Tensor from(std::initializer_list<T> values) {
+    return from(std::span<const T>(values.begin(), values.size()));
+  }
+
   bool defined() const { return static_cast<bool>(impl_); }
   TensorImpl* impl() const { return impl_.get(); }
   const Ref<TensorImpl>& ref() const { return impl_; }
@@ -172,10 +230,12 @@ class Tensor {
   const Ref<Storage>& storage() const { return known().storage; }
   bool requiresGrad() const { return known().requires_grad; }
   // Marks a tensor that comes of no other.
-  void setRequiresGrad(bool on) const {
-    known().requires_grad = on;
-    if (on) detail::gradients_in_use.store(true, std::memory_order_relaxed);
-  }
+  void setRequiresGrad(bool on) const;
+  TensorKind kind() const { return known().kind; }
+  // What a tensor of another kind consists of. Null for dense ones.
+  const Ref<RefCounted>& form() const { return known().form; }
+  // Whether the elements lie at strides of the storage.
+  bool isStrided() const { return known().kind <= TensorKind::Quantized; }
   bool isContiguous() const { return known().contiguous; }
   bool isContiguous(MemoryFormat format) const;
   // Whether the elements fill their extent without gaps or overlap, in any order of dimensions.
@@ -184,8 +244,11 @@ class Tensor {
   // say so.
   MemoryFormat suggestMemoryFormat() const;
 
-  // First element. T must match dtype (checked in the typed form: UsageError).
+  // First element. T must match dtype (checked in the typed form: UsageError). RuntimeError for
+  // tensors of kinds that have no memory at strides.
   void* rawData() const {
+    if (!isStrided()) [[unlikely]]
+      throwNotStrided();
     // By number: without elements there may be an offset, but no memory to point into.
     return reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(known().storage->data()) +
                                    static_cast<uintptr_t>(known().offset) * itemSize());
@@ -196,6 +259,14 @@ class Tensor {
       throwOtherType(kDTypeOf<T>);
     return static_cast<T*>(rawData());
   }
+  // All elements, in order. UsageError when T does not match dtype, and unless the tensor is
+  // contiguous. Of a temporary tensor the span keeps the elements alive.
+  template <class T>
+  std::span<T> span() const& {
+    return std::span<T>(contiguousData<std::remove_const_t<T>>(), static_cast<size_t>(numel()));
+  }
+  template <class T>
+  HeldSpan<T> span() &&;
   // The only element, converted. Throws RuntimeError unless numel() == 1.
   template <class T>
   T item() const;
@@ -248,8 +319,37 @@ class Tensor {
   [[noreturn]] static void throwUndefined();
   [[noreturn]] static void throwNoData();
   [[noreturn]] void throwOtherType(DType asked) const;
+  [[noreturn]] void throwNotContiguous() const;
+  [[noreturn]] void throwNotStrided() const;
+  // empty(), after a look at the number of values.
+  static Tensor emptyFor(size_t values, IntSpan sizes, DType dtype);
+  template <class T>
+  T* contiguousData() const {
+    T* elements = data<T>();
+    if (!isContiguous()) throwNotContiguous();
+    return elements;
+  }
   Ref<TensorImpl> impl_;
 };
+
+// A span of a tensor's elements that holds the tensor, so that a loop may run over the elements of
+// a result that nobody else keeps.
+template <class T>
+class HeldSpan : public std::span<T> {
+ public:
+  HeldSpan(std::span<T> elements, Tensor tensor)
+      : std::span<T>(elements), tensor_(std::move(tensor)) {}
+  const Tensor& tensor() const { return tensor_; }
+
+ private:
+  Tensor tensor_;
+};
+
+template <class T>
+HeldSpan<T> Tensor::span() && {
+  const Tensor& self = *this;
+  return HeldSpan<T>(self.span<T>(), self);
+}
 
 // `d` counted from the end when negative; throws RuntimeError when outside [-max(n,1), max(n,1)).
 int64_t wrapDim(int64_t d, int64_t n);
@@ -272,3 +372,5 @@ DimVector inferSize(IntSpan sizes, int64_t numel);
 std::string formatInts(IntSpan values);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

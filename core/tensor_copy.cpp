@@ -3,7 +3,8 @@
 // The two shapes become one list of dimensions with two strides each, ordered as the destination
 // lies in memory and merged where both allow it. The two innermost dimensions form a plane; when
 // the source runs along the other one (a transpose), the plane is walked in tiles, so that both
-// sides use whole cache lines. Rows, or tiles of rows, are what the threads share.
+// sides use whole cache lines; words of 4 and 8 bytes are turned in registers. Rows, or tiles of
+// rows, are what the threads share.
 #include <immintrin.h>
 
 #include "core/convert.h"
@@ -11,6 +12,7 @@
 #include "core/parallel.h"
 #include "core/row_copy.h"
 #include "core/tensor.h"
+#include "core/transpose_tile.h"
 
 namespace wick {
 
@@ -143,16 +145,153 @@ bool arrangeTiles(std::vector<CopyDim>& dims, int64_t src_item) {
   return false;
 }
 
+// The destination's rows [first, last) of a plane whose source runs along the columns: elements
+// [begin, end) of each. A whole number of tiles; the number of elements that were done.
+template <class Word, int64_t kSide>
+int64_t turnTiles(char* dst, const char* src, const CopyDim& rows, int64_t first, int64_t last,
+                  const CopyDim& inner, int64_t begin, int64_t end) {
+  constexpr auto kWord = static_cast<int64_t>(sizeof(Word));
+  const int64_t whole = begin + (end - begin) / kSide * kSide;
+  const auto turn = [&](int64_t r, int64_t i) {
+    transposeTile(reinterpret_cast<const Word*>(src + r * kWord + i * inner.src), inner.src / kWord,
+                  reinterpret_cast<Word*>(dst + r * rows.dst + i * kWord), rows.dst / kWord);
+  };
+  // Lines that are far apart often share a place in the first cache: each is used up before others
+  // are, on the side where they are further apart.
+  if (inner.src >= rows.dst) {
+    for (int64_t i = begin; i < whole; i += kSide) {
+      for (int64_t r = first; r < last; r += kSide) turn(r, i);
+    }
+    return whole - begin;
+  }
+  constexpr int64_t kBlock = 64;
+  for (int64_t block = begin; block < whole; block += kBlock) {
+    const int64_t stop = std::min(whole, block + kBlock);
+    for (int64_t r = first; r < last; r += kSide) {
+      for (int64_t i = block; i < stop; i += kSide) turn(r, i);
+    }
+  }
+  return whole - begin;
+}
+
+// Of words that are moved as they are. The number of rows from `first` that are done, a whole
+// number of tiles, for elements [begin, begin + `columns`); sets `columns`, which was all.
+int64_t turnBand(char* dst, const char* src, const CopyDim& rows, int64_t first, int64_t last,
+                 const CopyDim& inner, int64_t begin, int64_t& columns) {
+  const int64_t word = inner.dst;
+  if (rows.src != word || inner.src % word != 0 || rows.dst % word != 0) return 0;
+  if (word == 4) {
+    const int64_t done = (last - first) / kTransposeTile * kTransposeTile;
+    columns = turnTiles<float, kTransposeTile>(dst, src, rows, first, first + done, inner, begin,
+                                               begin + columns);
+    return done;
+  }
+  if (word == 8) {
+    const int64_t done = (last - first) / kTransposeWideTile * kTransposeWideTile;
+    columns = turnTiles<double, kTransposeWideTile>(dst, src, rows, first, first + done, inner,
+                                                    begin, begin + columns);
+    return done;
+  }
+  return 0;
+}
+
+// dst[i * kCount + k] = element i of the k-th source; these lie `apart` bytes behind one another.
+template <class Word, int kCount>
+void interleave(char* dst, const char* src, int64_t apart, int64_t n) {
+  Word* to = reinterpret_cast<Word*>(dst);
+  const Word* from[kCount];
+  for (int k = 0; k < kCount; ++k) from[k] = reinterpret_cast<const Word*>(src + k * apart);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int k = 0; k < kCount; ++k) to[i * kCount + k] = from[k][i];
+  }
+}
+
+using InterleaveKernel = void (*)(char* dst, const char* src, int64_t apart, int64_t n);
+
+template <int kCount>
+InterleaveKernel interleaveKernel(int64_t item) {
+  switch (item) {
+    case 1:
+      return interleave<uint8_t, kCount>;
+    case 2:
+      return interleave<uint16_t, kCount>;
+    case 4:
+      return interleave<uint32_t, kCount>;
+    case 8:
+      return interleave<uint64_t, kCount>;
+    default:
+      return interleave<Block16, kCount>;
+  }
+}
+
+// Sources that run along the second dimension, while the innermost one takes elements in turn:
+// what makes images larger (pixel_shuffle) and complex numbers of two parts. Null otherwise.
+InterleaveKernel chooseInterleave(const CopyDim& rows, const CopyDim& inner, int64_t item) {
+  if (inner.dst != item || rows.src != item || rows.dst != item * inner.size || inner.src < 0) {
+    return nullptr;
+  }
+  switch (inner.size) {
+    case 2:
+      return interleaveKernel<2>(item);
+    case 3:
+      return interleaveKernel<3>(item);
+    case 4:
+      return interleaveKernel<4>(item);
+    default:
+      return nullptr;
+  }
+}
+
+// Calls kernel(dst, src, first, end) for pieces of the last dimension, which has `length` elements:
+// the elements [first, end) at every index of the dimensions in front.
+template <class F>
+void forEachOuter(char* dst, const char* src, std::span<const CopyDim> outer, int64_t length,
+                  F&& kernel) {
+  constexpr int64_t kPiece = 4096;
+  int64_t planes = 1;
+  for (const CopyDim& d : outer) planes *= d.size;
+  const int64_t pieces = (length + kPiece - 1) / kPiece;
+  const int64_t grain = std::max<int64_t>(1, kGrainSize / 4 / std::min(length, kPiece));
+  parallelFor(planes * pieces, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t w = begin; w < end; ++w) {
+      char* d = dst;
+      const char* s = src;
+      int64_t rest = w / pieces;
+      for (size_t k = outer.size(); k-- > 0;) {
+        const int64_t i = rest % outer[k].size;
+        rest /= outer[k].size;
+        d += i * outer[k].dst;
+        s += i * outer[k].src;
+      }
+      const int64_t first = w % pieces * kPiece;
+      kernel(d, s, first, std::min(length, first + kPiece));
+    }
+  });
+}
+
+// `moves`: elements are copied as they are.
 void copyPlanes(char* dst, const char* src, std::vector<CopyDim> dims, RowKernel kernel,
-                int64_t src_item) {
+                int64_t src_item, bool moves) {
   bool tiled = arrangeTiles(dims, src_item);
   CopyDim inner = dims.back();
   CopyDim rows = dims[dims.size() - 2];
   size_t outer_dims = dims.size() - 2;
+  const InterleaveKernel together =
+      moves && !tiled ? chooseInterleave(rows, inner, src_item) : nullptr;
+  if (together) {
+    forEachOuter(dst, src, std::span(dims).first(outer_dims), rows.size,
+                 [&](char* d, const char* s, int64_t first, int64_t end) {
+                   together(d + first * rows.dst, s + first * src_item, inner.src, end - first);
+                 });
+    return;
+  }
+  // Rows of so few elements cost more than their elements: the other dimension makes better ones.
+  constexpr int64_t kFewElements = 4;
+  if (!tiled && inner.size <= kFewElements && rows.size > 2 * inner.size) std::swap(inner, rows);
   int64_t planes = 1;
   for (size_t d = 0; d < outer_dims; ++d) planes *= dims[d].size;
   // One unit of work is a band of rows of one plane; a single row is split along itself.
-  int64_t band = tiled ? kTile : 1;
+  int64_t band = tiled ? (moves ? 2 * kTile : kTile) : 1;
   int64_t bands = (rows.size + band - 1) / band;
   if (planes * bands == 1 && !tiled) {
     parallelFor(inner.size, kGrainSize, [&](int64_t begin, int64_t end) {
@@ -160,10 +299,15 @@ void copyPlanes(char* dst, const char* src, std::vector<CopyDim> dims, RowKernel
     });
     return;
   }
-  int64_t unit = std::max<int64_t>(1, inner.size * band);
-  parallelFor(planes * bands, kGrainSize / unit, [&](int64_t begin, int64_t end) {
+  // Few long rows are cut along themselves as well.
+  constexpr int64_t kLength = 2048;
+  const int64_t length = tiled ? std::min(kLength, inner.size) : inner.size;
+  const int64_t pieces = length == 0 ? 1 : (inner.size + length - 1) / length;
+  int64_t unit = std::max<int64_t>(1, length * band);
+  parallelFor(planes * bands * pieces, kGrainSize / unit, [&](int64_t begin, int64_t end) {
     for (int64_t w = begin; w < end; ++w) {
-      int64_t rest = w / bands;
+      const int64_t from = w % pieces * length, to = std::min(inner.size, from + length);
+      int64_t rest = w / pieces / bands;
       char* d = dst;
       const char* s = src;
       for (size_t k = outer_dims; k-- > 0;) {
@@ -172,14 +316,22 @@ void copyPlanes(char* dst, const char* src, std::vector<CopyDim> dims, RowKernel
         d += i * dims[k].dst;
         s += i * dims[k].src;
       }
-      int64_t first = w % bands * band;
-      int64_t last = std::min(rows.size, first + band);
-      int64_t step = tiled ? kTile : inner.size;
-      for (int64_t i = 0; i < inner.size; i += step) {
-        int64_t n = std::min(step, inner.size - i);
+      const int64_t first = w / pieces % bands * band;
+      const int64_t last = std::min(rows.size, first + band);
+      int64_t turned_columns = to - from, turned_rows = 0;
+      if (tiled && moves) {
+        turned_rows = turnBand(d, s, rows, first, last, inner, from, turned_columns);
+        if (turned_rows == last - first && turned_columns == to - from) continue;
+      }
+      const int64_t step = tiled ? kTile : length;
+      for (int64_t i = from; i < to; i += step) {
+        const int64_t stop = std::min(i + step, to);
         for (int64_t r = first; r < last; ++r) {
-          kernel(d + r * rows.dst + i * inner.dst, inner.dst, s + r * rows.src + i * inner.src,
-                 inner.src, n);
+          // Behind the tiles there may be some elements of their rows, and some rows.
+          const int64_t at = r < first + turned_rows ? std::max(i, from + turned_columns) : i;
+          if (at >= stop) continue;
+          kernel(d + r * rows.dst + at * inner.dst, inner.dst, s + r * rows.src + at * inner.src,
+                 inner.src, stop - at);
         }
       }
     }
@@ -233,7 +385,8 @@ const Tensor& Tensor::copyFrom(const Tensor& source) const {
     });
     return *this;
   }
-  copyPlanes(to, from, planDims(*this, src), kernel, static_cast<int64_t>(src.itemSize()));
+  copyPlanes(to, from, planDims(*this, src), kernel, static_cast<int64_t>(src.itemSize()),
+             dtype() == src.dtype());
   return *this;
 }
 

@@ -7,6 +7,9 @@
 
 #include "core/dtype_dispatch.h"
 #include "core/ivalue.h"
+#include "core/quantizer.h"
+#include "core/nested_form.h"
+#include "core/sparse_form.h"
 #include "core/text_limit.h"
 
 namespace wick {
@@ -209,6 +212,9 @@ std::string sizeText(const Tensor& t) {
 
 std::string formatTensor(const Tensor& tensor, int64_t max_elements) {
   if (!tensor.defined()) return "None";
+  if (tensor.kind() == TensorKind::Sparse) return formatSparse(tensor);
+  if (tensor.kind() == TensorKind::Quantized) return formatQuantized(tensor);
+  if (tensor.kind() == TensorKind::Nested) return formatNested(tensor, max_elements);
   constexpr int64_t kIndent = 7;  // the width of "tensor("
   std::vector<std::string> suffixes;
   DType t = tensor.dtype();

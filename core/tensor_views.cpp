@@ -1,6 +1,7 @@
 // The views of Tensor: new sizes, strides and offset on the same storage. A size times a stride of
 // a tensor never overflows (kMaxExtentBytes); what a program gives besides is checked here, and
 // what comes of it by TensorImpl::place().
+#include "core/error.h"
 #include "core/tensor.h"
 
 namespace wick {
@@ -9,8 +10,12 @@ namespace {
 
 Tensor viewOf(const Tensor& t, DimVector sizes, DimVector strides, int64_t offset) {
   checkGrowth();
+  if (!t.isStrided()) [[unlikely]]
+    t.rawData();  // raises the error
   Ref<TensorImpl> impl = makeRef<TensorImpl>();
   impl->place(t.storage(), t.dtype(), std::move(sizes), std::move(strides), offset);
+  if (t.kind() != TensorKind::Dense) [[unlikely]]
+    impl->become(t.kind(), t.form());
   return Tensor(std::move(impl));
 }
 
@@ -23,7 +28,7 @@ int64_t steppedStride(int64_t stride, int64_t step) {
 }
 
 Tensor Tensor::asStrided(IntSpan sizes, IntSpan strides, int64_t offset) const {
-  return fromStorage(storage(), dtype(), sizes, strides, offset);
+  return viewOf(*this, sizes, strides, offset);
 }
 
 Tensor Tensor::transpose(int64_t a, int64_t b) const {
@@ -156,7 +161,7 @@ std::optional<Tensor> Tensor::tryView(IntSpan sizes) const {
         numel() == 0 && shape == impl_->sizes ? impl_->strides : contiguousStrides(shape);
     return viewOf(*this, std::move(shape), std::move(strides), offset());
   }
-  // The old dimensions fall into runs, each of which is one evenly strided sequence; the new
+  // The old dimensions fall into runs; each run is one evenly strided sequence; the new
   // dimensions must divide each run without straddling a boundary. Both are walked from the
   // innermost dimension.
   DimVector strides(shape.size(), 0);
@@ -186,7 +191,9 @@ Tensor Tensor::view(IntSpan sizes) const {
 }
 
 Tensor Tensor::detach() const {
-  return viewOf(*this, sizes(), strides(), offset());
+  Ref<TensorImpl> impl = makeRef<TensorImpl>();
+  impl->takeOver(known());
+  return Tensor(std::move(impl));
 }
 
 }  // namespace wick

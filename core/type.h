@@ -13,6 +13,8 @@
 #include "core/dtype.h"
 #include "core/keyed_hash.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 class Function;
@@ -469,3 +471,5 @@ TypePtr unshapedType(const TypePtr& type);
 std::optional<TypePtr> substituteTypeVariables(const TypePtr& type, const TypeBindings& bindings);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

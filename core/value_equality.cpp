@@ -3,9 +3,11 @@
 // met, so that it takes the time that the values take in memory.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 #include <unordered_map>
 
+#include "core/budget.h"
 #include "core/dtype_dispatch.h"
 #include "core/error.h"
 #include "core/ivalue.h"
@@ -40,22 +42,43 @@ bool sameNumbers(const IValue& a, const IValue& b) {
   return a.numberToInt() == b.numberToInt();
 }
 
-bool sameTensors(const Tensor& a, const Tensor& b) {
+// Whether equal(begin, end) holds for all pieces of [0, n).
+template <class Equal>
+bool equalInPieces(size_t n, Pace& pace, Equal&& equal) {
+  constexpr size_t kPiece = size_t{1} << 20;
+  for (size_t begin = 0; begin < n; begin += kPiece) {
+    const size_t end = std::min(n, begin + kPiece);
+    if (!equal(begin, end)) return false;
+    pace.step(static_cast<int64_t>((end - begin) / 4));
+  }
+  return true;
+}
+
+bool sameTexts(const std::string& a, const std::string& b, Pace& pace) {
+  return a.size() == b.size() && equalInPieces(a.size(), pace, [&](size_t begin, size_t end) {
+           return std::memcmp(a.data() + begin, b.data() + begin, end - begin) == 0;
+         });
+}
+
+bool sameTensors(const Tensor& a, const Tensor& b, Pace& pace) {
   if (a.isSame(b)) return true;
   if (!std::ranges::equal(a.sizes(), b.sizes()) || a.device() != b.device()) return false;
   if (!a.device().isCpu()) return a.dtype() == b.dtype() && a.sharesStorage(b);
   DType common = promoteTypes(a.dtype(), b.dtype());
   Tensor x = a.to(common).contiguous();
   Tensor y = b.to(common).contiguous();
+  const auto n = static_cast<size_t>(x.numel());
   return dispatchAll(common, [&]<class T>() {
     const T* p = x.data<T>();
     const T* q = y.data<T>();
-    return std::equal(p, p + x.numel(), q, [](T u, T v) {
-      if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
-        return static_cast<float>(u) == static_cast<float>(v);
-      } else {
-        return u == v;
-      }
+    return equalInPieces(n, pace, [&](size_t begin, size_t end) {
+      return std::equal(p + begin, p + end, q + begin, [](T u, T v) {
+        if constexpr (std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>) {
+          return static_cast<float>(u) == static_cast<float>(v);
+        } else {
+          return u == v;
+        }
+      });
     });
   });
 }
@@ -64,6 +87,7 @@ class Comparison {
  public:
   bool equal(const IValue& a, const IValue& b, int depth = 0) {
     using Tag = IValue::Tag;
+    pace_.step();
     if (a.isNumber() && b.isNumber()) return sameNumbers(a, b);
     if (a.tag() != b.tag()) return false;
     if (a.isCounted() && a.rawObject() == b.rawObject()) return true;
@@ -73,9 +97,9 @@ class Comparison {
       case Tag::Device:
         return a.toDevice() == b.toDevice();
       case Tag::Tensor:
-        return sameTensors(a.toTensor(), b.toTensor());
+        return sameTensors(a.toTensor(), b.toTensor(), pace_);
       case Tag::String:
-        return a.toString() == b.toString();
+        return sameTexts(a.toString(), b.toString(), pace_);
       case Tag::List:
       case Tag::Tuple:
       case Tag::Dict:
@@ -131,6 +155,7 @@ class Comparison {
 
   static constexpr char kTooDeep[] = "maximum recursion depth exceeded in comparison";
   using Known = std::unordered_map<Pair, bool, PairHash>;  // whether the comparison has ended
+  Pace pace_;
   size_t met_ = 0;
   std::unique_ptr<Known> known_;
 };
@@ -175,6 +200,8 @@ class Hasher {
         return M::mix(static_cast<size_t>(v.toDevice().type),
                       static_cast<size_t>(v.toDevice().index));
       case Tag::String:
+        // A tuple may hold one long text many times.
+        pace_.step(1 + static_cast<int64_t>(v.toString().size() / 16));
         return M::text(v.toString());
       case Tag::Tuple:
         return tuple(v, depth);
@@ -205,12 +232,16 @@ class Hasher {
       if (it != known_->end()) return it->second;
     }
     size_t h = 0x7475706c;
-    for (const IValue& e : v.elements()) h = M::mix(h, hash(e, depth + 1));
+    for (const IValue& e : v.elements()) {
+      pace_.step();
+      h = M::mix(h, hash(e, depth + 1));
+    }
     if (remember) known_->emplace(v.rawObject(), h);
     return h;
   }
 
   using Known = std::unordered_map<const RefCounted*, size_t>;
+  Pace pace_;
   size_t met_ = 0;
   std::unique_ptr<Known> known_;
 };

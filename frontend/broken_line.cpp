@@ -79,7 +79,7 @@ class Text {
 
   struct Line {
     size_t start;
-    size_t text;  // the offset of its first character that is no blank
+    size_t text;  // the offset of its first character that is not a blank
     size_t column;
   };
   // The first line from the offset `i` on that holds anything; its text is size() when there is

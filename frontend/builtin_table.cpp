@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/native_class.h"
 #include "frontend/builtin_functions.h"
 #include "frontend/magic_methods.h"
 #include "frontend/schema_matching.h"
@@ -16,7 +17,7 @@ namespace wick {
 
 namespace {
 
-// How a name is spelled in a program and what it stands for. The target says of which sort it is:
+// How a name is spelled in a program and what it stands for. The target says what sort it is:
 //   "aten::x", "prim::x"   an operator
 //   "form x"               a special form of the emitter (prim::x)
 //   "cast x aten::y"       a conversion to the type x by the operator y
@@ -127,7 +128,16 @@ constexpr Entry kMembers[] = {
     {"torch.enable_grad", "class torch.autograd.grad_mode.enable_grad"},
     {"torch.autograd.no_grad", "class torch.autograd.grad_mode.no_grad"},
     {"torch.autograd.enable_grad", "class torch.autograd.grad_mode.enable_grad"},
+    {"torch.autocast", "class torch.amp.autocast_mode.autocast"},
+    {"torch.amp.autocast", "class torch.amp.autocast_mode.autocast"},
+    {"torch.cpu.amp.autocast", "class torch.cpu.amp.autocast_mode.autocast"},
+    {"torch.cuda.amp.autocast", "class torch.cuda.amp.autocast_mode.autocast"},
     {"torch.autograd.grad", "aten::grad"},
+    {"torch.utils.checkpoint.checkpoint", "form checkpoint"},
+    {"torch.ops.wick.checkpoint", "form checkpoint"},
+    {"ops.wick.checkpoint", "form checkpoint"},
+    {"torch.ops.wick.custom_function", "form custom_function"},
+    {"ops.wick.custom_function", "form custom_function"},
     {"torch.autograd.backward", "aten::backward"},
     {"torch.abs", "aten::abs"},
     {"torch.futures.collect_all", "aten::collect_all"},
@@ -151,6 +161,7 @@ constexpr Entry kMembers[] = {
     {"math.cbrt", "prim::math_cbrt"},
     {"torch.nn.functional.linear", "aten::linear"},
     {"torch.nn.functional.gelu", "aten::gelu"},
+    {"torch.nested.to_padded_tensor", "aten::nested_to_padded_tensor"},
     {"torch.nn.functional.logsigmoid", "aten::log_sigmoid"},
     {"torch.nn.functional.hardshrink", "aten::hardshrink"},
     {"torch.nn.functional.pixel_shuffle", "aten::pixel_shuffle"},
@@ -277,8 +288,8 @@ constexpr IntEntry kInts[] = {
     {"quint2x4", 17},
     {"strided", 0},
     {"sparse_coo", 1},
-    {"_mkldnn", 2},
-    {"sparse_csr", 3},
+    {"sparse_csr", 2},
+    {"_mkldnn", 3},
     {"sparse_csc", 4},
     {"sparse_bsr", 5},
     {"sparse_bsc", 6},
@@ -288,6 +299,9 @@ constexpr IntEntry kInts[] = {
     {"channels_last_3d", 3},
     {"per_tensor_affine", 0},
     {"per_channel_affine", 1},
+    {"per_tensor_symmetric", 2},
+    {"per_channel_symmetric", 3},
+    {"per_channel_affine_float_qparams", 4},
 };
 
 // Modules, and the operator that a member means when the table above does not say: prefix + name.
@@ -308,6 +322,7 @@ constexpr Entry kModules[] = {
     {"torch.functional", "aten::"},
     {"torch.linalg", "aten::linalg_"},
     {"torch.special", "aten::special_"},
+    {"torch.nested", ""},
     {"torch.fft", "aten::fft_"},
     {"torch.jit", ""},
     {"torch.jit._builtins", ""},
@@ -319,7 +334,12 @@ constexpr Entry kModules[] = {
     {"torch.futures", ""},
     {"torch.random", ""},
     {"torch.utils", ""},
+    {"torch.utils.checkpoint", ""},
     {"torch.cuda", ""},
+    {"torch.cuda.amp", ""},
+    {"torch.cpu", ""},
+    {"torch.cpu.amp", ""},
+    {"torch.amp", ""},
     {"torch.ops", "ops"},
     {"torch.ops.aten", "aten::"},
     {"torch.ops.prim", "prim::"},
@@ -331,6 +351,8 @@ constexpr Entry kModules[] = {
     {"ops.wick", "wick::"},
     {"ops.quantized", "quantized::"},
     {"torch.ops.quantized", "quantized::"},
+    {"torch.ops.torchvision", "torchvision::"},
+    {"torch.classes", ""},
     {"math", "aten::"},
     {"cmath", "aten::"},
     {"warnings", ""},
@@ -533,6 +555,34 @@ SugaredValuePtr builtinValue(const std::string& name, GraphFunction& fn, const S
   return nullptr;
 }
 
+// Whether operators are called `name::…`.
+static bool isOperatorNamespace(const std::string& name) {
+  if (find(kModules, "ops." + name)) return true;
+  const std::vector<std::string> names = OperatorRegistry::instance().names();
+  const std::string prefix = name + "::";
+  const auto first = std::ranges::lower_bound(names, prefix);
+  return first != names.end() && first->starts_with(prefix);
+}
+
+// Operators and classes that are registered while the program runs. Every name is a namespace of
+// torch.classes, as in PyTorch; what it holds is looked up when it is asked for.
+static SugaredValuePtr ownMember(const std::string& module, const std::string& name) {
+  std::string_view rest = module;
+  if (rest.starts_with("torch.")) rest.remove_prefix(6);
+  if (module == "torch.classes" || (rest == "ops" && isOperatorNamespace(name))) {
+    return std::make_shared<BuiltinModule>(module + "." + name);
+  }
+  if (rest.starts_with("ops.")) {
+    const Symbol op = Symbol::fromQualString(fmt::format("{}::{}", rest.substr(4), name));
+    return isBuiltinOperator(op) ? std::make_shared<BuiltinFunction>(op) : nullptr;
+  }
+  if (module.starts_with("torch.classes.")) {
+    const ClassTypePtr type = findNativeClass(fmt::format("__torch__.{}.{}", module, name));
+    return type ? std::make_shared<ClassValue>(type) : nullptr;
+  }
+  return nullptr;
+}
+
 SugaredValuePtr builtinMember(const std::string& module, const std::string& name, GraphFunction& fn,
                               const SourceRange&) {
   std::string full = module + "." + name;
@@ -556,12 +606,9 @@ SugaredValuePtr builtinMember(const std::string& module, const std::string& name
       return std::make_shared<ClassValue>(object->shared());
     }
   }
+  if (SugaredValuePtr found = ownMember(module, name)) return found;
   const Entry* rule = find(kModules, module);
-  if (!rule || rule->target[0] == '\0') return nullptr;
-  if (std::string_view(rule->target) == "ops") {
-    // Every namespace of operators: ops.prim, ops.quantized, …
-    return nullptr;
-  }
+  if (!rule || rule->target[0] == '\0' || std::string_view(rule->target) == "ops") return nullptr;
   Symbol op = Symbol::fromQualString(std::string(rule->target) + name);
   if (isBuiltinOperator(op)) return std::make_shared<BuiltinFunction>(op);
   return nullptr;
@@ -611,8 +658,10 @@ std::string suggestBuiltinMember(const std::string& module, const std::string& n
     for (const IntEntry& e : kInts) names.insert(e.name);
   }
   const Entry* rule = find(kModules, module);
-  if (rule && rule->target[0] != '\0') {
-    std::string_view op_prefix = rule->target;
+  const size_t ops = module.starts_with("ops.") ? 4 : module.starts_with("torch.ops.") ? 10 : 0;
+  const std::string op_prefix =
+      rule ? rule->target : ops != 0 ? module.substr(ops) + "::" : std::string();
+  if (!op_prefix.empty()) {
     bool of_numbers = module == "math" || module == "cmath";
     for (const std::string& op : OperatorRegistry::instance().names()) {
       if (!op.starts_with(op_prefix)) continue;

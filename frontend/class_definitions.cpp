@@ -125,10 +125,11 @@ class ClassBuilder {
         is_module_ = true;
       } else if (last != "object" && last != "Object") {
         resolver_->checkBroken(last);
-        throwCompileError(base.range(),
-                          "Torchscript does not support class inheritance: '{}' is no base class "
-                          "that it knows",
-                          last);
+        throwCompileError(
+            base.range(),
+            "Torchscript does not support class inheritance: '{}' is not a base class "
+            "that it knows",
+            last);
       }
     }
     for (const Expr& decorator : definition_.decorators()) {
@@ -226,7 +227,7 @@ class ClassBuilder {
     type.addConstant(name, types_.constantOfType(stmt.value().get(), declared));
   }
 
-  // Names that are no identifiers: __annotations__["0"] = __torch__.Block
+  // Names that are not identifiers: __annotations__["0"] = __torch__.Block
   void quotedAnnotation(const Subscript& target, const Assign& stmt) {
     bool well_formed = lastName(target.value()) == "__annotations__" &&
                        target.subscripts().size() == 1 &&

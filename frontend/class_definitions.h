@@ -32,7 +32,7 @@ class MissingMember : public CompileError {
   ClassTypePtr type_;
   std::set<std::string> known_;
 };
-// Whether a method is none, but stands for such a line.
+// Whether a method is not a real one, but stands for a line that could not be read.
 bool isUnreadable(const Function& method);
 
 }  // namespace wick

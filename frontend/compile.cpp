@@ -14,7 +14,8 @@ namespace wick {
 
 namespace {
 
-// What the emitter uses for the deepest tree of a level of expressions or blocks, and besides.
+// What the emitter uses for each level of the deepest tree of expressions or blocks, and for all
+// else.
 constexpr size_t kStackPerLevel = 6144;
 constexpr size_t kStackForEmitter = size_t{384} << 10;
 

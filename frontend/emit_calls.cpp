@@ -61,6 +61,8 @@ SugaredValuePtr Emitter::emitSpecialForm(Symbol form, const Apply& apply,
   if (form == prim::tolist) return simple(emitToList(apply, callee, type_hint));
   if (form == prim::GetAttr) return emitGetAttr(apply, type_hint);
   if (form == prim::fork) return emitFork(apply);
+  if (form == Symbol::prim("checkpoint")) return emitCheckpoint(apply);
+  if (form == Symbol::prim("custom_function")) return emitCustomFunction(apply);
   if (form == Symbol::prim("zip")) return emitZip(apply);
   if (form == Symbol::prim("enumerate")) return emitEnumerate(apply);
   if (form == Symbol::prim("range")) return emitRange(apply);
@@ -151,11 +153,8 @@ Value* Emitter::emitToList(const Apply& apply, const SugaredValuePtr& callee,
   return graph_.insertNode(n)->output();
 }
 
-SugaredValuePtr Emitter::emitFork(const Apply& apply) {
+Value* Emitter::makeCallClosure(const Apply& apply) {
   const SourceRange& range = apply.range();
-  if (apply.inputs().empty()) {
-    throwCompileError(range, "fork expected a function and its arguments but found nothing");
-  }
   SugaredValuePtr forked = emitSugared(apply.inputs()[0]);
   std::vector<Expr> rest;
   for (size_t i = 1; i < apply.inputs().size(); ++i) rest.push_back(apply.inputs()[i]);
@@ -173,8 +172,15 @@ SugaredValuePtr Emitter::emitFork(const Apply& apply) {
     call = [&, form = Apply::create(range, apply.inputs()[0], List<Expr>::create(range, inputs),
                                     apply.attributes())] { return emitApply(form, 1, nullptr); };
   }
-  Value* closure =
-      makeClosure([&](Block* block) { block->registerOutput(call()->asValue(range, fn_)); });
+  return makeClosure([&](Block* block) { block->registerOutput(call()->asValue(range, fn_)); });
+}
+
+SugaredValuePtr Emitter::emitFork(const Apply& apply) {
+  if (apply.inputs().empty()) {
+    throwCompileError(apply.range(),
+                      "fork expected a function and its arguments but found nothing");
+  }
+  Value* closure = makeCallClosure(apply);
   TypePtr type = closure->node()->blocks()[0]->outputs().at(0)->type();
   Node* n = graph_.insertNode(graph_.create(prim::fork, {closure}));
   n->output()->setType(types::Future(type));

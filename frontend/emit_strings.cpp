@@ -12,7 +12,7 @@ void Emitter::appendFormat(const Expr& expr, std::string& format, std::vector<Na
       format += literal;
       return;
     }
-    // Braces in the text are no fields: the text itself becomes an argument. PyTorch, which knows
+    // Braces in the text are not fields: the text itself becomes an argument. PyTorch, which knows
     // no doubled braces in formats, prints it rightly as well.
     format += "{}";
     args.emplace_back(part.range(), constant(IValue(literal)));

@@ -17,7 +17,7 @@ namespace wick {
 // Resolves names of a program: constants (`LIMIT = 3`), names for types (`Pair = Tuple[int, int]`),
 // NamedTuples made by a call (`P = namedtuple("P", ["x"])`) and exception classes, else what
 // nativeResolver finds in the unit. A name stands for what it was defined as, once; a constant is a
-// value that no program can change, so lists and dicts are none.
+// value that no program can change, so lists and dicts are not constants.
 class FileScope : public Resolver, public std::enable_shared_from_this<FileScope> {
  public:
   FileScope(const std::shared_ptr<CompilationUnit>& unit, std::string prefix);

@@ -8,6 +8,7 @@
 #include "frontend/exit_transforms.h"
 #include "ir/dead_code.h"
 #include "ir/depth.h"
+#include "ir/function_capsule.h"
 #include "ir/lower_tuples.h"
 
 namespace wick {
@@ -218,7 +219,12 @@ void liftFork(Node* fork) {
   lifted->block()->cloneFrom(body, map);
   liftClosures(*lifted);
   InsertPointGuard at(fork);
-  Node* n = outer.create(prim::fork, captured);
+  if (fork->kind() == checkpointKind()) {
+    Ref<FunctionCapsule> part = makeRef<FunctionCapsule>("checkpointed", lifted);
+    Value* constant = outer.insertConstant(IValue::capsule(std::move(part)), types::Capsule());
+    captured.insert(captured.begin(), {constant, fork->input(1)});
+  }
+  Node* n = outer.create(fork->kind(), captured);
   n->setRange(fork->range());
   n->setAttribute(attr::Subgraph, lifted);
   n->output()->setType(fork->output()->type());
@@ -236,7 +242,8 @@ void liftForks(Block* block) {
     // Forks inside of a closure are lifted with the closure's own graph.
     if (n->kind() == prim::Closure) continue;
     for (Block* sub : n->blocks()) liftForks(sub);
-    if (n->kind() == prim::fork && !n->hasAttribute(attr::Subgraph)) liftFork(n);
+    const bool runs_closure = n->kind() == prim::fork || n->kind() == checkpointKind();
+    if (runs_closure && !n->hasAttribute(attr::Subgraph)) liftFork(n);
   }
 }
 

@@ -214,6 +214,8 @@ class Emitter {
   Value* emitAnnotate(const Apply& apply, bool unchecked);
   Value* emitToList(const Apply& apply, const SugaredValuePtr& callee, const TypePtr& type_hint);
   SugaredValuePtr emitFork(const Apply& apply);
+  // A closure that calls the first input with the others and the keywords.
+  Value* makeCallClosure(const Apply& apply);
   SugaredValuePtr emitZip(const Apply& apply);
   SugaredValuePtr emitEnumerate(const Apply& apply);
   SugaredValuePtr emitRange(const Apply& apply);
@@ -221,6 +223,10 @@ class Emitter {
   SugaredValuePtr emitReversed(const Apply& apply);
   SugaredValuePtr emitSliceCall(const Apply& apply);
   void expectInputs(const Apply& apply, const char* name, size_t least, size_t most);
+
+  // emit_gradients.cpp
+  SugaredValuePtr emitCheckpoint(const Apply& apply);
+  SugaredValuePtr emitCustomFunction(const Apply& apply);
 
   // emit_constructors.cpp: list(), dict(), tuple(), sum over iterables…
   SugaredValuePtr emitListCall(const Apply& apply, const TypePtr& type_hint);
@@ -315,8 +321,16 @@ void collectAssigned(const List<Stmt>& statements, std::vector<std::string>& out
 // After transformExits: the bodies of called local functions take the place of their calls.
 void dissolveCalls(Graph& graph);
 
-// After convertToSSA: the closures that forks run become graphs of their own with the values they
-// capture as inputs (prim::fork[Subgraph]); closures that nothing uses disappear.
+// The operators of forms that run parts of the program (emit_gradients.cpp).
+inline Symbol checkpointKind() {
+  return Symbol::fromQualString("wick::checkpoint");
+}
+inline Symbol customFunctionKind() {
+  return Symbol::fromQualString("wick::custom_function");
+}
+
+// After convertToSSA: the closures that forks and checkpoints run become graphs of their own with the
+// values they capture as inputs (prim::fork[Subgraph]); closures that nothing uses disappear.
 void liftClosures(Graph& graph);
 
 }  // namespace wick

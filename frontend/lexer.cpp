@@ -443,7 +443,8 @@ Token Lexer::lexNumber(size_t start) {
   }
   size_t word_end = identifierEnd(at);
   if (word_end > at) {
-    fail(start, word_end, fmt::format("'{}' is no number", text_.substr(start, word_end - start)));
+    fail(start, word_end,
+         fmt::format("'{}' is not a number", text_.substr(start, word_end - start)));
   }
   if (is_int && base == 10 && text_[start] == '0' &&
       text_.substr(start, at - start).find_first_not_of("0_") != std::string_view::npos) {

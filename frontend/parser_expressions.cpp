@@ -26,7 +26,7 @@ bool isComparison(int kind) {
   }
 }
 
-// Of the binary operators that group to the left; kPostfix for what is none.
+// The precedence of the binary operators that group to the left; kPostfix for all else.
 int leftPrecedence(int kind) {
   switch (kind) {
     case TK_OR:

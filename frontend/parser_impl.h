@@ -166,7 +166,7 @@ class ParserImpl {
 
   // parser_recovery.cpp
   // Up to the end of the block or of the text. With `errors_`, a Broken statement stands for each
-  // one that is none.
+  // one that cannot be read.
   void statements(std::vector<Stmt>& out);
   // What belongs to a statement that could not be read: the block below it, its `else`. True when
   // there was some.

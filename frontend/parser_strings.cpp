@@ -101,7 +101,7 @@ void ParserImpl::stringToken(const Token& token, StringParts& parts) {
   bool format = prefix == "f" || prefix == "fr" || prefix == "rf";
   bool raw = prefix == "r" || prefix == "fr" || prefix == "rf";
   if (!format && !raw && !prefix.empty() && prefix != "u") {
-    throwCompileError(token.range, "'{}' is no prefix of a string", text.substr(0, quote));
+    throwCompileError(token.range, "'{}' is not a prefix of a string", text.substr(0, quote));
   }
   size_t marks =
       text.size() - quote >= 6 && text[quote + 1] == text[quote] && text[quote + 2] == text[quote]

@@ -261,7 +261,7 @@ class Matcher {
     each.type = element;
     each.fixed_size.reset();
     std::vector<Value*> elements;
-    // A single value that is no element is missing the list.
+    // For a single value that is not an element, messages say that a list is expected.
     if (args_.size() - used_args_ == 1) shown_type_ = argument.type;
     for (; used_args_ < args_.size(); ++used_args_) {
       Value* v = fit(each, args_[used_args_].value);

@@ -206,6 +206,42 @@ class record_function:
         return torch.ops.profiler._call_end_callbacks_on_jit_fut(self.handle, fut)
 )script";
 
+// What they mean to a graph is passes/autocast.h.
+constexpr const char* kAutocast = R"script(
+class autocast:
+    def __init__(self, device_type: str, dtype: Optional[int] = None, enabled: bool = True,
+                 cache_enabled: Optional[bool] = None) -> None:
+        self.fast_dtype = dtype
+        self._enabled = enabled
+        self.device = device_type
+    def __enter__(self):
+        return self
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        pass
+)script";
+constexpr const char* kCpuAutocast = R"script(
+class autocast:
+    def __init__(self, enabled: bool = True, dtype: int = torch.bfloat16, cache_enabled: bool = True) -> None:
+        self.fast_dtype = dtype
+        self._enabled = enabled
+        self.device = 'cpu'
+    def __enter__(self):
+        return self
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        pass
+)script";
+constexpr const char* kCudaAutocast = R"script(
+class autocast:
+    def __init__(self, enabled: bool = True, dtype: int = torch.float16, cache_enabled: bool = True) -> None:
+        self.fast_dtype = dtype
+        self._enabled = enabled
+        self.device = 'cuda'
+    def __enter__(self):
+        return self
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        pass
+)script";
+
 constexpr const char* kInit = R"script(
 def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
     with torch.no_grad():
@@ -253,6 +289,9 @@ std::span<const ScriptLibraryPart> scriptLibrary() {
       {"torch.futures", kFutures},
       {"torch.autograd.grad_mode", kGradMode},
       {"torch.autograd.profiler", kProfiler},
+      {"torch.amp.autocast_mode", kAutocast},
+      {"torch.cpu.amp.autocast_mode", kCpuAutocast},
+      {"torch.cuda.amp.autocast_mode", kCudaAutocast},
       {"torch.nn.init", kInit},
       {"torch.nn.functional", kScriptActivations},
       {"torch.nn.functional", kScriptPooling},

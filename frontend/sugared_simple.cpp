@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/native_class.h"
 #include "frontend/builtin_functions.h"
 #include "frontend/builtin_table.h"
 #include "frontend/class_definitions.h"
@@ -67,9 +68,29 @@ bool acceptsSelf(Symbol name, const TypePtr& type) {
   return false;
 }
 
+// A method of the engine's own class: an operator whose first argument is the object, whatever the
+// schema calls it.
+class NativeMethodValue : public SugaredValue {
+ public:
+  NativeMethodValue(Symbol op, Value* object) : op_(op), object_(object) {}
+  std::string kind() const override { return "method"; }
+  SugaredValuePtr call(const SourceRange& range, GraphFunction& fn, std::vector<NamedValue> args,
+                       std::vector<NamedValue> kwargs, size_t num_binders) override {
+    args.insert(args.begin(), NamedValue(range, object_));
+    return BuiltinFunction(op_).call(range, fn, std::move(args), std::move(kwargs), num_binders);
+  }
+
+ private:
+  Symbol op_;
+  Value* object_;
+};
+
 SugaredValuePtr classAttribute(Value* object, const ClassType& type, const SourceRange& range,
                                GraphFunction& fn, const std::string& field) {
   Graph& graph = *fn.graph();
+  if (const std::string* op = findNativeMethod(type, field)) {
+    return std::make_shared<NativeMethodValue>(Symbol::fromQualString(*op), object);
+  }
   if (!type.findAttribute(field)) ensureInitialized(type);
   if (type.findMethod(field)) {
     return std::make_shared<MethodValue>(object, std::vector<std::string>{field});
@@ -243,7 +264,8 @@ bool SimpleValue::hasAttr(const SourceRange& range, GraphFunction&, const std::s
   if (const auto* object = type->as<ClassType>()) {
     ensureInitialized(*object);
     if (object->findMethod(field) || object->findAttribute(field) || object->findConstant(field) ||
-        object->findProperty(field) || object->findStaticMethod(field)) {
+        object->findProperty(field) || object->findStaticMethod(field) ||
+        findNativeMethod(*object, field)) {
       return true;
     }
     checkUnreadable(*object, field);

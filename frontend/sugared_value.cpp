@@ -7,6 +7,7 @@
 #include <cctype>
 
 #include "core/error.h"
+#include "core/native_class.h"
 #include "frontend/builtin_functions.h"
 #include "frontend/builtin_table.h"
 #include "frontend/class_definitions.h"
@@ -106,7 +107,7 @@ bool BuiltinModule::hasAttr(const SourceRange& range, GraphFunction& fn, const s
 
 namespace {
 
-// Calls to a function whose own text has an error report both places.
+// Calls to a function whose own text has an error report both positions.
 const FunctionSchema& schemaForCall(Function* callee, const SourceRange& range) {
   try {
     callee->ensureDefined();
@@ -157,6 +158,13 @@ SugaredValuePtr ClassValue::call(const SourceRange& range, GraphFunction& fn,
                                  std::vector<NamedValue> args, std::vector<NamedValue> kwargs,
                                  size_t) {
   Function* init = type_->findMethod("__init__");
+  if (!init && findNativeMethod(*type_, "__init__")) {
+    RangeGuard at(fn.graph().get(), range);
+    auto self = std::make_shared<SimpleValue>(
+        fn.graph()->insertNode(fn.graph()->createObject(type_))->output());
+    self->attr(range, fn, "__init__")->call(range, fn, std::move(args), std::move(kwargs), 1);
+    return self;
+  }
   if (!init) {
     checkUnreadable(*type_, "__init__");
     throwCompileError(range, "Class {} does not have an __init__ function defined", type_->name());

@@ -62,7 +62,7 @@ void appendAtom(std::string& out, const std::string& value) {
 
 }  // namespace
 
-// What a tree takes with its place among the children of another, in about.
+// About how much memory a tree takes, with its entry among the children of another one.
 constexpr int64_t kTreeBytes = sizeof(Tree) + 64;
 
 TreeRef Tree::atom(SourceRange range, std::string value) {
@@ -112,7 +112,7 @@ bool Tree::isAtom() const {
 }
 
 const std::string& Tree::stringValue() const {
-  WICK_ASSERT(isAtom(), "a tree of kind {} is no atom", kindToString(kind_));
+  WICK_ASSERT(isAtom(), "a tree of kind {} is not an atom", kindToString(kind_));
   return value_;
 }
 

@@ -94,7 +94,7 @@ bool Expr::isExpr(int kind) {
 }
 
 Expr::Expr(const TreeRef& tree) : TreeView(tree) {
-  WICK_ASSERT(isExpr(kind()), "a tree of kind {} is no expression", kindToString(kind()));
+  WICK_ASSERT(isExpr(kind()), "a tree of kind {} is not an expression", kindToString(kind()));
 }
 
 bool Stmt::isStmt(int kind) {
@@ -125,7 +125,7 @@ bool Stmt::isStmt(int kind) {
 }
 
 Stmt::Stmt(const TreeRef& tree) : TreeView(tree) {
-  WICK_ASSERT(isStmt(kind()), "a tree of kind {} is no statement", kindToString(kind()));
+  WICK_ASSERT(isStmt(kind()), "a tree of kind {} is not a statement", kindToString(kind()));
 }
 
 Ident Ident::create(const SourceRange& range, std::string name) {
@@ -153,7 +153,7 @@ bool Const::isComplex() const {
 }
 
 int64_t Const::asInt(bool negated) const {
-  WICK_ASSERT(isInt(), "'{}' is no integer", text());
+  WICK_ASSERT(isInt(), "'{}' is not an integer", text());
   auto [digits, base] = splitBase(text());
   uint64_t magnitude = 0;
   auto result = std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
@@ -166,7 +166,7 @@ int64_t Const::asInt(bool negated) const {
 }
 
 double Const::asFloat() const {
-  WICK_ASSERT(!isComplex(), "'{}' is no float", text());
+  WICK_ASSERT(!isComplex(), "'{}' is not a float", text());
   if (splitBase(text()).base != 10) return static_cast<double>(asInt());
   return parseDouble(text());
 }
@@ -248,7 +248,7 @@ bool BinOp::isBinOp(int kind) {
 }
 
 BinOp::BinOp(const TreeRef& tree) : Expr(tree, tree->kind(), 2) {
-  WICK_ASSERT(isBinOp(kind()), "a tree of kind {} is no binary operation", kindToString(kind()));
+  WICK_ASSERT(isBinOp(kind()), "a tree of kind {} is not a binary operation", kindToString(kind()));
 }
 
 BinOp BinOp::create(const SourceRange& range, int op, const Expr& lhs, const Expr& rhs) {
@@ -268,7 +268,8 @@ bool UnaryOp::isUnaryOp(int kind) {
 }
 
 UnaryOp::UnaryOp(const TreeRef& tree) : Expr(tree, tree->kind(), 1) {
-  WICK_ASSERT(isUnaryOp(kind()), "a tree of kind {} is no unary operation", kindToString(kind()));
+  WICK_ASSERT(isUnaryOp(kind()), "a tree of kind {} is not a unary operation",
+              kindToString(kind()));
 }
 
 UnaryOp UnaryOp::create(const SourceRange& range, int op, const Expr& operand) {

@@ -26,7 +26,8 @@
 //     Global         (global name...)
 //     Import         (import module (alias name as-name?)...)
 //     Pass, Break, Continue  (pass), (break), (continue)
-//     Broken         (broken (ident "message") name...)   in place of a statement that is none
+//     Broken         (broken (ident "message") name...)   in place of a statement that cannot be
+//     read
 //
 //   parts of statements
 //     Decl           (decl param... return-type?)

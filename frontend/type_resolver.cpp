@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/native_class.h"
 #include "core/stack.h"
 #include "frontend/builtin_table.h"
 #include "frontend/parser.h"
@@ -54,6 +55,7 @@ const std::unordered_map<std::string_view, TypePtr>& simpleTypes() {
       {"torch.layout", types::Int()},
       {"torch.memory_format", types::Int()},
       {"torch.qscheme", types::Int()},
+      {"QScheme", types::Int()},
       {"torch.Size", types::List(types::Int())},
       {"Size", types::List(types::Int())},
       {"Generator", types::Generator()},
@@ -266,6 +268,8 @@ TypePtr TypeResolver::typeNamedBy(const Expr& expr) const {
         if (TypePtr type = resolver_->resolveType(*name, expr.range())) return type;
       }
       if (const TypePtr* type = simpleTypeNamed(withoutTyping(*name))) return *type;
+      if (TypePtr type = findNativeClass(*name)) return type;
+      if (TypePtr type = findNativeClass("__torch__." + *name)) return type;
       failUnknownType(expr.range(), *name, resolver_);
     }
     default:

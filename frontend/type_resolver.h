@@ -14,7 +14,7 @@ namespace wick {
 class TypeResolver {
  public:
   explicit TypeResolver(ResolverPtr resolver = nullptr) : resolver_(std::move(resolver)) {}
-  // CompileError ("Unknown type name …") when it is no type.
+  // CompileError ("Unknown type name …") when it is not a type.
   TypePtr typeOf(const Expr& expr) const;
   // int[2] as BroadcastingList2[int] gives a fixed size.
   std::optional<std::pair<TypePtr, int32_t>> broadcastingList(const Expr& expr) const;

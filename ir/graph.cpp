@@ -487,12 +487,13 @@ bool Node::isBefore(const Node* other) const {
 // ----------------------------------------------------------------------------------------
 
 Block::Block(Graph* graph, Node* owner) : graph_(graph), owner_(owner) {
-  graph->blocks_.insert(this);
   param_ = graph->create(prim::Param, 0);
   return_ = graph->create(prim::Return, 0);
   param_->block_ = this;
   return_->block_ = this;
   return_->next_ = return_->prev_ = return_;
+  // Last, for a limit of memory may end this before, and then nobody may delete the block again.
+  graph->blocks_.insert(this);
 }
 
 Value* Block::addInput(TypePtr type, const std::string& name) {

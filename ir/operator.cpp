@@ -79,7 +79,8 @@ bool Operator::listHasHistory(const IValue& list) {
   const std::vector<IValue>& elements = list.elements();
   // The elements of a list are of one kind.
   if (elements.empty() || !(elements[0].isTensor() || elements[0].isNone())) return false;
-  return std::ranges::any_of(elements, [](const IValue& e) { return e.isTensor() && hasHistory(e); });
+  return std::ranges::any_of(elements,
+                             [](const IValue& e) { return e.isTensor() && hasHistory(e); });
 }
 
 void Operator::record(IValue* args, size_t num_args, IValue* results, size_t num_results,
@@ -100,6 +101,7 @@ Operator::Operator(FunctionSchema schema, Symbol symbol, const OperatorRecord& r
     }
   }
   if (record_.writes) readUnannotatedWrites();
+  findKernelsOfKinds();
   for (size_t i = 0; i < std::min<size_t>(schema_.arguments().size(), 64); ++i) {
     if (holdsTensors(schema_.arguments()[i].type)) tensors_ |= uint64_t{1} << i;
   }
@@ -165,6 +167,12 @@ void Operator::bumpWritten(const IValue* args, size_t num_args) const {
 void Operator::callKernel(IValue* args, size_t num_args, IValue* results, size_t num_results,
                           uint64_t borrowed) const {
   if (written_ != 0) bumpWritten(args, num_args);
+  if (kindsInUse()) [[unlikely]] {
+    if (const TensorKind kind = kindOfArguments(args, num_args); kind != TensorKind::Dense) {
+      callForKind(kind, args, num_args, results, num_results, borrowed);
+      return;
+    }
+  }
   if (form_ != Form::Base) {
     callDerived(args, num_args, results, num_results, borrowed);
     return;

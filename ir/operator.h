@@ -2,12 +2,13 @@
 //
 // One record an operator. A record states everything that any part of the engine asks of the
 // operator: its schema (types, defaults, aliasing), its kernel, how shapes and dtypes follow from
-// the inputs, its derivative, its scalar definition when it is pointwise, and its effects. In-place
+// the inputs, its scalar definition when it is pointwise, and its effects. In-place
 // (`name_`) and `out=` forms are derived from the record by flags. Rooms above register tables of
 // records; schemas are parsed when an operator's name is first looked up, so that start-up costs
 // nothing.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -17,9 +18,13 @@
 #include <string_view>
 #include <vector>
 
+#include "core/error.h"
 #include "core/function_schema.h"
+#include "core/grad_mode.h"
 #include "core/ivalue.h"
 #include "core/symbol.h"
+#include "core/tensor_kind.h"
+#include "core/thread_context.h"
 
 namespace wick {
 
@@ -61,7 +66,7 @@ enum OperatorFlags : uint32_t {
   kNondeterministic = 1 << 2,   // draws random numbers: neither merged nor folded
   kSideEffects = 1 << 3,        // prints, raises, waits: never removed or reordered
   kNotDifferentiable = 1 << 4,  // integer or boolean results, or a constant: no gradient flows
-  kComposite = 1 << 5,          // computed by calling other operators; its gradient is theirs
+  kAnyKind = 1 << 5,  // reads nothing but what tensors of every kind have (core/tensor_kind.h)
 };
 
 struct OperatorRecord {
@@ -70,7 +75,6 @@ struct OperatorRecord {
   uint32_t flags = kNoFlags;
   ShapeRule shape = nullptr;                 // null: nothing is known beyond the schema's types
   const ScalarDefinition* scalar = nullptr;  // not null: pointwise, may join a fusion group
-  const char* derivative = nullptr;          // TorchScript source of the gradient
   // Tensor arguments that a call writes although the schema, which is PyTorch's, does not say so:
   // names, then perhaps `if` and the argument that must be true for it: "mean var if training".
   const char* writes = nullptr;
@@ -114,10 +118,19 @@ class Operator {
   std::optional<size_t> writeCondition() const { return write_condition_; }
 
   // Calls the operator: for derived forms the result lands in self or out. `borrowed` as in
-  // CallFrame. A call that gradients are wanted of goes by the recorder, all others straight to the
-  // kernel.
+  // CallFrame. Goes through the thread's layers, if there are any; a call that gradients are wanted of
+  // then goes by the recorder, all others straight to the kernel.
   void call(IValue* args, size_t num_args, IValue* results, size_t num_results,
             uint64_t borrowed = 0) const {
+    if (threadContext().active_layers != 0) [[unlikely]] {
+      callThroughLayers(args, num_args, results, num_results, borrowed);
+    } else {
+      callBelowLayers(args, num_args, results, num_results, borrowed);
+    }
+  }
+  // What call() does below the layers of the thread (ir/call_layer.h).
+  void callBelowLayers(IValue* args, size_t num_args, IValue* results, size_t num_results,
+                       uint64_t borrowed) const {
     if (recordsGradients() && concernsGradients(args, num_args)) [[unlikely]] {
       record(args, num_args, results, num_results, borrowed);
     } else {
@@ -160,8 +173,15 @@ class Operator {
     return v.isList() && listHasHistory(v);
   }
   static bool listHasHistory(const IValue& list);
+  void callThroughLayers(IValue* args, size_t num_args, IValue* results, size_t num_results,
+                         uint64_t borrowed) const;
   void record(IValue* args, size_t num_args, IValue* results, size_t num_results,
               uint64_t borrowed) const;
+  // For tensors that are not dense; in kind_kernels.cpp.
+  void findKernelsOfKinds();
+  TensorKind kindOfArguments(const IValue* args, size_t num_args) const;
+  void callForKind(TensorKind kind, IValue* args, size_t num_args, IValue* results,
+                   size_t num_results, uint64_t borrowed) const;
   void callDerived(IValue* args, size_t num_args, IValue* results, size_t num_results,
                    uint64_t borrowed) const;
   void bumpWritten(const IValue* args, size_t num_args) const;
@@ -178,6 +198,9 @@ class Operator {
   std::optional<size_t> write_condition_;
   uint64_t tensors_ = 0;
   bool makes_views_ = false;
+  // Of this name, and of the record's name; null when there are none.
+  const std::array<Kernel, kNumTensorKinds>* own_kernels_ = nullptr;
+  const std::array<Kernel, kNumTensorKinds>* base_kernels_ = nullptr;
   mutable std::atomic<const void*> recorder_state_{nullptr};
 };
 

@@ -65,7 +65,11 @@ class Printer {
     out_ += "(";
     names(n.inputs());
     out_ += ")";
-    if (options_.source_locations && n.range().valid()) out_ += " # " + n.range().location();
+    if (options_.source_locations && n.range().valid()) {
+      const std::string location =
+          options_.location ? options_.location(n) : n.range().location();
+      if (!location.empty()) out_ += " # " + location;
+    }
     out_ += "\n";
     for (size_t i = 0; i < n.blocks().size(); ++i) block(*n.blocks()[i], i, indent + 2);
     for (const auto& [name, sub] : subgraphs) {
@@ -198,7 +202,8 @@ class Printer {
   }
 
   void tensor(const Tensor& t) {
-    if (t.numel() > options_.max_tensor_elements || !t.device().isCpu()) {
+    if (t.kind() != TensorKind::Dense || t.numel() > options_.max_tensor_elements ||
+        !t.device().isCpu()) {
       out_ += "<Tensor>";
       return;
     }
@@ -241,70 +246,6 @@ class Printer {
   PrintOptions options_;
 };
 
-std::string dotEscape(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') {
-      out += "\\l";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-class DotPrinter {
- public:
-  explicit DotPrinter(std::string& out) : out_(out) {}
-
-  void block(const Block& b, const std::string& label, int indent) {
-    std::string pad = spaces(indent);
-    box(b.paramNode(), label + " inputs", "ellipse", indent);
-    for (const Node* n : b.nodes()) {
-      std::string text(n->kind().qualString());
-      if (n->kind() == prim::Constant) {
-        text = n->hasAttribute(attr::value) ? n->ivalue(attr::value).repr() : "None";
-        if (text.size() > 40) text = text.substr(0, 40) + "…";
-      } else if (const AttributeValue* name = n->findAttribute(attr::name)) {
-        if (const IValue* v = std::get_if<IValue>(name)) text += " " + v->repr();
-      }
-      box(n, text, "box", indent);
-      edges(n);
-      for (size_t i = 0; i < n->blocks().size(); ++i) {
-        out_ += fmt::format("{}subgraph cluster_{} {{\n", pad, clusters_++);
-        out_ += fmt::format("{}  label=\"{} block{}\";\n", pad, n->kind().name(), i);
-        block(*n->blocks()[i], fmt::format("block{}", i), indent + 2);
-        out_ += pad + "}\n";
-        trailing_ +=
-            fmt::format("  n{} -> n{} [style=dotted];\n", id(n), id(n->blocks()[i]->paramNode()));
-      }
-    }
-    box(b.returnNode(), label + " outputs", "ellipse", indent);
-    edges(b.returnNode());
-  }
-
-  void finish() { out_ += trailing_; }
-
- private:
-  void box(const Node* n, const std::string& text, const char* shape, int indent) {
-    out_ += fmt::format("{}n{} [label=\"{}\", shape={}];\n", spaces(indent), id(n), dotEscape(text),
-                        shape);
-  }
-  void edges(const Node* n) {
-    for (const Value* in : n->inputs()) {
-      trailing_ += fmt::format("  n{} -> n{} [label=\"%{}\"];\n", id(in->node()), id(n),
-                               dotEscape(in->debugName()));
-    }
-  }
-  size_t id(const Node* n) { return ids_.emplace(n, ids_.size()).first->second; }
-
-  std::string& out_;
-  std::string trailing_;
-  std::unordered_map<const Node*, size_t> ids_;
-  size_t clusters_ = 0;
-};
-
 }  // namespace
 
 std::string printGraph(const Graph& graph, const PrintOptions& options) {
@@ -317,14 +258,6 @@ std::string printNode(const Node& node, const PrintOptions& options) {
   std::string out;
   withStackFor(*node.graph(), [&] { Printer(out, options).node(node, 0); });
   return out;
-}
-
-std::string printDot(const Graph& graph) {
-  std::string out = "digraph {\n";
-  DotPrinter printer(out);
-  withStackFor(graph, [&] { printer.block(*graph.block(), "graph", 2); });
-  printer.finish();
-  return out + "}\n";
 }
 
 }  // namespace wick

@@ -6,6 +6,7 @@
 //     return (%z)
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "ir/graph.h"
@@ -16,11 +17,11 @@ struct PrintOptions {
   bool source_locations = false;  // append "# file:line:col"
   int type_detail = 3;  // 0 no shapes, 1 dtype and sizes, 2 strides, 3 device and requires_grad
   int64_t max_tensor_elements = 16;  // larger tensor constants print as <Tensor>
+  // What stands behind a node instead of its location, with source_locations; "" for nothing.
+  std::function<std::string(const Node&)> location{};
 };
 std::string printGraph(const Graph& graph, const PrintOptions& options = {});
 // One node with its blocks.
 std::string printNode(const Node& node, const PrintOptions& options = {});
-// Graphviz text: one node a box, sub-blocks as clusters.
-std::string printDot(const Graph& graph);
 
 }  // namespace wick

@@ -1,7 +1,8 @@
 // The rest of a graph behind a guard, from the inside outwards:
 //
 //   %r = prim::Loop(%n, %true, %x)                graph(%g, %i, %n, %true, %x.., …):
-//     block0(%i, %c):                               %b = aten::mul(%g, %g)       (rest of the turn)
+//     block0(%i, %c):                               %b = aten::mul(%g, %g)       (rest of the
+//     iteration)
 //       %a = aten::relu(%c)                         %left = %n - %i - 1
 //       %g = prim::Guard[…](%a)            →        %r = prim::Loop(%left, %true, %b)
 //       %b = aten::mul(%g, %g)                        block0(%k, %c):

@@ -19,11 +19,10 @@ struct BailOutPoints {
   std::vector<Point> points;
 };
 
-// Replaces each prim::Guard by a prim::BailOut, whose attribute `index` is its place in the points
-// that are returned; behind the guarded values it reads all others that the rest of the graph
-// needs. Later passes may do with the graph what they like as long as they leave these nodes where
-// they are in relation to everything that others could notice (Node::hasSideEffects, AliasDb).
-// Keeps
+// Replaces each prim::Guard by a prim::BailOut, whose attribute `index` is its number among the
+// points that are returned; behind the guarded values it reads all others that the rest of the
+// graph needs. Later passes may change the graph as they like as long as these nodes keep their
+// order with everything that others could notice (Node::hasSideEffects, AliasDb). Keeps
 // kMaxBailOuts guards, so that the work is linear. When it drops others it also forgets what is
 // known of all tensors, inputs included, except behind the guards that stay.
 std::shared_ptr<const BailOutPoints> insertBailOuts(Graph& graph);

@@ -83,7 +83,7 @@ class Batcher {
   }
 
  private:
-  // The products below a sum of which only it reads the parts; false when something else is there.
+  // The products below a sum whose parts only the sum reads; false when something else is there.
   bool gather(const Node* root, Node* sum, std::vector<Node*>& products,
               std::vector<Node*>& inner) {
     std::vector<Node*> open{sum};

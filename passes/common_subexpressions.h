@@ -7,7 +7,7 @@ namespace wick {
 
 // Replaces a node by an earlier one in scope with the same operator, inputs and attributes. Left
 // alone are nodes with effects, random numbers, nodes that read or return memory which anybody
-// writes, and equal results of which the caller would see both. True when anything changed. Linear.
+// writes, and equal results when the caller would see both. True when anything changed. Linear.
 bool eliminateCommonSubexpressions(Graph& graph);
 
 }  // namespace wick

@@ -43,6 +43,8 @@ class FoldBudget {
   // Whether the result of a fold may be kept. Looking at it is paid for in any case.
   bool take(const IValue& result) {
     if (result.isTensor()) {
+      // What has no memory at strides is not printed and compared as constants are.
+      if (!result.toTensor().isStrided()) return false;
       const auto elements = static_cast<uint64_t>(result.toTensor().numel());
       const bool fits = elements <= kMaxFoldedElements && elements <= elements_left_;
       elements_left_ -= std::min(elements_left_, elements);

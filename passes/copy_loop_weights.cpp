@@ -30,7 +30,7 @@ class WeightCopier {
   }
 
  private:
-  // The turns of a while loop are not known when it begins.
+  // How often a while loop iterates is not known when it begins.
   static bool isCounted(const Node* loop) { return constantBool(loop->input(1)).value_or(false); }
 
   size_t loop(Node* loop) {

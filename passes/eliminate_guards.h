@@ -5,8 +5,8 @@
 
 namespace wick {
 
-// Propagates types (passes/propagate_types.h) and removes from each prim::Guard the values of which
-// the types say already what it supposes; guards of nothing go. Linear.
+// Propagates types (passes/propagate_types.h) and removes from each prim::Guard the values whose
+// types say already what it supposes; guards without values go. Linear.
 void eliminateGuards(Graph& graph);
 
 }  // namespace wick

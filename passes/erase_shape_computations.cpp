@@ -20,8 +20,8 @@ namespace wick {
 
 namespace {
 
-// The tensor of which a layer's result has as many dimensions as it has, whatever these are; null
-// when there is none.
+// The tensor that has as many dimensions as the layer's result, however many these are; null when
+// there is none.
 Value* sameRank(const Node* n) {
   static const std::unordered_set<Symbol> kLayers = [] {
     std::unordered_set<Symbol> kinds;
@@ -228,7 +228,7 @@ class Eraser {
   }
 
   bool ints(Node* n, std::vector<int64_t>& added) {
-    // A quotient is kept, for it may raise.
+    // A quotient is kept, because it may raise.
     static const Symbol kFloorDiv = Symbol::aten("floordiv");
     if (n->kind() == kFloorDiv) return false;
     bool changed = false;

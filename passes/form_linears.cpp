@@ -33,7 +33,7 @@ bool isOne(const Value* v) {
   return floatOf(v) == 1.0;
 }
 
-// Replaces `node` by a layer with this weight [N, K]; a null bias is none.
+// Replaces `node` by a layer with this weight [N, K]; a null bias means no bias.
 void replaceByLayer(Graph& graph, Node* node, Value* input, const Tensor& weight, Value* bias) {
   InsertPointGuard guard(node);
   RangeGuard range(&graph, node->range());

@@ -146,7 +146,7 @@ Value* channelsLastWeight(Graph& graph, Value* weight) {
   return graph.insertConstant(IValue(w.contiguous(MemoryFormat::ChannelsLast)));
 }
 
-// Puts one node in the place of the chain's last: the layer's inputs up to its bias, the residual,
+// Replaces the chain's last node: its inputs are the layer's up to the bias, then the residual,
 // the layer's options, the activation, and whether the addition is in place.
 void fuse(Graph& graph, const Chain& chain, const std::optional<ConvolutionNode>& convolution) {
   Node* layer = chain.nodes.front();

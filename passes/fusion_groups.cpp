@@ -24,8 +24,8 @@ namespace {
 // A group that is being gathered. `inputs[i]` of the node is input i of its body.
 class Group {
  public:
-  explicit Group(Node* seed)
-      : node_(seed->graph()->create(prim::FusionGroup, 0)), body_(std::make_shared<Graph>()) {
+  Group(Node* seed, Symbol kind)
+      : node_(seed->graph()->create(kind, 0)), body_(std::make_shared<Graph>()) {
     node_->setRange(seed->range());
     node_->setInlinedFrom(seed->inlinedFrom());
     node_->insertAfter(seed);
@@ -137,10 +137,12 @@ class Fuser {
         node = node->prev();
         continue;
       }
-      Group group(node);
+      Group group(node, options_.group_kind);
+      Node* const behind = node->next();
       group.join(node, aliases_);
       grow(group);
-      node = group.node()->prev();
+      // What made way for nodes that joined stands behind the group now, and may be groups too.
+      node = behind->prev();
     }
   }
 
@@ -193,10 +195,12 @@ class Fuser {
     }
   }
 
-  // `node` stands in front of `group`.
+  // `node` stands in front of `group`. What switches recording for gradients on or off is a wall.
   bool isNear(const Node* node, const Node* group) const {
     size_t steps = 0;
-    while (node != group && steps++ <= options_.max_distance) node = node->next();
+    while (node != group && steps++ <= options_.max_distance && !mayChangeGradMode(node)) {
+      node = node->next();
+    }
     return node == group;
   }
 
@@ -235,18 +239,18 @@ class Fuser {
   AliasDb aliases_;
 };
 
-// Lists that could not join spoil the group: they are no arguments of kernels.
+// Lists that could not join spoil the group: they are not arguments of kernels.
 bool readsLists(const Node& group) {
   return std::any_of(group.inputs().begin(), group.inputs().end(),
                      [](const Value* v) { return v->type()->kind() == TypeKind::List; });
 }
 
-void dissolve(Block* block, const std::function<bool(const Node&)>& which) {
+void dissolve(Block* block, Symbol kind, const std::function<bool(const Node&)>& which) {
   for (auto it = block->nodes().begin(), end = block->nodes().end(); it != end;) {
     Node* node = *it;
     ++it;
-    for (Block* sub : node->blocks()) dissolve(sub, which);
-    if (node->kind() != prim::FusionGroup || !which(*node)) continue;
+    for (Block* sub : node->blocks()) dissolve(sub, kind, which);
+    if (node->kind() != kind || !which(*node)) continue;
     InsertPointGuard guard(node);
     std::vector<Value*> results =
         inlineGraph(*node->graph(), *node->subgraph(attr::Subgraph), node->inputs());
@@ -259,7 +263,7 @@ void dissolve(Block* block, const std::function<bool(const Node&)>& which) {
 
 void formFusionGroups(Graph& graph, const FusionOptions& options) {
   Fuser(graph, options).block(graph.block());
-  dissolve(graph.block(), [&](const Node& group) {
+  dissolve(graph.block(), options.group_kind, [&](const Node& group) {
     if (readsLists(group)) return true;
     size_t computing = 0;
     for (const Node* node : group.subgraph(attr::Subgraph)->nodes()) {
@@ -277,7 +281,9 @@ void formFusionGroups(Graph& graph, const FusionOptions& options) {
 }
 
 void dissolveFusionGroups(Graph& graph) {
-  dissolve(graph.block(), [](const Node&) { return true; });
+  const auto all = [](const Node&) { return true; };
+  dissolve(graph.block(), prim::FusionGroup, all);
+  dissolve(graph.block(), prim::DifferentiableGraph, all);
 }
 
 }  // namespace wick

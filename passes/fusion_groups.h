@@ -10,7 +10,7 @@ namespace wick {
 
 enum class FusionKind {
   None,
-  Pointwise,  // every element from the elements at the same place
+  Pointwise,  // every element from the elements at the same position
   Reduction,  // sums, extrema and what is made of them (softmax, layer norm)
   Indexed,    // elements by their indices
   Join,       // cat and stack, with the list they read
@@ -19,6 +19,8 @@ enum class FusionKind {
 };
 
 struct FusionOptions {
+  // Of the nodes that hold the groups: prim::FusionGroup or prim::DifferentiableGraph.
+  Symbol group_kind = prim::FusionGroup;
   // What a node is to a kernel, whatever its inputs' types; something only for operators that write
   // nothing, draw nothing and raise for wrong shapes or indices alone.
   std::function<FusionKind(const Node*)> kind_of;
@@ -35,7 +37,7 @@ struct FusionOptions {
   size_t max_distance = 128;
 };
 
-// Moves nodes into prim::FusionGroup nodes, whose attribute Subgraph holds a graph without control
+// Moves nodes into group nodes, whose attribute Subgraph holds a graph without control
 // flow; constants are copied in. A group is found from its last node backwards: a producer joins
 // when it can be moved in front of the group (AliasDb), also if others use its results; so does a
 // node that reads a tensor which the group reads. Views and
@@ -43,7 +45,7 @@ struct FusionOptions {
 // enters. No order of writes and reads changes; errors for wrong shapes may come earlier or later.
 void formFusionGroups(Graph& graph, const FusionOptions& options);
 
-// Puts the nodes of all groups back in their places; what is computed does not change.
+// Puts the nodes of all groups back into the graph; what is computed does not change.
 void dissolveFusionGroups(Graph& graph);
 
 }  // namespace wick

@@ -3,7 +3,7 @@
 //   = prim::profile[index=3](%x)            tells the profile of the run what value 3 is
 //   = prim::profile()                       tells it that the run came to its end
 //   %y : Float(*, *) = prim::Guard[types=[Float(*, *)], profiles=[3]](%x)
-//                                           %x, of which the rest of the graph supposes the type
+//                                           %x, whose type the rest of the graph supposes
 //   %y : Float(*, *) = prim::BailOut[index=0, types=…, profiles=…](%x, %a, %b)
 //                                           the same, and what to do when the type is another:
 //                                           leave the graph and go on with %x, %a and %b in

@@ -6,8 +6,8 @@
 namespace wick {
 
 enum class ProfileChoice {
-  Useful,      // tensors that nodes of asksForTypes() read and of which the types say too little
-  Everything,  // all tensors of which the types say too little: for tests
+  Useful,      // tensors that nodes of asksForTypes() read and whose types say too little
+  Everything,  // all tensors whose types say too little: for tests
 };
 
 // Puts a prim::profile node in front of the first node that reads each chosen value, and one at the

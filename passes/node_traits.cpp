@@ -208,14 +208,15 @@ Value* replaceByConstant(Node* node, IValue value) {
 }
 
 bool mayChangeGradMode(const Block* block) {
+  return std::ranges::any_of(block->nodes(),
+                             [](const Node* node) { return mayChangeGradMode(node); });
+}
+
+bool mayChangeGradMode(const Node* node) {
   static const Symbol kSet = Symbol::aten("set_grad_enabled");
-  for (const Node* node : block->nodes()) {
-    if (node->kind() == kSet || node->kind() == prim::Enter) return true;
-    for (const Block* inner : node->blocks()) {
-      if (mayChangeGradMode(inner)) return true;
-    }
-  }
-  return false;
+  return node->kind() == kSet || node->kind() == prim::Enter || node->kind() == prim::Exit ||
+         std::ranges::any_of(node->blocks(),
+                             [](const Block* inner) { return mayChangeGradMode(inner); });
 }
 
 }  // namespace wick

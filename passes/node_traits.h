@@ -8,8 +8,8 @@
 
 namespace wick {
 
-// Whether running the node can raise no error, whatever its inputs are; only nodes of which that is
-// known, which are arithmetic on numbers, comparisons, tuples, and questions to values.
+// Whether running the node can raise no error, whatever its inputs are. True only for nodes that
+// are known for it: arithmetic on numbers, comparisons, tuples, and questions to values.
 bool neverRaises(const Node* node);
 
 // Whether all users of the value are operators that read it and neither keep it nor return it or a
@@ -42,5 +42,7 @@ void replaceValue(Value* from, Value* to);
 // Whether recording for gradients may be switched on or off within the block: then equal nodes may
 // differ in whether their results require gradients.
 bool mayChangeGradMode(const Block* block);
+// The same for one node: nothing that makes tensors may be moved past it.
+bool mayChangeGradMode(const Node* node);
 
 }  // namespace wick

@@ -9,6 +9,7 @@
 #include "core/log.h"
 #include "ir/depth.h"
 #include "ir/verifier.h"
+#include "passes/autocast.h"
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
@@ -50,9 +51,11 @@ void optimizeForks(Graph& graph) {
 
 // A pass that stands in these lists twice is meant by --stage where it first stands.
 
-// Values become constants and lists literal before the rules of the next phase look at them.
+// Values become constants and lists literal before the rules of the next phase look at them. Casts
+// come before anything is folded.
 constexpr PipelinePass kRequired[] = {
     {"inline_calls", inlineCalls},
+    {"autocast", run<insertAutocasts>},
     {"lower_tuples", run<lowerTuples>},
     {"remove_mutation", run<removeListMutation>},
     {"constant_propagation", run<propagateConstants>},
@@ -101,6 +104,14 @@ OptimizationLevel levelFromEnvironment() {
 std::atomic<OptimizationLevel>& level() {
   static std::atomic<OptimizationLevel> current{levelFromEnvironment()};
   return current;
+}
+
+// Casts are part of what a program means, and reach into what it calls.
+void castUnoptimized(Graph& graph) {
+  withStackFor(graph, [&] {
+    inlineCalls(graph);
+    insertAutocasts(graph);
+  });
 }
 
 // Whether `last` was reached.
@@ -163,7 +174,10 @@ void setOptimizationLevel(OptimizationLevel chosen) {
 
 bool runPhase(Graph& graph, Phase phase, std::string_view last) {
   OptimizationLevel chosen = optimizationLevel();
-  if (chosen == OptimizationLevel::None) return false;
+  if (chosen == OptimizationLevel::None) {
+    if (phase == Phase::Required && entersAutocast(graph)) castUnoptimized(graph);
+    return false;
+  }
   std::span<const PipelinePass> passes = passesOf(phase);
   bool reached = false;
   if (chosen == OptimizationLevel::Default) {

@@ -27,7 +27,7 @@ std::span<const PipelinePass> passesOf(Phase phase);
 std::span<const PipelinePass> pipelinePasses();
 
 enum class OptimizationLevel {
-  None,  // graphs run as the front end made them
+  None,  // graphs run as the front end made them, but for casts (passes/autocast.h)
   Default,
   Stress,  // passes repeat until nothing changes, ignore what pays, and are verified: for tests
 };

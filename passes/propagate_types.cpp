@@ -23,7 +23,7 @@ namespace {
 
 constexpr int kMaxPreciseNesting = 3;
 constexpr int kMaxRounds = 8;
-// More places that change metadata than these make all tensors uncertain.
+// When more nodes than this change metadata, all tensors are uncertain.
 constexpr size_t kMaxMetadataWrites = 16;
 
 bool isTensor(const Value* v) {
@@ -489,6 +489,7 @@ TypePtr joinTensorTypes(const TypePtr& a, const TypePtr& b) {
 
 TypePtr typeOfTensor(const Tensor& tensor) {
   TensorFacts facts;
+  if (tensor.kind() != TensorKind::Dense) return TensorType::create(std::move(facts));
   facts.dtype = tensor.dtype();
   facts.device = tensor.device();
   facts.requires_grad = tensor.requiresGrad();

@@ -8,7 +8,7 @@ namespace wick {
 // Whether all users of the value give the same results, up to the strides of results, if its last
 // dimension becomes a part of a longer one: operators that compute from it, views that exist for
 // such a tensor too, and users of those views. False when it is returned or stored, and for users
-// of which this is not known.
+// that are not known to do so.
 bool toleratesLongerRows(const Value* v);
 
 }  // namespace wick

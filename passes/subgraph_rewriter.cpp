@@ -41,7 +41,7 @@ void checkRule(const Graph& pattern, const Graph& replacement) {
   size_t count = 0;
   for (const Graph* graph : {&pattern, &replacement}) {
     for (const Node* node : graph->nodes()) {
-      if (!node->blocks().empty()) refuse("control flow is no part of a pattern");
+      if (!node->blocks().empty()) refuse("control flow is not a part of a pattern");
       if (graph == &pattern) ++count;
     }
   }

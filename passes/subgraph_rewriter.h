@@ -47,7 +47,7 @@ class SubgraphRewriter {
   // stands for any value, a constant for an equal constant, any other node for a node of the same
   // kind, attributes and overload. All of the pattern's nodes must lead to its last one. The
   // replacement takes the types of its results from the values that it replaces, and must have the
-  // pattern's meaning whenever `filter` holds. Throws CompileError for text that is no graph,
+  // pattern's meaning whenever `filter` holds. Throws CompileError for text that is not a graph,
   // UsageError for one that does not obey these rules.
   void add(std::string_view pattern, std::string_view replacement, Filter filter = nullptr);
 

@@ -1,4 +1,4 @@
-// Each copy reads what the one before it gives; the turn's number becomes a constant.
+// Each copy reads what the one before it gives; the number of the iteration becomes a constant.
 //
 //   %y = prim::Loop(%two, %true, %x)          %i0 : int = prim::Constant[value=0]()
 //     block0(%i, %p):                         %q0 = aten::add(%x, %i0)
@@ -26,7 +26,7 @@ size_t countNodes(const Block* b, size_t limit) {
   return n;
 }
 
-// The number of turns, when the loop always takes just that many.
+// The number of iterations, when the loop always has just that many.
 std::optional<int64_t> turnsOf(const Node* loop) {
   std::optional<int64_t> turns = constantInt(loop->input(0));
   if (!turns || !constantBool(loop->input(1)).value_or(false)) return std::nullopt;
@@ -86,7 +86,7 @@ bool unrollIn(Block* b) {
     if (!turns || *turns > kMaxTurns || !typesAreKept(n)) continue;
     size_t size = countNodes(n->blocks()[0], kMaxBodyNodes);
     if (size > kMaxBodyNodes || size * static_cast<size_t>(*turns) > kMaxNodes) continue;
-    if (!WICK_MAY_OPTIMIZE("unrolls {} turns", *turns)) continue;
+    if (!WICK_MAY_OPTIMIZE("unrolls {} iterations", *turns)) continue;
     unroll(n, *turns);
     changed = true;
   }

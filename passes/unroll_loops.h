@@ -5,8 +5,8 @@
 
 namespace wick {
 
-// Replaces a Loop by copies of its body when the number of turns is a constant, nothing ends the
-// loop early, and the result stays small; inner loops first. True when anything changed.
+// Replaces a Loop by copies of its body when the number of iterations is a constant, nothing ends
+// the loop early, and the result stays small; inner loops first. True when anything changed.
 bool unrollLoops(Graph& graph);
 
 }  // namespace wick

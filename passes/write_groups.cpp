@@ -47,7 +47,7 @@ class WriteGrouper {
         const Value* to = n->input(0);
         if (auto it = written.find(to); it != written.end()) to = it->second;
         if (target && to != target) break;
-        // What the run makes itself is no tensor of others.
+        // A tensor that the run itself makes cannot be an argument of the group.
         if (holds(run, to->node())) break;
         if (to->node()->kind() == prim::Constant) break;
         target = to;

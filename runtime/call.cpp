@@ -2,8 +2,12 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "core/function_schema.h"
+#include "ir/function.h"
 #include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
+#include "runtime/interpreter/interpreter.h"
+#include "runtime/module_paths.h"
 
 namespace wick {
 namespace {
@@ -125,9 +129,15 @@ IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IVal
   auto bound = bindArguments(method.schema(), std::move(arguments), std::move(kwargs), 1);
   LentFirst lent(bound, self);
   const Code& code = executor.codeFor(bound);
-  if (code.keepsFirst()) return runCodeWithLentModule(code, bound, options, &self->owner());
-  lent.give();
-  return runCode(code, std::move(bound), options, &self->owner());
+  try {
+    if (code.keepsFirst()) return runCodeWithLentModule(code, bound, options, &self->owner());
+    lent.give();
+    return runCode(code, std::move(bound), options, &self->owner());
+  } catch (const RuntimeError& error) {
+    // Of a module, which of its modules the error comes from.
+    if (!self->type()->isModule() || error.frames().size() < 2) throw;
+    throw withModulePaths(error, method);
+  }
 }
 
 }  // namespace wick

@@ -1,16 +1,18 @@
 // Calling script functions from C++.
 #pragma once
 
-#include <string>
-#include <utility>
+#include <memory>
 #include <vector>
 
-#include "ir/function.h"
-#include "runtime/interpreter/interpreter.h"
+#include "core/ivalue.h"
+#include "runtime/run_options.h"
+
+#pragma GCC visibility push(default)
 
 namespace wick {
 
-using Kwargs = std::vector<std::pair<std::string, IValue>>;
+class FunctionSchema;
+class GraphFunction;
 
 // The arguments in the schema's order: positional ones first, then by keyword, then defaults. Each
 // is fitted to its declared type with Python's conversions (an int for a float, a tuple for a
@@ -38,3 +40,5 @@ IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IVal
 void checkSelf(const ObjectRef& self, GraphFunction& method);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -5,11 +5,13 @@
 #include <set>
 
 #include "core/error.h"
+#include "ir/function.h"
 #include "passes/constant_pooling.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/freeze.h"
 #include "passes/inline_calls.h"
 #include "passes/lower_tuples.h"
+#include "passes/restore_operators.h"
 #include "runtime/inference.h"
 
 namespace wick {
@@ -154,6 +156,7 @@ Module freeze(const Module& module, const FreezeOptions& options) {
   }
   for (auto& [method, graph] : methods) {
     bindSelf(*graph, SelfUses(module, *graph).constants, type);
+    markRewritten(*graph);
     const FunctionSchema& schema = method->schema();
     std::vector<Argument> arguments = schema.arguments();
     arguments.at(0).type = type;

@@ -6,6 +6,8 @@
 
 #include "runtime/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 struct FreezeOptions {
@@ -22,3 +24,5 @@ struct FreezeOptions {
 Module freeze(const Module& module, const FreezeOptions& options = {});
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -2,6 +2,7 @@
 
 #include "core/error.h"
 #include "core/parallel.h"
+#include "passes/autocast.h"
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
@@ -18,6 +19,7 @@
 #include "passes/peephole.h"
 #include "passes/raised_conditions.h"
 #include "passes/remove_mutation.h"
+#include "passes/restore_operators.h"
 #include "passes/unroll_loops.h"
 #include "runtime/call.h"
 #include "runtime/executor/graph_executor.h"
@@ -28,6 +30,7 @@ namespace wick {
 
 void simplifyForInference(Graph& graph, const ObjectRef& self) {
   inlineCalls(graph);
+  insertAutocasts(graph);
   freezeModule(graph, self);
   removeDropout(graph);
   lowerTuples(graph);
@@ -57,6 +60,7 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   eliminateDeadCode(*graph);
   ensureTeam(numThreads());
   prepareLayers(*graph);
+  markRewritten(*graph);
   // The graph may call functions of the module's compilation unit, whose owner the object holds.
   std::shared_ptr<GraphFunction> frozen(new GraphFunction(method.qualifiedName(), std::move(graph)),
                                         [self](GraphFunction* f) { delete f; });

@@ -4,9 +4,13 @@
 #include <memory>
 
 #include "core/ivalue.h"
-#include "ir/function.h"
+
+#pragma GCC visibility push(default)
 
 namespace wick {
+
+class Graph;
+class GraphFunction;
 
 // A function of the method's arguments without `self`: calls inlined, attributes of `self` made
 // constants (passes/freeze.h), dropout removed, products with constants made linear layers, batch
@@ -26,3 +30,5 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
 void simplifyForInference(Graph& graph, const ObjectRef& self);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

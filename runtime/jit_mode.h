@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 enum class JitMode {
@@ -13,8 +15,8 @@ enum class JitMode {
 };
 
 // What setJitMode() set last; before that the environment variable WICK_JIT ("off", "background" or
-// "sync"; RuntimeError for anything else, and for a wrong WICK_VECTOR_BITS), before that Background.
-// Thread-safe.
+// "sync"; RuntimeError for anything else, and for a wrong WICK_VECTOR_BITS), before that
+// Background. Thread-safe.
 JitMode jitMode();
 void setJitMode(JitMode mode);
 
@@ -26,3 +28,5 @@ std::optional<uint64_t> jitThreshold();
 void setJitThreshold(std::optional<uint64_t> threshold);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -5,6 +5,9 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "core/sparse_form.h"
+#include "ir/function.h"
+#include "runtime/call.h"
 
 namespace wick {
 namespace {
@@ -75,6 +78,12 @@ class DeepCopy {
 
   Tensor copyTensor(const Tensor& t) {
     if (!t.device().isCpu()) return t.clone();
+    if (t.kind() == TensorKind::Sparse) {
+      const auto part = [&](const Tensor& p) { return copyTensor(p); };
+      Tensor copied = mapSparse(t, part, part);
+      copied.setRequiresGrad(t.requiresGrad());
+      return copied;
+    }
     Ref<Storage>& storage = storages_[t.storage().get()];
     if (!storage) {
       storage = Storage::allocate(t.storage()->bytes());
@@ -83,6 +92,7 @@ class DeepCopy {
       }
     }
     Tensor copied = Tensor::fromStorage(storage, t.dtype(), t.sizes(), t.strides(), t.offset());
+    if (t.kind() == TensorKind::Quantized) copied.impl()->become(t.kind(), t.form());
     copied.setRequiresGrad(t.requiresGrad());
     return copied;
   }
@@ -256,11 +266,12 @@ IValue Module::operator()(std::vector<IValue> arguments, Kwargs kwargs,
   return result;
 }
 
-void Module::train(bool on) const {
+Module Module::train(bool on) const {
   for (auto& [name, module] : modules()) {
     auto slot = module.type()->findAttribute("training");
     if (slot && module.object()->slot(*slot).isBool()) module.object()->setSlot(*slot, on);
   }
+  return *this;
 }
 
 bool Module::isTraining() const {
@@ -276,6 +287,12 @@ void Module::to(DType dtype) const {
   for (const auto& list : {parameters(), buffers()}) {
     for (const auto& [name, tensor] : list) {
       if (!isFloating(tensor.dtype()) || tensor.dtype() == dtype) continue;
+      if (tensor.kind() == TensorKind::Sparse) {
+        const auto same = [](const Tensor& indices) { return indices; };
+        const auto convert = [&](const Tensor& values) { return values.to(dtype); };
+        tensor.impl()->takeOver(*mapSparse(tensor, same, convert).impl());
+        continue;
+      }
       Tensor converted = tensor.to(dtype);
       tensor.impl()->place(converted.storage(), dtype, DimVector(converted.sizes()),
                            DimVector(converted.strides()), converted.offset());

@@ -6,9 +6,14 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/call.h"
+#include "core/value_conversions.h"
+#include "runtime/run_options.h"
+
+#pragma GCC visibility push(default)
 
 namespace wick {
+
+class GraphFunction;
 
 // Copies share the module. Any number of threads may run methods at a time; changing attributes,
 // train() and to() are for one thread while no other runs the module. Functions that look up a name
@@ -60,9 +65,10 @@ class Module {
                     const RunOptions& options = {}) const;
   bool hasHooks() const;
 
-  // Sets the attribute "training" of this module and all below it that have one.
-  void train(bool on = true) const;
-  void eval() const { train(false); }
+  // Sets the attribute "training" of this module and all below it that have one. The result is this
+  // module, so that calls may follow: wick::load("model.pt").eval().
+  Module train(bool on = true) const;
+  Module eval() const { return train(false); }
   bool isTraining() const;
   // Converts floating-point parameters and buffers in place: every holder of such a tensor sees it
   // changed, as in PyTorch.
@@ -102,4 +108,15 @@ class Module {
   ObjectRef object_;
 };
 
+// value.to<wick::Module>().
+template <>
+struct ValueConversion<Module> {
+  static Module from(const IValue& v) {
+    if (!v.isObject() || !v.toObject().type()->isModule()) detail::throwExpected("a module", v);
+    return Module(ObjectRef(&v.toObject()));
+  }
+};
+
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -12,10 +12,13 @@
 #include <string>
 
 #include "core/type.h"
-#include "ir/function.h"
 #include "runtime/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
+
+class GraphFunction;
 
 // Used by one thread. Names must be new: UsageError otherwise. Nothing may follow build().
 class ModuleBuilder {
@@ -61,3 +64,5 @@ class ModuleBuilder {
 };
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -3,7 +3,7 @@
 
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/interpreter.h"
-#include "runtime/ops/order.h"
+#include "runtime/ops/values/order.h"
 
 namespace wick {
 

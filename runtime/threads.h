@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 // Threads within one operator (matrix products, convolutions, large pointwise loops): 1 to 1024.
@@ -20,3 +22,5 @@ void setNumForkThreads(size_t n);
 size_t numForkThreads();
 
 }  // namespace wick
+
+#pragma GCC visibility pop

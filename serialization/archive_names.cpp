@@ -21,6 +21,9 @@ class OperatorNamespace : public SugaredValue {
   SugaredValuePtr attr(const SourceRange&, GraphFunction&, const std::string& field) override {
     // The two operators that PyTorch prints under another name, torch.autograd.grad and backward.
     if (ns_ == "aten" && field == "autograd") return shared_from_this();
+    if (ns_ == "wick" && (field == "checkpoint" || field == "custom_function")) {
+      return std::make_shared<SpecialForm>(Symbol::prim(field));
+    }
     const Symbol symbol = Symbol::fromQualString(ns_ + "::" + field);
     if (SugaredValuePtr upgraded = upgradedOperator(symbol, version_)) return upgraded;
     return std::make_shared<BuiltinFunction>(symbol);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/budget.h"
 #include "core/error.h"
 #include "core/output_file.h"
 
@@ -16,6 +17,8 @@ namespace {
 constexpr uint64_t kAlignment = 64;
 constexpr uint64_t kMax32 = 0xffffffff;
 constexpr uint16_t kUtf8Names = 1 << 11;
+// What is checked and written at once, for the budget.
+constexpr size_t kPiece = size_t{16} << 20;
 // 1980-01-01: archives of equal contents are equal files.
 constexpr uint16_t kDosDate = 0x21;
 
@@ -28,7 +31,8 @@ void put(std::string& out, T value) {
 
 uLong checksum(uLong crc, std::span<const std::byte> data) {
   for (size_t done = 0; done < data.size();) {
-    const size_t n = std::min<size_t>(data.size() - done, size_t{1} << 30);
+    checkBudget();
+    const size_t n = std::min<size_t>(data.size() - done, kPiece);
     crc = ::crc32(crc, reinterpret_cast<const Bytef*>(data.data() + done), static_cast<uInt>(n));
     done += n;
   }
@@ -68,9 +72,13 @@ ArchiveWriter ArchiveWriter::toFile(const std::string& path, std::string root) {
 }
 
 void ArchiveWriter::emit(std::span<const std::byte> data) {
-  if (data.empty()) return;
-  sink_(data);
-  offset_ += data.size();
+  while (!data.empty()) {
+    const size_t n = std::min(data.size(), kPiece);
+    sink_(data.first(n));
+    offset_ += n;
+    data = data.subspan(n);
+    if (!data.empty()) checkBudget();
+  }
 }
 
 void ArchiveWriter::emit(const std::string& data) {

@@ -23,7 +23,7 @@ class ArchiveWriter {
   // `root` becomes the folder of all records; an empty one: they lie in none. `sink` receives the
   // file in order.
   ArchiveWriter(Sink sink, std::string root);
-  // Writes to a file, which finish() puts in the place of one that is there (core/output_file.h).
+  // Writes to a file, which finish() lets replace one that is there (core/output_file.h).
   // Throws RuntimeError when that fails.
   static ArchiveWriter toFile(const std::string& path, std::string root);
 

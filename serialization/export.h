@@ -2,7 +2,7 @@
 //
 // Code is printed as source (python_printer.h), attributes are pickled, tensors are written from
 // where they lie, each memory once. Saving a module twice gives the same bytes, and so does saving
-// what was read from the first file. Beside the code stand the places of the program that it was
+// what was read from the first file. Beside the code stand the positions in the program that it was
 // compiled from (source_origins.h).
 #pragma once
 
@@ -16,12 +16,15 @@
 
 #include "runtime/module.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 struct SaveOptions {
   // Further records extra/NAME with their contents; LoadOptions::extra_files receives them.
   std::vector<std::pair<std::string, std::string>> extra_files;
-  // Operators that Wick has and PyTorch has not are refused, unless only Wick is to read the file.
+  // Operators that Wick has and PyTorch lacks are written as PyTorch's where optimizations made
+  // them of these, and refused where the program names them, unless only Wick is to read the file.
   bool for_pytorch = true;
   // For the __getstate__ methods that run while saving.
   RunOptions run;
@@ -55,3 +58,5 @@ void saveModule(const Module& module, const std::string& path, const SaveOptions
 std::string saveModuleToString(const Module& module, const SaveOptions& options = {});
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -8,10 +8,12 @@
 
 #include "core/conform.h"
 #include "core/error.h"
+#include "core/native_class.h"
+#include "runtime/call.h"
 #include "serialization/format_version.h"
 #include "serialization/source_import.h"
 #include "serialization/source_origins.h"
-#include "serialization/torch_save.h"
+#include "serialization/stored_values.h"
 #include "serialization/unpickler.h"
 
 namespace wick {
@@ -131,7 +133,9 @@ class ArchiveImporter {
 
   void setState(Object& object, IValue state) {
     const ClassType& type = *object.type();
-    if (Function* set_state = type.findMethod("__setstate__")) {
+    if (const NativeClass* native = nativeClassOf(type)) {
+      setNativeState(object, *native, state);
+    } else if (Function* set_state = type.findMethod("__setstate__")) {
       callSetState(object, static_cast<GraphFunction&>(*set_state), std::move(state));
     } else {
       if (!state.isDict()) {
@@ -144,6 +148,18 @@ class ArchiveImporter {
       }
     }
     for (size_t i = 0; i < type.attributes().size(); ++i) checkAttribute(object, i);
+  }
+
+  // The containers of the state stay as the pickle made them: only the class reads them.
+  void setNativeState(Object& object, const NativeClass& native, const IValue& state) {
+    if (!native.set_state) {
+      failRecord(kDataPickle, fmt::format("objects of {} cannot be loaded", native.name));
+    }
+    try {
+      object.setSlot(0, IValue::capsule(native.set_state(state)));
+    } catch (const RuntimeError& error) {
+      failRecord(kDataPickle, error.brief());
+    }
   }
 
   // Typed code relies on the declared types, so nothing else may stand in a slot.

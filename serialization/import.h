@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "frontend/compile_errors.h"
+#include "ir/function.h"
 #include "runtime/module.h"
 #include "serialization/archive_reader.h"
 

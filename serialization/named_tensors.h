@@ -7,8 +7,12 @@
 
 #include "core/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace wick {
 
 using NamedTensors = std::vector<std::pair<std::string, Tensor>>;
 
 }  // namespace wick
+
+#pragma GCC visibility pop

@@ -6,7 +6,10 @@
 #include <cstring>
 #include <limits>
 
+#include "core/budget.h"
 #include "core/error.h"
+#include "core/quantizer.h"
+#include "core/sparse_form.h"
 #include "core/stack.h"
 #include "serialization/pickle_opcodes.h"
 
@@ -16,6 +19,9 @@ namespace {
 constexpr size_t kMaxDepth = 1000;
 // Each level calls three functions.
 constexpr size_t kStack = kMaxDepth * 512;
+// Strings up to this length recur (attribute names, dict keys), and are written once; longer ones
+// are, when they are one object.
+constexpr size_t kSharedText = 256;
 constexpr std::string_view kJitPickle = "torch.jit._pickle";
 
 }  // namespace
@@ -43,6 +49,9 @@ void Pickler::push(const IValue& value) {
 
 void Pickler::pushValue(const IValue& value) {
   WICK_CHECK(depth_ < kMaxDepth, "save: values nest deeper than {}{}", kMaxDepth, where());
+  pace_.step(8);
+  written_.count(out_.capacity());
+  checkGrowth();
   ++depth_;
   switch (value.tag()) {
     case IValue::Tag::None:
@@ -58,7 +67,12 @@ void Pickler::pushValue(const IValue& value) {
       pushDouble(value.toDouble());
       break;
     case IValue::Tag::String:
-      pushString(value.toString());
+      if (value.toString().size() <= kSharedText) {
+        pushString(value.toString());
+      } else if (!recall(value.rawObject())) {
+        pushString(value.toString());
+        remember(value);
+      }
       break;
     case IValue::Tag::Complex:
       pushGlobal(options_.for_python ? "__builtin__" : "builtins", "complex");
@@ -149,17 +163,16 @@ void Pickler::get(uint32_t index) {
 }
 
 void Pickler::pushString(std::string_view text) {
-  // Short strings recur (attribute names, dict keys); long ones are not worth a look-up.
-  constexpr size_t kShared = 256;
-  if (text.size() <= kShared) {
+  if (text.size() <= kSharedText) {
     auto [it, fresh] = memoized_strings_.emplace(text, next_memo_);
     if (!fresh) return get(it->second);
   }
   WICK_CHECK(text.size() <= UINT32_MAX, "save: a string of {} bytes is too long", text.size());
   op(op::kBinUnicode);
   raw(static_cast<uint32_t>(text.size()));
+  if (text.size() > kSharedText) checkAllocation("save", text.size());
   out_.append(text);
-  if (text.size() <= kShared) put(next_memo_++);
+  if (text.size() <= kSharedText) put(next_memo_++);
 }
 
 void Pickler::pushGlobal(std::string_view module, std::string_view name) {
@@ -308,6 +321,10 @@ void Pickler::pushStorage(const Tensor& tensor) {
 void Pickler::pushTensor(const Tensor& tensor) {
   WICK_CHECK(tensor.device().isCpu(), "save: a tensor on {} must be moved to the CPU first{}",
              tensor.device().str(), where());
+  if (isQuantized(tensor)) return pushQuantized(tensor);
+  if (tensor.kind() == TensorKind::Sparse) return pushSparse(tensor);
+  WICK_CHECK(tensor.kind() == TensorKind::Dense, "save: {} tensors cannot be saved{}",
+             toString(tensor.kind()), where());
   pushGlobal("torch._utils", "_rebuild_tensor_v2");
   op(op::kMark);
   pushStorage(tensor);
@@ -315,9 +332,74 @@ void Pickler::pushTensor(const Tensor& tensor) {
   pushInts(tensor.sizes());
   pushInts(tensor.strides());
   op(options_.keep_requires_grad && tensor.requiresGrad() ? op::kNewTrue : op::kNewFalse);
+  pushHooks();
+  op(op::kTuple);
+  op(op::kReduce);
+}
+
+// PyTorch's Python and C++ sides rebuild sparse tensors of different arguments.
+void Pickler::pushSparse(const Tensor& tensor) {
+  const SparseForm& form = sparseFormOf("save", tensor);
+  const auto pushParts = [&] {
+    pushTensor(form.isCoo() ? form.indices : form.compressed);
+    if (!form.isCoo()) pushTensor(form.plain);
+    pushTensor(form.values);
+  };
+  // Under the second name versions before 2.0 know those that are compressed.
+  const bool by_older_name = options_.for_python && !form.isCoo();
+  pushGlobal("torch._utils",
+             by_older_name ? "_rebuild_sparse_csr_tensor" : "_rebuild_sparse_tensor");
+  op(op::kMark);
+  if (options_.for_python) {
+    constexpr const char* kNames[] = {"", "coo", "csr", "", "csc", "bsr", "bsc"};
+    pushGlobal("torch.serialization", "_get_layout");
+    pushString(fmt::format("torch.sparse_{}", kNames[static_cast<size_t>(form.layout)]));
+    op(op::kTuple1);
+    op(op::kReduce);
+    op(op::kMark);
+    pushParts();
+    pushInts(tensor.sizes());
+    op(op::kTuple);
+  } else {
+    pushInt(static_cast<int64_t>(form.layout));
+    pushInts(tensor.sizes());
+    op(options_.keep_requires_grad && tensor.requiresGrad() ? op::kNewTrue : op::kNewFalse);
+    pushParts();
+    pushHooks();
+  }
+  op(op::kTuple);
+  op(op::kReduce);
+}
+
+// No hooks for gradients.
+void Pickler::pushHooks() {
   pushGlobal("collections", "OrderedDict");
   op(op::kEmptyTuple);
   op(op::kReduce);
+}
+
+// Between strides and hooks stands how the integers are meant.
+void Pickler::pushQuantized(const Tensor& tensor) {
+  const Quantizer& quantizer = quantizerOf("save", tensor);
+  pushGlobal("torch._utils", "_rebuild_qtensor");
+  op(op::kMark);
+  pushStorage(tensor);
+  pushInt(tensor.offset());
+  pushInts(tensor.sizes());
+  pushInts(tensor.strides());
+  op(op::kMark);
+  pushGlobal("torch", toString(quantizer.scheme()));
+  if (quantizer.isPerTensor()) {
+    pushDouble(quantizer.scale());
+    pushInt(quantizer.zeroPoint());
+  } else {
+    pushValue(IValue(quantizer.scales()));
+    pushValue(IValue(quantizer.zeroPoints()));
+    pushInt(quantizer.axis());
+  }
+  op(op::kTuple);
+  op(op::kNewFalse);
+  pushHooks();
   op(op::kTuple);
   op(op::kReduce);
 }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/budget.h"
 #include "core/ivalue.h"
 #include "core/keyed_hash.h"
 
@@ -54,10 +55,13 @@ class Pickler {
   void pushGlobal(std::string_view module, std::string_view name);
   void pushElements(const std::vector<IValue>& elements);
   void pushTuple(const std::vector<IValue>& elements);
+  void pushSparse(const Tensor& tensor);
   void pushInts(IntSpan values);
   void pushList(const IValue& value);
   void pushDict(const IValue& value);
   void pushTensor(const Tensor& tensor);
+  void pushQuantized(const Tensor& tensor);
+  void pushHooks();
   void pushStorage(const Tensor& tensor);
   void pushObject(const IValue& value);
   void pushAttributes(const Object& object);
@@ -76,8 +80,29 @@ class Pickler {
   void put(uint32_t index);
   void get(uint32_t index);
 
+  // Memory that counts (core/memory_limit.h).
+  class Counted {
+   public:
+    Counted() = default;
+    Counted(Counted&& other) noexcept : bytes_(std::exchange(other.bytes_, 0)) {}
+    Counted& operator=(Counted&& other) noexcept {
+      std::swap(bytes_, other.bytes_);
+      return *this;
+    }
+    ~Counted() { count(0); }
+    void count(size_t bytes) {
+      const auto now = static_cast<int64_t>(bytes);
+      noteMemory(now - std::exchange(bytes_, now));
+    }
+
+   private:
+    int64_t bytes_ = 0;
+  };
+
   PicklerOptions options_;
   std::string out_;
+  Counted written_;
+  Pace pace_;
   uint32_t next_memo_ = 0;
   size_t depth_ = 0;
   KeyedMap<std::string, uint32_t> memoized_strings_;

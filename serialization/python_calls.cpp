@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/native_class.h"
+#include "ir/function_capsule.h"
 #include "serialization/python_constants.h"
 #include "serialization/python_names.h"
 
@@ -74,6 +76,7 @@ class ExpressionPrinter {
         {"aten::str", &ExpressionPrinter::pythonCall},
         {"aten::sorted", &ExpressionPrinter::pythonCall},
         {"prim::Print", &ExpressionPrinter::pythonCall},
+        {"wick::custom_function", &ExpressionPrinter::customFunction},
     };
     auto it = forms.find(node_.kind().qualString());
     return it != forms.end() ? (this->*it->second)() : call();
@@ -155,6 +158,23 @@ class ExpressionPrinter {
                        all(1, ", ", true));
   }
 
+  // The first two inputs are functions that do nothing but call one of the program.
+  std::string customFunction() {
+    const auto called = [&](size_t input) -> std::string {
+      const auto& part = dynamic_cast<FunctionCapsule&>(
+          node_.input(input)->node()->ivalue(attr::value).toCapsule());
+      for (const Node* n : part.function.graph()->nodes()) {
+        if (n->kind() != prim::CallFunction) continue;
+        const auto* type = n->input(0)->type()->as<FunctionType>();
+        if (type) return context_.functionName(type->function());
+      }
+      throwRuntimeError("custom_function: a function of it is gone, so it cannot be printed");
+    };
+    std::string text = fmt::format("ops.wick.custom_function({}, {}", called(0), called(1));
+    if (node_.inputs().size() > 3) text += ", " + all(3, ", ", false);
+    return text + ", non_differentiable=" + use(2) + ")";
+  }
+
   std::string cast() { return fmt::format("unchecked_cast({}, {})", typeOfOutput(), use(0)); }
 
   // The type of _unwrap_optional(None) must be said.
@@ -210,16 +230,22 @@ class ExpressionPrinter {
     context_.noteOperator(*schema);
     const std::vector<Argument>& arguments = schema->arguments();
     const auto [necessary, num_out] = necessaryArguments(arguments, node_.inputs());
+    // Methods of native classes as they were called: others know no operator of that name.
+    const auto* object =
+        node_.inputs().empty() ? nullptr : node_.input(0)->type()->as<ClassType>();
+    const std::string* method =
+        object ? findMethodOfOperator(*object, node_.kind().qualString()) : nullptr;
     std::string text;
     auto add = [&](size_t i) {
       if (!text.empty()) text += ", ";
       if (i < arguments.size() && arguments[i].kwarg_only) text += arguments[i].name + "=";
       text += use(i);
     };
-    for (size_t i = 0; i < necessary; ++i) add(i);
+    for (size_t i = method ? 1 : 0; i < necessary; ++i) add(i);
     if (node_.inputs().size() == arguments.size()) {
       for (size_t i = arguments.size() - num_out; i < arguments.size(); ++i) add(i);
     }
+    if (method) return fmt::format("({}).{}({})", use(0), *method, text);
     return fmt::format("{}({})", operatorName(), text);
   }
 

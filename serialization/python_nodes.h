@@ -27,7 +27,7 @@ inline const Node* receiverOf(const Block* block, size_t& first) {
   return owner;
 }
 
-// Nodes that are no statements: their text stands wherever their value is used. Of values that are
+// Nodes that are not statements: their text stands wherever their value is used. Of values that are
 // never set, each compilation puts those of paths that do not end where it likes.
 inline bool isFree(const Node* node) {
   return node->kind() == prim::Constant || node->kind() == prim::Uninitialized;

@@ -7,21 +7,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
-#include <unordered_map>
 #include <unordered_set>
 
 #include "core/error.h"
 #include "core/natural_order.h"
 #include "core/stack.h"
 #include "ir/depth.h"
-#include "serialization/export_names.h"
-#include "serialization/format_version.h"
-#include "serialization/python_calls.h"
-#include "serialization/python_constants.h"
-#include "serialization/python_names.h"
+#include "passes/restore_operators.h"
 #include "serialization/python_nodes.h"
+#include "serialization/python_printer_state.h"
 
 namespace wick {
 namespace {
@@ -34,169 +28,12 @@ constexpr size_t kMaxBlocks = 400;
 // For them.
 constexpr size_t kStack = (size_t{2} << 10) * (kMaxInline + 2 * kMaxBlocks) + (size_t{256} << 10);
 
-// Expressions from this length on (indentation included) are broken up.
-constexpr size_t kLongLine = 40;
+bool isCheckpoint(const Node* node) {
+  static const Symbol kKind = Symbol::fromQualString("wick::checkpoint");
+  return node->kind() == kKind && node->hasAttribute(attr::Subgraph);
+}
 
 }  // namespace
-
-class PythonPrinter::Impl : public ExpressionContext {
- public:
-  std::string text;
-  ConstantTable constants;
-  std::vector<TypePtr> used_types;
-  std::vector<Function*> used_functions;
-  std::vector<SourceMark> marks;
-  std::vector<std::string> own_operators;
-  ExportNames names;
-  int64_t version = kOldestWrittenVersion;
-
-  void printFunction(GraphFunction& function, bool self_type);
-  void printType(const Type& type);
-
-  // ExpressionContext
-  const std::string& useOf(const Value* value) const override {
-    if (auto it = names_.find(value); it != names_.end()) return it->second;
-    if (auto it = expressions_.find(value); it != expressions_.end()) return it->second;
-    throwRuntimeError("print: value %{} is used before it is printed", value->debugName());
-  }
-  std::string typeName(const Type& type) override {
-    noteTypes(type);
-    return names.annotation(type);
-  }
-  std::string constant(const IValue& value) override {
-    return constantText(value, constants, [this](const Type& t) { return typeName(t); });
-  }
-  const std::string& functionName(Function* function) override {
-    if (seen_functions_.insert(function).second) used_functions.push_back(function);
-    return names.of(*function);
-  }
-  void noteOperator(const FunctionSchema& schema) override {
-    version = std::max(version, formatVersionOf(schema));
-    if (schema.name().starts_with("wick::") &&
-        std::ranges::find(own_operators, schema.name()) == own_operators.end()) {
-      own_operators.push_back(schema.name());
-    }
-  }
-
- private:
-  void noteTypes(const Type& type);
-  // What is written from here on comes from origin_.
-  void mark() {
-    if (!marks.empty() && samePlace(marks.back().range, origin_)) return;
-    marks.push_back({text.size(), origin_});
-  }
-  static bool samePlace(const SourceRange& a, const SourceRange& b) {
-    if (a.start() != b.start() || a.end() != b.end() || a.valid() != b.valid()) return false;
-    if (a.source() == b.source()) return true;
-    const Source &x = *a.source(), &y = *b.source();
-    return x.lineNumber(0) == y.lineNumber(0) && x.name() == y.name() && x.text() == y.text();
-  }
-  // Constants stand before all statements and come from wherever they are used.
-  static SourceRange placeOf(const Node* node) {
-    return node->kind() == prim::Constant ? SourceRange() : originOf(node->range());
-  }
-  // While the text of a node is written.
-  class Origin {
-   public:
-    Origin(Impl& printer, const Node* node)
-        : printer_(printer), before_(std::exchange(printer.origin_, placeOf(node))) {}
-    ~Origin() { printer_.origin_ = std::move(before_); }
-    Origin(const Origin&) = delete;
-
-   private:
-    Impl& printer_;
-    SourceRange before_;
-  };
-  void line(const std::string& statement) {
-    mark();
-    text.append(2 * level_, ' ');
-    text += statement;
-    text += '\n';
-  }
-  void raw(const std::string& piece) {
-    mark();
-    text += piece;
-  }
-
-  // First pass.
-  bool canInline(const Value* value) const;
-  Node* scanValue(Node* block_point, const Value* value);
-  Node* scanNode(Node* node);
-  void scanBlock(const Block* block);
-  // The results of an If or Loop by name: what is compiled again has them in that order.
-  const std::vector<size_t>& orderOf(const Node* node);
-  std::vector<Value*> inOrder(const Node* node, std::span<Value* const> values);
-
-  // Second pass.
-  void printBody(const Block* body);
-  void collectConstants(const Block* block, std::vector<Node*>& found,
-                        std::unordered_set<const Node*>& seen) const;
-  void collectConstants(const Node* node, std::vector<Node*>& found,
-                        std::unordered_set<const Node*>& seen) const;
-  void printBlock(const Block* block, bool has_other_statements);
-  void printNode(const Node* node, bool print_constants);
-  void printExpressionNode(const Node* node);
-  void printReturn(const Node* node);
-  void printUnpack(const Node* node);
-  void printIf(const Node* node);
-  void printLoop(const Node* node);
-  void printCountedWhile(const Node* node);
-  void printFork(const Node* node);
-  void printEnter(const Node* node);
-  void printDefinition(const Node* node, const std::string& expression);
-  void printAssignment(std::span<Value* const> left, std::span<Value* const> right);
-  void printBranchResults(std::span<Value* const> left, std::span<Value* const> right);
-  void nameCarried(std::span<Value* const> inputs, std::span<Value* const> outputs);
-  void printAnnotatedAssignment(std::span<Value* const> left, std::span<Value* const> right);
-  void printClass(const ClassType& type);
-  void printNamedTuple(const TupleType& type);
-  void printEnum(const EnumType& type);
-  void printInterface(const InterfaceType& type);
-
-  void assign(const Value* value, std::string expression) {
-    expressions_[value] = std::move(expression);
-  }
-  void assignUniqueNames(std::span<Value* const> values) {
-    for (const Value* v : values) names_[v] = uniqueNameFor(v);
-  }
-  static std::string wantedName(const Value* value) {
-    return value->hasDebugName() ? makeValidIdentifier(value->debugNameBase()) : "_";
-  }
-  std::string uniqueNameFor(const Value* value) { return generator_.unique(wantedName(value)); }
-  std::string list(std::span<Value* const> values) const {
-    std::string out;
-    for (const Value* v : values) {
-      if (!out.empty()) out += ", ";
-      out += useOf(v);
-    }
-    return out;
-  }
-
-  // Breaking long lines.
-  bool isLong(const std::string& expression) const {
-    return expression.size() + 2 * level_ >= kLongLine;
-  }
-  bool isInlineExpression(const Value* value) const {
-    return !isFree(value->node()) && inline_.contains(value->node());
-  }
-  void splitLongInlines(const Value* value);
-  void scanLongInlines(const Node* user, int64_t offset, std::vector<const Value*>& to_split);
-
-  size_t level_ = 0;
-  SourceRange origin_;
-  NameGenerator generator_;
-  std::unordered_map<const Value*, std::string> names_;
-  std::unordered_map<const Value*, std::string> expressions_;
-  std::unordered_set<const Node*> inline_;
-  std::unordered_set<const Node*> conditions_;  // constants that If nodes read
-  size_t inline_depth_ = 0;
-  std::unordered_map<const Node*, int64_t> split_up_to_;
-  std::unordered_map<const Node*, std::vector<size_t>> orders_;
-  std::unordered_set<const Value*> annotated_;
-  std::vector<size_t> with_starts_;  // how long the text was where each open `with` began
-  std::unordered_set<const Type*> seen_types_;
-  std::unordered_set<const Function*> seen_functions_;
-};
 
 // Types -------------------------------------------------------------------------------------------
 
@@ -221,7 +58,7 @@ bool PythonPrinter::Impl::canInline(const Value* value) const {
   // Loop-carried values would move past the evaluation of the condition.
   if (use.user->kind() == prim::Loop && use.offset >= 2) return false;
   // The forked function may use it more than once.
-  if (use.user->kind() == prim::fork) return false;
+  if (use.user->kind() == prim::fork || isCheckpoint(use.user)) return false;
   // An isinstance in a condition would refine types again.
   return node->kind() != prim::isinstance;
 }
@@ -290,7 +127,14 @@ void PythonPrinter::Impl::scanBlock(const Block* block) {
 void PythonPrinter::Impl::printFunction(GraphFunction& function, bool self_type) {
   const FunctionSchema& schema = function.schema();
   function.ensureDefined();
-  const Graph& graph = *function.graph();
+  std::shared_ptr<Graph> printed = function.graph();
+  rewritten = rewritten || wick::isRewritten(*printed);
+  if (!options_.own_operators && hasOwnOperators(*printed)) {
+    printed = printed->copy();
+    restoreOperators(*printed);
+    rewritten = true;
+  }
+  const Graph& graph = *printed;
   generator_.clear();
   names_.clear();
   expressions_.clear();
@@ -330,6 +174,8 @@ void PythonPrinter::Impl::printFunction(GraphFunction& function, bool self_type)
 void PythonPrinter::Impl::collectConstants(const Node* node, std::vector<Node*>& found,
                                            std::unordered_set<const Node*>& seen) const {
   for (const Value* input : node->inputs()) {
+    // Functions of checkpoints and the like are printed where they are called.
+    if (input->type()->kind() == TypeKind::Capsule) continue;
     if (input->node()->kind() == prim::Constant && seen.insert(input->node()).second) {
       found.push_back(input->node());
     }
@@ -386,6 +232,8 @@ void PythonPrinter::Impl::printNode(const Node* node, bool print_constants) {
                      useOf(node->input(1))));
   } else if (kind == prim::fork) {
     printFork(node);
+  } else if (isCheckpoint(node)) {
+    printCheckpoint(node);
   } else if (kind == prim::Enter) {
     printEnter(node);
   } else if (kind == prim::Exit) {
@@ -568,6 +416,19 @@ void PythonPrinter::Impl::printFork(const Node* node) {
   printDefinition(node, "fork(" + name + ")");
 }
 
+// Its inputs are the part, whether random numbers are drawn again, and what the part captures.
+void PythonPrinter::Impl::printCheckpoint(const Node* node) {
+  const std::string name = generator_.unique("__checkpointed_function");
+  const std::shared_ptr<Graph>& graph = node->subgraph(attr::Subgraph);
+  line("def " + name + "():");
+  for (size_t i = 2; i < node->inputs().size(); ++i) {
+    assign(graph->inputs().at(i - 2), useOf(node->inputs()[i]));
+  }
+  printBody(graph->block());
+  printDefinition(node, fmt::format("ops.wick.checkpoint({}, preserve_rng_state={})", name,
+                                    useOf(node->input(1))));
+}
+
 void PythonPrinter::Impl::printEnter(const Node* node) {
   std::string statement = "with " + useOf(node->input(0));
   if (node->output()->hasUses()) {
@@ -609,116 +470,10 @@ void PythonPrinter::Impl::scanLongInlines(const Node* user, int64_t offset,
   }
 }
 
-// Named types -------------------------------------------------------------------------------------
-
-void PythonPrinter::Impl::printType(const Type& type) {
-  switch (type.kind()) {
-    case TypeKind::Class:
-      return printClass(*type.as<ClassType>());
-    case TypeKind::Tuple:
-      return printNamedTuple(*type.as<TupleType>());
-    case TypeKind::Enum:
-      return printEnum(*type.as<EnumType>());
-    case TypeKind::Interface:
-      return printInterface(*type.as<InterfaceType>());
-    default:
-      throwRuntimeError("print: {} is no class", type.str());
-  }
-}
-
-namespace {
-
-std::string lastPart(const std::string& qualified_name) {
-  return qualified_name.substr(qualified_name.rfind('.') + 1);
-}
-
-}  // namespace
-
-void PythonPrinter::Impl::printClass(const ClassType& type) {
-  line(fmt::format("class {}{}:", lastPart(type.name()), type.isModule() ? "(Module)" : ""));
-  ++level_;
-  auto printNames = [&](const char* variable, const std::vector<std::string>& names) {
-    std::string text = std::string(variable) + " = [";
-    for (const std::string& name : names) text += fmt::format("\"{}\", ", name);
-    line(text + "]");
-  };
-  if (type.isModule()) {
-    std::vector<std::string> parameters, buffers, pre_hooks, hooks;
-    for (const auto& a : type.attributes()) {
-      if (a.is_parameter) parameters.push_back(a.name);
-      if (a.is_buffer) buffers.push_back(a.name);
-    }
-    for (const Function* hook : type.forwardPreHooks()) pre_hooks.push_back(hook->name());
-    for (const Function* hook : type.forwardHooks()) hooks.push_back(hook->name());
-    printNames("__parameters__", parameters);
-    printNames("__buffers__", buffers);
-    if (!pre_hooks.empty()) printNames("__forward_pre_hooks__", pre_hooks);
-    if (!hooks.empty()) printNames("__forward_hooks__", hooks);
-  }
-  for (size_t i = 0; i < type.attributes().size(); ++i) {
-    const ClassType::Attribute& a = type.attributes()[i];
-    if (isValidIdentifier(a.name)) {
-      line(fmt::format("{} : {}", a.name, typeName(*a.type)));
-    } else {
-      if (i == 0) line("__annotations__ = []");
-      line(fmt::format("__annotations__[\"{}\"] = {}", a.name, typeName(*a.type)));
-    }
-  }
-  for (const ClassType::Constant& c : type.constants()) {
-    line(fmt::format("{} : Final[{}] = {}", c.name, typeName(*c.value.type()), constant(c.value)));
-  }
-  std::set<const Function*> printed;
-  for (const auto* methods : {&type.methods(), &type.forwardHooks(), &type.forwardPreHooks()}) {
-    for (Function* method : *methods) {
-      if (!printed.insert(method).second) continue;
-      printFunction(static_cast<GraphFunction&>(*method), true);
-    }
-  }
-  --level_;
-}
-
-void PythonPrinter::Impl::printNamedTuple(const TupleType& type) {
-  WICK_CHECK(type.isNamed(), "print: {} is no class", type.str());
-  line(fmt::format("class {}(NamedTuple):", lastPart(type.name())));
-  ++level_;
-  const size_t first_default = type.fields().size() - type.defaults().size();
-  for (size_t i = 0; i < type.fields().size(); ++i) {
-    std::string field = fmt::format("{} : {}", type.fields()[i], typeName(*type.contained()[i]));
-    if (i >= first_default) field += "=" + constant(type.defaults()[i - first_default]);
-    line(field);
-  }
-  if (type.fields().empty()) line("pass");
-  --level_;
-}
-
-void PythonPrinter::Impl::printEnum(const EnumType& type) {
-  line(fmt::format("class {}(Enum):", lastPart(type.name())));
-  ++level_;
-  for (const auto& [name, value] : type.members()) line(name + " = " + constant(value));
-  --level_;
-}
-
-void PythonPrinter::Impl::printInterface(const InterfaceType& type) {
-  line(fmt::format("class {}({}):", lastPart(type.name()),
-                   type.isModule() ? "ModuleInterface" : "Interface"));
-  ++level_;
-  for (const auto& method : type.methods()) {
-    const FunctionSchema& schema = method->schema();
-    std::string header = fmt::format("def {}(self", method->name());
-    for (size_t i = 1; i < schema.arguments().size(); ++i) {
-      const Argument& argument = schema.arguments()[i];
-      header += fmt::format(", {}: {}", argument.name, typeName(*argument.type));
-    }
-    line(fmt::format("{}) -> {}:", header, typeName(*schema.returns().at(0).type)));
-    line("  pass");
-  }
-  if (type.methods().empty()) line("pass");
-  --level_;
-}
-
 // The public face ---------------------------------------------------------------------------------
 
-PythonPrinter::PythonPrinter() : impl_(std::make_unique<Impl>()) {}
+PythonPrinter::PythonPrinter(const SourceOptions& options)
+    : impl_(std::make_unique<Impl>(options)) {}
 PythonPrinter::~PythonPrinter() = default;
 
 void PythonPrinter::printFunction(GraphFunction& function, bool self_type) {
@@ -754,6 +509,9 @@ const std::vector<SourceMark>& PythonPrinter::marks() const {
 }
 const std::vector<std::string>& PythonPrinter::ownOperators() const {
   return impl_->own_operators;
+}
+bool PythonPrinter::isRewritten() const {
+  return impl_->rewritten;
 }
 int64_t PythonPrinter::formatVersion() const {
   return impl_->version;

@@ -15,15 +15,21 @@
 
 namespace wick {
 
+struct SourceOptions {
+  // Operators that optimizations made of PyTorch's ("wick::linear_fused") are written as such, for
+  // readers that are Wick. Otherwise they are taken apart (passes/restore_operators.h).
+  bool own_operators = false;
+};
+
 // Used by one thread.
 class PythonPrinter {
  public:
-  PythonPrinter();
+  explicit PythonPrinter(const SourceOptions& options = {});
   ~PythonPrinter();
 
   // `def name(…) -> T:` and its body. Without `self_type` the `self` of a method has no annotation,
-  // as in `.code`. RuntimeError for graphs that source cannot express (loops that an
-  // optimization merged, fused groups).
+  // as in `.code`. RuntimeError for graphs that source cannot express (such as hold for certain
+  // types of tensors only).
   void printFunction(GraphFunction& function, bool self_type = true);
   // A class with its attributes, constants and methods, a NamedTuple, an enum or an interface.
   void printType(const Type& type);
@@ -44,9 +50,10 @@ class PythonPrinter {
   std::string nameOf(const Function& function);
   // A type as the text writes it; the classes that it names are used from then on.
   std::string typeName(const Type& type);
-  // Operators in the text that Wick has for itself ("wick::linear_fused"), which optimizations
-  // make.
+  // Operators in the text that Wick has for itself ("wick::linear_fused").
   const std::vector<std::string>& ownOperators() const;
+  // Whether the text was printed from graphs that passes made (passes/restore_operators.h).
+  bool isRewritten() const;
   // The oldest version of the archive format that gives all operators so far their meaning.
   int64_t formatVersion() const;
 

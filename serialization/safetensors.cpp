@@ -105,7 +105,7 @@ class HeaderReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool number_integer(number_integer_t) override { return stop("a number below zero"); }
   bool number_float(number_float_t, const string_t&) override {
-    return stop("a number that is no integer");
+    return stop("a number that is not an integer");
   }
   bool null() override { return stop("unexpected null"); }
   bool boolean(bool) override { return stop("unexpected boolean"); }

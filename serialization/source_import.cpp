@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/function_schema.h"
 #include "core/keyed_hash.h"
+#include "core/native_class.h"
 #include "frontend/compile.h"
 #include "frontend/parser.h"
 #include "frontend/type_resolver.h"
@@ -46,16 +47,6 @@ std::vector<std::string> stringList(const Expr& expr) {
     throwCompileError(expr.range(), "expected a list of strings");
   }
   return result;
-}
-
-// The engine's own class of that name, which operators take and return; null for other names.
-TypePtr handleClass(const std::string& qualified_name) {
-  if (!qualified_name.starts_with("__torch__.torch.classes.")) return nullptr;
-  try {
-    return parseSchemaType(qualified_name);
-  } catch (const Error&) {
-    return nullptr;
-  }
 }
 
 // T of Final[T].
@@ -130,7 +121,7 @@ struct ClassBody {
     }
   }
 
-  // __annotations__["0"] = T, for names that are no identifiers.
+  // __annotations__["0"] = T, for names that are not identifiers.
   void readAnnotation(const Assign& assign, const Subscript& target) {
     if (target.value().kind() != TK_VAR || target.subscripts().size() != 1 ||
         Var(target.value().tree()).name().name() != "__annotations__" ||
@@ -214,7 +205,7 @@ void SourceImporter::parseModule(const std::string& module) {
 
 TypePtr SourceImporter::findType(const std::string& qualified_name) {
   if (TypePtr known = unit_.findType(qualified_name)) return known;
-  if (TypePtr handle = handleClass(qualified_name)) return handle;
+  if (TypePtr handle = findNativeClass(qualified_name)) return handle;
   parseModule(moduleOf(qualified_name));
   auto it = pending_.find(qualified_name);
   if (it == pending_.end() || it->second->kind() != TK_CLASS_DEF) return nullptr;

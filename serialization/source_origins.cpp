@@ -13,6 +13,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "core/source_origin.h"
 #include "core/error.h"
 #include "core/function_schema.h"
 #include "core/ivalue.h"
@@ -104,7 +105,7 @@ class MarkReader {
       if (!marks.empty() && offset < marks.back().offset) fail("the marks are not in order");
       std::shared_ptr<const Source> source = sourceOf(place[0]);
       const uint64_t start = number(place[1]), end = number(place[2]);
-      // PyTorch itself writes places in an empty source, for what has none.
+      // PyTorch itself writes positions in an empty source for what has no position.
       const bool known = start <= end && end <= source->text().size() && !source->text().empty();
       marks.push_back({offset, known ? SourceRange(std::move(source), start, end) : SourceRange()});
     }
@@ -221,5 +222,9 @@ void setOrigins(const std::shared_ptr<const Source>& source,
 SourceRange originOf(const SourceRange& range) {
   return range.valid() ? Registry::instance().find(range) : range;
 }
+
+namespace {
+const bool installed = (setUserRange(&originOf), true);
+}  // namespace
 
 }  // namespace wick

@@ -1,8 +1,8 @@
 // Where the text of an archive's source came from: the records code/….py.debug_pkl.
 //
-// Printed source is made from graphs, whose nodes know the places of the program that they were
-// compiled from. A mark says of a piece of printed text which place that was. Archives that are
-// loaded and saved again keep the places of the first program.
+// Printed source is made from graphs, whose nodes know the positions in the program that they
+// were compiled from. A mark says which position a piece of printed text comes from. Archives that
+// are loaded and saved again keep the positions in the first program.
 #pragma once
 
 #include <cstdint>
@@ -33,8 +33,8 @@ std::vector<SourceMark> readMarks(const Bytes& pickle, const std::string& name,
 // first asked, and may throw. Thread-safe.
 void setOrigins(const std::shared_ptr<const Source>& source,
                 std::function<std::vector<SourceMark>()> read);
-// The place that the text at the start of a range was printed from; the range itself when it does
-// not lie in printed source that has marks. Thread-safe.
+// The position that the text at the start of a range was printed from; the range itself when it
+// does not lie in printed source that has marks. Thread-safe.
 SourceRange originOf(const SourceRange& range);
 
 }  // namespace wick

@@ -8,6 +8,7 @@
 #include "serialization/npy.h"
 #include "serialization/npz.h"
 #include "serialization/safetensors.h"
+#include "serialization/stored_values.h"
 #include "serialization/torch_save.h"
 
 namespace wick {

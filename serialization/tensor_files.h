@@ -4,8 +4,10 @@
 #include <string>
 
 #include "core/ivalue.h"
-#include "serialization/archive_reader.h"
+#include "serialization/archive_limits.h"
 #include "serialization/named_tensors.h"
+
+#pragma GCC visibility push(default)
 
 namespace wick {
 
@@ -26,3 +28,5 @@ void saveTensors(const NamedTensors& tensors, const std::string& path);
 bool isTensorFileName(const std::string& path);
 
 }  // namespace wick
+
+#pragma GCC visibility pop

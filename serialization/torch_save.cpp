@@ -12,6 +12,7 @@
 #include "core/function_schema.h"
 #include "serialization/archive_writer.h"
 #include "serialization/pickler.h"
+#include "serialization/stored_values.h"
 #include "serialization/unpickler.h"
 
 namespace wick {

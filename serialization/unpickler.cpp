@@ -13,7 +13,7 @@
 namespace wick {
 namespace {
 
-// What values take until the pickle is read: themselves, the places that refer to them, what
+// What values take until the pickle is read: themselves, what refers to them, what
 // PickleStructure and TypeClaims know of them.
 constexpr uint64_t kTextMemory = 64;
 constexpr uint64_t kListMemory = 320;
@@ -494,7 +494,7 @@ bool Unpickler::stepObject(uint8_t opcode) {
     case op::kStackGlobal: {
       IValue name = popValue("the name of a global");
       IValue module = popValue("the module of a global");
-      if (!name.isString() || !module.isString()) fail("a global's name is no string");
+      if (!name.isString() || !module.isString()) fail("a global's name is not a string");
       work(module.toString().size() + name.toString().size());
       pushGlobal(module.toString(), name.toString());
       return true;
@@ -527,7 +527,7 @@ void Unpickler::newObject() {
     return;
   }
   const auto* type = global->type->as<ClassType>();
-  if (type == nullptr) fail("{} is no class that can be instantiated", global->name);
+  if (type == nullptr) fail("{} is not a class that can be instantiated", global->name);
   if (!hooks_.new_object) fail("an instance of {} cannot be created here", global->name);
   if (!args.value.elements().empty()) fail("NEWOBJ of {} with arguments", global->name);
   charge(type->attributes().size() * sizeof(IValue));
@@ -563,7 +563,7 @@ void Unpickler::build() {
     unbuilt_.erase(target.rawObject());
   } else if (!target.isDict()) {
     // An OrderedDict may carry Python attributes (the `_metadata` of a state_dict). They say
-    // nothing about its contents and a dict has no place for them.
+    // nothing about its contents and a dict cannot hold them.
     fail("BUILD on {}", target.tagName());
   }
 }

@@ -7,7 +7,7 @@
 // make the value much larger when walked than it is in memory. The memory is taken off a budget.
 //
 // A container that an object took as part of its state is sealed: it has its final types, and the
-// pickle cannot change it any more, for code may already rely on it.
+// pickle cannot change it any more, because code may already rely on it.
 #pragma once
 
 #include <fmt/format.h>
@@ -72,7 +72,7 @@ class Unpickler {
  private:
   // Operands of an opcode: the stack from here to its top.
   using Operands = size_t;
-  // A GLOBAL or a storage may be an operand, and sit in a tuple of operands, but is no value.
+  // A GLOBAL or a storage may be an operand, and sit in a tuple of operands, but is not a value.
   struct Item {
     IValue value;
     bool internal = false;
@@ -137,6 +137,9 @@ class Unpickler {
   Tensor ownBools(Tensor tensor);
   Tensor copied(const Tensor& tensor);
   Tensor applyMetadata(Tensor tensor, bool conj, bool neg);
+  IValue rebuildQuantized(const std::vector<IValue>& args);
+  IValue rebuildSparse(const std::vector<IValue>& args);
+  IValue namedLayout(const IValue& name) const;
   IValue rebuildParameter(const std::vector<IValue>& args);
   IValue rebuildFromType(const std::vector<IValue>& args);
   IValue makeEnum(const EnumType& type, const IValue& member);

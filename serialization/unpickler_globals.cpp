@@ -25,6 +25,11 @@ std::optional<int64_t> namedInteger(const std::string& module, const std::string
   static const std::unordered_map<std::string, int64_t> values = {
       {"torch.strided", 0},       {"torch.contiguous_format", 0}, {"torch.preserve_format", 1},
       {"torch.channels_last", 2}, {"torch.channels_last_3d", 3},
+      {"torch.per_tensor_affine", 0},
+      {"torch.per_channel_affine", 1},
+      {"torch.per_tensor_symmetric", 2},
+      {"torch.per_channel_symmetric", 3},
+      {"torch.per_channel_affine_float_qparams", 4},
   };
   auto it = values.find(module + "." + name);
   if (it == values.end()) return std::nullopt;
@@ -84,6 +89,9 @@ void Unpickler::pushGlobal(const std::string& module, const std::string& name) {
       {"torch._utils._rebuild_tensor", Kind::RebuildTensor},
       {"torch._utils._rebuild_tensor_v2", Kind::RebuildTensor},
       {"torch._utils._rebuild_tensor_v3", Kind::RebuildTensorWithDType},
+      {"torch._utils._rebuild_qtensor", Kind::RebuildQuantized},
+      {"torch._utils._rebuild_sparse_tensor", Kind::RebuildSparse},
+      {"torch._utils._rebuild_sparse_csr_tensor", Kind::RebuildSparse},
       {"torch._utils._rebuild_parameter", Kind::RebuildParameter},
       {"torch._utils._rebuild_parameter_with_state", Kind::RebuildParameter},
       {"torch._tensor._rebuild_from_type_v2", Kind::RebuildFromType},
@@ -176,6 +184,10 @@ Unpickler::Item Unpickler::call(const GlobalObject& function, const TupleObject&
       return {rebuildTensor(args, false)};
     case Kind::RebuildTensorWithDType:
       return {rebuildTensor(args, true)};
+    case Kind::RebuildQuantized:
+      return {rebuildQuantized(args)};
+    case Kind::RebuildSparse:
+      return {rebuildSparse(args)};
     case Kind::RebuildParameter:
       return {rebuildParameter(args)};
     case Kind::RebuildFromType:
@@ -188,10 +200,7 @@ Unpickler::Item Unpickler::call(const GlobalObject& function, const TupleObject&
       return {args[0]};
     case Kind::Layout:
       expectArgs(1, 1);
-      if (!args[0].isString() || args[0].toString() != "torch.strided") {
-        fail("layout {} is not supported", args[0].str());
-      }
-      return {IValue(int64_t{0})};
+      return {namedLayout(args[0])};
     case Kind::OrderedDict:
       expectArgs(0, 0);
       return {newDict()};
@@ -261,10 +270,11 @@ Tensor Unpickler::applyMetadata(Tensor tensor, bool conj, bool neg) {
 
 DimVector Unpickler::dims(const IValue& value, const char* what) const {
   if (!value.isTuple() && !value.isList()) fail("{}: {} for a tuple", what, value.tagName());
-  if (value.elements().size() > kMaxStoredDims) fail("{}: more than {} dimensions", what, kMaxStoredDims);
+  if (value.elements().size() > kMaxStoredDims)
+    fail("{}: more than {} dimensions", what, kMaxStoredDims);
   DimVector result;
   for (const IValue& v : value.elements()) {
-    if (!v.isInt() || v.toInt() < 0) fail("{}: {} is no size", what, v.tagName());
+    if (!v.isInt() || v.toInt() < 0) fail("{}: {} is not a size", what, v.tagName());
     result.push_back(v.toInt());
   }
   return result;
@@ -284,8 +294,8 @@ IValue Unpickler::rebuildTensor(const std::vector<IValue>& args, bool with_dtype
     metadata = 7;
   }
   if (!dtype) fail("a tensor has no dtype");
-  if (!args[1].isInt() || args[1].toInt() < 0) fail("a tensor's offset is no size");
-  const int64_t offset = args[1].toInt();
+  if (!args[1].isInt() || args[1].toInt() < 0) fail("a tensor's offset is not a size");
+  int64_t offset = args[1].toInt();
   const DimVector sizes = dims(args[2], "a tensor's sizes");
   const DimVector strides = dims(args[3], "a tensor's strides");
   if (sizes.size() != strides.size()) {
@@ -294,6 +304,8 @@ IValue Unpickler::rebuildTensor(const std::vector<IValue>& args, bool with_dtype
   // fromStorage checks the extent of what has elements. Views of what has none, and of dimensions
   // of size one, multiply and add its other numbers all the same.
   const auto capacity = static_cast<int64_t>(storage->storage->bytes() / itemSize(*dtype));
+  // What has no elements may begin anywhere.
+  if (std::ranges::find(sizes, 0) != sizes.end()) offset = std::min(offset, capacity);
   if (offset > capacity) fail("a tensor begins beyond its storage");
   __int128 extent = offset;
   __int128 numel = 1;
@@ -371,9 +383,9 @@ IValue Unpickler::typedList(const std::vector<IValue>& args, const TypePtr& elem
 }
 
 // (container, "Dict[str, int]"). Whether the contents agree with the tag is checked where the
-// value is put to use, for it may still grow here.
+// value is used, because it may still grow here.
 IValue Unpickler::restoreTypeTag(const std::vector<IValue>& args) {
-  if (args.size() != 2 || !args[1].isString()) fail("a type tag is no string");
+  if (args.size() != 2 || !args[1].isString()) fail("a type tag is not a string");
   // Parsing looks at a character several times.
   work(16 * args[1].toString().size());
   TypePtr type = hooks_.parse_type ? hooks_.parse_type(args[1].toString()) : nullptr;

@@ -1,4 +1,4 @@
-// Operands of a pickle program that are no values: callables and storages. Private to the
+// Operands of a pickle program that are not values: callables and storages. Private to the
 // unpickler.
 #pragma once
 
@@ -14,7 +14,9 @@ class Unpickler::GlobalObject : public RefCounted {
   enum class Kind {
     RebuildTensor,
     RebuildTensorWithDType,
+    RebuildSparse,
     RebuildParameter,
+    RebuildQuantized,
     RebuildFromType,
     Device,
     Size,

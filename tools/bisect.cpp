@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/budget.h"
+#include "core/error.h"
 #include "core/tensor.h"
 
 namespace wick::cli {
@@ -48,7 +50,9 @@ bool rowsAgree(const std::vector<IValue>& a, const std::vector<IValue>& b, doubl
 
 bool agreeNested(const IValue& a, const IValue& b, double tolerance, int depth) {
   WICK_CHECK(depth < kMaxNesting, "the result is nested too deeply to compare");
+  checkBudget();
   if (a.tagName() != b.tagName()) return false;
+  if (a.isString()) return a.equals(b);
   if (a.isTensor()) return tensorsAgree(a.toTensor(), b.toTensor(), tolerance);
   if (a.isDouble()) return numbersAgree(a.toDouble(), b.toDouble(), tolerance);
   if (a.isComplex()) {

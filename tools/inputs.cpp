@@ -116,12 +116,13 @@ class SpecReader {
   }
 
   // The name extends to the next "," or bracket only within a list; alone it may hold anything.
-  Tensor file() {
+  IValue file() {
     ++at_;
     const size_t end = nested_ ? text_.find_first_of(",)]}", at_) : std::string_view::npos;
     std::string path(text_.substr(at_, end == std::string_view::npos ? end : end - at_));
-    if (path.empty()) fail("the name of a .npy file");
-    Tensor result = loadNpy(path);
+    if (path.empty()) fail("the name of a .npy or .pt file");
+    const bool pickled = path.ends_with(".pt") || path.ends_with(".pth");
+    IValue result = pickled ? loadValue(path) : IValue(loadNpy(path));
     at_ = end == std::string_view::npos ? text_.size() : end;
     return result;
   }
@@ -147,7 +148,7 @@ class SpecReader {
     }
     if (isNameStart(c)) return named();
     if (isDigit(c) || c == '-' || c == '+' || c == '.') return numberOrTensor();
-    fail("a shape such as 1x3xf32, @file.npy or a literal");
+    fail("a shape such as 1x3xf32, @file.npy, @file.pt or a literal");
   }
 
   IValue named() {
@@ -200,7 +201,12 @@ class SpecReader {
     if (!accept('=')) return maker_.tensor(sizes, dtype, Filling::Random);
     if (peek() != '@') return maker_.tensor(sizes, dtype, filling());
     const size_t start = at_;
-    Tensor loaded = file();
+    const IValue read = file();
+    if (!read.isTensor()) {
+      at_ = start;
+      fail(fmt::format("a file with a Tensor (this one holds {})", read.tagName()));
+    }
+    Tensor loaded = read.toTensor();
     if (loaded.dtype() != dtype || !std::ranges::equal(loaded.sizes(), sizes)) {
       at_ = start;
       fail(fmt::format("a file of {}{} (this one holds {})", toString(dtype), formatInts(sizes),
@@ -437,8 +443,8 @@ std::string describeArguments(const FunctionSchema& schema, size_t first) {
 }
 
 Arguments argumentsFromInputs(const std::vector<std::string>& inputs, const FunctionSchema& schema,
-                              size_t skip) {
-  InputParser parser;
+                              size_t skip, uint64_t seed) {
+  InputParser parser(seed);
   Arguments result;
   size_t next = skip;
   std::vector<bool> given(schema.arguments().size(), false);
@@ -471,6 +477,7 @@ Arguments argumentsFromInputs(const std::vector<std::string>& inputs, const Func
     if (input.filling != Filling::None) {
       input.value = parser.fill(*argument->type, input.filling, argument->name);
     }
+    input.value = withTensors(std::move(input.value), *argument->type, argument->name);
     if (input.name.empty()) {
       result.positional.push_back(std::move(input.value));
     } else {
@@ -509,7 +516,7 @@ Arguments argumentsFromFile(const std::string& path) {
   if (const IValue* kwargs = file.toDict().find("kwargs")) {
     if (!kwargs->isDict()) fail(fmt::format("but \"kwargs\" is {}", kwargs->tagName()));
     for (auto& [name, value] : kwargs->toDict().items()) {
-      if (!name.isString()) fail("but a key of \"kwargs\" is no text");
+      if (!name.isString()) fail("but a key of \"kwargs\" is not a text");
       result.named.emplace_back(name.toString(), value);
     }
   }

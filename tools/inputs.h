@@ -1,7 +1,7 @@
 // Arguments from the command line: the language of --input, and the files of --inputs.
 //
 //   input   = [NAME "="] value | "=" filling
-//   value   = tensor | "@" FILE.npy | literal
+//   value   = tensor | "@" FILE.npy | "@" FILE.pt | literal
 //   tensor  = sizes ["=" filling]              1x3x224x224xf32, 0x4xi64, f32 (no dimensions)
 //   filling = "random" | "zeros" | "ones" | "@" FILE.npy
 //   literal = 3 | 2.5 | 1e-3 | 2j | True | False | None | "text" | 'text' | [value, ...] |
@@ -9,8 +9,9 @@
 //
 // The last part of a tensor's sizes is its dtype: f16 f32 f64 bf16 i8 i16 i32 i64 u8 bool c64 c128,
 // or torch's names. Random numbers are uniform in [0, 1), integers in 0..9, always the same ones.
-// "=random" and "=zeros" without sizes suit arguments that are no tensors: their type tells the
-// rest.
+// "=random" and "=zeros" without sizes suit arguments that are not tensors: their type tells the
+// rest. Where a Tensor is declared nested lists of numbers become one, as torch.tensor() makes it:
+// ints int64, others of the default dtype.
 #pragma once
 
 #include <optional>
@@ -35,7 +36,7 @@ struct Input {
 // Makes random numbers the same way in every run, apart from the programs' own generator.
 class InputParser {
  public:
-  InputParser() : generator_(makeRef<GeneratorObject>(0)) {}
+  explicit InputParser(uint64_t seed = 0) : generator_(makeRef<GeneratorObject>(seed)) {}
   // Throws CommandLineError that says where in `text` what was expected; LoadError for files.
   Input parse(std::string_view text);
   // A value for "=random" and the like. CommandLineError for types that tell too little (a tensor
@@ -55,7 +56,11 @@ struct Arguments {
 // The inputs in the order of `schema`, whose first `skip` arguments (self) are not asked for.
 // Throws CommandLineError that lists what is still needed.
 Arguments argumentsFromInputs(const std::vector<std::string>& inputs, const FunctionSchema& schema,
-                              size_t skip);
+                              size_t skip, uint64_t seed = 0);
+
+// The value with tensors in place of nested lists of numbers, wherever the type asks for one.
+// CommandLineError for lists of unequal lengths, and of what tensors cannot hold.
+IValue withTensors(IValue value, const Type& type, const std::string& argument);
 
 // Reads "args" and "kwargs" of a torch.save'd dict; other keys are ignored. Throws LoadError.
 Arguments argumentsFromFile(const std::string& path);

@@ -1,9 +1,14 @@
 // The only file that includes CLI11, whose headers take long to compile.
 #include "tools/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <set>
 #include <sstream>
 
+#include "core/version.h"
+#include "frontend/suggestions.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -11,17 +16,29 @@ namespace {
 
 constexpr const char* kInputHelp =
     "one argument, in order, or NAME=SPEC by name. SPEC is a shape (1x3x224x224xf32, filled at "
-    "random; =zeros, =ones, =random or =@x.npy may follow), @x.npy, or a literal (3, 2.5, True, "
-    "None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1})";
+    "random; =zeros, =ones, =random or =@x.npy may follow), a file (@x.npy, or @x.pt of "
+    "torch.save), or a literal (3, -2.5, True, None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1}). "
+    "Where a Tensor is declared, lists of numbers become one: [[1, 2], [3, 4]]";
 
 // Of verbs that load or run what may come from anyone.
 void addLimits(CLI::App& verb, Options& options) {
+  verb.add_option("--plugin", options.plugins,
+                  "library with operators and classes, loaded first; it is code, and runs as such")
+      ->type_size(1)
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   verb.add_option("--time-limit", options.time_limit,
                   "seconds for loading, compiling and running together")
       ->check(CLI::Range(0.001, 1e9));
   verb.add_option("--memory-limit", options.memory_limit,
                   "bytes that tensors, values and programs may take (1G, 500M)")
       ->transform(CLI::AsSizeValue(false));
+}
+
+void addMode(CLI::App& verb, Options& options) {
+  verb.add_flag("--eval", options.eval, "put the archive's module into evaluation mode first");
+  verb.add_option("--seed", options.seed, "where random numbers begin, those of --input too");
 }
 
 void addOptimize(CLI::App& verb, Options& options) {
@@ -46,6 +63,7 @@ void addInputFlags(CLI::App& verb, Options& options) {
                   "method of the archive's module (a call of the module: forward with its hooks)");
   verb.add_option("--function", options.function, "function of the script (main)");
   addInputs(verb, options);
+  addMode(verb, options);
   verb.add_flag("--grad", options.grad, "run with gradient mode on");
   verb.add_option("--threads", options.threads, "threads within an operator")
       ->check(CLI::Range(1, 1024));
@@ -91,7 +109,8 @@ void addFileVerbs(CLI::App& app, Options& options, const char* either) {
            "compare two archives, or two files of tensors; exit code 1 when they differ",
            "an archive or a file of tensors");
   diff->add_option("other", options.second_file, "what it is compared with")->required();
-  diff->add_option("--tolerance", options.tolerance, "relative difference that is none (0)")
+  diff->add_option("--tolerance", options.tolerance,
+                   "relative difference up to which numbers count as equal (0)")
       ->check(CLI::Range(0.0, 1.0));
 
   CLI::App* extract = verb(extractVerb, "extract", "write a submodule as an archive", "model.pt");
@@ -99,13 +118,102 @@ void addFileVerbs(CLI::App& app, Options& options, const char* either) {
   addArchiveOutput(*extract, options);
 }
 
+// What an optimizer and its schedule may be told.
+void addOptimizer(CLI::App& verb, TrainOptions& train) {
+  verb.add_option("--optimizer", train.optimizer, "sgd, adam, adamw (default), rmsprop, adagrad")
+      ->check(CLI::IsMember({"sgd", "adam", "adamw", "rmsprop", "adagrad"}));
+  verb.add_option("--lr", train.lr, "learning rate (PyTorch's of the optimizer)");
+  verb.add_option("--momentum", train.momentum, "of sgd and rmsprop");
+  verb.add_option("--dampening", train.dampening, "of sgd's momentum");
+  verb.add_flag("--nesterov", train.nesterov, "sgd with Nesterov's momentum");
+  verb.add_option("--weight-decay", train.weight_decay, "of all optimizers");
+  verb.add_option("--betas", train.betas, "two numbers, of adam and adamw")->expected(2);
+  verb.add_option("--eps", train.eps, "what is added to denominators");
+  verb.add_flag("--amsgrad", train.amsgrad, "adam and adamw with the largest square");
+  verb.add_option("--alpha", train.alpha, "how long rmsprop remembers");
+  verb.add_flag("--centered", train.centered, "rmsprop with the variance");
+  verb.add_option("--lr-decay", train.lr_decay, "of adagrad");
+  verb.add_option("--schedule", train.schedule,
+                  "of the rate: constant, step, multistep, exponential (by epochs), cosine, linear "
+                  "(to 0), onecycle (over all steps)")
+      ->check(CLI::IsMember(
+          {"constant", "step", "multistep", "exponential", "cosine", "linear", "onecycle"}));
+  verb.add_option("--step-size", train.step_size, "epochs, of the schedule step")
+      ->check(CLI::Range(1, 1000000000));
+  verb.add_option("--milestones", train.milestones, "epochs, of the schedule multistep")
+      ->delimiter(',')
+      ->check(CLI::Range(0, 1000000000));
+  verb.add_option("--gamma", train.gamma, "factor of step, multistep and exponential (0.1)");
+  verb.add_option("--min-lr", train.min_lr, "where cosine ends (0)");
+  verb.add_option("--warm-up", train.warm_up, "steps in which the rate grows to its size")
+      ->check(CLI::Range(0, 1000000000));
+  verb.add_option("--clip-norm", train.clip_norm, "largest norm of all gradients together")
+      ->check(CLI::Range(0.0, 1e300));
+  verb.add_option("--clip-value", train.clip_value, "largest gradient of an element")
+      ->check(CLI::Range(0.0, 1e300));
+}
+
+void addTrain(CLI::App& app, Options& options) {
+  TrainOptions& train = options.train;
+  CLI::App* verb = app.add_subcommand("train", "train a module, and write it as an archive");
+  verb->add_option("file", options.file, "model.pt of torch.jit.save")->required();
+  verb->callback([&options] { options.verb = trainVerb; });
+  verb->add_option("--data", train.data,
+                   "samples: a file of named tensors (.npz, .pt of torch.save, .safetensors), or "
+                   ".npy files, the inputs in order and last the targets")
+      ->required()
+      ->expected(1, 64);
+  verb->add_option("--target", train.target,
+                   "name of the targets in the file (y, target, targets, label or labels)");
+  verb->add_option("--loss", train.loss,
+                   "cross_entropy, nll, mse, l1, smooth_l1, bce, bce_with_logits; a script (.py) "
+                   "with a function of the output and the targets; model: its result is the loss")
+      ->required();
+  verb->add_option("--function", options.function, "function of the script of --loss (main)");
+  verb->add_option("--method", options.method, "method of the module (a call of the module)");
+  verb->add_option("--weights", train.weights,
+                   "begin with these tensors (a state of torch.save, .safetensors, .npz, or an "
+                   "archive) instead of the model's own");
+  addArchiveOutput(*verb, options);
+  addOptimizer(*verb, train);
+  verb->add_option("--epochs", train.epochs, "times that each sample is seen (1)")
+      ->check(CLI::Range(1, 1000000000));
+  verb->add_option("--batch-size", train.batch_size, "samples of a step (32)")
+      ->check(CLI::Range(1, 1000000000));
+  verb->add_flag("--drop-last", train.drop_last, "leave out a last batch that is smaller");
+  verb->add_flag("--no-shuffle", train.no_shuffle, "take the samples in the order of the file");
+  verb->add_option("--validation", train.validation, "share of the samples kept for validation")
+      ->check(CLI::Range(0.0, 1.0));
+  verb->add_option("--validation-data", train.validation_data, "samples for validation, as --data")
+      ->expected(1, 64);
+  verb->add_option("--dtype", options.dtype,
+                   "convert floating parameters, buffers and data: f16, bf16, f32 or f64")
+      ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
+  verb->add_option("--seed", options.seed, "of orders and random numbers (0)");
+  verb->add_option("--checkpoint", train.checkpoint, "file to go on from, written every epoch");
+  verb->add_option("--checkpoint-every", train.checkpoint_every, "written every so many steps")
+      ->check(CLI::Range(1, 1000000000));
+  verb->add_flag("--resume", train.resume, "go on from the checkpoint, if there is one");
+  verb->add_option("--log", train.log, "file of JSON lines: every step and epoch");
+  verb->add_option("--plot", train.plot, "picture of the losses (.svg), new every epoch");
+  verb->add_flag("--detect-anomaly", train.detect_anomaly,
+                 "name the operator whose gradient is not a number, and its line");
+  verb->add_option("--threads", options.threads, "threads within an operator")
+      ->check(CLI::Range(1, 1024));
+  addOptimize(*verb, options);
+  addLimits(*verb, options);
+}
+
 bool writesArchive(const Options& options) {
-  return options.verb == saveVerb || options.verb == extractVerb;
+  return options.verb == saveVerb || options.verb == extractVerb || options.verb == trainVerb;
 }
 
 void checkTogether(const Options& options) {
   if (!options.method.empty() && !options.function.empty()) {
     throw CommandLineError("--method and --function exclude each other");
+  }
+  if (options.json && !options.output_file.empty()) {
+    throw CommandLineError("--json and --output exclude each other");
   }
   if (!options.inputs_file.empty() && !options.inputs.empty()) {
     throw CommandLineError("--inputs and --input exclude each other");
@@ -124,13 +232,26 @@ void checkTogether(const Options& options) {
   }
 }
 
-}  // namespace
+// An unknown first word would be told as a missing one.
+void checkFirstWord(const CLI::App& app, const std::string& word) {
+  if (word.empty() || word[0] == '-') return;
+  std::set<std::string> names;
+  for (const CLI::App* verb : app.get_subcommands({})) names.insert(verb->get_name());
+  if (names.contains(word)) return;
+  std::string message = "unknown command '" + word + "'";
+  if (const std::string close = didYouMean(word, names); !close.empty()) {
+    message += "," + close.substr(1);
+  } else {
+    message += "; there are";
+    for (const std::string& name : names) message += (name == *names.begin() ? " " : ", ") + name;
+  }
+  throw CommandLineError(message + "\nSee torchscript-cli --help.");
+}
 
-Options parseOptions(int argc, const char* const* argv) {
-  Options options;
-  CLI::App app("Runs, checks and shows TorchScript programs and archives.", "torchscript-cli");
+void defineVerbs(CLI::App& app, Options& options) {
   app.require_subcommand(1);
   app.set_help_all_flag("--help-all", "help of every verb");
+  app.set_version_flag("--version", fmt::format("torchscript-cli {}", version()));
 
   const auto verb = [&](void (*which)(const Options&), const char* name, const char* help,
                         const char* file_help) {
@@ -140,13 +261,17 @@ Options parseOptions(int argc, const char* const* argv) {
     addLimits(*sub, options);
     return sub;
   };
-  const char* either = "model.pt or script.py";
+  const char* either = "model.pt or script.py; - for standard input";
   CLI::App* run = verb(runVerb, "run", "run a method or function and show its result", either);
   run->add_flag("--prepare", options.prepare,
                 "optimize for inference first, as an application that serves the archive");
   addInputFlags(*run, options);
+  run->add_flag("--detect-anomaly", options.detect_anomaly,
+                "with gradients, and an error at the first operator whose gradient is NaN, which "
+                "names the line of its call");
   run->add_option("--output", options.output_file, "write the result to this .pt or .npy file");
   run->add_flag("--memory", options.memory, "report the peak of memory on standard error");
+  run->add_flag("--json", options.json, "print the result as JSON, with all elements of tensors");
 
   verb(checkVerb, "check", "compile everything in a script or archive", either);
 
@@ -158,13 +283,17 @@ Options parseOptions(int argc, const char* const* argv) {
                     "asm, inference or a name that an unknown one lists");
   addInputs(*graph, options);
   addOptimize(*graph, options);
-  graph->add_flag("--dot", options.dot, "Graphviz text; needs one method or function");
+  graph->add_flag("--dot", options.dot,
+                  "Graphviz text of one method or function, calls inlined unless --stage says "
+                  "otherwise; with --input edges tell shapes");
+  graph->add_flag("--svg", options.svg, "the picture itself; needs Graphviz's program dot");
 
   CLI::App* code = verb(codeVerb, "code", "print the source of a method or function", either);
   code->add_option("--method", options.method, "method of the archive's module (all)");
   code->add_option("--function", options.function, "function of the script (all)");
 
-  verb(infoVerb, "info", "list methods, parameters and sizes", either);
+  CLI::App* info = verb(infoVerb, "info", "list methods, parameters and sizes", either);
+  info->add_flag("--json", options.json, "print one JSON object");
 
   CLI::App* bench = verb(benchVerb, "bench", "time repeated calls", either);
   addInputFlags(*bench, options);
@@ -196,11 +325,34 @@ Options parseOptions(int argc, const char* const* argv) {
   CLI::App* bisect =
       verb(bisectVerb, "bisect", "find the first optimization that changes a result", either);
   addInputFlags(*bisect, options);
-  bisect->add_option("--tolerance", options.tolerance, "relative difference that is none (0)")
+  bisect
+      ->add_option("--tolerance", options.tolerance,
+                   "relative difference up to which numbers count as equal (0)")
       ->check(CLI::Range(0.0, 1.0));
 
+  addTrain(app, options);
   addFileVerbs(app, options, either);
 
+  CLI::App* completions =
+      app.add_subcommand("completions", "print the completions of commands for a shell");
+  completions->add_option("shell", options.shell, "bash or zsh")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh"}));
+  completions->callback([&options] { options.verb = completionsVerb; });
+  app.add_subcommand("worker",
+                     "take a command a line as a JSON array of words, and answer with a line")
+      ->callback([&options] { options.verb = workerVerb; });
+}
+
+constexpr const char* kAbout = "Runs, checks and shows TorchScript programs and archives.";
+
+}  // namespace
+
+Options parseOptions(int argc, const char* const* argv) {
+  Options options;
+  CLI::App app(kAbout, "torchscript-cli");
+  defineVerbs(app, options);
+  if (argc > 1) checkFirstWord(app, argv[1]);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // help
@@ -213,6 +365,23 @@ Options parseOptions(int argc, const char* const* argv) {
   }
   checkTogether(options);
   return options;
+}
+
+std::vector<VerbWords> listVerbs() {
+  Options options;
+  CLI::App app(kAbout, "torchscript-cli");
+  defineVerbs(app, options);
+  std::vector<VerbWords> verbs;
+  for (const CLI::App* verb : app.get_subcommands({})) {
+    VerbWords words{verb->get_name(), verb->get_description(), {}};
+    for (const CLI::Option* option : verb->get_options()) {
+      for (const std::string& name : option->get_lnames()) {
+        words.flags.emplace_back("--" + name, option->get_description());
+      }
+    }
+    verbs.push_back(std::move(words));
+  }
+  return verbs;
 }
 
 }  // namespace wick::cli

@@ -1,9 +1,13 @@
 // The command line of torchscript-cli.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
+
+#include "tools/train_options.h"
 
 namespace wick::cli {
 
@@ -11,6 +15,7 @@ struct Options {
   void (*verb)(const Options& options) = nullptr;  // one of tools/verbs.h
   std::string file;                                // an archive or a script
   std::string second_file;                         // of the verbs that take two
+  std::vector<std::string> plugins;                // libraries that are loaded before anything else
   std::vector<std::string> paths;  // archives, scripts and folders, for the verb that takes many
   std::string method;              // of the archive's module; empty: forward
   std::string function;            // of the script; empty: main, or the only function
@@ -22,21 +27,27 @@ struct Options {
   bool fold = false;                // and folds and joins layers
   std::string dtype;                // of floating parameters and buffers; empty: as they are
   bool grad = false;
+  bool detect_anomaly = false;  // name what makes a gradient NaN
   int threads = 0;            // 0: as the machine has
   double time_limit = 0;      // seconds for the whole command; 0: none
   uint64_t memory_limit = 0;  // bytes; 0: none but what the machine has
   int iterations = 0;         // 0: as many as fit into the duration
   double duration = 0;        // seconds; 0: a second and a half
-  std::string compare;        // what bench measures besides; empty or "interpreter"
+  std::string compare;        // what bench also measures; empty or "interpreter"
   int warm_up = -1;           // calls; -1: as many as fit into 300 ms
   bool json = false;
   bool dot = false;
-  bool memory = false;     // run reports its peak
-  bool prepare = false;    // run prepares the method for inference first
-  std::string stage;       // of the graph; empty: as the front end made it
-  std::string optimize;    // "0", "1", "stress"; empty: WICK_OPTIMIZE decides
-  double tolerance = 0;    // relative, of results that bisect compares
-  std::string trace_file;  // where profile writes its events
+  bool svg = false;
+  bool eval = false;             // the module in evaluation mode
+  std::optional<uint64_t> seed;  // of random numbers; the program's and the inputs' own without
+  std::string shell;             // whose completions are printed
+  bool memory = false;           // run reports its peak
+  bool prepare = false;          // run prepares the method for inference first
+  std::string stage;             // of the graph; empty: as the front end made it
+  std::string optimize;          // "0", "1", "stress"; empty: WICK_OPTIMIZE decides
+  double tolerance = 0;          // relative, of results that bisect compares
+  std::string trace_file;        // where profile writes its events
+  TrainOptions train;
 };
 
 // The command line itself is wrong: exit code 2.
@@ -52,5 +63,13 @@ struct HelpRequested {
 
 // Throws CommandLineError or HelpRequested.
 Options parseOptions(int argc, const char* const* argv);
+
+// What verbs and flags there are, for the completions of shells.
+struct VerbWords {
+  std::string name;
+  std::string help;
+  std::vector<std::pair<std::string, std::string>> flags;  // "--input" and its help
+};
+std::vector<VerbWords> listVerbs();
 
 }  // namespace wick::cli

@@ -5,9 +5,14 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <span>
 
+#include "core/source_origin.h"
 #include "frontend/compile.h"
+#include "runtime/call.h"
+#include "runtime/module_paths.h"
 #include "serialization/import.h"
+#include "tools/advice.h"
 
 namespace wick::cli {
 namespace {
@@ -19,32 +24,136 @@ std::string listNames(const std::vector<std::string>& names) {
   return names.empty() ? "it has none" : fmt::format("it has {}", fmt::join(names, ", "));
 }
 
+// All that comes from a stream; LoadError when it is more than `most` bytes, or cannot be read.
+std::string readAll(FILE* file, const std::string& name, size_t most) {
+  std::string text;
+  char buffer[1 << 16];
+  while (size_t n = std::fread(buffer, 1, sizeof(buffer), file)) {
+    if (text.size() + n > most) throwLoadError("{}: too large", name);
+    checkAllocation("load", text.capacity() < text.size() + n ? 2 * text.size() + n : 0);
+    text.append(buffer, n);
+  }
+  if (std::ferror(file)) throwLoadError("{}: cannot be read: {}", name, std::strerror(errno));
+  return text;
+}
+
+std::shared_ptr<CompilationUnit> compileScript(const std::string& text, const std::string& name,
+                                               CompileErrors* errors) {
+  try {
+    if (errors) {
+      auto unit = std::make_shared<CompilationUnit>();
+      compileInto(unit, text, name, errors);
+      return unit;
+    }
+    return compileSource(text, name);
+  } catch (const CompileError& error) {
+    const std::string advice = adviceForProgram(error, text);
+    if (advice.empty()) throw;
+    std::string what = error.what();
+    while (what.ends_with('\n')) what.pop_back();
+    throw LoadError(what + "\n\n" + advice);
+  }
+}
+
+// The module of an archive, which `load` makes; `file` gives its bytes when it is not an archive.
+template <class Load, class File>
+Module loadArchive(const std::string& name, Load load, File file) {
+  try {
+    return load();
+  } catch (const LoadError&) {
+    std::string advice;
+    try {
+      advice = adviceForFile(file(), name);
+    } catch (const Error&) {
+      // It cannot even be read, as the first error tells.
+    }
+    if (advice.empty()) throw;
+    throw LoadError(advice);
+  }
+}
+
 }  // namespace
 
 std::string readTextFile(const std::string& path) {
   std::unique_ptr<FILE, int (*)(FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
   if (!file) throwLoadError("{}: cannot be opened: {}", path, std::strerror(errno));
-  std::string text;
-  char buffer[1 << 16];
-  while (size_t n = std::fread(buffer, 1, sizeof(buffer), file.get())) {
-    text.append(buffer, n);
-    if (text.size() > kMaxScriptBytes) throwLoadError("{}: too large for a script", path);
-  }
-  if (std::ferror(file.get())) throwLoadError("{}: cannot be read: {}", path, std::strerror(errno));
-  return text;
+  return readAll(file.get(), path, kMaxScriptBytes);
 }
 
 Program Program::load(const std::string& path) {
+  return load(path, nullptr);
+}
+
+Program Program::loadAsFarAsPossible(const std::string& path) {
+  CompileErrors errors = CompileErrors::unlimited();
+  Program program = load(path, &errors);
+  for (const CompileError& error : errors.all()) program.errors_.emplace_back(error.what());
+  return program;
+}
+
+bool Program::compiles(GraphFunction& function) const {
+  if (errors_.empty()) return true;
+  try {
+    function.ensureDefined();
+    return true;
+  } catch (const CompileError&) {
+    return false;
+  }
+}
+
+void Program::tellErrors() const {
+  if (errors_.empty()) return;
+  std::string text =
+      fmt::format("\n{} does not compile as a whole (see also the command missing):\n", path_);
+  for (const std::string& error : errors_) text += error + (error.ends_with('\n') ? "" : "\n");
+  std::fflush(stdout);
+  std::fputs(text.c_str(), stderr);
+}
+
+std::string placeOf(GraphFunction& outermost, const Node& node) {
+  const std::string path = modulePathOf(outermost, node);
+  const std::string location = userRange(node.range()).location();
+  return path.empty() || location.empty() ? path + location : path + " " + location;
+}
+
+Program Program::load(const std::string& path, CompileErrors* errors) {
   Program program;
   program.path_ = path;
-  if (path.ends_with(".py")) {
-    program.unit_ = compileSource(readTextFile(path), path);
-    return program;
-  }
   LoadOptions options;
   options.format_version = &program.version_;
-  program.module_ = loadModule(path, options);
+  options.compile_errors = errors;
+  if (path == "-") {
+    program.path_ = "<standard input>";
+    const std::string text = readAll(stdin, program.path_, SIZE_MAX);
+    const auto bytes = std::as_bytes(std::span(text.data(), text.size()));
+    // A script holds no zero byte, and begins with a character of text.
+    const bool is_text = text.find('\0') == std::string::npos &&
+                         (text.empty() || static_cast<unsigned char>(text[0]) < 0x80);
+    if (is_text && !ArchiveReader::looksLikeZip(bytes)) {
+      program.unit_ = compileScript(text, program.path_, errors);
+      program.advice_ = adviceForModuleClass(text);
+      return program;
+    }
+    const Bytes archive = copyBytes(bytes);
+    program.module_ = loadArchive(
+        program.path_, [&] { return loadModule(archive, program.path_, options); },
+        [&] { return archive; });
+  } else if (path.ends_with(".py")) {
+    const std::string text = readTextFile(path);
+    program.unit_ = compileScript(text, path, errors);
+    program.advice_ = adviceForModuleClass(text);
+    return program;
+  } else {
+    program.module_ = loadArchive(
+        path, [&] { return loadModule(path, options); }, [&] { return mapFile(path); });
+  }
   program.unit_ = compilationUnitOf(program.module_);
+  return program;
+}
+
+Program Program::withModuleOfItsOwn() const {
+  Program program = *this;
+  if (isArchive()) program.module_ = module_.clone();
   return program;
 }
 
@@ -69,7 +178,9 @@ GraphFunction& Program::function(const Options& options) const {
     names.push_back(function->name());
   }
   if (options.function.empty() && all.size() == 1) return *all[0];
-  throw UsageError(fmt::format("{}: there is no function {}; {}", path_, name, listNames(names)));
+  std::string what = fmt::format("{}: there is no function {}; {}", path_, name, listNames(names));
+  if (names.empty() && !advice_.empty()) what += "\n\n" + advice_;
+  throw UsageError(what);
 }
 
 std::vector<GraphFunction*> Program::functions(const Options& options) const {

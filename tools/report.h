@@ -10,7 +10,7 @@ namespace wick::cli {
 
 // A value over several lines, each ended by a newline. Tensors show dtype and shape, their numbers
 // (all of them when there are few), and when there are many, minimum, maximum and mean. A single
-// row of floating numbers, as classifiers give, also shows its largest places.
+// row of floating numbers, as classifiers give, also shows where its largest numbers are.
 std::string report(const IValue& value);
 
 // "44.7 MB".

@@ -5,6 +5,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "core/allocator.h"
+#include "runtime/call.h"
 #include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/inference.h"
@@ -111,6 +112,7 @@ void benchVerb(const Options& options) {
     loaded->function(options);
   });
   const Program& program = *loaded;
+  applyMode(options, program);
   GraphFunction& function = program.function(options);
   const Arguments arguments = argumentsFor(options, program, function);
   // As an application prepares a model that it serves; a program that trains keeps its module.

@@ -28,8 +28,9 @@ bool same(const Outcome& a, const Outcome& b, double tolerance) {
 
 Outcome runAt(const Options& options, OptimizationLevel level) {
   setOptimizationLevel(level);
-  defaultGenerator().seed(0);
+  defaultGenerator().seed(options.seed.value_or(0));
   const Program program = Program::load(options.file);
+  applyMode(options, program);
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);
   try {
@@ -107,7 +108,7 @@ Trial unpack(std::string_view text) {
   _exit(code);  // the parent's buffers are not ours to flush
 }
 
-// Throws RuntimeError for what is no verdict: the program does not load, for one.
+// Throws RuntimeError for what is not a verdict: the program does not load, for one.
 Trial trialAt(const Options& options, uint64_t limit) {
   int ends[2];
   WICK_CHECK(pipe(ends) == 0, "bisect: no pipe");

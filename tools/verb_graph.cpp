@@ -1,13 +1,19 @@
 #include <fmt/format.h>
 
+#include <unordered_map>
+
+#include "ir/dot.h"
 #include "ir/printer.h"
+#include "passes/inline_calls.h"
 #include "passes/pipeline.h"
+#include "passes/propagate_types.h"
 #include "runtime/call.h"
 #include "runtime/executor/execution_plan.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/form_groups.h"
 #include "runtime/inference.h"
 #include "runtime/native/native_compiler.h"
+#include "tools/graphviz.h"
 #include "tools/kernel_text.h"
 #include "tools/verbs.h"
 
@@ -95,6 +101,53 @@ const Code& codeFor(const Options& options, const Program& program, GraphFunctio
   return executor.codeFor(bound);
 }
 
+// Tells the graph of the arguments of the command line, and of the module's tensors, so that types
+// with sizes follow.
+void describeInputs(Graph& graph, const Options& options, const Program& program,
+                    GraphFunction& function) {
+  Arguments arguments = argumentsFor(options, program, function);
+  std::vector<IValue> bound = bindArguments(function.schema(), std::move(arguments.positional),
+                                            std::move(arguments.named), program.numBound());
+  const size_t first = graph.inputs().size() - bound.size();
+  for (size_t i = 0; i < bound.size(); ++i) {
+    if (bound[i].isTensor()) graph.inputs()[first + i]->setType(typeOfTensor(bound[i].toTensor()));
+  }
+  if (program.isArchive()) {
+    std::unordered_map<const Value*, Module> modules = {{graph.inputs()[0], program.module()}};
+    for (Node* node : graph.nodes()) {
+      if (node->kind() != prim::GetAttr) continue;
+      const auto module = modules.find(node->input(0));
+      if (module == modules.end()) continue;
+      const IValue& value = module->second.attr(node->ivalue(attr::name).toString());
+      if (value.isTensor()) {
+        node->output()->setType(typeOfTensor(value.toTensor()));
+      } else if (value.isObject() && value.toObject().type()->isModule()) {
+        modules.emplace(node->output(), value.to<Module>());
+      }
+    }
+  }
+  propagateTypes(graph);
+}
+
+std::string pictureOf(const Options& options, const std::string& stage, const Program& program,
+                      GraphFunction& function) {
+  DotOptions dot;
+  std::string text;
+  if (stage == kSpecialized) {
+    text = printDot(*codeFor(options, program, function, /*needs_arguments=*/true).graph(), dot);
+  } else {
+    std::shared_ptr<Graph> graph = graphAt(stage, program, function);
+    if (options.stage.empty()) inlineCalls(*graph);
+    const bool has_self = program.isArchive() && stage != kInference;
+    if (has_self) dot.self = program.module().object().get();
+    if (stage != kInference && (!options.inputs.empty() || !options.inputs_file.empty())) {
+      describeInputs(*graph, options, program, function);
+    }
+    text = printDot(*graph, dot);
+  }
+  return options.svg ? renderSvg(text) : text;
+}
+
 }  // namespace
 
 void graphVerb(const Options& options) {
@@ -104,20 +157,38 @@ void graphVerb(const Options& options) {
     throw CommandLineError(
         fmt::format("--stage: there is no stage {}; there are {}", stage, listStages()));
   }
-  if (options.dot && isCode(stage)) throw CommandLineError("--dot draws graphs, not instructions");
+  const bool draws = options.dot || options.svg;
+  if (draws && isCode(stage)) throw CommandLineError("--dot draws graphs, not instructions");
   applySettings(options);
-  const Program program = Program::load(options.file);
-  const std::vector<GraphFunction*> functions = program.functions(options);
-  if (options.dot && functions.size() != 1) {
+  const Program program = Program::loadAsFarAsPossible(options.file);
+  std::vector<GraphFunction*> functions = program.functions(options);
+  // Instead of a function that does not compile, all that do.
+  std::string text;
+  if (functions.size() == 1 && !options.json && options.method.empty() &&
+      options.function.empty() && !program.compiles(*functions[0])) {
+    text = fmt::format("# {} does not compile\n", functions[0]->qualifiedName());
+    functions.clear();
+    for (const auto& function : program.unit().functions()) {
+      if (function->isDefined() && program.compiles(*function)) functions.push_back(function.get());
+    }
+  }
+  if (draws && functions.size() != 1) {
     throw CommandLineError("--dot draws one graph: name it with --method or --function");
   }
-  std::string text;
   for (GraphFunction* function : functions) {
+    if (functions.size() > 1 && !program.compiles(*function)) {
+      text += fmt::format("# {} does not compile\n", function->qualifiedName());
+      continue;
+    }
     function->ensureDefined();
     if (functions.size() > 1) text += fmt::format("# {}\n", function->qualifiedName());
     if (isCode(stage)) {
       text += textOf(codeFor(options, program, *function, /*needs_arguments=*/false), stage);
       continue;
+    }
+    if (draws) {
+      text = pictureOf(options, stage, program, *function);
+      break;
     }
     std::shared_ptr<const Graph> graph;
     if (stage == kSpecialized) {
@@ -125,9 +196,12 @@ void graphVerb(const Options& options) {
     } else {
       graph = graphAt(stage, program, *function);
     }
-    text += options.dot ? printDot(*graph) : printGraph(*graph, {.source_locations = true});
+    text += printGraph(*graph, {.source_locations = true, .location = [&](const Node& node) {
+                                  return placeOf(*function, node);
+                                }});
   }
   print(text);
+  program.tellErrors();
 }
 
 }  // namespace wick::cli

@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 
+#include <nlohmann/json.hpp>
+
 #include "tools/report.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
 namespace {
 
-std::string signature(GraphFunction& function, size_t num_bound) {
+std::string signature(const Program& program, GraphFunction& function, size_t num_bound) {
+  if (!program.compiles(function)) return function.name() + " does not compile";
   const FunctionSchema& schema = function.schema();
   std::string returns = "None";
   if (schema.returns().size() == 1) returns = schema.returns()[0].type->annotation();
@@ -40,10 +43,11 @@ std::string attributeLine(const std::string& name, const IValue& value) {
                      shown.empty() ? "" : " = " + shown);
 }
 
-std::string moduleInfo(const Module& module) {
+std::string moduleInfo(const Program& program) {
+  const Module& module = program.module();
   std::string text = fmt::format("class {}\nmethods:\n", module.type()->name());
   for (const std::string& name : module.methodNames()) {
-    text += "  " + signature(module.method(name), 1) + "\n";
+    text += "  " + signature(program, module.method(name), 1) + "\n";
   }
   text += tensorList("parameters", module.parameters());
   text += tensorList("buffers", module.buffers());
@@ -65,19 +69,86 @@ std::string moduleInfo(const Module& module) {
   return text;
 }
 
+// The same as JSON.
+nlohmann::json jsonOf(const Program& program, GraphFunction& function, size_t num_bound) {
+  if (!program.compiles(function)) return {{"name", function.name()}, {"compiles", false}};
+  const FunctionSchema& schema = function.schema();
+  nlohmann::json arguments = nlohmann::json::array();
+  for (size_t i = num_bound; i < schema.arguments().size(); ++i) {
+    const Argument& argument = schema.arguments()[i];
+    nlohmann::json entry = {{"name", argument.name}, {"type", argument.type->annotation()}};
+    if (argument.default_value) entry["default"] = argument.default_value->repr();
+    arguments.push_back(std::move(entry));
+  }
+  const bool one = schema.returns().size() == 1;
+  return {{"name", function.name()},
+          {"arguments", std::move(arguments)},
+          {"returns", one ? schema.returns()[0].type->annotation() : "None"}};
+}
+
+nlohmann::json jsonOf(const Module::Named<Tensor>& tensors) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto& [name, tensor] : tensors) {
+    nlohmann::json entry = {{"name", name}, {"dtype", nullptr}, {"size", nullptr}};
+    if (tensor.defined()) {
+      entry["dtype"] = toString(tensor.dtype());
+      entry["size"] = std::vector<int64_t>(tensor.sizes().begin(), tensor.sizes().end());
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+nlohmann::json jsonOf(const Program& program, const Options& options) {
+  nlohmann::json result = {{"file", options.file}, {"kind", "script"}};
+  if (!program.isArchive()) {
+    result["functions"] = nlohmann::json::array();
+    for (GraphFunction* function : program.functions({})) {
+      result["functions"].push_back(jsonOf(program, *function, 0));
+    }
+    result["types"] = nlohmann::json::array();
+    for (const auto& [name, type] : program.unit().types()) result["types"].push_back(name);
+    return result;
+  }
+  const Module& module = program.module();
+  result["kind"] = "archive";
+  result["format_version"] = program.version();
+  result["class"] = module.type()->name();
+  result["training"] = module.isTraining();
+  result["methods"] = nlohmann::json::array();
+  for (const std::string& name : module.methodNames()) {
+    result["methods"].push_back(jsonOf(program, module.method(name), 1));
+  }
+  result["parameters"] = jsonOf(module.parameters());
+  result["buffers"] = jsonOf(module.buffers());
+  result["submodules"] = nlohmann::json::array();
+  for (const auto& [name, submodule] : module.modules()) {
+    if (name.empty()) continue;
+    result["submodules"].push_back({{"name", name}, {"class", submodule.type()->name()}});
+  }
+  return result;
+}
+
 }  // namespace
 
 void infoVerb(const Options& options) {
-  const Program program = Program::load(options.file);
+  const Program program = Program::loadAsFarAsPossible(options.file);
+  if (options.json) {
+    print(jsonOf(program, options).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
+          "\n");
+    program.tellErrors();
+    return;
+  }
   if (program.isArchive()) {
     print(fmt::format("{}: archive of format version {}\n", options.file, program.version()) +
-          moduleInfo(program.module()));
+          moduleInfo(program));
+    program.tellErrors();
     return;
   }
   std::string text = fmt::format("{}: script\n", options.file);
   const std::vector<GraphFunction*> functions = program.functions({});
   if (!functions.empty()) text += "functions:\n";
-  for (GraphFunction* function : functions) text += "  " + signature(*function, 0) + "\n";
+  for (GraphFunction* function : functions) text += "  " + signature(program, *function, 0) + "\n";
   if (!program.unit().types().empty()) text += "types:\n";
   for (const auto& [name, type] : program.unit().types()) {
     text += fmt::format("  {}\n", name);
@@ -88,6 +159,7 @@ void infoVerb(const Options& options) {
     }
   }
   print(text);
+  program.tellErrors();
 }
 
 }  // namespace wick::cli

@@ -1,6 +1,7 @@
 // What keeps programs from compiling: every function of every file is compiled on its own and
-// lowered, so that one gap does not hide the others; and the printed source of archives is searched
-// for operators behind the first unknown one of a function.
+// lowered, so that one gap does not hide the others; the printed source of archives is searched
+// for operators behind the first unknown one of a function; and calls that compile but raise
+// whenever they are reached are listed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,12 +9,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "frontend/builtin_table.h"
 #include "frontend/compile.h"
 #include "frontend/lexer.h"
 #include "ir/operator.h"
 #include "runtime/executor/graph_executor.h"
+#include "runtime/ops/refusals.h"
 #include "serialization/import.h"
 #include "tools/verbs.h"
 
@@ -23,9 +26,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // Ordered as the table shows them when they occur in equally many files.
-enum class Kind { Operator, Overload, Construct, Unreadable };
+enum class Kind { Operator, Overload, Construct, Call, Unreadable };
 
-constexpr const char* kKindNames[] = {"operator", "overload", "construct", "unreadable"};
+constexpr const char* kKindNames[] = {"operator", "overload", "construct", "call", "unreadable"};
 
 struct Gap {
   Kind kind;
@@ -73,20 +76,37 @@ bool isKnownTorchName(const std::string& name) {
   return builtinMember("torch", name, scratch, SourceRange()) != nullptr;
 }
 
-// Calls of the form torch.NAME(...) in printed source whose operator does not exist.
+bool isKnownOperator(const std::string& name) {
+  return !OperatorRegistry::instance().overloads(Symbol::fromQualString(name)).empty();
+}
+
+// Calls of the forms torch.NAME(...) and ops.NAMESPACE.NAME(...) in printed source whose operator
+// does not exist.
 std::set<std::string> unknownCalls(const std::string& text) {
   std::set<std::string> names;
-  constexpr std::string_view kHead = "torch.";
-  for (size_t at = text.find(kHead); at != std::string::npos; at = text.find(kHead, at + 1)) {
-    const auto inName = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-    };
-    if (at > 0 && (inName(text[at - 1]) || text[at - 1] == '.')) continue;
-    size_t end = at + kHead.size();
+  const auto inName = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+  };
+  const auto wordAt = [&](size_t begin) {
+    size_t end = begin;
     while (end < text.size() && inName(text[end])) ++end;
-    if (end == text.size() || text[end] != '(') continue;
-    std::string name = text.substr(at + kHead.size(), end - at - kHead.size());
-    if (!name.empty() && !isKnownTorchName(name)) names.insert("aten::" + name);
+    return text.substr(begin, end - begin);
+  };
+  for (const std::string_view head : {std::string_view("torch."), std::string_view("ops.")}) {
+    for (size_t at = text.find(head); at != std::string::npos; at = text.find(head, at + 1)) {
+      if (at > 0 && (inName(text[at - 1]) || text[at - 1] == '.')) continue;
+      std::string name = wordAt(at + head.size());
+      size_t end = at + head.size() + name.size();
+      std::string space = "aten";
+      if (head == "ops.") {
+        if (end >= text.size() || text[end] != '.') continue;
+        space = std::exchange(name, wordAt(end + 1));
+        end += 1 + name.size();
+      }
+      if (name.empty() || end >= text.size() || text[end] != '(') continue;
+      const std::string full = space + "::" + name;
+      if (!(space == "aten" ? isKnownTorchName(name) : isKnownOperator(full))) names.insert(full);
+    }
   }
   return names;
 }
@@ -106,10 +126,23 @@ void searchSource(FileResult& result) {
   }
 }
 
+// Operators that are there and refuse every call.
+void noteRefusals(FileResult& result, const Block& block) {
+  for (const Node* node : block.nodes()) {
+    const Operator* op = node->kind().isPrim() ? nullptr : node->maybeOperator();
+    if (const char* reason = op ? ops::refusalOf(*op) : nullptr) {
+      result.gaps.emplace(Gap{Kind::Call, op->schema().name()},
+                          fmt::format("{} {}", op->schema().name(), reason));
+    }
+    for (const Block* inner : node->blocks()) noteRefusals(result, *inner);
+  }
+}
+
 // Operators may also be missing for the types that only the whole pipeline sees.
 void lowerAll(FileResult& result, const CompilationUnit& unit) {
   for (const auto& function : unit.functions()) {
     if (!function->isDefined()) continue;
+    noteRefusals(result, *function->graph()->block());
     try {
       GraphExecutor::of(*function).code();
     } catch (const CompileError& error) {
@@ -149,9 +182,14 @@ FileResult examine(const std::string& path) {
   } catch (const LoadError& error) {
     result.gaps.emplace(Gap{Kind::Unreadable, firstLine(error.what())}, error.what());
   }
-  const bool unknown = std::ranges::any_of(
-      result.gaps, [](const auto& gap) { return gap.first.kind == Kind::Operator; });
-  if (unknown && !path.ends_with(".py")) searchSource(result);
+  // One gap may hide others: behind it in its function, and in functions that were never compiled.
+  if (!result.gaps.empty() && !path.ends_with(".py")) {
+    try {
+      searchSource(result);
+    } catch (const LoadError&) {
+      // Not an archive, as the gap says.
+    }
+  }
   return result;
 }
 
@@ -249,6 +287,10 @@ void missingVerb(const Options& options) {
       std::ranges::count_if(results, [](const FileResult& r) { return r.gaps.empty(); }));
   print(options.json ? asJson(rows, results.size(), complete)
                      : asTable(rows, results.size(), complete));
+  if (complete != results.size()) {
+    throw UsageError(fmt::format("{} of {} files cannot run as a whole", results.size() - complete,
+                                 results.size()));
+  }
 }
 
 }  // namespace wick::cli

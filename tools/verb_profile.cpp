@@ -8,8 +8,10 @@
 #include <set>
 #include <thread>
 #include <tuple>
+#include <utility>
 
 #include "core/output_file.h"
+#include "ir/call_layer.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/fusion_site.h"
 #include "runtime/interpreter/observer.h"
@@ -46,21 +48,21 @@ struct Event {
   int64_t bytes;
 };
 
-// The place of the node itself, also when it was inlined.
-std::string locationOf(const Node& node) {
-  std::string location = node.range().location();
+// The module and the position of the node itself in the source, also when it was inlined.
+std::string locationOf(GraphFunction& outermost, const Node& node) {
+  std::string location = placeOf(outermost, node);
   return location.empty() ? "?" : location;
 }
 
 const Graph& groupBody(const Node& group) {
   return *group.subgraph(attr::Subgraph);
 }
-// The places of the operators in a group, each once.
-std::string locationsIn(const Graph& body) {
+// The positions of the operators in a group, each once.
+std::string locationsIn(GraphFunction& outermost, const Graph& body) {
   std::string text;
   std::set<std::string> seen;
   for (const Node* node : body.nodes()) {
-    std::string location = locationOf(*node);
+    std::string location = locationOf(outermost, *node);
     if (node->kind() == prim::Constant || !seen.insert(location).second) continue;
     // The file is named once.
     if (seen.size() > 1) location = " " + location.substr(location.rfind('/') + 1);
@@ -82,14 +84,16 @@ std::string operatorsIn(const Graph& body) {
 
 class Profile : public OperatorObserver {
  public:
-  explicit Profile(bool keep_events) : keep_events_(keep_events), started_(Clock::now()) {}
+  Profile(GraphFunction& outermost, bool keep_events)
+      : outermost_(outermost), keep_events_(keep_events), started_(Clock::now()) {}
 
   void called(const OperatorCall& call) override {
     std::lock_guard lock(mutex_);
     Row& row = rows_[&call.node];
     if (row.calls == 0) {
       row.op = call.op ? call.op->schema().name() : fusionGroupName(groupBody(call.node));
-      row.location = call.op ? locationOf(call.node) : locationsIn(groupBody(call.node));
+      row.location = call.op ? locationOf(outermost_, call.node)
+                             : locationsIn(outermost_, groupBody(call.node));
       if (!call.op) row.inside = operatorsIn(groupBody(call.node));
     }
     ++row.calls;
@@ -104,7 +108,7 @@ class Profile : public OperatorObserver {
                        microseconds(call.end - call.begin), threadNumber(), call.bytes});
   }
 
-  // By operator and place, the costliest first.
+  // By operator and position, the most expensive first.
   std::vector<Row> rows() const {
     std::map<std::tuple<std::string, std::string, std::string>, Row> merged;
     for (const auto& [node, row] : rows_) {
@@ -151,6 +155,7 @@ class Profile : public OperatorObserver {
     return threads_.try_emplace(std::this_thread::get_id(), threads_.size() + 1).first->second;
   }
 
+  GraphFunction& outermost_;
   const bool keep_events_;
   const Clock::time_point started_;
   std::mutex mutex_;
@@ -159,6 +164,72 @@ class Profile : public OperatorObserver {
   size_t events_left_out_ = 0;  // the trace holds the first kMaxEvents
   std::map<std::thread::id, size_t> threads_;
 };
+
+// Calls that operators make of other operators: kernels in C++, and formulas of gradients. The
+// interpreter's own calls are rows of Profile.
+class NestedCalls : public CallLayer {
+ public:
+  struct Row {
+    std::string op;
+    std::string within;
+    size_t calls = 0;
+    double us = 0;
+  };
+
+  void call(const LayerCall& call) override {
+    const Operator* const outer = std::exchange(running(), &call.op);
+    const auto begin = Clock::now();
+    try {
+      callBelow(CallLayerSlot::Observe, call);
+    } catch (...) {
+      running() = outer;
+      throw;
+    }
+    running() = outer;
+    if (outer) add(call.op, *outer, microseconds(Clock::now() - begin));
+  }
+
+  // The most expensive first.
+  std::vector<Row> rows() const {
+    std::vector<Row> sorted;
+    for (const auto& [operators, row] : rows_) {
+      sorted.push_back(row);
+      sorted.back().op = operators.first->schema().name();
+      sorted.back().within = operators.second->schema().name();
+    }
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [](const Row& a, const Row& b) { return a.us > b.us; });
+    return sorted;
+  }
+
+ private:
+  // The operator whose kernel runs on this thread.
+  static const Operator*& running() {
+    static thread_local const Operator* op = nullptr;
+    return op;
+  }
+  void add(const Operator& op, const Operator& outer, double us) {
+    std::lock_guard lock(mutex_);
+    Row& row = rows_[{&op, &outer}];
+    ++row.calls;
+    row.us += us;
+  }
+
+  std::mutex mutex_;
+  std::map<std::pair<const Operator*, const Operator*>, Row> rows_;
+};
+
+std::string nestedTable(const std::vector<NestedCalls::Row>& rows) {
+  if (rows.empty()) return "";
+  std::string text = "\nof these, calls that operators make of others:\n";
+  text += fmt::format("{:>12}  {:>9}  {:>10}  {:<28} {}\n", "total us", "calls", "us a call",
+                      "operator", "within");
+  for (const NestedCalls::Row& row : rows) {
+    text += fmt::format("{:12.1f}  {:9}  {:10.2f}  {:<28} {}\n", row.us, row.calls,
+                        row.us / static_cast<double>(row.calls), row.op, row.within);
+  }
+  return text;
+}
 
 std::string table(const std::vector<Row>& rows, double wall_us, int iterations) {
   double in_operators = 0;
@@ -180,7 +251,7 @@ std::string table(const std::vector<Row>& rows, double wall_us, int iterations) 
   }
   text += legend;
   text += fmt::format(
-      "{} calls of the program: {:.1f} us, of which {:.1f} us in operators; peak tensor memory "
+      "{} calls of the program: {:.1f} us, {:.1f} us of that in operators; peak tensor memory "
       "{}\n",
       iterations, wall_us, in_operators, formatBytes(static_cast<double>(peakAllocatedBytes())));
   return text;
@@ -191,6 +262,7 @@ std::string table(const std::vector<Row>& rows, double wall_us, int iterations) 
 void profileVerb(const Options& options) {
   applySettings(options);
   const Program program = Program::load(options.file);
+  applyMode(options, program);
   GraphFunction& function = program.function(options);
   const Arguments arguments = argumentsFor(options, program, function);
   const auto once = [&](OperatorObserver* observer) {
@@ -200,14 +272,18 @@ void profileVerb(const Options& options) {
   };
   for (int i = 0; i < kWarmUp; ++i) once(nullptr);
   const int iterations = options.iterations > 0 ? options.iterations : kIterations;
-  Profile profile(!options.trace_file.empty());
+  Profile profile(function, !options.trace_file.empty());
   const auto begin = Clock::now();
-  for (int i = 0; i < iterations; ++i) once(&profile);
+  NestedCalls nested;
+  {
+    CallLayerScope scope(CallLayerSlot::Observe, &nested);
+    for (int i = 0; i < iterations; ++i) once(&profile);
+  }
   const double wall_us = microseconds(Clock::now() - begin);
   if (!options.trace_file.empty()) profile.writeTrace(options.trace_file);
   const std::vector<Row> rows = profile.rows();
   if (!options.json) {
-    print(table(rows, wall_us, iterations));
+    print(table(rows, wall_us, iterations) + nestedTable(nested.rows()));
     if (std::string plans = describePlans(function); !plans.empty()) print(plans + "\n");
     if (profile.eventsLeftOut() > 0) {
       print(fmt::format("the trace leaves out the last {} events\n", profile.eventsLeftOut()));
@@ -223,6 +299,11 @@ void profileVerb(const Options& options) {
                     {"bytes", row.bytes}});
     if (!row.inside.empty()) list.back()["inside"] = row.inside;
   }
+  nlohmann::ordered_json inner = nlohmann::ordered_json::array();
+  for (const NestedCalls::Row& row : nested.rows()) {
+    inner.push_back(
+        {{"operator", row.op}, {"within", row.within}, {"calls", row.calls}, {"us", row.us}});
+  }
   const GraphExecutor::Statistics plans = GraphExecutor::of(function).statistics();
   const nlohmann::ordered_json all = {{"iterations", iterations},
                                       {"wall_us", wall_us},
@@ -230,7 +311,8 @@ void profileVerb(const Options& options) {
                                       {"peak_rss_bytes", peakResidentBytes()},
                                       {"plans", plans.plans},
                                       {"bail_outs", plans.bail_outs},
-                                      {"operators", list}};
+                                      {"operators", list},
+                                      {"nested", inner}};
   print(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

@@ -1,10 +1,16 @@
 #include <fmt/format.h>
 
+#include <optional>
+
+#include "autograd/anomaly.h"
+#include "core/grad_mode.h"
 #include "core/output_file.h"
 #include "runtime/call.h"
 #include "runtime/inference.h"
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
+#include "tools/json_text.h"
+#include "tools/kept_programs.h"
 #include "tools/report.h"
 #include "tools/verbs.h"
 
@@ -30,18 +36,29 @@ void runVerb(const Options& options) {
   if (!options.output_file.empty()) {
     const OutputFile probe(options.output_file);
   }
-  const Program program = Program::load(options.file);
+  // What is prepared belongs to one object.
+  const Program program = options.prepare ? Program::load(options.file) : loadKept(options.file);
+  applyMode(options, program);
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);
   const char* reason = options.prepare ? program.unpreparable(options) : nullptr;
   if (reason) throw CommandLineError(std::string("--prepare: ") + reason);
+  RunOptions run;
+  std::optional<autograd::AnomalyMode> anomalies;
+  if (options.detect_anomaly) {
+    setGradEnabled(true);
+    run.observer = anomalies.emplace().observer();
+  }
   const IValue result =
-      options.prepare ? callFunction(*optimizeForInference(program.module().object(), function),
-                                     std::move(arguments.positional), std::move(arguments.named))
-                      : program.call(options, function, std::move(arguments.positional),
-                                     std::move(arguments.named));
+      options.prepare
+          ? callFunction(*optimizeForInference(program.module().object(), function),
+                         std::move(arguments.positional), std::move(arguments.named), run)
+          : program.call(options, function, std::move(arguments.positional),
+                         std::move(arguments.named), run);
   if (!options.output_file.empty()) {
     writeResult(result, options.output_file);
+  } else if (options.json) {
+    print(jsonText(result) + "\n");
   } else if (!result.isNone()) {
     print(report(result));
   }

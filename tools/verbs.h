@@ -22,15 +22,23 @@ void saveVerb(const Options& options);
 void convertVerb(const Options& options);
 void diffVerb(const Options& options);
 void extractVerb(const Options& options);
+void trainVerb(const Options& options);
+void completionsVerb(const Options& options);
+void workerVerb(const Options& options);
 
 // The arguments that --inputs or --input give to `function`.
 Arguments argumentsFor(const Options& options, const Program& program, GraphFunction& function);
-// Applies --threads, --grad and --optimize.
+// Applies --threads, --grad, --optimize and --seed.
 void applySettings(const Options& options);
+// Makes them what they are when the process begins.
+void resetSettings();
 // Whether the file is an archive of torch.jit.save, by its records.
 bool isArchiveOfModule(const std::string& path);
 // The tensors of such an archive's module (its state), or of a file of tensors.
 NamedTensors tensorsOf(const std::string& path);
+// Applies --eval, or says on standard error that the module is in training mode. For verbs that
+// run.
+void applyMode(const Options& options, const Program& program);
 // Writes to standard output; RuntimeError when that fails (a full disk).
 void print(const std::string& text);
 

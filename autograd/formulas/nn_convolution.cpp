@@ -12,9 +12,26 @@ def conv_bias_gradient(grad: Tensor, weight_size: List[int]) -> Tensor:
     channel = grad.dim() - len(weight_size) + 1
     return grad.sum([d for d in range(grad.dim()) if d != channel])
 )"},
+    // As the kernels of both gradients want it, so that it is brought there once.
+    {"conv_laid_out", R"(
+def conv_laid_out(grad: Tensor) -> Tensor:
+    if grad.dim() == 4 and grad.dtype == torch.float:
+        return grad.contiguous(memory_format=torch.channels_last)
+    return grad
+)"},
+    // `laid_out`: the gradient by conv_laid_out. Images stay as their gradients came.
     {"conv_for_input", R"(
-def conv_for_input(grad: Tensor, weight: Tensor, input_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
-    return torch.ops.wick.conv_input_gradient(grad, weight.conj(), input_size, stride, padding, dilation, False, [0], groups)
+def conv_for_input(laid_out: Tensor, grad: Tensor, weight: Tensor, input_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
+    out = torch.ops.wick.conv_input_gradient(laid_out, weight.conj(), input_size, stride, padding, dilation, False, [0], groups)
+    if grad.dim() == 4 and not grad.is_contiguous() and grad.is_contiguous(memory_format=torch.channels_last):
+        return out
+    return out.contiguous()
+)"},
+    {"conv_training_layout", R"(
+def conv_training_layout(input: Tensor) -> Tensor:
+    if input.dim() == 4 and input.dtype == torch.float:
+        return torch.ops.wick.channels_innermost(input)
+    return input
 )"},
     {"conv_for_weight", R"(
 def conv_for_weight(grad: Tensor, input: Tensor, weight_size: List[int], stride: List[int], padding: List[int], dilation: List[int], groups: int) -> Tensor:
@@ -96,17 +113,21 @@ def conv_tbc_made(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tenso
 )"},
 };
 
-#define WICK_PLAIN(input, groups)                                                                  \
-  input ": conv_for_input(grad, weight, " input "_size, stride, padding, dilation, " groups        \
-        ")\n"                                                                                      \
-        "weight: conv_for_weight(grad, " input ", weight_size, stride, padding, dilation, " groups \
-        ")\n"                                                                                      \
-        "bias: conv_bias_gradient(grad, weight_size)"
-#define WICK_UNDILATED(input)                       \
-  input ": conv_for_input(grad, weight, " input     \
-        "_size, stride, padding, [1], 1)\n"         \
-        "weight: conv_for_weight(grad, " input      \
-        ", weight_size, stride, padding, [1], 1)\n" \
+#define WICK_PLAIN(input, groups)                                                                \
+  "let laid_out = conv_laid_out(grad)\n" input ": conv_for_input(laid_out, grad, weight, " input \
+  "_size, stride, padding, dilation, " groups                                                    \
+  ")\n"                                                                                          \
+  "weight: conv_for_weight(laid_out, " input ", weight_size, stride, padding, dilation, " groups \
+  ")\n"                                                                                          \
+  "bias: conv_bias_gradient(grad, weight_size)"
+#define WICK_TRAINED(spatial)                                                            \
+  "return torch.ops.wick.convolution_in_training(input, weight, bias, stride, padding, " \
+  "dilation, groups, " spatial ")"
+#define WICK_UNDILATED(input)                         \
+  input ": conv_for_input(grad, grad, weight, " input \
+        "_size, stride, padding, [1], 1)\n"           \
+        "weight: conv_for_weight(grad, " input        \
+        ", weight_size, stride, padding, [1], 1)\n"   \
         "bias: conv_bias_gradient(grad, weight_size)"
 #define WICK_TRANSPOSED(input, groups)                                      \
   input ": transposed_conv_for_input(grad, weight, " input                  \
@@ -128,9 +149,12 @@ def conv_tbc_made(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tenso
 #define WICK_DEPTHWISE "(self_size[0] if len(self_size) == len(weight_size) - 1 else self_size[1])"
 
 constexpr FormulaText kFormulas[] = {
-    {"aten::conv1d", WICK_PLAIN("input", "groups")},
-    {"aten::conv2d", WICK_PLAIN("input", "groups")},
-    {"aten::conv3d", WICK_PLAIN("input", "groups")},
+    {"aten::conv1d", WICK_TRAINED("1")},
+    {"aten::conv2d", WICK_TRAINED("2")},
+    {"aten::conv3d", WICK_TRAINED("3")},
+    {"wick::convolution_in_training", WICK_PLAIN("input", "groups")},
+    {"wick::training_layout", "return conv_training_layout(self)"},
+    {"wick::channels_innermost", "self: grad.contiguous()"},
     {"aten::conv1d.padding", WICK_NAMED},
     {"aten::conv2d.padding", WICK_NAMED},
     {"aten::conv3d.padding", WICK_NAMED},

@@ -70,6 +70,20 @@ def norm_groups_gradient(grad: Tensor, input: Tensor, groups: int, eps: float) -
     shape = [input.size(0), groups, -1]
     return norm_gradient(grad.reshape(shape), input.reshape(shape), [2], eps).reshape(input.size())
 )"},
+    // What the kernels of the gradients compute, made of other operators: for second derivatives.
+    {"batch_norm_gradient_made", R"(
+def batch_norm_gradient_made(grad: Tensor, input: Tensor, weight: Optional[Tensor], eps: float) -> Tuple[Tensor, Tensor, Tensor]:
+    dims = norm_but_channels(input.dim())
+    for_input = norm_gradient(norm_channel_scaled(grad, weight), input, dims, eps)
+    for_weight = norm_channel_sum(grad * norm_hat(input, dims, eps))
+    return (for_input, for_weight, norm_channel_sum(norm_widened(grad)))
+)"},
+    {"group_norm_gradient_made", R"(
+def group_norm_gradient_made(grad: Tensor, input: Tensor, weight: Optional[Tensor], groups: int, eps: float) -> Tuple[Tensor, Tensor, Tensor]:
+    for_input = norm_groups_gradient(norm_channel_scaled(grad, weight), input, groups, eps)
+    for_weight = norm_channel_sum(grad * norm_of_groups(input, groups, eps))
+    return (for_input, for_weight, norm_channel_sum(norm_widened(grad)))
+)"},
     {"norm_running_inverse", R"(
 def norm_running_inverse(running_var: Optional[Tensor], rank: int, eps: float) -> Tensor:
     assert running_var is not None
@@ -135,11 +149,13 @@ constexpr FormulaText kFormulas[] = {
      "momentum, eps)"},
     {"wick::batch_norm_train", R"(
 results 0
-let dims = norm_but_channels(input.dim())
-input: norm_gradient(norm_channel_scaled(grad0, weight), input, dims, eps)
-weight: norm_channel_sum(grad0 * norm_hat(input, dims, eps))
-bias: norm_channel_sum(grad0)
+let all = torch.ops.wick.batch_norm_gradient(grad0, input, weight, result1, result2, eps)
+input: all[0]
+weight: all[1]
+bias: all[2]
 )"},
+    {"wick::batch_norm_gradient",
+     "return batch_norm_gradient_made(grad_output, input, weight, eps)"},
     {"wick::batch_norm_evaluate", R"(
 results 0
 input: norm_channel_scaled(grad0, weight) * norm_running_inverse(variance, grad0.dim(), eps)
@@ -147,17 +163,20 @@ weight: norm_channel_sum(grad0 * norm_running_hat(input, mean, variance, eps))
 bias: norm_channel_sum(grad0)
 )"},
     {"aten::group_norm", R"(
-input: norm_groups_gradient(norm_channel_scaled(grad, weight), input, num_groups, eps)
-weight: norm_channel_sum(grad * norm_of_groups(input, num_groups, eps))
-bias: norm_channel_sum(grad)
+let all = torch.ops.wick.group_norm_gradient(grad, input, weight, num_groups, eps)
+input: all[0]
+weight: all[1]
+bias: all[2]
 )"},
+    {"wick::group_norm_gradient",
+     "return group_norm_gradient_made(grad_output, input, weight, groups, eps)"},
     {"aten::native_group_norm", R"(
 results 0
-let x = input.reshape([N, C, HxW])
-let g = grad0.reshape([N, C, HxW])
-input: norm_groups_gradient(norm_channel_scaled(g, weight), x, group, eps).reshape(input_size)
-weight: norm_channel_sum(g * norm_of_groups(x, group, eps))
-bias: norm_channel_sum(g)
+let shape = [N, C, HxW]
+let all = torch.ops.wick.group_norm_gradient(grad0.reshape(shape), input.reshape(shape), weight, group, eps)
+input: all[0].reshape(input_size)
+weight: all[1]
+bias: all[2]
 )"},
     {"aten::layer_norm", R"(
 let dims = norm_last(normalized_shape)

@@ -237,7 +237,6 @@ src: grad
 )"},
     {"aten::lift", "self: grad"},
     {"aten::lift_fresh", "self: grad"},
-    {"aten::to_dense", "self: grad"},
     {"aten::pin_memory", "self: grad"},
     {"aten::cpu", "self: grad"},
     {"aten::to.prim_Device", "self: grad"},

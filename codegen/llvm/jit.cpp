@@ -41,7 +41,7 @@ class Session {
 
   llvm::orc::JITDylib& load(const CodeRequest& request, const std::string& object);
   void unload(llvm::orc::JITDylib& library) {
-    // Code that is gone already is no error worth reporting.
+    // Code that is gone already is not an error worth reporting.
     llvm::consumeError(jit_->getExecutionSession().removeJITDylib(library));
   }
   void* find(llvm::orc::JITDylib& library, std::string_view symbol) {

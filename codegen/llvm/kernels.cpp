@@ -443,7 +443,7 @@ class KernelEmitter {
     return b_.CreateGEP(b_.getInt8Ty(), piece_bases_[access],
                         b_.CreateMul(i, element_steps_[access]));
   }
-  // The places of points, which stand where others have addresses.
+  // The positions of points, which stand where other accesses have addresses.
   Value* placeOf(uint32_t access, Value* i) {
     Value* base = i ? piece_bases_[access] : row_bases_[access];
     Value* first = b_.CreatePtrToInt(base, b_.getInt64Ty());
@@ -466,7 +466,7 @@ class KernelEmitter {
   // With lanes across rows the next element lies in another row of the tensor, where the processor
   // does not look by itself: asks for a vector some elements ahead, which need not be there. Into
   // the second cache: rows that lie a power of two apart would drive each other out of the few
-  // places that they have in the first.
+  // lines that they share in the first.
   void prefetch(uint32_t access, Value* at) {
     constexpr int kAhead = 16;
     if (!layout_.across_rows || layout_.steps[access] != LaneStep::Unit) return;
@@ -485,7 +485,7 @@ class KernelEmitter {
   // Of several passes over a row only the first waits for memory, and the one that writes. So that
   // memory works while the others compute, the first asks for what will be written, and the last
   // but one for the next row. Rows that do not stay in the cache until then are left alone: their
-  // threads ask for the places at which the row begins.
+  // threads ask for the addresses at which the row begins.
   void askAhead(Value* i) {
     if (layout_.across_rows || schedule_.passes < 2) return;
     Value* place = b_.CreateSelect(short_row_, i, b_.getInt64(0));

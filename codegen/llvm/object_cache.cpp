@@ -69,7 +69,7 @@ int findBuildId(dl_phdr_info* info, size_t, void* result) {
   return 1;
 }
 
-// Tells builds of the engine apart, for what is emitted for a content changes with the emitter.
+// Tells builds of the engine apart, because another emitter makes other code of the same content.
 // Without a build id, the executable's size and time must do.
 const std::string& engineIdentity() {
   // Never destroyed, like the user's cache below: a thread may compile while the process ends.

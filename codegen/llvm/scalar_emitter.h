@@ -12,7 +12,7 @@
 
 namespace wick::codegen {
 
-// Values are vectors of `lanes` elements: truth values i1, bfloat16 its bits, all others what LLVM
+// Values are vectors of `lanes` elements: booleans are i1, bfloat16 its bits, all others what LLVM
 // calls them.
 class ScalarEmitter {
  public:

@@ -246,12 +246,12 @@ void Analysis::node(const Node* node) {
 
 const ValueInfo& Analysis::of(const Value* v) const {
   auto it = infos_.find(v);
-  if (it == infos_.end()) refuse(fmt::format("%{} is no tensor or number", v->debugName()));
+  if (it == infos_.end()) refuse(fmt::format("%{} is not a tensor or number", v->debugName()));
   return it->second;
 }
 const ValueInfo& Analysis::tensorInfo(const Value* v) const {
   const ValueInfo& info = of(v);
-  if (!info.is_tensor) refuse(fmt::format("%{} is no tensor", v->debugName()));
+  if (!info.is_tensor) refuse(fmt::format("%{} is not a tensor", v->debugName()));
   return info;
 }
 OperandType Analysis::typeOf(const Value* v) const {
@@ -383,7 +383,7 @@ void Analysis::view(const Value* output, const Value* operand, const ViewStep& v
 }
 
 int Analysis::fromEnd(const IValue& dim, int rank) {
-  if (!dim.isInt()) refuse("a dimension that is no number");
+  if (!dim.isInt()) refuse("a dimension that is not a number");
   const int64_t d = dim.toInt();
   if (d < -rank || d >= rank) refuse("a dimension out of range");
   return static_cast<int>(d < 0 ? -1 - d : rank - 1 - d);
@@ -422,11 +422,11 @@ void Analysis::pad(const Node* node) {
   info.operands = {node->input(0)};
   info.view.kind = ViewStep::Kind::Pad;
   auto pads = knownArgument(node, "pad");
-  if (!pads) refuse("padding that is no constant");
+  if (!pads) refuse("padding that is not a constant");
   for (int64_t n : pads->toDims()) info.view.numbers.push_back({n, -1});
   auto fill = constantOf(node->input(2));
   if (!fill || !fill->isNumber() || fill->isComplex())
-    refuse("a padding value that is no constant");
+    refuse("a padding value that is not a constant");
   info.fill = Scalar::fromIValue(*fill);
   // Whether an integer dtype holds the value is for the operator to say.
   if (isIntegral(info.dtype, true) && info.fill.number.toDouble() != 0) {
@@ -459,12 +459,12 @@ void Analysis::indexed(const Node* node, What what) {
   step.operands = {from.tensor, at.tensor};
   if (!embeds) {
     auto dim = knownArgument(node, "dim");
-    if (!dim || from.shape.rank == 0) refuse("a dimension that is no constant");
+    if (!dim || from.shape.rank == 0) refuse("a dimension that is not a constant");
     info.dim = fromEnd(*dim, from.shape.rank);
     step.dim = from.shape.rank - 1 - info.dim;
   } else {
     info.dim = 1;
-    if (from.shape.rank != 2) refuse("an embedding that is no matrix");
+    if (from.shape.rank != 2) refuse("an embedding that is not a matrix");
   }
   add(node->output(), std::move(info), std::move(step));
 }
@@ -479,7 +479,7 @@ void Analysis::placed(const Node* node, What what) {
   ShapeStep step;
   step.operands = {from.tensor};
   auto argument = knownValue(node->input(1));
-  if (!argument) refuse("places that are no constants");
+  if (!argument) refuse("positions that are not constants");
   if (what == What::Flip) {
     if (from.shape.rank == 0) refuse("a flip of a zero-dim tensor");
     info.view.kind = ViewStep::Kind::Flip;
@@ -497,7 +497,7 @@ void Analysis::placed(const Node* node, What what) {
 void Analysis::reduction(const Node* node, What what) {
   reduced(node, node->output(0), what);
   if (node->outputs().size() == 1) return;
-  // var_mean gives the mean too, max and min the places.
+  // var_mean gives the mean too, max and min the positions.
   reduced(node, node->output(1),
           what == What::Variance ? What::Mean
           : what == What::Max    ? What::ArgMax
@@ -509,7 +509,7 @@ void Analysis::reduced(const Node* node, const Value* output, What what) {
   info.what = what;
   ValueInfo from = tensorInfo(node->input(0));
   auto dtype = knownArgument(node, "dtype");
-  if (!dtype) refuse("a dtype that is no constant");
+  if (!dtype) refuse("a dtype that is not a constant");
   if (!dtype->isNone()) {
     auto wanted = dtypeFromNumber(dtype->toInt());
     if (!wanted || isComplex(*wanted)) refuse("the dtype");
@@ -538,7 +538,7 @@ void Analysis::reduced(const Node* node, const Value* output, What what) {
 void Analysis::dimensions(const Node* node, ValueInfo& info, const ValueInfo& from) {
   auto dim = knownArgument(node, "dim");
   auto keepdim = knownArgument(node, "keepdim");
-  if (!dim || !keepdim) refuse("dimensions that are no constants");
+  if (!dim || !keepdim) refuse("dimensions that are not constants");
   info.dims = dimBits(*dim, from.shape.rank);
   info.keepdim = keepdim->isBool() && keepdim->toBool();
   info.dtype = from.dtype;
@@ -558,7 +558,7 @@ void Analysis::dimensions(const Node* node, ValueInfo& info, const ValueInfo& fr
       break;
     case What::ArgMax:
     case What::ArgMin:
-      if (from.dtype == DType::Bool) refuse("places of truth values");
+      if (from.dtype == DType::Bool) refuse("positions of booleans");
       info.accumulate = accumulatorOf(from.dtype);
       info.dtype = DType::Long;
       return;
@@ -566,7 +566,7 @@ void Analysis::dimensions(const Node* node, ValueInfo& info, const ValueInfo& fr
     case What::Deviation: {
       auto unbiased = knownArgument(node, "unbiased");
       auto correction = knownArgument(node, "correction");
-      if (!unbiased || !correction) refuse("a correction that is no constant");
+      if (!unbiased || !correction) refuse("a correction that is not a constant");
       info.correction = unbiased->isBool()    ? unbiased->toBool()
                         : correction->isInt() ? correction->toInt()
                                               : 1;

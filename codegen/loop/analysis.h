@@ -112,7 +112,7 @@ class Analysis : public ValueNumbers {
   const std::vector<FormatCheck>& formats() const { return formats_; }
   // Inputs of the body that composite operators write: what they become are the last outputs.
   const std::vector<uint32_t>& written() const { return written_; }
-  // The truth values that must hold where a value is computed; null when there are none.
+  // The booleans that must be true where a value is computed; null when there are none.
   const Value* requirementOf(const Value* v) const {
     auto it = requirements_.find(v);
     return it == requirements_.end() ? nullptr : it->second;

@@ -87,7 +87,7 @@ class Decomposition {
     return to(laid(result, formatted()), x.dtype);
   }
 
-  // x [N, C, …] as [N, groups, C / groups, …], of which all but the first two are a row.
+  // x [N, C, …] as [N, groups, C / groups, …]; all dimensions but the first two are a row.
   Value* groupNorm() { return ofGroups(constantInt("num_groups"), true, formatted()); }
   Value* instanceNorm() { return ofGroups(0, false, false); }
 
@@ -246,7 +246,7 @@ class Decomposition {
 
   ValueFacts tensor(size_t i) const {
     const ValueFacts facts = facts_.of(node_->input(i));
-    if (!facts.is_tensor) refuse("an argument that is no tensor");
+    if (!facts.is_tensor) refuse("an argument that is not a tensor");
     return facts;
   }
   bool isNone(size_t i) const {

@@ -17,19 +17,19 @@ struct ValueFacts {
 };
 struct Facts {
   std::function<ValueFacts(const Value*)> of;
-  // Whether the tensor's channels lie innermost; kernels are used for tensors alone of which the
-  // same is true.
+  // Whether the tensor's channels lie innermost; the kernels are used only for tensors that agree
+  // with the answer.
   std::function<bool(const Value*)> is_channels_last;
-  // Of a constant, or of an argument that is a truth value: it is the same in all calls.
+  // The value of a constant, or of a boolean argument: it is the same in all calls.
   std::function<std::optional<bool>(const Value*)> truth;
   // The result of a pointwise operator lies row-major, whatever order its operands lie in.
   std::function<void(const Value*)> lay_row_major;
-  // Where the first is computed the second, truth values of its shape, must hold, or the operators
-  // raise.
+  // Where the first is computed the second, booleans of its shape, must be true; otherwise the
+  // operators raise.
   std::function<void(const Value*, const Value*)> require;
   // The first, which the operator writes to, becomes what the second is.
   std::function<void(const Value*, Value*)> write;
-  // A value that gets a kernel of its own, for others ask for each of its elements many times.
+  // A value that gets a kernel of its own, because others read each of its elements many times.
   std::function<void(const Value*)> keep_apart;
 };
 
@@ -37,7 +37,7 @@ struct Facts {
 // whether the operator itself computes with several others, one after the other.
 bool isComposite(const Node* node);
 bool takesSeveralKernels(const Node* node);
-// Whether a composite operator writes to some of its arguments (perhaps: what a truth value says),
+// Whether a composite operator writes to some of its arguments (perhaps: a boolean decides),
 // which its schema does not tell.
 bool updatesArguments(const Node* node);
 

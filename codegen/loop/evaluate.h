@@ -9,8 +9,8 @@
 namespace wick::loop {
 
 // Where an access's elements lie: the address of the first one, and the step in bytes along each
-// dimension of the domain (zero where it does not vary). The place of a point is an address that
-// begins at null.
+// dimension of the domain (zero where it does not vary). The position of a point is an address
+// that begins at null.
 struct Place {
   char* base;
   std::array<int64_t, kMaxRank> steps;

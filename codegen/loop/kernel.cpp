@@ -196,7 +196,8 @@ Schedule makeSchedule(const Kernel& kernel) {
 bool mayStoreOver(const Kernel& kernel, const Schedule& schedule, size_t number, uint32_t access) {
   const Store& store = kernel.stores[number];
   // Along a dimension in which the stored elements do not vary, each is computed again for every
-  // point, and would read what it has stored; unless nothing varies, for then there is one point.
+  // point, and would read what it has stored; unless nothing varies, because then there is one
+  // point.
   for (int d = 0; d < kernel.rank; ++d) {
     const bool once = store.per_row && (kernel.reduced >> d & 1) != 0;
     if (once || kernel.accesses[store.access].varies(d)) continue;

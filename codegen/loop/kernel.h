@@ -1,7 +1,7 @@
 // The loop IR: what one compiled kernel computes, for all sizes of its dimensions.
 //
 // A Kernel has a domain of `rank` dimensions, some of which are reduced. Its numbers are one
-// Expression whose inputs are Leaves: elements of tensors, numbers, places of points, finished
+// Expression whose inputs are Leaves: elements of tensors, numbers, positions of points, finished
 // reductions. Every output is a Store of an Expression's node for each point of the domain, or for
 // each point of the dimensions that are kept. There is no order of loops here: a Schedule and the
 // emitter choose it.
@@ -21,8 +21,8 @@ inline constexpr int kMaxRank = 8;
 // How a tensor's elements belong to points of the domain: dims[d] is the tensor's dimension that
 // dimension d of the domain walks along, or -1 when the tensor stays where it is.
 struct Access {
-  // No tensor but the place of a point itself: the number of points in front of it, in row-major
-  // order of the dimensions that vary. Nothing is read: the address is the number.
+  // Not a tensor but the position of a point itself: the number of points in front of it, in
+  // row-major order of the dimensions that vary. Nothing is read: the address is the number.
   static constexpr uint32_t kIndex = UINT32_MAX;
 
   uint32_t argument;  // of the program's sources; for stores: of its outputs
@@ -41,7 +41,7 @@ struct Number {
     Argument,
     Size,    // of dimension `dim` of tensor `argument` of the program
     Stride,  // in bytes, of dimension `dim` of source `argument`
-    Points,  // how many a row has, of which only a part may be run
+    Points,  // how many a whole row has, when only a part of it may be run
   };
   uint32_t argument;
   DType type;
@@ -57,7 +57,7 @@ struct Leaf {
     Number,     // number `index`
     Reduction,  // reduction `index`
     Count,      // how many points are reduced into one
-    Index,      // the place of the point, by access `index`
+    Index,      // the position of the point, by access `index`
   };
   Kind kind;
   uint32_t index;
@@ -92,7 +92,7 @@ struct Kernel {
   Expression expression;
   std::vector<Reduction> reductions;  // operands use earlier ones only
   std::vector<Store> stores;
-  // Truth values that must hold at every point: otherwise the code says so, and what it stored
+  // Booleans that must be true at every point: otherwise the code says so, and what it stored
   // means nothing.
   std::vector<ScalarExpr> checks;
 

@@ -493,7 +493,7 @@ void KernelBuilder::check(ScalarExpr holds, ScalarExpr mask) {
   }
 }
 
-// The element's place along one dimension is itself an element.
+// The element's position along one dimension is itself an element.
 ScalarExpr KernelBuilder::indexed(const Value* v, const ValueInfo& info, const Asked& asked) {
   const Value* from = info.operands[0];
   const int index_rank = analysis_.of(info.operands[1]).shape.rank;

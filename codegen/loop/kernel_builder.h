@@ -28,7 +28,7 @@ struct Common {
 };
 
 // The dimension of the domain that each dimension of a value runs along, from the end; -1 for none,
-// kAtIndex where the place is computed.
+// kAtIndex where the position is computed.
 using Map = std::array<int8_t, kMaxRank>;
 inline constexpr int8_t kAtIndex = kMaxRank;
 
@@ -39,7 +39,7 @@ struct Asked {
   std::vector<uint32_t> path{};
   Shape shape{};        // of what the path ends in
   ScalarExpr mask{};    // where the value exists
-  ScalarExpr index{};   // the place along the one dimension of the map that has kAtIndex
+  ScalarExpr index{};   // the position along the one dimension of the map that has kAtIndex
   bool larger = false;  // the value may have more elements than are asked for
 
   bool isIndexed() const;
@@ -95,7 +95,7 @@ class KernelBuilder {
   ScalarExpr both(ScalarExpr a, ScalarExpr b);
   // Requires what must hold, where the mask (if any) is true.
   void check(ScalarExpr holds, ScalarExpr mask);
-  // The place of the point along a dimension of a value that is asked for without a path.
+  // The position of the point along a dimension of a value that is asked for without a path.
   ScalarExpr along(int from_end, const Asked& asked);
 
   ScalarExpr operandOf(const Value* v, const ValueInfo& info);

@@ -102,8 +102,8 @@ class Lowering {
     seen.emplace(v, found);
     return found;
   }
-  // The kernel in front of which `v` cannot be computed: behind those that store what it reads. One
-  // over the same domain computes that once more.
+  // The first kernel that can compute `v`: it comes after the kernels that store what `v` reads. A
+  // kernel over the same domain need not come after them, because it computes that again.
   size_t firstKernel(const Value* v, const Value* root, const Domain& domain,
                      std::set<const Value*>& seen) const {
     if (!analysis_.knows(v) || !seen.insert(v).second) return 0;

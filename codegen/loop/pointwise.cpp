@@ -41,7 +41,7 @@ class Arguments {
     if (!value || !value->isString()) return std::nullopt;
     return value->toString();
   }
-  // A tensor or a number that is no tensor.
+  // A tensor or a number that is not a tensor.
   OperandType type(size_t i) const {
     if (auto n = number(i)) return {false, n->dtype(), 0};
     return type_of_(node_->input(i));
@@ -115,7 +115,12 @@ Result quotient(Arguments& a) {
 Result divMode(Arguments& a) {
   if (a.isNone(2)) return call<TrueDiv>({a.operand(0), a.operand(1)});
   auto mode = a.text(2);
-  if (mode == "trunc") return quotient<TruncDiv>(a);
+  if (mode == "trunc") {
+    // The quotient of two tensors of half precision is rounded before it is cut off.
+    const DType common = a.common({0, 1});
+    if (common == DType::Half || common == DType::BFloat16) return std::nullopt;
+    return quotient<TruncDiv>(a);
+  }
   if (mode == "floor") return quotient<FloorDiv>(a);
   return std::nullopt;
 }
@@ -184,7 +189,7 @@ bool fits(Arguments& a, size_t i, DType dtype) {
   return holdsNumber(dtype, *known);
 }
 
-// Whether the number may be NaN; of one that is not known yet it is required that it is none.
+// Whether the number may be NaN; a number that is not known yet is required not to be NaN.
 bool mayBeNaN(Arguments& a, size_t i) {
   if (a.type(i).is_tensor) return false;
   if (const auto known = a.number(i)) return std::isnan(known->toDouble());

@@ -43,7 +43,7 @@ struct OperandType {
 using TypeOf = std::function<OperandType(const Value*)>;
 
 // Whether the operator casts a tensor to a dtype; the result is the tensor itself when it has that
-// dtype. castOf() may know which it is: nullopt when it is no constant.
+// dtype. castOf() may know which it is: nullopt when it is not a constant.
 bool isCast(const Node* node);
 std::optional<DType> castOf(const Node* node, const TypeOf& type_of);
 

@@ -66,7 +66,7 @@ void KernelBuilder::requireAligned(const Value* v, const ValueInfo& info,
     const int d = asked.map[static_cast<size_t>(to)];
     const bool aligned = d == domain(k) || (d == kAtIndex && softmax && reduces);
     if (!info.shape.isOne(to) && !aligned) {
-      if (v == root_) refuse("a reduction whose result is stored in another place");
+      if (v == root_) refuse("a reduction whose result is stored elsewhere");
       throw NeedsKernel{v};
     }
     ++to;
@@ -134,7 +134,7 @@ ScalarExpr KernelBuilder::simpleReduction(const ValueInfo& info, ScalarExpr x) {
   }
 }
 
-// The first of the places where the extremum is, or the first NaN.
+// The first position of the extremum, or of a NaN.
 ScalarExpr KernelBuilder::place(const ValueInfo& info, ScalarExpr x) {
   ExprBuilder b(kernel_.expression, info.accumulate);
   ExprBuilder longs(kernel_.expression, DType::Long);

@@ -44,7 +44,7 @@ bool stack(const ShapeStep& step, std::span<const TensorLayout> tensors, TensorL
   if (first.rank == kMaxRank || step.dim > first.rank) return false;
   for (uint32_t operand : step.operands) {
     const TensorLayout& t = tensors[operand];
-    // As for cat, of which this is one.
+    // As for cat, because stack is a kind of it.
     if (!sameBut(t, first, -1) || (t.rank >= 3 && !isOrdered(t))) return false;
   }
   to.rank = first.rank + 1;
@@ -104,7 +104,7 @@ bool resultOf(const ShapeStep& step, std::span<const int64_t> numbers,
         return pointwiseLayout(std::span(&from, 1), to);
       }
       if (step.view.kind != ViewStep::Kind::Pad) return true;
-      // What was padded is no view of anything, but channels stay innermost.
+      // What was padded is not a view of anything, but channels stay innermost.
       to.offset = 0;
       isChannelsLast(tensors[step.operands[0]]) ? layChannelsLast(to) : layRowMajor(to);
       return true;

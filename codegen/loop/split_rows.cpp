@@ -108,7 +108,7 @@ class StageMaker {
         return kernel.leaf(leaf);
     }
   }
-  // Accesses are told apart by their places alone.
+  // Accesses are told apart only by where they lie.
   ScalarExpr load(Access access, Place place) {
     access.argument = nextArgument();
     const auto index = static_cast<uint32_t>(places_.size());

@@ -1,4 +1,4 @@
-// A reducing kernel as several, each of which may be run on parts of its rows at a time, so that
+// A reducing kernel as several kernels that may be run on parts of their rows at a time, so that
 // threads can share a row.
 //
 //   r0 = sum x; r1 = sum (x - r0)²; store row sqrt(r1)

@@ -63,7 +63,7 @@ enum class ViewOutcome : uint8_t {
   Copies,  // the result is a tensor of its own, whose sizes were set, row-major
   Wrong,   // the operator raises, or gives another number of parts
 };
-// `numbers` are the group's arguments that are integers, by their place; `tensors` its tensors.
+// `numbers` are the group's arguments that are integers, by their number; `tensors` its tensors.
 // Place and Pad move the tensor and set the sizes of the whole; elements that do not exist must not
 // be touched.
 ViewOutcome applyView(const ViewStep& step, std::span<const int64_t> numbers,

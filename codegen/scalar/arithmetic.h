@@ -42,6 +42,7 @@ struct TruncDiv : RealScalar {
 // exact where x / y would round up to the next integer.
 struct FloorDiv : RealScalar {
   static constexpr const char* kName = "div_floor";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY2(x, y) {
     auto zero = b.constant(0);
     auto one = b.constant(1);
@@ -65,6 +66,7 @@ struct FloorDiv : RealScalar {
 // The sign of the divisor.
 struct Remainder : RealScalar {
   static constexpr const char* kName = "remainder";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY2(x, y) {
     auto zero = b.constant(0);
     auto rest = b.isInteger() ? b.intRem(x, y) : b.fmod(x, y);
@@ -75,6 +77,7 @@ struct Remainder : RealScalar {
 // The sign of the dividend.
 struct Fmod : RealScalar {
   static constexpr const char* kName = "fmod";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY2(x, y) {
     if (b.isInteger()) return b.intRem(x, y);
     return b.fmod(x, y);
@@ -216,9 +219,11 @@ struct Fmin : OrderedScalar {
 // The upper bound wins over the lower one, NaN in any input over both.
 struct Clamp : RealScalar {
   static constexpr const char* kName = "clamp_cpu";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY3(x, low, high) {
     auto raised = b.select(b.either(b.isNan(x), b.ge(x, low)), x, low);
-    return b.select(b.either(b.isNan(raised), b.le(raised, high)), raised, high);
+    // What is asked of `raised` would become a branch for each element where it were asked for NaN.
+    return b.select(b.either(b.isNan(high), b.gt(raised, high)), high, raised);
   }
 };
 struct ClampMin : OrderedScalar {

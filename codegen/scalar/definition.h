@@ -129,7 +129,8 @@ constexpr ScalarDefinition::Entry makeEntry(std::index_sequence<I...>) {
     R* to = static_cast<R*>(out);
 #ifdef __AVX2__
     if constexpr (Def::kOnLanes && std::is_same_v<T, float>) {
-      return runLanes<Def>(to, static_cast<const float*>(inputs[0]), n);
+      static_assert(Def::kMasks == 0);
+      return runLanes<Def>(to, inputs, n, std::index_sequence<I...>());
     }
 #endif
     auto from = std::make_tuple(static_cast<const ScalarInput<Def, T, I>*>(inputs[I])...);

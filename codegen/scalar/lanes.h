@@ -5,12 +5,14 @@
 #pragma once
 
 #include "codegen/scalar/float_functions.h"
+#include "codegen/scalar/float_trigonometry.h"
 #include "codegen/scalar/functions.h"
 
 #ifdef __AVX2__
 #include <immintrin.h>
 
 #include <cstring>
+#include <utility>
 
 namespace wick {
 
@@ -67,31 +69,84 @@ struct LaneOps {
 // for lanes.
 struct LaneBuilder : floats::LaneOps {
   static constexpr bool isComplex() { return false; }
+  static constexpr bool isInteger() { return false; }
+  static constexpr bool isBool() { return false; }
   static V constant(double v) { return floats::LaneOps::constant(static_cast<float>(v)); }
+  static Mask ne(V a, V b) { return a != b; }
   static Mask gt(V a, V b) { return a > b; }
+  static Mask ge(V a, V b) { return a >= b; }
   static Mask isNan(V a) { return a != a; }
+  static Mask both(Mask a, Mask b) { return a & b; }
   static Mask either(Mask a, Mask b) { return a | b; }
+  static Mask differ(Mask a, Mask b) { return a ^ b; }
+  static Mask negate(Mask a) { return ~a; }
+  static V floor(V a) { return _mm256_floor_ps(a); }
+  // Named in branches for integers.
+  static V intDiv(V a, V) { return a; }
+  static V intRem(V a, V) { return a; }
 #define WICK_FUNCTION(name)                    \
   static V name(V a) {                         \
     return floats::name(floats::LaneOps(), a); \
   }
   WICK_FORALL_COMPOSED_FUNCTIONS(WICK_FUNCTION)
 #undef WICK_FUNCTION
+  // Lanes out of the range of the arithmetic are computed one by one.
+  static V sin(V a) {
+    const V v = floats::sin(floats::LaneOps(), a);
+    const Mask usual = floats::sinInRange(floats::LaneOps(), a);
+    return all(usual) ? v : mended(usual, v, [&](int i) { return math::sin(a[i]); });
+  }
+  static V cos(V a) {
+    const V v = floats::cos(floats::LaneOps(), a);
+    const Mask usual = floats::sinInRange(floats::LaneOps(), a);
+    return all(usual) ? v : mended(usual, v, [&](int i) { return math::cos(a[i]); });
+  }
+  static V atan2(V a, V b) {
+    return floats::atan2(floats::LaneOps(), a, b);
+  }
+  static V fmod(V a, V b) {
+    const V quotient = floats::quotientSize(floats::LaneOps(), a, b);
+    const V v = floats::fmodOf(floats::LaneOps(), a, b, quotient);
+    const Mask usual = floats::fmodInRange(floats::LaneOps(), b, quotient);
+    return all(usual) ? v : mended(usual, v, [&](int i) { return math::fmod(a[i], b[i]); });
+  }
+
+ private:
+  static bool all(Mask m) {
+    return _mm256_movemask_ps(reinterpret_cast<__m256>(m)) == 0xff;
+  }
+  template <class F>
+  __attribute__((noinline)) static V mended(Mask usual, V v, F&& one) {
+    for (int i = 0; i < kLanes; ++i) {
+      if (!usual[i]) v[i] = one(i);
+    }
+    return v;
+  }
 };
 
-// The loop of a ScalarDefinition with one input of float32; out and in may be the same memory.
-template <class Def>
-void runLanes(float* out, const float* in, int64_t n) {
+// The loop of a ScalarDefinition whose inputs are float32; out and inputs may be the same memory.
+template <class Def, size_t... I>
+void runLanes(float* out, const void* const* inputs, int64_t n, std::index_sequence<I...>) {
   constexpr int64_t kLanes = LaneBuilder::kLanes;
-  const auto some = [](float* to, const float* from, size_t bytes) {
-    LaneBuilder::V v{};
-    std::memcpy(&v, from, bytes);
-    v = Def::apply(LaneBuilder(), v);
-    std::memcpy(to, &v, bytes);
+  const auto load = [&](size_t input, int64_t i) {
+    LaneBuilder::V v;
+    std::memcpy(&v, static_cast<const float*>(inputs[input]) + i, sizeof v);
+    return v;
   };
   int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) some(out + i, in + i, sizeof(LaneBuilder::V));
-  if (i < n) some(out + i, in + i, static_cast<size_t>(n - i) * sizeof(float));
+  for (; i + kLanes <= n; i += kLanes) {
+    const LaneBuilder::V v = Def::apply(LaneBuilder(), load(I, i)...);
+    std::memcpy(out + i, &v, sizeof v);
+  }
+  if (i == n) return;
+  const size_t bytes = static_cast<size_t>(n - i) * sizeof(float);
+  const auto loadRest = [&](size_t input) {
+    LaneBuilder::V v{};
+    std::memcpy(&v, static_cast<const float*>(inputs[input]) + i, bytes);
+    return v;
+  };
+  const LaneBuilder::V v = Def::apply(LaneBuilder(), loadRest(I)...);
+  std::memcpy(out + i, &v, bytes);
 }
 
 }  // namespace wick

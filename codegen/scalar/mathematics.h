@@ -15,8 +15,6 @@ namespace wick::scalar {
 WICK_UNARY(Exp2, "exp2", FloatScalar, exp2)
 WICK_UNARY(Log2, "log2", FloatOrComplexScalar, log2)
 WICK_UNARY(Log10, "log10", FloatOrComplexScalar, log10)
-WICK_UNARY(Sin, "sin", FloatOrComplexScalar, sin)
-WICK_UNARY(Cos, "cos", FloatOrComplexScalar, cos)
 WICK_UNARY(Tan, "tan", FloatOrComplexScalar, tan)
 WICK_UNARY(Asin, "asin", FloatOrComplexScalar, asin)
 WICK_UNARY(Acos, "acos", FloatOrComplexScalar, acos)
@@ -48,6 +46,8 @@ WICK_UNARY(LogNdtr, "log_ndtr", FloatScalar, logNdtr)
     WICK_APPLY1(x) { return b.function(x); }   \
   };
 WICK_UNARY(Exp, "exp", FloatOrComplexScalar, exp)
+WICK_UNARY(Sin, "sin", FloatOrComplexScalar, sin)
+WICK_UNARY(Cos, "cos", FloatOrComplexScalar, cos)
 WICK_UNARY(Expm1, "expm1", FloatScalar, expm1)
 WICK_UNARY(Log, "log", FloatOrComplexScalar, log)
 WICK_UNARY(Log1p, "log1p", FloatScalar, log1p)
@@ -76,13 +76,17 @@ WICK_UNARY(BesselY1, "bessel_y1", besselY1)
 WICK_UNARY(AiryAi, "airy_ai", airyAi)
 #undef WICK_UNARY
 
+struct Atan2 : FloatScalar {
+  static constexpr const char* kName = "atan2";
+  static constexpr bool kOnLanes = true;
+  WICK_APPLY2(y, x) { return b.atan2(y, x); }
+};
 #define WICK_BINARY(Type, text, Base, dtypes, function) \
   struct Type : Base {                                  \
     static constexpr unsigned kDTypes = dtypes;         \
     static constexpr const char* kName = text;          \
     WICK_APPLY2(x, y) { return b.function(x, y); }      \
   };
-WICK_BINARY(Atan2, "atan2", FloatScalar, kAnyFloat, atan2)
 WICK_BINARY(Hypot, "hypot", StrictFloatScalar, kAnyFloat, hypot)
 WICK_BINARY(Copysign, "copysign", FloatScalar, kAnyFloat, copysign)
 WICK_BINARY(Nextafter, "nextafter", StrictFloatScalar, kFloats, nextafter)

@@ -7,6 +7,7 @@
 #include <concepts>
 
 #include "codegen/scalar/float_functions.h"
+#include "codegen/scalar/float_trigonometry.h"
 #include "codegen/scalar/orthogonal_polynomials.h"
 
 namespace wick::math {

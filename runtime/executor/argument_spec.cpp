@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/slot_access.h"
 #include "ir/alias_db.h"
 
 namespace wick {
@@ -136,7 +137,10 @@ void ArgumentPlaces::readPlace(const Place& place, const IValue& value, TensorKe
     case Kind::Object: {
       if (!value.isObject()) return readAbsent(place, out);
       const Object& object = value.toObject();
-      for (const Place& child : place.children) readPlace(child, object.slot(child.index), out);
+      // Another thread may set what is read here.
+      for (const Place& child : place.children) {
+        readPlace(child, SlotView(object, child.index).value(), out);
+      }
       return;
     }
   }

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "core/slot_access.h"
 #include "ir/depth.h"
 #include "passes/constant_propagation.h"
 #include "passes/guard_nodes.h"
 #include "passes/peephole.h"
 #include "passes/pipeline.h"
 #include "passes/propagate_types.h"
+#include "passes/training_layout.h"
 #include "runtime/executor/execution_plan.h"
 #include "runtime/fusion/form_groups.h"
 #include "runtime/object_order.h"
@@ -40,25 +42,24 @@ bool requiresGradient(const IValue& value, std::vector<const RefCounted*>& objec
     return any(elements);
   }
   if (value.isDict()) {
-    return !value.toDict().all([&](const IValue&, const IValue& v) {
-      return !requiresGradient(v, objects, searched);
-    });
+    return !value.toDict().all(
+        [&](const IValue&, const IValue& v) { return !requiresGradient(v, objects, searched); });
   }
   if (!value.isObject()) return false;
   const Object& object = value.toObject();
   if (std::ranges::find(objects, &object) != objects.end()) return false;
   objects.push_back(&object);
   for (size_t i = 0; i < object.type()->attributes().size(); ++i) {
-    if (requiresGradient(object.slot(i), objects, searched)) return true;
+    if (requiresGradient(readSlot(object, i), objects, searched)) return true;
   }
   return false;
 }
 
 // Whether the graph marks tensors as requiring gradients, or asks for gradients.
 bool beginsGradients(const Block* block) {
-  static const std::unordered_set<Symbol> kKinds = {
-      Symbol::aten("requires_grad_"), Symbol::aten("grad"), Symbol::aten("backward"),
-      Symbol::aten("retain_grad")};
+  static const std::unordered_set<Symbol> kKinds = {Symbol::aten("requires_grad_"),
+                                                    Symbol::aten("grad"), Symbol::aten("backward"),
+                                                    Symbol::aten("retain_grad")};
   for (const Node* node : block->nodes()) {
     if (kKinds.count(node->kind()) != 0) return true;
     for (const Block* inner : node->blocks()) {
@@ -133,6 +134,13 @@ const Code& GraphExecutor::recordedCode() {
     runPhase(*graph, Phase::Required);
     installObjectOrder();
     runPhase(*graph, Phase::DerivativePreserving);
+    if (optimizationLevel() != OptimizationLevel::None) layOutForTraining(*graph);
+    // Groups for kernels leave calls whose tensors require gradients to their operators; what
+    // computes besides, as an optimizer's steps do, is fused as everywhere.
+    withStackFor(*graph, [&] {
+      formDifferentiableGraphs(*graph);
+      formKernelGroups(*graph);
+    });
     recorded_code_ = Code::build(std::move(graph), function_.name());
     recorded_.store(recorded_code_.get(), std::memory_order_release);
   }

@@ -19,7 +19,7 @@ class TensorKey {
   };
 
   TensorKey() = default;  // indeterminate
-  // Of a value that is neither a tensor nor None nothing is known. A few nanoseconds.
+  // Of a value that is neither a dense tensor nor None nothing is known. A few nanoseconds.
   static TensorKey of(const IValue& value) {
     if (value.isTensor()) return of(static_cast<const TensorImpl&>(*value.rawObject()));
     return TensorKey(value.isNone() ? kAbsent : kUnknown);
@@ -52,6 +52,8 @@ class TensorKey {
 
   explicit TensorKey(uint64_t bits) : bits_(bits) {}
   static TensorKey of(const TensorImpl& tensor) {
+    if (tensor.kind != TensorKind::Dense) [[unlikely]]
+      return unknown();
     const Device device = tensor.storage->device();
     auto field = [](uint64_t value, Field f) { return value << (8 * f); };
     uint64_t rank = tensor.sizes.size() < kLargestRank ? tensor.sizes.size() : kLargestRank;

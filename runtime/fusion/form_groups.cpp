@@ -13,6 +13,7 @@
 #include "codegen/loop/writes.h"
 #include "core/error.h"
 #include "passes/write_groups.h"
+#include "runtime/fusion/site_derivative.h"
 #include "runtime/jit_mode.h"
 
 namespace wick {
@@ -81,6 +82,26 @@ bool suffices(const Node* node) {
   return isLong(node) || readsTurned(node);
 }
 
+bool differentiatesGraphs() {
+  static const bool on = [] {
+    const char* text = std::getenv("WICK_GRADIENT_GRAPHS");
+    const std::string_view value = text ? text : "on";
+    if (value != "on" && value != "off") {
+      throw UsageError(fmt::format("WICK_GRADIENT_GRAPHS: expected on or off, got '{}'", value));
+    }
+    return value == "on";
+  }();
+  return on;
+}
+
+Extent extent() {
+  static const Extent from_environment = extentFromEnvironment();
+  return from_environment;
+}
+bool formsGroups() {
+  return extent() != Extent::None && jitMode() != JitMode::Off && loop::kernelCompiler();
+}
+
 }  // namespace
 
 FusionKind kernelKindOf(const Node* node) {
@@ -98,12 +119,11 @@ FusionKind kernelKindOf(const Node* node) {
 }
 
 void formKernelGroups(Graph& graph) {
-  static const Extent extent = extentFromEnvironment();
-  if (extent == Extent::None || jitMode() == JitMode::Off || !loop::kernelCompiler()) return;
+  if (!formsGroups()) return;
   FusionOptions options;
   options.kind_of = kernelKindOf;
   options.suffices = suffices;
-  if (extent == Extent::All) options.min_computing_nodes = 1;
+  if (extent() == Extent::All) options.min_computing_nodes = 1;
   formFusionGroups(graph, options);
   WriteGroupOptions writes;
   writes.computes = loop::isPointwise;
@@ -112,6 +132,19 @@ void formKernelGroups(Graph& graph) {
     return loop::isComposite(node) && loop::updatesArguments(node);
   };
   formWriteGroups(graph, writes);
+}
+
+void formDifferentiableGraphs(Graph& graph) {
+  const SiteDerivative::Factory* factory = SiteDerivative::factory();
+  if (!formsGroups() || !factory || !differentiatesGraphs()) return;
+  FusionOptions options;
+  options.group_kind = prim::DifferentiableGraph;
+  options.kind_of = [&](const Node* node) {
+    const bool joins = kernelKindOf(node) == FusionKind::Pointwise && !loop::isCast(node) &&
+                       factory->differentiable(node);
+    return joins ? FusionKind::Pointwise : FusionKind::None;
+  };
+  formFusionGroups(graph, options);
 }
 
 }  // namespace wick

@@ -14,6 +14,7 @@
 #include "core/stripes.h"
 #include "runtime/compile_queue.h"
 #include "runtime/fusion/launch.h"
+#include "runtime/fusion/site_derivative.h"
 #include "runtime/jit_mode.h"
 
 namespace wick {
@@ -64,8 +65,11 @@ bool describe(const Arguments& arguments, size_t n, Key& key) {
     switch (a.tag()) {
       case IValue::Tag::Tensor: {
         const auto& t = static_cast<const TensorImpl&>(*a.rawObject());
+        if (t.kind != TensorKind::Dense) return false;
         if (t.sizes.size() > loop::kMaxRank || !t.storage->device().isCpu()) return false;
-        if (isComplex(t.dtype) || t.is_conj || (t.requires_grad && grad)) return false;
+        if (isComplex(t.dtype) || t.is_conj || (grad && (t.requires_grad || t.history))) {
+          return false;
+        }
         // Contiguous tensors may have any strides where they have one element.
         key.ordered = key.ordered && loop::isOrdered(layoutOf(t));
         uint32_t word = kTensorKey | static_cast<uint32_t>(t.dtype) |
@@ -171,6 +175,7 @@ struct FusionSite::State {
   std::shared_ptr<Graph> body;
   std::string name;
   bool writes = false;
+  std::unique_ptr<SiteDerivative> derivative;  // of a prim::DifferentiableGraph
   std::vector<IValue> constants;  // tensors of the body, arguments behind those of the caller
   std::mutex mutex;               // of those who add
   int num_variants = 0;
@@ -311,6 +316,10 @@ FusionSite::FusionSite(const Node& group) : state_(std::make_shared<State>()) {
     const Operator* op = node->maybeOperator();
     state_->writes = state_->writes || (op && op->writtenArguments(*node) != 0);
   }
+  const SiteDerivative::Factory* factory = SiteDerivative::factory();
+  if (group.kind() == prim::DifferentiableGraph && factory) {
+    state_->derivative = factory->make(state_->body);
+  }
   for (const Value* v : loop::tensorConstants(*state_->body)) {
     state_->constants.push_back(*constantOf(v));
   }
@@ -366,7 +375,36 @@ bool runKernels(const loop::Program& program, Launch* launches,
 
 }  // namespace
 
+namespace {
+
+const SiteDerivative::Factory* installed_factory = nullptr;
+
+bool anyHasHistory(const IValue* given, size_t n) {
+  return std::any_of(given, given + n, [](const IValue& v) {
+    if (!v.isTensor()) return false;
+    const auto& t = static_cast<const TensorImpl&>(*v.rawObject());
+    return t.requires_grad || t.history;
+  });
+}
+
+}  // namespace
+
+void SiteDerivative::setFactory(const Factory* factory) {
+  installed_factory = factory;
+}
+const SiteDerivative::Factory* SiteDerivative::factory() {
+  return installed_factory;
+}
+
 bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uint64_t dying) {
+  if (state_->derivative && recordsGradients() && anyHasHistory(given, num_given)) {
+    const auto forward = [&] {
+      const GradModeGuard off(false);
+      return run(given, num_given, results, 0);
+    };
+    return state_->derivative->run(given, num_given, results, state_->body->outputs().size(),
+                                   forward);
+  }
   auto fall_back = [] {
     fallbacks.add();
     return false;

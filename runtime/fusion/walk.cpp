@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/parallel.h"
-#include "runtime/kernels/transpose_tile.h"
+#include "core/transpose_tile.h"
 
 namespace wick {
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstring>
 
-#include "core/grad_mode.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/frame_operations.h"
 #include "runtime/interpreter/interpreter_state.h"
@@ -110,7 +109,11 @@ void InterpreterState::refuel() {
   uint64_t left = context.steps_left.load(std::memory_order_relaxed);
   uint64_t taken;
   do {
-    WICK_CHECK(left != 0, "the run exceeded its limit of {} steps", context.options.max_steps);
+    if (left == 0) {
+      throw RuntimeError(
+          fmt::format("the run exceeded its limit of {} steps", context.options.max_steps),
+          "TimeoutError");
+    }
     taken = std::min<uint64_t>(left, kFuelSlice);
   } while (!context.steps_left.compare_exchange_weak(left, left - taken));
   native_.fuel = static_cast<int64_t>(taken) - 1;
@@ -376,7 +379,7 @@ bool InterpreterState::waitForFuture(const Instruction& instruction, IValue* r) 
   if (!future->done()) {
     if (asynchronous_) {
       waits_for_ = std::move(future);
-      grad_enabled_ = gradEnabled();
+      thread_context_ = threadContext();
       return false;
     }
     context_->await(*future);

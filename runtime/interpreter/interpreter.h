@@ -1,43 +1,14 @@
 // Running Code. Most callers want runtime/call.h, which checks arguments first.
 #pragma once
 
-#include <atomic>
-#include <chrono>
-#include <limits>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "core/ivalue.h"
 #include "runtime/interpreter/code.h"
+#include "runtime/run_options.h"
 
 namespace wick {
-
-class OperatorObserver;
-class ThreadPool;
-
-// What a run may use. Limits hold for the run together with everything that it forks.
-struct RunOptions {
-  // A step is an iteration of a loop or a call of a function, method or operator.
-  uint64_t max_steps = std::numeric_limits<uint64_t>::max();
-  // Nested calls of script functions.
-  size_t max_depth = 2000;
-  // Looked at between operators, and by loops over many elements within them.
-  std::optional<std::chrono::steady_clock::time_point> deadline;
-  // The run ends soon after this becomes true. Looked at where the deadline is.
-  std::shared_ptr<const std::atomic<bool>> interrupt;
-  // Bytes of tensors, containers, strings and objects that the run may hold at a time beyond what
-  // there was when it began; 0: no limit.
-  size_t max_memory = 0;
-  // Where forks run; null: ThreadPool::global(). Must outlive the run and its forks.
-  ThreadPool* pool = nullptr;
-  // Owner of the code (the CompilationUnit): objects that the run creates hold it, and forks that
-  // outlive the call.
-  std::shared_ptr<void> owner;
-  // Told of every operator call; null: nobody. Must outlive the run and its forks. Measuring costs
-  // about 100 ns a call.
-  OperatorObserver* observer = nullptr;
-};
 
 // Runs to the end on the calling thread, with all that it forked, and returns the output; a graph
 // with several outputs gives a tuple, one without None. The arguments must be of the types of the

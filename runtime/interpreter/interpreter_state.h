@@ -120,7 +120,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   size_t depth_;  // calls around this state
   bool lent_;     // the first register of the first frame holds no reference
   bool asynchronous_ = false;
-  bool grad_enabled_ = true;  // of an asynchronous state that does not run
+  ThreadContext thread_context_;  // of an asynchronous state that does not run
   // Of the objects made here: counted here too, not where all runs count.
   std::vector<ClassTypePtr> types_of_new_;
   FutureRef result_future_;

@@ -14,7 +14,7 @@ void Lowering::lowerNode(const Node* node) {
   if (kind == prim::CallFunction) return lowerCall(node);
   if (kind == prim::CallMethod) return lowerMethodCall(node);
   if (kind == prim::fork) return lowerFork(node);
-  if (kind == prim::FusionGroup) return lowerFusionGroup(node);
+  if (kind == prim::FusionGroup || kind == prim::DifferentiableGraph) return lowerFusionGroup(node);
   if (lowerScalar(node) || lowerListAccess(node) || lowerAttribute(node) || lowerData(node) ||
       lowerSpeculation(node)) {
     return;

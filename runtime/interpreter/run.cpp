@@ -1,10 +1,10 @@
 // How a run begins, goes on and ends: on its caller's thread and, for forks, on the pool's.
 #include <array>
 
-#include "core/grad_mode.h"
 #include "core/memory_limit.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/interpreter_state.h"
+#include "runtime/interpreter/run_owner.h"
 #include "runtime/thread_pool.h"
 #include "runtime/threads.h"
 
@@ -118,7 +118,7 @@ IValue InterpreterState::runToEnd() {
 
 FutureRef InterpreterState::launch(TypePtr result_type) {
   asynchronous_ = true;
-  grad_enabled_ = gradEnabled();
+  thread_context_ = threadContext();
   result_future_ = makeRef<FutureObject>(std::move(result_type), context_.get());
   FutureRef future = result_future_;
   context_->addRunning();
@@ -145,7 +145,7 @@ void InterpreterState::continueOnPool() {
   const std::shared_ptr<RunContext> context = context_;
   applyNumThreads();
   // Settings of the thread belong to the run, wherever it continues.
-  GradModeGuard grad_mode(grad_enabled_);
+  ThreadContextScope thread_context(thread_context_);
   // Ends before the run may end, and with it the budget.
   std::optional<BudgetScope> scope(std::in_place, context->budget);
   Running now(context);
@@ -214,6 +214,10 @@ IValue runCodeWithLentModule(const Code& code, std::vector<IValue>& arguments,
   const auto context = std::make_shared<RunContext>(options, owner);
   InterpreterState state(code, arguments, context, 0, true);
   return runWithForks(state, *context);
+}
+
+std::shared_ptr<void> ownerOfRun() {
+  return running ? (*running)->owner() : nullptr;
 }
 
 IValue runCodeWithin(const Code& code, std::vector<IValue> arguments) {

@@ -76,7 +76,10 @@ void Turns::Accesses::add(const IValue& value, bool writes) {
   } else if (value.isTensor()) {
     const auto* tensor = static_cast<const TensorImpl*>(value.rawObject());
     accesses_.push_back({tensor, writes});
-    accesses_.push_back({tensor->storage.get(), writes});
+    // Who reads a tensor of several parts (core/tensor_kind.h) reads memory that is not named here,
+    // and indices that must not change meanwhile.
+    const bool has_parts = tensor->kind == TensorKind::Sparse || tensor->kind == TensorKind::Nested;
+    accesses_.push_back({has_parts ? nullptr : tensor->storage.get(), writes || has_parts});
     elements_ += std::min(tensor->numel, kMaxElements - elements_);
   }
 }
@@ -85,6 +88,7 @@ bool Turns::Accesses::note(const Operator* op, uint64_t written, IValue* argumen
                            uint64_t& borrowed) {
   for (size_t i = 0; i < count; ++i) add(arguments[i], i >= 64 || (written >> i & 1) != 0);
   if (elements_ < kManyElements) return false;
+  if (std::ranges::any_of(accesses_, [](const Access& a) { return !a.memory; })) return false;
   // Whatever else writes to an argument may give it another shape, or is a container's operator.
   const bool only_elements = written == 0 || (op && op->form() == Operator::Form::Inplace);
   if (!only_elements || (op && (op->has(kSideEffects) || op->has(kNondeterministic))) ||
@@ -107,7 +111,8 @@ bool Turns::Accesses::note(const Operator* op, uint64_t written, IValue* argumen
 bool Turns::Accesses::collideWith(const Accesses& other) const {
   return std::ranges::any_of(accesses_, [&](const Access& a) {
     return std::ranges::any_of(other.accesses_, [&](const Access& b) {
-      return a.memory == b.memory && (a.writes || b.writes);
+      const bool unknown = !a.memory || !b.memory;
+      return (a.memory == b.memory || unknown) && (a.writes || b.writes);
     });
   });
 }

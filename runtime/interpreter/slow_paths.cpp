@@ -4,6 +4,7 @@
 #include <mutex>
 
 #include "core/dtype_dispatch.h"
+#include "core/slot_access.h"
 #include "core/text_limit.h"
 
 namespace wick {
@@ -140,7 +141,7 @@ IValue makeDict(const std::vector<IValue>& keys_and_values, const DictType& type
 }
 
 IValue attributeOf(const Object& object, size_t slot) {
-  const IValue& value = object.slot(slot);
+  IValue value = readSlot(object, slot);
   if (value.isNone()) {
     // A class may declare what __init__ does not assign, or read it too early.
     const ClassType::Attribute& attribute = object.type()->attributes()[slot];

@@ -5,8 +5,11 @@
 
 #include <mutex>
 
+#include "core/budget.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "core/wrapped.h"
+#include "runtime/kernels/depthwise.h"
 #include "runtime/kernels/gemm.h"
 
 namespace wick {
@@ -31,6 +34,7 @@ template <class Visit>
 void forEachPatchElement(const Geometry& g, Visit&& visit) {
   int64_t positions = g.positions();
   int64_t row = 0;
+  Pace pace;
   for (int64_t c = 0; c < g.channels; ++c) {
     for (int64_t kd = 0; kd < g.kernel[0]; ++kd) {
       for (int64_t kh = 0; kh < g.kernel[1]; ++kh) {
@@ -39,6 +43,7 @@ void forEachPatchElement(const Geometry& g, Visit&& visit) {
           for (int64_t od = 0; od < g.steps[0]; ++od) {
             int64_t d = od * g.stride[0] - g.padding[0] + kd * g.dilation[0];
             for (int64_t oh = 0; oh < g.steps[1]; ++oh, column += g.steps[2]) {
+              pace.step(g.steps[2]);
               int64_t h = oh * g.stride[1] - g.padding[1] + kh * g.dilation[1];
               if (d < 0 || d >= g.image[0] || h < 0 || h >= g.image[1]) continue;
               int64_t base = ((c * g.image[0] + d) * g.image[1] + h) * g.image[2];
@@ -110,18 +115,56 @@ Tensor convolveByColumns(const char* op, const Tensor& x, const Tensor& weight,
 // out = activation(out + bias + residual), in place; `out` is row-major.
 template <class T>
 void finish(const Tensor& out, const Tensor& bias, const Tensor& residual, Activation activation) {
+  if (!bias.defined() && !residual.defined() && activation == Activation::None) return;
   int64_t pixels = 1;
   for (int64_t d = 2; d < out.dim(); ++d) pixels *= out.size(d);
-  Tensor b = bias.defined() ? bias.contiguous() : bias;
-  Tensor r = residual.defined() ? residual.contiguous() : residual;
-  T* o = out.data<T>();
-  for (int64_t i = 0; i < out.numel(); ++i) {
-    T v = o[i];
-    if (b.defined()) v = static_cast<T>(v + b.data<T>()[i / pixels % out.size(1)]);
-    if (r.defined()) v = static_cast<T>(v + r.data<T>()[i]);
-    o[i] = v;
+  const Tensor b = bias.defined() ? bias.contiguous() : bias;
+  const Tensor r = residual.defined() ? residual.contiguous() : residual;
+  const int64_t channels = out.size(1);
+  parallelFor(out.size(0) * channels, std::max<int64_t>(1, kGrainSize / pixels),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t plane = begin; plane < end; ++plane) {
+                  T* const o = out.data<T>() + plane * pixels;
+                  if (b.defined()) {
+                    const T addend = b.data<T>()[plane % channels];
+                    for (int64_t i = 0; i < pixels; ++i) o[i] = wrappedSum(o[i], addend);
+                  }
+                  if (r.defined()) {
+                    const T* const addends = r.data<T>() + plane * pixels;
+                    for (int64_t i = 0; i < pixels; ++i) o[i] = wrappedSum(o[i], addends[i]);
+                  }
+                  if constexpr (std::is_floating_point_v<T>) activate(activation, o, pixels);
+                }
+              });
+}
+
+// Whether a convolution is products of the weight with row-major images as they lie. The library
+// would have the channels innermost, and with few channels turning them takes longer than the
+// products.
+bool isProductOfImages(const Tensor& input, const Tensor& weight, const ConvolutionParams& p) {
+  constexpr int64_t kMostChannels = 64, kFewestPixels = 4096;
+  if (input.dtype() != DType::Float || p.transposed || p.groups != 1 || !input.isContiguous() ||
+      weight.size(0) > kMostChannels || weight.size(1) > kMostChannels) {
+    return false;
   }
-  if constexpr (std::is_floating_point_v<T>) activate(activation, o, out.numel());
+  int64_t pixels = 1;
+  for (size_t d = 0; d < p.stride.size(); ++d) {
+    if (weight.size(2 + d) != 1 || p.stride[d] != 1) return false;
+    if (p.padding[d] != 0 || p.padding_after[d] != 0) return false;
+    pixels *= input.size(2 + d);
+  }
+  return pixels >= kFewestPixels;
+}
+
+Tensor multiplyImages(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                      const Tensor& residual, Activation activation, IntSpan output_size) {
+  const int64_t out_c = weight.size(0), in_c = weight.size(1);
+  const int64_t pixels = input.numel() / (input.size(0) * in_c);
+  const Tensor product = batchedProduct(op, weight.reshape(DimVector{1, out_c, in_c}),
+                                        input.view(DimVector{input.size(0), in_c, pixels}));
+  const Tensor out = product.view(output_size);
+  finish<float>(out, bias, residual, activation);
+  return out;
 }
 
 bool isChannelsLast(const Tensor& t) {
@@ -208,11 +251,20 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
         .to(dtype);
   }
   // Transposed convolutions answer row-major, as PyTorch's do.
-  bool channels_last = !params.transposed && (isChannelsLast(input) || isChannelsLast(weight));
+  bool channels_last = params.transposed ? params.keeps_layout && isChannelsLast(input)
+                                         : isChannelsLast(input) || isChannelsLast(weight);
   MemoryFormat format = !channels_last     ? MemoryFormat::Contiguous
                         : input.dim() == 5 ? MemoryFormat::ChannelsLast3d
                                            : MemoryFormat::ChannelsLast;
   if (checkedNumel(size) == 0) return Tensor::empty(size, dtype, input.device(), format);
+  if (by_library && !channels_last && isProductOfImages(input, weight, params)) {
+    return multiplyImages(op, input, weight, bias, residual, activation, size);
+  }
+  if (by_library && !channels_last && depthwise::takes(input, weight, params, size)) {
+    const Tensor out = depthwise::convolvePlanes(input, weight, params, size);
+    finish<float>(out, bias, residual, activation);
+    return out;
+  }
   if (by_library) {
     return onednn::convolution(op, input, weight, bias, params, residual, activation, size,
                                channels_last);

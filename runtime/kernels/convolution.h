@@ -14,6 +14,8 @@ struct ConvolutionParams {
   DimVector output_padding;  // transposed only
   int64_t groups = 1;
   bool transposed = false;
+  // A transposed one answers channels-last to an input that is; otherwise it is row-major.
+  bool keeps_layout = false;
 };
 
 // The sizes [N, C_out, spatial…] of the result. RuntimeError when the shapes do not fit.
@@ -23,7 +25,7 @@ DimVector convolutionOutputSize(const char* op, const Tensor& input, const Tenso
 // activation(convolution(input, weight) + bias + residual); `bias` and `residual` may be undefined.
 // `input` is [N, C_in, spatial…], `weight` [C_out, C_in / groups, kernel…] (transposed: [C_in,
 // C_out / groups, kernel…]). All dtypes but bool; the result is channels-last when the input or
-// the weight is and nothing is transposed. Packed weights are kept with the weight's storage.
+// the weight is and nothing is transposed (or `keeps_layout`). Packed weights are kept with the weight's storage.
 Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const ConvolutionParams& params, const Tensor& residual = {},
                    Activation activation = Activation::None);

@@ -1,171 +1,279 @@
-// Lengths whose prime factors are small split recursively by them (Cooley and Tukey); any other is
-// turned into a convolution of a power-of-two length (Bluestein).
+// As many rows as a vector has numbers are transformed side by side; long rows, or a few, one by
+// one (fft_plan.h).
 #include "runtime/kernels/fft.h"
 
-#include <cmath>
-
-#include "core/budget.h"
-#include "core/complex_product.h"
-#include "core/convert.h"
-#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "runtime/kernels/fft_plan.h"
+#include "runtime/kernels/fft_rows.h"
 
 namespace wick::fft {
 
 namespace {
 
-using Complex = std::complex<double>;
-constexpr int64_t kLargestFactor = 61;
+// The rows of a tensor along one dimension. Steps count real numbers.
+template <class R>
+struct Rows {
+  R* data;
+  int64_t step;              // from one number of a row to the next
+  int64_t imag;              // from a real part to its imaginary one; -1: there is none
+  DimVector sizes, strides;  // of the other dimensions
 
-CountedVector<int64_t> primeFactors(int64_t n) {
-  CountedVector<int64_t> factors;
-  Pace pace;  // a large prime takes billions of steps
-  for (int64_t p = 2; p <= n / p; ++p) {
-    pace.step();
-    for (; n % p == 0; n /= p) factors.push_back(p);
+  Rows(const Tensor& t, int64_t dim) {
+    const int64_t item = isComplex(t.dtype()) ? 2 : 1;
+    data = static_cast<R*>(t.rawData());
+    step = t.stride(dim) * item;
+    imag = item == 2 ? 1 : -1;
+    for (int64_t d = 0; d < t.dim(); ++d) {
+      if (d == dim) continue;
+      sizes.push_back(t.size(d));
+      strides.push_back(t.stride(d) * item);
+    }
   }
-  if (n > 1) factors.push_back(n);
-  return factors;
+  // Pairs of neighbours as complex numbers.
+  Rows paired() const {
+    Rows r = *this;
+    r.imag = step;
+    r.step = 2 * step;
+    return r;
+  }
+  R* row(int64_t i) const {
+    R* at = data;
+    for (size_t d = sizes.size(); d-- > 0; i /= sizes[d]) at += i % sizes[d] * strides[d];
+    return at;
+  }
+  bool packed() const { return step == 2 && imag == 1; }
+};
+
+// Whether rows lie `by` after each other.
+template <class R>
+bool adjacent(R* const* rows, int64_t count, int64_t by) {
+  for (int64_t i = 1; i < count; ++i) {
+    if (rows[i] != rows[0] + i * by) return false;
+  }
+  return count == kLanes<R>;
 }
 
-// The angle is reduced before it is multiplied, so that long transforms keep their precision.
-Complex root(int64_t k, int64_t n) {
-  double angle = -2 * M_PI * static_cast<double>(k) / static_cast<double>(n);
-  return {std::cos(angle), std::sin(angle)};
+// The first n numbers of `count` rows. Behind the last one it is repeated.
+template <int W, class R>
+void load(const Rows<R>& from, int64_t first, int64_t count, int64_t n, Wave<R> to) {
+  R* rows[W];
+  for (int64_t i = 0; i < W; ++i) rows[i] = i < count ? from.row(first + i) : rows[count - 1];
+  const int64_t step = from.step, imag = from.imag;
+  if constexpr (W == 1) {
+    const R* at = rows[0];
+    if (from.packed()) {
+      for (int64_t k = 0; k < n; ++k) {
+        to.re[k] = at[2 * k];
+        to.im[k] = at[2 * k + 1];
+      }
+      return;
+    }
+  } else {
+    if (from.packed()) return pairsToLanes(rows, n, to);
+    if (imag < 0 && step == 1) {
+      rowsToLanes(rows, n, to.re);
+      std::fill_n(to.im, n * W, R(0));
+      return;
+    }
+    if (imag == 1 && adjacent(rows, count, 2)) {
+      for (int64_t k = 0; k < n; ++k) {
+        const R* at = rows[0] + k * step;
+        put<W, R>(to, k, parted(get<W>(at), get<W>(at + W)));
+      }
+      return;
+    }
+    if (adjacent(rows, count, 1)) {
+      for (int64_t k = 0; k < n; ++k) {
+        const R* at = rows[0] + k * step;
+        put<W, R>(to, k, {get<W>(at), imag < 0 ? Lanes<R, W>{} : get<W>(at + imag)});
+      }
+      return;
+    }
+  }
+  for (int64_t k = 0; k < n; ++k) {
+    for (int64_t i = 0; i < W; ++i) {
+      to.re[k * W + i] = rows[i][k * step];
+      to.im[k * W + i] = imag < 0 ? R(0) : rows[i][k * step + imag];
+    }
+  }
+}
+
+template <int W, class R>
+void store(Wave<R> from, int64_t n, const Rows<R>& to, int64_t first, int64_t count, R scale) {
+  R* rows[W];
+  for (int64_t i = 0; i < count; ++i) rows[i] = to.row(first + i);
+  const int64_t step = to.step, imag = to.imag;
+  if constexpr (W == 1) {
+    R* at = rows[0];
+    if (to.packed()) {
+      for (int64_t k = 0; k < n; ++k) {
+        at[2 * k] = from.re[k] * scale;
+        at[2 * k + 1] = from.im[k] * scale;
+      }
+      return;
+    }
+  } else {
+    const Lanes<R, W> factor = spread<W>(scale);
+    if (to.packed()) return lanesToPairs(from, n, rows, count, scale);
+    if (imag == 1 && adjacent(rows, count, 2)) {
+      for (int64_t k = 0; k < n; ++k) {
+        const auto v = get<W>(from, k);
+        const auto both = joined(v.re * factor, v.im * factor);
+        put<W>(rows[0] + k * step, both.re);
+        put<W>(rows[0] + k * step + W, both.im);
+      }
+      return;
+    }
+    if (adjacent(rows, count, 1)) {
+      for (int64_t k = 0; k < n; ++k) {
+        const auto v = get<W>(from, k);
+        put<W>(rows[0] + k * step, v.re * factor);
+        if (imag >= 0) put<W>(rows[0] + k * step + imag, v.im * factor);
+      }
+      return;
+    }
+  }
+  for (int64_t k = 0; k < n; ++k) {
+    for (int64_t i = 0; i < count; ++i) {
+      rows[i][k * step] = from.re[k * W + i] * scale;
+      if (imag >= 0) rows[i][k * step + imag] = from.im[k * W + i] * scale;
+    }
+  }
+}
+
+// Calls body.operator()<W>(first row, rows, memory) for groups of at most W rows, where memory has
+// room for W waves of `room` numbers.
+template <class R, class F>
+void forGroups(int64_t rows, int64_t room, F&& body) {
+  constexpr int W = kLanes<R>;
+  if (room <= kLongestInLanes && rows > W / 4) {
+    parallelFor((rows + W - 1) / W, std::max<int64_t>(1, 32768 / (room * W)),
+                [&](int64_t begin, int64_t end) {
+                  const Workspace<R> space(room * W);
+                  for (int64_t g = begin; g < end; ++g) {
+                    body.template operator()<W>(g * W, std::min<int64_t>(W, rows - g * W), space);
+                  }
+                });
+    return;
+  }
+  // A few long rows have threads of their own.
+  const int64_t grain = rows < omp_get_max_threads() ? rows : 1;
+  parallelFor(rows, grain, [&](int64_t begin, int64_t end) {
+    const Workspace<R> space(room);
+    for (int64_t i = begin; i < end; ++i) body.template operator()<1>(i, int64_t{1}, space);
+  });
+}
+
+template <int W, class R>
+Wave<R> inverse(const Plan<R>& plan, Wave<R> data, Wave<R> work) {
+  return plan.template run<W>(data.exchanged(), work.exchanged()).exchanged();
+}
+
+template <class R>
+void conjugate(Wave<R> x, int64_t numbers) {
+  for (int64_t i = 0; i < numbers; ++i) x.im[i] = -x.im[i];
+}
+
+template <int W, class R>
+void mirror(Wave<R> x, int64_t n) {
+  for (int64_t k = n / 2 + 1; k < n; ++k) {
+    const auto v = get<W>(x, n - k);
+    put<W, R>(x, k, {v.re, -v.im});
+  }
+}
+
+template <class R>
+void transformRows(const Rows<R>& from, const Rows<R>& to, int64_t rows, int64_t n, bool forward,
+                   R scale) {
+  const auto plan = planFor<R>(n);
+  forGroups<R>(rows, plan->room(),
+               [&]<int W>(int64_t first, int64_t count, const Workspace<R>& space) {
+                 load<W>(from, first, count, n, space.data());
+                 const Wave<R> x = forward ? plan->template run<W>(space.data(), space.work())
+                                           : inverse<W>(*plan, space.data(), space.work());
+                 store<W>(x, n, to, first, count, scale);
+               });
+}
+
+// Calls body.operator()<R>() with the type of the tensor's numbers or their parts.
+template <class F>
+void withReals(const Tensor& t, F&& body) {
+  if (toRealType(t.dtype()) == DType::Double) {
+    body.template operator()<double>();
+  } else {
+    WICK_CHECK(toRealType(t.dtype()) == DType::Float, "fft: Unsupported dtype {}",
+               toString(t.dtype()));
+    body.template operator()<float>();
+  }
+}
+
+Tensor resultLike(const Tensor& x, int64_t dim, int64_t size, DType dtype) {
+  DimVector sizes(x.sizes());
+  sizes[static_cast<size_t>(dim)] = size;
+  return Tensor::empty(sizes, dtype);
 }
 
 }  // namespace
 
-// k^2 / 2 in place of j k: x[j] w^(j^2/2) convolved with w^(-j^2/2).
-struct Plan::Bluestein {
-  explicit Bluestein(int64_t n) : size(powerAbove(2 * n - 1)), inner(size), chirp(n), kernel(size) {
-    CountedVector<Complex> b(static_cast<size_t>(size));
-    Pace pace;
-    for (int64_t k = 0; k < n; ++k) {
-      pace.step(32);
-      chirp[static_cast<size_t>(k)] =
-          root(static_cast<int64_t>(static_cast<__int128>(k) * k % (2 * n)), 2 * n);
-      Complex c = std::conj(chirp[static_cast<size_t>(k)]);
-      b[static_cast<size_t>(k)] = c;
-      if (k > 0) b[static_cast<size_t>(size - k)] = c;
-    }
-    inner.run(b.data(), kernel.data(), true);
-  }
-  static int64_t powerAbove(int64_t n) {
-    int64_t p = 1;
-    while (p < n) p *= 2;
-    return p;
-  }
-  void run(const Complex* in, Complex* out, bool forward) const {
-    size_t n = chirp.size(), m = static_cast<size_t>(size);
-    CountedVector<Complex> a(m), b(m);
-    // The inverse transform is the conjugate of the transform of the conjugate.
-    Pace pace;
-    for (size_t k = 0; k < n; ++k) {
-      pace.step(4);
-      a[k] = complexProduct(forward ? in[k] : std::conj(in[k]), chirp[k]);
-    }
-    inner.run(a.data(), b.data(), true);
-    for (size_t k = 0; k < m; ++k) {
-      pace.step(4);
-      b[k] = complexProduct(b[k], kernel[k]);
-    }
-    inner.run(b.data(), a.data(), false);
-    for (size_t k = 0; k < n; ++k) {
-      pace.step(4);
-      Complex v = complexProduct(a[k] / static_cast<double>(size), chirp[k]);
-      out[k] = forward ? v : std::conj(v);
-    }
-  }
-  int64_t size;
-  Plan inner;
-  CountedVector<Complex> chirp, kernel;
-};
-
-Plan::Plan(int64_t n) : n_(n), factors_(primeFactors(n)) {
-  if (!factors_.empty() && factors_.back() > kLargestFactor) {
-    bluestein_ = std::make_unique<Bluestein>(n);
-    return;
-  }
-  Pace pace;
-  for (int64_t k = 0; k < n; ++k) {
-    pace.step(32);
-    twiddles_.push_back(root(k, n));
-  }
-}
-
-Plan::~Plan() = default;
-
-void Plan::recurse(const Complex* in, int64_t stride, Complex* out, int64_t n, size_t level,
-                   bool forward) const {
-  if (n == 1) {
-    out[0] = in[0];
-    return;
-  }
-  int64_t p = factors_[level], m = n / p, step = n_ / n;
-  for (int64_t r = 0; r < p; ++r) {
-    recurse(in + r * stride, stride * p, out + r * m, m, level + 1, forward);
-  }
-  auto twiddle = [&](int64_t k) {
-    Complex w = twiddles_[static_cast<size_t>(k % n_)];
-    return forward ? w : std::conj(w);
-  };
-  CountedVector<Complex> parts(static_cast<size_t>(p));
-  Pace pace;
-  for (int64_t k = 0; k < m; ++k) {
-    pace.step(p);
-    if (p == 2) {
-      Complex a = out[k], b = complexProduct(out[k + m], twiddle(k * step));
-      out[k] = a + b;
-      out[k + m] = a - b;
-      continue;
-    }
-    for (int64_t r = 0; r < p; ++r) {
-      parts[static_cast<size_t>(r)] = complexProduct(out[r * m + k], twiddle(r * k * step));
-    }
-    for (int64_t q = 0; q < p; ++q) {
-      Complex sum = parts[0];
-      for (int64_t r = 1; r < p; ++r) {
-        sum += complexProduct(parts[static_cast<size_t>(r)], twiddle(r * q % p * (n_ / p)));
-      }
-      out[q * m + k] = sum;
-    }
-  }
-}
-
-void Plan::run(const Complex* in, Complex* out, bool forward) const {
-  if (bluestein_) {
-    bluestein_->run(in, out, forward);
-  } else {
-    recurse(in, 1, out, n_, 0, forward);
-  }
-}
-
-Tensor transform(const Tensor& input, IntSpan dims, bool forward, double scale) {
-  Tensor x = input.clone(MemoryFormat::Contiguous);
-  if (x.numel() == 0) return x;
-  dispatch<kComplexes>("fft", x.dtype(), [&]<class T>() {
-    T* data = x.data<T>();
+Tensor complexToComplex(const Tensor& input, IntSpan dims, bool forward, double scale) {
+  if (dims.empty() || input.numel() == 0) return input.clone(MemoryFormat::Contiguous);
+  const Tensor& x = input;
+  Tensor out = Tensor::empty(x.sizes(), x.dtype());
+  withReals(x, [&]<class R>() {
     for (size_t i = 0; i < dims.size(); ++i) {
-      int64_t n = x.size(dims[i]), inner = 1;
-      for (int64_t d = dims[i] + 1; d < x.dim(); ++d) inner *= x.size(d);
-      double factor = i == 0 ? scale : 1;
-      Plan plan(n);
-      parallelFor(x.numel() / n, std::max<int64_t>(1, 4096 / n), [&](int64_t begin, int64_t end) {
-        if constexpr (kIsComplex<T>) {
-          CountedVector<Complex> from(static_cast<size_t>(n)), to(static_cast<size_t>(n));
-          for (int64_t lane = begin; lane < end; ++lane) {
-            T* p = data + lane / inner * n * inner + lane % inner;
-            for (int64_t k = 0; k < n; ++k) from[static_cast<size_t>(k)] = Complex(p[k * inner]);
-            plan.run(from.data(), to.data(), forward);
-            for (int64_t k = 0; k < n; ++k) p[k * inner] = T(to[static_cast<size_t>(k)] * factor);
-          }
-        }
-      });
+      const int64_t n = x.size(dims[i]);
+      transformRows<R>({i == 0 ? x : out, dims[i]}, {out, dims[i]}, x.numel() / n, n, forward,
+                       static_cast<R>(i == 0 ? scale : 1));
     }
   });
-  return x;
+  return out;
+}
+
+Tensor realToComplex(const Tensor& x, int64_t dim, bool forward, bool onesided, double scale) {
+  const int64_t n = x.size(dim);
+  Tensor out = resultLike(x, dim, onesided ? n / 2 + 1 : n, toComplexType(x.dtype()));
+  if (x.numel() == 0) return out;
+  withReals(x, [&]<class R>() {
+    const auto plan = realPlanFor<R>(n);
+    const Rows<R> plain(x, dim), from = plan->halved() ? plain.paired() : plain, to(out, dim);
+    const int64_t loaded = plan->inner().length();
+    forGroups<R>(x.numel() / n, plan->room(),
+                 [&]<int W>(int64_t first, int64_t count, const Workspace<R>& space) {
+                   load<W>(from, first, count, loaded, space.data());
+                   const Wave<R> y = plan->inner().template run<W>(space.data(), space.work());
+                   if (plan->halved()) plan->template unravel<W>(y);
+                   if (!forward) conjugate(y, (n / 2 + 1) * W);
+                   if (!onesided) mirror<W>(y, n);
+                   store<W>(y, out.size(dim), to, first, count, static_cast<R>(scale));
+                 });
+  });
+  return out;
+}
+
+Tensor complexToReal(const Tensor& input, int64_t dim, int64_t n, bool forward, double scale) {
+  Tensor out = resultLike(input, dim, n, toRealType(input.dtype()));
+  if (out.numel() == 0) return out;
+  const Tensor& x = input;
+  withReals(x, [&]<class R>() {
+    const auto plan = realPlanFor<R>(n);
+    const Rows<R> from(x, dim), plain(out, dim), to = plan->halved() ? plain.paired() : plain;
+    const int64_t stored = plan->inner().length();
+    forGroups<R>(out.numel() / n, plan->room(),
+                 [&]<int W>(int64_t first, int64_t count, const Workspace<R>& space) {
+                   const Wave<R> y = space.data();
+                   load<W>(from, first, count, n / 2 + 1, y);
+                   if (forward) conjugate(y, (n / 2 + 1) * W);
+                   if (plan->halved()) {
+                     plan->template ravel<W>(y);
+                   } else {
+                     mirror<W>(y, n);
+                   }
+                   store<W>(inverse<W>(plan->inner(), y, space.work()), stored, to, first, count,
+                            static_cast<R>(scale));
+                 });
+  });
+  return out;
 }
 
 }  // namespace wick::fft

@@ -1,36 +1,21 @@
-// Discrete Fourier transforms of any length, in float64.
+// Discrete Fourier transforms of tensors along dimensions, of any length, on all threads. Each is
+// computed in the tensor's own precision: float or double.
 #pragma once
 
-#include <complex>
-#include <cstdint>
-#include <memory>
-#include <vector>
-
-#include "core/counted_vector.h"
 #include "core/tensor.h"
 
 namespace wick::fft {
 
-// One length, either direction. Immutable once made, so threads may share it.
-class Plan {
- public:
-  explicit Plan(int64_t n);
-  ~Plan();
-  // out[k] = sum over j of in[j] * exp(-2 pi i j k / n), with a plus sign for the inverse; no
-  // scaling. `in` and `out` hold n elements and do not overlap.
-  void run(const std::complex<double>* in, std::complex<double>* out, bool forward) const;
+// All take tensors however they lie, and give new row-major ones. `forward` chooses exp(-2 pi i j k
+// / n), else the sign is plus; the result is multiplied by `scale`. Dimensions are wrapped already,
+// and their lengths positive where the tensor has elements.
 
- private:
-  struct Bluestein;
-  void recurse(const std::complex<double>* in, int64_t stride, std::complex<double>* out, int64_t n,
-               size_t level, bool forward) const;
-  int64_t n_;
-  CountedVector<int64_t> factors_;                // primes, smallest first
-  CountedVector<std::complex<double>> twiddles_;  // exp(-2 pi i k / n)
-  std::unique_ptr<Bluestein> bluestein_;          // for lengths with a large prime factor
-};
-
-// Transforms complex `x` along the dimensions (wrapped already) and multiplies by `scale`.
-Tensor transform(const Tensor& x, IntSpan dims, bool forward, double scale);
+// Complex, along each of the dimensions.
+Tensor complexToComplex(const Tensor& x, IntSpan dims, bool forward, double scale);
+// Real along one dimension: the first n/2 + 1 numbers of the result, or all.
+Tensor realToComplex(const Tensor& x, int64_t dim, bool forward, bool onesided, double scale);
+// The other way: n real numbers from the first n/2 + 1 complex ones, which must be there. The
+// imaginary parts that would not let the result be real are not looked at.
+Tensor complexToReal(const Tensor& x, int64_t dim, int64_t n, bool forward, double scale);
 
 }  // namespace wick::fft

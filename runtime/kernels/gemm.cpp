@@ -47,37 +47,6 @@ Tensor collapseBatch(const Tensor& t) {
   return t.size(0) > 1 && t.stride(0) == 0 ? t.narrow(0, 0, 1) : t;
 }
 
-// Any element type, the inner loop along a row of b.
-template <class T>
-void productLoop(const Tensor& a, const Tensor& b, const Tensor& out) {
-  int64_t m = a.size(1), k = a.size(2), n = b.size(2);
-  // Along rows of b and of the result.
-  Tensor rows_b = b.stride(2) == 1 || n == 1 ? b : b.contiguous();
-  const T* pa = a.data<T>();
-  const T* pb = rows_b.data<T>();
-  T* pc = out.data<T>();
-  // Wrapping sums are unsigned ones; the bits agree.
-  using U = typename std::conditional_t<std::is_integral_v<T>, std::make_unsigned<T>,
-                                        std::type_identity<T>>::type;
-  int64_t sa1 = a.stride(1), sa2 = a.stride(2), sb1 = rows_b.stride(1);
-  int64_t ba = batchStride(a), bb = batchStride(rows_b);
-  parallelFor(out.size(0) * m, std::max<int64_t>(1, kGrainSize / std::max<int64_t>(1, k * n)),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t row = begin; row < end; ++row) {
-                  int64_t batch = row / m, i = row % m;
-                  U* c = reinterpret_cast<U*>(pc + row * n);
-                  std::fill(c, c + n, U(0));
-                  for (int64_t p = 0; p < k; ++p) {
-                    U av = static_cast<U>(pa[batch * ba + i * sa1 + p * sa2]);
-                    const T* bv = pb + batch * bb + p * sb1;
-                    for (int64_t j = 0; j < n; ++j) {
-                      c[j] = static_cast<U>(c[j] + static_cast<U>(av * static_cast<U>(bv[j])));
-                    }
-                  }
-                }
-              });
-}
-
 constinit const OpenBlasRoutine<decltype(cblas_dgemm)> dgemm{"cblas_dgemm"};
 constinit const OpenBlasRoutine<decltype(cblas_zgemm)> zgemm{"cblas_zgemm"};
 constinit const OpenBlasRoutine<decltype(cblas_cgemm)> cgemm{"cblas_cgemm"};
@@ -203,6 +172,11 @@ Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) {
              "{}: batch sizes {} and {} differ", op, a.size(0), b.size(0));
   int64_t batches = a.size(0) == 1 ? b.size(0) : a.size(0);
   DType dtype = a.dtype();
+  if (batches > 1 && collapseBatch(a).size(0) == 1 && collapseBatch(b).size(0) == 1) {
+    // One product for the whole batch.
+    const Tensor one = batchedProduct(op, a.narrow(0, 0, 1), b.narrow(0, 0, 1));
+    return one.expand(DimVector{batches, a.size(1), b.size(2)}).contiguous();
+  }
   const bool by_library = isLibraryWork(dtype, a.size(1), b.size(2), a.size(2), batches);
   if (isReducedFloat(dtype) && !by_library) {
     return batchedProduct(op, a.to(DType::Float), b.to(DType::Float)).to(dtype);
@@ -218,7 +192,7 @@ Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) {
   } else if (dtype == DType::Double || isComplex(dtype)) {
     productBlas(a, b, out);
   } else {
-    dispatch<kIntegers>(op, dtype, [&]<class T>() { productLoop<T>(a, b, out); });
+    integerProduct(op, a, b, out);
   }
   return out;
 }

@@ -12,6 +12,9 @@ namespace wick {
 // rounded once; integers wrap. A batch dimension may be 1 in one of the two.
 Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b);
 
+// The same of integers, into `out` [B, M, N], which is row-major and has elements.
+void integerProduct(const char* op, const Tensor& a, const Tensor& b, const Tensor& out);
+
 // x [M, K] times the transpose of weight [N, K], plus bias [N] when defined: [M, N]. The weight is
 // taken to be a parameter, so those that oneDNN multiplies are kept in packed form with their
 // storage. An epilogue's residual is [M, N]; integers and complex numbers have no activations.

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
 
 #include "core/counted_vector.h"
+#include "core/error.h"
+#include "runtime/kernels/lapack_time.h"
 #include "runtime/kernels/openblas.h"
 
 namespace wick::lapack {
@@ -23,10 +26,23 @@ constexpr int atLeastOne(int n) {
   return std::max(n, 1);
 }
 
-// The size that a workspace query left in work[0].
+// The size that a workspace query left in work[0]. A float32 holds large ones only roughly.
 template <class T>
 size_t asked(const T& v) {
-  return static_cast<size_t>(std::max(1.0, static_cast<double>(std::real(v))));
+  using R = decltype(std::real(v));
+  constexpr double kExact = 1.0 / std::numeric_limits<R>::epsilon();
+  const double size = std::max(1.0, static_cast<double>(std::real(v)));
+  const double rounded = size < kExact ? size : size * (1 + std::numeric_limits<R>::epsilon());
+  WICK_CHECK(rounded < INT32_MAX, "linear algebra: a matrix is too large for LAPACK");
+  return static_cast<size_t>(rounded);
+}
+
+// The routine computes the size of its work space in 32 bits.
+void checkBases(char job, int m, int n) {
+  const double low = std::min(m, n);
+  WICK_CHECK(job == 'N' || 5 * low * low < INT32_MAX,
+             "linear algebra: a matrix of {} by {} is too large for LAPACK's singular vectors", m,
+             n);
 }
 
 }  // namespace
@@ -122,35 +138,42 @@ WICK_FORTRAN_COMPLEX(z, CD, double)
 
 #define WICK_DEFINE(p, T)                                                                        \
   int getrf(int m, int n, T* a, int* pivots) {                                                   \
+    checkTime<T>(Work::Products, luOperations(m, n), "an LU factorization");                     \
     int info = 0, lda = atLeastOne(m);                                                           \
     p##getrf_(&m, &n, a, &lda, pivots, &info);                                                   \
     return info;                                                                                 \
   }                                                                                              \
   int getrs(char trans, int n, int nrhs, const T* lu, const int* pivots, T* b) {                 \
+    checkTime<T>(Work::Products, 2.0 * n * n * nrhs, "a solution from LU factors");              \
     int info = 0, ld = atLeastOne(n);                                                            \
     p##getrs_(&trans, &n, &nrhs, lu, &ld, pivots, b, &ld, &info, 1);                             \
     return info;                                                                                 \
   }                                                                                              \
   int potrf(char uplo, int n, T* a) {                                                            \
+    checkTime<T>(Work::Products, luOperations(n, n) / 2, "a Cholesky factorization");            \
     int info = 0, ld = atLeastOne(n);                                                            \
     p##potrf_(&uplo, &n, a, &ld, &info, 1);                                                      \
     return info;                                                                                 \
   }                                                                                              \
   int potrs(char uplo, int n, int nrhs, const T* a, T* b) {                                      \
+    checkTime<T>(Work::Products, 2.0 * n * n * nrhs, "a solution from Cholesky factors");        \
     int info = 0, ld = atLeastOne(n);                                                            \
     p##potrs_(&uplo, &n, &nrhs, a, &ld, b, &ld, &info, 1);                                       \
     return info;                                                                                 \
   }                                                                                              \
   int potri(char uplo, int n, T* a) {                                                            \
+    checkTime<T>(Work::Products, luOperations(n, n), "an inverse from Cholesky factors");        \
     int info = 0, ld = atLeastOne(n);                                                            \
     p##potri_(&uplo, &n, a, &ld, &info, 1);                                                      \
     return info;                                                                                 \
   }                                                                                              \
   int geqrf(int m, int n, T* a, T* tau) {                                                        \
+    checkTime<T>(Work::Products, qrOperations(m, n), "a QR factorization");                      \
     int info = 0, ld = atLeastOne(m);                                                            \
     WICK_WITH_WORK(T, p##geqrf_(&m, &n, a, &ld, tau, work.data(), &lwork, &info))                \
   }                                                                                              \
   int gels(int m, int n, int nrhs, T* a, T* b, int ldb) {                                        \
+    checkTime<T>(Work::Products, qrOperations(m, n) + 4.0 * m * n * nrhs, "least squares");      \
     int info = 0, ld = atLeastOne(m);                                                            \
     WICK_WITH_WORK(T,                                                                            \
                    p##gels_("N", &m, &n, &nrhs, a, &ld, b, &ldb, work.data(), &lwork, &info, 1)) \
@@ -163,10 +186,12 @@ WICK_DEFINE(z, CD)
 
 #define WICK_DEFINE_Q(gqr, mqr, T)                                                                 \
   int orgqr(int m, int n, int k, T* a, const T* tau) {                                             \
+    checkTime<T>(Work::Products, 4.0 * m * n * k, "a product of reflectors");                      \
     int info = 0, ld = atLeastOne(m);                                                              \
     WICK_WITH_WORK(T, gqr##_(&m, &n, &k, a, &ld, tau, work.data(), &lwork, &info))                 \
   }                                                                                                \
   int ormqr(char side, char trans, int m, int n, int k, const T* a, int lda, const T* tau, T* c) { \
+    checkTime<T>(Work::Products, 4.0 * m * n * k, "a product with reflectors");                    \
     int info = 0, ld = atLeastOne(m);                                                              \
     WICK_WITH_WORK(T, mqr##_(&side, &trans, &m, &n, &k, a, &lda, tau, c, &ld, work.data(), &lwork, \
                              &info, 1, 1))                                                         \
@@ -179,6 +204,9 @@ WICK_DEFINE_Q(zungqr, zunmqr, CD)
 
 #define WICK_DEFINE_REAL(p, T)                                                                     \
   int gesdd(char job, int m, int n, T* a, T* s, T* u, T* vt) {                                     \
+    checkBases(job, m, n);                                                                         \
+    checkTime<T>(Work::Bidiagonal, singularOperations(job, m, n),                                  \
+                 "a singular value decomposition");                                                \
     int info = 0, lda = atLeastOne(m), k = std::min(m, n);                                         \
     int ldvt = atLeastOne(job == 'A' ? n : job == 'S' ? k : 1);                                    \
     CountedVector<int> iwork(static_cast<size_t>(8 * k + 1));                                      \
@@ -186,6 +214,7 @@ WICK_DEFINE_Q(zungqr, zunmqr, CD)
                                 iwork.data(), &info, 1))                                           \
   }                                                                                                \
   int syevd(char job, char uplo, int n, T* a, T* w) {                                              \
+    checkTime<T>(Work::Tridiagonal, symmetricOperations(job == 'V', n), "eigenvalues");            \
     int info = 0, ld = atLeastOne(n), liwork = 5 * n + 3;                                          \
     CountedVector<int> iwork(static_cast<size_t>(liwork));                                         \
     WICK_WITH_WORK(T, p##syevd_(&job, &uplo, &n, a, &ld, w, work.data(), &lwork, iwork.data(),     \
@@ -199,6 +228,7 @@ WICK_DEFINE_Q(zungqr, zunmqr, CD)
                                v ? &ld : &one, work.data(), &lwork, &info, 1, 1))                  \
   }                                                                                                \
   int geev(int n, T* a, std::complex<T>* w, std::complex<T>* v) {                                  \
+    checkTime<T>(Work::Hessenberg, eigenOperations(v != nullptr, n), "eigenvalues");               \
     size_t size = static_cast<size_t>(n);                                                          \
     CountedVector<T> wr(size), wi(size), vr(v ? size*size : 0);                                    \
     int info = geevReal(n, a, wr.data(), wi.data(), v ? vr.data() : nullptr);                      \
@@ -217,27 +247,34 @@ WICK_DEFINE_Q(zungqr, zunmqr, CD)
     return info;                                                                                   \
   }                                                                                                \
   int sytrf(char uplo, int n, T* a, int* pivots, bool) {                                           \
+    checkTime<T>(Work::Products, luOperations(n, n), "an LDL factorization");                      \
     int info = 0, ld = atLeastOne(n);                                                              \
     WICK_WITH_WORK(T, p##sytrf_(&uplo, &n, a, &ld, pivots, work.data(), &lwork, &info, 1))         \
   }                                                                                                \
   int sytrs(char uplo, int n, int nrhs, const T* a, const int* pivots, T* b, bool) {               \
+    checkTime<T>(Work::Products, 2.0 * n * n * nrhs, "a solution from LDL factors");               \
     int info = 0, ld = atLeastOne(n);                                                              \
     p##sytrs_(&uplo, &n, &nrhs, a, &ld, pivots, b, &ld, &info, 1);                                 \
     return info;                                                                                   \
   }                                                                                                \
   int gelsy(int m, int n, int nrhs, T* a, T* b, int ldb, T rcond, int* rank) {                     \
+    checkTime<T>(Work::Products, 2 * qrOperations(m, n) + 4.0 * m * n * nrhs, "least squares");    \
     int info = 0, ld = atLeastOne(m);                                                              \
     CountedVector<int> jpvt(static_cast<size_t>(atLeastOne(n)));                                   \
     WICK_WITH_WORK(T, p##gelsy_(&m, &n, &nrhs, a, &ld, b, &ldb, jpvt.data(), &rcond, rank,         \
                                 work.data(), &lwork, &info))                                       \
   }                                                                                                \
   int gelsd(int m, int n, int nrhs, T* a, T* b, int ldb, T* s, T rcond, int* rank) {               \
+    checkTime<T>(Work::Bidiagonal, singularOperations('N', m, n) + 4.0 * m * n * nrhs,             \
+                 "least squares");                                                                 \
     int info = 0, ld = atLeastOne(m);                                                              \
     CountedVector<int> iwork(static_cast<size_t>(std::min(m, n)) * 128 + 128);                     \
     WICK_WITH_WORK(T, p##gelsd_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),      \
                                 &lwork, iwork.data(), &info))                                      \
   }                                                                                                \
   int gelss(int m, int n, int nrhs, T* a, T* b, int ldb, T* s, T rcond, int* rank) {               \
+    checkTime<T>(Work::Bidiagonal, singularOperations('S', m, n) + 4.0 * m * n * nrhs,             \
+                 "least squares");                                                                 \
     int info = 0, ld = atLeastOne(m);                                                              \
     WICK_WITH_WORK(                                                                                \
         T, p##gelss_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(), &lwork, &info)) \
@@ -248,6 +285,9 @@ WICK_DEFINE_REAL(d, double)
 
 #define WICK_DEFINE_COMPLEX(p, T, R)                                                               \
   int gesdd(char job, int m, int n, T* a, R* s, T* u, T* vt) {                                     \
+    checkBases(job, m, n);                                                                         \
+    checkTime<T>(Work::Bidiagonal, singularOperations(job, m, n),                                  \
+                 "a singular value decomposition");                                                \
     int info = 0, lda = atLeastOne(m);                                                             \
     size_t low = static_cast<size_t>(std::min(m, n)), high = static_cast<size_t>(std::max(m, n));  \
     int ldvt = atLeastOne(job == 'A' ? n : job == 'S' ? static_cast<int>(low) : 1);                \
@@ -258,6 +298,7 @@ WICK_DEFINE_REAL(d, double)
                                 rwork.data(), iwork.data(), &info, 1))                             \
   }                                                                                                \
   int syevd(char job, char uplo, int n, T* a, R* w) {                                              \
+    checkTime<T>(Work::Tridiagonal, symmetricOperations(job == 'V', n), "eigenvalues");            \
     int info = 0, ld = atLeastOne(n), liwork = 5 * n + 3;                                          \
     int lrwork = 2 * n * n + 5 * n + 1;                                                            \
     CountedVector<int> iwork(static_cast<size_t>(liwork));                                         \
@@ -266,6 +307,7 @@ WICK_DEFINE_REAL(d, double)
                                 &lrwork, iwork.data(), &liwork, &info, 1, 1))                      \
   }                                                                                                \
   int geev(int n, T* a, T* w, T* v) {                                                              \
+    checkTime<T>(Work::Hessenberg, eigenOperations(v != nullptr, n), "eigenvalues");               \
     int info = 0, ld = atLeastOne(n), one = 1;                                                     \
     const char* job = v ? "V" : "N";                                                               \
     T none = 0;                                                                                    \
@@ -274,16 +316,19 @@ WICK_DEFINE_REAL(d, double)
                                v ? &ld : &one, work.data(), &lwork, rwork.data(), &info, 1, 1))    \
   }                                                                                                \
   int sytrf(char uplo, int n, T* a, int* pivots, bool hermitian) {                                 \
+    checkTime<T>(Work::Products, luOperations(n, n), "an LDL factorization");                      \
     int info = 0, ld = atLeastOne(n);                                                              \
     const auto& routine = hermitian ? p##hetrf_ : p##sytrf_;                                       \
     WICK_WITH_WORK(T, routine(&uplo, &n, a, &ld, pivots, work.data(), &lwork, &info, 1))           \
   }                                                                                                \
   int sytrs(char uplo, int n, int nrhs, const T* a, const int* pivots, T* b, bool hermitian) {     \
+    checkTime<T>(Work::Products, 2.0 * n * n * nrhs, "a solution from LDL factors");               \
     int info = 0, ld = atLeastOne(n);                                                              \
     (hermitian ? p##hetrs_ : p##sytrs_)(&uplo, &n, &nrhs, a, &ld, pivots, b, &ld, &info, 1);       \
     return info;                                                                                   \
   }                                                                                                \
   int gelsy(int m, int n, int nrhs, T* a, T* b, int ldb, R rcond, int* rank) {                     \
+    checkTime<T>(Work::Products, 2 * qrOperations(m, n) + 4.0 * m * n * nrhs, "least squares");    \
     int info = 0, ld = atLeastOne(m);                                                              \
     CountedVector<int> jpvt(static_cast<size_t>(atLeastOne(n)));                                   \
     CountedVector<R> rwork(static_cast<size_t>(2 * n + 1));                                        \
@@ -291,6 +336,8 @@ WICK_DEFINE_REAL(d, double)
                                 work.data(), &lwork, rwork.data(), &info))                         \
   }                                                                                                \
   int gelsd(int m, int n, int nrhs, T* a, T* b, int ldb, R* s, R rcond, int* rank) {               \
+    checkTime<T>(Work::Bidiagonal, singularOperations('N', m, n) + 4.0 * m * n * nrhs,             \
+                 "least squares");                                                                 \
     int info = 0, ld = atLeastOne(m);                                                              \
     size_t low = static_cast<size_t>(std::min(m, n)), rhs = static_cast<size_t>(nrhs);             \
     CountedVector<int> iwork(low * 128 + 128);                                                     \
@@ -299,6 +346,8 @@ WICK_DEFINE_REAL(d, double)
                                 &lwork, rwork.data(), iwork.data(), &info))                        \
   }                                                                                                \
   int gelss(int m, int n, int nrhs, T* a, T* b, int ldb, R* s, R rcond, int* rank) {               \
+    checkTime<T>(Work::Bidiagonal, singularOperations('S', m, n) + 4.0 * m * n * nrhs,             \
+                 "least squares");                                                                 \
     int info = 0, ld = atLeastOne(m);                                                              \
     CountedVector<R> rwork(static_cast<size_t>(5 * std::min(m, n) + 1));                           \
     WICK_WITH_WORK(T, p##gelss_(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work.data(),      \
@@ -326,6 +375,7 @@ CBLAS_DIAG diagOf(char c) {
 #define WICK_DEFINE_TRSM(T, routine, one)                                                         \
   void trsm(char side, char uplo, char trans, char diag, int m, int n, const T* a, int lda, T* b, \
             int ldb) {                                                                            \
+    checkTime<T>(Work::Products, 1.0 * m * n * (side == 'L' ? m : n), "a triangular solution");   \
     static constinit const OpenBlasRoutine<decltype(routine)> solve{#routine};                    \
     T alpha = 1;                                                                                  \
     solve(CblasColMajor, sideOf(side), uploOf(uplo), transOf(trans), diagOf(diag), m, n, one, a,  \

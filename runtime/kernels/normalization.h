@@ -19,6 +19,10 @@ CountedVector<MeanVariance> channelStatistics(const char* op, const Tensor& x);
 // Of each of the `rows` equal parts of a row-major tensor.
 CountedVector<MeanVariance> rowStatistics(const char* op, const Tensor& x, int64_t rows);
 
+// Of each sample's groups of channels, of a tensor [N, C, pixels…] with elements whose channels
+// `groups` divides; any layout.
+CountedVector<MeanVariance> groupStatistics(const char* op, const Tensor& x, int64_t groups);
+
 // out = x * scale + shift, with one scale and shift for each index of dimension 1 and, when they
 // hold `samples` times as many, of dimension 0 too. T's precision; the result is dense in the
 // memory order of `x` (row-major unless x is channels-last).

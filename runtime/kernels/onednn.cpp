@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include "core/error.h"
 #include "core/parallel.h"
 #include "runtime/kernels/gemm.h"
 
@@ -9,14 +10,21 @@ namespace wick::onednn {
 
 namespace {
 
+// The library's code that packs, made when it is first needed for a number of threads.
+struct Turn {
+  dnnl::reorder code;
+  int64_t threads = 0;
+};
+
 void pack(const Tensor& weight, const dnnl::memory::desc& plain, const dnnl::memory::desc& wanted,
-          dnnl::memory& packed) {
+          dnnl::memory& packed, Turn& turn) {
   if (packTransposed(plain, wanted, static_cast<const float*>(weight.rawData()),
                      static_cast<float*>(packed.get_data_handle()))) {
     return;
   }
   dnnl::memory source(plain, engine(), weight.rawData());
-  dnnl::reorder(source, packed).execute(stream(), source, packed);
+  if (turn.threads != threadCount()) turn = {dnnl::reorder(source, packed), threadCount()};
+  turn.code.execute(stream(), source, packed);
   stream().wait();
 }
 
@@ -44,7 +52,7 @@ class PackedWeights : public RefCounted {
       form = added.get();
     }
     if (form->version.load(std::memory_order_relaxed) != version) {
-      pack(weight, plain, wanted, form->packed);
+      pack(weight, plain, wanted, form->packed, form->turn);
       form->version.store(version, std::memory_order_release);
     }
     if (added) {
@@ -67,6 +75,7 @@ class PackedWeights : public RefCounted {
     const dnnl::memory::desc plain, wanted;
     const Ref<Storage> block;  // it counts as a tensor's memory
     dnnl::memory packed;
+    Turn turn;  // of those who pack
     std::atomic<uint64_t> version{kNever};
     Form* older = nullptr;
   };
@@ -146,7 +155,8 @@ PackedWeight packWeight(const Tensor& weight, const dnnl::memory::desc& plain,
   Ref<Storage> block = Storage::allocate(wanted.get_size());
   std::shared_ptr<dnnl::memory> packed(new dnnl::memory(wanted, engine(), block->data()),
                                        [block](dnnl::memory* m) { delete m; });
-  pack(weight, plain, wanted, *packed);
+  Turn turn;
+  pack(weight, plain, wanted, *packed, turn);
   return PackedWeight(std::move(packed));
 }
 

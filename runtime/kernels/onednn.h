@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/error.h"
 #include "core/tensor.h"
 #include "runtime/kernels/activation.h"
 

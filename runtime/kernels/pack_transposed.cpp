@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/parallel.h"
+#include "core/transpose_tile.h"
 #include "runtime/kernels/onednn.h"
-#include "runtime/kernels/transpose_tile.h"
 
 namespace wick::onednn {
 

@@ -69,66 +69,77 @@ struct Job {
   std::array<Side, kMaxOperands> side;
 };
 
-struct alignas(64) Buffers {
-  char bytes[kMaxOperands][kBlock * kLargestItem];
-};
+using Places = std::array<char*, kMaxOperands>;
+using Steps = std::array<int64_t, kMaxOperands>;
 
-// Runs n elements from the given places.
-void runRow(const Job& job, Buffers& buffers, const std::array<char*, kMaxOperands>& at,
-            const std::array<int64_t, kMaxOperands>& steps, int64_t n) {
-  const void* inputs[kMaxScalarInputs] = {};
-  bool staged[kMaxOperands];
-  bool any = false;
-  for (size_t s = 0; s < job.sides; ++s) {
-    const Side& side = job.side[s];
-    staged[s] = side.dtype != side.loop || steps[s] != side.loop_item;
-    any |= staged[s];
-    if (s > 0 && !staged[s]) inputs[s - 1] = at[s];
-  }
-  if (!any) {
-    job.entry->loop(at[0], inputs, n);
-    return;
-  }
-  // An operand that stays the same along the row is spread over a block once.
-  for (size_t s = 1; s < job.sides; ++s) {
-    if (!staged[s]) continue;
-    inputs[s - 1] = buffers.bytes[s];
-    if (steps[s] == 0) {
+// Rows of one job with the same steps.
+class RowRunner {
+ public:
+  RowRunner(const Job& job, const Steps& steps) : job_(job), steps_(steps) {
+    for (size_t s = 0; s < job.sides; ++s) {
       const Side& side = job.side[s];
-      char one[kLargestItem];
-      side.convert(one, side.loop_item, at[s], 0, 1);
-      rowKernel(side.loop, side.loop)(buffers.bytes[s], side.loop_item, one, 0,
-                                      std::min(n, kBlock));
+      staged_[s] = side.dtype != side.loop || steps[s] != side.loop_item;
+      any_ |= staged_[s];
+      if (s > 0 && staged_[s] && steps[s] == 0) spread_[s] = rowKernel(side.loop, side.loop);
     }
   }
-  for (int64_t begin = 0; begin < n; begin += kBlock) {
-    int64_t count = std::min(kBlock, n - begin);
-    for (size_t s = 1; s < job.sides; ++s) {
-      const char* from = at[s] + begin * steps[s];
-      if (!staged[s]) {
-        inputs[s - 1] = from;
-      } else if (steps[s] != 0) {
-        const Side& side = job.side[s];
-        side.convert(buffers.bytes[s], side.loop_item, from, steps[s], count);
+
+  // Runs n elements from the given places.
+  void run(const Places& at, int64_t n) {
+    const void* inputs[kMaxScalarInputs] = {};
+    for (size_t s = 1; s < job_.sides; ++s) inputs[s - 1] = staged_[s] ? bytes_[s] : at[s];
+    if (!any_) {
+      job_.entry->loop(at[0], inputs, n);
+      return;
+    }
+    // An operand that stays the same along the row is spread over a block once.
+    for (size_t s = 1; s < job_.sides; ++s) {
+      if (!spread_[s]) continue;
+      const Side& side = job_.side[s];
+      const char* one = at[s];
+      alignas(16) char converted[kLargestItem];
+      if (side.dtype != side.loop) {
+        side.convert(converted, side.loop_item, at[s], 0, 1);
+        one = converted;
+      }
+      spread_[s](bytes_[s], side.loop_item, one, 0, std::min(n, kBlock));
+    }
+    for (int64_t begin = 0; begin < n; begin += kBlock) {
+      const int64_t count = std::min(kBlock, n - begin);
+      for (size_t s = 1; s < job_.sides; ++s) {
+        const char* from = at[s] + begin * steps_[s];
+        if (!staged_[s]) {
+          inputs[s - 1] = from;
+        } else if (steps_[s] != 0) {
+          const Side& side = job_.side[s];
+          side.convert(bytes_[s], side.loop_item, from, steps_[s], count);
+        }
+      }
+      char* to = at[0] + begin * steps_[0];
+      if (!staged_[0]) {
+        job_.entry->loop(to, inputs, count);
+      } else {
+        const Side& side = job_.side[0];
+        job_.entry->loop(bytes_[0], inputs, count);
+        side.convert(to, steps_[0], bytes_[0], side.loop_item, count);
       }
     }
-    char* to = at[0] + begin * steps[0];
-    if (!staged[0]) {
-      job.entry->loop(to, inputs, count);
-    } else {
-      const Side& side = job.side[0];
-      job.entry->loop(buffers.bytes[0], inputs, count);
-      side.convert(to, steps[0], buffers.bytes[0], side.loop_item, count);
-    }
   }
-}
 
-void runLinear(const Job& job, const std::array<int64_t, kMaxOperands>& steps, int64_t n) {
+ private:
+  const Job& job_;
+  Steps steps_;
+  std::array<bool, kMaxOperands> staged_{};       // whether elements go through bytes_
+  std::array<RowKernel, kMaxOperands> spread_{};  // of operands that stay the same along a row
+  bool any_ = false;
+  alignas(64) char bytes_[kMaxOperands][kBlock * kLargestItem];
+};
+
+void runLinear(const Job& job, const Steps& steps, int64_t n) {
   parallelFor(n, kGrainSize, [&](int64_t begin, int64_t end) {
-    Buffers buffers;
-    std::array<char*, kMaxOperands> at{};
+    Places at{};
     for (size_t s = 0; s < job.sides; ++s) at[s] = job.side[s].data + begin * steps[s];
-    runRow(job, buffers, at, steps, end - begin);
+    RowRunner(job, steps).run(at, end - begin);
   });
 }
 
@@ -142,17 +153,26 @@ void runDims(const Job& job, const std::vector<Dim>& dims) {
     return;
   }
   parallelFor(rows, std::max<int64_t>(1, kGrainSize / inner.size), [&](int64_t begin, int64_t end) {
-    Buffers buffers;
+    RowRunner runner(job, inner.steps);
+    Places at{};
+    for (size_t s = 0; s < job.sides; ++s) at[s] = job.side[s].data;
+    DimVector index(dims.size(), 0);
+    int64_t rest = begin;
+    for (size_t d = 1; d < dims.size(); ++d) {
+      index[d] = rest % dims[d].size;
+      rest /= dims[d].size;
+      for (size_t s = 0; s < job.sides; ++s) at[s] += index[d] * dims[d].steps[s];
+    }
     for (int64_t row = begin; row < end; ++row) {
-      std::array<char*, kMaxOperands> at{};
-      for (size_t s = 0; s < job.sides; ++s) at[s] = job.side[s].data;
-      int64_t rest = row;
+      runner.run(at, inner.size);
       for (size_t d = 1; d < dims.size(); ++d) {
-        int64_t i = rest % dims[d].size;
-        rest /= dims[d].size;
-        for (size_t s = 0; s < job.sides; ++s) at[s] += i * dims[d].steps[s];
+        const Dim& dim = dims[d];
+        const bool wraps = ++index[d] == dim.size;
+        const int64_t moves = wraps ? 1 - dim.size : 1;
+        for (size_t s = 0; s < job.sides; ++s) at[s] += moves * dim.steps[s];
+        if (!wraps) break;
+        index[d] = 0;
       }
-      runRow(job, buffers, at, inner.steps, inner.size);
     }
   });
 }
@@ -512,7 +532,7 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
   }
 
   if (plain && out.isContiguous()) {
-    std::array<int64_t, kMaxOperands> steps{};
+    Steps steps{};
     for (size_t s = 0; s < job.sides; ++s) {
       const Side& side = job.side[s];
       steps[s] = side.sizes.empty() && out.numel() > 1 ? 0 : side.item;

@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "core/budget.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "core/wrapped.h"
@@ -70,6 +71,19 @@ T lowest() {
   }
 }
 
+// How many elements the largest window has.
+int64_t largestWindow(const Axes& axes) {
+  int64_t elements = 1;
+  for (const Axis& axis : axes) {
+    int64_t length = 0;
+    for (size_t i = 0; i < axis.begin.size(); ++i) {
+      length = std::max<int64_t>(length, axis.end[i] - axis.begin[i]);
+    }
+    elements *= length;
+  }
+  return elements;
+}
+
 // A later element wins only when larger; a NaN always.
 template <class T>
 bool wins(T v, T best) {
@@ -80,12 +94,15 @@ template <class T>
 void maxPlanes(const Layout& l, const Axes& axes, int64_t* indices) {
   const T* x = l.x.data<T>();
   T* out = l.out.data<T>();
+  const int64_t window = largestWindow(axes);
   parallelFor(l.samples * l.channels, std::max<int64_t>(1, kGrainSize / 4 / l.out_pixels),
               [&](int64_t begin, int64_t end) {
+                Pace pace;
                 for (int64_t plane = begin; plane < end; ++plane) {
                   const T* p = x + plane * l.in_pixels;
                   for (int64_t o = 0; o < l.out_pixels; ++o) {
                     Pixel at = pixelAt(axes, o);
+                    pace.step(1 + window);
                     T best = lowest<T>();
                     int64_t where = (axes[0].begin[at.d] * axes[1].input + axes[1].begin[at.h]) *
                                         axes[2].input +
@@ -103,42 +120,61 @@ void maxPlanes(const Layout& l, const Axes& axes, int64_t* indices) {
               });
 }
 
+// The largest elements of one window and where they are, for all channels. `Index` has the width
+// of an element where that reaches, so that both fit the same vectors.
+template <class T, class Index>
+void maxOfWindow(const T* sample, const Axes& axes, const Pixel& at, int64_t c_count, T* best,
+                 Index* where) {
+  std::fill(best, best + c_count, lowest<T>());
+  std::fill(where, where + c_count,
+            static_cast<Index>((axes[0].begin[at.d] * axes[1].input + axes[1].begin[at.h]) *
+                                   axes[2].input +
+                               axes[2].begin[at.w]));
+  forEachInWindow(axes, at.d, at.h, at.w, [&](int64_t i) {
+    const T* const p = sample + i * c_count;
+    const auto index = static_cast<Index>(i);
+    for (int64_t c = 0; c < c_count; ++c) {
+      const bool later = (p[c] > best[c]) | (p[c] != p[c]);
+      best[c] = later ? p[c] : best[c];
+      where[c] = later ? index : where[c];
+    }
+  });
+}
+
 template <class T>
 void maxChannelsLast(const Layout& l, const Axes& axes, int64_t* indices) {
   const T* x = l.x.data<T>();
   T* out = l.out.data<T>();
+  const int64_t window = largestWindow(axes);
   int64_t c_count = l.channels;
-  parallelFor(
-      l.samples * l.out_pixels, std::max<int64_t>(1, kGrainSize / 4 / c_count),
-      [&](int64_t begin, int64_t end) {
-        for (int64_t o = begin; o < end; ++o) {
-          const T* sample = x + o / l.out_pixels * l.in_pixels * c_count;
-          Pixel at = pixelAt(axes, o % l.out_pixels);
-          T* best = out + o * c_count;
-          int64_t* where = indices ? indices + o * c_count : nullptr;
-          std::fill(best, best + c_count, lowest<T>());
-          if (where) {
-            std::fill(where, where + c_count,
-                      (axes[0].begin[at.d] * axes[1].input + axes[1].begin[at.h]) * axes[2].input +
-                          axes[2].begin[at.w]);
-          }
-          forEachInWindow(axes, at.d, at.h, at.w, [&](int64_t i) {
-            const T* p = sample + i * c_count;
-            if (where) {
-              for (int64_t c = 0; c < c_count; ++c) {
-                if (wins(p[c], best[c])) {
-                  best[c] = p[c];
-                  where[c] = i;
+  const bool narrow = l.in_pixels <= std::numeric_limits<int32_t>::max();
+  parallelFor(l.samples * l.out_pixels, std::max<int64_t>(1, kGrainSize / 4 / c_count),
+              [&](int64_t begin, int64_t end) {
+                CountedVector<int32_t> places(indices && narrow ? static_cast<size_t>(c_count) : 0);
+                Pace pace;
+                for (int64_t o = begin; o < end; ++o) {
+                  const T* sample = x + o / l.out_pixels * l.in_pixels * c_count;
+                  Pixel at = pixelAt(axes, o % l.out_pixels);
+                  pace.step(c_count + (c_count + 7) / 8 * window);
+                  T* best = out + o * c_count;
+                  if (indices && narrow) {
+                    maxOfWindow(sample, axes, at, c_count, best, places.data());
+                    std::copy(places.begin(), places.end(), indices + o * c_count);
+                    continue;
+                  }
+                  if (indices) {
+                    maxOfWindow(sample, axes, at, c_count, best, indices + o * c_count);
+                    continue;
+                  }
+                  std::fill(best, best + c_count, lowest<T>());
+                  forEachInWindow(axes, at.d, at.h, at.w, [&](int64_t i) {
+                    const T* p = sample + i * c_count;
+                    for (int64_t c = 0; c < c_count; ++c) {
+                      best[c] = (p[c] > best[c]) | (p[c] != p[c]) ? p[c] : best[c];
+                    }
+                  });
                 }
-              }
-            } else {
-              for (int64_t c = 0; c < c_count; ++c) {
-                best[c] = (p[c] > best[c]) | (p[c] != p[c]) ? p[c] : best[c];
-              }
-            }
-          });
-        }
-      });
+              });
 }
 
 // Division by -1 as negation: the smallest integer has no quotient there, and x86 would trap.
@@ -151,16 +187,196 @@ T quotient(T sum, T divisor) {
   return static_cast<T>(sum / divisor);
 }
 
-int64_t elementsRead(const Axes& axes, const Pixel& at) {
-  auto count = [](const Axis& a, int64_t i) { return std::max<int64_t>(0, a.end[i] - a.begin[i]); };
-  return count(axes[0], at.d) * count(axes[1], at.h) * count(axes[2], at.w);
+int64_t elementsRead(const Axis& a, int64_t i) {
+  return std::max<int64_t>(0, a.end[i] - a.begin[i]);
 }
 
-int64_t divisorOf(const Axes& axes, const Pixel& at, bool count_padding,
-                  std::optional<int64_t> divisor) {
-  if (divisor) return *divisor;
-  if (!count_padding) return elementsRead(axes, at);
-  return axes[0].span[at.d] * axes[1].span[at.h] * axes[2].span[at.w];
+// What the sum of a window is divided by.
+struct Divisor {
+  bool count_padding;
+  std::optional<int64_t> fixed;
+
+  int64_t at(const Axes& axes, const Pixel& p) const {
+    if (fixed) return *fixed;
+    if (count_padding) return axes[0].span[p.d] * axes[1].span[p.h] * axes[2].span[p.w];
+    return elementsRead(axes[0], p.d) * elementsRead(axes[1], p.h) * elementsRead(axes[2], p.w);
+  }
+};
+
+template <class T>
+void averageChannelsLast(const Layout& l, const Axes& axes, const Divisor& divide) {
+  const int64_t window = largestWindow(axes), width = l.channels;
+  const T* from = l.x.data<T>();
+  T* to = l.out.data<T>();
+  parallelFor(l.samples * l.out_pixels, std::max<int64_t>(1, kGrainSize / 8 / width),
+              [&](int64_t begin, int64_t end) {
+                Pace pace;
+                for (int64_t o = begin; o < end; ++o) {
+                  const T* sample = from + o / l.out_pixels * l.in_pixels * width;
+                  const Pixel at = pixelAt(axes, o % l.out_pixels);
+                  pace.step(width + (width + 7) / 8 * window);
+                  T* sum = to + o * width;
+                  std::fill(sum, sum + width, T(0));
+                  bool any = false;
+                  forEachInWindow(axes, at.d, at.h, at.w, [&](int64_t i) {
+                    const T* p = sample + i * width;
+                    for (int64_t c = 0; c < width; ++c) sum[c] = wrappedSum(sum[c], p[c]);
+                    any = true;
+                  });
+                  if (!any) continue;
+                  const T d = static_cast<T>(divide.at(axes, at));
+                  for (int64_t c = 0; c < width; ++c) sum[c] = quotient(sum[c], d);
+                }
+              });
+}
+
+// The windows [begin, end) of an axis, the longest such range, each of which is its neighbour moved
+// by one element.
+struct Run {
+  int64_t begin = 0, end = 0;
+};
+Run longestRun(const Axis& a) {
+  Run best, now;
+  for (int64_t i = 0; i < a.size(); ++i) {
+    const bool follows = i > 0 && a.begin[i] == a.begin[i - 1] + 1 &&
+                         a.end[i] == a.end[i - 1] + 1 && a.span[i] == a.span[i - 1];
+    if (!follows) now.begin = i;
+    now.end = i + 1;
+    if (now.end - now.begin > best.end - best.begin) best = now;
+  }
+  return best;
+}
+
+// Long rows are summed in eight parts.
+template <class T>
+T sumOf(const T* p, int64_t n) {
+  constexpr int64_t kParts = 8;
+  T parts[kParts] = {};
+  int64_t i = 0;
+  if (n >= 2 * kParts) {
+    for (; i + kParts <= n; i += kParts) {
+      for (int64_t k = 0; k < kParts; ++k) parts[k] = wrappedSum(parts[k], p[i + k]);
+    }
+  }
+  T sum = T(0);
+  for (T part : parts) sum = wrappedSum(sum, part);
+  for (; i < n; ++i) sum = wrappedSum(sum, p[i]);
+  return sum;
+}
+
+// One row of results of one plane, in vectors of neighbouring windows where these move by one
+// element; elsewhere the window's rows are added up first, which the windows of the row share.
+template <class T>
+class AverageRow {
+ public:
+  AverageRow(const Axes& axes, const Divisor& divide)
+      : axes_(axes), divide_(divide), run_(longestRun(axes[2])) {
+    constexpr int64_t kVector = 8;
+    const Axis& a = axes[2];
+    if (run_.end - run_.begin < kVector) run_ = {};
+    int64_t read = 0;
+    lowest_ = a.input;
+    for (int64_t i = 0; i < a.size(); ++i) {
+      if (i >= run_.begin && i < run_.end) continue;
+      read += elementsRead(a, i);
+      lowest_ = std::min(lowest_, a.begin[i]);
+      highest_ = std::max(highest_, a.end[i]);
+    }
+    highest_ = std::max(highest_, lowest_);
+    // Windows far apart leave too much between them unread.
+    shares_rows_ = run_.end == 0 && a.step == 1 && read * 4 >= highest_ - lowest_;
+    if (shares_rows_) sums_ = CountedVector<T>(static_cast<size_t>(a.input));
+  }
+
+  // About how many elements compute() adds.
+  int64_t work(int64_t d, int64_t h) const {
+    return elementsRead(axes_[0], d) * elementsRead(axes_[1], h) * axes_[2].input;
+  }
+
+  void compute(const T* plane, int64_t d, int64_t h, T* out) {
+    const int64_t n = axes_[2].size();
+    std::fill(out, out + n, T(0));
+    if (elementsRead(axes_[0], d) == 0 || elementsRead(axes_[1], h) == 0) return;
+    if (shares_rows_) return computeShared(plane, d, h, out);
+    computeRun(plane, d, h, out + run_.begin);
+    for (int64_t w = 0; w < run_.begin; ++w) computeOne(plane, {d, h, w}, out[w]);
+    for (int64_t w = run_.end; w < n; ++w) computeOne(plane, {d, h, w}, out[w]);
+  }
+
+ private:
+  template <class Visit>
+  void forEachRow(const T* plane, int64_t d, int64_t h, Visit&& visit) const {
+    const Axis &ad = axes_[0], &ah = axes_[1];
+    for (int64_t i = ad.begin[d]; i < ad.end[d]; i += ad.step) {
+      for (int64_t j = ah.begin[h]; j < ah.end[h]; j += ah.step) {
+        visit(plane + (i * ah.input + j) * axes_[2].input);
+      }
+    }
+  }
+
+  void computeRun(const T* plane, int64_t d, int64_t h, T* out) const {
+    const Axis& a = axes_[2];
+    const int64_t n = run_.end - run_.begin;
+    if (n == 0 || elementsRead(a, run_.begin) == 0) return;
+    forEachRow(plane, d, h, [&](const T* row) {
+      for (int64_t k = a.begin[run_.begin]; k < a.end[run_.begin]; k += a.step) {
+        for (int64_t i = 0; i < n; ++i) out[i] = wrappedSum(out[i], row[k + i]);
+      }
+    });
+    const T divisor = static_cast<T>(divide_.at(axes_, {d, h, run_.begin}));
+    for (int64_t i = 0; i < n; ++i) out[i] = quotient(out[i], divisor);
+  }
+
+  void computeShared(const T* plane, int64_t d, int64_t h, T* out) {
+    const Axis& a = axes_[2];
+    std::fill(sums_.begin() + lowest_, sums_.begin() + highest_, T(0));
+    forEachRow(plane, d, h, [&](const T* row) {
+      T* const sums = sums_.data();
+      for (int64_t i = lowest_; i < highest_; ++i) sums[i] = wrappedSum(sums[i], row[i]);
+    });
+    for (int64_t w = 0; w < a.size(); ++w) {
+      const int64_t read = elementsRead(a, w);
+      if (read == 0) continue;
+      out[w] = quotient(sumOf(sums_.data() + a.begin[w], read),
+                        static_cast<T>(divide_.at(axes_, {d, h, w})));
+    }
+  }
+
+  void computeOne(const T* plane, const Pixel& at, T& out) const {
+    const Axis& a = axes_[2];
+    if (elementsRead(a, at.w) == 0) return;
+    T sum = T(0);
+    forEachRow(plane, at.d, at.h, [&](const T* row) {
+      for (int64_t k = a.begin[at.w]; k < a.end[at.w]; k += a.step) sum = wrappedSum(sum, row[k]);
+    });
+    out = quotient(sum, static_cast<T>(divide_.at(axes_, at)));
+  }
+
+  const Axes& axes_;
+  Divisor divide_;
+  Run run_;
+  // What the windows outside of the run read.
+  int64_t lowest_ = 0, highest_ = 0;
+  bool shares_rows_ = false;
+  CountedVector<T> sums_;
+};
+
+template <class T>
+void averagePlanes(const Layout& l, const Axes& axes, const Divisor& divide) {
+  const T* from = l.x.data<T>();
+  T* to = l.out.data<T>();
+  const int64_t depth = axes[0].size(), height = axes[1].size(), width = axes[2].size();
+  const int64_t work = std::max<int64_t>(1, largestWindow(axes) * width / 8);
+  parallelFor(l.samples * l.channels * depth * height, std::max<int64_t>(1, kGrainSize / 4 / work),
+              [&](int64_t begin, int64_t end) {
+                AverageRow<T> row(axes, divide);
+                Pace pace;
+                for (int64_t o = begin; o < end; ++o) {
+                  const int64_t h = o % height, d = o / height % depth;
+                  pace.step(1 + row.work(d, h) / 8);
+                  row.compute(from + o / height / depth * l.in_pixels, d, h, to + o * width);
+                }
+              });
 }
 
 }  // namespace
@@ -250,27 +466,9 @@ Tensor averagePool(const char* op, const Tensor& x, const Axes& axes, bool count
                    std::optional<int64_t> divisor) {
   Layout l = layoutOf(x, axes, formatOf(x));
   if (l.out.numel() == 0) return l.out;
+  const Divisor divide{count_padding, divisor};
   dispatch<kFloats | kIntegers>(op, x.dtype(), [&]<class T>() {
-    const T* from = l.x.data<T>();
-    T* to = l.out.data<T>();
-    int64_t width = l.last ? l.channels : 1;
-    int64_t units = l.last ? l.samples : l.samples * l.channels;
-    parallelFor(units * l.out_pixels, std::max<int64_t>(1, kGrainSize / 8 / width),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t o = begin; o < end; ++o) {
-                    const T* unit = from + o / l.out_pixels * l.in_pixels * width;
-                    Pixel at = pixelAt(axes, o % l.out_pixels);
-                    T* sum = to + o * width;
-                    std::fill(sum, sum + width, T(0));
-                    if (elementsRead(axes, at) == 0) continue;
-                    forEachInWindow(axes, at.d, at.h, at.w, [&](int64_t i) {
-                      const T* p = unit + i * width;
-                      for (int64_t c = 0; c < width; ++c) sum[c] = wrappedSum(sum[c], p[c]);
-                    });
-                    T d = static_cast<T>(divisorOf(axes, at, count_padding, divisor));
-                    for (int64_t c = 0; c < width; ++c) sum[c] = quotient(sum[c], d);
-                  }
-                });
+    l.last ? averageChannelsLast<T>(l, axes, divide) : averagePlanes<T>(l, axes, divide);
   });
   return l.out;
 }

@@ -1,5 +1,7 @@
 #include "runtime/kernels/reduce.h"
 
+#include "core/error.h"
+
 namespace wick::reduce {
 
 namespace {

@@ -9,6 +9,9 @@
 //     float finish(const Acc& a) const { return a; }
 //   };
 //
+// It may also have `int64_t row(Acc&, const float* p, int64_t n) const`, which takes as many of n
+// neighbours as suit it, from the first on, and says how many.
+//
 // Partial results are merged in an order that depends on the shape alone, so the result is the same
 // for any number of threads. float32 sums accumulate in float64, which agrees with the exact sum to
 // the last bit or nearly so.
@@ -63,7 +66,9 @@ inline constexpr int64_t kMostPartial = 1 << 16;
 template <class Op, class In>
 void reduceRow(const Op& op, typename Op::Acc& acc, const In* p, int64_t n, int64_t stride) {
   int64_t i = 0;
-  if (stride == 1 && n >= 4 * kLanes) {
+  if constexpr (requires { op.row(acc, p, n); }) {
+    if (stride == 1 && n >= 4 * kLanes) i = op.row(acc, p, n);
+  } else if (stride == 1 && n >= 4 * kLanes) {
     typename Op::Acc lanes[kLanes];
     for (auto& l : lanes) l = op.init();
     for (; i + kLanes <= n; i += kLanes) {
@@ -105,7 +110,20 @@ void reduceColumns(const Op& op, const In* in, Out* out, const Plan& plan, int64
   int64_t until_look = kChunk;
   for (int64_t row = 0; row < rows; ++row) {
     const In* p = in + offsetOf(plan.reduced, plan.reduced.size() - 1, row, &Dim::in);
-    for (int64_t r = 0; r < last.size; ++r, p += last.in) {
+    int64_t r = 0;
+    // Four rows at a time, which each partial result is fetched and stored once for.
+    for (; inner.in == 1 && r + 4 <= last.size; r += 4, p += 4 * last.in) {
+      if ((until_look -= 4 * width) < 0) [[unlikely]] {
+        if (budget && budget->exhausted()) return;
+        until_look = kChunk;
+      }
+      for (int64_t j = 0; j < width; ++j) {
+        typename Op::Acc a = acc[j];
+        for (int64_t k = 0; k < 4; ++k) op.step(a, p[k * last.in + j]);
+        acc[j] = a;
+      }
+    }
+    for (; r < last.size; ++r, p += last.in) {
       if ((until_look -= width) < 0) [[unlikely]] {
         if (budget && budget->exhausted()) return;
         until_look = kChunk;

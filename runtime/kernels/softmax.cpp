@@ -8,6 +8,7 @@
 #include "codegen/scalar/lanes.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "runtime/kernels/reduce_rows.h"
 
 namespace wick {
 
@@ -70,6 +71,55 @@ void softmaxRow(const float* x, float* out, int64_t n, bool logarithm) {
   }
 }
 
+// Columns of n elements, `step` floats from one row to the next: as many as kStrip, so that they
+// stay in the cache.
+constexpr int64_t kStrip = 64;
+void softmaxColumns(const float* x, float* out, int64_t n, int64_t step, int64_t width,
+                    bool logarithm) {
+  constexpr int64_t kVectors = kStrip / 8;
+  const int64_t vectors = (width + 7) / 8;
+  const __m256i mask = tailMask(width - 8 * (vectors - 1));
+  const auto get = [&](const float* row, int64_t v) {
+    return v + 1 < vectors ? _mm256_loadu_ps(row + 8 * v) : _mm256_maskload_ps(row + 8 * v, mask);
+  };
+  const auto put = [&](float* row, int64_t v, __m256 value) {
+    if (v + 1 < vectors) {
+      _mm256_storeu_ps(row + 8 * v, value);
+    } else {
+      _mm256_maskstore_ps(row + 8 * v, mask, value);
+    }
+  };
+  __m256 max[kVectors], sum[kVectors];
+  for (int64_t v = 0; v < kVectors; ++v) {
+    max[v] = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
+    sum[v] = _mm256_setzero_ps();
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t v = 0; v < vectors; ++v) max[v] = _mm256_max_ps(get(x + i * step, v), max[v]);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t v = 0; v < vectors; ++v) {
+      const __m256 e = expNonPositive(_mm256_sub_ps(get(x + i * step, v), max[v]));
+      sum[v] = _mm256_add_ps(sum[v], e);
+      if (!logarithm) put(out + i * step, v, e);
+    }
+  }
+  for (int64_t v = 0; v < vectors; ++v) {
+    sum[v] = logarithm ? __m256(floats::log(floats::LaneOps(), sum[v]))
+                       : _mm256_div_ps(_mm256_set1_ps(1.0f), sum[v]);
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t v = 0; v < vectors; ++v) {
+      if (logarithm) {
+        const __m256 shifted = _mm256_sub_ps(get(x + i * step, v), max[v]);
+        put(out + i * step, v, _mm256_sub_ps(shifted, sum[v]));
+      } else {
+        put(out + i * step, v, _mm256_mul_ps(get(out + i * step, v), sum[v]));
+      }
+    }
+  }
+}
+
 // One strided lane.
 void softmaxLane(const double* x, double* out, int64_t n, int64_t stride, bool logarithm) {
   double max = -std::numeric_limits<double>::infinity();
@@ -96,10 +146,17 @@ Tensor softmaxAlong(const Tensor& input, int64_t dim, bool logarithm) {
   for (int64_t d = dim + 1; d < x.dim(); ++d) inner *= x.size(d);
   int64_t lanes = x.numel() / n;
   if (x.dtype() == DType::Float && inner > 1) {
-    // Rows next to each other: one transposition costs less than strided exponentials.
-    Tensor rows = x.transpose(dim, -1).contiguous();
-    Tensor result = softmaxAlong(rows, rows.dim() - 1, logarithm);
-    return result.transpose(dim, -1).contiguous();
+    const int64_t strips = (inner + kStrip - 1) / kStrip;
+    const auto strip = [&](int64_t i) {
+      const int64_t first = i % strips * kStrip, at = i / strips * n * inner + first;
+      softmaxColumns(x.data<float>() + at, out.data<float>() + at, n, inner,
+                     std::min(kStrip, inner - first), logarithm);
+    };
+    parallelFor(lanes / inner * strips, std::max<int64_t>(1, kGrainSize / (8 * kStrip) / n),
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t i = begin; i < end; ++i) strip(i);
+                });
+    return out;
   }
   dispatch<kFloats>("softmax", x.dtype(), [&]<class T>() {
     parallelFor(lanes, std::max<int64_t>(1, kGrainSize / 8 / n), [&](int64_t begin, int64_t end) {
@@ -116,6 +173,35 @@ Tensor softmaxAlong(const Tensor& input, int64_t dim, bool logarithm) {
     });
   });
   return out;
+}
+
+void logSumExpRows(const float* x, float* out, int64_t rows, int64_t n) {
+  using reduce::rows::Doubles;
+  const auto row = [&](const float* p) {
+    bool nan = false;
+    const float max = reduce::extremeOfRow<true>(p, n, nan);
+    if (nan) return std::numeric_limits<float>::quiet_NaN();
+    // Infinite maxima would subtract to NaN.
+    if (std::isinf(max)) return max;
+    const __m256 shift = _mm256_set1_ps(max);
+    Doubles sums[2] = {};
+    const auto add = [&](__m256 e) {
+      sums[0] += reduce::rows::low(e);
+      sums[1] += reduce::rows::high(e);
+    };
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8) add(expNonPositive(_mm256_sub_ps(_mm256_loadu_ps(p + i), shift)));
+    if (i < n) {
+      const __m256i mask = tailMask(n - i);
+      const __m256 e = expNonPositive(_mm256_sub_ps(_mm256_maskload_ps(p + i, mask), shift));
+      add(_mm256_and_ps(e, _mm256_castsi256_ps(mask)));
+    }
+    const Doubles sum = sums[0] + sums[1];
+    return static_cast<float>(max + std::log(sum[0] + sum[1] + sum[2] + sum[3]));
+  };
+  parallelFor(rows, std::max<int64_t>(1, kGrainSize / 8 / n), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) out[i] = row(x + i * n);
+  });
 }
 
 }  // namespace wick

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "core/error.h"
 #include "core/ivalue.h"
 
 namespace wick::native {

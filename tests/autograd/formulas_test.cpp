@@ -5,20 +5,13 @@
 #include <cmath>
 
 #include "autograd/formula.h"
+#include "tests/autograd/every_operator.h"
 #include "wick.h"
 
 namespace wick {
 namespace {
 
 using autograd::Rule;
-
-template <class F>
-void forEachOperator(F&& f) {
-  OperatorRegistry& registry = OperatorRegistry::instance();
-  for (const std::string& name : registry.names()) {
-    for (const Operator* op : registry.overloads(Symbol::fromQualString(name))) f(*op);
-  }
-}
 
 // A formula is compiled when its operator is first differentiated; here all are.
 TEST(Formulas, Compile) {

@@ -147,6 +147,43 @@ TEST(Tape, RefusesWhatPyTorchRefuses) {
                    "    y = torch.ones([2]).requires_grad_()\n"
                    "    torch.autograd.grad([x.sum()], [y])\n"),
            "appears to not have been used in the graph");
+  contains(errorOf("def main():\n    x = torch.ones([4]).requires_grad_()\n"
+                   "    (x * 2).backward(torch.ones([3]))\n"),
+           "invalid gradient at index 0 - got [3] but expected shape compatible with [4]");
+  contains(errorOf("def main():\n    return torch.ones([2], dtype=torch.bool).requires_grad_()\n"),
+           "Only Tensors of floating point and complex dtype can require gradients");
+}
+
+// As PyTorch: what broadcasting would have repeated is summed.
+TEST(Tape, TakesLargerGradients) {
+  EXPECT_EQ(numbers(run(R"(
+def main() -> Tensor:
+    x = torch.ones([2]).requires_grad_()
+    g: List[Optional[Tensor]] = [torch.arange(6.).reshape([3, 2])]
+    found = torch.autograd.grad([x * 2], [x], g)[0]
+    assert found is not None
+    return found
+)")),
+            (Numbers{12, 18}));
+}
+
+// Gradients from several users are added where they lie; others that see the same memory must not
+// notice.
+TEST(Tape, AddsGradientsOfSeveralUsers) {
+  EXPECT_EQ(numbers(run(R"(
+def main() -> Tensor:
+    x = torch.tensor([1., 2., 3.]).requires_grad_()
+    y = x * 1.0
+    g = torch.tensor([1., 10., 100.])
+    a = y.expand([2, 3]).sum(0)
+    b = y + y.flip([0])
+    grads: List[Optional[Tensor]] = [g, g, g]
+    found = torch.autograd.grad([a, b, y], [x, y], grads)
+    p, q = found[0], found[1]
+    assert p is not None and q is not None
+    return torch.cat([p, q, g])
+)")),
+            (Numbers{104, 50, 401, 104, 50, 401, 1, 10, 100}));
 }
 
 // Neither the walk nor the end of a long tape may use the stack.

@@ -1,6 +1,7 @@
 // Files that are written whole or not at all.
 #include "core/output_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -8,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
@@ -15,12 +17,14 @@
 #include <sstream>
 
 #include "core/error.h"
+#include "tests/error_text.h"
 
 namespace wick {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing_errors::errorOf;
 
 std::string contents(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -41,15 +45,6 @@ size_t entries(const std::string& path) {
   size_t count = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(path)) ++count;
   return count;
-}
-
-std::string messageOf(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const RuntimeError& error) {
-    return error.brief();
-  }
-  return "no error";
 }
 
 TEST(OutputFileTest, ReplacesWhenCommitted) {
@@ -86,12 +81,95 @@ TEST(OutputFileTest, KeepsPermissionsAndLinks) {
 }
 
 TEST(OutputFileTest, SaysWhyItCannotWrite) {
-  EXPECT_THAT(messageOf([] { OutputFile file("/no/such/folder/a"); }),
+  EXPECT_THAT(errorOf([] { OutputFile file("/no/such/folder/a"); }),
               AllOf(HasSubstr("/no/such/folder/a"), HasSubstr("No such file or directory")));
-  EXPECT_THAT(messageOf([] { OutputFile file("/proc/version"); }), HasSubstr("/proc/version"));
-  EXPECT_THAT(messageOf([] { OutputFile file(testing::TempDir()); }), HasSubstr("directory"));
-  EXPECT_THAT(messageOf([] { writeFile("/dev/full", "x"); }),
+  EXPECT_THAT(errorOf([] { OutputFile file("/proc/version"); }), HasSubstr("/proc/version"));
+  EXPECT_THAT(errorOf([] { OutputFile file(testing::TempDir()); }), HasSubstr("directory"));
+  EXPECT_THAT(errorOf([] { writeFile("/dev/full", "x"); }),
               AllOf(HasSubstr("/dev/full"), HasSubstr("No space left on device")));
+}
+
+// Links are followed, even to what is not there yet.
+TEST(OutputFileTest, FollowsLinksThatLeadNowhereYet) {
+  const std::string in = folder("dangling");
+  std::filesystem::create_symlink("middle", in + "/link");
+  std::filesystem::create_symlink(in + "/target", in + "/middle");
+  writeFile(in + "/link", "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(in + "/link"));
+  EXPECT_EQ(contents(in + "/target"), "new");
+  EXPECT_EQ(entries(in), 3u);
+  std::filesystem::create_symlink("circle", in + "/circle");
+  EXPECT_THAT(errorOf([&] { writeFile(in + "/circle", "x"); }),
+              HasSubstr("Too many levels of symbolic links"));
+}
+
+TEST(OutputFileTest, AFileThatAppearsMeanwhileIsReplaced) {
+  const std::string in = folder("meanwhile");
+  OutputFile file(in + "/a");
+  file.write("mine");
+  writeFile(in + "/a", "another's");
+  file.commit();
+  EXPECT_EQ(contents(in + "/a"), "mine");
+  EXPECT_EQ(entries(in), 1u);
+}
+
+bool hasNamelessFiles(const std::string& in) {
+  const int fd = ::open(in.c_str(), O_WRONLY | O_TMPFILE, 0600);
+  if (fd >= 0) ::close(fd);
+  return fd >= 0;
+}
+
+// A process that is killed while it writes.
+TEST(OutputFileTest, AKillLeavesTheOldFileAndNothingElse) {
+  const std::string in = folder("killed");
+  writeFile(in + "/a", "old");
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    OutputFile replaced(in + "/a"), fresh(in + "/b");
+    for (int i = 0;; ++i) {
+      replaced.write(std::string(1 << 20, 'x'));
+      fresh.write(std::string(1 << 20, 'x'));
+      if (i == 3 && ::write(pipe[1], "!", 1) != 1) ::_exit(1);
+      if (i >= 3) ::usleep(1000);
+    }
+  }
+  char written = 0;
+  ASSERT_EQ(::read(pipe[0], &written, 1), 1);
+  ASSERT_EQ(::kill(child, SIGKILL), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(status));
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+  EXPECT_EQ(contents(in + "/a"), "old");
+  EXPECT_FALSE(std::filesystem::exists(in + "/b"));
+  if (!hasNamelessFiles(in)) GTEST_SKIP() << "the file system has only files with names";
+  EXPECT_EQ(entries(in), 1u);
+}
+
+// A user who may not write to the folder; root may write to any.
+TEST(OutputFileTest, AFolderThatMayNotBeWritten) {
+  const std::string in = folder("forbidden");
+  writeFile(in + "/a", "old");
+  ::chmod(in.c_str(), 0555);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (::getuid() == 0 && ::setuid(kNobody) != 0) ::_exit(9);
+    const std::string there = errorOf([&] { writeFile(in + "/a", "new"); });
+    const std::string fresh = errorOf([&] { writeFile(in + "/b", "new"); });
+    const std::string denied = "Permission denied";
+    ::_exit(there.find(denied) != std::string::npos && fresh.find(denied) != std::string::npos ? 7
+                                                                                               : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ::chmod(in.c_str(), 0755);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_EQ(contents(in + "/a"), "old");
+  EXPECT_EQ(entries(in), 1u);
 }
 
 // A process that may write no more than so many bytes a file finds the disk full.
@@ -103,7 +181,7 @@ TEST(OutputFileTest, AFullDiskLeavesTheOldFile) {
     std::signal(SIGXFSZ, SIG_IGN);
     const rlimit limit{1 << 16, 1 << 16};
     ::setrlimit(RLIMIT_FSIZE, &limit);
-    const std::string message = messageOf([&] { writeFile(in + "/a", std::string(1 << 20, 'x')); });
+    const std::string message = errorOf([&] { writeFile(in + "/a", std::string(1 << 20, 'x')); });
     ::_exit(message.find("File too large") != std::string::npos ? 7 : 1);
   }
   int status = 0;

@@ -9,9 +9,12 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "tests/error_text.h"
 
 namespace wick {
 namespace {
+
+using testing_errors::errorOf;
 
 Tensor arange(IntSpan sizes) {
   Tensor t = Tensor::empty(sizes, DType::Float);
@@ -33,16 +36,6 @@ std::vector<int64_t> ints(IntSpan s) {
   return {s.begin(), s.end()};
 }
 using Ints = std::vector<int64_t>;
-
-template <class F>
-std::string errorOf(F&& f) {
-  try {
-    f();
-  } catch (const RuntimeError& e) {
-    return e.brief();
-  }
-  return "no error";
-}
 
 TEST(Storage, AlignedTrackedAndReused) {
   size_t before = allocatedBytes();

@@ -6,21 +6,14 @@
 
 #include "core/ivalue.h"
 #include "core/tensor.h"
+#include "tests/error_text.h"
 
 namespace wick {
 namespace {
 
-constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+using testing_errors::errorOf;
 
-template <class F>
-std::string errorOf(F&& f) {
-  try {
-    f();
-  } catch (const RuntimeError& e) {
-    return e.brief();
-  }
-  return "no error";
-}
+constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
 
 // Every element that the tensor has can be read, and the numbers leave room for arithmetic.
 void expectSound(const Tensor& t) {

@@ -66,11 +66,11 @@ TEST(Lexer, Numbers) {
         "1.j", "0_0.1", "09.5", "123456789012345678901234567890"}) {
     EXPECT_EQ(kinds(text), "number newline") << text;
   }
-  EXPECT_EQ(kinds("1__0"), " error: '1__0' is no number");
-  EXPECT_EQ(kinds("1x"), " error: '1x' is no number");
+  EXPECT_EQ(kinds("1__0"), " error: '1__0' is not a number");
+  EXPECT_EQ(kinds("1x"), " error: '1x' is not a number");
   EXPECT_EQ(kinds("0x"), " error: a number of base 16 needs digits");
   EXPECT_EQ(kinds("012"), " error: an integer must not begin with 0; octal ones begin with 0o");
-  EXPECT_EQ(kinds("1.e", Lexer::Mode::kExpression), " error: '1.e' is no number");
+  EXPECT_EQ(kinds("1.e", Lexer::Mode::kExpression), " error: '1.e' is not a number");
 }
 
 TEST(Lexer, Strings) {

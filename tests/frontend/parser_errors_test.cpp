@@ -106,7 +106,7 @@ TEST(Errors, Strings) {
   EXPECT_EQ(failure("'\\ud800'"), "the escape names no Unicode character | \\ud800");
   EXPECT_EQ(failure("'\\U00110000'"), "the escape names no Unicode character | \\U00110000");
   EXPECT_EQ(failure("'\\777'"), "the octal escape is larger than \\377 | \\777");
-  EXPECT_EQ(failure("ur'a'"), "'ur' is no prefix of a string | ur'a'");
+  EXPECT_EQ(failure("ur'a'"), "'ur' is not a prefix of a string | ur'a'");
   EXPECT_EQ(failure("f'}'"), "f-string: a single '}' is not allowed; write '}}' | }");
   EXPECT_THAT(failure("f'{'"), StartsWith("f-string: expected '}'"));
   EXPECT_THAT(failure("f'{}'"), StartsWith("f-string: expected an expression"));

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 
+#include "serialization/stored_values.h"
 #include "serialization/torch_save.h"
 
 namespace wick {

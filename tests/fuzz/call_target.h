@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/tensor.h"
+#include "ir/function.h"
 #include "runtime/call.h"
 
 namespace wick {

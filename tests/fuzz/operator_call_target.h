@@ -44,7 +44,8 @@ inline constexpr std::chrono::milliseconds kTimeSlack{3000};
 
 // InternalError unless the tensor lies where it says, and its booleans are booleans.
 inline void checkTensor(const Operator& op, const Tensor& t) {
-  if (!t.defined()) return;
+  // Nested tensors have the sizes of their largest parts and the elements of all.
+  if (!t.defined() || t.kind() == TensorKind::Nested) return;
   __int128 last = t.offset(), numel = 1;
   for (int64_t d = 0; d < t.dim(); ++d) {
     WICK_ASSERT(t.sizes()[d] >= 0 && t.strides()[d] >= 0, "{}: negative size or stride",
@@ -110,6 +111,9 @@ inline void checkResults(const Operator& op, const std::vector<IValue>& results,
     try {
       conform(results[i], *type);
     } catch (const RuntimeError& error) {
+      // A container around an argument that is nested as deeply as may be (or that a list holds
+      // which holds itself) is right, and cannot be looked through.
+      if (error.message().find("values nest deeper") != std::string::npos) continue;
       throw InternalError(
           __FILE__, __LINE__,
           op.schema().str() + " returns no " + (*type)->annotation() + ": " + error.message());

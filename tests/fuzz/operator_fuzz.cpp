@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "runtime/ops/call.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/operator_call_target.h"
 
@@ -43,6 +44,21 @@ TEST_F(OperatorFuzz, EachOperator) {
                randomBytes(random, 160);
       },
       operatorCallTarget);
+}
+
+// The check of results tells a value that it cannot look through from one of a wrong type.
+TEST_F(OperatorFuzz, ResultsMayNestWithoutEnd) {
+  static const OperatorHandle kCopy("aten::list", "t");
+  const Operator& copy = kCopy.op();
+  TypeBindings any, numbers;
+  any.emplace("t", types::Any());
+  numbers.emplace("t", types::Int());
+  const IValue ring(makeList(types::Any()));
+  ring.toList().elements.push_back(ring);
+  operator_fuzz::checkResults(copy, {ring}, any);
+  ring.toList().elements.clear();
+  const IValue texts(makeList(types::String(), {IValue("a")}));
+  EXPECT_THROW(operator_fuzz::checkResults(copy, {texts}, numbers), InternalError);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "ir/operator.h"
 
 namespace wick {
@@ -26,11 +28,20 @@ TEST(Operators, WriteOnlyWhatTheySay) {
   EXPECT_GT(calls, 10000u);
 }
 
+// These read statistics, and give new ones back where there are any.
+bool onlyReadsStatistics(const std::string& name) {
+  static const std::set<std::string> names = {
+      "aten::_batch_norm_no_update", "aten::_batch_norm_with_update_functional",
+      "aten::_native_batch_norm_legit_functional", "aten::_native_batch_norm_legit_no_training"};
+  return names.contains(name);
+}
+
 // Random arguments seldom fit the layers that keep statistics.
 TEST(Operators, StatisticsAreSaidToBeWritten) {
   size_t found = 0;
   OperatorRegistry& registry = OperatorRegistry::instance();
   for (const std::string& name : registry.names()) {
+    if (onlyReadsStatistics(name)) continue;
     for (const Operator* op : registry.overloads(Symbol::fromQualString(name))) {
       for (const char* statistic : {"running_mean", "running_var"}) {
         const auto index = op->schema().argumentIndex(statistic);

@@ -375,5 +375,49 @@ TEST(Operators, AgreeWithPyTorch) {
   }
 }
 
+// PyTorch keeps the statistics of 16-bit channels in their dtype before it normalizes with them: the
+// mean, the variance with eps, and one over its root.
+TEST(BatchNorm, RoundsTheStatisticsOfShortFloats) {
+  static const OperatorHandle kBatchNorm("aten::batch_norm", "");
+  const auto rounded = [](double v) {
+    return static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(v))));
+  };
+  constexpr double kEps = 0.6;
+  const Tensor x = wave({3, 2, 7}, 0.3).toTensor().to(DType::BFloat16);
+  const Tensor wide = x.to(DType::Double);
+  const Tensor out = kBatchNorm(x, Tensor(), Tensor(), Tensor(), Tensor(), true, 0.1, kEps, false)
+                         .to(DType::Double);
+  for (int64_t c = 0; c < 2; ++c) {
+    const auto at = [&](const Tensor& t, int64_t i) {
+      return t.data<double>()[(i / 7 * 2 + c) * 7 + i % 7];
+    };
+    double mean = 0, variance = 0;
+    for (int64_t i = 0; i < 21; ++i) mean += at(wide, i) / 21;
+    for (int64_t i = 0; i < 21; ++i) variance += std::pow(at(wide, i) - mean, 2) / 21;
+    const double scale = rounded(1 / std::sqrt(rounded(variance + kEps)));
+    for (int64_t i = 0; i < 21; ++i) {
+      EXPECT_EQ(at(out, i), rounded((at(wide, i) - rounded(mean)) * scale)) << c << " " << i;
+    }
+  }
+}
+
+// Many rows are compared by one matrix product, unless the mode says otherwise.
+TEST(Cdist, AgreesInEveryMode) {
+  static const OperatorHandle kCdist("aten::cdist", "");
+  const IValue a = wave({2, 30, 5}, 0), b = wave({1, 9, 5}, 2);
+  const Tensor each = kCdist(a, b, 2.0, int64_t{2}), chosen = kCdist(a, b, 2.0, IValue()),
+               product = kCdist(a, b, 2.0, int64_t{1});
+  ASSERT_EQ(DimVector(each.sizes()), (DimVector{2, 30, 9}));
+  ASSERT_EQ(DimVector(chosen.sizes()), (DimVector{2, 30, 9}));
+  for (int64_t i = 0; i < each.numel(); ++i) {
+    EXPECT_NEAR(each.data<float>()[i], chosen.data<float>()[i], 1e-5) << i;
+    EXPECT_EQ(product.data<float>()[i], chosen.data<float>()[i]) << i;
+  }
+  EXPECT_THROW(kCdist(a, b, 2.0, int64_t{3}), RuntimeError);
+  const Tensor none = kCdist(wave({30, 0}, 0), wave({4, 0}, 0), 2.0, IValue());
+  EXPECT_EQ(none.numel(), 120);
+  for (int64_t i = 0; i < none.numel(); ++i) EXPECT_EQ(none.data<float>()[i], 0) << i;
+}
+
 }  // namespace
 }  // namespace wick

@@ -11,11 +11,13 @@
 #include "codegen/scalar/arithmetic.h"
 #include "codegen/scalar/mathematics.h"
 #include "runtime/ops/call.h"
+#include "tests/error_text.h"
 
 namespace wick {
 namespace {
 
 using namespace scalar;
+using testing_errors::errorOf;
 
 const Tensor* const kNone = nullptr;
 
@@ -33,16 +35,6 @@ void expectSame(const Tensor& a, const Tensor& b, const char* what) {
   Tensor x = a.contiguous();
   Tensor y = b.contiguous();
   EXPECT_EQ(std::memcmp(x.rawData(), y.rawData(), x.numel() * x.itemSize()), 0) << what;
-}
-
-template <class F>
-std::string errorOf(F&& f) {
-  try {
-    f();
-  } catch (const RuntimeError& e) {
-    return e.brief();
-  }
-  return "no error";
 }
 
 const ScalarDefinition* const kBinary[] = {&kScalar<Add>,     &kScalar<Mul>,     &kScalar<TrueDiv>,
@@ -63,6 +55,18 @@ TEST(Pointwise, StridedEqualsContiguous) {
       expectSame(one, two, def->name);
     }
   }
+}
+
+// -6.3125 / 1.0546875 is -5.985, which bfloat16 rounds to -6: with a number, PyTorch cuts off first.
+TEST(Pointwise, HalfPrecisionQuotientsAreRoundedBeforeTheyAreCutOff) {
+  static const OperatorHandle kTensors{"aten::div", "Tensor_mode"};
+  static const OperatorHandle kNumber{"aten::div", "Scalar_mode"};
+  const Tensor a = Tensor::from({-6.3125, 6.0}).to(DType::BFloat16);
+  const Tensor b = Tensor::from({1.0546875, 4.0}).to(DType::BFloat16);
+  expectSame(kTensors(a, b, std::string("trunc")), Tensor::from({-6.0, 1.0}).to(DType::BFloat16),
+             "tensors");
+  expectSame(kNumber(a, 1.0546875, std::string("trunc")),
+             Tensor::from({-5.0, 5.0}).to(DType::BFloat16), "number");
 }
 
 TEST(Pointwise, BroadcastEqualsExpanded) {

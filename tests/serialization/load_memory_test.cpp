@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "serialization/archive_reader.h"
 #include "serialization/archive_writer.h"
+#include "serialization/stored_values.h"
 #include "serialization/torch_save.h"
 
 namespace wick {

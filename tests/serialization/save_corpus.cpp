@@ -1,6 +1,6 @@
 // Saves recorded cases again. Reads folders from standard input, one a line, each with a module.pt
 // and an io.pt (see save_corpus.py), and writes for each a line of JSON: what became of it, and
-// where the saved archive lies. usage: save_corpus FOLDER-FOR-ARCHIVES
+// where the saved archive lies. usage: save_corpus FOLDER-FOR-ARCHIVES [--freeze]
 #include <fmt/format.h>
 
 #include <chrono>
@@ -11,6 +11,7 @@
 #include "core/budget.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "runtime/frozen_module.h"
 #include "serialization/export.h"
 #include "serialization/import.h"
 #include "serialization/torch_save.h"
@@ -66,13 +67,18 @@ bool sameKind(const IValue& a, const IValue& b) {
   return true;
 }
 
-nlohmann::json saveAgain(const std::string& folder, const std::string& saved_path) {
+// With `frozen` the module is frozen first; what cannot be frozen counts as not read.
+nlohmann::json saveAgain(const std::string& folder, const std::string& saved_path, bool frozen) {
   nlohmann::json line{{"folder", folder}};
   std::optional<Module> original;
   IValue io;
   try {
     io = loadValue(folder + "/io.pt");
     original = loadModule(folder + "/module.pt");
+    if (frozen) {
+      original->eval();
+      original = freeze(*original, {.methods = {entry(io, "method").toString()}});
+    }
   } catch (const Error& error) {
     line["unreadable"] = error.what();
     return line;
@@ -98,7 +104,7 @@ nlohmann::json saveAgain(const std::string& folder, const std::string& saved_pat
   return line;
 }
 
-int saveAll(const std::string& output) {
+int saveAll(const std::string& output, bool frozen) {
   size_t number = 0;
   for (std::string folder; std::getline(std::cin, folder); ++number) {
     Budget::Bounds bounds;
@@ -108,7 +114,7 @@ int saveAll(const std::string& output) {
     Budget budget(std::move(bounds));
     const BudgetScope scope(&budget);
     const std::string name = std::filesystem::path(folder).filename();
-    std::cout << saveAgain(folder, output + "/" + name + ".pt")
+    std::cout << saveAgain(folder, output + "/" + name + ".pt", frozen)
                      .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace)
               << std::endl;
   }
@@ -119,9 +125,10 @@ int saveAll(const std::string& output) {
 }  // namespace wick
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: save_corpus FOLDER-FOR-ARCHIVES < list of folders\n";
+  const bool frozen = argc == 3 && std::string_view(argv[2]) == "--freeze";
+  if (argc != 2 && !frozen) {
+    std::cerr << "usage: save_corpus FOLDER-FOR-ARCHIVES [--freeze] < list of folders\n";
     return 2;
   }
-  return wick::saveAll(argv[1]);
+  return wick::saveAll(argv[1], frozen);
 }

@@ -2,7 +2,7 @@
 """Saves every recorded archive again and compares the copies with the originals, in Wick and in PyTorch.
 
 usage: save_corpus.py --binary bazel-bin/tests/serialization/save_corpus FOLDER... [--match TEXT] [--limit N] [--jobs N]
-                      [--keep FOLDER] [--fails N] [--json FILE] [--at-least]
+                      [--keep FOLDER] [--fails N] [--json FILE] [--at-least] [--freeze]
 
 FOLDER holds cases: folders with a module.pt (a TorchScript archive) and an io.pt (torch.save of a dict: method, args,
 kwargs, grad_enabled). For each archive that Wick reads, four things are counted:
@@ -12,6 +12,7 @@ kwargs, grad_enabled). For each archive that Wick reads, four things are counted
   wick       the copy's method gives the original's result in Wick
   torch      the same in PyTorch (needs python3-torch), of those archives that PyTorch reads and runs the same way twice
 
+--freeze freezes the modules before they are saved; those that cannot be frozen are left out, and PyTorch is not asked.
 --at-least ends with exit code 1 unless all are saved and identical, all agree in Wick and 99% in PyTorch.
 """
 import argparse, collections, concurrent.futures, json, os, subprocess, sys, tempfile, warnings
@@ -118,12 +119,12 @@ class Worker:
 
 
 def part(arguments, folders, keep):
-    wick = Worker([arguments.binary, keep])
+    wick = Worker([arguments.binary, keep] + ["--freeze"] * arguments.freeze)
     torch = Worker([sys.executable, os.path.abspath(__file__), "--torch-worker"])
     rows = {}
     for folder in folders:
         row = wick.ask(folder)
-        if row.get("saved") and not arguments.no_torch:
+        if row.get("saved") and not arguments.no_torch and not arguments.freeze:
             row["torch"] = torch.ask(json.dumps({"original": folder + "/module.pt", "saved": row["saved"],
                                                  "io": folder + "/io.pt"}))
         if row.get("saved") and not arguments.keep and os.path.exists(row["saved"]):
@@ -144,6 +145,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--no-torch", action="store_true")
     parser.add_argument("--at-least", action="store_true")
+    parser.add_argument("--freeze", action="store_true")
     parser.add_argument("--torch-worker", action="store_true", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.torch_worker:

@@ -1,7 +1,14 @@
 // Modules built in C++, their state, frozen ones, and all of it saved.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <array>
+#include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <sstream>
 
@@ -16,6 +23,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 Tensor filled(IntSpan sizes, double value) {
   return Tensor::full(sizes, value, DType::Float);
@@ -170,21 +178,163 @@ TEST(SaveTest, WhatHasNoPickledFormIsNamedAndTheOldFileStays) {
   EXPECT_THAT(messageOf([&] { layer().save("/dev/full"); }), HasSubstr("No space left"));
 }
 
-TEST(SaveTest, OwnOperatorsAreRefused) {
-  const Module module = layer();
+// What optimizeForInference made of a method, as a module.
+Module prepared(const Module& module) {
   module.eval();
   ModuleBuilder builder("Prepared");
-  const auto prepared = optimizeForInference(module.object(), module.method("forward"));
-  builder.defineCall("forward", *prepared);
-  builder.keep(prepared);
-  const Module saved = builder.build();
-  EXPECT_THAT(messageOf([&] { saved.saveToString(); }),
-              HasSubstr("PyTorch has no operator wick::"));
+  const auto function = optimizeForInference(module.object(), module.method("forward"));
+  builder.defineCall("forward", *function);
+  builder.keep(function);
+  return builder.build();
+}
+
+bool close(const Tensor& a, const Tensor& b) {
+  if (DimVector(a.sizes()) != DimVector(b.sizes())) return false;
+  const auto x = a.contiguous(), y = b.contiguous();
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    if (std::fabs(x.data<float>()[i] - y.data<float>()[i]) > 1e-4) return false;
+  }
+  return true;
+}
+
+std::string codeOf(const Module& module) {
+  const ModuleArchive archive(module);
+  std::string text;
+  for (const auto& [name, code] : archive.code()) text += code;
+  return text;
+}
+
+TEST(SaveTest, PreparedLayersAreTakenApart) {
+  const Module saved = prepared(layer());
+  const std::string code = codeOf(saved);
+  EXPECT_THAT(code, AllOf(HasSubstr("torch.linear("), HasSubstr("torch.relu(")));
+  EXPECT_THAT(code, Not(HasSubstr("wick")));
+  const Module again = reread(saved);
+  EXPECT_TRUE(close(again.forward({filled({1, 2}, 1)}).tensor(),
+                    saved.forward({filled({1, 2}, 1)}).tensor()));
+  EXPECT_EQ(again.saveToString(), saved.saveToString());
+  // For Wick alone they may stay.
   SaveOptions options;
   options.for_pytorch = false;
   const std::string bytes = saveModuleToString(saved, options);
-  const Module again = loadFromMemory(std::as_bytes(std::span(bytes.data(), bytes.size())));
-  EXPECT_TRUE(again.forward({filled({1, 2}, 1)}).equals(saved.forward({filled({1, 2}, 1)})));
+  EXPECT_THAT(bytes, HasSubstr("ops.wick.linear_fused"));
+  const Module own = loadFromMemory(std::as_bytes(std::span(bytes.data(), bytes.size())));
+  EXPECT_TRUE(own.forward({filled({1, 2}, 1)}).equals(saved.forward({filled({1, 2}, 1)})));
+}
+
+TEST(SaveTest, PreparedConvolutionsAreTakenApart) {
+  Tensor first = Tensor::zeros({4, 3, 3, 3}, DType::Float), second = filled({4, 4, 1, 1}, 0.25);
+  for (int64_t i = 0; i < first.numel(); ++i) first.data<float>()[i] = float(i % 7) - 3;
+  ModuleBuilder builder("Residual");
+  builder.registerParameter("first", first)
+      .registerParameter("second", second)
+      .registerBuffer("bias", filled({4}, 0.5));
+  builder.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "    y = torch.relu(torch.conv2d(x, self.first, self.bias, [1, 1], [1, 1]))\n"
+      "    z = torch.relu_(torch.conv2d(y, self.second).add_(y))\n"
+      "    return torch.sigmoid(torch.conv2d(z, self.second, self.bias)) + \\\n"
+      "        torch.gelu(torch.conv2d(y, self.second)) + \\\n"
+      "        torch.nn.functional.hardtanh(torch.conv2d(x, self.first, None, 1, 1), 0., 6.)\n");
+  const Module module = builder.build();
+  const Tensor x = Tensor::zeros({2, 3, 5, 6}, DType::Float);
+  for (int64_t i = 0; i < x.numel(); ++i) x.data<float>()[i] = float(i % 11) / 8 - 0.5f;
+  const Tensor expected = module.forward({x}).tensor();
+  const Module saved = prepared(module);
+  const std::string code = codeOf(saved);
+  for (const char* part : {"torch.conv2d(", "torch.add_(", "torch.relu(", "torch.sigmoid(",
+                           "torch.gelu(", "torch.relu6("}) {
+    EXPECT_THAT(code, HasSubstr(part));
+  }
+  EXPECT_THAT(code, Not(HasSubstr("wick")));
+  const Module again = reread(saved);
+  const Tensor found = again.forward({x}).tensor();
+  EXPECT_TRUE(close(found, expected));
+  // The layout of the weights was the kernels' matter.
+  EXPECT_TRUE(found.isContiguous());
+  EXPECT_EQ(again.saveToString(), saved.saveToString());
+}
+
+TEST(SaveTest, OperatorsThatPyTorchLacksAreRefused) {
+  ModuleBuilder builder("Net");
+  builder.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "    return torch.ops.wick.upsample(x, [4, 4], 'nearest', False, [1.0, 1.0])\n");
+  const Module module = builder.build();
+  EXPECT_THAT(messageOf([&] { module.saveToString(); }),
+              HasSubstr("PyTorch has no operator wick::upsample"));
+}
+
+// A process that may write no more than so many bytes a file finds the disk full.
+TEST(SaveTest, AFullDiskLeavesTheOldFile) {
+  const std::string folder = testing::TempDir() + "/save_full";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  writeFile(folder + "/a.pt", "old");
+  ModuleBuilder builder("Large");
+  builder.registerParameter("weight", filled({1 << 18}, 1));
+  builder.define("def forward(self) -> Tensor:\n    return self.weight\n");
+  const Module module = builder.build();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{1 << 16, 1 << 16};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    const std::string message = messageOf([&] { module.save(folder + "/a.pt"); });
+    ::_exit(message.find("File too large") != std::string::npos ? 7 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  EXPECT_EQ(std::filesystem::file_size(folder + "/a.pt"), 3u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+}
+
+// A process that is killed while it saves leaves the old file and nothing beside it, or the new
+// one.
+TEST(SaveTest, AKillLeavesOneWholeFile) {
+  const std::string folder = testing::TempDir() + "/save_killed";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const int nameless = ::open(folder.c_str(), O_WRONLY | O_TMPFILE, 0600);
+  if (nameless < 0) GTEST_SKIP() << "the file system has only files with names";
+  ::close(nameless);
+  const std::string path = folder + "/a.pt";
+  const auto model = [](double value) {
+    ModuleBuilder builder("Large");
+    builder.registerParameter("weight", filled({1 << 20}, value));
+    builder.define("def forward(self) -> Tensor:\n    return self.weight\n");
+    return builder.build();
+  };
+  const Module old = model(1), fresh = model(2);
+  old.save(path);
+  for (useconds_t wait : {0, 200, 1000, 3000, 10000}) {
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      if (::write(pipe[1], "!", 1) != 1) ::_exit(1);
+      for (;;) fresh.save(folder + "/b.pt");
+    }
+    char started = 0;
+    ASSERT_EQ(::read(pipe[0], &started, 1), 1);
+    ::usleep(wait);
+    ASSERT_EQ(::kill(child, SIGKILL), 0);
+    ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+    ::close(pipe[0]);
+    ::close(pipe[1]);
+    EXPECT_EQ(load(path).forward({}).tensor().data<float>()[0], 1);
+    size_t files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      ++files;
+      // Between two names, for a few microseconds, a replacing file has a hidden one; it is whole.
+      EXPECT_EQ(load(entry.path()).parameters().size(), 1u) << entry.path();
+    }
+    EXPECT_LE(files, 2u);
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path() != path) std::filesystem::remove(entry.path());
+    }
+  }
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ TEST(TensorFilesTest, HostileSafetensorsAreRefused) {
   EXPECT_THAT(refusal(safetensors(entry("[4611686018427387904,4]", "[0,8]"), 8)),
               HasSubstr("too large"));
   EXPECT_THAT(refusal(safetensors(entry("[-2]", "[0,8]"), 8)), HasSubstr("below zero"));
-  EXPECT_THAT(refusal(safetensors(entry("[2.5]", "[0,8]"), 8)), HasSubstr("no integer"));
+  EXPECT_THAT(refusal(safetensors(entry("[2.5]", "[0,8]"), 8)), HasSubstr("not an integer"));
   EXPECT_THAT(refusal(safetensors(entry("[2]", "[0,8,9]"), 8)), HasSubstr("lacks"));
   EXPECT_THAT(refusal(safetensors("{\"a\":{\"dtype\":\"F32\"}}", 0)), HasSubstr("lacks"));
   EXPECT_THAT(refusal(safetensors("{\"a\":1}", 0)), HasSubstr("unexpected number"));

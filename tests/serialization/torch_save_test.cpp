@@ -1,3 +1,4 @@
+#include "serialization/stored_values.h"
 #include "serialization/torch_save.h"
 
 #include <gmock/gmock.h>

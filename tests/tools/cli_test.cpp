@@ -1,62 +1,32 @@
 // torchscript-cli as a process: exit codes, messages and files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "serialization/archive_reader.h"
 #include "serialization/archive_writer.h"
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
+#include "tests/tools/cli_testing.h"
 
 namespace wick {
 namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing_cli::cli;
+using testing_cli::Outcome;
+using testing_cli::readText;
+using testing_cli::temporary;
+using testing_cli::write;
 
 const std::string kDigits = "examples/digits.pt";
 const std::string kSeven = "@examples/seven.npy";
 
-struct Outcome {
-  int code;
-  std::string out;
-  std::string err;
-};
-
-std::string readText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-std::string temporary(const std::string& name) {
-  return testing::TempDir() + "/" + name;
-}
-std::string write(const std::string& name, const std::string& text) {
-  std::ofstream(temporary(name), std::ios::binary) << text;
-  return temporary(name);
-}
-
-Outcome cli(const std::vector<std::string>& arguments) {
-  std::string command = "tools/torchscript-cli";
-  for (const std::string& argument : arguments) {
-    std::string quoted = "'";
-    for (char c : argument) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    command += " " + quoted + "'";
-  }
-  command += " >" + temporary("out") + " 2>" + temporary("err");
-  const int status = std::system(command.c_str());
-  // The shell reports a signal as 128 and more, which no expectation allows.
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readText(temporary("out")),
-          readText(temporary("err"))};
-}
 Outcome runScript(const std::string& text, std::vector<std::string> more = {}) {
   std::vector<std::string> arguments = {"run", write("script.py", text)};
   arguments.insert(arguments.end(), more.begin(), more.end());
@@ -207,10 +177,12 @@ TEST(CliTest, MissingListsGapsOfEveryFunctionAndFile) {
   write("programs/inner/both.py",
         gap + "def g(x: str):\n    return torch.relu(x)\ndef h(x):\n    return nobody\n");
   const Outcome table = cli({"missing", folder});
-  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_EQ(table.code, 1);
   EXPECT_THAT(table.out, HasSubstr("1 of 3 files lack nothing"));
+  EXPECT_THAT(table.err, HasSubstr("2 of 3 files cannot run as a whole"));
+  EXPECT_EQ(cli({"missing", kDigits}).code, 0);
   const Outcome json = cli({"missing", "--json", folder, kDigits});
-  ASSERT_EQ(json.code, 0) << json.err;
+  ASSERT_EQ(json.code, 1) << json.err;
   const auto all = nlohmann::json::parse(json.out);
   EXPECT_EQ(all["files"], 4);
   EXPECT_EQ(all["complete"], 2);
@@ -234,15 +206,50 @@ TEST(CliTest, MissingFindsOperatorsBehindTheFirstOne) {
     const size_t at = text.find("return ");
     if (changed.empty() && record.ends_with(".py") && at != std::string::npos) {
       changed = record;
-      text.insert(at, "_z = torch.first_gap(torch.second_gap(0))\n    ");
+      text.insert(at, "_z = torch.first_gap(ops.nowhere.second_gap(0))\n    ");
     }
     writer.write(record, std::string_view(text));
   }
   writer.finish();
   ASSERT_FALSE(changed.empty());
   const Outcome o = cli({"missing", path});
-  EXPECT_EQ(o.code, 0) << o.err;
-  EXPECT_THAT(o.out, AllOf(HasSubstr("aten::first_gap"), HasSubstr("aten::second_gap")));
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.out, AllOf(HasSubstr("aten::first_gap"), HasSubstr("nowhere::second_gap")));
+  // What can be shown all the same is shown.
+  const Outcome info = cli({"info", path});
+  EXPECT_EQ(info.code, 0) << info.err;
+  EXPECT_THAT(info.out, AllOf(HasSubstr("forward does not compile"), HasSubstr("parameters: ")));
+  EXPECT_THAT(info.err, HasSubstr("first_gap"));
+  const Outcome code = cli({"code", path});
+  EXPECT_EQ(code.code, 0) << code.err;
+  EXPECT_THAT(code.out, AllOf(HasSubstr("forward does not compile"), HasSubstr("first_gap")));
+  EXPECT_EQ(cli({"run", path, "--input", kSeven}).code, 1);
+}
+
+// What compiles and raises whenever it is reached.
+TEST(CliTest, MissingFindsCallsThatAreRefused) {
+  const std::string path = write("refused.py",
+                                 "def f(x: Tensor, on: bool) -> Tensor:\n"
+                                 "    if on:\n"
+                                 "        return x.chalf()\n"
+                                 "    return x\n");
+  const Outcome o = cli({"missing", path});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.out, AllOf(HasSubstr("call"), HasSubstr("aten::chalf")));
+}
+
+// Messages name modules, and show the program that the archive was made of.
+TEST(CliTest, ErrorsNameModulesAndTheOwnSource) {
+  const std::string path = "tests/nested/data/two_layers.pt";
+  const Outcome o = cli({"run", path, "--eval", "--input", "2x5xf32"});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, AllOf(HasSubstr("in layers.1.inner.forward"), HasSubstr("make_data.py"),
+                           HasSubstr("return torch.mm(x, self.weight)")));
+  const Outcome profile = cli({"profile", path, "--eval", "--input", "2x4xf32"});
+  EXPECT_EQ(profile.code, 0) << profile.err;
+  EXPECT_THAT(profile.out, AllOf(HasSubstr("layers.0.inner "), HasSubstr("make_data.py")));
+  const Outcome graph = cli({"graph", path, "--stage", "inline_calls"});
+  EXPECT_THAT(graph.out, AllOf(HasSubstr("layers.1.inner "), HasSubstr("make_data.py")));
 }
 
 TEST(CliTest, MissingFile) {
@@ -447,6 +454,20 @@ TEST(CliTest, ProfileListsOperatorsWithTheirSource) {
   const nlohmann::json row = nlohmann::json::parse(o.out);
   EXPECT_EQ(row["iterations"], 4);
   EXPECT_GE(row["operators"].size(), 2u);
+}
+
+TEST(CliTest, ProfileTellsWhatOperatorsCall) {
+  const std::string file = write("nested.py",
+                                 "def main():\n    x = torch.rand(10)\n"
+                                 "    return torch.nn.functional.soft_margin_loss(x, x)\n");
+  Outcome o = cli({"profile", file, "--iterations", "3"});
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("calls that operators make of others"));
+  o = cli({"profile", file, "--iterations", "3", "--json"});
+  const nlohmann::json nested = nlohmann::json::parse(o.out)["nested"];
+  ASSERT_FALSE(nested.empty());
+  EXPECT_EQ(nested[0]["within"], "aten::soft_margin_loss");
+  EXPECT_EQ(nested[0]["calls"].get<int>() % 3, 0);
 }
 
 // The kernel's name is cut, the list of its operators is not.

@@ -121,5 +121,38 @@ TEST(InputsTest, WhatIsMissingIsListed) {
   EXPECT_THAT(message({"=random"}), testing::HasSubstr("tell its shape"));
 }
 
+IValue withTensors(const std::string& literal, const TypePtr& type) {
+  return wick::cli::withTensors(parse(literal), *type, "x");
+}
+
+TEST(InputsTest, ListsOfNumbersBecomeTensorsWhereTheseAreDeclared) {
+  const TypePtr tensor = types::Tensor();
+  EXPECT_EQ(withTensors("[[1, 2], [3, 4]]", tensor).toTensor().describe(), "int64[2, 2]");
+  EXPECT_EQ(withTensors("[1, 2.5]", tensor).toTensor().describe(), "float32[2]");
+  EXPECT_EQ(withTensors("[True, False]", tensor).toTensor().describe(), "bool[2]");
+  EXPECT_EQ(withTensors("[1, 2j]", tensor).toTensor().describe(), "complex64[2]");
+  EXPECT_EQ(withTensors("[]", tensor).toTensor().describe(), "float32[0]");
+  EXPECT_EQ(withTensors("[[], []]", tensor).toTensor().describe(), "float32[2, 0]");
+  EXPECT_EQ(
+      withTensors("[[1, 2], [3, 4]]", tensor).toTensor().select(0, 1).select(0, 0).item<int64_t>(),
+      3);
+  const IValue list = withTensors("[[1], [2, 3]]", types::List(tensor));
+  EXPECT_EQ(list.toList().elements.at(1).toTensor().describe(), "int64[2]");
+  const IValue pair = withTensors("([1, 2], 3)", types::Tuple({tensor, types::Int()}));
+  EXPECT_TRUE(pair.elements().at(0).isTensor());
+  EXPECT_TRUE(pair.elements().at(1).isInt());
+  EXPECT_TRUE(withTensors("[1, 2]", types::List(types::Int())).isList());
+  EXPECT_TRUE(withTensors("3", tensor).isInt());
+  for (const char* bad : {"[[1, 2], [3]]", "[1, [2]]", "[[1], 2]", "[\"a\"]"}) {
+    EXPECT_THROW(withTensors(bad, tensor), CommandLineError) << bad;
+  }
+}
+
+TEST(InputsTest, SeedsGiveOtherRandomNumbers) {
+  const IValue first = InputParser(1).parse("5xf32").value;
+  EXPECT_TRUE(first.equals(InputParser(1).parse("5xf32").value));
+  EXPECT_FALSE(first.equals(InputParser(2).parse("5xf32").value));
+}
+
 }  // namespace
 }  // namespace wick::cli

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "core/counted_vector.h"
-#include "runtime/ops/order.h"
-#include "runtime/ops/text.h"
 #include "runtime/ops/typed.h"
+#include "runtime/ops/values/order.h"
+#include "runtime/ops/values/text.h"
 
 namespace wick::ops {
 

@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/tensor.h"
 #include "core/text_limit.h"
-#include "runtime/ops/text.h"
+#include "runtime/ops/values/text.h"
 
 namespace wick::ops {
 
@@ -185,11 +185,19 @@ std::string printedAs(double value, char type, int64_t precision, bool alternate
     pattern[3] = type;
     pattern[4] = '\0';
   }
-  int digits = static_cast<int>(precision);
+  // Of a double nothing but zeros follows so many digits.
+  constexpr int64_t kMostDigits = 1100;
+  checkTextLength("format", static_cast<size_t>(precision));
+  const int digits = static_cast<int>(std::min(precision, kMostDigits));
   int size = std::snprintf(nullptr, 0, pattern, digits, value);
   std::string out(static_cast<size_t>(size) + 1, '\0');
   std::snprintf(out.data(), out.size(), pattern, digits, value);
   out.pop_back();
+  const bool keeps_zeros = alternate || (type != 'g' && type != 'G');
+  if (precision > digits && keeps_zeros && std::isfinite(value)) {
+    const size_t end = std::min(out.find_first_of("eE"), out.size());
+    out.insert(end, static_cast<size_t>(precision - digits), '0');
+  }
   return out;
 }
 

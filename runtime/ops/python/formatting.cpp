@@ -4,8 +4,8 @@
 
 #include "core/text_limit.h"
 #include "runtime/ops/python/format_spec.h"
-#include "runtime/ops/text.h"
 #include "runtime/ops/typed.h"
+#include "runtime/ops/values/text.h"
 
 namespace wick::ops {
 

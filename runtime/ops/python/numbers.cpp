@@ -8,8 +8,8 @@
 
 #include "core/budget.h"
 #include "runtime/ops/arithmetic.h"
-#include "runtime/ops/text.h"
 #include "runtime/ops/typed.h"
+#include "runtime/ops/values/text.h"
 
 namespace wick::ops {
 

@@ -1,6 +1,7 @@
 // Modules as an application sees them.
 #include <gtest/gtest.h>
 
+#include "ir/function.h"
 #include "wick.h"
 
 namespace wick {

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "core/stripes.h"
+#include "ir/function.h"
 #include "ir/parser.h"
 #include "wick.h"
 

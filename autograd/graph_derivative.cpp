@@ -1,0 +1,486 @@
+// Derivatives of prim::DifferentiableGraph: pointwise operators that run as one kernel, and whose
+// gradients do too. For each set of arguments that require gradients there is a backward graph,
+// made of the forward nodes and of the operators' own formulas in reverse:
+//
+//   forward(x, y):  a = mul(x, y)      backward(x, y, g):  a = mul(x, y)
+//                   b = tanh(a)                            t = tanh(a)
+//                                                          ga = g * (1 - t * t)
+//                                                          return (ga * y, ga * x)
+//
+// It is a function with an executor of its own, so it gets kernels, and gradients of gradients are
+// those of its operators. Of the forward nodes what no formula reads is gone. What a formula reads
+// is computed again rather than saved; the graph's own results are kept where fewer tensors are
+// saved so.
+#include <algorithm>
+#include <mutex>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "autograd/anomaly.h"
+#include "autograd/formula.h"
+#include "autograd/gradients.h"
+#include "autograd/saved_value.h"
+#include "autograd/tape.h"
+#include "core/error.h"
+#include "core/grad_mode.h"
+#include "passes/dead_code_elimination.h"
+#include "runtime/executor/graph_executor.h"
+#include "runtime/fusion/site_derivative.h"
+#include "runtime/interpreter/interpreter.h"
+
+namespace wick::autograd {
+
+namespace {
+
+using Source = GradientFunction::Source;
+
+bool isTensor(const Value* v) {
+  return v->type()->kind() == TypeKind::Tensor;
+}
+
+// Bit i: input i of the node is a tensor that the rule has a formula for.
+uint64_t coveredInputs(const Rule& rule, const wick::Node* node) {
+  uint64_t covered = 0;
+  for (size_t i = 0; i < node->inputs().size() && i < 64; ++i) {
+    if (isTensor(node->input(i)) && rule.covers(i)) covered |= uint64_t{1} << i;
+  }
+  return covered;
+}
+
+// The tuple of gradients that the function returns; null where it is something else, or where a
+// gradient may be None or something is read that graphs do not keep.
+const wick::Node* gradientsIn(const GradientFunction& gradients) {
+  for (const Source& source : gradients.sources) {
+    const bool kept = source.part == Source::Part::Value || source.part == Source::Part::Size;
+    if (source.kind == Source::Kind::Gradients || source.optional || !kept) return nullptr;
+  }
+  const Graph& graph = *gradients.function->graph();
+  if (graph.outputs().size() != 1) return nullptr;
+  const wick::Node* tuple = graph.outputs()[0]->node();
+  if (tuple->kind() != prim::TupleConstruct) return nullptr;
+  return std::ranges::all_of(tuple->inputs(), isTensor) ? tuple : nullptr;
+}
+
+bool differentiable(const wick::Node* node) {
+  const Operator* op = node->maybeOperator();
+  if (!op || op->form() != Operator::Form::Base || op->makesViews() || op->mayWrite(*node) ||
+      node->outputs().size() != 1 || !isTensor(node->output()) ||
+      node->inputs().size() != op->schema().arguments().size()) {
+    return false;
+  }
+  for (const Value* v : node->inputs()) {
+    if (v->type()->kind() == TypeKind::List) return false;
+  }
+  const Rule& rule = ruleOf(*op);
+  if (rule.kind() == Rule::Kind::None) return true;
+  if (rule.kind() != Rule::Kind::Formula || !rule.hasGradient(0)) return false;
+  const uint64_t covered = coveredInputs(rule, node);
+  return covered != 0 && gradientsIn(rule.gradients(covered)) != nullptr;
+}
+
+// The sizes that the body's values have in one call: those of pointwise results.
+using Sizes = std::unordered_map<const Value*, DimVector>;
+
+std::optional<DimVector> broadcast(const DimVector& a, const DimVector& b) {
+  const DimVector& longer = a.size() >= b.size() ? a : b;
+  const DimVector& shorter = a.size() >= b.size() ? b : a;
+  DimVector out = longer;
+  const size_t more = longer.size() - shorter.size();
+  for (size_t d = 0; d < shorter.size(); ++d) {
+    if (shorter[d] == out[more + d]) continue;
+    if (out[more + d] != 1 && shorter[d] != 1) return std::nullopt;
+    if (out[more + d] == 1) out[more + d] = shorter[d];
+  }
+  return out;
+}
+
+// One backward function. Immutable.
+struct Backward {
+  std::shared_ptr<CompilationUnit> unit;
+  GraphFunction* function = nullptr;
+  struct Parameter {
+    enum class Kind { Argument, Result, Gradient } kind;
+    size_t index;
+  };
+  std::vector<Parameter> parameters;
+  std::vector<size_t> arguments;      // whose gradients it returns, as a tuple
+  std::vector<uint64_t> reached;      // bit i: that argument has a part in result i
+  std::vector<bool> results_need_it;  // which results come from arguments that do
+};
+
+size_t savedTensors(const Backward& backward) {
+  const Graph& graph = *backward.function->graph();
+  size_t count = 0;
+  for (size_t i = 0; i < backward.parameters.size(); ++i) {
+    const bool saved = backward.parameters[i].kind != Backward::Parameter::Kind::Gradient;
+    count += saved && isTensor(graph.inputs()[i]);
+  }
+  return count;
+}
+
+// Where the inputs of each node stand in a list of those of all nodes.
+using InputNumbers = std::unordered_map<const wick::Node*, size_t>;
+
+class BackwardBuilder {
+ public:
+  // Bit i of `mask`: argument i needs a gradient. `sums`: of each node's input, whether its
+  // gradient is summed to its sizes; empty when none is.
+  BackwardBuilder(const Graph& body, const InputNumbers& numbers, uint64_t mask,
+                  const std::vector<bool>& sums, bool keeps_results)
+      : body_(body),
+        numbers_(numbers),
+        mask_(mask),
+        sums_(sums),
+        graph_(std::make_shared<Graph>()) {
+    using Kind = Backward::Parameter::Kind;
+    for (size_t i = 0; i < body.inputs().size(); ++i) {
+      inside_[body.inputs()[i]] = parameter(Kind::Argument, i, body.inputs()[i]->type());
+    }
+    for (const wick::Node* node : body.nodes()) {
+      wick::Node* copy = graph_->block()->appendNode(graph_->createClone(node, inside_));
+      for (size_t i = 0; i < node->outputs().size(); ++i) {
+        inside_[node->output(i)] = copy->output(i);
+      }
+    }
+    if (!keeps_results) return;
+    for (size_t i = 0; i < body.outputs().size(); ++i) {
+      inside_[body.outputs()[i]] = parameter(Kind::Result, i, types::Tensor());
+    }
+  }
+
+  // Null where a formula does not allow it.
+  std::unique_ptr<Backward> build() {
+    if (body_.outputs().size() > 64) return nullptr;
+    findNeeds();
+    for (size_t i = 0; i < body_.outputs().size(); ++i) {
+      const Value* output = body_.outputs()[i];
+      made_->results_need_it.push_back(needs(output));
+      Value* gradient = parameter(Backward::Parameter::Kind::Gradient, i, types::Tensor());
+      if (!needs(output)) continue;
+      accumulate(output, gradient);
+      reached_[output] |= uint64_t{1} << i;
+    }
+    std::vector<const wick::Node*> nodes(body_.nodes().begin(), body_.nodes().end());
+    for (size_t n = nodes.size(); n-- > 0;) {
+      if (!differentiate(nodes[n])) return nullptr;
+    }
+    std::vector<Value*> results;
+    for (size_t i = 0; i < body_.inputs().size() && i < 64; ++i) {
+      const auto found = gradients_.find(body_.inputs()[i]);
+      if ((mask_ >> i & 1) == 0 || found == gradients_.end()) continue;
+      made_->arguments.push_back(i);
+      made_->reached.push_back(reached_[body_.inputs()[i]]);
+      results.push_back(found->second);
+    }
+    if (results.empty()) return nullptr;
+    graph_->registerOutput(graph_->insertNode(graph_->createTuple(results))->output());
+    withoutComplexNumbers();
+    eliminateDeadCode(*graph_);
+    for (size_t i = graph_->inputs().size(); i-- > 0;) {
+      if (!graph_->inputs()[i]->uses().empty()) continue;
+      graph_->block()->eraseInput(i);
+      made_->parameters.erase(made_->parameters.begin() + static_cast<ptrdiff_t>(i));
+    }
+    made_->unit = std::make_shared<CompilationUnit>();
+    made_->function = made_->unit->createFunction("__torch__.backward", graph_);
+    return std::move(made_);
+  }
+
+ private:
+  Value* parameter(Backward::Parameter::Kind kind, size_t index, TypePtr type) {
+    made_->parameters.push_back({kind, index});
+    return graph_->block()->addInput(std::move(type));
+  }
+
+  // All tensors are real.
+  void withoutComplexNumbers() {
+    static const Symbol kConj = Symbol::aten("conj"), kIsComplex = Symbol::aten("is_complex");
+    Value* never = graph_->block()->prependNode(graph_->createConstant(IValue(false)))->output();
+    for (wick::Node* node : graph_->nodes()) {
+      if (node->kind() == kConj) node->output()->replaceAllUsesWith(node->input(0));
+      if (node->kind() == kIsComplex) node->output()->replaceAllUsesWith(never);
+    }
+  }
+
+  bool needs(const Value* v) const { return needed_.count(v) != 0; }
+
+  void findNeeds() {
+    for (size_t i = 0; i < body_.inputs().size() && i < 64; ++i) {
+      if (mask_ >> i & 1) needed_.insert(body_.inputs()[i]);
+    }
+    for (const wick::Node* node : body_.nodes()) {
+      const Operator* op = node->maybeOperator();
+      if (op && ruleOf(*op).kind() == Rule::Kind::Formula &&
+          std::ranges::any_of(node->inputs(), [&](const Value* v) { return needs(v); })) {
+        needed_.insert(node->output());
+      }
+    }
+  }
+
+  Value* insert(const char* kind, std::initializer_list<Value*> inputs, TypePtr type) {
+    wick::Node* node = graph_->insertNode(graph_->create(Symbol::aten(kind), inputs));
+    node->output()->setType(std::move(type));
+    return node->output();
+  }
+  void accumulate(const Value* of, Value* gradient) {
+    Value*& sum = gradients_[of];
+    if (!sum) {
+      sum = gradient;
+    } else {
+      Value* one = graph_->insertConstant(IValue(int64_t{1}));
+      sum = insert("add", {sum, gradient, one}, types::Tensor());
+    }
+  }
+  Value* sizeOf(Value* tensor) {
+    return insert("size", {tensor}, std::make_shared<const ListType>(types::Int()));
+  }
+
+  // Adds the gradients of the node's inputs, of which some need them.
+  bool differentiate(const wick::Node* node) {
+    const auto found = gradients_.find(node->outputs().empty() ? nullptr : node->output());
+    if (found == gradients_.end()) return true;
+    const Rule& rule = ruleOf(*node->maybeOperator());
+    uint64_t wanted = 0;
+    for (size_t i = 0; i < node->inputs().size() && i < 64; ++i) {
+      if (isTensor(node->input(i)) && needs(node->input(i))) wanted |= uint64_t{1} << i;
+    }
+    if ((wanted & ~coveredInputs(rule, node)) != 0) return false;
+    const GradientFunction& gradients = rule.gradients(wanted);
+    const wick::Node* tuple = gradientsIn(gradients);
+    if (!tuple) return false;
+    std::vector<Value*> arguments;
+    for (const Source& source : gradients.sources) {
+      Value* value = found->second;
+      if (source.kind == Source::Kind::Argument) value = inside_.at(node->input(source.index));
+      if (source.kind == Source::Kind::Result) value = inside_.at(node->output());
+      arguments.push_back(source.part == Source::Part::Size ? sizeOf(value) : value);
+    }
+    const std::vector<Value*> results =
+        inlineGraph(*graph_, *gradients.function->graph(), arguments);
+    const wick::Node* made = results[0]->node();
+    for (size_t k = 0; k < gradients.arguments.size(); ++k) {
+      const Value* input = node->input(gradients.arguments[k]);
+      Value* gradient = made->input(k);
+      if (!sums_.empty() && sums_[numbers_.at(node) + gradients.arguments[k]]) {
+        Value* size = sizeOf(inside_.at(node->input(gradients.arguments[k])));
+        gradient = insert("sum_to_size", {gradient, size}, types::Tensor());
+      }
+      accumulate(input, gradient);
+      reached_[input] |= reached_[node->output()];
+    }
+    return true;
+  }
+
+  const Graph& body_;
+  const InputNumbers& numbers_;
+  const uint64_t mask_;
+  const std::vector<bool>& sums_;
+  std::shared_ptr<Graph> graph_;
+  std::unique_ptr<Backward> made_ = std::make_unique<Backward>();
+  std::unordered_map<Value*, Value*> inside_;
+  std::unordered_map<const Value*, Value*> gradients_;
+  std::unordered_map<const Value*, uint64_t> reached_;
+  std::unordered_set<const Value*> needed_;
+};
+
+// A call on the tape.
+class DifferentiableGraphNode : public Node {
+ public:
+  DifferentiableGraphNode(std::shared_ptr<const Backward> backward, const IValue* arguments)
+      : backward_(std::move(backward)), saved_(backward_->parameters.size()) {
+    std::vector<Edge> edges;
+    for (const size_t i : backward_->arguments)
+      edges.push_back(gradientEdge(arguments[i].toTensor()));
+    setNext(std::move(edges));
+    for (size_t p = 0; p < saved_.size(); ++p) {
+      const auto& [kind, index] = backward_->parameters[p];
+      if (kind == Backward::Parameter::Kind::Argument) {
+        saved_[p] = SavedValue::argument(arguments[index]);
+      }
+    }
+  }
+
+  void saveResults(const IValue* results) {
+    for (size_t p = 0; p < saved_.size(); ++p) {
+      const auto& [kind, index] = backward_->parameters[p];
+      if (kind == Backward::Parameter::Kind::Result) {
+        saved_[p] = SavedValue::result(results[index], static_cast<uint32_t>(index));
+      }
+    }
+  }
+
+  std::string name() const override { return "DifferentiableGraphBackward"; }
+
+  std::vector<Tensor> apply(const std::vector<Tensor>& gradients) override {
+    std::vector<IValue> arguments;
+    for (size_t p = 0; p < saved_.size(); ++p) {
+      const auto& [kind, index] = backward_->parameters[p];
+      if (kind == Backward::Parameter::Kind::Gradient) {
+        const Tensor& g = gradients.at(index);
+        arguments.emplace_back(g.defined() ? g : zerosFor(shapes()[index]));
+        continue;
+      }
+      WICK_CHECK(!released_, "{}", kAlreadyReleased);
+      arguments.push_back(saved_[p].unpack(*this));
+    }
+    const Code& code = GraphExecutor::of(*backward_->function).codeFor(arguments);
+    const IValue found = runCodeWithin(code, std::move(arguments));
+    uint64_t defined = 0;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      defined |= static_cast<uint64_t>(gradients[i].defined()) << i;
+    }
+    // Undefined, as on the tape, where nothing depended on any result of the argument.
+    std::vector<Tensor> out;
+    for (size_t k = 0; k < backward_->arguments.size(); ++k) {
+      const bool any = (backward_->reached[k] & defined) != 0;
+      out.push_back(any ? found.elements().at(k).toTensor() : Tensor());
+    }
+    return out;
+  }
+
+  void releaseSaved() override {
+    for (SavedValue& s : saved_) {
+      if (!s.isTensor()) continue;
+      s = SavedValue();
+      released_ = true;
+    }
+  }
+
+ private:
+  const std::shared_ptr<const Backward> backward_;
+  std::vector<SavedValue> saved_;  // as many as the function has parameters
+  bool released_ = false;
+};
+
+class GraphDerivative : public SiteDerivative {
+ public:
+  explicit GraphDerivative(std::shared_ptr<const Graph> body) : body_(std::move(body)) {
+    size_t count = 0;
+    for (const wick::Node* node : body_->nodes()) {
+      numbers_[node] = count;
+      count += node->inputs().size();
+      has_tensors_ |= node->kind() == prim::Constant && isTensor(node->output());
+    }
+  }
+
+  bool run(const IValue* arguments, size_t num_arguments, IValue* results, size_t num_results,
+           const std::function<bool()>& forward) override {
+    // Whoever looks for the operator that makes a NaN wants each by itself.
+    if (detectsAnomaly()) return false;
+    uint64_t mask = 0;
+    std::vector<bool> sums;
+    if (num_arguments > 64 || !isSimple(arguments, num_arguments, mask) || mask == 0 ||
+        !findSums(arguments, num_arguments, sums)) {
+      return false;
+    }
+    const std::shared_ptr<const Backward> backward = backwardFor(mask, sums);
+    if (!backward) return false;
+    // What is saved is noted before the results may take the arguments' place.
+    Ref<DifferentiableGraphNode> node = makeRef<DifferentiableGraphNode>(backward, arguments);
+    if (!forward()) return false;
+    for (size_t i = 0; i < num_results; ++i) {
+      const Tensor t = results[i].toTensor();
+      if (backward->results_need_it[i]) {
+        setHistory(t, node);
+      } else {
+        node->addResult(t);
+      }
+    }
+    node->saveResults(results);
+    return true;
+  }
+
+ private:
+  // Tensors of one real dtype, and masks and integers, which have no gradients.
+  static bool isSimple(const IValue* arguments, size_t n, uint64_t& mask) {
+    std::optional<DType> dtype;
+    for (size_t i = 0; i < n; ++i) {
+      if (!arguments[i].isTensor()) continue;
+      const Tensor t = arguments[i].toTensor();
+      if (isComplex(t.dtype())) return false;
+      if (isFloating(t.dtype())) {
+        if (dtype && *dtype != t.dtype()) return false;
+        dtype = t.dtype();
+      }
+      if (requiresGradient(t)) mask |= uint64_t{1} << i;
+    }
+    return dtype && !isReducedFloat(*dtype);
+  }
+
+  // Which gradients must be summed because an operator repeated its input. False for sizes that do
+  // not fit each other.
+  bool findSums(const IValue* arguments, size_t n, std::vector<bool>& sums) const {
+    const IValue* first = nullptr;
+    bool alike = !has_tensors_;
+    for (size_t i = 0; i < n; ++i) {
+      if (!arguments[i].isTensor()) continue;
+      if (!first) first = &arguments[i];
+      alike =
+          alike && std::ranges::equal(first->toTensor().sizes(), arguments[i].toTensor().sizes());
+    }
+    if (alike) return true;
+    Sizes sizes;
+    for (size_t i = 0; i < n; ++i) {
+      if (!arguments[i].isTensor()) continue;
+      sizes[body_->inputs()[i]] = DimVector(arguments[i].toTensor().sizes());
+    }
+    for (const wick::Node* node : body_->nodes()) {
+      if (node->kind() == prim::Constant) {
+        if (isTensor(node->output())) {
+          sizes[node->output()] = DimVector(constantOf(node->output())->toTensor().sizes());
+        }
+        continue;
+      }
+      DimVector all;
+      for (const Value* v : node->inputs()) {
+        if (!isTensor(v)) continue;
+        const std::optional<DimVector> both = broadcast(all, sizes.at(v));
+        if (!both) return false;
+        all = *both;
+      }
+      for (const Value* v : node->inputs()) sums.push_back(isTensor(v) && sizes.at(v) != all);
+      sizes[node->output()] = all;
+    }
+    return true;
+  }
+
+  std::shared_ptr<const Backward> backwardFor(uint64_t mask, const std::vector<bool>& sums) {
+    constexpr size_t kMost = 16;
+    std::lock_guard lock(mutex_);
+    for (const Variant& v : variants_) {
+      if (v.mask == mask && v.sums == sums) return v.backward;
+    }
+    if (variants_.size() == kMost) return nullptr;
+    std::unique_ptr<Backward> made =
+        BackwardBuilder(*body_, numbers_, mask, sums, /*keeps_results=*/false).build();
+    std::unique_ptr<Backward> keeping =
+        BackwardBuilder(*body_, numbers_, mask, sums, /*keeps_results=*/true).build();
+    if (made && keeping && savedTensors(*keeping) < savedTensors(*made)) made = std::move(keeping);
+    variants_.push_back({mask, sums, std::move(made)});
+    return variants_.back().backward;
+  }
+
+  struct Variant {
+    uint64_t mask;
+    std::vector<bool> sums;
+    std::shared_ptr<const Backward> backward;  // null when there is none
+  };
+  const std::shared_ptr<const Graph> body_;
+  InputNumbers numbers_;
+  bool has_tensors_ = false;  // constants of the body
+  std::mutex mutex_;
+  std::vector<Variant> variants_;
+};
+
+constexpr SiteDerivative::Factory kFactory{
+    differentiable, [](std::shared_ptr<const Graph> body) -> std::unique_ptr<SiteDerivative> {
+      return std::make_unique<GraphDerivative>(std::move(body));
+    }};
+const bool installed = [] {
+  SiteDerivative::setFactory(&kFactory);
+  return true;
+}();
+
+}  // namespace
+
+}  // namespace wick::autograd

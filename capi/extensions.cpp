@@ -1,0 +1,220 @@
+// Operators, classes and plugins of capi/wick.h.
+#include <map>
+#include <mutex>
+
+#include "capi/guard.h"
+#include "core/native_class.h"
+#include "extensions/extension.h"
+#include "extensions/plugin.h"
+
+using namespace wick;
+using namespace wick::capi;
+
+namespace {
+
+// Handles for the time of a call.
+class Handles {
+ public:
+  explicit Handles(std::span<const IValue> values) {
+    values_.reserve(values.size());
+    for (const IValue& v : values) values_.push_back({v});
+    for (wick_value& v : values_) pointers_.push_back(&v);
+  }
+  wick_value* const* data() const { return pointers_.data(); }
+
+ private:
+  std::vector<wick_value> values_;
+  std::vector<wick_value*> pointers_;
+};
+
+// Handles that a function stores.
+class Stored {
+ public:
+  explicit Stored(size_t count) : handles_(count, nullptr) {}
+  Stored(const Stored&) = delete;
+  Stored& operator=(const Stored&) = delete;
+  ~Stored() {
+    for (wick_value* v : handles_) delete v;
+  }
+  wick_value** data() { return handles_.data(); }
+  IValue take(size_t i) {
+    if (!handles_[i]) throw RuntimeError(fmt::format("its function stored no result {}", i));
+    return std::move(handles_[i]->value);
+  }
+
+ private:
+  std::vector<wick_value*> handles_;
+};
+
+ExtensionFunction functionOf(wick_function function, void* data) {
+  return [function, data](std::span<const IValue> arguments, std::span<IValue> results) {
+    const Handles handles(arguments);
+    // A function without results has somewhere to store all the same.
+    Stored stored(results.size() + 1);
+    forgetError();
+    const wick_status status = function(data, handles.data(), arguments.size(), stored.data());
+    if (status != WICK_OK) throwLastError(status);
+    for (size_t i = 0; i < results.size(); ++i) results[i] = stored.take(i);
+  };
+}
+
+// What objects of classes written in C hold.
+struct Held : RefCounted {
+  Held(void* p, void (*f)(void*, void*), void* d) : pointer(p), free_held(f), data(d) {}
+  ~Held() override {
+    if (free_held) free_held(data, pointer);
+  }
+  void* pointer;
+  void (*free_held)(void* data, void* held);
+  void* data;
+};
+
+struct HeldClass {
+  void (*free_held)(void* data, void* held);
+  void* data;
+};
+
+struct Classes {
+  std::mutex mutex;
+  std::map<std::string, HeldClass> classes;  // by the qualified name
+};
+Classes& classes() {
+  static auto* const made = new Classes;
+  return *made;
+}
+
+std::string qualified(const std::string& name) {
+  return std::string(kNativeClassPrefix) + name;
+}
+
+Ref<Held> hold(const std::string& qualified_name, void* held) {
+  Classes& c = classes();
+  std::lock_guard lock(c.mutex);
+  const auto found = c.classes.find(qualified_name);
+  if (found == c.classes.end()) {
+    throwUsage("{} is no class that wick_extension_add made", qualified_name);
+  }
+  return makeRef<Held>(held, found->second.free_held, found->second.data);
+}
+
+void addClass(Extension& extension, const wick_class& c) {
+  constexpr const char* kName = "wick_extension_add";
+  known(c.name, kName, "classes[].name");
+  if (c.num_methods > 0) known(c.methods, kName, "classes[].methods");
+  std::vector<Extension::PlainMethod> methods;
+  for (const wick_method& m : std::span(c.methods, c.num_methods)) {
+    known(m.schema, kName, "classes[].methods[].schema");
+    if (!m.function) throwUsage("{}: {} has no function", kName, m.schema);
+    methods.push_back({m.schema, functionOf(m.function, m.data)});
+  }
+  std::function<IValue(const RefCounted&)> get;
+  std::function<Ref<RefCounted>(const IValue&)> set;
+  if (c.get_state && c.set_state) {
+    get = [get_state = c.get_state, data = c.data](const RefCounted& self) {
+      Stored stored(1);
+      forgetError();
+      const wick_status status =
+          get_state(data, static_cast<const Held&>(self).pointer, stored.data());
+      if (status != WICK_OK) throwLastError(status);
+      return stored.take(0);
+    };
+    set = [set_state = c.set_state, data = c.data, free_held = c.free_held](const IValue& state) {
+      const wick_value handle{state};
+      void* held = nullptr;
+      forgetError();
+      const wick_status status = set_state(data, &handle, &held);
+      if (status != WICK_OK) throwLastError(status);
+      return Ref<RefCounted>(makeRef<Held>(held, free_held, data));
+    };
+  } else if (c.get_state || c.set_state) {
+    throwUsage("{}: class {} needs both get_state and set_state, or neither", kName, c.name);
+  }
+  extension.objectOf(c.name, std::move(methods), std::move(get), std::move(set));
+}
+
+const char* lastMessage() {
+  return wick_last_error()->message;
+}
+const bool error_source = (wick::detail::setPluginErrorSource(&lastMessage), true);
+
+}  // namespace
+
+extern "C" {
+
+wick_status wick_fail(const char* message) {
+  const wick_status status =
+      guarded([&] { throw RuntimeError(message ? message : "an error without a message"); });
+  return status;
+}
+
+wick_status wick_extension_add(const wick_extension* extension) {
+  constexpr const char* kName = "wick_extension_add";
+  return guarded([&] {
+    const wick_extension& e = known(extension, kName, "extension");
+    if (e.struct_size < sizeof(wick_extension)) {
+      throwUsage("{}: struct_size must be sizeof(wick_extension), {}; got {}", kName,
+                 sizeof(wick_extension), e.struct_size);
+    }
+    Extension made(&known(e.name_space, kName, "name_space"));
+    if (e.num_operators > 0) known(e.operators, kName, "operators");
+    for (const wick_operator& op : std::span(e.operators, e.num_operators)) {
+      known(op.schema, kName, "operators[].schema");
+      if (!op.function) throwUsage("{}: {} has no function", kName, op.schema);
+      OperatorTraits traits;
+      if (op.result_like) traits.result_like = op.result_like;
+      if (op.derivative) traits.derivative = op.derivative;
+      traits.random = op.random != 0;
+      traits.side_effects = op.side_effects != 0;
+      made.opOf(op.schema, functionOf(op.function, op.data), std::move(traits));
+    }
+    if (e.num_classes > 0) known(e.classes, kName, "classes");
+    for (const wick_class& c : std::span(e.classes, e.num_classes)) {
+      addClass(made, c);
+    }
+    made.add();
+    std::lock_guard lock(classes().mutex);
+    for (const wick_class& c : std::span(e.classes, e.num_classes)) {
+      classes().classes.emplace(qualified(fmt::format("{}.{}", e.name_space, c.name)),
+                                HeldClass{c.free_held, c.data});
+    }
+  });
+}
+
+wick_status wick_object_held(const wick_value* object, const char* class_name, void** held) {
+  constexpr const char* kName = "wick_object_held";
+  return guarded([&] {
+    const IValue& value = known(object, kName, "object").value;
+    const std::string name = qualified(&known(class_name, kName, "class_name"));
+    void*& out = known(held, kName, "held");
+    if (!value.isObject() || value.toObject().type()->name() != name) {
+      throw RuntimeError(fmt::format(
+          "expected an object of {}, got {}", name,
+          value.isObject() ? value.toObject().type()->name() : std::string(value.tagName())));
+    }
+    out = heldBy<Held>(kName, value, "an object of a class made in C").pointer;
+  });
+}
+
+wick_status wick_object_hold(wick_value* object, void* held) {
+  constexpr const char* kName = "wick_object_hold";
+  return guarded([&] {
+    const IValue& value = known(object, kName, "object").value;
+    if (!value.isObject()) throwUsage("{}: expected an object, got {}", kName, value.tagName());
+    detail::holdObject(value, hold(value.toObject().type()->name(), held));
+  });
+}
+
+wick_status wick_object_new(const char* class_name, void* held, wick_value** object) {
+  constexpr const char* kName = "wick_object_new";
+  return guarded([&] {
+    const std::string name = qualified(&known(class_name, kName, "class_name"));
+    known(object, kName, "object");
+    give(makeNative(name, hold(name, held)), object);
+  });
+}
+
+wick_status wick_plugin_load(const char* path) {
+  return guarded([&] { loadPlugin(&known(path, "wick_plugin_load", "path")); });
+}
+
+}  // extern "C"

@@ -1,0 +1,91 @@
+// What every function of capi/wick.h is written with: the handles, and the one place where an
+// exception becomes a status.
+#pragma once
+
+#include <fmt/core.h>
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "../wick.h"  // not the C header beside this file
+#include "capi/wick.h"
+#include "core/budget.h"
+
+struct wick_program {
+  wick::Program program;
+};
+
+struct wick_module {
+  wick::Module module;
+};
+
+struct wick_value {
+  wick::IValue value;
+};
+
+struct wick_interrupt {
+  std::shared_ptr<std::atomic<bool>> flag;
+};
+
+namespace wick::capi {
+
+// Notes the exception that is being handled as the thread's last error.
+wick_status noteException() noexcept;
+
+// Runs `f` and turns what it throws into a status.
+template <class F>
+wick_status guarded(F&& f) noexcept {
+  try {
+    std::forward<F>(f)();
+    return WICK_OK;
+  } catch (...) {
+    return noteException();
+  }
+}
+
+template <class... Args>
+[[noreturn]] void throwUsage(fmt::format_string<Args...> format, Args&&... args) {
+  throw UsageError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Forgets the thread's last error, so that one of somebody's own function can be told from it.
+void forgetError() noexcept;
+// Throws the thread's last error, of a function that returned `status`, as what it was.
+[[noreturn]] void throwLastError(wick_status status);
+
+// The pointer, which must not be null; `name` is the argument's in capi/wick.h.
+template <class T>
+T& known(T* pointer, const char* function, const char* name) {
+  if (!pointer) throwUsage("{}: {} must not be NULL", function, name);
+  return *pointer;
+}
+
+// Hands a new handle out.
+inline void give(IValue value, wick_value** out) {
+  *out = new wick_value{std::move(value)};
+}
+
+// The calling thread works under the limits while this lives. UsageError for limits that make no
+// sense.
+class LimitScope {
+ public:
+  LimitScope(const wick_limits* limits, const char* function);
+  // With the limit of steps, which runs alone have. All else they take from the thread.
+  const RunOptions& runOptions() const { return run_options_; }
+  // For errors that say otherwise what ended the work: throws when a limit did.
+  void check() const { budget_.check(); }
+
+ private:
+  RunOptions run_options_;
+  Budget budget_;
+  BudgetScope scope_;
+};
+
+// The handles of arguments as values.
+std::vector<IValue> valuesOf(wick_value* const* handles, size_t count, const char* function);
+// The entries of a dict with texts as keys; none for null.
+Kwargs namedOf(const wick_value* named, const char* function);
+
+}  // namespace wick::capi

@@ -1,0 +1,234 @@
+// Programs and modules of capi/wick.h.
+#include <span>
+
+#include "capi/guard.h"
+#include "serialization/export.h"
+#include "serialization/import.h"
+
+using namespace wick;
+using namespace wick::capi;
+
+namespace {
+
+IValue namesOf(const std::vector<std::string>& names) {
+  return IValue(names);
+}
+
+IValue tensorsOf(const Module::Named<Tensor>& tensors) {
+  DictRef dict = makeRef<DictObject>(types::String(), types::Tensor());
+  for (const auto& [name, tensor] : tensors) dict->set(name, tensor);
+  return dict;
+}
+
+// The module that holds what a name with dots means, and the last part of the name.
+std::pair<Module, std::string> holderOf(const Module& module, const std::string& name) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string::npos) return {module, name};
+  return {module.submodule(name.substr(0, dot)), name.substr(dot + 1)};
+}
+
+// Loads under the limits; `load` takes LoadOptions.
+template <class Load>
+void loadUnder(const wick_limits* limits, const char* function, wick_module** out, Load load) {
+  known(out, function, "module");
+  const LimitScope scope(limits, function);
+  LoadOptions options;
+  options.run = scope.runOptions();
+  try {
+    *out = new wick_module{load(options)};
+  } catch (const LoadError&) {
+    scope.check();
+    throw;
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+wick_status wick_compile(const char* source, const char* file_name, const wick_limits* limits,
+                         wick_program** program) {
+  constexpr const char* kName = "wick_compile";
+  return guarded([&] {
+    known(source, kName, "source");
+    known(program, kName, "program");
+    const LimitScope scope(limits, kName);
+    *program = new wick_program{compile(source, file_name ? file_name : "<string>")};
+  });
+}
+
+wick_status wick_program_functions(const wick_program* program, wick_value** names) {
+  constexpr const char* kName = "wick_program_functions";
+  return guarded([&] {
+    known(names, kName, "names");
+    give(namesOf(known(program, kName, "program").program.functionNames()), names);
+  });
+}
+
+wick_status wick_program_call(const wick_program* program, const char* function,
+                              wick_value* const* arguments, size_t num_arguments,
+                              const wick_value* named, const wick_limits* limits,
+                              wick_value** result) {
+  constexpr const char* kName = "wick_program_call";
+  return guarded([&] {
+    known(program, kName, "program");
+    known(function, kName, "function");
+    known(result, kName, "result");
+    const LimitScope scope(limits, kName);
+    give(program->program.call(function, valuesOf(arguments, num_arguments, kName),
+                               namedOf(named, kName), scope.runOptions()),
+         result);
+  });
+}
+
+void wick_program_free(wick_program* program) {
+  delete program;
+}
+
+wick_status wick_module_load(const char* path, const wick_limits* limits, wick_module** module) {
+  constexpr const char* kName = "wick_module_load";
+  return guarded([&] {
+    known(path, kName, "path");
+    loadUnder(limits, kName, module,
+              [&](const LoadOptions& options) { return loadModule(path, options); });
+  });
+}
+
+wick_status wick_module_load_memory(const void* data, size_t bytes, const char* name,
+                                    const wick_limits* limits, wick_module** module) {
+  constexpr const char* kName = "wick_module_load_memory";
+  return guarded([&] {
+    if (!data) throwUsage("{}: data must not be NULL", kName);
+    loadUnder(limits, kName, module, [&](const LoadOptions& options) {
+      const std::span<const std::byte> given(static_cast<const std::byte*>(data), bytes);
+      return loadModule(copyBytes(given), name ? name : "<memory>", options);
+    });
+  });
+}
+
+wick_status wick_module_call(const wick_module* module, const char* method,
+                             wick_value* const* arguments, size_t num_arguments,
+                             const wick_value* named, const wick_limits* limits,
+                             wick_value** result) {
+  constexpr const char* kName = "wick_module_call";
+  return guarded([&] {
+    const Module& called = known(module, kName, "module").module;
+    known(result, kName, "result");
+    auto positional = valuesOf(arguments, num_arguments, kName);
+    auto by_name = namedOf(named, kName);
+    const LimitScope scope(limits, kName);
+    const RunOptions& options = scope.runOptions();
+    give(method ? called.run(method, std::move(positional), std::move(by_name), options)
+                : called(std::move(positional), std::move(by_name), options),
+         result);
+  });
+}
+
+wick_status wick_module_methods(const wick_module* module, wick_value** names) {
+  constexpr const char* kName = "wick_module_methods";
+  return guarded([&] {
+    known(names, kName, "names");
+    give(namesOf(known(module, kName, "module").module.methodNames()), names);
+  });
+}
+
+wick_status wick_module_parameters(const wick_module* module, wick_value** parameters) {
+  constexpr const char* kName = "wick_module_parameters";
+  return guarded([&] {
+    known(parameters, kName, "parameters");
+    give(tensorsOf(known(module, kName, "module").module.parameters()), parameters);
+  });
+}
+
+wick_status wick_module_buffers(const wick_module* module, wick_value** buffers) {
+  constexpr const char* kName = "wick_module_buffers";
+  return guarded([&] {
+    known(buffers, kName, "buffers");
+    give(tensorsOf(known(module, kName, "module").module.buffers()), buffers);
+  });
+}
+
+wick_status wick_module_get_attribute(const wick_module* module, const char* name,
+                                      wick_value** value) {
+  constexpr const char* kName = "wick_module_get_attribute";
+  return guarded([&] {
+    known(module, kName, "module");
+    known(name, kName, "name");
+    known(value, kName, "value");
+    const auto [holder, attribute] = holderOf(module->module, name);
+    give(holder.attr(attribute), value);
+  });
+}
+
+wick_status wick_module_set_attribute(wick_module* module, const char* name,
+                                      const wick_value* value) {
+  constexpr const char* kName = "wick_module_set_attribute";
+  return guarded([&] {
+    known(module, kName, "module");
+    known(name, kName, "name");
+    known(value, kName, "value");
+    auto [holder, attribute] = holderOf(module->module, name);
+    holder.setAttr(attribute, value->value);
+  });
+}
+
+wick_status wick_module_set_training(wick_module* module, int on) {
+  return guarded(
+      [&] { known(module, "wick_module_set_training", "module").module.train(on != 0); });
+}
+
+wick_status wick_module_is_training(const wick_module* module, int* on) {
+  constexpr const char* kName = "wick_module_is_training";
+  return guarded([&] {
+    known(on, kName, "on");
+    *on = known(module, kName, "module").module.isTraining() ? 1 : 0;
+  });
+}
+
+wick_status wick_module_save(const wick_module* module, const char* path,
+                             const wick_limits* limits) {
+  constexpr const char* kName = "wick_module_save";
+  return guarded([&] {
+    known(module, kName, "module");
+    known(path, kName, "path");
+    const LimitScope scope(limits, kName);
+    SaveOptions options;
+    options.run = scope.runOptions();
+    saveModule(module->module, path, options);
+  });
+}
+
+wick_status wick_module_save_memory(const wick_module* module, const wick_limits* limits,
+                                    wick_value** bytes) {
+  constexpr const char* kName = "wick_module_save_memory";
+  return guarded([&] {
+    known(module, kName, "module");
+    known(bytes, kName, "bytes");
+    const LimitScope scope(limits, kName);
+    SaveOptions options;
+    options.run = scope.runOptions();
+    give(saveModuleToString(module->module, options), bytes);
+  });
+}
+
+wick_status wick_module_to_value(const wick_module* module, wick_value** value) {
+  constexpr const char* kName = "wick_module_to_value";
+  return guarded([&] {
+    known(value, kName, "value");
+    give(known(module, kName, "module").module.object(), value);
+  });
+}
+
+wick_status wick_module_from_value(const wick_value* value, wick_module** module) {
+  constexpr const char* kName = "wick_module_from_value";
+  return guarded([&] {
+    known(module, kName, "module");
+    *module = new wick_module{known(value, kName, "value").value.to<Module>()};
+  });
+}
+
+void wick_module_free(wick_module* module) {
+  delete module;
+}
+
+}  // extern "C"

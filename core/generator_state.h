@@ -1,0 +1,39 @@
+// The state of a generator of random numbers, to go back to.
+#pragma once
+
+#include <memory>
+
+#include "core/ivalue.h"
+
+namespace wick {
+
+// A copy of where a generator stands. Cheap to copy; immutable.
+class GeneratorState {
+ public:
+  // Of now. Thread-safe.
+  static GeneratorState of(const GeneratorObject& generator);
+  // Lets the generator go on from there. Thread-safe.
+  void restore(GeneratorObject& generator) const;
+
+ private:
+  struct Numbers;
+  std::shared_ptr<const Numbers> numbers_;
+};
+
+// Lets the default generator start from a state for a scope, and go on afterwards as if nothing had
+// been drawn. (Other threads draw from the same generator.)
+class DefaultGeneratorGuard {
+ public:
+  explicit DefaultGeneratorGuard(const GeneratorState& state)
+      : before_(GeneratorState::of(defaultGenerator())) {
+    state.restore(defaultGenerator());
+  }
+  ~DefaultGeneratorGuard() { before_.restore(defaultGenerator()); }
+  DefaultGeneratorGuard(const DefaultGeneratorGuard&) = delete;
+  DefaultGeneratorGuard& operator=(const DefaultGeneratorGuard&) = delete;
+
+ private:
+  const GeneratorState before_;
+};
+
+}  // namespace wick

@@ -1,0 +1,23 @@
+// Graphs as pictures: text for Graphviz.
+#pragma once
+
+#include <string>
+
+#include "core/ivalue.h"
+#include "ir/graph.h"
+
+namespace wick {
+
+struct DotOptions {
+  // The module whose method the graph is, for shapes of weights and values of attributes; null:
+  // they are shown by their names alone.
+  const Object* self = nullptr;
+};
+
+// An operator is a box with its constant arguments, a tensor of the module a box with its name and
+// shape, a submodule or a sub-block a frame around what belongs to it. Edges tell dtypes and sizes
+// as far as the types of values do, and types of other values than tensors. RuntimeError for a graph whose
+// blocks nest too deeply to be read.
+std::string printDot(const Graph& graph, const DotOptions& options = {});
+
+}  // namespace wick

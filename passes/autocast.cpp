@@ -1,0 +1,322 @@
+// A scope is an object of one of three classes that is entered and left in one block. The values
+// that its __init__ stores say which device it is for, the dtype, and whether it is on at all. A
+// scope within a scope changes only its own device's part.
+//
+//   %s : autocast = prim::CreateObject()
+//    = prim::SetAttr[name="device"](%s, %cpu)
+//    = prim::SetAttr[name="fast_dtype"](%s, %bfloat16)
+//    = prim::SetAttr[name="_enabled"](%s, %true)
+//   %e : autocast = prim::Enter(%s)
+//   %z : Tensor = aten::mm(%x, %y)             →   %a = aten::_autocast_to_reduced_precision(%x, …)
+//                                                  %b = aten::_autocast_to_reduced_precision(%y, …)
+//                                                  %z = aten::mm(%a, %b)
+//    = prim::Exit(%s)
+//
+// A tensor that is cast several times is cast once after common_subexpressions, and a weight that
+// freezing made constant is cast once for all calls.
+#include "passes/autocast.h"
+
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/error.h"
+#include "ir/shape_facts.h"
+#include "passes/node_traits.h"
+
+namespace wick {
+
+namespace {
+
+// What is on at a place of the program.
+struct Precision {
+  bool cuda = false;
+  bool cpu = false;
+  DType cuda_dtype = DType::Half;
+  DType cpu_dtype = DType::BFloat16;
+  bool any() const { return cuda || cpu; }
+};
+
+enum class Policy { Reduced, Full, Widest, Unsafe };
+
+const std::unordered_map<Symbol, Policy>& policies() {
+  static const std::unordered_map<Symbol, Policy> all = [] {
+    std::unordered_map<Symbol, Policy> map;
+    const auto put = [&](Policy policy, std::initializer_list<const char*> names) {
+      for (const char* name : names) map.emplace(Symbol::aten(name), policy);
+    };
+    put(Policy::Reduced, {"_convolution",
+                          "conv1d",
+                          "conv2d",
+                          "conv3d",
+                          "conv_tbc",
+                          "conv_transpose1d",
+                          "convolution",
+                          "cudnn_convolution",
+                          "prelu",
+                          "cudnn_convolution_transpose",
+                          "addmm",
+                          "addmv",
+                          "addr",
+                          "matmul",
+                          "mm",
+                          "mv",
+                          "linear",
+                          "addbmm",
+                          "baddbmm",
+                          "bmm",
+                          "lstm_cell",
+                          "gru_cell",
+                          "rnn_tanh_cell",
+                          "rnn_relu_cell",
+                          "_thnn_fused_gru_cell",
+                          "_thnn_fused_lstm_cell"});
+    put(Policy::Full, {"acos",
+                       "asin",
+                       "cosh",
+                       "erfinv",
+                       "exp",
+                       "expm1",
+                       "log",
+                       "log10",
+                       "log2",
+                       "log1p",
+                       "reciprocal",
+                       "rsqrt",
+                       "sinh",
+                       "tan",
+                       "pow",
+                       "softplus",
+                       "gelu",
+                       "layer_norm",
+                       "native_layer_norm",
+                       "group_norm",
+                       "frobenius_norm",
+                       "nuclear_norm",
+                       "cosine_similarity",
+                       "cosine_embedding_loss",
+                       "nll_loss",
+                       "nll_loss2d",
+                       "hinge_embedding_loss",
+                       "kl_div",
+                       "l1_loss",
+                       "smooth_l1_loss",
+                       "mse_loss",
+                       "margin_ranking_loss",
+                       "multilabel_margin_loss",
+                       "soft_margin_loss",
+                       "triplet_margin_loss",
+                       "multi_margin_loss",
+                       "binary_cross_entropy_with_logits",
+                       "dist",
+                       "pdist",
+                       "cdist",
+                       "renorm",
+                       "logsumexp"});
+    put(Policy::Widest, {"addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "equal",
+                         "index_put", "tensordot", "add", "sub", "mul", "div"});
+    put(Policy::Unsafe, {"binary_cross_entropy"});
+    return map;
+  }();
+  return all;
+}
+
+// Whether a value is one of the three objects.
+bool isScope(const Value* v) {
+  if (v->type()->kind() != TypeKind::Class) return false;
+  const std::string name = v->type()->str();
+  return name == "__torch__.torch.amp.autocast_mode.autocast" ||
+         name == "__torch__.torch.cpu.amp.autocast_mode.autocast" ||
+         name == "__torch__.torch.cuda.amp.autocast_mode.autocast";
+}
+
+bool entersScope(const Block* block) {
+  for (const Node* node : block->nodes()) {
+    if (node->kind() == prim::Enter && isScope(node->input(0))) return true;
+    for (const Block* inner : node->blocks()) {
+      if (entersScope(inner)) return true;
+    }
+  }
+  return false;
+}
+
+// A scope's arguments as they are after inlining: constants, and what is chosen by whether an
+// optional one is None. Nothing is folded before the casts are there, for a product of constants
+// within a scope is one of low precision.
+const Value* resolved(const Value* v, int depth = 0);
+
+std::optional<bool> conditionOf(const Value* v, int depth) {
+  v = resolved(v, depth);
+  if (!v) return std::nullopt;
+  if (const std::optional<bool> known = boolOf(v)) return known;
+  const Node* node = v->node();
+  const bool is = node->kind() == Symbol::aten("__is__");
+  if (!is && node->kind() != Symbol::aten("__isnot__")) {
+    if (node->kind() != Symbol::aten("__not__")) return std::nullopt;
+    const std::optional<bool> inner = conditionOf(node->input(0), depth + 1);
+    return inner ? std::optional<bool>(!*inner) : std::nullopt;
+  }
+  const Value *a = resolved(node->input(0), depth + 1), *b = resolved(node->input(1), depth + 1);
+  if (!a || !b) return std::nullopt;
+  const std::optional<IValue> x = constantOf(a), y = constantOf(b);
+  if (!x || !y || (!x->isNone() && !y->isNone())) return std::nullopt;
+  return (x->isNone() && y->isNone()) == is;
+}
+
+// The value that `v` is in the end; null when that depends on the run.
+const Value* resolved(const Value* v, int depth) {
+  constexpr int kMaxDepth = 16;
+  for (; depth < kMaxDepth; ++depth) {
+    const Node* node = v->node();
+    if (node->kind() == prim::unchecked_cast || node->kind() == prim::unchecked_unwrap_optional) {
+      v = node->input(0);
+    } else if (node->kind() == prim::If) {
+      const std::optional<bool> holds = conditionOf(node->input(0), depth + 1);
+      if (!holds) return nullptr;
+      v = node->blocks()[*holds ? 0 : 1]->outputs()[v->offset()];
+    } else {
+      return v;
+    }
+  }
+  return nullptr;
+}
+
+class Caster {
+ public:
+  explicit Caster(Graph& graph) : graph_(graph) {}
+
+  void block(Block* b, Precision around) {
+    struct Open {
+      const Value* object;
+      Precision before;
+    };
+    std::vector<Open> open;
+    Precision now = around;
+    for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
+      Node* node = *it;
+      ++it;
+      if (node->kind() == prim::Enter && isScope(node->input(0))) {
+        for (const Value* bound : node->outputs()) {
+          WICK_CHECK(!bound->hasUses(), "autocast: `with autocast() as name` is not supported");
+        }
+        open.push_back({node->input(0), now});
+        now = within(node->input(0), now);
+        node->destroy();
+      } else if (node->kind() == prim::Exit && isScope(node->input(0))) {
+        WICK_CHECK(!open.empty() && open.back().object == node->input(0),
+                   "autocast: a scope is left that was not the last to be entered");
+        now = open.back().before;
+        open.pop_back();
+        for (Value* left : node->outputs()) {
+          if (!left->hasUses()) continue;
+          InsertPointGuard guard(node);
+          left->replaceAllUsesWith(graph_.insertNode(graph_.createNone())->output());
+        }
+        node->destroy();
+      } else {
+        for (Block* inner : node->blocks()) block(inner, now);
+        if (now.any()) cast(node, now);
+      }
+    }
+    WICK_CHECK(open.empty(), "autocast: a scope is entered that is not left in the same block");
+  }
+
+ private:
+  // What holds within the scope.
+  static Precision within(const Value* object, Precision around) {
+    WICK_CHECK(object->node()->kind() == prim::CreateObject,
+               "autocast: a scope must be made where it is entered, as in `with "
+               "torch.autocast(\"cpu\"):`");
+    std::optional<bool> enabled;
+    std::string device;
+    std::optional<DType> dtype;
+    for (const Use& use : object->uses()) {
+      if (use.user->kind() != prim::SetAttr || use.offset != 0) continue;
+      const std::string name = use.user->ivalue(attr::name).toString();
+      const Value* stored = resolved(use.user->input(1));
+      const std::optional<IValue> value = stored ? constantOf(stored) : std::nullopt;
+      if (name == "_enabled") {
+        WICK_CHECK(value && value->isBool(), "autocast: `enabled` must be a constant");
+        enabled = value->toBool();
+      } else if (name == "device") {
+        WICK_CHECK(value && value->isString(), "autocast: the device must be a constant");
+        device = value->toString();
+      } else if (name == "fast_dtype") {
+        if (stored && stored->node()->kind() == Symbol::aten("get_autocast_dtype")) continue;
+        WICK_CHECK(value, "autocast: `dtype` must be a constant");
+        if (value->isInt()) dtype = dtypeFromNumber(value->toInt());
+        WICK_CHECK(value->isNone() || dtype, "autocast: {} is no dtype", value->repr());
+      }
+    }
+    WICK_CHECK(enabled && !device.empty(), "autocast: a scope without device or `enabled`");
+    WICK_CHECK(device == "cpu" || device == "cuda",
+               "autocast: expected the device 'cpu' or 'cuda', got '{}'", device);
+    Precision inside = around;
+    (device == "cpu" ? inside.cpu : inside.cuda) = *enabled;
+    if (dtype) (device == "cpu" ? inside.cpu_dtype : inside.cuda_dtype) = *dtype;
+    return inside;
+  }
+
+  void cast(Node* node, const Precision& now) {
+    WICK_CHECK(node->kind() != prim::CallFunction && node->kind() != prim::CallMethod,
+               "autocast: calls within its scope must be known when compiling, not go by an "
+               "interface or nest too deeply: {}",
+               node->str());
+    const auto found = policies().find(node->kind());
+    if (found == policies().end()) return;
+    WICK_CHECK(found->second != Policy::Unsafe,
+               "{} is unsafe within autocast: take binary_cross_entropy_with_logits instead of a "
+               "sigmoid and this",
+               node->kind().qualString());
+    const FunctionSchema* schema = node->maybeSchema();
+    if (schema && schema->isMutable()) return;
+    if (found->second == Policy::Widest && !readsFloat(node)) return;
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      if (node->input(i)->type()->kind() != TypeKind::Tensor) continue;
+      node->replaceInput(i, casted(node, node->input(i), found->second, now));
+    }
+  }
+
+  // Whether a tensor may be float32, as far as its type tells.
+  static bool readsFloat(const Node* node) {
+    for (const Value* v : node->inputs()) {
+      const TensorFacts* facts = factsOf(v);
+      if (facts && (!facts->dtype || *facts->dtype == DType::Float)) return true;
+    }
+    return false;
+  }
+
+  Value* casted(Node* user, Value* tensor, Policy policy, const Precision& now) {
+    InsertPointGuard guard(user);
+    RangeGuard range(&graph_, user->range());
+    std::vector<Value*> inputs{tensor, graph_.insertConstant(IValue(now.cuda)),
+                               graph_.insertConstant(IValue(now.cpu))};
+    const bool reduced = policy == Policy::Reduced;
+    if (reduced) {
+      inputs.push_back(graph_.insertConstant(IValue(static_cast<int64_t>(now.cuda_dtype))));
+      inputs.push_back(graph_.insertConstant(IValue(static_cast<int64_t>(now.cpu_dtype))));
+    }
+    static const Symbol kReduced = Symbol::aten("_autocast_to_reduced_precision");
+    static const Symbol kFull = Symbol::aten("_autocast_to_full_precision");
+    Node* made = graph_.insertNode(graph_.create(reduced ? kReduced : kFull, inputs));
+    made->setInlinedFrom(user->inlinedFrom());
+    return made->output();
+  }
+
+  Graph& graph_;
+};
+
+}  // namespace
+
+bool entersAutocast(const Graph& graph) {
+  return entersScope(graph.block());
+}
+
+bool insertAutocasts(Graph& graph) {
+  if (!entersAutocast(graph)) return false;
+  Caster(graph).block(graph.block(), Precision());
+  return true;
+}
+
+}  // namespace wick

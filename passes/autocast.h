@@ -1,0 +1,21 @@
+// Mixed precision: what `with torch.autocast("cpu", dtype=torch.bfloat16)` does to a graph.
+#pragma once
+
+#include "ir/graph.h"
+
+namespace wick {
+
+// Whether the graph, blocks within blocks included, enters a scope of torch.autocast,
+// torch.cpu.amp.autocast or torch.cuda.amp.autocast.
+bool entersAutocast(const Graph& graph);
+
+// Puts casts in front of the operators that stand within such scopes, as PyTorch's scripts have
+// them, and removes the scopes: aten::_autocast_to_reduced_precision before products and
+// convolutions, aten::_autocast_to_full_precision before what needs the range of float32 and before
+// operators of several tensors, which then agree on float32. All others take what they are given.
+// Calls must be inlined, and what a scope is made with must be constant. RuntimeError for scopes
+// that the pass cannot understand, for calls within one that could not be inlined, and for
+// operators that are unsafe in low precision. True when anything changed.
+bool insertAutocasts(Graph& graph);
+
+}  // namespace wick

@@ -1,0 +1,35 @@
+// The derivative of a prim::DifferentiableGraph: what runs of it when one of its arguments requires
+// a gradient. autograd/ makes them; without it there are no such graphs.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "core/ivalue.h"
+#include "ir/graph.h"
+
+namespace wick {
+
+// Of one place in a program. Thread-safe.
+class SiteDerivative {
+ public:
+  virtual ~SiteDerivative() = default;
+  // Called while gradients are recorded, with arguments of which one may require a gradient.
+  // `forward` computes the results without recording, or gives false when it cannot. True when the
+  // results stand in `results` and the tape knows where they come from; false when nothing
+  // happened, and the caller runs the graph's nodes one by one, each recorded by itself.
+  virtual bool run(const IValue* arguments, size_t num_arguments, IValue* results,
+                   size_t num_results, const std::function<bool()>& forward) = 0;
+
+  struct Factory {
+    // Whether the derivative of a pointwise node is known and needs no more than its arguments,
+    // its result and their sizes.
+    bool (*differentiable)(const Node* node);
+    std::unique_ptr<SiteDerivative> (*make)(std::shared_ptr<const Graph> body);
+  };
+  // Set once, before main(); null when there is none.
+  static void setFactory(const Factory* factory);
+  static const Factory* factory();
+};
+
+}  // namespace wick

@@ -1,0 +1,104 @@
+// Indexing as PyTorch's compiler asks for it: places that may lie outside where a mask says that
+// nobody looks, and as many places of non-zero elements as the caller wants. "Unsafe" says there
+// that bounds are not checked; here they are.
+#include "core/convert.h"
+#include "core/memory_limit.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
+#include "runtime/ops/shapes/shape_rules.h"
+
+namespace wick::ops {
+
+namespace {
+
+const OperatorHandle kIndex{"aten::index", "Tensor"};
+const OperatorHandle kIndexPut{"aten::index_put", ""};
+const OperatorHandle kClamp{"aten::clamp", ""};
+const OperatorHandle kNot{"aten::logical_not", ""};
+
+// A list with None for what is undefined, as `Tensor?[]` takes it.
+IValue listOf(const std::vector<Tensor>& tensors) {
+  return IValue(makeTensorList(tensors));
+}
+
+Tensor unsafeIndex(const Tensor& self, std::vector<Tensor> indices) {
+  return kIndex(self, listOf(indices));
+}
+Tensor unsafeIndexPut(const Tensor& self, std::vector<Tensor> indices, const Tensor& values,
+                      bool accumulate) {
+  return kIndexPut(self, listOf(indices), values, accumulate);
+}
+
+std::vector<Tensor> clamped(const char* op, const Tensor& self,
+                            const std::vector<Tensor>& indices) {
+  WICK_CHECK(static_cast<int64_t>(indices.size()) <= self.dim(),
+             "{}: too many indices for tensor of dimension {} (got {})", op, self.dim(),
+             indices.size());
+  std::vector<Tensor> out;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    const Tensor& index = indices[d];
+    if (!index.defined()) {
+      out.emplace_back();
+      continue;
+    }
+    WICK_CHECK(index.dtype() == DType::Long || index.dtype() == DType::Int,
+               "{}: expected indices of dtype int32 or int64, got {}", op, toString(index.dtype()));
+    const int64_t n = self.sizes()[d];
+    out.push_back(kClamp(index, Scalar(-n), Scalar(n - 1)));
+  }
+  return out;
+}
+
+Tensor unsafeMaskedIndex(const Tensor& self, const Tensor& mask, std::vector<Tensor> indices,
+                         const Scalar& fill) {
+  const char* op = "_unsafe_masked_index";
+  const std::vector<Tensor> places = clamped(op, self, indices);
+  if (self.numel() == 0) {
+    DimVector sizes(self.sizes());
+    for (int64_t& s : sizes) s = std::max<int64_t>(s, 1);
+    const Tensor filled = numberTensor(fill, self.dtype()).expand(sizes);
+    return kIndex(filled, listOf(places));
+  }
+  return maskedFill(kIndex(self, listOf(places)), kNot(mask), fill);
+}
+
+Tensor unsafeMaskedPut(const Tensor& self, const Tensor& mask, std::vector<Tensor> indices,
+                       const Tensor& values) {
+  const char* op = "_unsafe_masked_index_put_accumulate";
+  const std::vector<Tensor> places = clamped(op, self, indices);
+  if (self.numel() == 0) return self.clone();
+  return kIndexPut(self, listOf(places), maskedFill(values, kNot(mask), Scalar(0)), true);
+}
+
+// The first `size` places, and rows of `fill_value` where there are fewer.
+Tensor nonzeroStatic(const Tensor& self, int64_t size, int64_t fill_value) {
+  WICK_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer, got {}", size);
+  const Tensor places = nonzeroPositions(self);
+  Tensor out = Tensor::empty(DimVector{size, self.dim()}, DType::Long, self.device());
+  const int64_t found = std::min(size, places.size(0));
+  out.narrow(0, 0, found).copyFrom(places.narrow(0, 0, found));
+  std::ranges::fill(out.narrow(0, found, size - found).span<int64_t>(), fill_value);
+  return out;
+}
+
+const OperatorRecord kRecords[] = {
+    {"aten::_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+     WICK_KERNEL(unsafeIndex), kNoFlags, shapes::indexed},
+    {"aten::_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
+     "accumulate=False) -> Tensor",
+     WICK_KERNEL(unsafeIndexPut), kNoFlags, shapes::likeFirst},
+    {"aten::_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> "
+     "Tensor",
+     WICK_KERNEL(unsafeMaskedIndex)},
+    {"aten::_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, "
+     "Tensor values) -> Tensor",
+     WICK_KERNEL(unsafeMaskedPut), kNoFlags, shapes::likeFirst},
+    {"aten::nonzero_static(Tensor self, *, int size, int fill_value=-1) -> Tensor",
+     WICK_KERNEL(nonzeroStatic), kNotDifferentiable | kOutForm},
+};
+
+const RegisterOperators registered(kRecords);
+
+}  // namespace
+
+}  // namespace wick::ops

@@ -1,0 +1,323 @@
+// Operators that look values up or compare sets of them: searchsorted and bucketize, histograms,
+// isin, closeness.
+#include <cmath>
+#include <limits>
+
+#include "core/convert.h"
+#include "core/counted_vector.h"
+#include "core/dtype_dispatch.h"
+#include "core/paced.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/promotion.h"
+#include "runtime/ops/shapes/shape_rules.h"
+
+namespace wick::ops {
+
+namespace {
+
+// The first position in [0, n) whose element is not below v (or, with `right`, is above v). The
+// comparisons are written so that a NaN in v goes to the end.
+template <class T>
+int64_t boundPosition(const T* data, const int64_t* order, int64_t n, T v, bool right) {
+  int64_t low = 0;
+  int64_t high = n;
+  while (low < high) {
+    int64_t middle = low + (high - low) / 2;
+    T m = order ? data[order[middle]] : data[middle];
+    if (right ? !(m > v) : !(m >= v)) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool out_int32,
+              bool right, const Tensor& sorter, DType common) {
+  WICK_CHECK(sequence.dim() > 0, "{}: boundaries tensor should have positive dimension, but got 0",
+             op);
+  bool shared = sequence.dim() == 1;
+  if (!shared) {
+    WICK_CHECK(sequence.dim() == values.dim() &&
+                   std::equal(sequence.sizes().begin(), sequence.sizes().end() - 1,
+                              values.sizes().begin()),
+               "{}: boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+               "boundaries tensor and input value tensor must match, but we got boundaries tensor "
+               "{} and input value tensor {}",
+               op, formatInts(sequence.sizes()), formatInts(values.sizes()));
+  }
+  int64_t n = sequence.sizes().back();
+  WICK_CHECK(
+      !out_int32 || n < std::numeric_limits<int32_t>::max(),
+      "{}: the size of boundaries' last dimension should be less than INT_MAX, but we got {}", op,
+      n);
+  Tensor order;
+  if (sorter.defined()) {
+    WICK_CHECK(std::ranges::equal(sorter.sizes(), sequence.sizes()),
+               "{}: boundary and sorter must have the same size, but got boundary tensor {} and "
+               "got sorter tensor {}",
+               op, formatInts(sequence.sizes()), formatInts(sorter.sizes()));
+    WICK_CHECK(sorter.dtype() == DType::Long,
+               "{}: sorter must be a tensor of long dtype but got dtype {}", op,
+               scalarTypeName(sorter.dtype()));
+    order = sorter.contiguous();
+    for (int64_t i = 0; i < order.numel(); ++i) {
+      int64_t at = order.data<int64_t>()[i];
+      WICK_CHECK(at >= 0 && at < n, "{}: sorter index out of range", op);
+    }
+  }
+  Tensor bounds = sequence.to(common).contiguous();
+  Tensor wanted = values.to(common).contiguous();
+  Tensor out = Tensor::empty(values.sizes(), DType::Long);
+  int64_t row = shared || values.numel() == 0 ? 1 : values.sizes().back();
+  dispatch<kRealNumbers>(op, common, [&]<class T>() -> void {
+    for (int64_t i = 0; i < wanted.numel(); ++i) {
+      int64_t start = shared ? 0 : i / row * n;
+      out.data<int64_t>()[i] = boundPosition<T>(
+          bounds.data<T>() + start, order.defined() ? order.data<int64_t>() + start : nullptr, n,
+          wanted.data<T>()[i], right);
+    }
+  });
+  return out_int32 ? out.to(DType::Int) : out;
+}
+
+Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32, bool right) {
+  WICK_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim({})",
+             boundaries.dim());
+  return search("bucketize", boundaries, self, out_int32, right, Tensor(),
+                Promotion().add(boundaries).add(self).result());
+}
+Tensor bucketizeNumber(Scalar self, const Tensor& boundaries, bool out_int32, bool right) {
+  WICK_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim({})",
+             boundaries.dim());
+  return search("bucketize", boundaries, self.toTensor(), out_int32, right, Tensor(),
+                Promotion().add(boundaries).add(self).result());
+}
+
+bool rightSide(bool right, const std::optional<std::string>& side) {
+  if (!side) return right;
+  WICK_CHECK(*side == "left" || *side == "right",
+             "torch.searchsorted(): side can only be 'left' or 'right' but got {}", *side);
+  WICK_CHECK(!right || *side == "right",
+             "torch.searchsorted(): side and right can't be set to opposites, got side of {} while "
+             "right was True",
+             *side);
+  return *side == "right";
+}
+Tensor searchsorted(const Tensor& sequence, const Tensor& self, bool out_int32, bool right,
+                    std::optional<std::string> side, const Tensor& sorter) {
+  return search("torch.searchsorted()", sequence, self, out_int32, rightSide(right, side), sorter,
+                Promotion().add(sequence).add(self).result());
+}
+Tensor searchsortedNumber(const Tensor& sequence, Scalar self, bool out_int32, bool right,
+                          std::optional<std::string> side, const Tensor& sorter) {
+  WICK_CHECK(sequence.dim() == 1,
+             "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
+             "dimension is 1, but we got boundaries tensor dim({})",
+             sequence.dim());
+  return search("torch.searchsorted()", sequence, self.toTensor(), out_int32,
+                rightSide(right, side), sorter, Promotion().add(sequence).add(self).result());
+}
+
+// The range of a histogram: as given, or that of the data, widened when it is a single point.
+template <class T>
+std::pair<T, T> histogramRange(const Tensor& flat, double min, double max) {
+  T low = static_cast<T>(min);
+  T high = static_cast<T>(max);
+  if (low == high && flat.numel() > 0) {
+    const T* data = flat.data<T>();
+    low = high = data[0];
+    for (int64_t i = 0; i < flat.numel(); ++i) {
+      if (data[i] != data[i]) low = high = data[i];
+      if (data[i] < low) low = data[i];
+      if (data[i] > high) high = data[i];
+    }
+  }
+  WICK_CHECK(std::isfinite(low) && std::isfinite(high),
+             "torch.histc: range of [{}, {}] is not finite", static_cast<double>(low),
+             static_cast<double>(high));
+  WICK_CHECK(low <= high, "torch.histc: max must be larger than min");
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  return {low, high};
+}
+
+Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) {
+  WICK_CHECK(!min.isComplex() && !max.isComplex(),
+             "torch.histc: expected real bounds, got complex ones");
+  WICK_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got {} for dimension 0", bins);
+  WICK_CHECK(min.toDouble() <= max.toDouble(), "torch.histc: max must be larger than min");
+  Tensor out = Tensor::zeros(DimVector{bins}, self.dtype());
+  Tensor flat = self.contiguous();
+  if (isReducedFloat(self.dtype())) {
+    dispatch<kReducedFloats>("histc", self.dtype(), [&]<class T>() -> void {
+      const Tensor single = flat.to(DType::Float);
+      // Every step is rounded to the dtype, which decides the bin.
+      const auto rounded = [](float v) { return static_cast<float>(T(v)); };
+      auto [low, high] = histogramRange<float>(single, min.toDouble(), max.toDouble());
+      low = rounded(low);
+      high = rounded(high);
+      const float span = rounded(high - low), count = rounded(static_cast<float>(bins));
+      CountedVector<int64_t> counts(static_cast<size_t>(bins), 0);
+      for (const float v : single.span<const float>()) {
+        if (v < low || v > high) continue;
+        const float at = rounded(rounded(rounded(v - low) / span) * count);
+        ++counts[v == v ? std::clamp<int64_t>(static_cast<int64_t>(at), 0, bins - 1) : 0];
+      }
+      for (int64_t i = 0; i < bins; ++i) out.data<T>()[i] = T(static_cast<float>(counts[i]));
+    });
+    return out;
+  }
+  dispatch<kFloats>("histc", self.dtype(), [&]<class T>() -> void {
+    auto [low, high] = histogramRange<T>(flat, min.toDouble(), max.toDouble());
+    CountedVector<int64_t> counts(static_cast<size_t>(bins), 0);
+    for (int64_t i = 0; i < flat.numel(); ++i) {
+      T v = flat.data<T>()[i];
+      if (v < low || v > high) continue;
+      // PyTorch counts NaN in the first bin.
+      int64_t at =
+          v == v ? static_cast<int64_t>((v - low) / (high - low) * static_cast<T>(bins)) : 0;
+      ++counts[std::clamp<int64_t>(at, 0, bins - 1)];
+    }
+    for (int64_t i = 0; i < bins; ++i) out.data<T>()[i] = static_cast<T>(counts[i]);
+  });
+  return out;
+}
+
+Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
+  WICK_CHECK(minlength >= 0, "minlength should be >= 0");
+  if (self.dim() == 1 && self.numel() == 0) return Tensor::zeros(DimVector{minlength}, DType::Long);
+  if (!isIntegral(self.dtype(), false)) throwUnsupportedDType("bincount", self.dtype());
+  Tensor index = self.to(DType::Long).contiguous();
+  const int64_t* data = index.data<int64_t>();
+  int64_t n = index.numel();
+  WICK_CHECK(self.dim() == 1 && *std::min_element(data, data + n) >= 0,
+             "bincount only supports 1-d non-negative integral inputs.");
+  int64_t largest = *std::max_element(data, data + n);
+  WICK_CHECK(largest < INT64_MAX, "bincount: the value {} is too large", largest);
+  int64_t bins = std::max(largest + 1, minlength);
+  if (!weights.defined()) {
+    Tensor out = Tensor::zeros(DimVector{bins}, DType::Long);
+    for (int64_t i = 0; i < n; ++i) ++out.data<int64_t>()[data[i]];
+    return out;
+  }
+  WICK_CHECK(weights.dim() == 1 && weights.numel() == n,
+             "weights should be 1-d and have the same length as input");
+  DType dtype = weights.dtype() == DType::Float ? DType::Float : DType::Double;
+  Tensor w = weights.to(dtype).contiguous();
+  Tensor out = Tensor::zeros(DimVector{bins}, dtype);
+  dispatch<kFloats>("bincount", dtype, [&]<class T>() -> void {
+    for (int64_t i = 0; i < n; ++i) out.data<T>()[data[i]] += w.data<T>()[i];
+  });
+  return out;
+}
+
+Tensor isinOf(const Tensor& elements, const Tensor& tests, DType common, bool invert) {
+  Tensor wanted = elements.to(common).contiguous();
+  Tensor known = tests.to(common).clone(MemoryFormat::Contiguous);
+  Tensor out = Tensor::empty(elements.sizes(), DType::Bool);
+  dispatch<kRealNumbers | kBool>("isin", common, [&]<class T>() -> void {
+    T* set = known.data<T>();
+    // NaN equals nothing, so it need not be found.
+    T* end = std::remove_if(set, set + known.numel(), [](T v) { return v != v; });
+    Pace pace;
+    std::sort(set, end, paced(pace, [](T a, T b) { return a < b; }));
+    for (int64_t i = 0; i < wanted.numel(); ++i) {
+      pace.step(8);
+      T v = wanted.data<T>()[i];
+      bool found = v == v && std::binary_search(set, end, v);
+      out.data<bool>()[i] = found != invert;
+    }
+  });
+  return out;
+}
+Tensor isinTensors(const Tensor& elements, const Tensor& tests, bool, bool invert) {
+  return isinOf(elements, tests, Promotion().add(elements).add(tests).result(), invert);
+}
+Tensor isinTensorNumber(const Tensor& elements, Scalar test, bool, bool invert) {
+  return isinOf(elements, test.toTensor(), Promotion().add(elements).add(test).result(), invert);
+}
+Tensor isinNumberTensor(Scalar element, const Tensor& tests, bool, bool invert) {
+  return isinOf(element.toTensor(), tests, Promotion().add(element).add(tests).result(), invert);
+}
+
+Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  WICK_CHECK(self.dtype() == other.dtype(), "isclose: {} did not match {}",
+             scalarTypeName(self.dtype()), scalarTypeName(other.dtype()));
+  WICK_CHECK(rtol >= 0, "rtol must be greater than or equal to zero, but got {}", rtol);
+  WICK_CHECK(atol >= 0, "atol must be greater than or equal to zero, but got {}", atol);
+  DimVector shape = broadcastShapes(self.sizes(), other.sizes());
+  Tensor a = self.expand(shape).contiguous();
+  Tensor b = other.expand(shape).contiguous();
+  Tensor out = Tensor::empty(shape, DType::Bool);
+  dispatchAll(self.dtype(), [&]<class T>() {
+    // Integers are compared in the default dtype, the others in their own.
+    using C = std::conditional_t<std::is_integral_v<T> || kIsReducedFloat<T>, float, T>;
+    using R = decltype(std::abs(C()));
+    for (int64_t i = 0; i < out.numel(); ++i) {
+      T x = a.data<T>()[i];
+      T y = b.data<T>()[i];
+      bool close = x == y;
+      if constexpr (!std::is_integral_v<T>) close |= equal_nan && x != x && y != y;
+      if (!close && (rtol != 0 || atol != 0)) {
+        C wide_x = convert<C>(x);
+        C wide_y = convert<C>(y);
+        R allowed = static_cast<R>(atol) + std::abs(wide_y * static_cast<R>(rtol));
+        R difference = std::abs(wide_x - wide_y);
+        close = std::isfinite(difference) && difference <= allowed;
+      }
+      out.data<bool>()[i] = close;
+    }
+  });
+  return out;
+}
+bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  Tensor close = isclose(self, other, rtol, atol, equal_nan);
+  const bool* data = close.data<bool>();
+  return std::all_of(data, data + close.numel(), [](bool b) { return b; });
+}
+
+constexpr uint32_t kInfo = kNotDifferentiable | kOutForm;
+
+const OperatorRecord kRecords[] = {
+    {"aten::bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool "
+     "right=False) -> Tensor",
+     WICK_KERNEL(bucketize), kInfo},
+    {"aten::bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool "
+     "right=False) -> Tensor",
+     WICK_KERNEL(bucketizeNumber), kInfo},
+    {"aten::searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool "
+     "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+     WICK_KERNEL(searchsorted), kInfo},
+    {"aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
+     "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+     WICK_KERNEL(searchsortedNumber), kInfo},
+    {"aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
+     WICK_KERNEL(histc), kInfo},
+    {"aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",
+     WICK_KERNEL(bincount), kInfo},
+    {"aten::isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, "
+     "bool invert=False) -> Tensor",
+     WICK_KERNEL(isinTensors), kInfo},
+    {"aten::isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, "
+     "bool invert=False) -> Tensor",
+     WICK_KERNEL(isinTensorNumber), kInfo},
+    {"aten::isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, "
+     "bool invert=False) -> Tensor",
+     WICK_KERNEL(isinNumberTensor), kInfo},
+    {"aten::isclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
+     "atol=1e-08, bool equal_nan=False) -> Tensor",
+     WICK_KERNEL(isclose), kNotDifferentiable, shapes::comparison},
+    {"aten::allclose(Tensor self, Tensor other, float rtol=1.0000000000000001e-05, float "
+     "atol=1e-08, bool equal_nan=False) -> bool",
+     WICK_KERNEL(allclose), kNotDifferentiable},
+};
+
+const RegisterOperators registered(kRecords);
+
+}  // namespace
+
+}  // namespace wick::ops

@@ -1,0 +1,186 @@
+// Operators about positions: non-zero elements, diagonals, and writing a view's worth of elements
+// into a copy.
+#include "core/convert.h"
+#include "core/dtype_dispatch.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/shapes/shape_rules.h"
+
+namespace wick::ops {
+
+Tensor nonzeroPositions(const Tensor& self) {
+  Tensor flags = self.to(DType::Bool).contiguous();
+  // As bytes: one that is neither 0 nor 1, which only a view of another dtype can have written,
+  // must be the same to those who count and to those who store.
+  const auto* data = static_cast<const uint8_t*>(flags.rawData());
+  int64_t count = std::count_if(data, data + flags.numel(), [](uint8_t b) { return b != 0; });
+  int64_t dims = self.dim();
+  Tensor out = Tensor::empty(DimVector{count, dims}, DType::Long);
+  int64_t* to = out.data<int64_t>();
+  DimVector at(static_cast<size_t>(dims), 0);
+  for (int64_t i = 0; i < flags.numel(); ++i) {
+    if (data[i]) to = std::copy(at.begin(), at.end(), to);
+    for (int64_t d = dims; d-- > 0;) {
+      if (++at[d] < self.sizes()[d]) break;
+      at[d] = 0;
+    }
+  }
+  return out;
+}
+
+namespace {
+
+Tensor nonzeroKernel(const Tensor& self) {
+  return nonzeroPositions(self);
+}
+
+// One index vector a dimension; a zero-dim tensor counts as one element.
+std::vector<Tensor> nonzeroEach(const Tensor& self) {
+  Tensor positions = nonzeroPositions(self.dim() == 0 ? self.unsqueeze(0) : self);
+  std::vector<Tensor> out;
+  for (int64_t d = 0; d < positions.sizes()[1]; ++d) out.push_back(positions.select(1, d));
+  return out;
+}
+
+Tensor countNonzeroDims(const Tensor& self, DimVector dims) {
+  std::vector<bool> reduced(static_cast<size_t>(self.dim()), dims.empty());
+  for (int64_t dim : dims) {
+    int64_t d = wrapDim(dim, self.dim());
+    if (self.dim() == 0) continue;
+    WICK_CHECK(!reduced[d], "dim {} appears multiple times in the list of dims", d);
+    reduced[d] = true;
+  }
+  DimVector sizes;
+  DimVector strides(static_cast<size_t>(self.dim()), 0);
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (!reduced[d]) sizes.push_back(self.sizes()[d]);
+  }
+  Tensor out = Tensor::zeros(sizes, DType::Long);
+  size_t k = 0;
+  for (int64_t d = 0; d < self.dim(); ++d) {
+    if (!reduced[d]) strides[d] = out.strides()[k++];
+  }
+  Tensor flags = self.to(DType::Bool).contiguous();
+  const auto* next = static_cast<const uint8_t*>(flags.rawData());
+  int64_t* counts = out.data<int64_t>();
+  forEachOffset<1>(self.sizes(), {IntSpan(strides)},
+                   [&](const std::array<int64_t, 1>& at) { counts[at[0]] += *next++ != 0; });
+  return out;
+}
+Tensor countNonzero(const Tensor& self, std::optional<int64_t> dim) {
+  return countNonzeroDims(self, dim ? DimVector{*dim} : DimVector{});
+}
+
+Tensor diagEmbed(const Tensor& self, int64_t offset, int64_t dim1, int64_t dim2) {
+  int64_t dims = self.dim() + 1;
+  int64_t a = wrapDim(dim1, dims);
+  int64_t b = wrapDim(dim2, dims);
+  WICK_CHECK(a != b, "diagonal dimensions cannot be identical {}, {}", dim1, dim2);
+  WICK_CHECK(self.dim() > 0, "diag_embed: expected at least one dimension");
+  int64_t side = 0;
+  WICK_CHECK(offset != INT64_MIN &&
+                 !__builtin_add_overflow(self.size(-1), offset < 0 ? -offset : offset, &side),
+             "diag_embed: offset {} is too large", offset);
+  DimVector sizes(self.sizes().begin(), self.sizes().end() - 1);
+  sizes.insert(static_cast<size_t>(std::min(a, b)), side);
+  sizes.insert(static_cast<size_t>(std::max(a, b)), side);
+  Tensor out = Tensor::zeros(sizes, self.dtype(), self.device());
+  diagonalView(out, offset, a, b).copyFrom(self);
+  return out;
+}
+
+Tensor diag(const Tensor& self, int64_t offset) {
+  WICK_CHECK(self.dim() == 1 || self.dim() == 2, "diag: matrix or a vector expected, got {} dims",
+             self.dim());
+  if (self.dim() == 1) return diagEmbed(self, offset, 0, 1);
+  return diagonalView(self, offset, 0, 1).clone(MemoryFormat::Contiguous);
+}
+Tensor diagflat(const Tensor& self, int64_t offset) {
+  return diagEmbed(self.flatten(), offset, 0, 1);
+}
+
+Tensor trace(const Tensor& self) {
+  WICK_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim {}", self.dim());
+  Tensor line = diagonalView(self, 0, 0, 1).contiguous();
+  Tensor out = Tensor::empty({}, isIntegral(self.dtype(), false) ? DType::Long : self.dtype());
+  dispatch<kIntegers | kFloats | kComplexes>("trace", self.dtype(), [&]<class T>() -> void {
+    if constexpr (std::is_integral_v<T>) {
+      uint64_t sum = 0;
+      for (int64_t i = 0; i < line.numel(); ++i) sum += static_cast<uint64_t>(line.data<T>()[i]);
+      *out.data<int64_t>() = static_cast<int64_t>(sum);
+    } else {
+      using W = std::conditional_t<kIsComplex<T>, std::complex<double>, double>;
+      W sum = 0;
+      for (int64_t i = 0; i < line.numel(); ++i) sum += convert<W>(line.data<T>()[i]);
+      *out.data<T>() = convert<T>(sum);
+    }
+  });
+  return out;
+}
+
+// A copy of `self` whose part `view_of(copy)` holds `src`.
+template <class F>
+Tensor scatterView(const Tensor& self, const Tensor& src, F&& view_of) {
+  Tensor out = self.clone();
+  Tensor slice = view_of(out);
+  WICK_CHECK(std::ranges::equal(slice.sizes(), src.sizes()),
+             "expected src to have a size equal to the slice of self. src size = {}, slice size = "
+             "{}",
+             formatInts(src.sizes()), formatInts(slice.sizes()));
+  slice.copyFrom(src);
+  return out;
+}
+Tensor selectScatter(const Tensor& self, const Tensor& src, int64_t dim, int64_t index) {
+  return scatterView(self, src, [&](const Tensor& t) { return t.select(dim, index); });
+}
+Tensor sliceScatter(const Tensor& self, const Tensor& src, int64_t dim,
+                    std::optional<int64_t> start, std::optional<int64_t> end, int64_t step) {
+  return scatterView(self, src, [&](const Tensor& t) {
+    return t.slice(dim, start.value_or(0), end.value_or(INT64_MAX), step);
+  });
+}
+Tensor diagonalScatter(const Tensor& self, const Tensor& src, int64_t offset, int64_t dim1,
+                       int64_t dim2) {
+  return scatterView(self, src,
+                     [&](const Tensor& t) { return diagonalView(t, offset, dim1, dim2); });
+}
+Tensor asStridedScatter(const Tensor& self, const Tensor& src, DimVector size, DimVector stride,
+                        std::optional<int64_t> offset) {
+  return scatterView(self, src, [&](const Tensor& t) {
+    return t.asStrided(size, stride, offset.value_or(t.offset()));
+  });
+}
+
+const OperatorRecord kRecords[] = {
+    {"aten::nonzero(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel),
+     kNotDifferentiable | kOutForm, shapes::nonzeroPlaces},
+    {"aten::argwhere(Tensor self) -> Tensor", WICK_KERNEL(nonzeroKernel), kNotDifferentiable,
+     shapes::nonzeroPlaces},
+    {"aten::nonzero_numpy(Tensor self) -> Tensor[]", WICK_KERNEL(nonzeroEach), kNotDifferentiable},
+    {"aten::where(Tensor condition) -> Tensor[]", WICK_KERNEL(nonzeroEach), kNotDifferentiable},
+    {"aten::count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+     WICK_KERNEL(countNonzeroDims), kNotDifferentiable | kOutForm, shapes::reducedLong},
+    {"aten::count_nonzero(Tensor self, int? dim=None) -> Tensor", WICK_KERNEL(countNonzero),
+     kNotDifferentiable | kOutForm, shapes::reducedLong},
+    {"aten::diag(Tensor self, int diagonal=0) -> Tensor", WICK_KERNEL(diag), kOutForm},
+    {"aten::diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+     WICK_KERNEL(diagEmbed), kOutForm},
+    {"aten::diagflat(Tensor self, int offset=0) -> Tensor", WICK_KERNEL(diagflat)},
+    {"aten::trace(Tensor self) -> Tensor", WICK_KERNEL(trace), kOutForm},
+    {"aten::select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor",
+     WICK_KERNEL(selectScatter), kOutForm, shapes::likeFirst},
+    {"aten::slice_scatter(Tensor self, Tensor src, int dim=0, int? start=None, int? end=None, int "
+     "step=1) -> Tensor",
+     WICK_KERNEL(sliceScatter), kOutForm, shapes::likeFirst},
+    {"aten::diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> "
+     "Tensor",
+     WICK_KERNEL(diagonalScatter), kOutForm, shapes::likeFirst},
+    {"aten::as_strided_scatter(Tensor self, Tensor src, int[] size, int[] stride, int? "
+     "storage_offset=None) -> Tensor",
+     WICK_KERNEL(asStridedScatter), kOutForm, shapes::likeFirst},
+};
+
+const RegisterOperators registered(kRecords);
+
+}  // namespace
+
+}  // namespace wick::ops

@@ -1,0 +1,226 @@
+// Sums, means and maxima of bags of embedding rows; gated linear units; dropout of whole features.
+#include <cmath>
+
+#include "core/budget.h"
+#include "core/dtype_dispatch.h"
+#include "core/parallel.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/util.h"
+#include "runtime/ops/shapes/shape_rules.h"
+
+namespace wick {
+namespace {
+
+using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
+
+struct Bags {
+  int64_t mode;
+  bool include_last;
+  int64_t padding;  // this index takes no part; -1: none
+};
+
+template <class T>
+void combine(const char* op, const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+             const Tensor& scales, const Bags& b, const Tensor& out, const Tensor& max_indices,
+             const Tensor& bag_of, const Tensor& bag_size) {
+  int64_t rows = weight.size(0), width = weight.size(1), bags = out.size(0), n = indices.numel();
+  const int64_t* index = indices.data<int64_t>();
+  const int64_t* start = offsets.data<int64_t>();
+  Pace pace;
+  for (int64_t bag = 0; bag < bags; ++bag) {
+    pace.step(1 + width / 4);
+    int64_t end = bag + 1 < offsets.numel() ? start[bag + 1] : n;
+    WICK_CHECK(start[bag] >= 0 && start[bag] <= end && end <= n,
+               "{}: offsets must not decrease or exceed the number of indices: {}", op, start[bag]);
+    T* to = out.data<T>() + bag * width;
+    std::fill(to, to + width, T(0));
+    int64_t* best = b.mode == kMax ? max_indices.data<int64_t>() + bag * width : nullptr;
+    int64_t count = 0;
+    for (int64_t i = start[bag]; i < end; ++i) {
+      pace.step(1 + width / 4);
+      WICK_CHECK(index[i] >= 0 && index[i] < rows, "{}: index {} is out of bounds for {} rows", op,
+                 index[i], rows);
+      bag_of.data<int64_t>()[i] = bag;
+      if (index[i] == b.padding) continue;
+      const T* from = weight.data<T>() + index[i] * width;
+      if (b.mode == kMax) {
+        for (int64_t j = 0; j < width; ++j) {
+          if (count == 0 || from[j] > to[j]) {
+            to[j] = from[j];
+            best[j] = index[i];
+          }
+        }
+      } else {
+        T scale = scales.defined() ? scales.data<T>()[i] : T(1);
+        for (int64_t j = 0; j < width; ++j) to[j] += from[j] * scale;
+      }
+      ++count;
+    }
+    bag_size.data<int64_t>()[bag] = count;
+    if (b.mode == kMean && count > 0) {
+      for (int64_t j = 0; j < width; ++j) to[j] /= static_cast<T>(count);
+    }
+  }
+}
+
+Four embeddingBagAny(const Tensor& weight, const Tensor& indices_in, const Tensor& offsets_in,
+                     const Tensor& scales, Bags b) {
+  const char* op = "embedding_bag";
+  WICK_CHECK(weight.dim() == 2, "{}: expected a 2-D weight, got {}", op, weight.describe());
+  WICK_CHECK(b.mode >= 0 && b.mode <= 2, "{}: unknown mode {}", op, b.mode);
+  WICK_CHECK(!scales.defined() || b.mode == kSum,
+             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+             "for mode='sum'");
+  Tensor indices = ops::indexInt64(op, indices_in), offsets = ops::indexInt64(op, offsets_in);
+  WICK_CHECK(indices.dim() == 1 && offsets.dim() == 1,
+             "{}: input and offsets have to be 1D Tensors, got {} and {}", op, indices.describe(),
+             offsets.describe());
+  WICK_CHECK(!scales.defined() || scales.numel() == indices.numel(),
+             "{}: expected per_sample_weights for {} indices, got {}", op, indices.numel(),
+             scales.defined() ? scales.describe() : "");
+  int64_t bags = offsets.numel() - (b.include_last ? 1 : 0);
+  WICK_CHECK(bags >= 0, "{}: include_last_offset: number of offset should be at least 1", op);
+  WICK_CHECK(offsets.numel() == 0 || offsets.data<int64_t>()[0] == 0,
+             "{}: offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
+             "from position 0",
+             op);
+  Tensor w = widened(weight).contiguous();
+  Tensor out = Tensor::empty(DimVector{bags, w.size(1)}, w.dtype());
+  Tensor bag_of = Tensor::zeros(indices.sizes(), DType::Long);
+  Tensor bag_size = Tensor::zeros(DimVector{bags}, DType::Long);
+  Tensor max_indices = Tensor::zeros(b.mode == kMax ? out.sizes() : IntSpan(), DType::Long);
+  dispatch<kFloats>(op, w.dtype(), [&]<class T>() {
+    Tensor s = scales.defined() ? scales.to(w.dtype()).contiguous() : scales;
+    combine<T>(op, w, indices, offsets, s, b, out, max_indices, bag_of, bag_size);
+  });
+  const bool narrow = indices_in.dtype() == DType::Int && offsets_in.dtype() == DType::Int;
+  const DType index_type = narrow ? DType::Int : DType::Long;
+  // PyTorch leaves out what the gradient of sums does not need: the sizes always, the bags where
+  // its kernel for rows in a row applies. The indices of maxima are the sizes where there are none.
+  if (b.mode == kSum) {
+    bag_size = Tensor::zeros(offsets.sizes(), DType::Long);
+    const bool rows = (weight.dtype() == DType::Float || weight.dtype() == DType::Half) &&
+                      weight.strides()[1] == 1 && b.padding < 0;
+    if (rows) bag_of = Tensor::zeros({0}, DType::Long);
+  }
+  if (b.mode != kMax) max_indices = bag_size.clone();
+  return {out.to(weight.dtype()), bag_of.to(index_type), bag_size.to(index_type),
+          max_indices.to(index_type)};
+}
+
+Four embeddingBagInternal(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+                          int64_t mode, bool, const Tensor& scales, bool include_last,
+                          int64_t padding) {
+  return embeddingBagAny(weight, indices, offsets, scales, {mode, include_last, padding});
+}
+Four embeddingBag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+                  int64_t mode, bool, const Tensor& scales, bool include_last) {
+  return embeddingBagAny(weight, indices, offsets, scales, {mode, include_last, -1});
+}
+Four embeddingBagPadding(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+                         int64_t mode, bool, const Tensor& scales, bool include_last,
+                         std::optional<int64_t> padding) {
+  int64_t at = -1;
+  if (padding && weight.dim() == 2) {
+    WICK_CHECK(*padding >= -weight.size(0) && *padding < weight.size(0),
+               "embedding_bag: padding_idx must be within the number of embeddings, but got {}",
+               *padding);
+    at = *padding < 0 ? *padding + weight.size(0) : *padding;
+  }
+  return embeddingBagAny(weight, indices, offsets, scales, {mode, include_last, at});
+}
+
+Tensor glu(const Tensor& self, int64_t dim) {
+  WICK_CHECK(self.dim() > 0, "glu does not support 0-dimensional tensors");
+  int64_t d = wrapDim(dim, self.dim());
+  WICK_CHECK(self.size(d) % 2 == 0, "Halving dimension must be even, but dimension {} is size {}",
+             d, self.size(d));
+  int64_t half = self.size(d) / 2;
+  return ops::mul(self.narrow(d, 0, half), ops::sigmoid(self.narrow(d, half, half)));
+}
+
+const OperatorHandle kBernoulli{"aten::bernoulli", "p"};
+
+// A mask of zeros and ones, one number an element or one a feature (the first two dimensions).
+Tensor keepMask(const char* op, const Tensor& input, double p, bool features) {
+  WICK_CHECK(p >= 0 && p <= 1, "{}: dropout probability has to be between 0 and 1, but got {}", op,
+             p);
+  DimVector sizes(input.sizes());
+  if (features) {
+    WICK_CHECK(input.dim() >= 2, "Feature dropout requires at least 2 dimensions in the input");
+    for (size_t d = 2; d < sizes.size(); ++d) sizes[d] = 1;
+  }
+  return kBernoulli(Tensor::empty(sizes, input.dtype(), input.device()), 1 - p);
+}
+
+Tensor scaledMask(const char* op, const Tensor& input, double p, bool train, bool features) {
+  WICK_CHECK(p >= 0 && p <= 1, "{}: dropout probability has to be between 0 and 1, but got {}", op,
+             p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return ops::mul(input, Tensor::zeros({}, input.dtype()));
+  Tensor mask = keepMask(op, input, p, features);
+  return ops::mul(input, ops::divScalar(mask, 1 - p));
+}
+
+// Dropped elements take the value that keeps mean and variance of a self-normalizing network.
+Tensor alphaMask(const char* op, const Tensor& input, double p, bool train, bool features) {
+  WICK_CHECK(p >= 0 && p <= 1, "{}: dropout probability has to be between 0 and 1, but got {}", op,
+             p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return ops::mul(input, Tensor::zeros({}, input.dtype()));
+  constexpr double kAlpha = 1.7580993408473766;
+  double a = 1 / std::sqrt((kAlpha * kAlpha * p + 1) * (1 - p));
+  Tensor mask = keepMask(op, input, p, features);
+  Tensor shift =
+      ops::addScalar(ops::mulScalar(ops::addScalar(mask, -1), kAlpha * a), kAlpha * a * p);
+  return ops::add(ops::mul(input, ops::mulScalar(mask, a)), shift);
+}
+
+Tensor featureDropout(const Tensor& input, double p, bool train) {
+  return scaledMask("feature_dropout", input, p, train, true);
+}
+Tensor alphaDropout(const Tensor& input, double p, bool train) {
+  return alphaMask("alpha_dropout", input, p, train, false);
+}
+Tensor featureAlphaDropout(const Tensor& input, double p, bool train) {
+  return alphaMask("feature_alpha_dropout", input, p, train, true);
+}
+
+#define WICK_BAG_ARGS                                                                           \
+  "(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int mode=0, " \
+  "bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False"
+#define WICK_FOUR ") -> (Tensor, Tensor, Tensor, Tensor)"
+// Masks refuse or convert what is not floating.
+std::vector<TypePtr> maskedTypes(const Node& node) {
+  const auto* input = node.input(0)->type()->as<TensorType>();
+  bool floats = input && input->facts().dtype && isFloating(*input->facts().dtype);
+  return floats ? ops::shapes::likeFirst(node) : std::vector<TypePtr>{types::Tensor()};
+}
+
+#define WICK_DROP "(Tensor input, float p, bool train) -> Tensor"
+
+constexpr OperatorRecord kRecords[] = {
+    {"aten::embedding_bag" WICK_BAG_ARGS WICK_FOUR, WICK_KERNEL(embeddingBag)},
+    {"aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool "
+     "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool "
+     "include_last_offset, int? padding_idx" WICK_FOUR,
+     WICK_KERNEL(embeddingBagPadding)},
+    {"aten::_embedding_bag" WICK_BAG_ARGS ", int padding_idx=-1" WICK_FOUR,
+     WICK_KERNEL(embeddingBagInternal)},
+    {"aten::_embedding_bag_forward_only" WICK_BAG_ARGS ", int padding_idx=-1" WICK_FOUR,
+     WICK_KERNEL(embeddingBagInternal)},
+    {"aten::glu(Tensor self, int dim=-1) -> Tensor", WICK_KERNEL(glu), kOutForm},
+    {"aten::feature_dropout" WICK_DROP, WICK_KERNEL(featureDropout),
+     kInplaceForm | kNondeterministic, maskedTypes},
+    {"aten::alpha_dropout" WICK_DROP, WICK_KERNEL(alphaDropout), kInplaceForm | kNondeterministic,
+     maskedTypes},
+    {"aten::feature_alpha_dropout" WICK_DROP, WICK_KERNEL(featureAlphaDropout),
+     kInplaceForm | kNondeterministic, maskedTypes},
+};
+
+const RegisterOperators kRegistered(kRecords);
+
+}  // namespace
+}  // namespace wick

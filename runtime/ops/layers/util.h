@@ -1,0 +1,28 @@
+// Small checks that the neural-network operators share.
+#pragma once
+
+#include "core/error.h"
+#include "core/tensor.h"
+
+namespace wick {
+
+// An int[n] argument: one value stands for n. RuntimeError for another count.
+inline DimVector expandInts(const char* op, const char* name, const DimVector& values, size_t n) {
+  if (values.size() == n) return values;
+  WICK_CHECK(values.size() == 1, "{}: expected {} to be a single integer or a list of {}, got {}",
+             op, name, n, formatInts(values));
+  return DimVector(n, values[0]);
+}
+
+inline bool isChannelsLast(const Tensor& t) {
+  MemoryFormat f = t.suggestMemoryFormat();
+  return f == MemoryFormat::ChannelsLast || f == MemoryFormat::ChannelsLast3d;
+}
+
+// Sixteen-bit floats as float32, in which kernels compute; other tensors, undefined ones among
+// them, as they are.
+inline Tensor widened(const Tensor& t) {
+  return t.defined() && isReducedFloat(t.dtype()) ? t.to(DType::Float) : t;
+}
+
+}  // namespace wick

@@ -1,0 +1,401 @@
+// LU factorization and what follows from it: determinants, inverses, solutions.
+#include <cmath>
+
+#include "core/convert.h"
+#include "core/counted_vector.h"
+#include "runtime/kernels/lapack.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
+#include "runtime/ops/linear_algebra/linear_algebra.h"
+#include "runtime/ops/linear_algebra/matrices.h"
+
+namespace wick {
+namespace {
+
+using namespace linalg;
+using Pair = std::tuple<Tensor, Tensor>;
+using Triple = std::tuple<Tensor, Tensor, Tensor>;
+using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+
+struct Factors {
+  Tensor lu, pivots, info;
+};
+
+Factors factor(const char* op, const Tensor& a) {
+  checkMatrix(op, a);
+  int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
+  DimVector batch = batchSizes(a);
+  Factors f{columnMajor(a), Tensor::zeros(withSizes(batch, {k}), DType::Int),
+            Tensor::zeros(batch, DType::Int)};
+  if (a.numel() == 0) return f;
+  dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
+    for (int64_t i = 0; i < f.info.numel(); ++i) {
+      f.info.data<int32_t>()[i] =
+          lapack::getrf(static_cast<int>(m), static_cast<int>(n), matrixAt<T>(f.lu, i, m * n),
+                        matrixAt<int32_t>(f.pivots, i, k));
+    }
+  });
+  return f;
+}
+
+// What PyTorch factors in place of a real contiguous matrix, of which it needs no copy then: the
+// transpose. The factors are results of some operators, and every last bit depends on them.
+bool factorsTransposed(const Tensor& a) {
+  return a.isContiguous() && !isComplex(a.dtype());
+}
+Factors factorEither(const char* op, const Tensor& a) {
+  return factor(op, factorsTransposed(a) ? a.transpose(-2, -1) : a);
+}
+
+void checkPivoting(const char* op, bool pivot, const Tensor& a) {
+  WICK_CHECK(pivot || a.numel() == 0, "{}: LU without pivoting is not implemented on the CPU", op);
+}
+
+Triple luFactorEx(const Tensor& a, bool pivot, bool check_errors) {
+  const char* op = "linalg.lu_factor_ex";
+  checkPivoting(op, pivot, a);
+  Factors f = factor(op, a);
+  if (check_errors) checkInfo(op, f.info, Failure::SingularFactor);
+  return {f.lu, f.pivots, f.info};
+}
+// It raises nothing, whatever it is asked to check.
+Triple luWithInfo(const Tensor& a, bool pivot, bool) {
+  return luFactorEx(a, pivot, false);
+}
+Pair luFactor(const Tensor& a, bool pivot) {
+  checkPivoting("linalg.lu_factor", pivot, a);
+  Factors f = factor("linalg.lu_factor", a);
+  checkInfo("torch.linalg.lu_factor", f.info, Failure::SingularFactor);
+  return {f.lu, f.pivots};
+}
+
+// L (unit lower), U and the permutation matrix that undoes the row exchanges.
+Triple unpack(const char* op, const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
+  static const OperatorHandle kTril("aten::tril", ""), kTriu("aten::triu", "");
+  WICK_CHECK(lu.dim() >= 2 && lu.size(-1) < 30000 && lu.size(-2) < 30000,
+             "{}: expected matrices, and none of 30000 rows or columns, got {}", op, lu.describe());
+  constexpr unsigned kUnpacked = kMatrixDTypes | kRealNumbers;
+  int64_t m = lu.size(-2), n = lu.size(-1), k = std::min(m, n);
+  Tensor none = Tensor::empty(DimVector{0}, lu.dtype());
+  Tensor p = none, l = none, u = none;
+  if (data) {
+    l = kTril(lu.narrow(lu.dim() - 1, 0, k), int64_t{-1}).clone(MemoryFormat::Contiguous);
+    u = kTriu(lu.narrow(lu.dim() - 2, 0, k));
+    dispatch<kUnpacked>(op, lu.dtype(), [&]<class T>() {
+      for (int64_t i = 0; i < batchCount(l); ++i) {
+        for (int64_t d = 0; d < k; ++d) matrixAt<T>(l, i, m * k)[d * k + d] = T(1);
+      }
+    });
+  }
+  if (permutation) {
+    WICK_CHECK(pivots.dtype() == DType::Int && pivots.dim() == lu.dim() - 1 &&
+                   pivots.size(-1) == k && pivots.numel() == batchCount(lu) * k,
+               "{}: LU_pivots is expected to be a batch of {} 32-bit integers, got {}", op, k,
+               pivots.describe());
+    p = Tensor::zeros(withSizes(batchSizes(lu), {m, m}), lu.dtype());
+    Tensor exchanges = pivots.contiguous();
+    dispatch<kUnpacked>(op, lu.dtype(), [&]<class T>() {
+      CountedVector<int64_t> rows(static_cast<size_t>(m));
+      for (int64_t i = 0; i < batchCount(lu); ++i) {
+        for (int64_t r = 0; r < m; ++r) rows[static_cast<size_t>(r)] = r;
+        for (int64_t r = 0; r < k; ++r) {
+          int64_t with = matrixAt<int32_t>(exchanges, i, k)[r] - 1;
+          WICK_CHECK(with >= 0 && with < m, "{}: pivot {} is out of range", op, with + 1);
+          std::swap(rows[static_cast<size_t>(r)], rows[static_cast<size_t>(with)]);
+        }
+        for (int64_t r = 0; r < m; ++r) {
+          matrixAt<T>(p, i, m * m)[rows[static_cast<size_t>(r)] * m + r] = T(1);
+        }
+      }
+    });
+  }
+  return {p, l, u};
+}
+
+Triple luUnpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
+  return unpack("lu_unpack", lu, pivots, data, permutation);
+}
+Triple linalgLu(const Tensor& a, bool pivot) {
+  checkPivoting("linalg.lu", pivot, a);
+  Factors f = factor("linalg.lu", a);
+  return unpack("linalg.lu", f.lu, f.pivots, true, pivot);
+}
+
+// Solves with factors; trans 'N', 'T' or 'C'. `b` [..., n, r] is broadcast with the factors.
+Tensor solveFactored(const char* op, const Tensor& lu_in, const Tensor& pivots_in, const Tensor& b,
+                     char trans) {
+  int64_t n = lu_in.size(-1), r = b.size(-1);
+  WICK_CHECK(b.size(-2) == n,
+             "{}: Incompatible shapes of A and B for the equation AX = B ({}x{} and "
+             "{}x{})",
+             op, n, n, b.size(-2), r);
+  DimVector batch = broadcastShapes(batchSizes(lu_in), batchSizes(b));
+  Tensor lu = columnMajor(lu_in.expand(withSizes(batch, {n, n})));
+  Tensor pivots = pivots_in.expand(withSizes(batch, {n})).contiguous();
+  Tensor x = columnMajor(b.expand(withSizes(batch, {n, r})));
+  if (x.numel() == 0) return x;
+  for (int64_t i = 0; i < pivots.numel(); ++i) {
+    int32_t p = pivots.data<int32_t>()[i];
+    WICK_CHECK(p >= 1 && p <= n, "{}: pivot {} is out of range", op, p);
+  }
+  dispatch<kMatrixDTypes>(op, lu.dtype(), [&]<class T>() {
+    for (int64_t i = 0; i < checkedNumel(batch); ++i) {
+      lapack::getrs(trans, static_cast<int>(n), static_cast<int>(r), matrixAt<T>(lu, i, n * n),
+                    matrixAt<int32_t>(pivots, i, n), matrixAt<T>(x, i, n * r));
+    }
+  });
+  return x;
+}
+
+Tensor luSolve(const Tensor& lu, const Tensor& pivots, const Tensor& b, bool left, bool adjoint_) {
+  const char* op = "linalg.lu_solve";
+  checkSquare(op, lu);
+  checkMatrix(op, b);
+  WICK_CHECK(lu.dtype() == b.dtype() && pivots.dtype() == DType::Int &&
+                 pivots.dim() == lu.dim() - 1 && pivots.size(-1) == lu.size(-1),
+             "{}: expected factors of one dtype and 32-bit pivots, got {}, {} and {}", op,
+             lu.describe(), pivots.describe(), b.describe());
+  if (left) return solveFactored(op, lu, pivots, b, adjoint_ ? 'C' : 'N');
+  // X A = B is A^H X^H = B^H.
+  return adjoint(solveFactored(op, lu, pivots, adjoint(b), adjoint_ ? 'N' : 'C'));
+}
+Tensor luSolveOld(const Tensor& b, const Tensor& lu, const Tensor& pivots) {
+  return luSolve(lu, pivots, b, true, false);
+}
+
+struct Solution {
+  Tensor x, lu, pivots, info;
+};
+
+Solution solve(const char* op, const Tensor& a, const Tensor& b, bool left) {
+  checkSquare(op, a);
+  WICK_CHECK(a.dtype() == b.dtype(), "{}: Expected A and B to have the same dtype, got {} and {}",
+             op, toString(a.dtype()), toString(b.dtype()));
+  // As in NumPy, B is a batch of vectors when it has the batch's shape and one dimension more.
+  bool vector = b.dim() == 1 || (a.dim() - 1 == b.dim() &&
+                                 DimVector(b.sizes()) ==
+                                     DimVector(a.sizes().first(static_cast<size_t>(a.dim() - 1))));
+  Tensor rhs = vector ? b.unsqueeze(-1) : b;
+  WICK_CHECK(left || !vector,
+             "{}: Vector broadcasting of the left hand side is not supported for "
+             "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)",
+             op);
+  WICK_CHECK(rhs.dim() >= 2, "{}: B must have at least one dimension", op);
+  const bool transposed = factorsTransposed(a);
+  Factors f = factorEither(op, a);
+  Tensor x = left
+                 ? solveFactored(op, f.lu, f.pivots, rhs, transposed ? 'C' : 'N')
+                 : adjoint(solveFactored(op, f.lu, f.pivots, adjoint(rhs), transposed ? 'N' : 'C'));
+  return {vector ? x.squeeze(-1) : x, f.lu, f.pivots, f.info};
+}
+
+Tensor linalgSolve(const Tensor& a, const Tensor& b, bool left) {
+  Solution s = solve("linalg.solve", a, b, left);
+  checkInfo("torch.linalg.solve", s.info, Failure::SingularSolve);
+  return s.x;
+}
+Pair linalgSolveEx(const Tensor& a, const Tensor& b, bool left, bool check_errors) {
+  Solution s = solve("linalg.solve_ex", a, b, left);
+  if (check_errors) checkInfo("torch.linalg.solve_ex", s.info, Failure::SingularSolve);
+  return {s.x, s.info};
+}
+Four linalgSolveInternal(const Tensor& a, const Tensor& b, bool left, bool check_errors) {
+  Solution s = solve("linalg.solve_ex", a, b, left);
+  if (check_errors) checkInfo("torch.linalg.solve_ex", s.info, Failure::SingularSolve);
+  return {s.x, s.lu, s.pivots, s.info};
+}
+
+Tensor identityLike(const Tensor& a) {
+  int64_t n = a.size(-1);
+  Tensor eye = Tensor::zeros(DimVector{n, n}, a.dtype());
+  dispatch<kMatrixDTypes>("eye", a.dtype(), [&]<class T>() {
+    for (int64_t i = 0; i < n; ++i) eye.data<T>()[i * n + i] = T(1);
+  });
+  return eye;
+}
+
+Pair invert(const char* op, const Tensor& a) {
+  checkSquare(op, a);
+  Solution s = solve(op, a, identityLike(a).expand(a.sizes()), true);
+  return {s.x, s.info};
+}
+Tensor linalgInv(const Tensor& a) {
+  auto [inverse, info] = invert("linalg.inv", a);
+  checkInfo("linalg.inv", info, Failure::SingularInverse);
+  return inverse;
+}
+Pair linalgInvEx(const Tensor& a, bool check_errors) {
+  auto result = invert("linalg.inv_ex", a);
+  if (check_errors) checkInfo("linalg.inv_ex", std::get<1>(result), Failure::SingularInverse);
+  return result;
+}
+
+struct LogDeterminant {
+  Tensor sign, log_abs, det;
+};
+
+// From the diagonal of U and the parity of the exchanges.
+LogDeterminant determinantOf(const char* op, const Factors& f) {
+  int64_t n = f.lu.size(-1);
+  DimVector batch = batchSizes(f.lu);
+  DType dtype = f.lu.dtype();
+  LogDeterminant d{Tensor::empty(batch, dtype), Tensor::empty(batch, toRealType(dtype)),
+                   Tensor::empty(batch, dtype)};
+  dispatch<kMatrixDTypes>(op, dtype, [&]<class T>() {
+    for (int64_t i = 0; i < d.sign.numel(); ++i) {
+      const T* lu = matrixAt<T>(f.lu, i, n * n);
+      T det = T(1), sign = T(1);
+      double log_abs = 0;
+      for (int64_t j = 0; j < n; ++j) {
+        T e = lu[j * n + j];
+        if (matrixAt<int32_t>(f.pivots, i, n)[j] != j + 1) {
+          det = -det;
+          sign = -sign;
+        }
+        det *= e;
+        double size = static_cast<double>(std::abs(e));
+        log_abs += std::log(size);
+        if constexpr (kIsComplex<T>) {
+          sign *= size == 0 ? T(0) : e / static_cast<typename T::value_type>(size);
+        } else {
+          sign *= static_cast<T>((e > 0) - (e < 0));
+        }
+      }
+      d.det.data<T>()[i] = det;
+      d.sign.data<T>()[i] = sign;
+      dispatch<kFloats>(op, d.log_abs.dtype(),
+                        [&]<class R>() { d.log_abs.data<R>()[i] = static_cast<R>(log_abs); });
+    }
+  });
+  return d;
+}
+
+Tensor det(const Tensor& a) {
+  checkSquare("linalg.det", a);
+  return determinantOf("linalg.det", factorEither("linalg.det", a)).det;
+}
+Triple detInternal(const Tensor& a) {
+  checkSquare("linalg.det", a);
+  Factors f = factorEither("linalg.det", a);
+  return {determinantOf("linalg.det", f).det, f.lu, f.pivots};
+}
+Pair slogdet(const Tensor& a) {
+  checkSquare("linalg.slogdet", a);
+  LogDeterminant d = determinantOf("linalg.slogdet", factorEither("linalg.slogdet", a));
+  return {d.sign, d.log_abs};
+}
+Four slogdetInternal(const Tensor& a) {
+  checkSquare("linalg.slogdet", a);
+  Factors f = factorEither("linalg.slogdet", a);
+  LogDeterminant d = determinantOf("linalg.slogdet", f);
+  return {d.sign, d.log_abs, f.lu, f.pivots};
+}
+Tensor logdet(const Tensor& a) {
+  checkSquare("logdet", a);
+  LogDeterminant d = determinantOf("logdet", factorEither("logdet", a));
+  return ops::add(ops::log(d.sign), d.log_abs);
+}
+
+// Triangular systems; `left`: A X = B, else X A = B.
+Tensor solveTriangular(const char* op, const Tensor& a_in, const Tensor& b_in, bool upper,
+                       bool left, bool unit, char trans) {
+  checkSquare(op, a_in);
+  checkMatrix(op, b_in);
+  WICK_CHECK(a_in.dtype() == b_in.dtype(),
+             "{}: Expected A and B to have the same dtype, got {} and {}", op,
+             toString(a_in.dtype()), toString(b_in.dtype()));
+  int64_t n = a_in.size(-1), rows = b_in.size(-2), columns = b_in.size(-1);
+  WICK_CHECK((left ? rows : columns) == n,
+             "{}: Incompatible shapes of A and B for the equation {} ({}x{} and {}x{})", op,
+             left ? "AX = B" : "XA = B", n, n, rows, columns);
+  DimVector batch = broadcastShapes(batchSizes(a_in), batchSizes(b_in));
+  Tensor a = columnMajor(a_in.expand(withSizes(batch, {n, n})));
+  Tensor x = columnMajor(b_in.expand(withSizes(batch, {rows, columns})));
+  if (x.numel() == 0) return x;
+  dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
+    for (int64_t i = 0; i < checkedNumel(batch); ++i) {
+      lapack::trsm(left ? 'L' : 'R', upper ? 'U' : 'L', trans, unit ? 'U' : 'N',
+                   static_cast<int>(rows), static_cast<int>(columns), matrixAt<T>(a, i, n * n),
+                   static_cast<int>(n), matrixAt<T>(x, i, rows * columns), static_cast<int>(rows));
+    }
+  });
+  return x;
+}
+
+Tensor linalgSolveTriangular(const Tensor& a, const Tensor& b, bool upper, bool left, bool unit) {
+  return solveTriangular("linalg.solve_triangular", a, b, upper, left, unit, 'N');
+}
+Pair triangularSolve(const Tensor& b, const Tensor& a, bool upper, bool transpose, bool unit) {
+  Tensor x = solveTriangular("triangular_solve", a, b, upper, true, unit, transpose ? 'T' : 'N');
+  DimVector sizes = withSizes(batchSizes(x), {a.size(-2), a.size(-1)});
+  return {x, a.expand(sizes).clone()};
+}
+
+#define WICK_LU_INFO "(Tensor LU, Tensor pivots, Tensor info)"
+
+// Raises what the function `api` would have said of these codes.
+void linalgCheckErrors(const Tensor& info, const std::string& api, bool) {
+  WICK_CHECK(info.dtype() == DType::Int, "_linalg_check_errors: expected codes of int32, got {}",
+             toString(info.dtype()));
+  auto isAbout = [&](const char* part) { return api.find(part) != std::string::npos; };
+  Failure failure = Failure::NoConvergence;
+  if (isAbout("inv")) failure = Failure::SingularInverse;
+  if (isAbout("cholesky")) failure = Failure::NotPositive;
+  if (isAbout("solve")) failure = Failure::SingularSolve;
+  if (isAbout("lu_factor")) failure = Failure::SingularFactor;
+  checkInfo(api.c_str(), info.contiguous(), failure);
+}
+
+constexpr OperatorRecord kRecords[] = {
+    {"aten::_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()",
+     WICK_KERNEL(linalgCheckErrors), kSideEffects},
+    {"aten::linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) "
+     "-> " WICK_LU_INFO,
+     WICK_KERNEL(luFactorEx)},
+    {"aten::_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> " WICK_LU_INFO,
+     WICK_KERNEL(luWithInfo)},
+    {"aten::linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
+     WICK_KERNEL(luFactor)},
+    {"aten::linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)",
+     WICK_KERNEL(linalgLu)},
+    {"aten::lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool "
+     "unpack_pivots=True) -> (Tensor P, Tensor L, Tensor U)",
+     WICK_KERNEL(luUnpack)},
+    {"aten::linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool "
+     "adjoint=False) -> Tensor",
+     WICK_KERNEL(luSolve), kOutForm},
+    {"aten::lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor",
+     WICK_KERNEL(luSolveOld), kOutForm},
+    {"aten::linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor",
+     WICK_KERNEL(linalgSolve), kOutForm},
+    {"aten::linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
+     "(Tensor result, Tensor info)",
+     WICK_KERNEL(linalgSolveEx)},
+    {"aten::_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> "
+     "(Tensor result, Tensor LU, Tensor pivots, Tensor info)",
+     WICK_KERNEL(linalgSolveInternal)},
+    {"aten::linalg_inv(Tensor A) -> Tensor", WICK_KERNEL(linalgInv), kOutForm},
+    {"aten::inverse(Tensor self) -> Tensor", WICK_KERNEL(linalgInv), kOutForm},
+    {"aten::linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)",
+     WICK_KERNEL(linalgInvEx)},
+    {"aten::linalg_det(Tensor A) -> Tensor", WICK_KERNEL(det), kOutForm},
+    {"aten::det(Tensor self) -> Tensor", WICK_KERNEL(det)},
+    {"aten::_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)",
+     WICK_KERNEL(detInternal)},
+    {"aten::linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)", WICK_KERNEL(slogdet)},
+    {"aten::slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)", WICK_KERNEL(slogdet)},
+    {"aten::_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)",
+     WICK_KERNEL(slogdetInternal)},
+    {"aten::logdet(Tensor self) -> Tensor", WICK_KERNEL(logdet)},
+    {"aten::linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
+     "unitriangular=False) -> Tensor",
+     WICK_KERNEL(linalgSolveTriangular), kOutForm},
+    {"aten::triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
+     "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)",
+     WICK_KERNEL(triangularSolve)},
+};
+
+const RegisterOperators kRegistered(kRecords);
+
+}  // namespace
+}  // namespace wick

@@ -1,0 +1,180 @@
+// Operators that answer questions about a tensor or a dtype.
+#include "core/dtype_dispatch.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/promotion.h"
+
+namespace wick::ops {
+
+namespace {
+
+int64_t numel(const Tensor& t) {
+  return t.numel();
+}
+int64_t dim(const Tensor& t) {
+  return t.dim();
+}
+DimVector size(const Tensor& t) {
+  return DimVector(t.sizes());
+}
+int64_t sizeAt(const Tensor& t, int64_t d) {
+  WICK_CHECK(t.dim() > 0, "Dimension specified as {} but tensor has no dimensions", d);
+  return t.size(d);
+}
+DimVector stride(const Tensor& t) {
+  return DimVector(t.strides());
+}
+int64_t strideAt(const Tensor& t, int64_t d) {
+  WICK_CHECK(t.dim() > 0, "Dimension specified as {} but tensor has no dimensions", d);
+  return t.stride(d);
+}
+int64_t storageOffset(const Tensor& t) {
+  return t.offset();
+}
+int64_t elementSize(const Tensor& t) {
+  return static_cast<int64_t>(t.itemSize());
+}
+int64_t length(const Tensor& t) {
+  WICK_CHECK(t.dim() > 0, "len() of a 0-d tensor");
+  return t.sizes()[0];
+}
+int64_t deviceIndex(const Tensor& t) {
+  return t.device().isCpu() ? -1 : std::max<int64_t>(t.device().index, 0);
+}
+Tensor shapeAsTensor(const Tensor& t) {
+  return Tensor::fromData(t.sizes().data(), DimVector{t.dim()});
+}
+
+bool isContiguous(const Tensor& t) {
+  return t.isContiguous();
+}
+bool isContiguousFormat(const Tensor& t, MemoryFormat format) {
+  return t.isContiguous(format);
+}
+bool isDense(const Tensor& t) {
+  return t.isNonOverlappingAndDense();
+}
+bool isFloatingPoint(const Tensor& t) {
+  return isFloating(t.dtype());
+}
+bool isComplexTensor(const Tensor& t) {
+  return isComplex(t.dtype());
+}
+bool isSigned(const Tensor& t) {
+  return t.dtype() != DType::Byte && t.dtype() != DType::Bool;
+}
+bool isSameSize(const Tensor& a, const Tensor& b) {
+  return std::ranges::equal(a.sizes(), b.sizes());
+}
+bool isSetTo(const Tensor& a, const Tensor& b) {
+  return a.sharesStorage(b) && a.offset() == b.offset() && isSameSize(a, b) &&
+         std::ranges::equal(a.strides(), b.strides());
+}
+// Conjugation, negation and pinning are never deferred or recorded here.
+bool never(const Tensor&) {
+  return false;
+}
+bool isPinned(const Tensor&, std::optional<Device>) {
+  return false;
+}
+
+Scalar item(const Tensor& t) {
+  return Scalar::fromIValue(IValue(t));
+}
+bool isNonzero(const Tensor& t) {
+  WICK_CHECK(t.numel() != 0, "Boolean value of Tensor with no values is ambiguous");
+  WICK_CHECK(t.numel() < 2, "Boolean value of Tensor with more than one value is ambiguous");
+  return t.item<bool>();
+}
+
+bool equal(const Tensor& a, const Tensor& b) {
+  if (!isSameSize(a, b)) return false;
+  DType common = promoteTypes(a.dtype(), b.dtype());
+  Tensor x = a.to(common).contiguous();
+  Tensor y = b.to(common).contiguous();
+  return dispatchAll(x.dtype(), [&]<class T>() {
+    return std::equal(x.data<T>(), x.data<T>() + x.numel(), y.data<T>());
+  });
+}
+
+template <class A, class B>
+DType resultType(const A& a, const B& b) {
+  return Promotion().add(a).add(b).result();
+}
+DType resultTypeTensors(const Tensor& a, const Tensor& b) {
+  return resultType(a, b);
+}
+DType resultTypeTensorScalar(const Tensor& a, Scalar b) {
+  return resultType(a, b);
+}
+DType resultTypeScalarTensor(Scalar a, const Tensor& b) {
+  return resultType(a, b);
+}
+DType resultTypeScalars(Scalar a, Scalar b) {
+  return resultType(a, b);
+}
+bool canCastTypes(DType from, DType to) {
+  return canCast(from, to);
+}
+DType promote(DType a, DType b) {
+  return promoteTypes(a, b);
+}
+
+const OperatorRecord kRecords[] = {
+    {"aten::numel(Tensor self) -> int", WICK_KERNEL(numel), kNotDifferentiable | kAnyKind},
+    {"aten::dim(Tensor self) -> int", WICK_KERNEL(dim), kNotDifferentiable | kAnyKind},
+    {"aten::size.int(Tensor self, int dim) -> int", WICK_KERNEL(sizeAt),
+     kNotDifferentiable | kAnyKind},
+    {"aten::size(Tensor self) -> int[]", WICK_KERNEL(size), kNotDifferentiable | kAnyKind},
+    {"aten::stride.int(Tensor self, int dim) -> int", WICK_KERNEL(strideAt), kNotDifferentiable},
+    {"aten::stride(Tensor self) -> int[]", WICK_KERNEL(stride), kNotDifferentiable},
+    {"aten::storage_offset(Tensor self) -> int", WICK_KERNEL(storageOffset), kNotDifferentiable},
+    {"aten::element_size(Tensor self) -> int", WICK_KERNEL(elementSize),
+     kNotDifferentiable | kAnyKind},
+    {"aten::len.Tensor(Tensor t) -> int", WICK_KERNEL(length), kNotDifferentiable | kAnyKind},
+    {"aten::get_device(Tensor self) -> int", WICK_KERNEL(deviceIndex),
+     kNotDifferentiable | kAnyKind},
+    {"aten::_shape_as_tensor(Tensor self) -> Tensor", WICK_KERNEL(shapeAsTensor),
+     kNotDifferentiable | kAnyKind},
+    {"aten::is_contiguous(Tensor self) -> bool", WICK_KERNEL(isContiguous), kNotDifferentiable},
+    {"aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
+     WICK_KERNEL(isContiguousFormat), kNotDifferentiable},
+    {"aten::is_non_overlapping_and_dense(Tensor self) -> bool", WICK_KERNEL(isDense),
+     kNotDifferentiable},
+    {"aten::is_floating_point(Tensor self) -> bool", WICK_KERNEL(isFloatingPoint),
+     kNotDifferentiable | kAnyKind},
+    {"aten::is_complex(Tensor self) -> bool", WICK_KERNEL(isComplexTensor),
+     kNotDifferentiable | kAnyKind},
+    {"aten::is_signed(Tensor self) -> bool", WICK_KERNEL(isSigned), kNotDifferentiable | kAnyKind},
+    {"aten::is_same_size(Tensor self, Tensor other) -> bool", WICK_KERNEL(isSameSize),
+     kNotDifferentiable | kAnyKind},
+    {"aten::is_set_to(Tensor self, Tensor tensor) -> bool", WICK_KERNEL(isSetTo),
+     kNotDifferentiable},
+    {"aten::is_conj(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable | kAnyKind},
+    {"aten::is_neg(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable | kAnyKind},
+    {"aten::is_inference(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable | kAnyKind},
+    {"aten::is_coalesced(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable},
+    {"aten::is_pinned(Tensor self, Device? device=None) -> bool", WICK_KERNEL(isPinned),
+     kNotDifferentiable},
+    {"aten::is_nonzero(Tensor self) -> bool", WICK_KERNEL(isNonzero), kNotDifferentiable},
+    {"aten::item(Tensor self) -> Scalar", WICK_KERNEL(item), kNotDifferentiable},
+    {"aten::_local_scalar_dense(Tensor self) -> Scalar", WICK_KERNEL(item), kNotDifferentiable},
+    {"aten::equal(Tensor self, Tensor other) -> bool", WICK_KERNEL(equal), kNotDifferentiable},
+    {"aten::result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType",
+     WICK_KERNEL(resultTypeTensors), kNotDifferentiable | kAnyKind},
+    {"aten::result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType",
+     WICK_KERNEL(resultTypeTensorScalar), kNotDifferentiable | kAnyKind},
+    {"aten::result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType",
+     WICK_KERNEL(resultTypeScalarTensor), kNotDifferentiable | kAnyKind},
+    {"aten::result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType",
+     WICK_KERNEL(resultTypeScalars), kNotDifferentiable},
+    {"aten::can_cast(ScalarType from, ScalarType to) -> bool", WICK_KERNEL(canCastTypes),
+     kNotDifferentiable},
+    {"aten::promote_types(ScalarType type1, ScalarType type2) -> ScalarType", WICK_KERNEL(promote),
+     kNotDifferentiable},
+};
+
+const RegisterOperators registered(kRecords);
+
+}  // namespace
+
+}  // namespace wick::ops

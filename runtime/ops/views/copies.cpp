@@ -1,0 +1,240 @@
+// Operators that copy or convert whole tensors, and those that re-seat a tensor's storage.
+#include "core/dtype_dispatch.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/shapes/shape_rules.h"
+
+namespace wick::ops {
+
+namespace {
+
+Tensor toDevice(const char* op, const Tensor& self, std::optional<Device> device) {
+  if (!device || device->type == self.device().type) return self;
+  throwRuntimeError("{}: no way to move a tensor from device {} to {}", op, self.device().str(),
+                    device->str());
+}
+
+// The conversion behind every form of `to`: the tensor itself when nothing changes and no copy is
+// asked for.
+Tensor convertTensor(const char* op, const Tensor& self, std::optional<DType> dtype,
+                     std::optional<Device> device, bool copy, std::optional<MemoryFormat> format) {
+  Tensor t = toDevice(op, self, device);
+  // "cpu:0" is no other place, but as PyTorch compares devices it is another, and so a copy.
+  copy |= device && *device != self.device();
+  DType target = dtype.value_or(self.dtype());
+  MemoryFormat layout = format.value_or(MemoryFormat::Preserve);
+  bool right_layout = layout == MemoryFormat::Preserve || t.isContiguous(layout);
+  if (!copy && target == t.dtype() && right_layout) return t;
+  Tensor out = Tensor::emptyLike(t, target, layout);
+  out.copyFrom(t);
+  return out;
+}
+
+Tensor toDeviceDType(const Tensor& self, Device device, DType dtype, bool, bool copy,
+                     std::optional<MemoryFormat> format) {
+  return convertTensor("to", self, dtype, device, copy, format);
+}
+Tensor toDType(const Tensor& self, DType dtype, bool, bool copy,
+               std::optional<MemoryFormat> format) {
+  return convertTensor("to", self, dtype, std::nullopt, copy, format);
+}
+Tensor toOther(const Tensor& self, const Tensor& other, bool, bool copy,
+               std::optional<MemoryFormat> format) {
+  return convertTensor("to", self, other.dtype(), other.device(), copy, format);
+}
+Tensor toOptions(const Tensor& self, TensorOptions options, bool, bool copy,
+                 std::optional<MemoryFormat> format) {
+  return convertTensor("to", self, options.dtype, options.device, copy, format);
+}
+Tensor toPrimDevice(const Tensor& self, std::optional<Device> device, std::optional<DType> dtype,
+                    bool, bool copy) {
+  return convertTensor("to", self, dtype, device, copy, std::nullopt);
+}
+Tensor toPrimDType(const Tensor& self, std::optional<DType> dtype, bool, bool copy) {
+  return convertTensor("to", self, dtype, std::nullopt, copy, std::nullopt);
+}
+Tensor toPrimOther(const Tensor& self, bool, bool copy) {
+  return convertTensor("to", self, std::nullopt, std::nullopt, copy, std::nullopt);
+}
+Tensor toCopy(const Tensor& self, TensorOptions options, bool, std::optional<MemoryFormat> format) {
+  return convertTensor("_to_copy", self, options.dtype, options.device, true, format);
+}
+Tensor typeAs(const Tensor& self, const Tensor& other) {
+  return convertTensor("type_as", self, other.dtype(), other.device(), false, std::nullopt);
+}
+Tensor cpu(const Tensor& self) {
+  return toDevice("cpu", self, Device{DeviceType::CPU, -1});
+}
+Tensor cuda(const Tensor& self) {
+  return toDevice("cuda", self, Device{DeviceType::CUDA, -1});
+}
+
+// The operators _cast_Byte, _cast_Char, …, which old programs call.
+template <DType kTo>
+Tensor castTo(const Tensor& self, bool) {
+  return self.to(kTo);
+}
+Tensor contiguous(const Tensor& self, MemoryFormat format) {
+  return self.contiguous(format);
+}
+Tensor clone(const Tensor& self, std::optional<MemoryFormat> format) {
+  return self.clone(format.value_or(MemoryFormat::Preserve));
+}
+Tensor itself(const Tensor& self) {
+  return self;
+}
+Tensor freshCopy(const Tensor& self) {
+  return self.clone();
+}
+
+Tensor copyInplace(const Tensor& self, const Tensor& source, bool) {
+  markWritten("copy_", self);
+  self.copyFrom(source);
+  return self;
+}
+Tensor copyTensor(const Tensor& self, const Tensor& other) {
+  return copyInplace(self, other, false);
+}
+Tensor copyNumber(const Tensor& self, Scalar other) {
+  markWritten("copy_", self);
+  return fillWith(self, other);
+}
+
+Tensor resize(const Tensor& self, DimVector size, std::optional<MemoryFormat> format) {
+  markWritten("resize_", self);
+  WICK_CHECK(format.value_or(MemoryFormat::Contiguous) != MemoryFormat::Preserve,
+             "resize_: unsupported memory format Preserve");
+  resizeTo(self, size);
+  if (format && !self.isContiguous(*format)) {
+    self.impl()->place(self.storage(), self.dtype(), size, formatStrides(size, *format),
+                       self.offset());
+  }
+  return self;
+}
+Tensor resizeAs(const Tensor& self, const Tensor& other, std::optional<MemoryFormat> format) {
+  if (format == MemoryFormat::Preserve) format = other.suggestMemoryFormat();
+  return resize(self, DimVector(other.sizes()), format);
+}
+
+Tensor reseat(const Tensor& self, Ref<Storage> storage, IntSpan sizes, IntSpan strides,
+              int64_t offset) {
+  self.impl()->place(std::move(storage), self.dtype(), DimVector(sizes), DimVector(strides),
+                     offset);
+  return self;
+}
+Tensor setEmpty(const Tensor& self) {
+  return reseat(self, Storage::allocate(0, self.device()), DimVector{0}, DimVector{1}, 0);
+}
+void checkSameDType(const Tensor& self, const Tensor& source) {
+  WICK_CHECK(self.dtype() == source.dtype(), "set_: expected a source of dtype {}, got {}",
+             toString(self.dtype()), toString(source.dtype()));
+}
+Tensor setTensor(const Tensor& self, const Tensor& source) {
+  checkSameDType(self, source);
+  return reseat(self, source.storage(), source.sizes(), source.strides(), source.offset());
+}
+Tensor setTensorOffset(const Tensor& self, const Tensor& source, int64_t offset, DimVector size,
+                       DimVector stride) {
+  checkSameDType(self, source);
+  if (stride.empty()) stride = contiguousStrides(size);
+  return reseat(self, source.storage(), size, stride, offset);
+}
+void setData(const Tensor& self, const Tensor& data) {
+  self.impl()->place(data.storage(), data.dtype(), DimVector(data.sizes()),
+                     DimVector(data.strides()), data.offset());
+}
+
+// The form without side effects: a tensor of the source's memory.
+Tensor seated(const Tensor& self, const Tensor& source) {
+  checkSameDType(self, source);
+  return source.clone();
+}
+
+const OperatorRecord kRecords[] = {
+    {"aten::set.source_Tensor(Tensor self, Tensor source) -> Tensor", WICK_KERNEL(seated)},
+    {"aten::to.device(Tensor(a) self, Device device, ScalarType dtype, bool non_blocking=False, "
+     "bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)",
+     WICK_KERNEL(toDeviceDType), kNoFlags, shapes::converted},
+    {"aten::to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, "
+     "MemoryFormat? memory_format=None) -> Tensor(a)",
+     WICK_KERNEL(toDType), kNoFlags, shapes::converted},
+    {"aten::to.other(Tensor(a) self, Tensor other, bool non_blocking=False, bool copy=False, "
+     "MemoryFormat? memory_format=None) -> Tensor(a)",
+     WICK_KERNEL(toOther), kNoFlags, shapes::converted},
+    {"aten::to.dtype_layout(Tensor(a) self, *, ScalarType? dtype=None, Layout? layout=None, "
+     "Device? device=None, bool? pin_memory=None, bool non_blocking=False, bool copy=False, "
+     "MemoryFormat? memory_format=None) -> Tensor(a)",
+     WICK_KERNEL(toOptions), kNoFlags, shapes::converted},
+    {"aten::to.prim_Device(Tensor(a) self, Device? device, int? dtype=None, bool "
+     "non_blocking=False, bool copy=False) -> Tensor(b|a)",
+     WICK_KERNEL(toPrimDevice), kNoFlags, shapes::converted},
+    {"aten::to.prim_dtype(Tensor(a) self, int? dtype=None, bool non_blocking=False, bool "
+     "copy=False) -> Tensor(b|a)",
+     WICK_KERNEL(toPrimDType), kNoFlags, shapes::converted},
+    {"aten::to.prim_other(Tensor(a) self, bool non_blocking=False, bool copy=False) -> "
+     "Tensor(b|a)",
+     WICK_KERNEL(toPrimOther), kNoFlags, shapes::converted},
+    {"aten::_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, Device? "
+     "device=None, bool? pin_memory=None, bool non_blocking=False, MemoryFormat? "
+     "memory_format=None) -> Tensor",
+     WICK_KERNEL(toCopy), kNoFlags, shapes::converted},
+    {"aten::_cast_Byte(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Byte>), kNoFlags, shapes::convertedTo<DType::Byte>},
+    {"aten::_cast_Char(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Char>), kNoFlags, shapes::convertedTo<DType::Char>},
+    {"aten::_cast_Double(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Double>), kNoFlags, shapes::convertedTo<DType::Double>},
+    {"aten::_cast_Float(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Float>), kNoFlags, shapes::convertedTo<DType::Float>},
+    {"aten::_cast_Int(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Int>), kNoFlags, shapes::convertedTo<DType::Int>},
+    {"aten::_cast_Long(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Long>), kNoFlags, shapes::convertedTo<DType::Long>},
+    {"aten::_cast_Short(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Short>), kNoFlags, shapes::convertedTo<DType::Short>},
+    {"aten::_cast_Half(Tensor self, bool non_blocking=False) -> Tensor",
+     WICK_KERNEL(castTo<DType::Half>), kNoFlags, shapes::convertedTo<DType::Half>},
+    {"aten::type_as(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(typeAs), kNoFlags,
+     shapes::converted},
+    {"aten::cpu(Tensor(a) self) -> Tensor(b|a)", WICK_KERNEL(cpu), kNoFlags, shapes::onCpu},
+    {"aten::cuda(Tensor(a) self) -> Tensor(b|a)", WICK_KERNEL(cuda)},
+    {"aten::contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)",
+     WICK_KERNEL(contiguous), kNoFlags, shapes::likeFirst},
+    {"aten::clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor", WICK_KERNEL(clone),
+     kOutForm, shapes::likeFirst},
+    {"aten::lift(Tensor self) -> Tensor", WICK_KERNEL(itself), kOutForm, shapes::likeFirst},
+    {"aten::lift_fresh(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself), kNoFlags,
+     shapes::likeFirst},
+    {"aten::lift_fresh_copy(Tensor self) -> Tensor", WICK_KERNEL(freshCopy), kOutForm,
+     shapes::likeFirst},
+    {"aten::resolve_conj(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself), kNoFlags,
+     shapes::likeFirst},
+    {"aten::resolve_neg(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself), kNoFlags,
+     shapes::likeFirst},
+    {"aten::pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)",
+     [](CallFrame& frame) { frame.results[0] = frame.take(0); }, kNoFlags, shapes::likeFirst},
+    {"aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
+     WICK_KERNEL(copyInplace)},
+    {"aten::copy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", WICK_KERNEL(copyTensor)},
+    {"aten::copy_.int(Tensor(a!) self, int other) -> Tensor(a!)", WICK_KERNEL(copyNumber)},
+    {"aten::copy_.float(Tensor(a!) self, float other) -> Tensor(a!)", WICK_KERNEL(copyNumber)},
+    {"aten::resize_(Tensor(a!) self, int[] size, *, MemoryFormat? memory_format=None) -> "
+     "Tensor(a!)",
+     WICK_KERNEL(resize)},
+    {"aten::resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) "
+     "-> Tensor(a!)",
+     WICK_KERNEL(resizeAs)},
+    {"aten::set_(Tensor(a!) self) -> Tensor(a!)", WICK_KERNEL(setEmpty)},
+    {"aten::set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+     WICK_KERNEL(setTensor)},
+    {"aten::set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, int storage_offset, "
+     "int[] size, int[] stride=[]) -> Tensor(a!)",
+     WICK_KERNEL(setTensorOffset)},
+    {"aten::set_data(Tensor(a!) self, Tensor new_data) -> ()", WICK_KERNEL(setData),
+     kNotDifferentiable},
+};
+
+const RegisterOperators registered(kRecords);
+
+}  // namespace
+
+}  // namespace wick::ops

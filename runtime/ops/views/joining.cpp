@@ -1,0 +1,435 @@
+// Operators that put tensors together or rearrange their elements: cat, stack, repeat, roll, flip,
+// pixel and channel shuffles.
+#include <cmath>
+
+#include "core/paced.h"
+#include "runtime/kernels/remap.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/shapes/shape_rules.h"
+
+namespace wick::ops {
+
+namespace {
+
+// A one-dimensional tensor without elements joins anything, as it did before shapes were checked.
+bool isSkipped(const Tensor& t) {
+  return t.dim() == 1 && t.sizes()[0] == 0;
+}
+
+Tensor cat(std::vector<Tensor> tensors, int64_t dim, Out out) {
+  WICK_CHECK(!tensors.empty(), "torch.cat(): expected a non-empty list of Tensors");
+  const Tensor* shape_of = nullptr;
+  DType dtype = tensors[0].dtype();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    WICK_CHECK(tensors[i].dim() > 0,
+               "zero-dimensional tensor (at position {}) cannot be concatenated", i);
+    dtype = promoteTypes(dtype, tensors[i].dtype());
+    if (!shape_of && !isSkipped(tensors[i])) shape_of = &tensors[i];
+  }
+  if (!shape_of) shape_of = &tensors[0];
+  dim = wrapDim(dim, shape_of->dim());
+  DimVector sizes(shape_of->sizes());
+  sizes[dim] = 0;
+  MemoryFormat format = shape_of->suggestMemoryFormat();
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const Tensor& t = tensors[i];
+    if (isSkipped(t)) continue;
+    WICK_CHECK(t.dim() == shape_of->dim(),
+               "Tensors must have same number of dimensions: got {} and {}", shape_of->dim(),
+               t.dim());
+    for (int64_t d = 0; d < t.dim(); ++d) {
+      WICK_CHECK(d == dim || t.sizes()[d] == sizes[d],
+                 "Sizes of tensors must match except in dimension {}. Expected size {} but got "
+                 "size {} for tensor number {} in the list.",
+                 dim, sizes[d], t.sizes()[d], i);
+    }
+    sizes[dim] += t.sizes()[dim];
+    if (t.suggestMemoryFormat() != format) format = MemoryFormat::Contiguous;
+  }
+  Tensor result;
+  if (out && out.tensor->dtype() == dtype) {
+    bool shared = false;
+    for (const Tensor& t : tensors) shared |= t.sharesStorage(*out.tensor);
+    if (!shared) {
+      resizeTo(*out.tensor, sizes);
+      result = *out.tensor;
+    }
+  }
+  if (!result.defined()) result = Tensor::empty(sizes, dtype, tensors[0].device(), format);
+  bool plain = result.isContiguous();
+  for (const Tensor& t : tensors) plain &= t.isContiguous() && t.dtype() == dtype;
+  if (!plain) {
+    int64_t start = 0;
+    for (const Tensor& t : tensors) {
+      if (isSkipped(t)) continue;
+      result.narrow(dim, start, t.sizes()[dim]).copyFrom(t);
+      start += t.sizes()[dim];
+    }
+    return result;
+  }
+  // Row-major throughout: each tensor contributes one block a row of the outer dimensions.
+  DimSplit split = splitAt(sizes, dim);
+  size_t item = result.itemSize();
+  size_t pitch = static_cast<size_t>(split.size * split.inner) * item;
+  char* to = static_cast<char*>(result.rawData());
+  Pace pace;
+  for (const Tensor& t : tensors) {
+    if (isSkipped(t) || t.numel() == 0) continue;
+    size_t block = static_cast<size_t>(t.sizes()[dim] * split.inner) * item;
+    const char* from = static_cast<const char*>(t.rawData());
+    for (int64_t o = 0; o < split.outer; ++o) {
+      pace.step(1 + static_cast<int64_t>(block / 64));
+      copyBytes(to + o * pitch, from + o * block, block);
+    }
+    to += block;
+  }
+  return result;
+}
+
+Tensor stack(std::vector<Tensor> tensors, int64_t dim, Out out) {
+  WICK_CHECK(!tensors.empty(), "stack expects a non-empty TensorList");
+  DimVector sizes(tensors[0].sizes());
+  dim = wrapDim(dim, tensors[0].dim() + 1);
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    WICK_CHECK(std::ranges::equal(tensors[i].sizes(), sizes),
+               "stack expects each tensor to be equal size, but got {} at entry 0 and {} at entry "
+               "{}",
+               formatInts(sizes), formatInts(tensors[i].sizes()), i);
+    tensors[i] = tensors[i].unsqueeze(dim);
+  }
+  return cat(std::move(tensors), dim, out);
+}
+
+Tensor atLeast(Tensor t, int64_t dims) {
+  if (t.dim() == 0) t = t.reshape(DimVector{1});
+  if (dims >= 2 && t.dim() == 1) t = t.unsqueeze(0);
+  if (dims >= 3 && t.dim() == 2) t = t.unsqueeze(-1);
+  return t;
+}
+Tensor stackAtLeast(const char* op, std::vector<Tensor> tensors, int64_t dims, int64_t dim,
+                    Out out) {
+  WICK_CHECK(!tensors.empty(), "{} expects a non-empty TensorList", op);
+  for (Tensor& t : tensors) t = atLeast(t, dims);
+  return cat(std::move(tensors), dim, out);
+}
+Tensor hstack(std::vector<Tensor> tensors, Out out) {
+  WICK_CHECK(!tensors.empty(), "hstack expects a non-empty TensorList");
+  return stackAtLeast("hstack", tensors, 1, tensors[0].dim() <= 1 ? 0 : 1, out);
+}
+Tensor vstack(std::vector<Tensor> tensors, Out out) {
+  return stackAtLeast("vstack", std::move(tensors), 2, 0, out);
+}
+Tensor dstack(std::vector<Tensor> tensors, Out out) {
+  return stackAtLeast("dstack", std::move(tensors), 3, 2, out);
+}
+Tensor columnStack(std::vector<Tensor> tensors, Out out) {
+  WICK_CHECK(!tensors.empty(), "column_stack expects a non-empty TensorList");
+  for (Tensor& t : tensors) {
+    if (t.dim() <= 1) t = t.reshape(DimVector{t.numel(), 1});
+  }
+  return cat(std::move(tensors), 1, out);
+}
+
+Tensor repeat(const Tensor& self, DimVector repeats) {
+  WICK_CHECK(static_cast<int64_t>(repeats.size()) >= self.dim(),
+             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+             "tensor");
+  size_t lead = repeats.size() - static_cast<size_t>(self.dim());
+  DimVector padded(lead, 1);
+  for (int64_t s : self.sizes()) padded.push_back(s);
+  DimVector sizes(repeats.size());
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    WICK_CHECK(repeats[d] >= 0, "Trying to create tensor with negative dimension {}: {}",
+               repeats[d], formatInts(repeats));
+    WICK_CHECK(!__builtin_mul_overflow(padded[d], repeats[d], &sizes[d]),
+               "repeat: the result of {} times {} is too large", formatInts(repeats),
+               formatInts(padded));
+  }
+  Tensor out = Tensor::empty(sizes, self.dtype(), self.device());
+  if (out.numel() == 0) return out;
+  // Both as [r0, n0, r1, n1, …], the source broadcast over the repeats.
+  DimVector split;
+  DimVector strides;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    split.push_back(repeats[d]);
+    split.push_back(padded[d]);
+    strides.push_back(0);
+    strides.push_back(d < lead ? 0 : self.strides()[d - lead]);
+  }
+  out.view(split).copyFrom(self.asStrided(split, strides, self.offset()));
+  return out;
+}
+
+Tensor tile(const Tensor& self, DimVector dims) {
+  DimVector repeats;
+  for (int64_t d = static_cast<int64_t>(dims.size()); d < self.dim(); ++d) repeats.push_back(1);
+  for (int64_t d : dims) repeats.push_back(d);
+  return repeat(self, repeats);
+}
+
+// How often each index occurs, as the list of the indices.
+Tensor expandCounts(const Tensor& repeats, std::optional<int64_t> output_size) {
+  WICK_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  WICK_CHECK(repeats.dtype() == DType::Long || repeats.dtype() == DType::Int,
+             "repeats has to be Long or Int tensor");
+  Tensor counts = repeats.to(DType::Long).contiguous();
+  const int64_t* data = counts.data<int64_t>();
+  int64_t total = 0;
+  for (int64_t i = 0; i < counts.numel(); ++i) {
+    WICK_CHECK(data[i] >= 0, "repeats can not be negative");
+    WICK_CHECK(!__builtin_add_overflow(total, data[i], &total),
+               "repeat_interleave: the result is too large");
+  }
+  WICK_CHECK(!output_size || *output_size == total,
+             "repeat_interleave: expected an output of size {}, the repeats add up to {}",
+             output_size.value_or(0), total);
+  Tensor out = Tensor::empty(DimVector{total}, DType::Long);
+  int64_t* to = out.data<int64_t>();
+  Pace pace;
+  for (int64_t i = 0; i < counts.numel(); ++i) {
+    constexpr int64_t kAtOnce = 1 << 20;
+    for (int64_t left = data[i]; left > 0; left -= kAtOnce) {
+      pace.step(std::min(left, kAtOnce));
+      to = std::fill_n(to, std::min(left, kAtOnce), i);
+    }
+    pace.step();
+  }
+  return out;
+}
+Tensor repeatInterleaveCounts(const Tensor& repeats, std::optional<int64_t> output_size) {
+  return expandCounts(repeats, output_size).to(repeats.dtype());
+}
+Tensor repeatInterleave(const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim,
+                        std::optional<int64_t> output_size) {
+  Tensor input = dim ? self : self.flatten();
+  if (input.dim() == 0) input = input.reshape(DimVector{1});
+  int64_t d = wrapDim(dim.value_or(0), input.dim());
+  Tensor counts = repeats;
+  if (repeats.dim() == 0 || (repeats.dim() == 1 && repeats.numel() == 1)) {
+    counts = repeats.reshape(DimVector{1}).expand(DimVector{input.sizes()[d]});
+  }
+  WICK_CHECK(counts.dim() == 1, "repeats must be 0-dim or 1-dim tensor");
+  WICK_CHECK(counts.numel() == input.sizes()[d],
+             "repeats must have the same size as input along dim");
+  Tensor index = expandCounts(counts, output_size);
+  DimVector sizes(input.sizes());
+  sizes[d] = index.numel();
+  Tensor out = Tensor::empty(sizes, input.dtype(), input.device());
+  std::vector<OffsetTable> tables = offsetTables(input);
+  OffsetTable picked(static_cast<size_t>(index.numel()));
+  for (size_t i = 0; i < picked.size(); ++i) picked[i] = tables[d][index.data<int64_t>()[i]];
+  tables[d] = std::move(picked);
+  remap(out.rawData(), input.rawData(), tables, input.itemSize());
+  return out;
+}
+Tensor repeatInterleaveInt(const Tensor& self, int64_t repeats, std::optional<int64_t> dim,
+                           std::optional<int64_t> output_size) {
+  return repeatInterleave(self, Tensor::scalar<int64_t>(repeats), dim, output_size);
+}
+
+Tensor roll(const Tensor& self, DimVector shifts, DimVector dims) {
+  WICK_CHECK(!shifts.empty(), "`shifts` required");
+  if (dims.empty() && shifts.size() == 1) {
+    Tensor flat = self.contiguous().view(DimVector{-1});
+    return roll(flat, shifts, DimVector{0}).view(self.sizes());
+  }
+  WICK_CHECK(dims.size() == shifts.size(), "shifts and dimensions must align. shifts: {}, dims:{}",
+             shifts.size(), dims.size());
+  Tensor out = Tensor::empty(self.sizes(), self.dtype(), self.device());
+  if (self.numel() == 0) return out;
+  std::vector<OffsetTable> tables = offsetTables(self);
+  for (size_t k = 0; k < dims.size(); ++k) {
+    int64_t d = wrapDim(dims[k], self.dim());
+    if (self.dim() == 0) continue;
+    int64_t n = self.sizes()[d];
+    int64_t shift = shifts[k] % n;
+    if (shift < 0) shift += n;
+    std::rotate(tables[d].begin(), tables[d].end() - shift, tables[d].end());
+  }
+  remap(out.rawData(), self.rawData(), tables, self.itemSize());
+  return out;
+}
+
+Tensor flip(const Tensor& self, DimVector dims) {
+  std::vector<OffsetTable> tables = offsetTables(self);
+  std::vector<bool> seen(static_cast<size_t>(self.dim()) + 1, false);
+  for (int64_t dim : dims) {
+    int64_t d = wrapDim(dim, self.dim());
+    WICK_CHECK(!seen[d], "dim {} appears multiple times in the list of dims", d);
+    seen[d] = true;
+    if (self.dim() > 0) std::reverse(tables[d].begin(), tables[d].end());
+  }
+  Tensor out = Tensor::emptyLike(self, self.dtype());
+  if (self.numel() == 0) return out;
+  Tensor dense = out.isContiguous() ? out : Tensor::empty(self.sizes(), self.dtype());
+  remap(dense.rawData(), self.rawData(), tables, self.itemSize());
+  return out.copyFrom(dense);
+}
+Tensor fliplr(const Tensor& self) {
+  WICK_CHECK(self.dim() >= 2, "Input must be >= 2-d.");
+  return flip(self, DimVector{1});
+}
+Tensor flipud(const Tensor& self) {
+  WICK_CHECK(self.dim() >= 1, "Input must be >= 1-d.");
+  return flip(self, DimVector{0});
+}
+
+Tensor rot90(const Tensor& self, int64_t k, DimVector dims) {
+  int64_t n = self.dim();
+  WICK_CHECK(dims.size() == 2, "expected total rotation dims == 2, but got dims = {}", dims.size());
+  WICK_CHECK(n >= 2, "expected total dims >= 2, but got total dims = {}", n);
+  WICK_CHECK(dims[0] != dims[1] && std::abs(dims[0] - dims[1]) != n,
+             "expected rotation dims to be different, but got dim0 = {} and dim1 = {}", dims[0],
+             dims[1]);
+  for (int i = 0; i < 2; ++i) {
+    WICK_CHECK(dims[i] >= -n && dims[i] < n, "Rotation dim{} out of range, dim{} = {}", i, i,
+               dims[i]);
+  }
+  switch (((k % 4) + 4) % 4) {
+    case 1:
+      return flip(self, DimVector{dims[1]}).transpose(dims[0], dims[1]);
+    case 2:
+      return flip(self, dims);
+    case 3:
+      return flip(self, DimVector{dims[0]}).transpose(dims[0], dims[1]);
+    default:
+      return self.clone(MemoryFormat::Contiguous);
+  }
+}
+
+DimVector leading(const Tensor& t, int64_t dims) {
+  return DimVector(t.sizes().begin(), t.sizes().begin() + dims);
+}
+
+Tensor shuffled(const Tensor& self, const DimVector& split, int64_t lead,
+                std::initializer_list<int64_t> tail, DimVector sizes) {
+  DimVector order;
+  for (int64_t d = 0; d < lead; ++d) order.push_back(d);
+  for (int64_t d : tail) order.push_back(lead + d);
+  return self.reshape(split).permute(order).clone(MemoryFormat::Contiguous).view(sizes);
+}
+
+Tensor pixelShuffle(const Tensor& self, int64_t factor) {
+  WICK_CHECK(self.dim() >= 3,
+             "pixel_shuffle expects input to have at least 3 dimensions, but got input with {} "
+             "dimension(s)",
+             self.dim());
+  WICK_CHECK(factor > 0, "pixel_shuffle expects a positive upscale_factor, but got {}", factor);
+  int64_t c = self.size(-3);
+  int64_t h = self.size(-2);
+  int64_t w = self.size(-1);
+  int64_t square = 0;
+  WICK_CHECK(!__builtin_mul_overflow(factor, factor, &square) && c % square == 0,
+             "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+             "of upscale_factor, but input.size(-3)={} is not divisible by {}",
+             c, square);
+  MemoryFormat format = self.suggestMemoryFormat();
+  int64_t lead = self.dim() - 3;
+  DimVector split = leading(self, lead);
+  DimVector sizes = split;
+  for (int64_t s : {c / square, factor, factor, h, w}) split.push_back(s);
+  for (int64_t s : {c / square, h * factor, w * factor}) sizes.push_back(s);
+  Tensor out = shuffled(self, split, lead, {0, 3, 1, 4, 2}, sizes);
+  return self.dim() == 4 && format == MemoryFormat::ChannelsLast ? out.contiguous(format) : out;
+}
+
+Tensor pixelUnshuffle(const Tensor& self, int64_t factor) {
+  WICK_CHECK(self.dim() >= 3,
+             "pixel_unshuffle expects input to have at least 3 dimensions, but got input with {} "
+             "dimension(s)",
+             self.dim());
+  WICK_CHECK(factor > 0, "pixel_unshuffle expects a positive downscale_factor, but got {}", factor);
+  int64_t c = self.size(-3);
+  int64_t h = self.size(-2);
+  int64_t w = self.size(-1);
+  WICK_CHECK(h % factor == 0,
+             "pixel_unshuffle expects height to be divisible by downscale_factor, but "
+             "input.size(-2)={} is not divisible by {}",
+             h, factor);
+  WICK_CHECK(w % factor == 0,
+             "pixel_unshuffle expects width to be divisible by downscale_factor, but "
+             "input.size(-1)={} is not divisible by {}",
+             w, factor);
+  int64_t square = 0;
+  int64_t channels = 0;
+  WICK_CHECK(!__builtin_mul_overflow(factor, factor, &square) &&
+                 !__builtin_mul_overflow(c, square, &channels),
+             "pixel_unshuffle: downscale_factor {} is too large", factor);
+  MemoryFormat format = self.suggestMemoryFormat();
+  int64_t lead = self.dim() - 3;
+  DimVector split = leading(self, lead);
+  DimVector sizes = split;
+  for (int64_t s : {c, h / factor, factor, w / factor, factor}) split.push_back(s);
+  for (int64_t s : {channels, h / factor, w / factor}) sizes.push_back(s);
+  Tensor out = shuffled(self, split, lead, {0, 2, 4, 1, 3}, sizes);
+  return self.dim() == 4 && format == MemoryFormat::ChannelsLast ? out.contiguous(format) : out;
+}
+
+Tensor channelShuffle(const Tensor& self, int64_t groups) {
+  WICK_CHECK(self.dim() > 2,
+             "channel_shuffle expects input with > 2 dims, but got input with sizes {}",
+             formatInts(self.sizes()));
+  WICK_CHECK(groups > 0,
+             "Number of groups to divide channels in must be positive. Value of groups:{}", groups);
+  int64_t c = self.sizes()[1];
+  WICK_CHECK(c % groups == 0,
+             "Number of channels must be divisible by groups. Got {} channels and {} groups.", c,
+             groups);
+  DimVector split{self.sizes()[0], groups, c / groups};
+  for (int64_t d = 2; d < self.dim(); ++d) split.push_back(self.sizes()[d]);
+  return self.reshape(split).transpose(1, 2).clone(MemoryFormat::Contiguous).view(self.sizes());
+}
+
+const OperatorRecord kRecords[] = {
+    {"aten::cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat), kOutForm,
+     shapes::concatenated},
+    {"aten::_cat(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(cat), kOutForm,
+     shapes::concatenated},
+    {"aten::stack(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(stack), kOutForm,
+     shapes::stacked},
+    {"aten::_stack(Tensor[] tensors, int dim=0) -> Tensor", WICK_KERNEL(stack), kOutForm,
+     shapes::stacked},
+    {"aten::hstack(Tensor[] tensors) -> Tensor", WICK_KERNEL(hstack), kOutForm},
+    {"aten::vstack(Tensor[] tensors) -> Tensor", WICK_KERNEL(vstack), kOutForm},
+    {"aten::dstack(Tensor[] tensors) -> Tensor", WICK_KERNEL(dstack), kOutForm},
+    {"aten::column_stack(Tensor[] tensors) -> Tensor", WICK_KERNEL(columnStack), kOutForm},
+    {"aten::repeat(Tensor self, int[] repeats) -> Tensor", WICK_KERNEL(repeat), kOutForm,
+     shapes::repeated},
+    {"aten::repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor",
+     WICK_KERNEL(repeatInterleaveCounts), kNotDifferentiable},
+    {"aten::repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? "
+     "output_size=None) -> Tensor",
+     WICK_KERNEL(repeatInterleave)},
+    {"aten::repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? "
+     "output_size=None) -> Tensor",
+     WICK_KERNEL(repeatInterleaveInt)},
+    {"aten::tile(Tensor self, int[] dims) -> Tensor", WICK_KERNEL(tile)},
+    {"aten::roll(Tensor self, int[1] shifts, int[1] dims=[]) -> Tensor", WICK_KERNEL(roll),
+     kOutForm, shapes::likeFirst},
+    {"aten::flip(Tensor self, int[] dims) -> Tensor", WICK_KERNEL(flip), kOutForm,
+     shapes::likeFirst},
+    {"aten::fliplr(Tensor self) -> Tensor", WICK_KERNEL(fliplr), kNoFlags, shapes::likeFirst},
+    {"aten::flipud(Tensor self) -> Tensor", WICK_KERNEL(flipud), kNoFlags, shapes::likeFirst},
+    {"aten::rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor", WICK_KERNEL(rot90),
+     kOutForm},
+    {"aten::pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", WICK_KERNEL(pixelShuffle),
+     kOutForm, shapes::pixelShuffled},
+    {"aten::pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+     WICK_KERNEL(pixelUnshuffle), kOutForm, shapes::pixelShuffled},
+    {"aten::channel_shuffle(Tensor self, int groups) -> Tensor", WICK_KERNEL(channelShuffle),
+     kOutForm, shapes::likeFirst},
+    {"aten::native_channel_shuffle(Tensor self, int groups) -> Tensor", WICK_KERNEL(channelShuffle),
+     kNoFlags, shapes::likeFirst},
+};
+
+const OperatorAlias kAliases[] = {
+    {"aten::concat", "aten::cat"},
+    {"aten::concatenate", "aten::cat"},
+    {"aten::row_stack", "aten::vstack"},
+};
+
+const RegisterOperators registered(kRecords, kAliases);
+
+}  // namespace
+
+}  // namespace wick::ops

@@ -1,0 +1,136 @@
+// Regions of interest [count, 5]: the number of an image, and the corners x1, y1, x2, y2 in units
+// that a scale turns into those of a feature map.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/counted_vector.h"
+#include "core/error.h"
+#include "core/tensor.h"
+#include "runtime/ops/boxing.h"
+
+namespace wick::ops::vision {
+
+// Sizes of a feature map [images, channels, height, width] and of what is pooled of a region.
+struct Extents {
+  int64_t images, channels, height, width;
+  int64_t pooled_height, pooled_width;
+  int64_t plane() const { return height * width; }
+  int64_t cells() const { return pooled_height * pooled_width; }
+};
+
+// Those of an input; RuntimeError when it is no feature map of a floating type, when the regions
+// are of another shape or type, name no image, or when nothing is pooled.
+Extents extentsOf(const char* op, const Tensor& input, const Tensor& rois, int64_t pooled_height,
+                  int64_t pooled_width);
+// The same of a gradient's arguments: `grad` is [regions, grad_channels, pooled…].
+Extents extentsOfGradient(const char* op, const Tensor& grad, int64_t grad_channels,
+                          const Tensor& rois, int64_t pooled_height, int64_t pooled_width,
+                          int64_t images, int64_t channels, int64_t height, int64_t width);
+
+// Where a sample lies between two rows (or columns): weights of both, or none at all.
+template <class T>
+struct Sample {
+  int64_t low = 0, high = 0;
+  T low_weight = 0, high_weight = 0;
+  bool inside = false;
+};
+
+template <class T>
+Sample<T> sampleAt(T at, int64_t size) {
+  Sample<T> s;
+  // Also false for what is not a number.
+  s.inside = at >= T(-1) && at <= static_cast<T>(size);
+  if (!s.inside) return s;
+  at = std::max(at, T(0));
+  s.low = static_cast<int64_t>(at);
+  if (s.low >= size - 1) {
+    s.low = s.high = size - 1;
+    at = static_cast<T>(s.low);
+  } else {
+    s.high = s.low + 1;
+  }
+  s.high_weight = at - static_cast<T>(s.low);
+  s.low_weight = T(1) - s.high_weight;
+  return s;
+}
+
+// How many samples a cell takes along one dimension.
+template <class T>
+int64_t samplesPerCell(const char* op, int64_t sampling_ratio, T extent, int64_t cells) {
+  constexpr double kMost = 1 << 20;
+  if (sampling_ratio > 0) {
+    WICK_CHECK(static_cast<double>(sampling_ratio) <= kMost,
+               "{}: the sampling ratio {} is too large", op, sampling_ratio);
+    return sampling_ratio;
+  }
+  const T count = std::ceil(extent / static_cast<T>(cells));
+  WICK_CHECK(static_cast<double>(count) <= kMost, "{}: a region of extent {} is too large", op,
+             static_cast<double>(extent));
+  return static_cast<int64_t>(std::max(count, T(0)));
+}
+
+// The samples along one dimension of all cells of a region that begins at `start`.
+template <class T>
+CountedVector<Sample<T>> samplesAlong(T start, T cell, int64_t cells, int64_t per_cell,
+                                      int64_t size) {
+  CountedVector<Sample<T>> samples;
+  samples.reserve(static_cast<size_t>(cells * per_cell));
+  for (int64_t c = 0; c < cells; ++c) {
+    for (int64_t i = 0; i < per_cell; ++i) {
+      const T at = start + static_cast<T>(c) * cell +
+                   (static_cast<T>(i) + T(.5)) * cell / static_cast<T>(per_cell);
+      samples.push_back(sampleAt(at, size));
+    }
+  }
+  return samples;
+}
+
+// A region on a grid of samples.
+template <class T>
+struct Grid {
+  int64_t image = 0;
+  int64_t rows = 0, columns = 0;  // samples of a cell
+  T count = 1;                    // that a cell's sum is divided by
+  CountedVector<Sample<T>> y, x;
+};
+
+// `least_size`: a region is as large as one element at least.
+template <class T>
+Grid<T> gridOf(const char* op, const T* roi, const Extents& e, T scale, T offset, bool least_size,
+               int64_t sampling_ratio) {
+  Grid<T> grid;
+  grid.image = static_cast<int64_t>(roi[0]);
+  const T x = roi[1] * scale - offset, y = roi[2] * scale - offset;
+  T width = roi[3] * scale - offset - x, height = roi[4] * scale - offset - y;
+  WICK_CHECK(std::isfinite(width) && std::isfinite(height), "{}: a region is not finite", op);
+  if (least_size) {
+    width = std::max(width, T(1));
+    height = std::max(height, T(1));
+  }
+  grid.rows = samplesPerCell(op, sampling_ratio, height, e.pooled_height);
+  grid.columns = samplesPerCell(op, sampling_ratio, width, e.pooled_width);
+  grid.y = samplesAlong(y, height / static_cast<T>(e.pooled_height), e.pooled_height, grid.rows,
+                        e.height);
+  grid.x = samplesAlong(x, width / static_cast<T>(e.pooled_width), e.pooled_width, grid.columns,
+                        e.width);
+  grid.count = static_cast<T>(grid.rows * grid.columns);
+  return grid;
+}
+
+// Of a position-sensitive result [regions, channels, pooled…]: the channel that each cell reads, as
+// int32. And such a tensor of a program, row-major; RuntimeError unless it is int32 and of the
+// gradient's sizes. What it holds is not checked.
+Tensor channelMapping(const Tensor& pooled);
+Tensor checkedMapping(const char* op, const Tensor& mapping, const Tensor& grad);
+
+// A coordinate as a whole number that can be added to.
+template <class T>
+int64_t wholeNumber(T v) {
+  constexpr double kLimit = 1 << 30;
+  const double d = static_cast<double>(v);
+  return std::isnan(d) ? 0 : static_cast<int64_t>(std::clamp(d, -kLimit, kLimit));
+}
+
+}  // namespace wick::ops::vision

@@ -1,0 +1,209 @@
+// Programs that try to corrupt, stall or starve the process by what was added lately: gradients,
+// saving, parts of tensors.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <span>
+
+#include "core/budget.h"
+#include "ir/graph.h"
+#include "ir/parser.h"
+#include "wick.h"
+
+namespace wick {
+namespace {
+
+std::string endOf(const Program& program, const std::string& name, const RunOptions& options = {}) {
+  try {
+    program.call(name, {}, {}, options);
+  } catch (const RuntimeError& e) {
+    return e.className();
+  }
+  return "done";
+}
+
+struct GradMode {
+  GradMode() : before(gradEnabled()) { setGradEnabled(true); }
+  ~GradMode() { setGradEnabled(before); }
+  const bool before;
+};
+
+// What a call finds out about a tensor is kept with the tensor, by all that read it at a time.
+TEST(Hostile, ForksRecordGradientsOfOneTensor) {
+  const GradMode mode;
+  const Program program = compile(R"(
+def scaled(x: Tensor) -> Tensor:
+    return (x * 2.0).sum()
+
+def of_leaf() -> float:
+    x = torch.ones([20000]).requires_grad_(True)
+    futures: List[Future[Tensor]] = []
+    for i in range(8):
+        futures.append(torch.jit.fork(scaled, x))
+    sum = torch.zeros([])
+    for f in futures:
+        sum = sum + torch.jit.wait(f)
+    sum.backward()
+    g = x.grad
+    assert g is not None
+    return float(g[0])
+
+def of_view() -> float:
+    x = torch.ones([20000]).requires_grad_(True)
+    y = x * 1.0
+    v = y.view([100, 200])
+    y.mul_(1.0)
+    futures: List[Future[Tensor]] = []
+    for i in range(8):
+        futures.append(torch.jit.fork(scaled, v))
+    sum = torch.zeros([])
+    for f in futures:
+        sum = sum + torch.jit.wait(f)
+    sum.backward()
+    g = x.grad
+    assert g is not None
+    return float(g[0])
+)",
+                                  "forks.py");
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_EQ(program.call("of_leaf", {}).toDouble(), 16.0);
+    ASSERT_EQ(program.call("of_view", {}).toDouble(), 16.0);
+  }
+}
+
+TEST(Hostile, GraphsOfGradientsCountAsMemory) {
+  const GradMode mode;
+  const Program program = compile(R"(
+def many() -> Tensor:
+    x = torch.ones([1]).requires_grad_(True)
+    y = x
+    while True:
+        y = y * 2.0
+    return y
+
+def deep() -> Tensor:
+    x = torch.ones([1]).requires_grad_(True)
+    y = x
+    for i in range(300000):
+        y = y * 1.0
+    y.backward()
+    g = x.grad
+    assert g is not None
+    return g
+)",
+                                  "graphs.py");
+  RunOptions options;
+  options.max_memory = size_t{32} << 20;
+  EXPECT_EQ(endOf(program, "many", options), "MemoryError");
+  EXPECT_EQ(program.call("deep", {}).tensor().item<double>(), 1.0);
+}
+
+// One long text, a hundred thousand times.
+TEST(Hostile, SavingWritesALongTextOnce) {
+  const IValue text(std::string(1'000'000, 'a'));
+  ModuleBuilder builder("Holder");
+  builder.registerAttribute("texts", types::List(types::String()),
+                            IValue(makeList(types::String(), std::vector<IValue>(100'000, text))));
+  builder.define("def forward(self) -> int:\n    return len(self.texts)\n");
+  const std::string bytes = builder.build().saveToString();
+  EXPECT_LT(bytes.size(), size_t{4} << 20);
+  Module again = loadFromMemory(std::as_bytes(std::span(bytes)));
+  EXPECT_EQ(again.forward({}).toInt(), 100'000);
+  EXPECT_EQ(again.attr("texts").elements()[99'999].toString(), text.toString());
+  EXPECT_EQ(again.saveToString(), bytes);
+}
+
+// What is written counts, and takes time.
+TEST(Hostile, SavingKeepsLimits) {
+  std::vector<IValue> texts;
+  for (int i = 0; i < 300; ++i) texts.emplace_back(std::string(100'000, static_cast<char>(i)));
+  ModuleBuilder builder("Holder");
+  builder.registerAttribute("texts", types::List(types::String()),
+                            IValue(makeList(types::String(), texts)));
+  builder.define("def forward(self) -> int:\n    return len(self.texts)\n");
+  const Module holder = builder.build();
+  Budget::Bounds bounds;
+  bounds.memory = size_t{8} << 20;
+  Budget budget(std::move(bounds));
+  const BudgetScope scope(&budget);
+  EXPECT_THROW(holder.saveToString(), RuntimeError);
+}
+
+// An index that is checked must not be another when it is used.
+TEST(Hostile, IndicesOfSparseTensorsStayWhileTheyAreUsed) {
+  const Program program = compile(R"(
+def disturb(indices: Tensor, n: int) -> int:
+    for i in range(n):
+        indices.fill_(1000000000)
+        indices.fill_(1)
+    return n
+
+def use(s: Tensor, n: int) -> int:
+    found = 0
+    for i in range(n):
+        try_ = s.to_dense()
+        found += try_.numel()
+    return found
+
+def main(i: Tensor, v: Tensor, n: int) -> int:
+    s = torch.sparse_coo_tensor(i, v, [100, 100])
+    a = torch.jit.fork(disturb, i, n)
+    b = torch.jit.fork(disturb, i, n)
+    return use(s, n) + torch.jit.wait(a) + torch.jit.wait(b)
+)",
+                                  "sparse.py");
+  for (int round = 0; round < 10; ++round) {
+    const Tensor i = Tensor::full({2, 20000}, 1, DType::Long);
+    const Tensor v = Tensor::full({20000}, 1, DType::Float);
+    try {
+      program.call("main", {i, v, 50});
+    } catch (const RuntimeError&) {
+      // An index that was out of range when it was looked at.
+    }
+  }
+}
+
+// A limit of memory may be reached anywhere within the copy of a graph, as gradients make them.
+TEST(Hostile, CopiesOfGraphsMayFail) {
+  std::string text = "graph(%c : bool):\n";
+  for (int i = 0; i < 300; ++i) {
+    text += "  prim::If(%c)\n    block0():\n      -> ()\n    block1():\n      -> ()\n";
+  }
+  const std::shared_ptr<Graph> graph = parseGraph(text + "  return ()\n");
+  int failed = 0;
+  for (size_t memory = size_t{1} << 16; memory < size_t{1} << 20; memory += 1000) {
+    Budget::Bounds bounds;
+    bounds.memory = memory;
+    Budget budget(std::move(bounds));
+    const BudgetScope scope(&budget);
+    try {
+      graph->copy();
+    } catch (const RuntimeError&) {
+      ++failed;
+    }
+  }
+  EXPECT_GT(failed, 100);
+}
+
+// The digits that no number has.
+TEST(Hostile, NumbersOfManyDigits) {
+  const Program program = compile(R"(
+def main() -> int:
+    return len("%.100000000f" % 0.1)
+
+def digits() -> str:
+    return "%.1200f" % 0.5
+
+def exponent() -> str:
+    return "%.1200e" % 2.0
+)",
+                                  "digits.py");
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_EQ(program.call("main", {}).toInt(), 100'000'002);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+  EXPECT_EQ(program.call("digits", {}).toString(), "0.5" + std::string(1199, '0'));
+  EXPECT_EQ(program.call("exponent", {}).toString(), "2." + std::string(1200, '0') + "e+00");
+}
+
+}  // namespace
+}  // namespace wick

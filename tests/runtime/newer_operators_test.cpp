@@ -1,0 +1,193 @@
+// Operators, overloads and dtypes that came with PyTorch 2, with PyTorch 2.11's values.
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include "tests/runtime/op_testing.h"
+
+namespace wick {
+namespace {
+
+using namespace testing;
+using Complex = std::complex<double>;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+void expectNear(const Tensor& t, std::initializer_list<double> expected, double tolerance) {
+  const Values got = values(t);
+  ASSERT_EQ(got.size(), expected.size());
+  size_t i = 0;
+  for (double e : expected) EXPECT_NEAR(got[i++], e, tolerance);
+}
+
+void expectComplex(const Tensor& t, std::initializer_list<Complex> expected) {
+  const auto got = t.contiguous().span<Complex>();
+  ASSERT_EQ(static_cast<size_t>(t.numel()), expected.size());
+  size_t i = 0;
+  for (Complex e : expected) {
+    EXPECT_NEAR(got[i].real(), e.real(), 1e-12);
+    EXPECT_NEAR(got[i++].imag(), e.imag(), 1e-12);
+  }
+}
+
+TEST(NewerOperators, SqueezeTakesSeveralDimensions) {
+  const Tensor x = iota(DimVector{1, 2, 1, 3, 1});
+  EXPECT_EQ(shape(call("aten::squeeze", "dims", x, DimVector{0, -1})), (Shape{2, 1, 3}));
+  EXPECT_EQ(shape(call("aten::squeeze", "dims", x, DimVector{1})), (Shape{1, 2, 1, 3, 1}));
+  EXPECT_EQ(shape(call("aten::squeeze", "dims", x, DimVector{})), (Shape{1, 2, 1, 3, 1}));
+  EXPECT_TRUE(call("aten::squeeze", "dims", x, DimVector{0, 2}).sharesStorage(x));
+  EXPECT_FALSE(call("aten::squeeze_copy", "dims", x, DimVector{0, 2}).sharesStorage(x));
+  EXPECT_EQ(shape(call("aten::squeeze", "dims", Tensor::scalar(1.f), DimVector{0})), Shape{});
+  EXPECT_THROW(call("aten::squeeze", "dims", x, DimVector{0, -5}), RuntimeError);
+  EXPECT_THROW(call("aten::squeeze", "dims", x, DimVector{5}), RuntimeError);
+}
+
+TEST(NewerOperators, IndicesMayHave32Bits) {
+  const Tensor x = floats({1, 2, 3}), at = longs({2, 0}).to(DType::Int);
+  EXPECT_EQ(values(call("aten::gather", "", x, 0, at)), (Values{3, 1}));
+  EXPECT_EQ(values(call("aten::scatter", "src", x, 0, at, floats({8, 9}))), (Values{9, 2, 8}));
+  EXPECT_EQ(values(call("aten::index", "Tensor", x, std::vector<Tensor>{at})), (Values{3, 1}));
+  EXPECT_THROW(call("aten::gather", "", x, 0, at.to(DType::Short)), RuntimeError);
+  // Only take_along_dim counts from the end.
+  EXPECT_EQ(values(call("aten::take_along_dim", "", x, longs({-1}), 0)), Values{3});
+  EXPECT_THROW(call("aten::take_along_dim", "", x, longs({-4}), 0), RuntimeError);
+  EXPECT_THROW(call("aten::gather", "", x, 0, longs({-1})), RuntimeError);
+}
+
+TEST(NewerOperators, AnyAndAllOverSeveralDimensions) {
+  const Tensor x = tensorOf<uint8_t>({0, 4, 3, 5}).view(DimVector{2, 2});
+  EXPECT_EQ(values(call("aten::all", "dims", x, DimVector{0})), (Values{0, 1}));
+  EXPECT_EQ(values(call("aten::any", "dims", x, DimVector{0, 1})), Values{1});
+  // No dimension: each element stands for itself; None: all of them.
+  EXPECT_EQ(values(call("aten::any", "dims", x, DimVector{})), (Values{0, 1, 1, 1}));
+  EXPECT_EQ(call("aten::any", "dims", x, DimVector{}).dtype(), DType::Byte);
+  EXPECT_EQ(shape(call("aten::all", "dims", x, IValue(), true)), (Shape{1, 1}));
+}
+
+TEST(NewerOperators, NonzeroOfAFixedSize) {
+  const Tensor x = floats({0, 2, 0, 3});
+  EXPECT_EQ(values(call("aten::nonzero_static", "", x, 3)), (Values{1, 3, -1}));
+  EXPECT_EQ(values(call("aten::nonzero_static", "", x, 1, 7)), Values{1});
+  EXPECT_EQ(shape(call("aten::nonzero_static", "", Tensor::scalar(1.f), 2)), (Shape{2, 0}));
+  EXPECT_THROW(call("aten::nonzero_static", "", x, -1), RuntimeError);
+  EXPECT_THROW(call("aten::nonzero_static", "", x, INT64_MAX), RuntimeError);
+}
+
+TEST(NewerOperators, MaskedIndexing) {
+  const Tensor x = floats({1, 2, 3}), at = longs({5, 0, -9}), mask = bools({false, true, false});
+  EXPECT_EQ(
+      values(call("aten::_unsafe_masked_index", "", x, mask, std::vector<Tensor>{at}, Scalar(7))),
+      (Values{7, 1, 7}));
+  EXPECT_EQ(values(call("aten::_unsafe_masked_index_put_accumulate", "", x, mask,
+                        std::vector<Tensor>{at}, floats({10, 20, 30}))),
+            (Values{21, 2, 3}));
+  const Tensor none = Tensor::empty(DimVector{0}, DType::Float);
+  EXPECT_EQ(values(call("aten::_unsafe_masked_index", "", none, mask,
+                        std::vector<Tensor>{longs({0, 0, 0})}, Scalar(7))),
+            (Values{7, 7, 7}));
+  EXPECT_THROW(
+      call("aten::_unsafe_masked_index", "", x, mask, std::vector<Tensor>{mask}, Scalar(7)),
+      RuntimeError);
+}
+
+TEST(NewerOperators, ChunksOfSeveralTensors) {
+  const Tensor a = iota(DimVector{3}), b = iota(DimVector{4});
+  const Tensor out = call("aten::_chunk_cat", "", std::vector<Tensor>{a, b}, 0, 2);
+  EXPECT_EQ(shape(out), (Shape{2, 4}));
+  EXPECT_EQ(values(out), (Values{0, 1, 0, 1, 2, 0, 2, 3}));
+  EXPECT_THROW(call("aten::_chunk_cat", "", std::vector<Tensor>{a, b}, 0, 0), RuntimeError);
+  EXPECT_THROW(call("aten::_chunk_cat", "", std::vector<Tensor>{}, 0, 2), RuntimeError);
+  EXPECT_THROW(call("aten::_chunk_cat", "", std::vector<Tensor>{a, b}, 0, INT64_MAX), RuntimeError);
+}
+
+TEST(NewerOperators, RootMeanSquareNormalization) {
+  const Tensor x = floats({3, 4});
+  expectNear(call("aten::rms_norm", "", x, DimVector{2}), {0.848528, 1.131371}, 1e-6);
+  expectNear(call("aten::rms_norm", "", x, DimVector{2}, floats({2, 1}), 12.5), {1.2, 0.8}, 1e-6);
+  EXPECT_EQ(call("aten::rms_norm", "", x.to(DType::Half), DimVector{2}).dtype(), DType::Half);
+  EXPECT_THROW(call("aten::rms_norm", "", x, DimVector{3}), RuntimeError);
+  EXPECT_THROW(call("aten::rms_norm", "", x, DimVector{}), RuntimeError);
+  EXPECT_THROW(call("aten::rms_norm", "", longs({1, 2}), DimVector{2}), RuntimeError);
+}
+
+TEST(NewerOperators, BatchNormalizationByItsNewerNames) {
+  const Tensor x = iota(DimVector{4, 1}), none;
+  const Tensor mean = floats({0}), variance = floats({1});
+  const auto out =
+      callAll("aten::_batch_norm_with_update", "", x, none, none, mean, variance, 0.5, 0.25);
+  expectNear(out[0].toTensor(), {-1.224745, -0.408248, 0.408248, 1.224745}, 1e-6);
+  expectNear(mean, {0.75}, 1e-6);
+  expectNear(variance, {0.5 + 0.5 * 5 / 3}, 1e-6);
+  const auto kept = callAll("aten::_native_batch_norm_legit_functional", "", x, none, none, mean,
+                            variance, true, 0.5, 0.25);
+  expectNear(mean, {0.75}, 1e-6);
+  expectNear(kept[3].toTensor(), {1.125}, 1e-6);
+  expectNear(callAll("aten::_native_batch_norm_legit_no_training", "", x, none, none, floats({1}),
+                     floats({0.75}), 0.5, 0.25)[0]
+                 .toTensor(),
+             {-1, 0, 1, 2}, 1e-6);
+  // What training keeps has the dtype of the parameters.
+  const Tensor half = x.to(DType::Half);
+  EXPECT_EQ(
+      callAll("aten::_native_batch_norm_legit", "no_stats", half, none, none, true, 0.5, 0.25)[1]
+          .toTensor()
+          .dtype(),
+      DType::Half);
+  EXPECT_EQ(callAll("aten::_native_batch_norm_legit", "no_stats", half, floats({1}), none, true,
+                    0.5, 0.25)[1]
+                .toTensor()
+                .dtype(),
+            DType::Float);
+}
+
+TEST(NewerOperators, SafeSoftmaxOfHiddenRows) {
+  const Tensor x = tensorOf<double>({-kInf, -kInf, -kInf, 0}).view(DimVector{2, 2});
+  EXPECT_EQ(values(call("aten::_safe_softmax", "", x, 1)), (Values{0, 0, 0, 1}));
+}
+
+TEST(NewerOperators, LogarithmsAndExponentialsOfComplexNumbers) {
+  const auto one = [](Complex z) { return Tensor::scalar(z); };
+  expectComplex(call("aten::expm1", "", one({0.3, 0.4})),
+                {{0.24330229506950263, 0.5256597791969788}});
+  expectComplex(call("aten::log1p", "", one({0.3, 0.4})),
+                {{0.30759281954511686, 0.2984989315861793}});
+  expectComplex(call("aten::exp2", "", one({0.5, 1})), {{1.087868087013909, 0.903627702793965}});
+  const Complex sum(0.10499301432446861, 0.7889591478473275);
+  expectComplex(call("aten::logaddexp", "", one({1, 1}), one({0.5, -2})), {sum});
+  const Tensor x = tensorOf<Complex>({{1, 1}, {0.5, -2}, {0, 2}});
+  const Tensor running = call("aten::logcumsumexp", "", x, 0);
+  const Tensor last = call("aten::logsumexp", "", x, DimVector{0});
+  expectComplex(running.narrow(0, 0, 2), {{1, 1}, sum});
+  expectComplex(last, {running.span<Complex>()[2]});
+  EXPECT_NEAR(last.item<Complex>().real(), 0.55191539, 1e-8);
+  // Nothing added to nothing.
+  EXPECT_EQ(call("aten::logaddexp", "", one({-kInf, 0}), one({-kInf, 0})).item<Complex>().real(),
+            -kInf);
+}
+
+TEST(NewerOperators, SixteenBits) {
+  const Tensor half = floats({1, -1, 0}).to(DType::Half), up = floats({2, 0, 1}).to(DType::Half);
+  expectNear(call("aten::nextafter", "", half, up), {1.0009765625, -0.99951171875, 0x1p-24}, 0);
+  EXPECT_EQ(call("aten::histc", "", half, 2).dtype(), DType::Half);
+  EXPECT_EQ(values(call("aten::max_unpool2d", "", half.view(DimVector{1, 1, 3}),
+                        longs({2, 0, 1}).view(DimVector{1, 1, 3}), DimVector{1, 3})),
+            (Values{-1, 0, 1}));
+}
+
+TEST(NewerOperators, CorrectionNeedNotBeWhole) {
+  const Tensor x = floats({1, 2, 3, 4});
+  expectNear(call("aten::var", "correction", x, IValue(), Scalar(1.5)), {2}, 1e-6);
+  expectNear(call("aten::var", "correction", x), {5.0 / 3}, 1e-6);
+}
+
+// Bytes are resampled with weights of sixteen bits: halves are rounded up in each dimension.
+TEST(NewerOperators, ResampledBytes) {
+  const Tensor x = tensorOf<uint8_t>({0, 255, 10, 21}).view(DimVector{1, 1, 2, 2});
+  const Tensor out = call("aten::upsample_bilinear2d", "", x, DimVector{2, 3}, false);
+  EXPECT_EQ(values(out), (Values{0, 128, 255, 10, 16, 21}));
+  EXPECT_EQ(out.dtype(), DType::Byte);
+  EXPECT_EQ(values(call("aten::_upsample_bilinear2d_aa", "", x, DimVector{1, 1}, false)),
+            Values{72});
+}
+
+}  // namespace
+}  // namespace wick

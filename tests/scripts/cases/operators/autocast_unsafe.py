@@ -1,0 +1,5 @@
+# expect error: nsafe
+def main():
+    x = torch.ones(3)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        return torch.nn.functional.binary_cross_entropy(x, x)

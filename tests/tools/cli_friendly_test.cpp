@@ -1,0 +1,234 @@
+// What torchscript-cli does for people at a terminal, and for programs that read what it prints.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "core/ivalue.h"
+#include "serialization/npy.h"
+#include "serialization/torch_save.h"
+#include "tests/tools/cli_testing.h"
+
+namespace wick {
+namespace {
+
+using nlohmann::json;
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::StartsWith;
+using testing_cli::cli;
+using testing_cli::Outcome;
+using testing_cli::temporary;
+using testing_cli::write;
+
+const std::string kDigits = "examples/digits.pt";
+const std::string kSeven = "@examples/seven.npy";
+
+TEST(FriendlyCliTest, TellsItsVersion) {
+  const Outcome o = cli({"--version"});
+  EXPECT_EQ(o.code, 0);
+  EXPECT_EQ(o.out, "torchscript-cli 0.1.0\n");
+}
+
+TEST(FriendlyCliTest, GuessesCommands) {
+  const Outcome o = cli({"runn", kDigits});
+  EXPECT_EQ(o.code, 2);
+  EXPECT_THAT(o.err, StartsWith("unknown command 'runn', did you mean 'run'?\n"));
+  EXPECT_THAT(cli({"zzzzzz"}).err, StartsWith("unknown command 'zzzzzz'; there are bench, "));
+}
+
+TEST(FriendlyCliTest, ReadsStandardInput) {
+  const std::string script = write("in.py", "def main(n: int) -> int:\n    return n + 1\n");
+  Outcome o = cli({"run", "-", "--input", "-5"}, "", "<" + script);
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_EQ(o.out, "-4\n");
+  o = cli({"run", "-", "--input", kSeven}, "", "<" + kDigits);
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("largest at 7 "));
+  o = cli({"run", "-"}, "", "</dev/null");
+  EXPECT_EQ(o.code, 1);
+  o = cli({"check", "-"}, "", "<" + write("bad.py", "def f(:\n"));
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("<standard input>"));
+}
+
+TEST(FriendlyCliTest, PrintsResultsAsJson) {
+  const std::string script = write("json.py", R"(
+def main() -> Tuple[int, float, Optional[str], List[bool], Dict[str, Tensor]]:
+    x: Optional[str] = None
+    return 1, 0.5, x, [True], {"a \"b\"": torch.tensor([[1.5, float("nan")], [float("inf"), -2.0]])}
+)");
+  const Outcome o = cli({"run", script, "--json"});
+  ASSERT_EQ(o.code, 0) << o.err;
+  const json result = json::parse(o.out);
+  EXPECT_EQ(result[0], 1);
+  EXPECT_EQ(result[1], 0.5);
+  EXPECT_TRUE(result[2].is_null());
+  EXPECT_EQ(result[3][0], true);
+  const json& tensor = result[4]["a \"b\""];
+  EXPECT_EQ(tensor["dtype"], "float32");
+  EXPECT_EQ(tensor["size"], json({2, 2}));
+  EXPECT_EQ(tensor["data"], json({1.5, "nan", "inf", -2.0}));
+  const json digits = json::parse(cli({"run", kDigits, "--input", kSeven, "--json"}).out);
+  EXPECT_EQ(digits["data"].size(), 10u);
+  EXPECT_EQ(cli({"run", kDigits, "--json", "--output", "x.pt"}).code, 2);
+}
+
+TEST(FriendlyCliTest, PrintsInfoAsJson) {
+  const json info = json::parse(cli({"info", kDigits, "--json"}).out);
+  EXPECT_EQ(info["kind"], "archive");
+  EXPECT_EQ(info["methods"][0]["name"], "forward");
+  EXPECT_EQ(info["methods"][0]["arguments"][0]["type"], "Tensor");
+  EXPECT_EQ(info["parameters"].size(), 10u);
+  EXPECT_EQ(info["parameters"][0]["name"], "conv_layers.0.weight");
+  EXPECT_EQ(info["parameters"][0]["size"], json({8, 1, 3, 3}));
+  const json script = json::parse(
+      cli({"info", write("f.py", "def f(n: int = 3) -> int:\n    return n\n"), "--json"}).out);
+  EXPECT_EQ(script["functions"][0]["arguments"][0]["default"], "3");
+}
+
+TEST(FriendlyCliTest, SeedsDecideRandomNumbers) {
+  const std::string script = write("random.py", "def main(x):\n    return torch.rand(3) + x\n");
+  const auto once = [&](const std::string& seed) {
+    const Outcome o = cli({"run", script, "--input", "3xf32", "--seed", seed, "--json"});
+    EXPECT_EQ(o.code, 0) << o.err;
+    return o.out;
+  };
+  EXPECT_EQ(once("1"), once("1"));
+  EXPECT_NE(once("1"), once("2"));
+  EXPECT_EQ(cli({"run", script, "--seed", "x"}).code, 2);
+}
+
+TEST(FriendlyCliTest, InputsComeFromFilesAndLiterals) {
+  const std::string script =
+      write("sum.py", "def main(x: Tensor) -> float:\n    return float(x.sum())\n");
+  const std::string file = temporary("tensor.pt");
+  saveValue(Tensor::full({2, 2}, 2, DType::Float), file);
+  EXPECT_EQ(cli({"run", script, "--input", "@" + file}).out, "8.0\n");
+  EXPECT_EQ(cli({"run", script, "--input", "[[1, 2], [3, 4.5]]"}).out, "10.5\n");
+  EXPECT_EQ(cli({"run", script, "--input", "x=[1, 2]"}).out, "3.0\n");
+  EXPECT_EQ(cli({"run", script, "--input", "[[1], [2, 3]]"}).code, 2);
+  EXPECT_EQ(cli({"run", script, "--input", "@/no/such.pt"}).code, 1);
+}
+
+TEST(FriendlyCliTest, ModulesInTrainingAreTold) {
+  // digits.pt was saved for evaluation.
+  EXPECT_EQ(cli({"run", kDigits, "--input", kSeven}).err, "");
+  EXPECT_EQ(cli({"run", kDigits, "--input", kSeven, "--eval"}).code, 0);
+  const Outcome o = cli({"run", write("s.py", "def main():\n    return 1\n"), "--eval"});
+  EXPECT_EQ(o.code, 2);
+  EXPECT_THAT(o.err, HasSubstr("a script has no module"));
+}
+
+TEST(FriendlyCliTest, ColorsAreForTerminals) {
+  const std::string bad = write("color.py", "def main():\n    return nothing\n");
+  EXPECT_THAT(cli({"run", bad}).err, Not(HasSubstr("\x1b[")));
+  const Outcome forced = cli({"run", bad}, "CLICOLOR_FORCE=1");
+  EXPECT_THAT(forced.err,
+              AllOf(HasSubstr("\x1b[1;31mundefined value nothing"), HasSubstr("\x1b[33m")));
+  EXPECT_THAT(cli({"run", bad}, "NO_COLOR=1 CLICOLOR_FORCE=1").err, Not(HasSubstr("\x1b[")));
+}
+
+TEST(FriendlyCliTest, PicturesShowWeightsConstantsShapesAndModules) {
+  Outcome o = cli({"graph", kDigits, "--method", "forward", "--dot", "--input", "1x1x28x28xf32"});
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("conv_layers.0.weight\\lfloat32[8, 1, 3, 3]"),
+                           HasSubstr("label=\"conv_layers.0\""), HasSubstr("float32[1, 10]"),
+                           Not(HasSubstr("prim::Constant")), Not(HasSubstr("prim::GetAttr")),
+                           Not(HasSubstr("prim::ListConstruct"))));
+  EXPECT_THAT(o.out, HasSubstr("stride=[2, 2]"));
+  // Every frame that opens closes.
+  EXPECT_EQ(std::count(o.out.begin(), o.out.end(), '{'),
+            std::count(o.out.begin(), o.out.end(), '}'));
+  const std::string script = write("branch.py", R"(
+def main(x: Tensor, n: int) -> Tensor:
+    if n > 3:
+        x = x.clamp(0.0, 2.0)
+    for i in range(n):
+        x = x + i
+    return x
+)");
+  o = cli({"graph", script, "--function", "main", "--dot"});
+  ASSERT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, AllOf(HasSubstr("label=\"then\""), HasSubstr("label=\"loop body\""),
+                           HasSubstr("min=0.0\\lmax=2.0")));
+  EXPECT_EQ(cli({"graph", kDigits, "--method", "forward", "--dot", "--stage", "code"}).code, 2);
+  // Without Graphviz the error says what is missing.
+  o = cli({"graph", script, "--function", "main", "--svg"}, "PATH=/nowhere");
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, HasSubstr("Graphviz's program dot"));
+  if (std::system("command -v dot >/dev/null 2>&1") == 0) {
+    EXPECT_THAT(cli({"graph", script, "--function", "main", "--svg"}).out, HasSubstr("<svg"));
+  }
+}
+
+TEST(FriendlyCliTest, FilesThatAreNoModulesSayWhatTheyAre) {
+  auto state = makeRef<DictObject>(types::String(), types::Tensor());
+  state->set("fc.weight", Tensor::zeros({2, 3}, DType::Float));
+  const std::string dict = temporary("state.pt");
+  saveValue(state, dict);
+  Outcome o = cli({"run", dict});
+  EXPECT_EQ(o.code, 1);
+  EXPECT_THAT(o.err, AllOf(HasSubstr("holds a state dict, 1 tensors (fc.weight"),
+                           HasSubstr("torch.jit.script(module).save")));
+  const std::string tensor = temporary("one.pt");
+  saveValue(Tensor::zeros({2}, DType::Float), tensor);
+  EXPECT_THAT(cli({"info", tensor}).err, HasSubstr("--input @" + tensor));
+  const std::string npy = temporary("array.npy");
+  saveNpy(Tensor::zeros({2}, DType::Float), npy);
+  EXPECT_THAT(cli({"run", npy}).err, HasSubstr("is a NumPy array, no program"));
+  // A ZIP file that begins with an array.
+  const std::string header("PK\x03\x04\x14\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x05\0\0\0",
+                           30);
+  EXPECT_THAT(cli({"run", write("arrays.npz", header + "x.npy")}).err,
+              HasSubstr("is an archive of NumPy arrays, no program"));
+  EXPECT_THAT(cli({"run", write("old.pkl", "\x80\x04K\x01.")}).err, HasSubstr("a Python pickle"));
+}
+
+TEST(FriendlyCliTest, ScriptsFromPythonSayWhatToDo) {
+  const Outcome net = cli({"run", write("net.py", R"(
+import torch.nn as nn
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 4)
+    def forward(self, x):
+        return self.fc(x)
+)")});
+  EXPECT_EQ(net.code, 1);
+  EXPECT_THAT(net.err, HasSubstr("torch.jit.script(Net()).save(\"model.pt\")"));
+  // One that compiles as a class.
+  const Outcome small = cli({"run", write("small.py",
+                                          "import torch.nn as nn\nclass Small(nn.Module):\n"
+                                          "    def forward(self, x):\n        return x\n")});
+  EXPECT_EQ(small.code, 1);
+  EXPECT_THAT(small.err, AllOf(HasSubstr("there is no function main"),
+                               HasSubstr("torch.jit.script(Small()).save(\"model.pt\")")));
+  const Outcome np =
+      cli({"run", write("np.py", "import numpy as np\ndef main(x):\n    return np.sum(x)\n")});
+  EXPECT_EQ(np.code, 1);
+  EXPECT_THAT(np.err, AllOf(HasSubstr("undefined value np"), HasSubstr("'np' is NumPy")));
+  const Outcome own =
+      cli({"run",
+           write("own.py", "from mylib import a, helper as h\ndef main(x):\n    return h(x)\n")});
+  EXPECT_THAT(own.err, HasSubstr("'h' is imported from mylib"));
+  // Other errors are told as they were.
+  EXPECT_THAT(cli({"run", write("plain.py", "def main(x):\n    return nothing\n")}).err,
+              Not(HasSubstr("imported")));
+}
+
+TEST(FriendlyCliTest, CompletionsKnowEveryCommand) {
+  for (const char* shell : {"bash", "zsh"}) {
+    const Outcome o = cli({"completions", shell});
+    EXPECT_EQ(o.code, 0);
+    for (const char* verb : {"run", "check", "graph", "info", "bench", "--input", "--seed"}) {
+      EXPECT_THAT(o.out, HasSubstr(verb));
+    }
+  }
+  EXPECT_EQ(cli({"completions", "fish"}).code, 2);
+}
+
+}  // namespace
+}  // namespace wick

@@ -1,0 +1,28 @@
+// torchscript-cli as a process, for tests: what it prints, how it ends, and files for it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace wick::testing_cli {
+
+struct Outcome {
+  int code;  // -1 when a signal ended the shell
+  std::string out;
+  std::string err;
+};
+
+// The bytes of a file; nothing when there is no such file.
+std::string readText(const std::string& path);
+// A path in the test's own folder.
+std::string temporary(const std::string& name);
+// Writes a file in that folder and returns its path.
+std::string write(const std::string& name, const std::string& text);
+
+// Runs the command with these arguments, each quoted. `before` stands in front of it in the shell's
+// line (variables, or what feeds its standard input), `after` behind its arguments. The shell
+// reports a signal that ends the command as 128 and more.
+Outcome cli(const std::vector<std::string>& arguments, const std::string& before = "",
+            const std::string& after = "");
+
+}  // namespace wick::testing_cli

@@ -1,0 +1,215 @@
+// Whole trainings: against one of PyTorch 1.13, interrupted and gone on with, on several threads.
+#include "training/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/error_text.h"
+#include "training/backward.h"
+#include "wick.h"
+
+namespace wick::training {
+namespace {
+
+using testing::HasSubstr;
+using testing_errors::errorOf;
+
+const std::string kData = "tests/training/data/";
+
+DataSet dataFrom(const IValue& recorded) {
+  DataSet data;
+  data.inputs.emplace_back("x", recorded["x"].toTensor());
+  data.target_name = "y";
+  data.targets = recorded["y"].toTensor();
+  return data;
+}
+
+TEST(TrainerTest, LearnsWhatPyTorchLearns) {
+  const IValue recorded = loadValue(kData + "training.pt");
+  TrainerSettings settings;
+  settings.rule = AdamW{.lr = 0.01};
+  settings.schedule = [](int64_t, int64_t all) {
+    return TrainerSettings::Plan{{CosineAnnealingLr{all, 0}}, {}};
+  };
+  settings.epochs = 3;
+  settings.batch_size = 16;
+  settings.shuffle = false;
+  settings.clip_norm = 0.5;
+  Trainer trainer(load(kData + "net.pt"), dataFrom(recorded), Objective("cross_entropy"), settings);
+  EXPECT_EQ(trainer.allSteps(), 12);
+  for (const IValue& loss : recorded["losses"].elements()) {
+    ASSERT_FALSE(trainer.finished());
+    EXPECT_NEAR(trainer.step().loss, loss.toDouble(), 1e-5);
+  }
+  EXPECT_TRUE(trainer.finished());
+  const IValue state = trainer.module().stateDict();
+  for (const auto& [name, value] : recorded["state"].toDict().items()) {
+    const Tensor found = state.at(name).toTensor().detach().to(DType::Double).contiguous();
+    const Tensor expected = value.toTensor().to(DType::Double).contiguous();
+    ASSERT_EQ(found.numel(), expected.numel());
+    for (int64_t i = 0; i < found.numel(); ++i) {
+      EXPECT_NEAR(found.data<double>()[i], expected.data<double>()[i], 2e-5) << name.repr();
+    }
+  }
+}
+
+// Noise by dropout, an attribute that counts, a buffer that is no parameter.
+Module noisyModule() {
+  ModuleBuilder builder("Noisy");
+  Tensor w = Tensor::empty({3, 2}, DType::Float);
+  for (int i = 0; i < 6; ++i) w.data<float>()[i] = 0.1f * static_cast<float>(i - 3);
+  builder.registerParameter("w", w);
+  builder.registerBuffer("sum", Tensor::zeros({2}, DType::Float));
+  builder.registerAttribute("calls", types::Int(), 0);
+  builder.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "    self.calls = self.calls + 1\n"
+      "    y = torch.dropout(x, 0.5, self.training) @ self.w\n"
+      "    self.sum.add_(y.detach().sum(0))\n"
+      "    return y\n");
+  return builder.build();
+}
+
+DataSet points(int64_t count) {
+  DataSet data;
+  Tensor x = Tensor::empty({count, 3}, DType::Float), y = Tensor::empty({count}, DType::Long);
+  for (int64_t i = 0; i < count; ++i) {
+    for (int64_t k = 0; k < 3; ++k) {
+      x.data<float>()[3 * i + k] = static_cast<float>((i * 37 + k * 11) % 19) / 10 - 1;
+    }
+    y.data<int64_t>()[i] = x.data<float>()[3 * i] > 0;
+  }
+  data.inputs.emplace_back("x", x);
+  data.target_name = "y";
+  data.targets = y;
+  return data;
+}
+
+TrainerSettings noisySettings() {
+  TrainerSettings settings;
+  settings.rule = Adam{.lr = 0.05};
+  settings.epochs = 4;
+  settings.batch_size = 7;
+  settings.validation = 0.25;
+  settings.seed = 11;
+  settings.schedule = [](int64_t epoch, int64_t) {
+    return TrainerSettings::Plan{{LinearLr{.total_iters = 3}, StepLr{epoch, 0.5}}, {3}};
+  };
+  return settings;
+}
+
+Trainer noisyTrainer(TrainerSettings settings = noisySettings()) {
+  return Trainer(noisyModule(), points(40), Objective("cross_entropy"), settings);
+}
+
+TEST(TrainerTest, GoesOnFromAnyState) {
+  setNumThreads(1);
+  Trainer whole = noisyTrainer();
+  EXPECT_EQ(whole.trainSamples(), 30);
+  EXPECT_EQ(whole.validationSamples(), 10);
+  EXPECT_EQ(whole.epochSteps(), 5);
+  std::vector<double> losses;
+  while (!whole.finished()) {
+    losses.push_back(whole.step().loss);
+    if (whole.endOfEpoch()) whole.validate();
+  }
+  const std::string expected = whole.module().saveToString();
+  for (size_t stop : {0, 1, 5, 8, 19, 20}) {
+    Trainer first = noisyTrainer();
+    for (size_t i = 0; i < stop; ++i) {
+      EXPECT_EQ(first.step().loss, losses[i]);
+      if (first.endOfEpoch()) first.validate();
+    }
+    // Random numbers that others draw make no difference.
+    defaultGenerator().next64();
+    const std::string path = testing::TempDir() + "/state.pt";
+    saveValue(first.state(), path);
+    Trainer second = noisyTrainer();
+    second.loadState(loadValue(path));
+    for (size_t i = stop; i < losses.size(); ++i) {
+      ASSERT_FALSE(second.finished());
+      EXPECT_EQ(second.step().loss, losses[i]) << "step " << i << " after " << stop;
+      if (second.endOfEpoch()) second.validate();
+    }
+    EXPECT_TRUE(second.finished());
+    EXPECT_EQ(second.module().saveToString(), expected);
+    EXPECT_EQ(second.epochSoFar().loss, whole.epochSoFar().loss);
+  }
+}
+
+TEST(TrainerTest, EachSampleIsSeenOnceAnEpoch) {
+  // The sum of what a linear model without dropout saw tells which samples there were.
+  ModuleBuilder builder("Seen");
+  builder.registerParameter("w", Tensor::zeros({3, 2}, DType::Float));
+  builder.registerBuffer("sum", Tensor::zeros({3}, DType::Double));
+  builder.define(
+      "def forward(self, x: Tensor) -> Tensor:\n"
+      "    if self.training:\n"
+      "        self.sum.add_(x.double().pow(3).sum(0))\n"
+      "    return x @ self.w\n");
+  const Module module = builder.build();
+  TrainerSettings settings;
+  settings.batch_size = 9;
+  Trainer trainer(module, points(40), Objective("cross_entropy"), settings);
+  while (!trainer.finished()) trainer.step();
+  double expected = 0;
+  const Tensor x = points(40).inputs[0].second;
+  for (int64_t i = 0; i < 40; ++i) expected += std::pow(x.data<float>()[3 * i], 3);
+  EXPECT_NEAR(module.attr("sum").tensor().span<double>()[0], expected, 1e-9);
+  EXPECT_EQ(trainer.epochSoFar().samples, 40);
+}
+
+TEST(TrainerTest, SeveralThreadsTrainCopies) {
+  const IValue recorded = loadValue(kData + "training.pt");
+  const Module original = load(kData + "net.pt");
+  std::vector<std::vector<double>> losses(8);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < losses.size(); ++i) {
+    threads.emplace_back([&, i] {
+      TrainerSettings settings;
+      settings.rule = Sgd{.lr = 0.1, .momentum = 0.9};
+      settings.epochs = 5;
+      settings.clip_norm = 1;
+      Trainer trainer(original.clone(), dataFrom(recorded), Objective("cross_entropy"), settings);
+      while (!trainer.finished()) losses[i].push_back(trainer.step().loss);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& of_one : losses) EXPECT_EQ(of_one, losses[0]);
+}
+
+TEST(TrainerTest, AWrongStateChangesNothingSilently) {
+  Trainer trainer = noisyTrainer();
+  trainer.step();
+  EXPECT_THAT(errorOf([&] { trainer.loadState(IValue(1)); }), HasSubstr("has no 'steps'"));
+  TrainerSettings shorter = noisySettings();
+  shorter.epochs = 1;
+  Trainer other = noisyTrainer(shorter);
+  for (int i = 0; i < 7; ++i) trainer.step();
+  EXPECT_THAT(errorOf([&] { other.loadState(trainer.state()); }),
+              HasSubstr("the state is of step 8, the training has 5"));
+}
+
+TEST(TrainerTest, SettingsWithoutMeaning) {
+  TrainerSettings settings = noisySettings();
+  settings.batch_size = 0;
+  EXPECT_THAT(errorOf([&] { noisyTrainer(settings); }), HasSubstr("size of batches"));
+  settings = noisySettings();
+  settings.batch_size = 31;
+  settings.drop_last = true;
+  EXPECT_THAT(errorOf([&] { noisyTrainer(settings); }), HasSubstr("no batch of 31"));
+  EXPECT_THAT(errorOf([] { Objective("entropy"); }), HasSubstr("there are cross_entropy, nll"));
+}
+
+TEST(TrainerTest, LabelsThatAreIgnoredCountNowhere) {
+  DataSet data = points(40);
+  for (int64_t i = 0; i < 40; i += 2) data.targets.data<int64_t>()[i] = -100;
+  TrainerSettings settings;
+  Trainer trainer(noisyModule(), data, Objective("cross_entropy"), settings);
+  EXPECT_TRUE(std::isfinite(trainer.step().loss));
+}
+
+}  // namespace
+}  // namespace wick::training

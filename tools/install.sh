@@ -1,0 +1,114 @@
+#!/usr/bin/env bash
+# Installs the engine: tools/install.sh PREFIX makes a folder with
+#   include/wick/…                     public headers; #include <wick/wick.h>, for C <wick/capi/wick.h>
+#   lib/libwick.so, lib/libwick-core.so, lib/cmake/Wick, lib/pkgconfig
+#   bin/torchscript-cli, and its completions for bash and zsh
+# The folder must not exist, or be empty, or hold nothing but an earlier installation, which is
+# replaced. Whatever goes wrong, what was there before stays.
+set -euo pipefail
+
+fail() {
+  echo "install.sh: $*" >&2
+  exit 1
+}
+[ $# -eq 1 ] && [ "${1#-}" = "$1" ] && [ -n "$1" ] || {
+  echo "usage: tools/install.sh PREFIX" >&2
+  exit 2
+}
+prefix=$(realpath -m -- "$1")
+source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+manifest=share/wick/installed-files
+
+# Before anything is built: whether the prefix can be had.
+parent=$(dirname "$prefix")
+while [ ! -e "$parent" ]; do parent=$(dirname "$parent"); done
+[ -d "$parent" ] || fail "$parent is not a folder"
+[ -w "$parent" ] || fail "$parent cannot be written"
+if [ -e "$prefix" ] && [ ! -d "$prefix" ]; then fail "$prefix exists and is not a folder"; fi
+if [ -d "$prefix" ] && [ -n "$(ls -A "$prefix")" ]; then
+  [ -f "$prefix/$manifest" ] ||
+    fail "$prefix exists and holds files that are no installation of Wick; choose a folder that is new or empty"
+  foreign=$(cd "$prefix" && find . ! -type d -printf '%P\n' | sort | comm -23 - <(sort "$manifest") | head -1)
+  [ -z "$foreign" ] ||
+    fail "$prefix holds $foreign, which is not of the installation there; move it away, or choose another folder"
+fi
+
+# Run by a test everything that is built lies beside this; otherwise Bazel builds it.
+built=$source
+if [ ! -e "$source/install/libwick.so" ]; then
+  cd "$source"
+  tools/install_deps.sh
+  bazel build //install:files || fail "the build failed"
+  built=$source/bazel-bin
+fi
+# A file, made or written.
+file() {
+  if [ -e "$source/$1" ]; then echo "$source/$1"; else echo "$built/$1"; fi
+}
+cli=$built/tools/torchscript-cli
+version=$("$cli" --version | awk '{print $NF}')
+soname_version=${version%.*}
+
+mkdir -p "$(dirname "$prefix")"
+new=$(mktemp -d "$prefix.new.XXXXXX") || fail "$(dirname "$prefix") cannot be written"
+trap 'rm -rf "$new"' EXIT
+chmod 755 "$new"
+
+# The headers that others include, and those that these include. Names in quotes become relative, so
+# that no other project's core/… is meant.
+declare -A seen=()
+install_header() {
+  local header=$1 included
+  [ -z "${seen[$header]:-}" ] || return 0
+  seen[$header]=1
+  local from up
+  from=$(file "$header")
+  [ -f "$from" ] || fail "$header is missing"
+  up=$(dirname "$header" | sed 's,[^/]\+,..,g')
+  [ "$(dirname "$header")" != . ] || up=.
+  mkdir -p "$new/include/wick/$(dirname "$header")"
+  sed "s,^#include \"\(\.\./\)\?\([^\"]*\)\",#include \"$up/\2\"," "$from" >"$new/include/wick/$header"
+  while read -r included; do install_header "$included"; done \
+    < <(sed -n 's,^#include "\(\.\./\)\?\([^"]*\)".*,\2,p' "$from")
+}
+for header in wick.h wick_ops.h capi/wick.h; do install_header "$header"; done
+
+substitute() {
+  sed "s,@VERSION@,$version,g; s,@SONAME_VERSION@,$soname_version,g; s,@NAME@,$2,g; s,@DESCRIPTION@,$3,g" \
+    "$(file "install/$1")"
+}
+mkdir -p "$new/lib/cmake/Wick" "$new/lib/pkgconfig" "$new/bin" "$new/share/wick" \
+  "$new/share/bash-completion/completions" "$new/share/zsh/site-functions"
+for name in wick wick-core; do
+  cp -L "$built/install/lib$name.so" "$new/lib/lib$name.so.$version"
+  chmod 755 "$new/lib/lib$name.so.$version"
+  ln -s "lib$name.so.$version" "$new/lib/lib$name.so.$soname_version"
+  ln -s "lib$name.so.$soname_version" "$new/lib/lib$name.so"
+done
+substitute wick.pc.in wick "An engine for TorchScript" >"$new/lib/pkgconfig/wick.pc"
+substitute wick.pc.in wick-core "An engine for TorchScript without compiler for machine code" \
+  >"$new/lib/pkgconfig/wick-core.pc"
+substitute WickConfig.cmake.in "" "" >"$new/lib/cmake/Wick/WickConfig.cmake"
+substitute WickConfigVersion.cmake.in "" "" >"$new/lib/cmake/Wick/WickConfigVersion.cmake"
+cp -L "$cli" "$new/bin/torchscript-cli"
+chmod 755 "$new/bin/torchscript-cli"
+"$cli" completions bash >"$new/share/bash-completion/completions/torchscript-cli"
+"$cli" completions zsh >"$new/share/zsh/site-functions/_torchscript-cli"
+cp -L "$(file CHANGELOG.md)" "$new/share/wick/CHANGELOG.md"
+: >"$new/$manifest"
+(cd "$new" && find . ! -type d -printf '%P\n' | sort) >"$new/.files" && mv "$new/.files" "$new/$manifest"
+sed -i '/^\.files$/d' "$new/$manifest"
+
+# Two renames: until the first the old installation stands, behind the second the new one.
+old=
+if [ -e "$prefix" ]; then
+  old=$prefix.old.$$
+  mv -T "$prefix" "$old" || fail "$prefix cannot be replaced"
+fi
+if ! mv -T "$new" "$prefix"; then
+  [ -z "$old" ] || mv -T "$old" "$prefix"
+  fail "$prefix cannot be made"
+fi
+trap - EXIT
+[ -z "$old" ] || rm -rf "$old"
+echo "installed Wick $version in $prefix"

@@ -1,0 +1,70 @@
+#include "tools/kept_programs.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <compare>
+#include <cstdint>
+#include <list>
+#include <optional>
+
+#include "passes/pipeline.h"
+
+namespace wick::cli {
+namespace {
+
+// What a program was made of.
+struct Origin {
+  std::string path;
+  uint64_t device = 0, number = 0;
+  int64_t bytes = 0, seconds = 0, nanoseconds = 0;
+  OptimizationLevel level{};
+  friend bool operator==(const Origin&, const Origin&) = default;
+};
+
+std::optional<Origin> originOf(const std::string& path) {
+  struct stat file {};
+  if (path == "-" || stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
+  return Origin{path,
+                file.st_dev,
+                file.st_ino,
+                file.st_size,
+                file.st_mtim.tv_sec,
+                file.st_mtim.tv_nsec,
+                optimizationLevel()};
+}
+
+struct Kept {
+  Origin origin;
+  Program program;
+};
+
+bool keeping = false;
+
+// The one that was asked for last comes first.
+std::list<Kept>& keptPrograms() {
+  static std::list<Kept> programs;
+  return programs;
+}
+
+}  // namespace
+
+void keepPrograms() {
+  keeping = true;
+}
+
+Program loadKept(const std::string& path) {
+  const std::optional<Origin> origin = keeping ? originOf(path) : std::nullopt;
+  if (!origin) return Program::load(path);
+  std::list<Kept>& programs = keptPrograms();
+  const auto found = std::ranges::find(programs, *origin, &Kept::origin);
+  if (found != programs.end()) {
+    programs.splice(programs.begin(), programs, found);
+  } else {
+    programs.push_front({*origin, Program::load(path)});
+    if (programs.size() > kMostKept) programs.pop_back();
+  }
+  return programs.front().program.withModuleOfItsOwn();
+}
+
+}  // namespace wick::cli

@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+
+#include "tools/verbs.h"
+
+namespace wick::cli {
+namespace {
+
+// For single quotes of a shell.
+std::string quoted(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '\'') {
+      out += "'\\''";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+// For a description of zsh's _arguments, where brackets and colons mean something.
+std::string described(const std::string& text) {
+  std::string out;
+  for (char c : quoted(text)) {
+    if (c == '[' || c == ']' || c == ':') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string bashCompletions(const std::vector<VerbWords>& verbs) {
+  std::string names;
+  std::string cases;
+  for (const VerbWords& verb : verbs) {
+    names += (names.empty() ? "" : " ") + verb.name;
+    std::string flags;
+    for (const auto& [flag, help] : verb.flags) flags += (flags.empty() ? "" : " ") + flag;
+    cases += fmt::format("    {}) flags='{}' ;;\n", verb.name, flags);
+  }
+  return fmt::format(
+      "# Completions of torchscript-cli for bash.\n"
+      "_torchscript_cli() {{\n"
+      "  local word=${{COMP_WORDS[COMP_CWORD]}} flags=''\n"
+      "  COMPREPLY=()\n"
+      "  if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+      "    mapfile -t COMPREPLY < <(compgen -W '{} --help --version' -- \"$word\")\n"
+      "    return\n"
+      "  fi\n"
+      "  case ${{COMP_WORDS[1]}} in\n"
+      "{}"
+      "  esac\n"
+      "  case $word in\n"
+      "    -*) mapfile -t COMPREPLY < <(compgen -W \"$flags\" -- \"$word\") ;;\n"
+      "    *) mapfile -t COMPREPLY < <(compgen -f -- \"$word\") ;;\n"
+      "  esac\n"
+      "}}\n"
+      "complete -o filenames -F _torchscript_cli torchscript-cli\n",
+      names, cases);
+}
+
+std::string zshCompletions(const std::vector<VerbWords>& verbs) {
+  std::string names;
+  std::string cases;
+  for (const VerbWords& verb : verbs) {
+    names += fmt::format("    '{}:{}'\n", verb.name, described(verb.help));
+    cases += fmt::format("    {})\n      _arguments \\\n", verb.name);
+    for (const auto& [flag, help] : verb.flags) {
+      cases += fmt::format("        '*{}[{}]' \\\n", flag, described(help));
+    }
+    cases += "        '*:file:_files'\n      ;;\n";
+  }
+  return fmt::format(
+      "#compdef torchscript-cli\n"
+      "# Completions of torchscript-cli for zsh.\n"
+      "_torchscript_cli() {{\n"
+      "  local -a verbs\n"
+      "  verbs=(\n{}  )\n"
+      "  if (( CURRENT == 2 )); then\n"
+      "    _describe command verbs\n"
+      "    return\n"
+      "  fi\n"
+      "  local verb=$words[2]\n"
+      "  shift words\n"
+      "  (( CURRENT-- ))\n"
+      "  case $verb in\n"
+      "{}"
+      "  esac\n"
+      "}}\n"
+      "_torchscript_cli \"$@\"\n",
+      names, cases);
+}
+
+}  // namespace
+
+void completionsVerb(const Options& options) {
+  print(options.shell == "bash" ? bashCompletions(listVerbs()) : zshCompletions(listVerbs()));
+}
+
+}  // namespace wick::cli
