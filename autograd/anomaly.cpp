@@ -1,4 +1,4 @@
-// The places of forward calls come from the observer of runs: it is told of each operator when it
+// Where forward calls stand comes from the observer of runs: it is told of each operator when it
 // has run, and gives its place to all nodes that were recorded since the operator before. Operators
 // that formulas and decompositions call run inside of another one, which comes last and is the one
 // that the program's text names; they have places in texts of ours, and are left to it.
@@ -42,7 +42,7 @@ bool hasNaN(const Tensor& t) {
   }
   static const OperatorHandle kIsNaN("aten::isnan", "");
   static const OperatorHandle kAny("aten::any", "");
-  const GradModeGuard off(false);
+  const BelowRecorder below;
   return kAny(kIsNaN(t)).item<bool>();
 }
 

@@ -1,6 +1,7 @@
 #include "autograd/engine.h"
 
 #include <algorithm>
+#include <optional>
 #include <queue>
 #include <unordered_map>
 #include <unordered_set>
@@ -41,6 +42,8 @@ class Walk {
     }
     countDependencies(roots);
     const GradModeGuard mode(options_.create_graph);
+    std::optional<BelowRecorder> below;
+    if (!options_.create_graph) below.emplace();
     for (const Root& root : roots) deliver(root.edge, root.gradient);
     // Nodes that nobody waits for: roots that are not also reached from others.
     for (const Root& root : roots) {

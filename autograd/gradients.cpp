@@ -16,7 +16,7 @@ Tensor sumOfGradients(const Tensor& a, const Tensor& b) {
 }
 
 void addGradient(Tensor& sum, const Tensor& gradient) {
-  // Nobody else sees a tensor of which this is the only reference.
+  // Nobody else sees a tensor when this is the only reference to it.
   const auto ours = [](const Tensor& t) {
     return t.impl()->useCount() == 1 && t.storage()->useCount() == 1 && !t.impl()->history &&
            t.isNonOverlappingAndDense();

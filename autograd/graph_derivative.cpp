@@ -235,7 +235,7 @@ class BackwardBuilder {
     return insert("size", {tensor}, std::make_shared<const ListType>(types::Int()));
   }
 
-  // Adds the gradients of the node's inputs, of which some need them.
+  // Adds the gradients of the node's inputs; some of these need them.
   bool differentiate(const wick::Node* node) {
     const auto found = gradients_.find(node->outputs().empty() ? nullptr : node->output());
     if (found == gradients_.end()) return true;

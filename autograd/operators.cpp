@@ -105,7 +105,7 @@ Tensor diagonalBackward(const Tensor& grad, const DimVector& sizes, int64_t offs
                         int64_t dim2) {
   static const OperatorHandle kDiagonal("aten::diagonal", "");
   return intoZeros(grad, sizes, [&](const Tensor& t) {
-    const GradModeGuard off(false);
+    const BelowRecorder below;
     return kDiagonal(t, offset, dim1, dim2);
   });
 }
@@ -121,10 +121,11 @@ constexpr OperatorRecord kRecords[] = {
      "retain_graph=None, bool create_graph=False) -> ()",
      WICK_KERNEL(backwardOfList), kNotDifferentiable | kSideEffects},
     {"aten::requires_grad_(Tensor(a!) self, bool requires_grad=True) -> Tensor(a!)",
-     WICK_KERNEL(requiresGrad), kNotDifferentiable},
+     WICK_KERNEL(requiresGrad), kNotDifferentiable | kChangesMetadata},
     {"aten::detach_(Tensor(a!) self) -> Tensor(a!)", WICK_KERNEL(detachInplace),
-     kNotDifferentiable},
-    {"aten::retain_grad(Tensor(a!) self) -> ()", WICK_KERNEL(retainGradient), kNotDifferentiable},
+     kNotDifferentiable | kChangesMetadata},
+    {"aten::retain_grad(Tensor(a!) self) -> ()", WICK_KERNEL(retainGradient),
+     kNotDifferentiable | kChangesMetadata},
     {"aten::retains_grad(Tensor self) -> bool", WICK_KERNEL(retainsGradient), kNotDifferentiable},
     {"aten::is_leaf(Tensor self) -> bool", WICK_KERNEL(isLeaf),
      kNotDifferentiable | kNondeterministic},

@@ -250,7 +250,7 @@ class Recording {
     if (written_) forEachTensor(args_[*written_], [](const Tensor& t) { checkMayWrite(t); });
     prepareNode();
     {
-      const GradModeGuard off(false);
+      const BelowRecorder below;
       op_.callKernel(args_, num_args_, results, num_results, borrowed);
     }
     for (size_t i = 0; i < num_results; ++i) {
@@ -347,7 +347,10 @@ class Recording {
     if (!op_.makesViews() || isArgument(t)) return;
     for (const IValue& value : kept_) {
       if (value.isTensor() && value.toTensor().sharesStorage(t)) {
-        setViewOf(t, value.toTensor(), list ? ViewOrigin::Several : ViewOrigin::Plain);
+        setViewOf(t, value.toTensor(),
+                  !gradEnabled() ? ViewOrigin::Unrecorded
+                  : list         ? ViewOrigin::Several
+                                 : ViewOrigin::Plain);
         return;
       }
     }
@@ -410,13 +413,18 @@ void record(const Operator& op, IValue* args, size_t num_args, IValue* results, 
   const auto plainly = [&] { op.callKernel(args, num_args, results, num_results, borrowed); };
   if (rule.kind() == Rule::Kind::Ignored || rule.kind() == Rule::Kind::Others) return plainly();
   if (rule.kind() == Rule::Kind::None) {
-    const GradModeGuard off(false);
+    const BelowRecorder below;
     return plainly();
   }
   Recording recording(op, rule, args, num_args);
+  if (!gradEnabled()) {
+    plainly();
+    recording.noteViews(results, num_results);
+    return;
+  }
   if (!recording.isNeeded()) {
     {
-      const GradModeGuard off(false);
+      const BelowRecorder below;
       plainly();
     }
     recording.noteViews(results, num_results);

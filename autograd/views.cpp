@@ -122,12 +122,12 @@ Tensor scatterStrided(const Tensor& gradient, const Geometry& base, const Geomet
   if (part.isNonOverlappingAndDense()) {
     part.copyFrom(gradient);
   } else {
-    // The places of the view's elements.
+    // Where the view's elements lie.
     Tensor places = Tensor::empty({length}, DType::Long);
     for (int64_t i = 0; i < length; ++i) places.data<int64_t>()[i] = i;
     const Tensor taken =
         places.asStrided(view.sizes, view.strides, view.offset - begin).reshape(DimVector{-1});
-    const GradModeGuard off(false);
+    const BelowRecorder below;
     kPut(memory, int64_t{0}, taken, gradient.reshape(DimVector{-1}), Scalar(int64_t{1}));
   }
   return memory.asStrided(base.sizes, base.strides, base.offset - begin).clone();

@@ -21,7 +21,7 @@ Edge edgeOfView(const Tensor& view, const Tensor& base);
 // index in write.next() of what the view was before.
 Ref<Node> nodeOfWrite(const Tensor& base, const Tensor& view, Ref<Node> write, size_t first);
 
-// The gradient of a tensor of which as_strided took `view`: what came from one element several
+// The gradient of a tensor when as_strided took `view` of it: what came from one element several
 // times is added up there.
 Tensor scatterStrided(const Tensor& gradient, const Geometry& base, const Geometry& view);
 

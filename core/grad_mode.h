@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <utility>
 
 #ifdef WICK_INSIDE
 #include "core/thread_context.h"
@@ -37,11 +38,34 @@ inline void setGradEnabled(bool on) {
 
 #ifdef WICK_INSIDE
 
-// Whether a call on this thread may have to be recorded: the mode is on, and there are tensors that
-// require a gradient. A nanosecond.
-inline bool recordsGradients() {
-  return threadContext().grad_enabled && detail::gradients_in_use.load(std::memory_order_relaxed);
+// Whether any tensor of the process ever required a gradient. A nanosecond.
+inline bool gradientsInUse() {
+  return detail::gradients_in_use.load(std::memory_order_relaxed);
 }
+// Whether a call on this thread may have to be recorded: the mode is on as well.
+inline bool recordsGradients() {
+  return threadContext().grad_enabled && gradientsInUse();
+}
+
+// Switches gradients off for a scope in which an operator that was recorded computes its results.
+// Unlike views that a program makes without gradients, those made here may be written to later:
+// they are no concern of the program.
+class BelowRecorder {
+ public:
+  BelowRecorder()
+      : enabled_before_(std::exchange(threadContext().grad_enabled, false)),
+        below_before_(std::exchange(threadContext().below_recorder, true)) {}
+  ~BelowRecorder() {
+    threadContext().grad_enabled = enabled_before_;
+    threadContext().below_recorder = below_before_;
+  }
+  BelowRecorder(const BelowRecorder&) = delete;
+  BelowRecorder& operator=(const BelowRecorder&) = delete;
+
+ private:
+  bool enabled_before_;
+  bool below_before_;
+};
 
 #endif  // WICK_INSIDE
 

@@ -309,8 +309,8 @@ class IValue {
     return static_cast<uint32_t>(tag_) >= static_cast<uint32_t>(Tag::Tensor);
   }
 
-  // Pins the object, with a tensor's storage, for its views hold that too (core/ref.h). Nothing to
-  // do for a value without an object.
+  // Pins the object, with a tensor's storage, because its views hold that too (core/ref.h). Nothing
+  // to do for a value without an object.
   void pin() const;
   void unpin() const;
 
@@ -339,7 +339,7 @@ class IValue {
   // As TorchScript's own print() and str() write it: "1." for 1.0, strings without quotes also
   // inside of containers.
   std::string printed() const;
-  // For messages: repr(), of which no more than about `bytes` are shown, nor looked at.
+  // For messages: repr(), but no more than about `bytes` of it are shown, or looked at.
   std::string shortRepr(size_t bytes = 1000) const;
 
  private:
@@ -413,7 +413,7 @@ class ListObject : public RefCounted {
   void makeRoom(const char* op, size_t more) {
     if (more > elements.capacity() - elements.size()) grow(op, more);
   }
-  // Gives the list other elements. The old ones are released last, for they may know the list.
+  // Gives the list other elements. The old ones are released last, because they may know the list.
   void replace(std::vector<IValue> values) {
     elements.swap(values);
     count();

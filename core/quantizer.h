@@ -4,7 +4,7 @@
 // A quantized tensor is an ordinary one at strides, of kind TensorKind::Quantized and a dtype of
 // WICK_FORALL_QUANTIZED_DTYPES, whose `form` is a Quantizer. Views share it. Elements of QUInt4x2
 // lie two in a byte in row-major order, the first in the lower half; such a tensor has memory for
-// one byte an element, of which the second half is unused.
+// one byte an element, and the second half is unused.
 #pragma once
 
 #include <cstdint>

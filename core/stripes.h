@@ -40,7 +40,7 @@ inline uint32_t threadStripe() {
 class ThreadsSeen {
  public:
   // Whether this call is the first of another thread than the first: once in a lifetime. Two
-  // threads of which the second began when the first had ended may pass for one.
+  // threads may pass for one when the second began after the first had ended.
   bool isSecond() {
     const uint32_t me = threadStripe() + 1;
     const uint32_t seen = seen_.load(std::memory_order_relaxed);

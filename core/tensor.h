@@ -176,7 +176,7 @@ class Tensor {
     *t.data<T>() = value;
     return t;
   }
-  // A copy of as many values as the sizes ask for; UsageError for null, unless that is none.
+  // A copy of as many values as the sizes ask for; UsageError for null, unless there are no values.
   template <class T>
   static Tensor fromData(const T* values, IntSpan sizes) {
     Tensor t = empty(sizes, kDTypeOf<T>);

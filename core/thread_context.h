@@ -17,6 +17,7 @@ inline constexpr size_t kNumCallLayerSlots = 3;
 
 struct ThreadContext {
   bool grad_enabled = true;                             // core/grad_mode.h
+  bool below_recorder = false;                          // core/grad_mode.h
   uint8_t active_layers = 0;                            // bit i: layers[i] takes part in calls
   std::array<CallLayer*, kNumCallLayerSlots> layers{};  // not owned
 };

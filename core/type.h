@@ -106,7 +106,7 @@ class Type : public std::enable_shared_from_this<Type> {
   }
   // Whether a schema's type variable occurs in it.
   bool hasFreeVariables() const { return has_variables_; }
-  // Whether a tensor of which more is known than that it is one occurs in it.
+  // Whether a tensor occurs in it about which more is known than that it is one.
   bool hasRefinement() const { return has_refinement_; }
   // How many parts it is written with; kMaxTypeParts at most.
   uint32_t parts() const { return parts_; }
@@ -156,7 +156,7 @@ TypePtr Future(TypePtr element);
 TypePtr Var(std::string name);
 }  // namespace types
 
-// A tensor of which some properties may be known. Unknown ones match anything.
+// A tensor; some properties of it may be known. Unknown ones match anything.
 class TensorType : public Type {
  public:
   static constexpr TypeKind kKind = TypeKind::Tensor;

@@ -97,7 +97,7 @@ struct ValueConversion<std::string> {
   static std::string from(const IValue& v) { return v.toString(); }
 };
 
-// Into values only, for nobody would own the text.
+// Into values only, because nobody would own the text.
 template <>
 struct ValueConversion<std::string_view> {
   static TypePtr type() { return types::String(); }
@@ -243,7 +243,7 @@ struct ValueConversion<std::array<T, N>> : detail::ListConversion<T> {
   }
 };
 
-// Into values only, for nobody would own the elements.
+// Into values only, because nobody would own the elements.
 template <class T, size_t N>
 struct ValueConversion<std::span<T, N>> : detail::ListConversion<std::remove_const_t<T>> {
   static IValue make(std::span<T, N> v) {

@@ -9,7 +9,7 @@
 #include "ir/dead_code.h"
 #include "ir/depth.h"
 #include "ir/function_capsule.h"
-#include "ir/lower_tuples.h"
+#include "ir/simple_tuples.h"
 
 namespace wick {
 

@@ -127,7 +127,7 @@ struct Token {
   int kind = TK_EOF;
   SourceRange range;
   // What follows `# type:` in a comment between the token before this one and this one (the first
-  // such comment; `# type: ignore` is none). Without one, not valid().
+  // such comment; `# type: ignore` does not count). Without one, not valid().
   SourceRange type_comment;
 
   // The characters that made the token; they live as long as its Source. A string literal's text

@@ -43,55 +43,6 @@ bool onlyReads(Symbol kind) {
 
 }  // namespace
 
-bool mayReturnArgument(Symbol kind) {
-  static const std::unordered_set<Symbol> kKinds = [] {
-    std::unordered_set<Symbol> kinds;
-    for (const char* name : {"dropout",
-                             "feature_dropout",
-                             "alpha_dropout",
-                             "feature_alpha_dropout",
-                             "atleast_1d",
-                             "atleast_2d",
-                             "atleast_3d",
-                             "broadcast_tensors",
-                             "meshgrid",
-                             "type_as",
-                             "einsum",
-                             "sum_to_size",
-                             "_sum_to_size",
-                             "conj_physical",
-                             "unsafe_chunk",
-                             "unsafe_split",
-                             "unsafe_split_with_sizes",
-                             "linalg_multi_dot",
-                             "chain_matmul",
-                             "cartesian_prod",
-                             "_cast_Float",
-                             "_cast_Double",
-                             "_cast_Half",
-                             "_cast_Int",
-                             "_cast_Long",
-                             "_cast_Byte",
-                             "_cast_Char",
-                             "_cast_Short",
-                             "align_to",
-                             "pixel_shuffle",
-                             "pixel_unshuffle",
-                             "histogram",
-                             "histogramdd",
-                             "_autocast_to_reduced_precision",
-                             "autocast_to_full_precision",
-                             "_autocast_to_full_precision",
-                             "_no_grad_embedding_renorm_",
-                             "hstack",
-                             "vstack"}) {
-      kinds.insert(Symbol::aten(name));
-    }
-    return kinds;
-  }();
-  return kKinds.count(kind) != 0;
-}
-
 bool callsScript(const Node* node) {
   static const Symbol kKinds[] = {Symbol::aten("sort"), Symbol::aten("sorted")};
   if (!isAnyOf(node->kind(), kKinds) || node->inputs().empty()) return false;
@@ -438,7 +389,7 @@ void AliasAnalysis::returned(Node* n, size_t i, const Operator& op) {
   bool generic = formal.type->hasFreeVariables() || formal.type->kind() == TypeKind::Any ||
                  formal.type->kind() == TypeKind::AnyList ||
                  formal.type->kind() == TypeKind::AnyTuple;
-  bool argument = mayReturnArgument(n->kind());
+  bool argument = op.has(kMayReturnArgument);
   if (op.schema().isMutable() && generic) {
     for (Element source : all) {
       if (dag_.kinds(source) & dag_.kinds(e)) dag_.pointTo(e, source);

@@ -136,8 +136,4 @@ class AliasDb {
 // their __lt__.
 bool callsScript(const Node* node);
 
-// Operators whose result may be (a view of) an argument although their schema, as PyTorch writes
-// it, does not say so.
-bool mayReturnArgument(Symbol kind);
-
 }  // namespace wick

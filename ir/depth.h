@@ -20,7 +20,7 @@ inline constexpr size_t kMaxBlockDepth = 20'000;
 // 1 for a graph without control flow.
 size_t blockDepth(const Graph& graph);
 
-// What a recursive walk over blocks may use at most a level, and besides.
+// What a recursive walk over blocks may use at most a level, and apart from that.
 inline constexpr size_t kStackPerBlock = 2048;
 inline constexpr size_t kStackForWalk = size_t{256} << 10;
 

@@ -116,7 +116,7 @@ FunctionSchema defaultSchemaFor(const std::string& name, const Graph& graph) {
 }
 
 CompilationUnit::~CompilationUnit() {
-  // First, for their code reads the types.
+  // First, because their code reads the types.
   functions_.clear();
   for (const auto& [name, type] : types_) {
     // Constant for everybody but the unit that built it.

@@ -574,7 +574,7 @@ void Block::cloneFrom(const Block* source, const std::unordered_map<Value*, Valu
 // ---- Graph
 // ----------------------------------------------------------------------------------------
 
-// What a node takes with its values, its inputs and its place in the tables of a graph, in about.
+// What a node takes with its values, its inputs and its place in the tables of a graph, roughly.
 constexpr int64_t kNodeBytes = 512;
 
 Graph::Graph() {

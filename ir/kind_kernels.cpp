@@ -25,8 +25,8 @@ std::string_view nameOf(const char* schema) {
   return text.substr(0, text.find('('));
 }
 
-// A dense destination of a dense result is written where it lies, for it may be a view; any other
-// takes over what the result consists of.
+// A dense destination of a dense result is written where it lies, because it may be a view; any
+// other takes over what the result consists of.
 void writeTo(const Tensor& destination, const Tensor& result, bool may_resize) {
   if (destination.kind() != TensorKind::Dense || result.kind() != TensorKind::Dense) {
     destination.impl()->takeOver(*result.impl());

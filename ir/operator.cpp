@@ -146,7 +146,7 @@ uint64_t Operator::unannotatedInCall(const Node& node) const {
   return written;
 }
 
-// Before the kernel runs, for it may move out of its arguments.
+// Before the kernel runs, because it may move out of its arguments.
 void Operator::bumpWritten(const IValue* args, size_t num_args) const {
   auto bump = [](const IValue& v) {
     if (!v.isTensor()) return;

@@ -67,6 +67,9 @@ enum OperatorFlags : uint32_t {
   kSideEffects = 1 << 3,        // prints, raises, waits: never removed or reordered
   kNotDifferentiable = 1 << 4,  // integer or boolean results, or a constant: no gradient flows
   kAnyKind = 1 << 5,  // reads nothing but what tensors of every kind have (core/tensor_kind.h)
+  kMayReturnArgument = 1 << 6,  // a result may be (a view of) an argument although the schema, as
+                                // PyTorch writes it, does not say so
+  kChangesMetadata = 1 << 7,    // what it writes gets other sizes, strides, memory or history too
 };
 
 struct OperatorRecord {
@@ -118,8 +121,8 @@ class Operator {
   std::optional<size_t> writeCondition() const { return write_condition_; }
 
   // Calls the operator: for derived forms the result lands in self or out. `borrowed` as in
-  // CallFrame. Goes through the thread's layers, if there are any; a call that gradients are wanted of
-  // then goes by the recorder, all others straight to the kernel.
+  // CallFrame. Goes through the thread's layers, if there are any; a call that gradients are wanted
+  // of then goes by the recorder, all others straight to the kernel.
   void call(IValue* args, size_t num_args, IValue* results, size_t num_results,
             uint64_t borrowed = 0) const {
     if (threadContext().active_layers != 0) [[unlikely]] {
@@ -131,7 +134,7 @@ class Operator {
   // What call() does below the layers of the thread (ir/call_layer.h).
   void callBelowLayers(IValue* args, size_t num_args, IValue* results, size_t num_results,
                        uint64_t borrowed) const {
-    if (recordsGradients() && concernsGradients(args, num_args)) [[unlikely]] {
+    if (gradientsInUse() && concernsGradients(args, num_args)) [[unlikely]] {
       record(args, num_args, results, num_results, borrowed);
     } else {
       callKernel(args, num_args, results, num_results, borrowed);
@@ -155,9 +158,11 @@ class Operator {
   std::atomic<const void*>& recorderState() const { return recorder_state_; }
 
  private:
-  // Whether a tensor argument requires a gradient or has a history; also when a view is made, for
-  // it may be written to later.
+  // Whether a tensor argument requires a gradient or has a history; also when a view is made,
+  // because it may be written to later. Without gradients, whether a program makes a view.
   bool concernsGradients(const IValue* args, size_t num_args) const {
+    const ThreadContext& context = threadContext();
+    if (!context.grad_enabled) return makes_views_ && !context.below_recorder;
     if (makes_views_) return true;
     for (uint64_t rest = tensors_; rest != 0; rest &= rest - 1) {
       const auto i = static_cast<size_t>(std::countr_zero(rest));

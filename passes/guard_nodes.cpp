@@ -34,32 +34,11 @@ bool anyNode(const Block* block, const Predicate& predicate) {
 }
 
 bool changesTypes(const Node* n) {
-  static const auto kKinds = symbolsOf({"prim::CallFunction",
-                                        "prim::CallMethod",
-                                        "prim::fork",
-                                        "aten::wait",
-                                        "prim::Enter",
-                                        "aten::resize_",
-                                        "aten::resize_as_",
-                                        "aten::t_",
-                                        "aten::transpose_",
-                                        "aten::swapaxes_",
-                                        "aten::swapdims_",
-                                        "aten::squeeze_",
-                                        "aten::unsqueeze_",
-                                        "aten::as_strided_",
-                                        "aten::set_",
-                                        "aten::set_data",
-                                        "aten::detach_",
-                                        "aten::requires_grad_",
-                                        "aten::_resize_output_",
-                                        "aten::resize_output_",
-                                        "aten::retain_grad",
-                                        "aten::rename_",
-                                        "aten::squash_"});
+  static const auto kKinds = symbolsOf(
+      {"prim::CallFunction", "prim::CallMethod", "prim::fork", "aten::wait", "prim::Enter"});
   if (kKinds.count(n->kind()) != 0 || callsScript(n)) return true;
   const Operator* op = n->blocks().empty() ? n->maybeOperator() : nullptr;
-  return op && op->form() == Operator::Form::Out;
+  return op && (op->has(kChangesMetadata) || op->form() == Operator::Form::Out);
 }
 
 // Walks two graphs side by side; `of_` maps values of the second to those of the first.

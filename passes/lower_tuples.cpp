@@ -12,7 +12,7 @@
 
 #include "core/optimization_limit.h"
 #include "ir/dead_code.h"
-#include "ir/lower_tuples.h"
+#include "ir/simple_tuples.h"
 
 namespace wick {
 

@@ -5,8 +5,8 @@
 
 namespace wick {
 
-// lowerSimpleTuples (ir/lower_tuples.h), after tuples that are results of Ifs and values carried by
-// Loops have been replaced by their elements, where every tuple that gets there is constructed
+// lowerSimpleTuples (ir/simple_tuples.h), after tuples that are results of Ifs and values carried
+// by Loops have been replaced by their elements, where every tuple that gets there is constructed
 // there. True when anything changed. Linear.
 bool lowerTuples(Graph& graph);
 

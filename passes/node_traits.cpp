@@ -116,7 +116,7 @@ bool neverRaises(const Node* node) {
 bool isOnlyRead(const Value* v) {
   for (const Use& use : v->uses()) {
     const Operator* op = use.user->blocks().empty() ? use.user->maybeOperator() : nullptr;
-    if (op == nullptr || mayReturnArgument(use.user->kind())) return false;
+    if (op == nullptr || op->has(kMayReturnArgument)) return false;
     const std::vector<Argument>& arguments = op->schema().arguments();
     if (use.offset >= arguments.size() || arguments[use.offset].alias) return false;
     if (use.offset < 64 && (op->unannotatedWrites(*use.user) >> use.offset & 1) != 0) return false;

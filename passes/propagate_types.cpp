@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "core/log.h"
 #include "ir/alias_db.h"
@@ -39,25 +38,14 @@ bool writesResults(const Operator& op) {
   });
 }
 
-// Operators whose write changes more than numbers.
+// Whether it writes more than numbers.
 bool changesMetadata(const Node* n) {
-  static const std::unordered_set<Symbol> kInPlace = [] {
-    std::unordered_set<Symbol> all;
-    for (const char* name : {"resize_", "resize_as_", "t_", "transpose_", "swapaxes_", "swapdims_",
-                             "squeeze_", "unsqueeze_", "as_strided_", "set_", "set_data", "detach_",
-                             "requires_grad_", "_resize_output_", "resize_output_", "retain_grad",
-                             "rename_", "squash_", "sparse_resize_"}) {
-      all.insert(Symbol::aten(name));
-    }
-    return all;
-  }();
-  if (kInPlace.count(n->kind()) != 0) return true;
-  if (n->kind() == prim::CallFunction || n->kind() == prim::CallMethod || n->kind() == prim::fork ||
-      n->kind() == prim::SetAttr) {
-    return n->kind() != prim::SetAttr || n->ivalue(attr::name).toString() == "data";
+  if (n->kind() == prim::CallFunction || n->kind() == prim::CallMethod || n->kind() == prim::fork) {
+    return true;
   }
+  if (n->kind() == prim::SetAttr) return n->ivalue(attr::name).toString() == "data";
   const Operator* op = n->maybeOperator();
-  return op && writesResults(*op);
+  return op && (op->has(kChangesMetadata) || writesResults(*op));
 }
 
 bool changesDType(const Node* n) {

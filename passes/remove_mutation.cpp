@@ -188,7 +188,7 @@ class TensorRenamer {
  private:
   static bool givesNewTensor(const Node* n) {
     const Operator* op = n->blocks().empty() ? n->maybeOperator() : nullptr;
-    if (!op || n->outputs().size() != 1 || mayReturnArgument(n->kind())) return false;
+    if (!op || n->outputs().size() != 1 || op->has(kMayReturnArgument)) return false;
     if (n->output()->type()->kind() != TypeKind::Tensor) return false;
     const std::vector<Argument>& returns = op->schema().returns();
     return returns.size() == 1 && !returns[0].alias && returns[0].type->kind() == TypeKind::Tensor;

@@ -33,8 +33,8 @@ inline constexpr std::chrono::milliseconds kLongestHold{300};
 // thread ends and it goes on wait until something else is submitted or waited for. Thread-safe.
 //
 // The thread has the same priority as those that run programs. With a lower one it does not take
-// less time from them, for they wait for each other, and where they keep every processor busy it
-// compiles for two to three times as long (docs/performance.md, "First calls").
+// less time from them, because they wait for each other, and where they keep every processor busy
+// it compiles for two to three times as long (docs/performance.md, "First calls").
 void submitCompile(std::function<void()> job, CompileStart start = CompileStart::AtOnce);
 
 // Waits until all jobs are done that were submitted before; what should start later starts now.

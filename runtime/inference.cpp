@@ -37,7 +37,7 @@ void simplifyForInference(Graph& graph, const ObjectRef& self) {
   removeListMutation(graph);
   removeTensorMutation(graph);
   unrollLoops(graph);
-  // The checks of sizes that layers make, of which all but the first follow from each other.
+  // The checks of sizes that layers make; all but the first follow from each other.
   eraseShapeComputations(graph);
   eliminateCommonSubexpressions(graph);
   useRaisedConditions(graph);

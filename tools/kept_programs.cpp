@@ -36,7 +36,7 @@ std::optional<Origin> originOf(const std::string& path) {
 
 struct Kept {
   Origin origin;
-  Program program;
+  LoadedFile program;
 };
 
 bool keeping = false;
@@ -53,15 +53,15 @@ void keepPrograms() {
   keeping = true;
 }
 
-Program loadKept(const std::string& path) {
+LoadedFile loadKept(const std::string& path) {
   const std::optional<Origin> origin = keeping ? originOf(path) : std::nullopt;
-  if (!origin) return Program::load(path);
+  if (!origin) return LoadedFile::load(path);
   std::list<Kept>& programs = keptPrograms();
   const auto found = std::ranges::find(programs, *origin, &Kept::origin);
   if (found != programs.end()) {
     programs.splice(programs.begin(), programs, found);
   } else {
-    programs.push_front({*origin, Program::load(path)});
+    programs.push_front({*origin, LoadedFile::load(path)});
     if (programs.size() > kMostKept) programs.pop_back();
   }
   return programs.front().program.withModuleOfItsOwn();

@@ -3,18 +3,18 @@
 
 #include <string>
 
-#include "tools/program.h"
+#include "tools/loaded_file.h"
 
 namespace wick::cli {
 
 // From now on loadKept() remembers what it loads. Not thread-safe.
 void keepPrograms();
 
-// Program::load(), or a copy of what was loaded from the file before if the file is still the same
-// (by device, number, size and time of change) and the level of optimization too. Modules are
+// LoadedFile::load(), or a copy of what was loaded from the file before if the file is still the
+// same (by device, number, size and time of change) and the level of optimization too. Modules are
 // copied, so that nobody sees what another command changed; code is shared. Keeps the
 // `kMostKept` programs that were asked for last. "-" is always read. Not thread-safe.
-Program loadKept(const std::string& path);
+LoadedFile loadKept(const std::string& path);
 inline constexpr size_t kMostKept = 8;
 
 }  // namespace wick::cli

@@ -106,12 +106,12 @@ std::string tableOf(const Options& options, const Measurement& m) {
 
 void benchVerb(const Options& options) {
   applySettings(options);
-  std::optional<Program> loaded;
+  std::optional<LoadedFile> loaded;
   const double load_ms = timeOnce([&] {
-    loaded.emplace(Program::load(options.file));
+    loaded.emplace(LoadedFile::load(options.file));
     loaded->function(options);
   });
-  const Program& program = *loaded;
+  const LoadedFile& program = *loaded;
   applyMode(options, program);
   GraphFunction& function = program.function(options);
   const Arguments arguments = argumentsFor(options, program, function);

@@ -29,7 +29,7 @@ bool same(const Outcome& a, const Outcome& b, double tolerance) {
 Outcome runAt(const Options& options, OptimizationLevel level) {
   setOptimizationLevel(level);
   defaultGenerator().seed(options.seed.value_or(0));
-  const Program program = Program::load(options.file);
+  const LoadedFile program = LoadedFile::load(options.file);
   applyMode(options, program);
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);

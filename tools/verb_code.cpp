@@ -49,7 +49,7 @@ std::string textInArchive(const std::string& path, const std::string& qualified_
 }  // namespace
 
 void codeVerb(const Options& options) {
-  const Program program = Program::loadAsFarAsPossible(options.file);
+  const LoadedFile program = LoadedFile::loadAsFarAsPossible(options.file);
   std::string text;
   PythonPrinter printer;  // one for all, for the numbers of constants go on
   size_t printed = 0;

@@ -13,13 +13,13 @@
 
 namespace wick::cli {
 
-Arguments argumentsFor(const Options& options, const Program& program, GraphFunction& function) {
+Arguments argumentsFor(const Options& options, const LoadedFile& program, GraphFunction& function) {
   if (!options.inputs_file.empty()) return argumentsFromFile(options.inputs_file);
   return argumentsFromInputs(options.inputs, function.schema(), program.numBound(),
                              options.seed.value_or(0));
 }
 
-void applyMode(const Options& options, const Program& program) {
+void applyMode(const Options& options, const LoadedFile& program) {
   if (!program.isArchive()) {
     if (options.eval) throw CommandLineError("--eval is for archives; a script has no module");
     return;
@@ -68,7 +68,7 @@ bool isArchiveOfModule(const std::string& path) {
 
 NamedTensors tensorsOf(const std::string& path) {
   if (!isArchiveOfModule(path)) return loadTensors(path);
-  return namedTensors(Program::load(path).module().stateDict());
+  return namedTensors(LoadedFile::load(path).module().stateDict());
 }
 
 void print(const std::string& text) {

@@ -102,7 +102,8 @@ std::map<std::string, IValue> attributes(const Module& module) {
   return found;
 }
 
-void compareModules(const Program& a, const Program& b, const Options& options, Lines& lines) {
+void compareModules(const LoadedFile& a, const LoadedFile& b, const Options& options,
+                    Lines& lines) {
   if (a.module().type()->name() != b.module().type()->name()) {
     lines.push_back(fmt::format("the modules are of the classes {} and {}",
                                 a.module().type()->name(), b.module().type()->name()));
@@ -130,7 +131,8 @@ std::map<std::string, Tensor> byName(const NamedTensors& tensors) {
 void diffVerb(const Options& options) {
   Lines lines;
   if (isArchiveOfModule(options.file) && isArchiveOfModule(options.second_file)) {
-    compareModules(Program::load(options.file), Program::load(options.second_file), options, lines);
+    compareModules(LoadedFile::load(options.file), LoadedFile::load(options.second_file), options,
+                   lines);
   } else {
     compareMaps(
         byName(tensorsOf(options.file)), byName(tensorsOf(options.second_file)), options,

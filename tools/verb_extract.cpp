@@ -6,7 +6,7 @@ namespace wick::cli {
 
 void extractVerb(const Options& options) {
   { const OutputFile probe(options.output_file); }
-  const Program program = Program::load(options.file);
+  const LoadedFile program = LoadedFile::load(options.file);
   if (!program.isArchive()) throw CommandLineError("extract: a script has no submodules");
   saveModule(program.module().submodule(options.submodule), options.output_file);
 }

@@ -67,7 +67,7 @@ std::string listStages() {
   return list;
 }
 
-std::shared_ptr<Graph> graphAt(const std::string& stage, const Program& program,
+std::shared_ptr<Graph> graphAt(const std::string& stage, const LoadedFile& program,
                                GraphFunction& function) {
   if (stage == kInference) {
     if (!program.isArchive()) {
@@ -85,7 +85,7 @@ std::shared_ptr<Graph> graphAt(const std::string& stage, const Program& program,
 }
 
 // What runs for the arguments of the command line, or for all when there are none.
-const Code& codeFor(const Options& options, const Program& program, GraphFunction& function,
+const Code& codeFor(const Options& options, const LoadedFile& program, GraphFunction& function,
                     bool needs_arguments) {
   GraphExecutor& executor = GraphExecutor::of(function);
   if (!needs_arguments && options.inputs.empty() && options.inputs_file.empty()) {
@@ -103,7 +103,7 @@ const Code& codeFor(const Options& options, const Program& program, GraphFunctio
 
 // Tells the graph of the arguments of the command line, and of the module's tensors, so that types
 // with sizes follow.
-void describeInputs(Graph& graph, const Options& options, const Program& program,
+void describeInputs(Graph& graph, const Options& options, const LoadedFile& program,
                     GraphFunction& function) {
   Arguments arguments = argumentsFor(options, program, function);
   std::vector<IValue> bound = bindArguments(function.schema(), std::move(arguments.positional),
@@ -129,7 +129,7 @@ void describeInputs(Graph& graph, const Options& options, const Program& program
   propagateTypes(graph);
 }
 
-std::string pictureOf(const Options& options, const std::string& stage, const Program& program,
+std::string pictureOf(const Options& options, const std::string& stage, const LoadedFile& program,
                       GraphFunction& function) {
   DotOptions dot;
   std::string text;
@@ -160,7 +160,7 @@ void graphVerb(const Options& options) {
   const bool draws = options.dot || options.svg;
   if (draws && isCode(stage)) throw CommandLineError("--dot draws graphs, not instructions");
   applySettings(options);
-  const Program program = Program::loadAsFarAsPossible(options.file);
+  const LoadedFile program = LoadedFile::loadAsFarAsPossible(options.file);
   std::vector<GraphFunction*> functions = program.functions(options);
   // Instead of a function that does not compile, all that do.
   std::string text;

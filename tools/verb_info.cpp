@@ -8,7 +8,7 @@
 namespace wick::cli {
 namespace {
 
-std::string signature(const Program& program, GraphFunction& function, size_t num_bound) {
+std::string signature(const LoadedFile& program, GraphFunction& function, size_t num_bound) {
   if (!program.compiles(function)) return function.name() + " does not compile";
   const FunctionSchema& schema = function.schema();
   std::string returns = "None";
@@ -43,7 +43,7 @@ std::string attributeLine(const std::string& name, const IValue& value) {
                      shown.empty() ? "" : " = " + shown);
 }
 
-std::string moduleInfo(const Program& program) {
+std::string moduleInfo(const LoadedFile& program) {
   const Module& module = program.module();
   std::string text = fmt::format("class {}\nmethods:\n", module.type()->name());
   for (const std::string& name : module.methodNames()) {
@@ -70,7 +70,7 @@ std::string moduleInfo(const Program& program) {
 }
 
 // The same as JSON.
-nlohmann::json jsonOf(const Program& program, GraphFunction& function, size_t num_bound) {
+nlohmann::json jsonOf(const LoadedFile& program, GraphFunction& function, size_t num_bound) {
   if (!program.compiles(function)) return {{"name", function.name()}, {"compiles", false}};
   const FunctionSchema& schema = function.schema();
   nlohmann::json arguments = nlohmann::json::array();
@@ -99,7 +99,7 @@ nlohmann::json jsonOf(const Module::Named<Tensor>& tensors) {
   return list;
 }
 
-nlohmann::json jsonOf(const Program& program, const Options& options) {
+nlohmann::json jsonOf(const LoadedFile& program, const Options& options) {
   nlohmann::json result = {{"file", options.file}, {"kind", "script"}};
   if (!program.isArchive()) {
     result["functions"] = nlohmann::json::array();
@@ -132,7 +132,7 @@ nlohmann::json jsonOf(const Program& program, const Options& options) {
 }  // namespace
 
 void infoVerb(const Options& options) {
-  const Program program = Program::loadAsFarAsPossible(options.file);
+  const LoadedFile program = LoadedFile::loadAsFarAsPossible(options.file);
   if (options.json) {
     print(jsonOf(program, options).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
           "\n");

@@ -261,7 +261,7 @@ std::string table(const std::vector<Row>& rows, double wall_us, int iterations) 
 
 void profileVerb(const Options& options) {
   applySettings(options);
-  const Program program = Program::load(options.file);
+  const LoadedFile program = LoadedFile::load(options.file);
   applyMode(options, program);
   GraphFunction& function = program.function(options);
   const Arguments arguments = argumentsFor(options, program, function);

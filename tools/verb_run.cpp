@@ -37,7 +37,8 @@ void runVerb(const Options& options) {
     const OutputFile probe(options.output_file);
   }
   // What is prepared belongs to one object.
-  const Program program = options.prepare ? Program::load(options.file) : loadKept(options.file);
+  const LoadedFile program =
+      options.prepare ? LoadedFile::load(options.file) : loadKept(options.file);
   applyMode(options, program);
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);

@@ -15,7 +15,7 @@ DType dtypeOf(const std::string& name) {
 
 // A module with a method for each function of the script. `forward` is the one that runs when none
 // is named.
-Module moduleOf(const Options& options, const Program& program) {
+Module moduleOf(const Options& options, const LoadedFile& program) {
   ModuleBuilder builder("Script");
   bool has_forward = false;
   const std::vector<GraphFunction*> functions = program.functions({});
@@ -40,7 +40,7 @@ Module moduleOf(const Options& options, const Program& program) {
 void saveVerb(const Options& options) {
   // Whether the file can be written shows before the work.
   { const OutputFile probe(options.output_file); }
-  const Program program = Program::load(options.file);
+  const LoadedFile program = LoadedFile::load(options.file);
   Module module = program.isArchive() ? program.module() : moduleOf(options, program);
   if (!options.dtype.empty()) module.to(dtypeOf(options.dtype));
   if (options.freeze || options.fold) {

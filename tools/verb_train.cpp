@@ -152,7 +152,7 @@ Objective objectiveOf(const Options& options) {
   if (!loss.ends_with(".py")) return Objective(loss);
   Options named;
   named.function = options.function;
-  auto program = std::make_shared<Program>(Program::load(loss));
+  auto program = std::make_shared<LoadedFile>(LoadedFile::load(loss));
   GraphFunction* function = &program->function(named);
   return Objective([program, function, loss](const IValue& output, const Tensor& targets) {
     const IValue value = program->call({}, *function, {output, targets}, {});
@@ -341,7 +341,7 @@ std::string describeEpoch(int64_t number, int64_t all, const Evaluated& e, doubl
 
 class TrainingRun {
  public:
-  TrainingRun(const Options& options, const Program& program, DataSet data)
+  TrainingRun(const Options& options, const LoadedFile& program, DataSet data)
       : options_(options),
         train_(options.train),
         identity_(identity(options, data)),
@@ -454,7 +454,7 @@ class TrainingRun {
 };
 
 // Begins with the numbers of a file: a state of torch.save, another archive's.
-void loadWeights(const Program& program, const std::string& path) {
+void loadWeights(const LoadedFile& program, const std::string& path) {
   auto state = makeRef<DictObject>(types::String(), types::Tensor());
   for (const auto& [name, tensor] : tensorsOf(path)) state->set(IValue(name), IValue(tensor));
   try {
@@ -501,7 +501,7 @@ void trainVerb(const Options& options) {
        {options.output_file, options.train.checkpoint, options.train.plot}) {
     if (!path.empty()) const OutputFile probe(path);
   }
-  const Program program = Program::load(options.file);
+  const LoadedFile program = LoadedFile::load(options.file);
   if (!program.isArchive()) {
     throw UsageError(options.file + ": a script has no parameters to train; expected an archive");
   }

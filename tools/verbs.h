@@ -4,8 +4,8 @@
 
 #include "serialization/named_tensors.h"
 #include "tools/inputs.h"
+#include "tools/loaded_file.h"
 #include "tools/options.h"
-#include "tools/program.h"
 
 namespace wick::cli {
 
@@ -27,7 +27,7 @@ void completionsVerb(const Options& options);
 void workerVerb(const Options& options);
 
 // The arguments that --inputs or --input give to `function`.
-Arguments argumentsFor(const Options& options, const Program& program, GraphFunction& function);
+Arguments argumentsFor(const Options& options, const LoadedFile& program, GraphFunction& function);
 // Applies --threads, --grad, --optimize and --seed.
 void applySettings(const Options& options);
 // Makes them what they are when the process begins.
@@ -38,7 +38,7 @@ bool isArchiveOfModule(const std::string& path);
 NamedTensors tensorsOf(const std::string& path);
 // Applies --eval, or says on standard error that the module is in training mode. For verbs that
 // run.
-void applyMode(const Options& options, const Program& program);
+void applyMode(const Options& options, const LoadedFile& program);
 // Writes to standard output; RuntimeError when that fails (a full disk).
 void print(const std::string& text);
 

@@ -75,7 +75,7 @@ struct ValueInfo {
   bool is_tensor = false;
   Shape shape;
   DType dtype = DType::Float;
-  uint32_t tensor = 0;  // its number among the program's tensors; an argument's is the argument's
+  uint32_t tensor = 0;  // its number among the group's tensors; an argument's is the argument's
   // What it is made of: of views and reductions one; of joins all.
   std::vector<const Value*> operands;
   PointwiseCall call{};

@@ -25,7 +25,7 @@ struct Access {
   // row-major order of the dimensions that vary. Nothing is read: the address is the number.
   static constexpr uint32_t kIndex = UINT32_MAX;
 
-  uint32_t argument;  // of the program's sources; for stores: of its outputs
+  uint32_t argument;  // of the group's sources; for stores: of its outputs
   DType dtype;        // in memory
   std::array<int8_t, kMaxRank> dims;
   bool larger = false;  // the tensor may have more elements than the domain has points
@@ -39,7 +39,7 @@ struct Access {
 struct Number {
   enum class Kind : uint8_t {
     Argument,
-    Size,    // of dimension `dim` of tensor `argument` of the program
+    Size,    // of dimension `dim` of tensor `argument` of the group
     Stride,  // in bytes, of dimension `dim` of source `argument`
     Points,  // how many a whole row has, when only a part of it may be run
   };

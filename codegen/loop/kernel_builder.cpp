@@ -204,22 +204,22 @@ ScalarExpr KernelBuilder::load(const Value* v, const ValueInfo& info, const Aske
 // there need a tensor of their own.
 uint32_t KernelBuilder::sourceOf(const Value* v, const ValueInfo& info,
                                  const std::vector<uint32_t>& path) {
-  Program& program = common_.program;
+  LoweredGroup& lowered = common_.lowered;
   Source source{info.tensor, path};
   if (isKept(v)) {
     source.output = static_cast<int32_t>(common_.kept.at(v));
   } else {
     source.argument = info.root;
   }
-  auto it = std::find(program.sources.begin(), program.sources.end(), source);
-  if (it != program.sources.end()) {
-    return static_cast<uint32_t>(it - program.sources.begin());
+  auto it = std::find(lowered.sources.begin(), lowered.sources.end(), source);
+  if (it != lowered.sources.end()) {
+    return static_cast<uint32_t>(it - lowered.sources.begin());
   }
   TensorLayout layout = analysis_.layouts()[info.tensor];
-  if (source.output >= static_cast<int32_t>(program.results)) layRowMajor(layout);
+  if (source.output >= static_cast<int32_t>(lowered.results)) layRowMajor(layout);
   for (uint32_t step : path) {
     const ViewOutcome outcome =
-        applyView(program.views[step], analysis_.integers(), analysis_.layouts(), layout);
+        applyView(lowered.views[step], analysis_.integers(), analysis_.layouts(), layout);
     if (outcome == ViewOutcome::Done) continue;
     const Value* viewed = common_.viewed[step];
     if (!viewed || common_.kept.count(viewed) != 0) {
@@ -227,8 +227,8 @@ uint32_t KernelBuilder::sourceOf(const Value* v, const ValueInfo& info,
     }
     throw NeedsKernel{viewed};
   }
-  program.sources.push_back(std::move(source));
-  return static_cast<uint32_t>(program.sources.size() - 1);
+  lowered.sources.push_back(std::move(source));
+  return static_cast<uint32_t>(lowered.sources.size() - 1);
 }
 
 ScalarExpr KernelBuilder::number(const ValueInfo& info, DType type) {
@@ -294,9 +294,9 @@ ScalarExpr KernelBuilder::pointwise(const ValueInfo& info, const Asked& asked) {
 }
 
 uint32_t KernelBuilder::stepOf(const ViewStep& step, const Value* viewed) {
-  common_.program.views.push_back(step);
+  common_.lowered.views.push_back(step);
   common_.viewed.push_back(viewed);
-  return static_cast<uint32_t>(common_.program.views.size() - 1);
+  return static_cast<uint32_t>(common_.lowered.views.size() - 1);
 }
 std::vector<uint32_t> KernelBuilder::behind(uint32_t step,
                                             const std::vector<uint32_t>& path) const {
@@ -327,7 +327,7 @@ ScalarExpr KernelBuilder::view(const Value* v, const ValueInfo& info, const Aske
   Map map = noMap();
   auto at_k = [&](int k) { return asked.map[static_cast<size_t>(k)]; };
   bool renames = asked.path.empty();
-  if (!renames && undoes(common_.program.views[asked.path[0]], info)) {
+  if (!renames && undoes(common_.lowered.views[asked.path[0]], info)) {
     Asked inner = asked;
     inner.path.erase(inner.path.begin());
     return at(operand, std::move(inner));
@@ -426,9 +426,9 @@ ScalarExpr KernelBuilder::cat(const ValueInfo& info, const Asked& asked) {
     place.dim = -1 - info.dim;
     place.tensors = tensors;
     place.part = static_cast<uint32_t>(p);
-    auto known_place = std::find(common_.program.views.begin(), common_.program.views.end(), place);
-    const uint32_t step = known_place != common_.program.views.end()
-                              ? static_cast<uint32_t>(known_place - common_.program.views.begin())
+    auto known_place = std::find(common_.lowered.views.begin(), common_.lowered.views.end(), place);
+    const uint32_t step = known_place != common_.lowered.views.end()
+                              ? static_cast<uint32_t>(known_place - common_.lowered.views.begin())
                               : stepOf(place, info.operands[p]);
     Asked inner{asked.map, {step}, info.shape, both(asked.mask, inside), asked.index, asked.larger};
     parts.push_back(at(info.operands[p], std::move(inner)));

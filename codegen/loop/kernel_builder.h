@@ -16,10 +16,10 @@ struct NeedsKernel {
   const Value* value;
 };
 
-// What the kernels of a program share.
+// What the kernels of a group share.
 struct Common {
   const Analysis& analysis;
-  Program& program;
+  LoweredGroup& lowered;
   // Values that have a kernel of their own, with the number of the output that holds them.
   std::map<const Value*, uint32_t> kept{};
   std::map<const Value*, uint32_t> view_of{};   // views as steps of paths

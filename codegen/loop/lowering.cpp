@@ -26,17 +26,17 @@ class Lowering {
         written_(written),
         separate_(separate),
         joins_(joins),
-        common_{analysis, program_} {}
+        common_{analysis, lowered_} {}
 
-  Program run() {
-    program_.steps = analysis_.steps();
-    program_.checks = analysis_.checks();
-    program_.number_checks = analysis_.numberChecks();
-    program_.formats = analysis_.formats();
-    program_.results = body_.outputs().size();
-    program_.follow = !analysis_.isPlain() || !separate_.empty();
+  LoweredGroup run() {
+    lowered_.steps = analysis_.steps();
+    lowered_.checks = analysis_.checks();
+    lowered_.number_checks = analysis_.numberChecks();
+    lowered_.formats = analysis_.formats();
+    lowered_.results = body_.outputs().size();
+    lowered_.follow = !analysis_.isPlain() || !separate_.empty();
     for (size_t i = 0; i < analysis_.numArguments(); ++i) {
-      program_.sources.push_back({static_cast<uint32_t>(i), {}, static_cast<int32_t>(i), -1});
+      lowered_.sources.push_back({static_cast<uint32_t>(i), {}, static_cast<int32_t>(i), -1});
     }
     for (const Value* output : body_.outputs()) {
       const ValueInfo& info = analysis_.of(output);
@@ -48,15 +48,15 @@ class Lowering {
       for (const Value* v : node->outputs()) addSeparate(v);
     }
     for (const Value* v : body_.inputs()) addSeparate(v);
-    program_.outputs.resize(stored_.size());
+    lowered_.outputs.resize(stored_.size());
     assignKernels();
     for (size_t k = 0; k < groups_.size(); ++k) build(k);
-    for (size_t i = 0; i < program_.results; ++i) findOver(program_.outputs[i]);
-    program_.written = written_.size();
+    for (size_t i = 0; i < lowered_.results; ++i) findOver(lowered_.outputs[i]);
+    lowered_.written = written_.size();
     for (size_t i = 0; i < written_.size(); ++i) {
-      write(program_.outputs[program_.results - written_.size() + i], written_[i]);
+      write(lowered_.outputs[lowered_.results - written_.size() + i], written_[i]);
     }
-    return std::move(program_);
+    return std::move(lowered_);
   }
 
  private:
@@ -132,7 +132,7 @@ class Lowering {
   // Those between kernels first; then outputs behind reductions, which others may join.
   void assignKernels() {
     std::vector<size_t> order;
-    for (size_t i = program_.results; i < stored_.size(); ++i) order.push_back(i);
+    for (size_t i = lowered_.results; i < stored_.size(); ++i) order.push_back(i);
     std::vector<const Value*> reduction_of;
     for (const Value* v : stored_) {
       std::map<const Value*, const Value*> seen;
@@ -142,7 +142,7 @@ class Lowering {
     for (const Node* node : body_.nodes()) {
       for (const Value* v : node->outputs()) {
         auto it = common_.kept.find(v);
-        if (it != common_.kept.end() && it->second < program_.results) {
+        if (it != common_.kept.end() && it->second < lowered_.results) {
           order.push_back(it->second);
         }
       }
@@ -151,7 +151,7 @@ class Lowering {
       return analysis_.of(stored_[a]).tensor < analysis_.of(stored_[b]).tensor;
     });
     for (bool reduced : {true, false}) {
-      for (size_t i = 0; i < program_.results; ++i) {
+      for (size_t i = 0; i < lowered_.results; ++i) {
         const bool placed = std::find(order.begin(), order.end(), i) != order.end();
         if (!placed && (reduction_of[i] != nullptr) == reduced) order.push_back(i);
       }
@@ -203,20 +203,20 @@ class Lowering {
       const ValueInfo& info = analysis_.of(v);
       if (reshaped_.count(i) != 0) {
         const int32_t view = builder.storeReshaped(v, static_cast<uint32_t>(i));
-        program_.follow = true;  // the view needs the domain's shape
-        program_.outputs[i] = {info.dtype,
+        lowered_.follow = true;  // the view needs the domain's shape
+        lowered_.outputs[i] = {info.dtype,
                                static_cast<uint8_t>(info.shape.rank),
                                static_cast<uint32_t>(k),
                                {},
                                info.tensor,
                                view};
-        program_.outputs[i].dims.fill(-1);
+        lowered_.outputs[i].dims.fill(-1);
         continue;
       }
       auto map = builder.mapOf(v);
       if (!map) refuse("an output of another shape than its domain");
       builder.store(v, static_cast<uint32_t>(i), *map);
-      OutputInfo& out = program_.outputs[i];
+      OutputInfo& out = lowered_.outputs[i];
       out = {info.dtype,
              static_cast<uint8_t>(info.shape.rank),
              static_cast<uint32_t>(k),
@@ -230,13 +230,13 @@ class Lowering {
         }
       }
     }
-    program_.kernels.push_back(builder.take());
-    program_.domains.push_back(analysis_.of(domain.shape).tensor);
+    lowered_.kernels.push_back(builder.take());
+    lowered_.domains.push_back(analysis_.of(domain.shape).tensor);
   }
 
   // The argument becomes what the output is.
   void write(OutputInfo& output, uint32_t argument) const {
-    const Value* v = stored_[static_cast<size_t>(&output - program_.outputs.data())];
+    const Value* v = stored_[static_cast<size_t>(&output - lowered_.outputs.data())];
     const ValueInfo& info = analysis_.of(v);
     const TensorLayout& to = analysis_.layouts()[argument];
     const TensorLayout& from = analysis_.layouts()[info.tensor];
@@ -254,9 +254,9 @@ class Lowering {
   // A call whose checks fail starts again from its arguments.
   void findOver(OutputInfo& output) const {
     const auto has_checks = [](const Kernel& kernel) { return !kernel.checks.empty(); };
-    const Kernel& kernel = program_.kernels[output.kernel];
-    if (std::any_of(program_.kernels.begin(), program_.kernels.end(), has_checks)) return;
-    const size_t i = static_cast<size_t>(&output - program_.outputs.data());
+    const Kernel& kernel = lowered_.kernels[output.kernel];
+    if (std::any_of(lowered_.kernels.begin(), lowered_.kernels.end(), has_checks)) return;
+    const size_t i = static_cast<size_t>(&output - lowered_.outputs.data());
     const auto store =
         std::find_if(kernel.stores.begin(), kernel.stores.end(),
                      [&](const Store& s) { return kernel.accesses[s.access].argument == i; });
@@ -266,12 +266,12 @@ class Lowering {
     for (const Schedule::Waiting& w : schedule.waiting) output.waits |= w.store == number;
     for (uint32_t argument = 0; argument < analysis_.numArguments(); ++argument) {
       bool read = false, fits = true;
-      for (size_t k = output.kernel; k < program_.kernels.size(); ++k) {
-        const Kernel& reader = program_.kernels[k];
+      for (size_t k = output.kernel; k < lowered_.kernels.size(); ++k) {
+        const Kernel& reader = lowered_.kernels[k];
         for (const Leaf& leaf : reader.leaves) {
           if (leaf.kind != Leaf::Kind::Load) continue;
           const Access& load = reader.accesses[leaf.index];
-          if (program_.sources[load.argument].argument != static_cast<int32_t>(argument)) continue;
+          if (lowered_.sources[load.argument].argument != static_cast<int32_t>(argument)) continue;
           read = true;
           fits = fits && k == output.kernel && load.argument == argument && !leaf.offset.valid() &&
                  !leaf.mask.valid() && load.dtype == stored.dtype && load.dims == stored.dims &&
@@ -287,7 +287,7 @@ class Lowering {
   const std::span<const uint32_t> written_;
   const std::set<const Value*>& separate_;
   const bool joins_;
-  Program program_;
+  LoweredGroup lowered_;
   Common common_;
   std::vector<const Value*> stored_;
   std::vector<Domain> groups_;
@@ -317,7 +317,7 @@ std::vector<const Value*> tensorConstants(const Graph& body) {
   return constants;
 }
 
-Program lowerGroup(const Graph& group, std::span<const ArgumentInfo> arguments) {
+LoweredGroup lowerGroup(const Graph& group, std::span<const ArgumentInfo> arguments) {
   const std::shared_ptr<Graph> own = group.copy();
   Graph& body = *own;
   std::vector<uint32_t> written = separateWrites(body);

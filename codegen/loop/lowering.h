@@ -45,7 +45,7 @@ struct OutputInfo {
   // The dimension of the kernel's domain that each dimension has the size of; -1 for one.
   std::array<int8_t, kMaxRank> dims;
   uint32_t tensor;  // its number
-  // Of the program's views, the one that gives the output the shape of the kernel's domain; -1 when
+  // Of the group's views, the one that gives the output the shape of the kernel's domain; -1 when
   // its own dimensions are the domain's. Then accesses are of what the view gives.
   int32_t view = -1;
   // Arguments whose memory the output may take when it has their dtype, sizes and strides: each
@@ -58,7 +58,7 @@ struct OutputInfo {
 // What kernels read: a tensor, through views. Its memory is an argument's or an output's.
 struct Source {
   uint32_t tensor;
-  std::vector<uint32_t> path;  // of the program's views, the innermost first
+  std::vector<uint32_t> path;  // of the group's views, the innermost first
   int32_t argument = -1;
   int32_t output = -1;
   friend bool operator==(const Source&, const Source&) = default;
@@ -86,7 +86,7 @@ struct NumberCheck {
   friend bool operator==(const NumberCheck&, const NumberCheck&) = default;
 };
 
-struct Program {
+struct LoweredGroup {
   std::vector<Kernel> kernels;      // in the order in which they run
   std::vector<uint32_t> domains;    // of each kernel: the tensor whose sizes its domain has
   std::vector<OutputInfo> outputs;  // of the group, in order; then tensors between kernels
@@ -112,6 +112,6 @@ bool isIndexed(const Node* node);
 std::vector<const Value*> tensorConstants(const Graph& body);
 
 // `arguments` describes the body's inputs and behind them tensorConstants(). Throws Unsupported.
-Program lowerGroup(const Graph& body, std::span<const ArgumentInfo> arguments);
+LoweredGroup lowerGroup(const Graph& body, std::span<const ArgumentInfo> arguments);
 
 }  // namespace wick::loop

@@ -43,7 +43,7 @@ constexpr size_t kDTypeSlots = 16;
 struct ScalarDefinition {
   const char* name;  // begins the operator's error messages
   uint8_t num_inputs;
-  // Bit i: input i is a truth value.
+  // Bit i: input i is a boolean.
   uint8_t mask_inputs;
   // Bit i: input i is a number that takes no part in type promotion and keeps full precision.
   uint8_t param_inputs;

@@ -16,7 +16,7 @@
 
 namespace wick {
 
-// Operands have the node's dtype unless said otherwise; truth values have dtype Bool. Integers
+// Operands have the node's dtype unless said otherwise; booleans have dtype Bool. Integers
 // wrap.
 enum class ScalarOp : uint8_t {
   Input,     // number `payload` of the inputs

@@ -1,7 +1,7 @@
 // PlainBuilder<T>: the builder whose values are plain numbers of type T. A scalar definition
 // instantiated with it is the eager kernel's arithmetic.
 //
-// A builder offers types V (a value of the compute dtype), Mask (a truth value) and the functions
+// A builder offers types V (a value of the compute dtype), Mask (a boolean) and the functions
 // below; every other builder (machine code, text, analysis) offers the same. The compute dtype is
 // never float16 or bfloat16: those are computed in float32 and rounded when stored. Integer
 // arithmetic wraps. A function that makes no sense for T (sin of an integer) may be named in a

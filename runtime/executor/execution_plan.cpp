@@ -110,7 +110,7 @@ void ExecutionPlan::optimize() {
   if (!isStress()) {
     std::shared_ptr<Graph> without = executor_.typedGraph(spec_);
     optimizeTyped(*without);
-    // Suppositions of which nothing follows are not worth their checks.
+    // Suppositions from which nothing follows are not worth their checks.
     if (sameComputation(*without, *graph)) return settle(std::move(without));
   }
   GRAPH_DUMP("optimized with guards:", *graph);

@@ -112,21 +112,21 @@ struct LayoutKey {
 }  // namespace
 
 struct FusionSite::State {
-  struct Code {
+  struct CompiledLayout {
     LayoutKey key;
     loop::LaneLayout layout;
     std::atomic<loop::KernelFunction*> function{nullptr};
     std::shared_ptr<const void> memory;
-    Code* older = nullptr;
+    CompiledLayout* older = nullptr;
     int count = 1;  // with the older ones
-    Code() { live_codes.fetch_add(1, std::memory_order_relaxed); }
-    ~Code() { live_codes.fetch_sub(1, std::memory_order_relaxed); }
+    CompiledLayout() { live_codes.fetch_add(1, std::memory_order_relaxed); }
+    ~CompiledLayout() { live_codes.fetch_sub(1, std::memory_order_relaxed); }
   };
   // Codes of one kernel, the newest first.
-  struct CodeList {
-    std::atomic<Code*> newest{nullptr};
-    ~CodeList() {
-      for (Code* c = newest.load(); c;) delete std::exchange(c, c->older);
+  struct LayoutList {
+    std::atomic<CompiledLayout*> newest{nullptr};
+    ~LayoutList() {
+      for (CompiledLayout* c = newest.load(); c;) delete std::exchange(c, c->older);
     }
   };
   // A kernel in stages, with the code of each.
@@ -134,14 +134,14 @@ struct FusionSite::State {
     explicit Split(const loop::Kernel& kernel)
         : rows(loop::splitRows(kernel)), codes(rows.stages.size()) {}
     loop::SplitRows rows;
-    std::vector<CodeList> codes;
+    std::vector<LayoutList> codes;
   };
   struct Variant {
     Key key;
     std::vector<loop::ArgumentInfo> arguments;
     bool usable = false;  // whether there is a loop form
-    loop::Program program;
-    std::array<CodeList, kMaxKernels> codes;                 // of each kernel
+    loop::LoweredGroup group;
+    std::array<LayoutList, kMaxKernels> codes;               // of each kernel
     std::array<std::unique_ptr<Split>, kMaxKernels> splits;  // null where rows stay whole
     Variant* older = nullptr;
   };
@@ -159,10 +159,10 @@ struct FusionSite::State {
   // A variant for arguments that no other takes; null when there is none, or too many.
   Variant* add(const Key& key, std::span<const IValue* const> arguments);
   loop::KernelFunction* codeFor(const std::shared_ptr<State>& self, const loop::Kernel& kernel,
-                                CodeList& codes, const Walk& walk);
+                                LayoutList& codes, const Walk& walk);
   // Whether no more code may be made for a kernel.
-  bool isFull(const CodeList& codes) const {
-    const Code* newest = codes.newest.load(std::memory_order_acquire);
+  bool isFull(const LayoutList& codes) const {
+    const CompiledLayout* newest = codes.newest.load(std::memory_order_acquire);
     return (newest && newest->count >= kMaxLayouts) ||
            num_codes.load(std::memory_order_relaxed) >= kMaxCodes ||
            live_codes.load(std::memory_order_relaxed) >= kMaxCodesOfProcess;
@@ -170,7 +170,8 @@ struct FusionSite::State {
   bool findCode(const std::shared_ptr<State>& self, Variant& variant, size_t k, Launch& launch);
   enum class Fit { Runs, NotNow, Differs };
   // Prepares all launches but for their outputs. Differs: another variant may do.
-  Fit prepare(const std::shared_ptr<State>& self, Variant& variant, Call& call, Launch* launches);
+  Fit prepare(const std::shared_ptr<State>& self, Variant& variant, GroupCall& call,
+              Launch* launches);
 
   std::shared_ptr<Graph> body;
   std::string name;
@@ -196,11 +197,11 @@ FusionSite::State::Variant* FusionSite::State::add(const Key& key,
   variant->key = key;
   for (const IValue* a : arguments) variant->arguments.push_back(argumentInfo(*a));
   try {
-    variant->program = loop::lowerGroup(*body, variant->arguments);
-    variant->usable = variant->program.kernels.size() <= kMaxKernels;
-    for (const loop::Kernel& kernel : variant->program.kernels) variant->usable &= isSmall(kernel);
-    for (size_t k = 0; variant->usable && k < variant->program.kernels.size(); ++k) {
-      const loop::Kernel& kernel = variant->program.kernels[k];
+    variant->group = loop::lowerGroup(*body, variant->arguments);
+    variant->usable = variant->group.kernels.size() <= kMaxKernels;
+    for (const loop::Kernel& kernel : variant->group.kernels) variant->usable &= isSmall(kernel);
+    for (size_t k = 0; variant->usable && k < variant->group.kernels.size(); ++k) {
+      const loop::Kernel& kernel = variant->group.kernels[k];
       if (kernel.reductions.empty()) continue;
       auto split = std::make_unique<Split>(kernel);
       const auto small = [](const loop::RowStage& stage) { return isSmall(stage.kernel); };
@@ -223,7 +224,7 @@ FusionSite::State::Variant* FusionSite::State::add(const Key& key,
 
 // Null while the code is being compiled, when it cannot be, or when there is too much.
 loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& self,
-                                                 const loop::Kernel& kernel, CodeList& codes,
+                                                 const loop::Kernel& kernel, LayoutList& codes,
                                                  const Walk& walk) {
   LayoutKey key;
   const size_t n = kernel.accesses.size();
@@ -232,22 +233,22 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
     key.bits[a / 32] |= step << (a % 32 * 2);
   }
   key.bits.back() = static_cast<uint64_t>(walk.nested) << 1 | walk.across_rows;
-  auto find = [&]() -> Code* {
-    for (Code* c = codes.newest.load(std::memory_order_acquire); c; c = c->older) {
+  auto find = [&]() -> CompiledLayout* {
+    for (CompiledLayout* c = codes.newest.load(std::memory_order_acquire); c; c = c->older) {
       if (c->key == key) return c;
     }
     return nullptr;
   };
-  if (Code* code = find()) return code->function.load(std::memory_order_acquire);
+  if (CompiledLayout* code = find()) return code->function.load(std::memory_order_acquire);
   if (isFull(codes)) return nullptr;
-  Code* added;
+  CompiledLayout* added;
   {
     std::lock_guard lock(mutex);
-    if (Code* code = find()) return code->function.load(std::memory_order_acquire);
+    if (CompiledLayout* code = find()) return code->function.load(std::memory_order_acquire);
     if (isFull(codes)) return nullptr;
     num_codes.fetch_add(1, std::memory_order_relaxed);
-    Code* newest = codes.newest.load();
-    added = new Code;
+    CompiledLayout* newest = codes.newest.load();
+    added = new CompiledLayout;
     added->count = newest ? newest->count + 1 : 1;
     added->key = key;
     added->layout.across_rows = walk.across_rows;
@@ -275,7 +276,7 @@ loop::KernelFunction* FusionSite::State::codeFor(const std::shared_ptr<State>& s
 // False while some of the code that the launch needs is missing.
 bool FusionSite::State::findCode(const std::shared_ptr<State>& self, Variant& variant, size_t k,
                                  Launch& launch) {
-  const loop::Kernel& kernel = variant.program.kernels[k];
+  const loop::Kernel& kernel = variant.group.kernels[k];
   Split* split = variant.splits[k].get();
   launch.cut = split ? planCut(kernel, launch.walk) : RowCut();
   if (launch.cut.parts == 1) {
@@ -294,16 +295,17 @@ bool FusionSite::State::findCode(const std::shared_ptr<State>& self, Variant& va
 }
 
 FusionSite::State::Fit FusionSite::State::prepare(const std::shared_ptr<State>& self,
-                                                  Variant& variant, Call& call, Launch* launches) {
-  const loop::Program& program = variant.program;
-  if (!call.numbersFit(program)) return Fit::NotNow;
-  if (!call.follow(program)) return Fit::Differs;
-  for (size_t k = 0; k < program.kernels.size(); ++k) {
-    if (!call.place(program, k, launches[k])) return Fit::Differs;
+                                                  Variant& variant, GroupCall& call,
+                                                  Launch* launches) {
+  const loop::LoweredGroup& group = variant.group;
+  if (!call.numbersFit(group)) return Fit::NotNow;
+  if (!call.follow(group)) return Fit::Differs;
+  for (size_t k = 0; k < group.kernels.size(); ++k) {
+    if (!call.place(group, k, launches[k])) return Fit::Differs;
   }
-  if (!call.mayWrite(program, std::span(launches, program.kernels.size()))) return Fit::NotNow;
-  for (size_t k = 0; k < program.kernels.size(); ++k) {
-    if (!call.planWalk(program, k, launches[k])) return Fit::NotNow;
+  if (!call.mayWrite(group, std::span(launches, group.kernels.size()))) return Fit::NotNow;
+  for (size_t k = 0; k < group.kernels.size(); ++k) {
+    if (!call.planWalk(group, k, launches[k])) return Fit::NotNow;
     if (!findCode(self, variant, k, launches[k])) return Fit::NotNow;
   }
   return Fit::Runs;
@@ -347,10 +349,10 @@ std::vector<std::vector<loop::ArgumentInfo>> FusionSite::argumentsMet() const {
 namespace {
 
 // False when a check of some kernel did not hold.
-bool runKernels(const loop::Program& program, Launch* launches,
+bool runKernels(const loop::LoweredGroup& group, Launch* launches,
                 const std::vector<Tensor>& outputs) {
-  for (size_t k = 0; k < program.kernels.size(); ++k) {
-    const loop::Kernel& kernel = program.kernels[k];
+  for (size_t k = 0; k < group.kernels.size(); ++k) {
+    const loop::Kernel& kernel = group.kernels[k];
     Launch& launch = launches[k];
     for (size_t a = 0; a < kernel.accesses.size(); ++a) {
       if (launch.output_of[a] < 0) continue;
@@ -399,7 +401,7 @@ const SiteDerivative::Factory* SiteDerivative::factory() {
 bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uint64_t dying) {
   if (state_->derivative && recordsGradients() && anyHasHistory(given, num_given)) {
     const auto forward = [&] {
-      const GradModeGuard off(false);
+      const BelowRecorder below;
       return run(given, num_given, results, 0);
     };
     return state_->derivative->run(given, num_given, results, state_->body->outputs().size(),
@@ -417,7 +419,7 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
   for (size_t i = num_given; i < n; ++i) arguments[i] = &state_->constants[i - num_given];
   if (!describe(arguments, n, key)) return fall_back();
   const std::span<const IValue* const> all(arguments.data(), n);
-  Call call(all, key.ordered);
+  GroupCall call(all, key.ordered);
   // Most groups are one kernel.
   Launch one;
   std::unique_ptr<Launch[]> several;
@@ -425,8 +427,8 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
   auto prepare = [&](State::Variant& variant) {
     if (!variant.usable) return State::Fit::NotNow;
     launches = &one;
-    if (variant.program.kernels.size() > 1) {
-      several.reset(new Launch[variant.program.kernels.size()]);
+    if (variant.group.kernels.size() > 1) {
+      several.reset(new Launch[variant.group.kernels.size()]);
       launches = several.get();
     }
     return state_->prepare(state_, variant, call, launches);
@@ -441,11 +443,11 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
     if (variant) fit = prepare(*variant);
   }
   if (fit != State::Fit::Runs) return fall_back();
-  const loop::Program& program = variant->program;
+  const loop::LoweredGroup& group = variant->group;
   const std::vector<Tensor> outputs =
-      call.makeOutputs(program, std::span<const Launch>(launches, program.kernels.size()), dying);
-  if (!runKernels(program, launches, outputs)) return fall_back();
-  for (size_t i = 0; i < program.results - program.written; ++i) results[i] = IValue(outputs[i]);
+      call.makeOutputs(group, std::span<const Launch>(launches, group.kernels.size()), dying);
+  if (!runKernels(group, launches, outputs)) return fall_back();
+  for (size_t i = 0; i < group.results - group.written; ++i) results[i] = IValue(outputs[i]);
   launches_made.add();
   return true;
 }

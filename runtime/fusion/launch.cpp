@@ -82,8 +82,8 @@ loop::ArgumentInfo argumentInfo(const IValue& argument) {
   return info;
 }
 
-bool Call::numbersFit(const loop::Program& program) const {
-  for (const loop::NumberCheck& check : program.number_checks) {
+bool GroupCall::numbersFit(const loop::LoweredGroup& group) const {
+  for (const loop::NumberCheck& check : group.number_checks) {
     const Scalar number = Scalar::fromIValue(*arguments_[check.argument]);
     if (!holdsNumber(check.dtype, number)) return false;
     if (check.number_only && std::isnan(number.toDouble())) return false;
@@ -91,26 +91,26 @@ bool Call::numbersFit(const loop::Program& program) const {
   return true;
 }
 
-bool Call::follow(const loop::Program& program) {
-  followed_ = program.follow || !ordered_;
+bool GroupCall::follow(const loop::LoweredGroup& group) {
+  followed_ = group.follow || !ordered_;
   tensors_.clear();
   if (followed_) {
-    tensors_.reserve(arguments_.size() + program.steps.size());
+    tensors_.reserve(arguments_.size() + group.steps.size());
     integers_.assign(arguments_.size(), 0);
     for (size_t i = 0; i < arguments_.size(); ++i) {
       if (arguments_[i]->isInt()) integers_[i] = arguments_[i]->toInt();
       tensors_.push_back(arguments_[i]->isTensor() ? layoutOf(tensor(i)) : loop::TensorLayout());
     }
-    for (const loop::ShapeStep& step : program.steps) {
+    for (const loop::ShapeStep& step : group.steps) {
       if (!loop::followShape(step, integers_, tensors_)) return false;
     }
   }
-  for (const loop::SizeCheck& check : program.checks) {
+  for (const loop::SizeCheck& check : group.checks) {
     const int64_t size =
         followed_ ? tensors_[check.tensor].sizes[check.dim] : tensor(check.tensor).sizes[check.dim];
     if (size != check.size) return false;
   }
-  for (const loop::FormatCheck& check : program.formats) {
+  for (const loop::FormatCheck& check : group.formats) {
     const bool channels_last =
         loop::isChannelsLast(followed_ ? tensors_[check.tensor] : layoutOf(tensor(check.tensor)));
     if (channels_last != check.channels_last) return false;
@@ -119,17 +119,17 @@ bool Call::follow(const loop::Program& program) {
 }
 
 // The layout of what a kernel reads, and where it begins.
-bool Call::placeOf(const loop::Program& program, uint32_t source, Place& place) const {
-  const loop::Source& from = program.sources[source];
+bool GroupCall::placeOf(const loop::LoweredGroup& group, uint32_t source, Place& place) const {
+  const loop::Source& from = group.sources[source];
   place.layout = followed_ ? tensors_[from.tensor] : layoutOf(tensor(from.tensor));
   place.output = from.output;
   place.base = nullptr;
   if (from.output >= 0) {
     place.layout.offset = 0;
-    if (static_cast<size_t>(from.output) >= program.results) loop::layRowMajor(place.layout);
+    if (static_cast<size_t>(from.output) >= group.results) loop::layRowMajor(place.layout);
   }
   for (uint32_t step : from.path) {
-    if (loop::applyView(program.views[step], integers_, tensors_, place.layout) !=
+    if (loop::applyView(group.views[step], integers_, tensors_, place.layout) !=
         loop::ViewOutcome::Done) {
       return false;
     }
@@ -140,8 +140,8 @@ bool Call::placeOf(const loop::Program& program, uint32_t source, Place& place) 
   return true;
 }
 
-bool Call::placeLoad(const loop::Program& program, const loop::Kernel& kernel, size_t a,
-                     Launch& launch) const {
+bool GroupCall::placeLoad(const loop::LoweredGroup& group, const loop::Kernel& kernel, size_t a,
+                          Launch& launch) const {
   const loop::Access& access = kernel.accesses[a];
   Touch& touch = launch.touches[a];
   launch.output_of[a] = -1;
@@ -157,7 +157,7 @@ bool Call::placeLoad(const loop::Program& program, const loop::Kernel& kernel, s
     sizes = t.sizes.data();
     strides = t.strides.data();
   } else {
-    if (!placeOf(program, access.argument, place)) return false;
+    if (!placeOf(group, access.argument, place)) return false;
     launch.output_of[a] = place.output;
     // What is placed beyond an end begins where nothing is read.
     touch.base = reinterpret_cast<char*>(reinterpret_cast<intptr_t>(place.base) +
@@ -181,12 +181,12 @@ bool Call::placeLoad(const loop::Program& program, const loop::Kernel& kernel, s
   return true;
 }
 
-bool Call::placeStore(const loop::Program& program, const loop::Kernel& kernel, size_t a,
-                      Launch& launch) const {
+bool GroupCall::placeStore(const loop::LoweredGroup& group, const loop::Kernel& kernel, size_t a,
+                           Launch& launch) const {
   const loop::Access& access = kernel.accesses[a];
-  const loop::OutputInfo& output = program.outputs[access.argument];
+  const loop::OutputInfo& output = group.outputs[access.argument];
   // Row-major unless another layout is known.
-  const bool given = followed_ && access.argument < program.results;
+  const bool given = followed_ && access.argument < group.results;
   const auto item = static_cast<int64_t>(itemSize(output.dtype));
   std::array<int64_t, loop::kMaxRank> strides;
   int64_t next = item;
@@ -201,7 +201,7 @@ bool Call::placeStore(const loop::Program& program, const loop::Kernel& kernel, 
   if (output.view >= 0) {
     loop::TensorLayout viewed = tensors_[output.tensor];
     if (!given) loop::layRowMajor(viewed);
-    if (loop::applyView(program.views[static_cast<size_t>(output.view)], integers_, tensors_,
+    if (loop::applyView(group.views[static_cast<size_t>(output.view)], integers_, tensors_,
                         viewed) != loop::ViewOutcome::Done) {
       return false;
     }
@@ -219,14 +219,14 @@ bool Call::placeStore(const loop::Program& program, const loop::Kernel& kernel, 
   return true;
 }
 
-int64_t Call::number(const loop::Program& program, const loop::Number& number) const {
+int64_t GroupCall::number(const loop::LoweredGroup& group, const loop::Number& number) const {
   const auto dim = static_cast<size_t>(number.dim);
   switch (number.kind) {
     case loop::Number::Kind::Size:
       return tensors_[number.argument].sizes[dim];
     case loop::Number::Kind::Stride: {
       Place place;
-      if (!placeOf(program, number.argument, place)) return 0;
+      if (!placeOf(group, number.argument, place)) return 0;
       return place.layout.strides[dim] * number.item_size;
     }
     default:
@@ -234,16 +234,16 @@ int64_t Call::number(const loop::Program& program, const loop::Number& number) c
   }
 }
 
-bool Call::place(const loop::Program& program, size_t k, Launch& launch) const {
-  const loop::Kernel& kernel = program.kernels[k];
+bool GroupCall::place(const loop::LoweredGroup& group, size_t k, Launch& launch) const {
+  const loop::Kernel& kernel = group.kernels[k];
   const size_t first_store = kernel.accesses.size() - kernel.stores.size();
   if (followed_) {
-    launch.sizes = tensors_[program.domains[k]].sizes;
+    launch.sizes = tensors_[group.domains[k]].sizes;
   } else {
     launch.sizes.fill(1);
   }
   for (size_t a = 0; a < first_store; ++a) {
-    if (!placeLoad(program, kernel, a, launch)) return false;
+    if (!placeLoad(group, kernel, a, launch)) return false;
   }
   for (size_t a = 0; a < first_store; ++a) {
     const loop::Access& access = kernel.accesses[a];
@@ -259,16 +259,16 @@ bool Call::place(const loop::Program& program, size_t k, Launch& launch) const {
     }
   }
   for (size_t a = first_store; a < kernel.accesses.size(); ++a) {
-    if (!placeStore(program, kernel, a, launch)) return false;
+    if (!placeStore(group, kernel, a, launch)) return false;
   }
   for (size_t i = 0; i < kernel.numbers.size(); ++i) {
-    launch.numbers[i] = number(program, kernel.numbers[i]);
+    launch.numbers[i] = number(group, kernel.numbers[i]);
   }
   return true;
 }
 
-bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) const {
-  const loop::Kernel& kernel = program.kernels[k];
+bool GroupCall::planWalk(const loop::LoweredGroup& group, size_t k, Launch& launch) const {
+  const loop::Kernel& kernel = group.kernels[k];
   const auto isReduced = [&](int d) { return (kernel.reduced >> d & 1) != 0; };
   double elements = 1;
   for (int d = 0; d < kernel.rank; ++d) {
@@ -282,8 +282,8 @@ bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) cons
   for (int i = 0; i < kernel.rank; ++i) order[static_cast<size_t>(i)] = kernel.rank - 1 - i;
   const std::span<const Touch> touches(launch.touches.data(), kernel.accesses.size());
   if (followed_) {
-    // As the result has them; rows as the largest tensor that is read, for they are read in several
-    // passes.
+    // As the result has them; rows as the largest tensor that is read, because they are read in
+    // several passes.
     const size_t stores = kernel.accesses.size() - kernel.stores.size();
     const Touch& main = touches[kernel.reduced == 0 ? stores : largestLoad(kernel, launch)];
     const auto stepOf = [&](int d) {
@@ -302,7 +302,7 @@ bool Call::planWalk(const loop::Program& program, size_t k, Launch& launch) cons
   return kernel.reduced == 0 || launch.walk.pointsOfRow() <= kMostPoints || !currentBudget();
 }
 
-Tensor Call::spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& dying) const {
+Tensor GroupCall::spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& dying) const {
   // Larger tensors whose rows are written, read and written again are faster in memory of their
   // own.
   constexpr size_t kCached = 8 << 20;
@@ -331,7 +331,8 @@ Tensor Call::spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& d
   return {};
 }
 
-DimVector Call::sizesOf(const loop::OutputInfo& output, std::span<const Launch> launches) const {
+DimVector GroupCall::sizesOf(const loop::OutputInfo& output,
+                             std::span<const Launch> launches) const {
   DimVector sizes(output.rank, 1);
   for (size_t d = 0; d < output.rank; ++d) {
     if (output.view >= 0) {
@@ -343,9 +344,9 @@ DimVector Call::sizesOf(const loop::OutputInfo& output, std::span<const Launch> 
   return sizes;
 }
 
-bool Call::mayWrite(const loop::Program& program, std::span<const Launch> launches) const {
-  for (size_t i = program.results - program.written; i < program.results; ++i) {
-    const loop::OutputInfo& output = program.outputs[i];
+bool GroupCall::mayWrite(const loop::LoweredGroup& group, std::span<const Launch> launches) const {
+  for (size_t i = group.results - group.written; i < group.results; ++i) {
+    const loop::OutputInfo& output = group.outputs[i];
     const TensorImpl& t = tensor(static_cast<size_t>(output.into));
     const DimVector sizes = sizesOf(output, launches);
     if (!t.storage->writable() || !hasDistinctElements(t) ||
@@ -360,15 +361,15 @@ bool Call::mayWrite(const loop::Program& program, std::span<const Launch> launch
   return true;
 }
 
-std::vector<Tensor> Call::makeOutputs(const loop::Program& program,
-                                      std::span<const Launch> launches, uint64_t dying) const {
+std::vector<Tensor> GroupCall::makeOutputs(const loop::LoweredGroup& group,
+                                           std::span<const Launch> launches, uint64_t dying) const {
   std::vector<Tensor> outputs;
-  outputs.reserve(program.outputs.size());
-  for (const loop::OutputInfo& output : program.outputs) {
+  outputs.reserve(group.outputs.size());
+  for (const loop::OutputInfo& output : group.outputs) {
     if (output.into >= 0) dying &= ~(uint64_t{1} << output.into);
   }
-  for (size_t i = 0; i < program.outputs.size(); ++i) {
-    const loop::OutputInfo& output = program.outputs[i];
+  for (size_t i = 0; i < group.outputs.size(); ++i) {
+    const loop::OutputInfo& output = group.outputs[i];
     if (output.into >= 0) {
       const auto argument = static_cast<size_t>(output.into);
       tensor(argument).storage->bumpVersion();
@@ -378,7 +379,7 @@ std::vector<Tensor> Call::makeOutputs(const loop::Program& program,
     const DimVector sizes = sizesOf(output, launches);
     if (Tensor spare = spareFor(output, sizes, dying); spare.defined()) {
       outputs.push_back(std::move(spare));
-    } else if (followed_ && i < program.results) {
+    } else if (followed_ && i < group.results) {
       IntSpan strides(tensors_[output.tensor].strides.data(), output.rank);
       outputs.push_back(Tensor::emptyStrided(sizes, strides, output.dtype));
     } else {

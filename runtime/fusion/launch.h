@@ -1,4 +1,4 @@
-// One call of a group: shapes of what its program asks for, and each kernel's way over memory.
+// One call of a group: shapes of what its kernels ask for, and each kernel's way over memory.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace wick {
 
 loop::TensorLayout layoutOf(const TensorImpl& t);
-// An argument as lowering looks at it; anything but tensors, integers, floats and truth values is
+// An argument as lowering looks at it; anything but tensors, integers, floats and booleans is
 // an error of the caller.
 loop::ArgumentInfo argumentInfo(const IValue& argument);
 
@@ -31,28 +31,28 @@ struct Launch {
   Walk walk;
 };
 
-// Refers to the arguments and to the program.
-class Call {
+// Refers to the arguments and to the group.
+class GroupCall {
  public:
   // `ordered`: all tensors' dimensions lie in memory as they stand.
-  Call(std::span<const IValue* const> arguments, bool ordered)
+  GroupCall(std::span<const IValue* const> arguments, bool ordered)
       : arguments_(arguments), ordered_(ordered) {}
 
-  // Whether the program's numbers are what its kernels are for.
-  bool numbersFit(const loop::Program& program) const;
-  // Finds the shapes of the program's tensors. False when they are not what it was made for.
-  bool follow(const loop::Program& program);
+  // Whether the group's numbers are what its kernels are for.
+  bool numbersFit(const loop::LoweredGroup& group) const;
+  // Finds the shapes of the group's tensors. False when they are not what it was made for.
+  bool follow(const loop::LoweredGroup& group);
   // Everything but code and addresses of outputs; false as above.
-  bool place(const loop::Program& program, size_t k, Launch& launch) const;
+  bool place(const loop::LoweredGroup& group, size_t k, Launch& launch) const;
   // False when there is nothing to reduce, which is for the operators.
-  bool planWalk(const loop::Program& program, size_t k, Launch& launch) const;
-  // Whether the arguments that the program writes may be written like that: their memory is nobody
+  bool planWalk(const loop::LoweredGroup& group, size_t k, Launch& launch) const;
+  // Whether the arguments that the group writes may be written like that: their memory is nobody
   // else's among the arguments, and they have the sizes of what is stored. To be asked when all
   // kernels are placed.
-  bool mayWrite(const loop::Program& program, std::span<const Launch> launches) const;
+  bool mayWrite(const loop::LoweredGroup& group, std::span<const Launch> launches) const;
   // Makes the outputs. `launches` are those of all kernels; bit i of `dying`: argument i is
   // borrowed from a place that nobody reads any more, so that an output may take its memory.
-  std::vector<Tensor> makeOutputs(const loop::Program& program, std::span<const Launch> launches,
+  std::vector<Tensor> makeOutputs(const loop::LoweredGroup& group, std::span<const Launch> launches,
                                   uint64_t dying) const;
 
  private:
@@ -61,12 +61,12 @@ class Call {
     char* base;
     int32_t output;
   };
-  bool placeOf(const loop::Program& program, uint32_t source, Place& place) const;
-  bool placeLoad(const loop::Program& program, const loop::Kernel& kernel, size_t access,
+  bool placeOf(const loop::LoweredGroup& group, uint32_t source, Place& place) const;
+  bool placeLoad(const loop::LoweredGroup& group, const loop::Kernel& kernel, size_t access,
                  Launch& launch) const;
-  bool placeStore(const loop::Program& program, const loop::Kernel& kernel, size_t access,
+  bool placeStore(const loop::LoweredGroup& group, const loop::Kernel& kernel, size_t access,
                   Launch& launch) const;
-  int64_t number(const loop::Program& program, const loop::Number& number) const;
+  int64_t number(const loop::LoweredGroup& group, const loop::Number& number) const;
   DimVector sizesOf(const loop::OutputInfo& output, std::span<const Launch> launches) const;
   // An argument that the output may be written over; undefined when there is none.
   Tensor spareFor(const loop::OutputInfo& output, IntSpan sizes, uint64_t& dying) const;

@@ -14,7 +14,7 @@ namespace wick {
 class SiteDerivative {
  public:
   virtual ~SiteDerivative() = default;
-  // Called while gradients are recorded, with arguments of which one may require a gradient.
+  // Called while gradients are recorded, with arguments that may require gradients.
   // `forward` computes the results without recording, or gives false when it cannot. True when the
   // results stand in `results` and the tape knows where they come from; false when nothing
   // happened, and the caller runs the graph's nodes one by one, each recorded by itself.

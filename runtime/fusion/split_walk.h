@@ -17,7 +17,7 @@ namespace wick {
 struct RowCut {
   static constexpr int kElements = -1;
   int64_t parts = 1;  // one: the row is left whole
-  int64_t size = 0;   // of a part: so many turns of the loop
+  int64_t size = 0;   // of a part: so many iterations of the loop
   int loop = 0;       // of Walk::nested_sizes, or kElements
 };
 RowCut planCut(const loop::Kernel& kernel, const Walk& walk);

@@ -131,7 +131,7 @@ void turn(int64_t item, const char* from, int64_t step, int64_t rows, int64_t el
 }
 
 // A call of compiled code: words that stay, and those that change.
-struct Call {
+struct KernelCall {
   static constexpr size_t kNest = loop::kMaxRank * (1 + kMaxAccesses);
   std::array<int64_t, 2 + 3 * kMaxAccesses + kMaxAccesses + 1 + kNest> words;
 };
@@ -233,7 +233,7 @@ class Caller {
   using Words = loop::KernelWords;
 
   // What the call would read apart is turned around, and read from there.
-  void packTiles(Call& c, int64_t rows, int64_t count) const {
+  void packTiles(KernelCall& c, int64_t rows, int64_t count) const {
     static thread_local std::array<Tile, kMaxPacked> tiles;
     size_t next = 0;
     for (size_t a = 0; a < touches_.size(); ++a) {
@@ -250,7 +250,7 @@ class Caller {
 
   void call(int64_t first, int64_t last, int64_t begin, int64_t count) const {
     const size_t n = touches_.size();
-    Call c;
+    KernelCall c;
     c.words[Words::kElements] = count;
     for (size_t a = 0; a < n; ++a) {
       c.words[Words::rowStep(a)] = walk_.steps[0][a];

@@ -54,7 +54,7 @@ class NativeCompiler {
   virtual ~NativeCompiler() = default;
   // Code whose heat has reached `heatThreshold()`: calls setNative() now, later or never.
   virtual void request(const Code& code) = 0;
-  // Heat is the number of calls plus the steps of loops, in about.
+  // Heat is the number of calls plus the steps of loops, roughly.
   virtual uint64_t heatThreshold() const = 0;
 };
 // Null when none is linked. Set once, before anything runs; must live forever.

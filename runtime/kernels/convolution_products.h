@@ -1,5 +1,5 @@
 // Convolutions of float32 as one matrix product for all samples: the columns [steps, patch] of the
-// input, of which each row is what the kernel reads in one step, times the weight as it lies in
+// input, where each row is what the kernel reads in one step, times the weight as it lies in
 // memory. oneDNN's own convolutions want weights in layouts of their own. In training each step
 // changes all weights, and where images are small it would take longer to turn a weight around
 // than to multiply by it.
@@ -23,7 +23,8 @@ bool pays(Purpose purpose, IntSpan input_size, IntSpan weight_size, IntSpan outp
 Tensor output(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
               IntSpan output_size, const ConvolutionParams& params);
 
-// The gradient for the input, which has `input_size`: channels-last when `grad` is, else contiguous.
+// The gradient for the input, which has `input_size`: channels-last when `grad` is, else
+// contiguous.
 Tensor inputGradient(const char* op, const Tensor& grad, const Tensor& weight, IntSpan input_size,
                      const ConvolutionParams& params);
 

@@ -78,7 +78,7 @@ struct Line {
   }
 };
 
-// As two spatial dimensions, of which the first may be missing.
+// As two spatial dimensions; the first may be missing.
 int64_t rowsOf(IntSpan sizes) {
   return sizes.size() == 4 ? sizes[2] : 1;
 }

@@ -1,5 +1,5 @@
-// One pass of a discrete Fourier transform in Stockham's order: a transform of length L = p m, of
-// which s stand side by side, becomes p times as many of length m.
+// One pass of a discrete Fourier transform in Stockham's order: s transforms of length L = p m that
+// stand side by side become p times as many of length m.
 //
 //   y[s (p q + k) + r] = w_L^(q k) sum over j of x[s (q + m j) + r] w_p^(j k)
 //

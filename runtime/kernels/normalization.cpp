@@ -70,7 +70,7 @@ SumsOp::Acc sumsOf(const float* x, int64_t n) {
   return all;
 }
 
-// Of planes that lie one behind the other, of which every `outputs`-th belongs together.
+// Of planes that lie one behind the other; every `outputs`-th of them belongs together.
 CountedVector<MeanVariance> planeStatistics(const Tensor& x, int64_t planes, int64_t outputs) {
   const int64_t length = x.numel() / planes;
   CountedVector<SumsOp::Acc> of_planes(static_cast<size_t>(planes));

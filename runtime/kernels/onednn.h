@@ -58,7 +58,7 @@ class Cache {
   explicit Cache(size_t capacity) : capacity_(capacity) {}
 
   // The object for `key`, valid until the calling thread asks again; make() builds a missing one
-  // outside the lock, so two threads may build the same, of which one is kept.
+  // outside the lock, so two threads may build the same, and one of the two is kept.
   template <class Make>
   const T& get(const Key& key, Make&& make) {
     thread_local Recent recent;

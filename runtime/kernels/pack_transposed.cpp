@@ -25,7 +25,7 @@ void transposeEdge(const float* from, int64_t from_stride, int64_t rows, int64_t
   }
 }
 
-// Rows of one block, of which `rows` exist, each of `columns` elements; the block is padded.
+// Rows of one block; `rows` of them exist, each of `columns` elements; the block is padded.
 void packBlock(const float* from, int64_t from_stride, int64_t rows, int64_t columns, float* to,
                int64_t block, int64_t padded_columns) {
   for (int64_t begin = 0; begin < padded_columns; begin += kDepth) {

@@ -6,6 +6,7 @@
 // twice for strides or mixed dtypes.
 #include "runtime/kernels/pointwise.h"
 
+#include "codegen/scalar/promotion.h"
 #include "core/number_range.h"
 #include "core/parallel.h"
 #include "core/row_copy.h"
@@ -19,30 +20,16 @@ constexpr int64_t kBlock = 512;
 constexpr int64_t kLargestItem = 16;
 constexpr size_t kMaxOperands = kMaxScalarInputs + 1;
 
-struct DTypes {
-  DType common;   // what the operands are cast to
-  DType compute;  // what the loop works in
-  DType written;  // what the loop writes
-  DType result;   // what the operator returns
-};
-
-DTypes chooseDTypes(const ScalarDefinition& def, std::span<const Operand> operands) {
-  DTypePromotion type;
+ComputeTypes chooseTypes(const ScalarDefinition& def, std::span<const Operand> operands) {
+  DTypePromotion types;
   for (size_t i = 0; i < operands.size(); ++i) {
     if (((def.mask_inputs | def.param_inputs) >> i & 1) != 0) continue;
-    addTo(type, operands[i]);
+    addTo(types, operands[i]);
   }
-  DTypes t{};
-  t.common = type.empty() ? DType::Bool : type.get();
-  if (def.promotion == Promotion::Float && isIntegral(t.common, true)) t.common = defaultDType();
-  bool reduced = isReducedFloat(t.common);
-  t.compute = reduced ? DType::Float : t.common;
-  const ScalarDefinition::Entry& entry = def.entry(t.compute);
-  WICK_CHECK(entry.loop && (!reduced || def.reduced_floats), "\"{}\" not implemented for '{}'",
-             def.name, scalarTypeName(t.common));
-  t.written = entry.result;
-  t.result = t.written == t.compute ? t.common : t.written;
-  return t;
+  bool accepted = false;
+  const ComputeTypes chosen = chooseTypes(def, types, accepted);
+  WICK_CHECK(accepted, "\"{}\" not implemented for '{}'", def.name, scalarTypeName(chosen.common));
+  return chosen;
 }
 
 // One side of the loop: a destination or an operand.
@@ -468,7 +455,7 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
     WICK_CHECK(!o.tensor || o.tensor->defined(), "{}: expected a Tensor, got None", def.name);
   }
 
-  DTypes dtypes = chooseDTypes(def, operands);
+  const ComputeTypes dtypes = chooseTypes(def, operands);
   Device device = commonDevice(operands);
   bool plain = false;
   DimVector shape = broadcastAll(operands, plain);

@@ -201,7 +201,7 @@ TEST(CustomFunctions, FreeWhatTheySaved) {
   expectContains(errorOf([&] { backward({w}, {}, {}); }), "modified by an inplace operation");
 }
 
-// Three results of which the second has no gradient, from a tensor, a number and a tensor.
+// Three results, the second without a gradient, from a tensor, a number and a tensor.
 struct Several : Function<Several> {
   static inline std::vector<bool> needs;
   static inline std::vector<bool> given;

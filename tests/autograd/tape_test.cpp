@@ -154,6 +154,43 @@ TEST(Tape, RefusesWhatPyTorchRefuses) {
            "Only Tensors of floating point and complex dtype can require gradients");
 }
 
+// What is written to, made by `view` without gradients, is multiplied by a tensor that requires
+// one.
+std::string writeToViewOf(const std::string& base, const std::string& view) {
+  return errorOf("def main():\n    w = torch.ones([2, 2]).requires_grad_()\n    y = " + base +
+                 "\n    with torch.no_grad():\n        " + view +
+                 "\n    v.mul_(w)\n    return y\n");
+}
+
+TEST(Tape, ViewsMadeWithoutGradientsAreNotWrittenTo) {
+  const char* const plain = "torch.ones([4, 2])";
+  const char* const recorded = "torch.ones([4, 2]).requires_grad_() * 2";
+  for (const char* base : {plain, recorded}) {
+    for (const char* view :
+         {"v = y[:2]", "v = y.reshape([2, 2, 2])[0]", "v, u = y.chunk(2)", "v = y.t().t()[2:]",
+          "v = y.detach()[:2].view([2, 2])", "v = y[0].expand([2, 2])[:, :]"}) {
+      const std::string error = writeToViewOf(base, view);
+      EXPECT_NE(error.find("A view was created in no_grad mode"), std::string::npos)
+          << base << "; " << view << ": " << error;
+    }
+    for (const char* view : {"v = y[:2].clone()", "v = y.t().contiguous().t()[:2].clone()",
+                             "v = y.sort()[0][:2] * 1"}) {
+      EXPECT_EQ(writeToViewOf(base, view), "no error") << base << "; " << view;
+    }
+  }
+  // Also a view that was made when gradients were recorded, of one that was not.
+  EXPECT_NE(errorOf("def main():\n    w = torch.ones([2]).requires_grad_()\n"
+                    "    y = torch.ones([4])\n    with torch.no_grad():\n        v = y[:2]\n"
+                    "    v.view([1, 2]).mul_(w)\n    return y\n")
+                .find("no_grad mode"),
+            std::string::npos);
+  // What operators make for themselves is none of them.
+  EXPECT_EQ(errorOf("def main():\n    w = torch.ones([2]).requires_grad_()\n"
+                    "    a = torch.nn.functional.linear(w, torch.ones([3, 2]))\n"
+                    "    b = a.sort()[0].flatten()\n    b.mul_(a)\n    return b\n"),
+            "no error");
+}
+
 // As PyTorch: what broadcasting would have repeated is summed.
 TEST(Tape, TakesLargerGradients) {
   EXPECT_EQ(numbers(run(R"(

@@ -30,7 +30,7 @@ double unitAt(double x) {
 struct Worst {
   double units = 0;
   float at = 0;
-  uint64_t wrong = 0;  // NaN, infinities and zeros that are none, or the other way round
+  uint64_t wrong = 0;  // NaN, infinities and zeros that should be numbers, or the other way round
 
   void compare(float x, float found, double exact) {
     const auto nearest = static_cast<float>(exact);

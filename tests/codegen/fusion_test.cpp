@@ -468,7 +468,7 @@ bool takesTheArgumentsPlace(const char* text, const std::vector<Tensor>& others)
     if (n->kind() == prim::FusionGroup) group = n;
   }
   FusionSite site(*group);
-  // The only one who holds it, as the interpreter's register of which the argument is borrowed.
+  // The only one who holds it, as the interpreter's register that lends the argument.
   std::vector<IValue> arguments;
   arguments.emplace_back(Tensor::full({4, 100}, 0.5, DType::Float));
   const void* place = arguments[0].toTensor().rawData();

@@ -38,19 +38,19 @@ std::vector<loop::ArgumentInfo> describe(const std::vector<Tensor>& arguments) {
   return infos;
 }
 
-// Runs the program with the reference evaluator, as FusionSite runs it with compiled code.
+// Runs the lowered group with the reference evaluator, as FusionSite runs it with compiled code.
 std::vector<Tensor> evaluateGroup(const Group& group, const std::vector<Tensor>& arguments) {
-  loop::Program program = loop::lowerGroup(group.body(), describe(arguments));
+  loop::LoweredGroup lowered = loop::lowerGroup(group.body(), describe(arguments));
   std::vector<IValue> values(arguments.begin(), arguments.end());
   std::vector<const IValue*> pointers;
   for (const IValue& v : values) pointers.push_back(&v);
-  Call call(pointers, true);
-  EXPECT_TRUE(call.follow(program));
-  std::vector<Launch> launches(program.kernels.size());
-  for (size_t k = 0; k < launches.size(); ++k) EXPECT_TRUE(call.place(program, k, launches[k]));
-  std::vector<Tensor> outputs = call.makeOutputs(program, launches, 0);
+  GroupCall call(pointers, true);
+  EXPECT_TRUE(call.follow(lowered));
+  std::vector<Launch> launches(lowered.kernels.size());
+  for (size_t k = 0; k < launches.size(); ++k) EXPECT_TRUE(call.place(lowered, k, launches[k]));
+  std::vector<Tensor> outputs = call.makeOutputs(lowered, launches, 0);
   for (size_t k = 0; k < launches.size(); ++k) {
-    const loop::Kernel& kernel = program.kernels[k];
+    const loop::Kernel& kernel = lowered.kernels[k];
     std::vector<loop::Place> places;
     for (size_t a = 0; a < kernel.accesses.size(); ++a) {
       loop::Place place{launches[k].touches[a].base, launches[k].touches[a].steps};
@@ -64,7 +64,7 @@ std::vector<Tensor> evaluateGroup(const Group& group, const std::vector<Tensor>&
                                     launches[k].numbers.begin() + kernel.numbers.size());
     EXPECT_TRUE(loop::evaluate(kernel, launches[k].sizes, places, numbers));
   }
-  outputs.resize(program.results);
+  outputs.resize(lowered.results);
   return outputs;
 }
 
@@ -134,10 +134,10 @@ constexpr const char* kSoftmax = R"(graph(%x : Tensor, %y : Tensor):
 TEST(LoopTest, SoftmaxIsOneKernel) {
   Group group(kSoftmax);
   Tensor x = randomTensor({5, 40}, 1), y = randomTensor({40}, 2);
-  loop::Program program = loop::lowerGroup(group.body(), describe({x, y}));
-  ASSERT_EQ(program.kernels.size(), 1u);
-  EXPECT_EQ(program.kernels[0].reductions.size(), 2u);
-  EXPECT_EQ(loop::makeSchedule(program.kernels[0]).passes, 3);
+  loop::LoweredGroup lowered = loop::lowerGroup(group.body(), describe({x, y}));
+  ASSERT_EQ(lowered.kernels.size(), 1u);
+  EXPECT_EQ(lowered.kernels[0].reductions.size(), 2u);
+  EXPECT_EQ(loop::makeSchedule(lowered.kernels[0]).passes, 3);
   for (int64_t n : {1, 3, 16, 64, 65, 300}) {
     compare(kSoftmax, {randomTensor({9, n}, 3), randomTensor({n}, 4)}, 1e-6);
   }
@@ -439,7 +439,7 @@ TEST(LoopTest, VariancesTakeTwoPasses) {
   compare(kVariance, {x}, 1e-6);
 }
 
-// The place of an extremum is an extremum too: of the places where it is.
+// The place of an extremum is an extremum too: of the positions where it is.
 constexpr const char* kPlace = R"(graph(%x : Tensor):
   %1 : int = prim::Constant[value=1]()
   %no : bool = prim::Constant[value=False]()
@@ -474,12 +474,12 @@ constexpr const char* kTwoKernels = R"(graph(%x : Tensor):
 TEST(LoopTest, ReductionsOverOtherDimensionsComeFirst) {
   const Tensor x = randomTensor({7, 40}, 1);
   Group group(kTwoKernels);
-  loop::Program program = loop::lowerGroup(group.body(), describe({x}));
-  ASSERT_EQ(program.kernels.size(), 2u);
-  EXPECT_EQ(program.kernels[0].reduced, 1u);
-  EXPECT_EQ(program.kernels[1].reduced, 2u);
-  EXPECT_EQ(program.results, 1u);
-  EXPECT_EQ(program.outputs.size(), 2u);
+  loop::LoweredGroup lowered = loop::lowerGroup(group.body(), describe({x}));
+  ASSERT_EQ(lowered.kernels.size(), 2u);
+  EXPECT_EQ(lowered.kernels[0].reduced, 1u);
+  EXPECT_EQ(lowered.kernels[1].reduced, 2u);
+  EXPECT_EQ(lowered.results, 1u);
+  EXPECT_EQ(lowered.outputs.size(), 2u);
   compare(kTwoKernels, {x}, 1e-6);
 }
 
@@ -563,26 +563,26 @@ constexpr const char* kGroupNorm = R"(graph(%x : Tensor, %w : Tensor, %b : Tenso
   return (%c)
 )";
 
-// Mean and scale of the groups, what that makes of each channel, and the result. A program is for
-// tensors whose channels lie innermost, or for all others.
+// Mean and scale of the groups, what that makes of each channel, and the result. Such a group is
+// for tensors whose channels lie innermost, or for all others.
 TEST(LoopTest, GroupNormIsThreeKernels) {
   const Tensor x = randomTensor({2, 6, 5, 7}, 1), w = randomTensor({6}, 2),
                b = randomTensor({6}, 3);
   Group group(kGroupNorm);
-  loop::Program program = loop::lowerGroup(group.body(), describe({x, w, b}));
-  ASSERT_EQ(program.kernels.size(), 3u);
-  EXPECT_EQ(program.kernels[0].reduced, 28u);
-  EXPECT_EQ(program.kernels[0].stores.size(), 2u);
-  EXPECT_EQ(program.kernels[1].stores.size(), 2u);
+  loop::LoweredGroup lowered = loop::lowerGroup(group.body(), describe({x, w, b}));
+  ASSERT_EQ(lowered.kernels.size(), 3u);
+  EXPECT_EQ(lowered.kernels[0].reduced, 28u);
+  EXPECT_EQ(lowered.kernels[0].stores.size(), 2u);
+  EXPECT_EQ(lowered.kernels[1].stores.size(), 2u);
   compare(kGroupNorm, {x, w, b}, 1e-5);
   const Tensor turned = randomTensor({2, 6, 7, 5}, 1).transpose(2, 3);
-  program = loop::lowerGroup(group.body(), describe({turned, w, b}));
-  EXPECT_EQ(program.kernels.size(), 3u);
-  ASSERT_EQ(program.formats.size(), 1u);
-  EXPECT_FALSE(program.formats[0].channels_last);
+  lowered = loop::lowerGroup(group.body(), describe({turned, w, b}));
+  EXPECT_EQ(lowered.kernels.size(), 3u);
+  ASSERT_EQ(lowered.formats.size(), 1u);
+  EXPECT_FALSE(lowered.formats[0].channels_last);
   const Tensor last = x.contiguous(MemoryFormat::ChannelsLast);
-  program = loop::lowerGroup(group.body(), describe({last, w, b}));
-  EXPECT_TRUE(program.formats[0].channels_last);
+  lowered = loop::lowerGroup(group.body(), describe({last, w, b}));
+  EXPECT_TRUE(lowered.formats[0].channels_last);
 }
 
 constexpr const char* kRowsOfView = R"(graph(%x : Tensor):

@@ -52,7 +52,7 @@ class StructureMaker {
     bool exact = true;
   };
 
-  // Numbers of which sums and products stay finite.
+  // Numbers whose sums and products stay finite.
   void tame(const Tensor& t) {
     if (t.numel() == 0) return;
     for (int64_t i = 0; i < t.numel(); ++i) {

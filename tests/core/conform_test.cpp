@@ -29,7 +29,7 @@ std::string claimMessage(TypeClaims& claims, const IValue& value, const TypePtr&
   return "no error";
 }
 
-// ( ((leaf, leaf), (leaf, leaf)), … ), of which each level is one tuple.
+// ( ((leaf, leaf), (leaf, leaf)), … ), where each level is one tuple.
 IValue sharedTuples(IValue leaf, int depth) {
   for (int i = 0; i < depth; ++i) leaf = makeTuple({leaf, leaf});
   return leaf;

@@ -7,7 +7,7 @@
 namespace wick {
 namespace {
 
-// The names of all tokens, or "error: ..." in place of the one that is none.
+// The names of all tokens, or "error: ..." in place of what is not a token.
 std::string kinds(const std::string& text, Lexer::Mode mode = Lexer::Mode::kProgram) {
   Lexer lexer(std::make_shared<Source>(text), mode);
   std::string out;

@@ -4,7 +4,7 @@
 usage: make_seeds.py DIR
 
 They come from the data of the tests and from the programs under tests/scripts; calls of operators
-are random bytes, of which the first two choose the operator.
+are random bytes; the first two choose the operator.
 """
 import os
 import random

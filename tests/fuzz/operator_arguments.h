@@ -65,7 +65,7 @@ class OperatorArguments {
   OperatorArguments(const OperatorArguments&) = delete;
   OperatorArguments& operator=(const OperatorArguments&) = delete;
 
-  // RuntimeError for types of which no program can make a value by itself.
+  // RuntimeError for types whose values no program can make by itself.
   IValue make(const Argument& argument) {
     if (argument.default_value && bytes_.below(8) < 3) return *argument.default_value;
     if (bytes_.chance(40)) return any(2);

@@ -82,7 +82,7 @@ std::vector<Block*> blocksOf(Graph& graph) {
   return blocks;
 }
 
-// Moves nodes to random places where the alias analysis says that they may stand.
+// Moves nodes to random positions where the alias analysis says that they may stand.
 void moveNodes(Graph& graph, std::mt19937_64& random) {
   AliasDb aliases(graph);
   for (Block* b : blocksOf(graph)) {

@@ -8,7 +8,7 @@
 namespace wick {
 
 // Checks the graph of one seed (tests/optimizer/random_graph.h): calls of one executor whose
-// arguments change dtypes and ranks, and graphs with guards of which some always fail, each at
+// arguments change dtypes and ranks, and graphs with guards, some of which always fail, each at
 // another place. Sets the optimization level to Stress. Returns "" or what differs.
 std::string checkPlansOfSeed(uint64_t seed);
 

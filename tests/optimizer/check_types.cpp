@@ -486,7 +486,7 @@ std::vector<std::string> checkOperatorWrites(const std::string& name, uint64_t f
     try {
       return call.runForWrites(calls);
     } catch (const Error&) {
-      return std::string();  // an argument of a type of which there is no random value
+      return std::string();  // an argument of a type that has no random values
     }
   });
 }

@@ -30,7 +30,7 @@ class TypeChecker {
 
 struct TypeCheckCounts {
   uint64_t calls = 0;   // that did not raise
-  uint64_t dtypes = 0;  // results of which the rule knew the dtype
+  uint64_t dtypes = 0;  // results whose dtype the rule knew
   uint64_t ranks = 0;
   uint64_t sizes = 0;     // all of them, when the inputs were known completely
   uint64_t complete = 0;  // calls whose inputs were

@@ -5,8 +5,8 @@
 #include <sstream>
 
 #include "ir/dead_code.h"
-#include "ir/lower_tuples.h"
 #include "ir/parser.h"
+#include "ir/simple_tuples.h"
 #include "ir/verifier.h"
 #include "passes/canonicalize.h"
 #include "passes/common_subexpressions.h"

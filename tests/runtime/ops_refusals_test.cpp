@@ -116,7 +116,7 @@ TEST(Integers, SumsWrap) {
   EXPECT_EQ(call("aten::put", "", least, longs({0}), minus, true).item<int64_t>(), -(kLeast + 1));
 }
 
-// Places that scales lead to lie far away, or nowhere.
+// Positions that scales lead to lie far away, or nowhere.
 TEST(Upsample, ScalesOfAnySize) {
   const Tensor x = iota(DimVector{1, 1, 4});
   for (double scale : {1e-310, 1e-30, 1e30, 1e300}) {

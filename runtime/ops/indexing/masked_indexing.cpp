@@ -1,5 +1,5 @@
-// Indexing as PyTorch's compiler asks for it: places that may lie outside where a mask says that
-// nobody looks, and as many places of non-zero elements as the caller wants. "Unsafe" says there
+// Indexing as PyTorch's compiler asks for it: indices that may lie outside where a mask says that
+// nobody looks, and as many indices of non-zero elements as the caller wants. "Unsafe" says there
 // that bounds are not checked; here they are.
 #include "core/convert.h"
 #include "core/memory_limit.h"

@@ -86,13 +86,13 @@ Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32, b
   WICK_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim({})",
              boundaries.dim());
   return search("bucketize", boundaries, self, out_int32, right, Tensor(),
-                Promotion().add(boundaries).add(self).result());
+                commonDType(boundaries, self));
 }
 Tensor bucketizeNumber(Scalar self, const Tensor& boundaries, bool out_int32, bool right) {
   WICK_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim({})",
              boundaries.dim());
   return search("bucketize", boundaries, self.toTensor(), out_int32, right, Tensor(),
-                Promotion().add(boundaries).add(self).result());
+                commonDType(boundaries, self));
 }
 
 bool rightSide(bool right, const std::optional<std::string>& side) {
@@ -108,7 +108,7 @@ bool rightSide(bool right, const std::optional<std::string>& side) {
 Tensor searchsorted(const Tensor& sequence, const Tensor& self, bool out_int32, bool right,
                     std::optional<std::string> side, const Tensor& sorter) {
   return search("torch.searchsorted()", sequence, self, out_int32, rightSide(right, side), sorter,
-                Promotion().add(sequence).add(self).result());
+                commonDType(sequence, self));
 }
 Tensor searchsortedNumber(const Tensor& sequence, Scalar self, bool out_int32, bool right,
                           std::optional<std::string> side, const Tensor& sorter) {
@@ -117,7 +117,7 @@ Tensor searchsortedNumber(const Tensor& sequence, Scalar self, bool out_int32, b
              "dimension is 1, but we got boundaries tensor dim({})",
              sequence.dim());
   return search("torch.searchsorted()", sequence, self.toTensor(), out_int32,
-                rightSide(right, side), sorter, Promotion().add(sequence).add(self).result());
+                rightSide(right, side), sorter, commonDType(sequence, self));
 }
 
 // The range of a histogram: as given, or that of the data, widened when it is a single point.
@@ -235,13 +235,13 @@ Tensor isinOf(const Tensor& elements, const Tensor& tests, DType common, bool in
   return out;
 }
 Tensor isinTensors(const Tensor& elements, const Tensor& tests, bool, bool invert) {
-  return isinOf(elements, tests, Promotion().add(elements).add(tests).result(), invert);
+  return isinOf(elements, tests, commonDType(elements, tests), invert);
 }
 Tensor isinTensorNumber(const Tensor& elements, Scalar test, bool, bool invert) {
-  return isinOf(elements, test.toTensor(), Promotion().add(elements).add(test).result(), invert);
+  return isinOf(elements, test.toTensor(), commonDType(elements, test), invert);
 }
 Tensor isinNumberTensor(Scalar element, const Tensor& tests, bool, bool invert) {
-  return isinOf(element.toTensor(), tests, Promotion().add(element).add(tests).result(), invert);
+  return isinOf(element.toTensor(), tests, commonDType(element, tests), invert);
 }
 
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {

@@ -319,8 +319,8 @@ Tensor medianAll(const Tensor& self) {
   return out;
 }
 
-// In PyTorch the elements of mode are sorted by `<`, which says nothing of NaN: up to so many go
-// where insertion takes them; of more there is no telling what its sort would make.
+// In PyTorch the elements of mode are sorted by `<`, which says nothing of NaN: so few go where
+// insertion takes them; of more there is no telling what its sort would make.
 constexpr int64_t kFewElements = 16;
 
 // Insertion, a new smallest element at once to the front. std::sort may not be given such an order.

@@ -213,11 +213,11 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(embeddingBagInternal)},
     {"aten::glu(Tensor self, int dim=-1) -> Tensor", WICK_KERNEL(glu), kOutForm},
     {"aten::feature_dropout" WICK_DROP, WICK_KERNEL(featureDropout),
-     kInplaceForm | kNondeterministic, maskedTypes},
-    {"aten::alpha_dropout" WICK_DROP, WICK_KERNEL(alphaDropout), kInplaceForm | kNondeterministic,
-     maskedTypes},
+     kInplaceForm | kNondeterministic | kMayReturnArgument, maskedTypes},
+    {"aten::alpha_dropout" WICK_DROP, WICK_KERNEL(alphaDropout),
+     kInplaceForm | kNondeterministic | kMayReturnArgument, maskedTypes},
     {"aten::feature_alpha_dropout" WICK_DROP, WICK_KERNEL(featureAlphaDropout),
-     kInplaceForm | kNondeterministic, maskedTypes},
+     kInplaceForm | kNondeterministic | kMayReturnArgument, maskedTypes},
 };
 
 const RegisterOperators kRegistered(kRecords);

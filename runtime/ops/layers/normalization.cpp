@@ -139,7 +139,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor, int64_t> batchNormImplIndex(
   return {out, mean, rstd, Tensor::empty(DimVector{0}, DType::Byte), 0};
 }
 
-// Mean and variance of the channels, of which the running statistics take a part.
+// Mean and variance of the channels; the running statistics take a part of these.
 std::tuple<Tensor, Tensor> batchNormUpdateStats(const Tensor& input, const Tensor& running_mean,
                                                 const Tensor& running_var, double momentum) {
   const char* op = "batch_norm_update_stats";

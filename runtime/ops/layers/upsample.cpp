@@ -212,7 +212,7 @@ void resample(const T* x, T* out, int64_t outer, int64_t input, int64_t output, 
 // as PyTorch has them.
 struct ByteTaps {
   explicit ByteTaps(const Taps& taps);
-  CountedVector<int32_t> weight;  // where Taps has theirs; places that repeat count once
+  CountedVector<int32_t> weight;  // where Taps has theirs; positions that repeat count once
   int bits = 0;
 };
 

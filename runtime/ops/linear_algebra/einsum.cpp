@@ -304,8 +304,8 @@ T rowDistance(const T* a, const T* b, int64_t n, double p) {
   return static_cast<T>(std::pow(acc, 1 / p));
 }
 
-// Distances of all pairs of rows by one product: |x|^2 - 2 x y + |y|^2. Where rows lie close to each
-// other digits cancel out, as in PyTorch.
+// Distances of all pairs of rows by one product: |x|^2 - 2 x y + |y|^2. Where rows lie close to
+// each other digits cancel out, as in PyTorch.
 Tensor euclideanDist(const Tensor& x1, const Tensor& x2) {
   const auto squares = [](const Tensor& x) {
     return ops::sumDims(ops::powScalar(x, Scalar(2)), DimVector{-1}, true);
@@ -386,7 +386,7 @@ Tensor pdist(const Tensor& self, double p) {
 
 constexpr OperatorRecord kRecords[] = {
     {"aten::einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor",
-     WICK_KERNEL(einsum)},
+     WICK_KERNEL(einsum), kMayReturnArgument},
     {"aten::cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor",
      WICK_KERNEL(cdist)},
     {"aten::_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",

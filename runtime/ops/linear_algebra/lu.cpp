@@ -38,7 +38,7 @@ Factors factor(const char* op, const Tensor& a) {
   return f;
 }
 
-// What PyTorch factors in place of a real contiguous matrix, of which it needs no copy then: the
+// What PyTorch factors in place of a real contiguous matrix, because it needs no copy then: the
 // transpose. The factors are results of some operators, and every last bit depends on them.
 bool factorsTransposed(const Tensor& a) {
   return a.isContiguous() && !isComplex(a.dtype());

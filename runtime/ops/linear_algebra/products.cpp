@@ -189,8 +189,8 @@ namespace {
 Tensor mm(const Tensor& self, const Tensor& mat2) {
   return matrixProduct("mm", self, mat2);
 }
-// What a loop of so many turns multiplies by, for mm_weight: a copy, which the packed form may be
-// kept with. Empty where that does not pay, and for what mm refuses.
+// What a loop of so many iterations multiplies by, for mm_weight: a copy, which the packed form may
+// be kept with. Empty where that does not pay, and for what mm refuses.
 Tensor loopWeight(const Tensor& weight, int64_t turns) {
   // Copying and packing take as long as two or three turns save.
   constexpr int64_t kTurns = 6;
@@ -566,8 +566,10 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(bilinear)},
     {"aten::tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
      WICK_KERNEL(tensordot), kOutForm},
-    {"aten::chain_matmul(Tensor[] matrices) -> Tensor", WICK_KERNEL(chainMatmul), kOutForm},
-    {"aten::linalg_multi_dot(Tensor[] tensors) -> Tensor", WICK_KERNEL(multiDot), kOutForm},
+    {"aten::chain_matmul(Tensor[] matrices) -> Tensor", WICK_KERNEL(chainMatmul),
+     kOutForm | kMayReturnArgument},
+    {"aten::linalg_multi_dot(Tensor[] tensors) -> Tensor", WICK_KERNEL(multiDot),
+     kOutForm | kMayReturnArgument},
     {"aten::kron(Tensor self, Tensor other) -> Tensor", WICK_KERNEL(kron), kOutForm},
     {"aten::cross(Tensor self, Tensor other, int? dim=None) -> Tensor", WICK_KERNEL(cross),
      kOutForm},

@@ -13,7 +13,7 @@ Svd svd(const char* op, const Tensor& a, bool full, bool vectors);
 struct Eigh {
   Tensor values, vectors;
 };
-// Of Hermitian matrices, of which one triangle is read; values ascend.
+// Of Hermitian matrices; one triangle of them is read; values ascend.
 Eigh eigh(const char* op, const Tensor& a, bool upper, bool vectors);
 
 }  // namespace wick::linalg

@@ -176,7 +176,7 @@ const OperatorRecord kRecords[] = {
     {"aten::prelu(Tensor self, Tensor weight) -> Tensor", WICK_KERNEL(prelu), kOutForm,
      shapes::likeFirst},
     {"aten::dropout(Tensor input, float p, bool train) -> Tensor", WICK_KERNEL(dropout),
-     kNondeterministic, shapes::likeFirst},
+     kNondeterministic | kMayReturnArgument, shapes::likeFirst},
     {"aten::dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)",
      WICK_KERNEL(dropoutInPlace), kNondeterministic},
     {"aten::rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "

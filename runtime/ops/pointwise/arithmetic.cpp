@@ -270,7 +270,7 @@ Tensor sgn(const Tensor& self, Out out) {
 Tensor square(const Tensor& self, Out out) {
   return powNumber(self, Scalar(2), out);
 }
-// Truth values become ints with the exponent.
+// Booleans become ints with the exponent.
 std::vector<TypePtr> squareTypes(const Node& node) {
   const auto* self = node.input(0)->type()->as<TensorType>();
   bool truth = self && self->facts().dtype == DType::Bool;

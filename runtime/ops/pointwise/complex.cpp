@@ -62,7 +62,7 @@ const OperatorRecord kRecords[] = {
     {"aten::_neg_view(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(negated), kNoFlags,
      shapes::likeFirst},
     {"aten::conj_physical(Tensor self) -> Tensor", WICK_KERNEL(conjPhysical),
-     kInplaceForm | kOutForm, shapes::likeFirst},
+     kInplaceForm | kOutForm | kMayReturnArgument, shapes::likeFirst},
     {"aten::_conj_physical(Tensor self) -> Tensor", WICK_KERNEL(conjPhysical), kOutForm,
      shapes::likeFirst},
     WICK_UNARY_OP("angle", Angle, kOutForm),

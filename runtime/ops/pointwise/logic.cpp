@@ -1,4 +1,4 @@
-// Operators that compare, select and work on bits and truth values.
+// Operators that compare, select and work on bits and booleans.
 #include "codegen/scalar/arithmetic.h"
 #include "core/number_range.h"
 #include "runtime/ops/pointwise/common.h"

@@ -1,5 +1,5 @@
-// Python's format(value, spec): the mini-language of f-strings, str.format and, for its numbers, of
-// the % operator.
+// Python's format(value, spec): the mini-language of f-strings and str.format and, in its numbers,
+// of the % operator.
 #pragma once
 
 #include <string>

@@ -86,7 +86,7 @@ std::pair<float, float> searchRange(const float* values, int64_t n, int64_t bins
   float best = lossOf(values, n, low, high, bits), now = best;
   const float width = static_cast<float>(min_bins) * step;
   Pace pace;
-  // Each turn narrows the range by a step; one that is lost in rounding would not.
+  // Each iteration narrows the range by a step; one that is lost in rounding would not.
   for (int64_t turn = 0; turn <= bins && at_low + width < at_high; ++turn) {
     pace.step(2 * n);
     const float left = lossOf(values, n, at_low + step, at_high, bits);

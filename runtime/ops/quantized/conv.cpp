@@ -1,6 +1,6 @@
 // Quantized convolutions, transposed ones too: rows of input bytes are gathered, a row for each
 // position of the output, and multiplied with the weight. All lies channels last. Convolutions
-// over one and two dimensions are ones over three, of which the first have the size 1.
+// over one and two dimensions are ones over three whose first have the size 1.
 #include "runtime/ops/quantized/conv.h"
 
 #include <array>
@@ -223,7 +223,7 @@ void depthwise(const Geometry& g, const uint8_t* x, uint8_t zero, const ConvPara
                         const int64_t d = g.source(0, place.at[0], kd);
                         const int64_t h = g.source(1, place.at[1], kh);
                         const int64_t w = g.source(2, place.at[2], kw);
-                        // Beside the input there is zero, of which nothing comes.
+                        // Beside the input there is zero, which adds nothing.
                         if (d < 0 || h < 0 || w < 0) continue;
                         const uint8_t* from = image + ((d * g.in[1] + h) * g.in[2] + w) * channels;
                         const int8_t* factors = weight + tap * channels;

@@ -55,8 +55,8 @@ class LinearParams final : public RefCounted {
   mutable std::unique_ptr<const PackedBytes> packed_;
 };
 
-// A convolution over 2 or 3 dimensions; one over one dimension is one over two, of which the first
-// has the size 1. The weight is [out, in / groups, …], of transposed ones [in, out / groups, …].
+// A convolution over 2 or 3 dimensions; one over one dimension is one over two whose first has the
+// size 1. The weight is [out, in / groups, …], of transposed ones [in, out / groups, …].
 class ConvParams final : public RefCounted {
  public:
   struct Shape {

@@ -222,19 +222,19 @@ std::tuple<Tensor, Tensor> histogram(const Tensor& self, int64_t bins, Range ran
 const OperatorRecord kRecords[] = {
     {"aten::histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool "
      "density=False) -> (Tensor hist, Tensor bin_edges)",
-     WICK_KERNEL(histogramEdges), kNotDifferentiable},
+     WICK_KERNEL(histogramEdges), kNotDifferentiable | kMayReturnArgument},
     {"aten::histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? "
      "weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)",
-     WICK_KERNEL(histogram), kNotDifferentiable},
+     WICK_KERNEL(histogram), kNotDifferentiable | kMayReturnArgument},
     {"aten::histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool "
      "density=False) -> (Tensor hist, Tensor[] bin_edges)",
-     WICK_KERNEL(histogramdd), kNotDifferentiable},
+     WICK_KERNEL(histogramdd), kNotDifferentiable | kMayReturnArgument},
     {"aten::histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, "
      "bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
-     WICK_KERNEL(histogramddInt), kNotDifferentiable},
+     WICK_KERNEL(histogramddInt), kNotDifferentiable | kMayReturnArgument},
     {"aten::histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? "
      "weight=None, bool density=False) -> (Tensor hist, Tensor[] bin_edges)",
-     WICK_KERNEL(histogramddEdges), kNotDifferentiable},
+     WICK_KERNEL(histogramddEdges), kNotDifferentiable | kMayReturnArgument},
     {"aten::_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool "
      "density=False) -> Tensor",
      WICK_KERNEL(countInEdges), kNotDifferentiable | kOutForm},

@@ -199,7 +199,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(embeddingRenorm), kInplaceForm | kOutForm},
     {"aten::_no_grad_embedding_renorm_(Tensor weight, Tensor input, float max_norm, float "
      "norm_type) -> Tensor",
-     WICK_KERNEL(renormInplace), kNoFlags, nullptr, nullptr, "weight"},
+     WICK_KERNEL(renormInplace), kMayReturnArgument, nullptr, nullptr, "weight"},
 };
 
 const RegisterOperators registered(kRecords);

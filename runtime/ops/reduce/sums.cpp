@@ -250,7 +250,8 @@ constexpr OperatorRecord kRecords[] = {
      kOutForm | kNotDifferentiable, ops::shapes::reducedBool},
     {"aten::all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
      WICK_KERNEL(allDims), kOutForm | kNotDifferentiable},
-    {"aten::sum_to_size(Tensor self, int[] size) -> Tensor", WICK_KERNEL(sumToSize)},
+    {"aten::sum_to_size(Tensor self, int[] size) -> Tensor", WICK_KERNEL(sumToSize),
+     kMayReturnArgument},
 };
 
 const RegisterOperators kRegistered(kRecords);

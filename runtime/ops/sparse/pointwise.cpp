@@ -1,5 +1,5 @@
 // Pointwise operators on sparse tensors: those that keep zero act on the values, sums join the
-// places of both, products keep those that both have.
+// entries of both, products keep those that both have.
 #include <algorithm>
 #include <complex>
 
@@ -79,10 +79,6 @@ void unchanged(CallFrame& frame) {
 
 // ---- sums ----
 
-DType promoted(const Tensor& a, const Tensor& b) {
-  return Promotion().add(a).add(b).result();
-}
-
 // -1, 0 or 1: how the place of an entry of `a` compares with that of one of `b`.
 int compareAt(const Coordinates& a, int64_t i, const Coordinates& b, int64_t j) {
   for (int64_t d = 0; d < a.sparseDim(); ++d) {
@@ -141,7 +137,7 @@ void checkSameSizes(const char* op, const Tensor& a, const Tensor& b) {
 }
 
 Tensor sumOf(const char* op, const Tensor& self, const Tensor& other, const Scalar& alpha) {
-  const DType dtype = promoted(self, other);
+  const DType dtype = commonDType(self, other);
   WICK_CHECK(isIntegral(dtype, true) ? isIntegral(alpha.dtype(), true) : true,
              "For integral input tensors, argument alpha must not be a floating point number.");
   if (self.kind() == TensorKind::Dense) {
@@ -236,7 +232,7 @@ Coordinates timesDense(const char* op, const Coordinates& c, const Tensor& dense
 }
 
 Tensor product(const Tensor& self, const Tensor& other) {
-  const DType dtype = promoted(self, other);
+  const DType dtype = commonDType(self, other);
   const bool self_sparse = self.kind() == TensorKind::Sparse;
   const bool both = self_sparse && other.kind() == TensorKind::Sparse;
   const Tensor& one = self_sparse ? self : other;

@@ -70,7 +70,7 @@ Tensor sparseSumDimDType(const Tensor& self, DimVector dim, DType dtype) {
   return sumAlong(toDType(coordinatesOf("_sparse_sum", self), dtype), dim);
 }
 
-// The gradient of _sparse_sum: that of the sums, at the places of the input's entries.
+// The gradient of _sparse_sum: that of the sums, where the input has entries.
 Tensor sparseSumBackward(const Tensor& grad, const Tensor& self, DimVector dim) {
   const Coordinates c = coalesce(coordinatesOf("_sparse_sum_backward", self));
   DimVector shape(grad.sizes());

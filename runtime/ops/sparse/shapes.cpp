@@ -594,7 +594,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(resizedAsCopy), kAnyKind | kOutForm},
     {"aten::sparse_resize_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) -> "
      "Tensor(a!)",
-     WICK_KERNEL(resizeInto), kAnyKind},
+     WICK_KERNEL(resizeInto), kAnyKind | kChangesMetadata},
     {"aten::sparse_resize_and_clear_(Tensor(a!) self, int[] size, int sparse_dim, int dense_dim) "
      "-> "
      "Tensor(a!)",

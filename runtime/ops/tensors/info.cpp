@@ -96,21 +96,17 @@ bool equal(const Tensor& a, const Tensor& b) {
   });
 }
 
-template <class A, class B>
-DType resultType(const A& a, const B& b) {
-  return Promotion().add(a).add(b).result();
-}
 DType resultTypeTensors(const Tensor& a, const Tensor& b) {
-  return resultType(a, b);
+  return commonDType(a, b);
 }
 DType resultTypeTensorScalar(const Tensor& a, Scalar b) {
-  return resultType(a, b);
+  return commonDType(a, b);
 }
 DType resultTypeScalarTensor(Scalar a, const Tensor& b) {
-  return resultType(a, b);
+  return commonDType(a, b);
 }
 DType resultTypeScalars(Scalar a, Scalar b) {
-  return resultType(a, b);
+  return commonDType(a, b);
 }
 bool canCastTypes(DType from, DType to) {
   return canCast(from, to);

@@ -57,7 +57,8 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::_copy_from(Tensor self, Tensor dst, bool non_blocking=False) -> Tensor", kOther},
     {"aten::_copy_from_and_resize(Tensor self, Tensor dst) -> Tensor", kOther},
     {"aten::_resize_output(Tensor self, int[] size, Device device) -> Tensor", kOther},
-    {"aten::_resize_output_(Tensor(a!) self, int[] size, Device device) -> Tensor(a!)", kOther},
+    {"aten::_resize_output_(Tensor(a!) self, int[] size, Device device) -> Tensor(a!)", kOther,
+     kChangesMetadata},
     {"aten::from_file(str filename, bool? shared=None, int? size=0, *, ScalarType? dtype=None, "
      "Layout? layout=None, Device? device=None, bool? pin_memory=None) -> Tensor",
      &refuse<Needs::Files>, kNondeterministic},

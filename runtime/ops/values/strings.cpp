@@ -181,7 +181,7 @@ void checkSeparator(Str separator) {
   if (separator.empty()) throw RuntimeError("ValueError: empty separator", "ValueError");
 }
 
-// At runs of blanks; `limit` < 0 is none.
+// At runs of blanks; `limit` < 0: without a limit.
 IValue splitBlanks(std::string_view s, I limit) {
   StringList out("split");
   size_t at = 0;

@@ -94,7 +94,7 @@ std::tuple<Tensor, Tensor> rowwisePrune(const Tensor& weight, const Tensor& mask
   const char* op = "_rowwise_prune";
   WICK_CHECK(weight.dim() == 2 && mask.dim() == 1 && mask.size(0) == weight.size(0) &&
                  mask.dtype() == DType::Bool,
-             "{}: expected a matrix and a truth value for each row, got {} and {}", op,
+             "{}: expected a matrix and a boolean for each row, got {} and {}", op,
              weight.describe(), mask.describe());
   WICK_CHECK(dtype == DType::Int || dtype == DType::Long,
              "{}: expected indices of dtype int32 or int64, got {}", op, toString(dtype));
@@ -117,7 +117,7 @@ Tensor addOptional(const Tensor& input, const Tensor& bias) {
   return bias.defined() ? add(input, bias) : input;
 }
 
-// Dimensions of size one at these places of the result.
+// Dimensions of size one at these positions of the result.
 Tensor expandedAt(const Tensor& t, DimVector places) {
   std::sort(places.begin(), places.end());
   Tensor out = t;
@@ -190,10 +190,10 @@ constexpr OperatorRecord kRecords[] = {
      })},
     {"aten::_autocast_to_full_precision(Tensor(a) self, bool cuda_enabled, bool cpu_enabled) -> "
      "Tensor(a)",
-     WICK_KERNEL(toFullPrecision)},
+     WICK_KERNEL(toFullPrecision), kMayReturnArgument},
     {"aten::_autocast_to_reduced_precision(Tensor(a) self, bool cuda_enabled, bool cpu_enabled, "
      "ScalarType cuda_dtype, ScalarType cpu_dtype) -> Tensor(a)",
-     WICK_KERNEL(toReducedPrecision)},
+     WICK_KERNEL(toReducedPrecision), kMayReturnArgument},
     {"aten::_reshape_from_tensor(Tensor self, Tensor shape) -> Tensor", WICK_KERNEL(reshapeFrom)},
     {"aten::flatten_dense_tensors(Tensor[] tensors) -> Tensor", WICK_KERNEL(flattenTensors)},
     {"aten::unflatten_dense_tensors(Tensor flat, Tensor[] tensors) -> Tensor[]",

@@ -156,7 +156,7 @@ T between(const Read<T>& r, const Corners<T>& c) {
          c.dy * (1 - c.dx) * r.bottom_left + c.dy * c.dx * r.bottom_right;
 }
 
-// Calls f(column, y, x, mask, offset_at, mask_at) for the taps and places of one channel of one
+// Calls f(column, y, x, mask, offset_at, mask_at) for the taps and positions of one channel of one
 // image: the element of the columns, where the tap reads, and the elements that decided it.
 template <class T, class F>
 void forEachSample(const Geometry& g, const T* offsets, const T* masks, int64_t channel, F&& f) {

@@ -115,7 +115,7 @@ def ignored(n: int) -> int:
   }
 }
 
-// A chain, of which all but the first wait, and nobody for the last: the pool may go when the run
+// A chain where all but the first wait, and nobody waits for the last: the pool may go when the run
 // has ended.
 TEST_P(ForkTest, ThePoolMayGoAfterTheRun) {
   Program program = compile(R"(

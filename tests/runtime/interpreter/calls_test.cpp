@@ -276,7 +276,7 @@ TEST(Lifetime, LastUseMovesTheArgument) {
   %t : (Tensor, Tensor) = prim::TupleConstruct(%x, %y)
   return (%t))");
   runCode(*kept, only(IValue(x)));
-  EXPECT_EQ(seen_count, 2u);  // x here and the register, of which the operator borrows it
+  EXPECT_EQ(seen_count, 2u);  // x here and the register from which the operator borrows it
 }
 
 // The operator reads its first argument after it has let go of the second.

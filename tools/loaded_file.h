@@ -12,21 +12,21 @@
 
 namespace wick::cli {
 
-class Program {
+class LoadedFile {
  public:
   // A script by its name (.py), otherwise an archive; "-" is either, from standard input. Anything
   // else is a LoadError that says what it is and what to do.
   // Of a script all functions and classes are compiled: CompileError.
-  static Program load(const std::string& path);
+  static LoadedFile load(const std::string& path);
   // For verbs that show what there is: functions that do not compile are left, and the errors kept.
-  static Program loadAsFarAsPossible(const std::string& path);
+  static LoadedFile loadAsFarAsPossible(const std::string& path);
   // Whether a function could be compiled.
   bool compiles(GraphFunction& function) const;
   // Writes what did not compile to standard error, if anything.
   void tellErrors() const;
 
   // The same program with a copy of its module, if it has one; code is shared.
-  Program withModuleOfItsOwn() const;
+  LoadedFile withModuleOfItsOwn() const;
 
   bool isArchive() const { return module_.valid(); }
   const Module& module() const { return module_; }  // of an archive only
@@ -53,7 +53,7 @@ class Program {
 
  private:
   // With `errors` hands errors of compiling over instead of throwing them.
-  static Program load(const std::string& path, CompileErrors* errors);
+  static LoadedFile load(const std::string& path, CompileErrors* errors);
   Module module_;
   std::shared_ptr<CompilationUnit> unit_;
   int64_t version_ = 0;
@@ -62,9 +62,9 @@ class Program {
   std::vector<std::string> errors_;  // of functions that do not compile
 };
 
-// The place of a node for people: the module that it belongs to ("layer1.0.conv1"), and the position
-// in the user's own program, or in the archive's source. `outermost` is the function whose graph
-// or code holds the node.
+// The place of a node for people: the module that it belongs to ("layer1.0.conv1"), and the
+// position in the user's own program, or in the archive's source. `outermost` is the function whose
+// graph or code holds the node.
 std::string placeOf(GraphFunction& outermost, const Node& node);
 
 // The whole file; LoadError when it cannot be read.

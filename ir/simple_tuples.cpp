@@ -1,6 +1,6 @@
 // One walk over the graph: an unpack is reached after the construct that it takes apart, so the
 // construct's elements are final by then.
-#include "ir/lower_tuples.h"
+#include "ir/simple_tuples.h"
 
 namespace wick {
 namespace {

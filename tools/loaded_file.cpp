@@ -1,4 +1,4 @@
-#include "tools/program.h"
+#include "tools/loaded_file.h"
 
 #include <fmt/format.h>
 
@@ -80,18 +80,18 @@ std::string readTextFile(const std::string& path) {
   return readAll(file.get(), path, kMaxScriptBytes);
 }
 
-Program Program::load(const std::string& path) {
+LoadedFile LoadedFile::load(const std::string& path) {
   return load(path, nullptr);
 }
 
-Program Program::loadAsFarAsPossible(const std::string& path) {
+LoadedFile LoadedFile::loadAsFarAsPossible(const std::string& path) {
   CompileErrors errors = CompileErrors::unlimited();
-  Program program = load(path, &errors);
+  LoadedFile program = load(path, &errors);
   for (const CompileError& error : errors.all()) program.errors_.emplace_back(error.what());
   return program;
 }
 
-bool Program::compiles(GraphFunction& function) const {
+bool LoadedFile::compiles(GraphFunction& function) const {
   if (errors_.empty()) return true;
   try {
     function.ensureDefined();
@@ -101,7 +101,7 @@ bool Program::compiles(GraphFunction& function) const {
   }
 }
 
-void Program::tellErrors() const {
+void LoadedFile::tellErrors() const {
   if (errors_.empty()) return;
   std::string text =
       fmt::format("\n{} does not compile as a whole (see also the command missing):\n", path_);
@@ -116,8 +116,8 @@ std::string placeOf(GraphFunction& outermost, const Node& node) {
   return path.empty() || location.empty() ? path + location : path + " " + location;
 }
 
-Program Program::load(const std::string& path, CompileErrors* errors) {
-  Program program;
+LoadedFile LoadedFile::load(const std::string& path, CompileErrors* errors) {
+  LoadedFile program;
   program.path_ = path;
   LoadOptions options;
   options.format_version = &program.version_;
@@ -151,13 +151,13 @@ Program Program::load(const std::string& path, CompileErrors* errors) {
   return program;
 }
 
-Program Program::withModuleOfItsOwn() const {
-  Program program = *this;
+LoadedFile LoadedFile::withModuleOfItsOwn() const {
+  LoadedFile program = *this;
   if (isArchive()) program.module_ = module_.clone();
   return program;
 }
 
-GraphFunction& Program::function(const Options& options) const {
+GraphFunction& LoadedFile::function(const Options& options) const {
   if (isArchive()) {
     if (!options.function.empty()) {
       throw CommandLineError("--function is for scripts; an archive has methods: --method");
@@ -183,7 +183,7 @@ GraphFunction& Program::function(const Options& options) const {
   throw UsageError(what);
 }
 
-std::vector<GraphFunction*> Program::functions(const Options& options) const {
+std::vector<GraphFunction*> LoadedFile::functions(const Options& options) const {
   if (!options.method.empty() || !options.function.empty()) return {&function(options)};
   std::vector<GraphFunction*> result;
   if (isArchive()) {
@@ -201,7 +201,7 @@ std::vector<GraphFunction*> Program::functions(const Options& options) const {
   return result;
 }
 
-const char* Program::unpreparable(const Options& options) const {
+const char* LoadedFile::unpreparable(const Options& options) const {
   if (!isArchive()) return "a script has no module";
   if (options.grad) return "gradients are on";
   if (module_.isTraining()) return "the module is in training mode";
@@ -209,8 +209,9 @@ const char* Program::unpreparable(const Options& options) const {
   return nullptr;
 }
 
-IValue Program::call(const Options& options, GraphFunction& function, std::vector<IValue> arguments,
-                     Kwargs kwargs, RunOptions run_options) const {
+IValue LoadedFile::call(const Options& options, GraphFunction& function,
+                        std::vector<IValue> arguments, Kwargs kwargs,
+                        RunOptions run_options) const {
   if (callsModule(options)) return module_(std::move(arguments), std::move(kwargs), run_options);
   if (isArchive()) {
     return callMethod(module_.object(), function, std::move(arguments), std::move(kwargs),
