@@ -314,7 +314,7 @@ void convolveInParts(const Layer& layer, const Shapes& shapes, const Tensor& x_i
   const int64_t positions = shapes.output[2 + d];
   const auto step =
       static_cast<int64_t>(std::max(1.0, static_cast<double>(positions) * kMostWork / work));
-  // What lies in the padding alone is no convolution, and takes no time: it goes with the slice
+  // What lies in the padding alone is no convolution, and takes little time: it goes with the slice
   // beside it.
   const auto isEmpty = [&](int64_t begin, int64_t end) {
     const Slice slice = sliceOf(layer, shapes, d, begin, end);
@@ -342,6 +342,20 @@ void convolveInParts(const Layer& layer, const Shapes& shapes, const Tensor& x_i
   }
 }
 
+// Where the system gives memory slowly, the first write to a page takes longer than all that is
+// computed for it, and a slice of much padding is written in one call. So under a budget the pages of
+// a large result are asked for in front, and the budget is looked at between them.
+void obtainPages(const Tensor& out) {
+  constexpr size_t kPage = 4096, kPart = size_t{1} << 24;
+  const size_t bytes = static_cast<size_t>(out.numel()) * itemSize(out.dtype());
+  if (!currentBudget() || bytes < 2 * kPart) return;
+  auto* const memory = static_cast<volatile char*>(out.rawData());
+  for (size_t at = 0; at < bytes; at += kPage) {
+    if (at % kPart == 0) checkBudget();
+    memory[at] = 0;
+  }
+}
+
 }  // namespace
 
 Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
@@ -353,6 +367,7 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
     const Layer layer{weight, bias.defined(), residualUse(residual.defined(), weight), params,
                       activation};
     Tensor out = Tensor::emptyStrided(output_size, channelsInnermost(output_size), input.dtype());
+    obtainPages(out);
     convolveInParts(layer, shapes, input, bias.defined() ? bias.contiguous() : bias, residual, out);
     if (channels_last) return out;
     if (!out.isContiguous()) return out.contiguous();
