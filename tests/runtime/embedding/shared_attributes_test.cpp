@@ -111,6 +111,52 @@ TEST(SharedAttributes, AreReadAndSetWhole) {
   runTogether(std::move(work));
 }
 
+// Plans are made for dtypes and ranks; a tensor of others may take the attribute's place at any
+// moment of a call. Every result is that of one of the tensors.
+TEST(SharedAttributes, MayBecomeTensorsOfOtherTypesWhileMethodsRun) {
+  ModuleBuilder builder("Holder");
+  builder.registerBuffer("state", Tensor::full({4}, 1, DType::Float));
+  builder.define(R"(
+def forward(self, x: Tensor) -> Tensor:
+    a = self.state
+    y = torch.relu(a * 2 + x) * 3 - a
+    for i in range(3):
+        y = torch.clamp(y * 2 - a, -1000, 1000) + x
+    return y.sum(-1)
+)");
+  Module holder = builder.build();
+  const std::vector<Tensor> states{
+      Tensor::full({4}, 1, DType::Float), Tensor::full({4}, 2, DType::Double),
+      Tensor::full({2, 4}, 3, DType::Long), Tensor::full({1}, 4, DType::Float),
+      Tensor::full({3, 1, 4}, 5, DType::BFloat16)};
+  const Tensor x = Tensor::zeros({4}, DType::Float);
+  std::vector<Tensor> expected;
+  for (const Tensor& state : states) {
+    holder.setAttr("state", IValue(state));
+    for (int i = 0; i < 5; ++i) holder.forward({x});  // plans and kernels for each
+    expected.push_back(holder.forward({x}).tensor());
+  }
+  std::vector<std::function<void()>> work;
+  for (int t = 0; t < 3; ++t) {
+    work.push_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        const IValue y(holder.forward({x}).tensor());
+        bool known = false;
+        for (const Tensor& e : expected) known |= y.equals(IValue(e));
+        EXPECT_TRUE(known) << y.str();
+      }
+    });
+  }
+  for (size_t t = 0; t < 2; ++t) {
+    work.push_back([&, t] {
+      for (size_t i = 0; i < 4000; ++i) {
+        holder.setAttr("state", IValue(states[(i * (t + 1)) % states.size()]));
+      }
+    });
+  }
+  runTogether(std::move(work));
+}
+
 // The application's own way to set them.
 TEST(SharedAttributes, OfModulesMayBeSetWhileMethodsRun) {
   ModuleBuilder builder("Holder");
