@@ -14,6 +14,7 @@
 #include "ir/depth.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/pipeline.h"
+#include "passes/propagate_types.h"
 
 namespace wick::autograd {
 
@@ -278,6 +279,60 @@ std::string Rule::parameters(const std::string& text, std::vector<Source>& sourc
   return out;
 }
 
+namespace {
+
+bool isReal(const Value* v) {
+  if (v->type()->kind() != TypeKind::Tensor) return false;
+  const auto& dtype = static_cast<const TensorType&>(*v->type()).facts().dtype;
+  return dtype && !isComplex(*dtype);
+}
+
+// Takes out of `block` what `typed`, a copy with types, says to be conjugates of real tensors, and
+// questions whether such are complex. True when anything changed.
+bool removeConjugates(Block* block, const Block* typed) {
+  static const Symbol kConj = Symbol::aten("conj"), kIsComplex = Symbol::aten("is_complex");
+  bool changed = false;
+  auto at = typed->nodes().begin();
+  for (Node* node : block->nodes()) {
+    const Node* known = *at;
+    ++at;
+    for (size_t b = 0; b < node->blocks().size(); ++b) {
+      changed |= removeConjugates(node->blocks()[b], known->blocks()[b]);
+    }
+    if ((node->kind() != kConj && node->kind() != kIsComplex) || !isReal(known->input(0))) continue;
+    changed = true;
+    if (node->kind() == kConj) {
+      node->output()->replaceAllUsesWith(node->input(0));
+    } else {
+      InsertPointGuard guard(node);
+      Graph* graph = block->graph();
+      node->output()->replaceAllUsesWith(graph->insertConstant(IValue(false)));
+    }
+  }
+  return changed;
+}
+
+// The graph for inputs without complex tensors; null when it is the same.
+std::shared_ptr<Graph> withoutConjugates(const Graph& graph) {
+  const std::shared_ptr<Graph> typed = graph.copy();
+  for (Value* input : typed->inputs()) {
+    if (input->type()->kind() != TypeKind::Tensor) continue;
+    TensorType::Facts facts;
+    facts.dtype = DType::Float;  // which does not matter, as long as it is real
+    input->setType(TensorType::create(std::move(facts)));
+  }
+  std::shared_ptr<Graph> out = graph.copy();
+  bool changed = false;
+  withStackFor(*typed, [&] {
+    propagateTypes(*typed);
+    changed = removeConjugates(out->block(), typed->block());
+    if (changed) eliminateDeadCode(*out);
+  });
+  return changed ? out : nullptr;
+}
+
+}  // namespace
+
 std::unique_ptr<GradientFunction> Rule::compile(uint64_t mask) const {
   auto made = std::make_unique<GradientFunction>();
   std::string body, returned;
@@ -306,6 +361,11 @@ std::unique_ptr<GradientFunction> Rule::compile(uint64_t mask) const {
     if (!graph->inputs()[i]->uses().empty()) continue;
     graph->block()->eraseInput(i);
     made->sources.erase(made->sources.begin() + static_cast<ptrdiff_t>(i));
+  }
+  if (kind_ != Kind::Script) {
+    if (std::shared_ptr<Graph> real = withoutConjugates(*graph)) {
+      made->of_reals = made->unit->createFunction("__torch__.gradients_of_reals", std::move(real));
+    }
   }
   made->function = made->unit->createFunction("__torch__.needed_gradients", std::move(graph));
   return made;

@@ -75,6 +75,9 @@ struct GradientFunction {
   std::vector<size_t> arguments;  // whose gradients the function returns, as a tuple
   std::shared_ptr<CompilationUnit> unit;
   GraphFunction* function = nullptr;
+  // The same for arguments without complex tensors, without what then changes nothing, so
+  // that kernels compute more at a time; null when there is nothing to leave out.
+  GraphFunction* of_reals = nullptr;
 };
 
 // What is known of an operator's gradient. Lives as long as the process. Thread-safe.

@@ -1,5 +1,6 @@
 #include "autograd/recorder.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include "autograd/anomaly.h"
@@ -60,6 +61,14 @@ std::string nodeName(const Operator& op) {
     }
   }
   return out + "Backward0";
+}
+
+bool holdsComplex(const IValue& value) {
+  if (value.isTensor()) {
+    const Tensor t = value.toTensor();
+    return t.defined() && isComplex(t.dtype());
+  }
+  return value.isList() && std::ranges::any_of(value.elements(), holdsComplex);
 }
 
 // A call of an operator with a formula.
@@ -125,7 +134,9 @@ class FormulaNode : public Node {
         arguments.push_back(argumentFor(gradients_.sources[i], i, gradients));
       }
     }
-    const Code& code = GraphExecutor::of(*gradients_.function).codeFor(arguments);
+    const bool real = gradients_.of_reals && std::ranges::none_of(arguments, holdsComplex);
+    GraphFunction& function = real ? *gradients_.of_reals : *gradients_.function;
+    const Code& code = GraphExecutor::of(function).codeFor(arguments);
     const IValue found = runCodeWithin(code, std::move(arguments));
     std::vector<Tensor> out;
     for (size_t i = 0; i < counts_.size(); ++i) {

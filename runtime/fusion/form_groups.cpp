@@ -144,6 +144,7 @@ void formDifferentiableGraphs(Graph& graph) {
                        factory->differentiable(node);
     return joins ? FusionKind::Pointwise : FusionKind::None;
   };
+  options.suffices = isLong;
   formFusionGroups(graph, options);
 }
 

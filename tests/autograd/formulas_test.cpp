@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "autograd/formula.h"
@@ -37,6 +38,50 @@ TEST(Formulas, Compile) {
     }
   });
   EXPECT_GT(count, 300u);
+}
+
+bool conjugates(const Block* block) {
+  return std::ranges::any_of(block->nodes(), [](const Node* node) {
+    return (node->kind() == Symbol::aten("conj") &&
+            node->input(0)->type()->kind() == TypeKind::Tensor) ||
+           std::ranges::any_of(node->blocks(), conjugates);
+  });
+}
+
+// What is between pointwise operators keeps them from becoming one kernel.
+TEST(Formulas, OfRealsConjugateNothing) {
+  size_t count = 0;
+  for (const char* name : {"aten::mul", "aten::silu", "aten::tanh", "aten::matmul"}) {
+    forEachOperator([&](const Operator& op) {
+      const Rule& rule = autograd::ruleOf(op);
+      // A number may be complex beside real tensors.
+      const bool takes_number = op.schema().overload() == "Scalar";
+      if (op.schema().name() != name || rule.kind() != Rule::Kind::Formula || takes_number) return;
+      const autograd::GradientFunction& gradients = rule.gradients(1);
+      if (!conjugates(gradients.function->graph()->block())) return;
+      ASSERT_NE(gradients.of_reals, nullptr) << name;
+      EXPECT_FALSE(conjugates(gradients.of_reals->graph()->block())) << name;
+      ++count;
+    });
+  }
+  EXPECT_GE(count, 3u);
+}
+
+// Complex numbers that a formula makes of real ones keep theirs: d|fft(x)|^2 = 2 * n * x.
+TEST(Formulas, ComplexNumbersBetweenRealsAreConjugated) {
+  const IValue made = compile(R"(
+def main() -> Tensor:
+    x = torch.tensor([0.5, -1.5, 2.0, 0.25]).requires_grad_()
+    y = torch.fft.fft(x)
+    g = torch.autograd.grad([torch.real(y * y.conj()).sum()], [x])[0]
+    assert g is not None
+    return g
+)")
+                          .call("main", {});
+  const double expected[] = {4, -12, 16, 2};
+  for (int64_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(made.toTensor().contiguous().data<float>()[i], expected[i], 1e-4);
+  }
 }
 
 // Gradients against differences of the function's values, and gradients of gradients.

@@ -101,6 +101,18 @@ TEST_F(Graphs, RunAsKernels) {
   expectSame(source, graphs, tape, 1e-12);
 }
 
+// One operator is a graph where its arithmetic is long.
+TEST_F(Graphs, LongOperatorsAlone) {
+  const std::string source = R"(
+def main() -> List[Tensor]:
+    x = torch.ones([4, 3]).requires_grad_()
+    return [torch.nn.functional.silu(x)]
+)";
+  const Outcome graphs = outcomeOf(source, true), tape = outcomeOf(source, false);
+  EXPECT_GE(graphs.launches, 1 + tape.launches);
+  expectSame(source, graphs, tape, 1e-6);
+}
+
 TEST_F(Graphs, SumOverWhatOperatorsRepeat) {
   for (const char* body :
        {"    out = (c * c + 1.0) * d * a", "    out = torch.exp(c * 0.3) * d + c",
