@@ -177,10 +177,10 @@ class Walk {
     std::vector<Tensor> results;
     if (detectsAnomaly()) [[unlikely]] {
       results = applyWatched(node, gradients);
+      if (!options_.retain_graph) node.releaseSaved();
     } else {
-      results = node.apply(gradients);
+      results = options_.retain_graph ? node.apply(gradients) : node.applyLast(gradients);
     }
-    if (!options_.retain_graph) node.releaseSaved();
     WICK_ASSERT(results.size() <= node.next().size(), "{} returned too many gradients",
                 node.name());
     return results;

@@ -1,6 +1,7 @@
-// Derivatives of prim::DifferentiableGraph: pointwise operators that run as one kernel, and whose
-// gradients do too. For each set of arguments that require gradients there is a backward graph,
-// made of the forward nodes and of the operators' own formulas in reverse:
+// Derivatives of prim::DifferentiableGraph of pointwise operators alone, which run as one kernel, and
+// whose gradients do too; others are regions (autograd/region_plan.h). For each set of arguments
+// that require gradients there is a backward graph, made of the forward nodes and of the operators'
+// own formulas in reverse:
 //
 //   forward(x, y):  a = mul(x, y)      backward(x, y, g):  a = mul(x, y)
 //                   b = tanh(a)                            t = tanh(a)
@@ -17,8 +18,10 @@
 #include <unordered_set>
 
 #include "autograd/anomaly.h"
-#include "autograd/formula.h"
+#include "autograd/formula_graph.h"
 #include "autograd/gradients.h"
+#include "autograd/region_derivative.h"
+#include "autograd/region_plan.h"
 #include "autograd/saved_value.h"
 #include "autograd/tape.h"
 #include "core/error.h"
@@ -36,29 +39,6 @@ using Source = GradientFunction::Source;
 
 bool isTensor(const Value* v) {
   return v->type()->kind() == TypeKind::Tensor;
-}
-
-// Bit i: input i of the node is a tensor that the rule has a formula for.
-uint64_t coveredInputs(const Rule& rule, const wick::Node* node) {
-  uint64_t covered = 0;
-  for (size_t i = 0; i < node->inputs().size() && i < 64; ++i) {
-    if (isTensor(node->input(i)) && rule.covers(i)) covered |= uint64_t{1} << i;
-  }
-  return covered;
-}
-
-// The tuple of gradients that the function returns; null where it is something else, or where a
-// gradient may be None or something is read that graphs do not keep.
-const wick::Node* gradientsIn(const GradientFunction& gradients) {
-  for (const Source& source : gradients.sources) {
-    const bool kept = source.part == Source::Part::Value || source.part == Source::Part::Size;
-    if (source.kind == Source::Kind::Gradients || source.optional || !kept) return nullptr;
-  }
-  const Graph& graph = *gradients.function->graph();
-  if (graph.outputs().size() != 1) return nullptr;
-  const wick::Node* tuple = graph.outputs()[0]->node();
-  if (tuple->kind() != prim::TupleConstruct) return nullptr;
-  return std::ranges::all_of(tuple->inputs(), isTensor) ? tuple : nullptr;
 }
 
 bool differentiable(const wick::Node* node) {
@@ -174,7 +154,7 @@ class BackwardBuilder {
     }
     if (results.empty()) return nullptr;
     graph_->registerOutput(graph_->insertNode(graph_->createTuple(results))->output());
-    withoutComplexNumbers();
+    withoutComplexNumbers(*graph_);
     eliminateDeadCode(*graph_);
     for (size_t i = graph_->inputs().size(); i-- > 0;) {
       if (!graph_->inputs()[i]->uses().empty()) continue;
@@ -190,16 +170,6 @@ class BackwardBuilder {
   Value* parameter(Backward::Parameter::Kind kind, size_t index, TypePtr type) {
     made_->parameters.push_back({kind, index});
     return graph_->block()->addInput(std::move(type));
-  }
-
-  // All tensors are real.
-  void withoutComplexNumbers() {
-    static const Symbol kConj = Symbol::aten("conj"), kIsComplex = Symbol::aten("is_complex");
-    Value* never = graph_->block()->prependNode(graph_->createConstant(IValue(false)))->output();
-    for (wick::Node* node : graph_->nodes()) {
-      if (node->kind() == kConj) node->output()->replaceAllUsesWith(node->input(0));
-      if (node->kind() == kIsComplex) node->output()->replaceAllUsesWith(never);
-    }
   }
 
   bool needs(const Value* v) const { return needed_.count(v) != 0; }
@@ -354,7 +324,10 @@ class DifferentiableGraphNode : public Node {
 
 class GraphDerivative : public SiteDerivative {
  public:
-  explicit GraphDerivative(std::shared_ptr<const Graph> body) : body_(std::move(body)) {
+  explicit GraphDerivative(const wick::Node& graph)
+      : body_(graph.subgraph(attr::Subgraph)),
+        written_inputs_(maskOf(graph, writtenInputs())),
+        written_outputs_(maskOf(graph, writtenOutputs())) {
     size_t count = 0;
     for (const wick::Node* node : body_->nodes()) {
       numbers_[node] = count;
@@ -367,13 +340,10 @@ class GraphDerivative : public SiteDerivative {
            const std::function<bool()>& forward) override {
     // Whoever looks for the operator that makes a NaN wants each by itself.
     if (detectsAnomaly()) return false;
-    uint64_t mask = 0;
+    const std::optional<uint64_t> mask = argumentsWithGradients(arguments, num_arguments);
     std::vector<bool> sums;
-    if (num_arguments > 64 || !isSimple(arguments, num_arguments, mask) || mask == 0 ||
-        !findSums(arguments, num_arguments, sums)) {
-      return false;
-    }
-    const std::shared_ptr<const Backward> backward = backwardFor(mask, sums);
+    if (!mask || *mask == 0 || !findSums(arguments, num_arguments, sums)) return false;
+    const std::shared_ptr<const Backward> backward = backwardFor(*mask, sums);
     if (!backward) return false;
     // What is saved is noted before the results may take the arguments' place.
     Ref<DifferentiableGraphNode> node = makeRef<DifferentiableGraphNode>(backward, arguments);
@@ -391,22 +361,6 @@ class GraphDerivative : public SiteDerivative {
   }
 
  private:
-  // Tensors of one real dtype, and masks and integers, which have no gradients.
-  static bool isSimple(const IValue* arguments, size_t n, uint64_t& mask) {
-    std::optional<DType> dtype;
-    for (size_t i = 0; i < n; ++i) {
-      if (!arguments[i].isTensor()) continue;
-      const Tensor t = arguments[i].toTensor();
-      if (isComplex(t.dtype())) return false;
-      if (isFloating(t.dtype())) {
-        if (dtype && *dtype != t.dtype()) return false;
-        dtype = t.dtype();
-      }
-      if (requiresGradient(t)) mask |= uint64_t{1} << i;
-    }
-    return dtype && !isReducedFloat(*dtype);
-  }
-
   // Which gradients must be summed because an operator repeated its input. False for sizes that do
   // not fit each other.
   bool findSums(const IValue* arguments, size_t n, std::vector<bool>& sums) const {
@@ -455,9 +409,46 @@ class GraphDerivative : public SiteDerivative {
         BackwardBuilder(*body_, numbers_, mask, sums, /*keeps_results=*/false).build();
     std::unique_ptr<Backward> keeping =
         BackwardBuilder(*body_, numbers_, mask, sums, /*keeps_results=*/true).build();
-    if (made && keeping && savedTensors(*keeping) < savedTensors(*made)) made = std::move(keeping);
+    const bool fits = made && maySave(*made);
+    if (keeping && maySave(*keeping) && (!fits || savedTensors(*keeping) < savedTensors(*made))) {
+      made = std::move(keeping);
+    } else if (!fits) {
+      made = nullptr;
+    }
     variants_.push_back({mask, sums, std::move(made)});
     return variants_.back().backward;
+  }
+
+  static uint64_t maskOf(const wick::Node& graph, Symbol name) {
+    return graph.hasAttribute(name) ? static_cast<uint64_t>(graph.ivalue(name).toInt()) : 0;
+  }
+
+  // Whether the tape would save it too. A write to what it does not save must not be an error.
+  bool isOnTape(const Value* v) const {
+    for (const wick::Node* node : body_->nodes()) {
+      const Operator* op = node->maybeOperator();
+      if (!op || ruleOf(*op).kind() != Rule::Kind::Formula) continue;
+      const uint64_t covered = coveredInputs(ruleOf(*op), node);
+      if (covered == 0) continue;
+      for (const Source& source : ruleOf(*op).gradients(covered).sources) {
+        if (source.part != Source::Part::Value) continue;
+        const bool argument = source.kind == Source::Kind::Argument;
+        if (argument && node->input(source.index) == v) return true;
+        if (source.kind == Source::Kind::Result && node->output() == v) return true;
+      }
+    }
+    return false;
+  }
+
+  bool maySave(const Backward& backward) const {
+    using Kind = Backward::Parameter::Kind;
+    return std::ranges::all_of(backward.parameters, [&](const Backward::Parameter& p) {
+      if (p.kind == Kind::Gradient) return true;
+      const bool argument = p.kind == Kind::Argument;
+      const Value* v = argument ? body_->inputs()[p.index] : body_->outputs()[p.index];
+      const uint64_t written = argument ? written_inputs_ : written_outputs_;
+      return !isTensor(v) || p.index >= 64 || (written >> p.index & 1) == 0 || isOnTape(v);
+    });
   }
 
   struct Variant {
@@ -466,15 +457,23 @@ class GraphDerivative : public SiteDerivative {
     std::shared_ptr<const Backward> backward;  // null when there is none
   };
   const std::shared_ptr<const Graph> body_;
+  const uint64_t written_inputs_, written_outputs_;
   InputNumbers numbers_;
   bool has_tensors_ = false;  // constants of the body
   std::mutex mutex_;
   std::vector<Variant> variants_;
 };
 
+bool isPointwise(const wick::Node* node) {
+  const Operator* op = node->maybeOperator();
+  return node->kind() == prim::Constant || (op && op->record().scalar);
+}
+
 constexpr SiteDerivative::Factory kFactory{
-    differentiable, [](std::shared_ptr<const Graph> body) -> std::unique_ptr<SiteDerivative> {
-      return std::make_unique<GraphDerivative>(std::move(body));
+    differentiable, joinsRegions, [](const wick::Node& graph) -> std::unique_ptr<SiteDerivative> {
+      const std::shared_ptr<const Graph> body = graph.subgraph(attr::Subgraph);
+      if (!std::ranges::all_of(body->nodes(), isPointwise)) return makeRegionDerivative(body);
+      return std::make_unique<GraphDerivative>(graph);
     }};
 const bool installed = [] {
   SiteDerivative::setFactory(&kFactory);

@@ -45,6 +45,12 @@ class Node : public RefCounted {
   virtual std::vector<Tensor> apply(const std::vector<Tensor>& gradients) = 0;
   // Gives up what is only needed to apply.
   virtual void releaseSaved() {}
+  // apply() and releaseSaved(); may give up each value as soon as it was read.
+  virtual std::vector<Tensor> applyLast(const std::vector<Tensor>& gradients) {
+    std::vector<Tensor> results = apply(gradients);
+    releaseSaved();
+    return results;
+  }
 
   const std::vector<Edge>& next() const { return next_; }
   void setNext(std::vector<Edge> next);

@@ -151,8 +151,10 @@ class Fuser {
     if (!node->blocks().empty() || aliases_.writes(node) || aliases_.hasOrderedEffects(node)) {
       return false;
     }
+    // Nobody writes to what became a constant (passes/constant_propagation.h).
     const auto changes = [&](const Value* v) {
-      return v->type()->kind() == TypeKind::List && aliases_.hasWriters(v);
+      return v->type()->kind() == TypeKind::List && v->node()->kind() != prim::Constant &&
+             aliases_.hasWriters(v);
     };
     if (std::any_of(node->inputs().begin(), node->inputs().end(), changes)) return false;
     return options_.kind_of(node) != FusionKind::None;
@@ -165,6 +167,7 @@ class Fuser {
   }
   // What a kernel does not make an object of must stay inside: views and the list that a cat reads.
   bool mayJoin(const Node* node, const Group& group) const {
+    if (options_.exposes && isExposed(node, group)) return false;
     if (computes(node)) return true;
     if (node->kind() == prim::ListConstruct) {
       return !group.isUsedElsewhere(node->output()) || !aliases_.hasWriters(node->output());
@@ -172,6 +175,15 @@ class Fuser {
     if (!joins(node)) return false;
     return std::none_of(node->outputs().begin(), node->outputs().end(),
                         [&](const Value* v) { return group.isUsedElsewhere(v); });
+  }
+
+  // Whether a result that the group reads is read by others that may not do so then.
+  bool isExposed(const Node* node, const Group& group) const {
+    return std::ranges::any_of(node->outputs(), [&](const Value* v) {
+      return group.reads(v) && std::ranges::any_of(v->uses(), [&](const Use& use) {
+               return use.user != group.node() && options_.exposes(use.user);
+             });
+    });
   }
 
   void grow(Group& group) {

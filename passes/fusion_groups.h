@@ -29,6 +29,9 @@ struct FusionOptions {
   size_t min_computing_nodes = 2;
   // Pointwise nodes that are enough for a group; none when it is empty.
   std::function<bool(const Node*)> suffices = nullptr;
+  // Whether a result that the group reads itself must not also be read by this other node; never
+  // when it is empty.
+  std::function<bool(const Node* reader)> exposes = nullptr;
   // What a kernel can take in.
   size_t max_nodes = 500;
   size_t max_values = 120;  // inputs and outputs together

@@ -1,5 +1,6 @@
 #include "runtime/fusion/form_groups.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <set>
@@ -12,6 +13,7 @@
 #include "codegen/loop/views.h"
 #include "codegen/loop/writes.h"
 #include "core/error.h"
+#include "ir/alias_db.h"
 #include "passes/write_groups.h"
 #include "runtime/fusion/site_derivative.h"
 #include "runtime/jit_mode.h"
@@ -82,6 +84,50 @@ bool suffices(const Node* node) {
   return isLong(node) || readsTurned(node);
 }
 
+// Whether a node may hand on a tensor that it reads, or one that stands for it: whoever asks for the
+// gradient of such a tensor must find it on the tape, complete.
+bool handsOn(const Node* reader) {
+  static const std::set<std::string_view> kJoins = {"aten::cat", "aten::stack"};
+  if (reader->kind() == prim::FusionGroup || reader->kind() == prim::DifferentiableGraph) {
+    return false;
+  }
+  if (reader->kind() == prim::ListConstruct) {
+    return std::ranges::any_of(reader->output()->uses(), [](const Use& use) {
+      return kJoins.count(use.user->kind().qualString()) == 0;
+    });
+  }
+  const Operator* op = reader->maybeOperator();
+  if (!op || !reader->blocks().empty()) return true;
+  if (reader->kind() == Symbol::aten("detach")) return false;
+  return op->makesViews() || op->has(kMayReturnArgument) || op->has(kSideEffects) ||
+         op->mayWrite(*reader);
+}
+
+// Bit i of the attribute: somebody may write to what input i of the group is; of another, to output
+// i.
+void noteWrites(Block* block, const AliasDb& aliases) {
+  const auto written = [&](std::span<Value* const> values) {
+    uint64_t mask = 0;
+    for (size_t i = 0; i < values.size() && i < 64; ++i) {
+      mask |= static_cast<uint64_t>(aliases.hasWriters(values[i])) << i;
+    }
+    return IValue(static_cast<int64_t>(mask));
+  };
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) noteWrites(inner, aliases);
+    if (node->kind() != prim::DifferentiableGraph) continue;
+    node->setAttribute(SiteDerivative::writtenInputs(), written(node->inputs()));
+    node->setAttribute(SiteDerivative::writtenOutputs(), written(node->outputs()));
+  }
+}
+
+bool holdsGraphs(const Block* block) {
+  return std::ranges::any_of(block->nodes(), [](const Node* node) {
+    return node->kind() == prim::DifferentiableGraph ||
+           std::ranges::any_of(node->blocks(), holdsGraphs);
+  });
+}
+
 bool differentiatesGraphs() {
   static const bool on = [] {
     const char* text = std::getenv("WICK_GRADIENT_GRAPHS");
@@ -140,12 +186,22 @@ void formDifferentiableGraphs(Graph& graph) {
   FusionOptions options;
   options.group_kind = prim::DifferentiableGraph;
   options.kind_of = [&](const Node* node) {
-    const bool joins = kernelKindOf(node) == FusionKind::Pointwise && !loop::isCast(node) &&
-                       factory->differentiable(node);
-    return joins ? FusionKind::Pointwise : FusionKind::None;
+    const FusionKind kind = kernelKindOf(node);
+    if (kind == FusionKind::Pointwise && !loop::isCast(node)) {
+      return factory->differentiable(node) ? kind : FusionKind::None;
+    }
+    if (!factory->joins_regions(node)) return FusionKind::None;
+    const Operator& op = *node->maybeOperator();
+    const bool view = op.makesViews() || op.has(kMayReturnArgument);
+    return view ? FusionKind::View : FusionKind::Reduction;
   };
+  // So that the arguments can be told apart by bits, and what is saved is not held too long.
+  options.max_values = 48;
+  options.max_nodes = 100;
   options.suffices = isLong;
+  options.exposes = handsOn;
   formFusionGroups(graph, options);
+  if (holdsGraphs(graph.block())) noteWrites(graph.block(), AliasDb(graph));
 }
 
 }  // namespace wick

@@ -320,7 +320,7 @@ FusionSite::FusionSite(const Node& group) : state_(std::make_shared<State>()) {
   }
   const SiteDerivative::Factory* factory = SiteDerivative::factory();
   if (group.kind() == prim::DifferentiableGraph && factory) {
-    state_->derivative = factory->make(state_->body);
+    state_->derivative = factory->make(group);
   }
   for (const Value* v : loop::tensorConstants(*state_->body)) {
     state_->constants.push_back(*constantOf(v));
@@ -406,6 +406,9 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
     };
     return state_->derivative->run(given, num_given, results, state_->body->outputs().size(),
                                    forward);
+  }
+  if (state_->derivative && state_->derivative->computesAlone()) {
+    return state_->derivative->compute(given, num_given, results, state_->body->outputs().size());
   }
   auto fall_back = [] {
     fallbacks.add();

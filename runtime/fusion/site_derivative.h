@@ -21,12 +21,29 @@ class SiteDerivative {
   virtual bool run(const IValue* arguments, size_t num_arguments, IValue* results,
                    size_t num_results, const std::function<bool()>& forward) = 0;
 
+  // Whether the graph is not for kernels as a whole: then run() does without `forward`, and
+  // compute() gives the results where nothing is to be recorded.
+  virtual bool computesAlone() const { return false; }
+  virtual bool compute(const IValue* arguments, size_t num_arguments, IValue* results,
+                       size_t num_results) {
+    (void)arguments, (void)num_arguments, (void)results, (void)num_results;
+    return false;
+  }
+
   struct Factory {
     // Whether the derivative of a pointwise node is known and needs no more than its arguments,
     // its result and their sizes.
     bool (*differentiable)(const Node* node);
-    std::unique_ptr<SiteDerivative> (*make)(std::shared_ptr<const Graph> body);
+    // The same for reductions, products and views (autograd/region_plan.h).
+    bool (*joins_regions)(const Node* node);
+    // Of a prim::DifferentiableGraph.
+    std::unique_ptr<SiteDerivative> (*make)(const Node& graph);
   };
+  // Attributes of a prim::DifferentiableGraph, ints: bit i says that the program may write to what
+  // input or output i is.
+  static Symbol writtenInputs() { return Symbol::attr("written_inputs"); }
+  static Symbol writtenOutputs() { return Symbol::attr("written_outputs"); }
+
   // Set once, before main(); null when there is none.
   static void setFactory(const Factory* factory);
   static const Factory* factory();

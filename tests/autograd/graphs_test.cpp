@@ -23,6 +23,7 @@ class Graphs : public testing::Test {
   }
   void TearDown() override {
     setJitMode(before_);
+    setJitThreshold(std::nullopt);
     setOptimizationLimits("");
   }
 
@@ -173,6 +174,45 @@ def main() -> List[Tensor]:
   for (int64_t i = 0; i < 3; ++i) EXPECT_EQ(out.tensors[0].data<float>()[i], 4.0f);
 }
 
+// Who asks for the gradient of a result that the graph reads itself gets all of it.
+TEST_F(Graphs, GradientsOfWhatIsReadInsideAndOutside) {
+  for (const char* body : {"y = x * 2\n    z = torch.tanh(y) * y + 1",
+                           "y = torch.softmax(x * 2, 0)\n    z = torch.tanh(y) * y.sum()",
+                           "y = x * 2\n    z = (y.expand([2, 3]) * x).sum(0) + y.flip([0])"}) {
+    const std::string source = fmt::format(R"(
+def main() -> List[Tensor]:
+    x = torch.tensor([1., 2., 3.]).requires_grad_()
+    {}
+    g = torch.autograd.grad([z.sum()], [y, x])
+    p, q = g[0], g[1]
+    assert p is not None and q is not None
+    return [p, q, y]
+)",
+                                           body);
+    expectSame(source, outcomeOf(source, true), outcomeOf(source, false), 1e-6);
+  }
+}
+
+// Only what the tape saves must stay as it was.
+TEST_F(Graphs, WritesToWhatTheTapeDoesNotSave) {
+  for (const char* body :
+       {"t = torch.tanh(x + w)\n    s = t * t\n    x.add_(1)",
+        "t = torch.exp(x + w).sum(0, True)\n    s = t * w\n    x.add_(1)",
+        "t = torch.softmax(w * 2, 0) + x\n    s = torch.relu(t + w)\n    t.add_(1)"}) {
+    const std::string source = fmt::format(R"(
+def main() -> List[Tensor]:
+    w = torch.tensor([1., 2., 3.]).requires_grad_()
+    x = torch.tensor([1., 2., 3.])
+    {}
+    g = torch.autograd.grad([s.sum()], [w])[0]
+    assert g is not None
+    return [g, s]
+)",
+                                           body);
+    expectSame(source, outcomeOf(source, true), outcomeOf(source, false), 1e-6);
+  }
+}
+
 TEST_F(Graphs, RaiseWhatTheTapeRaises) {
   const char* written = R"(
 def main() -> List[Tensor]:
@@ -291,6 +331,174 @@ TEST_F(Graphs, AgreeWithTheTapeOnRandomChains) {
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(launches, 2 * count);
+}
+
+// Programs of reductions, norms, products, losses and views besides, with branches and loops. Every
+// expression has the sizes of a.
+class RandomRegion {
+ public:
+  explicit RandomRegion(uint64_t seed) : random_(seed) {}
+
+  std::string body() {
+    std::string text;
+    values_ = {"a", "b", "a * c", "b + d"};
+    const int steps = 3 + static_cast<int>(random_() % 6);
+    for (int i = 0; i < steps; ++i) {
+      const std::string name = fmt::format("v{}", i);
+      text += statement(name);
+      values_.push_back(name);
+    }
+    return text + fmt::format("    out = {} + {} * a", values_.back(), pick());
+  }
+
+ private:
+  std::string statement(const std::string& name) {
+    switch (random_() % 8) {
+      case 0:
+        return fmt::format(
+            "    if float({}.detach().sum()) > 0.3:\n        {} = {}\n    else:\n        {} = {}\n",
+            pick(), name, expression(), name, expression());
+      case 1: {
+        std::string text = fmt::format("    {} = {}\n    for i_{} in range({}):\n", name, pick(),
+                                       name, random_() % 4);
+        values_.push_back(name);
+        return text + fmt::format("        {} = torch.tanh({}) * 0.9\n", name, expression());
+      }
+      default:
+        return fmt::format("    {} = {}\n", name, expression());
+    }
+  }
+  std::string pick() {
+    const size_t n = values_.size();
+    return "(" +
+           (random_() % 2 == 0 ? values_[n - 1 - random_() % std::min<size_t>(n, 3)]
+                               : values_[random_() % n]) +
+           ")";
+  }
+  std::string expression() {
+    static const char* const kForms[] = {
+        "{0} * {1}",
+        "{0} - {1} * 0.5",
+        "torch.tanh({0}) + {1}",
+        "torch.nn.functional.gelu({0}) * 0.5 + {1}",
+        "torch.nn.functional.silu({0}) * c",
+        "torch.sigmoid({0}) * d",
+        "torch.exp(-({0} * {0})) * {1}",
+        "torch.softmax({0}, -1) * {1}",
+        "torch.softmax({0} * 0.5, 0)",
+        "torch.log_softmax({0}, 1) * 0.3",
+        "{0}.sum(-1, keepdim=True) * 0.2 + {1}",
+        "{0}.sum(0) * {1} * 0.2",
+        "{0}.mean() + {1}",
+        "({0} - {0}.mean(-1, True)) * {1}",
+        "torch.nn.functional.layer_norm({0}, [4], c, c) * 0.4",
+        "torch.nn.functional.layer_norm({0} + {1}, [3, 4]) * 0.3",
+        "torch.matmul(torch.matmul({0}, {1}.transpose(0, 1)), {0}) * 0.05",
+        "torch.matmul({0}, torch.matmul(torch.t({1}), {1})) * 0.05",
+        "torch.nn.functional.linear({0}, torch.mm({1}.transpose(0, 1), b) * 0.2, c)",
+        "torch.addmm(c, {0}, torch.mm(torch.t(b), a), beta=1, alpha=0.1)",
+        "torch.bmm({0}.unsqueeze(0), torch.bmm({1}.reshape([1, 4, 3]), {0}.unsqueeze(0)) * "
+        "0.05).squeeze(0)",
+        "torch.nn.functional.mse_loss({0}, {1}) * 0.1 + {0}",
+        "torch.nn.functional.smooth_l1_loss({0}, {1}) + {1}",
+        "torch.nn.functional.nll_loss(torch.log_softmax({0}, 1), torch.tensor([0, 3, 1])) * {1}",
+        "torch.nn.functional.cross_entropy({0}, torch.tensor([2, 2, 0])) * 0.3 + {1}",
+        "torch.var({0}, [1], True, True) * 0.2 + {1}",
+        "torch.logsumexp({0}, [-1], True) - {1}",
+        "{0}.reshape([2, 6]).transpose(0, 1).reshape([3, 4]) * {1}",
+        "{0}.permute([1, 0]).reshape([3, 4]) + {1}",
+        "{0}.flatten().unsqueeze(0).expand([2, 12]).sum(0).reshape([3, 4]) * 0.3",
+        "torch.where({0} > 0.05, {0}, {1} * 2)",
+        "torch.sqrt({0} * {0} + 1)"};
+    const char* form = kForms[random_() % std::size(kForms)];
+    return fmt::format(fmt::runtime(form), pick(), pick());
+  }
+
+  std::mt19937_64 random_;
+  std::vector<std::string> values_;
+};
+
+// Values of the loss, and of the sum of the squares of its gradients, at points beside the one where
+// `twice` differentiates, in a direction: at h, -h, h / 2 and -h / 2; and what the gradients say of
+// the direction.
+std::string besides(const std::string& body) {
+  return fmt::format(R"(
+def value(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:
+{}
+    return out
+def at(step: float, second: bool) -> List[Tensor]:
+    n = torch.arange(12, dtype=torch.float64)
+    directions = [torch.cos(n * 5.1).reshape([3, 4]), torch.sin(n * 3.7 + 1).reshape([3, 4]), torch.cos(torch.arange(4, dtype=torch.float64) * 1.9)]
+    a = ((torch.sin(n * 1.3) + 0.1).reshape([3, 4]) + directions[0] * step).requires_grad_()
+    b = ((torch.cos(n * 0.7) + 1.5).reshape([3, 4]) + directions[1] * step).requires_grad_()
+    c = (torch.cos(torch.arange(4, dtype=torch.float64) * 2.9) + directions[2] * step).requires_grad_()
+    d = (torch.sin(torch.arange(3, dtype=torch.float64) * 0.4) + 0.3).reshape([3, 1])
+    out = value(a, b, c, d)
+    loss = (out * out).sum()
+    total = torch.zeros([], dtype=torch.float64)
+    slope = torch.zeros([], dtype=torch.float64)
+    k = 0
+    for g in torch.autograd.grad([loss], [a, b, c], create_graph=second, allow_unused=True):
+        if g is not None:
+            total = total + (g * g).sum()
+            slope = slope + (g * directions[k]).sum()
+        k += 1
+    found = [loss.detach(), total.detach(), slope.detach()]
+    if second and total.requires_grad:
+        slope2 = torch.zeros([], dtype=torch.float64)
+        k = 0
+        for g in torch.autograd.grad([total], [a, b, c], allow_unused=True):
+            if g is not None:
+                slope2 = slope2 + (g * directions[k]).sum()
+            k += 1
+        found.append(slope2)
+    return found
+def main() -> List[Tensor]:
+    found = at(0., True)
+    for step in [1e-4, -1e-4, 5e-5, -5e-5]:
+        found.extend(at(step, False)[0:2])
+    return found
+)",
+                     body);
+}
+
+// 1 when the slopes agree with the differences, 0 when these say nothing (a kink, rounding), else a
+// failure.
+int agreesWithDifferences(const std::string& source, const Outcome& found) {
+  std::vector<double> v;
+  for (const Tensor& t : found.tensors) v.push_back(t.data<double>()[0]);
+  const bool second = v.size() == 12;
+  const double* beside = v.data() + (second ? 4 : 3);
+  int agreeing = 0;
+  for (int order = 0; order < (second ? 2 : 1); ++order) {
+    const double slope = v[static_cast<size_t>(2 + order)];
+    const double wide = (beside[order] - beside[2 + order]) / 2e-4,
+                 narrow = (beside[4 + order] - beside[6 + order]) / 1e-4;
+    const double size = std::abs(v[static_cast<size_t>(order)]) + std::abs(narrow) + 1;
+    if (!(std::abs(wide - narrow) < 1e-6 * size)) continue;
+    EXPECT_NEAR(slope, narrow, 1e-5 * size) << "order " << order + 1 << " of\n" << source;
+    agreeing = 1;
+  }
+  return agreeing;
+}
+
+TEST_F(Graphs, AgreeOnRandomRegions) {
+  uint64_t checked = 0;
+  const uint64_t first = numberFromEnvironment("WICK_GRAPHS_SEED", 0),
+                 count = numberFromEnvironment("WICK_GRAPHS_COUNT", 60);
+  for (uint64_t seed = first; seed < first + count; ++seed) {
+    // Most time goes into making kernels.
+    setJitMode(seed % 8 == 0 ? JitMode::Sync : JitMode::Background);
+    setJitThreshold(seed % 8 == 0 ? std::optional<uint64_t>() : 1'000'000);
+    const std::string body = RandomRegion(seed).body(), source = twice(body);
+    expectSame(source, outcomeOf(source, true), outcomeOf(source, false), 1e-8);
+    checked += static_cast<uint64_t>(agreesWithDifferences(body, outcomeOf(besides(body), true)));
+    if (HasFatalFailure() || HasNonfatalFailure()) {
+      ADD_FAILURE() << "seed " << seed;
+      return;
+    }
+  }
+  EXPECT_GT(checked, count / 2);
 }
 
 }  // namespace

@@ -1,0 +1,15 @@
+// prim::DifferentiableGraphs that hold more than pointwise operators (autograd/region_plan.h).
+#pragma once
+
+#include "runtime/fusion/site_derivative.h"
+
+namespace wick::autograd {
+
+std::unique_ptr<SiteDerivative> makeRegionDerivative(std::shared_ptr<const Graph> body);
+
+// What a call looks like to a graph's derivative: bit i of the result says that argument i requires
+// a gradient. Nullopt for calls that graphs do not differentiate: floating tensors of several
+// dtypes, complex numbers and reduced precision, tensors that are not dense.
+std::optional<uint64_t> argumentsWithGradients(const IValue* arguments, size_t num_arguments);
+
+}  // namespace wick::autograd
