@@ -222,9 +222,19 @@ bool mayStoreOver(const Kernel& kernel, const Schedule& schedule, size_t number,
     const int pass = schedule.pass_of_reduction[r];
     if (pass > first_written && readsIn(kernel.reductions[r].operand, pass)) return false;
   }
-  for (const Store& other : kernel.stores) {
+  for (size_t o = 0; o < kernel.stores.size(); ++o) {
+    const Store& other = kernel.stores[o];
     const int pass = other.per_row ? schedule.passes : schedule.passOf(other.value);
-    if (pass > first_written && readsIn(other.value, pass)) return false;
+    // Where a row is passed over several times, what others read in the same pass may not be loaded
+    // yet.
+    const bool apart = o != number && schedule.passes > 1;
+    if ((apart ? pass >= first_written : pass > first_written) && readsIn(other.value, pass)) {
+      return false;
+    }
+    for (const Schedule::Waiting& w : schedule.waiting) {
+      const int begun = schedule.passOf(w.value);
+      if (apart && w.store == o && begun >= first_written && readsIn(w.value, begun)) return false;
+    }
   }
   return kernel.checks.empty();
 }

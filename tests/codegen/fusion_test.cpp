@@ -525,6 +525,65 @@ TEST(FusionTest, ResultsTakeThePlaceOfDyingArguments) {
                                       {}));
 }
 
+// One result is stored in the pass that sums for another, in which that is computed up to where it
+// waits for the sum: neither must take the place of what the other one reads.
+TEST(FusionTest, ResultsOfSeveralPassesLeaveEachOthersArguments) {
+  setJitMode(JitMode::Sync);
+  auto graph = groupedGraph(
+      R"(graph(%a : Tensor, %b : Tensor, %c : Tensor, %d : Tensor, %p : Tensor, %m : Tensor):
+  %0 : int = prim::Constant[value=0]()
+  %1 : int = prim::Constant[value=1]()
+  %part : float = prim::Constant[value=0.9]()
+  %dims : int[] = prim::ListConstruct(%0)
+  %keep : bool = prim::Constant[value=True]()
+  %none : NoneType = prim::Constant()
+  %2 : Tensor = aten::sub(%a, %m, %1)
+  %3 : Tensor = aten::mul(%b, %m)
+  %4 : Tensor = aten::sub(%2, %3, %1)
+  %5 : Tensor = aten::mul(%4, %m)
+  %6 : Tensor = aten::add(%5, %5, %1)
+  %7 : Tensor = aten::mul(%6, %part)
+  %8 : Tensor = aten::mul(%b, %b)
+  %9 : Tensor = aten::neg(%8)
+  %10 : Tensor = aten::add(%9, %1, %1)
+  %early : Tensor = aten::mul(%7, %10)
+  %12 : Tensor = aten::mul(%early, %c)
+  %13 : Tensor = aten::add(%d, %12, %1)
+  %14 : Tensor = aten::mul(%13, %p)
+  %15 : Tensor = aten::sum(%14, %dims, %keep, %none)
+  %16 : Tensor = aten::sub(%13, %15, %1)
+  %late : Tensor = aten::mul(%16, %p)
+  return (%late, %early)
+)");
+  const Node* group = nullptr;
+  for (const Node* n : graph->nodes()) {
+    if (n->kind() == prim::FusionGroup) group = n;
+  }
+  ASSERT_NE(group, nullptr);
+  FusionSite site(*group);
+  const auto run = [&](uint64_t dying) {
+    std::vector<IValue> arguments;
+    for (const Value* v : group->inputs()) {
+      const bool one = v->debugName() == "m";
+      const Tensor t = Tensor::empty(one ? DimVector{1, 1} : DimVector{3, 4}, DType::Double);
+      for (int64_t i = 0; i < t.numel(); ++i) {
+        t.data<double>()[i] = std::sin(static_cast<double>(i + 3) * (1.0 + v->debugName()[0]));
+      }
+      arguments.emplace_back(t);
+    }
+    std::vector<IValue> results(group->outputs().size());
+    EXPECT_TRUE(site.run(arguments.data(), arguments.size(), results.data(), dying));
+    return results;
+  };
+  const std::vector<IValue> expected = run(0), got = run(~uint64_t{0});
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const Tensor e = expected[i].toTensor(), g = got[i].toTensor();
+    for (int64_t k = 0; k < e.numel(); ++k) {
+      EXPECT_EQ(g.data<double>()[k], e.data<double>()[k]) << "result " << i << ", element " << k;
+    }
+  }
+}
+
 // The interpreter says which arguments die with the group.
 TEST(FusionTest, KernelsGetWhatDiesWithTheGroup) {
   auto graph = groupedGraph(R"(graph(%x : Tensor, %y : Tensor):
