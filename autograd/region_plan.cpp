@@ -38,13 +38,26 @@ std::unordered_set<Symbol> symbols(std::initializer_list<const char*> names) {
 // here are batch normalization, which writes to its statistics, and group normalization, whose own
 // kernels are faster on images than those of groups.
 bool isReductionOrProduct(Symbol kind) {
-  static const std::unordered_set<Symbol> kKinds =
-      symbols({"sum",        "mean",           "var",         "std",
-               "logsumexp",  "softmax",        "log_softmax", "layer_norm",
-               "group_norm", "linear",         "matmul",      "mm",
-               "bmm",        "addmm",          "baddbmm",     "mse_loss",
-               "l1_loss",    "smooth_l1_loss", "huber_loss",  "binary_cross_entropy_with_logits",
-               "nll_loss_nd"});
+  static const std::unordered_set<Symbol> kKinds = symbols({"sum",
+                                                            "mean",
+                                                            "var",
+                                                            "std",
+                                                            "logsumexp",
+                                                            "softmax",
+                                                            "log_softmax",
+                                                            "layer_norm",
+                                                            "linear",
+                                                            "matmul",
+                                                            "mm",
+                                                            "bmm",
+                                                            "addmm",
+                                                            "baddbmm",
+                                                            "mse_loss",
+                                                            "l1_loss",
+                                                            "smooth_l1_loss",
+                                                            "huber_loss",
+                                                            "binary_cross_entropy_with_logits",
+                                                            "nll_loss_nd"});
   return kKinds.count(kind) != 0;
 }
 
