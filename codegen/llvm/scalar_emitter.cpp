@@ -5,8 +5,10 @@
 
 #include <bit>
 #include <numeric>
+#include <optional>
 
 #include "codegen/llvm/jit.h"
+#include "codegen/scalar/float_trigonometry.h"
 
 namespace wick::codegen {
 
@@ -14,6 +16,43 @@ namespace {
 
 bool isSignedType(DType type) {
   return type != DType::Byte && type != DType::Bool;
+}
+
+// Arithmetic for the usual arguments of a function that is called for the others.
+struct VectorForm {
+  Expression arithmetic;
+  ScalarExpr value;
+  ScalarExpr usual;  // a boolean; invalid: all arguments are usual
+};
+
+// Gives the bits that the function gives.
+std::optional<VectorForm> vectorForm(ScalarFunction f, DType type) {
+  if (type != DType::Float) return std::nullopt;
+  VectorForm form;
+  const ExprBuilder b(form.arithmetic, type);
+  const ScalarExpr first = form.arithmetic.input(0, type);
+  const ScalarExpr second = form.arithmetic.input(1, type);
+  switch (f) {
+    case ScalarFunction::sin:
+      form.value = floats::sin(b, first);
+      form.usual = floats::sinInRange(b, first);
+      return form;
+    case ScalarFunction::cos:
+      form.value = floats::cos(b, first);
+      form.usual = floats::sinInRange(b, first);
+      return form;
+    case ScalarFunction::atan2:
+      form.value = floats::atan2(b, first, second);
+      return form;
+    case ScalarFunction::fmod: {
+      const ScalarExpr quotient = floats::quotientSize(b, first, second);
+      form.value = floats::fmodOf(b, first, second, quotient);
+      form.usual = floats::fmodInRange(b, second, quotient);
+      return form;
+    }
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -120,39 +159,97 @@ llvm::Value* ScalarEmitter::compare(ScalarOp op, llvm::Value* a, llvm::Value* c,
   return b_.CreateICmp(predicate, a, c);
 }
 
-// Lane by lane, through memory.
+// Lanes that no arithmetic computes go one by one, through memory.
 llvm::Value* ScalarEmitter::call(const ScalarNode& node, std::span<llvm::Value* const> operands) {
+  llvm::Type* vector = vectorType(node.type);
+  llvm::Value* computed = llvm::PoisonValue::get(vector);
+  llvm::Value* wanted = b_.getInt64(lanes_ < 64 ? (uint64_t{1} << lanes_) - 1 : ~uint64_t{0});
+  if (const auto form = vectorForm(node.function, node.type)) {
+    const std::vector<llvm::Value*> values = emitAll(form->arithmetic, operands);
+    computed = values[static_cast<size_t>(form->value.id)];
+    if (!form->usual.valid()) return computed;
+    llvm::Value* unusual = b_.CreateNot(values[static_cast<size_t>(form->usual.id)]);
+    // Lanes beyond the end of a row hold anything, and what is not known decides no branch.
+    llvm::Value* bits = b_.CreateFreeze(b_.CreateBitCast(unusual, b_.getIntNTy(lanes_)));
+    wanted = b_.CreateZExt(bits, b_.getInt64Ty());
+  }
+  return callLanes(node, operands, computed, wanted);
+}
+
+// The values of an expression's nodes on these inputs.
+std::vector<llvm::Value*> ScalarEmitter::emitAll(const Expression& expression,
+                                                 std::span<llvm::Value* const> inputs) {
+  std::vector<llvm::Value*> values;
+  for (const ScalarNode& node : expression.nodes()) {
+    if (node.op == ScalarOp::Input) {
+      values.push_back(node.payload < inputs.size() ? inputs[node.payload] : nullptr);
+      continue;
+    }
+    std::vector<llvm::Value*> operands;
+    std::vector<DType> types;
+    for (int i = 0; i < operandCount(node.op, node.function); ++i) {
+      const ScalarExpr operand = node.operands[static_cast<size_t>(i)];
+      operands.push_back(values[static_cast<size_t>(operand.id)]);
+      types.push_back(expression[operand].type);
+    }
+    values.push_back(emit(node, operands, types));
+  }
+  return values;
+}
+
+// `computed` with the function's values in the lanes whose bits are set in `wanted`.
+llvm::Value* ScalarEmitter::callLanes(const ScalarNode& node,
+                                      std::span<llvm::Value* const> operands, llvm::Value* computed,
+                                      llvm::Value* wanted) {
   llvm::Type* element = elementType(node.type);
   llvm::Type* vector = vectorType(node.type);
-  llvm::IRBuilder<> entry(&function_.getEntryBlock(), function_.getEntryBlock().begin());
-  std::vector<llvm::Value*> memory;
-  for (llvm::Value* operand : operands) {
-    memory.push_back(entry.CreateAlloca(vector));
-    b_.CreateStore(operand, memory.back());
-  }
-  llvm::Value* results = entry.CreateAlloca(vector);
+  // GCC's functions rely on nothing beyond the width of narrow integers.
   std::vector<llvm::Type*> parameters(operands.size(), element);
   auto callee = function_.getParent()->getOrInsertFunction(
       functionSymbol(node.function, node.type),
       llvm::FunctionType::get(element, parameters, false));
-  // GCC's functions rely on nothing beyond the width of narrow integers.
+  llvm::IRBuilder<> entry(&function_.getEntryBlock(), function_.getEntryBlock().begin());
+  std::vector<llvm::Value*> memory;
+  for (size_t i = 0; i < operands.size(); ++i) memory.push_back(entry.CreateAlloca(vector));
+  llvm::Value* results = entry.CreateAlloca(vector);
+
   llvm::BasicBlock* before = b_.GetInsertBlock();
-  auto* body = llvm::BasicBlock::Create(b_.getContext(), "lane", &function_);
-  auto* after = llvm::BasicBlock::Create(b_.getContext(), "lanes.done", &function_);
+  const auto block = [&](const char* name) {
+    return llvm::BasicBlock::Create(b_.getContext(), name, &function_);
+  };
+  llvm::BasicBlock* stores = block("lanes");
+  llvm::BasicBlock* body = block("lane");
+  llvm::BasicBlock* loaded = block("lanes.load");
+  llvm::BasicBlock* after = block("lanes.done");
+  b_.CreateCondBr(b_.CreateIsNotNull(wanted), stores, after);
+
+  b_.SetInsertPoint(stores);
+  for (size_t i = 0; i < operands.size(); ++i) b_.CreateStore(operands[i], memory[i]);
+  b_.CreateStore(computed, results);
   b_.CreateBr(body);
+
   b_.SetInsertPoint(body);
-  llvm::PHINode* lane = b_.CreatePHI(b_.getInt64Ty(), 2);
-  lane->addIncoming(b_.getInt64(0), before);
+  llvm::PHINode* left = b_.CreatePHI(b_.getInt64Ty(), 2);
+  left->addIncoming(wanted, stores);
+  llvm::Value* lane = b_.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, left, b_.getTrue());
   std::vector<llvm::Value*> arguments;
   for (llvm::Value* m : memory) {
     arguments.push_back(b_.CreateLoad(element, b_.CreateGEP(element, m, lane)));
   }
   b_.CreateStore(b_.CreateCall(callee, arguments), b_.CreateGEP(element, results, lane));
-  llvm::Value* next = b_.CreateAdd(lane, b_.getInt64(1));
-  lane->addIncoming(next, body);
-  b_.CreateCondBr(b_.CreateICmpULT(next, b_.getInt64(lanes_)), body, after);
+  llvm::Value* next = b_.CreateAnd(left, b_.CreateSub(left, b_.getInt64(1)));
+  left->addIncoming(next, body);
+  b_.CreateCondBr(b_.CreateIsNotNull(next), body, loaded);
+
+  b_.SetInsertPoint(loaded);
+  llvm::Value* called = b_.CreateLoad(vector, results);
+  b_.CreateBr(after);
+
   b_.SetInsertPoint(after);
-  return b_.CreateLoad(vector, results);
+  llvm::PHINode* value = b_.CreatePHI(vector, 2);
+  value->addIncoming(computed, before);
+  value->addIncoming(called, loaded);
+  return value;
 }
 
 // For instructions of one register: emits them for each part of the vectors (the second may be

@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "codegen/scalar/expression.h"
 
@@ -41,6 +42,10 @@ class ScalarEmitter {
   llvm::Value* shift(const ScalarNode& node, llvm::Value* a, llvm::Value* b);
   llvm::Value* compare(ScalarOp op, llvm::Value* a, llvm::Value* b, DType type);
   llvm::Value* call(const ScalarNode& node, std::span<llvm::Value* const> operands);
+  llvm::Value* callLanes(const ScalarNode& node, std::span<llvm::Value* const> operands,
+                         llvm::Value* computed, llvm::Value* wanted);
+  std::vector<llvm::Value*> emitAll(const Expression& expression,
+                                    std::span<llvm::Value* const> inputs);
   llvm::Value* scale(llvm::Value* v, llvm::Value* n);
   llvm::Value* inRegisters(llvm::Value* a, llvm::Value* b,
                            const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& emit);

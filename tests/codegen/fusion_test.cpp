@@ -72,6 +72,45 @@ TEST(FusionTest, ChainsOfWritesAreOneKernel) {
   EXPECT_EQ(row.data<float>()[0], 1);
 }
 
+// Functions that kernels compute by vectors for the usual arguments and call for the others, with
+// both in one vector.
+TEST(FusionTest, UnusualArgumentsGiveTheOperatorsBits) {
+  setJitMode(JitMode::Sync);
+  std::vector<float> kinds = {0.0f,   -0.0f,       1e-45f,   1.0f,  -3.5f,    7.25f,
+                              1e-30f, 3e38f,       65537.0f, -1e6f, INFINITY, -INFINITY,
+                              NAN,    16777216.0f, 0.1f,     100.0f};
+  const auto n = static_cast<int64_t>(kinds.size() * kinds.size());
+  // Between ordinary numbers, and behind the last whole vector.
+  const Tensor x = Tensor::full({2 * n + 3}, 2.75, DType::Float);
+  const Tensor y = Tensor::full({2 * n + 3}, 0.5, DType::Float);
+  for (int64_t i = 0; i < n; ++i) {
+    const auto k = static_cast<size_t>(i);
+    x.data<float>()[2 * i + 3] = kinds[k / kinds.size()];
+    y.data<float>()[2 * i + 3] = kinds[k % kinds.size()];
+  }
+  for (const char* line :
+       {"aten::fmod(%x, %y)", "aten::remainder(%x, %y)", "aten::floor_divide(%x, %y)",
+        "aten::atan2(%x, %y)", "aten::sin(%x)", "aten::cos(%x)"}) {
+    const std::string text = fmt::format(
+        "graph(%x : Tensor, %y : Tensor):\n  %a : Tensor = {}\n  %b : Tensor = aten::neg(%a)\n"
+        "  return (%b)\n",
+        line);
+    auto fused = parseGraph(text);
+    formKernelGroups(*fused);
+    const uint64_t before = fusionStatistics().launches;
+    const Tensor found = runCode(*Code::build(fused, "forward"), {IValue(x), IValue(y)}).toTensor();
+    EXPECT_GT(fusionStatistics().launches, before) << line;
+    const Tensor expected =
+        runCode(*Code::build(parseGraph(text), "forward"), {IValue(x), IValue(y)}).toTensor();
+    for (int64_t i = 0; i < x.numel(); ++i) {
+      const float a = found.data<float>()[i], b = expected.data<float>()[i];
+      EXPECT_TRUE(std::isnan(b) ? std::isnan(a) : std::memcmp(&a, &b, sizeof a) == 0)
+          << line << " of " << x.data<float>()[i] << ", " << y.data<float>()[i] << ": " << a
+          << " for " << b;
+    }
+  }
+}
+
 constexpr const char* kTraining =
     R"(graph(%x : Tensor, %w : Tensor, %m : Tensor, %v : Tensor, %trains : bool):
   %eps : float = prim::Constant[value=0.001]()
