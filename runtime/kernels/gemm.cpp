@@ -100,6 +100,12 @@ bool isLibraryWork(DType dtype, int64_t m, int64_t n, int64_t k, int64_t batches
   return dtype != DType::Float || m > kFewRows || batches > 1;
 }
 
+// Whether the product is one of rows and a vector. It reads each element once, for which the
+// library is slow.
+bool isByVector(const Tensor& a, const Tensor& b) {
+  return a.dtype() == DType::Float && b.size(2) == 1 && isRowMajor(a);
+}
+
 void productByLibrary(const char* op, const Tensor& a, const Tensor& b, const Tensor& out) {
   if (out.size(0) == 1) {
     onednn::matmul(op, a.select(0, 0), b.select(0, 0), {}, out.select(0, 0), false);
@@ -125,11 +131,28 @@ void productSmall(const Tensor& a_in, const Tensor& b, const Tensor& out) {
               });
 }
 
+// out [B, M, 1] = a [B, M, K] b [B, K, 1]: the vector times the transpose.
+void productByVector(const Tensor& a, const Tensor& b_in, const Tensor& out) {
+  const Tensor b = b_in.stride(1) == 1 || b_in.size(1) == 1 ? b_in : b_in.contiguous();
+  const int64_t batches = out.size(0), m = a.size(1), k = a.size(2);
+  const int64_t lda = leading(a, true);
+  parallelFor(batches, std::max<int64_t>(1, 2 * kSmallWork / std::max<int64_t>(1, m * k)),
+              [&](int64_t begin, int64_t end) {
+                for (int64_t i = begin; i < end; ++i) {
+                  smallgemm::productNT(1, m, k, b.data<float>() + i * batchStride(b), k,
+                                       a.data<float>() + i * batchStride(a), lda, nullptr,
+                                       out.data<float>() + i * m, m);
+                }
+              });
+}
+
 void productFloat(const char* op, const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
   Tensor a = collapseBatch(a_in), b = collapseBatch(b_in);
   if (!isMatrix(a)) a = a.contiguous();
   if (!isMatrix(b)) b = b.contiguous();
-  if (isLibraryWork(out.dtype(), a.size(1), b.size(2), a.size(2), out.size(0))) {
+  if (isByVector(a, b)) {
+    productByVector(a, b, out);
+  } else if (isLibraryWork(out.dtype(), a.size(1), b.size(2), a.size(2), out.size(0))) {
     productByLibrary(op, a, b, out);
   } else {
     productSmall(a, b, out);

@@ -54,6 +54,8 @@ struct Job {
   const ScalarDefinition::Entry* entry;
   size_t sides;
   std::array<Side, kMaxOperands> side;
+  // Whether no operand changes while the destination is written.
+  bool is_fresh = false;
 };
 
 using Places = std::array<char*, kMaxOperands>;
@@ -81,7 +83,7 @@ class RowRunner {
     }
     // An operand that stays the same along the row is spread over a block once.
     for (size_t s = 1; s < job_.sides; ++s) {
-      if (!spread_[s]) continue;
+      if (!spread_[s] || isKept(s, at[s])) continue;
       const Side& side = job_.side[s];
       const char* one = at[s];
       alignas(16) char converted[kLargestItem];
@@ -97,7 +99,7 @@ class RowRunner {
         const char* from = at[s] + begin * steps_[s];
         if (!staged_[s]) {
           inputs[s - 1] = from;
-        } else if (steps_[s] != 0) {
+        } else if (steps_[s] != 0 && !(n <= kBlock && isKept(s, from))) {
           const Side& side = job_.side[s];
           side.convert(bytes_[s], side.loop_item, from, steps_[s], count);
         }
@@ -114,9 +116,18 @@ class RowRunner {
   }
 
  private:
+  // Whether bytes_ holds an operand from there already, which it will from now on. All rows have
+  // the same length.
+  bool isKept(size_t s, const char* from) {
+    if (job_.is_fresh && kept_[s] == from) return true;
+    kept_[s] = from;
+    return false;
+  }
+
   const Job& job_;
   Steps steps_;
   std::array<bool, kMaxOperands> staged_{};       // whether elements go through bytes_
+  std::array<const char*, kMaxOperands> kept_{};  // where what bytes_ holds lies
   std::array<RowKernel, kMaxOperands> spread_{};  // of operands that stay the same along a row
   bool any_ = false;
   alignas(64) char bytes_[kMaxOperands][kBlock * kLargestItem];
@@ -478,7 +489,7 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
     }
   }
 
-  Job job{&def.entry(dtypes.compute), operands.size() + 1, {}};
+  Job job{&def.entry(dtypes.compute), operands.size() + 1, {}, !destination};
   std::array<Tensor, kMaxScalarInputs> rounded;
   for (size_t i = 0; i < operands.size(); ++i) {
     bool mask = (def.mask_inputs >> i & 1) != 0;

@@ -27,51 +27,98 @@ inline Doubles high(Floats v) {
   return _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1));
 }
 
-// Folds what `value` makes of vectors of doubles: with `join` from `start` on. Returns how many
-// elements were folded: a multiple of 32.
-template <class Value, class Join>
-int64_t fold(const float* p, int64_t n, double start, double& result, Value&& value, Join&& join) {
+// What elements are folded by, as doubles: added (NaN counted as zero, or squared) or multiplied.
+enum class Fold { Sum, NanSum, Squares, Product };
+
+template <Fold kFold>
+inline Doubles joined(Doubles a, Doubles b) {
+  return kFold == Fold::Product ? a * b : a + b;
+}
+template <Fold kFold>
+inline Doubles valueOf(Doubles v) {
+  if constexpr (kFold == Fold::NanSum) return v == v ? v : Doubles{};
+  return kFold == Fold::Squares ? v * v : v;
+}
+template <Fold kFold>
+inline constexpr double kStart = kFold == Fold::Product ? 1 : 0;
+
+// Element i goes to sum i % 32; these are joined four by four at the end.
+template <Fold kFold>
+Doubles foldBlocks(const float* p, int64_t n) {
   Doubles sums[8];
-  for (Doubles& s : sums) s = start - Doubles{};
-  int64_t i = 0;
-  for (; i + 32 <= n; i += 32) {
+  for (Doubles& s : sums) s = kStart<kFold> - Doubles{};
+  for (int64_t i = 0; i < n; i += 32) {
     for (int k = 0; k < 4; ++k) {
       const Floats v = get(p + i + 8 * k);
-      sums[2 * k] = join(sums[2 * k], value(low(v)));
-      sums[2 * k + 1] = join(sums[2 * k + 1], value(high(v)));
+      sums[2 * k] = joined<kFold>(sums[2 * k], valueOf<kFold>(low(v)));
+      sums[2 * k + 1] = joined<kFold>(sums[2 * k + 1], valueOf<kFold>(high(v)));
     }
   }
   for (int width = 4; width > 0; width /= 2) {
-    for (int k = 0; k < width; ++k) sums[k] = join(sums[k], sums[k + width]);
+    for (int k = 0; k < width; ++k) sums[k] = joined<kFold>(sums[k], sums[k + width]);
   }
+  return sums[0];
+}
+
+// The same sums in registers of twice the width, joined in the same order.
+template <Fold kFold>
+__attribute__((target("avx512f"))) Doubles foldWideBlocks(const float* p, int64_t n) {
+  __m512d sums[4];
+  for (__m512d& s : sums) s = _mm512_set1_pd(kStart<kFold>);
+  for (int64_t i = 0; i < n; i += 32) {
+    for (int k = 0; k < 4; ++k) {
+      // GCC 12 warns of the form without a mask.
+      __m512d v = _mm512_maskz_cvtps_pd(0xff, _mm256_loadu_ps(p + i + 8 * k));
+      if constexpr (kFold == Fold::NanSum) {
+        v = _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(v, v, _CMP_ORD_Q), v);
+      } else if constexpr (kFold == Fold::Squares) {
+        v = _mm512_mul_pd(v, v);
+      }
+      sums[k] = kFold == Fold::Product ? _mm512_mul_pd(sums[k], v) : _mm512_add_pd(sums[k], v);
+    }
+  }
+  for (int width = 2; width > 0; width /= 2) {
+    for (int k = 0; k < width; ++k) {
+      sums[k] = kFold == Fold::Product ? _mm512_mul_pd(sums[k], sums[k + width])
+                                       : _mm512_add_pd(sums[k], sums[k + width]);
+    }
+  }
+  double lanes[8];
+  _mm512_storeu_pd(lanes, sums[0]);
+  return joined<kFold>(_mm256_loadu_pd(lanes), _mm256_loadu_pd(lanes + 4));
+}
+
+inline bool hasWideRegisters() {
+  static const bool has = __builtin_cpu_supports("avx512f");
+  return has;
+}
+
+// Folds elements into `result`. Returns how many were folded: a multiple of 32.
+template <Fold kFold>
+int64_t fold(const float* p, int64_t n, double& result) {
+  const int64_t whole = n / 32 * 32;
+  const Doubles sum =
+      hasWideRegisters() ? foldWideBlocks<kFold>(p, whole) : foldBlocks<kFold>(p, whole);
   for (int lane = 0; lane < 4; ++lane) {
-    result = join(result - Doubles{}, sums[0][lane] - Doubles{})[0];
+    result = kFold == Fold::Product ? result * sum[lane] : result + sum[lane];
   }
-  return i;
+  return whole;
 }
 
 }  // namespace rows
 
 inline int64_t sumRow(const float* p, int64_t n, double& sum) {
-  return rows::fold(
-      p, n, 0, sum, [](rows::Doubles v) { return v; },
-      [](rows::Doubles a, rows::Doubles b) { return a + b; });
+  return rows::fold<rows::Fold::Sum>(p, n, sum);
 }
 // NaN counts as zero.
 inline int64_t nanSumRow(const float* p, int64_t n, double& sum) {
-  return rows::fold(
-      p, n, 0, sum, [](rows::Doubles v) { return v == v ? v : rows::Doubles{}; },
-      [](rows::Doubles a, rows::Doubles b) { return a + b; });
+  return rows::fold<rows::Fold::NanSum>(p, n, sum);
 }
 inline int64_t squareSumRow(const float* p, int64_t n, double& sum) {
-  return rows::fold(
-      p, n, 0, sum, [](rows::Doubles v) { return v * v; },
-      [](rows::Doubles a, rows::Doubles b) { return a + b; });
+  return rows::fold<rows::Fold::Squares>(p, n, sum);
 }
 inline int64_t productRow(const float* p, int64_t n, double& product) {
-  return rows::fold(
-      p, n, 1, product, [](rows::Doubles v) { return v; },
-      [](rows::Doubles a, rows::Doubles b) { return a * b; });
+  return rows::fold<rows::Fold::Product>(p, n, product);
 }
 
 // The largest or smallest element of n >= 8, and whether one of them is NaN.

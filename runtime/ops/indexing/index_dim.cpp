@@ -3,9 +3,11 @@
 #include <cmath>
 #include <limits>
 
+#include "core/budget.h"
 #include "core/convert.h"
 #include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
+#include "core/parallel.h"
 #include "core/stride_order.h"
 #include "core/wrapped.h"
 #include "runtime/kernels/pointwise.h"
@@ -110,6 +112,46 @@ std::vector<OffsetTable> targetTables(const char* op, const Tensor& self, int64_
   return tables;
 }
 
+// Whether the last dimension's elements are neighbours.
+bool runsAlong(const OffsetTable& table) {
+  for (size_t i = 0; i < table.size(); ++i) {
+    if (table[i] != static_cast<int64_t>(i)) return false;
+  }
+  return !table.empty();
+}
+
+// to[position of the tables] += add * scale, for row-major `add`, in its order.
+template <class T>
+void addMapped(T* to, const T* add, T scale, const std::vector<OffsetTable>& tables) {
+  const auto sum = [&](T& at, const T& v) {
+    if constexpr (kIsReducedFloat<T>) {
+      at = T(at + T(v * scale));
+    } else {
+      at = wrappedSum(at, wrappedProduct(v, scale));
+    }
+  };
+  if (tables.empty() || !runsAlong(tables.back())) {
+    forEachMapped(tables, [&](int64_t at, int64_t i) { sum(to[at], add[i]); });
+    return;
+  }
+  // Whole rows, some columns of all of them on each thread: positions may repeat.
+  const std::vector<OffsetTable> outer(tables.begin(), tables.end() - 1);
+  int64_t rows = 1;
+  for (const OffsetTable& t : outer) rows *= static_cast<int64_t>(t.size());
+  const auto columns = static_cast<int64_t>(tables.back().size());
+  parallelFor(columns, std::max<int64_t>(16, kGrainSize / std::max<int64_t>(1, rows)),
+              [&](int64_t begin, int64_t end) {
+                Pace pace;
+                forEachMapped(outer, [&](int64_t at, int64_t row) {
+                  pace.step(1 + (end - begin) / 4);
+                  T* const into = to + at;
+                  const T* const from = add + row * columns;
+#pragma GCC ivdep
+                  for (int64_t j = begin; j < end; ++j) sum(into[j], from[j]);
+                });
+              });
+}
+
 Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                 Scalar alpha, Out out) {
   dim = wrapDim(dim, self.dim());
@@ -120,18 +162,8 @@ Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tens
   Tensor t = startFrom(self, out);
   checkWritable("index_add_()", t);
   tables = targetTables("index_add_()", t, dim, index);
-  dispatchAll(t.dtype(), [&]<class T>() {
-    T scale = alpha.to<T>();
-    const T* add = from.data<T>();
-    T* to = t.data<T>();
-    forEachMapped(tables, [&](int64_t at, int64_t i) {
-      if constexpr (kIsReducedFloat<T>) {
-        to[at] = T(to[at] + T(add[i] * scale));
-      } else {
-        to[at] = wrappedSum(to[at], wrappedProduct(add[i], scale));
-      }
-    });
-  });
+  dispatchAll(t.dtype(),
+              [&]<class T>() { addMapped<T>(t.data<T>(), from.data<T>(), alpha.to<T>(), tables); });
   return t;
 }
 

@@ -2,11 +2,13 @@
 // isin, closeness.
 #include <cmath>
 #include <limits>
+#include <mutex>
 
 #include "core/convert.h"
 #include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "core/paced.h"
+#include "core/parallel.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/promotion.h"
 #include "runtime/ops/shapes/shape_rules.h"
@@ -31,6 +33,57 @@ int64_t boundPosition(const T* data, const int64_t* order, int64_t n, T v, bool 
     }
   }
   return low;
+}
+
+// Whether boundPosition() says the same however the sequence is halved.
+template <class T>
+bool isSorted(const T* data, int64_t n) {
+  for (int64_t i = 1; i < n; ++i) {
+    if (!(data[i - 1] <= data[i])) return false;
+  }
+  return n == 0 || data[0] == data[0];
+}
+
+// boundPosition() in a sorted sequence for several values at once: no step of one waits for a step
+// of another, and no branch depends on them.
+template <class T, bool kRight>
+void boundPositions(const T* data, int64_t n, const T* values, int64_t* out, int64_t count) {
+  constexpr int64_t kTogether = 16;
+  const auto isBefore = [](T m, T v) { return kRight ? !(m > v) : !(m >= v); };
+  for (int64_t begin = 0; begin < count; begin += kTogether) {
+    const int64_t some = std::min(kTogether, count - begin);
+    T wanted[kTogether] = {};
+    std::copy_n(values + begin, some, wanted);
+    int32_t low[kTogether] = {};
+    auto length = static_cast<int32_t>(n);
+    for (; length > 1; length -= length / 2) {
+      const int32_t half = length / 2;
+      for (int64_t i = 0; i < kTogether; ++i) {
+        low[i] += isBefore(data[low[i] + half - 1], wanted[i]) ? half : 0;
+      }
+    }
+    for (int64_t i = 0; i < some; ++i) {
+      out[begin + i] = low[i] + (n > 0 && isBefore(data[low[i]], wanted[i]) ? 1 : 0);
+    }
+  }
+}
+
+// Positions of all values in one sequence.
+template <class T>
+void searchShared(const T* data, const int64_t* order, int64_t n, const T* values, int64_t* out,
+                  int64_t count, bool right) {
+  const bool together = !order && n < std::numeric_limits<int32_t>::max() && isSorted(data, n);
+  // A position takes as long as some elements of a pointwise loop.
+  parallelFor(count, kGrainSize / 16, [&](int64_t begin, int64_t end) {
+    if (together) {
+      (right ? boundPositions<T, true> : boundPositions<T, false>)(data, n, values + begin,
+                                                                   out + begin, end - begin);
+      return;
+    }
+    for (int64_t i = begin; i < end; ++i) {
+      out[i] = boundPosition<T>(data, order, n, values[i], right);
+    }
+  });
 }
 
 Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool out_int32,
@@ -70,14 +123,23 @@ Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool
   Tensor bounds = sequence.to(common).contiguous();
   Tensor wanted = values.to(common).contiguous();
   Tensor out = Tensor::empty(values.sizes(), DType::Long);
-  int64_t row = shared || values.numel() == 0 ? 1 : values.sizes().back();
   dispatch<kRealNumbers>(op, common, [&]<class T>() -> void {
-    for (int64_t i = 0; i < wanted.numel(); ++i) {
-      int64_t start = shared ? 0 : i / row * n;
-      out.data<int64_t>()[i] = boundPosition<T>(
-          bounds.data<T>() + start, order.defined() ? order.data<int64_t>() + start : nullptr, n,
-          wanted.data<T>()[i], right);
+    const T* const data = bounds.data<T>();
+    const int64_t* const positions = order.defined() ? order.data<int64_t>() : nullptr;
+    const T* const sought = wanted.data<T>();
+    int64_t* const to = out.data<int64_t>();
+    if (shared) {
+      searchShared(data, positions, n, sought, to, wanted.numel(), right);
+      return;
     }
+    const int64_t row = std::max<int64_t>(1, values.sizes().back());
+    parallelFor(wanted.numel(), kGrainSize / 16, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t start = i / row * n;
+        to[i] = boundPosition<T>(data + start, positions ? positions + start : nullptr, n,
+                                 sought[i], right);
+      }
+    });
   });
   return out_int32 ? out.to(DType::Int) : out;
 }
@@ -120,19 +182,70 @@ Tensor searchsortedNumber(const Tensor& sequence, Scalar self, bool out_int32, b
                 rightSide(right, side), sorter, commonDType(sequence, self));
 }
 
+// The least and the largest of n > 0 elements; NaN where one of them is.
+template <class T>
+std::pair<T, T> extremes(const T* data, int64_t n) {
+  std::mutex mutex;
+  T low = data[0], high = data[0];
+  bool nan = false;
+  parallelFor(n, kGrainSize, [&](int64_t begin, int64_t end) {
+    // Several at once, for a vector's lanes.
+    constexpr int64_t kLanes = 32;
+    T least[kLanes], most[kLanes];
+    uint32_t odd[kLanes] = {};
+    std::fill_n(least, kLanes, data[begin]);
+    std::fill_n(most, kLanes, data[begin]);
+    const auto take = [&](int64_t lane, T v) {
+      least[lane] = v < least[lane] ? v : least[lane];
+      most[lane] = v > most[lane] ? v : most[lane];
+      odd[lane] |= v != v ? 1 : 0;
+    };
+    int64_t i = begin;
+    for (; i + kLanes <= end; i += kLanes) {
+      for (int64_t lane = 0; lane < kLanes; ++lane) take(lane, data[i + lane]);
+    }
+    for (; i < end; ++i) take(0, data[i]);
+    const std::lock_guard lock(mutex);
+    for (int64_t lane = 0; lane < kLanes; ++lane) {
+      low = std::min(low, least[lane]);
+      high = std::max(high, most[lane]);
+      nan |= odd[lane] != 0;
+    }
+  });
+  if (nan) low = high = std::numeric_limits<T>::quiet_NaN();
+  return {low, high};
+}
+
+// How many of n elements fall into each of `bins` equal parts of [low, high]; PyTorch counts NaN in
+// the first one. Adds to `counts`.
+template <class T>
+void countInBins(const T* data, int64_t n, T low, T high, int64_t bins, int64_t* counts) {
+  // The arithmetic of a block is a loop without branches.
+  constexpr int64_t kBlock = 512;
+  T at[kBlock];
+  bool inside[kBlock];
+  for (int64_t begin = 0; begin < n; begin += kBlock) {
+    const int64_t count = std::min(kBlock, n - begin);
+    for (int64_t i = 0; i < count; ++i) {
+      const T v = data[begin + i];
+      const T place = (v - low) / (high - low) * static_cast<T>(bins);
+      inside[i] = !(v < low) & !(v > high);
+      at[i] = v == v ? place : T(0);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      if (!inside[i]) continue;
+      ++counts[std::clamp<int64_t>(static_cast<int64_t>(at[i]), 0, bins - 1)];
+    }
+  }
+}
+
 // The range of a histogram: as given, or that of the data, widened when it is a single point.
 template <class T>
 std::pair<T, T> histogramRange(const Tensor& flat, double min, double max) {
   T low = static_cast<T>(min);
   T high = static_cast<T>(max);
   if (low == high && flat.numel() > 0) {
-    const T* data = flat.data<T>();
-    low = high = data[0];
-    for (int64_t i = 0; i < flat.numel(); ++i) {
-      if (data[i] != data[i]) low = high = data[i];
-      if (data[i] < low) low = data[i];
-      if (data[i] > high) high = data[i];
-    }
+    std::tie(low, high) = extremes(flat.data<T>(), flat.numel());
   }
   WICK_CHECK(std::isfinite(low) && std::isfinite(high),
              "torch.histc: range of [{}, {}] is not finite", static_cast<double>(low),
@@ -174,14 +287,15 @@ Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) {
   dispatch<kFloats>("histc", self.dtype(), [&]<class T>() -> void {
     auto [low, high] = histogramRange<T>(flat, min.toDouble(), max.toDouble());
     CountedVector<int64_t> counts(static_cast<size_t>(bins), 0);
-    for (int64_t i = 0; i < flat.numel(); ++i) {
-      T v = flat.data<T>()[i];
-      if (v < low || v > high) continue;
-      // PyTorch counts NaN in the first bin.
-      int64_t at =
-          v == v ? static_cast<int64_t>((v - low) / (high - low) * static_cast<T>(bins)) : 0;
-      ++counts[std::clamp<int64_t>(at, 0, bins - 1)];
-    }
+    std::mutex mutex;
+    const T* const data = flat.data<T>();
+    // A thread counts by itself what pays for its bins.
+    parallelFor(flat.numel(), std::max(kGrainSize, bins), [&](int64_t begin, int64_t end) {
+      CountedVector<int64_t> own(static_cast<size_t>(bins), 0);
+      countInBins(data + begin, end - begin, low, high, bins, own.data());
+      const std::lock_guard lock(mutex);
+      for (size_t i = 0; i < own.size(); ++i) counts[i] += own[i];
+    });
     for (int64_t i = 0; i < bins; ++i) out.data<T>()[i] = static_cast<T>(counts[i]);
   });
   return out;

@@ -1,29 +1,83 @@
 // Operators about positions: non-zero elements, diagonals, and writing a view's worth of elements
 // into a copy.
 #include "core/convert.h"
+#include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
+#include "core/parallel.h"
+#include "runtime/kernels/reduce.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick::ops {
+
+namespace {
+
+int64_t countSet(const uint8_t* flags, int64_t n) {
+  int64_t count = 0;
+  // In parts that a narrow sum holds.
+  constexpr int64_t kPart = 1 << 16;
+  for (int64_t begin = 0; begin < n; begin += kPart) {
+    uint32_t part = 0;
+    for (int64_t i = begin; i < std::min(n, begin + kPart); ++i) part += flags[i] != 0 ? 1 : 0;
+    count += part;
+  }
+  return count;
+}
+
+// Writes the positions of the first `left` set flags, which there are, from element `first` on.
+void storePositions(const uint8_t* flags, int64_t first, int64_t left, IntSpan sizes, int64_t* to) {
+  const size_t dims = sizes.size();
+  if (dims == 0) return;
+  DimVector at(dims, 0);
+  int64_t rest = first;
+  for (size_t d = dims; d-- > 0;) {
+    at[d] = rest % sizes[d];
+    rest /= sizes[d];
+  }
+  const int64_t length = sizes[dims - 1];
+  for (const uint8_t* row = flags + first - at[dims - 1]; left > 0; row += length) {
+    // Each is written, and the next one over it unless it is set: that is faster than asking.
+    for (int64_t i = at[dims - 1]; i < length && left > 0; ++i) {
+      for (size_t d = 0; d + 1 < dims; ++d) to[d] = at[d];
+      to[dims - 1] = i;
+      const int64_t set = row[i] != 0 ? 1 : 0;
+      to += set * static_cast<int64_t>(dims);
+      left -= set;
+    }
+    at[dims - 1] = 0;
+    for (size_t d = dims - 1; d-- > 0;) {
+      if (++at[d] < sizes[d]) break;
+      at[d] = 0;
+    }
+  }
+}
+
+}  // namespace
 
 Tensor nonzeroPositions(const Tensor& self) {
   Tensor flags = self.to(DType::Bool).contiguous();
   // As bytes: one that is neither 0 nor 1, which only a view of another dtype can have written,
   // must be the same to those who count and to those who store.
   const auto* data = static_cast<const uint8_t*>(flags.rawData());
-  int64_t count = std::count_if(data, data + flags.numel(), [](uint8_t b) { return b != 0; });
-  int64_t dims = self.dim();
-  Tensor out = Tensor::empty(DimVector{count, dims}, DType::Long);
-  int64_t* to = out.data<int64_t>();
-  DimVector at(static_cast<size_t>(dims), 0);
-  for (int64_t i = 0; i < flags.numel(); ++i) {
-    if (data[i]) to = std::copy(at.begin(), at.end(), to);
-    for (int64_t d = dims; d-- > 0;) {
-      if (++at[d] < self.sizes()[d]) break;
-      at[d] = 0;
+  constexpr int64_t kChunk = 1 << 15;
+  const int64_t n = flags.numel(), chunks = (n + kChunk - 1) / kChunk;
+  CountedVector<int64_t> before(static_cast<size_t>(chunks + 1), 0);
+  parallelFor(chunks, kGrainSize / kChunk, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      const int64_t first = c * kChunk;
+      before[c + 1] = countSet(data + first, std::min(kChunk, n - first));
     }
-  }
+  });
+  for (int64_t c = 0; c < chunks; ++c) before[c + 1] += before[c];
+  const int64_t dims = self.dim();
+  Tensor out = Tensor::empty(DimVector{before[chunks], dims}, DType::Long);
+  int64_t* const to = out.data<int64_t>();
+  parallelFor(chunks, kGrainSize / kChunk, [&](int64_t begin, int64_t end) {
+    for (int64_t c = begin; c < end; ++c) {
+      storePositions(data, c * kChunk, before[c + 1] - before[c], self.sizes(),
+                     to + before[c] * dims);
+    }
+  });
   return out;
 }
 
@@ -41,6 +95,25 @@ std::vector<Tensor> nonzeroEach(const Tensor& self) {
   return out;
 }
 
+template <class T>
+struct CountOp {
+  using Acc = int64_t;
+  Acc init() const { return 0; }
+  void step(Acc& a, T v) const { a += convert<bool>(v) ? 1 : 0; }
+  int64_t row(Acc& a, const T* p, int64_t n) const {
+    constexpr int64_t kPart = 1 << 16;  // that a narrow sum holds
+    for (int64_t begin = 0; begin < n; begin += kPart) {
+      uint32_t part = 0;
+      for (int64_t i = begin; i < std::min(n, begin + kPart); ++i)
+        part += convert<bool>(p[i]) ? 1 : 0;
+      a += part;
+    }
+    return n;
+  }
+  void merge(Acc& a, const Acc& b) const { a += b; }
+  int64_t finish(const Acc& a) const { return a; }
+};
+
 Tensor countNonzeroDims(const Tensor& self, DimVector dims) {
   std::vector<bool> reduced(static_cast<size_t>(self.dim()), dims.empty());
   for (int64_t dim : dims) {
@@ -49,22 +122,9 @@ Tensor countNonzeroDims(const Tensor& self, DimVector dims) {
     WICK_CHECK(!reduced[d], "dim {} appears multiple times in the list of dims", d);
     reduced[d] = true;
   }
-  DimVector sizes;
-  DimVector strides(static_cast<size_t>(self.dim()), 0);
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    if (!reduced[d]) sizes.push_back(self.sizes()[d]);
-  }
-  Tensor out = Tensor::zeros(sizes, DType::Long);
-  size_t k = 0;
-  for (int64_t d = 0; d < self.dim(); ++d) {
-    if (!reduced[d]) strides[d] = out.strides()[k++];
-  }
-  Tensor flags = self.to(DType::Bool).contiguous();
-  const auto* next = static_cast<const uint8_t*>(flags.rawData());
-  int64_t* counts = out.data<int64_t>();
-  forEachOffset<1>(self.sizes(), {IntSpan(strides)},
-                   [&](const std::array<int64_t, 1>& at) { counts[at[0]] += *next++ != 0; });
-  return out;
+  return dispatchAll(self.dtype(), [&]<class T>() {
+    return reduce::apply<T, int64_t>(CountOp<T>(), self, reduced, false);
+  });
 }
 Tensor countNonzero(const Tensor& self, std::optional<int64_t> dim) {
   return countNonzeroDims(self, dim ? DimVector{*dim} : DimVector{});

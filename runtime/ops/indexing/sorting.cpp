@@ -1,9 +1,9 @@
 // Operators that order elements along a dimension: sort, topk, kthvalue, median, mode, quantile.
 // NaN counts as larger than every number. Among equal elements the position that is reported is
 // PyTorch's, which follows from using the same standard algorithms with the same comparisons.
+#include <bit>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 #include "core/convert.h"
 #include "core/counted_vector.h"
@@ -27,14 +27,24 @@ bool isNan(T v) {
     return v != v;
   }
 }
-// Ascending and descending with NaN at the large end.
+// Ascending and descending with NaN at the large end. Objects, for what is given a function calls
+// it for each element.
 template <class T>
-bool less(T a, T b) {
-  return (isNan(b) && !isNan(a)) || a < b;
-}
+struct Less {
+  bool operator()(T a, T b) const { return (isNan(b) & !isNan(a)) | (a < b); }
+};
 template <class T>
-bool greater(T a, T b) {
-  return (isNan(a) && !isNan(b)) || a > b;
+inline constexpr Less<T> less;
+template <class T>
+struct Greater {
+  bool operator()(T a, T b) const { return (isNan(a) & !isNan(b)) | (a > b); }
+};
+template <class T>
+inline constexpr Greater<T> greater;
+
+// Whether sorting so many elements should look at the budget.
+bool isPaced(int64_t n) {
+  return n > kLongSort && currentBudget();
 }
 
 // Calls f(slice of `self` along dim as a dense array, its length, index of the slice) for each
@@ -51,6 +61,10 @@ struct Slices {
     length = t.sizes()[d];
     moved = t.transpose(d, t.dim() - 1).contiguous();
     count = length == 0 ? 0 : moved.numel() / length;
+  }
+  // Slices below which a second thread does not pay.
+  int64_t grain() const {
+    return std::max<int64_t>(1, kGrainSize / 4 / std::max<int64_t>(1, length));
   }
   // An uninitialized result with `size` elements in place of the dimension, dimension last.
   Tensor result(int64_t size, DType dtype) const {
@@ -77,33 +91,86 @@ struct Ranked {
   int64_t index;
 };
 
-// A sort that need not be stable reports the positions of equal elements as PyTorch's does: both
-// sort pairs of element and position with the standard library's algorithm.
-template <class T, class Before>
-void sortSlice(const T* from, int64_t n, bool stable, T* to, int64_t* order, Before before) {
-  CountedVector<Ranked<T>> pairs;
-  pairs.reserve(static_cast<size_t>(n));
-  Pace pace;
-  for (int64_t i = 0; i < n; ++i) {
-    pace.step();
-    pairs.push_back({from[i], i});
-  }
-  auto compare = [&](const Ranked<T>& a, const Ranked<T>& b) { return before(a.value, b.value); };
-  if (n > kLongSort) {
-    if (stable) {
-      std::stable_sort(pairs.begin(), pairs.end(), paced(pace, compare));
-    } else {
-      std::sort(pairs.begin(), pairs.end(), paced(pace, compare));
-    }
-  } else if (stable) {
-    std::stable_sort(pairs.begin(), pairs.end(), compare);
+// A number as whole one, in the order that less() gives: those of four bytes alone.
+template <class T>
+inline constexpr bool kHasSortKey = std::is_same_v<T, float> || std::is_same_v<T, int32_t>;
+template <class T>
+uint32_t sortKey(T v) {
+  constexpr uint32_t kSign = uint32_t{1} << 31;
+  if constexpr (std::is_same_v<T, float>) {
+    if (v != v) return ~uint32_t{0};
+    const auto bits = std::bit_cast<uint32_t>(v + 0.0f);  // zeros are equal
+    return (bits & kSign) != 0 ? ~bits : bits | kSign;
   } else {
-    std::sort(pairs.begin(), pairs.end(), compare);
+    return static_cast<uint32_t>(v) ^ kSign;
+  }
+}
+struct Keyed {
+  uint32_t key;
+  uint32_t index;
+};
+
+template <class Iterator, class Before>
+void sortRange(Iterator begin, Iterator end, bool stable, Before before) {
+  const auto sort = [&](auto order) {
+    if (stable) {
+      std::stable_sort(begin, end, order);
+    } else {
+      std::sort(begin, end, order);
+    }
+  };
+  Pace pace;
+  if (isPaced(end - begin)) {
+    sort(paced(pace, before));
+  } else {
+    sort(before);
+  }
+}
+
+// A sort that need not be stable reports the positions of equal elements as PyTorch's does: both
+// sort pairs of element and position with the standard library's algorithm, which moves them by
+// what comparisons say.
+template <class T>
+void sortSlice(const T* from, int64_t n, bool stable, bool descending, T* to, int64_t* order) {
+  Pace pace;
+  if constexpr (kHasSortKey<T>) {
+    if (n <= std::numeric_limits<uint32_t>::max()) {
+      CountedVector<Keyed> pairs(static_cast<size_t>(n));
+      for (int64_t i = 0; i < n; ++i) {
+        pace.step();
+        pairs[i] = {sortKey(from[i]), static_cast<uint32_t>(i)};
+      }
+      if (descending) {
+        sortRange(pairs.begin(), pairs.end(), stable,
+                  [](const Keyed& a, const Keyed& b) { return a.key > b.key; });
+      } else {
+        sortRange(pairs.begin(), pairs.end(), stable,
+                  [](const Keyed& a, const Keyed& b) { return a.key < b.key; });
+      }
+      for (int64_t i = 0; i < n; ++i) {
+        pace.step();
+        to[i] = from[pairs[i].index];
+        order[i] = pairs[i].index;
+      }
+      return;
+    }
+  }
+  CountedVector<Ranked<T>> pairs(static_cast<size_t>(n));
+  for (int64_t i = 0; i < n; ++i) {
+    pace.step();
+    pairs[i] = {from[i], i};
+  }
+  if (descending) {
+    sortRange(pairs.begin(), pairs.end(), stable,
+              [](const auto& a, const auto& b) { return greater<T>(a.value, b.value); });
+  } else {
+    sortRange(pairs.begin(), pairs.end(), stable,
+              [](const auto& a, const auto& b) { return less<T>(a.value, b.value); });
   }
   for (int64_t i = 0; i < n; ++i) {
     pace.step();
-    to[i] = pairs[static_cast<size_t>(i)].value;
-    order[i] = pairs[static_cast<size_t>(i)].index;
+    to[i] = pairs[i].value;
+    order[i] = pairs[i].index;
   }
 }
 
@@ -119,11 +186,7 @@ Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, boo
                     const T* from = s.moved.data<T>() + r * s.length;
                     T* to = values.data<T>() + r * s.length;
                     int64_t* order = indices.data<int64_t>() + r * s.length;
-                    if (descending) {
-                      sortSlice(from, s.length, stable.value_or(false), to, order, greater<T>);
-                    } else {
-                      sortSlice(from, s.length, stable.value_or(false), to, order, less<T>);
-                    }
+                    sortSlice(from, s.length, stable.value_or(false), descending, to, order);
                   }
                 });
   });
@@ -146,41 +209,55 @@ Tensor msort(const Tensor& self) {
   dispatch<kRealNumbers | kBool>("sort", self.dtype(), [&]<class T>() -> void {
     parallelFor(s.count, std::max<int64_t>(1, kGrainSize / std::max<int64_t>(1, s.length * 8)),
                 [&](int64_t begin, int64_t end) {
-                  Pace pace;
                   for (int64_t r = begin; r < end; ++r) {
                     T* first = values.data<T>() + r * s.length;
-                    if (s.length > kLongSort) {
-                      std::sort(first, first + s.length, paced(pace, less<T>));
-                    } else {
-                      std::sort(first, first + s.length, less<T>);
-                    }
+                    sortRange(first, first + s.length, false, less<T>);
                   }
                 });
   });
   return s.finish(self, values);
 }
 
+// The first k of `queue`, by the algorithm that PyTorch chooses for so many.
 template <class T, class Before>
 void selectTop(CountedVector<Ranked<T>>& queue, int64_t k, bool sorted, Before before) {
   auto compare = [&](const Ranked<T>& a, const Ranked<T>& b) { return before(a.value, b.value); };
-  int64_t n = static_cast<int64_t>(queue.size());
-  if (n > kLongSort) {
-    Pace pace;
-    const auto before_paced = paced(pace, compare);
-    if (k * 64 <= n) {
-      std::partial_sort(queue.begin(), queue.begin() + k, queue.end(), before_paced);
-      return;
+  const auto select = [&](auto order) {
+    std::nth_element(queue.begin(), queue.begin() + k - 1, queue.end(), order);
+    if (sorted) std::sort(queue.begin(), queue.begin() + k - 1, order);
+  };
+  Pace pace;
+  if (isPaced(static_cast<int64_t>(queue.size()))) {
+    select(paced(pace, compare));
+  } else {
+    select(compare);
+  }
+}
+
+// The first k of n elements where k is small, as std::partial_sort orders them: it keeps a heap of
+// k elements, and only those that come before its last one ever enter it. `heap` has k + 1.
+template <class T, class Before>
+void selectFew(const T* from, int64_t n, int64_t k, Ranked<T>* heap, Before before) {
+  auto compare = [&](const Ranked<T>& a, const Ranked<T>& b) { return before(a.value, b.value); };
+  for (int64_t i = 0; i < k; ++i) heap[i] = {from[i], i};
+  std::make_heap(heap, heap + k, compare);
+  // Most blocks have no such element, which a loop without branches says.
+  constexpr int64_t kBlock = 64;
+  Pace pace;
+  for (int64_t begin = k; begin < n; begin += kBlock) {
+    pace.step(kBlock);
+    const int64_t end = std::min(n, begin + kBlock);
+    const T last = heap[0].value;
+    int some = 0;
+    for (int64_t i = begin; i < end; ++i) some |= before(from[i], last) ? 1 : 0;
+    if (some == 0) continue;
+    for (int64_t i = begin; i < end; ++i) {
+      if (!before(from[i], heap[0].value)) continue;
+      heap[k] = {from[i], i};
+      std::pop_heap(heap, heap + k + 1, compare);
     }
-    std::nth_element(queue.begin(), queue.begin() + k - 1, queue.end(), before_paced);
-    if (sorted) std::sort(queue.begin(), queue.begin() + k - 1, before_paced);
-    return;
   }
-  if (k * 64 <= n) {
-    std::partial_sort(queue.begin(), queue.begin() + k, queue.end(), compare);
-    return;
-  }
-  std::nth_element(queue.begin(), queue.begin() + k - 1, queue.end(), compare);
-  if (sorted) std::sort(queue.begin(), queue.begin() + k - 1, compare);
+  std::sort_heap(heap, heap + k, compare);
 }
 
 Pair topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) {
@@ -189,22 +266,32 @@ Pair topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted)
   WICK_CHECK(k >= 0 && k <= s.length, "topk: selected index k out of range: {} of {}", k, s.length);
   Tensor values = s.result(k, self.dtype());
   Tensor indices = s.result(k, DType::Long);
+  const bool few = k <= s.length / 64;
   dispatch<kRealNumbers>("topk", self.dtype(), [&]<class T>() -> void {
     if (k == 0) return;
-    CountedVector<Ranked<T>> queue(static_cast<size_t>(s.length));
-    for (int64_t r = 0; r < s.count; ++r) {
-      const T* from = s.moved.data<T>() + r * s.length;
-      for (int64_t i = 0; i < s.length; ++i) queue[i] = {from[i], i};
-      if (largest) {
-        selectTop(queue, k, sorted, greater<T>);
-      } else {
-        selectTop(queue, k, sorted, less<T>);
+    parallelFor(s.count, s.grain(), [&](int64_t begin, int64_t end) {
+      CountedVector<Ranked<T>> queue(static_cast<size_t>(few ? k + 1 : s.length));
+      const auto slice = [&](int64_t r, auto before) {
+        const T* from = s.moved.data<T>() + r * s.length;
+        if (few) {
+          selectFew(from, s.length, k, queue.data(), before);
+        } else {
+          for (int64_t i = 0; i < s.length; ++i) queue[i] = {from[i], i};
+          selectTop(queue, k, sorted, before);
+        }
+        for (int64_t i = 0; i < k; ++i) {
+          values.data<T>()[r * k + i] = queue[i].value;
+          indices.data<int64_t>()[r * k + i] = queue[i].index;
+        }
+      };
+      for (int64_t r = begin; r < end; ++r) {
+        if (largest) {
+          slice(r, greater<T>);
+        } else {
+          slice(r, less<T>);
+        }
       }
-      for (int64_t i = 0; i < k; ++i) {
-        values.data<T>()[r * k + i] = queue[i].value;
-        indices.data<int64_t>()[r * k + i] = queue[i].index;
-      }
-    }
+    });
   });
   return {s.finish(self, values), s.finish(self, indices)};
 }
@@ -254,12 +341,14 @@ Pair pickEach(const char* op, const Tensor& self, int64_t dim, bool keepdim, F&&
   Tensor values = s.result(1, self.dtype());
   Tensor indices = s.result(1, DType::Long);
   dispatch<kCategories>(op, self.dtype(), [&]<class T>() -> void {
-    for (int64_t r = 0; r < s.count; ++r) {
-      const T* from = s.moved.data<T>() + r * s.length;
-      int64_t at = pick(from, s.length);
-      values.data<T>()[r] = from[at];
-      indices.data<int64_t>()[r] = at;
-    }
+    parallelFor(s.count, s.grain(), [&](int64_t begin, int64_t end) {
+      for (int64_t r = begin; r < end; ++r) {
+        const T* from = s.moved.data<T>() + r * s.length;
+        int64_t at = pick(from, s.length);
+        values.data<T>()[r] = from[at];
+        indices.data<int64_t>()[r] = at;
+      }
+    });
   });
   return {s.finishReduced(self, values, keepdim), s.finishReduced(self, indices, keepdim)};
 }
@@ -288,17 +377,24 @@ int64_t medianPosition(const T* data, int64_t n, bool ignore_nan) {
       --numbers;
     }
   }
-  CountedVector<int64_t> order(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  auto middle = order.begin() + (numbers > 0 ? (numbers - 1) / 2 : 0);
-  // Of equal elements the earlier one counts as smaller.
+  // Of equal elements the earlier one counts as smaller; so the value is found first, and then
+  // which of the elements that equal it has the rank.
+  CountedVector<T> values(data, data + n);
+  const int64_t rank = numbers > 0 ? (numbers - 1) / 2 : 0;
   Pace pace;
-  std::nth_element(order.begin(), middle, order.end(), paced(pace, [&](int64_t a, int64_t b) {
-                     return less<T>(data[a], data[b]) || (!less<T>(data[b], data[a]) && a < b);
-                   }));
-  return *middle;
+  if (isPaced(n)) {
+    std::nth_element(values.begin(), values.begin() + rank, values.end(), paced(pace, less<T>));
+  } else {
+    std::nth_element(values.begin(), values.begin() + rank, values.end(), less<T>);
+  }
+  const T value = values[static_cast<size_t>(rank)];
+  int64_t smaller = 0;
+  for (int64_t i = 0; i < n; ++i) smaller += less<T>(data[i], value) ? 1 : 0;
+  int64_t equal = rank - smaller;
+  int64_t at = 0;
+  while (less<T>(data[at], value) || less<T>(value, data[at]) || equal-- > 0) ++at;
+  return at;
 }
-
 template <bool kIgnoreNan>
 Pair medianDim(const Tensor& self, int64_t dim, bool keepdim) {
   dim = wrapDim(dim, self.dim());

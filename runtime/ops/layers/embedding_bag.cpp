@@ -1,5 +1,6 @@
 // Sums, means and maxima of bags of embedding rows; gated linear units; dropout of whole features.
 #include <cmath>
+#include <cstring>
 
 #include "core/budget.h"
 #include "core/dtype_dispatch.h"
@@ -21,48 +22,129 @@ struct Bags {
   int64_t padding;  // this index takes no part; -1: none
 };
 
+// Sums of table rows for the bags [first, last), each row times its scale, in the order of the
+// indices. All bags take some columns before the next ones are taken, so that what they read of the
+// table lies in a near cache.
+template <class T>
+struct RowSums {
+  const T* table;
+  int64_t width;
+  const int64_t* index;
+  const int64_t* start;
+  int64_t bags, indices;
+  bool has_last;
+  const T* scales;  // null: one
+  int64_t padding;
+  T* out;
+
+  int64_t endOf(int64_t bag) const { return bag + 1 < bags || has_last ? start[bag + 1] : indices; }
+
+  void compute(int64_t first, int64_t last, Pace& pace) const {
+    int64_t column = 0;
+    for (; column + kColumns <= width; column += kColumns) {
+      for (int64_t bag = first; bag < last; ++bag) addVectors(bag, column, pace);
+    }
+    for (int64_t bag = first; bag < last && column < width; ++bag) {
+      T* const to = out + bag * width;
+      std::fill(to + column, to + width, T(0));
+      for (int64_t i = start[bag]; i < endOf(bag); ++i) {
+        pace.step();
+        if (index[i] == padding) continue;
+        const T* const from = table + index[i] * width;
+        const T scale = scales ? scales[i] : T(1);
+        for (int64_t j = column; j < width; ++j) to[j] += from[j] * scale;
+      }
+    }
+  }
+
+ private:
+  typedef T Lanes __attribute__((vector_size(32)));  // GCC ignores the attribute in an alias
+  static constexpr int kVectors = 8;
+  static constexpr int64_t kLanes = sizeof(Lanes) / sizeof(T);
+  static constexpr int64_t kColumns = kVectors * kLanes;
+
+  void addVectors(int64_t bag, int64_t column, Pace& pace) const {
+    Lanes sum[kVectors] = {};
+    for (int64_t i = start[bag], end = endOf(bag); i < end; ++i) {
+      pace.step();
+      if (index[i] == padding) continue;
+      const T* const from = table + index[i] * width + column;
+      const T scale = scales ? scales[i] : T(1);
+      for (int v = 0; v < kVectors; ++v) {
+        Lanes row;
+        std::memcpy(&row, from + v * kLanes, sizeof row);
+        sum[v] += row * scale;
+      }
+    }
+    std::memcpy(out + bag * width + column, sum, sizeof sum);
+  }
+};
+
 template <class T>
 void combine(const char* op, const Tensor& weight, const Tensor& indices, const Tensor& offsets,
              const Tensor& scales, const Bags& b, const Tensor& out, const Tensor& max_indices,
              const Tensor& bag_of, const Tensor& bag_size) {
-  int64_t rows = weight.size(0), width = weight.size(1), bags = out.size(0), n = indices.numel();
-  const int64_t* index = indices.data<int64_t>();
-  const int64_t* start = offsets.data<int64_t>();
+  const int64_t rows = weight.size(0), width = weight.size(1), bags = out.size(0);
+  const int64_t n = indices.numel();
+  const RowSums<T> sums{weight.data<T>(),
+                        width,
+                        indices.data<int64_t>(),
+                        offsets.data<int64_t>(),
+                        bags,
+                        n,
+                        offsets.numel() > bags,
+                        scales.defined() ? scales.data<T>() : nullptr,
+                        b.padding,
+                        out.data<T>()};
+  const int64_t* const index = sums.index;
+  int64_t* const counts = bag_size.data<int64_t>();
   Pace pace;
   for (int64_t bag = 0; bag < bags; ++bag) {
-    pace.step(1 + width / 4);
-    int64_t end = bag + 1 < offsets.numel() ? start[bag + 1] : n;
-    WICK_CHECK(start[bag] >= 0 && start[bag] <= end && end <= n,
-               "{}: offsets must not decrease or exceed the number of indices: {}", op, start[bag]);
-    T* to = out.data<T>() + bag * width;
-    std::fill(to, to + width, T(0));
-    int64_t* best = b.mode == kMax ? max_indices.data<int64_t>() + bag * width : nullptr;
-    int64_t count = 0;
-    for (int64_t i = start[bag]; i < end; ++i) {
-      pace.step(1 + width / 4);
+    pace.step();
+    const int64_t begin = sums.start[bag], end = sums.endOf(bag);
+    WICK_CHECK(begin >= 0 && begin <= end && end <= n,
+               "{}: offsets must not decrease or exceed the number of indices: {}", op, begin);
+    for (int64_t i = begin; i < end; ++i) {
+      pace.step();
       WICK_CHECK(index[i] >= 0 && index[i] < rows, "{}: index {} is out of bounds for {} rows", op,
                  index[i], rows);
       bag_of.data<int64_t>()[i] = bag;
-      if (index[i] == b.padding) continue;
-      const T* from = weight.data<T>() + index[i] * width;
-      if (b.mode == kMax) {
-        for (int64_t j = 0; j < width; ++j) {
-          if (count == 0 || from[j] > to[j]) {
-            to[j] = from[j];
-            best[j] = index[i];
-          }
-        }
-      } else {
-        T scale = scales.defined() ? scales.data<T>()[i] : T(1);
-        for (int64_t j = 0; j < width; ++j) to[j] += from[j] * scale;
-      }
-      ++count;
-    }
-    bag_size.data<int64_t>()[bag] = count;
-    if (b.mode == kMean && count > 0) {
-      for (int64_t j = 0; j < width; ++j) to[j] /= static_cast<T>(count);
+      counts[bag] += index[i] != b.padding ? 1 : 0;
     }
   }
+  const auto takeMaxima = [&](int64_t bag, Pace& steps) {
+    T* to = out.data<T>() + bag * width;
+    int64_t* best = max_indices.data<int64_t>() + bag * width;
+    std::fill(to, to + width, T(0));
+    bool first = true;
+    for (int64_t i = sums.start[bag]; i < sums.endOf(bag); ++i) {
+      steps.step(1 + width / 4);
+      if (index[i] == b.padding) continue;
+      const T* from = weight.data<T>() + index[i] * width;
+      for (int64_t j = 0; j < width; ++j) {
+        if (first || from[j] > to[j]) {
+          to[j] = from[j];
+          best[j] = index[i];
+        }
+      }
+      first = false;
+    }
+  };
+  // Bags of as many indices as the average.
+  const int64_t work =
+      (1 + n / std::max<int64_t>(1, bags)) * (1 + std::min<int64_t>(width, kGrainSize));
+  parallelFor(bags, std::max<int64_t>(1, kGrainSize / work), [&](int64_t begin, int64_t end) {
+    Pace steps;
+    if (b.mode == kMax) {
+      for (int64_t bag = begin; bag < end; ++bag) takeMaxima(bag, steps);
+      return;
+    }
+    sums.compute(begin, end, steps);
+    for (int64_t bag = begin; bag < end && b.mode == kMean; ++bag) {
+      T* to = out.data<T>() + bag * width;
+      for (int64_t j = 0; j < width && counts[bag] > 0; ++j) to[j] /= static_cast<T>(counts[bag]);
+    }
+  });
 }
 
 Four embeddingBagAny(const Tensor& weight, const Tensor& indices_in, const Tensor& offsets_in,

@@ -511,6 +511,83 @@ Tensor logNormal(const Tensor& self, double mean, double std, Generator* g, Out 
   return t;
 }
 
+// Positions in n weights, each as likely as its weight. PyTorch adds the weights in their own
+// precision, and what lies between two sums depends on every last bit.
+template <class T>
+void drawAgain(int64_t n, T* sums, int64_t* to, int64_t samples, Generator& g) {
+  T total = sums[n - 1];
+  // All sums are divided by the last one. A search looks at few of them, and divides these.
+  if (samples > n / 16) {
+    for (int64_t i = 0; i < n; ++i) sums[i] /= total;
+    total = 1;
+  }
+  Pace pace;
+  for (int64_t s = 0; s < samples; ++s) {
+    pace.step();
+    const double u = g.uniformDouble();
+    int64_t low = 0, high = n;
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      if (static_cast<double>(sums[middle] / total) < u) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    to[s] = low;
+  }
+}
+
+// sums[r * n + k] = weights[r * n] + ... + weights[r * n + k] for a few rows: what one row's sum
+// waits for the others use.
+constexpr int64_t kSummedRows = 8;
+template <class T>
+void sumRows(const T* weights, int64_t n, int64_t rows, T* sums) {
+  if (rows < kSummedRows) {
+    for (int64_t r = 0; r < rows; ++r) {
+      T total = 0;
+      for (int64_t i = 0; i < n; ++i) sums[r * n + i] = total += weights[r * n + i];
+    }
+    return;
+  }
+  T totals[kSummedRows] = {};
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t r = 0; r < kSummedRows; ++r) {
+      sums[r * n + i] = totals[r] += weights[r * n + i];
+    }
+  }
+}
+
+// Refuses weights that nothing can be drawn by.
+template <class T>
+void checkWeights(const T* weights, int64_t n) {
+  uint32_t wrong = 0, some = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const T w = weights[i];
+    wrong |= w >= 0 ? 0 : 1;
+    wrong |= w <= std::numeric_limits<T>::max() ? 0 : 1;
+    some |= w > 0 ? 1 : 0;
+  }
+  WICK_CHECK(wrong == 0, "probability tensor contains either `inf`, `nan` or element < 0");
+  WICK_CHECK(some != 0, "invalid multinomial distribution (sum of probabilities <= 0)");
+}
+
+// Different positions, or one: those of the largest weights after division by exponential noise.
+template <class T>
+void drawOnce(const T* weights, int64_t n, int64_t* to, int64_t samples, Generator& g) {
+  CountedVector<T> keys(static_cast<size_t>(n));
+  CountedVector<int64_t> order(static_cast<size_t>(n));
+  Pace pace;
+  for (int64_t i = 0; i < n; ++i) {
+    pace.step();
+    keys[i] = weights[i] / static_cast<T>(exponentialOf(g.uniformDouble(), 1));
+  }
+  std::iota(order.begin(), order.end(), int64_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   paced(pace, [&](int64_t a, int64_t b) { return keys[a] > keys[b]; }));
+  std::copy_n(order.begin(), samples, to);
+}
+
 Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Generator* g) {
   WICK_CHECK(isFloating(self.dtype()),
              "multinomial only supports floating-point dtypes for input, got: {}",
@@ -521,55 +598,29 @@ Tensor multinomial(const Tensor& self, int64_t samples, bool replacement, Genera
   WICK_CHECK(replacement || samples <= n,
              "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
   int64_t rows = self.dim() == 2 ? self.sizes()[0] : 1;
-  Tensor weights = self.contiguous();
+  const Tensor weights =
+      (isReducedFloat(self.dtype()) ? self.to(DType::Double) : self).contiguous();
   DimVector shape(self.sizes());
   shape.back() = samples;
   Tensor t = Tensor::empty(shape, DType::Long);
-  CountedVector<double> keys(static_cast<size_t>(n)), row(static_cast<size_t>(n));
-  CountedVector<int64_t> order(static_cast<size_t>(n));
-  Pace pace;
-  for (int64_t r = 0; r < rows; ++r) {
-    pace.step(n);
-    double* const w = row.data();
-    dispatch<kAnyFloat>("multinomial", self.dtype(), [&]<class T>() -> void {
-      const T* from = weights.data<T>() + r * n;
-      for (int64_t i = 0; i < n; ++i) w[i] = convert<double>(from[i]);
-    });
-    bool right = true, some = false;
-    for (int64_t i = 0; i < n; ++i) {
-      right &= w[i] >= 0 && w[i] <= std::numeric_limits<double>::max();
-      some |= w[i] > 0;
-    }
-    WICK_CHECK(right, "probability tensor contains either `inf`, `nan` or element < 0");
-    WICK_CHECK(some, "invalid multinomial distribution (sum of probabilities <= 0)");
-    int64_t* to = t.data<int64_t>() + r * samples;
-    if (!replacement || samples == 1) {
-      // The largest weights after division by exponential noise.
-      for (int64_t i = 0; i < n; ++i) {
-        pace.step();
-        double q = exponentialOf(g->uniformDouble(), 1);
-        if (self.dtype() == DType::Float) {
-          keys[i] = static_cast<float>(w[i]) / static_cast<float>(q);
-        } else {
-          keys[i] = w[i] / q;
-        }
+  dispatch<kFloats>("multinomial", weights.dtype(), [&]<class T>() -> void {
+    const bool again = replacement && samples > 1;
+    CountedVector<T> sums(static_cast<size_t>(again ? std::min(rows, kSummedRows) * n : 0));
+    Pace pace;
+    for (int64_t r = 0; r < rows; ++r) {
+      pace.step(n);
+      const T* const row = weights.data<T>() + r * n;
+      checkWeights(row, n);
+      int64_t* const to = t.data<int64_t>() + r * samples;
+      if (again) {
+        const int64_t place = r % kSummedRows;
+        if (place == 0) sumRows(row, n, std::min(rows - r, kSummedRows), sums.data());
+        drawAgain(n, sums.data() + place * n, to, samples, *g);
+      } else {
+        drawOnce(row, n, to, samples, *g);
       }
-      std::iota(order.begin(), order.end(), int64_t{0});
-      std::stable_sort(order.begin(), order.end(),
-                       paced(pace, [&](int64_t a, int64_t b) { return keys[a] > keys[b]; }));
-      std::copy_n(order.begin(), samples, to);
-      continue;
     }
-    double running = 0;
-    for (int64_t i = 0; i < n; ++i) keys[i] = running += w[i];
-    for (double& k : keys) k /= running;
-    keys[n - 1] = 1;
-    for (int64_t s = 0; s < samples; ++s) {
-      pace.step();
-      double u = g->uniformDouble();
-      to[s] = std::lower_bound(keys.begin(), keys.end(), u) - keys.begin();
-    }
-  }
+  });
   return t;
 }
 
