@@ -287,10 +287,7 @@ void normalizeRows(const char* op, const Tensor& x, int64_t width, const Tensor&
                       reduce::reduceRow(op_row, acc, p, width, 1);
                       s = op_row.finish(acc);
                     } else {
-                      SumsOp op_row{static_cast<double>(width)};
-                      auto acc = op_row.init();
-                      reduce::reduceRow(op_row, acc, p, width, 1);
-                      s = op_row.finish(acc);
+                      s = SumsOp{static_cast<double>(width)}.finish(sumsOf(p, width));
                     }
                     // In the row's precision: a row of equal elements shows the last bit.
                     T r = T(1) / std::sqrt(static_cast<T>(s.variance) + static_cast<T>(eps));

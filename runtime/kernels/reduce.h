@@ -10,7 +10,9 @@
 //   };
 //
 // It may also have `int64_t row(Acc&, const float* p, int64_t n) const`, which takes as many of n
-// neighbours as suit it, from the first on, and says how many.
+// neighbours as suit it, from the first on, and says how many; and `void fourRows(Acc*, const float*
+// p, int64_t stride, int64_t n) const`, which steps with four rows of n neighbours, one behind the
+// other: element j of each into the j-th result.
 //
 // Partial results are merged in an order that depends on the shape alone, so the result is the same
 // for any number of threads. float32 sums accumulate in float64, which agrees with the exact sum to
@@ -117,10 +119,14 @@ void reduceColumns(const Op& op, const In* in, Out* out, const Plan& plan, int64
         if (budget && budget->exhausted()) return;
         until_look = kChunk;
       }
-      for (int64_t j = 0; j < width; ++j) {
-        typename Op::Acc a = acc[j];
-        for (int64_t k = 0; k < 4; ++k) op.step(a, p[k * last.in + j]);
-        acc[j] = a;
+      if constexpr (requires { op.fourRows(acc, p, last.in, width); }) {
+        op.fourRows(acc, p, last.in, width);
+      } else {
+        for (int64_t j = 0; j < width; ++j) {
+          typename Op::Acc a = acc[j];
+          for (int64_t k = 0; k < 4; ++k) op.step(a, p[k * last.in + j]);
+          acc[j] = a;
+        }
       }
     }
     for (; r < last.size; ++r, p += last.in) {

@@ -121,6 +121,35 @@ inline int64_t productRow(const float* p, int64_t n, double& product) {
   return rows::fold<rows::Fold::Product>(p, n, product);
 }
 
+namespace rows {
+
+// sums[j] += rows[j], and so on for four rows. Returns how many sums are done.
+__attribute__((target("avx512f"))) inline int64_t addFourWide(double* sums, const float* row,
+                                                              int64_t stride, int64_t n) {
+  int64_t j = 0;
+  for (; j + 8 <= n; j += 8) {
+    __m512d sum = _mm512_loadu_pd(sums + j);
+    for (int k = 0; k < 4; ++k) {
+      const __m256 v = _mm256_loadu_ps(row + k * stride + j);
+      sum = _mm512_add_pd(sum, _mm512_maskz_cvtps_pd(0xff, v));
+    }
+    _mm512_storeu_pd(sums + j, sum);
+  }
+  return j;
+}
+
+}  // namespace rows
+
+// Adds four rows of n elements to as many sums, one row after the other.
+inline void addFourRows(double* sums, const float* row, int64_t stride, int64_t n) {
+  int64_t j = rows::hasWideRegisters() ? rows::addFourWide(sums, row, stride, n) : 0;
+  for (; j < n; ++j) {
+    double sum = sums[j];
+    for (int64_t k = 0; k < 4; ++k) sum += static_cast<double>(row[k * stride + j]);
+    sums[j] = sum;
+  }
+}
+
 // The largest or smallest element of n >= 8, and whether one of them is NaN.
 template <bool kMax>
 float extremeOfRow(const float* p, int64_t n, bool& nan) {

@@ -245,6 +245,46 @@ TEST(ManyElements, WideRegistersAddInTheSameOrder) {
   compare.operator()<Fold::NanSum>();
 }
 
+TEST(ManyElements, ColumnsAreAddedInTheOrderOfRows) {
+  const Tensor x = noise({87, 101}, 19);
+  x.data<float>()[5 * 101 + 9] = NAN;
+  const Tensor sums = call("aten::sum", "dim_IntList", x, DimVector{0});
+  const Tensor without_nan = call("aten::nansum", "", x, DimVector{0});
+  for (int64_t j = 0; j < 101; ++j) {
+    double sum = 0, numbers = 0;
+    for (int64_t i = 0; i < 87; ++i) {
+      const double v = x.data<float>()[i * 101 + j];
+      sum += v;
+      numbers += std::isnan(v) ? 0 : v;
+    }
+    EXPECT_EQ(std::isnan(sum), std::isnan(sums.data<float>()[j]));
+    if (!std::isnan(sum)) {
+      EXPECT_EQ(sums.data<float>()[j], static_cast<float>(sum));
+    }
+    EXPECT_EQ(without_nan.data<float>()[j], static_cast<float>(numbers));
+  }
+}
+
+TEST(ManyElements, MasksChooseElementsOfEachSize) {
+  const Tensor numbers = noise({100, 7}, 20), others = repetitive({100, 7}, 21);
+  const Tensor mask = call("aten::gt", "Scalar", noise({100, 7}, 22), 0);
+  for (const DType dtype : {DType::Bool, DType::Char, DType::Half, DType::Int, DType::Float,
+                            DType::Double, DType::ComplexFloat, DType::ComplexDouble}) {
+    const Tensor a = numbers.to(dtype), b = others.to(dtype);
+    const Tensor chosen = call("aten::where", "self", mask, a, b);
+    const Tensor filled = call("aten::masked_fill", "Tensor", a, mask, b.select(0, 0).select(0, 0));
+    const auto size = a.itemSize();
+    const auto at = [&](const Tensor& t, int64_t i) {
+      return static_cast<const char*>(t.rawData()) + static_cast<size_t>(i) * size;
+    };
+    for (int64_t i = 0; i < mask.numel(); ++i) {
+      const bool set = mask.data<bool>()[i];
+      ASSERT_EQ(std::memcmp(at(chosen, i), at(set ? a : b, i), size), 0) << toString(dtype);
+      ASSERT_EQ(std::memcmp(at(filled, i), set ? at(b, 0) : at(a, i), size), 0) << toString(dtype);
+    }
+  }
+}
+
 TEST(ManyElements, MatrixTimesVector) {
   for (const int64_t length : {1, 7, 33, 300}) {
     const Tensor matrix = noise({50, 2 * length}, 14), wide = noise({length, 3}, 15);

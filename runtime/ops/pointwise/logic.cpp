@@ -10,6 +10,39 @@ namespace {
 
 using namespace scalar;
 
+// The loop of a choice between two inputs by a mask: the first one where it is set. The compiler makes a branch of the plain choice, which costs more than both of
+// its sides where masks are irregular.
+template <class Word, int kMask, int kFirst, int kSecond>
+void choose(void* out, const void* const* inputs, int64_t n) {
+  Word* const to = static_cast<Word*>(out);
+  const auto* const mask = static_cast<const uint8_t*>(inputs[kMask]);
+  const Word* const a = static_cast<const Word*>(inputs[kFirst]);
+  const Word* const b = static_cast<const Word*>(inputs[kSecond]);
+#pragma GCC ivdep
+  for (int64_t i = 0; i < n; ++i) {
+    const Word chosen = static_cast<Word>(-static_cast<Word>(mask[i] != 0));
+    to[i] = static_cast<Word>(b[i] ^ ((a[i] ^ b[i]) & chosen));
+  }
+}
+template <class Def, int kMask, int kFirst, int kSecond>
+constexpr ScalarDefinition withChoices() {
+  ScalarDefinition d = makeScalarDefinition<Def>();
+  const auto set = [&](size_t number, size_t size) {
+    ScalarLoop& loop = d.entries[number].loop;
+    if (!loop) return;
+    if (size == 1) loop = choose<uint8_t, kMask, kFirst, kSecond>;
+    if (size == 2) loop = choose<uint16_t, kMask, kFirst, kSecond>;
+    if (size == 4) loop = choose<uint32_t, kMask, kFirst, kSecond>;
+    if (size == 8) loop = choose<uint64_t, kMask, kFirst, kSecond>;
+  };
+#define WICK_DTYPE(type, name, text, number) set(number, sizeof(type));
+  WICK_FORALL_DTYPES(WICK_DTYPE)
+#undef WICK_DTYPE
+  return d;
+}
+constexpr ScalarDefinition kWhere = withChoices<Where, 0, 1, 2>();
+constexpr ScalarDefinition kMaskedFill = withChoices<MaskedFill, 1, 2, 0>();
+
 Tensor ternaryOf(const ScalarDefinition& def, const Operand& a, const Operand& b, const Operand& c,
                  Out out) {
   const Operand list[] = {a, b, c};
@@ -24,7 +57,7 @@ Tensor whereOf(const Tensor& condition, const Operand& a, const Operand& b, Out 
   for (const Operand& o : both) {
     if (!o.tensor) checkFits(o.number, resultType(both));
   }
-  return ternaryOf(kScalar<Where>, condition, a, b, out);
+  return ternaryOf(kWhere, condition, a, b, out);
 }
 Tensor where(const Tensor& condition, const Tensor& self, const Tensor& other, Out out) {
   return whereOf(condition, self, other, out);
@@ -42,7 +75,7 @@ Tensor whereNumbers(const Tensor& condition, const Scalar& self, const Scalar& o
 Tensor maskedFillOf(const Tensor& self, const Tensor& mask, const Operand& value, Out out) {
   const Operand operands[] = {self, mask, value};
   if (!out || !out.tensor->isSame(self)) {
-    return pointwise(kScalar<MaskedFill>, operands, out);
+    return pointwise(kMaskedFill, operands, out);
   }
   // An element that stands for several is filled when the mask has any of them.
   for (int64_t d = 0; d < self.dim(); ++d) {
@@ -54,7 +87,7 @@ Tensor maskedFillOf(const Tensor& self, const Tensor& mask, const Operand& value
     }
     return self;
   }
-  return pointwise(kScalar<MaskedFill>, operands, &self);
+  return pointwise(kMaskedFill, operands, &self);
 }
 Tensor maskedFill(const Tensor& self, const Tensor& mask, const Scalar& value, Out out) {
   return maskedFillOf(self, mask, value, out);

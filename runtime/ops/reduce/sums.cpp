@@ -21,6 +21,10 @@ struct SumOp {
   int64_t row(Acc& a, const T* p, int64_t n) const requires std::is_same_v<T, float> {
     return reduce::sumRow(p, n, a);
   }
+  void fourRows(Acc* sums, const T* row, int64_t stride,
+                int64_t n) const requires std::is_same_v<T, float> {
+    reduce::addFourRows(sums, row, stride, n);
+  }
   void merge(Acc& a, const Acc& b) const { a += b; }
   Result finish(const Acc& a) const { return convert<Result>(a); }
 };
@@ -35,6 +39,7 @@ struct NanSumOp : SumOp<T> {
               int64_t n) const requires std::is_same_v<T, float> {
     return reduce::nanSumRow(p, n, a);
   }
+  void fourRows(typename SumOp<T>::Acc*, const T*, int64_t, int64_t) const = delete;
 };
 
 template <class T>
