@@ -235,12 +235,15 @@ Tensor take(const Tensor& self, const Tensor& index, Out out) {
   dispatchItemSize(self.itemSize(), [&]<class Word>() {
     const Word* from = static_cast<const Word*>(flat.rawData());
     Word* to = static_cast<Word*>(result.rawData());
-    for (int64_t i = 0; i < at.numel(); ++i) {
-      int64_t k = at.data<int64_t>()[i];
-      WICK_CHECK(k >= -n && k < n,
-                 "out of range: tried to access index {} on a tensor of {} elements.", k, n);
-      to[i] = from[k < 0 ? k + n : k];
-    }
+    const int64_t* const positions = at.data<int64_t>();
+    parallelFor(at.numel(), kGrainSize, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t k = positions[i];
+        WICK_CHECK(k >= -n && k < n,
+                   "out of range: tried to access index {} on a tensor of {} elements.", k, n);
+        to[i] = from[k < 0 ? k + n : k];
+      }
+    });
   });
   return result;
 }
