@@ -285,6 +285,44 @@ TEST(ManyElements, MasksChooseElementsOfEachSize) {
   }
 }
 
+TEST(ManyElements, RemaindersOfWholeNumbersAreExact) {
+  std::vector<int64_t> kinds = {1, -1, 2, 3, -7, 10, 1000, -999'983, INT64_MAX, INT64_MIN};
+  for (int bit : {31, 52, 53, 54, 62}) {
+    for (int64_t delta : {-1, 0, 1}) {
+      kinds.push_back((int64_t{1} << bit) + delta);
+      kinds.push_back(-(int64_t{1} << bit) + delta);
+    }
+  }
+  const auto count = static_cast<int64_t>(kinds.size());
+  // Each pair among ordinary numbers; then neighbours of multiples, which quotients round to.
+  const int64_t pairs = 8 * count * count, n = pairs + 8003;
+  const Tensor x = Tensor::full({n}, 1234567, DType::Long);
+  const Tensor y = Tensor::full({n}, 89, DType::Long);
+  for (int64_t i = 0; i < count * count; ++i) {
+    x.data<int64_t>()[8 * i + 3] = kinds[static_cast<size_t>(i / count)];
+    y.data<int64_t>()[8 * i + 3] = kinds[static_cast<size_t>(i % count)];
+  }
+  std::mt19937_64 random(23);
+  for (int64_t i = pairs; i < n; ++i) {
+    const auto divisor = static_cast<int64_t>(random() >> (11 + random() % 50)) | 1;
+    const int64_t multiple =
+        static_cast<int64_t>((random() >> 12) / static_cast<uint64_t>(divisor));
+    const int64_t near = multiple * divisor + static_cast<int64_t>(random() % 3) - 1;
+    x.data<int64_t>()[i] = random() % 2 == 0 ? near : -near;
+    y.data<int64_t>()[i] = random() % 2 == 0 ? divisor : -divisor;
+  }
+  const Tensor rest = call("aten::fmod", "Tensor", x, y);
+  const Tensor positive = call("aten::remainder", "Tensor", x, y);
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t a = x.data<int64_t>()[i], d = y.data<int64_t>()[i];
+    const int64_t expected = d == -1 ? 0 : a % d;
+    ASSERT_EQ(rest.data<int64_t>()[i], expected) << a << " % " << d;
+    ASSERT_EQ(positive.data<int64_t>()[i],
+              expected != 0 && (expected < 0) != (d < 0) ? expected + d : expected)
+        << a << " % " << d;
+  }
+}
+
 TEST(ManyElements, MatrixTimesVector) {
   for (const int64_t length : {1, 7, 33, 300}) {
     const Tensor matrix = noise({50, 2 * length}, 14), wide = noise({length, 3}, 15);

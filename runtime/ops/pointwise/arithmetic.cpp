@@ -1,6 +1,8 @@
 // Operators of arithmetic: sums, products, quotients, remainders, powers, rounding.
 #include "codegen/scalar/arithmetic.h"
 
+#include <immintrin.h>
+
 #include "codegen/scalar/mathematics.h"
 #include "core/number_range.h"
 #include "runtime/ops/pointwise/common.h"
@@ -90,11 +92,67 @@ Tensor rsubNumber(const Tensor& self, const Scalar& other, const Scalar& alpha, 
   return subScaled(other, self, alpha, out);
 }
 
+// Remainders of int64 by vectors of float64, which are exact below 2^53: there a quotient is rounded
+// up to no whole number that it does not reach. The processor divides whole numbers one by one.
+// Vectors with other numbers, or a divisor of zero, are left to the definition. Returns how many
+// elements are done.
+template <class Def>
+__attribute__((target("avx512f,avx512dq"))) int64_t remaindersWide(int64_t* to, const int64_t* a,
+                                                                   const int64_t* d, int64_t n) {
+  constexpr int64_t kMost = (int64_t{1} << 53) - 1;
+  constexpr __mmask8 kAll = 0xff;
+  const __m512i most = _mm512_set1_epi64(kMost), range = _mm512_set1_epi64(2 * kMost);
+  int64_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    const __m512i x = _mm512_loadu_si512(a + i), y = _mm512_loadu_si512(d + i);
+    const __mmask8 usual = _mm512_cmple_epu64_mask(_mm512_add_epi64(x, most), range) &
+                           _mm512_cmple_epu64_mask(_mm512_add_epi64(y, most), range) &
+                           _mm512_test_epi64_mask(y, y);
+    if (usual != kAll) {
+      for (int k = 0; k < 8; ++k)
+        to[i + k] = Def::apply(PlainBuilder<int64_t>(), a[i + k], d[i + k]);
+      continue;
+    }
+    const __m512d dividend = _mm512_maskz_cvtepi64_pd(kAll, x);
+    const __m512d divisor = _mm512_maskz_cvtepi64_pd(kAll, y);
+    const __m512d quotient =
+        _mm512_maskz_roundscale_pd(kAll, _mm512_div_pd(dividend, divisor), _MM_FROUND_TO_ZERO);
+    __m512i rest = _mm512_maskz_cvttpd_epi64(kAll, _mm512_fnmadd_pd(quotient, divisor, dividend));
+    if constexpr (std::is_same_v<Def, Remainder>) {  // the divisor's sign
+      const __mmask8 off =
+          _mm512_test_epi64_mask(rest, rest) & _mm512_movepi64_mask(_mm512_xor_si512(rest, y));
+      rest = _mm512_mask_add_epi64(rest, off, rest, y);
+    }
+    _mm512_storeu_si512(to + i, rest);
+  }
+  return i;
+}
+template <class Def>
+void remainders(void* out, const void* const* inputs, int64_t n) {
+  static const bool is_wide =
+      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq");
+  auto* const to = static_cast<int64_t*>(out);
+  const auto* const a = static_cast<const int64_t*>(inputs[0]);
+  const auto* const d = static_cast<const int64_t*>(inputs[1]);
+  int64_t i = is_wide ? remaindersWide<Def>(to, a, d, n) : 0;
+  for (; i < n; ++i) to[i] = Def::apply(PlainBuilder<int64_t>(), a[i], d[i]);
+}
+template <class Def>
+constexpr ScalarDefinition makeDivision() {
+  ScalarDefinition d = makeScalarDefinition<Def>();
+  if (std::is_same_v<Def, Remainder> || std::is_same_v<Def, Fmod>) {
+    d.entries[static_cast<size_t>(DType::Long)].loop = remainders<Def>;
+  }
+  return d;
+}
+template <class Def>
+constexpr ScalarDefinition kDivision = makeDivision<Def>();
+
 template <class Def>
 Tensor divideIntegers(const Operand& self, const Operand& other, Out out) {
   checkDivisor(self, other);
   const Operand list[] = {self, other};
-  return pointwise(kScalar<Def>, list, out);
+  return pointwise(kDivision<Def>, list, out);
 }
 template <class Def>
 Tensor divTensors(const Tensor& self, const Tensor& other, Out out) {
