@@ -323,6 +323,19 @@ TEST(ManyElements, RemaindersOfWholeNumbersAreExact) {
   }
 }
 
+TEST(ManyElements, WholeNumbersOfFloats) {
+  const Tensor x = noise({1003}, 24);
+  float* const p = x.data<float>();
+  for (int64_t i = 0; i < 1003; ++i) p[i] = std::ldexp(p[i], static_cast<int>(i % 80) - 10);
+  const float odd[] = {NAN, kInf, -kInf, 0x1p63f, -0x1p63f, 0x1.fffffep62f, -0.0f, -0.99f, 1e-45f};
+  std::copy(std::begin(odd), std::end(odd), p + 500);
+  const Tensor whole = x.to(DType::Long);
+  for (int64_t i = 0; i < 1003; ++i) {
+    const bool fits = p[i] >= -0x1p63f && p[i] < 0x1p63f;
+    ASSERT_EQ(whole.data<int64_t>()[i], fits ? static_cast<int64_t>(p[i]) : INT64_MIN) << p[i];
+  }
+}
+
 TEST(ManyElements, MatrixTimesVector) {
   for (const int64_t length : {1, 7, 33, 300}) {
     const Tensor matrix = noise({50, 2 * length}, 14), wide = noise({length, 3}, 15);
