@@ -305,8 +305,8 @@ void copyPlanes(char* dst, const char* src, std::vector<CopyDim> dims, RowKernel
   if (!tiled && inner.size <= kFewElements && rows.size > 2 * inner.size) std::swap(inner, rows);
   int64_t planes = 1;
   for (size_t d = 0; d < outer_dims; ++d) planes *= dims[d].size;
-  // One unit of work is a band of rows of one plane, enough of them that finding the band costs little
-  // beside it; a single row is split along itself.
+  // One unit of work is a band of rows of one plane, enough of them that finding the band costs
+  // little beside it; a single row is split along itself.
   constexpr int64_t kBandElements = 1024;
   int64_t band = std::max<int64_t>(1, kBandElements / std::max<int64_t>(1, inner.size));
   if (tiled) band = moves ? 2 * kTile : kTile;

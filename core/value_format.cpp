@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "core/budget.h"
 #include "core/error.h"
 #include "core/ivalue.h"
 #include "core/memory_limit.h"
@@ -97,6 +98,7 @@ class Formatter {
       return;
     }
     if (isFull()) return;
+    pace_.step(4);
     switch (v.tag()) {
       case Tag::List:
         out_ += '[';
@@ -236,6 +238,7 @@ class Formatter {
 
   const Style style_;
   const size_t limit_;
+  Pace pace_;  // values that share their parts take time before their text is too long
   const bool may_cut_;
   std::string out_;
 };
