@@ -1,7 +1,7 @@
-// Derivatives of prim::DifferentiableGraph of pointwise operators alone, which run as one kernel, and
-// whose gradients do too; others are regions (autograd/region_plan.h). For each set of arguments
-// that require gradients there is a backward graph, made of the forward nodes and of the operators'
-// own formulas in reverse:
+// Derivatives of prim::DifferentiableGraph of pointwise operators alone, which run as one kernel,
+// and whose gradients do too; others are regions (autograd/region_plan.h). For each set of
+// arguments that require gradients there is a backward graph, made of the forward nodes and of the
+// operators' own formulas in reverse:
 //
 //   forward(x, y):  a = mul(x, y)      backward(x, y, g):  a = mul(x, y)
 //                   b = tanh(a)                            t = tanh(a)

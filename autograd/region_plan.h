@@ -3,7 +3,8 @@
 //
 //   region(x, w):  h = linear(x, w)      forward(x, w):     (layer_norm(gelu(h)), h)
 //                  t = gelu(h)           backward(x, w, h, g):
-//                  y = layer_norm(t)        t = gelu(h); gt = …; gh = …; return (gh @ w, gh.t() @ x)
+//                  y = layer_norm(t)        t = gelu(h); gt = …; gh = …
+//                                           return (gh @ w, gh.t() @ x)
 //
 // What backward reads of the forward values is computed again from what is saved, as far as that is
 // pointwise or a view; results of products and reductions are saved. Which values are saved is a
@@ -23,8 +24,8 @@
 
 namespace wick::autograd {
 
-// Whether a node that is not pointwise may stand in a region: its formula is known and reads no more
-// than its arguments, its result and their sizes, and its result is a new tensor or a view.
+// Whether a node that is not pointwise may stand in a region: its formula is known and reads no
+// more than its arguments, its result and their sizes, and its result is a new tensor or a view.
 bool joinsRegions(const wick::Node* node);
 
 // Thread-safe.

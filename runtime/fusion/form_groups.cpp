@@ -84,8 +84,8 @@ bool suffices(const Node* node) {
   return isLong(node) || readsTurned(node);
 }
 
-// Whether a node may hand on a tensor that it reads, or one that stands for it: whoever asks for the
-// gradient of such a tensor must find it on the tape, complete.
+// Whether a node may hand on a tensor that it reads, or one that stands for it: whoever asks for
+// the gradient of such a tensor must find it on the tape, complete.
 bool handsOn(const Node* reader) {
   static const std::set<std::string_view> kJoins = {"aten::cat", "aten::stack"};
   if (reader->kind() == prim::FusionGroup || reader->kind() == prim::DifferentiableGraph) {

@@ -15,8 +15,8 @@ FusionKind kernelKindOf(const Node* node);
 // WICK_FUSION is "all"; "none" forms no group.
 void formKernelGroups(Graph& graph);
 
-// Forms prim::DifferentiableGraph nodes of two or more operators, or of one whose arithmetic is long,
-// for which SiteDerivative::Factory knows derivatives. None where formKernelGroups() forms no
+// Forms prim::DifferentiableGraph nodes of two or more operators, or of one whose arithmetic is
+// long, for which SiteDerivative::Factory knows derivatives. None where formKernelGroups() forms no
 // groups, and with the environment variable WICK_GRADIENT_GRAPHS=off.
 void formDifferentiableGraphs(Graph& graph);
 

@@ -222,6 +222,7 @@ std::shared_ptr<void> ownerOfRun() {
 
 IValue runCodeWithin(const Code& code, std::vector<IValue> arguments) {
   if (!running) return runCode(code, std::move(arguments));
+  const Turns::Inside inside;
   InterpreterState state(code, arguments, *running, 0);
   return state.runToEnd();
 }

@@ -1,6 +1,7 @@
 #include "runtime/interpreter/run_context.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runtime/interpreter/interpreter_state.h"
 #include "runtime/thread_pool.h"
@@ -130,18 +131,46 @@ void Turns::awaitNoCollision(const Accesses& accesses) {
   }
 }
 
+namespace {
+
+// The call outside of turns that the thread is within.
+thread_local Turns::Outside* call_outside = nullptr;
+
+}  // namespace
+
 Turns::Outside::Outside(Turns& turns, const Accesses& accesses)
     : turns_(turns), accesses_(accesses) {
+  call_outside = this;
+  begin();
+}
+
+Turns::Outside::~Outside() {
+  end();
+  call_outside = nullptr;
+}
+
+void Turns::Outside::begin() {
   Lock lock(turns_.mutex_);
   turns_.outside_.push_back(&accesses_);
   turns_.give(lock);
 }
 
-Turns::Outside::~Outside() {
+void Turns::Outside::end() {
   Lock lock(turns_.mutex_);
   std::erase(turns_.outside_, &accesses_);
   turns_.changed_.notify_all();
   turns_.take(lock);
+}
+
+Turns::Inside::Inside() : outside_(std::exchange(call_outside, nullptr)) {
+  if (outside_) outside_->end();
+}
+
+Turns::Inside::~Inside() {
+  if (!outside_) return;
+  outside_->turns_.awaitNoCollision(outside_->accesses_);
+  outside_->begin();
+  call_outside = outside_;
 }
 
 // ---- the run ----

@@ -53,6 +53,7 @@ class Turns {
   // Called with the turn, which the thread gives away while it waits: returns, with the turn, when
   // no call that is under way outside of turns collides.
   void awaitNoCollision(const Accesses& accesses);
+  class Inside;
   // A call that runs without the turn, from construction to destruction, at both of which the
   // thread has it. Nothing under way may collide.
   class Outside {
@@ -63,8 +64,23 @@ class Turns {
     Outside& operator=(const Outside&) = delete;
 
    private:
+    friend class Inside;
+    void begin();  // gives the turn away
+    void end();    // takes it again
     Turns& turns_;
     const Accesses& accesses_;
+  };
+  // What a call outside of turns runs of script code, as derivatives do: with the turn, as all
+  // script code. Does nothing on a thread without such a call.
+  class Inside {
+   public:
+    Inside();
+    ~Inside();
+    Inside(const Inside&) = delete;
+    Inside& operator=(const Inside&) = delete;
+
+   private:
+    Outside* const outside_;
   };
 
  private:

@@ -10,9 +10,9 @@
 //   };
 //
 // It may also have `int64_t row(Acc&, const float* p, int64_t n) const`, which takes as many of n
-// neighbours as suit it, from the first on, and says how many; and `void fourRows(Acc*, const float*
-// p, int64_t stride, int64_t n) const`, which steps with four rows of n neighbours, one behind the
-// other: element j of each into the j-th result.
+// neighbours as suit it, from the first on, and says how many; and `void fourRows(Acc*, const
+// float* p, int64_t stride, int64_t n) const`, which steps with four rows of n neighbours, one
+// behind the other: element j of each into the j-th result.
 //
 // Partial results are merged in an order that depends on the shape alone, so the result is the same
 // for any number of threads. float32 sums accumulate in float64, which agrees with the exact sum to

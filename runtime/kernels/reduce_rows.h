@@ -1,5 +1,5 @@
-// Rows of float32 beside each other, reduced by vectors: what reduce.h does with one step an element
-// waits for the step before, so that several sums go on at a time here.
+// Rows of float32 beside each other, reduced by vectors: what reduce.h does with one step an
+// element waits for the step before, so that several sums go on at a time here.
 #pragma once
 
 #include <immintrin.h>

@@ -418,9 +418,9 @@ class RandomRegion {
   std::vector<std::string> values_;
 };
 
-// Values of the loss, and of the sum of the squares of its gradients, at points beside the one where
-// `twice` differentiates, in a direction: at h, -h, h / 2 and -h / 2; and what the gradients say of
-// the direction.
+// Values of the loss, and of the sum of the squares of its gradients, at points beside the one
+// where `twice` differentiates, in a direction: at h, -h, h / 2 and -h / 2; and what the gradients
+// say of the direction.
 std::string besides(const std::string& body) {
   return fmt::format(R"(
 def value(a: Tensor, b: Tensor, c: Tensor, d: Tensor) -> Tensor:

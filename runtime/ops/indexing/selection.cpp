@@ -122,6 +122,12 @@ Tensor countNonzeroDims(const Tensor& self, DimVector dims) {
     WICK_CHECK(!reduced[d], "dim {} appears multiple times in the list of dims", d);
     reduced[d] = true;
   }
+  if (self.dtype() == DType::Bool) {
+    // As bytes, for the same reason as above.
+    const Tensor bytes = Tensor::fromStorage(self.storage(), DType::Byte, self.sizes(),
+                                             self.strides(), self.offset());
+    return reduce::apply<uint8_t, int64_t>(CountOp<uint8_t>(), bytes, reduced, false);
+  }
   return dispatchAll(self.dtype(), [&]<class T>() {
     return reduce::apply<T, int64_t>(CountOp<T>(), self, reduced, false);
   });

@@ -92,10 +92,10 @@ Tensor rsubNumber(const Tensor& self, const Scalar& other, const Scalar& alpha, 
   return subScaled(other, self, alpha, out);
 }
 
-// Remainders of int64 by vectors of float64, which are exact below 2^53: there a quotient is rounded
-// up to no whole number that it does not reach. The processor divides whole numbers one by one.
-// Vectors with other numbers, or a divisor of zero, are left to the definition. Returns how many
-// elements are done.
+// Remainders of int64 by vectors of float64, which are exact below 2^53: there a quotient is
+// rounded up to no whole number that it does not reach. The processor divides whole numbers one by
+// one. Vectors with other numbers, or a divisor of zero, are left to the definition. Returns how
+// many elements are done.
 template <class Def>
 __attribute__((target("avx512f,avx512dq"))) int64_t remaindersWide(int64_t* to, const int64_t* a,
                                                                    const int64_t* d, int64_t n) {

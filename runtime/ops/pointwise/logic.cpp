@@ -10,8 +10,9 @@ namespace {
 
 using namespace scalar;
 
-// The loop of a choice between two inputs by a mask: the first one where it is set. The compiler makes a branch of the plain choice, which costs more than both of
-// its sides where masks are irregular.
+// The loop of a choice between two inputs by a mask: the first one where it is set. The compiler
+// makes a branch of the plain choice, which costs more than both of its sides where masks are
+// irregular.
 template <class Word, int kMask, int kFirst, int kSecond>
 void choose(void* out, const void* const* inputs, int64_t n) {
   Word* const to = static_cast<Word*>(out);
