@@ -82,6 +82,7 @@ void Turns::Accesses::add(const IValue& value, bool writes) {
     const bool has_parts = tensor->kind == TensorKind::Sparse || tensor->kind == TensorKind::Nested;
     accesses_.push_back({has_parts ? nullptr : tensor->storage.get(), writes || has_parts});
     elements_ += std::min(tensor->numel, kMaxElements - elements_);
+    has_history_ |= tensor->requires_grad || tensor->history;
   }
 }
 
@@ -89,6 +90,8 @@ bool Turns::Accesses::note(const Operator* op, uint64_t written, IValue* argumen
                            uint64_t& borrowed) {
   for (size_t i = 0; i < count; ++i) add(arguments[i], i >= 64 || (written >> i & 1) != 0);
   if (elements_ < kManyElements) return false;
+  if (has_history_ && recordsGradients()) return false;
+  if (gradientsInUse() && op && op->makesViews()) return false;  // which notes what it is a view of
   if (std::ranges::any_of(accesses_, [](const Access& a) { return !a.memory; })) return false;
   // Whatever else writes to an argument may give it another shape, or is a container's operator.
   const bool only_elements = written == 0 || (op && op->form() == Operator::Form::Inplace);

@@ -35,7 +35,8 @@ class Turns {
     // Notes what a call of the operator (null: of a group) does with its arguments. Bit i of
     // `written`: it writes to argument i. Whether the call may and should go on without the turn:
     // it works on many elements, changes no tensor but in its elements, and knows of nothing else
-    // that is shared. Lists among its arguments are replaced by copies then. Bit i of `borrowed`:
+    // that is shared. A call that is recorded for gradients keeps the turn: recording changes what
+    // tensors know of where they come from. Lists among its arguments are replaced by copies then. Bit i of `borrowed`:
     // argument i holds no reference of its own (ir/operator.h); cleared where it was replaced.
     bool note(const Operator* op, uint64_t written, IValue* arguments, size_t count,
               uint64_t& borrowed);
@@ -49,6 +50,7 @@ class Turns {
     };
     std::vector<Access> accesses_;
     int64_t elements_ = 0;
+    bool has_history_ = false;  // a tensor requires a gradient or comes from one that does
   };
   // Called with the turn, which the thread gives away while it waits: returns, with the turn, when
   // no call that is under way outside of turns collides.
