@@ -115,7 +115,7 @@ IValue toList(const std::vector<IValue>& arguments, const TypePtr& type) {
 IValue listElement(const ListObject& list, int64_t index) {
   auto size = static_cast<int64_t>(list.elements.size());
   if (index < 0) index += size;
-  WICK_CHECK(index >= 0 && index < size, "list index out of range");
+  if (index < 0 || index >= size) throw RuntimeError("list index out of range", "IndexError");
   return list.elements[index];
 }
 

@@ -127,7 +127,7 @@ TEST_F(Native, ErrorsAndTheirStacksStayTheSame) {
   std::string indexes =
       "def f(n: int) -> int:\n    xs = [1, 2, 3]\n    s = 0\n    for i in range(n):\n"
       "        s += xs[i]\n    return s\n";
-  EXPECT_NE(both(indexes, {4}).find("out of range"), std::string::npos);
+  EXPECT_NE(both(indexes, {4}).find("IndexError: list index out of range"), std::string::npos);
 }
 
 TEST_F(Native, TensorsAndObjectsStayInTheFrame) {
@@ -157,7 +157,7 @@ TEST_F(Native, ListsAreWrittenInPlace) {
       "    return a, b, c, d\n";
   for (int64_t k : {0, 9, -10}) both(source, {10, k});
   for (int64_t k : {10, -11}) {
-    EXPECT_NE(both(source, {10, k}).find("out of range"), std::string::npos);
+    EXPECT_NE(both(source, {10, k}).find("IndexError: list index out of range"), std::string::npos);
   }
   // Each write is a step.
   RunOptions options;
