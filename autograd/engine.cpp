@@ -212,7 +212,7 @@ std::vector<Root> rootsOf(const std::vector<Tensor>& outputs,
       WICK_CHECK(!isComplex(output.dtype()),
                  "grad can be implicitly created only for real scalar outputs but got {}",
                  toString(output.dtype()));
-      gradient = Tensor::full(output.sizes(), 1, output.dtype());
+      gradient = Tensor::full(output.sizes(), 1, output.dtype(), output.device());
     }
     // What is larger in the way of broadcasting is summed, as by PyTorch.
     WICK_CHECK(broadcastsTo(output.sizes(), gradient.sizes()),

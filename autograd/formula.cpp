@@ -66,9 +66,10 @@ std::string helpersOf(const std::string& text) {
   return out;
 }
 
-const char* find(const Operator& op) {
-  const auto key = [](const std::string& name, const std::string& overload) {
-    return overload.empty() ? name : name + "." + overload;
+// `prefix` stands before the operator's name.
+const char* find(const Operator& op, const std::string& prefix = "") {
+  const auto key = [&](const std::string& name, const std::string& overload) {
+    return prefix + (overload.empty() ? name : name + "." + overload);
   };
   const FunctionSchema& schema = op.schema();
   std::shared_lock lock(texts().mutex);
@@ -86,7 +87,7 @@ const char* find(const Operator& op) {
   }
   // Another name of an operator, and its forms, share its record.
   const std::string_view record = op.record().schema;
-  const auto it = formulas.find(std::string(record.substr(0, record.find('('))));
+  const auto it = formulas.find(prefix + std::string(record.substr(0, record.find('('))));
   return it == formulas.end() ? nullptr : it->second;
 }
 
@@ -418,6 +419,23 @@ const Rule& ruleOf(const Operator& op) {
   const Rule* made = new Rule(op);
   state.store(made, std::memory_order_release);
   return *made;
+}
+
+const Rule& nestedRuleOf(const Operator& op) {
+  static std::mutex mutex;
+  static auto* const known = new std::unordered_map<const Operator*, const Rule*>;
+  std::lock_guard lock(mutex);
+  const Rule*& rule = (*known)[&op];
+  if (rule) return *rule;
+  const Rule& plain = ruleOf(op);
+  if (const char* text = find(op, "nested ")) {
+    rule = new Rule(op, text);
+  } else if (plain.kind() == Rule::Kind::Formula || plain.kind() == Rule::Kind::Script) {
+    rule = new Rule(op, "missing there is none for nested tensors");
+  } else {
+    rule = &plain;
+  }
+  return *rule;
 }
 
 }  // namespace wick::autograd

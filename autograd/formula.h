@@ -25,6 +25,9 @@
 //   results 0 2          before all others: only these results have gradients
 //
 // Helpers are script functions that formulas call.
+//
+// A formula of "nested aten::add.Tensor" holds where an argument is a nested tensor; operators
+// without one have no derivative there.
 #pragma once
 
 #include <map>
@@ -131,6 +134,8 @@ class Rule {
 };
 
 const Rule& ruleOf(const Operator& op);
+// For calls with a nested tensor among the arguments.
+const Rule& nestedRuleOf(const Operator& op);
 
 // The formula's text; null when there is none. For tests.
 const char* formulaTextOf(const Operator& op);

@@ -10,22 +10,29 @@ uint64_t coveredInputs(const Rule& rule, const wick::Node* node) {
   uint64_t covered = 0;
   for (size_t i = 0; i < node->inputs().size() && i < 64; ++i) {
     const bool tensor = node->input(i)->type()->kind() == TypeKind::Tensor;
-    if (tensor && rule.covers(i)) covered |= uint64_t{1} << i;
+    if ((tensor || isTensorList(node->input(i))) && rule.covers(i)) covered |= uint64_t{1} << i;
   }
   return covered;
 }
 
-const wick::Node* gradientsIn(const GradientFunction& gradients) {
+bool isTensorList(const Value* v) {
+  return v->type()->kind() == TypeKind::List &&
+         v->type()->contained()[0]->kind() == TypeKind::Tensor;
+}
+
+const wick::Node* gradientsIn(const GradientFunction& gradients, bool lists) {
   for (const Source& source : gradients.sources) {
     const bool kept = source.part == Source::Part::Value || source.part == Source::Part::Size;
-    if (source.kind == Source::Kind::Gradients || source.optional || !kept) return nullptr;
+    const bool list = source.kind == Source::Kind::Gradients;
+    if ((list && !lists) || source.optional || !kept) return nullptr;
   }
   const Graph& graph = *gradients.function->graph();
   if (graph.outputs().size() != 1) return nullptr;
   const wick::Node* tuple = graph.outputs()[0]->node();
   if (tuple->kind() != prim::TupleConstruct) return nullptr;
-  const bool tensors = std::ranges::all_of(
-      tuple->inputs(), [](const Value* v) { return v->type()->kind() == TypeKind::Tensor; });
+  const bool tensors = std::ranges::all_of(tuple->inputs(), [&](const Value* v) {
+    return v->type()->kind() == TypeKind::Tensor || (lists && isTensorList(v));
+  });
   return tensors ? tuple : nullptr;
 }
 

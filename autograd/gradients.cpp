@@ -63,4 +63,10 @@ Tensor zerosFor(const Shape& shape) {
   return Tensor::zeros(shape.sizes, shape.dtype);
 }
 
+Tensor copyOf(const Tensor& t) {
+  if (t.kind() != TensorKind::Nested) return t.detach().clone();
+  static const OperatorHandle kClone("aten::clone", "");
+  return kClone(t.detach(), IValue());
+}
+
 }  // namespace wick::autograd

@@ -15,5 +15,7 @@ Tensor fitted(const Tensor& gradient, const Shape& shape, const std::string& whe
 // Whether a tensor of sizes `from` may be repeated to sizes `to`.
 bool broadcastsTo(IntSpan from, IntSpan to);
 Tensor zerosFor(const Shape& shape);
+// A copy of the elements of a tensor of any kind, without its history.
+Tensor copyOf(const Tensor& t);
 
 }  // namespace wick::autograd

@@ -6,6 +6,7 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/layers/losses.h"
 #include "runtime/ops/layers/util.h"
+#include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick::autograd {
 
@@ -173,9 +174,9 @@ Tensor ctcGradient(const Tensor& grad, const Tensor& log_probs, const Tensor& ta
 }
 
 constexpr OperatorRecord kRecords[] = {
-    {"wick::nll_loss_gradient(Tensor grad_output, int[] sizes, Tensor target, Tensor? weight, int "
+    {"wick::nll_loss_gradient(Tensor grad_output, int[] size, Tensor target, Tensor? weight, int "
      "reduction, int ignore_index) -> Tensor",
-     WICK_KERNEL(nllGradient)},
+     WICK_KERNEL(nllGradient), kNoFlags, ops::shapes::strided},
     {"wick::ctc_gradient(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
      "target_lengths, int blank, bool zero_infinity) -> Tensor",
      WICK_KERNEL(ctcGradient)},

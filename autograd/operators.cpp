@@ -86,7 +86,7 @@ Tensor scatter(const Tensor& grad, const DimVector& base_size, const DimVector& 
 // Zeros, but for a view's elements, which are the gradient's.
 template <class View>
 Tensor intoZeros(const Tensor& grad, const DimVector& sizes, View&& view) {
-  const Tensor out = Tensor::zeros(sizes, grad.dtype());
+  const Tensor out = Tensor::zeros(sizes, grad.dtype(), grad.device());
   const Tensor part = view(out);
   WICK_CHECK(std::ranges::equal(part.sizes(), grad.sizes()),
              "expected a gradient of sizes {}, got {}", formatInts(part.sizes()),

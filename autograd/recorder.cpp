@@ -103,7 +103,7 @@ class FormulaNode : public Node {
         saved_[i] = SavedValue::argument(partOf(value, source.part));
       } else if (in_place == source.index && value.isTensor()) {
         const Tensor t = value.toTensor();
-        saved_[i] = SavedValue::argument(IValue(withHistory(t.detach().clone(), gradientEdge(t))));
+        saved_[i] = SavedValue::argument(IValue(withHistory(copyOf(t), gradientEdge(t))));
       } else {
         saved_[i] = SavedValue::argument(value);
       }
@@ -387,6 +387,16 @@ class Recording {
   size_t first_ = 0;  // in the node's edges: the written argument's
 };
 
+bool holdsNested(const Operator& op, const IValue* args, size_t num_args) {
+  for (uint64_t rest = op.tensorArguments(); rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(rest));
+    if (i >= num_args || !args[i].isTensor()) continue;
+    const auto& tensor = *static_cast<const TensorImpl*>(args[i].rawObject());
+    if (tensor.kind == TensorKind::Nested) return true;
+  }
+  return false;
+}
+
 // The operator as it is made of others, which record themselves.
 void runScript(const Rule& rule, const IValue* args, size_t num_args, IValue* results,
                size_t num_results) {
@@ -399,7 +409,7 @@ void runScript(const Rule& rule, const IValue* args, size_t num_args, IValue* re
     if (is_written) {
       // What the script keeps of it must not change when the result is written there.
       const Tensor t = value.toTensor();
-      value = IValue(withHistory(t.detach().clone(), gradientEdge(t)));
+      value = IValue(withHistory(copyOf(t), gradientEdge(t)));
     }
     arguments.push_back(std::move(value));
   }
@@ -420,7 +430,7 @@ void runScript(const Rule& rule, const IValue* args, size_t num_args, IValue* re
 
 void record(const Operator& op, IValue* args, size_t num_args, IValue* results, size_t num_results,
             uint64_t borrowed) {
-  const Rule& rule = ruleOf(op);
+  const Rule& rule = holdsNested(op, args, num_args) ? nestedRuleOf(op) : ruleOf(op);
   const auto plainly = [&] { op.callKernel(args, num_args, results, num_results, borrowed); };
   if (rule.kind() == Rule::Kind::Ignored || rule.kind() == Rule::Kind::Others) return plainly();
   if (rule.kind() == Rule::Kind::None) {

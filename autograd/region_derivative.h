@@ -1,10 +1,12 @@
-// prim::DifferentiableGraphs that hold more than pointwise operators (autograd/region_plan.h).
+// prim::DifferentiableGraphs that hold more than pointwise operators (autograd/region_plan.h), and
+// prim::JointGraphs, which hold one of these and the call that differentiates its result.
 #pragma once
 
 #include "runtime/fusion/site_derivative.h"
 
 namespace wick::autograd {
 
+// `body`: of either.
 std::unique_ptr<SiteDerivative> makeRegionDerivative(std::shared_ptr<const Graph> body);
 
 // What a call looks like to a graph's derivative: bit i of the result says that argument i requires

@@ -1,17 +1,19 @@
 #include "autograd/region_plan.h"
 
 #include <algorithm>
-#include <deque>
-#include <limits>
+#include <atomic>
 #include <optional>
 #include <unordered_set>
 
 #include "autograd/formula_graph.h"
+#include "autograd/region_composites.h"
+#include "autograd/region_graphs.h"
+#include "autograd/vertex_cut.h"
 #include "core/error.h"
+#include "ir/shape_facts.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
-#include "passes/erase_shape_computations.h"
-#include "passes/peephole.h"
+#include "passes/node_traits.h"
 #include "passes/propagate_types.h"
 
 namespace wick::autograd {
@@ -19,415 +21,59 @@ namespace wick::autograd {
 namespace {
 
 using Source = GradientFunction::Source;
-using Sizes = std::vector<int64_t>;
 
-bool isTensor(const Value* v) {
-  return v->type()->kind() == TypeKind::Tensor;
-}
-bool isConstant(const Value* v) {
-  return v->node()->kind() == prim::Constant;
-}
-
-std::unordered_set<Symbol> symbols(std::initializer_list<const char*> names) {
-  std::unordered_set<Symbol> all;
-  for (const char* name : names) all.insert(Symbol::aten(name));
-  return all;
-}
-
-// Compute new tensors by sums and products over their arguments; none draws random numbers. Not
-// here are batch normalization, which writes to its statistics, and group normalization, whose own
-// kernels are faster on images than those of groups.
-bool isReductionOrProduct(Symbol kind) {
-  static const std::unordered_set<Symbol> kKinds = symbols({"sum",
-                                                            "mean",
-                                                            "var",
-                                                            "std",
-                                                            "logsumexp",
-                                                            "softmax",
-                                                            "log_softmax",
-                                                            "layer_norm",
-                                                            "linear",
-                                                            "matmul",
-                                                            "mm",
-                                                            "bmm",
-                                                            "addmm",
-                                                            "baddbmm",
-                                                            "mse_loss",
-                                                            "l1_loss",
-                                                            "smooth_l1_loss",
-                                                            "huber_loss",
-                                                            "binary_cross_entropy_with_logits",
-                                                            "nll_loss_nd"});
-  return kKinds.count(kind) != 0;
-}
-
-bool isViewNode(Symbol kind) {
-  static const std::unordered_set<Symbol> kKinds =
-      symbols({"view", "reshape", "transpose", "permute", "t", "unsqueeze", "squeeze", "flatten",
-               "expand"});
-  return kKinds.count(kind) != 0;
-}
-
-bool isPointwise(const wick::Node* node) {
-  const Operator* op = node->maybeOperator();
-  return op && op->record().scalar != nullptr;
-}
-
-// What backward computes again rather than have it saved.
-bool isCheap(const wick::Node* node) {
-  return node->kind() == prim::ListConstruct || isViewNode(node->kind()) || isPointwise(node);
-}
-
-std::optional<Sizes> knownSizes(const Value* v) {
-  if (!isTensor(v)) return std::nullopt;
-  const auto& facts = static_cast<const TensorType&>(*v->type()).facts();
-  if (!facts.sizes || !facts.dtype) return std::nullopt;
-  Sizes out;
-  for (const auto& size : *facts.sizes) {
-    if (!size || *size < 0) return std::nullopt;
-    out.push_back(*size);
-  }
-  return out;
-}
-
-DType dtypeOf(const Value* v) {
-  return *static_cast<const TensorType&>(*v->type()).facts().dtype;
-}
+std::atomic<uint64_t> plans_made{0};
 
 int64_t numberOfElements(const Value* v) {
-  const std::optional<Sizes> sizes = knownSizes(v);
+  const std::optional<KnownSizes> sizes = knownSizes(v);
   int64_t count = 1;
-  for (const int64_t s : sizes.value_or(Sizes())) {
-    if (s != 0 && count > (int64_t{1} << 40) / s) return int64_t{1} << 40;
+  for (const int64_t s : sizes.value_or(KnownSizes())) {
+    // What only running tells may be large.
+    if (s < 0 || (s != 0 && count > (int64_t{1} << 40) / s)) return int64_t{1} << 40;
     count *= s;
   }
   return count;
 }
 
-// Tensors that need gradients among the inputs of a node.
-uint64_t wantedInputs(const wick::Node* node,
-                      const std::unordered_map<const Value*, bool>& needed) {
-  uint64_t wanted = 0;
-  for (size_t i = 0; i < node->inputs().size() && i < 64; ++i) {
-    if (isTensor(node->input(i)) && needed.count(node->input(i)) != 0) wanted |= uint64_t{1} << i;
+// The inputs of a graph and the results of its nodes.
+std::vector<Value*> valuesOf(Graph& graph) {
+  std::vector<Value*> values(graph.inputs().begin(), graph.inputs().end());
+  for (wick::Node* node : graph.nodes()) {
+    values.insert(values.end(), node->outputs().begin(), node->outputs().end());
   }
-  return wanted;
+  return values;
 }
 
-// Capacities between the values of a graph, each as a pair of vertices: the least set of values
-// that separates what is there from what is read.
-class VertexCut {
- public:
-  static constexpr int64_t kNever = int64_t{1} << 56;
-  explicit VertexCut(size_t values) : edges_(2 * values + 2), values_(values) {}
-
-  void cost(size_t value, int64_t cost) { connect(2 * value, 2 * value + 1, cost); }
-  void isThere(size_t value) { connect(source(), 2 * value, kNever); }
-  void isRead(size_t value) { connect(2 * value + 1, sink(), kNever); }
-  void computes(size_t from, size_t to) { connect(2 * from + 1, 2 * to, kNever); }
-
-  // False where nothing but values that must not be saved separates them.
-  bool find(std::vector<size_t>& saved) {
-    int64_t total = 0;
-    while (const int64_t more = augment()) {
-      total += more;
-      if (total >= kNever) return false;
-    }
-    const std::vector<Step> reached = search();
-    for (size_t v = 0; v < values_; ++v) {
-      if (reached[2 * v].seen && !reached[2 * v + 1].seen) saved.push_back(v);
-    }
-    return true;
-  }
-
- private:
-  struct Edge {
-    size_t to;
-    int64_t capacity;
-    size_t reverse;
-  };
-  struct Step {
-    bool seen = false;
-    size_t from = 0, edge = 0;
-  };
-  size_t source() const { return 2 * values_; }
-  size_t sink() const { return 2 * values_ + 1; }
-  void connect(size_t from, size_t to, int64_t capacity) {
-    edges_[from].push_back({to, capacity, edges_[to].size()});
-    edges_[to].push_back({from, 0, edges_[from].size() - 1});
-  }
-  std::vector<Step> search() const {
-    std::vector<Step> steps(edges_.size());
-    std::deque<size_t> pending{source()};
-    steps[source()].seen = true;
-    while (!pending.empty()) {
-      const size_t at = pending.front();
-      pending.pop_front();
-      for (size_t e = 0; e < edges_[at].size(); ++e) {
-        const Edge& edge = edges_[at][e];
-        if (edge.capacity <= 0 || steps[edge.to].seen) continue;
-        steps[edge.to] = {true, at, e};
-        pending.push_back(edge.to);
-      }
-    }
-    return steps;
-  }
-  int64_t augment() {
-    const std::vector<Step> steps = search();
-    if (!steps[sink()].seen) return 0;
-    int64_t least = kNever;
-    for (size_t at = sink(); at != source(); at = steps[at].from) {
-      least = std::min(least, edges_[steps[at].from][steps[at].edge].capacity);
-    }
-    for (size_t at = sink(); at != source(); at = steps[at].from) {
-      Edge& edge = edges_[steps[at].from][steps[at].edge];
-      edge.capacity -= least;
-      edges_[edge.to][edge.reverse].capacity += least;
-    }
-    return least;
-  }
-  std::vector<std::vector<Edge>> edges_;
-  const size_t values_;
-};
-
-// The constant list of a type's sizes.
-Value* constantSizes(Graph& graph, const Value* of) {
-  const Sizes sizes = *knownSizes(of);
-  return graph.insertConstant(IValue(makeIntList(sizes)),
-                              std::make_shared<const ListType>(types::Int()));
+bool hasBlocks(const Graph& graph) {
+  return std::ranges::any_of(graph.nodes(),
+                             [](const wick::Node* node) { return !node->blocks().empty(); });
 }
 
-Value* insertTensor(Graph& graph, const char* kind, std::initializer_list<Value*> inputs) {
-  wick::Node* node = graph.insertNode(graph.create(Symbol::aten(kind), inputs));
-  node->output()->setType(types::Tensor());
-  return node->output();
-}
-
-// Gradients that have their argument's sizes need no sum, and sums over known dimensions are
-// reductions that kernels compute beside others.
-void simplifySums(Graph& graph) {
-  static const Symbol kSumToSize = Symbol::aten("sum_to_size");
-  std::vector<wick::Node*> nodes(graph.nodes().begin(), graph.nodes().end());
-  for (wick::Node* node : nodes) {
-    if (node->kind() != kSumToSize) continue;
-    const std::optional<Sizes> from = knownSizes(node->input(0));
-    const std::optional<IValue> list = constantOf(node->input(1));
-    if (!from || !list) continue;
-    Sizes to;
-    for (const IValue& e : list->elements()) to.push_back(e.toInt());
-    if (*from == to) {
-      node->output()->replaceAllUsesWith(node->input(0));
-      node->destroy();
-      continue;
-    }
-    if (from->size() < to.size()) continue;
-    const size_t more = from->size() - to.size();
-    Sizes dims;
-    for (size_t d = 0; d < from->size(); ++d) {
-      if (d < more || (to[d - more] == 1 && (*from)[d] != 1)) {
-        dims.push_back(static_cast<int64_t>(d));
-      }
-    }
-    InsertPointGuard guard(node);
-    const bool keeps = dims.size() != more;
-    Value* sum =
-        insertTensor(graph, "sum",
-                     {node->input(0),
-                      graph.insertConstant(IValue(makeIntList(dims)),
-                                           std::make_shared<const ListType>(types::Int())),
-                      graph.insertConstant(IValue(keeps)), graph.insertConstant(IValue())});
-    if (keeps && more > 0) sum = insertTensor(graph, "reshape", {sum, node->input(1)});
-    node->output()->replaceAllUsesWith(sum);
-    node->destroy();
-  }
+// Lets a constant, which is made at the front, stand for a value.
+void becomes(Graph& graph, Value* v, const IValue& constant) {
+  v->replaceAllUsesWith(graph.block()->prependNode(graph.createConstant(constant))->output());
 }
 
 }  // namespace
 
-bool joinsRegions(const wick::Node* node) {
-  const Operator* op = node->maybeOperator();
-  if (!op || op->form() != Operator::Form::Base || op->mayWrite(*node) ||
-      node->outputs().size() != 1 || !isTensor(node->output()) ||
-      node->inputs().size() != op->schema().arguments().size()) {
-    return false;
+std::vector<int64_t> RegionPlan::numbersOf(const std::vector<Input>& inputs) {
+  std::vector<int64_t> numbers;
+  for (const Input& input : inputs) {
+    numbers.insert(numbers.end(), input.sizes.begin(), input.sizes.end());
+    if (input.value && input.value->isInt()) numbers.push_back(input.value->toInt());
   }
-  if (!isReductionOrProduct(node->kind()) && !isViewNode(node->kind())) return false;
-  for (size_t i = 0; i < node->inputs().size(); ++i) {
-    const Value* v = node->input(i);
-    const bool list = v->type()->kind() == TypeKind::List;
-    if (list && v->type()->contained()[0]->kind() == TypeKind::Tensor) return false;
-    // What may be None at times, and results of another dtype than the arguments.
-    if (v->type()->kind() == TypeKind::Optional) return false;
-    if (op->schema().arguments()[i].name == "dtype" && v->type()->kind() != TypeKind::None) {
-      return false;
-    }
-  }
-  const Rule& rule = ruleOf(*op);
-  if (rule.kind() != Rule::Kind::Formula || !rule.hasGradient(0)) return false;
-  const uint64_t covered = coveredInputs(rule, node);
-  return covered != 0 && gradientsIn(rule.gradients(covered)) != nullptr;
+  return numbers;
 }
 
-// Builds one backward function.
-class RegionBackward {
- public:
-  RegionBackward(const RegionPlan& plan, uint64_t defined)
-      : plan_(plan), defined_(defined), graph_(std::make_shared<Graph>()) {
-    for (size_t i = 0; i < plan.saved_.size(); ++i) {
-      const Value* v = plan.saved_values_[i];
-      inside_[v] = parameter({Parameter::Kind::Saved, i}, v->type());
-    }
-  }
-
-  // Null where a formula does not fit, or reads what can be had no more.
-  std::unique_ptr<RegionPlan::Backward> build() {
-    for (size_t i = 0; i < plan_.forward_results_.size(); ++i) {
-      const Value* result = plan_.forward_results_[i];
-      if ((defined_ >> i & 1) == 0 || !plan_.results_need_it_[i]) continue;
-      accumulate(result, parameter({Parameter::Kind::Gradient, i}, result->type()));
-    }
-    std::vector<const wick::Node*> nodes(plan_.body_->nodes().begin(), plan_.body_->nodes().end());
-    for (size_t n = nodes.size(); n-- > 0;) {
-      if (!differentiate(nodes[n])) return nullptr;
-    }
-    std::vector<Value*> results;
-    for (size_t k = 0; k < plan_.arguments_.size(); ++k) {
-      const auto found = gradients_.find(plan_.body_->inputs()[plan_.arguments_[k]]);
-      if (found == gradients_.end()) continue;
-      made_->found.push_back(k);
-      results.push_back(found->second);
-    }
-    if (results.empty()) return std::move(made_);
-    graph_->registerOutput(graph_->insertNode(graph_->createTuple(results))->output());
-    simplify();
-    made_->unit = std::make_shared<CompilationUnit>();
-    made_->function = made_->unit->createFunction("__torch__.backward", graph_);
-    return std::move(made_);
-  }
-
- private:
-  using Parameter = RegionPlan::Backward::Parameter;
-
-  Value* parameter(Parameter which, TypePtr type) {
-    made_->parameters.push_back(which);
-    return graph_->block()->addInput(std::move(type));
-  }
-
-  void simplify() {
-    withoutComplexNumbers(*graph_);
-    for (int round = 0; round < 2; ++round) {
-      eliminateDeadCode(*graph_);
-      propagateConstants(*graph_);
-      eraseShapeComputations(*graph_);
-      simplifyPeepholes(*graph_);
-      propagateTypes(*graph_);
-      simplifySums(*graph_);
-    }
-    propagateConstants(*graph_);
-    eliminateDeadCode(*graph_);
-    for (size_t i = graph_->inputs().size(); i-- > 0;) {
-      Value* input = graph_->inputs()[i];
-      if (!input->uses().empty()) {
-        // The function's own executor finds out.
-        if (isTensor(input)) input->setType(types::Tensor());
-        continue;
-      }
-      graph_->block()->eraseInput(i);
-      made_->parameters.erase(made_->parameters.begin() + static_cast<ptrdiff_t>(i));
-    }
-  }
-
-  void accumulate(const Value* of, Value* gradient) {
-    Value*& sum = gradients_[of];
-    if (!sum) {
-      sum = gradient;
-    } else {
-      Value* one = graph_->insertConstant(IValue(int64_t{1}));
-      sum = insertTensor(*graph_, "add", {sum, gradient, one});
-    }
-  }
-
-  // A forward value, computed again where it is not saved; null when it cannot be.
-  Value* valueOf(Value* v) {
-    if (const auto found = inside_.find(v); found != inside_.end()) return found->second;
-    const wick::Node* node = v->node();
-    if (!isConstant(v) && !isCheap(node)) return nullptr;
-    std::unordered_map<Value*, Value*> map;
-    for (Value* input : node->inputs()) {
-      Value* made = valueOf(input);
-      if (!made) return nullptr;
-      map[input] = made;
-    }
-    wick::Node* copy = graph_->insertNode(graph_->createClone(node, map));
-    return inside_[v] = copy->output();
-  }
-
-  Value* argumentFor(const Source& source, const wick::Node* node, Value* gradient) {
-    if (source.kind == Source::Kind::Gradient) {
-      return source.part == Source::Part::Size ? constantSizes(*graph_, node->output()) : gradient;
-    }
-    Value* v = source.kind == Source::Kind::Argument ? node->input(source.index) : node->output();
-    return source.part == Source::Part::Size ? constantSizes(*graph_, v) : valueOf(v);
-  }
-
-  // Adds the gradients of the node's inputs that need them.
-  bool differentiate(const wick::Node* node) {
-    if (node->outputs().size() != 1) return node->outputs().empty();
-    const auto found = gradients_.find(node->output());
-    if (found == gradients_.end()) return true;
-    const Rule& rule = ruleOf(*node->maybeOperator());
-    const uint64_t wanted = wantedInputs(node, plan_.needed_);
-    if (wanted == 0) return true;
-    const GradientFunction& gradients = rule.gradients(wanted);
-    const RangeGuard range(graph_.get(), node->range());
-    std::vector<Value*> arguments;
-    for (const Source& source : gradients.sources) {
-      arguments.push_back(argumentFor(source, node, found->second));
-      if (!arguments.back()) return false;
-    }
-    const std::vector<Value*> results =
-        inlineGraph(*graph_, *gradients.function->graph(), arguments);
-    const wick::Node* made = results[0]->node();
-    for (size_t k = 0; k < gradients.arguments.size(); ++k) {
-      const Value* input = node->input(gradients.arguments[k]);
-      Value* gradient = made->input(k);
-      if (!isPointwise(node) || *knownSizes(input) != *knownSizes(node->output())) {
-        gradient = insertTensor(*graph_, "sum_to_size", {gradient, constantSizes(*graph_, input)});
-      }
-      accumulate(input, gradient);
-    }
-    return true;
-  }
-
-  const RegionPlan& plan_;
-  const uint64_t defined_;
-  std::shared_ptr<Graph> graph_;
-  std::unique_ptr<RegionPlan::Backward> made_ = std::make_unique<RegionPlan::Backward>();
-  std::unordered_map<const Value*, Value*> inside_;
-  std::unordered_map<const Value*, Value*> gradients_;
-};
-
 std::shared_ptr<const RegionPlan> RegionPlan::make(const Graph& body,
-                                                   const std::vector<Input>& inputs, uint64_t mask,
+                                                   const std::vector<Input>& inputs,
+                                                   const SizePattern& sizes, uint64_t mask,
                                                    uint64_t leaves) {
   std::shared_ptr<RegionPlan> plan(new RegionPlan);
-  plan->body_ = body.copy();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    Value* input = plan->body_->inputs()[i];
-    if (inputs[i].constant) {
-      wick::Node* constant = plan->body_->createConstant(*inputs[i].constant);
-      input->replaceAllUsesWith(plan->body_->block()->prependNode(constant)->output());
-    } else if (inputs[i].dtype) {
-      TensorType::Facts facts;
-      facts.dtype = inputs[i].dtype;
-      facts.device = Device();
-      facts.dim = inputs[i].sizes.size();
-      facts.sizes.emplace(inputs[i].sizes.begin(), inputs[i].sizes.end());
-      input->setType(TensorType::create(std::move(facts)));
-    }
-  }
-  propagateTypes(*plan->body_);
+  if (!plan->findTypes(body, inputs, sizes)) return nullptr;
+  plan->findResults();
   if (!plan->findNeeds(mask) || !plan->findSaved(leaves)) return nullptr;
+  plan->findNumbers();
   plan->buildForward();
   uint64_t all = 0;
   for (size_t i = 0; i < plan->numResults(); ++i) all |= uint64_t{1} << i;
@@ -435,27 +81,169 @@ std::shared_ptr<const RegionPlan> RegionPlan::make(const Graph& body,
   auto first = plan->build(all);
   if (!first) return nullptr;
   plan->backward_[all] = std::move(first);
+  plans_made.fetch_add(1, std::memory_order_relaxed);
   return plan;
+}
+
+bool RegionPlan::isScalar(size_t result) const {
+  const std::optional<KnownSizes> sizes = knownSizes(body_->outputs()[result]);
+  return sizes && sizes->empty();
+}
+
+uint64_t RegionPlan::numMade() {
+  return plans_made.load(std::memory_order_relaxed);
+}
+
+// The body without branches, and the types of its values.
+bool RegionPlan::findTypes(const Graph& body, const std::vector<Input>& inputs,
+                           const SizePattern& sizes) {
+  body_ = body.copy();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::optional<IValue>& value = inputs[i].value;
+    if (value && value->isBool()) becomes(*body_, body_->inputs()[i], *value);
+  }
+  if (hasBlocks(*body_)) propagateConstants(*body_);
+  eliminateDeadCode(*body_);
+  nameSizes(inputs, sizes);
+  if (!expandComposites() || hasBlocks(*body_)) return false;
+  SymbolicSizes symbols(-static_cast<int64_t>(sizes.numClasses()));
+  propagateTypes(*body_, symbols);
+  const SymbolicSizes::Scope scope(symbols);
+  for (const Value* v : valuesOf(*body_)) {
+    if (isTensor(v) && !knownSizes(v)) return false;
+    const Size s = v->type()->kind() == TypeKind::Int ? sizeValue(v) : Size();
+    if (s && *s < 0) int_symbols_[v] = *s;
+  }
+  // Once more for the sizes of the first call.
+  const std::shared_ptr<Graph> first = body_->copy();
+  const std::vector<Value*> values = valuesOf(*body_), first_values = valuesOf(*first);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Input& input = inputs[i];
+    if (input.value && input.value->isInt()) becomes(*first, first->inputs()[i], *input.value);
+    if (!input.dtype) continue;
+    first->inputs()[i]->setType(
+        tensorType(*input.dtype, KnownSizes(input.sizes.begin(), input.sizes.end())));
+  }
+  propagateTypes(*first);
+  for (size_t v = 0; v < values.size(); ++v) {
+    if (isTensor(values[v])) elements_[values[v]] = numberOfElements(first_values[v]);
+  }
+  return true;
+}
+
+// Lets the scripts of composites stand for them. False where one does not fit.
+bool RegionPlan::expandComposites() {
+  bool any = false;
+  propagateTypes(*body_);
+  const std::vector<wick::Node*> nodes(body_->nodes().begin(), body_->nodes().end());
+  for (wick::Node* node : nodes) {
+    const Operator* op = node->maybeOperator();
+    const std::shared_ptr<const Graph> graph = op ? compositeGraph(*op) : nullptr;
+    if (!graph) continue;
+    if (!compositeFits(*node)) return false;
+    const InsertPointGuard guard(node);
+    const std::vector<Value*> results = inlineGraph(*body_, *graph, node->inputs());
+    replaceValue(node->output(), results[0]);
+    node->destroy();
+    any = true;
+  }
+  if (any) foldShapes(*body_);
+  return true;
+}
+
+void RegionPlan::nameSizes(const std::vector<Input>& inputs, const SizePattern& sizes) {
+  // Of each class a dimension that has its size.
+  struct Place {
+    Value* tensor = nullptr;
+    int64_t dim = 0;
+  };
+  std::vector<Place> places(sizes.numClasses());
+  const auto symbolFor = [](size_t c) { return -1 - static_cast<int64_t>(c); };
+  std::vector<std::pair<Value*, size_t>> ints;
+  size_t at = 0;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    Value* v = body_->inputs()[i];
+    if (inputs[i].value && inputs[i].value->isInt()) {
+      if (const auto c = sizes.classOf(at)) {
+        ints.emplace_back(v, *c);
+      } else {
+        becomes(*body_, v, IValue(sizes.number(at)));
+      }
+      ++at;
+    }
+    if (!inputs[i].dtype) continue;
+    KnownSizes named;
+    for (size_t d = 0; d < inputs[i].sizes.size(); ++d, ++at) {
+      const auto c = sizes.classOf(at);
+      named.push_back(c ? symbolFor(*c) : sizes.number(at));
+      if (c) places[*c] = {v, static_cast<int64_t>(d)};
+    }
+    v->setType(tensorType(*inputs[i].dtype, named));
+  }
+  for (const auto& [v, c] : ints) {
+    if (!places[c].tensor || v->uses().empty()) continue;
+    wick::Node* node = body_->create(aten::size, {places[c].tensor, places[c].tensor});
+    node->output()->setType(types::Int());
+    v->replaceAllUsesWith(node->output());
+    body_->block()->prependNode(node);
+    wick::Node* dim = body_->block()->prependNode(body_->createConstant(IValue(places[c].dim)));
+    node->replaceInput(1, dim->output());
+  }
+}
+
+std::optional<int64_t> RegionPlan::symbolOf(const Value* v) const {
+  const auto found = int_symbols_.find(v);
+  return found == int_symbols_.end() ? std::nullopt : std::optional(found->second);
+}
+
+int64_t RegionPlan::elementsOf(const Value* v) const {
+  const auto found = elements_.find(v);
+  return found == elements_.end() ? 0 : found->second;
+}
+
+// What branches hand on may be an argument, or the same value as another result.
+void RegionPlan::findResults() {
+  std::unordered_map<const Value*, size_t> first;
+  for (size_t i = 0; i < body_->outputs().size(); ++i) {
+    const Value* v = body_->outputs()[i];
+    const auto [found, added] = first.try_emplace(v, i);
+    same_.emplace_back();
+    if (v->node()->kind() == prim::Param) {
+      same_.back() = {true, v->offset()};
+    } else if (!added) {
+      same_.back() = {false, found->second};
+    }
+  }
 }
 
 bool RegionPlan::findNeeds(uint64_t mask) {
   for (size_t i = 0; i < body_->inputs().size() && i < 64; ++i) {
     const Value* input = body_->inputs()[i];
-    if (isTensor(input) && !knownSizes(input)) return false;
     if ((mask >> i & 1) == 0) continue;
     needed_[input] = true;
     arguments_.push_back(i);
   }
   std::optional<DType> dtype;
   for (const wick::Node* node : body_->nodes()) {
-    for (const Value* v : node->outputs()) {
-      if (isTensor(v) && !knownSizes(v)) return false;
+    if (node->kind() == prim::ListConstruct || node->kind() == prim::ListUnpack) {
+      const bool any = std::ranges::any_of(node->inputs(),
+                                           [&](const Value* v) { return needed_.count(v) != 0; });
+      for (const Value* v : node->outputs()) {
+        if (any) needed_[v] = true;
+      }
+      continue;
     }
     const Operator* op = node->maybeOperator();
-    if (!op || ruleOf(*op).kind() != Rule::Kind::Formula) continue;
+    if (!op) continue;
     const uint64_t wanted = wantedInputs(node, needed_);
-    if (wanted == 0) continue;
+    const Rule::Kind kind = ruleOf(*op).kind();
+    if (wanted == 0 || kind == Rule::Kind::None || kind == Rule::Kind::Ignored) continue;
+    if (kind != Rule::Kind::Formula) return false;
     if ((wanted & ~coveredInputs(ruleOf(*op), node)) != 0) return false;
+    if (isTensorList(node->output())) {
+      needed_[node->output()] = true;
+      continue;
+    }
     // Gradients have their arguments' dtype all along.
     if (!isFloating(dtypeOf(node->output()))) return false;
     if (dtype && *dtype != dtypeOf(node->output())) return false;
@@ -478,19 +266,21 @@ bool RegionPlan::findSaved(uint64_t leaves) {
     if (node->kind() == prim::Constant) continue;
     for (const Value* v : node->outputs()) add(v);
   }
+  // What is there without being saved.
+  const auto isFree = [&](const Value* v) { return isConstant(v) || symbolOf(v); };
   std::unordered_set<const Value*> reads, on_tape;
   for (const wick::Node* node : body_->nodes()) {
-    if (node->outputs().size() != 1 || needed_.count(node->output()) == 0) continue;
-    const GradientFunction& gradients =
-        ruleOf(*node->maybeOperator()).gradients(wantedInputs(node, needed_));
-    if (!gradientsIn(gradients)) return false;
+    const Operator* op = node->maybeOperator();
+    if (!op || needed_.count(node->output()) == 0) continue;
+    const GradientFunction& gradients = ruleOf(*op).gradients(wantedInputs(node, needed_));
+    if (!gradientsIn(gradients, /*lists=*/true)) return false;
     for (const Source& source : gradients.sources) {
       if (source.kind == Source::Kind::Gradient || source.part != Source::Part::Value) continue;
       const Value* v =
           source.kind == Source::Kind::Argument ? node->input(source.index) : node->output();
-      if (!isConstant(v)) reads.insert(v);
+      if (!isFree(v)) reads.insert(v);
       // The tape would save it, and with it the memory that it is a view of.
-      for (; on_tape.insert(v).second && isViewNode(v->node()->kind());) v = v->node()->input(0);
+      for (; on_tape.insert(v).second && isView(v->node());) v = v->node()->input(0);
     }
   }
   VertexCut cut(values.size());
@@ -499,7 +289,7 @@ bool RegionPlan::findSaved(uint64_t leaves) {
   for (size_t v = 0; v < values.size(); ++v) {
     const Value* value = values[v];
     const wick::Node* node = value->node();
-    const int64_t elements = isTensor(value) ? numberOfElements(value) : 0;
+    const int64_t elements = elementsOf(value);
     if (node->kind() == prim::Param) {
       const size_t i = value->offset();
       const bool leaf = i < 64 && (leaves >> i & 1) != 0;
@@ -510,11 +300,11 @@ bool RegionPlan::findSaved(uint64_t leaves) {
     } else {
       // Others keep results too, and may write to them; the rest is stored for this alone.
       const bool result = results.count(value) != 0;
-      const bool may_be_saved = !result || on_tape.count(value) != 0;
+      const bool may_be_saved = !isTensorList(value) && (!result || on_tape.count(value) != 0);
       cut.cost(v, may_be_saved ? (result ? 1 : 2) * elements + 1 : VertexCut::kNever);
       if (isCheap(node)) {
         for (const Value* input : node->inputs()) {
-          if (!isConstant(input)) cut.computes(numbers.at(input), v);
+          if (!isFree(input)) cut.computes(numbers.at(input), v);
         }
       } else {
         cut.isThere(v);
@@ -537,8 +327,49 @@ bool RegionPlan::findSaved(uint64_t leaves) {
       forward_results_.push_back(value);
     }
   }
-  for (const Value* v : forward_results_) results_need_it_.push_back(needed_.count(v) != 0);
+  for (size_t i = 0; i < forward_results_.size(); ++i) {
+    if (i >= same_.size()) same_.emplace_back();
+    results_need_it_.push_back(needed_.count(forward_results_[i]) != 0 && !same_[i]);
+  }
   return forward_results_.size() <= 64;
+}
+
+// The sizes that backward functions may ask for.
+void RegionPlan::findNumbers() {
+  for (const wick::Node* node : body_->nodes()) {
+    if (node->outputs().empty() || needed_.count(node->outputs()[0]) == 0) continue;
+    for (const Value* v : node->outputs()) addNumbers(v);
+    for (const Value* v : node->inputs()) addNumbers(v);
+  }
+  for (const wick::Node* node : body_->nodes()) {
+    for (const Value* v : node->outputs()) {
+      if (const auto symbol = symbolOf(v)) addNumbers(node->input(0));
+    }
+  }
+}
+
+void RegionPlan::addNumbers(const Value* sizes_of) {
+  if (!isTensor(sizes_of)) return;
+  const KnownSizes sizes = *knownSizes(sizes_of);
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] >= 0 || std::ranges::count(symbols_, sizes[d]) > 0) continue;
+    std::optional<Number> number;
+    for (size_t i = 0; !number && i < body_->inputs().size(); ++i) {
+      const Value* input = body_->inputs()[i];
+      if (!isTensor(input)) continue;
+      const KnownSizes given = *knownSizes(input);
+      const auto found = std::ranges::find(given, sizes[d]);
+      if (found != given.end()) {
+        number = {true, i, static_cast<size_t>(found - given.begin())};
+      }
+    }
+    if (!number) {
+      number = {false, forward_results_.size() + result_sizes_.size(), 0};
+      result_sizes_.emplace_back(sizes_of, d);
+    }
+    symbols_.push_back(sizes[d]);
+    numbers_.push_back(*number);
+  }
 }
 
 void RegionPlan::buildForward() {
@@ -555,21 +386,25 @@ void RegionPlan::buildForward() {
   }
   std::vector<Value*> results;
   for (const Value* v : forward_results_) results.push_back(inside.at(const_cast<Value*>(v)));
+  for (const auto& [v, d] : result_sizes_) {
+    Value* dim = graph->insertConstant(IValue(static_cast<int64_t>(d)));
+    wick::Node* size = graph->create(aten::size, {inside.at(const_cast<Value*>(v)), dim});
+    size->output()->setType(types::Int());
+    results.push_back(graph->insertNode(size)->output());
+  }
   graph->registerOutput(graph->insertNode(graph->createTuple(results))->output());
   unit_ = std::make_shared<CompilationUnit>();
   forward_ = unit_->createFunction("__torch__.forward", std::move(graph));
 }
 
-std::unique_ptr<RegionPlan::Backward> RegionPlan::build(uint64_t defined) const {
-  return RegionBackward(*this, defined).build();
-}
-
-const RegionPlan::Backward& RegionPlan::backward(uint64_t defined) const {
+std::shared_ptr<const RegionPlan::Backward> RegionPlan::backward(uint64_t defined) const {
+  constexpr size_t kMost = 16;
   std::lock_guard lock(mutex_);
-  auto& made = backward_[defined];
-  if (!made) made = build(defined);
-  WICK_CHECK(made, "the gradient of a graph cannot be computed from what it saved");
-  return *made;
+  if (const auto known = backward_.find(defined); known != backward_.end()) return known->second;
+  std::shared_ptr<const Backward> made = build(defined);
+  WICK_ASSERT(made, "the gradient of a graph cannot be computed from what it saved");
+  if (backward_.size() < kMost) backward_.emplace(defined, made);
+  return made;
 }
 
 }  // namespace wick::autograd

@@ -1,5 +1,8 @@
-// How a region of a program - operators without control flow whose formulas are known, among them
-// reductions, normalization and products - runs and is differentiated for arguments of given sizes.
+// How a region of a program - operators whose formulas are known, among them reductions,
+// normalization and products, with branches between them - runs and is differentiated for arguments
+// of given dtypes and ranks. The sizes may differ from call to call, as far as the plan's pattern
+// says (autograd/size_pattern.h); those that formulas ask for are found when a call is made. The
+// conditions of branches are arguments too, so a plan knows which branch runs.
 //
 //   region(x, w):  h = linear(x, w)      forward(x, w):     (layer_norm(gelu(h)), h)
 //                  t = gelu(h)           backward(x, w, h, g):
@@ -8,7 +11,8 @@
 //
 // What backward reads of the forward values is computed again from what is saved, as far as that is
 // pointwise or a view; results of products and reductions are saved. Which values are saved is a
-// minimum cut, by their numbers of elements, between what must be saved and what formulas read.
+// minimum cut, by their numbers of elements in the first call, between what must be saved and what
+// formulas read.
 #pragma once
 
 #include <memory>
@@ -17,6 +21,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "autograd/size_pattern.h"
 #include "core/ivalue.h"
 #include "core/tensor.h"
 #include "ir/function.h"
@@ -31,16 +36,24 @@ bool joinsRegions(const wick::Node* node);
 // Thread-safe.
 class RegionPlan {
  public:
-  // What is known of an argument: of a tensor the dtype and sizes, of a number perhaps its value.
+  // What is known of an argument in the first call: of a tensor the dtype and sizes, of an int or a
+  // bool its value.
   struct Input {
     std::optional<DType> dtype;
     DimVector sizes;
-    std::optional<IValue> constant;
+    std::optional<IValue> value;
   };
-  // Bit i of `mask`: argument i needs a gradient; of `leaves`: it is a leaf, which is in memory
-  // anyway. Null when the sizes of some value are not known or a formula does not fit.
+  // The numbers that a pattern is about, in the order of the arguments.
+  static std::vector<int64_t> numbersOf(const std::vector<Input>& inputs);
+  // `sizes`: of these numbers. Bit i of `mask`: argument i needs a gradient; of `leaves`: it is a
+  // leaf, which is in memory anyway. Null when the rank of some value is not known or a formula
+  // does not fit.
   static std::shared_ptr<const RegionPlan> make(const Graph& body, const std::vector<Input>& inputs,
-                                                uint64_t mask, uint64_t leaves);
+                                                const SizePattern& sizes, uint64_t mask,
+                                                uint64_t leaves);
+
+  // How many there have been in the process.
+  static uint64_t numMade();
 
   // A value that a call saves.
   struct Saved {
@@ -52,6 +65,21 @@ class RegionPlan {
   GraphFunction& forward() const { return *forward_; }
   // How many results of forward() are the body's.
   size_t numResults() const { return body_->outputs().size(); }
+  // Of a result of the body whether it is a tensor without dimensions.
+  bool isScalar(size_t result) const;
+  // What a result of forward() is that is no tensor of its own: an argument as it came, or an
+  // earlier result.
+  struct Same {
+    bool argument;
+    size_t index;
+  };
+  const std::optional<Same>& sameAs(size_t result) const { return same_[result]; }
+  // A size that formulas ask for: of a dimension of an argument, or a result of forward().
+  struct Number {
+    bool argument;
+    size_t index, dim;
+  };
+  const std::vector<Number>& numbers() const { return numbers_; }
   // Whether a result of forward() comes from arguments that need gradients.
   bool needsGradient(size_t result) const { return results_need_it_[result]; }
   size_t numForwardResults() const { return results_need_it_.size(); }
@@ -62,34 +90,50 @@ class RegionPlan {
     std::shared_ptr<CompilationUnit> unit;
     GraphFunction* function = nullptr;  // null when no argument has a gradient
     struct Parameter {
-      enum class Kind { Saved, Gradient } kind;
-      size_t index;  // in saved(), or of the result of forward()
+      enum class Kind { Saved, Gradient, Number } kind;
+      size_t index;  // in saved(), of the result of forward(), in numbers()
     };
     std::vector<Parameter> parameters;
     std::vector<size_t> found;  // in arguments(): whose gradients it returns, as a tuple
   };
-  // Bit i of `defined`: there is a gradient of result i of forward(). Made when first asked for.
-  const Backward& backward(uint64_t defined) const;
+  // Bit i of `defined`: there is a gradient of result i of forward(). Made when first asked for, and
+  // kept for some sets of results; a program decides how many it asks for.
+  std::shared_ptr<const Backward> backward(uint64_t defined) const;
 
  private:
   RegionPlan() = default;
+  bool findTypes(const Graph& body, const std::vector<Input>& inputs, const SizePattern& sizes);
+  void nameSizes(const std::vector<Input>& inputs, const SizePattern& sizes);
+  bool expandComposites();
   bool findNeeds(uint64_t mask);
+  void findResults();
   bool findSaved(uint64_t leaves);
+  void findNumbers();
+  void addNumbers(const Value* sizes_of);
+  // The symbol of an int that is a size.
+  std::optional<int64_t> symbolOf(const Value* v) const;
+  int64_t elementsOf(const Value* v) const;
   void buildForward();
-  std::unique_ptr<Backward> build(uint64_t defined) const;
+  std::shared_ptr<const Backward> build(uint64_t defined) const;
   friend class RegionBackward;
 
-  std::shared_ptr<Graph> body_;  // with the types of all values
+  std::shared_ptr<Graph> body_;  // with the types of all values; sizes that differ are symbols
+  std::unordered_map<const Value*, int64_t> elements_;     // in the first call
+  std::unordered_map<const Value*, int64_t> int_symbols_;  // of ints that are sizes
   std::unordered_map<const Value*, bool> needed_;
   std::vector<Saved> saved_;
   std::vector<const Value*> saved_values_;     // in the body
   std::vector<const Value*> forward_results_;  // in the body
   std::vector<bool> results_need_it_;
+  std::vector<std::optional<Same>> same_;
   std::vector<size_t> arguments_;
+  std::vector<Number> numbers_;
+  std::vector<int64_t> symbols_;                               // of each of numbers_
+  std::vector<std::pair<const Value*, size_t>> result_sizes_;  // dimensions of values in the body
   std::shared_ptr<CompilationUnit> unit_;
   GraphFunction* forward_ = nullptr;
   mutable std::mutex mutex_;
-  mutable std::unordered_map<uint64_t, std::unique_ptr<Backward>> backward_;
+  mutable std::unordered_map<uint64_t, std::shared_ptr<const Backward>> backward_;
 };
 
 }  // namespace wick::autograd

@@ -31,8 +31,8 @@ History* find(const Tensor& t) {
 }
 
 History& make(const Tensor& t) {
-  if (!t.impl()->history) t.impl()->history = makeRef<History>();
-  return *find(t);
+  if (History* history = find(t)) return *history;
+  return *static_cast<History*>(t.impl()->history.attach(makeRef<History>()));
 }
 
 // Threads may read one tensor at a time, and what a read finds out is kept with the tensor: its
@@ -209,7 +209,7 @@ void Leaf::accumulate(const Tensor& gradient) {
   } else {
     // Nobody else may see the additions that follow.
     const bool ours = gradient.impl()->useCount() == 1 && gradient.storage()->useCount() == 1;
-    gradient_ = ours ? gradient.detach() : gradient.detach().clone();
+    gradient_ = ours ? gradient.detach() : copyOf(gradient);
   }
 }
 
@@ -221,13 +221,14 @@ bool requiresGradient(const Tensor& t) {
 }
 
 bool isLeaf(const Tensor& t) {
-  return !requiresGradient(t) || !find(t) || (!find(t)->edge && !find(t)->base.defined());
+  return !requiresGradient(t) || !find(t) || (!find(t)->base.defined() && !find(t)->edge);
 }
 
 Edge gradientEdge(const Tensor& t) {
   if (!requiresGradient(t)) return {};
   History* history = find(t);
-  if (history && history->edge && !history->base.defined()) return history->edge;
+  // The edge of a view may be found again by another thread at this moment.
+  if (history && !history->base.defined() && history->edge) return history->edge;
   const std::lock_guard lock(findings());
   history = find(t);
   if (history && history->base.defined() && requiresGradient(history->base) &&
@@ -239,7 +240,9 @@ Edge gradientEdge(const Tensor& t) {
                "does not know of that. You can fix this by cloning the output of the custom "
                "Function.",
                history->edge.index, history->edge.node->name());
-    setEdge(t, edgeOfView(t, history->base));
+    // Whether it requires a gradient is for its base to say: other threads may read its own mark.
+    history->edge = edgeOfView(t, history->base);
+    history->version = t.storage()->version();
   }
   if (history && history->edge) return history->edge;
   return {Ref<Node>(&leafOf(t)), 0};
@@ -269,6 +272,7 @@ void retainGradient(const Tensor& t) {
   WICK_CHECK(requiresGradient(t), "can't retain_grad on Tensor that has requires_grad=False");
   if (isLeaf(t)) return;
   const Edge edge = gradientEdge(t);
+  const std::lock_guard lock(findings());
   History& history = make(t);
   if (history.kept) return;
   history.kept = makeRef<Leaf>(t);
@@ -276,6 +280,7 @@ void retainGradient(const Tensor& t) {
 }
 
 bool retainsGradient(const Tensor& t) {
+  const std::lock_guard lock(findings());
   return find(t) && find(t)->kept;
 }
 
@@ -364,7 +369,7 @@ void detachInPlace(const Tensor& t) {
              "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
              "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
              "function in torch/optim/optimizer.py as the solution.");
-  t.impl()->history = nullptr;
+  t.impl()->history.clear();
   t.impl()->requires_grad = false;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "runtime/ops/call.h"
@@ -116,7 +117,7 @@ Tensor scatterStrided(const Tensor& gradient, const Geometry& base, const Geomet
   WICK_CHECK(std::ranges::equal(gradient.sizes(), view.sizes),
              "as_strided_backward: expected a gradient of sizes {}, got {}", formatInts(view.sizes),
              formatInts(gradient.sizes()));
-  Tensor memory = Tensor::zeros({length}, gradient.dtype());
+  Tensor memory = Tensor::zeros({length}, gradient.dtype(), gradient.device());
   const Tensor part = memory.asStrided(view.sizes, view.strides, view.offset - begin);
   static const OperatorHandle kPut("aten::index_add_", "");
   if (part.isNonOverlappingAndDense()) {
@@ -128,7 +129,8 @@ Tensor scatterStrided(const Tensor& gradient, const Geometry& base, const Geomet
     const Tensor taken =
         places.asStrided(view.sizes, view.strides, view.offset - begin).reshape(DimVector{-1});
     const BelowRecorder below;
-    kPut(memory, int64_t{0}, taken, gradient.reshape(DimVector{-1}), Scalar(int64_t{1}));
+    kPut(memory, int64_t{0}, moveTo(taken, gradient.device()), gradient.reshape(DimVector{-1}),
+         Scalar(int64_t{1}));
   }
   return memory.asStrided(base.sizes, base.strides, base.offset - begin).clone();
 }

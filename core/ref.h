@@ -122,6 +122,36 @@ class Ref {
   T* object_ = nullptr;
 };
 
+// A reference that is set at most once while other threads read: what reading an object finds out
+// and keeps with it. Null at first.
+template <class T>
+class AttachedRef {
+ public:
+  AttachedRef() = default;
+  AttachedRef(const AttachedRef&) = delete;
+  AttachedRef& operator=(const AttachedRef&) = delete;
+  ~AttachedRef() { clear(); }
+
+  T* get() const { return object_.load(std::memory_order_acquire); }
+  explicit operator bool() const { return get() != nullptr; }
+  // Attaches `object` unless something is attached already; returns what is attached now.
+  // Thread-safe.
+  T* attach(Ref<T> object) {
+    T* attached = nullptr;
+    if (object_.compare_exchange_strong(attached, object.get(), std::memory_order_acq_rel)) {
+      attached = object.leak();
+    }
+    return attached;
+  }
+  // Only while no other thread reads.
+  void clear() {
+    if (T* object = object_.exchange(nullptr, std::memory_order_acq_rel)) object->release();
+  }
+
+ private:
+  std::atomic<T*> object_{nullptr};
+};
+
 template <class T, class... Args>
 Ref<T> makeRef(Args&&... args) {
   return Ref<T>(new T(std::forward<Args>(args)...));

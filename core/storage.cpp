@@ -1,7 +1,7 @@
 #include <atomic>
-#include <cstring>
 
 #include "core/allocator.h"
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/tensor.h"
 
@@ -10,20 +10,26 @@ namespace wick {
 namespace {
 
 // There is one CPU: "cpu:0" says the same as "cpu", and tensors report the latter, as PyTorch's do.
-// (The devices themselves differ, as they do there.)
+// (The devices themselves differ, as they do there.) Other devices have their index.
 //
-// Kernels read through data() without asking where it lies, so storages of other devices must not
-// exist, and of the meta device none without memory.
-void checkDevice(Device device) {
-  WICK_CHECK(device.isCpu(), "no allocator for device {}", device.str());
+// Kernels for the CPU read through data() without asking where it lies: from now on each call of an
+// operator looks where its tensors are.
+Device notedPlace(Device device) {
+  if (device.isCpu()) [[likely]]
+    return Device();
+  detail::kinds_in_use.store(true, std::memory_order_relaxed);
+  return placeOf(device);
 }
 
 }  // namespace
 
 Ref<Storage> Storage::allocate(size_t bytes, Device device) {
-  checkDevice(device);
   Ref<Storage> s = makeRef<Storage>();
-  if (bytes > 0) s->data_ = allocateBlock(bytes);
+  s->device_ = notedPlace(device);
+  if (bytes > 0) {
+    s->data_ = s->device_.isCpu() ? allocateBlock(bytes)
+                                  : deviceBackend(device.type).allocate(s->device_, bytes);
+  }
   s->bytes_ = bytes;
   return s;
 }
@@ -33,8 +39,8 @@ Ref<Storage> Storage::borrow(void* data, size_t bytes, std::shared_ptr<const voi
   if (!data && bytes > 0) {
     throw UsageError(fmt::format("Storage::borrow: expected {} bytes of memory, got null", bytes));
   }
-  checkDevice(device);
   Ref<Storage> s = makeRef<Storage>();
+  s->device_ = notedPlace(device);
   s->data_ = data;
   s->bytes_ = bytes;
   s->writable_ = writable;
@@ -43,24 +49,23 @@ Ref<Storage> Storage::borrow(void* data, size_t bytes, std::shared_ptr<const voi
   return s;
 }
 
-RefCounted* Storage::attachDerived(Ref<RefCounted> object) {
-  RefCounted* attached = nullptr;
-  if (derived_.compare_exchange_strong(attached, object.get(), std::memory_order_acq_rel)) {
-    attached = object.leak();
-  }
-  return attached;
-}
-
 Storage::~Storage() {
-  if (RefCounted* derived = derived_.load(std::memory_order_acquire)) derived->release();
-  if (!owner_) freeBlock(data_, bytes_);
+  // Before the contents it was computed from.
+  derived_.clear();
+  if (owner_ || !data_) return;
+  if (device_.isCpu()) {
+    freeBlock(data_, bytes_);
+  } else if (DeviceBackend* backend = findDeviceBackend(device_.type)) {
+    backend->free(device_, data_, bytes_);
+  }
 }
 
 void Storage::resize(size_t bytes) {
   if (bytes <= bytes_) return;
-  void* grown = allocateBlock(bytes);
-  if (bytes_ > 0) std::memcpy(grown, data_, bytes_);
-  if (!owner_) freeBlock(data_, bytes_);
+  DeviceBackend& backend = deviceBackend(device_.type);
+  void* grown = backend.allocate(device_, bytes);
+  if (bytes_ > 0) backend.copyBytes(grown, device_, data_, device_, bytes_);
+  if (!owner_ && data_) backend.free(device_, data_, bytes_);
   data_ = grown;
   owner_.reset();
   writable_ = true;

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/convert.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/grad_mode.h"
 #include "core/paced.h"
@@ -110,6 +111,17 @@ size_t extentBytes(IntSpan sizes, IntSpan strides, int64_t offset, DType dtype) 
   const Extent extent = extentOf(sizes, strides, offset, item_size);
   if (!extent.fits) throwWrongExtent(sizes, strides, offset);
   return static_cast<size_t>(extent.end) * item_size;
+}
+
+// Writes zeros from byte `begin` on.
+void clearStorage(Storage& storage, size_t begin) {
+  if (storage.bytes() == begin || !storage.data()) return;
+  char* const first = static_cast<char*>(storage.data()) + begin;
+  if (storage.device().isCpu()) {
+    clearBytes(first, storage.bytes() - begin);
+  } else {
+    deviceBackend(storage.device().type).clear(storage.device(), first, storage.bytes() - begin);
+  }
 }
 
 Tensor makeTensor(Ref<Storage> storage, DType dtype, DimVector sizes, DimVector strides,
@@ -217,7 +229,7 @@ Tensor Tensor::fromStorage(Ref<Storage> storage, DType dtype, IntSpan sizes, Int
 
 Tensor Tensor::zeros(IntSpan sizes, DType dtype, Device device) {
   Tensor t = empty(sizes, dtype, device);
-  if (t.storage()->bytes() > 0) clearBytes(t.rawData(), t.storage()->bytes());
+  clearStorage(*t.storage(), 0);
   return t;
 }
 
@@ -276,7 +288,7 @@ MemoryFormat Tensor::suggestMemoryFormat() const {
 template <class T>
 T Tensor::item() const {
   WICK_CHECK(numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", numel());
-  WICK_CHECK(device().isCpu(), "item: cannot read a tensor on device {}", device().str());
+  if (!device().isCpu()) return moveTo(*this, Device()).item<T>();
   return dispatchAll(dtype(),
                      [&]<class From>() { return convert<T>(*static_cast<From*>(rawData())); });
 }
@@ -354,7 +366,7 @@ const Tensor& Tensor::resize(IntSpan sizes) const {
   storage()->resize(extentBytes(sizes, strides, offset(), dtype()));
   if (const size_t after = storage()->bytes(); dtype() == DType::Bool && after > before) {
     // What memory held before is no bool.
-    clearBytes(static_cast<char*>(storage()->data()) + before, after - before);
+    clearStorage(*storage(), before);
   }
   impl_->place(storage(), dtype(), DimVector(sizes), std::move(strides), offset());
   return *this;

@@ -35,15 +35,16 @@ enum class MemoryFormat : int8_t {
   ChannelsLast3d = 3
 };
 
-// A block of memory. CPU blocks are aligned to 64 bytes.
+// A block of memory of a device (core/device_backend.h). CPU blocks are aligned to 64 bytes; those of
+// other devices are not to be read through data().
 class Storage : public RefCounted {
  public:
   // Allocates `bytes` uninitialized bytes; throws RuntimeError when memory or the limit is
-  // exhausted, and for every device but the CPU.
+  // exhausted, and when there is no such device.
   static Ref<Storage> allocate(size_t bytes, Device device = {});
   // Borrows memory that `owner` keeps alive (a mapped file, a user's buffer). Writing to a block
   // that is not writable is refused by copyFrom and by in-place operators. UsageError for null,
-  // unless there are no bytes, RuntimeError for every device but the CPU.
+  // unless there are no bytes, RuntimeError when there is no such device.
   static Ref<Storage> borrow(void* data, size_t bytes, std::shared_ptr<const void> owner,
                              Device device = {}, bool writable = true);
   ~Storage() override;
@@ -63,16 +64,16 @@ class Storage : public RefCounted {
   // Something computed from the contents that lives and dies with them (prepacked weights), or
   // null. Whoever attaches it synchronizes access within and compares version(), for the contents
   // may have changed since. Thread-safe.
-  RefCounted* derived() const { return derived_.load(std::memory_order_acquire); }
+  RefCounted* derived() const { return derived_.get(); }
   // Attaches `object` unless something is attached already; returns what is attached now.
-  RefCounted* attachDerived(Ref<RefCounted> object);
+  RefCounted* attachDerived(Ref<RefCounted> object) { return derived_.attach(std::move(object)); }
 
  private:
   void* data_ = nullptr;
   size_t bytes_ = 0;
   Device device_;
   bool writable_ = true;
-  std::atomic<RefCounted*> derived_{nullptr};
+  AttachedRef<RefCounted> derived_;
   std::shared_ptr<const void> owner_;  // null when the block is ours to free
   std::atomic<uint32_t> version_{0};
 };
@@ -111,8 +112,8 @@ class TensorImpl : public RefCounted {
   bool is_conj = false;  // reserved for lazily conjugated views; every tensor is materialized today
 
   // What the tape knows of the tensor (autograd/tape.h): where it comes from, what it is a view of,
-  // its gradient. Null for most.
-  Ref<RefCounted> history;
+  // its gradient. Null for most. Attached by whoever records first, also while other threads read.
+  AttachedRef<RefCounted> history;
   // What a tensor of another kind than Dense consists of (core/tensor_kind.h); null for dense ones.
   // Shared by views.
   Ref<RefCounted> form;

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 
 #include "core/convert.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "core/row_copy.h"
@@ -370,12 +371,31 @@ bool mayOverlap(const Tensor& a, const Tensor& b) {
   return a0 < b1 && b0 < a1;
 }
 
+// Of tensors on two devices: the source's bytes go over as they lie, and are spread there.
+void copyAcross(const Tensor& to, const Tensor& source) {
+  const DeviceType type = source.device().isCpu() ? to.device().type : source.device().type;
+  DeviceBackend& backend = deviceBackend(type);
+  const Tensor packed = source.isNonOverlappingAndDense() || !backend.holdsData()
+                            ? source
+                            : source.clone(MemoryFormat::Contiguous);
+  const auto cross = [&](const Tensor& t) {
+    backend.copyBytes(t.rawData(), t.device(), packed.rawData(), packed.device(),
+                      static_cast<size_t>(packed.numel()) * packed.itemSize());
+  };
+  if (to.dtype() == packed.dtype() && std::ranges::equal(to.sizes(), packed.sizes()) &&
+      std::ranges::equal(to.strides(), packed.strides())) {
+    return cross(to);
+  }
+  const Tensor landed =
+      Tensor::emptyStrided(packed.sizes(), packed.strides(), packed.dtype(), to.device());
+  cross(landed);
+  to.copyFrom(landed);
+}
+
 }  // namespace
 
 const Tensor& Tensor::copyFrom(const Tensor& source) const {
   if (isSame(source)) return *this;
-  WICK_CHECK(device().isCpu() && source.device().isCpu(),
-             "copy_: no way to copy from device {} to {}", source.device().str(), device().str());
   WICK_CHECK(storage()->writable(), "copy_: the destination's memory is read-only");
   Tensor src = DimVector(source.sizes()) == DimVector(sizes()) ? source : source.expand(sizes());
   if (numel() == 0) return *this;
@@ -385,12 +405,22 @@ const Tensor& Tensor::copyFrom(const Tensor& source) const {
                "single memory location. Please clone() the tensor before performing the "
                "operation.");
   }
+  const bool on_cpu = device().isCpu() && src.device().isCpu();
+  if (!on_cpu && device() != src.device()) {
+    copyAcross(*this, source);
+    return *this;
+  }
+  if (!on_cpu && !deviceBackend(device().type).holdsData()) return *this;
   if (mayOverlap(*this, src)) {
     bool same_place = rawData() == src.rawData() && dtype() == src.dtype() &&
                       impl_->strides == src.impl_->strides;
     if (same_place) return *this;
     // Through a copy of the source's own elements, so that no element is written before it is read.
     src = source.clone(MemoryFormat::Contiguous).expand(sizes());
+  }
+  if (!on_cpu) {
+    deviceBackend(device().type).copyElements(*this, src);
+    return *this;
   }
   RowKernel kernel = rowKernel(dtype(), src.dtype());
   char* to = static_cast<char*>(rawData());
@@ -409,7 +439,6 @@ const Tensor& Tensor::copyFrom(const Tensor& source) const {
 }
 
 const Tensor& Tensor::fill(double value) const {
-  WICK_CHECK(device().isCpu(), "fill_: no way to write a tensor on device {}", device().str());
   Tensor number = Tensor::empty({}, dtype());
   dispatchAll(dtype(), [&]<class T>() { *number.data<T>() = convert<T>(value); });
   return copyFrom(number);

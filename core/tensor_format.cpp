@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/ivalue.h"
-#include "core/quantizer.h"
 #include "core/nested_form.h"
+#include "core/quantizer.h"
 #include "core/sparse_form.h"
 #include "core/text_limit.h"
 
@@ -223,8 +224,10 @@ std::string formatTensor(const Tensor& tensor, int64_t max_elements) {
   std::string dtype = fmt::format("dtype=torch.{}", toString(t));
   std::string body;
   if (!tensor.device().isCpu()) {
-    body = "...";
     suffixes.push_back(fmt::format("device='{}'", tensor.device().str()));
+  }
+  if (!deviceBackend(tensor.device().type).holdsData()) {
+    body = "...";
     suffixes.push_back(sizeText(tensor));
     if (!usual) suffixes.push_back(dtype);
   } else if (tensor.numel() == 0) {
@@ -232,7 +235,7 @@ std::string formatTensor(const Tensor& tensor, int64_t max_elements) {
     if (tensor.dim() != 1) suffixes.push_back(sizeText(tensor));
     if (t != defaultDType()) suffixes.push_back(dtype);
   } else {
-    body = Printer(tensor, max_elements).text(kIndent);
+    body = Printer(moveTo(tensor, Device()), max_elements).text(kIndent);
     if (!usual) suffixes.push_back(dtype);
   }
   if (tensor.requiresGrad()) suffixes.push_back("requires_grad=True");

@@ -34,7 +34,8 @@ constexpr std::string_view toString(TensorKind kind) {
 
 #ifdef WICK_INSIDE
 namespace detail {
-// Whether the process ever made a tensor that is not dense: until then calls look at no kinds.
+// Whether the process ever made a tensor that is not dense or not on the CPU: until then calls look
+// at no kinds and devices.
 inline constinit std::atomic<bool> kinds_in_use{false};
 }  // namespace detail
 

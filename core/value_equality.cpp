@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "core/budget.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/error.h"
 #include "core/ivalue.h"
@@ -63,10 +64,12 @@ bool sameTexts(const std::string& a, const std::string& b, Pace& pace) {
 bool sameTensors(const Tensor& a, const Tensor& b, Pace& pace) {
   if (a.isSame(b)) return true;
   if (!std::ranges::equal(a.sizes(), b.sizes()) || a.device() != b.device()) return false;
-  if (!a.device().isCpu()) return a.dtype() == b.dtype() && a.sharesStorage(b);
+  if (!deviceBackend(a.device().type).holdsData()) {
+    return a.dtype() == b.dtype() && a.sharesStorage(b);
+  }
   DType common = promoteTypes(a.dtype(), b.dtype());
-  Tensor x = a.to(common).contiguous();
-  Tensor y = b.to(common).contiguous();
+  Tensor x = moveTo(a, Device()).to(common).contiguous();
+  Tensor y = moveTo(b, Device()).to(common).contiguous();
   const auto n = static_cast<size_t>(x.numel());
   return dispatchAll(common, [&]<class T>() {
     const T* p = x.data<T>();

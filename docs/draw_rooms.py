@@ -30,6 +30,7 @@ ROOMS = {
     "training": "optimizers, whole trainings",
     "": "wick.h: the interface for C++",
     "capi": "the interface for C",
+    "python": "the package for Python",
     "install": "shared libraries",
     "tools": "torchscript-cli",
 }

@@ -199,6 +199,7 @@ bool AliasDb::hasOrderedEffects(const Node* node) const {
                                                       prim::ContinueStmt,
                                                       prim::Closure,
                                                       Symbol::prim("profile"),
+                                                      Symbol::prim("JointGraph"),
                                                       Symbol::prim("Guard"),
                                                       Symbol::prim("BailOut")};
   if (kEffects.count(node->kind()) != 0) return true;

@@ -331,6 +331,7 @@ bool Node::hasSideEffects() const {
                                     aten::wait,
                                     prim::With,
                                     Symbol::prim("profile"),
+                                    Symbol::prim("JointGraph"),
                                     Symbol::prim("Guard"),
                                     Symbol::prim("BailOut")};
   for (Symbol effect : kEffects) {

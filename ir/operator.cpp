@@ -8,7 +8,9 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "core/device_backend.h"
 #include "core/error.h"
+#include "ir/device_kernels.h"
 #include "ir/graph.h"
 
 namespace wick {
@@ -172,6 +174,16 @@ void Operator::callKernel(IValue* args, size_t num_args, IValue* results, size_t
       callForKind(kind, args, num_args, results, num_results, borrowed);
       return;
     }
+    if (const DeviceType type = deviceOfArguments(*this, args, num_args); type != DeviceType::CPU) {
+      callOnDevice(type, {args, num_args, results, num_results, this, borrowed});
+      return;
+    }
+    if (tensors_ != 0 && !defaultDevice().isCpu()) {
+      const OnCpuScope here;
+      if (form_ != Form::Base) return callDerived(args, num_args, results, num_results, borrowed);
+      CallFrame frame{args, num_args, results, num_results, this, borrowed};
+      return record_.kernel(frame);
+    }
   }
   if (form_ != Form::Base) {
     callDerived(args, num_args, results, num_results, borrowed);
@@ -190,25 +202,26 @@ void Operator::callDerived(IValue* args, size_t num_args, IValue* results, size_
   const size_t num_taken = form_ == Form::Out ? num_args - 1 : num_args;
   CallFrame frame{args, num_taken, results, num_results, this, borrowed, &destination};
   record_.kernel(frame);
-  Tensor result = results[0].toTensor();
+  finishDerived(*this, destination, results[0]);
+}
+
+void finishDerived(const Operator& op, const Tensor& destination, IValue& slot) {
+  const Tensor result = slot.toTensor();
   if (result.isSame(destination)) return;
-  if (form_ == Form::Out) {
-    WICK_CHECK(canCast(result.dtype(), destination.dtype()),
-               "{}: result type {} can't be cast to the desired output type {}", schema_.name(),
-               toString(result.dtype()), toString(destination.dtype()));
-    if (!std::ranges::equal(destination.sizes(), result.sizes())) {
-      destination.resize(result.sizes());
-    }
-  } else {
+  const std::string& name = op.schema().name();
+  if (op.form() == Operator::Form::Inplace) {
     WICK_CHECK(std::ranges::equal(destination.sizes(), result.sizes()),
-               "{}: the output of shape {} does not match the broadcast shape {}", schema_.name(),
+               "{}: the output of shape {} does not match the broadcast shape {}", name,
                formatInts(destination.sizes()), formatInts(result.sizes()));
-    WICK_CHECK(canCast(result.dtype(), destination.dtype()),
-               "{}: result type {} can't be cast to the desired output type {}", schema_.name(),
-               toString(result.dtype()), toString(destination.dtype()));
+  }
+  WICK_CHECK(canCast(result.dtype(), destination.dtype()),
+             "{}: result type {} can't be cast to the desired output type {}", name,
+             toString(result.dtype()), toString(destination.dtype()));
+  if (!std::ranges::equal(destination.sizes(), result.sizes())) {
+    destination.resize(result.sizes());
   }
   destination.copyFrom(result);
-  results[0] = IValue(destination);
+  slot = IValue(destination);
 }
 
 // Names are indexed as tables arrive; schemas are parsed when a name is first asked for.

@@ -38,7 +38,8 @@ struct Precision {
   bool any() const { return cuda || cpu; }
 };
 
-enum class Policy { Reduced, Full, Widest, Unsafe };
+// FullWithoutDType: unless the call says which dtype it wants. FullOnCuda: that for one device only.
+enum class Policy { Reduced, Full, FullWithoutDType, FullOnCuda, Widest, Unsafe };
 
 const std::unordered_map<Symbol, Policy>& policies() {
   static const std::unordered_map<Symbol, Policy> all = [] {
@@ -66,6 +67,7 @@ const std::unordered_map<Symbol, Policy>& policies() {
                           "addbmm",
                           "baddbmm",
                           "bmm",
+                          "chain_matmul",
                           "lstm_cell",
                           "gru_cell",
                           "rnn_tanh_cell",
@@ -114,6 +116,8 @@ const std::unordered_map<Symbol, Policy>& policies() {
                        "cdist",
                        "renorm",
                        "logsumexp"});
+    put(Policy::FullWithoutDType, {"prod", "log_softmax", "cumprod", "cumsum", "sum"});
+    put(Policy::FullOnCuda, {"softmax"});
     put(Policy::Widest, {"addcdiv", "addcmul", "atan2", "bilinear", "cross", "dot", "equal",
                          "index_put", "tensordot", "add", "sub", "mul", "div"});
     put(Policy::Unsafe, {"binary_cross_entropy"});
@@ -272,10 +276,23 @@ class Caster {
     const FunctionSchema* schema = node->maybeSchema();
     if (schema && schema->isMutable()) return;
     if (found->second == Policy::Widest && !readsFloat(node)) return;
+    Precision wanted = now;
+    if (found->second == Policy::FullOnCuda) wanted.cpu = false;
+    if (found->second == Policy::FullOnCuda || found->second == Policy::FullWithoutDType) {
+      if (!wanted.any() || saysDType(node)) return;
+    }
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       if (node->input(i)->type()->kind() != TypeKind::Tensor) continue;
-      node->replaceInput(i, casted(node, node->input(i), found->second, now));
+      node->replaceInput(i, casted(node, node->input(i), found->second, wanted));
     }
+  }
+
+  static bool saysDType(const Node* node) {
+    const FunctionSchema* schema = node->maybeSchema();
+    if (!schema) return false;
+    const std::optional<size_t> i = schema->argumentIndex("dtype");
+    if (!i || *i >= node->inputs().size()) return false;
+    return node->input(*i)->type()->kind() != TypeKind::None;
   }
 
   // Whether a tensor may be float32, as far as its type tells.

@@ -21,6 +21,51 @@ namespace wick {
 
 namespace {
 
+// Uses of a value that are looked at, so that the pass stays linear.
+constexpr size_t kMaxUses = 16;
+
+// How many nodes a node holds in its blocks, and how many prim::Ifs it is and holds.
+struct Extent {
+  size_t nodes = 0;
+  size_t branches = 0;
+};
+void addExtent(const Node* node, Extent& extent) {
+  extent.branches += node->kind() == prim::If;
+  for (const Block* block : node->blocks()) {
+    for (const Node* inner : block->nodes()) {
+      ++extent.nodes;
+      addExtent(inner, extent);
+    }
+  }
+}
+Extent extentOf(const Node* node) {
+  Extent extent;
+  addExtent(node, extent);
+  return extent;
+}
+
+void addCaptured(const Block* block, std::unordered_set<const Value*>& inside,
+                 std::vector<Value*>& captured) {
+  const auto read = [&](Value* v) {
+    if (inside.insert(v).second) captured.push_back(v);
+  };
+  for (const Node* node : block->nodes()) {
+    for (Value* v : node->inputs()) read(v);
+    for (const Block* inner : node->blocks()) addCaptured(inner, inside, captured);
+    inside.insert(node->outputs().begin(), node->outputs().end());
+  }
+  for (Value* v : block->outputs()) read(v);
+}
+
+// What a node reads, also in its blocks.
+std::vector<Value*> readBy(const Node* node) {
+  std::vector<Value*> values(node->inputs().begin(), node->inputs().end());
+  if (node->blocks().empty()) return values;
+  std::unordered_set<const Value*> inside(values.begin(), values.end());
+  for (const Block* block : node->blocks()) addCaptured(block, inside, values);
+  return values;
+}
+
 // A group that is being gathered. `inputs[i]` of the node is input i of its body.
 class Group {
  public:
@@ -34,6 +79,7 @@ class Group {
 
   Node* node() const { return node_; }
   size_t size() const { return size_; }
+  size_t branches() const { return branches_; }
   bool reads(const Value* v) const { return inputs_.count(v) != 0; }
 
   // Inputs and outputs after `node` joined.
@@ -43,7 +89,7 @@ class Group {
       count -= reads(v);
       count += isUsedElsewhere(v);
     }
-    for (const Value* v : node->inputs()) count += !reads(v) && v->node()->kind() != prim::Constant;
+    for (const Value* v : readBy(node)) count += !reads(v) && v->node()->kind() != prim::Constant;
     return count;
   }
   bool isUsedElsewhere(const Value* v) const {
@@ -67,14 +113,16 @@ class Group {
  private:
   Node* cloneInside(const Node* node) {
     std::unordered_map<Value*, Value*> map;
-    for (Value* v : node->inputs()) map[v] = inside(v);
+    for (Value* v : readBy(node)) map[v] = inside(v);
     Node* copy = body_->createClone(node, map);
     if (last_constant_) {
       copy->insertAfter(last_constant_);
     } else {
       body_->block()->prependNode(copy);
     }
-    ++size_;
+    const Extent extent = extentOf(node);
+    size_ += 1 + extent.nodes;
+    branches_ += extent.branches;
     return copy;
   }
 
@@ -121,6 +169,7 @@ class Group {
   Node* node_;
   std::shared_ptr<Graph> body_;
   size_t size_ = 0;
+  size_t branches_ = 0;
   std::unordered_map<const Value*, Value*> inputs_;
   std::unordered_map<const Value*, Value*> constants_;
   Node* last_constant_ = nullptr;  // constants stand in front of all other nodes
@@ -132,8 +181,11 @@ class Fuser {
 
   void block(Block* b) {
     for (Node* node = b->returnNode()->prev(); node != b->returnNode();) {
-      for (Block* sub : node->blocks()) block(sub);
-      if (!computes(node) || !WICK_MAY_OPTIMIZE("groups around {}", node->str())) {
+      const bool computing = computes(node);
+      if (!computing) {
+        for (Block* sub : node->blocks()) block(sub);
+      }
+      if (!computing || !WICK_MAY_OPTIMIZE("groups around {}", node->str())) {
         node = node->prev();
         continue;
       }
@@ -148,6 +200,7 @@ class Fuser {
 
  private:
   bool joins(const Node* node) const {
+    if (node->kind() == prim::If) return isJoiningBranch(node);
     if (!node->blocks().empty() || aliases_.writes(node) || aliases_.hasOrderedEffects(node)) {
       return false;
     }
@@ -160,11 +213,65 @@ class Fuser {
     return options_.kind_of(node) != FusionKind::None;
   }
   bool computes(const Node* node) const {
+    if (node->kind() == prim::If) return joins(node);
     FusionKind kind = options_.kind_of(node);
     return (kind == FusionKind::Pointwise || kind == FusionKind::Reduction ||
             kind == FusionKind::Indexed || kind == FusionKind::Composite) &&
            joins(node);
   }
+  // Whether all of the blocks may be in a group. Asked again and again, so the answer is kept.
+  bool isJoiningBranch(const Node* node) const {
+    if (options_.max_branches == 0) return false;
+    const auto known = branches_.find(node);
+    if (known != branches_.end()) return known->second;
+    return branches_[node] = looksLikeJoiningBranch(node);
+  }
+  bool looksLikeJoiningBranch(const Node* node) const {
+    const Extent extent = extentOf(node);
+    if (extent.branches > options_.max_branches || extent.nodes > options_.max_nodes ||
+        aliases_.writes(node) || aliases_.hasOrderedEffects(node)) {
+      return false;
+    }
+    for (const Block* block : node->blocks()) {
+      for (const Node* inner : block->nodes()) {
+        const bool fits =
+            inner->kind() == prim::Constant ||
+            (inner->kind() == prim::ListConstruct && !aliases_.hasWriters(inner->output())) ||
+            joins(inner);
+        if (!fits) return false;
+      }
+      for (const Value* v : block->outputs()) {
+        if (!mayHandOn(v, block)) return false;
+      }
+    }
+    return std::ranges::none_of(node->outputs(),
+                                [&](const Value* v) { return isOutside(v) && isExposed(v); });
+  }
+  // Whether a block may have this result: a tensor that it computes or that is there before.
+  bool mayHandOn(const Value* v, const Block* block) const {
+    if (v->type()->kind() != TypeKind::Tensor) return false;
+    const Node* node = v->node();
+    if (node->block() == block) return node->kind() != prim::Constant && computes(node);
+    return options_.kind_of(node) != FusionKind::View;
+  }
+  // Whether a result of an If may be a value from outside of it.
+  static bool isOutside(const Value* result) {
+    return std::ranges::any_of(result->node()->blocks(), [&](const Block* block) {
+      const Value* v = block->outputs()[result->offset()];
+      return v->node()->block() != block || (v->node()->kind() == prim::If && isOutside(v));
+    });
+  }
+  bool isExposed(const Value* v) const {
+    if (!options_.exposes) return false;
+    return v->uses().size() > kMaxUses || std::ranges::any_of(v->uses(), [&](const Use& use) {
+             const Node* around = use.user->block()->owningNode();
+             if (use.user->kind() == prim::Return && around && around->kind() == prim::If) {
+               return isExposed(around->output(use.offset));
+             }
+             return options_.exposes(use.user);
+           });
+  }
+
   // What a kernel does not make an object of must stay inside: views and the list that a cat reads.
   bool mayJoin(const Node* node, const Group& group) const {
     if (options_.exposes && isExposed(node, group)) return false;
@@ -177,10 +284,11 @@ class Fuser {
                         [&](const Value* v) { return group.isUsedElsewhere(v); });
   }
 
-  // Whether a result that the group reads is read by others that may not do so then.
+  // Whether a result that the group reads is, or might be, read by others that may not do so then.
   bool isExposed(const Node* node, const Group& group) const {
     return std::ranges::any_of(node->outputs(), [&](const Value* v) {
-      return group.reads(v) && std::ranges::any_of(v->uses(), [&](const Use& use) {
+      if (!group.reads(v)) return false;
+      return v->uses().size() > kMaxUses || std::ranges::any_of(v->uses(), [&](const Use& use) {
                return use.user != group.node() && options_.exposes(use.user);
              });
     });
@@ -194,7 +302,9 @@ class Fuser {
       if (!producer) return;
       const bool shared_list =
           producer->kind() == prim::ListConstruct && group.isUsedElsewhere(producer->output());
-      if (group.valuesWith(producer) > options_.max_values) {
+      const bool fits = group.valuesWith(producer) <= options_.max_values &&
+                        group.branches() + extentOf(producer).branches <= options_.max_branches;
+      if (!fits) {
         refused.insert(producer);
       } else if (shared_list) {
         group.joinCopy(producer);
@@ -231,14 +341,14 @@ class Fuser {
 
   // The latest node in front of the group that computes from a tensor which the group reads.
   Node* nextSibling(const Group& group, const std::unordered_set<const Node*>& refused) const {
-    constexpr size_t kMaxUses = 16;  // of a value, so that the pass stays linear
     Node* best = nullptr;
     for (const Value* v : group.node()->inputs()) {
       if (v->type()->kind() != TypeKind::Tensor || v->uses().size() > kMaxUses) continue;
       for (const Use& use : v->uses()) {
         Node* node = use.user;
         if (node->block() != group.node()->block() || node->kind() == prim::FusionGroup ||
-            refused.count(node) || !node->isBefore(group.node()) || !computes(node)) {
+            refused.count(node) || !node->isBefore(group.node()) || !computes(node) ||
+            (options_.exposes && isExposed(node, group))) {
           continue;
         }
         if (!best || best->isBefore(node)) best = node;
@@ -249,12 +359,34 @@ class Fuser {
 
   const FusionOptions& options_;
   AliasDb aliases_;
+  mutable std::unordered_map<const Node*, bool> branches_;  // prim::Ifs: whether they may join
 };
 
 // Lists that could not join spoil the group: they are not arguments of kernels.
 bool readsLists(const Node& group) {
   return std::any_of(group.inputs().begin(), group.inputs().end(),
                      [](const Value* v) { return v->type()->kind() == TypeKind::List; });
+}
+
+// Adds what the nodes of a block compute, up to what is enough.
+void addComputing(const Block* block, const FusionOptions& options, size_t& computing) {
+  for (const Node* node : block->nodes()) {
+    const FusionKind kind = options.kind_of(node);
+    computing += kind == FusionKind::Pointwise || kind == FusionKind::Reduction ||
+                 kind == FusionKind::Indexed;
+    if (kind == FusionKind::Composite) computing += 2;
+    if (kind == FusionKind::Pointwise && computing < options.min_computing_nodes &&
+        options.suffices && options.suffices(node)) {
+      computing = options.min_computing_nodes;
+    }
+    for (const Block* inner : node->blocks()) addComputing(inner, options, computing);
+  }
+}
+
+bool computesEnough(const Block* block, const FusionOptions& options) {
+  size_t computing = 0;
+  addComputing(block, options, computing);
+  return computing >= options.min_computing_nodes;
 }
 
 void dissolve(Block* block, Symbol kind, const std::function<bool(const Node&)>& which) {
@@ -276,19 +408,7 @@ void dissolve(Block* block, Symbol kind, const std::function<bool(const Node&)>&
 void formFusionGroups(Graph& graph, const FusionOptions& options) {
   Fuser(graph, options).block(graph.block());
   dissolve(graph.block(), options.group_kind, [&](const Node& group) {
-    if (readsLists(group)) return true;
-    size_t computing = 0;
-    for (const Node* node : group.subgraph(attr::Subgraph)->nodes()) {
-      FusionKind kind = options.kind_of(node);
-      computing += kind == FusionKind::Pointwise || kind == FusionKind::Reduction ||
-                   kind == FusionKind::Indexed;
-      if (kind == FusionKind::Composite) computing += 2;
-      if (kind == FusionKind::Pointwise && computing < options.min_computing_nodes &&
-          options.suffices && options.suffices(node)) {
-        return false;
-      }
-    }
-    return computing < options.min_computing_nodes;
+    return readsLists(group) || !computesEnough(group.subgraph(attr::Subgraph)->block(), options);
   });
 }
 

@@ -32,6 +32,9 @@ struct FusionOptions {
   // Whether a result that the group reads itself must not also be read by this other node; never
   // when it is empty.
   std::function<bool(const Node* reader)> exposes = nullptr;
+  // How many prim::Ifs a group may hold, each with those in its blocks: such whose blocks hold
+  // nothing that could not join, and whose results the blocks compute or get from outside.
+  size_t max_branches = 0;
   // What a kernel can take in.
   size_t max_nodes = 500;
   size_t max_values = 120;  // inputs and outputs together
@@ -40,8 +43,8 @@ struct FusionOptions {
   size_t max_distance = 128;
 };
 
-// Moves nodes into group nodes, whose attribute Subgraph holds a graph without control
-// flow; constants are copied in. A group is found from its last node backwards: a producer joins
+// Moves nodes into group nodes, whose attribute Subgraph holds a graph without loops; constants are
+// copied in. A group is found from its last node backwards: a producer joins
 // when it can be moved in front of the group (AliasDb), also if others use its results; so does a
 // node that reads a tensor which the group reads. Views and
 // joins enter only with a node that computes from them; of lists that others read too a copy

@@ -84,6 +84,12 @@ size_t hashConstant(const IValue& v, ConstantHashes& known) {
 
 }  // namespace
 
+std::unordered_set<Symbol> atenSymbols(std::initializer_list<const char*> names) {
+  std::unordered_set<Symbol> all;
+  for (const char* name : names) all.insert(Symbol::aten(name));
+  return all;
+}
+
 bool neverRaises(const Node* node) {
   static const std::unordered_set<Symbol> kData = {prim::Constant,      prim::TupleConstruct,
                                                    prim::TupleUnpack,   prim::ListConstruct,

@@ -1,12 +1,17 @@
 // Facts about single nodes and values that several passes ask for.
 #pragma once
 
+#include <initializer_list>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "ir/alias_db.h"
 #include "ir/graph.h"
 
 namespace wick {
+
+// The operators of these names without their namespace: aten::relu of "relu".
+std::unordered_set<Symbol> atenSymbols(std::initializer_list<const char*> names);
 
 // Whether running the node can raise no error, whatever its inputs are. True only for nodes that
 // are known for it: arithmetic on numbers, comparisons, tuples, and questions to values.

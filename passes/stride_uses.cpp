@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "ir/shape_facts.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 
@@ -12,28 +13,22 @@ namespace {
 constexpr int kMaxDepth = 8;
 constexpr size_t kMaxUsers = 32;
 
-std::unordered_set<Symbol> symbols(std::initializer_list<const char*> names) {
-  std::unordered_set<Symbol> all;
-  for (const char* name : names) all.insert(Symbol::aten(name));
-  return all;
-}
-
 // Read elements and make results of their own, contiguous or in the order of the operand's
 // dimensions.
 bool computes(const Node* n) {
   static const std::unordered_set<Symbol> kKinds =
-      symbols({"matmul",     "mm",
-               "bmm",        "addmm",
-               "baddbmm",    "linear",
-               "softmax",    "log_softmax",
-               "layer_norm", "gelu",
-               "cat",        "stack",
-               "sum",        "mean",
-               "amax",       "amin",
-               "max",        "min",
-               "contiguous", "clamp",
-               "elu",        "scaled_dot_product_attention",
-               "dropout"});
+      atenSymbols({"matmul",     "mm",
+                   "bmm",        "addmm",
+                   "baddbmm",    "linear",
+                   "softmax",    "log_softmax",
+                   "layer_norm", "gelu",
+                   "cat",        "stack",
+                   "sum",        "mean",
+                   "amax",       "amin",
+                   "max",        "min",
+                   "contiguous", "clamp",
+                   "elu",        "scaled_dot_product_attention",
+                   "dropout"});
   const Operator* op = n->maybeOperator();
   return op && op->form() == Operator::Form::Base &&
          (op->record().scalar || kKinds.count(n->kind()) != 0) && n->kind() != aten::dropout;
@@ -42,8 +37,8 @@ bool computes(const Node* n) {
 // Views that exist whatever the strides are.
 bool isFreeView(const Node* n) {
   static const std::unordered_set<Symbol> kKinds =
-      symbols({"transpose", "permute", "t", "unsqueeze", "select", "slice", "chunk", "split",
-               "reshape", "expand", "movedim", "swapaxes", "narrow"});
+      atenSymbols({"transpose", "permute", "t", "unsqueeze", "select", "slice", "chunk", "split",
+                   "reshape", "expand", "movedim", "swapaxes", "narrow"});
   return kKinds.count(n->kind()) != 0;
 }
 

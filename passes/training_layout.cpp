@@ -12,6 +12,7 @@
 
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 
@@ -19,51 +20,45 @@ namespace {
 
 const Symbol kConv2d = Symbol::aten("conv2d");
 
-std::unordered_set<Symbol> symbols(std::initializer_list<const char*> names) {
-  std::unordered_set<Symbol> all;
-  for (const char* name : names) all.insert(Symbol::aten(name));
-  return all;
-}
-
 // Give numbers, or row-major tensors whatever lies where in their operands.
 bool forgets(const Node* n) {
   static const std::unordered_set<Symbol> kKinds =
-      symbols({"size", "dim", "numel", "is_floating_point", "is_complex", "__is__", "__isnot__",
-               "linear", "matmul", "mm", "bmm", "addmm", "layer_norm", "cross_entropy_loss"});
+      atenSymbols({"size", "dim", "numel", "is_floating_point", "is_complex", "__is__", "__isnot__",
+                   "linear", "matmul", "mm", "bmm", "addmm", "layer_norm", "cross_entropy_loss"});
   static const std::unordered_set<Symbol> kFacts = {
       Symbol::fromQualString("prim::dtype"), Symbol::fromQualString("prim::device"),
       Symbol::fromQualString("prim::layout"), Symbol::fromQualString("prim::is_cuda")};
   // Of all elements.
-  static const std::unordered_set<Symbol> kTotals = symbols({"mean", "sum"});
+  static const std::unordered_set<Symbol> kTotals = atenSymbols({"mean", "sum"});
   return kKinds.count(n->kind()) != 0 || kFacts.count(n->kind()) != 0 ||
          (kTotals.count(n->kind()) != 0 && n->inputs().size() == 2);
 }
 
 // Compute results that may lie in memory as their operands do.
 bool passesOn(const Node* n) {
-  static const std::unordered_set<Symbol> kKinds = symbols({"conv2d",
-                                                            "batch_norm",
-                                                            "group_norm",
-                                                            "instance_norm",
-                                                            "max_pool2d",
-                                                            "avg_pool2d",
-                                                            "adaptive_avg_pool2d",
-                                                            "adaptive_max_pool2d",
-                                                            "upsample_nearest2d",
-                                                            "upsample_bilinear2d",
-                                                            "upsample_bicubic2d",
-                                                            "upsample_nearest1d",
-                                                            "upsample_linear1d",
-                                                            "upsample_nearest3d",
-                                                            "upsample_trilinear3d",
-                                                            "cat",
-                                                            "mean",
-                                                            "sum",
-                                                            "softmax",
-                                                            "log_softmax",
-                                                            "constant_pad_nd",
-                                                            "relu_",
-                                                            "feature_dropout"});
+  static const std::unordered_set<Symbol> kKinds = atenSymbols({"conv2d",
+                                                                "batch_norm",
+                                                                "group_norm",
+                                                                "instance_norm",
+                                                                "max_pool2d",
+                                                                "avg_pool2d",
+                                                                "adaptive_avg_pool2d",
+                                                                "adaptive_max_pool2d",
+                                                                "upsample_nearest2d",
+                                                                "upsample_bilinear2d",
+                                                                "upsample_bicubic2d",
+                                                                "upsample_nearest1d",
+                                                                "upsample_linear1d",
+                                                                "upsample_nearest3d",
+                                                                "upsample_trilinear3d",
+                                                                "cat",
+                                                                "mean",
+                                                                "sum",
+                                                                "softmax",
+                                                                "log_softmax",
+                                                                "constant_pad_nd",
+                                                                "relu_",
+                                                                "feature_dropout"});
   if (n->kind() == prim::ListConstruct || n->kind() == prim::unchecked_cast) return true;
   const Operator* op = n->maybeOperator();
   if (!op || n->kind() == aten::dropout) return false;
@@ -74,7 +69,8 @@ bool passesOn(const Node* n) {
 
 // Views of row-major tensors and copies of others.
 bool mayCopy(const Node* n) {
-  static const std::unordered_set<Symbol> kKinds = symbols({"flatten", "reshape", "contiguous"});
+  static const std::unordered_set<Symbol> kKinds =
+      atenSymbols({"flatten", "reshape", "contiguous"});
   return kKinds.count(n->kind()) != 0;
 }
 

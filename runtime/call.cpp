@@ -1,5 +1,6 @@
 #include "runtime/call.h"
 
+#include "core/budget.h"
 #include "core/conform.h"
 #include "core/error.h"
 #include "core/function_schema.h"
@@ -111,12 +112,25 @@ void checkSelf(const ObjectRef& self, GraphFunction& method) {
              type->annotation(), self->type()->annotation());
 }
 
+namespace {
+
+// What has to be compiled for the call is compiled under its limits.
+const Code& codeFor(GraphExecutor& executor, std::span<const IValue> arguments,
+                    const RunOptions& options) {
+  Budget budget({options.deadline, options.max_memory, options.interrupt});
+  if (!budget.bounded()) return executor.codeFor(arguments);  // under those of the thread, if any
+  const BudgetScope scope(&budget);
+  return executor.codeFor(arguments);
+}
+
+}  // namespace
+
 IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
                     const RunOptions& options, const std::shared_ptr<void>* owner) {
   const CompileHold hold;
   GraphExecutor& executor = GraphExecutor::of(function);
   auto bound = bindArguments(function.schema(), std::move(arguments), std::move(kwargs));
-  const Code& code = executor.codeFor(bound);
+  const Code& code = codeFor(executor, bound, options);
   return runCode(code, std::move(bound), options, owner);
 }
 
@@ -128,7 +142,7 @@ IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IVal
   self->noteThread();
   auto bound = bindArguments(method.schema(), std::move(arguments), std::move(kwargs), 1);
   LentFirst lent(bound, self);
-  const Code& code = executor.codeFor(bound);
+  const Code& code = codeFor(executor, bound, options);
   try {
     if (code.keepsFirst()) return runCodeWithLentModule(code, bound, options, &self->owner());
     lent.give();

@@ -1,8 +1,10 @@
 #include "serialization/archive_names.h"
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
+#include <unordered_set>
 #include <utility>
 
 #include "core/error.h"
@@ -11,6 +13,50 @@
 
 namespace wick {
 namespace {
+
+// The number that a tensor without dimensions holds; nullopt for other constants.
+std::optional<IValue> numberIn(const std::optional<IValue>& constant) {
+  if (!constant || !constant->isTensor()) return std::nullopt;
+  const Tensor t = constant->toTensor();
+  if (!t.defined() || t.kind() != TensorKind::Dense || t.dim() != 0 || !t.device().isCpu()) {
+    return std::nullopt;
+  }
+  if (isComplex(t.dtype())) {
+    return IValue(t.to(DType::ComplexDouble).item<std::complex<double>>());
+  }
+  if (isFloating(t.dtype())) return IValue(t.to(DType::Double).item<double>());
+  if (isIntegral(t.dtype(), false)) return IValue(t.to(DType::Long).item<int64_t>());
+  return std::nullopt;
+}
+
+// Tracing makes tensors of numbers, and an archive does not say which constants were numbers.
+// PyTorch's executor takes those without dimensions for numbers where they are the second operand
+// of these operators, which shows in the dtype: int64 times 0.5 is float32, not float64.
+class OperatorOnNumbers : public SugaredValue {
+ public:
+  explicit OperatorOnNumbers(Symbol symbol) : symbol_(symbol) {}
+  static bool takes(Symbol symbol) {
+    static const std::unordered_set<std::string> kNames = {"aten::add", "aten::sub", "aten::mul",
+                                                           "aten::div"};
+    return kNames.contains(std::string(symbol.qualString()));
+  }
+  std::string kind() const override { return BuiltinFunction(symbol_).kind(); }
+  SugaredValuePtr call(const SourceRange& range, GraphFunction& fn, std::vector<NamedValue> args,
+                       std::vector<NamedValue> kwargs, size_t num_binders) override {
+    const bool plain = std::ranges::all_of(
+        kwargs, [](const NamedValue& k) { return k.name.value_or("") == "alpha"; });
+    if (plain && args.size() >= 2 && args[0].type()->kind() == TypeKind::Tensor) {
+      if (std::optional<IValue> number = numberIn(constantOf(args[1].value))) {
+        args[1].value = fn.graph()->insertConstant(std::move(*number));
+      }
+    }
+    return BuiltinFunction(symbol_).call(range, fn, std::move(args), std::move(kwargs),
+                                         num_binders);
+  }
+
+ private:
+  Symbol symbol_;
+};
 
 // `torch` and `ops.ns`: every member is the operator of that name. Unlike the `torch` of programs,
 // printed source spells all operators out, torch.__is__ and torch.append among them.
@@ -26,6 +72,7 @@ class OperatorNamespace : public SugaredValue {
     }
     const Symbol symbol = Symbol::fromQualString(ns_ + "::" + field);
     if (SugaredValuePtr upgraded = upgradedOperator(symbol, version_)) return upgraded;
+    if (OperatorOnNumbers::takes(symbol)) return std::make_shared<OperatorOnNumbers>(symbol);
     return std::make_shared<BuiltinFunction>(symbol);
   }
   bool hasAttr(const SourceRange&, GraphFunction&, const std::string&) override { return true; }

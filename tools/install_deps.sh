@@ -8,6 +8,8 @@ packages=(
   # libraries
   libbenchmark-dev libcli11-dev libdnnl-dev libfmt-dev libgmock-dev libgtest-dev libopenblas-dev
   libzstd-dev llvm-19-dev nlohmann-json3-dev zlib1g-dev
+  # the package for Python and its tests
+  pybind11-dev python3-dev python3-numpy python3-venv
   # tests of what is installed
   cmake luajit pkgconf
 )

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "codegen/cuda/kernel_text.h"
 #include "codegen/llvm/kernels.h"
 #include "codegen/loop/lowering.h"
 #include "runtime/fusion/fusion_site.h"
@@ -36,8 +37,28 @@ loop::ArgumentInfo infoOf(const TypePtr& type) {
   }
 }
 
+// For a device's memory that is contiguous, aligned, and a multiple of four elements.
+std::string cudaTextOf(const std::string& name, const loop::Kernel& kernel) {
+  codegen::CudaLayout layout;
+  layout.vector = 4;
+  for (const loop::Access& access : kernel.accesses) {
+    const bool along = access.varies(kernel.rank - 1);
+    layout.steps.push_back(along ? loop::LaneStep::Unit : loop::LaneStep::Zero);
+  }
+  if (kernel.reduced != 0) {
+    layout.threads = 32;
+    layout.outer = 1;
+  }
+  try {
+    return codegen::cudaKernelText("wick_" + name, kernel, layout);
+  } catch (const codegen::NoCudaText& e) {
+    return fmt::format("// no kernel: {}\n", e.what());
+  }
+}
+
 std::string textOf(const std::string& name, const loop::Kernel& kernel, KernelText what) {
   if (what == KernelText::Loops) return loop::toString(kernel);
+  if (what == KernelText::Cuda) return cudaTextOf(name, kernel);
   loop::LaneLayout layout;
   for (const loop::Access& access : kernel.accesses) {
     bool along = access.varies(kernel.rank - 1);
@@ -74,11 +95,14 @@ std::string describe(const loop::ArgumentInfo& info) {
 
 std::string kernelText(const Code& code, KernelText what) {
   std::string text;
+  const char* const comment = what == KernelText::Llvm   ? ";"
+                              : what == KernelText::Cuda ? "//"
+                                                         : "#";
   for (const auto& site : code.fusionSites()) {
     auto met = site->argumentsMet();
     if (met.empty()) met.push_back(supposedArguments(site->body()));
     for (const std::vector<loop::ArgumentInfo>& arguments : met) {
-      text += fmt::format("{} {}(", what == KernelText::Llvm ? ";" : "#", site->name());
+      text += fmt::format("{} {}(", comment, site->name());
       for (size_t i = 0; i < arguments.size(); ++i) {
         text += (i == 0 ? "" : ", ") + describe(arguments[i]);
       }
@@ -88,7 +112,7 @@ std::string kernelText(const Code& code, KernelText what) {
           text += textOf(site->name(), kernel, what);
         }
       } catch (const loop::Unsupported& e) {
-        text += fmt::format("{} no kernel: {}\n", what == KernelText::Llvm ? ";" : "#", e.what());
+        text += fmt::format("{} no kernel: {}\n", comment, e.what());
       }
     }
   }

@@ -11,6 +11,7 @@ enum class KernelText {
   Loops,  // the loop IR
   Llvm,   // LLVM modules before optimization
   Assembly,
+  Cuda,  // CUDA C
 };
 
 // Of all groups of the code, in memory that is contiguous. A group that ran shows the kernels for

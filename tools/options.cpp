@@ -64,6 +64,10 @@ void addInputFlags(CLI::App& verb, Options& options) {
   verb.add_option("--function", options.function, "function of the script (main)");
   addInputs(verb, options);
   addMode(verb, options);
+  verb.add_option("--device", options.device,
+                  "where the module, the arguments and new tensors are: cpu, cuda or cuda:N (cpu)");
+  verb.add_flag("--fallback", options.fallback,
+                "compute operators that the device lacks on the CPU, and say which at the end");
   verb.add_flag("--grad", options.grad, "run with gradient mode on");
   verb.add_option("--threads", options.threads, "threads within an operator")
       ->check(CLI::Range(1, 1024));
@@ -339,6 +343,9 @@ void defineVerbs(CLI::App& app, Options& options) {
       ->required()
       ->check(CLI::IsMember({"bash", "zsh"}));
   completions->callback([&options] { options.verb = completionsVerb; });
+  app.add_subcommand("devices", "list the devices that programs can run on")->callback([&options] {
+    options.verb = devicesVerb;
+  });
   app.add_subcommand("worker",
                      "take a command a line as a JSON array of words, and answer with a line")
       ->callback([&options] { options.verb = workerVerb; });

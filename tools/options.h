@@ -48,6 +48,8 @@ struct Options {
   double tolerance = 0;          // relative, of results that bisect compares
   std::string trace_file;        // where profile writes its events
   TrainOptions train;
+  std::string device;     // where module, arguments and new tensors are; empty: the CPU
+  bool fallback = false;  // operators without a kernel for the device run on the CPU
 };
 
 // The command line itself is wrong: exit code 2.

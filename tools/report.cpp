@@ -82,7 +82,6 @@ std::string indented(const std::string& text, const std::string& indent) {
 
 std::string reportTensor(const Tensor& tensor, const std::string& indent) {
   std::string text = tensor.describe();
-  if (!tensor.device().isCpu()) text += " on " + tensor.device().str();
   if (tensor.requiresGrad()) text += ", requires grad";
   text += "\n";
   if (!tensor.device().isCpu() || tensor.numel() == 0) return text;

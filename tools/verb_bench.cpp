@@ -5,6 +5,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "core/allocator.h"
+#include "core/device_backend.h"
 #include "runtime/call.h"
 #include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
@@ -115,19 +116,24 @@ void benchVerb(const Options& options) {
   applyMode(options, program);
   GraphFunction& function = program.function(options);
   const Arguments arguments = argumentsFor(options, program, function);
+  placeOnDevice(options, program, arguments);
   // As an application prepares a model that it serves; a program that trains keeps its module.
   std::shared_ptr<GraphFunction> frozen;
   double prepare_ms = 0;
-  if (!program.unpreparable(options)) {
+  // What is prepared is packed for the CPU.
+  if (options.device.empty() && !program.unpreparable(options)) {
     prepare_ms =
         timeOnce([&] { frozen = optimizeForInference(program.module().object(), function); });
   }
+  const Device device = defaultDevice();
   const auto once = [&] {
     if (frozen) {
       callFunction(*frozen, arguments.positional, arguments.named);
     } else {
       program.call(options, function, arguments.positional, arguments.named);
     }
+    // What is only queued took no time yet.
+    if (!device.isCpu()) deviceBackend(device.type).synchronize(device);
   };
   const double first_ms = timeOnce(once);
   Measurement measured{load_ms, prepare_ms, first_ms, timeRepeatedly(once, planFor(options)),

@@ -1,10 +1,16 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
+#include <span>
 
+#include "core/device_backend.h"
 #include "core/generator_state.h"
 #include "core/grad_mode.h"
 #include "core/thread_context.h"
+#include "ir/device_kernels.h"
 #include "passes/pipeline.h"
+#include "runtime/device_moves.h"
 #include "runtime/threads.h"
 #include "serialization/archive_reader.h"
 #include "serialization/tensor_files.h"
@@ -45,16 +51,41 @@ void resetSettings() {
   setOptimizationLevel(level);
   numbers.restore(defaultGenerator());
   threadContext() = ThreadContext();
+  setDefaultDevice(Device());
+  setDeviceFallback(false);
 }
 
 void applySettings(const Options& options) {
   if (options.seed) defaultGenerator().seed(*options.seed);
   if (options.threads > 0) setNumThreads(options.threads);
   setGradEnabled(options.grad);
+  if (!options.device.empty()) setDefaultDevice(Device::parse(options.device), /*for_cpu=*/true);
+  setDeviceFallback(options.fallback);
   if (options.optimize.empty()) return;
   setOptimizationLevel(options.optimize == "0"   ? OptimizationLevel::None
                        : options.optimize == "1" ? OptimizationLevel::Default
                                                  : OptimizationLevel::Stress);
+}
+
+void placeOnDevice(const Options& options, const LoadedFile& program, const Arguments& arguments) {
+  if (options.device.empty()) return;
+  std::vector<IValue> values = arguments.positional;
+  for (const auto& [name, value] : arguments.named) values.push_back(value);
+  if (program.isArchive()) values.emplace_back(program.module().object());
+  moveTensors(values, defaultDevice());
+}
+
+void fetchResult(const Options& options, const IValue& result) {
+  if (options.device.empty() || !deviceBackend(defaultDevice().type).holdsData()) return;
+  moveTensors(std::span(&result, 1), Device());
+}
+
+void tellFallbacks(const Options& options) {
+  if (!options.fallback) return;
+  for (const FallbackCount& count : deviceFallbacks()) {
+    std::fputs(fmt::format("computed on the CPU: {}, {} calls\n", count.op, count.calls).c_str(),
+               stderr);
+  }
 }
 
 bool isArchiveOfModule(const std::string& path) {

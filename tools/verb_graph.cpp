@@ -28,16 +28,19 @@ constexpr const char* kLoops = "loops";    // the loop IR of the groups
 constexpr const char* kCode = "code";      // the instructions that run
 constexpr const char* kLlvm = "llvm";      // the instructions, and the groups, as LLVM modules
 constexpr const char* kAssembly = "asm";   // and as machine code
+constexpr const char* kCuda = "cuda";      // the groups as CUDA C
 constexpr const char* kInference = "inference";  // prepared by optimizeForInference
 // The plan for the arguments that --input gives, after enough calls with them.
 constexpr const char* kSpecialized = "specialized";
 
 bool isCode(const std::string& stage) {
-  return stage == kCode || stage == kLoops || stage == kLlvm || stage == kAssembly;
+  return stage == kCode || stage == kLoops || stage == kLlvm || stage == kAssembly ||
+         stage == kCuda;
 }
 
 std::string textOf(const Code& code, const std::string& stage) {
   if (stage == kLoops) return kernelText(code, KernelText::Loops);
+  if (stage == kCuda) return kernelText(code, KernelText::Cuda);
   if (stage == kLlvm) return native::llvmText(code) + kernelText(code, KernelText::Llvm);
   if (stage == kAssembly) {
     return native::assemblyText(code) + kernelText(code, KernelText::Assembly);
@@ -61,7 +64,8 @@ std::string listStages() {
     for (const PipelinePass& pass : passesOf(phase)) list += fmt::format(", {}", pass.name);
     list += fmt::format(", {}", toString(phase));
   }
-  for (const char* stage : {kSpecialized, kFusion, kLoops, kCode, kLlvm, kAssembly, kInference}) {
+  for (const char* stage :
+       {kSpecialized, kFusion, kLoops, kCode, kLlvm, kAssembly, kCuda, kInference}) {
     list += fmt::format(", {}", stage);
   }
   return list;

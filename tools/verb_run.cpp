@@ -42,6 +42,7 @@ void runVerb(const Options& options) {
   applyMode(options, program);
   GraphFunction& function = program.function(options);
   Arguments arguments = argumentsFor(options, program, function);
+  placeOnDevice(options, program, arguments);
   const char* reason = options.prepare ? program.unpreparable(options) : nullptr;
   if (reason) throw CommandLineError(std::string("--prepare: ") + reason);
   RunOptions run;
@@ -56,6 +57,8 @@ void runVerb(const Options& options) {
                          std::move(arguments.positional), std::move(arguments.named), run)
           : program.call(options, function, std::move(arguments.positional),
                          std::move(arguments.named), run);
+  fetchResult(options, result);
+  tellFallbacks(options);
   if (!options.output_file.empty()) {
     writeResult(result, options.output_file);
   } else if (options.json) {

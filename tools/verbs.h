@@ -25,6 +25,7 @@ void extractVerb(const Options& options);
 void trainVerb(const Options& options);
 void completionsVerb(const Options& options);
 void workerVerb(const Options& options);
+void devicesVerb(const Options& options);
 
 // The arguments that --inputs or --input give to `function`.
 Arguments argumentsFor(const Options& options, const LoadedFile& program, GraphFunction& function);
@@ -39,6 +40,12 @@ NamedTensors tensorsOf(const std::string& path);
 // Applies --eval, or says on standard error that the module is in training mode. For verbs that
 // run.
 void applyMode(const Options& options, const LoadedFile& program);
+// Applies --device: moves the module and the arguments there. To be called after applySettings().
+void placeOnDevice(const Options& options, const LoadedFile& program, const Arguments& arguments);
+// Brings a result of a call back to the CPU, so that it can be shown.
+void fetchResult(const Options& options, const IValue& result);
+// Says on standard error what --fallback computed on the CPU, if anything.
+void tellFallbacks(const Options& options);
 // Writes to standard output; RuntimeError when that fails (a full disk).
 void print(const std::string& text);
 

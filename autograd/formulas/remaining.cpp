@@ -10,7 +10,7 @@ namespace {
 constexpr const char* kNotInPyTorch = "missing PyTorch has no derivative";
 constexpr const char* kOtherDevices = "missing available on other devices only";
 constexpr const char* kQuantized = "missing quantized tensors have no gradients";
-constexpr const char* kNested = "missing nested tensors have no gradients";
+constexpr const char* kNested = "missing PyTorch has no derivative for nested tensors";
 constexpr const char* kSecond = "missing PyTorch has no second derivative";
 
 constexpr const char* kLater = "missing no formula is written for this operator of later versions";
@@ -447,11 +447,8 @@ zero_point: summed_but_axis(learned_zero_gradient(grad, self, s, z, quant_min, q
     {"wick::ctc_gradient", kSecond},
     {"wick::grid_sampler_grid_gradient", kSecond},
     {"wick::grid_sampler_input_gradient", kSecond},
-    {"aten::_nested_tensor_from_mask", kNested},
     {"aten::to_padded_tensor", kNested},
-    {"aten::_nested_from_padded", kNested},
     {"aten::_nested_from_padded_and_nested_example", kNested},
-    {"aten::_nested_tensor_from_tensor_list", kNested},
     {"aten::_nested_tensor_layer_norm", kNested},
     {"aten::_nested_tensor_softmax_with_shape", kNested},
     {"aten::_nested_view_from_buffer", kNested},

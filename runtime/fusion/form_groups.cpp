@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "codegen/loop/compiled_kernel.h"
 #include "codegen/loop/decompositions.h"
@@ -13,7 +16,10 @@
 #include "codegen/loop/views.h"
 #include "codegen/loop/writes.h"
 #include "core/error.h"
+#include "core/optimization_limit.h"
 #include "ir/alias_db.h"
+#include "ir/depth.h"
+#include "passes/node_traits.h"
 #include "passes/write_groups.h"
 #include "runtime/fusion/site_derivative.h"
 #include "runtime/jit_mode.h"
@@ -87,18 +93,21 @@ bool suffices(const Node* node) {
 // Whether a node may hand on a tensor that it reads, or one that stands for it: whoever asks for
 // the gradient of such a tensor must find it on the tape, complete.
 bool handsOn(const Node* reader) {
-  static const std::set<std::string_view> kJoins = {"aten::cat", "aten::stack"};
+  static const Symbol kCat = Symbol::aten("cat"), kStack = Symbol::aten("stack");
+  static const Symbol kDetach = Symbol::aten("detach");
   if (reader->kind() == prim::FusionGroup || reader->kind() == prim::DifferentiableGraph) {
     return false;
   }
   if (reader->kind() == prim::ListConstruct) {
-    return std::ranges::any_of(reader->output()->uses(), [](const Use& use) {
-      return kJoins.count(use.user->kind().qualString()) == 0;
-    });
+    constexpr size_t kMaxUses = 16;  // of a list; each question looks at all of them
+    const auto& uses = reader->output()->uses();
+    return uses.size() > kMaxUses || std::ranges::any_of(uses, [](const Use& use) {
+             return use.user->kind() != kCat && use.user->kind() != kStack;
+           });
   }
   const Operator* op = reader->maybeOperator();
   if (!op || !reader->blocks().empty()) return true;
-  if (reader->kind() == Symbol::aten("detach")) return false;
+  if (reader->kind() == kDetach) return false;
   return op->makesViews() || op->has(kMayReturnArgument) || op->has(kSideEffects) ||
          op->mayWrite(*reader);
 }
@@ -120,6 +129,156 @@ void noteWrites(Block* block, const AliasDb& aliases) {
     node->setAttribute(SiteDerivative::writtenOutputs(), written(node->outputs()));
   }
 }
+
+// Whether the node gives the same whether its argument has a history or not.
+bool readsNumbers(const Node* node) {
+  static const std::unordered_set<Symbol> kKinds = [] {
+    std::unordered_set<Symbol> kinds;
+    for (const char* name : {"detach", "item", "Float", "Int", "Bool", "FloatImplicit", "size",
+                             "dim", "numel", "argmax"}) {
+      kinds.insert(Symbol::aten(name));
+    }
+    return kinds;
+  }();
+  return kKinds.count(node->kind()) != 0;
+}
+
+bool isNoneOrFalse(const Value* v) {
+  const std::optional<IValue> c = constantOf(v);
+  return c && (c->isNone() || (c->isBool() && !c->toBool()));
+}
+
+// What a call differentiates, when it is one value, and by what.
+struct Call {
+  Value* loss = nullptr;
+  Node* outputs = nullptr;  // the list that holds it; null where there is none
+  Node* inputs = nullptr;   // the list of what the gradients are of; null: of all leaves
+};
+
+std::optional<Call> readCall(const Node* node) {
+  static const Symbol kGrad = Symbol::aten("grad"), kBackward = Symbol::aten("backward");
+  const auto& inputs = node->inputs();
+  if (node->kind() == kGrad && inputs.size() == 6) {
+    Node* outputs = inputs[0]->node();
+    Node* wanted = inputs[1]->node();
+    const bool fits = outputs->kind() == prim::ListConstruct && outputs->inputs().size() == 1 &&
+                      inputs[0]->uses().size() == 1 && wanted->kind() == prim::ListConstruct &&
+                      isNoneOrFalse(inputs[2]) && isNoneOrFalse(inputs[3]) &&
+                      isNoneOrFalse(inputs[4]) && constantOf(inputs[5]);
+    return fits ? std::optional(Call{outputs->input(0), outputs, wanted}) : std::nullopt;
+  }
+  if (node->kind() == kBackward && inputs.size() == 4 &&
+      inputs[0]->type()->kind() == TypeKind::Tensor && isNoneOrFalse(inputs[1]) &&
+      isNoneOrFalse(inputs[2]) && isNoneOrFalse(inputs[3])) {
+    return Call{inputs[0]};
+  }
+  return std::nullopt;
+}
+
+// Losses that are differentiated where they are computed: a prim::DifferentiableGraph and the call
+// of torch.autograd.grad or backward that differentiates a result of it become one prim::JointGraph.
+// Its attribute Subgraph holds both, and what the call needs; its results are those of the graph
+// that others read, then those of the call. Nobody else may see that the tape knows the graph's
+// results: these are read by the call, and by what asks for their numbers alone; the call wants no
+// second walk and no gradients of gradients.
+//
+//   %loss = prim::DifferentiableGraph_0(%x, %w)
+//   %outputs = prim::ListConstruct(%loss)
+//   %inputs = prim::ListConstruct(%w)               %loss, %g = prim::JointGraph_0(%x, %w)
+//   %g = aten::grad(%outputs, %inputs, …)       →   %n = aten::item(%loss)
+//   %n = aten::item(%loss)
+class JointGraphs {
+ public:
+  explicit JointGraphs(Graph& graph) : graph_(graph) {}
+
+  void block(Block* b) {
+    for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
+      Node* node = *it;
+      ++it;
+      for (Block* sub : node->blocks()) block(sub);
+      if (const std::optional<Call> call = readCall(node)) join(node, *call);
+    }
+  }
+
+ private:
+  void join(Node* node, const Call& call) {
+    Node* region = call.loss->node();
+    if (region->kind() != prim::DifferentiableGraph || region->block() != node->block()) return;
+    static const Symbol kDetach = Symbol::aten("detach");
+    for (const Value* v : region->outputs()) {
+      const Value* inside = region->subgraph(attr::Subgraph)->outputs()[v->offset()];
+      if (inside->node()->kind() == kDetach) continue;  // has no history anyway
+      for (const Use& use : v->uses()) {
+        const bool differentiates = use.user == node || use.user == call.outputs;
+        if (differentiates ? v != call.loss : !readsNumbers(use.user)) return;
+      }
+    }
+    if (!aliases_) aliases_.emplace(graph_);
+    if (call.inputs && aliases_->hasWriters(call.inputs->output())) return;
+    if (!WICK_MAY_OPTIMIZE("joins {}", node->str())) return;
+    // The list only holds the loss, so it may stand right behind it.
+    if (call.outputs) call.outputs->moveAfter(region);
+    Node* const behind = call.outputs ? call.outputs : region;
+    if (!aliases_->moveAfterTopologicallyValid(node, behind)) return;
+    replace(region, node, call);
+    aliases_.reset();
+  }
+
+  void replace(Node* region, Node* node, const Call& call) {
+    Node* joint = graph_.create(Symbol::prim("JointGraph"), 0);
+    joint->setRange(region->range());
+    joint->setInlinedFrom(region->inlinedFrom());
+    joint->insertAfter(node);
+    const auto body = std::make_shared<Graph>();
+    std::unordered_map<Value*, Value*> inside;
+    const auto read = [&](Value* v) {
+      Value*& inner = inside[v];
+      if (inner) return;
+      if (v->node()->kind() == prim::Constant) {
+        inner = body->block()->prependNode(body->createClone(v->node(), {}))->output();
+        return;
+      }
+      inner = body->block()->addInput(v->type());
+      joint->addInput(v);
+    };
+    const auto copy = [&](const Node* n) {
+      Node* made = body->block()->appendNode(body->createClone(n, inside));
+      for (size_t i = 0; i < n->outputs().size(); ++i) inside[n->output(i)] = made->output(i);
+    };
+    for (Value* v : region->inputs()) read(v);
+    copy(region);
+    for (const Node* list : {call.outputs, call.inputs}) {
+      if (!list) continue;
+      if (list == call.inputs) {
+        for (Value* v : list->inputs()) {
+          if (inside.count(v) == 0) read(v);
+        }
+      }
+      copy(list);
+    }
+    for (Value* v : node->inputs()) {
+      if (inside.count(v) == 0) read(v);
+    }
+    copy(node);
+    const auto handOut = [&](Value* v) {
+      body->registerOutput(inside.at(v));
+      replaceValue(v, joint->addOutput(v->type()));
+    };
+    for (Value* v : region->outputs()) {
+      const bool others = std::ranges::any_of(
+          v->uses(), [&](const Use& use) { return use.user != node && use.user != call.outputs; });
+      if (others) handOut(v);
+    }
+    for (Value* v : node->outputs()) handOut(v);
+    joint->setAttribute(attr::Subgraph, body);
+    node->destroy();
+    if (call.outputs) call.outputs->destroy();
+    region->destroy();
+  }
+
+  Graph& graph_;
+  std::optional<AliasDb> aliases_;
+};
 
 bool holdsGraphs(const Block* block) {
   return std::ranges::any_of(block->nodes(), [](const Node* node) {
@@ -191,6 +350,7 @@ void formDifferentiableGraphs(Graph& graph) {
       return factory->differentiable(node) ? kind : FusionKind::None;
     }
     if (!factory->joins_regions(node)) return FusionKind::None;
+    if (node->kind() == prim::ListUnpack) return FusionKind::View;
     const Operator& op = *node->maybeOperator();
     const bool view = op.makesViews() || op.has(kMayReturnArgument);
     return view ? FusionKind::View : FusionKind::Reduction;
@@ -200,8 +360,12 @@ void formDifferentiableGraphs(Graph& graph) {
   options.max_nodes = 100;
   options.suffices = isLong;
   options.exposes = handsOn;
+  // Each combination of conditions that a program meets has plans of its own.
+  options.max_branches = 3;
   formFusionGroups(graph, options);
-  if (holdsGraphs(graph.block())) noteWrites(graph.block(), AliasDb(graph));
+  if (!holdsGraphs(graph.block())) return;
+  noteWrites(graph.block(), AliasDb(graph));
+  withStackFor(graph, [&] { JointGraphs(graph).block(graph.block()); });
 }
 
 }  // namespace wick

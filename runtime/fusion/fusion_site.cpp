@@ -13,6 +13,7 @@
 #include "core/log.h"
 #include "core/stripes.h"
 #include "runtime/compile_queue.h"
+#include "runtime/fusion/group_backend.h"
 #include "runtime/fusion/launch.h"
 #include "runtime/fusion/site_derivative.h"
 #include "runtime/jit_mode.h"
@@ -51,6 +52,7 @@ struct Key {
   std::array<uint32_t, kMaxArguments + 1> words;
   size_t size = 0;
   bool ordered = true;  // whether all tensors' dimensions lie in memory as they stand; not compared
+  Device device;        // of all tensors; of its index kernels know nothing
   friend bool operator==(const Key& a, const Key& b) {
     return a.size == b.size &&
            std::equal(a.words.begin(), a.words.begin() + a.size, b.words.begin());
@@ -60,13 +62,18 @@ struct Key {
 // False for arguments that no kernel takes.
 bool describe(const Arguments& arguments, size_t n, Key& key) {
   const bool grad = gradEnabled();
+  bool placed = false;
   for (size_t i = 0; i < n; ++i) {
     const IValue& a = *arguments[i];
     switch (a.tag()) {
       case IValue::Tag::Tensor: {
         const auto& t = static_cast<const TensorImpl&>(*a.rawObject());
         if (t.kind != TensorKind::Dense) return false;
-        if (t.sizes.size() > loop::kMaxRank || !t.storage->device().isCpu()) return false;
+        if (t.sizes.size() > loop::kMaxRank) return false;
+        const Device device = t.storage->device();
+        if (placed && device != key.device) return false;
+        key.device = device;
+        placed = true;
         if (isComplex(t.dtype) || t.is_conj || (grad && (t.requires_grad || t.history))) {
           return false;
         }
@@ -94,7 +101,8 @@ bool describe(const Arguments& arguments, size_t n, Key& key) {
         return false;
     }
   }
-  key.words[n] = static_cast<uint32_t>(defaultDType());
+  key.words[n] = static_cast<uint32_t>(defaultDType()) |
+                 static_cast<uint32_t>(static_cast<uint8_t>(key.device.type)) << 8;
   key.size = n + 1;
   return true;
 }
@@ -143,6 +151,8 @@ struct FusionSite::State {
     loop::LoweredGroup group;
     std::array<LayoutList, kMaxKernels> codes;               // of each kernel
     std::array<std::unique_ptr<Split>, kMaxKernels> splits;  // null where rows stay whole
+    // Of each kernel, on other devices than the CPU, instead of these.
+    std::array<std::unique_ptr<GroupBackend::Code>, kMaxKernels> device_codes;
     Variant* older = nullptr;
   };
 
@@ -173,10 +183,15 @@ struct FusionSite::State {
   Fit prepare(const std::shared_ptr<State>& self, Variant& variant, GroupCall& call,
               Launch* launches);
 
+  // False when a kernel cannot be compiled.
+  bool runOnDevice(Variant& variant, Device device, Launch* launches,
+                   const std::vector<Tensor>& outputs);
+
   std::shared_ptr<Graph> body;
   std::string name;
   bool writes = false;
-  std::unique_ptr<SiteDerivative> derivative;  // of a prim::DifferentiableGraph
+  std::unique_ptr<SiteDerivative> derivative;  // of a prim::DifferentiableGraph or prim::JointGraph
+  bool only_recorded = false;     // of the latter: where nothing is recorded its nodes run
   std::vector<IValue> constants;  // tensors of the body, arguments behind those of the caller
   std::mutex mutex;               // of those who add
   int num_variants = 0;
@@ -202,6 +217,12 @@ FusionSite::State::Variant* FusionSite::State::add(const Key& key,
     for (const loop::Kernel& kernel : variant->group.kernels) variant->usable &= isSmall(kernel);
     for (size_t k = 0; variant->usable && k < variant->group.kernels.size(); ++k) {
       const loop::Kernel& kernel = variant->group.kernels[k];
+      if (!key.device.isCpu()) {
+        GroupBackend* backend = groupBackend(key.device.type);
+        if (!backend) throw loop::Unsupported("no kernels for the device");
+        variant->device_codes[k] = backend->prepare(name, kernel);
+        continue;
+      }
       if (kernel.reductions.empty()) continue;
       auto split = std::make_unique<Split>(kernel);
       const auto small = [](const loop::RowStage& stage) { return isSmall(stage.kernel); };
@@ -306,9 +327,32 @@ FusionSite::State::Fit FusionSite::State::prepare(const std::shared_ptr<State>& 
   if (!call.mayWrite(group, std::span(launches, group.kernels.size()))) return Fit::NotNow;
   for (size_t k = 0; k < group.kernels.size(); ++k) {
     if (!call.planWalk(group, k, launches[k])) return Fit::NotNow;
+    if (variant.device_codes[k]) continue;
     if (!findCode(self, variant, k, launches[k])) return Fit::NotNow;
   }
   return Fit::Runs;
+}
+
+bool FusionSite::State::runOnDevice(Variant& variant, Device device, Launch* launches,
+                                    const std::vector<Tensor>& outputs) {
+  GroupBackend& backend = *groupBackend(device.type);
+  std::array<GroupBackend::Launch, kMaxKernels> queued;
+  try {
+    for (size_t k = 0; k < variant.group.kernels.size(); ++k) {
+      const loop::Kernel& kernel = variant.group.kernels[k];
+      Launch& launch = launches[k];
+      placeOutputs(kernel, launch, outputs);
+      queued[k] = {variant.device_codes[k].get(), &launch.walk,
+                   std::span<const Touch>(launch.touches.data(), kernel.accesses.size()),
+                   std::span<const int64_t>(launch.numbers.data(), kernel.numbers.size())};
+    }
+    backend.launch(device, std::span(queued).first(variant.group.kernels.size()));
+    return true;
+  } catch (const loop::Unsupported& e) {
+    GRAPH_DEBUG("{}: {}", name, e.what());
+    failures.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
 }
 
 FusionSite::FusionSite(const Node& group) : state_(std::make_shared<State>()) {
@@ -319,8 +363,9 @@ FusionSite::FusionSite(const Node& group) : state_(std::make_shared<State>()) {
     state_->writes = state_->writes || (op && op->writtenArguments(*node) != 0);
   }
   const SiteDerivative::Factory* factory = SiteDerivative::factory();
-  if (group.kind() == prim::DifferentiableGraph && factory) {
+  if (group.kind() != prim::FusionGroup && factory) {
     state_->derivative = factory->make(group);
+    state_->only_recorded = group.kind() != prim::DifferentiableGraph;
   }
   for (const Value* v : loop::tensorConstants(*state_->body)) {
     state_->constants.push_back(*constantOf(v));
@@ -354,13 +399,7 @@ bool runKernels(const loop::LoweredGroup& group, Launch* launches,
   for (size_t k = 0; k < group.kernels.size(); ++k) {
     const loop::Kernel& kernel = group.kernels[k];
     Launch& launch = launches[k];
-    for (size_t a = 0; a < kernel.accesses.size(); ++a) {
-      if (launch.output_of[a] < 0) continue;
-      const Tensor& output = outputs[static_cast<size_t>(launch.output_of[a])];
-      launch.touches[a].base =
-          reinterpret_cast<char*>(reinterpret_cast<intptr_t>(output.rawData()) +
-                                  reinterpret_cast<intptr_t>(launch.touches[a].base));
-    }
+    placeOutputs(kernel, launch, outputs);
     int64_t flag = 0;
     const std::span<const Touch> touches(launch.touches.data(), kernel.accesses.size());
     const std::span<const int64_t> numbers(launch.numbers.data(), kernel.numbers.size());
@@ -391,6 +430,18 @@ bool anyHasHistory(const IValue* given, size_t n) {
 
 }  // namespace
 
+namespace {
+std::atomic<GroupBackend*> cuda_backend{nullptr}, meta_backend{nullptr};
+}  // namespace
+
+GroupBackend* groupBackend(DeviceType type) {
+  const auto& slot = type == DeviceType::CUDA ? cuda_backend : meta_backend;
+  return type == DeviceType::CPU ? nullptr : slot.load(std::memory_order_acquire);
+}
+void setGroupBackend(DeviceType type, GroupBackend* backend) {
+  (type == DeviceType::CUDA ? cuda_backend : meta_backend).store(backend);
+}
+
 void SiteDerivative::setFactory(const Factory* factory) {
   installed_factory = factory;
 }
@@ -407,6 +458,7 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
     return state_->derivative->run(given, num_given, results, state_->body->outputs().size(),
                                    forward);
   }
+  if (state_->only_recorded) return false;
   if (state_->derivative && state_->derivative->computesAlone()) {
     return state_->derivative->compute(given, num_given, results, state_->body->outputs().size());
   }
@@ -417,12 +469,14 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
   const size_t n = num_given + state_->constants.size();
   Arguments arguments;
   Key key;
-  if (n > kMaxArguments || jitMode() == JitMode::Off) return fall_back();
+  if (n > kMaxArguments) return fall_back();
   for (size_t i = 0; i < num_given; ++i) arguments[i] = &given[i];
   for (size_t i = num_given; i < n; ++i) arguments[i] = &state_->constants[i - num_given];
   if (!describe(arguments, n, key)) return fall_back();
+  const bool on_cpu = key.device.isCpu();
+  if (on_cpu && jitMode() == JitMode::Off) return fall_back();
   const std::span<const IValue* const> all(arguments.data(), n);
-  GroupCall call(all, key.ordered);
+  GroupCall call(all, key.ordered, key.device);
   // Most groups are one kernel.
   Launch one;
   std::unique_ptr<Launch[]> several;
@@ -447,9 +501,13 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
   }
   if (fit != State::Fit::Runs) return fall_back();
   const loop::LoweredGroup& group = variant->group;
-  const std::vector<Tensor> outputs =
-      call.makeOutputs(group, std::span<const Launch>(launches, group.kernels.size()), dying);
-  if (!runKernels(group, launches, outputs)) return fall_back();
+  // On other devices work is queued: memory that is used again may still be read there.
+  const std::vector<Tensor> outputs = call.makeOutputs(
+      group, std::span<const Launch>(launches, group.kernels.size()), on_cpu ? dying : 0);
+  if (!(on_cpu ? runKernels(group, launches, outputs)
+               : state_->runOnDevice(*variant, key.device, launches, outputs))) {
+    return fall_back();
+  }
   for (size_t i = 0; i < group.results - group.written; ++i) results[i] = IValue(outputs[i]);
   launches_made.add();
   return true;
@@ -459,6 +517,10 @@ std::string fusionGroupName(const Graph& body) {
   constexpr size_t kMaxLength = 60;
   std::string name = "fused";
   for (const Node* node : body.nodes()) {
+    // A joint graph is named by the graph that it holds.
+    if (node->kind() == prim::DifferentiableGraph) {
+      return fusionGroupName(*node->subgraph(attr::Subgraph));
+    }
     std::string_view kind = node->kind().qualString();
     if (kind.starts_with("prim::")) continue;
     name += "_";

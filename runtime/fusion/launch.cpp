@@ -40,6 +40,13 @@ bool hasDistinctElements(const TensorImpl& t) {
   return true;
 }
 
+// Whether some reduction has no result of no elements.
+bool hasExtremum(const loop::Kernel& kernel) {
+  return std::ranges::any_of(kernel.reductions, [](const loop::Reduction& r) {
+    return r.op == loop::ReduceOp::Min || r.op == loop::ReduceOp::Max;
+  });
+}
+
 // The access whose elements are most of the domain's, of those that read tensors.
 size_t largestLoad(const loop::Kernel& kernel, const Launch& launch) {
   size_t largest = 0;
@@ -80,6 +87,16 @@ loop::ArgumentInfo argumentInfo(const IValue& argument) {
   if (argument.isInt()) info.number = argument.toInt();
   if (argument.isBool()) info.number = argument.toBool();
   return info;
+}
+
+void placeOutputs(const loop::Kernel& kernel, Launch& launch, const std::vector<Tensor>& outputs) {
+  for (size_t a = 0; a < kernel.accesses.size(); ++a) {
+    if (launch.output_of[a] < 0) continue;
+    const Tensor& output = outputs[static_cast<size_t>(launch.output_of[a])];
+    launch.touches[a].base =
+        reinterpret_cast<char*>(reinterpret_cast<intptr_t>(output.rawData()) +
+                                reinterpret_cast<intptr_t>(launch.touches[a].base));
+  }
 }
 
 bool GroupCall::numbersFit(const loop::LoweredGroup& group) const {
@@ -273,7 +290,7 @@ bool GroupCall::planWalk(const loop::LoweredGroup& group, size_t k, Launch& laun
   double elements = 1;
   for (int d = 0; d < kernel.rank; ++d) {
     const int64_t size = launch.sizes[static_cast<size_t>(d)];
-    if (isReduced(d) && size == 0) return false;
+    if (isReduced(d) && size == 0 && (device_.isCpu() || hasExtremum(kernel))) return false;
     elements *= static_cast<double>(std::max<int64_t>(size, 1));
   }
   // Operands may be expanded to more than any tensor has.
@@ -381,9 +398,9 @@ std::vector<Tensor> GroupCall::makeOutputs(const loop::LoweredGroup& group,
       outputs.push_back(std::move(spare));
     } else if (followed_ && i < group.results) {
       IntSpan strides(tensors_[output.tensor].strides.data(), output.rank);
-      outputs.push_back(Tensor::emptyStrided(sizes, strides, output.dtype));
+      outputs.push_back(Tensor::emptyStrided(sizes, strides, output.dtype, device_));
     } else {
-      outputs.push_back(Tensor::empty(sizes, output.dtype));
+      outputs.push_back(Tensor::empty(sizes, output.dtype, device_));
     }
   }
   return outputs;

@@ -31,12 +31,15 @@ struct Launch {
   Walk walk;
 };
 
+// Adds the addresses of outputs to those of the kernel's accesses.
+void placeOutputs(const loop::Kernel& kernel, Launch& launch, const std::vector<Tensor>& outputs);
+
 // Refers to the arguments and to the group.
 class GroupCall {
  public:
-  // `ordered`: all tensors' dimensions lie in memory as they stand.
-  GroupCall(std::span<const IValue* const> arguments, bool ordered)
-      : arguments_(arguments), ordered_(ordered) {}
+  // `ordered`: all tensors' dimensions lie in memory as they stand. Outputs are made on `device`.
+  GroupCall(std::span<const IValue* const> arguments, bool ordered, Device device = {})
+      : arguments_(arguments), ordered_(ordered), device_(device) {}
 
   // Whether the group's numbers are what its kernels are for.
   bool numbersFit(const loop::LoweredGroup& group) const;
@@ -44,7 +47,8 @@ class GroupCall {
   bool follow(const loop::LoweredGroup& group);
   // Everything but code and addresses of outputs; false as above.
   bool place(const loop::LoweredGroup& group, size_t k, Launch& launch) const;
-  // False when there is nothing to reduce, which is for the operators.
+  // False when there is nothing to reduce, which is for the operators; on other devices than the CPU
+  // only where that raises an error.
   bool planWalk(const loop::LoweredGroup& group, size_t k, Launch& launch) const;
   // Whether the arguments that the group writes may be written like that: their memory is nobody
   // else's among the arguments, and they have the sizes of what is stored. To be asked when all
@@ -76,6 +80,7 @@ class GroupCall {
 
   std::span<const IValue* const> arguments_;
   const bool ordered_;
+  const Device device_;
   bool followed_ = false;
   std::vector<loop::TensorLayout> tensors_;  // by number, when they are followed
   std::vector<int64_t> integers_;

@@ -14,7 +14,10 @@ void Lowering::lowerNode(const Node* node) {
   if (kind == prim::CallFunction) return lowerCall(node);
   if (kind == prim::CallMethod) return lowerMethodCall(node);
   if (kind == prim::fork) return lowerFork(node);
-  if (kind == prim::FusionGroup || kind == prim::DifferentiableGraph) return lowerFusionGroup(node);
+  static const Symbol kJointGraph = Symbol::prim("JointGraph");
+  if (kind == prim::FusionGroup || kind == prim::DifferentiableGraph || kind == kJointGraph) {
+    return lowerFusionGroup(node);
+  }
   if (lowerScalar(node) || lowerListAccess(node) || lowerAttribute(node) || lowerData(node) ||
       lowerSpeculation(node)) {
     return;

@@ -4,6 +4,8 @@
 #include <numeric>
 #include <queue>
 
+#include "core/budget.h"
+
 namespace wick {
 namespace {
 
@@ -20,13 +22,6 @@ bool isPure(OpCode op) {
 
 bool endsFlow(OpCode op) {
   return op == OpCode::JUMP || op == OpCode::RETURN || op == OpCode::RAISE;
-}
-
-bool testBit(const std::vector<uint64_t>& bits, uint32_t i) {
-  return (bits[i / 64] >> (i % 64) & 1) != 0;
-}
-void setBit(std::vector<uint64_t>& bits, uint32_t i) {
-  bits[i / 64] |= uint64_t{1} << (i % 64);
 }
 
 // Makes a conditional jump jump when it did not; false when there is no such instruction.
@@ -64,6 +59,10 @@ bool invertCondition(Instruction& jump) {
     default:
       return false;
   }
+}
+
+bool contains(const CountedVector<uint32_t>& sorted, uint32_t x) {
+  return std::ranges::binary_search(sorted, x);
 }
 
 // Scalar registers are numbered from here until the number of object registers is known.
@@ -157,7 +156,7 @@ void RegisterAllocation::findBlocks() {
   }
 }
 
-// A register that is mentioned in one block only needs no place in the bit sets.
+// A register that is mentioned in one block only is not live anywhere else.
 void RegisterAllocation::findGlobals() {
   constexpr uint32_t kMany = kNoIndex - 1;
   std::vector<uint32_t> home(in_.registers.size(), kNoIndex);
@@ -178,46 +177,60 @@ void RegisterAllocation::findGlobals() {
   global_.assign(in_.registers.size(), kNoIndex);
   for (uint32_t r = 0; r < home.size(); ++r) {
     if (home[r] != kMany) continue;
-    global_[r] = static_cast<uint32_t>(num_globals_++);
+    global_[r] = static_cast<uint32_t>(global_registers_.size());
     global_registers_.push_back(r);
   }
 }
 
+// Backwards from the blocks that read a register to those that write it. One register after the
+// other, so that what is kept, and the time, is in proportion to the live ranges; bit sets for all
+// registers in all blocks would be the product of both numbers.
 void RegisterAllocation::solveLiveness() {
-  size_t words = (num_globals_ + 63) / 64;
-  std::vector<std::vector<uint64_t>> used(blocks_.size()), written(blocks_.size());
+  const size_t num_globals = global_registers_.size();
+  std::vector<std::vector<uint32_t>> readers(num_globals), writers(num_globals);
+  auto note = [](std::vector<uint32_t>& list, uint32_t b) {
+    if (list.empty() || list.back() != b) list.push_back(b);
+  };
   for (uint32_t b = 0; b < blocks_.size(); ++b) {
-    used[b].assign(words, 0);
-    written[b].assign(words, 0);
-    blocks_[b].live_in.assign(words, 0);
-    blocks_[b].live_out.assign(words, 0);
+    if (!blocks_[b].reachable) continue;
     for (uint32_t i = blocks_[b].begin; i < blocks_[b].end; ++i) {
       forEachRegister(
           in_.instructions[i],
           [&](uint32_t& field, bool) {
-            uint32_t g = global_[operandIndex(field)];
-            if (g != kNoIndex && !testBit(written[b], g)) setBit(used[b], g);
+            const uint32_t g = global_[operandIndex(field)];
+            if (g == kNoIndex || (!writers[g].empty() && writers[g].back() == b)) return;
+            note(readers[g], b);
           },
           [](uint32_t&) {});
       forEachRegister(
           in_.instructions[i], [](uint32_t&, bool) {},
           [&](uint32_t& field) {
-            uint32_t g = global_[operandIndex(field)];
-            if (g != kNoIndex) setBit(written[b], g);
+            const uint32_t g = global_[operandIndex(field)];
+            if (g != kNoIndex) note(writers[g], b);
           });
     }
   }
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t b = blocks_.size(); b-- > 0;) {
-      BasicBlock& block = blocks_[b];
-      for (size_t w = 0; w < words; ++w) {
-        uint64_t out = 0;
-        for (uint32_t s : block.successors) out |= blocks_[s].live_in[w];
-        uint64_t in = used[b][w] | (out & ~written[b][w]);
-        changed |= in != block.live_in[w];
-        block.live_out[w] = out;
-        block.live_in[w] = in;
+  // By block: the register that was last seen to be written, live behind it, live in front of it.
+  std::vector<uint32_t> written(blocks_.size(), kNoIndex), out(written), in(written);
+  std::vector<uint32_t> pending;
+  for (uint32_t g = 0; g < num_globals; ++g) {
+    checkBudget();
+    for (uint32_t b : writers[g]) written[b] = g;
+    auto enter = [&](uint32_t b) {
+      if (in[b] == g) return;
+      in[b] = g;
+      blocks_[b].live_in.push_back(g);
+      pending.push_back(b);
+    };
+    for (uint32_t b : readers[g]) enter(b);
+    while (!pending.empty()) {
+      const uint32_t b = pending.back();
+      pending.pop_back();
+      for (uint32_t p : blocks_[b].predecessors) {
+        if (out[p] == g) continue;
+        out[p] = g;
+        blocks_[p].live_out.push_back(g);
+        if (written[p] != g) enter(p);
       }
     }
   }
@@ -228,7 +241,7 @@ bool RegisterAllocation::isReadAfterKernels(uint32_t fusion, uint32_t r) const {
   const Instruction& jump = in_.instructions[fusion + 1];
   WICK_ASSERT(jump.op == OpCode::JUMP_IF, "{} behind a FUSION", opCodeName(jump.op));
   const uint32_t block = block_of_[in_.labels[jump.b]];
-  return global_[r] == kNoIndex || testBit(blocks_[block].live_in, global_[r]);
+  return global_[r] == kNoIndex || contains(blocks_[block].live_in, global_[r]);
 }
 
 void RegisterAllocation::scanInstruction(uint32_t i) {
@@ -298,16 +311,14 @@ void RegisterAllocation::holdTwiceRead(const Instruction& instruction) {
 
 void RegisterAllocation::scanBlock(uint32_t b) {
   const BasicBlock& block = blocks_[b];
-  for (uint32_t g = 0; g < num_globals_; ++g) {
-    if (testBit(block.live_out, g)) open_end_[global_registers_[g]] = 2 * block.end;
-  }
+  for (uint32_t g : block.live_out) open_end_[global_registers_[g]] = 2 * block.end;
   for (uint32_t i = block.end; i-- > block.begin;) scanInstruction(i);
-  auto close = [&](uint32_t r) {
-    if (open_end_[r] == 0) return;
+  for (uint32_t g : block.live_in) {
+    const uint32_t r = global_registers_[g];
+    if (open_end_[r] == 0) continue;  // its readers were deleted
     segments_[r].push_back({2 * block.begin, open_end_[r]});
     open_end_[r] = 0;
-  };
-  for (uint32_t r : global_registers_) close(r);
+  }
 }
 
 // A value that is live behind every predecessor of a block, but not in the block, ended with the
@@ -317,11 +328,17 @@ void RegisterAllocation::findDrops() {
   for (uint32_t b = 0; b < blocks_.size(); ++b) {
     const BasicBlock& block = blocks_[b];
     if (block.predecessors.empty()) continue;
-    for (uint32_t g = 0; g < num_globals_; ++g) {
-      uint32_t r = global_registers_[g];
-      if (isScalar(r) || isKept(r) || testBit(block.live_in, g)) continue;
-      bool live_before = std::all_of(block.predecessors.begin(), block.predecessors.end(),
-                                     [&](uint32_t p) { return testBit(blocks_[p].live_out, g); });
+    checkBudget();
+    auto live = [&](uint32_t p) -> const auto& {
+      return blocks_[p].live_out;
+    };
+    const uint32_t fewest = *std::ranges::min_element(block.predecessors, {},
+                                                      [&](uint32_t p) { return live(p).size(); });
+    for (uint32_t g : live(fewest)) {
+      const uint32_t r = global_registers_[g];
+      if (isScalar(r) || isKept(r) || contains(block.live_in, g)) continue;
+      const bool live_before =
+          std::ranges::all_of(block.predecessors, [&](uint32_t p) { return contains(live(p), g); });
       if (live_before) drops_[b].push_back(r);
     }
   }
@@ -329,7 +346,7 @@ void RegisterAllocation::findDrops() {
   // Arguments that nobody reads on any path.
   for (uint32_t r = 0; r < in_.num_inputs; ++r) {
     if (isScalar(r) || isKept(r)) continue;
-    if (!testBit(blocks_[0].live_in, global_[r])) drops_[0].push_back(r);
+    if (!contains(blocks_[0].live_in, global_[r])) drops_[0].push_back(r);
   }
 }
 
@@ -339,6 +356,24 @@ uint32_t RegisterAllocation::find(uint32_t r) {
     r = parent_[r];
   }
   return r;
+}
+
+// Both lists in one. Segments that touch become one, so that the registers of many branches, whose
+// segments follow one another, do not make long lists.
+std::vector<RegisterAllocation::Segment> RegisterAllocation::joined(const std::vector<Segment>& a,
+                                                                    const std::vector<Segment>& b) {
+  std::vector<Segment> out;
+  out.reserve(a.size() + b.size());
+  for (size_t i = 0, j = 0; i < a.size() || j < b.size();) {
+    const bool first = j == b.size() || (i < a.size() && a[i].start < b[j].start);
+    const Segment& next = first ? a[i++] : b[j++];
+    if (!out.empty() && next.start <= out.back().end) {
+      out.back().end = std::max(out.back().end, next.end);
+    } else {
+      out.push_back(next);
+    }
+  }
+  return out;
 }
 
 void RegisterAllocation::coalesce() {
@@ -373,12 +408,8 @@ void RegisterAllocation::coalesce() {
     if (overlap(segments_[to], segments_[from])) continue;
     // The representative of an argument's class is the argument.
     if (from < in_.num_inputs) std::swap(to, from);
-    std::vector<Segment> merged;
-    std::merge(segments_[to].begin(), segments_[to].end(), segments_[from].begin(),
-               segments_[from].end(), std::back_inserter(merged),
-               [](const Segment& a, const Segment& b) { return a.start < b.start; });
-    segments_[to] = std::move(merged);
-    segments_[from].clear();
+    segments_[to] = joined(segments_[to], segments_[from]);
+    segments_[from] = {};
     parent_[from] = to;
     deleted_[i] = 1;
   }

@@ -9,6 +9,7 @@
 //    jumps to jumps go to the final target.
 #pragma once
 
+#include "core/counted_vector.h"
 #include "runtime/interpreter/code.h"
 #include "runtime/interpreter/virtual_code.h"
 
@@ -28,7 +29,7 @@ class RegisterAllocation {
   struct BasicBlock {
     uint32_t begin, end;  // instructions
     std::vector<uint32_t> successors, predecessors;
-    std::vector<uint64_t> live_in, live_out;  // bit sets over global registers
+    CountedVector<uint32_t> live_in, live_out;  // global registers, ascending
     bool reachable = false;
   };
 
@@ -40,6 +41,7 @@ class RegisterAllocation {
   void holdTwiceRead(const Instruction& instruction);
   bool isReadAfterKernels(uint32_t fusion, uint32_t r) const;
   void findDrops();
+  static std::vector<Segment> joined(const std::vector<Segment>& a, const std::vector<Segment>& b);
   void coalesce();
   void assign();
   void emit();
@@ -57,8 +59,7 @@ class RegisterAllocation {
   Code& code_;
   std::vector<BasicBlock> blocks_;
   std::vector<uint32_t> block_of_;  // by instruction
-  std::vector<uint32_t> global_;    // register -> index in the bit sets, or kNoIndex
-  size_t num_globals_ = 0;
+  std::vector<uint32_t> global_;    // register -> index in global_registers_, or kNoIndex
   std::vector<uint32_t> global_registers_;
   std::vector<std::vector<Segment>> segments_;  // by register, sorted
   std::vector<uint32_t> open_end_;              // during a scan: end of r's open segment, or 0

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <mutex>
 
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/slot_access.h"
 #include "core/text_limit.h"
@@ -88,7 +89,7 @@ IValue toList(const std::vector<IValue>& arguments, const TypePtr& type) {
              "tolist(): elements of {} from {}",
              toString(expected), t.describe());
   checkAllocation("tolist", static_cast<size_t>(t.numel()) * sizeof(IValue));
-  if (!t.device().isCpu()) throwRuntimeError("tolist: the tensor must be on the CPU first");
+  t = moveTo(t, Device());
   switch (t.dtype()) {
     case DType::Long:
       return listOf<int64_t, int64_t>(t.data<int64_t>(), t, 0, 0, type);

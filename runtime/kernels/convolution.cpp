@@ -10,6 +10,7 @@
 #include "core/parallel.h"
 #include "core/wrapped.h"
 #include "runtime/kernels/depthwise.h"
+#include "runtime/kernels/device_layers.h"
 #include "runtime/kernels/gemm.h"
 
 namespace wick {
@@ -167,6 +168,19 @@ Tensor multiplyImages(const char* op, const Tensor& input, const Tensor& weight,
   return out;
 }
 
+// Whether a convolution of reduced floats rounds each product and each sum of the patches to its
+// dtype, as PyTorch's does where oneDNN has no transposed convolution: with an output padding that
+// reaches beyond a step.
+bool roundsSums(DType dtype, const ConvolutionParams& p, const Tensor& residual,
+                Activation activation) {
+  if (!isReducedFloat(dtype) || !p.transposed || residual.defined()) return false;
+  if (activation != Activation::None) return false;
+  for (size_t d = 0; d < p.stride.size(); ++d) {
+    if (p.output_padding[d] >= p.stride[d]) return true;
+  }
+  return false;
+}
+
 bool isChannelsLast(const Tensor& t) {
   MemoryFormat f = t.suggestMemoryFormat();
   return f == MemoryFormat::ChannelsLast || f == MemoryFormat::ChannelsLast3d;
@@ -239,12 +253,18 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
       !residual.defined() || (residual.dtype() == dtype && DimVector(residual.sizes()) == size),
       "{}: expected a residual of shape {}, got {}", op, formatInts(size),
       residual.defined() ? residual.describe() : "");
+  if (!input.device().isCpu()) {
+    return deviceLayers(op, input.device())
+        .convolution(op, input, weight, bias, params, residual, activation);
+  }
   // oneDNN takes padding_after = padding - output_padding, and that only above -stride.
   bool by_library = onednn::computes(dtype) && input.numel() > 0;
   for (size_t d = 0; params.transposed && d < params.stride.size(); ++d) {
     by_library &= params.padding[d] - params.output_padding[d] + params.stride[d] > 0;
   }
-  if (isReducedFloat(dtype) && !by_library) {
+  const bool rounds = roundsSums(dtype, params, residual, activation);
+  by_library &= !rounds;
+  if (isReducedFloat(dtype) && !by_library && !rounds) {
     auto wide = [](const Tensor& t) { return t.defined() ? t.to(DType::Float) : t; };
     return convolution(op, wide(input), wide(weight), wide(bias), params, wide(residual),
                        activation)
@@ -271,7 +291,7 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
   }
   WICK_CHECK(activation == Activation::None || isFloating(dtype),
              "{}: no activation of dtype {} can be fused", op, toString(dtype));
-  return dispatch<kIntegers | kFloats | kComplexes>(op, dtype, [&]<class T>() {
+  return dispatch<kIntegers | kAnyFloat | kComplexes>(op, dtype, [&]<class T>() {
     Tensor x = input.contiguous();
     Tensor out = x.numel() == 0 ? Tensor::zeros(size, dtype)
                                 : convolveByColumns<T>(op, x, weight.contiguous(), params, size);

@@ -8,6 +8,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "core/wrapped.h"
+#include "runtime/kernels/device_layers.h"
 #include "runtime/kernels/openblas.h"
 
 namespace wick {
@@ -193,6 +194,7 @@ Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) {
              formatInts(a.sizes()), formatInts(b.sizes()));
   WICK_CHECK(a.size(0) == b.size(0) || a.size(0) == 1 || b.size(0) == 1,
              "{}: batch sizes {} and {} differ", op, a.size(0), b.size(0));
+  if (!a.device().isCpu()) return deviceLayers(op, a.device()).batchedProduct(op, a, b);
   int64_t batches = a.size(0) == 1 ? b.size(0) : a.size(0);
   DType dtype = a.dtype();
   if (batches > 1 && collapseBatch(a).size(0) == 1 && collapseBatch(b).size(0) == 1) {
@@ -228,6 +230,9 @@ Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, cons
   WICK_CHECK(x.size(1) == weight.size(1),
              "{}: mat1 and mat2 shapes cannot be multiplied ({}x{} and {}x{})", op, x.size(0),
              x.size(1), weight.size(1), weight.size(0));
+  if (!x.device().isCpu()) {
+    return deviceLayers(op, x.device()).linearProduct(op, x, weight, bias, epilogue);
+  }
   int64_t m = x.size(0), n = weight.size(0), k = x.size(1);
   const bool by_library = isLibraryWork(x.dtype(), m, n, k, 1);
   if (by_library || (x.dtype() == DType::Float && m * n * k > 0)) {

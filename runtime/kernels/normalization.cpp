@@ -176,16 +176,15 @@ CountedVector<MeanVariance> statistics(const char* op, const Tensor& x,
   return out;
 }
 
-// Fused multiply-adds where PyTorch's own kernel has them: a row of equal elements leaves their
-// rounding behind, scaled up by 1 / sqrt(eps).
+// The mean is taken away first: a row of equal elements becomes exact zeros, where a rounded product
+// of mean and 1 / sqrt(eps) would leave its rounding behind.
 template <class T>
-void normalizeRow(const T* x, T* out, int64_t n, const T* weight, const T* bias, T rstd, T shift) {
+void normalizeRow(const T* x, T* out, int64_t n, const T* weight, const T* bias, T mean, T rstd) {
   if (weight && bias) {
-    for (int64_t i = 0; i < n; ++i)
-      out[i] = std::fma(std::fma(x[i], rstd, shift), weight[i], bias[i]);
+    for (int64_t i = 0; i < n; ++i) out[i] = std::fma((x[i] - mean) * rstd, weight[i], bias[i]);
   } else {
     for (int64_t i = 0; i < n; ++i) {
-      T v = std::fma(x[i], rstd, shift);
+      T v = (x[i] - mean) * rstd;
       if (weight) v *= weight[i];
       out[i] = bias ? v + bias[i] : v;
     }
@@ -292,7 +291,7 @@ void normalizeRows(const char* op, const Tensor& x, int64_t width, const Tensor&
                     // In the row's precision: a row of equal elements shows the last bit.
                     T r = T(1) / std::sqrt(static_cast<T>(s.variance) + static_cast<T>(eps));
                     T m = static_cast<T>(s.mean);
-                    normalizeRow(p, out.data<T>() + row * width, width, w, b, r, -r * m);
+                    normalizeRow(p, out.data<T>() + row * width, width, w, b, m, r);
                     if (mean.defined()) mean.data<T>()[row] = m;
                     if (rstd.defined()) rstd.data<T>()[row] = r;
                   }

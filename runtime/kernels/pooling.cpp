@@ -6,6 +6,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "core/wrapped.h"
+#include "runtime/kernels/device_layers.h"
 
 namespace wick::pooling {
 
@@ -439,6 +440,7 @@ Axis unitAxis() {
 }
 
 MaxResult maxPool(const char* op, const Tensor& x, const Axes& axes, bool want_indices) {
+  if (!x.device().isCpu()) return deviceLayers(op, x.device()).maxPool(op, x, axes, want_indices);
   MemoryFormat wanted = formatOf(x), format = wanted;
   // Neighbouring channels make vectors, neighbouring windows do not: with some channels it pays to
   // transpose there and back.
@@ -464,6 +466,9 @@ MaxResult maxPool(const char* op, const Tensor& x, const Axes& axes, bool want_i
 
 Tensor averagePool(const char* op, const Tensor& x, const Axes& axes, bool count_padding,
                    std::optional<int64_t> divisor) {
+  if (!x.device().isCpu()) {
+    return deviceLayers(op, x.device()).averagePool(op, x, axes, count_padding, divisor);
+  }
   Layout l = layoutOf(x, axes, formatOf(x));
   if (l.out.numel() == 0) return l.out;
   const Divisor divide{count_padding, divisor};

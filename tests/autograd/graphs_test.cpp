@@ -6,66 +6,12 @@
 #include <cstdlib>
 #include <random>
 
-#include "core/optimization_limit.h"
-#include "runtime/fusion/fusion_site.h"
-#include "runtime/jit_mode.h"
-#include "wick.h"
+#include "tests/autograd/graph_outcomes.h"
 
 namespace wick {
 namespace {
 
-// Kernels as soon as they are asked for.
-class Graphs : public testing::Test {
- protected:
-  void SetUp() override {
-    before_ = jitMode();
-    setJitMode(JitMode::Sync);
-  }
-  void TearDown() override {
-    setJitMode(before_);
-    setJitThreshold(std::nullopt);
-    setOptimizationLimits("");
-  }
-
- private:
-  JitMode before_;
-};
-
-struct Outcome {
-  std::vector<Tensor> tensors;
-  uint64_t launches = 0;
-};
-
-Outcome outcomeOf(const std::string& source, bool graphs) {
-  setOptimizationLimits(graphs ? "" : "fusion_groups=0");
-  const Program program = compile(source);
-  const uint64_t before = fusionStatistics().launches;
-  Outcome out;
-  // The second call finds what the first one made.
-  for (int call = 0; call < 2; ++call) {
-    out.tensors.clear();
-    const IValue made = program.call("main", {});
-    for (const IValue& e : made.elements()) out.tensors.push_back(e.toTensor().detach());
-  }
-  out.launches = fusionStatistics().launches - before;
-  setOptimizationLimits("");
-  return out;
-}
-
-void expectSame(const std::string& source, const Outcome& a, const Outcome& b, double tolerance) {
-  ASSERT_EQ(a.tensors.size(), b.tensors.size()) << source;
-  for (size_t i = 0; i < a.tensors.size(); ++i) {
-    const Tensor x = a.tensors[i].to(DType::Double).contiguous(),
-                 y = b.tensors[i].to(DType::Double).contiguous();
-    ASSERT_EQ(DimVector(x.sizes()), DimVector(y.sizes())) << source;
-    ASSERT_EQ(a.tensors[i].dtype(), b.tensors[i].dtype()) << source;
-    for (int64_t k = 0; k < x.numel(); ++k) {
-      const double p = x.data<double>()[k], q = y.data<double>()[k];
-      if (std::isnan(p) && std::isnan(q)) continue;
-      ASSERT_NEAR(p, q, tolerance * (1 + std::abs(q))) << "tensor " << i << " of\n" << source;
-    }
-  }
-}
+using Graphs = GraphsTest;
 
 // A program that differentiates the body's `out`, a function of a, b [3, 4], c [4] and d [3, 1],
 // twice.
@@ -340,7 +286,9 @@ class RandomRegion {
   explicit RandomRegion(uint64_t seed) : random_(seed) {}
 
   std::string body() {
-    std::string text;
+    std::string text =
+        "    p0 = float(a.detach()[0, 1]) > float(c.detach()[1])\n"
+        "    p1 = float(b.detach()[1, 0]) > 1.3\n";
     values_ = {"a", "b", "a * c", "b + d"};
     const int steps = 3 + static_cast<int>(random_() % 6);
     for (int i = 0; i < steps; ++i) {
@@ -352,18 +300,59 @@ class RandomRegion {
   }
 
  private:
+  // Branches whose condition is known before the graph begins, and others.
+  std::string condition() {
+    static const char* const kKnown[] = {"p0", "p1", "not p0", "p0 and p1"};
+    return random_() % 4 == 0 ? fmt::format("float({}.detach().sum()) > 0.3", pick())
+                              : kKnown[random_() % std::size(kKnown)];
+  }
+  std::string branch(const std::string& name, size_t indent, int depth) {
+    const std::string blanks(indent, ' ');
+    std::string text = fmt::format("{}if {}:\n", blanks, condition());
+    const auto side = [&] {
+      if (depth > 0 && random_() % 3 == 0) return branch(name, indent + 4, depth - 1);
+      std::string lines;
+      if (random_() % 3 == 0) lines = fmt::format("{}    t_{} = {}\n", blanks, name, expression());
+      const std::string value = lines.empty() ? pick() : "t_" + name;
+      return lines + (random_() % 4 == 0 ? fmt::format("{}    {} = {}\n", blanks, name, value)
+                                         : fmt::format("{}    {} = {} * 0.5 + {}\n", blanks, name,
+                                                       expression(), value));
+    };
+    text += side();
+    if (random_() % 3 == 0) {
+      return fmt::format("{}{} = {}\n", blanks, name, pick()) + text;
+    }
+    return text + blanks + "else:\n" + side();
+  }
+  // Of splits all parts are read, or some, or they are joined again.
+  std::string parts(const std::string& name) {
+    static const char* const kForms[] = {
+        "    x_{0}, y_{0} = torch.chunk({1}, 2, 1)\n"
+        "    {0} = torch.cat([torch.tanh(y_{0}), x_{0} * y_{0}], 1) + {2}\n",
+        "    x_{0}, y_{0}, z_{0} = torch.unbind({1}, 0)\n"
+        "    {0} = torch.stack([z_{0}, x_{0} * z_{0}, c]) * {2}\n",
+        "    x_{0}, y_{0} = torch.split({1}, [1, 3], 1)\n    {0} = x_{0} * {2} + y_{0}.sum(1, "
+        "True)\n",
+        "    x_{0}, y_{0}, z_{0}, u_{0} = torch.split({1}, 1, 1)\n"
+        "    {0} = torch.sigmoid(x_{0}) * {2} + torch.sigmoid(u_{0}) * torch.tanh(z_{0})\n",
+        "    x_{0}, y_{0} = torch.chunk(torch.cat([{1}, {2}], 1), 2, 1)\n"
+        "    {0} = x_{0} * torch.softmax(y_{0}, 1)\n"};
+    return fmt::format(fmt::runtime(kForms[random_() % std::size(kForms)]), name, pick(), pick());
+  }
   std::string statement(const std::string& name) {
     switch (random_() % 8) {
       case 0:
-        return fmt::format(
-            "    if float({}.detach().sum()) > 0.3:\n        {} = {}\n    else:\n        {} = {}\n",
-            pick(), name, expression(), name, expression());
-      case 1: {
+      case 1:
+        return branch(name, 4, 2);
+      case 2: {
         std::string text = fmt::format("    {} = {}\n    for i_{} in range({}):\n", name, pick(),
                                        name, random_() % 4);
         values_.push_back(name);
+        if (random_() % 2 == 0) text += branch(name, 8, 1);
         return text + fmt::format("        {} = torch.tanh({}) * 0.9\n", name, expression());
       }
+      case 3:
+        return parts(name);
       default:
         return fmt::format("    {} = {}\n", name, expression());
     }
@@ -409,6 +398,19 @@ class RandomRegion {
         "{0}.permute([1, 0]).reshape([3, 4]) + {1}",
         "{0}.flatten().unsqueeze(0).expand([2, 12]).sum(0).reshape([3, 4]) * 0.3",
         "torch.where({0} > 0.05, {0}, {1} * 2)",
+        "torch.nn.functional.cross_entropy({0}, torch.tensor([2, 1, 0]), "
+        "weight=torch.tensor([0.5, 1., 2., 0.1], dtype=torch.float64), label_smoothing=0.2) * {1}",
+        "torch.nn.functional.cross_entropy({0}, torch.softmax({1}, 1)) + {1}",
+        "torch.nn.functional.cross_entropy({0}, torch.tensor([1, -100, 3]), reduction='none', "
+        "label_smoothing=0.1).unsqueeze(1) * {1}",
+        "torch.nn.functional.cross_entropy({0}, torch.softmax({1}, 1), weight=c, reduction='sum', "
+        "label_smoothing=0.3) * 0.1 + {0}",
+        "torch.cat([{0}[1:], {1}[0:1]]) * 0.7",
+        "torch.stack([{0}, {1}, {0}], 1).sum(1) * 0.5",
+        "{0}[:, 1:3].sum(1, True) + {1}",
+        "{0}[1] * {1}",
+        "{0}.select(1, 2).unsqueeze(1) * {1}",
+        "{0}.narrow(1, 1, 2).mean() + {1}",
         "torch.sqrt({0} * {0} + 1)"};
     const char* form = kForms[random_() % std::size(kForms)];
     return fmt::format(fmt::runtime(form), pick(), pick());

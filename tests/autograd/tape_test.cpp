@@ -258,6 +258,37 @@ def main(w: Tensor) -> Tensor:
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST(Tape, ThreadsRecordGradientsOfOneLeafAndOneView) {
+  const Program program = compile(R"(
+def viewed(w: Tensor) -> Tensor:
+    base = w * 1.
+    view = base[1:]
+    base.mul_(3.)
+    return view
+
+def sum_of_squares(w: Tensor, view: Tensor) -> Tensor:
+    return (w * w).sum() + view.sum()
+)");
+  constexpr int kThreads = 8;
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    const Tensor w = Tensor::full({4}, 2.0, DType::Double);
+    w.setRequiresGrad(true);
+    const Tensor view = program.call("viewed", {w}).toTensor();
+    std::vector<Tensor> losses(kThreads);
+    std::vector<std::thread> threads;
+    // Nothing is known of the leaf, nor of the view since its base was written to, when they start.
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        losses[t] = program.call("sum_of_squares", {w, view}).toTensor();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    autograd::backward(losses, std::vector<Tensor>(kThreads), {});
+    EXPECT_EQ(numbers(autograd::gradientOf(w)),
+              (Numbers{4. * kThreads, 7. * kThreads, 7. * kThreads, 7. * kThreads}));
+  }
+}
+
 TEST(Tape, AModuleTrains) {
   const Program program = compile(R"(
 def main(steps: int) -> float:

@@ -290,17 +290,26 @@ TEST(Copy, ReadOnlyMemoryIsRefused) {
   EXPECT_THROW(t.fill(0), RuntimeError);
 }
 
-TEST(Storage, OtherDevicesHaveNoAllocator) {
-  for (DeviceType type : {DeviceType::Meta, DeviceType::CUDA}) {
-    EXPECT_THROW(Tensor::empty({2, 3}, DType::Float, Device{type}), RuntimeError);
-    EXPECT_THROW(Tensor::zeros({0}, DType::Float, Device{type}), RuntimeError);
-    EXPECT_THROW(Tensor::full({2}, 1, DType::Float, Device{type, 0}), RuntimeError);
-    EXPECT_THROW(Tensor::emptyStrided({2}, {1}, DType::Float, Device{type, 0}), RuntimeError);
-    float data[2] = {1, 2};
-    const Device second{type, 1};
-    EXPECT_EQ(errorOf([&] { Storage::borrow(data, sizeof data, nullptr, second); }),
-              "no allocator for device " + second.str());
-  }
+TEST(Storage, DevicesThatTheEngineWasBuiltWithoutAreRefused) {
+  const Device cuda{DeviceType::CUDA, 1};
+  EXPECT_THROW(Tensor::empty({2, 3}, DType::Float, cuda), RuntimeError);
+  EXPECT_THROW(Tensor::zeros({0}, DType::Float, cuda), RuntimeError);
+  EXPECT_THROW(Tensor::emptyStrided({2}, {1}, DType::Float, cuda), RuntimeError);
+  float data[2] = {1, 2};
+  EXPECT_EQ(errorOf([&] { Storage::borrow(data, sizeof data, nullptr, cuda); }),
+            "device cuda: this build of the engine has no support for it");
+}
+
+TEST(Storage, MetaHasNoMemory) {
+  const Device meta{DeviceType::Meta, -1};
+  const Tensor t = Tensor::zeros({2, 3}, DType::Float, meta);
+  EXPECT_EQ(t.storage()->bytes(), 24);
+  EXPECT_EQ(t.storage()->data(), nullptr);
+  EXPECT_EQ(t.transpose(0, 1).contiguous().device().str(), "meta");
+  EXPECT_EQ(t.to(DType::Half).describe(), "float16[2, 3] on meta");
+  t.fill(1);
+  EXPECT_EQ(errorOf([&] { Tensor::zeros({2, 3}, DType::Float).copyFrom(t); }),
+            "Cannot copy out of meta tensor; no data!");
 }
 
 // As in PyTorch: the devices differ, the tensors do not.

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "ir/parser.h"
 #include "ir/verifier.h"
 #include "tests/ir/test_operators.h"
@@ -49,6 +51,33 @@ std::vector<size_t> fused(const std::string& text, const FusionOptions& options 
 }
 
 using Sizes = std::vector<size_t>;
+
+// How often the pass asks about readers when each of `n` nodes reads one value.
+size_t questionsAbout(size_t n) {
+  std::string text =
+      "graph(%x : Tensor):\n  %w : Tensor = aten::relu(%x)\n  %0 : Tensor = aten::mul(%x, %w)\n";
+  for (size_t i = 1; i < n; ++i) {
+    text +=
+        "  %" + std::to_string(i) + " : Tensor = aten::mul(%" + std::to_string(i - 1) + ", %w)\n";
+  }
+  text += "  return (%" + std::to_string(n - 1) + ")\n";
+  FusionOptions options = testOptions();
+  options.max_nodes = 50;
+  size_t asked = 0;
+  options.exposes = [&](const Node*) {
+    ++asked;
+    return false;
+  };
+  auto graph = parseGraph(text);
+  formFusionGroups(*graph, options);
+  verify(*graph);
+  EXPECT_GE(groupsOf(*graph).size(), n / 60);
+  return asked;
+}
+
+TEST(FusionGroupsTest, AValueWithManyReadersCostsNoMoreForEach) {
+  EXPECT_LE(questionsAbout(4000), 4 * questionsAbout(1000) + 1000);
+}
 
 TEST(FusionGroupsTest, AChainIsOneGroup) {
   EXPECT_EQ(fused(R"(graph(%x : Tensor, %y : Tensor):

@@ -150,7 +150,7 @@ TEST(ManyElements, HistogramsCountEachElementOnce) {
     Values expected(17, 0);
     for (float v : x.span<const float>()) {
       if (v < low || v > high) continue;
-      const auto bin = static_cast<size_t>((v - low) / (high - low) * 17.0f);
+      const auto bin = static_cast<size_t>((v - low) * 17.0f / (high - low));
       ++expected[std::min<size_t>(bin, 16)];
     }
     EXPECT_EQ(values(counts), expected);

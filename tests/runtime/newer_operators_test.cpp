@@ -173,6 +173,64 @@ TEST(NewerOperators, SixteenBits) {
             (Values{-1, 0, 1}));
 }
 
+// Each step is rounded to the dtype.
+TEST(NewerOperators, SamplesOfSixteenBits) {
+  const Tensor x = floats({-6, -4.625, -3.265625, -1.890625, -0.51953125, 0.8515625, 2.21875,
+                           3.59375, 4.96875, 6.34375, 7.6875, 9.0625})
+                       .view(DimVector{1, 1, 3, 4});
+  const Tensor grid = floats({-0.828125, 0.41015625, 0.26953125, -1.296875, 0.66015625, 0.921875})
+                          .view(DimVector{1, 1, 3, 2});
+  const auto sampled = [&](DType dtype, int64_t interpolation, int64_t padding) {
+    return values(call("aten::grid_sampler_2d", "", x.to(dtype), grid.to(dtype), interpolation,
+                       padding, false));
+  };
+  EXPECT_EQ(sampled(DType::BFloat16, 0, 0), (Values{2.390625, -0.17578125, 5.5}));
+  EXPECT_EQ(sampled(DType::BFloat16, 0, 2), (Values{2.828125, -3.21875, 8.8125}));
+  EXPECT_EQ(sampled(DType::BFloat16, 1, 1), (Values{4.96875, -3.265625, 9.0625}));
+  EXPECT_EQ(sampled(DType::BFloat16, 2, 0), (Values{3.09375, -0.228515625, 7}));
+  EXPECT_EQ(sampled(DType::BFloat16, 2, 2), (Values{3.125, -3.53125, 10}));
+  EXPECT_EQ(sampled(DType::Half, 0, 1), (Values{2.857421875, -3.212890625, 8.8125}));
+  EXPECT_EQ(sampled(DType::Half, 2, 1), (Values{3.1796875, -3.1953125, 9.453125}));
+  // Infinities and NaN lie outside, and what is no number is what they weigh.
+  const Tensor far = floats({INFINITY, 0, NAN, 0}).view(DimVector{1, 1, 2, 2}).to(DType::Half);
+  EXPECT_EQ(values(call("aten::grid_sampler_2d", "", x.to(DType::Half), far, 1, 0, false)),
+            (Values{0, 0}));
+  EXPECT_TRUE(std::isnan(
+      values(call("aten::grid_sampler_2d", "", x.to(DType::Half), far, 0, 0, false))[0]));
+}
+
+// With an output padding beyond the stride each product and each sum is rounded.
+TEST(NewerOperators, TransposedConvolutionsOfSixteenBits) {
+  const Tensor x = floats({-4.81640625, 0.697265625, 6.71875, 2.541015625, 3.6015625, -1.205078125,
+                           -4.27734375, 2.7109375, 2.56640625});
+  const Tensor w = floats({2.06640625, 2.654296875, 5.3125, -0.2427978515625, 0.15380859375,
+                           -2.60546875, -0.8271484375, -3.814453125, 2.64453125});
+  const auto image = [](const Tensor& t) { return t.view(DimVector{1, 1, 3, 3}).to(DType::Half); };
+  const Tensor out =
+      call("aten::convolution", "", image(x), image(w), floats({0.7001953125}).to(DType::Half),
+           DimVector{1, 1}, DimVector{0, 0}, DimVector{2, 2}, true, DimVector{1, 1}, 1);
+  EXPECT_EQ(shape(out), (Shape{1, 1, 8, 8}));
+  EXPECT_EQ(values(out.select(2, 2).select(0, 0)),
+            (Values{-6.96875, 6.1328125, -7.72265625, 8, -1.6279296875, 13.28125, -3.16796875,
+                    0.7001953125}));
+}
+
+// In sixteen bits the bins are found by a product and a quotient, each rounded.
+TEST(NewerOperators, HistogramsOfSixteenBits) {
+  const Tensor x = floats({-2.09375, -1.1875, -0.427734375, 4}).to(DType::BFloat16);
+  Values expected(100, 0);
+  for (const size_t bin : {12, 25, 36, 99}) expected[bin] = 1;
+  EXPECT_EQ(values(call("aten::histc", "", x, 100, -3, 4)), expected);
+}
+
+// The mean is taken away before the row is scaled.
+TEST(NewerOperators, RowsOfEqualElementsBecomeZero) {
+  const Tensor x = floats({-4.322804451, -4.322804451});
+  const Tensor out =
+      call("aten::layer_norm", "", x, DimVector{2}, floats({3, 5}), floats({-1.75, 2}));
+  EXPECT_EQ(values(out), (Values{-1.75, 2}));
+}
+
 TEST(NewerOperators, CorrectionNeedNotBeWhole) {
   const Tensor x = floats({1, 2, 3, 4});
   expectNear(call("aten::var", "correction", x, IValue(), Scalar(1.5)), {2}, 1e-6);

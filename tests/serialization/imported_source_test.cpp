@@ -50,6 +50,21 @@ std::vector<double> numbers(const IValue& value) {
 
 using Numbers = std::vector<double>;
 
+// Traced numbers are constants of dtype float64, and computed with as numbers are: with PyTorch 1.13
+// these are the dtypes.
+TEST(TracedArchives, NumbersDoNotWidenTheResult) {
+  const Module m = loadModule(dataPath("traced_numbers.pt"));
+  const DType expected[] = {DType::Float, DType::Float,  DType::Float,
+                            DType::Float, DType::Double, DType::Double};
+  for (int call = 0; call < 3; ++call) {
+    const IValue results = m.forward({ints({0, 1, 2})});
+    for (size_t i = 0; i < 6; ++i) {
+      EXPECT_EQ(results.elements()[i].toTensor().dtype(), expected[i]) << i;
+    }
+  }
+  EXPECT_EQ(numbers(m.forward({ints({3, 5})}).elements()[0]), (Numbers{1.5, 2.5}));
+}
+
 TEST(OldVersions, DivisionTruncatedIntegersUpToThree) {
   const std::string code = withMethods(
       "  def tensors(self, a: Tensor, b: Tensor) -> Tensor:\n"

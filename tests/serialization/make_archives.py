@@ -117,3 +117,14 @@ class Constants(torch.nn.Module):
 
 
 torch.jit.save(torch.jit.freeze(torch.jit.script(Constants()).eval()), "data/constants.pt")
+
+
+class TracedNumbers(torch.nn.Module):
+    """Tracing makes tensors of the numbers."""
+
+    def forward(self, x):
+        number = torch.tensor(0.5, dtype=torch.float64)
+        return x * 0.5, x + 0.5, x - 0.5, x / 0.5, torch.maximum(x, number), torch.remainder(x, number)
+
+
+torch.jit.save(torch.jit.trace(TracedNumbers(), torch.arange(3)), "data/traced_numbers.pt")

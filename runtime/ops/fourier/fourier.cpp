@@ -1,6 +1,7 @@
 // torch.fft and short-time transforms.
 #include <cmath>
 
+#include "core/device_backend.h"
 #include "runtime/kernels/fft.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
@@ -238,7 +239,7 @@ Tensor frequencies(const char* op, int64_t n, double d, const TensorOptions& opt
     int64_t k = half || i < (n + 1) / 2 ? i : i - n;
     out.data<double>()[i] = static_cast<double>(k) * (1.0 / (static_cast<double>(n) * d));
   }
-  return out.to(dtype);
+  return moveTo(out.to(dtype), deviceFor(options.device));
 }
 Tensor fftFreq(int64_t n, double d, const TensorOptions& options) {
   return frequencies("fftfreq", n, d, options, false);

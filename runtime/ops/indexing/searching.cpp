@@ -228,7 +228,7 @@ void countInBins(const T* data, int64_t n, T low, T high, int64_t bins, int64_t*
     const int64_t count = std::min(kBlock, n - begin);
     for (int64_t i = 0; i < count; ++i) {
       const T v = data[begin + i];
-      const T place = (v - low) / (high - low) * static_cast<T>(bins);
+      const T place = (v - low) * static_cast<T>(bins) / (high - low);
       inside[i] = !(v < low) & !(v > high);
       at[i] = v == v ? place : T(0);
     }
@@ -277,7 +277,7 @@ Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) {
       CountedVector<int64_t> counts(static_cast<size_t>(bins), 0);
       for (const float v : single.span<const float>()) {
         if (v < low || v > high) continue;
-        const float at = rounded(rounded(rounded(v - low) / span) * count);
+        const float at = rounded(rounded(rounded(v - low) * count) / span);
         ++counts[v == v ? std::clamp<int64_t>(static_cast<int64_t>(at), 0, bins - 1) : 0];
       }
       for (int64_t i = 0; i < bins; ++i) out.data<T>()[i] = T(static_cast<float>(counts[i]));

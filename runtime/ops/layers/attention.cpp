@@ -33,7 +33,7 @@ Pair attend(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, c
   Tensor scores = matmul(ops::mulScalar(q, scale), ops::mulScalar(k, scale).transpose(-2, -1));
   Tensor allowed = mask;
   if (causal) {
-    allowed = kTril(Tensor::full(DimVector{q.size(-2), k.size(-2)}, 1, DType::Bool));
+    allowed = kTril(Tensor::full(DimVector{q.size(-2), k.size(-2)}, 1, DType::Bool, q.device()));
   }
   if (allowed.defined()) {
     scores = allowed.dtype() == DType::Bool

@@ -234,7 +234,8 @@ Tensor addmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, const S
   }
   Tensor product = matrixProduct("addmm", mat1, mat2);
   if (skipsProduct(alpha, product.dtype(), mat1.size(1))) {
-    return accumulate("addmm", self, Tensor::zeros(product.sizes(), product.dtype()), beta, 1);
+    return accumulate("addmm", self,
+                      Tensor::zeros(product.sizes(), product.dtype(), product.device()), beta, 1);
   }
   return accumulate("addmm", self, product, beta, alpha);
 }
@@ -255,7 +256,8 @@ Tensor addmv(const Tensor& self, const Tensor& mat, const Tensor& vec, const Sca
     return ops::mulScalar(start, factorOf(beta, product.dtype()));
   }
   if (!isComplex(product.dtype()) && skipsProduct(alpha, product.dtype(), mat.size(1))) {
-    return accumulate("addmv", start, Tensor::zeros(product.sizes(), product.dtype()), beta, 1);
+    return accumulate("addmv", start,
+                      Tensor::zeros(product.sizes(), product.dtype(), product.device()), beta, 1);
   }
   return accumulate("addmv", start, product, beta, alpha);
 }
@@ -295,7 +297,8 @@ Tensor addbmm(const Tensor& self, const Tensor& batch1, const Tensor& batch2, co
   Tensor b = batch2.reshape(DimVector{batch2.size(0) * batch2.size(1), batch2.size(2)});
   Tensor product = matrixProduct("addbmm", a, b);
   if (skipsProduct(alpha, product.dtype(), a.size(1))) {
-    return accumulate("addbmm", self, Tensor::zeros(product.sizes(), product.dtype()), beta, 1);
+    return accumulate("addbmm", self,
+                      Tensor::zeros(product.sizes(), product.dtype(), product.device()), beta, 1);
   }
   return accumulate("addbmm", self, product, beta, alpha);
 }
@@ -317,7 +320,8 @@ Tensor addr(const Tensor& self, const Tensor& vec1, const Tensor& vec2, const Sc
   Tensor product = ops::mul(vec1.unsqueeze(1), vec2.unsqueeze(0));
   DType dtype = promoteTypes(self.dtype(), product.dtype());
   if (dtype == DType::Bool) {
-    Tensor all = alpha.toBool() ? product : Tensor::zeros(product.sizes(), DType::Bool);
+    Tensor all =
+        alpha.toBool() ? product : Tensor::zeros(product.sizes(), DType::Bool, product.device());
     static const OperatorHandle kOr("aten::logical_or", "");
     return beta.toBool() ? kOr(self.expand(product.sizes()), all) : all;
   }

@@ -251,6 +251,11 @@ Tensor values(const Tensor& self) {
   return nestedFormOf("values", whole).buffer.detach();
 }
 
+// Operators that ask for nothing but what every tensor has.
+void asForDense(CallFrame& frame) {
+  frame.op->record().kernel(frame);
+}
+
 constexpr uint32_t kFacts = kAnyKind | kNotDifferentiable;
 
 constexpr OperatorRecord kRecords[] = {
@@ -287,6 +292,11 @@ constexpr KindKernel kKernels[] = {
     {"aten::is_contiguous", WICK_KERNEL(isContiguous)},
     {"aten::is_same_size", WICK_KERNEL(sameSize)},
     {"aten::values", WICK_KERNEL(values)},
+    {"aten::is_leaf", &asForDense},
+    {"aten::requires_grad_", &asForDense},
+    {"aten::retain_grad", &asForDense},
+    {"aten::retains_grad", &asForDense},
+    {"prim::grad", &asForDense},
 };
 const RegisterKindKernels registered_kernels(TensorKind::Nested, kKernels);
 

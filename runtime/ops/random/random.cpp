@@ -9,6 +9,7 @@
 #include "core/budget.h"
 #include "core/convert.h"
 #include "core/counted_vector.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/paced.h"
 #include "runtime/ops/call.h"
@@ -247,14 +248,21 @@ Tensor normalFloatTensor(double mean, const Tensor& std, Generator* g) {
 Tensor normalTensorTensor(const Tensor& mean, const Tensor& std, Generator* g) {
   return normalOf(&mean, 0, &std, 0, *g);
 }
+// Generators of other devices draw other numbers.
+Tensor emptyOnCpu(IntSpan size, const TensorOptions& o) {
+  const Device device = deviceFor(o.device);
+  WICK_CHECK(device.isCpu(), "random numbers cannot be drawn on device {} yet", device.str());
+  return Tensor::empty(size, o.dtypeOr(defaultDType()));
+}
+
 Tensor normalFloatFloat(double mean, double std, DimVector size, Generator* g, TensorOptions o) {
-  Tensor t = Tensor::empty(size, o.dtypeOr(defaultDType()), o.deviceOr(Device{}));
+  Tensor t = emptyOnCpu(size, o);
   fillNormal(t, mean, std, *g);
   return t;
 }
 
 Tensor randGenerator(DimVector size, Generator* g, TensorOptions o) {
-  Tensor t = Tensor::empty(size, o.dtypeOr(defaultDType()), o.deviceOr(Device{}));
+  Tensor t = emptyOnCpu(size, o);
   fillUniform(t, 0, 1, *g);
   return t;
 }
@@ -308,7 +316,7 @@ void fillIntegers(const char* op, const Tensor& t, int64_t low, int64_t high, Ge
 }
 
 Tensor randintOf(int64_t low, int64_t high, IntSpan size, Generator& g, const TensorOptions& o) {
-  Tensor t = Tensor::empty(size, o.dtypeOr(defaultDType()), o.deviceOr(Device{}));
+  Tensor t = emptyOnCpu(size, o);
   fillIntegers("random_", t, low, high, g);
   return t;
 }
@@ -402,7 +410,7 @@ Tensor randpermGenerator(int64_t n, Generator* g, TensorOptions o) {
     }
     for (int64_t i = 0; i < count; ++i) std::swap(data[begin + i], *partners[i]);
   });
-  return t.to(o.dtypeOr(DType::Long));
+  return moveTo(t.to(o.dtypeOr(DType::Long)), deviceFor(o.device));
 }
 Tensor randperm(int64_t n, TensorOptions o) {
   return randpermGenerator(n, &defaultGenerator(), o);

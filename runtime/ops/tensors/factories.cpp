@@ -2,7 +2,7 @@
 // new_ forms, and filling in place.
 #include <cstring>
 
-#include "core/paced.h"
+#include "core/device_backend.h"
 #include "core/sparse_form.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
@@ -14,14 +14,15 @@ namespace {
 
 // What memory held before is no bool.
 Tensor withBools(Tensor tensor) {
-  if (tensor.dtype() == DType::Bool && tensor.storage()->bytes() != 0) {
-    clearBytes(tensor.storage()->data(), tensor.storage()->bytes());
+  const Storage& memory = *tensor.storage();
+  if (tensor.dtype() == DType::Bool && memory.bytes() != 0) {
+    deviceBackend(memory.device().type).clear(memory.device(), memory.data(), memory.bytes());
   }
   return tensor;
 }
 
 Tensor makeEmpty(IntSpan size, const TensorOptions& o, std::optional<MemoryFormat> format = {}) {
-  return Tensor::empty(size, o.dtypeOr(defaultDType()), o.deviceOr(Device{}),
+  return Tensor::empty(size, o.dtypeOr(defaultDType()), deviceFor(o.device),
                        format.value_or(MemoryFormat::Contiguous));
 }
 
@@ -35,10 +36,10 @@ Tensor emptyOut(DimVector size, std::optional<MemoryFormat>, const Tensor& out) 
 }
 Tensor emptyStrided(DimVector size, DimVector stride, TensorOptions o) {
   return withBools(
-      Tensor::emptyStrided(size, stride, o.dtypeOr(defaultDType()), o.deviceOr(Device{})));
+      Tensor::emptyStrided(size, stride, o.dtypeOr(defaultDType()), deviceFor(o.device)));
 }
 Tensor zeros(DimVector size, TensorOptions o) {
-  return Tensor::zeros(size, o.dtypeOr(defaultDType()), o.deviceOr(Device{}));
+  return Tensor::zeros(size, o.dtypeOr(defaultDType()), deviceFor(o.device));
 }
 Tensor ones(DimVector size, TensorOptions o) {
   return fillWith(makeEmpty(size, o), 1);
@@ -48,7 +49,7 @@ Tensor full(DimVector size, Scalar value, TensorOptions o) {
   return fillWith(makeEmpty(size, o), value);
 }
 Tensor scalarTensor(Scalar value, TensorOptions o) {
-  return numberTensor(value, o.dtypeOr(defaultDType()));
+  return moveTo(numberTensor(value, o.dtypeOr(defaultDType())), deviceFor(o.device));
 }
 
 Tensor filledOut(const char* op, const Tensor& out, IntSpan size, const Scalar& value) {
@@ -67,10 +68,12 @@ Tensor fullOut(DimVector size, Scalar value, const Tensor& out) {
 }
 
 Tensor likeOf(const Tensor& self, const TensorOptions& o, std::optional<MemoryFormat> format) {
-  WICK_CHECK(!o.device || o.device->type == self.device().type,
-             "empty_like: no way to make a tensor on device {} like one on {}", o.device->str(),
-             self.device().str());
-  return Tensor::emptyLike(self, o.dtypeOr(self.dtype()), format.value_or(MemoryFormat::Preserve));
+  const DType dtype = o.dtypeOr(self.dtype());
+  const MemoryFormat kept = format.value_or(MemoryFormat::Preserve);
+  if (!o.device || placeOf(*o.device) == self.device()) return Tensor::emptyLike(self, dtype, kept);
+  if (kept != MemoryFormat::Preserve) return Tensor::empty(self.sizes(), dtype, *o.device, kept);
+  return Tensor::emptyStrided(self.sizes(), denseStrides(self.sizes(), self.strides()), dtype,
+                              *o.device);
 }
 Tensor emptyLike(const Tensor& self, TensorOptions o, std::optional<MemoryFormat> format) {
   return withBools(likeOf(self, o, format));

@@ -1,4 +1,5 @@
 // Operators that answer questions about a tensor or a dtype.
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/promotion.h"
@@ -89,8 +90,8 @@ bool isNonzero(const Tensor& t) {
 bool equal(const Tensor& a, const Tensor& b) {
   if (!isSameSize(a, b)) return false;
   DType common = promoteTypes(a.dtype(), b.dtype());
-  Tensor x = a.to(common).contiguous();
-  Tensor y = b.to(common).contiguous();
+  Tensor x = moveTo(a.to(common), Device()).contiguous();
+  Tensor y = moveTo(b.to(common), Device()).contiguous();
   return dispatchAll(x.dtype(), [&]<class T>() {
     return std::equal(x.data<T>(), x.data<T>() + x.numel(), y.data<T>());
   });

@@ -1,6 +1,7 @@
 // Between tensors and other values: tensors from numbers and lists, numbers from tensors, and the
 // attributes of a tensor.
 #include "core/budget.h"
+#include "core/device_backend.h"
 #include "core/number_range.h"
 #include "core/scalar.h"
 #include "runtime/ops/call.h"
@@ -198,7 +199,7 @@ class ListReader {
 };
 
 Tensor fromList(const IValue& data, std::optional<DType> dtype, std::optional<Device> device) {
-  return placed(ListReader(data).read(data, dtype), std::nullopt, device);
+  return moveTo(ListReader(data).read(data, dtype), deviceFor(device));
 }
 Tensor tensorOfList(const IValue& data, std::optional<DType> dtype, std::optional<Device> device,
                     bool requires_grad) {
@@ -214,7 +215,7 @@ Tensor tensorOfList(const IValue& data, std::optional<DType> dtype, std::optiona
 // A number has its default dtype before it gets the one that is asked for, and must fit there.
 Tensor fromNumber(const Scalar& s, std::optional<DType> dtype, std::optional<Device> device) {
   checkFits(s, s.dtype());
-  return placed(numToTensor(s).to(dtype.value_or(s.dtype())), std::nullopt, device);
+  return moveTo(numToTensor(s).to(dtype.value_or(s.dtype())), deviceFor(device));
 }
 Tensor tensorOfNumber(const Scalar& s, std::optional<DType> dtype, std::optional<Device> device,
                       bool requires_grad) {

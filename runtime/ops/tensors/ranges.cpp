@@ -5,6 +5,7 @@
 
 #include "core/budget.h"
 #include "core/convert.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/number_range.h"
 #include "runtime/kernels/pointwise.h"
@@ -98,14 +99,18 @@ void fillArange(const Tensor& t, const Scalar& start, const Scalar& step) {
   });
 }
 
+// What was computed on the CPU, where the options ask for it.
+Tensor placed(const Tensor& t, const TensorOptions& o) {
+  return moveTo(t, deviceFor(o.device));
+}
+
 Tensor arangeOf(Scalar start, Scalar end, Scalar step, const TensorOptions& o) {
   checkReal("arange", {&start, &end, &step});
   bool integral = !start.isDouble() && !end.isDouble() && !step.isDouble();
   DType dtype = o.dtypeOr(integral ? DType::Long : defaultDType());
-  Tensor t =
-      Tensor::empty(DimVector{arangeSize(start, end, step, dtype)}, dtype, o.deviceOr(Device{}));
+  Tensor t = Tensor::empty(DimVector{arangeSize(start, end, step, dtype)}, dtype);
   fillArange(t, start, step);
-  return t;
+  return placed(t, o);
 }
 Tensor arangeEnd(Scalar end, TensorOptions o) {
   return arangeOf(0, end, 1, o);
@@ -135,7 +140,7 @@ Tensor rangeOf(Scalar start, Scalar end, Scalar step, const TensorOptions& o) {
   WICK_CHECK((s > 0 && to >= from) || (s < 0 && to <= from),
              "upper bound and lower bound inconsistent with step sign");
   int64_t n = checkedSteps("range", std::floor((to - from) / s + 1));
-  Tensor t = Tensor::empty(DimVector{n}, o.dtypeOr(defaultDType()), o.deviceOr(Device{}));
+  Tensor t = Tensor::empty(DimVector{n}, o.dtypeOr(defaultDType()));
   dispatch<kRealNumbers>("range", t.dtype(), [&]<class T>() -> void {
     using W = Wide<T>;
     W first = start.to<W>();
@@ -147,7 +152,7 @@ Tensor rangeOf(Scalar start, Scalar end, Scalar step, const TensorOptions& o) {
       data[i] = convert<T>(first + static_cast<W>(i) * by);
     }
   });
-  return t;
+  return placed(t, o);
 }
 Tensor rangeStep(Scalar start, Scalar end, Scalar step, TensorOptions o) {
   return rangeOf(start, end, step, o);
@@ -181,8 +186,8 @@ void checkEnds(const Scalar& start, const Scalar& end, int64_t steps, DType dtyp
 Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions o) {
   WICK_CHECK(steps >= 0, "number of steps must be non-negative");
   DType dtype = spacedDType("linspace", start, end, o);
-  Tensor t = Tensor::empty(DimVector{steps}, dtype, o.deviceOr(Device{}));
-  if (steps == 1) return fillWith(t, start);
+  Tensor t = Tensor::empty(DimVector{steps}, dtype);
+  if (steps == 1) return placed(fillWith(t, start), o);
   checkEnds(start, end, steps, dtype);
   dispatch<kRealNumbers | kComplexes>("linspace", dtype, [&]<class T>() -> void {
     using S = std::conditional_t<std::is_integral_v<T>, double,
@@ -207,7 +212,7 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions o) {
       return last - step * convert<S>(steps - i - 1);
     });
   });
-  return t;
+  return placed(t, o);
 }
 Tensor linspaceOut(Scalar start, Scalar end, int64_t steps, const Tensor& out) {
   TensorOptions o;
@@ -219,7 +224,7 @@ Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOpti
   WICK_CHECK(steps >= 0, "number of steps must be non-negative");
   DType dtype = spacedDType("logspace", start, end, o);
   checkEnds(start, end, steps, dtype);
-  Tensor t = Tensor::empty(DimVector{steps}, dtype, o.deviceOr(Device{}));
+  Tensor t = Tensor::empty(DimVector{steps}, dtype);
   dispatch<kRealNumbers | kComplexes>("logspace", dtype, [&]<class T>() -> void {
     using S = std::conditional_t<std::is_integral_v<T>, double,
                                  std::conditional_t<kIsReducedFloat<T>, float, T>>;
@@ -234,7 +239,7 @@ Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOpti
       data[i] = convert<T>(std::pow(P(base), convert<P>(exponent)));
     }
   });
-  return t;
+  return placed(t, o);
 }
 Tensor logspaceOut(Scalar start, Scalar end, int64_t steps, double base, const Tensor& out) {
   TensorOptions o;
@@ -245,7 +250,7 @@ Tensor logspaceOut(Scalar start, Scalar end, int64_t steps, double base, const T
 Tensor eyeOf(int64_t n, int64_t m, const TensorOptions& o) {
   WICK_CHECK(n >= 0, "n must be greater or equal to 0, got {}", n);
   WICK_CHECK(m >= 0, "m must be greater or equal to 0, got {}", m);
-  Tensor t = Tensor::zeros(DimVector{n, m}, o.dtypeOr(defaultDType()), o.deviceOr(Device{}));
+  Tensor t = Tensor::zeros(DimVector{n, m}, o.dtypeOr(defaultDType()), deviceFor(o.device));
   fillWith(t.asStrided(DimVector{std::min(n, m)}, DimVector{m + 1}, 0), 1);
   return t;
 }
@@ -345,8 +350,8 @@ Tensor window(const char* op, int64_t length, bool periodic, const TensorOptions
   WICK_CHECK(isFloating(dtype), "{} expects floating point dtypes, got: {}", op, toString(dtype));
   WICK_CHECK(length >= 0, "{} requires non-negative window_length, got window_length={}", op,
              length);
-  Tensor t = Tensor::empty(DimVector{length}, dtype, o.deviceOr(Device{}));
-  if (length == 1) return fillWith(t, 1);
+  Tensor t = Tensor::empty(DimVector{length}, dtype);
+  if (length == 1) return placed(fillWith(t, 1), o);
   int64_t samples = periodic ? length + 1 : length;
   dispatch<kAnyFloat>(op, dtype, [&]<class T>() -> void {
     using C = std::conditional_t<kIsReducedFloat<T>, float, T>;
@@ -357,7 +362,7 @@ Tensor window(const char* op, int64_t length, bool periodic, const TensorOptions
       data[i] = convert<T>(f(static_cast<C>(i), samples));
     }
   });
-  return t;
+  return placed(t, o);
 }
 
 Tensor cosineWindow(const char* op, int64_t length, bool periodic, double alpha, double beta,

@@ -1,4 +1,5 @@
 // Operators that copy or convert whole tensors, and those that re-seat a tensor's storage.
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
@@ -7,23 +8,25 @@ namespace wick::ops {
 
 namespace {
 
-Tensor toDevice(const char* op, const Tensor& self, std::optional<Device> device) {
-  if (!device || device->type == self.device().type) return self;
-  throwRuntimeError("{}: no way to move a tensor from device {} to {}", op, self.device().str(),
-                    device->str());
-}
-
 // The conversion behind every form of `to`: the tensor itself when nothing changes and no copy is
 // asked for.
-Tensor convertTensor(const char* op, const Tensor& self, std::optional<DType> dtype,
-                     std::optional<Device> device, bool copy, std::optional<MemoryFormat> format) {
-  Tensor t = toDevice(op, self, device);
+Tensor convertTensor(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
+                     bool copy, std::optional<MemoryFormat> format) {
+  const Device place = device ? placeOf(deviceFor(device)) : self.device();
+  const bool moves = place != self.device();
   // "cpu:0" is no other place, but as PyTorch compares devices it is another, and so a copy.
-  copy |= device && *device != self.device();
-  DType target = dtype.value_or(self.dtype());
-  MemoryFormat layout = format.value_or(MemoryFormat::Preserve);
-  bool right_layout = layout == MemoryFormat::Preserve || t.isContiguous(layout);
-  if (!copy && target == t.dtype() && right_layout) return t;
+  copy |= moves || (device && device->isCpu() && *device != self.device());
+  const DType target = dtype.value_or(self.dtype());
+  const MemoryFormat layout = format.value_or(MemoryFormat::Preserve);
+  const bool right_layout = layout == MemoryFormat::Preserve || self.isContiguous(layout);
+  if (!copy && target == self.dtype() && right_layout) return self;
+  // Elements are converted where they are fewer bytes on their way.
+  const bool first = itemSize(target) < self.itemSize();
+  const Tensor t = !moves ? self : moveTo(first ? self.to(target) : self, place);
+  if (moves && t.dtype() == target &&
+      (layout == MemoryFormat::Preserve || t.isContiguous(layout))) {
+    return t;
+  }
   Tensor out = Tensor::emptyLike(t, target, layout);
   out.copyFrom(t);
   return out;
@@ -31,41 +34,41 @@ Tensor convertTensor(const char* op, const Tensor& self, std::optional<DType> dt
 
 Tensor toDeviceDType(const Tensor& self, Device device, DType dtype, bool, bool copy,
                      std::optional<MemoryFormat> format) {
-  return convertTensor("to", self, dtype, device, copy, format);
+  return convertTensor(self, dtype, device, copy, format);
 }
 Tensor toDType(const Tensor& self, DType dtype, bool, bool copy,
                std::optional<MemoryFormat> format) {
-  return convertTensor("to", self, dtype, std::nullopt, copy, format);
+  return convertTensor(self, dtype, std::nullopt, copy, format);
 }
 Tensor toOther(const Tensor& self, const Tensor& other, bool, bool copy,
                std::optional<MemoryFormat> format) {
-  return convertTensor("to", self, other.dtype(), other.device(), copy, format);
+  return convertTensor(self, other.dtype(), other.device(), copy, format);
 }
 Tensor toOptions(const Tensor& self, TensorOptions options, bool, bool copy,
                  std::optional<MemoryFormat> format) {
-  return convertTensor("to", self, options.dtype, options.device, copy, format);
+  return convertTensor(self, options.dtype, options.device, copy, format);
 }
 Tensor toPrimDevice(const Tensor& self, std::optional<Device> device, std::optional<DType> dtype,
                     bool, bool copy) {
-  return convertTensor("to", self, dtype, device, copy, std::nullopt);
+  return convertTensor(self, dtype, device, copy, std::nullopt);
 }
 Tensor toPrimDType(const Tensor& self, std::optional<DType> dtype, bool, bool copy) {
-  return convertTensor("to", self, dtype, std::nullopt, copy, std::nullopt);
+  return convertTensor(self, dtype, std::nullopt, copy, std::nullopt);
 }
 Tensor toPrimOther(const Tensor& self, bool, bool copy) {
-  return convertTensor("to", self, std::nullopt, std::nullopt, copy, std::nullopt);
+  return convertTensor(self, std::nullopt, std::nullopt, copy, std::nullopt);
 }
 Tensor toCopy(const Tensor& self, TensorOptions options, bool, std::optional<MemoryFormat> format) {
-  return convertTensor("_to_copy", self, options.dtype, options.device, true, format);
+  return convertTensor(self, options.dtype, options.device, true, format);
 }
 Tensor typeAs(const Tensor& self, const Tensor& other) {
-  return convertTensor("type_as", self, other.dtype(), other.device(), false, std::nullopt);
+  return convertTensor(self, other.dtype(), other.device(), false, std::nullopt);
 }
 Tensor cpu(const Tensor& self) {
-  return toDevice("cpu", self, Device{DeviceType::CPU, -1});
+  return moveTo(self, Device{DeviceType::CPU, -1});
 }
 Tensor cuda(const Tensor& self) {
-  return toDevice("cuda", self, Device{DeviceType::CUDA, -1});
+  return moveTo(self, Device{DeviceType::CUDA, -1});
 }
 
 // The operators _cast_Byte, _cast_Char, …, which old programs call.

@@ -4,6 +4,7 @@
 
 #include "core/paced.h"
 #include "runtime/kernels/remap.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -56,7 +57,7 @@ Tensor cat(std::vector<Tensor> tensors, int64_t dim, Out out) {
     }
   }
   if (!result.defined()) result = Tensor::empty(sizes, dtype, tensors[0].device(), format);
-  bool plain = result.isContiguous();
+  bool plain = result.isContiguous() && result.device().isCpu();
   for (const Tensor& t : tensors) plain &= t.isContiguous() && t.dtype() == dtype;
   if (!plain) {
     int64_t start = 0;
@@ -227,6 +228,17 @@ Tensor repeatInterleaveInt(const Tensor& self, int64_t repeats, std::optional<in
   return repeatInterleave(self, Tensor::scalar<int64_t>(repeats), dim, output_size);
 }
 
+// As two parts in the other order, dimension by dimension.
+Tensor rollOnDevice(const Tensor& self, const DimVector& shifts, const DimVector& dims) {
+  Tensor rolled = self.clone(MemoryFormat::Contiguous);
+  for (size_t k = 0; k < dims.size() && self.dim() > 0 && self.numel() > 0; ++k) {
+    const int64_t d = wrapDim(dims[k], self.dim()), n = self.size(d);
+    const int64_t shift = (shifts[k] % n + n) % n;
+    if (shift == 0) continue;
+    rolled = cat({rolled.narrow(d, n - shift, shift), rolled.narrow(d, 0, n - shift)}, d, {});
+  }
+  return rolled;
+}
 Tensor roll(const Tensor& self, DimVector shifts, DimVector dims) {
   WICK_CHECK(!shifts.empty(), "`shifts` required");
   if (dims.empty() && shifts.size() == 1) {
@@ -235,6 +247,7 @@ Tensor roll(const Tensor& self, DimVector shifts, DimVector dims) {
   }
   WICK_CHECK(dims.size() == shifts.size(), "shifts and dimensions must align. shifts: {}, dims:{}",
              shifts.size(), dims.size());
+  if (!self.device().isCpu()) return rollOnDevice(self, shifts, dims);
   Tensor out = Tensor::empty(self.sizes(), self.dtype(), self.device());
   if (self.numel() == 0) return out;
   std::vector<OffsetTable> tables = offsetTables(self);
@@ -251,6 +264,10 @@ Tensor roll(const Tensor& self, DimVector shifts, DimVector dims) {
 }
 
 Tensor flip(const Tensor& self, DimVector dims) {
+  if (!self.device().isCpu()) {
+    static const OperatorHandle kFlip{"aten::flip", ""};
+    return kFlip(self, dims);
+  }
   std::vector<OffsetTable> tables = offsetTables(self);
   std::vector<bool> seen(static_cast<size_t>(self.dim()) + 1, false);
   for (int64_t dim : dims) {

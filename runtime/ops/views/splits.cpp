@@ -1,4 +1,5 @@
 // Operators that cut a tensor into views of itself.
+#include "core/device_backend.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -108,7 +109,7 @@ std::vector<Tensor> tensorSplitTensor(const Tensor& self, const Tensor& spec, in
              "one-dimensional tensor, but got a tensor with {} dims",
              spec.dim());
   if (spec.dim() == 0) return tensorSplitSections(self, spec.item<int64_t>(), dim);
-  Tensor flat = spec.contiguous();
+  Tensor flat = moveTo(spec, Device()).contiguous();
   const int64_t* data = flat.data<int64_t>();
   return tensorSplitIndices(self, DimVector(data, data + flat.numel()), dim);
 }

@@ -3,6 +3,7 @@
 
 #include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -224,6 +225,16 @@ Tensor numpyT(const Tensor& self) {
 Tensor conjugated(const Tensor& t) {
   if (!isComplex(t.dtype())) return t;
   Tensor out = t.clone();
+  if (!t.device().isCpu()) {
+    // The imaginary parts lie behind the real ones.
+    DimVector strides;
+    for (const int64_t stride : out.strides()) strides.push_back(2 * stride);
+    const Tensor imaginary = Tensor::fromStorage(out.storage(), toRealType(out.dtype()),
+                                                 out.sizes(), strides, 2 * out.offset() + 1);
+    static const OperatorHandle kNeg{"aten::neg", ""};
+    imaginary.copyFrom(kNeg(imaginary));
+    return out;
+  }
   dispatch<kComplexes>("adjoint", t.dtype(), [&]<class T>() -> void {
     T* data = static_cast<T*>(out.storage()->data());
     std::transform(data, data + out.storage()->bytes() / sizeof(T), data,

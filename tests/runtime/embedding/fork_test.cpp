@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "runtime/thread_pool.h"
+#include "tests/runtime/embedding/workload.h"
 #include "wick.h"
 
 namespace wick {
@@ -253,7 +254,7 @@ def main(n: int) -> int:
   for (int i = 0; i < 3; ++i) {
     // A list may be shorter than it was a moment ago, which is an error of the program's own.
     try {
-      call(program, "main", {5000});
+      call(program, "main", {workload(5000)});
     } catch (const RuntimeError& e) {
       EXPECT_EQ(e.className(), "IndexError") << e.what();
     }

@@ -1,5 +1,6 @@
 // Programs that try to corrupt, stall or starve the process by what was added lately: gradients,
 // saving, parts of tensors.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -8,14 +9,16 @@
 #include "core/budget.h"
 #include "ir/graph.h"
 #include "ir/parser.h"
+#include "tests/runtime/embedding/workload.h"
 #include "wick.h"
 
 namespace wick {
 namespace {
 
-std::string endOf(const Program& program, const std::string& name, const RunOptions& options = {}) {
+std::string endOf(const Program& program, const std::string& name, const RunOptions& options = {},
+                  std::vector<IValue> arguments = {}) {
   try {
-    program.call(name, {}, {}, options);
+    program.call(name, std::move(arguments), {}, options);
   } catch (const RuntimeError& e) {
     return e.className();
   }
@@ -65,7 +68,7 @@ def of_view() -> float:
     return float(g[0])
 )",
                                   "forks.py");
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < workload(200); ++i) {
     ASSERT_EQ(program.call("of_leaf", {}).toDouble(), 16.0);
     ASSERT_EQ(program.call("of_view", {}).toDouble(), 16.0);
   }
@@ -183,6 +186,23 @@ TEST(Hostile, CopiesOfGraphsMayFail) {
     }
   }
   EXPECT_GT(failed, 100);
+}
+
+// Which registers are live where: in proportion to the live ranges, and counted.
+TEST(Hostile, LiveRangesCountAsMemory) {
+  const auto program = [](int values, int branches) {
+    std::string text = "def main(x: int) -> int:\n    y = 0\n";
+    for (int i = 0; i < values; ++i) text += fmt::format("    v{0} = x * {0}\n", i);
+    for (int i = 0; i < branches; ++i) {
+      text += fmt::format("    if x == {0}:\n        y += {0}\n", i);
+    }
+    for (int i = 0; i < values; ++i) text += fmt::format("    y += v{}\n", i);
+    return compile(text + "    return y\n", "branches.py");
+  };
+  RunOptions options;
+  options.max_memory = size_t{64} << 20;
+  EXPECT_EQ(program(10, 3000).call("main", {77}, {}, options).toInt(), 77 + 77 * 45);
+  EXPECT_EQ(endOf(program(2000, 3000), "main", options, {77}), "MemoryError");
 }
 
 // The digits that no number has.

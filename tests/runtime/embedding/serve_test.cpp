@@ -9,6 +9,7 @@
 #include "core/stripes.h"
 #include "ir/function.h"
 #include "ir/parser.h"
+#include "tests/runtime/embedding/workload.h"
 #include "wick.h"
 
 namespace wick {
@@ -78,7 +79,7 @@ TEST(Serving, ThreadsGetTheSameResultsFromOneModule) {
   std::atomic<int> wrong{0};
   onThreads([&](int t) {
     const Tensor own = t % 2 == 0 ? x : x.clone();
-    for (int i = 0; i < 100; ++i) {
+    for (int i = 0; i < workload(100); ++i) {
       wrong += !sameBits(module.forward({own}).toTensor(), expected);
       wrong += !sameBits(callFunction(*frozen, {own}).toTensor(), expected_frozen);
     }

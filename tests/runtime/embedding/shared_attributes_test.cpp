@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "core/slot_access.h"
+#include "tests/runtime/embedding/workload.h"
 #include "wick.h"
 
 namespace wick {
@@ -103,7 +104,7 @@ TEST(SharedAttributes, AreReadAndSetWhole) {
   const Program program = compile(kCell, "cell.py");
   const IValue cell = program.call("make", {});
   std::vector<std::function<void()>> work;
-  constexpr int64_t kTimes = 3000;
+  const int64_t kTimes = workload(3000);
   for (int64_t t = 0; t < 3; ++t) {
     work.push_back([&, t] { program.call("put", {cell, t * 1'000'000, kTimes}); });
     work.push_back([&] { program.call("get", {cell, kTimes}); });

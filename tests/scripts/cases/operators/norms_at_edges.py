@@ -1,4 +1,4 @@
-# expect: (tensor([0.5000, 2.0000, 4.0000]), tensor([ 1., -2.,  3.]), tensor([-42.0727]), [0, 3, 2], tensor([1., 1., 1.]))
+# expect: (tensor([0.5000, 2.0000, 4.0000]), tensor([ 1., -2.,  3.]), tensor([0.]), [0, 3, 2], tensor([1., 1., 1.]))
 def main():
     v = torch.tensor([0.5, -2.0, 4.0])
     g = torch.tensor([1.0, 2.0, 3.0])

@@ -1,0 +1,124 @@
+#include "autograd/region_composites.h"
+
+#include <map>
+#include <mutex>
+#include <string_view>
+
+#include "frontend/compile.h"
+#include "ir/depth.h"
+#include "ir/shape_facts.h"
+#include "passes/dead_code_elimination.h"
+#include "passes/pipeline.h"
+
+namespace wick::autograd {
+
+namespace {
+
+struct Composite {
+  const char* op;
+  const char* source;  // defines `composite`
+  bool (*fits)(const wick::Node& node);
+};
+
+// Targets are classes, one a sample, or probabilities of all classes.
+bool crossEntropyFits(const wick::Node& node) {
+  const TensorFacts* self = factsOf(argumentOf(node, "self"));
+  const TensorFacts* target = factsOf(argumentOf(node, "target"));
+  const auto smoothing = floatOf(argumentOf(node, "label_smoothing"));
+  const auto ignored = intOf(argumentOf(node, "ignore_index"));
+  if (!self || !target || !self->dtype || !target->dtype || !self->sizes || !target->sizes ||
+      self->sizes->empty() || !smoothing || !ignored || *smoothing < 0 || *smoothing > 1) {
+    return false;
+  }
+  if (isFloating(*target->dtype)) {
+    const Size classes = (*self->sizes)[self->sizes->size() == 1 ? 0 : 1];
+    return *ignored < 0 && *self->sizes == *target->sizes && classes && *classes > 0;
+  }
+  return *target->dtype == DType::Long && target->sizes->size() + 1 == self->sizes->size();
+}
+
+constexpr Composite kComposites[] = {
+    {"aten::cross_entropy_loss", R"(
+def per_class(weight: Tensor, rank: int) -> Tensor:
+    return weight.view([-1] if rank == 1 else [1, -1] + [1] * (rank - 2))
+
+def of_probabilities(log_p: Tensor, target: Tensor, weight: Optional[Tensor], dim: int, reduction: int, smoothing: float) -> Tensor:
+    t = target
+    if smoothing > 0:
+        t = target * (1 - smoothing) + smoothing / float(log_p.size(dim))
+    terms = log_p * t
+    if weight is not None:
+        terms = terms * per_class(weight, log_p.dim())
+    if reduction == 0:
+        out = -terms.sum([dim])
+    else:
+        out = -terms.sum()
+        if reduction == 1:
+            out = out / float(log_p.numel() // log_p.size(dim))
+    return out
+
+# What the smoothed part of the targets costs.
+def smoothed(log_p: Tensor, target: Tensor, weight: Optional[Tensor], dim: int, reduction: int, ignore_index: int) -> Tensor:
+    terms = log_p
+    if weight is not None:
+        terms = log_p * per_class(weight, log_p.dim())
+    ignored = target == ignore_index
+    out = (-terms.sum([dim])).masked_fill(ignored, 0.0)
+    if reduction != 0:
+        out = out.sum()
+    if reduction == 1:
+        if weight is None:
+            out = out / (target.numel() - ignored.sum())
+        else:
+            picked = weight.gather(0, target.masked_fill(ignored, 0).flatten())
+            out = out / picked.masked_fill(ignored.flatten(), 0.0).sum()
+    return out
+
+def composite(self: Tensor, target: Tensor, weight: Optional[Tensor], reduction: int, ignore_index: int, label_smoothing: float) -> Tensor:
+    dim = 0 if self.dim() == 1 else 1
+    log_p = torch.log_softmax(self, dim)
+    if target.is_floating_point():
+        out = of_probabilities(log_p, target, weight, dim, reduction, label_smoothing)
+    else:
+        out = torch.nll_loss_nd(log_p, target, weight, reduction, ignore_index)
+        if label_smoothing > 0:
+            rest = smoothed(log_p, target, weight, dim, reduction, ignore_index)
+            out = out * (1 - label_smoothing) + rest * (label_smoothing / float(self.size(dim)))
+    return out
+)",
+     crossEntropyFits},
+};
+
+const Composite* find(const Operator& op) {
+  for (const Composite& c : kComposites) {
+    if (op.schema().name() == c.op && op.form() == Operator::Form::Base) return &c;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::shared_ptr<const Graph> compositeGraph(const Operator& op) {
+  const Composite* composite = find(op);
+  if (!composite) return nullptr;
+  static std::mutex mutex;
+  static std::map<const Composite*, std::shared_ptr<const Graph>> made;
+  std::lock_guard lock(mutex);
+  std::shared_ptr<const Graph>& graph = made[composite];
+  if (!graph) {
+    const auto unit = compileSource(composite->source, fmt::format("<{}>", composite->op));
+    std::shared_ptr<Graph> copy = unit->findFunction("__torch__.composite")->graph()->copy();
+    runPhase(*copy, Phase::Required);
+    withStackFor(*copy, [&] { eliminateDeadCode(*copy); });
+    graph = std::move(copy);
+  }
+  return graph;
+}
+
+bool compositeFits(const wick::Node& node) {
+  const Operator* op = node.maybeOperator();
+  const Composite* composite = op ? find(*op) : nullptr;
+  return composite && composite->fits(node);
+}
+
+}  // namespace wick::autograd

@@ -1,0 +1,213 @@
+// CUDA as a backend of storages and tensors, and of groups of the loop IR.
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <numeric>
+
+#include "core/convert.h"
+#include "core/device_backend.h"
+#include "core/error.h"
+#include "ir/device_kernels.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/loop_kernel.h"
+#include "runtime/fusion/group_backend.h"
+#include "runtime/fusion/operator_site.h"
+
+namespace wick::cuda {
+
+namespace {
+
+Address addressOf(const void* memory) {
+  return reinterpret_cast<Address>(memory);
+}
+
+// Copies elements of `from` to elements of `to`, converted, in `rank` dimensions.
+struct CopyKernel {
+  loop::Kernel kernel;
+  std::unique_ptr<LoopKernel> code;
+};
+
+CopyKernel& copyKernel(DType to, DType from, int rank) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& known = *new std::map<std::tuple<DType, DType, int>, std::unique_ptr<CopyKernel>>;
+  std::lock_guard lock(mutex);
+  std::unique_ptr<CopyKernel>& slot = known[{to, from, rank}];
+  if (slot) return *slot;
+  slot = std::make_unique<CopyKernel>();
+  loop::Kernel& kernel = slot->kernel;
+  kernel.rank = rank;
+  loop::Access read{0, from, {}}, written{0, to, {}};
+  read.dims.fill(-1);
+  for (int d = 0; d < rank; ++d) read.dims[static_cast<size_t>(d)] = static_cast<int8_t>(d);
+  written.dims = read.dims;
+  const ScalarExpr value = kernel.leaf({loop::Leaf::Kind::Load, 0, from});
+  kernel.accesses = {read, written};
+  kernel.stores.push_back({kernel.expression.convert(value, to), 1, false});
+  slot->code = std::make_unique<LoopKernel>("copy", kernel);
+  return *slot;
+}
+
+// The parts of complex numbers as a dimension of their own.
+Tensor asParts(const Tensor& t) {
+  DimVector sizes(t.sizes()), strides;
+  for (const int64_t stride : t.strides()) strides.push_back(2 * stride);
+  sizes.push_back(2);
+  strides.push_back(1);
+  return Tensor::fromStorage(t.storage(), toRealType(t.dtype()), sizes, strides, 2 * t.offset());
+}
+
+void copyNumbers(const Tensor& to, const Tensor& from);
+
+void copyElements(const Tensor& to, const Tensor& from) {
+  if (to.numel() == 0) return;
+  if (isComplex(to.dtype()) && isComplex(from.dtype())) {
+    return copyNumbers(asParts(to), asParts(from));
+  }
+  if (isComplex(to.dtype())) {
+    const Tensor parts = asParts(to);
+    copyNumbers(parts.select(-1, 0), from);
+    return copyNumbers(parts.select(-1, 1),
+                       Tensor::zeros({}, DType::Float, to.device()).expand(from.sizes()));
+  }
+  if (isComplex(from.dtype())) return copyNumbers(to, asParts(from).select(-1, 0));
+  copyNumbers(to, from);
+}
+
+void copyNumbers(const Tensor& to, const Tensor& from) {
+  CudaDevice& device = enter(to.device());
+  const bool plain = to.dtype() == from.dtype() && to.isNonOverlappingAndDense() &&
+                     std::ranges::equal(to.strides(), from.strides());
+  if (plain) {
+    check(driver().copyOnDevice(addressOf(to.rawData()), addressOf(from.rawData()),
+                                static_cast<size_t>(to.numel()) * to.itemSize(), currentStream()),
+          "copying on a device");
+    return;
+  }
+  if (to.dim() > loop::kMaxRank) {
+    for (int64_t i = 0; i < to.size(0); ++i) copyNumbers(to.select(0, i), from.select(0, i));
+    return;
+  }
+  const int rank = static_cast<int>(to.dim());
+  CopyKernel& copy = copyKernel(to.dtype(), from.dtype(), rank);
+  std::array<Touch, 2> touches{};
+  const Tensor* const tensors[] = {&from, &to};
+  for (size_t a = 0; a < 2; ++a) {
+    const Tensor& t = *tensors[a];
+    touches[a].base = static_cast<char*>(t.rawData());
+    for (int d = 0; d < rank; ++d) {
+      touches[a].steps[static_cast<size_t>(d)] = t.stride(d) * static_cast<int64_t>(t.itemSize());
+    }
+  }
+  std::array<int64_t, loop::kMaxRank> sizes{};
+  std::copy(to.sizes().begin(), to.sizes().end(), sizes.begin());
+  std::array<int, loop::kMaxRank> order{};
+  std::iota(order.begin(), order.begin() + rank, 0);
+  std::stable_sort(order.begin(), order.begin() + rank,
+                   [&](int a, int b) { return to.stride(a) < to.stride(b); });
+  Walk walk;
+  planWalk(copy.kernel, std::span(sizes).first(static_cast<size_t>(rank)), touches,
+           std::span(order).first(static_cast<size_t>(rank)), walk);
+  LoopKernel::Ready ready = copy.code->prepare(device, walk, touches, {});
+  copy.code->queue(ready);
+}
+
+class CudaBackend : public DeviceBackend {
+ public:
+  int count() override { return deviceCount(); }
+  Device current() override {
+    enter({DeviceType::CUDA, -1});
+    return {DeviceType::CUDA, static_cast<int8_t>(currentDevice())};
+  }
+  void* allocate(Device device, size_t bytes) override {
+    return reinterpret_cast<void*>(enter(device).allocator().allocate(bytes, currentStream()));
+  }
+  void free(Device device, void* memory, size_t) noexcept override {
+    try {
+      enter(device).allocator().free(addressOf(memory));
+    } catch (const std::exception&) {
+      // Without a driver there is nothing to give back.
+    }
+  }
+  void clear(Device device, void* memory, size_t bytes) override {
+    enter(device);
+    check(driver().setBytes(addressOf(memory), 0, bytes, currentStream()), "writing zeros");
+  }
+  void copyBytes(void* to, Device to_device, const void* from, Device from_device,
+                 size_t bytes) override {
+    if (bytes == 0) return;
+    const Stream stream = currentStream();
+    if (from_device.isCpu()) {
+      // The driver has taken the bytes over when the call returns, or waits for them.
+      enter(to_device);
+      check(driver().copyToDevice(addressOf(to), from, bytes, stream), "copying to a device");
+      if (bytes > kStaged) enter(to_device).synchronize(stream);
+    } else if (to_device.isCpu()) {
+      CudaDevice& device = enter(from_device);
+      check(driver().copyToHost(to, addressOf(from), bytes, stream), "copying from a device");
+      device.synchronize(stream);
+    } else if (to_device == from_device) {
+      enter(to_device);
+      check(driver().copyOnDevice(addressOf(to), addressOf(from), bytes, stream),
+            "copying on a device");
+    } else {
+      CudaDevice& target = deviceAt(to_device.index);
+      CudaDevice& source = enter(from_device);
+      check(driver().copyToPeer(addressOf(to), target.context(), addressOf(from), source.context(),
+                                bytes, stream),
+            "copying between devices");
+      source.synchronize(stream);
+    }
+  }
+  void copyElements(const Tensor& to, const Tensor& from) override { cuda::copyElements(to, from); }
+  void synchronize(Device device) override { enter(device).synchronizeAll(); }
+
+ private:
+  static constexpr size_t kStaged = 64
+                                    << 10;  // what the driver buffers of memory that is not pinned
+};
+
+class CudaGroups : public GroupBackend {
+ public:
+  std::unique_ptr<Code> prepare(const std::string& name, const loop::Kernel& kernel) override {
+    return std::make_unique<LoopKernel>(name, kernel);
+  }
+  void launch(Device device, std::span<const Launch> launches) override {
+    CudaDevice& entered = enter(device);
+    std::vector<LoopKernel::Ready> ready;
+    ready.reserve(launches.size());
+    for (const Launch& l : launches) {
+      ready.push_back(
+          static_cast<LoopKernel&>(*l.code).prepare(entered, *l.walk, l.touches, l.numbers));
+    }
+    for (size_t i = 0; i < launches.size(); ++i) {
+      static_cast<LoopKernel&>(*launches[i].code).queue(ready[i]);
+    }
+  }
+};
+
+// Sizes and dtypes are all there is.
+class MetaGroups : public GroupBackend {
+ public:
+  std::unique_ptr<Code> prepare(const std::string&, const loop::Kernel&) override {
+    return std::make_unique<Code>();
+  }
+  void launch(Device, std::span<const Launch>) override {}
+};
+
+const struct Registration {
+  CudaBackend memory;
+  CudaGroups groups;
+  MetaGroups meta;
+  Registration() {
+    setDeviceBackend(DeviceType::CUDA, &memory);
+    setGroupBackend(DeviceType::CUDA, &groups);
+    setGroupBackend(DeviceType::Meta, &meta);
+    setGeneralKernel(DeviceType::CUDA, computeAsGroup);
+    setGeneralKernel(DeviceType::Meta, computeAsGroup);
+  }
+}& registration = *new Registration;
+
+}  // namespace
+
+}  // namespace wick::cuda

@@ -1,0 +1,310 @@
+// Row-major matrices are column-major ones transposed, so the product of the transposes is computed
+// in the other order: C^T = B^T A^T.
+#include "runtime/cuda/blas.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+
+#include "core/error.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/library.h"
+
+namespace wick::cuda {
+
+namespace {
+
+constexpr const char* kNames[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
+constexpr size_t kWorkspace = size_t{32} << 20;
+
+using Status = int;
+// The library's own numbers.
+constexpr int kReal32 = 0, kReal64 = 1, kReal16 = 2, kComplex32 = 4, kComplex64 = 5, kBFloat16 = 14;
+constexpr int kCompute32 = 68, kCompute64 = 70, kComputeReduced = 77;
+constexpr int kTransposeA = 3, kTransposeB = 4, kEpilogue = 7, kBiasPointer = 8;
+constexpr int kEpilogueRelu = 2, kEpilogueBias = 4;
+constexpr int kBatchCount = 5, kBatchOffset = 6;
+constexpr int kMaxWorkspace = 1, kAlignmentA = 5, kAlignmentB = 6, kAlignmentC = 7, kAlignmentD = 8;
+struct Algorithm {
+  uint64_t data[8];
+};
+struct Heuristic {
+  Algorithm algorithm;
+  size_t workspace;
+  Status state;
+  float waves;
+  int reserved[4];
+};
+
+#define WICK_FORALL_LT_FUNCTIONS(_)                                                                \
+  _(create, "cublasLtCreate", (void** handle))                                                     \
+  _(createProduct, "cublasLtMatmulDescCreate", (void** product, int compute, int scale))           \
+  _(setProduct, "cublasLtMatmulDescSetAttribute",                                                  \
+    (void* product, int attribute, const void* value, size_t bytes))                               \
+  _(destroyProduct, "cublasLtMatmulDescDestroy", (void* product))                                  \
+  _(createLayout, "cublasLtMatrixLayoutCreate",                                                    \
+    (void** layout, int type, uint64_t rows, uint64_t columns, int64_t leading))                   \
+  _(setLayout, "cublasLtMatrixLayoutSetAttribute",                                                 \
+    (void* layout, int attribute, const void* value, size_t bytes))                                \
+  _(destroyLayout, "cublasLtMatrixLayoutDestroy", (void* layout))                                  \
+  _(createPreference, "cublasLtMatmulPreferenceCreate", (void** preference))                       \
+  _(setPreference, "cublasLtMatmulPreferenceSetAttribute",                                         \
+    (void* preference, int attribute, const void* value, size_t bytes))                            \
+  _(destroyPreference, "cublasLtMatmulPreferenceDestroy", (void* preference))                      \
+  _(choose, "cublasLtMatmulAlgoGetHeuristic",                                                      \
+    (void* handle, void* product, void* a, void* b, void* c, void* d, void* preference, int most,  \
+     Heuristic* found, int* count))                                                                \
+  _(multiply, "cublasLtMatmul",                                                                    \
+    (void* handle, void* product, const void* alpha, const void* a, void* a_layout, const void* b, \
+     void* b_layout, const void* beta, const void* c, void* c_layout, void* d, void* d_layout,     \
+     const Algorithm* algorithm, void* workspace, size_t bytes, Stream stream))
+
+struct Functions {
+#define WICK_LT_FUNCTION(member, name, parameters) Status(*member) parameters = nullptr;
+  WICK_FORALL_LT_FUNCTIONS(WICK_LT_FUNCTION)
+#undef WICK_LT_FUNCTION
+};
+
+struct Opened {
+  Functions functions;
+  std::optional<RuntimeError> error;
+};
+Opened open() {
+  Opened opened;
+  try {
+    const Library library(kNames);
+#define WICK_LT_FUNCTION(member, name, parameters) \
+  opened.functions.member = reinterpret_cast<Status(*) parameters>(library.find(name));
+    WICK_FORALL_LT_FUNCTIONS(WICK_LT_FUNCTION)
+#undef WICK_LT_FUNCTION
+  } catch (const RuntimeError& e) {
+    opened.error = e;
+  }
+  return opened;
+}
+const Functions& functions() {
+  static const Opened& opened = *new Opened(open());
+  if (opened.error) throw *opened.error;
+  return opened.functions;
+}
+
+std::atomic<bool> reduced{false};
+
+void checkStatus(Status status, const char* op) {
+  WICK_CHECK(status == 0, "{}: cuBLASLt fails with status {}", op, status);
+}
+
+// Descriptors of the library, destroyed at the end of a scope.
+class Descriptor {
+ public:
+  explicit Descriptor(Status (*destroy)(void*)) : destroy_(destroy) {}
+  ~Descriptor() {
+    if (made_) destroy_(made_);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  void** slot() { return &made_; }
+  void* get() const { return made_; }
+
+ private:
+  void* made_ = nullptr;
+  Status (*destroy_)(void*);
+};
+
+struct Types {
+  int element, compute, scale;
+};
+Types typesOf(const char* op, DType type) {
+  switch (type) {
+    case DType::Float:
+      return {kReal32, reduced.load(std::memory_order_relaxed) ? kComputeReduced : kCompute32,
+              kReal32};
+    case DType::Double:
+      return {kReal64, kCompute64, kReal64};
+    case DType::Half:
+      return {kReal16, kCompute32, kReal32};
+    case DType::BFloat16:
+      return {kBFloat16, kCompute32, kReal32};
+    case DType::ComplexFloat:
+      return {kComplex32, kCompute32, kComplex32};
+    case DType::ComplexDouble:
+      return {kComplex64, kCompute64, kComplex64};
+    default:
+      throwRuntimeError("{}: no product of {} tensors on CUDA devices", op, toString(type));
+  }
+}
+
+// A batch of matrices of `rows` and `columns` as the library sees them, column by column.
+struct Matrix {
+  Tensor memory;
+  bool transposed;  // the matrix lies row by row
+  int64_t leading;
+  int64_t batch_step;
+};
+// Of t [B, rows, columns], transposed: the library's matrix has `columns` rows.
+Matrix transposeOf(const Tensor& t) {
+  Tensor m = t;
+  const auto unit = [](const Tensor& x, int64_t d) { return x.stride(d) == 1 || x.size(d) == 1; };
+  const auto fits = [&](const Tensor& x) {
+    const bool along = unit(x, 2) && x.stride(1) >= std::max<int64_t>(1, x.size(2));
+    const bool across = unit(x, 1) && x.stride(2) >= std::max<int64_t>(1, x.size(1));
+    return along || across || (unit(x, 1) && unit(x, 2));
+  };
+  if (!fits(m)) m = m.clone(MemoryFormat::Contiguous);
+  const bool along = unit(m, 2) && (m.stride(1) >= m.size(2) || m.size(1) == 1);
+  const int64_t step = m.size(0) == 1 ? 0 : m.stride(0);
+  if (along) return {m, false, std::max(m.stride(1), m.size(2)), step};
+  return {m, true, std::max(m.stride(2), m.size(1)), step};
+}
+
+int64_t alignmentOf(const void* address) {
+  const auto bits = reinterpret_cast<uintptr_t>(address);
+  return std::min<int64_t>(256, bits == 0 ? 256 : int64_t{1} << std::countr_zero(bits));
+}
+
+// What the choice of an algorithm depends on.
+using Shape = std::array<int64_t, 20>;
+
+struct State {
+  void* handle = nullptr;
+  std::mutex mutex;
+  std::map<Shape, Heuristic> chosen;
+};
+State& stateOf(CudaDevice& device) {
+  static std::mutex& mutex = *new std::mutex;
+  static auto& states = *new std::map<const CudaDevice*, std::unique_ptr<State>>;
+  std::lock_guard lock(mutex);
+  std::unique_ptr<State>& slot = states[&device];
+  if (!slot) {
+    slot = std::make_unique<State>();
+    checkStatus(functions().create(&slot->handle), "product");
+  }
+  return *slot;
+}
+
+void makeLayout(const char* op, Descriptor& into, int type, int64_t rows, int64_t columns,
+                int64_t leading, int64_t batches, int64_t step) {
+  const Functions& f = functions();
+  checkStatus(f.createLayout(into.slot(), type, static_cast<uint64_t>(rows),
+                             static_cast<uint64_t>(columns), leading),
+              op);
+  const auto count = static_cast<int32_t>(batches);
+  checkStatus(f.setLayout(into.get(), kBatchCount, &count, sizeof count), op);
+  checkStatus(f.setLayout(into.get(), kBatchOffset, &step, sizeof step), op);
+}
+
+}  // namespace
+
+void setReducedProducts(bool on) {
+  reduced.store(on, std::memory_order_relaxed);
+}
+bool reducedProducts() {
+  return reduced.load(std::memory_order_relaxed);
+}
+
+Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, bool relu) {
+  const int64_t batches = std::max(a.size(0), b.size(0));
+  const int64_t m = a.size(1), n = b.size(2), k = a.size(2);
+  const DType dtype = a.dtype();
+  const Types types = typesOf(op, dtype);
+  const Tensor out = Tensor::empty(DimVector{batches, m, n}, dtype, a.device());
+  if (out.numel() == 0) return out;
+  constexpr int64_t kMost = INT32_MAX;
+  WICK_CHECK(batches <= kMost && m <= kMost && n <= kMost && k <= kMost,
+             "{}: matrices of {} x {} and {} x {} are too large", op, m, k, k, n);
+  const Functions& f = functions();
+  CudaDevice& device = enter(a.device());
+  State& state = stateOf(device);
+  const Matrix first = transposeOf(b), second = transposeOf(a);
+  const Tensor held_bias = bias.defined() ? bias.contiguous() : bias;
+
+  Descriptor product(f.destroyProduct), x(f.destroyLayout), y(f.destroyLayout), d(f.destroyLayout);
+  checkStatus(f.createProduct(product.slot(), types.compute, types.scale), op);
+  const int32_t first_op = first.transposed, second_op = second.transposed;
+  checkStatus(f.setProduct(product.get(), kTransposeA, &first_op, sizeof first_op), op);
+  checkStatus(f.setProduct(product.get(), kTransposeB, &second_op, sizeof second_op), op);
+  const uint32_t epilogue = (bias.defined() ? kEpilogueBias : 0) | (relu ? kEpilogueRelu : 0);
+  if (epilogue != 0) {
+    checkStatus(f.setProduct(product.get(), kEpilogue, &epilogue, sizeof epilogue), op);
+  }
+  if (bias.defined()) {
+    const void* pointer = held_bias.rawData();
+    checkStatus(f.setProduct(product.get(), kBiasPointer, &pointer, sizeof pointer), op);
+  }
+  makeLayout(op, x, types.element, first.transposed ? k : n, first.transposed ? n : k,
+             first.leading, batches, first.batch_step);
+  makeLayout(op, y, types.element, second.transposed ? m : k, second.transposed ? k : m,
+             second.leading, batches, second.batch_step);
+  makeLayout(op, d, types.element, n, m, n, batches, m * n);
+
+  const void* const x_data = first.memory.rawData();
+  const void* const y_data = second.memory.rawData();
+  const int64_t x_aligned = alignmentOf(x_data), y_aligned = alignmentOf(y_data);
+  const Shape shape = {types.element,
+                       types.compute,
+                       m,
+                       n,
+                       k,
+                       batches,
+                       first_op,
+                       second_op,
+                       first.leading,
+                       second.leading,
+                       first.batch_step,
+                       second.batch_step,
+                       epilogue,
+                       x_aligned,
+                       y_aligned};
+  Heuristic chosen;
+  {
+    std::lock_guard lock(state.mutex);
+    const auto it = state.chosen.find(shape);
+    if (it != state.chosen.end()) {
+      chosen = it->second;
+    } else {
+      Descriptor preference(f.destroyPreference);
+      checkStatus(f.createPreference(preference.slot()), op);
+      const auto prefer = [&](int attribute, auto value) {
+        checkStatus(f.setPreference(preference.get(), attribute, &value, sizeof value), op);
+      };
+      prefer(kMaxWorkspace, kWorkspace);
+      prefer(kAlignmentA, static_cast<uint32_t>(x_aligned));
+      prefer(kAlignmentB, static_cast<uint32_t>(y_aligned));
+      prefer(kAlignmentC, uint32_t{256});
+      prefer(kAlignmentD, uint32_t{256});
+      int count = 0;
+      const Status status = f.choose(state.handle, product.get(), x.get(), y.get(), d.get(),
+                                     d.get(), preference.get(), 1, &chosen, &count);
+      WICK_CHECK(status == 0 && count > 0,
+                 "{}: cuBLASLt has no way to multiply {} and {} (status {})", op, a.describe(),
+                 b.describe(), status);
+      state.chosen.emplace(shape, chosen);
+    }
+  }
+  const Ref<Storage> workspace = Storage::allocate(chosen.workspace, a.device());
+  // One and zero in the type of the factors, which have up to 16 bytes.
+  alignas(16) std::array<unsigned char, 16> one{}, zero{};
+  if (types.scale == kReal64 || types.scale == kComplex64) {
+    const double value = 1;
+    std::memcpy(one.data(), &value, sizeof value);
+  } else {
+    const float value = 1;
+    std::memcpy(one.data(), &value, sizeof value);
+  }
+  checkStatus(f.multiply(state.handle, product.get(), one.data(), x_data, x.get(), y_data, y.get(),
+                         zero.data(), out.rawData(), d.get(), out.rawData(), d.get(),
+                         &chosen.algorithm, workspace->data(), chosen.workspace, currentStream()),
+              op);
+  noteLaunch("a matrix product");
+  return out;
+}
+
+}  // namespace wick::cuda

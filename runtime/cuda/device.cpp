@@ -1,0 +1,168 @@
+#include "runtime/cuda/device.h"
+
+#include <algorithm>
+#include <array>
+#include <memory>
+
+#include "core/error.h"
+
+namespace wick::cuda {
+
+namespace {
+
+struct ThreadState {
+  int device = 0;
+  Stream stream = nullptr;
+  int entered = -1;  // whose context the thread has
+  uint64_t generation = 0;
+  const char* launched = nullptr;
+};
+thread_local ThreadState thread_state;
+
+struct Devices {
+  std::mutex mutex;
+  uint64_t generation = 0;
+  std::vector<std::unique_ptr<CudaDevice>> made;
+};
+Devices& devices() {
+  static Devices* all = new Devices;  // storages may be freed while the process ends
+  return *all;
+}
+
+}  // namespace
+
+CudaDevice::CudaDevice(int index) : index_(index) {
+  const Driver& d = driver();
+  std::array<char, 256> name{};
+  check(d.deviceName(name.data(), static_cast<int>(name.size()) - 1, index), "asking for a device");
+  facts_.name = name.data();
+  const auto attribute = [&](int which) {
+    int value = 0;
+    check(d.deviceAttribute(&value, which, index), "asking for a device");
+    return value;
+  };
+  facts_.major = attribute(kMajor);
+  facts_.minor = attribute(kMinor);
+  facts_.multiprocessors = std::max(1, attribute(kMultiprocessors));
+  facts_.shared_memory = attribute(kMaxSharedPerBlock);
+  check(d.deviceMemory(&facts_.memory, index), "asking for a device");
+  check(d.retainContext(&context_, index), "making a context");
+  check(d.setContext(context_), "making a context");
+  void* word = nullptr;
+  constexpr unsigned kPortableAndMapped = 3;
+  check(d.allocateHost(&word, sizeof(int64_t), kPortableAndMapped), "allocating pinned memory");
+  flag_ = static_cast<volatile int64_t*>(word);
+  *flag_ = 0;
+  thread_state.entered = index;
+}
+
+int64_t CudaDevice::complaint(const std::string& text) {
+  std::lock_guard lock(mutex_);
+  const auto it = std::ranges::find(complaints_, text);
+  if (it != complaints_.end()) return it - complaints_.begin() + 1;
+  complaints_.push_back(text);
+  return static_cast<int64_t>(complaints_.size());
+}
+
+void CudaDevice::throwComplaints() {
+  const int64_t found = *flag_;
+  if (found == 0) return;
+  *flag_ = 0;
+  std::lock_guard lock(mutex_);
+  const auto number = static_cast<size_t>(found);
+  throw RuntimeError(number <= complaints_.size() ? complaints_[number - 1]
+                                                  : "CUDA: a kernel found an unknown error",
+                     "IndexError");
+}
+
+namespace {
+
+void checkWork(Result result) {
+  if (result == 0) return;
+  char buffer[256];
+  throwRuntimeError("CUDA error: {}{}{}", describeError(result, buffer, sizeof buffer),
+                    thread_state.launched ? "; the last kernel that was launched is " : "",
+                    thread_state.launched ? thread_state.launched : "");
+}
+
+}  // namespace
+
+void CudaDevice::synchronize(Stream stream) {
+  checkWork(driver().synchronizeStream(stream));
+  throwComplaints();
+}
+void CudaDevice::synchronizeAll() {
+  checkWork(driver().synchronizeContext());
+  throwComplaints();
+}
+
+int deviceCount() {
+  try {
+    int count = 0;
+    return driver().deviceCount(&count) == 0 ? count : 0;
+  } catch (const RuntimeError&) {
+    return 0;
+  }
+}
+
+std::string whyNoDevice() {
+  try {
+    int count = 0;
+    check(driver().deviceCount(&count), "counting devices");
+    return count > 0 ? "" : "CUDA: the driver finds no device";
+  } catch (const RuntimeError& e) {
+    return e.brief();
+  }
+}
+
+CudaDevice& deviceAt(int index) {
+  Devices& all = devices();
+  const Driver& d = driver();
+  std::lock_guard lock(all.mutex);
+  if (all.generation != driverGeneration()) {
+    all.made.clear();
+    all.generation = driverGeneration();
+  }
+  if (static_cast<size_t>(index) < all.made.size() && all.made[static_cast<size_t>(index)]) {
+    return *all.made[static_cast<size_t>(index)];
+  }
+  int count = 0;
+  check(d.deviceCount(&count), "counting devices");
+  WICK_CHECK(index >= 0 && index < count, "device cuda:{}: there {} {} such device{}", index,
+             count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
+  all.made.resize(static_cast<size_t>(count));
+  auto& slot = all.made[static_cast<size_t>(index)];
+  slot = std::make_unique<CudaDevice>(index);
+  return *slot;
+}
+
+int currentDevice() {
+  return thread_state.device;
+}
+void setCurrentDevice(int index) {
+  deviceAt(index);
+  thread_state.device = index;
+}
+Stream currentStream() {
+  return thread_state.stream;
+}
+void setCurrentStream(Stream stream) {
+  thread_state.stream = stream;
+}
+
+CudaDevice& enter(Device device) {
+  const int index = device.index < 0 ? thread_state.device : device.index;
+  CudaDevice& entered = deviceAt(index);
+  if (thread_state.entered != index || thread_state.generation != driverGeneration()) {
+    check(driver().setContext(entered.context()), "entering a context");
+    thread_state.entered = index;
+    thread_state.generation = driverGeneration();
+  }
+  return entered;
+}
+
+void noteLaunch(const char* name) {
+  thread_state.launched = name;
+}
+
+}  // namespace wick::cuda

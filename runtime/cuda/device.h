@@ -1,0 +1,72 @@
+// CUDA devices: contexts, streams, memory, and what went wrong in queued work.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/device.h"
+#include "runtime/cuda/allocator.h"
+#include "runtime/cuda/driver.h"
+
+namespace wick::cuda {
+
+struct DeviceFacts {
+  std::string name;
+  int major = 0;  // compute capability
+  int minor = 0;
+  int multiprocessors = 0;
+  int shared_memory = 0;  // bytes that a block may have at most
+  size_t memory = 0;
+};
+
+// One device. Lives as long as the process.
+class CudaDevice {
+ public:
+  int index() const { return index_; }
+  const DeviceFacts& facts() const { return facts_; }
+  Allocator& allocator() { return allocator_; }
+  Context context() const { return context_; }
+
+  // A word of the CPU's memory that kernels can write: the number of what they found wrong.
+  Address flagAddress() const { return reinterpret_cast<Address>(flag_); }
+  // A number, not 0, that stands for this text in the flag. Thread-safe.
+  int64_t complaint(const std::string& text);
+
+  // Waits for the thread's stream, or for the whole device. Throws what went wrong.
+  void synchronize(Stream stream);
+  void synchronizeAll();
+
+  // Not for users: deviceAt() makes them.
+  explicit CudaDevice(int index);
+
+ private:
+  void throwComplaints();
+  const int index_;
+  DeviceFacts facts_;
+  Context context_ = nullptr;
+  Allocator allocator_;
+  volatile int64_t* flag_ = nullptr;
+  std::mutex mutex_;
+  std::vector<std::string> complaints_;
+};
+
+// 0 when there is no driver or no device. Never throws.
+int deviceCount();
+// Why there is no device; empty when there is one.
+std::string whyNoDevice();
+// Throws RuntimeError when there is no such device.
+CudaDevice& deviceAt(int index);
+
+// The thread's device and stream.
+int currentDevice();
+void setCurrentDevice(int index);
+Stream currentStream();
+void setCurrentStream(Stream stream);
+
+// Makes the device's context the thread's, and gives the device.
+CudaDevice& enter(Device device);
+
+// For messages about work that fails later: what the thread launched last.
+void noteLaunch(const char* name);
+
+}  // namespace wick::cuda

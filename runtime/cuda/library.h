@@ -1,0 +1,29 @@
+// Libraries that are opened when they are first needed, so that the engine runs without them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace wick::cuda {
+
+// A shared library, or why there is none. Never closed.
+class Library {
+ public:
+  // Tries the file names one after the other, each by itself, in the folders that the environment
+  // variables CUDA_HOME and CUDA_PATH name, and in /usr/local/cuda.
+  explicit Library(std::span<const char* const> names);
+
+  bool isOpen() const { return handle_ != nullptr; }
+  // What the loader said, when it is not open.
+  const std::string& error() const { return error_; }
+  // Throws RuntimeError that names the library when it is absent or lacks the function.
+  void* find(const char* function) const;
+
+ private:
+  void* handle_ = nullptr;
+  std::string name_;
+  std::string error_;
+};
+
+}  // namespace wick::cuda

@@ -1,0 +1,251 @@
+#include "runtime/cuda/loop_kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <unordered_map>
+
+#include "codegen/loop/lowering.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "runtime/cuda/compiler.h"
+
+namespace wick::cuda {
+
+namespace {
+
+using codegen::CudaLayout;
+using codegen::CudaWords;
+using loop::LaneStep;
+
+constexpr int kBlock = 256;
+constexpr int kVectorBytes = 16;  // what one instruction moves at most
+// Of a row that a thread keeps in registers between passes.
+constexpr int kMaxKeptElements = 32;
+
+int64_t itemOf(const loop::Access& access) {
+  return access.isIndex() ? 1 : static_cast<int64_t>(itemSize(access.dtype));
+}
+
+LaneStep stepOf(const loop::Kernel& kernel, const Walk& walk, size_t a) {
+  const int64_t step = walk.element_steps[a];
+  if (step == 0) return LaneStep::Zero;
+  return step == itemOf(kernel.accesses[a]) ? LaneStep::Unit : LaneStep::Other;
+}
+
+bool hasRows(const Walk& walk) {
+  return walk.outer > 1 || walk.sizes[0] != 1;
+}
+
+// How many neighbours one thread can take at once.
+int vectorFor(const loop::Kernel& kernel, const Walk& walk, std::span<const Touch> touches,
+              std::span<const LaneStep> steps) {
+  int64_t largest = 0;
+  for (size_t a = 0; a < touches.size(); ++a) {
+    if (steps[a] == LaneStep::Unit && !kernel.accesses[a].isIndex()) {
+      largest = std::max(largest, itemOf(kernel.accesses[a]));
+    }
+  }
+  if (largest == 0) return 1;
+  const auto fits = [&](int64_t vector) {
+    if (walk.elements % vector != 0) return false;
+    for (size_t a = 0; a < touches.size(); ++a) {
+      if (steps[a] != LaneStep::Unit || kernel.accesses[a].isIndex()) continue;
+      const int64_t bytes = std::min<int64_t>(vector * itemOf(kernel.accesses[a]), kVectorBytes);
+      if (reinterpret_cast<intptr_t>(touches[a].base) % bytes != 0) return false;
+      for (int d = 0; d < walk.outer; ++d) {
+        const auto i = static_cast<size_t>(d);
+        if (walk.sizes[i] > 1 && walk.steps[i][a] % bytes != 0) return false;
+      }
+      for (int l = 0; l < walk.nested; ++l) {
+        if (walk.nested_steps[static_cast<size_t>(l)][a] % bytes != 0) return false;
+      }
+    }
+    return true;
+  };
+  int64_t vector = std::max<int64_t>(1, kVectorBytes / largest);
+  while (vector > 1 && !fits(vector)) vector /= 2;
+  return static_cast<int>(vector);
+}
+
+int powerAbove(int64_t n, int least, int most) {
+  const auto power =
+      static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(n, 1))));
+  return static_cast<int>(std::clamp<int64_t>(power, least, most));
+}
+
+void layRows(const loop::Kernel& kernel, const Walk& walk, int multiprocessors,
+             CudaLayout& layout) {
+  const int64_t rows = walk.rows();
+  const int64_t points = walk.pointsOfRow();
+  if (layout.columns) {
+    layout.vector = 1;
+    const int64_t warps = rows / 32;
+    if (points >= 32 && warps < int64_t{multiprocessors} * 16) {
+      layout.threads = points >= 1024 && warps < int64_t{multiprocessors} * 4 ? 32 : 8;
+    }
+    layout.block = layout.threads == 32 ? 1024 : kBlock;
+    return;
+  }
+  const int64_t chunks = points / layout.vector;
+  const bool many = rows >= int64_t{multiprocessors} * 8;
+  layout.threads = many ? powerAbove((chunks + 3) / 4, 1, 256) : powerAbove(chunks, 1, 1024);
+  const loop::Schedule schedule = loop::makeSchedule(kernel);
+  if (schedule.passes > 1) {
+    const auto keeps = [&](int threads) {
+      const int64_t each = (chunks + threads - 1) / threads;
+      return each * layout.vector <= kMaxKeptElements && each <= 8;
+    };
+    while (layout.threads < 1024 && !keeps(layout.threads)) layout.threads *= 2;
+    if (keeps(layout.threads)) {
+      layout.kept = powerAbove((chunks + layout.threads - 1) / layout.threads, 1, 8);
+    }
+  }
+  layout.block = std::max(kBlock, layout.threads);
+}
+
+std::string symbolOf(const std::string& name) {
+  std::string symbol = "wick_";
+  for (const char c : name) symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return symbol;
+}
+
+}  // namespace
+
+CudaLayout chooseLayout(const loop::Kernel& kernel, const Walk& walk,
+                        std::span<const Touch> touches, int multiprocessors) {
+  CudaLayout layout;
+  layout.outer = hasRows(walk) ? walk.outer : 0;
+  layout.nested = walk.nested;
+  layout.columns = kernel.reduced != 0 && walk.across_rows;
+  for (size_t a = 0; a < touches.size(); ++a) layout.steps.push_back(stepOf(kernel, walk, a));
+  layout.vector = vectorFor(kernel, walk, touches, layout.steps);
+  layout.block = kBlock;
+  constexpr int64_t kCountedNarrow = int64_t{1} << 30;
+  const int64_t rows = walk.rows();
+  if (kernel.reduced == 0) {
+    layout.wide = rows > kCountedNarrow / std::max<int64_t>(walk.elements, 1);
+  } else {
+    layout.wide = rows > kCountedNarrow;
+    layRows(kernel, walk, multiprocessors, layout);
+  }
+  return layout;
+}
+
+Function functionOf(CudaDevice& device, const std::string& text, const std::string& name) {
+  struct Known {
+    std::mutex mutex;
+    std::unordered_map<std::string, Function> functions;
+  };
+  static Known& known = *new Known;
+  const std::string key =
+      fmt::format("{} {} {}\n{}", driverGeneration(), device.index(), name, text);
+  {
+    std::lock_guard lock(known.mutex);
+    if (const auto it = known.functions.find(key); it != known.functions.end()) return it->second;
+  }
+  const std::string cubin = compileText(text, device.facts().major, device.facts().minor);
+  Module module = nullptr;
+  Function function = nullptr;
+  check(driver().loadModule(&module, cubin.data()), "loading a kernel");
+  check(driver().findFunction(&function, module, name.c_str()), "loading a kernel");
+  std::lock_guard lock(known.mutex);
+  return known.functions.emplace(key, function).first->second;
+}
+
+void launch(Function function, unsigned grid, unsigned block, void* parameters, const char* name) {
+  void* list[] = {parameters};
+  const Result result =
+      driver().launch(function, grid, 1, 1, block, 1, 1, 0, currentStream(), list, nullptr);
+  if (result != 0) [[unlikely]] {
+    char buffer[256];
+    throwRuntimeError("CUDA: launching {}: {}", name, describeError(result, buffer, sizeof buffer));
+  }
+  noteLaunch(name);
+}
+
+LoopKernel::LoopKernel(std::string name, const loop::Kernel& kernel)
+    : name_(symbolOf(name)), kernel_(kernel) {}
+
+Function LoopKernel::functionFor(CudaDevice& device, const CudaLayout& layout) {
+  std::lock_guard lock(mutex_);
+  for (const Compiled& c : compiled_) {
+    if (c.device == device.index() && c.layout == layout) {
+      if (!c.function) throw loop::Unsupported("a kernel that does not compile");
+      return c.function;
+    }
+  }
+  Function function = nullptr;
+  std::string error;
+  try {
+    function = functionOf(device, codegen::cudaKernelText(name_, kernel_, layout), name_);
+  } catch (const codegen::NoCudaText& e) {
+    error = e.what();
+  } catch (const RuntimeError& e) {
+    error = e.what();
+    GRAPH_DEBUG("{}: {}", name_, error);
+    // Without a compiler nothing can be computed, and whoever asked should hear why.
+    if (!hasCompiler()) throw;
+  }
+  compiled_.push_back({layout, device.index(), function});
+  if (!function) throw loop::Unsupported(error);
+  return function;
+}
+
+LoopKernel::Ready LoopKernel::prepare(CudaDevice& device, const Walk& walk,
+                                      std::span<const Touch> touches,
+                                      std::span<const int64_t> numbers) {
+  Ready ready;
+  const int64_t rows = walk.rows();
+  if (rows == 0 || walk.elements == 0) {
+    if (kernel_.reduced == 0 || rows == 0) return ready;
+  }
+  const int processors = device.facts().multiprocessors;
+  const CudaLayout layout = chooseLayout(kernel_, walk, touches, processors);
+  ready.function = functionFor(device, layout);
+  const CudaWords words(kernel_, layout);
+  std::vector<int64_t>& w = ready.words;
+  w.assign(words.count, 0);
+  w[CudaWords::kElements] = walk.elements;
+  w[CudaWords::kRows] = rows;
+  w[CudaWords::kParts] = 1;
+  for (int d = 0; d < layout.outer; ++d) {
+    w[words.outerSize(d)] = walk.sizes[static_cast<size_t>(d)];
+  }
+  for (int l = 0; l < layout.nested; ++l) {
+    w[words.nestedSize(l)] = walk.nested_sizes[static_cast<size_t>(l)];
+  }
+  for (size_t a = 0; a < touches.size(); ++a) {
+    w[words.base(a)] = reinterpret_cast<int64_t>(touches[a].base);
+    w[words.elementStep(a)] = walk.element_steps[a];
+    for (int d = 0; d < layout.outer; ++d) {
+      w[words.outerStep(a, d)] = walk.steps[static_cast<size_t>(d)][a];
+    }
+    for (int l = 0; l < layout.nested; ++l) {
+      w[words.nestedStep(a, l)] = walk.nested_steps[static_cast<size_t>(l)][a];
+    }
+  }
+  std::copy(numbers.begin(), numbers.end(), w.begin() + static_cast<int64_t>(words.numbers));
+  if (!kernel_.checks.empty()) {
+    if (complaint_ == 0) {
+      complaint_ = device.complaint(fmt::format("{}: an index is out of bounds", name_.substr(5)));
+    }
+    w[words.flag] = static_cast<int64_t>(device.flagAddress());
+    w[words.flag + 1] = complaint_;
+  }
+  const int64_t units =
+      kernel_.reduced == 0 ? rows * (walk.elements / layout.vector) : rows * layout.threads;
+  const int64_t blocks = (units + layout.block - 1) / layout.block;
+  ready.grid = static_cast<unsigned>(std::min<int64_t>(blocks, int64_t{processors} * 256));
+  ready.block = static_cast<unsigned>(layout.block);
+  return ready;
+}
+
+void LoopKernel::queue(Ready& ready) {
+  if (ready.function)
+    launch(ready.function, ready.grid, ready.block, ready.words.data(), name_.c_str());
+}
+
+}  // namespace wick::cuda

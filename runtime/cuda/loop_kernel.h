@@ -1,0 +1,58 @@
+// Kernels of the loop IR on CUDA devices: how a call is laid out over threads, the text for that, its
+// machine code, the launch.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "codegen/cuda/kernel_text.h"
+#include "runtime/cuda/device.h"
+#include "runtime/fusion/group_backend.h"
+
+namespace wick::cuda {
+
+// The layout for a walk; `touches` have the addresses.
+codegen::CudaLayout chooseLayout(const loop::Kernel& kernel, const Walk& walk,
+                                 std::span<const Touch> touches, int multiprocessors);
+
+// One kernel on all devices. Thread-safe.
+class LoopKernel : public GroupBackend::Code {
+ public:
+  // Refers to the kernel.
+  LoopKernel(std::string name, const loop::Kernel& kernel);
+
+  // A launch that lacks nothing but to be queued.
+  struct Ready {
+    Function function = nullptr;  // null: there are no points
+    unsigned grid = 0;
+    unsigned block = 0;
+    std::vector<int64_t> words;
+  };
+  // Throws loop::Unsupported when the kernel cannot be compiled for this walk.
+  Ready prepare(CudaDevice& device, const Walk& walk, std::span<const Touch> touches,
+                std::span<const int64_t> numbers);
+  void queue(Ready& ready);
+
+ private:
+  struct Compiled {
+    codegen::CudaLayout layout;
+    int device;
+    Function function;
+  };
+  Function functionFor(CudaDevice& device, const codegen::CudaLayout& layout);
+
+  const std::string name_;
+  const loop::Kernel& kernel_;
+  std::mutex mutex_;
+  std::vector<Compiled> compiled_;
+  int64_t complaint_ = 0;
+};
+
+// The function of a text, compiled when the device has not seen it yet. Kept as long as the process.
+// Throws RuntimeError. Thread-safe.
+Function functionOf(CudaDevice& device, const std::string& text, const std::string& name);
+// Queues a kernel whose only parameter is `parameters`.
+void launch(Function function, unsigned grid, unsigned block, void* parameters, const char* name);
+
+}  // namespace wick::cuda

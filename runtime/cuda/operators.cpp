@@ -1,0 +1,322 @@
+// Operators on CUDA devices that are made of others.
+#include "core/device_backend.h"
+#include "core/error.h"
+#include "core/scalar.h"
+#include "ir/device_kernels.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
+
+namespace wick::cuda {
+
+namespace {
+
+// ---- dropout ----
+
+Tensor dropout(const Tensor& input, double p, bool train) {
+  WICK_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
+  if (p == 0 || !train || input.numel() == 0) return input;
+  if (p == 1) return ops::mulScalar(input, Scalar(0.0));
+  throwRuntimeError("dropout: random numbers cannot be drawn on device {} yet",
+                    input.device().str());
+}
+
+// ---- padding ----
+
+// The positions of the input's elements that the padded dimension shows.
+Tensor paddedPositions(const char* op, const std::string& mode, int64_t size, int64_t before,
+                       int64_t after) {
+  const int64_t n = size + before + after;
+  WICK_CHECK(n >= 0, "{}: the padded size {} is negative", op, n);
+  if (mode == "reflect") {
+    WICK_CHECK(before < size && after < size,
+               "{}: padding size should be less than the corresponding input dimension, got {} and "
+               "{} for {}",
+               op, before, after, size);
+  }
+  WICK_CHECK(size > 0 || n == 0, "{}: a dimension without elements cannot be padded", op);
+  Tensor positions = Tensor::empty(DimVector{n}, DType::Long);
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t at = i - before;
+    if (mode == "reflect") {
+      if (at < 0) at = -at;
+      if (at >= size) at = 2 * (size - 1) - at;
+    } else if (mode == "circular") {
+      at = (at % size + size) % size;
+    } else {
+      at = std::clamp<int64_t>(at, 0, size - 1);
+    }
+    positions.data<int64_t>()[i] = at;
+  }
+  return positions;
+}
+
+Tensor padConstant(const Tensor& self, const DimVector& pad, const Scalar& value) {
+  WICK_CHECK(pad.size() % 2 == 0 && static_cast<int64_t>(pad.size() / 2) <= self.dim(),
+             "constant_pad_nd: {} numbers do not pad a tensor of {} dimensions", pad.size(),
+             self.dim());
+  DimVector sizes(self.sizes());
+  Tensor from = self;
+  for (size_t i = 0; 2 * i < pad.size(); ++i) {
+    const int64_t d = self.dim() - 1 - static_cast<int64_t>(i);
+    sizes[static_cast<size_t>(d)] += pad[2 * i] + pad[2 * i + 1];
+    WICK_CHECK(sizes[static_cast<size_t>(d)] >= 0,
+               "constant_pad_nd: the size of dimension {} is "
+               "negative",
+               d);
+  }
+  Tensor out = Tensor::empty(sizes, self.dtype(), self.device(), self.suggestMemoryFormat());
+  ops::fillWith(out, value);
+  Tensor to = out;
+  for (size_t i = 0; 2 * i < pad.size(); ++i) {
+    const int64_t d = self.dim() - 1 - static_cast<int64_t>(i);
+    const int64_t before = pad[2 * i], after = pad[2 * i + 1];
+    const int64_t skipped = std::max<int64_t>(0, -before), size = self.size(d);
+    const int64_t kept = size - skipped - std::max<int64_t>(0, -after);
+    if (kept <= 0) return out;
+    from = from.narrow(d, skipped, kept);
+    to = to.narrow(d, std::max<int64_t>(0, before), kept);
+  }
+  to.copyFrom(from);
+  return out;
+}
+
+Tensor padPositions(const char* op, const Tensor& self, const DimVector& pad,
+                    const std::string& mode) {
+  static const OperatorHandle kIndexSelect{"aten::index_select", ""};
+  WICK_CHECK(pad.size() % 2 == 0 && static_cast<int64_t>(pad.size() / 2) <= self.dim(),
+             "{}: {} numbers do not pad a tensor of {} dimensions", op, pad.size(), self.dim());
+  Tensor out = self;
+  for (size_t i = 0; 2 * i < pad.size(); ++i) {
+    const int64_t d = self.dim() - 1 - static_cast<int64_t>(i);
+    const Tensor positions = paddedPositions(op, mode, self.size(d), pad[2 * i], pad[2 * i + 1]);
+    out = kIndexSelect(out, d, moveTo(positions, self.device()));
+  }
+  return out;
+}
+Tensor pad(const Tensor& self, const DimVector& pad, const std::string& mode,
+           std::optional<double> value) {
+  if (mode == "constant") return padConstant(self, pad, Scalar(value.value_or(0)));
+  WICK_CHECK(mode == "reflect" || mode == "replicate" || mode == "circular",
+             "pad: unrecognised padding mode {}", mode);
+  return padPositions("pad", self, pad, mode);
+}
+Tensor reflectionPad(const Tensor& self, const DimVector& padding) {
+  return padPositions("reflection_pad", self, padding, "reflect");
+}
+Tensor replicationPad(const Tensor& self, const DimVector& padding) {
+  return padPositions("replication_pad", self, padding, "replicate");
+}
+
+Tensor flip(const Tensor& self, const DimVector& dims) {
+  static const OperatorHandle kIndexSelect{"aten::index_select", ""};
+  Tensor out = self;
+  for (const int64_t dim : dims) {
+    const int64_t d = wrapDim(dim, self.dim());
+    if (self.dim() == 0) continue;
+    Tensor positions = Tensor::empty(DimVector{self.size(d)}, DType::Long);
+    for (int64_t i = 0; i < self.size(d); ++i) positions.data<int64_t>()[i] = self.size(d) - 1 - i;
+    out = kIndexSelect(out, d, moveTo(positions, self.device()));
+  }
+  return out.isSame(self) ? self.clone() : out;
+}
+
+Tensor repeatInterleave(const Tensor& self, int64_t repeats, std::optional<int64_t> dim,
+                        std::optional<int64_t>) {
+  static const OperatorHandle kIndexSelect{"aten::index_select", ""};
+  WICK_CHECK(repeats >= 0, "Repeats must be non-negative");
+  const Tensor from = dim && self.dim() > 0 ? self : self.reshape(DimVector{-1});
+  const int64_t d = dim ? wrapDim(*dim, from.dim()) : 0;
+  const int64_t n = from.size(d);
+  int64_t length = 0;
+  WICK_CHECK(!__builtin_mul_overflow(n, repeats, &length),
+             "repeat_interleave: {} elements repeated {} times are too many", n, repeats);
+  Tensor positions = Tensor::empty(DimVector{length}, DType::Long);
+  for (int64_t i = 0; i < length; ++i) positions.data<int64_t>()[i] = i / repeats;
+  return kIndexSelect(from, d, moveTo(positions, self.device()));
+}
+
+Tensor sumToSize(const Tensor& self, const DimVector& size) {
+  const int64_t lead = self.dim() - static_cast<int64_t>(size.size());
+  DimVector dims;
+  bool fits = lead >= 0;
+  for (int64_t d = 0; fits && d < self.dim(); ++d) {
+    const int64_t wanted = d < lead ? 1 : size[static_cast<size_t>(d - lead)];
+    fits = d < lead || wanted == 1 || wanted == self.size(d);
+    if (d < lead || (wanted == 1 && self.size(d) != 1)) dims.push_back(d);
+  }
+  WICK_CHECK(fits, "size {} is not expandable to size {}.", formatInts(size),
+             formatInts(self.sizes()));
+  return dims.empty() ? self : ops::sumDims(self, dims, true).reshape(size);
+}
+
+// ---- layers ----
+
+Tensor prelu(const Tensor& self, const Tensor& weight) {
+  static const OperatorHandle kGreater{"aten::gt", "Scalar"};
+  DimVector shape(static_cast<size_t>(self.dim()), 1);
+  if (weight.numel() != 1 && self.dim() > 1) shape[1] = weight.numel();
+  if (weight.numel() != 1 && self.dim() == 1) shape[0] = weight.numel();
+  const Tensor w = weight.reshape(shape);
+  return ops::where(kGreater(self, Scalar(0)), self, ops::mul(self, w));
+}
+
+Tensor weightNorm(const Tensor& v, const Tensor& g, int64_t dim) {
+  static const OperatorHandle kNorm{"aten::linalg_vector_norm", ""};
+  DimVector rest;
+  for (int64_t d = 0; d < v.dim(); ++d) {
+    if (dim != -1 && d == wrapDim(dim, v.dim())) continue;
+    rest.push_back(d);
+  }
+  return ops::mul(v, ops::div(g, kNorm(v, Scalar(2), rest, true)));
+}
+
+// Of training: the batch's own statistics, which move those that are kept.
+Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                 const Tensor& variance, bool training, double momentum, double eps, bool) {
+  static const OperatorHandle kMean{"aten::mean", "dim"}, kVar{"aten::var", "correction"},
+      kRsqrt{"aten::rsqrt", ""}, kAdd{"aten::add", "Scalar"};
+  WICK_CHECK(x.dim() >= 2, "batch_norm: expected two or more dimensions, got {}", x.describe());
+  DimVector dims, shape(static_cast<size_t>(x.dim()), 1);
+  for (int64_t d = 0; d < x.dim(); ++d) {
+    if (d != 1) dims.push_back(d);
+  }
+  shape[1] = x.size(1);
+  WICK_CHECK(training || (mean.defined() && variance.defined()),
+             "Expected running_mean and running_var to be defined when training=False");
+  const Tensor wide = x.to(isReducedFloat(x.dtype()) ? DType::Float : x.dtype());
+  Tensor m = mean, v = variance;
+  if (training) {
+    m = kMean(wide, dims);
+    v = kVar(wide, dims, int64_t{0});
+    const int64_t n = x.numel() / std::max<int64_t>(1, x.size(1));
+    const auto keep = [&](const Tensor& kept, const Tensor& seen, double factor) {
+      if (!kept.defined()) return;
+      kept.copyFrom(ops::add(ops::mulScalar(kept, Scalar(1 - momentum)),
+                             ops::mulScalar(seen, Scalar(momentum * factor)).to(kept.dtype())));
+    };
+    keep(mean, m, 1);
+    keep(variance, v, static_cast<double>(n) / static_cast<double>(std::max<int64_t>(1, n - 1)));
+  }
+  const auto along = [&](const Tensor& t) { return t.to(wide.dtype()).reshape(shape); };
+  Tensor out = ops::mul(ops::sub(wide, along(m)), kRsqrt(kAdd(along(v), Scalar(eps))));
+  if (weight.defined()) out = ops::mul(out, along(weight));
+  if (bias.defined()) out = ops::add(out, along(bias));
+  return out.to(x.dtype());
+}
+
+// ---- complex numbers, in two parts ----
+
+struct Parts {
+  Tensor real, imaginary;  // views; the second is undefined for real numbers
+};
+Parts partsOf(const Tensor& t) {
+  if (!isComplex(t.dtype())) return {t, {}};
+  DimVector strides;
+  for (const int64_t stride : t.strides()) strides.push_back(2 * stride);
+  const auto part = [&](int64_t i) {
+    return Tensor::fromStorage(t.storage(), toRealType(t.dtype()), t.sizes(), strides,
+                               2 * t.offset() + i);
+  };
+  return {part(0), part(1)};
+}
+Tensor joined(const Tensor& real, const Tensor& imaginary) {
+  const DimVector sizes = broadcastShapes(real.sizes(), imaginary.sizes());
+  const Tensor out = Tensor::empty(
+      sizes, toComplexType(promoteTypes(real.dtype(), imaginary.dtype())), real.device());
+  const Parts parts = partsOf(out);
+  parts.real.copyFrom(real);
+  parts.imaginary.copyFrom(imaginary);
+  return out;
+}
+Tensor zerosLike(const Tensor& t) {
+  return Tensor::zeros(t.sizes(), t.dtype(), t.device());
+}
+Tensor imaginaryOf(const Parts& p) {
+  return p.imaginary.defined() ? p.imaginary : zerosLike(p.real);
+}
+bool anyComplex(const Tensor& a, const Tensor& b) {
+  return isComplex(a.dtype()) || isComplex(b.dtype());
+}
+Tensor complexOf(const Tensor& real, const Tensor& imaginary) {
+  WICK_CHECK(real.dtype() == imaginary.dtype() &&
+                 (real.dtype() == DType::Float || real.dtype() == DType::Double),
+             "Expected both inputs to be Float or Double tensors of one dtype but got {} and {}",
+             toString(real.dtype()), toString(imaginary.dtype()));
+  return joined(real, imaginary);
+}
+Tensor addComplex(const Tensor& a, const Tensor& b, const Scalar& alpha) {
+  if (!anyComplex(a, b) || alpha.isComplex()) throw NotOnDevice();
+  const Parts x = partsOf(a), y = partsOf(b);
+  return joined(ops::add(x.real, y.real, alpha), ops::add(imaginaryOf(x), imaginaryOf(y), alpha));
+}
+Tensor subComplex(const Tensor& a, const Tensor& b, const Scalar& alpha) {
+  if (!anyComplex(a, b) || alpha.isComplex()) throw NotOnDevice();
+  const Parts x = partsOf(a), y = partsOf(b);
+  return joined(ops::sub(x.real, y.real, alpha), ops::sub(imaginaryOf(x), imaginaryOf(y), alpha));
+}
+Tensor mulComplex(const Tensor& a, const Tensor& b) {
+  if (!anyComplex(a, b)) throw NotOnDevice();
+  const Parts x = partsOf(a), y = partsOf(b);
+  const Tensor u = imaginaryOf(x), v = imaginaryOf(y);
+  return joined(ops::sub(ops::mul(x.real, y.real), ops::mul(u, v)),
+                ops::add(ops::mul(x.real, v), ops::mul(u, y.real)));
+}
+Tensor negComplex(const Tensor& t) {
+  if (!isComplex(t.dtype())) throw NotOnDevice();
+  const Parts p = partsOf(t);
+  return joined(ops::neg(p.real), ops::neg(p.imaginary));
+}
+Tensor conjComplex(const Tensor& t) {
+  if (!isComplex(t.dtype())) return t;
+  const Parts p = partsOf(t);
+  return joined(p.real, ops::neg(p.imaginary));
+}
+template <bool kEqual>
+Tensor compareComplex(const Tensor& a, const Tensor& b) {
+  static const OperatorHandle kEq{"aten::eq", "Tensor"}, kAnd{"aten::logical_and", ""},
+      kNot{"aten::logical_not", ""};
+  if (!anyComplex(a, b)) throw NotOnDevice();
+  const Parts x = partsOf(a), y = partsOf(b);
+  const Tensor same = kAnd(kEq(x.real, y.real), kEq(imaginaryOf(x), imaginaryOf(y)));
+  return kEqual ? same : kNot(same);
+}
+
+const DeviceKernel kKernels[] = {
+    {"aten::dropout", WICK_KERNEL(dropout)},
+    {"aten::feature_dropout", WICK_KERNEL(dropout)},
+    {"aten::alpha_dropout", WICK_KERNEL(dropout)},
+    {"aten::reflection_pad1d", WICK_KERNEL(reflectionPad)},
+    {"aten::reflection_pad2d", WICK_KERNEL(reflectionPad)},
+    {"aten::reflection_pad3d", WICK_KERNEL(reflectionPad)},
+    {"aten::replication_pad1d", WICK_KERNEL(replicationPad)},
+    {"aten::replication_pad2d", WICK_KERNEL(replicationPad)},
+    {"aten::replication_pad3d", WICK_KERNEL(replicationPad)},
+    {"aten::prelu", WICK_KERNEL(prelu)},
+    {"aten::repeat_interleave.self_int", WICK_KERNEL(repeatInterleave)},
+    {"aten::_weight_norm", WICK_KERNEL(weightNorm)},
+    {"aten::complex", WICK_KERNEL(complexOf)},
+    {"aten::conj", WICK_KERNEL(conjComplex)},
+    {"aten::conj_physical", WICK_KERNEL(conjComplex)},
+    {"aten::sum_to_size", WICK_KERNEL(sumToSize)},
+};
+// What their loop form does not cover.
+const DeviceKernel kLast[] = {
+    {"aten::pad", WICK_KERNEL(pad)},
+    {"aten::constant_pad_nd", WICK_KERNEL(padConstant)},
+    {"aten::flip", WICK_KERNEL(flip)},
+    {"aten::batch_norm", WICK_KERNEL(batchNorm)},
+    {"aten::add.Tensor", WICK_KERNEL(addComplex)},
+    {"aten::sub.Tensor", WICK_KERNEL(subComplex)},
+    {"aten::mul.Tensor", WICK_KERNEL(mulComplex)},
+    {"aten::neg", WICK_KERNEL(negComplex)},
+    {"aten::eq.Tensor", WICK_KERNEL(compareComplex<true>)},
+    {"aten::ne.Tensor", WICK_KERNEL(compareComplex<false>)},
+};
+
+const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);
+
+}  // namespace
+
+}  // namespace wick::cuda

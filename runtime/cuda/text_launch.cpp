@@ -1,0 +1,21 @@
+#include "runtime/cuda/text_launch.h"
+
+#include <algorithm>
+
+#include "runtime/cuda/loop_kernel.h"
+
+namespace wick::cuda {
+
+unsigned gridFor(int64_t points, const CudaDevice& device) {
+  const int64_t blocks = (points + kTextBlock - 1) / kTextBlock;
+  return static_cast<unsigned>(
+      std::clamp<int64_t>(blocks, 1, int64_t{device.facts().multiprocessors} * 256));
+}
+
+void launchText(CudaDevice& device, const std::string& text, const char* name, unsigned grid,
+                const std::vector<int64_t>& words) {
+  std::vector<int64_t> held = words;
+  launch(functionOf(device, text, name), grid, kTextBlock, held.data(), name);
+}
+
+}  // namespace wick::cuda

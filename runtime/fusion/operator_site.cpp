@@ -1,0 +1,252 @@
+// A call is told from others of its operator by what is not a tensor or a plain number: dimensions,
+// flags, strings and missing arguments are constants of the group's body, tensors and numbers its
+// arguments. Numbers that a loop form must know are constants too, after an attempt without.
+#include "runtime/fusion/operator_site.h"
+
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "core/error.h"
+#include "core/grad_mode.h"
+#include "ir/graph.h"
+#include "runtime/fusion/form_groups.h"
+#include "runtime/fusion/fusion_site.h"
+
+namespace wick {
+
+namespace {
+
+constexpr size_t kMaxArguments = 64;
+// Calls that differ in their constants; those beyond have no kernels.
+constexpr size_t kMaxSites = 1 << 14;
+
+// How a call's arguments enter the group.
+struct Form {
+  bool numbers_vary = true;
+};
+
+void append(std::string& key, const void* bytes, size_t n) {
+  key.append(static_cast<const char*>(bytes), n);
+}
+template <class T>
+void append(std::string& key, const T& value) {
+  append(key, &value, sizeof value);
+}
+
+// Whether the schema takes any number here: one that enters arithmetic, not a dimension or a choice.
+bool isNumber(const Argument& argument) {
+  const TypePtr& type = argument.type;
+  const auto* optional = type->as<OptionalType>();
+  const TypeKind kind = (optional ? optional->element() : type)->kind();
+  return kind == TypeKind::Number || kind == TypeKind::Float;
+}
+
+// False for values that no body can hold.
+bool appendConstant(std::string& key, const IValue& v) {
+  append(key, v.tag());
+  switch (v.tag()) {
+    case IValue::Tag::None:
+      return true;
+    case IValue::Tag::Int:
+      append(key, v.toInt());
+      return true;
+    case IValue::Tag::Bool:
+      append(key, v.toBool());
+      return true;
+    case IValue::Tag::Double:
+      append(key, v.toDouble());
+      return true;
+    case IValue::Tag::Device:
+      append(key, v.toDevice().type);
+      append(key, v.toDevice().index);
+      return true;
+    case IValue::Tag::String: {
+      const std::string& text = v.toString();
+      append(key, text.size());
+      key += text;
+      return true;
+    }
+    case IValue::Tag::List: {
+      append(key, v.elements().size());
+      for (const IValue& e : v.elements()) {
+        if (e.isTensor() || !appendConstant(key, e)) return false;
+      }
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool isTensorList(const IValue& v) {
+  return v.isList() && !v.elements().empty() && v.elements()[0].isTensor();
+}
+
+// What tells a call from others of the operator; false when it can have no site.
+bool describe(const CallFrame& frame, const Form& form, std::string& key) {
+  key.clear();
+  append(key, frame.op);
+  append(key, form.numbers_vary);
+  append(key, frame.num_args);
+  const auto& arguments = frame.op->schema().arguments();
+  for (size_t i = 0; i < frame.num_args; ++i) {
+    const IValue& v = frame.args[i];
+    if (v.isTensor()) {
+      key += 't';
+      // A cast that changes nothing is no kernel: the dtype is a part of the body.
+      append(key, static_cast<const TensorImpl*>(v.rawObject())->dtype);
+    } else if (isTensorList(v)) {
+      key += 'l';
+      append(key, v.elements().size());
+    } else if (form.numbers_vary && isNumber(arguments[i]) && (v.isInt() || v.isDouble())) {
+      key += v.isInt() ? 'i' : 'd';
+    } else {
+      key += 'c';
+      if (!appendConstant(key, v)) return false;
+    }
+  }
+  return true;
+}
+
+TypePtr typeOf(const IValue& tensor) {
+  TensorType::Facts facts;
+  facts.dtype = static_cast<const TensorImpl*>(tensor.rawObject())->dtype;
+  return TensorType::create(std::move(facts));
+}
+
+struct Site {
+  std::unique_ptr<FusionSite> site;  // null: there is no loop form
+};
+
+// The call as a group of one node.
+Site makeSite(const CallFrame& frame, const Form& form) {
+  Graph outside;
+  Node* group = outside.create(prim::FusionGroup, 0);
+  outside.insertNode(group);
+  auto body = std::make_shared<Graph>();
+  Node* node = body->create(frame.op->symbol(), frame.num_results);
+  const auto& arguments = frame.op->schema().arguments();
+  for (size_t i = 0; i < frame.num_args; ++i) {
+    const IValue& v = frame.args[i];
+    if (v.isTensor()) {
+      node->addInput(body->addInput("", typeOf(v)));
+    } else if (isTensorList(v)) {
+      std::vector<Value*> elements;
+      for (const IValue& e : v.elements()) {
+        if (!e.isTensor()) return {};
+        elements.push_back(body->addInput("", typeOf(e)));
+      }
+      node->addInput(body->insertNode(body->createList(types::Tensor(), elements))->output());
+    } else if (form.numbers_vary && isNumber(arguments[i]) && (v.isInt() || v.isDouble())) {
+      node->addInput(body->addInput("", v.isInt() ? types::Int() : types::Float()));
+    } else {
+      node->addInput(v.isNone() ? body->insertNode(body->createNone())->output()
+                                : body->insertConstant(v));
+    }
+  }
+  if (body->inputs().size() > kMaxArguments) return {};
+  body->insertNode(node);
+  node->setOperator(frame.op);
+  for (size_t r = 0; r < frame.num_results; ++r) {
+    const TypePtr& type = frame.op->schema().returns()[r].type;
+    if (type->kind() != TypeKind::Tensor) return {};
+    node->output(r)->setType(type);
+    body->registerOutput(node->output(r));
+  }
+  if (kernelKindOf(node) == FusionKind::None) return {};
+  group->setAttribute(attr::Subgraph, std::move(body));
+  return {std::make_unique<FusionSite>(*group)};
+}
+
+struct Sites {
+  std::mutex mutex;
+  std::unordered_map<std::string, std::shared_ptr<Site>> known;
+};
+Sites& sites() {
+  static Sites* all = new Sites;  // threads may outlive main
+  return *all;
+}
+
+std::shared_ptr<Site> siteFor(const CallFrame& frame, const Form& form, std::string& key) {
+  if (!describe(frame, form, key)) return nullptr;
+  {
+    std::lock_guard lock(sites().mutex);
+    const auto it = sites().known.find(key);
+    if (it != sites().known.end()) return it->second;
+    if (sites().known.size() >= kMaxSites) return nullptr;
+  }
+  auto made = std::make_shared<Site>(makeSite(frame, form));
+  std::lock_guard lock(sites().mutex);
+  return sites().known.emplace(key, std::move(made)).first->second;
+}
+
+bool run(const CallFrame& frame, const Form& form, FusionSite& site) {
+  std::vector<IValue> given;
+  const auto& arguments = frame.op->schema().arguments();
+  for (size_t i = 0; i < frame.num_args; ++i) {
+    const IValue& v = frame.args[i];
+    if (v.isTensor()) {
+      given.push_back(v);
+    } else if (isTensorList(v)) {
+      given.insert(given.end(), v.elements().begin(), v.elements().end());
+    } else if (form.numbers_vary && isNumber(arguments[i]) && (v.isInt() || v.isDouble())) {
+      given.push_back(v);
+    }
+  }
+  return site.run(given.data(), given.size(), frame.results);
+}
+
+}  // namespace
+
+namespace {
+
+bool compute(CallFrame& frame) {
+  static thread_local std::string key;
+  for (const bool vary : {true, false}) {
+    const Form form{vary};
+    const std::shared_ptr<Site> found = siteFor(frame, form, key);
+    if (found && found->site && run(frame, form, *found->site)) return true;
+    bool has_numbers = false;
+    const auto& arguments = frame.op->schema().arguments();
+    for (size_t i = 0; i < frame.num_args; ++i) {
+      has_numbers |= isNumber(arguments[i]) && (frame.args[i].isInt() || frame.args[i].isDouble());
+    }
+    if (!has_numbers) break;
+  }
+  return false;
+}
+
+// Whether the call's only tensors have no dimensions, in which no loop form reduces: then one
+// dimension of one element stands for none, and means the same.
+bool computeWithADimension(CallFrame& frame) {
+  std::vector<IValue> arguments(frame.args, frame.args + frame.num_args);
+  bool any = false;
+  for (IValue& v : arguments) {
+    if (isTensorList(v)) return false;
+    if (!v.isTensor()) continue;
+    const Tensor t = v.toTensor();
+    if (t.dim() != 0) return false;
+    any = true;
+    v = IValue(t.unsqueeze(0));
+  }
+  if (!any) return false;
+  CallFrame wider = frame;
+  wider.args = arguments.data();
+  wider.borrowed = 0;
+  if (!compute(wider)) return false;
+  for (size_t r = 0; r < frame.num_results; ++r) {
+    frame.results[r] = IValue(frame.results[r].toTensor().reshape(DimVector{}));
+  }
+  return true;
+}
+
+}  // namespace
+
+bool computeAsGroup(CallFrame& frame, Device) {
+  // What is computed here is recorded, if at all, by whoever called.
+  const BelowRecorder below;
+  return compute(frame) || computeWithADimension(frame);
+}
+
+}  // namespace wick

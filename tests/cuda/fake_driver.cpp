@@ -1,0 +1,131 @@
+#include "tests/cuda/fake_driver.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <unordered_map>
+
+namespace wick::cuda {
+
+namespace {
+
+struct Fake : FakeState {
+  std::unordered_map<Address, size_t> blocks;
+};
+Fake* fake = nullptr;
+
+void* pointer(Address address) {
+  return reinterpret_cast<void*>(address);
+}
+template <class T>
+T handle(uintptr_t number) {
+  return reinterpret_cast<T>(number);
+}
+
+Driver makeDriver() {
+  Driver d;
+  d.init = [](unsigned) { return 0; };
+  d.driverVersion = [](int* version) { return *version = 13000, 0; };
+  d.deviceCount = [](int* count) { return *count = fake->devices, 0; };
+  d.deviceName = [](char* name, int length, DeviceNumber) {
+    std::strncpy(name, "fake", static_cast<size_t>(length));
+    return 0;
+  };
+  d.deviceAttribute = [](int* value, int attribute, DeviceNumber) {
+    *value = attribute == kMajor             ? 9
+             : attribute == kMinor           ? 0
+             : attribute == kMultiprocessors ? 132
+                                             : 227 << 10;
+    return 0;
+  };
+  d.deviceMemory = [](size_t* bytes, DeviceNumber) { return *bytes = fake->memory, 0; };
+  d.retainContext = [](Context* context, DeviceNumber device) {
+    return *context = handle<Context>(static_cast<uintptr_t>(device) + 1), 0;
+  };
+  d.setContext = [](Context) { return 0; };
+  const auto synchronize = [] {
+    ++fake->synchronizations;
+    const Result result = fake->fails_next_synchronization;
+    fake->fails_next_synchronization = 0;
+    return result;
+  };
+  static const auto synchronized = synchronize;
+  d.synchronizeContext = [] { return synchronized(); };
+  d.synchronizeStream = [](Stream) { return synchronized(); };
+  d.queryStream = [](Stream) { return 0; };
+  d.memoryInfo = [](size_t* free, size_t* total) {
+    *total = fake->memory;
+    *free = fake->memory - fake->used;
+    return 0;
+  };
+  d.allocate = [](Address* address, size_t bytes) -> Result {
+    if (bytes > fake->memory - fake->used) return kOutOfMemory;
+    void* const block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
+    *address = reinterpret_cast<Address>(block);
+    fake->blocks.emplace(*address, bytes);
+    fake->used += bytes;
+    ++fake->live_allocations;
+    ++fake->allocations;
+    return 0;
+  };
+  d.free = [](Address address) -> Result {
+    const auto it = fake->blocks.find(address);
+    if (it == fake->blocks.end()) return 1;
+    fake->used -= it->second;
+    --fake->live_allocations;
+    fake->blocks.erase(it);
+    std::free(pointer(address));
+    return 0;
+  };
+  d.allocateHost = [](void** memory, size_t bytes, unsigned) {
+    return *memory = std::calloc(1, bytes), 0;
+  };
+  d.freeHost = [](void* memory) { return std::free(memory), 0; };
+  d.copyToDevice = [](Address to, const void* from, size_t bytes, Stream) {
+    ++fake->copies_to_device;
+    return std::memcpy(pointer(to), from, bytes), 0;
+  };
+  d.copyToHost = [](void* to, Address from, size_t bytes, Stream) {
+    ++fake->copies_to_host;
+    return std::memcpy(to, pointer(from), bytes), 0;
+  };
+  d.copyOnDevice = [](Address to, Address from, size_t bytes, Stream) {
+    ++fake->copies_on_device;
+    return std::memmove(pointer(to), pointer(from), bytes), 0;
+  };
+  d.copyToPeer = [](Address to, Context, Address from, Context, size_t bytes, Stream) {
+    return std::memmove(pointer(to), pointer(from), bytes), 0;
+  };
+  d.setBytes = [](Address to, unsigned char value, size_t bytes, Stream) {
+    return std::memset(pointer(to), value, bytes), 0;
+  };
+  d.loadModule = [](Module* module, const void*) { return *module = handle<Module>(7), 0; };
+  d.unloadModule = [](Module) { return 0; };
+  d.findFunction = [](Function* function, Module, const char*) {
+    return *function = handle<Function>(9), 0;
+  };
+  d.launch = [](Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                Stream, void**, void**) {
+    ++fake->launches;
+    return 0;
+  };
+  d.errorName = [](Result, const char** name) { return *name = "FAKE_ERROR", 0; };
+  d.errorText = [](Result, const char** text) { return *text = "a fake error", 0; };
+  return d;
+}
+
+}  // namespace
+
+FakeDriver::FakeDriver() {
+  static const Driver driver = makeDriver();
+  fake = new Fake;
+  setDriver(&driver);
+}
+// What the engine still holds of this driver's memory is forgotten, not freed.
+FakeDriver::~FakeDriver() {
+  setDriver(nullptr);
+}
+FakeState& FakeDriver::state() {
+  return *fake;
+}
+
+}  // namespace wick::cuda

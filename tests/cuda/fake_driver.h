@@ -1,0 +1,35 @@
+// A CUDA driver without a device: memory is the CPU's, kernels are counted and not run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "runtime/cuda/driver.h"
+
+namespace wick::cuda {
+
+struct FakeState {
+  int devices = 2;
+  size_t memory = size_t{256} << 20;  // of each device
+  size_t used = 0;
+  size_t live_allocations = 0;
+  uint64_t allocations = 0;
+  uint64_t launches = 0;
+  uint64_t synchronizations = 0;
+  uint64_t copies_to_device = 0, copies_to_host = 0, copies_on_device = 0;
+  Result fails_next_synchronization = 0;
+};
+
+// Takes the driver's place while it lives. One at a time.
+class FakeDriver {
+ public:
+  FakeDriver();
+  ~FakeDriver();
+  FakeDriver(const FakeDriver&) = delete;
+  FakeDriver& operator=(const FakeDriver&) = delete;
+  FakeState& state();
+};
+
+}  // namespace wick::cuda
