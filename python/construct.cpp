@@ -1,0 +1,263 @@
+// torch.tensor: tensors of Python's numbers.
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "core/scalar.h"
+#include "python/convert.h"
+#include "python/plain_types.h"
+#include "python/tensor_object.h"
+#include "runtime/ops/call.h"
+
+namespace wick::python {
+namespace {
+
+constexpr size_t kMaxNesting = 64;
+
+bool isNested(PyObject* object) {
+  return PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object) ||
+         (!isTensor(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) &&
+          !PyDict_Check(object) && PySequence_Check(object) && !isArray(object));
+}
+
+// Where a number of a nested sequence goes.
+class Reader {
+ public:
+  explicit Reader(const char* what) : what_(what) {}
+
+  void readShape(PyObject* data) {
+    PyObject* at = data;
+    Owned held;
+    while (true) {
+      if (isTensor(at) || (isArray(at) && !isNested(at))) {
+        const Tensor t = isTensor(at) ? tensorOf(at, what_) : tensorFromArray(at);
+        for (const int64_t size : t.sizes()) sizes_.push_back(size);
+        return;
+      }
+      if (!isNested(at)) return;
+      if (sizes_.size() >= kMaxNesting) raise(PyExc_ValueError, "too many dimensions");
+      const Py_ssize_t count = PySequence_Size(at);
+      check(count < 0 ? -1 : 0);
+      sizes_.push_back(count);
+      if (count == 0) return;
+      held = checked(PySequence_GetItem(at, 0));
+      at = held.get();
+    }
+  }
+
+  // The dtype that all numbers fit into.
+  std::optional<DType> join(std::optional<DType> a, DType b) { return a ? promoteTypes(*a, b) : b; }
+
+  void readDType(PyObject* data) {
+    if (PyBool_Check(data)) {
+      dtype_ = join(dtype_, DType::Bool);
+    } else if (PyLong_Check(data)) {
+      dtype_ = join(dtype_, DType::Long);
+    } else if (PyFloat_Check(data) && !isArray(data)) {
+      dtype_ = join(dtype_, defaultDType());
+    } else if (PyComplex_Check(data) && !isArray(data)) {
+      dtype_ = join(dtype_, toComplexType(defaultDType()));
+    } else if (isTensor(data)) {
+      dtype_ = join(dtype_, tensorOf(data, what_).dtype());
+    } else if (isArray(data)) {
+      dtype_ = join(dtype_, tensorFromArray(data).dtype());
+    } else if (isNested(data)) {
+      const Owned fast = checked(PySequence_Fast(data, "expected a sequence"));
+      for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(fast.get()); ++i) {
+        readDType(PySequence_Fast_GET_ITEM(fast.get(), i));
+      }
+    } else {
+      refuse(data);
+    }
+  }
+
+  [[noreturn]] void refuse(PyObject* data) {
+    if (PyUnicode_Check(data))
+      raise(PyExc_TypeError, fmt::format("{}: new(): invalid data type 'str'", what_));
+    raise(PyExc_TypeError,
+          fmt::format("{}: a number, sequence, array or tensor is expected, not {}", what_,
+                      Py_TYPE(data)->tp_name));
+  }
+
+  void fill(PyObject* data, const Tensor& into, size_t dim) {
+    if (isTensor(data) || (isArray(data) && !isNested(data))) {
+      const Tensor source = isTensor(data) ? tensorOf(data, what_) : tensorFromArray(data);
+      if (!(source.impl()->sizes == into.impl()->sizes))
+        raise(PyExc_ValueError, ragged(dim, source.numel()));
+      into.copyFrom(source);
+      return;
+    }
+    if (dim == sizes_.size()) {
+      if (isNested(data)) {
+        raise(PyExc_ValueError,
+              fmt::format("{}: expected a number, not a sequence, at dim {}", what_, dim));
+      }
+      store(data, into);
+      return;
+    }
+    if (!isNested(data)) {
+      raise(PyExc_TypeError, fmt::format("{}: not a sequence", what_));
+    }
+    const Owned fast = checked(PySequence_Fast(data, "expected a sequence"));
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(fast.get());
+    if (count != sizes_[dim]) raise(PyExc_ValueError, ragged(dim, count));
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      fill(PySequence_Fast_GET_ITEM(fast.get(), i), into.select(0, i), dim + 1);
+    }
+  }
+
+  const DimVector& sizes() const { return sizes_; }
+  DType dtype() const { return dtype_.value_or(defaultDType()); }
+
+ private:
+  std::string ragged(size_t dim, int64_t found) const {
+    return fmt::format("expected sequence of length {} at dim {} (got {})",
+                       dim < sizes_.size() ? sizes_[dim] : 0, dim, found);
+  }
+
+  void store(PyObject* number, const Tensor& into) {
+    IValue value;
+    if (!tryValue(number, value) || !value.isNumber()) refuse(number);
+    if (value.isComplex()) {
+      if (!isComplex(into.dtype())) {
+        raise(PyExc_RuntimeError, "a complex number cannot be converted to a real one");
+      }
+      into.copyFrom(Tensor::scalar(value.toComplex()));
+    } else if (value.isDouble()) {
+      into.copyFrom(Tensor::scalar(value.toDouble()));
+    } else {
+      into.copyFrom(Tensor::scalar(value.numberToInt()));
+    }
+  }
+
+  const char* what_;
+  DimVector sizes_;
+  std::optional<DType> dtype_;
+};
+
+struct TensorArguments {
+  PyObject* data = nullptr;
+  std::optional<DType> dtype;
+  Device device;
+  bool has_device = false;
+  bool requires_grad = false;
+};
+
+TensorArguments parse(PyObject* arguments, PyObject* kwargs, const char* format) {
+  static const char* names[] = {"data", "dtype", "device", "requires_grad", "pin_memory", nullptr};
+  TensorArguments out;
+  PyObject *dtype = nullptr, *device = nullptr;
+  int requires_grad = 0, pin_memory = 0;
+  if (!PyArg_ParseTupleAndKeywords(arguments, kwargs, format, const_cast<char**>(names), &out.data,
+                                   &dtype, &device, &requires_grad, &pin_memory)) {
+    throw PythonError();
+  }
+  out.dtype = dtypeOf(dtype);
+  out.has_device = device && device != Py_None;
+  out.device = deviceOf(device);
+  out.requires_grad = requires_grad != 0;
+  return out;
+}
+
+Tensor onDevice(Tensor tensor, const TensorArguments& options) {
+  if (!options.has_device || options.device.isCpu()) return tensor;
+  static const OperatorHandle kTo("aten::to", "device");
+  return kTo(tensor, options.device, tensor.dtype());
+}
+
+PyObject* makeTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
+  return guarded([&] {
+    const TensorArguments options = parse(arguments, kwargs, "O|$OOpp:tensor");
+    Tensor tensor = onDevice(tensorFromData(options.data, options.dtype, "tensor"), options);
+    if (options.requires_grad) markRequiresGrad(tensor);
+    return tensorObject(std::move(tensor));
+  });
+}
+
+// Without a copy where that can be.
+PyObject* asTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    const TensorArguments options = parse(arguments, kwargs, "O|OOpp:as_tensor");
+    if (isTensor(options.data) || isArray(options.data)) {
+      const bool known = isTensor(options.data);
+      const Tensor tensor =
+          known ? tensorOf(options.data, "as_tensor") : tensorFromArray(options.data);
+      if (known && (!options.dtype || *options.dtype == tensor.dtype()) &&
+          (!options.has_device || options.device == tensor.device())) {
+        return Py_NewRef(options.data);
+      }
+      return tensorObject(onDevice(options.dtype ? tensor.to(*options.dtype) : tensor, options));
+    }
+    return tensorObject(
+        onDevice(tensorFromData(options.data, options.dtype, "as_tensor"), options));
+  });
+}
+
+PyObject* bytesOf(PyObject*, PyObject* object) {
+  return guarded([&] {
+    const Tensor t = tensorOf(object, "pickle").contiguous();
+    const size_t bytes = static_cast<size_t>(t.numel()) * t.itemSize();
+    return PyBytes_FromStringAndSize(bytes > 0 ? static_cast<const char*>(t.rawData()) : "",
+                                     static_cast<Py_ssize_t>(bytes));
+  });
+}
+
+PyObject* tensorOfBytes(PyObject*, PyObject* arguments) {
+  return guarded([&]() -> PyObject* {
+    const char* bytes = nullptr;
+    Py_ssize_t length = 0;
+    PyObject *type = nullptr, *shape = nullptr;
+    if (!PyArg_ParseTuple(arguments, "y#OO", &bytes, &length, &type, &shape)) return nullptr;
+    const auto dtype = dtypeOf(type);
+    if (!dtype || isQuantized(*dtype)) raise(PyExc_TypeError, "expected a dtype of dense tensors");
+    const Tensor t = Tensor::empty(toValue(shape).toDims(), *dtype);
+    if (static_cast<size_t>(t.numel()) * t.itemSize() != static_cast<size_t>(length)) {
+      raise(PyExc_ValueError, "the bytes do not fit the shape");
+    }
+    if (length > 0) std::memcpy(t.rawData(), bytes, static_cast<size_t>(length));
+    return tensorObject(t);
+  });
+}
+
+PyObject* dataPointer(PyObject*, PyObject* object) {
+  return guarded([&] {
+    const Tensor& t = tensorOf(object, "data_ptr");
+    return PyLong_FromVoidPtr(t.storage()->data() ? t.rawData() : nullptr);
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_bytes_of", bytesOf, METH_O, nullptr},
+    {"_tensor_of_bytes", tensorOfBytes, METH_VARARGS, nullptr},
+    {"_data_ptr", dataPointer, METH_O, nullptr},
+    {"tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(makeTensor)),
+     METH_VARARGS | METH_KEYWORDS, "A tensor with a copy of the data."},
+    {"as_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(asTensor)),
+     METH_VARARGS | METH_KEYWORDS, "A tensor on the data, without a copy where that can be."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+Tensor tensorFromData(PyObject* data, std::optional<DType> dtype, const char* what) {
+  if (isTensor(data)) {
+    const Tensor source = tensorOf(data, what).detach();
+    return dtype && *dtype != source.dtype() ? source.to(*dtype) : source.clone();
+  }
+  if (isArray(data) && !PyFloat_Check(data) && !PyComplex_Check(data)) {
+    const Tensor source = tensorFromArray(data);
+    return dtype && *dtype != source.dtype() ? source.to(*dtype) : source.clone();
+  }
+  Reader reader(what);
+  reader.readShape(data);
+  if (!dtype) reader.readDType(data);
+  Tensor tensor = Tensor::empty(reader.sizes(), dtype.value_or(reader.dtype()));
+  if (tensor.numel() > 0 || reader.sizes().size() > 1) reader.fill(data, tensor, 0);
+  return tensor;
+}
+
+void addConstructors(PyObject* module) {
+  check(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace wick::python

@@ -1,0 +1,629 @@
+#include "python/eager.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <set>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/error_types.h"
+#include "frontend/builtin_table.h"
+#include "frontend/compile.h"
+#include "frontend/schema_matching.h"
+#include "passes/constant_propagation.h"
+#include "passes/dead_code_elimination.h"
+#include "passes/inline_calls.h"
+#include "python/call_plan.h"
+#include "python/convert.h"
+#include "python/interrupts.h"
+#include "python/plain_types.h"
+#include "python/tensor_object.h"
+#include "runtime/call.h"
+
+namespace wick::python {
+namespace {
+
+constexpr size_t kMaxArguments = 48;
+constexpr size_t kMaxKept = 2048;  // compiled texts of one function object
+
+// How arguments stand in the text. Tried in this order, until one compiles.
+enum class ArgumentForm : uint8_t {
+  Lists,     // tuples of one type are lists
+  Tuples,    // tuples are tuples
+  Literals,  // numbers and strings are literals as well
+  Floats,    // ints are floats, which functions written in script do not convert
+};
+
+struct CompiledCall {
+  std::shared_ptr<void> unit;
+  GraphFunction* function = nullptr;
+  std::unique_ptr<CallPlan> plan;  // null: the function runs
+  ArgumentForm form = ArgumentForm::Lists;
+};
+
+struct EagerObject {
+  PyObject_HEAD vectorcallfunc vectorcall;
+  struct State {
+    CallForm form;
+    std::string text;
+    std::string qualified;
+    bool gives_dtype;
+    std::unordered_map<std::string, std::unique_ptr<CompiledCall>> calls;
+    std::string last_key;
+    CompiledCall* last = nullptr;
+    PyObject* weak_references = nullptr;
+  } * state;
+};
+
+PyTypeObject* function_type = nullptr;
+PyTypeObject* method_type = nullptr;
+PyTypeObject* property_type = nullptr;
+
+EagerObject::State& stateOf(PyObject* object) {
+  return *reinterpret_cast<EagerObject*>(object)->state;
+}
+
+// The arguments of one call, as values, and what the text depends on.
+struct Arguments {
+  Arguments(PyObject* const* objects, size_t positional, PyObject* names)
+      : count(
+            checkedCount(positional + (names ? static_cast<size_t>(PyTuple_GET_SIZE(names)) : 0))),
+        positional(positional),
+        objects(objects),
+        names(names),
+        values(count) {}
+  static size_t checkedCount(size_t count) {
+    if (count > kMaxArguments) {
+      raise(PyExc_TypeError, fmt::format("more than {} arguments", kMaxArguments));
+    }
+    return count;
+  }
+  const size_t count;  // of values, keywords included
+  const size_t positional;
+  PyObject* const* const objects;
+  PyObject* const names;  // a tuple, or null
+  mutable ValueArray<kMaxArguments> values;
+  std::string key;
+};
+
+// A literal's text; empty when the value has none.
+std::string literalOf(const IValue& value) {
+  if (value.isNone()) return "None";
+  if (value.isBool() || value.isInt() || value.isString()) return value.repr();
+  if (value.isDouble() && std::isfinite(value.toDouble())) return value.repr();
+  return "";
+}
+
+bool allOfTag(const std::vector<IValue>& elements, IValue::Tag tag) {
+  for (const IValue& element : elements) {
+    if (element.tag() != tag) return false;
+  }
+  return true;
+}
+
+char codeOf(IValue::Tag tag) {
+  switch (tag) {
+    case IValue::Tag::Tensor:
+      return 'T';
+    case IValue::Tag::Int:
+      return 'i';
+    case IValue::Tag::Double:
+      return 'd';
+    case IValue::Tag::Bool:
+      return 'b';
+    case IValue::Tag::String:
+      return 's';
+    default:
+      return 0;
+  }
+}
+
+// A tuple of one type as a list, which is what operators want of sizes and tensors.
+void tupleToList(IValue& value) {
+  const std::vector<IValue>& elements = value.toTuple().elements;
+  if (elements.empty()) {
+    value = IValue(makeList(types::Tensor()));
+    return;
+  }
+  const IValue::Tag tag = elements[0].tag();
+  if (codeOf(tag) != 0 && allOfTag(elements, tag)) {
+    value = IValue(makeList(unshapedType(elements[0].type()), elements));
+  }
+}
+
+void encode(IValue& value, ArgumentForm form, std::string& key) {
+  if (form == ArgumentForm::Floats && value.isInt()) {
+    value = IValue(static_cast<double>(value.toInt()));
+  }
+  if (value.isTuple() && form != ArgumentForm::Tuples && !value.toTuple().named) tupleToList(value);
+  switch (value.tag()) {
+    case IValue::Tag::None:
+      key += 'N';
+      return;
+    case IValue::Tag::Bool:
+      key += value.rawBool() ? 'B' : 'b';
+      return;
+    case IValue::Tag::List: {
+      const std::vector<IValue>& elements = value.toList().elements;
+      if (elements.empty()) {
+        key += "[]";
+        return;
+      }
+      if (const char code = codeOf(elements[0].tag());
+          code != 0 && allOfTag(elements, elements[0].tag())) {
+        key += '[';
+        key += code;
+        return;
+      }
+      break;
+    }
+    default:
+      if (const char code = codeOf(value.tag())) {
+        key += code;
+        if (form == ArgumentForm::Literals && code != 'T') key += literalOf(value) + ';';
+        return;
+      }
+  }
+  key += '{' + unshapedType(value.type())->annotation() + '}';
+}
+
+// False when an argument has no form as a value.
+bool readArguments(Arguments& out) {
+  for (size_t i = 0; i < out.count; ++i) {
+    PyObject* object = out.objects[i];
+    if (isTensor(object) && tensorIn(object).defined()) {
+      out.values[i] = IValue(tensorIn(object));
+    } else if (!tryValue(object, out.values[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void makeKey(Arguments& arguments, ArgumentForm form) {
+  arguments.key.clear();
+  for (size_t i = 0; i < arguments.count; ++i) {
+    if (i >= arguments.positional) {
+      PyObject* name =
+          PyTuple_GET_ITEM(arguments.names, static_cast<Py_ssize_t>(i - arguments.positional));
+      const char* text = PyUnicode_AsUTF8(name);
+      if (!text) throw PythonError();
+      arguments.key += '|';
+      arguments.key += text;
+      arguments.key += '=';
+    }
+    encode(arguments.values[i], form, arguments.key);
+  }
+}
+
+// What keys of another form than the first begin with.
+char markOf(ArgumentForm form) {
+  return form == ArgumentForm::Tuples ? '(' : form == ArgumentForm::Literals ? '"' : '.';
+}
+
+// ---- compiling ----
+
+const char* const kEmptyListTypes[] = {"List[int]", "List[Tensor]", "List[float]", "List[bool]",
+                                       "List[str]"};
+
+bool isEmptyList(const IValue& value) {
+  return value.isList() && value.toList().elements.empty();
+}
+
+// The program text, and which arguments the function takes.
+std::string programText(const EagerObject::State& state, const Arguments& arguments,
+                        ArgumentForm form, const char* empty_list) {
+  std::string parameters, call;
+  std::vector<std::string> written;
+  for (size_t i = 0; i < arguments.count; ++i) {
+    const IValue& value = arguments.values[i];
+    const bool literal = value.isNone() || value.isBool() ||
+                         (form == ArgumentForm::Literals && !literalOf(value).empty());
+    const std::string name = fmt::format("a{}", i);
+    written.push_back(literal ? literalOf(value) : name);
+    if (!parameters.empty()) parameters += ", ";
+    parameters +=
+        name + ": " +
+        (isEmptyList(value) ? std::string(empty_list) : unshapedType(value.type())->annotation());
+  }
+  switch (state.form) {
+    case CallForm::Binary:
+      call = fmt::format("{} {} {}", written[0], state.text, written[1]);
+      break;
+    case CallForm::Unary:
+      call = state.text + written[0];
+      break;
+    case CallForm::Property:
+      call = written[0] + "." + state.text;
+      break;
+    default: {
+      const bool method = state.form == CallForm::Method;
+      call = (method ? written[0] + "." : "") + state.text + "(";
+      for (size_t i = method ? 1 : 0; i < arguments.count; ++i) {
+        if (i > (method ? 1u : 0u)) call += ", ";
+        if (i >= arguments.positional) {
+          call += PyUnicode_AsUTF8(
+              PyTuple_GET_ITEM(arguments.names, static_cast<Py_ssize_t>(i - arguments.positional)));
+          call += "=";
+        }
+        call += written[i];
+      }
+      call += ")";
+    }
+  }
+  return fmt::format("def f({}):\n    return {}\n", parameters, call);
+}
+
+// The graph with the functions of the library taken apart, where that leaves operators alone.
+std::unique_ptr<CallPlan> planFor(GraphFunction& function) {
+  if (auto plan = planOf(*function.graph())) return plan;
+  const std::shared_ptr<Graph> copy = function.graph()->copy();
+  inlineCalls(*copy);
+  propagateConstants(*copy);
+  eliminateDeadCode(*copy);
+  auto plan = planOf(*copy);
+  if (!plan) return nullptr;
+  // A tensor made once must not be returned, or written to, again and again.
+  for (const auto& [slot, value] : plan->constants) {
+    if (value.isTensor() || value.isList() || value.isDict() || value.isObject()) return nullptr;
+  }
+  return plan;
+}
+
+std::unique_ptr<CompiledCall> compileText(const std::string& text) {
+  const WithoutGil others;
+  const std::shared_ptr<CompilationUnit> unit = compileSource(text, "<eager>");
+  auto compiled = std::make_unique<CompiledCall>();
+  compiled->function = unit->findFunction("__torch__.f");
+  compiled->unit = unit;
+  compiled->plan = planFor(*compiled->function);
+  return compiled;
+}
+
+// Null when it does not compile; `why` gets the message of the first try.
+std::unique_ptr<CompiledCall> tryCompile(const EagerObject::State& state,
+                                         const Arguments& arguments, ArgumentForm form,
+                                         std::string& why) {
+  bool has_empty = false;
+  for (size_t i = 0; i < arguments.count; ++i) has_empty |= isEmptyList(arguments.values[i]);
+  for (const char* empty_list : kEmptyListTypes) {
+    try {
+      auto compiled = compileText(programText(state, arguments, form, empty_list));
+      compiled->form = form;
+      return compiled;
+    } catch (const CompileError& error) {
+      if (why.empty()) why = error.brief();
+    }
+    if (!has_empty) break;
+  }
+  return nullptr;
+}
+
+std::string describeTypes(const Arguments& arguments) {
+  std::string out;
+  for (size_t i = 0; i < arguments.count; ++i) {
+    if (i > 0) out += ", ";
+    if (i >= arguments.positional) {
+      out += PyUnicode_AsUTF8(
+          PyTuple_GET_ITEM(arguments.names, static_cast<Py_ssize_t>(i - arguments.positional)));
+      out += "=";
+    }
+    out += unshapedType(arguments.values[i].type())->annotation();
+  }
+  return out;
+}
+
+// The compiled form of this call; the values are made to fit its form. Null when nothing fits and
+// `or_null`.
+CompiledCall* find(EagerObject::State& state, Arguments& arguments, bool or_null) {
+  makeKey(arguments, ArgumentForm::Lists);
+  if (state.last && state.last->form == ArgumentForm::Lists && arguments.key == state.last_key) {
+    return state.last;
+  }
+  const auto remember = [&](CompiledCall* call) {
+    state.last_key = arguments.key;
+    state.last = call;
+    return call;
+  };
+  const std::string base_key = arguments.key;
+  if (const auto found = state.calls.find(base_key); found != state.calls.end()) {
+    if (found->second->form == ArgumentForm::Lists) return remember(found->second.get());
+    for (size_t i = 0; i < arguments.count; ++i)
+      tryValue(arguments.objects[i], arguments.values[i]);
+    makeKey(arguments, found->second->form);
+    arguments.key.insert(0, 1, markOf(found->second->form));
+    if (const auto other = state.calls.find(arguments.key); other != state.calls.end()) {
+      return remember(other->second.get());
+    }
+  }
+  std::string why;
+  for (const ArgumentForm form :
+       {ArgumentForm::Lists, ArgumentForm::Tuples, ArgumentForm::Literals, ArgumentForm::Floats}) {
+    if (form != ArgumentForm::Lists) {
+      // tuples may have become lists before
+      for (size_t i = 0; i < arguments.count; ++i) {
+        tryValue(arguments.objects[i], arguments.values[i]);
+      }
+      makeKey(arguments, form);
+      arguments.key.insert(0, 1, markOf(form));
+    }
+    std::unique_ptr<CompiledCall> compiled = tryCompile(state, arguments, form, why);
+    if (!compiled) continue;
+    if (state.calls.size() >= kMaxKept) {
+      state.calls.clear();
+      state.last = nullptr;
+    }
+    if (form != ArgumentForm::Lists && !state.calls.count(base_key)) {
+      auto redirect = std::make_unique<CompiledCall>();
+      redirect->form = form;
+      state.calls[base_key] = std::move(redirect);
+    }
+    auto& place = state.calls[arguments.key];
+    place = std::move(compiled);
+    return remember(place.get());
+  }
+  if (or_null) return nullptr;
+  raise(PyExc_TypeError, fmt::format("{}({}): {}", state.qualified, describeTypes(arguments), why));
+}
+
+// ---- running ----
+
+IValue runPlan(const CallPlan& plan, Arguments& arguments) {
+  ValueArray<kMaxPlanSlots> slots(plan.num_slots);
+  for (size_t i = 0; i < arguments.count; ++i) slots[i] = std::move(arguments.values[i]);
+  const Interruptible interruptible;
+  const WithoutGil others;
+  return plan.run(slots.data());
+}
+
+IValue runFunction(const CompiledCall& call, Arguments& arguments) {
+  IValue* first = arguments.values.data();
+  std::vector<IValue> values(std::make_move_iterator(first),
+                             std::make_move_iterator(first + arguments.count));
+  const RunOptions options = interruptibleRun();
+  const std::shared_ptr<void> unit = call.unit;
+  const WithoutGil others;
+  return callFunction(*call.function, std::move(values), {}, options, &unit);
+}
+
+PyObject* resultObject(const EagerObject::State& state, const CompiledCall& call,
+                       const Arguments& arguments, IValue result) {
+  if (result.isTensor()) {
+    Tensor tensor = std::move(result).toTensor();
+    // What was written to is the same object, as in a += b.
+    for (size_t i = 0; i < arguments.count; ++i) {
+      PyObject* object = arguments.objects[i];
+      if (isTensor(object) && tensorIn(object).impl() == tensor.impl()) return Py_NewRef(object);
+    }
+    return tensorObject(std::move(tensor));
+  }
+  // Where programs have lists of tensors, PyTorch's functions give tuples.
+  if (result.isList() && call.plan && result.toList().element_type->kind() == TypeKind::Tensor) {
+    return toPython(IValue(makeTuple(result.toList().elements)));
+  }
+  if (state.gives_dtype && result.isInt()) {
+    return Py_NewRef(numberObject(NumberKind::DType, result.toInt()));
+  }
+  if (result.isTuple() && call.plan && !call.plan->tuple_fields.empty()) {
+    return namedTuple(call.plan->tuple_name, call.plan->tuple_fields, result.toTuple().elements);
+  }
+  return toPython(result);
+}
+
+PyObject* callWith(EagerObject::State& state, PyObject* const* objects, size_t positional,
+                   PyObject* names, bool or_not_implemented) {
+  Arguments arguments(objects, positional, names);
+  if (!readArguments(arguments)) {
+    if (or_not_implemented) Py_RETURN_NOTIMPLEMENTED;
+    for (size_t i = 0; i < arguments.count; ++i) {
+      IValue value;
+      if (tryValue(objects[i], value)) continue;
+      raise(PyExc_TypeError, fmt::format("{}: argument {} of type {} has no form as a value",
+                                         state.qualified, i + 1, Py_TYPE(objects[i])->tp_name));
+    }
+  }
+  const CompiledCall* call = find(state, arguments, or_not_implemented);
+  if (!call) Py_RETURN_NOTIMPLEMENTED;
+  IValue result = call->plan ? runPlan(*call->plan, arguments) : runFunction(*call, arguments);
+  return resultObject(state, *call, arguments, std::move(result));
+}
+
+// The constructors of PyTorch's Python take requires_grad, which no operator knows.
+Py_ssize_t requiresGradAt(const EagerObject::State& state, PyObject* names) {
+  if (!names || state.form != CallForm::Function) return -1;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "requires_grad") == 0)
+      return i;
+  }
+  return -1;
+}
+
+PyObject* callMarking(EagerObject::State& state, PyObject* const* args, size_t positional,
+                      PyObject* names, Py_ssize_t at) {
+  const auto keywords = static_cast<size_t>(PyTuple_GET_SIZE(names));
+  const size_t skipped = positional + static_cast<size_t>(at);
+  std::vector<PyObject*> others;
+  for (size_t i = 0; i < positional + keywords; ++i) {
+    if (i != skipped) others.push_back(args[i]);
+  }
+  const Owned before = checked(PyTuple_GetSlice(names, 0, at));
+  const Owned behind = checked(PyTuple_GetSlice(names, at + 1, PyTuple_GET_SIZE(names)));
+  const Owned other_names = checked(PySequence_Concat(before.get(), behind.get()));
+  const int on = PyObject_IsTrue(args[skipped]);
+  check(on);
+  Owned result(callWith(state, others.data(), positional, other_names.get(), false));
+  if (on != 0) markRequiresGrad(tensorOf(result.get(), state.qualified.c_str()));
+  return result.leak();
+}
+
+PyObject* vectorcall(PyObject* self, PyObject* const* args, size_t flags, PyObject* names) {
+  return guarded([&] {
+    EagerObject::State& state = stateOf(self);
+    const auto positional = static_cast<size_t>(PyVectorcall_NARGS(flags));
+    const Py_ssize_t at = requiresGradAt(state, names);
+    return at >= 0 ? callMarking(state, args, positional, names, at)
+                   : callWith(state, args, positional, names, false);
+  });
+}
+
+// ---- the objects ----
+
+PyObject* bindMethod(PyObject* self, PyObject* object, PyObject*) {
+  if (!object || object == Py_None) return Py_NewRef(self);
+  return PyMethod_New(self, object);
+}
+
+PyObject* readProperty(PyObject* self, PyObject* object, PyObject*) {
+  if (!object || object == Py_None) return Py_NewRef(self);
+  return guarded([&] { return callWith(stateOf(self), &object, 1, nullptr, false); });
+}
+
+PyObject* eagerRepr(PyObject* self) {
+  return guarded(
+      [&] { return PyUnicode_FromFormat("<wick function %s>", stateOf(self).qualified.c_str()); });
+}
+
+PyObject* eagerName(PyObject* self, void*) {
+  return guarded([&] {
+    const std::string& name = stateOf(self).qualified;
+    return PyUnicode_FromString(name.substr(name.rfind('.') + 1).c_str());
+  });
+}
+
+PyObject* eagerQualname(PyObject* self, void*) {
+  return guarded([&] { return PyUnicode_FromString(stateOf(self).qualified.c_str()); });
+}
+
+PyObject* eagerText(PyObject* self, void*) {
+  return guarded([&] { return PyUnicode_FromString(stateOf(self).text.c_str()); });
+}
+
+PyGetSetDef eager_properties[] = {
+    {"__name__", eagerName, nullptr, nullptr, nullptr},
+    {"__qualname__", eagerQualname, nullptr, nullptr, nullptr},
+    {"_text", eagerText, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMemberDef eager_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(EagerObject, vectorcall), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+void freeEager(PyObject* self) {
+  delete reinterpret_cast<EagerObject*>(self)->state;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyTypeObject* makeType(const char* name, descrgetfunc get, unsigned flags) {
+  PyType_Slot slots[] = {
+      {Py_tp_dealloc, reinterpret_cast<void*>(freeEager)},
+      {Py_tp_repr, reinterpret_cast<void*>(eagerRepr)},
+      {Py_tp_call, reinterpret_cast<void*>(PyVectorcall_Call)},
+      {Py_tp_getset, eager_properties},
+      {Py_tp_members, eager_members},
+      {get ? Py_tp_descr_get : 0, reinterpret_cast<void*>(get)},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {name, sizeof(EagerObject), 0,
+                      static_cast<unsigned>(Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL |
+                                            Py_TPFLAGS_DISALLOW_INSTANTIATION) |
+                          flags,
+                      slots};
+  return reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).leak());
+}
+
+// ---- names ----
+
+// What a member of a builtin module is: ("module", name), ("value", constant), ("function",
+// object), or None when there is none.
+PyObject* probe(PyObject*, PyObject* arguments) {
+  return guarded([&]() -> PyObject* {
+    const char *module = nullptr, *name = nullptr;
+    if (!PyArg_ParseTuple(arguments, "ss", &module, &name)) return nullptr;
+    GraphFunction scratch("probe", std::make_shared<Graph>());
+    const SugaredValuePtr found = builtinMember(module, name, scratch, SourceRange());
+    if (!found) Py_RETURN_NONE;
+    const std::string full = fmt::format("{}.{}", module, name);
+    if (dynamic_cast<const BuiltinModule*>(found.get())) {
+      return Py_BuildValue("(ss)", "module", full.c_str());
+    }
+    if (const auto* value = dynamic_cast<const SimpleValue*>(found.get())) {
+      const auto constant = constantOf(value->value());
+      if (!constant) Py_RETURN_NONE;
+      const Owned object(toPython(*constant));
+      return Py_BuildValue("(sO)", "value", object.get());
+    }
+    static const std::set<std::string> kGivesDType = {"torch.promote_types", "torch.result_type",
+                                                      "torch.get_default_dtype"};
+    const Owned object(eagerFunction(CallForm::Function, full, full, kGivesDType.count(full) > 0));
+    return Py_BuildValue("(sO)", "function", object.get());
+  });
+}
+
+PyObject* suggestion(PyObject*, PyObject* arguments) {
+  return guarded([&]() -> PyObject* {
+    const char *module = nullptr, *name = nullptr;
+    if (!PyArg_ParseTuple(arguments, "ss", &module, &name)) return nullptr;
+    return PyUnicode_FromString(suggestBuiltinMember(module, name).c_str());
+  });
+}
+
+PyMethodDef functions[] = {
+    {"_member", probe, METH_VARARGS, "What a member of a builtin module is."},
+    {"_suggest", suggestion, METH_VARARGS, "A hint for a name that does not exist."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyObject* eagerFunction(CallForm form, const std::string& text, const std::string& qualified,
+                        bool gives_dtype) {
+  PyTypeObject* type = form == CallForm::Method     ? method_type
+                       : form == CallForm::Property ? property_type
+                                                    : function_type;
+  auto* object = PyObject_New(EagerObject, type);
+  if (!object) throw PythonError();
+  object->vectorcall = vectorcall;
+  object->state =
+      new EagerObject::State{form, text, qualified, gives_dtype, {}, {}, nullptr, nullptr};
+  return reinterpret_cast<PyObject*>(object);
+}
+
+PyObject* callEager(PyObject* function, PyObject* const* args, size_t count,
+                    bool or_not_implemented) {
+  return guarded(
+      [&] { return callWith(stateOf(function), args, count, nullptr, or_not_implemented); });
+}
+
+PyObject* findTensorMember(PyObject* name) {
+  return guarded([&]() -> PyObject* {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (!text) return nullptr;
+    const std::string field = text;
+    if (field.starts_with("__")) return nullptr;
+    const bool property = static_cast<bool>(propertyOperator(TypeKind::Tensor, field));
+    if (!property) {
+      GraphFunction scratch("probe", std::make_shared<Graph>());
+      SimpleValue value(scratch.graph()->addInput("x", types::Tensor()));
+      if (!value.hasAttr(SourceRange(), scratch, field)) return nullptr;
+    }
+    Owned member(
+        eagerFunction(property ? CallForm::Property : CallForm::Method, field, "Tensor." + field));
+    check(PyObject_SetAttr(reinterpret_cast<PyObject*>(tensor_type), name, member.get()));
+    return member.leak();
+  });
+}
+
+void addEager(PyObject* module) {
+  function_type = makeType("wick.builtin_function", nullptr, 0);
+  method_type = makeType("wick.builtin_method", bindMethod, Py_TPFLAGS_METHOD_DESCRIPTOR);
+  property_type = makeType("wick.builtin_property", readProperty, 0);
+  check(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace wick::python

@@ -1,0 +1,118 @@
+#include <new>
+#include <string_view>
+
+#include "core/error_types.h"
+#include "python/object.h"
+
+namespace wick::python {
+namespace {
+
+PyObject* compile_error = nullptr;
+PyObject* load_error = nullptr;
+PyObject* internal_error = nullptr;
+
+// One of Python's own exception classes, or null.
+PyObject* builtinException(const std::string& name) {
+  PyObject* builtins = PyEval_GetBuiltins();
+  PyObject* found = builtins ? PyDict_GetItemString(builtins, name.c_str()) : nullptr;
+  return found && PyExceptionClass_Check(found) ? found : nullptr;
+}
+
+// A program's class stands under a qualified name: the last part names it.
+PyObject* classOf(const RuntimeError& error) {
+  std::string name = error.className();
+  name.erase(0, name.rfind('.') + 1);
+  PyObject* found = builtinException(name);
+  return found ? found : PyExc_RuntimeError;
+}
+
+void set(PyObject* type, const char* message) {
+  // Not every message is text: it may quote bytes of a program.
+  Owned text(PyUnicode_DecodeUTF8(
+      message, static_cast<Py_ssize_t>(std::string_view(message).size()), "backslashreplace"));
+  if (text) PyErr_SetObject(type, text.get());
+}
+
+bool finalizing() {
+  return !Py_IsInitialized() || _Py_IsFinalizing() != 0;
+}
+
+}  // namespace
+
+void raise(PyObject* type, const std::string& message) {
+  set(type, message.c_str());
+  throw PythonError();
+}
+
+void setPythonError() noexcept {
+  try {
+    throw;
+  } catch (const PythonError&) {
+    // Set already.
+  } catch (const RuntimeError& error) {
+    // Interrupted by a signal: its handler decides what is raised.
+    if (error.className() == "KeyboardInterrupt" && PyErr_CheckSignals() != 0) return;
+    // Python writes the class itself.
+    std::string_view message = error.what();
+    const std::string prefix = error.className() + ": ";
+    if (message.starts_with(prefix)) message.remove_prefix(prefix.size());
+    set(classOf(error), std::string(message).c_str());
+  } catch (const CompileError& error) {
+    set(compile_error, error.what());
+  } catch (const LoadError& error) {
+    set(load_error, error.what());
+  } catch (const InternalError& error) {
+    set(internal_error, error.what());
+  } catch (const UsageError& error) {
+    set(PyExc_TypeError, error.what());
+  } catch (const std::bad_alloc&) {
+    PyErr_NoMemory();
+  } catch (const std::exception& error) {
+    set(PyExc_RuntimeError, error.what());
+  } catch (...) {
+    set(PyExc_RuntimeError, "unknown C++ exception");
+  }
+}
+
+void throwFromPython() {
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  PyErr_NormalizeException(&type, &value, &trace);
+  const Owned held_type(type), held_value(value), held_trace(trace);
+  std::string name = "RuntimeError", message = "an exception of Python";
+  if (type && PyType_Check(type)) name = reinterpret_cast<PyTypeObject*>(type)->tp_name;
+  if (value) {
+    const Owned text(PyObject_Str(value));
+    const char* bytes = text ? PyUnicode_AsUTF8(text.get()) : nullptr;
+    if (bytes) message = bytes;
+  }
+  PyErr_Clear();
+  throw RuntimeError(message, name);
+}
+
+void addErrorClasses(PyObject* module) {
+  const auto add = [module](const char* name, const char* doc, PyObject*& place) {
+    const std::string full = std::string("wick.") + name;
+    place =
+        checked(PyErr_NewExceptionWithDoc(full.c_str(), doc, PyExc_RuntimeError, nullptr)).leak();
+    check(PyModule_AddObjectRef(module, name, place));
+  };
+  add("CompileError", "A program's text is not valid TorchScript.", compile_error);
+  add("LoadError", "A file is not what it claims to be.", load_error);
+  add("InternalError", "A mistake of Wick itself.", internal_error);
+}
+
+WithGil::WithGil() : usable_(!finalizing()) {
+  if (usable_) state_ = PyGILState_Ensure();
+}
+
+WithGil::~WithGil() {
+  if (usable_) PyGILState_Release(state_);
+}
+
+SharedObject::~SharedObject() {
+  const WithGil gil;
+  if (gil.usable()) Py_XDECREF(object_);
+}
+
+}  // namespace wick::python

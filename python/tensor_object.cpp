@@ -1,0 +1,582 @@
+#include "python/tensor_object.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstddef>
+#include <new>
+
+#include "autograd/tape.h"
+#include "core/scalar.h"
+#include "python/convert.h"
+#include "python/eager.h"
+#include "python/plain_types.h"
+
+namespace wick::python {
+
+PyTypeObject* tensor_type = nullptr;
+
+namespace {
+
+// ---- operators ----
+
+// One slot of the class: an expression of the language.
+enum Expression : uint8_t {
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kFloorDiv,
+  kMod,
+  kPow,
+  kMatMul,
+  kAnd,
+  kOr,
+  kXor,
+  kLeft,
+  kRight,
+  kLess,
+  kLessEqual,
+  kEqual,
+  kNotEqual,
+  kGreater,
+  kGreaterEqual,
+  kNegative,
+  kInvert,
+  kPositive,
+  kAbs,
+  kAddTo,
+  kSubTo,
+  kMulTo,
+  kDivTo,
+  kFloorDivTo,
+  kModTo,
+  kPowTo,
+  kAndTo,
+  kOrTo,
+  kXorTo,
+  kLeftTo,
+  kRightTo,
+  kNumberLeft,
+  kNumberRight,
+  kNumExpressions
+};
+struct ExpressionEntry {
+  CallForm form;
+  const char* text;
+};
+constexpr std::array<ExpressionEntry, kNumExpressions> kExpressions = {{
+    {CallForm::Binary, "+"},
+    {CallForm::Binary, "-"},
+    {CallForm::Binary, "*"},
+    {CallForm::Binary, "/"},
+    {CallForm::Binary, "//"},
+    {CallForm::Binary, "%"},
+    {CallForm::Binary, "**"},
+    {CallForm::Binary, "@"},
+    {CallForm::Binary, "&"},
+    {CallForm::Binary, "|"},
+    {CallForm::Binary, "^"},
+    {CallForm::Binary, "<<"},
+    {CallForm::Binary, ">>"},
+    {CallForm::Binary, "<"},
+    {CallForm::Binary, "<="},
+    {CallForm::Binary, "=="},
+    {CallForm::Binary, "!="},
+    {CallForm::Binary, ">"},
+    {CallForm::Binary, ">="},
+    {CallForm::Unary, "-"},
+    {CallForm::Unary, "~"},
+    {CallForm::Unary, "+"},
+    {CallForm::Method, "abs"},
+    {CallForm::Method, "add_"},
+    {CallForm::Method, "sub_"},
+    {CallForm::Method, "mul_"},
+    {CallForm::Method, "div_"},
+    {CallForm::Method, "floor_divide_"},
+    {CallForm::Method, "remainder_"},
+    {CallForm::Method, "pow_"},
+    {CallForm::Method, "bitwise_and_"},
+    {CallForm::Method, "bitwise_or_"},
+    {CallForm::Method, "bitwise_xor_"},
+    {CallForm::Method, "__ilshift__"},
+    {CallForm::Method, "__irshift__"},
+    // The signs of a number by a tensor are only known of other numbers.
+    {CallForm::Function, "torch.bitwise_left_shift"},
+    {CallForm::Function, "torch.bitwise_right_shift"},
+}};
+std::array<PyObject*, kNumExpressions> expressions{};
+
+template <Expression kWhich>
+PyObject* binary(PyObject* a, PyObject* b) {
+  PyObject* const args[] = {a, b};
+  return callEager(expressions[kWhich], args, 2, true);
+}
+
+template <Expression kWhich, Expression kOfNumber>
+PyObject* shift(PyObject* a, PyObject* b) {
+  return isTensor(a) ? binary<kWhich>(a, b) : binary<kOfNumber>(a, b);
+}
+
+template <Expression kWhich>
+PyObject* unary(PyObject* self) {
+  return callEager(expressions[kWhich], &self, 1);
+}
+
+template <Expression kWhich>
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary<kWhich>(a, b);
+}
+
+PyObject* compare(PyObject* a, PyObject* b, int op) {
+  if (b == Py_None || PyUnicode_Check(b)) Py_RETURN_NOTIMPLEMENTED;
+  static constexpr Expression kByOp[] = {kLess,     kLessEqual, kEqual,
+                                         kNotEqual, kGreater,   kGreaterEqual};
+  PyObject* const args[] = {a, b};
+  return callEager(expressions[kByOp[op]], args, 2, true);
+}
+
+// ---- numbers ----
+
+IValue onlyElement(PyObject* self, const char* what) {
+  const Tensor& t = tensorOf(self, what);
+  if (t.numel() != 1) {
+    raise(PyExc_ValueError, "only one element tensors can be converted to Python scalars");
+  }
+  return Scalar::fromIValue(IValue(t)).toIValue();
+}
+
+int truth(PyObject* self) {
+  int result = -1;
+  guardedStatus([&] {
+    const Tensor& t = tensorOf(self, "bool");
+    if (t.numel() > 1) {
+      raise(PyExc_RuntimeError, "Boolean value of Tensor with more than one value is ambiguous");
+    }
+    result = t.numel() == 1 && Scalar::fromIValue(IValue(t)).toBool() ? 1 : 0;
+  });
+  return result;
+}
+
+PyObject* asInt(PyObject* self) {
+  return guarded([&] {
+    const IValue value = onlyElement(self, "int");
+    const Owned number(toPython(value));
+    return PyNumber_Long(number.get());
+  });
+}
+
+PyObject* asFloat(PyObject* self) {
+  return guarded([&] {
+    const IValue value = onlyElement(self, "float");
+    const Owned number(toPython(value));
+    return PyNumber_Float(number.get());
+  });
+}
+
+PyObject* asIndex(PyObject* self) {
+  return guarded([&] {
+    const Tensor& t = tensorOf(self, "index");
+    if (t.numel() != 1 || !isIntegral(t.dtype(), true)) {
+      raise(PyExc_TypeError,
+            "only integer tensors of a single element can be converted to an index");
+    }
+    const IValue value = onlyElement(self, "index");
+    const Owned number(toPython(value));
+    return PyNumber_Long(number.get());
+  });
+}
+
+Py_ssize_t length(PyObject* self) {
+  Py_ssize_t result = -1;
+  guardedStatus([&] {
+    const Tensor& t = tensorOf(self, "len");
+    if (t.dim() == 0) raise(PyExc_TypeError, "len() of a 0-d tensor");
+    result = static_cast<Py_ssize_t>(t.size(0));
+  });
+  return result;
+}
+
+PyObject* iterate(PyObject* self) {
+  return guarded([&] {
+    if (tensorOf(self, "iter").dim() == 0) raise(PyExc_TypeError, "iteration over a 0-d tensor");
+    const Owned parts = checked(PyObject_CallMethod(self, "unbind", "i", 0));
+    return PyObject_GetIter(parts.get());
+  });
+}
+
+int containsItem(PyObject* self, PyObject* item) {
+  int result = -1;
+  guardedStatus([&] {
+    PyObject* const args[] = {self, item};
+    const Owned equal = checked(callEager(expressions[kEqual], args, 2));
+    const Owned any = checked(PyObject_CallMethod(equal.get(), "any", nullptr));
+    result = PyObject_IsTrue(any.get());
+    check(result);
+  });
+  return result;
+}
+
+// ---- text ----
+
+std::string shown(const Tensor& t) {
+  std::string text = formatTensor(t);
+  const std::string suffix = "requires_grad=True)";
+  if (t.requiresGrad() && text.ends_with(suffix)) {
+    const autograd::Edge edge = autograd::gradientEdge(t);
+    if (edge && !autograd::isLeaf(t)) {
+      text.replace(text.size() - suffix.size(), suffix.size(),
+                   fmt::format("grad_fn=<{}>)", edge.node->name()));
+    }
+  }
+  return text;
+}
+
+PyObject* represent(PyObject* self) {
+  return guarded([&] {
+    const std::string text = shown(tensorOf(self, "repr"));
+    return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
+  });
+}
+
+PyObject* format(PyObject* self, PyObject* spec) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensorOf(self, "format");
+    if (t.dim() != 0 || PyUnicode_GetLength(spec) == 0) {
+      if (t.dim() == 0 && !t.requiresGrad()) {
+        const Owned number(itemOf(t));
+        return PyObject_Format(number.get(), spec);
+      }
+      const Owned text = checked(represent(self));
+      return PyObject_Format(text.get(), spec);
+    }
+    const Owned number(itemOf(t));
+    return PyObject_Format(number.get(), spec);
+  });
+}
+
+// ---- members ----
+
+PyObject* item(PyObject* self, PyObject*) {
+  return guarded([&] { return toPython(onlyElement(self, "item")); });
+}
+
+PyObject* nestedList(const Tensor& t) {
+  if (t.dim() == 0) return itemOf(t);
+  const int64_t count = t.size(0);
+  Owned list = checked(PyList_New(static_cast<Py_ssize_t>(count)));
+  for (int64_t i = 0; i < count; ++i) {
+    PyList_SET_ITEM(list.get(), static_cast<Py_ssize_t>(i), nestedList(t.select(0, i)));
+  }
+  return list.leak();
+}
+
+PyObject* toList(PyObject* self, PyObject*) {
+  return guarded([&] { return nestedList(tensorOf(self, "tolist")); });
+}
+
+PyObject* sizeMethod(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensorOf(self, "size");
+    const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
+    if (given == 0 || args[0] == Py_None) return sizeObject(t.sizes());
+    if (given > 1) raise(PyExc_TypeError, "size() takes at most one dimension");
+    const int64_t d = PyLong_AsLongLong(args[0]);
+    if (d == -1 && PyErr_Occurred()) return nullptr;
+    const int64_t n = std::max<int64_t>(t.dim(), 1);
+    if (d < -n || d >= n || t.dim() == 0) {
+      raise(PyExc_IndexError,
+            fmt::format("Dimension out of range (expected to be in range of [{}, {}], but got {})",
+                        -n, n - 1, d));
+    }
+    return PyLong_FromLongLong(t.size(d));
+  });
+}
+
+PyObject* strideMethod(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensorOf(self, "stride");
+    if (count + (names ? PyTuple_GET_SIZE(names) : 0) == 0) {
+      const Owned sizes(sizeObject(t.strides()));
+      return PySequence_Tuple(checked(PySequence_List(sizes.get())).get());
+    }
+    const int64_t d = PyLong_AsLongLong(args[0]);
+    if (d == -1 && PyErr_Occurred()) return nullptr;
+    return PyLong_FromLongLong(t.stride(d));
+  });
+}
+
+PyObject* getDType(PyObject* self, void*) {
+  return guarded([&] { return Py_NewRef(dtypeObject(tensorOf(self, "dtype").dtype())); });
+}
+PyObject* getDevice(PyObject* self, void*) {
+  return guarded([&] { return deviceObject(tensorOf(self, "device").device()); });
+}
+PyObject* getShape(PyObject* self, void*) {
+  return guarded([&] { return sizeObject(tensorOf(self, "shape").sizes()); });
+}
+PyObject* getLayout(PyObject* self, void*) {
+  return guarded([&] {
+    const bool sparse = tensorOf(self, "layout").kind() == TensorKind::Sparse;
+    return Py_NewRef(numberObject(NumberKind::Layout, sparse ? 1 : 0));
+  });
+}
+PyObject* getRequiresGrad(PyObject* self, void*) {
+  return guarded(
+      [&] { return PyBool_FromLong(autograd::requiresGradient(tensorOf(self, "requires_grad"))); });
+}
+int setRequiresGrad(PyObject* self, PyObject* value, void*) {
+  return guardedStatus([&] {
+    if (!value) raise(PyExc_AttributeError, "requires_grad cannot be deleted");
+    const int on = PyObject_IsTrue(value);
+    check(on);
+    const Owned result =
+        checked(PyObject_CallMethod(self, "requires_grad_", "O", on ? Py_True : Py_False));
+  });
+}
+PyObject* getGrad(PyObject* self, void*) {
+  return guarded([&] { return tensorObject(autograd::gradientOf(tensorOf(self, "grad"))); });
+}
+int setGrad(PyObject* self, PyObject* value, void*) {
+  return guardedStatus([&] {
+    const Tensor& t = tensorOf(self, "grad");
+    if (!value || value == Py_None) {
+      if (autograd::gradientOf(t).defined()) autograd::setGradient(t, Tensor());
+      return;
+    }
+    const Tensor& gradient = tensorOf(value, "grad");
+    if (!(gradient.impl()->sizes == t.impl()->sizes) || gradient.dtype() != t.dtype()) {
+      raise(PyExc_RuntimeError, fmt::format("assigned grad {} does not fit a tensor of {}",
+                                            gradient.describe(), t.describe()));
+    }
+    autograd::setGradient(t, gradient);
+  });
+}
+PyObject* getGradFn(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const Tensor& t = tensorOf(self, "grad_fn");
+    const autograd::Edge edge = autograd::gradientEdge(t);
+    if (!edge || autograd::isLeaf(t)) Py_RETURN_NONE;
+    return PyUnicode_FromString(fmt::format("<{}>", edge.node->name()).c_str());
+  });
+}
+PyObject* getData(PyObject* self, void*) {
+  return guarded([&] { return tensorObject(tensorOf(self, "data").detach()); });
+}
+int setData(PyObject* self, PyObject* value, void*) {
+  return guardedStatus([&] {
+    const Tensor& t = tensorOf(self, "data");
+    if (!value) raise(PyExc_AttributeError, "data cannot be deleted");
+    t.impl()->takeOver(*tensorOf(value, "data").detach().impl());
+  });
+}
+PyObject* getVersion(PyObject* self, void*) {
+  return guarded(
+      [&] { return PyLong_FromUnsignedLong(tensorOf(self, "_version").storage()->version()); });
+}
+
+PyObject* getAttribute(PyObject* self, PyObject* name) {
+  PyObject* found = PyObject_GenericGetAttr(self, name);
+  if (found || !PyErr_ExceptionMatches(PyExc_AttributeError)) return found;
+  PyObject *type = nullptr, *value = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &value, &trace);
+  if (PyObject* member = findTensorMember(name)) {
+    Py_XDECREF(type);
+    Py_XDECREF(value);
+    Py_XDECREF(trace);
+    Py_DECREF(member);
+    return PyObject_GenericGetAttr(self, name);
+  }
+  if (!PyErr_Occurred()) PyErr_Restore(type, value, trace);
+  return nullptr;
+}
+
+// ---- making and freeing ----
+
+PyObject* allocate(PyTypeObject* type, Tensor tensor) {
+  PyObject* object = type->tp_alloc(type, 0);
+  if (!object) throw PythonError();
+  new (&reinterpret_cast<TensorObject*>(object)->tensor) Tensor(std::move(tensor));
+  return object;
+}
+
+bool isInt(PyObject* object) {
+  return PyLong_Check(object) && !PyBool_Check(object);
+}
+
+// Tensor(2, 3): uninitialized; Tensor([1, 2]): of these numbers.
+PyObject* newTensor(PyTypeObject* type, PyObject* arguments, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    if (kwargs && PyDict_Size(kwargs) > 0) raise(PyExc_TypeError, "Tensor takes no keywords");
+    const Py_ssize_t count = PyTuple_GET_SIZE(arguments);
+    if (count == 1 && !isInt(PyTuple_GET_ITEM(arguments, 0))) {
+      PyObject* data = PyTuple_GET_ITEM(arguments, 0);
+      if (isTensor(data)) return allocate(type, tensorIn(data).detach());
+      if (isSize(data)) {
+        IValue sizes;
+        tryValue(data, sizes);
+        return allocate(type, Tensor::empty(sizes.toDims(), defaultDType()));
+      }
+      return allocate(type, tensorFromData(data, defaultDType(), "Tensor"));
+    }
+    DimVector sizes;
+    for (Py_ssize_t i = 0; i < count; ++i) {
+      sizes.push_back(toValue(PyTuple_GET_ITEM(arguments, i)).toInt());
+    }
+    if (count == 0) sizes.push_back(0);
+    return allocate(type, Tensor::empty(sizes, defaultDType()));
+  });
+}
+
+// A tensor of a derived class on the same memory.
+PyObject* makeSubclass(PyObject*, PyObject* arguments) {
+  return guarded([&]() -> PyObject* {
+    PyObject *type = nullptr, *data = nullptr;
+    int requires_grad = 0;
+    if (!PyArg_ParseTuple(arguments, "OO|p", &type, &data, &requires_grad)) return nullptr;
+    if (!PyType_Check(type) ||
+        !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), tensor_type)) {
+      raise(PyExc_TypeError, "_make_subclass: expected a class derived from Tensor");
+    }
+    Tensor tensor = tensorOf(data, "_make_subclass").detach();
+    if (requires_grad) markRequiresGrad(tensor);
+    return allocate(reinterpret_cast<PyTypeObject*>(type), std::move(tensor));
+  });
+}
+
+void freeTensor(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  auto* object = reinterpret_cast<TensorObject*>(self);
+  if (object->weak_references) PyObject_ClearWeakRefs(self);
+  object->tensor.~Tensor();
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMethodDef methods[] = {
+    {"item", item, METH_NOARGS, "The only element as a number."},
+    {"tolist", toList, METH_NOARGS, "The elements as nested lists."},
+    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(sizeMethod)),
+     METH_FASTCALL | METH_KEYWORDS, "All sizes, or that of a dimension."},
+    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(strideMethod)),
+     METH_FASTCALL | METH_KEYWORDS, "All strides, or that of a dimension."},
+    {"__format__", format, METH_O, nullptr},
+    {"_make_subclass", makeSubclass, METH_VARARGS | METH_STATIC, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyGetSetDef properties[] = {
+    {"dtype", getDType, nullptr, nullptr, nullptr},
+    {"device", getDevice, nullptr, nullptr, nullptr},
+    {"shape", getShape, nullptr, nullptr, nullptr},
+    {"layout", getLayout, nullptr, nullptr, nullptr},
+    {"requires_grad", getRequiresGrad, setRequiresGrad, nullptr, nullptr},
+    {"grad", getGrad, setGrad, nullptr, nullptr},
+    {"grad_fn", getGradFn, nullptr, nullptr, nullptr},
+    {"data", getData, setData, nullptr, nullptr},
+    {"_version", getVersion, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyMemberDef members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weak_references), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+template <class F>
+void* slot(F* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+}  // namespace
+
+const Tensor& tensorOf(PyObject* object, const char* what) {
+  if (!isTensor(object)) {
+    raise(PyExc_TypeError,
+          fmt::format("{}: expected a Tensor, got {}", what, Py_TYPE(object)->tp_name));
+  }
+  const Tensor& tensor = tensorIn(object);
+  if (!tensor.defined()) raise(PyExc_RuntimeError, fmt::format("{}: the tensor is empty", what));
+  return tensor;
+}
+
+void markRequiresGrad(const Tensor& tensor) {
+  if (!isFloating(tensor.dtype()) && !isComplex(tensor.dtype())) {
+    raise(PyExc_RuntimeError,
+          "only Tensors of floating point and complex dtype can require gradients");
+  }
+  tensor.setRequiresGrad(true);
+}
+
+PyObject* tensorObject(Tensor tensor) {
+  if (!tensor.defined()) return Py_NewRef(Py_None);
+  return allocate(tensor_type, std::move(tensor));
+}
+
+PyObject* itemOf(const Tensor& tensor) {
+  return toPython(Scalar::fromIValue(IValue(tensor)).toIValue());
+}
+
+void addTensorType(PyObject* module) {
+  for (size_t i = 0; i < kNumExpressions; ++i) {
+    expressions[i] = eagerFunction(kExpressions[i].form, kExpressions[i].text,
+                                   std::string("Tensor ") + kExpressions[i].text);
+  }
+  PyType_Slot slots[] = {
+      {Py_tp_new, slot(newTensor)},
+      {Py_tp_dealloc, slot(freeTensor)},
+      {Py_tp_repr, slot(represent)},
+      {Py_tp_getattro, slot(getAttribute)},
+      {Py_tp_richcompare, slot(compare)},
+      {Py_tp_hash, slot(_Py_HashPointer)},
+      {Py_tp_iter, slot(iterate)},
+      {Py_tp_methods, methods},
+      {Py_tp_getset, properties},
+      {Py_tp_members, members},
+      {Py_mp_length, slot(length)},
+      {Py_mp_subscript, slot(getItem)},
+      {Py_mp_ass_subscript, slot(setItem)},
+      {Py_sq_contains, slot(containsItem)},
+      {Py_nb_bool, slot(truth)},
+      {Py_nb_int, slot(asInt)},
+      {Py_nb_float, slot(asFloat)},
+      {Py_nb_index, slot(asIndex)},
+      {Py_nb_add, slot(binary<kAdd>)},
+      {Py_nb_subtract, slot(binary<kSub>)},
+      {Py_nb_multiply, slot(binary<kMul>)},
+      {Py_nb_true_divide, slot(binary<kDiv>)},
+      {Py_nb_floor_divide, slot(binary<kFloorDiv>)},
+      {Py_nb_remainder, slot(binary<kMod>)},
+      {Py_nb_power, slot(power<kPow>)},
+      {Py_nb_matrix_multiply, slot(binary<kMatMul>)},
+      {Py_nb_and, slot(binary<kAnd>)},
+      {Py_nb_or, slot(binary<kOr>)},
+      {Py_nb_xor, slot(binary<kXor>)},
+      {Py_nb_lshift, slot(shift<kLeft, kNumberLeft>)},
+      {Py_nb_rshift, slot(shift<kRight, kNumberRight>)},
+      {Py_nb_negative, slot(unary<kNegative>)},
+      {Py_nb_invert, slot(unary<kInvert>)},
+      {Py_nb_positive, slot(unary<kPositive>)},
+      {Py_nb_absolute, slot(unary<kAbs>)},
+      {Py_nb_inplace_add, slot(binary<kAddTo>)},
+      {Py_nb_inplace_subtract, slot(binary<kSubTo>)},
+      {Py_nb_inplace_multiply, slot(binary<kMulTo>)},
+      {Py_nb_inplace_true_divide, slot(binary<kDivTo>)},
+      {Py_nb_inplace_floor_divide, slot(binary<kFloorDivTo>)},
+      {Py_nb_inplace_remainder, slot(binary<kModTo>)},
+      {Py_nb_inplace_power, slot(power<kPowTo>)},
+      {Py_nb_inplace_and, slot(binary<kAndTo>)},
+      {Py_nb_inplace_or, slot(binary<kOrTo>)},
+      {Py_nb_inplace_xor, slot(binary<kXorTo>)},
+      {Py_nb_inplace_lshift, slot(binary<kLeftTo>)},
+      {Py_nb_inplace_rshift, slot(binary<kRightTo>)},
+      {0, nullptr},
+  };
+  PyType_Spec spec = {"wick.Tensor", sizeof(TensorObject), 0,
+                      Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+  tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).leak());
+  check(PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)));
+}
+
+}  // namespace wick::python

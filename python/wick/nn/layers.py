@@ -1,0 +1,661 @@
+"""Layers."""
+
+import math
+from typing import List
+
+from wick import torch
+from wick.nn import functional as F
+from wick.nn import init
+from wick.nn.module import Module, Parameter
+from wick.torch import Tensor
+
+
+def _tuple(value, count):
+    return (value,) * count if isinstance(value, int) else tuple(value)
+
+
+class Identity(Module):
+    def __init__(self, *args, **kwargs):
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input
+
+
+class Flatten(Module):
+    def __init__(self, start_dim=1, end_dim=-1):
+        super().__init__()
+        self.start_dim = start_dim
+        self.end_dim = end_dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.flatten(self.start_dim, self.end_dim)
+
+
+class Unflatten(Module):
+    def __init__(self, dim, unflattened_size):
+        super().__init__()
+        self.dim = dim
+        self.unflattened_size = list(unflattened_size)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return input.unflatten(self.dim, self.unflattened_size)
+
+
+class Linear(Module):
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+        super().__init__()
+        self.in_features = in_features
+        self.out_features = out_features
+        self.weight = Parameter(torch.empty([out_features, in_features], dtype=dtype))
+        self.register_parameter(
+            "bias", Parameter(torch.empty([out_features], dtype=dtype)) if bias else None
+        )
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            bound = 1 / math.sqrt(max(self.in_features, 1))
+            init.uniform_(self.bias, -bound, bound)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.linear(input, self.weight, self.bias)
+
+    def extra_repr(self):
+        return (
+            f"in_features={self.in_features}, out_features={self.out_features}, "
+            f"bias={self.bias is not None}"
+        )
+
+
+class Bilinear(Module):
+    def __init__(self, in1_features, in2_features, out_features, bias=True):
+        super().__init__()
+        bound = 1 / math.sqrt(in1_features)
+        self.weight = Parameter(torch.empty([out_features, in1_features, in2_features]))
+        self.register_parameter("bias", Parameter(torch.empty([out_features])) if bias else None)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return F.bilinear(input1, input2, self.weight, self.bias)
+
+
+class Embedding(Module):
+    def __init__(
+        self,
+        num_embeddings,
+        embedding_dim,
+        padding_idx=None,
+        scale_grad_by_freq=False,
+        sparse=False,
+    ):
+        super().__init__()
+        self.num_embeddings = num_embeddings
+        self.embedding_dim = embedding_dim
+        if padding_idx is not None and padding_idx < 0:
+            padding_idx += num_embeddings
+        self.padding_idx = -1 if padding_idx is None else padding_idx
+        self.scale_grad_by_freq = scale_grad_by_freq
+        self.sparse = sparse
+        self.weight = Parameter(torch.empty([num_embeddings, embedding_dim]))
+        init.normal_(self.weight)
+        if padding_idx is not None:
+            with torch.no_grad():
+                self.weight[padding_idx].fill_(0)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.embedding(
+            self.weight, input, self.padding_idx, self.scale_grad_by_freq, self.sparse
+        )
+
+    def extra_repr(self):
+        return f"{self.num_embeddings}, {self.embedding_dim}"
+
+
+# ---- convolutions ----
+
+
+class _Conv(Module):
+    _transposed = False
+    _before: List[int]
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        dilation=1,
+        groups=1,
+        bias=True,
+        padding_mode="zeros",
+        output_padding=0,
+    ):
+        super().__init__()
+        if in_channels % groups or out_channels % groups:
+            raise ValueError("the numbers of channels must be divisible by groups")
+        n = self._dims
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.kernel_size = list(_tuple(kernel_size, n))
+        self.stride = list(_tuple(stride, n))
+        self.dilation = list(_tuple(dilation, n))
+        self.output_padding = list(_tuple(output_padding, n))
+        self.groups = groups
+        self.padding_mode = padding_mode
+        both = [(0, 0)] * n
+        if padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
+            both = [(t // 2, t - t // 2) for t in totals]
+        elif padding != "valid":
+            both = [(p, p) for p in _tuple(padding, n)]
+        # What the convolution pads by itself, and what is padded before it.
+        even = padding_mode == "zeros" and all(a == b for a, b in both)
+        self.padding = [a for a, _ in both] if even else [0] * n
+        self._before = [] if even else [p for pair in reversed(both) for p in pair]
+        self._mode = "constant" if padding_mode == "zeros" else padding_mode
+        shape = [out_channels, in_channels // groups]
+        if self._transposed:
+            shape = [in_channels, out_channels // groups]
+        self.weight = Parameter(torch.empty(shape + self.kernel_size))
+        self.register_parameter("bias", Parameter(torch.empty([out_channels])) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan = self.weight.numel() // max(self.weight.shape[0], 1)
+            bound = 1 / math.sqrt(fan) if fan else 0
+            init.uniform_(self.bias, -bound, bound)
+
+    def extra_repr(self):
+        return (
+            f"{self.in_channels}, {self.out_channels}, kernel_size={tuple(self.kernel_size)}, "
+            f"stride={tuple(self.stride)}"
+        )
+
+
+class Conv1d(_Conv):
+    _dims = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        if len(self._before) > 0:
+            input = F.pad(input, self._before, self._mode)
+        return torch.conv1d(
+            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
+        )
+
+
+class Conv2d(_Conv):
+    _dims = 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        if len(self._before) > 0:
+            input = F.pad(input, self._before, self._mode)
+        return torch.conv2d(
+            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
+        )
+
+
+class Conv3d(_Conv):
+    _dims = 3
+
+    def forward(self, input: Tensor) -> Tensor:
+        if len(self._before) > 0:
+            input = F.pad(input, self._before, self._mode)
+        return torch.conv3d(
+            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
+        )
+
+
+class _ConvTranspose(_Conv):
+    _transposed = True
+
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        padding=0,
+        output_padding=0,
+        groups=1,
+        bias=True,
+        dilation=1,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            output_padding=output_padding,
+        )
+
+
+class ConvTranspose1d(_ConvTranspose):
+    _dims = 1
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.conv_transpose1d(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            self.output_padding,
+            self.groups,
+            self.dilation,
+        )
+
+
+class ConvTranspose2d(_ConvTranspose):
+    _dims = 2
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.conv_transpose2d(
+            input,
+            self.weight,
+            self.bias,
+            self.stride,
+            self.padding,
+            self.output_padding,
+            self.groups,
+            self.dilation,
+        )
+
+
+# ---- normalization ----
+
+
+class _BatchNorm(Module):
+    def __init__(
+        self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True
+    ):
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        self.register_parameter("weight", Parameter(torch.ones([num_features])) if affine else None)
+        self.register_parameter("bias", Parameter(torch.zeros([num_features])) if affine else None)
+        tracked = track_running_stats
+        self.register_buffer("running_mean", torch.zeros([num_features]) if tracked else None)
+        self.register_buffer("running_var", torch.ones([num_features]) if tracked else None)
+        self.register_buffer(
+            "num_batches_tracked", torch.tensor(0, dtype=torch.int64) if tracked else None
+        )
+
+    def forward(self, input: Tensor) -> Tensor:
+        if self.training and self.track_running_stats:
+            if self.num_batches_tracked is not None:
+                self.num_batches_tracked.add_(1)
+        return torch.batch_norm(
+            input,
+            self.weight,
+            self.bias,
+            self.running_mean,
+            self.running_var,
+            self.training or not self.track_running_stats,
+            self.momentum,
+            self.eps,
+            True,
+        )
+
+    def extra_repr(self):
+        return f"{self.num_features}, eps={self.eps}, momentum={self.momentum}"
+
+
+class BatchNorm1d(_BatchNorm):
+    pass
+
+
+class BatchNorm2d(_BatchNorm):
+    pass
+
+
+class BatchNorm3d(_BatchNorm):
+    pass
+
+
+class LayerNorm(Module):
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True):
+        super().__init__()
+        self.normalized_shape = list(_tuple(normalized_shape, 1))
+        self.eps = eps
+        self.elementwise_affine = elementwise_affine
+        on = elementwise_affine
+        shape = self.normalized_shape
+        self.register_parameter("weight", Parameter(torch.ones(shape)) if on else None)
+        self.register_parameter("bias", Parameter(torch.zeros(shape)) if on else None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extra_repr(self):
+        return f"{tuple(self.normalized_shape)}, eps={self.eps}"
+
+
+class GroupNorm(Module):
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True):
+        super().__init__()
+        if num_channels % num_groups:
+            raise ValueError("num_channels must be divisible by num_groups")
+        self.num_groups = num_groups
+        self.eps = eps
+        self.register_parameter("weight", Parameter(torch.ones([num_channels])) if affine else None)
+        self.register_parameter("bias", Parameter(torch.zeros([num_channels])) if affine else None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+
+class _InstanceNorm(Module):
+    def __init__(self, num_features, eps=1e-5, affine=False):
+        super().__init__()
+        self.eps = eps
+        self.register_parameter("weight", Parameter(torch.ones([num_features])) if affine else None)
+        self.register_parameter("bias", Parameter(torch.zeros([num_features])) if affine else None)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.instance_norm(
+            input, self.weight, self.bias, None, None, True, 0.1, self.eps, True
+        )
+
+
+class InstanceNorm1d(_InstanceNorm):
+    pass
+
+
+class InstanceNorm2d(_InstanceNorm):
+    pass
+
+
+# ---- pooling, dropout, padding, resampling ----
+
+
+class MaxPool1d(Module):
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+        super().__init__()
+        self.kernel_size = list(_tuple(kernel_size, 1))
+        self.stride = list(_tuple(kernel_size if stride is None else stride, 1))
+        self.padding = list(_tuple(padding, 1))
+        self.dilation = list(_tuple(dilation, 1))
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.max_pool1d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
+        )
+
+
+class MaxPool2d(Module):
+    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+        super().__init__()
+        self.kernel_size = list(_tuple(kernel_size, 2))
+        self.stride = list(_tuple(kernel_size if stride is None else stride, 2))
+        self.padding = list(_tuple(padding, 2))
+        self.dilation = list(_tuple(dilation, 2))
+        self.ceil_mode = ceil_mode
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.max_pool2d(
+            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
+        )
+
+
+class AvgPool2d(Module):
+    def __init__(
+        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
+    ):
+        super().__init__()
+        self.kernel_size = list(_tuple(kernel_size, 2))
+        self.stride = list(_tuple(kernel_size if stride is None else stride, 2))
+        self.padding = list(_tuple(padding, 2))
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.avg_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+        )
+
+
+class AdaptiveAvgPool1d(Module):
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = list(_tuple(output_size, 1))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(Module):
+    def __init__(self, output_size):
+        super().__init__()
+        self.output_size = list(_tuple(output_size, 2))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.ops.aten.adaptive_avg_pool2d(input, self.output_size)
+
+
+class Dropout(Module):
+    def __init__(self, p=0.5, inplace=False):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = float(p)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.dropout(input, self.p, self.training)
+
+    def extra_repr(self):
+        return f"p={self.p}"
+
+
+class Dropout2d(Dropout):
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.feature_dropout(input, self.p, self.training)
+
+
+class ZeroPad2d(Module):
+    def __init__(self, padding):
+        super().__init__()
+        self.padding = list(_tuple(padding, 4))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.constant_pad_nd(input, self.padding, 0)
+
+
+class Upsample(Module):
+    def __init__(self, scale_factor, mode="nearest", align_corners=None):
+        super().__init__()
+        self.scale_factor = float(scale_factor)
+        self.mode = mode
+        self.align_corners: bool = bool(align_corners)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if self.mode == "nearest":
+            return F.interpolate(input, scale_factor=self.scale_factor, mode="nearest")
+        return F.interpolate(
+            input,
+            scale_factor=self.scale_factor,
+            mode=self.mode,
+            align_corners=self.align_corners,
+        )
+
+
+class PixelShuffle(Module):
+    def __init__(self, upscale_factor):
+        super().__init__()
+        self.upscale_factor = upscale_factor
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.pixel_shuffle(input, self.upscale_factor)
+
+
+# ---- activations ----
+
+
+class ReLU(Module):
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+    def forward(self, input: Tensor) -> Tensor:
+        if self.inplace:
+            return torch.relu_(input)
+        return torch.relu(input)
+
+
+class ReLU6(Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.clamp(input, 0.0, 6.0)
+
+
+class LeakyReLU(Module):
+    def __init__(self, negative_slope=0.01, inplace=False):
+        super().__init__()
+        self.negative_slope = negative_slope
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.leaky_relu(input, self.negative_slope)
+
+
+class PReLU(Module):
+    def __init__(self, num_parameters=1, init=0.25):
+        super().__init__()
+        self.weight = Parameter(torch.full([num_parameters], init))
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.prelu(input, self.weight)
+
+
+class ELU(Module):
+    def __init__(self, alpha=1.0, inplace=False):
+        super().__init__()
+        self.alpha = float(alpha)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.elu(input, self.alpha)
+
+
+class SELU(Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.selu(input)
+
+
+class GELU(Module):
+    def __init__(self, approximate="none"):
+        super().__init__()
+        self.approximate = approximate
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.gelu(input, approximate=self.approximate)
+
+
+class SiLU(Module):
+    def __init__(self, inplace=False):
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.silu(input)
+
+
+class Mish(Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return F.mish(input)
+
+
+class Sigmoid(Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.sigmoid(input)
+
+
+class Tanh(Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.tanh(input)
+
+
+class Hardtanh(Module):
+    def __init__(self, min_val=-1.0, max_val=1.0, inplace=False):
+        super().__init__()
+        self.min_val = float(min_val)
+        self.max_val = float(max_val)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.clamp(input, self.min_val, self.max_val)
+
+
+class Hardswish(Module):
+    def __init__(self, inplace=False):
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardswish(input)
+
+
+class Hardsigmoid(Module):
+    def __init__(self, inplace=False):
+        super().__init__()
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardsigmoid(input)
+
+
+class Softplus(Module):
+    def __init__(self, beta=1, threshold=20):
+        super().__init__()
+        self.beta = float(beta)
+        self.threshold = float(threshold)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softplus(input, self.beta, self.threshold)
+
+
+class Softmax(Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.softmax(input, self.dim)
+
+
+class LogSoftmax(Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.log_softmax(input, self.dim)
+
+
+class CosineSimilarity(Module):
+    def __init__(self, dim=1, eps=1e-8):
+        super().__init__()
+        self.dim = dim
+        self.eps = eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return torch.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+__all__ = [
+    name
+    for name, value in list(globals().items())
+    if isinstance(value, type) and issubclass(value, Module) and not name.startswith("_")
+    and name != "Module"
+]

@@ -1,0 +1,3 @@
+"""torch.utils: checkpoints and DLPack."""
+
+from wick.utils import checkpoint, dlpack

@@ -1,0 +1,322 @@
+"""Operators as functions, methods and signs, and how tensors behave as Python's objects."""
+
+import copy
+import gc
+import math
+import operator
+import pickle
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import numpy as np
+import wick
+from testing import Case, needs_pytorch
+from wick import torch
+
+
+def run(code):
+    """A program in a process of its own."""
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+
+
+class Names(Case):
+    def test_namespaces(self):
+        x = torch.tensor([[4.0, 1.0], [2.0, 3.0]])
+        self.assert_same(torch.linalg.det(x), np.float32(10), 1e-6)
+        self.assert_same(torch.fft.fft(x).real[0], np.array([5, 3], np.float32))
+        self.assert_same(torch.special.erf(x), np.vectorize(math.erf)(x.numpy()).astype("f"), 1e-6)
+        self.assert_same(torch.nn.functional.relu(-x), np.zeros((2, 2), "f"))
+        self.assert_same(torch.ops.aten.add(x, 1), x.numpy() + 1)
+        import wick.torch.linalg as la
+
+        self.assertIs(la, torch.linalg)
+
+    def test_constants(self):
+        self.assertIs(torch.float, torch.float32)
+        self.assertEqual(repr(torch.bfloat16), "torch.bfloat16")
+        self.assertEqual(torch.pi, math.pi)
+        self.assertEqual(torch.device("cpu").type, "cpu")
+        self.assertEqual(repr(torch.device("cuda", 1)), "device(type='cuda', index=1)")
+        self.assertEqual(torch.finfo(torch.float32).eps, np.finfo("f").eps)
+        self.assertEqual(torch.iinfo(torch.int8).min, -128)
+        self.assertIs(torch.promote_types(torch.int32, torch.float16), torch.float16)
+
+    def test_missing(self):
+        with self.assertRaisesRegex(AttributeError, "no attribute 'not_there'"):
+            torch.not_there
+        with self.assertRaisesRegex(AttributeError, "not_there"):
+            torch.ones(1).not_there
+        with self.assertRaises(ImportError):
+            from wick.torch import not_there  # noqa: F401
+
+    def test_refusals(self):
+        x = torch.ones(2)
+        with self.assertRaisesRegex(TypeError, "aten::add.Tensor"):
+            torch.add(x, "text")
+        with self.assertRaisesRegex(TypeError, "no form as a value"):
+            torch.add(x, object())
+        with self.assertRaisesRegex(TypeError, "unsupported operand"):
+            x + object()
+        with self.assertRaisesRegex(RuntimeError, "shapes cannot be multiplied"):
+            torch.ones(2, 3) @ torch.ones(2, 3)
+        with self.assertRaises(OverflowError):
+            x + 2**70
+        with self.assertRaises(TypeError):
+            x + np.ones(2)[0:0:1].tolist
+
+
+class Calls(Case):
+    def test_forms_of_arguments(self):
+        self.assertEqual(torch.zeros(2, 3).shape, (2, 3))
+        self.assertEqual(torch.zeros([2, 3]).shape, (2, 3))
+        self.assertEqual(torch.zeros((2, 3), dtype=torch.int64).dtype, torch.int64)
+        self.assertEqual(torch.zeros(()).shape, ())
+        self.assertEqual(torch.zeros([]).shape, ())
+        self.assertEqual(torch.zeros(2, requires_grad=True).requires_grad, True)
+        self.assertEqual(torch.ones(4).view(2, 2).shape, (2, 2))
+        self.assertEqual(torch.ones(4).reshape(torch.Size([2, 2])).shape, (2, 2))
+        self.assertEqual(torch.full((2,), 1.5).tolist(), [1.5, 1.5])
+        self.assertEqual(torch.ones(2).to("cpu").sum(dim=0, keepdim=True).shape, (1,))
+        self.assertEqual((torch.ones(2) * np.float32(2)).tolist(), [2, 2])
+        self.assertEqual(torch.arange(np.int64(3)).tolist(), [0, 1, 2])
+        self.assertEqual(torch.einsum("ij->ji", torch.ones(2, 3)).shape, (3, 2))
+
+    def test_python_converts_more_than_programs_do(self):
+        image = torch.ones(1, 1, 2, 2)
+        for factor in (2, 2.0, 2):
+            resized = torch.nn.functional.interpolate(image, scale_factor=factor)
+            self.assertEqual(resized.shape, (1, 1, 4, 4))
+        x = torch.tensor([[0, 1], [2, 0]])
+        self.assertEqual(x.nonzero().tolist(), [[0, 1], [1, 0]])
+        self.assertEqual([t.tolist() for t in x.nonzero(as_tuple=True)], [[0, 1], [1, 0]])
+        self.assertFalse(torch.cuda.is_available())
+
+    def test_flags_that_choose_a_function(self):
+        x = torch.arange(16.0).view(1, 1, 4, 4)
+        pooled, places = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+        self.assertEqual(places.flatten().tolist(), [5, 7, 13, 15])
+        self.assert_same(torch.nn.functional.max_pool2d(x, 2), pooled)
+
+    def test_named_results(self):
+        result = torch.max(torch.tensor([[1, 5], [7, 2]]), 1)
+        self.assertEqual(result.values.tolist(), [5, 7])
+        self.assertEqual(result.indices.tolist(), [1, 0])
+
+    def test_tensors_come_in_tuples(self):
+        parts = torch.ones(4, 2).split(2)
+        self.assertIsInstance(parts, tuple)
+        self.assertEqual([p.shape for p in parts], [(2, 2), (2, 2)])
+
+    def test_writing_gives_the_same_object(self):
+        x = torch.ones(2)
+        before = x
+        x += 1
+        self.assertIs(x, before)
+        self.assertIs(x.add_(1), x)
+        self.assertEqual(x.tolist(), [3, 3])
+        out = torch.empty(2)
+        self.assertIs(torch.add(x, x, out=out), out)
+        self.assertEqual(out.tolist(), [6, 6])
+
+    def test_signs(self):
+        a, b = torch.tensor([7, -7, 2]), torch.tensor([2, 2, 3])
+        for sign in (operator.add, operator.sub, operator.mul, operator.truediv, operator.and_,
+                     operator.or_, operator.xor, operator.lt, operator.ge, operator.eq):
+            expected = sign(a.numpy(), b.numpy())
+            found = sign(a, b).numpy()
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+        for sign in (operator.add, operator.sub, operator.mul, operator.mod, operator.floordiv):
+            np.testing.assert_array_equal(sign(a, 2).numpy(), sign(a.numpy(), 2))
+        for sign in (operator.add, operator.sub, operator.mul):
+            np.testing.assert_array_equal(sign(2, a).numpy(), sign(2, a.numpy()))
+        self.assertEqual((1 / torch.tensor([2.0])).tolist(), [0.5])
+        self.assertEqual((2 ** torch.tensor([3])).tolist(), [8])
+        self.assertEqual((-a).tolist(), [-7, 7, -2])
+        self.assertEqual((~a).tolist(), [-8, 6, -3])
+        self.assertEqual(abs(a).tolist(), [7, 7, 2])
+        self.assertEqual((1 << torch.tensor([3])).tolist(), [8])
+        self.assertFalse(torch.ones(1) == None)  # noqa: E711
+
+
+class Objects(Case):
+    def test_numbers(self):
+        self.assertEqual(int(torch.tensor(3.7)), 3)
+        self.assertEqual(float(torch.tensor(3)), 3.0)
+        self.assertEqual([10, 20, 30][torch.tensor(1)], 20)
+        self.assertTrue(torch.tensor([True]))
+        self.assertEqual(f"{torch.tensor(3.14159):.2f}", "3.14")
+        self.assertEqual(torch.tensor(2 + 1j).item(), 2 + 1j)
+        with self.assertRaisesRegex(RuntimeError, "ambiguous"):
+            bool(torch.ones(2))
+        with self.assertRaises(TypeError):
+            [1, 2][torch.tensor(1.0)]
+
+    def test_sequences(self):
+        x = torch.arange(6).view(2, 3)
+        self.assertEqual(len(x), 2)
+        self.assertEqual([row.tolist() for row in x], [[0, 1, 2], [3, 4, 5]])
+        self.assertIn(5, x)
+        self.assertNotIn(9, x)
+        with self.assertRaises(TypeError):
+            len(torch.tensor(1))
+        with self.assertRaises(TypeError):
+            iter(torch.tensor(1))
+
+    def test_properties(self):
+        x = torch.ones(2, 3)
+        self.assertEqual((x.shape, x.ndim, str(x.device)), ((2, 3), 2, "cpu"))
+        self.assertIs(x.dtype, torch.float32)
+        self.assertEqual((x.T.shape, x.size(1), x.stride(), x.is_cuda), ((3, 2), 3, (3, 1), False))
+        self.assertIs(x.layout, torch.strided)
+        self.assertEqual(x.shape[1:], torch.Size([3]))
+        self.assertIsInstance(x.shape[1:], torch.Size)
+        self.assertEqual(x.shape.numel(), 6)
+
+    def test_constructing(self):
+        self.assertEqual(torch.tensor([[1, 2], [3, 4.5]]).dtype, torch.float32)
+        self.assertEqual(torch.tensor([1, True]).dtype, torch.int64)
+        self.assertEqual(torch.tensor([]).shape, (0,))
+        self.assertEqual(torch.tensor([[], []]).shape, (2, 0))
+        self.assertEqual(torch.tensor(0.1, dtype=torch.float64).item(), 0.1)
+        self.assertEqual(torch.tensor([torch.tensor(1), 2]).tolist(), [1, 2])
+        self.assertEqual(torch.tensor(range(3)).tolist(), [0, 1, 2])
+        self.assertEqual(torch.tensor([1j]).dtype, torch.complex64)
+        with self.assertRaisesRegex(ValueError, "expected sequence of length 2 at dim 1"):
+            torch.tensor([[1, 2], [3]])
+        with self.assertRaises(TypeError):
+            torch.tensor("text")
+        nested = []
+        nested.append(nested)
+        with self.assertRaises(ValueError):
+            torch.tensor(nested)
+        self.assertEqual(torch.LongTensor([1, 2]).dtype, torch.int64)
+        self.assertEqual(torch.FloatTensor(2, 3).shape, (2, 3))
+        self.assertEqual(wick.Tensor(2, 3).shape, (2, 3))
+
+    def test_copies(self):
+        x = torch.ones(2, requires_grad=True)
+        for other in (copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
+            self.assertEqual(other.tolist(), [1, 1])
+            self.assertTrue(other.requires_grad)
+        self.assertIs(pickle.loads(pickle.dumps(torch.float16)), torch.float16)
+        self.assertEqual(pickle.loads(pickle.dumps(torch.device("cpu"))), torch.device("cpu"))
+        self.assertEqual(pickle.loads(pickle.dumps(torch.Size([1, 2]))), torch.Size([1, 2]))
+
+    def test_generators(self):
+        first = torch.randn(3, generator=torch.Generator().manual_seed(5))
+        again = torch.randn(3, generator=torch.Generator().manual_seed(5))
+        self.assert_same(first, again)
+        torch.manual_seed(1)
+        state = torch.get_rng_state()
+        first = torch.rand(3)
+        torch.set_rng_state(state)
+        self.assert_same(torch.rand(3), first)
+
+    @needs_pytorch
+    def test_text_is_that_of_pytorch(self):
+        import torch as reference
+
+        for make in (
+            lambda t: t.arange(5),
+            lambda t: t.tensor([[1.5, -2], [1e10, 3]]),
+            lambda t: t.zeros(2, 0),
+            lambda t: t.ones(2, dtype=t.float64),
+            lambda t: t.ones(40, 40),
+            lambda t: t.tensor([float("nan"), float("inf"), 1.0]),
+            lambda t: t.tensor([True, False]),
+            lambda t: t.tensor([1 + 2j]),
+            lambda t: t.ones(2, requires_grad=True),
+            lambda t: t.ones(2, requires_grad=True) * 2,
+            lambda t: t.ones(2).shape,
+            lambda t: t.float16,
+        ):
+            self.assertEqual(repr(make(torch)), repr(make(reference)))
+
+
+class Process(Case):
+    def test_other_threads_run_while_kernels_do(self):
+        x = torch.randn(700, 700, dtype=torch.float64)
+        ticks = []
+        stop = threading.Event()
+
+        def tick():
+            while not stop.is_set():
+                ticks.append(None)
+                time.sleep(0.001)
+
+        thread = threading.Thread(target=tick)
+        thread.start()
+        torch.linalg.svd(x)
+        stop.set()
+        thread.join()
+        self.assertGreater(len(ticks), 5)
+
+    def test_many_threads(self):
+        failures = []
+
+        def work(seed):
+            try:
+                for i in range(200):
+                    x = torch.full((seed + 1,), float(i))
+                    assert (x * 2 + i).sum().item() == 3 * i * (seed + 1)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(n,)) for n in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+
+    def test_keyboard_interrupt_ends_an_operator(self):
+        code = (
+            "import wick, signal, threading, os, time\n"
+            "from wick import torch\n"
+            "x = torch.rand(20000000)\n"
+            "threading.Timer(1, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+            "start = time.time()\n"
+            "try:\n"
+            "    while time.time() - start < 60: torch.sort(x)\n"
+            "except KeyboardInterrupt: print('ended')\n"
+            "print((torch.ones(2) + 1).tolist())\n"
+        )
+        done = run(code)
+        self.assertEqual(done.stdout.split("\n")[:2], ["ended", "[2.0, 2.0]"], done.stderr)
+
+    def test_objects_that_outlive_the_interpreter(self):
+        code = (
+            "import wick, sys, numpy as np\n"
+            "from wick import torch\n"
+            "a = torch.from_numpy(np.ones(3)); b = a.numpy(); c = a.__dlpack__()\n"
+            "sys.kept = [a, b, c, torch.Generator(), torch.add, a.add, torch.float32]\n"
+            "class Late:\n"
+            "    def __del__(self): self.x + 1\n"
+            "late = Late(); late.x = a; sys.late = late\n"
+        )
+        done = run(code)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_nothing_leaks(self):
+        x = torch.ones(3)
+        for _ in range(50):
+            x + 1
+        gc.collect()
+        before = sys.getrefcount(x), sys.getrefcount(torch.float32), sys.getrefcount(None)
+        for _ in range(1000):
+            x + 1, x.sum(0), x.dtype, x.shape, torch.zeros(2, dtype=torch.float32), x[0], x.T
+            try:
+                x + object()
+            except TypeError:
+                pass
+        after = sys.getrefcount(x), sys.getrefcount(torch.float32), sys.getrefcount(None)
+        for b, a in zip(before, after):
+            self.assertLess(abs(a - b), 50)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Runs the printed code of recorded cases as ordinary Python and prints the rate.
+
+usage: run_corpus.py FOLDER [--match TEXT] [--limit N] [--fails N] [--at-least PERCENT]
+
+FOLDER holds a folder for each case, with module.pt (an archive), io.pt (torch.save of a dict with
+method, args, kwargs, and expected or error) and case.json ({"kind": "value", "random" or "error"}).
+A value must agree in dtype, shape, structure and number (1e-4, 1e-5; 1e-2 for reduced precision), a
+random one in all but the numbers; an error must be raised.
+"""
+
+import argparse
+import collections
+import json
+import math
+import os
+import sys
+import traceback
+
+import wick
+from printed_code import Program
+from wick import torch
+
+
+def agree(found, expected, random):
+    """None, or what differs."""
+    if isinstance(expected, torch.Tensor):
+        if not isinstance(found, torch.Tensor):
+            return f"a {type(found).__name__}, not a Tensor"
+        if (found.dtype, found.shape) != (expected.dtype, expected.shape):
+            return f"{found.dtype}{list(found.shape)}, not {expected.dtype}{list(expected.shape)}"
+        if found.layout is not expected.layout:
+            return "another layout"
+        if random or expected.numel() == 0:
+            return None
+        if found.is_quantized:
+            found, expected = found.int_repr(), expected.int_repr()
+        if found.layout is not torch.strided:
+            found, expected = found.to_dense(), expected.to_dense()
+        reduced = expected.dtype in (torch.float16, torch.bfloat16)
+        wide = torch.complex128 if expected.dtype.is_complex else torch.float64
+        a, b = found.detach().to(wide), expected.detach().to(wide)
+        tolerance = (1e-2, 1e-2) if reduced else (1e-4, 1e-5)
+        return None if torch.allclose(a, b, *tolerance, True) else "other numbers"
+    if isinstance(expected, (list, tuple)):
+        if not isinstance(found, (list, tuple)) or len(found) != len(expected):
+            return f"{found!r:.80}, not a sequence of {len(expected)}"
+        for each, other in zip(found, expected):
+            if reason := agree(each, other, random):
+                return reason
+        return None
+    if isinstance(expected, dict):
+        if not isinstance(found, dict) or list(found) != list(expected):
+            return "another dict"
+        return next(filter(None, (agree(found[k], expected[k], random) for k in expected)), None)
+    if isinstance(expected, float) and type(found) in (int, float):
+        if random or math.isclose(found, expected, rel_tol=1e-4, abs_tol=1e-5):
+            return None
+        return None if math.isnan(found) and math.isnan(expected) else f"{found}, not {expected}"
+    if isinstance(found, (wick.dtype, wick.layout)):
+        return None  # carried as ints
+    same = random or found == expected or str(found) == str(expected)
+    return None if same else f"{found!r:.80}, not {expected!r:.80}"
+
+
+def run_case(folder):
+    """None when it passes, else what went wrong."""
+    with open(os.path.join(folder, "case.json")) as file:
+        kind = json.load(file)["kind"]
+    io = wick.files.load(os.path.join(folder, "io.pt"))
+    try:
+        torch.manual_seed(0)
+        program = Program(os.path.join(folder, "module.pt"))
+        with torch.set_grad_enabled(bool(io.get("grad_enabled", True))):
+            method = getattr(program.main, io.get("method") or "forward")
+            found = method(*io["args"], **io.get("kwargs", {}))
+    except Exception as error:
+        if kind == "error":
+            return None
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        text = " ".join(str(error).split())[:150]
+        return f"{type(error).__name__}: {text} ({last.name})"
+    if kind == "error":
+        return "no error"
+    return agree(found, io["expected"], kind == "random")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder")
+    parser.add_argument("--match", default="")
+    parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--fails", type=int, default=10)
+    parser.add_argument("--at-least", type=float, default=0)
+    options = parser.parse_args()
+    names = sorted(n for n in os.listdir(options.folder) if options.match in n)
+    if options.limit:
+        names = names[:: max(1, len(names) // options.limit)]
+    failures = collections.OrderedDict()
+    for name in names:
+        if reason := run_case(os.path.join(options.folder, name)):
+            failures[name] = reason
+    for name, reason in list(failures.items())[: options.fails]:
+        print(f"{name}: {reason}")
+    passed = len(names) - len(failures)
+    rate = 100 * passed / max(1, len(names))
+    print(f"{passed} of {len(names)} cases pass: {rate:.2f}%")
+    return 0 if names and rate >= options.at_least else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,384 @@
+"""Gradients, layers and optimizers."""
+
+import gc
+import math
+import os
+import tempfile
+import unittest
+import weakref
+
+import numpy as np
+import wick
+from testing import Case, needs_pytorch
+from wick import autograd, nn, optim, torch
+
+
+class Gradients(Case):
+    def test_walks(self):
+        x = torch.tensor([1.0, 2.0], requires_grad=True)
+        y = (x**3).sum()
+        self.assertIn("grad_fn=<SumBackward0>", repr(y))
+        (first,) = autograd.grad(y, x, create_graph=True)
+        self.assertEqual(first.tolist(), [3, 12])
+        (second,) = autograd.grad(first.sum(), x)
+        self.assertEqual(second.tolist(), [6, 12])
+        y = x * 2
+        y.backward(torch.tensor([1.0, 10.0]))
+        self.assertEqual(x.grad.tolist(), [2, 20])
+        with self.assertRaisesRegex(RuntimeError, "scalar outputs"):
+            (x * 2).backward()
+        with self.assertRaises(RuntimeError):
+            autograd.grad(x.sum(), torch.ones(1, requires_grad=True))
+
+    def test_modes(self):
+        x = torch.ones(1, requires_grad=True)
+        with torch.no_grad():
+            self.assertFalse((x * 2).requires_grad)
+            with torch.enable_grad():
+                self.assertTrue((x * 2).requires_grad)
+        self.assertTrue((x * 2).requires_grad)
+
+        @torch.no_grad()
+        def f():
+            return x * 2
+
+        self.assertFalse(f().requires_grad)
+        torch.set_grad_enabled(False)
+        self.assertFalse(torch.is_grad_enabled())
+        torch.set_grad_enabled(True)
+        with torch.set_grad_enabled(False):
+            self.assertFalse(torch.is_grad_enabled())
+        self.assertTrue(torch.is_grad_enabled())
+        with self.assertRaises(RuntimeError):
+            torch.ones(1, dtype=torch.int64, requires_grad=True)
+
+    def test_hooks(self):
+        x = torch.ones(2, requires_grad=True)
+        seen = []
+        handle = x.register_hook(lambda g: seen.append(g.tolist()))
+        y = x * 3
+        y.register_hook(lambda g: g * 2)
+        y.sum().backward()
+        self.assertEqual((seen, x.grad.tolist()), ([[6, 6]], [6, 6]))
+        handle.remove()
+        (x * 1).sum().backward()
+        self.assertEqual(len(seen), 1)
+
+        def fails(g):
+            raise KeyError("lost")
+
+        z = x * 1
+        z.register_hook(fails)
+        with self.assertRaisesRegex(KeyError, "lost"):
+            z.sum().backward()
+
+    def test_functions(self):
+        class Cube(autograd.Function):
+            @staticmethod
+            def forward(ctx, x, scale):
+                ctx.save_for_backward(x)
+                ctx.scale = scale
+                return x**3 * scale
+
+            @staticmethod
+            def backward(ctx, grad):
+                (x,) = ctx.saved_tensors
+                assert ctx.needs_input_grad[0]
+                return 3 * x**2 * ctx.scale * grad, None
+
+        x = torch.tensor([2.0], requires_grad=True)
+        Cube.apply(x, 10).backward()
+        self.assertEqual(x.grad.tolist(), [120])
+        (first,) = autograd.grad(Cube.apply(x, 1), x, create_graph=True)
+        self.assertEqual(autograd.grad(first, x)[0].tolist(), [12])
+
+        class Two(autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2, x * 3
+
+            @staticmethod
+            def backward(ctx, a, b):
+                return a * 2 + b * 3
+
+        a, b = Two.apply(x)
+        x.grad = None
+        (a + b).backward()
+        self.assertEqual(x.grad.tolist(), [5])
+
+        class Fails(autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, grad):
+                raise ZeroDivisionError("nothing")
+
+        with self.assertRaisesRegex(ZeroDivisionError, "nothing"):
+            Fails.apply(x).backward()
+
+    def test_checkpoints(self):
+        layer = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5))
+        x = torch.randn(4, 3, requires_grad=True)
+        calls = []
+
+        def part(x, factor):
+            calls.append(factor)
+            return layer(x) * factor
+
+        torch.manual_seed(3)
+        part(x, 2.0).sum().backward()
+        expected = [x.grad, layer[0].weight.grad]
+        x.grad = None
+        layer.zero_grad()
+        torch.manual_seed(3)
+        result = torch.utils.checkpoint.checkpoint(part, x, 2.0)
+        result.sum().backward()
+        self.assert_same([x.grad, layer[0].weight.grad], expected, 1e-6)
+        self.assertEqual(len(calls), 3)
+
+    def test_contexts_end(self):
+        class Keep(autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.note = Note()
+                notes.append(weakref.ref(ctx.note))
+                return x * 1
+
+            @staticmethod
+            def backward(ctx, grad):
+                return grad
+
+        class Note:
+            pass
+
+        notes = []
+        y = Keep.apply(torch.ones(1, requires_grad=True))
+        y.backward()
+        del y
+        gc.collect()
+        self.assertIsNone(notes[0]())
+
+
+class Files(Case):
+    def test_torch_save(self):
+        plain = [1, 2.5, "text", None, (True,)]
+        value = {"a": torch.arange(3), "b": plain, "c": {"d": torch.ones(2)}}
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "value.pt")
+            torch.save(value, path)
+            found = torch.load(path)
+            self.assertEqual(found["b"], value["b"])
+            self.assert_same(found["a"], value["a"])
+            self.assert_same(found["c"]["d"], value["c"]["d"])
+            with open(path, "rb") as file:
+                self.assert_same(torch.load(file)["a"], value["a"])
+            with self.assertRaises(wick.LoadError):
+                torch.load(os.path.join(folder, "none.pt"))
+            with self.assertRaises(TypeError):
+                torch.save({"a": object()}, path)
+            for end in (".safetensors", ".npz", ".pt"):
+                path = os.path.join(folder, "tensors" + end)
+                wick.files.save_tensors({"x": torch.ones(2), "y": torch.arange(3)}, path)
+                found = wick.files.load_tensors(path)
+                self.assertEqual({k: v.tolist() for k, v in found.items()},
+                                 {"x": [1, 1], "y": [0, 1, 2]})
+
+
+LAYERS = [
+    (lambda m: m.Linear(4, 3), (2, 4)),
+    (lambda m: m.Conv1d(4, 6, 3, padding=1, groups=2), (2, 4, 5)),
+    (lambda m: m.Conv2d(3, 4, 3, stride=2, padding=1), (2, 3, 6, 6)),
+    (lambda m: m.Conv2d(3, 4, 4, padding="same", bias=False), (2, 3, 6, 6)),
+    (lambda m: m.Conv2d(3, 4, 3, padding=1, padding_mode="reflect"), (2, 3, 6, 6)),
+    (lambda m: m.ConvTranspose2d(3, 4, 3, stride=2, output_padding=1), (2, 3, 4, 4)),
+    (lambda m: m.BatchNorm1d(4), (5, 4)),
+    (lambda m: m.BatchNorm2d(3), (2, 3, 4, 4)),
+    (lambda m: m.LayerNorm(4), (2, 3, 4)),
+    (lambda m: m.GroupNorm(2, 4), (2, 4, 3)),
+    (lambda m: m.InstanceNorm2d(3), (2, 3, 4, 4)),
+    (lambda m: m.MaxPool2d(2), (1, 2, 4, 4)),
+    (lambda m: m.AvgPool2d(2, padding=1), (1, 2, 4, 4)),
+    (lambda m: m.AdaptiveAvgPool2d(1), (1, 2, 4, 4)),
+    (lambda m: m.PReLU(), (3, 4)),
+    (lambda m: m.GELU(), (3, 4)),
+    (lambda m: m.ELU(), (3, 4)),
+    (lambda m: m.SiLU(), (3, 4)),
+    (lambda m: m.Softplus(), (3, 4)),
+    (lambda m: m.LogSoftmax(1), (3, 4)),
+    (lambda m: m.Sequential(m.Linear(4, 4), m.ReLU(), m.Linear(4, 2)), (3, 4)),
+    (lambda m: m.RNN(4, 3, bidirectional=True), (5, 2, 4)),
+    (lambda m: m.GRU(4, 3, 2, batch_first=True), (2, 5, 4)),
+    (lambda m: m.LSTM(4, 3, 2, bidirectional=True), (5, 2, 4)),
+    (lambda m: m.GRUCell(4, 3), (2, 4)),
+    (lambda m: m.LSTMCell(4, 3), (2, 4)),
+    (lambda m: m.TransformerEncoder(m.TransformerEncoderLayer(8, 2, 16, 0.0), 2), (5, 2, 8)),
+    (lambda m: m.TransformerEncoderLayer(8, 2, 16, 0.0, "gelu", norm_first=True), (5, 2, 8)),
+]
+
+
+def leaves(value):
+    if isinstance(value, (tuple, list)):
+        return [leaf for each in value for leaf in leaves(each)]
+    return [value]
+
+
+class Layers(Case):
+    def test_all_run(self):
+        for make, shape in LAYERS:
+            layer = make(nn)
+            with self.subTest(layer):
+                x = torch.randn(shape, requires_grad=True)
+                total = sum(leaf.sum() for leaf in leaves(layer(x)))
+                total.backward()
+                self.assertEqual(x.grad.shape, shape)
+                for name, p in layer.named_parameters():
+                    self.assertIsNotNone(p.grad, name)
+
+    @needs_pytorch
+    def test_all_are_those_of_pytorch(self):
+        import torch as reference
+
+        for make, shape in LAYERS:
+            theirs, ours = make(reference.nn), make(nn)
+            with self.subTest(ours):
+                state = {
+                    k: torch.from_numpy(v.numpy().copy()) for k, v in theirs.state_dict().items()
+                }
+                self.assertEqual(list(ours.state_dict()), list(theirs.state_dict()))
+                ours.load_state_dict(state)
+                array = np.random.RandomState(0).randn(*shape).astype("f")
+                x = torch.from_numpy(array).requires_grad_()
+                y = reference.from_numpy(array.copy()).requires_grad_()
+                found, expected = leaves(ours(x)), leaves(theirs(y))
+                self.assert_same(found, expected, 1e-4)
+                sum((leaf**2).sum() for leaf in found).backward()
+                sum((leaf**2).sum() for leaf in expected).backward()
+                self.assert_same(x.grad, y.grad, 1e-3)
+                for (name, p), q in zip(ours.named_parameters(), theirs.parameters()):
+                    self.assert_same(p.grad, q.grad, 1e-3)
+                with tempfile.NamedTemporaryFile(suffix=".pt") as file:
+                    torch.save(ours.state_dict(), file.name)
+                    theirs.load_state_dict(reference.load(file.name))
+
+    @needs_pytorch
+    def test_losses(self):
+        import torch as reference
+
+        rng = np.random.RandomState(0)
+        x, y = rng.randn(4, 3).astype("f"), rng.rand(4, 3).astype("f")
+        classes = np.array([0, 2, 1, 1])
+        for name, target, arguments in [
+            ("MSELoss", y, {}),
+            ("L1Loss", y, {"reduction": "sum"}),
+            ("SmoothL1Loss", y, {}),
+            ("HuberLoss", y, {"delta": 0.5}),
+            ("CrossEntropyLoss", classes, {"label_smoothing": 0.1}),
+            ("NLLLoss", classes, {}),
+            ("BCEWithLogitsLoss", y, {}),
+            ("KLDivLoss", y, {"reduction": "batchmean"}),
+        ]:
+            with self.subTest(name):
+                found = getattr(nn, name)(**arguments)(torch.tensor(x), torch.tensor(target))
+                expected = getattr(reference.nn, name)(**arguments)(
+                    reference.tensor(x), reference.tensor(target)
+                )
+                self.assert_same(found, expected, 1e-5)
+
+    def test_modules(self):
+        net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))
+        self.assertEqual([n for n, _ in net.named_parameters()],
+                         ["0.weight", "0.bias", "1.weight", "1.bias"])
+        self.assertIn("1.running_mean", net.state_dict())
+        with self.assertRaisesRegex(RuntimeError, "Missing key"):
+            net.load_state_dict({})
+        with self.assertRaisesRegex(RuntimeError, "size mismatch"):
+            net.load_state_dict({**net.state_dict(), "0.bias": torch.ones(5)})
+        with self.assertRaises(TypeError):
+            net[0].weight = 3
+        with self.assertRaises(AttributeError):
+            net.nothing
+        net.double()
+        self.assertIs(net[0].weight.dtype, torch.float64)
+        self.assertIs(net[1].num_batches_tracked.dtype, torch.int64)
+        self.assertIsInstance(net[0].weight, nn.Parameter)
+        seen = []
+        handle = net.register_forward_hook(lambda m, args, result: seen.append(result.shape))
+        net(torch.ones(2, 2, dtype=torch.float64))
+        handle.remove()
+        net(torch.ones(2, 2, dtype=torch.float64))
+        self.assertEqual(seen, [(2, 3)])
+        self.assertIn("(0): Linear(in_features=2, out_features=3, bias=True)", repr(net))
+
+
+OPTIMIZERS = [
+    lambda m, p: m.SGD(p, 0.1),
+    lambda m, p: m.SGD(p, 0.1, momentum=0.9, weight_decay=0.01, nesterov=True),
+    lambda m, p: m.Adam(p, 0.01, weight_decay=0.1),
+    lambda m, p: m.Adam(p, 0.01, amsgrad=True),
+    lambda m, p: m.AdamW(p, 0.01),
+    lambda m, p: m.RMSprop(p, 0.01, momentum=0.5, centered=True),
+    lambda m, p: m.Adagrad(p, 0.1, lr_decay=0.1),
+]
+
+
+class Optimizers(Case):
+    def run_steps(self, module, make, steps=8):
+        parameter = module.tensor([[1.0, -2.0], [0.5, 3.0]], requires_grad=True)
+        optimizer = make(module.optim, [parameter])
+        for i in range(steps):
+            optimizer.zero_grad()
+            ((parameter - i) ** 2).sum().backward()
+            optimizer.step()
+        return parameter, optimizer
+
+    def test_training(self):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(2, 16), nn.Tanh(), nn.Linear(16, 1))
+        x = torch.rand(64, 2)
+        y = (x[:, :1] * x[:, 1:]).detach()
+        for make in OPTIMIZERS:
+            optimizer = make(optim, net.parameters())
+            scheduler = optim.lr_scheduler.StepLR(optimizer, 50)
+            losses = []
+            for _ in range(30):
+                optimizer.zero_grad()
+                loss = nn.MSELoss()(net(x), y)
+                loss.backward()
+                nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+                optimizer.step()
+                scheduler.step()
+                losses.append(loss.item())
+            self.assertTrue(math.isfinite(losses[-1]))
+        self.assertLess(losses[-1], 0.05)
+
+    def test_states(self):
+        for make in OPTIMIZERS:
+            parameter, optimizer = self.run_steps(torch, make)
+            copy = make(optim, [parameter.detach().clone().requires_grad_()])
+            copy.load_state_dict(optimizer.state_dict())
+            self.assertEqual(copy.state_dict()["param_groups"],
+                             optimizer.state_dict()["param_groups"])
+        with self.assertRaises(ValueError):
+            optim.SGD([], 0.1)
+        with self.assertRaises(ValueError):
+            optim.SGD([torch.ones(1)], -1)
+
+    @needs_pytorch
+    def test_steps_are_those_of_pytorch(self):
+        import torch as reference
+
+        for make in OPTIMIZERS:
+            ours, optimizer = self.run_steps(torch, make)
+            theirs, _ = self.run_steps(reference, make)
+            with self.subTest(type(optimizer).__name__):
+                self.assert_same(ours, theirs, 1e-5)
+                with tempfile.NamedTemporaryFile(suffix=".pt") as file:
+                    torch.save(optimizer.state_dict(), file.name)
+                    other = make(reference.optim, [theirs])
+                    other.load_state_dict(reference.load(file.name))
+
+
+if __name__ == "__main__":
+    unittest.main()
