@@ -1,8 +1,7 @@
-// Operators that order elements along a dimension: sort, topk, kthvalue, median, mode, quantile.
-// NaN counts as larger than every number. Among equal elements the position that is reported is
-// PyTorch's, which follows from using the same standard algorithms with the same comparisons.
-#include <bit>
-#include <cmath>
+// Operators that order elements along a dimension: sort, topk, kthvalue, median, mode. NaN counts as
+// larger than every number. Among equal elements the position that is reported is PyTorch's, which
+// follows from using the same standard algorithms with the same comparisons.
+#include <functional>
 #include <limits>
 
 #include "core/convert.h"
@@ -11,6 +10,7 @@
 #include "core/paced.h"
 #include "core/parallel.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/indexing/sort_keys.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick::ops {
@@ -19,41 +19,32 @@ namespace {
 
 using Pair = std::tuple<Tensor, Tensor>;
 
-template <class T>
-bool isNan(T v) {
-  if constexpr (std::is_integral_v<T>) {
-    return false;
-  } else {
-    return v != v;
-  }
-}
-// Ascending and descending with NaN at the large end. Objects, for what is given a function calls
-// it for each element.
-template <class T>
-struct Less {
-  bool operator()(T a, T b) const { return (isNan(b) & !isNan(a)) | (a < b); }
-};
-template <class T>
-inline constexpr Less<T> less;
-template <class T>
-struct Greater {
-  bool operator()(T a, T b) const { return (isNan(a) & !isNan(b)) | (a > b); }
-};
-template <class T>
-inline constexpr Greater<T> greater;
-
 // Whether sorting so many elements should look at the budget.
 bool isPaced(int64_t n) {
   return n > kLongSort && currentBudget();
 }
 
-// Calls f(slice of `self` along dim as a dense array, its length, index of the slice) for each
-// slice; the result tensors have `size` elements along dim and are written through store().
+// Sort key and position of an element.
+template <class K>
+struct Keyed {
+  K key;
+  K index;
+};
+// An object, for what is given a function calls it for each element.
+struct Before {
+  template <class K>
+  bool operator()(const Keyed<K>& a, const Keyed<K>& b) const {
+    return a.key < b.key;
+  }
+};
+
+// The slices of `self` along a dimension; results have `size` elements along it.
 struct Slices {
   Tensor moved;  // the dimension last, row-major
   int64_t dim;
   int64_t length;
   int64_t count;
+  bool is_float;
 
   Slices(const Tensor& self, int64_t d) {
     Tensor t = self.dim() == 0 ? self.unsqueeze(0) : self;
@@ -61,10 +52,37 @@ struct Slices {
     length = t.sizes()[d];
     moved = t.transpose(d, t.dim() - 1).contiguous();
     count = length == 0 ? 0 : moved.numel() / length;
+    is_float = isFloating(self.dtype());
   }
   // Slices below which a second thread does not pay.
   int64_t grain() const {
     return std::max<int64_t>(1, kGrainSize / 4 / std::max<int64_t>(1, length));
+  }
+  const char* at(int64_t slice, int64_t index) const {
+    return static_cast<const char*>(moved.rawData()) +
+           static_cast<size_t>(slice * length + index) * itemSize(moved.dtype());
+  }
+  template <class K>
+  void fillKeys(int64_t slice, int64_t begin, int64_t n, bool descending, K* to) const {
+    fillSortKeys(moved.dtype(), at(slice, begin), n, descending, to);
+  }
+  template <class K>
+  bool isNan(K key) const {
+    return is_float && key == kNanKey<K>;
+  }
+  // Calls f(K{}, first slice, slice after the last) on all threads, K wide enough for the keys and
+  // positions of a slice.
+  template <class F>
+  void forEach(int64_t grain_size, F&& f) const {
+    const bool narrow =
+        itemSize(moved.dtype()) <= 4 && length <= std::numeric_limits<uint32_t>::max();
+    parallelFor(count, grain_size, [&](int64_t begin, int64_t end) {
+      if (narrow) {
+        f(uint32_t{}, begin, end);
+      } else {
+        f(uint64_t{}, begin, end);
+      }
+    });
   }
   // An uninitialized result with `size` elements in place of the dimension, dimension last.
   Tensor result(int64_t size, DType dtype) const {
@@ -85,110 +103,82 @@ struct Slices {
   }
 };
 
-template <class T>
-struct Ranked {
-  T value;
-  int64_t index;
-};
+template <unsigned kCategories>
+void checkDType(const char* op, const Tensor& t) {
+  dispatch<kCategories>(op, t.dtype(), []<class T>() -> void {});
+}
 
-// A number as whole one, in the order that less() gives: those of four bytes alone.
-template <class T>
-inline constexpr bool kHasSortKey = std::is_same_v<T, float> || std::is_same_v<T, int32_t>;
-template <class T>
-uint32_t sortKey(T v) {
-  constexpr uint32_t kSign = uint32_t{1} << 31;
-  if constexpr (std::is_same_v<T, float>) {
-    if (v != v) return ~uint32_t{0};
-    const auto bits = std::bit_cast<uint32_t>(v + 0.0f);  // zeros are equal
-    return (bits & kSign) != 0 ? ~bits : bits | kSign;
-  } else {
-    return static_cast<uint32_t>(v) ^ kSign;
+template <class K>
+void loadPairs(const Slices& s, int64_t slice, bool descending, Keyed<K>* to) {
+  constexpr int64_t kBlock = 512;
+  K keys[kBlock];
+  Pace pace;
+  for (int64_t begin = 0; begin < s.length; begin += kBlock) {
+    const int64_t n = std::min(kBlock, s.length - begin);
+    pace.step(n);
+    s.fillKeys(slice, begin, n, descending, keys);
+    for (int64_t i = 0; i < n; ++i) to[begin + i] = {keys[i], static_cast<K>(begin + i)};
   }
 }
-struct Keyed {
-  uint32_t key;
-  uint32_t index;
-};
 
-template <class Iterator, class Before>
-void sortRange(Iterator begin, Iterator end, bool stable, Before before) {
-  const auto sort = [&](auto order) {
-    if (stable) {
-      std::stable_sort(begin, end, order);
-    } else {
-      std::sort(begin, end, order);
-    }
-  };
+template <class E, class K>
+void gather(const void* from, const Keyed<K>* pairs, int64_t n, void* to) {
   Pace pace;
-  if (isPaced(end - begin)) {
-    sort(paced(pace, before));
-  } else {
-    sort(before);
+  for (int64_t i = 0; i < n; ++i) {
+    pace.step();
+    static_cast<E*>(to)[i] = static_cast<const E*>(from)[pairs[i].index];
   }
+}
+
+// Writes the elements and positions that the first n pairs name to row `slice` of two result()s.
+template <class K>
+void storePairs(const Slices& s, int64_t slice, const Keyed<K>* pairs, int64_t n,
+                const Tensor& values, const Tensor& indices) {
+  const void* const from = s.at(slice, 0);
+  const size_t bytes = itemSize(values.dtype());
+  void* const to = static_cast<char*>(values.rawData()) + static_cast<size_t>(slice * n) * bytes;
+  if (bytes == 1) gather<uint8_t>(from, pairs, n, to);
+  if (bytes == 2) gather<uint16_t>(from, pairs, n, to);
+  if (bytes == 4) gather<uint32_t>(from, pairs, n, to);
+  if (bytes == 8) gather<uint64_t>(from, pairs, n, to);
+  int64_t* const positions = indices.data<int64_t>() + slice * n;
+  for (int64_t i = 0; i < n; ++i) positions[i] = static_cast<int64_t>(pairs[i].index);
 }
 
 // A sort that need not be stable reports the positions of equal elements as PyTorch's does: both
 // sort pairs of element and position with the standard library's algorithm, which moves them by
 // what comparisons say.
-template <class T>
-void sortSlice(const T* from, int64_t n, bool stable, bool descending, T* to, int64_t* order) {
-  Pace pace;
-  if constexpr (kHasSortKey<T>) {
-    if (n <= std::numeric_limits<uint32_t>::max()) {
-      CountedVector<Keyed> pairs(static_cast<size_t>(n));
-      for (int64_t i = 0; i < n; ++i) {
-        pace.step();
-        pairs[i] = {sortKey(from[i]), static_cast<uint32_t>(i)};
-      }
-      if (descending) {
-        sortRange(pairs.begin(), pairs.end(), stable,
-                  [](const Keyed& a, const Keyed& b) { return a.key > b.key; });
-      } else {
-        sortRange(pairs.begin(), pairs.end(), stable,
-                  [](const Keyed& a, const Keyed& b) { return a.key < b.key; });
-      }
-      for (int64_t i = 0; i < n; ++i) {
-        pace.step();
-        to[i] = from[pairs[i].index];
-        order[i] = pairs[i].index;
-      }
-      return;
+template <class K>
+void sortPairs(CountedVector<Keyed<K>>& pairs, bool stable) {
+  const auto sort = [&](auto before) {
+    if (stable) {
+      std::stable_sort(pairs.begin(), pairs.end(), before);
+    } else {
+      std::sort(pairs.begin(), pairs.end(), before);
     }
-  }
-  CountedVector<Ranked<T>> pairs(static_cast<size_t>(n));
-  for (int64_t i = 0; i < n; ++i) {
-    pace.step();
-    pairs[i] = {from[i], i};
-  }
-  if (descending) {
-    sortRange(pairs.begin(), pairs.end(), stable,
-              [](const auto& a, const auto& b) { return greater<T>(a.value, b.value); });
+  };
+  Pace pace;
+  if (isPaced(static_cast<int64_t>(pairs.size()))) {
+    sort(paced(pace, Before{}));
   } else {
-    sortRange(pairs.begin(), pairs.end(), stable,
-              [](const auto& a, const auto& b) { return less<T>(a.value, b.value); });
-  }
-  for (int64_t i = 0; i < n; ++i) {
-    pace.step();
-    to[i] = pairs[i].value;
-    order[i] = pairs[i].index;
+    sort(Before{});
   }
 }
 
 Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, bool descending) {
   dim = wrapDim(dim, self.dim());
+  checkDType<kRealNumbers | kBool>("sort", self);
   Slices s(self, dim);
   Tensor values = s.result(s.length, self.dtype());
   Tensor indices = s.result(s.length, DType::Long);
-  dispatch<kRealNumbers | kBool>("sort", self.dtype(), [&]<class T>() -> void {
-    parallelFor(s.count, std::max<int64_t>(1, kGrainSize / std::max<int64_t>(1, s.length * 8)),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t r = begin; r < end; ++r) {
-                    const T* from = s.moved.data<T>() + r * s.length;
-                    T* to = values.data<T>() + r * s.length;
-                    int64_t* order = indices.data<int64_t>() + r * s.length;
-                    sortSlice(from, s.length, stable.value_or(false), descending, to, order);
-                  }
-                });
+  const int64_t grain = std::max<int64_t>(1, kGrainSize / std::max<int64_t>(1, s.length * 8));
+  s.forEach(grain, [&]<class K>(K, int64_t begin, int64_t end) {
+    CountedVector<Keyed<K>> pairs(static_cast<size_t>(s.length));
+    for (int64_t r = begin; r < end; ++r) {
+      loadPairs(s, r, descending, pairs.data());
+      sortPairs(pairs, stable.value_or(false));
+      storePairs(s, r, pairs.data(), s.length, values, indices);
+    }
   });
   return {s.finish(self, values), s.finish(self, indices)};
 }
@@ -201,107 +191,85 @@ Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
 Tensor argsortStable(const Tensor& self, bool stable, int64_t dim, bool descending) {
   return std::get<1>(sortStable(self, stable, dim, descending));
 }
-// Values alone take the way that pairs take, for what is exchanged follows from comparisons.
 Tensor msort(const Tensor& self) {
-  const int64_t dim = wrapDim(0, self.dim());
-  Slices s(self, dim);
-  Tensor values = s.moved.sharesStorage(self) ? s.moved.clone() : s.moved;
-  dispatch<kRealNumbers | kBool>("sort", self.dtype(), [&]<class T>() -> void {
-    parallelFor(s.count, std::max<int64_t>(1, kGrainSize / std::max<int64_t>(1, s.length * 8)),
-                [&](int64_t begin, int64_t end) {
-                  for (int64_t r = begin; r < end; ++r) {
-                    T* first = values.data<T>() + r * s.length;
-                    sortRange(first, first + s.length, false, less<T>);
-                  }
-                });
-  });
-  return s.finish(self, values);
+  return std::get<0>(sort(self, 0, false));
 }
 
 // The first k of `queue`, by the algorithm that PyTorch chooses for so many.
-template <class T, class Before>
-void selectTop(CountedVector<Ranked<T>>& queue, int64_t k, bool sorted, Before before) {
-  auto compare = [&](const Ranked<T>& a, const Ranked<T>& b) { return before(a.value, b.value); };
-  const auto select = [&](auto order) {
-    std::nth_element(queue.begin(), queue.begin() + k - 1, queue.end(), order);
-    if (sorted) std::sort(queue.begin(), queue.begin() + k - 1, order);
+template <class K>
+void selectTop(CountedVector<Keyed<K>>& queue, int64_t k, bool sorted) {
+  const auto select = [&](auto before) {
+    std::nth_element(queue.begin(), queue.begin() + k - 1, queue.end(), before);
+    if (sorted) std::sort(queue.begin(), queue.begin() + k - 1, before);
   };
   Pace pace;
   if (isPaced(static_cast<int64_t>(queue.size()))) {
-    select(paced(pace, compare));
+    select(paced(pace, Before{}));
   } else {
-    select(compare);
+    select(Before{});
   }
 }
 
-// The first k of n elements where k is small, as std::partial_sort orders them: it keeps a heap of
-// k elements, and only those that come before its last one ever enter it. `heap` has k + 1.
-template <class T, class Before>
-void selectFew(const T* from, int64_t n, int64_t k, Ranked<T>* heap, Before before) {
-  auto compare = [&](const Ranked<T>& a, const Ranked<T>& b) { return before(a.value, b.value); };
-  for (int64_t i = 0; i < k; ++i) heap[i] = {from[i], i};
-  std::make_heap(heap, heap + k, compare);
+// The first k elements of a slice where k is small, as std::partial_sort orders them: it keeps a
+// heap of k elements, and only those that come before its last one ever enter it. `heap` has k + 1.
+template <class K>
+void selectFew(const Slices& s, int64_t slice, int64_t k, bool descending, Keyed<K>* heap) {
+  constexpr int64_t kBlock = 256;
+  K keys[kBlock];
+  for (int64_t i = 0; i < k; ++i) {
+    s.fillKeys(slice, i, 1, descending, keys);
+    heap[i] = {keys[0], static_cast<K>(i)};
+  }
+  std::make_heap(heap, heap + k, Before{});
   // Most blocks have no such element, which a loop without branches says.
-  constexpr int64_t kBlock = 64;
   Pace pace;
-  for (int64_t begin = k; begin < n; begin += kBlock) {
+  for (int64_t begin = k; begin < s.length; begin += kBlock) {
     pace.step(kBlock);
-    const int64_t end = std::min(n, begin + kBlock);
-    const T last = heap[0].value;
-    int some = 0;
-    for (int64_t i = begin; i < end; ++i) some |= before(from[i], last) ? 1 : 0;
+    const int64_t n = std::min(kBlock, s.length - begin);
+    s.fillKeys(slice, begin, n, descending, keys);
+    const K last = heap[0].key;
+    K some = 0;
+    for (int64_t i = 0; i < n; ++i) some |= keys[i] < last ? K{1} : K{0};
     if (some == 0) continue;
-    for (int64_t i = begin; i < end; ++i) {
-      if (!before(from[i], heap[0].value)) continue;
-      heap[k] = {from[i], i};
-      std::pop_heap(heap, heap + k + 1, compare);
+    for (int64_t i = 0; i < n; ++i) {
+      if (keys[i] >= heap[0].key) continue;
+      heap[k] = {keys[i], static_cast<K>(begin + i)};
+      std::pop_heap(heap, heap + k + 1, Before{});
     }
   }
-  std::sort_heap(heap, heap + k, compare);
+  std::sort_heap(heap, heap + k, Before{});
 }
 
 Pair topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) {
   dim = wrapDim(dim, self.dim());
+  checkDType<kRealNumbers>("topk", self);
   Slices s(self, dim);
   WICK_CHECK(k >= 0 && k <= s.length, "topk: selected index k out of range: {} of {}", k, s.length);
   Tensor values = s.result(k, self.dtype());
   Tensor indices = s.result(k, DType::Long);
   const bool few = k <= s.length / 64;
-  dispatch<kRealNumbers>("topk", self.dtype(), [&]<class T>() -> void {
+  s.forEach(s.grain(), [&]<class K>(K, int64_t begin, int64_t end) {
     if (k == 0) return;
-    parallelFor(s.count, s.grain(), [&](int64_t begin, int64_t end) {
-      CountedVector<Ranked<T>> queue(static_cast<size_t>(few ? k + 1 : s.length));
-      const auto slice = [&](int64_t r, auto before) {
-        const T* from = s.moved.data<T>() + r * s.length;
-        if (few) {
-          selectFew(from, s.length, k, queue.data(), before);
-        } else {
-          for (int64_t i = 0; i < s.length; ++i) queue[i] = {from[i], i};
-          selectTop(queue, k, sorted, before);
-        }
-        for (int64_t i = 0; i < k; ++i) {
-          values.data<T>()[r * k + i] = queue[i].value;
-          indices.data<int64_t>()[r * k + i] = queue[i].index;
-        }
-      };
-      for (int64_t r = begin; r < end; ++r) {
-        if (largest) {
-          slice(r, greater<T>);
-        } else {
-          slice(r, less<T>);
-        }
+    CountedVector<Keyed<K>> queue(static_cast<size_t>(few ? k + 1 : s.length));
+    for (int64_t r = begin; r < end; ++r) {
+      if (few) {
+        selectFew(s, r, k, largest, queue.data());
+      } else {
+        loadPairs(s, r, largest, queue.data());
+        selectTop(queue, k, sorted);
       }
-    });
+      storePairs(s, r, queue.data(), k, values, indices);
+    }
   });
   return {s.finish(self, values), s.finish(self, indices)};
 }
 
 // Moves the k-th smallest element to position k by partitioning around the median of three.
-template <class T>
-void quickSelect(CountedVector<Ranked<T>>& a, int64_t k) {
+template <class K>
+void quickSelect(CountedVector<Keyed<K>>& a, int64_t k) {
   int64_t low = 0;
   int64_t high = static_cast<int64_t>(a.size()) - 1;
-  auto after = [&](int64_t i, int64_t j) { return greater<T>(a[i].value, a[j].value); };
+  auto after = [&](int64_t i, int64_t j) { return a[i].key > a[j].key; };
   while (low < high) {
     if (high == low + 1) {
       if (after(low, high)) std::swap(a[low], a[high]);
@@ -312,14 +280,14 @@ void quickSelect(CountedVector<Ranked<T>>& a, int64_t k) {
     if (after(low, high)) std::swap(a[low], a[high]);
     if (after(low + 1, low)) std::swap(a[low + 1], a[low]);
     // Now a[low + 1] <= a[low] <= a[high]; a[low] is the pivot, the others stop the scans.
-    T pivot = a[low].value;
+    const K pivot = a[low].key;
     int64_t i = low + 1;
     int64_t j = high;
     while (true) {
       do ++i;
-      while (greater<T>(pivot, a[i].value));
+      while (pivot > a[i].key);
       do --j;
-      while (greater<T>(a[j].value, pivot));
+      while (a[j].key > pivot);
       if (j < i) break;
       std::swap(a[i], a[j]);
     }
@@ -334,21 +302,17 @@ void checkNonEmpty(const char* op, const Tensor& self, int64_t dim) {
              "{}: Expected reduction dim {} to have non-zero size.", op, dim);
 }
 
-// Reduces each slice to one element and its position: pick(data, n) -> position.
-template <unsigned kCategories, class F>
-Pair pickEach(const char* op, const Tensor& self, int64_t dim, bool keepdim, F&& pick) {
+// Reduces each slice to one element and its position: pick(K{}, slices, slice) -> position.
+template <class F>
+Pair pickEach(const Tensor& self, int64_t dim, bool keepdim, F&& pick) {
   Slices s(self, dim);
   Tensor values = s.result(1, self.dtype());
   Tensor indices = s.result(1, DType::Long);
-  dispatch<kCategories>(op, self.dtype(), [&]<class T>() -> void {
-    parallelFor(s.count, s.grain(), [&](int64_t begin, int64_t end) {
-      for (int64_t r = begin; r < end; ++r) {
-        const T* from = s.moved.data<T>() + r * s.length;
-        int64_t at = pick(from, s.length);
-        values.data<T>()[r] = from[at];
-        indices.data<int64_t>()[r] = at;
-      }
-    });
+  s.forEach(s.grain(), [&]<class K>(K key, int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      const Keyed<K> picked[] = {{K{}, static_cast<K>(pick(key, s, r))}};
+      storePairs(s, r, picked, 1, values, indices);
+    }
   });
   return {s.finishReduced(self, values, keepdim), s.finishReduced(self, indices, keepdim)};
 }
@@ -358,59 +322,59 @@ Pair kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   checkNonEmpty("kthvalue()", self, dim);
   int64_t n = self.dim() == 0 ? 1 : self.sizes()[dim];
   WICK_CHECK(k >= 1 && k <= n, "kthvalue(): selected number k out of range for dimension {}", dim);
-  return pickEach<kRealNumbers>("kthvalue", self, dim, keepdim,
-                                [&]<class T>(const T* data, int64_t length) {
-                                  CountedVector<Ranked<T>> queue(static_cast<size_t>(length));
-                                  for (int64_t i = 0; i < length; ++i) queue[i] = {data[i], i};
-                                  quickSelect(queue, k - 1);
-                                  return queue[k - 1].index;
-                                });
+  checkDType<kRealNumbers>("kthvalue", self);
+  return pickEach(self, dim, keepdim, [&]<class K>(K, const Slices& s, int64_t slice) {
+    CountedVector<Keyed<K>> queue(static_cast<size_t>(s.length));
+    loadPairs(s, slice, false, queue.data());
+    quickSelect(queue, k - 1);
+    return queue[k - 1].index;
+  });
 }
 
-template <class T>
-int64_t medianPosition(const T* data, int64_t n, bool ignore_nan) {
-  int64_t numbers = n;
-  if (!std::is_integral_v<T>) {
-    for (int64_t i = 0; i < n; ++i) {
-      if (!isNan(data[i])) continue;
-      if (!ignore_nan) return i;
-      --numbers;
-    }
+template <class K>
+int64_t medianPosition(const Slices& s, int64_t slice, bool ignore_nan) {
+  CountedVector<K> keys(static_cast<size_t>(s.length));
+  s.fillKeys(slice, 0, s.length, false, keys.data());
+  int64_t numbers = s.length;
+  for (int64_t i = 0; s.is_float && i < s.length; ++i) {
+    if (!s.isNan(keys[i])) continue;
+    if (!ignore_nan) return i;
+    --numbers;
   }
   // Of equal elements the earlier one counts as smaller; so the value is found first, and then
   // which of the elements that equal it has the rank.
-  CountedVector<T> values(data, data + n);
+  CountedVector<K> ordered(keys);
   const int64_t rank = numbers > 0 ? (numbers - 1) / 2 : 0;
   Pace pace;
-  if (isPaced(n)) {
-    std::nth_element(values.begin(), values.begin() + rank, values.end(), paced(pace, less<T>));
+  if (isPaced(s.length)) {
+    std::nth_element(ordered.begin(), ordered.begin() + rank, ordered.end(),
+                     paced(pace, std::less<K>()));
   } else {
-    std::nth_element(values.begin(), values.begin() + rank, values.end(), less<T>);
+    std::nth_element(ordered.begin(), ordered.begin() + rank, ordered.end());
   }
-  const T value = values[static_cast<size_t>(rank)];
+  const K value = ordered[static_cast<size_t>(rank)];
   int64_t smaller = 0;
-  for (int64_t i = 0; i < n; ++i) smaller += less<T>(data[i], value) ? 1 : 0;
+  for (const K key : keys) smaller += key < value ? 1 : 0;
   int64_t equal = rank - smaller;
   int64_t at = 0;
-  while (less<T>(data[at], value) || less<T>(value, data[at]) || equal-- > 0) ++at;
+  while (keys[at] != value || equal-- > 0) ++at;
   return at;
 }
 template <bool kIgnoreNan>
 Pair medianDim(const Tensor& self, int64_t dim, bool keepdim) {
   dim = wrapDim(dim, self.dim());
   checkNonEmpty("median()", self, dim);
-  return pickEach<kRealNumbers>(
-      "median", self, dim, keepdim,
-      []<class T>(const T* data, int64_t n) { return medianPosition(data, n, kIgnoreNan); });
+  checkDType<kRealNumbers>("median", self);
+  return pickEach(self, dim, keepdim, []<class K>(K, const Slices& s, int64_t slice) {
+    return medianPosition<K>(s, slice, kIgnoreNan);
+  });
 }
 template <bool kIgnoreNan>
 Tensor medianAll(const Tensor& self) {
-  Tensor flat = self.contiguous();
+  if (self.numel() > 0) return std::get<0>(medianDim<kIgnoreNan>(self.flatten(), 0, false));
   Tensor out = Tensor::empty({}, self.dtype());
   dispatch<kRealNumbers>("median", self.dtype(), [&]<class T>() -> void {
-    *out.data<T>() = flat.numel() == 0
-                         ? convert<T>(std::numeric_limits<double>::quiet_NaN())
-                         : flat.data<T>()[medianPosition(flat.data<T>(), flat.numel(), kIgnoreNan)];
+    *out.data<T>() = convert<T>(std::numeric_limits<double>::quiet_NaN());
   });
   return out;
 }
@@ -420,15 +384,18 @@ Tensor medianAll(const Tensor& self) {
 constexpr int64_t kFewElements = 16;
 
 // Insertion, a new smallest element at once to the front. std::sort may not be given such an order.
-template <class T>
-void sortFew(CountedVector<Ranked<T>>& elements) {
+template <class K>
+void sortFew(const Slices& s, CountedVector<Keyed<K>>& elements) {
+  const auto before = [&](const Keyed<K>& a, const Keyed<K>& b) {
+    return a.key < b.key && !s.isNan(b.key);
+  };
   for (size_t i = 1; i < elements.size(); ++i) {
-    const Ranked<T> moved = elements[i];
+    const Keyed<K> moved = elements[i];
     size_t to = i;
-    if (moved.value < elements[0].value) {
+    if (before(moved, elements[0])) {
       to = 0;
     } else {
-      while (to > 0 && moved.value < elements[to - 1].value) --to;
+      while (to > 0 && before(moved, elements[to - 1])) --to;
     }
     std::move_backward(elements.begin() + static_cast<ptrdiff_t>(to),
                        elements.begin() + static_cast<ptrdiff_t>(i),
@@ -437,119 +404,38 @@ void sortFew(CountedVector<Ranked<T>>& elements) {
   }
 }
 
+// The last position of the longest run of equal elements; of several runs, the smallest element's.
+template <class K>
+int64_t modePosition(const Slices& s, int64_t slice) {
+  CountedVector<Keyed<K>> sorted(static_cast<size_t>(s.length));
+  loadPairs(s, slice, false, sorted.data());
+  if (s.length <= kFewElements) {
+    sortFew(s, sorted);
+  } else {
+    sortPairs(sorted, false);
+  }
+  K best = 0;
+  int64_t most = 0;
+  int64_t run = 0;
+  for (size_t i = 0; i < sorted.size(); ++i) {
+    ++run;
+    const bool goes_on = i + 1 < sorted.size() && sorted[i].key == sorted[i + 1].key;
+    if (goes_on && !s.isNan(sorted[i].key)) continue;  // NaN equals nothing
+    if (run > most) {
+      best = sorted[i].index;
+      most = run;
+    }
+    run = 0;
+  }
+  return static_cast<int64_t>(best);
+}
 Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
   dim = wrapDim(dim, self.dim());
   checkNonEmpty("mode()", self, dim);
-  return pickEach<kRealNumbers | kBool>(
-      "mode", self, dim, keepdim, []<class T>(const T* data, int64_t n) {
-        CountedVector<Ranked<T>> sorted(static_cast<size_t>(n));
-        for (int64_t i = 0; i < n; ++i) sorted[i] = {data[i], i};
-        if (n <= kFewElements) {
-          sortFew(sorted);
-        } else {
-          Pace pace;
-          std::sort(sorted.begin(), sorted.end(),
-                    paced(pace, [](const Ranked<T>& a, const Ranked<T>& b) {
-                      return less<T>(a.value, b.value);
-                    }));
-        }
-        // The last of the longest run of equal elements; of several, the smallest element's.
-        int64_t best = 0;
-        int64_t most = 0;
-        int64_t run = 0;
-        for (int64_t i = 0; i < n; ++i) {
-          ++run;
-          if (i + 1 < n && sorted[i].value == sorted[i + 1].value) continue;
-          if (run > most) {
-            best = sorted[i].index;
-            most = run;
-          }
-          run = 0;
-        }
-        return best;
-      });
-}
-
-enum class Interpolation { Linear, Lower, Higher, Midpoint, Nearest };
-
-Interpolation interpolationNamed(const std::string& name) {
-  constexpr const char* kNames[] = {"linear", "lower", "higher", "midpoint", "nearest"};
-  for (int i = 0; i < 5; ++i) {
-    if (name == kNames[i]) return static_cast<Interpolation>(i);
-  }
-  throwRuntimeError(
-      "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
-      "{}",
-      name);
-}
-
-// The value at fraction q of n sorted elements.
-template <class T>
-T quantileOf(const T* sorted, T q, int64_t n, Interpolation mode) {
-  T rank = q * static_cast<T>(n - 1);
-  if (mode == Interpolation::Lower) rank = std::floor(rank);
-  if (mode == Interpolation::Higher) rank = std::ceil(rank);
-  if (mode == Interpolation::Nearest) rank = std::nearbyint(rank);
-  int64_t below = std::clamp<int64_t>(truncateTo<int64_t>(rank), 0, n - 1);
-  T a = sorted[below];
-  if (mode != Interpolation::Linear && mode != Interpolation::Midpoint) return a;
-  T b = sorted[std::clamp<int64_t>(truncateTo<int64_t>(std::ceil(rank)), 0, n - 1)];
-  T w = mode == Interpolation::Midpoint ? T(0.5) : rank - static_cast<T>(below);
-  return std::abs(w) < T(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
-}
-
-template <bool kIgnoreNan>
-Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
-                std::string interpolation) {
-  Interpolation how = interpolationNamed(interpolation);
-  WICK_CHECK(self.numel() > 0, "quantile() input tensor must be non-empty");
-  WICK_CHECK(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor");
-  WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
-             "quantile() input tensor must be either float or double dtype");
-  WICK_CHECK(self.dtype() == q.dtype(),
-             "quantile() q tensor must be same dtype as the input tensor");
-  int64_t d = wrapDim(dim.value_or(0), self.dim());
-  Tensor input = dim ? self : self.flatten();
-  auto [ordered, positions] = sort(input, d, false);
-  Slices s(ordered, d);
-  Tensor fractions = q.contiguous();
-  int64_t m = fractions.numel();
-  Tensor values = s.result(m, self.dtype());
-  dispatch<kFloats>("quantile", self.dtype(), [&]<class T>() -> void {
-    for (int64_t i = 0; i < m; ++i) {
-      T f = fractions.data<T>()[i];
-      WICK_CHECK(f >= 0 && f <= 1, "quantile() q values must be in the range [0, 1]");
-    }
-    for (int64_t r = 0; r < s.count; ++r) {
-      const T* sorted = s.moved.data<T>() + r * s.length;
-      int64_t n = s.length;
-      while (n > 0 && isNan(sorted[n - 1])) --n;
-      bool spoiled = n == 0 || (!kIgnoreNan && n < s.length);
-      for (int64_t i = 0; i < m; ++i) {
-        values.data<T>()[r * m + i] = spoiled ? std::numeric_limits<T>::quiet_NaN()
-                                              : quantileOf(sorted, fractions.data<T>()[i], n, how);
-      }
-    }
+  checkDType<kRealNumbers | kBool>("mode", self);
+  return pickEach(self, dim, keepdim, []<class K>(K, const Slices& s, int64_t slice) {
+    return modePosition<K>(s, slice);
   });
-  // From [.., the dimension last] to the fractions first.
-  Tensor back = values.transpose(d, values.dim() - 1);
-  DimVector order{d};
-  for (int64_t i = 0; i < back.dim(); ++i) {
-    if (i != d) order.push_back(i);
-  }
-  back = back.permute(order);
-  if (keepdim && dim && self.dim() > 0) back = back.unsqueeze(d + 1);
-  if (keepdim && !dim) {
-    for (int64_t i = 0; i < self.dim(); ++i) back = back.unsqueeze(1);
-  }
-  return (q.dim() == 0 ? back.select(0, 0) : back).contiguous();
-}
-template <bool kIgnoreNan>
-Tensor quantileNumber(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
-                      std::string interpolation) {
-  WICK_CHECK(q >= 0 && q <= 1, "quantile() q must be in the range [0, 1] but got {}", q);
-  return quantile<kIgnoreNan>(self, Tensor::scalar<double>(q).to(self.dtype()), dim, keepdim,
-                              std::move(interpolation));
 }
 
 // Forms with `values` and `indices` as destinations.
@@ -629,18 +515,6 @@ const OperatorRecord kRecords[] = {
      kNoFlags, shapes::reducedWithIndices},
     {"aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, " WICK_PAIR_OUT,
      WICK_KERNEL(modeOut)},
-    {"aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
-     "interpolation=\"linear\") -> Tensor",
-     WICK_KERNEL(quantile<false>), kOutForm},
-    {"aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
-     "interpolation=\"linear\") -> Tensor",
-     WICK_KERNEL(quantileNumber<false>), kOutForm},
-    {"aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
-     "interpolation=\"linear\") -> Tensor",
-     WICK_KERNEL(quantile<true>), kOutForm},
-    {"aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
-     "interpolation=\"linear\") -> Tensor",
-     WICK_KERNEL(quantileNumber<true>), kOutForm},
 };
 
 const RegisterOperators registered(kRecords);

@@ -47,15 +47,21 @@ auto uniform01(const uint32_t* draws) {
   }
 }
 
-// Calls body(data, n) with the elements in the order in which they lie in memory.
-template <class T, class F>
-void fillDense(const Tensor& t, F&& body) {
+// `t` with its dimensions in the order in which its elements lie in memory.
+Tensor inMemoryOrder(const Tensor& t) {
+  if (t.isContiguous()) return t;
   DimVector order;
   for (int64_t d = 0; d < t.dim(); ++d) order.push_back(d);
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return t.strides()[a] > t.strides()[b]; });
-  Tensor sorted = t.isContiguous() ? t : t.permute(order);
-  Tensor dense = sorted.isContiguous() ? sorted : Tensor::empty(sorted.sizes(), t.dtype());
+  return t.permute(order);
+}
+
+// Calls body(data, n) with the elements in the order in which they lie in memory.
+template <class T, class F>
+void fillDense(const Tensor& t, F&& body) {
+  const Tensor sorted = inMemoryOrder(t);
+  const Tensor dense = sorted.isContiguous() ? sorted : Tensor::empty(sorted.sizes(), t.dtype());
   body(dense.data<T>(), dense.numel());
   if (!dense.isSame(sorted)) sorted.copyFrom(dense);
 }

@@ -1,0 +1,128 @@
+// Quantiles along a dimension, or of all elements.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "core/convert.h"
+#include "core/dtype_dispatch.h"
+#include "runtime/ops/call.h"
+#include "runtime/ops/common.h"
+
+namespace wick::ops {
+
+namespace {
+
+enum class Interpolation { Linear, Lower, Higher, Midpoint, Nearest };
+
+Interpolation interpolationNamed(const std::string& name) {
+  constexpr const char* kNames[] = {"linear", "lower", "higher", "midpoint", "nearest"};
+  for (int i = 0; i < 5; ++i) {
+    if (name == kNames[i]) return static_cast<Interpolation>(i);
+  }
+  throwRuntimeError(
+      "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but got "
+      "{}",
+      name);
+}
+
+// The value at fraction q of n sorted elements.
+template <class T>
+T quantileOf(const T* sorted, T q, int64_t n, Interpolation mode) {
+  T rank = q * static_cast<T>(n - 1);
+  if (mode == Interpolation::Lower) rank = std::floor(rank);
+  if (mode == Interpolation::Higher) rank = std::ceil(rank);
+  if (mode == Interpolation::Nearest) rank = std::nearbyint(rank);
+  int64_t below = std::clamp<int64_t>(truncateTo<int64_t>(rank), 0, n - 1);
+  T a = sorted[below];
+  if (mode != Interpolation::Linear && mode != Interpolation::Midpoint) return a;
+  T b = sorted[std::clamp<int64_t>(truncateTo<int64_t>(std::ceil(rank)), 0, n - 1)];
+  T w = mode == Interpolation::Midpoint ? T(0.5) : rank - static_cast<T>(below);
+  return std::abs(w) < T(0.5) ? a + w * (b - a) : b - (b - a) * (T(1) - w);
+}
+
+Tensor quantileIn(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                  const std::string& interpolation, bool ignore_nan) {
+  Interpolation how = interpolationNamed(interpolation);
+  WICK_CHECK(self.numel() > 0, "quantile() input tensor must be non-empty");
+  WICK_CHECK(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor");
+  WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
+             "quantile() input tensor must be either float or double dtype");
+  WICK_CHECK(self.dtype() == q.dtype(),
+             "quantile() q tensor must be same dtype as the input tensor");
+  int64_t d = wrapDim(dim.value_or(0), self.dim());
+  Tensor input = dim ? self : self.flatten();
+  static const OperatorHandle kSort{"aten::sort", ""};
+  // The dimension last, row-major.
+  const Tensor moved = kSort.all(input.dim() == 0 ? input.unsqueeze(0) : input, d, false)[0]
+                           .toTensor()
+                           .transpose(d, -1)
+                           .contiguous();
+  const int64_t length = moved.size(-1);
+  const int64_t count = moved.numel() / length;
+  const Tensor fractions = q.contiguous();
+  const int64_t m = fractions.numel();
+  DimVector sizes(moved.sizes());
+  sizes.back() = m;
+  const Tensor values = Tensor::empty(sizes, self.dtype());
+  dispatch<kFloats>("quantile", self.dtype(), [&]<class T>() -> void {
+    for (int64_t i = 0; i < m; ++i) {
+      T f = fractions.data<T>()[i];
+      WICK_CHECK(f >= 0 && f <= 1, "quantile() q values must be in the range [0, 1]");
+    }
+    for (int64_t r = 0; r < count; ++r) {
+      const T* const sorted = moved.data<T>() + r * length;
+      int64_t n = length;
+      while (n > 0 && std::isnan(sorted[n - 1])) --n;
+      const bool spoiled = n == 0 || (!ignore_nan && n < length);
+      for (int64_t i = 0; i < m; ++i) {
+        values.data<T>()[r * m + i] = spoiled ? std::numeric_limits<T>::quiet_NaN()
+                                              : quantileOf(sorted, fractions.data<T>()[i], n, how);
+      }
+    }
+  });
+  // From [.., the dimension last] to the fractions first.
+  Tensor back = values.transpose(d, values.dim() - 1);
+  DimVector order{d};
+  for (int64_t i = 0; i < back.dim(); ++i) {
+    if (i != d) order.push_back(i);
+  }
+  back = back.permute(order);
+  if (keepdim && dim && self.dim() > 0) back = back.unsqueeze(d + 1);
+  if (keepdim && !dim) {
+    for (int64_t i = 0; i < self.dim(); ++i) back = back.unsqueeze(1);
+  }
+  return (q.dim() == 0 ? back.select(0, 0) : back).contiguous();
+}
+template <bool kIgnoreNan>
+Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                std::string interpolation) {
+  return quantileIn(self, q, dim, keepdim, interpolation, kIgnoreNan);
+}
+template <bool kIgnoreNan>
+Tensor quantileNumber(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
+                      std::string interpolation) {
+  WICK_CHECK(q >= 0 && q <= 1, "quantile() q must be in the range [0, 1] but got {}", q);
+  return quantileIn(self, Tensor::scalar<double>(q).to(self.dtype()), dim, keepdim, interpolation,
+                    kIgnoreNan);
+}
+
+const OperatorRecord kRecords[] = {
+    {"aten::quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+     "interpolation=\"linear\") -> Tensor",
+     WICK_KERNEL(quantile<false>), kOutForm},
+    {"aten::quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
+     "interpolation=\"linear\") -> Tensor",
+     WICK_KERNEL(quantileNumber<false>), kOutForm},
+    {"aten::nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
+     "interpolation=\"linear\") -> Tensor",
+     WICK_KERNEL(quantile<true>), kOutForm},
+    {"aten::nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
+     "interpolation=\"linear\") -> Tensor",
+     WICK_KERNEL(quantileNumber<true>), kOutForm},
+};
+
+const RegisterOperators registered(kRecords);
+
+}  // namespace
+
+}  // namespace wick::ops
