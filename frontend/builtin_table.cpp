@@ -352,6 +352,7 @@ constexpr Entry kModules[] = {
     {"ops.quantized", "quantized::"},
     {"torch.ops.quantized", "quantized::"},
     {"torch.ops.torchvision", "torchvision::"},
+    {"torch.ops.torchaudio", "torchaudio::"},
     {"torch.classes", ""},
     {"math", "aten::"},
     {"cmath", "aten::"},
