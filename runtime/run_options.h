@@ -22,7 +22,8 @@ class ThreadPool;
 // Arguments by name.
 using Kwargs = std::vector<std::pair<std::string, IValue>>;
 
-// What a run may use. Limits hold for the run together with everything that it forks.
+// What a run may use. Limits hold for the run together with everything that it forks, and with
+// compiling what it is the first to call.
 struct RunOptions {
   // A step is an iteration of a loop or a call of a function, method or operator.
   uint64_t max_steps = std::numeric_limits<uint64_t>::max();

@@ -17,7 +17,9 @@ void formKernelGroups(Graph& graph);
 
 // Forms prim::DifferentiableGraph nodes of two or more operators, or of one whose arithmetic is
 // long, for which SiteDerivative::Factory knows derivatives. None where formKernelGroups() forms no
-// groups, and with the environment variable WICK_GRADIENT_GRAPHS=off.
+// groups, and with the environment variable WICK_GRADIENT_GRAPHS=off. A graph and the call of
+// torch.autograd.grad or backward that differentiates its result become one prim::JointGraph, which
+// gives result and gradients without a tape.
 void formDifferentiableGraphs(Graph& graph);
 
 }  // namespace wick

@@ -1,5 +1,5 @@
-// The derivative of a prim::DifferentiableGraph: what runs of it when one of its arguments requires
-// a gradient. autograd/ makes them; without it there are no such graphs.
+// The derivative of a prim::DifferentiableGraph or prim::JointGraph: what runs of it when one of its
+// arguments requires a gradient. autograd/ makes them; without it there are no such graphs.
 #pragma once
 
 #include <functional>
@@ -36,7 +36,7 @@ class SiteDerivative {
     bool (*differentiable)(const Node* node);
     // The same for reductions, products and views (autograd/region_plan.h).
     bool (*joins_regions)(const Node* node);
-    // Of a prim::DifferentiableGraph.
+    // Of a prim::DifferentiableGraph or prim::JointGraph.
     std::unique_ptr<SiteDerivative> (*make)(const Node& graph);
   };
   // Attributes of a prim::DifferentiableGraph, ints: bit i says that the program may write to what
