@@ -228,6 +228,50 @@ Tensor activated(const char* op, const Tensor& t, Activation activation) {
   throwRuntimeError("{}: an unknown activation", op);
 }
 
+// ---- resampling ----
+
+constexpr const char* kWeightedRows = R"({preamble}
+typedef {type} T;
+struct Words {{
+  const T* x; T* y; const long long* start; const long long* place; const T* weight;
+  long long total, rows, source_rows, inner;
+}};
+extern "C" __global__ void __launch_bounds__(256) weighted_rows(const __grid_constant__ Words p) {{
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.total; i += gridDim.x * 256ll) {{
+    const long long row = i / p.inner % p.rows;
+    const T* const x = p.x + i / p.inner / p.rows * p.source_rows * p.inner + i % p.inner;
+    const long long end = p.start[row + 1];
+    long long e = p.start[row];
+    {sum}
+    p.y[i] = sum;
+  }}
+}}
+)";
+
+void sumWeightedRows(const Tensor& x, const Tensor& out, int64_t source_rows, int64_t inner,
+                     const WeightedRows& rows) {
+  if (out.numel() == 0) return;
+  const bool copies = rows.weight.empty() && !rows.place.empty();
+  const auto onDevice = [&](const auto& numbers) {
+    return moveTo(Tensor::fromData(numbers.data(), DimVector{static_cast<int64_t>(numbers.size())}),
+                  x.device());
+  };
+  const Tensor start = onDevice(rows.start), place = onDevice(rows.place);
+  const Tensor weight = onDevice(rows.weight).to(copies ? DType::Double : x.dtype());
+  const std::string text = fmt::format(
+      fmt::runtime(kWeightedRows), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
+      fmt::arg("type", codegen::cudaType(x.dtype())),
+      fmt::arg("sum", copies ? "const T sum = x[p.place[e] * p.inner];"
+                             : "T sum = e < end ? x[p.place[e] * p.inner] * p.weight[e] : (T)0;\n"
+                               "    for (++e; e < end; ++e) {\n"
+                               "      sum = sum + x[p.place[e] * p.inner] * p.weight[e];\n"
+                               "    }"));
+  CudaDevice& device = enter(x.device());
+  launchText(device, text, "weighted_rows", gridFor(out.numel(), device),
+             {wordOf(x), wordOf(out), wordOf(start), wordOf(place), wordOf(weight), out.numel(),
+              static_cast<int64_t>(rows.start.size()) - 1, source_rows, inner});
+}
+
 class CudaLayers : public DeviceLayers {
  public:
   Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) override {
@@ -286,6 +330,10 @@ class CudaLayers : public DeviceLayers {
   Tensor averagePool(const char*, const Tensor& x, const pooling::Axes& axes, bool count_padding,
                      std::optional<int64_t> divisor) override {
     return pool(x, axes, false, false, divisor.value_or(0), count_padding).values;
+  }
+  void weightedRows(const char*, const Tensor& x, const Tensor& out, int64_t source_rows,
+                    int64_t inner, const WeightedRows& rows) override {
+    sumWeightedRows(x, out, source_rows, inner, rows);
   }
 
  private:

@@ -8,6 +8,13 @@
 
 namespace wick {
 
+// Rows of a result that are weighted sums of rows of a source: row r is the sum of source rows
+// place[e] * weight[e] for e from start[r] up to start[r + 1]. Without weights, copies of one each.
+struct WeightedRows {
+  std::vector<int64_t> start, place;
+  std::vector<double> weight;
+};
+
 // Of a type of device. Arguments are checked already, as far as shapes and dtypes of the CPU go.
 class DeviceLayers {
  public:
@@ -22,6 +29,10 @@ class DeviceLayers {
                                      bool want_indices) = 0;
   virtual Tensor averagePool(const char* op, const Tensor& x, const pooling::Axes& axes,
                              bool count_padding, std::optional<int64_t> divisor) = 0;
+  // `out` [outer, rows of the table, inner] from `x` [outer, source_rows, inner], both dense and of
+  // one dtype, in which the sums are made.
+  virtual void weightedRows(const char* op, const Tensor& x, const Tensor& out, int64_t source_rows,
+                            int64_t inner, const WeightedRows& rows) = 0;
 };
 
 // Throws RuntimeError that names the operator when the device has none.

@@ -6,6 +6,7 @@
 #include "core/counted_vector.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "runtime/kernels/device_layers.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/layers/util.h"
 
@@ -288,6 +289,41 @@ Taps roundedTaps(Taps taps, DType dtype) {
   return taps;
 }
 
+// What a device needs of taps: for each output place where it comes from, or, for gradients, for each
+// of `input` source places where it went.
+WeightedRows rowsOf(const Taps& taps, int64_t output, bool copies) {
+  WeightedRows rows;
+  rows.start.push_back(0);
+  for (int64_t o = 0; o < output; ++o) {
+    const int64_t used = taps.used.empty() ? taps.width : taps.used[static_cast<size_t>(o)];
+    for (int64_t k = 0; k < used; ++k) {
+      rows.place.push_back(taps.place[static_cast<size_t>(o * taps.width + k)]);
+      if (!copies) rows.weight.push_back(taps.weight[static_cast<size_t>(o * taps.width + k)]);
+    }
+    rows.start.push_back(static_cast<int64_t>(rows.place.size()));
+  }
+  return rows;
+}
+WeightedRows rowsBack(const Taps& taps, int64_t input, int64_t output) {
+  const WeightedRows there = rowsOf(taps, output, false);
+  WeightedRows back;
+  back.start.assign(static_cast<size_t>(input) + 1, 0);
+  for (const int64_t place : there.place) ++back.start[static_cast<size_t>(place) + 1];
+  for (size_t i = 1; i < back.start.size(); ++i) back.start[i] += back.start[i - 1];
+  back.place.resize(there.place.size());
+  back.weight.resize(there.place.size());
+  std::vector<int64_t> next(back.start);
+  for (int64_t o = 0; o < output; ++o) {
+    for (int64_t e = there.start[static_cast<size_t>(o)];
+         e < there.start[static_cast<size_t>(o) + 1]; ++e) {
+      const int64_t at = next[static_cast<size_t>(there.place[static_cast<size_t>(e)])]++;
+      back.place[static_cast<size_t>(at)] = o;
+      back.weight[static_cast<size_t>(at)] = there.weight[static_cast<size_t>(e)];
+    }
+  }
+  return back;
+}
+
 Tensor upsample(const char* op, Mode mode, const Tensor& self, const DimVector& output_size,
                 bool align_corners, const std::vector<Scale>& scales) {
   int64_t n = static_cast<int64_t>(output_size.size());
@@ -317,15 +353,21 @@ Tensor upsample(const char* op, Mode mode, const Tensor& self, const DimVector& 
       int64_t inner = last ? x.size(1) : 1;
       for (int64_t e = 3 + d; e < x.dim(); ++e) inner *= x.size(e);
       int64_t outer = next.numel() / (output * inner);
-      resample(x.data<T>(), next.data<T>(), outer, input, output, inner,
-               roundedTaps(makeTaps<T>(mode, input, output, align_corners, scale), self.dtype()));
+      const Taps taps =
+          roundedTaps(makeTaps<T>(mode, input, output, align_corners, scale), self.dtype());
+      if (x.device().isCpu()) {
+        resample(x.data<T>(), next.data<T>(), outer, input, output, inner, taps);
+      } else {
+        deviceLayers(op, x.device())
+            .weightedRows(op, x, next, input, inner, rowsOf(taps, output, taps.width == 1));
+      }
       x = next;
     }
   };
   if (x.numel() > 0) {
     if (nearest && x.dtype() == DType::Byte) {
       run.template operator()<uint8_t>();
-    } else if (x.dtype() == DType::Byte && n == 2) {
+    } else if (x.dtype() == DType::Byte && n == 2 && x.device().isCpu()) {
       x = upsampleBytes(mode, x, output_size, align_corners, scales);
     } else {
       dispatch<kFloats>(op, x.dtype(), run);
@@ -333,7 +375,7 @@ Tensor upsample(const char* op, Mode mode, const Tensor& self, const DimVector& 
   } else {
     DimVector sizes{x.size(0), x.size(1)};
     for (int64_t s : output_size) sizes.push_back(s);
-    return Tensor::empty(sizes, self.dtype());
+    return Tensor::empty(sizes, self.dtype(), self.device());
   }
   Tensor out = x.to(self.dtype());
   if (out.isSame(self)) out = out.clone();
@@ -384,7 +426,7 @@ Tensor upsampleBack(const char* op, Mode mode, const Tensor& grad, const DimVect
                "{}: expected sizes greater than 0, got {} and {}", op, formatInts(sizes),
                grad.describe());
   }
-  if (checkedNumel(sizes) == 0) return Tensor::zeros(sizes, grad.dtype());
+  if (checkedNumel(sizes) == 0) return Tensor::zeros(sizes, grad.dtype(), grad.device());
   const bool nearest = mode == Mode::Nearest || mode == Mode::NearestExact;
   const bool last = isChannelsLast(grad);
   const MemoryFormat format = last ? grad.suggestMemoryFormat() : MemoryFormat::Contiguous;
@@ -398,11 +440,17 @@ Tensor upsampleBack(const char* op, Mode mode, const Tensor& grad, const DimVect
       DimVector now(g.sizes());
       now[2 + i] = input;
       Tensor next = Tensor::empty(now, g.dtype(), g.device(), format);
-      next.fill(0);
       int64_t inner = last ? g.size(1) : 1;
       for (int64_t e = 3 + d; e < g.dim(); ++e) inner *= g.size(e);
-      resampleBack(g.data<T>(), next.data<T>(), g.numel() / (output * inner), input, output, inner,
-                   makeTaps<T>(mode, input, output, align_corners, scale));
+      const Taps taps = makeTaps<T>(mode, input, output, align_corners, scale);
+      if (g.device().isCpu()) {
+        next.fill(0);
+        resampleBack(g.data<T>(), next.data<T>(), g.numel() / (output * inner), input, output,
+                     inner, taps);
+      } else {
+        deviceLayers(op, g.device())
+            .weightedRows(op, g, next, output, inner, rowsBack(taps, input, output));
+      }
       g = next;
     }
   });
