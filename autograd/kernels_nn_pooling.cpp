@@ -6,8 +6,10 @@
 
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "runtime/kernels/device_layers.h"
 #include "runtime/kernels/pooling.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/util.h"
 
 namespace wick::autograd {
@@ -159,6 +161,47 @@ void spreadPlane(const T* grad, T* out, const Axes& axes, bool count_padding,
   }
 }
 
+// The windows of an axis that read each of its elements, with the share that each window gives.
+WeightedRows readersOf(const pooling::Axis& axis, bool count_padding, bool shares) {
+  std::vector<std::vector<int64_t>> readers(static_cast<size_t>(axis.input));
+  for (size_t i = 0; i < axis.begin.size(); ++i) {
+    for (int64_t at = axis.begin[i]; at < axis.end[i]; at += axis.step) {
+      readers[static_cast<size_t>(at)].push_back(static_cast<int64_t>(i));
+    }
+  }
+  WeightedRows rows;
+  rows.start.push_back(0);
+  for (const std::vector<int64_t>& windows : readers) {
+    for (const int64_t window : windows) {
+      const auto i = static_cast<size_t>(window);
+      const int64_t count = count_padding ? axis.span[i] : elementsRead(axis, i);
+      rows.place.push_back(window);
+      rows.weight.push_back(shares ? 1 / static_cast<double>(count) : 1);
+    }
+    rows.start.push_back(static_cast<int64_t>(rows.place.size()));
+  }
+  return rows;
+}
+
+// spread() on a device: one axis after the other, for a window's count is a product of theirs.
+Tensor spreadOnDevice(const char* op, const Tensor& grad, const DimVector& sizes, const Axes& axes,
+                      size_t n, bool count_padding, std::optional<int64_t> divisor) {
+  Tensor g = grad.contiguous();
+  for (size_t d = 0; d < n; ++d) {
+    const size_t at = sizes.size() - n + d;
+    DimVector now(g.sizes());
+    now[at] = sizes[at];
+    int64_t inner = 1;
+    for (size_t e = at + 1; e < now.size(); ++e) inner *= now[e];
+    const Tensor next = Tensor::empty(now, g.dtype(), g.device());
+    deviceLayers(op, g.device())
+        .weightedRows(op, g, next, g.size(static_cast<int64_t>(at)), inner,
+                      readersOf(axes[3 - n + d], count_padding, !divisor));
+    g = next;
+  }
+  return divisor ? ops::mulScalar(g, Scalar(1 / static_cast<double>(*divisor))) : g;
+}
+
 Tensor spread(const char* op, const Tensor& grad, const DimVector& sizes, const Axes& axes,
               size_t n, bool count_padding, std::optional<int64_t> divisor) {
   DimVector expected(sizes);
@@ -168,8 +211,13 @@ Tensor spread(const char* op, const Tensor& grad, const DimVector& sizes, const 
              grad.describe());
   const Planes planes(op, sizes, static_cast<int64_t>(n));
   const Tensor g = widened(grad).contiguous();
+  if (checkedNumel(sizes) == 0 || g.numel() == 0) {
+    return Tensor::zeros(sizes, grad.dtype(), grad.device());
+  }
+  if (!g.device().isCpu()) {
+    return spreadOnDevice(op, g, sizes, axes, n, count_padding, divisor).to(grad.dtype());
+  }
   Tensor out = Tensor::zeros(sizes, g.dtype());
-  if (out.numel() == 0 || g.numel() == 0) return out.to(grad.dtype());
   const int64_t steps = g.numel() / planes.count;
   dispatch<kFloats>(op, g.dtype(), [&]<class T>() {
     parallelFor(planes.count, std::max<int64_t>(1, kGrainSize / planes.pixels),

@@ -328,6 +328,36 @@ Tensor scatterAdd(const Tensor& self, int64_t dim, const Tensor& index, const Te
   return out;
 }
 
+// Of planes that the last `n` dimensions are (autograd/kernels_nn_pooling.cpp).
+Tensor asRows(const Tensor& t, int64_t n) {
+  int64_t pixels = 1;
+  for (int64_t d = t.dim() - n; d < t.dim(); ++d) pixels *= t.size(d);
+  return t.reshape(DimVector{t.numel() / std::max<int64_t>(1, pixels), pixels});
+}
+void checkPlanes(const char* op, const Tensor& t, int64_t n) {
+  WICK_CHECK(n >= 0 && n <= t.dim(), "{}: expected {} or more dimensions, got {}", op, n,
+             t.describe());
+}
+Tensor planeScatter(const Tensor& values, const Tensor& indices, const DimVector& sizes,
+                    int64_t n) {
+  checkPlanes("plane_scatter", values, n);
+  checkPlanes("plane_scatter", indices, n);
+  const Tensor out = Tensor::zeros(sizes, values.dtype(), values.device());
+  checkPlanes("plane_scatter", out, n);
+  if (values.numel() == 0 || out.numel() == 0) return out;
+  along("plane_scatter", Access::Add, asRows(out, n), 1, asRows(indices, n), asRows(values, n));
+  return out;
+}
+Tensor planeGather(const Tensor& self, const Tensor& indices, int64_t n) {
+  checkPlanes("plane_gather", self, n);
+  checkPlanes("plane_gather", indices, n);
+  const Tensor out = Tensor::empty(indices.sizes(), self.dtype(), self.device());
+  if (out.numel() > 0) {
+    along("plane_gather", Access::Read, asRows(self, n), 1, asRows(indices, n), asRows(out, n));
+  }
+  return out;
+}
+
 // Of an index of one dimension, which counts for all elements of the others.
 Tensor spreadIndex(const Tensor& self, int64_t dim, const Tensor& index) {
   DimVector sizes(self.sizes()), shape(static_cast<size_t>(self.dim()), 1);
@@ -482,6 +512,8 @@ const DeviceKernel kKernels[] = {
     {"aten::index_copy", WICK_KERNEL(indexCopy)},
     {"aten::index_fill.int_Scalar", WICK_KERNEL(indexFill)},
     {"aten::take", WICK_KERNEL(take)},
+    {"wick::plane_scatter", WICK_KERNEL(planeScatter)},
+    {"wick::plane_gather", WICK_KERNEL(planeGather)},
     {"aten::masked_select", WICK_KERNEL(maskedSelect)},
     {"aten::nonzero", WICK_KERNEL(nonzero)},
     {"aten::argwhere", WICK_KERNEL(nonzero)},

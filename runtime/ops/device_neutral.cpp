@@ -83,6 +83,8 @@ constexpr const char* kOneDevice[] = {
     "aten::_adaptive_avg_pool2d",
     "aten::_adaptive_avg_pool3d",
     "aten::mkldnn_adaptive_avg_pool2d",
+    "wick::avg_pool_gradient",
+    "wick::adaptive_avg_pool_gradient",
     // Resampling.
     "aten::upsample_nearest1d",
     "aten::upsample_nearest1d.vec",
