@@ -396,6 +396,8 @@ std::string cudaText(const ScalarNode& node, std::span<const std::string> in,
     case ScalarOp::Convert:
       return cudaConvert(in[0], types[0], node.type);
     case ScalarOp::Bits:
+      if (node.type == DType::Double) return fmt::format("__longlong_as_double({})", in[0]);
+      if (node.type == DType::Long) return fmt::format("__double_as_longlong({})", in[0]);
       return fmt::format("{}({})", single ? "__int_as_float" : "__float_as_int", in[0]);
     case ScalarOp::Sqrt:
       return function("sqrt");

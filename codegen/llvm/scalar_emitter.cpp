@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "codegen/llvm/jit.h"
+#include "codegen/scalar/double_functions.h"
 #include "codegen/scalar/float_trigonometry.h"
 
 namespace wick::codegen {
@@ -25,9 +26,8 @@ struct VectorForm {
   ScalarExpr usual;  // a boolean; invalid: all arguments are usual
 };
 
-// Gives the bits that the function gives.
-std::optional<VectorForm> vectorForm(ScalarFunction f, DType type) {
-  if (type != DType::Float) return std::nullopt;
+std::optional<VectorForm> floatForm(ScalarFunction f) {
+  constexpr DType type = DType::Float;
   VectorForm form;
   const ExprBuilder b(form.arithmetic, type);
   const ScalarExpr first = form.arithmetic.input(0, type);
@@ -53,6 +53,51 @@ std::optional<VectorForm> vectorForm(ScalarFunction f, DType type) {
     default:
       return std::nullopt;
   }
+}
+
+std::optional<VectorForm> doubleForm(ScalarFunction f) {
+  constexpr DType type = DType::Double;
+  VectorForm form;
+  const ExprBuilder b(form.arithmetic, type);
+  const ScalarExpr first = form.arithmetic.input(0, type);
+  const ScalarExpr second = form.arithmetic.input(1, type);
+  switch (f) {
+#define WICK_FUNCTION(name)               \
+  case ScalarFunction::name:              \
+    form.value = doubles::name(b, first); \
+    return form;
+    WICK_FUNCTION(exp)
+    WICK_FUNCTION(expm1)
+    WICK_FUNCTION(log)
+    WICK_FUNCTION(log1p)
+    WICK_FUNCTION(tanh)
+    WICK_FUNCTION(sigmoid)
+    WICK_FUNCTION(rsqrt)
+#undef WICK_FUNCTION
+    case ScalarFunction::sin:
+      form.value = doubles::sin(b, first);
+      form.usual = doubles::sinInRange(b, first);
+      return form;
+    case ScalarFunction::cos:
+      form.value = doubles::cos(b, first);
+      form.usual = doubles::sinInRange(b, first);
+      return form;
+    case ScalarFunction::fmod: {
+      const ScalarExpr quotient = doubles::quotientSize(b, first, second);
+      form.value = doubles::fmodOf(b, first, second, quotient);
+      form.usual = doubles::fmodInRange(b, second, quotient);
+      return form;
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+// Gives the bits that the function gives.
+std::optional<VectorForm> vectorForm(ScalarFunction f, DType type) {
+  if (type == DType::Float) return floatForm(f);
+  if (type == DType::Double) return doubleForm(f);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -257,7 +302,7 @@ llvm::Value* ScalarEmitter::callLanes(const ScalarNode& node,
 llvm::Value* ScalarEmitter::inRegisters(
     llvm::Value* a, llvm::Value* b,
     const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& emit) {
-  const unsigned width = vectorBits() / 32;
+  const unsigned width = vectorBits() / a->getType()->getScalarSizeInBits();
   if (lanes_ == width) return emit(a, b);
   const auto part = [&](llvm::Value* v, unsigned first) -> llvm::Value* {
     if (!v) return nullptr;
@@ -281,27 +326,26 @@ llvm::Value* ScalarEmitter::inRegisters(
   return parts.front();
 }
 
-// As floats::scaleInSteps() where no instruction does it.
-llvm::Value* ScalarEmitter::scale(llvm::Value* v, llvm::Value* n) {
+// As scaleInSteps() of floats or doubles where no instruction does it.
+llvm::Value* ScalarEmitter::scale(llvm::Value* v, llvm::Value* n, DType type) {
+  const bool wide = type == DType::Double;
   if (vectorBits() >= 512) {
     return inRegisters(v, n, [&](llvm::Value* a, llvm::Value* b) {
-      constexpr uint16_t kAll = 0xffff;
       constexpr uint32_t kUsualRounding = 4;
-      return b_.CreateIntrinsic(llvm::Intrinsic::x86_avx512_mask_scalef_ps_512, {},
-                                {a, b, llvm::PoisonValue::get(a->getType()), b_.getInt16(kAll),
-                                 b_.getInt32(kUsualRounding)});
+      const auto id = wide ? llvm::Intrinsic::x86_avx512_mask_scalef_pd_512
+                           : llvm::Intrinsic::x86_avx512_mask_scalef_ps_512;
+      llvm::Value* all = wide ? b_.getInt8(0xff) : b_.getInt16(0xffff);
+      return b_.CreateIntrinsic(
+          id, {}, {a, b, llvm::PoisonValue::get(a->getType()), all, b_.getInt32(kUsualRounding)});
     });
   }
-  auto* whole = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
-  llvm::Value* magic = llvm::ConstantFP::get(n->getType(), floats::kMagic);
-  llvm::Value* bits = b_.CreateBitCast(b_.CreateFAdd(n, magic), whole);
-  llvm::Value* exponent = b_.CreateSub(bits, b_.CreateBitCast(magic, whole));
-  llvm::Value* half = b_.CreateAShr(exponent, integers(whole, 1));
-  const auto power = [&](llvm::Value* e) {
-    e = b_.CreateShl(b_.CreateAdd(e, integers(whole, 127)), integers(whole, 23));
-    return b_.CreateBitCast(e, v->getType());
-  };
-  return b_.CreateFMul(b_.CreateFMul(v, power(half)), power(b_.CreateSub(exponent, half)));
+  Expression steps;
+  const ExprBuilder b(steps, type);
+  const ScalarExpr a = steps.input(0, type), exponent = steps.input(1, type);
+  const ScalarExpr scaled =
+      wide ? doubles::scaleInSteps(b, a, exponent) : floats::scaleInSteps(b, a, exponent);
+  llvm::Value* const inputs[] = {v, n};
+  return emitAll(steps, inputs)[static_cast<size_t>(scaled.id)];
 }
 
 // By permutations of registers, which look at as many bits of an index as they have lanes for; else
@@ -460,7 +504,7 @@ llvm::Value* ScalarEmitter::emit(const ScalarNode& node, std::span<llvm::Value* 
     case ScalarOp::Copysign:
       return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, in[0], in[1]);
     case ScalarOp::Scale:
-      return scale(in[0], in[1]);
+      return scale(in[0], in[1], node.type);
     case ScalarOp::Lookup:
       return lookup(node, in[0]);
     case ScalarOp::Call:

@@ -46,7 +46,7 @@ class ScalarEmitter {
                          llvm::Value* computed, llvm::Value* wanted);
   std::vector<llvm::Value*> emitAll(const Expression& expression,
                                     std::span<llvm::Value* const> inputs);
-  llvm::Value* scale(llvm::Value* v, llvm::Value* n);
+  llvm::Value* scale(llvm::Value* v, llvm::Value* n, DType type);
   llvm::Value* inRegisters(llvm::Value* a, llvm::Value* b,
                            const std::function<llvm::Value*(llvm::Value*, llvm::Value*)>& emit);
   llvm::Value* lookup(const ScalarNode& node, llvm::Value* index);

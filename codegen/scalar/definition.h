@@ -67,7 +67,7 @@ struct AnyScalar {
   static constexpr Promotion kPromotion = Promotion::Common;
   static constexpr uint8_t kMasks = 0;
   static constexpr uint8_t kParams = 0;
-  // Whether float32 runs on LaneBuilder.
+  // Whether float32 runs on LaneBuilder, and float64 on DoubleLaneBuilder.
   static constexpr bool kOnLanes = false;
 };
 struct NumberScalar : AnyScalar {
@@ -128,9 +128,10 @@ constexpr ScalarDefinition::Entry makeEntry(std::index_sequence<I...>) {
   ScalarLoop loop = [](void* out, const void* const* inputs, int64_t n) {
     R* to = static_cast<R*>(out);
 #ifdef __AVX2__
-    if constexpr (Def::kOnLanes && std::is_same_v<T, float>) {
+    if constexpr (Def::kOnLanes && (std::is_same_v<T, float> || std::is_same_v<T, double>)) {
       static_assert(Def::kMasks == 0);
-      return runLanes<Def>(to, inputs, n, std::index_sequence<I...>());
+      using Builder = std::conditional_t<std::is_same_v<T, float>, LaneBuilder, DoubleLaneBuilder>;
+      return runLanes<Def, Builder>(to, inputs, n, std::index_sequence<I...>());
     }
 #endif
     auto from = std::make_tuple(static_cast<const ScalarInput<Def, T, I>*>(inputs[I])...);

@@ -98,6 +98,10 @@ ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> in,
     case ScalarOp::Bits:
       return in[0];
     case ScalarOp::Scale:
+      if (node.type == DType::Double) {
+        return toScalarBits(doubles::DoubleOps::scale(fromScalarBits<double>(in[0]),
+                                                      fromScalarBits<double>(in[1])));
+      }
       return toScalarBits(
           floats::FloatOps::scale(fromScalarBits<float>(in[0]), fromScalarBits<float>(in[1])));
     case ScalarOp::Lookup:

@@ -42,14 +42,14 @@ enum class ScalarOp : uint8_t {
   ShiftRight,  // arithmetic for signed integers
   Select,      // Bool, then two values
   Convert,     // from any dtype, as core/convert.h does
-  Bits,        // the same bits: float32 from or to int32
+  Bits,        // the same bits: float32 from or to int32, float64 and int64
   Sqrt,        // floats, like the next five
   Floor,
   Ceil,
   Trunc,
   Rint,  // halves to even
   Copysign,
-  Scale,   // float32: a * 2^b, rounded once (floats::scaleInSteps())
+  Scale,   // float32 and float64: a * 2^b, rounded once (scaleInSteps())
   Lookup,  // float32: the entry of table `payload` that the low bits of an int32 number
   Call,    // `function` of one or two operands
 };
@@ -116,7 +116,8 @@ class ExprBuilder {
  public:
   using V = ScalarExpr;
   using Mask = ScalarExpr;
-  using I = ScalarExpr;  // an int32 beside float32, for functions that take floats apart
+  // An int32 beside float32, an int64 beside float64, for functions that take floats apart.
+  using I = ScalarExpr;
 
   ExprBuilder(Expression& into, DType compute) : into_(&into), type_(compute) {}
 
@@ -169,18 +170,18 @@ class ExprBuilder {
   V gcd(V a, V b) const { return isBool() ? a : call(ScalarFunction::gcd, a, b); }
   V intPow(V a, V b) const { return isBool() ? a : call(ScalarFunction::intPow, a, b); }
 
-  // What float_functions.h needs; float32 only.
-  I toBits(V a) const { return node(ScalarOp::Bits, DType::Int, a); }
-  V fromBits(I a) const { return node(ScalarOp::Bits, DType::Float, a); }
-  V toFloat(I a) const { return into_->convert(a, DType::Float); }
-  I intConstant(int32_t v) const { return into_->integer(v, DType::Int); }
-  I intAdd(I a, I b) const { return node(ScalarOp::Add, DType::Int, a, b); }
-  I intSub(I a, I b) const { return node(ScalarOp::Sub, DType::Int, a, b); }
+  // What float_functions.h and double_functions.h need.
+  I toBits(V a) const { return node(ScalarOp::Bits, intType(), a); }
+  V fromBits(I a) const { return node(ScalarOp::Bits, type_, a); }
+  V toFloat(I a) const { return into_->convert(a, type_); }
+  I intConstant(int64_t v) const { return into_->integer(v, intType()); }
+  I intAdd(I a, I b) const { return node(ScalarOp::Add, intType(), a, b); }
+  I intSub(I a, I b) const { return node(ScalarOp::Sub, intType(), a, b); }
   I intShiftLeft(I a, int n) const {
-    return node(ScalarOp::ShiftLeft, DType::Int, a, intConstant(n));
+    return node(ScalarOp::ShiftLeft, intType(), a, intConstant(n));
   }
   I intShiftRight(I a, int n) const {
-    return node(ScalarOp::ShiftRight, DType::Int, a, intConstant(n));
+    return node(ScalarOp::ShiftRight, intType(), a, intConstant(n));
   }
   V scale(V a, V n) const { return node(ScalarOp::Scale, a, n); }
   V lookup(floats::FloatTable t, I i) const;
@@ -215,6 +216,9 @@ class ExprBuilder {
   }
 
  private:
+  DType intType() const {
+    return isDouble() ? DType::Long : DType::Int;
+  }
   V node(ScalarOp op, DType type, V a, V b = {}, V c = {}) const;
   V node(ScalarOp op, V a, V b = {}, V c = {}) const {
     return node(op, type_, a, b, c);

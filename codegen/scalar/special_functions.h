@@ -6,6 +6,7 @@
 #include <complex>
 #include <concepts>
 
+#include "codegen/scalar/double_functions.h"
 #include "codegen/scalar/float_functions.h"
 #include "codegen/scalar/float_trigonometry.h"
 #include "codegen/scalar/orthogonal_polynomials.h"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "codegen/scalar/double_functions.h"
 #include "codegen/scalar/float_functions.h"
 #include "core/error.h"
 
@@ -16,13 +17,13 @@ float sigmoid(float x) {
   return math::sigmoid(x);
 }
 double sigmoid(double x) {
-  return 1 / (1 + std::exp(-x));
+  return math::sigmoid(x);
 }
 float tanh(float x) {
   return math::tanh(x);
 }
 double tanh(double x) {
-  return std::tanh(x);
+  return math::tanh(x);
 }
 float erf(float x) {
   return math::erf(x);
@@ -34,7 +35,7 @@ float exp(float x) {
   return math::exp(x);
 }
 double exp(double x) {
-  return std::exp(x);
+  return math::exp(x);
 }
 
 // The switch stands outside of the loops, so that they vectorize.

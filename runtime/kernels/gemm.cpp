@@ -74,25 +74,55 @@ void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
   bool ra = isRowMajor(a), rb = isRowMajor(b);
   auto ta = ra ? CblasNoTrans : CblasTrans;
   auto tb = rb ? CblasNoTrans : CblasTrans;
-  int lda = static_cast<int>(leading(a, ra)), ldb = static_cast<int>(leading(b, rb));
-  int im = static_cast<int>(m), in = static_cast<int>(n), ik = static_cast<int>(k);
-  int64_t size = static_cast<int64_t>(out.itemSize());
-  for (int64_t batch = 0; batch < out.size(0); ++batch) {
-    checkBudget();
+  const int lda = static_cast<int>(leading(a, ra)), ldb = static_cast<int>(leading(b, rb));
+  const int ldc = static_cast<int>(n), ik = static_cast<int>(k);
+  const int64_t size = static_cast<int64_t>(out.itemSize());
+  // A part of the rows or of the columns, [first, last) of the longer side.
+  const auto part = [&](int64_t batch, int64_t first, int64_t last) {
     const char* pa = static_cast<const char*>(a.rawData()) + batch * batchStride(a) * size;
     const char* pb = static_cast<const char*>(b.rawData()) + batch * batchStride(b) * size;
     char* pc = static_cast<char*>(out.rawData()) + batch * out.stride(0) * size;
+    int im = static_cast<int>(m), in = static_cast<int>(n);
+    if (m >= n) {
+      pa += first * (ra ? lda : 1) * size;
+      pc += first * n * size;
+      im = static_cast<int>(last - first);
+    } else {
+      pb += first * (rb ? 1 : ldb) * size;
+      pc += first * size;
+      in = static_cast<int>(last - first);
+    }
     if (out.dtype() == DType::Double) {
       dgemm(CblasRowMajor, ta, tb, im, in, ik, 1.0, reinterpret_cast<const double*>(pa), lda,
-            reinterpret_cast<const double*>(pb), ldb, 0.0, reinterpret_cast<double*>(pc), in);
+            reinterpret_cast<const double*>(pb), ldb, 0.0, reinterpret_cast<double*>(pc), ldc);
     } else if (out.dtype() == DType::ComplexDouble) {
       std::complex<double> one(1), zero(0);
-      zgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &zero, pc, in);
+      zgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &zero, pc, ldc);
     } else {
       std::complex<float> one(1), zero(0);
-      cgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &zero, pc, in);
+      cgemm(CblasRowMajor, ta, tb, im, in, ik, &one, pa, lda, pb, ldb, &zero, pc, ldc);
     }
-  }
+  };
+  // Where a product is cut depends on sizes alone. An even number of parts suits most machines; a
+  // part packs the other factor again, so that small ones are not worth it.
+  constexpr int64_t kLeastWork = int64_t{1} << 21;
+  constexpr int64_t kLongest = 256;
+  constexpr int64_t kUnit = 8;
+  const int64_t side = std::max(m, n), batches = out.size(0);
+  const double work = static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  const int64_t wanted = work < kLeastWork ? 1 : 2 * ((side + kLongest - 1) / kLongest);
+  const int64_t length =
+      std::max(kUnit, ((side + wanted - 1) / wanted + kUnit - 1) / kUnit * kUnit);
+  const int64_t parts = wanted == 1 ? 1 : (side + length - 1) / length;
+  const auto grain =
+      static_cast<int64_t>(static_cast<double>(kLeastWork) / 2 / std::max(1.0, work / parts));
+  parallelFor(batches * parts, std::max<int64_t>(1, grain), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      checkBudget();
+      const int64_t first = i % parts * length;
+      part(i / parts, first, parts == 1 ? side : std::min(side, first + length));
+    }
+  });
 }
 
 // Whether oneDNN multiplies so much of this dtype; less is done by smallgemm, in float32.

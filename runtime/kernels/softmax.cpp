@@ -120,16 +120,38 @@ void softmaxColumns(const float* x, float* out, int64_t n, int64_t step, int64_t
   }
 }
 
+// Of float64, without gaps.
+void softmaxRow(const double* x, double* out, int64_t n, bool logarithm) {
+  using B = DoubleLaneBuilder;
+  double max = -std::numeric_limits<double>::infinity();
+  for (int64_t i = 0; i < n; ++i) max = x[i] > max ? x[i] : max;
+  B::V sums{};
+  int64_t i = 0;
+  for (; i + B::kLanes <= n; i += B::kLanes) {
+    const B::V e = B::exp(_mm256_loadu_pd(x + i) - max);
+    sums += e;
+    if (!logarithm) _mm256_storeu_pd(out + i, e);
+  }
+  double sum = sums[0] + sums[1] + (sums[2] + sums[3]);
+  for (; i < n; ++i) {
+    const double e = math::exp(x[i] - max);
+    sum += e;
+    if (!logarithm) out[i] = e;
+  }
+  const double log_sum = std::log(sum);
+  for (i = 0; i < n; ++i) out[i] = logarithm ? x[i] - max - log_sum : out[i] / sum;
+}
+
 // One strided lane.
 void softmaxLane(const double* x, double* out, int64_t n, int64_t stride, bool logarithm) {
   double max = -std::numeric_limits<double>::infinity();
   for (int64_t i = 0; i < n; ++i) max = x[i * stride] > max ? x[i * stride] : max;
   double sum = 0;
-  for (int64_t i = 0; i < n; ++i) sum += std::exp(x[i * stride] - max);
+  for (int64_t i = 0; i < n; ++i) sum += math::exp(x[i * stride] - max);
   const double log_sum = std::log(sum);
   for (int64_t i = 0; i < n; ++i) {
     const double v = x[i * stride] - max;
-    out[i * stride] = logarithm ? v - log_sum : std::exp(v) / sum;
+    out[i * stride] = logarithm ? v - log_sum : math::exp(v) / sum;
   }
 }
 
@@ -164,9 +186,9 @@ Tensor softmaxAlong(const Tensor& input, int64_t dim, bool logarithm) {
         int64_t start = lane / inner * n * inner + lane % inner;
         const T* from = x.data<T>() + start;
         T* to = out.data<T>() + start;
-        if constexpr (std::is_same_v<T, float>) {
+        if (std::is_same_v<T, float> || inner == 1) {
           softmaxRow(from, to, n, logarithm);
-        } else {
+        } else if constexpr (!std::is_same_v<T, float>) {
           softmaxLane(from, to, n, inner, logarithm);
         }
       }

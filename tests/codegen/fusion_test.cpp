@@ -74,23 +74,19 @@ TEST(FusionTest, ChainsOfWritesAreOneKernel) {
 
 // Functions that kernels compute by vectors for the usual arguments and call for the others, with
 // both in one vector.
-TEST(FusionTest, UnusualArgumentsGiveTheOperatorsBits) {
+template <class T>
+void expectTheOperatorsBits(std::vector<T> kinds, std::initializer_list<const char*> lines) {
   setJitMode(JitMode::Sync);
-  std::vector<float> kinds = {0.0f,   -0.0f,       1e-45f,   1.0f,  -3.5f,    7.25f,
-                              1e-30f, 3e38f,       65537.0f, -1e6f, INFINITY, -INFINITY,
-                              NAN,    16777216.0f, 0.1f,     100.0f};
   const auto n = static_cast<int64_t>(kinds.size() * kinds.size());
   // Between ordinary numbers, and behind the last whole vector.
-  const Tensor x = Tensor::full({2 * n + 3}, 2.75, DType::Float);
-  const Tensor y = Tensor::full({2 * n + 3}, 0.5, DType::Float);
+  const Tensor x = Tensor::full({2 * n + 3}, 2.75, kDTypeOf<T>);
+  const Tensor y = Tensor::full({2 * n + 3}, 0.5, kDTypeOf<T>);
   for (int64_t i = 0; i < n; ++i) {
     const auto k = static_cast<size_t>(i);
-    x.data<float>()[2 * i + 3] = kinds[k / kinds.size()];
-    y.data<float>()[2 * i + 3] = kinds[k % kinds.size()];
+    x.data<T>()[2 * i + 3] = kinds[k / kinds.size()];
+    y.data<T>()[2 * i + 3] = kinds[k % kinds.size()];
   }
-  for (const char* line :
-       {"aten::fmod(%x, %y)", "aten::remainder(%x, %y)", "aten::floor_divide(%x, %y)",
-        "aten::atan2(%x, %y)", "aten::sin(%x)", "aten::cos(%x)"}) {
+  for (const char* line : lines) {
     const std::string text = fmt::format(
         "graph(%x : Tensor, %y : Tensor):\n  %a : Tensor = {}\n  %b : Tensor = aten::neg(%a)\n"
         "  return (%b)\n",
@@ -103,12 +99,25 @@ TEST(FusionTest, UnusualArgumentsGiveTheOperatorsBits) {
     const Tensor expected =
         runCode(*Code::build(parseGraph(text), "forward"), {IValue(x), IValue(y)}).toTensor();
     for (int64_t i = 0; i < x.numel(); ++i) {
-      const float a = found.data<float>()[i], b = expected.data<float>()[i];
+      const T a = found.data<T>()[i], b = expected.data<T>()[i];
       EXPECT_TRUE(std::isnan(b) ? std::isnan(a) : std::memcmp(&a, &b, sizeof a) == 0)
-          << line << " of " << x.data<float>()[i] << ", " << y.data<float>()[i] << ": " << a
-          << " for " << b;
+          << line << " of " << x.data<T>()[i] << ", " << y.data<T>()[i] << ": " << a << " for "
+          << b;
     }
   }
+}
+TEST(FusionTest, UnusualArgumentsGiveTheOperatorsBits) {
+  expectTheOperatorsBits<float>(
+      {0.0f, -0.0f, 1e-45f, 1.0f, -3.5f, 7.25f, 1e-30f, 3e38f, 65537.0f, -1e6f, INFINITY, -INFINITY,
+       NAN, 16777216.0f, 0.1f, 100.0f},
+      {"aten::fmod(%x, %y)", "aten::remainder(%x, %y)", "aten::floor_divide(%x, %y)",
+       "aten::atan2(%x, %y)", "aten::sin(%x)", "aten::cos(%x)"});
+  expectTheOperatorsBits<double>(
+      {0.0, -0.0, 5e-324, 1.0, -3.5, 7.25, 1e-310, 1.7e308, 0x1p33, -1e22, INFINITY, -INFINITY, NAN,
+       -745.13, 709.78, -36.9, 1e-17, 100.0},
+      {"aten::fmod(%x, %y)", "aten::remainder(%x, %y)", "aten::sin(%x)", "aten::cos(%x)",
+       "aten::exp(%x)", "aten::expm1(%x)", "aten::log(%x)", "aten::log1p(%x)", "aten::tanh(%x)",
+       "aten::sigmoid(%x)", "aten::rsqrt(%x)", "aten::silu(%x)"});
 }
 
 constexpr const char* kTraining =

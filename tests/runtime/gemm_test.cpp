@@ -85,6 +85,26 @@ TEST(Gemm, BatchesOfEveryLayoutRoundOnce) {
   }
 }
 
+// Large ones are cut into parts of the longer side.
+TEST(Gemm, DoublesOfEveryShapeAndLayout) {
+  struct Shape {
+    int64_t b, m, k, n;
+  };
+  for (const Shape s : {Shape{1, 300, 130, 140}, Shape{2, 60, 200, 530}, Shape{1, 129, 257, 64},
+                        Shape{3, 1, 700, 3001}, Shape{1, 520, 90, 1}, Shape{2, 5, 0, 7}}) {
+    for (const bool turn_a : {false, true}) {
+      for (const bool turn_b : {false, true}) {
+        const Tensor a = turn_a ? draw({s.b, s.k, s.m}, DType::Double).transpose(1, 2)
+                                : draw({s.b, s.m, s.k}, DType::Double);
+        const Tensor b = turn_b ? draw({s.b, s.n, s.k}, DType::Double).transpose(1, 2)
+                                : draw({s.b, s.k, s.n}, DType::Double);
+        const Tensor got = batchedProduct("bmm", a, b).to(DType::Float);
+        expectSame(got, exact(a, b, Tensor()));
+      }
+    }
+  }
+}
+
 TEST(Gemm, SeesWritesToAPackedWeight) {
   for (DType dtype : {DType::Float, DType::BFloat16}) {
     const Tensor x = draw({64, 128}, dtype);

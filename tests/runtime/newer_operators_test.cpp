@@ -139,6 +139,17 @@ TEST(NewerOperators, BatchNormalizationByItsNewerNames) {
             DType::Float);
 }
 
+TEST(NewerOperators, BatchNormalizationOfBFloat16RoundsItsSums) {
+  const auto bf16 = [](std::initializer_list<float> v) { return floats(v).to(DType::BFloat16); };
+  const Tensor x = bf16({5.34375f, -0.84375f, 1.6875f}).view(DimVector{3, 1});
+  const auto out = callAll("aten::_batch_norm_with_update", "", x, bf16({-5.6875f}),
+                           bf16({5.84375f}), bf16({1.3359375f}), bf16({1.859375f}), 0.0, 1e-5);
+  // As PyTorch 2.11 gives them.
+  EXPECT_EQ(values(out[0].toTensor()), (Values{-1.484375, 12.3125, 6.6875}));
+  EXPECT_EQ(values(out[1].toTensor()), (Values{2.0625}));
+  EXPECT_EQ(values(out[2].toTensor()), (Values{0.392578125}));
+}
+
 TEST(NewerOperators, SafeSoftmaxOfHiddenRows) {
   const Tensor x = tensorOf<double>({-kInf, -kInf, -kInf, 0}).view(DimVector{2, 2});
   EXPECT_EQ(values(call("aten::_safe_softmax", "", x, 1)), (Values{0, 0, 0, 1}));

@@ -63,6 +63,110 @@ TEST(Vectors, SineAndCosine) {
   }
 }
 
+// Beside the C library's functions with eleven more bits.
+TEST(Vectors, DoubleFunctionsAreWithinOneUnit) {
+  using Wide = long double;
+  const struct {
+    const char* name;
+    double (*fast)(double);
+    Wide (*exact)(Wide);
+  } kFunctions[] = {{"exp", math::exp, std::exp},
+                    {"expm1", math::expm1, std::expm1},
+                    {"log", math::log, std::log},
+                    {"log1p", math::log1p, std::log1p},
+                    {"tanh", math::tanh, std::tanh},
+                    {"sigmoid", math::sigmoid, [](Wide x) { return 1 / (1 + std::exp(-x)); }},
+                    {"sin", math::sin, std::sin},
+                    {"cos", math::cos, std::cos}};
+  const double limits[] = {0.0,
+                           5e-324,
+                           1e-310,
+                           2.2250738585072014e-308,
+                           0.5,
+                           1.0,
+                           19.06,
+                           36.7368005696771,
+                           37.43,
+                           708.396,
+                           709.75,
+                           709.782712893384,
+                           709.7828,
+                           745.1332191019411,
+                           745.13322,
+                           746.5,
+                           0x1p32,
+                           4294967297.0,
+                           1e22,
+                           1.7976931348623157e308,
+                           static_cast<double>(INFINITY),
+                           static_cast<double>(NAN)};
+  std::vector<double> v;
+  for (const double x : limits) {
+    for (const double y : {x, std::nextafter(x, 0.0), std::nextafter(x, 1e308)}) {
+      v.push_back(y);
+      v.push_back(-y);
+    }
+  }
+  std::mt19937_64 rng(7);
+  for (int i = 0; i < 30000; ++i) {
+    v.push_back(std::bit_cast<double>(rng()));
+    for (const double most : {1e-8, 1e-3, 0.5, 1.5, 40.0, 750.0, 1e6, 5e9}) {
+      v.push_back(std::uniform_real_distribution<double>(-most, most)(rng));
+    }
+    v.push_back(i * M_PI_2);  // where sine or cosine is almost zero
+  }
+  for (const auto& f : kFunctions) {
+    for (const double x : v) {
+      const double got = f.fast(x);
+      const Wide exact = f.exact(x);
+      const auto near = static_cast<double>(exact);
+      if (std::isnan(near) || std::isinf(near) || near == 0) {
+        ASSERT_EQ(std::isnan(got), std::isnan(near)) << f.name << " of " << x;
+        // Beside the limits the nearest number is one of two.
+        const bool close = std::fabs(got) == 1.7976931348623157e308 || std::fabs(got) == 5e-324;
+        ASSERT_TRUE(std::isnan(got) || close || got == near) << f.name << " of " << x;
+        ASSERT_TRUE(std::isnan(got) || std::signbit(got) == std::signbit(near))
+            << f.name << " of " << x;
+        continue;
+      }
+      int exponent;
+      std::frexp(near, &exponent);
+      const double unit = std::ldexp(1.0, std::max(exponent - 53, -1074));
+      ASSERT_LE(std::fabs(got - exact), unit) << f.name << " of " << x << ": " << got;
+    }
+  }
+}
+
+TEST(Vectors, DoubleRemaindersAreExact) {
+  std::mt19937_64 rng(8);
+  std::vector<double> a, b;
+  const double edges[] = {0.0, -0.0, 1.0, -3.5, 5e-324, 1e308, 0x1p52, 0x1p53, INFINITY, NAN};
+  for (const double x : edges) {
+    for (const double y : edges) {
+      a.push_back(x);
+      b.push_back(y);
+    }
+  }
+  for (int i = 0; i < 200000; ++i) {
+    b.push_back(i % 2 ? std::bit_cast<double>(rng())
+                      : 0.001 * static_cast<double>(1 + rng() % 999));
+    const double multiple = b.back() * static_cast<double>(rng() % 100000);
+    a.push_back(i % 2   ? std::bit_cast<double>(rng())
+                : i % 4 ? multiple
+                        : std::nextafter(multiple, 0.0));
+  }
+  const auto n = static_cast<int64_t>(a.size());
+  const Tensor x = Tensor::fromData(a.data(), DimVector{n});
+  const Tensor y = Tensor::fromData(b.data(), DimVector{n});
+  const Tensor rest = call("aten::fmod", "Tensor", x, y);
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double want = std::fmod(a[i], b[i]), got = rest.data<double>()[i];
+    ASSERT_TRUE(std::isnan(want) ? std::isnan(got)
+                                 : std::bit_cast<uint64_t>(want) == std::bit_cast<uint64_t>(got))
+        << a[i] << " " << b[i];
+  }
+}
+
 TEST(Vectors, Atan2) {
   std::vector<float> a, b;
   for (float p : kSpecial) {

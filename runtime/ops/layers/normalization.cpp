@@ -48,7 +48,8 @@ double roundedTo(double v, DType dtype) {
 }
 
 // The normalized input and, in training, what it was normalized with: mean and 1 / deviation, first
-// rounded to `kept` if that has 16 bits, and so is the variance with `eps`.
+// rounded to `kept` if that has 16 bits, and so is the variance with `eps` (of bfloat16 the
+// variance, after the sum that it is the mean of).
 Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                       const Tensor& running_mean, const Tensor& running_var, bool training,
                       double momentum, double eps, DType kept = DType::Double) {
@@ -84,11 +85,18 @@ Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight,
                op, formatInts(input.sizes()));
     CountedVector<double> unbiased(n);
     auto statistics = normalization::channelStatistics(op, input);
+    const auto all = static_cast<double>(count);
     for (size_t c = 0; c < n; ++c) {
       mean[c] = statistics[c].mean;
-      rstd[c] = 1 / std::sqrt(roundedTo(statistics[c].variance + eps, kept));
-      unbiased[c] =
-          statistics[c].variance * static_cast<double>(count) / static_cast<double>(count - 1);
+      double variance = roundedTo(statistics[c].variance + eps, kept);
+      unbiased[c] = statistics[c].variance * all / (all - 1);
+      if (kept == DType::BFloat16) {
+        // The sum of the squares and its quotients are rounded there.
+        const double squares = roundedTo(statistics[c].variance * all, kept);
+        variance = roundedTo(squares / roundedTo(all, kept), kept) + eps;
+        unbiased[c] = roundedTo(squares / roundedTo(all - 1, kept), kept);
+      }
+      rstd[c] = 1 / std::sqrt(variance);
     }
     updateRunning(op, running_mean, mean, momentum);
     updateRunning(op, running_var, unbiased, momentum);
