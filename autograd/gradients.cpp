@@ -60,7 +60,7 @@ Tensor fitted(const Tensor& gradient, const Shape& shape, const std::string& whe
 }
 
 Tensor zerosFor(const Shape& shape) {
-  return Tensor::zeros(shape.sizes, shape.dtype);
+  return Tensor::zeros(shape.sizes, shape.dtype, shape.device);
 }
 
 Tensor copyOf(const Tensor& t) {

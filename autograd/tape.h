@@ -30,8 +30,9 @@ struct Edge {
 struct Shape {
   DimVector sizes;
   DType dtype = DType::Float;
+  Device device;
   Shape() = default;
-  explicit Shape(const Tensor& t) : sizes(t.sizes()), dtype(t.dtype()) {}
+  explicit Shape(const Tensor& t) : sizes(t.sizes()), dtype(t.dtype()), device(t.device()) {}
 };
 
 class Node : public RefCounted {
