@@ -11,6 +11,8 @@
 #include "python/convert.h"
 #include "python/eager.h"
 #include "python/plain_types.h"
+#include "python/tracing.h"
+#include "runtime/ops/call.h"
 
 namespace wick::python {
 
@@ -151,6 +153,7 @@ int truth(PyObject* self) {
   int result = -1;
   guardedStatus([&] {
     const Tensor& t = tensorOf(self, "bool");
+    warnOfConstant("boolean");
     if (t.numel() > 1) {
       raise(PyExc_RuntimeError, "Boolean value of Tensor with more than one value is ambiguous");
     }
@@ -161,6 +164,7 @@ int truth(PyObject* self) {
 
 PyObject* asInt(PyObject* self) {
   return guarded([&] {
+    warnOfConstant("integer");
     const IValue value = onlyElement(self, "int");
     const Owned number(toPython(value));
     return PyNumber_Long(number.get());
@@ -169,6 +173,7 @@ PyObject* asInt(PyObject* self) {
 
 PyObject* asFloat(PyObject* self) {
   return guarded([&] {
+    warnOfConstant("float");
     const IValue value = onlyElement(self, "float");
     const Owned number(toPython(value));
     return PyNumber_Float(number.get());
@@ -182,6 +187,7 @@ PyObject* asIndex(PyObject* self) {
       raise(PyExc_TypeError,
             "only integer tensors of a single element can be converted to an index");
     }
+    warnOfConstant("index");
     const IValue value = onlyElement(self, "index");
     const Owned number(toPython(value));
     return PyNumber_Long(number.get());
@@ -193,6 +199,10 @@ Py_ssize_t length(PyObject* self) {
   guardedStatus([&] {
     const Tensor& t = tensorOf(self, "len");
     if (t.dim() == 0) raise(PyExc_TypeError, "len() of a 0-d tensor");
+    warnOfTrace(
+        "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage "
+        "would be tensor.shape[0]. Passing a tensor of different shape might lead to errors or "
+        "silently give incorrect results.");
     result = static_cast<Py_ssize_t>(t.size(0));
   });
   return result;
@@ -201,6 +211,10 @@ Py_ssize_t length(PyObject* self) {
 PyObject* iterate(PyObject* self) {
   return guarded([&] {
     if (tensorOf(self, "iter").dim() == 0) raise(PyExc_TypeError, "iteration over a 0-d tensor");
+    warnOfTrace(
+        "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of "
+        "different shape won't change the number of iterations executed (and might lead to errors "
+        "or silently give incorrect results).");
     const Owned parts = checked(PyObject_CallMethod(self, "unbind", "i", 0));
     return PyObject_GetIter(parts.get());
   });
@@ -259,7 +273,10 @@ PyObject* format(PyObject* self, PyObject* spec) {
 // ---- members ----
 
 PyObject* item(PyObject* self, PyObject*) {
-  return guarded([&] { return toPython(onlyElement(self, "item")); });
+  return guarded([&] {
+    warnOfConstant("number");
+    return toPython(onlyElement(self, "item"));
+  });
 }
 
 PyObject* nestedList(const Tensor& t) {
@@ -273,14 +290,20 @@ PyObject* nestedList(const Tensor& t) {
 }
 
 PyObject* toList(PyObject* self, PyObject*) {
-  return guarded([&] { return nestedList(tensorOf(self, "tolist")); });
+  return guarded([&] {
+    warnOfConstant("list");
+    return nestedList(tensorOf(self, "tolist"));
+  });
 }
 
 PyObject* sizeMethod(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensorOf(self, "size");
     const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
-    if (given == 0 || args[0] == Py_None) return sizeObject(t.sizes());
+    tracing::Tracer* tracer = tracing::Tracer::active();
+    if (given == 0 || args[0] == Py_None) {
+      return tracer ? followedSizes(*tracer, t) : sizeObject(t.sizes());
+    }
     if (given > 1) raise(PyExc_TypeError, "size() takes at most one dimension");
     const int64_t d = PyLong_AsLongLong(args[0]);
     if (d == -1 && PyErr_Occurred()) return nullptr;
@@ -290,6 +313,7 @@ PyObject* sizeMethod(PyObject* self, PyObject* const* args, Py_ssize_t count, Py
             fmt::format("Dimension out of range (expected to be in range of [{}, {}], but got {})",
                         -n, n - 1, d));
     }
+    if (tracer) return followedSize(*tracer, t, d);
     return PyLong_FromLongLong(t.size(d));
   });
 }
@@ -314,7 +338,11 @@ PyObject* getDevice(PyObject* self, void*) {
   return guarded([&] { return deviceObject(tensorOf(self, "device").device()); });
 }
 PyObject* getShape(PyObject* self, void*) {
-  return guarded([&] { return sizeObject(tensorOf(self, "shape").sizes()); });
+  return guarded([&] {
+    const Tensor& t = tensorOf(self, "shape");
+    if (tracing::Tracer* tracer = tracing::Tracer::active()) return followedSizes(*tracer, t);
+    return sizeObject(t.sizes());
+  });
 }
 PyObject* getLayout(PyObject* self, void*) {
   return guarded([&] {
@@ -362,7 +390,11 @@ PyObject* getGradFn(PyObject* self, void*) {
   });
 }
 PyObject* getData(PyObject* self, void*) {
-  return guarded([&] { return tensorObject(tensorOf(self, "data").detach()); });
+  return guarded([&] {
+    static const OperatorHandle kDetach("aten::detach", "");
+    const Tensor& t = tensorOf(self, "data");
+    return tensorObject(tracing::Tracer::active() ? kDetach(t) : t.detach());
+  });
 }
 int setData(PyObject* self, PyObject* value, void*) {
   return guardedStatus([&] {
