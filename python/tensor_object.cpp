@@ -7,6 +7,7 @@
 #include <new>
 
 #include "autograd/tape.h"
+#include "core/print_options.h"
 #include "core/scalar.h"
 #include "python/convert.h"
 #include "python/eager.h"
@@ -234,8 +235,10 @@ int containsItem(PyObject* self, PyObject* item) {
 
 // ---- text ----
 
+PrintOptions print_options;  // under the GIL
+
 std::string shown(const Tensor& t) {
-  std::string text = formatTensor(t);
+  std::string text = formatTensor(t, print_options);
   const std::string suffix = "requires_grad=True)";
   if (t.requiresGrad() && text.ends_with(suffix)) {
     const autograd::Edge edge = autograd::gradientEdge(t);
@@ -246,6 +249,24 @@ std::string shown(const Tensor& t) {
   }
   return text;
 }
+
+// (precision, threshold, edgeitems, linewidth, sci_mode); wick.torch.set_printoptions checks them.
+PyObject* setPrintOptions(PyObject*, PyObject* arguments) {
+  return guarded([&]() -> PyObject* {
+    int precision = 0;
+    long long threshold = 0, edge_items = 0, line_width = 0;
+    PyObject* scientific = nullptr;
+    if (!PyArg_ParseTuple(arguments, "iLLLO", &precision, &threshold, &edge_items, &line_width,
+                          &scientific)) {
+      return nullptr;
+    }
+    print_options = {precision, threshold, edge_items, line_width, std::nullopt};
+    if (scientific != Py_None) print_options.scientific = scientific == Py_True;
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef set_print_options = {"_set_print_options", setPrintOptions, METH_VARARGS, nullptr};
 
 PyObject* represent(PyObject* self) {
   return guarded([&] {
@@ -609,6 +630,8 @@ void addTensorType(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
   tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).leak());
   check(PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)));
+  const Owned setter = checked(PyCFunction_New(&set_print_options, nullptr));
+  check(PyModule_AddObjectRef(module, "_set_print_options", setter.get()));
 }
 
 }  // namespace wick::python

@@ -414,7 +414,10 @@ void Tracer::call(const LayerCall& call) {
   }
   graph_->insertNode(node);
   for (size_t i = 0; i < call.num_results; ++i) bind(node->output(i), call.results[i]);
-  if (followed) results_ = node->outputs();
+  if (!followed) return;
+  for (size_t i = 0; i < call.num_results; ++i) {
+    results_.push_back(holdsTensors(call.results[i]) ? nullptr : node->output(i));
+  }
 }
 
 IValue Tracer::callFunction(GraphFunction& function, std::span<const IValue> arguments,

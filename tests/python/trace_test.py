@@ -211,6 +211,9 @@ class Numbers(Case):
         self.follow(lambda x: x[: x.shape[0] // 2, x.size(1) - 1], [(4, 3)], [(8, 5)])
         self.follow(lambda x, y: x[: y.shape[0]] + y, [(5,), (3,)], [(6,), (2,)])
 
+    def test_lists_of_tensors_stay_tuples(self):
+        self.follow(lambda x: torch.split(x, x.shape[1] // 2, 1), [(3, 4)], [(5, 8)])
+
     def test_a_tensor_as_an_index(self):
         traced = jit.trace(lambda x, i: x[i] + 1, (torch.randn(4), torch.tensor(1)))
         x = torch.randn(4)
