@@ -49,6 +49,11 @@ Program compile(const std::string& source, const std::string& file_name) {
   return Program(compileSource(source, file_name));
 }
 
+Program trace(const TracedCode& code, const std::vector<IValue>& example_inputs,
+              const TraceOptions& options) {
+  return Program(traceUnit(code, example_inputs, options));
+}
+
 Module load(const std::string& path) {
   return loadModule(path);
 }

@@ -45,6 +45,7 @@
 #include "serialization/export.h"
 #include "serialization/tensor_files.h"
 #include "serialization/torch_save.h"
+#include "tracing/trace.h"
 #include "training/backward.h"
 #include "training/clip.h"
 #include "training/optimizer.h"
@@ -80,6 +81,10 @@ class Program {
 
 // Compiles functions and classes. `file_name` stands in messages. Throws CompileError.
 Program compile(const std::string& source, const std::string& file_name = "<string>");
+
+// Runs C++ code once and makes a program of the operators that it called: see tracing/trace.h.
+Program trace(const TracedCode& code, const std::vector<IValue>& example_inputs,
+              const TraceOptions& options = {});
 
 // Reads a module that PyTorch saved with torch.jit.save. Throws LoadError, or CompileError for the
 // program in the file.

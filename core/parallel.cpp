@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "core/error.h"
 
 namespace wick {
 
@@ -116,6 +119,16 @@ class Team {
 };
 thread_local Team team;
 
+// Set in a process that was forked by a thread with a team: OpenMP would wait for its threads,
+// which the fork does not have, for ever.
+std::atomic<bool> forked{false};
+
+void noteFork() {
+  if (detail::team_threads == 1) return;
+  detail::team_threads = 1;
+  forked.store(true);
+}
+
 }  // namespace
 
 void setTeamSize(int threads) {
@@ -150,6 +163,13 @@ void detail::lookAtTeam(Nanoseconds now) {
 }
 
 void detail::startTeam(int threads) {
+  if (forked.load(std::memory_order_relaxed)) {
+    throwRuntimeError(
+        "this process was forked after the engine had started threads, which a fork does not have: "
+        "call set_num_threads(1) in it, or start it in another way (of Python's multiprocessing "
+        "the method \"spawn\")");
+  }
+  [[maybe_unused]] static const int watched = pthread_atfork(nullptr, nullptr, noteFork);
   team_threads = threads;
   team.clear();
   // Whoever binds threads has said where they are to run.

@@ -1,5 +1,4 @@
-// Tensors as text, in the layout in which Python shows a torch.Tensor: four digits, eighty columns,
-// three elements at each edge of a dimension that is cut.
+// Tensors as text, in the layout in which Python shows a torch.Tensor.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,6 +8,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/ivalue.h"
 #include "core/nested_form.h"
+#include "core/print_options.h"
 #include "core/quantizer.h"
 #include "core/sparse_form.h"
 #include "core/text_limit.h"
@@ -17,21 +17,18 @@ namespace wick {
 
 namespace {
 
-constexpr int64_t kEdge = 3;
-constexpr int64_t kLineWidth = 80;
-constexpr int kPrecision = 4;
-
 std::string fixedText(double v, int precision) {
   return std::isnan(v) ? "nan" : fmt::format("{:.{}f}", v, precision);
 }
-std::string scientificText(double v) {
-  return std::isnan(v) ? "nan" : fmt::format("{:.{}e}", v, kPrecision);
+std::string scientificText(double v, int precision) {
+  return std::isnan(v) ? "nan" : fmt::format("{:.{}e}", v, precision);
 }
 
 // Chooses one notation for all shown numbers of a tensor: whole, fixed or scientific.
 class FloatStyle {
  public:
-  explicit FloatStyle(const std::vector<double>& shown) {
+  FloatStyle(const std::vector<double>& shown, const PrintOptions& options)
+      : precision_(options.precision) {
     std::vector<double> finite;
     for (double v : shown) {
       if (std::isfinite(v) && v != 0) finite.push_back(v);
@@ -46,28 +43,31 @@ class FloatStyle {
     }
     scientific_ = largest / smallest > 1000.0 || largest > 1.0e8 || (!whole_ && smallest < 1.0e-4);
     for (double v : finite) {
-      size_t n = scientific_ ? scientificText(v).size()
+      size_t n = scientific_ ? scientificText(v, precision_).size()
                  : whole_    ? fixedText(v, 0).size() + 1
-                             : fixedText(v, kPrecision).size();
+                             : fixedText(v, precision_).size();
       width_ = std::max(width_, n);
     }
+    // As in PyTorch, columns are as wide as what the numbers want.
+    scientific_ = options.scientific.value_or(scientific_);
   }
 
   size_t width() const { return width_; }
   std::string text(double v) const {
     std::string s;
     if (scientific_) {
-      s = scientificText(v);
+      s = scientificText(v, precision_);
     } else if (whole_) {
       s = fixedText(v, 0);
       if (std::isfinite(v)) s += ".";
     } else {
-      s = fixedText(v, kPrecision);
+      s = fixedText(v, precision_);
     }
     return s.size() < width_ ? std::string(width_ - s.size(), ' ') + s : s;
   }
 
  private:
+  int precision_;
   bool whole_ = true;
   bool scientific_ = false;
   size_t width_ = 1;
@@ -79,12 +79,12 @@ std::string trimLeft(const std::string& s) {
 
 class Printer {
  public:
-  Printer(const Tensor& tensor, int64_t max_elements)
-      : tensor_(tensor), summarize_(tensor.numel() > max_elements) {
+  Printer(const Tensor& tensor, const PrintOptions& options)
+      : tensor_(tensor), options_(options), summarize_(tensor.numel() > options.threshold) {
     // Six elements of each dimension are many of many dimensions.
     double count = 1;
     for (int64_t dim = 0; dim < tensor.dim(); ++dim) {
-      count *= static_cast<double>(isCut(dim) ? 2 * kEdge : tensor.sizes()[dim]);
+      count *= static_cast<double>(isCut(dim) ? 2 * options_.edge_items : tensor.sizes()[dim]);
     }
     constexpr double kLeastBytes = 3;
     checkTextLength("the text of a tensor",
@@ -100,7 +100,9 @@ class Printer {
   }
 
  private:
-  bool isCut(int64_t dim) const { return summarize_ && tensor_.sizes()[dim] > 2 * kEdge; }
+  bool isCut(int64_t dim) const {
+    return summarize_ && tensor_.sizes()[dim] > 2 * options_.edge_items;
+  }
 
   // The offsets of the elements that will be shown.
   void collect(int64_t dim, int64_t offset, std::vector<int64_t>& out) const {
@@ -111,7 +113,8 @@ class Printer {
     int64_t n = tensor_.sizes()[dim];
     int64_t stride = tensor_.strides()[dim];
     for (int64_t i = 0; i < n; ++i) {
-      if (isCut(dim) && i == kEdge) i = n - kEdge;
+      if (isCut(dim) && i == options_.edge_items) i = n - options_.edge_items;
+      if (i == n) break;
       collect(dim + 1, offset + i * stride, out);
     }
   }
@@ -126,8 +129,8 @@ class Printer {
         real.push_back(data[i].real());
         imag.push_back(data[i].imag());
       }
-      FloatStyle rs(real);
-      FloatStyle is(imag);
+      FloatStyle rs(real, options_);
+      FloatStyle is(imag, options_);
       width_ = rs.width() + is.width() + 1;
       element_ = [data, rs, is](int64_t i) {
         std::string text = trimLeft(is.text(data[i].imag()) + "j");
@@ -136,7 +139,7 @@ class Printer {
     } else if constexpr ((dtypeCategory<T>() & kAnyFloat) != 0) {
       std::vector<double> values;
       for (int64_t i : shown) values.push_back(static_cast<double>(data[i]));
-      FloatStyle style(values);
+      FloatStyle style(values, options_);
       width_ = style.width();
       element_ = [data, style](int64_t i) { return style.text(static_cast<double>(data[i])); };
     } else {
@@ -160,14 +163,14 @@ class Printer {
     int64_t dim = tensor_.dim() - 1;
     int64_t n = tensor_.sizes()[dim];
     int64_t per_line =
-        std::max<int64_t>(1, (kLineWidth - indent) / static_cast<int64_t>(width_ + 2));
+        std::max<int64_t>(1, (options_.line_width - indent) / static_cast<int64_t>(width_ + 2));
     std::string out = "[";
     int64_t written = 0;
     for (int64_t i = 0; i < n; ++i) {
       std::string text;
-      if (isCut(dim) && i == kEdge) {
+      if (isCut(dim) && i == options_.edge_items) {
         text = " ...";
-        i = n - kEdge - 1;
+        i = n - options_.edge_items - 1;
       } else {
         text = element_(offset + i);
       }
@@ -190,9 +193,10 @@ class Printer {
     std::string out = "[";
     for (int64_t i = 0; i < n; ++i) {
       if (i > 0) out += separator;
-      if (isCut(dim) && i == kEdge) {
+      if (isCut(dim) && i == options_.edge_items) {
         out += "..." + separator;
-        i = n - kEdge;
+        i = n - options_.edge_items;
+        if (i == n) break;
       }
       out += block(dim + 1, offset + i * tensor_.strides()[dim], indent + 1);
     }
@@ -200,6 +204,7 @@ class Printer {
   }
 
   Tensor tensor_;
+  const PrintOptions options_;
   bool summarize_;
   size_t width_ = 1;
   std::function<std::string(int64_t)> element_;
@@ -212,10 +217,16 @@ std::string sizeText(const Tensor& t) {
 }  // namespace
 
 std::string formatTensor(const Tensor& tensor, int64_t max_elements) {
+  PrintOptions options;
+  options.threshold = max_elements;
+  return formatTensor(tensor, options);
+}
+
+std::string formatTensor(const Tensor& tensor, const PrintOptions& options) {
   if (!tensor.defined()) return "None";
   if (tensor.kind() == TensorKind::Sparse) return formatSparse(tensor);
   if (tensor.kind() == TensorKind::Quantized) return formatQuantized(tensor);
-  if (tensor.kind() == TensorKind::Nested) return formatNested(tensor, max_elements);
+  if (tensor.kind() == TensorKind::Nested) return formatNested(tensor, options.threshold);
   constexpr int64_t kIndent = 7;  // the width of "tensor("
   std::vector<std::string> suffixes;
   DType t = tensor.dtype();
@@ -235,7 +246,7 @@ std::string formatTensor(const Tensor& tensor, int64_t max_elements) {
     if (tensor.dim() != 1) suffixes.push_back(sizeText(tensor));
     if (t != defaultDType()) suffixes.push_back(dtype);
   } else {
-    body = Printer(moveTo(tensor, Device()), max_elements).text(kIndent);
+    body = Printer(moveTo(tensor, Device()), options).text(kIndent);
     if (!usual) suffixes.push_back(dtype);
   }
   if (tensor.requiresGrad()) suffixes.push_back("requires_grad=True");
@@ -245,7 +256,7 @@ std::string formatTensor(const Tensor& tensor, int64_t max_elements) {
   size_t column =
       last_newline == std::string::npos ? out.size() + 2 : out.size() - last_newline + 1;
   for (const std::string& suffix : suffixes) {
-    if (column + suffix.size() + 2 > static_cast<size_t>(kLineWidth)) {
+    if (column + suffix.size() + 2 > static_cast<size_t>(options.line_width)) {
       out += ",\n" + std::string(static_cast<size_t>(kIndent), ' ') + suffix;
       column = static_cast<size_t>(kIndent) + suffix.size();
     } else {

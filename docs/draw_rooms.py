@@ -27,6 +27,7 @@ ROOMS = {
     "autograd": "gradients",
     "extensions": "operators and classes of applications",
     "serialization": "archives, both ways",
+    "tracing": "recording calls as graphs",
     "training": "optimizers, whole trainings",
     "": "wick.h: the interface for C++",
     "capi": "the interface for C",

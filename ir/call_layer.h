@@ -6,11 +6,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
 
 #include "core/thread_context.h"
 #include "ir/operator.h"
 
 namespace wick {
+
+class GraphFunction;
 
 // The arguments of Operator::call().
 struct LayerCall {
@@ -28,7 +33,19 @@ class CallLayer {
   virtual ~CallLayer() = default;
   // Does the call, most often by callBelow(). May raise what the call raises.
   virtual void call(const LayerCall& call) = 0;
+  // A call of a compiled function or method from outside of any, with all arguments, which `run`
+  // does; `owner` keeps the function. Only the layer that traces is asked, which makes it one step.
+  virtual IValue callFunction(GraphFunction& function, std::span<const IValue> arguments,
+                              const std::shared_ptr<void>& owner,
+                              const std::function<IValue()>& run);
 };
+
+// The layer of the calling thread that traces, or null.
+inline CallLayer* tracingLayer() {
+  return threadContext().active_layers == 0
+             ? nullptr
+             : threadContext().layers[static_cast<size_t>(CallLayerSlot::Trace)];
+}
 
 // Goes on with a call below the layer of `slot`: through the layers that come after it, the recorder
 // of gradients, the kernel. Operators that the kernel calls begin at the first layer again; a layer

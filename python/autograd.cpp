@@ -6,6 +6,7 @@
 #include "autograd/hooks.h"
 #include "python/interrupts.h"
 #include "python/pybind.h"
+#include "python/tracing.h"
 
 namespace wick::python {
 namespace {
@@ -22,8 +23,15 @@ py::tuple tupleOf(const std::vector<Tensor>& tensors) {
   return out;
 }
 
+void refuseWhileTracing(const char* what) {
+  if (tracing::Tracer::active()) {
+    raise(PyExc_RuntimeError, std::string(what) + ": gradients cannot be recorded in a trace yet");
+  }
+}
+
 void runBackward(const py::object& outputs, const py::object& gradients, bool retain_graph,
                  bool create_graph) {
+  refuseWhileTracing("backward");
   const std::vector<Tensor> out = tensorsOf(outputs, "backward");
   const std::vector<Tensor> grads = tensorsOf(gradients, "backward");
   const Interruptible interruptible;
@@ -33,6 +41,7 @@ void runBackward(const py::object& outputs, const py::object& gradients, bool re
 
 py::tuple runGrad(const py::object& outputs, const py::object& inputs, const py::object& gradients,
                   bool retain_graph, bool create_graph, bool allow_unused) {
+  refuseWhileTracing("grad");
   const std::vector<Tensor> out = tensorsOf(outputs, "grad"), in = tensorsOf(inputs, "grad");
   const std::vector<Tensor> grads = tensorsOf(gradients, "grad");
   std::vector<Tensor> found;

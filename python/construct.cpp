@@ -7,6 +7,7 @@
 #include "python/convert.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
+#include "python/tracing.h"
 #include "runtime/ops/call.h"
 
 namespace wick::python {
@@ -159,6 +160,19 @@ TensorArguments parse(PyObject* arguments, PyObject* kwargs, const char* format)
   return out;
 }
 
+// The result of a constructor is a constant of a trace.
+void warnOfConstructor(const char* name) {
+  if (!tracing::Tracer::active()) return;
+  warnOfTrace(
+      fmt::format(
+          "{} results are registered as constants in the trace. You can safely ignore this "
+          "warning if you use this function to create tensors out of constant variables that "
+          "would be the same every time you call this function. In any other case, this "
+          "might cause the trace to be incorrect.",
+          name)
+          .c_str());
+}
+
 Tensor onDevice(Tensor tensor, const TensorArguments& options) {
   if (!options.has_device || options.device.isCpu()) return tensor;
   static const OperatorHandle kTo("aten::to", "device");
@@ -168,6 +182,8 @@ Tensor onDevice(Tensor tensor, const TensorArguments& options) {
 PyObject* makeTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
   return guarded([&] {
     const TensorArguments options = parse(arguments, kwargs, "O|$OOpp:tensor");
+    warnOfConstructor("torch.tensor");
+    const tracing::PauseTrace pause;
     Tensor tensor = onDevice(tensorFromData(options.data, options.dtype, "tensor"), options);
     if (options.requires_grad) markRequiresGrad(tensor);
     return tensorObject(std::move(tensor));
@@ -186,8 +202,15 @@ PyObject* asTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
           (!options.has_device || options.device == tensor.device())) {
         return Py_NewRef(options.data);
       }
+      if (!known) warnOfConstructor("torch.as_tensor");
+      static const OperatorHandle kTo("aten::to", "dtype");
+      if (known && options.dtype && tracing::Tracer::active()) {
+        return tensorObject(onDevice(kTo(tensor, static_cast<int64_t>(*options.dtype)), options));
+      }
       return tensorObject(onDevice(options.dtype ? tensor.to(*options.dtype) : tensor, options));
     }
+    warnOfConstructor("torch.as_tensor");
+    const tracing::PauseTrace pause;
     return tensorObject(
         onDevice(tensorFromData(options.data, options.dtype, "as_tensor"), options));
   });

@@ -20,6 +20,7 @@
 #include "python/interrupts.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
+#include "python/tracing.h"
 #include "runtime/call.h"
 
 namespace wick::python {
@@ -41,6 +42,7 @@ struct CompiledCall {
   GraphFunction* function = nullptr;
   std::unique_ptr<CallPlan> plan;  // null: the function runs
   ArgumentForm form = ArgumentForm::Lists;
+  std::shared_ptr<Graph> flat;  // with functions inlined, for traces; made when it is needed
 };
 
 struct EagerObject {
@@ -412,6 +414,52 @@ PyObject* resultObject(const EagerObject::State& state, const CompiledCall& call
   return toPython(result);
 }
 
+// Without functions of the library, which a trace takes apart.
+const Graph& flatGraph(CompiledCall& call) {
+  if (!call.flat) {
+    call.flat = call.function->graph()->copy();
+    inlineCalls(*call.flat);
+    propagateConstants(*call.flat);
+    eliminateDeadCode(*call.flat);
+  }
+  return *call.flat;
+}
+
+PyObject* callTraced(const EagerObject::State& state, CompiledCall& call, Arguments& arguments,
+                     tracing::Tracer& tracer) {
+  notePlace(tracer);
+  std::vector<Value*> values(arguments.count);
+  for (size_t i = 0; i < arguments.count; ++i) {
+    if (call.form == ArgumentForm::Literals) {
+      if (isFollowed(arguments.objects[i])) warnOfConstant("number");
+    } else {
+      values[i] = followedValue(tracer, arguments.objects[i], arguments.values[i]);
+    }
+  }
+  IValue result;
+  Value* followed = nullptr;
+  if (call.plan) {
+    ValueArray<kMaxPlanSlots> slots(call.plan->num_slots);
+    for (size_t i = 0; i < arguments.count; ++i) slots[i] = std::move(arguments.values[i]);
+    const Interruptible interruptible;
+    const WithoutGil others;
+    result = runTraced(*call.plan, slots.data(), std::move(values), tracer, followed);
+  } else {
+    const IValue* first = arguments.values.data();
+    const std::vector<IValue> given(first, first + arguments.count);
+    const Graph* body = nullptr;
+    {
+      const tracing::PauseTrace pause;
+      body = &flatGraph(call);
+    }
+    tracer.stash(std::move(values));
+    result = tracer.callInlined(*body, given, [&] { return runFunction(call, arguments); });
+    followed = tracer.result(0);
+  }
+  if (followed && !result.isTensor()) return followedObject(tracer, result, followed);
+  return resultObject(state, call, arguments, std::move(result));
+}
+
 PyObject* callWith(EagerObject::State& state, PyObject* const* objects, size_t positional,
                    PyObject* names, bool or_not_implemented) {
   Arguments arguments(objects, positional, names);
@@ -423,6 +471,15 @@ PyObject* callWith(EagerObject::State& state, PyObject* const* objects, size_t p
       raise(PyExc_TypeError, fmt::format("{}: argument {} of type {} has no form as a value",
                                          state.qualified, i + 1, Py_TYPE(objects[i])->tp_name));
     }
+  }
+  if (tracing::Tracer* tracer = tracing::Tracer::active()) [[unlikely]] {
+    CompiledCall* call = nullptr;
+    {
+      const tracing::PauseTrace pause;  // constants are computed while compiling
+      call = find(state, arguments, or_not_implemented);
+    }
+    if (!call) Py_RETURN_NOTIMPLEMENTED;
+    return callTraced(state, *call, arguments, *tracer);
   }
   const CompiledCall* call = find(state, arguments, or_not_implemented);
   if (!call) Py_RETURN_NOTIMPLEMENTED;
@@ -573,7 +630,18 @@ PyObject* suggestion(PyObject*, PyObject* arguments) {
   });
 }
 
+// An expression of the language as a function: ("+", True) for a0 + a1, ("-", False) for -a0.
+PyObject* expression(PyObject*, PyObject* arguments) {
+  return guarded([&]() -> PyObject* {
+    const char* text = nullptr;
+    int binary = 0;
+    if (!PyArg_ParseTuple(arguments, "sp", &text, &binary)) return nullptr;
+    return eagerFunction(binary ? CallForm::Binary : CallForm::Unary, text, text);
+  });
+}
+
 PyMethodDef functions[] = {
+    {"_expression", expression, METH_VARARGS, "An expression with a sign, as a function."},
     {"_member", probe, METH_VARARGS, "What a member of a builtin module is."},
     {"_suggest", suggestion, METH_VARARGS, "A hint for a name that does not exist."},
     {nullptr, nullptr, 0, nullptr},

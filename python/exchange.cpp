@@ -8,6 +8,7 @@
 #include "core/dlpack_structs.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
+#include "python/tracing.h"
 
 namespace wick::python {
 namespace {
@@ -193,6 +194,7 @@ PyObject* numpyMethod(PyObject* self, PyObject* arguments, PyObject* kwargs) {
       return nullptr;
     }
     const Tensor& t = tensorOf(self, "numpy");
+    warnOfConstant("array of numpy");
     return toNumpy(force ? t.detach() : t);
   });
 }

@@ -5,6 +5,7 @@
 #include "python/interrupts.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
+#include "python/tracing.h"
 #include "runtime/ops/call.h"
 
 namespace wick::python {
@@ -21,6 +22,8 @@ const OperatorHandle kFill("aten::fill_", "Scalar");
 const OperatorHandle kReshape("aten::reshape", "");
 
 constexpr Py_ssize_t kMaxTupleLikeLength = 32;
+
+using tracing::Tracer;
 
 bool isSequence(PyObject* object) {
   return PyList_Check(object) || PyTuple_Check(object) || PyRange_Check(object);
@@ -125,6 +128,10 @@ class Subscripts {
       return IValue(static_cast<int64_t>(value));
     };
     const IValue step = bound(parts->step, IValue(int64_t{1}));
+    if (Tracer* tracer = Tracer::active()) {
+      tracer->stash({nullptr, nullptr, boundValue(*tracer, parts->start),
+                     boundValue(*tracer, parts->stop), boundValue(*tracer, parts->step)});
+    }
     if (step.toInt() <= 0) raise(PyExc_ValueError, "step must be greater than zero");
     if (parts->start != Py_None || parts->stop != Py_None || step.toInt() != 1) {
       result_ =
@@ -134,23 +141,34 @@ class Subscripts {
     ++dim_;
   }
 
-  void applySelect(int64_t index) {
+  // What a trace follows of a bound or an index, or null.
+  static Value* boundValue(Tracer& tracer, PyObject* object) {
+    if (isTensor(object)) return tracer.intOf(tensorIn(object));
+    if (!PyIndex_Check(object)) return nullptr;
+    return followedValue(tracer, object, IValue());
+  }
+
+  void applySelect(int64_t index, PyObject* object) {
     const int64_t size = result_.size(dim_);
     if (index < -size || index >= size) {
       raise(PyExc_IndexError, fmt::format("index {} is out of bounds for dimension {} with size {}",
                                           index, dim_, size));
     }
+    if (Tracer* tracer = Tracer::active()) {
+      tracer->stash({nullptr, nullptr, boundValue(*tracer, object)});
+    }
     result_ = kSelect(result_, dim_, index);
     changed_ = true;
   }
 
-  void applyTensor(const Tensor& t) {
+  void applyTensor(PyObject* object) {
+    const Tensor& t = tensorIn(object);
     if (t.dim() > 0) {
       record(t);
     } else if (t.dtype() == DType::Bool) {
       applyBool(t.item<bool>());
     } else if (isIntegral(t.dtype(), false) && t.dtype() != DType::Byte) {
-      applySelect(t.item<int64_t>());
+      applySelect(t.item<int64_t>(), object);
     } else {
       record(t);
     }
@@ -158,7 +176,7 @@ class Subscripts {
 
   void apply(PyObject* item) {
     if (isTensor(item)) {
-      applyTensor(tensorIn(item));
+      applyTensor(item);
     } else if (PyBool_Check(item)) {
       applyBool(item == Py_True);
     } else if (item == Py_None) {
@@ -173,7 +191,7 @@ class Subscripts {
       const Owned number = checked(PyNumber_Index(item));
       const int64_t index = PyLong_AsLongLong(number.get());
       if (index == -1 && PyErr_Occurred()) throw PythonError();
-      applySelect(index);
+      applySelect(index, item);
     } else {
       raise(PyExc_IndexError,
             fmt::format("only integers, slices (`:`), ellipsis (`...`), None and long or byte "
@@ -220,11 +238,18 @@ void assign(const Subscripts& target, PyObject* value) {
   IValue given;
   if (!isTensor(value) && tryValue(value, given) && given.isNumber()) {
     if (!target.hasTensors()) {
+      if (Tracer* tracer = Tracer::active()) {
+        tracer->stash({nullptr, followedValue(*tracer, value, given)});
+      }
       kFill.all(target.view(), given);
       return;
     }
     const Tensor number = Tensor::empty({}, target.view().dtype());
-    kFill.all(number, given);
+    if (isFollowed(value)) warnOfConstant("number");
+    {
+      const tracing::PauseTrace pause;
+      kFill.all(number, given);
+    }
     kIndexPut.all(target.view(), operatorIndices(target.tensors()), number);
     return;
   }
@@ -243,6 +268,7 @@ void assign(const Subscripts& target, PyObject* value) {
 
 PyObject* getItem(PyObject* self, PyObject* index) {
   return guarded([&] {
+    if (Tracer* tracer = Tracer::active()) notePlace(*tracer);
     const Subscripts found(tensorOf(self, "subscript"), index);
     if (found.hasTensors()) {
       const Interruptible interruptible;
@@ -260,6 +286,7 @@ PyObject* getItem(PyObject* self, PyObject* index) {
 int setItem(PyObject* self, PyObject* index, PyObject* value) {
   return guardedStatus([&] {
     if (!value) raise(PyExc_TypeError, "elements of a tensor cannot be deleted");
+    if (Tracer* tracer = Tracer::active()) notePlace(*tracer);
     const Subscripts target(tensorOf(self, "subscript"), index);
     const Interruptible interruptible;
     assign(target, value);

@@ -13,6 +13,7 @@
 #include "python/pybind.h"
 #include "python/script.h"
 #include "python/tensor_object.h"
+#include "python/tracing.h"
 #include "runtime/threads.h"
 
 namespace wick::python {
@@ -122,6 +123,7 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     addAutograd(module.get());
     addFiles(module.get());
     addScript(module.get());
+    addTracing(module.get());
     const Owned generator(generatorObject(wick::GeneratorRef(&wick::defaultGenerator())));
     check(PyModule_AddObjectRef(module.get(), "default_generator", generator.get()));
     check(PyModule_AddStringConstant(module.get(), "__version__", wick::version()));

@@ -9,6 +9,7 @@
 #include "python/interrupts.h"
 #include "python/pybind.h"
 #include "python/script_names.h"
+#include "python/tracing.h"
 #include "runtime/call.h"
 #include "runtime/frozen_module.h"
 #include "runtime/inference.h"
@@ -51,17 +52,41 @@ Kwargs kwargsOf(const py::kwargs& kwargs) {
   return out;
 }
 
+// Before a call of compiled code: what a trace follows of its arguments, behind `bound` others.
+void stashFollowed(const py::args& args, const std::vector<IValue>& values,
+                   const py::kwargs& kwargs, size_t bound) {
+  tracing::Tracer* tracer = tracing::Tracer::active();
+  if (!tracer) return;
+  notePlace(*tracer);
+  std::vector<Value*> followed(bound);
+  for (size_t i = 0; i < values.size(); ++i) {
+    followed.push_back(followedValue(*tracer, args[i].ptr(), values[i]));
+  }
+  for (const auto& [name, value] : kwargs) {
+    if (isFollowed(value.ptr())) warnOfConstant("number");
+  }
+  tracer->stash(std::move(followed));
+}
+
+// The result for Python; a number of a recorded call is followed.
+py::object scriptResult(const IValue& result) {
+  tracing::Tracer* tracer = tracing::Tracer::active();
+  if (tracer && tracer->result(0)) return given(followedObject(*tracer, result, tracer->result(0)));
+  return pythonOf(result);
+}
+
 py::object callScript(const ScriptFunction& self, const py::args& args, const py::kwargs& kwargs) {
   std::vector<IValue> values = valuesOf(args);
   Kwargs named = kwargsOf(kwargs);
   const RunOptions options = interruptibleRun();
   const std::shared_ptr<void> owner = self.owner;
+  stashFollowed(args, values, kwargs, 0);
   IValue result;
   {
     const WithoutGil others;
     result = callFunction(*self.function, std::move(values), std::move(named), options, &owner);
   }
-  return pythonOf(result);
+  return scriptResult(result);
 }
 
 py::object callOnModule(const ScriptModule& self, const std::string& method, const py::args& args,
@@ -69,13 +94,14 @@ py::object callOnModule(const ScriptModule& self, const std::string& method, con
   std::vector<IValue> values = valuesOf(args);
   Kwargs named = kwargsOf(kwargs);
   const RunOptions options = interruptibleRun();
+  stashFollowed(args, values, kwargs, 1);
   IValue result;
   {
     const WithoutGil others;
     result = method.empty() ? self.module(std::move(values), std::move(named), options)
                             : self.module.run(method, std::move(values), std::move(named), options);
   }
-  return pythonOf(result);
+  return scriptResult(result);
 }
 
 py::object callOnObject(const ScriptValue& self, const std::string& name, const py::args& args,
@@ -419,6 +445,14 @@ void addModules(py::module_& m) {
         s.info->values.clear();
       });
   m.def("_make_module", makeModule);
+  // A module whose forward calls the function, as archives hold functions.
+  m.def("_module_of_function", [](const ScriptFunction& f) {
+    ModuleBuilder builder("PlainFunction");
+    f.function->ensureDefined();
+    builder.defineCall("forward", *f.function);
+    builder.keep(f.owner);
+    return ScriptModule{builder.build(), nullptr};
+  });
   m.def("_load_module", loadModuleFrom);
   m.def("_optimize_for_inference", [](const ScriptModule& s, const std::string& method) {
     const WithoutGil others;
@@ -465,6 +499,10 @@ GraphFunction* scriptFunctionIn(PyObject* object) {
   const py::handle handle(object);
   return py::isinstance<ScriptFunction>(handle) ? handle.cast<const ScriptFunction&>().function
                                                 : nullptr;
+}
+
+PyObject* scriptFunctionObject(GraphFunction* function, std::shared_ptr<void> owner) {
+  return py::cast(ScriptFunction{function, std::move(owner)}).release().ptr();
 }
 
 std::shared_ptr<ModuleInfo> moduleInfoIn(PyObject* object) {

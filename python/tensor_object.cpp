@@ -7,10 +7,13 @@
 #include <new>
 
 #include "autograd/tape.h"
+#include "core/print_options.h"
 #include "core/scalar.h"
 #include "python/convert.h"
 #include "python/eager.h"
 #include "python/plain_types.h"
+#include "python/tracing.h"
+#include "runtime/ops/call.h"
 
 namespace wick::python {
 
@@ -151,6 +154,7 @@ int truth(PyObject* self) {
   int result = -1;
   guardedStatus([&] {
     const Tensor& t = tensorOf(self, "bool");
+    warnOfConstant("boolean");
     if (t.numel() > 1) {
       raise(PyExc_RuntimeError, "Boolean value of Tensor with more than one value is ambiguous");
     }
@@ -161,6 +165,7 @@ int truth(PyObject* self) {
 
 PyObject* asInt(PyObject* self) {
   return guarded([&] {
+    warnOfConstant("integer");
     const IValue value = onlyElement(self, "int");
     const Owned number(toPython(value));
     return PyNumber_Long(number.get());
@@ -169,6 +174,7 @@ PyObject* asInt(PyObject* self) {
 
 PyObject* asFloat(PyObject* self) {
   return guarded([&] {
+    warnOfConstant("float");
     const IValue value = onlyElement(self, "float");
     const Owned number(toPython(value));
     return PyNumber_Float(number.get());
@@ -182,6 +188,7 @@ PyObject* asIndex(PyObject* self) {
       raise(PyExc_TypeError,
             "only integer tensors of a single element can be converted to an index");
     }
+    warnOfConstant("index");
     const IValue value = onlyElement(self, "index");
     const Owned number(toPython(value));
     return PyNumber_Long(number.get());
@@ -193,6 +200,10 @@ Py_ssize_t length(PyObject* self) {
   guardedStatus([&] {
     const Tensor& t = tensorOf(self, "len");
     if (t.dim() == 0) raise(PyExc_TypeError, "len() of a 0-d tensor");
+    warnOfTrace(
+        "Using len to get tensor shape might cause the trace to be incorrect. Recommended usage "
+        "would be tensor.shape[0]. Passing a tensor of different shape might lead to errors or "
+        "silently give incorrect results.");
     result = static_cast<Py_ssize_t>(t.size(0));
   });
   return result;
@@ -201,6 +212,10 @@ Py_ssize_t length(PyObject* self) {
 PyObject* iterate(PyObject* self) {
   return guarded([&] {
     if (tensorOf(self, "iter").dim() == 0) raise(PyExc_TypeError, "iteration over a 0-d tensor");
+    warnOfTrace(
+        "Iterating over a tensor might cause the trace to be incorrect. Passing a tensor of "
+        "different shape won't change the number of iterations executed (and might lead to errors "
+        "or silently give incorrect results).");
     const Owned parts = checked(PyObject_CallMethod(self, "unbind", "i", 0));
     return PyObject_GetIter(parts.get());
   });
@@ -220,8 +235,10 @@ int containsItem(PyObject* self, PyObject* item) {
 
 // ---- text ----
 
+PrintOptions print_options;  // under the GIL
+
 std::string shown(const Tensor& t) {
-  std::string text = formatTensor(t);
+  std::string text = formatTensor(t, print_options);
   const std::string suffix = "requires_grad=True)";
   if (t.requiresGrad() && text.ends_with(suffix)) {
     const autograd::Edge edge = autograd::gradientEdge(t);
@@ -232,6 +249,24 @@ std::string shown(const Tensor& t) {
   }
   return text;
 }
+
+// (precision, threshold, edgeitems, linewidth, sci_mode); wick.torch.set_printoptions checks them.
+PyObject* setPrintOptions(PyObject*, PyObject* arguments) {
+  return guarded([&]() -> PyObject* {
+    int precision = 0;
+    long long threshold = 0, edge_items = 0, line_width = 0;
+    PyObject* scientific = nullptr;
+    if (!PyArg_ParseTuple(arguments, "iLLLO", &precision, &threshold, &edge_items, &line_width,
+                          &scientific)) {
+      return nullptr;
+    }
+    print_options = {precision, threshold, edge_items, line_width, std::nullopt};
+    if (scientific != Py_None) print_options.scientific = scientific == Py_True;
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef set_print_options = {"_set_print_options", setPrintOptions, METH_VARARGS, nullptr};
 
 PyObject* represent(PyObject* self) {
   return guarded([&] {
@@ -259,7 +294,10 @@ PyObject* format(PyObject* self, PyObject* spec) {
 // ---- members ----
 
 PyObject* item(PyObject* self, PyObject*) {
-  return guarded([&] { return toPython(onlyElement(self, "item")); });
+  return guarded([&] {
+    warnOfConstant("number");
+    return toPython(onlyElement(self, "item"));
+  });
 }
 
 PyObject* nestedList(const Tensor& t) {
@@ -273,14 +311,20 @@ PyObject* nestedList(const Tensor& t) {
 }
 
 PyObject* toList(PyObject* self, PyObject*) {
-  return guarded([&] { return nestedList(tensorOf(self, "tolist")); });
+  return guarded([&] {
+    warnOfConstant("list");
+    return nestedList(tensorOf(self, "tolist"));
+  });
 }
 
 PyObject* sizeMethod(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensorOf(self, "size");
     const Py_ssize_t given = count + (names ? PyTuple_GET_SIZE(names) : 0);
-    if (given == 0 || args[0] == Py_None) return sizeObject(t.sizes());
+    tracing::Tracer* tracer = tracing::Tracer::active();
+    if (given == 0 || args[0] == Py_None) {
+      return tracer ? followedSizes(*tracer, t) : sizeObject(t.sizes());
+    }
     if (given > 1) raise(PyExc_TypeError, "size() takes at most one dimension");
     const int64_t d = PyLong_AsLongLong(args[0]);
     if (d == -1 && PyErr_Occurred()) return nullptr;
@@ -290,6 +334,7 @@ PyObject* sizeMethod(PyObject* self, PyObject* const* args, Py_ssize_t count, Py
             fmt::format("Dimension out of range (expected to be in range of [{}, {}], but got {})",
                         -n, n - 1, d));
     }
+    if (tracer) return followedSize(*tracer, t, d);
     return PyLong_FromLongLong(t.size(d));
   });
 }
@@ -314,7 +359,11 @@ PyObject* getDevice(PyObject* self, void*) {
   return guarded([&] { return deviceObject(tensorOf(self, "device").device()); });
 }
 PyObject* getShape(PyObject* self, void*) {
-  return guarded([&] { return sizeObject(tensorOf(self, "shape").sizes()); });
+  return guarded([&] {
+    const Tensor& t = tensorOf(self, "shape");
+    if (tracing::Tracer* tracer = tracing::Tracer::active()) return followedSizes(*tracer, t);
+    return sizeObject(t.sizes());
+  });
 }
 PyObject* getLayout(PyObject* self, void*) {
   return guarded([&] {
@@ -362,7 +411,11 @@ PyObject* getGradFn(PyObject* self, void*) {
   });
 }
 PyObject* getData(PyObject* self, void*) {
-  return guarded([&] { return tensorObject(tensorOf(self, "data").detach()); });
+  return guarded([&] {
+    static const OperatorHandle kDetach("aten::detach", "");
+    const Tensor& t = tensorOf(self, "data");
+    return tensorObject(tracing::Tracer::active() ? kDetach(t) : t.detach());
+  });
 }
 int setData(PyObject* self, PyObject* value, void*) {
   return guardedStatus([&] {
@@ -577,6 +630,8 @@ void addTensorType(PyObject* module) {
                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
   tensor_type = reinterpret_cast<PyTypeObject*>(checked(PyType_FromSpec(&spec)).leak());
   check(PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(tensor_type)));
+  const Owned setter = checked(PyCFunction_New(&set_print_options, nullptr));
+  check(PyModule_AddObjectRef(module, "_set_print_options", setter.get()));
 }
 
 }  // namespace wick::python

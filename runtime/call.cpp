@@ -4,6 +4,7 @@
 #include "core/conform.h"
 #include "core/error.h"
 #include "core/function_schema.h"
+#include "ir/call_layer.h"
 #include "ir/function.h"
 #include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
@@ -130,8 +131,15 @@ IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwar
   const CompileHold hold;
   GraphExecutor& executor = GraphExecutor::of(function);
   auto bound = bindArguments(function.schema(), std::move(arguments), std::move(kwargs));
-  const Code& code = codeFor(executor, bound, options);
-  return runCode(code, std::move(bound), options, owner);
+  const auto run = [&] {
+    const Code& code = codeFor(executor, bound, options);
+    return runCode(code, std::move(bound), options, owner);
+  };
+  if (CallLayer* tracing = tracingLayer()) [[unlikely]] {
+    return tracing->callFunction(function, bound, options.owner || !owner ? options.owner : *owner,
+                                 run);
+  }
+  return run();
 }
 
 IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IValue> arguments,
@@ -141,6 +149,13 @@ IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IVal
   GraphExecutor& executor = GraphExecutor::of(method);
   self->noteThread();
   auto bound = bindArguments(method.schema(), std::move(arguments), std::move(kwargs), 1);
+  if (CallLayer* tracing = tracingLayer()) [[unlikely]] {
+    bound.insert(bound.begin(), IValue(self));
+    return tracing->callFunction(method, bound, self->owner(), [&] {
+      const Code& code = codeFor(executor, bound, options);
+      return runCode(code, std::move(bound), options, &self->owner());
+    });
+  }
   LentFirst lent(bound, self);
   const Code& code = codeFor(executor, bound, options);
   try {

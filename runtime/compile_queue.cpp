@@ -1,5 +1,6 @@
 #include "runtime/compile_queue.h"
 
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -93,11 +94,25 @@ class CompileQueue {
   void beginWork() {
     if (resting_ > 0) wanted_ = true;
     if (ended_ || thread_.joinable() || resting_ > 0) return;
+    [[maybe_unused]] static const int watched =
+        pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                       [] { instance().goOnInFork(); });
     thread_ = std::thread([this] { work(); });
     std::atexit([] { instance().end(); });
     restWithInitialThread();
   }
   static void restWithInitialThread();
+
+  // A fork has none of the threads: what is not compiled yet runs without there. The jobs stay,
+  // because what they hold may be in the middle of a change.
+  void goOnInFork() {
+    if (thread_.joinable()) {
+      thread_.detach();
+      busy_ = false;
+      ended_ = true;
+    }
+    mutex_.unlock();
+  }
 
   void stop(bool for_good) {
     std::vector<std::function<void()>> dropped;  // what a job holds may ask for the queue

@@ -152,6 +152,8 @@ class FunctionContext:
 
 default_generator: Generator
 
+def _is_tracing() -> bool: ...
+
 def tensor(
     data: Any,
     *,

@@ -183,5 +183,24 @@ class AgainstPyTorch(Case):
                     self.assert_same(results[0], results[1])
 
 
+
+class OutOfRange(Case):
+    def test_class_of_the_error(self):
+        x, far = torch.arange(5), torch.tensor([9])
+        for call in (
+            lambda: x[far],
+            lambda: x.__setitem__(far, 1),
+            lambda: torch.index_select(x, 0, far),
+            lambda: torch.take(x, far),
+            lambda: x.put_(far, torch.tensor([1])),
+            lambda: x.index_fill_(0, far, 1),
+            lambda: torch.nn.functional.embedding(far, torch.randn(3, 2)),
+        ):
+            with self.assertRaises(IndexError):
+                call()
+        with self.assertRaises(RuntimeError):  # as in PyTorch
+            torch.gather(x, 0, far)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -279,6 +279,8 @@ class Program:
 
     def _run(self, path, text, constants):
         scope = _globals(constants, self.names)
+        # Types of attributes whose names are no identifiers; their files may come later.
+        text = re.sub(r"(?m)^( *)__annotations__\[.*$", r"\1pass", text)
         code = compile(text, path, "exec", flags=__future__.annotations.compiler_flag)
         exec(code, scope)
         place = self.names

@@ -308,8 +308,6 @@ class Modules(Case):
 
         with self.assertRaisesRegex(wick.CompileError, "nothing"):
             jit.script(Bad())
-        with self.assertRaisesRegex(AttributeError, "trace"):
-            jit.trace
 
     def test_many_threads(self):
         made = jit.script(self.net)

@@ -39,10 +39,6 @@ def is_scripting():
     return False
 
 
-def is_tracing():
-    return False
-
-
 def annotate(the_type, value):
     return value
 
@@ -334,6 +330,8 @@ def _declare_attribute(name, value, annotation, constant):
     if text and text.startswith("Final"):
         inner = text[len("Final["):-1] if "[" in text else None
         return [("constant", name, inner, value)]
+    if isinstance(value, ScriptModule):
+        return [("module", name, None, value._c)]
     if callable(value) and not isinstance(value, (_C.Tensor, ScriptObject)):
         return [("value", name, None, value)]
     if constant:
@@ -458,6 +456,8 @@ def _wrap(c):
 def save(module, file, _extra_files=None):
     """Writes an archive that torch.jit.load reads, to a path or a file that is open."""
     extra = dict(_extra_files or {})
+    if isinstance(module, ScriptFunction):
+        module = ScriptModule(_C._module_of_function(module))
     if hasattr(file, "write"):
         file.write(module._c.save_to_bytes(extra))
     else:
@@ -513,6 +513,8 @@ def _script_object_attribute(self, name, _known=ScriptObject.__getattr__):
 
 
 ScriptObject.__getattr__ = _script_object_attribute
+ScriptFunction.save = save
+ScriptFunction.code = property(lambda self: ScriptModule(_C._module_of_function(self)).code)
 
 
 # ---- fork ----
@@ -555,7 +557,10 @@ def wait(future):
     return future.wait()
 
 
+from wick.jit._check import TracingCheckError  # noqa: E402
+from wick.jit._numbers import TracerWarning  # noqa: E402
+from wick.jit._trace import is_tracing, script_if_tracing, trace, trace_module  # noqa: E402
+
+
 def __getattr__(name):
-    if name in ("trace", "trace_module"):
-        raise AttributeError(f"wick.jit has no {name} yet: only script makes programs")
     raise AttributeError(f"module 'wick.jit' has no attribute '{name}'")

@@ -299,6 +299,35 @@ def get_num_threads():
     return _C.get_num_threads()
 
 
+_PROFILES = {"default": (4, 1000, 3, 80), "short": (2, 1000, 2, 80), "full": (4, inf, 3, 80)}
+_print_options = [4, 1000, 3, 80, None]
+
+
+def set_printoptions(
+    precision=None, threshold=None, edgeitems=None, linewidth=None, profile=None, sci_mode=None
+):
+    """How tensors are shown: digits, elements before a cut, elements at its edges, columns."""
+    chosen = list(_print_options)
+    if profile is not None:
+        if profile not in _PROFILES:
+            raise ValueError(f"set_printoptions: unknown profile '{profile}'")
+        chosen[:4] = _PROFILES[profile]
+    for i, value in enumerate((precision, threshold, edgeitems, linewidth)):
+        if value is not None:
+            chosen[i] = value
+    chosen[4] = sci_mode
+    whole = [2**60 if value == inf else value for value in chosen[:4]]
+    for name, value in zip(("precision", "threshold", "edgeitems", "linewidth"), whole):
+        if not isinstance(value, _builtins.int) or value < 0:
+            raise ValueError(f"set_printoptions: {name} is a number that is not negative")
+    if sci_mode not in (None, True, False):
+        raise ValueError("set_printoptions: sci_mode is True, False or None")
+    if whole[0] > 100:
+        raise ValueError("set_printoptions: more than 100 digits")
+    _C._set_print_options(*[min(value, 2**60) for value in whole], sci_mode)
+    _print_options[:] = chosen
+
+
 # ---- files ----
 
 

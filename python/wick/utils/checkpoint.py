@@ -12,4 +12,6 @@ def checkpoint(function, *args, preserve_rng_state=True, use_reentrant=True, **k
     def call(*values):
         return function(*values, **kwargs)
 
+    if _C._is_tracing():  # only what is computed is recorded
+        return call(*args)
     return _C._checkpoint(call, preserve_rng_state, *args)

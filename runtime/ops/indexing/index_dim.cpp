@@ -14,6 +14,7 @@
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/indexing/index_errors.h"
 #include "runtime/ops/reduce/into.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -30,8 +31,10 @@ OffsetTable selectedOffsets(const char* op, const Tensor& self, int64_t d, const
   const int64_t* data = flat.data<int64_t>();
   OffsetTable table(static_cast<size_t>(flat.numel()));
   for (size_t i = 0; i < table.size(); ++i) {
-    WICK_CHECK(data[i] < n && data[i] >= (negative ? -n : 0),
-               "{}: index {} is out of bounds for dimension {} with size {}", op, data[i], d, n);
+    if (data[i] >= n || data[i] < (negative ? -n : 0)) [[unlikely]] {
+      throwIndexError("{}: index {} is out of bounds for dimension {} with size {}", op, data[i], d,
+                      n);
+    }
     table[i] = (data[i] < 0 ? data[i] + n : data[i]) * stride;
   }
   return table;
@@ -70,8 +73,9 @@ Tensor embedding(const Tensor& weight, const Tensor& indices, int64_t, bool, boo
   Tensor flat = indices.to(DType::Long).contiguous();
   for (int64_t i = 0; i < flat.numel(); ++i) {
     int64_t at = flat.data<int64_t>()[i];
-    WICK_CHECK(at >= 0 && at < rows, "embedding: index out of range in self: {} of {} rows", at,
-               rows);
+    if (at < 0 || at >= rows) [[unlikely]] {
+      throwIndexError("embedding: index out of range in self: {} of {} rows", at, rows);
+    }
   }
   DimVector sizes(indices.sizes());
   sizes.push_back(weight.sizes()[1]);
@@ -239,8 +243,10 @@ Tensor take(const Tensor& self, const Tensor& index, Out out) {
     parallelFor(at.numel(), kGrainSize, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t k = positions[i];
-        WICK_CHECK(k >= -n && k < n,
-                   "out of range: tried to access index {} on a tensor of {} elements.", k, n);
+        if (k < -n || k >= n) [[unlikely]] {
+          throwIndexError("out of range: tried to access index {} on a tensor of {} elements.", k,
+                          n);
+        }
         to[i] = from[k < 0 ? k + n : k];
       }
     });
@@ -271,8 +277,9 @@ Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool a
   CountedVector<int64_t> at(static_cast<size_t>(where.numel()));
   for (size_t i = 0; i < at.size(); ++i) {
     int64_t k = where.data<int64_t>()[i];
-    WICK_CHECK(k >= -n && k < n,
-               "out of range: tried to access index {} on a tensor of {} elements.", k, n);
+    if (k < -n || k >= n) [[unlikely]] {
+      throwIndexError("out of range: tried to access index {} on a tensor of {} elements.", k, n);
+    }
     at[i] = k < 0 ? k + n : k;
   }
   if (accumulate) {

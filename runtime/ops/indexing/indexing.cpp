@@ -12,6 +12,7 @@
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/indexing/index_errors.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick::ops {
@@ -114,8 +115,9 @@ IndexPlan planIndex(const Tensor& source, const std::vector<Tensor>& given) {
     int64_t n = self.sizes()[d];
     int64_t stride = self.strides()[d];
     for (size_t i = 0; i < picked.size(); ++i) {
-      WICK_CHECK(data[i] >= -n && data[i] < n,
-                 "index {} is out of bounds for dimension {} with size {}", data[i], d, n);
+      if (data[i] < -n || data[i] >= n) [[unlikely]] {
+        throwIndexError("index {} is out of bounds for dimension {} with size {}", data[i], d, n);
+      }
       picked[i] += (data[i] < 0 ? data[i] + n : data[i]) * stride;
     }
   }

@@ -1,0 +1,325 @@
+#include "python/tracing.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <optional>
+
+#include "python/convert.h"
+#include "python/plain_types.h"
+#include "python/pybind.h"
+#include "python/script.h"
+#include "python/script_names.h"
+#include "python/source_places.h"
+
+namespace wick::python {
+namespace {
+
+using tracing::Tracer;
+
+PyObject* int_class = nullptr;  // of followed numbers
+PyObject* float_class = nullptr;
+PyObject* warning_class = nullptr;
+
+// One recording, and the numbers that it follows.
+struct Session {
+  Session() : serial(++last_serial) {}
+  static inline int64_t last_serial = 0;
+  const int64_t serial;
+  Tracer tracer;
+  std::optional<tracing::TraceScope> scope;
+  Session* outer = nullptr;
+  std::vector<Value*> numbers;
+  SourcePlaces places;
+};
+thread_local Session* session = nullptr;
+
+// Of one tracer: the session that it belongs to, or null.
+Session* sessionOf(const Tracer& tracer) {
+  return session && &session->tracer == &tracer ? session : nullptr;
+}
+
+constexpr int64_t kNumbersASession = int64_t{1} << 32;
+
+Value* numberValue(Session& current, PyObject* object) {
+  const Owned id = checked(PyObject_GetAttrString(object, "_wick_value"));
+  const int64_t number = PyLong_AsLongLong(id.get());
+  if (number == -1 && PyErr_Occurred()) throw PythonError();
+  if (number / kNumbersASession != current.serial) return nullptr;  // of an earlier trace
+  return current.numbers.at(static_cast<size_t>(number % kNumbersASession));
+}
+
+bool holdsFollowed(PyObject* object, int depth) {
+  if (isFollowed(object)) return true;
+  if (depth > 8 || (!PyList_Check(object) && !PyTuple_Check(object))) return false;
+  const Py_ssize_t count = PySequence_Fast_GET_SIZE(object);
+  for (Py_ssize_t i = 0; i < count; ++i) {
+    if (holdsFollowed(PySequence_Fast_GET_ITEM(object, i), depth + 1)) return true;
+  }
+  return false;
+}
+
+Value* asFloat(Graph& graph, Value* value) {
+  Node* node = graph.create(Symbol::aten("Float"), {value});
+  node->output()->setType(types::Float());
+  return graph.insertNode(node)->output();
+}
+
+const Operator& sizeOperator() {
+  static const Operator* op = OperatorRegistry::instance().find(Symbol::aten("size"), "int");
+  WICK_ASSERT(op, "no aten::size.int");
+  return *op;
+}
+
+PyObject* sizeAt(Tracer& tracer, const Tensor& tensor, int64_t dim) {
+  IValue arguments[] = {IValue(tensor), IValue(dim)};
+  IValue result;
+  sizeOperator().call(arguments, 2, &result, 1);
+  return followedObject(tracer, result, tracer.result(0));
+}
+
+}  // namespace
+
+void notePlace(Tracer& tracer) {
+  if (Session* current = sessionOf(tracer)) tracer.setPlace(current->places.ofCaller());
+}
+
+void warnOfTrace(const char* text) {
+  if (!Tracer::active() || !warning_class) return;
+  check(PyErr_WarnEx(warning_class, text, 1));
+}
+
+void warnOfConstant(const char* what) {
+  if (!Tracer::active()) return;
+  warnOfTrace(
+      fmt::format("Converting a tensor to a Python {} might cause the trace to be incorrect. "
+                  "We can't record the data flow of Python values, so this value will be "
+                  "treated as a constant in the future. This means that the trace might not "
+                  "generalize to other inputs!",
+                  what)
+          .c_str());
+}
+
+bool isFollowed(PyObject* object) {
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(object));
+  return int_class && (type == int_class || type == float_class);
+}
+
+Value* followedValue(Tracer& tracer, PyObject* object, const IValue& value) {
+  Session* current = sessionOf(tracer);
+  if (!current || !holdsFollowed(object, 0)) return nullptr;
+  if (isFollowed(object)) {
+    Value* found = numberValue(*current, object);
+    if (!found || !value.isDouble() || found->type()->kind() != TypeKind::Int) return found;
+    return asFloat(tracer.graph(), found);
+  }
+  if (!value.isList() && !value.isTuple()) return nullptr;
+  const std::vector<IValue>& elements = value.elements();
+  std::vector<Value*> values;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(object, static_cast<Py_ssize_t>(i));
+    Value* followed = followedValue(tracer, item, elements[i]);
+    values.push_back(followed ? followed : tracer.valueFor(elements[i], nullptr));
+  }
+  return tracer.containerFor(value, values);
+}
+
+PyObject* followedObject(Tracer& tracer, const IValue& number, Value* value) {
+  Session* current = sessionOf(tracer);
+  if (!current || !value) return toPython(number);
+  if (number.isList() || number.isTuple()) {
+    const std::vector<IValue>& elements = number.elements();
+    for (const IValue& e : elements) {
+      if (!e.isInt() && !e.isDouble()) return toPython(number);
+    }
+    const std::vector<Value*> parts = tracer.partsOf(value, elements.size());
+    const auto count = static_cast<Py_ssize_t>(elements.size());
+    Owned out = checked(number.isList() ? PyList_New(count) : PyTuple_New(count));
+    for (size_t i = 0; i < elements.size(); ++i) {
+      PyObject* item = followedObject(tracer, elements[i], parts[i]);
+      if (number.isList()) {
+        PyList_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), item);
+      } else {
+        PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), item);
+      }
+    }
+    return out.leak();
+  }
+  PyObject* kind = number.isInt() ? int_class : number.isDouble() ? float_class : nullptr;
+  if (!kind) return toPython(number);
+  const Owned plain(toPython(number));
+  Owned made = checked(PyObject_CallOneArg(kind, plain.get()));
+  const int64_t id =
+      current->serial * kNumbersASession + static_cast<int64_t>(current->numbers.size());
+  current->numbers.push_back(value);
+  const Owned index = checked(PyLong_FromLongLong(id));
+  check(PyObject_SetAttrString(made.get(), "_wick_value", index.get()));
+  return made.leak();
+}
+
+PyObject* followedSize(Tracer& tracer, const Tensor& tensor, int64_t dim) {
+  if (!tracer.find(tensor)) return checked(PyLong_FromLongLong(tensor.size(dim))).leak();
+  notePlace(tracer);
+  return sizeAt(tracer, tensor, dim);
+}
+
+PyObject* followedSizes(Tracer& tracer, const Tensor& tensor) {
+  Owned sizes(sizeObject(tensor.sizes()));
+  if (!tracer.find(tensor)) return sizes.leak();
+  notePlace(tracer);
+  for (int64_t d = 0; d < tensor.dim(); ++d) {
+    PyObject* const before = PyTuple_GET_ITEM(sizes.get(), static_cast<Py_ssize_t>(d));
+    PyTuple_SET_ITEM(sizes.get(), static_cast<Py_ssize_t>(d), sizeAt(tracer, tensor, d));
+    Py_DECREF(before);
+  }
+  return sizes.leak();
+}
+
+IValue runTraced(const CallPlan& plan, IValue* slots, std::vector<Value*> values, Tracer& tracer,
+                 Value*& result) {
+  values.resize(plan.num_slots);
+  for (const auto& [slot, value] : plan.constants) slots[slot] = value;
+  for (const CallPlan::Step& step : plan.steps) {
+    const size_t count = step.inputs.size();
+    std::vector<IValue> inputs;
+    std::vector<Value*> known;
+    bool any = false;
+    for (const uint16_t input : step.inputs) {
+      inputs.push_back(slots[input]);
+      known.push_back(values[input]);
+      any |= values[input] != nullptr;
+    }
+    if (step.op) {
+      if (any) tracer.stash(known);
+      step.op->call(inputs.data(), count, slots + step.first_output, step.num_outputs);
+      for (size_t i = 0; i < step.num_outputs; ++i)
+        values[step.first_output + i] = tracer.result(i);
+      continue;
+    }
+    IValue made = step.element ? IValue(makeList(step.element, inputs)) : IValue(makeTuple(inputs));
+    if (any) {
+      for (size_t i = 0; i < count; ++i) {
+        if (!known[i]) known[i] = tracer.valueFor(inputs[i], nullptr);
+      }
+      values[step.first_output] = tracer.containerFor(made, known);
+    }
+    slots[step.first_output] = std::move(made);
+  }
+  result = values[plan.result];
+  return std::move(slots[plan.result]);
+}
+
+// ---- for wick.jit ----
+
+namespace {
+
+class Recording {
+ public:
+  void addModule(const py::object& module) {
+    IValue object = valueOf(module);
+    state_.tracer.addModule(ObjectRef(&object.toObject()));
+  }
+  void addInput(const std::string& name, const py::object& value) {
+    state_.tracer.addInput(name, valueOf(value));
+  }
+  void start() {
+    state_.scope.emplace(state_.tracer);
+    state_.outer = std::exchange(session, &state_);
+  }
+  void stop() {
+    if (!state_.scope) return;
+    state_.scope.reset();
+    session = state_.outer;
+  }
+  void finish(const py::object& result) { graph_ = state_.tracer.finish(valueOf(result)); }
+
+  py::object function(const std::string& qualified_name) {
+    CompilationUnit& unit = *scriptUnit();
+    GraphFunction* made = unit.createFunction(unit.mangle(qualified_name), graph_);
+    keepOwners();
+    return given(scriptFunctionObject(made, scriptUnit()));
+  }
+  void method(const py::object& module, const std::string& name) {
+    const IValue value = valueOf(module);
+    const ClassTypePtr type = value.toObject().type();
+    if (type->findMethod(name)) throw UsageError("the module has a method '" + name + "' already");
+    CompilationUnit& unit = *scriptUnit();
+    GraphFunction* made = unit.createFunction(unit.mangle(type->name() + "." + name), graph_);
+    type->addMethod(made);
+    keepOwners();
+  }
+  const std::shared_ptr<Graph>& graph() const { return graph_; }
+  ~Recording() { stop(); }
+
+ private:
+  // What programs of Python own ends with the process.
+  void keepOwners() {
+    static auto* kept = new std::vector<std::shared_ptr<void>>();
+    for (const auto& owner : state_.tracer.owners()) {
+      if (owner != scriptUnit()) kept->push_back(owner);
+    }
+  }
+  Session state_;
+  std::shared_ptr<Graph> graph_;
+};
+
+// Whether a run of the node draws random numbers: dropout does in training alone.
+bool draws(const Node& node) {
+  if (!node.isNondeterministic()) return false;
+  const FunctionSchema* schema = node.maybeSchema();
+  for (const char* name : {"train", "training"}) {
+    if (!schema || !schema->argumentIndex(name)) continue;
+    const auto on = constantOf(node.namedInput(name));
+    if (on && on->isBool() && !on->toBool()) return false;
+  }
+  return true;
+}
+
+// Each node as text, its place, and whether it draws random numbers.
+py::list nodesOf(const Graph& graph) {
+  py::list out;
+  for (const Node* node : graph.nodes()) {
+    const bool tensor =
+        node->kind() == prim::Constant && node->output()->type()->kind() == TypeKind::Tensor;
+    out.append(py::make_tuple(tensor ? "a constant tensor" : node->str(), node->range().highlight(),
+                              draws(*node)));
+  }
+  return out;
+}
+
+}  // namespace
+
+void addTracing(PyObject* module) {
+  auto m = py::reinterpret_borrow<py::module_>(module);
+  py::class_<Recording>(m, "_Recording")
+      .def(py::init<>())
+      .def("add_module", &Recording::addModule)
+      .def("add_input", &Recording::addInput)
+      .def("start", &Recording::start)
+      .def("stop", &Recording::stop)
+      .def("finish", &Recording::finish)
+      .def("function", &Recording::function)
+      .def("method", &Recording::method)
+      .def("text", [](const Recording& r) { return r.graph()->copy()->str(); })
+      .def("nodes", [](const Recording& r) { return nodesOf(*r.graph()->copy()); })
+      .def("constants", [](const Recording& r) {
+        py::list out;
+        for (const Node* node : r.graph()->nodes()) {
+          if (node->kind() != prim::Constant ||
+              node->output()->type()->kind() != TypeKind::Tensor) {
+            continue;
+          }
+          if (const auto value = constantOf(node->output())) out.append(pythonOf(*value));
+        }
+        return out;
+      });
+  m.def("_is_tracing", [] { return Tracer::active() != nullptr; });
+  m.def("_set_tracing_classes",
+        [](const py::object& of_int, const py::object& of_float, const py::object& warning) {
+          int_class = Py_NewRef(of_int.ptr());
+          float_class = Py_NewRef(of_float.ptr());
+          warning_class = Py_NewRef(warning.ptr());
+        });
+}
+
+}  // namespace wick::python

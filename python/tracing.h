@@ -1,0 +1,44 @@
+// Recording for wick.jit.trace: where calls come from, numbers that a trace follows, warnings.
+//
+// A number that depends on sizes of inputs is an object of a class derived from int or float
+// (wick/jit/_numbers.py): it is the number for all of Python, and a Value of the graph for calls of
+// operators and for arithmetic.
+#pragma once
+
+#include <vector>
+
+#include "python/call_plan.h"
+#include "python/object.h"
+#include "tracing/tracer.h"
+
+namespace wick::python {
+
+// Notes the line of Python that calls, for the nodes that follow.
+void notePlace(tracing::Tracer& tracer);
+
+// TracerWarning that the value becomes a constant: "Converting a tensor to a Python " and `what`.
+// Nothing while no trace is active. Throws where the warning is made an exception.
+void warnOfConstant(const char* what);
+// TracerWarning with this text, while a trace is active.
+void warnOfTrace(const char* text);
+
+// The Value of a number that the trace follows, or of a list or tuple with such numbers; null for
+// all else. `value` is the object as the call takes it.
+Value* followedValue(tracing::Tracer& tracer, PyObject* object, const IValue& value);
+// Whether the object is such a number.
+bool isFollowed(PyObject* object);
+// A number, or a list or tuple of numbers, with its Value.
+PyObject* followedObject(tracing::Tracer& tracer, const IValue& number, Value* value);
+
+// All sizes, or that of a dimension (which must be in range), as a program reads them.
+PyObject* followedSizes(tracing::Tracer& tracer, const Tensor& tensor);
+PyObject* followedSize(tracing::Tracer& tracer, const Tensor& tensor, int64_t dim);
+
+// plan.run(), where `values` holds for each slot the Value that the trace follows, or null. That of
+// the result is put into `result`.
+IValue runTraced(const CallPlan& plan, IValue* slots, std::vector<Value*> values,
+                 tracing::Tracer& tracer, Value*& result);
+
+void addTracing(PyObject* module);
+
+}  // namespace wick::python

@@ -1,0 +1,131 @@
+// Tracing: recording what runs as a graph. A Tracer is a layer of Operator::call(): while it is
+// active on a thread, each operator that the thread calls becomes a Node of an ordinary Graph, and
+// what a compiled function does becomes one call of it.
+//
+// Tensors are known by identity: results of recorded operators, inputs, and attributes of the
+// traced module stand for themselves, all other tensors become constants. Numbers have no identity.
+// Those that a caller wants to follow (sizes, and what is computed of them) are Values in its
+// hands, which it stashes before the call that reads them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "core/tensor.h"
+#include "ir/call_layer.h"
+#include "ir/graph.h"
+
+namespace wick::tracing {
+
+// For one thread and one recording.
+class Tracer : public CallLayer {
+ public:
+  Tracer();
+
+  // The tracer that records the calling thread's calls now, or null.
+  static Tracer* active() { return threadContext().active_layers == 0 ? nullptr : findActive(); }
+
+  // ---- before ----
+
+  // The first input: a module, whose tensors and modules are attributes from now on.
+  void addModule(const ObjectRef& module);
+  // One more input. The function must be given the result: the value, but for tensors that the
+  // tracer knew already, which are other views of the same. RuntimeError for what holds anything
+  // but tensors.
+  IValue addInput(const std::string& name, const IValue& value);
+
+  // ---- meanwhile ----
+
+  void call(const LayerCall& call) override;
+  IValue callFunction(GraphFunction& function, std::span<const IValue> arguments,
+                      const std::shared_ptr<void>& owner,
+                      const std::function<IValue()>& run) override;
+  // As callFunction, but the body stands in the graph instead of a call.
+  IValue callInlined(const Graph& body, std::span<const IValue> arguments,
+                     const std::function<IValue()>& run);
+
+  // The next call's argument is this Value; null values say nothing.
+  void stash(std::vector<Value*> arguments) { stash_ = std::move(arguments); }
+  // What the last call's result is in the graph, when it is a number or a list of numbers that
+  // depends on the inputs; else null.
+  Value* result(size_t i) const { return i < results_.size() ? results_[i] : nullptr; }
+  // The Value for something: a constant, a tensor, a container of such. `type` as declared.
+  Value* valueFor(const IValue& value, const TypePtr& type);
+  // A container of Values, typed as the value is.
+  Value* containerFor(const IValue& value, std::span<Value* const> elements);
+  // The parts of a list or tuple.
+  std::vector<Value*> partsOf(Value* container, size_t count);
+  // `int(t)` of a tensor, as a Value. Null for a tensor that is a constant.
+  Value* intOf(const Tensor& tensor);
+  // The Value that the tensor is known by, or null.
+  Value* find(const Tensor& tensor);
+
+  // Where the nodes that follow come from.
+  void setPlace(SourceRange place) { graph_->setCurrentRange(std::move(place)); }
+  // Where callers put nodes of their own.
+  Graph& graph() { return *graph_; }
+
+  // ---- after ----
+
+  // The graph with this result. RuntimeError when it is or holds anything but tensors, or a tensor
+  // that depends on nothing that was recorded.
+  std::shared_ptr<Graph> finish(const IValue& result);
+  // What must live as long as the graph: owners of functions that it calls.
+  const std::vector<std::shared_ptr<void>>& owners() const { return owners_; }
+
+ private:
+  static Tracer* findActive();
+  Value* constantFor(const IValue& value);
+  Value* tensorValue(const Tensor& tensor);
+  Value* objectValue(const Object* object);
+  Value* listFor(const IValue& value, const TypePtr& type);
+  Value* dictFor(const IValue& value);
+  std::vector<Value*> argumentValues(std::span<const IValue> arguments,
+                                     const std::function<TypePtr(size_t)>& type_of);
+  bool isRecorded(const Operator& op) const;
+  void bind(Value* value, const IValue& is);
+  void bindTensor(Value* value, const Tensor& tensor);
+  void noteAttributes(const Object& object);
+  Value* outputFor(const IValue& value, size_t number);
+  IValue fresh(const IValue& value, size_t depth);
+
+  std::shared_ptr<Graph> graph_;
+  std::unordered_map<const TensorImpl*, Value*> tensors_;
+  std::vector<Tensor> kept_;  // so that another tensor never has the identity of one of them
+  std::unordered_map<uint64_t, Value*> numbers_[4];  // constants: none, int, float, bool
+  struct Place {
+    const Object* owner;
+    std::string name;
+  };
+  std::unordered_map<const TensorImpl*, Place> attributes_;
+  std::unordered_map<const Object*, Place> objects_;
+  std::unordered_map<const Object*, Value*> object_values_;
+  std::vector<ObjectRef> modules_;
+  std::vector<Value*> stash_;
+  std::vector<Value*> results_;
+  std::vector<std::shared_ptr<void>> owners_;
+};
+
+// Activates a tracer on the calling thread. RuntimeError within another trace.
+class TraceScope {
+ public:
+  explicit TraceScope(Tracer& tracer);
+
+ private:
+  CallLayerScope scope_;
+};
+
+// Nothing is recorded.
+class PauseTrace {
+ public:
+  PauseTrace() : scope_(CallLayerSlot::Trace, nullptr) {}
+
+ private:
+  CallLayerScope scope_;
+};
+
+}  // namespace wick::tracing
