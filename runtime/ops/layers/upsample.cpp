@@ -289,8 +289,8 @@ Taps roundedTaps(Taps taps, DType dtype) {
   return taps;
 }
 
-// What a device needs of taps: for each output place where it comes from, or, for gradients, for each
-// of `input` source places where it went.
+// Taps as a device needs them: for each output element the elements that it is made of and, for
+// gradients, for each of `input` elements the outputs that it became part of.
 WeightedRows rowsOf(const Taps& taps, int64_t output, bool copies) {
   WeightedRows rows;
   rows.start.push_back(0);
