@@ -91,9 +91,9 @@ struct Backward {
   std::vector<bool> results_need_it;  // which results come from arguments that do
   std::shared_ptr<const Recipe> recipe;
 
-  // The function for calls where only the results of which a bit of `defined` is set have
-  // gradients. It reads no more than this one. Zeros for the others would be wrong: times infinity
-  // they are no zeros, and what is computed from them would seem to depend on the arguments.
+  // The function for a walk that brings gradients of some results alone: of result i where bit i of
+  // `defined` is set. It reads no more than this one. Zeros for the others would be wrong: times
+  // infinity they are NaN, and what is computed from them would seem to depend on the arguments.
   std::shared_ptr<const Backward> with(uint64_t defined) const;
 
  private:

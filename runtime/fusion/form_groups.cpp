@@ -360,6 +360,7 @@ void formDifferentiableGraphs(Graph& graph) {
   options.max_nodes = 100;
   options.suffices = isLong;
   options.exposes = handsOn;
+  options.may_draw = true;
   // Each combination of conditions that a program meets has plans of its own.
   options.max_branches = 3;
   formFusionGroups(graph, options);
