@@ -320,7 +320,9 @@ class RandomRegion {
   explicit RandomRegion(uint64_t seed) : random_(seed) {}
 
   std::string body() {
+    // Each call draws the same numbers.
     std::string text =
+        "    torch.manual_seed(3)\n"
         "    p0 = float(a.detach()[0, 1]) > float(c.detach()[1])\n"
         "    p1 = float(b.detach()[1, 0]) > 1.3\n";
     values_ = {"a", "b", "a * c", "b + d"};
@@ -445,6 +447,11 @@ class RandomRegion {
         "{0}[1] * {1}",
         "{0}.select(1, 2).unsqueeze(1) * {1}",
         "{0}.narrow(1, 1, 2).mean() + {1}",
+        "torch.nn.functional.embedding(torch.tensor([2, 0, 2]), {0}) + {1}",
+        "torch.nn.functional.dropout({0}, 0.3) + {1}",
+        "torch.nn.functional.dropout({0} * {1}, 0.5, p0)",
+        "torch.nn.functional.scaled_dot_product_attention({0}, {1}, {0}) * 0.5",
+        "torch.nn.functional.scaled_dot_product_attention({1}, {0} * 0.3, b, is_causal=True)",
         "torch.sqrt({0} * {0} + 1)"};
     const char* form = kForms[random_() % std::size(kForms)];
     return fmt::format(fmt::runtime(form), pick(), pick());
