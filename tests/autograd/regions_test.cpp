@@ -185,8 +185,7 @@ TEST_F(Regions, AttentionWithMasks) {
   Tensor w = Tensor::zeros({6, 4}, DType::Double);
   w.setRequiresGrad(true);
   const Tensor e = Tensor::zeros({3, 4}, DType::Double), q = Tensor::zeros({6, 6}, DType::Double);
-  EXPECT_THROW(program.call("value", {Tensor::full({4}, 3, DType::Long), e, w, q, true}),
-               Error);
+  EXPECT_THROW(program.call("value", {Tensor::full({4}, 3, DType::Long), e, w, q, true}), Error);
 }
 
 // Cross entropy with all that it takes is part of a graph, and raises as before.
@@ -445,6 +444,35 @@ TEST_F(Regions, LossesDifferentiatedWhereTheyAreComputed) {
       EXPECT_TRUE(joins(source)) << source;
       expectSame(source, outcomeOf(source, true), outcomeOf(source, false), 1e-12);
     }
+  }
+}
+
+// A region that draws keeps its turn when it is joined with the call that differentiates it, and is
+// not joined past others that draw.
+TEST_F(Regions, LossesThatDrawKeepTheirTurn) {
+  for (const bool between : {false, true}) {
+    const std::string source = fmt::format(R"(
+def main() -> List[Tensor]:
+    torch.manual_seed(1)
+    e = torch.randn([7, 6], dtype=torch.float64).requires_grad_()
+    w = torch.randn([6, 6], dtype=torch.float64).requires_grad_()
+    x, y = torch.randint(0, 7, [5]), torch.randint(0, 6, [5])
+    found: List[Tensor] = []
+    for i in range(3):
+        h = torch.nn.functional.dropout(torch.nn.functional.embedding(x, e), 0.2, i != 1)
+        h = h + torch.nn.functional.scaled_dot_product_attention(h, torch.mm(h, w), h)
+        h = torch.nn.functional.dropout(torch.nn.functional.layer_norm(torch.mm(h, w), [6]), 0.4)
+        loss = torch.nn.functional.cross_entropy(h, y)
+        r = torch.{}([2])
+        for g in torch.autograd.grad([loss], [e, w]):
+            assert g is not None
+            found.append(g)
+        found.extend([loss.detach(), r, torch.rand([2])])
+    return found
+)",
+                                           between ? "rand" : "zeros");
+    EXPECT_EQ(joins(source), !between);
+    expectSame(source, outcomeOf(source, true), outcomeOf(source, false), 1e-10);
   }
 }
 
