@@ -13,6 +13,7 @@
 // is computed again rather than saved; the graph's own results are kept where fewer tensors are
 // saved so.
 #include <algorithm>
+#include <map>
 #include <mutex>
 #include <unordered_map>
 #include <unordered_set>
@@ -74,7 +75,10 @@ std::optional<DimVector> broadcast(const DimVector& a, const DimVector& b) {
   return out;
 }
 
-// One backward function. Immutable.
+// What a backward function is made from.
+struct Recipe;
+
+// One backward function. Thread-safe.
 struct Backward {
   std::shared_ptr<CompilationUnit> unit;
   GraphFunction* function = nullptr;
@@ -84,8 +88,17 @@ struct Backward {
   };
   std::vector<Parameter> parameters;
   std::vector<size_t> arguments;      // whose gradients it returns, as a tuple
-  std::vector<uint64_t> reached;      // bit i: that argument has a part in result i
   std::vector<bool> results_need_it;  // which results come from arguments that do
+  std::shared_ptr<const Recipe> recipe;
+
+  // The function for a walk that brings gradients of some results alone: of result i where bit i of
+  // `defined` is set. It reads no more than this one. Zeros for the others would be wrong: times
+  // infinity they are NaN, and what is computed from them would seem to depend on the arguments.
+  std::shared_ptr<const Backward> with(uint64_t defined) const;
+
+ private:
+  mutable std::mutex mutex_;
+  mutable std::map<uint64_t, std::shared_ptr<const Backward>> for_some_;
 };
 
 size_t savedTensors(const Backward& backward) {
@@ -101,18 +114,28 @@ size_t savedTensors(const Backward& backward) {
 // Where the inputs of each node stand in a list of those of all nodes.
 using InputNumbers = std::unordered_map<const wick::Node*, size_t>;
 
+struct Recipe {
+  std::shared_ptr<const Graph> body;
+  std::shared_ptr<const InputNumbers> numbers;
+  uint64_t mask;  // bit i: argument i needs a gradient
+  // Of each node's input, whether its gradient is summed to its sizes; empty when none is.
+  std::vector<bool> sums;
+  bool keeps_results;
+};
+
 class BackwardBuilder {
  public:
-  // Bit i of `mask`: argument i needs a gradient. `sums`: of each node's input, whether its
-  // gradient is summed to its sizes; empty when none is.
-  BackwardBuilder(const Graph& body, const InputNumbers& numbers, uint64_t mask,
-                  const std::vector<bool>& sums, bool keeps_results)
-      : body_(body),
-        numbers_(numbers),
-        mask_(mask),
-        sums_(sums),
+  // Bit i of `defined`: there is a gradient of result i.
+  BackwardBuilder(std::shared_ptr<const Recipe> recipe, uint64_t defined)
+      : recipe_(std::move(recipe)),
+        body_(*recipe_->body),
+        numbers_(*recipe_->numbers),
+        mask_(recipe_->mask),
+        sums_(recipe_->sums),
+        defined_(defined),
         graph_(std::make_shared<Graph>()) {
     using Kind = Backward::Parameter::Kind;
+    const Graph& body = body_;
     for (size_t i = 0; i < body.inputs().size(); ++i) {
       inside_[body.inputs()[i]] = parameter(Kind::Argument, i, body.inputs()[i]->type());
     }
@@ -122,23 +145,23 @@ class BackwardBuilder {
         inside_[node->output(i)] = copy->output(i);
       }
     }
-    if (!keeps_results) return;
+    if (!recipe_->keeps_results) return;
     for (size_t i = 0; i < body.outputs().size(); ++i) {
       inside_[body.outputs()[i]] = parameter(Kind::Result, i, types::Tensor());
     }
   }
 
-  // Null where a formula does not allow it.
-  std::unique_ptr<Backward> build() {
+  // Null where a formula does not allow it. Without a function where no argument has a gradient.
+  std::shared_ptr<Backward> build() {
+    made_->recipe = recipe_;
     if (body_.outputs().size() > 64) return nullptr;
     findNeeds();
     for (size_t i = 0; i < body_.outputs().size(); ++i) {
       const Value* output = body_.outputs()[i];
       made_->results_need_it.push_back(needs(output));
       Value* gradient = parameter(Backward::Parameter::Kind::Gradient, i, types::Tensor());
-      if (!needs(output)) continue;
+      if (!needs(output) || (defined_ >> i & 1) == 0) continue;
       accumulate(output, gradient);
-      reached_[output] |= uint64_t{1} << i;
     }
     std::vector<const wick::Node*> nodes(body_.nodes().begin(), body_.nodes().end());
     for (size_t n = nodes.size(); n-- > 0;) {
@@ -149,10 +172,9 @@ class BackwardBuilder {
       const auto found = gradients_.find(body_.inputs()[i]);
       if ((mask_ >> i & 1) == 0 || found == gradients_.end()) continue;
       made_->arguments.push_back(i);
-      made_->reached.push_back(reached_[body_.inputs()[i]]);
       results.push_back(found->second);
     }
-    if (results.empty()) return nullptr;
+    if (results.empty()) return std::move(made_);
     graph_->registerOutput(graph_->insertNode(graph_->createTuple(results))->output());
     withoutComplexNumbers(*graph_);
     eliminateDeadCode(*graph_);
@@ -236,22 +258,32 @@ class BackwardBuilder {
         gradient = insert("sum_to_size", {gradient, size}, types::Tensor());
       }
       accumulate(input, gradient);
-      reached_[input] |= reached_[node->output()];
     }
     return true;
   }
 
+  const std::shared_ptr<const Recipe> recipe_;
   const Graph& body_;
   const InputNumbers& numbers_;
   const uint64_t mask_;
   const std::vector<bool>& sums_;
+  const uint64_t defined_;
   std::shared_ptr<Graph> graph_;
-  std::unique_ptr<Backward> made_ = std::make_unique<Backward>();
+  std::shared_ptr<Backward> made_ = std::make_shared<Backward>();
   std::unordered_map<Value*, Value*> inside_;
   std::unordered_map<const Value*, Value*> gradients_;
-  std::unordered_map<const Value*, uint64_t> reached_;
   std::unordered_set<const Value*> needed_;
 };
+
+std::shared_ptr<const Backward> Backward::with(uint64_t defined) const {
+  constexpr size_t kMost = 16;
+  std::lock_guard lock(mutex_);
+  if (const auto known = for_some_.find(defined); known != for_some_.end()) return known->second;
+  std::shared_ptr<const Backward> made = BackwardBuilder(recipe, defined).build();
+  WICK_ASSERT(made, "the gradient of a graph that has one for all of its results");
+  if (for_some_.size() < kMost) for_some_.emplace(defined, made);
+  return made;
+}
 
 // A call on the tape.
 class DifferentiableGraphNode : public Node {
@@ -274,7 +306,10 @@ class DifferentiableGraphNode : public Node {
     for (size_t p = 0; p < saved_.size(); ++p) {
       const auto& [kind, index] = backward_->parameters[p];
       if (kind == Backward::Parameter::Kind::Result) {
-        saved_[p] = SavedValue::result(results[index], static_cast<uint32_t>(index));
+        // What needs no gradient must not look as if it did.
+        saved_[p] = backward_->results_need_it[index]
+                        ? SavedValue::result(results[index], static_cast<uint32_t>(index))
+                        : SavedValue::argument(results[index]);
       }
     }
   }
@@ -282,28 +317,32 @@ class DifferentiableGraphNode : public Node {
   std::string name() const override { return "DifferentiableGraphBackward"; }
 
   std::vector<Tensor> apply(const std::vector<Tensor>& gradients) override {
+    uint64_t defined = 0, needed = 0;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const bool needs = backward_->results_need_it[i];
+      defined |= static_cast<uint64_t>(needs && gradients[i].defined()) << i;
+      needed |= static_cast<uint64_t>(needs) << i;
+    }
+    const std::shared_ptr<const Backward> backward =
+        defined == needed ? backward_ : backward_->with(defined);
+    // Undefined, as on the tape, where nothing depended on any result of the argument.
+    std::vector<Tensor> out(backward_->arguments.size());
+    if (!backward->function) return out;
     std::vector<IValue> arguments;
-    for (size_t p = 0; p < saved_.size(); ++p) {
-      const auto& [kind, index] = backward_->parameters[p];
+    for (const auto& [kind, index] : backward->parameters) {
       if (kind == Backward::Parameter::Kind::Gradient) {
-        const Tensor& g = gradients.at(index);
-        arguments.emplace_back(g.defined() ? g : zerosFor(shapes()[index]));
+        arguments.emplace_back(gradients.at(index));
         continue;
       }
       WICK_CHECK(!released_, "{}", kAlreadyReleased);
-      arguments.push_back(saved_[p].unpack(*this));
+      arguments.push_back(savedFor(kind, index).unpack(*this));
     }
-    const Code& code = GraphExecutor::of(*backward_->function).codeFor(arguments);
+    const Code& code = GraphExecutor::of(*backward->function).codeFor(arguments);
     const IValue found = runCodeWithin(code, std::move(arguments));
-    uint64_t defined = 0;
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      defined |= static_cast<uint64_t>(gradients[i].defined()) << i;
-    }
-    // Undefined, as on the tape, where nothing depended on any result of the argument.
-    std::vector<Tensor> out;
-    for (size_t k = 0; k < backward_->arguments.size(); ++k) {
-      const bool any = (backward_->reached[k] & defined) != 0;
-      out.push_back(any ? found.elements().at(k).toTensor() : Tensor());
+    for (size_t k = 0; k < backward->arguments.size(); ++k) {
+      const auto at = std::ranges::find(backward_->arguments, backward->arguments[k]);
+      out[static_cast<size_t>(at - backward_->arguments.begin())] =
+          found.elements().at(k).toTensor();
     }
     return out;
   }
@@ -317,6 +356,12 @@ class DifferentiableGraphNode : public Node {
   }
 
  private:
+  const SavedValue& savedFor(Backward::Parameter::Kind kind, size_t index) const {
+    size_t p = 0;
+    while (backward_->parameters[p].kind != kind || backward_->parameters[p].index != index) ++p;
+    return saved_[p];
+  }
+
   const std::shared_ptr<const Backward> backward_;
   std::vector<SavedValue> saved_;  // as many as the function has parameters
   bool released_ = false;
@@ -328,12 +373,14 @@ class GraphDerivative : public SiteDerivative {
       : body_(graph.subgraph(attr::Subgraph)),
         written_inputs_(maskOf(graph, writtenInputs())),
         written_outputs_(maskOf(graph, writtenOutputs())) {
+    InputNumbers numbers;
     size_t count = 0;
     for (const wick::Node* node : body_->nodes()) {
-      numbers_[node] = count;
+      numbers[node] = count;
       count += node->inputs().size();
       has_tensors_ |= node->kind() == prim::Constant && isTensor(node->output());
     }
+    numbers_ = std::make_shared<const InputNumbers>(std::move(numbers));
   }
 
   bool run(const IValue* arguments, size_t num_arguments, IValue* results, size_t num_results,
@@ -405,17 +452,16 @@ class GraphDerivative : public SiteDerivative {
       if (v.mask == mask && v.sums == sums) return v.backward;
     }
     if (variants_.size() == kMost) return nullptr;
-    std::unique_ptr<Backward> made =
-        BackwardBuilder(*body_, numbers_, mask, sums, /*keeps_results=*/false).build();
-    std::unique_ptr<Backward> keeping =
-        BackwardBuilder(*body_, numbers_, mask, sums, /*keeps_results=*/true).build();
-    const bool fits = made && maySave(*made);
-    if (keeping && maySave(*keeping) && (!fits || savedTensors(*keeping) < savedTensors(*made))) {
-      made = std::move(keeping);
-    } else if (!fits) {
-      made = nullptr;
-    }
-    variants_.push_back({mask, sums, std::move(made)});
+    const auto make = [&](bool keeps_results) {
+      const Recipe recipe{body_, numbers_, mask, sums, keeps_results};
+      std::shared_ptr<Backward> backward =
+          BackwardBuilder(std::make_shared<const Recipe>(recipe), ~uint64_t{0}).build();
+      return backward && backward->function && maySave(*backward) ? backward : nullptr;
+    };
+    std::shared_ptr<Backward> made = make(/*keeps_results=*/false);
+    const std::shared_ptr<Backward> keeping = make(/*keeps_results=*/true);
+    if (keeping && (!made || savedTensors(*keeping) < savedTensors(*made))) made = keeping;
+    variants_.push_back({mask, sums, made});
     return variants_.back().backward;
   }
 
@@ -458,7 +504,7 @@ class GraphDerivative : public SiteDerivative {
   };
   const std::shared_ptr<const Graph> body_;
   const uint64_t written_inputs_, written_outputs_;
-  InputNumbers numbers_;
+  std::shared_ptr<const InputNumbers> numbers_;
   bool has_tensors_ = false;  // constants of the body
   std::mutex mutex_;
   std::vector<Variant> variants_;

@@ -8,6 +8,7 @@
 #include "ir/depth.h"
 #include "ir/shape_facts.h"
 #include "passes/dead_code_elimination.h"
+#include "passes/node_traits.h"
 #include "passes/pipeline.h"
 
 namespace wick::autograd {
@@ -18,6 +19,7 @@ struct Composite {
   const char* op;
   const char* source;  // defines `composite`
   bool (*fits)(const wick::Node& node);
+  bool (*joins)(const wick::Node& node);  // null: always
 };
 
 // Targets are classes, one a sample, or probabilities of all classes.
@@ -37,7 +39,73 @@ bool crossEntropyFits(const wick::Node& node) {
   return *target->dtype == DType::Long && target->sizes->size() + 1 == self->sizes->size();
 }
 
+bool isFloatingTensor(const Value* v) {
+  const TensorFacts* facts = v ? factsOf(v) : nullptr;
+  return facts && facts->dtype && facts->sizes && isFloating(*facts->dtype);
+}
+
+bool dropoutJoins(const wick::Node& node) {
+  const auto p = floatOf(argumentOf(node, "p"));
+  return p && *p >= 0 && *p <= 1;
+}
+bool dropoutFits(const wick::Node& node) {
+  return isFloatingTensor(argumentOf(node, "input")) && boolOf(argumentOf(node, "train"));
+}
+
+bool attentionJoins(const wick::Node& node) {
+  const Value* mask = argumentOf(node, "attn_mask");
+  const Value* scale = argumentOf(node, "scale");
+  const std::optional<bool> causal = boolOf(argumentOf(node, "is_causal")),
+                            grouped = boolOf(argumentOf(node, "enable_gqa"));
+  const auto dropout = floatOf(argumentOf(node, "dropout_p"));
+  const bool has_mask = mask && mask->type()->kind() != TypeKind::None;
+  return mask && scale && constantOf(scale) && causal && grouped && !*grouped && dropout &&
+         *dropout == 0 && !(*causal && has_mask);
+}
+bool attentionFits(const wick::Node& node) {
+  for (const char* name : {"query", "key", "value"}) {
+    const Value* v = argumentOf(node, name);
+    if (!isFloatingTensor(v) || factsOf(v)->sizes->size() < 2) return false;
+  }
+  const Value* mask = argumentOf(node, "attn_mask");
+  if (mask->type()->kind() == TypeKind::None) return true;
+  const TensorFacts* facts = factsOf(mask);
+  return facts && facts->dtype && facts->sizes &&
+         (*facts->dtype == DType::Bool || isFloating(*facts->dtype));
+}
+
 constexpr Composite kComposites[] = {
+    // Draws as the tape does (dropout_made).
+    {"aten::dropout", R"(
+def composite(input: Tensor, p: float, train: bool) -> Tensor:
+    if not train or p == 0:
+        out = input
+    elif p == 1:
+        out = input * torch.zeros_like(input)
+    else:
+        out = input * (torch.bernoulli(input.detach(), 1 - p) / (1 - p))
+    return out
+)",
+     dropoutFits, dropoutJoins},
+    // As attention_made.
+    {"aten::scaled_dot_product_attention", R"(
+def composite(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor], dropout_p: float, is_causal: bool, scale: Optional[float], enable_gqa: bool) -> Tensor:
+    q = query
+    if scale is not None:
+        q = q * (scale * float(query.size(-1)) ** 0.5)
+    root = float(query.size(-1)) ** -0.25
+    scores = torch.matmul(q * root, (key * root).transpose(-2, -1))
+    if is_causal:
+        allowed = torch.ones([query.size(-2), key.size(-2)], dtype=torch.bool).tril()
+        scores = scores.masked_fill(torch.logical_not(allowed), float('-inf'))
+    elif attn_mask is not None:
+        if attn_mask.dtype == torch.bool:
+            scores = scores.masked_fill(torch.logical_not(attn_mask), float('-inf'))
+        else:
+            scores = scores + attn_mask
+    return torch.matmul(torch.softmax(scores, -1), value)
+)",
+     attentionFits, attentionJoins},
     {"aten::cross_entropy_loss", R"(
 def per_class(weight: Tensor, rank: int) -> Tensor:
     return weight.view([-1] if rank == 1 else [1, -1] + [1] * (rank - 2))
@@ -86,7 +154,7 @@ def composite(self: Tensor, target: Tensor, weight: Optional[Tensor], reduction:
             out = out * (1 - label_smoothing) + rest * (label_smoothing / float(self.size(dim)))
     return out
 )",
-     crossEntropyFits},
+     crossEntropyFits, nullptr},
 };
 
 const Composite* find(const Operator& op) {
@@ -113,6 +181,12 @@ std::shared_ptr<const Graph> compositeGraph(const Operator& op) {
     graph = std::move(copy);
   }
   return graph;
+}
+
+bool compositeJoins(const wick::Node& node) {
+  const Operator* op = node.maybeOperator();
+  const Composite* composite = op ? find(*op) : nullptr;
+  return composite && (!composite->joins || composite->joins(node));
 }
 
 bool compositeFits(const wick::Node& node) {

@@ -20,30 +20,17 @@ namespace wick::autograd {
 
 namespace {
 
-// Compute new tensors by sums and products over their arguments; none draws random numbers. Not
-// here are batch normalization, which writes to its statistics, and group normalization, whose own
-// kernels are faster on images than those of groups.
+// Compute new tensors by sums and products over their arguments, or pick rows; none draws random
+// numbers. Not here are batch normalization, which writes to its statistics, and group
+// normalization, whose own kernels are faster on images than those of groups.
 bool isReductionOrProduct(Symbol kind) {
-  static const std::unordered_set<Symbol> kKinds = atenSymbols({"sum",
-                                                                "mean",
-                                                                "var",
-                                                                "std",
-                                                                "logsumexp",
-                                                                "softmax",
-                                                                "log_softmax",
-                                                                "layer_norm",
-                                                                "linear",
-                                                                "matmul",
-                                                                "mm",
-                                                                "bmm",
-                                                                "addmm",
-                                                                "baddbmm",
-                                                                "mse_loss",
-                                                                "l1_loss",
-                                                                "smooth_l1_loss",
-                                                                "huber_loss",
-                                                                "binary_cross_entropy_with_logits",
-                                                                "nll_loss_nd"});
+  static const std::unordered_set<Symbol> kKinds = atenSymbols(
+      {"sum",        "mean",           "var",         "std",
+       "logsumexp",  "softmax",        "log_softmax", "layer_norm",
+       "linear",     "matmul",         "mm",          "bmm",
+       "addmm",      "baddbmm",        "embedding",   "mse_loss",
+       "l1_loss",    "smooth_l1_loss", "huber_loss",  "binary_cross_entropy_with_logits",
+       "nll_loss_nd"});
   return kKinds.count(kind) != 0;
 }
 
@@ -103,7 +90,7 @@ bool joinsRegions(const wick::Node* node) {
       return false;
     }
   }
-  if (composite) return true;
+  if (composite) return compositeJoins(*node);
   const Rule& rule = ruleOf(*op);
   if (rule.kind() != Rule::Kind::Formula || !rule.hasGradient(0)) return false;
   const uint64_t covered = coveredInputs(rule, node);

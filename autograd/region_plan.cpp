@@ -133,22 +133,27 @@ bool RegionPlan::findTypes(const Graph& body, const std::vector<Input>& inputs,
 
 // Lets the scripts of composites stand for them. False where one does not fit.
 bool RegionPlan::expandComposites() {
-  bool any = false;
-  propagateTypes(*body_);
-  const std::vector<wick::Node*> nodes(body_->nodes().begin(), body_->nodes().end());
-  for (wick::Node* node : nodes) {
+  const auto isComposite = [](const wick::Node* node) {
     const Operator* op = node->maybeOperator();
-    const std::shared_ptr<const Graph> graph = op ? compositeGraph(*op) : nullptr;
-    if (!graph) continue;
+    return op && compositeGraph(*op);
+  };
+  while (true) {
+    const auto nodes = body_->nodes();
+    const auto found = std::find_if(nodes.begin(), nodes.end(), isComposite);
+    if (found == nodes.end()) return true;
+    wick::Node* node = *found;
+    // One may read what another one gives.
+    propagateTypes(*body_);
     if (!compositeFits(*node)) return false;
-    const InsertPointGuard guard(node);
-    const std::vector<Value*> results = inlineGraph(*body_, *graph, node->inputs());
-    replaceValue(node->output(), results[0]);
-    node->destroy();
-    any = true;
+    {
+      const InsertPointGuard guard(node);
+      const std::vector<Value*> results =
+          inlineGraph(*body_, *compositeGraph(*node->maybeOperator()), node->inputs());
+      replaceValue(node->output(), results[0]);
+      node->destroy();
+    }
+    foldShapes(*body_);
   }
-  if (any) foldShapes(*body_);
-  return true;
 }
 
 void RegionPlan::nameSizes(const std::vector<Input>& inputs, const SizePattern& sizes) {

@@ -203,10 +203,13 @@ bool AliasDb::hasOrderedEffects(const Node* node) const {
                                                       Symbol::prim("Guard"),
                                                       Symbol::prim("BailOut")};
   if (kEffects.count(node->kind()) != 0) return true;
-  for (const Block* b : node->blocks()) {
-    for (const Node* n : b->nodes()) {
-      if (hasOrderedEffects(n)) return true;
-    }
+  const auto anyIn = [&](const Block* block) {
+    return std::ranges::any_of(block->nodes(), [&](const Node* n) { return hasOrderedEffects(n); });
+  };
+  if (std::ranges::any_of(node->blocks(), anyIn)) return true;
+  // It may draw random numbers.
+  if (node->kind() == prim::DifferentiableGraph) {
+    return anyIn(node->subgraph(attr::Subgraph)->block());
   }
   const Operator* op = node->blocks().empty() ? node->maybeOperator() : nullptr;
   return op && (op->has(kSideEffects) || op->has(kNondeterministic) || callsScript(node));

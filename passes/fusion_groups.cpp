@@ -201,9 +201,7 @@ class Fuser {
  private:
   bool joins(const Node* node) const {
     if (node->kind() == prim::If) return isJoiningBranch(node);
-    if (!node->blocks().empty() || aliases_.writes(node) || aliases_.hasOrderedEffects(node)) {
-      return false;
-    }
+    if (!node->blocks().empty() || aliases_.writes(node) || hasOtherEffects(node)) return false;
     // Nobody writes to what became a constant (passes/constant_propagation.h).
     const auto changes = [&](const Value* v) {
       return v->type()->kind() == TypeKind::List && v->node()->kind() != prim::Constant &&
@@ -211,6 +209,11 @@ class Fuser {
     };
     if (std::any_of(node->inputs().begin(), node->inputs().end(), changes)) return false;
     return options_.kind_of(node) != FusionKind::None;
+  }
+  // Whether the node has effects that a group cannot have.
+  bool hasOtherEffects(const Node* node) const {
+    if (!aliases_.hasOrderedEffects(node)) return false;
+    return !options_.may_draw || !node->isNondeterministic() || node->hasSideEffects();
   }
   bool computes(const Node* node) const {
     if (node->kind() == prim::If) return joins(node);

@@ -32,6 +32,9 @@ struct FusionOptions {
   // Whether a result that the group reads itself must not also be read by this other node; never
   // when it is empty.
   std::function<bool(const Node* reader)> exposes = nullptr;
+  // Whether nodes that draw random numbers may join, where kind_of() lets them: a group keeps the
+  // order of all that draws.
+  bool may_draw = false;
   // How many prim::Ifs a group may hold, each with those in its blocks: such whose blocks hold
   // nothing that could not join, and whose results the blocks compute or get from outside.
   size_t max_branches = 0;

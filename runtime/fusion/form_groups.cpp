@@ -220,8 +220,21 @@ class JointGraphs {
     if (call.outputs) call.outputs->moveAfter(region);
     Node* const behind = call.outputs ? call.outputs : region;
     if (!aliases_->moveAfterTopologicallyValid(node, behind)) return;
+    // What the call waits for stands between them now; the region takes its place behind that.
+    for (const Node* n = region->next(); n != node; n = n->next()) {
+      if (n != call.outputs && !mayPass(region, n)) return;
+    }
     replace(region, node, call);
     aliases_.reset();
+  }
+
+  // Whether the region may run behind the node, which stands behind it.
+  bool mayPass(const Node* region, const Node* node) const {
+    if (aliases_->writes(node) || aliases_->hasOrderedEffects(node) || !node->blocks().empty()) {
+      return false;
+    }
+    return std::ranges::none_of(node->inputs(),
+                                [&](const Value* v) { return v->node() == region; });
   }
 
   void replace(Node* region, Node* node, const Call& call) {
@@ -360,6 +373,7 @@ void formDifferentiableGraphs(Graph& graph) {
   options.max_nodes = 100;
   options.suffices = isLong;
   options.exposes = handsOn;
+  options.may_draw = true;
   // Each combination of conditions that a program meets has plans of its own.
   options.max_branches = 3;
   formFusionGroups(graph, options);

@@ -63,7 +63,7 @@ inline void expectSame(const std::string& source, const Outcome& a, const Outcom
     ASSERT_EQ(a.tensors[i].dtype(), b.tensors[i].dtype()) << source;
     for (int64_t k = 0; k < x.numel(); ++k) {
       const double p = x.data<double>()[k], q = y.data<double>()[k];
-      if (std::isnan(p) && std::isnan(q)) continue;
+      if (p == q || (std::isnan(p) && std::isnan(q))) continue;
       ASSERT_NEAR(p, q, tolerance * (1 + std::abs(q))) << "tensor " << i << " of\n" << source;
     }
   }

@@ -93,6 +93,40 @@ TEST_F(Graphs, ArgumentsOnWhichNothingDepends) {
   EXPECT_EQ(graphs.tensors.size(), 5u);
 }
 
+// The walk reaches a graph with gradients of some of its results. Those of the others are not
+// zeros: the second order would depend on what only these come from.
+TEST_F(Graphs, ResultsWithoutGradients) {
+  const std::string source = twice(R"(    t = torch.sqrt(c * c + 1)
+    u = torch.tanh(b)
+    v = torch.addcmul(u, t, u, value=0.2)
+    w = v.detach() * u
+    out = torch.addcmul(w, d, w, value=0.2) + d * a)");
+  const Outcome graphs = outcomeOf(source, true);
+  expectSame(source, graphs, outcomeOf(source, false), 1e-12);
+  EXPECT_EQ(graphs.tensors.size(), 5u);
+}
+
+// Zeros times infinity would be NaN.
+TEST_F(Graphs, InfinityInResultsWithoutGradients) {
+  for (const char* second :
+       {"torch.exp(t * 1000)", "torch.log1p(t - 4) / t", "torch.sqrt(t - 3)"}) {
+    const std::string source = fmt::format(R"(
+def main() -> List[Tensor]:
+    x = torch.tensor([1., 1.5, 2.]).requires_grad_()
+    t = x * x * 3
+    y = torch.tanh(t) * 2
+    z = {}
+    g = torch.autograd.grad([y.sum()], [x])[0]
+    assert g is not None
+    return [g, z]
+)",
+                                           second);
+    const Outcome graphs = outcomeOf(source, true);
+    expectSame(source, graphs, outcomeOf(source, false), 1e-6);
+    for (int64_t i = 0; i < 3; ++i) EXPECT_TRUE(std::isfinite(graphs.tensors[0].data<float>()[i]));
+  }
+}
+
 TEST_F(Graphs, ResultsThatSeveralReadAndThatNeedNothing) {
   for (const char* body : {"    t = a * 2 + c\n    u = torch.relu(t) * b\n    out = torch.where(t "
                            "> 0.2, u, t * d).sum(1) + t[:, 0]",
@@ -286,7 +320,9 @@ class RandomRegion {
   explicit RandomRegion(uint64_t seed) : random_(seed) {}
 
   std::string body() {
+    // Each call draws the same numbers.
     std::string text =
+        "    torch.manual_seed(3)\n"
         "    p0 = float(a.detach()[0, 1]) > float(c.detach()[1])\n"
         "    p1 = float(b.detach()[1, 0]) > 1.3\n";
     values_ = {"a", "b", "a * c", "b + d"};
@@ -411,6 +447,11 @@ class RandomRegion {
         "{0}[1] * {1}",
         "{0}.select(1, 2).unsqueeze(1) * {1}",
         "{0}.narrow(1, 1, 2).mean() + {1}",
+        "torch.nn.functional.embedding(torch.tensor([2, 0, 2]), {0}) + {1}",
+        "torch.nn.functional.dropout({0}, 0.3) + {1}",
+        "torch.nn.functional.dropout({0} * {1}, 0.5, p0)",
+        "torch.nn.functional.scaled_dot_product_attention({0}, {1}, {0}) * 0.5",
+        "torch.nn.functional.scaled_dot_product_attention({1}, {0} * 0.3, b, is_causal=True)",
         "torch.sqrt({0} * {0} + 1)"};
     const char* form = kForms[random_() % std::size(kForms)];
     return fmt::format(fmt::runtime(form), pick(), pick());

@@ -15,6 +15,16 @@ namespace {
 
 using Regions = GraphsTest;
 
+// Whether the tensor comes from one graph, and this from leaves alone.
+void expectOneGraph(const Tensor& y, const std::string& what) {
+  const autograd::Edge edge = autograd::gradientEdge(y);
+  ASSERT_TRUE(edge) << what;
+  EXPECT_EQ(edge.node->name(), "DifferentiableGraphBackward") << what;
+  for (const autograd::Edge& next : edge.node->next()) {
+    EXPECT_TRUE(!next || next.node->name() == "AccumulateGrad") << what;
+  }
+}
+
 // Graphs go on over branches whose condition is known before them.
 TEST_F(Regions, GoOnOverBranches) {
   const auto count = [](const std::string& body, const char* flags) {
@@ -55,13 +65,7 @@ def main() -> List[Tensor]:
       for (int i = 0; i < 3; ++i) x.data<float>()[i] = 0.5f * static_cast<float>(i) - 0.2f;
       x.setRequiresGrad(true);
       const Tensor y = program.call("value", {x, p, true}).toTensor();
-      // One graph for all of it.
-      const autograd::Edge edge = autograd::gradientEdge(y);
-      ASSERT_TRUE(edge) << body;
-      EXPECT_EQ(edge.node->name(), "DifferentiableGraphBackward") << body;
-      for (const autograd::Edge& next : edge.node->next()) {
-        EXPECT_TRUE(!next || next.node->name() == "AccumulateGrad") << body;
-      }
+      expectOneGraph(y, body);
     }
   }
 }
@@ -99,6 +103,89 @@ def main() -> List[Tensor]:
   for (const autograd::Edge& next : edge.node->next()) {
     EXPECT_TRUE(!next || next.node->name() == "AccumulateGrad");
   }
+}
+
+// Calls `value(x, e, w, q, train)` of a program that differentiates it twice, drawing numbers before,
+// between and after.
+std::string drawing(const std::string& body) {
+  return fmt::format(R"(
+def value(x: Tensor, e: Tensor, w: Tensor, q: Tensor, train: bool) -> Tensor:
+    h = torch.nn.functional.linear(torch.nn.functional.embedding(x, e), w)
+{}
+def main() -> List[Tensor]:
+    found: List[Tensor] = []
+    for train in [True, False, True]:
+        torch.manual_seed(5)
+        x = torch.tensor([1, 0, 2, 1])
+        e = torch.sin(torch.arange(12, dtype=torch.float64)).reshape([3, 4]).requires_grad_()
+        w = torch.cos(torch.arange(24, dtype=torch.float64)).reshape([6, 4]).requires_grad_()
+        q = torch.sin(torch.arange(36, dtype=torch.float64)).reshape([6, 6]).requires_grad_()
+        y = value(x, e, w, q, train)
+        found.append(y)
+        total = torch.rand([1], dtype=torch.float64).sum()
+        for g in torch.autograd.grad([(y * y).sum()], [e, w, q], create_graph=True):
+            assert g is not None
+            found.append(g)
+            total = total + (g * g).sum()
+        for g in torch.autograd.grad([total], [e, w, q]):
+            assert g is not None
+            found.append(g)
+        found.append(torch.rand([2]))
+    return found
+)",
+                     body);
+}
+
+// Rows of a table, dropout, with the numbers that the tape would draw, and attention.
+TEST_F(Regions, GoOnOverEmbeddingsDropoutAndAttention) {
+  for (const char* body :
+       {"    h = torch.nn.functional.dropout(torch.relu(h), 0.3, train)\n    return torch.mm(h, q) "
+        "* 2",
+        // Across the order in memory, several at a time, all and nothing.
+        "    t = torch.nn.functional.dropout(torch.tanh(torch.mm(h, q)).transpose(0, 1), 0.5, "
+        "train)\n"
+        "    u = torch.nn.functional.dropout(h, 0.25) + torch.nn.functional.dropout(h, 1.0, "
+        "train)\n"
+        "    return torch.nn.functional.layer_norm(u + t.transpose(0, 1), [6])",
+        "    k = torch.matmul(h, q)\n"
+        "    s = torch.nn.functional.scaled_dot_product_attention(h, k, torch.tanh(h))\n"
+        "    return s * 2 + h",
+        "    k = torch.matmul(h, q)\n    s = torch.nn.functional.scaled_dot_product_attention("
+        "h.unsqueeze(0), k.unsqueeze(0), torch.tanh(h).unsqueeze(0), is_causal=True)\n"
+        "    return torch.nn.functional.dropout(s.squeeze(0) + h, 0.1, train) * 3"}) {
+    const std::string source = drawing(body);
+    expectSame(source, outcomeOf(source, true), outcomeOf(source, false), 1e-9);
+    const Program program = compile(source);
+    const auto leaf = [](DimVector sizes) {
+      Tensor t = Tensor::full(std::move(sizes), 0.5, DType::Double);
+      t.setRequiresGrad(true);
+      return t;
+    };
+    for (const bool train : {true, false}) {
+      const Tensor x = Tensor::zeros({4}, DType::Long);
+      const Tensor y =
+          program.call("value", {x, leaf({3, 4}), leaf({6, 4}), leaf({6, 6}), train}).toTensor();
+      expectOneGraph(y, body);
+    }
+  }
+}
+
+// A mask of booleans, one of numbers, other scales; and rows that are not there.
+TEST_F(Regions, AttentionWithMasks) {
+  for (const char* call : {"h, k, h, attn_mask=m > 0", "h, k, torch.tanh(h), attn_mask=m",
+                           "h, k, h, scale=0.3", "h, k, h, attn_mask=(m > 0).unsqueeze(0)"}) {
+    const std::string source = drawing(
+        fmt::format("    k = torch.matmul(h, q)\n"
+                    "    m = torch.cos(torch.arange(16, dtype=torch.float64)).reshape([4, 4])\n"
+                    "    return torch.nn.functional.scaled_dot_product_attention({}) + h * 0.5",
+                    call));
+    expectSame(source, outcomeOf(source, true), outcomeOf(source, false), 1e-9);
+  }
+  const Program program = compile(drawing("    return torch.mm(h, q) * 2"));
+  Tensor w = Tensor::zeros({6, 4}, DType::Double);
+  w.setRequiresGrad(true);
+  const Tensor e = Tensor::zeros({3, 4}, DType::Double), q = Tensor::zeros({6, 6}, DType::Double);
+  EXPECT_THROW(program.call("value", {Tensor::full({4}, 3, DType::Long), e, w, q, true}), Error);
 }
 
 // Cross entropy with all that it takes is part of a graph, and raises as before.
@@ -357,6 +444,35 @@ TEST_F(Regions, LossesDifferentiatedWhereTheyAreComputed) {
       EXPECT_TRUE(joins(source)) << source;
       expectSame(source, outcomeOf(source, true), outcomeOf(source, false), 1e-12);
     }
+  }
+}
+
+// A region that draws keeps its turn when it is joined with the call that differentiates it, and is
+// not joined past others that draw.
+TEST_F(Regions, LossesThatDrawKeepTheirTurn) {
+  for (const bool between : {false, true}) {
+    const std::string source = fmt::format(R"(
+def main() -> List[Tensor]:
+    torch.manual_seed(1)
+    e = torch.randn([7, 6], dtype=torch.float64).requires_grad_()
+    w = torch.randn([6, 6], dtype=torch.float64).requires_grad_()
+    x, y = torch.randint(0, 7, [5]), torch.randint(0, 6, [5])
+    found: List[Tensor] = []
+    for i in range(3):
+        h = torch.nn.functional.dropout(torch.nn.functional.embedding(x, e), 0.2, i != 1)
+        h = h + torch.nn.functional.scaled_dot_product_attention(h, torch.mm(h, w), h)
+        h = torch.nn.functional.dropout(torch.nn.functional.layer_norm(torch.mm(h, w), [6]), 0.4)
+        loss = torch.nn.functional.cross_entropy(h, y)
+        r = torch.{}([2])
+        for g in torch.autograd.grad([loss], [e, w]):
+            assert g is not None
+            found.append(g)
+        found.extend([loss.detach(), r, torch.rand([2])])
+    return found
+)",
+                                           between ? "rand" : "zeros");
+    EXPECT_EQ(joins(source), !between);
+    expectSame(source, outcomeOf(source, true), outcomeOf(source, false), 1e-10);
   }
 }
 
