@@ -212,7 +212,7 @@ bool AliasDb::hasOrderedEffects(const Node* node) const {
     return anyIn(node->subgraph(attr::Subgraph)->block());
   }
   const Operator* op = node->blocks().empty() ? node->maybeOperator() : nullptr;
-  return op && (op->has(kSideEffects) || op->has(kNondeterministic) || callsScript(node));
+  return op && (op->has(kSideEffects) || node->isNondeterministic() || callsScript(node));
 }
 
 // ---- escaping ----

@@ -348,7 +348,15 @@ bool Node::hasSideEffects() const {
 
 bool Node::isNondeterministic() const {
   const Operator* op = maybeOperator();
-  return op && op->has(kNondeterministic);
+  if (!op || !op->has(kNondeterministic)) return false;
+  // Attention draws for its dropout alone, which most programs do not ask for.
+  const std::vector<Argument>& arguments = op->schema().arguments();
+  for (size_t i = 0; i < arguments.size() && i < inputs().size(); ++i) {
+    if (arguments[i].name != "dropout_p") continue;
+    const std::optional<IValue> p = constantOf(inputs()[i]);
+    return !p || !p->isDouble() || p->toDouble() != 0;
+  }
+  return true;
 }
 
 std::string Node::str() const {

@@ -201,7 +201,7 @@ class Sorted {
     if (count_ > 0) sort();
   }
 
-  // The elements at `kept` places of each slice, `place` from `first` on, and their positions.
+  // For each slice `kept` elements and their positions; the text `place` says which, from `first`.
   Pair results(const std::string& place, int64_t first, int64_t kept, bool reduced, bool keepdim) {
     DimVector sizes(moved_.sizes());
     sizes.back() = kept;
