@@ -660,8 +660,9 @@ std::string suggestBuiltinMember(const std::string& module, const std::string& n
   }
   const Entry* rule = find(kModules, module);
   const size_t ops = module.starts_with("ops.") ? 4 : module.starts_with("torch.ops.") ? 10 : 0;
-  const std::string op_prefix =
-      rule ? rule->target : ops != 0 ? module.substr(ops) + "::" : std::string();
+  const std::string op_prefix = rule       ? rule->target
+                                : ops != 0 ? module.substr(ops) + "::"
+                                           : std::string();
   if (!op_prefix.empty()) {
     bool of_numbers = module == "math" || module == "cmath";
     for (const std::string& op : OperatorRegistry::instance().names()) {

@@ -73,27 +73,15 @@ struct Functions {
 #undef WICK_LT_FUNCTION
 };
 
-struct Opened {
-  Functions functions;
-  std::optional<RuntimeError> error;
-};
-Opened open() {
-  Opened opened;
-  try {
-    const Library library(kNames);
+void find(const Library& library, Functions& functions) {
 #define WICK_LT_FUNCTION(member, name, parameters) \
-  opened.functions.member = reinterpret_cast<Status(*) parameters>(library.find(name));
-    WICK_FORALL_LT_FUNCTIONS(WICK_LT_FUNCTION)
+  functions.member = reinterpret_cast<Status(*) parameters>(library.find(name));
+  WICK_FORALL_LT_FUNCTIONS(WICK_LT_FUNCTION)
 #undef WICK_LT_FUNCTION
-  } catch (const RuntimeError& e) {
-    opened.error = e;
-  }
-  return opened;
 }
 const Functions& functions() {
-  static const Opened& opened = *new Opened(open());
-  if (opened.error) throw *opened.error;
-  return opened.functions;
+  static const auto& found = *new LibraryFunctions<Functions>(kNames, find);
+  return found.get();
 }
 
 std::atomic<bool> reduced{false};

@@ -34,41 +34,27 @@ struct Nvrtc {
   const char* (*errorText)(int);
 };
 
-struct Opened {
-  Nvrtc functions{};
-  std::optional<RuntimeError> error;
-};
-
-Opened open() {
-  Opened opened;
-  try {
-    const Library library(kNames);
-    Nvrtc& f = opened.functions;
-    const auto find = [&]<class F>(F& function, const char* name) {
-      function = reinterpret_cast<F>(library.find(name));
-    };
-    find(f.version, "nvrtcVersion");
-    find(f.create, "nvrtcCreateProgram");
-    find(f.compile, "nvrtcCompileProgram");
-    find(f.cubinSize, "nvrtcGetCUBINSize");
-    find(f.cubin, "nvrtcGetCUBIN");
-    find(f.logSize, "nvrtcGetProgramLogSize");
-    find(f.log, "nvrtcGetProgramLog");
-    find(f.destroy, "nvrtcDestroyProgram");
-    find(f.errorText, "nvrtcGetErrorString");
-  } catch (const RuntimeError& e) {
-    opened.error = e;
-  }
-  return opened;
+void findAll(const Library& library, Nvrtc& f) {
+  const auto find = [&]<class F>(F& function, const char* name) {
+    function = reinterpret_cast<F>(library.find(name));
+  };
+  find(f.version, "nvrtcVersion");
+  find(f.create, "nvrtcCreateProgram");
+  find(f.compile, "nvrtcCompileProgram");
+  find(f.cubinSize, "nvrtcGetCUBINSize");
+  find(f.cubin, "nvrtcGetCUBIN");
+  find(f.logSize, "nvrtcGetProgramLogSize");
+  find(f.log, "nvrtcGetProgramLog");
+  find(f.destroy, "nvrtcDestroyProgram");
+  find(f.errorText, "nvrtcGetErrorString");
 }
 
-const Opened& opened() {
-  static const Opened& made = *new Opened(open());
-  return made;
+const LibraryFunctions<Nvrtc>& library() {
+  static const auto& found = *new LibraryFunctions<Nvrtc>(kNames, findAll);
+  return found;
 }
 const Nvrtc& nvrtc() {
-  if (opened().error) throw *opened().error;
-  return opened().functions;
+  return library().get();
 }
 
 std::atomic<uint64_t> compiled{0}, from_disk{0}, microseconds{0};
@@ -116,7 +102,7 @@ std::string compilerVersion() {
   return fmt::format("{}.{}", major, minor);
 }
 bool hasCompiler() {
-  return !opened().error;
+  return library().works();
 }
 
 std::string compileText(const std::string& text, int major, int minor) {

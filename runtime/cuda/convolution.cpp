@@ -79,29 +79,17 @@ struct Functions {
   const char* (*errorText)(Status) = nullptr;
 };
 
-struct Opened {
-  Functions functions;
-  std::optional<RuntimeError> error;
-};
-Opened open() {
-  Opened opened;
-  try {
-    const Library library(kNames);
+void find(const Library& library, Functions& functions) {
 #define WICK_DNN_FUNCTION(member, name, parameters) \
-  opened.functions.member = reinterpret_cast<Status(*) parameters>(library.find(name));
-    WICK_FORALL_DNN_FUNCTIONS(WICK_DNN_FUNCTION)
+  functions.member = reinterpret_cast<Status(*) parameters>(library.find(name));
+  WICK_FORALL_DNN_FUNCTIONS(WICK_DNN_FUNCTION)
 #undef WICK_DNN_FUNCTION
-    opened.functions.errorText =
-        reinterpret_cast<const char* (*)(Status)>(library.find("cudnnGetErrorString"));
-  } catch (const RuntimeError& e) {
-    opened.error = e;
-  }
-  return opened;
+  functions.errorText =
+      reinterpret_cast<const char* (*)(Status)>(library.find("cudnnGetErrorString"));
 }
 const Functions& functions() {
-  static const Opened& opened = *new Opened(open());
-  if (opened.error) throw *opened.error;
-  return opened.functions;
+  static const auto& found = *new LibraryFunctions<Functions>(kNames, find);
+  return found.get();
 }
 
 void checkStatus(Status status, const char* op) {

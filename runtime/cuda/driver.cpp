@@ -18,33 +18,21 @@ constexpr int kOldest = 12000;  // 12.0: what newer kernels' large parameters ne
 std::atomic<const Driver*> replacement{nullptr};
 std::atomic<uint64_t> generation{0};
 
-struct Opened {
-  Driver functions;
-  std::optional<RuntimeError> error;
-};
-
-Opened open() {
-  Opened opened;
-  try {
-    const Library library(kNames);
+void findAll(const Library& library, Driver& functions) {
 #define WICK_DRIVER_FUNCTION(member, name, parameters) \
-  opened.functions.member = reinterpret_cast<Result(*) parameters>(library.find(name));
-    WICK_FORALL_DRIVER_FUNCTIONS(WICK_DRIVER_FUNCTION)
+  functions.member = reinterpret_cast<Result(*) parameters>(library.find(name));
+  WICK_FORALL_DRIVER_FUNCTIONS(WICK_DRIVER_FUNCTION)
 #undef WICK_DRIVER_FUNCTION
-    int version = 0;
-    const Result found = opened.functions.driverVersion(&version);
-    WICK_CHECK(found == 0 && version >= kOldest,
-               "CUDA: the driver is for version {}.{} and {}.{} is needed", version / 1000,
-               version % 1000 / 10, kOldest / 1000, kOldest % 1000 / 10);
-    const Result result = opened.functions.init(0);
-    const char* text = nullptr;
-    if (result != 0) opened.functions.errorText(result, &text);
-    WICK_CHECK(result == 0, "CUDA: the driver cannot be initialized: {} (error {})",
-               text ? text : "unknown error", result);
-  } catch (const RuntimeError& e) {
-    opened.error = e;
-  }
-  return opened;
+  int version = 0;
+  const Result found = functions.driverVersion(&version);
+  WICK_CHECK(found == 0 && version >= kOldest,
+             "CUDA: the driver is for version {}.{} and {}.{} is needed", version / 1000,
+             version % 1000 / 10, kOldest / 1000, kOldest % 1000 / 10);
+  const Result result = functions.init(0);
+  const char* text = nullptr;
+  if (result != 0) functions.errorText(result, &text);
+  WICK_CHECK(result == 0, "CUDA: the driver cannot be initialized: {} (error {})",
+             text ? text : "unknown error", result);
 }
 
 }  // namespace
@@ -52,9 +40,8 @@ Opened open() {
 const Driver& driver() {
   if (const Driver* fake = replacement.load(std::memory_order_acquire)) return *fake;
   // Never destroyed: storages may be freed while the process ends.
-  static const Opened& opened = *new Opened(open());
-  if (opened.error) throw *opened.error;
-  return opened.functions;
+  static const auto& found = *new LibraryFunctions<Driver>(kNames, findAll);
+  return found.get();
 }
 
 void setDriver(const Driver* made) {

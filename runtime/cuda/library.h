@@ -1,9 +1,12 @@
 // Libraries that are opened when they are first needed, so that the engine runs without them.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "core/error_types.h"
 
 namespace wick::cuda {
 
@@ -24,6 +27,30 @@ class Library {
   void* handle_ = nullptr;
   std::string name_;
   std::string error_;
+};
+
+// A record of a library's functions, which `fill` finds once. Use makes one that is never destroyed.
+template <class Functions>
+class LibraryFunctions {
+ public:
+  LibraryFunctions(std::span<const char* const> names,
+                   void (*fill)(const Library& library, Functions& functions)) {
+    try {
+      fill(Library(names), functions_);
+    } catch (const RuntimeError& e) {
+      error_ = e;
+    }
+  }
+  // Throws, each time, what was wrong with the library.
+  const Functions& get() const {
+    if (error_) throw *error_;
+    return functions_;
+  }
+  bool works() const { return !error_; }
+
+ private:
+  Functions functions_{};
+  std::optional<RuntimeError> error_;
 };
 
 }  // namespace wick::cuda
