@@ -163,24 +163,17 @@ void spreadPlane(const T* grad, T* out, const Axes& axes, bool count_padding,
 
 // The windows of an axis that read each of its elements, with the share that each window gives.
 WeightedRows readersOf(const pooling::Axis& axis, bool count_padding, bool shares) {
-  std::vector<std::vector<int64_t>> readers(static_cast<size_t>(axis.input));
+  WeightedRows windows;
+  windows.start.push_back(0);
   for (size_t i = 0; i < axis.begin.size(); ++i) {
+    const int64_t count = count_padding ? axis.span[i] : elementsRead(axis, i);
     for (int64_t at = axis.begin[i]; at < axis.end[i]; at += axis.step) {
-      readers[static_cast<size_t>(at)].push_back(static_cast<int64_t>(i));
+      windows.place.push_back(at);
+      windows.weight.push_back(shares ? 1 / static_cast<double>(count) : 1);
     }
+    windows.start.push_back(static_cast<int64_t>(windows.place.size()));
   }
-  WeightedRows rows;
-  rows.start.push_back(0);
-  for (const std::vector<int64_t>& windows : readers) {
-    for (const int64_t window : windows) {
-      const auto i = static_cast<size_t>(window);
-      const int64_t count = count_padding ? axis.span[i] : elementsRead(axis, i);
-      rows.place.push_back(window);
-      rows.weight.push_back(shares ? 1 / static_cast<double>(count) : 1);
-    }
-    rows.start.push_back(static_cast<int64_t>(rows.place.size()));
-  }
-  return rows;
+  return windows.transposed(axis.input);
 }
 
 // spread() on a device: one axis after the other, for a window's count is a product of theirs.

@@ -1,4 +1,6 @@
 // Operators on CUDA devices that are made of others.
+#include <limits>
+
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/scalar.h"
@@ -23,10 +25,21 @@ Tensor dropout(const Tensor& input, double p, bool train) {
 
 // ---- padding ----
 
+// What a dimension has after padding, which may also cut.
+int64_t paddedSize(const char* op, int64_t size, int64_t before, int64_t after) {
+  int64_t n = 0;
+  // What is cut is negated below.
+  constexpr int64_t kLeast = -std::numeric_limits<int64_t>::max();
+  WICK_CHECK(before >= kLeast && after >= kLeast && !__builtin_add_overflow(size, before, &n) &&
+                 !__builtin_add_overflow(n, after, &n),
+             "{}: {} elements cannot be padded by {} and {}", op, size, before, after);
+  return n;
+}
+
 // The positions of the input's elements that the padded dimension shows.
 Tensor paddedPositions(const char* op, const std::string& mode, int64_t size, int64_t before,
                        int64_t after) {
-  const int64_t n = size + before + after;
+  const int64_t n = paddedSize(op, size, before, after);
   WICK_CHECK(n >= 0, "{}: the padded size {} is negative", op, n);
   if (mode == "reflect") {
     WICK_CHECK(before < size && after < size,
@@ -59,7 +72,8 @@ Tensor padConstant(const Tensor& self, const DimVector& pad, const Scalar& value
   Tensor from = self;
   for (size_t i = 0; 2 * i < pad.size(); ++i) {
     const int64_t d = self.dim() - 1 - static_cast<int64_t>(i);
-    sizes[static_cast<size_t>(d)] += pad[2 * i] + pad[2 * i + 1];
+    sizes[static_cast<size_t>(d)] =
+        paddedSize("constant_pad_nd", self.size(d), pad[2 * i], pad[2 * i + 1]);
     WICK_CHECK(sizes[static_cast<size_t>(d)] >= 0,
                "constant_pad_nd: the size of dimension {} is "
                "negative",

@@ -2,6 +2,7 @@
 // pooling.h come here for them, so that operators above need not ask.
 #pragma once
 
+#include "core/counted_vector.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/gemm.h"
 #include "runtime/kernels/pooling.h"
@@ -11,8 +12,11 @@ namespace wick {
 // Rows of a result that are weighted sums of rows of a source: row r is the sum of source rows
 // place[e] * weight[e] for e from start[r] up to start[r + 1]. Without weights, copies of one each.
 struct WeightedRows {
-  std::vector<int64_t> start, place;
-  std::vector<double> weight;
+  CountedVector<int64_t> start, place;
+  CountedVector<double> weight;
+
+  // The table of what goes back: for each of `rows` source rows the result's rows that it is in.
+  WeightedRows transposed(int64_t rows) const;
 };
 
 // Of a type of device. Arguments are checked already, as far as shapes and dtypes of the CPU go.

@@ -1,8 +1,12 @@
 // Resampling on CUDA devices: the kernels' texts compile, and shapes are right.
 #include <gtest/gtest.h>
 
+#include <limits>
+
+#include "core/error.h"
 #include "core/value_conversions.h"
 #include "runtime/cuda/compiler.h"
+#include "runtime/kernels/device_layers.h"
 #include "runtime/ops/call.h"
 #include "tests/cuda/fake_driver.h"
 
@@ -10,6 +14,29 @@ namespace wick::cuda {
 namespace {
 
 constexpr Device kCuda{DeviceType::CUDA, -1};
+
+TEST(Resampling, TablesAreTransposed) {
+  // Two results of three sources: 1 a + 2 b, and 3 b.
+  WeightedRows rows;
+  rows.start = {0, 2, 3};
+  rows.place = {0, 1, 1};
+  rows.weight = {1, 2, 3};
+  const WeightedRows back = rows.transposed(3);
+  EXPECT_EQ(back.start, (CountedVector<int64_t>{0, 1, 3, 3}));
+  EXPECT_EQ(back.place, (CountedVector<int64_t>{0, 0, 1}));
+  EXPECT_EQ(back.weight, (CountedVector<double>{1, 2, 3}));
+}
+
+TEST(Resampling, PaddingIsCheckedOnDevices) {
+  static const OperatorHandle kPad{"aten::constant_pad_nd", ""};
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  FakeDriver driver;
+  const Tensor t = Tensor::zeros(DimVector{4}, DType::Float, kCuda);
+  for (const DimVector& pad : {DimVector{kMost, kMost}, DimVector{-kMost - 1, kMost},
+                               DimVector{-5, 0}, DimVector{kMost, 0}}) {
+    EXPECT_THROW(kPad(t, pad, Scalar(0)), RuntimeError);
+  }
+}
 
 TEST(Resampling, TextsCompile) {
   if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";

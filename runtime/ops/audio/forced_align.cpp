@@ -35,7 +35,10 @@ class Alignment {
   void run(const T* log_probs, int64_t classes, Label* path) {
     const T never = convert<T>(-std::numeric_limits<double>::infinity());
     CountedVector<T> before(static_cast<size_t>(states_), never), now(before);
-    steps_.assign(static_cast<size_t>(times_ * states_), 0);
+    int64_t cells = 0;
+    WICK_CHECK(!__builtin_mul_overflow(times_, states_, &cells), "{}: {} times {} are too many",
+               kName, times_, states_);
+    steps_.assign(static_cast<size_t>(cells), 0);
     int64_t start = times_ > needed_ ? 0 : 1;
     int64_t end = states_ == 1 ? 1 : 2;
     for (int64_t i = start; i < end; ++i) before[i] = log_probs[classOf(i)];

@@ -289,8 +289,7 @@ Taps roundedTaps(Taps taps, DType dtype) {
   return taps;
 }
 
-// Taps as a device needs them: for each output element the elements that it is made of and, for
-// gradients, for each of `input` elements the outputs that it became part of.
+// Taps as a device needs them: for each output element those that it is made of.
 WeightedRows rowsOf(const Taps& taps, int64_t output, bool copies) {
   WeightedRows rows;
   rows.start.push_back(0);
@@ -304,26 +303,6 @@ WeightedRows rowsOf(const Taps& taps, int64_t output, bool copies) {
   }
   return rows;
 }
-WeightedRows rowsBack(const Taps& taps, int64_t input, int64_t output) {
-  const WeightedRows there = rowsOf(taps, output, false);
-  WeightedRows back;
-  back.start.assign(static_cast<size_t>(input) + 1, 0);
-  for (const int64_t place : there.place) ++back.start[static_cast<size_t>(place) + 1];
-  for (size_t i = 1; i < back.start.size(); ++i) back.start[i] += back.start[i - 1];
-  back.place.resize(there.place.size());
-  back.weight.resize(there.place.size());
-  std::vector<int64_t> next(back.start);
-  for (int64_t o = 0; o < output; ++o) {
-    for (int64_t e = there.start[static_cast<size_t>(o)];
-         e < there.start[static_cast<size_t>(o) + 1]; ++e) {
-      const int64_t at = next[static_cast<size_t>(there.place[static_cast<size_t>(e)])]++;
-      back.place[static_cast<size_t>(at)] = o;
-      back.weight[static_cast<size_t>(at)] = there.weight[static_cast<size_t>(e)];
-    }
-  }
-  return back;
-}
-
 Tensor upsample(const char* op, Mode mode, const Tensor& self, const DimVector& output_size,
                 bool align_corners, const std::vector<Scale>& scales) {
   int64_t n = static_cast<int64_t>(output_size.size());
@@ -449,7 +428,8 @@ Tensor upsampleBack(const char* op, Mode mode, const Tensor& grad, const DimVect
                      inner, taps);
       } else {
         deviceLayers(op, g.device())
-            .weightedRows(op, g, next, output, inner, rowsBack(taps, input, output));
+            .weightedRows(op, g, next, output, inner,
+                          rowsOf(taps, output, false).transposed(input));
       }
       g = next;
     }
