@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "codegen/cuda/special_text.h"
+
 namespace wick::codegen {
 
 namespace {
@@ -139,6 +141,10 @@ std::string callText(const ScalarNode& node, std::span<const std::string> in) {
       return fmt::format("({})wickScaledBessel(1, {})", cudaType(node.type), in[0]);
     default:
       break;
+  }
+  if (std::string call = specialCall(node.function, cudaType(node.type), arguments);
+      !call.empty()) {
+    return call;
   }
   const char* name = functionName(node.function);
   if (!name) {
@@ -425,7 +431,7 @@ std::string cudaText(const ScalarNode& node, std::span<const std::string> in,
 }
 
 std::string cudaPreamble(const Expression& expression) {
-  std::string text = kPreamble;
+  std::string text = kPreamble + specialPreamble(expression);
   std::set<uint64_t> tables;
   bool integers = false, bessel = false;
   for (const ScalarNode& node : expression.nodes()) {

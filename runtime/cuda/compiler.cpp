@@ -74,9 +74,10 @@ std::string compile(const std::string& text, int major, int minor) {
   } destroyed{n, program};
   const std::string arch = fmt::format("--gpu-architecture=sm_{}{}", major, minor);
   // Products and sums stay apart, so that results are those of the CPU.
-  const char* const options[] = {arch.c_str(),        "--std=c++17",      "--fmad=false",
-                                 "--prec-div=true",   "--prec-sqrt=true", "--ftz=false",
-                                 "--disable-warnings"};
+  const char* const options[] = {arch.c_str(),         "--std=c++17",
+                                 "--fmad=false",       "--prec-div=true",
+                                 "--prec-sqrt=true",   "--ftz=false",
+                                 "--disable-warnings", "--device-as-default-execution-space"};
   const int result = n.compile(program, static_cast<int>(std::size(options)), options);
   if (result != 0) {
     size_t size = 0;
