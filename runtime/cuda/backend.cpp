@@ -11,6 +11,7 @@
 #include "ir/device_kernels.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/loop_kernel.h"
+#include "runtime/cuda/pointwise.h"
 #include "runtime/fusion/group_backend.h"
 #include "runtime/fusion/operator_site.h"
 
@@ -195,6 +196,10 @@ class MetaGroups : public GroupBackend {
   void launch(Device, std::span<const Launch>) override {}
 };
 
+bool computeGenerally(CallFrame& frame, Device device) {
+  return computeAsGroup(frame, device) || computeByDefinition(frame, device);
+}
+
 const struct Registration {
   CudaBackend memory;
   CudaGroups groups;
@@ -203,7 +208,7 @@ const struct Registration {
     setDeviceBackend(DeviceType::CUDA, &memory);
     setGroupBackend(DeviceType::CUDA, &groups);
     setGroupBackend(DeviceType::Meta, &meta);
-    setGeneralKernel(DeviceType::CUDA, computeAsGroup);
+    setGeneralKernel(DeviceType::CUDA, computeGenerally);
     setGeneralKernel(DeviceType::Meta, computeAsGroup);
   }
 }& registration = *new Registration;

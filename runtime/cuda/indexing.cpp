@@ -393,75 +393,7 @@ Tensor take(const Tensor& self, const Tensor& index) {
   return gather(flat, 0, index.reshape(DimVector{-1}), false).reshape(index.sizes());
 }
 
-// ---- scans, and positions of what is true ----
-
-constexpr const char* kScan = R"({preamble}
-typedef {type} T;
-typedef {accumulator} A;
-struct Words {{ const T* x; T* y; long long rows, n, inner; }};
-__device__ __forceinline__ A combine(A a, A b) {{ return {combine}; }}
-extern "C" __global__ void __launch_bounds__(256) scan(const __grid_constant__ Words p) {{
-  __shared__ A parts[8];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-  for (long long row = blockIdx.x; row < p.rows; row += gridDim.x) {{
-    const long long at = row / p.inner * p.n * p.inner + row % p.inner;
-    A before = (A){identity};
-    for (long long begin = 0; begin < p.n; begin += 256) {{
-      const long long i = begin + threadIdx.x;
-      A v = (A){identity};
-      if (i < p.n) {{ const T e = p.x[at + i * p.inner]; v = {load}; }}
-      for (int step = 1; step < 32; step *= 2) {{
-        const A other = __shfl_up_sync(0xffffffffu, v, step);
-        if (lane >= step) v = combine(other, v);
-      }}
-      if (lane == 31) parts[warp] = v;
-      __syncthreads();
-      A left = before, all = before;
-      for (int w = 0; w < 8; ++w) {{
-        if (w < warp) left = combine(left, parts[w]);
-        all = combine(all, parts[w]);
-      }}
-      v = combine(left, v);
-      if (i < p.n) p.y[at + i * p.inner] = {store};
-      before = all;
-      __syncthreads();
-    }}
-  }}
-}}
-)";
-
-Tensor scanned(const char* op, const Tensor& self, int64_t dim, std::optional<DType> dtype,
-               bool product) {
-  const DType type = dtype.value_or(isIntegral(self.dtype(), true) ? DType::Long : self.dtype());
-  WICK_CHECK(!isComplex(type) && type != DType::Bool, "{}: not available for {} on CUDA devices",
-             op, toString(type));
-  const Tensor x = self.to(type).contiguous();
-  if (x.dim() == 0) return x.clone();
-  dim = wrapDim(dim, x.dim());
-  const Tensor out = Tensor::empty(x.sizes(), type, x.device());
-  if (x.numel() == 0) return out;
-  const ops::DimSplit split = ops::splitAt(x.sizes(), dim);
-  const DType wide = isReducedFloat(type)      ? DType::Float
-                     : isIntegral(type, false) ? DType::Long
-                                               : type;
-  const std::string text = fmt::format(
-      fmt::runtime(kScan), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(type)), fmt::arg("accumulator", codegen::cudaType(wide)),
-      fmt::arg("combine", product ? "a * b" : "a + b"), fmt::arg("identity", product ? 1 : 0),
-      fmt::arg("load", codegen::cudaConvert("e", type, wide)),
-      fmt::arg("store", codegen::cudaConvert("v", wide, type)));
-  CudaDevice& device = enter(x.device());
-  const int64_t rows = split.outer * split.inner;
-  launchText(device, text, "scan", static_cast<unsigned>(std::min<int64_t>(rows, 1 << 20)),
-             {wordOf(x), wordOf(out), rows, split.size, split.inner});
-  return out;
-}
-Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  return scanned("cumsum", self, dim, dtype, false);
-}
-Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  return scanned("cumprod", self, dim, dtype, true);
-}
+// ---- positions of what is true ----
 
 constexpr const char* kPlaces = R"(
 struct Words {{ const bool* mask; const long long* counts; long long* out; long long n; long long sizes[{dims}]; }};
@@ -479,7 +411,8 @@ Tensor nonzero(const Tensor& self) {
   const Tensor mask = self.to(DType::Bool).contiguous();
   const int64_t n = mask.numel(), dims = mask.dim();
   if (n == 0) return Tensor::empty(DimVector{0, dims}, DType::Long, self.device());
-  const Tensor counts = scanned("nonzero", mask.view(DimVector{-1}), 0, DType::Long, false);
+  static const OperatorHandle kCumsum{"aten::cumsum", ""};
+  const Tensor counts = kCumsum(mask.view(DimVector{-1}), int64_t{0});
   const int64_t found = counts.select(0, n - 1).item<int64_t>();
   const Tensor out = Tensor::empty(DimVector{found, dims}, DType::Long, self.device());
   if (out.numel() == 0) return out;
@@ -517,8 +450,6 @@ const DeviceKernel kKernels[] = {
     {"aten::masked_select", WICK_KERNEL(maskedSelect)},
     {"aten::nonzero", WICK_KERNEL(nonzero)},
     {"aten::argwhere", WICK_KERNEL(nonzero)},
-    {"aten::cumsum", WICK_KERNEL(cumsum)},
-    {"aten::cumprod", WICK_KERNEL(cumprod)},
 };
 // Indices may lie on the CPU, as may values of no dimensions.
 const DeviceKernel kMixed[] = {

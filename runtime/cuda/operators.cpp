@@ -243,15 +243,6 @@ Tensor joined(const Tensor& real, const Tensor& imaginary) {
   parts.imaginary.copyFrom(imaginary);
   return out;
 }
-Tensor zerosLike(const Tensor& t) {
-  return Tensor::zeros(t.sizes(), t.dtype(), t.device());
-}
-Tensor imaginaryOf(const Parts& p) {
-  return p.imaginary.defined() ? p.imaginary : zerosLike(p.real);
-}
-bool anyComplex(const Tensor& a, const Tensor& b) {
-  return isComplex(a.dtype()) || isComplex(b.dtype());
-}
 Tensor complexOf(const Tensor& real, const Tensor& imaginary) {
   WICK_CHECK(real.dtype() == imaginary.dtype() &&
                  (real.dtype() == DType::Float || real.dtype() == DType::Double),
@@ -259,43 +250,11 @@ Tensor complexOf(const Tensor& real, const Tensor& imaginary) {
              toString(real.dtype()), toString(imaginary.dtype()));
   return joined(real, imaginary);
 }
-Tensor addComplex(const Tensor& a, const Tensor& b, const Scalar& alpha) {
-  if (!anyComplex(a, b) || alpha.isComplex()) throw NotOnDevice();
-  const Parts x = partsOf(a), y = partsOf(b);
-  return joined(ops::add(x.real, y.real, alpha), ops::add(imaginaryOf(x), imaginaryOf(y), alpha));
-}
-Tensor subComplex(const Tensor& a, const Tensor& b, const Scalar& alpha) {
-  if (!anyComplex(a, b) || alpha.isComplex()) throw NotOnDevice();
-  const Parts x = partsOf(a), y = partsOf(b);
-  return joined(ops::sub(x.real, y.real, alpha), ops::sub(imaginaryOf(x), imaginaryOf(y), alpha));
-}
-Tensor mulComplex(const Tensor& a, const Tensor& b) {
-  if (!anyComplex(a, b)) throw NotOnDevice();
-  const Parts x = partsOf(a), y = partsOf(b);
-  const Tensor u = imaginaryOf(x), v = imaginaryOf(y);
-  return joined(ops::sub(ops::mul(x.real, y.real), ops::mul(u, v)),
-                ops::add(ops::mul(x.real, v), ops::mul(u, y.real)));
-}
-Tensor negComplex(const Tensor& t) {
-  if (!isComplex(t.dtype())) throw NotOnDevice();
-  const Parts p = partsOf(t);
-  return joined(ops::neg(p.real), ops::neg(p.imaginary));
-}
 Tensor conjComplex(const Tensor& t) {
   if (!isComplex(t.dtype())) return t;
   const Parts p = partsOf(t);
   return joined(p.real, ops::neg(p.imaginary));
 }
-template <bool kEqual>
-Tensor compareComplex(const Tensor& a, const Tensor& b) {
-  static const OperatorHandle kEq{"aten::eq", "Tensor"}, kAnd{"aten::logical_and", ""},
-      kNot{"aten::logical_not", ""};
-  if (!anyComplex(a, b)) throw NotOnDevice();
-  const Parts x = partsOf(a), y = partsOf(b);
-  const Tensor same = kAnd(kEq(x.real, y.real), kEq(imaginaryOf(x), imaginaryOf(y)));
-  return kEqual ? same : kNot(same);
-}
-
 const DeviceKernel kKernels[] = {
     {"aten::dropout", WICK_KERNEL(dropout)},
     {"aten::feature_dropout", WICK_KERNEL(dropout)},
@@ -311,6 +270,8 @@ const DeviceKernel kKernels[] = {
     {"aten::_weight_norm", WICK_KERNEL(weightNorm)},
     {"aten::complex", WICK_KERNEL(complexOf)},
     {"aten::conj", WICK_KERNEL(conjComplex)},
+    {"aten::_conj", WICK_KERNEL(conjComplex)},
+    {"aten::_conj_physical", WICK_KERNEL(conjComplex)},
     {"aten::conj_physical", WICK_KERNEL(conjComplex)},
     {"aten::sum_to_size", WICK_KERNEL(sumToSize)},
 };
@@ -320,12 +281,6 @@ const DeviceKernel kLast[] = {
     {"aten::constant_pad_nd", WICK_KERNEL(padConstant)},
     {"aten::flip", WICK_KERNEL(flip)},
     {"aten::batch_norm", WICK_KERNEL(batchNorm)},
-    {"aten::add.Tensor", WICK_KERNEL(addComplex)},
-    {"aten::sub.Tensor", WICK_KERNEL(subComplex)},
-    {"aten::mul.Tensor", WICK_KERNEL(mulComplex)},
-    {"aten::neg", WICK_KERNEL(negComplex)},
-    {"aten::eq.Tensor", WICK_KERNEL(compareComplex<true>)},
-    {"aten::ne.Tensor", WICK_KERNEL(compareComplex<false>)},
 };
 
 const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);

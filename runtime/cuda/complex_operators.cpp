@@ -1,0 +1,263 @@
+// Operators on complex numbers, on CUDA devices, that are not pointwise by their records: each is made
+// of operators on the two parts, or of others on complex numbers.
+#include "codegen/scalar/arithmetic.h"
+#include "codegen/scalar/mathematics.h"
+#include "core/device_backend.h"
+#include "core/error.h"
+#include "core/scalar.h"
+#include "ir/device_kernels.h"
+#include "runtime/cuda/pointwise.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
+
+namespace wick::cuda {
+
+namespace {
+
+using OptDType = std::optional<DType>;
+using OptDims = std::optional<DimVector>;
+using Pair = std::tuple<Tensor, Tensor>;
+
+const OperatorHandle kViewAsReal{"aten::view_as_real", ""};
+const OperatorHandle kViewAsComplex{"aten::view_as_complex", ""};
+const OperatorHandle kNe{"aten::ne", "Scalar"};
+
+void needComplex(const Tensor& t) {
+  if (!isComplex(t.dtype())) throw NotOnDevice();
+}
+
+// ---- pointwise ones without a definition in their records ----
+
+bool anyComplex(const Tensor& a, const Scalar& b) {
+  return isComplex(a.dtype()) || b.isComplex();
+}
+Tensor pow(const Tensor& self, const Tensor& exponent) {
+  if (!isComplex(self.dtype()) && !isComplex(exponent.dtype())) throw NotOnDevice();
+  return computePointwise(kScalar<scalar::Pow>, self.device(), self, exponent);
+}
+Tensor powNumber(const Tensor& self, const Scalar& exponent) {
+  // Powers of zero and one are no loop form, because nothing is computed.
+  const bool plain = isFloating(self.dtype()) || (exponent.isInt() && exponent.toInt() >= 0);
+  if (!anyComplex(self, exponent) && !plain) throw NotOnDevice();
+  return computePointwise(kScalar<scalar::Pow>, self.device(), self, exponent);
+}
+Tensor numberPow(const Scalar& self, const Tensor& exponent) {
+  if (!anyComplex(exponent, self)) throw NotOnDevice();
+  return computePointwise(kScalar<scalar::Pow>, exponent.device(), self, exponent);
+}
+Tensor square(const Tensor& self) {
+  needComplex(self);
+  return ops::mul(self, self);
+}
+Tensor sgn(const Tensor& self) {
+  needComplex(self);
+  return computePointwise(kScalar<scalar::SgnComplex>, self.device(), self);
+}
+Tensor polar(const Tensor& length, const Tensor& angle) {
+  WICK_CHECK(length.dtype() == angle.dtype() &&
+                 (length.dtype() == DType::Float || length.dtype() == DType::Double),
+             "Expected both inputs to be Float or Double tensors of one dtype but got {} and {}",
+             toString(length.dtype()), toString(angle.dtype()));
+  return computePointwise(kScalar<scalar::Polar>, length.device(), length, angle);
+}
+Tensor divMode(const Tensor& self, const Tensor& other, const std::optional<std::string>& mode) {
+  if (mode) throw NotOnDevice();
+  return ops::div(self, other);
+}
+Tensor divNumberMode(const Tensor& self, const Scalar& other,
+                     const std::optional<std::string>& mode) {
+  if (mode) throw NotOnDevice();
+  return ops::divScalar(self, other);
+}
+
+// ---- reductions ----
+
+DimVector allOr(const Tensor& t, const OptDims& dims) {
+  DimVector all;
+  if (dims && !dims->empty()) {
+    for (const int64_t d : *dims) all.push_back(wrapDim(d, t.dim()));
+  } else {
+    for (int64_t d = 0; d < t.dim(); ++d) all.push_back(d);
+  }
+  return all;
+}
+template <class F>
+Tensor byParts(const Tensor& self, OptDType dtype, F&& reduce) {
+  const Tensor t = dtype ? self.to(*dtype) : self;
+  needComplex(t);
+  return kViewAsComplex(reduce(kViewAsReal(t)).contiguous());
+}
+Tensor sumDims(const Tensor& self, const OptDims& dims, bool keepdim, OptDType dtype) {
+  if (self.dim() == 0) return dtype ? self.to(*dtype).clone() : (needComplex(self), self.clone());
+  return byParts(self, dtype,
+                 [&](const Tensor& t) { return ops::sumDims(t, allOr(self, dims), keepdim); });
+}
+Tensor sum(const Tensor& self, OptDType dtype) {
+  return sumDims(self, std::nullopt, false, dtype);
+}
+Tensor meanDims(const Tensor& self, const OptDims& dims, bool keepdim, OptDType dtype) {
+  static const OperatorHandle kMean{"aten::mean", "dim"};
+  if (self.dim() == 0) return dtype ? self.to(*dtype).clone() : (needComplex(self), self.clone());
+  return byParts(self, dtype,
+                 [&](const Tensor& t) { return kMean(t, allOr(self, dims), keepdim); });
+}
+Tensor mean(const Tensor& self, OptDType dtype) {
+  return meanDims(self, std::nullopt, false, dtype);
+}
+// The last of the products from the beginning.
+Tensor prodDim(const Tensor& self, int64_t dim, bool keepdim, OptDType dtype) {
+  static const OperatorHandle kCumprod{"aten::cumprod", ""};
+  const Tensor t = dtype ? self.to(*dtype) : self;
+  needComplex(t);
+  if (t.dim() == 0) return t.clone();
+  const int64_t d = wrapDim(dim, t.dim()), n = t.size(d);
+  if (n == 0) {
+    DimVector sizes(t.sizes());
+    if (keepdim) {
+      sizes[static_cast<size_t>(d)] = 1;
+    } else {
+      sizes.erase(static_cast<size_t>(d));
+    }
+    const Tensor ones = Tensor::zeros(sizes, t.dtype(), t.device());
+    ops::fillWith(ones, Scalar(1));
+    return ones;
+  }
+  const Tensor last = kCumprod(t, d).narrow(d, n - 1, 1);
+  return (keepdim ? last : last.squeeze(d)).contiguous();
+}
+Tensor prod(const Tensor& self, OptDType dtype) {
+  return prodDim(self.reshape(DimVector{-1}), 0, false, dtype);
+}
+template <bool kAll>
+Tensor anyOf(const Tensor& self) {
+  static const OperatorHandle kAny{"aten::any", ""}, kEvery{"aten::all", ""};
+  needComplex(self);
+  return (kAll ? kEvery : kAny)(kNe(self, 0));
+}
+template <bool kAll>
+Tensor anyOfDim(const Tensor& self, int64_t dim, bool keepdim) {
+  static const OperatorHandle kAny{"aten::any", "dim"}, kEvery{"aten::all", "dim"};
+  needComplex(self);
+  return (kAll ? kEvery : kAny)(kNe(self, 0), dim, keepdim);
+}
+
+// ---- triangles, casts ----
+
+template <bool kUpper>
+Tensor triangle(const Tensor& self, int64_t diagonal) {
+  static const OperatorHandle kTriu{"aten::triu", ""}, kTril{"aten::tril", ""};
+  needComplex(self);
+  const Tensor parts = kViewAsReal(self.contiguous());
+  const Tensor out = Tensor::empty(parts.sizes(), parts.dtype(), parts.device());
+  for (int64_t i = 0; i < 2; ++i) {
+    out.select(-1, i).copyFrom((kUpper ? kTriu : kTril)(parts.select(-1, i), diagonal));
+  }
+  return kViewAsComplex(out);
+}
+template <bool kLog>
+Tensor softmax(const Tensor& self, int64_t dim, OptDType dtype) {
+  static const OperatorHandle kSoftmax{"aten::softmax", "int"},
+      kLogSoftmax{"aten::log_softmax", "int"};
+  needComplex(self);
+  if (!dtype || isComplex(*dtype)) throw NotOnDevice();
+  return (kLog ? kLogSoftmax : kSoftmax)(self.to(*dtype), dim);
+}
+Tensor logicalNot(const Tensor& self) {
+  static const OperatorHandle kEq{"aten::eq", "Scalar"};
+  needComplex(self);
+  return kEq(self, 0);
+}
+
+// ---- variances; those of two parts add ----
+
+// The variance, or its root, and the mean.
+Pair moments(const Tensor& self, const OptDims& dims, double correction, bool keepdim, bool root) {
+  static const OperatorHandle kVar{"aten::var", "correction"}, kMean{"aten::mean", "dim"};
+  const DimVector all = allOr(self, dims);
+  Tensor variance;
+  if (isComplex(self.dtype())) {
+    const Tensor parts = kViewAsReal(self);
+    variance = ops::add(kVar(parts.select(-1, 0), all, Scalar(correction), keepdim),
+                        kVar(parts.select(-1, 1), all, Scalar(correction), keepdim));
+  } else {
+    variance = kVar(self, all, Scalar(correction), keepdim);
+  }
+  return {root ? ops::sqrt(variance) : variance, kMean(self, all, keepdim)};
+}
+using Correction = std::optional<Scalar>;
+double of(const Correction& correction) {
+  return correction ? correction->toDouble() : 1;
+}
+template <bool kRoot>
+Tensor momentCorrection(const Tensor& self, const OptDims& dims, const Correction& correction,
+                        bool keepdim) {
+  needComplex(self);
+  return std::get<0>(moments(self, dims, of(correction), keepdim, kRoot));
+}
+template <bool kRoot>
+Tensor momentDim(const Tensor& self, const OptDims& dims, bool unbiased, bool keepdim) {
+  needComplex(self);
+  return std::get<0>(moments(self, dims, unbiased ? 1 : 0, keepdim, kRoot));
+}
+template <bool kRoot>
+Tensor momentAll(const Tensor& self, bool unbiased) {
+  needComplex(self);
+  return std::get<0>(moments(self, std::nullopt, unbiased ? 1 : 0, false, kRoot));
+}
+template <bool kRoot>
+Pair bothCorrection(const Tensor& self, const OptDims& dims, const Correction& correction,
+                    bool keepdim) {
+  return moments(self, dims, of(correction), keepdim, kRoot);
+}
+template <bool kRoot>
+Pair bothDim(const Tensor& self, const OptDims& dims, bool unbiased, bool keepdim) {
+  return moments(self, dims, unbiased ? 1 : 0, keepdim, kRoot);
+}
+template <bool kRoot>
+Pair bothAll(const Tensor& self, bool unbiased) {
+  return moments(self, std::nullopt, unbiased ? 1 : 0, false, kRoot);
+}
+
+const DeviceKernel kLast[] = {
+    {"aten::pow.Tensor_Tensor", WICK_KERNEL(pow)},
+    {"aten::pow.Tensor_Scalar", WICK_KERNEL(powNumber)},
+    {"aten::pow.Scalar", WICK_KERNEL(numberPow)},
+    {"aten::square", WICK_KERNEL(square)},
+    {"aten::sgn", WICK_KERNEL(sgn)},
+    {"aten::polar", WICK_KERNEL(polar)},
+    {"aten::div.Tensor_mode", WICK_KERNEL(divMode)},
+    {"aten::div.Scalar_mode", WICK_KERNEL(divNumberMode)},
+    {"aten::sum", WICK_KERNEL(sum)},
+    {"aten::sum.dim_IntList", WICK_KERNEL(sumDims)},
+    {"aten::mean", WICK_KERNEL(mean)},
+    {"aten::mean.dim", WICK_KERNEL(meanDims)},
+    {"aten::prod", WICK_KERNEL(prod)},
+    {"aten::prod.dim_int", WICK_KERNEL(prodDim)},
+    {"aten::any", WICK_KERNEL(anyOf<false>)},
+    {"aten::all", WICK_KERNEL(anyOf<true>)},
+    {"aten::any.dim", WICK_KERNEL(anyOfDim<false>)},
+    {"aten::all.dim", WICK_KERNEL(anyOfDim<true>)},
+    {"aten::triu", WICK_KERNEL(triangle<true>)},
+    {"aten::tril", WICK_KERNEL(triangle<false>)},
+    {"aten::softmax.int", WICK_KERNEL(softmax<false>)},
+    {"aten::log_softmax.int", WICK_KERNEL(softmax<true>)},
+    {"aten::logical_not", WICK_KERNEL(logicalNot)},
+    {"aten::var", WICK_KERNEL(momentAll<false>)},
+    {"aten::var.dim", WICK_KERNEL(momentDim<false>)},
+    {"aten::var.correction", WICK_KERNEL(momentCorrection<false>)},
+    {"aten::std", WICK_KERNEL(momentAll<true>)},
+    {"aten::std.dim", WICK_KERNEL(momentDim<true>)},
+    {"aten::std.correction", WICK_KERNEL(momentCorrection<true>)},
+    {"aten::var_mean", WICK_KERNEL(bothAll<false>)},
+    {"aten::var_mean.dim", WICK_KERNEL(bothDim<false>)},
+    {"aten::var_mean.correction", WICK_KERNEL(bothCorrection<false>)},
+    {"aten::std_mean", WICK_KERNEL(bothAll<true>)},
+    {"aten::std_mean.dim", WICK_KERNEL(bothDim<true>)},
+    {"aten::std_mean.correction", WICK_KERNEL(bothCorrection<true>)},
+};
+const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);
+
+}  // namespace
+
+}  // namespace wick::cuda
