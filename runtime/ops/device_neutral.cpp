@@ -63,6 +63,17 @@ constexpr const char* kOneDevice[] = {
     "aten::slow_conv_transpose2d",
     "aten::slow_conv_transpose3d",
     "wick::conv2d_fused",
+    // Statistics, norms and integrals.
+    "aten::renorm",
+    "aten::diff",
+    "aten::cov",
+    "aten::corrcoef",
+    "aten::trapezoid.x",
+    "aten::trapezoid.dx",
+    "aten::trapz.x",
+    "aten::trapz.dx",
+    "aten::cumulative_trapezoid.x",
+    "aten::cumulative_trapezoid.dx",
     // Pooling.
     "aten::max_pool1d",
     "aten::max_pool2d",
@@ -223,6 +234,15 @@ constexpr const char* kLast[] = {
     "aten::_cat",
     "aten::stack",
     "aten::_stack",
+    "aten::linalg_vector_norm",
+    "aten::norm.Scalar",
+    "aten::norm.ScalarOpt_dim",
+    "aten::norm.ScalarOpt_dim_dtype",
+    "aten::norm.ScalarOpt_dtype",
+    "aten::frobenius_norm",
+    "aten::frobenius_norm.dim",
+    "aten::dist",
+    "aten::l1_loss",
 };
 
 constexpr const char* kMixed[] = {

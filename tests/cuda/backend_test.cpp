@@ -142,14 +142,14 @@ TEST(Dispatch, OperatorsOfSeveralDevicesRefuse) {
 TEST(Dispatch, WithoutAKernelTheOperatorIsNamed) {
   FakeDriver driver;
   const Tensor t = Tensor::zeros(DimVector{3}, DType::Float, kCuda);
-  static const OperatorHandle kHistogram{"aten::histc", ""};
+  static const OperatorHandle kHistogram{"aten::histogram", "bin_ct"};
   const std::string error = errorOf([&] { kHistogram(t); });
-  EXPECT_NE(error.find("aten::histc: not available on device cuda:0"), std::string::npos) << error;
+  EXPECT_NE(error.find("aten::histogram: not available on device cuda:0"), std::string::npos) << error;
   setDeviceFallback(true);
   EXPECT_EQ(kHistogram(t).device().str(), "cuda:0");
   setDeviceFallback(false);
   ASSERT_FALSE(deviceFallbacks().empty());
-  EXPECT_EQ(deviceFallbacks().back().op, "aten::histc");
+  EXPECT_EQ(deviceFallbacks().back().op, "aten::histogram.bin_ct");
 }
 
 TEST(Dispatch, ViewsAreNoWork) {

@@ -114,6 +114,10 @@ std::tuple<Tensor, Tensor> padPacked(const Tensor& data, const Tensor& batch_siz
 
 // Rows are variables, columns observations; weights count (f) or scale (a) observations.
 bool noneNegative(const Tensor& t) {
+  if (!t.device().isCpu()) {
+    static const OperatorHandle kGe("aten::ge", "Scalar"), kAll("aten::all", "");
+    return kAll(kGe(t, 0)).item<bool>();
+  }
   Tensor values = t.to(DType::Double).contiguous();
   const double* data = values.data<double>();
   return std::none_of(data, data + values.numel(), [](double v) { return v < 0; });

@@ -132,6 +132,7 @@ Tensor neighbourSums(const Tensor& y, int64_t d) {
 
 Tensor integrate(const char* op, const Tensor& y, const Tensor& x, const Scalar& dx, int64_t dim,
                  bool cumulative) {
+  static const OperatorHandle kCumsum{"aten::cumsum", ""};
   int64_t d = wrapDim(dim, y.dim());
   WICK_CHECK(y.dim() > 0, "{}: expected a tensor of one or more dimensions", op);
   WICK_CHECK(!dx.isBool() && !dx.isComplex(), "{}: Currently, we only support dx as a real number.",
@@ -140,18 +141,18 @@ Tensor integrate(const char* op, const Tensor& y, const Tensor& x, const Scalar&
     if (cumulative) return y;
     DimVector sizes(y.sizes());
     sizes.erase(static_cast<size_t>(d));
-    return Tensor::zeros(sizes, y.dtype());
+    return Tensor::zeros(sizes, y.dtype(), y.device());
   }
   WICK_CHECK(y.dtype() != DType::Bool && (!x.defined() || x.dtype() != DType::Bool),
              "{}: received a bool input for `x` or `y`, but bool is not supported", op);
   if (x.defined()) {
     // An `x` of more dimensions than `y` counts them from the left too.
     Tensor areas = ops::mul(spacingOf(y, x, d), neighbourSums(y, d));
-    Tensor total = cumulative ? cumsum(areas, d, std::nullopt) : ops::sumDims(areas, DimVector{d});
+    Tensor total = cumulative ? kCumsum(areas, d) : ops::sumDims(areas, DimVector{d});
     return ops::divScalar(total, 2.0);
   }
   if (cumulative) {
-    return cumsum(ops::mulScalar(neighbourSums(y, d), dx.toDouble() / 2), d, std::nullopt);
+    return kCumsum(ops::mulScalar(neighbourSums(y, d), dx.toDouble() / 2), d);
   }
   Tensor ends = ops::mulScalar(ops::add(y.select(d, 0), y.select(d, -1)), 0.5);
   return ops::mulScalar(ops::sub(ops::sumDims(y, DimVector{d}), ends), dx.toDouble());

@@ -1,0 +1,334 @@
+// Operators on CUDA devices whose records' kernels look at elements, but which are made of others here.
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+#include "codegen/cuda/scalar_text.h"
+#include "codegen/scalar/arithmetic.h"
+#include "codegen/scalar/mathematics.h"
+#include "core/device_backend.h"
+#include "core/error.h"
+#include "core/scalar.h"
+#include "ir/device_kernels.h"
+#include "runtime/cuda/pointwise.h"
+#include "runtime/cuda/text_launch.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
+
+namespace wick::cuda {
+
+namespace {
+
+using Pair = std::tuple<Tensor, Tensor>;
+using OptDims = std::optional<DimVector>;
+
+const OperatorHandle kNe{"aten::ne", "Scalar"};
+const OperatorHandle kEqual{"aten::eq", "Tensor"};
+const OperatorHandle kAnd{"aten::logical_and", ""};
+const OperatorHandle kOr{"aten::logical_or", ""};
+const OperatorHandle kNot{"aten::logical_not", ""};
+
+Tensor onesLike(const DimVector& sizes, DType dtype, Device device) {
+  const Tensor out = Tensor::zeros(sizes, dtype, device);
+  ops::fillWith(out, Scalar(1));
+  return out;
+}
+DType floatingOf(DType type) {
+  return isIntegral(type, true) ? defaultDType() : type;
+}
+
+// ---- functions of elements ----
+
+Tensor logit(const Tensor& self, std::optional<double> eps) {
+  if (!eps || *eps < 0) return computePointwise(kScalar<scalar::Logit>, self.device(), self);
+  return computePointwise(kScalar<scalar::LogitEps>, self.device(), self, Scalar(*eps),
+                          Scalar(1 - *eps));
+}
+Tensor roundDecimals(const Tensor& self, int64_t decimals) {
+  static const OperatorHandle kRound{"aten::round", ""};
+  if (decimals == 0 || isIntegral(self.dtype(), false)) return kRound(self);
+  const double ten = std::pow(10.0, std::abs(static_cast<double>(decimals)));
+  return decimals > 0
+             ? computePointwise(kScalar<scalar::RoundUp>, self.device(), self, Scalar(ten))
+             : computePointwise(kScalar<scalar::RoundDown>, self.device(), self, Scalar(ten));
+}
+Tensor mvlgamma(const Tensor& self, int64_t p) {
+  static const OperatorHandle kLgamma{"aten::lgamma", ""};
+  WICK_CHECK(p >= 1, "p has to be greater than or equal to 1");
+  WICK_CHECK(p <= 100000, "mvlgamma: p is too large, got {}", p);
+  WICK_CHECK(!isComplex(self.dtype()) && self.dtype() != DType::Bool,
+             "\"mvlgamma\" not implemented for '{}'", scalarTypeName(self.dtype()));
+  const Tensor x = self.to(floatingOf(self.dtype()));
+  Tensor sum = kLgamma(x);
+  for (int64_t j = 1; j < p; ++j) {
+    sum = ops::add(sum, kLgamma(ops::addScalar(x, Scalar(-static_cast<double>(j) / 2))));
+  }
+  const auto order = static_cast<double>(p);
+  return ops::addScalar(sum, Scalar(order * (order - 1) / 4 * std::log(std::numbers::pi)));
+}
+Tensor polygamma(int64_t n, const Tensor& self) {
+  WICK_CHECK(n >= 0, "polygamma(n, x) does not support negative n.");
+  if (n == 0) {
+    static const OperatorHandle kDigamma{"aten::digamma", ""};
+    return kDigamma(self);
+  }
+  return computePointwise(kScalar<scalar::Polygamma>, self.device(), Scalar(static_cast<double>(n)),
+                          self.to(floatingOf(self.dtype())));
+}
+
+constexpr const char* kFrexp = R"({preamble}
+typedef {type} T;
+typedef {accumulator} A;
+struct Words {{ const T* x; T* y; int* exponents; long long n; }};
+extern "C" __global__ void __launch_bounds__(256) partsOf(const __grid_constant__ Words p) {{
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.n; i += gridDim.x * 256ll) {{
+    int power = 0;
+    const T e = p.x[i];
+    const A v = frexp({load}, &power);
+    p.y[i] = {store};
+    p.exponents[i] = power;
+  }}
+}}
+)";
+Pair frexp(const Tensor& self) {
+  WICK_CHECK(isFloating(self.dtype()), "torch.frexp() only supports floating-point dtypes, got {}",
+             toString(self.dtype()));
+  const Tensor x = self.contiguous();
+  const Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
+  const Tensor powers = Tensor::empty(x.sizes(), DType::Int, x.device());
+  if (x.numel() == 0) return {out, powers};
+  const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
+  const std::string text =
+      fmt::format(fmt::runtime(kFrexp), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
+                  fmt::arg("type", codegen::cudaType(x.dtype())),
+                  fmt::arg("accumulator", codegen::cudaType(wide)),
+                  fmt::arg("load", codegen::cudaConvert("e", x.dtype(), wide)),
+                  fmt::arg("store", codegen::cudaConvert("v", wide, x.dtype())));
+  CudaDevice& device = enter(x.device());
+  launchText(device, text, "partsOf", gridFor(x.numel(), device),
+             {wordOf(x), wordOf(out), wordOf(powers), x.numel()});
+  return {out, powers};
+}
+
+// Integers, which loop forms leave to the CPU because it raises where a divisor is zero. Devices do not
+// look: the quotient and the rest are zero there.
+template <class Def>
+Tensor whole(const Tensor& self, const Tensor& other) {
+  return computePointwise(kScalar<Def>, self.device(), self, other);
+}
+template <class Def>
+Tensor wholeNumber(const Tensor& self, const Scalar& other) {
+  WICK_CHECK(isFloating(self.dtype()) || other.isDouble() || other.toInt() != 0,
+             "ZeroDivisionError");
+  return computePointwise(kScalar<Def>, self.device(), self, other);
+}
+
+// ---- comparisons ----
+
+Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  static const OperatorHandle kLe{"aten::le", "Tensor"}, kFinite{"aten::isfinite", ""},
+      kNan{"aten::isnan", ""};
+  WICK_CHECK(self.dtype() == other.dtype(), "isclose: {} did not match {}",
+             scalarTypeName(self.dtype()), scalarTypeName(other.dtype()));
+  WICK_CHECK(rtol >= 0, "rtol must be greater than or equal to zero, but got {}", rtol);
+  WICK_CHECK(atol >= 0, "atol must be greater than or equal to zero, but got {}", atol);
+  Tensor close = kEqual(self, other);
+  const bool whole = isIntegral(self.dtype(), true);
+  if (equal_nan && !whole) close = kOr(close, kAnd(kNan(self), kNan(other)));
+  if (rtol == 0 && atol == 0) return close;
+  // Integers are compared in the default dtype, reduced floats in float32.
+  const DType type = whole || isReducedFloat(self.dtype()) ? DType::Float : self.dtype();
+  const Tensor x = self.to(type), y = other.to(type);
+  const Tensor allowed = ops::addScalar(ops::abs(ops::mulScalar(y, Scalar(rtol))), Scalar(atol));
+  const Tensor difference = ops::abs(ops::sub(x, y));
+  return kOr(close, kAnd(kFinite(difference), kLe(difference, allowed)));
+}
+bool allclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
+  static const OperatorHandle kAll{"aten::all", ""};
+  return kAll(isclose(self, other, rtol, atol, equal_nan)).item<bool>();
+}
+Tensor isinTensors(const Tensor& elements, const Tensor& tests, bool, bool invert) {
+  static const OperatorHandle kAny{"aten::any", "dim"};
+  const Tensor flat = tests.reshape(DimVector{-1});
+  Tensor found = flat.numel() == 0 ? Tensor::zeros(elements.sizes(), DType::Bool, elements.device())
+                                   : kAny(kEqual(elements.unsqueeze(-1), flat), int64_t{-1}, false);
+  return invert ? kNot(found) : found;
+}
+Tensor isinNumber(const Tensor& elements, const Scalar& test, bool, bool invert) {
+  static const OperatorHandle kEq{"aten::eq", "Scalar"};
+  return invert ? kNe(elements, test) : kEq(elements, test);
+}
+
+// ---- reductions ----
+
+Tensor countNonzeroDims(const Tensor& self, const DimVector& dims) {
+  const Tensor there = kNe(self, 0);
+  if (self.dim() == 0) return there.to(DType::Long);
+  return dims.empty() ? ops::sum(there) : ops::sumDims(there, dims);
+}
+Tensor countNonzero(const Tensor& self, std::optional<int64_t> dim) {
+  return countNonzeroDims(self, dim ? DimVector{*dim} : DimVector());
+}
+Pair aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
+  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""};
+  // PyTorch keeps a dimension that a tensor without dimensions never had.
+  const Tensor x = dim && keepdim && self.dim() == 0 ? self.unsqueeze(0) : self;
+  const DimVector dims = dim ? DimVector{*dim} : DimVector();
+  return {kAmin(x, dims, keepdim), kAmax(x, dims, keepdim)};
+}
+Tensor trace(const Tensor& self) {
+  WICK_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim {}", self.dim());
+  return ops::sum(ops::diagonal(self));
+}
+
+// ---- distances ----
+
+constexpr const char* kDistances = R"(
+typedef {type} T;
+struct Words {{ const T* a; const T* b; T* out; long long total, rows, others, n; double p; }};
+extern "C" __global__ void __launch_bounds__(256) distances(const __grid_constant__ Words p) {{
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.total; i += gridDim.x * 256ll) {{
+    const long long j = i % p.others, row = i / p.others, batch = row / p.rows;
+    const T* const a = p.a + row * p.n;
+    const T* const b = p.b + (batch * p.others + j) * p.n;
+    double sum = 0;
+    for (long long k = 0; k < p.n; ++k) {{
+      const double d = fabs((double)a[k] - (double)b[k]);
+      {step}
+    }}
+    p.out[i] = (T)({finish});
+  }}
+}}
+)";
+Tensor distancesOf(const Tensor& a, const Tensor& b, double p) {
+  DimVector sizes(a.sizes());
+  sizes.back() = b.size(-2);
+  const Tensor out = Tensor::empty(sizes, a.dtype(), a.device());
+  if (out.numel() == 0) return out;
+  const char* step = p == 0          ? "sum += d != 0;"
+                     : p == 1        ? "sum += d;"
+                     : p == 2        ? "sum += d * d;"
+                     : std::isinf(p) ? "sum = d > sum || d != d ? d : sum;"
+                                     : "sum += pow(d, p.p);";
+  const char* finish = p == 2                              ? "sqrt(sum)"
+                       : p == 0 || p == 1 || std::isinf(p) ? "sum"
+                                                           : "pow(sum, 1 / p.p)";
+  const std::string text =
+      fmt::format(fmt::runtime(kDistances), fmt::arg("type", codegen::cudaType(a.dtype())),
+                  fmt::arg("step", step), fmt::arg("finish", finish));
+  CudaDevice& device = enter(a.device());
+  launchText(device, text, "distances", gridFor(out.numel(), device),
+             {wordOf(a), wordOf(b), wordOf(out), out.numel(), a.size(-2), b.size(-2), a.size(-1),
+              std::bit_cast<int64_t>(p)});
+  return out;
+}
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t>) {
+  WICK_CHECK(x1.dim() >= 2 && x2.dim() >= 2 && x1.size(-1) == x2.size(-1),
+             "cdist: X1 and X2 must have at least 2 dimensions and the same number of columns. X1: "
+             "{} X2: {}",
+             formatInts(x1.sizes()), formatInts(x2.sizes()));
+  WICK_CHECK(p >= 0, "cdist only supports non-negative p values");
+  WICK_CHECK(x1.dtype() == x2.dtype() && isFloating(x1.dtype()),
+             "cdist: expected one floating dtype, got {} and {}", x1.describe(), x2.describe());
+  const auto leading = [](const Tensor& t) {
+    return t.sizes().first(static_cast<size_t>(t.dim() - 2));
+  };
+  DimVector first = broadcastShapes(leading(x1), leading(x2)), second = first;
+  first.push_back(x1.size(-2));
+  first.push_back(x1.size(-1));
+  second.push_back(x2.size(-2));
+  second.push_back(x2.size(-1));
+  const DType wide = isReducedFloat(x1.dtype()) ? DType::Float : x1.dtype();
+  return distancesOf(x1.to(wide).expand(first).contiguous(),
+                     x2.to(wide).expand(second).contiguous(), p)
+      .to(x1.dtype());
+}
+Tensor pdist(const Tensor& self, double p) {
+  static const OperatorHandle kTriu{"aten::triu", ""}, kSelect{"aten::masked_select", ""};
+  WICK_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: {}D", self.dim());
+  WICK_CHECK(p >= 0, "pdist only supports non-negative p values");
+  WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
+             "pdist: no kernel for dtype {}", toString(self.dtype()));
+  const Tensor x = self.contiguous();
+  const int64_t n = x.size(0);
+  if (n < 2) return Tensor::empty(DimVector{0}, x.dtype(), x.device());
+  const Tensor upper = kTriu(onesLike(DimVector{n, n}, DType::Byte, x.device()), int64_t{1});
+  return kSelect(distancesOf(x, x, p), kNe(upper, 0));
+}
+
+// ---- tensors put together ----
+
+Tensor cartesianProd(const std::vector<Tensor>& tensors) {
+  static const OperatorHandle kMeshgrid{"aten::meshgrid", "indexing"};
+  for (const Tensor& t : tensors) {
+    WICK_CHECK(t.dim() == 1, "Expect a 1D vector, but got shape {}", formatInts(t.sizes()));
+  }
+  if (tensors.size() == 1) return tensors[0];
+  std::vector<Tensor> columns;
+  for (const Tensor& grid : kMeshgrid.all(tensors, std::string("ij"))[0].toTensors()) {
+    columns.push_back(grid.reshape(DimVector{-1}));
+  }
+  return ops::stack(columns, 1);
+}
+Tensor blockDiag(const std::vector<Tensor>& given) {
+  std::vector<Tensor> tensors = given;
+  WICK_CHECK(!tensors.empty(), "block_diag: expected one or more tensors");
+  DType dtype = tensors[0].dtype();
+  int64_t rows = 0, columns = 0;
+  for (Tensor& t : tensors) {
+    WICK_CHECK(t.dim() <= 2,
+               "block_diag: Input tensors must have 2 or fewer dimensions. Input has {} dimensions",
+               t.dim());
+    dtype = promoteTypes(dtype, t.dtype());
+    if (t.dim() < 2) t = t.reshape(DimVector{1, t.numel()});
+    rows += t.size(0);
+    columns += t.size(1);
+  }
+  const Tensor out = Tensor::zeros(DimVector{rows, columns}, dtype, tensors[0].device());
+  int64_t r = 0, c = 0;
+  for (const Tensor& t : tensors) {
+    out.narrow(0, r, t.size(0)).narrow(1, c, t.size(1)).copyFrom(t);
+    r += t.size(0);
+    c += t.size(1);
+  }
+  return out;
+}
+
+const DeviceKernel kKernels[] = {
+    {"aten::logit", WICK_KERNEL(logit)},
+    {"aten::round.decimals", WICK_KERNEL(roundDecimals)},
+    {"aten::mvlgamma", WICK_KERNEL(mvlgamma)},
+    {"aten::polygamma", WICK_KERNEL(polygamma)},
+    {"aten::frexp.Tensor", WICK_KERNEL(frexp)},
+    {"aten::isclose", WICK_KERNEL(isclose)},
+    {"aten::allclose", WICK_KERNEL(allclose)},
+    {"aten::isin.Tensor_Tensor", WICK_KERNEL(isinTensors)},
+    {"aten::isin.Tensor_Scalar", WICK_KERNEL(isinNumber)},
+    {"aten::count_nonzero", WICK_KERNEL(countNonzero)},
+    {"aten::count_nonzero.dim_IntList", WICK_KERNEL(countNonzeroDims)},
+    {"aten::aminmax", WICK_KERNEL(aminmax)},
+    {"aten::trace", WICK_KERNEL(trace)},
+    {"aten::cdist", WICK_KERNEL(cdist)},
+    {"aten::_cdist_forward", WICK_KERNEL(cdist)},
+    {"aten::pdist", WICK_KERNEL(pdist)},
+    {"aten::_pdist_forward", WICK_KERNEL(pdist)},
+    {"aten::cartesian_prod", WICK_KERNEL(cartesianProd)},
+    {"aten::block_diag", WICK_KERNEL(blockDiag)},
+};
+const DeviceKernel kLast[] = {
+    {"aten::remainder.Tensor", WICK_KERNEL(whole<scalar::Remainder>)},
+    {"aten::remainder.Scalar", WICK_KERNEL(wholeNumber<scalar::Remainder>)},
+    {"aten::fmod.Tensor", WICK_KERNEL(whole<scalar::Fmod>)},
+    {"aten::fmod.Scalar", WICK_KERNEL(wholeNumber<scalar::Fmod>)},
+    {"aten::floor_divide", WICK_KERNEL(whole<scalar::FloorDiv>)},
+    {"aten::floor_divide.Scalar", WICK_KERNEL(wholeNumber<scalar::FloorDiv>)},
+};
+const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);
+
+}  // namespace
+
+}  // namespace wick::cuda
