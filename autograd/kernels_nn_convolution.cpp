@@ -78,11 +78,11 @@ Tensor inputGradient(const Tensor& grad, const Tensor& weight, const DimVector& 
   ConvolutionParams p =
       paramsOf(op, {stride, padding, dilation, transposed, output_padding, groups}, n);
   if (grad.numel() == 0 || checkedNumel(input_size) == 0) {
-    return Tensor::zeros(input_size, grad.dtype());
+    return Tensor::zeros(input_size, grad.dtype(), grad.device());
   }
-  if (!transposed && grad.dtype() == DType::Float && weight.dtype() == DType::Float &&
-      grad.size(0) == input_size[0] && grad.size(1) == weight.size(0) &&
-      input_size[1] == weight.size(1)) {
+  if (!transposed && grad.device().isCpu() && grad.dtype() == DType::Float &&
+      weight.dtype() == DType::Float && grad.size(0) == input_size[0] &&
+      grad.size(1) == weight.size(0) && input_size[1] == weight.size(1)) {
     for (size_t d = 0; d < n; ++d) {
       const auto at = static_cast<int64_t>(2 + d);
       restOf(op, p, d, input_size[2 + d], weight.size(at), grad.size(at));
@@ -156,12 +156,13 @@ Tensor weightGradient(const Tensor& grad_in, const Tensor& input_in, const DimVe
              "{}: a gradient {} and an input {} do not fit a weight of sizes {}", op,
              grad_in.describe(), input_in.describe(), formatInts(weight_size));
   if (grad.numel() == 0 || input.numel() == 0 || checkedNumel(weight_size) == 0) {
-    return Tensor::zeros(weight_size, grad.dtype());
+    return Tensor::zeros(weight_size, grad.dtype(), grad.device());
   }
   for (size_t d = 0; d < p.stride.size(); ++d) {
     const auto at = static_cast<int64_t>(2 + d);
     restOf(op, p, d, input.size(at), weight_size[2 + d], grad.size(at));
   }
+  if (!grad.device().isCpu()) return weightByConvolution(op, grad, input, weight_size, p);
   using convproducts::Purpose;
   if (grad.dtype() == DType::Float &&
       convproducts::pays(Purpose::WeightGradient, input.sizes(), weight_size, grad.sizes(), p)) {
@@ -196,7 +197,8 @@ Tensor convolutionInTraining(const Tensor& input, const Tensor& weight, const Te
   if (weight.dim() == spatial + 2 && input.dim() == spatial + 1) {
     return convolution(op, input.unsqueeze(0), weight, bias, p).squeeze(0);
   }
-  const bool floats = input.dtype() == DType::Float && weight.dtype() == DType::Float &&
+  const bool floats = input.device().isCpu() && input.dtype() == DType::Float &&
+                      weight.dtype() == DType::Float &&
                       (!bias.defined() || bias.dtype() == DType::Float);
   if (floats && groups == 1) {
     const DimVector size = convolutionOutputSize(op, input, weight, bias, p);

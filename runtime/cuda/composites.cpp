@@ -30,6 +30,7 @@ const OperatorHandle kEqual{"aten::eq", "Tensor"};
 const OperatorHandle kAnd{"aten::logical_and", ""};
 const OperatorHandle kOr{"aten::logical_or", ""};
 const OperatorHandle kNot{"aten::logical_not", ""};
+const OperatorHandle kIndexSelect{"aten::index_select", ""};
 
 Tensor onesLike(const DimVector& sizes, DType dtype, Device device) {
   const Tensor out = Tensor::zeros(sizes, dtype, device);
@@ -261,6 +262,18 @@ Tensor pdist(const Tensor& self, double p) {
 
 // ---- tensors put together ----
 
+Tensor combinations(const Tensor& self, int64_t r, bool repeat) {
+  static const OperatorHandle kArange{"aten::arange", ""}, kCombinations{"aten::combinations", ""};
+  WICK_CHECK(self.dim() == 1, "Expect a 1D vector, but got shape {}", formatInts(self.sizes()));
+  // Which elements, by their numbers.
+  const Tensor places = [&] {
+    const OnCpuScope here;
+    return kCombinations(kArange(self.numel()), r, repeat);
+  }();
+  if (places.dim() != 2) return Tensor::empty(places.sizes(), self.dtype(), self.device());
+  return kIndexSelect(self, int64_t{0}, moveTo(places.reshape(DimVector{-1}), self.device()))
+      .reshape(places.sizes());
+}
 Tensor cartesianProd(const std::vector<Tensor>& tensors) {
   static const OperatorHandle kMeshgrid{"aten::meshgrid", "indexing"};
   for (const Tensor& t : tensors) {
@@ -297,6 +310,54 @@ Tensor blockDiag(const std::vector<Tensor>& given) {
   return out;
 }
 
+// ---- histograms: integers are counted, so that it does not matter in which order ----
+
+constexpr const char* kCounts = R"({preamble}
+typedef {type} T;
+struct Words {{ const T* x; unsigned long long* counts; long long n, bins; double low, high; }};
+extern "C" __global__ void __launch_bounds__(256) countBins(const __grid_constant__ Words p) {{
+  const T low = (T)p.low, high = (T)p.high;
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.n; i += gridDim.x * 256ll) {{
+    const T v = p.x[i];
+    if (!(v >= low && v <= high)) continue;
+    long long at = (long long)((v - low) * (T)p.bins / (high - low));
+    at = at < 0 ? 0 : at >= p.bins ? p.bins - 1 : at;
+    atomicAdd(p.counts + at, 1ull);
+  }}
+}}
+)";
+Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
+  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""};
+  WICK_CHECK(!min.isComplex() && !max.isComplex(),
+             "torch.histc: expected real bounds, got complex ones");
+  WICK_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got {} for dimension 0", bins);
+  WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
+             "histc: not available for {} on CUDA devices", toString(self.dtype()));
+  double low = min.toDouble(), high = max.toDouble();
+  WICK_CHECK(low <= high, "torch.histc: max must be larger than min");
+  const Tensor x = self.contiguous();
+  if (low == high && x.numel() > 0) {
+    low = kAmin(x).to(DType::Double).item<double>();
+    high = kAmax(x).to(DType::Double).item<double>();
+  }
+  WICK_CHECK(std::isfinite(low) && std::isfinite(high),
+             "torch.histc: range of [{}, {}] is not finite", low, high);
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  const Tensor counts = Tensor::zeros(DimVector{bins}, DType::Long, x.device());
+  if (x.numel() > 0) {
+    const std::string text = fmt::format(fmt::runtime(kCounts), fmt::arg("preamble", ""),
+                                         fmt::arg("type", codegen::cudaType(x.dtype())));
+    CudaDevice& device = enter(x.device());
+    launchText(device, text, "countBins", gridFor(x.numel(), device),
+               {wordOf(x), wordOf(counts), x.numel(), bins, std::bit_cast<int64_t>(low),
+                std::bit_cast<int64_t>(high)});
+  }
+  return counts.to(x.dtype());
+}
+
 const DeviceKernel kKernels[] = {
     {"aten::logit", WICK_KERNEL(logit)},
     {"aten::round.decimals", WICK_KERNEL(roundDecimals)},
@@ -315,8 +376,10 @@ const DeviceKernel kKernels[] = {
     {"aten::_cdist_forward", WICK_KERNEL(cdist)},
     {"aten::pdist", WICK_KERNEL(pdist)},
     {"aten::_pdist_forward", WICK_KERNEL(pdist)},
+    {"aten::combinations", WICK_KERNEL(combinations)},
     {"aten::cartesian_prod", WICK_KERNEL(cartesianProd)},
     {"aten::block_diag", WICK_KERNEL(blockDiag)},
+    {"aten::histc", WICK_KERNEL(histc)},
 };
 const DeviceKernel kLast[] = {
     {"aten::remainder.Tensor", WICK_KERNEL(whole<scalar::Remainder>)},

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/reduce_at.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -18,8 +19,13 @@ namespace wick::cuda {
 
 namespace {
 
-// What happens to the element: it is read into the value, becomes the value, or has it added.
-enum class Access { Read, Write, Add };
+using ops::Reduction;
+using ops::reductionNamed;
+
+// What happens to the element: it is read into the value; it becomes the value, where the point is the
+// last that writes to it; the point's number becomes its mark, unless a later one does; its position
+// among the tensor's elements becomes the value, -1 where the index is out of bounds.
+enum class Access { Read, Write, Mark, Place };
 
 struct IndexPart {
   Tensor index;      // int64, of the shape's sizes (expanded)
@@ -30,7 +36,6 @@ struct IndexPart {
 constexpr const char* kText = R"({preamble}
 typedef {type} T;
 struct Words {{ long long w[{words}]; }};
-__device__ __forceinline__ void add(T* to, T value) {{ {add} }}
 extern "C" __global__ void __launch_bounds__(256) indexed(const __grid_constant__ Words p) {{
   const long long total = p.w[0];
   bool bad = false;
@@ -39,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(256) indexed(const __grid_constant_
 {coordinates}
     bool inside = true;
 {indices}
-    if (!inside) {{ bad = true; continue; }}
+    if (!inside) {{ bad = true; {outside} continue; }}
     T* const element = (T*)p.w[{self_base}] + self;
     T* const other = (T*)p.w[{value_base}] + value;
     {access}
@@ -64,47 +69,11 @@ std::string movedType(size_t item) {
   }
 }
 
-// Adds to an element that other threads may add to as well.
-std::string addText(DType type) {
-  switch (type) {
-    case DType::Float:
-    case DType::Double:
-    case DType::Int:
-      return "atomicAdd(to, value);";
-    case DType::Long:
-      return "atomicAdd((unsigned long long*)to, (unsigned long long)value);";
-    default:
-      break;
-  }
-  const bool halves = itemSize(type) == 2;
-  const DType wide = isReducedFloat(type) ? DType::Float : DType::Long;
-  const std::string sum =
-      codegen::cudaConvert(fmt::format("({} + {})", codegen::cudaConvert("old", type, wide),
-                                       codegen::cudaConvert("value", type, wide)),
-                           wide, type);
-  // The word around the element is exchanged until nobody was faster.
-  return fmt::format(
-      "unsigned* const word = (unsigned*)((unsigned long long)to & ~3ull);\n"
-      "  const int shift = (int)((unsigned long long)to & 3ull) * 8;\n"
-      "  const unsigned mask = {}u << shift;\n"
-      "  unsigned seen = *word, expected;\n"
-      "  do {{\n"
-      "    expected = seen;\n"
-      "    {} bits = ({})((expected & mask) >> shift);\n"
-      "    T old; *({}*)&old = bits;\n"
-      "    const T sum = {};\n"
-      "    seen = atomicCAS(word, expected, (expected & ~mask) | ((unsigned)*(const {}*)&sum << "
-      "shift));\n"
-      "  }} while (seen != expected);",
-      halves ? 0xffff : 0xff, movedType(itemSize(type)), movedType(itemSize(type)),
-      movedType(itemSize(type)), sum, movedType(itemSize(type)));
-}
-
 // At each point of `sizes`: element self[sum of coordinates * self_steps + indices] meets
 // value[coordinates * value_steps].
 void access(const char* op, Access how, const Tensor& self, const DimVector& sizes,
             const DimVector& self_steps, const std::vector<IndexPart>& parts, const Tensor& value,
-            const DimVector& value_steps) {
+            const DimVector& value_steps, const Tensor& marks = {}) {
   const int64_t total = checkedNumel(sizes);
   if (total == 0) return;
   CudaDevice& device = enter(self.device());
@@ -137,18 +106,69 @@ void access(const char* op, Access how, const Tensor& self, const DimVector& siz
   const size_t self_base = add(wordOf(self)), value_base = add(wordOf(value));
   const size_t flag = add(static_cast<int64_t>(device.flagAddress()));
   add(device.complaint(fmt::format("{}: an index is out of bounds", op)));
-  const bool adds = how == Access::Add;
+  const size_t mark = marks.defined() ? add(wordOf(marks)) : 0;
+  const bool places = how == Access::Place;
+  std::string action;
+  switch (how) {
+    case Access::Read:
+      action = "*other = *element;";
+      break;
+    case Access::Write:
+      action = fmt::format("if (((const long long*)p.w[{}])[self] == i) *element = *other;", mark);
+      break;
+    case Access::Mark:
+      action = fmt::format("atomicMax((long long*)p.w[{}] + self, i);", mark);
+      break;
+    case Access::Place:
+      action = "*(long long*)other = self;";
+      break;
+  }
   const std::string text = fmt::format(
       fmt::runtime(kText), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", adds ? codegen::cudaType(self.dtype()) : movedType(self.itemSize())),
-      fmt::arg("words", words.size()), fmt::arg("add", adds ? addText(self.dtype()) : ""),
-      fmt::arg("index_names", names), fmt::arg("coordinates", coordinates),
-      fmt::arg("indices", indices), fmt::arg("self_base", self_base),
-      fmt::arg("value_base", value_base), fmt::arg("flag", flag),
-      fmt::arg("access", how == Access::Read    ? "*other = *element;"
-                         : how == Access::Write ? "*element = *other;"
-                                                : "add(element, *other);"));
+      fmt::arg("type", movedType(places ? sizeof(int64_t) : self.itemSize())),
+      fmt::arg("words", words.size()), fmt::arg("index_names", names),
+      fmt::arg("coordinates", coordinates), fmt::arg("indices", indices),
+      fmt::arg("self_base", self_base), fmt::arg("value_base", value_base), fmt::arg("flag", flag),
+      fmt::arg("access", action),
+      fmt::arg("outside",
+               places ? fmt::format("((long long*)p.w[{}])[value] = -1;", value_base) : ""));
   launchText(device, text, "indexed", gridFor(total, device), words);
+}
+
+// How many elements lie between a tensor's first one and its last one, that included.
+int64_t spanOf(const Tensor& t) {
+  int64_t span = 1;
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    int64_t far = 0;
+    WICK_CHECK(
+        t.stride(d) >= 0 &&
+            !__builtin_mul_overflow(std::max<int64_t>(0, t.size(d) - 1), t.stride(d), &far) &&
+            !__builtin_add_overflow(span, far, &span),
+        "index_put: a tensor of strides {} is too large", formatInts(t.strides()));
+  }
+  return span;
+}
+
+// Writes value to element after element; of several for one element the last stays, as it does where
+// one thread writes all.
+void write(const char* op, const Tensor& self, const DimVector& sizes, const DimVector& self_steps,
+           const std::vector<IndexPart>& parts, const Tensor& value, const DimVector& value_steps) {
+  if (checkedNumel(sizes) == 0) return;
+  const Tensor marks = Tensor::empty(DimVector{spanOf(self)}, DType::Long, self.device());
+  ops::fillWith(marks, Scalar(-1));
+  access(op, Access::Mark, self, sizes, self_steps, parts, value, value_steps, marks);
+  access(op, Access::Write, self, sizes, self_steps, parts, value, value_steps, marks);
+}
+
+// Reduces value into element after element, in the order of the points.
+void reduce(const char* op, const Tensor& self, const DimVector& sizes, const DimVector& self_steps,
+            const std::vector<IndexPart>& parts, const Tensor& value, Reduction how,
+            bool include_self) {
+  if (checkedNumel(sizes) == 0) return;
+  const Tensor places = Tensor::empty(sizes, DType::Long, self.device());
+  access(op, Access::Place, self, sizes, self_steps, parts, places, DimVector(places.strides()));
+  reduceAt(op, self, places.reshape(DimVector{-1}),
+           value.expand(sizes).contiguous().reshape(DimVector{-1}), how, include_self);
 }
 
 // ---- index and index_put ----
@@ -258,8 +278,11 @@ void putInto(const char* op, const Tensor& self, const std::vector<Tensor>& indi
              toString(self.dtype()), toString(values.dtype()));
   const Indexing p = plan(op, self, indices);
   const Tensor spread = moveTo(values, self.device()).expand(p.sizes);
-  access(op, accumulate ? Access::Add : Access::Write, self, p.sizes, p.self_steps, p.parts, spread,
-         DimVector(spread.strides()));
+  if (accumulate) {
+    reduce(op, self, p.sizes, p.self_steps, p.parts, spread, Reduction::Sum, true);
+  } else {
+    write(op, self, p.sizes, p.self_steps, p.parts, spread, DimVector(spread.strides()));
+  }
 }
 Tensor indexPut(const Tensor& self, const std::vector<Tensor>& indices, const Tensor& values,
                 bool accumulate) {
@@ -279,9 +302,14 @@ Tensor indexPutImpl(const Tensor& self, const std::vector<Tensor>& indices, cons
 
 // ---- along one dimension ----
 
-// The tensor with its dimension replaced by an index of the same shape as what is read or written.
-void along(const char* op, Access how, const Tensor& self, int64_t dim, const Tensor& index,
-           const Tensor& value) {
+// How a tensor is reached with an index in one dimension, of the shape of what is read or written.
+struct Reach {
+  Tensor self, value;
+  DimVector sizes, steps;
+  std::vector<IndexPart> parts;
+};
+Reach along(const char* op, const Tensor& self, int64_t dim, const Tensor& index,
+            const Tensor& value) {
   Tensor t = self, at = index;
   if (t.dim() == 0) t = t.unsqueeze(0);
   if (at.dim() == 0) at = at.unsqueeze(0);
@@ -300,31 +328,52 @@ void along(const char* op, Access how, const Tensor& self, int64_t dim, const Te
   }
   DimVector steps(t.strides());
   steps[static_cast<size_t>(dim)] = 0;
-  access(op, how, t, DimVector(at.sizes()), steps,
-         {{positionsOf(op, at, t.device()), t.size(dim), t.stride(dim)}}, v,
-         DimVector(v.strides()));
+  return {t,
+          v,
+          DimVector(at.sizes()),
+          steps,
+          {{positionsOf(op, at, t.device()), t.size(dim), t.stride(dim)}}};
+}
+void readAlong(const char* op, const Tensor& self, int64_t dim, const Tensor& index,
+               const Tensor& out) {
+  const Reach r = along(op, self, dim, index, out);
+  access(op, Access::Read, r.self, r.sizes, r.steps, r.parts, r.value,
+         DimVector(r.value.strides()));
+}
+void writeAlong(const char* op, const Tensor& self, int64_t dim, const Tensor& index,
+                const Tensor& value) {
+  const Reach r = along(op, self, dim, index, value);
+  write(op, r.self, r.sizes, r.steps, r.parts, r.value, DimVector(r.value.strides()));
+}
+void reduceAlong(const char* op, const Tensor& self, int64_t dim, const Tensor& index,
+                 const Tensor& value, Reduction how, bool include_self = true) {
+  WICK_CHECK(value.dtype() == self.dtype(), "{}: expected one dtype, got {} and {}", op,
+             self.describe(), value.describe());
+  const Reach r = along(op, self, dim, index, value);
+  // The value may be larger than the index.
+  const Tensor used = r.value.asStrided(r.sizes, r.value.strides(), r.value.offset());
+  reduce(op, r.self, r.sizes, r.steps, r.parts, used, how, include_self);
 }
 
 Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
   const Tensor out = Tensor::empty(index.sizes(), self.dtype(), self.device());
-  if (out.numel() > 0) along("gather", Access::Read, self, dim, index, out);
+  if (out.numel() > 0) readAlong("gather", self, dim, index, out);
   return out;
 }
 Tensor scatterSource(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   const Tensor out = self.clone();
-  if (index.numel() > 0) along("scatter", Access::Write, out, dim, index, src.to(self.dtype()));
+  if (index.numel() > 0) writeAlong("scatter", out, dim, index, src.to(self.dtype()));
   return out;
 }
 Tensor scatterValue(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   const Tensor out = self.clone();
   const Tensor number = moveTo(ops::numberTensor(value, self.dtype()), self.device());
-  if (index.numel() > 0)
-    along("scatter", Access::Write, out, dim, index, number.expand(index.sizes()));
+  if (index.numel() > 0) writeAlong("scatter", out, dim, index, number.expand(index.sizes()));
   return out;
 }
 Tensor scatterAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src) {
   const Tensor out = self.clone();
-  if (index.numel() > 0) along("scatter_add", Access::Add, out, dim, index, src);
+  if (index.numel() > 0) reduceAlong("scatter_add", out, dim, index, src, Reduction::Sum);
   return out;
 }
 
@@ -345,7 +394,8 @@ Tensor planeScatter(const Tensor& values, const Tensor& indices, const DimVector
   const Tensor out = Tensor::zeros(sizes, values.dtype(), values.device());
   checkPlanes("plane_scatter", out, n);
   if (values.numel() == 0 || out.numel() == 0) return out;
-  along("plane_scatter", Access::Add, asRows(out, n), 1, asRows(indices, n), asRows(values, n));
+  reduceAlong("plane_scatter", asRows(out, n), 1, asRows(indices, n), asRows(values, n),
+              Reduction::Sum);
   return out;
 }
 Tensor planeGather(const Tensor& self, const Tensor& indices, int64_t n) {
@@ -353,7 +403,7 @@ Tensor planeGather(const Tensor& self, const Tensor& indices, int64_t n) {
   checkPlanes("plane_gather", indices, n);
   const Tensor out = Tensor::empty(indices.sizes(), self.dtype(), self.device());
   if (out.numel() > 0) {
-    along("plane_gather", Access::Read, asRows(self, n), 1, asRows(indices, n), asRows(out, n));
+    readAlong("plane_gather", asRows(self, n), 1, asRows(indices, n), asRows(out, n));
   }
   return out;
 }
@@ -370,23 +420,73 @@ Tensor indexSelect(const Tensor& self, int64_t dim, const Tensor& index) {
   dim = wrapDim(dim, self.dim());
   return gather(self, dim, spreadIndex(self, dim, index), false);
 }
+// Of a tensor without dimensions: what is computed of one dimension.
+template <class F>
+Tensor withADimension(const Tensor& self, F&& compute) {
+  return compute(self.unsqueeze(0)).reshape(DimVector{});
+}
+Tensor asRow(const Tensor& t) {
+  return t.reshape(DimVector{-1});
+}
 Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                 const Scalar& alpha) {
-  WICK_CHECK(self.dim() > 0, "index_add: expected a tensor of one or more dimensions");
+  if (self.dim() == 0) {
+    return withADimension(self, [&](const Tensor& t) {
+      return indexAdd(t, dim, asRow(index), asRow(source), alpha);
+    });
+  }
   dim = wrapDim(dim, self.dim());
   const bool plain = !alpha.isComplex() && alpha.toDouble() == 1;
   return scatterAdd(self, dim, spreadIndex(self, dim, index),
                     plain ? source : ops::mulScalar(source, alpha).to(source.dtype()));
 }
 Tensor indexCopy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
-  WICK_CHECK(self.dim() > 0, "index_copy: expected a tensor of one or more dimensions");
+  if (self.dim() == 0) {
+    return withADimension(
+        self, [&](const Tensor& t) { return indexCopy(t, dim, asRow(index), asRow(source)); });
+  }
   dim = wrapDim(dim, self.dim());
   return scatterSource(self, dim, spreadIndex(self, dim, index), source);
 }
 Tensor indexFill(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-  WICK_CHECK(self.dim() > 0, "index_fill: expected a tensor of one or more dimensions");
+  if (self.dim() == 0) {
+    return withADimension(self,
+                          [&](const Tensor& t) { return indexFill(t, dim, asRow(index), value); });
+  }
   dim = wrapDim(dim, self.dim());
   return scatterValue(self, dim, spreadIndex(self, dim, index), value);
+}
+Tensor scatterReduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                     const std::string& reduce, bool include_self) {
+  const std::optional<Reduction> how = reductionNamed(reduce);
+  WICK_CHECK(how.has_value(), "reduce argument must be either sum, prod, mean, amax or amin.");
+  const Tensor out = self.clone();
+  if (index.numel() > 0) reduceAlong("scatter_reduce", out, dim, index, src, *how, include_self);
+  return out;
+}
+Tensor scatterMode(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
+                   const std::string& reduce) {
+  WICK_CHECK(reduce == "add" || reduce == "multiply",
+             "reduce argument must be either add or multiply.");
+  return scatterReduce(self, dim, index, src, reduce == "add" ? "sum" : "prod", true);
+}
+Tensor scatterValueMode(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
+                        const std::string& reduce) {
+  const Tensor number = moveTo(ops::numberTensor(value, self.dtype()), self.device());
+  return scatterMode(self, dim, index, number.expand(index.sizes()), reduce);
+}
+Tensor indexReduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                   const std::string& reduce, bool include_self) {
+  WICK_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
+             "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {}.",
+             reduce);
+  if (self.dim() == 0) {
+    return withADimension(self, [&](const Tensor& t) {
+      return indexReduce(t, dim, asRow(index), asRow(source), reduce, include_self);
+    });
+  }
+  dim = wrapDim(dim, self.dim());
+  return scatterReduce(self, dim, spreadIndex(self, dim, index), source, reduce, include_self);
 }
 Tensor take(const Tensor& self, const Tensor& index) {
   const Tensor flat = self.contiguous().view(DimVector{-1});
@@ -432,7 +532,96 @@ Tensor maskedSelect(const Tensor& self, const Tensor& mask) {
   return gather(flat, 0, places.reshape(DimVector{-1}), false);
 }
 
+// Into the elements of a flat tensor.
+Tensor put(const Tensor& self, const Tensor& index, const Tensor& source, bool accumulate) {
+  WICK_CHECK(index.dtype() == DType::Long, "put_(): Expected a long tensor for index, but got {}",
+             scalarTypeName(index.dtype()));
+  WICK_CHECK(self.dtype() == source.dtype() && index.numel() == source.numel(),
+             "put_(): Expected source and index to have the same number of elements and one dtype, "
+             "got {}, {} and {}",
+             self.describe(), index.describe(), source.describe());
+  WICK_CHECK(self.numel() > 0 || index.numel() == 0,
+             "put_(): tried to put elements into an empty tensor");
+  const Tensor out = self.clone(MemoryFormat::Contiguous);
+  if (index.numel() == 0) return out;
+  const Tensor flat = out.view(DimVector{-1});
+  if (accumulate) {
+    reduceAlong("put_", flat, 0, asRow(index), asRow(source), Reduction::Sum);
+  } else {
+    writeAlong("put_", flat, 0, asRow(index), asRow(source));
+  }
+  return out;
+}
+Tensor maskedScatter(const Tensor& self, const Tensor& mask, const Tensor& source) {
+  WICK_CHECK(self.dtype() == source.dtype(),
+             "masked_scatter: expected self and source to have same dtypes but got {} and {}",
+             scalarTypeName(self.dtype()), scalarTypeName(source.dtype()));
+  WICK_CHECK(mask.dtype() == DType::Bool || mask.dtype() == DType::Byte,
+             "masked_scatter: expected BoolTensor for mask, got {}", toString(mask.dtype()));
+  const DimVector sizes = broadcastShapes(self.sizes(), mask.sizes());
+  const Tensor out = self.expand(sizes).clone(MemoryFormat::Contiguous);
+  const Tensor places = nonzero(mask.expand(sizes).reshape(DimVector{-1})).reshape(DimVector{-1});
+  WICK_CHECK(places.numel() <= source.numel(),
+             "Number of elements of source < number of ones in mask");
+  if (places.numel() == 0) return out;
+  writeAlong("masked_scatter", out.view(DimVector{-1}), 0, places,
+             asRow(source).narrow(0, 0, places.numel()));
+  return out;
+}
+Tensor takeAlongDim(const Tensor& self, const Tensor& indices, std::optional<int64_t> dim) {
+  if (!dim) return gather(asRow(self), 0, asRow(indices), false);
+  const int64_t d = wrapDim(*dim, self.dim());
+  WICK_CHECK(self.dim() == indices.dim(),
+             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
+             "but got {} dimensions for input, and {} dimensions for indices",
+             self.dim(), indices.dim());
+  if (self.dim() == 0) return gather(self, d, indices, false);
+  // All dimensions broadcast but the one that is indexed.
+  DimVector a(self.sizes()), b(indices.sizes());
+  const auto at = static_cast<size_t>(d);
+  a[at] = b[at] = 1;
+  DimVector from = broadcastShapes(a, b), to = from;
+  from[at] = self.size(d);
+  to[at] = indices.size(d);
+  return gather(self.expand(from), d, indices.expand(to), false);
+}
+// Of planes that the last `n` dimensions are, indices say where each element goes.
+Tensor unpooled(const char* op, const Tensor& self, const Tensor& indices, const DimVector& given,
+                int64_t n) {
+  DimVector size = given;
+  if (size.size() == 1) size = DimVector(static_cast<size_t>(n), given[0]);
+  WICK_CHECK(indices.dtype() == DType::Long, "{}: elements in indices should be type int64", op);
+  WICK_CHECK(std::ranges::equal(self.sizes(), indices.sizes()),
+             "{}: Expected shape of indices to be {} but got {}", op, formatInts(self.sizes()),
+             formatInts(indices.sizes()));
+  WICK_CHECK((self.dim() == n + 1 || self.dim() == n + 2) && static_cast<int64_t>(size.size()) == n,
+             "{}: expected {}D or {}D input and {} output sizes, got {} and {}", op, n + 1, n + 2,
+             n, formatInts(self.sizes()), formatInts(size));
+  DimVector sizes(self.sizes().first(static_cast<size_t>(self.dim() - n)));
+  for (const int64_t s : size) sizes.push_back(s);
+  const Tensor out = Tensor::zeros(sizes, self.dtype(), self.device());
+  if (self.numel() == 0) return out;
+  writeAlong(op, asRows(out, n), 1, asRows(indices, n), asRows(self, n));
+  return out;
+}
+Tensor maxUnpool2d(const Tensor& self, const Tensor& indices, const DimVector& size) {
+  return unpooled("max_unpool2d", self, indices, size, 2);
+}
+Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& size,
+                   const DimVector&, const DimVector&) {
+  return unpooled("max_unpool3d", self, indices, size, 3);
+}
+
 const DeviceKernel kKernels[] = {
+    {"aten::put", WICK_KERNEL(put)},
+    {"aten::masked_scatter", WICK_KERNEL(maskedScatter)},
+    {"aten::take_along_dim", WICK_KERNEL(takeAlongDim)},
+    {"aten::max_unpool2d", WICK_KERNEL(maxUnpool2d)},
+    {"aten::max_unpool3d", WICK_KERNEL(maxUnpool3d)},
+    {"aten::scatter_reduce.two", WICK_KERNEL(scatterReduce)},
+    {"aten::scatter.reduce", WICK_KERNEL(scatterMode)},
+    {"aten::scatter.value_reduce", WICK_KERNEL(scatterValueMode)},
+    {"aten::index_reduce", WICK_KERNEL(indexReduce)},
     {"aten::index.Tensor_hacked_twin", WICK_KERNEL(index)},
     {"aten::index_put.hacked_twin", WICK_KERNEL(indexPut)},
     {"aten::_index_put_impl", WICK_KERNEL(indexPutImpl)},

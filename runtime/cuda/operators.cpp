@@ -13,6 +13,8 @@ namespace wick::cuda {
 
 namespace {
 
+using Triple = std::tuple<Tensor, Tensor, Tensor>;
+
 // ---- dropout ----
 
 Tensor dropout(const Tensor& input, double p, bool train) {
@@ -185,11 +187,19 @@ Tensor weightNorm(const Tensor& v, const Tensor& g, int64_t dim) {
   return ops::mul(v, ops::div(g, kNorm(v, Scalar(2), rest, true)));
 }
 
+struct Normalized {
+  Tensor out, mean, scale;  // the last two are what training kept: means, and one over deviations
+};
 // Of training: the batch's own statistics, which move those that are kept.
-Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
-                 const Tensor& variance, bool training, double momentum, double eps, bool) {
+Normalized normalizeChannels(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                             const Tensor& mean, const Tensor& variance, bool training,
+                             double momentum, double eps) {
   static const OperatorHandle kMean{"aten::mean", "dim"}, kVar{"aten::var", "correction"},
       kRsqrt{"aten::rsqrt", ""}, kAdd{"aten::add", "Scalar"};
+  if (x.dim() >= 1 && x.numel() == 0) {  // the running statistics stay as they are
+    const Tensor none = Tensor::empty(DimVector{0}, x.dtype(), x.device());
+    return {x.clone(), none, none};
+  }
   WICK_CHECK(x.dim() >= 2, "batch_norm: expected two or more dimensions, got {}", x.describe());
   DimVector dims, shape(static_cast<size_t>(x.dim()), 1);
   for (int64_t d = 0; d < x.dim(); ++d) {
@@ -198,6 +208,10 @@ Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, cons
   shape[1] = x.size(1);
   WICK_CHECK(training || (mean.defined() && variance.defined()),
              "Expected running_mean and running_var to be defined when training=False");
+  for (const Tensor* t : {&weight, &bias, &mean, &variance}) {
+    WICK_CHECK(!t->defined() || t->numel() == x.size(1), "batch_norm: expected {} channels, got {}",
+               x.size(1), t->describe());
+  }
   const Tensor wide = x.to(isReducedFloat(x.dtype()) ? DType::Float : x.dtype());
   Tensor m = mean, v = variance;
   if (training) {
@@ -213,10 +227,77 @@ Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, cons
     keep(variance, v, static_cast<double>(n) / static_cast<double>(std::max<int64_t>(1, n - 1)));
   }
   const auto along = [&](const Tensor& t) { return t.to(wide.dtype()).reshape(shape); };
-  Tensor out = ops::mul(ops::sub(wide, along(m)), kRsqrt(kAdd(along(v), Scalar(eps))));
+  const Tensor scale = kRsqrt(kAdd(v.to(wide.dtype()), Scalar(eps)));
+  Tensor out = ops::mul(ops::sub(wide, along(m)), along(scale));
   if (weight.defined()) out = ops::mul(out, along(weight));
   if (bias.defined()) out = ops::add(out, along(bias));
-  return out.to(x.dtype());
+  return {out.to(x.dtype()), m, scale};
+}
+Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                 const Tensor& variance, bool training, double momentum, double eps, bool) {
+  return normalizeChannels(x, weight, bias, mean, variance, training, momentum, eps).out;
+}
+Triple nativeBatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias,
+                       const Tensor& mean, const Tensor& variance, bool training, double momentum,
+                       double eps) {
+  const Normalized n = normalizeChannels(x, weight, bias, mean, variance, training, momentum, eps);
+  if (!training) {
+    const Tensor none = Tensor::empty(DimVector{0}, x.dtype(), x.device());
+    return {n.out, none, none};
+  }
+  bool mixed = false;
+  for (const Tensor* t : {&weight, &bias, &mean, &variance}) {
+    mixed |= t->defined() && t->dtype() == DType::Float;
+  }
+  // What training keeps of reduced floats has the dtype of the parameters.
+  const DType kept = isReducedFloat(x.dtype()) && mixed ? DType::Float : x.dtype();
+  return {n.out, n.mean.to(kept), n.scale.to(kept)};
+}
+// The same of each sample by itself.
+Tensor instanceNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
+                    const Tensor& variance, bool use_input_stats, double momentum, double eps,
+                    bool) {
+  static const OperatorHandle kMean{"aten::mean", "dim"};
+  WICK_CHECK(use_input_stats || (mean.defined() && variance.defined()),
+             "Expected running_mean and running_var to be defined when use_input_stats is false");
+  WICK_CHECK(x.dim() >= 2, "instance_norm: expected input of two or more dimensions, got {}",
+             x.describe());
+  const int64_t samples = x.size(0), channels = x.size(1);
+  DimVector shape(x.sizes());
+  shape[0] = 1;
+  shape[1] = checkedNumel(DimVector{samples, channels});
+  const auto repeated = [&](const Tensor& t) {
+    if (!t.defined()) return t;
+    WICK_CHECK(t.numel() == channels, "instance_norm: expected {} elements, got {}", channels,
+               t.describe());
+    return t.view(DimVector{1, channels})
+        .expand(DimVector{samples, channels})
+        .clone(MemoryFormat::Contiguous)
+        .view(DimVector{shape[1]});
+  };
+  const Tensor means = repeated(mean), variances = repeated(variance);
+  const Tensor out = normalizeChannels(x.contiguous().view(shape), repeated(weight), repeated(bias),
+                                       means, variances, use_input_stats, momentum, eps)
+                         .out.view(x.sizes());
+  const auto writeBack = [&](const Tensor& kept, const Tensor& all) {
+    if (!kept.defined() || !use_input_stats || samples == 0) return;
+    kept.copyFrom(kMean(all.view(DimVector{samples, channels}), DimVector{0}).view(kept.sizes()));
+  };
+  writeBack(mean, means);
+  writeBack(variance, variances);
+  return out;
+}
+Triple nativeLayerNorm(const Tensor& x, const DimVector& shape, const Tensor& weight,
+                       const Tensor& bias, double eps) {
+  static const OperatorHandle kMean{"aten::mean", "dim"}, kVar{"aten::var", "correction"},
+      kRsqrt{"aten::rsqrt", ""}, kNorm{"aten::layer_norm", ""};
+  const Tensor out = kNorm(x, shape, weight, bias, eps, false);
+  const auto n = static_cast<int64_t>(shape.size());
+  DimVector dims;
+  for (int64_t d = x.dim() - n; d < x.dim(); ++d) dims.push_back(d);
+  const Tensor wide = x.to(isReducedFloat(x.dtype()) ? DType::Float : x.dtype());
+  const Tensor mean = kMean(wide, dims, true);
+  return {out, mean, kRsqrt(ops::addScalar(kVar(wide, dims, int64_t{0}, true), Scalar(eps)))};
 }
 
 // ---- complex numbers, in two parts ----
@@ -272,6 +353,8 @@ const DeviceKernel kKernels[] = {
     {"aten::conj", WICK_KERNEL(conjComplex)},
     {"aten::_conj", WICK_KERNEL(conjComplex)},
     {"aten::_conj_physical", WICK_KERNEL(conjComplex)},
+    {"aten::native_batch_norm", WICK_KERNEL(nativeBatchNorm)},
+    {"aten::instance_norm", WICK_KERNEL(instanceNorm)},
     {"aten::conj_physical", WICK_KERNEL(conjComplex)},
     {"aten::sum_to_size", WICK_KERNEL(sumToSize)},
 };
@@ -281,6 +364,7 @@ const DeviceKernel kLast[] = {
     {"aten::constant_pad_nd", WICK_KERNEL(padConstant)},
     {"aten::flip", WICK_KERNEL(flip)},
     {"aten::batch_norm", WICK_KERNEL(batchNorm)},
+    {"aten::native_layer_norm", WICK_KERNEL(nativeLayerNorm)},
 };
 
 const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);

@@ -77,7 +77,7 @@ TEST(Operators, ScansAndRows) {
   if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
   FakeDriver driver;
   static const OperatorHandle kCummax{"aten::cummax", ""}, kLog{"aten::logcumsumexp", ""},
-      kFrexp{"aten::frexp", "Tensor"}, kCdist{"aten::cdist", ""},
+      kFrexp{"aten::frexp", "Tensor"}, kCdist{"aten::cdist", ""}, kHistc{"aten::histc", ""},
       kQuantile{"aten::nanquantile", "scalar"}, kMargin{"aten::multi_margin_loss", ""},
       kLabels{"aten::multilabel_margin_loss", ""}, kAminmax{"aten::aminmax", ""};
   for (const DType type : {DType::Float, DType::Double, DType::Half, DType::BFloat16}) {
@@ -92,6 +92,7 @@ TEST(Operators, ScansAndRows) {
   }
   for (const DType type : {DType::Float, DType::Double}) {
     const Tensor t = zeros({4, 6}, type);
+    EXPECT_EQ(DimVector(kHistc(t, int64_t{10}, Scalar(0), Scalar(1)).sizes()), (DimVector{10}));
     EXPECT_EQ(DimVector(kQuantile(t, 0.5, int64_t{1}).sizes()), (DimVector{4}));
     EXPECT_EQ(kMargin(t, zeros({4}, DType::Long)).dim(), 0);
     EXPECT_EQ(kLabels(t, zeros({4, 6}, DType::Long)).dim(), 0);
@@ -101,10 +102,11 @@ TEST(Operators, ScansAndRows) {
 TEST(Operators, WrongArgumentsRaise) {
   FakeDriver driver;
   static const OperatorHandle kClose{"aten::isclose", ""}, kQuantile{"aten::quantile", "scalar"},
-      kCdist{"aten::cdist", ""};
+      kHistc{"aten::histc", ""}, kCdist{"aten::cdist", ""};
   const Tensor f = zeros({3}, DType::Float), d = zeros({3}, DType::Double);
   EXPECT_THROW(kClose(f, d), RuntimeError);
   EXPECT_THROW(kQuantile(f, 1.5), RuntimeError);
+  EXPECT_THROW(kHistc(f, int64_t{0}), RuntimeError);
   EXPECT_THROW(kCdist(f, f), RuntimeError);
 }
 

@@ -13,6 +13,28 @@ using OptDims = std::optional<DimVector>;
 using OptInt = std::optional<int64_t>;
 using Norm = std::optional<std::string>;
 
+// The transforms of runtime/kernels/fft.h. Those of tensors elsewhere are operators, for which a device
+// has kernels; they are not scaled, and of one sign.
+Tensor complexToComplex(const Tensor& x, IntSpan dims, bool forward, double scale) {
+  static const OperatorHandle kTransform{"aten::_fft_c2c", ""};
+  if (x.device().isCpu()) return fft::complexToComplex(x, dims, forward, scale);
+  const Tensor out = kTransform(x, DimVector(dims), int64_t{0}, forward);
+  return scale == 1 ? out : ops::mulScalar(out, Scalar(scale));
+}
+Tensor realToComplex(const Tensor& x, int64_t dim, bool forward, bool onesided, double scale) {
+  static const OperatorHandle kTransform{"aten::_fft_r2c", ""};
+  if (x.device().isCpu()) return fft::realToComplex(x, dim, forward, onesided, scale);
+  Tensor out = kTransform(x, DimVector{dim}, int64_t{0}, onesided);
+  if (!forward) out = ops::conj(out);
+  return scale == 1 ? out : ops::mulScalar(out, Scalar(scale));
+}
+Tensor complexToReal(const Tensor& x, int64_t dim, int64_t n, bool forward, double scale) {
+  static const OperatorHandle kTransform{"aten::_fft_c2r", ""};
+  if (x.device().isCpu()) return fft::complexToReal(x, dim, n, forward, scale);
+  const Tensor out = kTransform(forward ? ops::conj(x) : x, DimVector{dim}, int64_t{0}, n);
+  return scale == 1 ? out : ops::mulScalar(out, Scalar(scale));
+}
+
 // What a transform of `count` elements is multiplied by.
 double scaleOf(const char* op, const Norm& norm, int64_t count, bool forward) {
   std::string name = norm.value_or("backward");
@@ -49,7 +71,7 @@ Tensor fit(const char* op, const Tensor& t, int64_t d, int64_t size) {
   if (t.size(d) > size) return t.narrow(d, 0, size);
   DimVector sizes(t.sizes());
   sizes[static_cast<size_t>(d)] = size;
-  Tensor out = Tensor::zeros(sizes, t.dtype());
+  Tensor out = Tensor::zeros(sizes, t.dtype(), t.device());
   out.narrow(d, 0, t.size(d)).copyFrom(t);
   return out;
 }
@@ -95,10 +117,10 @@ Tensor fitAll(const char* op, Tensor t, const Shape& s) {
 // the last of the dimensions.
 Tensor transformed(const Tensor& t, IntSpan dims, bool forward, bool onesided, double scale) {
   if (dims.empty()) return t.to(toComplexType(t.dtype())).clone(MemoryFormat::Contiguous);
-  if (isComplex(t.dtype())) return fft::complexToComplex(t, dims, forward, scale);
-  Tensor out = fft::realToComplex(t, dims.back(), forward, onesided, scale);
+  if (isComplex(t.dtype())) return complexToComplex(t, dims, forward, scale);
+  Tensor out = realToComplex(t, dims.back(), forward, onesided, scale);
   if (dims.size() == 1) return out;
-  return fft::complexToComplex(out, dims.first(dims.size() - 1), forward, 1);
+  return complexToComplex(out, dims.first(dims.size() - 1), forward, 1);
 }
 
 Tensor c2c(const char* op, const Tensor& self, const OptDims& s, const OptDims& dim,
@@ -132,9 +154,9 @@ Tensor c2r(const char* op, const Tensor& self, const OptDims& s, const OptDims& 
   x = fitAll(op, x, shape);
   if (shape.dims.size() > 1) {
     IntSpan others = IntSpan(shape.dims).first(shape.dims.size() - 1);
-    x = fft::complexToComplex(x, others, forward, 1);
+    x = complexToComplex(x, others, forward, 1);
   }
-  return fft::complexToReal(x, last, size, forward, scaleOf(op, norm, count, forward));
+  return complexToReal(x, last, size, forward, scaleOf(op, norm, count, forward));
 }
 
 OptDims one(const OptInt& n) {
@@ -262,7 +284,7 @@ Tensor rfftFreqOut(int64_t n, double d, const Tensor& out) {
 
 // A window of win_length elements, centred in n_fft.
 Tensor paddedWindow(const char* op, const Tensor& window, int64_t n_fft, int64_t win_length,
-                    DType dtype) {
+                    DType dtype, Device device) {
   WICK_CHECK(win_length > 0 && win_length <= n_fft,
              "{}: expected 0 < win_length <= n_fft, but got "
              "win_length={}",
@@ -271,9 +293,10 @@ Tensor paddedWindow(const char* op, const Tensor& window, int64_t n_fft, int64_t
              "{}: expected a 1D window tensor of size equal to win_length={}, but got window with "
              "size {}",
              op, win_length, window.defined() ? formatInts(window.sizes()) : "");
-  Tensor w = window.defined() ? window : Tensor::full(DimVector{win_length}, 1, dtype);
+  Tensor w = window;
+  if (!w.defined()) w = moveTo(Tensor::full(DimVector{win_length}, 1, dtype), device);
   if (win_length == n_fft) return w;
-  Tensor out = Tensor::zeros(DimVector{n_fft}, w.dtype());
+  Tensor out = Tensor::zeros(DimVector{n_fft}, w.dtype(), w.device());
   out.narrow(0, (n_fft - win_length) / 2, win_length).copyFrom(w);
   return out;
 }
@@ -304,8 +327,8 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Ten
       DimVector{x.stride(0), steppedStride(x.stride(1), hop_length), x.stride(1)}, x.offset());
   // A window of ones changes nothing.
   if (window.defined() || win_length != n_fft) {
-    pieces =
-        ops::mul(pieces, paddedWindow(op, window, n_fft, win_length, toRealType(self.dtype())));
+    pieces = ops::mul(pieces, paddedWindow(op, window, n_fft, win_length, toRealType(self.dtype()),
+                                           self.device()));
   }
   Tensor out = transformed(toFloating(op, pieces), DimVector{2}, true, onesided,
                            normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1);
@@ -351,7 +374,7 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
              op, n_fft, onesided, x.size(1));
   WICK_CHECK(hop_length > 0 && hop_length <= win_length,
              "{}: expected 0 < hop_length <= win_length", op);
-  Tensor w = paddedWindow(op, window, n_fft, win_length, toRealType(x.dtype()));
+  Tensor w = paddedWindow(op, window, n_fft, win_length, toRealType(x.dtype()), x.device());
   double scale =
       normalized ? 1 / std::sqrt(static_cast<double>(n_fft)) : 1 / static_cast<double>(n_fft);
   WICK_CHECK(!return_complex || !onesided,
@@ -359,14 +382,13 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
   WICK_CHECK(return_complex || !isComplex(w.dtype()),
              "{}: Complex windows are incompatible with return_complex=False", op);
   // A real signal follows from one half of the spectrum; the other is not looked at.
-  Tensor pieces = return_complex
-                      ? fft::complexToComplex(x.transpose(1, 2), DimVector{2}, false, scale)
-                      : fft::complexToReal(x.narrow(1, 0, n_fft / 2 + 1).transpose(1, 2), 2, n_fft,
-                                           false, scale);
+  Tensor pieces = return_complex ? complexToComplex(x.transpose(1, 2), DimVector{2}, false, scale)
+                                 : complexToReal(x.narrow(1, 0, n_fft / 2 + 1).transpose(1, 2), 2,
+                                                 n_fft, false, scale);
   pieces = ops::mul(pieces, w);
   int64_t frames = x.size(2), total = n_fft + hop_length * (frames - 1);
-  Tensor sum = Tensor::zeros(DimVector{x.size(0), total}, pieces.dtype());
-  Tensor envelope = Tensor::zeros(DimVector{total}, w.dtype());
+  Tensor sum = Tensor::zeros(DimVector{x.size(0), total}, pieces.dtype(), x.device());
+  Tensor envelope = Tensor::zeros(DimVector{total}, w.dtype(), x.device());
   Tensor squares = ops::mul(w, w);
   for (int64_t f = 0; f < frames; ++f) {
     Tensor at = sum.narrow(1, f * hop_length, n_fft);

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 
+#include "core/device_backend.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra/linear_algebra.h"
 #include "runtime/ops/linear_algebra/matrices.h"
@@ -94,7 +95,9 @@ Tensor expOf(const Tensor& a) {
   static const OperatorHandle kEye("aten::eye", "");
   Tensor eye = kEye(a.size(-1), a.dtype(), IValue(), a.device());
   const double norm = oneNorm(a);
-  if (!std::isfinite(norm)) return Tensor::full(a.sizes(), NAN, a.dtype());
+  if (!std::isfinite(norm)) {
+    return moveTo(Tensor::full(a.sizes(), NAN, a.dtype()), a.device());
+  }
   if (norm <= limits[0]) return ops::add(eye, a);
   if (norm <= limits[1]) return combine<3>({eye, a, matmul(a, a)}, {1, 1, 0.5});
   if (norm <= limits[2]) return degree4(eye, a);

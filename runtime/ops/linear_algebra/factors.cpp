@@ -1,5 +1,6 @@
 // Cholesky, QR and LDL factorizations.
 #include "runtime/kernels/lapack.h"
+#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra/matrices.h"
 
@@ -15,7 +16,12 @@ const OperatorHandle kTriu{"aten::triu", ""};
 
 // The other triangle becomes zero.
 Pair choleskyFactor(const char* op, const Tensor& a, bool upper) {
+  static const OperatorHandle kFactor("aten::linalg_cholesky_ex", "");
   checkSquare(op, a);
+  if (!a.device().isCpu()) {
+    const std::vector<IValue> f = kFactor.all(a, upper, false);
+    return {f[0].toTensor(), f[1].toTensor()};
+  }
   int64_t n = a.size(-1);
   Tensor l = columnMajor(upper ? kTriu(a) : kTril(a));
   Tensor info = Tensor::zeros(batchSizes(a), DType::Int);
@@ -102,7 +108,12 @@ Tensor choleskyInverse(const Tensor& a, bool upper) {
 // Reflectors below R, and their factors.
 Pair geqrf(const Tensor& a) {
   const char* op = "geqrf";
+  static const OperatorHandle kFactor("aten::geqrf", "");
   checkMatrix(op, a);
+  if (!a.device().isCpu()) {
+    const std::vector<IValue> f = kFactor.all(a);
+    return {f[0].toTensor(), f[1].toTensor()};
+  }
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   Tensor x = columnMajor(a), tau = Tensor::zeros(withSizes(batchSizes(a), {k}), a.dtype());
   if (x.numel() == 0) return {x, tau};
@@ -117,6 +128,8 @@ Pair geqrf(const Tensor& a) {
 
 // The first `columns` columns of the product of the reflectors in `a` [..., m, >= columns].
 Tensor householder(const char* op, const Tensor& a, const Tensor& tau_in, int64_t columns) {
+  static const OperatorHandle kProduct("aten::linalg_householder_product", "");
+  if (!a.device().isCpu()) return kProduct(a.narrow(a.dim() - 1, 0, columns), tau_in);
   int64_t m = a.size(-2), k = tau_in.size(-1);
   Tensor q = columnMajor(a.narrow(a.dim() - 1, 0, columns));
   Tensor tau = tau_in.contiguous();
@@ -174,15 +187,21 @@ Pair qrAny(const char* op, const Tensor& a, bool complete, bool want_q) {
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n), columns = complete ? m : k;
   auto [factors, tau] = geqrf(a);
   Tensor r = kTriu(factors.narrow(a.dim() - 2, 0, want_q ? std::min(columns, m) : k));
-  if (!want_q) return {Tensor::empty(DimVector{0}, a.dtype()), r};
+  if (!want_q) return {Tensor::empty(DimVector{0}, a.dtype(), a.device()), r};
   Tensor source = factors;
   if (columns > n) {
-    source = Tensor::zeros(withSizes(batchSizes(a), {m, columns}), a.dtype());
+    source = Tensor::zeros(withSizes(batchSizes(a), {m, columns}), a.dtype(), a.device());
     source.narrow(a.dim() - 1, 0, n).copyFrom(factors);
   }
   if (k == 0) {
     // No reflector: Q is the identity.
-    Tensor q = Tensor::zeros(withSizes(batchSizes(a), {m, columns}), a.dtype());
+    Tensor q = Tensor::zeros(withSizes(batchSizes(a), {m, columns}), a.dtype(), a.device());
+    if (!a.device().isCpu()) {
+      if (q.numel() > 0) {
+        ops::fillWith(ops::diagonal(q, int64_t{0}, int64_t{-2}, int64_t{-1}), Scalar(1));
+      }
+      return {q, r};
+    }
     dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
       for (int64_t i = 0; i < q.numel(); ++i) {
         q.data<T>()[i] = T(i / columns % m == i % columns ? 1 : 0);

@@ -3,6 +3,7 @@
 
 #include "core/convert.h"
 #include "core/counted_vector.h"
+#include "core/device_backend.h"
 #include "runtime/kernels/lapack.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
@@ -21,8 +22,14 @@ struct Factors {
   Tensor lu, pivots, info;
 };
 
+// What follows works on tensors of any device: there the operators of the factorizations are asked.
 Factors factor(const char* op, const Tensor& a) {
+  static const OperatorHandle kFactor("aten::linalg_lu_factor_ex", "");
   checkMatrix(op, a);
+  if (!a.device().isCpu()) {
+    const std::vector<IValue> f = kFactor.all(a, true, false);
+    return {f[0].toTensor(), f[1].toTensor(), f[2].toTensor()};
+  }
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   DimVector batch = batchSizes(a);
   Factors f{columnMajor(a), Tensor::zeros(withSizes(batch, {k}), DType::Int),
@@ -71,6 +78,11 @@ Pair luFactor(const Tensor& a, bool pivot) {
 
 // L (unit lower), U and the permutation matrix that undoes the row exchanges.
 Triple unpack(const char* op, const Tensor& lu, const Tensor& pivots, bool data, bool permutation) {
+  static const OperatorHandle kUnpack("aten::lu_unpack", "");
+  if (!lu.device().isCpu()) {
+    const std::vector<IValue> parts = kUnpack.all(lu, pivots, data, permutation);
+    return {parts[0].toTensor(), parts[1].toTensor(), parts[2].toTensor()};
+  }
   static const OperatorHandle kTril("aten::tril", ""), kTriu("aten::triu", "");
   WICK_CHECK(lu.dim() >= 2 && lu.size(-1) < 30000 && lu.size(-2) < 30000,
              "{}: expected matrices, and none of 30000 rows or columns, got {}", op, lu.describe());
@@ -129,6 +141,8 @@ Tensor solveFactored(const char* op, const Tensor& lu_in, const Tensor& pivots_i
              "{}: Incompatible shapes of A and B for the equation AX = B ({}x{} and "
              "{}x{})",
              op, n, n, b.size(-2), r);
+  static const OperatorHandle kSolve("aten::linalg_lu_solve", "");
+  if (!lu_in.device().isCpu()) return kSolve(lu_in, pivots_in, b, true, trans == 'C');
   DimVector batch = broadcastShapes(batchSizes(lu_in), batchSizes(b));
   Tensor lu = columnMajor(lu_in.expand(withSizes(batch, {n, n})));
   Tensor pivots = pivots_in.expand(withSizes(batch, {n})).contiguous();
@@ -207,7 +221,11 @@ Four linalgSolveInternal(const Tensor& a, const Tensor& b, bool left, bool check
 
 Tensor identityLike(const Tensor& a) {
   int64_t n = a.size(-1);
-  Tensor eye = Tensor::zeros(DimVector{n, n}, a.dtype());
+  Tensor eye = Tensor::zeros(DimVector{n, n}, a.dtype(), a.device());
+  if (!a.device().isCpu()) {
+    if (n > 0) ops::fillWith(ops::diagonal(eye), Scalar(1));
+    return eye;
+  }
   dispatch<kMatrixDTypes>("eye", a.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < n; ++i) eye.data<T>()[i * n + i] = T(1);
   });
@@ -234,8 +252,25 @@ struct LogDeterminant {
   Tensor sign, log_abs, det;
 };
 
+// The same by operators, for any device.
+LogDeterminant determinantByOperators(const Factors& f) {
+  static const OperatorHandle kArange("aten::arange", "start"), kNe("aten::ne", "Tensor"),
+      kBits("aten::bitwise_and", "Scalar"), kProd("aten::prod", "dim_int"),
+      kSgn("aten::sgn", "");
+  const int64_t n = f.lu.size(-1);
+  const Tensor places = moveTo(kArange(int64_t{1}, n + 1).to(DType::Int), f.pivots.device());
+  const Tensor exchanges = ops::sumDims(kNe(f.pivots, places), DimVector{-1});
+  const Tensor odd = kBits(exchanges, int64_t{1}).to(toRealType(f.lu.dtype()));
+  const Tensor parity = ops::addScalar(ops::mulScalar(odd, Scalar(-2)), Scalar(1));
+  const Tensor diagonal = ops::diagonal(f.lu, int64_t{0}, int64_t{-2}, int64_t{-1});
+  return {ops::mul(kProd(kSgn(diagonal), int64_t{-1}), parity),
+          ops::sumDims(ops::log(ops::abs(diagonal)), DimVector{-1}),
+          ops::mul(kProd(diagonal, int64_t{-1}), parity)};
+}
+
 // From the diagonal of U and the parity of the exchanges.
 LogDeterminant determinantOf(const char* op, const Factors& f) {
+  if (!f.lu.device().isCpu()) return determinantByOperators(f);
   int64_t n = f.lu.size(-1);
   DimVector batch = batchSizes(f.lu);
   DType dtype = f.lu.dtype();

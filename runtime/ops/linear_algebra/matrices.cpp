@@ -1,5 +1,6 @@
 #include "runtime/ops/linear_algebra/matrices.h"
 
+#include "core/device_backend.h"
 #include "runtime/ops/common_calls.h"
 
 namespace wick::linalg {
@@ -42,7 +43,8 @@ Tensor adjoint(const Tensor& a) {
   return isComplex(a.dtype()) ? ops::conj(t) : t;
 }
 
-void checkInfo(const char* op, const Tensor& info, Failure failure) {
+void checkInfo(const char* op, const Tensor& given, Failure failure) {
+  const Tensor info = moveTo(given, Device());
   for (int64_t i = 0; i < info.numel(); ++i) {
     int code = info.data<int32_t>()[i];
     if (code == 0) continue;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra/linear_algebra.h"
 #include "runtime/ops/linear_algebra/matrices.h"
@@ -81,7 +82,7 @@ Tensor extremeNorm(bool largest, const Tensor& norms, int64_t dim, bool keepdim)
   } else {
     sizes.erase(d);
   }
-  return Tensor::zeros(sizes, norms.dtype());
+  return Tensor::zeros(sizes, norms.dtype(), norms.device());
 }
 
 // Orders 2 and -2 (spectral), 1 and -1 (columns), inf and -inf (rows).
@@ -188,7 +189,7 @@ Tensor optional(OptDouble v) {
 Tensor matrixRank(const Tensor& a, const Tensor& atol, const Tensor& rtol, bool hermitian) {
   const char* op = "linalg.matrix_rank";
   checkMatrix(op, a);
-  if (a.numel() == 0) return Tensor::zeros(batchSizes(a), DType::Long);
+  if (a.numel() == 0) return Tensor::zeros(batchSizes(a), DType::Long, a.device());
   static const OperatorHandle kGt("aten::gt", "Tensor");
   Tensor s = hermitian ? ops::abs(eigh(op, a, false, false).values) : svd(op, a, false, false).s;
   return ops::sumDims(kGt(s, threshold(tolerances(a, atol, rtol), s)), DimVector{-1});
@@ -207,7 +208,7 @@ Tensor pinv(const Tensor& a, const Tensor& atol, const Tensor& rtol, bool hermit
   const char* op = "linalg.pinv";
   checkMatrix(op, a);
   if (a.numel() == 0) {
-    return Tensor::empty(withSizes(batchSizes(a), {a.size(-1), a.size(-2)}), a.dtype());
+    return Tensor::empty(withSizes(batchSizes(a), {a.size(-1), a.size(-2)}), a.dtype(), a.device());
   }
   static const OperatorHandle kGt("aten::gt", "Tensor"), kReciprocal("aten::reciprocal", "");
   Tolerances t = tolerances(a, atol, rtol);
@@ -241,7 +242,7 @@ Tensor pinverse(const Tensor& a, double rcond) {
 template <class Norm>
 Tensor conditionByInverse(const Tensor& a, Norm&& norm) {
   checkSquare("linalg.cond", a);
-  if (a.numel() == 0) return Tensor::zeros(batchSizes(a), toRealType(a.dtype()));
+  if (a.numel() == 0) return Tensor::zeros(batchSizes(a), toRealType(a.dtype()), a.device());
   auto result = kInverseEx.all(a);
   Tensor product = ops::mul(norm(a), norm(result[0].toTensor()));
   static const OperatorHandle kNe("aten::ne", "Scalar");
@@ -253,7 +254,7 @@ Tensor cond(const Tensor& a, const OptScalar& p) {
   checkMatrix(op, a);
   double order = p ? p->toDouble() : 2;
   if (std::abs(order) == 2) {
-    if (a.numel() == 0) return Tensor::zeros(batchSizes(a), toRealType(a.dtype()));
+    if (a.numel() == 0) return Tensor::zeros(batchSizes(a), toRealType(a.dtype()), a.device());
     Tensor s = svd(op, a, false, false).s;
     int64_t last = s.dim() - 1;
     Tensor high = s.select(last, 0), low = s.select(last, s.size(last) - 1);
@@ -352,7 +353,9 @@ Tensor vander(const Tensor& input, std::optional<int64_t> n_in) {
   sizes.push_back(n - 1);
   Tensor powers = kCumprod(x.to(dtype).unsqueeze(-1).expand(sizes), int64_t{-1});
   sizes.back() = 1;
-  return ops::cat(std::vector<Tensor>{Tensor::full(sizes, 1, dtype), powers}, int64_t{-1});
+  const Tensor ones = Tensor::zeros(sizes, dtype, x.device());
+  ops::fillWith(ones, Scalar(1));
+  return ops::cat(std::vector<Tensor>{ones, powers}, int64_t{-1});
 }
 
 #define WICK_KEEP "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"

@@ -40,7 +40,13 @@ void checkFinite(const char* op, const Tensor& a) {
 }  // namespace
 
 Svd svd(const char* op, const Tensor& a, bool full, bool vectors) {
+  static const OperatorHandle kSvd("aten::_linalg_svd", "");
   checkMatrix(op, a);
+  if (!a.device().isCpu()) {
+    const std::vector<IValue> f = kSvd.all(a, full, vectors);
+    if (!vectors) return {{}, f[1].toTensor(), {}};
+    return {f[0].toTensor(), f[1].toTensor(), f[2].toTensor()};
+  }
   checkFinite(op, a);
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
   DimVector batch = batchSizes(a);
@@ -79,7 +85,12 @@ Svd svd(const char* op, const Tensor& a, bool full, bool vectors) {
 }
 
 Eigh eigh(const char* op, const Tensor& a, bool upper, bool vectors) {
+  static const OperatorHandle kEigh("aten::_linalg_eigh", "");
   checkSquare(op, a);
+  if (!a.device().isCpu()) {
+    const std::vector<IValue> f = kEigh.all(a, std::string(upper ? "U" : "L"), vectors);
+    return {f[0].toTensor(), f[1].toTensor()};
+  }
   checkFinite(op, a);
   int64_t n = a.size(-1);
   DimVector batch = batchSizes(a);
@@ -133,8 +144,8 @@ Triple svdOld(const Tensor& a, bool some, bool compute_uv) {
   Svd r = svd("svd", a, !some, compute_uv);
   if (compute_uv) return {r.u, r.s, adjoint(r.vh)};
   DimVector batch = batchSizes(a);
-  return {Tensor::zeros(withSizes(batch, {a.size(-2), a.size(-2)}), a.dtype()), r.s,
-          Tensor::zeros(withSizes(batch, {a.size(-1), a.size(-1)}), a.dtype())};
+  return {Tensor::zeros(withSizes(batch, {a.size(-2), a.size(-2)}), a.dtype(), a.device()), r.s,
+          Tensor::zeros(withSizes(batch, {a.size(-1), a.size(-1)}), a.dtype(), a.device())};
 }
 
 bool isUpper(const char* op, const std::string& uplo) {
@@ -155,7 +166,7 @@ Tensor eigvalsh(const Tensor& a, const std::string& uplo) {
 }
 Pair symeig(const Tensor& a, bool vectors, bool upper) {
   Eigh r = eigh("symeig", a, upper, vectors);
-  return {r.values, vectors ? r.vectors : Tensor::empty(DimVector{0}, a.dtype())};
+  return {r.values, vectors ? r.vectors : Tensor::empty(DimVector{0}, a.dtype(), a.device())};
 }
 
 Pair eigAny(const char* op, const Tensor& a, bool vectors) {
@@ -186,6 +197,49 @@ Tensor eigvals(const Tensor& a) {
   return std::get<0>(eigAny("linalg.eigvals", a, false));
 }
 
+// The solution of least norm by singular values, for any device; `x` is [..., m, n], `b` [..., m, r] of
+// one batch. Of drivers that tell singular values, `s` are these; `gels` takes all ranks for full.
+Four leastSquares(const Tensor& x, const Tensor& b, double rcond, const std::string& driver) {
+  static const OperatorHandle kGt("aten::gt", "Tensor"), kAmax("aten::amax", ""),
+      kNorm("aten::linalg_vector_norm", ""), kReciprocal("aten::reciprocal", "");
+  const char* op = "torch.linalg.lstsq";
+  const int64_t m = x.size(-2), n = x.size(-1);
+  const DType real = toRealType(x.dtype());
+  const auto none = [&](DType dtype) { return Tensor::empty(DimVector{0}, dtype, x.device()); };
+  const DimVector batch = batchSizes(x);
+  Tensor rank = none(DType::Long), values = none(real);
+  Tensor solution = Tensor::zeros(withSizes(batch, {n, b.size(-1)}), x.dtype(), x.device());
+  bool full = m >= n;
+  const bool ranks = driver != "gels", tells = driver == "gelsd" || driver == "gelss";
+  if (ranks) rank = Tensor::zeros(batch, DType::Long, x.device());
+  if (tells) values = Tensor::zeros(withSizes(batch, {std::min(m, n)}), real, x.device());
+  if (x.numel() > 0) {
+    const Svd f = svd(op, x, false, true);
+    const Tensor limit = ops::mulScalar(kAmax(f.s, DimVector{-1}, true), Scalar(rcond));
+    const Tensor keep = kGt(f.s, limit);
+    const Tensor found = ops::sumDims(keep, DimVector{-1});
+    const Tensor zero = Tensor::zeros(DimVector{}, real, x.device());
+    const Tensor inverse = ops::where(keep, kReciprocal(f.s), zero).to(x.dtype());
+    const Tensor turned = ops::mul(inverse.unsqueeze(-1), matmul(adjoint(f.u), b));
+    solution = matmul(adjoint(f.vh), turned);
+    static const OperatorHandle kEq("aten::eq", "Scalar"), kAll("aten::all", "");
+    const bool all_full = found.numel() == 0 || kAll(kEq(found, std::min(m, n))).item<bool>();
+    WICK_CHECK(ranks || all_full,
+               "{}: The least squares solution could not be computed because the input matrix does "
+               "not have full rank.",
+               op);
+    full = full && all_full;
+    if (ranks) rank = found;
+    if (tells) values = f.s;
+  }
+  Tensor residuals = none(real);
+  if (m > n && driver != "gelsy" && full) {
+    const Tensor rest = kNorm(ops::sub(matmul(x, solution), b), 2, DimVector{-2});
+    residuals = ops::mul(rest, rest);
+  }
+  return {solution, residuals, rank, values};
+}
+
 // Solves min |A x - B| with the LAPACK driver of this name.
 Four lstsq(const Tensor& a, const Tensor& b_in, std::optional<double> rcond_in,
            const OptString& driver_in) {
@@ -204,6 +258,15 @@ Four lstsq(const Tensor& a, const Tensor& b_in, std::optional<double> rcond_in,
   WICK_CHECK(b.dim() >= 2 && b.size(-2) == m, "{}: input.size(-2) should match other.size(-2)", op);
   int64_t r = b.size(-1);
   DimVector batch = broadcastShapes(batchSizes(a), batchSizes(b));
+  if (!a.device().isCpu()) {
+    const double epsilon = toRealType(a.dtype()) == DType::Float
+                               ? double{std::numeric_limits<float>::epsilon()}
+                               : std::numeric_limits<double>::epsilon();
+    auto [solution, residuals, rank, values] =
+        leastSquares(a.expand(withSizes(batch, {m, n})), b.expand(withSizes(batch, {m, r})),
+                     rcond_in.value_or(epsilon * static_cast<double>(high)), driver);
+    return {vector ? solution.squeeze(-1) : solution, residuals, rank, values};
+  }
   int64_t count = checkedNumel(batch);
   Tensor x = columnMajor(a.expand(withSizes(batch, {m, n})));
   Tensor rhs = Tensor::zeros(withSizes(batch, {r, high}), a.dtype()).transpose(-2, -1);
