@@ -1,4 +1,5 @@
 #include <cmath>
+#include <map>
 #include <mutex>
 #include <numbers>
 #include <optional>
@@ -16,6 +17,7 @@ struct Numbers {
   uint64_t seed = 0;
   MersenneTwister engine;
   std::optional<double> next_normal;
+  std::map<int, uint64_t> philox_offsets;  // by device
 };
 struct GuardedNumbers : Numbers {
   mutable std::mutex mutex;
@@ -74,6 +76,7 @@ void GeneratorObject::seed(uint64_t seed) {
   state_->seed = seed;
   state_->engine.seed(static_cast<uint32_t>(seed));
   state_->next_normal.reset();
+  state_->philox_offsets.clear();
 }
 
 uint64_t GeneratorObject::currentSeed() const {
@@ -136,6 +139,15 @@ void GeneratorState::restore(GeneratorObject& generator) const {
   GuardedNumbers& now = allNumbers().of(&generator);
   std::lock_guard lock(now.mutex);
   static_cast<wick::Numbers&>(now) = numbers_->numbers;
+}
+
+PhiloxPosition takePhilox(GeneratorObject& generator, int device, uint64_t numbers) {
+  GuardedNumbers& now = allNumbers().of(&generator);
+  std::lock_guard lock(now.mutex);
+  uint64_t& offset = now.philox_offsets[device];
+  const PhiloxPosition at{now.seed, offset};
+  offset += (numbers + 3) / 4 * 4;
+  return at;
 }
 
 GeneratorObject& defaultGenerator() {

@@ -20,6 +20,16 @@ class GeneratorState {
   std::shared_ptr<const Numbers> numbers_;
 };
 
+// Where a counter-based generator of a device takes its numbers from. Each device has a position of
+// its own, which begins at zero when the generator is seeded.
+struct PhiloxPosition {
+  uint64_t seed;
+  uint64_t offset;
+};
+// The position now; the next call gets one that is `numbers` further, rounded up to whole calls of
+// four. Thread-safe.
+PhiloxPosition takePhilox(GeneratorObject& generator, int device, uint64_t numbers);
+
 // Lets the default generator start from a state for a scope, and go on afterwards as if nothing had
 // been drawn. (Other threads draw from the same generator.)
 class DefaultGeneratorGuard {

@@ -6,6 +6,8 @@
 
 #include "core/device_backend.h"
 #include "core/tensor.h"
+#include "ir/function.h"
+#include "ir/graph.h"
 
 namespace wick {
 
@@ -74,6 +76,29 @@ class Mover {
 }  // namespace
 
 void moveTensors(std::span<const IValue> values, Device device) {
+  Mover(device).move(values);
+}
+
+void moveConstants(const CompilationUnit& unit, Device device) {
+  std::vector<IValue> values;
+  for (const auto& function : unit.functions()) {
+    if (!function->graph()) continue;
+    std::vector<const Block*> blocks = {function->graph()->block()};
+    while (!blocks.empty()) {
+      const Block* block = blocks.back();
+      blocks.pop_back();
+      for (const Node* node : block->nodes()) {
+        blocks.insert(blocks.end(), node->blocks().begin(), node->blocks().end());
+        if (node->kind() != prim::Constant) continue;
+        std::optional<IValue> value = constantOf(node->output(0));
+        // Tensors of no dimensions stay: they join others where numbers do, and programs that were
+        // traced compute sizes with them.
+        if (value && value->isTensor() && value->toTensor().dim() > 0) {
+          values.push_back(*std::move(value));
+        }
+      }
+    }
+  }
   Mover(device).move(values);
 }
 

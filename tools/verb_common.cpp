@@ -73,6 +73,7 @@ void placeOnDevice(const Options& options, const LoadedFile& program, const Argu
   for (const auto& [name, value] : arguments.named) values.push_back(value);
   if (program.isArchive()) values.emplace_back(program.module().object());
   moveTensors(values, defaultDevice());
+  moveConstants(program.unit(), defaultDevice());
 }
 
 void fetchResult(const Options& options, const IValue& result) {

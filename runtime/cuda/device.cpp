@@ -44,6 +44,7 @@ CudaDevice::CudaDevice(int index) : index_(index) {
   facts_.major = attribute(kMajor);
   facts_.minor = attribute(kMinor);
   facts_.multiprocessors = std::max(1, attribute(kMultiprocessors));
+  facts_.threads_per_multiprocessor = std::max(256, attribute(kThreadsPerMultiprocessor));
   facts_.shared_memory = attribute(kMaxSharedPerBlock);
   check(d.deviceMemory(&facts_.memory, index), "asking for a device");
   check(d.retainContext(&context_, index), "making a context");

@@ -15,6 +15,7 @@ struct DeviceFacts {
   int major = 0;  // compute capability
   int minor = 0;
   int multiprocessors = 0;
+  int threads_per_multiprocessor = 0;
   int shared_memory = 0;  // bytes that a block may have at most
   size_t memory = 0;
 };

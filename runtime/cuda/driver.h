@@ -27,6 +27,7 @@ inline constexpr Result kNotReady = 600;
 // Attributes of devices.
 inline constexpr int kMaxSharedPerBlock = 97;
 inline constexpr int kMultiprocessors = 16;
+inline constexpr int kThreadsPerMultiprocessor = 39;
 inline constexpr int kMajor = 75;
 inline constexpr int kMinor = 76;
 

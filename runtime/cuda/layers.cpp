@@ -10,6 +10,7 @@
 #include "runtime/cuda/convolution.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/loop_kernel.h"
+#include "runtime/cuda/plain_convolution.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/kernels/device_layers.h"
 #include "runtime/ops/common_calls.h"
@@ -272,6 +273,17 @@ void sumWeightedRows(const Tensor& x, const Tensor& out, int64_t source_rows, in
               static_cast<int64_t>(rows.start.size()) - 1, source_rows, inner});
 }
 
+// ---- complex numbers, for libraries that have none ----
+
+// f is linear in both arguments; f(a, b) of their real and imaginary parts.
+template <class F>
+Tensor inParts(const Tensor& a, const Tensor& b, F&& f) {
+  static const OperatorHandle kReal{"aten::real", ""}, kImaginary{"aten::imag", ""},
+      kComplex{"aten::complex", ""};
+  const Tensor ar = kReal(a), ai = kImaginary(a), br = kReal(b), bi = kImaginary(b);
+  return kComplex(ops::sub(f(ar, br), f(ai, bi)), ops::add(f(ar, bi), f(ai, br)));
+}
+
 class CudaLayers : public DeviceLayers {
  public:
   Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) override {
@@ -314,7 +326,7 @@ class CudaLayers : public DeviceLayers {
     };
     const bool last =
         params.transposed ? params.keeps_layout && lastOf(input) : lastOf(input) || lastOf(weight);
-    Tensor out = convolve(op, x, weight, used, size, last);
+    Tensor out = convolved(op, x, weight, used, size, last);
     if (bias.defined()) {
       DimVector shape(static_cast<size_t>(out.dim()), 1);
       shape[1] = bias.numel();
@@ -337,6 +349,14 @@ class CudaLayers : public DeviceLayers {
   }
 
  private:
+  static Tensor convolved(const char* op, const Tensor& x, const Tensor& weight,
+                          const ConvolutionParams& params, IntSpan size, bool last) {
+    if (isIntegral(x.dtype(), false)) return convolveIntegers(op, x, weight, params, size);
+    const auto real = [&](const Tensor& a, const Tensor& b) {
+      return convolve(op, a, b, params, size, last);
+    };
+    return isComplex(x.dtype()) ? inParts(x, weight, real) : real(x, weight);
+  }
   static Tensor finished(const char* op, const Tensor& t, const Epilogue& epilogue) {
     return activated(op, epilogue.residual.defined() ? ops::add(t, epilogue.residual) : t,
                      epilogue.activation);

@@ -15,16 +15,6 @@ namespace {
 
 using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
-// ---- dropout ----
-
-Tensor dropout(const Tensor& input, double p, bool train) {
-  WICK_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
-  if (p == 0 || !train || input.numel() == 0) return input;
-  if (p == 1) return ops::mulScalar(input, Scalar(0.0));
-  throwRuntimeError("dropout: random numbers cannot be drawn on device {} yet",
-                    input.device().str());
-}
-
 // ---- padding ----
 
 // What a dimension has after padding, which may also cut.
@@ -337,9 +327,6 @@ Tensor conjComplex(const Tensor& t) {
   return joined(p.real, ops::neg(p.imaginary));
 }
 const DeviceKernel kKernels[] = {
-    {"aten::dropout", WICK_KERNEL(dropout)},
-    {"aten::feature_dropout", WICK_KERNEL(dropout)},
-    {"aten::alpha_dropout", WICK_KERNEL(dropout)},
     {"aten::reflection_pad1d", WICK_KERNEL(reflectionPad)},
     {"aten::reflection_pad2d", WICK_KERNEL(reflectionPad)},
     {"aten::reflection_pad3d", WICK_KERNEL(reflectionPad)},

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "runtime/ops/call.h"
@@ -181,7 +182,8 @@ Pair fractionalMaxPool(const Tensor& self, const DimVector& kernel_size,
                  random_samples.size(2) == static_cast<int64_t>(N),
              "{}: expected random samples for {} planes of {} dimensions, got {}", op, planes, N,
              random_samples.describe());
-  Tensor samples = random_samples.to(DType::Double).contiguous();
+  // The windows are laid out on the CPU.
+  Tensor samples = moveTo(random_samples.to(DType::Double), Device()).contiguous();
   Tensor x = b.x.contiguous();
   std::vector<Tensor> values, indices;
   DimVector sizes{b.x.size(0), b.x.size(1)};
@@ -189,7 +191,8 @@ Pair fractionalMaxPool(const Tensor& self, const DimVector& kernel_size,
     WICK_CHECK(o > 0, "{}: output sizes must be positive, got {}", op, formatInts(output));
     sizes.push_back(o);
   }
-  Tensor out = Tensor::empty(sizes, x.dtype()), at = Tensor::empty(sizes, DType::Long);
+  Tensor out = Tensor::empty(sizes, x.dtype(), x.device());
+  Tensor at = Tensor::empty(sizes, DType::Long, x.device());
   for (int64_t plane = 0; plane < planes; ++plane) {
     int64_t n = plane / b.x.size(1), c = plane % b.x.size(1);
     Axes axes{pooling::unitAxis(), pooling::unitAxis(), pooling::unitAxis()};

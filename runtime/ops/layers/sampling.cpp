@@ -3,6 +3,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "core/wrapped.h"
+#include "runtime/kernels/device_layers.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/util.h"
 #include "runtime/ops/linear_algebra/linear_algebra.h"
@@ -98,6 +99,32 @@ void forEachPatch(const Patches& p, Visit&& visit) {
   }
 }
 
+// Columns of the patches as rows that are copied from an image's pixels, or zero.
+WeightedRows rowsOfPatches(const Patches& p) {
+  WeightedRows rows;
+  rows.start.push_back(0);
+  forEachPatch(p, [&](int64_t pixel, int64_t) {
+    if (pixel >= 0) {
+      rows.place.push_back(pixel);
+      rows.weight.push_back(1);
+    }
+    rows.start.push_back(static_cast<int64_t>(rows.place.size()));
+  });
+  return rows;
+}
+
+// `x` [planes, …] through the table, each plane `made` elements long afterwards; in a dtype that the
+// device can add.
+Tensor throughRows(const char* op, const Tensor& x, int64_t planes, int64_t made,
+                   const WeightedRows& rows) {
+  const bool narrow = isReducedFloat(x.dtype()) || x.dtype() == DType::Bool;
+  const Tensor from = narrow ? x.to(DType::Float) : x;
+  const Tensor out = Tensor::empty(DimVector{planes, made}, from.dtype(), x.device());
+  deviceLayers(op, x.device())
+      .weightedRows(op, from, out, x.numel() / std::max<int64_t>(1, planes), 1, rows);
+  return out.to(x.dtype());
+}
+
 Tensor im2col(const Tensor& self, const DimVector& kernel, const DimVector& dilation,
               const DimVector& padding, const DimVector& stride) {
   const char* op = "im2col";
@@ -107,8 +134,13 @@ Tensor im2col(const Tensor& self, const DimVector& kernel, const DimVector& dila
   int64_t channels = self.size(-3), samples = self.dim() == 4 ? self.size(0) : 1;
   int64_t area = p.kernel[0] * p.kernel[1], steps = p.steps[0] * p.steps[1];
   Tensor x = self.contiguous();
-  Tensor out = Tensor::empty(DimVector{samples, checkedNumel(DimVector{channels, area}), steps},
-                             self.dtype());
+  const DimVector sizes{samples, checkedNumel(DimVector{channels, area}), steps};
+  if (!x.device().isCpu()) {
+    const Tensor out =
+        throughRows(op, x, samples * channels, area * steps, rowsOfPatches(p)).reshape(sizes);
+    return self.dim() == 3 ? out.squeeze(0) : out;
+  }
+  Tensor out = Tensor::empty(sizes, self.dtype());
   dispatchAll(self.dtype(), [&]<class T>() {
     parallelFor(samples * channels, 1, [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane) {
@@ -135,7 +167,15 @@ Tensor col2im(const Tensor& self, const DimVector& output_size, const DimVector&
              formatInts(self.sizes()));
   int64_t channels = self.size(-2) / area, samples = self.dim() == 3 ? self.size(0) : 1;
   Tensor x = self.contiguous();
-  Tensor out = Tensor::zeros(DimVector{samples, channels, image[0], image[1]}, self.dtype());
+  const DimVector sizes{samples, channels, image[0], image[1]};
+  if (!x.device().isCpu()) {
+    const int64_t pixels = checkedNumel(image);
+    const Tensor out =
+        throughRows(op, x, samples * channels, pixels, rowsOfPatches(p).transposed(pixels))
+            .reshape(sizes);
+    return self.dim() == 2 ? out.squeeze(0) : out;
+  }
+  Tensor out = Tensor::zeros(sizes, self.dtype());
   dispatch<kAnyDType & ~kBool>(op, self.dtype(), [&]<class T>() {
     parallelFor(samples * channels, 1, [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane) {

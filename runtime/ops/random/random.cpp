@@ -109,7 +109,17 @@ Tensor target(const Tensor& self, Out out) {
   return out && out.tensor->isSame(self) ? self : Tensor::emptyLike(self, self.dtype());
 }
 
+// Generators of other devices draw other numbers: their kernels of the in-place forms do it.
+template <class... Args>
+bool drawnOnDevice(const OperatorHandle& op, const Tensor& t, Generator& g, const Args&... args) {
+  if (t.device().isCpu()) return false;
+  op(t, args..., IValue(GeneratorRef(&g)));
+  return true;
+}
+
 void fillUniform(const Tensor& t, double from, double to, Generator& g) {
+  static const OperatorHandle kUniform{"aten::uniform_", ""};
+  if (drawnOnDevice(kUniform, t, g, from, to)) return;
   if (isComplex(t.dtype())) {
     DimVector sizes(t.sizes());
     sizes.push_back(2);
@@ -189,6 +199,8 @@ void normalBlocks(T* data, int64_t n, double mean, double std, Generator& g) {
 
 void fillNormal(const Tensor& t, double mean, double std, Generator& g) {
   WICK_CHECK(std >= 0, "normal expects std >= 0.0, but found std {}", std);
+  static const OperatorHandle kNormal{"aten::normal_", ""};
+  if (drawnOnDevice(kNormal, t, g, mean, std)) return;
   if (isComplex(t.dtype())) {
     DimVector sizes(t.sizes());
     sizes.push_back(2);
@@ -228,11 +240,11 @@ Tensor normalOf(const Tensor* mean, double mean_number, const Tensor* std, doubl
   DimVector shape = mean && std ? broadcastShapes(mean->sizes(), std->sizes())
                                 : DimVector((mean ? mean : std)->sizes());
   const DType dtype = (mean ? mean : std)->dtype();
-  Tensor t = Tensor::empty(shape, dtype);
+  Tensor t = Tensor::empty(shape, dtype, (mean ? mean : std)->device());
   if (std) {
     WICK_CHECK(!isComplex(std->dtype()), "normal expects standard deviation to be non-complex");
     bool negative = false;
-    Tensor flat = std->to(DType::Double).contiguous();
+    Tensor flat = moveTo(std->to(DType::Double), Device()).contiguous();
     for (int64_t i = 0; i < flat.numel(); ++i) negative |= flat.data<double>()[i] < 0;
     WICK_CHECK(!negative, "normal expects all elements of std >= 0.0");
     fillNormal(t, 0, 1, g);
@@ -254,21 +266,18 @@ Tensor normalFloatTensor(double mean, const Tensor& std, Generator* g) {
 Tensor normalTensorTensor(const Tensor& mean, const Tensor& std, Generator* g) {
   return normalOf(&mean, 0, &std, 0, *g);
 }
-// Generators of other devices draw other numbers.
-Tensor emptyOnCpu(IntSpan size, const TensorOptions& o) {
-  const Device device = deviceFor(o.device);
-  WICK_CHECK(device.isCpu(), "random numbers cannot be drawn on device {} yet", device.str());
-  return Tensor::empty(size, o.dtypeOr(defaultDType()));
+Tensor emptyFor(IntSpan size, const TensorOptions& o) {
+  return Tensor::empty(size, o.dtypeOr(defaultDType()), deviceFor(o.device));
 }
 
 Tensor normalFloatFloat(double mean, double std, DimVector size, Generator* g, TensorOptions o) {
-  Tensor t = emptyOnCpu(size, o);
+  Tensor t = emptyFor(size, o);
   fillNormal(t, mean, std, *g);
   return t;
 }
 
 Tensor randGenerator(DimVector size, Generator* g, TensorOptions o) {
-  Tensor t = emptyOnCpu(size, o);
+  Tensor t = emptyFor(size, o);
   fillUniform(t, 0, 1, *g);
   return t;
 }
@@ -297,8 +306,10 @@ Tensor randnLike(const Tensor& self, TensorOptions o, std::optional<MemoryFormat
 
 // Integers of [low, high), reduced from 64 bits when 32 do not reach over the range.
 void fillIntegers(const char* op, const Tensor& t, int64_t low, int64_t high, Generator& g) {
+  static const OperatorHandle kRandom{"aten::random_", "from"};
   WICK_CHECK(low < high, "{} expects 'from' to be less than 'to', but got from={} >= to={}", op,
              low, high);
+  if (drawnOnDevice(kRandom, t, g, low, high)) return;
   uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   dispatch<kRealNumbers | kBool>(op, t.dtype(), [&]<class T>() -> void {
     if constexpr (std::is_integral_v<T> && sizeof(T) < 8) {
@@ -322,7 +333,7 @@ void fillIntegers(const char* op, const Tensor& t, int64_t low, int64_t high, Ge
 }
 
 Tensor randintOf(int64_t low, int64_t high, IntSpan size, Generator& g, const TensorOptions& o) {
-  Tensor t = emptyOnCpu(size, o);
+  Tensor t = emptyFor(size, o);
   fillIntegers("random_", t, low, high, g);
   return t;
 }

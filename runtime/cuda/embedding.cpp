@@ -1,0 +1,287 @@
+// Bags of embedding rows, and gradients of rows that were picked, on CUDA devices.
+#include <fmt/format.h>
+
+#include "codegen/cuda/scalar_text.h"
+#include "core/device_backend.h"
+#include "core/error.h"
+#include "core/scalar.h"
+#include "ir/device_kernels.h"
+#include "runtime/cuda/text_launch.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
+
+namespace wick::cuda {
+
+namespace {
+
+using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
+
+Tensor widened(const Tensor& t) {
+  return isReducedFloat(t.dtype()) ? t.to(DType::Float) : t;
+}
+
+// One thread an element of a bag's row, in the order of the indices.
+constexpr const char* kBags = R"(
+typedef {type} T;
+struct Words {{
+  const T* table; const long long* index; const long long* start; const T* scales; T* out;
+  long long* best; long long* bag_of; long long* sizes;
+  long long rows, width, bags, indices, starts, padding, mode; volatile long long* flag;
+  long long complaint;
+}};
+extern "C" __global__ void __launch_bounds__(256) bags(const __grid_constant__ Words p) {{
+  const long long total = p.bags * p.width;
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < total; i += gridDim.x * 256ll) {{
+    const long long bag = i / p.width, column = i % p.width;
+    const long long begin = p.start[bag];
+    const long long end = bag + 1 < p.starts ? p.start[bag + 1] : p.indices;
+    if (begin < 0 || begin > end || end > p.indices || p.start[0] != 0) {{
+      *p.flag = p.complaint;
+      p.out[i] = 0;
+      continue;
+    }}
+    T sum = 0;
+    long long count = 0, best = 0;
+    for (long long k = begin; k < end; ++k) {{
+      const long long row = p.index[k];
+      if (row < 0 || row >= p.rows) {{
+        *p.flag = p.complaint;
+        continue;
+      }}
+      if (column == 0) p.bag_of[k] = bag;
+      if (row == p.padding) continue;
+      const T v = p.table[row * p.width + column];
+      if (p.mode == 2) {{
+        if (count == 0 || v > sum) {{
+          sum = v;
+          best = row;
+        }}
+      }} else {{
+        sum += p.scales ? v * p.scales[k] : v;
+      }}
+      ++count;
+    }}
+    if (p.mode == 1 && count > 0) sum /= (T)count;
+    p.out[i] = sum;
+    if (p.mode == 2) p.best[i] = best;
+    if (column == 0) p.sizes[bag] = count;
+  }}
+}}
+)";
+
+Four embeddingBag(const Tensor& weight, const Tensor& indices_in, const Tensor& offsets_in,
+                  int64_t mode, const Tensor& scales, bool include_last, int64_t padding) {
+  const char* op = "embedding_bag";
+  WICK_CHECK(weight.dim() == 2 && isFloating(weight.dtype()),
+             "{}: expected a 2-D floating weight, got {}", op, weight.describe());
+  WICK_CHECK(mode >= kSum && mode <= kMax, "{}: unknown mode {}", op, mode);
+  WICK_CHECK(!scales.defined() || mode == kSum,
+             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+             "for mode='sum'");
+  for (const Tensor* t : {&indices_in, &offsets_in}) {
+    WICK_CHECK(t->dtype() == DType::Long || t->dtype() == DType::Int,
+               "{}: expected indices and offsets of int32 or int64, got {}", op, t->describe());
+    WICK_CHECK(t->dim() == 1, "{}: input and offsets have to be 1D Tensors, got {} and {}", op,
+               indices_in.describe(), offsets_in.describe());
+  }
+  const Tensor indices = indices_in.to(DType::Long).contiguous();
+  const Tensor offsets = offsets_in.to(DType::Long).contiguous();
+  WICK_CHECK(!scales.defined() || scales.numel() == indices.numel(),
+             "{}: expected per_sample_weights for {} indices, got {}", op, indices.numel(),
+             scales.defined() ? scales.describe() : "");
+  const int64_t bags = offsets.numel() - (include_last ? 1 : 0);
+  WICK_CHECK(bags >= 0, "{}: include_last_offset: number of offset should be at least 1", op);
+  const Device device = weight.device();
+  const Tensor w = widened(weight).contiguous();
+  const Tensor out = Tensor::zeros(DimVector{bags, w.size(1)}, w.dtype(), device);
+  const Tensor bag_of = Tensor::zeros(indices.sizes(), DType::Long, device);
+  Tensor sizes = Tensor::zeros(DimVector{bags}, DType::Long, device);
+  Tensor best = Tensor::zeros(mode == kMax ? out.sizes() : IntSpan(), DType::Long, device);
+  if (out.numel() > 0) {
+    CudaDevice& cuda = enter(device);
+    const Tensor s = scales.defined() ? scales.to(w.dtype()).contiguous() : scales;
+    const std::string text =
+        fmt::format(fmt::runtime(kBags), fmt::arg("type", codegen::cudaType(w.dtype())));
+    launchText(
+        cuda, text, "bags", gridFor(out.numel(), cuda),
+        {wordOf(w), wordOf(indices), wordOf(offsets), s.defined() ? wordOf(s) : 0, wordOf(out),
+         wordOf(best), wordOf(bag_of), wordOf(sizes), w.size(0), w.size(1), bags, indices.numel(),
+         offsets.numel(), padding, mode, static_cast<int64_t>(cuda.flagAddress()),
+         cuda.complaint(fmt::format("{}: an index or an offset is out of bounds", op))});
+  }
+  const bool narrow = indices_in.dtype() == DType::Int && offsets_in.dtype() == DType::Int;
+  const DType index_type = narrow ? DType::Int : DType::Long;
+  // As the CPU's kernel: what the gradient of sums does not need is left out.
+  Tensor of = bag_of;
+  if (mode == kSum) {
+    sizes = Tensor::zeros(offsets.sizes(), DType::Long, device);
+    const bool rows = (weight.dtype() == DType::Float || weight.dtype() == DType::Half) &&
+                      weight.strides()[1] == 1 && padding < 0;
+    if (rows) of = Tensor::zeros({0}, DType::Long, device);
+  }
+  if (mode != kMax) best = sizes.clone();
+  return {out.to(weight.dtype()), of.to(index_type), sizes.to(index_type), best.to(index_type)};
+}
+
+Four embeddingBagInternal(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+                          int64_t mode, bool, const Tensor& scales, bool include_last,
+                          int64_t padding) {
+  return embeddingBag(weight, indices, offsets, mode, scales, include_last, padding);
+}
+Four embeddingBagPlain(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+                       int64_t mode, bool, const Tensor& scales, bool include_last) {
+  return embeddingBag(weight, indices, offsets, mode, scales, include_last, -1);
+}
+Four embeddingBagPadding(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+                         int64_t mode, bool, const Tensor& scales, bool include_last,
+                         std::optional<int64_t> padding) {
+  int64_t at = -1;
+  if (padding && weight.dim() == 2) {
+    WICK_CHECK(*padding >= -weight.size(0) && *padding < weight.size(0),
+               "embedding_bag: padding_idx must be within the number of embeddings, but got {}",
+               *padding);
+    at = *padding < 0 ? *padding + weight.size(0) : *padding;
+  }
+  return embeddingBag(weight, indices, offsets, mode, scales, include_last, at);
+}
+
+// ---- gradients of rows that were picked ----
+
+// One thread a column of a run of equal indices; runs lie side by side in `order`, which keeps the
+// order of what is added.
+constexpr const char* kRuns = R"(
+typedef {type} T;
+struct Words {{
+  const T* g; T* out; const long long* index; const long long* order;
+  long long total, width, count, padding, by_frequency; volatile long long* flag;
+  long long complaint;
+}};
+extern "C" __global__ void __launch_bounds__(256) runs(const __grid_constant__ Words p) {{
+  const long long points = p.total * p.width;
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < points; i += gridDim.x * 256ll) {{
+    const long long first = i / p.width, column = i % p.width, row = p.index[first];
+    if (row < 0 || row >= p.count) {{
+      *p.flag = p.complaint;
+      continue;
+    }}
+    if (row == p.padding || (first > 0 && p.index[first - 1] == row)) continue;
+    T sum = 0;
+    long long k = first;
+    for (; k < p.total && p.index[k] == row; ++k) sum += p.g[p.order[k] * p.width + column];
+    p.out[row * p.width + column] = p.by_frequency ? sum / (T)(k - first) : sum;
+  }}
+}}
+)";
+
+Tensor embeddingDenseBackward(const Tensor& grad, const Tensor& indices, int64_t count,
+                              int64_t padding, bool by_frequency) {
+  static const OperatorHandle kSort{"aten::sort", "stable"};
+  const char* op = "embedding_dense_backward";
+  WICK_CHECK(indices.dtype() == DType::Long || indices.dtype() == DType::Int,
+             "{}: expected indices of type int32 or int64, got {}", op, indices.describe());
+  WICK_CHECK(grad.dim() >= 1 && count >= 0,
+             "{}: expected a gradient and a number of rows, got {} and {}", op, grad.describe(),
+             count);
+  const int64_t width = grad.size(-1), rows = indices.numel();
+  WICK_CHECK(grad.numel() == rows * width && isFloating(grad.dtype()),
+             "{}: a gradient {} does not fit indices {}", op, grad.describe(), indices.describe());
+  const Tensor g = widened(grad).contiguous();
+  const Tensor out = Tensor::zeros(DimVector{count, width}, g.dtype(), grad.device());
+  if (out.numel() == 0 || rows == 0) return out.to(grad.dtype());
+  const Tensor flat = indices.to(DType::Long).reshape(DimVector{rows});
+  const std::vector<IValue> sorted = kSort.all(flat, true, int64_t{0}, false);
+  const Tensor index = sorted[0].toTensor().contiguous(), order = sorted[1].toTensor().contiguous();
+  CudaDevice& device = enter(grad.device());
+  const std::string text =
+      fmt::format(fmt::runtime(kRuns), fmt::arg("type", codegen::cudaType(g.dtype())));
+  launchText(device, text, "runs", gridFor(rows * width, device),
+             {wordOf(g), wordOf(out), wordOf(index), wordOf(order), rows, width, count, padding,
+              by_frequency ? 1 : 0, static_cast<int64_t>(device.flagAddress()),
+              device.complaint(fmt::format("{}: an index is out of bounds", op))});
+  return out.to(grad.dtype());
+}
+
+// ---- the gradient of picked log probabilities ----
+
+constexpr const char* kPicked = R"(
+typedef {type} T;
+struct Words {{
+  const T* g; const T* weight; const long long* target; T* out; const T* share;
+  long long losses, inner, classes, ignore, each; volatile long long* flag; long long complaint;
+}};
+extern "C" __global__ void __launch_bounds__(256) picked(const __grid_constant__ Words p) {{
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.losses; i += gridDim.x * 256ll) {{
+    const long long t = p.target[i];
+    if (t == p.ignore) continue;
+    if (t < 0 || t >= p.classes) {{
+      *p.flag = p.complaint;
+      continue;
+    }}
+    T g = p.each ? p.g[i] : p.g[0];
+    if (p.share) g /= p.share[0];
+    p.out[(i / p.inner * p.classes + t) * p.inner + i % p.inner] = -g * (p.weight ? p.weight[t] : (T)1);
+  }}
+}}
+)";
+
+// As on the CPU; see autograd/kernels_nn_losses.cpp.
+Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& target_in,
+                   const Tensor& weight_in, int64_t reduction, int64_t ignore) {
+  static const OperatorHandle kNotEqual{"aten::ne", "Scalar"}, kSum{"aten::sum", ""},
+      kSelect{"aten::index_select", ""}, kClamp{"aten::clamp", ""};
+  constexpr int64_t kNone = 0, kMean = 1;
+  const char* op = "nll_loss_gradient";
+  WICK_CHECK(!sizes.empty(), "{}: expected sizes of one or more dimensions", op);
+  const bool single = sizes.size() == 1;
+  const int64_t batch = single ? 1 : sizes[0], classes = single ? sizes[0] : sizes[1];
+  const int64_t count = checkedNumel(sizes);
+  const Tensor target = target_in.to(DType::Long).contiguous();
+  const int64_t losses = target.numel();
+  WICK_CHECK(classes == 0 || count / classes == losses, "{}: a target {} does not fit sizes {}", op,
+             target_in.describe(), formatInts(sizes));
+  const Tensor grad = widened(grad_in).contiguous();
+  WICK_CHECK(grad.numel() == (reduction == kNone ? losses : 1),
+             "{}: a gradient {} does not fit {} losses", op, grad_in.describe(), losses);
+  const Tensor out = Tensor::zeros(sizes, grad.dtype(), grad.device());
+  if (losses == 0 || classes == 0) return out.to(grad_in.dtype());
+  Tensor weight, share;
+  if (weight_in.defined()) {
+    weight = weight_in.to(grad.dtype()).contiguous();
+    WICK_CHECK(weight.numel() == classes, "{}: expected {} weights, got {}", op, classes,
+               weight_in.describe());
+  }
+  if (reduction == kMean) {
+    const Tensor flat = target.reshape(DimVector{losses});
+    Tensor counted = kNotEqual(flat, Scalar(ignore)).to(grad.dtype());
+    if (weight.defined()) {
+      const Tensor inside = kClamp(flat, Scalar(int64_t{0}), Scalar(classes - 1));
+      counted = ops::mul(counted, kSelect(weight.reshape(DimVector{classes}), int64_t{0}, inside));
+    }
+    share = kSum(counted, IValue());
+  }
+  CudaDevice& device = enter(grad.device());
+  const std::string text =
+      fmt::format(fmt::runtime(kPicked), fmt::arg("type", codegen::cudaType(grad.dtype())));
+  launchText(device, text, "picked", gridFor(losses, device),
+             {wordOf(grad), weight.defined() ? wordOf(weight) : 0, wordOf(target), wordOf(out),
+              share.defined() ? wordOf(share) : 0, losses, batch == 0 ? 1 : losses / batch, classes,
+              ignore, reduction == kNone ? 1 : 0, static_cast<int64_t>(device.flagAddress()),
+              device.complaint(fmt::format("{}: a target is out of bounds.", op))});
+  return out.to(grad_in.dtype());
+}
+
+const DeviceKernel kKernels[] = {
+    {"aten::embedding_bag", WICK_KERNEL(embeddingBagPlain)},
+    {"aten::embedding_bag.padding_idx", WICK_KERNEL(embeddingBagPadding)},
+    {"aten::_embedding_bag", WICK_KERNEL(embeddingBagInternal)},
+    {"aten::_embedding_bag_forward_only", WICK_KERNEL(embeddingBagInternal)},
+    {"aten::embedding_dense_backward", WICK_KERNEL(embeddingDenseBackward)},
+    {"wick::nll_loss_gradient", WICK_KERNEL(nllGradient)},
+};
+const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+
+}  // namespace
+
+}  // namespace wick::cuda

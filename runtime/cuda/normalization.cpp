@@ -1,0 +1,281 @@
+// Normalization over channels and groups of channels on CUDA devices, and its gradients.
+//
+// What is read from images [N, C, pixels…] are sums over planes (a channel of a sample), and what is
+// written is a line through each plane; what lies between has one number a plane or less and is
+// computed by other operators.
+#include <fmt/format.h>
+
+#include "codegen/cuda/scalar_text.h"
+#include "core/device_backend.h"
+#include "core/error.h"
+#include "core/scalar.h"
+#include "ir/device_kernels.h"
+#include "runtime/cuda/text_launch.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
+
+namespace wick::cuda {
+
+namespace {
+
+using Triple = std::tuple<Tensor, Tensor, Tensor>;
+
+const OperatorHandle kMean{"aten::mean", "dim"};
+const OperatorHandle kVar{"aten::var", "correction"};
+const OperatorHandle kRsqrt{"aten::rsqrt", ""};
+const OperatorHandle kGroupNorm{"aten::group_norm", ""};
+
+Tensor widened(const Tensor& t) {
+  return t.defined() && isReducedFloat(t.dtype()) ? t.to(DType::Float) : t;
+}
+
+// Where the elements of planes lie, of dense images.
+struct Planes {
+  explicit Planes(const Tensor& x)
+      : samples(x.size(0)),
+        channels(x.size(1)),
+        pixels(x.numel() / std::max<int64_t>(1, samples * channels)),
+        last(x.dim() >= 4 && x.suggestMemoryFormat() != MemoryFormat::Contiguous) {}
+
+  int64_t count() const { return samples * channels; }
+  int64_t channelStep() const { return last ? 1 : pixels; }
+  int64_t pixelStep() const { return last ? channels : 1; }
+
+  int64_t samples, channels, pixels;
+  bool last;  // channels are innermost
+};
+
+constexpr const char* kSums = R"(
+typedef {type} T;
+struct Words {{
+  const T* g; const T* x; const T* mean; T* grads; T* products;
+  long long planes, channels, pixels, sample_step, channel_step, pixel_step;
+}};
+extern "C" __global__ void __launch_bounds__(256) plane_sums(const __grid_constant__ Words p) {{
+  __shared__ double grads[256], products[256];
+  for (long long plane = blockIdx.x; plane < p.planes; plane += gridDim.x) {{
+    const long long at =
+        plane / p.channels * p.sample_step + plane % p.channels * p.channel_step;
+    const T* const g = p.g + at;
+    const T* const x = p.x + at;
+    const T mean = p.mean[plane];
+    double grad = 0, product = 0;
+    long long i = threadIdx.x;
+    while (i < p.pixels) {{
+      T some = 0, much = 0;
+      for (int k = 0; k < 64 && i < p.pixels; ++k, i += 256) {{
+        some += g[i * p.pixel_step];
+        much += g[i * p.pixel_step] * (x[i * p.pixel_step] - mean);
+      }}
+      grad += some;
+      product += much;
+    }}
+    grads[threadIdx.x] = grad;
+    products[threadIdx.x] = product;
+    __syncthreads();
+    for (int half = 128; half > 0; half /= 2) {{
+      if (threadIdx.x < half) {{
+        grads[threadIdx.x] += grads[threadIdx.x + half];
+        products[threadIdx.x] += products[threadIdx.x + half];
+      }}
+      __syncthreads();
+    }}
+    if (threadIdx.x == 0) {{
+      p.grads[plane] = (T)grads[0];
+      p.products[plane] = (T)products[0];
+    }}
+    __syncthreads();
+  }}
+}}
+)";
+
+constexpr const char* kLines = R"(
+typedef {type} T;
+struct Words {{
+  const T* g; const T* x; T* out; const T* scale; const T* slope; const T* mean; const T* shift;
+  long long total, channels, pixels, last;
+}};
+extern "C" __global__ void __launch_bounds__(256) plane_lines(const __grid_constant__ Words p) {{
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.total; i += gridDim.x * 256ll) {{
+    const long long plane =
+        p.last ? i / (p.channels * p.pixels) * p.channels + i % p.channels : i / p.pixels;
+    const T line = (p.x[i] - p.mean[plane]) * p.slope[plane] + p.shift[plane];
+    p.out[i] = {value};
+  }}
+}}
+)";
+
+// Of each plane, [N, C]: sum(g) and sum(g * (x - mean)). `mean` is [N, C].
+struct Sums {
+  Tensor grads, products;
+};
+Sums sumsOf(const Tensor& g, const Tensor& x, const Planes& planes, const Tensor& mean) {
+  const DimVector sizes{planes.samples, planes.channels};
+  const Sums sums{Tensor::empty(sizes, x.dtype(), x.device()),
+                  Tensor::empty(sizes, x.dtype(), x.device())};
+  CudaDevice& device = enter(x.device());
+  const std::string text =
+      fmt::format(fmt::runtime(kSums), fmt::arg("type", codegen::cudaType(x.dtype())));
+  launchText(device, text, "plane_sums", gridFor(planes.count() * kTextBlock, device),
+             {wordOf(g), wordOf(x), wordOf(mean), wordOf(sums.grads), wordOf(sums.products),
+              planes.count(), planes.channels, planes.pixels, planes.channels * planes.pixels,
+              planes.channelStep(), planes.pixelStep()});
+  return sums;
+}
+
+// g * scale + (x - mean) * slope + shift, each of [N, C]; without `g` its part is left out.
+struct Line {
+  Tensor scale, slope, mean, shift;
+};
+Tensor along(const Tensor& g, const Tensor& x, const Planes& planes, const Line& line) {
+  Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device(), x.suggestMemoryFormat());
+  CudaDevice& device = enter(x.device());
+  const std::string text =
+      fmt::format(fmt::runtime(kLines), fmt::arg("type", codegen::cudaType(x.dtype())),
+                  fmt::arg("value", g.defined() ? "p.g[i] * p.scale[plane] + line" : "line"));
+  const auto word = [](const Tensor& t) { return t.defined() ? wordOf(t) : 0; };
+  launchText(
+      device, text, "plane_lines", gridFor(out.numel(), device),
+      {word(g), wordOf(x), wordOf(out), word(line.scale), wordOf(line.slope), wordOf(line.mean),
+       wordOf(line.shift), out.numel(), planes.channels, planes.pixels, planes.last ? 1 : 0});
+  return out;
+}
+
+Tensor denseImages(const Tensor& t, bool last) {
+  if (!last) return t.contiguous();
+  return t.contiguous(t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d);
+}
+bool channelsLast(const Tensor& t) {
+  return t.dim() >= 4 && t.dim() <= 5 && t.suggestMemoryFormat() != MemoryFormat::Contiguous;
+}
+
+// [C] as [N, C].
+Tensor ofPlanes(const Tensor& by_channel, const Planes& planes) {
+  return by_channel.reshape(DimVector{1, planes.channels})
+      .expand(DimVector{planes.samples, planes.channels})
+      .contiguous();
+}
+
+void checkImages(const char* op, const Tensor& input) {
+  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
+             input.describe());
+}
+void checkChannels(const char* op, const char* name, const Tensor& t, int64_t channels) {
+  WICK_CHECK(!t.defined() || (t.dim() == 1 && t.numel() == channels),
+             "{}: expected {} to have {} elements, got {}", op, name, channels,
+             t.defined() ? t.describe() : "");
+}
+
+// ---- batch normalization ----
+
+Triple nothing(const Tensor& input) {
+  const Tensor zeros = Tensor::zeros(DimVector{input.size(1)}, input.dtype(), input.device());
+  return {Tensor::zeros(input.sizes(), input.dtype(), input.device()), zeros, zeros.clone()};
+}
+
+// `mean` and `rstd` are what training gave. With hat = (x - mean) * rstd:
+//   input:  w * rstd * (g - sum(g) / count - hat * sum(g * hat) / count)
+//   weight: sum(g * hat)      bias: sum(g)
+Triple batchNormGradient(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                         const Tensor& mean, const Tensor& rstd, double) {
+  const char* op = "batch_norm_gradient";
+  checkImages(op, input);
+  if (input.numel() == 0) return nothing(input);
+  const bool last = channelsLast(input);
+  const Tensor x = denseImages(widened(input), last);
+  const Tensor g = denseImages(grad.to(x.dtype()), last);
+  const Planes planes(x);
+  checkChannels(op, "mean", mean, planes.channels);
+  checkChannels(op, "rstd", rstd, planes.channels);
+  checkChannels(op, "weight", weight, planes.channels);
+  WICK_CHECK(mean.defined() && rstd.defined() && std::ranges::equal(g.sizes(), x.sizes()),
+             "{}: a gradient {} does not fit an input {}", op, grad.describe(), input.describe());
+  const Tensor m = mean.to(x.dtype()), r = rstd.to(x.dtype());
+  const Tensor means = ofPlanes(m, planes);
+  const Sums sums = sumsOf(g, x, planes, means);
+  const Tensor for_bias = ops::sumDims(sums.grads, DimVector{0}, false);
+  const Tensor products = ops::sumDims(sums.products, DimVector{0}, false);
+  const Scalar share(-1.0 / static_cast<double>(planes.samples * planes.pixels));
+  const Tensor scale = weight.defined() ? ops::mul(r, weight.to(x.dtype())) : r;
+  const Tensor slope = ops::mulScalar(ops::mul(ops::mul(scale, ops::mul(r, r)), products), share);
+  const Tensor shift = ops::mulScalar(ops::mul(scale, for_bias), share);
+  const Tensor for_input =
+      along(g, x, planes,
+            {ofPlanes(scale, planes), ofPlanes(slope, planes), means, ofPlanes(shift, planes)});
+  return {for_input, ops::mul(products, r), for_bias};
+}
+
+// ---- groups of channels ----
+
+Triple groupNormGradient(const Tensor& grad, const Tensor& input, const Tensor& weight,
+                         int64_t groups, double eps) {
+  const char* op = "group_norm_gradient";
+  checkImages(op, input);
+  WICK_CHECK(groups > 0 && input.size(1) % groups == 0,
+             "{}: expected a number of channels that {} groups divide, got {}", op, groups,
+             input.describe());
+  checkChannels(op, "weight", weight, input.size(1));
+  if (input.numel() == 0) return nothing(input);
+  const Tensor x = denseImages(widened(input), false);
+  const Tensor g = denseImages(grad.to(x.dtype()), false);
+  WICK_CHECK(std::ranges::equal(g.sizes(), x.sizes()), "{}: a gradient {} does not fit an input {}",
+             op, grad.describe(), input.describe());
+  Planes planes(x);
+  planes.last = false;
+  const int64_t each = planes.channels / groups;
+  const DimVector of_groups{planes.samples, groups, 1}, split{planes.samples, groups, each},
+      flat{planes.samples, planes.channels};
+  const auto toPlanes = [&](const Tensor& t) {  // from [N, groups]
+    return t.reshape(of_groups).expand(split).contiguous().reshape(flat);
+  };
+  const auto toGroups = [&](const Tensor& t) {  // sums of [N, C]
+    return ops::sumDims(t.reshape(split), DimVector{2}, false);
+  };
+  const Tensor rows = x.reshape(DimVector{planes.samples, groups, each * planes.pixels});
+  const Tensor mean = kMean(rows, DimVector{2});
+  const Tensor rstd = kRsqrt(ops::addScalar(kVar(rows, DimVector{2}, int64_t{0}), Scalar(eps)));
+  const Tensor means = toPlanes(mean), rstds = toPlanes(rstd);
+  const Sums sums = sumsOf(g, x, planes, means);
+  Tensor grads = sums.grads, products = sums.products, scale = rstds;
+  if (weight.defined()) {
+    const Tensor w = weight.to(x.dtype()).reshape(DimVector{1, planes.channels});
+    grads = ops::mul(grads, w);
+    products = ops::mul(products, w);
+    scale = ops::mul(rstds, w);
+  }
+  const Scalar share(-1.0 / static_cast<double>(each * planes.pixels));
+  const Tensor cube = ops::mul(rstd, ops::mul(rstd, rstd));
+  const Tensor slope = toPlanes(ops::mulScalar(ops::mul(cube, toGroups(products)), share));
+  const Tensor shift = toPlanes(ops::mulScalar(ops::mul(rstd, toGroups(grads)), share));
+  const Tensor for_input = along(g, x, planes, {scale, slope, means, shift});
+  return {for_input, ops::sumDims(ops::mul(sums.products, rstds), DimVector{0}, false),
+          ops::sumDims(sums.grads, DimVector{0}, false)};
+}
+
+Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
+                       int64_t c, int64_t hxw, int64_t groups, double eps) {
+  const char* op = "native_group_norm";
+  WICK_CHECK(n >= 0 && c >= 0 && hxw >= 0 && checkedNumel(DimVector{n, c, hxw}) == input.numel(),
+             "{}: {} is not {} x {} x {}", op, input.describe(), n, c, hxw);
+  WICK_CHECK(groups > 0 && c % groups == 0, "{}: {} groups do not divide {} channels", op, groups,
+             c);
+  const Tensor x = input.contiguous();
+  const Tensor out = kGroupNorm(x.reshape(DimVector{n, c, hxw}), groups, weight, bias, eps, false);
+  const Tensor rows = widened(x).reshape(DimVector{n, groups, c / groups * hxw});
+  const Tensor rstd = kRsqrt(ops::addScalar(kVar(rows, DimVector{2}, int64_t{0}), Scalar(eps)));
+  return {out.reshape(input.sizes()), kMean(rows, DimVector{2}).to(input.dtype()),
+          rstd.to(input.dtype())};
+}
+
+const DeviceKernel kKernels[] = {
+    {"wick::batch_norm_gradient", WICK_KERNEL(batchNormGradient)},
+    {"wick::group_norm_gradient", WICK_KERNEL(groupNormGradient)},
+    {"aten::native_group_norm", WICK_KERNEL(nativeGroupNorm)},
+};
+
+const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+
+}  // namespace
+
+}  // namespace wick::cuda

@@ -1,0 +1,148 @@
+// Normalization, embeddings, random numbers and convolutions of integers on CUDA: their texts compile
+// and their results have the right shapes. What they compute is compared on devices.
+#include <gtest/gtest.h>
+
+#include "core/generator_state.h"
+#include "core/scalar.h"
+#include "runtime/cuda/compiler.h"
+#include "runtime/ops/call.h"
+#include "tests/cuda/fake_driver.h"
+#include "tests/error_text.h"
+
+namespace wick::cuda {
+namespace {
+
+using testing_errors::errorOf;
+#define EXPECT_ERROR(call, text) \
+  EXPECT_NE(errorOf([&] { call; }).find(text), std::string::npos) << errorOf([&] { call; })
+
+constexpr Device kCuda{DeviceType::CUDA, -1};
+
+Tensor zeros(DimVector sizes, DType type = DType::Float) {
+  return Tensor::zeros(sizes, type, kCuda);
+}
+DimVector sizesOf(const IValue& v) {
+  return DimVector(v.toTensor().sizes());
+}
+
+TEST(Layers, BatchNormalizationTrains) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  static const OperatorHandle kTrain{"aten::native_batch_norm", ""},
+      kGradient{"wick::batch_norm_gradient", ""};
+  FakeDriver driver;
+  for (const DType type : {DType::Float, DType::Double, DType::Half}) {
+    const Tensor x = zeros({2, 3, 4, 5}, type), w = zeros({3}), running = zeros({3});
+    const auto all = kTrain.all(x, w, w, running, running.clone(), true, 0.1, 1e-5);
+    EXPECT_EQ(sizesOf(all[0]), (DimVector{2, 3, 4, 5}));
+    EXPECT_EQ(all[0].toTensor().dtype(), type);
+    EXPECT_EQ(sizesOf(all[1]), (DimVector{3}));
+    const auto gradients = kGradient.all(x, x, w, all[1], all[2], 1e-5);
+    EXPECT_EQ(sizesOf(gradients[0]), (DimVector{2, 3, 4, 5}));
+    EXPECT_EQ(sizesOf(gradients[1]), (DimVector{3}));
+    const Tensor last = x.contiguous(MemoryFormat::ChannelsLast);
+    const auto kept = kTrain.all(last, w, w, running, running.clone(), true, 0.1, 1e-5);
+    EXPECT_EQ(kept[0].toTensor().suggestMemoryFormat(), MemoryFormat::ChannelsLast);
+  }
+  const Tensor wrong = zeros({4});
+  EXPECT_NE(errorOf([&] {
+              kTrain.all(zeros({2, 3}), wrong, IValue(), IValue(), IValue(), true, 0.1, 1e-5);
+            }),
+            "no error");
+}
+
+TEST(Layers, GroupsAndRowsAreNormalized) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  static const OperatorHandle kGroups{"aten::native_group_norm", ""},
+      kRows{"aten::native_layer_norm", ""}, kGradient{"wick::group_norm_gradient", ""};
+  FakeDriver driver;
+  const Tensor x = zeros({2, 6, 4}), w = zeros({6});
+  const auto groups = kGroups.all(x, w, w, int64_t{2}, int64_t{6}, int64_t{4}, int64_t{3}, 1e-5);
+  EXPECT_EQ(sizesOf(groups[1]), (DimVector{2, 3}));
+  EXPECT_EQ(sizesOf(kGradient.all(x, x, w, int64_t{3}, 1e-5)[0]), (DimVector{2, 6, 4}));
+  const auto rows = kRows.all(x, DimVector{4}, IValue(), IValue(), 1e-5);
+  EXPECT_EQ(sizesOf(rows[2]), (DimVector{2, 6, 1}));
+  EXPECT_ERROR(kGradient.all(x, x, w, int64_t{4}, 1e-5), "that 4 groups divide");
+}
+
+TEST(Layers, EmbeddingsAreAddedUp) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  static const OperatorHandle kBag{"aten::embedding_bag", ""},
+      kBackward{"aten::embedding_dense_backward", ""}, kPicked{"wick::nll_loss_gradient", ""};
+  FakeDriver driver;
+  const Tensor index = zeros({5}, DType::Long), offsets = zeros({2}, DType::Long);
+  for (const DType type : {DType::Float, DType::Double, DType::BFloat16}) {
+    for (int64_t mode = 0; mode < 3; ++mode) {
+      const auto all = kBag.all(zeros({7, 4}, type), index, offsets, false, mode);
+      EXPECT_EQ(sizesOf(all[0]), (DimVector{2, 4}));
+    }
+    EXPECT_EQ(
+        DimVector(kBackward(zeros({5, 4}, type), index, int64_t{7}, int64_t{-1}, true).sizes()),
+        (DimVector{7, 4}));
+    EXPECT_EQ(DimVector(kPicked(zeros({}, type), DimVector{5, 3}, index, zeros({3}, type),
+                                int64_t{1}, int64_t{-100})
+                            .sizes()),
+              (DimVector{5, 3}));
+  }
+  EXPECT_ERROR(kBag.all(zeros({7}), index, offsets), "expected a 2-D floating weight");
+}
+
+TEST(Layers, ConvolutionsOfIntegers) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  static const OperatorHandle kConvolution{"aten::conv2d", ""},
+      kTransposed{"aten::conv_transpose2d", "input"};
+  FakeDriver driver;
+  for (const DType type : {DType::Long, DType::Int, DType::Byte}) {
+    const Tensor x = zeros({1, 2, 5, 6}, type);
+    EXPECT_EQ(DimVector(kConvolution(x, zeros({4, 2, 3, 3}, type)).sizes()),
+              (DimVector{1, 4, 3, 4}));
+    EXPECT_EQ(DimVector(kTransposed(x, zeros({2, 3, 3, 3}, type)).sizes()),
+              (DimVector{1, 3, 7, 8}));
+  }
+}
+
+TEST(Random, EveryDistributionCompiles) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  static const OperatorHandle kUniform{"aten::uniform_", ""}, kNormal{"aten::normal_", ""},
+      kBernoulli{"aten::bernoulli_", "float"}, kExponential{"aten::exponential_", ""},
+      kCauchy{"aten::cauchy_", ""}, kGeometric{"aten::geometric_", ""},
+      kLogNormal{"aten::log_normal_", ""}, kRandom{"aten::random_", ""}, kTo{"aten::random_", "to"},
+      kDropout{"aten::native_dropout", ""}, kMultinomial{"aten::multinomial", ""};
+  FakeDriver driver;
+  for (const DType type : {DType::Float, DType::Double, DType::Half, DType::BFloat16}) {
+    const Tensor t = zeros({1000}, type);
+    kUniform(t, 0.0, 2.0);
+    kNormal(t, 1.0, 2.0);
+    kBernoulli(t, 0.25);
+    kExponential(t, 1.5);
+    kCauchy(t);
+    kGeometric(t, 0.5);
+    kLogNormal(t);
+    kRandom(t);
+    EXPECT_EQ(sizesOf(kDropout.all(t, 0.5, true)[1]), (DimVector{1000}));
+  }
+  for (const DType type : {DType::Long, DType::Int, DType::Byte, DType::Bool}) {
+    kRandom(zeros({10}, type));
+    kTo(zeros({10}, type), int64_t{1});
+  }
+  kTo(zeros({10}, DType::Long), int64_t{1} << 40);
+  EXPECT_EQ(DimVector(kMultinomial(zeros({3, 9}), int64_t{4}, true).sizes()), (DimVector{3, 4}));
+  EXPECT_EQ(DimVector(kMultinomial(zeros({3, 9}), int64_t{4}, false).sizes()), (DimVector{3, 4}));
+}
+
+TEST(Random, PositionsOfDevicesGoOnUntilTheSeed) {
+  GeneratorObject g(7);
+  EXPECT_EQ(takePhilox(g, 0, 4).offset, 0);
+  EXPECT_EQ(takePhilox(g, 0, 5).offset, 4);
+  EXPECT_EQ(takePhilox(g, 0, 4).offset, 12);
+  EXPECT_EQ(takePhilox(g, 1, 4).offset, 0);
+  const GeneratorState state = GeneratorState::of(g);
+  takePhilox(g, 1, 4);
+  state.restore(g);
+  EXPECT_EQ(takePhilox(g, 1, 4).offset, 4);
+  g.seed(8);
+  EXPECT_EQ(takePhilox(g, 0, 4).seed, 8);
+  EXPECT_EQ(takePhilox(g, 0, 4).offset, 4);
+}
+
+}  // namespace
+}  // namespace wick::cuda
