@@ -107,7 +107,7 @@ const Draw kBits64{"unsigned long long",
                    "(unsigned long long)q.z << 32 | q.w};",
                    2};
 
-// What a kernel reads besides.
+// What a kernel reads in addition.
 struct Numbers {
   double a = 0, b = 0;
   int64_t c = 0, d = 0;
