@@ -21,6 +21,7 @@
 #include "autograd/anomaly.h"
 #include "autograd/formula_graph.h"
 #include "autograd/gradients.h"
+#include "autograd/loop_region.h"
 #include "autograd/region_derivative.h"
 #include "autograd/region_plan.h"
 #include "autograd/saved_value.h"
@@ -518,6 +519,7 @@ bool isPointwise(const wick::Node* node) {
 constexpr SiteDerivative::Factory kFactory{
     differentiable, joinsRegions, [](const wick::Node& graph) -> std::unique_ptr<SiteDerivative> {
       const std::shared_ptr<const Graph> body = graph.subgraph(attr::Subgraph);
+      if (holdsLoop(*body)) return makeLoopDerivative(body);
       if (!std::ranges::all_of(body->nodes(), isPointwise)) return makeRegionDerivative(body);
       return std::make_unique<GraphDerivative>(graph);
     }};

@@ -68,11 +68,18 @@ std::vector<int64_t> RegionPlan::numbersOf(const std::vector<Input>& inputs) {
 std::shared_ptr<const RegionPlan> RegionPlan::make(const Graph& body,
                                                    const std::vector<Input>& inputs,
                                                    const SizePattern& sizes, uint64_t mask,
-                                                   uint64_t leaves) {
+                                                   uint64_t leaves, std::optional<size_t> carried) {
   std::shared_ptr<RegionPlan> plan(new RegionPlan);
   if (!plan->findTypes(body, inputs, sizes)) return nullptr;
   plan->findResults();
-  if (!plan->findNeeds(mask) || !plan->findSaved(leaves)) return nullptr;
+  if (carried) {
+    if (!plan->keepsTypes(*carried) || !plan->findNeedsOfLoop(mask, *carried)) return nullptr;
+    // What comes from outside is kept once for all iterations.
+    leaves = ~uint64_t{0} << (1 + *carried);
+  } else if (!plan->findNeeds(mask)) {
+    return nullptr;
+  }
+  if (!plan->findSaved(leaves)) return nullptr;
   plan->findNumbers();
   plan->buildForward();
   uint64_t all = 0;
@@ -218,6 +225,45 @@ void RegionPlan::findResults() {
     } else if (!added) {
       same_.back() = {false, found->second};
     }
+  }
+}
+
+// Whether each iteration gets what the one before it got, as far as a plan knows of it.
+bool RegionPlan::keepsTypes(size_t carried) const {
+  for (const Value* v : body_->outputs()) {
+    if (isConstant(v)) return false;
+  }
+  for (size_t k = 0; k < carried; ++k) {
+    const Value* before = body_->inputs()[1 + k];
+    const Value* after = body_->outputs()[k];
+    if (*knownSizes(before) != *knownSizes(after) || dtypeOf(before) != dtypeOf(after))
+      return false;
+    // Handing on what came as another value would let the iteration read it, too.
+    if (same_[k] && same_[k]->argument && same_[k]->index != 1 + k) return false;
+  }
+  return true;
+}
+
+// A carried value needs a gradient where the first one does, or the result that becomes the next
+// one. Results must need theirs in each iteration or in none: whoever asks a tensor finds the same
+// on the tape.
+bool RegionPlan::findNeedsOfLoop(uint64_t mask, size_t carried) {
+  std::optional<std::vector<bool>> first;
+  while (true) {
+    needed_.clear();
+    arguments_.clear();
+    if (!findNeeds(mask)) return false;
+    std::vector<bool> needs;
+    uint64_t next = mask;
+    for (size_t i = 0; i < body_->outputs().size(); ++i) {
+      needs.push_back(needed_.count(body_->outputs()[i]) != 0);
+      if (i < carried && needs[i]) next |= uint64_t{1} << (1 + i);
+      if (i < carried && !needs[i] && (mask >> (1 + i) & 1) != 0) return false;
+    }
+    if (first && needs != *first) return false;
+    first = needs;
+    if (next == mask) return true;
+    mask = next;
   }
 }
 

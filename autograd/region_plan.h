@@ -48,9 +48,14 @@ class RegionPlan {
   // `sizes`: of these numbers. Bit i of `mask`: argument i needs a gradient; of `leaves`: it is a
   // leaf, which is in memory anyway. Null when the rank of some value is not known or a formula
   // does not fit.
+  // `carried`: the body is that of a loop (autograd/loop_region.h) that carries this many values. It
+  // gets the number of the iteration, these, and what comes from outside; its first results are what
+  // the next iteration gets. The plan serves all iterations. Null where what is carried changes its
+  // dtype or sizes, or which results need gradients changes from iteration to iteration.
   static std::shared_ptr<const RegionPlan> make(const Graph& body, const std::vector<Input>& inputs,
                                                 const SizePattern& sizes, uint64_t mask,
-                                                uint64_t leaves);
+                                                uint64_t leaves,
+                                                std::optional<size_t> carried = std::nullopt);
 
   // How many there have been in the process.
   static uint64_t numMade();
@@ -106,6 +111,8 @@ class RegionPlan {
   void nameSizes(const std::vector<Input>& inputs, const SizePattern& sizes);
   bool expandComposites();
   bool findNeeds(uint64_t mask);
+  bool keepsTypes(size_t carried) const;
+  bool findNeedsOfLoop(uint64_t mask, size_t carried);
   void findResults();
   bool findSaved(uint64_t leaves);
   void findNumbers();

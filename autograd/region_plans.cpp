@@ -39,6 +39,15 @@ Call describe(const IValue* arguments, size_t n, uint64_t mask) {
 
 }  // namespace
 
+// Of these numbers alone, but for that of the iteration.
+SizePattern RegionPlans::patternOf(const std::vector<int64_t>& numbers) const {
+  const SizePattern exactly(numbers);
+  if (!carried_) return exactly;
+  std::vector<int64_t> later = numbers;
+  later.at(0) = numbers[0] == 0 ? 1 : 0;
+  return exactly.with(later);
+}
+
 std::shared_ptr<const RegionPlan> RegionPlans::planFor(const IValue* arguments, size_t n,
                                                        uint64_t mask) {
   const Call call = describe(arguments, n, mask);
@@ -59,9 +68,9 @@ std::shared_ptr<const RegionPlan> RegionPlans::planFor(const IValue* arguments, 
       inputs[i].value = arguments[i];
     }
   }
-  const SizePattern exactly(call.numbers);
+  const SizePattern exactly = patternOf(call.numbers);
   const auto make = [&](const SizePattern& sizes) {
-    return RegionPlan::make(*body_, inputs, sizes, mask, call.leaves);
+    return RegionPlan::make(*body_, inputs, sizes, mask, call.leaves, carried_);
   };
   if (known == kinds_.end()) {
     // Programs that meet more at one place run the others on the tape: each plan is code.

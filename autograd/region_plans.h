@@ -12,11 +12,15 @@ namespace wick::autograd {
 // Thread-safe.
 class RegionPlans {
  public:
-  explicit RegionPlans(std::shared_ptr<const Graph> body) : body_(std::move(body)) {}
+  // `carried`: see RegionPlan::make(). The number of the iteration may be any.
+  explicit RegionPlans(std::shared_ptr<const Graph> body,
+                       std::optional<size_t> carried = std::nullopt)
+      : body_(std::move(body)), carried_(carried) {}
   // Bit i of `mask`: argument i needs a gradient. Null when there is none for these arguments.
   std::shared_ptr<const RegionPlan> planFor(const IValue* arguments, size_t n, uint64_t mask);
 
  private:
+  SizePattern patternOf(const std::vector<int64_t>& numbers) const;
   struct Entry {
     SizePattern sizes;
     std::shared_ptr<const RegionPlan> plan;  // null: there is none
@@ -31,6 +35,7 @@ class RegionPlans {
   };
 
   const std::shared_ptr<const Graph> body_;
+  const std::optional<size_t> carried_;
   std::mutex mutex_;
   std::vector<Kind> kinds_;
 };

@@ -282,6 +282,9 @@ bool AliasAnalysis::mayWrite(const Block* b, int depth) {
       if (calleeMayWrite(n, depth)) return true;
       continue;
     }
+    // A list of its own.
+    static const Symbol kAppend = Symbol::aten("append");
+    if (kind == kAppend && n->input(0)->node()->kind() == prim::ListConstruct) continue;
     if (kind == prim::SetAttr || kind == aten::wait) return true;
     if (const AttributeValue* sub = n->findAttribute(attr::Subgraph)) {
       const auto* graph = std::get_if<std::shared_ptr<Graph>>(sub);

@@ -21,6 +21,7 @@
 #include "ir/depth.h"
 #include "passes/node_traits.h"
 #include "passes/write_groups.h"
+#include "runtime/fusion/form_loop_graphs.h"
 #include "runtime/fusion/site_derivative.h"
 #include "runtime/jit_mode.h"
 
@@ -95,9 +96,9 @@ bool suffices(const Node* node) {
 bool handsOn(const Node* reader) {
   static const Symbol kCat = Symbol::aten("cat"), kStack = Symbol::aten("stack");
   static const Symbol kDetach = Symbol::aten("detach");
-  if (reader->kind() == prim::FusionGroup || reader->kind() == prim::DifferentiableGraph) {
-    return false;
-  }
+  if (reader->kind() == prim::FusionGroup) return false;
+  // A loop that runs no time hands on what it was to carry.
+  if (reader->kind() == prim::DifferentiableGraph) return isLoopGraph(reader);
   if (reader->kind() == prim::ListConstruct) {
     constexpr size_t kMaxUses = 16;  // of a list; each question looks at all of them
     const auto& uses = reader->output()->uses();
@@ -127,6 +128,16 @@ void noteWrites(Block* block, const AliasDb& aliases) {
     if (node->kind() != prim::DifferentiableGraph) continue;
     node->setAttribute(SiteDerivative::writtenInputs(), written(node->inputs()));
     node->setAttribute(SiteDerivative::writtenOutputs(), written(node->outputs()));
+  }
+}
+
+// The same for graphs in a body where nobody knows who writes to its arguments and results.
+void noteUnknownWrites(Block* block) {
+  for (Node* node : block->nodes()) {
+    for (Block* inner : node->blocks()) noteUnknownWrites(inner);
+    if (node->kind() != prim::DifferentiableGraph) continue;
+    node->setAttribute(SiteDerivative::writtenInputs(), IValue(int64_t{-1}));
+    node->setAttribute(SiteDerivative::writtenOutputs(), IValue(int64_t{-1}));
   }
 }
 
@@ -203,7 +214,10 @@ class JointGraphs {
  private:
   void join(Node* node, const Call& call) {
     Node* region = call.loss->node();
-    if (region->kind() != prim::DifferentiableGraph || region->block() != node->block()) return;
+    if (region->kind() != prim::DifferentiableGraph || region->block() != node->block() ||
+        isLoopGraph(region)) {
+      return;
+    }
     static const Symbol kDetach = Symbol::aten("detach");
     for (const Value* v : region->outputs()) {
       const Value* inside = region->subgraph(attr::Subgraph)->outputs()[v->offset()];
@@ -376,9 +390,16 @@ void formDifferentiableGraphs(Graph& graph) {
   options.may_draw = true;
   // Each combination of conditions that a program meets has plans of its own.
   options.max_branches = 3;
+  formLoopGraphs(graph, options);
   formFusionGroups(graph, options);
   if (!holdsGraphs(graph.block())) return;
   noteWrites(graph.block(), AliasDb(graph));
+  // Where a loop is left to the tape, its body has graphs.
+  forEachLoopGraph(graph.block(), [&](Node* loop) {
+    Graph& body = *loop->subgraph(attr::Subgraph);
+    formFusionGroups(body, options);
+    noteUnknownWrites(body.block());
+  });
   withStackFor(graph, [&] { JointGraphs(graph).block(graph.block()); });
 }
 

@@ -38,7 +38,7 @@ struct Outcome {
 };
 
 inline Outcome outcomeOf(const std::string& source, bool graphs) {
-  setOptimizationLimits(graphs ? "" : "fusion_groups=0");
+  setOptimizationLimits(graphs ? "" : "fusion_groups=0:form_loop_graphs=0");
   const Program program = compile(source);
   const uint64_t before = fusionStatistics().launches;
   Outcome out;

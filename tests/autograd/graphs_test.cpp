@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <random>
 
+#include "autograd/loop_region.h"
 #include "tests/autograd/graph_outcomes.h"
 
 namespace wick {
@@ -376,10 +377,12 @@ class RandomRegion {
     return fmt::format(fmt::runtime(kForms[random_() % std::size(kForms)]), name, pick(), pick());
   }
   std::string statement(const std::string& name) {
-    switch (random_() % 8) {
+    switch (random_() % 9) {
       case 0:
       case 1:
         return branch(name, 4, 2);
+      case 8:
+        return loop(name);
       case 2: {
         std::string text = fmt::format("    {} = {}\n    for i_{} in range({}):\n", name, pick(),
                                        name, random_() % 4);
@@ -392,6 +395,37 @@ class RandomRegion {
       default:
         return fmt::format("    {} = {}\n", name, expression());
     }
+  }
+  // Loops whose number of steps is known when they begin, so that each may be a graph: what they
+  // carry, what they append, and branches within.
+  std::string loop(const std::string& name) {
+    const bool appends = random_() % 2 == 0, carries_two = random_() % 3 == 0;
+    std::string text = fmt::format("    {} = {}\n", name, pick());
+    if (appends) text += fmt::format("    l_{}: List[Tensor] = []\n", name);
+    if (carries_two) text += fmt::format("    u_{} = {}\n", name, pick());
+    text += fmt::format("    for i_{0} in range(d.size(0) - {1}):\n", name, random_() % 3);
+    const size_t before = values_.size();
+    values_.push_back(name);
+    if (carries_two) values_.push_back("u_" + name);
+    if (random_() % 3 == 0) {
+      static const char* const kKnown[] = {"p0", "p1"};
+      text += fmt::format("        if {0}:\n            {1} = torch.tanh({2})\n",
+                          kKnown[random_() % 2], name, expression());
+    }
+    if (random_() % 2 == 0) {
+      text += fmt::format("        {0} = {1} * d[i_{0}] + {0} * 0.3\n", name, expression());
+    }
+    if (carries_two) text += fmt::format("        u_{} = torch.sigmoid({})\n", name, expression());
+    if (appends && random_() % 2 == 0) {
+      text += fmt::format("        l_{0}.append({0} * {1})\n", name, pick());
+    }
+    text += fmt::format("        {} = torch.tanh({}) * 0.9\n", name, expression());
+    if (appends) text += fmt::format("        l_{0}.append({0})\n", name);
+    values_.resize(before);
+    if (carries_two) values_.push_back("u_" + name);
+    if (!appends) return text;
+    return text +
+           fmt::format("    l_{0}.append({0})\n    {0} = torch.stack(l_{0}).mean(0)\n", name);
   }
   std::string pick() {
     const size_t n = values_.size();
@@ -527,6 +561,7 @@ int agreesWithDifferences(const std::string& source, const Outcome& found) {
 
 TEST_F(Graphs, AgreeOnRandomRegions) {
   uint64_t checked = 0;
+  const uint64_t loops_before = autograd::numLoopsAsGraphs();
   const uint64_t first = numberFromEnvironment("WICK_GRAPHS_SEED", 0),
                  count = numberFromEnvironment("WICK_GRAPHS_COUNT", 60);
   for (uint64_t seed = first; seed < first + count; ++seed) {
@@ -542,6 +577,8 @@ TEST_F(Graphs, AgreeOnRandomRegions) {
     }
   }
   EXPECT_GT(checked, count / 2);
+  // Most programs have none; each that has one runs several times.
+  EXPECT_GT(autograd::numLoopsAsGraphs() - loops_before, count / 2);
 }
 
 }  // namespace

@@ -314,7 +314,7 @@ def main(x: Tensor, w: Tensor, b: Tensor, n: int) -> Tuple[Tensor, List[Tensor]]
       arguments.emplace_back(t);
     }
     arguments.emplace_back(n);
-    setOptimizationLimits("fusion_groups=0");
+    setOptimizationLimits("fusion_groups=0:form_loop_graphs=0");
     const Outcome tape = outcome(tape_.call("main", arguments));
     setOptimizationLimits("");
     const IValue found = graphs_.call("main", arguments);
