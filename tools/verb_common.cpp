@@ -5,6 +5,7 @@
 #include <span>
 
 #include "core/device_backend.h"
+#include "core/product_precision.h"
 #include "core/generator_state.h"
 #include "core/grad_mode.h"
 #include "core/thread_context.h"
@@ -61,6 +62,7 @@ void applySettings(const Options& options) {
   setGradEnabled(options.grad);
   if (!options.device.empty()) setDefaultDevice(Device::parse(options.device), /*for_cpu=*/true);
   setDeviceFallback(options.fallback);
+  setAllowsTf32(options.tf32);
   if (options.optimize.empty()) return;
   setOptimizationLevel(options.optimize == "0"   ? OptimizationLevel::None
                        : options.optimize == "1" ? OptimizationLevel::Default

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -15,6 +14,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/product_precision.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library.h"
 
@@ -84,8 +84,6 @@ const Functions& functions() {
   return found.get();
 }
 
-std::atomic<bool> reduced{false};
-
 void checkStatus(Status status, const char* op) {
   WICK_CHECK(status == 0, "{}: cuBLASLt fails with status {}", op, status);
 }
@@ -113,8 +111,7 @@ struct Types {
 Types typesOf(const char* op, DType type) {
   switch (type) {
     case DType::Float:
-      return {kReal32, reduced.load(std::memory_order_relaxed) ? kComputeReduced : kCompute32,
-              kReal32};
+      return {kReal32, allowsTf32() ? kComputeReduced : kCompute32, kReal32};
     case DType::Double:
       return {kReal64, kCompute64, kReal64};
     case DType::Half:
@@ -190,13 +187,6 @@ void makeLayout(const char* op, Descriptor& into, int type, int64_t rows, int64_
 }
 
 }  // namespace
-
-void setReducedProducts(bool on) {
-  reduced.store(on, std::memory_order_relaxed);
-}
-bool reducedProducts() {
-  return reduced.load(std::memory_order_relaxed);
-}
 
 Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, bool relu) {
   const int64_t batches = std::max(a.size(0), b.size(0));

@@ -13,6 +13,7 @@
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/pointwise.h"
+#include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -271,7 +272,7 @@ Tensor combinations(const Tensor& self, int64_t r, bool repeat) {
     return kCombinations(kArange(self.numel()), r, repeat);
   }();
   if (places.dim() != 2) return Tensor::empty(places.sizes(), self.dtype(), self.device());
-  return kIndexSelect(self, int64_t{0}, moveTo(places.reshape(DimVector{-1}), self.device()))
+  return kIndexSelect(self, int64_t{0}, tableOn(self.device(), places.reshape(DimVector{-1})))
       .reshape(places.sizes());
 }
 Tensor cartesianProd(const std::vector<Tensor>& tensors) {

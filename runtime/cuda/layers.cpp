@@ -11,6 +11,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/loop_kernel.h"
 #include "runtime/cuda/plain_convolution.h"
+#include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/kernels/device_layers.h"
 #include "runtime/ops/common_calls.h"
@@ -129,7 +130,7 @@ Tensor axesOn(const pooling::Axes& axes, Device device) {
     to = std::copy(axis.end.begin(), axis.end.end(), to);
     to = std::copy(axis.span.begin(), axis.span.end(), to);
   }
-  return moveTo(table, device);
+  return tableOn(device, table);
 }
 
 struct Pooled {
@@ -254,8 +255,8 @@ void sumWeightedRows(const Tensor& x, const Tensor& out, int64_t source_rows, in
   if (out.numel() == 0) return;
   const bool copies = rows.weight.empty() && !rows.place.empty();
   const auto onDevice = [&](const auto& numbers) {
-    return moveTo(Tensor::fromData(numbers.data(), DimVector{static_cast<int64_t>(numbers.size())}),
-                  x.device());
+    return tableOn(x.device(), Tensor::fromData(numbers.data(),
+                                                DimVector{static_cast<int64_t>(numbers.size())}));
   };
   const Tensor start = onDevice(rows.start), place = onDevice(rows.place);
   const Tensor weight = onDevice(rows.weight).to(copies ? DType::Double : x.dtype());
@@ -326,6 +327,14 @@ class CudaLayers : public DeviceLayers {
     };
     const bool last =
         params.transposed ? params.keeps_layout && lastOf(input) : lastOf(input) || lastOf(weight);
+    const bool relu = activation == Activation::Relu;
+    const bool joins =
+        relu || (activation == Activation::None && (bias.defined() || residual.defined()));
+    if (joins && isFloating(x.dtype())) {
+      const std::optional<Tensor> all =
+          convolveAndFinish(op, x, weight, used, size, last, bias, residual, relu);
+      if (all) return *all;
+    }
     Tensor out = convolved(op, x, weight, used, size, last);
     if (bias.defined()) {
       DimVector shape(static_cast<size_t>(out.dim()), 1);
@@ -333,6 +342,10 @@ class CudaLayers : public DeviceLayers {
       out = ops::add(out, bias.reshape(shape));
     }
     return finished(op, out, {residual, activation});
+  }
+  Tensor convolutionWeightGradient(const char* op, const Tensor& grad, const Tensor& input,
+                                   IntSpan weight_size, const ConvolutionParams& params) override {
+    return cuda::convolutionWeightGradient(op, grad, input, weight_size, params);
   }
   pooling::MaxResult maxPool(const char*, const Tensor& x, const pooling::Axes& axes,
                              bool want_indices) override {

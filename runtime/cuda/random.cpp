@@ -132,6 +132,7 @@ void draw(const Tensor& t, Generator& g, const Draw& how, const std::string& val
   const int64_t held = int64_t{facts.multiprocessors} * (facts.threads_per_multiprocessor / 256);
   const int64_t blocks = std::min(held, (total + 255) / 256);
   const int64_t turns = (total - 1) / (blocks * 256 * how.each) + 1;
+  refuseWhileCapturing("drawing random numbers");
   const PhiloxPosition at = takePhilox(g, device.index(), static_cast<uint64_t>(turns) * 4);
   const DType real = realOf(t.dtype());
   const std::string text = fmt::format(

@@ -29,6 +29,11 @@ class DeviceLayers {
   virtual Tensor convolution(const char* op, const Tensor& input, const Tensor& weight,
                              const Tensor& bias, const ConvolutionParams& params,
                              const Tensor& residual, Activation activation) = 0;
+  // The gradient for the weight of a convolution that is not transposed; floats. `params` pads both
+  // sides alike.
+  virtual Tensor convolutionWeightGradient(const char* op, const Tensor& grad, const Tensor& input,
+                                           IntSpan weight_size,
+                                           const ConvolutionParams& params) = 0;
   virtual pooling::MaxResult maxPool(const char* op, const Tensor& x, const pooling::Axes& axes,
                                      bool want_indices) = 0;
   virtual Tensor averagePool(const char* op, const Tensor& x, const pooling::Axes& axes,

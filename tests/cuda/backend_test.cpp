@@ -144,7 +144,8 @@ TEST(Dispatch, WithoutAKernelTheOperatorIsNamed) {
   const Tensor t = Tensor::zeros(DimVector{3}, DType::Float, kCuda);
   static const OperatorHandle kHistogram{"aten::histogram", "bin_ct"};
   const std::string error = errorOf([&] { kHistogram(t); });
-  EXPECT_NE(error.find("aten::histogram: not available on device cuda:0"), std::string::npos) << error;
+  EXPECT_NE(error.find("aten::histogram: not available on device cuda:0"), std::string::npos)
+      << error;
   setDeviceFallback(true);
   EXPECT_EQ(kHistogram(t).device().str(), "cuda:0");
   setDeviceFallback(false);
