@@ -5,13 +5,13 @@
 namespace wick {
 
 namespace {
-std::atomic<bool> allowed{false};
+std::atomic<Tf32> allowed{Tf32::Off};
 }  // namespace
 
-bool allowsTf32() {
+Tf32 allowedTf32() {
   return allowed.load(std::memory_order_relaxed);
 }
-void setAllowsTf32(bool value) {
+void setAllowedTf32(Tf32 value) {
   allowed.store(value, std::memory_order_relaxed);
 }
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -124,6 +126,25 @@ Device deviceOf(const CallFrame& frame) {
   return *found;
 }
 
+// A tensor of no dimensions on the device. Equal ones are copied there once and kept, as far as there
+// are not too many, so that calls that compute with the same number need not wait for a copy.
+Tensor numberOn(Device device, const Tensor& number) {
+  constexpr size_t kMost = 4096;
+  using Key = std::tuple<DeviceType, int, DType, std::string>;
+  static std::mutex& mutex = *new std::mutex;
+  static auto& kept = *new std::map<Key, Tensor>;
+  if (number.impl()->is_conj) return moveTo(number, device);
+  Key key(device.type, device.index, number.dtype(),
+          std::string(static_cast<const char*>(number.rawData()), number.itemSize()));
+  {
+    std::lock_guard lock(mutex);
+    if (const auto it = kept.find(key); it != kept.end()) return it->second;
+  }
+  const Tensor there = moveTo(number, device);
+  std::lock_guard lock(mutex);
+  return kept.size() < kMost ? kept.emplace(std::move(key), there).first->second : there;
+}
+
 // Brings tensors of no dimensions to the device where the operator takes numbers in their place;
 // others on the CPU are an error. `held` keeps the call's arguments then.
 void gather(CallFrame& frame, Device device, std::vector<IValue>& held) {
@@ -143,7 +164,7 @@ void gather(CallFrame& frame, Device device, std::vector<IValue>& held) {
   if (!moves) return;
   held.assign(frame.args, frame.args + frame.num_args);
   for (IValue& v : held) {
-    if (v.isTensor()) v = IValue(moveTo(v.toTensor(), device));
+    if (v.isTensor() && v.toTensor().device().isCpu()) v = IValue(numberOn(device, v.toTensor()));
   }
   frame.args = held.data();
   frame.borrowed = 0;

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/function_schema.h"
 #include "core/grad_mode.h"
+#include "core/log.h"
 #include "core/tensor_kind.h"
 #include "ir/alias_db.h"
 #include "ir/call_layer.h"
@@ -162,12 +163,16 @@ bool onlyComputes(const AliasDb& aliases, const Block* block, std::vector<Tensor
     if (kFree.count(node->kind()) != 0) continue;
     if (node->kind() == prim::GetAttr || node->kind() == prim::SetAttr ||
         node->kind() == prim::CreateObject || aliases.writesOutside(node)) {
+      GRAPH_DEBUG("not repeated for {}", node->str());
       return false;
     }
     for (const Block* inner : node->blocks()) {
       if (!onlyComputes(aliases, inner, constants)) return false;
     }
-    if (node->blocks().empty() && aliases.hasOrderedEffects(node)) return false;
+    if (node->blocks().empty() && aliases.hasOrderedEffects(node)) {
+      GRAPH_DEBUG("not repeated for {}", node->str());
+      return false;
+    }
   }
   return true;
 }

@@ -111,7 +111,7 @@ struct Types {
 Types typesOf(const char* op, DType type) {
   switch (type) {
     case DType::Float:
-      return {kReal32, allowsTf32() ? kComputeReduced : kCompute32, kReal32};
+      return {kReal32, allowedTf32() == Tf32::All ? kComputeReduced : kCompute32, kReal32};
     case DType::Double:
       return {kReal64, kCompute64, kReal64};
     case DType::Half:

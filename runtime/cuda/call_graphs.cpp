@@ -61,7 +61,8 @@ bool describe(std::span<const IValue> arguments, Inputs& inputs) {
     key.push_back(static_cast<int64_t>(v.tag()));
     if (v.isTensor()) {
       const Tensor t = v.toTensor();
-      if (!t.defined() || t.kind() != TensorKind::Dense || t.device().type != DeviceType::CUDA ||
+      if (!t.defined() || t.kind() != TensorKind::Dense || t.impl()->is_conj ||
+          t.device().type != DeviceType::CUDA ||
           (inputs.device >= 0 && t.device().index != inputs.device)) {
         return false;
       }
@@ -85,7 +86,7 @@ bool describe(std::span<const IValue> arguments, Inputs& inputs) {
   }
   if (inputs.device < 0 || inputs.device != currentDevice()) return false;
   key.push_back(static_cast<int64_t>(defaultDType()));
-  key.push_back(allowsTf32());
+  key.push_back(static_cast<int64_t>(allowedTf32()));
   key.push_back(reinterpret_cast<int64_t>(currentStream()));
   key.push_back(static_cast<int64_t>(driverGeneration()));
   return true;
@@ -331,8 +332,9 @@ class CallGraphs {
     for (const Tensor& t : constants) known.push_back(t.storage().get());
     int64_t bytes = 0;
     const bool fits = allTensors(result, [&](const Tensor& t) {
-      if (!t.defined() || t.kind() != TensorKind::Dense || t.device().type != DeviceType::CUDA ||
-          !t.isNonOverlappingAndDense() || std::ranges::count(known, t.storage().get()) > 0) {
+      if (!t.defined() || t.kind() != TensorKind::Dense || t.impl()->is_conj ||
+          t.device().type != DeviceType::CUDA || !t.isNonOverlappingAndDense() ||
+          std::ranges::count(known, t.storage().get()) > 0) {
         return false;
       }
       known.push_back(t.storage().get());

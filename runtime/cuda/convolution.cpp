@@ -52,7 +52,8 @@ void checkSizes(const char* op, const Tensor& t) {
 // What the choice of an engine depends on.
 std::vector<int64_t> keyOf(const Problem& p) {
   std::vector<int64_t> key = {static_cast<int64_t>(p.wanted),
-                              static_cast<int64_t>(p.images.dtype()), allowsTf32(), p.relu};
+                              static_cast<int64_t>(p.images.dtype()),
+                              static_cast<int64_t>(allowedTf32()), p.relu};
   const auto add = [&](IntSpan values) {
     key.push_back(static_cast<int64_t>(values.size()));
     key.insert(key.end(), values.begin(), values.end());
@@ -166,7 +167,7 @@ std::unique_ptr<Plan> planFor(const Problem& p, dnn::Handle& handle) {
   std::vector<const Descriptor*> list;
   for (const Descriptor& d : operations) list.push_back(&d);
   // Float32 stays float32 unless somebody asked otherwise.
-  return Plan::make(op, handle, list, isReducedFloat(dtype) || allowsTf32());
+  return Plan::make(op, handle, list, isReducedFloat(dtype) || allowedTf32() != Tf32::Off);
 }
 
 // False where no engine is fit.

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "runtime/cuda/blas.h"
 #include "runtime/cuda/convolution.h"
+#include "runtime/cuda/depthwise.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/loop_kernel.h"
 #include "runtime/cuda/plain_convolution.h"
@@ -330,6 +331,11 @@ class CudaLayers : public DeviceLayers {
     const bool relu = activation == Activation::Relu;
     const bool joins =
         relu || (activation == Activation::None && (bias.defined() || residual.defined()));
+    if (isDepthwise(x, weight, used)) {
+      const bool all = !residual.defined();  // the activation is what remains
+      const Tensor out = depthwiseConvolution(x, weight, bias, used, size, last, relu && all);
+      return relu && all ? out : finished(op, out, {residual, activation});
+    }
     if (joins && isFloating(x.dtype())) {
       const std::optional<Tensor> all =
           convolveAndFinish(op, x, weight, used, size, last, bias, residual, relu);

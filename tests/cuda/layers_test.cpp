@@ -86,6 +86,24 @@ TEST(Layers, EmbeddingsAreAddedUp) {
   EXPECT_ERROR(kBag.all(zeros({7}), index, offsets), "expected a 2-D floating weight");
 }
 
+TEST(Layers, ConvolutionsOfChannelsByThemselves) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  static const OperatorHandle kConv{"aten::conv2d", ""};
+  FakeDriver driver;
+  const DimVector stride{2, 1}, padding{1, 2}, dilation{1, 1};
+  for (const DType type : {DType::Float, DType::Double, DType::Half, DType::BFloat16}) {
+    for (const MemoryFormat format : {MemoryFormat::Contiguous, MemoryFormat::ChannelsLast}) {
+      const Tensor x = zeros({2, 6, 9, 7}, type).contiguous(format);
+      const uint64_t before = driver.state().launches;
+      const Tensor y = kConv(x, zeros({6, 1, 3, 5}, type), zeros({6}, type), stride, padding,
+                             dilation, int64_t{6});
+      EXPECT_EQ(driver.state().launches, before + 1);
+      EXPECT_EQ(DimVector(y.sizes()), (DimVector{2, 6, 5, 7}));
+      EXPECT_EQ(y.suggestMemoryFormat(), format);
+    }
+  }
+}
+
 TEST(Layers, ConvolutionsOfIntegers) {
   if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
   static const OperatorHandle kConvolution{"aten::conv2d", ""},
