@@ -1,5 +1,5 @@
-// Operators on complex numbers, on CUDA devices, that are not pointwise: each is made of operators on the
-// two parts, or of others on complex numbers.
+// Operators on complex numbers, on CUDA devices, that are not pointwise: each is made of operators
+// on the two parts, or of others on complex numbers.
 #include <cmath>
 
 #include "core/device_backend.h"
@@ -114,6 +114,10 @@ template <bool kLog>
 Tensor softmax(const Tensor& self, int64_t dim, OptDType dtype) {
   static const OperatorHandle kSoftmax{"aten::softmax", "int"},
       kLogSoftmax{"aten::log_softmax", "int"};
+  if (self.numel() == 0 && isFloating(dtype.value_or(self.dtype()))) {
+    wrapDim(dim, self.dim());
+    return Tensor::empty(self.sizes(), dtype.value_or(self.dtype()), self.device());
+  }
   needComplex(self);
   if (!dtype || isComplex(*dtype)) throw NotOnDevice();
   return (kLog ? kLogSoftmax : kSoftmax)(self.to(*dtype), dim);

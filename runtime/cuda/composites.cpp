@@ -352,8 +352,118 @@ const DeviceKernel kKernels[] = {
     {"aten::block_diag", WICK_KERNEL(blockDiag)},
     {"aten::histc", WICK_KERNEL(histc)},
 };
+// ---- what the engine of pointwise operators has no definition for ----
+
+Tensor exp2(const Tensor& self) {
+  if (!isComplex(self.dtype())) return computePointwise(kScalar<scalar::Exp2>, self.device(), self);
+  return ops::exp(ops::mulScalar(self, Scalar(std::numbers::ln2)));
+}
+// Of complex numbers with the care that small ones need (runtime/ops/pointwise/complex_logarithms.h).
+Tensor log1p(const Tensor& self) {
+  static const OperatorHandle kReal{"aten::real", ""}, kImag{"aten::imag", ""},
+      kAtan2{"aten::atan2", ""}, kHypot{"aten::hypot", ""}, kLess{"aten::lt", "Scalar"},
+      kZero{"aten::eq", "Scalar"}, kComplex{"aten::complex", ""};
+  if (!isComplex(self.dtype())) {
+    return computePointwise(kScalar<scalar::Log1p>, self.device(), self);
+  }
+  const Tensor x = kReal(self), y = kImag(self), above = ops::addScalar(x, Scalar(1));
+  const Tensor r = ops::add(ops::mul(x, ops::addScalar(x, Scalar(2))), ops::mul(y, y));
+  const Tensor few = ops::where(kZero(r, Scalar(0)), x, ops::mulScalar(ops::log1p(r), Scalar(0.5)));
+  const Tensor size =
+      ops::where(kLess(ops::abs(self), Scalar(0.5)), few, ops::log(kHypot(above, y)));
+  return kComplex(size, kAtan2(y, above));
+}
+// The number of the larger real part is taken out of the sum.
+Tensor logaddexp(const Tensor& self, const Tensor& other) {
+  static const OperatorHandle kLess{"aten::lt", "Tensor"}, kReal{"aten::real", ""},
+      kInfinite{"aten::isinf", ""};
+  const DType type = promoteTypes(self.dtype(), other.dtype());
+  if (!isComplex(type)) {
+    return computePointwise(kScalar<scalar::Logaddexp>, self.device(), self, other);
+  }
+  const DimVector sizes = broadcastShapes(self.sizes(), other.sizes());
+  const Tensor a = self.to(type).expand(sizes), b = other.to(type).expand(sizes);
+  const Tensor x = kReal(a), y = kReal(b), less = kLess(x, y);
+  const Tensor low = ops::where(less, a, b), high = ops::where(less, b, a);
+  const Tensor sum = ops::add(ops::log1p(ops::exp(ops::sub(low, high))), high);
+  // Of two infinities the angle of what is nothing means nothing.
+  const Tensor plain = ops::log(ops::add(ops::exp(low), ops::exp(high)));
+  const Tensor both = kAnd(kInfinite(x), kEqual(x, y));
+  return ops::where(
+      both, ops::where(kLess(x, Tensor::zeros({}, x.dtype(), x.device())), low, plain), sum);
+}
+
+// The neighbour of x in the direction of y among the numbers of 16 bits.
+constexpr const char* kNeighbours = R"({preamble}
+typedef {type} T;
+struct Words {{ const T* x; const T* y; unsigned short* out; long long n; }};
+extern "C" __global__ void __launch_bounds__(256) neighbours(const __grid_constant__ Words p) {{
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.n; i += gridDim.x * 256ll) {{
+    T e = p.x[i];
+    const float from = {load};
+    const unsigned short own = e.bits;
+    e = p.y[i];
+    const float to = {load};
+    if (from != from || to != to) p.out[i] = {nan};
+    else if (from == to) p.out[i] = e.bits;
+    else if (from == 0) p.out[i] = (unsigned short)((to < 0 ? 0x8000 : 0) | 1);
+    else p.out[i] = (unsigned short)((from < to) == (from > 0) ? own + 1 : own - 1);
+  }}
+}}
+)";
+Tensor nextafter(const Tensor& self, const Tensor& other) {
+  const DType type = promoteTypes(self.dtype(), other.dtype());
+  if (!isReducedFloat(type) || !isReducedFloat(self.dtype()) || !isReducedFloat(other.dtype())) {
+    return computePointwise(kScalar<scalar::Nextafter>, self.device(), self, other);
+  }
+  const DimVector sizes = broadcastShapes(self.sizes(), other.sizes());
+  const Tensor x = self.to(type).expand(sizes).contiguous();
+  const Tensor y = other.to(type).expand(sizes).contiguous();
+  const Tensor out = Tensor::empty(sizes, type, x.device());
+  if (out.numel() == 0) return out;
+  const std::string text = fmt::format(
+      fmt::runtime(kNeighbours), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
+      fmt::arg("type", codegen::cudaType(type)),
+      fmt::arg("load", codegen::cudaConvert("e", type, DType::Float)),
+      fmt::arg("nan", type == DType::Half ? "0x7e00" : "0x7fc0"));
+  CudaDevice& device = enter(x.device());
+  launchText(device, text, "neighbours", gridFor(out.numel(), device),
+             {wordOf(x), wordOf(y), wordOf(out), out.numel()});
+  return out;
+}
+
+// ---- shapes and dtypes that loop forms leave out ----
+
+// One sample without a dimension for it.
+Tensor nllLoss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+               int64_t ignore_index) {
+  static const OperatorHandle kLoss{"aten::nll_loss_nd", ""};
+  if (self.dim() != 1) throw NotOnDevice();
+  WICK_CHECK(target.dim() == 0 || (target.dim() == 1 && target.numel() == 1),
+             "nll_loss: expected one target for input {}, got {}", self.describe(),
+             target.describe());
+  const Tensor loss =
+      kLoss(self.unsqueeze(0), target.reshape(DimVector{1}), weight, reduction, ignore_index);
+  return loss.reshape(reduction == 0 ? DimVector(target.sizes()) : DimVector{});
+}
+// Of booleans as of the numbers zero and one.
+template <bool kLargest>
+Pair extremeTruth(const Tensor& self, int64_t dim, bool keepdim) {
+  static const OperatorHandle kMax{"aten::max", "dim"}, kMin{"aten::min", "dim"};
+  if (self.dtype() != DType::Bool) throw NotOnDevice();
+  const std::vector<IValue> both = (kLargest ? kMax : kMin).all(self.to(DType::Byte), dim, keepdim);
+  return {both[0].toTensor().to(DType::Bool), both[1].toTensor()};
+}
+
 // What their loop form does not cover.
 const DeviceKernel kLast[] = {
+    {"aten::exp2", WICK_KERNEL(exp2)},
+    {"aten::log1p", WICK_KERNEL(log1p)},
+    {"aten::logaddexp", WICK_KERNEL(logaddexp)},
+    {"aten::nextafter", WICK_KERNEL(nextafter)},
+    {"aten::nll_loss_nd", WICK_KERNEL(nllLoss)},
+    {"aten::max.dim", WICK_KERNEL(extremeTruth<true>)},
+    {"aten::min.dim", WICK_KERNEL(extremeTruth<false>)},
     {"aten::one_hot", WICK_KERNEL(oneHot)},
     {"aten::nansum", WICK_KERNEL(nansum)},
     {"aten::nanmean", WICK_KERNEL(nanmean)},

@@ -1,5 +1,5 @@
-// The connectionist temporal classification loss and its gradient on CUDA devices: one block a sample
-// goes through the steps of time, its threads through the states of one step.
+// The connectionist temporal classification loss and its gradient on CUDA devices: one block a
+// sample goes through the steps of time, its threads through the states of one step.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,8 +21,8 @@ using Pair = std::tuple<Tensor, Tensor>;
 
 constexpr const char* kText = R"(
 struct Words {
-  const double* probs; const long long* labels; const long long* lengths; double* ways; double* other;
-  const double* grad; double* out;
+  const double* probs; const long long* labels; const long long* lengths;
+  double* ways; double* other; const double* grad; double* out;
   long long samples, time, classes, width, blank, options; long long* flag; long long complaint;
 };
 #define LEAST __longlong_as_double(0xfff0000000000000ll)
@@ -46,8 +46,8 @@ __device__ long long labelOf(const Words& p, const Sample& s, long long state) {
   *(volatile long long*)p.flag = p.complaint;
   return p.blank;
 }
-// The logarithms of the probabilities of all ways to a state, its own included, from the beginning or,
-// where the options ask for it, from the end.
+// The logarithms of the probabilities of all ways to a state, its own included, from the beginning
+// or, where the options ask for it, from the end.
 extern "C" __global__ void __launch_bounds__(256) findWays(const __grid_constant__ Words p) {
   const bool backwards = (p.options & 2) != 0;
   const long long back = backwards ? 1 : -1;

@@ -120,8 +120,8 @@ extern "C" __global__ void __launch_bounds__(256) slopes(const __grid_constant__
   }}
 }}
 )";
-// Of rows [batch, rows, n] and others [batch, others, n]; of pairs of one tensor's own rows when these are
-// the same and `pairs` says that distances are those of rows i < j.
+// Of rows [batch, rows, n] and others [batch, others, n]; of pairs of one tensor's own rows when
+// these are the same and `pairs` says that distances are those of rows i < j.
 Tensor slopesOf(const Tensor& a, const Tensor& b, const Tensor& grad, const Tensor& distance,
                 double p, bool pairs) {
   const Tensor out = Tensor::zeros(a.sizes(), a.dtype(), a.device());

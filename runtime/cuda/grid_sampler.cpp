@@ -1,5 +1,5 @@
-// grid_sampler and its gradients on CUDA devices, with the CPU's source for where samples lie. Reduced
-// floats are computed in float32.
+// grid_sampler and its gradients on CUDA devices, with the CPU's source for where samples lie.
+// Reduced floats are computed in float32, as PyTorch's kernels for devices do.
 #include <fmt/format.h>
 
 #include "codegen/cuda/scalar_text.h"
@@ -34,7 +34,8 @@ __device__ wick::grid::Extent extentOf(const Words& p) {{
 // The result at each point of each channel.
 extern "C" __global__ void __launch_bounds__(256) samples(const __grid_constant__ Words p) {{
   const long long pixels = p.d * p.h * p.w;
-  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.batch * p.points; i += gridDim.x * 256ll) {{
+  const long long total = p.batch * p.points;
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < total; i += gridDim.x * 256ll) {{
     const wick::grid::Sample<T> s = wick::grid::sampleAt<T>(
         p.grid + i * p.spatial, p.spatial, extentOf(p), p.interpolation, p.padding, p.align != 0);
     const long long n = i / p.points, at = i % p.points;
@@ -47,7 +48,8 @@ extern "C" __global__ void __launch_bounds__(256) samples(const __grid_constant_
 // What each point adds to which elements of the input, {most} a point; places are -1 beyond them.
 extern "C" __global__ void __launch_bounds__(256) inputParts(const __grid_constant__ Words p) {{
   const long long pixels = p.d * p.h * p.w;
-  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.batch * p.points; i += gridDim.x * 256ll) {{
+  const long long total = p.batch * p.points;
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < total; i += gridDim.x * 256ll) {{
     const wick::grid::Sample<T> s = wick::grid::sampleAt<T>(
         p.grid + i * p.spatial, p.spatial, extentOf(p), p.interpolation, p.padding, p.align != 0);
     const long long n = i / p.points, at = i % p.points;
@@ -58,7 +60,8 @@ extern "C" __global__ void __launch_bounds__(256) inputParts(const __grid_consta
       for (long long k = 0; k < {most}; ++k) {{
         const bool used = k < s.count && s.index[k] >= 0;
         p.places[first + k] = used ? plane * pixels + s.index[k] : -1;
-        p.out[first + k] = used ? value * s.weight[k] * (s.count == 16 ? s.down[k / 4] : (T)1) : (T)0;
+        const T down = s.count == 16 ? s.down[k / 4] : (T)1;
+        p.out[first + k] = used ? value * s.weight[k] * down : (T)0;
       }}
     }}
   }}
@@ -66,7 +69,8 @@ extern "C" __global__ void __launch_bounds__(256) inputParts(const __grid_consta
 // The gradient for each coordinate of the grid.
 extern "C" __global__ void __launch_bounds__(256) gridParts(const __grid_constant__ Words p) {{
   const long long pixels = p.d * p.h * p.w;
-  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.batch * p.points; i += gridDim.x * 256ll) {{
+  const long long total = p.batch * p.points;
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < total; i += gridDim.x * 256ll) {{
     const wick::grid::Slopes<T> s = wick::grid::slopesAt<T>(
         p.grid + i * p.spatial, p.spatial, extentOf(p), p.interpolation, p.padding, p.align != 0);
     const long long n = i / p.points, at = i % p.points;

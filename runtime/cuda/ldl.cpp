@@ -1,6 +1,6 @@
-// LDL factorizations of symmetric and Hermitian matrices on CUDA devices, and systems that they solve.
-// The method, its pivots among them, is LAPACK's without blocks (sytf2, hetf2): one block of threads a
-// matrix. cuSOLVER has none for Hermitian matrices.
+// LDL factorizations of symmetric and Hermitian matrices on CUDA devices, and systems that they
+// solve. The method, its pivots among them, is LAPACK's without blocks (sytf2, hetf2): one block of
+// threads a matrix. cuSOLVER has none for Hermitian matrices.
 #include <fmt/format.h>
 
 #include "codegen/cuda/scalar_text.h"
@@ -83,7 +83,8 @@ __device__ void exchangeRows(T* a, long long n, long long kk, long long kp) {
 }
 // What stands to the right of one column of L, or of two, after them: x and y are what the columns
 // become.
-__device__ void update(T* a, long long n, long long first, const T* u, const T* v, const T* x, const T* y) {
+__device__ void update(T* a, long long n, long long first, const T* u, const T* v, const T* x,
+                       const T* y) {
   const long long m = n - first;
   for (long long e = threadIdx.x; e < m * m; e += 256) {
     const long long i = first + e % m, j = first + e / m;
@@ -187,7 +188,8 @@ extern "C" __global__ void __launch_bounds__(256) factor(const __grid_constant__
 // One thread a right-hand side.
 constexpr const char* kSolve = R"(
 struct Words {
-  const T* a; const int* pivots; T* b; long long total, n, columns; long long* flag; long long complaint;
+  const T* a; const int* pivots; T* b;
+  long long total, n, columns; long long* flag; long long complaint;
 };
 #define A(i, j) a[(i) + (j) * n]
 __device__ bool solveOne(const T* a, const int* pivots, T* b, long long n) {

@@ -82,9 +82,9 @@ __device__ void adjustHeap(P* a, long long hole, long long length, P value) {
     a[hole] = a[child - 1];
     hole = child - 1;
   }
-  for (long long parent = (hole - 1) / 2; hole > top && before(a[parent], value); parent = (hole - 1) / 2) {
-    a[hole] = a[parent];
-    hole = parent;
+  while (hole > top && before(a[(hole - 1) / 2], value)) {
+    a[hole] = a[(hole - 1) / 2];
+    hole = (hole - 1) / 2;
   }
   a[hole] = value;
 }
@@ -217,7 +217,8 @@ __device__ void selectQuick(P* a, long long k, long long length) {
 }
 
 extern "C" __global__ void __launch_bounds__(256) replay(const __grid_constant__ Words p) {
-  for (long long slice = blockIdx.x * 256ll + threadIdx.x; slice < p.count; slice += gridDim.x * 256ll) {
+  const long long step = gridDim.x * 256ll;
+  for (long long slice = blockIdx.x * 256ll + threadIdx.x; slice < p.count; slice += step) {
     const P* const sorted = p.pairs + slice * p.padded;
     const long long end = p.first + p.kept;
     bool ties = false;

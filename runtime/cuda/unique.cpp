@@ -1,4 +1,4 @@
-// Values and slices that are different from each other, on CUDA devices: sorted ones, or neighbours.
+// Values and slices that are different from each other, on CUDA devices: sorted, or neighbours.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -63,12 +63,14 @@ Runs runsOf(const Tensor& flat, bool with_inverse, bool with_counts) {
 
 // ---- rows ----
 
-// Rows are ordered by their numbers: a bitonic network exchanges those until what they name is sorted.
-// Equal rows keep their order. Numbers from `rows` on stand for nothing and come last.
+// Rows are ordered by their numbers: a bitonic network exchanges those until what they name is
+// sorted. Equal rows keep their order. Numbers from `rows` on stand for nothing and come last.
 constexpr const char* kRows = R"({preamble}
 typedef {type} T;
 typedef {wide} W;
-struct Words {{ const T* data; long long* order; bool* starts; long long rows, width, padded, stage, step; }};
+struct Words {{
+  const T* data; long long* order; bool* starts; long long rows, width, padded, stage, step;
+}};
 __device__ __forceinline__ W valueAt(const Words& p, long long row, long long k) {{
   const T e = p.data[row * p.width + k];
   return {load};
@@ -84,13 +86,17 @@ __device__ int compareRows(const Words& p, long long a, long long b) {{
   return a < b ? -1 : a > b;
 }}
 extern "C" __global__ void __launch_bounds__(256) number(const __grid_constant__ Words p) {{
-  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.padded; i += gridDim.x * 256ll) p.order[i] = i;
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.padded; i += gridDim.x * 256ll) {{
+    p.order[i] = i;
+  }}
 }}
 extern "C" __global__ void __launch_bounds__(256) exchange(const __grid_constant__ Words p) {{
   for (long long t = blockIdx.x * 256ll + threadIdx.x; t < p.padded / 2; t += gridDim.x * 256ll) {{
     const long long low = 2 * t - (t & (p.step - 1)), high = low + p.step;
     const long long a = p.order[low], b = p.order[high];
-    if ((compareRows(p, b, a) < 0) == ((low & p.stage) == 0)) {{ p.order[low] = b; p.order[high] = a; }}
+    if ((compareRows(p, b, a) < 0) != ((low & p.stage) == 0)) continue;
+    p.order[low] = b;
+    p.order[high] = a;
   }}
 }}
 // Whether a row of the order differs from the one before it. NaN differs from everything.
@@ -128,7 +134,7 @@ ThreeResults unique(const Tensor& self, bool, bool return_inverse, bool return_c
   }
   return asResults(self, runs);
 }
-// As the record's kernel on the CPU: PyTorch gives all three results whether they are asked for or not.
+// As on the CPU: PyTorch gives all three results whether they are asked for or not.
 ThreeResults uniqueSlices(const Tensor& self, int64_t dim, bool consecutive) {
   static const OperatorHandle kScatter{"aten::scatter", "src"}, kSelect{"aten::index_select", ""};
   WICK_CHECK(self.dim() > 0, "unique_dim: expected at least one dimension");

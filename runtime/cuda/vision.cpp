@@ -1,4 +1,4 @@
-// torchvision's operators on boxes and aligned regions on CUDA devices, with the arithmetic of the CPU.
+// torchvision's operators on boxes and aligned regions on CUDA devices, in the CPU's arithmetic.
 #include <fmt/format.h>
 
 #include <bit>
@@ -21,10 +21,14 @@ using ops::vision::Extents;
 // One block goes through the boxes, the best first, and its threads through those behind each.
 constexpr const char* kSuppress = R"(
 typedef {type} T;
-struct Words {{ const T* boxes; const long long* order; unsigned char* kept; long long n; double threshold; }};
+struct Words {{
+  const T* boxes; const long long* order; unsigned char* kept; long long n; double threshold;
+}};
 __device__ __forceinline__ T larger(T a, T b) {{ return a < b ? b : a; }}
 __device__ __forceinline__ T smaller(T a, T b) {{ return b < a ? b : a; }}
-__device__ __forceinline__ T areaOf(const T* box) {{ return (box[2] - box[0]) * (box[3] - box[1]); }}
+__device__ __forceinline__ T areaOf(const T* box) {{
+  return (box[2] - box[0]) * (box[3] - box[1]);
+}}
 extern "C" __global__ void __launch_bounds__(256) suppress(const __grid_constant__ Words p) {{
   volatile unsigned char* const kept = p.kept;
   for (long long i = 0; i < p.n; ++i) {{
@@ -131,8 +135,8 @@ __device__ bool regionOf(const Words& p, long long n, Region& r) {{
   if ((p.options & kAtLeastOne) && r.count < (T)1) r.count = (T)1;
   return true;
 }}
-__device__ __forceinline__ T placeOf(T start, T cell, long long c, long long i, long long per_cell) {{
-  return start + (T)c * cell + ((T)i + (T).5) * cell / (T)per_cell;
+__device__ __forceinline__ T placeOf(T start, T cell, long long c, long long i, long long each) {{
+  return start + (T)c * cell + ((T)i + (T).5) * cell / (T)each;
 }}
 extern "C" __global__ void __launch_bounds__(256) pooled(const __grid_constant__ Words p) {{
   for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.total; i += gridDim.x * 256ll) {{
@@ -144,15 +148,19 @@ extern "C" __global__ void __launch_bounds__(256) pooled(const __grid_constant__
     const T* const plane = p.map + (r.image * p.channels + channel) * p.height * p.width;
     T sum = 0;
     for (long long iy = 0; iy < r.rows; ++iy) {{
-      const Sample y = sampleAt(placeOf(r.y, r.cell_height, cell / p.columns, iy, r.rows), p.height);
+      const T at_y = placeOf(r.y, r.cell_height, cell / p.columns, iy, r.rows);
+      const Sample y = sampleAt(at_y, p.height);
       if (!y.inside) continue;
       const T* const low = plane + y.low * p.width;
       const T* const high = plane + y.high * p.width;
       for (long long ix = 0; ix < r.columns; ++ix) {{
-        const Sample x = sampleAt(placeOf(r.x, r.cell_width, cell % p.columns, ix, r.columns), p.width);
+        const T at_x = placeOf(r.x, r.cell_width, cell % p.columns, ix, r.columns);
+        const Sample x = sampleAt(at_x, p.width);
         if (!x.inside) continue;
-        sum += y.low_weight * x.low_weight * low[x.low] + y.low_weight * x.high_weight * low[x.high] +
-               y.high_weight * x.low_weight * high[x.low] + y.high_weight * x.high_weight * high[x.high];
+        sum += y.low_weight * x.low_weight * low[x.low] +
+               y.low_weight * x.high_weight * low[x.high] +
+               y.high_weight * x.low_weight * high[x.low] +
+               y.high_weight * x.high_weight * high[x.high];
       }}
     }}
     p.out[i] = sum / r.count;

@@ -1,6 +1,6 @@
-// Searches, unique slices, samples of grids, CTC, LDL factors, distances and pointwise operators without
-// loop forms on CUDA devices: their texts compile and results have the right shapes. What they compute is
-// compared on devices.
+// Searches, unique slices, samples of grids, CTC, LDL factors, distances and pointwise operators
+// without loop forms on CUDA devices: their texts compile and results have the right shapes. What
+// they compute is compared on devices.
 #include <gtest/gtest.h>
 
 #include "core/scalar.h"

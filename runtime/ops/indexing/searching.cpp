@@ -91,8 +91,8 @@ void searchShared(const T* data, const int64_t* order, int64_t n, const T* value
   });
 }
 
-// Where each value belongs in a sequence, or in the one of its row. Both have one dtype. `order` says
-// which element of a sequence stands where, when it is not sorted itself.
+// Where each value belongs in a sequence, or in the one of its row. Both have one dtype. `order`
+// says which element of a sequence stands where, when it is not sorted itself.
 Tensor sortedPositions(const Tensor& sequence, const Tensor& values, const Tensor& order,
                        bool right) {
   const char* op = "torch.searchsorted()";
