@@ -295,10 +295,39 @@ Tensor roiAlignBackward(const Tensor& grad, const Tensor& rois, double scale, in
   return unpooled(alignRule(kName, aligned), grad, rois, {}, scale, e, sampling_ratio);
 }
 
+// Position-sensitive: each cell of a channel of the result reads a channel of its own.
+constexpr Rule kPsRule{"ps_roi_align", 0.5, kPositions};
+constexpr Rule kPsBackward{"_ps_roi_align_backward", 0.5, kPositions};
+
+std::tuple<Tensor, Tensor> psRoiAlign(const Tensor& input, const Tensor& rois, double scale,
+                                      int64_t pooled_height, int64_t pooled_width,
+                                      int64_t sampling_ratio) {
+  const Extents e = ops::vision::extentsOf(kPsRule.op, input, moveTo(rois, Device()), pooled_height,
+                                           pooled_width);
+  WICK_CHECK(e.channels % e.cells() == 0,
+             "{}: input channels must be a multiple of pooling height * pooling width, got {} and "
+             "{} * {}",
+             kPsRule.op, e.channels, e.pooled_height, e.pooled_width);
+  const Tensor out = pooled(kPsRule, input, rois, scale, e, sampling_ratio);
+  return {out, moveTo(ops::vision::channelMapping(out), out.device())};
+}
+Tensor psRoiAlignBackward(const Tensor& grad, const Tensor& rois, const Tensor& mapping,
+                          double scale, int64_t pooled_height, int64_t pooled_width,
+                          int64_t sampling_ratio, int64_t images, int64_t channels, int64_t height,
+                          int64_t width) {
+  const Extents e = ops::vision::extentsOfGradient(
+      kPsBackward.op, grad, grad.dim() == 4 ? grad.size(1) : 0, moveTo(rois, Device()),
+      pooled_height, pooled_width, images, channels, height, width);
+  const Tensor channel = ops::vision::checkedMapping(kPsBackward.op, mapping, grad);
+  return unpooled(kPsBackward, grad, rois, channel, scale, e, sampling_ratio);
+}
+
 const DeviceKernel kKernels[] = {
     {"torchvision::nms", WICK_KERNEL(nms)},
     {"torchvision::roi_align", WICK_KERNEL(roiAlign)},
     {"torchvision::_roi_align_backward", WICK_KERNEL(roiAlignBackward)},
+    {"torchvision::ps_roi_align", WICK_KERNEL(psRoiAlign)},
+    {"torchvision::_ps_roi_align_backward", WICK_KERNEL(psRoiAlignBackward)},
 };
 const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
 

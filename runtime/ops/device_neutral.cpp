@@ -480,6 +480,7 @@ constexpr const char* kMixed[] = {
     "aten::eye.m_out",
     // Lengths are read on the CPU, as PyTorch demands of its callers.
     "aten::_pack_padded_sequence",
+    "aten::_pad_packed_sequence",
     "aten::ctc_loss.IntList",
     "aten::ctc_loss.Tensor",
     "aten::_ctc_loss.Tensor",

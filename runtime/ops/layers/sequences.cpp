@@ -82,7 +82,7 @@ std::tuple<Tensor, Tensor> padPacked(const Tensor& data, const Tensor& batch_siz
   WICK_CHECK(batch_sizes_in.dtype() == DType::Long && batch_sizes_in.dim() == 1 &&
                  batch_sizes_in.numel() > 0 && data.dim() >= 1,
              "{}: expected batch sizes as int64, got {}", op, batch_sizes_in.describe());
-  Tensor batch_sizes = batch_sizes_in.contiguous();
+  Tensor batch_sizes = moveTo(batch_sizes_in, Device()).contiguous();
   const int64_t* sizes = batch_sizes.data<int64_t>();
   int64_t longest = batch_sizes.numel(), time = longest, batch = sizes[0], rows = 0;
   for (int64_t t = 0; t < longest; ++t) {
@@ -102,7 +102,7 @@ std::tuple<Tensor, Tensor> padPacked(const Tensor& data, const Tensor& batch_siz
   DimVector shape{time, batch};
   for (int64_t d = 1; d < data.dim(); ++d) shape.push_back(data.size(d));
   static const OperatorHandle kFull("aten::full", "");
-  Tensor out = kFull(shape, padding, data.dtype());
+  Tensor out = kFull(shape, padding, data.dtype(), IValue(), IValue(data.device()));
   Tensor lengths = Tensor::zeros(DimVector{batch}, DType::Long);
   int64_t row = 0;
   for (int64_t t = 0; t < longest; ++t) {
