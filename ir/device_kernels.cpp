@@ -57,6 +57,7 @@ struct Resolved {
   Kernel base = nullptr;  // of the record
   bool neutral = false;
   bool one_device = true;  // whether all tensors must be on it
+  bool mixes = false;      // whether tensors of no dimensions on the CPU are numbers to it
   Kernel last = nullptr;   // does what the general one cannot
 };
 
@@ -74,12 +75,16 @@ Resolved resolve(const Operator& op, DeviceType type) {
   found.one_device =
       listed != tables().neutral.end() ? listed->second != TableRule::Mixed : !found.neutral;
   if (tables().mixed.count(recordName(op)) != 0) found.one_device = false;
+  found.mixes = op.record().scalar != nullptr;
   if (listed != tables().neutral.end() && listed->second == TableRule::Last) {
     found.last = op.record().kernel;
     found.neutral = false;
+    found.mixes = true;
   } else if (tables().last.count(recordName(op)) != 0) {
     found.last = std::exchange(found.base, nullptr);
     found.own = nullptr;
+  } else if (!found.base && !found.neutral && op.record().scalar) {
+    found.last = op.record().kernel;  // goes through the engine of pointwise operators
   }
   return found;
 }
@@ -147,8 +152,7 @@ Tensor numberOn(Device device, const Tensor& number) {
 
 // Brings tensors of no dimensions to the device where the operator takes numbers in their place;
 // others on the CPU are an error. `held` keeps the call's arguments then.
-void gather(CallFrame& frame, Device device, std::vector<IValue>& held) {
-  const bool mixes = frame.op->record().scalar != nullptr;
+void gather(CallFrame& frame, Device device, bool mixes, std::vector<IValue>& held) {
   bool moves = false;
   forTensors(*frame.op, frame.args, frame.num_args, [&](size_t i, const IValue& v) {
     const TensorImpl& t = implOf(v);
@@ -290,7 +294,7 @@ void callOnDevice(DeviceType type, CallFrame frame) {
   const Operator& op = *frame.op;
   const Resolved& found = resolvedFor(op, type);
   std::vector<IValue> held;
-  if (found.one_device) gather(frame, deviceOf(frame), held);
+  if (found.one_device) gather(frame, deviceOf(frame), found.mixes, held);
   const bool is_base = op.form() == Operator::Form::Base;
   if (found.own) {
     found.own(frame);

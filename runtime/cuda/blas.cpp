@@ -17,6 +17,7 @@
 #include "core/product_precision.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::cuda {
 
@@ -195,6 +196,11 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& b
   const Types types = typesOf(op, dtype);
   const Tensor out = Tensor::empty(DimVector{batches, m, n}, dtype, a.device());
   if (out.numel() == 0) return out;
+  if (k == 0) {  // sums of nothing, which the library does not make of all dtypes
+    const Tensor none = Tensor::zeros(out.sizes(), dtype, a.device());
+    const Tensor sum = bias.defined() ? ops::add(none, bias) : none;
+    return relu ? ops::relu(sum) : sum;
+  }
   constexpr int64_t kMost = INT32_MAX;
   WICK_CHECK(batches <= kMost && m <= kMost && n <= kMost && k <= kMost,
              "{}: matrices of {} x {} and {} x {} are too large", op, m, k, k, n);

@@ -12,6 +12,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/loop_kernel.h"
 #include "runtime/cuda/plain_convolution.h"
+#include "runtime/cuda/pointwise.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/kernels/device_layers.h"
@@ -365,6 +366,10 @@ class CudaLayers : public DeviceLayers {
   void weightedRows(const char*, const Tensor& x, const Tensor& out, int64_t source_rows,
                     int64_t inner, const WeightedRows& rows) override {
     sumWeightedRows(x, out, source_rows, inner, rows);
+  }
+  Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand> operands,
+                   Device device) override {
+    return computePointwise(definition, operands, device);
   }
 
  private:

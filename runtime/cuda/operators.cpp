@@ -144,6 +144,7 @@ Tensor repeatInterleave(const Tensor& self, int64_t repeats, std::optional<int64
 }
 
 Tensor sumToSize(const Tensor& self, const DimVector& size) {
+  if (size.empty()) return ops::sum(self);
   const int64_t lead = self.dim() - static_cast<int64_t>(size.size());
   DimVector dims;
   bool fits = lead >= 0;

@@ -11,6 +11,7 @@
 #include "core/parallel.h"
 #include "core/row_copy.h"
 #include "core/stride_order.h"
+#include "runtime/kernels/device_layers.h"
 
 namespace wick {
 
@@ -487,6 +488,13 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
       destination->copyFrom(pointwise(def, operands, nullptr));
       return *destination;
     }
+  }
+
+  if (!device.isCpu() && checkedNumel(shape) > 0) {
+    const Tensor result = deviceLayers(def.name, device).pointwise(def, operands, device);
+    if (!destination) return result;
+    destination->copyFrom(result);
+    return *destination;
   }
 
   Job job{&def.entry(dtypes.compute), operands.size() + 1, {}, !destination};
