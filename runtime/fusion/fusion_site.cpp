@@ -435,8 +435,8 @@ std::atomic<GroupBackend*> cuda_backend{nullptr}, meta_backend{nullptr};
 }  // namespace
 
 GroupBackend* groupBackend(DeviceType type) {
-  const auto& slot = type == DeviceType::CUDA ? cuda_backend : meta_backend;
-  return type == DeviceType::CPU ? nullptr : slot.load(std::memory_order_acquire);
+  if (type == DeviceType::CUDA) return cuda_backend.load(std::memory_order_acquire);
+  return type == DeviceType::Meta ? meta_backend.load(std::memory_order_acquire) : nullptr;
 }
 void setGroupBackend(DeviceType type, GroupBackend* backend) {
   (type == DeviceType::CUDA ? cuda_backend : meta_backend).store(backend);
