@@ -48,6 +48,27 @@ Tensor Base::dataView(const Geometry& view) const {
   return Tensor::fromStorage(data_.storage(), view.dtype, view.sizes, view.strides, view.offset);
 }
 
+bool Base::isWhole(const Geometry& view) const {
+  return view.isDense() &&
+         static_cast<size_t>(view.numel()) * itemSize(view.dtype) == storage_.bytes();
+}
+
+void Base::prepare(const Tensor& t, bool writes) {
+  if (!graph_ || t.numel() == 0) return;
+  const Geometry view = Geometry::of(t);
+  if (writes && isWhole(view)) return;
+  if (graph_ != Graph::current()) return settle("another thread");
+  if (!writes) {
+    if (view == layout_) return;
+    for (const auto& [known, value] : views_) {
+      if (known == view) return;
+    }
+  }
+  const bool fits =
+      view.dtype == layout_.dtype && layout_.isContiguous() && view.end() <= layout_.end();
+  if (!fits) settle("a view of memory in another layout");
+}
+
 ValueId Base::read(const Tensor& t) {
   const std::shared_ptr<Graph>& graph = Graph::current();
   const Geometry view = Geometry::of(t);
@@ -55,18 +76,15 @@ ValueId Base::read(const Tensor& t) {
     return graph->input(Tensor::emptyStrided(view.sizes, view.strides, view.dtype));
   }
   checkError();
-  if (graph_ && graph_ != graph) settle("another thread");
   if (graph_) {
+    WICK_ASSERT(graph_ == graph, "a lazy tensor of another thread");
     if (view == layout_) return value_;
     for (const auto& [known, value] : views_) {
       if (known == view) return value;
     }
-    if (view.dtype == layout_.dtype && layout_.isContiguous() && view.end() <= layout_.end()) {
-      const ValueId value = recordView(*graph, value_, layout_, view);
-      views_.emplace_back(view, value);
-      return value;
-    }
-    settle("a view of memory in another layout");
+    const ValueId value = recordView(*graph, value_, layout_, view);
+    views_.emplace_back(view, value);
+    return value;
   }
   if (!data_.defined()) startZeros(view.dtype);
   covers(view.end(), itemSize(view.dtype));
@@ -98,24 +116,17 @@ void Base::write(const Tensor& t, ValueId value, const Geometry& of_value) {
   if (t.numel() == 0) return;
   Graph& graph = *Graph::current();
   const Geometry view = Geometry::of(t);
-  const bool all = view.isDense() &&
-                   static_cast<size_t>(view.numel()) * itemSize(view.dtype) == storage_.bytes();
-  if (graph_ && graph_.get() != &graph) {
-    if (!all) settle("another thread");
-    if (graph_) graph_->forget(this);
-    graph_.reset();
-  }
-  if (all) {
+  if (isWhole(view)) {
+    if (graph_ && graph_.get() != &graph) {
+      graph_->forget(this);
+      graph_.reset();
+    }
     value = recordStrides(graph, value, of_value, view.strides);
     setValue(value);
     layout_ = view;
     return;
   }
   checkError();
-  if (graph_ &&
-      (layout_.dtype != view.dtype || !layout_.isContiguous() || view.end() > layout_.end())) {
-    settle("a write to memory in another layout");
-  }
   ValueId whole = value_;
   if (!graph_) {
     if (!data_.defined()) startZeros(view.dtype);
@@ -133,8 +144,8 @@ void Base::write(const Tensor& t, ValueId value, const Geometry& of_value) {
 void Base::writeData(const Tensor& t, const Tensor& data) {
   if (t.numel() == 0) return;
   const Geometry view = Geometry::of(t);
-  if (!view.isDense() ||
-      static_cast<size_t>(view.numel()) * itemSize(view.dtype) != storage_.bytes()) {
+  if (!isWhole(view)) {
+    prepare(t, true);
     return write(t, Graph::current()->input(data), Geometry::of(data));
   }
   layout_ = view;

@@ -19,11 +19,14 @@ class Base : public RefCounted {
 
   static Base& of(const Tensor& t);
 
-  // The tensor's value in the calling thread's graph. Throws the error of what it depends on.
+  // Makes sure that read(), and write() with `writes`, leave the calling thread's graph as it is:
+  // what they cannot do within it is evaluated now. Values from before are no longer valid then.
+  void prepare(const Tensor& t, bool writes);
+  // The tensor's value in the calling thread's graph, after prepare(). Throws the error of what it depends on.
   ValueId read(const Tensor& t);
   // The tensor's data. Evaluates when there are none yet.
   Tensor fetch(const Tensor& t, const char* cause);
-  // The tensor gets a value of its dtype and sizes, whose strides are said.
+  // The tensor gets a value of its dtype and sizes, whose strides are said. After prepare().
   void write(const Tensor& t, ValueId value, const Geometry& of_value);
   // The tensor gets data of its sizes, which nobody else writes to. They may be kept.
   void writeData(const Tensor& t, const Tensor& data);
@@ -42,6 +45,7 @@ class Base : public RefCounted {
     if (error_) std::rethrow_exception(error_);
   }
   void settle(const char* cause);
+  bool isWhole(const Geometry& view) const;
   void startZeros(DType dtype);
   void covers(int64_t end, size_t item_size);
   void setValue(ValueId value);

@@ -28,30 +28,19 @@ const Operator& operatorNamed(const char* name, const char* overload) {
 }
 
 Operand valueOperand(ValueId value) {
-  Operand made;
-  made.kind = Operand::Kind::Value;
-  made.values = {value};
-  return made;
+  return {Operand::Kind::Value, IValue(), {value}};
 }
-Operand constantOperand(IValue value) {
-  Operand made;
-  made.value = std::move(value);
-  return made;
+Operand constantOperand(const IValue& value) {
+  return {Operand::Kind::Constant, value, {}};
 }
 Operand intsOperand(IntSpan numbers) {
-  Operand made;
-  made.kind = Operand::Kind::Ints;
-  made.value = IValue(makeIntList(numbers));
-  return made;
+  return {Operand::Kind::Ints, IValue(makeIntList(numbers)), {}};
 }
 Operand numberOperand(const IValue& number) {
-  Operand made;
-  made.value = number;
   const bool plain = number.isInt()      ? !isParameter(number.toInt())
                      : number.isDouble() ? number.toDouble() == 0 || number.toDouble() == 1
                                          : true;
-  if (!plain) made.kind = Operand::Kind::Number;
-  return made;
+  return {plain ? Operand::Kind::Constant : Operand::Kind::Number, number, {}};
 }
 
 const std::shared_ptr<Graph>& Graph::current() {

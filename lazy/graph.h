@@ -41,7 +41,7 @@ struct Operand {
   std::vector<ValueId> values;
 };
 Operand valueOperand(ValueId value);
-Operand constantOperand(IValue value);
+Operand constantOperand(const IValue& value);
 Operand intsOperand(IntSpan numbers);
 // A number that enters arithmetic: 0 and 1 belong to the text.
 Operand numberOperand(const IValue& number);

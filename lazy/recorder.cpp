@@ -324,11 +324,31 @@ class Recorder {
         }
       }
     }
+    prepareAll(args);
     if (op.form() == Operator::Form::Base) return recordBase(args);
     recordDerived(args);
   }
 
  private:
+  // Values stay valid from here on to the record's end.
+  void prepareAll(std::span<const IValue> args) {
+    const uint64_t written = writtenBy(*frame_.op, args);
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].isTensor()) {
+        prepare(args[i].toTensor(), i < 64 && (written >> i & 1) != 0);
+      } else if (args[i].isList()) {
+        for (const IValue& e : args[i].elements()) {
+          if (e.isTensor()) prepare(e.toTensor(), false);
+        }
+      }
+    }
+  }
+  static void prepare(const Tensor& t, bool writes) {
+    if (!isLazy(t)) return;
+    Base::of(t).prepare(t, false);
+    if (writes) Base::of(t).prepare(t, true);
+  }
+
   Record begin(const Operator& op, std::span<const IValue> args) {
     Record record;
     record.op = &op;
@@ -447,7 +467,14 @@ class Recorder {
     if ((!fits && !out) || !canCast(computed.dtype, destination.dtype())) {
       return callImmediately(frame_);
     }
-    if (!fits) destination.resize(computed.sizes);
+    if (!fits) {
+      destination.resize(computed.sizes);
+      // It is written as a whole, or else what it shares memory with must be there.
+      if (Base::of(destination).isPending()) {
+        Graph::current()->evaluate("a result that is larger than its memory");
+        prepareAll(taken);
+      }
+    }
     Geometry of_value = computed;
     ValueId value = kNoValue;
     if (result.same) {
@@ -503,6 +530,7 @@ void callView(CallFrame& frame, SourceRange place) {
   const Operator& op = *frame.op;
   const std::vector<IValue> args(frame.args, frame.args + frame.num_args);
   callDirectly(frame);
+  const std::lock_guard lock(mutex());
   if (!std::ranges::all_of(args, isRecordable)) return;
   // Of data views are data; only what is computed has to be told how.
   std::optional<Tensor> source;
@@ -510,6 +538,10 @@ void callView(CallFrame& frame, SourceRange place) {
     if (v.isTensor() && isLazy(v.toTensor()) && !source) source = v.toTensor();
   }
   if (!source || !Base::of(*source).isPending()) return;
+  for (const IValue& v : args) {
+    if (v.isTensor() && isLazy(v.toTensor())) Base::of(v.toTensor()).prepare(v.toTensor(), false);
+  }
+  if (!Base::of(*source).isPending()) return;
   std::vector<Tensor> made;
   DimVector counts;
   for (size_t r = 0; r < frame.num_results; ++r) {
@@ -534,7 +566,6 @@ void callView(CallFrame& frame, SourceRange place) {
   record.place = std::move(place);
   record.results = counts;
   for (size_t i = 0; i < args.size(); ++i) record.operands.push_back(operandFor(op, i, args[i]));
-  if (!Base::of(*source).isPending()) return;
   const ValueId first =
       Graph::current()->append(std::move(record), static_cast<uint32_t>(made.size()));
   for (size_t i = 0; i < made.size(); ++i) {
@@ -561,18 +592,16 @@ Tensor makeLazy(const Geometry& layout) {
 
 void recordCall(CallFrame& frame) {
   const SourceRange& place = place_now;
-  const std::lock_guard lock(mutex());
+  std::unique_lock lock(mutex());
   if (isFull(*Graph::current())) Graph::current()->evaluate("a long graph");
-  switch (wayOf(*frame.op)) {
-    case Way::Direct:
-      return callDirectly(frame);
-    case Way::View:
-      return callView(frame, place);
-    case Way::Immediate:
-      return callImmediately(frame);
-    case Way::Recorded:
-      return Recorder(frame, place).run();
+  const Way way = wayOf(*frame.op);
+  if (way == Way::Direct || way == Way::View) {
+    // These may call anything, back into Python too.
+    lock.unlock();
+    return way == Way::Direct ? callDirectly(frame) : callView(frame, place);
   }
+  if (way == Way::Immediate) return callImmediately(frame);
+  Recorder(frame, place).run();
 }
 
 // ---- the device ----
@@ -592,6 +621,7 @@ void fill(const Tensor& to, const Tensor& element) {
   Geometry layout = Geometry::of(to);
   layout.offset = 0;
   layout.strides = contiguousStrides(to.sizes());
+  Base::of(to).prepare(to, true);
   const Operand none = constantOperand(IValue());
   const IValue number = numberOf(element);
   const ValueId value = Graph::current()->emit(
@@ -626,6 +656,9 @@ void LazyBackend::copyTensor(const Tensor& to, const Tensor& from) {
     return;
   }
   if (isLazy(from)) {
+    Base::of(from).prepare(from, false);
+    Base::of(to).prepare(to, true);
+    if (Base::of(from).isPending()) Base::of(from).prepare(from, false);
     ValueId value = Base::of(from).read(from);
     Geometry is = Geometry::of(from);
     is.offset = 0;

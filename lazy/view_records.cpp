@@ -77,11 +77,8 @@ std::optional<DimVector> asPermutation(const Geometry& layout, const Geometry& v
 }
 
 Operand intOperand(int64_t number) {
-  if (!isParameter(number)) return constantOperand(IValue(number));
-  Operand operand;
-  operand.kind = Operand::Kind::Number;
-  operand.value = IValue(number);
-  return operand;
+  return {
+      isParameter(number) ? Operand::Kind::Number : Operand::Kind::Constant, IValue(number), {}};
 }
 
 }  // namespace
@@ -111,9 +108,8 @@ ValueId recordView(Graph& graph, ValueId value, const Geometry& layout, const Ge
         kExpand, {valueOperand(value), intsOperand(view.sizes), constantOperand(IValue(false))});
   }
   if (const auto order = asPermutation(layout, view)) {
-    Operand dims;
-    dims.value = IValue(makeIntList(*order));
-    return graph.emit(kPermute, {valueOperand(value), std::move(dims)});
+    return graph.emit(kPermute,
+                      {valueOperand(value), constantOperand(IValue(makeIntList(*order)))});
   }
   if (view.offset > 0) {
     value = graph.emit(kView, {valueOperand(value), intsOperand({-1})});
