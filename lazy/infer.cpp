@@ -1,9 +1,13 @@
 #include "lazy/infer.h"
 
+#include <algorithm>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "core/error.h"
+#include "ir/graph.h"
+#include "ir/shape_facts.h"
 #include "lazy/graph.h"
 #include "lazy/program.h"
 
@@ -117,7 +121,8 @@ class Twins {
   std::vector<Geometry> geometries_;
 };
 
-Inferred run(const Operator& op, std::span<const IValue> args) {
+// `absent` says whether all that is wrong is that there is nothing for this device.
+Inferred run(const Operator& op, std::span<const IValue> args, bool& absent) {
   Inferred made;
   const ComputeScope scope;
   Twins twins;
@@ -125,8 +130,9 @@ Inferred run(const Operator& op, std::span<const IValue> args) {
   for (const IValue& v : args) given.push_back(twins.of(v));
   try {
     op.callKernel(given.data(), given.size(), results.data(), results.size());
-  } catch (const Error&) {
-    // The call itself will say what is wrong with it, or there is nothing for this device.
+  } catch (const Error& error) {
+    // The call itself will say what else is wrong with it.
+    absent = std::string_view(error.what()).find("device meta") != std::string_view::npos;
     return made;
   }
   if (!twins.areUntouched()) return made;
@@ -143,6 +149,65 @@ Inferred run(const Operator& op, std::span<const IValue> args) {
   }
   made.known = true;
   return made;
+}
+
+// What the record's rule says of the call's types, where that is all there is to say. Arguments are
+// row-major, so that the results are most likely as well.
+Inferred byRule(const Operator& op, std::span<const IValue> args) {
+  Inferred made;
+  const ShapeRule rule = op.record().shape;
+  if (!rule) return made;
+  wick::Graph graph;
+  const auto value = [&](const IValue& v) {
+    if (v.isNone()) return graph.insertNode(graph.createNone())->output();
+    return v.isTensor() ? graph.addInput("", v.type()) : graph.insertConstant(v);
+  };
+  std::vector<Value*> inputs;
+  for (const IValue& v : args) {
+    const bool tensors = v.isList() && std::ranges::any_of(v.elements(), [](const IValue& e) {
+                           return e.isTensor() || e.isNone();
+                         });
+    if (v.isTensor() && !v.toTensor().isContiguous()) return made;
+    if (!tensors) {
+      inputs.push_back(value(v));
+      continue;
+    }
+    std::vector<Value*> elements;
+    for (const IValue& e : v.elements()) elements.push_back(value(e));
+    inputs.push_back(
+        graph.insertNode(graph.createList(v.toList().element_type, elements))->output());
+  }
+  const size_t count = op.schema().returns().size();
+  Node* node = graph.insertNode(graph.create(op.symbol(), inputs, count));
+  node->setOperator(&op);
+  const std::vector<TypePtr> types = rule(*node);
+  if (types.size() != count) return made;
+  for (const TypePtr& type : types) {
+    const auto* tensor = type ? type->as<TensorType>() : nullptr;
+    if (!tensor || !tensor->facts().dtype) return made;
+    const auto sizes = sizesOf(tensor->facts());
+    if (!sizes) return made;
+    Inferred::Result result;
+    result.geometry.dtype = *tensor->facts().dtype;
+    for (const Size& size : *sizes) {
+      if (!size || *size < 0) return made;
+      result.geometry.sizes.push_back(*size);
+    }
+    result.geometry.strides = contiguousStrides(result.geometry.sizes);
+    made.results.push_back(std::move(result));
+    made.counts.push_back(Record::kOne);
+  }
+  made.made_contiguous = true;
+  made.known = true;
+  return made;
+}
+
+Inferred find(const Operator& op, std::span<const IValue> args) {
+  bool absent = false;
+  Inferred made = run(op, args, absent);
+  if (made.known || !absent || op.writtenArguments() != 0 || op.unannotatedArguments() != 0)
+    return made;
+  return byRule(op, args);
 }
 
 }  // namespace
@@ -162,7 +227,7 @@ const Inferred& infer(const Operator& op, std::span<const IValue> args) {
   if (found != known.end()) return found->second;
   if (known.size() >= kMaxKnown) known.clear();
   const std::string own = key;
-  return known.insert_or_assign(own, run(op, args)).first->second;
+  return known.insert_or_assign(own, find(op, args)).first->second;
 }
 
 }  // namespace wick::lazy

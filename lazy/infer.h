@@ -22,6 +22,8 @@ struct Inferred {
     Geometry geometry;  // an argument's view begins at the argument's first element
   };
   std::vector<Result> results;
+  // Sizes and dtypes are those of the results, strides those that they have after `contiguous`.
+  bool made_contiguous = false;
   DimVector counts;  // as Record::results
 };
 

@@ -15,12 +15,14 @@
 #include <unordered_map>
 #include <utility>
 
+#include "autograd/formula.h"
 #include "core/device_backend.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "ir/device_kernels.h"
 #include "ir/kind_kernels.h"
 #include "lazy/base.h"
-#include "lazy/counting.h"
+#include "lazy/immediate.h"
 #include "lazy/infer.h"
 #include "lazy/lazy.h"
 #include "lazy/program.h"
@@ -60,15 +62,32 @@ bool isFill(const Operator& op) {
   return op.symbol() == kFill || op.symbol() == kZero;
 }
 
+// PyTorch's schemas call them views, because its tensors have a flag for it.
+bool isConjugate(const Operator& op) {
+  static const Symbol kConj = Symbol::fromQualString("aten::conj"),
+                      kPlain = Symbol::fromQualString("aten::_conj");
+  return op.symbol() == kConj || op.symbol() == kPlain;
+}
+
+// Whether an argument has a gradient that has to be recorded.
+bool hasHistory(const IValue& v) {
+  if (v.isTensor()) {
+    const auto& t = *static_cast<const TensorImpl*>(v.rawObject());
+    return t.requires_grad || t.history;
+  }
+  return v.isList() && std::ranges::any_of(v.elements(), hasHistory);
+}
+
 Way findWay(const Operator& op) {
   const bool neutral = isDeviceNeutral(op);
+  if (findDeviceKernel(op, kLazy)) return Way::Direct;
   if (op.form() != Operator::Form::Base) {
     if (op.form() == Operator::Form::Inplace && neutral && isFill(op)) return Way::Direct;
     return op.has(kNondeterministic) || op.has(kSideEffects) || !givesOnlyTensors(op)
                ? Way::Immediate
                : Way::Recorded;
   }
-  if (op.makesViews()) return Way::View;
+  if (op.makesViews()) return isConjugate(op) ? Way::Recorded : Way::View;
   if (neutral && (joinsDevices(op) || op.has(kChangesMetadata) || op.has(kAnyKind) ||
                   op.tensorArguments() == 0 || !givesTensors(op))) {
     return Way::Direct;
@@ -79,11 +98,24 @@ Way findWay(const Operator& op) {
   return Way::Recorded;
 }
 
+struct Ways {
+  Way usually;
+  bool of_others;  // its gradient is that of the operators that its kernel calls
+};
 // Operators live as long as the process. Synchronized by mutex().
-Way wayOf(const Operator& op) {
-  static auto& known = *new std::unordered_map<const Operator*, Way>;
-  const auto at = known.find(&op);
-  return at != known.end() ? at->second : known.emplace(&op, findWay(op)).first->second;
+Way wayOf(const Operator& op, std::span<const IValue> args) {
+  static auto& known = *new std::unordered_map<const Operator*, Ways>;
+  auto at = known.find(&op);
+  if (at == known.end()) {
+    const bool of_others = op.form() == Operator::Form::Base &&
+                           autograd::ruleOf(op).kind() == autograd::Rule::Kind::Others &&
+                           (op.writtenArguments() == 0 || isDeviceNeutral(op));
+    at = known.emplace(&op, Ways{findWay(op), of_others}).first;
+  }
+  const Ways& ways = at->second;
+  const bool made_of_others = ways.of_others && ways.usually != Way::View && gradEnabled() &&
+                              std::ranges::any_of(args, hasHistory);
+  return made_of_others ? Way::Direct : ways.usually;
 }
 
 thread_local const char* cause = nullptr;
@@ -102,11 +134,6 @@ class CauseScope {
   const char* before_;
 };
 
-bool isTensorList(const IValue& v) {
-  return v.isList() &&
-         std::ranges::any_of(v.elements(), [](const IValue& e) { return e.isTensor(); });
-}
-
 // Bit i: the call writes to argument i.
 uint64_t writtenBy(const Operator& op, std::span<const IValue> args) {
   uint64_t written = op.writtenArguments();
@@ -121,107 +148,9 @@ uint64_t writtenBy(const Operator& op, std::span<const IValue> args) {
   return written;
 }
 
-// ---- immediate ----
-
-// The value with data for lazy tensors.
-IValue realOf(const IValue& v) {
-  if (v.isTensor()) {
-    const Tensor t = v.toTensor();
-    return isLazy(t) ? IValue(Base::of(t).fetch(t, currentCause())) : v;
-  }
-  if (v.isDevice()) return v.toDevice().type == kLazy ? IValue(Device()) : v;
-  if (!isTensorList(v)) return v;
-  std::vector<IValue> elements;
-  for (const IValue& e : v.elements()) elements.push_back(realOf(e));
-  return IValue(makeList(v.toList().element_type, std::move(elements)));
-}
-
-Tensor wrap(const Tensor& data) {
-  if (data.kind() != TensorKind::Dense || !data.device().isCpu()) return data;
-  Geometry layout = Geometry::of(data);
-  layout.offset = 0;
-  if (!layout.isDense()) {
-    const Tensor packed = data.clone(MemoryFormat::Contiguous);
-    return wrap(packed);
-  }
-  const Tensor made = makeLazy(layout);
-  Base::of(made).writeData(made, data);
-  return made;
-}
-
-class Immediate {
- public:
-  explicit Immediate(CallFrame& frame)
-      : frame_(frame), written_(writtenBy(*frame.op, std::span(frame.args, frame.num_args))) {}
-
-  void run() {
-    const Operator& op = *frame_.op;
-    for (size_t i = 0; i < frame_.num_args; ++i) {
-      IValue real = realOf(frame_.args[i]);
-      if (i < 64 && (written_ >> i & 1) != 0) real = copied(real);
-      reals_.push_back(real);
-    }
-    std::vector<IValue> given = reals_, results(frame_.num_results);
-    countImmediate(op.schema().name());
-    {
-      const ComputeScope scope;
-      op.callKernel(given.data(), given.size(), results.data(), results.size());
-    }
-    for (size_t i = 0; i < frame_.num_args; ++i) {
-      if (i < 64 && (written_ >> i & 1) != 0) giveBack(frame_.args[i], reals_[i]);
-    }
-    std::vector<IValue> kept(frame_.args, frame_.args + frame_.num_args);
-    for (size_t r = 0; r < results.size(); ++r) frame_.results[r] = lazyOf(results[r], kept);
-  }
-
- private:
-  // Data belong to others too: nobody writes to them.
-  static IValue copied(const IValue& v) {
-    if (v.isTensor()) return IValue(v.toTensor().clone());
-    if (!isTensorList(v)) return v;
-    std::vector<IValue> elements;
-    for (const IValue& e : v.elements()) elements.push_back(copied(e));
-    return IValue(makeList(v.toList().element_type, std::move(elements)));
-  }
-  static void giveBack(const IValue& to, const IValue& from) {
-    if (to.isTensor()) {
-      const Tensor t = to.toTensor(), real = from.toTensor();
-      if (!isLazy(t)) return void(t.copyFrom(real));
-      if (!std::ranges::equal(t.sizes(), real.sizes())) t.resize(real.sizes());
-      Base::of(t).writeData(t, real);
-    } else if (isTensorList(to)) {
-      for (size_t i = 0; i < to.elements().size(); ++i)
-        giveBack(to.elements()[i], from.elements()[i]);
-    }
-  }
-  IValue lazyOf(const IValue& v, const std::vector<IValue>& args) const {
-    if (v.isTensor()) {
-      const Tensor t = v.toTensor();
-      if (!t.defined()) return v;
-      for (size_t i = 0; i < reals_.size(); ++i) {
-        if (reals_[i].isTensor() && reals_[i].toTensor().isSame(t)) return args[i];
-      }
-      return IValue(wrap(t));
-    }
-    if (v.isTuple()) {
-      std::vector<IValue> elements;
-      for (const IValue& e : v.elements()) elements.push_back(lazyOf(e, args));
-      return IValue(makeTuple(std::move(elements), v.toTuple().named));
-    }
-    if (!isTensorList(v)) return v;
-    std::vector<IValue> elements;
-    for (const IValue& e : v.elements()) elements.push_back(lazyOf(e, args));
-    return IValue(makeList(v.toList().element_type, std::move(elements)));
-  }
-
-  CallFrame& frame_;
-  const uint64_t written_;
-  std::vector<IValue> reals_;
-};
-
 void callImmediately(CallFrame& frame) {
   const CauseScope scope(*frame.op);
-  Immediate(frame).run();
+  runImmediately(frame, writtenBy(*frame.op, std::span(frame.args, frame.num_args)));
 }
 
 // ---- recorded ----
@@ -393,7 +322,7 @@ class Recorder {
     const auto count = static_cast<uint32_t>(inferred.results.size());
     const ValueId first = Graph::current()->append(
         std::move(record), count + static_cast<uint32_t>(destinations.size()));
-    giveResults(inferred, first);
+    giveResults(inferred, inferred.made_contiguous ? contiguous(first, count) : first);
     for (size_t d = 0; d < destinations.size(); ++d) {
       const Tensor& to = destinations[d].second;
       // The copy of a view is dense.
@@ -404,6 +333,18 @@ class Recorder {
       }
       Base::of(to).write(to, first + count + static_cast<ValueId>(d), of_copy);
     }
+  }
+
+  // The same values row-major, one behind the other.
+  static ValueId contiguous(ValueId first, uint32_t count) {
+    static const Operator& op = operatorNamed("aten::contiguous", "");
+    ValueId made = first;
+    for (uint32_t i = 0; i < count; ++i) {
+      const ValueId next = Graph::current()->emit(
+          op, {valueOperand(first + i), constantOperand(IValue(int64_t{0}))});
+      if (i == 0) made = next;
+    }
+    return made;
   }
 
   void giveResults(const Inferred& inferred, ValueId first) {
@@ -467,6 +408,12 @@ class Recorder {
     if ((!fits && !out) || !canCast(computed.dtype, destination.dtype())) {
       return callImmediately(frame_);
     }
+    const bool shared = std::ranges::any_of(tensors_, [&](const Tensor& t) {
+      return !t.isSame(destination) && t.sharesStorage(destination);
+    });
+    const bool reads_itself =
+        std::ranges::count_if(tensors_, [&](const Tensor& t) { return t.isSame(destination); }) > 1;
+    if (!fits && (shared || reads_itself)) return callImmediately(frame_);
     if (!fits) {
       destination.resize(computed.sizes);
       // It is written as a whole, or else what it shares memory with must be there.
@@ -484,6 +431,7 @@ class Recorder {
       Record record = begin(base, taken);
       record.results = inferred.counts;
       value = Graph::current()->append(std::move(record), 1);
+      if (inferred.made_contiguous) value = contiguous(value, 1);
     }
     if (computed.dtype != destination.dtype()) {
       value = converted(value, destination.dtype());
@@ -516,13 +464,17 @@ class Recorder {
 void callDirectly(CallFrame& frame) {
   const Operator& op = *frame.op;
   const CauseScope scope(op);
-  if (op.form() == Operator::Form::Base) return op.record().kernel(frame);
-  const Tensor destination = frame.args[0].toTensor();
+  const Kernel own = findDeviceKernel(op, kLazy);
+  const Kernel kernel = own ? own : op.record().kernel;
+  if (op.form() == Operator::Form::Base) return kernel(frame);
+  const bool out = op.form() == Operator::Form::Out;
+  const Tensor destination = frame.args[out ? frame.num_args - 1 : 0].toTensor();
   WICK_CHECK(destination.defined(), "{}: expected a tensor to write to, got None",
              op.schema().name());
   CallFrame base = frame;
+  if (out) --base.num_args;
   base.destination = &destination;
-  op.record().kernel(base);
+  kernel(base);
   finishDerived(op, destination, frame.results[0]);
 }
 
@@ -594,7 +546,7 @@ void recordCall(CallFrame& frame) {
   const SourceRange& place = place_now;
   std::unique_lock lock(mutex());
   if (isFull(*Graph::current())) Graph::current()->evaluate("a long graph");
-  const Way way = wayOf(*frame.op);
+  const Way way = wayOf(*frame.op, std::span(frame.args, frame.num_args));
   if (way == Way::Direct || way == Way::View) {
     // These may call anything, back into Python too.
     lock.unlock();

@@ -474,7 +474,7 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
   for (size_t i = num_given; i < n; ++i) arguments[i] = &state_->constants[i - num_given];
   if (!describe(arguments, n, key)) return fall_back();
   const bool on_cpu = key.device.isCpu();
-  if (on_cpu && jitMode() == JitMode::Off) return fall_back();
+  if (on_cpu ? jitMode() == JitMode::Off : !groupBackend(key.device.type)) return fall_back();
   const std::span<const IValue* const> all(arguments.data(), n);
   GroupCall call(all, key.ordered, key.device);
   // Most groups are one kernel.

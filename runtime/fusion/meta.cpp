@@ -16,6 +16,20 @@ class MetaGroups : public GroupBackend {
   void launch(Device, std::span<const Launch>) override {}
 };
 
+// Has no loop form, because numbers are complex where it does anything.
+void conjugate(CallFrame& frame) {
+  const Tensor t = frame.args[0].toTensor();
+  frame.results[0] = IValue(isComplex(t.dtype()) ? Tensor::emptyLike(t, t.dtype()) : t);
+}
+
+constexpr DeviceKernel kKernels[] = {
+    {"aten::conj", conjugate},
+    {"aten::_conj", conjugate},
+    {"aten::conj_physical", conjugate},
+    {"aten::_conj_physical", conjugate},
+};
+const RegisterDeviceKernels kernels(DeviceType::Meta, kKernels);
+
 const struct Registration {
   MetaGroups groups;
   Registration() {

@@ -179,7 +179,7 @@ TEST_F(Lazy, WrongTypesRaiseAtOnceAndWrongValuesLater) {
   EXPECT_THAT(messageOf([] { lazy::markStep(); }), HasSubstr("index"));
   // What does not depend on it is there; what does says why it is not.
   expectSame(right, ops::neg(numbers({3, 4})));
-  EXPECT_THAT(messageOf([&] { next.item<float>(); }), HasSubstr("index"));
+  EXPECT_THAT(messageOf([&] { moveTo(next, Device()); }), HasSubstr("index"));
   EXPECT_THAT(messageOf([&] { ops::neg(next); }), HasSubstr("index"));
   EXPECT_EQ(messageOf([] { lazy::markStep(); }), "no error");
 }

@@ -42,7 +42,9 @@ class RandomProgram {
       try {
         step();
       } catch (const Error& error) {
-        errors_ += error.what();
+        std::string text = error.what();
+        for (size_t at = 0; (at = text.find(" on lazy")) != std::string::npos;) text.erase(at, 8);
+        errors_ += std::to_string(i) + ", " + std::to_string(chosen_) + ": " + text + "\n";
       }
       if (pool_.size() > 12) pool_.erase(pool_.begin() + choose(static_cast<int>(pool_.size())));
     }
@@ -69,7 +71,8 @@ class RandomProgram {
         kCumsum("aten::cumsum", ""), kDetach("aten::detach", ""), kSqueeze("aten::squeeze", "");
     const Tensor x = any(), y = any();
     const int dim = choose(3) - 1;
-    switch (choose(32)) {
+    chosen_ = choose(32);
+    switch (chosen_) {
       case 0:
         return keep(ops::add(x, y, Scalar(0.5)));
       case 1:
@@ -140,6 +143,7 @@ class RandomProgram {
   void keep(const Tensor& t) { pool_.push_back(t); }
 
   unsigned seed_;
+  int chosen_ = 0;
   std::mt19937 draw_;
   std::vector<Tensor> pool_;
   std::string errors_;
