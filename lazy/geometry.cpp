@@ -35,4 +35,18 @@ bool Geometry::isDense() const {
   return true;
 }
 
+bool Geometry::mayOverlap() const {
+  std::vector<size_t> order;
+  for (size_t d = 0; d < sizes.size(); ++d) {
+    if (sizes[d] > 1) order.push_back(d);
+  }
+  std::ranges::sort(order, {}, [&](size_t d) { return strides[d]; });
+  int64_t inner = 0;  // from the first to the last element of the dimensions so far
+  for (const size_t d : order) {
+    if (strides[d] <= inner) return true;
+    inner += (sizes[d] - 1) * strides[d];
+  }
+  return false;
+}
+
 }  // namespace wick::lazy

@@ -27,6 +27,8 @@ struct Geometry {
   bool isContiguous() const;
   // Whether the elements fill the storage's first bytes without gaps, each once.
   bool isDense() const;
+  // Whether two elements may be one place; true also where only a longer look could tell.
+  bool mayOverlap() const;
   friend bool operator==(const Geometry& a, const Geometry& b) {
     return a.dtype == b.dtype && a.offset == b.offset && a.sizes == b.sizes &&
            (a.strides == b.strides || a.sameStrides(b));

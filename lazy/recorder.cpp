@@ -295,6 +295,7 @@ class Recorder {
       if ((written >> i & 1) == 0) continue;
       // Two that are the same memory would see each other's writes.
       const bool plain = args[i].isTensor() && isLazy(args[i].toTensor()) &&
+                         !Geometry::of(args[i].toTensor()).mayOverlap() &&
                          std::ranges::count_if(tensors_, [&](const Tensor& t) {
                            return t.sharesStorage(args[i].toTensor());
                          }) == 1;
@@ -396,7 +397,10 @@ class Recorder {
     WICK_CHECK(destination.defined(), "{}: expected a tensor to write to, got None",
                op.schema().name());
     const std::span<const IValue> taken = args.first(args.size() - (out ? 1 : 0));
-    if (!isLazy(destination) || writtenBy(base, taken) != 0) return callImmediately(frame_);
+    if (!isLazy(destination) || Geometry::of(destination).mayOverlap() ||
+        writtenBy(base, taken) != 0) {
+      return callImmediately(frame_);
+    }
     const Inferred& inferred = infer(base, taken);
     const bool one = inferred.known && inferred.counts.size() == 1 &&
                      inferred.counts[0] == Record::kOne && inferred.results.size() == 1;

@@ -45,6 +45,11 @@ class RandomProgram {
         std::string text = error.what();
         for (size_t at = 0; (at = text.find(" on lazy")) != std::string::npos;) text.erase(at, 8);
         errors_ += std::to_string(i) + ", " + std::to_string(chosen_) + ": " + text + "\n";
+        // What an out= form leaves behind when it raises may have other sizes already.
+        if (chosen_ == kOutForm) {
+          pool_.clear();
+          break;
+        }
       }
       if (pool_.size() > 12) pool_.erase(pool_.begin() + choose(static_cast<int>(pool_.size())));
     }
@@ -130,7 +135,7 @@ class RandomProgram {
       case 27:
         return keep(kTo(x, static_cast<int64_t>(choose(2) == 0 ? DType::Double : DType::Float),
                         false, false, IValue()));
-      case 28:
+      case kOutForm:
         return void(kOut(x, y, any()));
       case 29:
         return keep(kCumsum(x, 0, IValue()));
@@ -143,6 +148,7 @@ class RandomProgram {
   void keep(const Tensor& t) { pool_.push_back(t); }
 
   unsigned seed_;
+  static constexpr int kOutForm = 28;
   int chosen_ = 0;
   std::mt19937 draw_;
   std::vector<Tensor> pool_;
@@ -157,7 +163,9 @@ bool sameBits(const Tensor& a, const Tensor& b) {
 TEST(Lazy, RandomProgramsHaveTheBitsOfEagerOnes) {
   const char* asked = std::getenv("WICK_LAZY_COUNT");
   const unsigned count = asked ? static_cast<unsigned>(std::atoi(asked)) : 400;
-  for (unsigned seed = 0; seed < count; ++seed) {
+  const char* first = std::getenv("WICK_LAZY_SEED");
+  const unsigned begin = first ? static_cast<unsigned>(std::atoi(first)) : 0;
+  for (unsigned seed = begin; seed < begin + count; ++seed) {
     RandomProgram program(seed);
     const std::vector<Tensor> want = program.run([](const Tensor& t) { return t.clone(); });
     const std::string errors = program.errors();
