@@ -152,6 +152,11 @@ void Base::writeData(const Tensor& t, const Tensor& data) {
   become(data);
 }
 
+void Base::adopt(const Ref<Storage>& memory) {
+  data_ = Tensor::fromStorage(memory, layout_.dtype, layout_.sizes, layout_.strides, 0);
+  error_ = nullptr;
+}
+
 void Base::become(const Tensor& data) {
   if (graph_) graph_->forget(this);
   graph_.reset();

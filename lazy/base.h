@@ -30,6 +30,8 @@ class Base : public RefCounted {
   void write(const Tensor& t, ValueId value, const Geometry& of_value);
   // The tensor gets data of its sizes, which nobody else writes to. They may be kept.
   void writeData(const Tensor& t, const Tensor& data);
+  // All of the contents, after fetch(), are what this memory holds, which nobody else writes to.
+  void adopt(const Ref<Storage>& memory);
   // A view of the storage is this value, as long as nobody writes.
   void remember(const Geometry& view, ValueId value);
   bool isPending() const { return graph_ != nullptr; }

@@ -59,6 +59,7 @@ class Call {
     Tensor& known = known_[t.impl()];
     if (known.defined()) return known;
     known = Base::of(t).fetch(t, currentCause());
+    if (known.numel() == 0) return known;
     const auto copy = copies_.find(t.storage().get());
     if (copy == copies_.end()) return known;
     if (!copy->second) {
@@ -73,11 +74,14 @@ class Call {
     return known;
   }
 
-  static void giveBack(const IValue& to, const IValue& from) {
+  void giveBack(const IValue& to, const IValue& from) {
     if (to.isTensor()) {
       const Tensor t = to.toTensor(), real = from.toTensor();
       if (!isLazy(t)) return;
       if (!std::ranges::equal(t.sizes(), real.sizes())) t.resize(real.sizes());
+      const auto copy = copies_.find(t.storage().get());
+      const bool kept = copy != copies_.end() && copy->second == real.storage();
+      if (kept) return Base::of(t).adopt(copy->second);
       Base::of(t).writeData(t, real);
     } else if (isTensorList(to)) {
       for (size_t i = 0; i < to.elements().size(); ++i) {

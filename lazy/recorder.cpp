@@ -387,6 +387,17 @@ class Recorder {
     return made;
   }
 
+  // Whether an argument lies where the destination does and is not the same tensor: some operators
+  // refuse that.
+  bool readsPartOf(const Tensor& destination) const {
+    const Geometry written = Geometry::of(destination);
+    return std::ranges::any_of(tensors_, [&](const Tensor& t) {
+      if (!t.sharesStorage(destination)) return false;
+      const Geometry read = Geometry::of(t);
+      return !(read == written) && read.offset < written.end() && written.offset < read.end();
+    });
+  }
+
   // What the record's form without the write computes is written.
   void recordDerived(std::span<const IValue> args) {
     const Operator& op = *frame_.op;
@@ -398,7 +409,7 @@ class Recorder {
                op.schema().name());
     const std::span<const IValue> taken = args.first(args.size() - (out ? 1 : 0));
     if (!isLazy(destination) || Geometry::of(destination).mayOverlap() ||
-        writtenBy(base, taken) != 0) {
+        writtenBy(base, taken) != 0 || readsPartOf(destination)) {
       return callImmediately(frame_);
     }
     const Inferred& inferred = infer(base, taken);
