@@ -21,9 +21,9 @@ namespace wick {
 
 namespace {
 
-constexpr size_t kNumTypes = 3;
+constexpr size_t kNumTypes = 4;
 size_t slotOf(DeviceType type) {
-  return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : 2;
+  return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : type == kLazy ? 2 : 3;
 }
 
 struct Tables {
@@ -39,6 +39,7 @@ Tables& tables() {
 }
 
 std::array<std::atomic<GeneralKernel>, kNumTypes> general_kernels{};
+std::array<std::atomic<DeviceRecorder>, kNumTypes> recorders{};
 std::atomic<bool> falls_back{false};
 
 // "aten::add.Tensor" of "aten::add.Tensor(Tensor self, …".
@@ -281,16 +282,29 @@ void setGeneralKernel(DeviceType type, GeneralKernel kernel) {
   general_kernels[slotOf(type)].store(kernel, std::memory_order_release);
 }
 
+void setDeviceRecorder(DeviceType type, DeviceRecorder recorder) {
+  recorders[slotOf(type)].store(recorder, std::memory_order_release);
+}
+DeviceRecorder deviceRecorder(DeviceType type) {
+  return recorders[slotOf(type)].load(std::memory_order_acquire);
+}
+bool joinsDevices(const Operator& op) {
+  const auto listed = tables().neutral.find(recordName(op));
+  return listed != tables().neutral.end() && listed->second == TableRule::Mixed;
+}
+
 DeviceType deviceOfArguments(const Operator& op, const IValue* args, size_t num_args) {
   DeviceType type = DeviceType::CPU;
   forTensors(op, const_cast<IValue*>(args), num_args, [&](size_t, const IValue& v) {
     const Device device = implOf(v).storage->device();
-    if (!device.isCpu()) type = device.type;
+    // Where there is a recorder, it sees to tensors of other devices too.
+    if (!device.isCpu() && type != kLazy) type = device.type;
   });
   return type;
 }
 
 void callOnDevice(DeviceType type, CallFrame frame) {
+  if (const DeviceRecorder recorder = deviceRecorder(type)) return recorder(frame);
   const Operator& op = *frame.op;
   const Resolved& found = resolvedFor(op, type);
   std::vector<IValue> held;

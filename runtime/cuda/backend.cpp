@@ -198,15 +198,6 @@ class CudaGroups : public GroupBackend {
   }
 };
 
-// Sizes and dtypes are all there is.
-class MetaGroups : public GroupBackend {
- public:
-  std::unique_ptr<Code> prepare(const std::string&, const loop::Kernel&) override {
-    return std::make_unique<Code>();
-  }
-  void launch(Device, std::span<const Launch>) override {}
-};
-
 bool computeGenerally(CallFrame& frame, Device device) {
   return computeAsGroup(frame, device) || computeByDefinition(frame, device);
 }
@@ -214,13 +205,10 @@ bool computeGenerally(CallFrame& frame, Device device) {
 const struct Registration {
   CudaBackend memory;
   CudaGroups groups;
-  MetaGroups meta;
   Registration() {
     setDeviceBackend(DeviceType::CUDA, &memory);
     setGroupBackend(DeviceType::CUDA, &groups);
-    setGroupBackend(DeviceType::Meta, &meta);
     setGeneralKernel(DeviceType::CUDA, computeGenerally);
-    setGeneralKernel(DeviceType::Meta, computeAsGroup);
   }
 }& registration = *new Registration;
 
