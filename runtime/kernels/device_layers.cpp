@@ -48,8 +48,16 @@ class MetaLayers : public DeviceLayers {
                      std::optional<int64_t>) override {
     return pooled(x, axes);
   }
+  Tensor convolutionWeightGradient(const char*, const Tensor&, const Tensor& input,
+                                   IntSpan weight_size, const ConvolutionParams&) override {
+    return make(weight_size, input);
+  }
   void weightedRows(const char*, const Tensor&, const Tensor&, int64_t, int64_t,
                     const WeightedRows&) override {}
+  Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand>,
+                   Device device) override {
+    throwRuntimeError("{}: not available on device {}", definition.name, device.str());
+  }
 
  private:
   static Tensor make(IntSpan sizes, const Tensor& like,

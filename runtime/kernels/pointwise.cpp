@@ -490,7 +490,8 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
     }
   }
 
-  if (!device.isCpu() && checkedNumel(shape) > 0) {
+  const bool has_layers = !device.isCpu() && device.type != DeviceType::Meta;
+  if (has_layers && checkedNumel(shape) > 0) {
     const Tensor result = deviceLayers(def.name, device).pointwise(def, operands, device);
     if (!destination) return result;
     destination->copyFrom(result);
@@ -528,7 +529,7 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
   } else {
     out = allocateResult(job, shape, plain, dtypes.result, device);
   }
-  if (out.numel() == 0) return out;
+  if (out.numel() == 0 || device.type == DeviceType::Meta) return out;
   WICK_CHECK(device.isCpu() && out.device().isCpu(), "{}: no kernel for device {}", def.name,
              device.str());
   describeTensor(job.side[0], out, dtypes.written);
