@@ -256,24 +256,28 @@ void sumWeightedRows(const Tensor& x, const Tensor& out, int64_t source_rows, in
                      const WeightedRows& rows) {
   if (out.numel() == 0) return;
   const bool copies = rows.weight.empty() && !rows.place.empty();
+  // A complex number is two neighbours with one weight.
+  const DType type = toRealType(x.dtype());
+  const int64_t parts = isComplex(x.dtype()) ? 2 : 1;
   const auto onDevice = [&](const auto& numbers) {
     return tableOn(x.device(), Tensor::fromData(numbers.data(),
                                                 DimVector{static_cast<int64_t>(numbers.size())}));
   };
   const Tensor start = onDevice(rows.start), place = onDevice(rows.place);
-  const Tensor weight = onDevice(rows.weight).to(copies ? DType::Double : x.dtype());
+  const Tensor weight = onDevice(rows.weight).to(copies ? DType::Double : type);
   const std::string text = fmt::format(
       fmt::runtime(kWeightedRows), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(x.dtype())),
+      fmt::arg("type", codegen::cudaType(type)),
       fmt::arg("sum", copies ? "const T sum = x[p.place[e] * p.inner];"
                              : "T sum = e < end ? x[p.place[e] * p.inner] * p.weight[e] : (T)0;\n"
                                "    for (++e; e < end; ++e) {\n"
                                "      sum = sum + x[p.place[e] * p.inner] * p.weight[e];\n"
                                "    }"));
   CudaDevice& device = enter(x.device());
-  launchText(device, text, "weighted_rows", gridFor(out.numel(), device),
-             {wordOf(x), wordOf(out), wordOf(start), wordOf(place), wordOf(weight), out.numel(),
-              static_cast<int64_t>(rows.start.size()) - 1, source_rows, inner});
+  launchText(
+      device, text, "weighted_rows", gridFor(parts * out.numel(), device),
+      {wordOf(x), wordOf(out), wordOf(start), wordOf(place), wordOf(weight), parts * out.numel(),
+       static_cast<int64_t>(rows.start.size()) - 1, source_rows, parts * inner});
 }
 
 // ---- complex numbers, for libraries that have none ----
