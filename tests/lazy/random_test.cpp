@@ -121,7 +121,8 @@ class RandomProgram {
       case 21:
         return keep(kSum(x, DimVector{0}, choose(2) == 0, IValue()));
       case 22: {
-        for (const IValue& part : kSplit.all(x, 2, 0)[0].elements()) keep(part.toTensor());
+        const std::vector<IValue> results = kSplit.all(x, 2, 0);
+        for (const IValue& part : results[0].elements()) keep(part.toTensor());
         return;
       }
       case 23:
