@@ -176,7 +176,11 @@ TEST(Lazy, RandomProgramsHaveTheBitsOfEagerOnes) {
     for (size_t i = 0; i < want.size(); ++i) {
       ASSERT_EQ(got[i].dtype(), want[i].dtype()) << "program " << seed;
       ASSERT_EQ(formatInts(got[i].sizes()), formatInts(want[i].sizes())) << "program " << seed;
-      ASSERT_EQ(formatInts(got[i].strides()), formatInts(want[i].strides())) << "program " << seed;
+      for (int64_t d = 0; d < want[i].dim(); ++d) {
+        // Where there is one element the stride means nothing.
+        if (want[i].size(d) <= 1) continue;
+        ASSERT_EQ(got[i].stride(d), want[i].stride(d)) << "program " << seed;
+      }
       ASSERT_TRUE(sameBits(moveTo(got[i], Device()), want[i]))
           << "program " << seed << ", tensor " << i;
     }
