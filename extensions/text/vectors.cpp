@@ -13,6 +13,7 @@ namespace {
 constexpr const char* kName = "Vectors";
 constexpr const char* kVersion = "0.0.1";
 
+const OperatorHandle clone{"aten::clone", ""};
 const OperatorHandle copyInto{"aten::copy_", ""};
 const OperatorHandle select{"aten::select", "int"};
 const OperatorHandle unsqueeze{"aten::unsqueeze", ""};
@@ -87,6 +88,8 @@ class Vectors {
   Vectors(Tensor vectors, Tensor unknown)
       : vectors_(std::move(vectors)), unknown_(std::move(unknown)) {
     WICK_CHECK(vectors_.defined() && unknown_.defined(), "{}: expected tensors", kName);
+    // Programs may hold the tensor as a constant, which __setitem__ must not change.
+    vectors_ = clone(vectors_);
   }
 
   bool addToken(const std::string& token, int64_t index) {

@@ -54,10 +54,6 @@ def set_default(v: torch.classes.torchtext.Vocab, i: Optional[int]) -> Optional[
 
 def stoi(v: torch.classes.torchtext.Vocab) -> Dict[str, int]:
     return v.get_stoi()
-
-def operators(v: torch.classes.torchtext.Vocab) -> List[int]:
-    found = 1 if "b" in v else 0
-    return [len(v), v["b"], found]
 )";
 
 const Program& vocabProgram() {
@@ -103,7 +99,6 @@ TEST(TextVocabTest, LooksUpBothWays) {
   const IValue stoi = ask("stoi", v);
   EXPECT_EQ((stoi.to<std::map<std::string, int64_t>>()),
             (std::map<std::string, int64_t>{{"a", 0}, {"b", 1}, {"", 2}, {"naïve", 3}}));
-  EXPECT_EQ(ask("operators", v).to<Ints>(), (Ints{4, 1, 1}));
 }
 
 TEST(TextVocabTest, WhatIsUnknownHasTheDefaultIndex) {
