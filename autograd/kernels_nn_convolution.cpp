@@ -4,6 +4,7 @@
 #include "core/error.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/convolution_products.h"
+#include "runtime/kernels/device_layers.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/layers/util.h"
@@ -162,7 +163,11 @@ Tensor weightGradient(const Tensor& grad_in, const Tensor& input_in, const DimVe
     const auto at = static_cast<int64_t>(2 + d);
     restOf(op, p, d, input.size(at), weight_size[2 + d], grad.size(at));
   }
-  if (!grad.device().isCpu()) return weightByConvolution(op, grad, input, weight_size, p);
+  if (!grad.device().isCpu()) {
+    if (!isFloating(grad.dtype())) return weightByConvolution(op, grad, input, weight_size, p);
+    return deviceLayers(op, grad.device())
+        .convolutionWeightGradient(op, grad, input, weight_size, p);
+  }
   using convproducts::Purpose;
   if (grad.dtype() == DType::Float &&
       convproducts::pays(Purpose::WeightGradient, input.sizes(), weight_size, grad.sizes(), p)) {

@@ -10,6 +10,8 @@
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
+#include "core/tensor_kind.h"
+#include "ir/device_kernels.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/ops/call.h"
@@ -397,6 +399,32 @@ bool holdsNested(const Operator& op, const IValue* args, size_t num_args) {
   return false;
 }
 
+bool anyRequiresGradient(const Operator& op, const IValue* args, size_t num_args) {
+  for (uint64_t rest = op.tensorArguments(); rest != 0; rest &= rest - 1) {
+    const auto i = static_cast<size_t>(std::countr_zero(rest));
+    if (i >= num_args) break;
+    if (args[i].isTensor() && requiresGradient(args[i].toTensor())) return true;
+    if (!args[i].isList()) continue;
+    for (const IValue& e : args[i].elements()) {
+      if (e.isTensor() && requiresGradient(e.toTensor())) return true;
+    }
+  }
+  return false;
+}
+
+// An operator whose kernel calls others, which record themselves. A kernel that a device has for it
+// as a whole would not be recorded.
+void callOthers(const Operator& op, IValue* args, size_t num_args, IValue* results,
+                size_t num_results, uint64_t borrowed) {
+  const bool in_parts = kindsInUse() && gradEnabled() && op.form() == Operator::Form::Base &&
+                        op.writtenArguments() == 0 &&
+                        deviceOfArguments(op, args, num_args) == DeviceType::CUDA &&
+                        anyRequiresGradient(op, args, num_args);
+  if (!in_parts) return op.callKernel(args, num_args, results, num_results, borrowed);
+  CallFrame frame{args, num_args, results, num_results, &op, borrowed};
+  op.record().kernel(frame);
+}
+
 // The operator as it is made of others, which record themselves.
 void runScript(const Rule& rule, const IValue* args, size_t num_args, IValue* results,
                size_t num_results) {
@@ -432,7 +460,10 @@ void record(const Operator& op, IValue* args, size_t num_args, IValue* results, 
             uint64_t borrowed) {
   const Rule& rule = holdsNested(op, args, num_args) ? nestedRuleOf(op) : ruleOf(op);
   const auto plainly = [&] { op.callKernel(args, num_args, results, num_results, borrowed); };
-  if (rule.kind() == Rule::Kind::Ignored || rule.kind() == Rule::Kind::Others) return plainly();
+  if (rule.kind() == Rule::Kind::Ignored) return plainly();
+  if (rule.kind() == Rule::Kind::Others) {
+    return callOthers(op, args, num_args, results, num_results, borrowed);
+  }
   if (rule.kind() == Rule::Kind::None) {
     const BelowRecorder below;
     return plainly();

@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "core/device_backend.h"
 #include "core/error.h"
 
 namespace wick {
@@ -16,9 +17,11 @@ Device Device::parse(std::string_view text) {
     d.type = DeviceType::CUDA;
   } else if (kind == "meta") {
     d.type = DeviceType::Meta;
+  } else if (kind == "lazy") {
+    d.type = kLazy;
   } else {
     throwRuntimeError(
-        "device: expected one of cpu, cuda, meta at the start of the device string, got '{}'",
+        "device: expected one of cpu, cuda, lazy, meta at the start of the device string, got '{}'",
         text);
   }
   if (colon != std::string_view::npos) {
@@ -34,7 +37,10 @@ Device Device::parse(std::string_view text) {
 }
 
 std::string Device::str() const {
-  std::string s = type == DeviceType::CPU ? "cpu" : type == DeviceType::CUDA ? "cuda" : "meta";
+  std::string s = type == DeviceType::CPU    ? "cpu"
+                  : type == DeviceType::CUDA ? "cuda"
+                  : type == kLazy            ? "lazy"
+                                             : "meta";
   if (index >= 0) s += ":" + std::to_string(index);
   return s;
 }

@@ -43,9 +43,9 @@ class MetaBackend : public DeviceBackend {
   void synchronize(Device) override {}
 };
 
-constexpr size_t kNumTypes = 3;
+constexpr size_t kNumTypes = 4;
 size_t slotOf(DeviceType type) {
-  return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : 2;
+  return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : type == kLazy ? 2 : 3;
 }
 
 // Constant-initialized: backends are set while static objects of other files are made.

@@ -12,6 +12,9 @@
 
 namespace wick {
 
+// Lazy tensors (lazy/). PyTorch's number.
+inline constexpr DeviceType kLazy{17};
+
 // Thread-safe. Work may be queued: what a backend is asked for happens in the order in which a
 // thread asks, and bytes that were copied to the CPU are there when the call returns.
 class DeviceBackend {
@@ -24,6 +27,11 @@ class DeviceBackend {
   virtual Device current() = 0;
   // Whether tensors have elements that can be read and written.
   virtual bool holdsData() const { return true; }
+  // Whether storages have memory that copyBytes() and clear() reach. Where they have not, and tensors
+  // hold data all the same, copyTensor() does what these do. New storages are full of zeros then.
+  virtual bool hasMemory() const { return true; }
+  // Writes `from` to `to`, converted: tensors of equal sizes, one of them or both on this device.
+  virtual void copyTensor(const Tensor&, const Tensor&) {}
   // `bytes` > 0. Throws RuntimeError when memory is exhausted.
   virtual void* allocate(Device device, size_t bytes) = 0;
   virtual void free(Device device, void* memory, size_t bytes) noexcept = 0;

@@ -406,6 +406,14 @@ const Tensor& Tensor::copyFrom(const Tensor& source) const {
                "operation.");
   }
   const bool on_cpu = device().isCpu() && src.device().isCpu();
+  if (!on_cpu) {
+    for (const Tensor* t : {this, static_cast<const Tensor*>(&src)}) {
+      DeviceBackend& backend = deviceBackend(t->device().type);
+      if (backend.hasMemory() || !backend.holdsData()) continue;
+      backend.copyTensor(*this, src);
+      return *this;
+    }
+  }
   if (!on_cpu && device() != src.device()) {
     copyAcross(*this, source);
     return *this;

@@ -28,6 +28,7 @@ ROOMS = {
     "extensions": "operators and classes of applications",
     "serialization": "archives, both ways",
     "tracing": "recording calls as graphs",
+    "lazy": "computing as late as possible",
     "training": "optimizers, whole trainings",
     "": "wick.h: the interface for C++",
     "capi": "the interface for C",

@@ -428,7 +428,8 @@ void Extension::State::addClasses(std::vector<std::string>& taken_back) {
       }
       const std::string declaration = plain ? declarationOf(method, m.signature()) : m.declaration;
       OperatorTraits traits;
-      traits.side_effects = true;  // objects change
+      traits.side_effects = true;    // objects change
+      traits.derivative = "others";  // what a method computes by operators, these record
       definitions.push_back(
           {withObject(declaration, operatorOf(made->name_, method), qualified(made->name_)),
            m.function, std::move(traits), m.signature});

@@ -7,6 +7,8 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -19,9 +21,9 @@ namespace wick {
 
 namespace {
 
-constexpr size_t kNumTypes = 3;
+constexpr size_t kNumTypes = 4;
 size_t slotOf(DeviceType type) {
-  return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : 2;
+  return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : type == kLazy ? 2 : 3;
 }
 
 struct Tables {
@@ -37,6 +39,7 @@ Tables& tables() {
 }
 
 std::array<std::atomic<GeneralKernel>, kNumTypes> general_kernels{};
+std::array<std::atomic<DeviceRecorder>, kNumTypes> recorders{};
 std::atomic<bool> falls_back{false};
 
 // "aten::add.Tensor" of "aten::add.Tensor(Tensor self, …".
@@ -55,6 +58,7 @@ struct Resolved {
   Kernel base = nullptr;  // of the record
   bool neutral = false;
   bool one_device = true;  // whether all tensors must be on it
+  bool mixes = false;      // whether tensors of no dimensions on the CPU are numbers to it
   Kernel last = nullptr;   // does what the general one cannot
 };
 
@@ -72,12 +76,16 @@ Resolved resolve(const Operator& op, DeviceType type) {
   found.one_device =
       listed != tables().neutral.end() ? listed->second != TableRule::Mixed : !found.neutral;
   if (tables().mixed.count(recordName(op)) != 0) found.one_device = false;
+  found.mixes = op.record().scalar != nullptr;
   if (listed != tables().neutral.end() && listed->second == TableRule::Last) {
     found.last = op.record().kernel;
     found.neutral = false;
+    found.mixes = true;
   } else if (tables().last.count(recordName(op)) != 0) {
     found.last = std::exchange(found.base, nullptr);
     found.own = nullptr;
+  } else if (!found.base && !found.neutral && op.record().scalar) {
+    found.last = op.record().kernel;  // goes through the engine of pointwise operators
   }
   return found;
 }
@@ -124,10 +132,28 @@ Device deviceOf(const CallFrame& frame) {
   return *found;
 }
 
+// A tensor of no dimensions on the device. Equal ones are copied there once and kept, as far as there
+// are not too many, so that calls that compute with the same number need not wait for a copy.
+Tensor numberOn(Device device, const Tensor& number) {
+  constexpr size_t kMost = 4096;
+  using Key = std::tuple<DeviceType, int, DType, std::string>;
+  static std::mutex& mutex = *new std::mutex;
+  static auto& kept = *new std::map<Key, Tensor>;
+  if (number.impl()->is_conj) return moveTo(number, device);
+  Key key(device.type, device.index, number.dtype(),
+          std::string(static_cast<const char*>(number.rawData()), number.itemSize()));
+  {
+    std::lock_guard lock(mutex);
+    if (const auto it = kept.find(key); it != kept.end()) return it->second;
+  }
+  const Tensor there = moveTo(number, device);
+  std::lock_guard lock(mutex);
+  return kept.size() < kMost ? kept.emplace(std::move(key), there).first->second : there;
+}
+
 // Brings tensors of no dimensions to the device where the operator takes numbers in their place;
 // others on the CPU are an error. `held` keeps the call's arguments then.
-void gather(CallFrame& frame, Device device, std::vector<IValue>& held) {
-  const bool mixes = frame.op->record().scalar != nullptr;
+void gather(CallFrame& frame, Device device, bool mixes, std::vector<IValue>& held) {
   bool moves = false;
   forTensors(*frame.op, frame.args, frame.num_args, [&](size_t i, const IValue& v) {
     const TensorImpl& t = implOf(v);
@@ -143,7 +169,7 @@ void gather(CallFrame& frame, Device device, std::vector<IValue>& held) {
   if (!moves) return;
   held.assign(frame.args, frame.args + frame.num_args);
   for (IValue& v : held) {
-    if (v.isTensor()) v = IValue(moveTo(v.toTensor(), device));
+    if (v.isTensor() && v.toTensor().device().isCpu()) v = IValue(numberOn(device, v.toTensor()));
   }
   frame.args = held.data();
   frame.borrowed = 0;
@@ -256,20 +282,33 @@ void setGeneralKernel(DeviceType type, GeneralKernel kernel) {
   general_kernels[slotOf(type)].store(kernel, std::memory_order_release);
 }
 
+void setDeviceRecorder(DeviceType type, DeviceRecorder recorder) {
+  recorders[slotOf(type)].store(recorder, std::memory_order_release);
+}
+DeviceRecorder deviceRecorder(DeviceType type) {
+  return recorders[slotOf(type)].load(std::memory_order_acquire);
+}
+bool joinsDevices(const Operator& op) {
+  const auto listed = tables().neutral.find(recordName(op));
+  return listed != tables().neutral.end() && listed->second == TableRule::Mixed;
+}
+
 DeviceType deviceOfArguments(const Operator& op, const IValue* args, size_t num_args) {
   DeviceType type = DeviceType::CPU;
   forTensors(op, const_cast<IValue*>(args), num_args, [&](size_t, const IValue& v) {
     const Device device = implOf(v).storage->device();
-    if (!device.isCpu()) type = device.type;
+    // Where there is a recorder, it sees to tensors of other devices too.
+    if (!device.isCpu() && type != kLazy) type = device.type;
   });
   return type;
 }
 
 void callOnDevice(DeviceType type, CallFrame frame) {
+  if (const DeviceRecorder recorder = deviceRecorder(type)) return recorder(frame);
   const Operator& op = *frame.op;
   const Resolved& found = resolvedFor(op, type);
   std::vector<IValue> held;
-  if (found.one_device) gather(frame, deviceOf(frame), held);
+  if (found.one_device) gather(frame, deviceOf(frame), found.mixes, held);
   const bool is_base = op.form() == Operator::Form::Base;
   if (found.own) {
     found.own(frame);

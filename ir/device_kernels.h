@@ -57,6 +57,13 @@ using GeneralKernel = bool (*)(CallFrame& frame, Device device);
 // Set once for each type, before main().
 void setGeneralKernel(DeviceType type, GeneralKernel kernel);
 
+// Does all calls with tensors on a type of device instead of the tables. Null takes it away.
+using DeviceRecorder = void (*)(CallFrame& frame);
+void setDeviceRecorder(DeviceType type, DeviceRecorder recorder);
+DeviceRecorder deviceRecorder(DeviceType type);
+// Whether the operator's own kernel copes with tensors of several devices in one call.
+bool joinsDevices(const Operator& op);
+
 // The type of device that the call's tensors are on, also those in lists: the CPU when it has none,
 // or when all are there; otherwise another one.
 DeviceType deviceOfArguments(const Operator& op, const IValue* args, size_t num_args);

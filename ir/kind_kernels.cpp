@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "core/error.h"
+#include "ir/device_kernels.h"
 
 namespace wick {
 
@@ -109,6 +110,11 @@ TensorKind Operator::kindOfArguments(const IValue* args, size_t num_args) const 
 
 void Operator::callForKind(TensorKind kind, IValue* args, size_t num_args, IValue* results,
                            size_t num_results, uint64_t borrowed) const {
+  // Kernels of kinds read memory.
+  if (const DeviceType type = deviceOfArguments(*this, args, num_args); deviceRecorder(type)) {
+    CallFrame frame{args, num_args, results, num_results, this, borrowed};
+    return deviceRecorder(type)(frame);
+  }
   const auto k = static_cast<size_t>(kind);
   if (own_kernels_ && (*own_kernels_)[k]) {
     CallFrame frame{args, num_args, results, num_results, this, borrowed};

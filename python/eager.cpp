@@ -375,6 +375,7 @@ CompiledCall* find(EagerObject::State& state, Arguments& arguments, bool or_null
 IValue runPlan(const CallPlan& plan, Arguments& arguments) {
   ValueArray<kMaxPlanSlots> slots(plan.num_slots);
   for (size_t i = 0; i < arguments.count; ++i) slots[i] = std::move(arguments.values[i]);
+  noteLazyPlace();
   const Interruptible interruptible;
   const WithoutGil others;
   return plan.run(slots.data());
@@ -386,6 +387,7 @@ IValue runFunction(const CompiledCall& call, Arguments& arguments) {
                              std::make_move_iterator(first + arguments.count));
   const RunOptions options = interruptibleRun();
   const std::shared_ptr<void> unit = call.unit;
+  noteLazyPlace();
   const WithoutGil others;
   return callFunction(*call.function, std::move(values), {}, options, &unit);
 }

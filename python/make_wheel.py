@@ -24,6 +24,8 @@ LIBRARIES = [
     "libOpenCL.so.1",
     "libopenblas.so.0",
     "libquadmath.so.0",
+    "libre2.so.9",
+    "libutf8proc.so.2",
     "libzstd.so.1",
 ]
 TAG = "cp311-cp311-linux_x86_64"

@@ -8,6 +8,7 @@
 #include "python/convert.h"
 #include "python/eager.h"
 #include "python/interrupts.h"
+#include "python/lazy.h"
 #include "python/object.h"
 #include "python/plain_types.h"
 #include "python/pybind.h"
@@ -124,6 +125,7 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     addFiles(module.get());
     addScript(module.get());
     addTracing(module.get());
+    addLazy(module.get());
     const Owned generator(generatorObject(wick::GeneratorRef(&wick::defaultGenerator())));
     check(PyModule_AddObjectRef(module.get(), "default_generator", generator.get()));
     check(PyModule_AddStringConstant(module.get(), "__version__", wick::version()));

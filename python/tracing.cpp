@@ -10,6 +10,7 @@
 #include "python/pybind.h"
 #include "python/script.h"
 #include "python/script_names.h"
+#include "lazy/lazy.h"
 #include "python/source_places.h"
 
 namespace wick::python {
@@ -82,6 +83,13 @@ PyObject* sizeAt(Tracer& tracer, const Tensor& tensor, int64_t dim) {
 
 void notePlace(Tracer& tracer) {
   if (Session* current = sessionOf(tracer)) tracer.setPlace(current->places.ofCaller());
+}
+
+void noteLazyPlace() {
+  if (!lazy::inUse()) return;
+  // Forgets nothing, and outlives the interpreter.
+  static SourcePlaces& places = *new SourcePlaces;
+  lazy::setPlace(places.ofCaller());
 }
 
 void warnOfTrace(const char* text) {

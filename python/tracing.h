@@ -15,6 +15,8 @@ namespace wick::python {
 
 // Notes the line of Python that calls, for the nodes that follow.
 void notePlace(tracing::Tracer& tracer);
+// The same for what is recorded of lazy tensors, if there are any.
+void noteLazyPlace();
 
 // TracerWarning that the value becomes a constant: "Converting a tensor to a Python " and `what`.
 // Nothing while no trace is active. Throws where the warning is made an exception.

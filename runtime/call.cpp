@@ -1,13 +1,22 @@
 #include "runtime/call.h"
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "core/budget.h"
 #include "core/conform.h"
 #include "core/error.h"
 #include "core/function_schema.h"
+#include "core/grad_mode.h"
+#include "core/log.h"
+#include "core/tensor_kind.h"
+#include "ir/alias_db.h"
 #include "ir/call_layer.h"
+#include "ir/depth.h"
 #include "ir/function.h"
 #include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
+#include "runtime/fusion/group_backend.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/module_paths.h"
 
@@ -126,6 +135,82 @@ const Code& codeFor(GraphExecutor& executor, std::span<const IValue> arguments,
 
 }  // namespace
 
+namespace {
+
+// Adds the tensors of a constant; false when somebody could give it others.
+bool addTensors(const IValue& constant, std::vector<Tensor>& tensors) {
+  if (constant.isTensor()) {
+    if (constant.toTensor().defined()) tensors.push_back(constant.toTensor());
+    return true;
+  }
+  if (constant.isList() || constant.isTuple()) {
+    return std::ranges::all_of(constant.elements(),
+                               [&](const IValue& e) { return addTensors(e, tensors); });
+  }
+  return !constant.isCounted() || constant.isString() || constant.isComplex();
+}
+
+// Whether the nodes compute and do nothing else; adds the tensors among their constants.
+bool onlyComputes(const AliasDb& aliases, const Block* block, std::vector<Tensor>& constants) {
+  static const std::unordered_set<Symbol> kFree = {prim::RaiseException, Symbol::prim("Guard"),
+                                                   Symbol::prim("BailOut")};
+  for (const Node* node : block->nodes()) {
+    if (node->kind() == prim::Constant) {
+      const std::optional<IValue> value = constantOf(node->output());
+      if (aliases.hasWriters(node->output()) || !addTensors(*value, constants)) return false;
+      continue;
+    }
+    if (kFree.count(node->kind()) != 0) continue;
+    if (node->kind() == prim::GetAttr || node->kind() == prim::SetAttr ||
+        node->kind() == prim::CreateObject || aliases.writesOutside(node)) {
+      GRAPH_DEBUG("not repeated for {}", node->str());
+      return false;
+    }
+    for (const Block* inner : node->blocks()) {
+      if (!onlyComputes(aliases, inner, constants)) return false;
+    }
+    if (node->blocks().empty() && aliases.hasOrderedEffects(node)) {
+      GRAPH_DEBUG("not repeated for {}", node->str());
+      return false;
+    }
+  }
+  return true;
+}
+
+bool isPlain(const RunOptions& options) {
+  return !options.observer && !options.deadline && !options.interrupt && options.max_memory == 0 &&
+         options.max_steps == std::numeric_limits<uint64_t>::max();
+}
+
+// Lets the device of the arguments repeat the call, where it can.
+template <class Run>
+std::optional<IValue> repeatOnDevice(const Code& code, std::span<const IValue> arguments,
+                                     const RunOptions& options, Run&& run) {
+  if (!isPlain(options) || currentBudget() || recordsGradients() ||
+      threadContext().active_layers != 0) {
+    return std::nullopt;
+  }
+  const auto elsewhere = std::ranges::find_if(arguments, [](const IValue& v) {
+    return v.isTensor() && v.toTensor().defined() && !v.toTensor().device().isCpu();
+  });
+  if (elsewhere == arguments.end()) return std::nullopt;
+  GroupBackend* backend = groupBackend(elsewhere->toTensor().device().type);
+  if (!backend) return std::nullopt;
+  const auto constants = [&]() -> std::optional<std::vector<Tensor>> {
+    const std::shared_ptr<Graph> graph = code.graph()->copy();
+    std::vector<Tensor> found;
+    bool fits = false;
+    withStackFor(*graph, [&] {
+      const AliasDb aliases(*graph);
+      fits = onlyComputes(aliases, graph->block(), found);
+    });
+    return fits ? std::optional(std::move(found)) : std::nullopt;
+  };
+  return backend->repeat({code.shared_from_this(), arguments, constants, run});
+}
+
+}  // namespace
+
 IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
                     const RunOptions& options, const std::shared_ptr<void>* owner) {
   const CompileHold hold;
@@ -133,6 +218,13 @@ IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwar
   auto bound = bindArguments(function.schema(), std::move(arguments), std::move(kwargs));
   const auto run = [&] {
     const Code& code = codeFor(executor, bound, options);
+    if (kindsInUse()) [[unlikely]] {
+      std::optional<IValue> repeated =
+          repeatOnDevice(code, bound, options, [&](std::vector<IValue> given) {
+            return runCode(code, std::move(given), options, owner);
+          });
+      if (repeated) return *std::move(repeated);
+    }
     return runCode(code, std::move(bound), options, owner);
   };
   if (CallLayer* tracing = tracingLayer()) [[unlikely]] {

@@ -59,7 +59,14 @@ class Mover {
       held_.push_back(t.storage());
       moved = Storage::allocate(from.bytes(), device_);
       const DeviceType type = from.device().isCpu() ? device_.type : from.device().type;
-      if (from.bytes() > 0) {
+      if (DeviceBackend& backend = deviceBackend(type);
+          !backend.hasMemory() && backend.holdsData()) {
+        const auto count = static_cast<int64_t>(from.bytes() / t.itemSize());
+        const auto whole = [&](const Ref<Storage>& memory) {
+          return Tensor::fromStorage(memory, t.dtype(), {count}, {1}, 0);
+        };
+        whole(moved).copyFrom(whole(t.storage()));
+      } else if (from.bytes() > 0) {
         deviceBackend(type).copyBytes(moved->data(), device_, from.data(), from.device(),
                                       from.bytes());
       }

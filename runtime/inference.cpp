@@ -22,6 +22,7 @@
 #include "passes/restore_operators.h"
 #include "passes/unroll_loops.h"
 #include "runtime/call.h"
+#include "runtime/constants_on_cpu.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/prepare_layers.h"
 #include "runtime/threads.h"
@@ -32,6 +33,7 @@ void simplifyForInference(Graph& graph, const ObjectRef& self) {
   inlineCalls(graph);
   insertAutocasts(graph);
   freezeModule(graph, self);
+  ConstantsOnCpu constants(graph);
   removeDropout(graph);
   lowerTuples(graph);
   removeListMutation(graph);
@@ -47,6 +49,7 @@ void simplifyForInference(Graph& graph, const ObjectRef& self) {
   formLinears(graph);
   foldScales(graph);
   joinLinears(graph);
+  constants.giveBack();
 }
 
 std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, GraphFunction& method) {

@@ -7,7 +7,7 @@ packages=(
   bazel-bootstrap bazel-platforms bazel-rules-java bazel-rules-proto g++ python3
   # libraries
   libbenchmark-dev libcli11-dev libdnnl-dev libfmt-dev libgmock-dev libgtest-dev libopenblas-dev
-  libzstd-dev llvm-19-dev nlohmann-json3-dev zlib1g-dev
+  libre2-dev libutf8proc-dev libzstd-dev llvm-19-dev nlohmann-json3-dev zlib1g-dev
   # the package for Python and its tests
   pybind11-dev python3-dev python3-numpy python3-venv
   # tests of what is installed

@@ -66,6 +66,10 @@ void addInputFlags(CLI::App& verb, Options& options) {
   addMode(verb, options);
   verb.add_option("--device", options.device,
                   "where the module, the arguments and new tensors are: cpu, cuda or cuda:N (cpu)");
+  verb.add_option("--tf32", options.tf32,
+                  "what may round factors of float32 to 10 bits of fraction on the device: off, "
+                  "convolutions (as PyTorch at first) or all (off)")
+      ->check(CLI::IsMember({"off", "convolutions", "all"}));
   verb.add_flag("--fallback", options.fallback,
                 "compute operators that the device lacks on the CPU, and say which at the end");
   verb.add_flag("--grad", options.grad, "run with gradient mode on");

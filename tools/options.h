@@ -49,6 +49,7 @@ struct Options {
   std::string trace_file;        // where profile writes its events
   TrainOptions train;
   std::string device;     // where module, arguments and new tensors are; empty: the CPU
+  std::string tf32;       // what may round factors of float32 on the device
   bool fallback = false;  // operators without a kernel for the device run on the CPU
 };
 

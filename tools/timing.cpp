@@ -88,7 +88,7 @@ Timings timeRepeatedly(const std::function<void()>& f, const TimingPlan& plan) {
                     plan.iterations
                         ? static_cast<double>(times.size()) / static_cast<double>(plan.iterations)
                         : spent);
-    times.push_back(timeOnce(f));
+    times.push_back(timeOnce(f) / static_cast<double>(plan.calls));
   }
   return Timings(std::move(times));
 }

@@ -14,6 +14,8 @@ struct TimingPlan {
   // Calls to time; zero: as many as fit into the duration, at least five.
   size_t iterations = 0;
   double seconds = 1.5;
+  // How many calls each call of the timed function makes; times are of one.
+  size_t calls = 1;
   // Shows on standard error how far it is.
   bool show_progress = false;
 };

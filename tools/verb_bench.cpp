@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "codegen/llvm/jit.h"
@@ -39,6 +40,7 @@ struct Measurement {
   codegen::JitStatistics machine_code;
   AllocatorStatistics memory;
   uint64_t system_allocations = 0;  // of one more call, after all others
+  size_t calls_between_waits = 1;   // for the device, which calls only queue work for
 };
 
 // Of what was compiled; none when that is nothing.
@@ -54,6 +56,7 @@ nlohmann::ordered_json rowOf(const Options& options, const Measurement& m,
       {"model", options.file},
       {"threads", numThreads()},
       {"iterations", m.times.count()},
+      {"calls_between_waits", m.calls_between_waits},
       {"load_ms", m.load_ms},
       {"prepare_ms", m.prepare_ms},
       {"first_ms", m.first_ms},
@@ -103,6 +106,15 @@ std::string tableOf(const Options& options, const Measurement& m) {
   return text;
 }
 
+// Calls that only queue work are timed many at a time, as programs make them.
+size_t callsBetweenWaits(const std::function<void()>& once) {
+  constexpr double kMilliseconds = 50;
+  constexpr double kMost = 200;
+  double one = timeOnce(once);
+  for (int i = 0; i < 3; ++i) one = std::min(one, timeOnce(once));
+  return static_cast<size_t>(std::clamp(kMilliseconds / std::max(one, 1e-3), 1.0, kMost));
+}
+
 }  // namespace
 
 void benchVerb(const Options& options) {
@@ -120,24 +132,29 @@ void benchVerb(const Options& options) {
   // As an application prepares a model that it serves; a program that trains keeps its module.
   std::shared_ptr<GraphFunction> frozen;
   double prepare_ms = 0;
-  // What is prepared is packed for the CPU.
-  if (options.device.empty() && !program.unpreparable(options)) {
+  if (!program.unpreparable(options)) {
     prepare_ms =
         timeOnce([&] { frozen = optimizeForInference(program.module().object(), function); });
   }
   const Device device = defaultDevice();
-  const auto once = [&] {
-    if (frozen) {
-      callFunction(*frozen, arguments.positional, arguments.named);
-    } else {
-      program.call(options, function, arguments.positional, arguments.named);
+  TimingPlan plan = planFor(options);
+  const auto repeated = [&](size_t calls) {
+    for (size_t i = 0; i < calls; ++i) {
+      if (frozen) {
+        callFunction(*frozen, arguments.positional, arguments.named);
+      } else {
+        program.call(options, function, arguments.positional, arguments.named);
+      }
     }
     // What is only queued took no time yet.
     if (!device.isCpu()) deviceBackend(device.type).synchronize(device);
   };
+  const auto once = [&] { repeated(1); };
   const double first_ms = timeOnce(once);
-  Measurement measured{load_ms, prepare_ms, first_ms, timeRepeatedly(once, planFor(options)),
-                       {},      {},         {}};
+  if (!device.isCpu()) plan.calls = callsBetweenWaits(once);
+  const auto timed = [&] { repeated(plan.calls); };
+  Measurement measured{load_ms, prepare_ms, first_ms, timeRepeatedly(timed, plan), {}, {}, {}};
+  measured.calls_between_waits = plan.calls;
   waitForCompiles();
   const uint64_t asked = allocatorStatistics().system_allocations;
   once();
@@ -146,7 +163,7 @@ void benchVerb(const Options& options) {
   measured.machine_code = codegen::jitStatistics();
   if (options.compare == "interpreter") {
     setJitMode(JitMode::Off);
-    measured.interpreted = timeRepeatedly(once, planFor(options));
+    measured.interpreted = timeRepeatedly(timed, plan);
   }
 
   GraphFunction& called = frozen ? *frozen : function;

@@ -7,6 +7,7 @@
 #include "core/device_backend.h"
 #include "core/generator_state.h"
 #include "core/grad_mode.h"
+#include "core/product_precision.h"
 #include "core/thread_context.h"
 #include "ir/device_kernels.h"
 #include "passes/pipeline.h"
@@ -61,6 +62,9 @@ void applySettings(const Options& options) {
   setGradEnabled(options.grad);
   if (!options.device.empty()) setDefaultDevice(Device::parse(options.device), /*for_cpu=*/true);
   setDeviceFallback(options.fallback);
+  setAllowedTf32(options.tf32 == "all"            ? Tf32::All
+                 : options.tf32 == "convolutions" ? Tf32::Convolutions
+                                                  : Tf32::Off);
   if (options.optimize.empty()) return;
   setOptimizationLevel(options.optimize == "0"   ? OptimizationLevel::None
                        : options.optimize == "1" ? OptimizationLevel::Default

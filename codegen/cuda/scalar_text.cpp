@@ -77,13 +77,13 @@ const char* functionName(ScalarFunction f) {
     case F::i1:
       return "cyl_bessel_i1";
     case F::besselJ0:
-      return "j0";
+      return "::j0";
     case F::besselJ1:
-      return "j1";
+      return "::j1";
     case F::besselY0:
-      return "y0";
+      return "::y0";
     case F::besselY1:
-      return "y1";
+      return "::y1";
     case F::exp:
       return "exp";
     case F::expm1:

@@ -8,19 +8,22 @@ namespace {
 
 // The parts of the standard library that the sources use, where the compiler has none, and what their
 // headers declare. The text is compiled with functions for the device.
-constexpr const char* kBeginning = R"(
+constexpr const char* kStandard = R"(
 #ifdef __CUDACC_RTC__
 typedef long long int64_t;
+#define INT32_MAX 2147483647
+#define INT32_MIN (-2147483647 - 1)
 __device__ inline double lgamma_r(double x, int*) { return lgamma(x); }
 namespace std {
 using ::exp; using ::log; using ::log1p; using ::sqrt; using ::pow; using ::sin; using ::cos;
 using ::tan; using ::acos; using ::sinh; using ::cosh; using ::erf; using ::erfc; using ::fabs;
 using ::copysign; using ::floor; using ::trunc; using ::fmod; using ::modf; using ::isnan;
-using ::isinf;
+using ::isinf; using ::isfinite; using ::nearbyint;
 __device__ inline float abs(float x) { return fabsf(x); }
 __device__ inline double abs(double x) { return fabs(x); }
 template <class T> __device__ const T& min(const T& a, const T& b) { return b < a ? b : a; }
 template <class T> __device__ const T& max(const T& a, const T& b) { return a < b ? b : a; }
+template <class T> constexpr bool is_arithmetic_v = true;
 template <class T> struct numeric_limits;
 template <> struct numeric_limits<double> {
   __device__ static constexpr double infinity() { return __builtin_bit_cast(double, 0x7ff0000000000000ull); }
@@ -52,6 +55,8 @@ template <class T> struct optional {
 };
 }
 #endif
+)";
+constexpr const char* kDetail = R"(
 namespace wick {
 struct Budget {
   __device__ bool exhausted() const { return false; }
@@ -165,11 +170,15 @@ std::string specialPreamble(const Expression& expression) {
     polynomials = polynomials || polynomialName(f);
   }
   if (!functions && !polynomials) return {};
-  std::string text = kBeginning;
+  std::string text = std::string(kStandard) + kDetail;
   if (functions) text += kFunctions;
   if (polynomials) text += kPolynomials;
   if (polygamma) text += kPolygamma;
   return text;
+}
+
+std::string standardText() {
+  return kStandard;
 }
 
 }  // namespace wick::codegen

@@ -11,5 +11,7 @@ namespace wick::codegen {
 std::string specialCall(ScalarFunction f, const std::string& type, const std::string& arguments);
 // What the calls of such functions in the expression rely on; empty when there are none.
 std::string specialPreamble(const Expression& expression);
+// The parts of the standard library that sources of the CPU use. Once in a text.
+std::string standardText();
 
 }  // namespace wick::codegen

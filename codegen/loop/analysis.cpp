@@ -567,9 +567,14 @@ void Analysis::dimensions(const Node* node, ValueInfo& info, const ValueInfo& fr
       auto unbiased = knownArgument(node, "unbiased");
       auto correction = knownArgument(node, "correction");
       if (!unbiased || !correction) refuse("a correction that is not a constant");
-      info.correction = unbiased->isBool()    ? unbiased->toBool()
-                        : correction->isInt() ? correction->toInt()
-                                              : 1;
+      const double given = unbiased->isBool()       ? unbiased->toBool()
+                           : correction->isInt()    ? static_cast<double>(correction->toInt())
+                           : correction->isDouble() ? correction->toDouble()
+                                                    : 1;
+      if (!(std::abs(given) < 0x1p53) || given != std::floor(given)) {
+        refuse("a correction that is no whole number");
+      }
+      info.correction = static_cast<int64_t>(given);
       break;
     }
     case What::Norm:

@@ -119,11 +119,21 @@ struct FloatOrComplexScalar : FloatScalar {
 
 namespace detail {
 
+// Whether the compiler may make vectors of loops that hold comparisons. Of equal loops in several
+// files the linker keeps any one, so all of these files need the same options (.bazelrc has them).
+#if defined(__OPTIMIZE__) && !defined(__NO_TRAPPING_MATH__) && !defined(__clang__)
+constexpr bool kVectorLoops = false;
+#else
+constexpr bool kVectorLoops = true;
+#endif
+
 template <class Def, class T, size_t I>
 using ScalarInput = std::conditional_t<(Def::kMasks >> I & 1) != 0, bool, T>;
 
 template <class Def, class T, size_t... I>
 constexpr ScalarDefinition::Entry makeEntry(std::index_sequence<I...>) {
+  static_assert(sizeof(Def) == 0 || kVectorLoops,
+                "compile this file with -O3 -fno-trapping-math, as .bazelrc says of others");
   using R = decltype(Def::apply(PlainBuilder<T>(), std::declval<ScalarInput<Def, T, I>>()...));
   ScalarLoop loop = [](void* out, const void* const* inputs, int64_t n) {
     R* to = static_cast<R*>(out);

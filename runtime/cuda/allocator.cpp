@@ -138,13 +138,23 @@ void Allocator::releaseAll() noexcept {
   driver().synchronizeContext();
   for (auto it = free_.begin(); it != free_.end();) {
     Block* block = *it++;
-    if (!block->before && !block->after) release(block);
+    const bool whole = !block->before && !block->after;
+    if (whole && pinned_.count(block->stream) == 0) release(block);
   }
 }
 
 void Allocator::releaseKept() noexcept {
   std::lock_guard lock(mutex_);
   releaseAll();
+}
+
+void Allocator::pin(Stream stream) {
+  std::lock_guard lock(mutex_);
+  pinned_.insert(stream);
+}
+void Allocator::unpin(Stream stream) {
+  std::lock_guard lock(mutex_);
+  pinned_.erase(stream);
 }
 
 AllocatorStatistics Allocator::statistics() const {

@@ -41,6 +41,10 @@ class Allocator {
   // work: it waits for the device first.
   void releaseKept() noexcept;
 
+  // Segments of a pinned stream are never given back: captured work refers to their memory.
+  void pin(Stream stream);
+  void unpin(Stream stream);
+
   AllocatorStatistics statistics() const;
   void resetPeaks();
   void setLimit(size_t bytes);
@@ -69,6 +73,7 @@ class Allocator {
   mutable std::mutex mutex_;
   std::unordered_map<Address, std::unique_ptr<Block>> blocks_;
   FreeBlocks free_;
+  std::set<Stream> pinned_;
   AllocatorStatistics statistics_;
 };
 

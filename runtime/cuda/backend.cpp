@@ -9,6 +9,7 @@
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/call_graphs.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/loop_kernel.h"
 #include "runtime/cuda/pointwise.h"
@@ -121,7 +122,15 @@ class CudaBackend : public DeviceBackend {
     return {DeviceType::CUDA, static_cast<int8_t>(currentDevice())};
   }
   void* allocate(Device device, size_t bytes) override {
-    return reinterpret_cast<void*>(enter(device).allocator().allocate(bytes, currentStream()));
+    Allocator& allocator = enter(device).allocator();
+    try {
+      return reinterpret_cast<void*>(allocator.allocate(bytes, currentStream()));
+    } catch (const RuntimeError&) {
+      // What captured calls hold is the last reserve.
+      if (isCapturing() || !dropCallGraphs()) throw;
+      allocator.releaseKept();
+      return reinterpret_cast<void*>(allocator.allocate(bytes, currentStream()));
+    }
   }
   void free(Device device, void* memory, size_t) noexcept override {
     try {
@@ -137,6 +146,7 @@ class CudaBackend : public DeviceBackend {
   void copyBytes(void* to, Device to_device, const void* from, Device from_device,
                  size_t bytes) override {
     if (bytes == 0) return;
+    if (from_device != to_device) refuseWhileCapturing("a copy between devices");
     const Stream stream = currentStream();
     if (from_device.isCpu()) {
       // The driver has taken the bytes over when the call returns, or waits for them.
@@ -170,6 +180,7 @@ class CudaBackend : public DeviceBackend {
 
 class CudaGroups : public GroupBackend {
  public:
+  std::optional<IValue> repeat(const Call& call) override { return repeatCall(call); }
   std::unique_ptr<Code> prepare(const std::string& name, const loop::Kernel& kernel) override {
     return std::make_unique<LoopKernel>(name, kernel);
   }
@@ -187,15 +198,6 @@ class CudaGroups : public GroupBackend {
   }
 };
 
-// Sizes and dtypes are all there is.
-class MetaGroups : public GroupBackend {
- public:
-  std::unique_ptr<Code> prepare(const std::string&, const loop::Kernel&) override {
-    return std::make_unique<Code>();
-  }
-  void launch(Device, std::span<const Launch>) override {}
-};
-
 bool computeGenerally(CallFrame& frame, Device device) {
   return computeAsGroup(frame, device) || computeByDefinition(frame, device);
 }
@@ -203,13 +205,10 @@ bool computeGenerally(CallFrame& frame, Device device) {
 const struct Registration {
   CudaBackend memory;
   CudaGroups groups;
-  MetaGroups meta;
   Registration() {
     setDeviceBackend(DeviceType::CUDA, &memory);
     setGroupBackend(DeviceType::CUDA, &groups);
-    setGroupBackend(DeviceType::Meta, &meta);
     setGeneralKernel(DeviceType::CUDA, computeGenerally);
-    setGeneralKernel(DeviceType::Meta, computeAsGroup);
   }
 }& registration = *new Registration;
 

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cstring>
 #include <map>
@@ -15,8 +14,10 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/product_precision.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::cuda {
 
@@ -84,8 +85,6 @@ const Functions& functions() {
   return found.get();
 }
 
-std::atomic<bool> reduced{false};
-
 void checkStatus(Status status, const char* op) {
   WICK_CHECK(status == 0, "{}: cuBLASLt fails with status {}", op, status);
 }
@@ -113,8 +112,7 @@ struct Types {
 Types typesOf(const char* op, DType type) {
   switch (type) {
     case DType::Float:
-      return {kReal32, reduced.load(std::memory_order_relaxed) ? kComputeReduced : kCompute32,
-              kReal32};
+      return {kReal32, allowedTf32() == Tf32::All ? kComputeReduced : kCompute32, kReal32};
     case DType::Double:
       return {kReal64, kCompute64, kReal64};
     case DType::Half:
@@ -191,13 +189,6 @@ void makeLayout(const char* op, Descriptor& into, int type, int64_t rows, int64_
 
 }  // namespace
 
-void setReducedProducts(bool on) {
-  reduced.store(on, std::memory_order_relaxed);
-}
-bool reducedProducts() {
-  return reduced.load(std::memory_order_relaxed);
-}
-
 Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, bool relu) {
   const int64_t batches = std::max(a.size(0), b.size(0));
   const int64_t m = a.size(1), n = b.size(2), k = a.size(2);
@@ -205,6 +196,11 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& b
   const Types types = typesOf(op, dtype);
   const Tensor out = Tensor::empty(DimVector{batches, m, n}, dtype, a.device());
   if (out.numel() == 0) return out;
+  if (k == 0) {  // sums of nothing, which the library does not make of all dtypes
+    const Tensor none = Tensor::zeros(out.sizes(), dtype, a.device());
+    const Tensor sum = bias.defined() ? ops::add(none, bias) : none;
+    return relu ? ops::relu(sum) : sum;
+  }
   constexpr int64_t kMost = INT32_MAX;
   WICK_CHECK(batches <= kMost && m <= kMost && n <= kMost && k <= kMost,
              "{}: matrices of {} x {} and {} x {} are too large", op, m, k, k, n);

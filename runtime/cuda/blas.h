@@ -9,9 +9,4 @@ namespace wick::cuda {
 // undefined. `relu`: negative results become 0.
 Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, bool relu);
 
-// Whether float32 products may be computed from factors of 10 bits (TF32). Off at first, as in
-// PyTorch.
-void setReducedProducts(bool on);
-bool reducedProducts();
-
 }  // namespace wick::cuda

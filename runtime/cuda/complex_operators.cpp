@@ -1,12 +1,11 @@
-// Operators on complex numbers, on CUDA devices, that are not pointwise by their records: each is made
-// of operators on the two parts, or of others on complex numbers.
-#include "codegen/scalar/arithmetic.h"
-#include "codegen/scalar/mathematics.h"
+// Operators on complex numbers, on CUDA devices, that are not pointwise: each is made of operators
+// on the two parts, or of others on complex numbers.
+#include <cmath>
+
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
-#include "runtime/cuda/pointwise.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
@@ -25,50 +24,6 @@ const OperatorHandle kNe{"aten::ne", "Scalar"};
 
 void needComplex(const Tensor& t) {
   if (!isComplex(t.dtype())) throw NotOnDevice();
-}
-
-// ---- pointwise ones without a definition in their records ----
-
-bool anyComplex(const Tensor& a, const Scalar& b) {
-  return isComplex(a.dtype()) || b.isComplex();
-}
-Tensor pow(const Tensor& self, const Tensor& exponent) {
-  if (!isComplex(self.dtype()) && !isComplex(exponent.dtype())) throw NotOnDevice();
-  return computePointwise(kScalar<scalar::Pow>, self.device(), self, exponent);
-}
-Tensor powNumber(const Tensor& self, const Scalar& exponent) {
-  // Powers of zero and one are no loop form, because nothing is computed.
-  const bool plain = isFloating(self.dtype()) || (exponent.isInt() && exponent.toInt() >= 0);
-  if (!anyComplex(self, exponent) && !plain) throw NotOnDevice();
-  return computePointwise(kScalar<scalar::Pow>, self.device(), self, exponent);
-}
-Tensor numberPow(const Scalar& self, const Tensor& exponent) {
-  if (!anyComplex(exponent, self)) throw NotOnDevice();
-  return computePointwise(kScalar<scalar::Pow>, exponent.device(), self, exponent);
-}
-Tensor square(const Tensor& self) {
-  needComplex(self);
-  return ops::mul(self, self);
-}
-Tensor sgn(const Tensor& self) {
-  needComplex(self);
-  return computePointwise(kScalar<scalar::SgnComplex>, self.device(), self);
-}
-Tensor polar(const Tensor& length, const Tensor& angle) {
-  WICK_CHECK(length.dtype() == angle.dtype() &&
-                 (length.dtype() == DType::Float || length.dtype() == DType::Double),
-             "Expected both inputs to be Float or Double tensors of one dtype but got {} and {}",
-             toString(length.dtype()), toString(angle.dtype()));
-  return computePointwise(kScalar<scalar::Polar>, length.device(), length, angle);
-}
-Tensor divMode(const Tensor& self, const Tensor& other, const std::optional<std::string>& mode) {
-  if (mode) throw NotOnDevice();
-  return ops::div(self, other);
-}
-Tensor divNumberMode(const Tensor& self, const Scalar& other,
-                     const std::optional<std::string>& mode) {
-  if (mode) throw NotOnDevice();
-  return ops::divScalar(self, other);
 }
 
 // ---- reductions ----
@@ -159,6 +114,10 @@ template <bool kLog>
 Tensor softmax(const Tensor& self, int64_t dim, OptDType dtype) {
   static const OperatorHandle kSoftmax{"aten::softmax", "int"},
       kLogSoftmax{"aten::log_softmax", "int"};
+  if (self.numel() == 0 && isFloating(dtype.value_or(self.dtype()))) {
+    wrapDim(dim, self.dim());
+    return Tensor::empty(self.sizes(), dtype.value_or(self.dtype()), self.device());
+  }
   needComplex(self);
   if (!dtype || isComplex(*dtype)) throw NotOnDevice();
   return (kLog ? kLogSoftmax : kSoftmax)(self.to(*dtype), dim);
@@ -171,17 +130,32 @@ Tensor logicalNot(const Tensor& self) {
 
 // ---- variances; those of two parts add ----
 
+bool isWhole(double correction) {
+  return std::abs(correction) < 0x1p53 && correction == std::floor(correction);
+}
+// Of real numbers. Loop forms have whole corrections.
+Tensor varianceOf(const Tensor& t, const DimVector& dims, double correction, bool keepdim) {
+  static const OperatorHandle kVar{"aten::var", "correction"};
+  if (isWhole(correction)) {
+    return kVar(t, dims, Scalar(static_cast<int64_t>(correction)), keepdim);
+  }
+  double n = 1;
+  for (const int64_t d : dims) n *= static_cast<double>(t.size(d));
+  const Tensor wide = isReducedFloat(t.dtype()) ? t.to(DType::Float) : t;
+  const Tensor plain = kVar(wide, dims, Scalar(int64_t{0}), keepdim);
+  return ops::mulScalar(plain, Scalar(n / std::max(0.0, n - correction))).to(t.dtype());
+}
 // The variance, or its root, and the mean.
 Pair moments(const Tensor& self, const OptDims& dims, double correction, bool keepdim, bool root) {
-  static const OperatorHandle kVar{"aten::var", "correction"}, kMean{"aten::mean", "dim"};
+  static const OperatorHandle kMean{"aten::mean", "dim"};
   const DimVector all = allOr(self, dims);
   Tensor variance;
   if (isComplex(self.dtype())) {
     const Tensor parts = kViewAsReal(self);
-    variance = ops::add(kVar(parts.select(-1, 0), all, Scalar(correction), keepdim),
-                        kVar(parts.select(-1, 1), all, Scalar(correction), keepdim));
+    variance = ops::add(varianceOf(parts.select(-1, 0), all, correction, keepdim),
+                        varianceOf(parts.select(-1, 1), all, correction, keepdim));
   } else {
-    variance = kVar(self, all, Scalar(correction), keepdim);
+    variance = varianceOf(self, all, correction, keepdim);
   }
   return {root ? ops::sqrt(variance) : variance, kMean(self, all, keepdim)};
 }
@@ -192,7 +166,7 @@ double of(const Correction& correction) {
 template <bool kRoot>
 Tensor momentCorrection(const Tensor& self, const OptDims& dims, const Correction& correction,
                         bool keepdim) {
-  needComplex(self);
+  if (isWhole(of(correction))) needComplex(self);
   return std::get<0>(moments(self, dims, of(correction), keepdim, kRoot));
 }
 template <bool kRoot>
@@ -220,14 +194,6 @@ Pair bothAll(const Tensor& self, bool unbiased) {
 }
 
 const DeviceKernel kLast[] = {
-    {"aten::pow.Tensor_Tensor", WICK_KERNEL(pow)},
-    {"aten::pow.Tensor_Scalar", WICK_KERNEL(powNumber)},
-    {"aten::pow.Scalar", WICK_KERNEL(numberPow)},
-    {"aten::square", WICK_KERNEL(square)},
-    {"aten::sgn", WICK_KERNEL(sgn)},
-    {"aten::polar", WICK_KERNEL(polar)},
-    {"aten::div.Tensor_mode", WICK_KERNEL(divMode)},
-    {"aten::div.Scalar_mode", WICK_KERNEL(divNumberMode)},
     {"aten::sum", WICK_KERNEL(sum)},
     {"aten::sum.dim_IntList", WICK_KERNEL(sumDims)},
     {"aten::mean", WICK_KERNEL(mean)},

@@ -13,6 +13,7 @@
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/pointwise.h"
+#include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -32,11 +33,6 @@ const OperatorHandle kOr{"aten::logical_or", ""};
 const OperatorHandle kNot{"aten::logical_not", ""};
 const OperatorHandle kIndexSelect{"aten::index_select", ""};
 
-Tensor onesLike(const DimVector& sizes, DType dtype, Device device) {
-  const Tensor out = Tensor::zeros(sizes, dtype, device);
-  ops::fillWith(out, Scalar(1));
-  return out;
-}
 DType floatingOf(DType type) {
   return isIntegral(type, true) ? defaultDType() : type;
 }
@@ -114,19 +110,6 @@ Pair frexp(const Tensor& self) {
   return {out, powers};
 }
 
-// Integers, which loop forms leave to the CPU because it raises where a divisor is zero. Devices do not
-// look: the quotient and the rest are zero there.
-template <class Def>
-Tensor whole(const Tensor& self, const Tensor& other) {
-  return computePointwise(kScalar<Def>, self.device(), self, other);
-}
-template <class Def>
-Tensor wholeNumber(const Tensor& self, const Scalar& other) {
-  WICK_CHECK(isFloating(self.dtype()) || other.isDouble() || other.toInt() != 0,
-             "ZeroDivisionError");
-  return computePointwise(kScalar<Def>, self.device(), self, other);
-}
-
 // ---- comparisons ----
 
 Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol, bool equal_nan) {
@@ -185,79 +168,26 @@ Tensor trace(const Tensor& self) {
   return ops::sum(ops::diagonal(self));
 }
 
-// ---- distances ----
-
-constexpr const char* kDistances = R"(
-typedef {type} T;
-struct Words {{ const T* a; const T* b; T* out; long long total, rows, others, n; double p; }};
-extern "C" __global__ void __launch_bounds__(256) distances(const __grid_constant__ Words p) {{
-  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.total; i += gridDim.x * 256ll) {{
-    const long long j = i % p.others, row = i / p.others, batch = row / p.rows;
-    const T* const a = p.a + row * p.n;
-    const T* const b = p.b + (batch * p.others + j) * p.n;
-    double sum = 0;
-    for (long long k = 0; k < p.n; ++k) {{
-      const double d = fabs((double)a[k] - (double)b[k]);
-      {step}
-    }}
-    p.out[i] = (T)({finish});
-  }}
-}}
-)";
-Tensor distancesOf(const Tensor& a, const Tensor& b, double p) {
-  DimVector sizes(a.sizes());
-  sizes.back() = b.size(-2);
-  const Tensor out = Tensor::empty(sizes, a.dtype(), a.device());
-  if (out.numel() == 0) return out;
-  const char* step = p == 0          ? "sum += d != 0;"
-                     : p == 1        ? "sum += d;"
-                     : p == 2        ? "sum += d * d;"
-                     : std::isinf(p) ? "sum = d > sum || d != d ? d : sum;"
-                                     : "sum += pow(d, p.p);";
-  const char* finish = p == 2                              ? "sqrt(sum)"
-                       : p == 0 || p == 1 || std::isinf(p) ? "sum"
-                                                           : "pow(sum, 1 / p.p)";
-  const std::string text =
-      fmt::format(fmt::runtime(kDistances), fmt::arg("type", codegen::cudaType(a.dtype())),
-                  fmt::arg("step", step), fmt::arg("finish", finish));
-  CudaDevice& device = enter(a.device());
-  launchText(device, text, "distances", gridFor(out.numel(), device),
-             {wordOf(a), wordOf(b), wordOf(out), out.numel(), a.size(-2), b.size(-2), a.size(-1),
-              std::bit_cast<int64_t>(p)});
-  return out;
+IValue listOf(const OptDims& dims) {
+  return dims ? IValue(makeIntList(IntSpan(*dims))) : IValue();
 }
-Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t>) {
-  WICK_CHECK(x1.dim() >= 2 && x2.dim() >= 2 && x1.size(-1) == x2.size(-1),
-             "cdist: X1 and X2 must have at least 2 dimensions and the same number of columns. X1: "
-             "{} X2: {}",
-             formatInts(x1.sizes()), formatInts(x2.sizes()));
-  WICK_CHECK(p >= 0, "cdist only supports non-negative p values");
-  WICK_CHECK(x1.dtype() == x2.dtype() && isFloating(x1.dtype()),
-             "cdist: expected one floating dtype, got {} and {}", x1.describe(), x2.describe());
-  const auto leading = [](const Tensor& t) {
-    return t.sizes().first(static_cast<size_t>(t.dim() - 2));
-  };
-  DimVector first = broadcastShapes(leading(x1), leading(x2)), second = first;
-  first.push_back(x1.size(-2));
-  first.push_back(x1.size(-1));
-  second.push_back(x2.size(-2));
-  second.push_back(x2.size(-1));
-  const DType wide = isReducedFloat(x1.dtype()) ? DType::Float : x1.dtype();
-  return distancesOf(x1.to(wide).expand(first).contiguous(),
-                     x2.to(wide).expand(second).contiguous(), p)
-      .to(x1.dtype());
+// Of elements that are numbers. Integers all are.
+Tensor nansum(const Tensor& self, const OptDims& dims, bool keepdim, std::optional<DType> dtype) {
+  static const OperatorHandle kNan{"aten::isnan", ""};
+  WICK_CHECK(!isComplex(dtype.value_or(self.dtype())), "nansum does not support complex inputs");
+  const Tensor x = dtype ? self.to(*dtype) : self;
+  const Tensor numbers = isFloating(x.dtype()) ? ops::maskedFill(x, kNan(x), Scalar(0)) : x;
+  return ops::sumDims(numbers, listOf(dims), keepdim, dtype);
 }
-Tensor pdist(const Tensor& self, double p) {
-  static const OperatorHandle kTriu{"aten::triu", ""}, kSelect{"aten::masked_select", ""};
-  WICK_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: {}D", self.dim());
-  WICK_CHECK(p >= 0, "pdist only supports non-negative p values");
-  WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
-             "pdist: no kernel for dtype {}", toString(self.dtype()));
-  const Tensor x = self.contiguous();
-  const int64_t n = x.size(0);
-  if (n < 2) return Tensor::empty(DimVector{0}, x.dtype(), x.device());
-  const Tensor upper = kTriu(onesLike(DimVector{n, n}, DType::Byte, x.device()), int64_t{1});
-  return kSelect(distancesOf(x, x, p), kNe(upper, 0));
+Tensor nanmean(const Tensor& self, const OptDims& dims, bool keepdim, std::optional<DType> dtype) {
+  static const OperatorHandle kNan{"aten::isnan", ""};
+  WICK_CHECK(isFloating(self.dtype()),
+             "nanmean(): expected input to have floating point dtype but got {}",
+             scalarTypeName(self.dtype()));
+  const Tensor x = dtype ? self.to(*dtype) : self;
+  const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
+  const Tensor count = ops::sumDims(kNot(kNan(x)).to(wide), listOf(dims), keepdim, IValue());
+  return ops::div(nansum(x.to(wide), dims, keepdim, std::nullopt), count).to(x.dtype());
 }
 
 // ---- tensors put together ----
@@ -271,7 +201,7 @@ Tensor combinations(const Tensor& self, int64_t r, bool repeat) {
     return kCombinations(kArange(self.numel()), r, repeat);
   }();
   if (places.dim() != 2) return Tensor::empty(places.sizes(), self.dtype(), self.device());
-  return kIndexSelect(self, int64_t{0}, moveTo(places.reshape(DimVector{-1}), self.device()))
+  return kIndexSelect(self, int64_t{0}, tableOn(self.device(), places.reshape(DimVector{-1})))
       .reshape(places.sizes());
 }
 Tensor cartesianProd(const std::vector<Tensor>& tensors) {
@@ -308,6 +238,52 @@ Tensor blockDiag(const std::vector<Tensor>& given) {
     c += t.size(1);
   }
   return out;
+}
+
+Tensor oneHot(const Tensor& self, int64_t classes) {
+  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""},
+      kScatter{"aten::scatter", "value"};
+  WICK_CHECK(self.dtype() == DType::Long, "one_hot is only applicable to index tensor.");
+  if (self.numel() == 0) {
+    WICK_CHECK(classes > 0, "Can not infer total number of classes from empty tensor.");
+  } else {
+    const auto largest = kAmax(self).item<int64_t>();
+    WICK_CHECK(kAmin(self).item<int64_t>() >= 0, "Class values must be non-negative.");
+    if (classes == -1) {
+      WICK_CHECK(largest < INT64_MAX, "one_hot: the class value {} is too large", largest);
+      classes = largest + 1;
+    }
+    WICK_CHECK(classes > 0, "num_classes should be positive");
+    WICK_CHECK(largest < classes, "Class values must be smaller than num_classes.");
+  }
+  DimVector sizes(self.sizes());
+  sizes.push_back(classes);
+  const Tensor out = Tensor::zeros(sizes, DType::Long, self.device());
+  return self.numel() == 0 ? out : kScatter(out, int64_t{-1}, self.unsqueeze(-1), Scalar(1));
+}
+// Rows that are longer than max_norm become that long.
+Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_norm,
+                       double norm_type) {
+  static const OperatorHandle kUnique{"aten::_unique2", ""}, kNorm{"aten::linalg_vector_norm", ""},
+      kGreater{"aten::gt", "Scalar"}, kReciprocal{"aten::reciprocal", ""},
+      kCopy{"aten::index_copy", ""};
+  WICK_CHECK(self.dim() == 2, "embedding_renorm_: 'self' must be 2-D");
+  WICK_CHECK(indices.dtype() == DType::Long || indices.dtype() == DType::Int,
+             "embedding_renorm_: Expected dtype int32/int64 for index, got {}",
+             toString(indices.dtype()));
+  WICK_CHECK(isFloating(self.dtype()), "\"embedding_renorm_\" not implemented for '{}'",
+             scalarTypeName(self.dtype()));
+  if (indices.numel() == 0) return self.clone();
+  const Tensor places = kUnique.all(indices.to(DType::Long), true, false, false)[0].toTensor();
+  const Tensor rows = kIndexSelect(self, int64_t{0}, places);
+  const DType wide = isReducedFloat(self.dtype()) ? DType::Float : self.dtype();
+  const Tensor x = rows.to(wide);
+  const Tensor norm = kNorm(x, Scalar(norm_type), DimVector{1}, true);
+  const Tensor rounded = norm.to(self.dtype()).to(wide);
+  const Tensor scale =
+      ops::mulScalar(kReciprocal(ops::addScalar(rounded, Scalar(1e-7))), Scalar(max_norm));
+  const Tensor scaled = ops::where(kGreater(norm, Scalar(max_norm)), ops::mul(x, scale), x);
+  return kCopy(self, int64_t{0}, places, scaled.to(self.dtype()));
 }
 
 // ---- histograms: integers are counted, so that it does not matter in which order ----
@@ -372,22 +348,127 @@ const DeviceKernel kKernels[] = {
     {"aten::count_nonzero.dim_IntList", WICK_KERNEL(countNonzeroDims)},
     {"aten::aminmax", WICK_KERNEL(aminmax)},
     {"aten::trace", WICK_KERNEL(trace)},
-    {"aten::cdist", WICK_KERNEL(cdist)},
-    {"aten::_cdist_forward", WICK_KERNEL(cdist)},
-    {"aten::pdist", WICK_KERNEL(pdist)},
-    {"aten::_pdist_forward", WICK_KERNEL(pdist)},
     {"aten::combinations", WICK_KERNEL(combinations)},
     {"aten::cartesian_prod", WICK_KERNEL(cartesianProd)},
     {"aten::block_diag", WICK_KERNEL(blockDiag)},
     {"aten::histc", WICK_KERNEL(histc)},
 };
+// ---- what the engine of pointwise operators has no definition for ----
+
+Tensor exp2(const Tensor& self) {
+  if (!isComplex(self.dtype())) return computePointwise(kScalar<scalar::Exp2>, self.device(), self);
+  return ops::exp(ops::mulScalar(self, Scalar(std::numbers::ln2)));
+}
+// Of complex numbers with the care that small ones need (runtime/ops/pointwise/complex_logarithms.h).
+Tensor log1p(const Tensor& self) {
+  static const OperatorHandle kReal{"aten::real", ""}, kImag{"aten::imag", ""},
+      kAtan2{"aten::atan2", ""}, kHypot{"aten::hypot", ""}, kLess{"aten::lt", "Scalar"},
+      kZero{"aten::eq", "Scalar"}, kComplex{"aten::complex", ""};
+  if (!isComplex(self.dtype())) {
+    return computePointwise(kScalar<scalar::Log1p>, self.device(), self);
+  }
+  const Tensor x = kReal(self), y = kImag(self), above = ops::addScalar(x, Scalar(1));
+  const Tensor r = ops::add(ops::mul(x, ops::addScalar(x, Scalar(2))), ops::mul(y, y));
+  const Tensor few = ops::where(kZero(r, Scalar(0)), x, ops::mulScalar(ops::log1p(r), Scalar(0.5)));
+  const Tensor size =
+      ops::where(kLess(ops::abs(self), Scalar(0.5)), few, ops::log(kHypot(above, y)));
+  return kComplex(size, kAtan2(y, above));
+}
+// The number of the larger real part is taken out of the sum.
+Tensor logaddexp(const Tensor& self, const Tensor& other) {
+  static const OperatorHandle kLess{"aten::lt", "Tensor"}, kReal{"aten::real", ""},
+      kInfinite{"aten::isinf", ""};
+  const DType type = promoteTypes(self.dtype(), other.dtype());
+  if (!isComplex(type)) {
+    return computePointwise(kScalar<scalar::Logaddexp>, self.device(), self, other);
+  }
+  const DimVector sizes = broadcastShapes(self.sizes(), other.sizes());
+  const Tensor a = self.to(type).expand(sizes), b = other.to(type).expand(sizes);
+  const Tensor x = kReal(a), y = kReal(b), less = kLess(x, y);
+  const Tensor low = ops::where(less, a, b), high = ops::where(less, b, a);
+  const Tensor sum = ops::add(ops::log1p(ops::exp(ops::sub(low, high))), high);
+  // Of two infinities the angle of what is nothing means nothing.
+  const Tensor plain = ops::log(ops::add(ops::exp(low), ops::exp(high)));
+  const Tensor both = kAnd(kInfinite(x), kEqual(x, y));
+  return ops::where(
+      both, ops::where(kLess(x, Tensor::zeros({}, x.dtype(), x.device())), low, plain), sum);
+}
+
+// The neighbour of x in the direction of y among the numbers of 16 bits.
+constexpr const char* kNeighbours = R"({preamble}
+typedef {type} T;
+struct Words {{ const T* x; const T* y; unsigned short* out; long long n; }};
+extern "C" __global__ void __launch_bounds__(256) neighbours(const __grid_constant__ Words p) {{
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.n; i += gridDim.x * 256ll) {{
+    T e = p.x[i];
+    const float from = {load};
+    const unsigned short own = e.bits;
+    e = p.y[i];
+    const float to = {load};
+    if (from != from || to != to) p.out[i] = {nan};
+    else if (from == to) p.out[i] = e.bits;
+    else if (from == 0) p.out[i] = (unsigned short)((to < 0 ? 0x8000 : 0) | 1);
+    else p.out[i] = (unsigned short)((from < to) == (from > 0) ? own + 1 : own - 1);
+  }}
+}}
+)";
+Tensor nextafter(const Tensor& self, const Tensor& other) {
+  const DType type = promoteTypes(self.dtype(), other.dtype());
+  if (!isReducedFloat(type) || !isReducedFloat(self.dtype()) || !isReducedFloat(other.dtype())) {
+    return computePointwise(kScalar<scalar::Nextafter>, self.device(), self, other);
+  }
+  const DimVector sizes = broadcastShapes(self.sizes(), other.sizes());
+  const Tensor x = self.to(type).expand(sizes).contiguous();
+  const Tensor y = other.to(type).expand(sizes).contiguous();
+  const Tensor out = Tensor::empty(sizes, type, x.device());
+  if (out.numel() == 0) return out;
+  const std::string text = fmt::format(
+      fmt::runtime(kNeighbours), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
+      fmt::arg("type", codegen::cudaType(type)),
+      fmt::arg("load", codegen::cudaConvert("e", type, DType::Float)),
+      fmt::arg("nan", type == DType::Half ? "0x7e00" : "0x7fc0"));
+  CudaDevice& device = enter(x.device());
+  launchText(device, text, "neighbours", gridFor(out.numel(), device),
+             {wordOf(x), wordOf(y), wordOf(out), out.numel()});
+  return out;
+}
+
+// ---- shapes and dtypes that loop forms leave out ----
+
+// One sample without a dimension for it.
+Tensor nllLoss(const Tensor& self, const Tensor& target, const Tensor& weight, int64_t reduction,
+               int64_t ignore_index) {
+  static const OperatorHandle kLoss{"aten::nll_loss_nd", ""};
+  if (self.dim() != 1) throw NotOnDevice();
+  WICK_CHECK(target.dim() == 0 || (target.dim() == 1 && target.numel() == 1),
+             "nll_loss: expected one target for input {}, got {}", self.describe(),
+             target.describe());
+  const Tensor loss =
+      kLoss(self.unsqueeze(0), target.reshape(DimVector{1}), weight, reduction, ignore_index);
+  return loss.reshape(reduction == 0 ? DimVector(target.sizes()) : DimVector{});
+}
+// Of booleans as of the numbers zero and one.
+template <bool kLargest>
+Pair extremeTruth(const Tensor& self, int64_t dim, bool keepdim) {
+  static const OperatorHandle kMax{"aten::max", "dim"}, kMin{"aten::min", "dim"};
+  if (self.dtype() != DType::Bool) throw NotOnDevice();
+  const std::vector<IValue> both = (kLargest ? kMax : kMin).all(self.to(DType::Byte), dim, keepdim);
+  return {both[0].toTensor().to(DType::Bool), both[1].toTensor()};
+}
+
+// What their loop form does not cover.
 const DeviceKernel kLast[] = {
-    {"aten::remainder.Tensor", WICK_KERNEL(whole<scalar::Remainder>)},
-    {"aten::remainder.Scalar", WICK_KERNEL(wholeNumber<scalar::Remainder>)},
-    {"aten::fmod.Tensor", WICK_KERNEL(whole<scalar::Fmod>)},
-    {"aten::fmod.Scalar", WICK_KERNEL(wholeNumber<scalar::Fmod>)},
-    {"aten::floor_divide", WICK_KERNEL(whole<scalar::FloorDiv>)},
-    {"aten::floor_divide.Scalar", WICK_KERNEL(wholeNumber<scalar::FloorDiv>)},
+    {"aten::exp2", WICK_KERNEL(exp2)},
+    {"aten::log1p", WICK_KERNEL(log1p)},
+    {"aten::logaddexp", WICK_KERNEL(logaddexp)},
+    {"aten::nextafter", WICK_KERNEL(nextafter)},
+    {"aten::nll_loss_nd", WICK_KERNEL(nllLoss)},
+    {"aten::max.dim", WICK_KERNEL(extremeTruth<true>)},
+    {"aten::min.dim", WICK_KERNEL(extremeTruth<false>)},
+    {"aten::one_hot", WICK_KERNEL(oneHot)},
+    {"aten::nansum", WICK_KERNEL(nansum)},
+    {"aten::nanmean", WICK_KERNEL(nanmean)},
+    {"aten::embedding_renorm", WICK_KERNEL(embeddingRenorm)},
 };
 const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
 const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);

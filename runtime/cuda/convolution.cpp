@@ -1,168 +1,207 @@
 #include "runtime/cuda/convolution.h"
 
 #include <algorithm>
-#include <array>
+#include <bit>
 #include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
 #include <vector>
 
 #include "core/error.h"
-#include "runtime/cuda/device.h"
-#include "runtime/cuda/library.h"
+#include "core/product_precision.h"
+#include "runtime/cuda/dnn.h"
 
 namespace wick::cuda {
 
 namespace {
 
-constexpr const char* kNames[] = {"libcudnn.so.9", "libcudnn.so"};
-constexpr size_t kMostWorkspace = size_t{1} << 30;
+using dnn::Attribute;
+using dnn::Descriptor;
+using dnn::Kind;
+using dnn::Plan;
+using dnn::ValueType;
 
-using Status = int;
-// The library's own numbers.
-constexpr int kFloat = 0, kDouble = 1, kHalf = 2, kBFloat16 = 9;
-constexpr int kRowMajor = 0, kChannelsLast = 1;
-constexpr int kCrossCorrelation = 1;
-constexpr int kTensorMath = 1, kPlainMath = 3;
-struct Choice {
-  int algorithm;
-  Status status;
-  float time;
-  size_t memory;
-  int determinism;
-  int math;
-  int reserved[3];
+// Which of the three tensors of a convolution is computed from the other two.
+enum class Wanted { Results, Images, Weights };
+
+struct Problem {
+  const char* op;
+  Wanted wanted;
+  Tensor images, weights, results;
+  // One an entry a spatial dimension.
+  DimVector padding, stride, dilation;
+  // Behind the results; undefined where there is none.
+  Tensor bias, residual;
+  bool relu = false;
 };
 
-#define WICK_FORALL_DNN_FUNCTIONS(_)                                                             \
-  _(create, "cudnnCreate", (void** handle))                                                      \
-  _(setStream, "cudnnSetStream", (void* handle, Stream stream))                                  \
-  _(createTensor, "cudnnCreateTensorDescriptor", (void** tensor))                                \
-  _(destroyTensor, "cudnnDestroyTensorDescriptor", (void* tensor))                               \
-  _(setTensor, "cudnnSetTensorNdDescriptor",                                                     \
-    (void* tensor, int type, int dims, const int* sizes, const int* strides))                    \
-  _(createFilter, "cudnnCreateFilterDescriptor", (void** filter))                                \
-  _(destroyFilter, "cudnnDestroyFilterDescriptor", (void* filter))                               \
-  _(setFilter, "cudnnSetFilterNdDescriptor",                                                     \
-    (void* filter, int type, int format, int dims, const int* sizes))                            \
-  _(createConvolution, "cudnnCreateConvolutionDescriptor", (void** convolution))                 \
-  _(destroyConvolution, "cudnnDestroyConvolutionDescriptor", (void* convolution))                \
-  _(setConvolution, "cudnnSetConvolutionNdDescriptor",                                           \
-    (void* convolution, int dims, const int* padding, const int* stride, const int* dilation,    \
-     int mode, int compute))                                                                     \
-  _(setGroups, "cudnnSetConvolutionGroupCount", (void* convolution, int groups))                 \
-  _(setMath, "cudnnSetConvolutionMathType", (void* convolution, int math))                       \
-  _(chooseForward, "cudnnGetConvolutionForwardAlgorithm_v7",                                     \
-    (void* handle, void* x, void* w, void* convolution, void* y, int most, int* count,           \
-     Choice* choices))                                                                           \
-  _(forwardWorkspace, "cudnnGetConvolutionForwardWorkspaceSize",                                 \
-    (void* handle, void* x, void* w, void* convolution, void* y, int algorithm, size_t* bytes))  \
-  _(forward, "cudnnConvolutionForward",                                                          \
-    (void* handle, const void* alpha, void* x, const void* x_data, void* w, const void* w_data,  \
-     void* convolution, int algorithm, void* workspace, size_t bytes, const void* beta, void* y, \
-     void* y_data))                                                                              \
-  _(chooseBackward, "cudnnGetConvolutionBackwardDataAlgorithm_v7",                               \
-    (void* handle, void* w, void* y, void* convolution, void* x, int most, int* count,           \
-     Choice* choices))                                                                           \
-  _(backwardWorkspace, "cudnnGetConvolutionBackwardDataWorkspaceSize",                           \
-    (void* handle, void* w, void* y, void* convolution, void* x, int algorithm, size_t* bytes))  \
-  _(backward, "cudnnConvolutionBackwardData",                                                    \
-    (void* handle, const void* alpha, void* w, const void* w_data, void* y, const void* y_data,  \
-     void* convolution, int algorithm, void* workspace, size_t bytes, const void* beta, void* x, \
-     void* x_data))
+// Names of the tensors in a graph.
+constexpr int64_t kImages = 1, kWeights = 2, kResults = 3, kBias = 4, kResidual = 5,
+                  kIntermediate = 6;
 
-struct Functions {
-#define WICK_DNN_FUNCTION(member, name, parameters) Status(*member) parameters = nullptr;
-  WICK_FORALL_DNN_FUNCTIONS(WICK_DNN_FUNCTION)
-#undef WICK_DNN_FUNCTION
-  const char* (*errorText)(Status) = nullptr;
-};
-
-void find(const Library& library, Functions& functions) {
-#define WICK_DNN_FUNCTION(member, name, parameters) \
-  functions.member = reinterpret_cast<Status(*) parameters>(library.find(name));
-  WICK_FORALL_DNN_FUNCTIONS(WICK_DNN_FUNCTION)
-#undef WICK_DNN_FUNCTION
-  functions.errorText =
-      reinterpret_cast<const char* (*)(Status)>(library.find("cudnnGetErrorString"));
-}
-const Functions& functions() {
-  static const auto& found = *new LibraryFunctions<Functions>(kNames, find);
-  return found.get();
+int64_t alignmentOf(const Tensor& t) {
+  const auto bits = reinterpret_cast<uintptr_t>(t.rawData());
+  return std::min<int64_t>(16, bits == 0 ? 16 : int64_t{1} << std::countr_zero(bits));
 }
 
-void checkStatus(Status status, const char* op) {
-  WICK_CHECK(status == 0, "{}: cuDNN: {}", op, functions().errorText(status));
-}
-
-class Descriptor {
- public:
-  Descriptor(const char* op, Status (*create)(void**), Status (*destroy)(void*))
-      : destroy_(destroy) {
-    checkStatus(create(&made_), op);
-  }
-  ~Descriptor() { destroy_(made_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  void* get() const { return made_; }
-
- private:
-  void* made_ = nullptr;
-  Status (*destroy_)(void*);
-};
-
-int typeOf(const char* op, DType type) {
-  switch (type) {
-    case DType::Float:
-      return kFloat;
-    case DType::Double:
-      return kDouble;
-    case DType::Half:
-      return kHalf;
-    case DType::BFloat16:
-      return kBFloat16;
-    default:
-      throwRuntimeError("{}: no convolution of {} tensors on CUDA devices", op, toString(type));
+void checkSizes(const char* op, const Tensor& t) {
+  for (const int64_t n : t.sizes()) {
+    WICK_CHECK(n <= INT32_MAX, "{}: a size of {} is too large", op, n);
   }
 }
 
-std::vector<int> narrowed(const char* op, IntSpan values) {
-  std::vector<int> narrow;
-  for (const int64_t v : values) {
-    WICK_CHECK(v >= 0 && v <= INT32_MAX, "{}: a size of {} is too large", op, v);
-    narrow.push_back(static_cast<int>(v));
+// What the choice of an engine depends on.
+std::vector<int64_t> keyOf(const Problem& p) {
+  std::vector<int64_t> key = {static_cast<int64_t>(p.wanted),
+                              static_cast<int64_t>(p.images.dtype()),
+                              static_cast<int64_t>(allowedTf32()), p.relu};
+  const auto add = [&](IntSpan values) {
+    key.push_back(static_cast<int64_t>(values.size()));
+    key.insert(key.end(), values.begin(), values.end());
+  };
+  for (const Tensor* t : {&p.images, &p.weights, &p.results, &p.bias, &p.residual}) {
+    key.push_back(t->defined() ? alignmentOf(*t) : 0);
+    if (!t->defined()) continue;
+    add(t->sizes());
+    add(t->strides());
   }
-  return narrow;
+  add(p.padding);
+  add(p.stride);
+  add(p.dilation);
+  return key;
 }
 
-// One at a time: a handle is for one thread.
-struct State {
-  std::mutex mutex;
-  void* handle = nullptr;
-  std::map<std::vector<int>, int> chosen;
-};
-State& stateOf(const char* op, CudaDevice& device) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& states = *new std::map<const CudaDevice*, std::unique_ptr<State>>;
+Descriptor convolutionOf(const Problem& p, int precision) {
+  Descriptor convolution(p.op, Kind::Convolution);
+  const auto dims = static_cast<int64_t>(p.padding.size());
+  constexpr int kCrossCorrelation = 1;
+  convolution.set(Attribute::ConvolutionPrecision, ValueType::DataType, 1, &precision);
+  convolution.set(Attribute::ConvolutionMode, ValueType::ConvolutionMode, 1, &kCrossCorrelation);
+  convolution.set(Attribute::ConvolutionDimensions, ValueType::Int, 1, &dims);
+  convolution.set(Attribute::ConvolutionPaddingBefore, p.padding);
+  convolution.set(Attribute::ConvolutionPaddingAfter, p.padding);
+  convolution.set(Attribute::ConvolutionStrides, p.stride);
+  convolution.set(Attribute::ConvolutionDilations, p.dilation);
+  convolution.finalize();
+  return convolution;
+}
+
+// The operation of the convolution itself. Its attributes follow each other: alpha, beta, the
+// convolution, weights, images, results.
+Descriptor callOf(const Problem& p, const Descriptor& convolution, bool wide,
+                  const Descriptor& images, const Descriptor& weights, const Descriptor& results) {
+  const bool forward = p.wanted == Wanted::Results, for_images = p.wanted == Wanted::Images;
+  const Attribute first = forward      ? Attribute::ForwardAlpha
+                          : for_images ? Attribute::ImagesAlpha
+                                       : Attribute::WeightsAlpha;
+  const auto at = [&](int offset) {
+    return static_cast<Attribute>(static_cast<int>(first) + offset);
+  };
+  Descriptor call(p.op, forward      ? Kind::ConvolutionForward
+                        : for_images ? Kind::ConvolutionImages
+                                     : Kind::ConvolutionWeights);
+  const float one = 1, zero = 0;
+  const double wide_one = 1, wide_zero = 0;
+  const ValueType type = wide ? ValueType::Double : ValueType::Float;
+  call.set(at(0), type, 1, wide ? static_cast<const void*>(&wide_one) : &one);
+  call.set(at(1), type, 1, wide ? static_cast<const void*>(&wide_zero) : &zero);
+  call.set(at(2), convolution);
+  call.set(at(3), weights);
+  call.set(at(4), images);
+  call.set(at(5), results);
+  call.finalize();
+  return call;
+}
+
+Descriptor pointwiseOf(const char* op, int mode, int precision, const Descriptor& x,
+                       const Descriptor* b, const Descriptor& y) {
+  Descriptor pointwise(op, Kind::Pointwise);
+  pointwise.set(Attribute::PointwiseMode, ValueType::PointwiseMode, 1, &mode);
+  pointwise.set(Attribute::PointwisePrecision, ValueType::DataType, 1, &precision);
+  pointwise.finalize();
+  Descriptor call(op, Kind::PointwiseCall);
+  call.set(Attribute::PointwiseDescriptor, pointwise);
+  call.set(Attribute::PointwiseX, x);
+  if (b) call.set(Attribute::PointwiseB, *b);
+  call.set(Attribute::PointwiseY, y);
+  call.finalize();
+  return call;
+}
+
+std::unique_ptr<Plan> planFor(const Problem& p, dnn::Handle& handle) {
+  const char* op = p.op;
+  const DType dtype = p.images.dtype();
+  const int type = dnn::typeOf(op, dtype);
+  const bool wide = dtype == DType::Double;
+  const int precision = dnn::typeOf(op, wide ? DType::Double : DType::Float);
+  const auto held = [&](int64_t id, const Tensor& t) {
+    return dnn::describe(op, id, type, t.sizes(), t.strides(), alignmentOf(t), false);
+  };
+  // What lies between two operations is never in memory.
+  int64_t next = kIntermediate;
+  int steps = p.bias.defined() + p.residual.defined() + p.relu;
+  const auto resultOfStep = [&] {
+    if (steps-- == 0) return held(kResults, p.results);
+    return dnn::describe(op, next++, precision, p.results.sizes(), p.results.strides(), 16, true);
+  };
+  const Descriptor convolution = convolutionOf(p, precision);
+  const Descriptor images = held(kImages, p.images), weights = held(kWeights, p.weights);
+  std::vector<Descriptor> tensors, operations;
+  tensors.reserve(8);
+  tensors.push_back(resultOfStep());
+  operations.push_back(callOf(p, convolution, wide, images, weights, tensors.back()));
+  const auto addTensor = [&](int64_t id, const Tensor& t) {
+    const size_t x = tensors.size() - 1;
+    tensors.push_back(held(id, t));
+    tensors.push_back(resultOfStep());
+    operations.push_back(
+        pointwiseOf(op, dnn::kAdd, precision, tensors[x], &tensors[x + 1], tensors[x + 2]));
+  };
+  if (p.residual.defined()) addTensor(kResidual, p.residual);
+  if (p.bias.defined()) addTensor(kBias, p.bias);
+  if (p.relu) {
+    const size_t x = tensors.size() - 1;
+    tensors.push_back(resultOfStep());
+    operations.push_back(
+        pointwiseOf(op, dnn::kRelu, precision, tensors[x], nullptr, tensors[x + 1]));
+  }
+  std::vector<const Descriptor*> list;
+  for (const Descriptor& d : operations) list.push_back(&d);
+  // Float32 stays float32 unless somebody asked otherwise.
+  return Plan::make(op, handle, list, isReducedFloat(dtype) || allowedTf32() != Tf32::Off);
+}
+
+// False where no engine is fit.
+bool compute(const Problem& p) {
+  for (const Tensor* t : {&p.images, &p.weights, &p.results}) checkSizes(p.op, *t);
+  CudaDevice& device = enter(p.images.device());
+  dnn::Handle& handle = dnn::handleOf(p.op, device);
+  // Calls with other sizes have other plans; those of a program that never repeats itself go.
+  constexpr size_t kMostPlans = 4096;
+  static auto& plans =
+      *new std::map<std::pair<const CudaDevice*, std::vector<int64_t>>, std::unique_ptr<Plan>>;
+  static std::mutex& mutex = *new std::mutex;  // of the plans of all devices
   std::lock_guard lock(mutex);
-  std::unique_ptr<State>& slot = states[&device];
-  if (!slot) {
-    auto made = std::make_unique<State>();
-    checkStatus(functions().create(&made->handle), op);
-    slot = std::move(made);
+  std::lock_guard with_handle(handle.mutex);
+  const auto key = std::pair(&std::as_const(device), keyOf(p));
+  auto it = plans.find(key);
+  if (it == plans.end()) {
+    if (plans.size() >= kMostPlans) plans.clear();
+    it = plans.emplace(key, planFor(p, handle)).first;
   }
-  return *slot;
+  if (!it->second) return false;
+  std::vector<int64_t> ids = {kImages, kWeights, kResults};
+  std::vector<void*> pointers = {p.images.rawData(), p.weights.rawData(), p.results.rawData()};
+  if (p.bias.defined()) {
+    ids.push_back(kBias);
+    pointers.push_back(p.bias.rawData());
+  }
+  if (p.residual.defined()) {
+    ids.push_back(kResidual);
+    pointers.push_back(p.residual.rawData());
+  }
+  it->second->run(p.op, handle, p.images.device(), ids, pointers);
+  return true;
 }
-
-// What the choice of an algorithm depends on.
-struct Key {
-  std::vector<int> words;
-  void add(std::span<const int> more) {
-    words.push_back(static_cast<int>(more.size()));
-    words.insert(words.end(), more.begin(), more.end());
-  }
-};
 
 // Images of one dimension are rows of images of two.
 Tensor widened(const Tensor& t) {
@@ -172,112 +211,96 @@ DimVector widened(const DimVector& v, int64_t before) {
   if (v.size() != 1) return v;
   return DimVector{before, v[0]};
 }
+DimVector widenedSize(IntSpan size) {
+  DimVector sizes(size);
+  if (sizes.size() == 3) sizes.insert(2, 1);
+  return sizes;
+}
+
+MemoryFormat formatFor(const Tensor& given, bool channels_last) {
+  return !channels_last || given.dim() == 3 ? MemoryFormat::Contiguous
+         : given.dim() == 4                 ? MemoryFormat::ChannelsLast
+                                            : MemoryFormat::ChannelsLast3d;
+}
+
+void setParams(Problem& p, const ConvolutionParams& params) {
+  p.padding = widened(params.padding, 0);
+  p.stride = widened(params.stride, 1);
+  p.dilation = widened(params.dilation, 1);
+}
+
+[[noreturn]] void throwNoEngine(const char* op, const Tensor& input, const Tensor& weight) {
+  throwRuntimeError("{}: cuDNN has no engine for {} and {}", op, input.describe(),
+                    weight.describe());
+}
 
 }  // namespace
 
 Tensor convolve(const char* op, const Tensor& given_input, const Tensor& given_weight,
                 const ConvolutionParams& params, IntSpan output_size, bool channels_last) {
-  const Functions& f = functions();
-  const bool flat = given_input.dim() == 3;
-  const int dims = flat ? 4 : static_cast<int>(given_input.dim());
-  const MemoryFormat format = !channels_last || flat ? MemoryFormat::Contiguous
-                              : dims == 4            ? MemoryFormat::ChannelsLast
-                                                     : MemoryFormat::ChannelsLast3d;
+  dnn::typeOf(op, given_input.dtype());
+  const MemoryFormat format = formatFor(given_input, channels_last);
   const Tensor input = widened(given_input).contiguous(format);
   const Tensor weight = widened(given_weight).contiguous(format);
-  DimVector sizes(output_size);
-  if (flat) sizes.insert(2, 1);
-  const Tensor out = Tensor::empty(sizes, input.dtype(), input.device(), format);
-  const auto result = [&] { return flat ? out.squeeze(2) : out; };
+  const Tensor out = Tensor::empty(widenedSize(output_size), input.dtype(), input.device(), format);
+  const auto result = [&] { return given_input.dim() == 3 ? out.squeeze(2) : out; };
   if (out.numel() == 0) return result();
   if (input.numel() == 0 || weight.numel() == 0) {
     out.fill(0);
     return result();
   }
-  CudaDevice& device = enter(input.device());
-  const int type = typeOf(op, input.dtype());
-  const int compute = input.dtype() == DType::Double ? kDouble : kFloat;
-  Descriptor x(op, f.createTensor, f.destroyTensor), y(op, f.createTensor, f.destroyTensor);
-  Descriptor w(op, f.createFilter, f.destroyFilter);
-  Descriptor convolution(op, f.createConvolution, f.destroyConvolution);
-  Key key;
-  const auto describe = [&](const Descriptor& descriptor, const Tensor& t) {
-    const std::vector<int> extents = narrowed(op, t.sizes()), steps = narrowed(op, t.strides());
-    key.add(extents);
-    key.add(steps);
-    checkStatus(f.setTensor(descriptor.get(), type, dims, extents.data(), steps.data()), op);
-  };
-  describe(x, input);
-  describe(y, out);
-  const std::vector<int> kernel = narrowed(op, weight.sizes());
-  key.add(kernel);
-  const int layout = format == MemoryFormat::Contiguous ? kRowMajor : kChannelsLast;
-  checkStatus(f.setFilter(w.get(), type, layout, dims, kernel.data()), op);
-  const std::vector<int> padding = narrowed(op, widened(params.padding, 0));
-  const std::vector<int> stride = narrowed(op, widened(params.stride, 1));
-  const std::vector<int> dilation = narrowed(op, widened(params.dilation, 1));
-  key.add(padding);
-  key.add(stride);
-  key.add(dilation);
-  const int rest[] = {type, layout, static_cast<int>(params.groups), params.transposed};
-  key.add(rest);
-  checkStatus(f.setConvolution(convolution.get(), dims - 2, padding.data(), stride.data(),
-                               dilation.data(), kCrossCorrelation, compute),
-              op);
-  checkStatus(f.setGroups(convolution.get(), static_cast<int>(params.groups)), op);
-  // Float32 stays float32: no factors of fewer bits.
-  const int math = isReducedFloat(input.dtype()) ? kTensorMath : kPlainMath;
-  checkStatus(f.setMath(convolution.get(), math), op);
-
-  State& state = stateOf(op, device);
-  std::lock_guard lock(state.mutex);
-  checkStatus(f.setStream(state.handle, currentStream()), op);
-  const auto it = state.chosen.find(key.words);
-  int algorithm = it == state.chosen.end() ? -1 : it->second;
-  if (algorithm < 0) {
-    std::array<Choice, 10> choices{};
-    int count = 0;
-    // A transposed convolution is the gradient of the images of an ordinary one.
-    checkStatus(params.transposed
-                    ? f.chooseBackward(state.handle, w.get(), x.get(), convolution.get(), y.get(),
-                                       static_cast<int>(choices.size()), &count, choices.data())
-                    : f.chooseForward(state.handle, x.get(), w.get(), convolution.get(), y.get(),
-                                      static_cast<int>(choices.size()), &count, choices.data()),
-                op);
-    for (int i = 0; i < count && algorithm < 0; ++i) {
-      const Choice& choice = choices[static_cast<size_t>(i)];
-      const bool right = choice.status == 0 && choice.memory <= kMostWorkspace;
-      if (right &&
-          (isReducedFloat(input.dtype()) || choice.math == kPlainMath || choice.math == 0)) {
-        algorithm = choice.algorithm;
-      }
-    }
-    WICK_CHECK(algorithm >= 0, "{}: cuDNN has no algorithm for {} and {}", op, input.describe(),
-               weight.describe());
-    state.chosen.emplace(key.words, algorithm);
-  }
-  size_t bytes = 0;
-  checkStatus(
-      (params.transposed ? f.backwardWorkspace : f.forwardWorkspace)(
-          state.handle, params.transposed ? w.get() : x.get(),
-          params.transposed ? x.get() : w.get(), convolution.get(), y.get(), algorithm, &bytes),
-      op);
-  const Ref<Storage> workspace = Storage::allocate(bytes, input.device());
-  const double one = 1, zero = 0;
-  const float one32 = 1, zero32 = 0;
-  const bool wide = compute == kDouble;
-  const void* const alpha = wide ? static_cast<const void*>(&one) : &one32;
-  const void* const beta = wide ? static_cast<const void*>(&zero) : &zero32;
-  const Status status = params.transposed
-                            ? f.backward(state.handle, alpha, w.get(), weight.rawData(), x.get(),
-                                         input.rawData(), convolution.get(), algorithm,
-                                         workspace->data(), bytes, beta, y.get(), out.rawData())
-                            : f.forward(state.handle, alpha, x.get(), input.rawData(), w.get(),
-                                        weight.rawData(), convolution.get(), algorithm,
-                                        workspace->data(), bytes, beta, y.get(), out.rawData());
-  checkStatus(status, op);
-  noteLaunch("a convolution");
+  // A transposed convolution is the gradient of the images of an ordinary one.
+  Problem p{
+      op, params.transposed ? Wanted::Images : Wanted::Results, {}, weight, {}, {}, {}, {}, {}, {}};
+  p.images = params.transposed ? out : input;
+  p.results = params.transposed ? input : out;
+  setParams(p, params);
+  if (!compute(p)) throwNoEngine(op, input, weight);
   return result();
+}
+
+std::optional<Tensor> convolveAndFinish(const char* op, const Tensor& given_input,
+                                        const Tensor& given_weight, const ConvolutionParams& params,
+                                        IntSpan output_size, bool channels_last, const Tensor& bias,
+                                        const Tensor& residual, bool relu) {
+  if (params.transposed || given_input.dim() == 3 || given_input.numel() == 0 ||
+      given_weight.numel() == 0 ||
+      (residual.defined() && !std::ranges::equal(residual.sizes(), output_size))) {
+    return std::nullopt;
+  }
+  dnn::typeOf(op, given_input.dtype());
+  const MemoryFormat format = formatFor(given_input, channels_last);
+  const Tensor input = given_input.contiguous(format), weight = given_weight.contiguous(format);
+  const Tensor out = Tensor::empty(output_size, input.dtype(), input.device(), format);
+  if (out.numel() == 0) return std::nullopt;
+  Problem p{op, Wanted::Results, input, weight, out, {}, {}, {}, {}, {}, relu};
+  setParams(p, params);
+  if (bias.defined()) {
+    const int64_t channels = bias.numel();
+    DimVector sizes(static_cast<size_t>(out.dim()), 1), strides(sizes.size(), channels);
+    sizes[1] = channels;
+    strides[1] = 1;
+    const Tensor dense = bias.contiguous();
+    p.bias = Tensor::fromStorage(dense.storage(), dense.dtype(), sizes, strides, dense.offset());
+  }
+  if (residual.defined()) p.residual = residual.contiguous(format);
+  if (!compute(p)) return std::nullopt;
+  return out;
+}
+
+Tensor convolutionWeightGradient(const char* op, const Tensor& given_grad,
+                                 const Tensor& given_input, IntSpan weight_size,
+                                 const ConvolutionParams& params) {
+  const bool last =
+      given_input.dim() >= 4 && given_input.suggestMemoryFormat() != MemoryFormat::Contiguous;
+  const MemoryFormat format = formatFor(given_input, last);
+  const Tensor input = widened(given_input).contiguous(format);
+  const Tensor grad = widened(given_grad).contiguous(format);
+  const Tensor out = Tensor::empty(widenedSize(weight_size), input.dtype(), input.device(), format);
+  Problem p{op, Wanted::Weights, input, out, grad, {}, {}, {}, {}, {}};
+  setParams(p, params);
+  if (!compute(p)) throwNoEngine(op, input, grad);
+  return (given_input.dim() == 3 ? out.squeeze(2) : out).contiguous();
 }
 
 }  // namespace wick::cuda

@@ -16,6 +16,7 @@ struct ThreadState {
   int entered = -1;  // whose context the thread has
   uint64_t generation = 0;
   const char* launched = nullptr;
+  bool captures = false;
 };
 thread_local ThreadState thread_state;
 
@@ -89,10 +90,12 @@ void checkWork(Result result) {
 }  // namespace
 
 void CudaDevice::synchronize(Stream stream) {
+  refuseWhileCapturing("waiting for the device");
   checkWork(driver().synchronizeStream(stream));
   throwComplaints();
 }
 void CudaDevice::synchronizeAll() {
+  refuseWhileCapturing("waiting for the device");
   checkWork(driver().synchronizeContext());
   throwComplaints();
 }
@@ -149,6 +152,31 @@ Stream currentStream() {
 }
 void setCurrentStream(Stream stream) {
   thread_state.stream = stream;
+}
+
+Capture::Capture(CudaDevice& device, Stream stream) : stream_(stream), before_(currentStream()) {
+  enter({DeviceType::CUDA, static_cast<int8_t>(device.index())});
+  check(driver().beginCapture(stream, kRelaxedCapture), "capturing a call");
+  setCurrentStream(stream);
+  thread_state.captures = true;
+}
+Graph Capture::end() {
+  if (!open_) return nullptr;
+  open_ = false;
+  thread_state.captures = false;
+  setCurrentStream(before_);
+  Graph graph = nullptr;
+  return driver().endCapture(stream_, &graph) == 0 ? graph : nullptr;
+}
+Capture::~Capture() {
+  if (const Graph graph = end()) driver().destroyGraph(graph);
+}
+
+void refuseWhileCapturing(const char* what) {
+  if (thread_state.captures) throw CaptureRefused(what);
+}
+bool isCapturing() {
+  return thread_state.captures;
 }
 
 CudaDevice& enter(Device device) {

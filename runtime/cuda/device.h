@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/device.h"
+#include "core/error_types.h"
 #include "runtime/cuda/allocator.h"
 #include "runtime/cuda/driver.h"
 
@@ -63,6 +64,30 @@ int currentDevice();
 void setCurrentDevice(int index);
 Stream currentStream();
 void setCurrentStream(Stream stream);
+
+// What is queued on the thread's stream while this lives is not done but noted by the driver, to be
+// repeated later (runtime/cuda/call_graphs.h). The stream is no other thread's.
+class Capture {
+ public:
+  Capture(CudaDevice& device, Stream stream);
+  ~Capture();
+  Capture(const Capture&) = delete;
+  Capture& operator=(const Capture&) = delete;
+  // Ends it. The caller destroys the graph; null when the driver could not note something.
+  Graph end();
+
+ private:
+  const Stream stream_;
+  const Stream before_;
+  bool open_ = true;
+};
+// Thrown where the calling thread captures, by what cannot be repeated.
+class CaptureRefused : public Error {
+ public:
+  using Error::Error;
+};
+void refuseWhileCapturing(const char* what);
+bool isCapturing();
 
 // Makes the device's context the thread's, and gives the device.
 CudaDevice& enter(Device device);

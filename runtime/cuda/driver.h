@@ -15,14 +15,21 @@ struct StreamObject;
 struct EventObject;
 struct ModuleObject;
 struct FunctionObject;
+struct GraphObject;
+struct GraphExecutableObject;
 using Context = ContextObject*;
 using Stream = StreamObject*;  // null: the one that all threads share
 using Event = EventObject*;
 using Module = ModuleObject*;
 using Function = FunctionObject*;
+using Graph = GraphObject*;
+using GraphExecutable = GraphExecutableObject*;
 
 inline constexpr Result kOutOfMemory = 2;
 inline constexpr Result kNotReady = 600;
+
+// Calls that could disturb a capture are allowed: the engine refuses those that would.
+inline constexpr int kRelaxedCapture = 2;
 
 // Attributes of devices.
 inline constexpr int kMaxSharedPerBlock = 97;
@@ -73,6 +80,14 @@ inline constexpr int kMinor = 76;
     (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,       \
      unsigned block_y, unsigned block_z, unsigned shared, Stream stream, void** parameters,        \
      void** extra))                                                                                \
+  _(beginCapture, "cuStreamBeginCapture_v2", (Stream stream, int mode))                            \
+  _(endCapture, "cuStreamEndCapture", (Stream stream, Graph * graph))                              \
+  _(graphNodes, "cuGraphGetNodes", (Graph graph, void** nodes, size_t* count))                     \
+  _(destroyGraph, "cuGraphDestroy", (Graph graph))                                                 \
+  _(instantiateGraph, "cuGraphInstantiateWithFlags",                                               \
+    (GraphExecutable * executable, Graph graph, unsigned long long flags))                         \
+  _(launchGraph, "cuGraphLaunch", (GraphExecutable executable, Stream stream))                     \
+  _(destroyGraphExecutable, "cuGraphExecDestroy", (GraphExecutable executable))                    \
   _(errorName, "cuGetErrorName", (Result result, const char** name))                               \
   _(errorText, "cuGetErrorString", (Result result, const char** text))
 

@@ -456,6 +456,19 @@ Tensor indexFill(const Tensor& self, int64_t dim, const Tensor& index, const Sca
   dim = wrapDim(dim, self.dim());
   return scatterValue(self, dim, spreadIndex(self, dim, index), value);
 }
+Tensor indexFillTensor(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
+  WICK_CHECK(value.dim() == 0,
+             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with {} "
+             "dimension(s).",
+             value.dim());
+  if (self.dim() == 0) {
+    return withADimension(
+        self, [&](const Tensor& t) { return indexFillTensor(t, dim, asRow(index), value); });
+  }
+  dim = wrapDim(dim, self.dim());
+  const Tensor spread = spreadIndex(self, dim, index);
+  return scatterSource(self, dim, spread, moveTo(value, self.device()).expand(spread.sizes()));
+}
 Tensor scatterReduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                      const std::string& reduce, bool include_self) {
   const std::optional<Reduction> how = reductionNamed(reduce);
@@ -645,6 +658,7 @@ const DeviceKernel kMixed[] = {
     {"aten::index.Tensor", WICK_KERNEL(index)},
     {"aten::index_put", WICK_KERNEL(indexPut)},
     {"aten::index_put_", WICK_KERNEL(indexPutInto)},
+    {"aten::index_fill.int_Tensor", WICK_KERNEL(indexFillTensor)},
 };
 
 // Of elements that the loop IR does not know.

@@ -8,9 +8,12 @@
 #include "core/error.h"
 #include "runtime/cuda/blas.h"
 #include "runtime/cuda/convolution.h"
+#include "runtime/cuda/depthwise.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/loop_kernel.h"
 #include "runtime/cuda/plain_convolution.h"
+#include "runtime/cuda/pointwise.h"
+#include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/kernels/device_layers.h"
 #include "runtime/ops/common_calls.h"
@@ -129,7 +132,7 @@ Tensor axesOn(const pooling::Axes& axes, Device device) {
     to = std::copy(axis.end.begin(), axis.end.end(), to);
     to = std::copy(axis.span.begin(), axis.span.end(), to);
   }
-  return moveTo(table, device);
+  return tableOn(device, table);
 }
 
 struct Pooled {
@@ -253,24 +256,28 @@ void sumWeightedRows(const Tensor& x, const Tensor& out, int64_t source_rows, in
                      const WeightedRows& rows) {
   if (out.numel() == 0) return;
   const bool copies = rows.weight.empty() && !rows.place.empty();
+  // A complex number is two neighbours with one weight.
+  const DType type = toRealType(x.dtype());
+  const int64_t parts = isComplex(x.dtype()) ? 2 : 1;
   const auto onDevice = [&](const auto& numbers) {
-    return moveTo(Tensor::fromData(numbers.data(), DimVector{static_cast<int64_t>(numbers.size())}),
-                  x.device());
+    return tableOn(x.device(), Tensor::fromData(numbers.data(),
+                                                DimVector{static_cast<int64_t>(numbers.size())}));
   };
   const Tensor start = onDevice(rows.start), place = onDevice(rows.place);
-  const Tensor weight = onDevice(rows.weight).to(copies ? DType::Double : x.dtype());
+  const Tensor weight = onDevice(rows.weight).to(copies ? DType::Double : type);
   const std::string text = fmt::format(
       fmt::runtime(kWeightedRows), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(x.dtype())),
+      fmt::arg("type", codegen::cudaType(type)),
       fmt::arg("sum", copies ? "const T sum = x[p.place[e] * p.inner];"
                              : "T sum = e < end ? x[p.place[e] * p.inner] * p.weight[e] : (T)0;\n"
                                "    for (++e; e < end; ++e) {\n"
                                "      sum = sum + x[p.place[e] * p.inner] * p.weight[e];\n"
                                "    }"));
   CudaDevice& device = enter(x.device());
-  launchText(device, text, "weighted_rows", gridFor(out.numel(), device),
-             {wordOf(x), wordOf(out), wordOf(start), wordOf(place), wordOf(weight), out.numel(),
-              static_cast<int64_t>(rows.start.size()) - 1, source_rows, inner});
+  launchText(
+      device, text, "weighted_rows", gridFor(parts * out.numel(), device),
+      {wordOf(x), wordOf(out), wordOf(start), wordOf(place), wordOf(weight), parts * out.numel(),
+       static_cast<int64_t>(rows.start.size()) - 1, source_rows, parts * inner});
 }
 
 // ---- complex numbers, for libraries that have none ----
@@ -326,6 +333,19 @@ class CudaLayers : public DeviceLayers {
     };
     const bool last =
         params.transposed ? params.keeps_layout && lastOf(input) : lastOf(input) || lastOf(weight);
+    const bool relu = activation == Activation::Relu;
+    const bool joins =
+        relu || (activation == Activation::None && (bias.defined() || residual.defined()));
+    if (isDepthwise(x, weight, used)) {
+      const bool all = !residual.defined();  // the activation is what remains
+      const Tensor out = depthwiseConvolution(x, weight, bias, used, size, last, relu && all);
+      return relu && all ? out : finished(op, out, {residual, activation});
+    }
+    if (joins && isFloating(x.dtype())) {
+      const std::optional<Tensor> all =
+          convolveAndFinish(op, x, weight, used, size, last, bias, residual, relu);
+      if (all) return *all;
+    }
     Tensor out = convolved(op, x, weight, used, size, last);
     if (bias.defined()) {
       DimVector shape(static_cast<size_t>(out.dim()), 1);
@@ -333,6 +353,10 @@ class CudaLayers : public DeviceLayers {
       out = ops::add(out, bias.reshape(shape));
     }
     return finished(op, out, {residual, activation});
+  }
+  Tensor convolutionWeightGradient(const char* op, const Tensor& grad, const Tensor& input,
+                                   IntSpan weight_size, const ConvolutionParams& params) override {
+    return cuda::convolutionWeightGradient(op, grad, input, weight_size, params);
   }
   pooling::MaxResult maxPool(const char*, const Tensor& x, const pooling::Axes& axes,
                              bool want_indices) override {
@@ -346,6 +370,10 @@ class CudaLayers : public DeviceLayers {
   void weightedRows(const char*, const Tensor& x, const Tensor& out, int64_t source_rows,
                     int64_t inner, const WeightedRows& rows) override {
     sumWeightedRows(x, out, source_rows, inner, rows);
+  }
+  Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand> operands,
+                   Device device) override {
+    return computePointwise(definition, operands, device);
   }
 
  private:

@@ -146,6 +146,7 @@ Function functionOf(CudaDevice& device, const std::string& text, const std::stri
     std::lock_guard lock(known.mutex);
     if (const auto it = known.functions.find(key); it != known.functions.end()) return it->second;
   }
+  refuseWhileCapturing("compiling a kernel");
   const std::string cubin = compileText(text, device.facts().major, device.facts().minor);
   Module module = nullptr;
   Function function = nullptr;

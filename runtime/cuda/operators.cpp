@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/tables.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
@@ -96,7 +97,7 @@ Tensor padPositions(const char* op, const Tensor& self, const DimVector& pad,
   for (size_t i = 0; 2 * i < pad.size(); ++i) {
     const int64_t d = self.dim() - 1 - static_cast<int64_t>(i);
     const Tensor positions = paddedPositions(op, mode, self.size(d), pad[2 * i], pad[2 * i + 1]);
-    out = kIndexSelect(out, d, moveTo(positions, self.device()));
+    out = kIndexSelect(out, d, tableOn(self.device(), positions));
   }
   return out;
 }
@@ -122,7 +123,7 @@ Tensor flip(const Tensor& self, const DimVector& dims) {
     if (self.dim() == 0) continue;
     Tensor positions = Tensor::empty(DimVector{self.size(d)}, DType::Long);
     for (int64_t i = 0; i < self.size(d); ++i) positions.data<int64_t>()[i] = self.size(d) - 1 - i;
-    out = kIndexSelect(out, d, moveTo(positions, self.device()));
+    out = kIndexSelect(out, d, tableOn(self.device(), positions));
   }
   return out.isSame(self) ? self.clone() : out;
 }
@@ -139,10 +140,11 @@ Tensor repeatInterleave(const Tensor& self, int64_t repeats, std::optional<int64
              "repeat_interleave: {} elements repeated {} times are too many", n, repeats);
   Tensor positions = Tensor::empty(DimVector{length}, DType::Long);
   for (int64_t i = 0; i < length; ++i) positions.data<int64_t>()[i] = i / repeats;
-  return kIndexSelect(from, d, moveTo(positions, self.device()));
+  return kIndexSelect(from, d, tableOn(self.device(), positions));
 }
 
 Tensor sumToSize(const Tensor& self, const DimVector& size) {
+  if (size.empty()) return ops::sum(self);
   const int64_t lead = self.dim() - static_cast<int64_t>(size.size());
   DimVector dims;
   bool fits = lead >= 0;

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/loop_kernel.h"
+#include "runtime/cuda/tables.h"
 
 namespace wick::cuda {
 
@@ -211,7 +212,7 @@ void launchOver(const ScalarDefinition& definition, const ComputeTypes& types,
                 (definition.param_inputs >> i & 1) != 0, numbers);
       continue;
     }
-    held.push_back(moveTo(*o.tensor, out.device()));
+    held.push_back(tableOn(out.device(), *o.tensor));
     form.operands.emplace_back(held.back().dtype());
     touch(held.back(), out.sizes(), touches);
   }

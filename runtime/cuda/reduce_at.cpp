@@ -28,7 +28,7 @@ extern "C" __global__ void __launch_bounds__(256) reduceRuns(const __grid_consta
     for (long long j = i; j < p.n && p.places[j] == place; ++j) {{
       e = p.from[p.order[j]];
       const A v = {load};
-      if (count == 0) {{ sum = v; }} else {{ {step} }}
+      if (count == 0) {{ sum = v; }} else {{ {step} {round} }}
       ++count;
     }}
     {finish}
@@ -77,13 +77,19 @@ void reduceAt(const char* op, const Tensor& target, const Tensor& places, const 
              : isComplex(type) ? "sum.re = sum.re / count; sum.im = sum.im / count;"
                                : "sum = sum / (A)count;";
   }
+  // Of reduced floats each step is rounded, as on the CPU.
+  const std::string round =
+      isReducedFloat(type)
+          ? fmt::format("e = {}; sum = {};", codegen::cudaConvert("sum", wide, type),
+                        codegen::cudaConvert("e", type, wide))
+          : "";
   const bool complex = isComplex(type);
   const std::string text = fmt::format(
       fmt::runtime(kText), fmt::arg("preamble", codegen::cudaPreamble(Expression()) + kNumberText),
       fmt::arg("type", numberType(type)), fmt::arg("accumulator", numberType(wide)),
       fmt::arg("load", complex ? "e" : codegen::cudaConvert("e", type, wide)),
       fmt::arg("include", include_self ? "true" : "false"), fmt::arg("step", step),
-      fmt::arg("finish", finish),
+      fmt::arg("round", round), fmt::arg("finish", finish),
       fmt::arg("store", complex ? "sum" : codegen::cudaConvert("sum", wide, type)));
   CudaDevice& device = enter(target.device());
   const int64_t n = places.numel();

@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -237,7 +238,7 @@ template <bool kIgnoreNan>
 Tensor quantileNumber(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
                       const std::string& how) {
   WICK_CHECK(q >= 0 && q <= 1, "quantile() q must be in the range [0, 1] but got {}", q);
-  const Tensor fraction = moveTo(Tensor::scalar<double>(q).to(self.dtype()), self.device());
+  const Tensor fraction = tableOn(self.device(), Tensor::scalar<double>(q).to(self.dtype()));
   return quantileIn(self, fraction, dim, keepdim, how, kIgnoreNan);
 }
 

@@ -24,14 +24,14 @@ namespace {
 // Pairs that a block of threads sorts in shared memory.
 constexpr int64_t kChunk = 1024;
 
-// Words: from, pairs, values, indices, length, padded, count, mask, first, kept.
+// Words: from, pairs, values, indices, length, padded, count, mask, first, kept, scratch, quick.
 constexpr const char* kText = R"({preamble}
 typedef {type} T;
 typedef unsigned long long U;
 {pair}
 struct Words {{
   const T* from; P* pairs; T* values; long long* indices;
-  long long length, padded, count; U mask; long long first, kept;
+  long long length, padded, count; U mask; long long first, kept; P* scratch; long long quick;
 }};
 __device__ __forceinline__ K keyOf(T v) {{ {key} }}
 
@@ -60,6 +60,188 @@ extern "C" __global__ void __launch_bounds__(256) store(const __grid_constant__ 
   }}
 }}
 )";
+
+// Which of equal elements topk and kthvalue choose follows, on the CPU, from how PyTorch's algorithms move
+// them: libstdc++'s std::partial_sort, std::nth_element and std::sort, and a selection of its own. Where
+// equal elements matter, a thread does the same with the slice's pairs, compared by their keys alone.
+constexpr const char* kReplay = R"(
+__device__ __forceinline__ bool before(const P& a, const P& b) { return keyIn(a) < keyIn(b); }
+__device__ __forceinline__ void exchange(P& a, P& b) { const P t = a; a = b; b = t; }
+
+__device__ void adjustHeap(P* a, long long hole, long long length, P value) {
+  const long long top = hole;
+  long long child = hole;
+  while (child < (length - 1) / 2) {
+    child = 2 * (child + 1);
+    if (before(a[child], a[child - 1])) --child;
+    a[hole] = a[child];
+    hole = child;
+  }
+  if ((length & 1) == 0 && child == (length - 2) / 2) {
+    child = 2 * (child + 1);
+    a[hole] = a[child - 1];
+    hole = child - 1;
+  }
+  while (hole > top && before(a[(hole - 1) / 2], value)) {
+    a[hole] = a[(hole - 1) / 2];
+    hole = (hole - 1) / 2;
+  }
+  a[hole] = value;
+}
+__device__ void popHeap(P* a, long long length, long long to) {
+  const P value = a[to];
+  a[to] = a[0];
+  adjustHeap(a, 0, length, value);
+}
+// The first `middle` of `length` become a heap of the least.
+__device__ void selectHeap(P* a, long long middle, long long length) {
+  for (long long parent = (middle - 2) / 2; middle > 1 && parent >= 0; --parent) {
+    adjustHeap(a, parent, middle, a[parent]);
+  }
+  for (long long i = middle; i < length; ++i) {
+    if (before(a[i], a[0])) popHeap(a, middle, i);
+  }
+}
+__device__ void sortPart(P* a, long long middle, long long length) {
+  selectHeap(a, middle, length);
+  for (long long n = middle; n > 1; --n) popHeap(a, n - 1, n - 1);
+}
+__device__ void insertBack(P* a, long long i) {
+  const P value = a[i];
+  for (; before(value, a[i - 1]); --i) a[i] = a[i - 1];
+  a[i] = value;
+}
+__device__ void insertionSort(P* a, long long first, long long last) {
+  for (long long i = first + 1; i < last; ++i) {
+    if (before(a[i], a[first])) {
+      const P value = a[i];
+      for (long long j = i; j > first; --j) a[j] = a[j - 1];
+      a[first] = value;
+    } else {
+      insertBack(a, i);
+    }
+  }
+}
+// Around the median of three, which goes to the first place.
+__device__ long long partition(P* a, long long first, long long last) {
+  P &x = a[first + 1], &y = a[first + (last - first) / 2], &z = a[last - 1], &to = a[first];
+  if (before(x, y)) {
+    exchange(to, before(y, z) ? y : before(x, z) ? z : x);
+  } else {
+    exchange(to, before(x, z) ? x : before(y, z) ? z : y);
+  }
+  long long i = first + 1, j = last;
+  while (true) {
+    while (before(a[i], a[first])) ++i;
+    --j;
+    while (before(a[first], a[j])) --j;
+    if (i >= j) return i;
+    exchange(a[i], a[j]);
+    ++i;
+  }
+}
+__device__ __forceinline__ int twiceLog(long long n) { return 2 * (63 - __clzll(n)); }
+__device__ void selectNth(P* a, long long nth, long long length) {
+  if (nth == length) return;
+  long long first = 0, last = length;
+  for (int depth = twiceLog(length); last - first > 3; --depth) {
+    if (depth == 0) {
+      selectHeap(a + first, nth + 1 - first, last - first);
+      exchange(a[first], a[nth]);
+      return;
+    }
+    const long long cut = partition(a, first, last);
+    if (cut <= nth) first = cut; else last = cut;
+  }
+  insertionSort(a, first, last);
+}
+__device__ void sortAll(P* a, long long length) {
+  if (length < 1) return;
+  long long firsts[64], lasts[64];
+  int depths[64], open = 1;
+  firsts[0] = 0;
+  lasts[0] = length;
+  depths[0] = twiceLog(length);
+  while (open > 0) {
+    --open;
+    const long long first = firsts[open];
+    long long last = lasts[open];
+    int depth = depths[open];
+    while (last - first > 16) {
+      if (depth == 0) {
+        sortPart(a + first, last - first, last - first);
+        break;
+      }
+      --depth;
+      const long long cut = partition(a, first, last);
+      firsts[open] = cut;
+      lasts[open] = last;
+      depths[open++] = depth;
+      last = cut;
+    }
+  }
+  insertionSort(a, 0, length < 16 ? length : 16);
+  for (long long i = 16; i < length; ++i) insertBack(a, i);
+}
+__device__ void selectTop(P* a, long long k, long long length) {
+  if (k <= length / 64) {
+    sortPart(a, k, length);
+  } else {
+    selectNth(a, k - 1, length);
+    sortAll(a, k - 1);
+  }
+}
+__device__ void selectQuick(P* a, long long k, long long length) {
+  long long low = 0, high = length - 1;
+  while (low < high) {
+    if (high == low + 1) {
+      if (before(a[high], a[low])) exchange(a[low], a[high]);
+      return;
+    }
+    exchange(a[low + (high - low) / 2], a[low + 1]);
+    if (before(a[high], a[low + 1])) exchange(a[low + 1], a[high]);
+    if (before(a[high], a[low])) exchange(a[low], a[high]);
+    if (before(a[low], a[low + 1])) exchange(a[low + 1], a[low]);
+    const K pivot = keyIn(a[low]);
+    long long i = low + 1, j = high;
+    while (true) {
+      do ++i; while (pivot > keyIn(a[i]));
+      do --j; while (keyIn(a[j]) > pivot);
+      if (j < i) break;
+      exchange(a[i], a[j]);
+    }
+    exchange(a[low], a[j]);
+    if (j <= k) low = i;
+    if (j >= k) high = j - 1;
+  }
+}
+
+extern "C" __global__ void __launch_bounds__(256) replay(const __grid_constant__ Words p) {
+  const long long step = gridDim.x * 256ll;
+  for (long long slice = blockIdx.x * 256ll + threadIdx.x; slice < p.count; slice += step) {
+    const P* const sorted = p.pairs + slice * p.padded;
+    const long long end = p.first + p.kept;
+    bool ties = false;
+    for (long long i = p.first > 0 ? p.first : 1; i <= end && i < p.length; ++i) {
+      ties = ties || keyIn(sorted[i - 1]) == keyIn(sorted[i]);
+    }
+    if (!ties) continue;
+    P* const pairs = p.scratch + slice * p.padded;
+    if (p.first > 0 || p.quick) {
+      selectQuick(pairs, p.first, p.length);
+    } else {
+      selectTop(pairs, p.kept, p.length);
+    }
+    for (long long i = 0; i < p.kept; ++i) {
+      const long long index = indexOf(pairs[p.first + i]);
+      p.values[slice * p.kept + i] = p.from[slice * p.length + index];
+      p.indices[slice * p.kept + i] = index;
+    }
+  }
+}
+)";
+// Longer slices keep the order of their positions: one thread would take too long.
+constexpr int64_t kMostReplayed = 1 << 14;
 
 // Words: pairs, total, padded, first and last stage; of a step: pairs, total, padded, stage, step.
 constexpr const char* kSortText = R"(
@@ -201,8 +383,13 @@ class Sorted {
     if (count_ > 0) sort();
   }
 
+  // How equal elements are chosen: by their positions, or as PyTorch's selection of the first ones or of
+  // one does on the CPU.
+  enum class Ties { ByPosition, AsTop, AsOne };
+
   // For each slice `kept` elements and their positions; the text `place` says which, from `first`.
-  Pair results(const std::string& place, int64_t first, int64_t kept, bool reduced, bool keepdim) {
+  Pair results(const std::string& place, int64_t first, int64_t kept, bool reduced, bool keepdim,
+               Ties ties = Ties::ByPosition) {
     DimVector sizes(moved_.sizes());
     sizes.back() = kept;
     const Tensor values = Tensor::empty(sizes, self_.dtype(), self_.device());
@@ -211,6 +398,17 @@ class Sorted {
       CudaDevice& device = enter(self_.device());
       launchText(device, elementText(place), "store", gridFor(count_ * kept, device),
                  words(values, indices, first, kept));
+      if (ties != Ties::ByPosition && length_ <= kMostReplayed) {
+        const Tensor scratch = Tensor::empty(pairs_.sizes(), DType::Long, self_.device());
+        std::vector<int64_t> given = words(values, indices, first, kept);
+        given[1] = wordOf(scratch);
+        const std::string text = elementText(kFromFirst) + kReplay;
+        launchText(device, text, "load", gridFor(count_ * padded_, device), given);
+        given[1] = wordOf(pairs_);
+        given[10] = wordOf(scratch);
+        given[11] = ties == Ties::AsOne ? 1 : 0;
+        launchText(device, text, "replay", gridFor(count_, device), given);
+      }
     }
     const auto finish = [&](const Tensor& t) {
       Tensor back = t.transpose(dim_, t.dim() - 1);
@@ -240,7 +438,9 @@ class Sorted {
             count_,
             mask,
             first,
-            kept};
+            kept,
+            0,
+            0};
   }
 
   void sort() {
@@ -297,16 +497,18 @@ Results topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool) {
   const int64_t length = self.dim() == 0 ? 1 : self.size(dim);
   WICK_CHECK(k >= 0 && k <= length, "topk: selected index k out of range: {} of {}", k, length);
   WICK_CHECK(self.dtype() != DType::Bool, "topk: no kernel for dtype bool");
-  Pair top = Sorted("topk", self, dim, largest).results(kFromFirst, 0, k, false, false);
+  Pair top = Sorted("topk", self, dim, largest)
+                 .results(kFromFirst, 0, k, false, false, Sorted::Ties::AsTop);
   return {std::move(top.values), std::move(top.indices)};
 }
 
 // One element of each slice.
 Results picked(const char* op, const Tensor& self, int64_t dim, bool keepdim,
-               const std::string& place, int64_t first) {
+               const std::string& place, int64_t first,
+               Sorted::Ties ties = Sorted::Ties::ByPosition) {
   WICK_CHECK(self.dim() == 0 || self.size(dim) > 0,
              "{}(): Expected reduction dim {} to have non-zero size.", op, dim);
-  Pair one = Sorted(op, self, dim, false).results(place, first, 1, true, keepdim);
+  Pair one = Sorted(op, self, dim, false).results(place, first, 1, true, keepdim, ties);
   return {std::move(one.values), std::move(one.indices)};
 }
 
@@ -315,7 +517,7 @@ Results kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
   const int64_t length = self.dim() == 0 ? 1 : self.size(dim);
   WICK_CHECK(length == 0 || (k >= 1 && k <= length),
              "kthvalue(): selected number k out of range for dimension {}", dim);
-  return picked("kthvalue", self, dim, keepdim, kFromFirst, k - 1);
+  return picked("kthvalue", self, dim, keepdim, kFromFirst, k - 1, Sorted::Ties::AsOne);
 }
 
 template <bool kIgnoreNan>
@@ -333,75 +535,6 @@ Results mode(const Tensor& self, int64_t dim, bool keepdim) {
   return picked("mode", self, dim, keepdim, modePlace(isFloating(self.dtype())), 0);
 }
 
-// ---- unique ----
-
-struct Runs {
-  Tensor values, inverse, counts;  // the second and third where they are asked for
-};
-
-// Runs of equal neighbours of a flat tensor.
-Runs runsOf(const Tensor& flat, bool with_inverse, bool with_counts) {
-  static const OperatorHandle kDiffers{"aten::ne", "Tensor"}, kNonzero{"aten::nonzero", ""},
-      kCumsum{"aten::cumsum", ""}, kIndexSelect{"aten::index_select", ""};
-  const int64_t n = flat.numel();
-  const Device device = flat.device();
-  Runs runs;
-  if (n == 0) {
-    runs.values = flat.clone();
-    runs.inverse = Tensor::zeros(DimVector{0}, DType::Long, device);
-    runs.counts = runs.inverse.clone();
-    return runs;
-  }
-  const Tensor starts = Tensor::empty(DimVector{n}, DType::Bool, device);
-  ops::fillWith(starts, Scalar(true));
-  if (n > 1) {
-    starts.narrow(0, 1, n - 1)
-        .copyFrom(kDiffers(flat.narrow(0, 1, n - 1), flat.narrow(0, 0, n - 1)));
-  }
-  const Tensor places = kNonzero(starts).reshape(DimVector{-1});
-  runs.values = kIndexSelect(flat, 0, places);
-  if (with_inverse) {
-    const Tensor one = Tensor::zeros(DimVector{}, DType::Long, device);
-    ops::fillWith(one, Scalar(1));
-    runs.inverse = ops::sub(kCumsum(starts.to(DType::Long), 0), one);
-  }
-  if (with_counts) {
-    const Tensor ends = Tensor::empty(places.sizes(), DType::Long, device);
-    ops::fillWith(ends, Scalar(n));
-    const int64_t found = places.numel();
-    if (found > 1) ends.narrow(0, 0, found - 1).copyFrom(places.narrow(0, 1, found - 1));
-    runs.counts = ops::sub(ends, places);
-  }
-  return runs;
-}
-
-using ThreeResults = std::tuple<Tensor, Tensor, Tensor>;
-
-ThreeResults asResults(const Tensor& self, const Runs& runs) {
-  const Tensor none = Tensor::empty(DimVector{0}, DType::Long, self.device());
-  return {runs.values, runs.inverse.defined() ? runs.inverse.reshape(self.sizes()) : none,
-          runs.counts.defined() ? runs.counts : none};
-}
-
-ThreeResults unique(const Tensor& self, bool, bool return_inverse, bool return_counts) {
-  static const OperatorHandle kScatter{"aten::scatter", "src"};
-  const Tensor flat = self.reshape(DimVector{-1});
-  if (flat.numel() == 0) return asResults(self, runsOf(flat, return_inverse, return_counts));
-  const auto [sorted, order] = sort(flat, 0, false);
-  Runs runs = runsOf(sorted, return_inverse, return_counts);
-  // From the order of sorting back to that of the elements.
-  if (return_inverse) {
-    runs.inverse =
-        kScatter(Tensor::zeros(order.sizes(), DType::Long, self.device()), 0, order, runs.inverse);
-  }
-  return asResults(self, runs);
-}
-ThreeResults uniqueConsecutive(const Tensor& self, bool return_inverse, bool return_counts,
-                               std::optional<int64_t> dim) {
-  if (dim && self.dim() != 1) throw NotOnDevice();
-  return asResults(self, runsOf(self.reshape(DimVector{-1}), return_inverse, return_counts));
-}
-
 const DeviceKernel kKernels[] = {
     {"aten::sort", WICK_KERNEL(sort)},
     {"aten::sort.stable", WICK_KERNEL(sortStable)},
@@ -413,12 +546,10 @@ const DeviceKernel kKernels[] = {
     {"aten::median.dim", WICK_KERNEL(medianDim<false>)},
     {"aten::nanmedian.dim", WICK_KERNEL(medianDim<true>)},
     {"aten::mode", WICK_KERNEL(mode)},
-    {"aten::_unique2", WICK_KERNEL(unique)},
 };
 const DeviceKernel kLast[] = {
     {"aten::median", WICK_KERNEL(medianAll<false>)},
     {"aten::nanmedian", WICK_KERNEL(medianAll<true>)},
-    {"aten::unique_consecutive", WICK_KERNEL(uniqueConsecutive)},
 };
 const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
 const RegisterDeviceKernels last(DeviceType::CUDA, kLast, TableRule::Last);

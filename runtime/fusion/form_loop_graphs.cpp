@@ -76,6 +76,11 @@ class Candidate {
 
   // Puts the loop into a graph.
   void outline() {
+    // What comes from another loop is a result of that one's graph by now.
+    captured_.clear();
+    lists_.clear();
+    seen_.clear();
+    findCaptured(body_);
     Graph& graph = *loop_->graph();
     Node* group = graph.create(options_.group_kind, 0);
     group->setRange(loop_->range());
@@ -238,7 +243,10 @@ class Candidate {
     for (size_t k = 0; k < loop_->outputs().size(); ++k) {
       if (!mayBeRead(body_->outputs()[k + 1])) continue;
       const auto& uses = loop_->output(k)->uses();
-      const auto exposes = [&](const Use& use) { return options_.exposes(use.user); };
+      const auto exposes = [&](const Use& use) {
+        if (isAppend(use.user)) return isExposed(use.user->input(0));
+        return options_.exposes(use.user);
+      };
       if (uses.size() > kMaxUses || std::ranges::any_of(uses, exposes)) return false;
     }
     return true;

@@ -435,8 +435,8 @@ std::atomic<GroupBackend*> cuda_backend{nullptr}, meta_backend{nullptr};
 }  // namespace
 
 GroupBackend* groupBackend(DeviceType type) {
-  const auto& slot = type == DeviceType::CUDA ? cuda_backend : meta_backend;
-  return type == DeviceType::CPU ? nullptr : slot.load(std::memory_order_acquire);
+  if (type == DeviceType::CUDA) return cuda_backend.load(std::memory_order_acquire);
+  return type == DeviceType::Meta ? meta_backend.load(std::memory_order_acquire) : nullptr;
 }
 void setGroupBackend(DeviceType type, GroupBackend* backend) {
   (type == DeviceType::CUDA ? cuda_backend : meta_backend).store(backend);
@@ -474,7 +474,7 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
   for (size_t i = num_given; i < n; ++i) arguments[i] = &state_->constants[i - num_given];
   if (!describe(arguments, n, key)) return fall_back();
   const bool on_cpu = key.device.isCpu();
-  if (on_cpu && jitMode() == JitMode::Off) return fall_back();
+  if (on_cpu ? jitMode() == JitMode::Off : !groupBackend(key.device.type)) return fall_back();
   const std::span<const IValue* const> all(arguments.data(), n);
   GroupCall call(all, key.ordered, key.device);
   // Most groups are one kernel.

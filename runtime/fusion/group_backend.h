@@ -1,12 +1,16 @@
-// GroupBackend: what runs kernels of the loop IR on a type of device other than the CPU.
+// GroupBackend: what runs kernels of the loop IR on a type of device other than the CPU, and repeats
+// whole calls there.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "codegen/loop/kernel.h"
 #include "core/device.h"
+#include "core/ivalue.h"
 #include "runtime/fusion/walk.h"
 
 namespace wick {
@@ -32,6 +36,19 @@ class GroupBackend {
   // Queues the kernels one behind the other. Throws loop::Unsupported, having queued nothing, when
   // one of them cannot be compiled.
   virtual void launch(Device device, std::span<const Launch> launches) = 0;
+
+  // A call of a function on the calling thread that nobody observes, limits or differentiates.
+  struct Call {
+    std::shared_ptr<const void> code;  // tells functions apart, while it lives
+    std::span<const IValue> arguments;
+    // Whether a call does nothing but compute results from its arguments and constants, which it
+    // gives then. Takes long; asked once for each code.
+    std::function<std::optional<std::vector<Tensor>>()> constants;
+    std::function<IValue(std::vector<IValue> arguments)> run;  // may be called several times
+  };
+  // The result of a call that the device repeats as one piece of work, as it did for equal arguments
+  // before; nothing where the caller is to run it.
+  virtual std::optional<IValue> repeat(const Call&) { return std::nullopt; }
 };
 
 // Null when the engine was built without it.

@@ -1,10 +1,11 @@
-// What kernels do for tensors that are not on the CPU: the functions of gemm.h, convolution.h and
-// pooling.h come here for them, so that operators above need not ask.
+// What kernels do for tensors that are not on the CPU: the functions of gemm.h, convolution.h,
+// pooling.h and pointwise.h come here for them, so that operators above need not ask.
 #pragma once
 
 #include "core/counted_vector.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/pooling.h"
 
 namespace wick {
@@ -29,6 +30,11 @@ class DeviceLayers {
   virtual Tensor convolution(const char* op, const Tensor& input, const Tensor& weight,
                              const Tensor& bias, const ConvolutionParams& params,
                              const Tensor& residual, Activation activation) = 0;
+  // The gradient for the weight of a convolution that is not transposed; floats. `params` pads both
+  // sides alike.
+  virtual Tensor convolutionWeightGradient(const char* op, const Tensor& grad, const Tensor& input,
+                                           IntSpan weight_size,
+                                           const ConvolutionParams& params) = 0;
   virtual pooling::MaxResult maxPool(const char* op, const Tensor& x, const pooling::Axes& axes,
                                      bool want_indices) = 0;
   virtual Tensor averagePool(const char* op, const Tensor& x, const pooling::Axes& axes,
@@ -37,6 +43,9 @@ class DeviceLayers {
   // one dtype, in which the sums are made.
   virtual void weightedRows(const char* op, const Tensor& x, const Tensor& out, int64_t source_rows,
                             int64_t inner, const WeightedRows& rows) = 0;
+  // pointwise() into a new tensor of one or more elements.
+  virtual Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand> operands,
+                           Device device) = 0;
 };
 
 // Throws RuntimeError that names the operator when the device has none.

@@ -11,6 +11,7 @@
 #include "core/parallel.h"
 #include "core/row_copy.h"
 #include "core/stride_order.h"
+#include "runtime/kernels/device_layers.h"
 
 namespace wick {
 
@@ -489,6 +490,14 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
     }
   }
 
+  const bool has_layers = !device.isCpu() && device.type != DeviceType::Meta;
+  if (has_layers && checkedNumel(shape) > 0) {
+    const Tensor result = deviceLayers(def.name, device).pointwise(def, operands, device);
+    if (!destination) return result;
+    destination->copyFrom(result);
+    return *destination;
+  }
+
   Job job{&def.entry(dtypes.compute), operands.size() + 1, {}, !destination};
   std::array<Tensor, kMaxScalarInputs> rounded;
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -520,7 +529,7 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
   } else {
     out = allocateResult(job, shape, plain, dtypes.result, device);
   }
-  if (out.numel() == 0) return out;
+  if (out.numel() == 0 || device.type == DeviceType::Meta) return out;
   WICK_CHECK(device.isCpu() && out.device().isCpu(), "{}: no kernel for device {}", def.name,
              device.str());
   describeTensor(job.side[0], out, dtypes.written);

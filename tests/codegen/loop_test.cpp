@@ -439,6 +439,24 @@ TEST(LoopTest, VariancesTakeTwoPasses) {
   compare(kVariance, {x}, 1e-6);
 }
 
+// A correction that is a float counts as what it is; loop forms have whole ones only.
+TEST(LoopTest, CorrectionsMayBeFloats) {
+  const Tensor x = randomTensor({3, 50}, 1);
+  const auto graph = [](const char* correction) {
+    return std::string(R"(graph(%x : Tensor):
+  %1 : int = prim::Constant[value=1]()
+  %dims : int[] = prim::ListConstruct(%1)
+  %c : float = prim::Constant[value=)") +
+           correction + R"(]()
+  %yes : bool = prim::Constant[value=True]()
+  %a : Tensor = aten::var(%x, %dims, %c, %yes)
+  return (%a)
+)";
+  };
+  for (const char* correction : {"0.", "2.", "-1."}) compare(graph(correction), {x}, 1e-6);
+  EXPECT_THROW(textOf(graph("1.5"), {x}), loop::Unsupported);
+}
+
 // The place of an extremum is an extremum too: of the positions where it is.
 constexpr const char* kPlace = R"(graph(%x : Tensor):
   %1 : int = prim::Constant[value=1]()

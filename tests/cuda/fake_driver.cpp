@@ -2,16 +2,32 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <functional>
 #include <unordered_map>
+#include <utility>
 
 namespace wick::cuda {
 
 namespace {
 
+using Work = std::function<void()>;
 struct Fake : FakeState {
   std::unordered_map<Address, size_t> blocks;
+  uintptr_t streams = 100;
+  Stream captured = nullptr;
+  std::vector<Work>* noted = nullptr;  // the graph that is captured
 };
 Fake* fake = nullptr;
+
+// Done at once, or noted where the stream is captured.
+Result queue(Stream stream, Work work) {
+  if (fake->noted && stream == fake->captured) {
+    fake->noted->push_back(std::move(work));
+  } else {
+    work();
+  }
+  return 0;
+}
 
 void* pointer(Address address) {
   return reinterpret_cast<void*>(address);
@@ -88,15 +104,49 @@ Driver makeDriver() {
     ++fake->copies_to_host;
     return std::memcpy(to, pointer(from), bytes), 0;
   };
-  d.copyOnDevice = [](Address to, Address from, size_t bytes, Stream) {
-    ++fake->copies_on_device;
-    return std::memmove(pointer(to), pointer(from), bytes), 0;
+  d.copyOnDevice = [](Address to, Address from, size_t bytes, Stream stream) {
+    return queue(stream, [=] {
+      ++fake->copies_on_device;
+      std::memmove(pointer(to), pointer(from), bytes);
+    });
   };
   d.copyToPeer = [](Address to, Context, Address from, Context, size_t bytes, Stream) {
     return std::memmove(pointer(to), pointer(from), bytes), 0;
   };
-  d.setBytes = [](Address to, unsigned char value, size_t bytes, Stream) {
-    return std::memset(pointer(to), value, bytes), 0;
+  d.setBytes = [](Address to, unsigned char value, size_t bytes, Stream stream) {
+    return queue(stream, [=] { std::memset(pointer(to), value, bytes); });
+  };
+  d.createStream = [](Stream* stream, unsigned) {
+    return *stream = handle<Stream>(++fake->streams), 0;
+  };
+  d.destroyStream = [](Stream) { return 0; };
+  d.beginCapture = [](Stream stream, int) {
+    fake->captured = stream;
+    fake->noted = new std::vector<Work>;
+    return 0;
+  };
+  d.endCapture = [](Stream, Graph* graph) {
+    *graph = reinterpret_cast<Graph>(std::exchange(fake->noted, nullptr));
+    return 0;
+  };
+  d.graphNodes = [](Graph graph, void**, size_t* count) {
+    return *count = reinterpret_cast<std::vector<Work>*>(graph)->size(), 0;
+  };
+  d.instantiateGraph = [](GraphExecutable* made, Graph graph, unsigned long long) {
+    const auto* noted = reinterpret_cast<std::vector<Work>*>(graph);
+    *made = reinterpret_cast<GraphExecutable>(new std::vector<Work>(*noted));
+    return 0;
+  };
+  d.launchGraph = [](GraphExecutable executable, Stream) {
+    ++fake->graph_launches;
+    for (const Work& work : *reinterpret_cast<std::vector<Work>*>(executable)) work();
+    return 0;
+  };
+  d.destroyGraph = [](Graph graph) {
+    return delete reinterpret_cast<std::vector<Work>*>(graph), 0;
+  };
+  d.destroyGraphExecutable = [](GraphExecutable executable) {
+    return delete reinterpret_cast<std::vector<Work>*>(executable), 0;
   };
   d.loadModule = [](Module* module, const void*) { return *module = handle<Module>(7), 0; };
   d.unloadModule = [](Module) { return 0; };
@@ -104,10 +154,7 @@ Driver makeDriver() {
     return *function = handle<Function>(9), 0;
   };
   d.launch = [](Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
-                Stream, void**, void**) {
-    ++fake->launches;
-    return 0;
-  };
+                Stream stream, void**, void**) { return queue(stream, [] { ++fake->launches; }); };
   d.errorName = [](Result, const char** name) { return *name = "FAKE_ERROR", 0; };
   d.errorText = [](Result, const char** text) { return *text = "a fake error", 0; };
   return d;

@@ -1,4 +1,5 @@
-// A CUDA driver without a device: memory is the CPU's, kernels are counted and not run.
+// A CUDA driver without a device: memory is the CPU's, kernels are counted and not run. Graphs hold
+// what was queued on the captured stream, and do it when they are launched.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +18,7 @@ struct FakeState {
   size_t live_allocations = 0;
   uint64_t allocations = 0;
   uint64_t launches = 0;
+  uint64_t graph_launches = 0;
   uint64_t synchronizations = 0;
   uint64_t copies_to_device = 0, copies_to_host = 0, copies_on_device = 0;
   Result fails_next_synchronization = 0;

@@ -2,6 +2,7 @@
 // and their results have the right shapes. What they compute is compared on devices.
 #include <gtest/gtest.h>
 
+#include "autograd/tape.h"
 #include "core/generator_state.h"
 #include "core/scalar.h"
 #include "runtime/cuda/compiler.h"
@@ -84,6 +85,40 @@ TEST(Layers, EmbeddingsAreAddedUp) {
               (DimVector{5, 3}));
   }
   EXPECT_ERROR(kBag.all(zeros({7}), index, offsets), "expected a 2-D floating weight");
+}
+
+// A kernel for the whole loss would not be recorded.
+TEST(Layers, LossesThatAreMadeOfOthersAreRecorded) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  static const OperatorHandle kKl{"aten::kl_div", ""},
+      kCrossEntropy{"aten::cross_entropy_loss", ""}, kRequire{"aten::requires_grad_", ""};
+  FakeDriver driver;
+  const Tensor x = zeros({4, 5}), target = zeros({4, 5}), classes = zeros({4}, DType::Long);
+  kRequire(x, true);
+  const Tensor divergence = kKl(x, target, int64_t{1}, false);
+  EXPECT_TRUE(autograd::requiresGradient(divergence));
+  for (const Tensor& t : {target, classes}) {
+    const Tensor loss = kCrossEntropy(x, t, IValue(), int64_t{1}, int64_t{-100}, 0.0);
+    EXPECT_TRUE(autograd::requiresGradient(loss));
+  }
+}
+
+TEST(Layers, ConvolutionsOfChannelsByThemselves) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  static const OperatorHandle kConv{"aten::conv2d", ""};
+  FakeDriver driver;
+  const DimVector stride{2, 1}, padding{1, 2}, dilation{1, 1};
+  for (const DType type : {DType::Float, DType::Double, DType::Half, DType::BFloat16}) {
+    for (const MemoryFormat format : {MemoryFormat::Contiguous, MemoryFormat::ChannelsLast}) {
+      const Tensor x = zeros({2, 6, 9, 7}, type).contiguous(format);
+      const uint64_t before = driver.state().launches;
+      const Tensor y = kConv(x, zeros({6, 1, 3, 5}, type), zeros({6}, type), stride, padding,
+                             dilation, int64_t{6});
+      EXPECT_EQ(driver.state().launches, before + 1);
+      EXPECT_EQ(DimVector(y.sizes()), (DimVector{2, 6, 5, 7}));
+      EXPECT_EQ(y.suggestMemoryFormat(), format);
+    }
+  }
 }
 
 TEST(Layers, ConvolutionsOfIntegers) {

@@ -68,6 +68,12 @@ TEST(Operators, SpecialFunctions) {
       const std::string full = std::string("aten::") + name;
       EXPECT_EQ(OperatorHandle(full.c_str(), "")(t, t).dtype(), type) << name;
     }
+    // Their names are also those of variables in kernels.
+    for (const char* name :
+         {"special_bessel_j0", "special_bessel_j1", "special_bessel_y0", "special_bessel_y1"}) {
+      const std::string full = std::string("aten::") + name;
+      EXPECT_EQ(OperatorHandle(full.c_str(), "")(zeros({}, type)).dtype(), type) << name;
+    }
     static const OperatorHandle kPolygamma{"aten::polygamma", ""};
     EXPECT_EQ(kPolygamma(int64_t{2}, t).dtype(), type);
   }

@@ -2,6 +2,7 @@
 // nobody looks, and as many indices of non-zero elements as the caller wants. "Unsafe" says there
 // that bounds are not checked; here they are.
 #include "core/convert.h"
+#include "core/device_backend.h"
 #include "core/memory_limit.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
@@ -56,7 +57,7 @@ Tensor unsafeMaskedIndex(const Tensor& self, const Tensor& mask, std::vector<Ten
   if (self.numel() == 0) {
     DimVector sizes(self.sizes());
     for (int64_t& s : sizes) s = std::max<int64_t>(s, 1);
-    const Tensor filled = numberTensor(fill, self.dtype()).expand(sizes);
+    const Tensor filled = moveTo(numberTensor(fill, self.dtype()), self.device()).expand(sizes);
     return kIndex(filled, listOf(places));
   }
   return maskedFill(kIndex(self, listOf(places)), kNot(mask), fill);
@@ -73,11 +74,12 @@ Tensor unsafeMaskedPut(const Tensor& self, const Tensor& mask, std::vector<Tenso
 // The first `size` places, and rows of `fill_value` where there are fewer.
 Tensor nonzeroStatic(const Tensor& self, int64_t size, int64_t fill_value) {
   WICK_CHECK(size >= 0, "nonzero_static: 'size' must be an non-negative integer, got {}", size);
-  const Tensor places = nonzeroPositions(self);
+  static const OperatorHandle kNonzero{"aten::nonzero", ""};
+  const Tensor places = kNonzero(self);
   Tensor out = Tensor::empty(DimVector{size, self.dim()}, DType::Long, self.device());
   const int64_t found = std::min(size, places.size(0));
   out.narrow(0, 0, found).copyFrom(places.narrow(0, 0, found));
-  std::ranges::fill(out.narrow(0, found, size - found).span<int64_t>(), fill_value);
+  fillWith(out.narrow(0, found, size - found), Scalar(fill_value));
   return out;
 }
 

@@ -6,16 +6,21 @@
 
 #include "core/convert.h"
 #include "core/counted_vector.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/paced.h"
 #include "core/parallel.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/indexing/searched.h"
 #include "runtime/ops/promotion.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick::ops {
 
 namespace {
+
+const OperatorHandle kPositions{"wick::sorted_positions", ""};
 
 // The first position in [0, n) whose element is not below v (or, with `right`, is above v). The
 // comparisons are written so that a NaN in v goes to the end.
@@ -86,46 +91,23 @@ void searchShared(const T* data, const int64_t* order, int64_t n, const T* value
   });
 }
 
-Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool out_int32,
-              bool right, const Tensor& sorter, DType common) {
-  WICK_CHECK(sequence.dim() > 0, "{}: boundaries tensor should have positive dimension, but got 0",
-             op);
-  bool shared = sequence.dim() == 1;
-  if (!shared) {
-    WICK_CHECK(sequence.dim() == values.dim() &&
-                   std::equal(sequence.sizes().begin(), sequence.sizes().end() - 1,
-                              values.sizes().begin()),
-               "{}: boundaries tensor should be 1 dimension or the first N-1 dimensions of "
-               "boundaries tensor and input value tensor must match, but we got boundaries tensor "
-               "{} and input value tensor {}",
-               op, formatInts(sequence.sizes()), formatInts(values.sizes()));
+// Where each value belongs in a sequence, or in the one of its row. Both have one dtype. `order`
+// says which element of a sequence stands where, when it is not sorted itself.
+Tensor sortedPositions(const Tensor& sequence, const Tensor& values, const Tensor& order,
+                       bool right) {
+  const char* op = "torch.searchsorted()";
+  const int64_t n = checkSearched(op, sequence, values, order);
+  const Tensor bounds = sequence.contiguous(), wanted = values.contiguous();
+  const Tensor places = order.defined() ? order.contiguous() : order;
+  for (int64_t i = 0; places.defined() && i < places.numel(); ++i) {
+    const int64_t at = places.data<int64_t>()[i];
+    WICK_CHECK(at >= 0 && at < n, "{}: sorter index out of range", op);
   }
-  int64_t n = sequence.sizes().back();
-  WICK_CHECK(
-      !out_int32 || n < std::numeric_limits<int32_t>::max(),
-      "{}: the size of boundaries' last dimension should be less than INT_MAX, but we got {}", op,
-      n);
-  Tensor order;
-  if (sorter.defined()) {
-    WICK_CHECK(std::ranges::equal(sorter.sizes(), sequence.sizes()),
-               "{}: boundary and sorter must have the same size, but got boundary tensor {} and "
-               "got sorter tensor {}",
-               op, formatInts(sequence.sizes()), formatInts(sorter.sizes()));
-    WICK_CHECK(sorter.dtype() == DType::Long,
-               "{}: sorter must be a tensor of long dtype but got dtype {}", op,
-               scalarTypeName(sorter.dtype()));
-    order = sorter.contiguous();
-    for (int64_t i = 0; i < order.numel(); ++i) {
-      int64_t at = order.data<int64_t>()[i];
-      WICK_CHECK(at >= 0 && at < n, "{}: sorter index out of range", op);
-    }
-  }
-  Tensor bounds = sequence.to(common).contiguous();
-  Tensor wanted = values.to(common).contiguous();
+  const bool shared = sequence.dim() == 1;
   Tensor out = Tensor::empty(values.sizes(), DType::Long);
-  dispatch<kRealNumbers>(op, common, [&]<class T>() -> void {
+  dispatch<kRealNumbers>(op, bounds.dtype(), [&]<class T>() -> void {
     const T* const data = bounds.data<T>();
-    const int64_t* const positions = order.defined() ? order.data<int64_t>() : nullptr;
+    const int64_t* const positions = places.defined() ? places.data<int64_t>() : nullptr;
     const T* const sought = wanted.data<T>();
     int64_t* const to = out.data<int64_t>();
     if (shared) {
@@ -141,6 +123,37 @@ Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool
       }
     });
   });
+  return out;
+}
+
+Tensor search(const char* op, const Tensor& sequence, const Tensor& values, bool out_int32,
+              bool right, const Tensor& sorter, DType common) {
+  WICK_CHECK(sequence.dim() > 0, "{}: boundaries tensor should have positive dimension, but got 0",
+             op);
+  if (sequence.dim() != 1) {
+    WICK_CHECK(sequence.dim() == values.dim() &&
+                   std::equal(sequence.sizes().begin(), sequence.sizes().end() - 1,
+                              values.sizes().begin()),
+               "{}: boundaries tensor should be 1 dimension or the first N-1 dimensions of "
+               "boundaries tensor and input value tensor must match, but we got boundaries tensor "
+               "{} and input value tensor {}",
+               op, formatInts(sequence.sizes()), formatInts(values.sizes()));
+  }
+  int64_t n = sequence.sizes().back();
+  WICK_CHECK(
+      !out_int32 || n < std::numeric_limits<int32_t>::max(),
+      "{}: the size of boundaries' last dimension should be less than INT_MAX, but we got {}", op,
+      n);
+  if (sorter.defined()) {
+    WICK_CHECK(std::ranges::equal(sorter.sizes(), sequence.sizes()),
+               "{}: boundary and sorter must have the same size, but got boundary tensor {} and "
+               "got sorter tensor {}",
+               op, formatInts(sequence.sizes()), formatInts(sorter.sizes()));
+    WICK_CHECK(sorter.dtype() == DType::Long,
+               "{}: sorter must be a tensor of long dtype but got dtype {}", op,
+               scalarTypeName(sorter.dtype()));
+  }
+  const Tensor out = kPositions(sequence.to(common), values.to(common), sorter, right);
   return out_int32 ? out.to(DType::Int) : out;
 }
 
@@ -153,8 +166,8 @@ Tensor bucketize(const Tensor& self, const Tensor& boundaries, bool out_int32, b
 Tensor bucketizeNumber(Scalar self, const Tensor& boundaries, bool out_int32, bool right) {
   WICK_CHECK(boundaries.dim() == 1, "boundaries tensor must be 1 dimension, but got dim({})",
              boundaries.dim());
-  return search("bucketize", boundaries, self.toTensor(), out_int32, right, Tensor(),
-                commonDType(boundaries, self));
+  return search("bucketize", boundaries, moveTo(self.toTensor(), boundaries.device()), out_int32,
+                right, Tensor(), commonDType(boundaries, self));
 }
 
 bool rightSide(bool right, const std::optional<std::string>& side) {
@@ -178,8 +191,8 @@ Tensor searchsortedNumber(const Tensor& sequence, Scalar self, bool out_int32, b
              "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
              "dimension is 1, but we got boundaries tensor dim({})",
              sequence.dim());
-  return search("torch.searchsorted()", sequence, self.toTensor(), out_int32,
-                rightSide(right, side), sorter, commonDType(sequence, self));
+  return search("torch.searchsorted()", sequence, moveTo(self.toTensor(), sequence.device()),
+                out_int32, rightSide(right, side), sorter, commonDType(sequence, self));
 }
 
 // The least and the largest of n > 0 elements; NaN where one of them is.
@@ -409,6 +422,8 @@ const OperatorRecord kRecords[] = {
     {"aten::searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool "
      "right=False, str? side=None, Tensor? sorter=None) -> Tensor",
      WICK_KERNEL(searchsortedNumber), kInfo},
+    {"wick::sorted_positions(Tensor sequence, Tensor values, Tensor? order, bool right) -> Tensor",
+     WICK_KERNEL(sortedPositions), kNotDifferentiable},
     {"aten::histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor",
      WICK_KERNEL(histc), kInfo},
     {"aten::bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor",

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/budget.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/losses.h"
@@ -261,6 +262,12 @@ double ctcOne(const double* log_probs, int64_t time, int64_t step, const int64_t
 Pair ctcForward(const Tensor& log_probs, const Tensor& targets, const DimVector& input_lengths,
                 const DimVector& target_lengths, int64_t blank, bool zero_infinity) {
   const char* op = "ctc_loss";
+  if (!log_probs.device().isCpu()) {
+    static const OperatorHandle kCtc{"aten::_ctc_loss", ""};
+    const std::vector<IValue> both = kCtc.all(log_probs, moveTo(targets, log_probs.device()),
+                                              input_lengths, target_lengths, blank, zero_infinity);
+    return {both[0].toTensor(), both[1].toTensor()};
+  }
   WICK_CHECK(log_probs.dim() == 3 && log_probs.numel() > 0,
              "{}: expected log_probs of shape (T, N, C), got {}", op, log_probs.describe());
   int64_t time = log_probs.size(0), samples = log_probs.size(1), classes = log_probs.size(2);
@@ -333,7 +340,7 @@ Tensor ctcLoss(const Tensor& log_probs, const Tensor& targets, const DimVector& 
             static_cast<T>(std::max<int64_t>(1, target_lengths[static_cast<size_t>(n)]));
       }
     });
-    losses = ops::div(losses, lengths);
+    losses = ops::div(losses, moveTo(lengths, losses.device()));
   }
   Tensor out = reduceLoss("ctc_loss", losses, reduction);
   return single && reduction == kReductionNone ? out.squeeze(0) : out;
@@ -342,7 +349,7 @@ Tensor ctcLoss(const Tensor& log_probs, const Tensor& targets, const DimVector& 
 DimVector lengthsOf(const Tensor& t) {
   WICK_CHECK(isIntegral(t.dtype(), false) && t.dim() <= 1,
              "ctc_loss: lengths must be integral, got {}", t.describe());
-  Tensor l = t.to(DType::Long).contiguous();
+  Tensor l = moveTo(t, Device()).to(DType::Long).contiguous();
   return DimVector(l.data<int64_t>(), l.data<int64_t>() + l.numel());
 }
 Tensor ctcLossTensor(const Tensor& log_probs, const Tensor& targets, const Tensor& input_lengths,

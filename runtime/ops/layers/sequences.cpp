@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/device_backend.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra/linear_algebra.h"
@@ -19,7 +20,7 @@ std::tuple<Tensor, Tensor> packPadded(const Tensor& input, const Tensor& lengths
              lengths_in.describe());
   WICK_CHECK(input.numel() > 0, "Cannot pack empty tensors.");
   Tensor x = batch_first ? input.transpose(0, 1) : input;
-  Tensor lengths = lengths_in.contiguous();
+  Tensor lengths = moveTo(lengths_in, Device()).contiguous();
   const int64_t* length = lengths.data<int64_t>();
   int64_t batch = x.size(1);
   WICK_CHECK(lengths.numel() == batch,
@@ -81,7 +82,7 @@ std::tuple<Tensor, Tensor> padPacked(const Tensor& data, const Tensor& batch_siz
   WICK_CHECK(batch_sizes_in.dtype() == DType::Long && batch_sizes_in.dim() == 1 &&
                  batch_sizes_in.numel() > 0 && data.dim() >= 1,
              "{}: expected batch sizes as int64, got {}", op, batch_sizes_in.describe());
-  Tensor batch_sizes = batch_sizes_in.contiguous();
+  Tensor batch_sizes = moveTo(batch_sizes_in, Device()).contiguous();
   const int64_t* sizes = batch_sizes.data<int64_t>();
   int64_t longest = batch_sizes.numel(), time = longest, batch = sizes[0], rows = 0;
   for (int64_t t = 0; t < longest; ++t) {
@@ -101,7 +102,7 @@ std::tuple<Tensor, Tensor> padPacked(const Tensor& data, const Tensor& batch_siz
   DimVector shape{time, batch};
   for (int64_t d = 1; d < data.dim(); ++d) shape.push_back(data.size(d));
   static const OperatorHandle kFull("aten::full", "");
-  Tensor out = kFull(shape, padding, data.dtype());
+  Tensor out = kFull(shape, padding, data.dtype(), IValue(), IValue(data.device()));
   Tensor lengths = Tensor::zeros(DimVector{batch}, DType::Long);
   int64_t row = 0;
   for (int64_t t = 0; t < longest; ++t) {
@@ -199,7 +200,7 @@ Tensor groupedMm(const Tensor& a, const Tensor& b, const Tensor& offsets, const 
   WICK_CHECK(offsets.defined() && offsets.dim() == 1 &&
                  (offsets.dtype() == DType::Int || offsets.dtype() == DType::Long),
              "{}: expected offsets as a 1-D tensor of integers", op);
-  Tensor ends = offsets.to(DType::Long).contiguous();
+  Tensor ends = moveTo(offsets, Device()).to(DType::Long).contiguous();
   int64_t groups = ends.numel();
   int64_t length = a2 ? (b2 ? a.size(1) : a.size(0)) : b.size(1);
   WICK_CHECK((a2 || a.size(0) == groups) && (b2 || b.size(0) == groups),
@@ -208,7 +209,7 @@ Tensor groupedMm(const Tensor& a, const Tensor& b, const Tensor& offsets, const 
   DimVector sizes = a2 && b2 ? DimVector{groups, a.size(0), b.size(1)}
                     : a2     ? DimVector{a.size(0), b.size(2)}
                              : DimVector{a.size(1), b.size(1)};
-  Tensor out = Tensor::zeros(sizes, a.dtype());
+  Tensor out = Tensor::zeros(sizes, a.dtype(), a.device());
   int64_t start = 0;
   for (int64_t g = 0; g < groups; ++g) {
     int64_t end = ends.data<int64_t>()[g], n = end - start;

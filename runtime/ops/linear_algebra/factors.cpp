@@ -259,9 +259,13 @@ Tensor ldlSolve(const Tensor& ld_in, const Tensor& pivots_in, const Tensor& b, b
   Tensor pivots = pivots_in.expand(withSizes(batch, {n})).contiguous();
   Tensor x = columnMajor(b.expand(withSizes(batch, {n, r})));
   if (x.numel() == 0) return x;
+  // Negative ones come in pairs, which LAPACK takes together.
   for (int64_t i = 0; i < pivots.numel(); ++i) {
-    int64_t p = std::abs(static_cast<int64_t>(pivots.data<int32_t>()[i]));
-    WICK_CHECK(p >= 1 && p <= n, "{}: pivot {} is out of range", op, p);
+    const int32_t* const pivot = pivots.data<int32_t>() + i;
+    const int64_t p = std::abs(static_cast<int64_t>(*pivot));
+    WICK_CHECK(p >= 1 && p <= n && (*pivot > 0 || ((i + 1) % n != 0 && pivot[1] == *pivot)),
+               "{}: pivot {} is out of range", op, p);
+    if (*pivot < 0) ++i;
   }
   dispatch<kMatrixDTypes>(op, b.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < checkedNumel(batch); ++i) {

@@ -196,7 +196,7 @@ Tensor loopWeight(const Tensor& weight, int64_t turns) {
   constexpr int64_t kTurns = 6;
   const bool pays = turns >= kTurns && weight.dim() == 2 && weight.device().isCpu() &&
                     !weight.requiresGrad() && isPackedWeight(weight);
-  return pays ? weight.clone() : Tensor::empty({0}, weight.dtype());
+  return pays ? weight.clone() : Tensor::empty({0}, weight.dtype(), weight.device());
 }
 // mm; `copy`, when it has elements, is a copy of the transpose of mat2 that nobody else has.
 Tensor mmWeight(const Tensor& self, const Tensor& mat2, const Tensor& copy) {

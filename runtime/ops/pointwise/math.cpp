@@ -3,6 +3,7 @@
 #include "codegen/scalar/mathematics.h"
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "ir/device_kernels.h"
 #include "runtime/ops/pointwise/common.h"
 #include "runtime/ops/pointwise/complex_logarithms.h"
 #include "runtime/ops/shapes/shape_rules.h"
@@ -41,6 +42,7 @@ Tensor nextafter(const Tensor& self, const Tensor& other, Out out) {
   const Operand both[] = {self, other};
   const DType dtype = resultType(both);
   if (!isReducedFloat(dtype)) return binary<Nextafter>(self, other, out);
+  if (!self.device().isCpu() || !other.device().isCpu()) throw NotOnDevice();
   DimVector shape = broadcastShapes(self.sizes(), other.sizes());
   Tensor x = self.to(dtype).expand(shape).contiguous();
   Tensor y = other.to(dtype).expand(shape).contiguous();
@@ -58,6 +60,7 @@ template <class F, class... Tensors>
 Tensor ofComplex(const char* op, DType dtype, F f, const Tensors&... tensors) {
   DimVector shape;
   ((shape = broadcastShapes(shape, tensors.sizes())), ...);
+  if (!(tensors.device().isCpu() && ...)) throw NotOnDevice();
   Tensor result = Tensor::empty(shape, dtype);
   dispatch<kComplexes>(op, dtype, [&]<class T>() -> void {
     // The operands are kept until the loop is over.

@@ -2,9 +2,10 @@
 #include <cmath>
 
 #include "core/convert.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
-#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::ops {
 
@@ -67,6 +68,50 @@ void countPoints(const Tensor& points, const Tensor& weights, const Tensors& edg
   }
 }
 
+// The same of points on another device, by operators.
+Tensor countElsewhere(const Tensor& self, const Tensors& edges, const Tensor& weight, bool density,
+                      CellSearch how) {
+  static const OperatorHandle kSearch{"aten::searchsorted", "Tensor"}, kLess{"aten::lt", "Tensor"},
+      kOr{"aten::logical_or", ""}, kNan{"aten::isnan", ""}, kIndexAdd{"aten::index_add", ""},
+      kClamp{"aten::clamp", ""};
+  const auto dims = static_cast<int64_t>(edges.size());
+  const Tensor points = self.reshape(DimVector{dims == 0 ? 0 : self.numel() / dims, dims});
+  DimVector cells;
+  for (const Tensor& e : edges) cells.push_back(e.numel() - 1);
+  const int64_t all = checkedNumel(cells), n = points.size(0);
+  Tensor at = Tensor::zeros(DimVector{n}, DType::Long, self.device());
+  Tensor outside = Tensor::zeros(DimVector{n}, DType::Bool, self.device());
+  for (int64_t d = 0; d < dims; ++d) {
+    const Tensor& edge = edges[static_cast<size_t>(d)];
+    const Tensor v = points.select(1, d);
+    const int64_t last = edge.numel() - 1;
+    const Tensor above = kSearch(edge, v, false, true);
+    Tensor cell = kClamp(addScalar(above, Scalar(int64_t{-1})), Scalar(0), Scalar(last - 1));
+    if (how == CellSearch::Divide) {
+      const Tensor odd =
+          Tensor::full(DimVector{}, static_cast<double>(std::min<int64_t>(1, last - 1)),
+                       DType::Long, self.device());
+      cell = where(kNan(v), odd, cell);
+    }
+    at = add(mulScalar(at, Scalar(last)), cell);
+    outside = kOr(outside, kOr(kLess(v, edge.select(0, 0)), kLess(edge.select(0, last), v)));
+  }
+  const Tensor each = weight.defined() ? weight.reshape(DimVector{n})
+                                       : Tensor::full(DimVector{n}, 1, self.dtype(), self.device());
+  Tensor counts = Tensor::zeros(DimVector{all}, self.dtype(), self.device());
+  counts = kIndexAdd(counts, 0, at, maskedFill(each, outside, Scalar(0))).view(cells);
+  if (!density) return counts;
+  counts = div(counts, sum(counts));
+  for (int64_t d = 0; d < dims; ++d) {
+    const Tensor& edge = edges[static_cast<size_t>(d)];
+    DimVector shape(static_cast<size_t>(dims), 1);
+    shape[static_cast<size_t>(d)] = edge.numel() - 1;
+    const int64_t last = edge.numel() - 1;
+    counts = div(counts, sub(edge.narrow(0, 1, last), edge.narrow(0, 0, last)).view(shape));
+  }
+  return counts;
+}
+
 Tensor countInto(const Tensor& self, const Tensors& edges, const Tensor& weight, bool density,
                  CellSearch how) {
   DimVector cells;
@@ -77,6 +122,12 @@ Tensor countInto(const Tensor& self, const Tensors& edges, const Tensor& weight,
                edges[d].numel() - 1, d);
     cells.push_back(edges[d].numel() - 1);
     dense.push_back(edges[d].contiguous());
+  }
+  if (!self.device().isCpu()) {
+    if (!isFloating(self.dtype()) || isReducedFloat(self.dtype())) {
+      throwUnsupportedDType("histogramdd", self.dtype());
+    }
+    return countElsewhere(self, dense, weight, density, how);
   }
   Tensor counts = Tensor::zeros(cells, self.dtype());
   Tensor points = self.contiguous();
@@ -98,6 +149,15 @@ Tensor countInto(const Tensor& self, const Tensors& edges, const Tensor& weight,
   return counts;
 }
 
+// Points on the CPU that reach as far in each dimension as these.
+Tensor extremesOnCpu(const Tensor& self) {
+  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""};
+  if (self.device().isCpu() || self.numel() == 0) return moveTo(self.contiguous(), Device());
+  const Tensor points = self.reshape(DimVector{-1, self.sizes().back()});
+  const std::vector<Tensor> both = {kAmin(points, DimVector{0}), kAmax(points, DimVector{0})};
+  return moveTo(stack(both, 0), Device());
+}
+
 // Evenly spaced edges over the given range, or that of the points.
 Tensors evenEdges(const Tensor& self, const DimVector& bins,
                   const std::optional<std::vector<double>>& range) {
@@ -111,7 +171,7 @@ Tensors evenEdges(const Tensor& self, const DimVector& bins,
              "torch.histogramdd: for a {}-dimensional histogram range should have {} elements, but "
              "got {}",
              dims, 2 * dims, range ? range->size() : 0);
-  Tensor points = self.contiguous();
+  const Tensor points = extremesOnCpu(self);
   Tensors out;
   dispatch<kFloats>("histogramdd", self.dtype(), [&]<class T>() -> void {
     for (int64_t d = 0; d < dims; ++d) {
@@ -143,8 +203,10 @@ Tensors evenEdges(const Tensor& self, const DimVector& bins,
       }
       WICK_CHECK(bins[d] > 0 && bins[d] < INT64_MAX,
                  "torch.histogram(): bins must be > 0, but got {} for dimension {}", bins[d], d);
-      out.push_back(kLinspace(Scalar(static_cast<double>(low)), Scalar(static_cast<double>(high)),
-                              bins[d] + 1, self.dtype()));
+      const Tensor edges =
+          kLinspace(Scalar(static_cast<double>(low)), Scalar(static_cast<double>(high)),
+                    bins[d] + 1, self.dtype(), IValue(), IValue(Device()));
+      out.push_back(moveTo(edges, self.device()));
     }
   });
   return out;

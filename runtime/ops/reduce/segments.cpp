@@ -1,11 +1,15 @@
 // segment_reduce: reductions over consecutive runs of a dimension; and limiting the norms of an
 // embedding's rows.
+#include "runtime/ops/reduce/segments.h"
+
 #include <cmath>
 #include <limits>
 
 #include "core/convert.h"
 #include "core/counted_vector.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/reduce/into.h"
 
@@ -35,24 +39,19 @@ double startOf(Reduction reduction, const std::optional<Scalar>& initial) {
   }
 }
 
-// The first and last (exclusive) row of every segment, a row of them for each outer position.
-struct Segments {
-  Tensor bounds;  // int64 [outer, count, 2]
-  int64_t count;
-};
-
-Segments segmentsOf(const Tensor& lengths, const Tensor& offsets, int64_t rows, bool partial) {
+// Bounds of segments, on the CPU.
+Tensor segmentsOf(const Tensor& lengths, const Tensor& offsets, int64_t rows, bool partial) {
   const Tensor& given = lengths.defined() ? lengths : offsets;
   WICK_CHECK(given.dtype() == DType::Long || given.dtype() == DType::Int,
              "segment_reduce(): expected lengths or offsets of integers, got {}",
              toString(given.dtype()));
-  Tensor flat = given.to(DType::Long).contiguous();
+  Tensor flat = moveTo(given, Device()).to(DType::Long).contiguous();
   int64_t width = given.sizes().back();
   int64_t count = lengths.defined() ? width : width - 1;
   WICK_CHECK(count >= 0, "segment_reduce(): offsets must have at least one element");
   int64_t outer = product(given.sizes(), 0, static_cast<size_t>(given.dim()) - 1);
-  Segments s{Tensor::empty(DimVector{outer, count, 2}, DType::Long), count};
-  int64_t* to = s.bounds.data<int64_t>();
+  const Tensor bounds = Tensor::empty(DimVector{outer, count, 2}, DType::Long);
+  int64_t* to = bounds.data<int64_t>();
   for (int64_t o = 0; o < outer; ++o) {
     const int64_t* from = flat.data<int64_t>() + o * width;
     int64_t start = 0;
@@ -71,23 +70,23 @@ Segments segmentsOf(const Tensor& lengths, const Tensor& offsets, int64_t rows, 
                "segment_reduce(): Expected all rows of lengths along axis to sum to "
                "data.size(lengths.dim()-1) when !unsafe.");
   }
-  return s;
+  return bounds;
 }
 
 template <class T>
-void reduceSegments(const Tensor& data, const Segments& s, const DimSplit& split,
-                    Reduction reduction, double start, bool has_initial, const Tensor& out) {
+void reduceSegments(const Tensor& data, const SegmentPlan& s, const DimSplit& split,
+                    const Tensor& out) {
   using C = std::conditional_t<kIsReducedFloat<T>, float, T>;
   const int64_t* bounds = s.bounds.data<int64_t>();
   T* to = out.data<T>();
   for (int64_t o = 0; o < split.outer; ++o) {
     const T* from = data.data<T>() + o * split.size * split.inner;
-    for (int64_t k = 0; k < s.count; ++k, bounds += 2) {
+    for (int64_t k = 0; k < s.bounds.size(1); ++k, bounds += 2) {
       for (int64_t i = 0; i < split.inner; ++i) {
-        C v = static_cast<C>(start);
+        C v = static_cast<C>(s.start);
         for (int64_t r = bounds[0]; r < bounds[1]; ++r) {
           C x = convert<C>(from[r * split.inner + i]);
-          switch (reduction) {
+          switch (s.reduction) {
             case Reduction::Amax:
               v = x != x ? x : std::max(v, x);
               break;
@@ -102,10 +101,10 @@ void reduceSegments(const Tensor& data, const Segments& s, const DimSplit& split
           }
         }
         int64_t length = bounds[1] - bounds[0];
-        if (reduction == Reduction::Mean) {
+        if (s.reduction == Reduction::Mean) {
           if (length > 0) {
             v /= static_cast<C>(length);
-          } else if (!has_initial) {
+          } else if (!s.has_initial) {
             v = std::numeric_limits<C>::quiet_NaN();
           }
         }
@@ -115,30 +114,44 @@ void reduceSegments(const Tensor& data, const Segments& s, const DimSplit& split
   }
 }
 
-Tensor segmentReduce(const Tensor& data, std::string reduce, const Tensor& lengths,
-                     const Tensor& indices, const Tensor& offsets, int64_t axis, bool partial,
-                     std::optional<Scalar> initial) {
+}  // namespace
+
+SegmentPlan planSegments(const Tensor& data, const std::string& reduce, const Tensor& lengths,
+                         const Tensor& indices, const Tensor& offsets, int64_t axis, bool partial,
+                         const std::optional<Scalar>& initial) {
   WICK_CHECK(data.dim() > 0 && data.numel() >= 0,
              "segment_reduce(): expected data with at least one dimension");
-  axis = wrapDim(axis, data.dim());
+  SegmentPlan plan;
+  plan.axis = wrapDim(axis, data.dim());
   WICK_CHECK(!indices.defined(), "segment_reduce(): indices based reduction is not supported yet.");
   WICK_CHECK(lengths.defined() || offsets.defined(),
              "segment_reduce(): Either lengths or offsets must be defined.");
   const Tensor& given = lengths.defined() ? lengths : offsets;
-  WICK_CHECK(given.dim() == axis + 1 &&
+  WICK_CHECK(given.dim() == plan.axis + 1 &&
                  std::equal(given.sizes().begin(), given.sizes().end() - 1, data.sizes().begin()),
              "segment_reduce(): expected lengths or offsets whose leading dimensions are those of "
              "the data before the axis, got {} for data {} and axis {}",
-             formatInts(given.sizes()), formatInts(data.sizes()), axis);
-  Reduction reduction = segmentReduction(reduce);
-  Segments segments = segmentsOf(lengths, offsets, data.sizes()[axis], partial);
-  DimVector sizes(data.sizes());
-  sizes[axis] = segments.count;
-  Tensor out = Tensor::empty(sizes, data.dtype());
+             formatInts(given.sizes()), formatInts(data.sizes()), plan.axis);
+  plan.reduction = segmentReduction(reduce);
+  plan.bounds = segmentsOf(lengths, offsets, data.size(plan.axis), partial);
+  plan.start = startOf(plan.reduction, initial);
+  plan.has_initial = initial.has_value();
+  plan.sizes = DimVector(data.sizes());
+  plan.sizes[static_cast<size_t>(plan.axis)] = plan.bounds.size(1);
+  return plan;
+}
+
+namespace {
+
+Tensor segmentReduce(const Tensor& data, std::string reduce, const Tensor& lengths,
+                     const Tensor& indices, const Tensor& offsets, int64_t axis, bool partial,
+                     std::optional<Scalar> initial) {
+  const SegmentPlan plan =
+      planSegments(data, reduce, lengths, indices, offsets, axis, partial, initial);
+  Tensor out = Tensor::empty(plan.sizes, data.dtype());
   Tensor from = data.contiguous();
   dispatch<kAnyFloat>("segment_reduce", data.dtype(), [&]<class T>() -> void {
-    reduceSegments<T>(from, segments, splitAt(data.sizes(), axis), reduction,
-                      startOf(reduction, initial), initial.has_value(), out);
+    reduceSegments<T>(from, plan, splitAt(data.sizes(), plan.axis), out);
   });
   return out;
 }
@@ -186,8 +199,8 @@ Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_nor
 }
 Tensor renormInplace(const Tensor& weight, const Tensor& indices, double max_norm,
                      double norm_type) {
-  markWritten("_no_grad_embedding_renorm_", weight);
-  return embeddingRenorm(weight, indices, max_norm, norm_type, Out{&weight});
+  static const OperatorHandle kRenorm{"aten::embedding_renorm_", ""};
+  return kRenorm(weight, indices, max_norm, norm_type);
 }
 
 const OperatorRecord kRecords[] = {

@@ -5,6 +5,7 @@
 
 #include "core/convert.h"
 #include "core/dtype_dispatch.h"
+#include "ir/device_kernels.h"
 #include "runtime/kernels/reduce.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/shapes/shape_rules.h"
@@ -92,6 +93,11 @@ Tensor complexLogSumExp(const Tensor& x, const DimVector& dim, bool keepdim) {
 Tensor logsumexp(const Tensor& self, const DimVector& dim, bool keepdim) {
   if (isComplex(self.dtype())) return complexLogSumExp(self, dim, keepdim);
   Tensor x = isIntegral(self.dtype(), true) ? self.to(defaultDType()) : self;
+  if (!x.device().isCpu()) {
+    static const OperatorHandle kLogSumExp("aten::logsumexp", "");
+    if (x.isSame(self)) throw NotOnDevice();  // not even a loop form has it
+    return kLogSumExp(x, dim, keepdim);
+  }
   std::vector<bool> mask = reduce::dimMask("logsumexp", x, dim);
   // Rows of neighbours take vectors; a transposition costs less than exponentials one by one.
   if (x.dtype() == DType::Float && dim.size() == 1 && x.dim() > 0) {

@@ -67,6 +67,11 @@ std::vector<Tensor> unflattenTensors(const Tensor& flat, const std::vector<Tenso
 
 // Between zero and the largest number; not a number gives zero, as PyTorch's clamp at the end does.
 Tensor clampedToPositive(const Tensor& sum) {
+  if (!sum.device().isCpu()) {
+    static const OperatorHandle kNan{"aten::isnan", ""}, kNumbers{"aten::nan_to_num", ""};
+    const Tensor numbers = isFloating(sum.dtype()) ? maskedFill(sum, kNan(sum), Scalar(0)) : sum;
+    return isFloating(sum.dtype()) ? kNumbers(relu(numbers)) : relu(numbers);
+  }
   Tensor t = sum.contiguous();
   Tensor out = Tensor::empty(t.sizes(), t.dtype());
   dispatch<kRealNumbers>("_add_relu", t.dtype(), [&]<class T>() -> void {

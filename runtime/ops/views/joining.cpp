@@ -168,12 +168,30 @@ Tensor tile(const Tensor& self, DimVector dims) {
   return repeat(self, repeats);
 }
 
+// expandCounts() of int64 counts on another device, by operators.
+Tensor expandElsewhere(const Tensor& counts, std::optional<int64_t> output_size) {
+  static const OperatorHandle kCumsum{"aten::cumsum", ""}, kAmin{"aten::amin", ""},
+      kSearch{"aten::searchsorted", "Tensor"}, kAdd{"aten::add", "Scalar"};
+  const Tensor sums = kCumsum(counts, 0);
+  WICK_CHECK(kAmin(counts).item<int64_t>() >= 0, "repeats can not be negative");
+  // A sum that overflows turns negative.
+  WICK_CHECK(kAmin(sums).item<int64_t>() >= 0, "repeat_interleave: the result is too large");
+  const auto total = sums.select(0, sums.numel() - 1).item<int64_t>();
+  WICK_CHECK(!output_size || *output_size == total,
+             "repeat_interleave: expected an output of size {}, the repeats add up to {}",
+             output_size.value_or(0), total);
+  const Tensor ones = Tensor::full(DimVector{total}, 1, DType::Long, counts.device());
+  const Tensor places = kAdd(kCumsum(ones, 0), Scalar(int64_t{-1}));
+  return kSearch(sums, places, false, true);
+}
+
 // How often each index occurs, as the list of the indices.
 Tensor expandCounts(const Tensor& repeats, std::optional<int64_t> output_size) {
   WICK_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
   WICK_CHECK(repeats.dtype() == DType::Long || repeats.dtype() == DType::Int,
              "repeats has to be Long or Int tensor");
   Tensor counts = repeats.to(DType::Long).contiguous();
+  if (!counts.device().isCpu() && counts.numel() > 0) return expandElsewhere(counts, output_size);
   const int64_t* data = counts.data<int64_t>();
   int64_t total = 0;
   for (int64_t i = 0; i < counts.numel(); ++i) {
@@ -184,7 +202,8 @@ Tensor expandCounts(const Tensor& repeats, std::optional<int64_t> output_size) {
   WICK_CHECK(!output_size || *output_size == total,
              "repeat_interleave: expected an output of size {}, the repeats add up to {}",
              output_size.value_or(0), total);
-  Tensor out = Tensor::empty(DimVector{total}, DType::Long);
+  Tensor out = Tensor::empty(DimVector{total}, DType::Long, repeats.device());
+  if (total == 0) return out;
   int64_t* to = out.data<int64_t>();
   Pace pace;
   for (int64_t i = 0; i < counts.numel(); ++i) {
@@ -213,6 +232,10 @@ Tensor repeatInterleave(const Tensor& self, const Tensor& repeats, std::optional
   WICK_CHECK(counts.numel() == input.sizes()[d],
              "repeats must have the same size as input along dim");
   Tensor index = expandCounts(counts, output_size);
+  if (!input.device().isCpu()) {
+    static const OperatorHandle kSelect{"aten::index_select", ""};
+    return kSelect(input, d, index);
+  }
   DimVector sizes(input.sizes());
   sizes[d] = index.numel();
   Tensor out = Tensor::empty(sizes, input.dtype(), input.device());

@@ -1,0 +1,72 @@
+// Operators that lazy tensors take apart, because other operators say more to the compiler, or
+// because they draw random numbers, which needs nothing but sizes.
+#include "core/error.h"
+#include "ir/device_kernels.h"
+#include "lazy/base.h"
+#include "lazy/program.h"
+#include "lazy/recorder.h"
+#include "runtime/ops/call.h"
+
+namespace wick::lazy {
+
+namespace {
+
+// As the kernel of the CPU does it, so that sums are added in the same order.
+void sumToSize(CallFrame& frame) {
+  static const OperatorHandle kAll("aten::sum", ""), kDims("aten::sum", "dim_IntList"),
+      kView("aten::view", "");
+  const Tensor self = frame.args[0].toTensor();
+  const DimVector size = frame.args[1].toDims();
+  const int64_t extra = self.dim() - static_cast<int64_t>(size.size());
+  bool fits = extra >= 0;
+  DimVector dims;
+  for (int64_t d = 0; fits && d < self.dim(); ++d) {
+    const int64_t wanted = d < extra ? 1 : size[static_cast<size_t>(d - extra)];
+    fits = d < extra || wanted == 1 || wanted == self.size(d);
+    if (d < extra || (wanted == 1 && self.size(d) != 1)) dims.push_back(d);
+  }
+  WICK_CHECK(fits, "sum_to_size: size {} is not expandable to size {}.", formatInts(size),
+             formatInts(self.sizes()));
+  if (size.empty()) {
+    frame.results[0] = IValue(kAll(self, IValue()));
+  } else if (dims.empty()) {
+    frame.results[0] = IValue(self);
+  } else {
+    frame.results[0] = IValue(kView(kDims(self, dims, true, IValue()), size));
+  }
+}
+
+// The mask is drawn now, as the CPU draws it, and is data; the product is recorded.
+void dropout(CallFrame& frame) {
+  static const OperatorHandle kDropout("aten::dropout", ""), kMul("aten::mul", "Tensor"),
+      kScale("aten::mul", "Scalar");
+  const Tensor self = frame.args[0].toTensor();
+  const double p = frame.args[1].numberToDouble();
+  WICK_CHECK(p >= 0 && p <= 1, "dropout probability has to be between 0 and 1, but got {}", p);
+  if (p == 0 || !frame.args[2].toBool() || self.numel() == 0) {
+    frame.results[0] = frame.args[0];
+    return;
+  }
+  WICK_CHECK(isFloating(self.dtype()) || isComplex(self.dtype()),
+             "dropout: expected a floating point tensor, got {}", toString(self.dtype()));
+  if (p == 1) {
+    frame.results[0] = IValue(kScale(self, Scalar(0.0)));
+    return;
+  }
+  const ComputeScope scope;
+  const Tensor ones = Tensor::emptyLike(
+      Tensor::emptyStrided(self.sizes(), self.strides(), self.dtype()), self.dtype());
+  ones.fill(1);
+  const Tensor noise = kDropout(ones, p, true);
+  frame.results[0] = IValue(kMul(self, moveTo(noise, Device{kLazy, -1})));
+}
+
+constexpr DeviceKernel kKernels[] = {
+    {"aten::sum_to_size", sumToSize},
+    {"aten::dropout", dropout},
+};
+const RegisterDeviceKernels registered(kLazy, kKernels);
+
+}  // namespace
+
+}  // namespace wick::lazy

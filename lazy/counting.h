@@ -1,0 +1,12 @@
+// What happened, for counters().
+#pragma once
+
+#include <string_view>
+
+namespace wick::lazy {
+
+void countRecorded();
+void countEvaluation(const char* cause, bool compiled);
+void countImmediate(std::string_view op);
+
+}  // namespace wick::lazy

@@ -1,0 +1,298 @@
+#include "lazy/graph.h"
+
+#include <algorithm>
+#include <map>
+
+#include "core/error.h"
+#include "lazy/base.h"
+#include "lazy/counting.h"
+#include "lazy/lazy.h"
+#include "lazy/program.h"
+
+namespace wick::lazy {
+
+namespace {
+// A graph of more records runs without being asked: keys and memory stay bounded.
+constexpr size_t kMaxRecords = 4096;
+}  // namespace
+
+std::recursive_mutex& mutex() {
+  static std::recursive_mutex& made = *new std::recursive_mutex;  // threads may outlive main
+  return made;
+}
+
+const Operator& operatorNamed(const char* name, const char* overload) {
+  const Operator* op = OperatorRegistry::instance().find(Symbol::fromQualString(name), overload);
+  WICK_ASSERT(op, "no operator {}.{}", name, overload);
+  return *op;
+}
+
+Operand valueOperand(ValueId value) {
+  return {Operand::Kind::Value, IValue(), {value}};
+}
+Operand constantOperand(const IValue& value) {
+  return {Operand::Kind::Constant, value, {}};
+}
+Operand intsOperand(IntSpan numbers) {
+  return {Operand::Kind::Ints, IValue(makeIntList(numbers)), {}};
+}
+Operand numberOperand(const IValue& number) {
+  const bool plain = number.isInt()      ? !isParameter(number.toInt())
+                     : number.isDouble() ? number.toDouble() == 0 || number.toDouble() == 1
+                                         : true;
+  return {plain ? Operand::Kind::Constant : Operand::Kind::Number, number, {}};
+}
+
+const std::shared_ptr<Graph>& Graph::current() {
+  static thread_local const std::shared_ptr<Graph> graph = std::make_shared<Graph>();
+  return graph;
+}
+
+ValueId Graph::input(const Tensor& data) {
+  const Geometry view = Geometry::of(data);
+  const auto [first, last] = known_inputs_.equal_range(data.storage().get());
+  for (auto at = first; at != last; ++at) {
+    if (Geometry::of(inputs_[origins_[at->second].index]) == view) return at->second;
+  }
+  const auto id = static_cast<ValueId>(origins_.size());
+  origins_.push_back({kInput, static_cast<uint32_t>(inputs_.size())});
+  inputs_.push_back(data);
+  known_inputs_.emplace(data.storage().get(), id);
+  return id;
+}
+
+ValueId Graph::append(Record record, uint32_t count) {
+  record.first = static_cast<ValueId>(origins_.size());
+  record.count = count;
+  for (uint32_t i = 0; i < count; ++i) {
+    origins_.push_back({static_cast<uint32_t>(records_.size()), i});
+  }
+  records_.push_back(std::move(record));
+  countRecorded();
+  return records_.back().first;
+}
+
+ValueId Graph::emit(const Operator& op, std::vector<Operand> operands) {
+  Record record;
+  record.op = &op;
+  record.operands = std::move(operands);
+  record.results = {Record::kOne};
+  if (!records_.empty()) record.place = records_.back().place;
+  return append(std::move(record), 1);
+}
+
+Graph::Plan Graph::plan() const {
+  Plan plan;
+  for (const Base* base : pending_) plan.outputs.push_back(base->value());
+  std::ranges::sort(plan.outputs);
+  plan.outputs.erase(std::ranges::unique(plan.outputs).begin(), plan.outputs.end());
+  std::vector<bool> needed(records_.size());
+  const auto need = [&](ValueId id) {
+    if (id != kNoValue && origins_[id].record != kInput) needed[origins_[id].record] = true;
+  };
+  for (const ValueId id : plan.outputs) need(id);
+  for (size_t r = records_.size(); r-- > 0;) {
+    if (!needed[r]) continue;
+    for (const Operand& operand : records_[r].operands) {
+      for (const ValueId id : operand.values) need(id);
+    }
+  }
+  for (size_t r = 0; r < records_.size(); ++r) {
+    if (needed[r]) plan.records.push_back(static_cast<uint32_t>(r));
+  }
+  return plan;
+}
+
+namespace {
+
+// Errors that say nothing of the graph: the run was stopped, and may be tried again.
+bool isInterruption(const RuntimeError& error) {
+  return error.className() == "TimeoutError" || error.className() == "MemoryError" ||
+         error.className() == "KeyboardInterrupt";
+}
+
+}  // namespace
+
+void Graph::evaluate(const char* cause) {
+  const std::lock_guard lock(mutex());
+  if (pending_.empty()) return reset();
+  const std::vector<Base*> bases(pending_.begin(), pending_.end());
+  const Plan wanted = plan();
+  std::vector<IValue> results;
+  try {
+    Description description = Program::describe(*this, wanted);
+    bool compiled = false;
+    const auto program = Program::find(*this, wanted, description.key, compiled);
+    countEvaluation(cause, compiled);
+    results = program->run(std::move(description.arguments));
+  } catch (const RuntimeError& error) {
+    if (isInterruption(error)) throw;
+    const std::exception_ptr found = runCarefully(wanted, bases);
+    reset();
+    if (found) std::rethrow_exception(found);
+    throw;
+  }
+  for (Base* base : bases) {
+    const auto at =
+        std::ranges::lower_bound(wanted.outputs, base->value()) - wanted.outputs.begin();
+    base->become(results[static_cast<size_t>(at)].toTensor());
+  }
+  reset();
+}
+
+namespace {
+
+struct Found {
+  Tensor tensor;
+  std::exception_ptr error;
+};
+
+// The record's call on its own. The results, and behind them the copies that it wrote to.
+std::vector<Tensor> callRecord(const Record& record, const std::vector<Found>& found) {
+  std::vector<IValue> arguments;
+  for (const Operand& operand : record.operands) {
+    switch (operand.kind) {
+      case Operand::Kind::Value:
+        arguments.emplace_back(found[operand.values[0]].tensor);
+        break;
+      case Operand::Kind::Values: {
+        std::vector<IValue> elements;
+        for (const ValueId id : operand.values) {
+          elements.push_back(id == kNoValue ? IValue() : IValue(found[id].tensor));
+        }
+        arguments.emplace_back(makeList(types::Tensor(), std::move(elements)));
+        break;
+      }
+      default:
+        arguments.push_back(operand.value);
+    }
+  }
+  std::vector<Tensor> copies;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    if ((record.cloned >> i & 1) == 0) continue;
+    copies.push_back(arguments[i].toTensor().clone());
+    arguments[i] = IValue(copies.back());
+  }
+  std::vector<IValue> results(record.results.size());
+  record.op->callKernel(arguments.data(), arguments.size(), results.data(), results.size());
+  std::vector<Tensor> made;
+  for (size_t r = 0; r < results.size(); ++r) {
+    if (record.results[r] == Record::kOne) {
+      made.push_back(results[r].toTensor());
+    } else {
+      for (const IValue& e : results[r].elements()) made.push_back(e.toTensor());
+    }
+  }
+  made.insert(made.end(), copies.begin(), copies.end());
+  WICK_CHECK(made.size() == record.count, "{}: gave {} tensors, {} were expected",
+             record.op->schema().name(), made.size(), record.count);
+  return made;
+}
+
+}  // namespace
+
+// One record after the other, so that only what depends on a wrong one is lost. The first error.
+std::exception_ptr Graph::runCarefully(const Plan& plan, const std::vector<Base*>& bases) const {
+  const ComputeScope scope;
+  std::vector<Found> found(origins_.size());
+  for (size_t id = 0; id < origins_.size(); ++id) {
+    if (origins_[id].record == kInput) found[id].tensor = inputs_[origins_[id].index];
+  }
+  std::exception_ptr first;
+  for (const uint32_t at : plan.records) {
+    const Record& record = records_[at];
+    std::exception_ptr error;
+    for (const Operand& operand : record.operands) {
+      for (const ValueId id : operand.values) {
+        if (id != kNoValue && found[id].error) error = found[id].error;
+      }
+    }
+    if (!error) {
+      try {
+        const std::vector<Tensor> made = callRecord(record, found);
+        for (uint32_t i = 0; i < record.count; ++i) found[record.first + i].tensor = made[i];
+        continue;
+      } catch (RuntimeError& raised) {
+        if (isInterruption(raised)) throw;
+        if (record.place.valid()) raised.addFrame({"<lazy graph>", record.place});
+        error = std::make_exception_ptr(raised);
+      }
+    }
+    if (!first) first = error;
+    for (uint32_t i = 0; i < record.count; ++i) found[record.first + i].error = error;
+  }
+  for (Base* base : bases) {
+    const Found& result = found[base->value()];
+    result.error ? base->fail(result.error) : base->become(result.tensor);
+  }
+  return first;
+}
+
+void Graph::reset() {
+  records_.clear();
+  origins_.clear();
+  inputs_.clear();
+  known_inputs_.clear();
+}
+
+namespace {
+
+std::string nameOf(ValueId id) {
+  return id == kNoValue ? "None" : fmt::format("%{}", id);
+}
+
+}  // namespace
+
+std::string Graph::text() const {
+  std::string out;
+  for (size_t id = 0; id < origins_.size(); ++id) {
+    if (origins_[id].record != kInput) continue;
+    out += fmt::format("%{} = {}\n", id, inputs_[origins_[id].index].describe());
+  }
+  for (const Record& record : records_) {
+    for (uint32_t i = 0; i < record.count; ++i) {
+      out += (i == 0 ? "" : ", ") + nameOf(record.first + i);
+    }
+    out += fmt::format(" = {}(", record.op->schema().name());
+    for (size_t i = 0; i < record.operands.size(); ++i) {
+      const Operand& operand = record.operands[i];
+      if (i > 0) out += ", ";
+      if (operand.kind == Operand::Kind::Value) {
+        out += nameOf(operand.values[0]);
+      } else if (operand.kind == Operand::Kind::Values) {
+        out += '[';
+        for (size_t k = 0; k < operand.values.size(); ++k) {
+          out += (k == 0 ? "" : ", ") + nameOf(operand.values[k]);
+        }
+        out += ']';
+      } else {
+        out += operand.value.repr();
+      }
+    }
+    out += ')';
+    if (record.place.valid()) out += "  # " + record.place.location();
+    out += '\n';
+  }
+  return out;
+}
+
+void markStep() {
+  Graph::current()->evaluate("mark_step");
+}
+
+std::string dump() {
+  const std::lock_guard lock(mutex());
+  return Graph::current()->text();
+}
+
+void setCacheSize(size_t graphs) {
+  if (graphs == 0) throw UsageError("setCacheSize: expected at least one graph");
+  setProgramCacheSize(graphs);
+}
+
+// Bounds what a thread may record.
+bool isFull(const Graph& graph) {
+  return graph.size() >= kMaxRecords;
+}
+
+}  // namespace wick::lazy

@@ -1,0 +1,122 @@
+// What a thread has recorded and not run.
+//
+// A Graph is a list of records, each a call of an operator on values. There are no writes between
+// records: an operator that writes gets copies of what it writes to, which are values like others.
+// So records may be dropped when nobody needs their values, and the text of the rest says all about
+// them.
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "core/ivalue.h"
+#include "core/source_range.h"
+#include "ir/operator.h"
+#include "lazy/geometry.h"
+
+namespace wick::lazy {
+
+class Base;
+class Program;
+
+using ValueId = uint32_t;
+inline constexpr ValueId kNoValue = UINT32_MAX;
+
+// An argument of a record.
+struct Operand {
+  enum class Kind : uint8_t {
+    Value,     // a tensor: `values[0]`
+    Values,    // a list of them; kNoValue stands for None
+    Constant,  // belongs to the graph's text
+    Number,    // an int or float that is handed over when the graph runs
+    Ints,      // a list of ints, some of which are (isParameter())
+  };
+  Kind kind = Kind::Constant;
+  IValue value;
+  std::vector<ValueId> values;
+};
+Operand valueOperand(ValueId value);
+Operand constantOperand(const IValue& value);
+Operand intsOperand(IntSpan numbers);
+// A number that enters arithmetic: 0 and 1 belong to the text.
+Operand numberOperand(const IValue& number);
+
+// Whether an int in a list of kind Ints is handed over; others belong to the text.
+inline bool isParameter(int64_t number) {
+  return number < -1 || number > 1;
+}
+
+struct Record {
+  const Operator* op = nullptr;
+  std::vector<Operand> operands;
+  // Of each result of the operator how many values it has: kOne for a tensor, else the length of a
+  // list of tensors.
+  static constexpr int64_t kOne = -1;
+  DimVector results;
+  uint64_t cloned = 0;  // bit i: operand i is copied, the copy is written and is a value
+  ValueId first = 0;    // the values: those of the results, then the copies
+  uint32_t count = 0;
+  SourceRange place;
+};
+
+class Graph {
+ public:
+  // The calling thread's.
+  static const std::shared_ptr<Graph>& current();
+
+  // The value for data that exists already.
+  ValueId input(const Tensor& data);
+  // Appends a record, which has `count` values. Returns the first.
+  ValueId append(Record record, uint32_t count);
+  // The same for a call with one tensor as its result, made by the engine itself.
+  ValueId emit(const Operator& op, std::vector<Operand> operands);
+  // Whose values somebody may still ask for.
+  void expect(Base* base) { pending_.insert(base); }
+  void forget(Base* base) { pending_.erase(base); }
+  // Computes all values that live tensors have, and begins anew.
+  void evaluate(const char* cause);
+  bool empty() const { return records_.empty(); }
+  size_t size() const { return records_.size(); }
+  std::string text() const;
+
+  struct Origin {
+    uint32_t record;  // kInput: an input
+    uint32_t index;
+  };
+  static constexpr uint32_t kInput = UINT32_MAX;
+
+ private:
+  friend class Program;
+  // What has to run: records in their order, and the values that are wanted.
+  struct Plan {
+    std::vector<uint32_t> records;
+    std::vector<ValueId> outputs;
+  };
+  Plan plan() const;
+  std::vector<IValue> run(const Plan& plan) const;
+  std::exception_ptr runCarefully(const Plan& plan, const std::vector<Base*>& bases) const;
+  void reset();
+
+  std::vector<Record> records_;
+  std::vector<Origin> origins_;  // by value
+  std::vector<Tensor> inputs_;
+  std::unordered_multimap<const Storage*, ValueId> known_inputs_;
+  std::unordered_set<Base*> pending_;
+};
+
+// Whether the graph has as many records as it may: it should be evaluated.
+bool isFull(const Graph& graph);
+
+// The operator with this name; InternalError when there is none.
+const Operator& operatorNamed(const char* name, const char* overload);
+
+// Held while anything of a lazy tensor is read or changed. Whoever holds it never waits for
+// anything but kernels.
+std::recursive_mutex& mutex();
+
+}  // namespace wick::lazy

@@ -1,0 +1,233 @@
+#include "lazy/infer.h"
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "ir/graph.h"
+#include "ir/shape_facts.h"
+#include "lazy/graph.h"
+#include "lazy/program.h"
+
+namespace wick::lazy {
+
+namespace {
+
+// Calls with other sizes are other calls; beyond this number all are forgotten.
+constexpr size_t kMaxKnown = 8192;
+
+template <class T>
+void append(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void appendTensor(std::string& key, const TensorImpl& t) {
+  append(key, t.dtype);
+  append(key, t.sizes.size());
+  for (const int64_t s : t.sizes) append(key, s);
+  for (const int64_t s : t.strides) append(key, s);
+}
+
+// False for what no call is remembered with.
+bool describe(std::string& key, const IValue& v) {
+  append(key, v.tag());
+  switch (v.tag()) {
+    case IValue::Tag::None:
+      return true;
+    case IValue::Tag::Tensor:
+      appendTensor(key, *static_cast<const TensorImpl*>(v.rawObject()));
+      return true;
+    case IValue::Tag::Int:
+      append(key, v.toInt());
+      return true;
+    case IValue::Tag::Bool:
+      append(key, v.toBool());
+      return true;
+    case IValue::Tag::Double:
+      append(key, v.toDouble());
+      return true;
+    case IValue::Tag::Complex:
+      append(key, v.toComplex());
+      return true;
+    case IValue::Tag::Device:
+      append(key, v.toDevice().type);
+      return true;
+    case IValue::Tag::String:
+      append(key, v.toString().size());
+      key += v.toString();
+      return true;
+    case IValue::Tag::List:
+      append(key, v.elements().size());
+      for (const IValue& e : v.elements()) {
+        if (!describe(key, e)) return false;
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The arguments with tensors of no memory for tensors.
+class Twins {
+ public:
+  IValue of(const IValue& v) {
+    if (v.isTensor()) return IValue(of(v.toTensor()));
+    if (!v.isList()) return v;
+    const ListObject& list = v.toList();
+    if (list.elements.empty() || !(list.elements[0].isTensor() || list.elements[0].isNone())) {
+      return v;
+    }
+    std::vector<IValue> elements;
+    for (const IValue& e : list.elements) elements.push_back(of(e));
+    return IValue(makeList(list.element_type, std::move(elements)));
+  }
+  // Null where something else is known to be wrong with the result.
+  bool add(const IValue& result, Inferred& into) const {
+    if (!result.isTensor()) return false;
+    const Tensor t = result.toTensor();
+    if (!t.defined() || t.kind() != TensorKind::Dense || t.device().type != DeviceType::Meta) {
+      return false;
+    }
+    Inferred::Result found;
+    found.geometry = Geometry::of(t);
+    for (size_t i = 0; i < made_.size(); ++i) {
+      if (!made_[i].sharesStorage(t)) continue;
+      found.argument = static_cast<int>(i);
+      found.same = made_[i].isSame(t);
+      // Who moves a tensor itself is not understood here.
+      if (found.same && !(Geometry::of(t) == geometries_[i])) return false;
+    }
+    if (found.argument < 0 && found.geometry.offset != 0) return false;
+    into.results.push_back(std::move(found));
+    return true;
+  }
+  bool areUntouched() const {
+    for (size_t i = 0; i < made_.size(); ++i) {
+      if (!(Geometry::of(made_[i]) == geometries_[i])) return false;
+    }
+    return true;
+  }
+
+ private:
+  Tensor of(const Tensor& t) {
+    made_.push_back(
+        Tensor::emptyStrided(t.sizes(), t.strides(), t.dtype(), Device{DeviceType::Meta, -1}));
+    geometries_.push_back(Geometry::of(made_.back()));
+    return made_.back();
+  }
+  std::vector<Tensor> made_;
+  std::vector<Geometry> geometries_;
+};
+
+// `absent` says whether all that is wrong is that there is nothing for this device.
+Inferred run(const Operator& op, std::span<const IValue> args, bool& absent) {
+  Inferred made;
+  const ComputeScope scope;
+  Twins twins;
+  std::vector<IValue> given, results(op.schema().returns().size());
+  for (const IValue& v : args) given.push_back(twins.of(v));
+  try {
+    op.callKernel(given.data(), given.size(), results.data(), results.size());
+  } catch (const Error& error) {
+    // The call itself will say what else is wrong with it.
+    absent = std::string_view(error.what()).find("device meta") != std::string_view::npos;
+    return made;
+  }
+  if (!twins.areUntouched()) return made;
+  for (const IValue& result : results) {
+    if (result.isList()) {
+      made.counts.push_back(static_cast<int64_t>(result.elements().size()));
+      for (const IValue& e : result.elements()) {
+        if (!twins.add(e, made)) return made;
+      }
+    } else {
+      made.counts.push_back(Record::kOne);
+      if (!twins.add(result, made)) return made;
+    }
+  }
+  made.known = true;
+  return made;
+}
+
+// What the record's rule says of the call's types, where that is all there is to say. Arguments are
+// row-major, so that the results are most likely as well.
+Inferred byRule(const Operator& op, std::span<const IValue> args) {
+  Inferred made;
+  const ShapeRule rule = op.record().shape;
+  if (!rule) return made;
+  wick::Graph graph;
+  const auto value = [&](const IValue& v) {
+    if (v.isNone()) return graph.insertNode(graph.createNone())->output();
+    return v.isTensor() ? graph.addInput("", v.type()) : graph.insertConstant(v);
+  };
+  std::vector<Value*> inputs;
+  for (const IValue& v : args) {
+    const bool tensors = v.isList() && std::ranges::any_of(v.elements(), [](const IValue& e) {
+                           return e.isTensor() || e.isNone();
+                         });
+    if (v.isTensor() && !v.toTensor().isContiguous()) return made;
+    if (!tensors) {
+      inputs.push_back(value(v));
+      continue;
+    }
+    std::vector<Value*> elements;
+    for (const IValue& e : v.elements()) elements.push_back(value(e));
+    inputs.push_back(
+        graph.insertNode(graph.createList(v.toList().element_type, elements))->output());
+  }
+  const size_t count = op.schema().returns().size();
+  Node* node = graph.insertNode(graph.create(op.symbol(), inputs, count));
+  node->setOperator(&op);
+  const std::vector<TypePtr> types = rule(*node);
+  if (types.size() != count) return made;
+  for (const TypePtr& type : types) {
+    const auto* tensor = type ? type->as<TensorType>() : nullptr;
+    if (!tensor || !tensor->facts().dtype) return made;
+    const auto sizes = sizesOf(tensor->facts());
+    if (!sizes) return made;
+    Inferred::Result result;
+    result.geometry.dtype = *tensor->facts().dtype;
+    for (const Size& size : *sizes) {
+      if (!size || *size < 0) return made;
+      result.geometry.sizes.push_back(*size);
+    }
+    result.geometry.strides = contiguousStrides(result.geometry.sizes);
+    made.results.push_back(std::move(result));
+    made.counts.push_back(Record::kOne);
+  }
+  made.made_contiguous = true;
+  made.known = true;
+  return made;
+}
+
+Inferred find(const Operator& op, std::span<const IValue> args) {
+  bool absent = false;
+  Inferred made = run(op, args, absent);
+  if (made.known || !absent || op.writtenArguments() != 0 || op.unannotatedArguments() != 0)
+    return made;
+  return byRule(op, args);
+}
+
+}  // namespace
+
+const Inferred& infer(const Operator& op, std::span<const IValue> args) {
+  static std::unordered_map<std::string, Inferred>& known =
+      *new std::unordered_map<std::string, Inferred>;  // synchronized by mutex()
+  static const Inferred unknown{};
+  static std::string& key = *new std::string;
+  key.clear();
+  append(key, &op);
+  append(key, defaultDType());
+  for (const IValue& v : args) {
+    if (!describe(key, v)) return unknown;
+  }
+  const auto found = known.find(key);
+  if (found != known.end()) return found->second;
+  if (known.size() >= kMaxKnown) known.clear();
+  const std::string own = key;
+  return known.insert_or_assign(own, find(op, args)).first->second;
+}
+
+}  // namespace wick::lazy

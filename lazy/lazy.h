@@ -1,0 +1,49 @@
+// Lazy tensors: those of the device "lazy" stand for computations that have not run. A call of an
+// operator on them appends to the graph of the calling thread; the graph is compiled and run when a
+// value is looked at, or at a step's end. docs/lazy.md tells how.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/source_range.h"
+
+#pragma GCC visibility push(default)
+
+namespace wick::lazy {
+
+// Computes all tensors of the calling thread that are not yet. Throws what a run throws, with the
+// place of the call that was recorded; what does not depend on that call is computed all the same.
+void markStep();
+
+struct Counters {
+  uint64_t recorded = 0;     // calls that became steps of a graph
+  uint64_t evaluations = 0;  // graphs that ran
+  uint64_t compiled = 0;     // of these, graphs that nobody had run before
+  uint64_t found = 0;        // and those that the cache held
+  struct Count {
+    std::string what;
+    uint64_t times;
+  };
+  std::vector<Count> causes;     // why graphs ran: what asked for a value; sorted by name
+  std::vector<Count> immediate;  // operators that ran at once because they cannot be recorded
+};
+// Of all threads, since the process began or the last reset.
+Counters counters();
+void resetCounters();
+
+// What was recorded on the calling thread and has not run, as text; for people.
+std::string dump();
+
+// Where the calling thread's program stands, for records that follow; errors name it.
+void setPlace(SourceRange place);
+// Whether the process ever had a lazy tensor.
+bool inUse();
+
+// Graphs that the cache keeps; the one that was not used for longest is dropped. UsageError for 0.
+void setCacheSize(size_t graphs);
+
+}  // namespace wick::lazy
+
+#pragma GCC visibility pop

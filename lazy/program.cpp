@@ -1,0 +1,307 @@
+// Describing a graph and building it walk over the same operands in the same order: values are
+// numbered by their first use, and what is handed over is an argument at its first use.
+#include "lazy/program.h"
+
+#include <list>
+#include <string_view>
+#include <unordered_map>
+
+#include "core/error.h"
+#include "runtime/executor/graph_executor.h"
+#include "runtime/interpreter/interpreter.h"
+
+namespace wick::lazy {
+
+namespace {
+
+template <class T>
+void append(std::string& key, const T& value) {
+  key.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+void appendConstant(std::string& key, const IValue& v) {
+  append(key, v.tag());
+  switch (v.tag()) {
+    case IValue::Tag::None:
+      break;
+    case IValue::Tag::Int:
+      append(key, v.toInt());
+      break;
+    case IValue::Tag::Bool:
+      append(key, v.toBool());
+      break;
+    case IValue::Tag::Double:
+      append(key, v.toDouble());
+      break;
+    case IValue::Tag::Complex:
+      append(key, v.toComplex());
+      break;
+    case IValue::Tag::Device:
+      append(key, v.toDevice().type);
+      append(key, v.toDevice().index);
+      break;
+    case IValue::Tag::String:
+      append(key, v.toString().size());
+      key += v.toString();
+      break;
+    case IValue::Tag::List:
+      append(key, v.elements().size());
+      for (const IValue& e : v.elements()) appendConstant(key, e);
+      break;
+    default:
+      throwRuntimeError("a value of type {} cannot be recorded", v.type()->annotation());
+  }
+}
+
+class Describer {
+ public:
+  Describer(Description& into, size_t values) : into_(into), numbers_(values, kNoValue) {}
+
+  void value(ValueId id, const Tensor* data) {
+    std::string& key = into_.key;
+    if (id == kNoValue) {
+      key += 'n';
+      return;
+    }
+    ValueId& number = numbers_[id];
+    if (number == kNoValue) {
+      number = next_++;
+      WICK_ASSERT(data, "a lazy value is used before it is computed");
+      key += 'd';
+      append(key, data->dtype());
+      append(key, data->dim());
+      into_.arguments.emplace_back(*data);
+      return;
+    }
+    key += 'v';
+    append(key, number);
+  }
+  void results(const Record& record) {
+    for (uint32_t i = 0; i < record.count; ++i) numbers_[record.first + i] = next_++;
+  }
+
+ private:
+  Description& into_;
+  std::vector<ValueId> numbers_;
+  ValueId next_ = 0;
+};
+
+struct Cache {
+  struct Entry {
+    std::shared_ptr<Program> program;
+    std::list<const std::string*>::iterator at;
+  };
+  std::unordered_map<std::string, Entry> entries;
+  std::list<const std::string*> order;  // the last one was used last
+  size_t limit = 512;
+
+  void trim(size_t most) {
+    while (entries.size() > most) {
+      const std::string oldest = *order.front();
+      order.pop_front();
+      entries.erase(oldest);
+    }
+  }
+};
+// Synchronized by mutex(). Threads may outlive main.
+Cache& cache() {
+  static Cache& made = *new Cache;
+  return made;
+}
+
+ThreadContext plainContext() {
+  ThreadContext context;
+  context.grad_enabled = false;
+  context.below_recorder = true;
+  return context;
+}
+
+}  // namespace
+
+ComputeScope::ComputeScope() : context_(plainContext()) {}
+
+Description Program::describe(const Graph& graph, const Graph::Plan& plan) {
+  Description made;
+  Describer describer(made, graph.origins_.size());
+  std::string& key = made.key;
+  const auto value = [&](ValueId id) {
+    const Tensor* data = nullptr;
+    if (id != kNoValue && graph.origins_[id].record == Graph::kInput) {
+      data = &graph.inputs_[graph.origins_[id].index];
+    }
+    describer.value(id, data);
+  };
+  for (const uint32_t at : plan.records) {
+    const Record& record = graph.records_[at];
+    append(key, record.op);
+    append(key, record.cloned);
+    append(key, record.results.size());
+    for (const int64_t n : record.results) append(key, n);
+    for (const Operand& operand : record.operands) {
+      append(key, operand.kind);
+      switch (operand.kind) {
+        case Operand::Kind::Value:
+          value(operand.values[0]);
+          break;
+        case Operand::Kind::Values:
+          append(key, operand.values.size());
+          for (const ValueId id : operand.values) value(id);
+          break;
+        case Operand::Kind::Constant:
+          appendConstant(key, operand.value);
+          break;
+        case Operand::Kind::Number:
+          append(key, operand.value.tag());
+          made.arguments.push_back(operand.value);
+          break;
+        case Operand::Kind::Ints:
+          append(key, operand.value.elements().size());
+          for (const IValue& e : operand.value.elements()) {
+            if (isParameter(e.toInt())) {
+              key += '#';
+              made.arguments.push_back(e);
+            } else {
+              append(key, static_cast<char>(e.toInt()));
+            }
+          }
+          break;
+      }
+    }
+    describer.results(record);
+  }
+  key += 'r';
+  for (const ValueId id : plan.outputs) value(id);
+  return made;
+}
+
+namespace {
+
+// Writes the records as nodes.
+class Builder {
+ public:
+  Builder(wick::Graph& into, size_t values) : into_(into), values_(values, nullptr) {}
+
+  Value* value(ValueId id) {
+    if (id == kNoValue) return into_.insertNode(into_.createNone())->output();
+    if (!values_[id]) values_[id] = into_.addInput("", types::Tensor());
+    return values_[id];
+  }
+
+  void add(const Record& record) {
+    into_.setCurrentRange(record.place);
+    const FunctionSchema& schema = record.op->schema();
+    std::vector<Value*> inputs, copies;
+    for (size_t i = 0; i < record.operands.size(); ++i) {
+      inputs.push_back(operand(record.operands[i], schema.arguments()[i].type));
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if ((record.cloned >> i & 1) == 0) continue;
+      inputs[i] = copy(inputs[i]);
+      copies.push_back(inputs[i]);
+    }
+    Node* node = into_.create(record.op->symbol(), inputs, record.results.size());
+    node->setOperator(record.op);
+    into_.insertNode(node);
+    ValueId next = record.first;
+    for (size_t r = 0; r < record.results.size(); ++r) {
+      Value* result = node->output(r);
+      if (record.results[r] == Record::kOne) {
+        result->setType(types::Tensor());
+        values_[next++] = result;
+        continue;
+      }
+      result->setType(types::List(types::Tensor()));
+      const auto count = static_cast<size_t>(record.results[r]);
+      Node* unpack = into_.insertNode(into_.createListUnpack(result, count));
+      for (Value* part : unpack->outputs()) values_[next++] = part;
+    }
+    for (Value* made : copies) values_[next++] = made;
+  }
+
+ private:
+  Value* constant(const IValue& v) {
+    return v.isNone() ? into_.insertNode(into_.createNone())->output() : into_.insertConstant(v);
+  }
+  Value* copy(Value* of) {
+    static const Operator& clone = operatorNamed("aten::clone", "");
+    Node* node = into_.create(clone.symbol(), {of, constant(IValue())});
+    node->setOperator(&clone);
+    return into_.insertNode(node)->output();
+  }
+  Value* operand(const Operand& operand, const TypePtr& declared) {
+    switch (operand.kind) {
+      case Operand::Kind::Value:
+        return value(operand.values[0]);
+      case Operand::Kind::Values: {
+        std::vector<Value*> elements;
+        for (const ValueId id : operand.values) elements.push_back(value(id));
+        const auto* optional = declared->as<OptionalType>();
+        const auto* list = (optional ? optional->element() : declared)->as<ListType>();
+        return into_
+            .insertNode(into_.createList(list ? list->element() : types::Tensor(), elements))
+            ->output();
+      }
+      case Operand::Kind::Constant:
+        return constant(operand.value);
+      case Operand::Kind::Number:
+        return into_.addInput("", operand.value.isInt() ? types::Int() : types::Float());
+      case Operand::Kind::Ints: {
+        std::vector<Value*> elements;
+        for (const IValue& e : operand.value.elements()) {
+          elements.push_back(isParameter(e.toInt()) ? into_.addInput("", types::Int())
+                                                    : into_.insertConstant(e));
+        }
+        return into_.insertNode(into_.createList(types::Int(), elements))->output();
+      }
+    }
+    throwRuntimeError("an operand of an unknown kind");
+  }
+
+  wick::Graph& into_;
+  std::vector<Value*> values_;
+};
+
+}  // namespace
+
+std::shared_ptr<wick::Graph> Program::build(const Graph& graph, const Graph::Plan& plan) {
+  auto made = std::make_shared<wick::Graph>();
+  Builder builder(*made, graph.origins_.size());
+  for (const uint32_t at : plan.records) builder.add(graph.records_[at]);
+  made->setCurrentRange(SourceRange());
+  for (const ValueId id : plan.outputs) made->registerOutput(builder.value(id));
+  return made;
+}
+
+std::shared_ptr<Program> Program::find(const Graph& graph, const Graph::Plan& plan,
+                                       const std::string& key, bool& compiled) {
+  Cache& known = cache();
+  const auto found = known.entries.find(key);
+  compiled = found == known.entries.end();
+  if (!compiled) {
+    known.order.splice(known.order.end(), known.order, found->second.at);
+    return found->second.program;
+  }
+  auto made = std::make_shared<Program>();
+  made->outputs_ = plan.outputs.size();
+  made->function_ = std::make_unique<GraphFunction>("lazy graph", build(graph, plan));
+  known.trim(known.limit - 1);
+  const auto at = known.entries.emplace(key, Cache::Entry{made, {}}).first;
+  at->second.at = known.order.insert(known.order.end(), &at->first);
+  return made;
+}
+
+std::vector<IValue> Program::run(std::vector<IValue> arguments) {
+  const ComputeScope scope;
+  const Code& code = GraphExecutor::of(*function_).codeFor(arguments);
+  IValue result = runCodeWithin(code, std::move(arguments));
+  if (outputs_ == 1) return {std::move(result)};
+  return result.elements();
+}
+
+void setProgramCacheSize(size_t programs) {
+  const std::lock_guard lock(mutex());
+  cache().limit = programs;
+  cache().trim(programs);
+}
+
+}  // namespace wick::lazy

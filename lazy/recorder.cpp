@@ -1,0 +1,664 @@
+// Each operator is called in one of four ways, chosen once:
+// - Direct: its own kernel gets the lazy tensors, because it looks at no element itself: it asks what
+//   tensors are, makes other views, or copies and calls other operators, which come here.
+// - View: the same, and what it did is noted, so that the value of the view is made by this operator.
+// - Recorded: the call becomes a record. What it would write to is copied in the record, and the
+//   copies are written to the tensors.
+// - Immediate: the arguments are evaluated and the operator runs. This is also what recorded
+//   operators do where only the run can tell what the results will be.
+#include "lazy/recorder.h"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "autograd/formula.h"
+#include "core/device_backend.h"
+#include "core/error.h"
+#include "core/grad_mode.h"
+#include "ir/device_kernels.h"
+#include "ir/kind_kernels.h"
+#include "lazy/base.h"
+#include "lazy/immediate.h"
+#include "lazy/infer.h"
+#include "lazy/lazy.h"
+#include "lazy/program.h"
+
+namespace wick::lazy {
+
+namespace {
+
+enum class Way : uint8_t { Direct, View, Recorded, Immediate };
+
+bool holdsTensors(const Type& type) {
+  if (type.kind() == TypeKind::Tensor) return true;
+  return std::ranges::any_of(type.contained(), [](const TypePtr& t) { return holdsTensors(*t); });
+}
+
+bool givesTensors(const Operator& op) {
+  const FunctionSchema& schema = op.schema();
+  return schema.isVarret() || std::ranges::any_of(schema.returns(), [](const Argument& r) {
+           return holdsTensors(*r.type);
+         });
+}
+// Whether all results are tensors and lists of them.
+bool givesOnlyTensors(const Operator& op) {
+  const FunctionSchema& schema = op.schema();
+  if (schema.isVarret() || schema.isVararg() || schema.returns().empty()) return false;
+  return std::ranges::all_of(schema.returns(), [](const Argument& r) {
+    if (r.type->kind() == TypeKind::Tensor) return true;
+    const auto* list = r.type->as<ListType>();
+    return list && list->element()->kind() == TypeKind::Tensor;
+  });
+}
+
+// Fills, which read nothing of what they write to.
+bool isFill(const Operator& op) {
+  static const Symbol kFill = Symbol::fromQualString("aten::fill_"),
+                      kZero = Symbol::fromQualString("aten::zero_");
+  return op.symbol() == kFill || op.symbol() == kZero;
+}
+
+// PyTorch's schemas call them views, because its tensors have a flag for it.
+bool isConjugate(const Operator& op) {
+  static const Symbol kConj = Symbol::fromQualString("aten::conj"),
+                      kPlain = Symbol::fromQualString("aten::_conj");
+  return op.symbol() == kConj || op.symbol() == kPlain;
+}
+
+// Whether an argument has a gradient that has to be recorded.
+bool hasHistory(const IValue& v) {
+  if (v.isTensor()) {
+    const auto& t = *static_cast<const TensorImpl*>(v.rawObject());
+    return t.requires_grad || t.history;
+  }
+  return v.isList() && std::ranges::any_of(v.elements(), hasHistory);
+}
+
+Way findWay(const Operator& op) {
+  const bool neutral = isDeviceNeutral(op);
+  if (findDeviceKernel(op, kLazy)) return Way::Direct;
+  if (op.form() != Operator::Form::Base) {
+    if (op.form() == Operator::Form::Inplace && neutral && isFill(op)) return Way::Direct;
+    return op.has(kNondeterministic) || op.has(kSideEffects) || !givesOnlyTensors(op)
+               ? Way::Immediate
+               : Way::Recorded;
+  }
+  if (op.makesViews()) return isConjugate(op) ? Way::Recorded : Way::View;
+  if (neutral && (joinsDevices(op) || op.has(kChangesMetadata) || op.has(kAnyKind) ||
+                  op.tensorArguments() == 0 || !givesTensors(op))) {
+    return Way::Direct;
+  }
+  if (op.has(kSideEffects) || op.has(kNondeterministic) || !givesOnlyTensors(op)) {
+    return Way::Immediate;
+  }
+  return Way::Recorded;
+}
+
+struct Ways {
+  Way usually;
+  bool of_others;  // its gradient is that of the operators that its kernel calls
+};
+// Operators live as long as the process. Synchronized by mutex().
+Way wayOf(const Operator& op, std::span<const IValue> args) {
+  static auto& known = *new std::unordered_map<const Operator*, Ways>;
+  auto at = known.find(&op);
+  if (at == known.end()) {
+    const bool of_others = op.form() == Operator::Form::Base &&
+                           autograd::ruleOf(op).kind() == autograd::Rule::Kind::Others &&
+                           (op.writtenArguments() == 0 || isDeviceNeutral(op));
+    at = known.emplace(&op, Ways{findWay(op), of_others}).first;
+  }
+  const Ways& ways = at->second;
+  const bool made_of_others = ways.of_others && ways.usually != Way::View && gradEnabled() &&
+                              std::ranges::any_of(args, hasHistory);
+  return made_of_others ? Way::Direct : ways.usually;
+}
+
+thread_local const char* cause = nullptr;
+thread_local SourceRange place_now;
+std::atomic<bool> in_use{false};
+
+class CauseScope {
+ public:
+  explicit CauseScope(const Operator& op)
+      : before_(std::exchange(cause, cause ? cause : op.schema().name().c_str())) {}
+  ~CauseScope() { cause = before_; }
+  CauseScope(const CauseScope&) = delete;
+  CauseScope& operator=(const CauseScope&) = delete;
+
+ private:
+  const char* before_;
+};
+
+// Bit i: the call writes to argument i.
+uint64_t writtenBy(const Operator& op, std::span<const IValue> args) {
+  uint64_t written = op.writtenArguments();
+  const auto condition = op.writeCondition();
+  if (!condition ||
+      (*condition < args.size() && args[*condition].isBool() && args[*condition].toBool())) {
+    written |= op.unannotatedArguments();
+  }
+  for (size_t i = 0; i < 64; ++i) {
+    if (i >= args.size() || args[i].isNone()) written &= ~(uint64_t{1} << i);
+  }
+  return written;
+}
+
+void callImmediately(CallFrame& frame) {
+  const CauseScope scope(*frame.op);
+  runImmediately(frame, writtenBy(*frame.op, std::span(frame.args, frame.num_args)));
+}
+
+// ---- recorded ----
+
+// Ints that are sizes and positions, which change from step to step.
+bool isPosition(const std::string& name) {
+  return name == "size" || name == "sizes" || name == "shape" || name == "start" || name == "end" ||
+         name == "index" || name == "length";
+}
+
+// Whether a call with this argument can be a record.
+bool isRecordable(const IValue& v) {
+  switch (v.tag()) {
+    case IValue::Tag::None:
+    case IValue::Tag::Int:
+    case IValue::Tag::Double:
+    case IValue::Tag::Bool:
+    case IValue::Tag::Complex:
+    case IValue::Tag::String:
+    case IValue::Tag::Tensor:
+      return true;
+    case IValue::Tag::Device:
+      return v.toDevice().type == kLazy;
+    case IValue::Tag::List:
+      return std::ranges::all_of(v.elements(), isRecordable);
+    default:
+      return false;
+  }
+}
+
+// A tensor beside lazy ones: one of no dimensions on the CPU, where a number would do as well, or
+// one of positions.
+void checkPlace(const Operator& op, const Tensor& t, bool in_list) {
+  if (isLazy(t)) return;
+  const bool joins = t.device().isCpu() && t.kind() == TensorKind::Dense &&
+                     (t.dim() == 0 || (in_list && op.schema().name().starts_with("aten::index")) ||
+                      op.has(kAnyKind));
+  WICK_CHECK(joins,
+             "Expected all tensors to be on the same device, but found at least two devices, lazy "
+             "and {}!",
+             t.device().str());
+}
+
+ValueId valueOf(const Tensor& t) {
+  return isLazy(t) ? Base::of(t).read(t) : Graph::current()->input(t.clone());
+}
+
+Operand operandFor(const Operator& op, size_t i, const IValue& v) {
+  Operand made;
+  if (v.isTensor()) {
+    made.kind = Operand::Kind::Value;
+    made.values.push_back(valueOf(v.toTensor()));
+    return made;
+  }
+  if (v.isList()) {
+    if (isTensorList(v)) {
+      made.kind = Operand::Kind::Values;
+      for (const IValue& e : v.elements()) {
+        made.values.push_back(e.isTensor() ? valueOf(e.toTensor()) : kNoValue);
+      }
+      return made;
+    }
+    // The program may change its list.
+    made.value = IValue(makeList(v.toList().element_type, v.elements()));
+    const bool ints = !v.elements().empty() &&
+                      std::ranges::all_of(v.elements(), [](const IValue& e) { return e.isInt(); });
+    if (ints && isPosition(op.schema().arguments()[i].name)) made.kind = Operand::Kind::Ints;
+    return made;
+  }
+  // In a graph all is on the device below.
+  if (v.isDevice()) return constantOperand(IValue());
+  if (v.isInt() || v.isDouble()) {
+    const Argument& declared = op.schema().arguments()[i];
+    const auto* optional = declared.type->as<OptionalType>();
+    const TypeKind kind = (optional ? optional->element() : declared.type)->kind();
+    const bool arithmetic = kind == TypeKind::Number || kind == TypeKind::Float;
+    if (arithmetic && op.record().scalar) return numberOperand(v);
+    if (kind == TypeKind::Int && isPosition(declared.name)) return numberOperand(v);
+  }
+  return constantOperand(v);
+}
+
+class Recorder {
+ public:
+  Recorder(CallFrame& frame, SourceRange place) : frame_(frame), place_(std::move(place)) {}
+
+  void run() {
+    const Operator& op = *frame_.op;
+    const std::span<const IValue> args(frame_.args, frame_.num_args);
+    for (const IValue& v : args) {
+      if (!isRecordable(v)) return callImmediately(frame_);
+      if (v.isTensor()) {
+        checkPlace(op, v.toTensor(), false);
+        tensors_.push_back(v.toTensor());
+      } else if (v.isList()) {
+        for (const IValue& e : v.elements()) {
+          if (!e.isTensor()) continue;
+          checkPlace(op, e.toTensor(), true);
+          tensors_.push_back(e.toTensor());
+        }
+      }
+    }
+    prepareAll(args);
+    if (op.form() == Operator::Form::Base) return recordBase(args);
+    recordDerived(args);
+  }
+
+ private:
+  // Values stay valid from here on to the record's end.
+  void prepareAll(std::span<const IValue> args) {
+    const uint64_t written = writtenBy(*frame_.op, args);
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].isTensor()) {
+        prepare(args[i].toTensor(), i < 64 && (written >> i & 1) != 0);
+      } else if (args[i].isList()) {
+        for (const IValue& e : args[i].elements()) {
+          if (e.isTensor()) prepare(e.toTensor(), false);
+        }
+      }
+    }
+  }
+  static void prepare(const Tensor& t, bool writes) {
+    if (!isLazy(t)) return;
+    Base::of(t).prepare(t, false);
+    if (writes) Base::of(t).prepare(t, true);
+  }
+
+  Record begin(const Operator& op, std::span<const IValue> args) {
+    Record record;
+    record.op = &op;
+    record.place = place_;
+    record.operands.reserve(args.size());
+    for (size_t i = 0; i < args.size(); ++i) record.operands.push_back(operandFor(op, i, args[i]));
+    return record;
+  }
+
+  void recordBase(std::span<const IValue> args) {
+    const Operator& op = *frame_.op;
+    const uint64_t written = writtenBy(op, args);
+    std::vector<std::pair<size_t, Tensor>> destinations;
+    for (size_t i = 0; i < args.size() && i < 64; ++i) {
+      if ((written >> i & 1) == 0) continue;
+      // Two that are the same memory would see each other's writes.
+      const bool plain = args[i].isTensor() && isLazy(args[i].toTensor()) &&
+                         !Geometry::of(args[i].toTensor()).mayOverlap() &&
+                         std::ranges::count_if(tensors_, [&](const Tensor& t) {
+                           return t.sharesStorage(args[i].toTensor());
+                         }) == 1;
+      if (!plain) return callImmediately(frame_);
+      destinations.emplace_back(i, args[i].toTensor());
+    }
+    const Inferred& inferred = infer(op, args);
+    if (!inferred.known || inferred.counts.size() != frame_.num_results) {
+      return callImmediately(frame_);
+    }
+    const bool dense = std::ranges::all_of(inferred.results, [](const Inferred::Result& r) {
+      return r.argument >= 0 || r.geometry.isDense();
+    });
+    const bool views_written =
+        written != 0 && std::ranges::any_of(inferred.results, [](const Inferred::Result& r) {
+          return r.argument >= 0 && !r.same;
+        });
+    if (!dense || views_written) return callImmediately(frame_);
+    const bool all_same =
+        written == 0 && std::ranges::all_of(inferred.results, [](const auto& r) { return r.same; });
+    if (all_same) return giveResults(inferred, kNoValue);
+    Record record = begin(op, args);
+    record.results = inferred.counts;
+    record.cloned = written;
+    const auto count = static_cast<uint32_t>(inferred.results.size());
+    const ValueId first = Graph::current()->append(
+        std::move(record), count + static_cast<uint32_t>(destinations.size()));
+    giveResults(inferred, inferred.made_contiguous ? contiguous(first, count) : first);
+    for (size_t d = 0; d < destinations.size(); ++d) {
+      const Tensor& to = destinations[d].second;
+      // The copy of a view is dense.
+      Geometry of_copy = Geometry::of(to);
+      of_copy.offset = 0;
+      if (!of_copy.isDense()) {
+        of_copy.strides = denseStrides(to.sizes(), to.strides());
+      }
+      Base::of(to).write(to, first + count + static_cast<ValueId>(d), of_copy);
+    }
+  }
+
+  // The same values row-major, one behind the other.
+  static ValueId contiguous(ValueId first, uint32_t count) {
+    static const Operator& op = operatorNamed("aten::contiguous", "");
+    ValueId made = first;
+    for (uint32_t i = 0; i < count; ++i) {
+      const ValueId next = Graph::current()->emit(
+          op, {valueOperand(first + i), constantOperand(IValue(int64_t{0}))});
+      if (i == 0) made = next;
+    }
+    return made;
+  }
+
+  void giveResults(const Inferred& inferred, ValueId first) {
+    const DimVector counts = inferred.counts;
+    const std::vector<Inferred::Result> found = inferred.results;
+    size_t next = 0;
+    const auto make = [&] {
+      const size_t at = next++;
+      return resultFor(found[at], first == kNoValue ? kNoValue : first + static_cast<ValueId>(at));
+    };
+    for (size_t r = 0; r < counts.size(); ++r) {
+      if (counts[r] == Record::kOne) {
+        frame_.results[r] = IValue(make());
+        continue;
+      }
+      std::vector<Tensor> parts;
+      for (int64_t k = 0; k < counts[r]; ++k) parts.push_back(make());
+      frame_.results[r] = IValue(makeTensorList(parts));
+    }
+  }
+
+  Tensor resultFor(const Inferred::Result& result, ValueId value) {
+    if (result.argument >= 0) {
+      const Tensor& argument = tensors_[static_cast<size_t>(result.argument)];
+      if (result.same) return argument;
+      if (isLazy(argument)) {
+        Geometry view = result.geometry;
+        view.offset += argument.offset();
+        const Tensor made = Tensor::fromStorage(argument.storage(), view.dtype, view.sizes,
+                                                view.strides, view.offset);
+        Base::of(argument).remember(view, value);
+        return made;
+      }
+    }
+    Geometry layout = result.geometry;
+    layout.offset = 0;
+    const Tensor made = makeLazy(layout);
+    Base::of(made).write(made, value, layout);
+    return made;
+  }
+
+  // Whether an argument lies where the destination does and is not the same tensor: some operators
+  // refuse that.
+  bool readsPartOf(const Tensor& destination) const {
+    const Geometry written = Geometry::of(destination);
+    return std::ranges::any_of(tensors_, [&](const Tensor& t) {
+      if (!t.sharesStorage(destination)) return false;
+      const Geometry read = Geometry::of(t);
+      return !(read == written) && read.offset < written.end() && written.offset < read.end();
+    });
+  }
+
+  // What the record's form without the write computes is written.
+  void recordDerived(std::span<const IValue> args) {
+    const Operator& op = *frame_.op;
+    const Operator& base = baseOf(op);
+    const bool out = op.form() == Operator::Form::Out;
+    const IValue kept = args[out ? args.size() - 1 : 0];
+    const Tensor destination = kept.isTensor() ? kept.toTensor() : Tensor();
+    WICK_CHECK(destination.defined(), "{}: expected a tensor to write to, got None",
+               op.schema().name());
+    const std::span<const IValue> taken = args.first(args.size() - (out ? 1 : 0));
+    if (!isLazy(destination) || Geometry::of(destination).mayOverlap() ||
+        writtenBy(base, taken) != 0 || readsPartOf(destination)) {
+      return callImmediately(frame_);
+    }
+    const Inferred& inferred = infer(base, taken);
+    const bool one = inferred.known && inferred.counts.size() == 1 &&
+                     inferred.counts[0] == Record::kOne && inferred.results.size() == 1;
+    if (!one) return callImmediately(frame_);
+    const Inferred::Result result = inferred.results[0];
+    const Geometry& computed = result.geometry;
+    const bool fits = computed.sizes == DimVector(destination.sizes());
+    // The operator says what is wrong.
+    if ((!fits && !out) || !canCast(computed.dtype, destination.dtype())) {
+      return callImmediately(frame_);
+    }
+    const bool shared = std::ranges::any_of(tensors_, [&](const Tensor& t) {
+      return !t.isSame(destination) && t.sharesStorage(destination);
+    });
+    const bool reads_itself =
+        std::ranges::count_if(tensors_, [&](const Tensor& t) { return t.isSame(destination); }) > 1;
+    if (!fits && (shared || reads_itself)) return callImmediately(frame_);
+    if (!fits) {
+      destination.resize(computed.sizes);
+      // It is written as a whole, or else what it shares memory with must be there.
+      if (Base::of(destination).isPending()) {
+        Graph::current()->evaluate("a result that is larger than its memory");
+        prepareAll(taken);
+      }
+    }
+    Geometry of_value = computed;
+    ValueId value = kNoValue;
+    if (result.same) {
+      const Tensor& argument = tensors_[static_cast<size_t>(result.argument)];
+      value = valueOf(argument);
+    } else {
+      Record record = begin(base, taken);
+      record.results = inferred.counts;
+      value = Graph::current()->append(std::move(record), 1);
+      if (inferred.made_contiguous) value = contiguous(value, 1);
+    }
+    if (computed.dtype != destination.dtype()) {
+      value = converted(value, destination.dtype());
+      of_value.dtype = destination.dtype();
+      of_value.offset = 0;
+      if (!of_value.isDense()) {
+        of_value.strides = denseStrides(computed.sizes, computed.strides);
+      }
+    }
+    Base::of(destination).write(destination, value, of_value);
+    frame_.results[0] = kept;
+  }
+
+  CallFrame& frame_;
+  const SourceRange place_;
+  std::vector<Tensor> tensors_;  // of the arguments, in lists too
+
+ public:
+  static ValueId converted(ValueId value, DType dtype) {
+    static const Operator& to = operatorNamed("aten::to", "dtype");
+    const Operand no = constantOperand(IValue(false));
+    return Graph::current()->emit(
+        to, {valueOperand(value), constantOperand(IValue(static_cast<int64_t>(dtype))), no, no,
+             constantOperand(IValue())});
+  }
+};
+
+// ---- direct, and views ----
+
+void callDirectly(CallFrame& frame) {
+  const Operator& op = *frame.op;
+  const CauseScope scope(op);
+  const Kernel own = findDeviceKernel(op, kLazy);
+  const Kernel kernel = own ? own : op.record().kernel;
+  if (op.form() == Operator::Form::Base) return kernel(frame);
+  const bool out = op.form() == Operator::Form::Out;
+  const Tensor destination = frame.args[out ? frame.num_args - 1 : 0].toTensor();
+  WICK_CHECK(destination.defined(), "{}: expected a tensor to write to, got None",
+             op.schema().name());
+  CallFrame base = frame;
+  if (out) --base.num_args;
+  base.destination = &destination;
+  kernel(base);
+  finishDerived(op, destination, frame.results[0]);
+}
+
+void callView(CallFrame& frame, SourceRange place) {
+  const Operator& op = *frame.op;
+  const std::vector<IValue> args(frame.args, frame.args + frame.num_args);
+  callDirectly(frame);
+  const std::lock_guard lock(mutex());
+  if (!std::ranges::all_of(args, isRecordable)) return;
+  // Of data views are data; only what is computed has to be told how.
+  std::optional<Tensor> source;
+  for (const IValue& v : args) {
+    if (v.isTensor() && isLazy(v.toTensor()) && !source) source = v.toTensor();
+  }
+  if (!source || !Base::of(*source).isPending()) return;
+  for (const IValue& v : args) {
+    if (v.isTensor() && isLazy(v.toTensor())) Base::of(v.toTensor()).prepare(v.toTensor(), false);
+  }
+  if (!Base::of(*source).isPending()) return;
+  std::vector<Tensor> made;
+  DimVector counts;
+  for (size_t r = 0; r < frame.num_results; ++r) {
+    const IValue& result = frame.results[r];
+    if (result.isTensor()) {
+      counts.push_back(Record::kOne);
+      made.push_back(result.toTensor());
+    } else if (isTensorList(result)) {
+      counts.push_back(static_cast<int64_t>(result.elements().size()));
+      for (const IValue& e : result.elements()) made.push_back(e.toTensor());
+    } else {
+      return;
+    }
+  }
+  const bool views = std::ranges::all_of(
+      made, [&](const Tensor& t) { return t.defined() && t.sharesStorage(*source); });
+  const bool changes = std::ranges::any_of(
+      made, [&](const Tensor& t) { return !(Geometry::of(t) == Geometry::of(*source)); });
+  if (!views || !changes) return;
+  Record record;
+  record.op = &op;
+  record.place = std::move(place);
+  record.results = counts;
+  for (size_t i = 0; i < args.size(); ++i) record.operands.push_back(operandFor(op, i, args[i]));
+  const ValueId first =
+      Graph::current()->append(std::move(record), static_cast<uint32_t>(made.size()));
+  for (size_t i = 0; i < made.size(); ++i) {
+    Base::of(*source).remember(Geometry::of(made[i]), first + static_cast<ValueId>(i));
+  }
+}
+
+}  // namespace
+
+const char* currentCause() {
+  return cause ? cause : "copy";
+}
+
+void setPlace(SourceRange place) {
+  place_now = std::move(place);
+}
+bool inUse() {
+  return in_use.load(std::memory_order_relaxed);
+}
+
+Tensor makeLazy(const Geometry& layout) {
+  return Tensor::emptyStrided(layout.sizes, layout.strides, layout.dtype, Device{kLazy, -1});
+}
+
+void recordCall(CallFrame& frame) {
+  const SourceRange& place = place_now;
+  std::unique_lock lock(mutex());
+  if (isFull(*Graph::current())) Graph::current()->evaluate("a long graph");
+  const Way way = wayOf(*frame.op, std::span(frame.args, frame.num_args));
+  if (way == Way::Direct || way == Way::View) {
+    // These may call anything, back into Python too.
+    lock.unlock();
+    return way == Way::Direct ? callDirectly(frame) : callView(frame, place);
+  }
+  if (way == Way::Immediate) return callImmediately(frame);
+  Recorder(frame, place).run();
+}
+
+// ---- the device ----
+
+namespace {
+
+IValue numberOf(const Tensor& element) {
+  if (element.dtype() == DType::Bool) return IValue(element.item<bool>());
+  if (isComplex(element.dtype())) return IValue(element.item<std::complex<double>>());
+  if (isIntegral(element.dtype(), false)) return IValue(element.item<int64_t>());
+  return IValue(element.item<double>());
+}
+
+// One number for all elements.
+void fill(const Tensor& to, const Tensor& element) {
+  static const Operator& full = operatorNamed("aten::full", "");
+  Geometry layout = Geometry::of(to);
+  layout.offset = 0;
+  layout.strides = contiguousStrides(to.sizes());
+  Base::of(to).prepare(to, true);
+  const Operand none = constantOperand(IValue());
+  const IValue number = numberOf(element);
+  const ValueId value = Graph::current()->emit(
+      full, {intsOperand(to.sizes()),
+             number.isInt() || number.isDouble() ? numberOperand(number) : constantOperand(number),
+             constantOperand(IValue(static_cast<int64_t>(to.dtype()))), none, none, none});
+  Base::of(to).write(to, value, layout);
+}
+
+class LazyBackend : public DeviceBackend {
+ public:
+  int count() override { return 1; }
+  Device current() override { return {kLazy, -1}; }
+  bool hasMemory() const override { return false; }
+  void* allocate(Device, size_t) override {
+    in_use.store(true, std::memory_order_relaxed);
+    return nullptr;
+  }
+  void free(Device, void*, size_t) noexcept override {}
+  void clear(Device, void*, size_t) override {}
+  void copyBytes(void*, Device, const void*, Device, size_t) override {}
+  void copyElements(const Tensor& to, const Tensor& from) override { copyTensor(to, from); }
+  void copyTensor(const Tensor& to, const Tensor& from) override;
+  void synchronize(Device) override { Graph::current()->evaluate("synchronize"); }
+};
+
+void LazyBackend::copyTensor(const Tensor& to, const Tensor& from) {
+  const std::lock_guard lock(mutex());
+  if (!isLazy(to)) {
+    const Tensor data = Base::of(from).fetch(from, currentCause());
+    to.copyFrom(data);
+    return;
+  }
+  if (isLazy(from)) {
+    Base::of(from).prepare(from, false);
+    Base::of(to).prepare(to, true);
+    if (Base::of(from).isPending()) Base::of(from).prepare(from, false);
+    ValueId value = Base::of(from).read(from);
+    Geometry is = Geometry::of(from);
+    is.offset = 0;
+    if (is.dtype != to.dtype()) {
+      value = Recorder::converted(value, to.dtype());
+      is.dtype = to.dtype();
+      if (!is.isDense()) is.strides = denseStrides(from.sizes(), from.strides());
+    }
+    Base::of(to).write(to, value, is);
+    return;
+  }
+  const bool one = std::ranges::all_of(from.strides(), [](int64_t s) { return s == 0; });
+  if (one && to.numel() > 1) {
+    const Tensor element = Tensor::empty({}, to.dtype());
+    element.copyFrom(moveTo(from.asStrided({}, {}, from.offset()), Device()));
+    return fill(to, element);
+  }
+  Geometry layout = Geometry::of(to);
+  layout.offset = 0;
+  const Tensor data = layout.isDense() ? Tensor::emptyStrided(to.sizes(), to.strides(), to.dtype())
+                                       : Tensor::empty(to.sizes(), to.dtype());
+  data.copyFrom(from);
+  Base::of(to).writeData(to, data);
+}
+
+const struct Registration {
+  LazyBackend backend;
+  Registration() {
+    setDeviceBackend(kLazy, &backend);
+    setDeviceRecorder(kLazy, recordCall);
+  }
+}& registration = *new Registration;
+
+}  // namespace
+
+}  // namespace wick::lazy

@@ -1,0 +1,47 @@
+#include "python/lazy.h"
+
+#include "lazy/lazy.h"
+#include "python/interrupts.h"
+#include "python/pybind.h"
+
+namespace wick::python {
+
+namespace {
+
+namespace py = pybind11;
+
+py::dict asDict(const std::vector<lazy::Counters::Count>& counts) {
+  py::dict made;
+  for (const auto& [what, times] : counts) made[py::str(what)] = times;
+  return made;
+}
+
+py::dict countersAsDict() {
+  const lazy::Counters found = lazy::counters();
+  py::dict made;
+  made["recorded"] = found.recorded;
+  made["evaluations"] = found.evaluations;
+  made["compiled"] = found.compiled;
+  made["found"] = found.found;
+  made["causes"] = asDict(found.causes);
+  made["immediate"] = asDict(found.immediate);
+  return made;
+}
+
+void markStep() {
+  const WithoutGil others;
+  lazy::markStep();
+}
+
+}  // namespace
+
+void addLazy(PyObject* module) {
+  py::module_ m = py::reinterpret_borrow<py::module_>(module);
+  m.def("_lazy_mark_step", markStep);
+  m.def("_lazy_counters", countersAsDict);
+  m.def("_lazy_reset_counters", lazy::resetCounters);
+  m.def("_lazy_dump", lazy::dump);
+  m.def("_lazy_set_cache_size", lazy::setCacheSize);
+}
+
+}  // namespace wick::python

@@ -1,0 +1,43 @@
+"""Tensors of the device "lazy" are computed when a value is looked at, or by `mark_step()`.
+
+Until then operators on them are recorded; the recorded graph is compiled once and found again in
+the following steps.
+"""
+
+from wick import _C
+
+__all__ = ["mark_step", "counters", "reset_counters", "dump", "set_cache_size"]
+
+
+def mark_step():
+    """Computes all lazy tensors of this thread. What a step of a training ends with."""
+    _C._lazy_mark_step()
+
+
+def counters():
+    """What happened since the process began or the last reset, as a dict.
+
+    recorded: calls that became steps of a graph; evaluations: graphs that ran; compiled, found:
+    of these, new ones and those of the cache; causes: what asked for values, by name; immediate:
+    operators that ran at once because they cannot be recorded, by name.
+    """
+    return _C._lazy_counters()
+
+
+def reset_counters():
+    """Counts from zero on."""
+    _C._lazy_reset_counters()
+
+
+def dump():
+    """What this thread has recorded and not run, as text."""
+    return _C._lazy_dump()
+
+
+def set_cache_size(graphs):
+    """How many compiled graphs are kept, at least one. 512 at first."""
+    if isinstance(graphs, bool) or not isinstance(graphs, int):
+        raise TypeError(f"set_cache_size: expected an int, got {type(graphs).__name__}")
+    if graphs < 1:
+        raise ValueError("set_cache_size: expected at least one graph")
+    _C._lazy_set_cache_size(graphs)

@@ -1,0 +1,391 @@
+#include "runtime/cuda/call_graphs.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "core/error.h"
+#include "core/log.h"
+#include "core/product_precision.h"
+#include "runtime/cuda/device.h"
+
+namespace wick::cuda {
+
+namespace {
+
+// Calls with equal arguments before the one that is captured.
+constexpr int kWarmUp = 2;
+// Attempts that failed for something that may pass, as compiling does.
+constexpr int kMostAttempts = 3;
+// Sets of arguments of one function that are kept.
+constexpr size_t kMostEntries = 8;
+constexpr size_t kMostPrograms = 256;
+// Fewer launches cost no more than copying results does.
+constexpr size_t kLeastNodes = 3;
+// Of results, and of arguments that must be copied.
+constexpr int64_t kMostCopied = int64_t{16} << 20;
+
+bool isOn() {
+  static const bool on = [] {
+    const char* text = std::getenv("WICK_CUDA_GRAPHS");
+    const std::string_view value = text ? text : "on";
+    if (value != "on" && value != "off") {
+      throw UsageError(fmt::format("WICK_CUDA_GRAPHS: expected on or off, got '{}'", value));
+    }
+    return value == "on";
+  }();
+  return on;
+}
+
+// What two calls must share to queue the same work; where their tensors lie may differ.
+using Key = std::vector<int64_t>;
+
+struct Inputs {
+  Key key;
+  std::vector<const void*> places;  // of tensors, in order
+  int64_t bytes = 0;
+  bool are_dense = true;
+  int device = -1;
+};
+
+// False where a call with such arguments is not repeated.
+bool describe(std::span<const IValue> arguments, Inputs& inputs) {
+  Key& key = inputs.key;
+  for (const IValue& v : arguments) {
+    key.push_back(static_cast<int64_t>(v.tag()));
+    if (v.isTensor()) {
+      const Tensor t = v.toTensor();
+      if (!t.defined() || t.kind() != TensorKind::Dense || t.impl()->is_conj ||
+          t.device().type != DeviceType::CUDA ||
+          (inputs.device >= 0 && t.device().index != inputs.device)) {
+        return false;
+      }
+      inputs.device = t.device().index;
+      key.push_back(static_cast<int64_t>(t.dtype()));
+      key.push_back(t.dim());
+      key.insert(key.end(), t.sizes().begin(), t.sizes().end());
+      key.insert(key.end(), t.strides().begin(), t.strides().end());
+      inputs.places.push_back(t.rawData());
+      inputs.bytes += t.numel() * static_cast<int64_t>(t.itemSize());
+      inputs.are_dense &= t.isNonOverlappingAndDense();
+    } else if (v.isInt()) {
+      key.push_back(v.toInt());
+    } else if (v.isDouble()) {
+      key.push_back(std::bit_cast<int64_t>(v.toDouble()));
+    } else if (v.isBool()) {
+      key.push_back(v.toBool());
+    } else if (!v.isNone()) {
+      return false;
+    }
+  }
+  if (inputs.device < 0 || inputs.device != currentDevice()) return false;
+  key.push_back(static_cast<int64_t>(defaultDType()));
+  key.push_back(static_cast<int64_t>(allowedTf32()));
+  key.push_back(reinterpret_cast<int64_t>(currentStream()));
+  key.push_back(static_cast<int64_t>(driverGeneration()));
+  return true;
+}
+
+template <class F>
+bool allTensors(const IValue& value, F&& f) {
+  if (value.isTensor()) return f(value.toTensor());
+  if (value.isTuple() || value.isList()) {
+    return std::ranges::all_of(value.elements(), [&](const IValue& e) { return allTensors(e, f); });
+  }
+  return value.isNone() || value.isInt() || value.isDouble() || value.isBool();
+}
+
+// The result of a call: what the graph has written into `held`, in memory of the caller's.
+IValue copied(const IValue& held) {
+  if (held.isTensor()) return IValue(held.toTensor().clone(MemoryFormat::Preserve));
+  if (held.isTuple()) {
+    std::vector<IValue> elements;
+    for (const IValue& e : held.elements()) elements.push_back(copied(e));
+    return IValue(makeTuple(std::move(elements), held.toTuple().named));
+  }
+  if (held.isList()) {
+    ListRef list = makeList(held.toList().element_type);
+    for (const IValue& e : held.elements()) list->elements.push_back(copied(e));
+    return IValue(std::move(list));
+  }
+  return held;
+}
+
+struct Entry {
+  Key key;
+  int calls = 0;
+  int attempts = 0;
+  bool unfit = false;
+  uint64_t used = 0;
+
+  GraphExecutable executable = nullptr;
+  std::vector<const void*> places;  // where the graph reads arguments
+  std::vector<Tensor> copies;       // its own, when it has any
+  std::vector<std::pair<Tensor, const void*>> constants;
+  IValue result;  // in the graph's memory
+
+  ~Entry() { release(); }
+  Entry() = default;
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+  void release() {
+    if (!executable) return;
+    // It may still run.
+    driver().synchronizeContext();
+    driver().destroyGraphExecutable(executable);
+    executable = nullptr;
+    copies.clear();
+    result = IValue();
+  }
+  bool constantsStay() const {
+    return std::ranges::all_of(constants,
+                               [](const auto& c) { return c.first.rawData() == c.second; });
+  }
+};
+
+struct Program {
+  std::weak_ptr<const void> code;
+  bool unfit = false;
+  std::vector<Tensor> constants;
+  std::vector<std::unique_ptr<Entry>> entries;
+};
+
+class CallGraphs {
+ public:
+  std::optional<IValue> run(const GroupBackend::Call& call) {
+    static thread_local bool inside = false;
+    if (inside || isCapturing()) return std::nullopt;
+    Inputs inputs;
+    if (!describe(call.arguments, inputs)) return std::nullopt;
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return std::nullopt;
+    struct Inside {
+      Inside() { inside = true; }
+      ~Inside() { inside = false; }
+    } const now;
+    Program* program = find(call);
+    if (!program) return std::nullopt;
+    Entry& entry = entryFor(*program, inputs.key);
+    if (entry.unfit || ++entry.calls <= kWarmUp) return std::nullopt;
+    enter({DeviceType::CUDA, static_cast<int8_t>(inputs.device)});
+    if (entry.executable && !entry.constantsStay()) entry.release();
+    const bool reads_there = entry.places == inputs.places;
+    if (!entry.executable || (!reads_there && entry.copies.empty())) {
+      const bool copies = entry.executable != nullptr;
+      entry.release();
+      if (!capture(call, *program, inputs, copies, entry)) return std::nullopt;
+    }
+    launch(call, entry);
+    return copied(entry.result);
+  }
+
+  bool drop() {
+    std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return false;
+    bool any = false;
+    for (auto& [id, program] : programs_) {
+      for (const auto& entry : program.entries) any |= entry->executable != nullptr;
+    }
+    programs_.clear();
+    if (any) {
+      for (const auto& [place, stream] : streams_) {
+        deviceAt(place.first).allocator().unpin(stream);
+      }
+    }
+    return any;
+  }
+
+  CallGraphStatistics statistics() {
+    std::lock_guard lock(mutex_);
+    return statistics_;
+  }
+
+ private:
+  // Null where calls of the function are not repeated.
+  Program* find(const GroupBackend::Call& call) {
+    auto it = programs_.find(call.code.get());
+    if (it != programs_.end() && it->second.code.expired()) {
+      programs_.erase(it);
+      it = programs_.end();
+    }
+    if (it == programs_.end()) {
+      if (programs_.size() >= kMostPrograms) {
+        std::erase_if(programs_, [](const auto& p) { return p.second.code.expired(); });
+        if (programs_.size() >= kMostPrograms) programs_.clear();
+      }
+      Program program;
+      program.code = call.code;
+      std::optional<std::vector<Tensor>> constants = call.constants();
+      program.unfit = !constants;
+      if (constants) program.constants = *std::move(constants);
+      it = programs_.emplace(call.code.get(), std::move(program)).first;
+    }
+    return it->second.unfit ? nullptr : &it->second;
+  }
+
+  Entry& entryFor(Program& program, const Key& key) {
+    ++clock_;
+    for (const auto& entry : program.entries) {
+      if (entry->key != key) continue;
+      entry->used = clock_;
+      return *entry;
+    }
+    if (program.entries.size() >= kMostEntries) {
+      const auto oldest = std::ranges::min_element(
+          program.entries, {}, [](const std::unique_ptr<Entry>& e) { return e->used; });
+      program.entries.erase(oldest);
+    }
+    program.entries.push_back(std::make_unique<Entry>());
+    program.entries.back()->key = key;
+    program.entries.back()->used = clock_;
+    return *program.entries.back();
+  }
+
+  // Where captures for a stream are made; all of them share its memory.
+  Stream captureStream(CudaDevice& device) {
+    Stream& stream = streams_[{device.index(), currentStream()}];
+    constexpr unsigned kNotBlocking = 1;
+    if (!stream) check(driver().createStream(&stream, kNotBlocking), "making a stream");
+    device.allocator().pin(stream);
+    return stream;
+  }
+
+  // False where the caller is to run the call.
+  bool capture(const GroupBackend::Call& call, const Program& program, const Inputs& inputs,
+               bool copies, Entry& entry) {
+    if (copies && (!inputs.are_dense || inputs.bytes > kMostCopied)) {
+      entry.unfit = true;
+      return false;
+    }
+    CudaDevice& device = enter({DeviceType::CUDA, static_cast<int8_t>(inputs.device)});
+    std::vector<IValue> arguments(call.arguments.begin(), call.arguments.end());
+    std::string why;
+    try {
+      const Stream stream = captureStream(device);
+      Capture capturing(device, stream);
+      if (copies) {
+        for (IValue& v : arguments) {
+          if (!v.isTensor()) continue;
+          const Tensor given = v.toTensor();
+          const Tensor own =
+              Tensor::emptyStrided(given.sizes(), given.strides(), given.dtype(), given.device());
+          entry.copies.push_back(own);
+          v = IValue(own);
+        }
+      }
+      IValue result = call.run(arguments);
+      const Graph graph = capturing.end();
+      if (!graph) {
+        why = "the driver could not note it";
+      } else if (!isFitResult(result, call.arguments, arguments, program.constants)) {
+        why = "its results are large or share memory";
+      } else {
+        size_t nodes = 0;
+        check(driver().graphNodes(graph, nullptr, &nodes), "capturing a call");
+        if (nodes < kLeastNodes) {
+          why = "it is a launch or two";
+        } else if (driver().instantiateGraph(&entry.executable, graph, 0) != 0) {
+          why = "the driver cannot repeat it";
+          entry.executable = nullptr;
+        }
+      }
+      if (graph) driver().destroyGraph(graph);
+      entry.result = std::move(result);
+    } catch (const CaptureRefused& e) {
+      why = e.what();
+      entry.calls = 0;  // it may pass
+    } catch (const std::exception& e) {
+      // An error of the program: the caller runs it again, and raises it.
+      why = e.what();
+    }
+    if (!entry.executable) {
+      ++statistics_.refused;
+      entry.unfit = entry.calls != 0 || ++entry.attempts >= kMostAttempts;
+      entry.copies.clear();
+      entry.result = IValue();
+      GRAPH_DEBUG("a call is not repeated: {}", why);
+      return false;
+    }
+    ++statistics_.captured;
+    entry.places = inputs.places;
+    entry.constants.clear();
+    for (const Tensor& t : program.constants) entry.constants.emplace_back(t, t.rawData());
+    return true;
+  }
+
+  // Results must be memory of the graph's own, dense and not too much of it.
+  static bool isFitResult(const IValue& result, std::span<const IValue> given,
+                          std::span<const IValue> used, std::span<const Tensor> constants) {
+    std::vector<const Storage*> known;
+    for (const auto list : {given, used}) {
+      for (const IValue& v : list) {
+        if (v.isTensor()) known.push_back(v.toTensor().storage().get());
+      }
+    }
+    for (const Tensor& t : constants) known.push_back(t.storage().get());
+    int64_t bytes = 0;
+    const bool fits = allTensors(result, [&](const Tensor& t) {
+      if (!t.defined() || t.kind() != TensorKind::Dense || t.impl()->is_conj ||
+          t.device().type != DeviceType::CUDA || !t.isNonOverlappingAndDense() ||
+          std::ranges::count(known, t.storage().get()) > 0) {
+        return false;
+      }
+      known.push_back(t.storage().get());
+      bytes += t.numel() * static_cast<int64_t>(t.itemSize());
+      return true;
+    });
+    return fits && bytes <= kMostCopied;
+  }
+
+  void launch(const GroupBackend::Call& call, Entry& entry) {
+    size_t next = 0;
+    for (const IValue& v : call.arguments) {
+      if (entry.copies.empty()) break;
+      if (!v.isTensor()) continue;
+      const Tensor& own = entry.copies[next++];
+      const size_t bytes = static_cast<size_t>(own.numel()) * own.itemSize();
+      if (bytes == 0) continue;
+      check(driver().copyOnDevice(reinterpret_cast<Address>(own.rawData()),
+                                  reinterpret_cast<Address>(v.toTensor().rawData()), bytes,
+                                  currentStream()),
+            "copying on a device");
+    }
+    check(driver().launchGraph(entry.executable, currentStream()), "launching a call's graph");
+    noteLaunch("a call's graph");
+    ++statistics_.launched;
+  }
+
+  std::mutex mutex_;
+  std::unordered_map<const void*, Program> programs_;
+  std::map<std::pair<int, Stream>, Stream> streams_;
+  uint64_t clock_ = 0;
+  CallGraphStatistics statistics_;
+};
+
+CallGraphs& callGraphs() {
+  static CallGraphs& all = *new CallGraphs;
+  return all;
+}
+
+}  // namespace
+
+std::optional<IValue> repeatCall(const GroupBackend::Call& call) {
+  return isOn() ? callGraphs().run(call) : std::nullopt;
+}
+
+bool dropCallGraphs() {
+  return callGraphs().drop();
+}
+
+CallGraphStatistics callGraphStatistics() {
+  return callGraphs().statistics();
+}
+
+}  // namespace wick::cuda

@@ -1,0 +1,207 @@
+// Calls that are repeated as graphs, without a GPU: the fake driver's graphs do what was queued.
+#include "runtime/cuda/call_graphs.h"
+
+#include <gtest/gtest.h>
+
+#include "core/device_backend.h"
+#include "core/grad_mode.h"
+#include "frontend/compile.h"
+#include "ir/function.h"
+#include "runtime/call.h"
+#include "runtime/cuda/device.h"
+#include "tests/cuda/fake_driver.h"
+#include "tests/error_text.h"
+
+namespace wick::cuda {
+namespace {
+
+using testing_errors::errorOf;
+
+constexpr Device kCuda{DeviceType::CUDA, -1};
+
+Tensor numbers(std::vector<double> values) {
+  return moveTo(Tensor::fromData(values.data(), DimVector{static_cast<int64_t>(values.size())}),
+                kCuda);
+}
+std::vector<double> read(const Tensor& t) {
+  const Tensor here = moveTo(t, Device());
+  return {here.data<double>(), here.data<double>() + here.numel()};
+}
+std::vector<double> read(const IValue& v) {
+  return read(v.toTensor());
+}
+
+class CallGraphs : public testing::Test {
+ protected:
+  ~CallGraphs() override { dropCallGraphs(); }
+
+  GraphFunction& define(const std::string& source) {
+    unit_ = compileSource(source);
+    return *unit_->functions().front();
+  }
+  IValue call(GraphFunction& f, std::vector<IValue> arguments) {
+    return callFunction(f, std::move(arguments));
+  }
+  // What happened since the last question.
+  CallGraphStatistics since() {
+    const CallGraphStatistics now = callGraphStatistics();
+    const CallGraphStatistics news{now.captured - known_.captured, now.launched - known_.launched,
+                                   now.refused - known_.refused};
+    known_ = now;
+    return news;
+  }
+
+  FakeDriver driver_;
+  const GradModeGuard no_gradients_{false};
+  std::shared_ptr<CompilationUnit> unit_;
+  CallGraphStatistics known_ = callGraphStatistics();
+};
+
+constexpr const char* kCopies = R"(
+def f(x: Tensor, n: int):
+    a = torch.empty_like(x).copy_(x)
+    b = torch.empty_like(x).copy_(a)
+    c = torch.empty_like(x).copy_(b)
+    return c, a, n + 1
+)";
+
+TEST_F(CallGraphs, TheThirdCallIsCaptured) {
+  GraphFunction& f = define(kCopies);
+  const Tensor x = numbers({1, 2, 3});
+  for (int i = 0; i < 2; ++i) call(f, {IValue(x), IValue(int64_t{4})});
+  EXPECT_EQ(since().captured, 0);
+  const IValue third = call(f, {IValue(x), IValue(int64_t{4})});
+  EXPECT_EQ(read(third.elements()[0]), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(third.elements()[2].toInt(), 5);
+  CallGraphStatistics news = since();
+  EXPECT_EQ(news.captured, 1);
+  EXPECT_EQ(news.launched, 1);
+  // The elements are read when the graph runs.
+  x.copyFrom(numbers({7, 8, 9}));
+  const IValue fourth = call(f, {IValue(x), IValue(int64_t{4})});
+  EXPECT_EQ(read(fourth.elements()[0]), (std::vector<double>{7, 8, 9}));
+  EXPECT_EQ(read(fourth.elements()[1]), (std::vector<double>{7, 8, 9}));
+  // Earlier results are the caller's.
+  EXPECT_EQ(read(third.elements()[0]), (std::vector<double>{1, 2, 3}));
+  news = since();
+  EXPECT_EQ(news.captured, 0);
+  EXPECT_EQ(news.launched, 1);
+}
+
+TEST_F(CallGraphs, TensorsElsewhereAreCopiedFirst) {
+  GraphFunction& f = define(kCopies);
+  const Tensor x = numbers({1, 2, 3}), y = numbers({4, 5, 6}), z = numbers({7, 8, 9});
+  for (int i = 0; i < 3; ++i) call(f, {IValue(x), IValue(int64_t{0})});
+  EXPECT_EQ(since().captured, 1);
+  EXPECT_EQ(read(call(f, {IValue(y), IValue(int64_t{0})}).elements()[0]),
+            (std::vector<double>{4, 5, 6}));
+  EXPECT_EQ(since().captured, 1);
+  EXPECT_EQ(read(call(f, {IValue(z), IValue(int64_t{0})}).elements()[0]),
+            (std::vector<double>{7, 8, 9}));
+  EXPECT_EQ(read(call(f, {IValue(x), IValue(int64_t{0})}).elements()[0]),
+            (std::vector<double>{1, 2, 3}));
+  const CallGraphStatistics news = since();
+  EXPECT_EQ(news.captured, 0);
+  EXPECT_EQ(news.launched, 2);
+}
+
+TEST_F(CallGraphs, OtherNumbersAndSizesAreOtherGraphs) {
+  GraphFunction& f = define(kCopies);
+  const Tensor x = numbers({1, 2, 3}), longer = numbers({1, 2, 3, 4});
+  for (int i = 0; i < 3; ++i) call(f, {IValue(x), IValue(int64_t{1})});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(call(f, {IValue(x), IValue(int64_t{2})}).elements()[2].toInt(), 3);
+  }
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(read(call(f, {IValue(longer), IValue(int64_t{2})}).elements()[0]).size(), 4);
+  }
+  EXPECT_EQ(since().captured, 3);
+  EXPECT_EQ(call(f, {IValue(x), IValue(int64_t{1})}).elements()[2].toInt(), 2);
+  EXPECT_EQ(since().launched, 1);
+}
+
+TEST_F(CallGraphs, WhatLooksAtElementsIsRun) {
+  GraphFunction& f = define(R"(
+def f(x: Tensor):
+    a = torch.empty_like(x).copy_(x)
+    b = torch.empty_like(x).copy_(a)
+    if float(b[0]) > 1.0:
+        return torch.empty_like(x).copy_(b)
+    return a
+)");
+  const Tensor x = numbers({1, 2, 3});
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(read(call(f, {IValue(x)})), (std::vector<double>{1, 2, 3}));
+  }
+  const CallGraphStatistics news = since();
+  EXPECT_EQ(news.captured, 0);
+  EXPECT_GE(news.refused, 1);
+  EXPECT_LE(news.refused, 3);
+  EXPECT_FALSE(isCapturing());
+}
+
+TEST_F(CallGraphs, WritesToArgumentsAreNotRepeated) {
+  GraphFunction& f = define(R"(
+def f(x: Tensor):
+    a = torch.empty_like(x).copy_(x)
+    b = torch.empty_like(x).copy_(a)
+    c = torch.empty_like(x).copy_(b)
+    x.copy_(torch.empty_like(x).copy_(c))
+    return c
+)");
+  const Tensor x = numbers({1, 2, 3});
+  for (int i = 0; i < 6; ++i) call(f, {IValue(x)});
+  const CallGraphStatistics news = since();
+  EXPECT_EQ(news.captured, 0);
+  EXPECT_EQ(news.refused, 0);
+}
+
+TEST_F(CallGraphs, ResultsThatAreArgumentsAreNotRepeated) {
+  GraphFunction& f = define(R"(
+def f(x: Tensor):
+    a = torch.empty_like(x).copy_(x)
+    b = torch.empty_like(x).copy_(a)
+    c = torch.empty_like(x).copy_(b)
+    return c, x
+)");
+  const Tensor x = numbers({1, 2, 3});
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_TRUE(call(f, {IValue(x)}).elements()[1].toTensor().isSame(x));
+  }
+  EXPECT_EQ(since().captured, 0);
+}
+
+TEST_F(CallGraphs, ErrorsComeFromTheProgram) {
+  GraphFunction& f = define(R"(
+def f(x: Tensor, n: int):
+    a = torch.empty_like(x).copy_(x)
+    b = torch.empty_like(x).copy_(a)
+    if n > 2:
+        raise ValueError("too many")
+    return torch.empty_like(x).copy_(b)
+)");
+  const Tensor x = numbers({1, 2, 3});
+  for (int i = 0; i < 5; ++i) {
+    const std::string error = errorOf([&] { call(f, {IValue(x), IValue(int64_t{3})}); });
+    EXPECT_NE(error.find("too many"), std::string::npos) << error;
+    EXPECT_FALSE(isCapturing());
+  }
+  for (int i = 0; i < 5; ++i) call(f, {IValue(x), IValue(int64_t{1})});
+  EXPECT_EQ(since().launched, 3);
+}
+
+TEST_F(CallGraphs, TheirMemoryIsTheLastReserve) {
+  GraphFunction& f = define(kCopies);
+  const Tensor x = numbers({1, 2, 3});
+  for (int i = 0; i < 4; ++i) call(f, {IValue(x), IValue(int64_t{0})});
+  EXPECT_EQ(since().captured, 1);
+  // All but what the graph holds.
+  const Tensor most = Tensor::empty(DimVector{(int64_t{233} << 20)}, DType::Byte, kCuda);
+  EXPECT_EQ(read(call(f, {IValue(x), IValue(int64_t{0})}).elements()[0]),
+            (std::vector<double>{1, 2, 3}));
+  const Tensor rest = Tensor::empty(DimVector{(int64_t{20} << 20)}, DType::Byte, kCuda);
+  EXPECT_FALSE(dropCallGraphs());
+}
+
+}  // namespace
+}  // namespace wick::cuda
