@@ -174,6 +174,36 @@ Description Program::describe(const Graph& graph, const Graph::Plan& plan) {
   return made;
 }
 
+std::vector<ArgumentSource> Program::sources(const Graph& graph, const Graph::Plan& plan) {
+  std::vector<ArgumentSource> made;
+  std::vector<bool> seen(graph.origins_.size());
+  const auto value = [&](ValueId id) {
+    if (id == kNoValue || graph.origins_[id].record != Graph::kInput || seen[id]) return;
+    seen[id] = true;
+    made.push_back({true, graph.origins_[id].index});
+  };
+  uint32_t number = 0;
+  size_t next = 0;  // in the plan
+  for (uint32_t r = 0; r < graph.records_.size(); ++r) {
+    const bool wanted = next < plan.records.size() && plan.records[next] == r;
+    if (wanted) ++next;
+    for (const Operand& operand : graph.records_[r].operands) {
+      uint32_t handed_over = operand.kind == Operand::Kind::Number ? 1 : 0;
+      if (operand.kind == Operand::Kind::Ints) {
+        for (const IValue& e : operand.value.elements()) handed_over += isParameter(e.toInt());
+      }
+      for (uint32_t i = 0; i < handed_over; ++i, ++number) {
+        if (wanted) made.push_back({false, number});
+      }
+      for (const ValueId id : operand.values) {
+        if (wanted) value(id);
+      }
+    }
+  }
+  for (const ValueId id : plan.outputs) value(id);
+  return made;
+}
+
 namespace {
 
 // Writes the records as nodes.

@@ -18,9 +18,17 @@ struct Description {
   std::vector<IValue> arguments;  // data and numbers, in the order of their first use
 };
 
+// Where an argument comes from: the graph's inputs, or the numbers of all of its records in order.
+struct ArgumentSource {
+  bool is_input;
+  uint32_t index;
+};
+
 class Program {
  public:
   static Description describe(const Graph& graph, const Graph::Plan& plan);
+  // Of the description's arguments, in their order.
+  static std::vector<ArgumentSource> sources(const Graph& graph, const Graph::Plan& plan);
   // From the cache, or made. `compiled` says which.
   static std::shared_ptr<Program> find(const Graph& graph, const Graph::Plan& plan,
                                        const std::string& key, bool& compiled);

@@ -86,7 +86,7 @@ void notePlace(Tracer& tracer) {
 }
 
 void noteLazyPlace() {
-  if (!lazy::inUse()) return;
+  if (!lazy::wantsPlaces()) return;
   // Forgets nothing, and outlives the interpreter.
   static SourcePlaces& places = *new SourcePlaces;
   lazy::setPlace(places.ofCaller());
