@@ -190,7 +190,7 @@ std::vector<IValue> FrozenStep::arguments(const std::vector<Tensor>& inputs) con
   std::vector<IValue> made;
   made.reserve(segments_[at_].sources.size());
   for (const ArgumentSource& source : segments_[at_].sources) {
-    if (source.is_input) {
+    if (source.kind == ArgumentSource::Kind::Input) {
       made.emplace_back(inputs[source.index]);
     } else {
       made.push_back(numbers_[source.index]);

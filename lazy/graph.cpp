@@ -157,7 +157,7 @@ void Graph::evaluate(const char* cause, bool ends_step) {
   const std::lock_guard lock(mutex());
   // What is empty is no part of a frozen step.
   if (!empty() || !pending_.empty()) {
-    evaluateNow(cause);
+    evaluateNow(cause, ends_step);
   } else if (isFollowing()) {
     frozen_->forgetInputs();
   }
@@ -168,7 +168,7 @@ void Graph::evaluate(const char* cause, bool ends_step) {
   if (const char* why = frozen_->endStep()) breakPromise(why);
 }
 
-void Graph::evaluateNow(const char* cause) {
+void Graph::evaluateNow(const char* cause, bool ends_step) {
   const bool following = isFollowing();
   if (following) {
     if (const char* why = frozen_->endGraph(outputs())) breakPromise(why);
@@ -181,9 +181,17 @@ void Graph::evaluateNow(const char* cause) {
   const std::vector<Base*> bases(pending_.begin(), pending_.end());
   const Plan wanted = following ? frozen_->plan() : plan();
   std::vector<IValue> results;
+  bool let_go = false;
   try {
-    results = run(wanted, cause);
+    results = run(wanted, cause, ends_step, let_go);
   } catch (const RuntimeError& error) {
+    if (let_go) {
+      // The machine has no memory left: what began is lost.
+      for (Base* base : bases) base->fail(std::current_exception());
+      if (frozen_) thaw();
+      reset();
+      throw;
+    }
     if (isInterruption(error)) throw;
     // The next step is followed, or kept, from its beginning.
     if (following) {
@@ -205,19 +213,40 @@ void Graph::evaluateNow(const char* cause) {
   if (following) frozen_->nextGraph();
 }
 
-// The values that the plan asks for.
-std::vector<IValue> Graph::run(const Plan& plan, const char* cause) {
+// The values that the plan asks for. `let_go`: the inputs are gone.
+std::vector<IValue> Graph::run(const Plan& plan, const char* cause, bool ends_step, bool& let_go) {
+  const auto forget = [&] {
+    let_go = true;
+    inputs_.clear();
+    known_inputs_.clear();
+  };
   if (isFollowing()) {
     countFollowed(cause);
-    return frozen_->program()->run(frozen_->arguments(inputs_));
+    return frozen_->program()->run(frozen_->arguments(inputs_), forget);
   }
-  Description description = Program::describe(*this, plan);
+  const std::vector<bool> spare = ends_step ? spareInputs() : std::vector<bool>();
+  Description description = Program::describe(*this, plan, spare);
   bool compiled = false;
-  const auto program = Program::find(*this, plan, description.key, compiled);
+  const auto program = Program::find(*this, plan, spare, description.key, compiled);
   countEvaluation(cause, compiled);
-  std::vector<IValue> results = program->run(std::move(description.arguments));
+  // Before inputs are forgotten.
   if (frozen_) frozen_->keep(*this, plan, program);
-  return results;
+  return program->run(std::move(description.arguments), forget);
+}
+
+std::vector<bool> Graph::spareInputs() const {
+  std::vector<bool> made(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Tensor& t = inputs_[i];
+    const Storage& memory = *t.storage();
+    made[i] = memory.ownsMemory() && memory.writable() && t.impl()->useCount() == 1 &&
+              memory.useCount() == known_inputs_.count(&memory) &&
+              std::ranges::any_of(pending_, [&](const Base* base) {
+                return base->layout().dtype == t.dtype() &&
+                       std::ranges::equal(base->layout().sizes, t.sizes());
+              });
+  }
+  return made;
 }
 
 void Graph::freeze() {

@@ -106,6 +106,8 @@ class Graph {
  private:
   friend class FrozenStep;
   friend class Program;
+  friend class Splitter;
+  friend struct Split;
   // What has to run: records in their order, and the values that are wanted.
   struct Plan {
     std::vector<uint32_t> records;
@@ -113,8 +115,10 @@ class Graph {
   };
   Plan plan() const;
   std::vector<ValueId> outputs() const;
-  std::vector<IValue> run(const Plan& plan, const char* cause);
-  void evaluateNow(const char* cause);
+  std::vector<IValue> run(const Plan& plan, const char* cause, bool ends_step, bool& let_go);
+  void evaluateNow(const char* cause, bool ends_step);
+  // Of each input, whether nobody else has its memory and a result may want it; docs/lazy.md.
+  std::vector<bool> spareInputs() const;
   std::exception_ptr runCarefully(const Plan& plan, const std::vector<Base*>& bases) const;
   void reset();
   // The frozen step is over; its records so far become the graph's own. RuntimeError that says why.
