@@ -27,6 +27,7 @@
 #include "core/error.h"
 #include "core/memory_limit.h"
 #include "core/tensor.h"
+#include "core/unlimited_memory.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
@@ -78,10 +79,12 @@ size_t roundUp(size_t bytes, size_t step) {
   return (bytes + step - 1) / step * step;
 }
 
+constinit thread_local bool unlimited = false;
+
 // What tensors may take: the limit less what is noted besides (core/memory_limit.h).
 size_t tensorLimit() {
   const size_t cap = limit.load(std::memory_order_relaxed);
-  if (cap == 0) return SIZE_MAX;
+  if (cap == 0 || unlimited) return SIZE_MAX;
   return cap - std::min(cap, static_cast<size_t>(std::max<int64_t>(notedMemory(), 0)));
 }
 
@@ -660,6 +663,11 @@ void checkAllocation(const char* op, size_t bytes) {
     throwOverLimit("{}: not enough memory: you tried to allocate {} bytes, the run's limit is {}",
                    op, bytes, budget->memoryLimit());
   }
+}
+
+UnlimitedMemoryScope::UnlimitedMemoryScope() : before_(std::exchange(unlimited, true)) {}
+UnlimitedMemoryScope::~UnlimitedMemoryScope() {
+  unlimited = before_;
 }
 
 bool memoryExceeded() {

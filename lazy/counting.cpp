@@ -36,6 +36,11 @@ void countEvaluation(const char* cause, bool compiled) {
   ++(compiled ? state().totals.compiled : state().totals.found);
   count(state().causes, cause);
 }
+void countFollowed(const char* cause) {
+  ++state().totals.evaluations;
+  ++state().totals.followed;
+  count(state().causes, cause);
+}
 void countImmediate(std::string_view op) {
   count(state().immediate, op);
 }

@@ -7,6 +7,7 @@ namespace wick::lazy {
 
 void countRecorded();
 void countEvaluation(const char* cause, bool compiled);
+void countFollowed(const char* cause);
 void countImmediate(std::string_view op);
 
 }  // namespace wick::lazy

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "lazy/base.h"
 #include "lazy/counting.h"
+#include "lazy/frozen_step.h"
 #include "lazy/lazy.h"
 #include "lazy/program.h"
 
@@ -43,6 +44,9 @@ Operand numberOperand(const IValue& number) {
   return {plain ? Operand::Kind::Constant : Operand::Kind::Number, number, {}};
 }
 
+Graph::Graph() = default;
+Graph::~Graph() = default;
+
 const std::shared_ptr<Graph>& Graph::current() {
   static thread_local const std::shared_ptr<Graph> graph = std::make_shared<Graph>();
   return graph;
@@ -52,16 +56,46 @@ ValueId Graph::input(const Tensor& data) {
   const Geometry view = Geometry::of(data);
   const auto [first, last] = known_inputs_.equal_range(data.storage().get());
   for (auto at = first; at != last; ++at) {
-    if (Geometry::of(inputs_[origins_[at->second].index]) == view) return at->second;
+    if (Geometry::of(inputs_[at->second.index]) == view) return at->second.id;
   }
-  const auto id = static_cast<ValueId>(origins_.size());
-  origins_.push_back({kInput, static_cast<uint32_t>(inputs_.size())});
+  const auto index = static_cast<uint32_t>(inputs_.size());
+  auto id = static_cast<ValueId>(origins_.size());
+  if (isFollowing()) {
+    if (const char* why = frozen_->input(data, index, id)) breakPromise(why);
+  } else {
+    origins_.push_back({kInput, index});
+  }
   inputs_.push_back(data);
-  known_inputs_.emplace(data.storage().get(), id);
+  known_inputs_.emplace(data.storage().get(), KnownInput{id, index});
+  return id;
+}
+
+bool Graph::isFollowing() const {
+  return frozen_ && !frozen_->isFirst();
+}
+size_t Graph::size() const {
+  return isFollowing() ? frozen_->size() : records_.size();
+}
+
+ValueId Graph::follow(const Operator& op, std::span<const IValue> args,
+                      std::span<const ValueId> values, uint64_t cloned, IntSpan results) {
+  ValueId id = kNoValue;
+  if (const char* why = frozen_->call(op, args, values, cloned, results, id)) {
+    breakPromise(fmt::format("{}; this is {}", why, op.schema().name()));
+  }
+  countRecorded();
   return id;
 }
 
 ValueId Graph::append(Record record, uint32_t count) {
+  if (isFollowing()) {
+    ValueId id = kNoValue;
+    if (const char* why = frozen_->call(record, id)) {
+      breakPromise(fmt::format("{}; this is {}", why, record.op->schema().name()));
+    }
+    countRecorded();
+    return id;
+  }
   record.first = static_cast<ValueId>(origins_.size());
   record.count = count;
   for (uint32_t i = 0; i < count; ++i) {
@@ -81,11 +115,17 @@ ValueId Graph::emit(const Operator& op, std::vector<Operand> operands) {
   return append(std::move(record), 1);
 }
 
+std::vector<ValueId> Graph::outputs() const {
+  std::vector<ValueId> made;
+  for (const Base* base : pending_) made.push_back(base->value());
+  std::ranges::sort(made);
+  made.erase(std::ranges::unique(made).begin(), made.end());
+  return made;
+}
+
 Graph::Plan Graph::plan() const {
   Plan plan;
-  for (const Base* base : pending_) plan.outputs.push_back(base->value());
-  std::ranges::sort(plan.outputs);
-  plan.outputs.erase(std::ranges::unique(plan.outputs).begin(), plan.outputs.end());
+  plan.outputs = outputs();
   std::vector<bool> needed(records_.size());
   const auto need = [&](ValueId id) {
     if (id != kNoValue && origins_[id].record != kInput) needed[origins_[id].record] = true;
@@ -113,20 +153,53 @@ bool isInterruption(const RuntimeError& error) {
 
 }  // namespace
 
-void Graph::evaluate(const char* cause) {
+void Graph::evaluate(const char* cause, bool ends_step) {
   const std::lock_guard lock(mutex());
-  if (pending_.empty()) return reset();
+  // What is empty is no part of a frozen step.
+  if (!empty() || !pending_.empty()) {
+    evaluateNow(cause, ends_step);
+  } else if (isFollowing()) {
+    frozen_->forgetInputs();
+  }
+  reset();
+  if (!ends_step || !frozen_) return;
+  if (frozen_->isFirst()) return frozen_->endFirst();
+  if (frozen_->isUntouched()) return;
+  if (const char* why = frozen_->endStep()) breakPromise(why);
+}
+
+void Graph::evaluateNow(const char* cause, bool ends_step) {
+  const bool following = isFollowing();
+  if (following) {
+    if (const char* why = frozen_->endGraph(outputs())) breakPromise(why);
+  }
+  if (pending_.empty()) {
+    if (following) frozen_->nextGraph();
+    if (frozen_ && !following) frozen_->keep(*this, {}, nullptr);
+    return;
+  }
   const std::vector<Base*> bases(pending_.begin(), pending_.end());
-  const Plan wanted = plan();
+  const Plan wanted = following ? frozen_->plan() : plan();
   std::vector<IValue> results;
+  bool let_go = false;
   try {
-    Description description = Program::describe(*this, wanted);
-    bool compiled = false;
-    const auto program = Program::find(*this, wanted, description.key, compiled);
-    countEvaluation(cause, compiled);
-    results = program->run(std::move(description.arguments));
+    results = run(wanted, cause, ends_step, let_go);
   } catch (const RuntimeError& error) {
+    if (let_go) {
+      // The machine has no memory left: what began is lost.
+      for (Base* base : bases) base->fail(std::current_exception());
+      if (frozen_) thaw();
+      reset();
+      throw;
+    }
     if (isInterruption(error)) throw;
+    // The next step is followed, or kept, from its beginning.
+    if (following) {
+      frozen_->restore(records_, origins_);
+      frozen_->restart();
+    } else if (frozen_) {
+      frozen_ = std::make_unique<FrozenStep>();
+    }
     const std::exception_ptr found = runCarefully(wanted, bases);
     reset();
     if (found) std::rethrow_exception(found);
@@ -137,7 +210,65 @@ void Graph::evaluate(const char* cause) {
         std::ranges::lower_bound(wanted.outputs, base->value()) - wanted.outputs.begin();
     base->become(results[static_cast<size_t>(at)].toTensor());
   }
-  reset();
+  if (following) frozen_->nextGraph();
+}
+
+// The values that the plan asks for. `let_go`: the inputs are gone.
+std::vector<IValue> Graph::run(const Plan& plan, const char* cause, bool ends_step, bool& let_go) {
+  const auto forget = [&] {
+    let_go = true;
+    inputs_.clear();
+    known_inputs_.clear();
+  };
+  if (isFollowing()) {
+    countFollowed(cause);
+    return frozen_->program()->run(frozen_->arguments(inputs_), forget);
+  }
+  const std::vector<bool> spare = ends_step ? spareInputs() : std::vector<bool>();
+  Description description = Program::describe(*this, plan, spare);
+  bool compiled = false;
+  const auto program = Program::find(*this, plan, spare, description.key, compiled);
+  countEvaluation(cause, compiled);
+  // Before inputs are forgotten.
+  if (frozen_) frozen_->keep(*this, plan, program);
+  return program->run(std::move(description.arguments), forget);
+}
+
+std::vector<bool> Graph::spareInputs() const {
+  std::vector<bool> made(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Tensor& t = inputs_[i];
+    const Storage& memory = *t.storage();
+    made[i] = memory.ownsMemory() && memory.writable() && t.impl()->useCount() == 1 &&
+              memory.useCount() == known_inputs_.count(&memory) &&
+              std::ranges::any_of(pending_, [&](const Base* base) {
+                return base->layout().dtype == t.dtype() &&
+                       std::ranges::equal(base->layout().sizes, t.sizes());
+              });
+  }
+  return made;
+}
+
+void Graph::freeze() {
+  const std::lock_guard lock(mutex());
+  thaw();
+  evaluate("freeze_step");
+  frozen_ = std::make_unique<FrozenStep>();
+}
+
+void Graph::thaw() {
+  const std::lock_guard lock(mutex());
+  if (isFollowing()) frozen_->restore(records_, origins_);
+  frozen_.reset();
+}
+
+void Graph::breakPromise(const std::string& why) {
+  const std::string expected = frozen_->expected();
+  thaw();
+  throwRuntimeError(
+      "freeze_step: the step is not the same computation as before: {}. What came here before was "
+      "{}. Steps are no longer frozen",
+      why, expected);
 }
 
 namespace {
@@ -244,6 +375,12 @@ std::string nameOf(ValueId id) {
 }  // namespace
 
 std::string Graph::text() const {
+  if (isFollowing()) {
+    Graph plain;
+    plain.inputs_ = inputs_;
+    frozen_->restore(plain.records_, plain.origins_);
+    return plain.text();
+  }
   std::string out;
   for (size_t id = 0; id < origins_.size(); ++id) {
     if (origins_[id].record != kInput) continue;
@@ -277,7 +414,17 @@ std::string Graph::text() const {
 }
 
 void markStep() {
-  Graph::current()->evaluate("mark_step");
+  Graph::current()->evaluate("mark_step", /*ends_step=*/true);
+}
+
+void freezeStep() {
+  Graph::current()->freeze();
+}
+void thawStep() {
+  Graph::current()->thaw();
+}
+bool wantsPlaces() {
+  return inUse() && !Graph::current()->isFollowing();
 }
 
 std::string dump() {

@@ -9,6 +9,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -22,6 +23,7 @@
 namespace wick::lazy {
 
 class Base;
+class FrozenStep;
 class Program;
 
 using ValueId = uint32_t;
@@ -66,6 +68,8 @@ struct Record {
 
 class Graph {
  public:
+  Graph();
+  ~Graph();
   // The calling thread's.
   static const std::shared_ptr<Graph>& current();
 
@@ -73,15 +77,24 @@ class Graph {
   ValueId input(const Tensor& data);
   // Appends a record, which has `count` values. Returns the first.
   ValueId append(Record record, uint32_t count);
+  // The same without making the record, where the graph is that of a frozen step, which it has to
+  // continue. `values` are those of the tensor arguments, in order.
+  ValueId follow(const Operator& op, std::span<const IValue> args, std::span<const ValueId> values,
+                 uint64_t cloned, IntSpan results);
+  bool isFollowing() const;
   // The same for a call with one tensor as its result, made by the engine itself.
   ValueId emit(const Operator& op, std::vector<Operand> operands);
   // Whose values somebody may still ask for.
   void expect(Base* base) { pending_.insert(base); }
   void forget(Base* base) { pending_.erase(base); }
-  // Computes all values that live tensors have, and begins anew.
-  void evaluate(const char* cause);
-  bool empty() const { return records_.empty(); }
-  size_t size() const { return records_.size(); }
+  // Computes all values that live tensors have, and begins anew. A step's end has nothing behind
+  // it that belongs to the same computation.
+  void evaluate(const char* cause, bool ends_step = false);
+  // The steps that begin here are all the same computation; docs/lazy.md. Evaluates what there is.
+  void freeze();
+  void thaw();
+  bool empty() const { return size() == 0; }
+  size_t size() const;
   std::string text() const;
 
   struct Origin {
@@ -91,22 +104,37 @@ class Graph {
   static constexpr uint32_t kInput = UINT32_MAX;
 
  private:
+  friend class FrozenStep;
   friend class Program;
+  friend class Splitter;
+  friend struct Split;
   // What has to run: records in their order, and the values that are wanted.
   struct Plan {
     std::vector<uint32_t> records;
     std::vector<ValueId> outputs;
   };
   Plan plan() const;
-  std::vector<IValue> run(const Plan& plan) const;
+  std::vector<ValueId> outputs() const;
+  std::vector<IValue> run(const Plan& plan, const char* cause, bool ends_step, bool& let_go);
+  void evaluateNow(const char* cause, bool ends_step);
+  // Of each input, whether nobody else has its memory and a result may want it; docs/lazy.md.
+  std::vector<bool> spareInputs() const;
   std::exception_ptr runCarefully(const Plan& plan, const std::vector<Base*>& bases) const;
   void reset();
+  // The frozen step is over; its records so far become the graph's own. RuntimeError that says why.
+  [[noreturn]] void breakPromise(const std::string& why);
 
+  // Both are empty while a frozen step is followed, which has them.
   std::vector<Record> records_;
   std::vector<Origin> origins_;  // by value
   std::vector<Tensor> inputs_;
-  std::unordered_multimap<const Storage*, ValueId> known_inputs_;
+  struct KnownInput {
+    ValueId id;
+    uint32_t index;  // in inputs_
+  };
+  std::unordered_multimap<const Storage*, KnownInput> known_inputs_;
   std::unordered_set<Base*> pending_;
+  std::unique_ptr<FrozenStep> frozen_;
 };
 
 // Whether the graph has as many records as it may: it should be evaluated.

@@ -21,7 +21,8 @@ struct Counters {
   uint64_t recorded = 0;     // calls that became steps of a graph
   uint64_t evaluations = 0;  // graphs that ran
   uint64_t compiled = 0;     // of these, graphs that nobody had run before
-  uint64_t found = 0;        // and those that the cache held
+  uint64_t found = 0;        // those that the cache held
+  uint64_t followed = 0;     // and those of frozen steps
   struct Count {
     std::string what;
     uint64_t times;
@@ -33,6 +34,14 @@ struct Counters {
 Counters counters();
 void resetCounters();
 
+// Promises that the steps of the calling thread, from here to thawStep(), are all the same
+// computation: the same calls with the same constants; data, sizes and learning rates may differ. To
+// be called between steps. The next step is recorded as ever, those behind it are only compared with
+// it. The first call that differs throws RuntimeError, and ends it: nothing is lost, the call
+// may be made again. Computes what is not yet.
+void freezeStep();
+void thawStep();
+
 // What was recorded on the calling thread and has not run, as text; for people.
 std::string dump();
 
@@ -40,6 +49,8 @@ std::string dump();
 void setPlace(SourceRange place);
 // Whether the process ever had a lazy tensor.
 bool inUse();
+// Whether setPlace() would be of use now.
+bool wantsPlaces();
 
 // Graphs that the cache keeps; the one that was not used for longest is dropped. UsageError for 0.
 void setCacheSize(size_t graphs);

@@ -2,11 +2,15 @@
 // numbered by their first use, and what is handed over is an argument at its first use.
 #include "lazy/program.h"
 
+#include <algorithm>
 #include <list>
 #include <string_view>
 #include <unordered_map>
 
+#include "core/budget.h"
 #include "core/error.h"
+#include "core/unlimited_memory.h"
+#include "lazy/donation.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/interpreter.h"
 
@@ -120,7 +124,8 @@ ThreadContext plainContext() {
 
 ComputeScope::ComputeScope() : context_(plainContext()) {}
 
-Description Program::describe(const Graph& graph, const Graph::Plan& plan) {
+Description Program::describe(const Graph& graph, const Graph::Plan& plan,
+                              const std::vector<bool>& spare) {
   Description made;
   Describer describer(made, graph.origins_.size());
   std::string& key = made.key;
@@ -170,6 +175,50 @@ Description Program::describe(const Graph& graph, const Graph::Plan& plan) {
     describer.results(record);
   }
   key += 'r';
+  for (const ValueId id : plan.outputs) value(id);
+  for (const bool one : spare) made.donates |= one;
+  if (made.donates) {
+    // By the inputs' own numbers: what they are follows from the rest.
+    key += 'm';
+    for (const ArgumentSource& source : sources(graph, plan)) {
+      if (source.kind == ArgumentSource::Kind::Input) key += spare[source.index] ? '1' : '0';
+    }
+  }
+  return made;
+}
+
+std::vector<ArgumentSource> Program::sources(const Graph& graph, const Graph::Plan& plan) {
+  std::vector<ArgumentSource> made;
+  std::vector<bool> seen(graph.origins_.size());
+  using Kind = ArgumentSource::Kind;
+  const auto value = [&](ValueId id) {
+    if (id == kNoValue || seen[id]) return;
+    seen[id] = true;
+    const Graph::Origin& origin = graph.origins_[id];
+    made.push_back(origin.record == Graph::kInput ? ArgumentSource{Kind::Input, origin.index}
+                                                  : ArgumentSource{Kind::Value, id});
+  };
+  uint32_t number = 0;
+  size_t next = 0;  // in the plan
+  for (uint32_t r = 0; r < graph.records_.size(); ++r) {
+    const bool wanted = next < plan.records.size() && plan.records[next] == r;
+    if (wanted) ++next;
+    for (const Operand& operand : graph.records_[r].operands) {
+      uint32_t handed_over = operand.kind == Operand::Kind::Number ? 1 : 0;
+      if (operand.kind == Operand::Kind::Ints) {
+        for (const IValue& e : operand.value.elements()) handed_over += isParameter(e.toInt());
+      }
+      for (uint32_t i = 0; i < handed_over; ++i, ++number) {
+        if (wanted) made.push_back({Kind::Number, number});
+      }
+      for (const ValueId id : operand.values) {
+        if (wanted) value(id);
+      }
+    }
+    if (!wanted) continue;
+    const Record& record = graph.records_[r];
+    for (uint32_t i = 0; i < record.count; ++i) seen[record.first + i] = true;
+  }
   for (const ValueId id : plan.outputs) value(id);
   return made;
 }
@@ -272,8 +321,28 @@ std::shared_ptr<wick::Graph> Program::build(const Graph& graph, const Graph::Pla
   return made;
 }
 
+Program::Part Program::makePart(const Graph& graph, const Graph::Plan& plan,
+                                const std::vector<ArgumentSource>& given,
+                                const std::vector<ValueId>& computed) {
+  Part part;
+  part.outputs = plan.outputs.size();
+  if (plan.outputs.empty()) return part;
+  part.function = std::make_unique<GraphFunction>("lazy graph", build(graph, plan));
+  for (const ArgumentSource& source : sources(graph, plan)) {
+    if (source.kind == ArgumentSource::Kind::Value) {
+      const auto at = std::ranges::lower_bound(computed, source.index);
+      part.arguments.push_back({true, static_cast<size_t>(at - computed.begin())});
+    } else {
+      const auto at = std::ranges::find(given, source);
+      part.arguments.push_back({false, static_cast<size_t>(at - given.begin())});
+    }
+  }
+  return part;
+}
+
 std::shared_ptr<Program> Program::find(const Graph& graph, const Graph::Plan& plan,
-                                       const std::string& key, bool& compiled) {
+                                       const std::vector<bool>& spare, const std::string& key,
+                                       bool& compiled) {
   Cache& known = cache();
   const auto found = known.entries.find(key);
   compiled = found == known.entries.end();
@@ -281,21 +350,72 @@ std::shared_ptr<Program> Program::find(const Graph& graph, const Graph::Plan& pl
     known.order.splice(known.order.end(), known.order, found->second.at);
     return found->second.program;
   }
+  const std::vector<ArgumentSource> given = sources(graph, plan);
+  const Split split = Program::split(graph, plan, spare);
   auto made = std::make_shared<Program>();
-  made->outputs_ = plan.outputs.size();
-  made->function_ = std::make_unique<GraphFunction>("lazy graph", build(graph, plan));
+  made->first_ = makePart(graph, split.first, given, {});
+  made->last_ = makePart(graph, split.last, given, split.first.outputs);
+  for (const ValueId id : plan.outputs) {
+    const auto last = std::ranges::find(split.last.outputs, id);
+    const bool is_last = last != split.last.outputs.end();
+    const auto first = std::ranges::find(split.first.outputs, id);
+    made->outputs_.emplace_back(is_last,
+                                static_cast<size_t>(is_last ? last - split.last.outputs.begin()
+                                                            : first - split.first.outputs.begin()));
+  }
   known.trim(known.limit - 1);
   const auto at = known.entries.emplace(key, Cache::Entry{made, {}}).first;
   at->second.at = known.order.insert(known.order.end(), &at->first);
   return made;
 }
 
-std::vector<IValue> Program::run(std::vector<IValue> arguments) {
-  const ComputeScope scope;
-  const Code& code = GraphExecutor::of(*function_).codeFor(arguments);
-  IValue result = runCodeWithin(code, std::move(arguments));
-  if (outputs_ == 1) return {std::move(result)};
+std::vector<IValue> Program::runPart(const Part& part, const Code* code,
+                                     std::vector<IValue> arguments) {
+  IValue result = runCodeWithin(*code, std::move(arguments));
+  if (part.outputs == 1) return {std::move(result)};
   return result.elements();
+}
+
+std::vector<IValue> Program::run(std::vector<IValue> arguments,
+                                 const std::function<void()>& let_go) {
+  const ComputeScope scope;
+  const auto codeFor = [](const Part& part, std::span<const IValue> given) {
+    return &GraphExecutor::of(*part.function).codeFor(given);
+  };
+  if (!last_.function) {
+    const Code* code = codeFor(first_, arguments);
+    return runPart(first_, code, std::move(arguments));
+  }
+  const auto collect = [&](const Part& part, const std::vector<IValue>& first) {
+    std::vector<IValue> given;
+    for (const Part::From& from : part.arguments) {
+      given.push_back(from.of_first ? first[from.index] : arguments[from.index]);
+    }
+    return given;
+  };
+  std::vector<IValue> first, last, results(outputs_.size());
+  if (first_.function) {
+    std::vector<IValue> given = collect(first_, first);
+    const Code* code = codeFor(first_, given);
+    first = runPart(first_, code, std::move(given));
+  }
+  std::vector<IValue> given = collect(last_, first);
+  const Code* code = codeFor(last_, given);
+  checkBudget();
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (!outputs_[i].first) results[i] = first[outputs_[i].second];
+  }
+  first.clear();
+  arguments.clear();
+  // From here on nothing stops the run, because it writes over what it began with.
+  const BudgetScope no_budget(nullptr);
+  const UnlimitedMemoryScope no_limit;
+  let_go();
+  last = runPart(last_, code, std::move(given));
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i].first) results[i] = last[outputs_[i].second];
+  }
+  return results;
 }
 
 void setProgramCacheSize(size_t programs) {

@@ -142,8 +142,10 @@ uint64_t writtenBy(const Operator& op, std::span<const IValue> args) {
       (*condition < args.size() && args[*condition].isBool() && args[*condition].toBool())) {
     written |= op.unannotatedArguments();
   }
-  for (size_t i = 0; i < 64; ++i) {
-    if (i >= args.size() || args[i].isNone()) written &= ~(uint64_t{1} << i);
+  if (args.size() < 64) written &= (uint64_t{1} << args.size()) - 1;
+  for (uint64_t rest = written; rest != 0; rest &= rest - 1) {
+    const int i = std::countr_zero(rest);
+    if (args[static_cast<size_t>(i)].isNone()) written &= ~(uint64_t{1} << i);
   }
   return written;
 }
@@ -235,7 +237,7 @@ Operand operandFor(const Operator& op, size_t i, const IValue& v) {
 
 class Recorder {
  public:
-  Recorder(CallFrame& frame, SourceRange place) : frame_(frame), place_(std::move(place)) {}
+  Recorder(CallFrame& frame, const SourceRange& place) : frame_(frame), place_(place) {}
 
   void run() {
     const Operator& op = *frame_.op;
@@ -278,13 +280,31 @@ class Recorder {
     if (writes) Base::of(t).prepare(t, true);
   }
 
-  Record begin(const Operator& op, std::span<const IValue> args) {
+  // `count`: its values. The first one.
+  ValueId add(const Operator& op, std::span<const IValue> args, const DimVector& results,
+              uint64_t written, uint32_t count) {
+    Graph& graph = *Graph::current();
+    if (graph.isFollowing()) {
+      values_.clear();
+      for (const IValue& v : args) {
+        if (v.isTensor()) {
+          values_.push_back(valueOf(v.toTensor()));
+        } else if (v.isList() && isTensorList(v)) {
+          for (const IValue& e : v.elements()) {
+            values_.push_back(e.isTensor() ? valueOf(e.toTensor()) : kNoValue);
+          }
+        }
+      }
+      return graph.follow(op, args, values_, written, results);
+    }
     Record record;
     record.op = &op;
     record.place = place_;
     record.operands.reserve(args.size());
     for (size_t i = 0; i < args.size(); ++i) record.operands.push_back(operandFor(op, i, args[i]));
-    return record;
+    record.results = results;
+    record.cloned = written;
+    return graph.append(std::move(record), count);
   }
 
   void recordBase(std::span<const IValue> args) {
@@ -317,12 +337,9 @@ class Recorder {
     const bool all_same =
         written == 0 && std::ranges::all_of(inferred.results, [](const auto& r) { return r.same; });
     if (all_same) return giveResults(inferred, kNoValue);
-    Record record = begin(op, args);
-    record.results = inferred.counts;
-    record.cloned = written;
     const auto count = static_cast<uint32_t>(inferred.results.size());
-    const ValueId first = Graph::current()->append(
-        std::move(record), count + static_cast<uint32_t>(destinations.size()));
+    const ValueId first =
+        add(op, args, inferred.counts, written, count + static_cast<uint32_t>(destinations.size()));
     giveResults(inferred, inferred.made_contiguous ? contiguous(first, count) : first);
     for (size_t d = 0; d < destinations.size(); ++d) {
       const Tensor& to = destinations[d].second;
@@ -443,9 +460,7 @@ class Recorder {
       const Tensor& argument = tensors_[static_cast<size_t>(result.argument)];
       value = valueOf(argument);
     } else {
-      Record record = begin(base, taken);
-      record.results = inferred.counts;
-      value = Graph::current()->append(std::move(record), 1);
+      value = add(base, taken, inferred.counts, 0, 1);
       if (inferred.made_contiguous) value = contiguous(value, 1);
     }
     if (computed.dtype != destination.dtype()) {
@@ -461,8 +476,9 @@ class Recorder {
   }
 
   CallFrame& frame_;
-  const SourceRange place_;
+  const SourceRange& place_;
   std::vector<Tensor> tensors_;  // of the arguments, in lists too
+  std::vector<ValueId> values_;
 
  public:
   static ValueId converted(ValueId value, DType dtype) {

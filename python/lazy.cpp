@@ -23,6 +23,7 @@ py::dict countersAsDict() {
   made["evaluations"] = found.evaluations;
   made["compiled"] = found.compiled;
   made["found"] = found.found;
+  made["followed"] = found.followed;
   made["causes"] = asDict(found.causes);
   made["immediate"] = asDict(found.immediate);
   return made;
@@ -33,11 +34,18 @@ void markStep() {
   lazy::markStep();
 }
 
+void freezeStep() {
+  const WithoutGil others;
+  lazy::freezeStep();
+}
+
 }  // namespace
 
 void addLazy(PyObject* module) {
   py::module_ m = py::reinterpret_borrow<py::module_>(module);
   m.def("_lazy_mark_step", markStep);
+  m.def("_lazy_freeze_step", freezeStep);
+  m.def("_lazy_thaw_step", lazy::thawStep);
   m.def("_lazy_counters", countersAsDict);
   m.def("_lazy_reset_counters", lazy::resetCounters);
   m.def("_lazy_dump", lazy::dump);

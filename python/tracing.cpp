@@ -5,12 +5,12 @@
 #include <map>
 #include <optional>
 
+#include "lazy/lazy.h"
 #include "python/convert.h"
 #include "python/plain_types.h"
 #include "python/pybind.h"
 #include "python/script.h"
 #include "python/script_names.h"
-#include "lazy/lazy.h"
 #include "python/source_places.h"
 
 namespace wick::python {
@@ -86,7 +86,7 @@ void notePlace(Tracer& tracer) {
 }
 
 void noteLazyPlace() {
-  if (!lazy::inUse()) return;
+  if (!lazy::wantsPlaces()) return;
   // Forgets nothing, and outlives the interpreter.
   static SourcePlaces& places = *new SourcePlaces;
   lazy::setPlace(places.ofCaller());
@@ -234,6 +234,22 @@ class Recording {
     state_.scope.emplace(state_.tracer);
     state_.outer = std::exchange(session, &state_);
   }
+  void enterModule(const py::object& module, const py::list& arguments) {
+    const IValue object = valueOf(module);
+    std::vector<std::pair<std::string, IValue>> given;
+    for (const py::handle& each : arguments) {
+      const auto pair = py::cast<py::tuple>(each);
+      IValue value;
+      const py::object argument = pair[1];
+      if (tryValue(argument.ptr(), value)) given.emplace_back(pair[0].cast<std::string>(), value);
+    }
+    state_.tracer.enterModule(ObjectRef(&object.toObject()), std::move(given));
+  }
+  void leaveModule(const py::object& result) {
+    IValue value;
+    const bool known = !result.is_none() && tryValue(result.ptr(), value);
+    state_.tracer.leaveModule(known ? &value : nullptr);
+  }
   void stop() {
     if (!state_.scope) return;
     state_.scope.reset();
@@ -254,12 +270,21 @@ class Recording {
     CompilationUnit& unit = *scriptUnit();
     GraphFunction* made = unit.createFunction(unit.mangle(type->name() + "." + name), graph_);
     type->addMethod(made);
+    for (const tracing::ModuleMethod& each : state_.tracer.moduleMethods()) addForward(each);
     keepOwners();
   }
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   ~Recording() { stop(); }
 
  private:
+  // forward, forward1 and so on: one for each call.
+  static void addForward(const tracing::ModuleMethod& call) {
+    const ClassTypePtr type = call.module->type();
+    std::string name = "forward";
+    for (int i = 1; type->findMethod(name); ++i) name = "forward" + std::to_string(i);
+    CompilationUnit& unit = *scriptUnit();
+    type->addMethod(unit.createFunction(unit.mangle(type->name() + "." + name), call.graph));
+  }
   // What programs of Python own ends with the process.
   void keepOwners() {
     static auto* kept = new std::vector<std::shared_ptr<void>>();
@@ -304,6 +329,8 @@ void addTracing(PyObject* module) {
       .def("add_module", &Recording::addModule)
       .def("add_input", &Recording::addInput)
       .def("start", &Recording::start)
+      .def("enter_module", &Recording::enterModule)
+      .def("leave_module", &Recording::leaveModule)
       .def("stop", &Recording::stop)
       .def("finish", &Recording::finish)
       .def("function", &Recording::function)

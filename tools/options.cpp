@@ -65,7 +65,8 @@ void addInputFlags(CLI::App& verb, Options& options) {
   addInputs(verb, options);
   addMode(verb, options);
   verb.add_option("--device", options.device,
-                  "where the module, the arguments and new tensors are: cpu, cuda or cuda:N (cpu)");
+                  "where the module, the arguments and new tensors are: cpu, cuda, cuda:N, or lazy: "
+                  "calls are recorded and run as one graph where a value is needed (cpu)");
   verb.add_option("--tf32", options.tf32,
                   "what may round factors of float32 to 10 bits of fraction on the device: off, "
                   "convolutions (as PyTorch at first) or all (off)")

@@ -459,6 +459,38 @@ IValue Tracer::callInlined(const Graph& body, std::span<const IValue> arguments,
   return result;
 }
 
+// ---- submodules ----
+
+void Tracer::enterModule(const ObjectRef& module,
+                         std::vector<std::pair<std::string, IValue>> arguments) {
+  ModuleCall call;
+  call.module = module;
+  call.self = objectValue(module.get());
+  for (auto& [name, value] : arguments) {
+    std::vector<Tensor> tensors;
+    if (!collectTensors(value, tensors) || tensors.empty()) continue;
+    for (const Tensor& t : tensors) call.given.push_back(find(t));
+    call.arguments.emplace_back(std::move(name), std::move(value));
+  }
+  call.before = graph_->returnNode()->prev();
+  open_calls_.push_back(std::move(call));
+}
+
+void Tracer::leaveModule(const IValue* result) {
+  ModuleCall call = std::move(open_calls_.back());
+  open_calls_.pop_back();
+  std::vector<Tensor> tensors;
+  if (!result || !collectTensors(*result, tensors)) return;
+  for (const Tensor& t : tensors) {
+    Value* known = find(t);
+    if (!known) return;
+    call.results.push_back(known);
+  }
+  call.result = *result;
+  call.last = graph_->returnNode()->prev();
+  module_calls_.push_back(std::move(call));
+}
+
 // ---- the end ----
 
 Value* Tracer::outputFor(const IValue& value, size_t number) {
@@ -512,6 +544,10 @@ std::shared_ptr<Graph> Tracer::finish(const IValue& result) {
         graph_->insertNode(graph_->createTuple(elements, result.toTuple().named))->output());
   } else {
     graph_->registerOutput(outputFor(result, 0));
+  }
+  // Before dead nodes go: a call may give more than what its caller uses.
+  for (const ModuleCall& call : module_calls_) {
+    if (auto graph = methodOf(call)) module_methods_.push_back({call.module, std::move(graph)});
   }
   eliminateDeadCode(*graph_);
   return graph_;

@@ -18,6 +18,7 @@
 #include "core/tensor.h"
 #include "ir/call_layer.h"
 #include "ir/graph.h"
+#include "tracing/module_calls.h"
 
 namespace wick::tracing {
 
@@ -48,6 +49,12 @@ class Tracer : public CallLayer {
   IValue callInlined(const Graph& body, std::span<const IValue> arguments,
                      const std::function<IValue()>& run);
 
+  // A submodule of the traced module is called; what is recorded until leaveModule() is its own.
+  // Arguments that hold anything but tensors are constants of the call.
+  void enterModule(const ObjectRef& module, std::vector<std::pair<std::string, IValue>> arguments);
+  // Null where the call raised.
+  void leaveModule(const IValue* result);
+
   // The next call's argument is this Value; null values say nothing.
   void stash(std::vector<Value*> arguments) { stash_ = std::move(arguments); }
   // What the last call's result is in the graph, when it is a number or a list of numbers that
@@ -74,6 +81,9 @@ class Tracer : public CallLayer {
   // The graph with this result. RuntimeError when it is or holds anything but tensors, or a tensor
   // that depends on nothing that was recorded.
   std::shared_ptr<Graph> finish(const IValue& result);
+  // After finish(): what each call of a submodule did, as a method of it, in the order of the calls'
+  // ends. Without those that gave anything but tensors.
+  const std::vector<ModuleMethod>& moduleMethods() const { return module_methods_; }
   // What must live as long as the graph: owners of functions that it calls.
   const std::vector<std::shared_ptr<void>>& owners() const { return owners_; }
 
@@ -108,6 +118,8 @@ class Tracer : public CallLayer {
   std::vector<Value*> stash_;
   std::vector<Value*> results_;
   std::vector<std::shared_ptr<void>> owners_;
+  std::vector<ModuleCall> open_calls_, module_calls_;
+  std::vector<ModuleMethod> module_methods_;
 };
 
 // Activates a tracer on the calling thread. RuntimeError within another trace.

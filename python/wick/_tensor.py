@@ -82,6 +82,83 @@ def nonzero(self, *, as_tuple=False):
     return places.unbind(1) if as_tuple else places
 
 
+# ---- names that PyTorch has in Python alone ----
+
+
+@_method
+def nelement(self):
+    """The number of elements, as numel()."""
+    return self.numel()
+
+
+@_method
+def ndimension(self):
+    """The number of dimensions, as dim()."""
+    return self.dim()
+
+
+@_method
+def to_sparse_coo(self):
+    return self.to_sparse()
+
+
+@_method
+def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None):
+    """Each element once; with a dimension each of its slices."""
+    from wick import torch
+
+    return torch.unique(self, sorted, return_inverse, return_counts, dim)
+
+
+@_method
+def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None):
+    """The elements without those that equal the one before."""
+    from wick import torch
+
+    return torch.unique_consecutive(self, return_inverse, return_counts, dim)
+
+
+@_method
+def lu(self, pivot=True, get_infos=False):
+    """The factors in one matrix, and which rows were exchanged."""
+    from wick import torch
+
+    return torch.lu(self, pivot, get_infos)
+
+
+def _check_own_loop(name, tensor):
+    if tensor.requires_grad:
+        raise RuntimeError(
+            f"Can't call {name}() on Variable that requires grad. "
+            f"Use var.detach().{name}() instead."
+        )
+    if tensor.device.type != "cpu":
+        raise TypeError(f"{name} is only implemented on CPU tensors")
+
+
+def _write_numbers(tensor, numbers):
+    made = _C.tensor(list(numbers), dtype=tensor.dtype, device=None, requires_grad=False)
+    return tensor.copy_(made.view(tensor.shape))
+
+
+@_method
+def apply_(self, callable):
+    """Replaces each element by what the function makes of it, as a number."""
+    _check_own_loop("apply_", self)
+    return _write_numbers(self, map(callable, self.flatten().tolist()))
+
+
+@_method
+def map_(self, tensor, callable):
+    """Replaces each element by what the function makes of it and of that of the other tensor."""
+    for each in (self, tensor):
+        _check_own_loop("map_", each)
+    if tensor.dtype != self.dtype:
+        raise TypeError(f"map_: expected a tensor of {self.dtype}, got one of {tensor.dtype}")
+    others = tensor.expand(self.shape).flatten().tolist()
+    return _write_numbers(self, map(callable, self.flatten().tolist(), others))
+
+
 @_method
 def data_ptr(self):
     return _C._data_ptr(self)

@@ -6,7 +6,15 @@ the following steps.
 
 from wick import _C
 
-__all__ = ["mark_step", "counters", "reset_counters", "dump", "set_cache_size"]
+__all__ = [
+    "mark_step",
+    "freeze_step",
+    "thaw_step",
+    "counters",
+    "reset_counters",
+    "dump",
+    "set_cache_size",
+]
 
 
 def mark_step():
@@ -14,11 +22,27 @@ def mark_step():
     _C._lazy_mark_step()
 
 
+def freeze_step():
+    """Promises that the steps of this thread are all the same computation from here on.
+
+    The same calls with the same constants: data, sizes and learning rates may differ. To be called
+    between steps, behind the one that makes an optimizer's state. The next step is recorded as
+    ever; those behind it are compared with it call by call, and nothing is built. The first call
+    that differs raises RuntimeError and ends it. Nothing is lost: the call may be made again.
+    """
+    _C._lazy_freeze_step()
+
+
+def thaw_step():
+    """Takes the promise of `freeze_step()` back."""
+    _C._lazy_thaw_step()
+
+
 def counters():
     """What happened since the process began or the last reset, as a dict.
 
-    recorded: calls that became steps of a graph; evaluations: graphs that ran; compiled, found:
-    of these, new ones and those of the cache; causes: what asked for values, by name; immediate:
+    recorded: calls that became steps of a graph; evaluations: graphs that ran; compiled, found,
+    followed: of these, new ones, those of the cache and those of frozen steps; causes: what asked for values, by name; immediate:
     operators that ran at once because they cannot be recorded, by name.
     """
     return _C._lazy_counters()

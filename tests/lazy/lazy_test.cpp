@@ -5,14 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <random>
 #include <thread>
 
-#include "core/device_backend.h"
-#include "core/error.h"
 #include "core/grad_mode.h"
 #include "runtime/ops/call.h"
+#include "tests/lazy/lazy_testing.h"
 #include "wick.h"
 #include "wick_ops.h"
 
@@ -20,47 +17,6 @@ namespace wick {
 namespace {
 
 using testing::HasSubstr;
-
-const Device kOnLazy{kLazy, -1};
-
-Tensor lazyOf(const Tensor& t) {
-  return moveTo(t, kOnLazy);
-}
-
-Tensor numbers(IntSpan sizes, int seed = 1) {
-  std::mt19937 draw(static_cast<unsigned>(seed));
-  std::normal_distribution<float> normal;
-  const Tensor t = Tensor::empty(sizes, DType::Float);
-  for (float& v : t.span<float>()) v = normal(draw);
-  return t;
-}
-
-void expectSame(const Tensor& got, const Tensor& want, const std::string& what = "") {
-  ASSERT_EQ(got.dtype(), want.dtype()) << what;
-  ASSERT_TRUE(std::ranges::equal(got.sizes(), want.sizes()))
-      << what << ": " << got.describe() << " for " << want.describe();
-  const Tensor a = moveTo(got, Device()).contiguous(), b = want.contiguous();
-  EXPECT_EQ(std::memcmp(a.rawData(), b.rawData(), static_cast<size_t>(a.numel()) * a.itemSize()), 0)
-      << what;
-}
-
-template <class F>
-std::string messageOf(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-class Lazy : public testing::Test {
- protected:
-  void SetUp() override {
-    lazy::markStep();
-    lazy::resetCounters();
-  }
-};
 
 TEST_F(Lazy, NothingRunsBeforeAValueIsLookedAt) {
   const Tensor x = numbers({4, 5}), y = numbers({4, 5}, 2);
@@ -114,7 +70,7 @@ TEST_F(Lazy, WhatNobodyNeedsIsNotComputed) {
     kept = ops::neg(a);
   }
   lazy::markStep();
-  const Tensor again = ops::neg(lazyOf(numbers({4})));
+  const Tensor b = lazyOf(numbers({4})), again = ops::neg(b);
   lazy::markStep();
   EXPECT_EQ(lazy::counters().compiled, 1u);  // the same graph as without exp
   expectSame(again, kept.device().isCpu() ? kept : moveTo(kept, Device()));

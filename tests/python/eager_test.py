@@ -53,6 +53,38 @@ class Names(Case):
         with self.assertRaises(ImportError):
             from wick.torch import not_there  # noqa: F401
 
+    def test_names_that_only_python_has(self):
+        x = torch.tensor([[3.0, 1.0], [1.0, 2.0]])
+        self.assertEqual((x.nelement(), x.ndimension()), (4, 2))
+        self.assertEqual(x.unique().tolist(), [1, 2, 3])
+        values, inverse, counts = x.unique(True, True, True)
+        self.assertEqual((inverse.tolist(), counts.tolist()), ([[2, 0], [0, 1]], [2, 1, 1]))
+        self.assertEqual(x.unique_consecutive().tolist(), [3, 1, 2])
+        self.assertEqual(x.unique_consecutive(return_counts=True)[1].tolist(), [1, 2, 1])
+        for got, want in zip(x.lu(), torch.lu(x)):
+            self.assertTrue(torch.equal(got, want))
+        self.assertTrue(torch.equal(x.to_sparse_coo().to_dense(), x))
+        y = x.t()
+        self.assertIs(y.apply_(lambda v: v + 1), y)
+        self.assertEqual(x.tolist(), [[4, 2], [2, 3]])
+        self.assertEqual(y.map_(torch.tensor([1.0, 2.0]), max).tolist(), [[4, 2], [2, 3]])
+        with self.assertRaisesRegex(RuntimeError, "requires grad"):
+            torch.ones(2, requires_grad=True).apply_(abs)
+        with self.assertRaisesRegex(TypeError, "on CPU"):
+            torch.ones(2, device="lazy").apply_(abs)
+        with self.assertRaisesRegex(TypeError, "float32"):
+            x.map_(torch.tensor([1, 2]), max)
+
+    @needs_pytorch
+    def test_pytorch_agrees_on_these(self):
+        import torch as pytorch
+
+        for make in (lambda t: t.unique(), lambda t: t.unique(dim=0), lambda t: t.lu()[0]):
+            rows = [[2.0, 1.0], [2.0, 1.0]], [[1.0, 5.0], [3.0, 4.0]]
+            for each in rows:
+                got, want = make(torch.tensor(each)), make(pytorch.tensor(each))
+                self.assert_same(got, want.numpy(), 1e-6)
+
     def test_refusals(self):
         x = torch.ones(2)
         with self.assertRaisesRegex(TypeError, "aten::add.Tensor"):

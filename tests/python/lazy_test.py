@@ -72,7 +72,7 @@ class Lazy(unittest.TestCase):
             y.cpu()
         self.assertSame(x + 1, torch.full((3,), 2.0))
 
-    def train(self, device, make_optimizer, steps=6):
+    def train(self, device, make_optimizer, steps=6, freeze_behind=None):
         torch.manual_seed(3)
         model = nn.Sequential(nn.Linear(6, 16), nn.LayerNorm(16), nn.GELU(), nn.Linear(16, 3))
         for p in model.parameters():
@@ -87,6 +87,8 @@ class Lazy(unittest.TestCase):
             loss.backward()
             optimizer.step()
             lazy.mark_step()
+            if step == freeze_behind:
+                lazy.freeze_step()
             compiled.append(lazy.counters()["compiled"])
         return [p.detach() for p in model.parameters()], compiled
 
@@ -105,6 +107,22 @@ class Lazy(unittest.TestCase):
             self.assertEqual(compiled[1:], [compiled[1]] * (len(compiled) - 1), lazy.counters())
             # Each step is one graph.
             self.assertEqual(lazy.counters()["causes"], {"mark_step": len(compiled)})
+
+    def test_frozen_steps(self):
+        for make in (lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.01)):
+            lazy.reset_counters()
+            want, _ = self.train("cpu", make)
+            got, _ = self.train("lazy", make, freeze_behind=1)
+            lazy.thaw_step()
+            for a, b in zip(got, want):
+                self.assertSame(a, b)
+            self.assertEqual(lazy.counters()["followed"], 3)
+            # The optimizer's first step is another one.
+            with self.assertRaisesRegex(RuntimeError, "freeze_step: .* not the same computation"):
+                lazy.freeze_step()
+                self.train("lazy", make)
+            lazy.mark_step()
+            self.assertEqual(lazy.counters()["followed"], 3)
 
     def test_the_cache_needs_room(self):
         with self.assertRaises(ValueError):

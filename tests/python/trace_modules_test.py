@@ -67,6 +67,106 @@ class Counter(nn.Module):
         return x + 1 if x.sum() > 0 else x - 1
 
 
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x, scale, name="plain"):
+        self.calls += 1
+        return self.layer(x) * scale, x
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = Inner()
+        self.twice = nn.Linear(3, 3)
+        self.drop = nn.Dropout()
+        self.parts = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
+        self.unused = nn.Linear(3, 3)
+
+    def forward(self, x):
+        y, _ = self.inner(x, scale=x.abs())
+        y = self.twice(self.twice(y) + self.twice.weight.sum())
+        return self.parts(self.drop(y))
+
+
+class Submodules(Case):
+    """Submodules that a trace called have what they did as their forward."""
+
+    def check(self, module, traced):
+        a = torch.randn(5, 3)
+        self.assert_same(traced(a), module(a), 1e-6)
+        self.assert_same(traced.parts(a), module.parts(a), 1e-6)
+        self.assert_same(getattr(traced.parts, "0")(a), module.parts[0](a), 1e-6)
+        self.assert_same(traced.twice(a), module.twice(a), 1e-6)
+        self.assert_same(traced.twice.forward1(a), module.twice(a), 1e-6)
+        self.assert_same(traced.drop(a), a, 0)
+        got, same = traced.inner(a, a)
+        self.assert_same(got, module.inner.layer(a) * a, 1e-6)
+        self.assert_same(same, a, 0)
+
+    def test_forward(self):
+        module = Outer().eval()
+        traced = jit.trace(module, torch.randn(2, 3), check_trace=False)
+        self.check(module, traced)
+        before = module.inner.calls.item()
+        traced.inner(torch.ones(1, 3), torch.ones(1, 3))
+        self.assertEqual(module.inner.calls.item(), before + 1)
+        with self.assertRaisesRegex(Exception, "forward"):
+            traced.unused(torch.ones(1, 3))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "m.pt")
+            jit.save(traced, path)
+            self.check(module, jit.load(path))
+            if HAS_PYTORCH:
+                import torch as pytorch
+
+                a = torch.randn(2, 3)
+                found = pytorch.jit.load(path).parts(pytorch.from_numpy(a.numpy()))
+                self.assert_same(found, module.parts(a), 1e-5)
+
+    def test_what_others_computed_is_an_argument(self):
+        class Reads(nn.Module):
+            def forward(self, x):
+                return x * self.other[0]
+
+        module = nn.Sequential(nn.Linear(3, 3), Reads())
+
+        def forward(x):
+            module[1].__dict__["other"] = [x + 1]
+            return module[1](x)
+
+        module.forward = forward
+        traced = jit.trace(module, torch.ones(2, 3), check_trace=False)
+        inner = getattr(traced, "1")
+        found = inner(torch.full((2,), 3.0), torch.full((2,), 5.0))
+        self.assert_same(found, torch.full((2,), 15.0), 0)
+
+    def test_an_error_within_leaves_no_method(self):
+        class Fails(nn.Module):
+            def forward(self, x):
+                x + 1
+                raise ValueError("no")
+
+        class Tries(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fails = Fails()
+
+            def forward(self, x):
+                try:
+                    return self.fails(x)
+                except ValueError:
+                    return x * 2
+
+        traced = jit.trace(Tries(), torch.ones(2))
+        self.assert_same(traced(torch.ones(3)), torch.full((3,), 2.0), 0)
+        self.assertNotIn("forward", dir(traced.fails))
+
+
 class Methods(Case):
     def test_several_methods(self):
         module = Counter()

@@ -1,6 +1,7 @@
 """torch.jit.trace: programs recorded from what Python code does with example inputs."""
 
 import inspect
+import threading
 import types
 import warnings
 
@@ -77,8 +78,30 @@ def _output(value, strict, outermost=True):
     raise RuntimeError(f"{_OUTPUTS}, not {type(value).__name__}")
 
 
-def record(function, inputs, names, module, strict):
-    """Calls the function once. The recording, without a trace of it where it fails."""
+_current = threading.local()  # the recording, and the programs' modules by those of Python
+
+
+def _call_module(module, args, kwargs):
+    """Calls a module's forward. Within a trace what it does becomes a method of the submodule."""
+    recording, programs = getattr(_current, "trace", (None, None))
+    known = programs.get(id(module)) if recording is not None and is_tracing() else None
+    if known is None:
+        return module.forward(*args, **kwargs)
+    given = list(zip(_argument_names(module.forward, len(args)), args)) + list(kwargs.items())
+    recording.enter_module(known[1]._c, given)
+    result = None
+    try:
+        result = module.forward(*args, **kwargs)
+    finally:
+        recording.leave_module(result)
+    return result
+
+
+def record(function, inputs, names, module, strict, programs=None):
+    """Calls the function once. The recording, without a trace of it where it fails.
+
+    `programs` are the modules of the program, by the identity of Python's, when they get methods.
+    """
     if _C._is_tracing():
         raise RuntimeError("Tracing can't be nested")
     recording = _C._Recording()
@@ -87,12 +110,18 @@ def record(function, inputs, names, module, strict):
     inputs = _fresh(tuple(inputs), {})
     for name, value in zip(names, inputs):
         recording.add_input(name, value)
+    if programs is not None:
+        from wick.nn import module as modules
+
+        modules._observe_call = _call_module
+        _current.trace = recording, programs
     recording.start()
     try:
         result = _output(function(*inputs), strict)
         recording.finish(result)
     finally:
         recording.stop()
+        _current.trace = None, None
     return recording
 
 
@@ -174,14 +203,16 @@ def trace_module(
         raise AttributeError("expected a dictionary of (method_name, input) pairs")
     if _C._is_tracing():
         raise RuntimeError("Tracing can't be nested")
-    made = jit._declare_module(mod, {})
+    programs = {}
+    made = jit._declare_module(mod, programs)
+    del programs[id(mod)]
     for method, example in inputs.items():
         example = _as_inputs(example)
         function = mod if method == "forward" else getattr(mod, method)
         names = _argument_names(getattr(mod, method), len(example))
 
         def again(given, function=function, names=names):
-            return record(function, given, names, made._c, strict)
+            return record(function, given, names, made._c, strict, programs)
 
         recording = again(example)
         recording.method(made, method)

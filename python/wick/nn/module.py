@@ -49,6 +49,11 @@ class _Hooks(collections.OrderedDict):
         return handle
 
 
+# A trace sets it, to see which modules are called: gets the module and its arguments, and calls
+# forward.
+_observe_call = None
+
+
 class Module:
     """Parameters, buffers and modules under names, and a forward."""
 
@@ -71,7 +76,10 @@ class Module:
             changed = hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-        result = self.forward(*args, **kwargs)
+        if _observe_call is None:
+            result = self.forward(*args, **kwargs)
+        else:
+            result = _observe_call(self, args, kwargs)
         for hook in tuple(self._wick_hooks.values()):
             changed = hook(self, args, result)
             if changed is not None:
