@@ -7,15 +7,18 @@ namespace wick::autograd {
 
 namespace {
 
+const OperatorHandle kMaximum{"wick::max_pool_gradient", ""};
 const OperatorHandle kScatter{"wick::plane_scatter", ""};
 const OperatorHandle kAverage{"wick::avg_pool_gradient", ""};
 const OperatorHandle kAdaptiveAverage{"wick::adaptive_avg_pool_gradient", ""};
 const OperatorHandle kNll{"wick::nll_loss_gradient", ""};
 
 template <int64_t N>
-Tensor maxPoolBackward(const Tensor& grad, const Tensor& self, const DimVector&, const DimVector&,
-                       const DimVector&, const DimVector&, bool, const Tensor& indices) {
-  return kScatter(grad, indices, DimVector(self.sizes()), N);
+Tensor maxPoolBackward(const Tensor& grad, const Tensor& self, const DimVector& kernel_size,
+                       const DimVector& stride, const DimVector& padding, const DimVector& dilation,
+                       bool, const Tensor& indices) {
+  return kMaximum(grad, indices, DimVector(self.sizes()), N, kernel_size, stride, padding,
+                  dilation);
 }
 template <int64_t N>
 Tensor adaptiveMaxPoolBackward(const Tensor& grad, const Tensor& self, const Tensor& indices) {

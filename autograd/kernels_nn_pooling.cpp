@@ -110,6 +110,13 @@ Tensor planeScatter(const Tensor& values, const Tensor& indices, const DimVector
   return out;
 }
 
+// The same for what a maximum over windows gave. Devices ask which windows an element lies in.
+Tensor maxPoolGradient(const Tensor& values, const Tensor& indices, const DimVector& sizes,
+                       int64_t n, const DimVector&, const DimVector&, const DimVector&,
+                       const DimVector&) {
+  return planeScatter(values, indices, sizes, n);
+}
+
 // The elements at the indices of each plane.
 Tensor planeGather(const Tensor& self, const Tensor& indices, int64_t n) {
   const char* op = "plane_gather";
@@ -266,6 +273,10 @@ Tensor adaptiveAverageGradient(const Tensor& grad, const DimVector& sizes, int64
 constexpr OperatorRecord kRecords[] = {
     {"wick::plane_scatter(Tensor values, Tensor indices, int[] sizes, int n) -> Tensor",
      WICK_KERNEL(planeScatter)},
+    {"wick::max_pool_gradient(Tensor values, Tensor indices, int[] sizes, int n, int[] "
+     "kernel_size, "
+     "int[] stride, int[] padding, int[] dilation) -> Tensor",
+     WICK_KERNEL(maxPoolGradient)},
     {"wick::plane_gather(Tensor self, Tensor indices, int n) -> Tensor", WICK_KERNEL(planeGather)},
     {"wick::avg_pool_gradient(Tensor grad_output, int[] sizes, int n, int[] kernel_size, int[] "
      "stride, "

@@ -142,7 +142,8 @@ bool mayMoveToEnd(const Chain& chain) {
 // which convolutions hand each other their activations without reordering.
 Value* channelsLastWeight(Graph& graph, Value* weight) {
   Tensor w = constantOf(weight)->toTensor();
-  if (w.dtype() != DType::Float || w.isContiguous(MemoryFormat::ChannelsLast)) return weight;
+  const bool computes = w.dtype() == DType::Float || isReducedFloat(w.dtype());
+  if (!computes || w.isContiguous(MemoryFormat::ChannelsLast)) return weight;
   return graph.insertConstant(IValue(w.contiguous(MemoryFormat::ChannelsLast)));
 }
 

@@ -95,6 +95,7 @@ std::string describe(const loop::ArgumentInfo& info) {
 
 std::string kernelText(const Code& code, KernelText what) {
   std::string text;
+  const auto functions = what == KernelText::Cuda ? FunctionForm::Called : FunctionForm::Composed;
   const char* const comment = what == KernelText::Llvm   ? ";"
                               : what == KernelText::Cuda ? "//"
                                                          : "#";
@@ -108,7 +109,8 @@ std::string kernelText(const Code& code, KernelText what) {
       }
       text += ")\n";
       try {
-        for (const loop::Kernel& kernel : loop::lowerGroup(site->body(), arguments).kernels) {
+        for (const loop::Kernel& kernel :
+             loop::lowerGroup(site->body(), arguments, functions).kernels) {
           text += textOf(site->name(), kernel, what);
         }
       } catch (const loop::Unsupported& e) {

@@ -30,6 +30,9 @@ def adaptive_average_again(x: Tensor, n: int, grad_size: List[int]) -> Tensor:
   "d_with_indices(self, kernel_size, stride, padding, dilation, ceil_mode)[0]"
 #define WICK_PICKED(n) \
   "results 0\nself: torch.ops.wick.plane_scatter(grad0, result1, self_size, " n ")"
+#define WICK_WINDOWS(n)                                                             \
+  "results 0\nself: torch.ops.wick.max_pool_gradient(grad0, result1, self_size, " n \
+  ", kernel_size, stride, padding, dilation)"
 #define WICK_ADAPTIVE(n) "self: torch.ops.wick.adaptive_avg_pool_gradient(grad, self_size, " n ")"
 #define WICK_AVERAGE(n, divisor)                               \
   "self: torch.ops.wick.avg_pool_gradient(grad, self_size, " n \
@@ -40,9 +43,9 @@ constexpr FormulaText kFormulas[] = {
     {"aten::max_pool2d", WICK_MAX("2")},
     {"aten::max_pool3d", WICK_MAX("3")},
     {"aten::mkldnn_max_pool2d", WICK_MAX("2")},
-    {"aten::max_pool1d_with_indices", WICK_PICKED("1")},
-    {"aten::max_pool2d_with_indices", WICK_PICKED("2")},
-    {"aten::max_pool3d_with_indices", WICK_PICKED("3")},
+    {"aten::max_pool1d_with_indices", WICK_WINDOWS("1")},
+    {"aten::max_pool2d_with_indices", WICK_WINDOWS("2")},
+    {"aten::max_pool3d_with_indices", WICK_WINDOWS("3")},
     {"aten::adaptive_max_pool1d", WICK_PICKED("1")},
     {"aten::adaptive_max_pool2d", WICK_PICKED("2")},
     {"aten::adaptive_max_pool3d", WICK_PICKED("3")},
@@ -51,6 +54,7 @@ constexpr FormulaText kFormulas[] = {
     {"aten::max_unpool2d", "self: torch.ops.wick.plane_gather(grad, indices, 2)"},
     {"aten::max_unpool3d", "self: torch.ops.wick.plane_gather(grad, indices, 3)"},
     {"wick::plane_scatter", "values: torch.ops.wick.plane_gather(grad, indices, n)"},
+    {"wick::max_pool_gradient", "values: torch.ops.wick.plane_gather(grad, indices, n)"},
     {"wick::plane_gather", "self: torch.ops.wick.plane_scatter(grad, indices, self_size, n)"},
     {"aten::avg_pool1d", WICK_AVERAGE("1", "None")},
     {"aten::avg_pool2d", WICK_AVERAGE("2", "divisor_override")},

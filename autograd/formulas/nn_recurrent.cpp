@@ -31,6 +31,9 @@ def rnn_step(kind: int, gates: Tensor, h: Tensor, c: Tensor, w_hh: Tensor, b_hh:
 )"},
     {"rnn_padded", R"(
 def rnn_padded(kind: int, input: Tensor, h0: Tensor, c0: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Optional[Tensor], b_hh: Optional[Tensor], w_hr: Optional[Tensor], reverse: bool) -> Tuple[Tensor, Tensor, Tensor]:
+    if kind == 0 and w_hr is None and (input.is_cuda or input.dtype == torch.float or input.dtype == torch.double):
+        out, last_h, last_c, cells, activated = torch.ops.wick.lstm_layer(torch.linear(input, w_ih, b_ih), h0, c0, w_hh, b_hh, reverse)
+        return (out, last_h, last_c)
     h = h0
     c = c0
     time = input.size(0)
@@ -44,6 +47,46 @@ def rnn_padded(kind: int, input: Tensor, h0: Tensor, c0: Tensor, w_ih: Tensor, w
     if time == 0:
         return (torch.empty([0, input.size(1), h.size(-1)], dtype=input.dtype), h, c)
     return (torch.stack(outputs, 0), h, c)
+)"},
+    // The gradient once more, of operators that have gradients.
+    {"lstm_layer_gradient_made", R"(
+def lstm_layer_gradient_made(grad_out: Tensor, grad_h: Tensor, grad_c: Tensor, gates: Tensor, h: Tensor, c: Tensor, w_hh: Tensor, b_hh: Optional[Tensor], reverse: bool) -> Tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
+    time = gates.size(0)
+    hs: List[Tensor] = []
+    cs: List[Tensor] = []
+    activated: List[List[Tensor]] = []
+    next_h = h
+    next_c = c
+    for i in range(time):
+        hs.append(next_h)
+        cs.append(next_c)
+        into, forget, cell, out = torch.chunk(gates.select(0, time - 1 - i if reverse else i) + torch.linear(next_h, w_hh, b_hh), 4, -1)
+        all = [torch.sigmoid(into), torch.sigmoid(forget), torch.tanh(cell), torch.sigmoid(out)]
+        next_c = all[1] * next_c + all[0] * all[2]
+        shown = torch.tanh(next_c)
+        all.append(shown)
+        next_h = all[3] * shown
+        activated.append(all)
+    dh = grad_h
+    dc = grad_c
+    by_w = torch.zeros_like(w_hh)
+    by_gates: List[Tensor] = []
+    for j in range(time):
+        i = time - 1 - j
+        into, forget, cell, out, shown = activated[i]
+        dh = dh + grad_out.select(0, time - 1 - i if reverse else i)
+        dc = dc + dh * out * (1 - shown * shown)
+        by_step = torch.cat([dc * cell * into * (1 - into), dc * cs[i] * forget * (1 - forget), dc * into * (1 - cell * cell), dh * shown * out * (1 - out)], -1)
+        dc = dc * forget
+        by_w = by_w + torch.matmul(by_step.t(), hs[i])
+        dh = torch.matmul(by_step, w_hh)
+        by_gates.append(by_step)
+    if time == 0:
+        return (torch.zeros_like(gates), dh, dc, by_w, torch.zeros_like(w_hh.select(1, 0)))
+    if not reverse:
+        by_gates.reverse()
+    all_gates = torch.stack(by_gates, 0)
+    return (all_gates, dh, dc, by_w, all_gates.sum([0, 1]))
 )"},
     // Sequences are sorted by length, so the running ones are the first rows.
     {"rnn_packed", R"(
@@ -165,6 +208,16 @@ def rnn_cell_made(kind: int, input: Tensor, h: Tensor, c: Tensor, w_ih: Tensor, 
 #define WICK_CELL(kind) "return rnn_cell_made(" kind ", input, hx, hx, w_ih, w_hh, b_ih, b_hh)[0]"
 
 constexpr FormulaText kFormulas[] = {
+    {"wick::lstm_layer", R"(results 0 1 2
+let all = torch.ops.wick.lstm_layer_gradient(grad0, grad1, grad2, result0, result3, result4,
+    gates, h, c, w_hh, b_hh, reverse)
+gates: all[0]
+h: all[1]
+c: all[2]
+w_hh: all[3]
+b_hh: all[4])"},
+    {"wick::lstm_layer_gradient",
+     "return lstm_layer_gradient_made(grad_out, grad_h, grad_c, gates, h, c, w_hh, b_hh, reverse)"},
     {"aten::lstm.input", "return rnn_input(0, input, hx, " WICK_REST ", batch_first)"},
     {"aten::lstm.data",
      "return rnn_layers(0, data, list_of_lengths(batch_sizes), hx, " WICK_REST ")"},

@@ -128,6 +128,7 @@ std::string callText(const ScalarNode& node, std::span<const std::string> in) {
   const std::string arguments = in.size() == 1 ? in[0] : fmt::format("{}, {}", in[0], in[1]);
   switch (node.function) {
     case F::rsqrt:
+      if (node.type == DType::Float) return fmt::format("rsqrtf({})", in[0]);
       return fmt::format("({0})1 / sqrt({1})", cudaType(node.type), in[0]);
     case F::sigmoid:
       return fmt::format("({0})1 / (({0})1 + exp(-{1}))", cudaType(node.type), in[0]);
@@ -203,9 +204,15 @@ __device__ __forceinline__ wickHalf wickToHalf(float f) {
   return h;
 }
 __device__ __forceinline__ wickBFloat wickToBFloat(float f) {
+#if __CUDA_ARCH__ >= 800
+  wickBFloat h;
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(h.bits) : "f"(f));
+  return h;
+#else
   const unsigned bits = __float_as_uint(f);
   const unsigned rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return {(unsigned short)(f != f ? 0x7fc0u : rounded)};
+#endif
 }
 template <class T> __device__ __forceinline__ T wickDiv(T a, T b) {
   if (b == 0) return 0;

@@ -25,6 +25,7 @@ bool Asked::isIndexed() const {
 KernelBuilder::KernelBuilder(Common& common, const Value* domain, uint32_t reduced,
                              std::set<const Value*> own)
     : common_(common), analysis_(common.analysis), domain_(domain), own_(std::move(own)) {
+  kernel_.expression = Expression(common.functions);
   kernel_.rank = analysis_.of(domain).shape.rank;
   for (int k = 0; k < kernel_.rank; ++k) {
     if (reduced >> k & 1) kernel_.reduced |= 1u << (kernel_.rank - 1 - k);

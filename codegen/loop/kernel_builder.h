@@ -20,6 +20,7 @@ struct NeedsKernel {
 struct Common {
   const Analysis& analysis;
   LoweredGroup& lowered;
+  FunctionForm functions = FunctionForm::Composed;
   // Values that have a kernel of their own, with the number of the output that holds them.
   std::map<const Value*, uint32_t> kept{};
   std::map<const Value*, uint32_t> view_of{};   // views as steps of paths

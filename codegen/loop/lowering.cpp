@@ -20,13 +20,13 @@ class Lowering {
   // `joins`: whether what a kernel stores is computed once more for others that it stores.
   // `written`: the arguments that the last outputs are written to.
   Lowering(const Graph& body, const Analysis& analysis, std::span<const uint32_t> written,
-           const std::set<const Value*>& separate, bool joins)
+           const std::set<const Value*>& separate, bool joins, FunctionForm functions)
       : body_(body),
         analysis_(analysis),
         written_(written),
         separate_(separate),
         joins_(joins),
-        common_{analysis, lowered_} {}
+        common_{analysis, lowered_, functions} {}
 
   LoweredGroup run() {
     lowered_.steps = analysis_.steps();
@@ -317,7 +317,8 @@ std::vector<const Value*> tensorConstants(const Graph& body) {
   return constants;
 }
 
-LoweredGroup lowerGroup(const Graph& group, std::span<const ArgumentInfo> arguments) {
+LoweredGroup lowerGroup(const Graph& group, std::span<const ArgumentInfo> arguments,
+                        FunctionForm functions) {
   const std::shared_ptr<Graph> own = group.copy();
   Graph& body = *own;
   std::vector<uint32_t> written = separateWrites(body);
@@ -327,7 +328,7 @@ LoweredGroup lowerGroup(const Graph& group, std::span<const ArgumentInfo> argume
   bool joins = true;
   for (;;) {
     try {
-      return Lowering(body, analysis, written, separate, joins).run();
+      return Lowering(body, analysis, written, separate, joins, functions).run();
     } catch (const NeedsKernel& needs) {
       // It has a kernel: what asks for it in another way must not be stored there too.
       const bool known = !separate.insert(needs.value).second;

@@ -166,8 +166,26 @@ ScalarExpr Expression::constant(double value, DType type) {
   });
 }
 
+namespace {
+
+// To the nearest number of a reduced float.
+double rounded(double value, DType type) {
+  const auto single = static_cast<float>(value);
+  if (type == DType::Half) return static_cast<float>(wick::convert<Half>(single));
+  return static_cast<float>(wick::convert<BFloat16>(single));
+}
+
+}  // namespace
+
 ScalarExpr Expression::convert(ScalarExpr from, DType type) {
   if (!from.valid() || (*this)[from].type == type) return from;
+  const ScalarNode& source = (*this)[from];
+  if (source.op == ScalarOp::Convert && isReducedFloat(source.type) && type == DType::Float) {
+    const ScalarNode& constant = (*this)[source.operands[0]];
+    if (constant.op == ScalarOp::Constant && constant.type == DType::Float) {
+      return this->constant(rounded(std::bit_cast<double>(constant.payload), source.type), type);
+    }
+  }
   ScalarNode node;
   node.op = ScalarOp::Convert;
   node.type = type;

@@ -86,15 +86,23 @@ struct ScalarNode {
   friend bool operator==(const ScalarNode&, const ScalarNode&) = default;
 };
 
+// What ExprBuilder makes of float32 functions that have arithmetic of their own
+// (WICK_FORALL_COMPOSED_FUNCTIONS): that arithmetic, which gives the same bits in all code for the
+// CPU, or calls, for devices that have such functions.
+enum class FunctionForm : uint8_t { Composed, Called };
+
 // Nodes in an order in which operands come first; equal nodes are one.
 class Expression {
  public:
+  explicit Expression(FunctionForm functions = FunctionForm::Composed) : functions_(functions) {}
+  FunctionForm functions() const { return functions_; }
+
   ScalarExpr add(const ScalarNode& node);
   ScalarExpr input(uint32_t index, DType type);
   // Of a float dtype that computes, an integer dtype or Bool.
   ScalarExpr constant(double value, DType type);
   ScalarExpr integer(int64_t value, DType type);
-  // The operand itself when it has the dtype already.
+  // The operand itself when it has the dtype already; constants are rounded at once.
   ScalarExpr convert(ScalarExpr from, DType type);
 
   const std::vector<ScalarNode>& nodes() const { return nodes_; }
@@ -104,6 +112,7 @@ class Expression {
   struct Hash {
     size_t operator()(const ScalarNode& n) const;
   };
+  FunctionForm functions_;
   std::vector<ScalarNode> nodes_;
   std::unordered_map<ScalarNode, ScalarExpr, Hash> known_;
 };
@@ -192,9 +201,9 @@ class ExprBuilder {
   V trunc(V a) const { return direct(ScalarOp::Trunc, a); }
   V rint(V a) const { return direct(ScalarOp::Rint, a); }
   V copysign(V a, V b) const { return isFloat() ? node(ScalarOp::Copysign, a, b) : a; }
-#define WICK_FUNCTION(name)                                                                 \
-  V name(V a) const {                                                                       \
-    return type_ == DType::Float ? floats::name(*this, a) : unary(ScalarFunction::name, a); \
+#define WICK_FUNCTION(name)                                                        \
+  V name(V a) const {                                                              \
+    return isComposed() ? floats::name(*this, a) : unary(ScalarFunction::name, a); \
   }
   WICK_FORALL_COMPOSED_FUNCTIONS(WICK_FUNCTION)
 #undef WICK_FUNCTION
@@ -231,6 +240,9 @@ class ExprBuilder {
   }
   V integral(ScalarOp op, ScalarOp on_bool, V a, V b) const {
     return isInteger() ? node(isBool() ? on_bool : op, a, b) : a;
+  }
+  bool isComposed() const {
+    return type_ == DType::Float && into_->functions() == FunctionForm::Composed;
   }
   V call(ScalarFunction f, V a, V b = {}) const;
   V unary(ScalarFunction f, V a) const {

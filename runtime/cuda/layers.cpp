@@ -1,4 +1,4 @@
-// Layers on CUDA devices: products, convolutions, pooling.
+// Layers on CUDA devices: products, convolutions, resampling.
 #include <fmt/format.h>
 
 #include <cstring>
@@ -13,6 +13,8 @@
 #include "runtime/cuda/loop_kernel.h"
 #include "runtime/cuda/plain_convolution.h"
 #include "runtime/cuda/pointwise.h"
+#include "runtime/cuda/pooling.h"
+#include "runtime/cuda/recurrent.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/kernels/device_layers.h"
@@ -72,138 +74,6 @@ Tensor integerProduct(const Tensor& a, const Tensor& b) {
   launch(functionOf(device, text, "integer_product"), gridFor(out.numel(), device), kBlock, &words,
          "integer_product");
   return out;
-}
-
-// ---- pooling: one thread a window ----
-
-constexpr const char* kPooling = R"({preamble}
-typedef {type} T;
-typedef {accumulator} A;
-struct Words {{
-  const T* x; T* y; long long* indices; const long long* axes;
-  long long channels, planes, xs_n, xs_c, xs_d, xs_h, xs_w, ys_n, ys_c, ys_d, ys_h, ys_w;
-  long long depth, height, width, in_height, in_width, step_d, step_h, step_w;
-  long long divisor, count_padding;
-}};
-extern "C" __global__ void __launch_bounds__(256) pooling(const __grid_constant__ Words p) {{
-  const long long total = p.planes * p.depth * p.height * p.width;
-  const long long* const d_axis = p.axes;
-  const long long* const h_axis = d_axis + 3 * p.depth;
-  const long long* const w_axis = h_axis + 3 * p.height;
-  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < total; i += gridDim.x * 256ll) {{
-    const long long w = i % p.width, h = i / p.width % p.height;
-    const long long d = i / p.width / p.height % p.depth, plane = i / p.width / p.height / p.depth;
-    const long long c = plane % p.channels, n = plane / p.channels;
-    const T* const x = p.x + n * p.xs_n + c * p.xs_c;
-    const long long at = n * p.ys_n + c * p.ys_c + d * p.ys_d + h * p.ys_h + w * p.ys_w;
-    {begin}
-    for (long long z = d_axis[d]; z < d_axis[p.depth + d]; z += p.step_d) {{
-      for (long long r = h_axis[h]; r < h_axis[p.height + h]; r += p.step_h) {{
-        for (long long q = w_axis[w]; q < w_axis[p.width + w]; q += p.step_w) {{
-          const A v = {load};
-          {body}
-        }}
-      }}
-    }}
-    {end}
-  }}
-}}
-)";
-
-struct PoolingWords {
-  const void* x;
-  void* y;
-  void* indices;
-  const void* axes;
-  int64_t channels, planes;
-  int64_t x_strides[5], y_strides[5];
-  int64_t depth, height, width, in_height, in_width, step_d, step_h, step_w;
-  int64_t divisor, count_padding;
-};
-
-// The windows' bounds and spans, axis by axis, on the device.
-Tensor axesOn(const pooling::Axes& axes, Device device) {
-  int64_t total = 0;
-  for (const pooling::Axis& axis : axes) total += 3 * axis.size();
-  Tensor table = Tensor::empty(DimVector{total}, DType::Long);
-  int64_t* to = table.data<int64_t>();
-  for (const pooling::Axis& axis : axes) {
-    to = std::copy(axis.begin.begin(), axis.begin.end(), to);
-    to = std::copy(axis.end.begin(), axis.end.end(), to);
-    to = std::copy(axis.span.begin(), axis.span.end(), to);
-  }
-  return tableOn(device, table);
-}
-
-struct Pooled {
-  Tensor values;
-  Tensor indices;
-};
-
-Pooled pool(const Tensor& x, const pooling::Axes& axes, bool largest, bool want_indices,
-            int64_t divisor, bool count_padding) {
-  const int64_t n = x.dim() - 2;  // spatial dimensions
-  DimVector sizes{x.size(0), x.size(1)};
-  for (int64_t d = 0; d < n; ++d) sizes.push_back(axes[static_cast<size_t>(3 - n + d)].size());
-  const MemoryFormat format = n >= 2 ? x.suggestMemoryFormat() : MemoryFormat::Contiguous;
-  Pooled result;
-  result.values = Tensor::empty(sizes, x.dtype(), x.device(), format);
-  if (want_indices) result.indices = Tensor::empty(sizes, DType::Long, x.device(), format);
-  if (result.values.numel() == 0) return result;
-  CudaDevice& device = enter(x.device());
-  const Tensor table = axesOn(axes, x.device());
-  PoolingWords words{};
-  words.x = x.rawData();
-  words.y = result.values.rawData();
-  words.indices = want_indices ? result.indices.rawData() : nullptr;
-  words.axes = table.rawData();
-  words.channels = x.size(1);
-  words.planes = x.size(0) * x.size(1);
-  for (int64_t d = 0; d < x.dim(); ++d) {
-    const auto to = static_cast<size_t>(d < 2 ? d : 5 - x.dim() + d);
-    words.x_strides[to] = x.stride(d);
-    words.y_strides[to] = result.values.stride(d);
-  }
-  words.depth = axes[0].size();
-  words.height = axes[1].size();
-  words.width = axes[2].size();
-  words.in_height = axes[1].input;
-  words.in_width = axes[2].input;
-  words.step_d = axes[0].step;
-  words.step_h = axes[1].step;
-  words.step_w = axes[2].step;
-  words.divisor = divisor;
-  words.count_padding = count_padding;
-
-  const bool small = isReducedFloat(x.dtype());
-  const DType wide = small ? DType::Float : x.dtype();
-  const std::string type = codegen::cudaType(x.dtype()), accumulator = codegen::cudaType(wide);
-  const std::string element = "x[z * p.xs_d + r * p.xs_h + q * p.xs_w]";
-  std::string begin, body, end;
-  if (largest) {
-    begin = "A best = (A)0; long long place = -1;";
-    body =
-        "if (place < 0 || v > best || v != v) { best = v; place = (z * p.in_height + r) * "
-        "p.in_width + q; }";
-    end = fmt::format("p.y[at] = {}; {}", codegen::cudaConvert("best", wide, x.dtype()),
-                      want_indices ? "p.indices[at] = place;" : "");
-  } else {
-    begin = "A sum = (A)0; long long count = 0;";
-    body = "sum += v; ++count;";
-    end = fmt::format(
-        "const long long span = d_axis[2 * p.depth + d] * h_axis[2 * p.height + h] * w_axis[2 * "
-        "p.width + w];\nconst long long by = p.divisor != 0 ? p.divisor : p.count_padding != 0 ? "
-        "span : count;\np.y[at] = {};",
-        codegen::cudaConvert("(sum / (A)by)", wide, x.dtype()));
-  }
-  const std::string text =
-      fmt::format(fmt::runtime(kPooling), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-                  fmt::arg("type", type), fmt::arg("accumulator", accumulator),
-                  fmt::arg("load", codegen::cudaConvert(element, x.dtype(), wide)),
-                  fmt::arg("begin", begin), fmt::arg("body", body), fmt::arg("end", end));
-  launch(functionOf(device, text, "pooling"), gridFor(result.values.numel(), device), kBlock,
-         &words, "pooling");
-  return result;
 }
 
 // ---- the interface ----
@@ -360,17 +230,18 @@ class CudaLayers : public DeviceLayers {
   }
   pooling::MaxResult maxPool(const char*, const Tensor& x, const pooling::Axes& axes,
                              bool want_indices) override {
-    Pooled pooled = pool(x, axes, true, want_indices, 0, false);
-    return {pooled.values, pooled.indices};
+    return cuda::maxPool(x, axes, want_indices);
   }
   Tensor averagePool(const char*, const Tensor& x, const pooling::Axes& axes, bool count_padding,
                      std::optional<int64_t> divisor) override {
-    return pool(x, axes, false, false, divisor.value_or(0), count_padding).values;
+    return cuda::averagePool(x, axes, count_padding, divisor);
   }
   void weightedRows(const char*, const Tensor& x, const Tensor& out, int64_t source_rows,
                     int64_t inner, const WeightedRows& rows) override {
     sumWeightedRows(x, out, source_rows, inner, rows);
   }
+  void lstmStep(const LstmStep& step) override { cuda::lstmStep(step); }
+  void lstmStepGradient(const LstmStepGradient& step) override { cuda::lstmStepGradient(step); }
   Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand> operands,
                    Device device) override {
     return computePointwise(definition, operands, device);

@@ -126,6 +126,11 @@ CudaLayout chooseLayout(const loop::Kernel& kernel, const Walk& walk,
   constexpr int64_t kCountedNarrow = int64_t{1} << 30;
   const int64_t rows = walk.rows();
   if (kernel.reduced == 0) {
+    // Few elements go to as many threads as there are: what one computes takes longer than its loads.
+    const int64_t points = walk.elements * std::min(rows, kCountedNarrow);
+    while (layout.vector > 1 && points / layout.vector < int64_t{multiprocessors} * kBlock) {
+      layout.vector /= 2;
+    }
     layout.wide = rows > kCountedNarrow / std::max<int64_t>(walk.elements, 1);
   } else {
     layout.wide = rows > kCountedNarrow;

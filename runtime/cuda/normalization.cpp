@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/batch_norm.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -30,33 +31,27 @@ Tensor widened(const Tensor& t) {
   return t.defined() && isReducedFloat(t.dtype()) ? t.to(DType::Float) : t;
 }
 
-// Where the elements of planes lie, of dense images.
+// Of dense images.
 struct Planes {
   explicit Planes(const Tensor& x)
       : samples(x.size(0)),
         channels(x.size(1)),
-        pixels(x.numel() / std::max<int64_t>(1, samples * channels)),
-        last(x.dim() >= 4 && x.suggestMemoryFormat() != MemoryFormat::Contiguous) {}
-
+        pixels(x.numel() / std::max<int64_t>(1, samples * channels)) {}
   int64_t count() const { return samples * channels; }
-  int64_t channelStep() const { return last ? 1 : pixels; }
-  int64_t pixelStep() const { return last ? channels : 1; }
 
   int64_t samples, channels, pixels;
-  bool last;  // channels are innermost
 };
 
 constexpr const char* kSums = R"(
 typedef {type} T;
 struct Words {{
   const T* g; const T* x; const T* mean; T* grads; T* products;
-  long long planes, channels, pixels, sample_step, channel_step, pixel_step;
+  long long planes, pixels;
 }};
 extern "C" __global__ void __launch_bounds__(256) plane_sums(const __grid_constant__ Words p) {{
   __shared__ double grads[256], products[256];
   for (long long plane = blockIdx.x; plane < p.planes; plane += gridDim.x) {{
-    const long long at =
-        plane / p.channels * p.sample_step + plane % p.channels * p.channel_step;
+    const long long at = plane * p.pixels;
     const T* const g = p.g + at;
     const T* const x = p.x + at;
     const T mean = p.mean[plane];
@@ -65,8 +60,8 @@ extern "C" __global__ void __launch_bounds__(256) plane_sums(const __grid_consta
     while (i < p.pixels) {{
       T some = 0, much = 0;
       for (int k = 0; k < 64 && i < p.pixels; ++k, i += 256) {{
-        some += g[i * p.pixel_step];
-        much += g[i * p.pixel_step] * (x[i * p.pixel_step] - mean);
+        some += g[i];
+        much += g[i] * (x[i] - mean);
       }}
       grad += some;
       product += much;
@@ -94,12 +89,11 @@ constexpr const char* kLines = R"(
 typedef {type} T;
 struct Words {{
   const T* g; const T* x; T* out; const T* scale; const T* slope; const T* mean; const T* shift;
-  long long total, channels, pixels, last;
+  long long total, pixels;
 }};
 extern "C" __global__ void __launch_bounds__(256) plane_lines(const __grid_constant__ Words p) {{
   for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.total; i += gridDim.x * 256ll) {{
-    const long long plane =
-        p.last ? i / (p.channels * p.pixels) * p.channels + i % p.channels : i / p.pixels;
+    const long long plane = i / p.pixels;
     const T line = (p.x[i] - p.mean[plane]) * p.slope[plane] + p.shift[plane];
     p.out[i] = {value};
   }}
@@ -119,8 +113,7 @@ Sums sumsOf(const Tensor& g, const Tensor& x, const Planes& planes, const Tensor
       fmt::format(fmt::runtime(kSums), fmt::arg("type", codegen::cudaType(x.dtype())));
   launchText(device, text, "plane_sums", gridFor(planes.count() * kTextBlock, device),
              {wordOf(g), wordOf(x), wordOf(mean), wordOf(sums.grads), wordOf(sums.products),
-              planes.count(), planes.channels, planes.pixels, planes.channels * planes.pixels,
-              planes.channelStep(), planes.pixelStep()});
+              planes.count(), planes.pixels});
   return sums;
 }
 
@@ -129,32 +122,16 @@ struct Line {
   Tensor scale, slope, mean, shift;
 };
 Tensor along(const Tensor& g, const Tensor& x, const Planes& planes, const Line& line) {
-  Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device(), x.suggestMemoryFormat());
+  Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
   CudaDevice& device = enter(x.device());
   const std::string text =
       fmt::format(fmt::runtime(kLines), fmt::arg("type", codegen::cudaType(x.dtype())),
                   fmt::arg("value", g.defined() ? "p.g[i] * p.scale[plane] + line" : "line"));
   const auto word = [](const Tensor& t) { return t.defined() ? wordOf(t) : 0; };
-  launchText(
-      device, text, "plane_lines", gridFor(out.numel(), device),
-      {word(g), wordOf(x), wordOf(out), word(line.scale), wordOf(line.slope), wordOf(line.mean),
-       wordOf(line.shift), out.numel(), planes.channels, planes.pixels, planes.last ? 1 : 0});
+  launchText(device, text, "plane_lines", gridFor(out.numel(), device),
+             {word(g), wordOf(x), wordOf(out), word(line.scale), wordOf(line.slope),
+              wordOf(line.mean), wordOf(line.shift), out.numel(), planes.pixels});
   return out;
-}
-
-Tensor denseImages(const Tensor& t, bool last) {
-  if (!last) return t.contiguous();
-  return t.contiguous(t.dim() == 4 ? MemoryFormat::ChannelsLast : MemoryFormat::ChannelsLast3d);
-}
-bool channelsLast(const Tensor& t) {
-  return t.dim() >= 4 && t.dim() <= 5 && t.suggestMemoryFormat() != MemoryFormat::Contiguous;
-}
-
-// [C] as [N, C].
-Tensor ofPlanes(const Tensor& by_channel, const Planes& planes) {
-  return by_channel.reshape(DimVector{1, planes.channels})
-      .expand(DimVector{planes.samples, planes.channels})
-      .contiguous();
 }
 
 void checkImages(const char* op, const Tensor& input) {
@@ -174,36 +151,21 @@ Triple nothing(const Tensor& input) {
   return {Tensor::zeros(input.sizes(), input.dtype(), input.device()), zeros, zeros.clone()};
 }
 
-// `mean` and `rstd` are what training gave. With hat = (x - mean) * rstd:
-//   input:  w * rstd * (g - sum(g) / count - hat * sum(g * hat) / count)
-//   weight: sum(g * hat)      bias: sum(g)
+// `mean` and `rstd` are what training gave.
 Triple batchNormGradient(const Tensor& grad, const Tensor& input, const Tensor& weight,
                          const Tensor& mean, const Tensor& rstd, double) {
   const char* op = "batch_norm_gradient";
   checkImages(op, input);
   if (input.numel() == 0) return nothing(input);
-  const bool last = channelsLast(input);
-  const Tensor x = denseImages(widened(input), last);
-  const Tensor g = denseImages(grad.to(x.dtype()), last);
-  const Planes planes(x);
-  checkChannels(op, "mean", mean, planes.channels);
-  checkChannels(op, "rstd", rstd, planes.channels);
-  checkChannels(op, "weight", weight, planes.channels);
-  WICK_CHECK(mean.defined() && rstd.defined() && std::ranges::equal(g.sizes(), x.sizes()),
+  const int64_t channels = input.size(1);
+  checkChannels(op, "mean", mean, channels);
+  checkChannels(op, "rstd", rstd, channels);
+  checkChannels(op, "weight", weight, channels);
+  WICK_CHECK(isFloating(input.dtype()) && mean.defined() && rstd.defined() &&
+                 std::ranges::equal(grad.sizes(), input.sizes()),
              "{}: a gradient {} does not fit an input {}", op, grad.describe(), input.describe());
-  const Tensor m = mean.to(x.dtype()), r = rstd.to(x.dtype());
-  const Tensor means = ofPlanes(m, planes);
-  const Sums sums = sumsOf(g, x, planes, means);
-  const Tensor for_bias = ops::sumDims(sums.grads, DimVector{0}, false);
-  const Tensor products = ops::sumDims(sums.products, DimVector{0}, false);
-  const Scalar share(-1.0 / static_cast<double>(planes.samples * planes.pixels));
-  const Tensor scale = weight.defined() ? ops::mul(r, weight.to(x.dtype())) : r;
-  const Tensor slope = ops::mulScalar(ops::mul(ops::mul(scale, ops::mul(r, r)), products), share);
-  const Tensor shift = ops::mulScalar(ops::mul(scale, for_bias), share);
-  const Tensor for_input =
-      along(g, x, planes,
-            {ofPlanes(scale, planes), ofPlanes(slope, planes), means, ofPlanes(shift, planes)});
-  return {for_input, ops::mul(products, r), for_bias};
+  BatchNormGradients all = batchNormGradients(grad, input, {mean, rstd}, weight);
+  return {all.images, all.weight, all.bias};
 }
 
 // ---- groups of channels ----
@@ -217,12 +179,11 @@ Triple groupNormGradient(const Tensor& grad, const Tensor& input, const Tensor& 
              input.describe());
   checkChannels(op, "weight", weight, input.size(1));
   if (input.numel() == 0) return nothing(input);
-  const Tensor x = denseImages(widened(input), false);
-  const Tensor g = denseImages(grad.to(x.dtype()), false);
+  const Tensor x = widened(input).contiguous();
+  const Tensor g = grad.to(x.dtype()).contiguous();
   WICK_CHECK(std::ranges::equal(g.sizes(), x.sizes()), "{}: a gradient {} does not fit an input {}",
              op, grad.describe(), input.describe());
-  Planes planes(x);
-  planes.last = false;
+  const Planes planes(x);
   const int64_t each = planes.channels / groups;
   const DimVector of_groups{planes.samples, groups, 1}, split{planes.samples, groups, each},
       flat{planes.samples, planes.channels};

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/batch_norm.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -180,50 +181,35 @@ Tensor weightNorm(const Tensor& v, const Tensor& g, int64_t dim) {
 }
 
 struct Normalized {
-  Tensor out, mean, scale;  // the last two are what training kept: means, and one over deviations
+  Tensor out;
+  ChannelStatistics statistics;
 };
 // Of training: the batch's own statistics, which move those that are kept.
 Normalized normalizeChannels(const Tensor& x, const Tensor& weight, const Tensor& bias,
                              const Tensor& mean, const Tensor& variance, bool training,
                              double momentum, double eps) {
-  static const OperatorHandle kMean{"aten::mean", "dim"}, kVar{"aten::var", "correction"},
-      kRsqrt{"aten::rsqrt", ""}, kAdd{"aten::add", "Scalar"};
+  static const OperatorHandle kRsqrt{"aten::rsqrt", ""};
   if (x.dim() >= 1 && x.numel() == 0) {  // the running statistics stay as they are
     const Tensor none = Tensor::empty(DimVector{0}, x.dtype(), x.device());
-    return {x.clone(), none, none};
+    return {x.clone(), {none, none}};
   }
   WICK_CHECK(x.dim() >= 2, "batch_norm: expected two or more dimensions, got {}", x.describe());
-  DimVector dims, shape(static_cast<size_t>(x.dim()), 1);
-  for (int64_t d = 0; d < x.dim(); ++d) {
-    if (d != 1) dims.push_back(d);
-  }
-  shape[1] = x.size(1);
+  WICK_CHECK(isFloating(x.dtype()), "batch_norm: expected floating-point input, got {}",
+             x.describe());
   WICK_CHECK(training || (mean.defined() && variance.defined()),
              "Expected running_mean and running_var to be defined when training=False");
   for (const Tensor* t : {&weight, &bias, &mean, &variance}) {
-    WICK_CHECK(!t->defined() || t->numel() == x.size(1), "batch_norm: expected {} channels, got {}",
-               x.size(1), t->describe());
+    WICK_CHECK(!t->defined() || (t->numel() == x.size(1) && isFloating(t->dtype())),
+               "batch_norm: expected {} channels, got {}", x.size(1), t->describe());
   }
-  const Tensor wide = x.to(isReducedFloat(x.dtype()) ? DType::Float : x.dtype());
-  Tensor m = mean, v = variance;
+  ChannelStatistics statistics;
   if (training) {
-    m = kMean(wide, dims);
-    v = kVar(wide, dims, int64_t{0});
-    const int64_t n = x.numel() / std::max<int64_t>(1, x.size(1));
-    const auto keep = [&](const Tensor& kept, const Tensor& seen, double factor) {
-      if (!kept.defined()) return;
-      kept.copyFrom(ops::add(ops::mulScalar(kept, Scalar(1 - momentum)),
-                             ops::mulScalar(seen, Scalar(momentum * factor)).to(kept.dtype())));
-    };
-    keep(mean, m, 1);
-    keep(variance, v, static_cast<double>(n) / static_cast<double>(std::max<int64_t>(1, n - 1)));
+    statistics = channelStatistics(x, eps, {mean, variance, momentum});
+  } else {
+    const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
+    statistics = {mean, kRsqrt(ops::addScalar(variance.to(wide), Scalar(eps)))};
   }
-  const auto along = [&](const Tensor& t) { return t.to(wide.dtype()).reshape(shape); };
-  const Tensor scale = kRsqrt(kAdd(v.to(wide.dtype()), Scalar(eps)));
-  Tensor out = ops::mul(ops::sub(wide, along(m)), along(scale));
-  if (weight.defined()) out = ops::mul(out, along(weight));
-  if (bias.defined()) out = ops::add(out, along(bias));
-  return {out.to(x.dtype()), m, scale};
+  return {normalizedChannels(x, statistics, weight, bias), statistics};
 }
 Tensor batchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,
                  const Tensor& variance, bool training, double momentum, double eps, bool) {
@@ -243,7 +229,7 @@ Triple nativeBatchNorm(const Tensor& x, const Tensor& weight, const Tensor& bias
   }
   // What training keeps of reduced floats has the dtype of the parameters.
   const DType kept = isReducedFloat(x.dtype()) && mixed ? DType::Float : x.dtype();
-  return {n.out, n.mean.to(kept), n.scale.to(kept)};
+  return {n.out, n.statistics.mean.to(kept), n.statistics.rstd.to(kept)};
 }
 // The same of each sample by itself.
 Tensor instanceNorm(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& mean,

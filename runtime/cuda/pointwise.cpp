@@ -42,6 +42,7 @@ class Builder {
       : definition_(definition), form_(form), kernel_(kernel) {}
 
   void build() {
+    kernel_.expression = Expression(FunctionForm::Called);
     kernel_.rank = form_.rank;
     const ComplexRecorder* const complex = complexRecorderOf(definition_);
     const bool in_parts = isComplex(form_.compute) || isComplex(form_.result);

@@ -212,7 +212,8 @@ FusionSite::State::Variant* FusionSite::State::add(const Key& key,
   variant->key = key;
   for (const IValue* a : arguments) variant->arguments.push_back(argumentInfo(*a));
   try {
-    variant->group = loop::lowerGroup(*body, variant->arguments);
+    const auto functions = key.device.isCpu() ? FunctionForm::Composed : FunctionForm::Called;
+    variant->group = loop::lowerGroup(*body, variant->arguments, functions);
     variant->usable = variant->group.kernels.size() <= kMaxKernels;
     for (const loop::Kernel& kernel : variant->group.kernels) variant->usable &= isSmall(kernel);
     for (size_t k = 0; variant->usable && k < variant->group.kernels.size(); ++k) {

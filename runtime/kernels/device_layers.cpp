@@ -54,6 +54,8 @@ class MetaLayers : public DeviceLayers {
   }
   void weightedRows(const char*, const Tensor&, const Tensor&, int64_t, int64_t,
                     const WeightedRows&) override {}
+  void lstmStep(const LstmStep&) override {}
+  void lstmStepGradient(const LstmStepGradient&) override {}
   Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand>,
                    Device device) override {
     throwRuntimeError("{}: not available on device {}", definition.name, device.str());

@@ -1,10 +1,11 @@
 // What kernels do for tensors that are not on the CPU: the functions of gemm.h, convolution.h,
-// pooling.h and pointwise.h come here for them, so that operators above need not ask.
+// pooling.h, lstm.h and pointwise.h come here for them, so that operators above need not ask.
 #pragma once
 
 #include "core/counted_vector.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/gemm.h"
+#include "runtime/kernels/lstm.h"
 #include "runtime/kernels/pointwise.h"
 #include "runtime/kernels/pooling.h"
 
@@ -43,6 +44,8 @@ class DeviceLayers {
   // one dtype, in which the sums are made.
   virtual void weightedRows(const char* op, const Tensor& x, const Tensor& out, int64_t source_rows,
                             int64_t inner, const WeightedRows& rows) = 0;
+  virtual void lstmStep(const LstmStep& step) = 0;
+  virtual void lstmStepGradient(const LstmStepGradient& step) = 0;
   // pointwise() into a new tensor of one or more elements.
   virtual Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand> operands,
                            Device device) = 0;

@@ -273,6 +273,8 @@ constexpr const char* kOneDevice[] = {
     "aten::_scaled_dot_product_attention_math",
     "aten::scaled_dot_product_attention",
     "aten::_native_multi_head_attention",
+    "wick::lstm_layer",
+    "wick::lstm_layer_gradient",
     "aten::lstm.input",
     "aten::gru.input",
     "aten::rnn_tanh.input",

@@ -24,7 +24,7 @@ std::vector<loop::Kernel> kernelsOf(const std::string& text, const std::vector<T
     if (n->kind() != prim::FusionGroup) continue;
     std::vector<loop::ArgumentInfo> infos;
     for (const Tensor& t : arguments) infos.push_back(argumentInfo(IValue(t)));
-    return loop::lowerGroup(*n->subgraph(attr::Subgraph), infos).kernels;
+    return loop::lowerGroup(*n->subgraph(attr::Subgraph), infos, FunctionForm::Called).kernels;
   }
   return {};
 }
@@ -178,14 +178,16 @@ TEST(KernelText, MovesVectors) {
   Walk walk;
   planWalk(kernels[0], sizes, touches, order, walk);
   const codegen::CudaLayout layout = cuda::chooseLayout(kernels[0], walk, touches, 132);
-  EXPECT_EQ(layout.vector, 4);
-  EXPECT_EQ(layout.outer, 0);
-  const std::string source = codegen::cudaKernelText("wick_neg", kernels[0], layout);
+  EXPECT_EQ(layout.vector, 1);  // few elements: a thread each
+  const codegen::CudaLayout on_small_device = cuda::chooseLayout(kernels[0], walk, touches, 2);
+  EXPECT_EQ(on_small_device.vector, 4);
+  EXPECT_EQ(on_small_device.outer, 0);
+  const std::string source = codegen::cudaKernelText("wick_neg", kernels[0], on_small_device);
   EXPECT_NE(source.find("*(const uint4*)"), std::string::npos) << source;
   // A tensor that begins elsewhere is read element by element.
   touches[0].base += 4;
   planWalk(kernels[0], sizes, touches, order, walk);
-  EXPECT_EQ(cuda::chooseLayout(kernels[0], walk, touches, 132).vector, 1);
+  EXPECT_EQ(cuda::chooseLayout(kernels[0], walk, touches, 2).vector, 1);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "core/generator_state.h"
 #include "core/scalar.h"
 #include "runtime/cuda/compiler.h"
+#include "runtime/kernels/lstm.h"
 #include "runtime/ops/call.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/error_text.h"
@@ -101,6 +102,55 @@ TEST(Layers, LossesThatAreMadeOfOthersAreRecorded) {
     const Tensor loss = kCrossEntropy(x, t, IValue(), int64_t{1}, int64_t{-100}, 0.0);
     EXPECT_TRUE(autograd::requiresGradient(loss));
   }
+}
+
+TEST(Layers, PoolingAndItsGradient) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  static const OperatorHandle kMax{"aten::max_pool2d_with_indices", ""},
+      kAverage{"aten::adaptive_avg_pool2d", ""}, kGradient{"wick::max_pool_gradient", ""};
+  FakeDriver driver;
+  const DimVector three{3, 3}, two{2, 2}, one{1, 1};
+  for (const DType type : {DType::Float, DType::Double, DType::Half, DType::BFloat16}) {
+    for (const MemoryFormat format : {MemoryFormat::Contiguous, MemoryFormat::ChannelsLast}) {
+      const Tensor x = zeros({2, 6, 9, 7}, type).contiguous(format);
+      const auto all = kMax.all(x, three, two, one, one, false);
+      EXPECT_EQ(sizesOf(all[0]), (DimVector{2, 6, 5, 4}));
+      EXPECT_EQ(all[0].toTensor().suggestMemoryFormat(), format);
+      const uint64_t before = driver.state().launches;
+      const Tensor g =
+          kGradient(all[0], all[1], DimVector(x.sizes()), int64_t{2}, three, two, one, one);
+      EXPECT_EQ(driver.state().launches, before + 1);
+      EXPECT_EQ(DimVector(g.sizes()), (DimVector{2, 6, 9, 7}));
+      EXPECT_EQ(g.dtype(), type);
+      EXPECT_EQ(g.suggestMemoryFormat(), format);
+      EXPECT_EQ(DimVector(kAverage(x, one).sizes()), (DimVector{2, 6, 1, 1}));
+    }
+  }
+  const Tensor index = zeros({2, 6, 5, 4}, DType::Long), values = zeros({2, 6, 5, 4});
+  EXPECT_ERROR(kGradient(values, index, DimVector{2, 5, 9, 7}, int64_t{2}, three, two, one, one),
+               "does not fit sizes [2, 5, 9, 7]");
+  EXPECT_ERROR(
+      kGradient(values, index, DimVector{2, 6, 9, 7}, int64_t{2}, DimVector{0, 3}, two, one, one),
+      "out of range");
+  EXPECT_ERROR(kGradient(values, values, DimVector{2, 6, 9, 7}, int64_t{2}, three, two, one, one),
+               "an int64 index for each value");
+}
+
+TEST(Layers, StepsOfAnLstm) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  FakeDriver driver;
+  for (const DType type : {DType::Float, DType::Double, DType::Half, DType::BFloat16}) {
+    const Tensor gates = zeros({2, 12}, type), h = zeros({2, 3}, type);
+    const uint64_t before = driver.state().launches;
+    wick::lstmStep({gates, gates, h, gates.clone(), h.clone(), h.clone()});
+    wick::lstmStepGradient({h, h, h, gates, h, h, gates.clone(), h.clone()});
+    wick::lstmStepGradient({h, {}, h, gates, h, h, gates.clone(), h.clone()});
+    EXPECT_EQ(driver.state().launches, before + 3);
+  }
+  static const OperatorHandle kLayer{"wick::lstm_layer", ""};
+  EXPECT_ERROR(
+      kLayer.all(zeros({5, 2, 11}), zeros({2, 3}), zeros({2, 3}), zeros({12, 3}), IValue(), false),
+      "four gates");
 }
 
 TEST(Layers, ConvolutionsOfChannelsByThemselves) {

@@ -324,6 +324,26 @@ TEST(FuseEpilogues, TakesResidualAndActivation) {
   EXPECT_TRUE(constantOf(fused->input(9))->toBool());
 }
 
+// Of reduced floats too; others keep the layout that they have.
+TEST(FuseEpilogues, OrdersWeightsByChannels) {
+  for (const DType dtype : {DType::Float, DType::Half, DType::BFloat16, DType::Double}) {
+    auto graph = parseGraph(std::string(kConvHead) + R"(
+  %y : Tensor = aten::relu(%a)
+  return (%y)
+)");
+    Node* conv = graph->outputs()[0]->node()->input(0)->node();
+    {
+      InsertPointGuard guard(conv);
+      const Tensor weight = Tensor::zeros({4, 2, 3, 3}, dtype);
+      conv->replaceInput(1, graph->insertConstant(IValue(weight)));
+    }
+    ASSERT_EQ(fuseEpilogues(*graph), 1u) << toString(dtype);
+    const Tensor weight = constantOf(graph->outputs()[0]->node()->input(1))->toTensor();
+    EXPECT_EQ(weight.isContiguous(MemoryFormat::ChannelsLast), dtype != DType::Double)
+        << toString(dtype);
+  }
+}
+
 TEST(FuseEpilogues, LeavesResultsThatOthersReadAndWritesInBetween) {
   auto shared = parseGraph(std::string(kConvHead) + R"(
   %y : Tensor = aten::relu(%a)

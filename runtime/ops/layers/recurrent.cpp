@@ -3,6 +3,7 @@
 
 #include "core/counted_vector.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/lstm_layer.h"
 #include "runtime/ops/linear_algebra/linear_algebra.h"
 
 namespace wick {
@@ -70,6 +71,13 @@ struct Sequence {
 Tensor runPadded(CellKind kind, const Tensor& input, State& s, const Weights& w, bool reverse) {
   int64_t time = input.size(0);
   Tensor gates = gatesOfInput(input, w);
+  const bool plain = kind == CellKind::Lstm && !w.of_state && !w.w_hr.defined();
+  if (plain && (!gates.device().isCpu() || !isReducedFloat(gates.dtype()))) {
+    recurrent::LstmLayer layer =
+        recurrent::runLstmLayer(gates, s.h, s.c, w.w_hh, w.b_hh, reverse, false);
+    s = {layer.h, layer.c};
+    return layer.output;
+  }
   std::vector<Tensor> outputs(static_cast<size_t>(time));
   for (int64_t i = 0; i < time; ++i) {
     int64_t t = reverse ? time - 1 - i : i;

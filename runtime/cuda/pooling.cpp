@@ -1,0 +1,348 @@
+#include "runtime/cuda/pooling.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "codegen/cuda/scalar_text.h"
+#include "core/error.h"
+#include "ir/device_kernels.h"
+#include "runtime/cuda/device.h"
+#include "runtime/cuda/loop_kernel.h"
+#include "runtime/cuda/tables.h"
+#include "runtime/cuda/text_launch.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/call.h"
+#include "runtime/ops/layers/util.h"
+
+namespace wick::cuda {
+
+namespace {
+
+// Numbers of elements are as narrow as they allow: division is slow. Neighbouring threads take
+// neighbours in memory.
+constexpr const char* kPlaces = R"({preamble}
+typedef {type} T;
+typedef {accumulator} A;
+typedef {index} I;
+typedef {signed_index} S;
+)";
+constexpr const char* kPlaceOfPlanes =
+    "const I w = i % width, h = i / width % height, d = i / width / height % depth;\n"
+    "const I c = i / width / height / depth % channels, n = i / width / height / depth / channels;";
+constexpr const char* kPlaceOfChannelsLast =
+    "const I c = i % channels, w = i / channels % width, h = i / channels / width % height;\n"
+    "const I d = i / channels / width / height % depth, n = i / channels / width / height / depth;";
+
+constexpr const char* kPooling = R"(
+struct Words {{
+  const T* x; T* y; long long* indices; const long long* axes; long long total, channels;
+  long long xs_n, xs_c, xs_d, xs_h, xs_w, ys_n, ys_c, ys_d, ys_h, ys_w;
+  long long depth, height, width, in_height, in_width, step_d, step_h, step_w;
+  long long divisor, count_padding;
+}};
+extern "C" __global__ void __launch_bounds__(256) pooling(const __grid_constant__ Words p) {{
+  const I total = (I)p.total, channels = (I)p.channels;
+  const I depth = (I)p.depth, height = (I)p.height, width = (I)p.width;
+  const long long* const d_axis = p.axes;
+  const long long* const h_axis = d_axis + 3 * p.depth;
+  const long long* const w_axis = h_axis + 3 * p.height;
+  for (I i = blockIdx.x * (I)256 + threadIdx.x; i < total; i += gridDim.x * (I)256) {{
+    {place}
+    const T* const x = p.x + n * p.xs_n + c * p.xs_c;
+    const long long at = n * p.ys_n + c * p.ys_c + d * p.ys_d + h * p.ys_h + w * p.ys_w;
+    const S left = (S)w_axis[w], right = (S)w_axis[width + w], top = (S)h_axis[h],
+            bottom = (S)h_axis[height + h], last = (S)d_axis[depth + d];
+    {begin}
+    for (S z = (S)d_axis[d]; z < last; z += (S)p.step_d) {{
+      for (S r = top; r < bottom; r += (S)p.step_h) {{
+        const T* const row = x + z * p.xs_d + r * p.xs_h;
+        for (S q = left; q < right; q += (S)p.step_w) {{
+          const A v = {load};
+          {body}
+        }}
+      }}
+    }}
+    {end}
+  }}
+}}
+)";
+
+struct PoolingWords {
+  const void* x;
+  void* y;
+  void* indices;
+  const void* axes;
+  int64_t total, channels;
+  int64_t x_strides[5], y_strides[5];
+  int64_t depth, height, width, in_height, in_width, step_d, step_h, step_w;
+  int64_t divisor, count_padding;
+};
+
+// Signed sums of two numbers of elements fit, too.
+constexpr int64_t kNarrow = int64_t{1} << 30;
+
+std::string placesText(DType dtype, bool narrow) {
+  const DType wide = isReducedFloat(dtype) ? DType::Float : dtype;
+  return fmt::format(
+      fmt::runtime(kPlaces), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
+      fmt::arg("type", codegen::cudaType(dtype)), fmt::arg("accumulator", codegen::cudaType(wide)),
+      fmt::arg("index", narrow ? "unsigned" : "unsigned long long"),
+      fmt::arg("signed_index", narrow ? "int" : "long long"));
+}
+
+// The windows' bounds and spans, axis by axis, on the device.
+Tensor axesOn(const pooling::Axes& axes, Device device) {
+  int64_t total = 0;
+  for (const pooling::Axis& axis : axes) total += 3 * axis.size();
+  Tensor table = Tensor::empty(DimVector{total}, DType::Long);
+  int64_t* to = table.data<int64_t>();
+  for (const pooling::Axis& axis : axes) {
+    to = std::copy(axis.begin.begin(), axis.begin.end(), to);
+    to = std::copy(axis.end.begin(), axis.end.end(), to);
+    to = std::copy(axis.span.begin(), axis.span.end(), to);
+  }
+  return tableOn(device, table);
+}
+
+void setStrides(const Tensor& t, int64_t (&strides)[5]) {
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    strides[static_cast<size_t>(d < 2 ? d : 5 - t.dim() + d)] = t.stride(d);
+  }
+}
+
+struct Pooled {
+  Tensor values;
+  Tensor indices;
+};
+
+Pooled pool(const Tensor& x, const pooling::Axes& axes, bool largest, bool want_indices,
+            int64_t divisor, bool count_padding) {
+  const int64_t n = x.dim() - 2;  // spatial dimensions
+  DimVector sizes{x.size(0), x.size(1)};
+  for (int64_t d = 0; d < n; ++d) sizes.push_back(axes[static_cast<size_t>(3 - n + d)].size());
+  const MemoryFormat format = n >= 2 ? x.suggestMemoryFormat() : MemoryFormat::Contiguous;
+  Pooled result;
+  result.values = Tensor::empty(sizes, x.dtype(), x.device(), format);
+  if (want_indices) result.indices = Tensor::empty(sizes, DType::Long, x.device(), format);
+  if (result.values.numel() == 0) return result;
+  CudaDevice& device = enter(x.device());
+  const Tensor table = axesOn(axes, x.device());
+  PoolingWords words{};
+  words.x = x.rawData();
+  words.y = result.values.rawData();
+  words.indices = want_indices ? result.indices.rawData() : nullptr;
+  words.axes = table.rawData();
+  words.total = result.values.numel();
+  words.channels = x.size(1);
+  setStrides(x, words.x_strides);
+  setStrides(result.values, words.y_strides);
+  words.depth = axes[0].size();
+  words.height = axes[1].size();
+  words.width = axes[2].size();
+  words.in_height = axes[1].input;
+  words.in_width = axes[2].input;
+  words.step_d = axes[0].step;
+  words.step_h = axes[1].step;
+  words.step_w = axes[2].step;
+  words.divisor = divisor;
+  words.count_padding = count_padding;
+
+  const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
+  std::string begin, body, end;
+  if (largest) {
+    begin = "A best = (A)0; S place = -1;";
+    body =
+        "if (place < 0 || v > best || v != v) { best = v; place = (z * (S)p.in_height + r) * "
+        "(S)p.in_width + q; }";
+    end = fmt::format("p.y[at] = {}; {}", codegen::cudaConvert("best", wide, x.dtype()),
+                      want_indices ? "p.indices[at] = place;" : "");
+  } else {
+    begin = "A sum = (A)0; long long count = 0;";
+    body = "sum += v; ++count;";
+    end = fmt::format(
+        "const long long span = d_axis[2 * p.depth + d] * h_axis[2 * p.height + h] * w_axis[2 * "
+        "p.width + w];\nconst long long by = p.divisor != 0 ? p.divisor : p.count_padding != 0 ? "
+        "span : count;\np.y[at] = {};",
+        codegen::cudaConvert("(sum / (A)by)", wide, x.dtype()));
+  }
+  const bool narrow = std::max(x.numel(), result.values.numel()) < kNarrow;
+  const std::string text =
+      placesText(x.dtype(), narrow) +
+      fmt::format(fmt::runtime(kPooling),
+                  fmt::arg("place", format == MemoryFormat::Contiguous ? kPlaceOfPlanes
+                                                                       : kPlaceOfChannelsLast),
+                  fmt::arg("load", codegen::cudaConvert("row[q * p.xs_w]", x.dtype(), wide)),
+                  fmt::arg("begin", begin), fmt::arg("body", body), fmt::arg("end", end));
+  launch(functionOf(device, text, "pooling"), gridFor(result.values.numel(), device), kTextBlock,
+         &words, "pooling");
+  return result;
+}
+
+// ---- where the largest elements were ----
+
+// Each element of an image asks the windows that it lies in, in their order: nobody needs to wait,
+// and sums are always the same. The windows stand in the text, so that nothing is divided.
+constexpr const char* kSpread = R"(
+struct Words {{
+  const T* g; const long long* indices; T* y; long long total, channels;
+  long long gs_n, gs_c, gs_d, gs_h, gs_w, is_n, is_c, is_d, is_h, is_w, ys_n, ys_c, ys_d, ys_h, ys_w;
+  long long depth, height, width, windows_d, windows_h, windows_w;
+}};
+__device__ __forceinline__ S firstWindow(S at, S pad, S span, S stride) {{
+  const S from = at + pad - span;
+  return from < 0 ? 0 : from / stride + 1;
+}}
+__device__ __forceinline__ S endOfWindows(S at, S pad, S stride, long long most) {{
+  const S last = (at + pad) / stride + 1;
+  return last < (S)most ? last : (S)most;
+}}
+extern "C" __global__ void __launch_bounds__(256) max_pool_gradient(const __grid_constant__ Words p) {{
+  const I total = (I)p.total, channels = (I)p.channels;
+  const I depth = (I)p.depth, height = (I)p.height, width = (I)p.width;
+  for (I i = blockIdx.x * (I)256 + threadIdx.x; i < total; i += gridDim.x * (I)256) {{
+    {place}
+    const long long place = ((long long)d * p.height + h) * p.width + w;
+    const S top = firstWindow((S)h, {pad_h}, {span_h}, {stride_h});
+    const S bottom = endOfWindows((S)h, {pad_h}, {stride_h}, p.windows_h);
+    const S left = firstWindow((S)w, {pad_w}, {span_w}, {stride_w});
+    const S right = endOfWindows((S)w, {pad_w}, {stride_w}, p.windows_w);
+    const S last = endOfWindows((S)d, {pad_d}, {stride_d}, p.windows_d);
+    const T* const g = p.g + n * p.gs_n + c * p.gs_c;
+    const long long* const indices = p.indices + n * p.is_n + c * p.is_c;
+    A sum = (A)0;
+    for (S z = firstWindow((S)d, {pad_d}, {span_d}, {stride_d}); z < last; ++z) {{
+      for (S r = top; r < bottom; ++r) {{
+        for (S q = left; q < right; ++q) {{
+          if (indices[z * p.is_d + r * p.is_h + q * p.is_w] != place) continue;
+          sum += {load};
+          {round}
+        }}
+      }}
+    }}
+    p.y[n * p.ys_n + c * p.ys_c + d * p.ys_d + h * p.ys_h + w * p.ys_w] = {result};
+  }}
+}}
+)";
+
+struct SpreadWords {
+  const void* g;
+  const void* indices;
+  void* y;
+  int64_t total, channels;
+  int64_t g_strides[5], index_strides[5], y_strides[5];
+  int64_t sizes[3], windows[3];
+};
+
+// As images [N, C, spatial…].
+Tensor asImages(const Tensor& t, int64_t n) {
+  if (t.dim() == n + 2) return t;
+  DimVector sizes{1, t.dim() == n ? 1 : t.size(0)};
+  for (int64_t d = t.dim() - n; d < t.dim(); ++d) sizes.push_back(t.size(d));
+  return t.reshape(sizes);
+}
+
+Tensor maxPoolGradient(const Tensor& values, const Tensor& indices, const DimVector& sizes,
+                       int64_t n, const DimVector& kernels, const DimVector& strides,
+                       const DimVector& paddings, const DimVector& dilations) {
+  const char* op = "max_pool_gradient";
+  WICK_CHECK(n >= 1 && n <= 3 && values.dim() >= n && values.dim() <= n + 2 &&
+                 static_cast<int64_t>(sizes.size()) == values.dim(),
+             "{}: a gradient {} does not fit sizes {}", op, values.describe(), formatInts(sizes));
+  WICK_CHECK(indices.dtype() == DType::Long && std::ranges::equal(indices.sizes(), values.sizes()),
+             "{}: expected an int64 index for each value, got {} and {}", op, indices.describe(),
+             values.describe());
+  for (size_t d = 0; d + static_cast<size_t>(n) < sizes.size(); ++d) {
+    WICK_CHECK(sizes[d] == values.size(static_cast<int64_t>(d)),
+               "{}: a gradient {} does not fit sizes {}", op, values.describe(), formatInts(sizes));
+  }
+  const auto count = static_cast<size_t>(n);
+  const DimVector kernel = expandInts(op, "kernel_size", kernels, count);
+  const DimVector stride = strides.empty() ? kernel : expandInts(op, "stride", strides, count);
+  const DimVector padding = expandInts(op, "padding", paddings, count);
+  const DimVector dilation = expandInts(op, "dilation", dilations, count);
+  const Tensor g = asImages(values, n), at = asImages(indices, n);
+  const bool last =
+      n >= 2 && values.dim() == n + 2 && indices.suggestMemoryFormat() != MemoryFormat::Contiguous;
+  const Tensor out = Tensor::empty(sizes, values.dtype(), values.device(),
+                                   last ? indices.suggestMemoryFormat() : MemoryFormat::Contiguous);
+  if (out.numel() == 0) return out;
+  const Tensor y = asImages(out, n);
+  SpreadWords words{};
+  words.g = g.rawData();
+  words.indices = at.rawData();
+  words.y = y.rawData();
+  words.total = y.numel();
+  words.channels = y.size(1);
+  setStrides(g, words.g_strides);
+  setStrides(at, words.index_strides);
+  setStrides(y, words.y_strides);
+  constexpr int64_t kMostOfWindow = int64_t{1} << 26;  // as for the windows themselves
+  bool narrow = std::max(y.numel(), g.numel()) < kNarrow;
+  struct {
+    int64_t span = 1, stride = 1, padding = 0;
+  } windows[3];
+  for (size_t d = 0; d < 3; ++d) {
+    const bool given = d + count >= 3;
+    const size_t from = given ? d + count - 3 : 0;
+    words.sizes[d] = given ? y.size(static_cast<int64_t>(2 + from)) : 1;
+    words.windows[d] = given ? g.size(static_cast<int64_t>(2 + from)) : 1;
+    if (!given) continue;
+    const int64_t k = kernel[from], s = stride[from], p = padding[from], l = dilation[from];
+    WICK_CHECK(std::min({k, s, l}) > 0 && std::max({k, s, l}) < kMostOfWindow && p >= 0 && p <= k,
+               "{}: a size of the windows is out of range", op);
+    windows[d] = {l * (k - 1) + 1, s, p};
+    narrow = narrow && windows[d].span < kNarrow;
+  }
+  const DType dtype = values.dtype(), wide = isReducedFloat(dtype) ? DType::Float : dtype;
+  const bool rounds = wide != dtype;
+  // As the CPU adds: each sum of reduced floats is rounded.
+  const std::string rounded =
+      codegen::cudaConvert(codegen::cudaConvert("sum", wide, dtype), dtype, wide);
+  const std::string text =
+      placesText(dtype, narrow) +
+      fmt::format(
+          fmt::runtime(kSpread), fmt::arg("place", last ? kPlaceOfChannelsLast : kPlaceOfPlanes),
+          fmt::arg("load",
+                   codegen::cudaConvert("g[z * p.gs_d + r * p.gs_h + q * p.gs_w]", dtype, wide)),
+          fmt::arg("span_d", windows[0].span), fmt::arg("stride_d", windows[0].stride),
+          fmt::arg("pad_d", windows[0].padding), fmt::arg("span_h", windows[1].span),
+          fmt::arg("stride_h", windows[1].stride), fmt::arg("pad_h", windows[1].padding),
+          fmt::arg("span_w", windows[2].span), fmt::arg("stride_w", windows[2].stride),
+          fmt::arg("pad_w", windows[2].padding),
+          fmt::arg("round", rounds ? "sum = " + rounded + ";" : ""),
+          fmt::arg("result", codegen::cudaConvert("sum", wide, dtype)));
+  CudaDevice& device = enter(values.device());
+  launch(functionOf(device, text, "max_pool_gradient"), gridFor(y.numel(), device), kTextBlock,
+         &words, "max_pool_gradient");
+  return out;
+}
+
+const DeviceKernel kKernels[] = {
+    {"wick::max_pool_gradient", WICK_KERNEL(maxPoolGradient)},
+};
+const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
+
+}  // namespace
+
+pooling::MaxResult maxPool(const Tensor& x, const pooling::Axes& axes, bool want_indices) {
+  Pooled pooled = pool(x, axes, true, want_indices, 0, false);
+  return {pooled.values, pooled.indices};
+}
+
+Tensor averagePool(const Tensor& x, const pooling::Axes& axes, bool count_padding,
+                   std::optional<int64_t> divisor) {
+  static const OperatorHandle kMean{"aten::mean", "dim"};
+  const bool whole = std::ranges::all_of(axes, [&](const pooling::Axis& axis) {
+    return axis.size() == 1 && axis.step == 1 && axis.begin[0] == 0 && axis.end[0] == axis.input &&
+           (!count_padding || axis.span[0] == axis.input);
+  });
+  if (whole && !divisor && isFloating(x.dtype()) && x.dim() > 2 && x.numel() > 0) {
+    DimVector dims;
+    for (int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
+    return kMean(x, dims, true);
+  }
+  return pool(x, axes, false, false, divisor.value_or(0), count_padding).values;
+}
+
+}  // namespace wick::cuda
