@@ -329,9 +329,15 @@ void callOnDevice(DeviceType type, CallFrame frame) {
              op.schema().name());
   WICK_CHECK(destination.storage()->writable(), "{}: the destination's memory is read-only",
              op.schema().name());
+  const bool has_table = found.base || found.neutral;
+  const GeneralKernel general = general_kernels[slotOf(type)].load(std::memory_order_acquire);
+  if (op.form() == Operator::Form::Inplace && !has_table && general &&
+      general(frame, destination.device())) {
+    return;
+  }
   CallFrame base = frame;
   if (op.form() == Operator::Form::Out) --base.num_args;
-  if (found.base || found.neutral) {
+  if (has_table) {
     base.destination = &destination;
     (found.base ? found.base : op.record().kernel)(base);
   } else {

@@ -51,8 +51,9 @@ bool isDeviceNeutral(const Operator& op);
 // there is none.
 Kernel findDeviceKernel(const Operator& op, DeviceType type);
 
-// Computes any operator that it can on a device. False when it cannot: then nothing happened. Of
-// derived forms it is given the record's arguments.
+// Computes any operator that it can on a device. False when it cannot: then nothing happened. An
+// in-place form comes twice: as it is, to be written where its first argument lies (which is the
+// result), then as the operator that it is derived from. Of out= forms there is only the latter.
 using GeneralKernel = bool (*)(CallFrame& frame, Device device);
 // Set once for each type, before main().
 void setGeneralKernel(DeviceType type, GeneralKernel kernel);

@@ -6,6 +6,8 @@
 #include <array>
 #include <set>
 
+#include "codegen/cuda/pairs.h"
+
 namespace wick::codegen {
 
 namespace {
@@ -26,7 +28,10 @@ class KernelText {
         kernel_(kernel),
         layout_(layout),
         words_(kernel, layout),
-        schedule_(loop::makeSchedule(kernel)) {
+        schedule_(loop::makeSchedule(kernel)),
+        pairs_(layout.vector > 1 &&
+               std::ranges::any_of(kernel.expression.nodes(),
+                                   [](const auto& n) { return isReducedFloat(n.type); })) {
     if (words_.count > kMaxCudaWords) throw NoCudaText("a kernel of too many arguments");
     for (size_t r = 0; r < kernel.reductions.size(); ++r) {
       const DType type = kernel.expression[kernel.reductions[r].operand].type;
@@ -36,6 +41,7 @@ class KernelText {
 
   std::string run() {
     text_ = cudaPreamble(kernel_.expression);
+    if (pairs_) text_ += pairPreamble();
     text_ += fmt::format("struct wickWords {{ long long w[{}]; }};\n", words_.count);
     const char* index = layout_.wide ? "long long" : "int";
     text_ += fmt::format("typedef {} wickIndex;\n", index);
@@ -110,6 +116,10 @@ class KernelText {
   std::string elementsOf(size_t a) const {
     const DType type = kernel_.accesses[a].dtype;
     if (!isVector(a)) return fmt::format("struct {{ {} e[{}]; }}", cudaType(type), layout_.vector);
+    if (pairs_ && isReducedFloat(type)) {
+      return fmt::format("union {{ {} all; {} e[{}]; {} pair[{}]; }}", vectorType(type),
+                         cudaType(type), layout_.vector, pairType(type), layout_.vector / 2);
+    }
     return fmt::format("union {{ {} all; {} e[{}]; }}", vectorType(type), cudaType(type),
                        layout_.vector);
   }
@@ -250,7 +260,7 @@ class KernelText {
     }
     return needed;
   }
-  std::string name(ScalarExpr e) const { return fmt::format("n{}", e.id); }
+  std::string name(ScalarExpr e) const { return fmt::format("n{}{}", e.id, suffix_); }
 
   // Whether the leaf is read as a vector, or once for a vector, before its elements are computed.
   bool isLoadedAhead(const Leaf& leaf) const {
@@ -298,17 +308,18 @@ class KernelText {
       case Leaf::Kind::Reduction:
         return fmt::format("r{}", leaf.index);
       case Leaf::Kind::Index:
-        return fmt::format("(at{} + v * {})", leaf.index, word(words_.elementStep(leaf.index)));
+        return fmt::format("(at{} + {} * {})", leaf.index, place_,
+                           word(words_.elementStep(leaf.index)));
       case Leaf::Kind::Load:
         break;
     }
     if (isLoadedAhead(leaf)) {
-      if (isKept(i)) return fmt::format("kept{}[{}].e[v]", i, slot);
+      if (isKept(i)) return fmt::format("kept{}[{}].e[{}]", i, slot, place_);
       const bool one = layout_.steps[leaf.index] == LaneStep::Zero || one_;
-      return one ? fmt::format("x{}", i) : fmt::format("x{}.e[v]", i);
+      return one ? fmt::format("x{}", i) : fmt::format("x{}.e[{}]", i, place_);
     }
-    std::string at =
-        fmt::format("{} + v * {}", address(leaf.index), word(words_.elementStep(leaf.index)));
+    std::string at = fmt::format("{} + {} * {}", address(leaf.index), place_,
+                                 word(words_.elementStep(leaf.index)));
     if (leaf.offset.valid()) at += " + " + name(leaf.offset);
     const std::string read = fmt::format("*(const {}*)({})", type, at);
     if (!leaf.mask.valid()) return read;
@@ -316,27 +327,81 @@ class KernelText {
     return fmt::format("{} ? {} : {}", name(leaf.mask), read, zero);
   }
 
-  void computeNodes(const std::vector<bool>& needed, const std::string& slot) {
-    const auto& nodes = kernel_.expression.nodes();
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      if (!needed[i]) continue;
-      const ScalarNode& node = nodes[i];
-      std::string value;
-      if (node.op == ScalarOp::Input) {
-        value = leafText(i, kernel_.leaves[node.payload], slot);
-      } else {
-        std::array<ScalarExpr, 3> operands;
-        const size_t n = kernel_.operandsOf({static_cast<int32_t>(i)}, operands);
-        std::array<std::string, 3> in;
-        std::array<DType, 3> types;
-        for (size_t k = 0; k < n; ++k) {
-          in[k] = name(operands[k]);
-          types[k] = kernel_.expression[operands[k]].type;
-        }
-        value = cudaText(node, std::span(in).first(n), std::span(types).first(n));
+  void computeNode(size_t i, const std::string& slot) {
+    const ScalarNode& node = kernel_.expression.nodes()[i];
+    std::string value;
+    if (node.op == ScalarOp::Input) {
+      value = leafText(i, kernel_.leaves[node.payload], slot);
+    } else {
+      std::array<ScalarExpr, 3> operands;
+      const size_t n = kernel_.operandsOf({static_cast<int32_t>(i)}, operands);
+      std::array<std::string, 3> in;
+      std::array<DType, 3> types;
+      for (size_t k = 0; k < n; ++k) {
+        in[k] = name(operands[k]);
+        types[k] = kernel_.expression[operands[k]].type;
       }
-      line("const {} n{} = {};", cudaType(node.type), i, value);
+      value = cudaText(node, std::span(in).first(n), std::span(types).first(n));
     }
+    line("const {} {} = {};", cudaType(node.type), name({static_cast<int32_t>(i)}), value);
+  }
+  void computeNodes(const std::vector<bool>& needed, const std::string& slot) {
+    for (size_t i = 0; i < needed.size(); ++i) {
+      if (!needed[i]) continue;
+      if (!pairs_ || one_) {
+        computeNode(i, slot);
+      } else if (isReducedFloat(kernel_.expression.nodes()[i].type)) {
+        computePair(i, slot);
+      } else {
+        forEachOfPair([&] { computeNode(i, slot); });
+      }
+    }
+  }
+
+  // Elements v and v + 1, whose nodes are called n5a and n5b; pairs of reduced floats n5.
+  template <class F>
+  void forEachOfPair(F&& body) {
+    for (const char* suffix : {"a", "b"}) {
+      suffix_ = suffix;
+      place_ = *suffix == 'a' ? "v" : "(v + 1)";
+      body();
+    }
+    suffix_.clear();
+    place_ = "v";
+  }
+  // Runs `body` for each element that a turn of the loop over a vector takes.
+  template <class F>
+  void forEachElement(F&& body) {
+    if (pairs_) {
+      forEachOfPair(body);
+    } else {
+      body();
+    }
+  }
+  void computePair(size_t i, const std::string& slot) {
+    const auto id = static_cast<int32_t>(i);
+    const ScalarNode& node = kernel_.expression.nodes()[i];
+    const std::string type = pairType(node.type);
+    std::optional<std::string> pair = pairText(kernel_.expression, {id});
+    if (node.op == ScalarOp::Input) {
+      const Leaf& leaf = kernel_.leaves[node.payload];
+      if (isLoadedAhead(leaf) && isVector(leaf.index)) {
+        pair = isKept(i) ? fmt::format("kept{}[{}].pair[v / 2]", i, slot)
+                         : fmt::format("x{}.pair[v / 2]", i);
+      }
+    } else if (!pair && node.op == ScalarOp::Convert &&
+               kernel_.expression[node.operands[0]].type == DType::Float) {
+      const int32_t from = node.operands[0].id;
+      pair = pairOfFloats(node.type, fmt::format("n{}a", from), fmt::format("n{}b", from));
+    }
+    if (!pair) {
+      forEachOfPair([&] { computeNode(i, slot); });
+      line("const {} n{} = {};", type, i, pairOf(fmt::format("n{}a", i), fmt::format("n{}b", i)));
+      return;
+    }
+    line("const {} n{} = {};", type, i, *pair);
+    const std::string element = cudaType(node.type);
+    line("const {0} n{1}a = wickLow(n{1}), n{1}b = wickHigh(n{1});", element, i);
   }
 
   // What one vector of points computes: stores, checks and reductions of a pass.
@@ -352,6 +417,14 @@ class KernelText {
     bool empty() const { return stores.empty() && checks.empty() && reductions.empty(); }
   };
 
+  void storeInVector(const loop::Store& store) {
+    if (pairs_ && isVector(store.access) && isReducedFloat(kernel_.expression[store.value].type)) {
+      line("y{}.pair[v / 2] = n{};", store.access, store.value.id);
+      return;
+    }
+    forEachElement([&] { line("y{}.e[{}] = {};", store.access, place_, name(store.value)); });
+  }
+
   void computeVector(const Work& work, const std::string& slot, bool first_pass) {
     std::vector<ScalarExpr> roots = work.roots();
     for (const size_t r : work.reductions) roots.push_back(kernel_.reductions[r].operand);
@@ -361,15 +434,15 @@ class KernelText {
       line("{} y{};", elementsOf(store->access), store->access);
     }
     line("#pragma unroll");
-    open(fmt::format("for (int v = 0; v < {}; ++v)", layout_.vector));
+    open(fmt::format("for (int v = 0; v < {}; v += {})", layout_.vector, pairs_ ? 2 : 1));
     computeNodes(needed, slot);
-    for (const ScalarExpr check : work.checks) line("bad = bad || !{};", name(check));
-    for (const size_t r : work.reductions) {
-      line("sum{0} = combine{0}(sum{0}, {1});", r, name(kernel_.reductions[r].operand));
-    }
-    for (const loop::Store* store : work.stores) {
-      line("y{}.e[v] = {};", store->access, name(store->value));
-    }
+    forEachElement([&] {
+      for (const ScalarExpr check : work.checks) line("bad = bad || !{};", name(check));
+      for (const size_t r : work.reductions) {
+        line("sum{0} = combine{0}(sum{0}, {1});", r, name(kernel_.reductions[r].operand));
+      }
+    });
+    for (const loop::Store* store : work.stores) storeInVector(*store);
     close();
     for (const loop::Store* store : work.stores) {
       const size_t a = store->access;
@@ -613,8 +686,11 @@ class KernelText {
   const loop::Schedule schedule_;
   std::string text_;
   int depth_ = 1;
-  bool one_ = false;        // whether loads are of one element, not of a vector
-  std::set<int32_t> kept_;  // nodes: loads whose values stay in registers
+  bool one_ = false;         // whether loads are of one element, not of a vector
+  const bool pairs_;         // whether neighbours are computed two by two
+  std::string suffix_;       // of names of nodes: which of two
+  std::string place_ = "v";  // of the element in its vector
+  std::set<int32_t> kept_;   // nodes: loads whose values stay in registers
 };
 
 }  // namespace

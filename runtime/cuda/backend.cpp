@@ -199,7 +199,8 @@ class CudaGroups : public GroupBackend {
 };
 
 bool computeGenerally(CallFrame& frame, Device device) {
-  return computeAsGroup(frame, device) || computeByDefinition(frame, device);
+  if (computeAsGroup(frame, device)) return true;
+  return frame.op->form() == Operator::Form::Base && computeByDefinition(frame, device);
 }
 
 const struct Registration {

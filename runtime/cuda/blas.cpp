@@ -6,6 +6,7 @@
 
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -187,6 +188,99 @@ void makeLayout(const char* op, Descriptor& into, int type, int64_t rows, int64_
   checkStatus(f.setLayout(into.get(), kBatchOffset, &step, sizeof step), op);
 }
 
+// A product that lacks nothing but an algorithm.
+struct Call {
+  const char* op;
+  State& state;
+  Device device;
+  void *product, *x, *y, *d;
+  const void *x_data, *y_data;
+  void* out;
+  Types types;
+
+  void run(const Heuristic& how) const {
+    const Ref<Storage> workspace = Storage::allocate(how.workspace, device);
+    // One and zero in the type of the factors, which have up to 16 bytes.
+    alignas(16) std::array<unsigned char, 16> one{}, zero{};
+    if (types.scale == kReal64 || types.scale == kComplex64) {
+      const double value = 1;
+      std::memcpy(one.data(), &value, sizeof value);
+    } else {
+      const float value = 1;
+      std::memcpy(one.data(), &value, sizeof value);
+    }
+    checkStatus(functions().multiply(state.handle, product, one.data(), x_data, x, y_data, y,
+                                     zero.data(), out, d, out, d, &how.algorithm, workspace->data(),
+                                     how.workspace, currentStream()),
+                op);
+  }
+};
+
+// Whether products of a new shape are measured; then their bits may differ from process to process.
+bool tunes() {
+  static const bool on = [] {
+    const char* text = std::getenv("WICK_CUDA_TUNE");
+    const std::string_view value = text ? text : "off";
+    if (value == "on" || value == "off") return value == "on";
+    throw UsageError(fmt::format("WICK_CUDA_TUNE: expected on or off, got '{}'", value));
+  }();
+  return on;
+}
+
+// Milliseconds of a few calls behind each other.
+float timeOf(const Call& call, const Heuristic& how) {
+  constexpr int kCalls = 8;
+  const Driver& d = driver();
+  Event begin = nullptr, end = nullptr;
+  check(d.createEvent(&begin, 0), "measuring a product");
+  check(d.createEvent(&end, 0), "measuring a product");
+  call.run(how);  // the first call loads the code
+  check(d.recordEvent(begin, currentStream()), "measuring a product");
+  for (int i = 0; i < kCalls; ++i) call.run(how);
+  check(d.recordEvent(end, currentStream()), "measuring a product");
+  check(d.synchronizeEvent(end), "measuring a product");
+  float time = 0;
+  check(d.elapsedTime(&time, begin, end), "measuring a product");
+  d.destroyEvent(begin);
+  d.destroyEvent(end);
+  return time;
+}
+
+// The library's first choice, or the fastest of its first few.
+std::optional<Heuristic> choose(const Call& call, int64_t x_aligned, int64_t y_aligned,
+                                Status& status) {
+  const Functions& f = functions();
+  Descriptor preference(f.destroyPreference);
+  checkStatus(f.createPreference(preference.slot()), call.op);
+  const auto prefer = [&](int attribute, auto value) {
+    checkStatus(f.setPreference(preference.get(), attribute, &value, sizeof value), call.op);
+  };
+  prefer(kMaxWorkspace, kWorkspace);
+  prefer(kAlignmentA, static_cast<uint32_t>(x_aligned));
+  prefer(kAlignmentB, static_cast<uint32_t>(y_aligned));
+  prefer(kAlignmentC, uint32_t{256});
+  prefer(kAlignmentD, uint32_t{256});
+  constexpr int kMost = 16;
+  const bool measures = tunes() && !isCapturing();
+  std::array<Heuristic, kMost> found;
+  int count = 0;
+  status = f.choose(call.state.handle, call.product, call.x, call.y, call.d, call.d,
+                    preference.get(), measures ? kMost : 1, found.data(), &count);
+  if (status != 0 || count == 0) return std::nullopt;
+  size_t best = 0;
+  if (measures && count > 1) {
+    float least = timeOf(call, found[0]);
+    for (size_t i = 1; i < static_cast<size_t>(count); ++i) {
+      if (found[i].state != 0) continue;
+      if (const float time = timeOf(call, found[i]); time < least) {
+        least = time;
+        best = i;
+      }
+    }
+  }
+  return found[best];
+}
+
 }  // namespace
 
 Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias, bool relu) {
@@ -247,46 +341,23 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& b
                        epilogue,
                        x_aligned,
                        y_aligned};
-  Heuristic chosen;
+  const Call call{op,      state,  a.device(), product.get(), x.get(), y.get(),
+                  d.get(), x_data, y_data,     out.rawData(), types};
+  std::optional<Heuristic> chosen;
   {
     std::lock_guard lock(state.mutex);
-    const auto it = state.chosen.find(shape);
-    if (it != state.chosen.end()) {
-      chosen = it->second;
-    } else {
-      Descriptor preference(f.destroyPreference);
-      checkStatus(f.createPreference(preference.slot()), op);
-      const auto prefer = [&](int attribute, auto value) {
-        checkStatus(f.setPreference(preference.get(), attribute, &value, sizeof value), op);
-      };
-      prefer(kMaxWorkspace, kWorkspace);
-      prefer(kAlignmentA, static_cast<uint32_t>(x_aligned));
-      prefer(kAlignmentB, static_cast<uint32_t>(y_aligned));
-      prefer(kAlignmentC, uint32_t{256});
-      prefer(kAlignmentD, uint32_t{256});
-      int count = 0;
-      const Status status = f.choose(state.handle, product.get(), x.get(), y.get(), d.get(),
-                                     d.get(), preference.get(), 1, &chosen, &count);
-      WICK_CHECK(status == 0 && count > 0,
-                 "{}: cuBLASLt has no way to multiply {} and {} (status {})", op, a.describe(),
-                 b.describe(), status);
-      state.chosen.emplace(shape, chosen);
-    }
+    if (const auto it = state.chosen.find(shape); it != state.chosen.end()) chosen = it->second;
   }
-  const Ref<Storage> workspace = Storage::allocate(chosen.workspace, a.device());
-  // One and zero in the type of the factors, which have up to 16 bytes.
-  alignas(16) std::array<unsigned char, 16> one{}, zero{};
-  if (types.scale == kReal64 || types.scale == kComplex64) {
-    const double value = 1;
-    std::memcpy(one.data(), &value, sizeof value);
-  } else {
-    const float value = 1;
-    std::memcpy(one.data(), &value, sizeof value);
+  if (!chosen) {
+    Status status = 0;
+    chosen = choose(call, x_aligned, y_aligned, status);
+    WICK_CHECK(chosen, "{}: cuBLASLt has no way to multiply {} and {} (status {})", op,
+               a.describe(), b.describe(), status);
+    std::lock_guard lock(state.mutex);
+    // Of several threads the first one chooses for all.
+    chosen = state.chosen.emplace(shape, *chosen).first->second;
   }
-  checkStatus(f.multiply(state.handle, product.get(), one.data(), x_data, x.get(), y_data, y.get(),
-                         zero.data(), out.rawData(), d.get(), out.rawData(), d.get(),
-                         &chosen.algorithm, workspace->data(), chosen.workspace, currentStream()),
-              op);
+  call.run(*chosen);
   noteLaunch("a matrix product");
   return out;
 }

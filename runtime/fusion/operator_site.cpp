@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "codegen/loop/writes.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "ir/graph.h"
@@ -148,13 +149,15 @@ Site makeSite(const CallFrame& frame, const Form& form) {
   if (body->inputs().size() > kMaxArguments) return {};
   body->insertNode(node);
   node->setOperator(frame.op);
+  const bool writes = frame.op->form() == Operator::Form::Inplace;
   for (size_t r = 0; r < frame.num_results; ++r) {
     const TypePtr& type = frame.op->schema().returns()[r].type;
     if (type->kind() != TypeKind::Tensor) return {};
     node->output(r)->setType(type);
-    body->registerOutput(node->output(r));
+    // What is written is an argument of the group.
+    if (!writes) body->registerOutput(node->output(r));
   }
-  if (kernelKindOf(node) == FusionKind::None) return {};
+  if (writes ? !loop::isPointwiseWrite(node) : kernelKindOf(node) == FusionKind::None) return {};
   group->setAttribute(attr::Subgraph, std::move(body));
   return {std::make_unique<FusionSite>(*group)};
 }
@@ -246,7 +249,12 @@ bool computeWithADimension(CallFrame& frame) {
 bool computeAsGroup(CallFrame& frame, Device) {
   // What is computed here is recorded, if at all, by whoever called.
   const BelowRecorder below;
-  return compute(frame) || computeWithADimension(frame);
+  if (frame.op->form() == Operator::Form::Base) {
+    return compute(frame) || computeWithADimension(frame);
+  }
+  if (frame.num_results != 1 || !compute(frame)) return false;
+  frame.results[0] = IValue(frame.args[0].toTensor());
+  return true;
 }
 
 }  // namespace wick

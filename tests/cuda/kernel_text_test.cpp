@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "codegen/cuda/pairs.h"
 #include "codegen/loop/lowering.h"
 #include "ir/parser.h"
 #include "runtime/cuda/compiler.h"
@@ -125,6 +126,31 @@ std::vector<Case> cases() {
   return (%b)
 )",
        {b, b}},
+      {"half pairs",
+       R"(graph(%x : Tensor, %y : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %half : float = prim::Constant[value=0.5]()
+  %a : Tensor = aten::add(%x, %y, %one)
+  %b : Tensor = aten::mul(%a, %half)
+  %c : Tensor = aten::sub(%b, %x, %one)
+  %d : Tensor = aten::tanh(%c)
+  %e : Tensor = aten::neg(%d)
+  %f : Tensor = aten::abs(%e)
+  %g : Tensor = aten::relu(%f)
+  return (%g)
+)",
+       {h, h}},
+      {"bfloat16 pairs",
+       R"(graph(%x : Tensor, %y : Tensor):
+  %one : int = prim::Constant[value=1]()
+  %dim : int = prim::Constant[value=-1]()
+  %none : None = prim::Constant()
+  %a : Tensor = aten::add(%x, %y, %one)
+  %b : Tensor = aten::mul(%a, %y)
+  %c : Tensor = aten::softmax(%b, %dim, %none)
+  return (%c)
+)",
+       {h.to(DType::BFloat16), h.to(DType::BFloat16)}},
       {"argmax",
        R"(graph(%x : Tensor):
   %dim : int = prim::Constant[value=1]()
@@ -152,10 +178,38 @@ TEST(KernelText, Compiles) {
     for (const loop::Kernel& kernel : kernels) {
       for (const codegen::CudaLayout& layout : layoutsFor(kernel)) {
         const std::string source = codegen::cudaKernelText("wick_test", kernel, layout);
-        EXPECT_NO_THROW(EXPECT_FALSE(cuda::compileText(source, 9, 0).empty())) << c.name << "\n"
-                                                                               << source;
+        for (const int generation : {9, 8}) {
+          EXPECT_NO_THROW(EXPECT_FALSE(cuda::compileText(source, generation, 0).empty()))
+              << c.name << "\n"
+              << source;
+        }
       }
     }
+  }
+}
+
+// What float32 computes and rounds, where the instruction for pairs gives the same.
+TEST(KernelText, PairsOfReducedFloats) {
+  for (const DType type : {DType::Half, DType::BFloat16}) {
+    Expression e;
+    const ScalarExpr x = e.convert(e.input(0, type), DType::Float);
+    const ScalarExpr y = e.convert(e.input(1, type), DType::Float);
+    const ScalarExpr f = e.input(2, DType::Float);
+    const ExprBuilder b(e, DType::Float);
+    const auto text = [&](ScalarExpr value) {
+      return codegen::pairText(e, e.convert(value, type)).value_or("none");
+    };
+    EXPECT_EQ(text(b.add(x, y)), "wickAdd(n0, n2)");
+    EXPECT_EQ(text(b.mul(y, y)), "wickMul(n2, n2)");
+    EXPECT_EQ(text(b.neg(x)), "wickNeg(n0)");
+    EXPECT_EQ(text(b.sub(x, b.constant(0.5))), type == DType::Half
+                                                   ? "wickSub(n0, wickHalf2{0x38003800u})"
+                                                   : "wickSub(n0, wickBFloat2{0x3f003f00u})");
+    EXPECT_EQ(text(b.sub(x, b.constant(0.1))), "none");  // it has more digits
+    EXPECT_EQ(text(b.add(x, f)), "none");
+    EXPECT_EQ(text(b.div(x, y)), "none");
+    EXPECT_EQ(text(b.add(b.mul(x, y), y)), "none");  // the product is not rounded
+    EXPECT_EQ(codegen::pairText(e, b.add(x, y)), std::nullopt);
   }
 }
 

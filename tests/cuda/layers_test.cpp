@@ -153,6 +153,26 @@ TEST(Layers, StepsOfAnLstm) {
       "four gates");
 }
 
+// One launch and no copy, where nothing else lies in the memory that is written.
+TEST(Layers, InPlaceFormsWriteWhereTheyAre) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  static const OperatorHandle kAdd{"aten::add_", "Tensor"}, kMul{"aten::mul_", "Scalar"},
+      kRelu{"aten::relu_", ""};
+  FakeDriver driver;
+  const Tensor x = zeros({4, 5}), y = zeros({5}), whole = zeros({4, 5}, DType::Long);
+  const auto launchesOf = [&](auto&& call) {
+    const uint64_t before = driver.state().launches;
+    call();
+    return driver.state().launches - before;
+  };
+  EXPECT_EQ(launchesOf([&] { EXPECT_TRUE(kAdd(x, y, Scalar(int64_t{1})).isSame(x)); }), 1);
+  EXPECT_EQ(launchesOf([&] { EXPECT_TRUE(kMul(x, Scalar(0.5)).isSame(x)); }), 1);
+  EXPECT_EQ(launchesOf([&] { EXPECT_TRUE(kRelu(x).isSame(x)); }), 1);
+  EXPECT_GE(launchesOf([&] { EXPECT_TRUE(kAdd(x, x, Scalar(int64_t{1})).isSame(x)); }), 1);
+  EXPECT_ERROR(kAdd(y, x, Scalar(int64_t{1})), "shape");
+  EXPECT_ERROR(kAdd(whole, x, Scalar(int64_t{1})), "can't be cast");
+}
+
 TEST(Layers, ConvolutionsOfChannelsByThemselves) {
   if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
   static const OperatorHandle kConv{"aten::conv2d", ""};
