@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include <tuple>
 
 #include "core/error.h"
+#include "core/log.h"
 #include "core/product_precision.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library.h"
@@ -26,6 +28,9 @@ namespace {
 
 constexpr const char* kNames[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so"};
 constexpr size_t kWorkspace = size_t{32} << 20;
+// For products of so few multiplications the library's ways with memory between two kernels are
+// several times slower than those without, yet come first.
+constexpr double kTiny = double{1 << 21};
 
 using Status = int;
 // The library's own numbers.
@@ -197,6 +202,7 @@ struct Call {
   const void *x_data, *y_data;
   void* out;
   Types types;
+  bool tiny;
 
   void run(const Heuristic& how) const {
     const Ref<Storage> workspace = Storage::allocate(how.workspace, device);
@@ -255,7 +261,7 @@ std::optional<Heuristic> choose(const Call& call, int64_t x_aligned, int64_t y_a
   const auto prefer = [&](int attribute, auto value) {
     checkStatus(f.setPreference(preference.get(), attribute, &value, sizeof value), call.op);
   };
-  prefer(kMaxWorkspace, kWorkspace);
+  prefer(kMaxWorkspace, call.tiny ? size_t{0} : kWorkspace);
   prefer(kAlignmentA, static_cast<uint32_t>(x_aligned));
   prefer(kAlignmentB, static_cast<uint32_t>(y_aligned));
   prefer(kAlignmentC, uint32_t{256});
@@ -269,10 +275,13 @@ std::optional<Heuristic> choose(const Call& call, int64_t x_aligned, int64_t y_a
   if (status != 0 || count == 0) return std::nullopt;
   size_t best = 0;
   if (measures && count > 1) {
-    float least = timeOf(call, found[0]);
-    for (size_t i = 1; i < static_cast<size_t>(count); ++i) {
+    float least = std::numeric_limits<float>::infinity();
+    for (size_t i = 0; i < static_cast<size_t>(count); ++i) {
       if (found[i].state != 0) continue;
-      if (const float time = timeOf(call, found[i]); time < least) {
+      const float time = timeOf(call, found[i]);
+      GRAPH_DEBUG("product: way {} takes {} ms, {} waves, {} bytes of workspace", i, time,
+                  found[i].waves, found[i].workspace);
+      if (time < least) {
         least = time;
         best = i;
       }
@@ -341,8 +350,19 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& b
                        epilogue,
                        x_aligned,
                        y_aligned};
-  const Call call{op,      state,  a.device(), product.get(), x.get(), y.get(),
-                  d.get(), x_data, y_data,     out.rawData(), types};
+  const Call call{
+      op,
+      state,
+      a.device(),
+      product.get(),
+      x.get(),
+      y.get(),
+      d.get(),
+      x_data,
+      y_data,
+      out.rawData(),
+      types,
+      !isReducedFloat(dtype) && static_cast<double>(out.numel()) * static_cast<double>(k) <= kTiny};
   std::optional<Heuristic> chosen;
   {
     std::lock_guard lock(state.mutex);
@@ -350,6 +370,7 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& b
   }
   if (!chosen) {
     Status status = 0;
+    GRAPH_DEBUG("product: {} of {} x {} x {}", batches, m, k, n);
     chosen = choose(call, x_aligned, y_aligned, status);
     WICK_CHECK(chosen, "{}: cuBLASLt has no way to multiply {} and {} (status {})", op,
                a.describe(), b.describe(), status);
