@@ -405,13 +405,14 @@ class Recorder {
   }
 
   // Whether an argument lies where the destination does and is not the same tensor: some operators
-  // refuse that.
+  // refuse that. They compare all strides, also those of dimensions of one element.
   bool readsPartOf(const Tensor& destination) const {
     const Geometry written = Geometry::of(destination);
     return std::ranges::any_of(tensors_, [&](const Tensor& t) {
       if (!t.sharesStorage(destination)) return false;
       const Geometry read = Geometry::of(t);
-      return !(read == written) && read.offset < written.end() && written.offset < read.end();
+      const bool same = read == written && read.strides == written.strides;
+      return !same && read.offset < written.end() && written.offset < read.end();
     });
   }
 

@@ -2,6 +2,7 @@
 // tensors on the CPU, bit for bit.
 #include "lazy/lazy.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,6 +75,65 @@ TEST_F(Lazy, WhatNobodyNeedsIsNotComputed) {
   lazy::markStep();
   EXPECT_EQ(lazy::counters().compiled, 1u);  // the same graph as without exp
   expectSame(again, kept.device().isCpu() ? kept : moveTo(kept, Device()));
+}
+
+// Whether a write over a part of what is read is refused depends on sizes, strides and offsets,
+// those of dimensions of one element too.
+TEST_F(Lazy, OverlappingWritesAreRefusedWhereEagerOnesAre) {
+  static const OperatorHandle kAdd("aten::add_", "Tensor"), kOut("aten::mul", "out"),
+      kProduct("aten::addcmul_", ""), kCopy("aten::copy_", ""), kMaximum("aten::maximum", "out"),
+      kCumsum("aten::cumsum", "out");
+  struct View {
+    DimVector sizes, strides;
+    int64_t offset;
+  };
+  std::vector<View> views;
+  for (const int64_t offset : {0, 1, 3}) {
+    for (const int64_t stride : {1, 2, 3, 5}) {
+      views.push_back({{3}, {stride}, offset});
+      views.push_back({{3, 1}, {stride, 1}, offset});
+      views.push_back({{3, 1}, {1, stride}, offset});
+      views.push_back({{1, 3}, {stride, 1}, offset});
+      views.push_back({{3, 3}, {stride, 1}, offset});
+      views.push_back({{3, 3}, {1, stride}, offset});
+    }
+  }
+  // What the memory holds behind the call, or the error.
+  const auto outcome = [&](const Tensor& memory, const View& to, const View& from, int which) {
+    const Tensor x = memory.asStrided(to.sizes, to.strides, to.offset);
+    const Tensor y = memory.asStrided(from.sizes, from.strides, from.offset);
+    std::string error = messageOf([&] {
+      if (which == 0) kAdd(x, y, Scalar(1));
+      if (which == 1) kOut(y, y, x);
+      if (which == 2) kProduct(x, y, y, Scalar(2));
+      if (which == 3) kCopy(x, y, false);
+      if (which == 4) kMaximum(y, x, x);
+      if (which == 5) kCumsum(y, 0, IValue(), x);
+    });
+    for (size_t at = 0; (at = error.find(" on lazy")) != std::string::npos;) error.erase(at, 8);
+    return std::make_pair(error, moveTo(memory, Device()));
+  };
+  const Tensor start = numbers({40});
+  int refused = 0;
+  for (int which = 0; which < 6; ++which) {
+    for (const View& to : views) {
+      for (const View& from : views) {
+        // What an out= form leaves behind when it changes sizes is another matter.
+        const bool out = which == 1 || which == 4 || which == 5;
+        if (out && to.sizes != from.sizes) continue;
+        const auto [error, want] = outcome(start.clone(), to, from, which);
+        const auto [lazy_error, got] = outcome(lazyOf(start), to, from, which);
+        const std::string what = fmt::format(
+            "operator {}, {} {} at {} from {} {} at {}", which, formatInts(to.sizes),
+            formatInts(to.strides), to.offset, formatInts(from.sizes), formatInts(from.strides),
+            from.offset);
+        ASSERT_EQ(lazy_error, error) << what;
+        expectSame(got, want, what);
+        refused += error.find("single memory location") != std::string::npos;
+      }
+    }
+  }
+  EXPECT_GT(refused, 100);
 }
 
 TEST_F(Lazy, WritesReachViews) {
