@@ -29,15 +29,6 @@ namespace wick {
 
 namespace {
 
-// What is on at a place of the program.
-struct Precision {
-  bool cuda = false;
-  bool cpu = false;
-  DType cuda_dtype = DType::Half;
-  DType cpu_dtype = DType::BFloat16;
-  bool any() const { return cuda || cpu; }
-};
-
 // FullWithoutDType: unless the call says which dtype it wants. FullOnCuda: that for one device only.
 enum class Policy { Reduced, Full, FullWithoutDType, FullOnCuda, Widest, Unsafe };
 
@@ -190,13 +181,13 @@ class Caster {
  public:
   explicit Caster(Graph& graph) : graph_(graph) {}
 
-  void block(Block* b, Precision around) {
+  void block(Block* b, AutocastState around) {
     struct Open {
       const Value* object;
-      Precision before;
+      AutocastState before;
     };
     std::vector<Open> open;
-    Precision now = around;
+    AutocastState now = around;
     for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
       Node* node = *it;
       ++it;
@@ -218,6 +209,9 @@ class Caster {
           left->replaceAllUsesWith(graph_.insertNode(graph_.createNone())->output());
         }
         node->destroy();
+      } else if (node->kind() == Symbol::aten("is_autocast_enabled") ||
+                 node->kind() == Symbol::aten("is_autocast_cpu_enabled")) {
+        answer(node, node->kind() == Symbol::aten("is_autocast_enabled") ? now.cuda : now.cpu);
       } else {
         for (Block* inner : node->blocks()) block(inner, now);
         if (now.any()) cast(node, now);
@@ -228,7 +222,7 @@ class Caster {
 
  private:
   // What holds within the scope.
-  static Precision within(const Value* object, Precision around) {
+  static AutocastState within(const Value* object, AutocastState around) {
     WICK_CHECK(object->node()->kind() == prim::CreateObject,
                "autocast: a scope must be made where it is entered, as in `with "
                "torch.autocast(\"cpu\"):`");
@@ -256,13 +250,20 @@ class Caster {
     WICK_CHECK(enabled && !device.empty(), "autocast: a scope without device or `enabled`");
     WICK_CHECK(device == "cpu" || device == "cuda",
                "autocast: expected the device 'cpu' or 'cuda', got '{}'", device);
-    Precision inside = around;
+    AutocastState inside = around;
     (device == "cpu" ? inside.cpu : inside.cuda) = *enabled;
     if (dtype) (device == "cpu" ? inside.cpu_dtype : inside.cuda_dtype) = *dtype;
     return inside;
   }
 
-  void cast(Node* node, const Precision& now) {
+  // A question whether autocast is on has its answer here, and is gone.
+  void answer(Node* question, bool on) {
+    InsertPointGuard guard(question);
+    question->output()->replaceAllUsesWith(graph_.insertConstant(IValue(on)));
+    question->destroy();
+  }
+
+  void cast(Node* node, const AutocastState& now) {
     WICK_CHECK(node->kind() != prim::CallFunction && node->kind() != prim::CallMethod,
                "autocast: calls within its scope must be known when compiling, not go by an "
                "interface or nest too deeply: {}",
@@ -276,7 +277,7 @@ class Caster {
     const FunctionSchema* schema = node->maybeSchema();
     if (schema && schema->isMutable()) return;
     if (found->second == Policy::Widest && !readsFloat(node)) return;
-    Precision wanted = now;
+    AutocastState wanted = now;
     if (found->second == Policy::FullOnCuda) wanted.cpu = false;
     if (found->second == Policy::FullOnCuda || found->second == Policy::FullWithoutDType) {
       if (!wanted.any() || saysDType(node)) return;
@@ -304,7 +305,7 @@ class Caster {
     return false;
   }
 
-  Value* casted(Node* user, Value* tensor, Policy policy, const Precision& now) {
+  Value* casted(Node* user, Value* tensor, Policy policy, const AutocastState& now) {
     InsertPointGuard guard(user);
     RangeGuard range(&graph_, user->range());
     std::vector<Value*> inputs{tensor, graph_.insertConstant(IValue(now.cuda)),
@@ -332,7 +333,11 @@ bool entersAutocast(const Graph& graph) {
 
 bool insertAutocasts(Graph& graph) {
   if (!entersAutocast(graph)) return false;
-  Caster(graph).block(graph.block(), Precision());
+  return insertAutocastsWithin(graph, AutocastState());
+}
+
+bool insertAutocastsWithin(Graph& graph, const AutocastState& around) {
+  Caster(graph).block(graph.block(), around);
   return true;
 }
 

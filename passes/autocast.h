@@ -1,4 +1,4 @@
-// Mixed precision: what `with torch.autocast("cpu", dtype=torch.bfloat16)` does to a graph.
+// Mixed precision: what `with torch.autocast("cuda", dtype=torch.float16)` does to a graph.
 #pragma once
 
 #include "ir/graph.h"
@@ -17,5 +17,17 @@ bool entersAutocast(const Graph& graph);
 // that the pass cannot understand, for calls within one that could not be inlined, and for
 // operators that are unsafe in low precision. True when anything changed.
 bool insertAutocasts(Graph& graph);
+
+// What autocast does to the tensors of each type of device.
+struct AutocastState {
+  bool cuda = false;
+  bool cpu = false;
+  DType cuda_dtype = DType::Half;
+  DType cpu_dtype = DType::BFloat16;
+  bool any() const { return cuda || cpu; }
+};
+
+// The same for a graph that as a whole stands within a scope.
+bool insertAutocastsWithin(Graph& graph, const AutocastState& around);
 
 }  // namespace wick

@@ -517,6 +517,8 @@ constexpr const char* kMixed[] = {
     "aten::to.prim_dtype",
     "aten::to.prim_other",
     "aten::_to_copy",
+    "aten::_autocast_to_full_precision",
+    "aten::_autocast_to_reduced_precision",
     "aten::type_as",
     "aten::cpu",
     "aten::cuda",

@@ -31,12 +31,20 @@ Tensor resizedAs(const Tensor& self, const Tensor& like, std::optional<MemoryFor
   return resized(self, DimVector(like.sizes()), format);
 }
 
-Tensor toFullPrecision(const Tensor& self, bool, bool cpu_enabled) {
-  bool reduced = self.dtype() == DType::Half || self.dtype() == DType::BFloat16;
-  return cpu_enabled && reduced ? self.to(DType::Float) : self;
+// Casts of autocast scopes, each for tensors of its own device (passes/autocast.h).
+bool isCastOn(Device device, bool cuda_enabled, bool cpu_enabled) {
+  return (device.isCpu() && cpu_enabled) || (device.isCuda() && cuda_enabled);
 }
-Tensor toReducedPrecision(const Tensor& self, bool, bool cpu_enabled, DType, DType cpu_dtype) {
-  return cpu_enabled && self.dtype() == DType::Float ? self.to(cpu_dtype) : self;
+Tensor toFullPrecision(const Tensor& self, bool cuda_enabled, bool cpu_enabled) {
+  const bool reduced = self.dtype() == DType::Half || self.dtype() == DType::BFloat16;
+  return reduced && isCastOn(self.device(), cuda_enabled, cpu_enabled) ? self.to(DType::Float)
+                                                                       : self;
+}
+Tensor toReducedPrecision(const Tensor& self, bool cuda_enabled, bool cpu_enabled, DType cuda_dtype,
+                          DType cpu_dtype) {
+  const bool full = self.dtype() == DType::Float;
+  if (!full || !isCastOn(self.device(), cuda_enabled, cpu_enabled)) return self;
+  return self.to(self.device().isCpu() ? cpu_dtype : cuda_dtype);
 }
 
 DimVector dimsIn(const Tensor& shape) {
