@@ -6,6 +6,7 @@
 
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
+#include "core/wrapped.h"
 #include "runtime/kernels/device_layers.h"
 #include "runtime/kernels/pooling.h"
 #include "runtime/ops/boxing.h"
@@ -61,7 +62,7 @@ void scatterLast(const char* op, const T* source, const int64_t* index, T* targe
                                  "{}: index {} is out of bounds for {} elements", op, at,
                                  to_pixels);
                       T& sum = to[at * channels + c];
-                      sum = static_cast<T>(sum + source[row + c]);
+                      sum = wrappedSum(sum, source[row + c]);
                     }
                   }
                 }
@@ -103,7 +104,7 @@ Tensor planeScatter(const Tensor& values, const Tensor& indices, const DimVector
                                "{}: index {} is out of bounds for {} elements", op, index[i],
                                to.pixels);
                     T& sum = target[i / from.pixels * to.pixels + index[i]];
-                    sum = static_cast<T>(sum + source[i]);
+                    sum = wrappedSum(sum, source[i]);
                   }
                 });
   });

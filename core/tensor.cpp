@@ -3,6 +3,7 @@
 #include <bit>
 #include <complex>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "core/convert.h"
@@ -84,6 +85,7 @@ Extent extentOf(IntSpan sizes, IntSpan strides, int64_t offset, size_t item_size
     any &= size != 0;
   }
   e.fits = !wrong;
+  if (wrong) return e;
   e.numel = any ? static_cast<int64_t>(elements) : 0;
   if (!any) {
     e.row_major = true;
@@ -408,7 +410,10 @@ DimVector contiguousStrides(IntSpan sizes) {
   int64_t next = 1;
   for (size_t d = sizes.size(); d-- > 0;) {
     strides[d] = next;
-    next *= std::max<int64_t>(sizes[d], 1);
+    // Beyond what a tensor may have, which whoever places one refuses.
+    if (__builtin_mul_overflow(next, std::max<int64_t>(sizes[d], 1), &next)) {
+      next = std::numeric_limits<int64_t>::max();
+    }
   }
   return strides;
 }

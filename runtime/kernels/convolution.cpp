@@ -197,7 +197,11 @@ DimVector convolutionOutputSize(const char* op, const Tensor& input, const Tenso
   WICK_CHECK(input.dim() == weight.dim(), "{}: expected {}-dimensional input for weight {}, got {}",
              op, weight.dim(), formatInts(weight.sizes()), formatInts(input.sizes()));
   WICK_CHECK(p.groups > 0, "{}: non-positive groups is not supported", op);
-  int64_t expected = p.transposed ? weight.size(0) : weight.size(1) * p.groups;
+  int64_t of_all_groups = 0;
+  WICK_CHECK(!__builtin_mul_overflow(weight.size(1), p.groups, &of_all_groups),
+             "{}: groups={} are too many for weight of size {}", op, p.groups,
+             formatInts(weight.sizes()));
+  int64_t expected = p.transposed ? weight.size(0) : of_all_groups;
   WICK_CHECK(
       input.size(1) == expected,
       "{}: given groups={}, weight of size {}, expected input{} to have {} channels, but got "
@@ -206,7 +210,7 @@ DimVector convolutionOutputSize(const char* op, const Tensor& input, const Tenso
   WICK_CHECK(weight.size(0) % p.groups == 0 && weight.size(0) >= p.groups,
              "{}: given groups={}, expected weight to be divisible by it at dimension 0, got {}",
              op, p.groups, formatInts(weight.sizes()));
-  int64_t channels = p.transposed ? weight.size(1) * p.groups : weight.size(0);
+  int64_t channels = p.transposed ? of_all_groups : weight.size(0);
   WICK_CHECK(!bias.defined() || (bias.dim() == 1 && bias.size(0) == channels),
              "{}: expected bias to be 1-dimensional with {} elements, got {}", op, channels,
              bias.defined() ? formatInts(bias.sizes()) : "");

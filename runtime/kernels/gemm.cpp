@@ -125,9 +125,20 @@ void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
   });
 }
 
+// Multiplications of a product. A product without elements may have sizes that no integer holds the
+// product of.
+double workOf(int64_t m, int64_t n, int64_t k) {
+  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+
+// How many products of a batch a thread takes at once.
+int64_t productsTogether(double work_of_one) {
+  return static_cast<int64_t>(std::max(1.0, 2.0 * kSmallWork / std::max(1.0, work_of_one)));
+}
+
 // Whether oneDNN multiplies so much of this dtype; less is done by smallgemm, in float32.
 bool isLibraryWork(DType dtype, int64_t m, int64_t n, int64_t k, int64_t batches) {
-  if (!onednn::computes(dtype) || m * n * k <= kSmallWork) return false;
+  if (!onednn::computes(dtype) || workOf(m, n, k) <= kSmallWork) return false;
   return dtype != DType::Float || m > kFewRows || batches > 1;
 }
 
@@ -150,16 +161,14 @@ void productSmall(const Tensor& a_in, const Tensor& b, const Tensor& out) {
   const int64_t batches = out.size(0), m = a.size(1), k = a.size(2), n = b.size(2);
   const bool rb = isRowMajor(b);
   const int64_t lda = leading(a, true), ldb = leading(b, rb);
-  parallelFor(batches, std::max<int64_t>(1, 2 * kSmallWork / std::max<int64_t>(1, m * n * k)),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) {
-                  const float* pa = a.data<float>() + i * batchStride(a);
-                  const float* pb = b.data<float>() + i * batchStride(b);
-                  float* pc = out.data<float>() + i * m * n;
-                  (rb ? smallgemm::productNN : smallgemm::productNT)(m, n, k, pa, lda, pb, ldb,
-                                                                     nullptr, pc, n);
-                }
-              });
+  parallelFor(batches, productsTogether(workOf(m, n, k)), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const float* pa = a.data<float>() + i * batchStride(a);
+      const float* pb = b.data<float>() + i * batchStride(b);
+      float* pc = out.data<float>() + i * m * n;
+      (rb ? smallgemm::productNN : smallgemm::productNT)(m, n, k, pa, lda, pb, ldb, nullptr, pc, n);
+    }
+  });
 }
 
 // out [B, M, 1] = a [B, M, K] b [B, K, 1]: the vector times the transpose.
@@ -167,14 +176,13 @@ void productByVector(const Tensor& a, const Tensor& b_in, const Tensor& out) {
   const Tensor b = b_in.stride(1) == 1 || b_in.size(1) == 1 ? b_in : b_in.contiguous();
   const int64_t batches = out.size(0), m = a.size(1), k = a.size(2);
   const int64_t lda = leading(a, true);
-  parallelFor(batches, std::max<int64_t>(1, 2 * kSmallWork / std::max<int64_t>(1, m * k)),
-              [&](int64_t begin, int64_t end) {
-                for (int64_t i = begin; i < end; ++i) {
-                  smallgemm::productNT(1, m, k, b.data<float>() + i * batchStride(b), k,
-                                       a.data<float>() + i * batchStride(a), lda, nullptr,
-                                       out.data<float>() + i * m, m);
-                }
-              });
+  parallelFor(batches, productsTogether(workOf(m, 1, k)), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      smallgemm::productNT(1, m, k, b.data<float>() + i * batchStride(b), k,
+                           a.data<float>() + i * batchStride(a), lda, nullptr,
+                           out.data<float>() + i * m, m);
+    }
+  });
 }
 
 void productFloat(const char* op, const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
@@ -265,7 +273,7 @@ Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, cons
   }
   int64_t m = x.size(0), n = weight.size(0), k = x.size(1);
   const bool by_library = isLibraryWork(x.dtype(), m, n, k, 1);
-  if (by_library || (x.dtype() == DType::Float && m * n * k > 0)) {
+  if (by_library || (x.dtype() == DType::Float && workOf(m, n, k) > 0)) {
     Tensor a = isMatrix(x) && isRowMajor(x) ? x : x.contiguous();
     Tensor out = Tensor::empty(DimVector{m, n}, x.dtype(), x.device());
     Tensor b = bias.defined() ? bias.contiguous() : bias;

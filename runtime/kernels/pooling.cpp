@@ -178,14 +178,16 @@ void maxChannelsLast(const Layout& l, const Axes& axes, int64_t* indices) {
               });
 }
 
-// Division by -1 as negation: the smallest integer has no quotient there, and x86 would trap.
+// Of integers the quotient of 64 bits: narrower ones may have no number for the divisor. Division by -1
+// as negation: the smallest integer has no quotient there, and x86 would trap.
 template <class T>
-T quotient(T sum, T divisor) {
+T quotient(T sum, int64_t divisor) {
   if constexpr (std::is_integral_v<T>) {
-    if (std::is_signed_v<T> && divisor == static_cast<T>(-1))
-      return static_cast<T>(-static_cast<uint64_t>(sum));
+    if (divisor == -1) return static_cast<T>(-static_cast<uint64_t>(sum));
+    return static_cast<T>(static_cast<int64_t>(sum) / divisor);
+  } else {
+    return static_cast<T>(sum / static_cast<T>(divisor));
   }
-  return static_cast<T>(sum / divisor);
 }
 
 int64_t elementsRead(const Axis& a, int64_t i) {
@@ -225,7 +227,7 @@ void averageChannelsLast(const Layout& l, const Axes& axes, const Divisor& divid
                     any = true;
                   });
                   if (!any) continue;
-                  const T d = static_cast<T>(divide.at(axes, at));
+                  const int64_t d = divide.at(axes, at);
                   for (int64_t c = 0; c < width; ++c) sum[c] = quotient(sum[c], d);
                 }
               });
@@ -324,7 +326,7 @@ class AverageRow {
         for (int64_t i = 0; i < n; ++i) out[i] = wrappedSum(out[i], row[k + i]);
       }
     });
-    const T divisor = static_cast<T>(divide_.at(axes_, {d, h, run_.begin}));
+    const int64_t divisor = divide_.at(axes_, {d, h, run_.begin});
     for (int64_t i = 0; i < n; ++i) out[i] = quotient(out[i], divisor);
   }
 
@@ -338,8 +340,7 @@ class AverageRow {
     for (int64_t w = 0; w < a.size(); ++w) {
       const int64_t read = elementsRead(a, w);
       if (read == 0) continue;
-      out[w] = quotient(sumOf(sums_.data() + a.begin[w], read),
-                        static_cast<T>(divide_.at(axes_, {d, h, w})));
+      out[w] = quotient(sumOf(sums_.data() + a.begin[w], read), divide_.at(axes_, {d, h, w}));
     }
   }
 
@@ -350,7 +351,7 @@ class AverageRow {
     forEachRow(plane, at.d, at.h, [&](const T* row) {
       for (int64_t k = a.begin[at.w]; k < a.end[at.w]; k += a.step) sum = wrappedSum(sum, row[k]);
     });
-    out = quotient(sum, static_cast<T>(divide_.at(axes_, at)));
+    out = quotient(sum, divide_.at(axes_, at));
   }
 
   const Axes& axes_;

@@ -156,10 +156,19 @@ inline void call(const Operator& op, std::vector<IValue> arguments, const TypeBi
 
 }  // namespace operator_fuzz
 
+// The operator that the source's next bytes choose.
+inline const Operator& chosenOperator(ByteSource& bytes) {
+  const std::vector<const Operator*>& operators = fuzzedOperators();
+  return *operators[bytes.next(2) % operators.size()];
+}
+inline const Operator& operatorOf(const std::string& input) {
+  ByteSource bytes(input);
+  return chosenOperator(bytes);
+}
+
 inline void operatorCallTarget(const std::string& input) {
   ByteSource bytes(input);
-  const std::vector<const Operator*>& operators = fuzzedOperators();
-  const Operator& op = *operators[bytes.next(2) % operators.size()];
+  const Operator& op = chosenOperator(bytes);
   // Each input is a run of its own.
   setWarningHandler([](const std::string&) {});
   defaultGenerator().seed(1);

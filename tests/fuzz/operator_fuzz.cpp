@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "runtime/ops/call.h"
@@ -22,6 +26,17 @@ std::string randomBytes(std::mt19937_64& random, size_t size) {
   std::string bytes(size, '\0');
   for (char& c : bytes) c = static_cast<char>(random());
   return bytes;
+}
+
+// An input that WICK_FUZZ_LAST kept.
+TEST_F(OperatorFuzz, Replay) {
+  const char* path = std::getenv("WICK_FUZZ_FILE");
+  if (path == nullptr) GTEST_SKIP() << "WICK_FUZZ_FILE names no file";
+  std::ifstream file(path, std::ios::binary);
+  const std::string input((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  std::printf("%s\n", operatorOf(input).schema().str().c_str());
+  std::fflush(stdout);
+  EXPECT_EQ(failureOf(input, operatorCallTarget), "");
 }
 
 TEST_F(OperatorFuzz, RandomCalls) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/device_backend.h"
+#include "core/wrapped.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/linear_algebra/linear_algebra.h"
@@ -154,7 +155,7 @@ Tensor cov(const Tensor& self, int64_t correction, const Tensor& fweights, const
   Tensor mean = ops::div(ops::sumDims(weighted, DimVector{1}), total);
   Tensor divisor;
   if (!w.defined() || !aweights.defined() || correction == 0) {
-    divisor = ops::addScalar(total, -correction);
+    divisor = ops::addScalar(total, wrappedProduct(correction, int64_t{-1}));
   } else {
     Tensor squares = ops::mulScalar(ops::sum(ops::mul(w, aweights)), correction);
     divisor = ops::sub(total, ops::div(squares, total));

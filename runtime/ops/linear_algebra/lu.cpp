@@ -1,6 +1,7 @@
 // LU factorization and what follows from it: determinants, inverses, solutions.
 #include <cmath>
 
+#include "core/budget.h"
 #include "core/convert.h"
 #include "core/counted_vector.h"
 #include "core/device_backend.h"
@@ -94,7 +95,9 @@ Triple unpack(const char* op, const Tensor& lu, const Tensor& pivots, bool data,
     l = kTril(lu.narrow(lu.dim() - 1, 0, k), int64_t{-1}).clone(MemoryFormat::Contiguous);
     u = kTriu(lu.narrow(lu.dim() - 2, 0, k));
     dispatch<kUnpacked>(op, lu.dtype(), [&]<class T>() {
+      Pace pace;
       for (int64_t i = 0; i < batchCount(l); ++i) {
+        pace.step(k + 1);
         for (int64_t d = 0; d < k; ++d) matrixAt<T>(l, i, m * k)[d * k + d] = T(1);
       }
     });
@@ -108,7 +111,9 @@ Triple unpack(const char* op, const Tensor& lu, const Tensor& pivots, bool data,
     Tensor exchanges = pivots.contiguous();
     dispatch<kUnpacked>(op, lu.dtype(), [&]<class T>() {
       CountedVector<int64_t> rows(static_cast<size_t>(m));
+      Pace pace;
       for (int64_t i = 0; i < batchCount(lu); ++i) {
+        pace.step(m + 1);
         for (int64_t r = 0; r < m; ++r) rows[static_cast<size_t>(r)] = r;
         for (int64_t r = 0; r < k; ++r) {
           int64_t with = matrixAt<int32_t>(exchanges, i, k)[r] - 1;
@@ -255,8 +260,7 @@ struct LogDeterminant {
 // The same by operators, for any device.
 LogDeterminant determinantByOperators(const Factors& f) {
   static const OperatorHandle kArange("aten::arange", "start"), kNe("aten::ne", "Tensor"),
-      kBits("aten::bitwise_and", "Scalar"), kProd("aten::prod", "dim_int"),
-      kSgn("aten::sgn", "");
+      kBits("aten::bitwise_and", "Scalar"), kProd("aten::prod", "dim_int"), kSgn("aten::sgn", "");
   const int64_t n = f.lu.size(-1);
   const Tensor places = moveTo(kArange(int64_t{1}, n + 1).to(DType::Int), f.pivots.device());
   const Tensor exchanges = ops::sumDims(kNe(f.pivots, places), DimVector{-1});

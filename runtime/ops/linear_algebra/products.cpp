@@ -200,8 +200,8 @@ Tensor loopWeight(const Tensor& weight, int64_t turns) {
 }
 // mm; `copy`, when it has elements, is a copy of the transpose of mat2 that nobody else has.
 Tensor mmWeight(const Tensor& self, const Tensor& mat2, const Tensor& copy) {
-  const bool fits = copy.numel() > 0 && self.dim() == 2 && self.dtype() == copy.dtype() &&
-                    self.size(1) == copy.size(1);
+  const bool fits = copy.numel() > 0 && copy.dim() == 2 && self.dim() == 2 &&
+                    self.dtype() == copy.dtype() && self.size(1) == copy.size(1);
   return fits ? linearProduct("mm", self, copy, {}) : mm(self, mat2);
 }
 Tensor bmm(const Tensor& self, const Tensor& mat2) {

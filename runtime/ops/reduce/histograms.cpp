@@ -41,8 +41,10 @@ int64_t cellOf(const T* edges, int64_t n, T v, CellSearch how) {
   int64_t low = 0;
   int64_t high = n;
   if (how == CellSearch::Divide) {
-    int64_t guess =
-        static_cast<int64_t>((v - edges[0]) / (edges[n - 1] - edges[0]) * static_cast<T>(n - 1));
+    const T share = (v - edges[0]) / (edges[n - 1] - edges[0]) * static_cast<T>(n - 1);
+    // Infinite edges have no shares.
+    if (!(share >= 0 && share <= static_cast<T>(n))) return n - 2;
+    const auto guess = static_cast<int64_t>(share);
     low = std::clamp<int64_t>(guess - 1, 0, n);
     high = std::clamp<int64_t>(guess + 2, 0, n);
   }

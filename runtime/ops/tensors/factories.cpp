@@ -2,8 +2,10 @@
 // new_ forms, and filling in place.
 #include <cstring>
 
+#include "core/budget.h"
 #include "core/device_backend.h"
 #include "core/sparse_form.h"
+#include "core/wrapped.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
@@ -152,15 +154,18 @@ Tensor fillDiagonal(const Tensor& self, Scalar value, bool wrap) {
     WICK_CHECK(self.dim() == 2 || self.sizes()[d] == length,
                "all dimensions of input must be of equal length");
     length = std::min(length, self.sizes()[d]);
-    step += self.strides()[d];
+    step = wrappedSum(step, self.strides()[d]);
   }
+  if (self.numel() == 0) return self;
   fillWith(self.asStrided(DimVector{length}, DimVector{step}, self.offset()), value);
   int64_t rows = self.sizes()[0];
   int64_t cols = self.sizes()[1];
   // A tall matrix continues its diagonal one row below each full square.
   if (wrap && self.dim() == 2 && rows > cols + 1) {
     int64_t period = cols + 1;
+    Pace pace;
     for (int64_t top = period; top < rows; top += period) {
+      pace.step(period);
       int64_t n = std::min(cols, rows - top);
       fillWith(
           self.asStrided(DimVector{n}, DimVector{step}, self.offset() + top * self.strides()[0]),

@@ -397,7 +397,8 @@ I padding(const char* op, Str s, I width, Str fill) {
   }
   checkLength(op, width);
   checkTextLength(op, s.size());
-  return std::max<I>(width - static_cast<I>(s.size()), 0);
+  const I size = static_cast<I>(s.size());
+  return width > size ? width - size : 0;
 }
 std::string center(Str s, I width, Str fill) {
   I missing = padding("center", s, width, fill);
