@@ -131,14 +131,19 @@ def stft_window(window: Optional[Tensor], n_fft: int, win_length: int, like: Ten
     return torch.constant_pad_nd(w, [left, n_fft - win_length - left], 0)
 )"},
     {"stft_made", R"(
-def stft_made(self: Tensor, n_fft: int, hop_length: Optional[int], win_length: Optional[int], window: Optional[Tensor], normalized: bool, onesided: Optional[bool], return_complex: Optional[bool]) -> Tensor:
+def stft_made(self: Tensor, n_fft: int, hop_length: Optional[int], win_length: Optional[int], window: Optional[Tensor], normalized: bool, onesided: Optional[bool], return_complex: Optional[bool], align_to_window: Optional[bool]) -> Tensor:
     complex_in = self.is_complex() or (window is not None and window.is_complex())
     assert self.dim() == 1 or self.dim() == 2, 'stft: expected a 1D or 2D tensor'
     hop = n_fft // 4 if hop_length is None else hop_length
     half = (not complex_in) if onesided is None else onesided
     assert not half or not complex_in, 'Cannot have onesided output if window or input is complex'
-    w = stft_window(window, n_fft, n_fft if win_length is None else win_length, self)
-    pieces = self.unfold(-1, n_fft, hop) * w
+    length = n_fft if win_length is None else win_length
+    w = stft_window(window, n_fft, length, self)
+    signal = self
+    if align_to_window is not None and align_to_window:
+        left = (n_fft - length) // 2
+        signal = torch.constant_pad_nd(self, [left, n_fft - length - left], 0)
+    pieces = signal.unfold(-1, n_fft, hop) * w
     scaling = 1 if normalized else 0
     if complex_in:
         out = torch._fft_c2c(pieces, [pieces.dim() - 1], scaling, True)
@@ -149,14 +154,15 @@ def stft_made(self: Tensor, n_fft: int, hop_length: Optional[int], win_length: O
     return out if wanted else torch.view_as_real(out)
 )"},
     {"stft_center_made", R"(
-def stft_center_made(self: Tensor, n_fft: int, hop_length: Optional[int], win_length: Optional[int], window: Optional[Tensor], center: bool, pad_mode: str, normalized: bool, onesided: Optional[bool], return_complex: Optional[bool]) -> Tensor:
+def stft_center_made(self: Tensor, n_fft: int, hop_length: Optional[int], win_length: Optional[int], window: Optional[Tensor], center: bool, pad_mode: str, normalized: bool, onesided: Optional[bool], return_complex: Optional[bool], align_to_window: Optional[bool]) -> Tensor:
     x = self
     if center:
+        assert align_to_window is None, 'stft align_to_window should only be set when center = false.'
         wide = self.unsqueeze(0).unsqueeze(0) if self.dim() == 1 else self.unsqueeze(0)
         x = torch.nn.functional.pad(wide, [n_fft // 2, n_fft // 2], pad_mode).squeeze(0)
         if self.dim() == 1:
             x = x.squeeze(0)
-    return stft_made(x, n_fft, hop_length, win_length, window, normalized, onesided, return_complex)
+    return stft_made(x, n_fft, hop_length, win_length, window, normalized, onesided, return_complex, align_to_window)
 )"},
     // Overlapping windowed pieces are added and divided by the sum of the squared windows.
     {"istft_made", R"(
@@ -223,10 +229,10 @@ constexpr FormulaText kFormulas[] = {
     {"aten::fft_ifftshift", "self: torch.fft.fftshift(grad, dim)"},
     {"aten::stft",
      "return stft_made(self, n_fft, hop_length, win_length, window, normalized, "
-     "onesided, return_complex)"},
+     "onesided, return_complex, align_to_window)"},
     {"aten::stft.center",
      "return stft_center_made(self, n_fft, hop_length, win_length, window, center, pad_mode, "
-     "normalized, onesided, return_complex)"},
+     "normalized, onesided, return_complex, align_to_window)"},
     {"aten::istft",
      "return istft_made(self, n_fft, hop_length, win_length, window, center, "
      "normalized, onesided, length, return_complex)"},

@@ -239,14 +239,16 @@ def grouped_mm_made(self: Tensor, mat2: Tensor, offs: Optional[Tensor], bias: Op
     return out if out_dtype is None else out.to(out_dtype)
 )"},
     {"pad_sequence_made", R"(
-def pad_sequence_made(sequences: List[Tensor], batch_first: bool, padding_value: float) -> Tensor:
+def pad_sequence_made(sequences: List[Tensor], batch_first: bool, padding_value: float, padding_side: str) -> Tensor:
+    assert padding_side == "left" or padding_side == "right", "Expected padding_side to be one of left or right"
     longest = 0
     for t in sequences:
         longest = max(longest, t.size(0))
     rows: List[Tensor] = []
     for t in sequences:
-        missing = [0, 0] * (t.dim() - 1) + [0, longest - t.size(0)]
-        rows.append(torch.constant_pad_nd(t, missing, padding_value))
+        missing = longest - t.size(0)
+        ends = [missing, 0] if padding_side == "left" else [0, missing]
+        rows.append(torch.constant_pad_nd(t, [0, 0] * (t.dim() - 1) + ends, padding_value))
     return torch.stack(rows, 0 if batch_first else 1)
 )"},
 };
@@ -305,7 +307,8 @@ data: pad_packed_gradient(grad0, batch_sizes, batch_first)
 )"},
     {"aten::_pack_sequence", "results 0\noutput: grad0"},
     {"aten::_grouped_mm", "return grouped_mm_made(self, mat2, offs, bias, out_dtype)"},
-    {"aten::pad_sequence", "return pad_sequence_made(sequences, batch_first, padding_value)"},
+    {"aten::pad_sequence",
+     "return pad_sequence_made(sequences, batch_first, padding_value, padding_side)"},
 
     {"aten::feature_dropout", "others"},
     {"aten::alpha_dropout", "others"},

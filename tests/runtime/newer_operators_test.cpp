@@ -1,8 +1,10 @@
 // Operators, overloads and dtypes that came with PyTorch 2, with PyTorch 2.11's values.
+#include <chrono>
 #include <cmath>
 #include <complex>
 #include <limits>
 
+#include "core/budget.h"
 #include "tests/runtime/op_testing.h"
 
 namespace wick {
@@ -256,6 +258,89 @@ TEST(NewerOperators, ResampledBytes) {
   EXPECT_EQ(out.dtype(), DType::Byte);
   EXPECT_EQ(values(call("aten::_upsample_bilinear2d_aa", "", x, DimVector{1, 1}, false)),
             Values{72});
+}
+
+// Arguments that operators of 1.13 got later.
+TEST(NewerOperators, SequencesArePaddedOnEitherSide) {
+  const std::vector<Tensor> two = {floats({1, 2, 3}), floats({4})};
+  EXPECT_EQ(values(call("aten::pad_sequence", "", two, true, 9.0, "left")),
+            (Values{1, 2, 3, 9, 9, 4}));
+  EXPECT_EQ(values(call("aten::pad_sequence", "", two, true, 9.0)), (Values{1, 2, 3, 4, 9, 9}));
+  EXPECT_THROW(call("aten::pad_sequence", "", two, true, 9.0, "middle"), RuntimeError);
+}
+
+TEST(NewerOperators, FramesOfAShortTimeTransformMayBeginWithTheWindow) {
+  const Tensor x = floats({1, 2, 3, 4, 5, 6, 7, 8, 9, 10}), window = floats({1, 2, 1, 3});
+  const auto frames = [&](IValue align) {
+    return call("aten::stft", "", x, 8, 2, 4, window, false, true, true, std::move(align));
+  };
+  EXPECT_EQ(shape(frames(IValue())), (Shape{5, 2}));
+  // As many as windows of four fit.
+  const Tensor aligned = frames(true);
+  EXPECT_EQ(shape(aligned), (Shape{5, 4}));
+  // The sum of the first frame: 1 + 4 + 3 + 12.
+  EXPECT_EQ(call("aten::real", "", aligned).select(0, 0).select(0, 0).item<float>(), 20);
+  EXPECT_THROW(
+      call("aten::stft", "center", x, 8, 2, 4, window, true, "reflect", false, true, true, false),
+      RuntimeError);
+  EXPECT_EQ(shape(call("aten::stft", "center", x, 8, 2, 4, window, false, "reflect", false, true,
+                       true, true)),
+            (Shape{5, 4}));
+}
+
+TEST(NewerOperators, SparseTensorsMayBeSaidToBeCoalesced) {
+  const auto made = [](const Tensor& at, IValue coalesced) {
+    return call("aten::sparse_coo_tensor", "indices_size", at, floats({1, 2}), DimVector{4},
+                IValue(), IValue(), IValue(), IValue(), std::move(coalesced));
+  };
+  const Tensor ascending = longs({0, 2}).view(DimVector{1, 2});
+  const auto isCoalesced = [](const Tensor& t) {
+    static const OperatorHandle kIsCoalesced("aten::is_coalesced", "");
+    return kIsCoalesced.all(t)[0].toBool();
+  };
+  EXPECT_TRUE(isCoalesced(made(ascending, true)));
+  EXPECT_FALSE(isCoalesced(made(ascending, IValue())));
+  for (const Tensor& at : {longs({2, 0}), longs({2, 2})}) {
+    EXPECT_THROW(made(at.view(DimVector{1, 2}), true), RuntimeError);
+    made(at.view(DimVector{1, 2}), false);
+  }
+}
+
+// Found by random calls under the sanitizers: sizes that overflow, and loops that end with the time.
+TEST(NewerOperators, ExtremeSizesAreRefusedOrEmpty) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  static const OperatorHandle kCenter("aten::center", ""), kDiagonal("aten::fill_diagonal_", "");
+  EXPECT_EQ(kCenter.all("word", kLeast, " ")[0].toString(), "word");
+  // A tall matrix without columns has no diagonal.
+  const Tensor tall = Tensor::empty({0}, DType::Float)
+                          .asStrided(DimVector{int64_t{1} << 40, 0}, DimVector{0, 1}, 0);
+  kDiagonal(tall, Scalar(1), true);
+  // 256 elements of a window: a number that int8 lacks.
+  const Tensor ones = Tensor::full(DimVector{1, 1, 16, 16}, 1, DType::Char);
+  EXPECT_EQ(values(call("aten::avg_pool2d", "", ones, DimVector{16, 16}, DimVector{}, DimVector{0},
+                        false, true, IValue())),
+            Values{0});
+  EXPECT_THROW(call("aten::conv2d", "", Tensor::zeros({1, 2, 4, 4}, DType::Float),
+                    Tensor::zeros({1, 2, 1, 1}, DType::Float), IValue(), DimVector{1}, DimVector{0},
+                    DimVector{1}, int64_t{1} << 62),
+               RuntimeError);
+  EXPECT_THROW(call("aten::pixel_shuffle", "",
+                    Tensor::empty({0}, DType::Float)
+                        .asStrided(DimVector{0, int64_t{1} << 40, 1}, DimVector{1, 1, 1}, 0),
+                    int64_t{1} << 30),
+               RuntimeError);
+}
+
+// Lists that share their parts: 2^40 elements of forty lists.
+TEST(NewerOperators, SharedListsEndWithTheTime) {
+  IValue list(makeList(types::Any(), {IValue(int64_t{1}), IValue(int64_t{2})}));
+  for (int i = 0; i < 39; ++i) list = IValue(makeList(types::Any(), {list, list}));
+  static const OperatorHandle kTensor("aten::as_tensor", "list");
+  Budget::Bounds bounds;
+  bounds.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(50);
+  Budget budget(std::move(bounds));
+  BudgetScope scope(&budget);
+  EXPECT_THROW(kTensor.all(list, IValue(), IValue()), Error);
 }
 
 }  // namespace

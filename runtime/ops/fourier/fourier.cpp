@@ -307,7 +307,8 @@ Tensor viewAsReal(const Tensor& t) {
 }
 
 Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Tensor& window,
-            bool normalized, std::optional<bool> onesided_in, std::optional<bool> return_complex) {
+            bool normalized, std::optional<bool> onesided_in, std::optional<bool> return_complex,
+            std::optional<bool> align_to_window) {
   const char* op = "stft";
   int64_t hop_length = hop.value_or(n_fft / 4), win_length = win.value_or(n_fft);
   bool complex_in = isComplex(self.dtype()) || (window.defined() && isComplex(window.dtype()));
@@ -318,6 +319,15 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Ten
   WICK_CHECK(n_fft > 0 && n_fft <= x.size(1), "{}: expected 0 < n_fft <= {}, but got n_fft={}", op,
              x.size(1), n_fft);
   WICK_CHECK(hop_length > 0, "{}: expected hop_length > 0, but got hop_length={}", op, hop_length);
+  if (align_to_window.value_or(false)) {
+    // The first window begins with the signal, the last one ends within it. What lies around a window in
+    // its frame is multiplied by zeros.
+    WICK_CHECK(win_length > 0 && win_length <= n_fft,
+               "{}: expected 0 < win_length <= n_fft, but got win_length={}", op, win_length);
+    static const OperatorHandle kPad("aten::constant_pad_nd", "");
+    const int64_t left = (n_fft - win_length) / 2;
+    x = kPad(x, DimVector{left, n_fft - win_length - left}, Scalar(0));
+  }
   bool onesided = onesided_in.value_or(!complex_in);
   WICK_CHECK(!onesided || !complex_in,
              "{}: Cannot have onesided output if window or input is complex", op);
@@ -339,9 +349,11 @@ Tensor stft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Ten
 
 Tensor stftCenter(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Tensor& window,
                   bool center, const std::string& pad_mode, bool normalized,
-                  std::optional<bool> onesided, std::optional<bool> return_complex) {
+                  std::optional<bool> onesided, std::optional<bool> return_complex,
+                  std::optional<bool> align_to_window) {
   Tensor x = self;
   if (center) {
+    WICK_CHECK(!align_to_window, "stft align_to_window should only be set when center = false.");
     static const OperatorHandle kPadNamed("aten::pad", "");
     WICK_CHECK(self.dim() >= 1 && self.dim() <= 2, "stft: expected a 1D or 2D tensor, got {}",
                self.describe());
@@ -352,7 +364,7 @@ Tensor stftCenter(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, con
     sizes.back() = padded.size(-1);
     x = padded.view(sizes);
   }
-  return stft(x, n_fft, hop, win, window, normalized, onesided, return_complex);
+  return stft(x, n_fft, hop, win, window, normalized, onesided, return_complex, align_to_window);
 }
 
 // Overlapping windowed pieces are added and divided by the sum of the squared windows.
@@ -453,11 +465,12 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::fft_rfftfreq.out(int n, float d=1.0, *, Tensor(a!) out) -> Tensor(a!)",
      WICK_KERNEL(rfftFreqOut)},
     {"aten::stft" WICK_STFT_HEAD
-     "bool normalized=False, bool? onesided=None, bool? return_complex=None) -> Tensor",
+     "bool normalized=False, bool? onesided=None, bool? return_complex=None, "
+     "bool? align_to_window=None) -> Tensor",
      WICK_KERNEL(stft)},
     {"aten::stft.center" WICK_STFT_HEAD
      "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, "
-     "bool? return_complex=None) -> Tensor",
+     "bool? return_complex=None, bool? align_to_window=None) -> Tensor",
      WICK_KERNEL(stftCenter)},
     {"aten::istft" WICK_STFT_HEAD
      "bool center=True, bool normalized=False, bool? onesided=None, int? length=None, bool "

@@ -50,8 +50,11 @@ std::tuple<Tensor, Tensor> packPadded(const Tensor& input, const Tensor& lengths
   return {ops::cat(steps, int64_t{0}), sizes};
 }
 
-// Sequences [length, ...] side by side, the shorter ones filled up.
-Tensor padSequence(const std::vector<Tensor>& sequences, bool batch_first, double padding) {
+// Sequences [length, ...] side by side, the shorter ones filled up on one side.
+Tensor padSequence(const std::vector<Tensor>& sequences, bool batch_first, double padding,
+                   const std::string& side) {
+  WICK_CHECK(side == "left" || side == "right",
+             "Expected padding_side to be one of left or right, but got {}.", side);
   WICK_CHECK(!sequences.empty(), "pad_sequence: received an empty list of sequences");
   int64_t longest = 0, count = static_cast<int64_t>(sequences.size());
   for (const Tensor& t : sequences) {
@@ -65,7 +68,9 @@ Tensor padSequence(const std::vector<Tensor>& sequences, bool batch_first, doubl
   ops::fillWith(out, padding);
   for (int64_t i = 0; i < count; ++i) {
     const Tensor& t = sequences[static_cast<size_t>(i)];
-    out.select(batch_first ? 0 : 1, i).narrow(0, 0, t.size(0)).copyFrom(t);
+    out.select(batch_first ? 0 : 1, i)
+        .narrow(0, side == "left" ? longest - t.size(0) : 0, t.size(0))
+        .copyFrom(t);
   }
   return out;
 }
@@ -228,8 +233,8 @@ Tensor groupedMm(const Tensor& a, const Tensor& b, const Tensor& offsets, const 
 }
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0) -> "
-     "Tensor",
+    {"aten::pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, "
+     "str padding_side=\"right\") -> Tensor",
      WICK_KERNEL(padSequence)},
     {"aten::_pack_sequence(Tensor output, Tensor batch_sizes, Tensor? sorted_indices, Tensor? "
      "unsorted_indices) -> (Tensor, Tensor, Tensor?, Tensor?)",

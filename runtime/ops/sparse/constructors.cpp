@@ -23,15 +23,27 @@ Tensor withEntries(const Tensor& values) {
   return values.dim() == 0 ? values.expand(DimVector{1}) : values;
 }
 
+// `coalesced`: whether the caller says that the indices ascend and each is there once.
+Tensor cooTensor(const Tensor& indices, const Tensor& values, IntSpan size,
+                 std::optional<bool> coalesced) {
+  const Tensor made = makeSparseCoo(indices, withEntries(values), size, false);
+  if (!coalesced.value_or(false)) return made;
+  static const OperatorHandle kEqual("aten::equal", "");
+  const Coordinates sorted = coalesce(coordinatesOf("sparse_coo_tensor", made));
+  WICK_CHECK(kEqual.all(sorted.indices, indices)[0].toBool(),
+             "cannot set is_coalesced to true if indices correspond to uncoalesced COO tensor");
+  return makeSparseCoo(indices, withEntries(values), size, true);
+}
+
 // PyTorch takes the dtype of the values whatever the option says.
 Tensor cooOfSize(const Tensor& indices, const Tensor& values, DimVector size, OptionalDType,
-                 IValue layout, std::optional<Device>, IValue) {
+                 IValue layout, std::optional<Device>, IValue, std::optional<bool> coalesced) {
   checkLayoutOption("sparse_coo_tensor", layout, true);
-  return makeSparseCoo(indices, withEntries(values), size, false);
+  return cooTensor(indices, values, size, coalesced);
 }
 
 Tensor cooInferred(const Tensor& indices, const Tensor& values, OptionalDType dtype, IValue layout,
-                   std::optional<Device> device, IValue pin) {
+                   std::optional<Device> device, IValue pin, std::optional<bool> coalesced) {
   WICK_CHECK(indices.dim() == 2, "indices must be sparse_dim x nnz, but got: {}",
              formatInts(indices.sizes()));
   WICK_CHECK(indices.dtype() == DType::Long, "indices must be an int64 tensor, got {}",
@@ -53,7 +65,8 @@ Tensor cooInferred(const Tensor& indices, const Tensor& values, OptionalDType dt
   }
   const Tensor entries = withEntries(values);
   for (const int64_t s : entries.sizes().subspan(1)) sizes.push_back(s);
-  return cooOfSize(indices, values, sizes, dtype, std::move(layout), device, std::move(pin));
+  return cooOfSize(indices, values, sizes, dtype, std::move(layout), device, std::move(pin),
+                   coalesced);
 }
 
 Tensor cooEmpty(DimVector size, OptionalDType dtype, IValue layout, std::optional<Device>, IValue) {
@@ -77,14 +90,16 @@ Tensor cooWithDims(int64_t sparse_dim, int64_t dense_dim, DimVector size, Option
 
 Tensor cooWithTensors(int64_t sparse_dim, int64_t dense_dim, DimVector size, const Tensor& indices,
                       const Tensor& values, OptionalDType, IValue layout, std::optional<Device>,
-                      IValue) {
+                      IValue, std::optional<bool> coalesced) {
   checkLayoutOption("_sparse_coo_tensor_with_dims_and_tensors", layout, true);
   checkDims(sparse_dim, dense_dim, size);
-  return makeSparseCoo(indices, withEntries(values), size, false);
+  return cooTensor(indices, values, size, coalesced);
 }
 
-void validateCoo(const Tensor& indices, const Tensor& values, DimVector size) {
-  makeSparseCoo(indices, withEntries(values), size, false);
+// Memory is never pinned here, so that there is nothing to check of it.
+void validateCoo(const Tensor& indices, const Tensor& values, DimVector size,
+                 std::optional<bool> coalesced, IValue) {
+  cooTensor(indices, values, size, coalesced);
 }
 
 // ---- compressed ----
@@ -148,7 +163,8 @@ Tensor inferred(const Tensor& compressed, const Tensor& plain, const Tensor& val
                       inferredSizes(kLayout, compressed, plain, values), dtype, layout);
 }
 template <SparseLayout kLayout>
-void validate(const Tensor& compressed, const Tensor& plain, const Tensor& values, DimVector size) {
+void validate(const Tensor& compressed, const Tensor& plain, const Tensor& values, DimVector size,
+              IValue) {
   makeSparseCompressed(kLayout, compressed, plain, values, size);
 }
 
@@ -170,7 +186,7 @@ Tensor anyInferred(const Tensor& compressed, const Tensor& plain, const Tensor& 
                       inferredSizes(which, compressed, plain, values), dtype, layout);
 }
 void validateAny(const Tensor& compressed, const Tensor& plain, const Tensor& values,
-                 DimVector size, int64_t layout) {
+                 DimVector size, int64_t layout, IValue) {
   makeSparseCompressed(static_cast<SparseLayout>(layout), compressed, plain, values, size);
 }
 
@@ -282,6 +298,9 @@ Tensor spdiags(const Tensor& diagonals, const Tensor& offsets, DimVector shape, 
   return compress("spdiags", coordinatesOf("spdiags", made), which, DimVector{1, 1});
 }
 
+#define WICK_COO(pin)                                                                       \
+  "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=" pin \
+  ", bool? is_coalesced=None) -> Tensor"
 #define WICK_MADE(pin)                                                                      \
   "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=" pin \
   ") -> Tensor"
@@ -297,28 +316,29 @@ Tensor spdiags(const Tensor& diagonals, const Tensor& offsets, DimVector shape, 
        WICK_KERNEL(ofSize<layout>)},                                                           \
   {                                                                                            \
     "aten::_validate_sparse_" name "_tensor_args(Tensor " compressed ", Tensor " plain         \
-    ", Tensor values, int[] size) -> ()",                                                      \
+    ", Tensor values, int[] size, bool? check_pinning=None) -> ()",                            \
         WICK_KERNEL(validate<layout>), kNotDifferentiable | kSideEffects                       \
   }
 
 constexpr OperatorRecord kRecords[] = {
     {"aten::sparse_coo_tensor.size(int[] size, *, " WICK_MADE("False"), WICK_KERNEL(cooEmpty),
      kNotDifferentiable},
-    {"aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, " WICK_MADE("None"),
+    {"aten::sparse_coo_tensor.indices(Tensor indices, Tensor values, *, " WICK_COO("None"),
      WICK_KERNEL(cooInferred)},
     {"aten::sparse_coo_tensor.indices_size(Tensor indices, Tensor values, int[] size, "
-     "*, " WICK_MADE("None"),
+     "*, " WICK_COO("None"),
      WICK_KERNEL(cooOfSize)},
-    {"aten::_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, int[] size, *, " WICK_MADE(
+    {"aten::_sparse_coo_tensor_unsafe(Tensor indices, Tensor values, int[] size, *, " WICK_COO(
          "None"),
      WICK_KERNEL(cooOfSize)},
     {"aten::_sparse_coo_tensor_with_dims(int sparse_dim, int dense_dim, int[] size, *, " WICK_MADE(
          "False"),
      WICK_KERNEL(cooWithDims), kNotDifferentiable},
     {"aten::_sparse_coo_tensor_with_dims_and_tensors(int sparse_dim, int dense_dim, int[] size, "
-     "Tensor indices, Tensor values, *, " WICK_MADE("False"),
+     "Tensor indices, Tensor values, *, " WICK_COO("False"),
      WICK_KERNEL(cooWithTensors)},
-    {"aten::_validate_sparse_coo_tensor_args(Tensor indices, Tensor values, int[] size) -> ()",
+    {"aten::_validate_sparse_coo_tensor_args(Tensor indices, Tensor values, int[] size, bool? "
+     "is_coalesced=None, bool? check_pinning=None) -> ()",
      WICK_KERNEL(validateCoo), kNotDifferentiable | kSideEffects},
     WICK_COMPRESSED("csr", "crow_indices", "col_indices", "crow_col", SparseLayout::Csr),
     WICK_COMPRESSED("csc", "ccol_indices", "row_indices", "ccol_row", SparseLayout::Csc),
@@ -334,7 +354,7 @@ constexpr OperatorRecord kRecords[] = {
      "Tensor values, int[] size, *, " WICK_MADE("None"),
      WICK_KERNEL(anyOfSize)},
     {"aten::_validate_sparse_compressed_tensor_args(Tensor compressed_indices, Tensor "
-     "plain_indices, Tensor values, int[] size, Layout layout) -> ()",
+     "plain_indices, Tensor values, int[] size, Layout layout, bool? check_pinning=None) -> ()",
      WICK_KERNEL(validateAny), kNotDifferentiable | kSideEffects},
     {"aten::_validate_compressed_sparse_indices(bool is_crow, Tensor compressed_idx, Tensor "
      "plain_idx, int cdim, int dim, int nnz) -> ()",

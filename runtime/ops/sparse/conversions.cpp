@@ -59,7 +59,11 @@ Tensor toSparse(const Tensor& self) {
   return toTensor(coalesce(expandedOf("to_sparse", self)));
 }
 // 2.x: the layout by number, and the size of blocks.
-Tensor toLayout(const char* op, const Tensor& self, SparseLayout layout, IntSpan block) {
+Tensor toLayout(const char* op, const Tensor& self, SparseLayout layout, IntSpan block,
+                std::optional<int64_t> dense_dim = std::nullopt) {
+  WICK_CHECK(dense_dim.value_or(0) == 0,
+             "{}: dense dimensions ({}) of compressed layouts are not supported", op,
+             dense_dim.value_or(0));
   if (self.kind() != TensorKind::Sparse) {
     WICK_CHECK(self.dim() >= 2, "{}: expected a matrix or a batch of them, got {} dimensions", op,
                self.dim());
@@ -71,25 +75,26 @@ Tensor toLayout(const char* op, const Tensor& self, SparseLayout layout, IntSpan
              "Conversion from Sparse to {} is currently not supported.", toString(layout));
   return compress(op, expandedOf(op, self), layout, block);
 }
-Tensor toCsr(const Tensor& self) {
-  return toLayout("to_sparse_csr", self, SparseLayout::Csr, kOne);
+Tensor toCsr(const Tensor& self, std::optional<int64_t> dense_dim) {
+  return toLayout("to_sparse_csr", self, SparseLayout::Csr, kOne, dense_dim);
 }
-Tensor toCsc(const Tensor& self) {
-  return toLayout("to_sparse_csc", self, SparseLayout::Csc, kOne);
+Tensor toCsc(const Tensor& self, std::optional<int64_t> dense_dim) {
+  return toLayout("to_sparse_csc", self, SparseLayout::Csc, kOne, dense_dim);
 }
 DimVector blockOf(const DimVector& blocksize) {
   WICK_CHECK(blocksize.size() == 1 || blocksize.size() == 2,
              "blocksize needs to be a tuple of size 2, got {}", formatInts(blocksize));
   return blocksize.size() == 2 ? blocksize : DimVector{blocksize[0], blocksize[0]};
 }
-Tensor toBsr(const Tensor& self, DimVector blocksize) {
-  return toLayout("to_sparse_bsr", self, SparseLayout::Bsr, blockOf(blocksize));
+Tensor toBsr(const Tensor& self, DimVector blocksize, std::optional<int64_t> dense_dim) {
+  return toLayout("to_sparse_bsr", self, SparseLayout::Bsr, blockOf(blocksize), dense_dim);
 }
-Tensor toBsc(const Tensor& self, DimVector blocksize) {
-  return toLayout("to_sparse_bsc", self, SparseLayout::Bsc, blockOf(blocksize));
+Tensor toBsc(const Tensor& self, DimVector blocksize, std::optional<int64_t> dense_dim) {
+  return toLayout("to_sparse_bsc", self, SparseLayout::Bsc, blockOf(blocksize), dense_dim);
 }
 
-Tensor dense(const Tensor& self, OptionalDType dtype) {
+// `masked_grad`: which gradient the derivative gives, in 2.x.
+Tensor dense(const Tensor& self, OptionalDType dtype, IValue) {
   if (self.kind() != TensorKind::Sparse) {
     WICK_CHECK(self.kind() == TensorKind::Dense, "to_dense: not available for {} tensors",
                toString(self.kind()));
@@ -100,8 +105,15 @@ Tensor dense(const Tensor& self, OptionalDType dtype) {
 }
 
 // The gradient of to_dense: of the same layout as its input.
-Tensor denseBackward(const Tensor& grad, const Tensor& input) {
+Tensor denseBackward(const Tensor& grad, const Tensor& input, std::optional<bool> masked) {
   if (input.kind() != TensorKind::Sparse) return grad;
+  if (!masked.value_or(true)) {
+    const SparseForm& form = sparseFormOf("to_dense_backward", input);
+    if (form.isCoo()) return toSparseDim(grad, form.sparse_dim);
+    WICK_CHECK(!isBlocked(form.layout), "to_dense: no gradient with masked_grad=False for {}",
+               toString(form.layout));
+    return toLayout("to_dense_backward", grad, form.layout, kOne);
+  }
   static const OperatorHandle kMask{"aten::sparse_mask", ""};
   if (!isSparseCoo(input)) return kMask(grad, input);
   return kMask(grad, toTensor(coalesce(coordinatesOf("to_dense_backward", input))));
@@ -267,14 +279,18 @@ constexpr OperatorRecord kRecords[] = {
     {"aten::to_sparse(Tensor self) -> Tensor", WICK_KERNEL(toSparse), kAnyKind},
     {"aten::to_sparse.sparse_dim(Tensor self, int sparse_dim) -> Tensor", WICK_KERNEL(toSparseDim),
      kAnyKind},
-    {"aten::to_sparse_csr(Tensor self) -> Tensor", WICK_KERNEL(toCsr), kAnyKind},
-    {"aten::to_sparse_csc(Tensor self) -> Tensor", WICK_KERNEL(toCsc), kAnyKind},
-    {"aten::to_sparse_bsr(Tensor self, int[2] blocksize) -> Tensor", WICK_KERNEL(toBsr), kAnyKind},
-    {"aten::to_sparse_bsc(Tensor self, int[2] blocksize) -> Tensor", WICK_KERNEL(toBsc), kAnyKind},
-    {"aten::_to_dense(Tensor self, ScalarType? dtype=None) -> Tensor", WICK_KERNEL(dense),
+    {"aten::to_sparse_csr(Tensor self, int? dense_dim=None) -> Tensor", WICK_KERNEL(toCsr),
      kAnyKind},
-    {"aten::to_dense_backward(Tensor grad, Tensor input) -> Tensor", WICK_KERNEL(denseBackward),
+    {"aten::to_sparse_csc(Tensor self, int? dense_dim=None) -> Tensor", WICK_KERNEL(toCsc),
      kAnyKind},
+    {"aten::to_sparse_bsr(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor",
+     WICK_KERNEL(toBsr), kAnyKind},
+    {"aten::to_sparse_bsc(Tensor self, int[2] blocksize, int? dense_dim=None) -> Tensor",
+     WICK_KERNEL(toBsc), kAnyKind},
+    {"aten::_to_dense(Tensor self, ScalarType? dtype=None, bool? masked_grad=None) -> Tensor",
+     WICK_KERNEL(dense), kAnyKind},
+    {"aten::to_dense_backward(Tensor grad, Tensor input, bool? masked_grad=None) -> Tensor",
+     WICK_KERNEL(denseBackward), kAnyKind},
     {"aten::copy_sparse_to_sparse(Tensor self, Tensor src, bool non_blocking=False) -> Tensor",
      WICK_KERNEL(copied), kAnyKind | kOutForm},
     {"aten::copy_sparse_to_sparse_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> "

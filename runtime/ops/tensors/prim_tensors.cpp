@@ -157,7 +157,9 @@ class ListReader {
         }
     }
   }
+  // Lists may share their parts, so that there are far more elements than values.
   void noteElements(const IValue& v, size_t depth) {
+    pace_.step();
     if (v.isList()) {
       WICK_CHECK(depth < kMaxDepth, "tensor: lists are nested too deeply");
       for (const IValue& e : v.elements()) noteElements(e, depth + 1);

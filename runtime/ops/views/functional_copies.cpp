@@ -197,8 +197,8 @@ constexpr OperatorRecord kRecords[] = {
        static const OperatorHandle kClamp("aten::clamp", "");
        return kClamp(t, -65504.0, 65504.0);
      })},
-    {"aten::to_dense(Tensor self, ScalarType? dtype=None) -> Tensor",
-     WICK_LAMBDA([](const Tensor& t, std::optional<DType> dtype) {
+    {"aten::to_dense(Tensor self, ScalarType? dtype=None, *, bool? masked_grad=None) -> Tensor",
+     WICK_LAMBDA([](const Tensor& t, std::optional<DType> dtype, IValue) {
        return t.to(dtype.value_or(t.dtype()));
      })},
     {"aten::_autocast_to_full_precision(Tensor(a) self, bool cuda_enabled, bool cpu_enabled) -> "

@@ -363,12 +363,16 @@ Tensor pixelShuffle(const Tensor& self, int64_t factor) {
              "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
              "of upscale_factor, but input.size(-3)={} is not divisible by {}",
              c, square);
+  int64_t height = 0, width = 0;
+  WICK_CHECK(
+      !__builtin_mul_overflow(h, factor, &height) && !__builtin_mul_overflow(w, factor, &width),
+      "pixel_shuffle: upscale_factor {} is too large", factor);
   MemoryFormat format = self.suggestMemoryFormat();
   int64_t lead = self.dim() - 3;
   DimVector split = leading(self, lead);
   DimVector sizes = split;
   for (int64_t s : {c / square, factor, factor, h, w}) split.push_back(s);
-  for (int64_t s : {c / square, h * factor, w * factor}) sizes.push_back(s);
+  for (int64_t s : {c / square, height, width}) sizes.push_back(s);
   Tensor out = shuffled(self, split, lead, {0, 3, 1, 4, 2}, sizes);
   return self.dim() == 4 && format == MemoryFormat::ChannelsLast ? out.contiguous(format) : out;
 }
