@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "autograd/gradients.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -15,22 +16,81 @@ const OperatorHandle kStrided("aten::as_strided", "");
 const OperatorHandle kScatter("aten::as_strided_backward", "");
 const OperatorHandle kClone("aten::clone", "");
 const OperatorHandle kCopy("aten::copy_", "");
+const OperatorHandle kContiguous("aten::contiguous", "");
+const OperatorHandle kViewAsReal("aten::view_as_real", "");
+const OperatorHandle kViewAsComplex("aten::view_as_complex", "");
+
+// The same memory as real numbers.
+Geometry inNumbers(Geometry g) {
+  for (int64_t& stride : g.strides) stride *= 2;
+  g.offset *= 2;
+  g.sizes.push_back(2);
+  g.strides.push_back(1);
+  return g;
+}
+
+// What a view and its base have in common: elements of one dtype or, where only one of them is
+// complex, the real numbers that complex ones are made of.
+class Overlap {
+ public:
+  Overlap(const Tensor& base, const Tensor& view)
+      : takes_base_apart_(isComplex(base.dtype()) && !isComplex(view.dtype())),
+        takes_view_apart_(isComplex(view.dtype()) && !isComplex(base.dtype())),
+        base_(takes_base_apart_ ? inNumbers(Geometry(base)) : Geometry(base)),
+        view_(takes_view_apart_ ? inNumbers(Geometry(view)) : Geometry(view)) {
+    WICK_ASSERT(toRealType(base.dtype()) == toRealType(view.dtype()),
+                "a view of another dtype has a history");
+  }
+
+  // The gradient of the base from that of the view.
+  Tensor scatter(const Tensor& gradient) const {
+    const Tensor whole = kScatter(takes_view_apart_ ? kViewAsReal(gradient) : gradient,
+                                  IntSpan(base_.sizes), IntSpan(base_.strides), base_.offset,
+                                  IntSpan(view_.sizes), IntSpan(view_.strides), view_.offset);
+    return takes_base_apart_ ? kViewAsComplex(kContiguous(whole, kRowMajor)) : whole;
+  }
+  // A copy of the view's part of a tensor that lies in memory as the base does, from the beginning
+  // on.
+  Tensor copyOfPart(const Tensor& whole) const {
+    return takes_view_apart_ ? kViewAsComplex(kClone(part(whole), IValue(kRowMajor)))
+                             : kClone(part(whole), IValue());
+  }
+  // Replaces that part; zeros for an undefined tensor.
+  void setPart(const Tensor& whole, const Tensor& values) const {
+    if (values.defined()) {
+      kCopy(part(whole), takes_view_apart_ ? kViewAsReal(values) : values, false);
+    } else {
+      static const OperatorHandle kZero("aten::zero_", "");
+      kZero(part(whole));
+    }
+  }
+
+ private:
+  static constexpr int64_t kRowMajor = 0;
+  // In numbers where either is complex alone: their positions may be odd.
+  Tensor part(const Tensor& whole) const {
+    return kStrided(takes_base_apart_ ? kViewAsReal(whole) : whole, IntSpan(view_.sizes),
+                    IntSpan(view_.strides), view_.offset - base_.offset);
+  }
+
+  const bool takes_base_apart_, takes_view_apart_;
+  const Geometry base_, view_;
+};
 
 class ViewNode : public Node {
  public:
-  ViewNode(const Tensor& base, const Tensor& view) : base_(base), view_(view) {
+  ViewNode(const Tensor& base, const Tensor& view) : overlap_(base, view) {
     setNext({gradientEdge(base)});
     addResult(view);
   }
   std::string name() const override { return "AsStridedBackward0"; }
   std::vector<Tensor> apply(const std::vector<Tensor>& gradients) override {
     if (!gradients[0].defined()) return {Tensor()};
-    return {kScatter(gradients[0], IntSpan(base_.sizes), IntSpan(base_.strides), base_.offset,
-                     IntSpan(view_.sizes), IntSpan(view_.strides), view_.offset)};
+    return {overlap_.scatter(gradients[0])};
   }
 
  private:
-  const Geometry base_, view_;
+  const Overlap overlap_;
 };
 
 // The gradient of the base: that of the part that was written goes through the write, the rest as
@@ -38,7 +98,7 @@ class ViewNode : public Node {
 class WriteNode : public Node {
  public:
   WriteNode(const Tensor& base, const Tensor& view, Ref<Node> write, size_t first)
-      : base_(base), view_(view), write_(std::move(write)), first_(first) {
+      : base_(base), view_(view), overlap_(base, view), write_(std::move(write)), first_(first) {
     std::vector<Edge> next = write_->next();
     next[first_] = gradientEdge(base);
     setNext(std::move(next));
@@ -49,20 +109,11 @@ class WriteNode : public Node {
     // In the order of the base's elements in memory, whatever that of the gradient is.
     Tensor whole = Tensor::emptyStrided(base_.sizes, base_.strides, gradients[0].dtype());
     kCopy(whole, gradients[0], false);
-    const auto part = [&] {
-      return kStrided(whole, IntSpan(view_.sizes), IntSpan(view_.strides),
-                      view_.offset - base_.offset);
-    };
-    std::vector<Tensor> results = write_->apply({kClone(part(), IValue())});
+    std::vector<Tensor> results = write_->apply({overlap_.copyOfPart(whole)});
     results.resize(next().size());
     const Tensor before = std::exchange(results[first_], Tensor());
     if (next()[first_]) {
-      if (before.defined()) {
-        kCopy(part(), before, false);
-      } else {
-        static const OperatorHandle kZero("aten::zero_", "");
-        kZero(part());
-      }
+      overlap_.setPart(whole, fitted(before, view_, name()));
       results[first_] = std::move(whole);
     }
     return results;
@@ -70,26 +121,20 @@ class WriteNode : public Node {
   void releaseSaved() override { write_->releaseSaved(); }
 
  private:
-  const Geometry base_, view_;
+  const Geometry base_;
+  const Shape view_;
+  const Overlap overlap_;
   const Ref<Node> write_;
   const size_t first_;
 };
 
-void checkSameDType(const Tensor& base, const Tensor& view) {
-  WICK_CHECK(base.dtype() == view.dtype(),
-             "writes to a view of another dtype ({} of {}) are not recorded for gradients",
-             toString(view.dtype()), toString(base.dtype()));
-}
-
 }  // namespace
 
 Edge edgeOfView(const Tensor& view, const Tensor& base) {
-  checkSameDType(base, view);
   return {Ref<Node>(makeRef<ViewNode>(base, view)), 0};
 }
 
 Ref<Node> nodeOfWrite(const Tensor& base, const Tensor& view, Ref<Node> write, size_t first) {
-  checkSameDType(base, view);
   return Ref<Node>(makeRef<WriteNode>(base, view, std::move(write), first));
 }
 

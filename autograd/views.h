@@ -14,7 +14,8 @@ struct Geometry {
   explicit Geometry(const Tensor& t) : sizes(t.sizes()), strides(t.strides()), offset(t.offset()) {}
 };
 
-// The edge of a view of `base` as it is now. RuntimeError for a view of another dtype.
+// The edge of a view of `base` as it is now. The view may be complex where the base is real, or the
+// other way around.
 Edge edgeOfView(const Tensor& view, const Tensor& base);
 
 // The node of a base that was written to through a view, which `write` computes; `first` is the

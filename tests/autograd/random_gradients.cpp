@@ -133,7 +133,7 @@ def value(a: Tensor, b: Tensor, k: int) -> Tensor:
     // Nobody else holds it.
     line(fmt::format("{} = {}", v, below(2) == 0 ? v + ".clone()" : v + " * 1.0"));
     const std::string other = expression(1);
-    switch (below(14)) {
+    switch (below(16)) {
       case 0:
         return line(fmt::format("{}[{}] = {}[{}]", v, below(2), other, below(2)));
       case 1:
@@ -164,6 +164,14 @@ def value(a: Tensor, b: Tensor, k: int) -> Tensor:
         return line(fmt::format("w += {}.diagonal() * 0.5", other));
       case 12:
         return line(fmt::format("{}[torch.tensor([1, 0])] = {}", v, other));
+      case 13:
+        return line(
+            fmt::format("torch.view_as_complex({}.view([3, 2]))[1:].mul_({} + 0.5j)", v, number()));
+      case 14:
+        line(fmt::format("w = torch.complex({}, {})", v, other));
+        line("w.real[0].mul_(w.imag[1])");
+        line(fmt::format("torch.view_as_real(w)[:, 1:].add_({})", number()));
+        return line(fmt::format("{} = w.real - w.imag * 0.5", v));
       default:
         line(fmt::format("w = {}.view([3, 2])", v));
         line(fmt::format("{}.sigmoid_()", v));
