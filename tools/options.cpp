@@ -64,9 +64,10 @@ void addInputFlags(CLI::App& verb, Options& options) {
   verb.add_option("--function", options.function, "function of the script (main)");
   addInputs(verb, options);
   addMode(verb, options);
-  verb.add_option("--device", options.device,
-                  "where the module, the arguments and new tensors are: cpu, cuda, cuda:N, or lazy: "
-                  "calls are recorded and run as one graph where a value is needed (cpu)");
+  verb.add_option(
+      "--device", options.device,
+      "where the module, the arguments and new tensors are: cpu, cuda, cuda:N, or lazy: "
+      "calls are recorded and run as one graph where a value is needed (cpu)");
   verb.add_option("--tf32", options.tf32,
                   "what may round factors of float32 to 10 bits of fraction on the device: off, "
                   "convolutions (as PyTorch at first) or all (off)")
@@ -245,6 +246,15 @@ void addPipeline(CLI::App& app, Options& options, const char* either) {
       ->check(CLI::Range(1, 1000000000));
   verb->add_option("--queue", pipeline.queue, "items that wait between two threads (4)")
       ->check(CLI::Range(1, 1 << 20));
+  verb->add_flag("--merge", pipeline.merge,
+                 "make convolutions along the last dimension one where that is cheaper; results "
+                 "differ by rounding");
+  verb->add_option("--chunk", pipeline.chunk,
+                   "run the input as pieces of that many time steps, as sound without an end; "
+                   "layers keep their windows")
+      ->check(CLI::Range(1, 1 << 30));
+  verb->add_option("--axis", pipeline.axis, "with --chunk: the dimension that is time (-1)")
+      ->check(CLI::Range(-16, 16));
   verb->add_flag("--verify", pipeline.verify,
                  "compare each result with a call of the model; another is an error");
   verb->add_option("--method", options.method, "method of the archive's module (forward)");

@@ -18,6 +18,9 @@ struct PipelineOptions {
   int64_t items = 0;            // of --input, again and again; 0: as many as fit into the duration
   int64_t in_flight = 0;        // 0: as many as queues hold
   int64_t queue = 4;
+  int64_t chunk = 0;    // time steps of a piece; 0: the input is no stream over time
+  int64_t axis = -1;    // the dimension of the first argument that is time
+  bool merge = false;   // linear filters become one where that pays
   bool verify = false;  // compare each result with a call of the model
 };
 

@@ -14,6 +14,7 @@
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
 #include "streams/from_method.h"
+#include "streams/linear/merge.h"
 #include "streams/picture.h"
 #include "streams/schedule/plan_picture.h"
 #include "streams/schedule/run.h"
@@ -21,6 +22,7 @@
 #include "streams/text.h"
 #include "tools/bisect.h"
 #include "tools/graphviz.h"
+#include "tools/time_pipeline.h"
 #include "tools/timing.h"
 #include "tools/verbs.h"
 
@@ -35,25 +37,28 @@ struct Streamed {
   streams::StreamGraph graph;
 };
 
-Streamed streamOf(const Options& options, const LoadedFile& program, GraphFunction& function) {
-  streams::Overrides overrides;
-  if (!options.pipeline.overrides.empty()) {
-    overrides = streams::parseOverrides(readTextFile(options.pipeline.overrides));
-  }
-  Streamed streamed;
-  if (!program.isArchive()) {
-    streamed.program = streams::inlinedFunction(function, nullptr);
-    streamed.graph = streams::fromMethod(streamed.program, nullptr, nullptr, overrides);
-    return streamed;
-  }
+// The method prepared for inference, or the function with its calls inlined.
+std::shared_ptr<GraphFunction> prepared(const Options& options, const LoadedFile& program,
+                                        GraphFunction& function) {
+  if (!program.isArchive()) return streams::inlinedFunction(function, nullptr);
   if (const char* reason = program.unpreparable(options)) {
     throw CommandLineError(
         fmt::format("pipeline: {}, so it cannot be prepared for stages{}", reason,
                     program.module().isTraining() ? "; --eval leaves that mode" : ""));
   }
-  streamed.program = optimizeForInference(program.module().object(), function);
-  streamed.graph = streams::fromMethod(streamed.program, &function, &program.module(), overrides);
-  return streamed;
+  return optimizeForInference(program.module().object(), function);
+}
+
+streams::StreamGraph streamOf(const Options& options, const LoadedFile& program,
+                              GraphFunction& function,
+                              const std::shared_ptr<GraphFunction>& prepared) {
+  streams::Overrides overrides;
+  if (!options.pipeline.overrides.empty()) {
+    overrides = streams::parseOverrides(readTextFile(options.pipeline.overrides));
+  }
+  const bool archive = program.isArchive();
+  return streams::fromMethod(prepared, archive ? &function : nullptr,
+                             archive ? &program.module() : nullptr, overrides);
 }
 
 void writeText(const std::string& path, const std::string& text) {
@@ -61,7 +66,7 @@ void writeText(const std::string& path, const std::string& text) {
   writeFile(path, text);
 }
 
-// As text, Graphviz text or a picture, by the end of the path.
+// As text, as Graphviz text or a picture, by the end of the path.
 void writeDrawing(const std::string& path, const std::string& dot, const char* option,
                   const std::string* text = nullptr) {
   if (text && (path == "-" || path.ends_with(".txt"))) {
@@ -80,8 +85,8 @@ void writeDrawing(const std::string& path, const std::string& dot, const char* o
 class Items {
  public:
   Items(const Options& options, const LoadedFile& program, GraphFunction& function,
-        const GraphFunction& prepared)
-      : schema_(const_cast<GraphFunction&>(prepared).schema()) {
+        GraphFunction& prepared)
+      : schema_(prepared.schema()) {
     if (options.pipeline.data.empty() || !options.inputs.empty() || !options.inputs_file.empty()) {
       Arguments arguments = argumentsFor(options, program, function);
       example_ =
@@ -99,6 +104,8 @@ class Items {
                            : (list_ ? static_cast<int64_t>(list_->elements().size()) : 0);
   }
   const std::vector<IValue>& example() const { return example_; }
+  // The tensor of --run; undefined when it is a list, or not given.
+  const Tensor& rows() const { return rows_; }
 
   std::vector<IValue> operator[](int64_t index) const {
     if (rows_.defined()) return bound({IValue(rows_.narrow(0, index, 1))});
@@ -125,7 +132,7 @@ class Items {
     }
   }
 
-  const FunctionSchema& schema_;
+  const FunctionSchema schema_;
   std::vector<IValue> example_;
   Tensor rows_;
   std::optional<IValue> list_;
@@ -381,15 +388,32 @@ void pipelineVerb(const Options& options) {
   const LoadedFile program = LoadedFile::load(options.file);
   if (program.isArchive() && options.eval) program.module().eval();
   GraphFunction& function = program.function(options);
-  const Streamed streamed = streamOf(options, program, function);
+  Streamed streamed{prepared(options, program, function), {}};
+  // To look at the stream graph needs no input, unless it depends on that.
+  const bool only_looks = options.inputs.empty() && options.inputs_file.empty() &&
+                          pipeline.data.empty() && !pipeline.stream.empty() && !pipeline.merge &&
+                          pipeline.chunk == 0;
+  std::optional<Items> given;
+  if (!only_looks) given.emplace(options, program, function, *streamed.program);
+  if (pipeline.merge) {
+    const auto [merged, report] = streams::mergeLinear(streamed.program, given->example());
+    streamed.program = merged;
+    if (!options.json) {
+      print(fmt::format("{} linear filters merged into {}\n", report.before, report.after));
+    }
+  }
+  if (pipeline.chunk > 0) {
+    return runOverTime(options, streamed.program, given->example(), given->rows(),
+                       [&](const Node& node) { return placeOf(function, node); });
+  }
+  streamed.graph = streamOf(options, program, function, streamed.program);
   const streams::StreamGraph& graph = streamed.graph;
   if (!pipeline.stream.empty()) {
     const std::string text = streams::printStream(graph);
     writeDrawing(pipeline.stream, streams::streamDot(graph), "--stream", &text);
-    // To look at it needs no input.
-    if (options.inputs.empty() && options.inputs_file.empty() && pipeline.data.empty()) return;
+    if (only_looks) return;
   }
-  const Items items(options, program, function, *streamed.program);
+  const Items& items = *given;
   std::optional<streams::Costs> costs;
   streams::Plan plan;
   const bool planned = !pipeline.plan.empty() && std::filesystem::exists(pipeline.plan);

@@ -35,7 +35,8 @@ inline constexpr int64_t kMostWork = int64_t{1} << 28;
 std::optional<Fir> makeFir(int64_t out, int64_t in, int64_t taps);
 // The filter that hands its channels on.
 std::optional<Fir> identityFir(int64_t channels);
-// `second` behind `first`; only where `second` has no padding, for its zeros are not `first`'s.
+// `second` behind `first`; only where `second` has no padding, because its
+// zeros are not those of `first`.
 std::optional<Fir> compose(const Fir& first, const Fir& second);
 // Both beside each other on one input, results added; where both give equally many results.
 std::optional<Fir> sum(const Fir& a, const Fir& b, double factor_of_b);

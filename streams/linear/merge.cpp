@@ -343,4 +343,23 @@ MergeReport mergeLinearFilters(Graph& graph) {
   return Merger(graph).run();
 }
 
+std::pair<std::shared_ptr<GraphFunction>, MergeReport> mergeLinear(
+    const std::shared_ptr<GraphFunction>& function, const std::vector<IValue>& example) {
+  function->ensureDefined();
+  const std::shared_ptr<Graph> typed = function->graph()->copy();
+  for (size_t i = 0; i < typed->inputs().size() && i < example.size(); ++i) {
+    if (!example[i].isTensor() || !example[i].toTensor().defined()) continue;
+    TensorFacts facts;
+    facts.dtype = example[i].toTensor().dtype();
+    facts.dim = static_cast<size_t>(example[i].toTensor().dim());
+    typed->inputs()[i]->setType(TensorType::create(std::move(facts)));
+  }
+  propagateTypes(*typed);
+  const MergeReport report = mergeLinearFilters(*typed);
+  std::shared_ptr<GraphFunction> merged(new GraphFunction(function->qualifiedName(), typed),
+                                        [function](GraphFunction* f) { delete f; });
+  merged->setSchema(function->schema());
+  return {std::move(merged), report};
+}
+
 }  // namespace wick::streams

@@ -1,7 +1,11 @@
 // Neighbouring linear filters as one.
 #pragma once
 
-#include "ir/graph.h"
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "ir/function.h"
 
 namespace wick::streams {
 
@@ -17,5 +21,10 @@ struct MergeReport {
 // must be constants, groups 1; convolutions with padding merge with what follows, never with what is
 // before. Types of values help, for joins (passes/propagate_types.h).
 MergeReport mergeLinearFilters(Graph& graph);
+
+// The same for a function, which stays as it is: the new one keeps it alive. The ranks of `example`,
+// arguments for a call, are supposed of all calls.
+std::pair<std::shared_ptr<GraphFunction>, MergeReport> mergeLinear(
+    const std::shared_ptr<GraphFunction>& function, const std::vector<IValue>& example);
 
 }  // namespace wick::streams
