@@ -101,7 +101,7 @@ Rule along(const char* argument) {
 TimeRule reduce(const Call& call) {
   call.onlyFirst();
   const int64_t rank = call.rank();
-  const IValue& dim = call.value("dim");
+  const IValue dim = call.has("dim") ? call.value("dim") : IValue();
   if (dim.isNone()) call.refuse("works over all of the time, so it cannot run piece by piece");
   std::vector<int64_t> dims;
   if (dim.isInt()) {
