@@ -81,7 +81,8 @@ bool isSmall(const Node* top) {
     }
     if (kernelKindOf(node) == FusionKind::View) return;
     for (const Value* output : node->outputs()) {
-      const TypeKind kind = output->type()->kind();
+      const auto* list = output->type()->as<ListType>();
+      const TypeKind kind = list ? list->element()->kind() : output->type()->kind();
       if (kind != TypeKind::Int && kind != TypeKind::Bool && kind != TypeKind::Float) small = false;
     }
   });
@@ -245,8 +246,15 @@ class Builder {
     try {
       const Module inner = module_->submodule(unit.path);
       unit.class_name = classOf(*inner.type());
-      unit.is_layer =
-          inner.children().empty() && inner.type()->annotation().starts_with("__torch__.torch.nn.");
+      // What is left of some layers are checks, which belong to the filter behind them.
+      bool gives = false;
+      for (size_t i = unit.begin; i < unit.end; ++i) {
+        for (const Value* output : nodes_[i]->outputs()) {
+          gives = gives || readBehind(*output, unit.end);
+        }
+      }
+      unit.is_layer = gives && inner.children().empty() &&
+                      inner.type()->annotation().starts_with("__torch__.torch.nn.");
     } catch (const UsageError&) {  // a module that the paths do not lead to has no class
     }
   }

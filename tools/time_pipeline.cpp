@@ -16,13 +16,11 @@
 #include "tools/verbs.h"
 
 namespace wick::cli {
-namespace {
 
-// Largest difference, relative to the largest number.
-double difference(const Tensor& a, const Tensor& b) {
+double relativeDifference(const Tensor& a, const Tensor& b) {
   if (DimVector(a.sizes()) != DimVector(b.sizes()) || a.numel() == 0) {
-    throw UsageError(fmt::format("--verify: the pieces together are {}, one call gives {}",
-                                 b.describe(), a.describe()));
+    throw UsageError(
+        fmt::format("--verify: expected a result like {}, found {}", a.describe(), b.describe()));
   }
   const Tensor x = a.to(DType::Double).contiguous(), y = b.to(DType::Double).contiguous();
   double largest = 0, apart = 0;
@@ -34,8 +32,6 @@ double difference(const Tensor& a, const Tensor& b) {
   return apart / std::max(largest, 1e-30);
 }
 
-}  // namespace
-
 void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& program,
                  const std::vector<IValue>& example, const Tensor& whole,
                  const streams::TimeStream::PlaceOf& place_of) {
@@ -43,12 +39,24 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
   if (!pipeline.plan.empty() || !pipeline.cluster.empty() || !pipeline.picture.empty()) {
     throw CommandLineError("--chunk goes with neither --plan, --simulate nor --picture");
   }
-  std::vector<IValue> arguments = example;
-  if (whole.defined()) {
-    if (arguments.empty()) throw CommandLineError("--chunk: the model has no argument");
-    arguments[0] = IValue(whole);
+  if (example.empty() || !example[0].isTensor()) {
+    throw CommandLineError("--chunk: the model's first argument must be a tensor");
   }
-  streams::TimeStream stream(program, arguments, pipeline.axis, place_of);
+  const Tensor input = whole.defined() ? whole : example[0].toTensor();
+  const int64_t axis = pipeline.axis < 0 ? pipeline.axis + input.dim() : pipeline.axis;
+  if (axis < 0 || axis >= input.dim()) {
+    throw CommandLineError(
+        fmt::format("--axis: {} has no dimension {}", input.describe(), pipeline.axis));
+  }
+  const int64_t length = input.size(axis);
+  if (length == 0) throw CommandLineError("--chunk: the input has no time step");
+  // What is looked at beforehand need not be all of it.
+  std::vector<IValue> shown = example;
+  if (options.inputs.empty() && options.inputs_file.empty()) {
+    constexpr int64_t kShown = 1 << 17;
+    shown[0] = IValue(input.narrow(axis, 0, std::min(length, kShown)));
+  }
+  streams::TimeStream stream(program, shown, pipeline.axis, place_of);
   if (!pipeline.stream.empty()) {
     const std::string text = streams::printStream(stream.graph());
     if (pipeline.stream == "-") {
@@ -57,9 +65,6 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
       writeFile(pipeline.stream, text);
     }
   }
-  const Tensor input = arguments[0].toTensor();
-  const int64_t axis = pipeline.axis < 0 ? pipeline.axis + input.dim() : pipeline.axis;
-  const int64_t length = input.size(axis);
   std::vector<double> times;
   std::vector<Tensor> results;
   const bool keeps = pipeline.verify || !options.output_file.empty();
@@ -87,7 +92,9 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
     const Tensor all = kCat(results, stream.resultAxis());
     if (!options.output_file.empty()) saveValue(IValue(all), options.output_file);
     if (pipeline.verify) {
-      apart = difference(callFunction(*program, arguments).toTensor(), all);
+      std::vector<IValue> arguments = example;
+      arguments[0] = IValue(input);
+      apart = relativeDifference(callFunction(*program, arguments).toTensor(), all);
       // Written so that what is not a number does not pass.
       if (!(*apart <= 1e-5)) {
         throw UsageError(fmt::format(

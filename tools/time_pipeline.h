@@ -16,4 +16,8 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
                  const std::vector<IValue>& example, const Tensor& whole,
                  const streams::TimeStream::PlaceOf& place_of);
 
+// The largest difference of two tensors, relative to the largest number of the first; NaN when there
+// is one. UsageError when they have other sizes or no element.
+double relativeDifference(const Tensor& a, const Tensor& b);
+
 }  // namespace wick::cli

@@ -376,6 +376,19 @@ class Runner {
   std::vector<IValue> results_;
 };
 
+// Whether what was merged gives the same numbers, up to rounding.
+void checkMerged(GraphFunction& program, GraphFunction& merged,
+                 const std::vector<IValue>& arguments) {
+  const IValue before = callFunction(program, arguments), after = callFunction(merged, arguments);
+  if (!before.isTensor()) return;
+  const double apart = relativeDifference(before.toTensor(), after.toTensor());
+  // Written so that what is not a number does not pass.
+  if (!(apart <= 1e-5)) {
+    throw UsageError(
+        fmt::format("--verify: merged filters differ by {:.3g} of the largest number", apart));
+  }
+}
+
 }  // namespace
 
 void pipelineVerb(const Options& options) {
@@ -397,6 +410,7 @@ void pipelineVerb(const Options& options) {
   if (!only_looks) given.emplace(options, program, function, *streamed.program);
   if (pipeline.merge) {
     const auto [merged, report] = streams::mergeLinear(streamed.program, given->example());
+    if (pipeline.verify) checkMerged(*streamed.program, *merged, given->example());
     streamed.program = merged;
     if (!options.json) {
       print(fmt::format("{} linear filters merged into {}\n", report.before, report.after));
