@@ -277,7 +277,7 @@ void checkTogether(const Options& options) {
   if (!options.method.empty() && !options.function.empty()) {
     throw CommandLineError("--method and --function exclude each other");
   }
-  if (options.json && !options.output_file.empty()) {
+  if (options.json && !options.output_file.empty() && options.verb != pipelineVerb) {
     throw CommandLineError("--json and --output exclude each other");
   }
   if (!options.inputs_file.empty() && !options.inputs.empty()) {

@@ -10,7 +10,9 @@
 #include "runtime/call.h"
 #include "runtime/ops/call.h"
 #include "serialization/torch_save.h"
+#include "streams/picture.h"
 #include "streams/text.h"
+#include "tools/graphviz.h"
 #include "tools/report.h"
 #include "tools/timing.h"
 #include "tools/verbs.h"
@@ -57,12 +59,15 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
     shown[0] = IValue(input.narrow(axis, 0, std::min(length, kShown)));
   }
   streams::TimeStream stream(program, shown, pipeline.axis, place_of);
-  if (!pipeline.stream.empty()) {
-    const std::string text = streams::printStream(stream.graph());
-    if (pipeline.stream == "-") {
+  if (const std::string& path = pipeline.stream; !path.empty()) {
+    const bool draws = path.ends_with(".dot") || path.ends_with(".svg");
+    std::string text =
+        draws ? streams::streamDot(stream.graph()) : streams::printStream(stream.graph());
+    if (path.ends_with(".svg")) text = renderSvg(text);
+    if (path == "-") {
       print(text);
     } else {
-      writeFile(pipeline.stream, text);
+      writeFile(path, text);
     }
   }
   std::vector<double> times;

@@ -66,18 +66,20 @@ void writeText(const std::string& path, const std::string& text) {
   writeFile(path, text);
 }
 
-// As text, as Graphviz text or a picture, by the end of the path.
-void writeDrawing(const std::string& path, const std::string& dot, const char* option,
-                  const std::string* text = nullptr) {
-  if (text && (path == "-" || path.ends_with(".txt"))) {
-    writeText(path, *text);
-  } else if (path.ends_with(".dot")) {
-    writeText(path, dot);
-  } else if (path.ends_with(".svg")) {
+// Before anything runs: whether the end of the path tells what to write.
+void checkDrawing(const std::string& path, const char* option, bool may_be_text) {
+  const bool text = may_be_text && (path == "-" || path.ends_with(".txt"));
+  if (path.empty() || text || path.ends_with(".dot") || path.ends_with(".svg")) return;
+  throw CommandLineError(fmt::format("{}: expected a name that ends in {}.dot or .svg, got {}",
+                                     option, may_be_text ? ".txt, " : "", path));
+}
+
+// As text, as Graphviz text or as a picture, by the end of the path.
+void writeDrawing(const std::string& path, const std::string& dot, const std::string& text) {
+  if (path.ends_with(".svg")) {
     writeText(path, renderSvg(dot));
   } else {
-    throw CommandLineError(fmt::format("{}: expected a name that ends in {}.dot or .svg, got {}",
-                                       option, text ? ".txt, " : "", path));
+    writeText(path, path.ends_with(".dot") ? dot : text);
   }
 }
 
@@ -395,6 +397,8 @@ void pipelineVerb(const Options& options) {
   applySettings(options);
   const PipelineOptions& pipeline = options.pipeline;
   if (pipeline.stages != "auto") stagesOf(options);
+  checkDrawing(pipeline.stream, "--stream", true);
+  checkDrawing(pipeline.picture, "--picture", false);
   if (!options.output_file.empty() && options.output_file.ends_with(".npy")) {
     throw CommandLineError("--output: expected a name that ends in .pt, for the tuple of results");
   }
@@ -423,8 +427,7 @@ void pipelineVerb(const Options& options) {
   streamed.graph = streamOf(options, program, function, streamed.program);
   const streams::StreamGraph& graph = streamed.graph;
   if (!pipeline.stream.empty()) {
-    const std::string text = streams::printStream(graph);
-    writeDrawing(pipeline.stream, streams::streamDot(graph), "--stream", &text);
+    writeDrawing(pipeline.stream, streams::streamDot(graph), streams::printStream(graph));
     if (only_looks) return;
   }
   const Items& items = *given;
@@ -449,7 +452,7 @@ void pipelineVerb(const Options& options) {
         graph, *costs, streams::parseCluster(readTextFile(pipeline.cluster)));
   }
   if (!pipeline.picture.empty()) {
-    writeDrawing(pipeline.picture, streams::planDot(graph, plan, &outcome.run), "--picture");
+    writeDrawing(pipeline.picture, streams::planDot(graph, plan, &outcome.run), "");
   }
   print(options.json
             ? jsonOf(options, outcome).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
