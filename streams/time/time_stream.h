@@ -40,8 +40,8 @@ class TimeStream {
   // Which dimension of the result is time.
   int64_t resultAxis() const;
 
-  // Takes the next piece, of any length, and gives the results that are ready; nullopt when there
-  // are none yet. RuntimeError for a tensor of other sizes, or when the stream has ended.
+  // Takes the next piece, of any length, and gives the results that are ready; nullopt when no
+  // result is. RuntimeError for a tensor of other sizes, or when the stream has ended.
   std::optional<Tensor> push(const Tensor& piece);
   // The input has ended: the rest of the results, nullopt when there is none. RuntimeError when two
   // branches that meet gave different numbers of steps.
