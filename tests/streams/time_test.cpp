@@ -48,8 +48,7 @@ void expectSame(const std::string& source, const std::vector<IValue>& arguments,
     };
     int64_t begin = 0;
     for (size_t i = 0; begin < whole.size(axis); ++i) {
-      const int64_t length =
-          std::min(lengths[i % lengths.size()], whole.size(axis) - begin);
+      const int64_t length = std::min(lengths[i % lengths.size()], whole.size(axis) - begin);
       check(stream.push(whole.narrow(axis, begin, length)));
       begin += length;
     }
@@ -150,7 +149,8 @@ TEST(TimeStreamTest, WhatLooksAtAllOfTimeIsRefused) {
   EXPECT_THAT(refusal("    return x.mean([1, 2])\n"), HasSubstr("works over all of the time"));
   EXPECT_THAT(refusal("    return x / x.size(2)\n"), HasSubstr("aten::size"));
   EXPECT_THAT(refusal("    return x + torch.ones([20])\n"), HasSubstr("a fixed length"));
-  EXPECT_THAT(refusal("    return x + x.transpose(1, 2).sum()\n"), HasSubstr("over all of the time"));
+  EXPECT_THAT(refusal("    return x + x.transpose(1, 2).sum()\n"),
+              HasSubstr("over all of the time"));
   EXPECT_THAT(refusal("    return torch.conv1d(x, w, None)\n", 1), HasSubstr("its channels"));
   EXPECT_THAT(refusal("    return x\n", 3), HasSubstr("expected a dimension of"));
   EXPECT_THAT(refusal("    return w\n"), HasSubstr("no tensor that depends on time"));
@@ -161,7 +161,9 @@ TEST(TimeStreamTest, WhatLooksAtAllOfTimeIsRefused) {
 TEST(TimeStreamTest, WrongPiecesAreErrors) {
   const Program program = compile(kNet);
   TimeStream stream(inlinedFunction(program.function("main"), nullptr), netArguments(64), 2);
-  EXPECT_THAT(errorOf([&] { stream.push(numbers({2, 4, 10}, 1)); }),
+  EXPECT_THAT(errorOf([&] {
+                stream.push(numbers({2, 4, 10}, 1));
+              }),
               HasSubstr("expected a piece like"));
   // Nothing was lost.
   EXPECT_TRUE(stream.push(numbers({2, 3, 60}, 1)).has_value());
