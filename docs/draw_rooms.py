@@ -30,6 +30,7 @@ ROOMS = {
     "tracing": "recording calls as graphs",
     "lazy": "computing as late as possible",
     "training": "optimizers, whole trainings",
+    "streams": "models as stages on threads",
     "": "wick.h: the interface for C++",
     "capi": "the interface for C",
     "python": "the package for Python",

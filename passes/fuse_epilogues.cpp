@@ -166,6 +166,7 @@ void fuse(Graph& graph, const Chain& chain, const std::optional<ConvolutionNode>
   inputs.push_back(graph.insertConstant(IValue(chain.adds_in_place)));
   const char* name = convolution ? "wick::conv2d_fused" : "wick::linear_fused";
   Node* fused = graph.insertNode(graph.create(Symbol::fromQualString(name), inputs));
+  fused->setInlinedFrom(layer->inlinedFrom());
   last->output()->replaceAllUsesWith(fused->output());
   for (auto node = chain.nodes.rbegin(); node != chain.nodes.rend(); ++node) (*node)->destroy();
 }

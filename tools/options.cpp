@@ -64,9 +64,10 @@ void addInputFlags(CLI::App& verb, Options& options) {
   verb.add_option("--function", options.function, "function of the script (main)");
   addInputs(verb, options);
   addMode(verb, options);
-  verb.add_option("--device", options.device,
-                  "where the module, the arguments and new tensors are: cpu, cuda, cuda:N, or lazy: "
-                  "calls are recorded and run as one graph where a value is needed (cpu)");
+  verb.add_option(
+      "--device", options.device,
+      "where the module, the arguments and new tensors are: cpu, cuda, cuda:N, or lazy: "
+      "calls are recorded and run as one graph where a value is needed (cpu)");
   verb.add_option("--tf32", options.tf32,
                   "what may round factors of float32 to 10 bits of fraction on the device: off, "
                   "convolutions (as PyTorch at first) or all (off)")
@@ -213,6 +214,61 @@ void addTrain(CLI::App& app, Options& options) {
   addLimits(*verb, options);
 }
 
+void addPipeline(CLI::App& app, Options& options, const char* either) {
+  PipelineOptions& pipeline = options.pipeline;
+  CLI::App* verb = app.add_subcommand(
+      "pipeline", "run a model as stages on threads of their own, with many items under way");
+  verb->add_option("file", options.file, either)->required();
+  verb->callback([&options] { options.verb = pipelineVerb; });
+  verb->add_option("--stages", pipeline.stages,
+                   "how many, or auto: as many stages and copies as there are processors (auto)");
+  verb->add_option("--replicas", pipeline.replicas,
+                   "copies that a stage may have (1; with auto any number)")
+      ->check(CLI::Range(1, 4096));
+  verb->add_option("--plan", pipeline.plan,
+                   "JSON: the stages; read when the file is there, otherwise made and written");
+  verb->add_option("--overrides", pipeline.overrides, "JSON: how layers become filters");
+  verb->add_option("--simulate", pipeline.cluster,
+                   "JSON: machines and links; predicts what 2 to 1,024 threads of them would do");
+  verb->add_option("--run", pipeline.data,
+                   "items: rows of a tensor (.npy, .pt), or a list in a .pt file, each an argument "
+                   "or a tuple of arguments");
+  verb->add_option("--stream", pipeline.stream,
+                   "write the stream graph: .txt, .dot or .svg; - prints it");
+  verb->add_option("--picture", pipeline.picture, "write a picture of the plan: .dot or .svg");
+  verb->add_option("--items", pipeline.items,
+                   "how often --input is run (as often as fits into --duration)")
+      ->check(CLI::Range(1, 1000000000));
+  verb->add_option("--duration", options.duration, "seconds to run --input again and again (2)")
+      ->check(CLI::Range(0.001, 1e6));
+  verb->add_option("--in-flight", pipeline.in_flight,
+                   "items that may be under way (as many as queues and stages hold)")
+      ->check(CLI::Range(1, 1000000000));
+  verb->add_option("--queue", pipeline.queue, "items that wait between two threads (4)")
+      ->check(CLI::Range(1, 1 << 20));
+  verb->add_flag("--merge", pipeline.merge,
+                 "make convolutions along the last dimension one where that is cheaper; results "
+                 "differ by rounding");
+  verb->add_option("--chunk", pipeline.chunk,
+                   "run the input as pieces of that many time steps, as sound without an end; "
+                   "layers keep their windows")
+      ->check(CLI::Range(1, 1 << 30));
+  verb->add_option("--axis", pipeline.axis, "with --chunk: the dimension that is time (-1)")
+      ->check(CLI::Range(-16, 16));
+  verb->add_flag("--verify", pipeline.verify,
+                 "compare each result with a call of the model; another is an error");
+  verb->add_option("--method", options.method, "method of the archive's module (forward)");
+  verb->add_option("--function", options.function, "function of the script (main)");
+  verb->add_option("--output", options.output_file, "write the tuple of results to this .pt file");
+  verb->add_option("--threads", options.threads, "threads within an operator, of each stage (1)")
+      ->check(CLI::Range(1, 1024));
+  verb->add_flag("--json", options.json, "print one JSON object");
+  addInputs(*verb, options);
+  addMode(*verb, options);
+  addOptimize(*verb, options);
+  addLimits(*verb, options);
+}
+
 bool writesArchive(const Options& options) {
   return options.verb == saveVerb || options.verb == extractVerb || options.verb == trainVerb;
 }
@@ -221,7 +277,7 @@ void checkTogether(const Options& options) {
   if (!options.method.empty() && !options.function.empty()) {
     throw CommandLineError("--method and --function exclude each other");
   }
-  if (options.json && !options.output_file.empty()) {
+  if (options.json && !options.output_file.empty() && options.verb != pipelineVerb) {
     throw CommandLineError("--json and --output exclude each other");
   }
   if (!options.inputs_file.empty() && !options.inputs.empty()) {
@@ -340,6 +396,7 @@ void defineVerbs(CLI::App& app, Options& options) {
       ->check(CLI::Range(0.0, 1.0));
 
   addTrain(app, options);
+  addPipeline(app, options, either);
   addFileVerbs(app, options, either);
 
   CLI::App* completions =

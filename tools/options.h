@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/pipeline_options.h"
 #include "tools/train_options.h"
 
 namespace wick::cli {
@@ -48,6 +49,7 @@ struct Options {
   double tolerance = 0;          // relative, of results that bisect compares
   std::string trace_file;        // where profile writes its events
   TrainOptions train;
+  PipelineOptions pipeline;
   std::string device;     // where module, arguments and new tensors are; empty: the CPU
   std::string tf32;       // what may round factors of float32 on the device
   bool fallback = false;  // operators without a kernel for the device run on the CPU

@@ -23,6 +23,7 @@ void convertVerb(const Options& options);
 void diffVerb(const Options& options);
 void extractVerb(const Options& options);
 void trainVerb(const Options& options);
+void pipelineVerb(const Options& options);
 void completionsVerb(const Options& options);
 void workerVerb(const Options& options);
 void devicesVerb(const Options& options);

@@ -1,0 +1,308 @@
+#include "streams/schedule/run.h"
+
+#include <fmt/format.h>
+
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+#include "core/budget.h"
+#include "core/error.h"
+#include "core/thread_context.h"
+#include "streams/schedule/cost.h"
+#include "streams/schedule/queue.h"
+
+namespace wick::streams {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// How often the calling thread looks whether the run must end, while stages wait for each other or
+// for the source.
+constexpr std::chrono::milliseconds kLook{5};
+
+struct Item {
+  int64_t index = 0;
+  Clock::time_point begin;
+  Packet packet;
+};
+
+using Queue = BoundedQueue<Item>;
+
+double secondsBetween(Clock::time_point a, Clock::time_point b) {
+  return std::chrono::duration<double>(b - a).count();
+}
+
+// Names the stage by its filters.
+std::string nameOf(const StreamGraph& graph, const Stage& stage) {
+  const std::string& first = graph.filters[stage.first].name;
+  if (stage.last - stage.first == 1) return "'" + first + "'";
+  return fmt::format("'{}' to '{}'", first, graph.filters[stage.last - 1].name);
+}
+
+Budget::Bounds boundsFor(const PipelineOptions& options,
+                         const std::shared_ptr<std::atomic<bool>>& cancelled) {
+  Budget::Bounds bounds;
+  bounds.deadline = options.deadline;
+  bounds.interrupt = cancelled;
+  if (const Budget* outer = currentBudget()) {
+    if (const int64_t left = outer->timeLeft(); left != INT64_MAX) {
+      const auto end = Clock::now() + std::chrono::nanoseconds(std::max<int64_t>(left, 0));
+      bounds.deadline = bounds.deadline ? std::min(*bounds.deadline, end) : end;
+    }
+    if (outer->memoryLimit() != INT64_MAX) {
+      bounds.memory =
+          static_cast<size_t>(std::max<int64_t>(outer->memoryLimit() - outer->used(), 1));
+    }
+  }
+  return bounds;
+}
+
+}  // namespace
+
+// One run: its threads, its queues and its first error.
+class PipelineRun {
+ public:
+  PipelineRun(const Pipeline& pipeline, const ItemSource& source, const ResultSink& sink,
+              const PipelineOptions& options)
+      : pipeline_(pipeline),
+        source_(source),
+        sink_(sink),
+        options_(options),
+        cancelled_(std::make_shared<std::atomic<bool>>(false)),
+        budget_(boundsFor(options, cancelled_)),
+        context_(threadContext()) {
+    const Plan& plan = pipeline.plan_;
+    copies_.push_back(1);  // the thread that reads the source
+    for (const Stage& stage : plan.stages) copies_.push_back(stage.replicas);
+    copies_.push_back(1);  // the thread that hands results over
+    int64_t held = 0;
+    for (size_t s = 0; s + 1 < copies_.size(); ++s) {
+      queues_.emplace_back();
+      for (int64_t k = 0; k < copies_[s] * copies_[s + 1]; ++k) {
+        queues_.back().push_back(std::make_unique<Queue>(static_cast<size_t>(plan.queue)));
+      }
+      held += copies_[s] + std::max(copies_[s], copies_[s + 1]) * plan.queue;
+    }
+    in_flight_ = plan.in_flight > 0 ? plan.in_flight : held;
+    report_.stages.resize(plan.stages.size());
+  }
+
+  RunReport run() {
+    const ThreadsScope threads(options_.threads_per_stage);
+    std::vector<std::thread> running;
+    try {
+      start(running);
+      watch();
+    } catch (...) {  // the system has no more threads
+      fail(std::current_exception());
+    }
+    for (std::thread& thread : running) thread.join();
+    if (error_) std::rethrow_exception(error_);
+    return std::move(report_);
+  }
+
+ private:
+  void start(std::vector<std::thread>& running) {
+    const auto begin = [&](auto body) {
+      {
+        std::lock_guard lock(mutex_);
+        ++running_;
+      }
+      try {
+        running.emplace_back([this, body] {
+          const ThreadContextScope context(context_);
+          const BudgetScope budget(&budget_);
+          try {
+            body();
+          } catch (...) {
+            fail(std::current_exception());
+          }
+          end();
+        });
+      } catch (const std::system_error& e) {
+        end();
+        throwRuntimeError("the pipeline needs {} threads, the system gives {}: {}",
+                          pipeline_.plan_.threads() + 2, running.size(), e.what());
+      }
+    };
+    begin([this] { feed(); });
+    for (size_t s = 0; s < pipeline_.codes_.size(); ++s) {
+      for (int64_t copy = 0; copy < copies_[s + 1]; ++copy) {
+        begin([this, s, copy] { work(s, copy); });
+      }
+    }
+    begin([this] { collect(); });
+  }
+
+  void end() {
+    std::lock_guard lock(mutex_);
+    --running_;
+    changed_.notify_all();
+  }
+
+  // Until all threads have ended; ends them when the caller's time is over.
+  void watch() {
+    const Budget* outer = currentBudget();
+    std::unique_lock lock(mutex_);
+    while (!changed_.wait_for(lock, kLook, [this] { return running_ == 0; })) {
+      const bool interrupted =
+          options_.interrupt && options_.interrupt->load(std::memory_order_relaxed);
+      if (!interrupted && !budget_.exhausted() && !(outer && outer->exhausted())) continue;
+      if (cancelled_->load()) continue;
+      lock.unlock();
+      try {
+        if (outer) outer->check();
+        if (interrupted) throw RuntimeError("the run was interrupted", "KeyboardInterrupt");
+        budget_.check();
+      } catch (...) {
+        fail(std::current_exception());
+      }
+      lock.lock();
+    }
+  }
+
+  // The first error counts; all threads end.
+  void fail(std::exception_ptr error) {
+    {
+      std::lock_guard lock(mutex_);
+      if (!error_ && !cancelled_->load()) error_ = std::move(error);
+      cancelled_->store(true);
+    }
+    for (const auto& between : queues_) {
+      for (const auto& queue : between) queue->cancel();
+    }
+    delivered_signal_.fetch_add(1);
+    delivered_signal_.notify_all();
+  }
+
+  Queue& queue(size_t after, int64_t from, int64_t to) {
+    return *queues_[after][static_cast<size_t>(from * copies_[after + 1] + to)];
+  }
+
+  // Waits until fewer items than allowed are under way; false when the run is cancelled.
+  bool awaitRoom(int64_t index) {
+    for (;;) {
+      const uint32_t seen = delivered_signal_.load(std::memory_order_acquire);
+      if (cancelled_->load(std::memory_order_relaxed)) return false;
+      if (index - delivered_.load(std::memory_order_acquire) < in_flight_) return true;
+      delivered_signal_.wait(seen, std::memory_order_acquire);
+    }
+  }
+
+  void feed() {
+    for (int64_t index = 0; awaitRoom(index); ++index) {
+      std::optional<std::vector<IValue>> arguments = source_(index);
+      if (!arguments) break;
+      const size_t expected = pipeline_.alive_.front().size();
+      if (arguments->size() != expected) {
+        throw UsageError(fmt::format("item {}: expected {} arguments, found {}", index, expected,
+                                     arguments->size()));
+      }
+      if (!queue(0, 0, index % copies_[1]).push({index, Clock::now(), std::move(*arguments)})) {
+        return;
+      }
+    }
+    for (int64_t to = 0; to < copies_[1]; ++to) queue(0, 0, to).finish();
+  }
+
+  void work(size_t s, int64_t copy) {
+    const int64_t before = copies_[s], here = copies_[s + 1], behind = copies_[s + 2];
+    StageTimes times;
+    Clock::time_point now = Clock::now();
+    const auto lap = [&now](double& into) {
+      const Clock::time_point then = std::exchange(now, Clock::now());
+      into += secondsBetween(then, now);
+    };
+    Item item;
+    for (int64_t index = copy;; index += here) {
+      if (!queue(s, index % before, copy).pop(item)) break;
+      lap(times.wait_in_seconds);
+      compute(s, item);
+      lap(times.busy_seconds);
+      ++times.items;
+      if (!queue(s + 1, copy, index % behind).push(std::move(item))) break;
+      lap(times.wait_out_seconds);
+    }
+    for (int64_t to = 0; to < behind; ++to) queue(s + 1, copy, to).finish();
+    std::lock_guard lock(mutex_);
+    StageTimes& all = report_.stages[s];
+    all.busy_seconds += times.busy_seconds;
+    all.wait_in_seconds += times.wait_in_seconds;
+    all.wait_out_seconds += times.wait_out_seconds;
+    all.items += times.items;
+  }
+
+  void compute(size_t s, Item& item) {
+    const auto where = [&] {
+      return fmt::format("item {}, stage {} ({})", item.index, s + 1,
+                         nameOf(pipeline_.graph_, pipeline_.plan_.stages[s]));
+    };
+    try {
+      runStage(pipeline_.codes_[s], item.packet);
+    } catch (const RuntimeError& e) {
+      // Limits are the run's, not the item's.
+      if (budget_.exhausted()) throw;
+      RuntimeError named(fmt::format("{}: {}", where(), e.brief()), e.className());
+      for (const RuntimeError::Frame& frame : e.frames()) named.addFrame(frame);
+      throw named;
+    } catch (const UsageError& e) {
+      throw UsageError(fmt::format("{}: {}", where(), e.message()));
+    }
+  }
+
+  void collect() {
+    const size_t last = queues_.size() - 1;
+    Item item;
+    std::optional<Clock::time_point> begin;
+    for (int64_t index = 0;; ++index) {
+      if (!queue(last, index % copies_[last], 0).pop(item)) break;
+      const Clock::time_point end = Clock::now();
+      if (!begin) begin = item.begin;
+      report_.latency_milliseconds.push_back(1e3 * secondsBetween(item.begin, end));
+      report_.seconds = secondsBetween(*begin, end);
+      sink_(index, resultOf(pipeline_.graph_, pipeline_.alive_, std::move(item.packet)));
+      report_.items = index + 1;
+      delivered_.store(index + 1, std::memory_order_release);
+      delivered_signal_.fetch_add(1, std::memory_order_acq_rel);
+      delivered_signal_.notify_one();
+    }
+  }
+
+  const Pipeline& pipeline_;
+  const ItemSource& source_;
+  const ResultSink& sink_;
+  const PipelineOptions& options_;
+  const std::shared_ptr<std::atomic<bool>> cancelled_;
+  Budget budget_;
+  const ThreadContext context_;
+  std::vector<int64_t> copies_;  // of the source, of each stage, of the sink
+  std::vector<std::vector<std::unique_ptr<Queue>>> queues_;  // behind each of them
+  int64_t in_flight_ = 0;
+  std::atomic<int64_t> delivered_{0};
+  std::atomic<uint32_t> delivered_signal_{0};
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  size_t running_ = 0;
+  std::exception_ptr error_;
+  RunReport report_;
+};
+
+Pipeline::Pipeline(const StreamGraph& graph, Plan plan)
+    : graph_(graph), plan_(std::move(plan)), alive_(aliveValues(graph)) {
+  for (const Stage& stage : plan_.stages) {
+    codes_.push_back(
+        stageCode(graph, alive_, stage.first, stage.last,
+                  plan_.stages.size() == 1 ? graph.name : graph.filters[stage.first].name));
+  }
+}
+
+RunReport Pipeline::run(const ItemSource& source, const ResultSink& sink,
+                        const PipelineOptions& options) {
+  return PipelineRun(*this, source, sink, options).run();
+}
+
+}  // namespace wick::streams

@@ -1,0 +1,460 @@
+// The nodes of the program in their order, each a step of the engine. Those that do not depend on
+// time ran once, when the engine was made. In each round every step takes what its inputs gave in
+// this round, if anything, and gives at most one tensor.
+#include "streams/time/time_stream.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "core/budget.h"
+#include "core/error.h"
+#include "ir/shape_facts.h"
+#include "runtime/ops/call.h"
+#include "streams/balance.h"
+#include "streams/time/axis_rules.h"
+
+namespace wick::streams {
+
+namespace {
+
+Tensor joined(const Tensor& a, const Tensor& b, int64_t axis) {
+  if (!a.defined() || a.size(axis) == 0) return b;
+  if (b.size(axis) == 0) return a;
+  static const OperatorHandle kCat("aten::cat", "");
+  return kCat(std::vector<Tensor>{a, b}, axis);
+}
+
+// Steps `begin` to `end`, as memory of its own: a view would keep all that it is a part of.
+Tensor kept(const Tensor& t, int64_t axis, int64_t begin, int64_t end) {
+  return t.narrow(axis, begin, end - begin).contiguous().clone();
+}
+
+Tensor filled(const Tensor& like, int64_t axis, int64_t steps, double value) {
+  DimVector sizes(like.sizes());
+  sizes[static_cast<size_t>(axis)] = steps;
+  return Tensor::full(sizes, value, like.dtype(), like.device());
+}
+
+bool isList(const Node& node) {
+  return node.kind() == prim::ListConstruct || node.kind() == prim::TupleConstruct;
+}
+
+}  // namespace
+
+class TimeStream::Engine {
+ public:
+  Engine(const std::shared_ptr<GraphFunction>& program, const std::vector<IValue>& example,
+         int64_t axis, const PlaceOf& place_of)
+      : program_(program), place_of_(place_of) {
+    program->ensureDefined();
+    const Graph& graph = *program->graph();
+    if (graph.inputs().size() != example.size() || example.empty() || !example[0].isTensor()) {
+      throw UsageError(
+          fmt::format("a stream over time needs {} arguments, the first a tensor, found {}",
+                      std::max<size_t>(graph.inputs().size(), 1), example.size()));
+    }
+    const Tensor& first = example[0].toTensor();
+    axis_ = axis < 0 ? axis + first.dim() : axis;
+    if (axis_ < 0 || axis_ >= first.dim()) {
+      throw UsageError(
+          fmt::format("expected a dimension of {} as time, found {}", first.describe(), axis));
+    }
+    like_ = filled(first, axis_, 0, 0);
+    for (size_t i = 0; i < example.size(); ++i) values_[graph.inputs()[i]] = example[i];
+    axes_[graph.inputs()[0]] = axis_;
+    input_ = graph.inputs()[0];
+    stream_.name = program->name();
+    stream_.inputs.push_back({nameOf(*input_), "Tensor"});
+    for (const Node* node : graph.nodes()) add(node);
+    output_ = graph.outputs().at(0);
+    if (graph.outputs().size() != 1 || axisOf(output_) < 0 || !values_.at(output_).isTensor()) {
+      throw UsageError("the result of the program is no tensor that depends on time");
+    }
+    stream_.outputs.push_back({nameOf(*output_), "Tensor"});
+    stream_.root = arrange(stream_);
+    validate(stream_);
+    balance(stream_);  // refuses branches of different rates
+    result_axis_ = axisOf(output_);
+    // Of the example nothing is kept but what does not depend on time.
+    for (const auto& [value, where] : axes_) values_.erase(value);
+    reset();
+  }
+
+  const StreamGraph& graph() const { return stream_; }
+  int64_t resultAxis() const { return result_axis_; }
+
+  void reset() {
+    ended_ = false;
+    for (Step& step : steps_) {
+      step.held.assign(step.held.size(), IValue());
+      step.drop = step.rule.kind == TimeRule::Kind::Cut ? step.rule.before : 0;
+      step.begun = false;
+    }
+  }
+
+  std::optional<Tensor> round(const Tensor* piece) {
+    WICK_CHECK(!ended_, "the stream has ended");
+    if (piece) check(*piece);
+    ended_ = piece == nullptr;
+    now_.clear();
+    if (piece && piece->size(axis_) > 0) now_[input_] = IValue(*piece);
+    for (Step& step : steps_) {
+      checkBudget();
+      run(step);
+    }
+    const auto found = now_.find(output_);
+    std::optional<Tensor> result;
+    if (found != now_.end()) result = found->second.toTensor();
+    now_.clear();
+    return result;
+  }
+
+  int64_t heldElements() const {
+    int64_t elements = 0;
+    for (const Step& step : steps_) {
+      for (const IValue& held : step.held) {
+        if (held.isTensor()) elements += held.toTensor().numel();
+      }
+    }
+    return elements;
+  }
+
+ private:
+  struct Step {
+    const Node* node;
+    TimeRule rule;
+    std::vector<size_t> inputs;  // those with time
+    std::vector<IValue> held;    // what each of these keeps, or None
+    int64_t drop = 0;            // steps that are still to be left out
+    bool begun = false;
+  };
+
+  int64_t axisOf(const Value* value) const {
+    const auto axis = axes_.find(value);
+    return axis == axes_.end() ? -1 : axis->second;
+  }
+
+  static std::string nameOf(const Value& value) {
+    std::string name = value.debugName();
+    std::ranges::replace_if(
+        name, [](unsigned char c) { return !std::isalnum(c) && c != '_' && c != '.'; }, '_');
+    return name;
+  }
+
+  [[noreturn]] void refuse(const Node& node, const std::string& why) const {
+    const std::string place = place_of_ ? place_of_(node) : node.range().location();
+    throw UsageError(place.empty() ? why : fmt::format("{} ({})", why, place));
+  }
+
+  // Runs the node on the example, and makes a step of it when it depends on time.
+  void add(const Node* node) {
+    if (node->kind() == prim::Constant) {
+      values_[node->output()] = *constantOf(node->output());
+      return;
+    }
+    const bool over_time =
+        std::ranges::any_of(node->inputs(), [&](const Value* v) { return axisOf(v) >= 0; });
+    const std::string name(node->kind().qualString());
+    if (!node->blocks().empty() || node->kind() == prim::CallMethod ||
+        node->kind() == prim::CallFunction || node->hasSideEffects() ||
+        node->isNondeterministic() ||
+        (node->maybeOperator() && node->maybeOperator()->mayWrite(*node))) {
+      refuse(*node, name + " has no form that runs piece by piece");
+    }
+    std::vector<IValue> arguments;
+    for (const Value* input : node->inputs()) arguments.push_back(valueOf(input));
+    std::vector<IValue> results = call(*node, arguments);
+    for (size_t i = 0; i < node->outputs().size(); ++i) values_[node->output(i)] = results[i];
+    if (!over_time) return;
+    Step step{node, {}, {}, {}};
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      if (axisOf(node->input(i)) >= 0) step.inputs.push_back(i);
+    }
+    step.rule = ruleFor(*node, arguments);
+    const size_t slots =
+        step.rule.kind == TimeRule::Kind::Each && step.inputs.size() < 2 ? 0 : step.inputs.size();
+    step.held.resize(slots);
+    for (const Value* output : node->outputs()) {
+      const IValue& result = values_.at(output);
+      const bool tensors = result.isTensor() || result.isList() || result.isTuple();
+      if (!tensors) refuse(*node, name + " asks about all of the time");
+      axes_[output] = step.rule.axis;
+    }
+    describe(step);
+    steps_.push_back(std::move(step));
+  }
+
+  TimeRule ruleFor(const Node& node, const std::vector<IValue>& arguments) {
+    TimeRule rule;
+    if (isList(node) || node.kind() == prim::ListUnpack || node.kind() == prim::TupleUnpack) {
+      rule.axis = -1;
+      for (const Value* input : node.inputs()) {
+        const int64_t axis = axisOf(input);
+        if (axis < 0 || (rule.axis >= 0 && axis != rule.axis)) {
+          refuse(node, "a list joins what has time in different places, or not at all");
+        }
+        rule.axis = axis;
+      }
+      return rule;
+    }
+    std::vector<int64_t> axes;
+    for (const Value* input : node.inputs()) axes.push_back(axisOf(input));
+    try {
+      return timeRuleOf(node, arguments, axes);
+    } catch (const UsageError& e) {
+      refuse(node, e.message());
+    }
+  }
+
+  const IValue& valueOf(const Value* value) const {
+    const auto found = values_.find(value);
+    WICK_CHECK(found != values_.end(), "{} is not initialized", value->debugName());
+    return found->second;
+  }
+
+  static std::vector<IValue> call(const Node& node, std::vector<IValue> arguments) {
+    if (node.kind() == prim::ListConstruct) {
+      const auto* type = node.output()->type()->as<ListType>();
+      WICK_CHECK(type, "prim::ListConstruct makes no list");
+      return {IValue(makeRef<ListObject>(type->element(), std::move(arguments)))};
+    }
+    if (node.kind() == prim::TupleConstruct) return {IValue(makeTuple(std::move(arguments)))};
+    if (node.kind() == prim::ListUnpack || node.kind() == prim::TupleUnpack) {
+      const std::vector<IValue>& elements = arguments[0].elements();
+      WICK_CHECK(elements.size() == node.outputs().size(), "expected {} elements, found {}",
+                 node.outputs().size(), elements.size());
+      return elements;
+    }
+    std::vector<IValue> results(node.outputs().size());
+    const Operator* op = node.maybeOperator();
+    if (!op) {
+      throw UsageError(
+          fmt::format("{} has no form that runs piece by piece", node.kind().qualString()));
+    }
+    op->call(arguments.data(), arguments.size(), results.data(), results.size());
+    return results;
+  }
+
+  // The step as a filter of the stream graph.
+  void describe(const Step& step) {
+    const Node& node = *step.node;
+    Filter filter;
+    filter.kind = node.kind().name();
+    filter.name = fmt::format("{}_{}", filter.kind, stream_.filters.size());
+    const TimeRule& rule = step.rule;
+    for (size_t i : step.inputs) {
+      Port port{nameOf(*node.input(i)), ""};
+      if (rule.kind == TimeRule::Kind::Window) {
+        port.rate = rule.stride;
+        port.peek = std::max(rule.window, rule.stride);
+      }
+      filter.inputs.push_back(std::move(port));
+    }
+    for (const Value* output : node.outputs()) {
+      filter.outputs.push_back({nameOf(*output), output->type()->annotation()});
+    }
+    // Reads a value twice: one channel each.
+    if (rule.before != 0) filter.options.emplace_back("before", std::to_string(rule.before));
+    if (rule.behind != 0) filter.options.emplace_back("behind", std::to_string(rule.behind));
+    filter.stateful = !step.held.empty();
+    stream_.filters.push_back(std::move(filter));
+  }
+
+  void check(const Tensor& piece) const {
+    bool fits = piece.defined() && piece.dim() == like_.dim() && piece.dtype() == like_.dtype();
+    for (int64_t d = 0; fits && d < piece.dim(); ++d) {
+      fits = d == axis_ || piece.size(d) == like_.size(d);
+    }
+    WICK_CHECK(fits, "expected a piece like {} with any length along dimension {}, found {}",
+               like_.describe(), axis_, piece.defined() ? piece.describe() : "no tensor");
+  }
+
+  // What an input gave in this round.
+  const IValue* news(const Step& step, size_t which) const {
+    const auto found = now_.find(step.node->input(step.inputs[which]));
+    return found == now_.end() ? nullptr : &found->second;
+  }
+
+  void give(const Step& step, std::vector<IValue> results) {
+    for (size_t i = 0; i < results.size(); ++i) {
+      now_[step.node->output(i)] = std::move(results[i]);
+    }
+  }
+
+  // Calls the node with these for its inputs with time.
+  void compute(const Step& step, const std::vector<IValue>& with_time) {
+    std::vector<IValue> arguments;
+    for (const Value* input : step.node->inputs()) {
+      arguments.push_back(axisOf(input) >= 0 ? IValue() : valueOf(input));
+    }
+    for (size_t i = 0; i < with_time.size(); ++i) arguments[step.inputs[i]] = with_time[i];
+    if (step.rule.replaced)
+      arguments[*step.rule.replaced] = IValue(makeIntList(step.rule.replacement));
+    give(step, call(*step.node, std::move(arguments)));
+  }
+
+  void run(Step& step) {
+    switch (step.rule.kind) {
+      case TimeRule::Kind::Each:
+        return step.inputs.size() < 2 ? runEach(step) : runTogether(step);
+      case TimeRule::Kind::Window:
+        return runWindow(step);
+      case TimeRule::Kind::Pad:
+        return runPad(step);
+      case TimeRule::Kind::Cut:
+        return runCut(step);
+    }
+  }
+
+  void runEach(Step& step) {
+    if (const IValue* piece = news(step, 0)) compute(step, {*piece});
+  }
+
+  int64_t axisOfInput(const Step& step, size_t which) const {
+    return axisOf(step.node->input(step.inputs[which]));
+  }
+
+  // As many steps as all inputs have; the rest waits.
+  void runTogether(Step& step) {
+    int64_t ready = INT64_MAX;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      const int64_t axis = axisOfInput(step, i);
+      if (const IValue* piece = news(step, i)) {
+        if (!piece->isTensor()) refuse(*step.node, "joins lists over time");
+        step.held[i] = step.held[i].isTensor()
+                           ? IValue(joined(step.held[i].toTensor(), piece->toTensor(), axis))
+                           : *piece;
+      }
+      ready = std::min(ready, step.held[i].isTensor() ? step.held[i].toTensor().size(axis) : 0);
+    }
+    if (ready > 0) {
+      std::vector<IValue> taken;
+      for (size_t i = 0; i < step.inputs.size(); ++i) {
+        const int64_t axis = axisOfInput(step, i);
+        const Tensor all = step.held[i].toTensor();
+        taken.emplace_back(all.narrow(axis, 0, ready));
+        step.held[i] =
+            all.size(axis) == ready ? IValue() : IValue(kept(all, axis, ready, all.size(axis)));
+      }
+      compute(step, taken);
+    }
+    if (!ended_) return;
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      WICK_CHECK(
+          !step.held[i].isTensor(), "{}: its inputs have different lengths, one has {} steps more",
+          step.node->kind().qualString(), step.held[i].toTensor().size(axisOfInput(step, i)));
+    }
+  }
+
+  // The piece of this round behind what is held, with padding at both ends; undefined when there is
+  // nothing at all.
+  Tensor withPadding(Step& step) {
+    const int64_t axis = axisOfInput(step, 0);
+    Tensor all = step.held[0].isTensor() ? step.held[0].toTensor() : Tensor();
+    if (const IValue* piece = news(step, 0)) {
+      const Tensor& t = piece->toTensor();
+      if (!std::exchange(step.begun, true) && step.rule.before > 0) {
+        all = filled(t, axis, step.rule.before, step.rule.fill);
+      }
+      all = joined(all, t, axis);
+    }
+    if (ended_ && step.begun && step.rule.behind > 0) {
+      all = joined(all, filled(all, axis, step.rule.behind, step.rule.fill), axis);
+    }
+    return all;
+  }
+
+  void runWindow(Step& step) {
+    const int64_t axis = axisOfInput(step, 0);
+    Tensor all = withPadding(step);
+    if (!all.defined()) return;
+    if (step.drop > 0) {
+      const int64_t gone = std::min(step.drop, all.size(axis));
+      step.drop -= gone;
+      all = all.narrow(axis, gone, all.size(axis) - gone);
+    }
+    const int64_t length = all.size(axis);
+    const int64_t window = step.rule.window, stride = step.rule.stride;
+    if (length < window) {
+      step.held[0] = IValue(kept(all, axis, 0, length));
+      return;
+    }
+    const int64_t results = (length - window) / stride + 1;
+    const int64_t next = results * stride;  // where the next window begins
+    step.drop = std::max<int64_t>(next - length, 0);
+    step.held[0] = IValue(kept(all, axis, std::min(next, length), length));
+    compute(step, {IValue(all.narrow(axis, 0, (results - 1) * stride + window))});
+  }
+
+  void runPad(Step& step) {
+    const Tensor all = withPadding(step);
+    if (!all.defined()) return;
+    // Remembers the other dimensions, for the end.
+    step.held[0] = IValue(kept(all, axisOfInput(step, 0), 0, 0));
+    if (all.size(axisOfInput(step, 0)) > 0) compute(step, {IValue(all)});
+  }
+
+  void runCut(Step& step) {
+    const int64_t axis = axisOfInput(step, 0);
+    Tensor all = step.held[0].isTensor() ? step.held[0].toTensor() : Tensor();
+    if (const IValue* piece = news(step, 0)) all = joined(all, piece->toTensor(), axis);
+    if (!all.defined()) return;
+    const int64_t gone = std::min(step.drop, all.size(axis));
+    step.drop -= gone;
+    const int64_t ready = all.size(axis) - gone - step.rule.behind;
+    if (ready <= 0) {
+      step.held[0] = IValue(kept(all, axis, gone, all.size(axis)));
+      return;
+    }
+    step.held[0] = IValue(kept(all, axis, gone + ready, all.size(axis)));
+    give(step, {IValue(all.narrow(axis, gone, ready))});
+  }
+
+  const std::shared_ptr<GraphFunction> program_;
+  const PlaceOf place_of_;
+  int64_t axis_ = 0;
+  Tensor like_;  // of no steps
+  const Value* input_ = nullptr;
+  const Value* output_ = nullptr;
+  int64_t result_axis_ = 0;
+  std::unordered_map<const Value*, IValue> values_;  // what does not depend on time
+  std::unordered_map<const Value*, int64_t> axes_;   // where time is in what does
+  std::vector<Step> steps_;
+  StreamGraph stream_;
+  std::unordered_map<const Value*, IValue> now_;  // pieces of this round
+  bool ended_ = false;
+};
+
+TimeStream::TimeStream(const std::shared_ptr<GraphFunction>& program,
+                       const std::vector<IValue>& example, int64_t axis, const PlaceOf& place_of)
+    : engine_(std::make_unique<Engine>(program, example, axis, place_of)) {}
+
+TimeStream::~TimeStream() = default;
+
+const StreamGraph& TimeStream::graph() const {
+  return engine_->graph();
+}
+
+int64_t TimeStream::resultAxis() const {
+  return engine_->resultAxis();
+}
+
+std::optional<Tensor> TimeStream::push(const Tensor& piece) {
+  return engine_->round(&piece);
+}
+
+std::optional<Tensor> TimeStream::finish() {
+  return engine_->round(nullptr);
+}
+
+void TimeStream::reset() {
+  engine_->reset();
+}
+
+int64_t TimeStream::heldElements() const {
+  return engine_->heldElements();
+}
+
+}  // namespace wick::streams

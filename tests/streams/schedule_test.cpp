@@ -1,0 +1,227 @@
+// Plans, queues and predictions, which need no program.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+
+#include "streams/schedule/plan.h"
+#include "streams/schedule/plan_picture.h"
+#include "streams/schedule/queue.h"
+#include "streams/schedule/simulate.h"
+#include "tests/error_text.h"
+
+namespace wick::streams {
+namespace {
+
+using testing::HasSubstr;
+using testing_errors::errorOf;
+
+// A chain of filters with these times; `stateful` names one.
+StreamGraph chain(size_t count, size_t stateful = SIZE_MAX) {
+  StreamGraph graph;
+  graph.name = "chain";
+  for (size_t i = 0; i < count; ++i) {
+    Filter f;
+    f.name = "f" + std::to_string(i);
+    f.kind = "f";
+    f.stateful = i == stateful;
+    graph.filters.push_back(std::move(f));
+  }
+  return graph;
+}
+
+Costs costsOf(std::vector<double> milliseconds, std::vector<int64_t> bytes = {}) {
+  Costs costs;
+  costs.bytes = bytes.empty() ? std::vector<int64_t>(milliseconds.size() + 1, 100) : bytes;
+  costs.milliseconds = std::move(milliseconds);
+  return costs;
+}
+
+std::vector<size_t> endsOf(const Plan& plan) {
+  std::vector<size_t> ends;
+  for (const Stage& stage : plan.stages) ends.push_back(stage.last);
+  return ends;
+}
+
+TEST(PartitionTest, TheSlowestStageIsAsFastAsCanBe) {
+  const Plan plan = partition(chain(6), costsOf({4, 1, 1, 5, 2, 2}), 3);
+  EXPECT_EQ(endsOf(plan), (std::vector<size_t>{3, 4, 6}));
+  EXPECT_DOUBLE_EQ(plan.bottleneck(), 6);
+}
+
+// Every partition of short chains, tried one by one.
+TEST(PartitionTest, AgreesWithTryingAll) {
+  uint64_t state = 7;
+  const auto next = [&](uint64_t n) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % n;
+  };
+  for (int round = 0; round < 200; ++round) {
+    const size_t count = 1 + next(8);
+    const size_t stages = 1 + next(count);
+    std::vector<double> times;
+    for (size_t i = 0; i < count; ++i) times.push_back(static_cast<double>(next(20)));
+    Machine machine;
+    machine.hop_milliseconds = 0;
+    const Plan plan =
+        partition(chain(count), costsOf(times), static_cast<int64_t>(stages), machine);
+    ASSERT_EQ(plan.stages.size(), stages);
+    double best = 1e9;
+    for (uint64_t cuts = 0; cuts < uint64_t{1} << (count - 1); ++cuts) {
+      if (static_cast<size_t>(__builtin_popcountll(cuts)) != stages - 1) continue;
+      double slowest = 0, sum = 0;
+      for (size_t i = 0; i < count; ++i) {
+        sum += times[i];
+        slowest = std::max(slowest, sum);
+        if (cuts >> i & 1) sum = 0;
+      }
+      best = std::min(best, slowest);
+    }
+    EXPECT_DOUBLE_EQ(plan.bottleneck(), best);
+  }
+}
+
+TEST(PartitionTest, HandsOnWhatIsSmall) {
+  Machine machine;
+  machine.gigabytes_per_second = 1;
+  const Plan plan = partition(chain(3), costsOf({1, 1, 1}, {0, 50'000'000, 1000, 0}), 2, machine);
+  EXPECT_EQ(endsOf(plan), (std::vector<size_t>{2, 3}));
+}
+
+TEST(PartitionTest, SlowStagesGetCopiesUnlessTheyHaveState) {
+  const Costs costs = costsOf({1, 6, 1});
+  const Plan copied = partitionForThreads(chain(3), costs, 4, 4);
+  EXPECT_EQ(copied.threads(), 4);
+  EXPECT_NEAR(copied.bottleneck(), 2, 0.01);
+  const Plan stateful = partitionForThreads(chain(3, 1), costs, 4, 4);
+  EXPECT_NEAR(stateful.bottleneck(), 6, 0.01);
+  for (const Stage& stage : stateful.stages) {
+    if (stage.first <= 1 && stage.last > 1) {
+      EXPECT_EQ(stage.replicas, 1);
+    }
+  }
+}
+
+TEST(PartitionTest, WrongNumbersAreErrors) {
+  EXPECT_THAT(errorOf([] {
+                partition(chain(2), costsOf({1, 1}), 3);
+              }),
+              HasSubstr("expected 1 to 2 stages"));
+  EXPECT_THAT(errorOf([] { partition(chain(0), costsOf({}), 1); }), HasSubstr("no filter"));
+}
+
+TEST(PlanTest, ReadsBackAndRefusesOtherModels) {
+  const StreamGraph graph = chain(4, 3);
+  Plan plan = partition(graph, costsOf({1, 2, 3, 4}), 2);
+  plan.stages[0].replicas = 2;
+  plan.queue = 7;
+  const std::string text = planText(plan, graph);
+  const Plan read = parsePlan(text, graph);
+  EXPECT_EQ(endsOf(read), endsOf(plan));
+  EXPECT_EQ(read.stages[0].replicas, 2);
+  EXPECT_EQ(read.queue, 7);
+  EXPECT_DOUBLE_EQ(read.stages[1].milliseconds, plan.stages[1].milliseconds);
+  StreamGraph other = chain(4);
+  other.filters[2].name = "g";
+  EXPECT_THAT(errorOf([&] { parsePlan(text, other); }),
+              HasSubstr("the plan is for another model: expected filter 3 to be 'g', found 'f2'"));
+  EXPECT_THAT(errorOf([&] { parsePlan(text, chain(5)); }), HasSubstr("it ends before filter 'f4'"));
+  EXPECT_THAT(errorOf([&] { parsePlan(text, chain(3)); }), HasSubstr("filter 4 to be none"));
+  plan.stages[1].replicas = 2;
+  EXPECT_THAT(errorOf([&] { parsePlan(planText(plan, graph), graph); }),
+              HasSubstr("filter 'f3' has state"));
+  EXPECT_THAT(errorOf([&] { parsePlan("{}", graph); }), HasSubstr("the list \"stages\""));
+  EXPECT_THAT(errorOf([&] { parsePlan("nonsense", graph); }), HasSubstr("not JSON"));
+  EXPECT_THAT(planDot(graph, plan), HasSubstr("stage 2, 2 copies"));
+}
+
+TEST(QueueTest, KeepsOrderAndWaits) {
+  BoundedQueue<int> queue(3);
+  constexpr int kCount = 20000;
+  std::thread producer([&] {
+    for (int i = 0; i < kCount; ++i) EXPECT_TRUE(queue.push(int{i}));
+    queue.finish();
+  });
+  int value = -1;
+  int expected = 0;
+  while (queue.pop(value)) EXPECT_EQ(value, expected++);
+  EXPECT_EQ(expected, kCount);
+  producer.join();
+}
+
+TEST(QueueTest, CancelEndsBothSides) {
+  BoundedQueue<std::shared_ptr<int>> full(1);
+  EXPECT_TRUE(full.push(std::make_shared<int>(1)));
+  std::thread producer([&] { EXPECT_FALSE(full.push(std::make_shared<int>(2))); });
+  BoundedQueue<int> empty(1);
+  std::thread consumer([&] {
+    int value = 0;
+    EXPECT_FALSE(empty.pop(value));
+  });
+  full.cancel();
+  empty.cancel();
+  producer.join();
+  consumer.join();
+}
+
+Plan planOf(std::vector<double> times, std::vector<int64_t> copies) {
+  Plan plan;
+  for (size_t i = 0; i < times.size(); ++i)
+    plan.stages.push_back({i, i + 1, copies[i], times[i], 1000});
+  return plan;
+}
+
+TEST(SimulateTest, TheSlowestStageSetsThePace) {
+  Cluster cluster;
+  cluster.machines = {{"m", 1, 8, 1}};
+  cluster.within.latency_milliseconds = 0;
+  const Prediction one = simulate(planOf({2, 5, 1}, {1, 1, 1}), cluster);
+  EXPECT_NEAR(one.items_per_second, 200, 0.5);
+  EXPECT_EQ(one.slowest_stage, 1u);
+  const Prediction copies = simulate(planOf({2, 5, 1}, {1, 3, 1}), cluster);
+  EXPECT_NEAR(copies.items_per_second, 500, 2);
+}
+
+TEST(SimulateTest, CoresAreSharedAndMachinesDiffer) {
+  Cluster cluster;
+  cluster.machines = {{"m", 1, 1, 1}};
+  // Two stages on one core do no more than one after the other.
+  EXPECT_NEAR(simulate(planOf({1, 1}, {1, 1}), cluster).items_per_second, 500, 5);
+  cluster.machines = {{"m", 2, 1, 2}};
+  const Prediction apart = simulate(planOf({1, 1}, {1, 1}), cluster);
+  EXPECT_NEAR(apart.items_per_second, 2000, 20);
+  EXPECT_EQ(apart.machines, 2);
+}
+
+TEST(SimulateTest, SlowLinksHoldUp) {
+  Cluster cluster;
+  cluster.machines = {{"m", 2, 1, 1}};
+  cluster.between = {0.01, 1e-4};  // 1 kB takes 10 ms
+  EXPECT_NEAR(simulate(planOf({1, 1}, {1, 1}), cluster).items_per_second, 100, 1);
+}
+
+TEST(SimulateTest, ScalesToAThousandThreads) {
+  const Cluster cluster = parseCluster(
+      R"({"machines": [{"name": "node", "count": 64, "cores": 16}], "items": 5000,
+          "between": {"latency_us": 20, "gigabytes_per_s": 12.5}})");
+  const std::vector<double> times(60, 1.0);
+  const auto scaling = predictScaling(chain(60), costsOf(times), cluster);
+  ASSERT_EQ(scaling.size(), 10u);
+  for (size_t i = 1; i < scaling.size(); ++i) {
+    EXPECT_LE(scaling[i].prediction.threads, 2 << i);
+    EXPECT_GE(scaling[i].prediction.items_per_second,
+              scaling[i - 1].prediction.items_per_second * 0.99);
+  }
+}
+
+TEST(SimulateTest, WrongDescriptionsAreErrors) {
+  const auto error = [](const char* text) { return errorOf([&] { parseCluster(text); }); };
+  EXPECT_THAT(error("{}"), HasSubstr("expected \"machines\""));
+  EXPECT_THAT(error(R"({"machines": [{"cores": 0}]})"), HasSubstr("from 1 to 4096 for \"cores\""));
+  EXPECT_THAT(error(R"({"machines": [{"core": 1}]})"), HasSubstr("there is no key \"core\""));
+  EXPECT_THAT(error(R"({"machines": [{}], "within": 3})"), HasSubstr("within: expected an object"));
+}
+
+}  // namespace
+}  // namespace wick::streams

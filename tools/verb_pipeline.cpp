@@ -1,0 +1,462 @@
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "core/output_file.h"
+#include "core/processors.h"
+#include "runtime/call.h"
+#include "runtime/compile_queue.h"
+#include "runtime/inference.h"
+#include "serialization/npy.h"
+#include "serialization/torch_save.h"
+#include "streams/from_method.h"
+#include "streams/linear/merge.h"
+#include "streams/picture.h"
+#include "streams/schedule/plan_picture.h"
+#include "streams/schedule/run.h"
+#include "streams/schedule/simulate.h"
+#include "streams/text.h"
+#include "tools/bisect.h"
+#include "tools/graphviz.h"
+#include "tools/time_pipeline.h"
+#include "tools/timing.h"
+#include "tools/verbs.h"
+
+namespace wick::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What is run, with its stream graph.
+struct Streamed {
+  std::shared_ptr<GraphFunction> program;
+  streams::StreamGraph graph;
+};
+
+// The method prepared for inference, or the function with its calls inlined.
+std::shared_ptr<GraphFunction> prepared(const Options& options, const LoadedFile& program,
+                                        GraphFunction& function) {
+  if (!program.isArchive()) return streams::inlinedFunction(function, nullptr);
+  if (const char* reason = program.unpreparable(options)) {
+    throw CommandLineError(
+        fmt::format("pipeline: {}, so it cannot be prepared for stages{}", reason,
+                    program.module().isTraining() ? "; --eval leaves that mode" : ""));
+  }
+  return optimizeForInference(program.module().object(), function);
+}
+
+streams::StreamGraph streamOf(const Options& options, const LoadedFile& program,
+                              GraphFunction& function,
+                              const std::shared_ptr<GraphFunction>& prepared) {
+  streams::Overrides overrides;
+  if (!options.pipeline.overrides.empty()) {
+    overrides = streams::parseOverrides(readTextFile(options.pipeline.overrides));
+  }
+  const bool archive = program.isArchive();
+  return streams::fromMethod(prepared, archive ? &function : nullptr,
+                             archive ? &program.module() : nullptr, overrides);
+}
+
+void writeText(const std::string& path, const std::string& text) {
+  if (path == "-") return print(text);
+  writeFile(path, text);
+}
+
+// Before anything runs: whether the end of the path tells what to write.
+void checkDrawing(const std::string& path, const char* option, bool may_be_text) {
+  const bool text = may_be_text && (path == "-" || path.ends_with(".txt"));
+  if (path.empty() || text || path.ends_with(".dot") || path.ends_with(".svg")) return;
+  throw CommandLineError(fmt::format("{}: expected a name that ends in {}.dot or .svg, got {}",
+                                     option, may_be_text ? ".txt, " : "", path));
+}
+
+// As text, as Graphviz text or as a picture, by the end of the path.
+void writeDrawing(const std::string& path, const std::string& dot, const std::string& text) {
+  if (path.ends_with(".svg")) {
+    writeText(path, renderSvg(dot));
+  } else {
+    writeText(path, path.ends_with(".dot") ? dot : text);
+  }
+}
+
+// The items of --run, or the arguments of --input again and again.
+class Items {
+ public:
+  Items(const Options& options, const LoadedFile& program, GraphFunction& function,
+        GraphFunction& prepared)
+      : schema_(prepared.schema()) {
+    if (options.pipeline.data.empty() || !options.inputs.empty() || !options.inputs_file.empty()) {
+      Arguments arguments = argumentsFor(options, program, function);
+      example_ =
+          bindArguments(schema_, std::move(arguments.positional), std::move(arguments.named));
+    }
+    if (options.pipeline.data.empty()) return;
+    read(options.pipeline.data);
+    if (count() == 0) throw CommandLineError("--run: the file has no item");
+    if (example_.empty()) example_ = (*this)[0];
+  }
+
+  bool areGiven() const { return rows_.defined() || list_.has_value(); }
+  int64_t count() const {
+    return rows_.defined() ? rows_.size(0)
+                           : (list_ ? static_cast<int64_t>(list_->elements().size()) : 0);
+  }
+  const std::vector<IValue>& example() const { return example_; }
+  // The tensor of --run; undefined when it is a list, or not given.
+  const Tensor& rows() const { return rows_; }
+
+  std::vector<IValue> operator[](int64_t index) const {
+    if (rows_.defined()) return bound({IValue(rows_.narrow(0, index, 1))});
+    const IValue& item = list_->elements()[static_cast<size_t>(index)];
+    return bound(item.isTuple() ? item.elements() : std::vector<IValue>{item});
+  }
+
+ private:
+  std::vector<IValue> bound(std::vector<IValue> arguments) const {
+    return bindArguments(schema_, std::move(arguments), {});
+  }
+  void read(const std::string& path) {
+    IValue value = path.ends_with(".npy") ? IValue(loadNpy(path)) : loadValue(path);
+    if (value.isTensor()) {
+      rows_ = value.toTensor();
+      if (!rows_.defined() || rows_.dim() == 0) {
+        throw CommandLineError("--run: expected a tensor with rows, found one without dimensions");
+      }
+    } else if (value.isList() || value.isTuple()) {
+      list_ = std::move(value);
+    } else {
+      throw CommandLineError(
+          fmt::format("--run: expected a tensor or a list of items, found {}", value.tagName()));
+    }
+  }
+
+  const FunctionSchema schema_;
+  std::vector<IValue> example_;
+  Tensor rows_;
+  std::optional<IValue> list_;
+};
+
+int64_t stagesOf(const Options& options) {
+  const std::string& text = options.pipeline.stages;
+  int64_t stages = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), stages);
+  if (error != std::errc() || end != text.data() + text.size() || stages < 1) {
+    throw CommandLineError(
+        fmt::format("--stages: expected a number from 1 on or auto, got {}", text));
+  }
+  return stages;
+}
+
+streams::Plan makePlan(const Options& options, const streams::StreamGraph& graph,
+                       const streams::Costs& costs) {
+  const PipelineOptions& pipeline = options.pipeline;
+  streams::Plan plan;
+  if (pipeline.stages == "auto") {
+    const int64_t processors = availableProcessors();
+    plan = streams::partitionForThreads(graph, costs, processors,
+                                        pipeline.replicas > 0 ? pipeline.replicas : processors);
+  } else if (pipeline.replicas > 1) {
+    plan = streams::partitionForThreads(graph, costs, stagesOf(options), pipeline.replicas);
+  } else {
+    plan = streams::partition(graph, costs, stagesOf(options));
+  }
+  plan.queue = pipeline.queue;
+  plan.in_flight = pipeline.in_flight;
+  return plan;
+}
+
+struct Outcome {
+  const streams::StreamGraph& graph;
+  const streams::Plan& plan;
+  std::optional<streams::Costs> costs;
+  streams::RunReport run;
+  std::optional<streams::Prediction> prediction;  // for this machine
+  std::vector<streams::Scaling> scaling;
+  int64_t verified = 0;
+};
+
+std::string stageTable(const Outcome& o) {
+  std::string text =
+      fmt::format("{:>5}  {:>7}  {:>6}  {:>10}  {:>6}  {:>9}  {:>9}  {}\n", "stage", "filters",
+                  "copies", "planned ms", "busy", "waits for", "waits to", "from");
+  for (size_t s = 0; s < o.plan.stages.size(); ++s) {
+    const streams::Stage& stage = o.plan.stages[s];
+    const streams::StageTimes& times = o.run.stages[s];
+    const double all =
+        std::max(times.busy_seconds + times.wait_in_seconds + times.wait_out_seconds, 1e-12);
+    text += fmt::format("{:>5}  {:>7}  {:>6}  {:>10.3f}  {:>5.1f}%  {:>8.1f}%  {:>8.1f}%  {}\n",
+                        s + 1, stage.last - stage.first, stage.replicas, stage.milliseconds,
+                        100 * times.busy_seconds / all, 100 * times.wait_in_seconds / all,
+                        100 * times.wait_out_seconds / all, o.graph.filters[stage.first].name);
+  }
+  return text;
+}
+
+std::string scalingTable(const std::vector<streams::Scaling>& scaling) {
+  if (scaling.empty()) return "";
+  std::string text = fmt::format("{:>7}  {:>6}  {:>8}  {:>12}  {:>10}  {:>10}\n", "threads",
+                                 "stages", "machines", "items/s", "p50 ms", "p99 ms");
+  for (const streams::Scaling& s : scaling) {
+    const streams::Prediction& p = s.prediction;
+    text += fmt::format("{:>7}  {:>6}  {:>8}  {:>12.1f}  {:>10.3f}  {:>10.3f}\n", p.threads,
+                        p.stages, p.machines, p.items_per_second, p.median_latency_milliseconds,
+                        p.p99_latency_milliseconds);
+  }
+  return text;
+}
+
+std::string tableOf(const Options& options, const Outcome& o) {
+  const Timings latency(o.run.latency_milliseconds);
+  std::string text =
+      fmt::format("{}: {} filters, {} stages, {} threads, {} items\n", options.file,
+                  o.graph.filters.size(), o.plan.stages.size(), o.plan.threads(), o.run.items);
+  text += stageTable(o);
+  if (o.costs && o.costs->whole_milliseconds > 0) {
+    text += fmt::format("one after the other {:.1f} items a second\n",
+                        1e3 / o.costs->whole_milliseconds);
+  }
+  text += fmt::format("throughput          {:.1f} items a second\n", o.run.itemsPerSecond());
+  if (o.prediction) {
+    text +=
+        fmt::format("predicted           {:.1f} items a second\n", o.prediction->items_per_second);
+  }
+  text += fmt::format("latency             median {:.3f} ms, p90 {:.3f} ms, p99 {:.3f} ms\n",
+                      latency.median(), latency.quantile(0.9), latency.quantile(0.99));
+  if (o.verified > 0) {
+    text += fmt::format("verified            {} results, the same bits as calls of the model\n",
+                        o.verified);
+  }
+  return text + scalingTable(o.scaling);
+}
+
+Json jsonOf(const Options& options, const Outcome& o) {
+  const Timings latency(o.run.latency_milliseconds);
+  Json stages = Json::array();
+  for (size_t s = 0; s < o.plan.stages.size(); ++s) {
+    const streams::Stage& stage = o.plan.stages[s];
+    const streams::StageTimes& times = o.run.stages[s];
+    stages.push_back({{"first", o.graph.filters[stage.first].name},
+                      {"filters", stage.last - stage.first},
+                      {"replicas", stage.replicas},
+                      {"planned_ms", stage.milliseconds},
+                      {"bytes", stage.bytes},
+                      {"items", times.items},
+                      {"busy_s", times.busy_seconds},
+                      {"wait_in_s", times.wait_in_seconds},
+                      {"wait_out_s", times.wait_out_seconds}});
+  }
+  Json json = {{"model", options.file},           {"filters", o.graph.filters.size()},
+               {"threads", o.plan.threads()},     {"items", o.run.items},
+               {"seconds", o.run.seconds},        {"items_per_s", o.run.itemsPerSecond()},
+               {"median_ms", latency.median()},   {"p90_ms", latency.quantile(0.9)},
+               {"p99_ms", latency.quantile(0.99)}};
+  if (o.costs) json["one_by_one_items_per_s"] = 1e3 / std::max(o.costs->whole_milliseconds, 1e-9);
+  if (o.prediction) json["predicted_items_per_s"] = o.prediction->items_per_second;
+  if (o.verified > 0) json["verified"] = o.verified;
+  json["stages"] = std::move(stages);
+  if (!o.scaling.empty()) {
+    Json rows = Json::array();
+    for (const streams::Scaling& s : o.scaling) {
+      rows.push_back({{"threads", s.prediction.threads},
+                      {"stages", s.prediction.stages},
+                      {"machines", s.prediction.machines},
+                      {"items_per_s", s.prediction.items_per_second},
+                      {"median_ms", s.prediction.median_latency_milliseconds},
+                      {"p99_ms", s.prediction.p99_latency_milliseconds}});
+    }
+    json["simulated"] = std::move(rows);
+  }
+  return json;
+}
+
+// What the plan should do on this machine, by the costs that the plan remembers.
+streams::Prediction predictionHere(const streams::Plan& plan) {
+  streams::Cluster here;
+  here.machines.push_back({"here", 1, availableProcessors(), 1});
+  here.queue = plan.queue;
+  return streams::simulate(plan, here);
+}
+
+// Runs the items and collects what is asked for.
+class Runner {
+ public:
+  Runner(const Options& options, const Streamed& streamed, const Items& items,
+         const streams::Plan& plan)
+      : options_(options), streamed_(streamed), items_(items), pipeline_(streamed.graph, plan) {
+    run_options_.threads_per_stage = options.threads > 0 ? options.threads : 1;
+  }
+
+  streams::RunReport run() {
+    warmUp();
+    count_ = items_.count();
+    std::optional<std::chrono::steady_clock::time_point> end;
+    if (!items_.areGiven()) {
+      count_ = options_.pipeline.items;
+      if (count_ == 0) {
+        const double seconds = options_.duration > 0 ? options_.duration : 2;
+        count_ = INT64_MAX;
+        end =
+            std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                                   std::chrono::duration<double>(seconds));
+      }
+    }
+    const bool shows = !options_.json && isatty(STDERR_FILENO);
+    const auto source = [&](int64_t index) -> std::optional<std::vector<IValue>> {
+      if (index >= count_ || (end && index > 0 && std::chrono::steady_clock::now() >= *end)) {
+        return std::nullopt;
+      }
+      return items_.areGiven() ? items_[index] : items_.example();
+    };
+    const auto sink = [&](int64_t index, IValue result) {
+      if (options_.pipeline.verify) check(index, result);
+      if (shows && index % 64 == 0) {
+        std::fputs(fmt::format("\r{} items", index + 1).c_str(), stderr);
+      }
+      if (!options_.output_file.empty()) results_.push_back(std::move(result));
+    };
+    try {
+      streams::RunReport report = pipeline_.run(source, sink, run_options_);
+      if (shows) std::fputs("\r               \r", stderr);
+      write();
+      return report;
+    } catch (const Error&) {
+      // What is finished is kept.
+      write();
+      throw;
+    }
+  }
+
+  int64_t verified() const { return verified_; }
+
+ private:
+  // Until machine code is there: it may round sums otherwise than operators do.
+  void warmUp() {
+    constexpr int kRounds = 3;
+    for (int round = 0; round < kRounds; ++round) {
+      const int64_t items = std::max<int64_t>(pipeline_.plan().threads(), 4);
+      pipeline_.run(
+          [&](int64_t index) -> std::optional<std::vector<IValue>> {
+            if (index >= items) return std::nullopt;
+            return items_.example();
+          },
+          [](int64_t, IValue) {}, run_options_);
+      if (options_.pipeline.verify) expected(items_.example());
+      waitForCompiles();
+    }
+  }
+
+  IValue expected(std::vector<IValue> arguments) {
+    return callFunction(*streamed_.program, std::move(arguments));
+  }
+
+  void check(int64_t index, const IValue& result) {
+    const IValue once = expected(items_.areGiven() ? items_[index] : items_.example());
+    if (!agree(once, result, 0)) {
+      throw UsageError(
+          fmt::format("--verify: item {}: the pipeline's result differs from the model's", index));
+    }
+    ++verified_;
+  }
+
+  void write() {
+    if (options_.output_file.empty()) return;
+    saveValue(IValue(makeTuple(std::move(results_))), options_.output_file);
+    results_.clear();
+  }
+
+  const Options& options_;
+  const Streamed& streamed_;
+  const Items& items_;
+  streams::Pipeline pipeline_;
+  streams::PipelineOptions run_options_;
+  int64_t count_ = 0;
+  int64_t verified_ = 0;
+  std::vector<IValue> results_;
+};
+
+// Whether what was merged gives the same numbers, up to rounding.
+void checkMerged(GraphFunction& program, GraphFunction& merged,
+                 const std::vector<IValue>& arguments) {
+  const IValue before = callFunction(program, arguments), after = callFunction(merged, arguments);
+  if (!before.isTensor()) return;
+  const double apart = relativeDifference(before.toTensor(), after.toTensor());
+  // Written so that what is not a number does not pass.
+  if (!(apart <= 1e-5)) {
+    throw UsageError(
+        fmt::format("--verify: merged filters differ by {:.3g} of the largest number", apart));
+  }
+}
+
+}  // namespace
+
+void pipelineVerb(const Options& options) {
+  applySettings(options);
+  const PipelineOptions& pipeline = options.pipeline;
+  if (pipeline.stages != "auto") stagesOf(options);
+  checkDrawing(pipeline.stream, "--stream", true);
+  checkDrawing(pipeline.picture, "--picture", false);
+  if (!options.output_file.empty() && options.output_file.ends_with(".npy")) {
+    throw CommandLineError("--output: expected a name that ends in .pt, for the tuple of results");
+  }
+  const LoadedFile program = LoadedFile::load(options.file);
+  if (program.isArchive() && options.eval) program.module().eval();
+  GraphFunction& function = program.function(options);
+  Streamed streamed{prepared(options, program, function), {}};
+  // To look at the stream graph needs no input, unless it depends on that.
+  const bool only_looks = options.inputs.empty() && options.inputs_file.empty() &&
+                          pipeline.data.empty() && !pipeline.stream.empty() && !pipeline.merge &&
+                          pipeline.chunk == 0;
+  std::optional<Items> given;
+  if (!only_looks) given.emplace(options, program, function, *streamed.program);
+  if (pipeline.merge) {
+    const auto [merged, report] = streams::mergeLinear(streamed.program, given->example());
+    if (pipeline.verify) checkMerged(*streamed.program, *merged, given->example());
+    streamed.program = merged;
+    if (!options.json) {
+      print(fmt::format("{} linear filters merged into {}\n", report.before, report.after));
+    }
+  }
+  if (pipeline.chunk > 0) {
+    return runOverTime(options, streamed.program, given->example(), given->rows(),
+                       [&](const Node& node) { return placeOf(function, node); });
+  }
+  streamed.graph = streamOf(options, program, function, streamed.program);
+  const streams::StreamGraph& graph = streamed.graph;
+  if (!pipeline.stream.empty()) {
+    writeDrawing(pipeline.stream, streams::streamDot(graph), streams::printStream(graph));
+    if (only_looks) return;
+  }
+  const Items& items = *given;
+  std::optional<streams::Costs> costs;
+  streams::Plan plan;
+  const bool planned = !pipeline.plan.empty() && std::filesystem::exists(pipeline.plan);
+  if (planned) {
+    plan = streams::parsePlan(readTextFile(pipeline.plan), graph);
+  }
+  if (!planned || !pipeline.cluster.empty()) {
+    costs = streams::measureCosts(graph, items.example());
+  }
+  if (!planned) {
+    plan = makePlan(options, graph, *costs);
+    if (!pipeline.plan.empty()) writeText(pipeline.plan, streams::planText(plan, graph));
+  }
+  Runner runner(options, streamed, items, plan);
+  Outcome outcome{graph, plan, costs, runner.run(), std::nullopt, {}, runner.verified()};
+  outcome.prediction = predictionHere(plan);
+  if (!pipeline.cluster.empty()) {
+    outcome.scaling = streams::predictScaling(
+        graph, *costs, streams::parseCluster(readTextFile(pipeline.cluster)));
+  }
+  if (!pipeline.picture.empty()) {
+    writeDrawing(pipeline.picture, streams::planDot(graph, plan, &outcome.run), "");
+  }
+  print(options.json
+            ? jsonOf(options, outcome).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
+            : tableOf(options, outcome));
+}
+
+}  // namespace wick::cli
