@@ -40,7 +40,8 @@ std::string Device::str() const {
   std::string s = type == DeviceType::CPU    ? "cpu"
                   : type == DeviceType::CUDA ? "cuda"
                   : type == kLazy            ? "lazy"
-                                             : "meta";
+                  : type == DeviceType::Meta ? "meta"
+                                             : "ahead";  // of aot/
   if (index >= 0) s += ":" + std::to_string(index);
   return s;
 }

@@ -43,9 +43,10 @@ class MetaBackend : public DeviceBackend {
   void synchronize(Device) override {}
 };
 
-constexpr size_t kNumTypes = 4;
+constexpr size_t kNumTypes = 5;
 size_t slotOf(DeviceType type) {
-  return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : type == kLazy ? 2 : 3;
+  if (type == DeviceType::Meta) return 3;
+  return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : type == kLazy ? 2 : 4;
 }
 
 // Constant-initialized: backends are set while static objects of other files are made.

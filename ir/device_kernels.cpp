@@ -21,10 +21,13 @@ namespace wick {
 
 namespace {
 
-constexpr size_t kNumTypes = 4;
+constexpr size_t kNumTypes = 5;
 size_t slotOf(DeviceType type) {
-  return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : type == kLazy ? 2 : 3;
+  if (type == DeviceType::Meta) return 3;
+  return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : type == kLazy ? 2 : 4;
 }
+// Whether elements are known only later: of aot/.
+bool isAhead(DeviceType type) { return slotOf(type) == 4; }
 
 struct Tables {
   std::array<std::unordered_map<std::string_view, Kernel>, kNumTypes> kernels;
@@ -139,7 +142,8 @@ Tensor numberOn(Device device, const Tensor& number) {
   using Key = std::tuple<DeviceType, int, DType, std::string>;
   static std::mutex& mutex = *new std::mutex;
   static auto& kept = *new std::map<Key, Tensor>;
-  if (number.impl()->is_conj) return moveTo(number, device);
+  // What is recorded ahead of time belongs to one recording.
+  if (number.impl()->is_conj || isAhead(device.type)) return moveTo(number, device);
   Key key(device.type, device.index, number.dtype(),
           std::string(static_cast<const char*>(number.rawData()), number.itemSize()));
   {
@@ -232,7 +236,9 @@ void callOnCopies(CallFrame& frame, Device device, bool commits) {
 
 [[noreturn]] void throwNoKernel(CallFrame& frame, Device device) {
   // An operator that raises for these arguments anyway says why.
-  if (deviceBackend(device.type).holdsData()) callOnCopies(frame, device, /*commits=*/false);
+  if (deviceBackend(device.type).holdsData() && !isAhead(device.type)) {
+    callOnCopies(frame, device, /*commits=*/false);
+  }
   throwRuntimeError("{}: not available on device {}", frame.op->schema().name(), device.str());
 }
 

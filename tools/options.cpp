@@ -163,6 +163,21 @@ void addOptimizer(CLI::App& verb, TrainOptions& train) {
       ->check(CLI::Range(0.0, 1e300));
 }
 
+void addBuild(CLI::App* verb, Options& options) {
+  verb->add_option("--method", options.method, "method of the archive's module (forward)");
+  verb->add_option("--function", options.function, "function of the script (main)");
+  addInputs(*verb, options);
+  verb->add_option("--seed", options.seed, "where random numbers of --input begin");
+  verb->add_option("--output", options.output_folder, "the folder to write into")->required();
+  verb->add_option("--name", options.name, "of the model in C: NAME_init, NAME_forward (the file's)");
+  verb->add_option("--emit", options.emit,
+                   "source: C++17 text and the command that compiles it; library: also a shared "
+                   "library, by the compiler that CXX names (g++)")
+      ->check(CLI::IsMember({"source", "library"}));
+  verb->add_flag("--embed-weights", options.embed_weights,
+                 "keep the weights in the library rather than in a file beside it");
+}
+
 void addTrain(CLI::App& app, Options& options) {
   TrainOptions& train = options.train;
   CLI::App* verb = app.add_subcommand("train", "train a module, and write it as an archive");
@@ -371,6 +386,9 @@ void defineVerbs(CLI::App& app, Options& options) {
   bench->add_option("--compare", options.compare, "interpreter: the same without machine code")
       ->check(CLI::IsMember({"interpreter"}));
   bench->add_flag("--json", options.json, "print one JSON object");
+
+  addBuild(verb(buildVerb, "build", "compile a method or function ahead of time, as C++", either),
+           options);
 
   CLI::App* missing = app.add_subcommand(
       "missing", "list the operators and constructs that programs need and Wick lacks");

@@ -23,6 +23,10 @@ struct Options {
   std::string inputs_file;
   std::vector<std::string> inputs;  // see tools/inputs.h
   std::string output_file;          // .pt or .npy; empty: print
+  std::string output_folder;        // of build
+  std::string name;                 // of the model that build writes; empty: the file's
+  std::string emit;                 // "" or "source", or "library": what build writes
+  bool embed_weights = false;       // in the library rather than beside it
   std::string submodule;            // dotted name of the one that is extracted
   bool freeze = false;              // save makes attributes constants
   bool fold = false;                // and folds and joins layers

@@ -13,6 +13,7 @@
 #include <set>
 
 #include "codegen/llvm/scalar_emitter.h"
+#include "codegen/loop/lane_order.h"
 #include "core/dtype_dispatch.h"
 
 namespace wick::codegen {
@@ -27,23 +28,9 @@ using loop::LaneStep;
 using loop::Leaf;
 using loop::ReduceOp;
 
-// Vector registers that one vector of float32 takes: more for short expressions, whose
-// instructions wait for each other. Longer ones gain from four registers too (0.8 to 0.9 of the
-// time), but they also take half as long again to compile: only those do that go over memory once.
-unsigned registersPerVector(const Kernel& kernel) {
-  // Places and addresses take twice as much.
-  for (const Leaf& leaf : kernel.leaves) {
-    if (leaf.kind == Leaf::Kind::Index || leaf.offset.valid()) return 1;
-  }
-  size_t nodes = kernel.expression.nodes().size();
-  const size_t many = kernel.reductions.empty() ? 128 : 24;
-  return nodes < many ? 4 : nodes < 160 ? 2 : 1;
-}
 unsigned lanesOf(const Kernel& kernel) {
-  return vectorBits() / 32 * registersPerVector(kernel);
+  return loop::lanesOf(kernel, vectorBits());
 }
-
-constexpr unsigned kMaxChains = 4;
 
 // As LLVM's prefetches call the caches.
 constexpr int kFirstCache = 3;
@@ -265,24 +252,6 @@ class KernelEmitter {
   }
   int passOf(int32_t node) const { return schedule_.passOf({node}); }
 
-  // How many accumulators a reduction has in a pass that computes little: an addition waits for the
-  // one before, and the processor has nothing else to do meanwhile.
-  unsigned chainsOf(int pass, size_t reductions) const {
-    constexpr int kFewNodes = 24;
-    constexpr unsigned kRegisters = 8;  // for all accumulators
-    if (reductions == 0) return 1;
-    int computed = 0;
-    for (size_t i = 0; i < kernel_.expression.nodes().size(); ++i) {
-      computed += schedule_.varies[i] && schedule_.pass_of_node[i] == pass;
-    }
-    if (computed > kFewNodes) return 1;
-    unsigned chains = kMaxChains;
-    while (chains > 1 && chains * reductions * registersPerVector(kernel_) > kRegisters) {
-      chains /= 2;
-    }
-    return chains;
-  }
-
   void onePass(int pass, Value* row_mask) {
     pass_ = pass;
     std::vector<size_t> reductions;
@@ -302,7 +271,7 @@ class KernelEmitter {
     }
     if (reductions.empty() && stores.empty() && checks.empty()) return;
     loadRowValues();
-    const unsigned chains = chainsOf(pass, reductions.size());
+    const unsigned chains = loop::chainsOf(kernel_, schedule_, pass, reductions.size());
     for (size_t r : reductions) {
       for (unsigned c = 0; c < chains; ++c) b_.CreateStore(identity(r), accumulators_[r][c]);
     }
@@ -698,7 +667,7 @@ class KernelEmitter {
   std::vector<Value*> row_steps_;
   std::vector<Value*> element_steps_;
   std::vector<Value*> numbers_;
-  std::vector<std::array<Value*, kMaxChains>> accumulators_;  // of each reduction
+  std::vector<std::array<Value*, loop::kMaxChains>> accumulators_;  // of each reduction
   std::vector<Value*> row_bases_;
   std::vector<Value*> piece_bases_;     // where elements are counted from
   Values row_values_;                   // by node

@@ -9,7 +9,7 @@
 
 #include "codegen/llvm/jit.h"
 #include "codegen/scalar/double_functions.h"
-#include "codegen/scalar/float_trigonometry.h"
+#include "codegen/scalar/usual_form.h"
 
 namespace wick::codegen {
 
@@ -17,87 +17,6 @@ namespace {
 
 bool isSignedType(DType type) {
   return type != DType::Byte && type != DType::Bool;
-}
-
-// Arithmetic for the usual arguments of a function that is called for the others.
-struct VectorForm {
-  Expression arithmetic;
-  ScalarExpr value;
-  ScalarExpr usual;  // a boolean; invalid: all arguments are usual
-};
-
-std::optional<VectorForm> floatForm(ScalarFunction f) {
-  constexpr DType type = DType::Float;
-  VectorForm form;
-  const ExprBuilder b(form.arithmetic, type);
-  const ScalarExpr first = form.arithmetic.input(0, type);
-  const ScalarExpr second = form.arithmetic.input(1, type);
-  switch (f) {
-    case ScalarFunction::sin:
-      form.value = floats::sin(b, first);
-      form.usual = floats::sinInRange(b, first);
-      return form;
-    case ScalarFunction::cos:
-      form.value = floats::cos(b, first);
-      form.usual = floats::sinInRange(b, first);
-      return form;
-    case ScalarFunction::atan2:
-      form.value = floats::atan2(b, first, second);
-      return form;
-    case ScalarFunction::fmod: {
-      const ScalarExpr quotient = floats::quotientSize(b, first, second);
-      form.value = floats::fmodOf(b, first, second, quotient);
-      form.usual = floats::fmodInRange(b, second, quotient);
-      return form;
-    }
-    default:
-      return std::nullopt;
-  }
-}
-
-std::optional<VectorForm> doubleForm(ScalarFunction f) {
-  constexpr DType type = DType::Double;
-  VectorForm form;
-  const ExprBuilder b(form.arithmetic, type);
-  const ScalarExpr first = form.arithmetic.input(0, type);
-  const ScalarExpr second = form.arithmetic.input(1, type);
-  switch (f) {
-#define WICK_FUNCTION(name)               \
-  case ScalarFunction::name:              \
-    form.value = doubles::name(b, first); \
-    return form;
-    WICK_FUNCTION(exp)
-    WICK_FUNCTION(expm1)
-    WICK_FUNCTION(log)
-    WICK_FUNCTION(log1p)
-    WICK_FUNCTION(tanh)
-    WICK_FUNCTION(sigmoid)
-    WICK_FUNCTION(rsqrt)
-#undef WICK_FUNCTION
-    case ScalarFunction::sin:
-      form.value = doubles::sin(b, first);
-      form.usual = doubles::sinInRange(b, first);
-      return form;
-    case ScalarFunction::cos:
-      form.value = doubles::cos(b, first);
-      form.usual = doubles::sinInRange(b, first);
-      return form;
-    case ScalarFunction::fmod: {
-      const ScalarExpr quotient = doubles::quotientSize(b, first, second);
-      form.value = doubles::fmodOf(b, first, second, quotient);
-      form.usual = doubles::fmodInRange(b, second, quotient);
-      return form;
-    }
-    default:
-      return std::nullopt;
-  }
-}
-
-// Gives the bits that the function gives.
-std::optional<VectorForm> vectorForm(ScalarFunction f, DType type) {
-  if (type == DType::Float) return floatForm(f);
-  if (type == DType::Double) return doubleForm(f);
-  return std::nullopt;
 }
 
 }  // namespace
@@ -209,7 +128,7 @@ llvm::Value* ScalarEmitter::call(const ScalarNode& node, std::span<llvm::Value* 
   llvm::Type* vector = vectorType(node.type);
   llvm::Value* computed = llvm::PoisonValue::get(vector);
   llvm::Value* wanted = b_.getInt64(lanes_ < 64 ? (uint64_t{1} << lanes_) - 1 : ~uint64_t{0});
-  if (const auto form = vectorForm(node.function, node.type)) {
+  if (const auto form = usualForm(node.function, node.type)) {
     const std::vector<llvm::Value*> values = emitAll(form->arithmetic, operands);
     computed = values[static_cast<size_t>(form->value.id)];
     if (!form->usual.valid()) return computed;

@@ -212,7 +212,8 @@ FusionSite::State::Variant* FusionSite::State::add(const Key& key,
   variant->key = key;
   for (const IValue* a : arguments) variant->arguments.push_back(argumentInfo(*a));
   try {
-    const auto functions = key.device.isCpu() ? FunctionForm::Composed : FunctionForm::Called;
+    // What is compiled ahead of time is for the CPU too.
+    const auto functions = key.device.isCuda() ? FunctionForm::Called : FunctionForm::Composed;
     variant->group = loop::lowerGroup(*body, variant->arguments, functions);
     variant->usable = variant->group.kernels.size() <= kMaxKernels;
     for (const loop::Kernel& kernel : variant->group.kernels) variant->usable &= isSmall(kernel);
@@ -432,15 +433,20 @@ bool anyHasHistory(const IValue* given, size_t n) {
 }  // namespace
 
 namespace {
-std::atomic<GroupBackend*> cuda_backend{nullptr}, meta_backend{nullptr};
+// The last is that of aot/.
+std::atomic<GroupBackend*> cuda_backend{nullptr}, meta_backend{nullptr}, other_backend{nullptr};
+std::atomic<GroupBackend*>& backendOf(DeviceType type) {
+  return type == DeviceType::CUDA   ? cuda_backend
+         : type == DeviceType::Meta ? meta_backend
+                                    : other_backend;
+}
 }  // namespace
 
 GroupBackend* groupBackend(DeviceType type) {
-  if (type == DeviceType::CUDA) return cuda_backend.load(std::memory_order_acquire);
-  return type == DeviceType::Meta ? meta_backend.load(std::memory_order_acquire) : nullptr;
+  return backendOf(type).load(std::memory_order_acquire);
 }
 void setGroupBackend(DeviceType type, GroupBackend* backend) {
-  (type == DeviceType::CUDA ? cuda_backend : meta_backend).store(backend);
+  backendOf(type).store(backend);
 }
 
 void SiteDerivative::setFactory(const Factory* factory) {

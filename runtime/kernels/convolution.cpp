@@ -186,7 +186,33 @@ bool isChannelsLast(const Tensor& t) {
   return f == MemoryFormat::ChannelsLast || f == MemoryFormat::ChannelsLast3d;
 }
 
+// oneDNN takes padding_after = padding - output_padding, and that only above -stride.
+bool isLibraryWork(const Tensor& input, const ConvolutionParams& params) {
+  bool by_library = onednn::computes(input.dtype()) && input.numel() > 0;
+  for (size_t d = 0; params.transposed && d < params.stride.size(); ++d) {
+    by_library &= params.padding[d] - params.output_padding[d] + params.stride[d] > 0;
+  }
+  return by_library;
+}
+
 }  // namespace
+
+ConvolutionWay convolutionWay(const Tensor& input, const Tensor& weight,
+                              const ConvolutionParams& params, IntSpan output_size,
+                              bool channels_last) {
+  if (!isLibraryWork(input, params)) return ConvolutionWay::Columns;
+  if (channels_last) return ConvolutionWay::Library;
+  if (isProductOfImages(input, weight, params)) return ConvolutionWay::Images;
+  if (depthwise::takes(input, weight, params, output_size)) return ConvolutionWay::Planes;
+  return ConvolutionWay::Library;
+}
+
+// Transposed convolutions answer row-major, as PyTorch's do.
+bool convolvesChannelsLast(const Tensor& input, const Tensor& weight,
+                           const ConvolutionParams& params) {
+  return params.transposed ? params.keeps_layout && isChannelsLast(input)
+                           : isChannelsLast(input) || isChannelsLast(weight);
+}
 
 DimVector convolutionOutputSize(const char* op, const Tensor& input, const Tensor& weight,
                                 const Tensor& bias, const ConvolutionParams& p) {
@@ -261,11 +287,7 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
     return deviceLayers(op, input.device())
         .convolution(op, input, weight, bias, params, residual, activation);
   }
-  // oneDNN takes padding_after = padding - output_padding, and that only above -stride.
-  bool by_library = onednn::computes(dtype) && input.numel() > 0;
-  for (size_t d = 0; params.transposed && d < params.stride.size(); ++d) {
-    by_library &= params.padding[d] - params.output_padding[d] + params.stride[d] > 0;
-  }
+  bool by_library = isLibraryWork(input, params);
   const bool rounds = roundsSums(dtype, params, residual, activation);
   by_library &= !rounds;
   if (isReducedFloat(dtype) && !by_library && !rounds) {
@@ -274,22 +296,21 @@ Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, co
                        activation)
         .to(dtype);
   }
-  // Transposed convolutions answer row-major, as PyTorch's do.
-  bool channels_last = params.transposed ? params.keeps_layout && isChannelsLast(input)
-                                         : isChannelsLast(input) || isChannelsLast(weight);
+  const bool channels_last = convolvesChannelsLast(input, weight, params);
   MemoryFormat format = !channels_last     ? MemoryFormat::Contiguous
                         : input.dim() == 5 ? MemoryFormat::ChannelsLast3d
                                            : MemoryFormat::ChannelsLast;
   if (checkedNumel(size) == 0) return Tensor::empty(size, dtype, input.device(), format);
-  if (by_library && !channels_last && isProductOfImages(input, weight, params)) {
-    return multiplyImages(op, input, weight, bias, residual, activation, size);
-  }
-  if (by_library && !channels_last && depthwise::takes(input, weight, params, size)) {
-    const Tensor out = depthwise::convolvePlanes(input, weight, params, size);
-    finish<float>(out, bias, residual, activation);
-    return out;
-  }
   if (by_library) {
+    const ConvolutionWay way = convolutionWay(input, weight, params, size, channels_last);
+    if (way == ConvolutionWay::Images) {
+      return multiplyImages(op, input, weight, bias, residual, activation, size);
+    }
+    if (way == ConvolutionWay::Planes) {
+      const Tensor out = depthwise::convolvePlanes(input, weight, params, size);
+      finish<float>(out, bias, residual, activation);
+      return out;
+    }
     return onednn::convolution(op, input, weight, bias, params, residual, activation, size,
                                channels_last);
   }

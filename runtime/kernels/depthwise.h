@@ -1,4 +1,4 @@
-// Convolutions of each channel by itself over row-major images.
+// Convolutions of each channel by itself over row-major images, and which convolutions are computed how.
 #pragma once
 
 #include "core/tensor.h"
@@ -16,3 +16,22 @@ Tensor convolvePlanes(const Tensor& input, const Tensor& weight, const Convoluti
                       IntSpan output_size);
 
 }  // namespace wick::depthwise
+
+namespace wick {
+
+// How a convolution is computed on the CPU, by its shapes and layouts alone: what the kernels choose
+// by, and whoever compiles convolutions ahead of time (aot/).
+enum class ConvolutionWay {
+  Library,  // oneDNN
+  Images,   // products of the weight with row-major images as they lie
+  Planes,   // each channel by itself
+  Columns,  // patches as columns, times the weight: dtypes that oneDNN does not compute
+};
+ConvolutionWay convolutionWay(const Tensor& input, const Tensor& weight,
+                              const ConvolutionParams& params, IntSpan output_size,
+                              bool channels_last);
+// Whether the result is channels-last.
+bool convolvesChannelsLast(const Tensor& input, const Tensor& weight,
+                           const ConvolutionParams& params);
+
+}  // namespace wick

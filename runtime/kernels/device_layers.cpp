@@ -9,7 +9,7 @@ namespace wick {
 
 namespace {
 
-std::atomic<DeviceLayers*> cuda_layers{nullptr};
+std::atomic<DeviceLayers*> cuda_layers{nullptr}, other_layers{nullptr};  // of aot/
 
 MemoryFormat formatOf(const Tensor& t) {
   return t.dim() >= 4 ? t.suggestMemoryFormat() : MemoryFormat::Contiguous;
@@ -99,13 +99,15 @@ WeightedRows WeightedRows::transposed(int64_t rows) const {
 DeviceLayers& deviceLayers(const char* op, Device device) {
   static MetaLayers meta;
   if (device.type == DeviceType::Meta) return meta;
-  DeviceLayers* found = device.isCuda() ? cuda_layers.load(std::memory_order_acquire) : nullptr;
+  auto& layers = device.isCuda() ? cuda_layers : other_layers;
+  DeviceLayers* found = device.isCpu() ? nullptr : layers.load(std::memory_order_acquire);
   WICK_CHECK(found, "{}: not available on device {}", op, device.str());
   return *found;
 }
 void setDeviceLayers(DeviceType type, DeviceLayers* layers) {
-  WICK_ASSERT(type == DeviceType::CUDA, "no layers are kept for this type of device");
-  cuda_layers.store(layers, std::memory_order_release);
+  WICK_ASSERT(type != DeviceType::CPU && type != DeviceType::Meta,
+              "no layers are kept for this type of device");
+  (type == DeviceType::CUDA ? cuda_layers : other_layers).store(layers, std::memory_order_release);
 }
 
 }  // namespace wick

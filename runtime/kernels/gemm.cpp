@@ -9,44 +9,14 @@
 #include "core/parallel.h"
 #include "core/wrapped.h"
 #include "runtime/kernels/device_layers.h"
+#include "runtime/kernels/onednn.h"
 #include "runtime/kernels/openblas.h"
 
 namespace wick {
 
 namespace {
 
-// Multiplications below which smallgemm beats oneDNN, measured on 64-wide layers.
-constexpr int64_t kSmallWork = 64 * 64 * 8;
-// Rows up to which a product is bound by reading the weight once.
-constexpr int64_t kFewRows = 4;
-
-// Whether one of the last two strides is 1 and the other spans its row, as BLAS interfaces want it.
-bool isMatrix(const Tensor& t) {
-  int64_t rows = t.size(-2), columns = t.size(-1);
-  int64_t down = t.stride(-2), across = t.stride(-1);
-  bool row_major = (across == 1 || columns == 1) && (down >= columns || rows == 1);
-  bool column_major = (down == 1 || rows == 1) && (across >= rows || columns == 1);
-  return row_major || column_major;
-}
-
-bool isRowMajor(const Tensor& t) {
-  return (t.stride(-1) == 1 || t.size(-1) == 1) && (t.stride(-2) >= t.size(-1) || t.size(-2) == 1);
-}
-
-int64_t leading(const Tensor& t, bool row_major) {
-  int64_t d = row_major ? t.stride(-2) : t.stride(-1);
-  int64_t extent = row_major ? t.size(-1) : t.size(-2);
-  return std::max({d, extent, int64_t{1}});
-}
-
-int64_t batchStride(const Tensor& t) {
-  return t.size(0) == 1 ? 0 : t.stride(0);
-}
-
-// An expanded batch as what it is: one matrix. oneDNN knows no zero strides.
-Tensor collapseBatch(const Tensor& t) {
-  return t.size(0) > 1 && t.stride(0) == 0 ? t.narrow(0, 0, 1) : t;
-}
+using namespace products;
 
 constinit const OpenBlasRoutine<decltype(cblas_dgemm)> dgemm{"cblas_dgemm"};
 constinit const OpenBlasRoutine<decltype(cblas_zgemm)> zgemm{"cblas_zgemm"};
@@ -125,27 +95,14 @@ void productBlas(const Tensor& a_in, const Tensor& b_in, const Tensor& out) {
   });
 }
 
-// Multiplications of a product. A product without elements may have sizes that no integer holds the
-// product of.
-double workOf(int64_t m, int64_t n, int64_t k) {
-  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
-}
-
 // How many products of a batch a thread takes at once.
 int64_t productsTogether(double work_of_one) {
   return static_cast<int64_t>(std::max(1.0, 2.0 * kSmallWork / std::max(1.0, work_of_one)));
 }
 
-// Whether oneDNN multiplies so much of this dtype; less is done by smallgemm, in float32.
-bool isLibraryWork(DType dtype, int64_t m, int64_t n, int64_t k, int64_t batches) {
-  if (!onednn::computes(dtype) || workOf(m, n, k) <= kSmallWork) return false;
-  return dtype != DType::Float || m > kFewRows || batches > 1;
-}
-
-// Whether the product is one of rows and a vector. It reads each element once, for which the
-// library is slow.
-bool isByVector(const Tensor& a, const Tensor& b) {
-  return a.dtype() == DType::Float && b.size(2) == 1 && isRowMajor(a);
+// Whether oneDNN multiplies so much of this dtype.
+bool byLibrary(DType dtype, int64_t m, int64_t n, int64_t k, int64_t batches) {
+  return onednn::computes(dtype) && isLibraryWork(dtype, m, n, k, batches);
 }
 
 void productByLibrary(const char* op, const Tensor& a, const Tensor& b, const Tensor& out) {
@@ -191,7 +148,7 @@ void productFloat(const char* op, const Tensor& a_in, const Tensor& b_in, const 
   if (!isMatrix(b)) b = b.contiguous();
   if (isByVector(a, b)) {
     productByVector(a, b, out);
-  } else if (isLibraryWork(out.dtype(), a.size(1), b.size(2), a.size(2), out.size(0))) {
+  } else if (byLibrary(out.dtype(), a.size(1), b.size(2), a.size(2), out.size(0))) {
     productByLibrary(op, a, b, out);
   } else {
     productSmall(a, b, out);
@@ -240,7 +197,7 @@ Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) {
     const Tensor one = batchedProduct(op, a.narrow(0, 0, 1), b.narrow(0, 0, 1));
     return one.expand(DimVector{batches, a.size(1), b.size(2)}).contiguous();
   }
-  const bool by_library = isLibraryWork(dtype, a.size(1), b.size(2), a.size(2), batches);
+  const bool by_library = byLibrary(dtype, a.size(1), b.size(2), a.size(2), batches);
   if (isReducedFloat(dtype) && !by_library) {
     return batchedProduct(op, a.to(DType::Float), b.to(DType::Float)).to(dtype);
   }
@@ -272,7 +229,7 @@ Tensor linearProduct(const char* op, const Tensor& x, const Tensor& weight, cons
     return deviceLayers(op, x.device()).linearProduct(op, x, weight, bias, epilogue);
   }
   int64_t m = x.size(0), n = weight.size(0), k = x.size(1);
-  const bool by_library = isLibraryWork(x.dtype(), m, n, k, 1);
+  const bool by_library = byLibrary(x.dtype(), m, n, k, 1);
   if (by_library || (x.dtype() == DType::Float && workOf(m, n, k) > 0)) {
     Tensor a = isMatrix(x) && isRowMajor(x) ? x : x.contiguous();
     Tensor out = Tensor::empty(DimVector{m, n}, x.dtype(), x.device());

@@ -3,6 +3,7 @@
 // Everything here is thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <dnnl.hpp>
 #include <functional>
@@ -14,7 +15,7 @@
 
 #include "core/error.h"
 #include "core/tensor.h"
-#include "runtime/kernels/activation.h"
+#include "runtime/kernels/convolution.h"
 
 namespace wick::onednn {
 
@@ -157,6 +158,15 @@ void appendActivation(dnnl::post_ops& ops, Activation activation);
 // A description of memory with these sizes and strides, of a dtype that oneDNN computes.
 dnnl::memory::desc describe(IntSpan sizes, IntSpan strides, DType dtype = DType::Float);
 
+// The padding after the last element of a convolution that makes the sizes come out even: a stride may
+// leave elements at the end unread, and a transposed output ends where its size says.
+DimVector evenPadding(const Tensor& weight, const ConvolutionParams& params, IntSpan input,
+                      IntSpan output);
+// Whether a residual lies in the result's memory and is added there. oneDNN's fastest kernels do
+// that, and only slower ones add another tensor. Copying the residual there costs less than that,
+// except for kernels of a single point, which are fast in both ways.
+bool addsInResult(const Tensor& weight);
+
 // Runs f; an error that oneDNN throws becomes a RuntimeError that begins with `op`.
 template <class F>
 decltype(auto) guarded(const char* op, F&& f) {
@@ -168,3 +178,62 @@ decltype(auto) guarded(const char* op, F&& f) {
 }
 
 }  // namespace wick::onednn
+
+// How a product of matrices is computed on the CPU, by its shapes and layouts alone. The kernels
+// (gemm.cpp) and whoever compiles products ahead of time (aot/) choose by these functions.
+namespace wick::products {
+
+// Multiplications below which smallgemm beats oneDNN, measured on 64-wide layers.
+inline constexpr int64_t kSmallWork = 64 * 64 * 8;
+// Rows up to which a product is bound by reading the weight once.
+inline constexpr int64_t kFewRows = 4;
+// A product of so many multiplications takes ten microseconds on one core: what a second thread
+// saves, waking it costs, and more when the processors are busy.
+inline constexpr int64_t kOneThreadWork = int64_t{1} << 20;
+
+inline bool isRowMajor(const Tensor& t) {
+  return (t.stride(-1) == 1 || t.size(-1) == 1) && (t.stride(-2) >= t.size(-1) || t.size(-2) == 1);
+}
+
+// Whether one of the last two strides is 1 and the other spans its row, as BLAS interfaces want it.
+inline bool isMatrix(const Tensor& t) {
+  const int64_t rows = t.size(-2), down = t.stride(-2), across = t.stride(-1);
+  const bool column_major =
+      (down == 1 || rows == 1) && (across >= rows || t.size(-1) == 1);
+  return isRowMajor(t) || column_major;
+}
+
+inline int64_t leading(const Tensor& t, bool row_major) {
+  const int64_t d = row_major ? t.stride(-2) : t.stride(-1);
+  const int64_t extent = row_major ? t.size(-1) : t.size(-2);
+  return std::max({d, extent, int64_t{1}});
+}
+
+inline int64_t batchStride(const Tensor& t) {
+  return t.size(0) == 1 ? 0 : t.stride(0);
+}
+
+// An expanded batch as what it is: one matrix. oneDNN knows no zero strides.
+inline Tensor collapseBatch(const Tensor& t) {
+  return t.size(0) > 1 && t.stride(0) == 0 ? t.narrow(0, 0, 1) : t;
+}
+
+// Multiplications of a product. A product without elements may have sizes that no integer holds the
+// product of.
+inline double workOf(int64_t m, int64_t n, int64_t k) {
+  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+
+// Whether a library that computes this dtype multiplies so much of it; less is done by smallgemm, in
+// float32.
+inline bool isLibraryWork(DType dtype, int64_t m, int64_t n, int64_t k, int64_t batches) {
+  return workOf(m, n, k) > kSmallWork && (dtype != DType::Float || m > kFewRows || batches > 1);
+}
+
+// Whether the product of a [B, M, K] and b [B, K, N] is one of rows and a vector. It reads each
+// element once, for which the library is slow.
+inline bool isByVector(const Tensor& a, const Tensor& b) {
+  return a.dtype() == DType::Float && b.size(2) == 1 && isRowMajor(a);
+}
+
+}  // namespace wick::products

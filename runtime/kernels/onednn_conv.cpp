@@ -90,15 +90,12 @@ Desc weightDesc(const Tensor& weight, const ConvolutionParams& p) {
   return describe(sizes, strides, weight.dtype());
 }
 
-// How the residual gets into the result. oneDNN's fastest kernels add what lies in the result's
-// memory already, and only slower ones another tensor. Copying the residual there costs less than
-// that, except for kernels of a single point, which are fast in both ways.
+// How the residual gets into the result.
 enum class ResidualUse { None, InResult, Apart };
 
 ResidualUse residualUse(bool has_residual, const Tensor& weight) {
   if (!has_residual) return ResidualUse::None;
-  const bool single_point = weight.numel() == weight.size(0) * weight.size(1);
-  return single_point ? ResidualUse::Apart : ResidualUse::InResult;
+  return addsInResult(weight) ? ResidualUse::InResult : ResidualUse::Apart;
 }
 
 struct Shapes {
@@ -107,17 +104,8 @@ struct Shapes {
   DimVector padding_after;  // what makes the output exactly this large
 };
 
-// A stride may leave elements at the end unread, and a transposed output ends where its size says:
-// oneDNN wants the padding that makes the sum come out even.
 Shapes shapesOf(const Tensor& weight, const ConvolutionParams& p, IntSpan input, IntSpan output) {
-  Shapes shapes{input, output, p.padding_after};
-  for (size_t d = 0; d < p.stride.size(); ++d) {
-    const int64_t extent = p.dilation[d] * (weight.size(2 + d) - 1) + 1;
-    const int64_t wide = p.transposed ? input[2 + d] : output[2 + d];
-    const int64_t narrow = p.transposed ? output[2 + d] : input[2 + d];
-    shapes.padding_after[d] = (wide - 1) * p.stride[d] + extent - narrow - p.padding[d];
-  }
-  return shapes;
+  return {input, output, evenPadding(weight, p, input, output)};
 }
 
 // What a convolution is but for its memory.
@@ -357,6 +345,22 @@ void obtainPages(const Tensor& out) {
 }
 
 }  // namespace
+
+DimVector evenPadding(const Tensor& weight, const ConvolutionParams& p, IntSpan input,
+                      IntSpan output) {
+  DimVector after = p.padding_after;
+  for (size_t d = 0; d < p.stride.size(); ++d) {
+    const int64_t extent = p.dilation[d] * (weight.size(2 + d) - 1) + 1;
+    const int64_t wide = p.transposed ? input[2 + d] : output[2 + d];
+    const int64_t narrow = p.transposed ? output[2 + d] : input[2 + d];
+    after[d] = (wide - 1) * p.stride[d] + extent - narrow - p.padding[d];
+  }
+  return after;
+}
+
+bool addsInResult(const Tensor& weight) {
+  return weight.numel() != weight.size(0) * weight.size(1);
+}
 
 Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const ConvolutionParams& params, const Tensor& residual, Activation activation,

@@ -37,10 +37,6 @@ Key keyOf(const Tensor& a, const Tensor& b, bool has_bias, const Tensor& out, bo
   return key;
 }
 
-// A product of so many multiplications takes ten microseconds on one core: what a second thread
-// saves, waking it costs, and more when the processors are busy.
-constexpr int64_t kOneThreadWork = int64_t{1} << 20;
-
 // While it lives, the calling thread's primitives use no other threads.
 class OneThread {
  public:
@@ -110,7 +106,7 @@ namespace {
 void multiply(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias,
               const Tensor& out, bool constant_b, const Epilogue& epilogue) {
   guarded(op, [&] {
-    OneThread limit(out.numel() * a.size(-1) <= kOneThreadWork);
+    OneThread limit(out.numel() * a.size(-1) <= products::kOneThreadWork);
     const Key key = keyOf(a, b, bias.defined(), out, constant_b, epilogue);
     const Prepared& prepared =
         preparedCache().get(key, [&] { return prepare(a, b, bias, out, constant_b, epilogue); });

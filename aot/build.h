@@ -1,0 +1,55 @@
+// Ahead-of-time output: a function, for arguments of one signature, as C++17 text that needs no
+// compiler and no interpreter when it runs. docs/aot.md.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "aot/program.h"
+#include "core/ivalue.h"
+
+namespace wick {
+class GraphFunction;
+}
+
+namespace wick::aot {
+
+struct BuildOptions {
+  std::string name;            // of the model: a C identifier
+  bool embed_weights = false;  // in the program rather than in a file beside it
+  // Of the registers in whose order sums are added: those of the engine whose bits are wanted.
+  unsigned vector_bits = 256;
+};
+
+struct File {
+  std::string name, text;
+};
+struct BuildResult {
+  std::vector<File> files;      // the model's source and header, and those of the runtime
+  std::string weights_file;     // the name; "" when there are no weights
+  std::vector<std::string> sources;  // of the files, those that are compiled
+  bool needs_onednn = false;
+  size_t steps = 0, kernels = 0, primitives = 0;
+  int64_t memory_bytes = 0, weights_bytes = 0;
+};
+
+// Records a call of the function, which compiles it first when that has not happened. Tensors among
+// `arguments`, which are all that the function has, tell dtypes and sizes; all other arguments are
+// fixed. Throws NotAhead (aot/recording.h) for what cannot be compiled, and what a call raises.
+// While it runs the process's default device is another, so nothing else may run.
+Program record(GraphFunction& function, const std::vector<IValue>& arguments);
+
+// Writes the program as text. `write_weights` is given the weights file piece by piece. NotAhead for
+// functions that have no text.
+BuildResult build(Program program, const BuildOptions& options,
+                  const std::function<void(std::string_view)>& write_weights);
+
+// The command that compiles the files, in their folder, as a shared library. `compiler` is a C++
+// compiler's name.
+std::vector<std::string> compileCommand(const BuildResult& result, const std::string& name,
+                                        const std::string& compiler);
+
+}  // namespace wick::aot

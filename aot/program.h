@@ -1,0 +1,129 @@
+// A compiled model before it is written: buffers, and steps that compute one from others.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "codegen/cpp/kernel_text.h"
+#include "core/tensor.h"
+#include "runtime/kernels/activation.h"
+
+namespace wick::aot {
+
+// Where something lies: so many bytes behind the beginning of a buffer.
+struct Place {
+  uint32_t buffer = 0;
+  int64_t offset = 0;
+};
+
+struct Buffer {
+  enum class Kind : uint8_t {
+    Temporary,  // memory of the call
+    Input,      // argument `index` of the call
+    Constant,   // known already: `data`
+  };
+  size_t bytes = 0;
+  Kind kind = Kind::Temporary;
+  uint32_t index = 0;
+  Tensor data{};             // on the CPU, dense, and as large as the buffer
+  bool written = false;      // by some step
+  bool read_before = false;  // before the first step that writes it
+};
+
+// One kernel of the loop IR.
+struct KernelStep {
+  std::shared_ptr<const loop::Kernel> kernel;
+  codegen::CppWalk walk;
+  std::vector<Place> places;  // of each access; those of positions have none
+  std::vector<uint64_t> numbers;
+};
+
+// A product that smallgemm computes (runtime/kernels/small_gemm_blocks.h), for each matrix of a batch.
+struct SmallProductStep {
+  bool transposed = false;  // b is [n, k] rather than [k, n]
+  int64_t batches = 1, m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
+  int64_t a_step = 0, b_step = 0, c_step = 0;  // from matrix to matrix, in elements
+  Place a, b, c;
+  std::optional<Place> bias;
+};
+
+// Sizes and strides of what a library reads or writes.
+struct Layout {
+  DimVector sizes, strides;
+};
+
+// A convolution or product of oneDNN. A weight that is constant is packed beforehand.
+struct LibraryStep {
+  enum class Kind : uint8_t { Convolution, Transposed, Product };
+  enum class Residual : uint8_t { None, InResult, Apart };
+  Kind kind = Kind::Product;
+  DType dtype = DType::Float;
+  Layout source, weight, result;
+  DimVector stride, dilation, padding, padding_after;  // of convolutions; one entry a dimension
+  Activation activation = Activation::None;
+  Residual residual = Residual::None;
+  bool one_thread = false;
+  Place from, weights, to;
+  bool packs = false;
+  std::optional<Place> bias, addend;
+};
+
+// Pooling over windows that are listed for each of three dimensions.
+struct PoolStep {
+  struct Axis {
+    int64_t input = 1, step = 1;
+    std::vector<int64_t> begin, end, span;
+    friend bool operator==(const Axis&, const Axis&) = default;
+  };
+  bool average = false;
+  bool channels_last = false;
+  DType dtype = DType::Float;
+  int64_t samples = 1, channels = 1;
+  std::array<Axis, 3> axes;
+  Place from, to;
+  std::optional<Place> indices;      // of maxima
+  bool count_padding = false;        // of averages, like the next two
+  std::optional<int64_t> divisor{};
+  bool shares_rows = false;          // whether the rows of windows are added up first
+};
+
+// Writes zeros, or the contents of a constant buffer, over a whole buffer.
+struct FillStep {
+  uint32_t buffer = 0;
+  std::optional<uint32_t> from;
+};
+
+struct Step {
+  std::variant<KernelStep, SmallProductStep, LibraryStep, PoolStep, FillStep> what;
+  std::string name;   // "fused_mul_add", "conv2d"
+  std::string where;  // the line of the program, or ""
+};
+
+// A tensor among the arguments or results of a call.
+struct TensorSlot {
+  std::string name;
+  DType dtype = DType::Float;
+  Layout layout;
+  Place place;
+};
+
+struct Program {
+  std::vector<Buffer> buffers;
+  std::vector<Step> steps;
+  std::vector<TensorSlot> inputs, outputs;
+};
+
+// The buffers that a step touches; `written` tells reads and writes apart. A buffer that is both is
+// listed twice.
+struct Use {
+  uint32_t buffer;
+  bool written;
+};
+std::vector<Use> usesOf(const Step& step);
+
+}  // namespace wick::aot

@@ -1,0 +1,346 @@
+#include "aot/recording.h"
+
+#include <algorithm>
+
+#include "aot/device.h"
+#include "core/device_backend.h"
+#include "core/error.h"
+#include "runtime/fusion/launch.h"
+
+namespace wick::aot {
+
+namespace {
+
+thread_local Recording* current_recording = nullptr;
+
+// Buffers have addresses that are not memory. Views may begin far in front of a buffer or behind it,
+// where they read nothing, so buffers lie far apart.
+constexpr int64_t kFirstAddress = int64_t{1} << 44;
+constexpr int64_t kApart = int64_t{1} << 38;
+constexpr size_t kMostBuffers = size_t{1} << 18;
+
+bool covers(const Tensor& t) {
+  return t.offset() == 0 && t.isNonOverlappingAndDense() &&
+         t.storage()->bytes() == static_cast<size_t>(t.numel()) * t.itemSize();
+}
+
+}  // namespace
+
+Recording::Recording() : before_(current_recording) {
+  current_recording = this;
+}
+Recording::~Recording() {
+  current_recording = before_;
+}
+
+Recording& Recording::current() {
+  if (!current_recording) {
+    throw NotAhead("a tensor of the device 'ahead' is used outside of the build that made it");
+  }
+  return *current_recording;
+}
+
+void* Recording::allocate(size_t bytes) {
+  if (program_.buffers.size() == kMostBuffers) {
+    throw NotAhead(fmt::format("the program makes more than {} tensors", kMostBuffers));
+  }
+  Buffer buffer;
+  buffer.bytes = bytes;
+  const auto number = static_cast<int64_t>(program_.buffers.size());
+  program_.buffers.push_back(std::move(buffer));
+  return reinterpret_cast<void*>(kFirstAddress + number * kApart);
+}
+
+uint32_t Recording::bufferAt(int64_t address) const {
+  const int64_t number = (address - kFirstAddress + kApart / 2) / kApart;
+  WICK_ASSERT(address >= kFirstAddress - kApart / 2 &&
+                  number < static_cast<int64_t>(program_.buffers.size()),
+              "no buffer of the recording lies there");
+  return static_cast<uint32_t>(number);
+}
+
+Place Recording::placeOf(const Tensor& t) const {
+  WICK_ASSERT(t.device().type == kAhead, "a tensor on {} among those that are compiled",
+              t.device().str());
+  const auto base = reinterpret_cast<int64_t>(t.storage()->data());
+  return {bufferAt(base), t.offset() * static_cast<int64_t>(t.itemSize())};
+}
+
+Tensor Recording::addInput(const std::string& name, const Tensor& example) {
+  const Tensor t = Tensor::emptyStrided(example.sizes(), example.strides(), example.dtype(),
+                                        Device{kAhead, -1});
+  TensorSlot slot;
+  slot.name = name;
+  slot.dtype = example.dtype();
+  slot.layout = {DimVector(example.sizes()), DimVector(example.strides())};
+  if (t.numel() > 0) {
+    slot.place = placeOf(t);
+    Buffer& buffer = program_.buffers[slot.place.buffer];
+    buffer.kind = Buffer::Kind::Input;
+    buffer.index = static_cast<uint32_t>(program_.inputs.size());
+  }
+  program_.inputs.push_back(std::move(slot));
+  return t;
+}
+
+Tensor Recording::constant(const Tensor& on_cpu) {
+  if (!on_cpu.device().isCpu()) return on_cpu;
+  Tensor& whole = constants_[on_cpu.storage().get()];
+  const Storage& memory = *on_cpu.storage();
+  if (!whole.defined()) {
+    held_.push_back(on_cpu);  // so that no other storage gets the address
+    const auto bytes = static_cast<int64_t>(memory.bytes());
+    whole = Tensor::empty({bytes}, DType::Byte, Device{kAhead, -1});
+    if (bytes > 0) {
+      Buffer& buffer = program_.buffers[placeOf(whole).buffer];
+      buffer.kind = Buffer::Kind::Constant;
+      buffer.data = Tensor::fromStorage(on_cpu.storage(), DType::Byte, {bytes}, {1}, 0);
+    }
+  }
+  return Tensor::fromStorage(whole.storage(), on_cpu.dtype(), on_cpu.sizes(), on_cpu.strides(),
+                             on_cpu.offset());
+}
+
+void Recording::addOutput(const std::string& name, const Tensor& result) {
+  const Tensor here = constant(result);
+  TensorSlot slot;
+  slot.name = name;
+  slot.dtype = here.dtype();
+  slot.layout = {DimVector(here.sizes()), contiguousStrides(here.sizes())};
+  if (here.numel() > 0) {
+    // Row-major, in memory of its own, which nothing else reads afterwards.
+    const Buffer& buffer = program_.buffers[placeOf(here).buffer];
+    const bool taken = std::ranges::any_of(program_.outputs, [&](const TensorSlot& other) {
+      return !other.layout.sizes.empty() && other.place.buffer == placeOf(here).buffer;
+    });
+    Tensor own = here;
+    if (buffer.kind != Buffer::Kind::Temporary || !here.isContiguous() || !covers(here) || taken) {
+      own = Tensor::empty(here.sizes(), here.dtype(), here.device());
+      copy(own, here);
+    }
+    slot.place = placeOf(own);
+    touch(slot.place, false);
+  }
+  program_.outputs.push_back(std::move(slot));
+}
+
+void Recording::restart() {
+  program_.inputs.clear();
+  program_.outputs.clear();
+  program_.steps.clear();
+  for (Buffer& buffer : program_.buffers) buffer.written = buffer.read_before = false;
+}
+
+Program Recording::take() {
+  constants_.clear();
+  return std::exchange(program_, {});
+}
+
+void Recording::touch(const Place& place, bool writes) {
+  Buffer& buffer = program_.buffers[place.buffer];
+  if (writes) {
+    if (buffer.kind == Buffer::Kind::Input) {
+      throw NotAhead(fmt::format("the program writes to its argument '{}'; compiled models leave "
+                                 "arguments alone",
+                                 program_.inputs[buffer.index].name));
+    }
+    buffer.written = true;
+  } else if (!buffer.written && buffer.kind == Buffer::Kind::Temporary) {
+    buffer.read_before = true;
+  }
+}
+
+void Recording::clear(const void* memory) {
+  add("zeros", FillStep{bufferAt(reinterpret_cast<int64_t>(memory)), std::nullopt});
+}
+
+void Recording::add(const std::string& name, decltype(Step::what) what) {
+  Step step{std::move(what), name, ""};
+  for (const Use& use : usesOf(step)) {
+    if (!use.written) touch({use.buffer, 0}, false);
+  }
+  for (const Use& use : usesOf(step)) {
+    if (use.written) touch({use.buffer, 0}, true);
+  }
+  constexpr size_t kMostSteps = size_t{1} << 17;
+  if (program_.steps.size() == kMostSteps) {
+    throw NotAhead(fmt::format("the program computes more than {} tensors", kMostSteps));
+  }
+  program_.steps.push_back(std::move(step));
+}
+
+Tensor Recording::known(const Tensor& t) const {
+  const Buffer& buffer = program_.buffers[placeOf(t).buffer];
+  if (buffer.kind != Buffer::Kind::Constant || buffer.written) return {};
+  return Tensor::fromStorage(buffer.data.storage(), t.dtype(), t.sizes(), t.strides(), t.offset());
+}
+
+void Recording::copy(const Tensor& to, const Tensor& from) {
+  if (to.numel() == 0) return;
+  if (to.device().isCpu()) {
+    const Tensor data = known(from);
+    if (!data.defined()) {
+      throw NotAhead(
+          "the elements of a tensor are needed to go on, and are known only when the compiled model "
+          "runs");
+    }
+    to.copyFrom(data);
+    return;
+  }
+  const Tensor data = from.device().isCpu() ? from : known(from);
+  Buffer& target = program_.buffers[placeOf(to).buffer];
+  const bool fresh = target.kind == Buffer::Kind::Temporary && !target.written &&
+                     !target.read_before;
+  if (data.defined() && fresh && covers(to)) {
+    // What is known is copied now.
+    const Tensor made = Tensor::emptyStrided(to.sizes(), to.strides(), to.dtype());
+    made.copyFrom(data);
+    target.kind = Buffer::Kind::Constant;
+    target.data = Tensor::fromStorage(made.storage(), DType::Byte,
+                                      {static_cast<int64_t>(target.bytes)}, {1}, 0);
+    return;
+  }
+  const Tensor source = constant(from);
+  auto kernel = std::make_shared<loop::Kernel>();
+  const loop::TensorLayout layout = layoutOf(*to.impl());
+  if (to.dim() > loop::kMaxRank) {
+    throw NotAhead(fmt::format("a copy of a tensor of {} dimensions", to.dim()));
+  }
+  kernel->rank = layout.rank;
+  loop::Access access;
+  access.dims.fill(-1);
+  for (int d = 0; d < layout.rank; ++d) access.dims[static_cast<size_t>(d)] = static_cast<int8_t>(d);
+  access.argument = 0;
+  access.dtype = source.dtype();
+  kernel->accesses.push_back(access);
+  access.dtype = to.dtype();
+  kernel->accesses.push_back(access);
+  const ScalarExpr read = kernel->leaf({loop::Leaf::Kind::Load, 0, source.dtype()});
+  kernel->stores.push_back({kernel->expression.convert(read, to.dtype()), 1, false});
+  std::array<Touch, 2> touches;
+  std::array<int64_t, loop::kMaxRank> sizes{};
+  for (size_t i = 0; i < 2; ++i) {
+    const Tensor& t = i == 0 ? source : to;
+    touches[i].base = static_cast<char*>(t.rawData());
+    touches[i].steps.fill(0);
+    for (int64_t d = 0; d < t.dim(); ++d) {
+      touches[i].steps[static_cast<size_t>(d)] =
+          t.stride(d) * static_cast<int64_t>(t.itemSize());
+      sizes[static_cast<size_t>(d)] = to.size(d);
+    }
+  }
+  // Neighbours of the result side by side.
+  std::array<int, loop::kMaxRank> order;
+  for (int d = 0; d < layout.rank; ++d) order[static_cast<size_t>(d)] = layout.rank - 1 - d;
+  std::stable_sort(order.begin(), order.begin() + layout.rank, [&](int a, int b) {
+    return std::abs(layout.strides[static_cast<size_t>(a)]) <
+           std::abs(layout.strides[static_cast<size_t>(b)]);
+  });
+  Walk walk;
+  planWalk(*kernel, sizes, touches,
+           std::span<const int>(order.data(), static_cast<size_t>(layout.rank)), walk);
+  codegen::CppWalk way = wayOf(*kernel, walk);
+  this->kernel("copy", kernel, std::move(way),
+               {reinterpret_cast<int64_t>(touches[0].base),
+                reinterpret_cast<int64_t>(touches[1].base)},
+               {});
+}
+
+void Recording::kernel(const std::string& name, const std::shared_ptr<const loop::Kernel>& kernel,
+                       codegen::CppWalk walk, const std::vector<int64_t>& addresses,
+                       std::vector<uint64_t> numbers) {
+  KernelStep step{kernel, std::move(walk), {}, std::move(numbers)};
+  const Place first = {bufferAt(addresses.back()), 0};  // a store
+  for (size_t a = 0; a < addresses.size(); ++a) {
+    // Of a tensor without elements nothing is read.
+    if (kernel->accesses[a].isIndex() || addresses[a] < kFirstAddress / 2) {
+      step.places.push_back(first);
+      continue;
+    }
+    const uint32_t buffer = bufferAt(addresses[a]);
+    step.places.push_back({buffer, addresses[a] - kFirstAddress - int64_t{buffer} * kApart});
+  }
+  add(name, std::move(step));
+}
+
+codegen::CppWalk wayOf(const loop::Kernel& kernel, const Walk& walk) {
+  const size_t n = kernel.accesses.size();
+  const auto loopOf = [&](int64_t size, const std::array<int64_t, kMaxAccesses>& steps) {
+    return codegen::CppLoop{size, {steps.begin(), steps.begin() + static_cast<int64_t>(n)}};
+  };
+  codegen::CppWalk way;
+  way.row = loopOf(walk.elements, walk.element_steps);
+  for (size_t l = 0; l < static_cast<size_t>(walk.nested); ++l) {
+    way.pieces.push_back(loopOf(walk.nested_sizes[l], walk.nested_steps[l]));
+  }
+  for (size_t d = 0; d < static_cast<size_t>(walk.outer); ++d) {
+    way.outer.push_back(loopOf(walk.sizes[d], walk.steps[d]));
+  }
+  way.across_rows = walk.across_rows;
+  way.tiled = walk.tiled;
+  way.parallel = walk.rows() * walk.pointsOfRow() > grainOf(kernel);
+  return way;
+}
+
+std::vector<Use> usesOf(const Step& step) {
+  std::vector<Use> uses;
+  const auto read = [&](const Place& p) { uses.push_back({p.buffer, false}); };
+  const auto write = [&](const Place& p) { uses.push_back({p.buffer, true}); };
+  if (const auto* s = std::get_if<KernelStep>(&step.what)) {
+    const size_t first_store = s->kernel->accesses.size() - s->kernel->stores.size();
+    for (size_t a = 0; a < s->places.size(); ++a) {
+      if (!s->kernel->accesses[a].isIndex()) a < first_store ? read(s->places[a]) : write(s->places[a]);
+    }
+  } else if (const auto* s = std::get_if<SmallProductStep>(&step.what)) {
+    read(s->a);
+    read(s->b);
+    if (s->bias) read(*s->bias);
+    write(s->c);
+  } else if (const auto* s = std::get_if<LibraryStep>(&step.what)) {
+    read(s->from);
+    read(s->weights);
+    if (s->bias) read(*s->bias);
+    if (s->addend) read(*s->addend);
+    if (s->residual == LibraryStep::Residual::InResult) read(s->to);
+    write(s->to);
+  } else if (const auto* s = std::get_if<PoolStep>(&step.what)) {
+    read(s->from);
+    write(s->to);
+    if (s->indices) write(*s->indices);
+  } else if (const auto* s = std::get_if<FillStep>(&step.what)) {
+    if (s->from) read({*s->from, 0});
+    write({s->buffer, 0});
+  }
+  return uses;
+}
+
+namespace {
+
+class AheadBackend : public DeviceBackend {
+ public:
+  int count() override { return 1; }
+  Device current() override { return {kAhead, -1}; }
+  bool hasMemory() const override { return false; }
+  void* allocate(Device, size_t bytes) override { return Recording::current().allocate(bytes); }
+  void free(Device, void*, size_t) noexcept override {}
+  void clear(Device, void* memory, size_t bytes) override {
+    if (bytes > 0) Recording::current().clear(memory);
+  }
+  void copyBytes(void*, Device, const void*, Device, size_t) override {
+    throw NotAhead("a tensor's memory is grown, and what it held is not known yet");
+  }
+  void copyElements(const Tensor& to, const Tensor& from) override { copyTensor(to, from); }
+  void copyTensor(const Tensor& to, const Tensor& from) override {
+    Recording::current().copy(to, from);
+  }
+  void synchronize(Device) override {}
+};
+
+const struct Registration {
+  AheadBackend backend;
+  Registration() { setDeviceBackend(kAhead, &backend); }
+}& registration = *new Registration;
+
+}  // namespace
+
+}  // namespace wick::aot

@@ -1,0 +1,112 @@
+/* The runtime of models that were compiled ahead of time by `torchscript-cli build`.
+ *
+ * A model NAME has a header NAME.h with NAME_init, NAME_forward and NAME_free, which are calls of the
+ * functions here. C99 and later, C++17 and later.
+ *
+ * A state belongs to one call at a time. Several threads take a state each; they share the pages of the
+ * file of weights. Functions return WICK_AOT_OK or one of the other codes, and then
+ * wick_aot_error(state) says what went wrong. */
+#ifndef WICK_AOT_H
+#define WICK_AOT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Of this interface; a model that was written for another does not compile. */
+#define WICK_AOT_VERSION 1
+#define WICK_AOT_MAX_RANK 8
+
+enum {
+  WICK_AOT_OK = 0,
+  WICK_AOT_ARGUMENT = 1, /* an argument does not fit the signature that the model was compiled for */
+  WICK_AOT_WEIGHTS = 2,  /* the weights cannot be read, or are those of another model or version */
+  WICK_AOT_MEMORY = 3,   /* memory is exhausted */
+  WICK_AOT_LIBRARY = 4,  /* oneDNN refused */
+  WICK_AOT_RAISED = 5    /* the program raises for these values: an index is out of bounds */
+};
+
+/* Numbers of dtypes are PyTorch's. */
+enum {
+  WICK_AOT_UINT8 = 0,
+  WICK_AOT_INT8 = 1,
+  WICK_AOT_INT16 = 2,
+  WICK_AOT_INT32 = 3,
+  WICK_AOT_INT64 = 4,
+  WICK_AOT_FLOAT16 = 5,
+  WICK_AOT_FLOAT32 = 6,
+  WICK_AOT_FLOAT64 = 7,
+  WICK_AOT_BOOL = 11,
+  WICK_AOT_BFLOAT16 = 15
+};
+
+/* The caller's tensor: row-major, of exactly the dtype and sizes of the model's signature. */
+typedef struct wick_aot_tensor {
+  void* data;
+  int32_t dtype;
+  int32_t rank;
+  int64_t sizes[WICK_AOT_MAX_RANK];
+} wick_aot_tensor;
+
+/* What an argument or a result is called and what it must be. */
+typedef struct wick_aot_slot {
+  const char* name;
+  int32_t dtype;
+  int32_t rank;
+  int64_t sizes[WICK_AOT_MAX_RANK];
+} wick_aot_slot;
+
+struct wick_aot_library;
+struct wick_aot_primitive;
+
+/* What the compiler knows of a model. */
+typedef struct wick_aot_model {
+  const char* name;
+  uint64_t fingerprint; /* of the program and its weights */
+  uint64_t weights_bytes;
+  uint64_t memory_bytes; /* for what one call computes */
+  const wick_aot_slot* inputs;
+  const wick_aot_slot* outputs;
+  int32_t num_inputs;
+  int32_t num_outputs;
+  const void* embedded;                   /* weights in the program; null: in a file */
+  const struct wick_aot_library* library; /* of convolutions and large products; null: none */
+  const struct wick_aot_primitive* primitives;
+  int32_t num_primitives;
+} wick_aot_model;
+
+/* Of one thread. Its members are the runtime's. */
+typedef struct wick_aot_state {
+  const wick_aot_model* model;
+  const unsigned char* weights;
+  unsigned char* memory;
+  void* mapping;
+  size_t mapping_bytes;
+  void* library;
+  char error[512];
+} wick_aot_state;
+
+/* Makes a state ready. `weights` is the path of the file that was written beside the program; it is not
+ * looked at when the weights are embedded, and may be null then. After an error the state needs no
+ * wick_aot_free. */
+int wick_aot_init(const wick_aot_model* model, wick_aot_state* state, const char* weights);
+void wick_aot_free(wick_aot_state* state);
+/* "" when nothing went wrong. Valid as long as the state. */
+const char* wick_aot_error(const wick_aot_state* state);
+
+/* The bytes of a tensor like this one. */
+size_t wick_aot_bytes(const wick_aot_slot* slot);
+
+/* For generated code: looks at the arguments of a call, and notes an error. */
+int wick_aot_check(wick_aot_state* state, const wick_aot_tensor* inputs,
+                   const wick_aot_tensor* outputs);
+int wick_aot_fail(wick_aot_state* state, int code, const char* message);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,327 @@
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE
+#endif
+#include "wick_aot_onednn.h"
+
+#include <dnnl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* One primitive that is ready to run. */
+typedef struct {
+  dnnl_primitive_t code;
+  dnnl_memory_t source, weight, bias, result, addend, scratch;
+  void* packed; /* the weight in the library's own layout */
+} ready;
+
+typedef struct {
+  dnnl_engine_t engine;
+  dnnl_stream_t stream;
+  void* scratch;
+  ready* primitives;
+} library;
+
+static const char* status_name(dnnl_status_t status) {
+  switch (status) {
+    case dnnl_out_of_memory: return "out of memory";
+    case dnnl_invalid_arguments: return "invalid arguments";
+    case dnnl_unimplemented: return "not implemented";
+    case dnnl_runtime_error: return "runtime error";
+    default: return "an error";
+  }
+}
+
+static int refused(wick_aot_state* state, int32_t index, dnnl_status_t status) {
+  char text[128];
+  snprintf(text, sizeof text, "oneDNN refuses primitive %d: %s", (int)index, status_name(status));
+  return wick_aot_fail(state, WICK_AOT_LIBRARY, text);
+}
+
+static dnnl_status_t describe(dnnl_memory_desc_t* desc, const wick_aot_layout* layout) {
+  return dnnl_memory_desc_init_by_strides(desc, layout->rank, layout->sizes, dnnl_f32,
+                                          layout->strides);
+}
+
+static dnnl_status_t append_activation(dnnl_post_ops_t ops, int32_t activation) {
+  dnnl_alg_kind_t kind = dnnl_eltwise_relu;
+  float alpha = 0, beta = 0;
+  switch (activation) {
+    case WICK_AOT_NO_ACTIVATION: return dnnl_success;
+    case WICK_AOT_RELU: break;
+    case WICK_AOT_SIGMOID: kind = dnnl_eltwise_logistic; break;
+    case WICK_AOT_TANH: kind = dnnl_eltwise_tanh; break;
+    case WICK_AOT_GELU: kind = dnnl_eltwise_gelu_erf; break;
+    case WICK_AOT_SILU: kind = dnnl_eltwise_swish; alpha = 1; break;
+    case WICK_AOT_RELU6: kind = dnnl_eltwise_clip; beta = 6; break;
+    default: kind = dnnl_eltwise_hardswish; break;
+  }
+  return dnnl_post_ops_append_eltwise(ops, 1, kind, alpha, beta);
+}
+
+static dnnl_status_t make_attributes(const wick_aot_primitive* p, const dnnl_memory_desc_t* result,
+                                     dnnl_primitive_attr_t* attributes) {
+  dnnl_post_ops_t ops = NULL;
+  dnnl_status_t status = dnnl_primitive_attr_create(attributes);
+  if (status != dnnl_success) return status;
+  status = dnnl_primitive_attr_set_scratchpad_mode(*attributes, dnnl_scratchpad_mode_user);
+  if (status == dnnl_success) status = dnnl_post_ops_create(&ops);
+  if (status == dnnl_success && p->residual == WICK_AOT_RESIDUAL_IN_RESULT) {
+    status = dnnl_post_ops_append_sum(ops, 1);
+  }
+  if (status == dnnl_success && p->residual == WICK_AOT_RESIDUAL_APART) {
+    status = dnnl_post_ops_append_binary(ops, dnnl_binary_add, result);
+  }
+  if (status == dnnl_success) status = append_activation(ops, p->activation);
+  if (status == dnnl_success) status = dnnl_primitive_attr_set_post_ops(*attributes, ops);
+  if (ops) dnnl_post_ops_destroy(ops);
+  return status;
+}
+
+/* The bias as the operation sees it: of products with as many dimensions as the result. */
+static dnnl_status_t describe_bias(const wick_aot_primitive* p, dnnl_memory_desc_t* bias) {
+  wick_aot_layout layout;
+  memset(&layout, 0, sizeof layout);
+  const wick_aot_layout* to = &p->result;
+  if (p->kind == WICK_AOT_PRODUCT) {
+    layout.rank = to->rank;
+    for (int32_t d = 0; d < to->rank; ++d) {
+      layout.sizes[d] = d + 1 == to->rank ? to->sizes[d] : 1;
+      layout.strides[d] = d + 1 == to->rank ? 1 : to->sizes[to->rank - 1];
+    }
+  } else {
+    layout.rank = 1;
+    layout.sizes[0] = to->sizes[1];
+    layout.strides[0] = 1;
+  }
+  return describe(bias, &layout);
+}
+
+static dnnl_status_t make_description(const wick_aot_primitive* p, dnnl_engine_t engine,
+                                      const dnnl_memory_desc_t* source,
+                                      const dnnl_memory_desc_t* weight,
+                                      const dnnl_memory_desc_t* bias,
+                                      const dnnl_memory_desc_t* result,
+                                      dnnl_primitive_desc_t* description) {
+  dnnl_primitive_attr_t attributes = NULL;
+  dnnl_status_t status = make_attributes(p, result, &attributes);
+  if (status == dnnl_success && p->kind == WICK_AOT_PRODUCT) {
+    dnnl_matmul_desc_t what;
+    status = dnnl_matmul_desc_init(&what, source, weight, bias, result);
+    if (status == dnnl_success) {
+      status = dnnl_primitive_desc_create(description, &what, attributes, engine, NULL);
+    }
+  } else if (status == dnnl_success && p->kind == WICK_AOT_CONVOLUTION) {
+    dnnl_convolution_desc_t what;
+    status = dnnl_dilated_convolution_forward_desc_init(
+        &what, dnnl_forward_inference, dnnl_convolution_direct, source, weight, bias, result,
+        p->stride, p->dilation, p->padding, p->padding_after);
+    if (status == dnnl_success) {
+      status = dnnl_primitive_desc_create(description, &what, attributes, engine, NULL);
+    }
+  } else if (status == dnnl_success) {
+    dnnl_deconvolution_desc_t what;
+    status = dnnl_dilated_deconvolution_forward_desc_init(
+        &what, dnnl_forward_inference, dnnl_deconvolution_direct, source, weight, bias, result,
+        p->stride, p->dilation, p->padding, p->padding_after);
+    if (status == dnnl_success) {
+      status = dnnl_primitive_desc_create(description, &what, attributes, engine, NULL);
+    }
+  }
+  if (attributes) dnnl_primitive_attr_destroy(attributes);
+  return status;
+}
+
+static void* aligned(size_t bytes) {
+  void* memory = NULL;
+  return posix_memalign(&memory, 64, bytes > 0 ? bytes : 64) == 0 ? memory : NULL;
+}
+
+/* Writes the constant weight into the layout that the operation wants, unless it has it already. */
+static dnnl_status_t pack(wick_aot_state* state, library* lib, const wick_aot_primitive* p,
+                          ready* made, const dnnl_memory_desc_t* plain,
+                          const dnnl_memory_desc_t* wanted) {
+  void* weight = (void*)(uintptr_t)(state->weights + p->weights_offset);
+  if (dnnl_memory_desc_equal(plain, wanted)) {
+    return dnnl_memory_create(&made->weight, wanted, lib->engine, weight);
+  }
+  made->packed = aligned(dnnl_memory_desc_get_size(wanted));
+  if (!made->packed) return dnnl_out_of_memory;
+  dnnl_memory_t from = NULL;
+  dnnl_primitive_desc_t description = NULL;
+  dnnl_primitive_t code = NULL;
+  dnnl_status_t status = dnnl_memory_create(&from, plain, lib->engine, weight);
+  if (status == dnnl_success) {
+    status = dnnl_memory_create(&made->weight, wanted, lib->engine, made->packed);
+  }
+  if (status == dnnl_success) {
+    status = dnnl_reorder_primitive_desc_create(&description, plain, lib->engine, wanted,
+                                                lib->engine, NULL);
+  }
+  if (status == dnnl_success) status = dnnl_primitive_create(&code, description);
+  if (status == dnnl_success) {
+    dnnl_exec_arg_t arguments[2];
+    arguments[0].arg = DNNL_ARG_FROM;
+    arguments[0].memory = from;
+    arguments[1].arg = DNNL_ARG_TO;
+    arguments[1].memory = made->weight;
+    status = dnnl_primitive_execute(code, lib->stream, 2, arguments);
+  }
+  if (status == dnnl_success) status = dnnl_stream_wait(lib->stream);
+  if (code) dnnl_primitive_destroy(code);
+  if (description) dnnl_primitive_desc_destroy(description);
+  if (from) dnnl_memory_destroy(from);
+  return status;
+}
+
+static dnnl_status_t prepare(wick_aot_state* state, library* lib, const wick_aot_primitive* p,
+                             ready* made, size_t* scratch_bytes) {
+  dnnl_memory_desc_t source, weight, any, bias, result;
+  const int has_bias = p->bias_offset != -1;
+  dnnl_primitive_desc_t description = NULL;
+  dnnl_status_t status = describe(&source, &p->source);
+  if (status == dnnl_success) status = describe(&weight, &p->weight);
+  if (status == dnnl_success) status = describe(&result, &p->result);
+  if (status == dnnl_success && has_bias) status = describe_bias(p, &bias);
+  if (status == dnnl_success) {
+    status = dnnl_memory_desc_init_by_tag(&any, p->weight.rank, p->weight.sizes, dnnl_f32,
+                                          dnnl_format_tag_any);
+  }
+  const int packs = p->weights_offset >= 0 || p->kind != WICK_AOT_PRODUCT;
+  if (status == dnnl_success) {
+    status = make_description(p, lib->engine, &source, packs ? &any : &weight,
+                              has_bias ? &bias : NULL, &result, &description);
+  }
+  if (status == dnnl_success) status = dnnl_primitive_create(&made->code, description);
+  if (status == dnnl_success) {
+    const dnnl_memory_desc_t* wanted =
+        dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0);
+    status = p->weights_offset >= 0
+                 ? pack(state, lib, p, made, &weight, wanted)
+                 : dnnl_memory_create(&made->weight, &weight, lib->engine, DNNL_MEMORY_NONE);
+  }
+  if (status == dnnl_success) {
+    status = dnnl_memory_create(&made->source, &source, lib->engine, DNNL_MEMORY_NONE);
+  }
+  if (status == dnnl_success) {
+    status = dnnl_memory_create(&made->result, &result, lib->engine, DNNL_MEMORY_NONE);
+  }
+  if (status == dnnl_success && p->residual == WICK_AOT_RESIDUAL_APART) {
+    status = dnnl_memory_create(&made->addend, &result, lib->engine, DNNL_MEMORY_NONE);
+  }
+  if (status == dnnl_success && has_bias) {
+    void* at = p->bias_offset >= 0 ? (void*)(uintptr_t)(state->weights + p->bias_offset)
+                                   : DNNL_MEMORY_NONE;
+    status = dnnl_memory_create(&made->bias, &bias, lib->engine, at);
+  }
+  if (status == dnnl_success) {
+    const dnnl_memory_desc_t* scratch =
+        dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
+    const size_t bytes = dnnl_memory_desc_get_size(scratch);
+    if (bytes > 0) {
+      status = dnnl_memory_create(&made->scratch, scratch, lib->engine, DNNL_MEMORY_NONE);
+      if (bytes > *scratch_bytes) *scratch_bytes = bytes;
+    }
+  }
+  if (description) dnnl_primitive_desc_destroy(description);
+  return status;
+}
+
+static int set_threads(int threads) {
+#ifdef _OPENMP
+  const int before = omp_get_max_threads();
+  if (threads > 0) omp_set_num_threads(threads);
+  return before;
+#else
+  (void)threads;
+  return 0;
+#endif
+}
+
+static int onednn_init(wick_aot_state* state) {
+  const wick_aot_model* model = state->model;
+  library* lib = (library*)calloc(1, sizeof *lib);
+  if (!lib) return wick_aot_fail(state, WICK_AOT_MEMORY, "memory cannot be had");
+  state->library = lib;
+  lib->primitives = (ready*)calloc((size_t)model->num_primitives, sizeof *lib->primitives);
+  if (!lib->primitives) return wick_aot_fail(state, WICK_AOT_MEMORY, "memory cannot be had");
+  dnnl_status_t status = dnnl_engine_create(&lib->engine, dnnl_cpu, 0);
+  if (status == dnnl_success) {
+    status = dnnl_stream_create(&lib->stream, lib->engine, dnnl_stream_default_flags);
+  }
+  if (status != dnnl_success) return refused(state, -1, status);
+  size_t scratch_bytes = 0;
+  for (int32_t i = 0; i < model->num_primitives; ++i) {
+    const wick_aot_primitive* p = &model->primitives[i];
+    const int before = p->one_thread ? set_threads(1) : 0;
+    status = prepare(state, lib, p, &lib->primitives[i], &scratch_bytes);
+    if (p->one_thread) set_threads(before);
+    if (status != dnnl_success) return refused(state, i, status);
+  }
+  lib->scratch = aligned(scratch_bytes);
+  if (!lib->scratch) return wick_aot_fail(state, WICK_AOT_MEMORY, "memory cannot be had");
+  for (int32_t i = 0; i < model->num_primitives; ++i) {
+    dnnl_memory_t scratch = lib->primitives[i].scratch;
+    if (scratch) status = dnnl_memory_set_data_handle(scratch, lib->scratch);
+    if (status != dnnl_success) return refused(state, i, status);
+  }
+  return WICK_AOT_OK;
+}
+
+static void onednn_free(wick_aot_state* state) {
+  library* lib = (library*)state->library;
+  if (!lib) return;
+  for (int32_t i = 0; lib->primitives && i < state->model->num_primitives; ++i) {
+    ready* p = &lib->primitives[i];
+    if (p->code) dnnl_primitive_destroy(p->code);
+    dnnl_memory_t memories[] = {p->source, p->weight, p->bias, p->result, p->addend, p->scratch};
+    for (size_t m = 0; m < sizeof memories / sizeof memories[0]; ++m) {
+      if (memories[m]) dnnl_memory_destroy(memories[m]);
+    }
+    free(p->packed);
+  }
+  free(lib->primitives);
+  free(lib->scratch);
+  if (lib->stream) dnnl_stream_destroy(lib->stream);
+  if (lib->engine) dnnl_engine_destroy(lib->engine);
+  free(lib);
+  state->library = NULL;
+}
+
+const wick_aot_library wick_aot_onednn = {onednn_init, onednn_free};
+
+int wick_aot_run(wick_aot_state* state, int32_t index, const wick_aot_arguments* a) {
+  const library* lib = (const library*)state->library;
+  const wick_aot_primitive* p = &state->model->primitives[index];
+  const ready* made = &lib->primitives[index];
+  dnnl_exec_arg_t arguments[6];
+  int count = 0;
+  dnnl_status_t status = dnnl_success;
+#define WICK_AOT_ADD(number, object, at)                                                       \
+  do {                                                                                         \
+    if (status == dnnl_success && (at)) {                                                      \
+      status = dnnl_memory_set_data_handle(object, (void*)(uintptr_t)(at));                    \
+    }                                                                                          \
+    arguments[count].arg = number;                                                             \
+    arguments[count++].memory = object;                                                        \
+  } while (0)
+  WICK_AOT_ADD(DNNL_ARG_SRC, made->source, a->source);
+  WICK_AOT_ADD(DNNL_ARG_WEIGHTS, made->weight, a->weight);
+  WICK_AOT_ADD(DNNL_ARG_DST, made->result, a->result);
+  if (made->bias) WICK_AOT_ADD(DNNL_ARG_BIAS, made->bias, a->bias);
+  if (made->addend) {
+    WICK_AOT_ADD(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, made->addend, a->addend);
+  }
+  if (made->scratch) WICK_AOT_ADD(DNNL_ARG_SCRATCHPAD, made->scratch, (void*)0);
+#undef WICK_AOT_ADD
+  if (status == dnnl_success) {
+    const int before = p->one_thread ? set_threads(1) : 0;
+    status = dnnl_primitive_execute(made->code, lib->stream, count, arguments);
+    if (p->one_thread) set_threads(before);
+  }
+  if (status != dnnl_success) return refused(state, index, status);
+  return WICK_AOT_OK;
+}

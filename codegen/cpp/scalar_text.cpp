@@ -1,0 +1,511 @@
+#include "codegen/cpp/scalar_text.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+#include "codegen/scalar/double_functions.h"
+#include "codegen/scalar/usual_form.h"
+
+namespace wick::codegen {
+
+namespace {
+
+// All bits are kept; what a decimal number says exactly is written like that.
+std::string floatText(double value, DType type) {
+  const bool single = type == DType::Float;
+  if (std::isfinite(value)) {
+    const bool whole = std::fabs(value) < 1e6 && value == std::trunc(value);
+    std::string text = whole ? fmt::format("{:.1f}", value) : fmt::format("{:a}", value);
+    if (single) text += "f";
+    return std::signbit(value) ? "(" + text + ")" : text;
+  }
+  return single ? fmt::format("wickFloat({:#x}u)",
+                              std::bit_cast<uint32_t>(static_cast<float>(value)))
+                : fmt::format("wickDouble({:#x}u)", std::bit_cast<uint64_t>(value));
+}
+
+// The least number has no literal of its own.
+std::string integerText(int64_t value, DType type) {
+  if (type == DType::Bool) return value != 0 ? "true" : "false";
+  if (type == DType::Int && value > INT32_MIN) return value < 0 ? fmt::format("({})", value) : fmt::format("{}", value);
+  if (type == DType::Long && value != INT64_MIN) return fmt::format("int64_t({})", value);
+  return fmt::format("static_cast<{}>({:#x}u)", cppType(type), static_cast<uint64_t>(value));
+}
+
+std::string constantText(const ScalarNode& node) {
+  if (node.type == DType::Float || node.type == DType::Double) {
+    return floatText(std::bit_cast<double>(node.payload), node.type);
+  }
+  if (isReducedFloat(node.type)) {
+    return cppConvert(floatText(std::bit_cast<double>(node.payload), DType::Float), DType::Float,
+                      node.type);
+  }
+  return integerText(static_cast<int64_t>(node.payload), node.type);
+}
+
+// The C library's function of this name, which the eager kernel calls too; null where it calls
+// something else.
+const char* libraryName(ScalarFunction f) {
+  using F = ScalarFunction;
+  switch (f) {
+#define WICK_NAME(name) \
+  case F::name:         \
+    return #name;
+    WICK_NAME(exp2)
+    WICK_NAME(log2)
+    WICK_NAME(log10)
+    WICK_NAME(sin)
+    WICK_NAME(cos)
+    WICK_NAME(tan)
+    WICK_NAME(asin)
+    WICK_NAME(acos)
+    WICK_NAME(atan)
+    WICK_NAME(sinh)
+    WICK_NAME(cosh)
+    WICK_NAME(asinh)
+    WICK_NAME(acosh)
+    WICK_NAME(atanh)
+    WICK_NAME(erf)
+    WICK_NAME(erfc)
+    WICK_NAME(pow)
+    WICK_NAME(fmod)
+    WICK_NAME(atan2)
+    WICK_NAME(hypot)
+    WICK_NAME(nextafter)
+    WICK_NAME(sqrt)
+    WICK_NAME(floor)
+    WICK_NAME(ceil)
+    WICK_NAME(trunc)
+    WICK_NAME(rint)
+#undef WICK_NAME
+    default:
+      return nullptr;
+  }
+}
+
+std::string usualName(const ScalarNode& node) {
+  return fmt::format("wick{}Of{}", toString(node.function),
+                     node.type == DType::Float ? "Float" : "Double");
+}
+
+std::string libraryCall(ScalarFunction f, DType type, const std::string& arguments) {
+  const char* name = libraryName(f);
+  if (!name || (type != DType::Float && type != DType::Double)) {
+    throw NoCppText(fmt::format("no C++ text for the function {} of {}", toString(f),
+                                toString(type)));
+  }
+  return fmt::format("std::{}({})", name, arguments);
+}
+
+std::string callText(const ScalarNode& node, std::span<const std::string> in) {
+  using F = ScalarFunction;
+  const std::string arguments = in.size() == 1 ? in[0] : fmt::format("{}, {}", in[0], in[1]);
+  if (node.function == F::gcd) return fmt::format("wickGcd({})", arguments);
+  if (node.function == F::intPow) return fmt::format("wickIntPow({})", arguments);
+  if (usualForm(node.function, node.type)) return fmt::format("{}({})", usualName(node), arguments);
+  if (node.function == F::copysign) return fmt::format("std::copysign({})", arguments);
+  return libraryCall(node.function, node.type, arguments);
+}
+
+std::string wrappedText(const ScalarNode& node, std::span<const std::string> in) {
+  const std::string type = cppType(node.type);
+  const bool wide = node.type == DType::Long;
+  const char* word = wide ? "uint64_t" : "uint32_t";
+  const auto wrapped = [&](const char* sign) {
+    return fmt::format("static_cast<{0}>(static_cast<{1}>({2}) {3} static_cast<{1}>({4}))", type,
+                       word, in[0], sign, in[1]);
+  };
+  const auto negated = [&] {
+    return fmt::format("static_cast<{0}>({1}(0) - static_cast<{1}>({2}))", type, word, in[0]);
+  };
+  switch (node.op) {
+    case ScalarOp::Add:
+      return wrapped("+");
+    case ScalarOp::Sub:
+      return wrapped("-");
+    case ScalarOp::Mul:
+      return wrapped("*");
+    case ScalarOp::IntDiv:
+      return fmt::format("wickQuotient<{}>({}, {})", type, in[0], in[1]);
+    case ScalarOp::IntRem:
+      return fmt::format("wickRest<{}>({}, {})", type, in[0], in[1]);
+    case ScalarOp::Neg:
+      return negated();
+    case ScalarOp::Abs:
+      return fmt::format("({} < 0 ? {} : {})", in[0], negated(), in[0]);
+    case ScalarOp::ShiftLeft:
+      return fmt::format("static_cast<{}>(static_cast<{}>({}) << ({} & {}))", type, word, in[0],
+                         in[1], wide ? 63 : 31);
+    case ScalarOp::ShiftRight:
+      return fmt::format("static_cast<{}>({} >> ({} & {}))", type, in[0], in[1], wide ? 63 : 31);
+    default:
+      break;
+  }
+  throw NoCppText(fmt::format("no C++ text for {} of {}", toString(node.op), type));
+}
+
+constexpr const char* kSupport = R"(#include <immintrin.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+
+namespace {
+
+// Memory that a loop both reads and writes is the same element of both.
+#if defined(__clang__)
+#define WICK_VECTORIZE
+#else
+#define WICK_VECTORIZE _Pragma("GCC ivdep")
+#endif
+#if !defined(_OPENMP)
+#define WICK_PARALLEL
+#define WICK_PARALLEL_VECTORIZE WICK_VECTORIZE
+#elif defined(__clang__)
+#define WICK_PARALLEL _Pragma("omp parallel for")
+#define WICK_PARALLEL_VECTORIZE WICK_PARALLEL
+#else
+#define WICK_PARALLEL _Pragma("omp parallel for")
+#define WICK_PARALLEL_VECTORIZE _Pragma("omp parallel for simd")
+#endif
+#define WICK_INLINE [[maybe_unused]] static inline __attribute__((always_inline))
+
+struct wickHalf { uint16_t bits; };
+struct wickBFloat { uint16_t bits; };
+
+template <class To, class From>
+WICK_INLINE To wickBits(From from) {
+  static_assert(sizeof(To) == sizeof(From), "bits");
+  To to;
+  std::memcpy(&to, &from, sizeof to);
+  return to;
+}
+WICK_INLINE float wickFloat(uint32_t bits) { return wickBits<float>(bits); }
+WICK_INLINE double wickDouble(uint64_t bits) { return wickBits<double>(bits); }
+WICK_INLINE float wickWide(wickHalf h) { return _cvtsh_ss(h.bits); }
+WICK_INLINE float wickWide(wickBFloat h) { return wickFloat(static_cast<uint32_t>(h.bits) << 16); }
+WICK_INLINE wickHalf wickToHalf(float v) {
+  return {static_cast<uint16_t>(_cvtss_sh(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC))};
+}
+WICK_INLINE wickBFloat wickToBFloat(float v) {
+  const uint32_t bits = wickBits<uint32_t>(v);
+  const uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return {static_cast<uint16_t>(v != v ? 0x7fc0u : rounded)};
+}
+template <class T>
+WICK_INLINE T wickQuotient(T a, T b) {
+  if (b == 0) return 0;
+  if (static_cast<T>(-1) < T(1) && b == static_cast<T>(-1)) {
+    return static_cast<T>(uint64_t(0) - static_cast<uint64_t>(a));
+  }
+  return static_cast<T>(a / b);
+}
+template <class T>
+WICK_INLINE T wickRest(T a, T b) {
+  if (b == 0 || (static_cast<T>(-1) < T(1) && b == static_cast<T>(-1))) return 0;
+  return static_cast<T>(a % b);
+}
+template <class T>
+WICK_INLINE int64_t wickTruncate64(T v) {
+  const bool fits = v >= T(-9223372036854775808.0) && v < T(9223372036854775808.0);
+  return fits ? static_cast<int64_t>(v) : INT64_MIN;
+}
+template <class T>
+WICK_INLINE int32_t wickTruncate32(T v) {
+  const bool fits = v >= T(-2147483648.0) && v < T(2147483648.0);
+  return fits ? static_cast<int32_t>(fits ? v : T(0)) : INT32_MIN;
+}
+template <class T>
+WICK_INLINE bool wickNegative(T v) { return v < T(1) && v != T(0); }
+template <class T>
+WICK_INLINE T wickGcd(T a, T b) {
+  uint64_t x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
+  if (wickNegative(a)) x = uint64_t(0) - x;
+  if (wickNegative(b)) y = uint64_t(0) - y;
+  while (y != 0) {
+    const uint64_t rest = x % y;
+    x = y;
+    y = rest;
+  }
+  return static_cast<T>(x);
+}
+template <class T>
+WICK_INLINE T wickIntPow(T base, T exponent) {
+  if (wickNegative(exponent)) {
+    if (base == 1) return 1;
+    if (base == static_cast<T>(-1)) return (exponent & 1) != 0 ? static_cast<T>(-1) : T(1);
+    return 0;
+  }
+  uint64_t result = 1, factor = static_cast<uint64_t>(base);
+  for (; exponent != T(0); exponent = static_cast<T>(exponent >> 1)) {
+    if ((exponent & 1) != 0) result *= factor;
+    factor *= factor;
+  }
+  return static_cast<T>(result);
+}
+)";
+
+// A table that float functions look into.
+CppFunction tableText(uint64_t table) {
+  const std::string name = fmt::format("wickTable{}", table);
+  std::string text = fmt::format("const float {}[{}] = {{", name, floats::kFloatTableSize);
+  size_t i = 0;
+  for (const float value : floats::valuesOf(static_cast<floats::FloatTable>(table))) {
+    text += fmt::format("{}{:a}f", i % 4 == 0 ? "\n    " : " ", value);
+    if (++i < floats::kFloatTableSize) text += ",";
+  }
+  return {name, text + "};\n"};
+}
+
+// A static function of an expression whose inputs are its arguments.
+std::string functionText(const std::string& head, const Expression& expression,
+                         ScalarExpr value) {
+  std::string text = head + " {\n";
+  std::vector<bool> needed(expression.nodes().size());
+  needed[static_cast<size_t>(value.id)] = true;
+  for (auto i = expression.nodes().size(); i-- > 0;) {
+    const ScalarNode& node = expression.nodes()[i];
+    if (!needed[i] || node.op == ScalarOp::Input) continue;
+    for (int k = 0; k < operandCount(node.op, node.function); ++k) {
+      needed[static_cast<size_t>(node.operands[static_cast<size_t>(k)].id)] = true;
+    }
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < expression.nodes().size(); ++i) {
+    const ScalarNode& node = expression.nodes()[i];
+    if (node.op == ScalarOp::Input) {
+      names.push_back(node.payload == 0 ? "a" : "b");
+      continue;
+    }
+    names.push_back(fmt::format("v{}", i));
+    if (!needed[i]) continue;
+    std::vector<std::string> operands;
+    std::vector<DType> types;
+    for (int k = 0; k < operandCount(node.op, node.function); ++k) {
+      const ScalarExpr operand = node.operands[static_cast<size_t>(k)];
+      operands.push_back(names[static_cast<size_t>(operand.id)]);
+      types.push_back(expression[operand].type);
+    }
+    text += fmt::format("  const {} v{} = {};\n", cppType(node.type), i,
+                        cppText(node, operands, types));
+  }
+  return text + fmt::format("  return {};\n}}\n", names[static_cast<size_t>(value.id)]);
+}
+
+}  // namespace
+
+std::string cppType(DType type) {
+  switch (type) {
+    case DType::Bool:
+      return "bool";
+    case DType::Byte:
+      return "uint8_t";
+    case DType::Char:
+      return "int8_t";
+    case DType::Short:
+      return "int16_t";
+    case DType::Int:
+      return "int32_t";
+    case DType::Long:
+      return "int64_t";
+    case DType::Half:
+      return "wickHalf";
+    case DType::BFloat16:
+      return "wickBFloat";
+    case DType::Float:
+      return "float";
+    case DType::Double:
+      return "double";
+    default:
+      break;
+  }
+  throw NoCppText(fmt::format("no C++ text for elements of {}", toString(type)));
+}
+
+std::string cppNumber(uint64_t bits, DType type) {
+  switch (type) {
+    case DType::Half:
+    case DType::BFloat16:
+      return fmt::format("{}{{{:#x}u}}", cppType(type), bits & 0xffff);
+    case DType::Float:
+      return floatText(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))), type);
+    case DType::Double:
+      return floatText(std::bit_cast<double>(bits), type);
+    case DType::Bool:
+      return (bits & 255) != 0 ? "true" : "false";
+    case DType::Byte:
+      return integerText(static_cast<uint8_t>(bits), type);
+    case DType::Char:
+      return integerText(static_cast<int8_t>(bits), type);
+    case DType::Short:
+      return integerText(static_cast<int16_t>(bits), type);
+    case DType::Int:
+      return integerText(static_cast<int32_t>(bits), type);
+    default:
+      return integerText(static_cast<int64_t>(bits), type);
+  }
+}
+
+std::string cppConvert(const std::string& value, DType from, DType to) {
+  if (from == to) return value;
+  if (isReducedFloat(from)) {
+    return cppConvert(fmt::format("wickWide({})", value), DType::Float, to);
+  }
+  if (to == DType::Bool) return fmt::format("({} != 0)", value);
+  if (isReducedFloat(to)) {
+    return fmt::format("{}({})", to == DType::Half ? "wickToHalf" : "wickToBFloat",
+                       cppConvert(value, from, DType::Float));
+  }
+  if (isFloating(from) && !isFloating(to)) {
+    const bool wide = to == DType::Long || to == DType::Byte;
+    return fmt::format("static_cast<{}>(wickTruncate{}({}))", cppType(to), wide ? 64 : 32, value);
+  }
+  return fmt::format("static_cast<{}>({})", cppType(to), value);
+}
+
+std::string cppText(const ScalarNode& node, std::span<const std::string> in,
+                    std::span<const DType> types) {
+  const bool is_float = isFloating(node.type);
+  const bool single = node.type == DType::Float;
+  const auto infix = [&](const char* sign) {
+    return fmt::format("({} {} {})", in[0], sign, in[1]);
+  };
+  const auto builtin = [&](const char* name) {
+    return fmt::format("__builtin_{}{}({})", name, single ? "f" : "", in[0]);
+  };
+  switch (node.op) {
+    case ScalarOp::Constant:
+      return constantText(node);
+    case ScalarOp::Add:
+      return is_float ? infix("+") : wrappedText(node, in);
+    case ScalarOp::Sub:
+      return is_float ? infix("-") : wrappedText(node, in);
+    case ScalarOp::Mul:
+      return is_float ? infix("*") : wrappedText(node, in);
+    case ScalarOp::Div:
+      return infix("/");
+    case ScalarOp::IntDiv:
+    case ScalarOp::IntRem:
+    case ScalarOp::ShiftLeft:
+    case ScalarOp::ShiftRight:
+      return wrappedText(node, in);
+    case ScalarOp::Neg:
+      return is_float ? fmt::format("(-{})", in[0]) : wrappedText(node, in);
+    case ScalarOp::Abs:
+      return is_float ? builtin("fabs") : wrappedText(node, in);
+    case ScalarOp::Fma:
+      return fmt::format("__builtin_fma{}({}, {}, {})", single ? "f" : "", in[0], in[1], in[2]);
+    case ScalarOp::Eq:
+      if (isReducedFloat(types[0])) {
+        return fmt::format("(wickWide({}) == wickWide({}))", in[0], in[1]);
+      }
+      return infix("==");
+    case ScalarOp::Lt:
+      return infix("<");
+    case ScalarOp::Le:
+      return infix("<=");
+    case ScalarOp::SignBit:
+      return types[0] == DType::Double ? fmt::format("(wickBits<int64_t>({}) < 0)", in[0])
+                                       : fmt::format("(wickBits<int32_t>({}) < 0)", in[0]);
+    case ScalarOp::And:
+    case ScalarOp::Or:
+    case ScalarOp::Xor: {
+      const char sign = node.op == ScalarOp::And ? '&' : node.op == ScalarOp::Or ? '|' : '^';
+      if (node.type == DType::Bool) {
+        const auto word = [](const std::string& v) { return "static_cast<int>(" + v + ")"; };
+        return fmt::format("(({} {} {}) != 0)", word(in[0]), sign, word(in[1]));
+      }
+      return fmt::format("static_cast<{}>({} {} {})", cppType(node.type), in[0], sign, in[1]);
+    }
+    case ScalarOp::Not:
+      if (node.type == DType::Bool) return fmt::format("(!{})", in[0]);
+      return fmt::format("static_cast<{}>(~{})", cppType(node.type), in[0]);
+    case ScalarOp::Select:
+      return fmt::format("({} ? {} : {})", in[0], in[1], in[2]);
+    case ScalarOp::Convert:
+      return cppConvert(in[0], types[0], node.type);
+    case ScalarOp::Bits:
+      return fmt::format("wickBits<{}>({})", cppType(node.type), in[0]);
+    case ScalarOp::Sqrt:
+      return builtin("sqrt");
+    case ScalarOp::Floor:
+      return builtin("floor");
+    case ScalarOp::Ceil:
+      return builtin("ceil");
+    case ScalarOp::Trunc:
+      return builtin("trunc");
+    case ScalarOp::Rint:
+      return builtin("rint");
+    case ScalarOp::Copysign:
+      return fmt::format("__builtin_copysign{}({}, {})", single ? "f" : "", in[0], in[1]);
+    case ScalarOp::Scale:
+      return fmt::format("wickScale{}({}, {})", single ? "Float" : "Double", in[0], in[1]);
+    case ScalarOp::Lookup:
+      return fmt::format("wickTable{}[{} & {}]", node.payload, in[0], floats::kFloatTableSize - 1);
+    case ScalarOp::Call:
+      return callText(node, in);
+    case ScalarOp::Input:
+      break;
+  }
+  throw NoCppText(fmt::format("no C++ text for {}", toString(node.op)));
+}
+
+std::string cppSupportText() {
+  return kSupport;
+}
+
+namespace {
+
+CppFunction scaleText(DType type) {
+  Expression steps;
+  const ExprBuilder b(steps, type);
+  const ScalarExpr a = steps.input(0, type), exponent = steps.input(1, type);
+  const bool wide = type == DType::Double;
+  const ScalarExpr scaled =
+      wide ? doubles::scaleInSteps(b, a, exponent) : floats::scaleInSteps(b, a, exponent);
+  const std::string name = wide ? "wickScaleDouble" : "wickScaleFloat";
+  const std::string head = fmt::format("WICK_INLINE {0} {1}({0} a, {0} b)", cppType(type), name);
+  return {name, functionText(head, steps, scaled)};
+}
+
+CppFunction usualText(const ScalarNode& node, const UsualForm& form) {
+  const std::string t = cppType(node.type), name = usualName(node);
+  const bool binary = operandCount(node.op, node.function) == 2;
+  const std::string parameters = binary ? fmt::format("{0} a, {0} b", t) : t + " a";
+  const char* arguments = binary ? "a, b" : "a";
+  const auto function = [&](const std::string& result, const char* suffix, ScalarExpr value) {
+    return functionText(fmt::format("WICK_INLINE {} {}{}({})", result, name, suffix, parameters),
+                        form.arithmetic, value);
+  };
+  if (!form.usual.valid()) return {name, function(t, "", form.value)};
+  return {name,
+          function(t, "Usually", form.value) + function("bool", "IsUsual", form.usual) +
+              fmt::format("WICK_INLINE {0} {1}({2}) {{\n"
+                          "  return {1}IsUsual({3}) ? {1}Usually({3}) : {4};\n}}\n",
+                          t, name, parameters, arguments,
+                          libraryCall(node.function, node.type, arguments))};
+}
+
+}  // namespace
+
+std::vector<CppFunction> cppFunctions(const Expression& expression) {
+  std::vector<CppFunction> functions;
+  const auto add = [&](std::vector<CppFunction> more) {
+    for (CppFunction& f : more) functions.push_back(std::move(f));
+  };
+  for (const ScalarNode& node : expression.nodes()) {
+    if (node.op == ScalarOp::Lookup) add({tableText(node.payload)});
+    if (node.op == ScalarOp::Scale) add({scaleText(node.type)});
+    if (node.op != ScalarOp::Call) continue;
+    const std::optional<UsualForm> form = usualForm(node.function, node.type);
+    if (!form) continue;
+    add(cppFunctions(form->arithmetic));  // those that it calls come first
+    add({usualText(node, *form)});
+  }
+  return functions;
+}
+
+}  // namespace wick::codegen

@@ -1,0 +1,368 @@
+// Compiled models give the bits of the engine's own kernels.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <map>
+
+#include "aot/recording.h"
+#include "core/generator_state.h"
+#include "runtime/inference.h"
+#include "runtime/jit_mode.h"
+#include "tests/aot/compiled.h"
+#include "wick.h"
+
+namespace wick {
+namespace {
+
+using testing::HasSubstr;
+using testing_aot::Workshop;
+
+// "2x3xf32", "4xi64" (from 0 to 3): always the same numbers.
+Tensor tensorOf(const std::string& spec, uint64_t seed) {
+  DimVector sizes;
+  size_t at = 0;
+  while (spec.find('x', at) != std::string::npos) {
+    const size_t end = spec.find('x', at);
+    sizes.push_back(std::stoll(spec.substr(at, end - at)));
+    at = end + 1;
+  }
+  const std::string dtype = spec.substr(at);
+  int64_t n = 1;
+  for (int64_t s : sizes) n *= s;
+  uint64_t state = seed * 7919 + 12345;
+  const auto next = [&] {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state >> 40) / (1 << 24);
+  };
+  const auto fill = [&]<class T>(T, double low, double high) {
+    std::vector<T> values;
+    for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<T>(low + (high - low) * next()));
+    return Tensor::fromData(values.data(), sizes);
+  };
+  if (dtype == "i64") return fill(int64_t{}, 0, 4);
+  if (dtype == "i32") return fill(int32_t{}, -50, 50);
+  if (dtype == "f64") return fill(double{}, -3, 3);
+  const Tensor floats = fill(float{}, -3, 3);
+  if (dtype == "f16") return floats.to(DType::Half);
+  if (dtype == "bf16") return floats.to(DType::BFloat16);
+  if (dtype == "bool") return floats.to(DType::Int).to(DType::Bool);
+  return floats;
+}
+
+struct Case {
+  const char* name;
+  std::vector<const char*> inputs;
+  const char* source;
+};
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"pointwise", {"5x7xf32", "7xf32"}, R"(
+def main(x: Tensor, y: Tensor) -> Tensor:
+    return torch.tanh(x * y + 1.5) - torch.sigmoid(x) * torch.exp(-y)
+)"},
+      {"long_pointwise", {"3x200x333xf32"}, R"(
+def main(x: Tensor) -> Tensor:
+    return torch.nn.functional.gelu(x) + torch.sin(x) * torch.log1p(torch.abs(x))
+)"},
+      {"integers", {"4x9xi32", "9xi64"}, R"(
+def main(x: Tensor, y: Tensor) -> Tensor:
+    return (x * 3 + y) % 7 - torch.clamp(x, -4, 11) // 3
+)"},
+      {"doubles", {"65xf64"}, R"(
+def main(x: Tensor) -> Tensor:
+    return torch.exp(x) / (1 + torch.cos(x) ** 2)
+)"},
+      {"halves", {"6x31xf16", "6x31xbf16"}, R"(
+def main(x: Tensor, y: Tensor) -> Tuple[Tensor, Tensor]:
+    return x * 2 + torch.relu(x), (y - 0.5) * y
+)"},
+      {"softmax", {"4x50xf32"}, R"(
+def main(x: Tensor) -> Tensor:
+    return torch.softmax(x * 2, -1) + 1
+)"},
+      {"sums", {"9x70x5xf32"}, R"(
+def main(x: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    return (x + 1).sum(-1), (x * x).mean(1), torch.amax(x - 0.5, 0)
+)"},
+      {"norms", {"6x96xf32", "96xf32", "96xf32"}, R"(
+def main(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    return torch.nn.functional.layer_norm(x, [96], w, b) * 2
+)"},
+      {"views", {"2x3x4x5xf32"}, R"(
+def main(x: Tensor) -> Tuple[Tensor, Tensor]:
+    y = x.permute(0, 2, 3, 1).reshape(2, 20, 3)
+    return torch.cat([y[:, 1:], y[:, :1] * 2], 1).contiguous(), x.transpose(1, 3)[:, ::2].flatten(1)
+)"},
+      {"transposed", {"100x130xf32", "130x100xf32"}, R"(
+def main(x: Tensor, y: Tensor) -> Tensor:
+    return x.t() * 2 + y
+)"},
+      {"products", {"3x40xf32", "40x50xf32", "2x30x40xf32"}, R"(
+def main(a: Tensor, b: Tensor, c: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    return a @ b, torch.relu(c @ b), c @ c.transpose(1, 2), a @ b[:, 0]
+)"},
+      {"attention", {"2x4x16x8xf32", "2x4x16x8xf32", "2x4x16x8xf32"}, R"(
+def main(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
+    s = q @ k.transpose(-2, -1) / q.size(-1) ** 0.5
+    return torch.softmax(s, -1) @ v
+)"},
+      {"indexing", {"10x6xf32", "7xi64"}, R"(
+def main(table: Tensor, i: Tensor) -> Tuple[Tensor, Tensor]:
+    return torch.nn.functional.embedding(i, table) * 2, torch.index_select(table, 0, i) + 1
+)"},
+      {"pooling", {"2x9x11x12xf32"}, R"(
+def main(x: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
+    a = torch.nn.functional.max_pool2d(x, [3, 2], [2, 2], [1, 0])
+    b = torch.nn.functional.avg_pool2d(x, [3, 3], [2, 2], [1, 1])
+    c = torch.nn.functional.adaptive_avg_pool2d(x, [4, 5])
+    d = torch.nn.functional.adaptive_avg_pool2d(x, [1, 1])
+    return a, b, c, d
+)"},
+      {"writes", {"4x6xf32"}, R"(
+def main(x: Tensor) -> Tensor:
+    y = torch.zeros(4, 6)
+    y[1:3] = x[1:3] * 2
+    y.add_(x).mul_(0.5)
+    return y
+)"},
+      {"loops", {"5x8xf32", "8x8xf32"}, R"(
+def main(x: Tensor, w: Tensor) -> Tensor:
+    h = torch.zeros(8)
+    for i in range(x.size(0)):
+        h = torch.tanh(x[i] + h @ w)
+        if i % 2 == 1:
+            h = h * 0.5
+    return h
+)"},
+      {"constants", {"3xf32"}, R"(
+def main(x: Tensor) -> Tuple[Tensor, Tensor]:
+    return x * torch.tensor([1.0, 2.0, 3.0]), torch.arange(4)
+)"},
+      {"conditions", {"40xf32", "40xbool"}, R"(
+def main(x: Tensor, m: Tensor) -> Tuple[Tensor, Tensor]:
+    return torch.where(m, x, -x), (x > 0.5) | m
+)"},
+  };
+  return all;
+}
+
+std::vector<Tensor> inputsOf(const Case& c, uint64_t seed = 1) {
+  std::vector<Tensor> inputs;
+  for (const char* spec : c.inputs) inputs.push_back(tensorOf(spec, seed++));
+  return inputs;
+}
+std::vector<IValue> valuesOf(const std::vector<Tensor>& tensors) {
+  return {tensors.begin(), tensors.end()};
+}
+
+// Tensors of a result, in order.
+std::vector<Tensor> tensorsOf(const IValue& value) {
+  if (value.isTensor()) return {value.toTensor()};
+  std::vector<Tensor> all;
+  for (const IValue& e : value.elements()) {
+    for (const Tensor& t : tensorsOf(e)) all.push_back(t);
+  }
+  return all;
+}
+
+void expectSame(const Tensor& expected_in, const Tensor& found) {
+  const Tensor expected = expected_in.contiguous();
+  ASSERT_EQ(expected.dtype(), found.dtype());
+  ASSERT_EQ(DimVector(expected.sizes()), DimVector(found.sizes()));
+  const auto* a = static_cast<const char*>(expected.rawData());
+  const auto* b = static_cast<const char*>(found.rawData());
+  const size_t item = expected.itemSize();
+  int differ = 0;
+  for (int64_t i = 0; i < expected.numel(); ++i) {
+    differ += std::memcmp(a + i * static_cast<int64_t>(item), b + i * static_cast<int64_t>(item),
+                          item) != 0;
+  }
+  EXPECT_EQ(differ, 0) << expected.describe() << " of " << expected.numel() << " elements";
+}
+
+// All cases in one library.
+class CompiledTest : public testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    setJitMode(JitMode::Sync);
+    setJitThreshold(0);
+    workshop_ = new Workshop("cases");
+    for (const Case& c : cases()) {
+      const Program program = compile(c.source);
+      try {
+        workshop_->add(c.name, program.function("main"), valuesOf(inputsOf(c)));
+      } catch (const Error& e) {
+        refused_[c.name] = e.what();
+      }
+    }
+    said_ = workshop_->compile();
+  }
+  static inline Workshop* workshop_ = nullptr;
+  static inline std::map<std::string, std::string> refused_;
+  static inline std::string said_;
+};
+
+TEST_P(CompiledTest, GivesTheBitsOfTheEngine) {
+  const Case& c = GetParam();
+  ASSERT_EQ(said_, "");
+  ASSERT_EQ(refused_[c.name], "");
+  const Workshop::Model model = workshop_->load(c.name);
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, workshop_->weightsOf(c.name).c_str()), WICK_AOT_OK) << state.error;
+  const Program program = compile(c.source);
+  // Other numbers than those that were recorded.
+  for (uint64_t seed : {1, 77}) {
+    const std::vector<Tensor> inputs = inputsOf(c, seed);
+    IValue expected;
+    for (int run = 0; run < 4; ++run) expected = program.call("main", valuesOf(inputs));
+    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
+    ASSERT_EQ(testing_aot::call(model, state, inputs, outputs), "");
+    const std::vector<Tensor> wanted = tensorsOf(expected);
+    ASSERT_EQ(wanted.size(), outputs.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      SCOPED_TRACE(fmt::format("seed {}, result {}", seed, i));
+      expectSame(wanted[i], outputs[i]);
+    }
+  }
+  model.free(&state);
+}
+INSTANTIATE_TEST_SUITE_P(Aot, CompiledTest, testing::ValuesIn(cases()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(AotTest, DigitsAreReadAsByTheEngine) {
+  setJitMode(JitMode::Sync);
+  const Module module = load("examples/digits.pt").eval();
+  GraphFunction& forward = *dynamic_cast<GraphFunction*>(module.type()->findMethod("forward"));
+  const std::shared_ptr<GraphFunction> prepared = optimizeForInference(module.object(), forward);
+  Workshop workshop("digits");
+  const Tensor image = tensorOf("1x1x28x28xf32", 5);
+  const aot::BuildResult built = workshop.add("digits", *prepared, {IValue(image)});
+  EXPECT_EQ(built.weights_file, "digits.weights");
+  workshop.add("embedded", *prepared, {IValue(image)}, /*embed=*/true);
+  ASSERT_EQ(workshop.compile(), "");
+  IValue expected;
+  for (int run = 0; run < 4; ++run) expected = callFunction(*prepared, {IValue(image)});
+  for (const char* name : {"digits", "embedded"}) {
+    SCOPED_TRACE(name);
+    const Workshop::Model model = workshop.load(name);
+    wick_aot_state state;
+    const bool embedded = name == std::string("embedded");
+    ASSERT_EQ(model.init(&state, embedded ? nullptr : workshop.weightsOf(name).c_str()),
+              WICK_AOT_OK)
+        << state.error;
+    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
+    ASSERT_EQ(testing_aot::call(model, state, {image}, outputs), "");
+    expectSame(expected.toTensor(), outputs.at(0));
+    model.free(&state);
+    model.free(&state);  // does nothing
+  }
+}
+
+TEST(AotTest, WrongArgumentsAndWeightsAreRefused) {
+  const Program program = compile(R"(
+def main(x: Tensor) -> Tensor:
+    return x * torch.tensor([1.0, 2.0, 3.0])
+def other(x: Tensor) -> Tensor:
+    return x * torch.tensor([1.0, 2.0, 4.0])
+)");
+  Workshop workshop("wrong");
+  const Tensor x = tensorOf("2x3xf32", 1);
+  workshop.add("one", program.function("main"), {IValue(x)});
+  workshop.add("two", program.function("other"), {IValue(x)});
+  ASSERT_EQ(workshop.compile("g++", "-fopenmp"), "");
+  const Workshop::Model model = workshop.load("one");
+  wick_aot_state state;
+  EXPECT_EQ(model.init(&state, nullptr), WICK_AOT_WEIGHTS);
+  EXPECT_THAT(state.error, HasSubstr("expected the path of the weights, got null"));
+  EXPECT_EQ(model.init(&state, "/nonexistent"), WICK_AOT_WEIGHTS);
+  EXPECT_THAT(state.error, HasSubstr("No such file"));
+  EXPECT_EQ(model.init(&state, workshop.weightsOf("two").c_str()), WICK_AOT_WEIGHTS);
+  EXPECT_THAT(state.error, HasSubstr("another model, or of another build"));
+  std::string bytes;
+  {
+    std::ifstream file(workshop.weightsOf("one"), std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+  }
+  const auto tryFile = [&](const std::string& text) {
+    const std::string path = workshop.folder() + "/changed.weights";
+    std::ofstream(path, std::ios::binary) << text;
+    EXPECT_EQ(model.init(&state, path.c_str()), WICK_AOT_WEIGHTS);
+    return std::string(state.error);
+  };
+  EXPECT_THAT(tryFile(""), HasSubstr("is no file of weights"));
+  EXPECT_THAT(tryFile(std::string(200, 'x')), HasSubstr("is no file of weights"));
+  EXPECT_THAT(tryFile(bytes.substr(0, bytes.size() - 1)), HasSubstr("is cut short"));
+  std::string newer = bytes;
+  newer[8] = 9;
+  EXPECT_THAT(tryFile(newer), HasSubstr("has version 9 of the format"));
+
+  ASSERT_EQ(model.init(&state, workshop.weightsOf("one").c_str()), WICK_AOT_OK);
+  const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
+  EXPECT_EQ(testing_aot::call(model, state, {tensorOf("2x4xf32", 1)}, outputs),
+            "one: input 0 (x): expected float32[2, 3], got float32[2, 4]");
+  EXPECT_EQ(testing_aot::call(model, state, {tensorOf("2x3xi32", 1)}, outputs),
+            "one: input 0 (x): expected float32[2, 3], got int32[2, 3]");
+  EXPECT_EQ(testing_aot::call(model, state, {x}, {tensorOf("6xf32", 1)}),
+            "one: output 0 (result): expected float32[2, 3], got float32[6]");
+  EXPECT_EQ(model.forward(&state, nullptr, nullptr), WICK_AOT_ARGUMENT);
+  wick_aot_tensor nothing = testing_aot::describe(x), out = testing_aot::describe(outputs[0]);
+  nothing.data = nullptr;
+  EXPECT_EQ(model.forward(&state, &nothing, &out), WICK_AOT_ARGUMENT);
+  EXPECT_THAT(state.error, HasSubstr("expected memory, got null"));
+  EXPECT_EQ(testing_aot::call(model, state, {x}, outputs), "");
+  model.free(&state);
+}
+
+TEST(AotTest, IndicesOutOfRangeAreAnError) {
+  const Program program = compile(R"(
+def main(table: Tensor, i: Tensor) -> Tensor:
+    return torch.nn.functional.embedding(i, table)
+)");
+  Workshop workshop("indices");
+  const Tensor table = tensorOf("4x3xf32", 1);
+  workshop.add("lookup", program.function("main"), {IValue(table), IValue(tensorOf("5xi64", 2))});
+  ASSERT_EQ(workshop.compile(), "");
+  const Workshop::Model model = workshop.load("lookup");
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, nullptr), WICK_AOT_OK) << state.error;
+  const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
+  EXPECT_EQ(testing_aot::call(model, state, {table, Tensor::from(std::vector<int64_t>{0, 1, 2, 3, 0})}, outputs),
+            "");
+  EXPECT_THAT(
+      testing_aot::call(model, state, {table, Tensor::from(std::vector<int64_t>{0, 1, 2, 4, 0})}, outputs),
+      HasSubstr("index out of range"));
+  model.free(&state);
+}
+
+// What cannot be compiled says so, with the line.
+TEST(AotTest, RefusesWhatItCannotCompile) {
+  const auto refusal = [](const std::string& body, const char* input = "3x3xf32") {
+    const Program program = compile("def main(x: Tensor):\n" + body);
+    try {
+      aot::BuildOptions options;
+      options.name = "refused";
+      aot::build(aot::record(program.function("main"), {IValue(tensorOf(input, 1))}), options,
+                 [](std::string_view) {});
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("it was compiled");
+  };
+  const std::string branch =
+      refusal("    if bool(x.sum() > 0):\n        return x + 1\n    return x - 1\n");
+  EXPECT_THAT(branch, HasSubstr("are known only when the compiled model runs"));
+  EXPECT_THAT(branch, HasSubstr("x.sum() > 0"));
+  EXPECT_THAT(refusal("    return x * x[0, 0].item()\n"), HasSubstr("known only when"));
+  EXPECT_THAT(refusal("    return torch.nonzero(x)\n"), HasSubstr("nonzero"));
+  EXPECT_THAT(refusal("    x.add_(1)\n    return x\n"), HasSubstr("writes to its argument 'x'"));
+  EXPECT_THAT(refusal("    return x.size(0)\n"), HasSubstr("results of compiled models are tensors"));
+  EXPECT_THAT(refusal("    return x @ x\n", "3x3xf64"), HasSubstr("only of float32"));
+  EXPECT_THAT(refusal("    return torch.rand(3, 3) + x\n"), HasSubstr("rand"));
+}
+
+}  // namespace
+}  // namespace wick

@@ -1,0 +1,100 @@
+#include "tests/aot/compiled.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "codegen/llvm/jit.h"
+
+namespace wick::testing_aot {
+
+Workshop::Workshop(const std::string& name) : folder_(testing::TempDir() + "/aot_" + name) {
+  std::filesystem::remove_all(folder_);
+  std::filesystem::create_directories(folder_);
+}
+
+aot::BuildResult Workshop::add(const std::string& name, GraphFunction& function,
+                               const std::vector<IValue>& arguments, bool embed) {
+  aot::BuildOptions options;
+  options.name = name;
+  options.embed_weights = embed;
+  options.vector_bits = codegen::vectorBits();
+  aot::Program program = aot::record(function, arguments);
+  std::string weights;
+  aot::BuildResult result = aot::build(std::move(program), options,
+                                       [&](std::string_view part) { weights += part; });
+  if (!weights.empty()) std::ofstream(weightsOf(name), std::ios::binary) << weights;
+  for (const aot::File& file : result.files) {
+    std::ofstream(folder_ + "/" + file.name, std::ios::binary) << file.text;
+  }
+  for (const std::string& source : result.sources) {
+    if (std::ranges::find(sources_, source) == sources_.end()) sources_.push_back(source);
+  }
+  return result;
+}
+
+std::string Workshop::compile(const std::string& compiler, const std::string& more) {
+  library_ = folder_ + "/models.so";
+  std::string command = fmt::format(
+      "cd '{}' && {} -std=c++17 -O2 -march=x86-64-v3 -ffp-contract=off -fno-math-errno "
+      "-fno-trapping-math -fPIC -shared -Wall -Wextra -Werror {} -o models.so",
+      folder_, compiler, more);
+  for (const std::string& source : sources_) command += " " + source;
+  command += " -ldnnl 2>&1";
+  std::string output;
+  FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  while (const size_t n = std::fread(buffer, 1, sizeof buffer, pipe)) output.append(buffer, n);
+  const int status = pclose(pipe);
+  return status == 0 ? "" : command + "\n" + output;
+}
+
+Workshop::Model Workshop::load(const std::string& name) {
+  if (!handle_) handle_ = dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle_) throw std::runtime_error(dlerror());
+  const auto find = [&](const char* what, auto& function) {
+    void* symbol = dlsym(handle_, (name + "_" + what).c_str());
+    if (!symbol) throw std::runtime_error(dlerror());
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(symbol);
+  };
+  Model model;
+  find("model", model.about);
+  find("init", model.init);
+  find("forward", model.forward);
+  find("free", model.free);
+  return model;
+}
+
+wick_aot_tensor describe(const Tensor& t) {
+  wick_aot_tensor described{};
+  described.data = t.rawData();
+  described.dtype = static_cast<int32_t>(t.dtype());
+  described.rank = static_cast<int32_t>(t.dim());
+  std::copy(t.sizes().begin(), t.sizes().end(), described.sizes);
+  return described;
+}
+
+std::vector<Tensor> outputsOf(const wick_aot_model& about) {
+  std::vector<Tensor> outputs;
+  for (int32_t i = 0; i < about.num_outputs; ++i) {
+    const wick_aot_slot& slot = about.outputs[i];
+    outputs.push_back(Tensor::empty(DimVector(slot.sizes, slot.sizes + slot.rank),
+                                    static_cast<DType>(slot.dtype)));
+  }
+  return outputs;
+}
+
+std::string call(const Workshop::Model& model, wick_aot_state& state,
+                 const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
+  std::vector<wick_aot_tensor> in, out;
+  for (const Tensor& t : inputs) in.push_back(describe(t));
+  for (const Tensor& t : outputs) out.push_back(describe(t));
+  return model.forward(&state, in.data(), out.data()) == WICK_AOT_OK ? "" : state.error;
+}
+
+}  // namespace wick::testing_aot

@@ -1,0 +1,49 @@
+// Models compiled ahead of time within a test: written, compiled by g++, loaded and called.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "aot/build.h"
+#include "aot/runtime/wick_aot.h"
+#include "core/tensor.h"
+#include "ir/function.h"
+
+namespace wick::testing_aot {
+
+// A folder of the test's own, with models that are compiled together.
+class Workshop {
+ public:
+  explicit Workshop(const std::string& name);
+  const std::string& folder() const { return folder_; }
+
+  // Writes a model; what aot::record() and aot::build() throw.
+  aot::BuildResult add(const std::string& name, GraphFunction& function,
+                       const std::vector<IValue>& arguments, bool embed = false);
+  // Compiles all that was added, warnings being errors; what the compiler says when it refuses, or "".
+  std::string compile(const std::string& compiler = "g++", const std::string& more = "");
+  // The functions of a model in the library that compile() made.
+  struct Model {
+    const wick_aot_model* (*about)();
+    int (*init)(wick_aot_state*, const char*);
+    int (*forward)(wick_aot_state*, const wick_aot_tensor*, wick_aot_tensor*);
+    void (*free)(wick_aot_state*);
+  };
+  Model load(const std::string& name);
+  std::string weightsOf(const std::string& name) const { return folder_ + "/" + name + ".weights"; }
+
+ private:
+  std::string folder_, library_;
+  std::vector<std::string> sources_;
+  void* handle_ = nullptr;
+};
+
+wick_aot_tensor describe(const Tensor& t);
+// The outputs that the model has, uninitialized.
+std::vector<Tensor> outputsOf(const wick_aot_model& about);
+// Calls a model; its error where it refuses.
+std::string call(const Workshop::Model& model, wick_aot_state& state,
+                 const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
+
+}  // namespace wick::testing_aot

@@ -1,0 +1,129 @@
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <optional>
+
+#include "aot/build.h"
+#include "codegen/llvm/jit.h"
+#include "core/error.h"
+#include "core/output_file.h"
+#include "runtime/call.h"
+#include "runtime/inference.h"
+#include "tools/report.h"
+#include "tools/verbs.h"
+
+extern char** environ;
+
+namespace wick::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A name for C from the file's, or what --name says.
+std::string nameOf(const Options& options) {
+  if (!options.name.empty()) return options.name;
+  std::string name = fs::path(options.file).stem().string();
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "model_" + name;
+  return name;
+}
+
+void checkName(const std::string& name) {
+  bool good = !name.empty() && !std::isdigit(static_cast<unsigned char>(name[0]));
+  for (char c : name) good = good && (std::isalnum(static_cast<unsigned char>(c)) || c == '_');
+  if (!good) {
+    throw CommandLineError("--name: expected letters, digits and _, got '" + name + "'");
+  }
+}
+
+// Runs the command in a folder; its messages go to standard error.
+void compileIn(const std::string& folder, const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
+  pid_t child = 0;
+  const int error =
+      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  WICK_CHECK(error == 0, "--emit library: the compiler {} cannot be started: {}", words[0],
+             std::strerror(error));
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  WICK_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "--emit library: {} failed", words[0]);
+}
+
+std::vector<IValue> boundArguments(const Options& options, const LoadedFile& program,
+                                   GraphFunction& function) {
+  Arguments arguments = argumentsFor(options, program, function);
+  return bindArguments(function.schema(), std::move(arguments.positional),
+                       std::move(arguments.named), program.numBound());
+}
+
+}  // namespace
+
+void buildVerb(const Options& options) {
+  applySettings(options);
+  const std::string name = nameOf(options);
+  checkName(name);
+  const LoadedFile program = LoadedFile::load(options.file);
+  if (program.isArchive()) program.module().eval();
+  GraphFunction& function = program.function(options);
+  const std::vector<IValue> arguments = boundArguments(options, program, function);
+  std::shared_ptr<GraphFunction> prepared;
+  if (program.isArchive()) {
+    if (const char* reason = program.unpreparable(options)) {
+      throw CommandLineError(std::string("build: ") + reason);
+    }
+    prepared = optimizeForInference(program.module().object(), function);
+  }
+  aot::BuildOptions build;
+  build.name = name;
+  build.embed_weights = options.embed_weights;
+  build.vector_bits = codegen::vectorBits();
+  aot::Program recorded = aot::record(prepared ? *prepared : function, arguments);
+
+  const fs::path folder(options.output_folder);
+  std::error_code error;
+  fs::create_directories(folder, error);
+  WICK_CHECK(!error, "--output {}: the folder cannot be made: {}", folder.string(),
+             error.message());
+  std::optional<OutputFile> weights;
+  const aot::BuildResult result =
+      aot::build(std::move(recorded), build, [&](std::string_view part) {
+        if (!weights) weights.emplace((folder / (name + ".weights")).string());
+        weights->write(part);
+      });
+  if (weights) weights->commit();
+  for (const aot::File& file : result.files) writeFile((folder / file.name).string(), file.text);
+
+  std::string text = fmt::format(
+      "{}: {} steps, {} kernels, {} calls of oneDNN; {} of memory, {} of weights\n",
+      (folder / name).string(), result.steps, result.kernels, result.primitives,
+      formatBytes(static_cast<double>(result.memory_bytes)),
+      formatBytes(static_cast<double>(result.weights_bytes)));
+  const char* chosen = std::getenv("CXX");
+  const std::vector<std::string> command =
+      aot::compileCommand(result, name, chosen && *chosen ? chosen : "g++");
+  if (options.emit == "library") {
+    compileIn(folder.string(), command);
+    text += fmt::format("{}\n", (folder / ("lib" + name + ".so")).string());
+  } else {
+    text += fmt::format("compile it with:\n  cd {} &&", folder.string());
+    for (const std::string& word : command) text += " " + word;
+    text += "\n";
+  }
+  print(text);
+}
+
+}  // namespace wick::cli
