@@ -104,7 +104,8 @@ class ProgramWriter {
     text.before += kernels_ + tables_ + "\n";
     text.before += slotsText("inputs", program_.inputs) + slotsText("outputs", program_.outputs);
     if (library) {
-      text.before += fmt::format("const wick_aot_primitive primitives[] = {{\n{}}};\n", primitives_);
+      text.before +=
+          fmt::format("const wick_aot_primitive primitives[] = {{\n{}}};\n", primitives_);
     }
     text.before += "\n}  // namespace\n\n";
     const bool embeds = options_.embed_weights && plan_.weights_bytes > 0;
@@ -117,8 +118,8 @@ class ProgramWriter {
           "extern \"C\" const unsigned char wick_aot_weights_of_{0}[];\n\n",
           options_.name, kWeightsHeader);
     }
-    text.before += fmt::format("static const wick_aot_model model = {{\n    \"{}\", ",
-                               options_.name);
+    text.before +=
+        fmt::format("static const wick_aot_model model = {{\n    \"{}\", ", options_.name);
     text.after = fmt::format(
         "u, {}, {},\n    {}, {}, {}, {},\n    {}, {},\n    {}, {}}};\n\n", plan_.weights_bytes,
         plan_.memory_bytes, program_.inputs.empty() ? "nullptr" : "inputs",
@@ -157,7 +158,8 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
 }
 
 )";
-  static constexpr const char* kRunHelper = R"([[maybe_unused]] int run(wick_aot_state* state, int32_t primitive, const void* source, const void* weight,
+  static constexpr const char* kRunHelper =
+      R"([[maybe_unused]] int run(wick_aot_state* state, int32_t primitive, const void* source, const void* weight,
                          const void* bias, const void* addend, void* result) {
   const wick_aot_arguments arguments = {source, weight, bias, addend, result};
   return wick_aot_run(state, primitive, &arguments);
@@ -174,8 +176,8 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
       case Plan::Home::Kind::Weights:
         return fmt::format("at<{}>(w, {})", type, home.offset + place.offset);
       case Plan::Home::Kind::Input:
-        return fmt::format("at<{}>(static_cast<const void*>(inputs[{}].data), {})", type, home.index,
-                           place.offset);
+        return fmt::format("at<{}>(static_cast<const void*>(inputs[{}].data), {})", type,
+                           home.index, place.offset);
       case Plan::Home::Kind::Output:
         return fmt::format("at<{}>(outputs[{}].data, {})", type, home.index, place.offset);
       default:
@@ -240,7 +242,8 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
     const bool packs = s.packs && isWeight(s.weights);
     const bool bias_known = s.bias && isWeight(*s.bias);
     primitives_ += fmt::format(
-        "    {{{}, {}, {}, {}, {}, {}, {},\n     {{{}}}, {{{}}}, {{{}}}, {{{}}},\n     {},\n     {},\n "
+        "    {{{}, {}, {}, {}, {}, {}, {},\n     {{{}}}, {{{}}}, {{{}}}, {{{}}},\n     {},\n     "
+        "{},\n "
         "    {}}},  // {}\n",
         static_cast<int>(s.kind == LibraryStep::Kind::Convolution  ? 0
                          : s.kind == LibraryStep::Kind::Transposed ? 1
@@ -303,8 +306,8 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
     const std::string by =
         fmt::format("{{{}, {}}}", s.divisor.value_or(0), s.count_padding ? "true" : "false");
     if (s.channels_last) {
-      calls_ += fmt::format("  wick_aot::averagePixels<{}>({}, {}, {}, {}, {}, {});\n", type, windows,
-                            s.samples, s.channels, by, from, to);
+      calls_ += fmt::format("  wick_aot::averagePixels<{}>({}, {}, {}, {}, {}, {});\n", type,
+                            windows, s.samples, s.channels, by, from, to);
     } else if (s.shares_rows) {
       calls_ += fmt::format("  wick_aot::averageSharedPlanes<{}, {}>({}, {}, {}, {}, {});\n",
                             s.axes[2].input, type, windows, planes, by, from, to);
@@ -318,8 +321,8 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
     const size_t bytes = program_.buffers[s.buffer].bytes;
     comment(step);
     const std::string to = pointer({s.buffer, 0}, "char");
-    calls_ += s.from ? fmt::format("  std::memcpy({}, {}, {});\n", to, pointer({*s.from, 0}, "char"),
-                                   bytes)
+    calls_ += s.from ? fmt::format("  std::memcpy({}, {}, {});\n", to,
+                                   pointer({*s.from, 0}, "char"), bytes)
                      : fmt::format("  std::memset({}, 0, {});\n", to, bytes);
   }
 
@@ -338,9 +341,9 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
     if (slots.empty()) return "";
     std::string text = fmt::format("const wick_aot_slot {}[] = {{\n", name);
     for (const TensorSlot& slot : slots) {
-      text += fmt::format("    {{\"{}\", {}, {}, {{{}}}}},\n", slot.name,
-                          static_cast<int>(slot.dtype), slot.layout.sizes.size(),
-                          listOf(slot.layout.sizes));
+      text +=
+          fmt::format("    {{\"{}\", {}, {}, {{{}}}}},\n", slot.name, static_cast<int>(slot.dtype),
+                      slot.layout.sizes.size(), listOf(slot.layout.sizes));
     }
     return text + "};\n";
   }
@@ -366,12 +369,14 @@ std::string describeSlots(const char* what, const std::vector<TensorSlot>& slots
 
 std::string headerText(const Program& program, const BuildOptions& options) {
   std::string guard;
-  for (char c : options.name) guard += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (char c : options.name)
+    guard += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   return fmt::format(
       "/* {0}, compiled ahead of time by torchscript-cli {1}. Tensors are row-major:\n{2}{3}"
       " * Outputs must not overlap inputs. See wick_aot.h. */\n"
       "#ifndef WICK_AOT_MODEL_{4}_H\n#define WICK_AOT_MODEL_{4}_H\n\n#include \"wick_aot.h\"\n\n"
-      "#if WICK_AOT_VERSION != {5}\n#error \"{0} was written for version {5} of wick_aot.h\"\n#endif\n\n"
+      "#if WICK_AOT_VERSION != {5}\n#error \"{0} was written for version {5} of "
+      "wick_aot.h\"\n#endif\n\n"
       "#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n"
       "/* Names, dtypes and sizes of inputs and outputs. */\n"
       "const wick_aot_model* {0}_model(void);\n"
@@ -444,9 +449,18 @@ BuildResult build(Program program, const BuildOptions& options,
 
 std::vector<std::string> compileCommand(const BuildResult& result, const std::string& name,
                                         const std::string& compiler) {
-  std::vector<std::string> words = {compiler, "-std=c++17", "-O3", "-march=x86-64-v3",
-                                    "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
-                                    "-fPIC", "-shared", "-fopenmp", "-o", "lib" + name + ".so"};
+  std::vector<std::string> words = {compiler,
+                                    "-std=c++17",
+                                    "-O3",
+                                    "-march=x86-64-v3",
+                                    "-ffp-contract=off",
+                                    "-fno-math-errno",
+                                    "-fno-trapping-math",
+                                    "-fPIC",
+                                    "-shared",
+                                    "-fopenmp",
+                                    "-o",
+                                    "lib" + name + ".so"};
   words.insert(words.end(), result.sources.begin(), result.sources.end());
   if (result.needs_onednn) words.push_back("-ldnnl");
   return words;

@@ -28,8 +28,8 @@ struct File {
   std::string name, text;
 };
 struct BuildResult {
-  std::vector<File> files;      // the model's source and header, and those of the runtime
-  std::string weights_file;     // the name; "" when there are no weights
+  std::vector<File> files;           // the model's source and header, and those of the runtime
+  std::string weights_file;          // the name; "" when there are no weights
   std::vector<std::string> sources;  // of the files, those that are compiled
   bool needs_onednn = false;
   size_t steps = 0, kernels = 0, primitives = 0;

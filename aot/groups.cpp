@@ -1,8 +1,8 @@
 // Kernels of fusion groups, and of single operators, on the device "ahead".
 #include <memory>
 
-#include "aot/recording.h"
 #include "aot/device.h"
+#include "aot/recording.h"
 #include "ir/device_kernels.h"
 #include "runtime/fusion/group_backend.h"
 #include "runtime/fusion/operator_site.h"

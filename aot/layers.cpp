@@ -2,9 +2,9 @@
 // take for the same shapes and layouts (runtime/kernels/gemm.cpp, convolution.cpp, pooling.cpp).
 #include <numbers>
 
+#include "aot/device.h"
 #include "aot/recording.h"
 #include "codegen/loop/kernel.h"
-#include "aot/device.h"
 #include "core/error.h"
 #include "runtime/kernels/depthwise.h"
 #include "runtime/kernels/device_layers.h"
@@ -32,8 +32,8 @@ Tensor here(const Tensor& t) {
 
 void requireFloat(const char* op, DType dtype) {
   if (dtype == DType::Float) return;
-  throw NotAhead(fmt::format("{} of {} is not available ahead of time, only of float32", op,
-                             toString(dtype)));
+  throw NotAhead(
+      fmt::format("{} of {} is not available ahead of time, only of float32", op, toString(dtype)));
 }
 
 // activation(x + bias + residual) as activate() of runtime/kernels/activation.cpp has it.
@@ -233,7 +233,8 @@ class AheadLayers : public DeviceLayers {
     const Tensor r = here(epilogue.residual);
     const int64_t m = x.size(0), n = weight.size(0), k = x.size(1);
     if (m * n * k == 0) {
-      throw NotAhead(fmt::format("{}: a product without elements is not available ahead of time", op));
+      throw NotAhead(
+          fmt::format("{}: a product without elements is not available ahead of time", op));
     }
     const Tensor a = isMatrix(x) && isRowMajor(x) ? x : x.contiguous();
     const Tensor out = Tensor::empty(DimVector{m, n}, x.dtype(), x.device());
@@ -266,9 +267,10 @@ class AheadLayers : public DeviceLayers {
       case ConvolutionWay::Images:
         return multiplyImages(op, input, weight, bias, residual, activation, size);
       case ConvolutionWay::Columns:
-        throw NotAhead(fmt::format("{}: a convolution whose transposed result is padded so far is not "
-                                   "available ahead of time",
-                                   op));
+        throw NotAhead(
+            fmt::format("{}: a convolution whose transposed result is padded so far is not "
+                        "available ahead of time",
+                        op));
       default:
         // Planes too: oneDNN computes them with other roundings than the engine.
         return convolve(op, input, weight, bias, params, residual, activation, size, channels_last);
@@ -324,9 +326,7 @@ class AheadLayers : public DeviceLayers {
                     const WeightedRows&) override {
     throw NotAhead(fmt::format("{}: not available ahead of time", op));
   }
-  void lstmStep(const LstmStep&) override {
-    throw NotAhead("lstm: not available ahead of time");
-  }
+  void lstmStep(const LstmStep&) override { throw NotAhead("lstm: not available ahead of time"); }
   void lstmStepGradient(const LstmStepGradient&) override {
     throw NotAhead("lstm: gradients are not available ahead of time");
   }
@@ -432,9 +432,10 @@ class AheadLayers : public DeviceLayers {
     step.activation = activation;
     step.packs = Recording::current().known(weight).defined();
     if (!step.packs) {
-      throw NotAhead(fmt::format("{}: a convolution whose weight is computed is not available ahead "
-                                 "of time",
-                                 op));
+      throw NotAhead(
+          fmt::format("{}: a convolution whose weight is computed is not available ahead "
+                      "of time",
+                      op));
     }
     if (residual.defined() && onednn::addsInResult(weight)) {
       step.residual = LibraryStep::Residual::InResult;

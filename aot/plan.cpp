@@ -71,7 +71,8 @@ struct Span {
 int64_t placeInMemory(std::vector<Span>& spans) {
   std::vector<size_t> order(spans.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) { return spans[a].bytes > spans[b].bytes; });
+  std::ranges::stable_sort(order,
+                           [&](size_t a, size_t b) { return spans[a].bytes > spans[b].bytes; });
   std::vector<const Span*> placed;
   int64_t total = 0;
   for (size_t i : order) {
@@ -107,8 +108,8 @@ Plan makePlan(Program& program) {
     for (const Use& use : usesOf(program.steps[i])) {
       const Buffer& buffer = program.buffers[use.buffer];
       if (!use.written && !written[use.buffer] && buffer.kind == Buffer::Kind::Temporary) {
-        throw NotAhead(fmt::format("{} reads memory that nothing wrote ahead of time",
-                                   program.steps[i].name));
+        throw NotAhead(
+            fmt::format("{} reads memory that nothing wrote ahead of time", program.steps[i].name));
       }
       first[use.buffer] = std::min(first[use.buffer], i);
       last[use.buffer] = i;

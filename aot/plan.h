@@ -12,9 +12,9 @@ struct Plan {
     int64_t offset = 0;  // bytes in the memory or the weights
     uint32_t index = 0;  // of the argument or result
   };
-  std::vector<Home> homes;         // of each buffer
-  std::vector<uint32_t> weights;   // the buffers that lie there, in order
-  std::vector<bool> direct;        // of each output: whether its steps write to the caller's memory
+  std::vector<Home> homes;        // of each buffer
+  std::vector<uint32_t> weights;  // the buffers that lie there, in order
+  std::vector<bool> direct;       // of each output: whether its steps write to the caller's memory
   int64_t memory_bytes = 0, weights_bytes = 0;
 };
 

@@ -86,10 +86,10 @@ struct PoolStep {
   int64_t samples = 1, channels = 1;
   std::array<Axis, 3> axes;
   Place from, to;
-  std::optional<Place> indices;      // of maxima
-  bool count_padding = false;        // of averages, like the next two
+  std::optional<Place> indices;  // of maxima
+  bool count_padding = false;    // of averages, like the next two
   std::optional<int64_t> divisor{};
-  bool shares_rows = false;          // whether the rows of windows are added up first
+  bool shares_rows = false;  // whether the rows of windows are added up first
 };
 
 // Writes zeros, or the contents of a constant buffer, over a whole buffer.

@@ -3,8 +3,8 @@
 #include <unordered_map>
 
 #include "aot/build.h"
-#include "aot/recording.h"
 #include "aot/device.h"
+#include "aot/recording.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -86,10 +86,11 @@ void addOutputs(const IValue& value, const std::string& name, Recording& recordi
     }
     return;
   }
-  throw NotAhead(fmt::format(
-      "the result {} is of type {}; results of compiled models are tensors, and tuples and lists of "
-      "them",
-      name, value.tagName()));
+  throw NotAhead(
+      fmt::format("the result {} is of type {}; results of compiled models are tensors, and tuples "
+                  "and lists of "
+                  "them",
+                  name, value.tagName()));
 }
 
 }  // namespace

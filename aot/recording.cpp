@@ -67,8 +67,8 @@ Place Recording::placeOf(const Tensor& t) const {
 }
 
 Tensor Recording::addInput(const std::string& name, const Tensor& example) {
-  const Tensor t = Tensor::emptyStrided(example.sizes(), example.strides(), example.dtype(),
-                                        Device{kAhead, -1});
+  const Tensor t =
+      Tensor::emptyStrided(example.sizes(), example.strides(), example.dtype(), Device{kAhead, -1});
   TensorSlot slot;
   slot.name = name;
   slot.dtype = example.dtype();
@@ -140,9 +140,10 @@ void Recording::touch(const Place& place, bool writes) {
   Buffer& buffer = program_.buffers[place.buffer];
   if (writes) {
     if (buffer.kind == Buffer::Kind::Input) {
-      throw NotAhead(fmt::format("the program writes to its argument '{}'; compiled models leave "
-                                 "arguments alone",
-                                 program_.inputs[buffer.index].name));
+      throw NotAhead(
+          fmt::format("the program writes to its argument '{}'; compiled models leave "
+                      "arguments alone",
+                      program_.inputs[buffer.index].name));
     }
     buffer.written = true;
   } else if (!buffer.written && buffer.kind == Buffer::Kind::Temporary) {
@@ -181,7 +182,8 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
     const Tensor data = known(from);
     if (!data.defined()) {
       throw NotAhead(
-          "the elements of a tensor are needed to go on, and are known only when the compiled model "
+          "the elements of a tensor are needed to go on, and are known only when the compiled "
+          "model "
           "runs");
     }
     to.copyFrom(data);
@@ -189,8 +191,8 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
   }
   const Tensor data = from.device().isCpu() ? from : known(from);
   Buffer& target = program_.buffers[placeOf(to).buffer];
-  const bool fresh = target.kind == Buffer::Kind::Temporary && !target.written &&
-                     !target.read_before;
+  const bool fresh =
+      target.kind == Buffer::Kind::Temporary && !target.written && !target.read_before;
   if (data.defined() && fresh && covers(to)) {
     // What is known is copied now.
     const Tensor made = Tensor::emptyStrided(to.sizes(), to.strides(), to.dtype());
@@ -209,7 +211,8 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
   kernel->rank = layout.rank;
   loop::Access access;
   access.dims.fill(-1);
-  for (int d = 0; d < layout.rank; ++d) access.dims[static_cast<size_t>(d)] = static_cast<int8_t>(d);
+  for (int d = 0; d < layout.rank; ++d)
+    access.dims[static_cast<size_t>(d)] = static_cast<int8_t>(d);
   access.argument = 0;
   access.dtype = source.dtype();
   kernel->accesses.push_back(access);
@@ -224,8 +227,7 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
     touches[i].base = static_cast<char*>(t.rawData());
     touches[i].steps.fill(0);
     for (int64_t d = 0; d < t.dim(); ++d) {
-      touches[i].steps[static_cast<size_t>(d)] =
-          t.stride(d) * static_cast<int64_t>(t.itemSize());
+      touches[i].steps[static_cast<size_t>(d)] = t.stride(d) * static_cast<int64_t>(t.itemSize());
       sizes[static_cast<size_t>(d)] = to.size(d);
     }
   }
@@ -240,10 +242,9 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
   planWalk(*kernel, sizes, touches,
            std::span<const int>(order.data(), static_cast<size_t>(layout.rank)), walk);
   codegen::CppWalk way = wayOf(*kernel, walk);
-  this->kernel("copy", kernel, std::move(way),
-               {reinterpret_cast<int64_t>(touches[0].base),
-                reinterpret_cast<int64_t>(touches[1].base)},
-               {});
+  this->kernel(
+      "copy", kernel, std::move(way),
+      {reinterpret_cast<int64_t>(touches[0].base), reinterpret_cast<int64_t>(touches[1].base)}, {});
 }
 
 void Recording::kernel(const std::string& name, const std::shared_ptr<const loop::Kernel>& kernel,
@@ -289,7 +290,8 @@ std::vector<Use> usesOf(const Step& step) {
   if (const auto* s = std::get_if<KernelStep>(&step.what)) {
     const size_t first_store = s->kernel->accesses.size() - s->kernel->stores.size();
     for (size_t a = 0; a < s->places.size(); ++a) {
-      if (!s->kernel->accesses[a].isIndex()) a < first_store ? read(s->places[a]) : write(s->places[a]);
+      if (!s->kernel->accesses[a].isIndex())
+        a < first_store ? read(s->places[a]) : write(s->places[a]);
     }
   } else if (const auto* s = std::get_if<SmallProductStep>(&step.what)) {
     read(s->a);

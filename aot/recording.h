@@ -68,7 +68,7 @@ class Recording {
   std::vector<Tensor> held_;
 };
 
-// How a kernel goes over memory, for its text.
+// How a kernel goes over memory, as its text wants to know it.
 codegen::CppWalk wayOf(const loop::Kernel& kernel, const Walk& walk);
 
 }  // namespace wick::aot

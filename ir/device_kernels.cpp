@@ -27,7 +27,9 @@ size_t slotOf(DeviceType type) {
   return type == DeviceType::CPU ? 0 : type == DeviceType::CUDA ? 1 : type == kLazy ? 2 : 4;
 }
 // Whether elements are known only later: of aot/.
-bool isAhead(DeviceType type) { return slotOf(type) == 4; }
+bool isAhead(DeviceType type) {
+  return slotOf(type) == 4;
+}
 
 struct Tables {
   std::array<std::unordered_map<std::string_view, Kernel>, kNumTypes> kernels;

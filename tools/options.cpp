@@ -169,7 +169,8 @@ void addBuild(CLI::App* verb, Options& options) {
   addInputs(*verb, options);
   verb->add_option("--seed", options.seed, "where random numbers of --input begin");
   verb->add_option("--output", options.output_folder, "the folder to write into")->required();
-  verb->add_option("--name", options.name, "of the model in C: NAME_init, NAME_forward (the file's)");
+  verb->add_option("--name", options.name,
+                   "of the model in C: NAME_init, NAME_forward (the file's)");
   verb->add_option("--emit", options.emit,
                    "source: C++17 text and the command that compiles it; library: also a shared "
                    "library, by the compiler that CXX names (g++)")

@@ -107,11 +107,11 @@ void buildVerb(const Options& options) {
   if (weights) weights->commit();
   for (const aot::File& file : result.files) writeFile((folder / file.name).string(), file.text);
 
-  std::string text = fmt::format(
-      "{}: {} steps, {} kernels, {} calls of oneDNN; {} of memory, {} of weights\n",
-      (folder / name).string(), result.steps, result.kernels, result.primitives,
-      formatBytes(static_cast<double>(result.memory_bytes)),
-      formatBytes(static_cast<double>(result.weights_bytes)));
+  std::string text =
+      fmt::format("{}: {} steps, {} kernels, {} calls of oneDNN; {} of memory, {} of weights\n",
+                  (folder / name).string(), result.steps, result.kernels, result.primitives,
+                  formatBytes(static_cast<double>(result.memory_bytes)),
+                  formatBytes(static_cast<double>(result.weights_bytes)));
   const char* chosen = std::getenv("CXX");
   const std::vector<std::string> command =
       aot::compileCommand(result, name, chosen && *chosen ? chosen : "g++");

@@ -38,21 +38,34 @@ int wick_aot_fail(wick_aot_state* state, int code, const char* message) {
   return fail(state, code, "%s: %s", state->model->name, message);
 }
 
-const char* wick_aot_error(const wick_aot_state* state) { return state->error; }
+const char* wick_aot_error(const wick_aot_state* state) {
+  return state->error;
+}
 
 static const char* dtype_name(int32_t dtype) {
   switch (dtype) {
-    case WICK_AOT_UINT8: return "uint8";
-    case WICK_AOT_INT8: return "int8";
-    case WICK_AOT_INT16: return "int16";
-    case WICK_AOT_INT32: return "int32";
-    case WICK_AOT_INT64: return "int64";
-    case WICK_AOT_FLOAT16: return "float16";
-    case WICK_AOT_FLOAT32: return "float32";
-    case WICK_AOT_FLOAT64: return "float64";
-    case WICK_AOT_BOOL: return "bool";
-    case WICK_AOT_BFLOAT16: return "bfloat16";
-    default: return "an unknown dtype";
+    case WICK_AOT_UINT8:
+      return "uint8";
+    case WICK_AOT_INT8:
+      return "int8";
+    case WICK_AOT_INT16:
+      return "int16";
+    case WICK_AOT_INT32:
+      return "int32";
+    case WICK_AOT_INT64:
+      return "int64";
+    case WICK_AOT_FLOAT16:
+      return "float16";
+    case WICK_AOT_FLOAT32:
+      return "float32";
+    case WICK_AOT_FLOAT64:
+      return "float64";
+    case WICK_AOT_BOOL:
+      return "bool";
+    case WICK_AOT_BFLOAT16:
+      return "bfloat16";
+    default:
+      return "an unknown dtype";
   }
 }
 
@@ -60,12 +73,16 @@ static size_t item_bytes(int32_t dtype) {
   switch (dtype) {
     case WICK_AOT_INT16:
     case WICK_AOT_FLOAT16:
-    case WICK_AOT_BFLOAT16: return 2;
+    case WICK_AOT_BFLOAT16:
+      return 2;
     case WICK_AOT_INT32:
-    case WICK_AOT_FLOAT32: return 4;
+    case WICK_AOT_FLOAT32:
+      return 4;
     case WICK_AOT_INT64:
-    case WICK_AOT_FLOAT64: return 8;
-    default: return 1;
+    case WICK_AOT_FLOAT64:
+      return 8;
+    default:
+      return 1;
   }
 }
 

@@ -22,11 +22,12 @@ extern "C" {
 
 enum {
   WICK_AOT_OK = 0,
-  WICK_AOT_ARGUMENT = 1, /* an argument does not fit the signature that the model was compiled for */
-  WICK_AOT_WEIGHTS = 2,  /* the weights cannot be read, or are those of another model or version */
-  WICK_AOT_MEMORY = 3,   /* memory is exhausted */
-  WICK_AOT_LIBRARY = 4,  /* oneDNN refused */
-  WICK_AOT_RAISED = 5    /* the program raises for these values: an index is out of bounds */
+  WICK_AOT_ARGUMENT =
+      1,                /* an argument does not fit the signature that the model was compiled for */
+  WICK_AOT_WEIGHTS = 2, /* the weights cannot be read, or are those of another model or version */
+  WICK_AOT_MEMORY = 3,  /* memory is exhausted */
+  WICK_AOT_LIBRARY = 4, /* oneDNN refused */
+  WICK_AOT_RAISED = 5   /* the program raises for these values: an index is out of bounds */
 };
 
 /* Numbers of dtypes are PyTorch's. */

@@ -228,10 +228,9 @@ inline void averageSharedPlanes(const Axes& a, int64_t planes, const Divisor& by
           }
         }
         for (int64_t w = 0; w < a.w.size; ++w, ++o) {
-          to[o] = readsNothing(a, d, h, w)
-                      ? T(0)
-                      : sumOf(sums + a.w.begin[w], a.w.end[w] - a.w.begin[w]) /
-                            divisorOf<T>(a, by, d, h, w);
+          to[o] = readsNothing(a, d, h, w) ? T(0)
+                                           : sumOf(sums + a.w.begin[w], a.w.end[w] - a.w.begin[w]) /
+                                                 divisorOf<T>(a, by, d, h, w);
         }
       }
     }

@@ -27,11 +27,16 @@ typedef struct {
 
 static const char* status_name(dnnl_status_t status) {
   switch (status) {
-    case dnnl_out_of_memory: return "out of memory";
-    case dnnl_invalid_arguments: return "invalid arguments";
-    case dnnl_unimplemented: return "not implemented";
-    case dnnl_runtime_error: return "runtime error";
-    default: return "an error";
+    case dnnl_out_of_memory:
+      return "out of memory";
+    case dnnl_invalid_arguments:
+      return "invalid arguments";
+    case dnnl_unimplemented:
+      return "not implemented";
+    case dnnl_runtime_error:
+      return "runtime error";
+    default:
+      return "an error";
   }
 }
 
@@ -50,14 +55,30 @@ static dnnl_status_t append_activation(dnnl_post_ops_t ops, int32_t activation) 
   dnnl_alg_kind_t kind = dnnl_eltwise_relu;
   float alpha = 0, beta = 0;
   switch (activation) {
-    case WICK_AOT_NO_ACTIVATION: return dnnl_success;
-    case WICK_AOT_RELU: break;
-    case WICK_AOT_SIGMOID: kind = dnnl_eltwise_logistic; break;
-    case WICK_AOT_TANH: kind = dnnl_eltwise_tanh; break;
-    case WICK_AOT_GELU: kind = dnnl_eltwise_gelu_erf; break;
-    case WICK_AOT_SILU: kind = dnnl_eltwise_swish; alpha = 1; break;
-    case WICK_AOT_RELU6: kind = dnnl_eltwise_clip; beta = 6; break;
-    default: kind = dnnl_eltwise_hardswish; break;
+    case WICK_AOT_NO_ACTIVATION:
+      return dnnl_success;
+    case WICK_AOT_RELU:
+      break;
+    case WICK_AOT_SIGMOID:
+      kind = dnnl_eltwise_logistic;
+      break;
+    case WICK_AOT_TANH:
+      kind = dnnl_eltwise_tanh;
+      break;
+    case WICK_AOT_GELU:
+      kind = dnnl_eltwise_gelu_erf;
+      break;
+    case WICK_AOT_SILU:
+      kind = dnnl_eltwise_swish;
+      alpha = 1;
+      break;
+    case WICK_AOT_RELU6:
+      kind = dnnl_eltwise_clip;
+      beta = 6;
+      break;
+    default:
+      kind = dnnl_eltwise_hardswish;
+      break;
   }
   return dnnl_post_ops_append_eltwise(ops, 1, kind, alpha, beta);
 }
@@ -300,13 +321,13 @@ int wick_aot_run(wick_aot_state* state, int32_t index, const wick_aot_arguments*
   dnnl_exec_arg_t arguments[6];
   int count = 0;
   dnnl_status_t status = dnnl_success;
-#define WICK_AOT_ADD(number, object, at)                                                       \
-  do {                                                                                         \
-    if (status == dnnl_success && (at)) {                                                      \
-      status = dnnl_memory_set_data_handle(object, (void*)(uintptr_t)(at));                    \
-    }                                                                                          \
-    arguments[count].arg = number;                                                             \
-    arguments[count++].memory = object;                                                        \
+#define WICK_AOT_ADD(number, object, at)                                    \
+  do {                                                                      \
+    if (status == dnnl_success && (at)) {                                   \
+      status = dnnl_memory_set_data_handle(object, (void*)(uintptr_t)(at)); \
+    }                                                                       \
+    arguments[count].arg = number;                                          \
+    arguments[count++].memory = object;                                     \
   } while (0)
   WICK_AOT_ADD(DNNL_ARG_SRC, made->source, a->source);
   WICK_AOT_ADD(DNNL_ARG_WEIGHTS, made->weight, a->weight);

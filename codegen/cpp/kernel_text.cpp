@@ -281,8 +281,7 @@ class KernelWriter {
   void onePass(Values& values) {
     const Pass pass = passNow();
     if (pass.empty()) return;
-    const int64_t chains =
-        loop::chainsOf(kernel_, schedule_, pass_, pass.reductions.size());
+    const int64_t chains = loop::chainsOf(kernel_, schedule_, pass_, pass.reductions.size());
     for (size_t r : pass.reductions) {
       line("{} s{}[{}];", sumType(r), r, lanes_ * chains);
       line("for ({0}& s : s{1}) s = {2};", sumType(r), r, identity(r));
@@ -342,8 +341,8 @@ class KernelWriter {
     const int64_t size = walk_.row.size, whole = lanes_ * chains;
     const int64_t some = size / whole * whole, full = size / lanes_ * lanes_;
     openPieces();
-    open(fmt::format(
-        "const auto add{} = [&]([[maybe_unused]] const int64_t i, const int64_t lane)", pass_));
+    open(fmt::format("const auto add{} = [&]([[maybe_unused]] const int64_t i, const int64_t lane)",
+                     pass_));
     element(pass, values);
     close(";");
     const auto vectors = [&](int64_t begin, int64_t end, int64_t width) {
@@ -369,9 +368,10 @@ class KernelWriter {
   void passAcross(const Pass& pass, const Values& values, int64_t chains) {
     const int64_t size = walk_.row.size, some = size / chains * chains;
     openPieces();
-    open(fmt::format("const auto add{} = [&]([[maybe_unused]] const int64_t i, [[maybe_unused]] "
-                     "const int64_t lane, const int64_t l)",
-                     pass_));
+    open(
+        fmt::format("const auto add{} = [&]([[maybe_unused]] const int64_t i, [[maybe_unused]] "
+                    "const int64_t lane, const int64_t l)",
+                    pass_));
     element(pass, values);
     close(";");
     const auto one = [&](const std::string& i, int64_t chain) {
@@ -403,9 +403,7 @@ class KernelWriter {
     }
   }
 
-  DType typeOf(size_t r) const {
-    return kernel_.expression[kernel_.reductions[r].operand].type;
-  }
+  DType typeOf(size_t r) const { return kernel_.expression[kernel_.reductions[r].operand].type; }
   std::string sumType(size_t r) const { return cppType(typeOf(r)); }
   std::string identity(size_t r) const {
     const DType type = typeOf(r);
@@ -501,9 +499,8 @@ class KernelWriter {
     std::string element = elementOf(leaf.index, of_row);
     const DType type = kernel_.accesses[leaf.index].dtype;
     if (leaf.offset.valid()) {
-      element = fmt::format(
-          "*reinterpret_cast<const {}*>(reinterpret_cast<const char*>(&{}) + {})",
-          memoryType(type), element, values.at(leaf.offset.id));
+      element = fmt::format("*reinterpret_cast<const {}*>(reinterpret_cast<const char*>(&{}) + {})",
+                            memoryType(type), element, values.at(leaf.offset.id));
     }
     std::string value = loadText(leaf.index, element);
     if (!leaf.mask.valid()) return value;

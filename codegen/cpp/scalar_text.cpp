@@ -21,15 +21,16 @@ std::string floatText(double value, DType type) {
     if (single) text += "f";
     return std::signbit(value) ? "(" + text + ")" : text;
   }
-  return single ? fmt::format("wickFloat({:#x}u)",
-                              std::bit_cast<uint32_t>(static_cast<float>(value)))
-                : fmt::format("wickDouble({:#x}u)", std::bit_cast<uint64_t>(value));
+  return single
+             ? fmt::format("wickFloat({:#x}u)", std::bit_cast<uint32_t>(static_cast<float>(value)))
+             : fmt::format("wickDouble({:#x}u)", std::bit_cast<uint64_t>(value));
 }
 
 // The least number has no literal of its own.
 std::string integerText(int64_t value, DType type) {
   if (type == DType::Bool) return value != 0 ? "true" : "false";
-  if (type == DType::Int && value > INT32_MIN) return value < 0 ? fmt::format("({})", value) : fmt::format("{}", value);
+  if (type == DType::Int && value > INT32_MIN)
+    return value < 0 ? fmt::format("({})", value) : fmt::format("{}", value);
   if (type == DType::Long && value != INT64_MIN) return fmt::format("int64_t({})", value);
   return fmt::format("static_cast<{}>({:#x}u)", cppType(type), static_cast<uint64_t>(value));
 }
@@ -93,8 +94,8 @@ std::string usualName(const ScalarNode& node) {
 std::string libraryCall(ScalarFunction f, DType type, const std::string& arguments) {
   const char* name = libraryName(f);
   if (!name || (type != DType::Float && type != DType::Double)) {
-    throw NoCppText(fmt::format("no C++ text for the function {} of {}", toString(f),
-                                toString(type)));
+    throw NoCppText(
+        fmt::format("no C++ text for the function {} of {}", toString(f), toString(type)));
   }
   return fmt::format("std::{}({})", name, arguments);
 }
@@ -261,8 +262,7 @@ CppFunction tableText(uint64_t table) {
 }
 
 // A static function of an expression whose inputs are its arguments.
-std::string functionText(const std::string& head, const Expression& expression,
-                         ScalarExpr value) {
+std::string functionText(const std::string& head, const Expression& expression, ScalarExpr value) {
   std::string text = head + " {\n";
   std::vector<bool> needed(expression.nodes().size());
   needed[static_cast<size_t>(value.id)] = true;
@@ -331,7 +331,8 @@ std::string cppNumber(uint64_t bits, DType type) {
     case DType::BFloat16:
       return fmt::format("{}{{{:#x}u}}", cppType(type), bits & 0xffff);
     case DType::Float:
-      return floatText(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))), type);
+      return floatText(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))),
+                       type);
     case DType::Double:
       return floatText(std::bit_cast<double>(bits), type);
     case DType::Bool:
@@ -481,12 +482,11 @@ CppFunction usualText(const ScalarNode& node, const UsualForm& form) {
                         form.arithmetic, value);
   };
   if (!form.usual.valid()) return {name, function(t, "", form.value)};
-  return {name,
-          function(t, "Usually", form.value) + function("bool", "IsUsual", form.usual) +
-              fmt::format("WICK_INLINE {0} {1}({2}) {{\n"
-                          "  return {1}IsUsual({3}) ? {1}Usually({3}) : {4};\n}}\n",
-                          t, name, parameters, arguments,
-                          libraryCall(node.function, node.type, arguments))};
+  return {name, function(t, "Usually", form.value) + function("bool", "IsUsual", form.usual) +
+                    fmt::format("WICK_INLINE {0} {1}({2}) {{\n"
+                                "  return {1}IsUsual({3}) ? {1}Usually({3}) : {4};\n}}\n",
+                                t, name, parameters, arguments,
+                                libraryCall(node.function, node.type, arguments))};
 }
 
 }  // namespace

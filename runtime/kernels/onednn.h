@@ -198,8 +198,7 @@ inline bool isRowMajor(const Tensor& t) {
 // Whether one of the last two strides is 1 and the other spans its row, as BLAS interfaces want it.
 inline bool isMatrix(const Tensor& t) {
   const int64_t rows = t.size(-2), down = t.stride(-2), across = t.stride(-1);
-  const bool column_major =
-      (down == 1 || rows == 1) && (across >= rows || t.size(-1) == 1);
+  const bool column_major = (down == 1 || rows == 1) && (across >= rows || t.size(-1) == 1);
   return isRowMajor(t) || column_major;
 }
 

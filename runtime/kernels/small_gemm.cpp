@@ -90,8 +90,8 @@ void outerBlock(int64_t k, const float* a, int64_t lda, const float* b, int64_t 
   }
 }
 
-inline void outerTail(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb, const float* bias,
-               float* c) {
+inline void outerTail(int64_t n, int64_t k, const float* a, const float* b, int64_t ldb,
+                      const float* bias, float* c) {
   for (int64_t j = 0; j < n; ++j) c[j] = bias ? bias[j] : 0.0f;
   for (int64_t p = 0; p < k; ++p) {
     for (int64_t j = 0; j < n; ++j) c[j] += a[p] * b[p * ldb + j];

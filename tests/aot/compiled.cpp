@@ -26,8 +26,8 @@ aot::BuildResult Workshop::add(const std::string& name, GraphFunction& function,
   options.vector_bits = codegen::vectorBits();
   aot::Program program = aot::record(function, arguments);
   std::string weights;
-  aot::BuildResult result = aot::build(std::move(program), options,
-                                       [&](std::string_view part) { weights += part; });
+  aot::BuildResult result =
+      aot::build(std::move(program), options, [&](std::string_view part) { weights += part; });
   if (!weights.empty()) std::ofstream(weightsOf(name), std::ios::binary) << weights;
   for (const aot::File& file : result.files) {
     std::ofstream(folder_ + "/" + file.name, std::ios::binary) << file.text;

@@ -52,6 +52,37 @@ TEST(CliTest, PreparedMethodsGiveTheSameResult) {
               HasSubstr("--prepare: a script has no module"));
 }
 
+TEST(CliTest, BuildWritesAModelAheadOfTime) {
+  const std::string folder = temporary("ahead");
+  std::filesystem::remove_all(folder);
+  const Outcome built =
+      cli({"build", kDigits, "--input", "1x1x28x28xf32", "--output", folder, "--name", "reader"});
+  EXPECT_EQ(built.code, 0) << built.err;
+  EXPECT_THAT(built.out, AllOf(HasSubstr("compile it with:"), HasSubstr("reader.cpp wick_aot.c")));
+  EXPECT_THAT(readText(folder + "/reader.h"), HasSubstr("int reader_forward("));
+  EXPECT_THAT(readText(folder + "/reader.weights"), testing::StartsWith("WICKAOT"));
+
+  const std::string script =
+      write("doubled.py", "def main(x: Tensor) -> Tensor:\n    return x * 2\n");
+  const Outcome library =
+      cli({"build", script, "--input", "3xf32", "--output", folder, "--emit", "library"});
+  EXPECT_EQ(library.code, 0) << library.err;
+  EXPECT_TRUE(std::filesystem::exists(folder + "/libdoubled.so"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/doubled.weights"));
+
+  const std::string branch =
+      write("branch.py",
+            "def main(x: Tensor):\n    if bool(x.sum() > 0):\n        return x\n    return -x\n");
+  const Outcome refused = cli({"build", branch, "--input", "3xf32", "--output", folder});
+  EXPECT_EQ(refused.code, 1);
+  EXPECT_THAT(refused.err, AllOf(HasSubstr("known only when the compiled model runs"),
+                                 HasSubstr("branch.py"), HasSubstr("x.sum() > 0")));
+  EXPECT_EQ(cli({"build", script, "--output", folder}).code, 2);
+  EXPECT_THAT(cli({"build", script, "--input", "3xf32"}).err, HasSubstr("--output"));
+  EXPECT_THAT(cli({"build", script, "--input", "3xf32", "--output", folder, "--name", "a b"}).err,
+              HasSubstr("--name: expected letters, digits and _, got 'a b'"));
+}
+
 TEST(CliTest, RandomInputsOfAToldShape) {
   const Outcome o = cli({"run", kDigits, "--input", "5x1x28x28xf32", "--threads", "1"});
   EXPECT_EQ(o.code, 0) << o.err;
