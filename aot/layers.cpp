@@ -232,7 +232,7 @@ class AheadLayers : public DeviceLayers {
     const Tensor x = here(x_in), weight = here(weight_in), bias = here(bias_in);
     const Tensor r = here(epilogue.residual);
     const int64_t m = x.size(0), n = weight.size(0), k = x.size(1);
-    if (m * n * k == 0) {
+    if (products::workOf(m, n, k) == 0) {
       throw NotAhead(
           fmt::format("{}: a product without elements is not available ahead of time", op));
     }
