@@ -29,6 +29,7 @@ ROOMS = {
     "serialization": "archives, both ways",
     "tracing": "recording calls as graphs",
     "lazy": "computing as late as possible",
+    "distributed": "processes that compute together",
     "training": "optimizers, whole trainings",
     "streams": "models as stages on threads",
     "": "wick.h: the interface for C++",

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "lazy/base.h"
 #include "lazy/counting.h"
+#include "lazy/places.h"
 #include "lazy/program.h"
 #include "lazy/recorder.h"
 
@@ -27,7 +28,7 @@ class Call {
     }
     for (const IValue& v : args) reals_.push_back(realOf(v));
     std::vector<IValue> given = reals_, results(frame_.num_results);
-    countImmediate(op.schema().name());
+    countImmediate(op.schema().name(), placeOfCall());
     {
       const ComputeScope scope;
       op.callKernel(given.data(), given.size(), results.data(), results.size());
