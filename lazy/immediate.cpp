@@ -60,9 +60,15 @@ class Call {
     Tensor& known = known_[t.impl()];
     if (known.defined()) return known;
     known = Base::of(t).fetch(t, currentCause());
-    if (known.numel() == 0) return known;
     const auto copy = copies_.find(t.storage().get());
     if (copy == copies_.end()) return known;
+    if (known.numel() == 0) {
+      // A call that enlarges it finds the memory of those that it shares it with.
+      if (copy->second) {
+        known = Tensor::fromStorage(copy->second, t.dtype(), t.sizes(), t.strides(), t.offset());
+      }
+      return known;
+    }
     if (!copy->second) {
       const Storage& memory = *known.storage();
       copy->second = Storage::allocate(memory.bytes());

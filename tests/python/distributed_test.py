@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import testing  # noqa: F401  (finds the package)
@@ -40,8 +41,8 @@ def train(device, rank=0, size=1, exchange_all=False):
     return weights, lazy.counters()
 
 
-def one_process():
-    """What each process of mpirun does."""
+def one_process(folder):
+    """What each process of mpirun does. It leaves a file with what it found."""
     distributed.init()
     rank, size = distributed.rank(), distributed.size()
     made = {"rank": rank, "size": size}
@@ -61,7 +62,8 @@ def one_process():
         distributed.rank()
     except RuntimeError as error:
         made["after"] = str(error)
-    print("RESULT " + json.dumps(made), flush=True)
+    with open(os.path.join(folder, f"{rank}.json"), "w") as file:
+        json.dump(made, file)
 
 
 class Distributed(unittest.TestCase):
@@ -79,20 +81,21 @@ class Distributed(unittest.TestCase):
             TMPDIR="/tmp",  # names of sockets are short
             HOME="/tmp",
         )
-        done = subprocess.run(
-            ["mpirun", "-n", str(count), sys.executable, os.path.abspath(__file__), "process"],
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=240,
-        )
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        results = [
-            json.loads(line[len("RESULT ") :])
-            for line in done.stdout.splitlines()
-            if line.startswith("RESULT ")
-        ]
-        return sorted(results, key=lambda r: r["rank"])
+        with tempfile.TemporaryDirectory() as folder:
+            program = [sys.executable, os.path.abspath(__file__), "process", folder]
+            done = subprocess.run(
+                ["mpirun", "-n", str(count)] + program,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=240,
+            )
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            results = []
+            for rank in range(count):
+                with open(os.path.join(folder, f"{rank}.json")) as file:
+                    results.append(json.load(file))
+        return results
 
     def test_two_processes_are_one_with_the_double_batch(self):
         results = self.run_processes(2)
@@ -128,7 +131,7 @@ class Distributed(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["process"]:
-        one_process()
+    if sys.argv[1:2] == ["process"]:
+        one_process(sys.argv[2])
     else:
         unittest.main()

@@ -13,7 +13,7 @@ def _full_like(p, value):
     """
     if p.device.type != "lazy":
         return torch.full_like(p, value)
-    return torch.full_like(p, value, device="cpu").to(p.device)
+    return torch.full(p.shape, value, dtype=p.dtype).to(p.device)
 
 
 class Optimizer:
