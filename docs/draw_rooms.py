@@ -30,6 +30,7 @@ ROOMS = {
     "serialization": "archives, both ways",
     "tracing": "recording calls as graphs",
     "lazy": "computing as late as possible",
+    "distributed": "processes that compute together",
     "training": "optimizers, whole trainings",
     "streams": "models as stages on threads",
     "aot": "models compiled ahead of time",

@@ -153,6 +153,13 @@ void Base::writeData(const Tensor& t, const Tensor& data) {
 }
 
 void Base::adopt(const Ref<Storage>& memory) {
+  // The call may have enlarged it.
+  const auto count = static_cast<int64_t>(memory->bytes() / itemSize(layout_.dtype));
+  if (count > layout_.numel()) {
+    layout_.sizes = {count};
+    layout_.strides = {1};
+    layout_.offset = 0;
+  }
   data_ = Tensor::fromStorage(memory, layout_.dtype, layout_.sizes, layout_.strides, 0);
   error_ = nullptr;
 }

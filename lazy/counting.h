@@ -1,13 +1,16 @@
-// What happened, for counters().
+// What happened, for counters() and report().
 #pragma once
 
 #include <string_view>
 
+#include "core/source_range.h"
+
 namespace wick::lazy {
 
 void countRecorded();
-void countEvaluation(const char* cause, bool compiled);
-void countFollowed(const char* cause);
-void countImmediate(std::string_view op);
+// `place`: what asked for a value; invalid where that is a step's end.
+void countEvaluation(const char* cause, bool compiled, const SourceRange& place);
+void countFollowed(const char* cause, const SourceRange& place);
+void countImmediate(std::string_view op, const SourceRange& place);
 
 }  // namespace wick::lazy

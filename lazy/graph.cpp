@@ -4,10 +4,13 @@
 #include <map>
 
 #include "core/error.h"
+#include "ir/dot.h"
 #include "lazy/base.h"
 #include "lazy/counting.h"
+#include "lazy/effects.h"
 #include "lazy/frozen_step.h"
 #include "lazy/lazy.h"
+#include "lazy/places.h"
 #include "lazy/program.h"
 
 namespace wick::lazy {
@@ -84,6 +87,7 @@ ValueId Graph::follow(const Operator& op, std::span<const IValue> args,
     breakPromise(fmt::format("{}; this is {}", why, op.schema().name()));
   }
   countRecorded();
+  if (hasRecordedEffects(op)) effects_.push_back(id);
   return id;
 }
 
@@ -98,6 +102,7 @@ ValueId Graph::append(Record record, uint32_t count) {
   }
   record.first = static_cast<ValueId>(origins_.size());
   record.count = count;
+  if (hasRecordedEffects(*record.op)) effects_.push_back(record.first);
   for (uint32_t i = 0; i < count; ++i) {
     origins_.push_back({static_cast<uint32_t>(records_.size()), i});
   }
@@ -118,6 +123,7 @@ ValueId Graph::emit(const Operator& op, std::vector<Operand> operands) {
 std::vector<ValueId> Graph::outputs() const {
   std::vector<ValueId> made;
   for (const Base* base : pending_) made.push_back(base->value());
+  made.insert(made.end(), effects_.begin(), effects_.end());
   std::ranges::sort(made);
   made.erase(std::ranges::unique(made).begin(), made.end());
   return made;
@@ -173,7 +179,7 @@ void Graph::evaluateNow(const char* cause, bool ends_step) {
   if (following) {
     if (const char* why = frozen_->endGraph(outputs())) breakPromise(why);
   }
-  if (pending_.empty()) {
+  if (pending_.empty() && effects_.empty()) {
     if (following) frozen_->nextGraph();
     if (frozen_ && !following) frozen_->keep(*this, {}, nullptr);
     return;
@@ -213,6 +219,15 @@ void Graph::evaluateNow(const char* cause, bool ends_step) {
   if (following) frozen_->nextGraph();
 }
 
+namespace {
+
+// What ends a step asks for no value.
+SourceRange placeOfCause(bool ends_step) {
+  return ends_step ? SourceRange() : placeOfCall();
+}
+
+}  // namespace
+
 // The values that the plan asks for. `let_go`: the inputs are gone.
 std::vector<IValue> Graph::run(const Plan& plan, const char* cause, bool ends_step, bool& let_go) {
   const auto forget = [&] {
@@ -221,14 +236,14 @@ std::vector<IValue> Graph::run(const Plan& plan, const char* cause, bool ends_st
     known_inputs_.clear();
   };
   if (isFollowing()) {
-    countFollowed(cause);
+    countFollowed(cause, placeOfCause(ends_step));
     return frozen_->program()->run(frozen_->arguments(inputs_), forget);
   }
   const std::vector<bool> spare = ends_step ? spareInputs() : std::vector<bool>();
   Description description = Program::describe(*this, plan, spare);
   bool compiled = false;
   const auto program = Program::find(*this, plan, spare, description.key, compiled);
-  countEvaluation(cause, compiled);
+  countEvaluation(cause, compiled, placeOfCause(ends_step));
   // Before inputs are forgotten.
   if (frozen_) frozen_->keep(*this, plan, program);
   return program->run(std::move(description.arguments), forget);
@@ -338,6 +353,10 @@ std::exception_ptr Graph::runCarefully(const Plan& plan, const std::vector<Base*
         if (id != kNoValue && found[id].error) error = found[id].error;
       }
     }
+    if (!error && hasRecordedEffects(*record.op)) {
+      error = std::make_exception_ptr(RuntimeError(
+          fmt::format("{}: an error elsewhere in the step ended it", record.op->schema().name())));
+    }
     if (!error) {
       try {
         const std::vector<Tensor> made = callRecord(record, found);
@@ -364,6 +383,7 @@ void Graph::reset() {
   origins_.clear();
   inputs_.clear();
   known_inputs_.clear();
+  effects_.clear();
 }
 
 namespace {
@@ -413,6 +433,17 @@ std::string Graph::text() const {
   return out;
 }
 
+std::string Graph::dot() const {
+  if (isFollowing()) {
+    Graph plain;
+    plain.inputs_ = inputs_;
+    plain.pending_ = pending_;
+    frozen_->restore(plain.records_, plain.origins_);
+    return plain.dot();
+  }
+  return printDot(*Program::build(*this, plan()));
+}
+
 void markStep() {
   Graph::current()->evaluate("mark_step", /*ends_step=*/true);
 }
@@ -430,6 +461,10 @@ bool wantsPlaces() {
 std::string dump() {
   const std::lock_guard lock(mutex());
   return Graph::current()->text();
+}
+std::string dumpDot() {
+  const std::lock_guard lock(mutex());
+  return Graph::current()->dot();
 }
 
 void setCacheSize(size_t graphs) {

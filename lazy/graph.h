@@ -96,6 +96,8 @@ class Graph {
   bool empty() const { return size() == 0; }
   size_t size() const;
   std::string text() const;
+  // Of what live tensors need, as Graphviz text.
+  std::string dot() const;
 
   struct Origin {
     uint32_t record;  // kInput: an input
@@ -134,6 +136,7 @@ class Graph {
   };
   std::unordered_multimap<const Storage*, KnownInput> known_inputs_;
   std::unordered_set<Base*> pending_;
+  std::vector<ValueId> effects_;  // of records that have to run, whoever wants their values
   std::unique_ptr<FrozenStep> frozen_;
 };
 

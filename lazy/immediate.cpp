@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "lazy/base.h"
 #include "lazy/counting.h"
+#include "lazy/places.h"
 #include "lazy/program.h"
 #include "lazy/recorder.h"
 
@@ -27,7 +28,7 @@ class Call {
     }
     for (const IValue& v : args) reals_.push_back(realOf(v));
     std::vector<IValue> given = reals_, results(frame_.num_results);
-    countImmediate(op.schema().name());
+    countImmediate(op.schema().name(), placeOfCall());
     {
       const ComputeScope scope;
       op.callKernel(given.data(), given.size(), results.data(), results.size());
@@ -59,9 +60,15 @@ class Call {
     Tensor& known = known_[t.impl()];
     if (known.defined()) return known;
     known = Base::of(t).fetch(t, currentCause());
-    if (known.numel() == 0) return known;
     const auto copy = copies_.find(t.storage().get());
     if (copy == copies_.end()) return known;
+    if (known.numel() == 0) {
+      // A call that enlarges it finds the memory of those that it shares it with.
+      if (copy->second) {
+        known = Tensor::fromStorage(copy->second, t.dtype(), t.sizes(), t.strides(), t.offset());
+      }
+      return known;
+    }
     if (!copy->second) {
       const Storage& memory = *known.storage();
       copy->second = Storage::allocate(memory.bytes());

@@ -42,10 +42,16 @@ void resetCounters();
 void freezeStep();
 void thawStep();
 
+// The same for people: why graphs ran, and which operators ran at once, with the lines that asked.
+std::string report();
+
 // What was recorded on the calling thread and has not run, as text; for people.
 std::string dump();
+// What of it live tensors need, as text for Graphviz.
+std::string dumpDot();
 
-// Where the calling thread's program stands, for records that follow; errors name it.
+// Where the calling thread's program stands, for records that follow; errors name it. Calls of
+// scripts know their places themselves.
 void setPlace(SourceRange place);
 // Whether the process ever had a lazy tensor.
 bool inUse();

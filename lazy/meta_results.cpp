@@ -25,7 +25,20 @@ void normGradient(CallFrame& frame) {
   frame.results[2] = IValue(Tensor::emptyLike(channels, channels.dtype()));
 }
 
+// (Tensor input, …) -> the same normalized, and two of channels.
+void normInTraining(CallFrame& frame) {
+  const Tensor input = frame.args[0].toTensor();
+  WICK_CHECK(input.dim() >= 2 && input.isContiguous() && isFloating(input.dtype()) &&
+                 !isReducedFloat(input.dtype()) && input.numel() > 0,
+             "normalization: not available on device meta");
+  const Tensor channels = Tensor::empty({input.size(1)}, input.dtype(), input.device());
+  frame.results[0] = IValue(Tensor::empty(input.sizes(), input.dtype(), input.device()));
+  frame.results[1] = IValue(channels);
+  frame.results[2] = IValue(Tensor::emptyLike(channels, channels.dtype()));
+}
+
 constexpr DeviceKernel kKernels[] = {
+    {"wick::batch_norm_train", normInTraining},
     {"wick::nll_loss_gradient", nllGradient},
     {"wick::batch_norm_gradient", normGradient},
 };

@@ -50,6 +50,8 @@ class Program {
   static std::shared_ptr<Program> find(const Graph& graph, const Graph::Plan& plan,
                                        const std::vector<bool>& spare, const std::string& key,
                                        bool& compiled);
+  // The plan as an ordinary graph.
+  static std::shared_ptr<wick::Graph> build(const Graph& graph, const Graph::Plan& plan);
   // The values that the plan asks for. A program that donates calls `let_go` when all that may fail
   // is done: nobody but it should hold the arguments then.
   std::vector<IValue> run(std::vector<IValue> arguments, const std::function<void()>& let_go);
@@ -66,7 +68,6 @@ class Program {
     std::vector<From> arguments;
   };
   static Split split(const Graph& graph, const Graph::Plan& plan, const std::vector<bool>& spare);
-  static std::shared_ptr<wick::Graph> build(const Graph& graph, const Graph::Plan& plan);
   static Part makePart(const Graph& graph, const Graph::Plan& plan,
                        const std::vector<ArgumentSource>& given,
                        const std::vector<ValueId>& computed);

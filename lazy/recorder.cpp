@@ -22,10 +22,13 @@
 #include "ir/device_kernels.h"
 #include "ir/kind_kernels.h"
 #include "lazy/base.h"
+#include "lazy/effects.h"
 #include "lazy/immediate.h"
 #include "lazy/infer.h"
 #include "lazy/lazy.h"
+#include "lazy/places.h"
 #include "lazy/program.h"
+#include "runtime/interpreter/call_places.h"
 
 namespace wick::lazy {
 
@@ -92,7 +95,8 @@ Way findWay(const Operator& op) {
                   op.tensorArguments() == 0 || !givesTensors(op))) {
     return Way::Direct;
   }
-  if (op.has(kSideEffects) || op.has(kNondeterministic) || !givesOnlyTensors(op)) {
+  const bool acts = op.has(kSideEffects) && !hasRecordedEffects(op);
+  if (acts || op.has(kNondeterministic) || !givesOnlyTensors(op)) {
     return Way::Immediate;
   }
   return Way::Recorded;
@@ -119,7 +123,6 @@ Way wayOf(const Operator& op, std::span<const IValue> args) {
 }
 
 thread_local const char* cause = nullptr;
-thread_local SourceRange place_now;
 std::atomic<bool> in_use{false};
 
 class CauseScope {
@@ -237,7 +240,7 @@ Operand operandFor(const Operator& op, size_t i, const IValue& v) {
 
 class Recorder {
  public:
-  Recorder(CallFrame& frame, const SourceRange& place) : frame_(frame), place_(place) {}
+  explicit Recorder(CallFrame& frame) : frame_(frame) {}
 
   void run() {
     const Operator& op = *frame_.op;
@@ -299,7 +302,7 @@ class Recorder {
     }
     Record record;
     record.op = &op;
-    record.place = place_;
+    record.place = placeOfCall();
     record.operands.reserve(args.size());
     for (size_t i = 0; i < args.size(); ++i) record.operands.push_back(operandFor(op, i, args[i]));
     record.results = results;
@@ -477,7 +480,6 @@ class Recorder {
   }
 
   CallFrame& frame_;
-  const SourceRange& place_;
   std::vector<Tensor> tensors_;  // of the arguments, in lists too
   std::vector<ValueId> values_;
 
@@ -510,7 +512,7 @@ void callDirectly(CallFrame& frame) {
   finishDerived(op, destination, frame.results[0]);
 }
 
-void callView(CallFrame& frame, SourceRange place) {
+void callView(CallFrame& frame) {
   const Operator& op = *frame.op;
   const std::vector<IValue> args(frame.args, frame.args + frame.num_args);
   callDirectly(frame);
@@ -547,7 +549,7 @@ void callView(CallFrame& frame, SourceRange place) {
   if (!views || !changes) return;
   Record record;
   record.op = &op;
-  record.place = std::move(place);
+  record.place = placeOfCall();
   record.results = counts;
   for (size_t i = 0; i < args.size(); ++i) record.operands.push_back(operandFor(op, i, args[i]));
   const ValueId first =
@@ -563,9 +565,6 @@ const char* currentCause() {
   return cause ? cause : "copy";
 }
 
-void setPlace(SourceRange place) {
-  place_now = std::move(place);
-}
 bool inUse() {
   return in_use.load(std::memory_order_relaxed);
 }
@@ -575,17 +574,16 @@ Tensor makeLazy(const Geometry& layout) {
 }
 
 void recordCall(CallFrame& frame) {
-  const SourceRange& place = place_now;
   std::unique_lock lock(mutex());
   if (isFull(*Graph::current())) Graph::current()->evaluate("a long graph");
   const Way way = wayOf(*frame.op, std::span(frame.args, frame.num_args));
   if (way == Way::Direct || way == Way::View) {
     // These may call anything, back into Python too.
     lock.unlock();
-    return way == Way::Direct ? callDirectly(frame) : callView(frame, place);
+    return way == Way::Direct ? callDirectly(frame) : callView(frame);
   }
   if (way == Way::Immediate) return callImmediately(frame);
-  Recorder(frame, place).run();
+  Recorder(frame).run();
 }
 
 // ---- the device ----
@@ -621,7 +619,7 @@ class LazyBackend : public DeviceBackend {
   Device current() override { return {kLazy, -1}; }
   bool hasMemory() const override { return false; }
   void* allocate(Device, size_t) override {
-    in_use.store(true, std::memory_order_relaxed);
+    if (!in_use.exchange(true, std::memory_order_relaxed)) noteCallPlaces();
     return nullptr;
   }
   void free(Device, void*, size_t) noexcept override {}

@@ -34,6 +34,7 @@ void runBackward(const py::object& outputs, const py::object& gradients, bool re
   refuseWhileTracing("backward");
   const std::vector<Tensor> out = tensorsOf(outputs, "backward");
   const std::vector<Tensor> grads = tensorsOf(gradients, "backward");
+  noteLazyPlace();
   const Interruptible interruptible;
   const WithoutGil others;
   autograd::backward(out, grads, {retain_graph, create_graph});
@@ -45,6 +46,7 @@ py::tuple runGrad(const py::object& outputs, const py::object& inputs, const py:
   const std::vector<Tensor> out = tensorsOf(outputs, "grad"), in = tensorsOf(inputs, "grad");
   const std::vector<Tensor> grads = tensorsOf(gradients, "grad");
   std::vector<Tensor> found;
+  noteLazyPlace();
   const Interruptible interruptible;
   {
     const WithoutGil others;

@@ -48,7 +48,9 @@ void addLazy(PyObject* module) {
   m.def("_lazy_thaw_step", lazy::thawStep);
   m.def("_lazy_counters", countersAsDict);
   m.def("_lazy_reset_counters", lazy::resetCounters);
+  m.def("_lazy_report", lazy::report);
   m.def("_lazy_dump", lazy::dump);
+  m.def("_lazy_dump_dot", lazy::dumpDot);
   m.def("_lazy_set_cache_size", lazy::setCacheSize);
 }
 

@@ -6,6 +6,7 @@
 #include "core/version.h"
 #include "python/autograd.h"
 #include "python/convert.h"
+#include "python/distributed.h"
 #include "python/eager.h"
 #include "python/interrupts.h"
 #include "python/lazy.h"
@@ -126,6 +127,7 @@ extern "C" __attribute__((visibility("default"))) PyObject* PyInit__C() {
     addScript(module.get());
     addTracing(module.get());
     addLazy(module.get());
+    addDistributed(module.get());
     const Owned generator(generatorObject(wick::GeneratorRef(&wick::defaultGenerator())));
     check(PyModule_AddObjectRef(module.get(), "default_generator", generator.get()));
     check(PyModule_AddStringConstant(module.get(), "__version__", wick::version()));

@@ -154,6 +154,7 @@ int truth(PyObject* self) {
   int result = -1;
   guardedStatus([&] {
     const Tensor& t = tensorOf(self, "bool");
+    noteLazyPlace();
     warnOfConstant("boolean");
     if (t.numel() > 1) {
       raise(PyExc_RuntimeError, "Boolean value of Tensor with more than one value is ambiguous");
@@ -165,6 +166,7 @@ int truth(PyObject* self) {
 
 PyObject* asInt(PyObject* self) {
   return guarded([&] {
+    noteLazyPlace();
     warnOfConstant("integer");
     const IValue value = onlyElement(self, "int");
     const Owned number(toPython(value));
@@ -174,6 +176,7 @@ PyObject* asInt(PyObject* self) {
 
 PyObject* asFloat(PyObject* self) {
   return guarded([&] {
+    noteLazyPlace();
     warnOfConstant("float");
     const IValue value = onlyElement(self, "float");
     const Owned number(toPython(value));
@@ -188,6 +191,7 @@ PyObject* asIndex(PyObject* self) {
       raise(PyExc_TypeError,
             "only integer tensors of a single element can be converted to an index");
     }
+    noteLazyPlace();
     warnOfConstant("index");
     const IValue value = onlyElement(self, "index");
     const Owned number(toPython(value));
@@ -270,6 +274,7 @@ PyMethodDef set_print_options = {"_set_print_options", setPrintOptions, METH_VAR
 
 PyObject* represent(PyObject* self) {
   return guarded([&] {
+    noteLazyPlace();
     const std::string text = shown(tensorOf(self, "repr"));
     return PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size()));
   });
@@ -295,6 +300,7 @@ PyObject* format(PyObject* self, PyObject* spec) {
 
 PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] {
+    noteLazyPlace();
     warnOfConstant("number");
     return toPython(onlyElement(self, "item"));
   });
@@ -312,6 +318,7 @@ PyObject* nestedList(const Tensor& t) {
 
 PyObject* toList(PyObject* self, PyObject*) {
   return guarded([&] {
+    noteLazyPlace();
     warnOfConstant("list");
     return nestedList(tensorOf(self, "tolist"));
   });

@@ -11,7 +11,7 @@ packages=(
   # the package for Python and its tests
   pybind11-dev python3-dev python3-numpy python3-venv
   # tests of what is installed
-  cmake luajit pkgconf
+  cmake luajit openmpi-bin pkgconf
 )
 
 missing=()

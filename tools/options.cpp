@@ -58,16 +58,20 @@ void addInputs(CLI::App& verb, Options& options) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+void addDevice(CLI::App& verb, Options& options) {
+  verb.add_option(
+      "--device", options.device,
+      "where the module, the arguments and new tensors are: cpu, cuda, cuda:N, or lazy: "
+      "calls are recorded and run as one graph where a value is needed (cpu)");
+}
+
 void addInputFlags(CLI::App& verb, Options& options) {
   verb.add_option("--method", options.method,
                   "method of the archive's module (a call of the module: forward with its hooks)");
   verb.add_option("--function", options.function, "function of the script (main)");
   addInputs(verb, options);
   addMode(verb, options);
-  verb.add_option(
-      "--device", options.device,
-      "where the module, the arguments and new tensors are: cpu, cuda, cuda:N, or lazy: "
-      "calls are recorded and run as one graph where a value is needed (cpu)");
+  addDevice(verb, options);
   verb.add_option("--tf32", options.tf32,
                   "what may round factors of float32 to 10 bits of fraction on the device: off, "
                   "convolutions (as PyTorch at first) or all (off)")
@@ -212,6 +216,7 @@ void addTrain(CLI::App& app, Options& options) {
       ->check(CLI::Range(0.0, 1.0));
   verb->add_option("--validation-data", train.validation_data, "samples for validation, as --data")
       ->expected(1, 64);
+  addDevice(*verb, options);
   verb->add_option("--dtype", options.dtype,
                    "convert floating parameters, buffers and data: f16, bf16, f32 or f64")
       ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));

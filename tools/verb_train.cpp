@@ -9,10 +9,13 @@
 #include <map>
 
 #include "core/budget.h"
+#include "core/device_backend.h"
 #include "core/grad_mode.h"
 #include "core/output_file.h"
 #include "core/value_conversions.h"
+#include "lazy/lazy.h"
 #include "runtime/call.h"
+#include "runtime/device_moves.h"
 #include "runtime/jit_mode.h"
 #include "serialization/export.h"
 #include "serialization/tensor_files.h"
@@ -140,6 +143,7 @@ TrainerSettings settingsOf(const Options& options) {
   settings.clip_norm = train.clip_norm;
   settings.clip_value = train.clip_value;
   settings.detect_anomaly = train.detect_anomaly;
+  if (!options.device.empty() && defaultDevice().type == kLazy) settings.end_step = lazy::markStep;
   return settings;
 }
 
@@ -215,6 +219,7 @@ std::map<std::string, std::string> identity(const Options& options, const DataSe
   all["--clip-norm"] = fmt::format("{}", t.clip_norm);
   all["--clip-value"] = fmt::format("{}", t.clip_value);
   all["--dtype"] = options.dtype;
+  if (!options.device.empty()) all["--device"] = options.device;
   all["--method"] = options.method;
   // Where rates depend on the end.
   const bool to_the_end =
@@ -344,6 +349,7 @@ class TrainingRun {
   TrainingRun(const Options& options, const LoadedFile& program, DataSet data)
       : options_(options),
         train_(options.train),
+        unit_(program.unit()),
         identity_(identity(options, data)),
         trainer_(program.module(), std::move(data), objectiveOf(options), settingsOf(options)) {
     if (!train_.validation_data.empty()) {
@@ -375,6 +381,7 @@ class TrainingRun {
     progress_.clear();
     if (!trainer_.finished()) stopEarly();
     trainer_.module().eval();
+    fetchModule();
     saveModule(trainer_.module(), options_.output_file);
     progress_.line(
         fmt::format("{}: written after {} steps", options_.output_file, trainer_.stepsDone()));
@@ -414,6 +421,13 @@ class TrainingRun {
                                train_.checkpoint.empty() ? "" : "; --resume goes on"));
   }
 
+  // Files are written from the CPU.
+  void fetchModule() {
+    if (options_.device.empty()) return;
+    fetchResult(options_, IValue(trainer_.module().object()));
+    moveConstants(unit_, Device());
+  }
+
   void endEpoch() {
     const auto before = Clock::now();
     const Trainer::Result train = trainer_.epochSoFar();
@@ -443,6 +457,7 @@ class TrainingRun {
 
   const Options& options_;
   const TrainOptions& train_;
+  const CompilationUnit& unit_;
   std::map<std::string, std::string> identity_;
   Trainer trainer_;
   TrainingRecord record_;
@@ -507,6 +522,7 @@ void trainVerb(const Options& options) {
   }
   if (!options.dtype.empty()) program.module().to(dtypeOf(options.dtype));
   if (!options.train.weights.empty()) loadWeights(program, options.train.weights);
+  placeOnDevice(options, program, {});
   TrainingRun(options, program, dataOf(options.train.data, options)).run();
 }
 

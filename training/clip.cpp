@@ -7,9 +7,12 @@
 #include "autograd/tape.h"
 #include "core/budget.h"
 #include "core/convert.h"
+#include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
 #include "core/error.h"
+#include "core/grad_mode.h"
 #include "core/parallel.h"
+#include "runtime/ops/call.h"
 #include "runtime/threads.h"
 
 namespace wick {
@@ -24,19 +27,56 @@ struct Piece {
 
 constexpr int64_t kChunk = kGrainSize;
 
-std::vector<Piece> piecesOf(const char* op, const std::vector<Tensor>& parameters) {
-  std::vector<Piece> pieces;
+struct Gradients {
+  std::vector<Piece> pieces;      // in the CPU's memory
+  std::vector<Tensor> elsewhere;  // what operators work on
+  bool empty() const { return pieces.empty() && elsewhere.empty(); }
+};
+
+Gradients gradientsOf(const char* op, const std::vector<Tensor>& parameters) {
+  Gradients found;
   int64_t chunks = 0;
   for (const Tensor& p : parameters) {
     const Tensor gradient = autograd::gradientOf(p);
     if (!gradient.defined()) continue;
     WICK_CHECK(gradient.kind() == TensorKind::Dense, "{}: a gradient is not dense", op);
     const Tensor plain = gradient.detach();
+    if (!plain.device().isCpu()) {
+      found.elsewhere.push_back(plain);
+      continue;
+    }
     Piece piece{gradient, plain.isNonOverlappingAndDense() ? plain : plain.contiguous()};
     piece.end = chunks += (gradient.numel() + kChunk - 1) / kChunk;
-    pieces.push_back(std::move(piece));
+    found.pieces.push_back(std::move(piece));
   }
-  return pieces;
+  return found;
+}
+
+bool isWide(DType dtype) {
+  return dtype == DType::Double || dtype == DType::ComplexDouble;
+}
+
+// The norm of each, computed on its device; of all of a device together one value comes over.
+std::vector<double> normsElsewhere(const std::vector<Tensor>& gradients, double p) {
+  static const OperatorHandle kNorm("aten::linalg_vector_norm", ""), kStack("aten::stack", ""),
+      kTo("aten::to", "dtype");
+  std::vector<double> made(gradients.size());
+  std::vector<bool> done(gradients.size());
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    if (done[i]) continue;
+    std::vector<size_t> here;
+    std::vector<Tensor> norms;
+    for (size_t k = i; k < gradients.size(); ++k) {
+      if (done[k] || gradients[k].device() != gradients[i].device()) continue;
+      done[k] = true;
+      here.push_back(k);
+      norms.push_back(kTo(kNorm(gradients[k], Scalar(p), IValue(), false, IValue()),
+                          static_cast<int64_t>(DType::Double), false, false, IValue()));
+    }
+    const Tensor all = moveTo(kStack(norms, 0), Device());
+    for (size_t k = 0; k < here.size(); ++k) made[here[k]] = all.span<double>()[k];
+  }
+  return made;
 }
 
 // body(piece, number of the chunk, first element, end) for all chunks of all pieces.
@@ -101,7 +141,7 @@ double finished(Norm kind, double p, double sum) {
 
 // What is left of a norm in the dtype that PyTorch computes it in.
 double roundedTo(DType dtype, double v) {
-  if (dtype == DType::Double || dtype == DType::ComplexDouble) return v;
+  if (isWide(dtype)) return v;
   if (dtype == DType::Half) return static_cast<float>(Half(static_cast<float>(v)));
   if (dtype == DType::BFloat16) return static_cast<float>(BFloat16(static_cast<float>(v)));
   return static_cast<float>(v);
@@ -131,10 +171,12 @@ void writeBack(const std::vector<Piece>& pieces) {
 
 double clipGradNorm(const std::vector<Tensor>& parameters, double max_norm, double norm_type,
                     bool error_if_nonfinite) {
-  const std::vector<Piece> pieces = piecesOf("clipGradNorm", parameters);
-  if (pieces.empty()) return 0;
+  const GradModeGuard unrecorded(false);
+  const Gradients gradients = gradientsOf("clipGradNorm", parameters);
+  if (gradients.empty()) return 0;
+  const std::vector<Piece>& pieces = gradients.pieces;
   const Norm kind = kindOf(norm_type);
-  std::vector<double> sums(static_cast<size_t>(pieces.back().end));
+  std::vector<double> sums(pieces.empty() ? 0 : static_cast<size_t>(pieces.back().end));
   forEachChunk(pieces, [&](const Piece& piece, int64_t chunk, int64_t begin, int64_t end) {
     dispatch<kFloatOrComplex>("clipGradNorm", piece.dense.dtype(), [&]<class T>() {
       const T* data = piece.dense.data<T>();
@@ -146,16 +188,20 @@ double clipGradNorm(const std::vector<Tensor>& parameters, double max_norm, doub
     });
   });
   double total = nothing(kind);
-  int64_t chunk = 0;
   DType widest = DType::Float;
+  const auto add = [&](DType dtype, double norm) {
+    if (isWide(dtype)) widest = DType::Double;
+    total = joined(kind, total, term(kind, norm_type, norm));
+  };
+  int64_t chunk = 0;
   for (const Piece& piece : pieces) {
     double sum = nothing(kind);
     for (; chunk < piece.end; ++chunk) sum = joined(kind, sum, sums[static_cast<size_t>(chunk)]);
     const DType dtype = piece.dense.dtype();
-    const double norm = roundedTo(dtype, finished(kind, norm_type, sum));
-    if (dtype == DType::Double || dtype == DType::ComplexDouble) widest = DType::Double;
-    total = joined(kind, total, term(kind, norm_type, norm));
+    add(dtype, roundedTo(dtype, finished(kind, norm_type, sum)));
   }
+  const std::vector<double> norms = normsElsewhere(gradients.elsewhere, norm_type);
+  for (size_t i = 0; i < norms.size(); ++i) add(gradients.elsewhere[i].dtype(), norms[i]);
   total = roundedTo(widest, finished(kind, norm_type, total));
   WICK_CHECK(!error_if_nonfinite || std::isfinite(total),
              "clipGradNorm: the total norm of order {} of the gradients is {}", norm_type, total);
@@ -169,14 +215,17 @@ double clipGradNorm(const std::vector<Tensor>& parameters, double max_norm, doub
                               [&]<class T>() { scale(piece.dense.data<T>(), begin, end, factor); });
   });
   writeBack(pieces);
+  static const OperatorHandle kScale("aten::mul_", "Scalar");
+  for (const Tensor& gradient : gradients.elsewhere) kScale(gradient, Scalar(factor));
   return total;
 }
 
 void clipGradValue(const std::vector<Tensor>& parameters, double limit) {
   WICK_CHECK(limit >= 0, "clipGradValue: the limit is {}", limit);
-  const std::vector<Piece> pieces = piecesOf("clipGradValue", parameters);
+  const GradModeGuard unrecorded(false);
+  const Gradients gradients = gradientsOf("clipGradValue", parameters);
   const BudgetScope unbounded(nullptr);
-  forEachChunk(pieces, [&](const Piece& piece, int64_t, int64_t begin, int64_t end) {
+  forEachChunk(gradients.pieces, [&](const Piece& piece, int64_t, int64_t begin, int64_t end) {
     dispatch<kAnyFloat>("clipGradValue", piece.dense.dtype(), [&]<class T>() {
       T* data = piece.dense.data<T>();
       const T most = convert<T>(limit), least = convert<T>(-limit);
@@ -187,7 +236,12 @@ void clipGradValue(const std::vector<Tensor>& parameters, double limit) {
       }
     });
   });
-  writeBack(pieces);
+  writeBack(gradients.pieces);
+  static const OperatorHandle kClamp("aten::clamp_", "");
+  for (const Tensor& gradient : gradients.elsewhere) {
+    WICK_CHECK(!isComplex(gradient.dtype()), "clipGradValue: complex numbers have no order");
+    kClamp(gradient, Scalar(-limit), Scalar(limit));
+  }
 }
 
 }  // namespace wick

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "runtime/ops/call.h"
 #include "serialization/npy.h"
@@ -75,6 +76,14 @@ DataSet DataSet::at(const Tensor& indices) const {
     batch.inputs.emplace_back(name, kSelect(tensor, 0, indices));
   }
   return batch;
+}
+
+DataSet DataSet::on(Device device) const {
+  if (targets.device() == device) return *this;
+  DataSet there = *this;
+  there.targets = moveTo(targets, device);
+  for (auto& [name, tensor] : there.inputs) tensor = moveTo(tensor, device);
+  return there;
 }
 
 std::string DataSet::describe() const {

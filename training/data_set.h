@@ -18,6 +18,8 @@ struct DataSet {
   int64_t size() const { return targets.size(0); }
   // The samples at these places, in this order; `indices` is an int64 tensor.
   DataSet at(const Tensor& indices) const;
+  // The same on another device.
+  DataSet on(Device device) const;
   // "x: float32[64, 3], target: int64[64]".
   std::string describe() const;
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "core/budget.h"
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "core/value_conversions.h"
@@ -38,9 +39,9 @@ def right_classes(output: Tensor, target: Tensor):
         target = target.argmax(1)
     counted = target != -100
     right = (output.argmax(1 if output.dim() > 1 else 0) == target) & counted
-    return int(right.sum()), int(counted.sum())
+    return torch.stack([right.sum(), counted.sum()])
 def right_decisions(output: Tensor, target: Tensor, threshold: float):
-    return int(((output > threshold) == (target > 0.5)).sum()), target.numel()
+    return ((output > threshold) == (target > 0.5)).sum()
 )";
 
 GraphFunction& functionNamed(const std::string& name) {
@@ -173,15 +174,17 @@ std::optional<Objective::Count> Objective::right(const IValue& output,
   if (!known_ || known_->kind == Kind::Numbers) return std::nullopt;
   const GradModeGuard unrecorded(false);
   const Tensor out = tensorOf(output).detach();
-  IValue counts;
   if (known_->kind == Kind::Classes) {
-    counts = callFunction(functionNamed("right_classes"), {out, targets});
-  } else {
-    const double threshold = known_->kind == Kind::Logits ? 0.0 : 0.5;
-    counts = callFunction(functionNamed("right_decisions"), {out, targets, threshold});
+    // One value comes over, because the device may have to be waited for.
+    const Tensor counts =
+        moveTo(callFunction(functionNamed("right_classes"), {out, targets}).toTensor(), Device());
+    return Count{counts.span<int64_t>()[0], counts.span<int64_t>()[1]};
   }
-  const auto [right, decisions] = counts.to<std::pair<int64_t, int64_t>>();
-  return Count{right, decisions};
+  const double threshold = known_->kind == Kind::Logits ? 0.0 : 0.5;
+  const Tensor right =
+      moveTo(callFunction(functionNamed("right_decisions"), {out, targets, threshold}).toTensor(),
+             Device());
+  return Count{right.item<int64_t>(), targets.numel()};
 }
 
 }  // namespace wick::training

@@ -6,12 +6,15 @@
 #include <unordered_set>
 
 #include "autograd/tape.h"
+#include "core/budget.h"
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "runtime/ops/call.h"
 #include "runtime/threads.h"
 #include "training/settings.h"
 #include "training/update_loops.h"
+#include "training/update_operators.h"
 
 namespace wick {
 namespace {
@@ -52,6 +55,15 @@ struct Pending {
   bool isCopy() const { return !work.sharesStorage(parameter); }
 };
 
+// One that is not in the CPU's memory: operators move it.
+struct PendingCalls {
+  const UpdateRule* rule;
+  Tensor parameter;
+  Tensor gradient;
+  std::array<Tensor, 3> buffers;
+  Update numbers;
+};
+
 // Whether the memory of two parameters overlaps, so that they must not be written at a time.
 bool shareMemory(const std::vector<Pending>& all) {
   std::vector<std::pair<uintptr_t, uintptr_t>> ranges;
@@ -75,7 +87,16 @@ void writeBack(const Pending& pending) {
   if (pending.isCopy()) pending.parameter.detach().copyFrom(pending.work);
 }
 
+void run(const std::vector<PendingCalls>& all) {
+  // As the loops: a step that ended in the middle would leave parameters of two ages behind.
+  const BudgetScope unbounded(nullptr);
+  for (const PendingCalls& one : all) {
+    training::updateByOperators(*one.rule, one.numbers, one.parameter, one.gradient, one.buffers);
+  }
+}
+
 void run(const std::vector<Pending>& all) {
+  if (all.empty()) return;
   applyNumThreads();
   if (shareMemory(all)) {
     // One after another, each from what the one before left.
@@ -102,6 +123,12 @@ std::array<bool, 3> usedBuffers(const UpdateRule& rule) {
     return {true, rms->momentum > 0, rms->centered};
   }
   return {true, false, false};
+}
+
+// What a new buffer holds. The first momentum is the gradient: -0.0 leaves every number that is added
+// to it as it is.
+double startOf(const UpdateRule& rule) {
+  return std::holds_alternative<Sgd>(rule) ? -0.0 : 0.0;
 }
 
 Tensor zerosLike(const Tensor& p) {
@@ -153,7 +180,9 @@ void Optimizer::checkParameters(const std::vector<Tensor>& parameters) const {
     };
     if (!p.defined()) throw UsageError(fmt::format("optimizer: parameter {} is no tensor", i));
     if (p.kind() != TensorKind::Dense) refuse("is not dense");
-    if (!p.device().isCpu()) refuse("is not on the CPU");
+    if (!p.device().isCpu() && !deviceBackend(p.device().type).holdsData()) {
+      refuse("has no numbers: tensors of this device have only sizes");
+    }
     if (!isComplexOrFloating(p.dtype()) && (!any || p.requiresGrad())) {
       refuse("has no gradient: only floating-point and complex tensors do");
     }
@@ -178,14 +207,9 @@ void Optimizer::beginMemories(const ParameterGroup& group) {
   for (const Tensor& p : group.parameters) {
     Memory& memory = memories_.emplace_back();
     const auto* adagrad = std::get_if<Adagrad>(&group.rule);
-    if (!adagrad) continue;
     // A complex sum begins with the value in both parts, as in PyTorch.
-    memory.buffers[0] = Tensor::emptyLike(p, p.dtype());
-    const double value = adagrad->initial_accumulator_value;
-    if (isComplex(p.dtype())) {
-      memory.buffers[0].copyFrom(Tensor::scalar(std::complex<double>(value, value)).to(p.dtype()));
-    } else {
-      memory.buffers[0].fill(value);
+    if (adagrad) {
+      memory.buffers[0] = training::newBuffer(p, adagrad->initial_accumulator_value);
     }
   }
 }
@@ -201,6 +225,7 @@ std::vector<Tensor> Optimizer::parameters() const {
 void Optimizer::step() {
   const GradModeGuard unrecorded(false);
   std::vector<Pending> all;
+  std::vector<PendingCalls> calls;
   std::vector<Memory> memories = memories_;
   size_t index = 0;
   for (const ParameterGroup& group : groups_) {
@@ -210,35 +235,51 @@ void Optimizer::step() {
       Tensor gradient = autograd::gradientOf(p);
       if (!gradient.defined()) continue;
       const char* const name = ruleName(group.rule);
-      WICK_CHECK(std::ranges::equal(gradient.sizes(), p.sizes()) && gradient.dtype() == p.dtype(),
+      WICK_CHECK(std::ranges::equal(gradient.sizes(), p.sizes()) && gradient.dtype() == p.dtype() &&
+                     gradient.device() == p.device(),
                  "{}: parameter {} is {}, its gradient {}", name, i, p.describe(),
                  gradient.describe());
       WICK_CHECK(p.storage()->writable(), "{}: parameter {} lies in memory that is read-only", name,
                  i);
       const bool decays = std::visit([](const auto& r) { return r.weight_decay != 0; }, group.rule);
       gradient = denseGradient(gradient, group.rule, decays);
+      const bool on_cpu = p.device().isCpu();
       // Parameters with gaps are updated in a copy.
-      const Tensor work = p.isNonOverlappingAndDense() ? p.detach() : p.detach().contiguous();
-      gradient = laidOutAs(work, gradient);
+      const Tensor work =
+          !on_cpu || p.isNonOverlappingAndDense() ? p.detach() : p.detach().contiguous();
+      if (on_cpu) gradient = laidOutAs(work, gradient);
 
       Memory& memory = memories[i];
       const bool first = !memory.buffers[0].defined();
       const std::array<bool, 3> used = usedBuffers(group.rule);
       Update update;
+      std::array<Tensor, 3> buffers;
       for (size_t k = 0; k < used.size(); ++k) {
         if (!used[k]) continue;
         Tensor& buffer = memory.buffers[k];
-        buffer = buffer.defined() ? laidOutAs(work, buffer) : zerosLike(work);
-        update.buffers[k] = buffer.rawData();
+        if (!buffer.defined()) {
+          buffer = training::newBuffer(work, startOf(group.rule));
+        } else if (on_cpu) {
+          buffer = laidOutAs(work, buffer);
+        }
+        buffers[k] = buffer;
       }
       ++memory.step;
       training::prepareUpdate(update, group.rule, p.dtype(), memory.step, first);
+      if (!on_cpu) {
+        calls.push_back({&group.rule, p, std::move(gradient), std::move(buffers), update});
+        continue;
+      }
+      for (size_t k = 0; k < used.size(); ++k) {
+        if (used[k]) update.buffers[k] = buffers[k].rawData();
+      }
       update.parameter = work.rawData();
       update.gradient = gradient.rawData();
       update.count = isComplex(p.dtype()) ? 2 * p.numel() : p.numel();
       all.push_back({p, work, std::move(gradient), update});
     }
   }
+  run(calls);
   run(all);
   for (const Pending& pending : all) pending.parameter.storage()->bumpVersion();
   memories_ = std::move(memories);

@@ -9,7 +9,8 @@
 //   }
 //
 // A step is one loop over the elements of all parameters together, split among threads, without
-// temporary tensors.
+// temporary tensors. Parameters on other devices are moved by operators there: on a lazy device a
+// whole step of a training is one compiled graph.
 #pragma once
 
 #include <array>
@@ -95,8 +96,9 @@ std::vector<Tensor> distinctParameters(const Module& module);
 class Optimizer {
  public:
   // UsageError for a rule with settings that PyTorch refuses (a negative rate), for no parameters,
-  // for a parameter twice, and for one that is no leaf, no floating-point or complex tensor, or not
-  // dense on the CPU. Parameters that require no gradient are kept in their places and left alone.
+  // for a parameter twice, and for one that is no leaf, no floating-point or complex tensor, not
+  // dense, or on the device meta. Parameters that require no gradient are kept in their places and
+  // left alone.
   Optimizer(std::vector<Tensor> parameters, UpdateRule rule);
   Optimizer(const Module& module, UpdateRule rule)
       : Optimizer(distinctParameters(module), std::move(rule)) {}

@@ -8,6 +8,7 @@
 
 #include "autograd/anomaly.h"
 #include "autograd/tape.h"
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "ir/function.h"
@@ -95,6 +96,26 @@ bool isPlain(const IValue& value, int depth = 0) {
   });
 }
 
+Tensor onCpu(const Tensor& t) {
+  return t.defined() && !t.device().isCpu() ? moveTo(t, Device()) : t;
+}
+
+// A state whose tensors are all on the CPU.
+IValue onCpu(const IValue& value) {
+  if (value.isTensor()) return IValue(onCpu(value.toTensor()));
+  if (value.isDict()) {
+    const DictObject& from = value.toDict();
+    auto made = makeRef<DictObject>(from.key_type, from.value_type);
+    for (const auto& [key, held] : from.items()) made->set(key, onCpu(held));
+    return IValue(std::move(made));
+  }
+  if (!value.isList() && !value.isTuple()) return value;
+  std::vector<IValue> elements;
+  for (const IValue& e : value.elements()) elements.push_back(onCpu(e));
+  return value.isList() ? IValue(makeList(value.toList().element_type, std::move(elements)))
+                        : IValue(makeTuple(std::move(elements), value.toTuple().named));
+}
+
 const IValue& entry(const IValue& state, const char* name) {
   const IValue* found = state.isDict() ? state.toDict().find(IValue(name)) : nullptr;
   if (!found) throw UsageError(fmt::format("the state of a training has no '{}'", name));
@@ -118,6 +139,7 @@ Trainer::Trainer(Module module, DataSet data, Objective objective, TrainerSettin
       settings_(std::move(settings)),
       optimizer_(trainable(module_), settings_.rule) {
   checkSettings(settings_);
+  device_ = optimizer_.groups()[0].parameters[0].device();
   module_.train();
   std::vector<int64_t> places(static_cast<size_t>(data_.size()));
   std::iota(places.begin(), places.end(), 0);
@@ -216,7 +238,7 @@ Trainer::Step Trainer::step() {
   }
   const std::vector<int64_t> places = batchOf(steps_);
   const Tensor index = indexOf(places);
-  DataSet batch = data_.at(index);
+  DataSet batch = data_.at(index).on(device_);
   defaultGenerator().seed(seedFor(settings_.seed, Draw::Step, steps_));
   optimizer_.zeroGrad();
   const GradModeGuard recorded(true);
@@ -225,26 +247,28 @@ Trainer::Step Trainer::step() {
   if (settings_.detect_anomaly) options.observer = anomalies.emplace().observer();
   const IValue output = runModel(batch, options);
   Step done;
+  std::optional<Objective::Count> count;
   try {
     if (!fitted_ && !settings_.model_gives_loss) {
       data_.targets = objective_.fittedTargets(output, data_.targets);
-      batch.targets = data_.at(index).targets;
+      batch.targets = data_.at(index).on(device_).targets;
     }
     fitted_ = true;
     const Tensor loss = lossOf(batch, output);
     WICK_CHECK(autograd::requiresGradient(loss),
                "the loss depends on no parameter that requires a gradient");
-    done.loss = loss.detach().to(DType::Double).item<double>();
+    // Values are looked at behind the walk back, so that a lazy device computes both ways at once.
+    // Where a loss is not finite, the walk names where it became so.
+    backward(loss);
+    if (!settings_.model_gives_loss) count = objective_.right(output, batch.targets);
+    done.loss = onCpu(loss.detach()).to(DType::Double).item<double>();
     if (!std::isfinite(done.loss)) {
-      // The walk back names where it became so.
-      if (settings_.detect_anomaly) backward(loss);
       throwRuntimeError(
           "the loss is {} (epoch {}, rate {}); a smaller rate or clipped gradients may "
           "help{}",
           done.loss, steps_ / epoch_steps_ + 1, optimizer_.groups()[0].lr(),
           settings_.detect_anomaly ? "" : ", --detect-anomaly names an operator");
     }
-    backward(loss);
   } catch (const RuntimeError& error) {
     failAt(batch, error);
   }
@@ -254,6 +278,7 @@ Trainer::Step Trainer::step() {
   }
   done.rate = optimizer_.groups()[0].lr();
   optimizer_.step();
+  if (settings_.end_step) settings_.end_step();
   if (schedule_) schedule_->step();
 
   done.epoch = steps_ / epoch_steps_ + 1;
@@ -261,11 +286,9 @@ Trainer::Step Trainer::step() {
   done.samples = static_cast<int64_t>(places.size());
   loss_sum_ += done.loss * static_cast<double>(done.samples);
   samples_ += done.samples;
-  if (!settings_.model_gives_loss) {
-    if (const auto count = objective_.right(output, batch.targets)) {
-      right_ += count->right;
-      decisions_ += count->decisions;
-    }
+  if (count) {
+    right_ += count->right;
+    decisions_ += count->decisions;
   }
   return done;
 }
@@ -301,14 +324,14 @@ std::optional<Trainer::Result> Trainer::validate() {
       for (int64_t& place : places) place = validation_[static_cast<size_t>(place)];
     }
     const Tensor index = indexOf(places);
-    DataSet batch = data.at(index);
+    DataSet batch = data.at(index).on(device_);
     const IValue output = runModel(batch, {});
     if (!fitted && !settings_.model_gives_loss) {
       data.targets = objective_.fittedTargets(output, data.targets);
-      batch.targets = data.at(index).targets;
+      batch.targets = data.at(index).on(device_).targets;
       fitted = true;
     }
-    const double loss = lossOf(batch, output).to(DType::Double).item<double>();
+    const double loss = onCpu(lossOf(batch, output)).to(DType::Double).item<double>();
     result.loss += loss * static_cast<double>(end - begin);
     if (settings_.model_gives_loss) continue;
     if (const auto count = objective_.right(output, batch.targets)) {
@@ -342,7 +365,7 @@ IValue Trainer::state() const {
   state->set(IValue("epoch_samples"), samples_);
   state->set(IValue("epoch_right"), right_);
   state->set(IValue("epoch_decisions"), decisions_);
-  return IValue(std::move(state));
+  return onCpu(IValue(std::move(state)));
 }
 
 void Trainer::loadState(const IValue& state) {

@@ -38,6 +38,8 @@ struct TrainerSettings {
   double clip_norm = 0;         // 0: not
   double clip_value = 0;        // 0: not
   bool detect_anomaly = false;  // autograd/anomaly.h
+  // Called when a step has moved the parameters; what ends a step on a lazy device.
+  std::function<void()> end_step;
 };
 
 // Used by one thread; several trainers may work at a time on modules that share no parameters.
@@ -59,9 +61,9 @@ class Trainer {
     double rate = 0;             // of the first group, as it was used
     std::optional<double> norm;  // of the gradients, when they are clipped by it
   };
-  // The next batch: forward, backward, clipping, update, schedule. RuntimeError that says at which
-  // step for what the model raises, and for a loss that is not finite. Then parameters are as the
-  // step before left them.
+  // The next batch, on the parameters' device: forward, backward, clipping, update, schedule.
+  // RuntimeError that says at which step for what the model raises, and for a loss that is not
+  // finite. Then parameters are as the step before left them.
   Step step();
 
   struct Result {
@@ -85,8 +87,8 @@ class Trainer {
   const Module& module() const { return module_; }
 
   // All that the next steps depend on but the settings: the module's tensors and other attributes,
-  // the optimizer's and the schedule's state, the place in the epoch. To be written at once: its
-  // tensors are not copies.
+  // the optimizer's and the schedule's state, the place in the epoch. On the CPU, to be written at
+  // once: tensors that are there are not copies.
   IValue state() const;
   // UsageError when it does not fit the module or the data.
   void loadState(const IValue& state);
@@ -104,6 +106,7 @@ class Trainer {
   TrainerSettings settings_;
   Optimizer optimizer_;
   std::optional<SequentialScheduler> schedule_;
+  Device device_;                            // of the parameters
   std::vector<int64_t> train_, validation_;  // positions of samples
   std::vector<int64_t> order_;               // of the epoch
   int64_t order_epoch_ = -1;

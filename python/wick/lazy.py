@@ -12,6 +12,7 @@ __all__ = [
     "thaw_step",
     "counters",
     "reset_counters",
+    "report",
     "dump",
     "set_cache_size",
 ]
@@ -53,9 +54,14 @@ def reset_counters():
     _C._lazy_reset_counters()
 
 
-def dump():
-    """What this thread has recorded and not run, as text."""
-    return _C._lazy_dump()
+def report():
+    """The counters as text for people, with the lines that caused what they count."""
+    return _C._lazy_report()
+
+
+def dump(dot=False):
+    """What this thread has recorded and not run, as text; with `dot` what of it is needed, for Graphviz."""
+    return _C._lazy_dump_dot() if dot else _C._lazy_dump()
 
 
 def set_cache_size(graphs):

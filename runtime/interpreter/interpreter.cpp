@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "runtime/executor/graph_executor.h"
+#include "runtime/interpreter/call_places.h"
 #include "runtime/interpreter/frame_operations.h"
 #include "runtime/interpreter/interpreter_state.h"
 #include "runtime/interpreter/observer.h"
@@ -35,7 +36,7 @@ InterpreterState::InterpreterState(const Code& code, std::span<IValue> arguments
                                    std::shared_ptr<RunContext> context, size_t depth, bool lent)
     : context_(std::move(context)),
       observer_(context_->options.observer),
-      attended_(observer_ || context_->limited || context_->turns()),
+      attended_(observer_ || context_->limited || context_->turns() || callPlacesAreNoted()),
       compiler_(observer_ || jitMode() == JitMode::Off ? nullptr : nativeCompiler()),
       depth_(depth),
       lent_(lent) {
@@ -318,6 +319,7 @@ void InterpreterState::callPlainly(const Code& code, const Instruction& instruct
 }
 
 void InterpreterState::callAttended(const Code& code, const Instruction& instruction, IValue* r) {
+  const CallPlaceScope place(code, instruction);
   checkBudget();
   checkGrowth();
   Turns* const turns = context_->turns();

@@ -95,7 +95,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
               : callPlainly(code, instruction, registers);
   }
   static void callPlainly(const Code& code, const Instruction& instruction, IValue* registers);
-  // For a run that has limits, forks or is watched.
+  // For a run that has limits, forks or is watched, or where somebody asks where calls come from.
   void callAttended(const Code& code, const Instruction& instruction, IValue* registers);
   template <class Prepare>
   void callObserved(const Code& code, const Instruction& instruction, IValue* registers,

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <string>
@@ -35,6 +36,21 @@ inline void expectSame(const Tensor& got, const Tensor& want, const std::string&
   const Tensor a = moveTo(got, Device()).contiguous(), b = want.contiguous();
   EXPECT_EQ(std::memcmp(a.rawData(), b.rawData(), static_cast<size_t>(a.numel()) * a.itemSize()), 0)
       << what;
+}
+
+// Numbers that are equal but for the rounding of some operations.
+inline void expectNear(const Tensor& got, const Tensor& want, const std::string& what = "") {
+  ASSERT_EQ(got.dtype(), want.dtype()) << what;
+  ASSERT_TRUE(std::ranges::equal(got.sizes(), want.sizes())) << what;
+  const bool wide = want.dtype() == DType::Double || want.dtype() == DType::ComplexDouble;
+  const DType dtype = isComplex(want.dtype()) ? DType::ComplexDouble : DType::Double;
+  const Tensor a = moveTo(got, Device()).to(dtype).contiguous(), b = want.to(dtype).contiguous();
+  const int64_t count = isComplex(dtype) ? 2 * b.numel() : b.numel();
+  for (int64_t i = 0; i < count; ++i) {
+    const double x = static_cast<const double*>(a.rawData())[i];
+    const double y = static_cast<const double*>(b.rawData())[i];
+    ASSERT_NEAR(x, y, (wide ? 1e-13 : 2e-6) * (1 + std::abs(y))) << what << ", element " << i;
+  }
 }
 
 template <class F>

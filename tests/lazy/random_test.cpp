@@ -35,10 +35,12 @@ class RandomProgram {
   std::vector<Tensor> run(const std::function<Tensor(const Tensor&)>& place) {
     draw_.seed(seed_);
     errors_.clear();
+    story_.clear();
     pool_ = {place(start(3, 4, seed_)), place(start(4, 3, seed_ + 1)),
              place(start(1, 4, seed_ + 2)), place(start(3, 1, seed_ + 3))};
     const int steps = 4 + choose(16);
     for (int i = 0; i < steps; ++i) {
+      story_ += "\n" + std::to_string(i) + ":";
       try {
         step();
       } catch (const Error& error) {
@@ -56,10 +58,21 @@ class RandomProgram {
     return pool_;
   }
   const std::string& errors() const { return errors_; }
+  // What the steps did: the operator's number, the tensors that it got, and those that it gave.
+  const std::string& story() const { return story_; }
 
  private:
   int choose(int n) { return static_cast<int>(draw_() % static_cast<unsigned>(n)); }
-  Tensor any() { return pool_[static_cast<size_t>(choose(static_cast<int>(pool_.size())))]; }
+  Tensor any() {
+    const int at = choose(static_cast<int>(pool_.size()));
+    const Tensor t = pool_[static_cast<size_t>(at)];
+    story_ += " " + std::to_string(at) + ": " + describe(t);
+    return t;
+  }
+  static std::string describe(const Tensor& t) {
+    return std::string(toString(t.dtype())) + formatInts(t.sizes()) + formatInts(t.strides()) +
+           "@" + std::to_string(t.offset());
+  }
 
   void step() {
     static const OperatorHandle kAdd("aten::add_", "Tensor"), kMul("aten::mul_", "Scalar"),
@@ -77,6 +90,7 @@ class RandomProgram {
     const Tensor x = any(), y = any();
     const int dim = choose(3) - 1;
     chosen_ = choose(32);
+    story_ += ", operator " + std::to_string(chosen_);
     switch (chosen_) {
       case 0:
         return keep(ops::add(x, y, Scalar(0.5)));
@@ -146,14 +160,17 @@ class RandomProgram {
         return keep(ops::exp(kDetach(x)));
     }
   }
-  void keep(const Tensor& t) { pool_.push_back(t); }
+  void keep(const Tensor& t) {
+    pool_.push_back(t);
+    story_ += " -> " + describe(t);
+  }
 
   unsigned seed_;
   static constexpr int kOutForm = 28;
   int chosen_ = 0;
   std::mt19937 draw_;
   std::vector<Tensor> pool_;
-  std::string errors_;
+  std::string errors_, story_;
 };
 
 bool sameBits(const Tensor& a, const Tensor& b) {
@@ -182,7 +199,9 @@ TEST(Lazy, RandomProgramsHaveTheBitsOfEagerOnes) {
         ASSERT_EQ(got[i].stride(d), want[i].stride(d)) << "program " << seed;
       }
       ASSERT_TRUE(sameBits(moveTo(got[i], Device()), want[i]))
-          << "program " << seed << ", tensor " << i;
+          << "program " << seed << ", tensor " << i << ": "
+          << formatTensor(moveTo(got[i], Device())) << "\nfor " << formatTensor(want[i])
+          << program.story();
     }
   }
 }

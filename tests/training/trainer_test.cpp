@@ -6,6 +6,9 @@
 
 #include <thread>
 
+#include "core/device_backend.h"
+#include "lazy/lazy.h"
+#include "runtime/device_moves.h"
 #include "tests/error_text.h"
 #include "training/backward.h"
 #include "wick.h"
@@ -26,7 +29,8 @@ DataSet dataFrom(const IValue& recorded) {
   return data;
 }
 
-TEST(TrainerTest, LearnsWhatPyTorchLearns) {
+// The recorded training, with the module on a device.
+void expectRecordedTraining(Device device, std::function<void()> end_step) {
   const IValue recorded = loadValue(kData + "training.pt");
   TrainerSettings settings;
   settings.rule = AdamW{.lr = 0.01};
@@ -37,14 +41,18 @@ TEST(TrainerTest, LearnsWhatPyTorchLearns) {
   settings.batch_size = 16;
   settings.shuffle = false;
   settings.clip_norm = 0.5;
-  Trainer trainer(load(kData + "net.pt"), dataFrom(recorded), Objective("cross_entropy"), settings);
+  settings.end_step = std::move(end_step);
+  const Module module = load(kData + "net.pt");
+  const IValue object(module.object());
+  moveTensors({&object, 1}, device);
+  Trainer trainer(module, dataFrom(recorded), Objective("cross_entropy"), settings);
   EXPECT_EQ(trainer.allSteps(), 12);
   for (const IValue& loss : recorded["losses"].elements()) {
     ASSERT_FALSE(trainer.finished());
     EXPECT_NEAR(trainer.step().loss, loss.toDouble(), 1e-5);
   }
   EXPECT_TRUE(trainer.finished());
-  const IValue state = trainer.module().stateDict();
+  const IValue state = trainer.state()["model"];
   for (const auto& [name, value] : recorded["state"].toDict().items()) {
     const Tensor found = state.at(name).toTensor().detach().to(DType::Double).contiguous();
     const Tensor expected = value.toTensor().to(DType::Double).contiguous();
@@ -53,6 +61,18 @@ TEST(TrainerTest, LearnsWhatPyTorchLearns) {
       EXPECT_NEAR(found.data<double>()[i], expected.data<double>()[i], 2e-5) << name.repr();
     }
   }
+}
+
+TEST(TrainerTest, LearnsWhatPyTorchLearns) {
+  expectRecordedTraining(Device(), {});
+}
+
+TEST(TrainerTest, LearnsTheSameOnALazyDevice) {
+  lazy::resetCounters();
+  expectRecordedTraining(Device{kLazy, -1}, lazy::markStep);
+  // In the later steps all graphs are found: forward and backward, norms, update.
+  EXPECT_LE(lazy::counters().compiled, 4u) << lazy::report();
+  EXPECT_LE(lazy::counters().evaluations, 36u) << lazy::report();
 }
 
 // Noise by dropout, an attribute that counts, a buffer that is no parameter.
@@ -136,6 +156,30 @@ TEST(TrainerTest, GoesOnFromAnyState) {
     EXPECT_TRUE(second.finished());
     EXPECT_EQ(second.module().saveToString(), expected);
     EXPECT_EQ(second.epochSoFar().loss, whole.epochSoFar().loss);
+  }
+}
+
+TEST(TrainerTest, GoesOnFromAStateOfAnotherDevice) {
+  setNumThreads(1);
+  Trainer whole = noisyTrainer();
+  TrainerSettings settings = noisySettings();
+  settings.end_step = lazy::markStep;
+  const Module module = noisyModule();
+  const IValue object(module.object());
+  moveTensors({&object, 1}, Device{kLazy, -1});
+  Trainer there(module, points(40), Objective("cross_entropy"), settings);
+  for (int i = 0; i < 7; ++i) {
+    // Noise is drawn as on the CPU.
+    EXPECT_NEAR(there.step().loss, whole.step().loss, 1e-5) << i;
+  }
+  EXPECT_NEAR(there.validate()->loss, whole.validate()->loss, 1e-5);
+  Trainer back = noisyTrainer();
+  back.loadState(there.state());
+  there.loadState(whole.state());
+  while (!whole.finished()) {
+    const double loss = whole.step().loss;
+    EXPECT_NEAR(back.step().loss, loss, 1e-5);
+    EXPECT_NEAR(there.step().loss, loss, 1e-5);
   }
 }
 

@@ -5,6 +5,17 @@ import collections
 from wick import _C, torch
 
 
+def _full_like(p, value):
+    """A state that holds one number everywhere.
+
+    On the device "lazy" it is data, not a call that is recorded: so the step that makes it is the same
+    program as the steps behind it.
+    """
+    if p.device.type != "lazy":
+        return torch.full_like(p, value)
+    return torch.full(p.shape, value, dtype=p.dtype).to(p.device)
+
+
 class Optimizer:
     """Groups of parameters with their settings, and a state for each parameter."""
 
@@ -133,7 +144,11 @@ class SGD(Optimizer):
             grad = grad.add(p, alpha=group["weight_decay"])
         if group["momentum"]:
             buffer = state.get("momentum_buffer")
-            if buffer is None:
+            if buffer is None and grad.device.type == "lazy" and not group["dampening"]:
+                # Any number may be added to -0.0 without a change.
+                buffer = state["momentum_buffer"] = _full_like(p, -0.0)
+                buffer.mul_(group["momentum"]).add_(grad, alpha=1)
+            elif buffer is None:
                 buffer = state["momentum_buffer"] = grad.detach().clone()
             else:
                 buffer.mul_(group["momentum"]).add_(grad, alpha=1 - group["dampening"])
@@ -174,10 +189,10 @@ class Adam(Optimizer):
             grad = -grad
         if not state:
             state["step"] = torch.tensor(0.0)
-            state["exp_avg"] = torch.zeros_like(p)
-            state["exp_avg_sq"] = torch.zeros_like(p)
+            state["exp_avg"] = _full_like(p, 0.0)
+            state["exp_avg_sq"] = _full_like(p, 0.0)
             if group["amsgrad"]:
-                state["max_exp_avg_sq"] = torch.zeros_like(p)
+                state["max_exp_avg_sq"] = _full_like(p, 0.0)
         state["step"] += 1
         step = state["step"].item()
         lr, (beta1, beta2) = group["lr"], group["betas"]
@@ -222,11 +237,11 @@ class RMSprop(Optimizer):
     def _update(self, p, grad, state, group):
         if not state:
             state["step"] = 0
-            state["square_avg"] = torch.zeros_like(p)
+            state["square_avg"] = _full_like(p, 0.0)
             if group["momentum"]:
-                state["momentum_buffer"] = torch.zeros_like(p)
+                state["momentum_buffer"] = _full_like(p, 0.0)
             if group["centered"]:
-                state["grad_avg"] = torch.zeros_like(p)
+                state["grad_avg"] = _full_like(p, 0.0)
         state["step"] += 1
         alpha = group["alpha"]
         if group["weight_decay"]:
@@ -255,7 +270,7 @@ class Adagrad(Optimizer):
     def _update(self, p, grad, state, group):
         if not state:
             state["step"] = torch.tensor(0.0)
-            state["sum"] = torch.zeros_like(p)
+            state["sum"] = _full_like(p, 0.0)
         state["step"] += 1
         if group["weight_decay"]:
             grad = grad.add(p, alpha=group["weight_decay"])

@@ -1,0 +1,49 @@
+// Data-parallel training: each process computes the gradients of its own samples, and all of them go on
+// with the means.
+//
+//   auto group = wick::distributed::initMpi();
+//   wick::distributed::GradientExchange exchange(optimizer.parameters());
+//   for (...) {
+//     optimizer.zeroGrad();
+//     wick::backward(loss);
+//     exchange.finish();
+//     optimizer.step();
+//   }
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "core/tensor.h"
+
+#pragma GCC visibility push(default)
+
+namespace wick::distributed {
+
+// The exchange of a gradient begins when a walk back has it, and goes on while the walk computes the
+// others. All processes must walk over the same parameters in the same order. On lazy parameters all
+// of it is recorded. Used by one thread at a time.
+class GradientExchange {
+ public:
+  // Broadcasts the parameters of process 0 first, so that all begin with the same. RuntimeError when
+  // the process belongs to no group; UsageError for tensors that are no leaves or require no gradient
+  // (those are left out).
+  explicit GradientExchange(const std::vector<Tensor>& parameters);
+  // Gradients are no longer exchanged.
+  ~GradientExchange();
+  GradientExchange(const GradientExchange&) = delete;
+  GradientExchange& operator=(const GradientExchange&) = delete;
+
+  // Waits for the exchanges that walks began, and makes the means the gradients.
+  void finish();
+  // Whether walks begin exchanges: off while gradients of several batches are added up.
+  void setActive(bool on);
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace wick::distributed
+
+#pragma GCC visibility pop

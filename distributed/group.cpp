@@ -1,0 +1,258 @@
+#include "distributed/group.h"
+
+#include <chrono>
+#include <complex>
+#include <utility>
+
+#include "core/budget.h"
+#include "core/device_backend.h"
+#include "core/error.h"
+
+namespace wick::distributed {
+
+namespace {
+
+// How the numbers travel: their dtype, and how many of it.
+struct Carried {
+  DType dtype;
+  int64_t count;
+};
+
+Carried carriedAs(const Tensor& t) {
+  switch (t.dtype()) {
+    case DType::ComplexFloat:
+      return {DType::Float, 2 * t.numel()};
+    case DType::ComplexDouble:
+      return {DType::Double, 2 * t.numel()};
+    default:
+      return {t.dtype(), t.numel()};
+  }
+}
+
+// The dtype in which a tensor's numbers are added.
+DType addedIn(DType dtype) {
+  switch (dtype) {
+    case DType::Half:
+    case DType::BFloat16:
+      return DType::Float;
+    case DType::Bool:
+      return DType::Byte;
+    case DType::Char:
+    case DType::Short:
+      return DType::Int;
+    default:
+      return dtype;
+  }
+}
+
+bool isCarried(DType dtype) {
+  switch (dtype) {
+    case DType::Float:
+    case DType::Double:
+    case DType::ComplexFloat:
+    case DType::ComplexDouble:
+    case DType::Int:
+    case DType::Long:
+    case DType::Byte:
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <class T>
+void divide(void* numbers, int64_t count, int by) {
+  T* at = static_cast<T*>(numbers);
+  for (int64_t i = 0; i < count; ++i) at[i] /= static_cast<T>(by);
+}
+
+Reduction reductionNamed(const std::string& name) {
+  if (name == "sum" || name == "mean") return Reduction::Sum;
+  if (name == "max") return Reduction::Max;
+  if (name == "min") return Reduction::Min;
+  throwRuntimeError("all_reduce: expected sum, mean, max or min, got '{}'", name);
+}
+
+}  // namespace
+
+Group::Group(std::function<std::unique_ptr<Transport>()> open)
+    : thread_([this, open = std::move(open)] { serve(open); }) {
+  std::exception_ptr error;
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return opened_; });
+    error = failed_;
+  }
+  if (!error) return;
+  thread_.join();
+  std::rethrow_exception(error);
+}
+
+Group::~Group() {
+  {
+    const std::lock_guard lock(mutex_);
+    closing_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Group::serve(const std::function<std::unique_ptr<Transport>()>& open) {
+  std::unique_ptr<Transport> transport;
+  std::exception_ptr error;
+  try {
+    transport = open();
+  } catch (...) {
+    error = std::current_exception();
+  }
+  std::unique_lock lock(mutex_);
+  opened_ = true;
+  failed_ = error;
+  if (!error) {
+    rank_ = transport->rank();
+    size_ = transport->size();
+  }
+  changed_.notify_all();
+  while (!error) {
+    changed_.wait(lock, [&] { return closing_ || !jobs_.empty(); });
+    if (jobs_.empty()) break;
+    const std::shared_ptr<Job> job = std::move(jobs_.front());
+    jobs_.pop_front();
+    job->error = failed_;
+    if (!failed_) {
+      lock.unlock();
+      try {
+        job->work(*transport);
+      } catch (...) {
+        job->error = std::current_exception();
+      }
+      lock.lock();
+      failed_ = job->error;
+    }
+    job->work = nullptr;
+    job->done = true;
+    changed_.notify_all();
+  }
+}
+
+std::shared_ptr<Group::Job> Group::ask(std::function<void(Transport&)> work) {
+  auto job = std::make_shared<Job>();
+  job->work = std::move(work);
+  {
+    const std::lock_guard lock(mutex_);
+    jobs_.push_back(job);
+  }
+  changed_.notify_all();
+  return job;
+}
+
+void Group::await(const Job& job) {
+  constexpr std::chrono::milliseconds kLook(20);
+  std::unique_lock lock(mutex_);
+  while (!changed_.wait_for(lock, kLook, [&] { return job.done; })) {
+    lock.unlock();
+    checkBudget();
+    lock.lock();
+  }
+  if (job.error) std::rethrow_exception(job.error);
+}
+
+int64_t Group::beginAllReduce(const Tensor& numbers, const std::string& reduction) {
+  const Reduction how = reductionNamed(reduction);
+  const bool mean = reduction == "mean";
+  WICK_CHECK(numbers.defined() && numbers.kind() == TensorKind::Dense && numbers.device().isCpu(),
+             "all_reduce: expected a dense tensor on the CPU, got {}", numbers.describe());
+  const DType dtype = addedIn(numbers.dtype());
+  WICK_CHECK(isCarried(dtype), "all_reduce: {} cannot be reduced", toString(numbers.dtype()));
+  WICK_CHECK(!mean || isFloating(dtype) || isComplex(dtype),
+             "all_reduce: the mean of {} is not defined; expected floating-point numbers",
+             toString(numbers.dtype()));
+  WICK_CHECK(how == Reduction::Sum || !isComplex(dtype),
+             "all_reduce: complex numbers have no order");
+  const Tensor copy = Tensor::empty(numbers.sizes(), dtype);
+  copy.copyFrom(numbers.detach());
+  Reducing reducing{nullptr, copy, numbers.dtype()};
+  reducing.job = ask([copy, how, by = mean ? size_ : 1](Transport& transport) {
+    const Carried carried = carriedAs(copy);
+    if (carried.count > 0) {
+      transport.allReduce(copy.rawData(), carried.count, carried.dtype, how);
+    }
+    if (by == 1) return;
+    if (carried.dtype == DType::Float) {
+      divide<float>(copy.rawData(), carried.count, by);
+    } else {
+      divide<double>(copy.rawData(), carried.count, by);
+    }
+  });
+  const std::lock_guard lock(mutex_);
+  const int64_t ticket = next_ticket_++;
+  reducing_.emplace(ticket, std::move(reducing));
+  return ticket;
+}
+
+Tensor Group::endAllReduce(int64_t ticket) {
+  std::shared_ptr<Job> job;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = reducing_.find(ticket);
+    WICK_CHECK(at != reducing_.end(), "all_reduce: nothing is under way with the number {}",
+               ticket);
+    job = at->second.job;
+  }
+  await(*job);
+  std::unique_lock lock(mutex_);
+  const auto at = reducing_.find(ticket);
+  WICK_CHECK(at != reducing_.end(), "all_reduce: nothing is under way with the number {}", ticket);
+  const Reducing done = std::move(at->second);
+  reducing_.erase(at);
+  lock.unlock();
+  return done.numbers.dtype() == done.dtype ? done.numbers : done.numbers.to(done.dtype);
+}
+
+void Group::broadcast(const Tensor& tensor, int root) {
+  WICK_CHECK(root >= 0 && root < size_, "broadcast: there is no process {} among {}", root, size_);
+  WICK_CHECK(tensor.defined() && tensor.isStrided(), "broadcast: expected a dense tensor, got {}",
+             tensor.describe());
+  const Tensor here = tensor.device().isCpu() ? tensor.detach() : moveTo(tensor.detach(), Device());
+  const Tensor copy = here.clone(MemoryFormat::Contiguous);
+  const size_t bytes = static_cast<size_t>(copy.numel()) * copy.itemSize();
+  const auto job = ask([copy, bytes, root](Transport& transport) {
+    if (bytes > 0) transport.broadcast(copy.rawData(), bytes, root);
+  });
+  await(*job);
+  tensor.detach().copyFrom(copy);
+}
+
+void Group::barrier() {
+  await(*ask([](Transport& transport) { transport.barrier(); }));
+}
+
+namespace {
+
+struct Current {
+  std::mutex mutex;
+  std::shared_ptr<Group> group;
+};
+Current& current() {
+  static Current& made = *new Current;  // threads may outlive main
+  return made;
+}
+
+}  // namespace
+
+std::shared_ptr<Group> currentGroup() {
+  const std::lock_guard lock(current().mutex);
+  return current().group;
+}
+void setCurrentGroup(std::shared_ptr<Group> group) {
+  const std::lock_guard lock(current().mutex);
+  current().group.swap(group);
+}
+std::shared_ptr<Group> theGroup() {
+  std::shared_ptr<Group> group = currentGroup();
+  WICK_CHECK(group,
+             "this process belongs to no group: call initMpi(), in Python distributed.init()");
+  return group;
+}
+
+}  // namespace wick::distributed

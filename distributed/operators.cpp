@@ -1,0 +1,82 @@
+// Operators over the processes of the current group: torch.ops.wick.all_reduce and its two halves,
+// between which a program computes.
+#include <algorithm>
+
+#include "core/error.h"
+#include "distributed/group.h"
+#include "ir/device_kernels.h"
+#include "ir/shape_facts.h"
+#include "lazy/effects.h"
+#include "runtime/ops/boxing.h"
+
+namespace wick::distributed {
+
+namespace {
+
+Tensor begin(const Tensor& self, const std::string& reduction) {
+  return Tensor::scalar(theGroup()->beginAllReduce(self, reduction));
+}
+
+Tensor end(const Tensor& like, const Tensor& ticket) {
+  WICK_CHECK(ticket.defined() && ticket.dtype() == DType::Long && ticket.numel() == 1,
+             "all_reduce_end: expected what all_reduce_begin gave, got {}", ticket.describe());
+  const Tensor done = theGroup()->endAllReduce(ticket.item<int64_t>());
+  WICK_CHECK(std::ranges::equal(done.sizes(), like.sizes()) && done.dtype() == like.dtype(),
+             "all_reduce_end: what was begun is {}, not {}", done.describe(), like.describe());
+  return done;
+}
+
+Tensor allReduce(const Tensor& self, const std::string& reduction) {
+  const std::shared_ptr<Group> group = theGroup();
+  return group->endAllReduce(group->beginAllReduce(self, reduction));
+}
+
+// ---- sizes alone ----
+
+Tensor metaLike(const Tensor& t) {
+  return Tensor::empty(t.sizes(), t.dtype(), Device{DeviceType::Meta, -1});
+}
+Tensor beginMeta(const Tensor&, const std::string&) {
+  return Tensor::empty({}, DType::Long, Device{DeviceType::Meta, -1});
+}
+Tensor endMeta(const Tensor& like, const Tensor&) {
+  return metaLike(like);
+}
+Tensor allReduceMeta(const Tensor& self, const std::string&) {
+  return metaLike(self);
+}
+
+// ---- types ----
+
+std::vector<TypePtr> likeFirst(const Node& node) {
+  const TensorFacts* first = factsOf(node.input(0));
+  if (!first) return nothingKnown(node);
+  TensorFacts made = sameKind(*first);
+  setSizes(made, sizesOf(*first));
+  return oneTensor(made);
+}
+
+constexpr OperatorRecord kRecords[] = {
+    {"wick::all_reduce(Tensor self, str reduction=\"mean\") -> Tensor", WICK_KERNEL(allReduce),
+     kSideEffects, likeFirst},
+    {"wick::all_reduce_begin(Tensor self, str reduction=\"mean\") -> Tensor", WICK_KERNEL(begin),
+     kSideEffects | kNotDifferentiable},
+    {"wick::all_reduce_end(Tensor like, Tensor ticket) -> Tensor", WICK_KERNEL(end), kSideEffects,
+     likeFirst},
+};
+const RegisterOperators registered(kRecords);
+
+constexpr DeviceKernel kMeta[] = {
+    {"wick::all_reduce", WICK_KERNEL(allReduceMeta)},
+    {"wick::all_reduce_begin", WICK_KERNEL(beginMeta)},
+    {"wick::all_reduce_end", WICK_KERNEL(endMeta)},
+};
+const RegisterDeviceKernels on_meta(DeviceType::Meta, kMeta);
+
+constexpr const char* kRecorded[] = {"wick::all_reduce", "wick::all_reduce_begin",
+                                     "wick::all_reduce_end"};
+const lazy::RecordEffects recorded(kRecorded);
+
+}  // namespace
+
+}  // namespace wick::distributed

@@ -1,0 +1,266 @@
+// Groups over a transport of the test's own: what operators reduce, what lazy graphs keep of them, how
+// gradients are exchanged, and what happens when something goes wrong. tests/python/distributed_test.py
+// runs two processes of MPI.
+#include "distributed/group.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "core/budget.h"
+#include "core/grad_mode.h"
+#include "distributed/gradient_exchange.h"
+#include "runtime/ops/call.h"
+#include "tests/lazy/lazy_testing.h"
+#include "training/backward.h"
+#include "training/optimizer.h"
+#include "wick_ops.h"
+
+namespace wick {
+namespace {
+
+using distributed::GradientExchange;
+using distributed::Group;
+using distributed::Reduction;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+const OperatorHandle kReduce("wick::all_reduce", ""), kBegin("wick::all_reduce_begin", ""),
+    kEnd("wick::all_reduce_end", "");
+
+// What the other one of two processes has: this process's numbers times `other`.
+struct Partner {
+  double other = 1;
+  std::atomic<bool> answers{true};
+  std::string breaks_with;
+  std::vector<int64_t> counts;
+};
+
+class FakeTransport : public distributed::Transport {
+ public:
+  explicit FakeTransport(Partner& partner) : partner_(partner) {}
+  int rank() const override { return 1; }
+  int size() const override { return 2; }
+  void allReduce(void* numbers, int64_t count, DType dtype, Reduction reduction) override {
+    while (!partner_.answers) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (!partner_.breaks_with.empty()) throw RuntimeError(partner_.breaks_with);
+    partner_.counts.push_back(count);
+    const auto reduce = [&]<class T>(T* at) {
+      for (int64_t i = 0; i < count; ++i) {
+        const T theirs = static_cast<T>(static_cast<double>(at[i]) * partner_.other);
+        at[i] = reduction == Reduction::Sum   ? static_cast<T>(at[i] + theirs)
+                : reduction == Reduction::Max ? std::max(at[i], theirs)
+                                              : std::min(at[i], theirs);
+      }
+    };
+    if (dtype == DType::Float) return reduce(static_cast<float*>(numbers));
+    if (dtype == DType::Double) return reduce(static_cast<double*>(numbers));
+    if (dtype == DType::Long) return reduce(static_cast<int64_t*>(numbers));
+    if (dtype == DType::Int) return reduce(static_cast<int32_t*>(numbers));
+    FAIL() << toString(dtype);
+  }
+  void broadcast(void* bytes, size_t count, int root) override {
+    if (root == 0) std::memset(bytes, 0, count);
+  }
+  void barrier() override {}
+
+ private:
+  Partner& partner_;
+};
+
+class Groups : public Lazy {
+ protected:
+  void SetUp() override {
+    Lazy::SetUp();
+    join();
+  }
+  void TearDown() override {
+    partner.answers = true;
+    distributed::setCurrentGroup(nullptr);
+  }
+  void join() {
+    distributed::setCurrentGroup(
+        std::make_shared<Group>([this] { return std::make_unique<FakeTransport>(partner); }));
+  }
+  Partner partner;
+};
+
+TEST_F(Groups, ReduceOverProcesses) {
+  EXPECT_EQ(distributed::theGroup()->rank(), 1);
+  EXPECT_EQ(distributed::theGroup()->size(), 2);
+  partner.other = 3;
+  const Tensor x = numbers({4, 5});
+  expectSame(kReduce(x, "sum"), ops::mul(x, Scalar(4)));
+  expectSame(kReduce(x, "mean"), ops::mul(x, Scalar(2)));
+  expectSame(kReduce(x.transpose(0, 1)), ops::mul(x, Scalar(2)).transpose(0, 1));
+  for (const DType dtype : {DType::Double, DType::Half, DType::BFloat16, DType::ComplexFloat}) {
+    expectSame(kReduce(x.to(dtype)), ops::mul(x.to(dtype), Scalar(2)),
+               std::string(toString(dtype)));
+  }
+  const Tensor whole = Tensor::from(std::vector<int64_t>{-3, 0, 5});
+  EXPECT_THAT(kReduce(whole, "max").span<int64_t>(), ElementsAre(-3, 0, 15));
+  EXPECT_THAT(kReduce(whole, "min").span<int64_t>(), ElementsAre(-9, 0, 5));
+  EXPECT_THAT(kReduce(whole.to(DType::Short), "sum").to(DType::Long).span<int64_t>(),
+              ElementsAre(-12, 0, 20));
+  EXPECT_EQ(kReduce(Tensor::empty({0, 3}, DType::Float)).numel(), 0);
+  distributed::theGroup()->barrier();
+  const Tensor lazily = lazyOf(x);
+  distributed::theGroup()->broadcast(lazily, 0);
+  expectSame(lazily, Tensor::zeros({4, 5}, DType::Float));
+}
+
+TEST_F(Groups, WrongCalls) {
+  const Tensor whole = Tensor::from(std::vector<int64_t>{1});
+  EXPECT_THAT(messageOf([&] { kReduce(whole, "median"); }), HasSubstr("got 'median'"));
+  EXPECT_THAT(messageOf([&] { kReduce(whole, "mean"); }), HasSubstr("the mean of int64"));
+  EXPECT_THAT(messageOf([&] { kReduce(numbers({2}).to(DType::ComplexFloat), "max"); }),
+              HasSubstr("no order"));
+  EXPECT_THAT(messageOf([&] { kEnd(whole, whole); }), HasSubstr("nothing is under way"));
+  EXPECT_THAT(messageOf([&] { distributed::theGroup()->broadcast(whole, 2); }),
+              HasSubstr("no process 2 among 2"));
+  const Tensor ticket = kBegin(numbers({2}), "sum");
+  EXPECT_THAT(messageOf([&] { kEnd(numbers({3}), ticket); }), HasSubstr("what was begun is"));
+  distributed::setCurrentGroup(nullptr);
+  EXPECT_THAT(messageOf([&] { kReduce(whole, "sum"); }), HasSubstr("belongs to no group"));
+}
+
+TEST_F(Groups, AnErrorEndsTheGroup) {
+  partner.breaks_with = "the cable is out";
+  const Tensor x = numbers({2});
+  EXPECT_THAT(messageOf([&] { kReduce(x); }), HasSubstr("the cable is out"));
+  partner.breaks_with.clear();
+  EXPECT_THAT(messageOf([&] { kReduce(x); }), HasSubstr("the cable is out"));
+  EXPECT_THAT(messageOf([&] {
+                Group([]() -> std::unique_ptr<distributed::Transport> {
+                  throw RuntimeError("nobody there");
+                });
+              }),
+              HasSubstr("nobody there"));
+}
+
+TEST_F(Groups, WaitingEndsWithTheTimeAndMayBeTriedAgain) {
+  partner.answers = false;
+  const Tensor x = numbers({2}), ticket = kBegin(x, "sum");
+  {
+    Budget::Bounds bounds;
+    bounds.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
+    Budget budget(bounds);
+    const BudgetScope limited(&budget);
+    EXPECT_THAT(messageOf([&] { kEnd(x, ticket); }), HasSubstr("time"));
+  }
+  partner.answers = true;
+  expectSame(kEnd(x, ticket), ops::mul(x, Scalar(2)));
+}
+
+// Between its halves the program computes: what begins first is served first.
+TEST_F(Groups, HalvesKeepTheirOrder) {
+  std::vector<Tensor> inputs, tickets;
+  for (int i = 1; i < 6; ++i) {
+    inputs.push_back(numbers({i}));
+    tickets.push_back(kBegin(inputs.back(), "sum"));
+  }
+  for (size_t i = inputs.size(); i-- > 0;) {
+    expectSame(kEnd(inputs[i], tickets[i]), ops::mul(inputs[i], Scalar(2)));
+  }
+  EXPECT_THAT(partner.counts, ElementsAre(1, 2, 3, 4, 5));
+}
+
+TEST_F(Groups, LazyGraphsHoldReductionsInTheirOrder) {
+  for (int step = 0; step < 3; ++step) {
+    partner.counts.clear();
+    const Tensor x = numbers({4, 3}, step), a = lazyOf(x);
+    const Tensor ticket = kBegin(ops::mul(a, Scalar(3)), "sum");
+    // Nobody wants the result; the other process waits for it all the same.
+    kReduce(ops::exp(a.select(0, 0)), "sum");
+    const Tensor done = ops::relu(kEnd(a, ticket));
+    EXPECT_EQ(partner.counts.size(), 0u);
+    lazy::markStep();
+    EXPECT_THAT(partner.counts, ElementsAre(12, 3));
+    expectSame(done, ops::relu(ops::mul(x, Scalar(6))));
+  }
+  EXPECT_EQ(lazy::counters().compiled, 1u);
+  EXPECT_EQ(lazy::counters().evaluations, 3u);
+  // Also when nothing else is wanted.
+  partner.counts.clear();
+  kReduce(lazyOf(numbers({7})), "sum");
+  lazy::markStep();
+  EXPECT_THAT(partner.counts, ElementsAre(7));
+}
+
+// A run that failed is tried record by record; others must not be asked twice.
+TEST_F(Groups, ReductionsOfAFailedRunAreNotRepeated) {
+  static const OperatorHandle kSelect("aten::index_select", "");
+  const Tensor a = lazyOf(numbers({3}));
+  const Tensor reduced = kReduce(a, "sum"), right = ops::neg(a);
+  const Tensor wrong = kSelect(a, 0, lazyOf(Tensor::from(std::vector<int64_t>{7})));
+  EXPECT_THAT(messageOf([] { lazy::markStep(); }), testing::Not("no error"));
+  EXPECT_LE(partner.counts.size(), 1u);
+  expectSame(right, ops::neg(numbers({3})));
+  EXPECT_THAT(messageOf([&] { moveTo(reduced, Device()); }), HasSubstr("ended it"));
+}
+
+constexpr const char* kLoss = R"(
+def loss(x: Tensor, w: Tensor, v: Tensor) -> Tensor:
+    return (torch.relu(x @ w) @ v).mean()
+)";
+
+TEST_F(Groups, GradientsBecomeMeans) {
+  const Program program = compile(kLoss);
+  const auto train = [&](const std::function<Tensor(const Tensor&)>& place, bool grouped) {
+    std::vector<Tensor> weights = {place(numbers({4, 6}, 1)), place(numbers({6, 2}, 2))};
+    for (const Tensor& w : weights) w.setRequiresGrad(true);
+    std::optional<GradientExchange> exchange;
+    if (grouped) exchange.emplace(weights);
+    // The fake partner broadcast zeros.
+    const GradModeGuard unrecorded(false);
+    if (grouped) expectSame(weights[0].detach(), Tensor::zeros({4, 6}, DType::Float));
+    weights[0].detach().copyFrom(place(numbers({4, 6}, 1)));
+    weights[1].detach().copyFrom(place(numbers({6, 2}, 2)));
+    const GradModeGuard recorded(true);
+    Optimizer optimizer(weights, Sgd{.lr = 0.1, .momentum = 0.5});
+    for (int i = 0; i < 4; ++i) {
+      optimizer.zeroGrad();
+      backward(program.call("loss", {place(numbers({5, 4}, i)), weights[0], weights[1]}).tensor());
+      if (exchange) exchange->finish();
+      optimizer.step();
+      if (!weights[0].device().isCpu()) lazy::markStep();
+    }
+    return weights;
+  };
+  const auto onCpu = [](const Tensor& t) { return t.clone(); };
+  const auto want = train(onCpu, false), eager = train(onCpu, true);
+  lazy::resetCounters();
+  const auto lazily = train(lazyOf, true);
+  // Broadcasts look at the weights; then each step is one graph, found from the second on.
+  EXPECT_LE(lazy::counters().compiled, 2u) << lazy::report();
+  EXPECT_TRUE(lazy::counters().immediate.empty()) << lazy::report();
+  for (size_t i = 0; i < want.size(); ++i) {
+    expectSame(eager[i].detach(), want[i].detach());
+    expectNear(lazily[i].detach(), want[i].detach());
+  }
+}
+
+TEST_F(Groups, GradientsOfSeveralBatches) {
+  const Tensor w = numbers({3}), x = numbers({3}, 2);
+  w.setRequiresGrad(true);
+  GradientExchange exchange({w});
+  partner.other = 3;
+  const auto walk = [&] { backward(ops::sum(ops::mul(w, x))); };
+  exchange.setActive(false);
+  walk();
+  EXPECT_EQ(partner.counts.size(), 0u);
+  exchange.setActive(true);
+  walk();
+  EXPECT_THAT(messageOf(walk), HasSubstr("before finish()"));
+  setGradient(w, ops::mul(x, Scalar(2)));
+  exchange.finish();
+  expectSame(gradientOf(w), ops::mul(x, Scalar(4)));
+  const Tensor computed = ops::mul(w, Scalar(2));
+  EXPECT_THAT(messageOf([&] { GradientExchange({computed}); }), HasSubstr("no leaf"));
+}
+
+}  // namespace
+}  // namespace wick
