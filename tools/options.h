@@ -29,13 +29,13 @@ struct Options {
   std::string dtype;                // of floating parameters and buffers; empty: as they are
   bool grad = false;
   bool detect_anomaly = false;  // name what makes a gradient NaN
-  int threads = 0;            // 0: as the machine has
-  double time_limit = 0;      // seconds for the whole command; 0: none
-  uint64_t memory_limit = 0;  // bytes; 0: none but what the machine has
-  int iterations = 0;         // 0: as many as fit into the duration
-  double duration = 0;        // seconds; 0: a second and a half
-  std::string compare;        // what bench also measures; empty or "interpreter"
-  int warm_up = -1;           // calls; -1: as many as fit into 300 ms
+  int threads = 0;              // 0: as the machine has
+  double time_limit = 0;        // seconds for the whole command; 0: none
+  uint64_t memory_limit = 0;    // bytes; 0: none but what the machine has
+  int iterations = 0;           // 0: as many as fit into the duration
+  double duration = 0;          // seconds; 0: a second and a half
+  std::string compare;          // what bench also measures; empty or "interpreter"
+  int warm_up = -1;             // calls; -1: as many as fit into 300 ms
   bool json = false;
   bool dot = false;
   bool svg = false;
@@ -52,6 +52,7 @@ struct Options {
   PipelineOptions pipeline;
   std::string device;     // where module, arguments and new tensors are; empty: the CPU
   std::string tf32;       // what may round factors of float32 on the device
+  std::string autocast;   // dtype of products on the device; empty: as the program says
   bool fallback = false;  // operators without a kernel for the device run on the CPU
 };
 

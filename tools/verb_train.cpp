@@ -140,6 +140,9 @@ TrainerSettings settingsOf(const Options& options) {
   settings.clip_norm = train.clip_norm;
   settings.clip_value = train.clip_value;
   settings.detect_anomaly = train.detect_anomaly;
+  if (!options.autocast.empty()) {
+    settings.autocast = options.autocast == "float16" ? DType::Half : DType::BFloat16;
+  }
   return settings;
 }
 
@@ -215,6 +218,7 @@ std::map<std::string, std::string> identity(const Options& options, const DataSe
   all["--clip-norm"] = fmt::format("{}", t.clip_norm);
   all["--clip-value"] = fmt::format("{}", t.clip_value);
   all["--dtype"] = options.dtype;
+  all["--autocast"] = options.autocast;
   all["--method"] = options.method;
   // Where rates depend on the end.
   const bool to_the_end =

@@ -11,6 +11,9 @@
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "ir/function.h"
+#include "runtime/autocast.h"
+#include "runtime/call.h"
+#include "runtime/ops/call.h"
 #include "training/backward.h"
 #include "training/clip.h"
 
@@ -95,6 +98,13 @@ bool isPlain(const IValue& value, int depth = 0) {
   });
 }
 
+// As losses within autocast take it.
+IValue inFullPrecision(IValue output) {
+  if (!output.isTensor() || !isReducedFloat(output.toTensor().dtype())) return output;
+  static const OperatorHandle kTo("aten::to", "dtype");
+  return IValue(kTo(output.toTensor(), DType::Float, false, false, std::optional<MemoryFormat>()));
+}
+
 const IValue& entry(const IValue& state, const char* name) {
   const IValue* found = state.isDict() ? state.toDict().find(IValue(name)) : nullptr;
   if (!found) throw UsageError(fmt::format("the state of a training has no '{}'", name));
@@ -119,6 +129,15 @@ Trainer::Trainer(Module module, DataSet data, Objective objective, TrainerSettin
       optimizer_(trainable(module_), settings_.rule) {
   checkSettings(settings_);
   module_.train();
+  if (settings_.autocast) {
+    if (settings_.method.empty() && module_.hasHooks()) {
+      throw UsageError("mixed precision does not reach the hooks of a module");
+    }
+    const std::string method = settings_.method.empty() ? "forward" : settings_.method;
+    cast_ = withAutocast(module_.method(method), optimizer_.parameters()[0].device().type,
+                         settings_.autocast);
+    if (*settings_.autocast == DType::Half) scaler_.emplace();
+  }
   std::vector<int64_t> places(static_cast<size_t>(data_.size()));
   std::iota(places.begin(), places.end(), 0);
   if (settings_.shuffle) shuffle(places, seedFor(settings_.seed, Draw::Split, 0));
@@ -190,6 +209,10 @@ IValue Trainer::runModel(const DataSet& batch, const RunOptions& options) {
   const FunctionSchema& schema = module_.method(method).schema();
   Arguments arguments = argumentsFor(batch, schema, 1, settings_.model_gives_loss);
   try {
+    if (cast_) {
+      return inFullPrecision(callMethod(module_.object(), *cast_, std::move(arguments.positional),
+                                        std::move(arguments.named), options));
+    }
     return settings_.method.empty()
                ? module_(std::move(arguments.positional), std::move(arguments.named), options)
                : module_.run(method, std::move(arguments.positional), std::move(arguments.named),
@@ -244,7 +267,8 @@ Trainer::Step Trainer::step() {
           done.loss, steps_ / epoch_steps_ + 1, optimizer_.groups()[0].lr(),
           settings_.detect_anomaly ? "" : ", --detect-anomaly names an operator");
     }
-    backward(loss);
+    backward(scaler_ ? scaler_->scale(loss) : loss);
+    if (scaler_) scaler_->unscale(optimizer_);
   } catch (const RuntimeError& error) {
     failAt(batch, error);
   }
@@ -253,7 +277,12 @@ Trainer::Step Trainer::step() {
     done.norm = clipGradNorm(optimizer_.parameters(), settings_.clip_norm);
   }
   done.rate = optimizer_.groups()[0].lr();
-  optimizer_.step();
+  if (scaler_) {
+    done.left_out = !scaler_->step(optimizer_);
+    scaler_->update();
+  } else {
+    optimizer_.step();
+  }
   if (schedule_) schedule_->step();
 
   done.epoch = steps_ / epoch_steps_ + 1;
@@ -337,6 +366,7 @@ IValue Trainer::state() const {
   state->set(IValue("attributes"), IValue(std::move(attributes)));
   state->set(IValue("optimizer"), optimizer_.stateDict());
   state->set(IValue("schedule"), schedule_ ? schedule_->stateDict() : IValue());
+  if (scaler_) state->set(IValue("scaler"), scaler_->stateDict());
   state->set(IValue("steps"), steps_);
   state->set(IValue("epoch_loss"), loss_sum_);
   state->set(IValue("epoch_samples"), samples_);
@@ -358,6 +388,7 @@ void Trainer::loadState(const IValue& state) {
   }
   optimizer_.loadStateDict(entry(state, "optimizer"));
   if (schedule_) schedule_->loadStateDict(entry(state, "schedule"));
+  if (scaler_) scaler_->loadStateDict(entry(state, "scaler"));
   module_.loadStateDict(entry(state, "model"));
   for (const auto& [key, value] : attributes.toDict().items()) {
     const std::string name = key.to<std::string>();
