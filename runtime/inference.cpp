@@ -1,3 +1,5 @@
+#include "runtime/inference.h"
+
 #include <algorithm>
 #include <optional>
 #include <unordered_set>
@@ -32,7 +34,6 @@
 #include "runtime/call.h"
 #include "runtime/constants_on_cpu.h"
 #include "runtime/executor/graph_executor.h"
-#include "runtime/inference.h"
 #include "runtime/prepare_layers.h"
 #include "runtime/threads.h"
 

@@ -38,9 +38,9 @@ uint64_t launchesOf(FakeDriver& driver, F call) {
 TEST(Attention, IsOneKernel) {
   if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
   FakeDriver driver;
-  for (const DType type : {DType::Half, DType::BFloat16, DType::Float}) {
-    for (const int64_t width : {8, 40, 64, 80, 128}) {
-      // Few rows, more, and many, which the warps share in another way each.
+  for (const DType type : {DType::Half, DType::Float}) {
+    for (const int64_t width : {8, 72}) {
+      // Few rows and many, which the warps share in another way each.
       for (const DimVector& size :
            {DimVector{1, 2, 5, width}, DimVector{2, 12, 100, width}, DimVector{8, 16, 70, width}}) {
         const Tensor q = zeros(size, type), k = zeros({size[0], size[1], 33, width}, type);
