@@ -34,6 +34,7 @@
 #include "core/version.h"
 #include "extensions/extension.h"
 #include "extensions/plugin.h"
+#include "runtime/autocast.h"
 #include "runtime/call.h"
 #include "runtime/frozen_module.h"
 #include "runtime/inference.h"
@@ -48,6 +49,7 @@
 #include "tracing/trace.h"
 #include "training/backward.h"
 #include "training/clip.h"
+#include "training/grad_scaler.h"
 #include "training/optimizer.h"
 #include "training/schedule.h"
 

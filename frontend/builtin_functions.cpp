@@ -5,6 +5,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/native_class.h"
 #include "frontend/compile.h"
 #include "frontend/local_functions.h"
 #include "frontend/parser.h"
@@ -88,6 +89,8 @@ class Library {
 
   // Parses the parts of a module when it is first asked for something.
   void load(const std::string& module) {
+    // Its classes come with the devices.
+    if (module == "torch.cuda" && !findNativeClass("__torch__.torch.classes.cuda.Stream")) return;
     if (!loaded_.insert(module).second) return;
     for (const ScriptLibraryPart& part : scriptLibrary()) {
       if (module == part.module) declare(module, part.source);

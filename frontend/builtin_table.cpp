@@ -132,6 +132,14 @@ constexpr Entry kMembers[] = {
     {"torch.amp.autocast", "class torch.amp.autocast_mode.autocast"},
     {"torch.cpu.amp.autocast", "class torch.cpu.amp.autocast_mode.autocast"},
     {"torch.cuda.amp.autocast", "class torch.cuda.amp.autocast_mode.autocast"},
+    {"torch.cuda.Stream", "native torch.classes.cuda.Stream"},
+    {"torch.cuda.Event", "native torch.classes.cuda.Event"},
+    {"torch.cuda.streams.Stream", "native torch.classes.cuda.Stream"},
+    {"torch.cuda.streams.Event", "native torch.classes.cuda.Event"},
+    {"torch.cuda.stream", "script torch.cuda.stream"},
+    {"torch.cuda.StreamContext", "class torch.cuda.StreamContext"},
+    {"torch.cuda.current_device", "cuda::_current_device"},
+    {"torch.cuda.set_device", "cuda::_set_device"},
     {"torch.autograd.grad", "aten::grad"},
     {"torch.utils.checkpoint.checkpoint", "form checkpoint"},
     {"torch.ops.wick.checkpoint", "form checkpoint"},
@@ -335,7 +343,8 @@ constexpr Entry kModules[] = {
     {"torch.random", ""},
     {"torch.utils", ""},
     {"torch.utils.checkpoint", ""},
-    {"torch.cuda", ""},
+    {"torch.cuda", "cuda::"},
+    {"torch.cuda.streams", ""},
     {"torch.cuda.amp", ""},
     {"torch.cpu", ""},
     {"torch.cpu.amp", ""},
@@ -518,6 +527,10 @@ SugaredValuePtr make(std::string_view target, GraphFunction& fn) {
   if (sort == "script") {
     GraphFunction* function = builtinScriptFunction(std::string(rest));
     return function ? std::make_shared<FunctionValue>(function) : nullptr;
+  }
+  if (sort == "native") {
+    const ClassTypePtr type = findNativeClass("__torch__." + std::string(rest));
+    return type ? std::make_shared<ClassValue>(type) : nullptr;
   }
   if (sort == "class") {
     TypePtr type = builtinScriptType(std::string(rest));

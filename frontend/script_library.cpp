@@ -242,6 +242,27 @@ class autocast:
         pass
 )script";
 
+// As in PyTorch, a stream of another device makes that the current one.
+constexpr const char* kStreams = R"script(
+class StreamContext:
+    def __init__(self, stream: Optional[torch.cuda.Stream]) -> None:
+        self.stream = stream
+        self.before = torch.cuda.current_stream(None)
+        self.before_there = torch.cuda.current_stream(None)
+    def __enter__(self) -> None:
+        stream = self.stream
+        if stream is not None:
+            self.before = torch.cuda.current_stream(None)
+            self.before_there = torch.cuda.current_stream(stream.device)
+            torch.cuda.set_stream(stream)
+    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+        if self.stream is not None:
+            torch.cuda.set_stream(self.before_there)
+            torch.cuda.set_stream(self.before)
+def stream(stream: Optional[torch.cuda.Stream]) -> StreamContext:
+    return StreamContext(stream)
+)script";
+
 constexpr const char* kInit = R"script(
 def _no_grad_fill_(tensor: Tensor, val: float) -> Tensor:
     with torch.no_grad():
@@ -292,6 +313,7 @@ std::span<const ScriptLibraryPart> scriptLibrary() {
       {"torch.amp.autocast_mode", kAutocast},
       {"torch.cpu.amp.autocast_mode", kCpuAutocast},
       {"torch.cuda.amp.autocast_mode", kCudaAutocast},
+      {"torch.cuda", kStreams},
       {"torch.nn.init", kInit},
       {"torch.nn.functional", kScriptActivations},
       {"torch.nn.functional", kScriptPooling},

@@ -91,6 +91,10 @@ SugaredValuePtr classAttribute(Value* object, const ClassType& type, const Sourc
   if (const std::string* op = findNativeMethod(type, field)) {
     return std::make_shared<NativeMethodValue>(Symbol::fromQualString(*op), object);
   }
+  // As PyTorch names what reads a property of such a class.
+  if (const std::string* op = findNativeMethod(type, field + "_getter")) {
+    return NativeMethodValue(Symbol::fromQualString(*op), object).call(range, fn, {}, {}, 1);
+  }
   if (!type.findAttribute(field)) ensureInitialized(type);
   if (type.findMethod(field)) {
     return std::make_shared<MethodValue>(object, std::vector<std::string>{field});

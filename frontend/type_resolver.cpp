@@ -63,7 +63,6 @@ const std::unordered_map<std::string_view, TypePtr>& simpleTypes() {
       {"torch._C.Generator", types::Generator()},
       {"Stream", types::Stream()},
       {"torch.Stream", types::Stream()},
-      {"torch.classes.cuda.Stream", types::Stream()},
       {"Storage", types::Storage()},
       {"Capsule", types::Capsule()},
   };
@@ -270,6 +269,11 @@ TypePtr TypeResolver::typeNamedBy(const Expr& expr) const {
       if (const TypePtr* type = simpleTypeNamed(withoutTyping(*name))) return *type;
       if (TypePtr type = findNativeClass(*name)) return type;
       if (TypePtr type = findNativeClass("__torch__." + *name)) return type;
+      // What Python calls the classes of streams and events.
+      if (name->starts_with("torch.cuda.")) {
+        const std::string own = name->substr(name->rfind('.') + 1);
+        if (TypePtr type = findNativeClass("__torch__.torch.classes.cuda." + own)) return type;
+      }
       failUnknownType(expr.range(), *name, resolver_);
     }
     default:

@@ -275,6 +275,11 @@ class Folder {
     if (!op || !node->blocks().empty() || node->hasSideEffects() || node->isNondeterministic())
       return false;
     if (op->schema().isVarret() || aliases_.hasWriters(node)) return false;
+    // Which device that is may change while the program runs.
+    const auto isCurrentDevice = [](const IValue& v) {
+      return v.isDevice() && v.toDevice().isCuda() && v.toDevice().index < 0;
+    };
+    if (std::any_of(inputs.begin(), inputs.end(), isCurrentDevice)) return false;
     try {
       op->call(inputs.data(), inputs.size(), results.data(), results.size());
     } catch (const RuntimeError&) {

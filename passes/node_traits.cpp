@@ -220,9 +220,12 @@ bool mayChangeGradMode(const Block* block) {
 
 bool mayChangeGradMode(const Node* node) {
   static const Symbol kSet = Symbol::aten("set_grad_enabled");
-  return node->kind() == kSet || node->kind() == prim::Enter || node->kind() == prim::Exit ||
-         std::ranges::any_of(node->blocks(),
-                             [](const Block* inner) { return mayChangeGradMode(inner); });
+  // Streams and events are such a mode: what is queued before one of these stays before it.
+  const bool orders_queues = node->kind().ns() == "cuda" && node->hasSideEffects();
+  return node->kind() == kSet || orders_queues || node->kind() == prim::Enter ||
+         node->kind() == prim::Exit || std::ranges::any_of(node->blocks(), [](const Block* inner) {
+           return mayChangeGradMode(inner);
+         });
 }
 
 }  // namespace wick

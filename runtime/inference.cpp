@@ -1,7 +1,16 @@
 #include "runtime/inference.h"
 
+#include <algorithm>
+#include <optional>
+#include <unordered_set>
+#include <vector>
+
+#include "core/device_backend.h"
 #include "core/error.h"
+#include "core/optimization_limit.h"
 #include "core/parallel.h"
+#include "ir/alias_db.h"
+#include "ir/shape_facts.h"
 #include "passes/autocast.h"
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
@@ -20,6 +29,7 @@
 #include "passes/raised_conditions.h"
 #include "passes/remove_mutation.h"
 #include "passes/restore_operators.h"
+#include "passes/stride_uses.h"
 #include "passes/unroll_loops.h"
 #include "runtime/call.h"
 #include "runtime/constants_on_cpu.h"
@@ -28,6 +38,200 @@
 #include "runtime/threads.h"
 
 namespace wick {
+
+namespace {
+
+bool isProduct(const Node* n) {
+  static const Symbol kMatmul = Symbol::aten("matmul"), kBmm = Symbol::aten("bmm");
+  return (n->kind() == kMatmul || n->kind() == kBmm) && n->inputs().size() == 2;
+}
+
+// A number, or a constant tensor of one.
+std::optional<double> numberOf(const Value* v) {
+  if (const std::optional<double> number = floatOf(v)) return number;
+  const std::optional<IValue> c = constantOf(v);
+  if (!c || !c->isTensor() || !c->toTensor().defined() || c->toTensor().dim() != 0) {
+    return std::nullopt;
+  }
+  const Tensor t = moveTo(c->toTensor(), Device());
+  if (!isFloating(t.dtype()) && !isIntegral(t.dtype(), false)) return std::nullopt;
+  return t.to(DType::Double).item<double>();
+}
+
+// Whether the tensor has two dimensions or more, as far as one can see.
+bool hasRows(const Value* v) {
+  static const Symbol kTranspose = Symbol::aten("transpose"), kPermute = Symbol::aten("permute"),
+                      kView = Symbol::aten("view"), kReshape = Symbol::aten("reshape");
+  const TensorFacts* facts = factsOf(v);
+  if (facts && facts->dim) return *facts->dim >= 2;
+  const Node* n = v->node();
+  if (n->kind() == kTranspose) {
+    const std::optional<int64_t> a = intOf(n->input(1)), b = intOf(n->input(2));
+    return a && b && *a != *b && std::min(*a, *b) != -1 - std::max(*a, *b);
+  }
+  if (n->kind() == kPermute || n->kind() == kView || n->kind() == kReshape) {
+    const auto sizes = sizeArguments(n->input(1));
+    return sizes && sizes->size() >= 2;
+  }
+  return false;
+}
+
+// The parts of one, from its last product.
+struct Written {
+  std::vector<Node*> nodes;  // in their order
+  Value* q = nullptr;
+  Value* turned_k = nullptr;
+  Value* v = nullptr;
+  Value* mask = nullptr;
+  double scale = 1;
+};
+
+class Finder {
+ public:
+  explicit Finder(Graph& graph) : aliases_(graph) {}
+
+  std::optional<Written> at(Node* last) const {
+    static const Symbol kSoftmax = Symbol::aten("softmax"), kMul = Symbol::aten("mul"),
+                        kDiv = Symbol::aten("div");
+    if (!isProduct(last) || !toleratesLongerRows(last->output())) return std::nullopt;
+    Written found;
+    found.v = last->input(1);
+    Node* n = last->input(0)->node();
+    if (n->kind() != kSoftmax || n->inputs().size() != 3 || !isNoneConstant(n->input(2)) ||
+        intOf(n->input(1)) != -1) {
+      return std::nullopt;
+    }
+    found.nodes = {last, n};
+    n = n->input(0)->node();
+    if (n->kind() == aten::add && n->inputs().size() == 3 && floatOf(n->input(2)) == 1.0) {
+      // A mask of numbers: booleans would be added as 0 and 1.
+      const size_t scores = isScores(n->input(0)) ? 0 : 1;
+      const TensorFacts* mask = factsOf(n->input(1 - scores));
+      if (!mask || !mask->dtype || !isFloating(*mask->dtype)) return std::nullopt;
+      found.mask = n->input(1 - scores);
+      found.nodes.push_back(n);
+      n = n->input(scores)->node();
+    }
+    if ((n->kind() == kMul || n->kind() == kDiv) && n->inputs().size() == 2) {
+      const size_t scores = n->kind() == kMul && isProduct(n->input(1)->node()) ? 1 : 0;
+      const std::optional<double> number = numberOf(n->input(1 - scores));
+      if (!number || (n->kind() == kDiv && *number == 0)) return std::nullopt;
+      found.scale = n->kind() == kMul ? *number : 1 / *number;
+      found.nodes.push_back(n);
+      n = n->input(scores)->node();
+    }
+    if (!isProduct(n)) return std::nullopt;
+    found.nodes.push_back(n);
+    std::ranges::reverse(found.nodes);
+    found.q = n->input(0);
+    found.turned_k = n->input(1);
+    return fits(found) ? std::optional(std::move(found)) : std::nullopt;
+  }
+
+ private:
+  static bool isScores(const Value* v) {
+    const Node* n = v->node();
+    if (isProduct(n)) return true;
+    return (n->kind() == Symbol::aten("mul") || n->kind() == Symbol::aten("div")) &&
+           n->inputs().size() == 2 &&
+           (isProduct(n->input(0)->node()) || isProduct(n->input(1)->node()));
+  }
+
+  bool fits(const Written& found) const {
+    if (!hasRows(found.q) || !hasRows(found.turned_k) || !hasRows(found.v)) return false;
+    for (const Node* n : found.nodes) {
+      const bool last = n == found.nodes.back();
+      if (n->block() != found.nodes[0]->block() || aliases_.writes(n)) return false;
+      if (!last && (n->output()->uses().size() != 1 || aliases_.hasWriters(n->output()))) {
+        return false;
+      }
+    }
+    const Value* const read[] = {found.q, found.turned_k, found.v};
+    return std::ranges::none_of(read, [&](const Value* v) { return aliases_.hasWriters(v); }) &&
+           (!found.mask || !aliases_.hasWriters(found.mask));
+  }
+
+  AliasDb aliases_;
+};
+
+void replace(Graph& graph, const Written& found) {
+  Node* const last = found.nodes.back();
+  InsertPointGuard guard(last);
+  RangeGuard range(&graph, last->range());
+  const auto constant = [&](IValue value) { return graph.insertConstant(std::move(value)); };
+  Node* k = graph.insertNode(
+      graph.create(Symbol::aten("transpose"),
+                   {found.turned_k, constant(IValue(int64_t{-2})), constant(IValue(int64_t{-1}))}));
+  Value* const mask = found.mask ? found.mask : graph.insertNode(graph.createNone())->output();
+  Value* const no = constant(IValue(false));
+  Node* made =
+      graph.insertNode(graph.create(Symbol::aten("scaled_dot_product_attention"),
+                                    {found.q, k->output(), found.v, mask, constant(IValue(0.0)), no,
+                                     constant(IValue(found.scale)), no}));
+  last->output()->replaceAllUsesWith(made->output());
+  for (auto n = found.nodes.rbegin(); n != found.nodes.rend(); ++n) (*n)->destroy();
+}
+
+bool holdsFloatsThere(const Block* block) {
+  return std::ranges::any_of(block->nodes(), [](const Node* n) {
+    if (std::ranges::any_of(n->blocks(), holdsFloatsThere)) return true;
+    if (n->kind() != prim::Constant) return false;
+    const std::optional<IValue> c = constantOf(n->output());
+    if (!c || !c->isTensor() || !c->toTensor().defined()) return false;
+    const Tensor& t = c->toTensor();
+    return t.device().isCuda() && (isReducedFloat(t.dtype()) || t.dtype() == DType::Float);
+  });
+}
+
+void productsOf(Block* block, std::vector<Node*>& found) {
+  for (Node* n : block->nodes()) {
+    for (Block* inner : n->blocks()) productsOf(inner, found);
+    if (isProduct(n)) found.push_back(n);
+  }
+}
+
+// Attention that is written as products becomes the operator, in graphs with
+// constants on CUDA of the dtypes for which that is one kernel there
+// (runtime/cuda/attention.cpp):
+//
+//   %s : Tensor = aten::matmul(%q, %kt)
+//   %x : Tensor = aten::mul(%s, %scale)         %k : Tensor =
+//   aten::transpose(%kt, %-2, %-1) %y : Tensor = aten::add(%x, %mask, %one) →
+//   %z : Tensor = aten::scaled_dot_product_attention( %w : Tensor =
+//   aten::softmax(%y, %-1, %none)                 %q, %k, %v, %mask, %0.,
+//   %false, %scale, %z : Tensor = aten::matmul(%w, %v) %false)
+//
+// with or without scale and mask. Scores of reduced floats are not rounded
+// between the steps then. The result may lie otherwise in memory, so whoever
+// reads it must not mind. Where the dtypes of arguments turn out to be others,
+// the operator computes the same products. Returns how many there were.
+size_t formAttention(Graph& graph) {
+  if (!holdsFloatsThere(graph.block())) return 0;
+  std::vector<Node*> products;
+  productsOf(graph.block(), products);
+  const Finder finder(graph);
+  std::vector<Written> all;
+  for (Node* n : products) {
+    if (std::optional<Written> found = finder.at(n)) all.push_back(*std::move(found));
+  }
+  // From behind, so that what others read is still there. The product that one
+  // ends in may be the one that another begins with.
+  size_t formed = 0;
+  std::unordered_set<const Node*> gone;
+  for (auto found = all.rbegin(); found != all.rend(); ++found) {
+    const auto isGone = [&](const Node* n) { return gone.contains(n); };
+    if (std::ranges::any_of(found->nodes, isGone) ||
+        !WICK_MAY_OPTIMIZE("attention in {}", found->nodes.back()->str())) {
+      continue;
+    }
+    gone.insert(found->nodes.begin(), found->nodes.end());
+    replace(graph, *found);
+    ++formed;
+  }
+  return formed;
+}
+
+}  // namespace
 
 void simplifyForInference(Graph& graph, const ObjectRef& self) {
   inlineCalls(graph);
@@ -39,7 +243,8 @@ void simplifyForInference(Graph& graph, const ObjectRef& self) {
   removeListMutation(graph);
   removeTensorMutation(graph);
   unrollLoops(graph);
-  // The checks of sizes that layers make; all but the first follow from each other.
+  // The checks of sizes that layers make; all but the first follow from each
+  // other.
   eraseShapeComputations(graph);
   eliminateCommonSubexpressions(graph);
   useRaisedConditions(graph);
@@ -58,13 +263,15 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   checkSelf(self, method);
   std::shared_ptr<Graph> graph = method.graph()->copy();
   simplifyForInference(*graph, self);
+  formAttention(*graph);
   fuseEpilogues(*graph);
   poolConstants(*graph);
   eliminateDeadCode(*graph);
   ensureTeam(numThreads());
   prepareLayers(*graph);
   markRewritten(*graph);
-  // The graph may call functions of the module's compilation unit, whose owner the object holds.
+  // The graph may call functions of the module's compilation unit, whose owner
+  // the object holds.
   std::shared_ptr<GraphFunction> frozen(new GraphFunction(method.qualifiedName(), std::move(graph)),
                                         [self](GraphFunction* f) { delete f; });
   std::vector<Argument> arguments(schema.arguments().begin() + 1, schema.arguments().end());

@@ -65,6 +65,13 @@ void addDevice(CLI::App& verb, Options& options) {
       "calls are recorded and run as one graph where a value is needed (cpu)");
 }
 
+void addAutocast(CLI::App& verb, Options& options) {
+  verb.add_option("--autocast", options.autocast,
+                  "mixed precision, as within torch.autocast of the device: products in float16 or "
+                  "bfloat16, what needs range in float32")
+      ->check(CLI::IsMember({"float16", "bfloat16"}));
+}
+
 void addInputFlags(CLI::App& verb, Options& options) {
   verb.add_option("--method", options.method,
                   "method of the archive's module (a call of the module: forward with its hooks)");
@@ -76,6 +83,7 @@ void addInputFlags(CLI::App& verb, Options& options) {
                   "what may round factors of float32 to 10 bits of fraction on the device: off, "
                   "convolutions (as PyTorch at first) or all (off)")
       ->check(CLI::IsMember({"off", "convolutions", "all"}));
+  addAutocast(verb, options);
   verb.add_flag("--fallback", options.fallback,
                 "compute operators that the device lacks on the CPU, and say which at the end");
   verb.add_flag("--grad", options.grad, "run with gradient mode on");
@@ -220,6 +228,7 @@ void addTrain(CLI::App& app, Options& options) {
   verb->add_option("--dtype", options.dtype,
                    "convert floating parameters, buffers and data: f16, bf16, f32 or f64")
       ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
+  addAutocast(*verb, options);
   verb->add_option("--seed", options.seed, "of orders and random numbers (0)");
   verb->add_option("--checkpoint", train.checkpoint, "file to go on from, written every epoch");
   verb->add_option("--checkpoint-every", train.checkpoint_every, "written every so many steps")

@@ -56,6 +56,7 @@ struct Options {
   PipelineOptions pipeline;
   std::string device;     // where module, arguments and new tensors are; empty: the CPU
   std::string tf32;       // what may round factors of float32 on the device
+  std::string autocast;   // dtype of products on the device; empty: as the program says
   bool fallback = false;  // operators without a kernel for the device run on the CPU
 };
 

@@ -126,7 +126,9 @@ void benchVerb(const Options& options) {
   });
   const LoadedFile& program = *loaded;
   applyMode(options, program);
-  GraphFunction& function = program.function(options);
+  GraphFunction& named = program.function(options);
+  const std::shared_ptr<GraphFunction> cast = castFunction(options, program, named);
+  GraphFunction& function = cast ? *cast : named;
   const Arguments arguments = argumentsFor(options, program, function);
   placeOnDevice(options, program, arguments);
   // As an application prepares a model that it serves; a program that trains keeps its module.

@@ -31,7 +31,9 @@ Outcome runAt(const Options& options, OptimizationLevel level) {
   defaultGenerator().seed(options.seed.value_or(0));
   const LoadedFile program = LoadedFile::load(options.file);
   applyMode(options, program);
-  GraphFunction& function = program.function(options);
+  GraphFunction& named = program.function(options);
+  const std::shared_ptr<GraphFunction> cast = castFunction(options, program, named);
+  GraphFunction& function = cast ? *cast : named;
   Arguments arguments = argumentsFor(options, program, function);
   try {
     return {program.call(options, function, std::move(arguments.positional),

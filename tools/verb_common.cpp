@@ -11,6 +11,7 @@
 #include "core/thread_context.h"
 #include "ir/device_kernels.h"
 #include "passes/pipeline.h"
+#include "runtime/autocast.h"
 #include "runtime/device_moves.h"
 #include "runtime/threads.h"
 #include "serialization/archive_reader.h"
@@ -78,6 +79,17 @@ void placeOnDevice(const Options& options, const LoadedFile& program, const Argu
   if (program.isArchive()) values.emplace_back(program.module().object());
   moveTensors(values, defaultDevice());
   moveConstants(program.unit(), defaultDevice());
+}
+
+std::shared_ptr<GraphFunction> castFunction(const Options& options, const LoadedFile& program,
+                                            GraphFunction& function) {
+  if (options.autocast.empty()) return nullptr;
+  if (program.callsModule(options)) {
+    throw CommandLineError(
+        "--autocast: the module has hooks, which casts would not reach; --method names a method");
+  }
+  return withAutocast(function, defaultDevice().type,
+                      options.autocast == "float16" ? DType::Half : DType::BFloat16);
 }
 
 void fetchResult(const Options& options, const IValue& result) {

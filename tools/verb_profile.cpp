@@ -263,8 +263,11 @@ void profileVerb(const Options& options) {
   applySettings(options);
   const LoadedFile program = LoadedFile::load(options.file);
   applyMode(options, program);
-  GraphFunction& function = program.function(options);
+  GraphFunction& named = program.function(options);
+  const std::shared_ptr<GraphFunction> cast = castFunction(options, program, named);
+  GraphFunction& function = cast ? *cast : named;
   const Arguments arguments = argumentsFor(options, program, function);
+  placeOnDevice(options, program, arguments);
   const auto once = [&](OperatorObserver* observer) {
     RunOptions run;
     run.observer = observer;

@@ -40,7 +40,9 @@ void runVerb(const Options& options) {
   const LoadedFile program =
       options.prepare ? LoadedFile::load(options.file) : loadKept(options.file);
   applyMode(options, program);
-  GraphFunction& function = program.function(options);
+  GraphFunction& named = program.function(options);
+  const std::shared_ptr<GraphFunction> cast = castFunction(options, program, named);
+  GraphFunction& function = cast ? *cast : named;
   Arguments arguments = argumentsFor(options, program, function);
   placeOnDevice(options, program, arguments);
   const char* reason = options.prepare ? program.unpreparable(options) : nullptr;

@@ -144,6 +144,9 @@ TrainerSettings settingsOf(const Options& options) {
   settings.clip_value = train.clip_value;
   settings.detect_anomaly = train.detect_anomaly;
   if (!options.device.empty() && defaultDevice().type == kLazy) settings.end_step = lazy::markStep;
+  if (!options.autocast.empty()) {
+    settings.autocast = options.autocast == "float16" ? DType::Half : DType::BFloat16;
+  }
   return settings;
 }
 
@@ -220,6 +223,7 @@ std::map<std::string, std::string> identity(const Options& options, const DataSe
   all["--clip-value"] = fmt::format("{}", t.clip_value);
   all["--dtype"] = options.dtype;
   if (!options.device.empty()) all["--device"] = options.device;
+  all["--autocast"] = options.autocast;
   all["--method"] = options.method;
   // Where rates depend on the end.
   const bool to_the_end =

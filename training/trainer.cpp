@@ -12,6 +12,9 @@
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "ir/function.h"
+#include "runtime/autocast.h"
+#include "runtime/call.h"
+#include "runtime/ops/call.h"
 #include "training/backward.h"
 #include "training/clip.h"
 
@@ -116,6 +119,13 @@ IValue onCpu(const IValue& value) {
                         : IValue(makeTuple(std::move(elements), value.toTuple().named));
 }
 
+// As losses within autocast take it.
+IValue inFullPrecision(IValue output) {
+  if (!output.isTensor() || !isReducedFloat(output.toTensor().dtype())) return output;
+  static const OperatorHandle kTo("aten::to", "dtype");
+  return IValue(kTo(output.toTensor(), DType::Float, false, false, std::optional<MemoryFormat>()));
+}
+
 const IValue& entry(const IValue& state, const char* name) {
   const IValue* found = state.isDict() ? state.toDict().find(IValue(name)) : nullptr;
   if (!found) throw UsageError(fmt::format("the state of a training has no '{}'", name));
@@ -141,6 +151,15 @@ Trainer::Trainer(Module module, DataSet data, Objective objective, TrainerSettin
   checkSettings(settings_);
   device_ = optimizer_.groups()[0].parameters[0].device();
   module_.train();
+  if (settings_.autocast) {
+    if (settings_.method.empty() && module_.hasHooks()) {
+      throw UsageError("mixed precision does not reach the hooks of a module");
+    }
+    const std::string method = settings_.method.empty() ? "forward" : settings_.method;
+    cast_ = withAutocast(module_.method(method), optimizer_.parameters()[0].device().type,
+                         settings_.autocast);
+    if (*settings_.autocast == DType::Half) scaler_.emplace();
+  }
   std::vector<int64_t> places(static_cast<size_t>(data_.size()));
   std::iota(places.begin(), places.end(), 0);
   if (settings_.shuffle) shuffle(places, seedFor(settings_.seed, Draw::Split, 0));
@@ -212,6 +231,10 @@ IValue Trainer::runModel(const DataSet& batch, const RunOptions& options) {
   const FunctionSchema& schema = module_.method(method).schema();
   Arguments arguments = argumentsFor(batch, schema, 1, settings_.model_gives_loss);
   try {
+    if (cast_) {
+      return inFullPrecision(callMethod(module_.object(), *cast_, std::move(arguments.positional),
+                                        std::move(arguments.named), options));
+    }
     return settings_.method.empty()
                ? module_(std::move(arguments.positional), std::move(arguments.named), options)
                : module_.run(method, std::move(arguments.positional), std::move(arguments.named),
@@ -259,7 +282,7 @@ Trainer::Step Trainer::step() {
                "the loss depends on no parameter that requires a gradient");
     // Values are looked at behind the walk back, so that a lazy device computes both ways at once.
     // Where a loss is not finite, the walk names where it became so.
-    backward(loss);
+    backward(scaler_ ? scaler_->scale(loss) : loss);
     if (!settings_.model_gives_loss) count = objective_.right(output, batch.targets);
     done.loss = onCpu(loss.detach()).to(DType::Double).item<double>();
     if (!std::isfinite(done.loss)) {
@@ -269,6 +292,7 @@ Trainer::Step Trainer::step() {
           done.loss, steps_ / epoch_steps_ + 1, optimizer_.groups()[0].lr(),
           settings_.detect_anomaly ? "" : ", --detect-anomaly names an operator");
     }
+    if (scaler_) scaler_->unscale(optimizer_);
   } catch (const RuntimeError& error) {
     failAt(batch, error);
   }
@@ -277,7 +301,12 @@ Trainer::Step Trainer::step() {
     done.norm = clipGradNorm(optimizer_.parameters(), settings_.clip_norm);
   }
   done.rate = optimizer_.groups()[0].lr();
-  optimizer_.step();
+  if (scaler_) {
+    done.left_out = !scaler_->step(optimizer_);
+    scaler_->update();
+  } else {
+    optimizer_.step();
+  }
   if (settings_.end_step) settings_.end_step();
   if (schedule_) schedule_->step();
 
@@ -360,6 +389,7 @@ IValue Trainer::state() const {
   state->set(IValue("attributes"), IValue(std::move(attributes)));
   state->set(IValue("optimizer"), optimizer_.stateDict());
   state->set(IValue("schedule"), schedule_ ? schedule_->stateDict() : IValue());
+  if (scaler_) state->set(IValue("scaler"), scaler_->stateDict());
   state->set(IValue("steps"), steps_);
   state->set(IValue("epoch_loss"), loss_sum_);
   state->set(IValue("epoch_samples"), samples_);
@@ -381,6 +411,7 @@ void Trainer::loadState(const IValue& state) {
   }
   optimizer_.loadStateDict(entry(state, "optimizer"));
   if (schedule_) schedule_->loadStateDict(entry(state, "schedule"));
+  if (scaler_) scaler_->loadStateDict(entry(state, "scaler"));
   module_.loadStateDict(entry(state, "model"));
   for (const auto& [key, value] : attributes.toDict().items()) {
     const std::string name = key.to<std::string>();

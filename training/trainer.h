@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 
 #include "runtime/module.h"
 #include "training/data_set.h"
+#include "training/grad_scaler.h"
 #include "training/objective.h"
 #include "training/optimizer.h"
 #include "training/schedule.h"
@@ -33,10 +35,12 @@ struct TrainerSettings {
   int64_t batch_size = 32;
   uint64_t seed = 0;
   bool shuffle = true;
-  bool drop_last = false;       // leaves out a last batch that is smaller
-  double validation = 0;        // share of the samples that are kept for validation
-  double clip_norm = 0;         // 0: not
-  double clip_value = 0;        // 0: not
+  bool drop_last = false;  // leaves out a last batch that is smaller
+  double validation = 0;   // share of the samples that are kept for validation
+  double clip_norm = 0;    // 0: not
+  double clip_value = 0;   // 0: not
+  // The model computes in mixed precision (runtime/autocast.h), with float16 also a GradScaler.
+  std::optional<DType> autocast;
   bool detect_anomaly = false;  // autograd/anomaly.h
   // Called when a step has moved the parameters; what ends a step on a lazy device.
   std::function<void()> end_step;
@@ -60,6 +64,7 @@ class Trainer {
     double loss = 0;
     double rate = 0;             // of the first group, as it was used
     std::optional<double> norm;  // of the gradients, when they are clipped by it
+    bool left_out = false;       // because a scaled gradient overflowed
   };
   // The next batch, on the parameters' device: forward, backward, clipping, update, schedule.
   // RuntimeError that says at which step for what the model raises, and for a loss that is not
@@ -107,6 +112,8 @@ class Trainer {
   Optimizer optimizer_;
   std::optional<SequentialScheduler> schedule_;
   Device device_;                            // of the parameters
+  std::shared_ptr<GraphFunction> cast_;  // the method in mixed precision
+  std::optional<GradScaler> scaler_;
   std::vector<int64_t> train_, validation_;  // positions of samples
   std::vector<int64_t> order_;               // of the epoch
   int64_t order_epoch_ = -1;

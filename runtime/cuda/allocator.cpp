@@ -92,6 +92,8 @@ Address Allocator::allocate(size_t bytes, Stream stream) {
   const size_t size = roundUp(bytes, kUnit);
   const bool small = size <= kSmallUpTo;
   std::lock_guard lock(mutex_);
+  if (!waiting_.empty()) [[unlikely]]
+    collect();
   Block* block = findFree(size, stream, small);
   if (!block) block = newSegment(size, stream, small);
   split(block, size);
@@ -101,12 +103,36 @@ Address Allocator::allocate(size_t bytes, Stream stream) {
   return block->address;
 }
 
-void Allocator::free(Address address) noexcept {
+void Allocator::free(Address address, Stream user) noexcept {
   std::lock_guard lock(mutex_);
   const auto it = blocks_.find(address);
   if (it == blocks_.end()) return;
   Block* block = it->second.get();
   statistics_.allocated -= block->size;
+  const bool in_order = user == block->stream || !user || !block->stream ||
+                        pinned_.count(user) != 0 || pinned_.count(block->stream) != 0;
+  if (in_order) return reclaim(block);
+  constexpr unsigned kWithoutTime = 2;
+  Event event = nullptr;
+  if (driver().createEvent(&event, kWithoutTime) == 0) {
+    if (driver().recordEvent(event, user) == 0) return waiting_.push_back({block, event});
+    driver().destroyEvent(event);
+  }
+  driver().synchronizeStream(user);
+  reclaim(block);
+}
+
+// Takes back what streams have done with.
+void Allocator::collect() noexcept {
+  std::erase_if(waiting_, [&](const Waiting& w) {
+    if (driver().queryEvent(w.event) == kNotReady) return false;
+    driver().destroyEvent(w.event);
+    reclaim(w.block);
+    return true;
+  });
+}
+
+void Allocator::reclaim(Block* block) noexcept {
   const auto absorbNext = [&](Block* first) {
     Block* next = first->after;
     first->size += next->size;
@@ -136,6 +162,7 @@ void Allocator::release(Block* segment) noexcept {
 
 void Allocator::releaseAll() noexcept {
   driver().synchronizeContext();
+  collect();
   for (auto it = free_.begin(); it != free_.end();) {
     Block* block = *it++;
     const bool whole = !block->before && !block->after;

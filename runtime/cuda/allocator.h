@@ -1,7 +1,9 @@
 // Memory of one CUDA device, kept between uses.
 //
 // Blocks belong to the stream that they were allocated for: what is freed is used again at once for
-// the same stream, because work there happens in order. Small blocks are cut from segments of 2 MiB,
+// the same stream, because work there happens in order. What is freed while another stream is used
+// is kept until that stream has done its work so far; the stream that all threads share and those
+// of captures wait for others, or others for them, anyway. Small blocks are cut from segments of 2 MiB,
 // larger ones from segments of 20 MiB or their own. Free neighbours are joined.
 #pragma once
 
@@ -12,6 +14,7 @@
 #include <mutex>
 #include <set>
 #include <unordered_map>
+#include <vector>
 
 #include "runtime/cuda/driver.h"
 
@@ -36,7 +39,8 @@ class Allocator {
   // `bytes` > 0, aligned to 512. Throws RuntimeError when neither the driver nor what is kept has
   // room, or the limit is reached.
   Address allocate(size_t bytes, Stream stream);
-  void free(Address address) noexcept;
+  // `user`: the stream whose work may still use it.
+  void free(Address address, Stream user) noexcept;
   // Gives segments that are free as a whole back to the driver. They must not be in use by queued
   // work: it waits for the device first.
   void releaseKept() noexcept;
@@ -69,7 +73,14 @@ class Allocator {
   void split(Block* block, size_t size);
   void release(Block* segment) noexcept;
   void releaseAll() noexcept;
+  void reclaim(Block* block) noexcept;
+  void collect() noexcept;
 
+  struct Waiting {
+    Block* block;
+    Event event;
+  };
+  std::vector<Waiting> waiting_;  // freed, and perhaps in use
   mutable std::mutex mutex_;
   std::unordered_map<Address, std::unique_ptr<Block>> blocks_;
   FreeBlocks free_;

@@ -134,7 +134,7 @@ class CudaBackend : public DeviceBackend {
   }
   void free(Device device, void* memory, size_t) noexcept override {
     try {
-      enter(device).allocator().free(addressOf(memory));
+      enter(device).allocator().free(addressOf(memory), currentStream());
     } catch (const std::exception&) {
       // Without a driver there is nothing to give back.
     }

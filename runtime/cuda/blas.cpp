@@ -375,6 +375,9 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& b
     WICK_CHECK(chosen, "{}: cuBLASLt has no way to multiply {} and {} (status {})", op,
                a.describe(), b.describe(), status);
     std::lock_guard lock(state.mutex);
+    // Those of a program that never repeats its sizes go.
+    constexpr size_t kMostShapes = 4096;
+    if (state.chosen.size() >= kMostShapes) state.chosen.clear();
     // Of several threads the first one chooses for all.
     chosen = state.chosen.emplace(shape, *chosen).first->second;
   }

@@ -87,7 +87,7 @@ bool describe(std::span<const IValue> arguments, Inputs& inputs) {
   if (inputs.device < 0 || inputs.device != currentDevice()) return false;
   key.push_back(static_cast<int64_t>(defaultDType()));
   key.push_back(static_cast<int64_t>(allowedTf32()));
-  key.push_back(reinterpret_cast<int64_t>(currentStream()));
+  key.push_back(reinterpret_cast<int64_t>(currentStream(inputs.device)));
   key.push_back(static_cast<int64_t>(driverGeneration()));
   return true;
 }

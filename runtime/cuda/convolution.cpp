@@ -176,7 +176,7 @@ bool compute(const Problem& p) {
   CudaDevice& device = enter(p.images.device());
   dnn::Handle& handle = dnn::handleOf(p.op, device);
   // Calls with other sizes have other plans; those of a program that never repeats itself go.
-  constexpr size_t kMostPlans = 4096;
+  constexpr size_t kMostPlans = 512;
   static auto& plans =
       *new std::map<std::pair<const CudaDevice*, std::vector<int64_t>>, std::unique_ptr<Plan>>;
   static std::mutex& mutex = *new std::mutex;  // of the plans of all devices

@@ -12,7 +12,7 @@ namespace {
 
 struct ThreadState {
   int device = 0;
-  Stream stream = nullptr;
+  std::array<Stream, kMostDevices> streams{};
   int entered = -1;  // whose context the thread has
   uint64_t generation = 0;
   const char* launched = nullptr;
@@ -66,6 +66,32 @@ int64_t CudaDevice::complaint(const std::string& text) {
   return static_cast<int64_t>(complaints_.size());
 }
 
+CudaDevice::PooledStream CudaDevice::nextStream(bool urgent) {
+  constexpr unsigned kWaitsForShared = 0;
+  std::lock_guard lock(mutex_);
+  const size_t at = streams_given_[urgent]++ % kPooled;
+  Stream& stream = streams_[urgent][at];
+  if (!stream) {
+    check(driver().setContext(context_), "making a stream");
+    thread_state.entered = index_;
+    check(driver().createStreamWithPriority(&stream, kWaitsForShared, urgent ? -1 : 0),
+          "making a stream");
+  }
+  return {stream, static_cast<int64_t>(2 * at + urgent + 1)};
+}
+
+int64_t CudaDevice::numberOf(Stream stream) {
+  if (!stream) return 0;
+  std::lock_guard lock(mutex_);
+  for (size_t urgent = 0; urgent < 2; ++urgent) {
+    const auto found = std::ranges::find(streams_[urgent], stream);
+    if (found != streams_[urgent].end()) {
+      return 2 * (found - streams_[urgent].begin()) + static_cast<int64_t>(urgent) + 1;
+    }
+  }
+  return 0;
+}
+
 void CudaDevice::throwComplaints() {
   const int64_t found = *flag_;
   if (found == 0) return;
@@ -103,7 +129,7 @@ void CudaDevice::synchronizeAll() {
 int deviceCount() {
   try {
     int count = 0;
-    return driver().deviceCount(&count) == 0 ? count : 0;
+    return driver().deviceCount(&count) == 0 ? std::min(count, kMostDevices) : 0;
   } catch (const RuntimeError&) {
     return 0;
   }
@@ -132,6 +158,7 @@ CudaDevice& deviceAt(int index) {
   }
   int count = 0;
   check(d.deviceCount(&count), "counting devices");
+  count = std::min(count, kMostDevices);
   WICK_CHECK(index >= 0 && index < count, "device cuda:{}: there {} {} such device{}", index,
              count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
   all.made.resize(static_cast<size_t>(count));
@@ -147,24 +174,28 @@ void setCurrentDevice(int index) {
   deviceAt(index);
   thread_state.device = index;
 }
-Stream currentStream() {
-  return thread_state.stream;
+Stream currentStream(int device) {
+  return thread_state.streams[static_cast<size_t>(device)];
 }
-void setCurrentStream(Stream stream) {
-  thread_state.stream = stream;
+void setCurrentStream(int device, Stream stream) {
+  thread_state.streams[static_cast<size_t>(device)] = stream;
+}
+Stream currentStream() {
+  return currentStream(thread_state.entered < 0 ? thread_state.device : thread_state.entered);
 }
 
-Capture::Capture(CudaDevice& device, Stream stream) : stream_(stream), before_(currentStream()) {
+Capture::Capture(CudaDevice& device, Stream stream)
+    : device_(device.index()), stream_(stream), before_(currentStream(device_)) {
   enter({DeviceType::CUDA, static_cast<int8_t>(device.index())});
   check(driver().beginCapture(stream, kRelaxedCapture), "capturing a call");
-  setCurrentStream(stream);
+  setCurrentStream(device_, stream);
   thread_state.captures = true;
 }
 Graph Capture::end() {
   if (!open_) return nullptr;
   open_ = false;
   thread_state.captures = false;
-  setCurrentStream(before_);
+  setCurrentStream(device_, before_);
   Graph graph = nullptr;
   return driver().endCapture(stream_, &graph) == 0 ? graph : nullptr;
 }

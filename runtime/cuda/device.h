@@ -1,6 +1,7 @@
 // CUDA devices: contexts, streams, memory, and what went wrong in queued work.
 #pragma once
 
+#include <array>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,17 @@ class CudaDevice {
   // A number, not 0, that stands for this text in the flag. Thread-safe.
   int64_t complaint(const std::string& text);
 
+  // A stream that programs may use: the next of a few that are made when they are first asked for
+  // and stay. `urgent`: its kernels go before those of others. Such a stream and the one that all
+  // threads share wait for each other, in the order in which work is queued. Thread-safe.
+  struct PooledStream {
+    Stream stream;
+    int64_t number;  // from 1 on
+  };
+  PooledStream nextStream(bool urgent);
+  // 0 for streams that are none of these.
+  int64_t numberOf(Stream stream);
+
   // Waits for the thread's stream, or for the whole device. Throws what went wrong.
   void synchronize(Stream stream);
   void synchronizeAll();
@@ -50,7 +62,13 @@ class CudaDevice {
   volatile int64_t* flag_ = nullptr;
   std::mutex mutex_;
   std::vector<std::string> complaints_;
+  static constexpr size_t kPooled = 32;  // of each priority, as PyTorch has
+  std::array<std::array<Stream, kPooled>, 2> streams_{};
+  std::array<size_t, 2> streams_given_{};
 };
+
+// Devices beyond these are not used.
+inline constexpr int kMostDevices = 16;
 
 // 0 when there is no driver or no device. Never throws.
 int deviceCount();
@@ -59,11 +77,13 @@ std::string whyNoDevice();
 // Throws RuntimeError when there is no such device.
 CudaDevice& deviceAt(int index);
 
-// The thread's device and stream.
+// The thread's device, and its stream of a device: at first the one that all threads share.
 int currentDevice();
 void setCurrentDevice(int index);
+Stream currentStream(int device);
+void setCurrentStream(int device, Stream stream);
+// Of the device that the thread entered last.
 Stream currentStream();
-void setCurrentStream(Stream stream);
 
 // What is queued on the thread's stream while this lives is not done but noted by the driver, to be
 // repeated later (runtime/cuda/call_graphs.h). The stream is no other thread's.
@@ -77,6 +97,7 @@ class Capture {
   Graph end();
 
  private:
+  const int device_;
   const Stream stream_;
   const Stream before_;
   bool open_ = true;

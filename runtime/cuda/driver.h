@@ -63,6 +63,8 @@ inline constexpr int kMinor = 76;
      Stream stream))                                                                               \
   _(setBytes, "cuMemsetD8Async", (Address to, unsigned char value, size_t bytes, Stream stream))   \
   _(createStream, "cuStreamCreate", (Stream * stream, unsigned flags))                             \
+  _(createStreamWithPriority, "cuStreamCreateWithPriority",                                        \
+    (Stream * stream, unsigned flags, int priority))                                               \
   _(destroyStream, "cuStreamDestroy_v2", (Stream stream))                                          \
   _(synchronizeStream, "cuStreamSynchronize", (Stream stream))                                     \
   _(queryStream, "cuStreamQuery", (Stream stream))                                                 \
@@ -70,6 +72,7 @@ inline constexpr int kMinor = 76;
   _(createEvent, "cuEventCreate", (Event * event, unsigned flags))                                 \
   _(destroyEvent, "cuEventDestroy_v2", (Event event))                                              \
   _(recordEvent, "cuEventRecord", (Event event, Stream stream))                                    \
+  _(queryEvent, "cuEventQuery", (Event event))                                                     \
   _(synchronizeEvent, "cuEventSynchronize", (Event event))                                         \
   _(elapsedTime, "cuEventElapsedTime", (float* milliseconds, Event begin, Event end))              \
   _(loadModule, "cuModuleLoadData", (Module * module, const void* image))                          \

@@ -268,6 +268,9 @@ constexpr const char* kOneDevice[] = {
     "aten::nll_loss_backward",
     "aten::nll_loss2d_backward",
     "aten::_no_grad_embedding_renorm_",
+    // Copies and the in-place forms of gradients' scales.
+    "aten::_amp_foreach_non_finite_check_and_unscale",
+    "aten::_amp_update_scale",
     // Attention and recurrent layers.
     "aten::_scaled_dot_product_attention",
     "aten::_scaled_dot_product_attention_math",

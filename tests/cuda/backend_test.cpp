@@ -23,11 +23,11 @@ TEST(Allocator, GivesFreedMemoryAgain) {
   FakeDriver driver;
   Allocator allocator;
   const Address a = allocator.allocate(1000, nullptr);
-  allocator.free(a);
+  allocator.free(a, nullptr);
   for (int i = 0; i < 100; ++i) {
     const Address b = allocator.allocate(900, nullptr);
     EXPECT_EQ(b, a);
-    allocator.free(b);
+    allocator.free(b, nullptr);
   }
   EXPECT_EQ(driver.state().allocations, 1);
   EXPECT_EQ(allocator.statistics().allocated, 0);
@@ -40,7 +40,7 @@ TEST(Allocator, JoinsFreeNeighbours) {
   std::vector<Address> blocks;
   for (int i = 0; i < 4; ++i) blocks.push_back(allocator.allocate(size_t{512} << 10, nullptr));
   EXPECT_EQ(driver.state().allocations, 1);
-  for (const size_t i : {1u, 3u, 0u, 2u}) allocator.free(blocks[i]);
+  for (const size_t i : {1u, 3u, 0u, 2u}) allocator.free(blocks[i], nullptr);
   EXPECT_EQ(allocator.allocate(size_t{1} << 20, nullptr), blocks[0]);
 }
 
@@ -49,16 +49,36 @@ TEST(Allocator, KeepsStreamsApart) {
   Allocator allocator;
   const Stream other = reinterpret_cast<Stream>(uintptr_t{3});
   const Address a = allocator.allocate(512, nullptr);
-  allocator.free(a);
+  allocator.free(a, nullptr);
   EXPECT_NE(allocator.allocate(512, other), a);
   EXPECT_EQ(allocator.allocate(512, nullptr), a);
+}
+
+TEST(Allocator, WaitsForStreamsThatUseWhatIsFreed) {
+  FakeDriver driver;
+  Allocator allocator;
+  const Stream owner = reinterpret_cast<Stream>(uintptr_t{3});
+  const Stream user = reinterpret_cast<Stream>(uintptr_t{4});
+  const Address a = allocator.allocate(512, owner);
+  driver.state().work_is_done = false;
+  allocator.free(a, user);
+  EXPECT_EQ(driver.state().events_recorded, 1);
+  EXPECT_EQ(allocator.statistics().allocated, 0);
+  const Address b = allocator.allocate(512, owner);
+  EXPECT_NE(b, a);
+  driver.state().work_is_done = true;
+  EXPECT_EQ(allocator.allocate(512, owner), a);
+  // The stream that all threads share waits for the others, as they do for it.
+  allocator.free(b, nullptr);
+  EXPECT_EQ(allocator.allocate(512, owner), b);
+  EXPECT_EQ(driver.state().events_recorded, 1);
 }
 
 TEST(Allocator, ReleasesWhatIsKeptBeforeItGivesUp) {
   FakeDriver driver;
   Allocator allocator;
   const Address large = allocator.allocate(size_t{150} << 20, nullptr);
-  allocator.free(large);
+  allocator.free(large, nullptr);
   allocator.allocate(size_t{200} << 20, nullptr);
   EXPECT_EQ(driver.state().live_allocations, 1);
   const std::string error = errorOf([&] { allocator.allocate(size_t{100} << 20, nullptr); });

@@ -21,6 +21,7 @@ Fake* fake = nullptr;
 
 // Done at once, or noted where the stream is captured.
 Result queue(Stream stream, Work work) {
+  fake->last_stream = stream;
   if (fake->noted && stream == fake->captured) {
     fake->noted->push_back(std::move(work));
   } else {
@@ -119,7 +120,19 @@ Driver makeDriver() {
   d.createStream = [](Stream* stream, unsigned) {
     return *stream = handle<Stream>(++fake->streams), 0;
   };
+  d.createStreamWithPriority = [](Stream* stream, unsigned, int) {
+    return *stream = handle<Stream>(++fake->streams), 0;
+  };
   d.destroyStream = [](Stream) { return 0; };
+  d.createEvent = [](Event* event, unsigned) { return *event = handle<Event>(++fake->streams), 0; };
+  d.destroyEvent = [](Event) { return 0; };
+  d.recordEvent = [](Event, Stream) { return ++fake->events_recorded, 0; };
+  d.waitForEvent = [](Stream, Event, unsigned) { return ++fake->waits, 0; };
+  d.queryEvent = [](Event) { return fake->work_is_done ? 0 : kNotReady; };
+  d.synchronizeEvent = [](Event) { return synchronized(); };
+  d.elapsedTime = [](float* milliseconds, Event, Event) {
+    return *milliseconds = 2.5f, fake->work_is_done ? 0 : kNotReady;
+  };
   d.beginCapture = [](Stream stream, int) {
     fake->captured = stream;
     fake->noted = new std::vector<Work>;

@@ -22,6 +22,9 @@ struct FakeState {
   uint64_t synchronizations = 0;
   uint64_t copies_to_device = 0, copies_to_host = 0, copies_on_device = 0;
   Result fails_next_synchronization = 0;
+  Stream last_stream = nullptr;  // of what was queued last
+  uint64_t events_recorded = 0, waits = 0;
+  bool work_is_done = true;  // whether events count as reached
 };
 
 // Takes the driver's place while it lives. One at a time.

@@ -126,7 +126,6 @@ constexpr Reason kFirstReasons[] = {
     {"_dirichlet_grad", "gradients are scripts here (docs/gradients.md)"},
     {"_grad_sum_to_size", "gradients are scripts here (docs/gradients.md)"},
     {"Autograd", "gradients are scripts here (docs/gradients.md)"},
-    {"_amp_", "scales of gradients, which half precision of NVIDIA's devices needs"},
     {"_fw_", "forward-mode differentiation"},
     {"_dual", "forward-mode differentiation"},
     {"batch_dim", "vmap, which is no TorchScript"},

@@ -83,6 +83,17 @@ TEST(CliTest, BuildWritesAModelAheadOfTime) {
               HasSubstr("--name: expected letters, digits and _, got 'a b'"));
 }
 
+TEST(CliTest, RunsInMixedPrecision) {
+  const std::string text = "def main(x: Tensor):\n    return x @ x\n";
+  const Outcome o = runScript(text, {"--input", "2x2xf32", "--autocast", "bfloat16"});
+  EXPECT_EQ(o.code, 0) << o.err;
+  EXPECT_THAT(o.out, HasSubstr("bfloat16[2, 2]"));
+  EXPECT_EQ(runScript(text, {"--input", "2x2xf32", "--autocast", "int8"}).code, 2);
+  const Outcome prepared =
+      cli({"run", kDigits, "--input", kSeven, "--prepare", "--autocast", "bfloat16"});
+  EXPECT_THAT(prepared.out, HasSubstr("largest at 7 ")) << prepared.err;
+}
+
 TEST(CliTest, RandomInputsOfAToldShape) {
   const Outcome o = cli({"run", kDigits, "--input", "5x1x28x28xf32", "--threads", "1"});
   EXPECT_EQ(o.code, 0) << o.err;

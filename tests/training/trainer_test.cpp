@@ -183,6 +183,45 @@ TEST(TrainerTest, GoesOnFromAStateOfAnotherDevice) {
   }
 }
 
+TEST(TrainerTest, LearnsInMixedPrecision) {
+  setNumThreads(1);
+  const IValue recorded = loadValue(kData + "training.pt");
+  for (const DType type : {DType::BFloat16, DType::Half}) {
+    TrainerSettings settings;
+    settings.rule = AdamW{.lr = 0.01};
+    settings.schedule = [](int64_t, int64_t all) {
+      return TrainerSettings::Plan{{CosineAnnealingLr{all, 0}}, {}};
+    };
+    settings.epochs = 3;
+    settings.batch_size = 16;
+    settings.shuffle = false;
+    settings.clip_norm = 0.5;
+    settings.autocast = type;
+    const auto made = [&] {
+      return Trainer(load(kData + "net.pt"), dataFrom(recorded), Objective("cross_entropy"),
+                     settings);
+    };
+    Trainer trainer = made(), other = made();
+    int number = 0;
+    for (const IValue& loss : recorded["losses"].elements()) {
+      // The same to the precision of the products, but not to that of float32.
+      const Trainer::Step step = trainer.step();
+      EXPECT_NEAR(step.loss, loss.toDouble(), 0.05) << number;
+      EXPECT_FALSE(step.left_out);
+      if (++number == 5) other.loadState(trainer.state());
+    }
+    while (!other.finished()) other.step();
+    EXPECT_EQ(other.module().saveToString(), trainer.module().saveToString());
+    EXPECT_EQ(trainer.module().stateDict().toDict().items().front().second.toTensor().dtype(),
+              DType::Float);
+    const IValue state = trainer.state();
+    EXPECT_EQ(state.toDict().find(IValue("scaler")) != nullptr, type == DType::Half);
+  }
+  TrainerSettings wrong = noisySettings();
+  wrong.autocast = DType::Float;
+  EXPECT_THAT(errorOf([&] { noisyTrainer(wrong); }), HasSubstr("expected float16 or bfloat16"));
+}
+
 TEST(TrainerTest, EachSampleIsSeenOnceAnEpoch) {
   // The sum of what a linear model without dropout saw tells which samples there were.
   ModuleBuilder builder("Seen");

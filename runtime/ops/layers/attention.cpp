@@ -18,6 +18,7 @@ const OperatorHandle kDropout{"aten::dropout", ""};
 const OperatorHandle kLogicalNot{"aten::logical_not", ""};
 const OperatorHandle kLayerNorm{"aten::layer_norm", ""};
 const OperatorHandle kTril{"aten::tril", ""};
+const OperatorHandle kAttention{"aten::scaled_dot_product_attention", ""};
 
 // softmax(q k^T / sqrt(d) + mask) v and the weights. A boolean mask is true where attention is
 // allowed.
@@ -72,7 +73,7 @@ Tensor splitHeads(const Tensor& t, int64_t heads) {
 
 struct Heads {
   Tensor output;   // [N, T, E]
-  Tensor weights;  // [N, heads, T, S]
+  Tensor weights;  // [N, heads, T, S], where they are wanted
   Tensor key;      // [N, heads, S, E / heads], with what came before
   Tensor value;
 };
@@ -88,7 +89,7 @@ struct Past {
 Heads multiHead(const char* op, const Tensor& q, const Tensor& k, const Tensor& v, int64_t embed,
                 int64_t heads, const Tensor& qkv_weight, const Tensor& qkv_bias,
                 const Tensor& proj_weight, const Tensor& proj_bias, const Tensor& mask,
-                std::optional<int64_t> mask_kind, const Past& past = {}) {
+                std::optional<int64_t> mask_kind, bool want_weights, const Past& past = {}) {
   WICK_CHECK(q.dim() == 3 && k.dim() == 3 && v.dim() == 3 && q.size(2) == embed,
              "{}: expected 3-D query, key and value of last size {}, got {}, {} and {}", op, embed,
              q.describe(), k.describe(), v.describe());
@@ -96,7 +97,12 @@ Heads multiHead(const char* op, const Tensor& q, const Tensor& k, const Tensor& 
   WICK_CHECK(qkv_weight.dim() == 2 && qkv_weight.size(0) == 3 * embed && qkv_bias.dim() == 1 &&
                  qkv_bias.size(0) == 3 * embed,
              "{}: expected qkv_weight of {} rows, got {}", op, 3 * embed, qkv_weight.describe());
+  const bool elsewhere = !q.device().isCpu();
+  // On devices one product for all three costs less than three.
+  const Tensor joined =
+      elsewhere && k.isSame(q) && v.isSame(q) ? linear(q, qkv_weight, qkv_bias) : Tensor();
   auto project = [&](const Tensor& x, int64_t i) {
+    if (joined.defined()) return splitHeads(joined.narrow(2, i * embed, embed), heads);
     return splitHeads(
         linear(x, qkv_weight.narrow(0, i * embed, embed), qkv_bias.narrow(0, i * embed, embed)),
         heads);
@@ -106,17 +112,26 @@ Heads multiHead(const char* op, const Tensor& q, const Tensor& k, const Tensor& 
     key = ops::cat(std::vector<Tensor>{past.key, key}, 2);
     value = ops::cat(std::vector<Tensor>{past.value, value}, 2);
   }
+  Tensor m = mask;
+  if (mask.defined() && mask_kind.value_or(0) == 1 && mask.dim() == 2) {
+    m = mask.unsqueeze(1).unsqueeze(1);
+  }
+  const auto project_back = [&](const Tensor& attended) {
+    const Tensor rows = attended.transpose(1, 2).reshape(DimVector{q.size(0), q.size(1), embed});
+    return linear(rows, proj_weight, proj_bias);
+  };
+  if (elsewhere && !want_weights) {
+    // Where the device has one kernel for all of it.
+    const Tensor allowed = m.defined() && m.dtype() == DType::Bool ? kLogicalNot(m) : m;
+    return {project_back(kAttention(query, key, value, allowed)), Tensor(), key, value};
+  }
   query = ops::mulScalar(query, 1 / std::sqrt(static_cast<double>(embed / heads)));
   Tensor scores = matmul(query, key.transpose(-2, -1));
-  if (mask.defined()) {
-    Tensor m = mask;
-    if (mask_kind.value_or(0) == 1 && mask.dim() == 2) m = mask.unsqueeze(1).unsqueeze(1);
+  if (m.defined()) {
     scores = m.dtype() == DType::Bool ? ops::maskedFill(scores, m, -HUGE_VAL) : ops::add(scores, m);
   }
   Tensor weights = kSoftmaxDim(scores, -1);
-  Tensor out =
-      matmul(weights, value).transpose(1, 2).reshape(DimVector{q.size(0), q.size(1), embed});
-  return {linear(out, proj_weight, proj_bias), weights, key, value};
+  return {project_back(matmul(weights, value)), weights, key, value};
 }
 
 Tensor averaged(const Tensor& weights) {
@@ -129,7 +144,7 @@ Pair nativeMultiHead(const Tensor& q, const Tensor& k, const Tensor& v, int64_t 
                      const Tensor& proj_weight, const Tensor& proj_bias, const Tensor& mask,
                      bool need_weights, bool average, std::optional<int64_t> mask_kind) {
   Heads h = multiHead("_native_multi_head_attention", q, k, v, embed, heads, qkv_weight, qkv_bias,
-                      proj_weight, proj_bias, mask, mask_kind);
+                      proj_weight, proj_bias, mask, mask_kind, need_weights);
   if (!need_weights) return {h.output, Tensor()};
   return {h.output, average ? averaged(h.weights) : h.weights};
 }
@@ -140,9 +155,9 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> decoderMultiHead(
     const Tensor& qkv_weight, const Tensor& qkv_bias, const Tensor& proj_weight,
     const Tensor& proj_bias, const Tensor& mask, const Tensor& past_key, const Tensor& past_value,
     bool need_weights, bool average) {
-  Heads h =
-      multiHead("_native_decoder_only_multi_head_attention", q, k, v, embed, heads, qkv_weight,
-                qkv_bias, proj_weight, proj_bias, mask, std::nullopt, {past_key, past_value});
+  Heads h = multiHead("_native_decoder_only_multi_head_attention", q, k, v, embed, heads,
+                      qkv_weight, qkv_bias, proj_weight, proj_bias, mask, std::nullopt,
+                      need_weights, {past_key, past_value});
   if (!need_weights) return {h.output, Tensor(), h.key, h.value};
   return {h.output, average ? averaged(h.weights) : h.weights, h.key, h.value};
 }
@@ -165,7 +180,7 @@ Heads transformerStep(const char* op, const Tensor& src, int64_t embed, int64_t 
   };
   Tensor x = norm_first ? norm(src, norm_weight_1, norm_bias_1) : src;
   Heads attended = multiHead(op, x, x, x, embed, heads, qkv_weight, qkv_bias, proj_weight,
-                             proj_bias, mask, mask_kind, past);
+                             proj_bias, mask, mask_kind, /*want_weights=*/false, past);
   x = ops::add(attended.output, src);
   if (!norm_first) x = norm(x, norm_weight_1, norm_bias_1);
   Tensor before = x;
