@@ -433,20 +433,24 @@ bool anyHasHistory(const IValue* given, size_t n) {
 }  // namespace
 
 namespace {
-// The last is that of aot/.
+// The last is that of aot/. A lazy device has none: its calls are recorded one by one.
 std::atomic<GroupBackend*> cuda_backend{nullptr}, meta_backend{nullptr}, other_backend{nullptr};
-std::atomic<GroupBackend*>& backendOf(DeviceType type) {
-  return type == DeviceType::CUDA   ? cuda_backend
-         : type == DeviceType::Meta ? meta_backend
-                                    : other_backend;
+std::atomic<GroupBackend*>* backendOf(DeviceType type) {
+  if (type == DeviceType::CPU || type == kLazy) return nullptr;
+  return type == DeviceType::CUDA   ? &cuda_backend
+         : type == DeviceType::Meta ? &meta_backend
+                                    : &other_backend;
 }
 }  // namespace
 
 GroupBackend* groupBackend(DeviceType type) {
-  return backendOf(type).load(std::memory_order_acquire);
+  const auto* backend = backendOf(type);
+  return backend ? backend->load(std::memory_order_acquire) : nullptr;
 }
 void setGroupBackend(DeviceType type, GroupBackend* backend) {
-  backendOf(type).store(backend);
+  auto* const kept = backendOf(type);
+  WICK_ASSERT(kept, "no groups are kept for this type of device");
+  kept->store(backend);
 }
 
 void SiteDerivative::setFactory(const Factory* factory) {

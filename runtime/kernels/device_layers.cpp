@@ -100,12 +100,13 @@ DeviceLayers& deviceLayers(const char* op, Device device) {
   static MetaLayers meta;
   if (device.type == DeviceType::Meta) return meta;
   auto& layers = device.isCuda() ? cuda_layers : other_layers;
-  DeviceLayers* found = device.isCpu() ? nullptr : layers.load(std::memory_order_acquire);
+  const bool none = device.isCpu() || device.type == kLazy;
+  DeviceLayers* found = none ? nullptr : layers.load(std::memory_order_acquire);
   WICK_CHECK(found, "{}: not available on device {}", op, device.str());
   return *found;
 }
 void setDeviceLayers(DeviceType type, DeviceLayers* layers) {
-  WICK_ASSERT(type != DeviceType::CPU && type != DeviceType::Meta,
+  WICK_ASSERT(type != DeviceType::CPU && type != DeviceType::Meta && type != kLazy,
               "no layers are kept for this type of device");
   (type == DeviceType::CUDA ? cuda_layers : other_layers).store(layers, std::memory_order_release);
 }
