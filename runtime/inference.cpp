@@ -58,6 +58,21 @@ std::optional<double> numberOf(const Value* v) {
   return t.to(DType::Double).item<double>();
 }
 
+// Whether it is a tensor without dimensions that was made of numbers: traces compute with sizes so.
+bool isNumberTensor(const Value* v, int depth = 0) {
+  static const Symbol kComputed[] = {
+      Symbol::aten("pow"),  Symbol::aten("floor_divide"), Symbol::aten("mul"),
+      Symbol::aten("div"),  Symbol::aten("add"),          Symbol::aten("sub"),
+      Symbol::aten("sqrt"), Symbol::aten("rsqrt"),        Symbol::aten("reciprocal")};
+  const Node* n = v->node();
+  static const Symbol kNumToTensor = Symbol::prim("NumToTensor");
+  if (n->kind() == kNumToTensor || floatOf(v) || numberOf(v)) return true;
+  if (depth > 8 || std::ranges::find(kComputed, n->kind()) == std::end(kComputed)) return false;
+  return std::ranges::all_of(n->inputs(), [&](const Value* input) {
+    return input->type()->kind() != TypeKind::Tensor || isNumberTensor(input, depth + 1);
+  });
+}
+
 // Whether the tensor has two dimensions or more, as far as one can see.
 bool hasRows(const Value* v) {
   static const Symbol kTranspose = Symbol::aten("transpose"), kPermute = Symbol::aten("permute"),
@@ -84,6 +99,9 @@ struct Written {
   Value* v = nullptr;
   Value* mask = nullptr;
   double scale = 1;
+  // A scale that is computed: what `q` is multiplied by, or divided.
+  Value* factor = nullptr;
+  Symbol applied;
 };
 
 class Finder {
@@ -114,9 +132,16 @@ class Finder {
     }
     if ((n->kind() == kMul || n->kind() == kDiv) && n->inputs().size() == 2) {
       const size_t scores = n->kind() == kMul && isProduct(n->input(1)->node()) ? 1 : 0;
-      const std::optional<double> number = numberOf(n->input(1 - scores));
-      if (!number || (n->kind() == kDiv && *number == 0)) return std::nullopt;
-      found.scale = n->kind() == kMul ? *number : 1 / *number;
+      Value* const by = n->input(1 - scores);
+      const std::optional<double> number = numberOf(by);
+      if (number && (n->kind() == kMul || *number != 0)) {
+        found.scale = n->kind() == kMul ? *number : 1 / *number;
+      } else if (!number && by->type()->kind() == TypeKind::Tensor && isNumberTensor(by)) {
+        found.factor = by;
+        found.applied = n->kind();
+      } else {
+        return std::nullopt;
+      }
       found.nodes.push_back(n);
       n = n->input(scores)->node();
     }
@@ -162,12 +187,13 @@ void replace(Graph& graph, const Written& found) {
   Node* k = graph.insertNode(
       graph.create(Symbol::aten("transpose"),
                    {found.turned_k, constant(IValue(int64_t{-2})), constant(IValue(int64_t{-1}))}));
+  Value* q = found.q;
+  if (found.factor) q = graph.insertNode(graph.create(found.applied, {q, found.factor}))->output();
   Value* const mask = found.mask ? found.mask : graph.insertNode(graph.createNone())->output();
   Value* const no = constant(IValue(false));
-  Node* made =
-      graph.insertNode(graph.create(Symbol::aten("scaled_dot_product_attention"),
-                                    {found.q, k->output(), found.v, mask, constant(IValue(0.0)), no,
-                                     constant(IValue(found.scale)), no}));
+  Node* made = graph.insertNode(graph.create(Symbol::aten("scaled_dot_product_attention"),
+                                             {q, k->output(), found.v, mask, constant(IValue(0.0)),
+                                              no, constant(IValue(found.scale)), no}));
   last->output()->replaceAllUsesWith(made->output());
   for (auto n = found.nodes.rbegin(); n != found.nodes.rend(); ++n) (*n)->destroy();
 }
@@ -190,21 +216,22 @@ void productsOf(Block* block, std::vector<Node*>& found) {
   }
 }
 
-// Attention that is written as products becomes the operator, in graphs with
-// constants on CUDA of the dtypes for which that is one kernel there
-// (runtime/cuda/attention.cpp):
+// Attention that is written as products becomes the operator, in graphs with constants on CUDA of the
+// dtypes for which that is one kernel there (runtime/cuda/attention.cpp):
 //
 //   %s : Tensor = aten::matmul(%q, %kt)
-//   %x : Tensor = aten::mul(%s, %scale)         %k : Tensor =
-//   aten::transpose(%kt, %-2, %-1) %y : Tensor = aten::add(%x, %mask, %one) →
-//   %z : Tensor = aten::scaled_dot_product_attention( %w : Tensor =
-//   aten::softmax(%y, %-1, %none)                 %q, %k, %v, %mask, %0.,
-//   %false, %scale, %z : Tensor = aten::matmul(%w, %v) %false)
+//   %x : Tensor = aten::mul(%s, %scale)
+//   %y : Tensor = aten::add(%x, %mask, %one)
+//   %z : Tensor = aten::softmax(%y, %-1, %none)
+//   %w : Tensor = aten::matmul(%z, %v)
 //
-// with or without scale and mask. Scores of reduced floats are not rounded
-// between the steps then. The result may lie otherwise in memory, so whoever
-// reads it must not mind. Where the dtypes of arguments turn out to be others,
-// the operator computes the same products. Returns how many there were.
+//   %k : Tensor = aten::transpose(%kt, %-2, %-1)
+//   %w : Tensor = aten::scaled_dot_product_attention(%q, %k, %v, %mask, %0., %false, %scale, %false)
+//
+// with or without scale and mask. `q` is multiplied by a scale that is computed, as traces do it. Scores
+// of reduced floats are not rounded between the steps then. The result may lie otherwise in memory, so
+// whoever reads it must not mind. Where the dtypes of arguments turn out to be others, the operator
+// computes the same products. Returns how many there were.
 size_t formAttention(Graph& graph) {
   if (!holdsFloatsThere(graph.block())) return 0;
   std::vector<Node*> products;
@@ -214,8 +241,8 @@ size_t formAttention(Graph& graph) {
   for (Node* n : products) {
     if (std::optional<Written> found = finder.at(n)) all.push_back(*std::move(found));
   }
-  // From behind, so that what others read is still there. The product that one
-  // ends in may be the one that another begins with.
+  // From behind, so that what others read is still there. The product that one ends in may be the one
+  // that another begins with.
   size_t formed = 0;
   std::unordered_set<const Node*> gone;
   for (auto found = all.rbegin(); found != all.rend(); ++found) {
@@ -243,8 +270,7 @@ void simplifyForInference(Graph& graph, const ObjectRef& self) {
   removeListMutation(graph);
   removeTensorMutation(graph);
   unrollLoops(graph);
-  // The checks of sizes that layers make; all but the first follow from each
-  // other.
+  // The checks of sizes that layers make; all but the first follow from each other.
   eraseShapeComputations(graph);
   eliminateCommonSubexpressions(graph);
   useRaisedConditions(graph);
@@ -270,8 +296,7 @@ std::shared_ptr<GraphFunction> optimizeForInference(const ObjectRef& self, Graph
   ensureTeam(numThreads());
   prepareLayers(*graph);
   markRewritten(*graph);
-  // The graph may call functions of the module's compilation unit, whose owner
-  // the object holds.
+  // The graph may call functions of the module's compilation unit, whose owner the object holds.
   std::shared_ptr<GraphFunction> frozen(new GraphFunction(method.qualifiedName(), std::move(graph)),
                                         [self](GraphFunction* f) { delete f; });
   std::vector<Argument> arguments(schema.arguments().begin() + 1, schema.arguments().end());

@@ -114,6 +114,17 @@ class Attend(Module):
     def returned(self, x: Tensor) -> Tensor:
         q = x.view([2, 10, 4, 32]).transpose(1, 2)
         return torch.matmul(torch.softmax(torch.matmul(q, q.transpose(-2, -1)), -1), q * self.w[0])
+    def traced(self, x: Tensor) -> Tensor:
+        q = x.view([2, 10, 4, 32]).transpose(1, 2)
+        scale = torch.pow(torch.floor_divide(torch.ops.prim.NumToTensor(x.size(2)), 4), -0.5)
+        scores = torch.mul(torch.matmul(q, q.transpose(-2, -1)), scale)
+        y = torch.matmul(torch.softmax(scores, -1), q)
+        return torch.mul(y.transpose(1, 2).reshape([2, 10, 128]), self.w)
+    def scaled(self, x: Tensor, s: Tensor) -> Tensor:
+        q = x.view([2, 10, 4, 32]).transpose(1, 2)
+        scores = torch.matmul(q, q.transpose(-2, -1)) * s
+        y = torch.matmul(torch.softmax(scores, -1), q)
+        return torch.mul(y.transpose(1, 2).reshape([2, 10, 128]), self.w)
     def masked(self, x: Tensor, b: Tensor) -> Tensor:
         q = x.view([2, 10, 4, 32]).transpose(1, 2)
         scores = torch.matmul(q, q.transpose(-2, -1)) / 2.0 + b
@@ -133,6 +144,10 @@ class Attend(Module):
                      text.find("aten::softmax") != std::string::npos);
   };
   EXPECT_EQ(counts(zeros({128}), "forward"), std::pair(true, false));
+  // Traces compute the scale from sizes.
+  EXPECT_EQ(counts(zeros({128}), "traced"), std::pair(true, false));
+  // A factor that may have dimensions is another matter.
+  EXPECT_EQ(counts(zeros({128}), "scaled"), std::pair(false, true));
   // Where there is no kernel for it, products stay.
   EXPECT_EQ(counts(zeros({128}, DType::Double), "forward"), std::pair(false, true));
   EXPECT_EQ(counts(Tensor::zeros(DimVector{128}, DType::Half), "forward"), std::pair(false, true));
