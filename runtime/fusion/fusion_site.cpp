@@ -9,6 +9,7 @@
 
 #include "codegen/loop/compiled_kernel.h"
 #include "codegen/loop/lowering.h"
+#include "core/device_backend.h"
 #include "core/grad_mode.h"
 #include "core/log.h"
 #include "core/stripes.h"

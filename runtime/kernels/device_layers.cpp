@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "core/device_backend.h"
 #include "core/error.h"
 
 namespace wick {
