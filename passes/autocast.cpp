@@ -283,9 +283,37 @@ class Caster {
       if (!wanted.any() || saysDType(node)) return;
     }
     for (size_t i = 0; i < node->inputs().size(); ++i) {
-      if (node->input(i)->type()->kind() != TypeKind::Tensor) continue;
-      node->replaceInput(i, casted(node, node->input(i), found->second, wanted));
+      Value* const input = node->input(i);
+      if (input->type()->kind() == TypeKind::Tensor) {
+        node->replaceInput(i, casted(node, input, found->second, wanted));
+      } else if (isOptionalTensor(*input->type())) {
+        node->replaceInput(i, castedIfThere(node, input, found->second, wanted));
+      }
     }
+  }
+
+  static bool isOptionalTensor(const Type& type) {
+    const auto* optional = type.as<OptionalType>();
+    return optional && optional->element()->kind() == TypeKind::Tensor;
+  }
+
+  // As the bias of a layer, which may have none.
+  Value* castedIfThere(Node* user, Value* tensor, Policy policy, const AutocastState& now) {
+    InsertPointGuard guard(user);
+    RangeGuard range(&graph_, user->range());
+    Value* const none = graph_.insertNode(graph_.createNone())->output();
+    Node* const is_there = graph_.insertNode(graph_.create(aten::__isnot__, {tensor, none}));
+    is_there->output()->setType(types::Bool());
+    Node* const choice = graph_.insertNode(graph_.create(prim::If, {is_there->output()}, 0));
+    Block* const there = choice->addBlock();
+    {
+      InsertPointGuard within(there);
+      Node* const known = graph_.insertNode(graph_.create(prim::unchecked_cast, {tensor}));
+      known->output()->setType(types::Tensor());
+      there->registerOutput(castedHere(user, known->output(), policy, now));
+    }
+    choice->addBlock()->registerOutput(none);
+    return choice->addOutput(tensor->type());
   }
 
   static bool saysDType(const Node* node) {
@@ -308,6 +336,9 @@ class Caster {
   Value* casted(Node* user, Value* tensor, Policy policy, const AutocastState& now) {
     InsertPointGuard guard(user);
     RangeGuard range(&graph_, user->range());
+    return castedHere(user, tensor, policy, now);
+  }
+  Value* castedHere(const Node* user, Value* tensor, Policy policy, const AutocastState& now) {
     std::vector<Value*> inputs{tensor, graph_.insertConstant(IValue(now.cuda)),
                                graph_.insertConstant(IValue(now.cpu))};
     const bool reduced = policy == Policy::Reduced;

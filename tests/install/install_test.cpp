@@ -510,7 +510,7 @@ TEST_F(InstalledTest, CompletionsComplete) {
   const Outcome verbs = run("bash -c 'source " + script +
                             "; COMP_WORDS=(torchscript-cli b); COMP_CWORD=1; _torchscript_cli; "
                             "echo ${COMPREPLY[@]}'");
-  EXPECT_EQ(verbs.text, "bench bisect\n");
+  EXPECT_EQ(verbs.text, "bench build bisect\n");
   const Outcome flags = run("bash -c 'source " + script +
                             "; COMP_WORDS=(torchscript-cli run --time); COMP_CWORD=2; "
                             "_torchscript_cli; echo ${COMPREPLY[@]}'");

@@ -51,9 +51,9 @@ class Arguments {
       static const Operator* const kCompress[] = {
           OperatorRegistry::instance().find(Symbol::aten("to_sparse_csr"), ""),
           OperatorRegistry::instance().find(Symbol::aten("to_sparse_csc"), "")};
-      IValue arguments[] = {IValue(values)}, result;
+      IValue arguments[] = {IValue(values), IValue()}, result;
       try {
-        kCompress[below(2)]->call(arguments, 1, &result, 1);
+        kCompress[below(2)]->call(arguments, 2, &result, 1);
         Tensor t = result.toTensor();
         if (once(10)) spoil(sparseFormOf("", t).compressed);
         if (once(10)) spoil(sparseFormOf("", t).plain);
