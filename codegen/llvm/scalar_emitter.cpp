@@ -305,6 +305,21 @@ llvm::Value* ScalarEmitter::lookup(const ScalarNode& node, llvm::Value* index) {
 llvm::Value* ScalarEmitter::truncate(llvm::Value* v, unsigned bits) {
   llvm::Type* type = v->getType();
   auto* to = llvm::FixedVectorType::get(llvm::IntegerType::get(b_.getContext(), bits), lanes_);
+  if (bits == 64 && vectorBits() < 512) {
+    // Only AVX-512 has an instruction for vectors; that for one number gives this minimum itself.
+    const bool single = type->getScalarType()->isFloatTy();
+    auto* one = llvm::FixedVectorType::get(type->getScalarType(), single ? 4 : 2);
+    llvm::Value* result = llvm::PoisonValue::get(to);
+    for (unsigned lane = 0; lane < lanes_; ++lane) {
+      llvm::Value* element = b_.CreateInsertElement(llvm::PoisonValue::get(one),
+                                                    b_.CreateExtractElement(v, lane), uint64_t{0});
+      llvm::Value* whole = b_.CreateIntrinsic(
+          single ? llvm::Intrinsic::x86_sse_cvttss2si64 : llvm::Intrinsic::x86_sse2_cvttsd2si64, {},
+          {element});
+      result = b_.CreateInsertElement(result, whole, lane);
+    }
+    return result;
+  }
   llvm::Value* low = llvm::ConstantFP::get(type, bits == 64 ? -0x1p63 : -0x1p31);
   llvm::Value* high = llvm::ConstantFP::get(type, bits == 64 ? 0x1p63 : 0x1p31);
   llvm::Value* fits = b_.CreateAnd(b_.CreateFCmpOGE(v, low), b_.CreateFCmpOLT(v, high));

@@ -85,6 +85,7 @@ struct Fmod : RealScalar {
 };
 struct Pow : NumberScalar {
   static constexpr const char* kName = "pow";
+  static constexpr bool kOnLanes = true;
   WICK_APPLY2(x, y) {
     if (b.isInteger()) return b.intPow(x, y);
     return b.pow(x, y);

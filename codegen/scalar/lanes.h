@@ -7,6 +7,7 @@
 
 #include "codegen/scalar/double_functions.h"
 #include "codegen/scalar/float_functions.h"
+#include "codegen/scalar/float_power.h"
 #include "codegen/scalar/float_trigonometry.h"
 #include "codegen/scalar/functions.h"
 
@@ -120,6 +121,13 @@ inline LaneOps::V atan2(LaneOps, LaneOps::V a, LaneOps::V b) {
   for (int i = 0; i < LaneOps::kLanes; ++i) a[i] = std::atan2(a[i], b[i]);
   return a;
 }
+// None is in range: the C library computes them all.
+inline LaneOps::Mask powInRange(LaneOps, LaneOps::V, LaneOps::V) {
+  return LaneOps::intConstant(0);
+}
+inline LaneOps::V powOf(LaneOps, LaneOps::V a, LaneOps::V) {
+  return a;
+}
 
 }  // namespace doubles
 
@@ -161,6 +169,7 @@ struct Lanes : Ops {
   // Named in branches for integers.
   static V intDiv(V a, V) { return a; }
   static V intRem(V a, V) { return a; }
+  static V intPow(V a, V) { return a; }
 #define WICK_FUNCTION(name)          \
   static V name(V a) {               \
     return detail::name##Of<Ops>(a); \
@@ -180,6 +189,11 @@ struct Lanes : Ops {
   }
   static V atan2(V a, V b) {
     return detail::atan2Of<Ops>(a, b);
+  }
+  static V pow(V a, V b) {
+    const V v = powOf(Ops(), a, b);
+    const Mask usual = powInRange(Ops(), a, b);
+    return Ops::all(usual) ? v : mended(usual, v, [&](int i) { return math::pow(a[i], b[i]); });
   }
   static V fmod(V a, V b) {
     const V quotient = quotientSize(Ops(), a, b);

@@ -8,6 +8,7 @@
 
 #include "codegen/scalar/double_functions.h"
 #include "codegen/scalar/float_functions.h"
+#include "codegen/scalar/float_power.h"
 #include "codegen/scalar/float_trigonometry.h"
 #include "codegen/scalar/orthogonal_polynomials.h"
 

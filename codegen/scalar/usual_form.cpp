@@ -1,6 +1,7 @@
 #include "codegen/scalar/usual_form.h"
 
 #include "codegen/scalar/double_functions.h"
+#include "codegen/scalar/float_power.h"
 #include "codegen/scalar/float_trigonometry.h"
 
 namespace wick {
@@ -31,6 +32,10 @@ std::optional<UsualForm> floatForm(ScalarFunction f) {
       form.usual = floats::fmodInRange(b, second, quotient);
       return form;
     }
+    case ScalarFunction::pow:
+      form.value = floats::powOf(b, first, second);
+      form.usual = floats::powInRange(b, first, second);
+      return form;
     default:
       return std::nullopt;
   }

@@ -250,6 +250,22 @@ double workOf(const Layer& layer, const Shapes& shapes) {
          static_cast<double>(layer.weight.size(0));
 }
 
+// How many positions of the last spatial dimension are computed at a time. oneDNN goes over a row of
+// the result once for each block of channels and step of the kernel, so rows that no cache holds are
+// cut; where a dimension before it has several positions, rows are short enough.
+int64_t positionsOfPart(const Layer& layer, const Shapes& shapes) {
+  constexpr int64_t kMostBytes = int64_t{1} << 18;
+  const size_t last = shapes.output.size() - 1;
+  const int64_t positions = shapes.output[last];
+  for (size_t d = 2; d < last; ++d) {
+    if (shapes.output[d] != 1) return positions;
+  }
+  if (layer.params.transposed) return positions;
+  const int64_t bytes = (shapes.input[1] + shapes.output[1]) * 4;
+  const int64_t part = std::max<int64_t>(64, kMostBytes / std::max<int64_t>(bytes, 1));
+  return positions > 4 * part ? part : positions;
+}
+
 // What positions [begin, end) of the result's spatial dimension `d` take: a range of the input, and
 // the padding in front of it. An empty range: they lie in the padding.
 struct Slice {
@@ -282,7 +298,9 @@ void convolveInParts(const Layer& layer, const Shapes& shapes, const Tensor& x_i
   const Tensor x = toChannelsInnermost(x_in, channelsInnermost(shapes.input));
   const double work = workOf(layer, shapes);
   const auto whole = [&] { convolve(layer, shapes, x, bias, residual, out); };
-  if (!currentBudget() || work <= kMostWork) return whole();
+  const int64_t part_of_row = positionsOfPart(layer, shapes);
+  const bool long_row = part_of_row < shapes.output.back();
+  if (!long_row && (!currentBudget() || work <= kMostWork)) return whole();
   const auto narrow = [](const Tensor& t, int64_t d, int64_t begin, int64_t end) {
     return t.defined() ? t.narrow(d, begin, end - begin) : t;
   };
@@ -300,8 +318,8 @@ void convolveInParts(const Layer& layer, const Shapes& shapes, const Tensor& x_i
   while (d < layer.params.stride.size() && shapes.output[2 + d] == 1) ++d;
   if (d == layer.params.stride.size()) return whole();
   const int64_t positions = shapes.output[2 + d];
-  const auto step =
-      static_cast<int64_t>(std::max(1.0, static_cast<double>(positions) * kMostWork / work));
+  auto step = static_cast<int64_t>(std::max(1.0, static_cast<double>(positions) * kMostWork / work));
+  if (long_row) step = std::min(step, part_of_row);
   // What lies in the padding alone is no convolution, and takes little time: it goes with the slice
   // beside it.
   const auto isEmpty = [&](int64_t begin, int64_t end) {

@@ -185,6 +185,28 @@ float extremeOfRow(const float* p, int64_t n, bool& nan) {
   return result;
 }
 
+// best[j] becomes the largest or smallest of itself and of the elements j of four rows, NaN when one
+// of them is.
+template <bool kMax>
+void extremesOfFourRows(float* best, const float* row, int64_t stride, int64_t n) {
+  int64_t j = 0;
+  for (; j + 8 <= n; j += 8) {
+    rows::Floats b = rows::get(best + j);
+    for (int k = 0; k < 4; ++k) {
+      const rows::Floats v = rows::get(row + k * stride + j);
+      const auto better = kMax ? v > b : v < b;
+      b = (better | (v != v)) ? v : b;
+    }
+    std::memcpy(best + j, &b, sizeof b);
+  }
+  for (; j < n; ++j) {
+    for (int k = 0; k < 4; ++k) {
+      const float v = row[k * stride + j];
+      if ((kMax ? v > best[j] : v < best[j]) || v != v) best[j] = v;
+    }
+  }
+}
+
 // Where the first element of n >= 8 lies that is `value`, or NaN when `nan`; there is one.
 inline int64_t findInRow(const float* p, int64_t n, float value, bool nan) {
   const rows::Floats wanted = value - rows::Floats{};

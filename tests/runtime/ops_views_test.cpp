@@ -1,10 +1,12 @@
 // Views, splits and copies: what they share, where they stop.
+#include "tests/error_text.h"
 #include "tests/runtime/op_testing.h"
 
 namespace wick {
 namespace {
 
 using namespace testing;
+using testing_errors::errorOf;
 
 TEST(Views, WritesThroughAViewAreSeen) {
   Tensor t = iota(DimVector{2, 3});
@@ -25,6 +27,32 @@ TEST(Views, WritesToAListAreNoneToItsTensors) {
   callAll("aten::_foreach_zero_", "", list);
   EXPECT_GE(t.storage()->version(), before + 2);  // the list holds it twice
   EXPECT_EQ(values(t), (Values{0, 0}));
+}
+
+TEST(Views, ListsOfNormsTakeADType) {
+  const IValue list(makeTensorList({Tensor::full({4}, 2, DType::Half), iota(DimVector{2})}));
+  const auto norms = [&](const IValue& dtype) {
+    return callAll("aten::_foreach_norm", "Scalar", list, Scalar(2), dtype)[0];
+  };
+  EXPECT_EQ(values(norms(IValue()).elements()[0].toTensor()), (Values{4}));
+  EXPECT_EQ(norms(IValue()).elements()[0].toTensor().dtype(), DType::Half);
+  const Tensor wide = norms(IValue(static_cast<int64_t>(DType::Float))).elements()[0].toTensor();
+  EXPECT_EQ(wide.dtype(), DType::Float);
+  EXPECT_EQ(values(wide), (Values{4}));
+}
+
+TEST(Views, AssertionsOnTensorsNameWhatDiffers) {
+  const Tensor t = iota(DimVector{2, 3});
+  const IValue none;
+  const auto check = [&](const IValue& dtype, const IValue& device, const IValue& layout) {
+    return errorOf([&] {
+      callAll("aten::_assert_tensor_metadata", "", t, none, none, dtype, device, layout);
+    });
+  };
+  EXPECT_EQ(check(none, IValue(Device()), IValue(int64_t{0})), "");
+  EXPECT_NE(check(none, none, IValue(int64_t{1})).find("layout mismatch"), std::string::npos);
+  EXPECT_NE(check(IValue(static_cast<int64_t>(DType::Long)), none, none).find("dtype mismatch"),
+            std::string::npos);
 }
 
 // Bytes other than 0 and 1 are true, also for operators that count before they store.

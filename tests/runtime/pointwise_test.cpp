@@ -163,6 +163,48 @@ TEST(Pointwise, FloatFunctionsKeepTheirEdges) {
   }
 }
 
+TEST(Pointwise, FloatPowersAreCloseAndKeepTheirEdges) {
+  const float kSome[] = {0.0f,       -0.0f,       1.0f,   -1.0f,       2.0f,       -2.0f,
+                         3.0f,       -3.0f,       0.5f,   -0.5f,       1.5f,       INFINITY,
+                         -INFINITY,  NAN,         1e-45f, -1e-45f,     1e-38f,     3.4e38f,
+                         4194303.0f, -4194302.0f, 1e9f,   16777215.0f, 0.9999999f, -1e-30f};
+  const auto expectEqual = [](float x, float y, float expected) {
+    const float got = math::pow(x, y);
+    EXPECT_TRUE(std::isnan(expected) ? std::isnan(got) : got == expected) << x << "^" << y;
+    EXPECT_TRUE(std::isnan(got) || std::signbit(got) == std::signbit(expected)) << x << "^" << y;
+  };
+  for (float x : kSome) {
+    for (float y : {0.0f, -0.0f, 1.0f, INFINITY, -INFINITY, NAN}) expectEqual(x, y, std::pow(x, y));
+  }
+  for (float x : {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f}) {
+    for (float y : kSome) expectEqual(x, y, std::pow(x, y));
+  }
+  // What float32 holds is found to the last bit.
+  for (int x = -60; x <= 60; ++x) {
+    for (int y = 0; y <= 12; ++y) {
+      const double exact = std::pow(x * 0.25, y);
+      if (static_cast<double>(static_cast<float>(exact)) != exact) continue;
+      expectEqual(static_cast<float>(x) * 0.25f, static_cast<float>(y), static_cast<float>(exact));
+    }
+  }
+  for (uint64_t bits = 0; bits < (uint64_t{1} << 32); bits += 9973) {
+    const float x = std::bit_cast<float>(static_cast<uint32_t>(bits));
+    for (float reach : {-149.5f, -20.25f, 1.7f, 127.5f}) {
+      const float y = reach == 1.7f ? reach : reach / std::log2(std::fabs(x));
+      const double exact = std::pow(static_cast<double>(x), static_cast<double>(y));
+      const float got = math::pow(x, y);
+      if (!(std::fabs(exact) < 3.4e38)) {
+        ASSERT_EQ(std::isnan(got), std::isnan(exact)) << x << "^" << y;
+        continue;
+      }
+      int exponent;
+      std::frexp(exact, &exponent);
+      ASSERT_LE(std::fabs(got - exact), std::ldexp(1.0, std::max(exponent - 24, -149)))
+          << x << "^" << y;
+    }
+  }
+}
+
 // The loops that run on vectors compute what their definitions do with one number, at every length
 // and in place.
 template <class Def, class T>
@@ -195,8 +237,25 @@ void expectLanesAgree() {
     EXPECT_EQ(some.back(), 7) << n;
   }
 }
+// The same of powers.
+template <class T>
+void expectPowersAgree() {
+  constexpr size_t kCount = 1 << 12;
+  std::vector<T> x(kCount), y(kCount), out(kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    x[i] = static_cast<T>(std::bit_cast<float>(static_cast<uint32_t>(i * 0x9e3779b9u)));
+    y[i] = static_cast<T>(i % 64) / 2 - 13;
+  }
+  const void* inputs[] = {x.data(), y.data()};
+  kScalar<Pow>.entry(kDTypeOf<T>).loop(out.data(), inputs, kCount);
+  for (size_t i = 0; i < kCount; ++i) {
+    const T one = Pow::apply(PlainBuilder<T>(), x[i], y[i]);
+    ASSERT_TRUE(out[i] == one || (std::isnan(out[i]) && std::isnan(one))) << x[i] << "^" << y[i];
+  }
+}
 template <class T>
 void expectAllLanesAgree() {
+  expectPowersAgree<T>();
   expectLanesAgree<Exp, T>();
   expectLanesAgree<Expm1, T>();
   expectLanesAgree<Log, T>();

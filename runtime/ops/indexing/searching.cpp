@@ -252,6 +252,20 @@ void countInBins(const T* data, int64_t n, T low, T high, int64_t bins, int64_t*
   }
 }
 
+// Adds to `counts` how often each bin is met: count(begin, end, own) counts a part of n elements
+// by itself. A thread takes what pays for its bins.
+template <class F>
+void countTogether(int64_t* counts, int64_t bins, int64_t n, F&& count) {
+  std::mutex mutex;
+  parallelFor(n, std::max(kGrainSize, bins), [&](int64_t begin, int64_t end) {
+    if (end - begin == n) return count(begin, end, counts);
+    CountedVector<int64_t> own(static_cast<size_t>(bins), 0);
+    count(begin, end, own.data());
+    const std::lock_guard lock(mutex);
+    for (size_t i = 0; i < own.size(); ++i) counts[i] += own[i];
+  });
+}
+
 // The range of a histogram: as given, or that of the data, widened when it is a single point.
 template <class T>
 std::pair<T, T> histogramRange(const Tensor& flat, double min, double max) {
@@ -300,14 +314,9 @@ Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) {
   dispatch<kFloats>("histc", self.dtype(), [&]<class T>() -> void {
     auto [low, high] = histogramRange<T>(flat, min.toDouble(), max.toDouble());
     CountedVector<int64_t> counts(static_cast<size_t>(bins), 0);
-    std::mutex mutex;
     const T* const data = flat.data<T>();
-    // A thread counts by itself what pays for its bins.
-    parallelFor(flat.numel(), std::max(kGrainSize, bins), [&](int64_t begin, int64_t end) {
-      CountedVector<int64_t> own(static_cast<size_t>(bins), 0);
-      countInBins(data + begin, end - begin, low, high, bins, own.data());
-      const std::lock_guard lock(mutex);
-      for (size_t i = 0; i < own.size(); ++i) counts[i] += own[i];
+    countTogether(counts.data(), bins, flat.numel(), [&](int64_t begin, int64_t end, int64_t* own) {
+      countInBins(data + begin, end - begin, low, high, bins, own);
     });
     for (int64_t i = 0; i < bins; ++i) out.data<T>()[i] = static_cast<T>(counts[i]);
   });
@@ -318,17 +327,24 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   WICK_CHECK(minlength >= 0, "minlength should be >= 0");
   if (self.dim() == 1 && self.numel() == 0) return Tensor::zeros(DimVector{minlength}, DType::Long);
   if (!isIntegral(self.dtype(), false)) throwUnsupportedDType("bincount", self.dtype());
-  Tensor index = self.to(DType::Long).contiguous();
-  const int64_t* data = index.data<int64_t>();
-  int64_t n = index.numel();
-  WICK_CHECK(self.dim() == 1 && *std::min_element(data, data + n) >= 0,
-             "bincount only supports 1-d non-negative integral inputs.");
-  int64_t largest = *std::max_element(data, data + n);
+  constexpr const char* kExpected = "bincount only supports 1-d non-negative integral inputs.";
+  WICK_CHECK(self.dim() == 1, kExpected);
+  const Tensor index = self.to(DType::Long).contiguous();
+  const int64_t* const data = index.data<int64_t>();
+  const int64_t n = index.numel();
+  int64_t least = data[0], largest = data[0];
+  for (int64_t i = 0; i < n; ++i) {
+    least = std::min(least, data[i]);
+    largest = std::max(largest, data[i]);
+  }
+  WICK_CHECK(least >= 0, kExpected);
   WICK_CHECK(largest < INT64_MAX, "bincount: the value {} is too large", largest);
-  int64_t bins = std::max(largest + 1, minlength);
+  const int64_t bins = std::max(largest + 1, minlength);
   if (!weights.defined()) {
     Tensor out = Tensor::zeros(DimVector{bins}, DType::Long);
-    for (int64_t i = 0; i < n; ++i) ++out.data<int64_t>()[data[i]];
+    countTogether(out.data<int64_t>(), bins, n, [&](int64_t begin, int64_t end, int64_t* counts) {
+      for (int64_t i = begin; i < end; ++i) ++counts[data[i]];
+    });
     return out;
   }
   WICK_CHECK(weights.dim() == 1 && weights.numel() == n,
@@ -337,7 +353,9 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   Tensor w = weights.to(dtype).contiguous();
   Tensor out = Tensor::zeros(DimVector{bins}, dtype);
   dispatch<kFloats>("bincount", dtype, [&]<class T>() -> void {
-    for (int64_t i = 0; i < n; ++i) out.data<T>()[data[i]] += w.data<T>()[i];
+    T* const sums = out.data<T>();
+    const T* const values = w.data<T>();
+    for (int64_t i = 0; i < n; ++i) sums[data[i]] += values[i];
   });
   return out;
 }

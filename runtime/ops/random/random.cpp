@@ -485,12 +485,12 @@ Tensor bernoulliInplace(const Tensor& self, double p, Generator* g) {
 }
 
 // What torch.nn.init calls: the same as uniform_ and normal_, outside of gradients.
-Tensor uniformPlainly(const Tensor& self, double from, double to) {
+Tensor uniformPlainly(const Tensor& self, double from, double to, Generator* g) {
   markWritten("_no_grad_uniform_", self);
-  return uniform(self, from, to, &defaultGenerator(), Out{&self});
+  return uniform(self, from, to, g, Out{&self});
 }
-Tensor normalPlainly(const Tensor& self, double mean, double std) {
-  return normalInplace(self, mean, std, &defaultGenerator());
+Tensor normalPlainly(const Tensor& self, double mean, double std, Generator* g) {
+  return normalInplace(self, mean, std, g);
 }
 
 // Distributions that map one uniform double an element.
@@ -789,9 +789,11 @@ const OperatorRecord kRecords[] = {
     {"aten::normal.float_float_out(float mean, float std, int[] size, *, Generator? "
      "generator=None, Tensor(a!) out) -> Tensor(a!)",
      WICK_KERNEL(normalFloatFloatOut), kDraw},
-    {"aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b) -> Tensor(a!)",
+    {"aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, Generator? generator=None) -> "
+     "Tensor(a!)",
      WICK_KERNEL(uniformPlainly), kDraw},
-    {"aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std) -> Tensor(a!)",
+    {"aten::_no_grad_normal_(Tensor(a!) tensor, float mean, float std, Generator? generator=None) "
+     "-> Tensor(a!)",
      WICK_KERNEL(normalPlainly), kDraw},
     {"aten::random(Tensor self, *, Generator? generator=None) -> Tensor", WICK_KERNEL(random),
      kDrawInto, shapes::likeFirst},

@@ -53,29 +53,26 @@ struct ExtremeOp {
   T finish(const Acc& a) const { return a; }
 };
 
-// Floats without a branch: a comparison that is false for an unordered pair keeps the NaN.
+// Floats without a branch: a NaN takes the place of every number, and no comparison with it is true.
 template <bool kMax>
 struct ExtremeFloatOp {
-  struct Acc {
-    float best;
-    float nan;  // stays 0 until a NaN is added
-  };
-  Acc init() const { return {worst<float, kMax>(), 0}; }
+  using Acc = float;
+  Acc init() const { return worst<float, kMax>(); }
   void step(Acc& a, float v) const {
-    a.best = (kMax ? v > a.best : v < a.best) ? v : a.best;
-    a.nan = v == v ? a.nan : v;
+    const bool better = kMax ? v > a : v < a;
+    a = (better | (v != v)) ? v : a;
   }
   int64_t row(Acc& a, const float* p, int64_t n) const {
     bool nan = false;
     step(a, reduce::extremeOfRow<kMax>(p, n, nan));
-    if (nan) a.nan = std::numeric_limits<float>::quiet_NaN();
+    if (nan) a = std::numeric_limits<float>::quiet_NaN();
     return n;
   }
-  void merge(Acc& a, const Acc& b) const {
-    step(a, b.best);
-    a.nan = b.nan == b.nan ? a.nan : b.nan;
+  void fourRows(Acc* best, const float* row, int64_t stride, int64_t n) const {
+    reduce::extremesOfFourRows<kMax>(best, row, stride, n);
   }
-  float finish(const Acc& a) const { return a.nan == 0 ? a.best : a.nan; }
+  void merge(Acc& a, const Acc& b) const { step(a, b); }
+  float finish(const Acc& a) const { return a; }
 };
 
 void checkNotEmpty(const char* op, const Tensor& self, const std::vector<bool>& mask) {

@@ -5,6 +5,8 @@
 #include <unordered_map>
 
 #include "runtime/ops/call.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/typed.h"
 
 namespace wick::ops {
 
@@ -81,6 +83,16 @@ void foreachKernel(CallFrame& frame) {
   }
 }
 
+std::vector<Tensor> foreachNorm(const std::vector<Tensor>& self, const Scalar& ord,
+                                std::optional<DType> dtype) {
+  static const OperatorHandle kNorm("aten::norm", "Scalar");
+  static const OperatorHandle kNormAs("aten::norm", "ScalarOpt_dtype");
+  WICK_CHECK(!self.empty(), "aten::_foreach_norm: Tensor list must have at least one tensor.");
+  std::vector<Tensor> norms;
+  for (const Tensor& t : self) norms.push_back(dtype ? kNormAs(t, ord, *dtype) : kNorm(t, ord));
+  return norms;
+}
+
 #define WICK_FOREACH(name, overload, arguments)                                                   \
   {"aten::_foreach_" name overload "(Tensor[] self" arguments ") -> Tensor[]", &foreachKernel}, { \
     "aten::_foreach_" name "_" overload "(Tensor(a!)[] self" arguments ") -> ()", &foreachKernel  \
@@ -133,7 +145,8 @@ constexpr OperatorRecord kRecords[] = {
     WICK_FOREACH("minimum", ".List", ", Tensor[] other"),
     WICK_FOREACH_TERNARY("addcdiv"),
     WICK_FOREACH_TERNARY("addcmul"),
-    {"aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2) -> Tensor[]", &foreachKernel},
+    {"aten::_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]",
+     WICK_KERNEL(foreachNorm)},
 };
 
 const RegisterOperators registered(kRecords);

@@ -1,4 +1,5 @@
 // Questions about a tensor's memory, and assertions on tensors.
+#include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/typed.h"
 
@@ -34,7 +35,8 @@ void assertAsync(const Tensor& self) {
 }
 
 void assertMetadata(const Tensor& a, const std::optional<DimVector>& size,
-                    const std::optional<DimVector>& stride, std::optional<DType> dtype) {
+                    const std::optional<DimVector>& stride, std::optional<DType> dtype,
+                    std::optional<Device> device, std::optional<int64_t> layout) {
   WICK_CHECK(!size || std::ranges::equal(a.sizes(), *size),
              "Tensor sizes mismatch! Expected: {}, Got: {}", formatInts(*size),
              formatInts(a.sizes()));
@@ -43,6 +45,12 @@ void assertMetadata(const Tensor& a, const std::optional<DimVector>& size,
              formatInts(a.strides()));
   WICK_CHECK(!dtype || a.dtype() == *dtype, "Tensor dtype mismatch! Expected: {}, Got: {}",
              toString(*dtype), toString(a.dtype()));
+  WICK_CHECK(!device || a.device() == *device, "Tensor device mismatch! Expected: {}, Got: {}",
+             device->str(), a.device().str());
+  static const OperatorHandle kLayout("prim::layout", "");
+  if (!layout) return;
+  const int64_t found = kLayout.all(a)[0].toInt();
+  WICK_CHECK(found == *layout, "Tensor layout mismatch! Expected: {}, Got: {}", *layout, found);
 }
 
 // A program may be anybody's, so it gets no hand on files.
@@ -71,7 +79,7 @@ constexpr OperatorRecord kRecords[] = {
 
     {"aten::_assert_async(Tensor self) -> ()", WICK_KERNEL(assertAsync), kSideEffects},
     {"aten::_assert_tensor_metadata(Tensor a, int[]? size=None, int[]? stride=None, ScalarType? "
-     "dtype=None) -> ()",
+     "dtype=None, *, Device? device=None, Layout? layout=None) -> ()",
      WICK_KERNEL(assertMetadata), kSideEffects},
 
     {"aten::save(t item, str filename) -> ()", WICK_KERNEL(save), kSideEffects},
