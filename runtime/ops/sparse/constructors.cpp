@@ -210,7 +210,9 @@ Tensor compressIndices(const Tensor& self, int64_t size, bool out_int32) {
   WICK_CHECK(self.dim() <= 1 && isIntegral(self.dtype(), false),
              "_convert_indices_from_coo_to_csr: expected integers of one dimension, got {}",
              self.describe());
-  WICK_CHECK(size >= 0, "_convert_indices_from_coo_to_csr: the size {} is negative", size);
+  WICK_CHECK(size >= 0 && size < INT64_MAX,
+             "_convert_indices_from_coo_to_csr: expected a size from 0 on, below 2^63 - 1, got {}",
+             size);
   const Tensor rows = self.to(DType::Long).contiguous();
   Tensor out = Tensor::zeros(DimVector{size + 1}, DType::Long);
   int64_t* const begin = out.data<int64_t>();
