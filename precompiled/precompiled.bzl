@@ -1,0 +1,110 @@
+"""Precompiled headers, and the C++ rules that use them when //precompiled:wanted."""
+
+load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
+load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
+
+# GCC takes the one whose macros are those of the file: -Os defines one of its own.
+_VARIANTS = {
+    "small": ["-Os"],
+    "usual": [],
+}
+
+def _precompiled_header_impl(ctx):
+    toolchain = find_cpp_toolchain(ctx)
+    features = cc_common.configure_features(
+        ctx = ctx,
+        cc_toolchain = toolchain,
+        requested_features = ctx.features,
+        unsupported_features = ctx.disabled_features,
+    )
+    context = cc_common.merge_cc_infos(
+        cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
+    ).compilation_context
+
+    # GCC looks for a header's precompiled form beside it, in a folder when there are several.
+    header = ctx.actions.declare_file("use/" + ctx.file.header.basename)
+    ctx.actions.expand_template(template = ctx.file.header, output = header, substitutions = {})
+    outputs = [header]
+    for variant, flags in _VARIANTS.items():
+        output = ctx.actions.declare_file("use/%s.gch/%s" % (ctx.file.header.basename, variant))
+        outputs.append(output)
+        variables = cc_common.create_compile_variables(
+            feature_configuration = features,
+            cc_toolchain = toolchain,
+            user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + flags,
+            source_file = ctx.file.header.path,
+            output_file = output.path,
+            use_pic = True,
+            quote_include_directories = context.quote_includes,
+            system_include_directories = context.system_includes,
+            include_directories = context.includes,
+            preprocessor_defines = context.defines,
+        )
+        arguments = cc_common.get_memory_inefficient_command_line(
+            feature_configuration = features,
+            action_name = CPP_COMPILE_ACTION_NAME,
+            variables = variables,
+        )
+        ctx.actions.run(
+            mnemonic = "CppPrecompile",
+            executable = cc_common.get_tool_for_action(
+                feature_configuration = features,
+                action_name = CPP_COMPILE_ACTION_NAME,
+            ),
+            arguments = ["-x", "c++-header"] + arguments,
+            inputs = depset(
+                [ctx.file.header] + ctx.files.included,
+                transitive = [context.headers, toolchain.all_files],
+            ),
+            outputs = [output],
+            env = cc_common.get_environment_variables(
+                feature_configuration = features,
+                action_name = CPP_COMPILE_ACTION_NAME,
+                variables = variables,
+            ),
+        )
+    own = cc_common.create_compilation_context(headers = depset(outputs))
+    return [
+        DefaultInfo(files = depset(outputs)),
+        CcInfo(compilation_context = own),
+    ]
+
+precompiled_header = rule(
+    implementation = _precompiled_header_impl,
+    attrs = {
+        "deps": attr.label_list(providers = [CcInfo]),
+        "header": attr.label(allow_single_file = [".h"], mandatory = True),
+        "included": attr.label_list(allow_files = [".h"]),
+        "_cc_toolchain": attr.label(
+            default = Label("@bazel_tools//tools/cpp:current_cc_toolchain"),
+        ),
+    },
+    fragments = ["cpp"],
+    toolchains = ["@bazel_tools//tools/cpp:toolchain_type"],
+)
+
+def _with_header(arguments):
+    """The arguments of a C++ rule, with a precompiled header when all of its sources are C++."""
+    for source in arguments.get("srcs", []):
+        if source.endswith(".c"):
+            return arguments
+    name = "tests" if native.package_name().startswith("tests/") else "engine"
+    result = dict(arguments)
+    result["copts"] = arguments.get("copts", []) + select({
+        "//precompiled:wanted": ["-include", "precompiled/use/%s.h" % name],
+        "//conditions:default": [],
+    })
+    result["deps"] = arguments.get("deps", []) + select({
+        "//precompiled:wanted": ["//precompiled:" + name],
+        "//conditions:default": [],
+    })
+    return result
+
+def cc_library(**arguments):
+    native.cc_library(**_with_header(arguments))
+
+def cc_binary(**arguments):
+    native.cc_binary(**_with_header(arguments))
+
+def cc_test(**arguments):
+    native.cc_test(**_with_header(arguments))

@@ -1,0 +1,4 @@
+// The same for tests.
+#include <gtest/gtest.h>
+
+#include "precompiled/engine.h"
