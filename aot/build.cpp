@@ -31,6 +31,9 @@ constexpr const char* kLibrarySource =
 constexpr const char* kLoops =
 #include "aot/wick_aot_loops.h.inc"
     ;
+constexpr const char* kConvolution =
+#include "aot/wick_aot_convolution.h.inc"
+    ;
 constexpr const char* kBlocks =
 #include "aot/small_gemm_blocks.h.inc"
     ;
@@ -97,9 +100,10 @@ class ProgramWriter {
     const bool library = !primitives_.empty();
     text.before = fmt::format(
         "// {0}, compiled ahead of time by torchscript-cli {1}.\n"
-        "#include \"{0}.h\"\n\n{2}#include \"wick_aot_loops.h\"\n\n{3}\n{4}{5}",
+        "#include \"{0}.h\"\n\n{2}{6}#include \"wick_aot_loops.h\"\n\n{3}\n{4}{5}",
         options_.name, version(), library ? "#include \"wick_aot_onednn.h\"\n" : "",
-        codegen::cppSupportText(), kHelpers, library ? kRunHelper : "");
+        codegen::cppSupportText(), kHelpers, library ? kRunHelper : "",
+        convolution_names_.empty() ? "" : "#include \"wick_aot_convolution.h\"\n");
     for (const auto& f : functions_) text.before += f;
     text.before += kernels_ + tables_ + "\n";
     text.before += slotsText("inputs", program_.inputs) + slotsText("outputs", program_.outputs);
@@ -265,6 +269,29 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
         s.addend ? pointer(*s.addend, "float") : "nullptr", pointer(s.to, "float"));
   }
 
+  void write(const Step& step, const ConvolutionStep& s) {
+    const auto pair = [](const std::array<int64_t, 2>& p) {
+      return fmt::format("{}, {}", p[0], p[1]);
+    };
+    const std::string text = fmt::format(
+        "{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, wick_aot::Finish::{}", s.samples, s.groups,
+        pair(s.input), s.in_channels, pair(s.result), s.out_channels, pair(s.kernel),
+        pair(s.stride), pair(s.dilation), pair(s.padding), s.residual_first,
+        s.activation == Activation::None   ? "Nothing"
+        : s.activation == Activation::Relu ? "Relu"
+                                           : "Relu6");
+    auto [known, added] = convolution_names_.try_emplace(text);
+    if (added) {
+      known->second = fmt::format("convolution_{}", convolution_names_.size());
+      tables_ += fmt::format("constexpr wick_aot::Convolution {} = {{{}}};\n", known->second, text);
+    }
+    comment(step);
+    calls_ += fmt::format(
+        "  wick_aot::convolve({}, {}, {}, {}, {}, {});\n", known->second, pointer(s.from, "float"),
+        pointer(s.weights, "float"), s.bias ? pointer(*s.bias, "float") : "nullptr",
+        s.residual ? pointer(*s.residual, "float") : "nullptr", pointer(s.to, "float"));
+  }
+
   // The name of a table with these numbers.
   std::string table(const std::vector<int64_t>& numbers) {
     const std::string list = listOf(IntSpan(numbers.data(), numbers.size()));
@@ -354,6 +381,7 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
   std::set<std::string> defined_;
   std::vector<std::string> functions_;
   std::map<std::string, std::string> kernel_names_, table_names_, axes_names_;  // by text
+  std::map<std::string, std::string> convolution_names_;
   std::string kernels_, tables_, primitives_, calls_;
   int64_t num_primitives_ = 0;
 };
@@ -432,6 +460,7 @@ BuildResult build(Program program, const BuildOptions& options,
       {"wick_aot.c", kRuntimeSource},
       {"wick_aot_onednn.h", kLibraryHeader},
       {"wick_aot_loops.h", kLoops},
+      {"wick_aot_convolution.h", kConvolution},
       {"small_gemm_blocks.h", kBlocks}};
   result.sources = {options.name + ".cpp", "wick_aot.c"};
   result.needs_onednn = text.primitives > 0;
@@ -449,18 +478,11 @@ BuildResult build(Program program, const BuildOptions& options,
 
 std::vector<std::string> compileCommand(const BuildResult& result, const std::string& name,
                                         const std::string& compiler) {
-  std::vector<std::string> words = {compiler,
-                                    "-std=c++17",
-                                    "-O3",
-                                    "-march=x86-64-v3",
-                                    "-ffp-contract=off",
-                                    "-fno-math-errno",
-                                    "-fno-trapping-math",
-                                    "-fPIC",
-                                    "-shared",
-                                    "-fopenmp",
-                                    "-o",
-                                    "lib" + name + ".so"};
+  std::vector<std::string> words = {compiler, "-std=c++17", "-O3", "-march=x86-64-v3",
+                                    "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
+                                    "-fPIC", "-shared", "-fopenmp",
+                                    // So that a model without oneDNN does not load it.
+                                    "-Wl,--as-needed", "-o", "lib" + name + ".so"};
   words.insert(words.end(), result.sources.begin(), result.sources.end());
   if (result.needs_onednn) words.push_back("-ldnnl");
   return words;

@@ -2,6 +2,7 @@
 // take for the same shapes and layouts (runtime/kernels/gemm.cpp, convolution.cpp, pooling.cpp).
 #include <numbers>
 
+#include "aot/convolution.h"
 #include "aot/device.h"
 #include "aot/recording.h"
 #include "codegen/loop/kernel.h"
@@ -420,6 +421,15 @@ class AheadLayers : public DeviceLayers {
     const Tensor b = bias.defined() ? bias.contiguous() : bias;
     const Tensor out =
         Tensor::emptyStrided(size, channelsInnermost(size), input.dtype(), input.device());
+    if (std::optional<ConvolutionStep> own = ownConvolution(
+            weight, b.defined(), params, residual.defined(), activation, x.sizes(), size)) {
+      own->from = placeOf(x);
+      own->to = placeOf(out);
+      own->bias = placeOfAny(b);
+      if (residual.defined()) own->residual = placeOf(laidInnermost(residual));
+      Recording::current().add(op, *std::move(own));
+      return channels_last ? out : rowMajor(out);
+    }
     LibraryStep step;
     step.kind = params.transposed ? LibraryStep::Kind::Transposed : LibraryStep::Kind::Convolution;
     step.source = {DimVector(x.sizes()), channelsInnermost(x.sizes())};
@@ -449,9 +459,11 @@ class AheadLayers : public DeviceLayers {
     step.to = placeOf(out);
     step.bias = placeOfAny(b);
     Recording::current().add(op, std::move(step));
-    if (channels_last) return out;
-    if (!out.isContiguous()) return out.contiguous();
-    return out.asStrided(size, contiguousStrides(size), 0);
+    return channels_last ? out : rowMajor(out);
+  }
+  static Tensor rowMajor(const Tensor& t) {
+    if (!t.isContiguous()) return t.contiguous();
+    return t.asStrided(t.sizes(), contiguousStrides(t.sizes()), 0);
   }
 };
 

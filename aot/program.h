@@ -73,6 +73,19 @@ struct LibraryStep {
   std::optional<Place> bias, addend;
 };
 
+// A convolution that wick_aot::convolve computes (aot/runtime/wick_aot_convolution.h), over images whose
+// channels lie innermost. `weights` are packed as is told there.
+struct ConvolutionStep {
+  int64_t samples = 1, groups = 1;
+  std::array<int64_t, 2> input{1, 1}, result{1, 1}, kernel{1, 1}, stride{1, 1}, dilation{1, 1},
+      padding{0, 0};
+  int64_t in_channels = 1, out_channels = 1;
+  bool residual_first = false;
+  Activation activation = Activation::None;  // none, relu, relu6
+  Place from, weights, to;
+  std::optional<Place> bias, residual;
+};
+
 // Pooling over windows that are listed for each of three dimensions.
 struct PoolStep {
   struct Axis {
@@ -99,7 +112,7 @@ struct FillStep {
 };
 
 struct Step {
-  std::variant<KernelStep, SmallProductStep, LibraryStep, PoolStep, FillStep> what;
+  std::variant<KernelStep, SmallProductStep, LibraryStep, ConvolutionStep, PoolStep, FillStep> what;
   std::string name;   // "fused_mul_add", "conv2d"
   std::string where;  // the line of the program, or ""
 };

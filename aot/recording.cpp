@@ -305,6 +305,12 @@ std::vector<Use> usesOf(const Step& step) {
     if (s->addend) read(*s->addend);
     if (s->residual == LibraryStep::Residual::InResult) read(s->to);
     write(s->to);
+  } else if (const auto* s = std::get_if<ConvolutionStep>(&step.what)) {
+    read(s->from);
+    read(s->weights);
+    if (s->bias) read(*s->bias);
+    if (s->residual) read(*s->residual);
+    write(s->to);
   } else if (const auto* s = std::get_if<PoolStep>(&step.what)) {
     read(s->from);
     write(s->to);
