@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -48,6 +49,15 @@ struct SmallProductStep {
   bool transposed = false;  // b is [n, k] rather than [k, n]
   int64_t batches = 1, m = 0, n = 0, k = 0, lda = 0, ldb = 0, ldc = 0;
   int64_t a_step = 0, b_step = 0, c_step = 0;  // from matrix to matrix, in elements
+  Place a, b, c;
+  std::optional<Place> bias;
+};
+
+// The same of any dtype, element by element; strides are of batch, rows and columns.
+struct PlainProductStep {
+  DType dtype = DType::Double;
+  int64_t batches = 1, m = 0, n = 0, k = 0;
+  std::array<int64_t, 3> a_strides{}, b_strides{};
   Place a, b, c;
   std::optional<Place> bias;
 };
@@ -107,12 +117,27 @@ struct PoolStep {
 
 // Writes zeros, or the contents of a constant buffer, over a whole buffer.
 struct FillStep {
-  uint32_t buffer = 0;
-  std::optional<uint32_t> from;
+  Place to;
+  std::optional<Place> from;
+};
+
+// The steps up to the Otherwise that belongs to it run when an element of a boolean tensor is true, those
+// from there to the End when it is false.
+struct BranchStep {
+  Place condition;
+};
+struct OtherwiseStep {};
+struct EndStep {};
+
+// The program raises.
+struct RaiseStep {
+  std::string message;
 };
 
 struct Step {
-  std::variant<KernelStep, SmallProductStep, LibraryStep, ConvolutionStep, PoolStep, FillStep> what;
+  std::variant<KernelStep, SmallProductStep, PlainProductStep, LibraryStep, ConvolutionStep,
+               PoolStep, FillStep, BranchStep, OtherwiseStep, EndStep, RaiseStep>
+      what;
   std::string name;   // "fused_mul_add", "conv2d"
   std::string where;  // the line of the program, or ""
 };
@@ -138,5 +163,8 @@ struct Use {
   bool written;
 };
 std::vector<Use> usesOf(const Step& step);
+
+// Puts other buffers into a step; those that are not in the map stay.
+void renameBuffers(Step& step, const std::unordered_map<uint32_t, uint32_t>& names);
 
 }  // namespace wick::aot
