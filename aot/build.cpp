@@ -288,7 +288,8 @@ std::vector<std::string> compileCommand(const BuildResult& result, const std::st
                                         const std::string& compiler) {
   std::vector<std::string> words = {compiler, "-std=c++17", "-O3", "-march=x86-64-v3",
                                     "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
-                                    "-fPIC", "-shared", "-fopenmp",
+                                    // Nothing here throws; without it the C++ library is loaded.
+                                    "-fno-exceptions", "-fPIC", "-shared", "-fopenmp",
                                     // So that a model without oneDNN does not load it.
                                     "-Wl,--as-needed", "-o", "lib" + name + ".so"};
   words.insert(words.end(), result.sources.begin(), result.sources.end());

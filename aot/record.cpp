@@ -83,10 +83,22 @@ bool hasTensors(const IValue& value) {
   return (value.isList() || value.isTuple()) && std::ranges::any_of(value.elements(), hasTensors);
 }
 
-void moveConstants(Block* block, Recording& recording) {
+// Whether objects of the caller's are among what the graph uses.
+bool usesObjects(const Block* block) {
+  const auto isObject = [](const Value* v) { return v->type()->kind() == TypeKind::Class; };
+  return std::ranges::any_of(block->inputs(), isObject) ||
+         std::ranges::any_of(block->nodes(), [&](const Node* node) {
+           return (node->kind() == prim::Constant && isObject(node->output())) ||
+                  std::ranges::any_of(node->blocks(),
+                                      [](const Block* inner) { return usesObjects(inner); });
+         });
+}
+
+// keeps: whether attributes that are set would be seen by the next call.
+void moveConstants(Block* block, bool keeps, Recording& recording) {
   for (Node* node : block->nodes()) {
-    for (Block* inner : node->blocks()) moveConstants(inner, recording);
-    if (node->kind() == prim::SetAttr) {
+    for (Block* inner : node->blocks()) moveConstants(inner, keeps, recording);
+    if (keeps && node->kind() == prim::SetAttr) {
       throw NotAhead(fmt::format(
           "the program sets the attribute '{}'; compiled models keep nothing between calls\n{}",
           node->ivalue(attr::name).toString(), node->range().highlight()));
@@ -127,7 +139,7 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments,
     bool grad;
     ~Restore() { setGradEnabled(grad); }
   } restore{grad};
-  moveConstants(graph->block(), recording);
+  moveConstants(graph->block(), usesObjects(graph->block()), recording);
   GraphFunction ahead_function(function.qualifiedName(), std::move(graph));
   ahead_function.setSchema(schema);
   const auto call = [&] {
@@ -148,8 +160,8 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments,
     }
     return callFunction(ahead_function, given);
   };
-  // The first runs find out what plans are made for.
-  for (size_t run = 0; run < ExecutionPlan::kProfiledRuns; ++run) {
+  // The first runs find out what plans are made for, and the one behind them makes those.
+  for (size_t run = 0; run <= ExecutionPlan::kProfiledRuns; ++run) {
     recording.restart();
     try {
       call();

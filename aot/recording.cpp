@@ -1,6 +1,7 @@
 #include "aot/recording.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "aot/device.h"
 #include "core/device_backend.h"
@@ -17,6 +18,7 @@ thread_local Recording* current_recording = nullptr;
 // where they read nothing, so buffers lie far apart.
 constexpr int64_t kFirstAddress = int64_t{1} << 44;
 constexpr int64_t kApart = int64_t{1} << 38;
+constexpr size_t kMostSteps = size_t{1} << 17;
 constexpr size_t kMostBuffers = size_t{1} << 18;
 
 bool covers(const Tensor& t) {
@@ -158,12 +160,33 @@ void Recording::restart(std::vector<bool> assumed) {
   decisions_.clear();
   program_.inputs.clear();
   program_.outputs.clear();
+  std::ranges::move(program_.steps, std::back_inserter(earlier_));
   program_.steps.clear();
+  if (earlier_.size() > kMostSteps) {
+    throw NotAhead(fmt::format("the program computes more than {} tensors", kMostSteps));
+  }
   for (Buffer& buffer : program_.buffers) buffer.written = buffer.read_before = false;
 }
 
 Program Recording::take() {
   constants_.clear();
+  // A step of a call before belongs to the program when it made a constant of a graph: when nothing writes
+  // there in the last call. Those that nobody needs are dropped with all others (aot/plan.h).
+  std::vector<bool> written(program_.buffers.size());
+  for (const Step& step : program_.steps) {
+    for (const Use& use : usesOf(step)) {
+      if (use.written) written[use.buffer] = true;
+    }
+  }
+  std::erase_if(earlier_, [&](const Step& step) {
+    return std::ranges::any_of(usesOf(step), [&](const Use& use) {
+      return use.written &&
+             (written[use.buffer] || program_.buffers[use.buffer].kind != Buffer::Kind::Temporary);
+    });
+  });
+  program_.steps.insert(program_.steps.begin(), std::make_move_iterator(earlier_.begin()),
+                        std::make_move_iterator(earlier_.end()));
+  earlier_.clear();
   return std::exchange(program_, {});
 }
 
@@ -194,7 +217,6 @@ void Recording::add(const std::string& name, decltype(Step::what) what) {
   for (const Use& use : usesOf(step)) {
     if (use.written) touch({use.buffer, 0}, true);
   }
-  constexpr size_t kMostSteps = size_t{1} << 17;
   if (program_.steps.size() == kMostSteps) {
     throw NotAhead(fmt::format("the program computes more than {} tensors", kMostSteps));
   }

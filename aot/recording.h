@@ -44,7 +44,8 @@ class Recording {
   void addOutput(const std::string& name, const Tensor& result);
   // Copies into a tensor of the device, whose contents other steps may write as well.
   void assign(const Tensor& to, const Tensor& from);
-  // Forgets arguments, results and steps, but not the constants: for another call. Where the program
+  // Forgets arguments and results, and keeps constants, for another call. Of the steps those are kept
+  // that compute what optimized graphs hold as constants. Where the program
   // asks for an element of a boolean tensor, it gets these answers, and then true.
   void restart(std::vector<bool> assumed = {});
   // What the program asked for, and was told, in order.
@@ -80,6 +81,7 @@ class Recording {
   bool decide(const Place& place);
   Recording* const before_;
   Program program_;
+  std::vector<Step> earlier_;  // of the calls before
   std::vector<bool> assumed_;
   std::vector<Decision> decisions_;
   std::map<const void*, Tensor> constants_;  // by storage on the CPU
