@@ -6,7 +6,8 @@ namespace wick::aot {
 
 namespace {
 
-// Calls visit(place, written) for all places of a step; reads come before writes. S is a step, const or not.
+// Calls visit(place, written) for each Place that a step reads, then for each that it writes. S is a step,
+// const or not.
 template <class S, class Visit>
 void forEachPlace(S& step, Visit visit) {
   const auto read = [&](auto& place) { visit(place, false); };
