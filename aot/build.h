@@ -36,14 +36,30 @@ struct BuildResult {
   int64_t memory_bytes = 0, weights_bytes = 0;
 };
 
+struct RecordOptions {
+  // Whether a function that is given no tensors is computed now, and its results kept as constants.
+  bool fold = true;
+};
+
 // Records a call of the function, which compiles it first when that has not happened. Tensors among
 // `arguments`, which are all that the function has, tell dtypes and sizes; all other arguments are
 // fixed. Throws NotAhead (aot/recording.h) for what cannot be compiled, and what a call raises.
 // While it runs the process's default device is another, so nothing else may run.
-Program record(GraphFunction& function, const std::vector<IValue>& arguments);
+Program record(GraphFunction& function, const std::vector<IValue>& arguments,
+               const RecordOptions& options = {});
 
-// Writes the program as text. `write_weights` is given the weights file piece by piece. NotAhead for
-// functions that have no text.
+// One method for arguments of one signature.
+struct Entry {
+  std::string method = "forward";
+  Program program;
+};
+
+// Writes programs as text, of one library. Entries of one method are its signatures, which have one
+// function; equal weights are kept once. `write_weights` is given the weights file piece by piece. NotAhead
+// for functions that have no text.
+BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
+                  const std::function<void(std::string_view)>& write_weights);
+// Of one entry.
 BuildResult build(Program program, const BuildOptions& options,
                   const std::function<void(std::string_view)>& write_weights);
 

@@ -2,6 +2,7 @@
 // take for the same shapes and layouts (runtime/kernels/gemm.cpp, convolution.cpp, pooling.cpp).
 #include <numbers>
 
+#include "aot/convolution.h"
 #include "aot/device.h"
 #include "aot/recording.h"
 #include "codegen/loop/kernel.h"
@@ -32,8 +33,7 @@ Tensor here(const Tensor& t) {
 
 void requireFloat(const char* op, DType dtype) {
   if (dtype == DType::Float) return;
-  throw NotAhead(
-      fmt::format("{} of {} is not available ahead of time, only of float32", op, toString(dtype)));
+  throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, toString(dtype)));
 }
 
 // activation(x + bias + residual) as activate() of runtime/kernels/activation.cpp has it.
@@ -159,6 +159,40 @@ void multiplySmall(const char* op, bool transposed, int64_t m, int64_t n, int64_
   Recording::current().add(op, std::move(step));
 }
 
+// Products that are loops: of float64 and integers. Those of reduced floats and of complex numbers are
+// refused.
+bool isPlain(DType dtype) {
+  return dtype == DType::Double || isIntegral(dtype, false);
+}
+
+// a [B, M, K] times b [B, K, N], one of which may have a batch of one.
+Tensor multiplyPlain(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias) {
+  PlainProductStep step;
+  step.dtype = a.dtype();
+  step.batches = a.size(0) == 1 ? b.size(0) : a.size(0);
+  step.m = a.size(1);
+  step.k = a.size(2);
+  step.n = b.size(2);
+  const Tensor out = Tensor::empty(DimVector{step.batches, step.m, step.n}, a.dtype(), a.device());
+  if (out.numel() == 0) return out;
+  if (step.k == 0) {
+    if (bias.defined()) {
+      throw NotAhead(
+          fmt::format("{}: a product without elements is not available ahead of time", op));
+    }
+    out.fill(0);
+    return out;
+  }
+  step.a_strides = {products::batchStride(a), a.stride(1), a.stride(2)};
+  step.b_strides = {products::batchStride(b), b.stride(1), b.stride(2)};
+  step.a = placeOf(a);
+  step.b = placeOf(b);
+  step.c = placeOf(out);
+  step.bias = placeOfAny(bias);
+  Recording::current().add(op, std::move(step));
+  return out;
+}
+
 PoolStep::Axis axisOf(const pooling::Axis& axis) {
   const auto list = [](const auto& values) {
     return std::vector<int64_t>(values.begin(), values.end());
@@ -186,6 +220,7 @@ bool sharesRows(const pooling::Axis& a) {
 class AheadLayers : public DeviceLayers {
  public:
   Tensor batchedProduct(const char* op, const Tensor& a_in, const Tensor& b_in) override {
+    if (isPlain(a_in.dtype())) return multiplyPlain(op, here(a_in), here(b_in), Tensor());
     requireFloat(op, a_in.dtype());
     using namespace products;
     const Tensor a0 = here(a_in), b0 = here(b_in);
@@ -227,6 +262,14 @@ class AheadLayers : public DeviceLayers {
 
   Tensor linearProduct(const char* op, const Tensor& x_in, const Tensor& weight_in,
                        const Tensor& bias_in, const Epilogue& epilogue) override {
+    if (isPlain(x_in.dtype()) && !epilogue.residual.defined() &&
+        epilogue.activation == Activation::None) {
+      const Tensor bias = here(bias_in);
+      return multiplyPlain(op, here(x_in).unsqueeze(0),
+                           here(weight_in).transpose(0, 1).unsqueeze(0),
+                           bias.defined() ? bias.contiguous() : bias)
+          .select(0, 0);
+    }
     requireFloat(op, x_in.dtype());
     using namespace products;
     const Tensor x = here(x_in), weight = here(weight_in), bias = here(bias_in);
@@ -420,6 +463,15 @@ class AheadLayers : public DeviceLayers {
     const Tensor b = bias.defined() ? bias.contiguous() : bias;
     const Tensor out =
         Tensor::emptyStrided(size, channelsInnermost(size), input.dtype(), input.device());
+    if (std::optional<ConvolutionStep> own = ownConvolution(
+            weight, b.defined(), params, residual.defined(), activation, x.sizes(), size)) {
+      own->from = placeOf(x);
+      own->to = placeOf(out);
+      own->bias = placeOfAny(b);
+      if (residual.defined()) own->residual = placeOf(laidInnermost(residual));
+      Recording::current().add(op, *std::move(own));
+      return channels_last ? out : rowMajor(out);
+    }
     LibraryStep step;
     step.kind = params.transposed ? LibraryStep::Kind::Transposed : LibraryStep::Kind::Convolution;
     step.source = {DimVector(x.sizes()), channelsInnermost(x.sizes())};
@@ -449,9 +501,11 @@ class AheadLayers : public DeviceLayers {
     step.to = placeOf(out);
     step.bias = placeOfAny(b);
     Recording::current().add(op, std::move(step));
-    if (channels_last) return out;
-    if (!out.isContiguous()) return out.contiguous();
-    return out.asStrided(size, contiguousStrides(size), 0);
+    return channels_last ? out : rowMajor(out);
+  }
+  static Tensor rowMajor(const Tensor& t) {
+    if (!t.isContiguous()) return t.contiguous();
+    return t.asStrided(t.sizes(), contiguousStrides(t.sizes()), 0);
   }
 };
 

@@ -5,7 +5,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <limits>
+#include <string_view>
 
 #include "aot/recording.h"
 
@@ -23,6 +26,13 @@ bool hasElements(const TensorSlot& slot) {
   return std::ranges::find(slot.layout.sizes, 0) == slot.layout.sizes.end();
 }
 
+// What decides which steps run.
+bool isStructure(const Step& step) {
+  return std::holds_alternative<BranchStep>(step.what) ||
+         std::holds_alternative<OtherwiseStep>(step.what) ||
+         std::holds_alternative<EndStep>(step.what) || std::holds_alternative<RaiseStep>(step.what);
+}
+
 void removeDeadSteps(Program& program) {
   std::vector<bool> needed(program.buffers.size());
   for (const TensorSlot& out : program.outputs) {
@@ -34,7 +44,7 @@ void removeDeadSteps(Program& program) {
     const std::vector<Use> uses = usesOf(step);
     const bool wanted = std::ranges::any_of(
         uses, [&](const Use& use) { return use.written && needed[use.buffer]; });
-    if (!wanted) continue;
+    if (!wanted && !isStructure(step)) continue;
     for (const Use& use : uses) needed[use.buffer] = true;
     live.push_back(std::move(step));
   }
@@ -56,7 +66,7 @@ void copyWrittenConstants(Program& program) {
       Buffer& changed = program.buffers[use.buffer];
       changed.kind = Buffer::Kind::Temporary;
       changed.data = Tensor();
-      copies.push_back({FillStep{use.buffer, kept}, "constant", ""});
+      copies.push_back({FillStep{{use.buffer, 0}, Place{kept, 0}}, "constant", ""});
     }
   }
   program.steps.insert(program.steps.begin(), copies.begin(), copies.end());
@@ -96,7 +106,25 @@ int64_t placeInMemory(std::vector<Span>& spans) {
 
 }  // namespace
 
-Plan makePlan(Program& program) {
+int64_t Weights::place(const Buffer& buffer) {
+  const std::string_view bytes(static_cast<const char*>(buffer.data.rawData()), buffer.bytes);
+  const size_t hash = std::hash<std::string_view>()(bytes);
+  for (auto [at, end] = known_.equal_range(hash); at != end; ++at) {
+    const auto& [piece, offset] = at->second;
+    const Tensor& other = pieces_[piece];
+    if (static_cast<size_t>(other.numel()) == bytes.size() &&
+        std::memcmp(other.rawData(), bytes.data(), bytes.size()) == 0) {
+      return offset;
+    }
+  }
+  const int64_t offset = bytes_;
+  known_.emplace(hash, std::pair(pieces_.size(), offset));
+  pieces_.push_back(buffer.data);
+  bytes_ += aligned(buffer.bytes);
+  return offset;
+}
+
+Plan makePlan(Program& program, Weights& weights) {
   removeDeadSteps(program);
   copyWrittenConstants(program);
   Plan plan;
@@ -142,9 +170,7 @@ Plan makePlan(Program& program) {
     if (buffer.kind == Buffer::Kind::Input) {
       home = {Plan::Home::Kind::Input, 0, buffer.index};
     } else if (buffer.kind == Buffer::Kind::Constant) {
-      home = {Plan::Home::Kind::Weights, plan.weights_bytes, 0};
-      plan.weights.push_back(b);
-      plan.weights_bytes += aligned(buffer.bytes);
+      home = {Plan::Home::Kind::Weights, weights.place(buffer), 0};
     } else {
       spans.push_back({b, first[b], last[b], aligned(buffer.bytes)});
     }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <variant>
 #include <vector>
 
@@ -52,6 +53,15 @@ struct SmallProductStep {
   std::optional<Place> bias;
 };
 
+// The same of any dtype, element by element; strides are of batch, rows and columns.
+struct PlainProductStep {
+  DType dtype = DType::Double;
+  int64_t batches = 1, m = 0, n = 0, k = 0;
+  std::array<int64_t, 3> a_strides{}, b_strides{};
+  Place a, b, c;
+  std::optional<Place> bias;
+};
+
 // Sizes and strides of what a library reads or writes.
 struct Layout {
   DimVector sizes, strides;
@@ -71,6 +81,19 @@ struct LibraryStep {
   Place from, weights, to;
   bool packs = false;
   std::optional<Place> bias, addend;
+};
+
+// A convolution that wick_aot::convolve computes (aot/runtime/wick_aot_convolution.h), over images whose
+// channels lie innermost. `weights` are packed as is told there.
+struct ConvolutionStep {
+  int64_t samples = 1, groups = 1;
+  std::array<int64_t, 2> input{1, 1}, result{1, 1}, kernel{1, 1}, stride{1, 1}, dilation{1, 1},
+      padding{0, 0};
+  int64_t in_channels = 1, out_channels = 1;
+  bool residual_first = false;
+  Activation activation = Activation::None;  // none, relu, relu6
+  Place from, weights, to;
+  std::optional<Place> bias, residual;
 };
 
 // Pooling over windows that are listed for each of three dimensions.
@@ -94,12 +117,27 @@ struct PoolStep {
 
 // Writes zeros, or the contents of a constant buffer, over a whole buffer.
 struct FillStep {
-  uint32_t buffer = 0;
-  std::optional<uint32_t> from;
+  Place to;
+  std::optional<Place> from;
+};
+
+// The steps up to the Otherwise that belongs to it run when an element of a boolean tensor is true, those
+// from there to the End when it is false.
+struct BranchStep {
+  Place condition;
+};
+struct OtherwiseStep {};
+struct EndStep {};
+
+// The program raises.
+struct RaiseStep {
+  std::string message;
 };
 
 struct Step {
-  std::variant<KernelStep, SmallProductStep, LibraryStep, PoolStep, FillStep> what;
+  std::variant<KernelStep, SmallProductStep, PlainProductStep, LibraryStep, ConvolutionStep,
+               PoolStep, FillStep, BranchStep, OtherwiseStep, EndStep, RaiseStep>
+      what;
   std::string name;   // "fused_mul_add", "conv2d"
   std::string where;  // the line of the program, or ""
 };
@@ -125,5 +163,8 @@ struct Use {
   bool written;
 };
 std::vector<Use> usesOf(const Step& step);
+
+// Puts other buffers into a step; those that are not in the map stay.
+void renameBuffers(Step& step, const std::unordered_map<uint32_t, uint32_t>& names);
 
 }  // namespace wick::aot

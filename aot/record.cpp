@@ -1,9 +1,11 @@
 #include <fmt/format.h>
 
-#include <unordered_map>
+#include <algorithm>
+#include <ranges>
 
 #include "aot/build.h"
 #include "aot/device.h"
+#include "aot/paths.h"
 #include "aot/recording.h"
 #include "core/device_backend.h"
 #include "core/error.h"
@@ -54,10 +56,49 @@ std::optional<IValue> ahead(const IValue& value, Recording& recording) {
   return IValue(makeList(value.toList().element_type, std::move(elements)));
 }
 
-void moveConstants(Block* block, Recording& recording) {
+// What a call would do beside computing its result.
+void refuseEffects(const Block* block) {
+  for (const Node* node : block->nodes()) {
+    for (const Block* inner : node->blocks()) refuseEffects(inner);
+    if (node->kind() == prim::Print) {
+      throw NotAhead(fmt::format("the program prints, which compiled models do not\n{}",
+                                 node->range().highlight()));
+    }
+  }
+}
+
+// What would be another in each call.
+void refuseRandomNumbers(const Block* block) {
+  for (const Node* node : block->nodes()) {
+    for (const Block* inner : node->blocks()) refuseRandomNumbers(inner);
+    if (node->isNondeterministic()) {
+      throw NotAhead(fmt::format("{}: random numbers are not available ahead of time\n{}",
+                                 node->kind().name(), node->range().highlight()));
+    }
+  }
+}
+
+bool hasTensors(const IValue& value) {
+  if (value.isTensor()) return value.toTensor().defined();
+  return (value.isList() || value.isTuple()) && std::ranges::any_of(value.elements(), hasTensors);
+}
+
+// Whether objects of the caller's are among what the graph uses.
+bool usesObjects(const Block* block) {
+  const auto isObject = [](const Value* v) { return v->type()->kind() == TypeKind::Class; };
+  return std::ranges::any_of(block->inputs(), isObject) ||
+         std::ranges::any_of(block->nodes(), [&](const Node* node) {
+           return (node->kind() == prim::Constant && isObject(node->output())) ||
+                  std::ranges::any_of(node->blocks(),
+                                      [](const Block* inner) { return usesObjects(inner); });
+         });
+}
+
+// keeps: whether attributes that are set would be seen by the next call.
+void moveConstants(Block* block, bool keeps, Recording& recording) {
   for (Node* node : block->nodes()) {
-    for (Block* inner : node->blocks()) moveConstants(inner, recording);
-    if (node->kind() == prim::SetAttr) {
+    for (Block* inner : node->blocks()) moveConstants(inner, keeps, recording);
+    if (keeps && node->kind() == prim::SetAttr) {
       throw NotAhead(fmt::format(
           "the program sets the attribute '{}'; compiled models keep nothing between calls\n{}",
           node->ivalue(attr::name).toString(), node->range().highlight()));
@@ -73,34 +114,24 @@ void moveConstants(Block* block, Recording& recording) {
   }
 }
 
-// Tensors of a result, in order.
-void addOutputs(const IValue& value, const std::string& name, Recording& recording) {
-  if (value.isTensor() && value.toTensor().defined()) {
-    recording.addOutput(name, value.toTensor());
-    return;
-  }
-  if (value.isTuple() || value.isList()) {
-    size_t i = 0;
-    for (const IValue& e : value.elements()) {
-      addOutputs(e, fmt::format("{}{}", name, i++), recording);
-    }
-    return;
-  }
-  throw NotAhead(
-      fmt::format("the result {} is of type {}; results of compiled models are tensors, and tuples "
-                  "and lists of "
-                  "them",
-                  name, value.tagName()));
-}
-
 }  // namespace
 
-Program record(GraphFunction& function, const std::vector<IValue>& arguments) {
+Program record(GraphFunction& function, const std::vector<IValue>& arguments,
+               const RecordOptions& options) {
   function.ensureDefined();
   std::shared_ptr<Graph> graph = function.graph()->copy();
   inlineCalls(*graph);
+  refuseEffects(graph->block());
   Recording recording;
   const FunctionSchema& schema = function.schema();
+  if (options.fold && std::ranges::none_of(arguments, hasTensors)) {
+    // All of it is known.
+    refuseRandomNumbers(graph->block());
+    GraphFunction known(function.qualifiedName(), std::move(graph));
+    known.setSchema(schema);
+    recordPaths(recording, "result", [&] { return callFunction(known, arguments); });
+    return recording.take();
+  }
   const DefaultDevice scope;
   const bool grad = gradEnabled();
   setGradEnabled(false);
@@ -108,13 +139,10 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments) {
     bool grad;
     ~Restore() { setGradEnabled(grad); }
   } restore{grad};
-  moveConstants(graph->block(), recording);
+  moveConstants(graph->block(), usesObjects(graph->block()), recording);
   GraphFunction ahead_function(function.qualifiedName(), std::move(graph));
   ahead_function.setSchema(schema);
-  IValue result;
-  // The first runs find out what plans are made for.
-  for (int run = 0; run <= static_cast<int>(ExecutionPlan::kProfiledRuns); ++run) {
-    recording.restart();
+  const auto call = [&] {
     std::vector<IValue> given;
     for (size_t i = 0; i < arguments.size(); ++i) {
       const IValue& v = arguments[i];
@@ -130,9 +158,19 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments) {
       }
       given.emplace_back(recording.addInput(name, t));
     }
-    result = callFunction(ahead_function, given);
+    return callFunction(ahead_function, given);
+  };
+  // The first runs find out what plans are made for, and the one behind them makes those.
+  for (size_t run = 0; run <= ExecutionPlan::kProfiledRuns; ++run) {
+    recording.restart();
+    try {
+      call();
+    } catch (const RuntimeError&) {
+      // It may be what this way through the program ends with.
+      if (recording.decisions().empty()) throw;
+    }
   }
-  addOutputs(result, "result", recording);
+  recordPaths(recording, "result", call);
   return recording.take();
 }
 

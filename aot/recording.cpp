@@ -1,6 +1,7 @@
 #include "aot/recording.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "aot/device.h"
 #include "core/device_backend.h"
@@ -17,11 +18,20 @@ thread_local Recording* current_recording = nullptr;
 // where they read nothing, so buffers lie far apart.
 constexpr int64_t kFirstAddress = int64_t{1} << 44;
 constexpr int64_t kApart = int64_t{1} << 38;
+constexpr size_t kMostSteps = size_t{1} << 17;
 constexpr size_t kMostBuffers = size_t{1} << 18;
 
 bool covers(const Tensor& t) {
   return t.offset() == 0 && t.isNonOverlappingAndDense() &&
          t.storage()->bytes() == static_cast<size_t>(t.numel()) * t.itemSize();
+}
+
+void requireDense(const std::string& name, const Tensor& result) {
+  if (result.kind() != TensorKind::Dense || isComplex(result.dtype()) ||
+      isQuantized(result.dtype())) {
+    throw NotAhead(
+        fmt::format("the result {}: {} is not available ahead of time", name, result.describe()));
+  }
 }
 
 }  // namespace
@@ -102,6 +112,7 @@ Tensor Recording::constant(const Tensor& on_cpu) {
 }
 
 void Recording::addOutput(const std::string& name, const Tensor& result) {
+  requireDense(name, result);
   const Tensor here = constant(result);
   TensorSlot slot;
   slot.name = name;
@@ -124,15 +135,58 @@ void Recording::addOutput(const std::string& name, const Tensor& result) {
   program_.outputs.push_back(std::move(slot));
 }
 
-void Recording::restart() {
+void Recording::assign(const Tensor& to, const Tensor& from) {
+  requireDense("of a call", from);
+  if (to.numel() == 0) return;
+  touch(placeOf(to), true);
+  copy(to, constant(from));
+}
+
+bool Recording::decide(const Place& place) {
+  if (decisions_.size() == kMostDecisions) {
+    throw NotAhead(
+        fmt::format("the program goes on in more than {} ways that elements of tensors "
+                    "decide one after the other",
+                    kMostDecisions));
+  }
+  touch(place, false);
+  const bool value = decisions_.size() >= assumed_.size() || assumed_[decisions_.size()];
+  decisions_.push_back({program_.steps.size(), place, value});
+  return value;
+}
+
+void Recording::restart(std::vector<bool> assumed) {
+  assumed_ = std::move(assumed);
+  decisions_.clear();
   program_.inputs.clear();
   program_.outputs.clear();
+  std::ranges::move(program_.steps, std::back_inserter(earlier_));
   program_.steps.clear();
+  if (earlier_.size() > kMostSteps) {
+    throw NotAhead(fmt::format("the program computes more than {} tensors", kMostSteps));
+  }
   for (Buffer& buffer : program_.buffers) buffer.written = buffer.read_before = false;
 }
 
 Program Recording::take() {
   constants_.clear();
+  // A step of a call before belongs to the program when it made a constant of a graph: when nothing writes
+  // there in the last call. Those that nobody needs are dropped with all others (aot/plan.h).
+  std::vector<bool> written(program_.buffers.size());
+  for (const Step& step : program_.steps) {
+    for (const Use& use : usesOf(step)) {
+      if (use.written) written[use.buffer] = true;
+    }
+  }
+  std::erase_if(earlier_, [&](const Step& step) {
+    return std::ranges::any_of(usesOf(step), [&](const Use& use) {
+      return use.written &&
+             (written[use.buffer] || program_.buffers[use.buffer].kind != Buffer::Kind::Temporary);
+    });
+  });
+  program_.steps.insert(program_.steps.begin(), std::make_move_iterator(earlier_.begin()),
+                        std::make_move_iterator(earlier_.end()));
+  earlier_.clear();
   return std::exchange(program_, {});
 }
 
@@ -152,7 +206,7 @@ void Recording::touch(const Place& place, bool writes) {
 }
 
 void Recording::clear(const void* memory) {
-  add("zeros", FillStep{bufferAt(reinterpret_cast<int64_t>(memory)), std::nullopt});
+  add("zeros", FillStep{{bufferAt(reinterpret_cast<int64_t>(memory)), 0}, std::nullopt});
 }
 
 void Recording::add(const std::string& name, decltype(Step::what) what) {
@@ -163,7 +217,6 @@ void Recording::add(const std::string& name, decltype(Step::what) what) {
   for (const Use& use : usesOf(step)) {
     if (use.written) touch({use.buffer, 0}, true);
   }
-  constexpr size_t kMostSteps = size_t{1} << 17;
   if (program_.steps.size() == kMostSteps) {
     throw NotAhead(fmt::format("the program computes more than {} tensors", kMostSteps));
   }
@@ -180,6 +233,11 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
   if (to.numel() == 0) return;
   if (to.device().isCpu()) {
     const Tensor data = known(from);
+    if (!data.defined() && from.numel() == 1 && from.dtype() == DType::Bool &&
+        to.dtype() == DType::Bool) {
+      *static_cast<bool*>(to.rawData()) = decide(placeOf(from));
+      return;
+    }
     if (!data.defined()) {
       throw NotAhead(
           "the elements of a tensor are needed to go on, and are known only when the compiled "
@@ -281,39 +339,6 @@ codegen::CppWalk wayOf(const loop::Kernel& kernel, const Walk& walk) {
   way.tiled = walk.tiled;
   way.parallel = walk.rows() * walk.pointsOfRow() > grainOf(kernel);
   return way;
-}
-
-std::vector<Use> usesOf(const Step& step) {
-  std::vector<Use> uses;
-  const auto read = [&](const Place& p) { uses.push_back({p.buffer, false}); };
-  const auto write = [&](const Place& p) { uses.push_back({p.buffer, true}); };
-  if (const auto* s = std::get_if<KernelStep>(&step.what)) {
-    const size_t first_store = s->kernel->accesses.size() - s->kernel->stores.size();
-    for (size_t a = 0; a < s->places.size(); ++a) {
-      if (!s->kernel->accesses[a].isIndex())
-        a < first_store ? read(s->places[a]) : write(s->places[a]);
-    }
-  } else if (const auto* s = std::get_if<SmallProductStep>(&step.what)) {
-    read(s->a);
-    read(s->b);
-    if (s->bias) read(*s->bias);
-    write(s->c);
-  } else if (const auto* s = std::get_if<LibraryStep>(&step.what)) {
-    read(s->from);
-    read(s->weights);
-    if (s->bias) read(*s->bias);
-    if (s->addend) read(*s->addend);
-    if (s->residual == LibraryStep::Residual::InResult) read(s->to);
-    write(s->to);
-  } else if (const auto* s = std::get_if<PoolStep>(&step.what)) {
-    read(s->from);
-    write(s->to);
-    if (s->indices) write(*s->indices);
-  } else if (const auto* s = std::get_if<FillStep>(&step.what)) {
-    if (s->from) read({*s->from, 0});
-    write({s->buffer, 0});
-  }
-  return uses;
 }
 
 namespace {

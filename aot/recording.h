@@ -10,6 +10,7 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "aot/program.h"
@@ -41,8 +42,23 @@ class Recording {
   // The tensor with the same elements on the device; equal ones share a buffer.
   Tensor constant(const Tensor& on_cpu);
   void addOutput(const std::string& name, const Tensor& result);
-  // Forgets arguments, results and steps, but not the constants: for another call.
-  void restart();
+  // Copies into a tensor of the device, whose contents other steps may write as well.
+  void assign(const Tensor& to, const Tensor& from);
+  // Forgets arguments and results, and keeps constants, for another call. Of the steps those are kept
+  // that compute what optimized graphs hold as constants. Where the program
+  // asks for an element of a boolean tensor, it gets these answers, and then true.
+  void restart(std::vector<bool> assumed = {});
+  // What the program asked for, and was told, in order.
+  struct Decision {
+    size_t position;  // the number of steps before
+    Place place;
+    bool value;
+  };
+  static constexpr size_t kMostDecisions = 64;
+  const std::vector<Decision>& decisions() const { return decisions_; }
+  // The steps since restart(), which the recording has no longer.
+  std::vector<Step> takeSteps() { return std::exchange(program_.steps, {}); }
+  void setSteps(std::vector<Step> steps) { program_.steps = std::move(steps); }
   // What was recorded. The recording is empty then.
   Program take();
 
@@ -62,8 +78,12 @@ class Recording {
 
  private:
   uint32_t bufferAt(int64_t address) const;
+  bool decide(const Place& place);
   Recording* const before_;
   Program program_;
+  std::vector<Step> earlier_;  // of the calls before
+  std::vector<bool> assumed_;
+  std::vector<Decision> decisions_;
   std::map<const void*, Tensor> constants_;  // by storage on the CPU
   std::vector<Tensor> held_;
 };

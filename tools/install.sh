@@ -2,6 +2,7 @@
 # Installs the engine: tools/install.sh PREFIX makes a folder with
 #   include/wick/…                     public headers; #include <wick/wick.h>, for C <wick/capi/wick.h>
 #   lib/libwick.so, lib/libwick-core.so, lib/cmake/Wick, lib/pkgconfig
+#   lib/libwick-aot.a, include/wick/aot/…  the runtime of models that were compiled ahead of time
 #   bin/torchscript-cli, and its completions for bash and zsh
 # The folder must not exist, or be empty, or hold nothing but an earlier installation, which is
 # replaced. Whatever goes wrong, what was there before stays.
@@ -72,6 +73,15 @@ install_header() {
     < <(sed -n 's,^#include "\(\.\./\)\?\([^"]*\)".*,\2,p' "$from")
 }
 for header in wick.h wick_ops.h capi/wick.h; do install_header "$header"; done
+
+# What models that were compiled ahead of time include and link.
+mkdir -p "$new/include/wick/aot" "$new/lib"
+for header in aot/runtime/wick_aot.h aot/runtime/wick_aot_onednn.h aot/runtime/wick_aot_loops.h \
+  aot/runtime/wick_aot_convolution.h aot/small_gemm_blocks.h; do
+  cp -L "$(file "$header")" "$new/include/wick/aot/"
+done
+cp -L "$(ls "$built"/aot/runtime/libwick-aot*.a | head -1)" "$new/lib/libwick-aot.a"
+chmod 644 "$new/include/wick/aot"/*.h "$new/lib/libwick-aot.a"
 
 substitute() {
   sed "s,@VERSION@,$version,g; s,@SONAME_VERSION@,$soname_version,g; s,@NAME@,$2,g; s,@DESCRIPTION@,$3,g" \

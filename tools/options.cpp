@@ -180,6 +180,11 @@ void addBuild(CLI::App* verb, Options& options) {
   verb->add_option("--function", options.function, "function of the script (main)");
   addInputs(*verb, options);
   verb->add_option("--seed", options.seed, "where random numbers of --input begin");
+  verb->add_option(
+          "--also", options.also,
+          "a further method, or the same one for other arguments, in the same library: its "
+          "name and then what --input takes, with spaces between; repeatable")
+      ->take_all();
   verb->add_option("--output", options.output_folder, "the folder to write into")->required();
   verb->add_option("--name", options.name,
                    "of the model in C: NAME_init, NAME_forward (the file's)");

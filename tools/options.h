@@ -26,6 +26,7 @@ struct Options {
   std::string output_folder;        // of build
   std::string name;                 // of the model that build writes; empty: the file's
   std::string emit;                 // "" or "source", or "library": what build writes
+  std::vector<std::string> also;    // further calls that build compiles: "METHOD SPEC…"
   bool embed_weights = false;       // in the library rather than beside it
   std::string submodule;            // dotted name of the one that is extracted
   bool freeze = false;              // save makes attributes constants

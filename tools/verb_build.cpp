@@ -6,7 +6,9 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <optional>
+#include <sstream>
 
 #include "aot/build.h"
 #include "codegen/llvm/jit.h"
@@ -70,6 +72,43 @@ std::vector<IValue> boundArguments(const Options& options, const LoadedFile& pro
                        std::move(arguments.named), program.numBound());
 }
 
+// What the options call, for the arguments that they give.
+aot::Program recorded(const Options& options, const LoadedFile& program) {
+  GraphFunction& function = program.function(options);
+  const std::vector<IValue> arguments = boundArguments(options, program, function);
+  if (!program.isArchive()) return aot::record(function, arguments);
+  if (const char* reason = program.unpreparable(options)) {
+    throw CommandLineError(std::string("build: ") + reason);
+  }
+  return aot::record(*optimizeForInference(program.module().object(), function), arguments);
+}
+
+// The options of a further call, "encode 1x16xi64 3".
+Options alsoOptions(const Options& options, const LoadedFile& program, const std::string& call) {
+  std::istringstream words(call);
+  Options also = options;
+  std::string method;
+  if (!(words >> method)) throw CommandLineError("--also: expected a method's name, got ''");
+  (program.isArchive() ? also.method : also.function) = method;
+  also.inputs_file.clear();
+  also.inputs.assign(std::istream_iterator<std::string>(words), {});
+  return also;
+}
+
+// The call of the options is NAME_forward whatever the method's name is; further ones are called by
+// their own.
+std::vector<aot::Entry> entriesOf(const Options& options, const LoadedFile& program) {
+  const auto name = [&](const Options& o) { return program.function(o).schema().name(); };
+  std::vector<aot::Entry> entries;
+  entries.push_back({"forward", recorded(options, program)});
+  for (const std::string& call : options.also) {
+    const Options also = alsoOptions(options, program, call);
+    entries.push_back(
+        {name(also) == name(options) ? "forward" : name(also), recorded(also, program)});
+  }
+  return entries;
+}
+
 }  // namespace
 
 void buildVerb(const Options& options) {
@@ -78,20 +117,11 @@ void buildVerb(const Options& options) {
   checkName(name);
   const LoadedFile program = LoadedFile::load(options.file);
   if (program.isArchive()) program.module().eval();
-  GraphFunction& function = program.function(options);
-  const std::vector<IValue> arguments = boundArguments(options, program, function);
-  std::shared_ptr<GraphFunction> prepared;
-  if (program.isArchive()) {
-    if (const char* reason = program.unpreparable(options)) {
-      throw CommandLineError(std::string("build: ") + reason);
-    }
-    prepared = optimizeForInference(program.module().object(), function);
-  }
   aot::BuildOptions build;
   build.name = name;
   build.embed_weights = options.embed_weights;
   build.vector_bits = codegen::vectorBits();
-  aot::Program recorded = aot::record(prepared ? *prepared : function, arguments);
+  std::vector<aot::Entry> entries = entriesOf(options, program);
 
   const fs::path folder(options.output_folder);
   std::error_code error;
@@ -99,11 +129,10 @@ void buildVerb(const Options& options) {
   WICK_CHECK(!error, "--output {}: the folder cannot be made: {}", folder.string(),
              error.message());
   std::optional<OutputFile> weights;
-  const aot::BuildResult result =
-      aot::build(std::move(recorded), build, [&](std::string_view part) {
-        if (!weights) weights.emplace((folder / (name + ".weights")).string());
-        weights->write(part);
-      });
+  const aot::BuildResult result = aot::build(std::move(entries), build, [&](std::string_view part) {
+    if (!weights) weights.emplace((folder / (name + ".weights")).string());
+    weights->write(part);
+  });
   if (weights) weights->commit();
   for (const aot::File& file : result.files) writeFile((folder / file.name).string(), file.text);
 

@@ -102,11 +102,15 @@ static void describe(char* text, size_t room, int32_t dtype, int32_t rank, const
   if (used < room) snprintf(text + used, room - used, "]");
 }
 
-static int check_slot(wick_aot_state* state, const char* what, int32_t number,
-                      const wick_aot_slot* slot, const wick_aot_tensor* tensor) {
+static int same_slot(const wick_aot_slot* slot, const wick_aot_tensor* tensor) {
   int same = tensor->dtype == slot->dtype && tensor->rank == slot->rank;
   for (int32_t d = 0; same && d < slot->rank; ++d) same = tensor->sizes[d] == slot->sizes[d];
-  if (!same) {
+  return same;
+}
+
+static int check_slot(wick_aot_state* state, const char* what, int32_t number,
+                      const wick_aot_slot* slot, const wick_aot_tensor* tensor) {
+  if (!same_slot(slot, tensor)) {
     char expected[160], found[160];
     describe(expected, sizeof expected, slot->dtype, slot->rank, slot->sizes);
     describe(found, sizeof found, tensor->dtype, tensor->rank, tensor->sizes);
@@ -120,21 +124,39 @@ static int check_slot(wick_aot_state* state, const char* what, int32_t number,
   return WICK_AOT_OK;
 }
 
-int wick_aot_check(wick_aot_state* state, const wick_aot_tensor* inputs,
-                   const wick_aot_tensor* outputs) {
+static int same_inputs(const wick_aot_signature* s, const wick_aot_tensor* inputs) {
+  for (int32_t i = 0; i < s->num_inputs; ++i) {
+    if (!same_slot(&s->inputs[i], &inputs[i])) return 0;
+  }
+  return 1;
+}
+
+int wick_aot_select(wick_aot_state* state, int32_t first, int32_t count,
+                    const wick_aot_tensor* inputs, const wick_aot_tensor* outputs,
+                    int32_t* signature) {
   const wick_aot_model* model = state->model;
-  if ((model->num_inputs > 0 && !inputs) || (model->num_outputs > 0 && !outputs)) {
+  const wick_aot_signature* s = &model->signatures[first];
+  if ((s->num_inputs > 0 && !inputs) || (s->num_outputs > 0 && !outputs)) {
     return fail(state, WICK_AOT_ARGUMENT, "%s: expected %d inputs and %d outputs, got null",
-                model->name, (int)model->num_inputs, (int)model->num_outputs);
+                model->name, (int)s->num_inputs, (int)s->num_outputs);
   }
-  for (int32_t i = 0; i < model->num_inputs; ++i) {
-    const int code = check_slot(state, "input", i, &model->inputs[i], &inputs[i]);
+  int32_t which = 0;
+  while (which < count && !same_inputs(&s[which], inputs)) ++which;
+  if (which == count && count > 1) {
+    return fail(state, WICK_AOT_ARGUMENT, "%s: none of the %d signatures of %s has such inputs",
+                model->name, (int)count, s->method);
+  }
+  if (which == count) which = 0; /* The message tells what does not fit. */
+  s += which;
+  for (int32_t i = 0; i < s->num_inputs; ++i) {
+    const int code = check_slot(state, "input", i, &s->inputs[i], &inputs[i]);
     if (code != WICK_AOT_OK) return code;
   }
-  for (int32_t i = 0; i < model->num_outputs; ++i) {
-    const int code = check_slot(state, "output", i, &model->outputs[i], &outputs[i]);
+  for (int32_t i = 0; i < s->num_outputs; ++i) {
+    const int code = check_slot(state, "output", i, &s->outputs[i], &outputs[i]);
     if (code != WICK_AOT_OK) return code;
   }
+  *signature = first + which;
   return WICK_AOT_OK;
 }
 

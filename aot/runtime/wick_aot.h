@@ -1,7 +1,7 @@
 /* The runtime of models that were compiled ahead of time by `torchscript-cli build`.
  *
- * A model NAME has a header NAME.h with NAME_init, NAME_forward and NAME_free, which are calls of the
- * functions here. C99 and later, C++17 and later.
+ * A model NAME has a header NAME.h with NAME_init, NAME_free and a function for each method, NAME_forward,
+ * which are calls of the functions here. C99 and later, C++17 and later.
  *
  * A state belongs to one call at a time. Several threads take a state each; they share the pages of the
  * file of weights. Functions return WICK_AOT_OK or one of the other codes, and then
@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Of this interface; a model that was written for another does not compile. */
-#define WICK_AOT_VERSION 1
+#define WICK_AOT_VERSION 2
 #define WICK_AOT_MAX_RANK 8
 
 enum {
@@ -60,19 +60,27 @@ typedef struct wick_aot_slot {
   int64_t sizes[WICK_AOT_MAX_RANK];
 } wick_aot_slot;
 
+/* One method for arguments of one kind. */
+typedef struct wick_aot_signature {
+  const char* method;
+  const wick_aot_slot* inputs;
+  const wick_aot_slot* outputs;
+  int32_t num_inputs;
+  int32_t num_outputs;
+} wick_aot_signature;
+
 struct wick_aot_library;
 struct wick_aot_primitive;
 
 /* What the compiler knows of a model. */
 typedef struct wick_aot_model {
+  uint32_t version; /* WICK_AOT_VERSION */
   const char* name;
   uint64_t fingerprint; /* of the program and its weights */
   uint64_t weights_bytes;
-  uint64_t memory_bytes; /* for what one call computes */
-  const wick_aot_slot* inputs;
-  const wick_aot_slot* outputs;
-  int32_t num_inputs;
-  int32_t num_outputs;
+  uint64_t memory_bytes;                /* for what one call computes */
+  const wick_aot_signature* signatures; /* those of one method side by side */
+  int32_t num_signatures;
   const void* embedded;                   /* weights in the program; null: in a file */
   const struct wick_aot_library* library; /* of convolutions and large products; null: none */
   const struct wick_aot_primitive* primitives;
@@ -101,9 +109,11 @@ const char* wick_aot_error(const wick_aot_state* state);
 /* The bytes of a tensor like this one. */
 size_t wick_aot_bytes(const wick_aot_slot* slot);
 
-/* For generated code: looks at the arguments of a call, and notes an error. */
-int wick_aot_check(wick_aot_state* state, const wick_aot_tensor* inputs,
-                   const wick_aot_tensor* outputs);
+/* For generated code: finds the signature that the arguments of a call have among `count` from `first` on, looks
+ * at the outputs, and notes an error. */
+int wick_aot_select(wick_aot_state* state, int32_t first, int32_t count,
+                    const wick_aot_tensor* inputs, const wick_aot_tensor* outputs,
+                    int32_t* signature);
 int wick_aot_fail(wick_aot_state* state, int code, const char* message);
 
 #ifdef __cplusplus

@@ -5,6 +5,7 @@
 #define WICK_AOT_LOOPS_H
 
 #include <limits>
+#include <type_traits>
 
 #include "small_gemm_blocks.h"
 
@@ -56,6 +57,34 @@ inline void product(int64_t batches, int64_t m, int64_t n, int64_t k, const floa
     blocks::restNT(m, n, k, a, lda, b, ldb, bias, c, n);
   } else {
     blocks::restNN(m, n, k, a, lda, b, ldb, bias, c, n);
+  }
+}
+
+// The same of any elements, in order. Sums of integers wrap.
+struct Strides {
+  int64_t batch, row, column;
+};
+template <class T>
+inline void plainProduct(int64_t batches, int64_t m, int64_t n, int64_t k, const T* a,
+                         const Strides& as, const T* b, const Strides& bs, const T* bias, T* c) {
+  using Sum = typename std::conditional<std::is_integral<T>::value, uint64_t, T>::type;
+  WICK_AOT_PARALLEL_IF(batches * m * n * k > 4 * kGrain)
+  for (int64_t row = 0; row < batches * m; ++row) {
+    const T* const ai = a + row / m * as.batch + row % m * as.row;
+    const T* const bi = b + row / m * bs.batch;
+    T* const ci = c + row * n;
+    for (int64_t j = 0; j < n; ++j) ci[j] = 0;
+    for (int64_t p = 0; p < k; ++p) {
+      const Sum factor = static_cast<Sum>(ai[p * as.column]);
+      const T* const bp = bi + p * bs.row;
+      for (int64_t j = 0; j < n; ++j) {
+        ci[j] =
+            static_cast<T>(static_cast<Sum>(ci[j]) + factor * static_cast<Sum>(bp[j * bs.column]));
+      }
+    }
+    for (int64_t j = 0; bias && j < n; ++j) {
+      ci[j] = static_cast<T>(static_cast<Sum>(ci[j]) + static_cast<Sum>(bias[j]));
+    }
   }
 }
 

@@ -25,7 +25,7 @@ from wick import torch
 
 __version__ = _C.__version__
 
-_SUBMODULES = {"autograd", "jit", "nn", "optim", "files", "lazy", "distributed", "utils"}
+_SUBMODULES = {"autograd", "jit", "nn", "optim", "files", "lazy", "distributed", "utils", "aot"}
 
 
 def __getattr__(name):

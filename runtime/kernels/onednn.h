@@ -167,6 +167,12 @@ DimVector evenPadding(const Tensor& weight, const ConvolutionParams& params, Int
 // except for kernels of a single point, which are fast in both ways.
 bool addsInResult(const Tensor& weight);
 
+// What oneDNN calls the kernel that it computes a convolution with, "jit:avx2". The tensors of the
+// images, whose channels lie innermost, have these sizes.
+std::string kernelOfConvolution(const Tensor& weight, bool has_bias,
+                                const ConvolutionParams& params, bool has_residual,
+                                Activation activation, IntSpan input, IntSpan output);
+
 // Runs f; an error that oneDNN throws becomes a RuntimeError that begins with `op`.
 template <class F>
 decltype(auto) guarded(const char* op, F&& f) {

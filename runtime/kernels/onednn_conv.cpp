@@ -380,6 +380,16 @@ bool addsInResult(const Tensor& weight) {
   return weight.numel() != weight.size(0) * weight.size(1);
 }
 
+std::string kernelOfConvolution(const Tensor& weight, bool has_bias,
+                                const ConvolutionParams& params, bool has_residual,
+                                Activation activation, IntSpan input, IntSpan output) {
+  const Shapes shapes = shapesOf(weight, params, input, output);
+  const Layer layer{weight, has_bias, residualUse(has_residual, weight), params, activation};
+  const Description description(layer, shapes);
+  if (params.transposed) return describeTransposed(description, params, shapes).impl_info_str();
+  return describeConvolution(description, params, shapes).impl_info_str();
+}
+
 Tensor convolution(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                    const ConvolutionParams& params, const Tensor& residual, Activation activation,
                    IntSpan output_size, bool channels_last) {

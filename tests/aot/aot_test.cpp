@@ -113,6 +113,15 @@ def main(x: Tensor, y: Tensor) -> Tensor:
 def main(a: Tensor, b: Tensor, c: Tensor) -> Tuple[Tensor, Tensor, Tensor, Tensor]:
     return a @ b, torch.relu(c @ b), c @ c.transpose(1, 2), a @ b[:, 0]
 )"},
+      {"integer_products", {"3x40xi64", "40x5xi64", "2x3x4xi32"}, R"(
+def main(a: Tensor, b: Tensor, c: Tensor) -> Tuple[Tensor, Tensor, Tensor]:
+    return a @ b * 1000000007, a.t()[:3] @ b.t()[:3, :3], c @ c.transpose(1, 2) + 1
+)"},
+      {"double_products", {"3x4xf64", "4x5xf64", "5x4xf64", "5xf64"}, R"(
+def main(a: Tensor, b: Tensor, w: Tensor, bias: Tensor) -> Tuple[Tensor, Tensor]:
+    a, b, w = torch.round(a * 4), torch.round(b * 4), torch.round(w * 4)
+    return a @ b, torch.nn.functional.linear(a, w, torch.round(bias * 4))
+)"},
       {"attention", {"2x4x16x8xf32", "2x4x16x8xf32", "2x4x16x8xf32"}, R"(
 def main(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
     s = q @ k.transpose(-2, -1) / q.size(-1) ** 0.5
@@ -150,6 +159,38 @@ def main(x: Tensor, w: Tensor) -> Tensor:
 def main(x: Tensor) -> Tuple[Tensor, Tensor]:
     return x * torch.tensor([1.0, 2.0, 3.0]), torch.arange(4)
 )"},
+      {"numbers", {"3x5xf32"}, R"(
+def main(x: Tensor) -> Tuple[int, Tensor, List[float], bool]:
+    return x.numel(), x + 1, [x.size(1) / 2, 0.25], x.dim() == 2
+)"},
+      {"nothing_given", {}, R"(
+def main() -> Tuple[Tensor, int]:
+    x = torch.tensor([1.5, -2.0, 3.0])
+    n = 0
+    while bool(x.sum() > 0):
+        x = x - 1
+        n += 1
+    return x, n
+)"},
+      {"branches", {"6xf32", "6xf32"}, R"(
+def main(x: Tensor, y: Tensor) -> Tuple[Tensor, int]:
+    z = x * 2 + y
+    if bool(z.sum() > 0):
+        z = torch.tanh(z)
+        n = 1
+    else:
+        z = z - y.amax() * x
+        n = 2
+    if bool((z[0] > 0.25).logical_or(y[1] > 1)):
+        n += 10
+        z = z + x
+    for i in range(3):
+        if bool(z.amax() > 2):
+            break
+        z = z * 1.5 + 0.5
+        n += 100
+    return z, n
+)"},
       {"conditions", {"40xf32", "40xbool"}, R"(
 def main(x: Tensor, m: Tensor) -> Tuple[Tensor, Tensor]:
     return torch.where(m, x, -x), (x > 0.5) | m
@@ -167,9 +208,12 @@ std::vector<IValue> valuesOf(const std::vector<Tensor>& tensors) {
   return {tensors.begin(), tensors.end()};
 }
 
-// Tensors of a result, in order.
+// Tensors and numbers of a result, in order.
 std::vector<Tensor> tensorsOf(const IValue& value) {
   if (value.isTensor()) return {value.toTensor()};
+  if (value.isBool()) return {Tensor::scalar(value.toBool())};
+  if (value.isInt()) return {Tensor::scalar(value.toInt())};
+  if (value.isDouble()) return {Tensor::scalar(value.toDouble())};
   std::vector<Tensor> all;
   for (const IValue& e : value.elements()) {
     for (const Tensor& t : tensorsOf(e)) all.push_back(t);
@@ -223,7 +267,7 @@ TEST_P(CompiledTest, GivesTheBitsOfTheEngine) {
   ASSERT_EQ(model.init(&state, workshop_->weightsOf(c.name).c_str()), WICK_AOT_OK) << state.error;
   const Program program = compile(c.source);
   // Other numbers than those that were recorded.
-  for (uint64_t seed : {1, 77}) {
+  for (uint64_t seed : {1, 77, 3, 4, 5, 6}) {
     const std::vector<Tensor> inputs = inputsOf(c, seed);
     IValue expected;
     for (int run = 0; run < 4; ++run) expected = program.call("main", valuesOf(inputs));
@@ -268,6 +312,48 @@ TEST(AotTest, DigitsAreReadAsByTheEngine) {
     model.free(&state);
     model.free(&state);  // does nothing
   }
+}
+
+// Several methods and signatures share a library, its weights and its kernels.
+TEST(AotTest, SeveralMethodsAndSignaturesAreOneLibrary) {
+  const Program program = compile(R"(
+def main(x: Tensor) -> Tensor:
+    return x * torch.tensor([1.0, 2.0, 3.0])
+def init(x: Tensor) -> Tensor:
+    return torch.tensor([1.0, 2.0, 3.0]) - x
+)");
+  const Tensor two = tensorOf("2x3xf32", 1), four = tensorOf("4x3xf32", 2);
+  const Tensor halves = two.to(DType::Half);
+  std::vector<aot::Entry> entries;
+  const auto add = [&](const char* function, const char* method, const Tensor& x) {
+    entries.push_back({method, aot::record(program.function(function), {IValue(x)})});
+  };
+  add("main", "forward", two);
+  add("init", "init", two);  // a name that the library has already
+  add("main", "forward", four);
+  add("main", "forward", halves);
+  Workshop workshop("several");
+  const aot::BuildResult built = workshop.add("several", std::move(entries));
+  EXPECT_EQ(built.weights_bytes, 64);
+  ASSERT_EQ(workshop.compile(), "");
+  const Workshop::Model model = workshop.load("several");
+  const Workshop::Model other = workshop.load("several", "init_");
+  ASSERT_EQ(model.about()->num_signatures, 4);
+  EXPECT_STREQ(model.about()->signatures[3].method, "init_");
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, workshop.weightsOf("several").c_str()), WICK_AOT_OK) << state.error;
+  int32_t signature = 0;
+  for (const Tensor& x : {two, four, halves}) {
+    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about(), signature++);
+    ASSERT_EQ(testing_aot::call(model, state, {x}, outputs), "");
+    expectSame(program.call("main", {x}).toTensor(), outputs[0]);
+  }
+  const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about(), 3);
+  ASSERT_EQ(testing_aot::call(other, state, {two}, outputs), "");
+  expectSame(program.call("init", {two}).toTensor(), outputs[0]);
+  EXPECT_EQ(testing_aot::call(model, state, {tensorOf("3x3xf32", 1)}, outputs),
+            "several: none of the 3 signatures of forward has such inputs");
+  model.free(&state);
 }
 
 TEST(AotTest, WrongArgumentsAndWeightsAreRefused) {
@@ -348,6 +434,28 @@ def main(table: Tensor, i: Tensor) -> Tensor:
   model.free(&state);
 }
 
+// One side of a condition raises.
+TEST(AotTest, ProgramsRaise) {
+  const Program program = compile(R"(
+def main(x: Tensor) -> Tensor:
+    assert bool((x > 0).all()), "some \"x\" is not above zero"
+    return torch.log(x)
+)");
+  Workshop workshop("raises");
+  const Tensor good = Tensor::from({1.0f, 2.0f}), bad = Tensor::from({1.0f, -2.0f});
+  workshop.add("logs", program.function("main"), {IValue(good)});
+  ASSERT_EQ(workshop.compile(), "");
+  const Workshop::Model model = workshop.load("logs");
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, nullptr), WICK_AOT_OK) << state.error;
+  const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
+  EXPECT_THAT(testing_aot::call(model, state, {bad}, outputs),
+              HasSubstr("some \"x\" is not above zero"));
+  EXPECT_EQ(testing_aot::call(model, state, {good}, outputs), "");
+  expectSame(program.call("main", {good}).toTensor(), outputs[0]);
+  model.free(&state);
+}
+
 // What cannot be compiled says so, with the line.
 TEST(AotTest, RefusesWhatItCannotCompile) {
   const auto refusal = [](const std::string& body, const char* input = "3x3xf32") {
@@ -363,15 +471,21 @@ TEST(AotTest, RefusesWhatItCannotCompile) {
     return std::string("it was compiled");
   };
   const std::string branch =
-      refusal("    if bool(x.sum() > 0):\n        return x + 1\n    return x - 1\n");
+      refusal("    if float(x.sum()) > 0:\n        return x + 1\n    return x - 1\n");
   EXPECT_THAT(branch, HasSubstr("are known only when the compiled model runs"));
-  EXPECT_THAT(branch, HasSubstr("x.sum() > 0"));
+  EXPECT_THAT(branch, HasSubstr("x.sum()"));
+  EXPECT_THAT(refusal("    if bool(x.sum() > 0):\n        return x[:2]\n    return x\n"),
+              HasSubstr("the dtypes or sizes of the results"));
+  EXPECT_THAT(refusal("    while bool(x.sum() > 0):\n        x = x - 1\n    return x\n"),
+              HasSubstr("more than 64 ways"));
   EXPECT_THAT(refusal("    return x * x[0, 0].item()\n"), HasSubstr("known only when"));
   EXPECT_THAT(refusal("    return torch.nonzero(x)\n"), HasSubstr("nonzero"));
   EXPECT_THAT(refusal("    x.add_(1)\n    return x\n"), HasSubstr("writes to its argument 'x'"));
-  EXPECT_THAT(refusal("    return x.size(0)\n"),
+  EXPECT_THAT(refusal("    return str(x.size(0))\n"),
               HasSubstr("results of compiled models are tensors"));
-  EXPECT_THAT(refusal("    return x @ x\n", "3x3xf64"), HasSubstr("only of float32"));
+  EXPECT_THAT(refusal("    print(x.size(0))\n    return x\n"), HasSubstr("the program prints"));
+  EXPECT_THAT(refusal("    return x @ x\n", "3x3xf16"),
+              HasSubstr("of float16 is not available ahead of time"));
   EXPECT_THAT(refusal("    return torch.rand(3, 3) + x\n"), HasSubstr("rand"));
 }
 

@@ -20,14 +20,20 @@ Workshop::Workshop(const std::string& name) : folder_(testing::TempDir() + "/aot
 
 aot::BuildResult Workshop::add(const std::string& name, GraphFunction& function,
                                const std::vector<IValue>& arguments, bool embed) {
+  std::vector<aot::Entry> entries(1);
+  entries[0].program = aot::record(function, arguments);
+  return add(name, std::move(entries), embed);
+}
+
+aot::BuildResult Workshop::add(const std::string& name, std::vector<aot::Entry> entries,
+                               bool embed) {
   aot::BuildOptions options;
   options.name = name;
   options.embed_weights = embed;
   options.vector_bits = codegen::vectorBits();
-  aot::Program program = aot::record(function, arguments);
   std::string weights;
   aot::BuildResult result =
-      aot::build(std::move(program), options, [&](std::string_view part) { weights += part; });
+      aot::build(std::move(entries), options, [&](std::string_view part) { weights += part; });
   if (!weights.empty()) std::ofstream(weightsOf(name), std::ios::binary) << weights;
   for (const aot::File& file : result.files) {
     std::ofstream(folder_ + "/" + file.name, std::ios::binary) << file.text;
@@ -54,7 +60,7 @@ std::string Workshop::compile(const std::string& compiler, const std::string& mo
   return status == 0 ? "" : command + "\n" + output;
 }
 
-Workshop::Model Workshop::load(const std::string& name) {
+Workshop::Model Workshop::load(const std::string& name, const std::string& method) {
   if (!handle_) handle_ = dlopen(library_.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle_) throw std::runtime_error(dlerror());
   const auto find = [&](const char* what, auto& function) {
@@ -65,7 +71,7 @@ Workshop::Model Workshop::load(const std::string& name) {
   Model model;
   find("model", model.about);
   find("init", model.init);
-  find("forward", model.forward);
+  find(method.c_str(), model.forward);
   find("free", model.free);
   return model;
 }
@@ -79,10 +85,10 @@ wick_aot_tensor describe(const Tensor& t) {
   return described;
 }
 
-std::vector<Tensor> outputsOf(const wick_aot_model& about) {
+std::vector<Tensor> outputsOf(const wick_aot_model& about, int32_t signature) {
   std::vector<Tensor> outputs;
-  for (int32_t i = 0; i < about.num_outputs; ++i) {
-    const wick_aot_slot& slot = about.outputs[i];
+  for (int32_t i = 0; i < about.signatures[signature].num_outputs; ++i) {
+    const wick_aot_slot& slot = about.signatures[signature].outputs[i];
     outputs.push_back(Tensor::empty(DimVector(slot.sizes, slot.sizes + slot.rank),
                                     static_cast<DType>(slot.dtype)));
   }

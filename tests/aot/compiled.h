@@ -21,16 +21,18 @@ class Workshop {
   // Writes a model; what aot::record() and aot::build() throw.
   aot::BuildResult add(const std::string& name, GraphFunction& function,
                        const std::vector<IValue>& arguments, bool embed = false);
+  aot::BuildResult add(const std::string& name, std::vector<aot::Entry> entries,
+                       bool embed = false);
   // Compiles all that was added, warnings being errors; what the compiler says when it refuses, or "".
   std::string compile(const std::string& compiler = "g++", const std::string& more = "");
-  // The functions of a model in the library that compile() made.
+  // The functions of a model in the library that compile() made, `forward` those of one method.
   struct Model {
     const wick_aot_model* (*about)();
     int (*init)(wick_aot_state*, const char*);
     int (*forward)(wick_aot_state*, const wick_aot_tensor*, wick_aot_tensor*);
     void (*free)(wick_aot_state*);
   };
-  Model load(const std::string& name);
+  Model load(const std::string& name, const std::string& method = "forward");
   std::string weightsOf(const std::string& name) const { return folder_ + "/" + name + ".weights"; }
 
  private:
@@ -41,7 +43,7 @@ class Workshop {
 
 wick_aot_tensor describe(const Tensor& t);
 // The outputs that the model has, uninitialized.
-std::vector<Tensor> outputsOf(const wick_aot_model& about);
+std::vector<Tensor> outputsOf(const wick_aot_model& about, int32_t signature = 0);
 // Calls a model; its error where it refuses.
 std::string call(const Workshop::Model& model, wick_aot_state& state,
                  const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);

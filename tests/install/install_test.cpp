@@ -97,8 +97,8 @@ TEST_F(InstalledTest, HoldsWhatItShould) {
   for (const char* file :
        {"include/wick/wick.h", "include/wick/wick_ops.h", "include/wick/capi/wick.h",
         "lib/libwick.so", "lib/libwick-core.so", "lib/cmake/Wick/WickConfig.cmake",
-        "lib/pkgconfig/wick.pc", "bin/torchscript-cli",
-        "share/bash-completion/completions/torchscript-cli",
+        "lib/pkgconfig/wick.pc", "bin/torchscript-cli", "lib/libwick-aot.a",
+        "include/wick/aot/wick_aot.h", "share/bash-completion/completions/torchscript-cli",
         "share/zsh/site-functions/_torchscript-cli", "share/wick/CHANGELOG.md"}) {
     EXPECT_TRUE(fs::exists(prefix() / file)) << file;
   }
@@ -491,6 +491,24 @@ TEST_F(InstalledTest, CMakeFindsIt) {
       run("cmake -S " + later + " -B " + later + "/build -DCMAKE_PREFIX_PATH=" + prefix().string());
   EXPECT_NE(refused.code, 0);
   EXPECT_THAT(refused.text, HasSubstr("0.1.0"));
+}
+
+// A model that is compiled ahead of time takes the runtime from the prefix.
+TEST_F(InstalledTest, CompiledModelsLinkTheRuntime) {
+  const std::string out = folder("ahead").string(), at = prefix().string();
+  const Outcome built = run(at + "/bin/torchscript-cli build examples/digits.pt" +
+                            " --input 1x1x28x28xf32 --output " + out);
+  ASSERT_EQ(built.code, 0) << built.text;
+  for (const char* file : {"wick_aot.c", "wick_aot.h", "wick_aot_loops.h", "wick_aot_convolution.h",
+                           "small_gemm_blocks.h", "wick_aot_onednn.h"}) {
+    fs::remove(fs::path(out) / file);
+  }
+  const Outcome compiled =
+      run("g++ -std=c++17 -O2 -march=x86-64-v3 -ffp-contract=off -fopenmp -I" + at +
+          "/include/wick/aot -I" + out + " " + out + "/digits.cpp -x c examples/ahead/digits.c" +
+          " -x none " + at + "/lib/libwick-aot.a -ldnnl -o " + out + "/read");
+  ASSERT_EQ(compiled.code, 0) << compiled.text;
+  EXPECT_EQ(run(out + "/read " + out + "/digits.weights").text, "1\n");
 }
 
 // A program's own core/ folder is never taken for the engine's.

@@ -1,0 +1,76 @@
+#include "aot/program.h"
+
+#include <type_traits>
+
+namespace wick::aot {
+
+namespace {
+
+// Calls visit(place, written) for each Place that a step reads, then for each that it writes. S is a step,
+// const or not.
+template <class S, class Visit>
+void forEachPlace(S& step, Visit visit) {
+  const auto read = [&](auto& place) { visit(place, false); };
+  const auto readAny = [&](auto& place) {
+    if (place) visit(*place, false);
+  };
+  const auto write = [&](auto& place) { visit(place, true); };
+  std::visit(
+      [&](auto& s) {
+        using T = std::remove_cvref_t<decltype(s)>;
+        if constexpr (std::is_same_v<T, KernelStep>) {
+          const size_t first_store = s.kernel->accesses.size() - s.kernel->stores.size();
+          for (size_t a = 0; a < s.places.size(); ++a) {
+            if (!s.kernel->accesses[a].isIndex()) visit(s.places[a], a >= first_store);
+          }
+        } else if constexpr (std::is_same_v<T, SmallProductStep> ||
+                             std::is_same_v<T, PlainProductStep>) {
+          read(s.a);
+          read(s.b);
+          readAny(s.bias);
+          write(s.c);
+        } else if constexpr (std::is_same_v<T, LibraryStep>) {
+          read(s.from);
+          read(s.weights);
+          readAny(s.bias);
+          readAny(s.addend);
+          if (s.residual == LibraryStep::Residual::InResult) read(s.to);
+          write(s.to);
+        } else if constexpr (std::is_same_v<T, ConvolutionStep>) {
+          read(s.from);
+          read(s.weights);
+          readAny(s.bias);
+          readAny(s.residual);
+          write(s.to);
+        } else if constexpr (std::is_same_v<T, PoolStep>) {
+          read(s.from);
+          write(s.to);
+          if (s.indices) write(*s.indices);
+        } else if constexpr (std::is_same_v<T, FillStep>) {
+          readAny(s.from);
+          write(s.to);
+        } else if constexpr (std::is_same_v<T, BranchStep>) {
+          read(s.condition);
+        }
+      },
+      step.what);
+}
+
+}  // namespace
+
+std::vector<Use> usesOf(const Step& step) {
+  std::vector<Use> uses;
+  forEachPlace(step, [&](const Place& place, bool written) {
+    uses.push_back({place.buffer, written});
+  });
+  return uses;
+}
+
+void renameBuffers(Step& step, const std::unordered_map<uint32_t, uint32_t>& names) {
+  forEachPlace(step, [&](Place& place, bool) {
+    const auto it = names.find(place.buffer);
+    if (it != names.end()) place.buffer = it->second;
+  });
+}
+
+}  // namespace wick::aot

@@ -1,0 +1,238 @@
+"""Models that `torchscript-cli build --emit library` compiled ahead of time.
+
+    model = wick.aot.load("digits/libdigits.so")
+    scores = model(image)
+"""
+
+import ctypes
+import os
+import re
+
+from wick import Tensor, torch
+
+__all__ = ["load", "Model", "Signature", "Slot"]
+
+_VERSION = 2
+_MAX_RANK = 8
+_OK, _ARGUMENT = 0, 1
+_DTYPES = {
+    0: torch.uint8,
+    1: torch.int8,
+    2: torch.int16,
+    3: torch.int32,
+    4: torch.int64,
+    5: torch.float16,
+    6: torch.float32,
+    7: torch.float64,
+    11: torch.bool,
+    15: torch.bfloat16,
+}
+_NUMBERS = {dtype: number for number, dtype in _DTYPES.items()}
+
+
+# As wick_aot.h has them.
+class _Tensor(ctypes.Structure):
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        ("dtype", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("sizes", ctypes.c_int64 * _MAX_RANK),
+    ]
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("dtype", ctypes.c_int32),
+        ("rank", ctypes.c_int32),
+        ("sizes", ctypes.c_int64 * _MAX_RANK),
+    ]
+
+
+class _Signature(ctypes.Structure):
+    _fields_ = [
+        ("method", ctypes.c_char_p),
+        ("inputs", ctypes.POINTER(_Slot)),
+        ("outputs", ctypes.POINTER(_Slot)),
+        ("num_inputs", ctypes.c_int32),
+        ("num_outputs", ctypes.c_int32),
+    ]
+
+
+class _Model(ctypes.Structure):
+    _fields_ = [
+        ("version", ctypes.c_uint32),
+        ("name", ctypes.c_char_p),
+        ("fingerprint", ctypes.c_uint64),
+        ("weights_bytes", ctypes.c_uint64),
+        ("memory_bytes", ctypes.c_uint64),
+        ("signatures", ctypes.POINTER(_Signature)),
+        ("num_signatures", ctypes.c_int32),
+        ("embedded", ctypes.c_void_p),
+        ("library", ctypes.c_void_p),
+        ("primitives", ctypes.c_void_p),
+        ("num_primitives", ctypes.c_int32),
+    ]
+
+
+class _State(ctypes.Structure):
+    _fields_ = [
+        ("model", ctypes.POINTER(_Model)),
+        ("weights", ctypes.c_void_p),
+        ("memory", ctypes.c_void_p),
+        ("mapping", ctypes.c_void_p),
+        ("mapping_bytes", ctypes.c_size_t),
+        ("library", ctypes.c_void_p),
+        ("error", ctypes.c_char * 512),
+    ]
+
+
+class Slot:
+    """What an argument or a result is called, and its dtype and sizes."""
+
+    def __init__(self, slot):
+        self.name = slot.name.decode()
+        self.dtype = _DTYPES[slot.dtype]
+        self.sizes = tuple(slot.sizes[: slot.rank])
+
+    def __repr__(self):
+        return f"{self.name}: {self.dtype}{list(self.sizes)}"
+
+    def fits(self, tensor):
+        return tensor.dtype == self.dtype and tuple(tensor.shape) == self.sizes
+
+
+class Signature:
+    """A method, for arguments of one kind."""
+
+    def __init__(self, signature):
+        self.method = signature.method.decode()
+        self.inputs = [Slot(signature.inputs[i]) for i in range(signature.num_inputs)]
+        self.outputs = [Slot(signature.outputs[i]) for i in range(signature.num_outputs)]
+
+    def __repr__(self):
+        inputs = ", ".join(map(repr, self.inputs))
+        return f"{self.method}({inputs}) -> {', '.join(map(repr, self.outputs))}"
+
+
+def _described(tensor):
+    if tensor.dim() > _MAX_RANK:
+        raise ValueError(f"expected a tensor of at most {_MAX_RANK} dimensions, got {tensor.dim()}")
+    if tensor.dtype not in _NUMBERS:
+        raise ValueError(f"compiled models take no tensors of {tensor.dtype}")
+    sizes = (ctypes.c_int64 * _MAX_RANK)(*tensor.shape)
+    return _Tensor(tensor.data_ptr(), _NUMBERS[tensor.dtype], tensor.dim(), sizes)
+
+
+class Model:
+    """A compiled model. Threads may call it at the same time.
+
+    A call of the model is one of its method `forward`; the others are attributes.
+    """
+
+    def __init__(self, library, name, weights):
+        self._free = None
+        self._library = ctypes.CDLL(library)
+        try:
+            about = getattr(self._library, name + "_model")
+        except AttributeError:
+            raise ValueError(f"{library} holds no model '{name}'") from None
+        about.restype = ctypes.POINTER(_Model)
+        model = about().contents
+        if model.version != _VERSION:
+            raise ValueError(
+                f"{library} was built for version {model.version} of the runtime, "
+                f"expected {_VERSION}"
+            )
+        self.name = name
+        self.signatures = [Signature(model.signatures[i]) for i in range(model.num_signatures)]
+        self._weights = None if weights is None else os.fsencode(weights)
+        self._states = []  # that no call uses
+        self._init = getattr(self._library, name + "_init")
+        self._init.argtypes = [ctypes.POINTER(_State), ctypes.c_char_p]
+        self._methods = {}
+        for signature in self.signatures:
+            function = getattr(self._library, f"{name}_{signature.method}")
+            function.argtypes = [
+                ctypes.POINTER(_State),
+                ctypes.POINTER(_Tensor),
+                ctypes.POINTER(_Tensor),
+            ]
+            self._methods[signature.method] = function
+        self._free = getattr(self._library, name + "_free")
+        self._free.argtypes = [ctypes.POINTER(_State)]
+        self._states.append(self._new_state())
+
+    def __del__(self):
+        if self._free is not None:
+            for state in self._states:
+                self._free(state)
+
+    def __repr__(self):
+        return f"Model({self.name}: {'; '.join(map(repr, self.signatures))})"
+
+    def __getattr__(self, name):
+        if name in self.__dict__.get("_methods", {}):
+            return lambda *inputs: self._call(name, inputs)
+        raise AttributeError(f"{type(self).__name__} has no method or attribute '{name}'")
+
+    def __call__(self, *inputs):
+        return self._call("forward", inputs)
+
+    def _new_state(self):
+        state = _State()
+        if self._init(state, self._weights) != _OK:
+            raise RuntimeError(state.error.decode(errors="replace"))
+        return state
+
+    def _call(self, method, inputs):
+        if method not in self._methods:
+            raise AttributeError(f"{self.name} has no method '{method}'")
+        signatures = [s for s in self.signatures if s.method == method]
+        expected = len(signatures[0].inputs)
+        if len(inputs) != expected:
+            raise TypeError(f"{method}: expected {expected} tensors, got {len(inputs)}")
+        tensors = [
+            (x if isinstance(x, Tensor) else torch.from_numpy(x)).contiguous() for x in inputs
+        ]
+        # When none fits, the library says what does not.
+        signature = signatures[0]
+        for candidate in signatures:
+            if all(slot.fits(tensor) for slot, tensor in zip(candidate.inputs, tensors)):
+                signature = candidate
+                break
+        outputs = [torch.empty(slot.sizes, dtype=slot.dtype) for slot in signature.outputs]
+        given = (_Tensor * len(tensors))(*map(_described, tensors))
+        taken = (_Tensor * len(outputs))(*map(_described, outputs))
+        try:
+            state = self._states.pop()
+        except IndexError:
+            state = self._new_state()
+        try:
+            code = self._methods[method](state, given, taken)
+            error = state.error.decode(errors="replace") if code != _OK else ""
+        finally:
+            self._states.append(state)
+        if code == _ARGUMENT:
+            raise ValueError(error)
+        if code != _OK:
+            raise RuntimeError(error)
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+
+def load(library, weights=None, name=None):
+    """The model of a library that `torchscript-cli build --emit library` wrote.
+
+    `weights` is the file of weights, NAME.weights beside the library when none is given; `name` is that
+    of the model, which the library's name tells: libNAME.so.
+    """
+    path = os.path.abspath(os.fspath(library))
+    if name is None:
+        match = re.fullmatch(r"lib(\w+)\.so", os.path.basename(path))
+        if match is None:
+            raise ValueError(f"{library}: expected a library libNAME.so, or the model's name")
+        name = match.group(1)
+    if weights is None:
+        beside = os.path.join(os.path.dirname(path), name + ".weights")
+        weights = beside if os.path.exists(beside) else None
+    return Model(path, name, weights)

@@ -1,0 +1,128 @@
+// The convolutions of compiled models give the bits of oneDNN's kernels for AVX2, which the engine calls.
+#include "aot/convolution.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "aot/runtime/wick_aot_convolution.h"
+#include "runtime/kernels/convolution.h"
+#include "runtime/kernels/onednn.h"
+
+namespace wick {
+namespace {
+
+struct Case {
+  DimVector input, weight;  // as PyTorch has them
+  int64_t stride = 1, padding = 0, dilation = 1, groups = 1;
+  bool bias = true, residual = false;
+  Activation activation = Activation::None;
+};
+
+Tensor randomTensor(const DimVector& sizes, MemoryFormat format, uint64_t seed) {
+  const Tensor t = Tensor::empty(sizes, DType::Float, Device(), format);
+  uint64_t state = seed * 7919 + 12345;
+  for (int64_t i = 0; i < t.numel(); ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    t.data<float>()[i] = static_cast<float>(static_cast<double>(state >> 40) / (1 << 24) - 0.5);
+  }
+  return t;
+}
+
+// How many elements differ in bits, and the largest difference.
+struct Difference {
+  int64_t count = 0;
+  double largest = 0;
+};
+Difference compare(const Case& c, const Tensor& weight) {
+  const Tensor x = randomTensor(c.input, MemoryFormat::ChannelsLast, 1);
+  const Tensor bias = c.bias ? randomTensor({c.weight[0]}, MemoryFormat::Contiguous, 3) : Tensor();
+  ConvolutionParams p;
+  p.stride = {c.stride, c.stride};
+  p.padding = p.padding_after = {c.padding, c.padding};
+  p.dilation = {c.dilation, c.dilation};
+  p.output_padding = {0, 0};
+  p.groups = c.groups;
+  const DimVector size = convolutionOutputSize("conv2d", x, weight, bias, p);
+  const Tensor residual = c.residual ? randomTensor(size, MemoryFormat::ChannelsLast, 4) : Tensor();
+  const Tensor expected =
+      onednn::convolution("conv2d", x, weight, bias, p, residual, c.activation, size, true);
+  const Tensor found = Tensor::full(size, 77, DType::Float).contiguous(MemoryFormat::ChannelsLast);
+  const Tensor packed = aot::packConvolution(weight, c.groups);
+  const wick_aot::Convolution call = {c.input[0],
+                                      c.groups,
+                                      c.input[2],
+                                      c.input[3],
+                                      c.input[1],
+                                      size[2],
+                                      size[3],
+                                      size[1],
+                                      c.weight[2],
+                                      c.weight[3],
+                                      c.stride,
+                                      c.stride,
+                                      c.dilation,
+                                      c.dilation,
+                                      c.padding,
+                                      c.padding,
+                                      c.residual && onednn::addsInResult(weight),
+                                      c.activation == Activation::Relu ? wick_aot::Finish::Relu
+                                      : c.activation == Activation::HardTanh
+                                          ? wick_aot::Finish::Relu6
+                                          : wick_aot::Finish::Nothing};
+  const auto data = [](const Tensor& t) { return t.defined() ? t.data<float>() : nullptr; };
+  wick_aot::convolve(call, data(x), data(packed), data(bias), data(residual), data(found));
+  Difference difference;
+  for (int64_t i = 0; i < found.numel(); ++i) {
+    const float a = data(expected)[i], b = data(found)[i];
+    if (std::memcmp(&a, &b, sizeof a) == 0) continue;
+    ++difference.count;
+    difference.largest = std::max(difference.largest, std::abs(static_cast<double>(a) - b));
+  }
+  // oneDNN has other orders for other processors, and for few channels.
+  const std::string kernel =
+      onednn::kernelOfConvolution(weight, c.bias, p, c.residual, c.activation, c.input, size);
+  if (kernel != "jit:avx2" && kernel != "jit_1x1:avx2") {
+    EXPECT_LT(difference.largest, 1e-4) << kernel;
+    difference.count = 0;
+  }
+  return difference;
+}
+
+class ConvolutionTest : public testing::TestWithParam<Case> {};
+TEST_P(ConvolutionTest, GivesTheBitsOfOneDNN) {
+  const Difference d =
+      compare(GetParam(), randomTensor(GetParam().weight, MemoryFormat::Contiguous, 2));
+  EXPECT_EQ(d.count, 0) << "by up to " << d.largest;
+}
+
+constexpr Activation kRelu = Activation::Relu, kRelu6 = Activation::HardTanh;
+INSTANTIATE_TEST_SUITE_P(
+    Aot, ConvolutionTest,
+    testing::Values(Case{{1, 1, 28, 28}, {8, 1, 3, 3}, 1, 0, 1, 1, true, false, kRelu},
+                    Case{{1, 3, 40, 37}, {64, 3, 7, 7}, 2, 3, 1, 1, true, false, kRelu},
+                    Case{{2, 8, 13, 26}, {16, 8, 3, 3}, 2, 1},
+                    Case{{1, 64, 14, 14}, {64, 64, 3, 3}, 1, 1, 1, 1, true, true, kRelu},
+                    Case{{1, 64, 7, 7}, {128, 64, 3, 3}, 2, 1, 1, 1, false, true},
+                    Case{{1, 160, 7, 7}, {96, 160, 1, 1}, 1, 0, 1, 1, true, true, kRelu},
+                    Case{{1, 256, 9, 5}, {40, 256, 1, 1}, 2, 0, 1, 1, true, false, kRelu6},
+                    Case{{2, 24, 15, 13}, {40, 24, 3, 3}, 1, 2, 2, 1, true, false, kRelu6},
+                    Case{{1, 16, 9, 9}, {24, 16, 5, 3}, 1, 2, 1, 1, false},
+                    Case{{1, 64, 12, 12}, {64, 16, 3, 3}, 1, 1, 1, 4, true, false, kRelu},
+                    // Vectors that are not full, and more padding than image.
+                    Case{{2, 12, 9, 9}, {20, 12, 3, 3}, 1, 1, 1, 1, true, true, kRelu},
+                    Case{{1, 20, 9, 9}, {12, 20, 1, 1}}, Case{{1, 5, 4, 3}, {7, 5, 1, 3}, 1, 1},
+                    Case{{1, 4, 1, 60}, {9, 4, 1, 5}, 1, 2},
+                    Case{{1, 8, 1, 1}, {8, 8, 5, 5}, 1, 4, 1, 1, true, false, kRelu}));
+
+// What relu makes of NaN is what oneDNN makes of it.
+TEST(ConvolutionTest, NaNsAreTreatedAlike) {
+  const Tensor weight = randomTensor({8, 8, 3, 3}, MemoryFormat::Contiguous, 2);
+  weight.data<float>()[5] = std::nanf("");
+  const Case c{{1, 8, 6, 6}, {8, 8, 3, 3}, 1, 0, 1, 1, true, false, kRelu};
+  EXPECT_EQ(compare(c, weight).count, 0);
+}
+
+}  // namespace
+}  // namespace wick
