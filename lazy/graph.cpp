@@ -32,7 +32,7 @@ const Operator& operatorNamed(const char* name, const char* overload) {
 }
 
 Operand valueOperand(ValueId value) {
-  return {Operand::Kind::Value, IValue(), {value}};
+  return {Operand::Kind::Value, IValue(), ValueIds(value)};
 }
 Operand constantOperand(const IValue& value) {
   return {Operand::Kind::Constant, value, {}};

@@ -29,6 +29,31 @@ class Program;
 using ValueId = uint32_t;
 inline constexpr ValueId kNoValue = UINT32_MAX;
 
+// Nearly always one value, which needs no memory of its own.
+class ValueIds {
+ public:
+  ValueIds() = default;
+  explicit ValueIds(ValueId one) : one_(one), size_(1) {}
+  void push_back(ValueId id) {
+    if (size_ == 0) {
+      one_ = id;
+    } else {
+      if (size_ == 1) many_.push_back(one_);
+      many_.push_back(id);
+    }
+    ++size_;
+  }
+  size_t size() const { return size_; }
+  const ValueId* begin() const { return size_ > 1 ? many_.data() : &one_; }
+  const ValueId* end() const { return begin() + size_; }
+  ValueId operator[](size_t i) const { return begin()[i]; }
+
+ private:
+  ValueId one_ = kNoValue;
+  uint32_t size_ = 0;
+  std::vector<ValueId> many_;  // all, when they are several
+};
+
 // An argument of a record.
 struct Operand {
   enum class Kind : uint8_t {
@@ -40,7 +65,7 @@ struct Operand {
   };
   Kind kind = Kind::Constant;
   IValue value;
-  std::vector<ValueId> values;
+  ValueIds values;
 };
 Operand valueOperand(ValueId value);
 Operand constantOperand(const IValue& value);

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <bit>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -162,8 +163,12 @@ void callImmediately(CallFrame& frame) {
 
 // Ints that are sizes and positions, which change from step to step.
 bool isPosition(const std::string& name) {
-  return name == "size" || name == "sizes" || name == "shape" || name == "start" || name == "end" ||
-         name == "index" || name == "length";
+  static constexpr std::string_view kNames[] = {
+      "size",       "sizes",       "shape",                                 // of results
+      "input_size", "input_sizes", "self_size", "other_size", "base_size",  // of gradients
+      "start",      "end",         "index",     "length",
+  };
+  return std::ranges::find(kNames, name) != std::end(kNames);
 }
 
 // Whether a call with this argument can be a record.

@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "core/device_backend.h"
 #include "core/scalar.h"
 #include "python/convert.h"
 #include "python/plain_types.h"
@@ -155,7 +156,11 @@ TensorArguments parse(PyObject* arguments, PyObject* kwargs, const char* format)
   }
   out.dtype = dtypeOf(dtype);
   out.has_device = device && device != Py_None;
-  out.device = deviceOf(device);
+  if (out.has_device) {
+    out.device = deviceFor(deviceOf(device));
+  } else if (!isTensor(out.data)) {
+    out.device = defaultDevice();
+  }
   out.requires_grad = requires_grad != 0;
   return out;
 }
@@ -174,7 +179,8 @@ void warnOfConstructor(const char* name) {
 }
 
 Tensor onDevice(Tensor tensor, const TensorArguments& options) {
-  if (!options.has_device || options.device.isCpu()) return tensor;
+  const bool stays = !options.has_device && isTensor(options.data);
+  if (stays || (options.device.isCpu() && tensor.device().isCpu())) return tensor;
   static const OperatorHandle kTo("aten::to", "device");
   return kTo(tensor, options.device, tensor.dtype());
 }

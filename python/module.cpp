@@ -1,6 +1,7 @@
 // The extension module wick._C.
 #include <climits>
 
+#include "core/device_backend.h"
 #include "core/dtype.h"
 #include "core/grad_mode.h"
 #include "core/version.h"
@@ -48,6 +49,20 @@ PyObject* getDefault(PyObject*, PyObject*) {
   return guarded([&] { return Py_NewRef(dtypeObject(defaultDType())); });
 }
 
+PyObject* setDevice(PyObject*, PyObject* arguments) {
+  return guarded([&]() -> PyObject* {
+    PyObject* device = nullptr;
+    int for_cpu = 0;
+    if (!PyArg_ParseTuple(arguments, "O|p", &device, &for_cpu)) return nullptr;
+    setDefaultDevice(deviceOf(device), for_cpu != 0);
+    Py_RETURN_NONE;
+  });
+}
+
+PyObject* getDevice(PyObject*, PyObject*) {
+  return guarded([&] { return deviceObject(defaultDevice()); });
+}
+
 PyObject* seedFunction(PyObject*, PyObject* seed) {
   return guarded([&]() -> PyObject* {
     const Owned number = checked(PyNumber_Index(seed));
@@ -81,6 +96,9 @@ PyMethodDef functions[] = {
     {"_set_grad_enabled", setGradEnabledFunction, METH_O, nullptr},
     {"set_default_dtype", setDefault, METH_O, "The dtype of floats from now on."},
     {"get_default_dtype", getDefault, METH_NOARGS, "The dtype of floats."},
+    {"_set_default_device", setDevice, METH_VARARGS, nullptr},
+    {"get_default_device", getDevice, METH_NOARGS,
+     "Where tensors are made that are told no device."},
     {"manual_seed", seedFunction, METH_O, "Starts the default generator again from a seed."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -7,10 +7,12 @@
 #include "ir/printer.h"
 #include "passes/pipeline.h"
 #include "python/interrupts.h"
+#include "python/plain_types.h"
 #include "python/pybind.h"
 #include "python/script_names.h"
 #include "python/tracing.h"
 #include "runtime/call.h"
+#include "runtime/device_moves.h"
 #include "runtime/frozen_module.h"
 #include "runtime/inference.h"
 #include "runtime/module.h"
@@ -411,6 +413,11 @@ void addModules(py::module_& m) {
       .def("to",
            [](const ScriptModule& s, const py::object& dtype) {
              s.module.to(static_cast<DType>(valueOf(dtype).toInt()));
+           })
+      .def("to_device",
+           [](const ScriptModule& s, const py::object& device) {
+             const IValue object(s.module.object());
+             moveTensors({&object, 1}, deviceOf(device.ptr()));
            })
       .def("state_dict", [](const ScriptModule& s) { return pythonOf(s.module.stateDict()); })
       .def("load_state_dict",

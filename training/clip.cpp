@@ -56,10 +56,20 @@ bool isWide(DType dtype) {
   return dtype == DType::Double || dtype == DType::ComplexDouble;
 }
 
+Tensor inDType(const Tensor& t, DType dtype) {
+  static const OperatorHandle kTo("aten::to", "dtype");
+  return kTo(t, static_cast<int64_t>(dtype), false, false, IValue());
+}
+
+// A norm as one double, computed on the gradient's device.
+Tensor normOf(const Tensor& gradient, double p) {
+  static const OperatorHandle kNorm("aten::linalg_vector_norm", "");
+  return inDType(kNorm(gradient, Scalar(p), IValue(), false, IValue()), DType::Double);
+}
+
 // The norm of each, computed on its device; of all of a device together one value comes over.
 std::vector<double> normsElsewhere(const std::vector<Tensor>& gradients, double p) {
-  static const OperatorHandle kNorm("aten::linalg_vector_norm", ""), kStack("aten::stack", ""),
-      kTo("aten::to", "dtype");
+  static const OperatorHandle kStack("aten::stack", "");
   std::vector<double> made(gradients.size());
   std::vector<bool> done(gradients.size());
   for (size_t i = 0; i < gradients.size(); ++i) {
@@ -70,8 +80,7 @@ std::vector<double> normsElsewhere(const std::vector<Tensor>& gradients, double 
       if (done[k] || gradients[k].device() != gradients[i].device()) continue;
       done[k] = true;
       here.push_back(k);
-      norms.push_back(kTo(kNorm(gradients[k], Scalar(p), IValue(), false, IValue()),
-                          static_cast<int64_t>(DType::Double), false, false, IValue()));
+      norms.push_back(normOf(gradients[k], p));
     }
     const Tensor all = moveTo(kStack(norms, 0), Device());
     for (size_t k = 0; k < here.size(); ++k) made[here[k]] = all.span<double>()[k];
@@ -217,6 +226,31 @@ double clipGradNorm(const std::vector<Tensor>& parameters, double max_norm, doub
   writeBack(pieces);
   static const OperatorHandle kScale("aten::mul_", "Scalar");
   for (const Tensor& gradient : gradients.elsewhere) kScale(gradient, Scalar(factor));
+  return total;
+}
+
+Tensor clipGradNormThere(const std::vector<Tensor>& parameters, double max_norm, double norm_type) {
+  static const OperatorHandle kStack("aten::stack", ""), kAdd("aten::add", "Scalar"),
+      kReciprocal("aten::reciprocal", ""), kMul("aten::mul", "Scalar"),
+      kClamp("aten::clamp_max", ""), kScale("aten::mul_", "Tensor");
+  const GradModeGuard unrecorded(false);
+  const Gradients all = gradientsOf("clipGradNormThere", parameters);
+  WICK_CHECK(all.pieces.empty(), "clipGradNormThere: gradients on the CPU are clipGradNorm's");
+  const std::vector<Tensor>& gradients = all.elsewhere;
+  std::vector<Tensor> norms;
+  DType widest = DType::Float;
+  for (const Tensor& gradient : gradients) {
+    WICK_CHECK(gradient.device() == gradients[0].device(),
+               "clipGradNormThere: gradients lie on {} and {}", gradients[0].device().str(),
+               gradient.device().str());
+    if (isWide(gradient.dtype())) widest = DType::Double;
+    norms.push_back(normOf(gradient, norm_type));
+  }
+  if (norms.empty()) return {};
+  const Tensor total = inDType(normOf(kStack(norms, 0), norm_type), widest);
+  const Tensor factor = kClamp(
+      kMul(kReciprocal(kAdd(total, Scalar(1e-6), Scalar(1))), Scalar(max_norm)), Scalar(1.0));
+  for (const Tensor& gradient : gradients) kScale(gradient, factor);
   return total;
 }
 

@@ -16,6 +16,12 @@ namespace wick {
 double clipGradNorm(const std::vector<Tensor>& parameters, double max_norm, double norm_type = 2,
                     bool error_if_nonfinite = false);
 
+// The same for gradients that all lie on one device beside the CPU: all of it is computed there, and
+// nobody waits. The result is a tensor there, of one number; undefined without gradients. RuntimeError
+// for gradients elsewhere.
+Tensor clipGradNormThere(const std::vector<Tensor>& parameters, double max_norm,
+                         double norm_type = 2);
+
 // Limits every element to [-limit, limit], in place.
 void clipGradValue(const std::vector<Tensor>& parameters, double limit);
 

@@ -169,22 +169,23 @@ Tensor Objective::loss(const IValue& output, const Tensor& targets) const {
   return loss;
 }
 
-std::optional<Objective::Count> Objective::right(const IValue& output,
-                                                 const Tensor& targets) const {
-  if (!known_ || known_->kind == Kind::Numbers) return std::nullopt;
+Tensor Objective::right(const IValue& output, const Tensor& targets) const {
+  if (!known_ || known_->kind == Kind::Numbers) return {};
   const GradModeGuard unrecorded(false);
   const Tensor out = tensorOf(output).detach();
   if (known_->kind == Kind::Classes) {
-    // One value comes over, because the device may have to be waited for.
-    const Tensor counts =
-        moveTo(callFunction(functionNamed("right_classes"), {out, targets}).toTensor(), Device());
-    return Count{counts.span<int64_t>()[0], counts.span<int64_t>()[1]};
+    return callFunction(functionNamed("right_classes"), {out, targets}).toTensor();
   }
   const double threshold = known_->kind == Kind::Logits ? 0.0 : 0.5;
-  const Tensor right =
-      moveTo(callFunction(functionNamed("right_decisions"), {out, targets, threshold}).toTensor(),
-             Device());
-  return Count{right.item<int64_t>(), targets.numel()};
+  return callFunction(functionNamed("right_decisions"), {out, targets, threshold}).toTensor();
+}
+
+std::optional<Objective::Count> Objective::countOf(const Tensor& right, const Tensor& targets) {
+  if (!right.defined()) return std::nullopt;
+  // All comes over at once, because the device may have to be waited for.
+  const Tensor here = moveTo(right, Device());
+  const std::span<const int64_t> counts = here.span<int64_t>();
+  return Count{counts[0], counts.size() > 1 ? counts[1] : targets.numel()};
 }
 
 }  // namespace wick::training

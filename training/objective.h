@@ -37,8 +37,10 @@ class Objective {
     int64_t decisions = 0;
   };
   // How often the output decides as the targets do: the largest class, a probability above a half.
-  // Nullopt for losses that decide nothing.
-  std::optional<Count> right(const IValue& output, const Tensor& targets) const;
+  // `right` computes it where the output is and waits for nothing; undefined for losses that decide
+  // nothing, which have no Count.
+  Tensor right(const IValue& output, const Tensor& targets) const;
+  static std::optional<Count> countOf(const Tensor& right, const Tensor& targets);
 
  private:
   enum class Kind { Classes, Numbers, Probabilities, Logits };

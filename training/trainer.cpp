@@ -270,34 +270,43 @@ Trainer::Step Trainer::step() {
   if (settings_.detect_anomaly) options.observer = anomalies.emplace().observer();
   const IValue output = runModel(batch, options);
   Step done;
+  Tensor loss, right;
   std::optional<Objective::Count> count;
+  const auto look = [&] {
+    count = Objective::countOf(right, batch.targets);
+    done.loss = onCpu(loss.detach()).to(DType::Double).item<double>();
+    if (std::isfinite(done.loss)) return;
+    throwRuntimeError(
+        "the loss is {} (epoch {}, rate {}); a smaller rate or clipped gradients may "
+        "help{}",
+        done.loss, steps_ / epoch_steps_ + 1, optimizer_.groups()[0].lr(),
+        settings_.detect_anomaly ? "" : ", --detect-anomaly names an operator");
+  };
+  // A lazy device computes the whole step at once where no value is looked at before its end.
+  const bool at_end = device_.type == kLazy && !scaler_;
   try {
     if (!fitted_ && !settings_.model_gives_loss) {
       data_.targets = objective_.fittedTargets(output, data_.targets);
       batch.targets = data_.at(index).on(device_).targets;
     }
     fitted_ = true;
-    const Tensor loss = lossOf(batch, output);
+    loss = lossOf(batch, output);
     WICK_CHECK(autograd::requiresGradient(loss),
                "the loss depends on no parameter that requires a gradient");
-    // Values are looked at behind the walk back, so that a lazy device computes both ways at once.
-    // Where a loss is not finite, the walk names where it became so.
+    // Values are looked at behind the walk back: where a loss is not finite, the walk names where it
+    // became so.
     backward(scaler_ ? scaler_->scale(loss) : loss);
-    if (!settings_.model_gives_loss) count = objective_.right(output, batch.targets);
-    done.loss = onCpu(loss.detach()).to(DType::Double).item<double>();
-    if (!std::isfinite(done.loss)) {
-      throwRuntimeError(
-          "the loss is {} (epoch {}, rate {}); a smaller rate or clipped gradients may "
-          "help{}",
-          done.loss, steps_ / epoch_steps_ + 1, optimizer_.groups()[0].lr(),
-          settings_.detect_anomaly ? "" : ", --detect-anomaly names an operator");
-    }
+    if (!settings_.model_gives_loss) right = objective_.right(output, batch.targets);
+    if (!at_end) look();
     if (scaler_) scaler_->unscale(optimizer_);
   } catch (const RuntimeError& error) {
     failAt(batch, error);
   }
   if (settings_.clip_value > 0) clipGradValue(optimizer_.parameters(), settings_.clip_value);
-  if (settings_.clip_norm > 0) {
+  Tensor norm;
+  if (settings_.clip_norm > 0 && at_end) {
+    norm = clipGradNormThere(optimizer_.parameters(), settings_.clip_norm);
+  } else if (settings_.clip_norm > 0) {
     done.norm = clipGradNorm(optimizer_.parameters(), settings_.clip_norm);
   }
   done.rate = optimizer_.groups()[0].lr();
@@ -307,7 +316,13 @@ Trainer::Step Trainer::step() {
   } else {
     optimizer_.step();
   }
-  if (settings_.end_step) settings_.end_step();
+  try {
+    if (settings_.end_step) settings_.end_step();
+    if (at_end) look();
+  } catch (const RuntimeError& error) {
+    failAt(batch, error);
+  }
+  if (norm.defined()) done.norm = onCpu(norm).to(DType::Double).item<double>();
   if (schedule_) schedule_->step();
 
   done.epoch = steps_ / epoch_steps_ + 1;
@@ -363,7 +378,8 @@ std::optional<Trainer::Result> Trainer::validate() {
     const double loss = onCpu(lossOf(batch, output)).to(DType::Double).item<double>();
     result.loss += loss * static_cast<double>(end - begin);
     if (settings_.model_gives_loss) continue;
-    if (const auto count = objective_.right(output, batch.targets)) {
+    const Tensor right = objective_.right(output, batch.targets);
+    if (const auto count = Objective::countOf(right, batch.targets)) {
       sum.right += count->right;
       sum.decisions += count->decisions;
     }

@@ -111,7 +111,7 @@ class Trainer {
   TrainerSettings settings_;
   Optimizer optimizer_;
   std::optional<SequentialScheduler> schedule_;
-  Device device_;                            // of the parameters
+  Device device_;                        // of the parameters
   std::shared_ptr<GraphFunction> cast_;  // the method in mixed precision
   std::optional<GradScaler> scaler_;
   std::vector<int64_t> train_, validation_;  // positions of samples

@@ -252,6 +252,60 @@ class KernelEmitter {
   }
   int passOf(int32_t node) const { return schedule_.passOf({node}); }
 
+  // The nodes that vary and that the stores are computed from, operands first, where most of them are
+  // one chain that is too long for the processor to look beyond it; empty otherwise.
+  std::vector<int32_t> longChain(const std::vector<const loop::Store*>& stores) {
+    constexpr size_t kLong = 40;
+    if (layout_.across_rows || schedule_.passes != 1) return {};
+    const auto& nodes = kernel_.expression.nodes();
+    std::vector<bool> needed(nodes.size());
+    for (const loop::Store* store : stores) needed[static_cast<size_t>(store->value.id)] = true;
+    std::array<ScalarExpr, 3> operands;
+    for (size_t n = nodes.size(); n-- > 0;) {
+      if (!needed[n]) continue;
+      const size_t count = kernel_.operandsOf({static_cast<int32_t>(n)}, operands);
+      for (size_t k = 0; k < count; ++k) needed[static_cast<size_t>(operands[k].id)] = true;
+    }
+    std::vector<int32_t> found;
+    std::vector<size_t> depth(nodes.size());
+    size_t deepest = 0;
+    for (size_t n = 0; n < nodes.size(); ++n) {
+      const auto id = static_cast<int32_t>(n);
+      if (!needed[n] || row_values_.count(id) != 0) continue;
+      if (nodes[n].op == ScalarOp::Call) return {};
+      found.push_back(id);
+      const size_t count = kernel_.operandsOf({id}, operands);
+      for (size_t k = 0; k < count; ++k) {
+        depth[n] = std::max(depth[n], depth[static_cast<size_t>(operands[k].id)] + 1);
+      }
+      deepest = std::max(deepest, depth[n]);
+    }
+    if (deepest < kLong || 2 * deepest < found.size()) return {};
+    return found;
+  }
+
+  // Operations that wait for each other leave the processor with little to do; so several vectors are
+  // computed side by side, node by node.
+  static constexpr unsigned kSideBySide = 4;
+  void sideBySide(const std::vector<int32_t>& chain, const std::vector<const loop::Store*>& stores,
+                  Value* i) {
+    std::array<Values, kSideBySide> values;
+    std::array<Value*, kSideBySide> at;
+    for (unsigned c = 0; c < kSideBySide; ++c) {
+      values[c] = row_values_;
+      at[c] = b_.CreateAdd(i, b_.getInt64(lanes_ * c));
+    }
+    for (const int32_t node : chain) {
+      for (unsigned c = 0; c < kSideBySide; ++c) valueOf({node}, values[c], at[c], nullptr);
+    }
+    for (unsigned c = 0; c < kSideBySide; ++c) {
+      for (const loop::Store* store : stores) {
+        storeVector(store->access, elementAt(store->access, at[c]), values[c].at(store->value.id),
+                    nullptr);
+      }
+    }
+  }
+
   void onePass(int pass, Value* row_mask) {
     pass_ = pass;
     std::vector<size_t> reductions;
@@ -314,13 +368,17 @@ class KernelEmitter {
       }
       for (const auto& [access, v] : stored) storeVector(access, elementAt(access, i), v, mask);
     };
+    const std::vector<int32_t> chain =
+        reductions.empty() && checks.empty() ? longChain(stores) : std::vector<int32_t>();
+    const unsigned together = chain.empty() ? chains : kSideBySide;
     const unsigned step = layout_.across_rows ? 1 : lanes_;
     Value* full = b_.CreateSub(elements_, b_.CreateURem(elements_, b_.getInt64(step)));
-    Value* some = b_.CreateSub(full, b_.CreateURem(full, b_.getInt64(step * chains)));
+    Value* some = b_.CreateSub(full, b_.CreateURem(full, b_.getInt64(step * together)));
     forPieces(nest_.size(), row_bases_, [&] {
       Value* begin = b_.getInt64(0);
-      if (chains > 1) {
-        forRange(begin, some, step * chains, [&](Value* i) {
+      if (together > 1) {
+        forRange(begin, some, step * together, [&](Value* i) {
+          if (!chain.empty()) return sideBySide(chain, stores, i);
           for (unsigned c = 0; c < chains; ++c) {
             body(b_.CreateAdd(i, b_.getInt64(step * c)), row_mask, c);
           }

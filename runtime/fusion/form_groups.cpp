@@ -23,6 +23,7 @@
 #include "passes/write_groups.h"
 #include "runtime/fusion/form_loop_graphs.h"
 #include "runtime/fusion/site_derivative.h"
+#include "runtime/fusion/walk.h"
 #include "runtime/jit_mode.h"
 
 namespace wick {
@@ -355,6 +356,8 @@ void formKernelGroups(Graph& graph) {
   FusionOptions options;
   options.kind_of = kernelKindOf;
   options.suffices = suffices;
+  // Groups with more would run as operators.
+  options.max_values = kMaxAccesses;
   if (extent() == Extent::All) options.min_computing_nodes = 1;
   formFusionGroups(graph, options);
   WriteGroupOptions writes;

@@ -23,7 +23,7 @@ namespace wick {
 
 namespace {
 
-constexpr size_t kMaxArguments = 64;
+constexpr size_t kMaxArguments = kMaxAccesses;
 using Arguments = std::array<const IValue*, kMaxArguments>;
 constexpr size_t kMaxKernels = 16;
 // Programs that meet more kinds of arguments at one place run the others operator by operator.

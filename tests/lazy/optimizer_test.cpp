@@ -192,12 +192,32 @@ TEST_F(Lazy, ClippedGradients) {
       compare([&](const auto& all) { return clipGradNorm(all, most, p); }, 1e-6);
     }
   }
+  for (const double p : {1.0, 2.0, HUGE_VAL}) {
+    for (const double most : {0.5, 1e6}) {
+      compare(
+          [&](const auto& all) {
+            if (all[0].device().isCpu()) return clipGradNorm(all, most, p);
+            const uint64_t before = lazy::counters().evaluations;
+            const Tensor norm = clipGradNormThere(all, most, p);
+            EXPECT_EQ(lazy::counters().evaluations, before);
+            return static_cast<double>(moveTo(norm, Device()).item<float>());
+          },
+          1e-6);
+    }
+  }
   compare(
       [](const auto& all) {
         clipGradValue(all, 0.25);
         return 0.0;
       },
       0);
+}
+
+TEST_F(Lazy, ClippingThereNeedsOneDevice) {
+  EXPECT_FALSE(clipGradNormThere({leaf(lazyOf(numbers({3})))}, 1).defined());
+  const Tensor here = leaf(numbers({3}));
+  setGradient(here, numbers({3}));
+  EXPECT_THAT(messageOf([&] { clipGradNormThere({here}, 1); }), HasSubstr("clipGradNorm"));
 }
 
 }  // namespace

@@ -67,6 +67,24 @@ TEST(DeadCode, WritesThatNobodySeesGo) {
         eliminateDeadCode);
 }
 
+TEST(DeadCode, OfALineThatOnlyComputesWhatNobodyReadsGoes) {
+  check(R"(graph(%x : Tensor, %c : int):
+  # CHECK-NOT: aten::neg
+  # CHECK-NOT: value=7
+  # CHECK-NOT: aten::exp
+  %seven : int = prim::Constant[value=7]()
+  %a : Tensor = aten::neg(%x)
+  %b : Tensor = aten::mul(%a, %seven)
+  %l : Tensor[] = aten::unbind(%x, %c) # CHECK: aten::unbind
+  %p : Tensor, %q : Tensor = prim::ListUnpack(%l) # CHECK: prim::ListUnpack
+  %e : Tensor = aten::exp(%q)
+  %m : Tensor[] = prim::ListConstruct(%b, %e)
+  %r : Tensor = aten::relu(%p) # CHECK: aten::relu
+  return (%r)
+)",
+        eliminateDeadCode);
+}
+
 TEST(DeadCode, WritesThroughViewsAndContainersStay) {
   check(R"(graph(%x : Tensor, %i : int):
   %one : int = prim::Constant[value=1]()

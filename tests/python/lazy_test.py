@@ -19,6 +19,11 @@ def numbers(*sizes, seed):
     return torch.randn(*sizes)
 
 
+class Largest(nn.Module):
+    def forward(self, x):
+        return nn.functional.adaptive_max_pool2d(x, 2)
+
+
 class Lazy(unittest.TestCase):
     def setUp(self):
         lazy.mark_step()
@@ -122,6 +127,108 @@ class Lazy(unittest.TestCase):
             self.assertEqual(lazy.counters()["found"], len(compiled) - 1)
             # Each step is one graph.
             self.assertEqual(lazy.counters()["causes"], {"mark_step": len(compiled)})
+
+    def test_other_batch_sizes_train_with_the_same_program(self):
+        """Convolutions, maxima over windows and embeddings, whose gradients ask for sizes."""
+        models = {
+            "convolutions": (
+                lambda: nn.Sequential(
+                    nn.Conv2d(1, 4, 3),
+                    nn.BatchNorm2d(4),
+                    nn.ReLU(),
+                    nn.MaxPool2d(2),
+                    nn.Conv2d(4, 6, 3, padding=1),
+                    nn.ReLU(),
+                    Largest(),
+                    nn.Flatten(),
+                    nn.Linear(24, 3),
+                ),
+                lambda n: torch.randn(n, 1, 10, 10),
+            ),
+            "in a row": (
+                lambda: nn.Sequential(
+                    nn.Conv1d(2, 4, 3), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(16, 3)
+                ),
+                lambda n: torch.randn(n, 2, 10),
+            ),
+            "embeddings": (
+                lambda: nn.Sequential(nn.Embedding(7, 5), nn.Flatten(), nn.Linear(20, 3)),
+                lambda n: torch.randint(0, 7, (n, 4)),
+            ),
+        }
+        for name, (make, make_x) in models.items():
+
+            def train(device):
+                torch.manual_seed(1)
+                model = make().to(device)
+                optimizer = optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+                for n in (4, 7, 2, 9, 12):
+                    loss = nn.functional.cross_entropy(
+                        model(make_x(n).to(device)), (torch.arange(n) % 3).to(device)
+                    )
+                    optimizer.zero_grad()
+                    loss.backward()
+                    optimizer.step()
+                    lazy.mark_step()
+                return [p.detach() for p in model.parameters()]
+
+            with self.subTest(name):
+                want = train("cpu")
+                lazy.mark_step()
+                lazy.reset_counters()
+                for a, b in zip(train("lazy"), want):
+                    self.assertTrue(torch.allclose(a.cpu(), b, rtol=1e-4, atol=1e-5), f"{a}\n{b}")
+                counted = lazy.counters()
+                self.assertEqual(counted["compiled"], 1, lazy.report())
+                self.assertEqual(counted["causes"], {"mark_step": 5}, lazy.report())
+                self.assertEqual(counted["immediate"], {}, lazy.report())
+
+    def test_recurrent_layers_begin_on_the_inputs_device(self):
+        for make in (nn.LSTM, nn.GRU, nn.RNN):
+            torch.manual_seed(2)
+            layer = make(3, 4)
+            x = torch.randn(5, 2, 3)
+            want = layer(x)[0].detach()
+            layer.to("lazy")
+            self.assertNear(layer(x.to("lazy"))[0].detach(), want)
+
+    def test_the_default_device(self):
+        torch.set_default_device("lazy")
+        try:
+            self.assertEqual(str(torch.get_default_device()), "lazy")
+            for made in (torch.zeros(2), torch.tensor([0.0, 0.0]), torch.as_tensor([0.0, 0.0])):
+                self.assertEqual(str(made.device), "lazy")
+                self.assertSame(made, torch.zeros(2, device="cpu"))
+            here = torch.ones(2, device="cpu")
+            self.assertEqual(str(here.device), "cpu")
+            self.assertEqual(str(torch.tensor(here).device), "cpu")
+        finally:
+            torch.set_default_device(None)
+        self.assertEqual(str(torch.zeros(1).device), "cpu")
+        there = torch.ones(2, device="lazy")
+        self.assertEqual(str(torch.tensor(there, device="cpu").device), "cpu")
+        with self.assertRaises(RuntimeError):
+            torch.set_default_device("nowhere")
+
+    def test_scripted_modules_move(self):
+        model = nn.Linear(2, 3)
+        scripted = wick.jit.script(model)
+        x = torch.ones(4, 2)
+        want = model(x).detach()
+        self.assertIs(scripted.to("lazy"), scripted)
+        self.assertEqual(str(scripted.weight.device), "lazy")
+        self.assertNear(scripted(x.to("lazy")).detach(), want)
+        with self.assertRaises(TypeError):
+            scripted.to(None)
+
+    def test_embeddings_gradients_name_a_wrong_index(self):
+        grad = torch.ones(2, 3, device="lazy")
+        at = torch.tensor([0, 9]).to("lazy")
+        made = torch.embedding_dense_backward(grad, at, 4, -1, False)
+        with self.assertRaisesRegex(RuntimeError, "index 9 is out of bounds"):
+            made.cpu()
+        with self.assertRaisesRegex(RuntimeError, "does not fit indices"):
+            torch.embedding_dense_backward(grad, torch.tensor([0]).to("lazy"), 4, -1, False)
 
     def test_frozen_steps(self):
         for make in (lambda p: optim.SGD(p, lr=0.1, momentum=0.9), lambda p: optim.Adam(p, lr=0.01)):

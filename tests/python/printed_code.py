@@ -81,6 +81,8 @@ class PrintedTorch:
         found = getattr(self._namespace, name)
         if isinstance(found, types.ModuleType):
             return PrintedTorch(found)
+        if name in ("eq", "ne"):
+            return self._comparison(name == "eq", found)
         own = _Containers.__dict__.get(name)
         if own is None:
             if name in ("pop", "clear", "reverse", "sort", "remove", "index", "count", "copy"):
@@ -91,6 +93,16 @@ class PrintedTorch:
         def call(*args, **kwargs):
             if args and isinstance(args[0], _CONTAINER_TYPES):
                 return own(*args, **kwargs)
+            return found(*args, **kwargs)
+
+        return call
+
+    @staticmethod
+    def _comparison(equal, found):
+        def call(*args, **kwargs):
+            # A module's enums are the program's, those of the code Python's.
+            if any(isinstance(a, enum.Enum) for a in args):
+                return (args[0].name == args[1].name) == equal
             return found(*args, **kwargs)
 
         return call
@@ -225,6 +237,8 @@ class Object:
         value = self._scripted._c.get(name)
         if isinstance(value, wick.jit.ScriptModule):
             return Object(self._program, value)
+        if isinstance(value, (list, dict)):
+            self._written[name] = value  # which the code may change in place
         return value
 
     def __setattr__(self, name, value):
@@ -260,16 +274,31 @@ class _ConstantsReader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} in constants.pkl")
 
 
+def on_device(value, device):
+    """The value with its dense tensors on a device."""
+    if isinstance(value, torch.Tensor):
+        return value.to(device)
+    if isinstance(value, dict):
+        return {k: on_device(v, device) for k, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(on_device(v, device) for v in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(on_device(v, device) for v in value)
+    return value
+
+
 class Program:
     """The code of an archive."""
 
-    def __init__(self, archive_path):
-        self.scripted = wick.jit.load(archive_path)
+    """`device`: where its tensors are to be."""
+
+    def __init__(self, archive_path, device="cpu"):
+        self.scripted = wick.jit.load(archive_path).to(device)
         self.names = _Names()
         self.classes = {}
         with zipfile.ZipFile(archive_path) as archive:
             root = archive.namelist()[0].split("/")[0]
-            constants = _ConstantsReader(archive, root).load()
+            constants = on_device(_ConstantsReader(archive, root).load(), device)
             files = [n for n in archive.namelist() if n.startswith(root + "/code/")]
             for name in files:
                 if name.endswith(".py"):

@@ -2,15 +2,18 @@
 """Runs the printed code of recorded cases as ordinary Python and prints the rate.
 
 usage: run_corpus.py FOLDER [--match TEXT] [--limit N] [--fails N] [--at-least PERCENT]
+                     [--device lazy]
 
 FOLDER holds a folder for each case, with module.pt (an archive), io.pt (torch.save of a dict with
 method, args, kwargs, and expected or error) and case.json ({"kind": "value", "random" or "error"}).
 A value must agree in dtype, shape, structure and number (1e-4, 1e-5; 1e-2 for reduced precision), a
-random one in all but the numbers; an error must be raised.
+random one in all but the numbers; an error must be raised. With --device tensors that come in and those
+that the code makes are there, also where it names the CPU.
 """
 
 import argparse
 import collections
+import contextlib
 import json
 import math
 import os
@@ -18,7 +21,7 @@ import sys
 import traceback
 
 import wick
-from printed_code import Program
+from printed_code import Program, on_device
 from wick import torch
 
 
@@ -63,17 +66,29 @@ def agree(found, expected, random):
     return None if same else f"{found!r:.80}, not {expected!r:.80}"
 
 
-def run_case(folder):
+@contextlib.contextmanager
+def made_on(device):
+    """Tensors are made there, also by code that names the CPU."""
+    wick._C._set_default_device(device, device != "cpu")
+    try:
+        yield
+    finally:
+        wick._C._set_default_device("cpu")
+
+
+def run_case(folder, device="cpu"):
     """None when it passes, else what went wrong."""
     with open(os.path.join(folder, "case.json")) as file:
         kind = json.load(file)["kind"]
     io = wick.files.load(os.path.join(folder, "io.pt"))
     try:
         torch.manual_seed(0)
-        program = Program(os.path.join(folder, "module.pt"))
-        with torch.set_grad_enabled(bool(io.get("grad_enabled", True))):
+        program = Program(os.path.join(folder, "module.pt"), device)
+        with torch.set_grad_enabled(bool(io.get("grad_enabled", True))), made_on(device):
             method = getattr(program.main, io.get("method") or "forward")
-            found = method(*io["args"], **io.get("kwargs", {}))
+            args, kwargs = on_device((io["args"], io.get("kwargs", {})), device)
+            found = method(*args, **kwargs)
+        found = on_device(found, "cpu")
     except Exception as error:
         if kind == "error":
             return None
@@ -91,6 +106,7 @@ def main():
     parser.add_argument("--match", default="")
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--fails", type=int, default=10)
+    parser.add_argument("--device", default="cpu")
     parser.add_argument("--at-least", type=float, default=0)
     options = parser.parse_args()
     names = sorted(n for n in os.listdir(options.folder) if options.match in n)
@@ -98,7 +114,7 @@ def main():
         names = names[:: max(1, len(names) // options.limit)]
     failures = collections.OrderedDict()
     for name in names:
-        if reason := run_case(os.path.join(options.folder, name)):
+        if reason := run_case(os.path.join(options.folder, name), options.device):
             failures[name] = reason
     for name, reason in list(failures.items())[: options.fails]:
         print(f"{name}: {reason}")

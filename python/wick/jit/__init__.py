@@ -429,6 +429,17 @@ class ScriptModule:
     def eval(self):
         return self.train(False)
 
+    def to(self, *args):
+        """Moves parameters, buffers and other attributes to a device, and converts to a dtype."""
+        for each in args:
+            if isinstance(each, (str, int, _C.device)):
+                self._c.to_device(each)
+            elif isinstance(each, _C.dtype):
+                self._c.to(each)
+            else:
+                raise TypeError(f"to: expected a device or a dtype, got {type(each).__name__}")
+        return self
+
     def zero_grad(self):
         for p in self.parameters():
             p.grad = None

@@ -51,7 +51,7 @@ class _Recurrent(Module):
     def _start(self, input):
         batch = input.shape[0 if self.batch_first else 1]
         count = self.num_layers * (1 + self.bidirectional)
-        return torch.zeros([count, batch, self.hidden_size], dtype=input.dtype)
+        return input.new_zeros([count, batch, self.hidden_size])
 
     def _run(self, operator, input, state):
         return operator(
@@ -141,7 +141,7 @@ class RNNCell(_Cell):
 
     def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
         if hx is None:
-            hx = torch.zeros([input.size(0), self.hidden_size], dtype=input.dtype)
+            hx = input.new_zeros([input.size(0), self.hidden_size])
         return torch.rnn_tanh_cell(
             input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         )
@@ -152,7 +152,7 @@ class GRUCell(_Cell):
 
     def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
         if hx is None:
-            hx = torch.zeros([input.size(0), self.hidden_size], dtype=input.dtype)
+            hx = input.new_zeros([input.size(0), self.hidden_size])
         return torch.gru_cell(
             input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
         )
@@ -165,7 +165,7 @@ class LSTMCell(_Cell):
         self, input: Tensor, hx: Optional[Tuple[Tensor, Tensor]] = None
     ) -> Tuple[Tensor, Tensor]:
         if hx is None:
-            zeros = torch.zeros([input.size(0), self.hidden_size], dtype=input.dtype)
+            zeros = input.new_zeros([input.size(0), self.hidden_size])
             hx = (zeros, zeros)
         state: List[Tensor] = [hx[0], hx[1]]
         return torch.lstm_cell(

@@ -20,6 +20,7 @@ from wick._C import (
     from_dlpack,
     from_numpy,
     frombuffer,
+    get_default_device,
     get_default_dtype,
     is_grad_enabled,
     layout,
@@ -289,6 +290,11 @@ class iinfo:
 
     def __repr__(self):
         return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+def set_default_device(device):
+    """Where tensors are made from now on that are told no device. None: on the CPU."""
+    _C._set_default_device("cpu" if device is None else device)
 
 
 def set_num_threads(count):
