@@ -28,7 +28,8 @@ bool isComplexOrFloating(DType dtype) {
 // The elements in one piece, each at the place where `like` has its own: `t` itself or a copy.
 Tensor laidOutAs(const Tensor& like, const Tensor& t) {
   if (t.dtype() == like.dtype() && std::ranges::equal(t.strides(), like.strides())) return t;
-  const Tensor copy = Tensor::emptyStrided(like.sizes(), like.strides(), like.dtype());
+  const Tensor copy =
+      Tensor::emptyStrided(like.sizes(), like.strides(), like.dtype(), like.device());
   copy.copyFrom(t.detach());
   return copy;
 }
@@ -46,7 +47,7 @@ Tensor denseGradient(const Tensor& gradient, const UpdateRule& rule, bool decays
   return kToDense(gradient);
 }
 
-// A parameter that a step moves.
+// A parameter that loops move: on the CPU, or on a device that has them.
 struct Pending {
   Tensor parameter;
   Tensor work;      // its elements side by side: itself, or a copy where it has gaps
@@ -55,13 +56,13 @@ struct Pending {
   bool isCopy() const { return !work.sharesStorage(parameter); }
 };
 
-// One that is not in the CPU's memory: operators move it.
+// One on a device without such loops: operators move it.
 struct PendingCalls {
   const UpdateRule* rule;
   Tensor parameter;
   Tensor gradient;
   std::array<Tensor, 3> buffers;
-  Update numbers;
+  training::UpdateNumbers numbers;
 };
 
 // Whether the memory of two parameters overlaps, so that they must not be written at a time.
@@ -95,6 +96,13 @@ void run(const std::vector<PendingCalls>& all) {
   }
 }
 
+// Of one device.
+void runLoops(Device device, std::span<const Update> updates) {
+  if (device.isCpu()) return training::runUpdates(updates);
+  const BudgetScope unbounded(nullptr);
+  training::deviceUpdates(device.type)(device, updates);
+}
+
 void run(const std::vector<Pending>& all) {
   if (all.empty()) return;
   applyNumThreads();
@@ -102,15 +110,19 @@ void run(const std::vector<Pending>& all) {
     // One after another, each from what the one before left.
     for (const Pending& pending : all) {
       if (pending.isCopy()) pending.work.copyFrom(pending.parameter.detach());
-      training::runUpdates({&pending.update, 1});
+      runLoops(pending.parameter.device(), {&pending.update, 1});
       writeBack(pending);
     }
     return;
   }
-  std::vector<Update> updates;
-  updates.reserve(all.size());
-  for (const Pending& pending : all) updates.push_back(pending.update);
-  training::runUpdates(updates);
+  std::vector<std::pair<Device, std::vector<Update>>> by_device;
+  for (const Pending& pending : all) {
+    const Device device = pending.parameter.device();
+    auto found = std::ranges::find(by_device, device, [](const auto& one) { return one.first; });
+    if (found == by_device.end()) found = by_device.insert(found, {device, {}});
+    found->second.push_back(pending.update);
+  }
+  for (const auto& [device, updates] : by_device) runLoops(device, updates);
   for (const Pending& pending : all) writeBack(pending);
 }
 
@@ -243,11 +255,11 @@ void Optimizer::step() {
                  i);
       const bool decays = std::visit([](const auto& r) { return r.weight_decay != 0; }, group.rule);
       gradient = denseGradient(gradient, group.rule, decays);
-      const bool on_cpu = p.device().isCpu();
+      const bool by_loops = p.device().isCpu() || training::deviceUpdates(p.device().type);
       // Parameters with gaps are updated in a copy.
       const Tensor work =
-          !on_cpu || p.isNonOverlappingAndDense() ? p.detach() : p.detach().contiguous();
-      if (on_cpu) gradient = laidOutAs(work, gradient);
+          !by_loops || p.isNonOverlappingAndDense() ? p.detach() : p.detach().contiguous();
+      if (by_loops) gradient = laidOutAs(work, gradient);
 
       Memory& memory = memories[i];
       const bool first = !memory.buffers[0].defined();
@@ -259,15 +271,15 @@ void Optimizer::step() {
         Tensor& buffer = memory.buffers[k];
         if (!buffer.defined()) {
           buffer = training::newBuffer(work, startOf(group.rule));
-        } else if (on_cpu) {
+        } else if (by_loops) {
           buffer = laidOutAs(work, buffer);
         }
         buffers[k] = buffer;
       }
       ++memory.step;
       training::prepareUpdate(update, group.rule, p.dtype(), memory.step, first);
-      if (!on_cpu) {
-        calls.push_back({&group.rule, p, std::move(gradient), std::move(buffers), update});
+      if (!by_loops) {
+        calls.push_back({&group.rule, p, std::move(gradient), std::move(buffers), update.numbers});
         continue;
       }
       for (size_t k = 0; k < used.size(); ++k) {

@@ -21,7 +21,7 @@ struct Operands {
 };
 
 // What the loops call the gradient: with its sign, and with the decay of weights in it.
-Tensor gradientOf(const Operands& of, const Update& u) {
+Tensor gradientOf(const Operands& of, const UpdateNumbers& u) {
   Tensor g = of.gradient;
   if (u.sign < 0) g = kNegate(g);
   if (u.weight_decay != 0) g = kAdd(g, of.parameter, Scalar(u.weight_decay));
@@ -35,7 +35,7 @@ Tensor root(const Tensor& t, double by, double eps) {
   return kShift(made, Scalar(eps), Scalar(1));
 }
 
-void apply(const Sgd& rule, const Operands& of, const Update& u) {
+void apply(const Sgd& rule, const Operands& of, const UpdateNumbers& u) {
   Tensor g = gradientOf(of, u);
   if (rule.momentum != 0) {
     const Tensor& buffer = of.buffers[0];
@@ -52,7 +52,7 @@ void apply(const Sgd& rule, const Operands& of, const Update& u) {
 }
 
 template <class Rule>
-void applyAdam(const Rule& rule, const Operands& of, const Update& u) {
+void applyAdam(const Rule& rule, const Operands& of, const UpdateNumbers& u) {
   if (u.shrink != 1) kScale(of.parameter, Scalar(u.shrink));
   const Tensor g = gradientOf(of, u);
   const Tensor& average = of.buffers[0];
@@ -65,14 +65,14 @@ void applyAdam(const Rule& rule, const Operands& of, const Update& u) {
   }
   kAddQuotientTo(of.parameter, average, root(square, u.correction, u.eps), Scalar(u.rate));
 }
-void apply(const Adam& rule, const Operands& of, const Update& u) {
+void apply(const Adam& rule, const Operands& of, const UpdateNumbers& u) {
   applyAdam(rule, of, u);
 }
-void apply(const AdamW& rule, const Operands& of, const Update& u) {
+void apply(const AdamW& rule, const Operands& of, const UpdateNumbers& u) {
   applyAdam(rule, of, u);
 }
 
-void apply(const RmsProp& rule, const Operands& of, const Update& u) {
+void apply(const RmsProp& rule, const Operands& of, const UpdateNumbers& u) {
   const Tensor g = gradientOf(of, u);
   Tensor square = of.buffers[0];
   kAddProductTo(kScale(square, Scalar(u.beta2)), g, g, Scalar(u.fresh2));
@@ -90,7 +90,7 @@ void apply(const RmsProp& rule, const Operands& of, const Update& u) {
   }
 }
 
-void apply(const Adagrad&, const Operands& of, const Update& u) {
+void apply(const Adagrad&, const Operands& of, const UpdateNumbers& u) {
   const Tensor g = gradientOf(of, u);
   const Tensor& sum = of.buffers[0];
   kAddProductTo(sum, g, g, Scalar(1));
@@ -103,8 +103,9 @@ Tensor asReal(const Tensor& t) {
 
 }  // namespace
 
-void updateByOperators(const UpdateRule& rule, const Update& numbers, const Tensor& parameter,
-                       const Tensor& gradient, const std::array<Tensor, 3>& buffers) {
+void updateByOperators(const UpdateRule& rule, const UpdateNumbers& numbers,
+                       const Tensor& parameter, const Tensor& gradient,
+                       const std::array<Tensor, 3>& buffers) {
   Operands of{asReal(parameter.detach()), asReal(gradient.detach()), {}};
   for (size_t i = 0; i < buffers.size(); ++i) of.buffers[i] = asReal(buffers[i]);
   std::visit([&](const auto& known) { apply(known, of, numbers); }, rule);
