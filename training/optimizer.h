@@ -9,8 +9,9 @@
 //   }
 //
 // A step is one loop over the elements of all parameters together, split among threads, without
-// temporary tensors. Parameters on other devices are moved by operators there: on a lazy device a
-// whole step of a training is one compiled graph.
+// temporary tensors. On CUDA devices one kernel does the same for many parameters
+// (training/cuda/updates.h). On other devices operators move them: on a lazy device a whole step of a
+// training is one compiled graph.
 #pragma once
 
 #include <array>

@@ -84,7 +84,7 @@ void timeSteps(const UpdateRule& rule, const char* name, int count, int64_t size
   const auto micros = [&](auto until) {
     return std::chrono::duration<double, std::micro>(until - begin).count() / 100;
   };
-  fmt::print("{}: {} parameters of {}: {:.1f} us a step, of which the CPU {:.1f}\n", name, count,
+  fmt::print("{}: {} parameters of {}: {:.1f} us a step, the CPU {:.1f} of them\n", name, count,
              size, micros(end), micros(queued));
 }
 
