@@ -73,9 +73,9 @@ const char* functionName(ScalarFunction f) {
     case F::lgamma:
       return "lgamma";
     case F::i0:
-      return "cyl_bessel_i0";
+      return "wickI0";
     case F::i1:
-      return "cyl_bessel_i1";
+      return "wickI1";
     case F::besselJ0:
       return "::j0";
     case F::besselJ1:
@@ -267,6 +267,14 @@ template <class T> __device__ T wickIntPow(T base, T exponent) {
 }
 )";
 
+// Infinity gives NaN, as in PyTorch's formulas, which divide it by itself.
+constexpr const char* kBessel = R"(
+__device__ inline float wickI0(float x) { return x - x == 0 ? cyl_bessel_i0f(x) : x - x; }
+__device__ inline double wickI0(double x) { return x - x == 0 ? cyl_bessel_i0(x) : x - x; }
+__device__ inline float wickI1(float x) { return x - x == 0 ? cyl_bessel_i1f(x) : x - x; }
+__device__ inline double wickI1(double x) { return x - x == 0 ? cyl_bessel_i1(x) : x - x; }
+)";
+
 // I_order(x) e^-|x|: by the product where that neither overflows nor vanishes, else by Hankel's series.
 constexpr const char* kScaledBessel = R"(
 __device__ double wickScaledBessel(int order, double x) {
@@ -440,16 +448,18 @@ std::string cudaText(const ScalarNode& node, std::span<const std::string> in,
 std::string cudaPreamble(const Expression& expression) {
   std::string text = kPreamble + specialPreamble(expression);
   std::set<uint64_t> tables;
-  bool integers = false, bessel = false;
+  bool integers = false, bessel = false, scaled_bessel = false;
   for (const ScalarNode& node : expression.nodes()) {
     if (node.op == ScalarOp::Lookup) tables.insert(node.payload);
     if (node.op != ScalarOp::Call) continue;
     const ScalarFunction f = node.function;
     integers = integers || f == ScalarFunction::gcd || f == ScalarFunction::intPow;
-    bessel = bessel || f == ScalarFunction::i0e || f == ScalarFunction::i1e;
+    bessel = bessel || f == ScalarFunction::i0 || f == ScalarFunction::i1;
+    scaled_bessel = scaled_bessel || f == ScalarFunction::i0e || f == ScalarFunction::i1e;
   }
   if (integers) text += kIntegerFunctions;
-  if (bessel) text += kScaledBessel;
+  if (bessel) text += kBessel;
+  if (scaled_bessel) text += kScaledBessel;
   for (const uint64_t table : tables) {
     text +=
         fmt::format("__device__ const int wickTable{}[{}] = {{", table, floats::kFloatTableSize);

@@ -490,6 +490,13 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
     }
   }
 
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if ((def.param_inputs >> i & 1) == 0 || operands[i].tensor) continue;
+    const bool mask = (def.mask_inputs >> i & 1) != 0;
+    checkFits(operands[i].number, isReducedFloat(dtypes.common) ? dtypes.common
+                                  : mask                        ? DType::Bool
+                                                                : dtypes.compute);
+  }
   const bool has_layers = !device.isCpu() && device.type != DeviceType::Meta;
   if (has_layers && checkedNumel(shape) > 0) {
     const Tensor result = deviceLayers(def.name, device).pointwise(def, operands, device);
@@ -506,8 +513,6 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
     DType loop = mask ? DType::Bool : dtypes.compute;
     Side& side = job.side[i + 1];
     if (!operands[i].tensor) {
-      if (param)
-        checkFits(operands[i].number, isReducedFloat(dtypes.common) ? dtypes.common : loop);
       describeNumber(side, operands[i].number, param || mask ? loop : dtypes.common, loop);
       continue;
     }
