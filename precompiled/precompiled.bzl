@@ -84,10 +84,11 @@ precompiled_header = rule(
 )
 
 def _with_header(arguments):
-    """The arguments of a C++ rule, with a precompiled header when all of its sources are C++."""
-    for source in arguments.get("srcs", []):
-        if source.endswith(".c"):
-            return arguments
+    """The arguments of a C++ rule, with a precompiled header if it is C++ that knows the engine."""
+    if not [dep for dep in arguments.get("deps", []) if not dep.startswith("@")]:
+        return arguments
+    if [source for source in arguments.get("srcs", []) if source.endswith(".c")]:
+        return arguments
     name = "tests" if native.package_name().startswith("tests/") else "engine"
     result = dict(arguments)
     result["copts"] = arguments.get("copts", []) + select({
