@@ -89,6 +89,10 @@ def _with_header(arguments):
         return arguments
     if [source for source in arguments.get("srcs", []) if source.endswith(".c")]:
         return arguments
+
+    # A header that was compiled with other features of the language is not taken.
+    if "-fno-rtti" in str(arguments.get("copts", [])):
+        return arguments
     name = "tests" if native.package_name().startswith("tests/") else "engine"
     result = dict(arguments)
     result["copts"] = arguments.get("copts", []) + select({
