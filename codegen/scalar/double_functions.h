@@ -377,6 +377,9 @@ inline double cos(double x) {
   const doubles::DoubleOps ops;
   return doubles::sinInRange(ops, x) ? doubles::cos(ops, x) : std::cos(x);
 }
+inline double pow(double x, double y) {
+  return std::pow(x, y);
+}
 inline double fmod(double x, double y) {
   const doubles::DoubleOps ops;
   const double quotient = doubles::quotientSize(ops, x, y);

@@ -29,6 +29,13 @@ TEST(Views, WritesToAListAreNoneToItsTensors) {
   EXPECT_EQ(values(t), (Values{0, 0}));
 }
 
+TEST(Views, OneElementForManyIsFilledOnce) {
+  const Tensor one = Tensor::zeros({1}, DType::Float);
+  call("aten::masked_fill_", "Scalar", one.expand(DimVector{int64_t{1} << 40}),
+       Tensor::full({1}, 1, DType::Bool), Scalar(3));
+  EXPECT_EQ(values(one), (Values{3}));
+}
+
 TEST(Views, ListsOfNormsTakeADType) {
   const IValue list(makeTensorList({Tensor::full({4}, 2, DType::Half), iota(DimVector{2})}));
   const auto norms = [&](const IValue& dtype) {

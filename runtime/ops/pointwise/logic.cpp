@@ -85,8 +85,10 @@ Tensor maskedFillOf(const Tensor& self, const Tensor& mask, const Operand& value
   for (int64_t d = 0; d < self.dim(); ++d) {
     if (self.strides()[d] != 0 || self.size(d) <= 1) continue;
     Tensor once = self.narrow(d, 0, 1);
-    Tensor all = mask.expand(self.sizes());
-    for (int64_t i = 0; i < self.size(d); ++i) {
+    const Tensor all = mask.expand(self.sizes());
+    // A mask that stands for several elements too is looked at once.
+    const int64_t count = all.strides()[d] == 0 ? 1 : self.size(d);
+    for (int64_t i = 0; i < count; ++i) {
       maskedFillOf(once, all.narrow(d, i, 1), value, Out{&once});
     }
     return self;
