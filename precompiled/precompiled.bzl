@@ -85,7 +85,7 @@ precompiled_header = rule(
 
 def _with_header(arguments):
     """The arguments of a C++ rule, with a precompiled header if it is C++ that knows the engine."""
-    if not [dep for dep in arguments.get("deps", []) if not dep.startswith("@")]:
+    if not [dep for dep in arguments.get("deps", []) if dep.startswith("//")]:
         return arguments
     if [source for source in arguments.get("srcs", []) if source.endswith(".c")]:
         return arguments
