@@ -56,7 +56,7 @@ TEST(Views, AssertionsOnTensorsNameWhatDiffers) {
       callAll("aten::_assert_tensor_metadata", "", t, none, none, dtype, device, layout);
     });
   };
-  EXPECT_EQ(check(none, IValue(Device()), IValue(int64_t{0})), "");
+  EXPECT_EQ(check(none, IValue(Device()), IValue(int64_t{0})), "no error");
   EXPECT_NE(check(none, none, IValue(int64_t{1})).find("layout mismatch"), std::string::npos);
   EXPECT_NE(check(IValue(static_cast<int64_t>(DType::Long)), none, none).find("dtype mismatch"),
             std::string::npos);
