@@ -422,9 +422,10 @@ Axis adaptiveAxis(int64_t input, int64_t output) {
   Axis axis;
   axis.input = input;
   for (int64_t i = 0; i < output; ++i) {
-    // floor(i * input / output) and ceil((i + 1) * input / output) without overflow.
-    int64_t first = i / output * input + i % output * input / output;
-    int64_t last = 1 + ((i + 1) * input - 1) / output;
+    // floor(i * input / output) and ceil((i + 1) * input / output).
+    using Wide = __int128;
+    const auto first = static_cast<int64_t>(Wide{i} * input / output);
+    const auto last = static_cast<int64_t>(1 + (Wide{i} * input + input - 1) / output);
     axis.begin.push_back(first);
     axis.end.push_back(last);
     axis.span.push_back(last - first);

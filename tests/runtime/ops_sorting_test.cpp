@@ -106,6 +106,8 @@ TEST(Search, HistogramsAndSets) {
   EXPECT_EQ(values(call("aten::bincount", "", longs({1, 3, 1}))), (Values{0, 2, 0, 1}));
   EXPECT_THROW(call("aten::bincount", "", longs({-1})), RuntimeError);
   EXPECT_THROW(call("aten::bincount", "", longs({INT64_MAX})), RuntimeError);
+  EXPECT_THROW(call("aten::to_sparse", "sparse_dim", Tensor::zeros({}, DType::Float), int64_t{-1}),
+               RuntimeError);
   EXPECT_THROW(call("aten::_convert_indices_from_coo_to_csr", "", longs({0}), INT64_MAX, false),
                RuntimeError);
   EXPECT_EQ(values(call("aten::isin", "Tensor_Tensor", floats({1, NAN}), floats({1, NAN}))),

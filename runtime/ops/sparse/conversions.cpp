@@ -17,6 +17,7 @@ Coordinates fromDense(const Tensor& self, int64_t sparse_dim) {
              toString(self.kind()));
   WICK_CHECK(sparse_dim <= self.dim(), "sparse_dim must be less than or equal to self.dim()");
   WICK_CHECK(sparse_dim > 0 || self.dim() == 0, "sparse_dim must be >0 if dimensionality > 0");
+  WICK_CHECK(sparse_dim >= 0, "sparse_dim must not be negative, got {}", sparse_dim);
   static const OperatorHandle kNonZero{"aten::ne", "Scalar"};
   static const OperatorHandle kAnyAlong{"aten::any", "dim"};
   static const OperatorHandle kIndexSelect{"aten::index_select", ""};

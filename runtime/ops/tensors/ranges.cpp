@@ -149,7 +149,13 @@ Tensor rangeOf(Scalar start, Scalar end, Scalar step, const TensorOptions& o) {
     Pace pace;
     for (int64_t i = 0; i < n; ++i) {
       pace.step();
-      data[i] = convert<T>(first + static_cast<W>(i) * by);
+      if constexpr (std::is_integral_v<W>) {
+        // Wraps around.
+        const auto steps = static_cast<uint64_t>(i) * static_cast<uint64_t>(by);
+        data[i] = convert<T>(static_cast<W>(static_cast<uint64_t>(first) + steps));
+      } else {
+        data[i] = convert<T>(first + static_cast<W>(i) * by);
+      }
     }
   });
   return placed(t, o);
@@ -312,7 +318,7 @@ Tensor triangleIndices(int64_t rows, int64_t cols, int64_t offset, TensorOptions
   // and the others are counted by a formula, since there may be more of them than of elements that
   // memory has room for.
   using Wide = __int128;
-  const Wide shift = std::clamp(offset, -rows - 1, cols + 1);
+  const Wide shift = std::clamp<Wide>(offset, -Wide{rows} - 1, Wide{cols} + 1);
   const auto within = [](Wide v, int64_t most) {
     return static_cast<int64_t>(std::clamp<Wide>(v, 0, most));
   };
