@@ -61,8 +61,10 @@ void embeddingGradient(CallFrame& frame) {
   const Tensor gradient = frame.args[0].toTensor(), indices = frame.args[1].toTensor();
   const int64_t rows = frame.args[2].toInt();
   const bool positions = indices.dtype() == DType::Long || indices.dtype() == DType::Int;
+  int64_t elements = 0;
   WICK_CHECK(positions && gradient.dim() >= 1 && rows >= 0 &&
-                 gradient.numel() == indices.numel() * gradient.size(-1),
+                 !__builtin_mul_overflow(indices.numel(), gradient.size(-1), &elements) &&
+                 gradient.numel() == elements,
              "gradients of embeddings: not available on device meta");
   frame.results[0] =
       IValue(Tensor::empty({rows, gradient.size(-1)}, gradient.dtype(), gradient.device()));

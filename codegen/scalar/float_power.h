@@ -57,7 +57,7 @@ WICK_INLINE TwoParts<B> log2InParts(B b, typename B::V x) {
   return {high, b.add(b.sub(part, b.sub(high, power)), part_low)};
 }
 
-// From here on all numbers are even, and adding kMagic takes them to whole numbers no more.
+// Up to here the sum with kMagic is exact for whole numbers, and tells whether they are odd.
 inline constexpr float kLargestExponent = 4194303.0f;
 
 template <class B>

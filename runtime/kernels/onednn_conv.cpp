@@ -254,15 +254,17 @@ double workOf(const Layer& layer, const Shapes& shapes) {
 // the result once for each block of channels and step of the kernel, so rows that no cache holds are
 // cut; where a dimension before it has several positions, rows are short enough.
 int64_t positionsOfPart(const Layer& layer, const Shapes& shapes) {
-  constexpr int64_t kMostBytes = int64_t{1} << 18;
+  constexpr double kMostBytes = 1 << 18;
   const size_t last = shapes.output.size() - 1;
   const int64_t positions = shapes.output[last];
   for (size_t d = 2; d < last; ++d) {
     if (shapes.output[d] != 1) return positions;
   }
   if (layer.params.transposed) return positions;
-  const int64_t bytes = (shapes.input[1] + shapes.output[1]) * 4;
-  const int64_t part = std::max<int64_t>(64, kMostBytes / std::max<int64_t>(bytes, 1));
+  // Sizes of tensors without elements may be of any magnitude.
+  const double channels =
+      static_cast<double>(shapes.input[1]) + static_cast<double>(shapes.output[1]);
+  const auto part = static_cast<int64_t>(std::max(64.0, kMostBytes / std::max(1.0, 4 * channels)));
   return positions > 4 * part ? part : positions;
 }
 
@@ -318,7 +320,8 @@ void convolveInParts(const Layer& layer, const Shapes& shapes, const Tensor& x_i
   while (d < layer.params.stride.size() && shapes.output[2 + d] == 1) ++d;
   if (d == layer.params.stride.size()) return whole();
   const int64_t positions = shapes.output[2 + d];
-  auto step = static_cast<int64_t>(std::max(1.0, static_cast<double>(positions) * kMostWork / work));
+  auto step =
+      static_cast<int64_t>(std::max(1.0, static_cast<double>(positions) * kMostWork / work));
   if (long_row) step = std::min(step, part_of_row);
   // What lies in the padding alone is no convolution, and takes little time: it goes with the slice
   // beside it.
