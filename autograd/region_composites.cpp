@@ -66,6 +66,9 @@ bool attentionFits(const wick::Node& node) {
   for (const char* name : {"query", "key", "value"}) {
     const Value* v = argumentOf(node, name);
     if (!isFloatingTensor(v) || factsOf(v)->sizes->size() < 2) return false;
+    // On the CPU 16 bits are computed in float32, which the tape does.
+    const TensorFacts& facts = *factsOf(v);
+    if (isReducedFloat(*facts.dtype) && !(facts.device && facts.device->isCuda())) return false;
   }
   const Value* mask = argumentOf(node, "attn_mask");
   if (mask->type()->kind() == TypeKind::None) return true;

@@ -89,18 +89,27 @@ def attention_made(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optiona
         weights = torch.dropout(weights, dropout_p, True)
     return (torch.matmul(weights, value), weights)
 )"},
+    {"attention_operand", R"(
+def attention_operand(t: Tensor) -> Tensor:
+    # On the CPU 16 bits are computed in float32; kernels of devices do so inside.
+    narrow = t.dtype == torch.float16 or t.dtype == torch.bfloat16
+    return t.to(torch.float32) if narrow and not t.is_cuda else t
+)"},
     {"scaled_attention_made", R"(
 def scaled_attention_made(query: Tensor, key: Tensor, value: Tensor, attn_mask: Optional[Tensor], dropout_p: float, is_causal: bool, scale: Optional[float], enable_gqa: bool) -> Tensor:
-    q = query
-    k = key
-    v = value
+    q = attention_operand(query)
+    k = attention_operand(key)
+    v = attention_operand(value)
     if scale is not None:
         q = q * (scale * float(query.size(-1)) ** 0.5)
     if enable_gqa and query.dim() >= 3 and key.size(-3) > 0:
         times = query.size(-3) // key.size(-3)
-        k = torch.repeat_interleave(key, times, -3)
-        v = torch.repeat_interleave(value, times, -3)
-    return attention_made(q, k, v, attn_mask, dropout_p, is_causal)[0]
+        k = torch.repeat_interleave(k, times, -3)
+        v = torch.repeat_interleave(v, times, -3)
+    mask = attn_mask
+    if mask is not None:
+        mask = attention_operand(mask)
+    return attention_made(q, k, v, mask, dropout_p, is_causal)[0].to(query.dtype)
 )"},
     {"attention_heads", R"(
 def attention_heads(t: Tensor, heads: int) -> Tensor:

@@ -140,6 +140,14 @@ const LongCall kLongCalls[] = {
          callAll("aten::sort", "stable", x, true);
        });
      }},
+    {"norms_of_an_expanded_row",
+     [] {
+       return std::function<void()>(
+           [x = Tensor::full({1, 1}, 0.5, DType::Float).expand({2, int64_t{1} << 32}),
+            i = Tensor::zeros({1}, DType::Long)] {
+             callAll("aten::embedding_renorm_", "", x, i, 1e9, 3.0);
+           });
+     }},
     {"margins",
      [] {
        return std::function<void()>(

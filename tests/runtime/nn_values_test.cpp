@@ -419,5 +419,41 @@ TEST(Cdist, AgreesInEveryMode) {
   for (int64_t i = 0; i < none.numel(); ++i) EXPECT_EQ(none.data<float>()[i], 0) << i;
 }
 
+// 16 bits are attended to in float32: the result is that of float32, rounded.
+TEST(Attention, RoundsTheResultAlone) {
+  static const OperatorHandle kAttention("aten::scaled_dot_product_attention", "");
+  const auto narrow = [](const IValue& v) { return v.toTensor().to(DType::BFloat16); };
+  const Tensor q = narrow(wave({2, 3, 8}, 0)), k = narrow(wave({2, 5, 8}, 1)),
+               v = narrow(wave({2, 5, 8}, 2)), mask = narrow(wave({3, 5}, 3));
+  const auto wide = [](const Tensor& t) { return t.to(DType::Float); };
+  for (bool masked : {false, true}) {
+    const Tensor m = masked ? mask : Tensor(), wide_m = masked ? wide(mask) : Tensor();
+    const Tensor got = kAttention(q, k, v, m, 0.0, false, 0.9, false);
+    const Tensor want = kAttention(wide(q), wide(k), wide(v), wide_m, 0.0, false, 0.9, false);
+    ASSERT_EQ(got.dtype(), DType::BFloat16);
+    const Tensor a = wide(got), b = wide(want.to(DType::BFloat16));
+    for (int64_t i = 0; i < a.numel(); ++i) EXPECT_EQ(a.data<float>()[i], b.data<float>()[i]) << i;
+  }
+}
+
+// Sums of one operand are int64, also over sizes of one; products keep their dtype.
+TEST(Einsum, SumsIntegersAsSumDoes) {
+  static const OperatorHandle kEinsum("aten::einsum", "");
+  const IValue one(Tensor::full(DimVector{1, 3, 1}, 2, DType::Int));
+  const auto dtypeOf = [&](const char* equation, std::vector<IValue> operands) {
+    return Tensor(kEinsum(IValue(equation), tensors(std::move(operands)), IValue())).dtype();
+  };
+  EXPECT_EQ(dtypeOf("iji->j", {one}), DType::Long);
+  EXPECT_EQ(dtypeOf("ijk->jki", {one}), DType::Int);
+  EXPECT_EQ(dtypeOf("ijk,ijk->j", {one, one}), DType::Int);
+}
+
+// Any number of groups divides no channels at all.
+TEST(GroupNorm, RefusesGroupsWithoutNumber) {
+  static const OperatorHandle kGroupNorm("aten::group_norm", "");
+  const Tensor x = Tensor::empty(DimVector{5, 0}, DType::Float);
+  EXPECT_THROW(kGroupNorm(x, INT64_MAX, Tensor(), Tensor(), 1e-5, true), RuntimeError);
+}
+
 }  // namespace
 }  // namespace wick

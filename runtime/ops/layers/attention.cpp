@@ -18,6 +18,7 @@ const OperatorHandle kDropout{"aten::dropout", ""};
 const OperatorHandle kLogicalNot{"aten::logical_not", ""};
 const OperatorHandle kLayerNorm{"aten::layer_norm", ""};
 const OperatorHandle kTril{"aten::tril", ""};
+const OperatorHandle kTo{"aten::to", "dtype"};
 const OperatorHandle kAttention{"aten::scaled_dot_product_attention", ""};
 
 // softmax(q k^T / sqrt(d) + mask) v and the weights. A boolean mask is true where attention is
@@ -51,19 +52,26 @@ Pair scaledDotProductPair(const Tensor& q, const Tensor& k, const Tensor& v, con
   return attend("_scaled_dot_product_attention", q, k, v, mask, dropout, causal);
 }
 
-// The operator of later PyTorch versions; a given scale replaces 1 / sqrt(d).
+// The operator of later PyTorch versions; a given scale replaces 1 / sqrt(d). Unlike the older one it
+// computes tensors of 16 bits in float32 and rounds the result alone.
 Tensor scaledDotProduct(const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask,
                         double dropout, bool causal, std::optional<double> scale, bool enable_gqa) {
-  Tensor query = q, key = k, value = v;
-  if (scale) query = ops::mulScalar(q, *scale * std::sqrt(static_cast<double>(q.size(-1))));
+  // On CUDA what no kernel takes keeps its dtype: the products are accumulated in float32 there.
+  const auto wide = [](const Tensor& t) {
+    const bool narrow = t.defined() && isReducedFloat(t.dtype()) && !t.device().isCuda();
+    return narrow ? Tensor(kTo(t, DType::Float)) : t;
+  };
+  Tensor query = wide(q), key = wide(k), value = wide(v);
+  if (scale) query = ops::mulScalar(query, *scale * std::sqrt(static_cast<double>(q.size(-1))));
   if (enable_gqa && q.dim() >= 3 && k.size(-3) > 0) {
     static const OperatorHandle kRepeat("aten::repeat_interleave", "self_int");
     int64_t repeats = q.size(-3) / k.size(-3);
-    key = kRepeat(k, repeats, int64_t{-3});
-    value = kRepeat(v, repeats, int64_t{-3});
+    key = kRepeat(key, repeats, int64_t{-3});
+    value = kRepeat(value, repeats, int64_t{-3});
   }
-  return std::get<0>(
-      attend("scaled_dot_product_attention", query, key, value, mask, dropout, causal));
+  const Tensor out = std::get<0>(
+      attend("scaled_dot_product_attention", query, key, value, wide(mask), dropout, causal));
+  return out.dtype() == q.dtype() ? out : Tensor(kTo(out, q.dtype()));
 }
 
 // [N, T, E] as [N, heads, T, E / heads].

@@ -221,7 +221,9 @@ Triple groupNormalize(const char* op, const Tensor& input, const Tensor& weight,
                                             samples, channels, groups, eps);
     return {out.to(input.dtype()), mean.to(input.dtype()), rstd.to(input.dtype())};
   }
-  size_t n = static_cast<size_t>(samples * channels), rows = static_cast<size_t>(samples * groups);
+  // Any number of groups divides no channels at all.
+  size_t n = static_cast<size_t>(checkedNumel(DimVector{samples, channels}));
+  size_t rows = static_cast<size_t>(checkedNumel(DimVector{samples, groups}));
   // Images with their channels innermost stay so; all else is taken row by row.
   const bool last = isChannelsLast(input) && input.dtype() == DType::Float &&
                     input.size(0) == samples && input.size(1) == channels;
@@ -229,7 +231,7 @@ Triple groupNormalize(const char* op, const Tensor& input, const Tensor& weight,
   CountedVector<MeanVariance> statistics(rows);
   if (x.numel() > 0) {
     statistics = last ? normalization::groupStatistics(op, x, groups)
-                      : normalization::rowStatistics(op, x, samples * groups);
+                      : normalization::rowStatistics(op, x, static_cast<int64_t>(rows));
   }
   CountedVector<double> w(n, 1), b(n, 0), mean(rows), rstd(rows), scale(n), shift(n);
   if (weight.defined()) w = toDoubles(weight);
@@ -248,7 +250,7 @@ Triple groupNormalize(const char* op, const Tensor& input, const Tensor& weight,
   if (last && x.numel() > 0) {
     out = normalization::scaleChannels(op, x, scale, shift);
   } else if (x.numel() > 0) {
-    Tensor flat = x.view(DimVector{samples, channels, x.numel() / (samples * channels)});
+    Tensor flat = x.view(DimVector{samples, channels, x.numel() / static_cast<int64_t>(n)});
     out = normalization::scaleChannels(op, flat, scale, shift).view(input.sizes());
   }
   DimVector shape{samples, groups};

@@ -264,6 +264,12 @@ Tensor einsum(const std::string& equation, const std::vector<Tensor>& tensors,
     }
   }
   Tensor result = operands[0];
+  if (operands.size() == 1 && p.total > p.kept) {
+    // One sum, also over sizes of one: sums of integers are int64.
+    DimVector summed;
+    for (int64_t d = p.kept; d < p.total; ++d) summed.push_back(d);
+    return ops::sumDims(result, summed, false);
+  }
   auto sumNow = [&](size_t d, size_t operand) {
     return static_cast<int64_t>(d) >= p.kept && last_use[d] == operand;
   };

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/budget.h"
 #include "core/convert.h"
 #include "core/counted_vector.h"
 #include "core/device_backend.h"
@@ -167,12 +168,14 @@ Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_nor
   dispatch<kAnyFloat>("embedding_renorm_", t.dtype(), [&]<class T>() -> void {
     int64_t step = t.strides()[1];
     int64_t width = t.sizes()[1];
+    Pace pace;  // an expanded row is longer than its memory
     for (int64_t r : wanted) {
       WICK_CHECK(r >= 0 && r < t.sizes()[0], "embedding_renorm_: index {} out of range of {} rows",
                  r, t.sizes()[0]);
       T* row = t.data<T>() + r * t.strides()[0];
       double norm = 0;
       for (int64_t i = 0; i < width; ++i) {
+        pace.step();
         double v = std::abs(static_cast<double>(row[i * step]));
         norm = std::isinf(norm_type) ? std::max(norm, v)
                                      : norm + (norm_type == 2 ? v * v : std::pow(v, norm_type));
@@ -187,11 +190,15 @@ Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_nor
         // The norm is a tensor of this dtype there, but what scales the row is not.
         const double scale = max_norm / (static_cast<double>(static_cast<T>(norm)) + 1e-7);
         for (int64_t i = 0; i < width; ++i) {
+          pace.step();
           row[i * step] = convert<T>(static_cast<float>(row[i * step]) * static_cast<float>(scale));
         }
       } else {
         const T scale = static_cast<T>(max_norm / (norm + 1e-7));
-        for (int64_t i = 0; i < width; ++i) row[i * step] *= scale;
+        for (int64_t i = 0; i < width; ++i) {
+          pace.step();
+          row[i * step] *= scale;
+        }
       }
     }
   });

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "core/paced.h"
+#include "core/parallel.h"
 #include "runtime/kernels/remap.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
@@ -15,6 +16,21 @@ namespace {
 // A one-dimensional tensor without elements joins anything, as it did before shapes were checked.
 bool isSkipped(const Tensor& t) {
   return t.dim() == 1 && t.sizes()[0] == 0;
+}
+
+// `count` blocks that stand one behind the other, to places `pitch` bytes apart; by threads where
+// they are many bytes.
+void copyBlocks(char* to, int64_t pitch, const char* from, int64_t block, int64_t count) {
+  constexpr int64_t kGrain = int64_t{1} << 18;  // bytes
+  parallelFor(block * count, kGrain, [&](int64_t begin, int64_t end) {
+    char* row = to + begin / block * pitch;
+    int64_t offset = begin % block;
+    for (int64_t at = begin; at < end; row += pitch, offset = 0) {
+      const int64_t n = std::min(block - offset, end - at);
+      copyBytes(row + offset, from + at, static_cast<size_t>(n));
+      at += n;
+    }
+  });
 }
 
 Tensor cat(std::vector<Tensor> tensors, int64_t dim, Out out) {
@@ -70,18 +86,13 @@ Tensor cat(std::vector<Tensor> tensors, int64_t dim, Out out) {
   }
   // Row-major throughout: each tensor contributes one block a row of the outer dimensions.
   DimSplit split = splitAt(sizes, dim);
-  size_t item = result.itemSize();
-  size_t pitch = static_cast<size_t>(split.size * split.inner) * item;
+  const int64_t item = static_cast<int64_t>(result.itemSize());
+  const int64_t pitch = split.size * split.inner * item;
   char* to = static_cast<char*>(result.rawData());
-  Pace pace;
   for (const Tensor& t : tensors) {
     if (isSkipped(t) || t.numel() == 0) continue;
-    size_t block = static_cast<size_t>(t.sizes()[dim] * split.inner) * item;
-    const char* from = static_cast<const char*>(t.rawData());
-    for (int64_t o = 0; o < split.outer; ++o) {
-      pace.step(1 + static_cast<int64_t>(block / 64));
-      copyBytes(to + o * pitch, from + o * block, block);
-    }
+    const int64_t block = t.sizes()[dim] * split.inner * item;
+    copyBlocks(to, pitch, static_cast<const char*>(t.rawData()), block, split.outer);
     to += block;
   }
   return result;
