@@ -20,8 +20,9 @@ Tensor embeddingDenseBackward(const Tensor& grad, const Tensor& indices, int64_t
              "and {}",
              op, grad.describe(), count);
   const int64_t width = grad.size(-1), rows = indices.numel();
-  WICK_CHECK(grad.numel() == rows * width, "{}: a gradient {} does not fit indices {}", op,
-             grad.describe(), indices.describe());
+  int64_t elements = 0;
+  WICK_CHECK(!__builtin_mul_overflow(rows, width, &elements) && grad.numel() == elements,
+             "{}: a gradient {} does not fit indices {}", op, grad.describe(), indices.describe());
   const Tensor at = indices.to(DType::Long).contiguous();
   const int64_t* index = at.data<int64_t>();
   Tensor often = Tensor::zeros(DimVector{count}, DType::Long);

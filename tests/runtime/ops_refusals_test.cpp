@@ -168,5 +168,28 @@ TEST(Matmul, WithoutElementsHasTheSecondDtype) {
   EXPECT_EQ(call("aten::matmul", "", a, b).dtype(), DType::Float);
 }
 
+// Arguments at the edges of int64, with which sums and products of sizes overflow.
+TEST(Refusals, SizesAtTheEdgesOfInt64) {
+  const Tensor x = floats({1, 2});
+  EXPECT_THROW(call("aten::combinations", "", x, INT64_MAX, true), RuntimeError);
+  EXPECT_THROW(call("aten::_transform_bias_rescale_qkv", "", iota(DimVector{1, 1, 6}),
+                    floats({1, 2, 3, 4, 5, 6}), INT64_MAX / 2),
+               RuntimeError);
+  const Tensor many = Tensor::full({}, 0, DType::Long).expand({int64_t{1} << 40});
+  const Tensor wide = Tensor::zeros({1}, DType::Float).expand({0, int64_t{1} << 40});
+  EXPECT_THROW(call("aten::embedding_dense_backward", "", wide, many, 1, -1, false), RuntimeError);
+  EXPECT_THROW(call("aten::replication_pad1d", "", iota(DimVector{1, 1, 2}),
+                    makeIntList({INT64_MIN, INT64_MAX})),
+               RuntimeError);
+}
+
+// An index that is checked and then written to would point outside.
+TEST(Scatter, KeepsAnIndexThatIsWrittenTo) {
+  const Tensor x = longs({1, 0, 2, 1});
+  call("aten::scatter_", "value", x, 0, x, Scalar(int64_t{1} << 40));
+  const auto big = static_cast<double>(int64_t{1} << 40);
+  EXPECT_EQ(values(x), (Values{big, big, big, 1}));
+}
+
 }  // namespace
 }  // namespace wick

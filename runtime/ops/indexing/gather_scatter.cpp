@@ -30,7 +30,7 @@ class IndexedPositions {
  public:
   // `index` has as many dimensions as `t`, and elements.
   IndexedPositions(const Tensor& t, int64_t dim, const Tensor& index)
-      : index_(index.to(DType::Long).contiguous()),
+      : index_(apart(t, index.to(DType::Long).contiguous())),
         dim_(dim),
         size_(t.sizes()[dim]),
         stride_(t.strides()[dim]),
@@ -86,6 +86,10 @@ class IndexedPositions {
   }
 
  private:
+  // What is written must not change an index that was checked.
+  static Tensor apart(const Tensor& t, const Tensor& index) {
+    return index.sharesStorage(t) ? index.clone() : index;
+  }
   void checkRow(const int64_t* at) const {
     bool outside = false;
     for (int64_t i = 0; i < length_; ++i) {

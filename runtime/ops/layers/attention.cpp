@@ -231,7 +231,7 @@ std::tuple<Tensor, Tensor, Tensor> rescaledQkv(const Tensor& qkv, const Tensor& 
                                                int64_t heads) {
   const char* op = "_transform_bias_rescale_qkv";
   WICK_CHECK(qkv.dim() == 3 && bias.dim() == 1 && bias.size(0) == qkv.size(2) && heads > 0 &&
-                 qkv.size(2) % (3 * heads) == 0,
+                 qkv.size(2) % 3 == 0 && qkv.size(2) / 3 % heads == 0,
              "{}: expected qkv [N, T, 3 E] for {} heads and its bias, got {} and {}", op, heads,
              qkv.describe(), bias.describe());
   Tensor all = ops::add(qkv, bias);

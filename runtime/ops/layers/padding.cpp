@@ -67,6 +67,9 @@ bool circularFits(int64_t n, int64_t before, int64_t after) {
          after <= kept;
 }
 
+// A pad further below is as good as none that fits, and sums with it could overflow.
+constexpr int64_t kLeastPad = -(int64_t{1} << 62);
+
 // Pads the last dims.size()/2 dimensions.
 Tensor padByMode(const char* op, PadMode mode, const Tensor& self, const DimVector& pad) {
   int64_t padded = static_cast<int64_t>(pad.size() / 2);
@@ -89,7 +92,8 @@ Tensor padByMode(const char* op, PadMode mode, const Tensor& self, const DimVect
                  "{}: Padding size should be less than the corresponding input dimension, but got: "
                  "padding ({}, {}) at dimension {} of input {}",
                  op, before, after, d, formatInts(self.sizes()));
-      WICK_CHECK(!__builtin_add_overflow(n, before, &sizes[d]) &&
+      WICK_CHECK(before >= kLeastPad && after >= kLeastPad &&
+                     !__builtin_add_overflow(n, before, &sizes[d]) &&
                      !__builtin_add_overflow(sizes[d], after, &sizes[d]) &&
                      (sizes[d] >= 1 || (mode == PadMode::Circular && sizes[d] == 0)),
                  "{}: input (size {} in dimension {}) is too small for padding ({}, {})", op, n, d,

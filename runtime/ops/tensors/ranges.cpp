@@ -511,6 +511,8 @@ Tensor combinations(const Tensor& self, int64_t r, bool repeat) {
   if (r == 0) return Tensor::empty(DimVector{0}, self.dtype());
   int64_t n = self.numel();
   // As many as there are ways to choose r of n, or of n + r - 1 when elements may repeat.
+  WICK_CHECK(!repeat || r <= INT64_MAX - n,
+             "combinations: the number of ways to choose {} of {} overflows", r, n);
   int64_t pool = repeat ? n + r - 1 : n;
   int64_t count = n > 0 && r <= pool ? 1 : 0;
   for (int64_t i = 1; i <= std::min(r, pool - r) && count > 0; ++i) {
