@@ -10,7 +10,7 @@ import weakref
 import numpy as np
 import wick
 from testing import Case, needs_pytorch
-from wick import autograd, nn, optim, torch
+from wick import autograd, jit, nn, optim, torch
 
 
 class Gradients(Case):
@@ -201,16 +201,43 @@ LAYERS = [
     (lambda m: m.MaxPool2d(2), (1, 2, 4, 4)),
     (lambda m: m.AvgPool2d(2, padding=1), (1, 2, 4, 4)),
     (lambda m: m.AdaptiveAvgPool2d(1), (1, 2, 4, 4)),
+    (lambda m: m.MaxPool1d(2), (1, 2, 5)),
+    (lambda m: m.MaxPool3d(2), (1, 2, 4, 4, 5)),
+    (lambda m: m.AvgPool1d(2), (1, 2, 5)),
+    (lambda m: m.AvgPool3d(2, padding=1), (1, 2, 4, 4, 5)),
+    (lambda m: m.AdaptiveAvgPool1d(2), (1, 2, 5)),
+    (lambda m: m.AdaptiveAvgPool3d(2), (1, 2, 4, 4, 5)),
+    (lambda m: m.AdaptiveMaxPool1d(2), (1, 2, 5)),
+    (lambda m: m.AdaptiveMaxPool2d((2, 3)), (1, 2, 4, 5)),
+    (lambda m: m.AdaptiveMaxPool3d(2), (1, 2, 4, 4, 5)),
+    (lambda m: m.ZeroPad2d(1), (1, 2, 4, 4)),
+    (lambda m: m.ConstantPad1d((1, 2), 0.5), (2, 3, 4)),
+    (lambda m: m.ReflectionPad1d(1), (2, 3, 4)),
+    (lambda m: m.ReflectionPad2d((1, 0, 2, 1)), (1, 2, 4, 4)),
+    (lambda m: m.ReplicationPad2d(1), (1, 2, 4, 4)),
+    (lambda m: m.ReplicationPad3d(1), (1, 2, 3, 4, 4)),
+    (lambda m: m.PixelUnshuffle(2), (1, 2, 4, 4)),
     (lambda m: m.PReLU(), (3, 4)),
     (lambda m: m.GELU(), (3, 4)),
     (lambda m: m.ELU(), (3, 4)),
     (lambda m: m.SiLU(), (3, 4)),
     (lambda m: m.Softplus(), (3, 4)),
     (lambda m: m.LogSoftmax(1), (3, 4)),
+    (lambda m: m.Softmin(1), (3, 4)),
+    (lambda m: m.CELU(0.7), (3, 4)),
+    (lambda m: m.GLU(), (3, 4)),
+    (lambda m: m.LogSigmoid(), (3, 4)),
+    (lambda m: m.Softsign(), (3, 4)),
+    (lambda m: m.Tanhshrink(), (3, 4)),
+    (lambda m: m.Hardshrink(0.3), (3, 4)),
+    (lambda m: m.Softshrink(0.3), (3, 4)),
     (lambda m: m.Sequential(m.Linear(4, 4), m.ReLU(), m.Linear(4, 2)), (3, 4)),
     (lambda m: m.RNN(4, 3, bidirectional=True), (5, 2, 4)),
     (lambda m: m.GRU(4, 3, 2, batch_first=True), (2, 5, 4)),
     (lambda m: m.LSTM(4, 3, 2, bidirectional=True), (5, 2, 4)),
+    (lambda m: m.LSTM(4, 3), (5, 4)),
+    (lambda m: m.GRU(4, 3, batch_first=True), (5, 4)),
+    (lambda m: m.RNN(4, 3, nonlinearity="relu"), (5, 4)),
     (lambda m: m.GRUCell(4, 3), (2, 4)),
     (lambda m: m.LSTMCell(4, 3), (2, 4)),
     (lambda m: m.TransformerEncoder(m.TransformerEncoderLayer(8, 2, 16, 0.0), 2), (5, 2, 8)),
@@ -235,6 +262,25 @@ class Layers(Case):
                 self.assertEqual(x.grad.shape, shape)
                 for name, p in layer.named_parameters():
                     self.assertIsNotNone(p.grad, name)
+
+    def test_all_compile(self):
+        for make, shape in LAYERS:
+            layer = make(nn)
+            with self.subTest(layer):
+                x = torch.randn(shape)
+                self.assert_same(leaves(jit.script(layer)(x)), leaves(layer(x)), 0)
+
+    def test_recurrent_layers_take_a_state_and_other_weights(self):
+        for make in (nn.LSTM, nn.GRU, nn.RNN):
+            for layer in (make(4, 3), jit.script(make(4, 3))):
+                with self.subTest(make=make, layer=type(layer)):
+                    whole, _ = layer(torch.ones([6, 2, 4]))
+                    first, state = layer(torch.ones([2, 2, 4]))
+                    second, _ = layer(torch.ones([4, 2, 4]), state)
+                    self.assert_same(torch.cat([first, second]), whole, 1e-6)
+        layer = nn.GRU(4, 3)
+        layer.weight_ih_l0 = nn.Parameter(torch.zeros([9, 4]))
+        self.assertTrue(layer._flat_weights[0] is layer.weight_ih_l0)
 
     @needs_pytorch
     def test_all_are_those_of_pytorch(self):
@@ -285,6 +331,23 @@ class Layers(Case):
                     reference.tensor(x), reference.tensor(target)
                 )
                 self.assert_same(found, expected, 1e-5)
+        sign = np.array([1, -1, 1, -1], dtype="f")
+        steps = np.log(rng.dirichlet(np.ones(5), (6, 2))).astype("f")
+        for name, inputs, arguments in [
+            ("MarginRankingLoss", [x[:, 0], y[:, 0], sign], {"margin": 0.3}),
+            ("CosineEmbeddingLoss", [x, y, sign], {"margin": 0.2}),
+            ("TripletMarginLoss", [x, y, y + 1], {"swap": True}),
+            ("CTCLoss", [steps, np.array([[1, 2], [3, 3]]), np.array([6, 5]), np.array([2, 2])],
+             {"reduction": "sum"}),
+        ]:
+            with self.subTest(name):
+                loss = getattr(nn, name)(**arguments)
+                expected = getattr(reference.nn, name)(**arguments)(
+                    *[reference.from_numpy(each.copy()) for each in inputs]
+                )
+                ours = [torch.tensor(each) for each in inputs]
+                self.assert_same(loss(*ours), expected, 1e-5)
+                self.assert_same(jit.script(loss)(*ours), expected, 1e-5)
 
     def test_modules(self):
         net = nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3))

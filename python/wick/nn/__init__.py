@@ -19,6 +19,7 @@ from wick.nn.containers import (  # noqa: E402
 )
 from wick.nn.layers import *  # noqa: E402,F401,F403
 from wick.nn.losses import *  # noqa: E402,F401,F403
+from wick.nn.pooling import *  # noqa: E402,F401,F403
 from wick.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNCell  # noqa: E402
 from wick.nn.attention import (  # noqa: E402
     MultiheadAttention,

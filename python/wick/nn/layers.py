@@ -7,11 +7,8 @@ from wick import torch
 from wick.nn import functional as F
 from wick.nn import init
 from wick.nn.module import Module, Parameter
+from wick.nn.pooling import _tuple
 from wick.torch import Tensor
-
-
-def _tuple(value, count):
-    return (value,) * count if isinstance(value, int) else tuple(value)
 
 
 class Identity(Module):
@@ -378,77 +375,7 @@ class InstanceNorm2d(_InstanceNorm):
     pass
 
 
-# ---- pooling, dropout, padding, resampling ----
-
-
-class MaxPool1d(Module):
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
-        super().__init__()
-        self.kernel_size = list(_tuple(kernel_size, 1))
-        self.stride = list(_tuple(kernel_size if stride is None else stride, 1))
-        self.padding = list(_tuple(padding, 1))
-        self.dilation = list(_tuple(dilation, 1))
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.max_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
-        )
-
-
-class MaxPool2d(Module):
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
-        super().__init__()
-        self.kernel_size = list(_tuple(kernel_size, 2))
-        self.stride = list(_tuple(kernel_size if stride is None else stride, 2))
-        self.padding = list(_tuple(padding, 2))
-        self.dilation = list(_tuple(dilation, 2))
-        self.ceil_mode = ceil_mode
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.max_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
-        )
-
-
-class AvgPool2d(Module):
-    def __init__(
-        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
-    ):
-        super().__init__()
-        self.kernel_size = list(_tuple(kernel_size, 2))
-        self.stride = list(_tuple(kernel_size if stride is None else stride, 2))
-        self.padding = list(_tuple(padding, 2))
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-        )
-
-
-class AdaptiveAvgPool1d(Module):
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = list(_tuple(output_size, 1))
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.adaptive_avg_pool1d(input, self.output_size)
-
-
-class AdaptiveAvgPool2d(Module):
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = list(_tuple(output_size, 2))
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.adaptive_avg_pool2d(input, self.output_size)
+# ---- dropout ----
 
 
 class Dropout(Module):
@@ -468,42 +395,6 @@ class Dropout(Module):
 class Dropout2d(Dropout):
     def forward(self, input: Tensor) -> Tensor:
         return torch.feature_dropout(input, self.p, self.training)
-
-
-class ZeroPad2d(Module):
-    def __init__(self, padding):
-        super().__init__()
-        self.padding = list(_tuple(padding, 4))
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.constant_pad_nd(input, self.padding, 0)
-
-
-class Upsample(Module):
-    def __init__(self, scale_factor, mode="nearest", align_corners=None):
-        super().__init__()
-        self.scale_factor = float(scale_factor)
-        self.mode = mode
-        self.align_corners: bool = bool(align_corners)
-
-    def forward(self, input: Tensor) -> Tensor:
-        if self.mode == "nearest":
-            return F.interpolate(input, scale_factor=self.scale_factor, mode="nearest")
-        return F.interpolate(
-            input,
-            scale_factor=self.scale_factor,
-            mode=self.mode,
-            align_corners=self.align_corners,
-        )
-
-
-class PixelShuffle(Module):
-    def __init__(self, upscale_factor):
-        super().__init__()
-        self.upscale_factor = upscale_factor
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.pixel_shuffle(input, self.upscale_factor)
 
 
 # ---- activations ----
@@ -641,6 +532,66 @@ class LogSoftmax(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         return torch.log_softmax(input, self.dim)
+
+
+class CELU(Module):
+    def __init__(self, alpha=1.0, inplace=False):
+        super().__init__()
+        self.alpha = float(alpha)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.celu(input, self.alpha)
+
+
+class GLU(Module):
+    def __init__(self, dim=-1):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.glu(input, self.dim)
+
+
+class LogSigmoid(Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return F.logsigmoid(input)
+
+
+class Softsign(Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softsign(input)
+
+
+class Tanhshrink(Module):
+    def forward(self, input: Tensor) -> Tensor:
+        return F.tanhshrink(input)
+
+
+class Hardshrink(Module):
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = float(lambd)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.hardshrink(input, self.lambd)
+
+
+class Softshrink(Module):
+    def __init__(self, lambd=0.5):
+        super().__init__()
+        self.lambd = float(lambd)
+
+    def forward(self, input: Tensor) -> Tensor:
+        return F.softshrink(input, self.lambd)
+
+
+class Softmin(Module):
+    def __init__(self, dim):
+        super().__init__()
+        self.dim = dim
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.softmax(-input, self.dim)
 
 
 class CosineSimilarity(Module):

@@ -10,6 +10,9 @@ from wick.torch import Tensor
 
 
 class _Recurrent(Module):
+    # The parameters in the order in which operators take them; programs read this list.
+    _flat_weights: List[Tensor]
+
     def __init__(
         self,
         input_size,
@@ -30,7 +33,7 @@ class _Recurrent(Module):
         self.bidirectional = bidirectional
         bound = 1 / math.sqrt(hidden_size) if hidden_size else 0
         rows = self._gates * hidden_size
-        self._names = []
+        names = []
         for layer in range(num_layers):
             for end in ["", "_reverse"][: 1 + bidirectional]:
                 columns = input_size if layer == 0 else hidden_size * (1 + bidirectional)
@@ -40,42 +43,36 @@ class _Recurrent(Module):
                 for kind, shape in shapes.items():
                     name = f"{kind}_l{layer}{end}"
                     self.register_parameter(name, Parameter(torch.empty(shape)))
-                    self._names.append(name)
+                    names.append(name)
+        self._names = names
+        self._flat_weights = [getattr(self, name) for name in names]
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
-    @property
-    def _weights(self):
-        return [getattr(self, name) for name in self._names]
+    def __setattr__(self, name, value):
+        super().__setattr__(name, value)
+        if name in self.__dict__.get("_names", ()):
+            self._flat_weights = [getattr(self, n) for n in self._names]
 
-    def _start(self, input):
-        batch = input.shape[0 if self.batch_first else 1]
-        count = self.num_layers * (1 + self.bidirectional)
-        return input.new_zeros([count, batch, self.hidden_size])
+    # Whether the input has no batch; then it gets one of one sequence.
+    def _single(self, input: Tensor) -> bool:
+        return input.dim() == 2
 
-    def _run(self, operator, input, state):
-        return operator(
-            input,
-            state,
-            self._weights,
-            self.bias,
-            self.num_layers,
-            self.dropout,
-            self.training,
-            self.bidirectional,
-            self.batch_first,
+    def _place(self) -> int:
+        return 0 if self.batch_first else 1
+
+    def _batched(self, input: Tensor) -> Tensor:
+        return input.unsqueeze(self._place()) if self._single(input) else input
+
+    # The state before the first step, or zeros.
+    def _state(self, input: Tensor, state: Optional[Tensor]) -> Tensor:
+        if state is not None:
+            return state.unsqueeze(1) if self._single(input) else state
+        batch = 1 if self._single(input) else input.size(self._place())
+        count = self.num_layers * (2 if self.bidirectional else 1)
+        return torch.zeros(
+            [count, batch, self.hidden_size], dtype=input.dtype, device=input.device
         )
-
-    def forward(self, input, hx=None):
-        single = input.dim() == 2
-        if single:
-            input = input.unsqueeze(0 if self.batch_first else 1)
-            hx = None if hx is None else hx.unsqueeze(1)
-        hx = self._start(input) if hx is None else hx
-        output, hidden = self._run(self._operator, input, hx)
-        if single:
-            return output.squeeze(0 if self.batch_first else 1), hidden.squeeze(1)
-        return output, hidden
 
     def extra_repr(self):
         return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"
@@ -90,34 +87,83 @@ class RNN(_Recurrent):
         super().__init__(*args, **kwargs)
         self.nonlinearity = nonlinearity
 
-    @property
-    def _operator(self):
-        return torch.rnn_tanh if self.nonlinearity == "tanh" else torch.rnn_relu
+    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+        x = self._batched(input)
+        state = self._state(input, hx)
+        if self.nonlinearity == "tanh":
+            output, hidden = torch.rnn_tanh(
+                x,
+                state,
+                self._flat_weights,
+                self.bias,
+                self.num_layers,
+                self.dropout,
+                self.training,
+                self.bidirectional,
+                self.batch_first,
+            )
+        else:
+            output, hidden = torch.rnn_relu(
+                x,
+                state,
+                self._flat_weights,
+                self.bias,
+                self.num_layers,
+                self.dropout,
+                self.training,
+                self.bidirectional,
+                self.batch_first,
+            )
+        if self._single(input):
+            output, hidden = output.squeeze(self._place()), hidden.squeeze(1)
+        return output, hidden
 
 
 class GRU(_Recurrent):
     _gates = 3
 
-    @property
-    def _operator(self):
-        return torch.gru
+    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tuple[Tensor, Tensor]:
+        output, hidden = torch.gru(
+            self._batched(input),
+            self._state(input, hx),
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+            self.batch_first,
+        )
+        if self._single(input):
+            output, hidden = output.squeeze(self._place()), hidden.squeeze(1)
+        return output, hidden
 
 
 class LSTM(_Recurrent):
     _gates = 4
 
-    def forward(self, input, hx=None):
-        single = input.dim() == 2
-        place = 0 if self.batch_first else 1
-        if single:
-            input = input.unsqueeze(place)
-            hx = None if hx is None else tuple(h.unsqueeze(1) for h in hx)
+    def forward(
+        self, input: Tensor, hx: Optional[Tuple[Tensor, Tensor]] = None
+    ) -> Tuple[Tensor, Tuple[Tensor, Tensor]]:
         if hx is None:
-            start = self._start(input)
-            hx = (start, start)
-        output, hidden, cell = self._run(torch.lstm, input, list(hx))
-        if single:
-            return output.squeeze(place), (hidden.squeeze(1), cell.squeeze(1))
+            start = self._state(input, None)
+            state = [start, start]
+        else:
+            state = [self._state(input, hx[0]), self._state(input, hx[1])]
+        output, hidden, cell = torch.lstm(
+            self._batched(input),
+            state,
+            self._flat_weights,
+            self.bias,
+            self.num_layers,
+            self.dropout,
+            self.training,
+            self.bidirectional,
+            self.batch_first,
+        )
+        if self._single(input):
+            output = output.squeeze(self._place())
+            hidden, cell = hidden.squeeze(1), cell.squeeze(1)
         return output, (hidden, cell)
 
 
