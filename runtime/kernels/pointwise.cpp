@@ -7,6 +7,7 @@
 #include "runtime/kernels/pointwise.h"
 
 #include "codegen/scalar/promotion.h"
+#include "core/budget.h"
 #include "core/number_range.h"
 #include "core/parallel.h"
 #include "core/row_copy.h"
@@ -79,7 +80,7 @@ class RowRunner {
     const void* inputs[kMaxScalarInputs] = {};
     for (size_t s = 1; s < job_.sides; ++s) inputs[s - 1] = staged_[s] ? bytes_[s] : at[s];
     if (!any_) {
-      job_.entry->loop(at[0], inputs, n);
+      runAsItLies(at, inputs, n);
       return;
     }
     // An operand that stays the same along the row is spread over a block once.
@@ -94,8 +95,10 @@ class RowRunner {
       }
       spread_[s](bytes_[s], side.loop_item, one, 0, std::min(n, kBlock));
     }
+    Pace pace;
     for (int64_t begin = 0; begin < n; begin += kBlock) {
       const int64_t count = std::min(kBlock, n - begin);
+      pace.step(count);
       for (size_t s = 1; s < job_.sides; ++s) {
         const char* from = at[s] + begin * steps_[s];
         if (!staged_[s]) {
@@ -117,6 +120,15 @@ class RowRunner {
   }
 
  private:
+  // Where nothing is staged; between the pieces of a long row the time that is left is looked at.
+  void runAsItLies(const Places& at, const void** inputs, int64_t n) const {
+    for (int64_t begin = 0; begin < n; begin += kGrainSize) {
+      if (begin > 0) checkBudget();
+      for (size_t s = 1; s < job_.sides; ++s) inputs[s - 1] = at[s] + begin * steps_[s];
+      job_.entry->loop(at[0] + begin * steps_[0], inputs, std::min(kGrainSize, n - begin));
+    }
+  }
+
   // Whether bytes_ holds an operand from there already, which it will from now on. All rows have
   // the same length.
   bool isKept(size_t s, const char* from) {

@@ -140,6 +140,13 @@ const LongCall kLongCalls[] = {
          callAll("aten::sort", "stable", x, true);
        });
      }},
+    {"two_long_rows",
+     [] {
+       return std::function<void()>(
+           [x = Tensor::full({2, 1 << 24}, 0.5, DType::Double).narrow(1, 1, (1 << 24) - 1)] {
+             callAll("aten::special_gammaincc", "", x, x);
+           });
+     }},
     {"norms_of_an_expanded_row",
      [] {
        return std::function<void()>(

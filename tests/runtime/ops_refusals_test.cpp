@@ -183,6 +183,12 @@ TEST(Refusals, SizesAtTheEdgesOfInt64) {
                RuntimeError);
 }
 
+TEST(Refusals, BlocksWithoutAProductOfSizes) {
+  const int64_t big = int64_t{1} << 40;
+  const Tensor none = call("aten::sparse_coo_tensor", "size", makeIntList({0, 0}));
+  EXPECT_THROW(call("aten::to_sparse_bsr", "", none, makeIntList({big, big})), RuntimeError);
+}
+
 // An index that is checked and then written to would point outside.
 TEST(Scatter, KeepsAnIndexThatIsWrittenTo) {
   const Tensor x = longs({1, 0, 2, 1});

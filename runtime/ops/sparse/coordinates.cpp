@@ -218,7 +218,10 @@ namespace {
 
 // Entries of single elements as entries of blocks.
 Coordinates blocksOf(const Coordinates& c, int64_t batch_dim, IntSpan block) {
-  const int64_t count = c.count(), area = block[0] * block[1];
+  const int64_t count = c.count();
+  // Made first, because it refuses sizes without a product.
+  Tensor values = Tensor::zeros(DimVector{count, block[0], block[1]}, c.dtype());
+  const int64_t area = block[0] * block[1];
   Tensor indices = c.indices.clone();
   int64_t* const rows = indices.data<int64_t>() + batch_dim * count;
   int64_t* const columns = rows + count;
@@ -228,7 +231,6 @@ Coordinates blocksOf(const Coordinates& c, int64_t batch_dim, IntSpan block) {
     rows[i] /= block[0];
     columns[i] /= block[1];
   }
-  Tensor values = Tensor::zeros(DimVector{count, block[0], block[1]}, c.dtype());
   addRows(values, 1, at, c.values);
   DimVector sizes(IntSpan(c.sizes).subspan(0, static_cast<size_t>(batch_dim)));
   for (size_t d = 0; d < 2; ++d) sizes.push_back(c.sizes[batch_dim + d] / block[d]);
