@@ -38,7 +38,7 @@ constexpr const char* kBlocks =
     ;
 
 constexpr size_t kWeightsHeader = 64;
-constexpr uint32_t kFormatVersion = 2;
+constexpr uint32_t kFormatVersion = 3;
 
 // FNV-1a, over words where there are some.
 class Fingerprint {
@@ -63,11 +63,22 @@ class Fingerprint {
   uint64_t hash_ = 0xcbf29ce484222325u;
 };
 
-std::string describeSlots(const char* what, const std::vector<TensorSlot>& slots) {
+std::string describeSlots(const char* what, const std::vector<TensorSlot>& slots,
+                          const std::vector<std::vector<std::string>>& sizes) {
   std::string text;
   for (size_t i = 0; i < slots.size(); ++i) {
-    text += fmt::format(" *     {}[{}] {}: {}{}\n", what, i, slots[i].name,
-                        toString(slots[i].dtype), formatInts(slots[i].layout.sizes));
+    text += fmt::format(" *     {}[{}] {}: {}[{}]\n", what, i, slots[i].name,
+                        toString(slots[i].dtype), fmt::join(sizes[i], ", "));
+  }
+  return text;
+}
+
+// "N from 1 to 64"
+std::string describeSymbols(const Family& family) {
+  std::string text;
+  for (const Symbol& s : family.symbols) {
+    text += fmt::format(" *     {} from {} to {}", s.name, s.minimum, s.maximum);
+    text += s.step == 1 ? "\n" : fmt::format(" by {}\n", s.step);
   }
   return text;
 }
@@ -88,19 +99,25 @@ std::vector<Method> methodsOf(const std::vector<Entry>& entries) {
   return methods;
 }
 
-std::string headerText(const std::vector<Entry>& entries, const BuildOptions& options) {
+std::string headerText(const std::vector<Entry>& entries,
+                       const std::vector<WrittenProgram>& written, const BuildOptions& options) {
   std::string guard;
   for (char c : options.name)
     guard += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   std::string about, declarations;
   for (const Method& method : methodsOf(entries)) {
     for (size_t i = method.first; i < method.first + method.count; ++i) {
-      about += fmt::format(" *   {}_{}\n{}{}", options.name, method.name,
-                           describeSlots("inputs", entries[i].program.inputs),
-                           describeSlots("outputs", entries[i].program.outputs));
+      const WrittenProgram& w = written[i];
+      about += fmt::format(" *   {}_{}\n{}{}{}", options.name, method.name,
+                           describeSlots("inputs", w.inputs, w.input_sizes),
+                           describeSlots("outputs", w.outputs, w.output_sizes),
+                           entries[i].family ? describeSymbols(*entries[i].family) : "");
     }
     declarations += fmt::format(
-        "int {}_{}(wick_aot_state* state, const wick_aot_tensor* inputs,\n"
+        "int {0}_{1}(wick_aot_state* state, const wick_aot_tensor* inputs,\n"
+        "    wick_aot_tensor* outputs);\n"
+        "/* Writes dtypes, ranks and sizes of the outputs that such inputs lead to. */\n"
+        "int {0}_{1}_outputs(wick_aot_state* state, const wick_aot_tensor* inputs,\n"
         "    wick_aot_tensor* outputs);\n",
         options.name, method.name);
   }
@@ -124,19 +141,24 @@ std::string headerText(const std::vector<Entry>& entries, const BuildOptions& op
 struct Source {
   std::string before, after;
 };
-Source sourceText(const std::vector<Entry>& entries, const ProgramText& text, int64_t memory_bytes,
-                  int64_t weights_bytes, const BuildOptions& options) {
+Source sourceText(const std::vector<Entry>& entries, const std::vector<WrittenProgram>& written,
+                  const ProgramText& text, int64_t memory_bytes, int64_t weights_bytes,
+                  const BuildOptions& options) {
   Source source;
   const bool library = text.primitives > 0, embeds = options.embed_weights && weights_bytes > 0;
   std::string signatures;
   for (size_t i = 0; i < entries.size(); ++i) {
-    const Program& p = entries[i].program;
+    const WrittenProgram& p = written[i];
     const auto table = [&](const char* name, const std::vector<TensorSlot>& slots) {
       return slots.empty() ? "nullptr" : fmt::format("{}_{}", name, i);
     };
-    signatures += fmt::format("    {{\"{}\", {}, {}, {}, {}}},\n", entries[i].method,
-                              table("inputs", p.inputs), table("outputs", p.outputs),
-                              p.inputs.size(), p.outputs.size());
+    const bool sized = entries[i].family.has_value();
+    signatures +=
+        fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {}, {}}},\n", entries[i].method,
+                    table("inputs", p.inputs), table("outputs", p.outputs), p.inputs.size(),
+                    p.outputs.size(), sized ? fmt::format("symbols_{}", i) : "nullptr",
+                    sized ? entries[i].family->symbols.size() : 0,
+                    sized ? fmt::format("shape_{}", i) : "nullptr");
   }
   source.before = fmt::format(
       "// {0}, compiled ahead of time by torchscript-cli {1}.\n"
@@ -168,17 +190,23 @@ Source sourceText(const std::vector<Entry>& entries, const ProgramText& text, in
   for (const Method& method : methodsOf(entries)) {
     std::string cases;
     for (size_t i = method.first; i < method.first + method.count; ++i) {
-      cases +=
-          i + 1 < method.first + method.count
-              ? fmt::format("  if (signature == {0}) return run_{0}(state, inputs, outputs);\n", i)
-              : fmt::format("  return run_{}(state, inputs, outputs);\n", i);
+      const std::string call = fmt::format("return run_{}(state, inputs, outputs{});\n", i,
+                                           entries[i].family ? ", sizes" : "");
+      cases += i + 1 < method.first + method.count
+                   ? fmt::format("  if (signature == {}) {}", i, call)
+                   : "  " + call;
     }
     source.after += fmt::format(
         "\nint {0}_{1}(wick_aot_state* state, const wick_aot_tensor* inputs,\n"
         "    wick_aot_tensor* outputs) {{\n"
         "  int32_t signature = 0;\n"
-        "  const int code = wick_aot_select(state, {2}, {3}, inputs, outputs, &signature);\n"
-        "  if (code != WICK_AOT_OK) return code;\n{4}}}\n",
+        "  int64_t sizes[WICK_AOT_MAX_SYMBOLS];\n"
+        "  const int code =\n"
+        "      wick_aot_select(state, {2}, {3}, inputs, outputs, &signature, sizes);\n"
+        "  if (code != WICK_AOT_OK) return code;\n{4}}}\n"
+        "\nint {0}_{1}_outputs(wick_aot_state* state, const wick_aot_tensor* inputs,\n"
+        "    wick_aot_tensor* outputs) {{\n"
+        "  return wick_aot_outputs(state, {2}, {3}, inputs, outputs);\n}}\n",
         options.name, method.name, method.first, method.count, cases);
   }
   return source;
@@ -201,16 +229,19 @@ void sortByMethod(std::vector<Entry>& entries) {
       if (entry.method == taken) entry.method += "_";
     }
   }
-  for (size_t i = 1; i < sorted.size(); ++i) {
-    const size_t before = sorted[i - 1].program.inputs.size(),
-                 here = sorted[i].program.inputs.size();
-    if (sorted[i].method == sorted[i - 1].method && before != here) {
+  entries = std::move(sorted);
+}
+
+void compareSignatures(const std::vector<Entry>& entries,
+                       const std::vector<WrittenProgram>& written) {
+  for (size_t i = 1; i < entries.size(); ++i) {
+    const size_t before = written[i - 1].inputs.size(), here = written[i].inputs.size();
+    if (entries[i].method == entries[i - 1].method && before != here) {
       throw NotAhead(fmt::format(
           "signatures of {} with {} and with {} tensors; those of one method have equally many",
-          sorted[i].method, before, here));
+          entries[i].method, before, here));
     }
   }
-  entries = std::move(sorted);
 }
 
 }  // namespace
@@ -221,20 +252,26 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
   BuildResult result;
   Weights weights;
   ProgramWriter writer(options.vector_bits);
+  std::vector<WrittenProgram> written;
   for (Entry& entry : entries) {
-    const Plan plan = makePlan(entry.program, weights);
     try {
-      writer.add(entry.program, plan);
+      if (entry.family) {
+        written.push_back(writer.add(*entry.family, weights));
+      } else {
+        const Plan plan = makePlan(entry.program, weights);
+        written.push_back(writer.add(entry.program, plan));
+      }
     } catch (const codegen::NoCppText& e) {
       throw NotAhead(e.what());
     }
-    result.memory_bytes = std::max(result.memory_bytes, plan.memory_bytes);
-    result.steps += entry.program.steps.size();
+    result.memory_bytes = std::max(result.memory_bytes, written.back().memory_bytes);
+    result.steps += written.back().steps;
   }
+  compareSignatures(entries, written);
   const ProgramText text = writer.finish();
   result.weights_bytes = weights.bytes();
   const Source source =
-      sourceText(entries, text, result.memory_bytes, result.weights_bytes, options);
+      sourceText(entries, written, text, result.memory_bytes, result.weights_bytes, options);
   Fingerprint fingerprint;
   fingerprint.add(source.before);
   fingerprint.add(source.after);
@@ -257,7 +294,7 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
       write_weights(std::string((kAlignment - bytes % kAlignment) % kAlignment, '\0'));
     }
   }
-  result.files = {{options.name + ".h", headerText(entries, options)},
+  result.files = {{options.name + ".h", headerText(entries, written, options)},
                   {options.name + ".cpp",
                    source.before + fmt::format("{:#x}", fingerprint.value()) + source.after},
                   {"wick_aot.h", kRuntimeHeader},

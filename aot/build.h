@@ -4,10 +4,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "aot/family.h"
 #include "aot/program.h"
 #include "core/ivalue.h"
 
@@ -51,8 +53,16 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments,
 // One method for arguments of one signature.
 struct Entry {
   std::string method = "forward";
-  Program program;
+  Program program{};
+  std::optional<Family> family{};  // for many sizes, in place of the program
 };
+
+// The function for all sizes that `symbols` have. `arguments` makes those of a call with these sizes, one of each
+// symbol; dtypes and ranks are always the same. `function` and what `arguments` refers to live until
+// build() has returned.
+Family familyOf(GraphFunction& function, std::vector<Symbol> symbols,
+                std::function<std::vector<IValue>(const std::vector<int64_t>&)> arguments,
+                const RecordOptions& options = {});
 
 // Writes programs as text, of one library. Entries of one method are its signatures, which have one
 // function; equal weights are kept once. `write_weights` is given the weights file piece by piece. NotAhead

@@ -72,11 +72,7 @@ void copyWrittenConstants(Program& program) {
   program.steps.insert(program.steps.begin(), copies.begin(), copies.end());
 }
 
-struct Span {
-  uint32_t buffer;
-  size_t first, last;
-  int64_t bytes, offset = 0;
-};
+}  // namespace
 
 int64_t placeInMemory(std::vector<Span>& spans) {
   std::vector<size_t> order(spans.size());
@@ -103,8 +99,6 @@ int64_t placeInMemory(std::vector<Span>& spans) {
   }
   return total;
 }
-
-}  // namespace
 
 int64_t Weights::place(const Buffer& buffer) {
   const std::string_view bytes(static_cast<const char*>(buffer.data.rawData()), buffer.bytes);
@@ -179,6 +173,7 @@ Plan makePlan(Program& program, Weights& weights) {
   for (const Span& span : spans) {
     plan.homes[span.buffer] = {Plan::Home::Kind::Memory, span.offset, 0};
   }
+  plan.spans = std::move(spans);
   return plan;
 }
 

@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "aot/program.h"
 
@@ -23,6 +24,15 @@ class Weights {
   int64_t bytes_ = 0;
 };
 
+// A buffer in the memory of a call, from the first to the last of the steps that use it.
+struct Span {
+  uint32_t buffer;
+  size_t first, last;
+  int64_t bytes, offset = 0;
+};
+// Finds an offset for each; those that live at the same time lie apart. The bytes that all of them take.
+int64_t placeInMemory(std::vector<Span>& spans);
+
 struct Plan {
   struct Home {
     enum class Kind : uint8_t { Unused, Memory, Weights, Input, Output };
@@ -32,6 +42,7 @@ struct Plan {
   };
   std::vector<Home> homes;   // of each buffer
   std::vector<bool> direct;  // of each output: whether its steps write to the caller's memory
+  std::vector<Span> spans;   // of the buffers in memory
   int64_t memory_bytes = 0;
 };
 

@@ -1,45 +1,19 @@
-// The programs as text: kernels, tables, and for each a function that calls one step after the other.
+// The programs as text: kernels, tables, and for each a function that calls one step after the other. Of a family
+// each form has such a function, and one more chooses the form.
 #include "aot/program_text.h"
 
 #include <fmt/format.h>
 
 #include <cctype>
 #include <map>
-#include <set>
+#include <utility>
 
 #include "aot/recording.h"
-#include "codegen/loop/kernel.h"
+#include "aot/step_text.h"
 
 namespace wick::aot {
 
 namespace {
-
-std::string listOf(IntSpan values) {
-  std::string text;
-  for (int64_t v : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", v);
-  return text.empty() ? "0" : text;
-}
-
-std::string layoutText(const Layout& layout) {
-  return fmt::format("{{{}, {{{}}}, {{{}}}}}", layout.sizes.size(), listOf(layout.sizes),
-                     listOf(layout.strides));
-}
-
-// A literal of C.
-std::string quoted(std::string_view text) {
-  std::string literal = "\"";
-  for (const char c : text) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      literal += {'\\', c};
-    } else if (code < ' ' || code == '?' || code > '~') {
-      literal += fmt::format("\\{:03o}", code);
-    } else {
-      literal += c;
-    }
-  }
-  return literal + "\"";
-}
 
 std::string identifier(std::string_view name) {
   std::string text;
@@ -47,33 +21,116 @@ std::string identifier(std::string_view name) {
   return text;
 }
 
+// The text with another in place of the first `what`.
+std::string replaced(std::string text, std::string_view what, std::string_view by) {
+  const size_t at = text.find(what);
+  if (at != std::string::npos) text.replace(at, what.size(), by);
+  return text;
+}
+
+const char* typeOf(CutText::Kind kind) {
+  switch (kind) {
+    case CutText::Kind::Float:
+      return "float";
+    case CutText::Kind::Double:
+      return "double";
+    default:
+      return "int64_t";
+  }
+}
+
+std::string signatureOf(const std::string& name, bool sized) {
+  return fmt::format(
+      "int {}([[maybe_unused]] wick_aot_state* state,\n"
+      "    [[maybe_unused]] const wick_aot_tensor* inputs,\n"
+      "    [[maybe_unused]] wick_aot_tensor* outputs{})",
+      name, sized ? ",\n    [[maybe_unused]] const int64_t* sizes" : "");
+}
+
+constexpr const char* kBegin =
+    "  [[maybe_unused]] const unsigned char* const w = state->weights;\n"
+    "  [[maybe_unused]] unsigned char* const m = state->memory;\n"
+    "  [[maybe_unused]] int code = WICK_AOT_OK;\n";
+
 }  // namespace
 
 class ProgramWriter::Impl {
  public:
-  explicit Impl(unsigned vector_bits) : vector_bits_(vector_bits) {}
+  explicit Impl(unsigned vector_bits) : steps_(vector_bits) {}
 
-  void add(const Program& program, const Plan& plan) {
-    program_ = &program;
-    plan_ = &plan;
-    calls_.clear();
-    for (const Step& step : program.steps) {
-      std::visit([&](const auto& what) { write(step, what); }, step.what);
+  WrittenProgram add(const Program& program, const Plan& plan) {
+    std::vector<uint32_t> buffers;
+    std::string calls;
+    for (const StepText& text : steps_.write(program, plan, false, buffers)) {
+      std::string call = text.call;
+      if (!text.kernel.empty()) {
+        call = replaced(call, kKernelName, kernel(text.kernel, text.step->name) + "(");
+      }
+      if (text.primitive) call = withPrimitive(call, text.description);
+      if (text.step) calls += comment(text.step->name, text.step->where);
+      calls += call;
     }
-    finishOutputs();
     const size_t number = count_++;
-    signatures_ += slotsText(fmt::format("inputs_{}", number), program.inputs) +
-                   slotsText(fmt::format("outputs_{}", number), program.outputs);
-    programs_ += fmt::format(
-        "// What call {0} computes.\n"
-        "int run_{0}([[maybe_unused]] wick_aot_state* state,\n"
-        "    [[maybe_unused]] const wick_aot_tensor* inputs,\n"
-        "    [[maybe_unused]] wick_aot_tensor* outputs) {{\n"
-        "  [[maybe_unused]] const unsigned char* const w = state->weights;\n"
-        "  [[maybe_unused]] unsigned char* const m = state->memory;\n"
-        "  [[maybe_unused]] int code = WICK_AOT_OK;\n{1}"
-        "  return WICK_AOT_OK;\n}}\n\n",
-        number, calls_);
+    WrittenProgram written;
+    written.inputs = program.inputs;
+    written.outputs = program.outputs;
+    written.input_sizes = fixedSizes(program.inputs);
+    written.output_sizes = fixedSizes(program.outputs);
+    written.memory_bytes = plan.memory_bytes;
+    written.steps = program.steps.size();
+    signatures_ +=
+        slotsText(fmt::format("inputs_{}", number), program.inputs, written.input_sizes) +
+        slotsText(fmt::format("outputs_{}", number), program.outputs, written.output_sizes);
+    programs_ +=
+        fmt::format("// What call {} computes.\n{} {{\n{}{}  return WICK_AOT_OK;\n}}\n\n", number,
+                    signatureOf(fmt::format("run_{}", number), false), kBegin, calls);
+    return written;
+  }
+
+  WrittenProgram add(const Family& family, Weights& weights) {
+    const Forms forms = formsOf(family, steps_, weights);
+    const size_t number = count_++;
+    WrittenProgram written;
+    written.inputs = forms.inputs;
+    written.outputs = forms.outputs;
+    written.input_sizes = fixedSizes(forms.inputs);
+    written.steps = forms.steps;
+    std::vector<std::vector<std::string>> input_slots = written.input_sizes;
+    for (size_t i = 0; i < forms.symbols.size(); ++i) {
+      for (size_t d = 0; d < forms.symbols[i].size(); ++d) {
+        const int symbol = forms.symbols[i][d];
+        if (symbol < 0) continue;
+        written.input_sizes[i][d] = forms.space.symbols()[static_cast<size_t>(symbol)].name;
+        input_slots[i][d] = fmt::format("WICK_AOT_SYMBOL({})", symbol);
+      }
+    }
+    std::string run_cases, shape_cases;
+    for (size_t f = 0; f < forms.forms.size(); ++f) {
+      writeForm(forms, f, number, written);
+      run_cases += fmt::format(
+          "    case {1}:\n      return run_{0}_{1}(state, inputs, outputs, sizes, position);\n",
+          number, f);
+      shape_cases += fmt::format(
+          "    case {1}:\n      shape_{0}_{1}(sizes, position, output, into);\n      return "
+          "nullptr;\n",
+          number, f);
+      written.memory_bytes = std::max(written.memory_bytes, forms.forms[f].memory_bytes);
+    }
+    for (size_t i = 0; i < forms.messages.size(); ++i) {
+      shape_cases += fmt::format("    case {}:\n      return {};\n", forms.forms.size() + i,
+                                 quoted(forms.messages[i]));
+    }
+    std::vector<std::vector<std::string>> output_slots = written.output_sizes;
+    for (std::vector<std::string>& sizes : output_slots) {
+      for (std::string& size : sizes) {
+        const bool fixed = size.find_first_not_of("0123456789") == std::string::npos;
+        if (!fixed) size = "WICK_AOT_COMPUTED";
+      }
+    }
+    signatures_ += slotsText(fmt::format("inputs_{}", number), forms.inputs, input_slots) +
+                   slotsText(fmt::format("outputs_{}", number), forms.outputs, output_slots);
+    writeChoice(forms, number, run_cases, shape_cases);
+    return written;
   }
 
   ProgramText finish() {
@@ -81,12 +138,12 @@ class ProgramWriter::Impl {
     text.kernels = kernel_names_.size();
     text.primitives = static_cast<size_t>(num_primitives_);
     if (num_primitives_ > 0) text.includes += "#include \"wick_aot_onednn.h\"\n";
-    if (!convolution_names_.empty()) text.includes += "#include \"wick_aot_convolution.h\"\n";
+    if (steps_.convolves()) text.includes += "#include \"wick_aot_convolution.h\"\n";
     text.includes += "#include \"wick_aot_loops.h\"\n";
     text.definitions = codegen::cppSupportText();
     text.definitions += std::string("\n") + kHelpers + (num_primitives_ > 0 ? kRunHelper : "");
-    for (const std::string& f : functions_) text.definitions += f;
-    text.definitions += kernels_ + tables_ + "\n" + signatures_;
+    for (const std::string& f : steps_.functions()) text.definitions += f;
+    text.definitions += kernels_ + steps_.tables() + tables_.text() + "\n" + signatures_;
     if (num_primitives_ > 0) {
       text.definitions +=
           fmt::format("const wick_aot_primitive primitives[] = {{\n{}}};\n", primitives_);
@@ -108,258 +165,260 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
 
 )";
   static constexpr const char* kRunHelper =
-      R"([[maybe_unused]] int run(wick_aot_state* state, int32_t primitive, const void* source, const void* weight,
-                         const void* bias, const void* addend, void* result) {
+      R"([[maybe_unused]] int run(wick_aot_state* state, int32_t primitive, const wick_aot_primitive* sized,
+                         const void* source, const void* weight, const void* bias,
+                         const void* addend, void* result) {
   const wick_aot_arguments arguments = {source, weight, bias, addend, result};
-  return wick_aot_run(state, primitive, &arguments);
+  return wick_aot_run(state, primitive, sized, &arguments);
 }
 
 )";
 
-  // An expression for a place in memory, of elements of this C++ type.
-  std::string pointer(const Place& place, const std::string& type) const {
-    const Plan::Home& home = plan_->homes[place.buffer];
-    switch (home.kind) {
-      case Plan::Home::Kind::Memory:
-        return fmt::format("at<{}>(m, {})", type, home.offset + place.offset);
-      case Plan::Home::Kind::Weights:
-        return fmt::format("at<{}>(w, {})", type, home.offset + place.offset);
-      case Plan::Home::Kind::Input:
-        return fmt::format("at<{}>(static_cast<const void*>(inputs[{}].data), {})", type,
-                           home.index, place.offset);
-      case Plan::Home::Kind::Output:
-        return fmt::format("at<{}>(outputs[{}].data, {})", type, home.index, place.offset);
-      default:
-        return "nullptr";
-    }
+  static std::string comment(const std::string& name, const std::string& where) {
+    return name.empty() ? "" : fmt::format("  // {}{}{}\n", name, where.empty() ? "" : ", ", where);
   }
 
-  void comment(const Step& step) {
-    calls_ += fmt::format("  // {}{}{}\n", step.name, step.where.empty() ? "" : ", ", step.where);
-  }
-
-  void write(const Step& step, const KernelStep& s) {
-    const loop::Kernel& kernel = *s.kernel;
-    for (codegen::CppFunction& f : codegen::cppFunctions(kernel.expression)) {
-      if (defined_.insert(f.name).second) functions_.push_back(std::move(f.text));
-    }
-    std::string text = codegen::cppKernelText("KERNEL", kernel, s.walk, s.numbers, vector_bits_);
+  // The name of the kernel with this text, whose name there is KERNEL.
+  std::string kernel(const std::string& text, const std::string& step) {
     auto [known, added] = kernel_names_.try_emplace(text);
     if (added) {
-      known->second = fmt::format("{}_{}", identifier(step.name), kernel_names_.size());
-      const size_t at = text.find("KERNEL(");
-      kernels_ += text.substr(0, at) + known->second + text.substr(at + 6) + "\n";
-    }
-    std::string arguments;
-    for (size_t a = 0; a < s.places.size(); ++a) {
-      const loop::Access& access = kernel.accesses[a];
-      if (access.isIndex()) continue;
-      const std::string type =
-          access.dtype == DType::Bool ? "uint8_t" : codegen::cppType(access.dtype);
-      arguments += (arguments.empty() ? "" : ", ") + pointer(s.places[a], type);
-    }
-    comment(step);
-    const std::string call = fmt::format("{}({})", known->second, arguments);
-    if (kernel.checks.empty()) {
-      calls_ += fmt::format("  {};\n", call);
-    } else {
-      calls_ += fmt::format(
-          "  if (!{}) {{\n    return wick_aot_fail(state, WICK_AOT_RAISED, \"{}: index out of "
-          "range\");\n  }}\n",
-          call, step.name);
-    }
-  }
-
-  void write(const Step& step, const SmallProductStep& s) {
-    comment(step);
-    calls_ += fmt::format(
-        "  wick_aot::product<{}>({}, {}, {}, {}, {}, {}, {},\n      {}, {}, {}, {}, {}, {});\n",
-        s.transposed, s.batches, s.m, s.n, s.k, pointer(s.a, "float"), s.lda, s.a_step,
-        pointer(s.b, "float"), s.ldb, s.b_step, s.bias ? pointer(*s.bias, "float") : "nullptr",
-        pointer(s.c, "float"), s.c_step);
-  }
-
-  void write(const Step& step, const PlainProductStep& s) {
-    const std::string type = codegen::cppType(s.dtype);
-    const auto list = [](const std::array<int64_t, 3>& a) {
-      return fmt::format("{{{}, {}, {}}}", a[0], a[1], a[2]);
-    };
-    comment(step);
-    calls_ += fmt::format("  wick_aot::plainProduct<{}>({}, {}, {}, {}, {}, {}, {}, {}, {}, {});\n",
-                          type, s.batches, s.m, s.n, s.k, pointer(s.a, type), list(s.a_strides),
-                          pointer(s.b, type), list(s.b_strides),
-                          s.bias ? pointer(*s.bias, type) : "nullptr", pointer(s.c, type));
-  }
-
-  bool isWeight(const Place& p) const {
-    return plan_->homes[p.buffer].kind == Plan::Home::Kind::Weights;
-  }
-  int64_t weightsOffset(const Place& p) const { return plan_->homes[p.buffer].offset + p.offset; }
-
-  void write(const Step& step, const LibraryStep& s) {
-    DimVector skipped = s.dilation;
-    for (int64_t& d : skipped) --d;
-    const bool packs = s.packs && isWeight(s.weights);
-    const bool bias_known = s.bias && isWeight(*s.bias);
-    primitives_ += fmt::format(
-        "    {{{}, {}, {}, {}, {}, {}, {},\n     {{{}}}, {{{}}}, {{{}}}, {{{}}},\n     {},\n     "
-        "{},\n "
-        "    {}}},  // {}\n",
-        static_cast<int>(s.kind == LibraryStep::Kind::Convolution  ? 0
-                         : s.kind == LibraryStep::Kind::Transposed ? 1
-                                                                   : 2),
-        static_cast<int>(s.residual), static_cast<int>(s.activation), s.one_thread ? 1 : 0,
-        packs ? weightsOffset(s.weights) : -1,
-        !s.bias      ? -1
-        : bias_known ? weightsOffset(*s.bias)
-                     : -2,
-        s.stride.size(), listOf(s.stride), listOf(skipped), listOf(s.padding),
-        listOf(s.padding_after), layoutText(s.source), layoutText(s.weight), layoutText(s.result),
-        step.name);
-    comment(step);
-    calls_ += fmt::format(
-        "  code = run(state, {}, {}, {}, {}, {}, {});\n  if (code != WICK_AOT_OK) return code;\n",
-        num_primitives_++, pointer(s.from, "float"),
-        packs ? "nullptr" : pointer(s.weights, "float"),
-        s.bias && !bias_known ? pointer(*s.bias, "float") : "nullptr",
-        s.addend ? pointer(*s.addend, "float") : "nullptr", pointer(s.to, "float"));
-  }
-
-  void write(const Step& step, const ConvolutionStep& s) {
-    const auto pair = [](const std::array<int64_t, 2>& p) {
-      return fmt::format("{}, {}", p[0], p[1]);
-    };
-    const std::string text = fmt::format(
-        "{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, wick_aot::Finish::{}", s.samples, s.groups,
-        pair(s.input), s.in_channels, pair(s.result), s.out_channels, pair(s.kernel),
-        pair(s.stride), pair(s.dilation), pair(s.padding), s.residual_first,
-        s.activation == Activation::None   ? "Nothing"
-        : s.activation == Activation::Relu ? "Relu"
-                                           : "Relu6");
-    auto [known, added] = convolution_names_.try_emplace(text);
-    if (added) {
-      known->second = fmt::format("convolution_{}", convolution_names_.size());
-      tables_ += fmt::format("constexpr wick_aot::Convolution {} = {{{}}};\n", known->second, text);
-    }
-    comment(step);
-    calls_ += fmt::format(
-        "  wick_aot::convolve({}, {}, {}, {}, {}, {});\n", known->second, pointer(s.from, "float"),
-        pointer(s.weights, "float"), s.bias ? pointer(*s.bias, "float") : "nullptr",
-        s.residual ? pointer(*s.residual, "float") : "nullptr", pointer(s.to, "float"));
-  }
-
-  // The name of a table with these numbers.
-  std::string table(const std::vector<int64_t>& numbers) {
-    const std::string list = listOf(IntSpan(numbers.data(), numbers.size()));
-    auto [known, added] = table_names_.try_emplace(list);
-    if (added) {
-      known->second = fmt::format("table_{}", table_names_.size());
-      tables_ += fmt::format("const int32_t {}[] = {{{}}};\n", known->second, list);
+      known->second = fmt::format("{}_{}", identifier(step), kernel_names_.size());
+      kernels_ += replaced(text, kKernelName, known->second + "(") + "\n";
     }
     return known->second;
   }
-  std::string axes(const PoolStep& s) {
+
+  std::string withPrimitive(const std::string& call, const std::string& description) {
+    primitives_ += description.empty()
+                       ? "    {WICK_AOT_SIZED, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0},\n"
+                         "     {0, {0}, {0}}, {0, {0}, {0}}, {0, {0}, {0}}},\n"
+                       : description;
+    return replaced(call, kPrimitiveNumber, fmt::format("{}", num_primitives_++));
+  }
+
+  // The expressions of one function of a form. Equal columns share a variable.
+  struct Variables {
+    const Forms& forms;
+    const Form& form;
+    SizeExpressions& expressions;
+    std::map<std::vector<std::string>, size_t> known{};
+    std::vector<std::string> texts{};
+    std::vector<CutText::Kind> kinds{};
+
+    size_t numberOf(const Column& column) {
+      std::vector<std::string> key;
+      for (const CutText::Number& n : column.others) key.push_back(n.text);
+      const auto [at, added] = known.try_emplace(std::move(key), texts.size());
+      if (added) {
+        texts.push_back(expressions.write(column, form.positions));
+        kinds.push_back(column.kind);
+      }
+      return at->second;
+    }
+    std::string definitions() const {
+      std::string text;
+      for (size_t i = 0; i < texts.size(); ++i) {
+        text += fmt::format("  const {} e{} = {};\n", typeOf(kinds[i]), i, texts[i]);
+      }
+      return text;
+    }
+  };
+
+  static std::string sizesText(const Forms& forms) {
     std::string text;
-    for (const PoolStep::Axis& a : s.axes) {
-      text += fmt::format("{}\n    {{{}, {}, {}, {}, {}, {}}}", text.empty() ? "" : ",", a.input,
-                          a.begin.size(), a.step, table(a.begin), table(a.end), table(a.span));
+    for (size_t s = 0; s < forms.space.symbols().size(); ++s) {
+      text += fmt::format("  [[maybe_unused]] const int64_t size_{} = sizes[{}];\n",
+                          forms.space.symbols()[s].name, s);
     }
-    auto [known, added] = axes_names_.try_emplace(text);
-    if (added) {
-      known->second = fmt::format("windows_{}", axes_names_.size());
-      tables_ += fmt::format("constexpr wick_aot::Axes {} = {{{}}};\n", known->second, text);
-    }
-    return known->second;
+    return text;
   }
 
-  void write(const Step& step, const PoolStep& s) {
-    const std::string windows = axes(s), type = codegen::cppType(s.dtype);
-    comment(step);
-    const std::string from = pointer(s.from, type), to = pointer(s.to, type);
-    const int64_t planes = s.samples * s.channels;
-    if (!s.average) {
-      const std::string indices = s.indices ? pointer(*s.indices, "int64_t") : "nullptr";
-      calls_ += s.channels_last
-                    ? fmt::format("  wick_aot::maxPixels<{}>({}, {}, {}, {}, {}, {});\n", type,
-                                  windows, s.samples, s.channels, from, to, indices)
-                    : fmt::format("  wick_aot::maxPlanes<{}>({}, {}, {}, {}, {});\n", type, windows,
-                                  planes, from, to, indices);
+  // Fills the numbers of a text in: those that vary by what `name` makes of the column.
+  template <class Name>
+  static std::string filled(const CutText& text, const Column* columns, Name name) {
+    std::string result = text.pieces[0];
+    for (size_t i = 0; i < text.numbers.size(); ++i) {
+      result += columns[i].varies ? name(columns[i]) : columns[i].first.text;
+      result += text.pieces[i + 1];
+    }
+    return result;
+  }
+
+  void writeForm(const Forms& forms, size_t f, size_t number, WrittenProgram& written) {
+    const Form& form = forms.forms[f];
+    SizeExpressions expressions(forms.space, tables_);
+    Variables variables{forms, form, expressions};
+    std::string calls;
+    const Column* columns = form.columns.data();
+    for (size_t u = 0; u + 1 < form.units.size(); ++u) {
+      const Form::Unit& unit = form.units[u];
+      std::string definition, parameters, arguments;
+      std::map<size_t, std::string> names;
+      definition = filled(unit.kernel, columns, [&](const Column& column) {
+        const size_t variable = variables.numberOf(column);
+        const auto [at, added] = names.try_emplace(variable, fmt::format("n{}", names.size()));
+        if (added) {
+          parameters += fmt::format("const {} {}, ", typeOf(column.kind), at->second);
+          arguments += fmt::format("e{}, ", variable);
+        }
+        return at->second;
+      });
+      columns += unit.kernel.numbers.size();
+      std::string call = filled(unit.call, columns, [&](const Column& column) {
+        return fmt::format("e{}", variables.numberOf(column));
+      });
+      columns += unit.call.numbers.size();
+      if (!definition.empty()) {
+        definition =
+            replaced(definition, kKernelName, fmt::format("{}{}", kKernelName, parameters));
+        call = replaced(call, kKernelName,
+                        fmt::format("{}({}", kernel(definition, unit.name), arguments));
+      }
+      if (unit.primitive) call = withPrimitive(call, "");
+      calls += comment(unit.name, unit.where) + call;
+    }
+    std::string homes;
+    for (size_t b = 0; b < form.spans.size(); ++b) {
+      homes += fmt::format("  constexpr int64_t b{} = {};\n", b, form.spans[b].offset);
+    }
+    const std::string position = "[[maybe_unused]] const int64_t position";
+    const std::string head = signatureOf(fmt::format("run_{}_{}", number, f), true);
+    std::string text = fmt::format(
+        "// What call {} computes when {}.\n{},\n    {}) {{\n{}{}{}{}{}  return "
+        "WICK_AOT_OK;\n}}\n\n",
+        number, describe(forms, form), head.substr(0, head.size() - 1), position, kBegin,
+        sizesText(forms), homes, variables.definitions(), calls);
+    Variables of_shape{forms, form, expressions};
+    const std::string shape = filled(form.units.back().call, columns, [&](const Column& column) {
+      return fmt::format("e{}", of_shape.numberOf(column));
+    });
+    text += fmt::format(
+        "void shape_{}_{}([[maybe_unused]] const int64_t* sizes, {},\n"
+        "    [[maybe_unused]] int32_t output, [[maybe_unused]] int64_t* into) {{\n{}{}{}}}\n\n",
+        number, f, position, sizesText(forms), of_shape.definitions(), shape);
+    noteOutputs(forms, form, columns, of_shape, written);
+    if (tables_.entries() > kMostTableEntries) {
+      throw NotAhead("sizes decide about more numbers of the program than tables can hold");
+    }
+    programs_ += text;
+  }
+
+  // The sizes of results as the header tells them: of several forms only what is the same in all.
+  static void noteOutputs(const Forms& forms, const Form& form, const Column* columns,
+                          Variables& variables, WrittenProgram& written) {
+    std::vector<std::vector<std::string>> sizes;
+    for (const TensorSlot& out : forms.outputs) {
+      std::vector<std::string>& of = sizes.emplace_back();
+      if (out.layout.sizes.empty()) continue;
+      ++columns;  // the number of the output
+      for (size_t d = 0; d < out.layout.sizes.size(); ++d) {
+        ++columns;  // the dimension
+        const Column& column = *columns++;
+        std::string text = column.first.text;
+        if (column.varies) {
+          text = variables.texts[variables.numberOf(column)];
+          for (size_t at; (at = text.find("size_")) != std::string::npos;) text.erase(at, 5);
+          if (text.find("position") != std::string::npos) text = "?";
+        }
+        of.push_back(std::move(text));
+      }
+    }
+    if (written.output_sizes.empty()) {
+      written.output_sizes = std::move(sizes);
       return;
     }
-    const std::string by =
-        fmt::format("{{{}, {}}}", s.divisor.value_or(0), s.count_padding ? "true" : "false");
-    if (s.channels_last) {
-      calls_ += fmt::format("  wick_aot::averagePixels<{}>({}, {}, {}, {}, {}, {});\n", type,
-                            windows, s.samples, s.channels, by, from, to);
-    } else if (s.shares_rows) {
-      calls_ += fmt::format("  wick_aot::averageSharedPlanes<{}, {}>({}, {}, {}, {}, {});\n",
-                            s.axes[2].input, type, windows, planes, by, from, to);
-    } else {
-      calls_ += fmt::format("  wick_aot::averagePlanes<{}>({}, {}, {}, {}, {});\n", type, windows,
-                            planes, by, from, to);
+    for (size_t o = 0; o < sizes.size(); ++o) {
+      for (size_t d = 0; d < sizes[o].size(); ++d) {
+        std::string& known = written.output_sizes[o][d];
+        // A form for one size alone fits any expression that gives its number.
+        if (known != sizes[o][d])
+          known = form.positions.size() > 1 && isNumber(known) ? sizes[o][d] : known;
+        if (known != sizes[o][d] && isNumber(known)) known = "?";
+      }
     }
   }
-
-  void write(const Step& step, const FillStep& s) {
-    const size_t bytes = program_->buffers[s.to.buffer].bytes;
-    comment(step);
-    const std::string to = pointer(s.to, "char");
-    calls_ += s.from
-                  ? fmt::format("  std::memcpy({}, {}, {});\n", to, pointer(*s.from, "char"), bytes)
-                  : fmt::format("  std::memset({}, 0, {});\n", to, bytes);
+  static bool isNumber(const std::string& text) {
+    return text.find_first_not_of("0123456789") == std::string::npos;
   }
 
-  void write(const Step& step, const BranchStep& s) {
-    comment(step);
-    calls_ += fmt::format("  if (*{} != 0) {{\n", pointer(s.condition, "uint8_t"));
-  }
-  void write(const Step&, const OtherwiseStep&) { calls_ += "  } else {\n"; }
-  void write(const Step&, const EndStep&) { calls_ += "  }\n"; }
-  void write(const Step& step, const RaiseStep& s) {
-    comment(step);
-    calls_ +=
-        fmt::format("  return wick_aot_fail(state, WICK_AOT_RAISED, {});\n", quoted(s.message));
+  // "N=1", "N=2 … N=64"
+  static std::string describe(const Forms& forms, const Form& form) {
+    const std::string first = forms.space.describe(form.positions.front());
+    return form.positions.size() == 1
+               ? first
+               : fmt::format("sizes are one of {} from {} to {}", form.positions.size(), first,
+                             forms.space.describe(form.positions.back()));
   }
 
-  void finishOutputs() {
-    for (size_t i = 0; i < program_->outputs.size(); ++i) {
-      const TensorSlot& out = program_->outputs[i];
-      int64_t bytes = static_cast<int64_t>(itemSize(out.dtype));
-      for (int64_t size : out.layout.sizes) bytes *= size;
-      if (plan_->direct[i] || bytes == 0) continue;
-      calls_ += fmt::format("  std::memcpy(outputs[{}].data, {}, {});\n", i,
-                            pointer(out.place, "char"), bytes);
+  // The functions that choose the form.
+  void writeChoice(const Forms& forms, size_t number, const std::string& run_cases,
+                   const std::string& shape_cases) {
+    std::string symbols, position, list;
+    const std::vector<Symbol>& all = forms.space.symbols();
+    for (size_t s = 0; s < all.size(); ++s) {
+      symbols += fmt::format("    {{\"{}\", {}, {}, {}}},\n", all[s].name, all[s].minimum,
+                             all[s].maximum, all[s].step);
+      const std::string here = fmt::format("(sizes[{}] - {}) / {}", s, all[s].minimum, all[s].step);
+      position = s == 0 ? here : fmt::format("({}) * {} + {}", position, all[s].count(), here);
     }
+    for (const size_t f : forms.form_of) list += fmt::format("{}{}", list.empty() ? "" : ", ", f);
+    signatures_ += fmt::format("const wick_aot_symbol symbols_{}[] = {{\n{}}};\n", number, symbols);
+    const bool one = forms.forms.size() + forms.messages.size() == 1;
+    const std::string form = one ? "0" : fmt::format("forms_{}[position]", number);
+    if (!one) programs_ += fmt::format("const uint8_t forms_{}[] = {{{}}};\n", number, list);
+    programs_ += fmt::format(
+        "// Which of the forms of call {0} computes for these sizes.\n"
+        "{1} {{\n  [[maybe_unused]] const int64_t position = {2};\n"
+        "  switch ({3}) {{\n{4}    default:\n"
+        "      return wick_aot_fail(state, WICK_AOT_RAISED, \"the program raises for these "
+        "sizes\");\n  }}\n}}\n"
+        "const char* shape_{0}(const int64_t* sizes, int32_t output, int64_t* into) {{\n"
+        "  [[maybe_unused]] const int64_t position = {2};\n"
+        "  switch ({3}) {{\n{5}    default:\n      return nullptr;\n  }}\n}}\n\n",
+        number, signatureOf(fmt::format("run_{}", number), true), position, form, run_cases,
+        shape_cases);
   }
 
-  static std::string slotsText(const std::string& name, const std::vector<TensorSlot>& slots) {
+  static std::vector<std::vector<std::string>> fixedSizes(const std::vector<TensorSlot>& slots) {
+    std::vector<std::vector<std::string>> all;
+    for (const TensorSlot& slot : slots) {
+      std::vector<std::string>& sizes = all.emplace_back();
+      for (const int64_t size : slot.layout.sizes) sizes.push_back(fmt::format("{}", size));
+    }
+    return all;
+  }
+
+  static std::string slotsText(const std::string& name, const std::vector<TensorSlot>& slots,
+                               const std::vector<std::vector<std::string>>& sizes) {
     if (slots.empty()) return "";
     std::string text = fmt::format("const wick_aot_slot {}[] = {{\n", name);
-    for (const TensorSlot& slot : slots) {
+    for (size_t i = 0; i < slots.size(); ++i) {
+      std::string list;
+      for (const std::string& size : sizes[i]) list += (list.empty() ? "" : ", ") + size;
       text +=
-          fmt::format("    {{\"{}\", {}, {}, {{{}}}}},\n", slot.name, static_cast<int>(slot.dtype),
-                      slot.layout.sizes.size(), listOf(slot.layout.sizes));
+          fmt::format("    {{\"{}\", {}, {}, {{{}}}}},\n", slots[i].name,
+                      static_cast<int>(slots[i].dtype), sizes[i].size(), list.empty() ? "0" : list);
     }
     return text + "};\n";
   }
 
-  const unsigned vector_bits_;
-  const Program* program_ = nullptr;  // that is written now
-  const Plan* plan_ = nullptr;
+  static constexpr size_t kMostTableEntries = size_t{1} << 18;
+
+  StepWriter steps_;
+  SizeTables tables_;
   size_t count_ = 0;
-  std::set<std::string> defined_;
-  std::vector<std::string> functions_;
-  // By text.
-  std::map<std::string, std::string> kernel_names_, table_names_, axes_names_, convolution_names_;
-  std::string kernels_, tables_, signatures_, primitives_, programs_;
-  std::string calls_;
+  std::map<std::string, std::string> kernel_names_;  // by text
+  std::string kernels_, signatures_, primitives_, programs_;
   int64_t num_primitives_ = 0;
 };
 
 ProgramWriter::ProgramWriter(unsigned vector_bits) : impl_(std::make_unique<Impl>(vector_bits)) {}
 ProgramWriter::~ProgramWriter() = default;
-void ProgramWriter::add(const Program& program, const Plan& plan) {
-  impl_->add(program, plan);
+WrittenProgram ProgramWriter::add(const Program& program, const Plan& plan) {
+  return impl_->add(program, plan);
+}
+WrittenProgram ProgramWriter::add(const Family& family, Weights& weights) {
+  return impl_->add(family, weights);
 }
 ProgramText ProgramWriter::finish() {
   return impl_->finish();

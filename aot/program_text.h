@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "aot/family.h"
 #include "aot/plan.h"
 #include "aot/program.h"
 
@@ -11,11 +13,20 @@ namespace wick::aot {
 
 struct ProgramText {
   std::string includes;
-  // Kernels, tables and the functions `int run_N(state, inputs, outputs)`, `wick_aot_slot inputs_N[]` and
-  // `outputs_N[]` where there are any, and `primitives` when oneDNN computes some; for a namespace
-  // without a name.
+  // Kernels, tables and the functions `int run_N(state, inputs, outputs, sizes)`, `wick_aot_slot inputs_N[]` and
+  // `outputs_N[]` where there are any, of families `wick_aot_symbol symbols_N[]` and `shape_N`, and
+  // `primitives` when oneDNN computes some; for a namespace without a name.
   std::string definitions;
   size_t kernels = 0, primitives = 0;
+};
+
+// What the header tells of a program, and what its memory needs.
+struct WrittenProgram {
+  // Sizes of arguments and results by dimension, as text: "3", "N", "4 * N".
+  std::vector<std::vector<std::string>> input_sizes, output_sizes;
+  std::vector<TensorSlot> inputs, outputs;
+  int64_t memory_bytes = 0;
+  size_t steps = 0;
 };
 
 // Programs that share kernels and tables. They are numbered from zero.
@@ -25,7 +36,9 @@ class ProgramWriter {
   explicit ProgramWriter(unsigned vector_bits);
   ~ProgramWriter();
   // codegen::NoCppText for functions that have no text.
-  void add(const Program& program, const Plan& plan);
+  WrittenProgram add(const Program& program, const Plan& plan);
+  // Of many sizes; what formsOf() throws.
+  WrittenProgram add(const Family& family, Weights& weights);
   ProgramText finish();
 
  private:

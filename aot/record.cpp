@@ -174,4 +174,24 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments,
   return recording.take();
 }
 
+Family familyOf(GraphFunction& function, std::vector<Symbol> symbols,
+                std::function<std::vector<IValue>(const std::vector<int64_t>&)> arguments,
+                const RecordOptions& options) {
+  return {std::move(symbols),
+          [&function, arguments = std::move(arguments),
+           options](const std::vector<int64_t>& sizes) -> Program {
+            std::string what;
+            try {
+              return record(function, arguments(sizes), options);
+            } catch (const NotAhead&) {
+              throw;
+            } catch (const RuntimeError& e) {
+              what = e.what();
+            }
+            // The program's own error, or one of the device: the engine tells.
+            callFunction(function, arguments(sizes));
+            throw NotAhead(what);
+          }};
+}
+
 }  // namespace wick::aot

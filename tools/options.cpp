@@ -185,6 +185,13 @@ void addBuild(CLI::App* verb, Options& options) {
           "a further method, or the same one for other arguments, in the same library: its "
           "name and then what --input takes, with spaces between; repeatable")
       ->take_all();
+  verb->add_option("--range", options.ranges,
+                   "the sizes that a name in --input stands for, NAME=SMALLEST..LARGEST[:STEP] "
+                   "(1..64): --input Nx3xf32 --range N=1..256; repeatable")
+      ->take_all();
+  verb->add_option("--static", options.fixed_sizes,
+                   "the one size that a name in --input stands for, NAME=SIZE; repeatable")
+      ->take_all();
   verb->add_option("--output", options.output_folder, "the folder to write into")->required();
   verb->add_option("--name", options.name,
                    "of the model in C: NAME_init, NAME_forward (the file's)");

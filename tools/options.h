@@ -21,17 +21,19 @@ struct Options {
   std::string method;              // of the archive's module; empty: forward
   std::string function;            // of the script; empty: main, or the only function
   std::string inputs_file;
-  std::vector<std::string> inputs;  // see tools/inputs.h
-  std::string output_file;          // .pt or .npy; empty: print
-  std::string output_folder;        // of build
-  std::string name;                 // of the model that build writes; empty: the file's
-  std::string emit;                 // "" or "source", or "library": what build writes
-  std::vector<std::string> also;    // further calls that build compiles: "METHOD SPEC…"
-  bool embed_weights = false;       // in the library rather than beside it
-  std::string submodule;            // dotted name of the one that is extracted
-  bool freeze = false;              // save makes attributes constants
-  bool fold = false;                // and folds and joins layers
-  std::string dtype;                // of floating parameters and buffers; empty: as they are
+  std::vector<std::string> inputs;       // see tools/inputs.h
+  std::string output_file;               // .pt or .npy; empty: print
+  std::string output_folder;             // of build
+  std::string name;                      // of the model that build writes; empty: the file's
+  std::string emit;                      // "" or "source", or "library": what build writes
+  std::vector<std::string> also;         // further calls that build compiles: "METHOD SPEC…"
+  std::vector<std::string> ranges;       // of sizes with names in inputs of build: "N=1..64"
+  std::vector<std::string> fixed_sizes;  // the same, of one size: "N=4"
+  bool embed_weights = false;            // in the library rather than beside it
+  std::string submodule;                 // dotted name of the one that is extracted
+  bool freeze = false;                   // save makes attributes constants
+  bool fold = false;                     // and folds and joins layers
+  std::string dtype;                     // of floating parameters and buffers; empty: as they are
   bool grad = false;
   bool detect_anomaly = false;  // name what makes a gradient NaN
   int threads = 0;              // 0: as the machine has

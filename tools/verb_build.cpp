@@ -16,6 +16,7 @@
 #include "core/output_file.h"
 #include "runtime/call.h"
 #include "runtime/inference.h"
+#include "tools/named_sizes.h"
 #include "tools/report.h"
 #include "tools/verbs.h"
 
@@ -72,15 +73,37 @@ std::vector<IValue> boundArguments(const Options& options, const LoadedFile& pro
                        std::move(arguments.named), program.numBound());
 }
 
-// What the options call, for the arguments that they give.
-aot::Program recorded(const Options& options, const LoadedFile& program) {
-  GraphFunction& function = program.function(options);
-  const std::vector<IValue> arguments = boundArguments(options, program, function);
-  if (!program.isArchive()) return aot::record(function, arguments);
-  if (const char* reason = program.unpreparable(options)) {
-    throw CommandLineError(std::string("build: ") + reason);
+// What the options call, for the arguments that they give: for those of many sizes when inputs have names of
+// sizes. `program` lives until the entry is built.
+aot::Entry recorded(const Options& options, const LoadedFile& program, const std::string& method) {
+  GraphFunction& declared = program.function(options);
+  std::shared_ptr<GraphFunction> prepared;
+  if (program.isArchive()) {
+    if (const char* reason = program.unpreparable(options)) {
+      throw CommandLineError(std::string("build: ") + reason);
+    }
+    prepared = optimizeForInference(program.module().object(), declared);
   }
-  return aot::record(*optimizeForInference(program.module().object(), function), arguments);
+  GraphFunction& function = prepared ? *prepared : declared;
+  const std::vector<aot::Symbol> symbols =
+      namedSizes(options.inputs, options.ranges, options.fixed_sizes);
+  aot::Entry entry;
+  entry.method = method;
+  if (symbols.empty()) {
+    entry.program = aot::record(function, boundArguments(options, program, declared));
+    return entry;
+  }
+  const auto argumentsOf = [&program, &declared, options,
+                            symbols](const std::vector<int64_t>& sizes) {
+    Options sized = options;
+    sized.inputs = withSizes(options.inputs, symbols, sizes);
+    return boundArguments(sized, program, declared);
+  };
+  aot::Family family = aot::familyOf(function, symbols, argumentsOf);
+  // Keeps what it records.
+  entry.family = {family.symbols, [prepared, record = std::move(family.record)](
+                                      const std::vector<int64_t>& sizes) { return record(sizes); }};
+  return entry;
 }
 
 // The options of a further call, "encode 1x16xi64 3".
@@ -100,12 +123,15 @@ Options alsoOptions(const Options& options, const LoadedFile& program, const std
 std::vector<aot::Entry> entriesOf(const Options& options, const LoadedFile& program) {
   const auto name = [&](const Options& o) { return program.function(o).schema().name(); };
   std::vector<aot::Entry> entries;
-  entries.push_back({"forward", recorded(options, program)});
+  entries.push_back(recorded(options, program, "forward"));
+  std::vector<std::string> inputs = options.inputs;
   for (const std::string& call : options.also) {
     const Options also = alsoOptions(options, program, call);
     entries.push_back(
-        {name(also) == name(options) ? "forward" : name(also), recorded(also, program)});
+        recorded(also, program, name(also) == name(options) ? "forward" : name(also)));
+    inputs.insert(inputs.end(), also.inputs.begin(), also.inputs.end());
   }
+  checkNames(inputs, options.ranges, options.fixed_sizes);
   return entries;
 }
 

@@ -86,54 +86,126 @@ static size_t item_bytes(int32_t dtype) {
   }
 }
 
-size_t wick_aot_bytes(const wick_aot_slot* slot) {
-  size_t bytes = item_bytes(slot->dtype);
-  for (int32_t d = 0; d < slot->rank; ++d) bytes *= (size_t)slot->sizes[d];
+static size_t bytes_of(int32_t dtype, int32_t rank, const int64_t* sizes) {
+  size_t bytes = item_bytes(dtype);
+  for (int32_t d = 0; d < rank; ++d) bytes *= (size_t)sizes[d];
   return bytes;
 }
 
-/* "float32[1, 3]" */
-static void describe(char* text, size_t room, int32_t dtype, int32_t rank, const int64_t* sizes) {
+size_t wick_aot_bytes(const wick_aot_slot* slot) {
+  return bytes_of(slot->dtype, slot->rank, slot->sizes);
+}
+
+size_t wick_aot_tensor_bytes(const wick_aot_tensor* tensor) {
+  return bytes_of(tensor->dtype, tensor->rank, tensor->sizes);
+}
+
+/* A symbol of which nothing is known yet. */
+enum { kUnknown = -1 };
+
+/* "float32[1, 3]", "float32[N, 3]", "float32[N=2, 3]" when N is known. */
+static void describe(char* text, size_t room, int32_t dtype, int32_t rank, const int64_t* sizes,
+                     const wick_aot_symbol* names, const int64_t* symbols) {
   size_t used = (size_t)snprintf(text, room, "%s[", dtype_name(dtype));
   for (int32_t d = 0; d < rank && d < WICK_AOT_MAX_RANK && used < room; ++d) {
-    used += (size_t)snprintf(text + used, room - used, "%s%lld", d == 0 ? "" : ", ",
-                             (long long)sizes[d]);
+    const char* comma = d == 0 ? "" : ", ";
+    const int64_t symbol = names && sizes[d] < 0 ? -1 - sizes[d] : -1;
+    int more;
+    if (symbol < 0) {
+      more = snprintf(text + used, room - used, "%s%lld", comma, (long long)sizes[d]);
+    } else if (symbols[symbol] == kUnknown) {
+      more = snprintf(text + used, room - used, "%s%s", comma, names[symbol].name);
+    } else {
+      more = snprintf(text + used, room - used, "%s%s=%lld", comma, names[symbol].name,
+                      (long long)symbols[symbol]);
+    }
+    used += (size_t)more;
   }
   if (used < room) snprintf(text + used, room - used, "]");
 }
 
-static int same_slot(const wick_aot_slot* slot, const wick_aot_tensor* tensor) {
-  int same = tensor->dtype == slot->dtype && tensor->rank == slot->rank;
-  for (int32_t d = 0; same && d < slot->rank; ++d) same = tensor->sizes[d] == slot->sizes[d];
-  return same;
-}
-
-static int check_slot(wick_aot_state* state, const char* what, int32_t number,
-                      const wick_aot_slot* slot, const wick_aot_tensor* tensor) {
-  if (!same_slot(slot, tensor)) {
-    char expected[160], found[160];
-    describe(expected, sizeof expected, slot->dtype, slot->rank, slot->sizes);
-    describe(found, sizeof found, tensor->dtype, tensor->rank, tensor->sizes);
-    return fail(state, WICK_AOT_ARGUMENT, "%s: %s %d (%s): expected %s, got %s", state->model->name,
-                what, (int)number, slot->name, expected, found);
-  }
-  if (!tensor->data && wick_aot_bytes(slot) > 0) {
-    return fail(state, WICK_AOT_ARGUMENT, "%s: %s %d (%s): expected memory, got null",
-                state->model->name, what, (int)number, slot->name);
-  }
-  return WICK_AOT_OK;
-}
-
-static int same_inputs(const wick_aot_signature* s, const wick_aot_tensor* inputs) {
-  for (int32_t i = 0; i < s->num_inputs; ++i) {
-    if (!same_slot(&s->inputs[i], &inputs[i])) return 0;
+/* Whether the tensor is as the slot says; symbols that are not known yet get its sizes. */
+static int same_slot(const wick_aot_slot* slot, const wick_aot_tensor* tensor, int64_t* symbols) {
+  if (tensor->dtype != slot->dtype || tensor->rank != slot->rank) return 0;
+  for (int32_t d = 0; d < slot->rank; ++d) {
+    const int64_t size = tensor->sizes[d];
+    if (slot->sizes[d] >= 0) {
+      if (size != slot->sizes[d]) return 0;
+      continue;
+    }
+    int64_t* symbol = &symbols[-1 - slot->sizes[d]];
+    if (size < 0 || (*symbol != kUnknown && *symbol != size)) return 0;
+    *symbol = size;
   }
   return 1;
 }
 
-int wick_aot_select(wick_aot_state* state, int32_t first, int32_t count,
-                    const wick_aot_tensor* inputs, const wick_aot_tensor* outputs,
-                    int32_t* signature) {
+static int differs(wick_aot_state* state, const char* what, int32_t number,
+                   const wick_aot_slot* slot, const wick_aot_tensor* tensor,
+                   const wick_aot_symbol* names, const int64_t* symbols) {
+  char expected[160], found[160];
+  describe(expected, sizeof expected, slot->dtype, slot->rank, slot->sizes, names, symbols);
+  describe(found, sizeof found, tensor->dtype, tensor->rank, tensor->sizes, NULL, NULL);
+  return fail(state, WICK_AOT_ARGUMENT, "%s: %s %d (%s): expected %s, got %s", state->model->name,
+              what, (int)number, slot->name, expected, found);
+}
+
+static int no_memory(wick_aot_state* state, const char* what, int32_t number, const char* name) {
+  return fail(state, WICK_AOT_ARGUMENT, "%s: %s %d (%s): expected memory, got null",
+              state->model->name, what, (int)number, name);
+}
+
+static void forget(int64_t* symbols) {
+  for (int32_t i = 0; i < WICK_AOT_MAX_SYMBOLS; ++i) symbols[i] = kUnknown;
+}
+
+static int in_range(const wick_aot_symbol* symbol, int64_t size) {
+  return size >= symbol->minimum && size <= symbol->maximum &&
+         (size - symbol->minimum) % symbol->step == 0;
+}
+
+/* Whether the inputs fit; the sizes of symbols. */
+static int same_inputs(const wick_aot_signature* s, const wick_aot_tensor* inputs,
+                       int64_t* symbols) {
+  forget(symbols);
+  for (int32_t i = 0; i < s->num_inputs; ++i) {
+    if (!same_slot(&s->inputs[i], &inputs[i], symbols)) return 0;
+  }
+  for (int32_t i = 0; i < s->num_symbols; ++i) {
+    if (symbols[i] == kUnknown) symbols[i] = s->symbols[i].minimum;
+    if (!in_range(&s->symbols[i], symbols[i])) return 0;
+  }
+  return 1;
+}
+
+/* Says why the inputs do not fit. */
+static int explain(wick_aot_state* state, const wick_aot_signature* s,
+                   const wick_aot_tensor* inputs, int64_t* symbols) {
+  forget(symbols);
+  for (int32_t i = 0; i < s->num_inputs; ++i) {
+    int64_t before[WICK_AOT_MAX_SYMBOLS];
+    memcpy(before, symbols, sizeof before);
+    if (!same_slot(&s->inputs[i], &inputs[i], symbols)) {
+      return differs(state, "input", i, &s->inputs[i], &inputs[i], s->symbols, before);
+    }
+  }
+  for (int32_t i = 0; i < s->num_symbols; ++i) {
+    const wick_aot_symbol* symbol = &s->symbols[i];
+    if (symbols[i] == kUnknown || in_range(symbol, symbols[i])) continue;
+    char steps[40] = "";
+    if (symbol->step != 1) snprintf(steps, sizeof steps, " by %lld", (long long)symbol->step);
+    return fail(state, WICK_AOT_ARGUMENT,
+                "%s: expected %s from %lld to %lld%s, which is what %s was compiled for; got %lld",
+                state->model->name, symbol->name, (long long)symbol->minimum,
+                (long long)symbol->maximum, steps, s->method, (long long)symbols[i]);
+  }
+  return fail(state, WICK_AOT_ARGUMENT, "%s: the inputs do not fit", state->model->name);
+}
+
+/* The signature of the inputs and the sizes of its symbols. */
+static int find_signature(wick_aot_state* state, int32_t first, int32_t count,
+                          const wick_aot_tensor* inputs, const wick_aot_tensor* outputs,
+                          int32_t* signature, int64_t* symbols) {
   const wick_aot_model* model = state->model;
   const wick_aot_signature* s = &model->signatures[first];
   if ((s->num_inputs > 0 && !inputs) || (s->num_outputs > 0 && !outputs)) {
@@ -141,22 +213,63 @@ int wick_aot_select(wick_aot_state* state, int32_t first, int32_t count,
                 model->name, (int)s->num_inputs, (int)s->num_outputs);
   }
   int32_t which = 0;
-  while (which < count && !same_inputs(&s[which], inputs)) ++which;
+  while (which < count && !same_inputs(&s[which], inputs, symbols)) ++which;
   if (which == count && count > 1) {
     return fail(state, WICK_AOT_ARGUMENT, "%s: none of the %d signatures of %s has such inputs",
                 model->name, (int)count, s->method);
   }
-  if (which == count) which = 0; /* The message tells what does not fit. */
+  if (which == count) return explain(state, s, inputs, symbols);
   s += which;
+  const char* raised = s->shape ? s->shape(symbols, -1, NULL) : NULL;
+  if (raised) return wick_aot_fail(state, WICK_AOT_RAISED, raised);
+  *signature = first + which;
+  return WICK_AOT_OK;
+}
+
+/* What output `number` must be. */
+static wick_aot_slot output_slot(const wick_aot_signature* s, int32_t number,
+                                 const int64_t* symbols) {
+  wick_aot_slot slot = s->outputs[number];
+  if (s->shape) s->shape(symbols, number, slot.sizes);
+  return slot;
+}
+
+int wick_aot_select(wick_aot_state* state, int32_t first, int32_t count,
+                    const wick_aot_tensor* inputs, const wick_aot_tensor* outputs,
+                    int32_t* signature, int64_t* symbols) {
+  const int code = find_signature(state, first, count, inputs, outputs, signature, symbols);
+  if (code != WICK_AOT_OK) return code;
+  const wick_aot_signature* s = &state->model->signatures[*signature];
   for (int32_t i = 0; i < s->num_inputs; ++i) {
-    const int code = check_slot(state, "input", i, &s->inputs[i], &inputs[i]);
-    if (code != WICK_AOT_OK) return code;
+    if (!inputs[i].data && wick_aot_tensor_bytes(&inputs[i]) > 0) {
+      return no_memory(state, "input", i, s->inputs[i].name);
+    }
   }
   for (int32_t i = 0; i < s->num_outputs; ++i) {
-    const int code = check_slot(state, "output", i, &s->outputs[i], &outputs[i]);
-    if (code != WICK_AOT_OK) return code;
+    const wick_aot_slot slot = output_slot(s, i, symbols);
+    if (!same_slot(&slot, &outputs[i], symbols)) {
+      return differs(state, "output", i, &slot, &outputs[i], NULL, NULL);
+    }
+    if (!outputs[i].data && wick_aot_bytes(&slot) > 0) {
+      return no_memory(state, "output", i, slot.name);
+    }
   }
-  *signature = first + which;
+  return WICK_AOT_OK;
+}
+
+int wick_aot_outputs(wick_aot_state* state, int32_t first, int32_t count,
+                     const wick_aot_tensor* inputs, wick_aot_tensor* outputs) {
+  int32_t signature = 0;
+  int64_t symbols[WICK_AOT_MAX_SYMBOLS];
+  const int code = find_signature(state, first, count, inputs, outputs, &signature, symbols);
+  if (code != WICK_AOT_OK) return code;
+  const wick_aot_signature* s = &state->model->signatures[signature];
+  for (int32_t i = 0; i < s->num_outputs; ++i) {
+    const wick_aot_slot slot = output_slot(s, i, symbols);
+    outputs[i].dtype = slot.dtype;
+    outputs[i].rank = slot.rank;
+    memcpy(outputs[i].sizes, slot.sizes, sizeof slot.sizes);
+  }
   return WICK_AOT_OK;
 }
 

@@ -17,8 +17,9 @@ extern "C" {
 #endif
 
 /* Of this interface; a model that was written for another does not compile. */
-#define WICK_AOT_VERSION 2
+#define WICK_AOT_VERSION 3
 #define WICK_AOT_MAX_RANK 8
+#define WICK_AOT_MAX_SYMBOLS 8
 
 enum {
   WICK_AOT_OK = 0,
@@ -44,13 +45,26 @@ enum {
   WICK_AOT_BFLOAT16 = 15
 };
 
-/* The caller's tensor: row-major, of exactly the dtype and sizes of the model's signature. */
+/* The caller's tensor: row-major, of exactly the dtype and rank of the model's signature, with sizes that it
+ * takes. */
 typedef struct wick_aot_tensor {
   void* data;
   int32_t dtype;
   int32_t rank;
   int64_t sizes[WICK_AOT_MAX_RANK];
 } wick_aot_tensor;
+
+/* A size that calls may choose: minimum, minimum + step, and so on up to maximum. */
+typedef struct wick_aot_symbol {
+  const char* name;
+  int64_t minimum;
+  int64_t maximum;
+  int64_t step;
+} wick_aot_symbol;
+
+/* Sizes of slots below zero: that of symbol number `n`, and one that the sizes of the inputs decide. */
+#define WICK_AOT_SYMBOL(n) (-1 - (n))
+#define WICK_AOT_COMPUTED (-1000)
 
 /* What an argument or a result is called and what it must be. */
 typedef struct wick_aot_slot {
@@ -67,6 +81,10 @@ typedef struct wick_aot_signature {
   const wick_aot_slot* outputs;
   int32_t num_inputs;
   int32_t num_outputs;
+  const wick_aot_symbol* symbols; /* null: all sizes are fixed */
+  int32_t num_symbols;
+  /* Writes the sizes of an output for these sizes of the symbols; null, or why there is none. */
+  const char* (*shape)(const int64_t* symbols, int32_t output, int64_t* sizes);
 } wick_aot_signature;
 
 struct wick_aot_library;
@@ -106,14 +124,18 @@ void wick_aot_free(wick_aot_state* state);
 /* "" when nothing went wrong. Valid as long as the state. */
 const char* wick_aot_error(const wick_aot_state* state);
 
-/* The bytes of a tensor like this one. */
+/* The bytes of a tensor like this one; of slots whose sizes are fixed. */
 size_t wick_aot_bytes(const wick_aot_slot* slot);
+size_t wick_aot_tensor_bytes(const wick_aot_tensor* tensor);
 
-/* For generated code: finds the signature that the arguments of a call have among `count` from `first` on, looks
- * at the outputs, and notes an error. */
+/* For generated code: finds the signature that the arguments of a call have among `count` from `first` on, and the
+ * sizes of its symbols; looks at the outputs, and notes an error. */
 int wick_aot_select(wick_aot_state* state, int32_t first, int32_t count,
                     const wick_aot_tensor* inputs, const wick_aot_tensor* outputs,
-                    int32_t* signature);
+                    int32_t* signature, int64_t* symbols);
+/* The same for the inputs alone; writes dtypes, ranks and sizes of the outputs. */
+int wick_aot_outputs(wick_aot_state* state, int32_t first, int32_t count,
+                     const wick_aot_tensor* inputs, wick_aot_tensor* outputs);
 int wick_aot_fail(wick_aot_state* state, int code, const char* message);
 
 #ifdef __cplusplus

@@ -15,14 +15,37 @@
 typedef struct {
   dnnl_primitive_t code;
   dnnl_memory_t source, weight, bias, result, addend, scratch;
-  void* packed; /* the weight in the library's own layout */
+  size_t scratch_bytes;
 } ready;
+
+/* A constant weight in a layout of the library's own. */
+typedef struct packed_weight {
+  struct packed_weight* next;
+  dnnl_memory_desc_t layout;
+  void* memory;
+} packed_weight;
+
+/* What the library has for some sizes of a primitive. */
+typedef struct {
+  wick_aot_primitive what;
+  ready made;
+  uint64_t used; /* the larger the later */
+} variant;
+enum { kVariants = 8 };
+
+/* A primitive: of fixed sizes variants[0] alone. */
+typedef struct {
+  variant variants[kVariants];
+  packed_weight* packed;
+} family;
 
 typedef struct {
   dnnl_engine_t engine;
   dnnl_stream_t stream;
   void* scratch;
-  ready* primitives;
+  size_t scratch_bytes;
+  uint64_t calls;
+  family* primitives;
 } library;
 
 static const char* status_name(dnnl_status_t status) {
@@ -161,22 +184,31 @@ static void* aligned(size_t bytes) {
   return posix_memalign(&memory, 64, bytes > 0 ? bytes : 64) == 0 ? memory : NULL;
 }
 
-/* Writes the constant weight into the layout that the operation wants, unless it has it already. */
+/* Writes the constant weight into the layout that the operation wants, unless it has it already or some other sizes
+ * wanted the same. */
 static dnnl_status_t pack(wick_aot_state* state, library* lib, const wick_aot_primitive* p,
-                          ready* made, const dnnl_memory_desc_t* plain,
+                          packed_weight** all, ready* made, const dnnl_memory_desc_t* plain,
                           const dnnl_memory_desc_t* wanted) {
   void* weight = (void*)(uintptr_t)(state->weights + p->weights_offset);
   if (dnnl_memory_desc_equal(plain, wanted)) {
     return dnnl_memory_create(&made->weight, wanted, lib->engine, weight);
   }
-  made->packed = aligned(dnnl_memory_desc_get_size(wanted));
-  if (!made->packed) return dnnl_out_of_memory;
+  for (packed_weight* known = *all; known; known = known->next) {
+    if (dnnl_memory_desc_equal(&known->layout, wanted)) {
+      return dnnl_memory_create(&made->weight, wanted, lib->engine, known->memory);
+    }
+  }
+  packed_weight* packed = (packed_weight*)calloc(1, sizeof *packed);
+  if (!packed) return dnnl_out_of_memory;
+  packed->layout = *wanted;
+  packed->memory = aligned(dnnl_memory_desc_get_size(wanted));
   dnnl_memory_t from = NULL;
   dnnl_primitive_desc_t description = NULL;
   dnnl_primitive_t code = NULL;
-  dnnl_status_t status = dnnl_memory_create(&from, plain, lib->engine, weight);
+  dnnl_status_t status = packed->memory ? dnnl_success : dnnl_out_of_memory;
+  if (status == dnnl_success) status = dnnl_memory_create(&from, plain, lib->engine, weight);
   if (status == dnnl_success) {
-    status = dnnl_memory_create(&made->weight, wanted, lib->engine, made->packed);
+    status = dnnl_memory_create(&made->weight, wanted, lib->engine, packed->memory);
   }
   if (status == dnnl_success) {
     status = dnnl_reorder_primitive_desc_create(&description, plain, lib->engine, wanted,
@@ -195,11 +227,18 @@ static dnnl_status_t pack(wick_aot_state* state, library* lib, const wick_aot_pr
   if (code) dnnl_primitive_destroy(code);
   if (description) dnnl_primitive_desc_destroy(description);
   if (from) dnnl_memory_destroy(from);
+  if (status == dnnl_success) {
+    packed->next = *all;
+    *all = packed;
+  } else {
+    free(packed->memory);
+    free(packed);
+  }
   return status;
 }
 
 static dnnl_status_t prepare(wick_aot_state* state, library* lib, const wick_aot_primitive* p,
-                             ready* made, size_t* scratch_bytes) {
+                             packed_weight** packed, ready* made) {
   dnnl_memory_desc_t source, weight, any, bias, result;
   const int has_bias = p->bias_offset != -1;
   dnnl_primitive_desc_t description = NULL;
@@ -221,7 +260,7 @@ static dnnl_status_t prepare(wick_aot_state* state, library* lib, const wick_aot
     const dnnl_memory_desc_t* wanted =
         dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0);
     status = p->weights_offset >= 0
-                 ? pack(state, lib, p, made, &weight, wanted)
+                 ? pack(state, lib, p, packed, made, &weight, wanted)
                  : dnnl_memory_create(&made->weight, &weight, lib->engine, DNNL_MEMORY_NONE);
   }
   if (status == dnnl_success) {
@@ -244,7 +283,7 @@ static dnnl_status_t prepare(wick_aot_state* state, library* lib, const wick_aot
     const size_t bytes = dnnl_memory_desc_get_size(scratch);
     if (bytes > 0) {
       status = dnnl_memory_create(&made->scratch, scratch, lib->engine, DNNL_MEMORY_NONE);
-      if (bytes > *scratch_bytes) *scratch_bytes = bytes;
+      made->scratch_bytes = bytes;
     }
   }
   if (description) dnnl_primitive_desc_destroy(description);
@@ -262,32 +301,56 @@ static int set_threads(int threads) {
 #endif
 }
 
+static void clear(ready* p) {
+  if (p->code) dnnl_primitive_destroy(p->code);
+  dnnl_memory_t memories[] = {p->source, p->weight, p->bias, p->result, p->addend, p->scratch};
+  for (size_t m = 0; m < sizeof memories / sizeof memories[0]; ++m) {
+    if (memories[m]) dnnl_memory_destroy(memories[m]);
+  }
+  memset(p, 0, sizeof *p);
+}
+
+/* Makes the variant ready for a description. */
+static int make(wick_aot_state* state, library* lib, int32_t index, const wick_aot_primitive* p,
+                variant* v) {
+  const int before = p->one_thread ? set_threads(1) : 0;
+  const dnnl_status_t status = prepare(state, lib, p, &lib->primitives[index].packed, &v->made);
+  if (p->one_thread) set_threads(before);
+  if (status != dnnl_success) {
+    clear(&v->made);
+    return refused(state, index, status);
+  }
+  v->what = *p;
+  if (v->made.scratch_bytes > lib->scratch_bytes) {
+    free(lib->scratch);
+    lib->scratch_bytes = 0;
+    lib->scratch = aligned(v->made.scratch_bytes);
+    if (!lib->scratch) {
+      clear(&v->made);
+      return wick_aot_fail(state, WICK_AOT_MEMORY, "memory cannot be had");
+    }
+    lib->scratch_bytes = v->made.scratch_bytes;
+  }
+  return WICK_AOT_OK;
+}
+
 static int onednn_init(wick_aot_state* state) {
   const wick_aot_model* model = state->model;
   library* lib = (library*)calloc(1, sizeof *lib);
   if (!lib) return wick_aot_fail(state, WICK_AOT_MEMORY, "memory cannot be had");
   state->library = lib;
-  lib->primitives = (ready*)calloc((size_t)model->num_primitives, sizeof *lib->primitives);
+  lib->primitives = (family*)calloc((size_t)model->num_primitives, sizeof *lib->primitives);
   if (!lib->primitives) return wick_aot_fail(state, WICK_AOT_MEMORY, "memory cannot be had");
   dnnl_status_t status = dnnl_engine_create(&lib->engine, dnnl_cpu, 0);
   if (status == dnnl_success) {
     status = dnnl_stream_create(&lib->stream, lib->engine, dnnl_stream_default_flags);
   }
   if (status != dnnl_success) return refused(state, -1, status);
-  size_t scratch_bytes = 0;
   for (int32_t i = 0; i < model->num_primitives; ++i) {
     const wick_aot_primitive* p = &model->primitives[i];
-    const int before = p->one_thread ? set_threads(1) : 0;
-    status = prepare(state, lib, p, &lib->primitives[i], &scratch_bytes);
-    if (p->one_thread) set_threads(before);
-    if (status != dnnl_success) return refused(state, i, status);
-  }
-  lib->scratch = aligned(scratch_bytes);
-  if (!lib->scratch) return wick_aot_fail(state, WICK_AOT_MEMORY, "memory cannot be had");
-  for (int32_t i = 0; i < model->num_primitives; ++i) {
-    dnnl_memory_t scratch = lib->primitives[i].scratch;
-    if (scratch) status = dnnl_memory_set_data_handle(scratch, lib->scratch);
-    if (status != dnnl_success) return refused(state, i, status);
+    if (p->kind == WICK_AOT_SIZED) continue;
+    const int code = make(state, lib, i, p, &lib->primitives[i].variants[0]);
+    if (code != WICK_AOT_OK) return code;
   }
   return WICK_AOT_OK;
 }
@@ -296,13 +359,14 @@ static void onednn_free(wick_aot_state* state) {
   library* lib = (library*)state->library;
   if (!lib) return;
   for (int32_t i = 0; lib->primitives && i < state->model->num_primitives; ++i) {
-    ready* p = &lib->primitives[i];
-    if (p->code) dnnl_primitive_destroy(p->code);
-    dnnl_memory_t memories[] = {p->source, p->weight, p->bias, p->result, p->addend, p->scratch};
-    for (size_t m = 0; m < sizeof memories / sizeof memories[0]; ++m) {
-      if (memories[m]) dnnl_memory_destroy(memories[m]);
+    family* f = &lib->primitives[i];
+    for (int v = 0; v < kVariants; ++v) clear(&f->variants[v].made);
+    while (f->packed) {
+      packed_weight* next = f->packed->next;
+      free(f->packed->memory);
+      free(f->packed);
+      f->packed = next;
     }
-    free(p->packed);
   }
   free(lib->primitives);
   free(lib->scratch);
@@ -314,10 +378,55 @@ static void onednn_free(wick_aot_state* state) {
 
 const wick_aot_library wick_aot_onednn = {onednn_init, onednn_free};
 
-int wick_aot_run(wick_aot_state* state, int32_t index, const wick_aot_arguments* a) {
-  const library* lib = (const library*)state->library;
-  const wick_aot_primitive* p = &state->model->primitives[index];
-  const ready* made = &lib->primitives[index];
+static int same_layout(const wick_aot_layout* a, const wick_aot_layout* b) {
+  const size_t bytes = (size_t)a->rank * sizeof a->sizes[0];
+  return a->rank == b->rank && memcmp(a->sizes, b->sizes, bytes) == 0 &&
+         memcmp(a->strides, b->strides, bytes) == 0;
+}
+
+/* Of two descriptions of one primitive. */
+static int same_sizes(const wick_aot_primitive* a, const wick_aot_primitive* b) {
+  return a->kind == b->kind && a->residual == b->residual && a->activation == b->activation &&
+         a->one_thread == b->one_thread && a->weights_offset == b->weights_offset &&
+         a->bias_offset == b->bias_offset && a->spatial == b->spatial &&
+         memcmp(a->stride, b->stride, sizeof a->stride) == 0 &&
+         memcmp(a->dilation, b->dilation, sizeof a->dilation) == 0 &&
+         memcmp(a->padding, b->padding, sizeof a->padding) == 0 &&
+         memcmp(a->padding_after, b->padding_after, sizeof a->padding_after) == 0 &&
+         same_layout(&a->source, &b->source) && same_layout(&a->weight, &b->weight) &&
+         same_layout(&a->result, &b->result);
+}
+
+/* The variant of a primitive for these sizes, made in place of the one that was not used for the longest time when
+ * there is none. */
+static int find_variant(wick_aot_state* state, library* lib, int32_t index,
+                        const wick_aot_primitive* sized, variant** found) {
+  family* f = &lib->primitives[index];
+  variant* oldest = &f->variants[0];
+  for (int i = 0; i < kVariants; ++i) {
+    variant* v = &f->variants[i];
+    if (v->made.code && same_sizes(&v->what, sized)) {
+      *found = v;
+      return WICK_AOT_OK;
+    }
+    if (v->used < oldest->used) oldest = v;
+  }
+  clear(&oldest->made);
+  *found = oldest;
+  return make(state, lib, index, sized, oldest);
+}
+
+int wick_aot_run(wick_aot_state* state, int32_t index, const wick_aot_primitive* sized,
+                 const wick_aot_arguments* a) {
+  library* lib = (library*)state->library;
+  variant* v = &lib->primitives[index].variants[0];
+  if (sized) {
+    const int code = find_variant(state, lib, index, sized, &v);
+    if (code != WICK_AOT_OK) return code;
+    v->used = ++lib->calls;
+  }
+  const wick_aot_primitive* p = &v->what;
+  const ready* made = &v->made;
   dnnl_exec_arg_t arguments[6];
   int count = 0;
   dnnl_status_t status = dnnl_success;
@@ -336,7 +445,7 @@ int wick_aot_run(wick_aot_state* state, int32_t index, const wick_aot_arguments*
   if (made->addend) {
     WICK_AOT_ADD(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, made->addend, a->addend);
   }
-  if (made->scratch) WICK_AOT_ADD(DNNL_ARG_SCRATCHPAD, made->scratch, (void*)0);
+  if (made->scratch) WICK_AOT_ADD(DNNL_ARG_SCRATCHPAD, made->scratch, lib->scratch);
 #undef WICK_AOT_ADD
   if (status == dnnl_success) {
     const int before = p->one_thread ? set_threads(1) : 0;

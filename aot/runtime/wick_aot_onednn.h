@@ -10,7 +10,13 @@ extern "C" {
 
 #define WICK_AOT_MAX_DIMS 12 /* as oneDNN has it */
 
-enum { WICK_AOT_CONVOLUTION = 0, WICK_AOT_TRANSPOSED_CONVOLUTION = 1, WICK_AOT_PRODUCT = 2 };
+/* The last has no description of its own: each call brings one. */
+enum {
+  WICK_AOT_CONVOLUTION = 0,
+  WICK_AOT_TRANSPOSED_CONVOLUTION = 1,
+  WICK_AOT_PRODUCT = 2,
+  WICK_AOT_SIZED = 3
+};
 /* How a residual gets into the result: it lies there already, or is another tensor. */
 enum { WICK_AOT_NO_RESIDUAL = 0, WICK_AOT_RESIDUAL_IN_RESULT = 1, WICK_AOT_RESIDUAL_APART = 2 };
 enum {
@@ -64,8 +70,10 @@ typedef struct wick_aot_library {
 } wick_aot_library;
 extern const wick_aot_library wick_aot_onednn;
 
-/* Runs primitive `index` of the model. */
-int wick_aot_run(wick_aot_state* state, int32_t index, const wick_aot_arguments* arguments);
+/* Runs primitive `index` of the model. `sized` describes it when its kind is WICK_AOT_SIZED: calls differ in sizes
+ * and strides alone. What oneDNN makes for sizes is kept for those that were used last. */
+int wick_aot_run(wick_aot_state* state, int32_t index, const wick_aot_primitive* sized,
+                 const wick_aot_arguments* arguments);
 
 #ifdef __cplusplus
 }

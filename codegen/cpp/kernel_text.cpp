@@ -106,19 +106,28 @@ class KernelWriter {
   // " + r1 * 12" for a loop's variable; nothing where it does not move the access.
   std::string moved(const CppLoop& loop, size_t a, const std::string& variable) const {
     const int64_t step = loop.steps[a] / itemOf(a);
-    if (step == 0 || loop.size == 1) return "";
-    return step == 1 ? fmt::format(" + {}", variable) : fmt::format(" + {} * {}", variable, step);
+    if (step == 0 || (loop.size == 1 && !walk_.any_size)) return "";
+    return step == 1 && !walk_.any_size ? fmt::format(" + {}", variable)
+                                        : fmt::format(" + {} * {}", variable, step);
+  }
+
+  void beginParallel() {
+    if (walk_.any_size) {
+      line("WICK_PARALLEL_IF({})", walk_.parallel ? 1 : 0);
+    } else {
+      line("WICK_PARALLEL");
+    }
   }
 
   // Loops around rows. Innermost the offsets of accesses are known.
   void outerLoops() {
     size_t d = walk_.outer.size();
-    bool parallel = walk_.parallel && kernel_.checks.empty();
+    bool parallel = (walk_.parallel || walk_.any_size) && kernel_.checks.empty();
     const size_t last = walk_.across_rows || walk_.tiled ? 1 : 0;
     size_t opened = 0;
     for (; d-- > last;) {
-      if (walk_.outer[d].size == 1) continue;
-      if (std::exchange(parallel, false)) line("WICK_PARALLEL");
+      if (walk_.outer[d].size == 1 && !walk_.any_size) continue;
+      if (std::exchange(parallel, false)) beginParallel();
       openLoop(fmt::format("r{}", d), 0, walk_.outer[d].size);
       ++opened;
     }
@@ -132,7 +141,7 @@ class KernelWriter {
       offsets_.push_back(std::move(offset));
     }
     if (walk_.across_rows) {
-      if (parallel) line("WICK_PARALLEL");
+      if (parallel) beginParallel();
       openLoop("r0", 0, rows.size, lanes_);
       line("const int64_t lanes = {1} - r0 < {0} ? {1} - r0 : {0};", lanes_, rows.size);
       row();
@@ -147,7 +156,7 @@ class KernelWriter {
   }
 
   void tiles(const CppLoop& rows, bool parallel) {
-    if (parallel) line("WICK_PARALLEL");
+    if (parallel) beginParallel();
     openLoop("tile", 0, rows.size, kTile);
     openLoop("begin", 0, walk_.row.size, kTile);
     openLoop("r0", "tile", fmt::format("(tile + {0} < {1} ? tile + {0} : {1})", kTile, rows.size));
@@ -179,7 +188,7 @@ class KernelWriter {
   // Whether the access is at the same element for a whole row.
   bool isOfRow(size_t a) const {
     if (walk_.across_rows) return false;
-    if (walk_.row.steps[a] != 0 && walk_.row.size > 1) return false;
+    if (walk_.row.steps[a] != 0 && (walk_.row.size > 1 || walk_.any_size)) return false;
     return std::ranges::all_of(walk_.pieces, [&](const CppLoop& p) { return p.steps[a] == 0; });
   }
 
@@ -324,7 +333,13 @@ class KernelWriter {
     openPieces();
     const int64_t size = walk_.row.size;
     if (pass.checks.empty()) {
-      line("{}", spread_ && walk_.pieces.empty() ? "WICK_PARALLEL_VECTORIZE" : "WICK_VECTORIZE");
+      if (!spread_ || !walk_.pieces.empty()) {
+        line("WICK_VECTORIZE");
+      } else if (walk_.any_size) {
+        line("WICK_PARALLEL_VECTORIZE_IF({})", walk_.parallel ? 1 : 0);
+      } else {
+        line("WICK_PARALLEL_VECTORIZE");
+      }
     }
     if (walk_.tiled) {
       openLoop("i", "begin", fmt::format("(begin + {0} < {1} ? begin + {0} : {1})", kTile, size));
@@ -345,6 +360,22 @@ class KernelWriter {
                      pass_));
     element(pass, values);
     close(";");
+    if (walk_.any_size) {
+      const std::string some_text = fmt::format("{} / {} * {}", size, whole, whole);
+      const std::string full_text = fmt::format("{} / {} * {}", size, lanes_, lanes_);
+      const auto vectors = [&](const std::string& begin, const std::string& end, int64_t width) {
+        openLoop("i", begin, end, width);
+        line("WICK_VECTORIZE");
+        line("for (int64_t l = 0; l < {}; ++l) add{}(i + l, l);", width, pass_);
+        close();
+      };
+      vectors("0", some_text, whole);
+      vectors(some_text, full_text, lanes_);
+      line("for (int64_t l = 0; l < {} % {}; ++l) add{}({} + l, l);", size, lanes_, pass_,
+           full_text);
+      closePieces();
+      return;
+    }
     const auto vectors = [&](int64_t begin, int64_t end, int64_t width) {
       if (begin == end) return;
       if (end - begin == width) {
@@ -379,12 +410,20 @@ class KernelWriter {
       line("for (int64_t l = 0; l < lanes; ++l) add{}({}, {}l, l);", pass_, i,
            chain == 0 ? "" : fmt::format("{} + ", chain * lanes_));
     };
-    if (some > 0) {
-      openLoop("i", 0, some, chains);
+    const std::string some_text = walk_.any_size ? fmt::format("{} / {} * {}", size, chains, chains)
+                                                 : fmt::format("{}", some);
+    if (some > 0 || walk_.any_size) {
+      openLoop("i", "0", some_text, chains);
       for (int64_t c = 0; c < chains; ++c) one(c == 0 ? "i" : fmt::format("i + {}", c), c);
       close();
     }
-    for (int64_t i = some; i < size; ++i) one(fmt::format("{}", i), 0);
+    if (walk_.any_size) {
+      openLoop("i", some_text, fmt::format("{}", size));
+      one("i", 0);
+      close();
+    } else {
+      for (int64_t i = some; i < size; ++i) one(fmt::format("{}", i), 0);
+    }
     closePieces();
   }
 

@@ -27,6 +27,9 @@ struct CppWalk {
   bool across_rows = false;     // lanes are neighbouring rows, along outer[0]
   bool tiled = false;           // rows along outer[0] are walked in blocks
   bool parallel = false;        // whether several threads pay
+  // Whether sizes and steps in the text are to be replaced: then the text has one form for all sizes of its
+  // loops, rather than the shortest for these.
+  bool any_size = false;
 };
 
 // The definition of a static function `name`; of type bool when the kernel has checks: whether they

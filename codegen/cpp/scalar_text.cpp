@@ -172,6 +172,18 @@ namespace {
 #define WICK_PARALLEL _Pragma("omp parallel for")
 #define WICK_PARALLEL_VECTORIZE _Pragma("omp parallel for simd")
 #endif
+#define WICK_PRAGMA(text) _Pragma(#text)
+#if !defined(_OPENMP)
+#define WICK_PARALLEL_IF(condition) static_cast<void>(condition);
+#define WICK_PARALLEL_VECTORIZE_IF(condition) static_cast<void>(condition); WICK_VECTORIZE
+#elif defined(__clang__)
+#define WICK_PARALLEL_IF(condition) WICK_PRAGMA(omp parallel for if (condition))
+#define WICK_PARALLEL_VECTORIZE_IF(condition) WICK_PARALLEL_IF(condition)
+#else
+#define WICK_PARALLEL_IF(condition) WICK_PRAGMA(omp parallel for if (condition))
+#define WICK_PARALLEL_VECTORIZE_IF(condition) \
+  WICK_PRAGMA(omp parallel for simd if (parallel : condition))
+#endif
 #define WICK_INLINE [[maybe_unused]] static inline __attribute__((always_inline))
 
 struct wickHalf { uint16_t bits; };

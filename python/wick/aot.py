@@ -12,8 +12,9 @@ from wick import Tensor, torch
 
 __all__ = ["load", "Model", "Signature", "Slot"]
 
-_VERSION = 2
+_VERSION = 3
 _MAX_RANK = 8
+_COMPUTED = -1000  # a size that those of the inputs decide
 _OK, _ARGUMENT = 0, 1
 _DTYPES = {
     0: torch.uint8,
@@ -49,6 +50,15 @@ class _Slot(ctypes.Structure):
     ]
 
 
+class _Symbol(ctypes.Structure):
+    _fields_ = [
+        ("name", ctypes.c_char_p),
+        ("minimum", ctypes.c_int64),
+        ("maximum", ctypes.c_int64),
+        ("step", ctypes.c_int64),
+    ]
+
+
 class _Signature(ctypes.Structure):
     _fields_ = [
         ("method", ctypes.c_char_p),
@@ -56,6 +66,9 @@ class _Signature(ctypes.Structure):
         ("outputs", ctypes.POINTER(_Slot)),
         ("num_inputs", ctypes.c_int32),
         ("num_outputs", ctypes.c_int32),
+        ("symbols", ctypes.POINTER(_Symbol)),
+        ("num_symbols", ctypes.c_int32),
+        ("shape", ctypes.c_void_p),
     ]
 
 
@@ -88,27 +101,37 @@ class _State(ctypes.Structure):
 
 
 class Slot:
-    """What an argument or a result is called, and its dtype and sizes."""
+    """What an argument or a result is called, and its dtype and sizes.
 
-    def __init__(self, slot):
+    Sizes that a call may choose are names; None are those of results that follow from them.
+    """
+
+    def __init__(self, slot, names):
         self.name = slot.name.decode()
         self.dtype = _DTYPES[slot.dtype]
-        self.sizes = tuple(slot.sizes[: slot.rank])
+        self.sizes = tuple(
+            size if size >= 0 else None if size == _COMPUTED else names[-1 - size]
+            for size in slot.sizes[: slot.rank]
+        )
 
     def __repr__(self):
-        return f"{self.name}: {self.dtype}{list(self.sizes)}"
-
-    def fits(self, tensor):
-        return tensor.dtype == self.dtype and tuple(tensor.shape) == self.sizes
+        sizes = ", ".join("?" if size is None else str(size) for size in self.sizes)
+        return f"{self.name}: {self.dtype}[{sizes}]"
 
 
 class Signature:
-    """A method, for arguments of one kind."""
+    """A method, for arguments of one kind.
+
+    `sizes` are the sizes that a call may choose: ranges by name.
+    """
 
     def __init__(self, signature):
         self.method = signature.method.decode()
-        self.inputs = [Slot(signature.inputs[i]) for i in range(signature.num_inputs)]
-        self.outputs = [Slot(signature.outputs[i]) for i in range(signature.num_outputs)]
+        symbols = [signature.symbols[i] for i in range(signature.num_symbols)]
+        self.sizes = {s.name.decode(): range(s.minimum, s.maximum + 1, s.step) for s in symbols}
+        names = list(self.sizes)
+        self.inputs = [Slot(signature.inputs[i], names) for i in range(signature.num_inputs)]
+        self.outputs = [Slot(signature.outputs[i], names) for i in range(signature.num_outputs)]
 
     def __repr__(self):
         inputs = ", ".join(map(repr, self.inputs))
@@ -152,13 +175,16 @@ class Model:
         self._init.argtypes = [ctypes.POINTER(_State), ctypes.c_char_p]
         self._methods = {}
         for signature in self.signatures:
-            function = getattr(self._library, f"{name}_{signature.method}")
-            function.argtypes = [
-                ctypes.POINTER(_State),
-                ctypes.POINTER(_Tensor),
-                ctypes.POINTER(_Tensor),
-            ]
-            self._methods[signature.method] = function
+            of_method = []
+            for suffix in ("", "_outputs"):
+                function = getattr(self._library, f"{name}_{signature.method}{suffix}")
+                function.argtypes = [
+                    ctypes.POINTER(_State),
+                    ctypes.POINTER(_Tensor),
+                    ctypes.POINTER(_Tensor),
+                ]
+                of_method.append(function)
+            self._methods[signature.method] = of_method
         self._free = getattr(self._library, name + "_free")
         self._free.argtypes = [ctypes.POINTER(_State)]
         self._states.append(self._new_state())
@@ -185,6 +211,13 @@ class Model:
             raise RuntimeError(state.error.decode(errors="replace"))
         return state
 
+    @staticmethod
+    def _check(code, state):
+        if code == _OK:
+            return
+        error = state.error.decode(errors="replace")
+        raise ValueError(error) if code == _ARGUMENT else RuntimeError(error)
+
     def _call(self, method, inputs):
         if method not in self._methods:
             raise AttributeError(f"{self.name} has no method '{method}'")
@@ -195,28 +228,27 @@ class Model:
         tensors = [
             (x if isinstance(x, Tensor) else torch.from_numpy(x)).contiguous() for x in inputs
         ]
-        # When none fits, the library says what does not.
-        signature = signatures[0]
-        for candidate in signatures:
-            if all(slot.fits(tensor) for slot, tensor in zip(candidate.inputs, tensors)):
-                signature = candidate
-                break
-        outputs = [torch.empty(slot.sizes, dtype=slot.dtype) for slot in signature.outputs]
         given = (_Tensor * len(tensors))(*map(_described, tensors))
-        taken = (_Tensor * len(outputs))(*map(_described, outputs))
+        taken = (_Tensor * max(len(s.outputs) for s in signatures))()
+        for tensor in taken:
+            tensor.dtype = -1
+        run, shapes = self._methods[method]
         try:
             state = self._states.pop()
         except IndexError:
             state = self._new_state()
         try:
-            code = self._methods[method](state, given, taken)
-            error = state.error.decode(errors="replace") if code != _OK else ""
+            # When no signature fits, this says what does not.
+            self._check(shapes(state, given, taken), state)
+            outputs = []
+            for tensor in taken:
+                if tensor.dtype >= 0:  # the signature may have fewer outputs than others
+                    sizes = tensor.sizes[: tensor.rank]
+                    outputs.append(torch.empty(sizes, dtype=_DTYPES[tensor.dtype]))
+                    tensor.data = outputs[-1].data_ptr()
+            self._check(run(state, given, taken), state)
         finally:
             self._states.append(state)
-        if code == _ARGUMENT:
-            raise ValueError(error)
-        if code != _OK:
-            raise RuntimeError(error)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
 

@@ -18,39 +18,10 @@ namespace wick {
 namespace {
 
 using testing::HasSubstr;
+using testing_aot::expectSame;
+using testing_aot::tensorOf;
+using testing_aot::tensorsOf;
 using testing_aot::Workshop;
-
-// "2x3xf32", "4xi64" (from 0 to 3): always the same numbers.
-Tensor tensorOf(const std::string& spec, uint64_t seed) {
-  DimVector sizes;
-  size_t at = 0;
-  while (spec.find('x', at) != std::string::npos) {
-    const size_t end = spec.find('x', at);
-    sizes.push_back(std::stoll(spec.substr(at, end - at)));
-    at = end + 1;
-  }
-  const std::string dtype = spec.substr(at);
-  int64_t n = 1;
-  for (int64_t s : sizes) n *= s;
-  uint64_t state = seed * 7919 + 12345;
-  const auto next = [&] {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<double>(state >> 40) / (1 << 24);
-  };
-  const auto fill = [&]<class T>(T, double low, double high) {
-    std::vector<T> values;
-    for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<T>(low + (high - low) * next()));
-    return Tensor::fromData(values.data(), sizes);
-  };
-  if (dtype == "i64") return fill(int64_t{}, 0, 4);
-  if (dtype == "i32") return fill(int32_t{}, -50, 50);
-  if (dtype == "f64") return fill(double{}, -3, 3);
-  const Tensor floats = fill(float{}, -3, 3);
-  if (dtype == "f16") return floats.to(DType::Half);
-  if (dtype == "bf16") return floats.to(DType::BFloat16);
-  if (dtype == "bool") return floats.to(DType::Int).to(DType::Bool);
-  return floats;
-}
 
 struct Case {
   const char* name;
@@ -206,34 +177,6 @@ std::vector<Tensor> inputsOf(const Case& c, uint64_t seed = 1) {
 }
 std::vector<IValue> valuesOf(const std::vector<Tensor>& tensors) {
   return {tensors.begin(), tensors.end()};
-}
-
-// Tensors and numbers of a result, in order.
-std::vector<Tensor> tensorsOf(const IValue& value) {
-  if (value.isTensor()) return {value.toTensor()};
-  if (value.isBool()) return {Tensor::scalar(value.toBool())};
-  if (value.isInt()) return {Tensor::scalar(value.toInt())};
-  if (value.isDouble()) return {Tensor::scalar(value.toDouble())};
-  std::vector<Tensor> all;
-  for (const IValue& e : value.elements()) {
-    for (const Tensor& t : tensorsOf(e)) all.push_back(t);
-  }
-  return all;
-}
-
-void expectSame(const Tensor& expected_in, const Tensor& found) {
-  const Tensor expected = expected_in.contiguous();
-  ASSERT_EQ(expected.dtype(), found.dtype());
-  ASSERT_EQ(DimVector(expected.sizes()), DimVector(found.sizes()));
-  const auto* a = static_cast<const char*>(expected.rawData());
-  const auto* b = static_cast<const char*>(found.rawData());
-  const size_t item = expected.itemSize();
-  int differ = 0;
-  for (int64_t i = 0; i < expected.numel(); ++i) {
-    differ += std::memcmp(a + i * static_cast<int64_t>(item), b + i * static_cast<int64_t>(item),
-                          item) != 0;
-  }
-  EXPECT_EQ(differ, 0) << expected.describe() << " of " << expected.numel() << " elements";
 }
 
 // All cases in one library.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -72,6 +73,7 @@ Workshop::Model Workshop::load(const std::string& name, const std::string& metho
   find("model", model.about);
   find("init", model.init);
   find(method.c_str(), model.forward);
+  find((method + "_outputs").c_str(), model.outputs);
   find("free", model.free);
   return model;
 }
@@ -95,12 +97,86 @@ std::vector<Tensor> outputsOf(const wick_aot_model& about, int32_t signature) {
   return outputs;
 }
 
+std::vector<Tensor> outputsFor(const Workshop::Model& model, wick_aot_state& state,
+                               const std::vector<Tensor>& inputs) {
+  std::vector<wick_aot_tensor> in;
+  for (const Tensor& t : inputs) in.push_back(describe(t));
+  std::vector<wick_aot_tensor> out(16);
+  for (wick_aot_tensor& t : out) t.rank = -1;
+  std::vector<Tensor> outputs;
+  if (model.outputs(&state, in.data(), out.data()) != WICK_AOT_OK) return outputs;
+  for (const wick_aot_tensor& t : out) {
+    if (t.rank < 0) break;
+    outputs.push_back(
+        Tensor::empty(DimVector(t.sizes, t.sizes + t.rank), static_cast<DType>(t.dtype)));
+  }
+  return outputs;
+}
+
 std::string call(const Workshop::Model& model, wick_aot_state& state,
                  const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs) {
   std::vector<wick_aot_tensor> in, out;
   for (const Tensor& t : inputs) in.push_back(describe(t));
   for (const Tensor& t : outputs) out.push_back(describe(t));
   return model.forward(&state, in.data(), out.data()) == WICK_AOT_OK ? "" : state.error;
+}
+
+Tensor tensorOf(const std::string& spec, uint64_t seed) {
+  DimVector sizes;
+  size_t at = 0;
+  while (spec.find('x', at) != std::string::npos) {
+    const size_t end = spec.find('x', at);
+    sizes.push_back(std::stoll(spec.substr(at, end - at)));
+    at = end + 1;
+  }
+  const std::string dtype = spec.substr(at);
+  int64_t n = 1;
+  for (int64_t s : sizes) n *= s;
+  uint64_t state = seed * 7919 + 12345;
+  const auto next = [&] {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<double>(state >> 40) / (1 << 24);
+  };
+  const auto fill = [&]<class T>(T, double low, double high) {
+    std::vector<T> values;
+    for (int64_t i = 0; i < n; ++i) values.push_back(static_cast<T>(low + (high - low) * next()));
+    return Tensor::fromData(values.data(), sizes);
+  };
+  if (dtype == "i64") return fill(int64_t{}, 0, 4);
+  if (dtype == "i32") return fill(int32_t{}, -50, 50);
+  if (dtype == "f64") return fill(double{}, -3, 3);
+  const Tensor floats = fill(float{}, -3, 3);
+  if (dtype == "f16") return floats.to(DType::Half);
+  if (dtype == "bf16") return floats.to(DType::BFloat16);
+  if (dtype == "bool") return floats.to(DType::Int).to(DType::Bool);
+  return floats;
+}
+
+std::vector<Tensor> tensorsOf(const IValue& value) {
+  if (value.isTensor()) return {value.toTensor()};
+  if (value.isBool()) return {Tensor::scalar(value.toBool())};
+  if (value.isInt()) return {Tensor::scalar(value.toInt())};
+  if (value.isDouble()) return {Tensor::scalar(value.toDouble())};
+  std::vector<Tensor> all;
+  for (const IValue& e : value.elements()) {
+    for (const Tensor& t : tensorsOf(e)) all.push_back(t);
+  }
+  return all;
+}
+
+void expectSame(const Tensor& expected_in, const Tensor& found) {
+  const Tensor expected = expected_in.contiguous();
+  ASSERT_EQ(expected.dtype(), found.dtype());
+  ASSERT_EQ(DimVector(expected.sizes()), DimVector(found.sizes()));
+  const auto* a = static_cast<const char*>(expected.rawData());
+  const auto* b = static_cast<const char*>(found.rawData());
+  const size_t item = expected.itemSize();
+  int differ = 0;
+  for (int64_t i = 0; i < expected.numel(); ++i) {
+    differ += std::memcmp(a + i * static_cast<int64_t>(item), b + i * static_cast<int64_t>(item),
+                          item) != 0;
+  }
+  EXPECT_EQ(differ, 0) << expected.describe() << " of " << expected.numel() << " elements";
 }
 
 }  // namespace wick::testing_aot

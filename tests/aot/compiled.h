@@ -25,11 +25,13 @@ class Workshop {
                        bool embed = false);
   // Compiles all that was added, warnings being errors; what the compiler says when it refuses, or "".
   std::string compile(const std::string& compiler = "g++", const std::string& more = "");
-  // The functions of a model in the library that compile() made, `forward` those of one method.
+  // The functions of a model in the library that compile() made, `forward` and `outputs` those of one
+  // method.
   struct Model {
     const wick_aot_model* (*about)();
     int (*init)(wick_aot_state*, const char*);
     int (*forward)(wick_aot_state*, const wick_aot_tensor*, wick_aot_tensor*);
+    int (*outputs)(wick_aot_state*, const wick_aot_tensor*, wick_aot_tensor*);
     void (*free)(wick_aot_state*);
   };
   Model load(const std::string& name, const std::string& method = "forward");
@@ -44,8 +46,17 @@ class Workshop {
 wick_aot_tensor describe(const Tensor& t);
 // The outputs that the model has, uninitialized.
 std::vector<Tensor> outputsOf(const wick_aot_model& about, int32_t signature = 0);
+// Those for such inputs, at most 16; none when the model refuses.
+std::vector<Tensor> outputsFor(const Workshop::Model& model, wick_aot_state& state,
+                               const std::vector<Tensor>& inputs);
 // Calls a model; its error where it refuses.
 std::string call(const Workshop::Model& model, wick_aot_state& state,
                  const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
+
+// "2x3xf32", "4xi64" (from 0 to 3): always the same numbers.
+Tensor tensorOf(const std::string& spec, uint64_t seed);
+// Tensors and numbers of a result, in order.
+std::vector<Tensor> tensorsOf(const IValue& value);
+void expectSame(const Tensor& expected, const Tensor& found);
 
 }  // namespace wick::testing_aot

@@ -16,6 +16,8 @@ def main(x: Tensor, y: Tensor) -> Tuple[Tensor, Tensor]:
     return x * y + torch.tensor([1.0, 2.0, 3.0]), x.sum(-1)
 def first(x: Tensor) -> Tensor:
     return x[0] * 2
+def joined(x: Tensor, y: Tensor) -> Tensor:
+    return torch.cat([x * 2, y], 1)
 """
 
 
@@ -29,7 +31,8 @@ class Ahead(unittest.TestCase):
         subprocess.run(
             ["tools/torchscript-cli", "build", source, "--emit", "library"]
             + ["--input", "2x3xf32", "--input", "3xf32", "--also", "main 4x3xf32 3xf32"]
-            + ["--also", "first 2x3xi64", "--output", cls.folder.name],
+            + ["--also", "first 2x3xi64", "--also", "joined NxLxf32 Nx2xf32"]
+            + ["--range", "N=1..5", "--range", "L=1..4", "--output", cls.folder.name],
             check=True,
             stdout=subprocess.DEVNULL,
         )
@@ -52,6 +55,21 @@ class Ahead(unittest.TestCase):
         array = numpy.arange(6).reshape(2, 3)
         self.assertEqual(model.first(array).tolist(), [0, 2, 4])
         self.assertIn("first(x: torch.int64[2, 3])", repr(model))
+
+    def test_sizes_are_those_of_the_call(self):
+        model = wick.aot.load(self.library)
+        program = jit.CompilationUnit(SOURCE)
+        for n, k in ((1, 1), (5, 4), (2, 3)):
+            x, y = torch.rand(n, k), torch.rand(n, 2)
+            self.assertEqual(model.joined(x, y).tolist(), program.joined(x, y).tolist())
+        signature = next(s for s in model.signatures if s.method == "joined")
+        self.assertEqual(signature.sizes, {"N": range(1, 6), "L": range(1, 5)})
+        self.assertEqual(signature.inputs[0].sizes, ("N", "L"))
+        self.assertEqual(signature.outputs[0].sizes, (None, None))
+        with self.assertRaisesRegex(ValueError, "expected N from 1 to 5"):
+            model.joined(torch.rand(6, 3), torch.rand(6, 2))
+        with self.assertRaisesRegex(ValueError, r"expected float32\[N=2, 2\], got float32\[3, 2\]"):
+            model.joined(torch.rand(2, 3), torch.rand(3, 2))
 
     def test_threads_have_states_of_their_own(self):
         model = wick.aot.load(self.library)

@@ -70,6 +70,26 @@ TEST(CliTest, BuildWritesAModelAheadOfTime) {
   EXPECT_TRUE(std::filesystem::exists(folder + "/libdoubled.so"));
   EXPECT_FALSE(std::filesystem::exists(folder + "/doubled.weights"));
 
+  const auto sized = [&](std::vector<std::string> more) {
+    std::vector<std::string> words = {"build", script, "--input", "Nx3xf32", "--output", folder};
+    words.insert(words.end(), more.begin(), more.end());
+    return cli(words);
+  };
+  EXPECT_EQ(sized({"--range", "N=2..16:2"}).code, 0);
+  EXPECT_THAT(readText(folder + "/doubled.h"),
+              AllOf(HasSubstr("float32[N, 3]"), HasSubstr("N from 2 to 16 by 2")));
+  EXPECT_EQ(sized({"--static", "N=4"}).code, 0);
+  EXPECT_THAT(readText(folder + "/doubled.h"), HasSubstr("float32[4, 3]"));
+  EXPECT_EQ(sized({}).code, 0);
+  EXPECT_THAT(readText(folder + "/doubled.h"), HasSubstr("N from 1 to 64"));
+  EXPECT_THAT(sized({"--range", "M=1..4"}).err, HasSubstr("no input has a size 'M'"));
+  EXPECT_THAT(sized({"--range", "N=4"}).err, HasSubstr("expected NAME=SMALLEST..LARGEST"));
+  EXPECT_THAT(sized({"--range", "N=4..2"}).err, HasSubstr("one that is not smaller"));
+  EXPECT_THAT(sized({"--range", "N=1..x"}).err, HasSubstr("expected a size, got 'x'"));
+  EXPECT_THAT(sized({"--range", "N=1..9999"}).err, HasSubstr("more than 4096"));
+  EXPECT_THAT(sized({"--static", "N"}).err, HasSubstr("expected NAME=SIZE"));
+  EXPECT_THAT(sized({"--static", "N=2", "--range", "N=1..2"}).err, HasSubstr("given twice"));
+
   const Outcome several = cli({"build", kDigits, "--input", "1x1x28x28xf32", "--output", folder,
                                "--name", "several", "--also", "forward 2x1x28x28xf32"});
   EXPECT_EQ(several.code, 0) << several.err;

@@ -1,0 +1,278 @@
+#include "aot/step_text.h"
+
+#include <fmt/format.h>
+
+#include "aot/recording.h"
+#include "codegen/loop/kernel.h"
+
+namespace wick::aot {
+
+std::string listOf(IntSpan values) {
+  std::string text;
+  for (int64_t v : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", v);
+  return text.empty() ? "0" : text;
+}
+
+std::string quoted(std::string_view text) {
+  std::string literal = "\"";
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      literal += {'\\', c};
+    } else if (code < ' ' || code == '?' || code > '~') {
+      literal += fmt::format("\\{:03o}", code);
+    } else {
+      literal += c;
+    }
+  }
+  return literal + "\"";
+}
+
+namespace {
+
+std::string layoutText(const Layout& layout) {
+  return fmt::format("{{{}, {{{}}}, {{{}}}}}", layout.sizes.size(), listOf(layout.sizes),
+                     listOf(layout.strides));
+}
+
+}  // namespace
+
+std::vector<StepText> StepWriter::write(const Program& program, const Plan& plan, bool any_size,
+                                        std::vector<uint32_t>& buffers) {
+  program_ = &program;
+  plan_ = &plan;
+  any_size_ = any_size;
+  names_.clear();
+  buffers_ = &buffers;
+  buffers.clear();
+  std::vector<StepText> texts;
+  for (const Step& step : program.steps) {
+    now_ = {};
+    now_.step = &step;
+    std::visit([&](const auto& what) { write(step, what); }, step.what);
+    texts.push_back(std::move(now_));
+  }
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const TensorSlot& out = program.outputs[i];
+    int64_t bytes = static_cast<int64_t>(itemSize(out.dtype));
+    for (int64_t size : out.layout.sizes) bytes *= size;
+    if (plan.direct[i] || bytes == 0) continue;
+    texts.emplace_back().call = fmt::format("  std::memcpy(outputs[{}].data, {}, {});\n", i,
+                                            pointer(out.place, "char"), bytes);
+  }
+  return texts;
+}
+
+// An expression for a place in memory, of elements of this C++ type.
+std::string StepWriter::pointer(const Place& place, const std::string& type) {
+  const Plan::Home& home = plan_->homes[place.buffer];
+  switch (home.kind) {
+    case Plan::Home::Kind::Memory: {
+      if (!any_size_) return fmt::format("at<{}>(m, {})", type, home.offset + place.offset);
+      const auto [name, added] = names_.try_emplace(place.buffer, buffers_->size());
+      if (added) buffers_->push_back(place.buffer);
+      return fmt::format("at<{}>(m, b{} + {})", type, name->second, place.offset);
+    }
+    case Plan::Home::Kind::Weights:
+      return fmt::format("at<{}>(w, {})", type, home.offset + place.offset);
+    case Plan::Home::Kind::Input:
+      return fmt::format("at<{}>(static_cast<const void*>(inputs[{}].data), {})", type, home.index,
+                         place.offset);
+    case Plan::Home::Kind::Output:
+      return fmt::format("at<{}>(outputs[{}].data, {})", type, home.index, place.offset);
+    default:
+      return "nullptr";
+  }
+}
+
+void StepWriter::write(const Step& step, const KernelStep& s) {
+  const loop::Kernel& kernel = *s.kernel;
+  for (codegen::CppFunction& f : codegen::cppFunctions(kernel.expression)) {
+    if (defined_.insert(f.name).second) functions_.push_back(std::move(f.text));
+  }
+  codegen::CppWalk walk = s.walk;
+  walk.any_size = any_size_;
+  now_.kernel = codegen::cppKernelText("KERNEL", kernel, walk, s.numbers, vector_bits_);
+  std::string arguments;
+  for (size_t a = 0; a < s.places.size(); ++a) {
+    const loop::Access& access = kernel.accesses[a];
+    if (access.isIndex()) continue;
+    const std::string type =
+        access.dtype == DType::Bool ? "uint8_t" : codegen::cppType(access.dtype);
+    arguments += (arguments.empty() ? "" : ", ") + pointer(s.places[a], type);
+  }
+  const std::string call = fmt::format("{}{})", kKernelName, arguments);
+  now_.call = kernel.checks.empty()
+                  ? fmt::format("  {};\n", call)
+                  : fmt::format(
+                        "  if (!{}) {{\n    return wick_aot_fail(state, WICK_AOT_RAISED, \"{}: "
+                        "index out of range\");\n  }}\n",
+                        call, step.name);
+}
+
+void StepWriter::write(const Step&, const SmallProductStep& s) {
+  now_.call = fmt::format(
+      "  wick_aot::product<{}>({}, {}, {}, {}, {}, {}, {},\n      {}, {}, {}, {}, {}, {});\n",
+      s.transposed, s.batches, s.m, s.n, s.k, pointer(s.a, "float"), s.lda, s.a_step,
+      pointer(s.b, "float"), s.ldb, s.b_step, s.bias ? pointer(*s.bias, "float") : "nullptr",
+      pointer(s.c, "float"), s.c_step);
+}
+
+void StepWriter::write(const Step&, const PlainProductStep& s) {
+  const std::string type = codegen::cppType(s.dtype);
+  const auto list = [](const std::array<int64_t, 3>& a) {
+    return fmt::format("{{{}, {}, {}}}", a[0], a[1], a[2]);
+  };
+  now_.call = fmt::format("  wick_aot::plainProduct<{}>({}, {}, {}, {}, {}, {}, {}, {}, {}, {});\n",
+                          type, s.batches, s.m, s.n, s.k, pointer(s.a, type), list(s.a_strides),
+                          pointer(s.b, type), list(s.b_strides),
+                          s.bias ? pointer(*s.bias, type) : "nullptr", pointer(s.c, type));
+}
+
+bool StepWriter::isWeight(const Place& p) const {
+  return plan_->homes[p.buffer].kind == Plan::Home::Kind::Weights;
+}
+int64_t StepWriter::weightsOffset(const Place& p) const {
+  return plan_->homes[p.buffer].offset + p.offset;
+}
+
+void StepWriter::write(const Step& step, const LibraryStep& s) {
+  DimVector skipped = s.dilation;
+  for (int64_t& d : skipped) --d;
+  const bool packs = s.packs && isWeight(s.weights);
+  const bool bias_known = s.bias && isWeight(*s.bias);
+  const std::string description = fmt::format(
+      "{{{}, {}, {}, int32_t({}), {}, {}, {},\n     {{{}}}, {{{}}}, {{{}}}, {{{}}},\n     {},\n    "
+      " "
+      "{},\n     {}}}",
+      s.kind == LibraryStep::Kind::Convolution  ? 0
+      : s.kind == LibraryStep::Kind::Transposed ? 1
+                                                : 2,
+      static_cast<int>(s.residual), static_cast<int>(s.activation), s.one_thread ? 1 : 0,
+      packs ? weightsOffset(s.weights) : -1,
+      !s.bias      ? -1
+      : bias_known ? weightsOffset(*s.bias)
+                   : -2,
+      s.stride.size(), listOf(s.stride), listOf(skipped), listOf(s.padding),
+      listOf(s.padding_after), layoutText(s.source), layoutText(s.weight), layoutText(s.result));
+  const std::string arguments =
+      fmt::format("{}, {}, {}, {}, {}", pointer(s.from, "float"),
+                  packs ? "nullptr" : pointer(s.weights, "float"),
+                  s.bias && !bias_known ? pointer(*s.bias, "float") : "nullptr",
+                  s.addend ? pointer(*s.addend, "float") : "nullptr", pointer(s.to, "float"));
+  now_.primitive = true;
+  if (any_size_) {
+    now_.call = fmt::format(
+        "  {{\n    const wick_aot_primitive primitive =\n    {};\n"
+        "    code = run(state, {}, &primitive, {});\n  }}\n"
+        "  if (code != WICK_AOT_OK) return code;\n",
+        description, kPrimitiveNumber, arguments);
+  } else {
+    now_.description = fmt::format("    {},  // {}\n", description, step.name);
+    now_.call = fmt::format(
+        "  code = run(state, {}, nullptr, {});\n  if (code != WICK_AOT_OK) return code;\n",
+        kPrimitiveNumber, arguments);
+  }
+}
+
+void StepWriter::write(const Step&, const ConvolutionStep& s) {
+  const auto pair = [](const std::array<int64_t, 2>& p) {
+    return fmt::format("{}, {}", p[0], p[1]);
+  };
+  const std::string text = fmt::format(
+      "{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, {}, wick_aot::Finish::{}", s.samples, s.groups,
+      pair(s.input), s.in_channels, pair(s.result), s.out_channels, pair(s.kernel), pair(s.stride),
+      pair(s.dilation), pair(s.padding), s.residual_first,
+      s.activation == Activation::None   ? "Nothing"
+      : s.activation == Activation::Relu ? "Relu"
+                                         : "Relu6");
+  convolves_ = true;
+  std::string what = fmt::format("wick_aot::Convolution{{{}}}", text);
+  if (!any_size_) {
+    auto [known, added] = convolution_names_.try_emplace(text);
+    if (added) {
+      known->second = fmt::format("convolution_{}", convolution_names_.size());
+      tables_ += fmt::format("constexpr wick_aot::Convolution {} = {{{}}};\n", known->second, text);
+    }
+    what = known->second;
+  }
+  now_.call =
+      fmt::format("  wick_aot::convolve({}, {}, {}, {}, {}, {});\n", what, pointer(s.from, "float"),
+                  pointer(s.weights, "float"), s.bias ? pointer(*s.bias, "float") : "nullptr",
+                  s.residual ? pointer(*s.residual, "float") : "nullptr", pointer(s.to, "float"));
+}
+
+// The name of a table with these numbers.
+std::string StepWriter::table(const std::vector<int64_t>& numbers) {
+  const std::string list = listOf(IntSpan(numbers.data(), numbers.size()));
+  auto [known, added] = table_names_.try_emplace(list);
+  if (added) {
+    known->second = fmt::format("table_{}", table_names_.size());
+    tables_ += fmt::format("const int32_t {}[] = {{{}}};\n", known->second, list);
+  }
+  return known->second;
+}
+std::string StepWriter::axes(const PoolStep& s) {
+  std::string text;
+  for (const PoolStep::Axis& a : s.axes) {
+    text += fmt::format("{}\n    {{{}, {}, {}, {}, {}, {}}}", text.empty() ? "" : ",", a.input,
+                        a.begin.size(), a.step, table(a.begin), table(a.end), table(a.span));
+  }
+  auto [known, added] = axes_names_.try_emplace(text);
+  if (added) {
+    known->second = fmt::format("windows_{}", axes_names_.size());
+    tables_ += fmt::format("constexpr wick_aot::Axes {} = {{{}}};\n", known->second, text);
+  }
+  return known->second;
+}
+
+void StepWriter::write(const Step&, const PoolStep& s) {
+  const std::string windows = axes(s), type = codegen::cppType(s.dtype);
+  const std::string from = pointer(s.from, type), to = pointer(s.to, type);
+  const int64_t planes = s.samples * s.channels;
+  if (!s.average) {
+    const std::string indices = s.indices ? pointer(*s.indices, "int64_t") : "nullptr";
+    now_.call = s.channels_last
+                    ? fmt::format("  wick_aot::maxPixels<{}>({}, {}, {}, {}, {}, {});\n", type,
+                                  windows, s.samples, s.channels, from, to, indices)
+                    : fmt::format("  wick_aot::maxPlanes<{}>({}, {}, {}, {}, {});\n", type, windows,
+                                  planes, from, to, indices);
+    return;
+  }
+  const std::string by =
+      fmt::format("{{{}, {}}}", s.divisor.value_or(0), s.count_padding ? "true" : "false");
+  if (s.channels_last) {
+    now_.call = fmt::format("  wick_aot::averagePixels<{}>({}, {}, {}, {}, {}, {});\n", type,
+                            windows, s.samples, s.channels, by, from, to);
+  } else if (s.shares_rows) {
+    now_.call = fmt::format("  wick_aot::averageSharedPlanes<{}, {}>({}, {}, {}, {}, {});\n",
+                            s.axes[2].input, type, windows, planes, by, from, to);
+  } else {
+    now_.call = fmt::format("  wick_aot::averagePlanes<{}>({}, {}, {}, {}, {});\n", type, windows,
+                            planes, by, from, to);
+  }
+}
+
+void StepWriter::write(const Step&, const FillStep& s) {
+  const size_t bytes = program_->buffers[s.to.buffer].bytes;
+  const std::string to = pointer(s.to, "char");
+  now_.call = s.from
+                  ? fmt::format("  std::memcpy({}, {}, {});\n", to, pointer(*s.from, "char"), bytes)
+                  : fmt::format("  std::memset({}, 0, {});\n", to, bytes);
+}
+
+void StepWriter::write(const Step&, const BranchStep& s) {
+  now_.call = fmt::format("  if (*{} != 0) {{\n", pointer(s.condition, "uint8_t"));
+}
+void StepWriter::write(const Step&, const OtherwiseStep&) {
+  now_.call = "  } else {\n";
+}
+void StepWriter::write(const Step&, const EndStep&) {
+  now_.call = "  }\n";
+}
+void StepWriter::write(const Step&, const RaiseStep& s) {
+  now_.call =
+      fmt::format("  return wick_aot_fail(state, WICK_AOT_RAISED, {});\n", quoted(s.message));
+}
+
+}  // namespace wick::aot
