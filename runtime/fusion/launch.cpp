@@ -287,10 +287,15 @@ bool GroupCall::place(const loop::LoweredGroup& group, size_t k, Launch& launch)
 bool GroupCall::planWalk(const loop::LoweredGroup& group, size_t k, Launch& launch) const {
   const loop::Kernel& kernel = group.kernels[k];
   const auto isReduced = [&](int d) { return (kernel.reduced >> d & 1) != 0; };
+  // What is stored for each point of an empty row may be needed all the same: it may not vary along
+  // the dimension that is empty.
+  const bool fills_rows = std::ranges::all_of(kernel.stores, &loop::Store::per_row);
   double elements = 1;
   for (int d = 0; d < kernel.rank; ++d) {
     const int64_t size = launch.sizes[static_cast<size_t>(d)];
-    if (isReduced(d) && size == 0 && (device_.isCpu() || hasExtremum(kernel))) return false;
+    if (isReduced(d) && size == 0 && (device_.isCpu() || hasExtremum(kernel) || !fills_rows)) {
+      return false;
+    }
     elements *= static_cast<double>(std::max<int64_t>(size, 1));
   }
   // Operands may be expanded to more than any tensor has.

@@ -4,7 +4,9 @@
 //   [pointwise|reductions|structures]]]
 // Prints those that differ; the exit code is 1 when there are any. Arithmetic has the bits of the
 // CPU, functions are within two units in the last place, and sums are added in another order, so
-// results must be close. What the device refuses by name is counted.
+// results must be close. Elements that change much when one step's result changes in its last places
+// (the cosine of a large exponential) are left out, and such groups counted. What the device refuses by
+// name is counted.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -21,12 +23,13 @@
 #include "runtime/jit_mode.h"
 #include "tests/codegen/check_fusion.h"
 #include "tests/codegen/random_programs.h"
+#include "tests/cuda/perturbed.h"
 
 namespace wick {
 namespace {
 
 struct Counts {
-  uint64_t fused = 0, refused = 0, failures = 0;
+  uint64_t fused = 0, refused = 0, unsteady = 0, failures = 0;
 };
 
 IValue onDevice(const IValue& v, Device device) {
@@ -63,7 +66,11 @@ std::string check(uint64_t seed, ProgramKind kind, Device device, Counts& counts
   }
   counts.fused += fusionStatistics().launches > before.launches;
   const auto failure = [&](const std::string& what) {
-    return fmt::format("seed {}: {}\n{}", seed, what, program.text);
+    std::string text = fmt::format("seed {}: {}\n{}", seed, what, program.text);
+    for (const IValue& v : program.arguments) {
+      if (v.isTensor() && v.toTensor().defined()) text += v.toTensor().describe() + '\n';
+    }
+    return text;
   };
   if (expected.error.empty() && got.error.find("not available") != std::string::npos) {
     ++counts.refused;
@@ -79,12 +86,18 @@ std::string check(uint64_t seed, ProgramKind kind, Device device, Counts& counts
                        std::ranges::any_of(program.arguments, [&](const IValue& v) {
                          return v.isTensor() && v.toTensor().defined() && isReduced(v.toTensor());
                        });
-  for (size_t i = 0; i < expected.tensors.size() && got.error.empty(); ++i) {
-    const std::string difference =
-        differenceOf(got.tensors[i], expected.tensors[i], reduced ? 0.02 : 2e-4, false);
-    if (!difference.empty()) return failure(fmt::format("output {}: {}", i, difference));
+  const double tolerance = reduced ? 0.02 : 2e-4;
+  std::string found;
+  for (size_t i = 0; i < expected.tensors.size() && got.error.empty() && found.empty(); ++i) {
+    found = differenceOf(got.tensors[i], expected.tensors[i], tolerance, false);
+    if (!found.empty()) found = fmt::format("output {}: {}", i, found);
   }
-  return {};
+  if (found.empty()) return {};
+  if (!differsSteadily(program, got.tensors, expected.tensors, tolerance)) {
+    ++counts.unsteady;
+    return {};
+  }
+  return failure(found);
 }
 
 }  // namespace
@@ -112,7 +125,9 @@ int main(int argc, char** argv) {
     constexpr uint64_t kMaxShown = 5;
     if (++counts.failures <= kMaxShown) fmt::print("{}\n", failure);
   }
-  fmt::print("{} groups, {} of them ran as kernels, {} refused, {} failures\n", count, counts.fused,
-             counts.refused, counts.failures);
+  fmt::print(
+      "{} groups, {} of them ran as kernels, {} refused, {} with elements left out, {} "
+      "failures\n",
+      count, counts.fused, counts.refused, counts.unsteady, counts.failures);
   return counts.failures == 0 ? 0 : 1;
 }
