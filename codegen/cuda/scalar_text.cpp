@@ -269,9 +269,9 @@ template <class T> __device__ T wickIntPow(T base, T exponent) {
 
 // Infinity gives NaN, as in PyTorch's formulas, which divide it by itself.
 constexpr const char* kBessel = R"(
-__device__ inline float wickI0(float x) { return x - x == 0 ? cyl_bessel_i0f(x) : x - x; }
+__device__ inline float wickI0f(float x) { return x - x == 0 ? cyl_bessel_i0f(x) : x - x; }
 __device__ inline double wickI0(double x) { return x - x == 0 ? cyl_bessel_i0(x) : x - x; }
-__device__ inline float wickI1(float x) { return x - x == 0 ? cyl_bessel_i1f(x) : x - x; }
+__device__ inline float wickI1f(float x) { return x - x == 0 ? cyl_bessel_i1f(x) : x - x; }
 __device__ inline double wickI1(double x) { return x - x == 0 ? cyl_bessel_i1(x) : x - x; }
 )";
 

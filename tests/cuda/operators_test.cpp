@@ -2,8 +2,11 @@
 // What they compute is compared on devices.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "core/error.h"
 #include "core/value_conversions.h"
+#include "ir/operator.h"
 #include "runtime/cuda/compiler.h"
 #include "runtime/ops/call.h"
 #include "tests/cuda/fake_driver.h"
@@ -77,6 +80,49 @@ TEST(Operators, SpecialFunctions) {
     static const OperatorHandle kPolygamma{"aten::polygamma", ""};
     EXPECT_EQ(kPolygamma(int64_t{2}, t).dtype(), type);
   }
+}
+
+// Operators of one or two tensors and nothing else.
+std::vector<const Operator*> operatorsOfTensors() {
+  std::vector<const Operator*> all;
+  for (const std::string& name : OperatorRegistry::instance().names()) {
+    if (!name.starts_with("aten::")) continue;
+    for (const Operator* op :
+         OperatorRegistry::instance().overloads(Symbol::fromQualString(name))) {
+      const FunctionSchema& schema = op->schema();
+      const bool is_of_tensors =
+          op->form() == Operator::Form::Base && schema.returns().size() == 1 &&
+          schema.returns()[0].type->kind() == TypeKind::Tensor &&
+          std::ranges::all_of(schema.arguments(),
+                              [](const Argument& a) { return a.type->kind() == TypeKind::Tensor; });
+      const size_t count = schema.arguments().size();
+      if (is_of_tensors && (count == 1 || count == 2)) all.push_back(op);
+    }
+  }
+  return all;
+}
+
+// What the CPU computes is there; a kernel that does not compile is an operator that is not available.
+TEST(Operators, AllOfTensorsAloneAreThere) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  FakeDriver driver;
+  const auto errorOf = [](const Operator& op, const Tensor& t) {
+    IValue arguments[2] = {t, t}, result;
+    try {
+      op.call(arguments, op.schema().arguments().size(), &result, 1);
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string();
+  };
+  int there = 0;
+  for (const Operator* op : operatorsOfTensors()) {
+    if (!errorOf(*op, Tensor::full({5}, 0.5, DType::Float)).empty()) continue;
+    const std::string error = errorOf(*op, zeros({5}, DType::Float));
+    EXPECT_EQ(error.find("not available on device"), std::string::npos) << error;
+    there += error.empty() ? 1 : 0;
+  }
+  EXPECT_GT(there, 200);
 }
 
 TEST(Operators, ScansAndRows) {
