@@ -19,6 +19,9 @@ namespace wick {
 namespace {
 
 constexpr int64_t kBlock = 512;
+// Elements after which the time that is left is looked at: some functions take microseconds for one.
+constexpr int64_t kPiece = 8192;
+constexpr int64_t kStepsAnElement = 8;  // of Pace, which looks after 65,536
 constexpr int64_t kLargestItem = 16;
 constexpr size_t kMaxOperands = kMaxScalarInputs + 1;
 
@@ -98,7 +101,7 @@ class RowRunner {
     Pace pace;
     for (int64_t begin = 0; begin < n; begin += kBlock) {
       const int64_t count = std::min(kBlock, n - begin);
-      pace.step(count);
+      pace.step(count * kStepsAnElement);
       for (size_t s = 1; s < job_.sides; ++s) {
         const char* from = at[s] + begin * steps_[s];
         if (!staged_[s]) {
@@ -122,10 +125,10 @@ class RowRunner {
  private:
   // Where nothing is staged; between the pieces of a long row the time that is left is looked at.
   void runAsItLies(const Places& at, const void** inputs, int64_t n) const {
-    for (int64_t begin = 0; begin < n; begin += kGrainSize) {
+    for (int64_t begin = 0; begin < n; begin += kPiece) {
       if (begin > 0) checkBudget();
       for (size_t s = 1; s < job_.sides; ++s) inputs[s - 1] = at[s] + begin * steps_[s];
-      job_.entry->loop(at[0] + begin * steps_[0], inputs, std::min(kGrainSize, n - begin));
+      job_.entry->loop(at[0] + begin * steps_[0], inputs, std::min(kPiece, n - begin));
     }
   }
 

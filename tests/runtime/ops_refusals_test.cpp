@@ -183,6 +183,16 @@ TEST(Refusals, SizesAtTheEdgesOfInt64) {
                RuntimeError);
 }
 
+TEST(Refusals, DifferencesAndWindowsOfNothing) {
+  const Tensor none = Tensor::zeros({0, int64_t{1} << 40}, DType::Float);
+  EXPECT_EQ(shape(call("aten::diff", "", none, INT64_MAX - 1, 1)), (Shape{0, 0}));
+  EXPECT_EQ(shape(call("aten::diff", "", none, 3, 1)), (Shape{0, (int64_t{1} << 40) - 3}));
+  EXPECT_THROW(call("aten::fractional_max_pool2d", "", iota(DimVector{1, 1, 4, 4}),
+                    makeIntList({INT64_MAX, 3}), makeIntList({4, 1}),
+                    Tensor::zeros({1, 1, 2}, DType::Float)),
+               RuntimeError);
+}
+
 TEST(Refusals, BlocksWithoutAProductOfSizes) {
   const int64_t big = int64_t{1} << 40;
   const Tensor none = call("aten::sparse_coo_tensor", "size", makeIntList({0, 0}));

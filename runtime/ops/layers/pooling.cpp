@@ -149,7 +149,7 @@ Pair adaptiveMaxPool(const Tensor& self, const DimVector& output_size) {
 // Windows whose starts a random number in [0, 1) shifts; one set of windows a plane.
 pooling::Axis fractionalAxis(const char* op, int64_t input, int64_t output, int64_t kernel,
                              double sample) {
-  WICK_CHECK(kernel > 0 && output > 0 && output + kernel - 1 <= input,
+  WICK_CHECK(kernel > 0 && output > 0 && kernel <= input && output - 1 <= input - kernel,
              "{}: kernel size {} is too large relative to input size {} and output size {}", op,
              kernel, input, output);
   pooling::Axis axis;
