@@ -271,6 +271,8 @@ void CutText::appendForm(std::string& form) const {
 }
 
 SizeSpace::SizeSpace(std::vector<Symbol> symbols) : symbols_(std::move(symbols)) {
+  WICK_CHECK(symbols_.size() <= kMostSymbols, "expected at most {} names of sizes, got {}",
+             kMostSymbols, symbols_.size());
   for (const Symbol& s : symbols_) {
     WICK_CHECK(s.minimum >= 0 && s.minimum <= s.maximum && s.step >= 1,
                "sizes {}: expected a range from a minimum up to a maximum, got {} to {} by {}",

@@ -34,13 +34,15 @@ struct CutText {
 };
 CutText cutAtNumbers(std::string_view text);
 
+// Names of sizes that one program may have: WICK_AOT_MAX_SYMBOLS of the runtime.
+inline constexpr size_t kMostSymbols = 8;
 // Combinations of sizes that one program may have.
 inline constexpr size_t kMostSizes = 4096;
 
 // Sizes by position: all combinations of the symbols' values, the last symbol's fastest.
 class SizeSpace {
  public:
-  // RuntimeError for ranges without end or with too many combinations.
+  // RuntimeError for too many symbols, ranges that are too large, or too many combinations.
   explicit SizeSpace(std::vector<Symbol> symbols);
   const std::vector<Symbol>& symbols() const { return symbols_; }
   size_t count() const { return count_; }

@@ -145,10 +145,9 @@ std::vector<aot::Symbol> namedSizes(const std::vector<std::string>& inputs,
       symbols.push_back(at == known.end() ? aot::Symbol{.name = name} : *at);
     }
   }
-  constexpr size_t kMostNames = 8;
-  if (symbols.size() > kMostNames) {
+  if (symbols.size() > aot::kMostSymbols) {
     throw CommandLineError(fmt::format("--input: expected at most {} names of sizes, got {}",
-                                       kMostNames, symbols.size()));
+                                       aot::kMostSymbols, symbols.size()));
   }
   return symbols;
 }

@@ -100,7 +100,7 @@ aot::Entry recorded(const Options& options, const LoadedFile& program, const std
     return boundArguments(sized, program, declared);
   };
   aot::Family family = aot::familyOf(function, symbols, argumentsOf);
-  // Keeps what it records.
+  // The entry keeps the prepared function, which nobody else holds.
   entry.family = {family.symbols, [prepared, record = std::move(family.record)](
                                       const std::vector<int64_t>& sizes) { return record(sizes); }};
   return entry;

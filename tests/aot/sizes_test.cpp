@@ -436,6 +436,15 @@ TEST(SizeTextTest, NumbersAreCutOut) {
   EXPECT_EQ(cut.pieces[4], " - b2");
 }
 
+TEST(SizeSpace, IsBounded) {
+  EXPECT_THROW(aot::SizeSpace(std::vector<aot::Symbol>(aot::kMostSymbols + 1, {"N", 1, 1, 1})),
+               RuntimeError);
+  EXPECT_THROW(aot::SizeSpace({{"N", 1, 65, 1}, {"L", 1, 64, 1}}), RuntimeError);
+  EXPECT_THROW(aot::SizeSpace({{"N", 3, 2, 1}}), RuntimeError);
+  EXPECT_THROW(aot::SizeSpace({{"N", 1, INT64_MAX, 1}}), RuntimeError);
+  EXPECT_EQ(aot::SizeSpace({{"N", 1, 64, 1}, {"L", 1, 64, 1}}).count(), aot::kMostSizes);
+}
+
 // Columns become expressions that give all their numbers.
 TEST(SizeTextTest, ColumnsBecomeExpressions) {
   const aot::SizeSpace space({{"N", 1, 12, 1}, {"L", 2, 30, 4}});

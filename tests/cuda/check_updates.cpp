@@ -1,6 +1,7 @@
 // Compares optimizers on a GPU with those of the CPU, bit for bit: every rule, dtypes, layouts, numbers
 // of parameters. NaN equals NaN, whatever its bits: float16 has many, because epsilon and small squares
-// are 0 there, and processors give them other bits than GPUs. With "time", also what a step of many parameters takes. Needs a GPU:
+// are 0 there, and processors give them other bits than GPUs. With "time", also what a step of many
+// parameters takes. Needs a GPU:
 //   bazel run -c opt //tests/cuda:check_updates -- [time]
 // The exit code is 1 when a number differs.
 #include <fmt/core.h>

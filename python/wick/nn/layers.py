@@ -7,8 +7,11 @@ from wick import torch
 from wick.nn import functional as F
 from wick.nn import init
 from wick.nn.module import Module, Parameter
-from wick.nn.pooling import _tuple
 from wick.torch import Tensor
+
+
+def _tuple(value, count):
+    return (value,) * count if isinstance(value, int) else tuple(value)
 
 
 class Identity(Module):

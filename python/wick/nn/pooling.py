@@ -2,12 +2,9 @@
 
 from wick import torch
 from wick.nn import functional as F
+from wick.nn.layers import _tuple
 from wick.nn.module import Module
 from wick.torch import Tensor
-
-
-def _tuple(value, count):
-    return (value,) * count if isinstance(value, int) else tuple(value)
 
 
 # ---- pooling ----
