@@ -1,15 +1,20 @@
 #include "lazy/base.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/error.h"
+#include "lazy/device_below.h"
 #include "lazy/view_records.h"
 
 namespace wick::lazy {
 
+Base::Base(Storage& storage) : storage_(storage) {
+  countBase(1);
+}
+
 Base::~Base() {
   const std::lock_guard lock(mutex());
+  countBase(-1);
   if (graph_) graph_->forget(this);
 }
 
@@ -28,7 +33,7 @@ void Base::settle(const char* cause) {
 
 void Base::startZeros(DType dtype) {
   const auto count = static_cast<int64_t>(storage_.bytes() / itemSize(dtype));
-  data_ = Tensor::zeros({count}, dtype);
+  data_ = Tensor::zeros({count}, dtype, deviceBelow());
   layout_ = Geometry::of(data_);
 }
 
@@ -36,9 +41,11 @@ void Base::startZeros(DType dtype) {
 void Base::covers(int64_t end, size_t item_size) {
   const size_t needed = static_cast<size_t>(end) * item_size;
   if (needed <= data_.storage()->bytes()) return;
-  const Tensor grown = Tensor::zeros({static_cast<int64_t>(storage_.bytes())}, DType::Byte);
-  std::memcpy(grown.rawData(), data_.storage()->data(),
-              std::min(storage_.bytes(), data_.storage()->bytes()));
+  const auto bytes = static_cast<int64_t>(storage_.bytes());
+  const auto kept = std::min(bytes, static_cast<int64_t>(data_.storage()->bytes()));
+  const Tensor grown = Tensor::zeros({bytes}, DType::Byte, deviceBelow());
+  grown.asStrided({kept}, {1}, 0)
+      .copyFrom(Tensor::fromStorage(data_.storage(), DType::Byte, {kept}, {1}, 0));
   const auto count = static_cast<int64_t>(storage_.bytes() / itemSize(layout_.dtype));
   data_ = Tensor::fromStorage(grown.storage(), layout_.dtype, {count}, {1}, 0);
   layout_ = Geometry::of(data_);
@@ -73,7 +80,7 @@ ValueId Base::read(const Tensor& t) {
   const std::shared_ptr<Graph>& graph = Graph::current();
   const Geometry view = Geometry::of(t);
   if (t.numel() == 0) {
-    return graph->input(Tensor::emptyStrided(view.sizes, view.strides, view.dtype));
+    return graph->input(Tensor::emptyStrided(view.sizes, view.strides, view.dtype, deviceBelow()));
   }
   checkError();
   if (graph_) {
@@ -93,7 +100,8 @@ ValueId Base::read(const Tensor& t) {
 
 Tensor Base::fetch(const Tensor& t, const char* cause) {
   const Geometry view = Geometry::of(t);
-  if (t.numel() == 0) return Tensor::emptyStrided(view.sizes, view.strides, view.dtype);
+  if (t.numel() == 0)
+    return Tensor::emptyStrided(view.sizes, view.strides, view.dtype, deviceBelow());
   checkError();
   if (graph_) settle(cause);
   if (!data_.defined()) startZeros(view.dtype);
@@ -170,11 +178,11 @@ void Base::become(const Tensor& data) {
   views_.clear();
   value_ = kNoValue;
   error_ = nullptr;
-  if (Geometry::of(data) == layout_) {
+  if (Geometry::of(data) == layout_ && data.device() == deviceBelow()) {
     data_ = data;
     return;
   }
-  data_ = Tensor::emptyStrided(layout_.sizes, layout_.strides, layout_.dtype);
+  data_ = Tensor::emptyStrided(layout_.sizes, layout_.strides, layout_.dtype, deviceBelow());
   data_.copyFrom(data);
 }
 

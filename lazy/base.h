@@ -14,7 +14,7 @@ namespace wick::lazy {
 // of a graph, or neither: then they are zeros. All is synchronized by mutex().
 class Base : public RefCounted {
  public:
-  explicit Base(Storage& storage) : storage_(storage) {}
+  explicit Base(Storage& storage);
   ~Base() override;
 
   static Base& of(const Tensor& t);

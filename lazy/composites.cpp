@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "lazy/base.h"
+#include "lazy/device_below.h"
 #include "lazy/program.h"
 #include "lazy/recorder.h"
 #include "runtime/ops/call.h"
@@ -36,7 +37,7 @@ void sumToSize(CallFrame& frame) {
   }
 }
 
-// The mask is drawn now, as the CPU draws it, and is data; the product is recorded.
+// The mask is drawn now, as the device below draws it, and is data; the product is recorded.
 void dropout(CallFrame& frame) {
   static const OperatorHandle kDropout("aten::dropout", ""), kMul("aten::mul", "Tensor"),
       kScale("aten::mul", "Scalar");
@@ -55,7 +56,8 @@ void dropout(CallFrame& frame) {
   }
   const ComputeScope scope;
   const Tensor ones = Tensor::emptyLike(
-      Tensor::emptyStrided(self.sizes(), self.strides(), self.dtype()), self.dtype());
+      Tensor::emptyStrided(self.sizes(), self.strides(), self.dtype(), deviceBelow()),
+      self.dtype());
   ones.fill(1);
   const Tensor noise = kDropout(ones, p, true);
   frame.results[0] = IValue(kMul(self, moveTo(noise, Device{kLazy, -1})));

@@ -7,6 +7,7 @@
 #include "ir/dot.h"
 #include "lazy/base.h"
 #include "lazy/counting.h"
+#include "lazy/device_below.h"
 #include "lazy/effects.h"
 #include "lazy/frozen_step.h"
 #include "lazy/lazy.h"
@@ -239,7 +240,9 @@ std::vector<IValue> Graph::run(const Plan& plan, const char* cause, bool ends_st
     countFollowed(cause, placeOfCause(ends_step));
     return frozen_->program()->run(frozen_->arguments(inputs_), forget);
   }
-  const std::vector<bool> spare = ends_step ? spareInputs() : std::vector<bool>();
+  // Elsewhere kernels write to memory of their own.
+  const bool donates = ends_step && deviceBelow().isCpu();
+  const std::vector<bool> spare = donates ? spareInputs() : std::vector<bool>();
   Description description = Program::describe(*this, plan, spare);
   bool compiled = false;
   const auto program = Program::find(*this, plan, spare, description.key, compiled);

@@ -1,11 +1,12 @@
 #include "lazy/immediate.h"
 
-#include <cstring>
 #include <unordered_map>
 
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "lazy/base.h"
 #include "lazy/counting.h"
+#include "lazy/device_below.h"
 #include "lazy/places.h"
 #include "lazy/program.h"
 #include "lazy/recorder.h"
@@ -50,7 +51,7 @@ class Call {
 
   IValue realOf(const IValue& v) {
     if (v.isTensor()) return isLazy(v.toTensor()) ? IValue(realOf(v.toTensor())) : v;
-    if (v.isDevice()) return v.toDevice().type == kLazy ? IValue(Device()) : v;
+    if (v.isDevice()) return v.toDevice().type == kLazy ? IValue(deviceBelow()) : v;
     if (!isTensorList(v)) return v;
     std::vector<IValue> elements;
     for (const IValue& e : v.elements()) elements.push_back(realOf(e));
@@ -71,9 +72,11 @@ class Call {
     }
     if (!copy->second) {
       const Storage& memory = *known.storage();
-      copy->second = Storage::allocate(memory.bytes());
+      const Device device = memory.device();
+      copy->second = Storage::allocate(memory.bytes(), device);
       if (memory.bytes() > 0) {
-        std::memcpy(copy->second->data(), memory.data(), memory.bytes());
+        deviceBackend(device.type)
+            .copyBytes(copy->second->data(), device, memory.data(), device, memory.bytes());
       }
     }
     known = Tensor::fromStorage(copy->second, known.dtype(), known.sizes(), known.strides(),
@@ -111,9 +114,9 @@ class Call {
     return v.isTuple() ? IValue(makeTuple(std::move(elements), v.toTuple().named))
                        : IValue(makeList(v.toList().element_type, std::move(elements)));
   }
-  // Results of other kinds stay what they are.
+  // Results of other kinds, and on other devices, stay what they are.
   static Tensor wrap(const Tensor& data) {
-    if (data.kind() != TensorKind::Dense || !data.device().isCpu()) return data;
+    if (data.kind() != TensorKind::Dense || data.device() != deviceBelow()) return data;
     Geometry layout = Geometry::of(data);
     layout.offset = 0;
     if (!layout.isDense()) return wrap(data.clone(MemoryFormat::Contiguous));

@@ -7,11 +7,18 @@
 #include <string>
 #include <vector>
 
+#include "core/device.h"
 #include "core/source_range.h"
 
 #pragma GCC visibility push(default)
 
 namespace wick::lazy {
+
+// Where the data of lazy tensors are and graphs run: the CPU at first, or a CUDA device. Of the whole
+// process, and to be called before there are lazy tensors: RuntimeError when one has its data elsewhere,
+// or when there is no such device.
+void setDevice(Device device);
+Device device();
 
 // Computes all tensors of the calling thread that are not yet. Throws what a run throws, with the
 // place of the call that was recorded; what does not depend on that call is computed all the same.

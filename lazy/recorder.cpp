@@ -23,6 +23,7 @@
 #include "ir/device_kernels.h"
 #include "ir/kind_kernels.h"
 #include "lazy/base.h"
+#include "lazy/device_below.h"
 #include "lazy/effects.h"
 #include "lazy/immediate.h"
 #include "lazy/infer.h"
@@ -205,7 +206,7 @@ void checkPlace(const Operator& op, const Tensor& t, bool in_list) {
 }
 
 ValueId valueOf(const Tensor& t) {
-  return isLazy(t) ? Base::of(t).read(t) : Graph::current()->input(t.clone());
+  return isLazy(t) ? Base::of(t).read(t) : Graph::current()->input(onDeviceBelow(t.clone()));
 }
 
 Operand operandFor(const Operator& op, size_t i, const IValue& v) {
@@ -231,7 +232,7 @@ Operand operandFor(const Operator& op, size_t i, const IValue& v) {
     return made;
   }
   // In a graph all is on the device below.
-  if (v.isDevice()) return constantOperand(IValue());
+  if (v.isDevice()) return deviceOperand();
   if (v.isInt() || v.isDouble()) {
     const Argument& declared = op.schema().arguments()[i];
     const auto* optional = declared.type->as<OptionalType>();
@@ -612,9 +613,10 @@ void fill(const Tensor& to, const Tensor& element) {
   const Operand none = constantOperand(IValue());
   const IValue number = numberOf(element);
   const ValueId value = Graph::current()->emit(
-      full, {intsOperand(to.sizes()),
-             number.isInt() || number.isDouble() ? numberOperand(number) : constantOperand(number),
-             constantOperand(IValue(static_cast<int64_t>(to.dtype()))), none, none, none});
+      full,
+      {intsOperand(to.sizes()),
+       number.isInt() || number.isDouble() ? numberOperand(number) : constantOperand(number),
+       constantOperand(IValue(static_cast<int64_t>(to.dtype()))), none, deviceOperand(), none});
   Base::of(to).write(to, value, layout);
 }
 
@@ -657,16 +659,18 @@ void LazyBackend::copyTensor(const Tensor& to, const Tensor& from) {
     Base::of(to).write(to, value, is);
     return;
   }
-  const bool one = std::ranges::all_of(from.strides(), [](int64_t s) { return s == 0; });
+  const bool one = from.device().isCpu() &&
+                   std::ranges::all_of(from.strides(), [](int64_t s) { return s == 0; });
   if (one && to.numel() > 1) {
     const Tensor element = Tensor::empty({}, to.dtype());
-    element.copyFrom(moveTo(from.asStrided({}, {}, from.offset()), Device()));
+    element.copyFrom(from.asStrided({}, {}, from.offset()));
     return fill(to, element);
   }
   Geometry layout = Geometry::of(to);
   layout.offset = 0;
-  const Tensor data = layout.isDense() ? Tensor::emptyStrided(to.sizes(), to.strides(), to.dtype())
-                                       : Tensor::empty(to.sizes(), to.dtype());
+  const Tensor data =
+      layout.isDense() ? Tensor::emptyStrided(to.sizes(), to.strides(), to.dtype(), deviceBelow())
+                       : Tensor::empty(to.sizes(), to.dtype(), deviceBelow());
   data.copyFrom(from);
   Base::of(to).writeData(to, data);
 }

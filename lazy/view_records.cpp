@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "lazy/device_below.h"
+
 namespace wick::lazy {
 
 namespace {
@@ -157,9 +159,10 @@ ValueId recordStrides(Graph& graph, ValueId value, const Geometry& is, IntSpan s
     return graph.emit(kContiguous, {valueOperand(value), constantOperand(IValue(int64_t{0}))});
   }
   const auto none = constantOperand(IValue());
-  const ValueId memory = graph.emit(
-      kEmpty, {intsOperand(wanted.sizes), intsOperand(wanted.strides),
-               constantOperand(IValue(static_cast<int64_t>(is.dtype))), none, none, none});
+  const ValueId memory =
+      graph.emit(kEmpty, {intsOperand(wanted.sizes), intsOperand(wanted.strides),
+                          constantOperand(IValue(static_cast<int64_t>(is.dtype))), none,
+                          deviceOperand(), none});
   Record copy;
   copy.op = &kCopy;
   copy.operands = {valueOperand(memory), valueOperand(value), constantOperand(IValue(false))};

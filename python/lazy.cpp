@@ -39,10 +39,19 @@ void freezeStep() {
   lazy::freezeStep();
 }
 
+void setDevice(const std::string& device) {
+  lazy::setDevice(Device::parse(device));
+}
+std::string device() {
+  return lazy::device().str();
+}
+
 }  // namespace
 
 void addLazy(PyObject* module) {
   py::module_ m = py::reinterpret_borrow<py::module_>(module);
+  m.def("_lazy_set_device", setDevice);
+  m.def("_lazy_device", device);
   m.def("_lazy_mark_step", markStep);
   m.def("_lazy_freeze_step", freezeStep);
   m.def("_lazy_thaw_step", lazy::thawStep);

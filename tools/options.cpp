@@ -62,7 +62,8 @@ void addDevice(CLI::App& verb, Options& options) {
   verb.add_option(
       "--device", options.device,
       "where the module, the arguments and new tensors are: cpu, cuda, cuda:N, or lazy: "
-      "calls are recorded and run as one graph where a value is needed (cpu)");
+      "calls are recorded and run as one graph where a value is needed, on the CPU, or with "
+      "lazy:cuda there (cpu)");
 }
 
 void addAutocast(CLI::App& verb, Options& options) {

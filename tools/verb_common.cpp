@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <span>
+#include <string_view>
 
 #include "core/device_backend.h"
 #include "core/generator_state.h"
@@ -10,6 +11,7 @@
 #include "core/product_precision.h"
 #include "core/thread_context.h"
 #include "ir/device_kernels.h"
+#include "lazy/lazy.h"
 #include "passes/pipeline.h"
 #include "runtime/autocast.h"
 #include "runtime/device_moves.h"
@@ -57,11 +59,24 @@ void resetSettings() {
   setDeviceFallback(false);
 }
 
+namespace {
+
+// "lazy:cuda": lazy tensors with their data there.
+void chooseDevice(const std::string& text) {
+  constexpr std::string_view kOver = "lazy:";
+  const bool over = text.starts_with(kOver);
+  lazy::setDevice(over ? Device::parse(text.substr(kOver.size())) : Device());
+  if (text.empty()) return;
+  setDefaultDevice(over ? Device{kLazy, -1} : Device::parse(text), /*for_cpu=*/true);
+}
+
+}  // namespace
+
 void applySettings(const Options& options) {
   if (options.seed) defaultGenerator().seed(*options.seed);
   if (options.threads > 0) setNumThreads(options.threads);
   setGradEnabled(options.grad);
-  if (!options.device.empty()) setDefaultDevice(Device::parse(options.device), /*for_cpu=*/true);
+  chooseDevice(options.device);
   setDeviceFallback(options.fallback);
   setAllowedTf32(options.tf32 == "all"            ? Tf32::All
                  : options.tf32 == "convolutions" ? Tf32::Convolutions

@@ -7,6 +7,8 @@ the following steps.
 from wick import _C
 
 __all__ = [
+    "set_device",
+    "device",
     "mark_step",
     "freeze_step",
     "thaw_step",
@@ -16,6 +18,20 @@ __all__ = [
     "dump",
     "set_cache_size",
 ]
+
+
+def set_device(device):
+    """Where the data of lazy tensors are and graphs run: "cpu" at first, or "cuda", "cuda:1".
+
+    Of the whole process, and to be called before there are lazy tensors: RuntimeError when one has
+    its data elsewhere, or when there is no such device.
+    """
+    _C._lazy_set_device(str(_C.device(device)))
+
+
+def device():
+    """The device that `set_device()` chose."""
+    return _C.device(_C._lazy_device())
 
 
 def mark_step():

@@ -123,10 +123,10 @@ TEST_F(Lazy, OverlappingWritesAreRefusedWhereEagerOnesAre) {
         if (out && to.sizes != from.sizes) continue;
         const auto [error, want] = outcome(start.clone(), to, from, which);
         const auto [lazy_error, got] = outcome(lazyOf(start), to, from, which);
-        const std::string what = fmt::format(
-            "operator {}, {} {} at {} from {} {} at {}", which, formatInts(to.sizes),
-            formatInts(to.strides), to.offset, formatInts(from.sizes), formatInts(from.strides),
-            from.offset);
+        const std::string what =
+            fmt::format("operator {}, {} {} at {} from {} {} at {}", which, formatInts(to.sizes),
+                        formatInts(to.strides), to.offset, formatInts(from.sizes),
+                        formatInts(from.strides), from.offset);
         ASSERT_EQ(lazy_error, error) << what;
         expectSame(got, want, what);
         refused += error.find("single memory location") != std::string::npos;

@@ -282,6 +282,17 @@ class Lazy(unittest.TestCase):
         self.assertIn("digraph", lazy.dump(dot=True))
         self.assertSame(x.grad, torch.full((3,), 2.0))
 
+    def test_the_device_below(self):
+        self.assertEqual(lazy.device(), torch.device("cpu"))
+        lazy.set_device("cpu")
+        for wrong in ("meta", "lazy"):
+            with self.assertRaisesRegex(RuntimeError, "cannot be on " + wrong):
+                lazy.set_device(wrong)
+        with self.assertRaisesRegex(RuntimeError, "expected one of cpu, cuda"):
+            lazy.set_device("disk")
+        with self.assertRaises(TypeError):
+            lazy.set_device(None)
+
     def test_the_cache_needs_room(self):
         with self.assertRaises(ValueError):
             lazy.set_cache_size(0)

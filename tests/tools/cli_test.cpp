@@ -39,6 +39,18 @@ TEST(CliTest, ReadsASeven) {
   EXPECT_THAT(o.out, AllOf(HasSubstr("float32[1, 10]"), HasSubstr("largest at 7 ")));
 }
 
+TEST(CliTest, RunsOnLazyTensors) {
+  const std::string plain = cli({"run", kDigits, "--input", kSeven}).out;
+  for (const char* device : {"lazy", "lazy:cpu"}) {
+    const Outcome o = cli({"run", kDigits, "--input", kSeven, "--device", device});
+    EXPECT_EQ(o.code, 0) << o.err;
+    EXPECT_EQ(o.out, plain) << device;
+  }
+  const Outcome wrong = cli({"run", kDigits, "--input", kSeven, "--device", "lazy:meta"});
+  EXPECT_EQ(wrong.code, 1);
+  EXPECT_THAT(wrong.err, HasSubstr("cannot be on meta"));
+}
+
 TEST(CliTest, PreparedMethodsGiveTheSameResult) {
   const std::string plain = temporary("plain.npy"), prepared = temporary("prepared.npy");
   ASSERT_EQ(cli({"run", kDigits, "--input", kSeven, "--output", plain}).code, 0);

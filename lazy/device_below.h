@@ -1,0 +1,18 @@
+// The device below: where the data of lazy tensors lie and graphs run.
+#pragma once
+
+#include "core/device_backend.h"
+#include "lazy/graph.h"
+
+namespace wick::lazy {
+
+Device deviceBelow();
+// The tensor itself where it is there already.
+Tensor onDeviceBelow(const Tensor& t);
+// The device for a record that makes a tensor. None stands for the CPU, as in a program that names no device.
+Operand deviceOperand();
+
+// Contents of lazy tensors that exist. While there are some the device stays. Thread-safe.
+void countBase(int more);
+
+}  // namespace wick::lazy

@@ -1,0 +1,212 @@
+// Compares trainings on lazy tensors whose data are on a GPU with the same trainings on the GPU itself:
+// losses and weights, programs that were compiled, and the time of a step. Needs a GPU:
+//   bazel run -c opt //tests/cuda:check_lazy
+// The exit code is 1 when numbers differ by more than rounding, or when a step is not one program that
+// the cache finds.
+#include <fmt/core.h>
+
+#include <chrono>
+#include <cmath>
+#include <functional>
+#include <random>
+#include <string_view>
+
+#include "core/device_backend.h"
+#include "lazy/lazy.h"
+#include "passes/pipeline.h"
+#include "training/backward.h"
+#include "training/optimizer.h"
+#include "wick.h"
+
+namespace wick {
+namespace {
+
+// The GPU; with "cpu" as the argument the CPU, to try the program out.
+Device there{DeviceType::CUDA, -1};
+int steps = 60, timed = 40;
+
+constexpr const char* kPrograms = R"(
+def mlp(x: Tensor, y: Tensor, w: List[Tensor]) -> Tensor:
+    h = torch.relu(torch.nn.functional.linear(x, w[0], w[1]))
+    h = torch.relu(torch.nn.functional.linear(h, w[2], w[3]))
+    return torch.nn.functional.cross_entropy(torch.nn.functional.linear(h, w[4], w[5]), y)
+
+def block(x: Tensor, w: List[Tensor], at: int) -> Tensor:
+    batch, length, width = x.size(0), x.size(1), x.size(2)
+    h = torch.nn.functional.layer_norm(x, [width], w[at], w[at + 1])
+    qkv = torch.nn.functional.linear(h, w[at + 2], w[at + 3])
+    q, k, v = qkv.view(batch, length, 3, 8, width // 8).permute(2, 0, 3, 1, 4).unbind(0)
+    scores = torch.softmax(torch.matmul(q, k.transpose(-2, -1)) * 0.17, -1)
+    h = torch.matmul(scores, v).transpose(1, 2).reshape(batch, length, width)
+    x = x + torch.nn.functional.linear(h, w[at + 4], w[at + 5])
+    h = torch.nn.functional.layer_norm(x, [width], w[at + 6], w[at + 7])
+    h = torch.nn.functional.gelu(torch.nn.functional.linear(h, w[at + 8], w[at + 9]))
+    return x + torch.nn.functional.linear(h, w[at + 10], w[at + 11])
+
+def transformer(x: Tensor, y: Tensor, w: List[Tensor]) -> Tensor:
+    h = x
+    for i in range(4):
+        h = block(h, w, 2 + 12 * i)
+    h = torch.nn.functional.linear(h.mean(1), w[0], w[1])
+    return torch.nn.functional.cross_entropy(h, y)
+
+def convolutions(x: Tensor, y: Tensor, w: List[Tensor]) -> Tensor:
+    h = torch.relu(torch.conv2d(x, w[0], w[1], padding=[1, 1]))
+    h = torch.max_pool2d(torch.relu(torch.conv2d(h, w[2], w[3], padding=[1, 1])), [2, 2])
+    h = torch.max_pool2d(torch.relu(torch.conv2d(h, w[4], w[5], padding=[1, 1])), [2, 2])
+    h = torch.nn.functional.linear(h.flatten(1), w[6], w[7])
+    return torch.nn.functional.cross_entropy(h, y)
+)";
+
+struct Model {
+  const char* name;
+  std::vector<DimVector> weights;
+  DimVector input;
+};
+
+std::vector<Model> models() {
+  Model transformer{"transformer", {{10, 192}, {10}}, {32, 64, 192}};
+  for (int i = 0; i < 4; ++i) {
+    for (const DimVector& sizes : {DimVector{192},
+                                   {192},
+                                   {576, 192},
+                                   {576},
+                                   {192, 192},
+                                   {192},
+                                   {192},
+                                   {192},
+                                   {768, 192},
+                                   {768},
+                                   {192, 768},
+                                   {192}}) {
+      transformer.weights.push_back(sizes);
+    }
+  }
+  return {
+      {"mlp", {{1024, 784}, {1024}, {1024, 1024}, {1024}, {10, 1024}, {10}}, {256, 784}},
+      transformer,
+      {"convolutions",
+       {{32, 3, 3, 3}, {32}, {64, 32, 3, 3}, {64}, {64, 64, 3, 3}, {64}, {10, 4096}, {10}},
+       {64, 3, 32, 32}},
+  };
+}
+
+Tensor draw(const DimVector& sizes, int seed, double scale) {
+  std::mt19937 random(static_cast<unsigned>(seed));
+  std::normal_distribution<float> normal;
+  const Tensor t = Tensor::empty(sizes, DType::Float);
+  for (float& v : t.span<float>()) v = static_cast<float>(scale) * normal(random);
+  return t;
+}
+
+struct Run {
+  std::vector<double> losses;
+  std::vector<Tensor> weights;  // on the CPU
+  double micros = 0;            // of a step
+  lazy::Counters counters;
+};
+
+Run train(const Model& model, const Program& program, Device device, bool frozen) {
+  std::vector<Tensor> weights;
+  int seed = 1;
+  for (const DimVector& sizes : model.weights) {
+    const bool gain = sizes.size() == 1;
+    const double fan = gain ? 1 : static_cast<double>(checkedNumel(sizes) / sizes[0]);
+    Tensor w = draw(sizes, seed++, gain ? 0.02 : 1 / std::sqrt(fan));
+    weights.push_back(moveTo(w, device));
+    weights.back().setRequiresGrad(true);
+  }
+  Optimizer optimizer(weights, AdamW{.lr = 1e-3});
+  const Tensor x = moveTo(draw(model.input, 77, 1), device);
+  std::mt19937 random(5);
+  const Tensor labels = Tensor::empty({model.input[0]}, DType::Long);
+  for (int64_t& label : labels.span<int64_t>()) label = static_cast<int64_t>(random() % 10);
+  const Tensor y = moveTo(labels, device);
+  const bool lazily = device.type == kLazy;
+  Run made;
+  lazy::resetCounters();
+  std::chrono::steady_clock::time_point begin;
+  const auto wait = [] { deviceBackend(there.type).synchronize(placeOf(there)); };
+  for (int step = 0; step < steps; ++step) {
+    if (step == steps - timed) {
+      wait();
+      begin = std::chrono::steady_clock::now();
+    }
+    optimizer.zeroGrad();
+    const Tensor loss = program.call(model.name, {x, y, IValue(makeTensorList(weights))}).tensor();
+    backward(loss);
+    optimizer.step();
+    if (lazily) lazy::markStep();
+    if (frozen && step == 1) lazy::freezeStep();
+    if (step % 10 == 9 || step == steps - 1) {
+      made.losses.push_back(moveTo(loss.detach(), Device()).item<double>());
+    }
+  }
+  wait();
+  const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+  made.micros = took.count() / timed;
+  made.counters = lazy::counters();
+  if (frozen) lazy::thawStep();
+  for (const Tensor& w : weights) made.weights.push_back(moveTo(w.detach(), Device()).clone());
+  return made;
+}
+
+double largestDifference(const Run& a, const Run& b) {
+  double found = 0;
+  for (size_t i = 0; i < a.weights.size(); ++i) {
+    const Tensor p = a.weights[i].contiguous(), q = b.weights[i].contiguous();
+    for (size_t k = 0; k < p.span<float>().size(); ++k) {
+      const double d = std::abs(p.span<float>()[k] - q.span<float>()[k]);
+      found = d <= found ? found : d;
+    }
+  }
+  return found;
+}
+
+std::string textOf(const std::vector<double>& losses) {
+  std::string text;
+  for (const double loss : losses) text += fmt::format(" {:.6f}", loss);
+  return text;
+}
+
+int run() {
+  lazy::setDevice(there);
+  int bad = 0;
+  for (const Model& model : models()) {
+    setOptimizationLevel(OptimizationLevel::None);
+    const Run eager = train(model, compile(kPrograms), there, false);
+    setOptimizationLevel(OptimizationLevel::Default);
+    const Run scripted = train(model, compile(kPrograms), there, false);
+    const Run lazily = train(model, compile(kPrograms), {kLazy, -1}, false);
+    const lazy::Counters seen = lazily.counters;
+    fmt::print("{}", seen.immediate.empty() ? "" : lazy::report());
+    const Run frozen = train(model, compile(kPrograms), {kLazy, -1}, true);
+    fmt::print("{}: us a step: {:.0f} eager, {:.0f} scripted, {:.0f} lazy, {:.0f} frozen\n",
+               model.name, eager.micros, scripted.micros, lazily.micros, frozen.micros);
+    fmt::print("  losses eager{}\n  losses lazy {}\n", textOf(eager.losses), textOf(lazily.losses));
+    fmt::print("  {} graphs run, {} compiled; weights differ by {:.2g} at most, scripted {:.2g}\n",
+               seen.evaluations, seen.compiled, largestDifference(eager, lazily),
+               largestDifference(eager, scripted));
+    const double last = std::abs(eager.losses.back() - lazily.losses.back());
+    const bool same = last < 1e-3 * (1 + std::abs(eager.losses.back())) &&
+                      largestDifference(lazily, frozen) < 1e-3;
+    const bool one = seen.evaluations <= static_cast<uint64_t>(steps) + 1 && seen.compiled <= 3 &&
+                     seen.immediate.empty();
+    if (!same) fmt::print("  numbers differ\n");
+    if (!one) fmt::print("  not one program a step\n");
+    bad += !same || !one;
+  }
+  return bad == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace wick
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "cpu") {
+    wick::there = wick::Device();
+    wick::steps = 4;
+    wick::timed = 2;
+  }
+  return wick::run();
+}

@@ -1,0 +1,150 @@
+// Lazy tensors whose data are on another device than the CPU: what is copied where, and what is
+// refused. The other tests of lazy tensors run over this device too.
+#include <gmock/gmock.h>
+
+#include "runtime/ops/call.h"
+#include "tests/lazy/lazy_testing.h"
+#include "tests/lazy/simulated_device.h"
+#include "wick_ops.h"
+
+namespace wick {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Device kCuda{DeviceType::CUDA, 0};
+
+class DeviceBelow : public Lazy {
+ protected:
+  void SetUp() override {
+    Lazy::SetUp();
+    before_ = state();
+  }
+  void TearDown() override { state().lacks.clear(); }
+  static SimulatedDevice::State& state() { return SimulatedDevice::state(); }
+  uint64_t copiesThere() const { return state().to_device - before_.to_device; }
+  uint64_t copiesBack() const { return state().to_host - before_.to_host; }
+
+ private:
+  SimulatedDevice::State before_;
+};
+
+TEST_F(DeviceBelow, StepsStayThere) {
+  const Tensor w = numbers({5, 3}, 7);
+  Tensor on_lazy = lazyOf(w), want = w.clone();
+  const Tensor x = numbers({8, 5}), a = lazyOf(x);
+  const uint64_t moved = copiesThere();
+  for (int step = 0; step < 4; ++step) {
+    const auto move = [&](const Tensor& t, const Tensor& at) {
+      return ops::sub(
+          t, ops::mul(ops::matmul(at.transpose(0, 1), ops::matmul(at, t)), Scalar(0.01 + step)));
+    };
+    on_lazy = move(on_lazy, a);
+    want = move(want, x);
+    lazy::markStep();
+  }
+  EXPECT_EQ(copiesThere(), moved);
+  EXPECT_EQ(copiesBack(), 0u);
+  EXPECT_EQ(lazy::counters().compiled, 1u);
+  expectNear(on_lazy, want);
+  EXPECT_EQ(copiesBack(), 1u);
+  EXPECT_EQ(on_lazy.device().str(), "lazy");
+  EXPECT_EQ(lazy::device().str(), "cuda:0");
+}
+
+TEST_F(DeviceBelow, WhatTheGraphMakesIsMadeThere) {
+  static const OperatorHandle kFill("aten::fill_", "Scalar");
+  const Tensor a = lazyOf(numbers({4, 3}));
+  const uint64_t moved = copiesThere();
+  const Tensor made = Tensor::empty({4, 3}, DType::Float, kOnLazy);
+  kFill(made, Scalar(2.5));
+  const Tensor sum = ops::add(ops::mul(a, made), Tensor::zeros({4, 3}, DType::Float, kOnLazy));
+  const Tensor strided = Tensor::emptyStrided({4, 3}, {1, 4}, DType::Float, kOnLazy);
+  strided.copyFrom(sum);
+  lazy::markStep();
+  EXPECT_LE(copiesThere(), moved + 1);  // the number that fills
+  expectSame(strided, ops::mul(numbers({4, 3}), Scalar(2.5)));
+  // A number on the CPU joins.
+  expectSame(ops::mul(a, Tensor::scalar(2.0f)), ops::mul(numbers({4, 3}), Scalar(2)));
+}
+
+TEST_F(DeviceBelow, TensorsOfTheDeviceItself) {
+  const Tensor x = numbers({6}), there = moveTo(x, kCuda);
+  const uint64_t moved = copiesThere();
+  const Tensor a = lazyOf(there), doubled = ops::mul(a, Scalar(2));
+  const Tensor back = moveTo(doubled, kCuda);
+  EXPECT_EQ(back.device(), kCuda);
+  EXPECT_EQ(copiesThere(), moved);
+  EXPECT_EQ(copiesBack(), 0u);
+  expectSame(back, ops::mul(x, Scalar(2)));
+  // As tensors of two devices.
+  EXPECT_THAT(messageOf([&] { ops::add(a, there); }), HasSubstr("lazy and cuda:0"));
+  EXPECT_THAT(messageOf([&] { ops::add(a, x); }), HasSubstr("lazy and cpu"));
+  // Writes to the one are not seen by the other.
+  there.fill(0);
+  expectSame(a, x);
+}
+
+TEST_F(DeviceBelow, WhatItLacksIsAnError) {
+  const Tensor x = numbers({6}), a = lazyOf(x);
+  state().lacks = {"aten::erfinv"};
+  const Tensor wrong = ops::erfinv(a), right = ops::neg(a);
+  EXPECT_THAT(messageOf([] { lazy::markStep(); }),
+              HasSubstr("aten::erfinv: not available on device cuda:0"));
+  EXPECT_EQ(copiesBack(), 0u);
+  expectSame(right, ops::neg(x));
+  EXPECT_THAT(messageOf([&] { moveTo(wrong, Device()); }), HasSubstr("not available"));
+}
+
+TEST_F(DeviceBelow, CallsThatRunAtOnce) {
+  static const OperatorHandle kNonzero("aten::nonzero", ""), kRandom("aten::bernoulli_", "float");
+  const Tensor x = numbers({6}), a = lazyOf(x);
+  const uint64_t calls = state().calls;
+  const Tensor found = kNonzero(ops::gt(a, Scalar(0)));
+  EXPECT_GT(state().calls, calls);
+  EXPECT_EQ(copiesBack(), 0u);
+  EXPECT_EQ(found.device().str(), "lazy");
+  expectSame(found, kNonzero(ops::gt(x, Scalar(0))));
+  const uint64_t back = copiesBack();
+  kRandom(a, 1.0, IValue());
+  EXPECT_EQ(copiesBack(), back);
+  expectSame(a, Tensor::full({6}, 1, DType::Float));
+}
+
+TEST_F(DeviceBelow, MemoryThatGrows) {
+  const Tensor x = numbers({3}), a = lazyOf(x);
+  lazy::markStep();
+  a.resize({5});
+  const Tensor sum = ops::add(a, Scalar(1));
+  const Tensor got = moveTo(sum, Device());
+  expectSame(got.asStrided({3}, {1}, 0), ops::add(x, Scalar(1)));
+}
+
+TEST_F(DeviceBelow, TheDeviceStaysWhileThereAreData) {
+  {
+    const Tensor a = lazyOf(numbers({3}));
+    EXPECT_THAT(messageOf([] { lazy::setDevice(Device()); }),
+                HasSubstr("1 lazy tensor has its data on cuda:0"));
+    lazy::setDevice(kCuda);  // where it is
+  }
+  for (const Device bad : {kOnLazy, Device{DeviceType::Meta, -1}}) {
+    EXPECT_THAT(messageOf([&] { lazy::setDevice(bad); }), HasSubstr("cannot be on"));
+  }
+  EXPECT_THAT(messageOf([] { lazy::setDevice({DeviceType::CUDA, 7}); }), HasSubstr("cuda:7"));
+  // One compiled graph serves both.
+  const auto compute = [] {
+    expectSame(ops::add(ops::relu(lazyOf(numbers({4}))), Scalar(2.5)),
+               ops::add(ops::relu(numbers({4})), Scalar(2.5)));
+  };
+  compute();
+  lazy::setDevice(Device());
+  const uint64_t moved = copiesThere();
+  compute();
+  EXPECT_EQ(copiesThere(), moved);
+  lazy::setDevice(kCuda);
+  compute();
+  EXPECT_EQ(lazy::counters().compiled, 1u);
+}
+
+}  // namespace
+}  // namespace wick

@@ -1,0 +1,187 @@
+#include "tests/lazy/simulated_device.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/device_backend.h"
+#include "core/error.h"
+#include "ir/device_kernels.h"
+#include "runtime/fusion/group_backend.h"
+
+namespace wick {
+
+namespace {
+
+constexpr Device kDevice{DeviceType::CUDA, 0};
+
+// Tensors of the device as tensors of the CPU in the same memory, and back.
+class Aliases {
+ public:
+  IValue onCpu(const IValue& v) {
+    if (v.isTensor()) return IValue(onCpu(v.toTensor()));
+    if (v.isDevice()) return v.toDevice().isCuda() ? IValue(Device()) : v;
+    if (!holdsTensors(v)) return v;
+    std::vector<IValue> elements;
+    for (const IValue& e : v.elements()) elements.push_back(onCpu(e));
+    return IValue(makeList(v.toList().element_type, std::move(elements)));
+  }
+  IValue onDevice(const IValue& v) {
+    if (v.isTensor()) return IValue(onDevice(v.toTensor()));
+    if (!v.isTuple() && !holdsTensors(v)) return v;
+    std::vector<IValue> elements;
+    for (const IValue& e : v.elements()) elements.push_back(onDevice(e));
+    return v.isTuple() ? IValue(makeTuple(std::move(elements), v.toTuple().named))
+                       : IValue(makeList(v.toList().element_type, std::move(elements)));
+  }
+  // Sizes and memory that the call gave its arguments.
+  void giveBack() {
+    for (const auto& [original, alias] : tensors_) {
+      if (std::ranges::equal(original.sizes(), alias.sizes())) continue;
+      original.resize(alias.sizes());
+      onCpu(original.storage(), true);
+      Tensor::fromStorage(memory_[original.storage().get()].alias, original.dtype(),
+                          original.sizes(), original.strides(), original.offset())
+          .copyFrom(alias);
+    }
+  }
+
+ private:
+  static bool holdsTensors(const IValue& v) {
+    return v.isList() &&
+           std::ranges::any_of(v.elements(), [](const IValue& e) { return e.isTensor(); });
+  }
+  struct Memory {
+    Ref<Storage> original, alias;
+  };
+  const Ref<Storage>& onCpu(const Ref<Storage>& original, bool anew = false) {
+    Memory& found = memory_[original.get()];
+    if (!found.alias || anew) {
+      found.original = original;
+      found.alias = Storage::borrow(original->data(), original->bytes(), nullptr);
+    }
+    return found.alias;
+  }
+  Tensor onCpu(const Tensor& t) {
+    if (!t.defined() || t.device() != kDevice) return t;
+    for (const auto& [original, alias] : tensors_) {
+      if (original.isSame(t)) return alias;
+    }
+    const Tensor alias =
+        Tensor::fromStorage(onCpu(t.storage()), t.dtype(), t.sizes(), t.strides(), t.offset());
+    tensors_.emplace_back(t, alias);
+    return alias;
+  }
+  Tensor onDevice(const Tensor& t) {
+    if (!t.defined() || !t.device().isCpu() || t.kind() != TensorKind::Dense) return t;
+    for (const auto& [original, alias] : tensors_) {
+      if (alias.isSame(t) || original.isSame(t)) return original;
+    }
+    for (const auto& [storage, memory] : memory_) {
+      if (memory.alias != t.storage()) continue;
+      return Tensor::fromStorage(memory.original, t.dtype(), t.sizes(), t.strides(), t.offset());
+    }
+    return moveTo(t, kDevice);
+  }
+
+  std::map<const Storage*, Memory> memory_;
+  std::vector<std::pair<Tensor, Tensor>> tensors_;
+};
+
+void checkDevices(const IValue& v, const std::string& name, bool joins) {
+  if (v.isList()) {
+    for (const IValue& e : v.elements()) checkDevices(e, name, joins);
+  }
+  if (!v.isTensor() || !v.toTensor().defined()) return;
+  const Tensor t = v.toTensor();
+  WICK_CHECK(joins || t.device() == kDevice || t.dim() == 0,
+             "{}: Expected all tensors to be on the same device, but found {}", name,
+             t.device().str());
+}
+
+// Copies within a call are the kernel's own.
+thread_local bool is_inside = false;
+class InsideScope {
+ public:
+  InsideScope() : before_(std::exchange(is_inside, true)) {}
+  ~InsideScope() { is_inside = before_; }
+  InsideScope(const InsideScope&) = delete;
+  InsideScope& operator=(const InsideScope&) = delete;
+
+ private:
+  const bool before_;
+};
+
+void callSimulated(CallFrame& frame) {
+  const std::string& name = frame.op->schema().name();
+  SimulatedDevice::State& state = SimulatedDevice::state();
+  ++state.calls;
+  WICK_CHECK(!state.lacks.contains(name), "{}: not available on device cuda:0", name);
+  Aliases aliases;
+  std::vector<IValue> given, results(frame.num_results);
+  // Copies join devices, and give results where they are told to.
+  const bool copies = joinsDevices(*frame.op) || frame.op->has(kAnyKind) || name == "aten::copy_";
+  const bool looks_at_none = copies || frame.op->makesViews() || frame.op->tensorArguments() == 0;
+  if (looks_at_none && frame.op->form() == Operator::Form::Base) {
+    return frame.op->record().kernel(frame);
+  }
+  const InsideScope inside;
+  for (size_t i = 0; i < frame.num_args; ++i) {
+    checkDevices(frame.args[i], name, copies);
+    given.push_back(aliases.onCpu(frame.args[i]));
+  }
+  frame.op->callKernel(given.data(), given.size(), results.data(), results.size());
+  aliases.giveBack();
+  for (size_t r = 0; r < results.size(); ++r) frame.results[r] = aliases.onDevice(results[r]);
+}
+
+class Backend : public DeviceBackend {
+ public:
+  int count() override { return 1; }
+  Device current() override { return kDevice; }
+  void* allocate(Device, size_t bytes) override { return std::malloc(bytes); }
+  void free(Device, void* memory, size_t) noexcept override { std::free(memory); }
+  void clear(Device, void* memory, size_t bytes) override { std::memset(memory, 0, bytes); }
+  void copyBytes(void* to, Device to_device, const void* from, Device from_device,
+                 size_t bytes) override {
+    if (from_device.isCpu() && !is_inside) ++SimulatedDevice::state().to_device;
+    if (to_device.isCpu() && !is_inside) ++SimulatedDevice::state().to_host;
+    std::memmove(to, from, bytes);
+  }
+  void copyElements(const Tensor& to, const Tensor& from) override {
+    Aliases aliases;
+    const Tensor there = aliases.onCpu(IValue(to)).toTensor();
+    there.copyFrom(aliases.onCpu(IValue(from)).toTensor());
+  }
+  void synchronize(Device) override {}
+};
+
+DeviceBackend* backend_before = nullptr;
+GroupBackend* groups_before = nullptr;
+
+}  // namespace
+
+SimulatedDevice::State& SimulatedDevice::state() {
+  static State made;
+  return made;
+}
+
+SimulatedDevice::SimulatedDevice() {
+  static Backend& backend = *new Backend;
+  state() = State();
+  backend_before = findDeviceBackend(DeviceType::CUDA);
+  groups_before = groupBackend(DeviceType::CUDA);
+  setDeviceBackend(DeviceType::CUDA, &backend);
+  setGroupBackend(DeviceType::CUDA, nullptr);
+  setDeviceRecorder(DeviceType::CUDA, callSimulated);
+}
+SimulatedDevice::~SimulatedDevice() {
+  setDeviceRecorder(DeviceType::CUDA, nullptr);
+  setGroupBackend(DeviceType::CUDA, groups_before);
+  setDeviceBackend(DeviceType::CUDA, backend_before);
+}
+
+}  // namespace wick
