@@ -157,11 +157,45 @@ void Group::await(const Job& job) {
   if (job.error) std::rethrow_exception(job.error);
 }
 
+namespace {
+
+// Filled before main().
+std::map<DeviceType, OpenDeviceReducer>& openers() {
+  static auto& made = *new std::map<DeviceType, OpenDeviceReducer>;
+  return made;
+}
+
+}  // namespace
+
+void setDeviceReducer(DeviceType type, OpenDeviceReducer open) {
+  openers()[type] = open;
+}
+
+std::shared_ptr<DeviceReducer> Group::reducerOf(Device device) {
+  const std::pair<DeviceType, int> key(device.type, device.index);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto known = reducers_.find(key);
+    if (known != reducers_.end()) return known->second;
+  }
+  const auto opener = openers().find(device.type);
+  WICK_CHECK(opener != openers().end(),
+             "all_reduce: this build of the engine reduces nothing on device {}", device.str());
+  JoinDevices join = opener->second(device);
+  // Kept by the job: whoever waits may be interrupted.
+  auto made = std::make_shared<std::shared_ptr<DeviceReducer>>();
+  await(*ask([made, join = std::move(join)](Transport& transport) { *made = join(transport); }));
+  const std::lock_guard lock(mutex_);
+  return reducers_.try_emplace(key, *made).first->second;
+}
+
 int64_t Group::beginAllReduce(const Tensor& numbers, const std::string& reduction) {
   const Reduction how = reductionNamed(reduction);
   const bool mean = reduction == "mean";
-  WICK_CHECK(numbers.defined() && numbers.kind() == TensorKind::Dense && numbers.device().isCpu(),
-             "all_reduce: expected a dense tensor on the CPU, got {}", numbers.describe());
+  WICK_CHECK(numbers.defined() && numbers.kind() == TensorKind::Dense &&
+                 (numbers.device().isCpu() || numbers.device().isCuda()),
+             "all_reduce: expected a dense tensor on the CPU or a CUDA device, got {}",
+             numbers.describe());
   const DType dtype = addedIn(numbers.dtype());
   WICK_CHECK(isCarried(dtype), "all_reduce: {} cannot be reduced", toString(numbers.dtype()));
   WICK_CHECK(!mean || isFloating(dtype) || isComplex(dtype),
@@ -169,9 +203,15 @@ int64_t Group::beginAllReduce(const Tensor& numbers, const std::string& reductio
              toString(numbers.dtype()));
   WICK_CHECK(how == Reduction::Sum || !isComplex(dtype),
              "all_reduce: complex numbers have no order");
-  const Tensor copy = Tensor::empty(numbers.sizes(), dtype);
+  const Device device = numbers.device();
+  const std::shared_ptr<DeviceReducer> reducer = device.isCpu() ? nullptr : reducerOf(device);
+  const Tensor copy = Tensor::empty(numbers.sizes(), dtype, device);
   copy.copyFrom(numbers.detach());
-  Reducing reducing{nullptr, copy, numbers.dtype()};
+  Reducing reducing{nullptr, copy, numbers.dtype(), reducer, nullptr};
+  if (reducer) {
+    reducing.work = reducer->begin(copy, how, mean);
+    return keep(std::move(reducing));
+  }
   reducing.job = ask([copy, how, by = mean ? size_ : 1](Transport& transport) {
     const Carried carried = carriedAs(copy);
     if (carried.count > 0) {
@@ -184,6 +224,10 @@ int64_t Group::beginAllReduce(const Tensor& numbers, const std::string& reductio
       divide<double>(copy.rawData(), carried.count, by);
     }
   });
+  return keep(std::move(reducing));
+}
+
+int64_t Group::keep(Reducing reducing) {
   const std::lock_guard lock(mutex_);
   const int64_t ticket = next_ticket_++;
   reducing_.emplace(ticket, std::move(reducing));
@@ -199,13 +243,14 @@ Tensor Group::endAllReduce(int64_t ticket) {
                ticket);
     job = at->second.job;
   }
-  await(*job);
+  if (job) await(*job);
   std::unique_lock lock(mutex_);
   const auto at = reducing_.find(ticket);
   WICK_CHECK(at != reducing_.end(), "all_reduce: nothing is under way with the number {}", ticket);
   const Reducing done = std::move(at->second);
   reducing_.erase(at);
   lock.unlock();
+  if (done.work) done.reducer->end(*done.work);
   return done.numbers.dtype() == done.dtype ? done.numbers : done.numbers.to(done.dtype);
 }
 

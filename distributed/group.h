@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "core/tensor.h"
+#include "distributed/device_reducer.h"
 #include "distributed/transport.h"
 
 #pragma GCC visibility push(default)
@@ -37,7 +38,8 @@ class Group {
 
   // Begins to reduce a copy of the numbers over all processes: "sum", "mean" (of floating-point and
   // complex numbers), "max" or "min" (of real ones). Returns a number to ask for the result with.
-  // RuntimeError for other reductions, and for tensors that are not dense ones of numbers on the CPU.
+  // RuntimeError for other reductions, and for tensors that are not dense ones of numbers on the CPU or
+  // on a CUDA device. The latter are reduced there: nothing waits for the device.
   int64_t beginAllReduce(const Tensor& numbers, const std::string& reduction);
   // Waits for the result, which is row-major. It can be asked for once; RuntimeError after that, and
   // when the processes could not talk.
@@ -53,10 +55,15 @@ class Group {
     std::exception_ptr error;
   };
   struct Reducing {
-    std::shared_ptr<Job> job;
+    std::shared_ptr<Job> job;  // null where a device does it
     Tensor numbers;
     DType dtype;  // of the result
+    std::shared_ptr<DeviceReducer> reducer;
+    std::unique_ptr<DeviceReducer::Work> work;
   };
+  // Of a device. Made by the first call, in which all processes join.
+  std::shared_ptr<DeviceReducer> reducerOf(Device device);
+  int64_t keep(Reducing reducing);
   void serve(const std::function<std::unique_ptr<Transport>()>& open);
   std::shared_ptr<Job> ask(std::function<void(Transport&)> work);
   void await(const Job& job);
@@ -67,6 +74,7 @@ class Group {
   bool opened_ = false, closing_ = false;
   std::exception_ptr failed_;  // of the first job that did; those behind it fail too
   std::deque<std::shared_ptr<Job>> jobs_;
+  std::map<std::pair<DeviceType, int>, std::shared_ptr<DeviceReducer>> reducers_;
   std::map<int64_t, Reducing> reducing_;
   int64_t next_ticket_ = 1;
   std::thread thread_;

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "distributed/init.h"
 
 namespace wick::distributed {
 
@@ -183,10 +184,6 @@ std::shared_ptr<Group> initMpi() {
   std::atexit(shutdown);
   setCurrentGroup(group);
   return group;
-}
-
-void shutdown() {
-  setCurrentGroup(nullptr);
 }
 
 }  // namespace wick::distributed

@@ -2,6 +2,7 @@
 // between which a program computes.
 #include <algorithm>
 
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "distributed/group.h"
 #include "ir/device_kernels.h"
@@ -20,7 +21,7 @@ Tensor begin(const Tensor& self, const std::string& reduction) {
 Tensor end(const Tensor& like, const Tensor& ticket) {
   WICK_CHECK(ticket.defined() && ticket.dtype() == DType::Long && ticket.numel() == 1,
              "all_reduce_end: expected what all_reduce_begin gave, got {}", ticket.describe());
-  const Tensor done = theGroup()->endAllReduce(ticket.item<int64_t>());
+  const Tensor done = theGroup()->endAllReduce(moveTo(ticket, Device()).item<int64_t>());
   WICK_CHECK(std::ranges::equal(done.sizes(), like.sizes()) && done.dtype() == like.dtype(),
              "all_reduce_end: what was begun is {}, not {}", done.describe(), like.describe());
   return done;
@@ -72,6 +73,14 @@ constexpr DeviceKernel kMeta[] = {
     {"wick::all_reduce_end", WICK_KERNEL(endMeta)},
 };
 const RegisterDeviceKernels on_meta(DeviceType::Meta, kMeta);
+
+// The group sees to the device. The ticket is on the CPU.
+constexpr DeviceKernel kCuda[] = {
+    {"wick::all_reduce", WICK_KERNEL(allReduce)},
+    {"wick::all_reduce_begin", WICK_KERNEL(begin)},
+    {"wick::all_reduce_end", WICK_KERNEL(end)},
+};
+const RegisterDeviceKernels on_cuda(DeviceType::CUDA, kCuda, TableRule::Mixed);
 
 constexpr const char* kRecorded[] = {"wick::all_reduce", "wick::all_reduce_begin",
                                      "wick::all_reduce_end"};

@@ -2,7 +2,7 @@
 
 #include "distributed/gradient_exchange.h"
 #include "distributed/group.h"
-#include "distributed/mpi.h"
+#include "distributed/init.h"
 #include "python/interrupts.h"
 #include "python/pybind.h"
 #include "python/tensor_object.h"
@@ -24,7 +24,7 @@ std::vector<Tensor> tensorsOf(const py::iterable& given) {
 void init() {
   const Interruptible interruptible;
   const WithoutGil others;
-  distributed::initMpi();
+  distributed::init();
 }
 
 void shutdown() {

@@ -1,4 +1,4 @@
-"""Processes that compute together: `mpirun -n 2 python3 train.py`.
+"""Processes that compute together: `mpirun -n 2 python3 train.py`, or what sets RANK and WORLD_SIZE.
 
     distributed.init()
     exchange = distributed.GradientExchange(model.parameters())
@@ -29,7 +29,12 @@ __all__ = [
 
 
 def init():
-    """Joins the processes that mpirun started; alone, a group of one. Needs Open MPI's library."""
+    """Joins the other processes.
+
+    These are the ones that mpirun started; alone, a group of one. Needs Open MPI's library. Without mpirun
+    the environment may say who is there, as torchrun does: RANK and WORLD_SIZE, and with MASTER_ADDR
+    and MASTER_PORT where process 0 is found. Tensors of CUDA devices need NCCL's library.
+    """
     _C._distributed_init()
 
 

@@ -1,19 +1,32 @@
-// Compares trainings on lazy tensors whose data are on a GPU with the same trainings on the GPU itself:
-// losses and weights, programs that were compiled, and the time of a step. Needs a GPU:
-//   bazel run -c opt //tests/cuda:check_lazy
-// The exit code is 1 when numbers differ by more than rounding, or when a step is not one program that
-// the cache finds.
+// Trains on a GPU, on lazy tensors whose data are there, and with several processes that have a GPU each.
+//
+//   bazel run -c opt //tests/cuda:check_training
+// compares losses and weights of lazy trainings with those on the GPU itself, counts the programs that
+// were compiled, and prints what a step takes.
+//   bazel-bin/tests/cuda/check_training in several processes, with RANK and WORLD_SIZE
+// (tests/cuda/check_training.sh 2) compares with one process that has all batches, and prints how much of a
+// process's speed is left when it trains with others.
+//
+// The exit code is 1 when numbers differ by more than rounding, or when a lazy step is not one program
+// that the cache finds. With "cpu" it tries the program out, on a machine without a GPU.
 #include <fmt/core.h>
 
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <functional>
+#include <optional>
 #include <random>
+#include <string>
 #include <string_view>
 
 #include "core/device_backend.h"
+#include "distributed/gradient_exchange.h"
+#include "distributed/init.h"
+#include "distributed/tcp.h"
 #include "lazy/lazy.h"
 #include "passes/pipeline.h"
+#include "runtime/cuda/device.h"
 #include "training/backward.h"
 #include "training/optimizer.h"
 #include "wick.h"
@@ -21,8 +34,9 @@
 namespace wick {
 namespace {
 
-// The GPU; with "cpu" as the argument the CPU, to try the program out.
+// The GPU, or the CPU.
 Device there{DeviceType::CUDA, -1};
+constexpr Device kLazily{kLazy, -1};
 int steps = 60, timed = 40;
 
 constexpr const char* kPrograms = R"(
@@ -62,29 +76,33 @@ struct Model {
   const char* name;
   std::vector<DimVector> weights;
   DimVector input;
+  std::string function() const { return input.size() == 3 ? "transformer" : name; }
 };
 
-std::vector<Model> models() {
-  Model transformer{"transformer", {{10, 192}, {10}}, {32, 64, 192}};
+Model transformer(const char* name, int64_t batch, int64_t length, int64_t width) {
+  Model made{name, {{10, width}, {10}}, {batch, length, width}};
   for (int i = 0; i < 4; ++i) {
-    for (const DimVector& sizes : {DimVector{192},
-                                   {192},
-                                   {576, 192},
-                                   {576},
-                                   {192, 192},
-                                   {192},
-                                   {192},
-                                   {192},
-                                   {768, 192},
-                                   {768},
-                                   {192, 768},
-                                   {192}}) {
-      transformer.weights.push_back(sizes);
+    for (const DimVector& sizes : {DimVector{width},
+                                   {width},
+                                   {3 * width, width},
+                                   {3 * width},
+                                   {width, width},
+                                   {width},
+                                   {width},
+                                   {width},
+                                   {4 * width, width},
+                                   {4 * width},
+                                   {width, 4 * width},
+                                   {width}}) {
+      made.weights.push_back(sizes);
     }
   }
+  return made;
+}
+std::vector<Model> models() {
   return {
       {"mlp", {{1024, 784}, {1024}, {1024, 1024}, {1024}, {10, 1024}, {10}}, {256, 784}},
-      transformer,
+      transformer("transformer", 32, 64, 192),
       {"convolutions",
        {{32, 3, 3, 3}, {32}, {64, 32, 3, 3}, {64}, {64, 64, 3, 3}, {64}, {10, 4096}, {10}},
        {64, 3, 32, 32}},
@@ -106,7 +124,17 @@ struct Run {
   lazy::Counters counters;
 };
 
-Run train(const Model& model, const Program& program, Device device, bool frozen) {
+struct Settings {
+  Device device;
+  bool frozen = false;
+  UpdateRule rule = AdamW{.lr = 1e-3};
+  // Of this process's samples: a part of all.
+  int part = 0, parts = 1;
+  bool exchanges = false;
+};
+
+Run train(const Model& model, const Program& program, const Settings& settings) {
+  const Device device = settings.device;
   std::vector<Tensor> weights;
   int seed = 1;
   for (const DimVector& sizes : model.weights) {
@@ -116,12 +144,19 @@ Run train(const Model& model, const Program& program, Device device, bool frozen
     weights.push_back(moveTo(w, device));
     weights.back().setRequiresGrad(true);
   }
-  Optimizer optimizer(weights, AdamW{.lr = 1e-3});
-  const Tensor x = moveTo(draw(model.input, 77, 1), device);
+  Optimizer optimizer(weights, settings.rule);
+  std::optional<distributed::GradientExchange> exchange;
+  if (settings.exchanges) exchange.emplace(weights);
+  const auto ownPart = [&](const Tensor& all) {
+    const int64_t rows = all.size(0) / settings.parts;
+    return moveTo(all.slice(0, settings.part * rows, (settings.part + 1) * rows).contiguous(),
+                  device);
+  };
+  const Tensor x = ownPart(draw(model.input, 77, 1));
   std::mt19937 random(5);
   const Tensor labels = Tensor::empty({model.input[0]}, DType::Long);
   for (int64_t& label : labels.span<int64_t>()) label = static_cast<int64_t>(random() % 10);
-  const Tensor y = moveTo(labels, device);
+  const Tensor y = ownPart(labels);
   const bool lazily = device.type == kLazy;
   Run made;
   lazy::resetCounters();
@@ -133,11 +168,13 @@ Run train(const Model& model, const Program& program, Device device, bool frozen
       begin = std::chrono::steady_clock::now();
     }
     optimizer.zeroGrad();
-    const Tensor loss = program.call(model.name, {x, y, IValue(makeTensorList(weights))}).tensor();
+    const Tensor loss =
+        program.call(model.function(), {x, y, IValue(makeTensorList(weights))}).tensor();
     backward(loss);
+    if (exchange) exchange->finish();
     optimizer.step();
     if (lazily) lazy::markStep();
-    if (frozen && step == 1) lazy::freezeStep();
+    if (settings.frozen && step == 1) lazy::freezeStep();
     if (step % 10 == 9 || step == steps - 1) {
       made.losses.push_back(moveTo(loss.detach(), Device()).item<double>());
     }
@@ -146,7 +183,7 @@ Run train(const Model& model, const Program& program, Device device, bool frozen
   const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
   made.micros = took.count() / timed;
   made.counters = lazy::counters();
-  if (frozen) lazy::thawStep();
+  if (settings.frozen) lazy::thawStep();
   for (const Tensor& w : weights) made.weights.push_back(moveTo(w.detach(), Device()).clone());
   return made;
 }
@@ -169,18 +206,22 @@ std::string textOf(const std::vector<double>& losses) {
   return text;
 }
 
-int run() {
-  lazy::setDevice(there);
+bool isOneProgram(const lazy::Counters& seen) {
+  return seen.evaluations <= static_cast<uint64_t>(steps) + 2 && seen.compiled <= 3 &&
+         seen.immediate.empty();
+}
+
+int runAlone() {
   int bad = 0;
   for (const Model& model : models()) {
     setOptimizationLevel(OptimizationLevel::None);
-    const Run eager = train(model, compile(kPrograms), there, false);
+    const Run eager = train(model, compile(kPrograms), {.device = there});
     setOptimizationLevel(OptimizationLevel::Default);
-    const Run scripted = train(model, compile(kPrograms), there, false);
-    const Run lazily = train(model, compile(kPrograms), {kLazy, -1}, false);
+    const Run scripted = train(model, compile(kPrograms), {.device = there});
+    const Run lazily = train(model, compile(kPrograms), {.device = kLazily});
     const lazy::Counters seen = lazily.counters;
     fmt::print("{}", seen.immediate.empty() ? "" : lazy::report());
-    const Run frozen = train(model, compile(kPrograms), {kLazy, -1}, true);
+    const Run frozen = train(model, compile(kPrograms), {.device = kLazily, .frozen = true});
     fmt::print("{}: us a step: {:.0f} eager, {:.0f} scripted, {:.0f} lazy, {:.0f} frozen\n",
                model.name, eager.micros, scripted.micros, lazily.micros, frozen.micros);
     fmt::print("  losses eager{}\n  losses lazy {}\n", textOf(eager.losses), textOf(lazily.losses));
@@ -197,6 +238,70 @@ int run() {
     bad += !same || !one;
   }
   return bad == 0 ? 0 : 1;
+}
+
+// All processes have the same bits.
+bool isSameEverywhere(const Run& run) {
+  for (const Tensor& w : run.weights) {
+    const Tensor first = w.clone();
+    distributed::theGroup()->broadcast(first, 0);
+    if (std::memcmp(first.rawData(), w.rawData(), static_cast<size_t>(w.numel()) * sizeof(float)) !=
+        0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+int runTogether() {
+  const int rank = distributed::theGroup()->rank(), size = distributed::theGroup()->size();
+  std::vector<Model> all = models();
+  if (!there.isCpu()) all.push_back(transformer("large transformer", 16, 256, 768));
+  int bad = 0;
+  for (Model& model : all) {
+    model.input[0] *= size;
+    Settings settings{.device = there, .rule = Sgd{.lr = 0.05, .momentum = 0.9}};
+    const Run want = train(model, compile(kPrograms), settings);
+    settings.part = rank;
+    settings.parts = size;
+    distributed::theGroup()->barrier();
+    const Run alone = train(model, compile(kPrograms), settings);
+    settings.exchanges = true;
+    distributed::theGroup()->barrier();
+    const Run got = train(model, compile(kPrograms), settings);
+    settings.device = kLazily;
+    settings.exchanges = false;
+    const Run lazily_alone = train(model, compile(kPrograms), settings);
+    settings.exchanges = true;
+    distributed::theGroup()->barrier();
+    const Run lazily = train(model, compile(kPrograms), settings);
+    const bool same = isSameEverywhere(got) && isSameEverywhere(lazily);
+    const double far = std::max(largestDifference(want, got), largestDifference(want, lazily));
+    bad += !same || far > 1e-4 || !isOneProgram(lazily.counters);
+    if (rank != 0) continue;
+    fmt::print(
+        "{}, {} processes: us a step: {:.0f} alone, {:.0f} together ({:.1f} %); lazily {:.0f}, "
+        "{:.0f} ({:.1f} %)\n",
+        model.name, size, alone.micros, got.micros, 100 * alone.micros / got.micros,
+        lazily_alone.micros, lazily.micros, 100 * lazily_alone.micros / lazily.micros);
+    fmt::print(
+        "  weights differ by {:.2g} from those of one process, {}; {} lazy graphs, {} compiled\n",
+        far, same ? "and are the same everywhere" : "AND ARE NOT THE SAME EVERYWHERE",
+        lazily.counters.evaluations, lazily.counters.compiled);
+  }
+  distributed::shutdown();
+  return bad == 0 ? 0 : 1;
+}
+
+int run() {
+  const bool together = distributed::tcpPlaceOfEnvironment().has_value();
+  if (together) {
+    const auto group = distributed::init();
+    if (!there.isCpu()) cuda::setCurrentDevice(group->rank());
+  }
+  there = placeOf(there);
+  lazy::setDevice(there);
+  return together ? runTogether() : runAlone();
 }
 
 }  // namespace
