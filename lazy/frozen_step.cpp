@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/error.h"
+#include "lazy/device_below.h"
 #include "lazy/immediate.h"
 
 namespace wick::lazy {
@@ -23,6 +24,8 @@ bool sameConstant(const IValue& a, const IValue& b) {
       return std::bit_cast<uint64_t>(a.toDouble()) == std::bit_cast<uint64_t>(b.toDouble());
     case IValue::Tag::Complex:
       return a.toComplex() == b.toComplex();
+    case IValue::Tag::Device:
+      return a.toDevice() == b.toDevice();
     case IValue::Tag::String:
       return a.toString() == b.toString();
     case IValue::Tag::List:
@@ -82,7 +85,10 @@ const char* FrozenStep::operand(const Operand& was, const IValue& v,
       return std::ranges::equal(was.values, values) ? nullptr : "an argument is another tensor";
     case Operand::Kind::Constant:
       if (!values.empty()) return kOther;
-      return sameConstant(was.value, v) ? nullptr : "an argument is another constant";
+      // Records say the device below.
+      return sameConstant(was.value, v.isDevice() ? deviceOperand().value : v)
+                 ? nullptr
+                 : "an argument is another constant";
     case Operand::Kind::Number:
       if (v.tag() != was.value.tag()) return kOther;
       numbers_.push_back(v);

@@ -152,6 +152,23 @@ TEST_F(Frozen, AFailedStepLosesNothingAndTheNextOneIsFollowed) {
   EXPECT_EQ(lazy::counters().followed, 3u);
 }
 
+TEST_F(Frozen, WhatMakesTensorsIsFollowed) {
+  static const OperatorHandle kFill("aten::fill_", "Scalar"), kTo("aten::to", "device");
+  for (int step = 0; step < 5; ++step) {
+    const Tensor x = numbers({3, 4}, step), a = lazyOf(x);
+    const Tensor made = Tensor::empty({3, 4}, DType::Float, kOnLazy);
+    kFill(made, Scalar(2.5));
+    const Tensor sum = kTo(ops::add(a, made), kOnLazy, DType::Float, false, true, IValue());
+    const Tensor strided = Tensor::emptyStrided({3, 4}, {1, 3}, DType::Float, kOnLazy);
+    strided.copyFrom(sum);
+    lazy::markStep();
+    expectSame(strided, ops::add(x, Scalar(2.5)));
+    if (step == 1) lazy::freezeStep();
+  }
+  EXPECT_EQ(lazy::counters().followed, 2u);
+  lazy::thawStep();
+}
+
 TEST_F(Frozen, ThawedStepsAreRecorded) {
   lazy::freezeStep();
   const Tensor x = numbers({3, 4});

@@ -1,9 +1,10 @@
-"""wick.distributed: two processes of MPI train to the weights of one with the double batch, eagerly and
-on the device "lazy". Needs Open MPI's mpirun."""
+"""wick.distributed: two processes train to the weights of one with the double batch, eagerly and on the
+device "lazy": those of MPI, where mpirun is, and those that the environment tells of."""
 
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -67,7 +68,7 @@ def one_process(folder):
 
 
 class Distributed(unittest.TestCase):
-    def run_processes(self, count):
+    def run_with_mpi(self, count):
         if not shutil.which("mpirun"):
             self.skipTest("mpirun is not installed")
         environment = dict(
@@ -81,16 +82,38 @@ class Distributed(unittest.TestCase):
             TMPDIR="/tmp",  # names of sockets are short
             HOME="/tmp",
         )
+        return self.results_of([(["mpirun", "-n", str(count)], environment)], count)
+
+    def run_with_addresses(self, count):
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        said = {"WORLD_SIZE": str(count), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+        return self.results_of(
+            [([], dict(os.environ, RANK=str(rank), **said)) for rank in range(count)], count
+        )
+
+    def results_of(self, starts, count):
+        """What the processes of the commands found, by rank."""
         with tempfile.TemporaryDirectory() as folder:
             program = [sys.executable, os.path.abspath(__file__), "process", folder]
-            done = subprocess.run(
-                ["mpirun", "-n", str(count)] + program,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=240,
-            )
-            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            running = [
+                subprocess.Popen(
+                    command + program,
+                    env=environment,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                )
+                for command, environment in starts
+            ]
+            try:
+                for process in running:
+                    printed, _ = process.communicate(timeout=240)
+                    self.assertEqual(process.returncode, 0, printed)
+            finally:
+                for process in running:
+                    process.kill()
             results = []
             for rank in range(count):
                 with open(os.path.join(folder, f"{rank}.json")) as file:
@@ -98,7 +121,12 @@ class Distributed(unittest.TestCase):
         return results
 
     def test_two_processes_are_one_with_the_double_batch(self):
-        results = self.run_processes(2)
+        self.check(self.run_with_mpi(2))
+
+    def test_without_mpi(self):
+        self.check(self.run_with_addresses(2))
+
+    def check(self, results):
         self.assertEqual([r["rank"] for r in results], [0, 1])
         want, _ = train("cpu")
         for r in results:
