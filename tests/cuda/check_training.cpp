@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -260,7 +261,7 @@ int runTogether() {
   int bad = 0;
   for (Model& model : all) {
     model.input[0] *= size;
-    Settings settings{.device = there, .rule = Sgd{.lr = 0.05, .momentum = 0.9}};
+    Settings settings{.device = there, .rule = Sgd{.lr = 0.01, .momentum = 0.9}};
     const Run want = train(model, compile(kPrograms), settings);
     settings.part = rank;
     settings.parts = size;
@@ -277,17 +278,20 @@ int runTogether() {
     const Run lazily = train(model, compile(kPrograms), settings);
     const bool same = isSameEverywhere(got) && isSameEverywhere(lazily);
     const double far = std::max(largestDifference(want, got), largestDifference(want, lazily));
-    bad += !same || far > 1e-4 || !isOneProgram(lazily.counters);
+    // Libraries compute convolutions of other batch sizes in other ways.
+    bad += !same || far > 2e-3 || !isOneProgram(lazily.counters);
     if (rank != 0) continue;
     fmt::print(
         "{}, {} processes: us a step: {:.0f} alone, {:.0f} together ({:.1f} %); lazily {:.0f}, "
         "{:.0f} ({:.1f} %)\n",
         model.name, size, alone.micros, got.micros, 100 * alone.micros / got.micros,
         lazily_alone.micros, lazily.micros, 100 * lazily_alone.micros / lazily.micros);
-    fmt::print(
-        "  weights differ by {:.2g} from those of one process, {}; {} lazy graphs, {} compiled\n",
-        far, same ? "and are the same everywhere" : "AND ARE NOT THE SAME EVERYWHERE",
-        lazily.counters.evaluations, lazily.counters.compiled);
+    fmt::print("  losses{}\n", textOf(got.losses));
+    fmt::print("  weights differ by {:.2g}, lazily {:.2g}, from those of one process, {}\n",
+               largestDifference(want, got), largestDifference(want, lazily),
+               same ? "and are the same everywhere" : "AND ARE NOT THE SAME EVERYWHERE");
+    fmt::print("  {} lazy graphs, {} compiled\n", lazily.counters.evaluations,
+               lazily.counters.compiled);
   }
   distributed::shutdown();
   return bad == 0 ? 0 : 1;
@@ -301,6 +305,7 @@ int run() {
   }
   there = placeOf(there);
   lazy::setDevice(there);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   return together ? runTogether() : runAlone();
 }
 
