@@ -26,7 +26,9 @@ def set_device(device):
     Of the whole process, and to be called before there are lazy tensors: RuntimeError when one has
     its data elsewhere, or when there is no such device.
     """
-    _C._lazy_set_device(str(_C.device(device)))
+    if not isinstance(device, (str, _C.device)):
+        raise TypeError(f"set_device: expected a device or its name, got {type(device).__name__}")
+    _C._lazy_set_device(str(device))
 
 
 def device():
