@@ -157,7 +157,10 @@ bool onlyComputes(const AliasDb& aliases, const Block* block, std::vector<Tensor
   for (const Node* node : block->nodes()) {
     if (node->kind() == prim::Constant) {
       const std::optional<IValue> value = constantOf(node->output());
-      if (aliases.hasWriters(node->output()) || !addTensors(*value, constants)) return false;
+      if (aliases.hasWriters(node->output()) || !addTensors(*value, constants)) {
+        GRAPH_DEBUG("not repeated for the constant {}", node->str());
+        return false;
+      }
       continue;
     }
     if (kFree.count(node->kind()) != 0) continue;

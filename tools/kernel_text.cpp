@@ -2,11 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include "codegen/cuda/kernel_text.h"
 #include "codegen/llvm/kernels.h"
 #include "codegen/loop/lowering.h"
+#include "core/error.h"
+#include "runtime/cuda/compiler.h"
+#include "runtime/cuda/device.h"
 #include "runtime/fusion/fusion_site.h"
 #include "runtime/fusion/launch.h"
+#include "tools/child_program.h"
 
 namespace wick::cli {
 
@@ -37,8 +43,50 @@ loop::ArgumentInfo infoOf(const TypePtr& type) {
   }
 }
 
+bool isOfDevice(KernelText what) {
+  return what == KernelText::Cuda || what == KernelText::Ptx || what == KernelText::Sass;
+}
+
+// The device's instructions.
+std::string disassembled(const std::string& cubin) {
+  std::vector<std::string> programs = {"nvdisasm"};
+  for (const char* variable : {"CUDA_HOME", "CUDA_PATH"}) {
+    const char* folder = std::getenv(variable);
+    if (folder && *folder) programs.push_back(fmt::format("{}/bin/nvdisasm", folder));
+  }
+  programs.emplace_back("/usr/local/cuda/bin/nvdisasm");
+  for (const std::string& program : programs) {
+    if (auto text = outputOf("--stage sass", {program, "/dev/stdin"}, cubin)) return *text;
+  }
+  throw UsageError(
+      "--stage sass needs the CUDA toolkit's program nvdisasm, which is not installed; --stage ptx "
+      "needs only the compiler");
+}
+
+// The compiled text; registers and shared memory in front of it.
+std::string listingOf(const std::string& text, KernelText what) {
+  if (what == KernelText::Cuda) return text;
+  if (!cuda::hasCompiler()) {
+    throw UsageError("--stage ptx and sass need the library libnvrtc, which cannot be opened");
+  }
+  int major = 9, minor = 0;
+  if (cuda::deviceCount() > 0) {
+    const cuda::DeviceFacts& facts = cuda::deviceAt(0).facts();
+    major = facts.major;
+    minor = facts.minor;
+  }
+  const cuda::KernelListing listing = cuda::listText(text, major, minor);
+  std::string out;
+  for (size_t begin = 0; begin < listing.resources.size();) {
+    const size_t end = std::min(listing.resources.find('\n', begin), listing.resources.size());
+    if (end > begin) out += "// " + listing.resources.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return out + (what == KernelText::Ptx ? listing.ptx : disassembled(listing.cubin));
+}
+
 // For a device's memory that is contiguous, aligned, and a multiple of four elements.
-std::string cudaTextOf(const std::string& name, const loop::Kernel& kernel) {
+std::string cudaTextOf(const std::string& name, const loop::Kernel& kernel, KernelText what) {
   codegen::CudaLayout layout;
   layout.vector = 4;
   for (const loop::Access& access : kernel.accesses) {
@@ -50,7 +98,7 @@ std::string cudaTextOf(const std::string& name, const loop::Kernel& kernel) {
     layout.outer = 1;
   }
   try {
-    return codegen::cudaKernelText("wick_" + name, kernel, layout);
+    return listingOf(codegen::cudaKernelText("wick_" + name, kernel, layout), what);
   } catch (const codegen::NoCudaText& e) {
     return fmt::format("// no kernel: {}\n", e.what());
   }
@@ -58,7 +106,7 @@ std::string cudaTextOf(const std::string& name, const loop::Kernel& kernel) {
 
 std::string textOf(const std::string& name, const loop::Kernel& kernel, KernelText what) {
   if (what == KernelText::Loops) return loop::toString(kernel);
-  if (what == KernelText::Cuda) return cudaTextOf(name, kernel);
+  if (isOfDevice(what)) return cudaTextOf(name, kernel, what);
   loop::LaneLayout layout;
   for (const loop::Access& access : kernel.accesses) {
     bool along = access.varies(kernel.rank - 1);
@@ -95,10 +143,8 @@ std::string describe(const loop::ArgumentInfo& info) {
 
 std::string kernelText(const Code& code, KernelText what) {
   std::string text;
-  const auto functions = what == KernelText::Cuda ? FunctionForm::Called : FunctionForm::Composed;
-  const char* const comment = what == KernelText::Llvm   ? ";"
-                              : what == KernelText::Cuda ? "//"
-                                                         : "#";
+  const auto functions = isOfDevice(what) ? FunctionForm::Called : FunctionForm::Composed;
+  const char* const comment = what == KernelText::Llvm ? ";" : isOfDevice(what) ? "//" : "#";
   for (const auto& site : code.fusionSites()) {
     auto met = site->argumentsMet();
     if (met.empty()) met.push_back(supposedArguments(site->body()));

@@ -371,8 +371,11 @@ void defineVerbs(CLI::App& app, Options& options) {
   };
   const char* either = "model.pt or script.py; - for standard input";
   CLI::App* run = verb(runVerb, "run", "run a method or function and show its result", either);
-  run->add_flag("--prepare", options.prepare,
-                "optimize for inference first, as an application that serves the archive");
+  const auto addPrepare = [&options](CLI::App* sub) {
+    sub->add_flag("--prepare", options.prepare,
+                  "optimize for inference first, as an application that serves the archive");
+  };
+  addPrepare(run);
   addInputFlags(*run, options);
   run->add_flag("--detect-anomaly", options.detect_anomaly,
                 "with gradients, and an error at the first operator whose gradient is NaN, which "
@@ -388,7 +391,7 @@ void defineVerbs(CLI::App& app, Options& options) {
   graph->add_option("--function", options.function, "function of the script (all)");
   graph->add_option("--stage", options.stage,
                     "after this pass or phase; source, specialized (with --input), code, llvm, "
-                    "asm, inference or a name that an unknown one lists");
+                    "asm, cuda, ptx, sass, inference or a name that an unknown one lists");
   addInputs(*graph, options);
   addOptimize(*graph, options);
   graph->add_flag("--dot", options.dot,
@@ -430,6 +433,7 @@ void defineVerbs(CLI::App& app, Options& options) {
   addInputFlags(*profile, options);
   profile->add_option("--iterations", options.iterations, "calls to add up (10)")
       ->check(CLI::Range(1, 1000000));
+  addPrepare(profile);
   profile->add_option("--trace", options.trace_file, "write the events as JSON for Perfetto");
   profile->add_flag("--json", options.json, "print one JSON object");
 

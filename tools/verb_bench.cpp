@@ -13,6 +13,7 @@
 #include "runtime/inference.h"
 #include "runtime/jit_mode.h"
 #include "runtime/threads.h"
+#include "tools/device_work.h"
 #include "tools/report.h"
 #include "tools/timing.h"
 #include "tools/verbs.h"
@@ -41,7 +42,19 @@ struct Measurement {
   AllocatorStatistics memory;
   uint64_t system_allocations = 0;  // of one more call, after all others
   size_t calls_between_waits = 1;   // for the device, which calls only queue work for
+  struct OnDevice {
+    DeviceWork work;
+    DeviceLimits limits;
+  };
+  std::optional<OnDevice> device;  // where that is not the CPU
 };
+
+double bytesPerSecond(const Measurement& m) {
+  return m.device->work.bytes / m.times.median() * 1e3;
+}
+double operationsPerSecond(const Measurement& m) {
+  return m.device->work.operations / m.times.median() * 1e3;
+}
 
 // Of what was compiled; none when that is nothing.
 std::optional<Timings> compileTimes(const codegen::JitStatistics& statistics) {
@@ -78,6 +91,14 @@ nlohmann::ordered_json rowOf(const Options& options, const Measurement& m,
       {"bail_outs", plans.bail_outs},
   };
   if (m.interpreted) row["interpreter_median_ms"] = m.interpreted->median();
+  if (m.device) {
+    row["device"] = {{"bytes", m.device->work.bytes},
+                     {"operations", m.device->work.operations},
+                     {"bytes_per_s", bytesPerSecond(m)},
+                     {"operations_per_s", operationsPerSecond(m)},
+                     {"copy_bytes_per_s", m.device->limits.bytes_per_s},
+                     {"product_operations_per_s", m.device->limits.operations_per_s}};
+  }
   return row;
 }
 
@@ -103,7 +124,24 @@ std::string tableOf(const Options& options, const Measurement& m) {
     text += fmt::format("interpreter {:.3f} ms, {:.2f} times as long\n", m.interpreted->median(),
                         m.interpreted->median() / m.times.median());
   }
+  if (m.device) {
+    text += fmt::format(
+        "arguments, parameters and results {:.3f} TB/s; a copy on the device {:.3f} TB/s\n"
+        "products, convolutions and attention {:.2f} TFLOP/s; a large product {:.2f} TFLOP/s\n",
+        bytesPerSecond(m) * 1e-12, m.device->limits.bytes_per_s * 1e-12,
+        operationsPerSecond(m) * 1e-12, m.device->limits.operations_per_s * 1e-12);
+  }
   return text;
+}
+
+// The dtype of the products, as far as arguments and parameters tell.
+DType floatsOf(std::span<const IValue> given) {
+  for (const IValue& v : given) {
+    if (v.isTensor() && v.toTensor().defined() && isFloating(v.toTensor().dtype())) {
+      return v.toTensor().dtype();
+    }
+  }
+  return DType::Float;
 }
 
 // Calls that only queue work are timed many at a time, as programs make them.
@@ -140,14 +178,12 @@ void benchVerb(const Options& options) {
   }
   const Device device = defaultDevice();
   TimingPlan plan = planFor(options);
+  const auto call = [&] {
+    return frozen ? callFunction(*frozen, arguments.positional, arguments.named)
+                  : program.call(options, function, arguments.positional, arguments.named);
+  };
   const auto repeated = [&](size_t calls) {
-    for (size_t i = 0; i < calls; ++i) {
-      if (frozen) {
-        callFunction(*frozen, arguments.positional, arguments.named);
-      } else {
-        program.call(options, function, arguments.positional, arguments.named);
-      }
-    }
+    for (size_t i = 0; i < calls; ++i) call();
     // What is only queued took no time yet.
     if (!device.isCpu()) deviceBackend(device.type).synchronize(device);
   };
@@ -155,7 +191,8 @@ void benchVerb(const Options& options) {
   const double first_ms = timeOnce(once);
   if (!device.isCpu()) plan.calls = callsBetweenWaits(once);
   const auto timed = [&] { repeated(plan.calls); };
-  Measurement measured{load_ms, prepare_ms, first_ms, timeRepeatedly(timed, plan), {}, {}, {}};
+  Measurement measured{load_ms, prepare_ms, first_ms, timeRepeatedly(timed, plan), {}, {}, {},
+                       0,       1,          {}};
   measured.calls_between_waits = plan.calls;
   waitForCompiles();
   const uint64_t asked = allocatorStatistics().system_allocations;
@@ -163,6 +200,17 @@ void benchVerb(const Options& options) {
   measured.memory = allocatorStatistics();
   measured.system_allocations = measured.memory.system_allocations - asked;
   measured.machine_code = codegen::jitStatistics();
+  if (device.isCuda()) {
+    std::vector<IValue> given = arguments.positional;
+    for (const auto& [name, value] : arguments.named) given.push_back(value);
+    if (program.isArchive()) {
+      for (const auto& tensors : {program.module().parameters(), program.module().buffers()}) {
+        for (const auto& [name, tensor] : tensors) given.emplace_back(tensor);
+      }
+    }
+    const DeviceWork work = workOf(given, call);
+    measured.device = {work, limitsOf(device, floatsOf(given))};
+  }
   if (options.compare == "interpreter") {
     setJitMode(JitMode::Off);
     measured.interpreted = timeRepeatedly(timed, plan);

@@ -29,18 +29,22 @@ constexpr const char* kCode = "code";      // the instructions that run
 constexpr const char* kLlvm = "llvm";      // the instructions, and the groups, as LLVM modules
 constexpr const char* kAssembly = "asm";   // and as machine code
 constexpr const char* kCuda = "cuda";      // the groups as CUDA C
+constexpr const char* kPtx = "ptx";        // these compiled, with registers and shared memory
+constexpr const char* kSass = "sass";      // the same as the device's instructions
 constexpr const char* kInference = "inference";  // prepared by optimizeForInference
 // The plan for the arguments that --input gives, after enough calls with them.
 constexpr const char* kSpecialized = "specialized";
 
 bool isCode(const std::string& stage) {
   return stage == kCode || stage == kLoops || stage == kLlvm || stage == kAssembly ||
-         stage == kCuda;
+         stage == kCuda || stage == kPtx || stage == kSass;
 }
 
 std::string textOf(const Code& code, const std::string& stage) {
   if (stage == kLoops) return kernelText(code, KernelText::Loops);
   if (stage == kCuda) return kernelText(code, KernelText::Cuda);
+  if (stage == kPtx) return kernelText(code, KernelText::Ptx);
+  if (stage == kSass) return kernelText(code, KernelText::Sass);
   if (stage == kLlvm) return native::llvmText(code) + kernelText(code, KernelText::Llvm);
   if (stage == kAssembly) {
     return native::assemblyText(code) + kernelText(code, KernelText::Assembly);
@@ -65,7 +69,7 @@ std::string listStages() {
     list += fmt::format(", {}", toString(phase));
   }
   for (const char* stage :
-       {kSpecialized, kFusion, kLoops, kCode, kLlvm, kAssembly, kCuda, kInference}) {
+       {kSpecialized, kFusion, kLoops, kCode, kLlvm, kAssembly, kCuda, kPtx, kSass, kInference}) {
     list += fmt::format(", {}", stage);
   }
   return list;

@@ -10,11 +10,15 @@
 #include <tuple>
 #include <utility>
 
+#include "core/device_backend.h"
 #include "core/output_file.h"
 #include "ir/call_layer.h"
+#include "runtime/call.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/fusion_site.h"
+#include "runtime/inference.h"
 #include "runtime/interpreter/observer.h"
+#include "tools/device_times.h"
 #include "tools/report.h"
 #include "tools/verbs.h"
 
@@ -37,6 +41,7 @@ struct Row {
   std::string inside;  // of a fused kernel, all its operators in their order
   size_t calls = 0;
   double us = 0;
+  double device_us = 0;
   int64_t bytes = 0;
 };
 
@@ -84,10 +89,12 @@ std::string operatorsIn(const Graph& body) {
 
 class Profile : public OperatorObserver {
  public:
-  Profile(GraphFunction& outermost, bool keep_events)
-      : outermost_(outermost), keep_events_(keep_events), started_(Clock::now()) {}
+  // `device` may be null, and outlives this.
+  Profile(GraphFunction& outermost, bool keep_events, DeviceTimes* device)
+      : outermost_(outermost), keep_events_(keep_events), device_(device), started_(Clock::now()) {}
 
   void called(const OperatorCall& call) override {
+    if (device_) device_->called(call);
     std::lock_guard lock(mutex_);
     Row& row = rows_[&call.node];
     if (row.calls == 0) {
@@ -118,12 +125,14 @@ class Profile : public OperatorObserver {
       to.inside = row.inside;
       to.calls += row.calls;
       to.us += row.us;
+      if (device_) to.device_us += device_->usOf(node);
       to.bytes += row.bytes;
     }
     std::vector<Row> sorted;
     for (auto& [key, row] : merged) sorted.push_back(std::move(row));
-    std::stable_sort(sorted.begin(), sorted.end(),
-                     [](const Row& a, const Row& b) { return a.us > b.us; });
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Row& a, const Row& b) {
+      return a.device_us != b.device_us ? a.device_us > b.device_us : a.us > b.us;
+    });
     return sorted;
   }
 
@@ -144,6 +153,7 @@ class Profile : public OperatorObserver {
            {"tid", e.thread},
            {"args", {{"source", row.location}, {"bytes", e.bytes}, {"inside", row.inside}}}});
     }
+    if (device_) addDevices(events);
     writeFile(path, nlohmann::json{{"traceEvents", events},
                                    {"displayTimeUnit", "ns"},
                                    {"otherData", {{"events_left_out", events_left_out_}}}}
@@ -151,12 +161,33 @@ class Profile : public OperatorObserver {
   }
 
  private:
+  // A device is another process of the trace, a stream a thread of it.
+  void addDevices(nlohmann::json& events) const {
+    std::set<uint32_t> named;
+    for (const DeviceSpan& span : device_->spans()) {
+      const std::string process = fmt::format("cuda:{}", span.device);
+      if (named.insert(span.device).second) {
+        events.push_back({{"name", "process_name"},
+                          {"ph", "M"},
+                          {"pid", process},
+                          {"args", {{"name", process}}}});
+      }
+      events.push_back({{"name", span.name},
+                        {"cat", "device"},
+                        {"ph", "X"},
+                        {"ts", microseconds(span.begin - started_)},
+                        {"dur", microseconds(span.end - span.begin)},
+                        {"pid", process},
+                        {"tid", span.stream}});
+    }
+  }
   size_t threadNumber() {
     return threads_.try_emplace(std::this_thread::get_id(), threads_.size() + 1).first->second;
   }
 
   GraphFunction& outermost_;
   const bool keep_events_;
+  DeviceTimes* const device_;
   const Clock::time_point started_;
   std::mutex mutex_;
   std::map<const Node*, Row> rows_;
@@ -231,12 +262,30 @@ std::string nestedTable(const std::vector<NestedCalls::Row>& rows) {
   return text;
 }
 
-std::string table(const std::vector<Row>& rows, double wall_us, int iterations) {
+std::string deviceTable(const DeviceTimes& device) {
+  const std::vector<DeviceRow> rows = device.rows();
+  std::string text;
+  if (!rows.empty()) {
+    text += fmt::format("\n{:>12}  {:>9}  {:>10}  {:>12}  {}\n", "device us", "calls", "us a call",
+                        "bytes copied", "kernel");
+  }
+  for (const DeviceRow& row : rows) {
+    text += fmt::format("{:12.1f}  {:9}  {:10.2f}  {:12}  {}\n", row.us, row.calls,
+                        row.us / static_cast<double>(row.calls), row.bytes, row.name);
+  }
+  return text + device.note() + "\n";
+}
+
+std::string table(const std::vector<Row>& rows, double wall_us, int iterations,
+                  const DeviceTimes* device) {
   double in_operators = 0;
   for (const Row& row : rows) in_operators += row.us;
-  std::string text =
-      fmt::format("{:>7}  {:>12}  {:>9}  {:>10}  {:>12}  {:<28} {}\n", "share", "total us", "calls",
-                  "us a call", "bytes kept", "operator", "source");
+  const auto deviceColumn = [&](const std::string& text) {
+    return device ? fmt::format("{:>12}  ", text) : std::string();
+  };
+  std::string text = fmt::format("{:>7}  {:>12}  {}{:>9}  {:>10}  {:>12}  {:<28} {}\n", "share",
+                                 "total us", deviceColumn("device us"), "calls", "us a call",
+                                 "bytes kept", "operator", "source");
   std::string legend;
   size_t groups = 0;
   for (const Row& row : rows) {
@@ -245,11 +294,13 @@ std::string table(const std::vector<Row>& rows, double wall_us, int iterations) 
       name += fmt::format(" [{}]", ++groups);
       legend += fmt::format("[{}] {}\n", groups, row.inside);
     }
-    text += fmt::format("{:6.1f}%  {:12.1f}  {:9}  {:10.2f}  {:12}  {:<28} {}\n",
-                        wall_us > 0 ? 100 * row.us / wall_us : 0.0, row.us, row.calls,
+    text += fmt::format("{:6.1f}%  {:12.1f}  {}{:9}  {:10.2f}  {:12}  {:<28} {}\n",
+                        wall_us > 0 ? 100 * row.us / wall_us : 0.0, row.us,
+                        deviceColumn(fmt::format("{:.1f}", row.device_us)), row.calls,
                         row.us / static_cast<double>(row.calls), row.bytes, name, row.location);
   }
   text += legend;
+  if (device) text += deviceTable(*device);
   text += fmt::format(
       "{} calls of the program: {:.1f} us, {:.1f} us of that in operators; peak tensor memory "
       "{}\n",
@@ -265,28 +316,47 @@ void profileVerb(const Options& options) {
   applyMode(options, program);
   GraphFunction& named = program.function(options);
   const std::shared_ptr<GraphFunction> cast = castFunction(options, program, named);
-  GraphFunction& function = cast ? *cast : named;
-  const Arguments arguments = argumentsFor(options, program, function);
+  GraphFunction& declared = cast ? *cast : named;
+  const Arguments arguments = argumentsFor(options, program, declared);
   placeOnDevice(options, program, arguments);
+  std::shared_ptr<GraphFunction> prepared;
+  if (options.prepare) {
+    const char* reason = program.unpreparable(options);
+    if (reason) throw CommandLineError(std::string("--prepare: ") + reason);
+    prepared = optimizeForInference(program.module().object(), declared);
+  }
+  GraphFunction& function = prepared ? *prepared : declared;
   const auto once = [&](OperatorObserver* observer) {
     RunOptions run;
     run.observer = observer;
-    program.call(options, function, arguments.positional, arguments.named, run);
+    if (prepared) {
+      callFunction(function, arguments.positional, arguments.named, run);
+    } else {
+      program.call(options, function, arguments.positional, arguments.named, run);
+    }
   };
   for (int i = 0; i < kWarmUp; ++i) once(nullptr);
   const int iterations = options.iterations > 0 ? options.iterations : kIterations;
-  Profile profile(function, !options.trace_file.empty());
+  const Device device = defaultDevice();
+  const auto wait = [&] {
+    if (!device.isCpu()) deviceBackend(device.type).synchronize(device);
+  };
+  wait();
+  const std::unique_ptr<DeviceTimes> times = DeviceTimes::make(device);
+  Profile profile(function, !options.trace_file.empty(), times.get());
   const auto begin = Clock::now();
   NestedCalls nested;
   {
     CallLayerScope scope(CallLayerSlot::Observe, &nested);
     for (int i = 0; i < iterations; ++i) once(&profile);
   }
+  wait();
   const double wall_us = microseconds(Clock::now() - begin);
+  if (times) times->end();
   if (!options.trace_file.empty()) profile.writeTrace(options.trace_file);
   const std::vector<Row> rows = profile.rows();
   if (!options.json) {
-    print(table(rows, wall_us, iterations) + nestedTable(nested.rows()));
+    print(table(rows, wall_us, iterations, times.get()) + nestedTable(nested.rows()));
     if (std::string plans = describePlans(function); !plans.empty()) print(plans + "\n");
     if (profile.eventsLeftOut() > 0) {
       print(fmt::format("the trace leaves out the last {} events\n", profile.eventsLeftOut()));
@@ -300,6 +370,7 @@ void profileVerb(const Options& options) {
                     {"calls", row.calls},
                     {"us", row.us},
                     {"bytes", row.bytes}});
+    if (times) list.back()["device_us"] = row.device_us;
     if (!row.inside.empty()) list.back()["inside"] = row.inside;
   }
   nlohmann::ordered_json inner = nlohmann::ordered_json::array();
@@ -308,14 +379,22 @@ void profileVerb(const Options& options) {
         {{"operator", row.op}, {"within", row.within}, {"calls", row.calls}, {"us", row.us}});
   }
   const GraphExecutor::Statistics plans = GraphExecutor::of(function).statistics();
-  const nlohmann::ordered_json all = {{"iterations", iterations},
-                                      {"wall_us", wall_us},
-                                      {"peak_tensor_bytes", peakAllocatedBytes()},
-                                      {"peak_rss_bytes", peakResidentBytes()},
-                                      {"plans", plans.plans},
-                                      {"bail_outs", plans.bail_outs},
-                                      {"operators", list},
-                                      {"nested", inner}};
+  nlohmann::ordered_json all = {{"iterations", iterations},
+                                {"wall_us", wall_us},
+                                {"peak_tensor_bytes", peakAllocatedBytes()},
+                                {"peak_rss_bytes", peakResidentBytes()},
+                                {"plans", plans.plans},
+                                {"bail_outs", plans.bail_outs},
+                                {"operators", list},
+                                {"nested", inner}};
+  if (times) {
+    nlohmann::ordered_json kernels = nlohmann::ordered_json::array();
+    for (const DeviceRow& row : times->rows()) {
+      kernels.push_back(
+          {{"name", row.name}, {"calls", row.calls}, {"us", row.us}, {"bytes", row.bytes}});
+    }
+    all["device"] = {{"note", times->note()}, {"kernels", kernels}};
+  }
   print(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 

@@ -28,6 +28,8 @@ struct Nvrtc {
   int (*compile)(Program, int options, const char* const* option);
   int (*cubinSize)(Program, size_t*);
   int (*cubin)(Program, char*);
+  int (*ptxSize)(Program, size_t*);
+  int (*ptx)(Program, char*);
   int (*logSize)(Program, size_t*);
   int (*log)(Program, char*);
   int (*destroy)(Program*);
@@ -43,6 +45,8 @@ void findAll(const Library& library, Nvrtc& f) {
   find(f.compile, "nvrtcCompileProgram");
   find(f.cubinSize, "nvrtcGetCUBINSize");
   find(f.cubin, "nvrtcGetCUBIN");
+  find(f.ptxSize, "nvrtcGetPTXSize");
+  find(f.ptx, "nvrtcGetPTX");
   find(f.logSize, "nvrtcGetProgramLogSize");
   find(f.log, "nvrtcGetProgramLog");
   find(f.destroy, "nvrtcDestroyProgram");
@@ -63,37 +67,51 @@ void check(int result, const char* what) {
   WICK_CHECK(result == 0, "CUDA: {}: {}", what, nvrtc().errorText(result));
 }
 
-std::string compile(const std::string& text, int major, int minor) {
-  const Nvrtc& n = nvrtc();
-  Program program = nullptr;
-  check(n.create(&program, text.c_str(), "kernel.cu", 0, nullptr, nullptr), "making a program");
-  struct Destroyed {
-    const Nvrtc& n;
-    Program& program;
-    ~Destroyed() { n.destroy(&program); }
-  } destroyed{n, program};
-  const std::string arch = fmt::format("--gpu-architecture=sm_{}{}", major, minor);
-  // Products and sums stay apart, so that results are those of the CPU.
-  const char* const options[] = {arch.c_str(),         "--std=c++17",
-                                 "--fmad=false",       "--prec-div=true",
-                                 "--prec-sqrt=true",   "--ftz=false",
-                                 "--disable-warnings", "--device-as-default-execution-space"};
-  const int result = n.compile(program, static_cast<int>(std::size(options)), options);
-  if (result != 0) {
-    size_t size = 0;
-    std::string log;
-    if (n.logSize(program, &size) == 0 && size > 0) {
-      log.resize(size);
-      n.log(program, log.data());
-    }
-    throwRuntimeError("CUDA: a kernel does not compile: {}\n{}", n.errorText(result), log);
+// A compiled text, and what the compiler has to say about it.
+class Compilation {
+ public:
+  Compilation(const std::string& text, int major, int minor, bool tells_resources) {
+    check(nvrtc_.create(&program_, text.c_str(), "kernel.cu", 0, nullptr, nullptr),
+          "making a program");
+    const std::string arch = fmt::format("--gpu-architecture=sm_{}{}", major, minor);
+    // Products and sums stay apart, so that results are those of the CPU.
+    std::vector<const char*> options = {
+        arch.c_str(),         "--std=c++17",
+        "--fmad=false",       "--prec-div=true",
+        "--prec-sqrt=true",   "--ftz=false",
+        "--disable-warnings", "--device-as-default-execution-space"};
+    if (tells_resources) options.push_back("--ptxas-options=--verbose");
+    const int result = nvrtc_.compile(program_, static_cast<int>(options.size()), options.data());
+    if (result == 0) return;
+    const std::string said = log();
+    nvrtc_.destroy(&program_);
+    throwRuntimeError("CUDA: a kernel does not compile: {}\n{}", nvrtc_.errorText(result), said);
   }
-  size_t size = 0;
-  check(n.cubinSize(program, &size), "asking for machine code");
-  std::string cubin(size, '\0');
-  check(n.cubin(program, cubin.data()), "asking for machine code");
-  return cubin;
-}
+  ~Compilation() { nvrtc_.destroy(&program_); }
+  Compilation(const Compilation&) = delete;
+  Compilation& operator=(const Compilation&) = delete;
+
+  std::string cubin() const { return part(nvrtc_.cubinSize, nvrtc_.cubin); }
+  std::string ptx() const { return withoutEnd(part(nvrtc_.ptxSize, nvrtc_.ptx)); }
+  std::string log() const { return withoutEnd(part(nvrtc_.logSize, nvrtc_.log)); }
+
+ private:
+  std::string part(int (*size_of)(Program, size_t*), int (*get)(Program, char*)) const {
+    size_t size = 0;
+    check(size_of(program_, &size), "asking for machine code");
+    std::string text(size, '\0');
+    if (size > 0) check(get(program_, text.data()), "asking for machine code");
+    return text;
+  }
+  // Texts come with a null at the end.
+  static std::string withoutEnd(std::string text) {
+    while (!text.empty() && text.back() == '\0') text.pop_back();
+    return text;
+  }
+
+  const Nvrtc& nvrtc_ = nvrtc();
+  Program program_ = nullptr;
+};
 
 }  // namespace
 
@@ -117,12 +135,17 @@ std::string compileText(const std::string& text, int major, int minor) {
   }
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
-  std::string cubin = compile(text, major, minor);
+  std::string cubin = Compilation(text, major, minor, false).cubin();
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
   microseconds.fetch_add(static_cast<uint64_t>(took.count()), std::memory_order_relaxed);
   compiled.fetch_add(1, std::memory_order_relaxed);
   cache.store(key, cubin);
   return cubin;
+}
+
+KernelListing listText(const std::string& text, int major, int minor) {
+  const Compilation made(text, major, minor, true);
+  return {made.ptx(), made.cubin(), made.log()};
 }
 
 CompileStatistics compileStatistics() {

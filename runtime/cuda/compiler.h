@@ -9,6 +9,15 @@ namespace wick::cuda {
 // not compile, and when the compiler is absent, old or broken. Thread-safe.
 std::string compileText(const std::string& text, int major, int minor);
 
+// What the compiler makes of a text, for people who read it. Throws as compileText() does; nothing is
+// kept.
+struct KernelListing {
+  std::string ptx;        // the virtual machine's code
+  std::string cubin;      // the device's, for a disassembler
+  std::string resources;  // registers, shared memory and spills, as the assembler tells them
+};
+KernelListing listText(const std::string& text, int major, int minor);
+
 // Whether there is a compiler.
 bool hasCompiler();
 // "13.0"; throws as compileText() does.

@@ -20,12 +20,15 @@ namespace wick::cuda {
 namespace {
 
 // Numbers of elements are as narrow as they allow: division is slow. Neighbouring threads take
-// neighbours in memory.
+// neighbours in memory, each of them V channels that lie side by side; `channels` counts these.
 constexpr const char* kPlaces = R"({preamble}
 typedef {type} T;
 typedef {accumulator} A;
 typedef {index} I;
 typedef {signed_index} S;
+constexpr int V = {vector};
+struct alignas(V * sizeof(T)) Values {{ T e[V]; }};
+struct alignas(V > 1 ? 16 : 8) Indices {{ long long e[V]; }};
 )";
 constexpr const char* kPlaceOfPlanes =
     "const I w = i % width, h = i / width % height, d = i / width / height % depth;\n"
@@ -49,8 +52,8 @@ extern "C" __global__ void __launch_bounds__(256) pooling(const __grid_constant_
   const long long* const w_axis = h_axis + 3 * p.height;
   for (I i = blockIdx.x * (I)256 + threadIdx.x; i < total; i += gridDim.x * (I)256) {{
     {place}
-    const T* const x = p.x + n * p.xs_n + c * p.xs_c;
-    const long long at = n * p.ys_n + c * p.ys_c + d * p.ys_d + h * p.ys_h + w * p.ys_w;
+    const T* const x = p.x + n * p.xs_n + (c * (I)V) * p.xs_c;
+    const long long at = n * p.ys_n + (c * (I)V) * p.ys_c + d * p.ys_d + h * p.ys_h + w * p.ys_w;
     const S left = (S)w_axis[w], right = (S)w_axis[width + w], top = (S)h_axis[h],
             bottom = (S)h_axis[height + h], last = (S)d_axis[depth + d];
     {begin}
@@ -58,8 +61,13 @@ extern "C" __global__ void __launch_bounds__(256) pooling(const __grid_constant_
       for (S r = top; r < bottom; r += (S)p.step_h) {{
         const T* const row = x + z * p.xs_d + r * p.xs_h;
         for (S q = left; q < right; q += (S)p.step_w) {{
-          const A v = {load};
-          {body}
+          const Values values = *(const Values*)(row + q * p.xs_w);
+          #pragma unroll
+          for (int k = 0; k < V; ++k) {{
+            const A v = {load};
+            {body}
+          }}
+          {count}
         }}
       }}
     }}
@@ -82,13 +90,28 @@ struct PoolingWords {
 // Signed sums of two numbers of elements fit, too.
 constexpr int64_t kNarrow = int64_t{1} << 30;
 
-std::string placesText(DType dtype, bool narrow) {
+// How many channels a thread takes: as many as 16 bytes hold, where they lie side by side in each of
+// the tensors and nothing begins in the midst of them; otherwise one.
+int64_t channelsAtOnce(DType dtype, std::initializer_list<const Tensor*> tensors) {
+  const int64_t most = 16 / static_cast<int64_t>(itemSize(dtype));
+  for (const Tensor* t : tensors) {
+    if (!t->defined()) continue;
+    if (t->size(1) % most != 0 || t->stride(1) != 1) return 1;
+    if (reinterpret_cast<uintptr_t>(t->rawData()) % 16 != 0) return 1;
+    for (int64_t d = 0; d < t->dim(); ++d) {
+      if (d != 1 && t->size(d) > 1 && t->stride(d) % most != 0) return 1;
+    }
+  }
+  return std::max<int64_t>(most, 1);
+}
+
+std::string placesText(DType dtype, bool narrow, int64_t vector) {
   const DType wide = isReducedFloat(dtype) ? DType::Float : dtype;
   return fmt::format(
       fmt::runtime(kPlaces), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
       fmt::arg("type", codegen::cudaType(dtype)), fmt::arg("accumulator", codegen::cudaType(wide)),
       fmt::arg("index", narrow ? "unsigned" : "unsigned long long"),
-      fmt::arg("signed_index", narrow ? "int" : "long long"));
+      fmt::arg("signed_index", narrow ? "int" : "long long"), fmt::arg("vector", vector));
 }
 
 // The windows' bounds and spans, axis by axis, on the device.
@@ -133,8 +156,9 @@ Pooled pool(const Tensor& x, const pooling::Axes& axes, bool largest, bool want_
   words.y = result.values.rawData();
   words.indices = want_indices ? result.indices.rawData() : nullptr;
   words.axes = table.rawData();
-  words.total = result.values.numel();
-  words.channels = x.size(1);
+  const int64_t vector = channelsAtOnce(x.dtype(), {&x, &result.values, &result.indices});
+  words.total = result.values.numel() / vector;
+  words.channels = x.size(1) / vector;
   setStrides(x, words.x_strides);
   setStrides(result.values, words.y_strides);
   words.depth = axes[0].size();
@@ -149,33 +173,44 @@ Pooled pool(const Tensor& x, const pooling::Axes& axes, bool largest, bool want_
   words.count_padding = count_padding;
 
   const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
-  std::string begin, body, end;
+  std::string begin, body, count, end;
   if (largest) {
-    begin = "A best = (A)0; S place = -1;";
+    begin =
+        "A best[V]; S place[V];\n#pragma unroll\n"
+        "for (int k = 0; k < V; ++k) { best[k] = (A)0; place[k] = -1; }";
     body =
-        "if (place < 0 || v > best || v != v) { best = v; place = (z * (S)p.in_height + r) * "
-        "(S)p.in_width + q; }";
-    end = fmt::format("p.y[at] = {}; {}", codegen::cudaConvert("best", wide, x.dtype()),
-                      want_indices ? "p.indices[at] = place;" : "");
+        "if (place[k] < 0 || v > best[k] || v != v) { best[k] = v; place[k] = (z * "
+        "(S)p.in_height + r) * (S)p.in_width + q; }";
+    end = fmt::format(
+        "Values out; Indices places;\n#pragma unroll\n"
+        "for (int k = 0; k < V; ++k) {{ out.e[k] = {}; places.e[k] = place[k]; }}\n"
+        "*(Values*)(p.y + at) = out;\n{}",
+        codegen::cudaConvert("best[k]", wide, x.dtype()),
+        want_indices ? "*(Indices*)(p.indices + at) = places;" : "");
   } else {
-    begin = "A sum = (A)0; long long count = 0;";
-    body = "sum += v; ++count;";
+    begin =
+        "A sum[V]; long long count = 0;\n#pragma unroll\n"
+        "for (int k = 0; k < V; ++k) sum[k] = (A)0;";
+    body = "sum[k] += v;";
+    count = "++count;";
     end = fmt::format(
         "const long long span = d_axis[2 * p.depth + d] * h_axis[2 * p.height + h] * w_axis[2 * "
         "p.width + w];\nconst long long by = p.divisor != 0 ? p.divisor : p.count_padding != 0 ? "
-        "span : count;\np.y[at] = {};",
-        codegen::cudaConvert("(sum / (A)by)", wide, x.dtype()));
+        "span : count;\nValues out;\n#pragma unroll\n"
+        "for (int k = 0; k < V; ++k) out.e[k] = {};\n*(Values*)(p.y + at) = out;",
+        codegen::cudaConvert("(sum[k] / (A)by)", wide, x.dtype()));
   }
   const bool narrow = std::max(x.numel(), result.values.numel()) < kNarrow;
   const std::string text =
-      placesText(x.dtype(), narrow) +
+      placesText(x.dtype(), narrow, vector) +
       fmt::format(fmt::runtime(kPooling),
                   fmt::arg("place", format == MemoryFormat::Contiguous ? kPlaceOfPlanes
                                                                        : kPlaceOfChannelsLast),
-                  fmt::arg("load", codegen::cudaConvert("row[q * p.xs_w]", x.dtype(), wide)),
-                  fmt::arg("begin", begin), fmt::arg("body", body), fmt::arg("end", end));
-  launch(functionOf(device, text, "pooling"), gridFor(result.values.numel(), device), kTextBlock,
-         &words, "pooling");
+                  fmt::arg("load", codegen::cudaConvert("values.e[k]", x.dtype(), wide)),
+                  fmt::arg("begin", begin), fmt::arg("body", body), fmt::arg("count", count),
+                  fmt::arg("end", end));
+  launch(functionOf(device, text, "pooling"), gridFor(words.total, device), kTextBlock, &words,
+         "pooling");
   return result;
 }
 
@@ -208,19 +243,33 @@ extern "C" __global__ void __launch_bounds__(256) max_pool_gradient(const __grid
     const S left = firstWindow((S)w, {pad_w}, {span_w}, {stride_w});
     const S right = endOfWindows((S)w, {pad_w}, {stride_w}, p.windows_w);
     const S last = endOfWindows((S)d, {pad_d}, {stride_d}, p.windows_d);
-    const T* const g = p.g + n * p.gs_n + c * p.gs_c;
-    const long long* const indices = p.indices + n * p.is_n + c * p.is_c;
-    A sum = (A)0;
+    const T* const g = p.g + n * p.gs_n + (c * (I)V) * p.gs_c;
+    const long long* const indices = p.indices + n * p.is_n + (c * (I)V) * p.is_c;
+    A sum[V];
+    #pragma unroll
+    for (int k = 0; k < V; ++k) sum[k] = (A)0;
     for (S z = firstWindow((S)d, {pad_d}, {span_d}, {stride_d}); z < last; ++z) {{
       for (S r = top; r < bottom; ++r) {{
         for (S q = left; q < right; ++q) {{
-          if (indices[z * p.is_d + r * p.is_h + q * p.is_w] != place) continue;
-          sum += {load};
-          {round}
+          const Indices places = *(const Indices*)(indices + z * p.is_d + r * p.is_h + q * p.is_w);
+          bool any = false;
+          #pragma unroll
+          for (int k = 0; k < V; ++k) any |= places.e[k] == place;
+          if (!any) continue;
+          const Values values = *(const Values*)(g + z * p.gs_d + r * p.gs_h + q * p.gs_w);
+          #pragma unroll
+          for (int k = 0; k < V; ++k) {{
+            if (places.e[k] != place) continue;
+            sum[k] += {load};
+            {round}
+          }}
         }}
       }}
     }}
-    p.y[n * p.ys_n + c * p.ys_c + d * p.ys_d + h * p.ys_h + w * p.ys_w] = {result};
+    Values out;
+    #pragma unroll
+    for (int k = 0; k < V; ++k) out.e[k] = {result};
+    *(Values*)(p.y + n * p.ys_n + (c * (I)V) * p.ys_c + d * p.ys_d + h * p.ys_h + w * p.ys_w) = out;
   }}
 }}
 )";
@@ -272,8 +321,9 @@ Tensor maxPoolGradient(const Tensor& values, const Tensor& indices, const DimVec
   words.g = g.rawData();
   words.indices = at.rawData();
   words.y = y.rawData();
-  words.total = y.numel();
-  words.channels = y.size(1);
+  const int64_t vector = channelsAtOnce(values.dtype(), {&g, &at, &y});
+  words.total = y.numel() / vector;
+  words.channels = y.size(1) / vector;
   setStrides(g, words.g_strides);
   setStrides(at, words.index_strides);
   setStrides(y, words.y_strides);
@@ -298,22 +348,21 @@ Tensor maxPoolGradient(const Tensor& values, const Tensor& indices, const DimVec
   const bool rounds = wide != dtype;
   // As the CPU adds: each sum of reduced floats is rounded.
   const std::string rounded =
-      codegen::cudaConvert(codegen::cudaConvert("sum", wide, dtype), dtype, wide);
+      codegen::cudaConvert(codegen::cudaConvert("sum[k]", wide, dtype), dtype, wide);
   const std::string text =
-      placesText(dtype, narrow) +
-      fmt::format(
-          fmt::runtime(kSpread), fmt::arg("place", last ? kPlaceOfChannelsLast : kPlaceOfPlanes),
-          fmt::arg("load",
-                   codegen::cudaConvert("g[z * p.gs_d + r * p.gs_h + q * p.gs_w]", dtype, wide)),
-          fmt::arg("span_d", windows[0].span), fmt::arg("stride_d", windows[0].stride),
-          fmt::arg("pad_d", windows[0].padding), fmt::arg("span_h", windows[1].span),
-          fmt::arg("stride_h", windows[1].stride), fmt::arg("pad_h", windows[1].padding),
-          fmt::arg("span_w", windows[2].span), fmt::arg("stride_w", windows[2].stride),
-          fmt::arg("pad_w", windows[2].padding),
-          fmt::arg("round", rounds ? "sum = " + rounded + ";" : ""),
-          fmt::arg("result", codegen::cudaConvert("sum", wide, dtype)));
+      placesText(dtype, narrow, vector) +
+      fmt::format(fmt::runtime(kSpread),
+                  fmt::arg("place", last ? kPlaceOfChannelsLast : kPlaceOfPlanes),
+                  fmt::arg("load", codegen::cudaConvert("values.e[k]", dtype, wide)),
+                  fmt::arg("span_d", windows[0].span), fmt::arg("stride_d", windows[0].stride),
+                  fmt::arg("pad_d", windows[0].padding), fmt::arg("span_h", windows[1].span),
+                  fmt::arg("stride_h", windows[1].stride), fmt::arg("pad_h", windows[1].padding),
+                  fmt::arg("span_w", windows[2].span), fmt::arg("stride_w", windows[2].stride),
+                  fmt::arg("pad_w", windows[2].padding),
+                  fmt::arg("round", rounds ? "sum[k] = " + rounded + ";" : ""),
+                  fmt::arg("result", codegen::cudaConvert("sum[k]", wide, dtype)));
   CudaDevice& device = enter(values.device());
-  launch(functionOf(device, text, "max_pool_gradient"), gridFor(y.numel(), device), kTextBlock,
+  launch(functionOf(device, text, "max_pool_gradient"), gridFor(words.total, device), kTextBlock,
          &words, "max_pool_gradient");
   return out;
 }

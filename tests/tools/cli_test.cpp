@@ -17,6 +17,7 @@ namespace wick {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing_cli::cli;
 using testing_cli::Outcome;
@@ -475,6 +476,24 @@ TEST(CliTest, OtherVerbs) {
   EXPECT_THAT(o.out, HasSubstr("def forward(self,\n"));
   o = cli({"code", write("typed.py", "def main(n: int = 3) -> int:\n    return n\n")});
   EXPECT_EQ(o.out, "def main(n: int=3) -> int:\n  return n\n");
+}
+
+TEST(CliTest, GraphShowsKernelsCompiledForDevices) {
+  const std::string file =
+      write("kernel.py", "def main(x: Tensor):\n    return torch.tanh(x * 2 + 1) - x\n");
+  EXPECT_THAT(cli({"graph", file, "--stage", "cuda"}).out, HasSubstr("__global__"));
+  const Outcome ptx = cli({"graph", file, "--stage", "ptx"});
+  if (ptx.code == 0) {
+    EXPECT_THAT(ptx.out, AllOf(HasSubstr(".entry wick_fused"), HasSubstr("registers")));
+  } else {
+    EXPECT_THAT(ptx.err, HasSubstr("libnvrtc"));
+  }
+  const Outcome sass = cli({"graph", file, "--stage", "sass"});
+  if (sass.code == 0) {
+    EXPECT_THAT(sass.out, HasSubstr("wick_fused"));
+  } else {
+    EXPECT_THAT(sass.err, AnyOf(HasSubstr("libnvrtc"), HasSubstr("nvdisasm")));
+  }
 }
 
 TEST(CliTest, GraphShowsEveryStage) {
