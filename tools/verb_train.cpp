@@ -387,6 +387,7 @@ class TrainingRun {
     trainer_.module().eval();
     fetchModule();
     saveModule(trainer_.module(), options_.output_file);
+    tellRepeats();
     progress_.line(
         fmt::format("{}: written after {} steps", options_.output_file, trainer_.stepsDone()));
   }
@@ -423,6 +424,18 @@ class TrainingRun {
     progress_.line(fmt::format("stopped by the time limit after step {} of {}{}",
                                trainer_.stepsDone(), trainer_.allSteps(),
                                train_.checkpoint.empty() ? "" : "; --resume goes on"));
+  }
+
+  // On devices that repeat steps.
+  void tellRepeats() {
+    const std::string why = trainer_.whyNotRepeated();
+    const int64_t repeated = trainer_.repeatedSteps();
+    if (repeated == 0 && !why.empty()) {
+      progress_.line("no step was repeated as one graph: " + why);
+    } else if (repeated > 0) {
+      progress_.line(
+          fmt::format("{} of {} steps were repeated as one graph", repeated, steps_here_));
+    }
   }
 
   // Files are written from the CPU.

@@ -23,6 +23,8 @@ class Objective {
   explicit Objective(Function function) : function_(std::move(function)) {}
 
   static const std::vector<std::string>& names();
+  // Whether it is one by name.
+  bool isKnown() const { return known_ != nullptr; }
 
   // The targets of a whole set as the loss wants them: numbers of classes become int64; whole
   // numbers and bools where the loss computes with them become the dtype of the output.

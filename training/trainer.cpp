@@ -155,11 +155,11 @@ Trainer::Trainer(Module module, DataSet data, Objective objective, TrainerSettin
     if (settings_.method.empty() && module_.hasHooks()) {
       throw UsageError("mixed precision does not reach the hooks of a module");
     }
-    const std::string method = settings_.method.empty() ? "forward" : settings_.method;
-    cast_ = withAutocast(module_.method(method), optimizer_.parameters()[0].device().type,
+    cast_ = withAutocast(module_.method(methodName()), optimizer_.parameters()[0].device().type,
                          settings_.autocast);
     if (*settings_.autocast == DType::Half) scaler_.emplace();
   }
+  if (device_.isCuda() && settings_.repeat) prepareRepeats();
   std::vector<int64_t> places(static_cast<size_t>(data_.size()));
   std::iota(places.begin(), places.end(), 0);
   if (settings_.shuffle) shuffle(places, seedFor(settings_.seed, Draw::Split, 0));
@@ -183,6 +183,18 @@ Trainer::Trainer(Module module, DataSet data, Objective objective, TrainerSettin
     TrainerSettings::Plan plan = settings_.schedule(epoch_steps_, allSteps());
     schedule_.emplace(optimizer_, std::move(plan.rules), std::move(plan.milestones));
   }
+}
+
+void Trainer::prepareRepeats() {
+  std::string refusal;
+  if (settings_.detect_anomaly) refusal = "anomalies are looked for";
+  if (scaler_) refusal = "the loss is scaled";
+  if (!cast_ && settings_.method.empty() && module_.hasHooks()) refusal = "the model has hooks";
+  if (!settings_.model_gives_loss && !objective_.isKnown()) {
+    refusal = "the loss is a function of the application";
+  }
+  repeated_.emplace(module_, module_.method(methodName()), optimizer_.parameters(), device_,
+                    std::move(refusal));
 }
 
 void Trainer::setValidation(DataSet data) {
@@ -227,7 +239,7 @@ void Trainer::failAt(const DataSet& batch, const RuntimeError& error) const {
 }
 
 IValue Trainer::runModel(const DataSet& batch, const RunOptions& options) {
-  const std::string method = settings_.method.empty() ? "forward" : settings_.method;
+  const std::string method = methodName();
   const FunctionSchema& schema = module_.method(method).schema();
   Arguments arguments = argumentsFor(batch, schema, 1, settings_.model_gives_loss);
   try {
@@ -268,7 +280,6 @@ Trainer::Step Trainer::step() {
   std::optional<autograd::AnomalyMode> anomalies;
   RunOptions options;
   if (settings_.detect_anomaly) options.observer = anomalies.emplace().observer();
-  const IValue output = runModel(batch, options);
   Step done;
   Tensor loss, right;
   std::optional<Objective::Count> count;
@@ -284,19 +295,32 @@ Trainer::Step Trainer::step() {
   };
   // A lazy device computes the whole step at once where no value is looked at before its end.
   const bool at_end = device_.type == kLazy && !scaler_;
+  // There and back.
+  const auto walk = [&](const DataSet& given, const IValue& output) {
+    RepeatedStep::Result result{lossOf(given, output), {}};
+    WICK_CHECK(autograd::requiresGradient(result.loss),
+               "the loss depends on no parameter that requires a gradient");
+    // Values are looked at behind the walk back: where a loss is not finite, the walk names where it
+    // became so.
+    backward(scaler_ ? scaler_->scale(result.loss) : result.loss);
+    if (!settings_.model_gives_loss) result.right = objective_.right(output, given.targets);
+    return result;
+  };
+  std::optional<RepeatedStep::Result> result;
+  if (repeated_ && fitted_) {
+    result = repeated_->repeat(
+        batch, [&](const DataSet& given) { return walk(given, runModel(given, options)); });
+  }
+  const IValue output = result ? IValue() : runModel(batch, options);
   try {
     if (!fitted_ && !settings_.model_gives_loss) {
       data_.targets = objective_.fittedTargets(output, data_.targets);
       batch.targets = data_.at(index).on(device_).targets;
     }
     fitted_ = true;
-    loss = lossOf(batch, output);
-    WICK_CHECK(autograd::requiresGradient(loss),
-               "the loss depends on no parameter that requires a gradient");
-    // Values are looked at behind the walk back: where a loss is not finite, the walk names where it
-    // became so.
-    backward(scaler_ ? scaler_->scale(loss) : loss);
-    if (!settings_.model_gives_loss) right = objective_.right(output, batch.targets);
+    if (!result) result = walk(batch, output);
+    loss = result->loss;
+    right = result->right;
     if (!at_end) look();
     if (scaler_) scaler_->unscale(optimizer_);
   } catch (const RuntimeError& error) {
@@ -429,6 +453,7 @@ void Trainer::loadState(const IValue& state) {
   if (schedule_) schedule_->loadStateDict(entry(state, "schedule"));
   if (scaler_) scaler_->loadStateDict(entry(state, "scaler"));
   module_.loadStateDict(entry(state, "model"));
+  if (repeated_) repeated_->forget();
   for (const auto& [key, value] : attributes.toDict().items()) {
     const std::string name = key.to<std::string>();
     const size_t dot = name.rfind('.');

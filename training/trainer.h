@@ -15,6 +15,7 @@
 #include "training/grad_scaler.h"
 #include "training/objective.h"
 #include "training/optimizer.h"
+#include "training/repeated_step.h"
 #include "training/schedule.h"
 
 namespace wick::training {
@@ -42,6 +43,8 @@ struct TrainerSettings {
   // The model computes in mixed precision (runtime/autocast.h), with float16 also a GradScaler.
   std::optional<DType> autocast;
   bool detect_anomaly = false;  // autograd/anomaly.h
+  // A device that can repeats steps as one piece of work (training/repeated_step.h).
+  bool repeat = true;
   // Called when a step has moved the parameters; what ends a step on a lazy device.
   std::function<void()> end_step;
 };
@@ -90,6 +93,9 @@ class Trainer {
   int64_t trainSamples() const { return static_cast<int64_t>(train_.size()); }
   int64_t validationSamples() const;
   const Module& module() const { return module_; }
+  // How many steps the device repeated as one piece of work, and why not the last one.
+  int64_t repeatedSteps() const { return repeated_ ? repeated_->repeated() : 0; }
+  std::string whyNotRepeated() const { return repeated_ ? repeated_->refusal() : ""; }
 
   // All that the next steps depend on but the settings: the module's tensors and other attributes,
   // the optimizer's and the schedule's state, the place in the epoch. On the CPU, to be written at
@@ -102,6 +108,9 @@ class Trainer {
   std::vector<int64_t> batchOf(int64_t step);
   IValue runModel(const DataSet& batch, const RunOptions& options);
   Tensor lossOf(const DataSet& batch, const IValue& output) const;
+  std::string methodName() const { return settings_.method.empty() ? "forward" : settings_.method; }
+  // Of a device that may repeat steps.
+  void prepareRepeats();
   [[noreturn]] void failAt(const DataSet& batch, const RuntimeError& error) const;
 
   Module module_;
@@ -114,6 +123,7 @@ class Trainer {
   Device device_;                        // of the parameters
   std::shared_ptr<GraphFunction> cast_;  // the method in mixed precision
   std::optional<GradScaler> scaler_;
+  std::optional<RepeatedStep> repeated_;
   std::vector<int64_t> train_, validation_;  // positions of samples
   std::vector<int64_t> order_;               // of the epoch
   int64_t order_epoch_ = -1;

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -122,6 +123,7 @@ struct Entry {
   int calls = 0;
   int attempts = 0;
   bool unfit = false;
+  std::string why;  // it was not repeated
   uint64_t used = 0;
 
   GraphExecutable executable = nullptr;
@@ -161,29 +163,32 @@ class CallGraphs {
  public:
   std::optional<IValue> run(const GroupBackend::Call& call) {
     static thread_local bool inside = false;
-    if (inside || isCapturing()) return std::nullopt;
+    if (inside || isCapturing()) return refused(call, "it is part of another graph");
     Inputs inputs;
-    if (!describe(call.arguments, inputs)) return std::nullopt;
+    if (!describe(call.arguments, inputs)) {
+      return refused(call, "its arguments are not all numbers and dense tensors of one device");
+    }
     std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return std::nullopt;
+    if (!lock) return refused(call, "another thread captures one");
     struct Inside {
       Inside() { inside = true; }
       ~Inside() { inside = false; }
     } const now;
     Program* program = find(call);
-    if (!program) return std::nullopt;
+    if (!program) return refused(call, "it does more than compute results");
     Entry& entry = entryFor(*program, inputs.key);
-    if (entry.unfit || ++entry.calls <= kWarmUp) return std::nullopt;
+    if (entry.unfit) return refused(call, entry.why);
+    if (++entry.calls <= kWarmUp) return refused(call, "too few had the same sizes");
     enter({DeviceType::CUDA, static_cast<int8_t>(inputs.device)});
     if (entry.executable && !entry.constantsStay()) entry.release();
     const bool reads_there = entry.places == inputs.places;
     if (!entry.executable || (!reads_there && entry.copies.empty())) {
       const bool copies = entry.executable != nullptr;
       entry.release();
-      if (!capture(call, *program, inputs, copies, entry)) return std::nullopt;
+      if (!capture(call, *program, inputs, copies, entry)) return refused(call, entry.why);
     }
     launch(call, entry);
-    return copied(entry.result);
+    return call.lends ? entry.result : copied(entry.result);
   }
 
   bool drop() {
@@ -208,6 +213,11 @@ class CallGraphs {
   }
 
  private:
+  static std::nullopt_t refused(const GroupBackend::Call& call, std::string_view why) {
+    if (call.why_not) *call.why_not = why;
+    return std::nullopt;
+  }
+
   // Null where calls of the function are not repeated.
   Program* find(const GroupBackend::Call& call) {
     auto it = programs_.find(call.code.get());
@@ -260,8 +270,9 @@ class CallGraphs {
   // False where the caller is to run the call.
   bool capture(const GroupBackend::Call& call, const Program& program, const Inputs& inputs,
                bool copies, Entry& entry) {
-    if (copies && (!inputs.are_dense || inputs.bytes > kMostCopied)) {
+    if (copies && (!inputs.are_dense || (inputs.bytes > kMostCopied && !call.lends))) {
       entry.unfit = true;
+      entry.why = "its arguments are large and lie elsewhere each time";
       return false;
     }
     CudaDevice& device = enter({DeviceType::CUDA, static_cast<int8_t>(inputs.device)});
@@ -284,7 +295,7 @@ class CallGraphs {
       const Graph graph = capturing.end();
       if (!graph) {
         why = "the driver could not note it";
-      } else if (!isFitResult(result, call.arguments, arguments, program.constants)) {
+      } else if (!isFitResult(result, call, arguments, program.constants)) {
         why = "its results are large or share memory";
       } else {
         size_t nodes = 0;
@@ -311,6 +322,7 @@ class CallGraphs {
       entry.copies.clear();
       entry.result = IValue();
       GRAPH_DEBUG("a call is not repeated: {}", why);
+      entry.why = std::move(why);
       return false;
     }
     ++statistics_.captured;
@@ -320,11 +332,12 @@ class CallGraphs {
     return true;
   }
 
-  // Results must be memory of the graph's own, dense and not too much of it.
-  static bool isFitResult(const IValue& result, std::span<const IValue> given,
+  // Results must be memory of the graph's own, and, where they are copied, dense, apart from each
+  // other and not too much of it.
+  static bool isFitResult(const IValue& result, const GroupBackend::Call& call,
                           std::span<const IValue> used, std::span<const Tensor> constants) {
     std::vector<const Storage*> known;
-    for (const auto list : {given, used}) {
+    for (const auto list : {call.arguments, used}) {
       for (const IValue& v : list) {
         if (v.isTensor()) known.push_back(v.toTensor().storage().get());
       }
@@ -333,10 +346,11 @@ class CallGraphs {
     int64_t bytes = 0;
     const bool fits = allTensors(result, [&](const Tensor& t) {
       if (!t.defined() || t.kind() != TensorKind::Dense || t.impl()->is_conj ||
-          t.device().type != DeviceType::CUDA || !t.isNonOverlappingAndDense() ||
+          t.device().type != DeviceType::CUDA || (!call.lends && !t.isNonOverlappingAndDense()) ||
           std::ranges::count(known, t.storage().get()) > 0) {
         return false;
       }
+      if (call.lends) return true;
       known.push_back(t.storage().get());
       bytes += t.numel() * static_cast<int64_t>(t.itemSize());
       return true;
@@ -377,7 +391,9 @@ CallGraphs& callGraphs() {
 }  // namespace
 
 std::optional<IValue> repeatCall(const GroupBackend::Call& call) {
-  return isOn() ? callGraphs().run(call) : std::nullopt;
+  if (isOn()) return callGraphs().run(call);
+  if (call.why_not) *call.why_not = "WICK_CUDA_GRAPHS is off";
+  return std::nullopt;
 }
 
 bool dropCallGraphs() {

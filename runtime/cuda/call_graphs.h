@@ -11,7 +11,8 @@
 // The graph reads the arguments where they lay when it was captured. When a call comes whose tensors
 // lie elsewhere, it is captured once more, with copies of its own that later calls fill first. What
 // lies between is memory of the capture's stream, which all graphs of a stream share, because they
-// run one behind the other there.
+// run one behind the other there. Steps of a training (training/repeated_step.h) read their gradients
+// where the graph left them, without copies.
 //
 // Not repeated: what waits for the device, copies from or to the CPU or draws random numbers; graphs
 // of a launch or two, and results of more bytes than copying them is worth.

@@ -37,7 +37,8 @@ class GroupBackend {
   // one of them cannot be compiled.
   virtual void launch(Device device, std::span<const Launch> launches) = 0;
 
-  // A call of a function on the calling thread that nobody observes, limits or differentiates.
+  // A call of a function on the calling thread that nobody observes, limits or differentiates from
+  // outside.
   struct Call {
     std::shared_ptr<const void> code;  // tells functions apart, while it lives
     std::span<const IValue> arguments;
@@ -45,6 +46,10 @@ class GroupBackend {
     // gives then. Takes long; asked once for each code.
     std::function<std::optional<std::vector<Tensor>>()> constants;
     std::function<IValue(std::vector<IValue> arguments)> run;  // may be called several times
+    // Results may be the device's own memory until the next call of the code writes it again, and may
+    // share memory with each other.
+    bool lends = false;
+    std::string* why_not = nullptr;  // gets the reason where nothing is repeated
   };
   // The result of a call that the device repeats as one piece of work, as it did for equal arguments
   // before; nothing where the caller is to run it.
