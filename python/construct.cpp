@@ -143,6 +143,7 @@ struct TensorArguments {
   Device device;
   bool has_device = false;
   bool requires_grad = false;
+  bool pins = false;
 };
 
 TensorArguments parse(PyObject* arguments, PyObject* kwargs, const char* format) {
@@ -162,6 +163,7 @@ TensorArguments parse(PyObject* arguments, PyObject* kwargs, const char* format)
     out.device = defaultDevice();
   }
   out.requires_grad = requires_grad != 0;
+  out.pins = pin_memory != 0;
   return out;
 }
 
@@ -191,6 +193,8 @@ PyObject* makeTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
     warnOfConstructor("torch.tensor");
     const tracing::PauseTrace pause;
     Tensor tensor = onDevice(tensorFromData(options.data, options.dtype, "tensor"), options);
+    static const OperatorHandle kPin("aten::pin_memory", "");
+    if (options.pins) tensor = kPin(tensor).toTensor();
     if (options.requires_grad) markRequiresGrad(tensor);
     return tensorObject(std::move(tensor));
   });

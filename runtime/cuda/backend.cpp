@@ -8,10 +8,12 @@
 #include "core/convert.h"
 #include "core/device_backend.h"
 #include "core/error.h"
+#include "core/pinned_memory.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/call_graphs.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/loop_kernel.h"
+#include "runtime/cuda/pinned.h"
 #include "runtime/cuda/pointwise.h"
 #include "runtime/fusion/group_backend.h"
 #include "runtime/fusion/operator_site.h"
@@ -149,14 +151,24 @@ class CudaBackend : public DeviceBackend {
     if (from_device != to_device) refuseWhileCapturing("a copy between devices");
     const Stream stream = currentStream();
     if (from_device.isCpu()) {
-      // The driver has taken the bytes over when the call returns, or waits for them.
+      // The driver has taken the bytes over when the call returns, or waits for them; those of pinned
+      // memory it reads later.
       enter(to_device);
+      const bool pinned = isPinnedMemory(from);
       check(driver().copyToDevice(addressOf(to), from, bytes, stream), "copying to a device");
-      if (bytes > kStaged) enter(to_device).synchronize(stream);
+      if (pinned && UnwaitedCopies::active()) {
+        notePinnedUse(from, stream);
+      } else if (pinned || bytes > kStaged) {
+        enter(to_device).synchronize(stream);
+      }
     } else if (to_device.isCpu()) {
       CudaDevice& device = enter(from_device);
       check(driver().copyToHost(to, addressOf(from), bytes, stream), "copying from a device");
-      device.synchronize(stream);
+      if (UnwaitedCopies::active() && isPinnedMemory(to)) {
+        notePinnedUse(to, stream);
+      } else {
+        device.synchronize(stream);
+      }
     } else if (to_device == from_device) {
       enter(to_device);
       check(driver().copyOnDevice(addressOf(to), addressOf(from), bytes, stream),

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/native_class.h"
 #include "runtime/cuda/call_graphs.h"
+#include "runtime/cuda/pinned.h"
 #include "runtime/ops/boxing.h"
 
 namespace wick::cuda {
@@ -200,6 +201,7 @@ void resetPeaks(std::optional<Device> device) {
 void emptyCache() {
   refuseWhileCapturing("giving memory back");
   for (int i = 0; i < deviceCount(); ++i) enter(deviceOf(i)).allocator().releaseKept();
+  releasePinned();
 }
 
 // The classes come first: the operators' schemas name them.

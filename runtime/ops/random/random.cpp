@@ -15,6 +15,7 @@
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
+#include "runtime/ops/tensors/pinning.h"
 
 namespace wick::ops {
 
@@ -730,45 +731,46 @@ constexpr uint32_t kDrawInto = kDraw | kInplaceForm | kOutForm;
 #define WICK_OPTIONS WICK_OPTIONS_OF("None")
 
 const OperatorRecord kRecords[] = {
-    {"aten::rand(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(rand), kDraw,
-     shapes::made},
+    {"aten::rand(int[] size, *, " WICK_OPTIONS ") -> Tensor", (&pinning<4, WICK_KERNEL(rand)>),
+     kDraw, shapes::made},
     {"aten::rand.generator(int[] size, *, Generator? generator, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(randGenerator), kDraw, shapes::made},
+     (&pinning<5, WICK_KERNEL(randGenerator)>), kDraw, shapes::made},
     {"aten::rand.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(randOut), kDraw},
-    {"aten::randn(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(randn), kDraw,
-     shapes::made},
+    {"aten::randn(int[] size, *, " WICK_OPTIONS ") -> Tensor", (&pinning<4, WICK_KERNEL(randn)>),
+     kDraw, shapes::made},
     {"aten::randn.generator(int[] size, *, Generator? generator, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(randnGenerator), kDraw, shapes::made},
+     (&pinning<5, WICK_KERNEL(randnGenerator)>), kDraw, shapes::made},
     {"aten::randn.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(randnOut), kDraw},
     {"aten::rand_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(randLike), kDraw, shapes::madeLike},
+     (&pinning<4, WICK_KERNEL(randLike)>), kDraw, shapes::madeLike},
     {"aten::randn_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(randnLike), kDraw, shapes::madeLike},
+     (&pinning<4, WICK_KERNEL(randnLike)>), kDraw, shapes::madeLike},
     {"aten::randint(int high, int[] size, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(randint), kDraw, shapes::made},
+     (&pinning<5, WICK_KERNEL(randint)>), kDraw, shapes::made},
     {"aten::randint.generator(int high, int[] size, *, Generator? generator, " WICK_OPTIONS_OF(
          "4") ") -> Tensor",
-     WICK_KERNEL(randintGenerator), kDraw, shapes::made},
+     (&pinning<6, WICK_KERNEL(randintGenerator)>), kDraw, shapes::made},
     {"aten::randint.low(int low, int high, int[] size, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(randintLow), kDraw, shapes::made},
+     (&pinning<6, WICK_KERNEL(randintLow)>), kDraw, shapes::made},
     {"aten::randint.low_generator(int low, int high, int[] size, *, Generator? "
      "generator, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(randintLowGenerator), kDraw, shapes::made},
+     (&pinning<7, WICK_KERNEL(randintLowGenerator)>), kDraw, shapes::made},
     {"aten::randint.out(int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)",
      WICK_KERNEL(randintOut), kDraw},
     {"aten::randint.low_out(int low, int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)",
      WICK_KERNEL(randintLowOut), kDraw},
     {"aten::randint_like(Tensor self, int high, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(randintLike), kDraw, shapes::madeLike},
+     (&pinning<5, WICK_KERNEL(randintLike)>), kDraw, shapes::madeLike},
     {"aten::randint_like.low_dtype(Tensor self, int low, int high, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(randintLikeLow), kDraw, shapes::madeLike},
-    {"aten::randperm(int n, *, " WICK_OPTIONS_OF("4") ") -> Tensor", WICK_KERNEL(randperm), kDraw},
+     (&pinning<6, WICK_KERNEL(randintLikeLow)>), kDraw, shapes::madeLike},
+    {"aten::randperm(int n, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
+     (&pinning<4, WICK_KERNEL(randperm)>), kDraw},
     {"aten::randperm.generator(int n, *, Generator? generator, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(randpermGenerator), kDraw},
+     (&pinning<5, WICK_KERNEL(randpermGenerator)>), kDraw},
     {"aten::randperm.out(int n, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(randpermOut), kDraw},
     {"aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> "
      "Tensor",
@@ -785,7 +787,7 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(normalTensorTensor), kNondeterministic | kOutForm},
     {"aten::normal.float_float(float mean, float std, int[] size, *, Generator? "
      "generator=None, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(normalFloatFloat), kDraw},
+     (&pinning<7, WICK_KERNEL(normalFloatFloat)>), kDraw},
     {"aten::normal.float_float_out(float mean, float std, int[] size, *, Generator? "
      "generator=None, Tensor(a!) out) -> Tensor(a!)",
      WICK_KERNEL(normalFloatFloatOut), kDraw},

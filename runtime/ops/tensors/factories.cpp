@@ -9,6 +9,7 @@
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
+#include "runtime/ops/tensors/pinning.h"
 
 namespace wick::ops {
 
@@ -198,51 +199,52 @@ void withLayouts(CallFrame& frame) {
 const OperatorRecord kRecords[] = {
     {"aten::empty.memory_format(int[] size, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     (&withLayouts<0, 2, WICK_KERNEL(empty)>), kNotDifferentiable, shapes::made},
+     (&pinning<4, &withLayouts<0, 2, WICK_KERNEL(empty)>>), kNotDifferentiable, shapes::made},
     {"aten::empty.out(int[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> "
      "Tensor(a!)",
      WICK_KERNEL(emptyOut), kNotDifferentiable},
     {"aten::empty_strided(int[] size, int[] stride, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(emptyStrided), kNotDifferentiable, shapes::made},
+     (&pinning<5, WICK_KERNEL(emptyStrided)>), kNotDifferentiable, shapes::made},
     {"aten::zeros(int[] size, *, " WICK_OPTIONS ") -> Tensor",
-     (&withLayouts<0, 2, WICK_KERNEL(zeros)>), kNotDifferentiable, shapes::made},
+     (&pinning<4, &withLayouts<0, 2, WICK_KERNEL(zeros)>>), kNotDifferentiable, shapes::made},
     {"aten::zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(zerosOut),
      kNotDifferentiable},
-    {"aten::_efficientzerotensor(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(zeros),
+    {"aten::_efficientzerotensor(int[] size, *, " WICK_OPTIONS ") -> Tensor",
+     (&pinning<4, WICK_KERNEL(zeros)>), kNotDifferentiable, shapes::made},
+    {"aten::ones(int[] size, *, " WICK_OPTIONS ") -> Tensor", (&pinning<4, WICK_KERNEL(ones)>),
      kNotDifferentiable, shapes::made},
-    {"aten::ones(int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(ones), kNotDifferentiable,
-     shapes::made},
     {"aten::ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(onesOut),
      kNotDifferentiable},
-    {"aten::full(int[] size, Scalar fill_value, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(full),
-     kNotDifferentiable, shapes::filled},
+    {"aten::full(int[] size, Scalar fill_value, *, " WICK_OPTIONS ") -> Tensor",
+     (&pinning<5, WICK_KERNEL(full)>), kNotDifferentiable, shapes::filled},
     {"aten::full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
      WICK_KERNEL(fullOut), kNotDifferentiable},
-    {"aten::scalar_tensor(Scalar s, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(scalarTensor),
-     kNotDifferentiable, shapes::numberTensor},
+    {"aten::scalar_tensor(Scalar s, *, " WICK_OPTIONS ") -> Tensor",
+     (&pinning<4, WICK_KERNEL(scalarTensor)>), kNotDifferentiable, shapes::numberTensor},
     {"aten::empty_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(emptyLike), kNotDifferentiable, shapes::madeLike},
+     (&pinning<4, WICK_KERNEL(emptyLike)>), kNotDifferentiable, shapes::madeLike},
     {"aten::zeros_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     (&withLayouts<0, 2, WICK_KERNEL(zerosLike)>), kNotDifferentiable, shapes::madeLike},
+     (&pinning<4, &withLayouts<0, 2, WICK_KERNEL(zerosLike)>>), kNotDifferentiable,
+     shapes::madeLike},
     {"aten::ones_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(onesLike), kNotDifferentiable, shapes::madeLike},
+     (&pinning<4, WICK_KERNEL(onesLike)>), kNotDifferentiable, shapes::madeLike},
     {"aten::full_like(Tensor self, Scalar fill_value, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
-     WICK_KERNEL(fullLike), kNotDifferentiable, shapes::madeLike},
+     (&pinning<5, WICK_KERNEL(fullLike)>), kNotDifferentiable, shapes::madeLike},
     {"aten::new_empty(Tensor self, int[] size, *, " WICK_OPTIONS ") -> Tensor",
-     (&withLayouts<1, 3, WICK_KERNEL(newEmpty)>), kNotDifferentiable, shapes::newLike},
+     (&pinning<5, &withLayouts<1, 3, WICK_KERNEL(newEmpty)>>), kNotDifferentiable, shapes::newLike},
     {"aten::new_empty_strided(Tensor self, int[] size, int[] stride, *, " WICK_OPTIONS
      ") -> Tensor",
-     WICK_KERNEL(newEmptyStrided), kNotDifferentiable, shapes::newLike},
+     (&pinning<6, WICK_KERNEL(newEmptyStrided)>), kNotDifferentiable, shapes::newLike},
     {"aten::new_zeros(Tensor self, int[] size, *, " WICK_OPTIONS ") -> Tensor",
-     (&withLayouts<1, 3, WICK_KERNEL(newZeros)>), kNotDifferentiable, shapes::newLike},
-    {"aten::new_ones(Tensor self, int[] size, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(newOnes),
-     kNotDifferentiable, shapes::newLike},
+     (&pinning<5, &withLayouts<1, 3, WICK_KERNEL(newZeros)>>), kNotDifferentiable, shapes::newLike},
+    {"aten::new_ones(Tensor self, int[] size, *, " WICK_OPTIONS ") -> Tensor",
+     (&pinning<5, WICK_KERNEL(newOnes)>), kNotDifferentiable, shapes::newLike},
     {"aten::new_full(Tensor self, int[] size, Scalar fill_value, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(newFull), kNotDifferentiable, shapes::newLike},
+     (&pinning<6, WICK_KERNEL(newFull)>), kNotDifferentiable, shapes::newLike},
     {"aten::fill.Scalar(Tensor self, Scalar value) -> Tensor", WICK_KERNEL(fillScalar),
      kInplaceForm | kOutForm, shapes::likeFirst},
     {"aten::fill.Tensor(Tensor self, Tensor value) -> Tensor", WICK_KERNEL(fillTensor),

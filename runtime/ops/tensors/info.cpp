@@ -1,6 +1,7 @@
 // Operators that answer questions about a tensor or a dtype.
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
+#include "core/pinned_memory.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/promotion.h"
 
@@ -70,12 +71,12 @@ bool isSetTo(const Tensor& a, const Tensor& b) {
   return a.sharesStorage(b) && a.offset() == b.offset() && isSameSize(a, b) &&
          std::ranges::equal(a.strides(), b.strides());
 }
-// Conjugation, negation and pinning are never deferred or recorded here.
+// Conjugation and negation are never deferred here.
 bool never(const Tensor&) {
   return false;
 }
-bool isPinned(const Tensor&, std::optional<Device>) {
-  return false;
+bool isPinnedTensor(const Tensor& t, std::optional<Device>) {
+  return isPinned(t);
 }
 
 Scalar item(const Tensor& t) {
@@ -150,7 +151,7 @@ const OperatorRecord kRecords[] = {
     {"aten::is_neg(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable | kAnyKind},
     {"aten::is_inference(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable | kAnyKind},
     {"aten::is_coalesced(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable},
-    {"aten::is_pinned(Tensor self, Device? device=None) -> bool", WICK_KERNEL(isPinned),
+    {"aten::is_pinned(Tensor self, Device? device=None) -> bool", WICK_KERNEL(isPinnedTensor),
      kNotDifferentiable},
     {"aten::is_nonzero(Tensor self) -> bool", WICK_KERNEL(isNonzero), kNotDifferentiable},
     {"aten::item(Tensor self) -> Scalar", WICK_KERNEL(item), kNotDifferentiable},

@@ -12,6 +12,7 @@
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
+#include "runtime/ops/tensors/pinning.h"
 
 namespace wick::ops {
 
@@ -573,37 +574,37 @@ Tensor blockDiag(std::vector<Tensor> tensors) {
 #define WICK_OPTIONS WICK_OPTIONS_OF("None")
 
 const OperatorRecord kRecords[] = {
-    {"aten::arange(Scalar end, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(arangeEnd),
-     kNotDifferentiable, shapes::ranged},
+    {"aten::arange(Scalar end, *, " WICK_OPTIONS ") -> Tensor",
+     (&pinning<4, WICK_KERNEL(arangeEnd)>), kNotDifferentiable, shapes::ranged},
     {"aten::arange.start(Scalar start, Scalar end, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(arangeStart), kNotDifferentiable, shapes::ranged},
+     (&pinning<5, WICK_KERNEL(arangeStart)>), kNotDifferentiable, shapes::ranged},
     {"aten::arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " WICK_OPTIONS
      ") -> Tensor",
-     WICK_KERNEL(arangeStep), kNotDifferentiable, shapes::ranged},
+     (&pinning<6, WICK_KERNEL(arangeStep)>), kNotDifferentiable, shapes::ranged},
     {"aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> "
      "Tensor(a!)",
      WICK_KERNEL(arangeStartOut), kNotDifferentiable},
     {"aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(arangeOut),
      kNotDifferentiable},
     {"aten::range.step(Scalar start, Scalar end, Scalar step=1, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(rangeStep), kNotDifferentiable},
-    {"aten::range(Scalar start, Scalar end, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(range),
-     kNotDifferentiable},
+     (&pinning<6, WICK_KERNEL(rangeStep)>), kNotDifferentiable},
+    {"aten::range(Scalar start, Scalar end, *, " WICK_OPTIONS ") -> Tensor",
+     (&pinning<5, WICK_KERNEL(range)>), kNotDifferentiable},
     {"aten::range.out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
      WICK_KERNEL(rangeOut), kNotDifferentiable},
     {"aten::linspace(Scalar start, Scalar end, int steps, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(linspace), kNotDifferentiable},
+     (&pinning<6, WICK_KERNEL(linspace)>), kNotDifferentiable},
     {"aten::linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
      WICK_KERNEL(linspaceOut), kNotDifferentiable},
     {"aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, " WICK_OPTIONS
      ") -> Tensor",
-     WICK_KERNEL(logspace), kNotDifferentiable},
+     (&pinning<7, WICK_KERNEL(logspace)>), kNotDifferentiable},
     {"aten::logspace.out(Scalar start, Scalar end, int steps, float base=10., *, Tensor(a!) out) "
      "-> Tensor(a!)",
      WICK_KERNEL(logspaceOut), kNotDifferentiable},
-    {"aten::eye(int n, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(eye), kNotDifferentiable,
-     shapes::identity},
-    {"aten::eye.m(int n, int m, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(eyeM),
+    {"aten::eye(int n, *, " WICK_OPTIONS ") -> Tensor", (&pinning<4, WICK_KERNEL(eye)>),
+     kNotDifferentiable, shapes::identity},
+    {"aten::eye.m(int n, int m, *, " WICK_OPTIONS ") -> Tensor", (&pinning<5, WICK_KERNEL(eyeM)>),
      kNotDifferentiable, shapes::identity},
     {"aten::eye.out(int n, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(eyeOut),
      kNotDifferentiable},
@@ -614,42 +615,42 @@ const OperatorRecord kRecords[] = {
     {"aten::triu(Tensor self, int diagonal=0) -> Tensor", WICK_KERNEL(triangle<true>),
      kInplaceForm | kOutForm, shapes::likeFirst},
     {"aten::tril_indices(int row, int col, int offset=0, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(triangleIndices<false>), kNotDifferentiable},
+     (&pinning<6, WICK_KERNEL(triangleIndices<false>)>), kNotDifferentiable},
     {"aten::triu_indices(int row, int col, int offset=0, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
-     WICK_KERNEL(triangleIndices<true>), kNotDifferentiable},
-    {"aten::hann_window(int window_length, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(hann),
-     kNotDifferentiable},
+     (&pinning<6, WICK_KERNEL(triangleIndices<true>)>), kNotDifferentiable},
+    {"aten::hann_window(int window_length, *, " WICK_OPTIONS ") -> Tensor",
+     (&pinning<4, WICK_KERNEL(hann)>), kNotDifferentiable},
     {"aten::hann_window.periodic(int window_length, bool periodic, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(hannPeriodic), kNotDifferentiable},
-    {"aten::hamming_window(int window_length, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(hamming),
-     kNotDifferentiable},
+     (&pinning<5, WICK_KERNEL(hannPeriodic)>), kNotDifferentiable},
+    {"aten::hamming_window(int window_length, *, " WICK_OPTIONS ") -> Tensor",
+     (&pinning<4, WICK_KERNEL(hamming)>), kNotDifferentiable},
     {"aten::hamming_window.periodic(int window_length, bool periodic, *, " WICK_OPTIONS
      ") -> Tensor",
-     WICK_KERNEL(hammingPeriodic), kNotDifferentiable},
+     (&pinning<5, WICK_KERNEL(hammingPeriodic)>), kNotDifferentiable},
     {"aten::hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, "
      "*, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(hammingAlpha), kNotDifferentiable},
+     (&pinning<6, WICK_KERNEL(hammingAlpha)>), kNotDifferentiable},
     {"aten::hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, "
      "float beta, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(hammingBeta), kNotDifferentiable},
+     (&pinning<7, WICK_KERNEL(hammingBeta)>), kNotDifferentiable},
     {"aten::bartlett_window(int window_length, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(bartlett), kNotDifferentiable},
+     (&pinning<4, WICK_KERNEL(bartlett)>), kNotDifferentiable},
     {"aten::bartlett_window.periodic(int window_length, bool periodic, *, " WICK_OPTIONS
      ") -> Tensor",
-     WICK_KERNEL(bartlettPeriodic), kNotDifferentiable},
+     (&pinning<5, WICK_KERNEL(bartlettPeriodic)>), kNotDifferentiable},
     {"aten::blackman_window(int window_length, *, " WICK_OPTIONS ") -> Tensor",
-     WICK_KERNEL(blackman), kNotDifferentiable},
+     (&pinning<4, WICK_KERNEL(blackman)>), kNotDifferentiable},
     {"aten::blackman_window.periodic(int window_length, bool periodic, *, " WICK_OPTIONS
      ") -> Tensor",
-     WICK_KERNEL(blackmanPeriodic), kNotDifferentiable},
-    {"aten::kaiser_window(int window_length, *, " WICK_OPTIONS ") -> Tensor", WICK_KERNEL(kaiser),
-     kNotDifferentiable},
+     (&pinning<5, WICK_KERNEL(blackmanPeriodic)>), kNotDifferentiable},
+    {"aten::kaiser_window(int window_length, *, " WICK_OPTIONS ") -> Tensor",
+     (&pinning<4, WICK_KERNEL(kaiser)>), kNotDifferentiable},
     {"aten::kaiser_window.periodic(int window_length, bool periodic, *, " WICK_OPTIONS
      ") -> Tensor",
-     WICK_KERNEL(kaiserPeriodic), kNotDifferentiable},
+     (&pinning<5, WICK_KERNEL(kaiserPeriodic)>), kNotDifferentiable},
     {"aten::kaiser_window.beta(int window_length, bool periodic, float beta, *, " WICK_OPTIONS
      ") -> Tensor",
-     WICK_KERNEL(kaiserBeta), kNotDifferentiable},
+     (&pinning<6, WICK_KERNEL(kaiserBeta)>), kNotDifferentiable},
     {"aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", WICK_KERNEL(vander)},
     {"aten::meshgrid(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(meshgrid), kMayReturnArgument},
     {"aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]",

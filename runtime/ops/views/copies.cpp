@@ -1,6 +1,7 @@
 // Operators that copy or convert whole tensors, and those that re-seat a tensor's storage.
 #include "core/device_backend.h"
 #include "core/dtype_dispatch.h"
+#include "core/pinned_memory.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -9,9 +10,9 @@ namespace wick::ops {
 namespace {
 
 // The conversion behind every form of `to`: the tensor itself when nothing changes and no copy is
-// asked for.
+// asked for. `unwaited`: copies from and to pinned memory are not waited for.
 Tensor convertTensor(const Tensor& self, std::optional<DType> dtype, std::optional<Device> device,
-                     bool copy, std::optional<MemoryFormat> format) {
+                     bool unwaited, bool copy, std::optional<MemoryFormat> format) {
   const Device place = device ? placeOf(deviceFor(device)) : self.device();
   const bool moves = place != self.device();
   // "cpu:0" is no other place, but as PyTorch compares devices it is another, and so a copy.
@@ -20,9 +21,13 @@ Tensor convertTensor(const Tensor& self, std::optional<DType> dtype, std::option
   const MemoryFormat layout = format.value_or(MemoryFormat::Preserve);
   const bool right_layout = layout == MemoryFormat::Preserve || self.isContiguous(layout);
   if (!copy && target == self.dtype() && right_layout) return self;
+  // What comes to the CPU without being waited for cannot be converted there.
+  const bool arrives = unwaited && moves && place.isCpu() && right_layout;
   // Elements are converted where they are fewer bytes on their way.
-  const bool first = itemSize(target) < self.itemSize();
-  const Tensor t = !moves ? self : moveTo(first ? self.to(target) : self, place);
+  const bool first = arrives || itemSize(target) < self.itemSize();
+  const bool waits = !unwaited || (place.isCpu() && !arrives);
+  const Tensor from = moves && first ? self.to(target) : self;
+  const Tensor t = !moves ? self : waits ? moveTo(from, place) : moveUnwaited(from, place);
   if (moves && t.dtype() == target &&
       (layout == MemoryFormat::Preserve || t.isContiguous(layout))) {
     return t;
@@ -32,37 +37,38 @@ Tensor convertTensor(const Tensor& self, std::optional<DType> dtype, std::option
   return out;
 }
 
-Tensor toDeviceDType(const Tensor& self, Device device, DType dtype, bool, bool copy,
+Tensor toDeviceDType(const Tensor& self, Device device, DType dtype, bool unwaited, bool copy,
                      std::optional<MemoryFormat> format) {
-  return convertTensor(self, dtype, device, copy, format);
+  return convertTensor(self, dtype, device, unwaited, copy, format);
 }
 Tensor toDType(const Tensor& self, DType dtype, bool, bool copy,
                std::optional<MemoryFormat> format) {
-  return convertTensor(self, dtype, std::nullopt, copy, format);
+  return convertTensor(self, dtype, std::nullopt, false, copy, format);
 }
-Tensor toOther(const Tensor& self, const Tensor& other, bool, bool copy,
+Tensor toOther(const Tensor& self, const Tensor& other, bool unwaited, bool copy,
                std::optional<MemoryFormat> format) {
-  return convertTensor(self, other.dtype(), other.device(), copy, format);
+  return convertTensor(self, other.dtype(), other.device(), unwaited, copy, format);
 }
-Tensor toOptions(const Tensor& self, TensorOptions options, bool, bool copy,
+Tensor toOptions(const Tensor& self, TensorOptions options, bool unwaited, bool copy,
                  std::optional<MemoryFormat> format) {
-  return convertTensor(self, options.dtype, options.device, copy, format);
+  return convertTensor(self, options.dtype, options.device, unwaited, copy, format);
 }
 Tensor toPrimDevice(const Tensor& self, std::optional<Device> device, std::optional<DType> dtype,
-                    bool, bool copy) {
-  return convertTensor(self, dtype, device, copy, std::nullopt);
+                    bool unwaited, bool copy) {
+  return convertTensor(self, dtype, device, unwaited, copy, std::nullopt);
 }
 Tensor toPrimDType(const Tensor& self, std::optional<DType> dtype, bool, bool copy) {
-  return convertTensor(self, dtype, std::nullopt, copy, std::nullopt);
+  return convertTensor(self, dtype, std::nullopt, false, copy, std::nullopt);
 }
 Tensor toPrimOther(const Tensor& self, bool, bool copy) {
-  return convertTensor(self, std::nullopt, std::nullopt, copy, std::nullopt);
+  return convertTensor(self, std::nullopt, std::nullopt, false, copy, std::nullopt);
 }
-Tensor toCopy(const Tensor& self, TensorOptions options, bool, std::optional<MemoryFormat> format) {
-  return convertTensor(self, options.dtype, options.device, true, format);
+Tensor toCopy(const Tensor& self, TensorOptions options, bool unwaited,
+              std::optional<MemoryFormat> format) {
+  return convertTensor(self, options.dtype, options.device, unwaited, true, format);
 }
 Tensor typeAs(const Tensor& self, const Tensor& other) {
-  return convertTensor(self, other.dtype(), other.device(), false, std::nullopt);
+  return convertTensor(self, other.dtype(), other.device(), false, false, std::nullopt);
 }
 Tensor cpu(const Tensor& self) {
   return moveTo(self, Device{DeviceType::CPU, -1});
@@ -85,12 +91,16 @@ Tensor clone(const Tensor& self, std::optional<MemoryFormat> format) {
 Tensor itself(const Tensor& self) {
   return self;
 }
+Tensor pinMemory(const Tensor& self, std::optional<Device>) {
+  return pinned(self);
+}
 Tensor freshCopy(const Tensor& self) {
   return self.clone();
 }
 
-Tensor copyInplace(const Tensor& self, const Tensor& source, bool) {
+Tensor copyInplace(const Tensor& self, const Tensor& source, bool non_blocking) {
   markWritten("copy_", self);
+  const UnwaitedCopies unwaited(non_blocking);
   self.copyFrom(source);
   return self;
 }
@@ -213,8 +223,8 @@ const OperatorRecord kRecords[] = {
      shapes::likeFirst},
     {"aten::resolve_neg(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(itself), kNoFlags,
      shapes::likeFirst},
-    {"aten::pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)",
-     [](CallFrame& frame) { frame.results[0] = frame.take(0); }, kNoFlags, shapes::likeFirst},
+    {"aten::pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)", WICK_KERNEL(pinMemory),
+     kNoFlags, shapes::likeFirst},
     {"aten::copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)",
      WICK_KERNEL(copyInplace)},
     {"aten::copy_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)", WICK_KERNEL(copyTensor)},
