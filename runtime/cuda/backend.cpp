@@ -211,8 +211,16 @@ class CudaGroups : public GroupBackend {
 };
 
 bool computeGenerally(CallFrame& frame, Device device) {
-  if (computeAsGroup(frame, device)) return true;
-  return frame.op->form() == Operator::Form::Base && computeByDefinition(frame, device);
+  const CompileFailures failures;
+  try {
+    if (computeAsGroup(frame, device)) return true;
+    if (frame.op->form() == Operator::Form::Base && computeByDefinition(frame, device)) return true;
+  } catch (const NotOnDevice&) {
+    // As if it had never been tried.
+  }
+  if (failures.first().empty() || deviceFallback()) return false;
+  throwRuntimeError("{}: its kernel cannot be compiled for {}: {}", frame.op->schema().name(),
+                    device.str(), failures.first());
 }
 
 const struct Registration {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -67,6 +68,19 @@ void check(int result, const char* what) {
   WICK_CHECK(result == 0, "CUDA: {}: {}", what, nvrtc().errorText(result));
 }
 
+// The first lines of a log.
+std::string beginningOf(std::string log) {
+  constexpr size_t kMostLines = 12, kMostBytes = 2000;
+  log.resize(std::min(log.size(), kMostBytes));
+  size_t end = 0;
+  for (size_t lines = 0; lines < kMostLines && end != std::string::npos; ++lines) {
+    end = log.find('\n', end == 0 ? 0 : end + 1);
+  }
+  if (end != std::string::npos) log.resize(end);
+  while (!log.empty() && log.back() == '\n') log.pop_back();
+  return log;
+}
+
 // A compiled text, and what the compiler has to say about it.
 class Compilation {
  public:
@@ -85,7 +99,8 @@ class Compilation {
     if (result == 0) return;
     const std::string said = log();
     nvrtc_.destroy(&program_);
-    throwRuntimeError("CUDA: a kernel does not compile: {}\n{}", nvrtc_.errorText(result), said);
+    throwRuntimeError("CUDA: a kernel does not compile: {}\n{}", nvrtc_.errorText(result),
+                      beginningOf(said));
   }
   ~Compilation() { nvrtc_.destroy(&program_); }
   Compilation(const Compilation&) = delete;

@@ -150,14 +150,16 @@ Pair triangularSolve(const Tensor& b, const Tensor& a, bool upper, bool transpos
 // ---- LU ----
 
 Triple luFactorEx(const Tensor& a, bool pivot, bool check_errors) {
+  static const OperatorHandle kRange("aten::arange", "start");
   const char* op = "linalg.lu_factor_ex";
   checkMatrix(op, a);
-  WICK_CHECK(pivot || a.numel() == 0, "{}: LU without pivoting is not implemented", op);
   const int64_t low = std::min(a.size(-2), a.size(-1));
   const Tensor lu = columnMajor(a), info = codesFor(a);
   const Tensor pivots = Tensor::zeros(withSizes(batchSizes(a), {low}), DType::Long, a.device());
-  factorLu(op, lu, pivots, info);
+  factorLu(op, lu, pivot ? pivots : Tensor(), info);
   if (check_errors) checkInfo(op, info, Failure::SingularFactor);
+  // Without pivoting each row stays where it is.
+  if (!pivot) pivots.copyFrom(kRange(int64_t{1}, low + 1).expand(pivots.sizes()));
   return {lu, pivots.to(DType::Int), info};
 }
 Triple luWithInfo(const Tensor& a, bool pivot, bool) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cctype>
 #include <unordered_map>
+#include <utility>
 
 #include "codegen/loop/lowering.h"
 #include "core/error.h"
@@ -172,6 +173,18 @@ void launch(Function function, unsigned grid, unsigned block, void* parameters, 
   noteLaunch(name);
 }
 
+namespace {
+thread_local CompileFailures* failures = nullptr;
+}  // namespace
+
+CompileFailures::CompileFailures() : outer_(std::exchange(failures, this)) {}
+CompileFailures::~CompileFailures() {
+  failures = outer_;
+}
+void CompileFailures::note(const std::string& error) {
+  if (failures && failures->first_.empty()) failures->first_ = error;
+}
+
 LoopKernel::LoopKernel(std::string name, const loop::Kernel& kernel)
     : name_(symbolOf(name)), kernel_(kernel) {}
 
@@ -179,8 +192,9 @@ Function LoopKernel::functionFor(CudaDevice& device, const CudaLayout& layout) {
   std::lock_guard lock(mutex_);
   for (const Compiled& c : compiled_) {
     if (c.device == device.index() && c.layout == layout) {
-      if (!c.function) throw loop::Unsupported("a kernel that does not compile");
-      return c.function;
+      if (c.function) return c.function;
+      CompileFailures::note(c.error);
+      throw loop::Unsupported(c.error);
     }
   }
   Function function = nullptr;
@@ -190,14 +204,15 @@ Function LoopKernel::functionFor(CudaDevice& device, const CudaLayout& layout) {
   } catch (const codegen::NoCudaText& e) {
     error = e.what();
   } catch (const RuntimeError& e) {
-    error = e.what();
+    error = e.brief();
     GRAPH_DEBUG("{}: {}", name_, error);
     // Without a compiler nothing can be computed, and whoever asked should hear why.
     if (!hasCompiler()) throw;
   }
-  compiled_.push_back({layout, device.index(), function});
-  if (!function) throw loop::Unsupported(error);
-  return function;
+  compiled_.push_back({layout, device.index(), function, error});
+  if (function) return function;
+  CompileFailures::note(error);
+  throw loop::Unsupported(error);
 }
 
 LoopKernel::Ready LoopKernel::prepare(CudaDevice& device, const Walk& walk,

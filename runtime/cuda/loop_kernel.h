@@ -39,6 +39,7 @@ class LoopKernel : public GroupBackend::Code {
     codegen::CudaLayout layout;
     int device;
     Function function;
+    std::string error;  // where there is no function
   };
   Function functionFor(CudaDevice& device, const codegen::CudaLayout& layout);
 
@@ -47,6 +48,22 @@ class LoopKernel : public GroupBackend::Code {
   std::mutex mutex_;
   std::vector<Compiled> compiled_;
   int64_t complaint_ = 0;
+};
+
+// While it lives, what was said of the calling thread's kernels that cannot be compiled: the first.
+class CompileFailures {
+ public:
+  CompileFailures();
+  ~CompileFailures();
+  CompileFailures(const CompileFailures&) = delete;
+  CompileFailures& operator=(const CompileFailures&) = delete;
+  // Empty when all could be.
+  const std::string& first() const { return first_; }
+  static void note(const std::string& error);
+
+ private:
+  std::string first_;
+  CompileFailures* const outer_;
 };
 
 // The function of a text, compiled when the device has not seen it yet. Kept as long as the process.

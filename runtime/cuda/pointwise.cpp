@@ -228,8 +228,10 @@ void launchOver(const ScalarDefinition& definition, const ComputeTypes& types,
   try {
     LoopKernel::Ready ready = made.code->prepare(device, walk, touches, numbers);
     made.code->queue(ready);
-  } catch (const loop::Unsupported&) {
-    throw NotOnDevice();
+  } catch (const loop::Unsupported& e) {
+    if (deviceFallback()) throw NotOnDevice();
+    throwRuntimeError("{}: its kernel cannot be compiled for {}: {}", definition.name,
+                      out.device().str(), e.what());
   }
 }
 

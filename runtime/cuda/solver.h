@@ -8,7 +8,8 @@
 
 namespace wick::cuda {
 
-// Of `a` [..., m, n] in place; `pivots` is int64 [..., min(m, n)], and counts from 1.
+// Of `a` [..., m, n] in place; `pivots` is int64 [..., min(m, n)], and counts from 1. Without pivoting
+// where it is undefined.
 void factorLu(const char* op, const Tensor& a, const Tensor& pivots, const Tensor& info);
 // One triangle of `a` [..., n, n] in place.
 void factorCholesky(const char* op, const Tensor& a, bool upper, const Tensor& info);

@@ -48,7 +48,7 @@ Driver makeDriver() {
     return 0;
   };
   d.deviceAttribute = [](int* value, int attribute, DeviceNumber) {
-    *value = attribute == kMajor             ? 9
+    *value = attribute == kMajor             ? fake->major
              : attribute == kMinor           ? 0
              : attribute == kMultiprocessors ? 132
                                              : 227 << 10;

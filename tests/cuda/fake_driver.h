@@ -13,6 +13,7 @@ namespace wick::cuda {
 
 struct FakeState {
   int devices = 2;
+  int major = 9;  // of the devices' architecture
   size_t memory = size_t{256} << 20;  // of each device
   size_t used = 0;
   size_t live_allocations = 0;

@@ -24,11 +24,11 @@ struct Factors {
 };
 
 // What follows works on tensors of any device: there the operators of the factorizations are asked.
-Factors factor(const char* op, const Tensor& a) {
+Factors factor(const char* op, const Tensor& a, bool pivot = true) {
   static const OperatorHandle kFactor("aten::linalg_lu_factor_ex", "");
   checkMatrix(op, a);
   if (!a.device().isCpu()) {
-    const std::vector<IValue> f = kFactor.all(a, true, false);
+    const std::vector<IValue> f = kFactor.all(a, pivot, false);
     return {f[0].toTensor(), f[1].toTensor(), f[2].toTensor()};
   }
   int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
@@ -56,7 +56,8 @@ Factors factorEither(const char* op, const Tensor& a) {
 }
 
 void checkPivoting(const char* op, bool pivot, const Tensor& a) {
-  WICK_CHECK(pivot || a.numel() == 0, "{}: LU without pivoting is not implemented on the CPU", op);
+  WICK_CHECK(pivot || a.numel() == 0 || !a.device().isCpu(),
+             "{}: LU without pivoting is not implemented on the CPU", op);
 }
 
 Triple luFactorEx(const Tensor& a, bool pivot, bool check_errors) {
@@ -72,7 +73,7 @@ Triple luWithInfo(const Tensor& a, bool pivot, bool) {
 }
 Pair luFactor(const Tensor& a, bool pivot) {
   checkPivoting("linalg.lu_factor", pivot, a);
-  Factors f = factor("linalg.lu_factor", a);
+  Factors f = factor("linalg.lu_factor", a, pivot);
   checkInfo("torch.linalg.lu_factor", f.info, Failure::SingularFactor);
   return {f.lu, f.pivots};
 }
@@ -134,7 +135,7 @@ Triple luUnpack(const Tensor& lu, const Tensor& pivots, bool data, bool permutat
 }
 Triple linalgLu(const Tensor& a, bool pivot) {
   checkPivoting("linalg.lu", pivot, a);
-  Factors f = factor("linalg.lu", a);
+  Factors f = factor("linalg.lu", a, pivot);
   return unpack("linalg.lu", f.lu, f.pivots, true, pivot);
 }
 
