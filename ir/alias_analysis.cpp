@@ -207,6 +207,12 @@ bool AliasAnalysis::objects(Node* n) {
              n->hasAttribute(attr::Subgraph)) {
     const AttributeValue* sub = n->findAttribute(attr::Subgraph);
     const auto* graph = sub ? std::get_if<std::shared_ptr<Graph>>(sub) : nullptr;
+    if (kind == prim::FusionGroup && graph && *graph && makesItsResults(**graph)) {
+      for (const Value* v : n->outputs()) {
+        if (AliasDb::isMutable(v->type())) result(define(v), *v->type(), {}, /*direct=*/false);
+      }
+      return true;
+    }
     call(n, !graph || !*graph || mayWrite(**graph, 0));
   } else if (kind == aten::wait) {
     wait(n);
@@ -264,6 +270,18 @@ bool AliasAnalysis::calleeMayWrite(const Node* call, int depth) {
 
 bool AliasAnalysis::mayWrite(const Graph& graph, int depth) {
   return depth > kMaxCallDepth || mayWrite(graph.block(), depth);
+}
+
+// Whether a group only reads, and all that it gives is new memory, also where its operators run one by
+// one.
+bool AliasAnalysis::makesItsResults(const Graph& group) {
+  if (mayWrite(group, 0)) return false;
+  return std::ranges::all_of(group.outputs(), [](const Value* v) {
+    const Operator* op = v->node()->maybeOperator();
+    if (v->type()->kind() != TypeKind::Tensor || !op || op->has(kMayReturnArgument)) return false;
+    return std::ranges::none_of(op->schema().returns(),
+                                [](const Argument& result) { return result.alias != nullptr; });
+  });
 }
 
 bool AliasAnalysis::mayWrite(const Block* b, int depth) {

@@ -39,6 +39,7 @@ class AliasAnalysis {
 
   bool mayWrite(const Graph& graph, int depth);
   bool mayWrite(const Block* b, int depth);
+  bool makesItsResults(const Graph& group);
   bool calleeMayWrite(const Node* call, int depth);
 
   AliasDb& db_;

@@ -289,6 +289,36 @@ TEST(AliasDb, CallsSeeAndWriteWhatTheyCanReach) {
   }
 }
 
+TEST(AliasDb, GroupsThatOnlyComputeGiveNewMemory) {
+  const auto analyzed = [](const std::string& body) {
+    return Analyzed(
+        "graph(%a : Tensor):\n"
+        "  %one : int = prim::Constant[value=1]()\n"
+        "  %x : Tensor = aten::relu(%a)\n"
+        "  %y : Tensor = aten::relu_(%x)\n"
+        "  %g : Tensor = prim::FusionGroup[Subgraph=FusionGroup_0](%y)\n"
+        "    with FusionGroup_0 = graph(%p : Tensor):\n" +
+        body +
+        "      return (%r)\n"
+        "  %z : Tensor = aten::relu_(%g)\n"
+        "  return (%z)\n");
+  };
+  const Analyzed computes = analyzed("      %r : Tensor = aten::mul(%p, %p)\n");
+  EXPECT_FALSE(computes.mayAlias("g", "x"));
+  EXPECT_FALSE(computes.mayAlias("g", "a"));
+  EXPECT_FALSE(computes.written("a"));
+  EXPECT_FALSE(computes.aliases.writesOutside(computes.node("y")));
+  EXPECT_FALSE(computes.aliases.writesOutside(computes.node("z")));
+  EXPECT_TRUE(computes.written("g"));
+  // What runs operator by operator gives a view here, and writes there.
+  const Analyzed views = analyzed("      %r : Tensor = aten::t(%p)\n");
+  EXPECT_TRUE(views.mayAlias("g", "x"));
+  EXPECT_TRUE(views.written("a"));
+  const Analyzed writes = analyzed("      %r : Tensor = aten::mul_(%p, %p)\n");
+  EXPECT_TRUE(writes.mayAlias("g", "x"));
+  EXPECT_TRUE(writes.written("a"));
+}
+
 TEST(AliasDb, WaitSeesWhatTheForkMayHaveWritten) {
   auto body = parseGraph(R"(graph(%x : Tensor):
   %w : Tensor = aten::relu_(%x)
