@@ -194,7 +194,7 @@ PyObject* makeTensor(PyObject*, PyObject* arguments, PyObject* kwargs) {
     const tracing::PauseTrace pause;
     Tensor tensor = onDevice(tensorFromData(options.data, options.dtype, "tensor"), options);
     static const OperatorHandle kPin("aten::pin_memory", "");
-    if (options.pins) tensor = kPin(tensor).toTensor();
+    if (options.pins) tensor = kPin(tensor);
     if (options.requires_grad) markRequiresGrad(tensor);
     return tensorObject(std::move(tensor));
   });
