@@ -19,9 +19,10 @@ thread_local bool unwaited = false;
 Tensor emptyPinned(IntSpan sizes, IntSpan strides, DType dtype) {
   PinnedMemory* const memory = source.load(std::memory_order_acquire);
   WICK_CHECK(memory, "pin_memory: this build of the engine has no support for CUDA");
-  int64_t numel = 1;
-  for (const int64_t size : sizes) numel *= size;
-  const size_t bytes = static_cast<size_t>(numel) * itemSize(dtype);
+  size_t bytes = 0;
+  WICK_CHECK(
+      !__builtin_mul_overflow(static_cast<size_t>(checkedNumel(sizes)), itemSize(dtype), &bytes),
+      "pin_memory: the copy would be larger than any memory");
   if (bytes == 0) return Tensor::emptyStrided(sizes, strides, dtype);
   checkAllocation("pin_memory", bytes);
   void* const block = memory->allocate(bytes);

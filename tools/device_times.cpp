@@ -14,16 +14,14 @@
 #include "core/error_types.h"
 #include "runtime/cuda/activities.h"
 #include "runtime/cuda/device.h"
+#include "tools/timing.h"
 
 namespace wick::cli {
 namespace {
 
 using Time = std::chrono::steady_clock::time_point;
 constexpr size_t kMostCalls = 2'000'000;
-
-double microseconds(Time::duration d) {
-  return std::chrono::duration<double, std::micro>(d).count();
-}
+constexpr size_t kMostEvents = 100'000;  // the driver holds each of them
 
 // Of kernels of C++, without types and parameters, which fill lines.
 std::string shortName(const std::string& name) {
@@ -143,7 +141,10 @@ class ByEvents : public DeviceTimes {
 
   void called(const OperatorCall& call) override {
     std::lock_guard lock(mutex_);
-    if (marks_.size() >= kMostCalls / 16) return;
+    if (marks_.size() >= kMostEvents) {
+      ++left_out_;
+      return;
+    }
     try {
       cuda::enter(device_);
       marks_.push_back({&call.node, record()});
@@ -171,7 +172,7 @@ class ByEvents : public DeviceTimes {
   std::string note() const override {
     return "the device's times are from the end of one call's work to the end of the next one's, "
            "waits included: " +
-           why_;
+           why_ + (left_out_ > 0 ? fmt::format("; the last {} calls are left out", left_out_) : "");
   }
 
  private:
@@ -193,6 +194,7 @@ class ByEvents : public DeviceTimes {
   std::mutex mutex_;
   cuda::Event last_ = nullptr;
   std::vector<Mark> marks_;
+  size_t left_out_ = 0;
   std::unordered_map<const Node*, double> us_;
 };
 

@@ -34,6 +34,9 @@ class Timings {
   std::vector<double> sorted_;
 };
 
+inline double microseconds(std::chrono::steady_clock::duration d) {
+  return std::chrono::duration<double, std::micro>(d).count();
+}
 // Milliseconds that one call of `f` takes.
 double timeOnce(const std::function<void()>& f);
 Timings timeRepeatedly(const std::function<void()>& f, const TimingPlan& plan);

@@ -61,13 +61,15 @@ void resetSettings() {
 
 namespace {
 
-// "lazy:cuda": lazy tensors with their data there.
+// "lazy:cuda": lazy tensors with their data there; "lazy": on the CPU.
 void chooseDevice(const std::string& text) {
   constexpr std::string_view kOver = "lazy:";
   const bool over = text.starts_with(kOver);
-  lazy::setDevice(over ? Device::parse(text.substr(kOver.size())) : Device());
-  if (text.empty()) return;
-  setDefaultDevice(over ? Device{kLazy, -1} : Device::parse(text), /*for_cpu=*/true);
+  const Device device = over ? Device{kLazy, -1} : Device::parse(text);
+  if (device.type == kLazy) {
+    lazy::setDevice(over ? Device::parse(text.substr(kOver.size())) : Device());
+  }
+  setDefaultDevice(device, /*for_cpu=*/true);
 }
 
 }  // namespace
@@ -76,7 +78,7 @@ void applySettings(const Options& options) {
   if (options.seed) defaultGenerator().seed(*options.seed);
   if (options.threads > 0) setNumThreads(options.threads);
   setGradEnabled(options.grad);
-  chooseDevice(options.device);
+  if (!options.device.empty()) chooseDevice(options.device);
   setDeviceFallback(options.fallback);
   setAllowedTf32(options.tf32 == "all"            ? Tf32::All
                  : options.tf32 == "convolutions" ? Tf32::Convolutions

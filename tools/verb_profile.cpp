@@ -20,6 +20,7 @@
 #include "runtime/interpreter/observer.h"
 #include "tools/device_times.h"
 #include "tools/report.h"
+#include "tools/timing.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -30,10 +31,6 @@ constexpr int kIterations = 10;
 constexpr int kWarmUp = 2;
 // Beyond this a trace no longer opens in a viewer.
 constexpr size_t kMaxEvents = 2'000'000;
-
-double microseconds(Clock::duration d) {
-  return std::chrono::duration<double, std::micro>(d).count();
-}
 
 struct Row {
   std::string op;

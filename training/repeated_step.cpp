@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kOrdinary = 2;
 
 // What one of the nodes does that would not happen again; empty when there is nothing. Writes to
-// tensors do, and drawing random numbers is refused by the device.
+// tensors do.
 std::string effectOf(const AliasDb& aliases, const Block* block) {
   static const Symbol kPrint = Symbol::prim("Print");
   for (const Node* node : block->nodes()) {
@@ -38,6 +38,8 @@ std::string effectOf(const AliasDb& aliases, const Block* block) {
       if (calls) return "calls what is not known before it runs";
       continue;
     }
+    // The device refuses its own; a number that the CPU drew would stay the same.
+    if (node->isNondeterministic()) return "draws random numbers";
     if (!node->blocks().empty() || !aliases.writesOutside(node)) continue;
     const uint64_t written = op->writtenArguments(*node);
     for (size_t i = 0; i < node->inputs().size() && i < 64; ++i) {
@@ -77,6 +79,14 @@ RepeatedStep::RepeatedStep(const Module& module, GraphFunction& method,
 void RepeatedStep::forget() {
   token_ = std::make_shared<char>();
   steps_ = 0;
+  numbers_.clear();
+  for (const auto& [name, module] : module_.modules()) {
+    const ObjectRef& object = module.object();
+    for (size_t i = 0; i < object->type()->attributes().size(); ++i) {
+      const IValue& value = object->slot(i);
+      if (value.isInt() || value.isDouble() || value.isBool()) numbers_.emplace_back(object, i);
+    }
+  }
 }
 
 void RepeatedStep::clearGradients() const {
@@ -89,7 +99,7 @@ IValue RepeatedStep::runOnce(const DataSet& batch, const Run& run, std::vector<I
   for (size_t i = 0; i < given.inputs.size(); ++i) {
     given.inputs[i].second = arguments[i].toTensor();
   }
-  given.targets = arguments.back().toTensor();
+  given.targets = arguments[given.inputs.size()].toTensor();
   clearGradients();
   Result result = run(given);
   std::vector<IValue> all;
@@ -109,6 +119,8 @@ std::optional<RepeatedStep::Result> RepeatedStep::repeat(const DataSet& batch, c
   std::vector<IValue> arguments;
   for (const auto& [name, input] : batch.inputs) arguments.emplace_back(input);
   arguments.emplace_back(batch.targets);
+  // With other numbers it is another step.
+  for (const auto& [object, slot] : numbers_) arguments.push_back(object->slot(slot));
   GroupBackend::Call call;
   call.code = token_;
   call.arguments = arguments;

@@ -21,8 +21,9 @@ namespace wick::training {
 class RepeatedStep {
  public:
   // `method`: of the module, what each step calls. `parameters` get the gradients. Where `refusal` is
-  // not empty, or the method does more than compute (it prints, it sets attributes), nothing is ever
-  // repeated.
+  // not empty, or the method does more than compute (it prints, it sets attributes, it draws random
+  // numbers), nothing is ever repeated. Numbers and booleans among the module's attributes may change
+  // between steps; after other attributes have changed, forget() is to be called.
   RepeatedStep(const Module& module, GraphFunction& method, std::vector<Tensor> parameters,
                Device device, std::string refusal);
 
@@ -52,6 +53,7 @@ class RepeatedStep {
   std::string last_refusal_;
   std::shared_ptr<const void> token_;  // what the device knows these steps by
   int64_t steps_ = 0;
+  std::vector<std::pair<ObjectRef, size_t>> numbers_;  // slots of the module and of those in it
   int64_t repeated_ = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 #include <utility>
 
@@ -144,7 +145,13 @@ void takeBuffer(Context, uint32_t, uint8_t* buffer, size_t, size_t valid_size) {
     Records& to = records();
     std::lock_guard lock(to.mutex);
     uint32_t* record = nullptr;
-    while (to.taken && cuptiLibrary().nextRecord(buffer, valid_size, &record) == 0) note(to, record);
+    try {
+      while (to.taken && cuptiLibrary().nextRecord(buffer, valid_size, &record) == 0) {
+        note(to, record);
+      }
+    } catch (const std::bad_alloc&) {
+      ++to.left_out;  // nothing may be thrown into the library
+    }
   }
   std::free(buffer);
 }

@@ -119,6 +119,23 @@ TEST_F(RepeatedSteps, ForgottenOnesAreCapturedAgain) {
   EXPECT_EQ(repeated.repeated(), 3);
 }
 
+TEST_F(RepeatedSteps, OtherNumbersAreAnotherStep) {
+  const Module module = moduleWith("    self.seen.add_(self.calls)\n");
+  RepeatedStep repeated(module, module.method("forward"), {module.parameters()[0].second},
+                        placeOf(kCuda), "");
+  const DataSet batch = batchOf({1, 2, 3});
+  for (int i = 0; i < 6; ++i) step(repeated, module, batch);
+  EXPECT_EQ(repeated.repeated(), 2);
+  const int before = runs_;
+  module.object()->setAttr("calls", IValue(int64_t{7}));
+  step(repeated, module, batch);
+  EXPECT_EQ(repeated.repeated(), 2);
+  EXPECT_EQ(runs_, before + 1);
+  module.object()->setAttr("calls", IValue(int64_t{0}));
+  step(repeated, module, batch);
+  EXPECT_EQ(repeated.repeated(), 3);
+}
+
 TEST_F(RepeatedSteps, WhatDoesMoreThanComputeIsRefused) {
   const auto refusalOf = [](const std::string& body) {
     const Module module = moduleWith(body);
@@ -129,6 +146,8 @@ TEST_F(RepeatedSteps, WhatDoesMoreThanComputeIsRefused) {
   EXPECT_EQ(refusalOf("    y = [1]\n    y.append(2)\n    self.seen.add_(y[0])\n"), "");
   EXPECT_EQ(refusalOf("    self.calls = self.calls + 1\n"), "the model sets an attribute");
   EXPECT_EQ(refusalOf("    if x.dim() > 0:\n        print(x)\n"), "the model prints");
+  EXPECT_EQ(refusalOf("    if float(torch.rand(1)) < 0.5:\n        self.seen.add_(1)\n"),
+            "the model draws random numbers");
   EXPECT_EQ(refusalOf("    self.kept.append(1)\n"),
             "the model changes a List[int] that outlives it");
 }
@@ -147,7 +166,8 @@ TEST_F(RepeatedSteps, WhatWaitsIsRunEachTime) {
     EXPECT_FALSE(gradientOf(module.parameters()[0].second).defined());
   }
   EXPECT_EQ(repeated.repeated(), 0);
-  EXPECT_NE(repeated.refusal().find("a copy between devices"), std::string::npos) << repeated.refusal();
+  EXPECT_NE(repeated.refusal().find("a copy between devices"), std::string::npos)
+      << repeated.refusal();
 }
 
 }  // namespace
