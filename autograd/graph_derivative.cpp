@@ -517,12 +517,14 @@ bool isPointwise(const wick::Node* node) {
 }
 
 constexpr SiteDerivative::Factory kFactory{
-    differentiable, joinsRegions, [](const wick::Node& graph) -> std::unique_ptr<SiteDerivative> {
+    differentiable, joinsRegions,
+    [](const wick::Node& graph) -> std::unique_ptr<SiteDerivative> {
       const std::shared_ptr<const Graph> body = graph.subgraph(attr::Subgraph);
       if (holdsLoop(*body)) return makeLoopDerivative(body);
       if (!std::ranges::all_of(body->nodes(), isPointwise)) return makeRegionDerivative(body);
       return std::make_unique<GraphDerivative>(graph);
-    }};
+    },
+    [](const Tensor& t) { return isLeaf(t) && !hasHooks(t); }};
 const bool installed = [] {
   SiteDerivative::setFactory(&kFactory);
   return true;

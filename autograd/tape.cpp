@@ -116,6 +116,11 @@ void Node::removeHook(uint64_t id) {
   }
 }
 
+bool Node::hasHooks() const {
+  std::lock_guard lock(waiting_mutex_);
+  return waiting_ && !waiting_->hooks.empty();
+}
+
 void Node::setPlace(SourceRange place) {
   std::lock_guard lock(waiting_mutex_);
   waiting().place = std::move(place);
@@ -178,6 +183,10 @@ uint64_t Leaf::addAfterHook(AfterHook hook) {
   return next_after_++;
 }
 
+bool Leaf::hasAfterHooks() const {
+  std::lock_guard lock(mutex_);
+  return !after_.empty();
+}
 void Leaf::removeAfterHook(uint64_t id) {
   AfterHook dropped;  // destroyed without the mutex
   std::lock_guard lock(mutex_);
@@ -218,6 +227,12 @@ bool requiresGradient(const Tensor& t) {
   if (t.impl()->requires_grad) return true;
   const History* history = find(t);
   return history && history->base.defined() && history->base.impl()->requires_grad;
+}
+
+bool hasHooks(const Tensor& t) {
+  const std::lock_guard lock(findings());
+  const History* history = find(t);
+  return history && history->leaf && (history->leaf->hasHooks() || history->leaf->hasAfterHooks());
 }
 
 bool isLeaf(const Tensor& t) {

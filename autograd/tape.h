@@ -67,6 +67,7 @@ class Node : public RefCounted {
   using Hook = std::function<Tensor(const Tensor&)>;
   uint64_t addHook(uint32_t index, Hook hook);
   void removeHook(uint64_t id);
+  bool hasHooks() const;
   // Passes the gradient of a result through the hooks, then to the sinks.
   Tensor passGradient(uint32_t index, Tensor gradient) const;
   // Where the program made the call; known while anomalies are looked for (autograd/anomaly.h).
@@ -122,6 +123,7 @@ class Leaf : public Node {
   using AfterHook = std::function<void(Tensor& gradient)>;
   uint64_t addAfterHook(AfterHook hook);
   void removeAfterHook(uint64_t id);
+  bool hasAfterHooks() const;
 
  private:
   mutable std::mutex mutex_;
@@ -142,6 +144,8 @@ Edge gradientEdge(const Tensor& t);
 Tensor gradientOf(const Tensor& t);
 // Replaces it; an undefined one removes it.
 void setGradient(const Tensor& t, Tensor gradient);
+// Whether a function is called with the gradient of a tensor that is a leaf. Changes nothing.
+bool hasHooks(const Tensor& t);
 // Makes the walk keep the gradient of a tensor that is no leaf.
 void retainGradient(const Tensor& t);
 // The end of the tape at a leaf that requires a gradient.

@@ -19,6 +19,7 @@
 #include "runtime/fusion/group_backend.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/module_paths.h"
+#include "runtime/repeats.h"
 
 namespace wick {
 namespace {
@@ -212,6 +213,45 @@ std::optional<IValue> repeatOnDevice(const Code& code, std::span<const IValue> a
   return backend->repeat({code.shared_from_this(), arguments, constants, run});
 }
 
+// The same for a method that leaves its object as it was, but for elements of tensors: a step of a
+// training, for example. The arguments are the object and what it was called with.
+template <class Run>
+std::optional<IValue> repeatMethodOnDevice(const Object& self, const GraphFunction& method,
+                                           const Code& code, std::span<const IValue> arguments,
+                                           const RunOptions& options, Run&& run) {
+  if (!isPlain(options) || currentBudget() || threadContext().active_layers != 0) {
+    return std::nullopt;
+  }
+  const auto given = arguments.subspan(1);
+  const auto isWanting = [](const IValue& v) {
+    return v.isTensor() && v.toTensor().defined() &&
+           (v.toTensor().requiresGrad() || v.toTensor().impl()->history.get());
+  };
+  const auto elsewhere = std::ranges::find_if(given, [](const IValue& v) {
+    return v.isTensor() && v.toTensor().defined() && !v.toTensor().device().isCpu();
+  });
+  if (elsewhere == given.end() || std::ranges::any_of(given, isWanting)) return std::nullopt;
+  GroupBackend* backend = groupBackend(elsewhere->toTensor().device().type);
+  if (!backend) return std::nullopt;
+  GroupBackend::Call call;
+  call.code = code.shared_from_this();
+  call.arguments = given;
+  call.constants = [&]() -> std::optional<std::vector<Tensor>> {
+    const std::string effect = lastingEffect(method);
+    if (!effect.empty()) GRAPH_DEBUG("{} is not repeated: it {}", method.name(), effect);
+    return effect.empty() ? std::optional(std::vector<Tensor>()) : std::nullopt;
+  };
+  call.state = [&](std::vector<IValue>& state) {
+    state.emplace_back(gradEnabled());
+    return collectState(self, state);
+  };
+  call.run = [&](std::vector<IValue> values) {
+    values.insert(values.begin(), arguments.front());
+    return run(std::move(values));
+  };
+  return backend->repeat(call);
+}
+
 }  // namespace
 
 IValue callFunction(GraphFunction& function, std::vector<IValue> arguments, Kwargs kwargs,
@@ -254,6 +294,13 @@ IValue callMethod(const ObjectRef& self, GraphFunction& method, std::vector<IVal
   LentFirst lent(bound, self);
   const Code& code = codeFor(executor, bound, options);
   try {
+    if (kindsInUse()) [[unlikely]] {
+      std::optional<IValue> repeated =
+          repeatMethodOnDevice(*self, method, code, bound, options, [&](std::vector<IValue> given) {
+            return runCode(code, std::move(given), options, &self->owner());
+          });
+      if (repeated) return *std::move(repeated);
+    }
     if (code.keepsFirst()) return runCodeWithLentModule(code, bound, options, &self->owner());
     lent.give();
     return runCode(code, std::move(bound), options, &self->owner());

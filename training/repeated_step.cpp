@@ -5,13 +5,9 @@
 #include <utility>
 
 #include "core/device_backend.h"
-#include "ir/alias_db.h"
-#include "ir/depth.h"
 #include "ir/function.h"
-#include "ir/graph.h"
-#include "ir/operator.h"
-#include "passes/inline_calls.h"
 #include "runtime/fusion/group_backend.h"
+#include "runtime/repeats.h"
 #include "training/backward.h"
 
 namespace wick::training {
@@ -21,45 +17,8 @@ namespace {
 // The first steps make what later ones find: states of optimizers, kernels, plans of libraries.
 constexpr int64_t kOrdinary = 2;
 
-// What one of the nodes does that would not happen again; empty when there is nothing. Writes to
-// tensors do.
-std::string effectOf(const AliasDb& aliases, const Block* block) {
-  static const Symbol kPrint = Symbol::prim("Print");
-  for (const Node* node : block->nodes()) {
-    if (node->kind() == prim::SetAttr) return "sets an attribute";
-    if (node->kind() == kPrint) return "prints";
-    for (const Block* inner : node->blocks()) {
-      std::string found = effectOf(aliases, inner);
-      if (!found.empty()) return found;
-    }
-    const Operator* op = node->maybeOperator();
-    if (!op) {
-      const bool calls = node->kind() == prim::CallFunction || node->kind() == prim::CallMethod;
-      if (calls) return "calls what is not known before it runs";
-      continue;
-    }
-    // The device refuses its own; a number that the CPU drew would stay the same.
-    if (node->isNondeterministic()) return "draws random numbers";
-    if (!node->blocks().empty() || !aliases.writesOutside(node)) continue;
-    const uint64_t written = op->writtenArguments(*node);
-    for (size_t i = 0; i < node->inputs().size() && i < 64; ++i) {
-      if ((written >> i & 1) == 0) continue;
-      if (node->input(i)->type()->kind() != TypeKind::Tensor) {
-        return fmt::format("changes a {} that outlives it", node->input(i)->type()->annotation());
-      }
-    }
-  }
-  return {};
-}
-
 std::string refusalOf(const GraphFunction& method) {
-  const std::shared_ptr<Graph> graph = method.graph()->copy();
-  std::string found;
-  withStackFor(*graph, [&] {
-    inlineCalls(*graph);
-    const AliasDb aliases(*graph);
-    found = effectOf(aliases, graph->block());
-  });
+  const std::string found = lastingEffect(method);
   return found.empty() ? found : fmt::format("the model {}", found);
 }
 

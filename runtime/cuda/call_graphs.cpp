@@ -29,8 +29,9 @@ constexpr size_t kMostEntries = 8;
 constexpr size_t kMostPrograms = 256;
 // Fewer launches cost no more than copying results does.
 constexpr size_t kLeastNodes = 3;
-// Of results, and of arguments that must be copied.
+// Bytes of results that are copied, and of arguments.
 constexpr int64_t kMostCopied = int64_t{16} << 20;
+constexpr int64_t kMostGiven = int64_t{64} << 20;
 
 bool isOn() {
   static const bool on = [] {
@@ -53,6 +54,8 @@ struct Inputs {
   int64_t bytes = 0;
   bool are_dense = true;
   int device = -1;
+  std::vector<IValue> state;  // what the call reads and writes besides
+  size_t state_begins = 0;    // in the key
 };
 
 // False where a call with such arguments is not repeated.
@@ -93,6 +96,48 @@ bool describe(std::span<const IValue> arguments, Inputs& inputs) {
   return true;
 }
 
+// Adds what two calls must share of what they find besides their arguments, with the places of
+// tensors: a graph reads and writes them there. False where such a call is not repeated.
+bool describeState(const std::vector<IValue>& state, int device, Key& key) {
+  for (const IValue& v : state) {
+    if (v.isTensor()) {
+      const Tensor t = v.toTensor();
+      if (t.device() != Device{DeviceType::CUDA, static_cast<int8_t>(device)}) return false;
+      key.push_back(reinterpret_cast<int64_t>(t.rawData()));
+      key.push_back(static_cast<int64_t>(t.dtype()) << 1 | static_cast<int64_t>(t.requiresGrad()));
+      key.push_back(t.dim());
+      key.insert(key.end(), t.sizes().begin(), t.sizes().end());
+      key.insert(key.end(), t.strides().begin(), t.strides().end());
+    } else if (v.isDouble()) {
+      key.push_back(std::bit_cast<int64_t>(v.toDouble()));
+    } else if (v.isString()) {
+      const std::string_view text = v.toString();
+      key.push_back(static_cast<int64_t>(text.size()));
+      for (const char c : text) key.push_back(c);
+    } else {
+      key.push_back(v.isBool() ? static_cast<int64_t>(v.toBool()) : v.toInt());
+    }
+  }
+  return true;
+}
+
+// A copy of the argument would not see what is written to the other.
+bool shareMemory(std::span<const IValue> arguments, std::span<const IValue> state) {
+  return std::ranges::any_of(arguments, [&](const IValue& a) {
+    return a.isTensor() && std::ranges::any_of(state, [&](const IValue& s) {
+             return s.isTensor() && s.toTensor().storage() == a.toTensor().storage();
+           });
+  });
+}
+
+std::vector<uint32_t> versionsOf(std::span<const IValue> values) {
+  std::vector<uint32_t> versions;
+  for (const IValue& v : values) {
+    versions.push_back(v.isTensor() ? v.toTensor().storage()->version() : 0);
+  }
+  return versions;
+}
+
 template <class F>
 bool allTensors(const IValue& value, F&& f) {
   if (value.isTensor()) return f(value.toTensor());
@@ -130,7 +175,8 @@ struct Entry {
   std::vector<const void*> places;  // where the graph reads arguments
   std::vector<Tensor> copies;       // its own, when it has any
   std::vector<std::pair<Tensor, const void*>> constants;
-  IValue result;  // in the graph's memory
+  IValue result;                // in the graph's memory
+  std::vector<size_t> written;  // tensors of the state, by position
 
   ~Entry() { release(); }
   Entry() = default;
@@ -176,6 +222,15 @@ class CallGraphs {
     } const now;
     Program* program = find(call);
     if (!program) return refused(call, "it does more than compute results");
+    if (call.state) {
+      inputs.state_begins = inputs.key.size();
+      if (!call.state(inputs.state) || !describeState(inputs.state, inputs.device, inputs.key)) {
+        return refused(call, "what it finds besides its arguments cannot be told apart");
+      }
+      if (shareMemory(call.arguments, inputs.state)) {
+        return refused(call, "an argument shares memory with what it finds besides");
+      }
+    }
     Entry& entry = entryFor(*program, inputs.key);
     if (entry.unfit) return refused(call, entry.why);
     if (++entry.calls <= kWarmUp) return refused(call, "too few had the same sizes");
@@ -188,6 +243,7 @@ class CallGraphs {
       if (!capture(call, *program, inputs, copies, entry)) return refused(call, entry.why);
     }
     launch(call, entry);
+    for (const size_t i : entry.written) inputs.state[i].toTensor().storage()->bumpVersion();
     return call.lends ? entry.result : copied(entry.result);
   }
 
@@ -270,7 +326,7 @@ class CallGraphs {
   // False where the caller is to run the call.
   bool capture(const GroupBackend::Call& call, const Program& program, const Inputs& inputs,
                bool copies, Entry& entry) {
-    if (copies && (!inputs.are_dense || (inputs.bytes > kMostCopied && !call.lends))) {
+    if (copies && (!inputs.are_dense || (inputs.bytes > kMostGiven && !call.lends))) {
       entry.unfit = true;
       entry.why = "its arguments are large and lie elsewhere each time";
       return false;
@@ -291,11 +347,17 @@ class CallGraphs {
           v = IValue(own);
         }
       }
+      const std::vector<uint32_t> given = versionsOf(arguments);
+      const std::vector<uint32_t> versions = versionsOf(inputs.state);
       IValue result = call.run(arguments);
       const Graph graph = capturing.end();
       if (!graph) {
         why = "the driver could not note it";
-      } else if (!isFitResult(result, call, arguments, program.constants)) {
+      } else if (versionsOf(arguments) != given) {
+        why = "it writes to its arguments";
+      } else if (!isSameState(call, inputs)) {
+        why = "it changes more than elements of what it finds";
+      } else if (!isFitResult(result, call, arguments, program.constants, inputs.state)) {
         why = "its results are large or share memory";
       } else {
         size_t nodes = 0;
@@ -309,6 +371,7 @@ class CallGraphs {
       }
       if (graph) driver().destroyGraph(graph);
       entry.result = std::move(result);
+      noteWrites(inputs.state, versions, entry);
     } catch (const CaptureRefused& e) {
       why = e.what();
       entry.calls = 0;  // it may pass
@@ -332,12 +395,29 @@ class CallGraphs {
     return true;
   }
 
+  static void noteWrites(const std::vector<IValue>& state, const std::vector<uint32_t>& before,
+                         Entry& entry) {
+    entry.written.clear();
+    for (size_t i = 0; i < state.size(); ++i) {
+      if (state[i].isTensor() && state[i].toTensor().storage()->version() != before[i]) {
+        entry.written.push_back(i);
+      }
+    }
+  }
+  static bool isSameState(const GroupBackend::Call& call, const Inputs& before) {
+    if (!call.state) return true;
+    std::vector<IValue> state;
+    Key now(before.key.begin(), before.key.begin() + static_cast<int64_t>(before.state_begins));
+    return call.state(state) && describeState(state, before.device, now) && now == before.key;
+  }
+
   // Results must be memory of the graph's own, and, where they are copied, dense, apart from each
   // other and not too much of it.
   static bool isFitResult(const IValue& result, const GroupBackend::Call& call,
-                          std::span<const IValue> used, std::span<const Tensor> constants) {
+                          std::span<const IValue> used, std::span<const Tensor> constants,
+                          std::span<const IValue> state) {
     std::vector<const Storage*> known;
-    for (const auto list : {call.arguments, used}) {
+    for (const auto list : {call.arguments, used, state}) {
       for (const IValue& v : list) {
         if (v.isTensor()) known.push_back(v.toTensor().storage().get());
       }
@@ -345,7 +425,7 @@ class CallGraphs {
     for (const Tensor& t : constants) known.push_back(t.storage().get());
     int64_t bytes = 0;
     const bool fits = allTensors(result, [&](const Tensor& t) {
-      if (!t.defined() || t.kind() != TensorKind::Dense || t.impl()->is_conj ||
+      if (!t.defined() || t.kind() != TensorKind::Dense || t.impl()->is_conj || t.requiresGrad() ||
           t.device().type != DeviceType::CUDA || (!call.lends && !t.isNonOverlappingAndDense()) ||
           std::ranges::count(known, t.storage().get()) > 0) {
         return false;

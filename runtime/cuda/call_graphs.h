@@ -14,8 +14,13 @@
 // run one behind the other there. Steps of a training (training/repeated_step.h) read their gradients
 // where the graph left them, without copies.
 //
-// Not repeated: what waits for the device, copies from or to the CPU or draws random numbers; graphs
-// of a launch or two, and results of more bytes than copying them is worth.
+// What a call finds besides its arguments (GroupBackend::Call::state), the tensors of a module for
+// example, the graph reads and writes where it lies; with other values, or tensors elsewhere, it is
+// another call.
+//
+// Not repeated: what waits for the device, copies from or to the CPU, draws random numbers, writes to
+// its arguments or changes more of what it finds than elements of tensors; graphs of a launch or two,
+// and results of more bytes than copying them is worth.
 #pragma once
 
 #include <cstdint>

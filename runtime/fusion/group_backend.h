@@ -46,6 +46,10 @@ class GroupBackend {
     // gives then. Takes long; asked once for each code.
     std::function<std::optional<std::vector<Tensor>>()> constants;
     std::function<IValue(std::vector<IValue> arguments)> run;  // may be called several times
+    // Adds what the call reads and may write besides its arguments: tensors, numbers and texts. A call
+    // with other numbers and texts, or with tensors that lie elsewhere, is another one. Writes to
+    // elements of these tensors are repeated. False where calls cannot be told apart. May be null.
+    std::function<bool(std::vector<IValue>& state)> state = nullptr;
     // Results may be the device's own memory until the next call of the code writes it again, and may
     // share memory with each other.
     bool lends = false;

@@ -38,6 +38,8 @@ class SiteDerivative {
     bool (*joins_regions)(const Node* node);
     // Of a prim::DifferentiableGraph or prim::JointGraph.
     std::unique_ptr<SiteDerivative> (*make)(const Node& graph);
+    // Whether a tensor is where walks back end, and they call nobody there.
+    bool (*ends_quietly)(const Tensor& t);
   };
   // Attributes of a prim::DifferentiableGraph, ints: bit i says that the program may write to what
   // input or output i is.

@@ -303,7 +303,7 @@ uint64_t numberFromEnvironment(const char* name, uint64_t otherwise) {
 TEST_F(Graphs, AgreeWithTheTapeOnRandomChains) {
   uint64_t launches = 0;
   const uint64_t first = numberFromEnvironment("WICK_GRAPHS_SEED", 0),
-                 count = numberFromEnvironment("WICK_GRAPHS_COUNT", 60);
+                 count = numberFromEnvironment("WICK_GRAPHS_COUNT", 30);
   for (uint64_t seed = first; seed < first + count; ++seed) {
     const std::string source = twice(RandomChain(seed).body());
     const Outcome graphs = outcomeOf(source, true);

@@ -3,12 +3,16 @@
 
 #include <gtest/gtest.h>
 
+#include "autograd/tape.h"
 #include "core/device_backend.h"
 #include "core/grad_mode.h"
 #include "frontend/compile.h"
 #include "ir/function.h"
 #include "runtime/call.h"
 #include "runtime/cuda/device.h"
+#include "runtime/device_moves.h"
+#include "runtime/module_builder.h"
+#include "runtime/repeats.h"
 #include "tests/cuda/fake_driver.h"
 #include "tests/error_text.h"
 
@@ -201,6 +205,143 @@ TEST_F(CallGraphs, TheirMemoryIsTheLastReserve) {
             (std::vector<double>{1, 2, 3}));
   const Tensor rest = Tensor::empty(DimVector{(int64_t{20} << 20)}, DType::Byte, kCuda);
   EXPECT_FALSE(dropCallGraphs());
+}
+
+// Methods, whose modules they may write to.
+class MethodGraphs : public CallGraphs {
+ protected:
+  static constexpr const char* kStep = R"(def step(self, x: Tensor) -> Tensor:
+    a = torch.empty_like(x).copy_(self.w)
+    with torch.no_grad():
+        self.w.copy_(x)
+        self.kept[0].copy_(a)
+    return torch.empty_like(x).copy_(a)
+)";
+  static wick::Module moduleWith(const std::string& method) {
+    ModuleBuilder builder("Net");
+    builder.registerParameter("w", Tensor::zeros({2}, DType::Double));
+    builder.registerAttribute("kept", types::List(types::Tensor()),
+                              IValue(makeTensorList({Tensor::zeros({2}, DType::Double)})));
+    builder.registerAttribute("calls", types::Int(), IValue(int64_t{0}));
+    builder.registerAttribute("name", types::String(), IValue("first"));
+    builder.define(method);
+    const wick::Module module = builder.build();
+    const IValue object(module.object());
+    moveTensors({&object, 1}, kCuda);
+    return module;
+  }
+  static Tensor kept(const wick::Module& module) {
+    return module.object()->attr("kept").elements()[0].toTensor();
+  }
+  static std::vector<double> step(const wick::Module& module, const Tensor& x) {
+    return read(module.run("step", {IValue(x)}));
+  }
+};
+using Doubles = std::vector<double>;
+
+TEST_F(MethodGraphs, WritesToTheModuleAreRepeated) {
+  const wick::Module module = moduleWith(kStep);
+  const Tensor w = module.parameters()[0].second;
+  Doubles before = {0, 0};
+  for (int i = 0; i < 8; ++i) {
+    const Doubles now = {i + 1.0, i + 2.0};
+    const uint32_t version = w.storage()->version();
+    const Tensor x = numbers(now);
+    EXPECT_EQ(step(module, x), before);
+    EXPECT_EQ(read(w), now);
+    EXPECT_EQ(read(kept(module)), before);
+    // Whoever saved the tensor for a gradient is to know.
+    EXPECT_NE(w.storage()->version(), version);
+    before = now;
+  }
+  EXPECT_GE(since().launched, 5);
+}
+
+TEST_F(MethodGraphs, OtherTensorsAndValuesAreOtherGraphs) {
+  const wick::Module module = moduleWith(kStep);
+  const Tensor x = numbers({1, 2});
+  for (int i = 0; i < 4; ++i) step(module, x);
+  EXPECT_EQ(since().launched, 2);
+  // The graph would go on with the old one.
+  module.object()->setAttr("w", IValue(numbers({5, 6})));
+  EXPECT_EQ(step(module, x), (Doubles{5, 6}));
+  EXPECT_EQ(step(module, x), (Doubles{1, 2}));
+  EXPECT_EQ(since().launched, 0);
+  EXPECT_EQ(step(module, x), (Doubles{1, 2}));
+  EXPECT_EQ(since().launched, 1);
+  module.object()->setAttr("calls", IValue(int64_t{1}));
+  step(module, x);
+  module.object()->setAttr("name", IValue("second"));
+  step(module, x);
+  EXPECT_EQ(since().launched, 0);
+  module.object()->setAttr("calls", IValue(int64_t{0}));
+  module.object()->setAttr("name", IValue("first"));
+  step(module, x);
+  EXPECT_EQ(since().launched, 1);
+}
+
+TEST_F(MethodGraphs, ArgumentsThatTheModuleHoldsAreNotCopied) {
+  const wick::Module module = moduleWith(kStep);
+  const Tensor x = numbers({1, 2}), y = numbers({3, 4});
+  for (int i = 0; i < 4; ++i) step(module, x);
+  for (int i = 0; i < 2; ++i) step(module, y);
+  EXPECT_EQ(since().launched, 4);
+  const Tensor w = module.parameters()[0].second;
+  EXPECT_EQ(read(module.run("step", {IValue(w.detach())})), (Doubles{3, 4}));
+  EXPECT_EQ(since().launched, 0);
+}
+
+TEST_F(MethodGraphs, WhatWouldHappenOnceIsNotRepeated) {
+  for (const std::string body : {
+           "    self.calls = self.calls + 1\n",
+           "    self.kept.append(x)\n    self.kept.pop(0)\n",
+           "    self.kept[0].unsqueeze_(0)\n    self.kept[0].squeeze_(0)\n",
+           "    if x.dim() == 0:\n        print(x)\n",
+           "    x.copy_(self.w)\n",
+           "    with torch.autograd.profiler.record_function('f'):\n        pass\n",
+           "    f = torch.jit.fork(torch.neg, x)\n",
+       }) {
+    const wick::Module module = moduleWith("def step(self, x: Tensor) -> Tensor:\n" + body +
+                                     "    a = torch.empty_like(x).copy_(self.w)\n"
+                                     "    b = torch.empty_like(x).copy_(a)\n"
+                                     "    return torch.empty_like(x).copy_(b)\n");
+    const Tensor x = numbers({1, 2});
+    if (body.find("fork") == std::string::npos) {
+      for (int i = 0; i < 6; ++i) step(module, x);
+    }
+    EXPECT_EQ(since().launched, 0) << body;
+    EXPECT_EQ(lastingEffect(module.method("step")).empty(), body.find("x.copy_") != body.npos)
+        << body;
+  }
+}
+
+TEST_F(MethodGraphs, ResultsThatTheModuleHoldsAreNotRepeated) {
+  const wick::Module module = moduleWith(R"(def step(self, x: Tensor) -> Tensor:
+    a = torch.empty_like(x).copy_(x)
+    self.w.copy_(torch.empty_like(x).copy_(a))
+    return self.w
+)");
+  const Tensor x = numbers({1, 2});
+  for (int i = 0; i < 6; ++i) {
+    EXPECT_TRUE(module.run("step", {IValue(x)}).toTensor().isSame(module.parameters()[0].second));
+  }
+  EXPECT_EQ(since().launched, 0);
+}
+
+TEST_F(MethodGraphs, GradientsThatSomebodyWaitsForAreNotRepeated) {
+  const wick::Module module = moduleWith(kStep);
+  const Tensor x = numbers({1, 2});
+  const Tensor w = module.parameters()[0].second;
+  for (int i = 0; i < 4; ++i) step(module, x);
+  EXPECT_EQ(since().launched, 2);
+  w.setRequiresGrad(true);
+  const Ref<autograd::Leaf> leaf = autograd::leafFor(w);
+  const uint64_t hook = leaf->addHook(0, [](const Tensor& g) { return g; });
+  for (int i = 0; i < 4; ++i) step(module, x);
+  EXPECT_EQ(since().launched, 0);
+  leaf->removeHook(hook);
+  for (int i = 0; i < 4; ++i) step(module, x);
+  EXPECT_EQ(since().launched, 4);
 }
 
 }  // namespace

@@ -55,6 +55,8 @@ TEST(Lookup, GridsAreSampledAndGiveGradients) {
   FakeDriver driver;
   for (const DType type : {DType::Float, DType::Double, DType::Half}) {
     for (int64_t mode = 0; mode < 3; ++mode) {
+      // Each is a text of its own, and takes seconds to compile.
+      if (type != DType::Float && mode != 2) continue;
       const Tensor x = zeros({2, 3, 5, 6}, type), grid = zeros({2, 4, 7, 2}, type);
       EXPECT_EQ(sizesOf(kSample(x, grid, mode, int64_t{2}, true)), (DimVector{2, 3, 4, 7}));
       const Tensor grad = zeros({2, 3, 4, 7}, type);

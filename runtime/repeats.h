@@ -1,0 +1,26 @@
+// What calls must not do, and what they must share, to be repeated by a device as one piece of work
+// (GroupBackend::repeat).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/ivalue.h"
+
+namespace wick {
+
+class GraphFunction;
+
+// What a call of the function does that would not happen again where only the device's work is
+// repeated: "prints", "sets an attribute"; empty when there is nothing. Writes to elements of tensors
+// are the device's work, and warnings need not be told again. Looks into the functions that it calls.
+std::string lastingEffect(const GraphFunction& function);
+
+// Adds what a method finds at its object and all that this holds: tensors, numbers and texts, with
+// numbers between them that tell how they are held. Two lists with equal members are equal states
+// for a method, but for the elements of the tensors. False when there is something of which that
+// cannot be said: tensors that are not dense, that come from others or whose gradients call somebody,
+// futures, generators, objects of native classes, or too many of all.
+bool collectState(const Object& object, std::vector<IValue>& state);
+
+}  // namespace wick
