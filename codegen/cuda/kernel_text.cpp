@@ -23,8 +23,10 @@ std::string word(size_t i) {
 
 class KernelText {
  public:
-  KernelText(const std::string& name, const Kernel& kernel, const CudaLayout& layout)
+  KernelText(const std::string& name, const Kernel& kernel, const CudaLayout& layout,
+             bool joint = false)
       : name_(name),
+        joint_(joint),
         kernel_(kernel),
         layout_(layout),
         words_(kernel, layout),
@@ -47,10 +49,14 @@ class KernelText {
     text_ += fmt::format("typedef {} wickIndex;\n", index);
     declareVectors();
     for (size_t r = 0; r < kernel_.reductions.size(); ++r) declareCombine(r);
-    text_ += fmt::format(
-        "extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ wickWords "
-        "p) {{\n",
-        layout_.block, name_);
+    if (joint_) {
+      beginJoint();
+    } else {
+      text_ += fmt::format(
+          "extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ wickWords "
+          "p) {{\n",
+          layout_.block, name_);
+    }
     for (size_t a = 0; a < kernel_.accesses.size(); ++a) {
       if (kernel_.accesses[a].isIndex()) continue;
       line("char* const base{} = (char*){};", a, word(words_.base(a)));
@@ -73,6 +79,23 @@ class KernelText {
   }
 
  private:
+  // Each block looks for the call that it belongs to.
+  void beginJoint() {
+    text_ += fmt::format("struct wickCalls {{ wickWords of[{0}]; unsigned ends[{0}]; }};\n",
+                         cudaCallsTogether(words_));
+    text_ += fmt::format(
+        "extern \"C\" __global__ void __launch_bounds__({}) {}(const __grid_constant__ wickCalls "
+        "all) {{\n",
+        layout_.block, name_);
+    line("unsigned call = 0;");
+    line("while (blockIdx.x >= all.ends[call]) ++call;");
+    line("const wickWords& p = all.of[call];");
+    line("const unsigned ours = call == 0 ? 0 : all.ends[call - 1];");
+    line("const unsigned block = blockIdx.x - ours, blocks = all.ends[call] - ours;");
+  }
+  const char* block() const { return joint_ ? "block" : "blockIdx.x"; }
+  const char* blocks() const { return joint_ ? "blocks" : "gridDim.x"; }
+
   template <class... Args>
   void line(fmt::format_string<Args...> format, Args&&... args) {
     text_.append(2 * static_cast<size_t>(depth_), ' ');
@@ -507,9 +530,9 @@ class KernelText {
     line("const wickIndex chunks = (wickIndex)({} / {});", word(words_.kElements), layout_.vector);
     line("const wickIndex total = chunks * (wickIndex){};", word(words_.kRows));
     open(
-        fmt::format("for (wickIndex c = (wickIndex)blockIdx.x * {0} + threadIdx.x; c < total; c += "
-                    "(wickIndex)gridDim.x * {0})",
-                    layout_.block));
+        fmt::format("for (wickIndex c = (wickIndex){1} * {0} + threadIdx.x; c < total; c += "
+                    "(wickIndex){2} * {0})",
+                    layout_.block, block(), blocks()));
     if (layout_.outer > 0) {
       line("const wickIndex row = c / chunks;");
       line("const long long e = (long long)(c - row * chunks) * {};", layout_.vector);
@@ -531,14 +554,14 @@ class KernelText {
     }
     line("const long long pieces = 1{};", nestedCount());
     line("const long long points = {} * pieces;", word(words_.kElements));
-    line("const long long all = {} * {};", word(words_.kRows),
+    line("const long long all_rows = {} * {};", word(words_.kRows),
          layout_.parts ? word(words_.kParts) : "1");
     open(
-        fmt::format("for (long long first = (long long)blockIdx.x * {0}; first < all; first += "
-                    "(long long)gridDim.x * {0})",
-                    rows_of_block));
-    line("const bool exists = first + sub < all;");
-    line("const long long number = exists ? first + sub : all - 1;");
+        fmt::format("for (long long first = (long long){1} * {0}; first < all_rows; first += "
+                    "(long long){2} * {0})",
+                    rows_of_block, block(), blocks()));
+    line("const bool exists = first + sub < all_rows;");
+    line("const long long number = exists ? first + sub : all_rows - 1;");
     if (layout_.parts) {
       line("const long long part = number / {};", word(words_.kRows));
       line("const long long row = number - part * {};", word(words_.kRows));
@@ -680,6 +703,7 @@ class KernelText {
   }
 
   const std::string& name_;
+  const bool joint_;
   const Kernel& kernel_;
   const CudaLayout& layout_;
   const CudaWords words_;
@@ -707,6 +731,17 @@ CudaWords::CudaWords(const loop::Kernel& kernel, const CudaLayout& layout)
 std::string cudaKernelText(const std::string& name, const loop::Kernel& kernel,
                            const CudaLayout& layout) {
   return KernelText(name, kernel, layout).run();
+}
+
+size_t cudaCallsTogether(const CudaWords& words) {
+  // Parameters of a kernel have 4096 bytes.
+  constexpr size_t kBytes = 4096, kMost = 32;
+  return std::clamp<size_t>(kBytes / (words.count * 8 + 4), 1, kMost);
+}
+
+std::string cudaJointKernelText(const std::string& name, const loop::Kernel& kernel,
+                                const CudaLayout& layout) {
+  return KernelText(name, kernel, layout, true).run();
 }
 
 }  // namespace wick::codegen

@@ -65,4 +65,12 @@ inline constexpr size_t kMaxCudaWords = 500;
 std::string cudaKernelText(const std::string& name, const loop::Kernel& kernel,
                            const CudaLayout& layout);
 
+// How many calls of a kernel one launch of its joint form takes at most; 1 where there is no such form.
+size_t cudaCallsTogether(const CudaWords& words);
+// The joint form: several calls with other words in one launch. Its parameter has the words of
+// cudaCallsTogether() calls, then for each of them, in 32 bits, how many blocks it and those before
+// it take. Calls beyond the last have no blocks.
+std::string cudaJointKernelText(const std::string& name, const loop::Kernel& kernel,
+                                const CudaLayout& layout);
+
 }  // namespace wick::codegen

@@ -126,17 +126,17 @@ class CudaBackend : public DeviceBackend {
   void* allocate(Device device, size_t bytes) override {
     Allocator& allocator = enter(device).allocator();
     try {
-      return reinterpret_cast<void*>(allocator.allocate(bytes, currentStream()));
+      return reinterpret_cast<void*>(allocator.allocate(bytes, streamForMemory()));
     } catch (const RuntimeError&) {
       // What captured calls hold is the last reserve.
       if (isCapturing() || !dropCallGraphs()) throw;
       allocator.releaseKept();
-      return reinterpret_cast<void*>(allocator.allocate(bytes, currentStream()));
+      return reinterpret_cast<void*>(allocator.allocate(bytes, streamForMemory()));
     }
   }
   void free(Device device, void* memory, size_t) noexcept override {
     try {
-      enter(device).allocator().free(addressOf(memory), currentStream());
+      enter(device).allocator().free(addressOf(memory), streamForMemory());
     } catch (const std::exception&) {
       // Without a driver there is nothing to give back.
     }

@@ -15,6 +15,7 @@
 #include "core/log.h"
 #include "core/product_precision.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/joint_launches.h"
 
 namespace wick::cuda {
 
@@ -337,6 +338,7 @@ class CallGraphs {
     try {
       const Stream stream = captureStream(device);
       Capture capturing(device, stream);
+      JointLaunches joint;
       if (copies) {
         for (IValue& v : arguments) {
           if (!v.isTensor()) continue;
@@ -350,8 +352,12 @@ class CallGraphs {
       const std::vector<uint32_t> given = versionsOf(arguments);
       const std::vector<uint32_t> versions = versionsOf(inputs.state);
       IValue result = call.run(arguments);
+      joint.flush();
       const Graph graph = capturing.end();
-      if (!graph) {
+      if (joint.compileMissing(device)) {
+        entry.calls = 0;  // the next one finds them
+        why = "kernels were compiled to be launched together";
+      } else if (!graph) {
         why = "the driver could not note it";
       } else if (versionsOf(arguments) != given) {
         why = "it writes to its arguments";

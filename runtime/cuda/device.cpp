@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "runtime/cuda/joint_launches.h"
 
 namespace wick::cuda {
 
@@ -175,6 +176,12 @@ void setCurrentDevice(int index) {
   thread_state.device = index;
 }
 Stream currentStream(int device) {
+  // What is queued now goes behind what waits.
+  if (JointLaunches* joint = JointLaunches::current()) [[unlikely]]
+    joint->flush();
+  return streamForMemory(device);
+}
+Stream streamForMemory(int device) {
   return thread_state.streams[static_cast<size_t>(device)];
 }
 void setCurrentStream(int device, Stream stream) {
@@ -182,6 +189,9 @@ void setCurrentStream(int device, Stream stream) {
 }
 Stream currentStream() {
   return currentStream(thread_state.entered < 0 ? thread_state.device : thread_state.entered);
+}
+Stream streamForMemory() {
+  return streamForMemory(thread_state.entered < 0 ? thread_state.device : thread_state.entered);
 }
 
 Capture::Capture(CudaDevice& device, Stream stream)

@@ -84,6 +84,10 @@ Stream currentStream(int device);
 void setCurrentStream(int device, Stream stream);
 // Of the device that the thread entered last.
 Stream currentStream();
+// The same two for the allocator alone, which queues nothing: kernels that wait to be launched together
+// go on waiting (runtime/cuda/joint_launches.h).
+Stream streamForMemory(int device);
+Stream streamForMemory();
 
 // What is queued on the thread's stream while this lives is not done but noted by the driver, to be
 // repeated later (runtime/cuda/call_graphs.h). The stream is no other thread's.

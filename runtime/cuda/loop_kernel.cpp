@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "runtime/cuda/compiler.h"
+#include "runtime/cuda/joint_launches.h"
 
 namespace wick::cuda {
 
@@ -107,6 +108,23 @@ void layRows(const loop::Kernel& kernel, const Walk& walk, int multiprocessors,
   layout.block = std::max(kBlock, layout.threads);
 }
 
+// All that a walk touches of an access.
+MemoryRange rangeOf(const Walk& walk, size_t a, const Touch& touch, int64_t item) {
+  const auto base = reinterpret_cast<intptr_t>(touch.base);
+  MemoryRange range{base, base + item};
+  const auto reach = [&](int64_t step, int64_t count) {
+    (step < 0 ? range.first : range.last) += step * (count - 1);
+  };
+  reach(walk.element_steps[a], walk.elements);
+  for (int l = 0; l < walk.nested; ++l) {
+    reach(walk.nested_steps[static_cast<size_t>(l)][a], walk.nested_sizes[static_cast<size_t>(l)]);
+  }
+  for (int d = 0; d < walk.outer; ++d) {
+    reach(walk.steps[static_cast<size_t>(d)][a], walk.sizes[static_cast<size_t>(d)]);
+  }
+  return range;
+}
+
 std::string symbolOf(const std::string& name) {
   std::string symbol = "wick_";
   for (const char c : name) symbol += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
@@ -140,26 +158,40 @@ CudaLayout chooseLayout(const loop::Kernel& kernel, const Walk& walk,
   return layout;
 }
 
+namespace {
+
+struct KnownFunctions {
+  std::mutex mutex;
+  std::unordered_map<std::string, Function> functions;
+};
+KnownFunctions& knownFunctions() {
+  static KnownFunctions& known = *new KnownFunctions;
+  return known;
+}
+std::string keyOf(CudaDevice& device, const std::string& text, const std::string& name) {
+  return fmt::format("{} {} {}\n{}", driverGeneration(), device.index(), name, text);
+}
+
+}  // namespace
+
+Function knownFunction(CudaDevice& device, const std::string& text, const std::string& name) {
+  KnownFunctions& known = knownFunctions();
+  std::lock_guard lock(known.mutex);
+  const auto it = known.functions.find(keyOf(device, text, name));
+  return it == known.functions.end() ? nullptr : it->second;
+}
+
 Function functionOf(CudaDevice& device, const std::string& text, const std::string& name) {
-  struct Known {
-    std::mutex mutex;
-    std::unordered_map<std::string, Function> functions;
-  };
-  static Known& known = *new Known;
-  const std::string key =
-      fmt::format("{} {} {}\n{}", driverGeneration(), device.index(), name, text);
-  {
-    std::lock_guard lock(known.mutex);
-    if (const auto it = known.functions.find(key); it != known.functions.end()) return it->second;
-  }
+  if (const Function found = knownFunction(device, text, name)) return found;
   refuseWhileCapturing("compiling a kernel");
   const std::string cubin = compileText(text, device.facts().major, device.facts().minor);
   Module module = nullptr;
   Function function = nullptr;
   check(driver().loadModule(&module, cubin.data()), "loading a kernel");
   check(driver().findFunction(&function, module, name.c_str()), "loading a kernel");
+  KnownFunctions& known = knownFunctions();
   std::lock_guard lock(known.mutex);
-  return known.functions.emplace(key, function).first->second;
+  return known.functions.emplace(keyOf(device, text, name), function).first->second;
 }
 
 void launch(Function function, unsigned grid, unsigned block, void* parameters, const char* name) {
@@ -261,12 +293,26 @@ LoopKernel::Ready LoopKernel::prepare(CudaDevice& device, const Walk& walk,
   const int64_t blocks = (units + layout.block - 1) / layout.block;
   ready.grid = static_cast<unsigned>(std::min<int64_t>(blocks, int64_t{processors} * 256));
   ready.block = static_cast<unsigned>(layout.block);
+  // Where checks decide what is read, the walk does not tell.
+  if (JointLaunches::current() && kernel_.checks.empty()) {
+    ready.layout = layout;
+    const size_t first_store = touches.size() - kernel_.stores.size();
+    for (size_t a = 0; a < touches.size(); ++a) {
+      if (kernel_.accesses[a].isIndex()) continue;
+      (a < first_store ? ready.reads : ready.writes)
+          .push_back(rangeOf(walk, a, touches[a], itemOf(kernel_.accesses[a])));
+    }
+  }
   return ready;
 }
 
 void LoopKernel::queue(Ready& ready) {
-  if (ready.function)
+  if (!ready.function) return;
+  if (JointLaunches* joint = JointLaunches::current(); joint && !ready.writes.empty()) {
+    joint->add(*this, std::move(ready));
+  } else {
     launch(ready.function, ready.grid, ready.block, ready.words.data(), name_.c_str());
+  }
 }
 
 }  // namespace wick::cuda

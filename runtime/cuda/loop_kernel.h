@@ -12,6 +12,11 @@
 
 namespace wick::cuda {
 
+// Addresses from the first to before the last.
+struct MemoryRange {
+  intptr_t first, last;
+};
+
 // The layout for a walk; `touches` have the addresses.
 codegen::CudaLayout chooseLayout(const loop::Kernel& kernel, const Walk& walk,
                                  std::span<const Touch> touches, int multiprocessors);
@@ -28,11 +33,19 @@ class LoopKernel : public GroupBackend::Code {
     unsigned grid = 0;
     unsigned block = 0;
     std::vector<int64_t> words;
+    // Where launches are joined (runtime/cuda/joint_launches.h): what it reads and writes at most,
+    // and its layout. Without ranges nothing is known.
+    std::vector<MemoryRange> reads, writes;
+    codegen::CudaLayout layout;
   };
   // Throws loop::Unsupported when the kernel cannot be compiled for this walk.
   Ready prepare(CudaDevice& device, const Walk& walk, std::span<const Touch> touches,
                 std::span<const int64_t> numbers);
+  // Launches it, or keeps it for a joint launch.
   void queue(Ready& ready);
+
+  const std::string& name() const { return name_; }
+  const loop::Kernel& kernel() const { return kernel_; }
 
  private:
   struct Compiled {
@@ -69,6 +82,8 @@ class CompileFailures {
 // The function of a text, compiled when the device has not seen it yet. Kept as long as the process.
 // Throws RuntimeError. Thread-safe.
 Function functionOf(CudaDevice& device, const std::string& text, const std::string& name);
+// The same when it is there already; null when not.
+Function knownFunction(CudaDevice& device, const std::string& text, const std::string& name);
 // Queues a kernel whose only parameter is `parameters`.
 void launch(Function function, unsigned grid, unsigned block, void* parameters, const char* name);
 

@@ -1,0 +1,137 @@
+#include "runtime/cuda/joint_launches.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "core/error.h"
+#include "core/log.h"
+
+namespace wick::cuda {
+
+namespace {
+
+// Fewer are not worth a form of their own.
+constexpr size_t kLeast = 4;
+constexpr size_t kMostWaiting = 512;
+// Blocks of a kernel that fills a good part of the device by itself.
+constexpr unsigned kLarge = 512;
+
+thread_local JointLaunches* joint = nullptr;
+
+bool overlap(std::span<const MemoryRange> a, std::span<const MemoryRange> b) {
+  return std::ranges::any_of(a, [&](const MemoryRange& x) {
+    return std::ranges::any_of(
+        b, [&](const MemoryRange& y) { return x.first < y.last && y.first < x.last; });
+  });
+}
+
+void launchAlone(LoopKernel::Ready& ready, const LoopKernel& kernel) {
+  launch(ready.function, ready.grid, ready.block, ready.words.data(), kernel.name().c_str());
+}
+
+}  // namespace
+
+JointLaunches::JointLaunches() {
+  WICK_ASSERT(!joint, "launches are joined already");
+  joint = this;
+}
+JointLaunches::~JointLaunches() {
+  joint = nullptr;
+}
+JointLaunches* JointLaunches::current() {
+  return joint;
+}
+
+bool JointLaunches::mustFollow(const Group& group, const LoopKernel::Ready& later) {
+  return std::ranges::any_of(group.members, [&](const Waiting& earlier) {
+    return overlap(earlier.ready.writes, later.reads) ||
+           overlap(earlier.ready.writes, later.writes) ||
+           overlap(earlier.ready.reads, later.writes);
+  });
+}
+
+void JointLaunches::add(const LoopKernel& kernel, LoopKernel::Ready ready) {
+  const bool large = ready.grid > kLarge;
+  auto group = groups_.rbegin();
+  for (; group != groups_.rend(); ++group) {
+    if (mustFollow(*group, ready)) {
+      group = groups_.rend();
+      break;
+    }
+    const LoopKernel::Ready& first = group->members[0].ready;
+    if (!large && !group->large && first.function == ready.function) break;
+  }
+  if (group == groups_.rend()) {
+    groups_.push_back({large, {}});
+    group = groups_.rbegin();
+  }
+  group->members.push_back({&kernel, std::move(ready)});
+  if (++waiting_ >= kMostWaiting) flush();
+}
+
+void JointLaunches::flush() {
+  if (groups_.empty()) return;
+  // Launching asks for the stream, which comes here again.
+  std::vector<Group> groups = std::exchange(groups_, {});
+  waiting_ = 0;
+  for (Group& group : groups) launchGroup(group);
+}
+
+void JointLaunches::launchGroup(Group& group) {
+  const LoopKernel& kernel = *group.members[0].kernel;
+  const codegen::CudaWords words(kernel.kernel(), group.members[0].ready.layout);
+  const size_t together = codegen::cudaCallsTogether(words);
+  for (size_t begin = 0; begin < group.members.size(); begin += together) {
+    const size_t n = std::min(together, group.members.size() - begin);
+    std::vector<Waiting> members(std::make_move_iterator(group.members.begin() + begin),
+                                 std::make_move_iterator(group.members.begin() + begin + n));
+    if (n >= kLeast && launchTogether(members)) continue;
+    for (Waiting& w : members) launchAlone(w.ready, *w.kernel);
+  }
+}
+
+// False when the joint form is not there.
+bool JointLaunches::launchTogether(std::vector<Waiting>& members) {
+  const LoopKernel& kernel = *members[0].kernel;
+  const LoopKernel::Ready& first = members[0].ready;
+  const codegen::CudaWords words(kernel.kernel(), first.layout);
+  const std::string name = kernel.name() + "_joint";
+  CudaDevice& device = deviceAt(currentDevice());
+  std::string text = codegen::cudaJointKernelText(name, kernel.kernel(), first.layout);
+  const Function function = knownFunction(device, text, name);
+  if (!function) {
+    const auto known = [&](const Missing& m) { return m.text == text; };
+    if (std::ranges::none_of(missing_, known)) missing_.push_back({name, std::move(text)});
+    return false;
+  }
+  const size_t together = codegen::cudaCallsTogether(words);
+  std::vector<int64_t> parameter(together * words.count + (together + 1) / 2);
+  std::vector<uint32_t> ends(together);
+  unsigned blocks = 0;
+  for (size_t i = 0; i < together; ++i) {
+    if (i < members.size()) {
+      std::ranges::copy(members[i].ready.words, parameter.begin() + i * words.count);
+      blocks += members[i].ready.grid;
+    }
+    ends[i] = blocks;
+  }
+  std::memcpy(parameter.data() + together * words.count, ends.data(), together * sizeof ends[0]);
+  launch(function, blocks, first.block, parameter.data(), kernel.name().c_str());
+  return true;
+}
+
+bool JointLaunches::compileMissing(CudaDevice& device) {
+  bool any = false;
+  for (const Missing& m : std::exchange(missing_, {})) {
+    try {
+      functionOf(device, m.text, m.name);
+      any = true;
+    } catch (const RuntimeError& e) {
+      GRAPH_DEBUG("{}: {}", m.name, e.brief());
+    }
+  }
+  return any;
+}
+
+}  // namespace wick::cuda
