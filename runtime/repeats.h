@@ -18,8 +18,8 @@ std::string lastingEffect(const GraphFunction& function);
 
 // Adds what a method finds at its object and all that this holds: tensors, numbers and texts, with
 // numbers between them that tell how they are held. Two lists with equal members are equal states
-// for a method, but for the elements of the tensors. False when there is something of which that
-// cannot be said: tensors that are not dense, that come from others or whose gradients call somebody,
+// for a method, but for the elements of the tensors. False when it holds what cannot be
+// described so: tensors that are not dense, that come from others or whose gradients call somebody,
 // futures, generators, objects of native classes, or too many of all.
 bool collectState(const Object& object, std::vector<IValue>& state);
 

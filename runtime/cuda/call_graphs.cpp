@@ -97,8 +97,8 @@ bool describe(std::span<const IValue> arguments, Inputs& inputs) {
   return true;
 }
 
-// Adds what two calls must share of what they find besides their arguments, with the places of
-// tensors: a graph reads and writes them there. False where such a call is not repeated.
+// Adds what two calls must share of what they find besides their arguments, with where
+// tensors lie: a graph reads and writes them there. False where such a call is not repeated.
 bool describeState(const std::vector<IValue>& state, int device, Key& key) {
   for (const IValue& v : state) {
     if (v.isTensor()) {
