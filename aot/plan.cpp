@@ -129,7 +129,9 @@ Plan makePlan(Program& program, Weights& weights) {
   for (size_t i = 0; i < program.steps.size(); ++i) {
     for (const Use& use : usesOf(program.steps[i])) {
       const Buffer& buffer = program.buffers[use.buffer];
-      if (!use.written && !written[use.buffer] && buffer.kind == Buffer::Kind::Temporary) {
+      // Of a tensor without elements nothing is read.
+      if (!use.written && !written[use.buffer] && buffer.kind == Buffer::Kind::Temporary &&
+          buffer.bytes > 0) {
         throw NotAhead(
             fmt::format("{} reads memory that nothing wrote ahead of time", program.steps[i].name));
       }

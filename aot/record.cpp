@@ -4,6 +4,7 @@
 #include <ranges>
 
 #include "aot/build.h"
+#include "aot/data_numbers.h"
 #include "aot/device.h"
 #include "aot/paths.h"
 #include "aot/recording.h"
@@ -114,24 +115,10 @@ void moveConstants(Block* block, bool keeps, Recording& recording) {
   }
 }
 
-}  // namespace
-
-Program record(GraphFunction& function, const std::vector<IValue>& arguments,
-               const RecordOptions& options) {
-  function.ensureDefined();
-  std::shared_ptr<Graph> graph = function.graph()->copy();
-  inlineCalls(*graph);
-  refuseEffects(graph->block());
-  Recording recording;
+// Records a function with this graph, some of whose arguments or results are tensors of the device.
+void recordAhead(Recording& recording, GraphFunction& function, std::shared_ptr<Graph> graph,
+                 const std::vector<IValue>& arguments) {
   const FunctionSchema& schema = function.schema();
-  if (options.fold && std::ranges::none_of(arguments, hasTensors)) {
-    // All of it is known.
-    refuseRandomNumbers(graph->block());
-    GraphFunction known(function.qualifiedName(), std::move(graph));
-    known.setSchema(schema);
-    recordPaths(recording, "result", [&] { return callFunction(known, arguments); });
-    return recording.take();
-  }
   const DefaultDevice scope;
   const bool grad = gradEnabled();
   setGradEnabled(false);
@@ -171,6 +158,39 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments,
     }
   }
   recordPaths(recording, "result", call);
+}
+
+}  // namespace
+
+Program record(GraphFunction& function, const std::vector<IValue>& arguments,
+               const RecordOptions& options) {
+  function.ensureDefined();
+  std::shared_ptr<Graph> graph = function.graph()->copy();
+  inlineCalls(*graph);
+  refuseEffects(graph->block());
+  if (options.fold && std::ranges::none_of(arguments, hasTensors)) {
+    // All of it is known.
+    refuseRandomNumbers(graph->block());
+    Recording recording;
+    GraphFunction known(function.qualifiedName(), std::move(graph));
+    known.setSchema(function.schema());
+    recordPaths(recording, "result", [&] { return callFunction(known, arguments); });
+    return recording.take();
+  }
+  {
+    Recording recording;
+    try {
+      recordAhead(recording, function, graph->copy(), arguments);
+      return recording.take();
+    } catch (const RuntimeError&) {
+      if (!recording.askedForNumber()) throw;
+    }
+  }
+  // Elements decide about numbers. Only such programs are changed so, because others compute with numbers
+  // that are known.
+  numbersAsTensors(*graph);
+  Recording recording;
+  recordAhead(recording, function, std::move(graph), arguments);
   return recording.take();
 }
 

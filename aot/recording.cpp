@@ -155,6 +155,13 @@ bool Recording::decide(const Place& place) {
   return value;
 }
 
+void Recording::require(const Tensor& holds, const std::string& message) {
+  add("check", BranchStep{placeOf(holds)});
+  add("", OtherwiseStep{});
+  add("raise", RaiseStep{message});
+  add("", EndStep{});
+}
+
 void Recording::restart(std::vector<bool> assumed) {
   assumed_ = std::move(assumed);
   decisions_.clear();
@@ -179,10 +186,13 @@ Program Recording::take() {
     }
   }
   std::erase_if(earlier_, [&](const Step& step) {
-    return std::ranges::any_of(usesOf(step), [&](const Use& use) {
-      return use.written &&
-             (written[use.buffer] || program_.buffers[use.buffer].kind != Buffer::Kind::Temporary);
-    });
+    const std::vector<Use> uses = usesOf(step);
+    // What checks writes nothing, and is among the last call's steps too.
+    return std::ranges::none_of(uses, &Use::written) ||
+           std::ranges::any_of(uses, [&](const Use& use) {
+             return use.written && (written[use.buffer] ||
+                                    program_.buffers[use.buffer].kind != Buffer::Kind::Temporary);
+           });
   });
   program_.steps.insert(program_.steps.begin(), std::make_move_iterator(earlier_.begin()),
                         std::make_move_iterator(earlier_.end()));
@@ -239,6 +249,7 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
       return;
     }
     if (!data.defined()) {
+      asked_for_number_ = true;
       throw NotAhead(
           "the elements of a tensor are needed to go on, and are known only when the compiled "
           "model "
@@ -311,9 +322,13 @@ void Recording::kernel(const std::string& name, const std::shared_ptr<const loop
   KernelStep step{kernel, std::move(walk), {}, std::move(numbers)};
   const Place first = {bufferAt(addresses.back()), 0};  // a store
   for (size_t a = 0; a < addresses.size(); ++a) {
-    // Of a tensor without elements nothing is read.
-    if (kernel->accesses[a].isIndex() || addresses[a] < kFirstAddress / 2) {
+    if (kernel->accesses[a].isIndex()) {
       step.places.push_back(first);
+      continue;
+    }
+    if (addresses[a] < kFirstAddress / 2) {
+      // Of a tensor without elements nothing is read.
+      step.places.push_back({bufferAt(reinterpret_cast<int64_t>(allocate(0))), 0});
       continue;
     }
     const uint32_t buffer = bufferAt(addresses[a]);

@@ -55,6 +55,10 @@ class Recording {
     bool value;
   };
   static constexpr size_t kMostDecisions = 64;
+  // The compiled model raises the message where an element of a boolean tensor is false.
+  void require(const Tensor& holds, const std::string& message);
+  // Whether the program has asked for an element that is not a boolean one.
+  bool askedForNumber() const { return asked_for_number_; }
   const std::vector<Decision>& decisions() const { return decisions_; }
   // The steps since restart(), which the recording has no longer.
   std::vector<Step> takeSteps() { return std::exchange(program_.steps, {}); }
@@ -86,6 +90,7 @@ class Recording {
   std::vector<Decision> decisions_;
   std::map<const void*, Tensor> constants_;  // by storage on the CPU
   std::vector<Tensor> held_;
+  bool asked_for_number_ = false;
 };
 
 // How a kernel goes over memory, as its text wants to know it.

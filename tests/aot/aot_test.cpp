@@ -162,6 +162,57 @@ def main(x: Tensor, y: Tensor) -> Tuple[Tensor, int]:
         n += 100
     return z, n
 )"},
+      {"data_numbers", {"6xf32", "5xi64", "4xf16"}, R"(
+def main(x: Tensor, k: Tensor, h: Tensor):
+    a = x[0].item()
+    b = float(x.sum())
+    n = int(k.sum())
+    c = b * 2.5 - n
+    y = x * a + b
+    y += c
+    z = k + b
+    w = k * n - torch.where(k > n, k, 7)
+    m = max(n, 3) - min(abs(b), 0.75)
+    y = y.masked_fill(x > 0, a) + (b - x) + torch.tensor(b)
+    return y / (abs(b) + 1.5), z, w, x > b, k > b, h * b, m, n / 2, -n, (n & 3) == 1, float(n) < b, max(n, int(k[0]), 1)
+)"},
+      {"data_branches", {"6xf32", "5xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    s = x.sum().item()
+    n = int(k[1])
+    limit = 1.5 if s > 0 else s - 0.5
+    if s > limit and not n == 2:
+        x = x * limit
+        n += 10
+    elif x[2] > 0 or bool(k[0]):
+        x = x - n
+    else:
+        n = 3
+    assert x.sum() * 0 == 0
+    return x, limit, n
+)"},
+      {"data_bounds", {"6xf32", "2xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    total = 0
+    for i in range(min(int(k[0]), 5)):
+        x = x * 1.5 + i
+        total += i * int(k[1])
+    n = int(k[1])
+    rounds = 0
+    while n > 0 and rounds < 4:
+        x = x - n
+        n -= 1
+        rounds += 1
+    return x, total, n
+)"},
+      {"data_results", {"6xf32", "3xi64", "2xbool"}, R"(
+def main(x: Tensor, k: Tensor, m: Tensor) -> Tuple[List[float], Tuple[int, float], bool, int, List[int]]:
+    a = float(x.amax())
+    x = x.clone()
+    first = x[0].item()
+    x[0] = 100.0
+    return [a, 0.5, float(first)], (int(k[0]), a * a), bool(m[0]), int(x[1]), [int(k[2]), 4]
+)"},
       {"conditions", {"40xf32", "40xbool"}, R"(
 def main(x: Tensor, m: Tensor) -> Tuple[Tensor, Tensor]:
     return torch.where(m, x, -x), (x > 0.5) | m
@@ -399,6 +450,28 @@ def main(x: Tensor) -> Tensor:
   model.free(&state);
 }
 
+// What int() refuses is refused by the compiled model.
+TEST(AotTest, NumbersTooLargeForAnIntegerAreAnError) {
+  const Program program = compile(R"(
+def main(x: Tensor) -> int:
+    return int(x) + 1
+)");
+  Workshop workshop("whole");
+  const Tensor good = Tensor::scalar(-2.75), bad = Tensor::scalar(1e19);
+  workshop.add("whole", program.function("main"), {IValue(good)});
+  ASSERT_EQ(workshop.compile(), "");
+  const Workshop::Model model = workshop.load("whole");
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, workshop.weightsOf("whole").c_str()), WICK_AOT_OK) << state.error;
+  const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
+  EXPECT_EQ(testing_aot::call(model, state, {good}, outputs), "");
+  expectSame(Tensor::scalar(int64_t{-1}), outputs[0]);
+  EXPECT_THROW(program.call("main", {bad}), RuntimeError);
+  EXPECT_THAT(testing_aot::call(model, state, {bad}, outputs),
+              HasSubstr("value cannot be converted to type int64_t without overflow"));
+  model.free(&state);
+}
+
 // What cannot be compiled says so, with the line.
 TEST(AotTest, RefusesWhatItCannotCompile) {
   const auto refusal = [](const std::string& body, const char* input = "3x3xf32") {
@@ -413,15 +486,22 @@ TEST(AotTest, RefusesWhatItCannotCompile) {
     }
     return std::string("it was compiled");
   };
-  const std::string branch =
-      refusal("    if float(x.sum()) > 0:\n        return x + 1\n    return x - 1\n");
-  EXPECT_THAT(branch, HasSubstr("are known only when the compiled model runs"));
-  EXPECT_THAT(branch, HasSubstr("x.sum()"));
+  const std::string size = refusal("    return x[:int(x.sum())]\n");
+  EXPECT_THAT(size, HasSubstr("aten::slice needs a number that elements of a tensor decide"));
+  EXPECT_THAT(size, HasSubstr("return x[:int(x.sum())]"));
+  EXPECT_THAT(refusal("    return torch.zeros(int(x.sum()))\n"), HasSubstr("needs a number"));
+  EXPECT_THAT(refusal("    return [1, 2, 3][int(x.sum())]\n"),
+              HasSubstr("aten::__getitem__ needs a number"));
   EXPECT_THAT(refusal("    if bool(x.sum() > 0):\n        return x[:2]\n    return x\n"),
               HasSubstr("the dtypes or sizes of the results"));
   EXPECT_THAT(refusal("    while bool(x.sum() > 0):\n        x = x - 1\n    return x\n"),
               HasSubstr("more than 64 ways"));
-  EXPECT_THAT(refusal("    return x * x[0, 0].item()\n"), HasSubstr("known only when"));
+  EXPECT_THAT(refusal("    n: List[List[float]] = x.tolist()\n    return n\n"),
+              HasSubstr("known only when"));
+  EXPECT_THAT(refusal("    for i in range(int(x.sum())):\n        x = x + i\n    return x\n"),
+              HasSubstr("more than 64 ways"));
+  EXPECT_THAT(refusal("    return x * x.item()\n"), HasSubstr("a Tensor with 9 elements"));
+  EXPECT_THAT(refusal("    return x[x > 0]\n"), HasSubstr("aten::index"));
   EXPECT_THAT(refusal("    return torch.nonzero(x)\n"), HasSubstr("nonzero"));
   EXPECT_THAT(refusal("    x.add_(1)\n    return x\n"), HasSubstr("writes to its argument 'x'"));
   EXPECT_THAT(refusal("    return str(x.size(0))\n"),

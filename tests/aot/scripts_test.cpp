@@ -1,6 +1,7 @@
 // The scripts of tests/scripts that give numbers and tensors, compiled ahead of time: with the bits of
-// the engine. Prints how many are, and why the others are not.
+// the engine. Prints how many are, and a table of why the others are not.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -51,11 +52,20 @@ bool sameBits(const Tensor& a_in, const Tensor& b) {
          std::memcmp(a.rawData(), b.rawData(), static_cast<size_t>(a.numel()) * a.itemSize()) == 0;
 }
 
-// The first line of an error, without what differs from script to script.
-std::string reasonOf(const Error& e) {
+// Why a script is not compiled: what others have too, and what it alone has.
+struct Reason {
+  std::string common, own;
+};
+Reason reasonOf(const Error& e) {
   const auto* const raised = dynamic_cast<const RuntimeError*>(&e);
-  const std::string text = raised ? raised->brief() : e.what();
-  return text.substr(0, text.find('\n'));
+  std::string text = raised ? raised->brief() : e.what();
+  text = text.substr(0, text.find('\n'));
+  // "aten::lu: not available on device ahead": the same for many operators.
+  const size_t colon = text.find(": ");
+  if (colon != std::string::npos && text.find(' ') > colon) {
+    return {"an operator is " + text.substr(colon + 2), text.substr(0, colon)};
+  }
+  return {text, ""};
 }
 
 struct Script {
@@ -91,6 +101,9 @@ std::vector<Script> scriptsWithPlainResults() {
   return scripts;
 }
 
+// Compiled so far, of those of the tests; more may be, and never fewer.
+constexpr size_t kLeastFolded = 140, kLeastRecorded = 110;
+
 struct Rate {
   size_t compiled = 0, of = 0;
   std::map<std::string, std::vector<std::string>> refused;  // scripts by reason
@@ -112,7 +125,9 @@ Rate tryAll(const std::vector<Script>& scripts, bool fold) {
       entries.push_back({script.name, std::move(program)});
       compiled.push_back(&script);
     } catch (const Error& e) {
-      rate.refused[reasonOf(e)].push_back(script.name);
+      const Reason reason = reasonOf(e);
+      rate.refused[reason.common].push_back(
+          reason.own.empty() ? script.name : fmt::format("{} ({})", script.name, reason.own));
     }
   }
   Workshop workshop("scripts_" + name);
@@ -139,15 +154,14 @@ Rate tryAll(const std::vector<Script>& scripts, bool fold) {
 }
 
 void print(const char* what, const Rate& rate) {
-  fmt::print("{}: {} of {}\n", what, rate.compiled, rate.of);
+  fmt::print("{}: {} of {} scripts ({:.1f}%)\n", what, rate.compiled, rate.of,
+             100.0 * static_cast<double>(rate.compiled) / static_cast<double>(rate.of));
   std::vector<std::pair<std::string, std::vector<std::string>>> reasons(rate.refused.begin(),
                                                                         rate.refused.end());
   std::ranges::stable_sort(
       reasons, [](const auto& a, const auto& b) { return a.second.size() > b.second.size(); });
   for (const auto& [reason, scripts] : reasons) {
-    fmt::print("  {} {}:", scripts.size(), reason);
-    for (const std::string& script : scripts) fmt::print(" {}", script);
-    fmt::print("\n");
+    fmt::print("{:>4}  {}: {}\n", scripts.size(), reason, fmt::join(scripts, ", "));
   }
   std::fflush(stdout);
 }
@@ -160,8 +174,8 @@ TEST(ScriptsTest, GiveTheBitsOfTheEngine) {
   // Elements of tensors are not known while building here.
   const Rate recorded = tryAll(scripts, false);
   print("recorded", recorded);
-  EXPECT_GE(folded.compiled * 100, folded.of * 90);
-  EXPECT_GE(recorded.compiled * 100, recorded.of * 70);
+  EXPECT_GE(folded.compiled, kLeastFolded);
+  EXPECT_GE(recorded.compiled, kLeastRecorded);
 }
 
 }  // namespace

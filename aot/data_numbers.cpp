@@ -1,0 +1,590 @@
+//   %n : int = aten::Int(%x)                   %n : Tensor = wick::data_number(%x, 1)
+//   %m : int = aten::add(%n, %two)       →     %m : Tensor = aten::add(%n, %two_as_tensor, 1)
+//   %c : bool = aten::gt(%m, %four)            %g : Tensor = aten::gt(%m, %four_as_tensor)
+//    = prim::If(%c)                            %c : bool = aten::Bool(%g)
+//                                               = prim::If(%c)
+//
+// First those values are marked that depend on elements, through blocks too; then the nodes are rewritten
+// in order. The types of marked values tell what they were until their nodes are.
+#include "aot/data_numbers.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "aot/device.h"
+#include "aot/recording.h"
+#include "core/dtype.h"
+#include "core/error.h"
+#include "ir/graph.h"
+#include "ir/operator.h"
+
+namespace wick::aot {
+
+namespace {
+
+// What wick::data_number makes of an element.
+enum class As : int64_t {
+  Itself,      // of any dtype the widest of its kind
+  Int,         // int64
+  Float,       // float64
+  Bool,        // whether it is not zero
+  Arithmetic,  // as Itself, and an int of a bool
+};
+
+// ---- operators ----
+
+DType dtypeAs(As as, DType dtype) {
+  switch (as) {
+    case As::Int:
+      return DType::Long;
+    case As::Float:
+      return DType::Double;
+    case As::Bool:
+      return DType::Bool;
+    default:
+      break;
+  }
+  if (isFloating(dtype)) return DType::Double;
+  return dtype == DType::Bool && as == As::Itself ? DType::Bool : DType::Long;
+}
+
+void requireNumber(const Tensor& t) {
+  WICK_CHECK(t.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", t.numel());
+  if (isComplex(t.dtype()) || isQuantized(t.dtype())) {
+    throw NotAhead(
+        fmt::format("a number of dtype {} is not available ahead of time", toString(t.dtype())));
+  }
+}
+
+// In memory of its own: the tensor may be written to afterwards.
+Tensor converted(const Tensor& t, DType dtype) {
+  const Tensor made = Tensor::empty({}, dtype, t.device());
+  made.copyFrom(t.reshape({}));
+  return made;
+}
+
+void dataNumber(CallFrame& frame) {
+  const Tensor t = frame.args[0].toTensor();
+  requireNumber(t);
+  frame.results[0] = converted(t, dtypeAs(static_cast<As>(frame.args[1].toInt()), t.dtype()));
+}
+
+// What int() looks at to find out whether an element is too large: nothing of an integer.
+void dataFloatPart(CallFrame& frame) {
+  const Tensor t = frame.args[0].toTensor();
+  requireNumber(t);
+  frame.results[0] = isFloating(t.dtype()) ? converted(t, DType::Double) : Tensor::scalar(0.0);
+}
+
+// The number with a dtype that leads to the same result, beside the tensor, as a number does.
+void dataOperand(CallFrame& frame) {
+  const Tensor number = frame.args[0].toTensor(), other = frame.args[1].toTensor();
+  DType dtype = other.dtype();
+  if (isReducedFloat(dtype)) {
+    // Kernels compute these in float32, and so the number is not rounded to less.
+    if (other.dim() == 0) {
+      throw NotAhead(
+          fmt::format("a {} without dimensions and a number that elements of tensors "
+                      "decide are not available ahead of time as operands",
+                      toString(dtype)));
+    }
+    dtype = DType::Float;
+  } else if (isFloating(number.dtype()) && !isFloating(dtype) && !isComplex(dtype)) {
+    dtype = defaultDType();
+  } else if (number.dtype() == DType::Long && dtype == DType::Bool) {
+    dtype = DType::Long;
+  }
+  frame.results[0] = converted(number, dtype);
+}
+
+// torch.tensor() of the number.
+void dataTensor(CallFrame& frame) {
+  const Tensor number = frame.args[0].toTensor();
+  DType dtype = isFloating(number.dtype()) ? defaultDType() : number.dtype();
+  if (!frame.args[1].isNone()) dtype = static_cast<DType>(frame.args[1].toInt());
+  frame.results[0] = converted(number, dtype);
+}
+
+// Raises where the compiled model finds the condition false.
+void dataCheck(CallFrame& frame) {
+  const Tensor holds = frame.args[0].toTensor();
+  const std::string& message = frame.args[1].toString();
+  if (holds.device().isCpu()) {
+    WICK_CHECK(*holds.contiguous().data<bool>(), "{}", message);
+    return;
+  }
+  Recording::current().require(holds, message);
+}
+
+// The number itself.
+void dataKnown(CallFrame& frame) {
+  const Tensor t = frame.args[0].toTensor();
+  const Tensor known = t.device().isCpu() ? t : Recording::current().known(t);
+  if (!known.defined()) {
+    throw NotAhead(
+        fmt::format("{} needs a number that elements of a tensor decide, which is known only when "
+                    "the compiled model runs",
+                    frame.args[1].toString()));
+  }
+  if (known.dtype() == DType::Bool) {
+    frame.results[0] = *known.data<bool>();
+  } else if (known.dtype() == DType::Long) {
+    frame.results[0] = *known.data<int64_t>();
+  } else {
+    frame.results[0] = *known.data<double>();
+  }
+}
+
+const OperatorRecord kRecords[] = {
+    {"wick::data_number(Tensor a, int kind) -> Tensor", dataNumber, kAnyKind | kNotDifferentiable},
+    {"wick::data_float_part(Tensor a) -> Tensor", dataFloatPart, kAnyKind | kNotDifferentiable},
+    {"wick::data_operand(Tensor a, Tensor other) -> Tensor", dataOperand,
+     kAnyKind | kNotDifferentiable},
+    {"wick::data_tensor(Tensor a, ScalarType? dtype) -> Tensor", dataTensor,
+     kAnyKind | kNotDifferentiable},
+    {"wick::data_check(Tensor a, str message) -> ()", dataCheck, kAnyKind | kSideEffects},
+    {"wick::data_known(Tensor a, str by) -> Scalar", dataKnown, kAnyKind | kNotDifferentiable},
+};
+const RegisterOperators registered(kRecords);
+
+// ---- the graph ----
+
+bool isNumber(const Value* v) {
+  switch (v->type()->kind()) {
+    case TypeKind::Int:
+    case TypeKind::Float:
+    case TypeKind::Bool:
+    case TypeKind::Number:
+      return true;
+    default:
+      return false;
+  }
+}
+
+template <size_t N>
+bool isAmong(std::string_view name, const std::array<std::string_view, N>& names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+constexpr std::array<std::string_view, 8> kElements = {
+    "aten::item", "aten::_local_scalar_dense", "aten::Int",           "aten::Float",
+    "aten::Bool", "aten::IntImplicit",         "aten::FloatImplicit", "aten::ScalarImplicit"};
+constexpr std::array<std::string_view, 3> kArithmetic = {"aten::add", "aten::sub", "aten::mul"};
+constexpr std::array<std::string_view, 6> kComparisons = {"aten::lt", "aten::le", "aten::gt",
+                                                          "aten::ge", "aten::eq", "aten::ne"};
+constexpr std::array<std::string_view, 3> kBits = {"aten::__and__", "aten::__or__",
+                                                   "aten::__xor__"};
+constexpr std::array<std::string_view, 3> kConversions = {"aten::Int", "aten::Float", "aten::Bool"};
+// Operators of a tensor and a number, with a form for a tensor in place of the number that computes the same.
+constexpr std::array<std::string_view, 21> kWithOperand = {
+    "aten::add",  "aten::sub",  "aten::mul",   "aten::div",         "aten::add_",
+    "aten::sub_", "aten::mul_", "aten::div_",  "aten::true_divide", "aten::where",
+    "aten::lt",   "aten::le",   "aten::gt",    "aten::ge",          "aten::eq",
+    "aten::ne",   "aten::fill", "aten::fill_", "aten::masked_fill", "aten::masked_fill_",
+    "aten::rsub"};
+
+class Rewriter {
+ public:
+  explicit Rewriter(Graph& graph) : graph_(graph) {}
+
+  void run() {
+    while (mark(graph_.block())) {
+    }
+    rewrite(graph_.block());
+  }
+
+ private:
+  bool isMarked(const Value* v) const { return marked_.contains(v); }
+  bool mark(const Value* v) { return isNumber(v) && marked_.insert(v).second; }
+
+  static std::string_view nameOf(const Node* node) { return node->kind().qualString(); }
+
+  // x.item() and the like.
+  bool readsElement(const Node* node) const {
+    return isAmong(nameOf(node), kElements) && node->inputs().size() == 1 &&
+           node->input(0)->type()->kind() == TypeKind::Tensor && !isMarked(node->input(0)) &&
+           isNumber(node->output());
+  }
+
+  // Of numbers alone, with a form for tensors.
+  static bool computesNumber(const Node* node) {
+    if (node->outputs().size() != 1 || !isNumber(node->output()) || node->inputs().empty() ||
+        !std::ranges::all_of(node->inputs(), isNumber)) {
+      return false;
+    }
+    const std::string_view name = nameOf(node);
+    if (node->inputs().size() == 1) {
+      return isAmong(name, kConversions) || name == "aten::neg" || name == "prim::abs" ||
+             name == "aten::__not__";
+    }
+    return node->inputs().size() == 2 &&
+           (isAmong(name, kArithmetic) || isAmong(name, kComparisons) || isAmong(name, kBits) ||
+            name == "aten::div" || name == "prim::min" || name == "prim::max");
+  }
+
+  // max([a, b]), as max(a, b) of two ints is written: the list, which nothing else reads.
+  static Node* listOfExtremum(const Node* node) {
+    const bool extremum = nameOf(node) == "prim::min" || nameOf(node) == "prim::max";
+    if (!extremum || node->inputs().size() != 1 || node->outputs().size() != 1) return nullptr;
+    Node* const list = node->input(0)->node();
+    const bool numbers = list->kind() == prim::ListConstruct && !list->inputs().empty() &&
+                         std::ranges::all_of(list->inputs(), isNumber) &&
+                         list->output()->uses().size() == 1;
+    return numbers ? list : nullptr;
+  }
+  bool readsMarked(const Node* node) const {
+    return std::ranges::any_of(node->inputs(), [&](Value* v) { return isMarked(v); });
+  }
+
+  // One round; whether it marked anything.
+  bool mark(const Block* block) {
+    bool changed = false;
+    for (const Node* node : block->nodes()) {
+      for (const Block* inner : node->blocks()) changed |= mark(inner);
+      if (node->kind() == prim::If) {
+        for (size_t i = 0; i < node->outputs().size(); ++i) {
+          const bool any = std::ranges::any_of(
+              node->blocks(), [&](const Block* b) { return isMarked(b->outputs()[i]); });
+          if (any) changed |= mark(node->output(i));
+        }
+      } else if (node->kind() == prim::Loop) {
+        const Block* body = node->blocks()[0];
+        for (size_t i = 0; i < node->outputs().size(); ++i) {
+          if (!isMarked(node->input(i + 2)) && !isMarked(body->outputs()[i + 1])) continue;
+          changed |= mark(body->inputs()[i + 1]);
+          changed |= mark(node->output(i));
+        }
+      } else if (const Node* list = listOfExtremum(node)) {
+        if (readsMarked(list)) changed |= mark(node->output());
+      } else if (readsElement(node) || (computesNumber(node) && readsMarked(node))) {
+        changed |= mark(node->output());
+      }
+    }
+    return changed;
+  }
+
+  // ---- nodes ----
+
+  Value* insert(Node* before, std::string_view name, std::initializer_list<Value*> inputs) {
+    const RangeGuard range(&graph_, before->range());
+    Node* node = graph_.create(Symbol::fromQualString(name), inputs);
+    node->insertBefore(before);
+    node->output()->setType(types::Tensor());
+    return node->output();
+  }
+  Value* constant(Node* before, IValue value) {
+    Node* node = graph_.createConstant(std::move(value));
+    node->insertBefore(before);
+    return node->output();
+  }
+  Value* numberOf(Node* before, Value* tensor, As as) {
+    return insert(before, "wick::data_number",
+                  {tensor, constant(before, IValue(static_cast<int64_t>(as)))});
+  }
+
+  // The number as a tensor, before a node.
+  Value* asTensor(Node* before, Value* v) {
+    if (isMarked(v)) return v;
+    return insert(before, "prim::NumToTensor", {v});
+  }
+  // The same as add() and the like take it.
+  Value* forArithmetic(Node* before, Value* v) {
+    Value* const t = asTensor(before, v);
+    const TypeKind kind = kindOf(v);
+    return kind == TypeKind::Int || kind == TypeKind::Float ? t
+                                                            : numberOf(before, t, As::Arithmetic);
+  }
+  // What a number was before it was a tensor.
+  TypeKind kindOf(const Value* v) const {
+    const auto was = types_.find(v);
+    return (was == types_.end() ? v->type() : was->second)->kind();
+  }
+
+  // Makes a value a tensor where it stands.
+  void retype(Value* v) {
+    if (v->type()->kind() == TypeKind::Tensor) return;
+    types_.emplace(v, v->type());
+    v->setType(types::Tensor());
+  }
+  // Puts a tensor in place of the node's number.
+  void replace(Node* node, Value* by) {
+    Value* const old = node->output();
+    types_.emplace(by, old->type());
+    marked_.insert(by);
+    old->replaceAllUsesWith(by);
+    marked_.erase(old);
+    node->destroy();
+  }
+
+  // The number itself in place of a tensor, for a node that knows nothing else.
+  void giveNumber(Node* node, size_t input, std::string_view by) {
+    Value* const tensor = node->input(input);
+    Value* const number =
+        insert(node, "wick::data_known", {tensor, constant(node, IValue(std::string(by)))});
+    number->setType(types_.at(tensor));
+    node->replaceInput(input, number);
+  }
+  Value* condition(Node* before, Value* v) {
+    if (!isMarked(v)) return v;
+    Value* const c = insert(before, "aten::Bool", {v});
+    c->setType(types::Bool());
+    return c;
+  }
+
+  void rewrite(Block* block) {
+    std::vector<Node*> nodes(block->nodes().begin(), block->nodes().end());
+    for (Node* node : nodes) rewrite(node);
+  }
+
+  void rewrite(Node* node) {
+    if (node->kind() == prim::If) return rewriteIf(node);
+    if (node->kind() == prim::Loop) return rewriteLoop(node);
+    for (Block* inner : node->blocks()) rewrite(inner);
+    if (readsElement(node)) return rewriteElement(node);
+    if (lists_.contains(node)) return rewriteExtremum(node);
+    if (!readsMarked(node)) return;
+    if (node->outputs().size() == 1 && isMarked(node->output())) return rewriteNumber(node);
+    if (node->kind() == prim::ListConstruct && node->output()->uses().size() == 1) {
+      Node* const user = node->output()->uses()[0].user;
+      if (listOfExtremum(user) == node) {
+        lists_.insert(user);
+        return;
+      }
+    }
+    if (node->kind() == prim::TupleConstruct || node->kind() == prim::ListConstruct) {
+      if (rewriteResult(node)) return;
+    }
+    giveOperands(node);
+  }
+
+  void rewriteElement(Node* node) {
+    const std::string_view name = nameOf(node);
+    Value* const from = node->input(0);
+    const bool whole = name == "aten::Int" || name == "aten::IntImplicit";
+    if (whole) {
+      Value* const part = insert(node, "wick::data_float_part", {from});
+      Value* const low = insert(node, "aten::ge", {part, constant(node, IValue(-0x1p63))});
+      Value* const high = insert(node, "aten::lt", {part, constant(node, IValue(0x1p63))});
+      check(node, insert(node, "aten::logical_and", {low, high}),
+            "value cannot be converted to type int64_t without overflow");
+    }
+    const As as = whole                                                    ? As::Int
+                  : name == "aten::Float" || name == "aten::FloatImplicit" ? As::Float
+                  : name == "aten::Bool"                                   ? As::Bool
+                                                                           : As::Itself;
+    replace(node, numberOf(node, from, as));
+  }
+
+  void check(Node* before, Value* holds, const std::string& message) {
+    const RangeGuard range(&graph_, before->range());
+    Node* node = graph_.create(Symbol::fromQualString("wick::data_check"),
+                               {holds, constant(before, IValue(message))}, 0);
+    node->insertBefore(before);
+  }
+
+  void rewriteNumber(Node* node) {
+    const std::string_view name = nameOf(node);
+    Value* const a = node->input(0);
+    if (node->inputs().size() == 1) {
+      if (isAmong(name, kConversions)) {
+        const As as = name == "aten::Int" ? As::Int : name == "aten::Float" ? As::Float : As::Bool;
+        return replace(node, numberOf(node, a, as));
+      }
+      if (name == "aten::__not__") return replace(node, insert(node, "aten::logical_not", {a}));
+      return replace(
+          node, insert(node, name == "prim::abs" ? "aten::abs" : name, {forArithmetic(node, a)}));
+    }
+    Value* const b = node->input(1);
+    if (name == "aten::div") {
+      return replace(node, insert(node, name,
+                                  {numberOf(node, asTensor(node, a), As::Float),
+                                   numberOf(node, asTensor(node, b), As::Float)}));
+    }
+    if (isAmong(name, kComparisons) || isAmong(name, kBits)) {
+      return replace(node, insert(node, name, {asTensor(node, a), asTensor(node, b)}));
+    }
+    Value *const x = forArithmetic(node, a), *const y = forArithmetic(node, b);
+    if (name == "prim::min" || name == "prim::max") {
+      const bool least = name == "prim::min";
+      Value* const first = insert(node, least ? "aten::lt" : "aten::gt", {x, y});
+      Value* const best = insert(node, "aten::where", {first, x, y});
+      noteBound(node, node->inputs(), best, least);
+      return replace(node, best);
+    }
+    if (name == "aten::mul") return replace(node, insert(node, name, {x, y}));
+    return replace(node, insert(node, name, {x, y, constant(node, IValue(int64_t{1}))}));
+  }
+
+  void rewriteExtremum(Node* node) {
+    Node* const list = node->input(0)->node();
+    const bool least = nameOf(node) == "prim::min";
+    Value* best = nullptr;
+    for (Value* v : list->inputs()) {
+      Value* const next = forArithmetic(node, v);
+      if (best) {
+        Value* const better = insert(node, "aten::lt", {least ? next : best, least ? best : next});
+        best = insert(node, "aten::where", {better, next, best});
+      } else {
+        best = next;
+      }
+    }
+    if (list->inputs().size() == 1) best = numberOf(node, best, As::Itself);
+    noteBound(node, list->inputs(), best, least);
+    replace(node, best);
+    list->destroy();
+  }
+  // What a loop of so many rounds has at most: min(n, 8).
+  void noteBound(const Node* node, const std::vector<Value*>& of, const Value* number, bool least) {
+    if (!least || node->output()->type()->kind() != TypeKind::Int) return;
+    const auto known = std::ranges::find_if(of, [&](Value* v) { return !isMarked(v); });
+    if (known != of.end()) bounds_[number] = *known;
+  }
+
+  // A tuple or list that is, or is a part of, what the graph returns.
+  bool isResult(const Value* v) const {
+    return std::ranges::all_of(v->uses(), [&](const wick::Use& use) {
+      return use.user == graph_.block()->returnNode() ||
+             (use.user->kind() == prim::TupleConstruct && isResult(use.user->output()));
+    });
+  }
+
+  bool rewriteResult(Node* node) {
+    if (!isResult(node->output())) return false;
+    if (node->kind() == prim::ListConstruct) {
+      for (size_t i = 0; i < node->inputs().size(); ++i) {
+        node->replaceInput(i, asTensor(node, node->input(i)));
+      }
+      node->output()->setType(types::List(types::Tensor()));
+    }
+    for (const wick::Use& use : node->output()->uses()) retypeTuple(use.user);
+    if (node->kind() == prim::TupleConstruct) retypeTuple(node);
+    node->resetOperator();
+    return true;
+  }
+  static void retypeTuple(Node* node) {
+    if (node->kind() != prim::TupleConstruct) return;
+    std::vector<TypePtr> elements;
+    for (const Value* v : node->inputs()) elements.push_back(v->type());
+    node->output()->setType(types::Tuple(std::move(elements)));
+    for (const wick::Use& use : node->output()->uses()) retypeTuple(use.user);
+  }
+
+  // Operators that take numbers among other things.
+  void giveOperands(Node* node) {
+    const std::string name(nameOf(node));
+    if (name == "aten::tensor" && isMarked(node->input(0)) &&
+        std::ranges::none_of(node->inputs().begin() + 1, node->inputs().end(),
+                             [&](Value* v) { return isMarked(v); })) {
+      Value* const made = insert(node, "wick::data_tensor", {node->input(0), node->input(1)});
+      node->output()->replaceAllUsesWith(made);
+      node->destroy();
+      return;
+    }
+    Value* tensor = nullptr;  // whose dtype decides: what is not a mask
+    for (Value* v : node->inputs()) {
+      if (v->type()->kind() != TypeKind::Tensor || isMarked(v)) continue;
+      if (!tensor || name == "aten::where") tensor = v;
+    }
+    const bool takes = tensor && isAmong(name, kWithOperand);
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      Value* const number = node->input(i);
+      if (!isMarked(number)) continue;
+      if (takes) {
+        Value* const operand = insert(node, "wick::data_operand", {number, tensor});
+        node->replaceInput(i, operand);
+        node->resetOperator();
+        if (node->maybeOperator()) continue;
+        node->replaceInput(i, number);
+        operand->node()->destroy();
+      }
+      giveNumber(node, i, name);
+    }
+    node->resetOperator();
+  }
+
+  void rewriteIf(Node* node) {
+    node->replaceInput(0, condition(node, node->input(0)));
+    for (Block* block : node->blocks()) {
+      rewrite(block);
+      for (size_t i = 0; i < node->outputs().size(); ++i) {
+        setResult(block, i, isMarked(node->output(i)));
+      }
+    }
+    for (Value* v : node->outputs()) {
+      if (isMarked(v)) retype(v);
+    }
+  }
+  static constexpr const char* kOwner = "the result of a block";
+  // Gives a block's result as the tensor that it is outside, or as the number.
+  void setResult(Block* block, size_t i, bool tensor) {
+    Value* const v = block->outputs()[i];
+    if (tensor && !isMarked(v)) block->replaceOutput(i, asTensor(block->returnNode(), v));
+    if (!tensor && isMarked(v)) giveNumber(block->returnNode(), i, kOwner);
+  }
+
+  void rewriteLoop(Node* node) {
+    Block* const body = node->blocks()[0];
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      if (!isMarked(node->output(i))) continue;
+      node->replaceInput(i + 2, asTensor(node, node->input(i + 2)));
+      retype(body->inputs()[i + 1]);
+      retype(node->output(i));
+    }
+    Value* const rounds = isMarked(node->input(0)) ? node->input(0) : nullptr;
+    node->replaceInput(1, condition(node, node->input(1)));
+    rewrite(body);
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      setResult(body, i + 1, isMarked(node->output(i)));
+    }
+    Node* const end = body->returnNode();
+    body->replaceOutput(0, condition(end, body->outputs()[0]));
+    if (rounds) boundLoop(node, rounds);
+  }
+
+  // for i in range(n): goes on while i + 1 < n.
+  void boundLoop(Node* node, Value* rounds) {
+    Block* const body = node->blocks()[0];
+    Node* const end = body->returnNode();
+    const auto both = [&](Node* before, Value* a, Value* less) {
+      Value* const b = insert(before, "aten::Bool", {less});
+      b->setType(types::Bool());
+      Value* const c = insert(before, "aten::__and__", {a, b});
+      c->setType(types::Bool());
+      return c;
+    };
+    const auto below = [&](Node* before, Value* i) {
+      return insert(before, "aten::lt", {insert(before, "prim::NumToTensor", {i}), rounds});
+    };
+    Value* const next =
+        insert(end, "aten::add", {body->inputs()[0], constant(end, IValue(int64_t{1}))});
+    next->setType(types::Int());
+    body->replaceOutput(0, both(end, body->outputs()[0], below(end, next)));
+    node->replaceInput(1,
+                       both(node, node->input(1), below(node, constant(node, IValue(int64_t{0})))));
+    const auto bound = bounds_.find(rounds);
+    node->replaceInput(0, bound != bounds_.end()
+                              ? bound->second
+                              : constant(node, IValue(std::numeric_limits<int64_t>::max())));
+  }
+
+  Graph& graph_;
+  std::unordered_set<const Value*> marked_;
+  std::unordered_map<const Value*, TypePtr> types_;  // that marked values had
+  std::unordered_set<const Node*> lists_;            // largest and smallest ones of lists
+  std::unordered_map<const Value*, Value*> bounds_;
+};
+
+}  // namespace
+
+void numbersAsTensors(Graph& graph) {
+  Rewriter(graph).run();
+}
+
+}  // namespace wick::aot
