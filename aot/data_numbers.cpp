@@ -232,12 +232,11 @@ class Rewriter {
   // max([a, b]), as max(a, b) of two ints is written: the list, which nothing else reads.
   static Node* listOfExtremum(const Node* node) {
     const bool extremum = nameOf(node) == "prim::min" || nameOf(node) == "prim::max";
-    if (!extremum || node->inputs().size() != 1 || node->outputs().size() != 1) return nullptr;
+    if (!extremum || node->inputs().size() != 1 || !isNumber(node->output())) return nullptr;
     Node* const list = node->input(0)->node();
-    const bool numbers = list->kind() == prim::ListConstruct && !list->inputs().empty() &&
-                         std::ranges::all_of(list->inputs(), isNumber) &&
-                         list->output()->uses().size() == 1;
-    return numbers ? list : nullptr;
+    const bool own = list->kind() == prim::ListConstruct && !list->inputs().empty() &&
+                     list->output()->uses().size() == 1;
+    return own ? list : nullptr;
   }
   bool readsMarked(const Node* node) const {
     return std::ranges::any_of(node->inputs(), [&](Value* v) { return isMarked(v); });
