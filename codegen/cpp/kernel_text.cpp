@@ -356,8 +356,11 @@ class KernelWriter {
     const int64_t size = walk_.row.size, whole = lanes_ * chains;
     const int64_t some = size / whole * whole, full = size / lanes_ * lanes_;
     openPieces();
-    open(fmt::format("const auto add{} = [&]([[maybe_unused]] const int64_t i, const int64_t lane)",
-                     pass_));
+    // Over no elements nothing is added.
+    open(
+        fmt::format("[[maybe_unused]] const auto add{} = [&]([[maybe_unused]] const int64_t i, "
+                    "const int64_t lane)",
+                    pass_));
     element(pass, values);
     close(";");
     if (walk_.any_size) {
@@ -400,7 +403,8 @@ class KernelWriter {
     const int64_t size = walk_.row.size, some = size / chains * chains;
     openPieces();
     open(
-        fmt::format("const auto add{} = [&]([[maybe_unused]] const int64_t i, [[maybe_unused]] "
+        fmt::format("[[maybe_unused]] const auto add{} = [&]([[maybe_unused]] const int64_t i, "
+                    "[[maybe_unused]] "
                     "const int64_t lane, const int64_t l)",
                     pass_));
     element(pass, values);

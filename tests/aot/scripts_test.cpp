@@ -63,7 +63,7 @@ Reason reasonOf(const Error& e) {
   // "aten::lu: not available on device ahead": the same for many operators.
   const size_t colon = text.find(": ");
   if (colon != std::string::npos && text.find(' ') > colon) {
-    return {"an operator is " + text.substr(colon + 2), text.substr(0, colon)};
+    return {"OPERATOR: " + text.substr(colon + 2), text.substr(0, colon)};
   }
   return {text, ""};
 }
@@ -102,7 +102,7 @@ std::vector<Script> scriptsWithPlainResults() {
 }
 
 // Compiled so far, of those of the tests; more may be, and never fewer.
-constexpr size_t kLeastFolded = 140, kLeastRecorded = 110;
+constexpr size_t kLeastFolded = 140, kLeastRecorded = 113;
 
 struct Rate {
   size_t compiled = 0, of = 0;
