@@ -119,6 +119,16 @@ def main(x: Tensor) -> Tuple[Tensor, Tensor]:
 def main(x: Tensor) -> Tuple[Tensor, float, bool]:
     return x / x.size(1) ** 0.5 + x.size(0), x.numel() / 3, x.size(0) > 4
 )"},
+      {"data_numbers",
+       {"Nx3xf32"},
+       R"(
+def main(x: Tensor):
+    n = int(x[0, 0]) + x.size(0)
+    if n > 4 and x.size(0) > 0:
+        x = x * n
+    return x + n / 4, max(n, 2) * x.size(0), x > x[0, 1].item()
+)",
+       batch},
       {"branches",
        {"Nx8xf32"},
        R"(
@@ -419,7 +429,7 @@ TEST(AotSizesTest, RefusesWhatItCannotCompile) {
   EXPECT_THAT(refusal("    return x * 2\n", {{"N", 1, 3, 1}, {"L", 1, 3, 1}}),
               HasSubstr("L is not the size of an argument"));
   EXPECT_THAT(refusal("    return x * 2\n", {{"N", 1, 5000, 1}}), HasSubstr("more than 4096"));
-  EXPECT_THAT(refusal("    return x * x[0, 0].item()\n", {{"N", 2, 5, 1}}), HasSubstr("(for N=2)"));
+  EXPECT_THAT(refusal("    return x[:int(x[0, 0])]\n", {{"N", 2, 5, 1}}), HasSubstr("(for N=2)"));
   EXPECT_THAT(refusal("    return x.view(2, 2)\n", {{"N", 1, 5, 1}}), HasSubstr("shape"));
 }
 
