@@ -20,9 +20,11 @@
 
 namespace wick::distributed {
 
-// The exchange of a gradient begins when a walk back has it, and goes on while the walk computes the
-// others. All processes must walk over the same parameters in the same order. On lazy parameters all
-// of it is recorded. Used by one thread at a time.
+// Gradients travel in bundles of some MiB, in the order in which a walk back has them. The exchange of a
+// bundle begins when it is full, or when no gradient is missing any more, and goes on while the walk
+// computes the others. What is in a bundle follows from sizes and that order alone. All processes must
+// walk over the same parameters in the same order. On lazy parameters all of it is recorded. Used by
+// one thread at a time.
 class GradientExchange {
  public:
   // Broadcasts the parameters of process 0 first, so that all begin with the same. RuntimeError when
@@ -34,7 +36,7 @@ class GradientExchange {
   GradientExchange(const GradientExchange&) = delete;
   GradientExchange& operator=(const GradientExchange&) = delete;
 
-  // Waits for the exchanges that walks began, and makes the means the gradients.
+  // Begins the exchange of what no bundle has taken yet, waits for all, and makes the means the gradients.
   void finish();
   // Whether walks begin exchanges: off while gradients of several batches are added up.
   void setActive(bool on);

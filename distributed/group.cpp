@@ -189,25 +189,65 @@ std::shared_ptr<DeviceReducer> Group::reducerOf(Device device) {
   return reducers_.try_emplace(key, *made).first->second;
 }
 
-int64_t Group::beginAllReduce(const Tensor& numbers, const std::string& reduction) {
-  const Reduction how = reductionNamed(reduction);
-  const bool mean = reduction == "mean";
-  WICK_CHECK(numbers.defined() && numbers.kind() == TensorKind::Dense &&
-                 (numbers.device().isCpu() || numbers.device().isCuda()),
-             "all_reduce: expected a dense tensor on the CPU or a CUDA device, got {}",
-             numbers.describe());
-  const DType dtype = addedIn(numbers.dtype());
-  WICK_CHECK(isCarried(dtype), "all_reduce: {} cannot be reduced", toString(numbers.dtype()));
+namespace {
+
+// Where each tensor begins in the row that carries all, and at the end the row's length. Parts begin where
+// loops over vectors like to.
+std::vector<int64_t> placesInRow(std::span<const Tensor> bundle) {
+  constexpr int64_t kAligned = 16;  // elements
+  std::vector<int64_t> places{0};
+  for (const Tensor& t : bundle) {
+    int64_t end = 0;
+    const bool fits =
+        !__builtin_add_overflow(places.back(), t.numel(), &end) && end <= kMaxElements - kAligned;
+    WICK_CHECK(fits, "all_reduce: the tensors have more than {} elements", kMaxElements);
+    places.push_back(&t == &bundle.back() ? end : (end + kAligned - 1) / kAligned * kAligned);
+  }
+  return places;
+}
+
+void checkReducible(const Tensor& t, const Tensor& first, Reduction how, bool mean) {
+  WICK_CHECK(
+      t.defined() && t.kind() == TensorKind::Dense && (t.device().isCpu() || t.device().isCuda()),
+      "all_reduce: expected a dense tensor on the CPU or a CUDA device, got {}", t.describe());
+  WICK_CHECK(t.dtype() == first.dtype() && t.device() == first.device(),
+             "all_reduce: expected tensors of one dtype and device, got {} and {}",
+             first.describe(), t.describe());
+  const DType dtype = addedIn(t.dtype());
+  WICK_CHECK(isCarried(dtype), "all_reduce: {} cannot be reduced", toString(t.dtype()));
   WICK_CHECK(!mean || isFloating(dtype) || isComplex(dtype),
              "all_reduce: the mean of {} is not defined; expected floating-point numbers",
-             toString(numbers.dtype()));
+             toString(t.dtype()));
   WICK_CHECK(how == Reduction::Sum || !isComplex(dtype),
              "all_reduce: complex numbers have no order");
-  const Device device = numbers.device();
+}
+
+}  // namespace
+
+int64_t Group::beginAllReduce(const Tensor& numbers, const std::string& reduction) {
+  return beginAllReduce(std::span(&numbers, 1), reduction);
+}
+
+int64_t Group::beginAllReduce(std::span<const Tensor> bundle, const std::string& reduction) {
+  const Reduction how = reductionNamed(reduction);
+  const bool mean = reduction == "mean";
+  WICK_CHECK(!bundle.empty(), "all_reduce: expected at least one tensor");
+  for (const Tensor& t : bundle) checkReducible(t, bundle[0], how, mean);
+  const DType dtype = addedIn(bundle[0].dtype());
+  const Device device = bundle[0].device();
   const std::shared_ptr<DeviceReducer> reducer = device.isCpu() ? nullptr : reducerOf(device);
-  const Tensor copy = Tensor::empty(numbers.sizes(), dtype, device);
-  copy.copyFrom(numbers.detach());
-  Reducing reducing{nullptr, copy, numbers.dtype(), reducer, nullptr};
+  const std::vector<int64_t> places = placesInRow(bundle);
+  const Tensor copy = Tensor::empty({places.back()}, dtype, device);
+  std::vector<Tensor> parts;
+  for (size_t i = 0; i < bundle.size(); ++i) {
+    const Tensor& t = bundle[i];
+    parts.push_back(copy.asStrided(t.sizes(), contiguousStrides(t.sizes()), places[i]));
+    parts.back().copyFrom(t.detach());
+    // What lies between parts is reduced, too.
+    const int64_t end = places[i] + t.numel();
+    if (end < places[i + 1]) copy.asStrided({places[i + 1] - end}, {1}, end).fill(0);
+  }
+  Reducing reducing{nullptr, copy, std::move(parts), bundle[0].dtype(), reducer, nullptr};
   if (reducer) {
     reducing.work = reducer->begin(copy, how, mean);
     return keep(std::move(reducing));
@@ -235,6 +275,10 @@ int64_t Group::keep(Reducing reducing) {
 }
 
 Tensor Group::endAllReduce(int64_t ticket) {
+  return endBundle(ticket)[0];
+}
+
+std::vector<Tensor> Group::endBundle(int64_t ticket) {
   std::shared_ptr<Job> job;
   {
     const std::lock_guard lock(mutex_);
@@ -247,11 +291,16 @@ Tensor Group::endAllReduce(int64_t ticket) {
   std::unique_lock lock(mutex_);
   const auto at = reducing_.find(ticket);
   WICK_CHECK(at != reducing_.end(), "all_reduce: nothing is under way with the number {}", ticket);
-  const Reducing done = std::move(at->second);
+  Reducing done = std::move(at->second);
   reducing_.erase(at);
   lock.unlock();
   if (done.work) done.reducer->end(*done.work);
-  return done.numbers.dtype() == done.dtype ? done.numbers : done.numbers.to(done.dtype);
+  if (done.numbers.dtype() == done.dtype) return std::move(done.parts);
+  const Tensor converted = done.numbers.to(done.dtype);
+  for (Tensor& part : done.parts) {
+    part = converted.asStrided(part.sizes(), part.strides(), part.offset());
+  }
+  return std::move(done.parts);
 }
 
 void Group::broadcast(const Tensor& tensor, int root) {

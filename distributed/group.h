@@ -11,8 +11,10 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/tensor.h"
 #include "distributed/device_reducer.h"
@@ -41,9 +43,13 @@ class Group {
   // RuntimeError for other reductions, and for tensors that are not dense ones of numbers on the CPU or
   // on a CUDA device. The latter are reduced there: nothing waits for the device.
   int64_t beginAllReduce(const Tensor& numbers, const std::string& reduction);
+  // The same for several tensors of one dtype and device, which travel together.
+  int64_t beginAllReduce(std::span<const Tensor> bundle, const std::string& reduction);
   // Waits for the result, which is row-major. It can be asked for once; RuntimeError after that, and
   // when the processes could not talk.
   Tensor endAllReduce(int64_t ticket);
+  // Of each tensor of a bundle its result. They lie in one block of memory, each in a part of its own.
+  std::vector<Tensor> endBundle(int64_t ticket);
   // Everybody's tensor, on any device, gets the numbers of the process `root`.
   void broadcast(const Tensor& tensor, int root);
   void barrier();
@@ -55,9 +61,10 @@ class Group {
     std::exception_ptr error;
   };
   struct Reducing {
-    std::shared_ptr<Job> job;  // null where a device does it
-    Tensor numbers;
-    DType dtype;  // of the result
+    std::shared_ptr<Job> job;   // null where a device does it
+    Tensor numbers;             // in one row
+    std::vector<Tensor> parts;  // views of them, one for each tensor
+    DType dtype;                // of the results
     std::shared_ptr<DeviceReducer> reducer;
     std::unique_ptr<DeviceReducer::Work> work;
   };

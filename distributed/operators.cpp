@@ -17,14 +17,26 @@ namespace {
 Tensor begin(const Tensor& self, const std::string& reduction) {
   return Tensor::scalar(theGroup()->beginAllReduce(self, reduction));
 }
+Tensor beginBundle(const std::vector<Tensor>& tensors, const std::string& reduction) {
+  return Tensor::scalar(theGroup()->beginAllReduce(tensors, reduction));
+}
 
-Tensor end(const Tensor& like, const Tensor& ticket) {
+std::vector<Tensor> endBundle(const std::vector<Tensor>& like, const Tensor& ticket) {
   WICK_CHECK(ticket.defined() && ticket.dtype() == DType::Long && ticket.numel() == 1,
              "all_reduce_end: expected what all_reduce_begin gave, got {}", ticket.describe());
-  const Tensor done = theGroup()->endAllReduce(moveTo(ticket, Device()).item<int64_t>());
-  WICK_CHECK(std::ranges::equal(done.sizes(), like.sizes()) && done.dtype() == like.dtype(),
-             "all_reduce_end: what was begun is {}, not {}", done.describe(), like.describe());
+  std::vector<Tensor> done = theGroup()->endBundle(moveTo(ticket, Device()).item<int64_t>());
+  WICK_CHECK(done.size() == like.size(), "all_reduce_end: {} tensors were begun, not {}",
+             done.size(), like.size());
+  for (size_t i = 0; i < done.size(); ++i) {
+    const bool same = like[i].defined() && std::ranges::equal(done[i].sizes(), like[i].sizes()) &&
+                      done[i].dtype() == like[i].dtype();
+    WICK_CHECK(same, "all_reduce_end: what was begun is {}, not {}", done[i].describe(),
+               like[i].describe());
+  }
   return done;
+}
+Tensor end(const Tensor& like, const Tensor& ticket) {
+  return endBundle({like}, ticket)[0];
 }
 
 Tensor allReduce(const Tensor& self, const std::string& reduction) {
@@ -39,6 +51,14 @@ Tensor metaLike(const Tensor& t) {
 }
 Tensor beginMeta(const Tensor&, const std::string&) {
   return Tensor::empty({}, DType::Long, Device{DeviceType::Meta, -1});
+}
+Tensor beginBundleMeta(const std::vector<Tensor>&, const std::string&) {
+  return Tensor::empty({}, DType::Long, Device{DeviceType::Meta, -1});
+}
+std::vector<Tensor> endBundleMeta(const std::vector<Tensor>& like, const Tensor&) {
+  std::vector<Tensor> made;
+  for (const Tensor& t : like) made.push_back(metaLike(t));
+  return made;
 }
 Tensor endMeta(const Tensor& like, const Tensor&) {
   return metaLike(like);
@@ -64,6 +84,10 @@ constexpr OperatorRecord kRecords[] = {
      kSideEffects | kNotDifferentiable},
     {"wick::all_reduce_end(Tensor like, Tensor ticket) -> Tensor", WICK_KERNEL(end), kSideEffects,
      likeFirst},
+    {"wick::all_reduce_begin.bundle(Tensor[] tensors, str reduction=\"mean\") -> Tensor",
+     WICK_KERNEL(beginBundle), kSideEffects | kNotDifferentiable},
+    {"wick::all_reduce_end.bundle(Tensor[] like, Tensor ticket) -> Tensor[]",
+     WICK_KERNEL(endBundle), kSideEffects | kNotDifferentiable},
 };
 const RegisterOperators registered(kRecords);
 
@@ -71,6 +95,8 @@ constexpr DeviceKernel kMeta[] = {
     {"wick::all_reduce", WICK_KERNEL(allReduceMeta)},
     {"wick::all_reduce_begin", WICK_KERNEL(beginMeta)},
     {"wick::all_reduce_end", WICK_KERNEL(endMeta)},
+    {"wick::all_reduce_begin.bundle", WICK_KERNEL(beginBundleMeta)},
+    {"wick::all_reduce_end.bundle", WICK_KERNEL(endBundleMeta)},
 };
 const RegisterDeviceKernels on_meta(DeviceType::Meta, kMeta);
 
@@ -79,6 +105,8 @@ constexpr DeviceKernel kCuda[] = {
     {"wick::all_reduce", WICK_KERNEL(allReduce)},
     {"wick::all_reduce_begin", WICK_KERNEL(begin)},
     {"wick::all_reduce_end", WICK_KERNEL(end)},
+    {"wick::all_reduce_begin.bundle", WICK_KERNEL(beginBundle)},
+    {"wick::all_reduce_end.bundle", WICK_KERNEL(endBundle)},
 };
 const RegisterDeviceKernels on_cuda(DeviceType::CUDA, kCuda, TableRule::Mixed);
 

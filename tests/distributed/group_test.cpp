@@ -29,7 +29,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 const OperatorHandle kReduce("wick::all_reduce", ""), kBegin("wick::all_reduce_begin", ""),
-    kEnd("wick::all_reduce_end", "");
+    kEnd("wick::all_reduce_end", ""), kBeginBundle("wick::all_reduce_begin", "bundle"),
+    kEndBundle("wick::all_reduce_end", "bundle");
 
 // What the other one of two processes has: this process's numbers times `other`.
 struct Partner {
@@ -110,6 +111,34 @@ TEST_F(Groups, ReduceOverProcesses) {
   const Tensor lazily = lazyOf(x);
   distributed::theGroup()->broadcast(lazily, 0);
   expectSame(lazily, Tensor::zeros({4, 5}, DType::Float));
+}
+
+TEST_F(Groups, BundlesTravelAsOne) {
+  for (const DType dtype : {DType::Float, DType::BFloat16, DType::ComplexDouble}) {
+    partner.counts.clear();
+    const std::vector<Tensor> given = {numbers({2, 3}).to(dtype), numbers({0, 4}).to(dtype),
+                                       numbers({16}, 1).to(dtype),
+                                       numbers({4, 5}, 2).to(dtype).transpose(0, 1)};
+    const std::vector<IValue> done =
+        kEndBundle.all(given, kBeginBundle(given, "sum"))[0].elements();
+    ASSERT_EQ(done.size(), given.size());
+    for (size_t i = 0; i < given.size(); ++i) {
+      expectSame(done[i].toTensor(), ops::mul(given[i], Scalar(2)), std::string(toString(dtype)));
+      EXPECT_TRUE(done[i].toTensor().isContiguous());
+    }
+    // Each part begins at a multiple of 16.
+    EXPECT_THAT(partner.counts, ElementsAre(52 * (isComplex(dtype) ? 2 : 1)));
+  }
+  const Tensor one = numbers({2});
+  EXPECT_THAT(messageOf([&] {
+                kBeginBundle(std::vector<Tensor>{one, one.to(DType::Double)}, "sum");
+              }),
+              HasSubstr("of one dtype"));
+  EXPECT_THAT(messageOf([&] { kBeginBundle(std::vector<Tensor>{}, "sum"); }),
+              HasSubstr("at least one"));
+  const Tensor ticket = kBeginBundle(std::vector<Tensor>{one, one}, "sum");
+  EXPECT_THAT(messageOf([&] { kEndBundle.all(std::vector<Tensor>{one}, ticket); }),
+              HasSubstr("2 tensors were begun, not 1"));
 }
 
 TEST_F(Groups, WrongCalls) {
@@ -241,6 +270,48 @@ TEST_F(Groups, GradientsBecomeMeans) {
     expectSame(eager[i].detach(), want[i].detach());
     expectNear(lazily[i].detach(), want[i].detach());
   }
+}
+
+// What is in a bundle follows from the order of the walk, which comes from the last operators to the first,
+// from dtypes and from sizes.
+TEST_F(Groups, GradientsTravelInBundles) {
+  const auto train = [&](const std::function<Tensor(const Tensor&)>& place) {
+    std::vector<Tensor> weights;
+    for (const int64_t size : {3, 20, (1 << 20) + 7, 5, 2}) {
+      weights.push_back(place(numbers({size})));
+    }
+    weights.push_back(place(numbers({4}).to(DType::Double)));
+    weights.push_back(place(numbers({6})));
+    for (const Tensor& w : weights) w.setRequiresGrad(true);
+    GradientExchange exchange(weights);
+    for (int step = 0; step < 2; ++step) {
+      partner.counts.clear();
+      for (const Tensor& w : weights) setGradient(w, Tensor());
+      Tensor loss = place(Tensor::scalar(0.0f));
+      for (size_t i = 0; i < weights.size(); ++i) {
+        if (step == 1 && i == 1) continue;  // which does not hold up what is there
+        const Tensor x = place(numbers({weights[i].size(0)}, step + 1).to(weights[i].dtype()));
+        loss = ops::add(loss, ops::sum(ops::mul(weights[i], x)).to(DType::Float));
+      }
+      backward(loss);
+      exchange.finish();
+      if (!weights[0].device().isCpu()) lazy::markStep();
+      // 6; the double; 2 and 5; the large one; 20 and 3.
+      if (step == 0) EXPECT_THAT(partner.counts, ElementsAre(6, 4, 21, (1 << 20) + 7, 35));
+      if (step == 1) EXPECT_THAT(partner.counts, ElementsAre(6, 4, 21, (1 << 20) + 7, 3));
+      for (size_t i = 0; i < weights.size(); ++i) {
+        if (step == 1 && i == 1) {
+          EXPECT_FALSE(gradientOf(weights[i]).defined());
+          continue;
+        }
+        const Tensor x = numbers({weights[i].size(0)}, step + 1).to(weights[i].dtype());
+        expectSame(moveTo(gradientOf(weights[i]), Device()), ops::mul(x, Scalar(0.5)));
+      }
+    }
+  };
+  partner.other = 0;
+  train([](const Tensor& t) { return t.clone(); });
+  train(lazyOf);
 }
 
 TEST_F(Groups, GradientsOfSeveralBatches) {
