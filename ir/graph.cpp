@@ -639,6 +639,8 @@ Node* Graph::create(Symbol kind, size_t num_outputs) {
 
 Node* Graph::create(Symbol kind, std::span<Value* const> inputs, size_t num_outputs) {
   Node* n = create(kind, num_outputs);
+  n->inputs_.reserve(inputs.size());
+  n->use_index_.reserve(inputs.size());
   for (Value* v : inputs) n->addInput(v);
   return n;
 }

@@ -62,6 +62,7 @@ bool Base::isWhole(const Geometry& view) const {
 
 void Base::prepare(const Tensor& t, bool writes) {
   if (!graph_ || t.numel() == 0) return;
+  if (!writes && graph_ == Graph::current() && layout_.isThatOf(t)) return;
   const Geometry view = Geometry::of(t);
   if (writes && isWhole(view)) return;
   if (graph_ != Graph::current()) return settle("another thread");
@@ -78,6 +79,7 @@ void Base::prepare(const Tensor& t, bool writes) {
 
 ValueId Base::read(const Tensor& t) {
   const std::shared_ptr<Graph>& graph = Graph::current();
+  if (graph_ == graph && !error_ && t.numel() != 0 && layout_.isThatOf(t)) return value_;
   const Geometry view = Geometry::of(t);
   if (t.numel() == 0) {
     return graph->input(Tensor::emptyStrided(view.sizes, view.strides, view.dtype, deviceBelow()));
@@ -123,7 +125,7 @@ void Base::setValue(ValueId value) {
 void Base::write(const Tensor& t, ValueId value, const Geometry& of_value) {
   if (t.numel() == 0) return;
   Graph& graph = *Graph::current();
-  const Geometry view = Geometry::of(t);
+  Geometry view = Geometry::of(t);
   if (isWhole(view)) {
     if (graph_ && graph_.get() != &graph) {
       graph_->forget(this);
@@ -131,7 +133,7 @@ void Base::write(const Tensor& t, ValueId value, const Geometry& of_value) {
     }
     value = recordStrides(graph, value, of_value, view.strides);
     setValue(value);
-    layout_ = view;
+    layout_ = std::move(view);
     return;
   }
   checkError();

@@ -39,6 +39,7 @@ class Base : public RefCounted {
   // ---- for graphs ----
 
   ValueId value() const { return value_; }
+  size_t place = 0;  // among those that a graph expects
   const Geometry& layout() const { return layout_; }
   void become(const Tensor& data);
   void fail(std::exception_ptr error);

@@ -23,6 +23,7 @@ bool Geometry::isContiguous() const {
 
 bool Geometry::isDense() const {
   if (offset != 0) return false;
+  if (isContiguous()) return true;
   std::vector<size_t> order(sizes.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, {}, [&](size_t d) { return strides[d]; });
@@ -36,6 +37,7 @@ bool Geometry::isDense() const {
 }
 
 bool Geometry::mayOverlap() const {
+  if (isContiguous()) return false;
   std::vector<size_t> order;
   for (size_t d = 0; d < sizes.size(); ++d) {
     if (sizes[d] > 1) order.push_back(d);

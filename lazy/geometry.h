@@ -1,6 +1,8 @@
 // How a tensor lies in its storage.
 #pragma once
 
+#include <algorithm>
+
 #include "core/tensor.h"
 
 namespace wick::lazy {
@@ -12,6 +14,11 @@ struct Geometry {
 
   static Geometry of(const Tensor& t) {
     return {t.dtype(), DimVector(t.sizes()), DimVector(t.strides()), t.offset()};
+  }
+  // Whether the tensor lies like this, strides of single elements included.
+  bool isThatOf(const Tensor& t) const {
+    return t.dtype() == dtype && t.offset() == offset && std::ranges::equal(t.sizes(), sizes) &&
+           std::ranges::equal(t.strides(), strides);
   }
   int64_t numel() const {
     int64_t n = 1;

@@ -121,6 +121,18 @@ ValueId Graph::emit(const Operator& op, std::vector<Operand> operands) {
   return append(std::move(record), 1);
 }
 
+void Graph::expect(Base* base) {
+  base->place = pending_.size();
+  pending_.push_back(base);
+}
+void Graph::forget(Base* base) {
+  WICK_ASSERT(base->place < pending_.size() && pending_[base->place] == base,
+              "a graph forgets what it does not expect");
+  pending_[base->place] = pending_.back();
+  pending_[base->place]->place = base->place;
+  pending_.pop_back();
+}
+
 std::vector<ValueId> Graph::outputs() const {
   std::vector<ValueId> made;
   for (const Base* base : pending_) made.push_back(base->value());

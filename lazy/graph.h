@@ -12,7 +12,6 @@
 #include <span>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "core/ivalue.h"
@@ -109,9 +108,9 @@ class Graph {
   bool isFollowing() const;
   // The same for a call with one tensor as its result, made by the engine itself.
   ValueId emit(const Operator& op, std::vector<Operand> operands);
-  // Whose values somebody may still ask for.
-  void expect(Base* base) { pending_.insert(base); }
-  void forget(Base* base) { pending_.erase(base); }
+  // Whose values somebody may still ask for. A base is forgotten as often as it is expected.
+  void expect(Base* base);
+  void forget(Base* base);
   // Computes all values that live tensors have, and begins anew. A step's end has nothing behind
   // it that belongs to the same computation.
   void evaluate(const char* cause, bool ends_step = false);
@@ -160,7 +159,7 @@ class Graph {
     uint32_t index;  // in inputs_
   };
   std::unordered_multimap<const Storage*, KnownInput> known_inputs_;
-  std::unordered_set<Base*> pending_;
+  std::vector<Base*> pending_;    // each knows where it is
   std::vector<ValueId> effects_;  // of records that have to run, whoever wants their values
   std::unique_ptr<FrozenStep> frozen_;
 };

@@ -25,9 +25,10 @@ void append(std::string& key, const T& value) {
 
 void appendTensor(std::string& key, const TensorImpl& t) {
   append(key, t.dtype);
-  append(key, t.sizes.size());
-  for (const int64_t s : t.sizes) append(key, s);
-  for (const int64_t s : t.strides) append(key, s);
+  const size_t dims = t.sizes.size();
+  append(key, dims);
+  key.append(reinterpret_cast<const char*>(t.sizes.data()), dims * sizeof(int64_t));
+  key.append(reinterpret_cast<const char*>(t.strides.data()), dims * sizeof(int64_t));
 }
 
 // False for what no call is remembered with.
@@ -212,10 +213,10 @@ Inferred find(const Operator& op, std::span<const IValue> args) {
 
 }  // namespace
 
-const Inferred& infer(const Operator& op, std::span<const IValue> args) {
-  static std::unordered_map<std::string, Inferred>& known =
-      *new std::unordered_map<std::string, Inferred>;  // synchronized by mutex()
-  static const Inferred unknown{};
+std::shared_ptr<const Inferred> infer(const Operator& op, std::span<const IValue> args) {
+  using Known = std::unordered_map<std::string, std::shared_ptr<const Inferred>>;
+  static Known& known = *new Known;  // synchronized by mutex()
+  static const auto& unknown = *new std::shared_ptr(std::make_shared<const Inferred>());
   static std::string& key = *new std::string;
   key.clear();
   append(key, &op);
@@ -227,7 +228,8 @@ const Inferred& infer(const Operator& op, std::span<const IValue> args) {
   if (found != known.end()) return found->second;
   if (known.size() >= kMaxKnown) known.clear();
   const std::string own = key;
-  return known.insert_or_assign(own, find(op, args)).first->second;
+  return known.insert_or_assign(own, std::make_shared<const Inferred>(find(op, args)))
+      .first->second;
 }
 
 }  // namespace wick::lazy

@@ -1,7 +1,7 @@
 // What results of a call will be, before it runs.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -28,7 +28,7 @@ struct Inferred {
 };
 
 // The call on tensors of the device "meta". Remembered by all that it depends on. `args` are those
-// of the operator, which is a base form.
-const Inferred& infer(const Operator& op, std::span<const IValue> args);
+// of the operator, which is a base form. Never null.
+std::shared_ptr<const Inferred> infer(const Operator& op, std::span<const IValue> args);
 
 }  // namespace wick::lazy

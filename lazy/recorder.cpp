@@ -31,6 +31,7 @@
 #include "lazy/places.h"
 #include "lazy/program.h"
 #include "runtime/interpreter/call_places.h"
+#include "runtime/ops/boxing.h"
 
 namespace wick::lazy {
 
@@ -213,7 +214,7 @@ Operand operandFor(const Operator& op, size_t i, const IValue& v) {
   Operand made;
   if (v.isTensor()) {
     made.kind = Operand::Kind::Value;
-    made.values.push_back(valueOf(v.toTensor()));
+    made.values.push_back(valueOf(boxing::CallTensor(v)));
     return made;
   }
   if (v.isList()) {
@@ -251,11 +252,12 @@ class Recorder {
   void run() {
     const Operator& op = *frame_.op;
     const std::span<const IValue> args(frame_.args, frame_.num_args);
+    tensors_.reserve(args.size());
     for (const IValue& v : args) {
       if (!isRecordable(v)) return callImmediately(frame_);
       if (v.isTensor()) {
-        checkPlace(op, v.toTensor(), false);
         tensors_.push_back(v.toTensor());
+        checkPlace(op, tensors_.back(), false);
       } else if (v.isList()) {
         for (const IValue& e : v.elements()) {
           if (!e.isTensor()) continue;
@@ -275,7 +277,7 @@ class Recorder {
     const uint64_t written = writtenBy(*frame_.op, args);
     for (size_t i = 0; i < args.size(); ++i) {
       if (args[i].isTensor()) {
-        prepare(args[i].toTensor(), i < 64 && (written >> i & 1) != 0);
+        prepare(boxing::CallTensor(args[i]), i < 64 && (written >> i & 1) != 0);
       } else if (args[i].isList()) {
         for (const IValue& e : args[i].elements()) {
           if (e.isTensor()) prepare(e.toTensor(), false);
@@ -297,7 +299,7 @@ class Recorder {
       values_.clear();
       for (const IValue& v : args) {
         if (v.isTensor()) {
-          values_.push_back(valueOf(v.toTensor()));
+          values_.push_back(valueOf(boxing::CallTensor(v)));
         } else if (v.isList() && isTensorList(v)) {
           for (const IValue& e : v.elements()) {
             values_.push_back(e.isTensor() ? valueOf(e.toTensor()) : kNoValue);
@@ -331,7 +333,8 @@ class Recorder {
       if (!plain) return callImmediately(frame_);
       destinations.emplace_back(i, args[i].toTensor());
     }
-    const Inferred& inferred = infer(op, args);
+    const std::shared_ptr<const Inferred> found = infer(op, args);
+    const Inferred& inferred = *found;
     if (!inferred.known || inferred.counts.size() != frame_.num_results) {
       return callImmediately(frame_);
     }
@@ -375,8 +378,8 @@ class Recorder {
   }
 
   void giveResults(const Inferred& inferred, ValueId first) {
-    const DimVector counts = inferred.counts;
-    const std::vector<Inferred::Result> found = inferred.results;
+    const DimVector& counts = inferred.counts;
+    const std::vector<Inferred::Result>& found = inferred.results;
     size_t next = 0;
     const auto make = [&] {
       const size_t at = next++;
@@ -439,11 +442,12 @@ class Recorder {
         writtenBy(base, taken) != 0 || readsPartOf(destination)) {
       return callImmediately(frame_);
     }
-    const Inferred& inferred = infer(base, taken);
+    const std::shared_ptr<const Inferred> found = infer(base, taken);
+    const Inferred& inferred = *found;
     const bool one = inferred.known && inferred.counts.size() == 1 &&
                      inferred.counts[0] == Record::kOne && inferred.results.size() == 1;
     if (!one) return callImmediately(frame_);
-    const Inferred::Result result = inferred.results[0];
+    const Inferred::Result& result = inferred.results[0];
     const Geometry& computed = result.geometry;
     const bool fits = computed.sizes == DimVector(destination.sizes());
     // The operator says what is wrong.
@@ -576,7 +580,11 @@ bool inUse() {
 }
 
 Tensor makeLazy(const Geometry& layout) {
-  return Tensor::emptyStrided(layout.sizes, layout.strides, layout.dtype, Device{kLazy, -1});
+  const Device device{kLazy, -1};
+  if (layout.strides == contiguousStrides(layout.sizes)) {
+    return Tensor::empty(layout.sizes, layout.dtype, device);  // which looks at less
+  }
+  return Tensor::emptyStrided(layout.sizes, layout.strides, layout.dtype, device);
 }
 
 void recordCall(CallFrame& frame) {

@@ -149,6 +149,7 @@ ValueId recordStrides(Graph& graph, ValueId value, const Geometry& is, IntSpan s
   static const Operator &kContiguous = operatorNamed("aten::contiguous", ""),
                         &kEmpty = operatorNamed("aten::empty_strided", ""),
                         &kCopy = operatorNamed("aten::copy_", "");
+  if (std::ranges::equal(is.strides, strides)) return value;
   Geometry wanted = is;
   wanted.offset = 0;
   wanted.strides = DimVector(strides);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <set>
 #include <string_view>
@@ -31,10 +33,11 @@ constexpr size_t kMaxKept = 2048;  // compiled texts of one function object
 
 // How arguments stand in the text. Tried in this order, until one compiles.
 enum class ArgumentForm : uint8_t {
-  Lists,     // tuples of one type are lists
-  Tuples,    // tuples are tuples
-  Literals,  // numbers and strings are literals as well
-  Floats,    // ints are floats, which functions written in script do not convert
+  Lists,      // tuples of one type are lists
+  Tuples,     // tuples are tuples
+  Literals,   // numbers and strings are literals as well
+  Floats,     // ints are floats, which functions written in script do not convert
+  Optionals,  // lists of tensors might hold None, as lists of indices do
 };
 
 struct CompiledCall {
@@ -155,6 +158,10 @@ void encode(IValue& value, ArgumentForm form, std::string& key) {
       }
       if (const char code = codeOf(elements[0].tag());
           code != 0 && allOfTag(elements, elements[0].tag())) {
+        if (form == ArgumentForm::Optionals && code == 'T') {
+          static const TypePtr element = types::Optional(types::Tensor());
+          value = IValue(makeList(element, elements));
+        }
         key += '[';
         key += code;
         return;
@@ -202,7 +209,19 @@ void makeKey(Arguments& arguments, ArgumentForm form) {
 
 // What keys of another form than the first begin with.
 char markOf(ArgumentForm form) {
-  return form == ArgumentForm::Tuples ? '(' : form == ArgumentForm::Literals ? '"' : '.';
+  switch (form) {
+    case ArgumentForm::Lists:
+      break;
+    case ArgumentForm::Tuples:
+      return '(';
+    case ArgumentForm::Literals:
+      return '"';
+    case ArgumentForm::Floats:
+      return '.';
+    case ArgumentForm::Optionals:
+      return '?';
+  }
+  return ' ';
 }
 
 // ---- compiling ----
@@ -341,8 +360,8 @@ CompiledCall* find(EagerObject::State& state, Arguments& arguments, bool or_null
     }
   }
   std::string why;
-  for (const ArgumentForm form :
-       {ArgumentForm::Lists, ArgumentForm::Tuples, ArgumentForm::Literals, ArgumentForm::Floats}) {
+  for (const ArgumentForm form : {ArgumentForm::Lists, ArgumentForm::Tuples, ArgumentForm::Literals,
+                                  ArgumentForm::Floats, ArgumentForm::Optionals}) {
     if (form != ArgumentForm::Lists) {
       // tuples may have become lists before
       for (size_t i = 0; i < arguments.count; ++i) {
@@ -430,7 +449,9 @@ const Graph& flatGraph(CompiledCall& call) {
 PyObject* callTraced(const EagerObject::State& state, CompiledCall& call, Arguments& arguments,
                      tracing::Tracer& tracer) {
   notePlace(tracer);
-  std::vector<Value*> values(arguments.count);
+  static_assert(kMaxArguments <= kMaxPlanSlots);
+  std::array<Value*, kMaxPlanSlots> values;
+  std::fill_n(values.begin(), arguments.count, nullptr);
   for (size_t i = 0; i < arguments.count; ++i) {
     if (call.form == ArgumentForm::Literals) {
       if (isFollowed(arguments.objects[i])) warnOfConstant("number");
@@ -445,7 +466,7 @@ PyObject* callTraced(const EagerObject::State& state, CompiledCall& call, Argume
     for (size_t i = 0; i < arguments.count; ++i) slots[i] = std::move(arguments.values[i]);
     const Interruptible interruptible;
     const WithoutGil others;
-    result = runTraced(*call.plan, slots.data(), std::move(values), tracer, followed);
+    result = runTraced(*call.plan, slots.data(), values.data(), tracer, followed);
   } else {
     const IValue* first = arguments.values.data();
     const std::vector<IValue> given(first, first + arguments.count);
@@ -454,7 +475,7 @@ PyObject* callTraced(const EagerObject::State& state, CompiledCall& call, Argume
       const tracing::PauseTrace pause;
       body = &flatGraph(call);
     }
-    tracer.stash(std::move(values));
+    tracer.stash({values.begin(), values.begin() + static_cast<ptrdiff_t>(arguments.count)});
     result = tracer.callInlined(*body, given, [&] { return runFunction(call, arguments); });
     followed = tracer.result(0);
   }

@@ -183,27 +183,29 @@ PyObject* followedSizes(Tracer& tracer, const Tensor& tensor) {
   return sizes.leak();
 }
 
-IValue runTraced(const CallPlan& plan, IValue* slots, std::vector<Value*> values, Tracer& tracer,
+IValue runTraced(const CallPlan& plan, IValue* slots, Value** values, Tracer& tracer,
                  Value*& result) {
-  values.resize(plan.num_slots);
+  std::fill(values + plan.num_arguments, values + plan.num_slots, nullptr);
   for (const auto& [slot, value] : plan.constants) slots[slot] = value;
   for (const CallPlan::Step& step : plan.steps) {
     const size_t count = step.inputs.size();
-    std::vector<IValue> inputs;
-    std::vector<Value*> known;
     bool any = false;
-    for (const uint16_t input : step.inputs) {
-      inputs.push_back(slots[input]);
-      known.push_back(values[input]);
-      any |= values[input] != nullptr;
+    for (const uint16_t input : step.inputs) any |= values[input] != nullptr;
+    std::vector<Value*> known;
+    if (any) {
+      for (const uint16_t input : step.inputs) known.push_back(values[input]);
     }
     if (step.op) {
-      if (any) tracer.stash(known);
+      ValueArray<kMaxPlanSlots> inputs(count);
+      for (size_t i = 0; i < count; ++i) inputs[i] = slots[step.inputs[i]];
+      if (any) tracer.stash(std::move(known));
       step.op->call(inputs.data(), count, slots + step.first_output, step.num_outputs);
       for (size_t i = 0; i < step.num_outputs; ++i)
         values[step.first_output + i] = tracer.result(i);
       continue;
     }
+    std::vector<IValue> inputs;
+    for (const uint16_t input : step.inputs) inputs.push_back(slots[input]);
     IValue made = step.element ? IValue(makeList(step.element, inputs)) : IValue(makeTuple(inputs));
     if (any) {
       for (size_t i = 0; i < count; ++i) {

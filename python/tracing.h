@@ -36,10 +36,10 @@ PyObject* followedObject(tracing::Tracer& tracer, const IValue& number, Value* v
 PyObject* followedSizes(tracing::Tracer& tracer, const Tensor& tensor);
 PyObject* followedSize(tracing::Tracer& tracer, const Tensor& tensor, int64_t dim);
 
-// plan.run(), where `values` holds for each slot the Value that the trace follows, or null. That of
-// the result is put into `result`.
-IValue runTraced(const CallPlan& plan, IValue* slots, std::vector<Value*> values,
-                 tracing::Tracer& tracer, Value*& result);
+// plan.run(), where `values` holds for each argument the Value that the trace follows, or null. It has
+// room for all slots. That of the result is put into `result`.
+IValue runTraced(const CallPlan& plan, IValue* slots, Value** values, tracing::Tracer& tracer,
+                 Value*& result);
 
 void addTracing(PyObject* module);
 

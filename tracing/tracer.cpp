@@ -372,13 +372,14 @@ bool Tracer::isRecorded(const Operator& op) const {
   return false;
 }
 
+template <class TypeOf>
 std::vector<Value*> Tracer::argumentValues(std::span<const IValue> arguments,
-                                           const std::function<TypePtr(size_t)>& type_of) {
+                                           const TypeOf& typeOf) {
   std::vector<Value*> values;
   values.reserve(arguments.size() + 1);
   for (size_t i = 0; i < arguments.size(); ++i) {
     Value* hint = i < stash_.size() ? stash_[i] : nullptr;
-    values.push_back(hint ? hint : valueFor(arguments[i], type_of(i)));
+    values.push_back(hint ? hint : valueFor(arguments[i], typeOf(i)));
   }
   stash_.clear();
   return values;
@@ -396,8 +397,10 @@ void Tracer::call(const LayerCall& call) {
   bool followed = readsSizes(op.symbol());
   for (const Value* hint : stash_) followed |= hint != nullptr;
   const std::vector<Value*> inputs =
-      argumentValues(std::span(call.args, call.num_args),
-                     [&](size_t i) { return i < declared.size() ? declared[i].type : nullptr; });
+      argumentValues(std::span(call.args, call.num_args), [&](size_t i) -> const TypePtr& {
+        static const TypePtr kNone;
+        return i < declared.size() ? declared[i].type : kNone;
+      });
   {
     const PauseTrace pause;
     callBelow(CallLayerSlot::Trace, call);

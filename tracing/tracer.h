@@ -94,8 +94,9 @@ class Tracer : public CallLayer {
   Value* objectValue(const Object* object);
   Value* listFor(const IValue& value, const TypePtr& type);
   Value* dictFor(const IValue& value);
-  std::vector<Value*> argumentValues(std::span<const IValue> arguments,
-                                     const std::function<TypePtr(size_t)>& type_of);
+  // `typeOf(i)` is what argument i is declared as, or null.
+  template <class TypeOf>
+  std::vector<Value*> argumentValues(std::span<const IValue> arguments, const TypeOf& typeOf);
   bool isRecorded(const Operator& op) const;
   void bind(Value* value, const IValue& is);
   void bindTensor(Value* value, const Tensor& tensor);

@@ -126,6 +126,11 @@ class Calls(Case):
         self.assertEqual(x.nonzero().tolist(), [[0, 1], [1, 0]])
         self.assertEqual([t.tolist() for t in x.nonzero(as_tuple=True)], [[0, 1], [1, 0]])
         self.assertFalse(torch.cuda.is_available())
+        # Lists of indices may hold None.
+        mask = torch.tensor([True, False])
+        for places in ([mask.long()], (mask.long(),), [mask.long()]):
+            picked = torch._unsafe_masked_index(torch.tensor([3.0, 4.0]), mask, places, 2.5)
+            self.assertEqual(picked.tolist(), [4.0, 2.5])
 
     def test_flags_that_choose_a_function(self):
         x = torch.arange(16.0).view(1, 1, 4, 4)

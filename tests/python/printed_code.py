@@ -78,6 +78,8 @@ class PrintedTorch:
         name = _unmangled(name)
         if name in _REPLACED:
             return _REPLACED[name]
+        if name in _OPERATORS:
+            return getattr(torch.ops.aten, name)
         found = getattr(self._namespace, name)
         if isinstance(found, types.ModuleType):
             return PrintedTorch(found)
@@ -125,6 +127,10 @@ _REPLACED = {
     "__is__": lambda a, b: a is b,
     "__isnot__": lambda a, b: a is not b,
 }
+
+
+# Printed code means operators; under these names programs find functions with other arguments or results.
+_OPERATORS = ("cdist", "stft", "unique_consecutive")
 
 
 class _Prim:

@@ -54,6 +54,22 @@ class PrintedCode(Case):
             self.assert_same(found[0], expected[0], 1e-6)
             self.assertEqual(found[1:], expected[1:])
 
+    def test_operators_that_share_names_with_functions(self):
+        def f(x, mask):
+            values, inverse, counts = torch.ops.aten.unique_consecutive(x, True, True)
+            places: List[Optional[torch.Tensor]] = [inverse]
+            picked = torch.ops.aten._unsafe_masked_index(values, mask, places, 2.5)
+            return values, counts, picked
+
+        made = jit.script(f)
+        x, mask = torch.tensor([1.0, 1.0, 3.0]), torch.tensor([True, False, True])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "functions.pt")
+            jit.save(made, path)
+            program = Program(path)
+        for found, expected in zip(program.main(x, mask), made(x, mask)):
+            self.assert_same(found, expected)
+
 
 if __name__ == "__main__":
     unittest.main()
