@@ -12,6 +12,7 @@
 #include "ir/device_kernels.h"
 #include "runtime/cuda/call_graphs.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/joint_launches.h"
 #include "runtime/cuda/loop_kernel.h"
 #include "runtime/cuda/pinned.h"
 #include "runtime/cuda/pointwise.h"
@@ -134,8 +135,11 @@ class CudaBackend : public DeviceBackend {
       return reinterpret_cast<void*>(allocator.allocate(bytes, streamForMemory()));
     }
   }
-  void free(Device device, void* memory, size_t) noexcept override {
+  void free(Device device, void* memory, size_t bytes) noexcept override {
     try {
+      if (JointLaunches* joint = JointLaunches::current()) {
+        if (joint->keep(device, memory, bytes)) return;
+      }
       enter(device).allocator().free(addressOf(memory), streamForMemory());
     } catch (const std::exception&) {
       // Without a driver there is nothing to give back.

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "core/log.h"
 
@@ -14,6 +15,7 @@ namespace {
 // Fewer are not worth a form of their own.
 constexpr size_t kLeast = 4;
 constexpr size_t kMostWaiting = 512;
+constexpr size_t kMostKept = size_t{64} << 20;  // bytes
 // Blocks of a kernel that fills a good part of the device by itself.
 constexpr unsigned kLarge = 512;
 
@@ -38,6 +40,7 @@ JointLaunches::JointLaunches() {
 }
 JointLaunches::~JointLaunches() {
   joint = nullptr;
+  freeKept();
 }
 JointLaunches* JointLaunches::current() {
   return joint;
@@ -76,6 +79,25 @@ void JointLaunches::flush() {
   std::vector<Group> groups = std::exchange(groups_, {});
   waiting_ = 0;
   for (Group& group : groups) launchGroup(group);
+  freeKept();
+}
+
+bool JointLaunches::keep(Device device, void* memory, size_t bytes) {
+  if (groups_.empty()) return false;
+  if (kept_bytes_ > kMostKept) {
+    flush();
+    return false;
+  }
+  kept_.push_back({device, memory});
+  kept_bytes_ += bytes;
+  return true;
+}
+
+void JointLaunches::freeKept() noexcept {
+  kept_bytes_ = 0;
+  for (const Kept& k : std::exchange(kept_, {})) {
+    findDeviceBackend(k.device.type)->free(k.device, k.memory, 0);
+  }
 }
 
 void JointLaunches::launchGroup(Group& group) {

@@ -33,6 +33,9 @@ class JointLaunches {
   void add(const LoopKernel& kernel, LoopKernel::Ready ready);
   // Queues all that waits.
   void flush();
+  // Memory that a kernel which waits may use, and that would be given to another meanwhile, so that one
+  // had to follow the other: it is freed when nothing waits any more. False when nothing waits.
+  bool keep(Device device, void* memory, size_t bytes);
   // Compiles the joint forms that were missed, so that the next capture finds them; not to be called
   // while the thread captures. False when none was missed, or none can be compiled.
   bool compileMissing(CudaDevice& device);
@@ -50,6 +53,11 @@ class JointLaunches {
   struct Missing {
     std::string name, text;
   };
+  struct Kept {
+    Device device;
+    void* memory;
+  };
+  void freeKept() noexcept;
   static bool mustFollow(const Group& group, const LoopKernel::Ready& later);
   void launchGroup(Group& group);
   bool launchTogether(std::vector<Waiting>& members);
@@ -57,6 +65,8 @@ class JointLaunches {
   std::vector<Group> groups_;
   std::vector<Missing> missing_;
   size_t waiting_ = 0;
+  std::vector<Kept> kept_;
+  size_t kept_bytes_ = 0;
 };
 
 }  // namespace wick::cuda

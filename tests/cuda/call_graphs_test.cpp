@@ -9,6 +9,7 @@
 #include "frontend/compile.h"
 #include "ir/function.h"
 #include "runtime/call.h"
+#include "runtime/cuda/compiler.h"
 #include "runtime/cuda/device.h"
 #include "runtime/device_moves.h"
 #include "runtime/module_builder.h"
@@ -302,9 +303,9 @@ TEST_F(MethodGraphs, WhatWouldHappenOnceIsNotRepeated) {
            "    f = torch.jit.fork(torch.neg, x)\n",
        }) {
     const wick::Module module = moduleWith("def step(self, x: Tensor) -> Tensor:\n" + body +
-                                     "    a = torch.empty_like(x).copy_(self.w)\n"
-                                     "    b = torch.empty_like(x).copy_(a)\n"
-                                     "    return torch.empty_like(x).copy_(b)\n");
+                                           "    a = torch.empty_like(x).copy_(self.w)\n"
+                                           "    b = torch.empty_like(x).copy_(a)\n"
+                                           "    return torch.empty_like(x).copy_(b)\n");
     const Tensor x = numbers({1, 2});
     if (body.find("fork") == std::string::npos) {
       for (int i = 0; i < 6; ++i) step(module, x);
@@ -342,6 +343,57 @@ TEST_F(MethodGraphs, GradientsThatSomebodyWaitsForAreNotRepeated) {
   leaf->removeHook(hook);
   for (int i = 0; i < 4; ++i) step(module, x);
   EXPECT_EQ(since().launched, 4);
+}
+
+// Kernels of a captured call that do not depend on each other. The fake driver counts launches.
+class JointGraphs : public CallGraphs {
+ protected:
+  static constexpr int kTensors = 40;
+  // Of an ordinary call, and of one that comes from a graph.
+  std::pair<uint64_t, uint64_t> launchesOf(const std::string& body) {
+    ModuleBuilder builder("Net");
+    std::vector<Tensor> tensors;
+    for (int i = 0; i < kTensors; ++i) tensors.push_back(Tensor::zeros({3, 5}, DType::Float));
+    builder.registerAttribute("all", types::List(types::Tensor()), IValue(makeTensorList(tensors)));
+    builder.define("def step(self, x: Tensor) -> Tensor:\n" + body + "    return x + 1\n");
+    const wick::Module module = builder.build();
+    const IValue object(module.object());
+    moveTensors({&object, 1}, kCuda);
+    const Tensor x = moveTo(Tensor::zeros({3, 5}, DType::Float), kCuda);
+    uint64_t ordinary = 0, before = 0;
+    for (int i = 0; i < 12; ++i) {
+      before = driver_.state().launches;
+      module.run("step", {IValue(x)});
+      if (i == 1) ordinary = driver_.state().launches - before;
+    }
+    EXPECT_GT(driver_.state().graph_launches, 0u);
+    return {ordinary, driver_.state().launches - before};
+  }
+};
+
+TEST_F(JointGraphs, TheSameOverOtherMemoryIsOneLaunch) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  const auto [ordinary, together] = launchesOf(R"(    for t in self.all:
+        t.mul_(0.5).add_(x)
+        t.sub_(torch.exp(t))
+)");
+  EXPECT_GE(ordinary, 2u * kTensors);
+  // Two kernels, each in a few launches, and the result.
+  EXPECT_LE(together, 16u);
+}
+
+TEST_F(JointGraphs, WhatDependsOnEachOtherStaysInOrder) {
+  if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
+  const auto [ordinary, together] = launchesOf(R"(    for i in range(len(self.all) - 1):
+        self.all[i + 1].add_(self.all[i])
+)");
+  EXPECT_EQ(ordinary, uint64_t{kTensors});
+  EXPECT_EQ(together, ordinary);
+  // Each reads what the next one writes.
+  const auto [one_by_one, shifted] = launchesOf(R"(    for i in range(len(self.all) - 1):
+        self.all[i].add_(self.all[i + 1])
+)");
+  EXPECT_EQ(shifted, one_by_one);
 }
 
 }  // namespace

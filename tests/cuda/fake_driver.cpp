@@ -1,5 +1,6 @@
 #include "tests/cuda/fake_driver.h"
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -164,7 +165,9 @@ Driver makeDriver() {
   d.loadModule = [](Module* module, const void*) { return *module = handle<Module>(7), 0; };
   d.unloadModule = [](Module) { return 0; };
   d.findFunction = [](Function* function, Module, const char*) {
-    return *function = handle<Function>(9), 0;
+    // As if each were loaded to a place of its own.
+    static std::atomic<int> next = 100;
+    return *function = handle<Function>(next++), 0;
   };
   d.launch = [](Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                 Stream stream, void**, void**) { return queue(stream, [] { ++fake->launches; }); };

@@ -176,6 +176,9 @@ TEST(KernelText, Compiles) {
     const std::vector<loop::Kernel> kernels = kernelsOf(c.graph, c.arguments);
     EXPECT_FALSE(kernels.empty()) << c.name;
     for (const loop::Kernel& kernel : kernels) {
+      const std::string joint =
+          codegen::cudaJointKernelText("wick_test", kernel, layoutsFor(kernel).front());
+      EXPECT_NO_THROW(EXPECT_FALSE(cuda::compileText(joint, 9, 0).empty())) << joint;
       for (const codegen::CudaLayout& layout : layoutsFor(kernel)) {
         const std::string source = codegen::cudaKernelText("wick_test", kernel, layout);
         for (const int generation : {9, 8}) {
