@@ -22,8 +22,10 @@
 #include "aot/recording.h"
 #include "core/dtype.h"
 #include "core/error.h"
+#include "core/tensor_kind.h"
 #include "ir/graph.h"
 #include "ir/operator.h"
+#include "runtime/ops/boxing.h"
 
 namespace wick::aot {
 
@@ -55,12 +57,21 @@ DType dtypeAs(As as, DType dtype) {
   return dtype == DType::Bool && as == As::Itself ? DType::Bool : DType::Long;
 }
 
-void requireNumber(const Tensor& t) {
+// A program may name these operators too, with any argument.
+Tensor denseArgument(const CallFrame& frame, size_t i) {
+  const Tensor t = frame.args[i].toTensor();
+  WICK_CHECK(t.defined() && t.kind() == TensorKind::Dense && !t.impl()->is_conj,
+             "{}: expected a dense tensor for argument {}", frame.op->schema().name(), i);
+  return t;
+}
+Tensor numberArgument(const CallFrame& frame, size_t i) {
+  const Tensor t = denseArgument(frame, i);
   WICK_CHECK(t.numel() == 1, "a Tensor with {} elements cannot be converted to Scalar", t.numel());
   if (isComplex(t.dtype()) || isQuantized(t.dtype())) {
     throw NotAhead(
         fmt::format("a number of dtype {} is not available ahead of time", toString(t.dtype())));
   }
+  return t;
 }
 
 // In memory of its own: the tensor may be written to afterwards.
@@ -71,21 +82,22 @@ Tensor converted(const Tensor& t, DType dtype) {
 }
 
 void dataNumber(CallFrame& frame) {
-  const Tensor t = frame.args[0].toTensor();
-  requireNumber(t);
-  frame.results[0] = converted(t, dtypeAs(static_cast<As>(frame.args[1].toInt()), t.dtype()));
+  const Tensor t = numberArgument(frame, 0);
+  const int64_t as = frame.args[1].toInt();
+  WICK_CHECK(as >= 0 && as <= static_cast<int64_t>(As::Arithmetic), "{}: there is no kind {}",
+             frame.op->schema().name(), as);
+  frame.results[0] = converted(t, dtypeAs(static_cast<As>(as), t.dtype()));
 }
 
 // What int() looks at to find out whether an element is too large: nothing of an integer.
 void dataFloatPart(CallFrame& frame) {
-  const Tensor t = frame.args[0].toTensor();
-  requireNumber(t);
+  const Tensor t = numberArgument(frame, 0);
   frame.results[0] = isFloating(t.dtype()) ? converted(t, DType::Double) : Tensor::scalar(0.0);
 }
 
 // The number with a dtype that leads to the same result, beside the tensor, as a number does.
 void dataOperand(CallFrame& frame) {
-  const Tensor number = frame.args[0].toTensor(), other = frame.args[1].toTensor();
+  const Tensor number = numberArgument(frame, 0), other = denseArgument(frame, 1);
   DType dtype = other.dtype();
   if (isReducedFloat(dtype)) {
     // Kernels compute these in float32, and so the number is not rounded to less.
@@ -106,18 +118,18 @@ void dataOperand(CallFrame& frame) {
 
 // torch.tensor() of the number.
 void dataTensor(CallFrame& frame) {
-  const Tensor number = frame.args[0].toTensor();
+  const Tensor number = numberArgument(frame, 0);
   DType dtype = isFloating(number.dtype()) ? defaultDType() : number.dtype();
-  if (!frame.args[1].isNone()) dtype = static_cast<DType>(frame.args[1].toInt());
+  if (!frame.args[1].isNone()) dtype = boxing::toDType(frame.args[1]);
   frame.results[0] = converted(number, dtype);
 }
 
 // Raises where the compiled model finds the condition false.
 void dataCheck(CallFrame& frame) {
-  const Tensor holds = frame.args[0].toTensor();
+  const Tensor holds = numberArgument(frame, 0);
   const std::string& message = frame.args[1].toString();
   if (holds.device().isCpu()) {
-    WICK_CHECK(*holds.contiguous().data<bool>(), "{}", message);
+    WICK_CHECK(holds.to(DType::Bool).item<bool>(), "{}", message);
     return;
   }
   Recording::current().require(holds, message);
@@ -125,7 +137,7 @@ void dataCheck(CallFrame& frame) {
 
 // The number itself.
 void dataKnown(CallFrame& frame) {
-  const Tensor t = frame.args[0].toTensor();
+  const Tensor t = numberArgument(frame, 0);
   const Tensor known = t.device().isCpu() ? t : Recording::current().known(t);
   if (!known.defined()) {
     throw NotAhead(
@@ -134,11 +146,11 @@ void dataKnown(CallFrame& frame) {
                     frame.args[1].toString()));
   }
   if (known.dtype() == DType::Bool) {
-    frame.results[0] = *known.data<bool>();
-  } else if (known.dtype() == DType::Long) {
-    frame.results[0] = *known.data<int64_t>();
+    frame.results[0] = known.item<bool>();
+  } else if (isFloating(known.dtype())) {
+    frame.results[0] = known.to(DType::Double).item<double>();
   } else {
-    frame.results[0] = *known.data<double>();
+    frame.results[0] = known.to(DType::Long).item<int64_t>();
   }
 }
 

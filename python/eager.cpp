@@ -55,9 +55,10 @@ struct EagerObject {
     std::string text;
     std::string qualified;
     bool gives_dtype;
-    std::unordered_map<std::string, std::unique_ptr<CompiledCall>> calls;
+    // Threads run these without the GIL, while others may compile the same one or forget all.
+    std::unordered_map<std::string, std::shared_ptr<CompiledCall>> calls;
     std::string last_key;
-    CompiledCall* last = nullptr;
+    std::shared_ptr<CompiledCall> last;
     PyObject* weak_references = nullptr;
   } * state;
 };
@@ -338,25 +339,25 @@ std::string describeTypes(const Arguments& arguments) {
 
 // The compiled form of this call; the values are made to fit its form. Null when nothing fits and
 // `or_null`.
-CompiledCall* find(EagerObject::State& state, Arguments& arguments, bool or_null) {
+std::shared_ptr<CompiledCall> find(EagerObject::State& state, Arguments& arguments, bool or_null) {
   makeKey(arguments, ArgumentForm::Lists);
   if (state.last && state.last->form == ArgumentForm::Lists && arguments.key == state.last_key) {
     return state.last;
   }
-  const auto remember = [&](CompiledCall* call) {
+  const auto remember = [&](const std::shared_ptr<CompiledCall>& call) {
     state.last_key = arguments.key;
     state.last = call;
     return call;
   };
   const std::string base_key = arguments.key;
   if (const auto found = state.calls.find(base_key); found != state.calls.end()) {
-    if (found->second->form == ArgumentForm::Lists) return remember(found->second.get());
+    if (found->second->form == ArgumentForm::Lists) return remember(found->second);
     for (size_t i = 0; i < arguments.count; ++i)
       tryValue(arguments.objects[i], arguments.values[i]);
     makeKey(arguments, found->second->form);
     arguments.key.insert(0, 1, markOf(found->second->form));
     if (const auto other = state.calls.find(arguments.key); other != state.calls.end()) {
-      return remember(other->second.get());
+      return remember(other->second);
     }
   }
   std::string why;
@@ -377,13 +378,13 @@ CompiledCall* find(EagerObject::State& state, Arguments& arguments, bool or_null
       state.last = nullptr;
     }
     if (form != ArgumentForm::Lists && !state.calls.count(base_key)) {
-      auto redirect = std::make_unique<CompiledCall>();
+      auto redirect = std::make_shared<CompiledCall>();
       redirect->form = form;
       state.calls[base_key] = std::move(redirect);
     }
     auto& place = state.calls[arguments.key];
     place = std::move(compiled);
-    return remember(place.get());
+    return remember(place);
   }
   if (or_null) return nullptr;
   raise(PyExc_TypeError, fmt::format("{}({}): {}", state.qualified, describeTypes(arguments), why));
@@ -496,7 +497,7 @@ PyObject* callWith(EagerObject::State& state, PyObject* const* objects, size_t p
     }
   }
   if (tracing::Tracer* tracer = tracing::Tracer::active()) [[unlikely]] {
-    CompiledCall* call = nullptr;
+    std::shared_ptr<CompiledCall> call;
     {
       const tracing::PauseTrace pause;  // constants are computed while compiling
       call = find(state, arguments, or_not_implemented);
@@ -504,7 +505,7 @@ PyObject* callWith(EagerObject::State& state, PyObject* const* objects, size_t p
     if (!call) Py_RETURN_NOTIMPLEMENTED;
     return callTraced(state, *call, arguments, *tracer);
   }
-  const CompiledCall* call = find(state, arguments, or_not_implemented);
+  const std::shared_ptr<const CompiledCall> call = find(state, arguments, or_not_implemented);
   if (!call) Py_RETURN_NOTIMPLEMENTED;
   IValue result = call->plan ? runPlan(*call->plan, arguments) : runFunction(*call, arguments);
   return resultObject(state, *call, arguments, std::move(result));

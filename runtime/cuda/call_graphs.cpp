@@ -25,6 +25,7 @@ namespace {
 constexpr int kWarmUp = 2;
 // Attempts that failed for something that may pass, as compiling does.
 constexpr int kMostAttempts = 3;
+constexpr int kMostUnknown = 64;
 // Sets of arguments of one function that are kept.
 constexpr size_t kMostEntries = 8;
 constexpr size_t kMostPrograms = 256;
@@ -202,6 +203,7 @@ struct Entry {
 struct Program {
   std::weak_ptr<const void> code;
   bool unfit = false;
+  int unknown = 0;  // calls whose state could not be described
   std::vector<Tensor> constants;
   std::vector<std::unique_ptr<Entry>> entries;
 };
@@ -226,6 +228,8 @@ class CallGraphs {
     if (call.state) {
       inputs.state_begins = inputs.key.size();
       if (!call.state(inputs.state) || !describeState(inputs.state, inputs.device, inputs.key)) {
+        // Looking takes time, for nothing where there is too much of it.
+        program->unfit = ++program->unknown >= kMostUnknown;
         return refused(call, "what it finds besides its arguments cannot be told apart");
       }
       if (shareMemory(call.arguments, inputs.state)) {
