@@ -1,5 +1,7 @@
 // Entries stand in the order of their insertion; an index of their positions finds a key by its
 // hash, as Python's dicts do it.
+#include <sys/mman.h>
+
 #include <algorithm>
 
 #include "core/error.h"
@@ -10,9 +12,30 @@ namespace wick {
 
 namespace {
 
+// A slot of the index holds a position and two bits of the hash, so that most entries with other keys
+// need not be looked at: in large dicts each look waits for memory.
 constexpr uint32_t kFree = UINT32_MAX;
+constexpr int kPositionBits = 30;
+constexpr uint32_t kPositions = (uint32_t{1} << kPositionBits) - 1;
+
+uint32_t hashBits(uint64_t hash) {
+  return static_cast<uint32_t>(hash >> 62) << kPositionBits;
+}
+bool mayHold(uint32_t slot, uint64_t hash) {
+  return (slot & ~kPositions) == hashBits(hash);
+}
+
+// What is read here and there is found sooner where a page holds more of it.
+void adviseLargePages(void* memory, size_t bytes) {
+  constexpr uintptr_t kPage = uintptr_t{2} << 20;
+  const uintptr_t first = (reinterpret_cast<uintptr_t>(memory) + kPage - 1) / kPage * kPage;
+  const uintptr_t last = (reinterpret_cast<uintptr_t>(memory) + bytes) / kPage * kPage;
+  // It is a hint: a system that knows no large pages goes without.
+  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
+}
+
 constexpr size_t kFewEntries = 8;
-constexpr size_t kMaxEntries = size_t{1} << 30;
+constexpr size_t kMaxEntries = kPositions;  // the last position stands for a free slot
 
 bool sameKey(const IValue& a, const IValue& b) {
   if (a.tag() == b.tag()) {
@@ -40,8 +63,10 @@ size_t DictObject::locate(const IValue& key, uint64_t hash) const {
   }
   const size_t mask = index_.size() - 1;
   for (size_t slot = hash & mask; index_[slot] != kFree; slot = (slot + 1) & mask) {
-    const Entry& entry = entries_[index_[slot]];
-    if (entry.hash == hash && sameKey(entry.key, key)) return index_[slot];
+    if (!mayHold(index_[slot], hash)) continue;
+    const size_t position = index_[slot] & kPositions;
+    const Entry& entry = entries_[position];
+    if (entry.hash == hash && sameKey(entry.key, key)) return position;
   }
   return kNowhere;
 }
@@ -50,7 +75,7 @@ void DictObject::insertSlot(size_t entry) {
   const size_t mask = index_.size() - 1;
   size_t slot = entries_[entry].hash & mask;
   while (index_[slot] != kFree) slot = (slot + 1) & mask;
-  index_[slot] = static_cast<uint32_t>(entry);
+  index_[slot] = static_cast<uint32_t>(entry) | hashBits(entries_[entry].hash);
 }
 
 // Closes the gap: what stands behind it moves up, unless it would then stand before where its hash
@@ -59,9 +84,9 @@ void DictObject::eraseSlot(size_t entry) {
   if (index_.empty()) return;
   const size_t mask = index_.size() - 1;
   size_t gap = entries_[entry].hash & mask;
-  while (index_[gap] != entry) gap = (gap + 1) & mask;
+  while ((index_[gap] & kPositions) != entry) gap = (gap + 1) & mask;
   for (size_t slot = (gap + 1) & mask; index_[slot] != kFree; slot = (slot + 1) & mask) {
-    const size_t home = entries_[index_[slot]].hash & mask;
+    const size_t home = entries_[index_[slot] & kPositions].hash & mask;
     if (((slot - home) & mask) >= ((slot - gap) & mask)) {
       index_[gap] = index_[slot];
       gap = slot;
@@ -75,6 +100,8 @@ void DictObject::makeIndex(size_t entries) {
   size_t slots = 4 * kFewEntries;
   while (slots < entries * 4) slots *= 2;
   index_ = Index();  // first, for two at once need more memory
+  index_.reserve(slots);
+  adviseLargePages(index_.data(), slots * sizeof(uint32_t));
   index_.assign(slots, kFree);
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].hash != kTaken) insertSlot(i);
