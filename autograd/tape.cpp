@@ -187,6 +187,7 @@ bool Leaf::hasAfterHooks() const {
   std::lock_guard lock(mutex_);
   return !after_.empty();
 }
+
 void Leaf::removeAfterHook(uint64_t id) {
   AfterHook dropped;  // destroyed without the mutex
   std::lock_guard lock(mutex_);

@@ -186,6 +186,14 @@ bool isPlain(const RunOptions& options) {
          options.max_steps == std::numeric_limits<uint64_t>::max();
 }
 
+// Of the first tensor that is not on the CPU; null where there is none.
+GroupBackend* backendOf(std::span<const IValue> arguments) {
+  const auto elsewhere = std::ranges::find_if(arguments, [](const IValue& v) {
+    return v.isTensor() && v.toTensor().defined() && !v.toTensor().device().isCpu();
+  });
+  return elsewhere == arguments.end() ? nullptr : groupBackend(elsewhere->toTensor().device().type);
+}
+
 // Lets the device of the arguments repeat the call, where it can.
 template <class Run>
 std::optional<IValue> repeatOnDevice(const Code& code, std::span<const IValue> arguments,
@@ -194,11 +202,7 @@ std::optional<IValue> repeatOnDevice(const Code& code, std::span<const IValue> a
       threadContext().active_layers != 0) {
     return std::nullopt;
   }
-  const auto elsewhere = std::ranges::find_if(arguments, [](const IValue& v) {
-    return v.isTensor() && v.toTensor().defined() && !v.toTensor().device().isCpu();
-  });
-  if (elsewhere == arguments.end()) return std::nullopt;
-  GroupBackend* backend = groupBackend(elsewhere->toTensor().device().type);
+  GroupBackend* backend = backendOf(arguments);
   if (!backend) return std::nullopt;
   const auto constants = [&]() -> std::optional<std::vector<Tensor>> {
     const std::shared_ptr<Graph> graph = code.graph()->copy();
@@ -227,12 +231,8 @@ std::optional<IValue> repeatMethodOnDevice(const Object& self, const GraphFuncti
     return v.isTensor() && v.toTensor().defined() &&
            (v.toTensor().requiresGrad() || v.toTensor().impl()->history.get());
   };
-  const auto elsewhere = std::ranges::find_if(given, [](const IValue& v) {
-    return v.isTensor() && v.toTensor().defined() && !v.toTensor().device().isCpu();
-  });
-  if (elsewhere == given.end() || std::ranges::any_of(given, isWanting)) return std::nullopt;
-  GroupBackend* backend = groupBackend(elsewhere->toTensor().device().type);
-  if (!backend) return std::nullopt;
+  GroupBackend* backend = backendOf(given);
+  if (!backend || std::ranges::any_of(given, isWanting)) return std::nullopt;
   GroupBackend::Call call;
   call.code = code.shared_from_this();
   call.arguments = given;

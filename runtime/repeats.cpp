@@ -89,7 +89,7 @@ class StateWalk {
   explicit StateWalk(std::vector<IValue>& state) : state_(state) {}
 
   bool add(const IValue& value, int depth) {
-    if (++seen_ > kMost || depth > kDeepest) return false;
+    if (!counts(1) || depth > kDeepest) return false;
     if (value.isObject()) return add(value.toObject(), depth);
     note(static_cast<int64_t>(value.tag()));
     switch (value.tag()) {
@@ -100,9 +100,11 @@ class StateWalk {
       case IValue::Tag::Int:
       case IValue::Tag::Double:
       case IValue::Tag::Bool:
-      case IValue::Tag::String:
         state_.push_back(value);
         return true;
+      case IValue::Tag::String:
+        state_.push_back(value);
+        return counts(value.toString().size());
       case IValue::Tag::Enum:
         return add(value.toEnum().value, depth + 1);
       case IValue::Tag::List:
@@ -130,9 +132,13 @@ class StateWalk {
   }
 
  private:
-  static constexpr size_t kMost = 20000;
+  static constexpr size_t kMost = 20000;  // values, characters and dimensions
   static constexpr int kDeepest = 64;
 
+  bool counts(size_t more) {
+    seen_ += more;
+    return seen_ <= kMost;
+  }
   void note(int64_t number) { state_.emplace_back(number); }
   bool addTensor(const Tensor& t) {
     note(t.defined());
@@ -143,7 +149,7 @@ class StateWalk {
       return false;
     }
     state_.emplace_back(t);
-    return true;
+    return counts(t.sizes().size());
   }
 
   std::vector<IValue>& state_;

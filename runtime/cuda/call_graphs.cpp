@@ -60,6 +60,13 @@ struct Inputs {
   size_t state_begins = 0;    // in the key
 };
 
+void addLayout(const Tensor& t, Key& key) {
+  key.push_back(static_cast<int64_t>(t.dtype()));
+  key.push_back(t.dim());
+  key.insert(key.end(), t.sizes().begin(), t.sizes().end());
+  key.insert(key.end(), t.strides().begin(), t.strides().end());
+}
+
 // False where a call with such arguments is not repeated.
 bool describe(std::span<const IValue> arguments, Inputs& inputs) {
   Key& key = inputs.key;
@@ -73,10 +80,7 @@ bool describe(std::span<const IValue> arguments, Inputs& inputs) {
         return false;
       }
       inputs.device = t.device().index;
-      key.push_back(static_cast<int64_t>(t.dtype()));
-      key.push_back(t.dim());
-      key.insert(key.end(), t.sizes().begin(), t.sizes().end());
-      key.insert(key.end(), t.strides().begin(), t.strides().end());
+      addLayout(t, key);
       inputs.places.push_back(t.rawData());
       inputs.bytes += t.numel() * static_cast<int64_t>(t.itemSize());
       inputs.are_dense &= t.isNonOverlappingAndDense();
@@ -106,10 +110,8 @@ bool describeState(const std::vector<IValue>& state, int device, Key& key) {
       const Tensor t = v.toTensor();
       if (t.device() != Device{DeviceType::CUDA, static_cast<int8_t>(device)}) return false;
       key.push_back(reinterpret_cast<int64_t>(t.rawData()));
-      key.push_back(static_cast<int64_t>(t.dtype()) << 1 | static_cast<int64_t>(t.requiresGrad()));
-      key.push_back(t.dim());
-      key.insert(key.end(), t.sizes().begin(), t.sizes().end());
-      key.insert(key.end(), t.strides().begin(), t.strides().end());
+      key.push_back(t.requiresGrad());
+      addLayout(t, key);
     } else if (v.isDouble()) {
       key.push_back(std::bit_cast<int64_t>(v.toDouble()));
     } else if (v.isString()) {

@@ -42,8 +42,8 @@ class GroupBackend {
   struct Call {
     std::shared_ptr<const void> code;  // tells functions apart, while it lives
     std::span<const IValue> arguments;
-    // Whether a call does nothing but compute results from its arguments and constants, which it
-    // gives then. Takes long; asked once for each code.
+    // Whether a call does nothing but compute results from its arguments, constants and `state`, and
+    // write to elements of the latter; gives the constants then. Takes long; asked once for each code.
     std::function<std::optional<std::vector<Tensor>>()> constants;
     std::function<IValue(std::vector<IValue> arguments)> run;  // may be called several times
     // Adds what the call reads and may write besides its arguments: tensors, numbers and texts. A call

@@ -281,6 +281,16 @@ TEST_F(MethodGraphs, OtherTensorsAndValuesAreOtherGraphs) {
   EXPECT_EQ(since().launched, 1);
 }
 
+TEST_F(MethodGraphs, WhatIsLongToCompareIsRunEachTime) {
+  const wick::Module module = moduleWith(kStep);
+  const Tensor x = numbers({1, 2});
+  for (int i = 0; i < 4; ++i) step(module, x);
+  EXPECT_EQ(since().launched, 2);
+  module.object()->setAttr("name", IValue(std::string(1 << 20, 'a')));
+  for (int i = 0; i < 4; ++i) step(module, x);
+  EXPECT_EQ(since().launched, 0);
+}
+
 TEST_F(MethodGraphs, ArgumentsThatTheModuleHoldsAreNotCopied) {
   const wick::Module module = moduleWith(kStep);
   const Tensor x = numbers({1, 2}), y = numbers({3, 4});
