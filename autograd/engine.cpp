@@ -12,18 +12,10 @@
 #include "core/counted_vector.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
-#include "runtime/ops/call.h"
 
 namespace wick::autograd {
 
 namespace {
-
-// On CUDA computed there: work that copies from the CPU is not repeated as a graph.
-Tensor onesLike(const Tensor& t) {
-  static const OperatorHandle kAdd("aten::add", "Scalar");
-  if (!t.device().isCuda()) return Tensor::full(t.sizes(), 1, t.dtype(), t.device());
-  return kAdd(Tensor::zeros(t.sizes(), t.dtype(), t.device()), int64_t{1}, int64_t{1});
-}
 
 struct Root {
   Edge edge;
@@ -220,7 +212,7 @@ std::vector<Root> rootsOf(const std::vector<Tensor>& outputs,
       WICK_CHECK(!isComplex(output.dtype()),
                  "grad can be implicitly created only for real scalar outputs but got {}",
                  toString(output.dtype()));
-      gradient = onesLike(output);
+      gradient = Tensor::full(output.sizes(), 1, output.dtype(), output.device());
     }
     // What is larger in the way of broadcasting is summed, as by PyTorch.
     WICK_CHECK(broadcastsTo(output.sizes(), gradient.sizes()),

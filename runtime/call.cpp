@@ -14,6 +14,7 @@
 #include "ir/call_layer.h"
 #include "ir/depth.h"
 #include "ir/function.h"
+#include "passes/inline_forks.h"
 #include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/group_backend.h"
@@ -209,6 +210,7 @@ std::optional<IValue> repeatOnDevice(const Code& code, std::span<const IValue> a
     std::vector<Tensor> found;
     bool fits = false;
     withStackFor(*graph, [&] {
+      inlineForks(*graph);
       const AliasDb aliases(*graph);
       fits = onlyComputes(aliases, graph->block(), found);
     });

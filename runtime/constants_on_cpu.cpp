@@ -1,6 +1,9 @@
 #include "runtime/constants_on_cpu.h"
 
+#include <memory>
+
 #include "core/tensor.h"
+#include "runtime/fusion/group_backend.h"
 
 namespace wick {
 
@@ -48,6 +51,8 @@ ConstantsOnCpu::ConstantsOnCpu(Graph& graph) : graph_(graph) {
 
 void ConstantsOnCpu::giveBack() {
   if (!device_) return;
+  GroupBackend* const backend = groupBackend(device_->type);
+  const std::shared_ptr<const void> outside = backend ? backend->outsideRepeats() : nullptr;
   std::unordered_map<const TensorImpl*, Tensor> moved = fetched_;
   forEachTensor(graph_, [&](Node* node, const Tensor& tensor) {
     if (!tensor.device().isCpu() || left_.count(tensor.impl()) != 0) return;
@@ -58,6 +63,7 @@ void ConstantsOnCpu::giveBack() {
     kept_.push_back(tensor);
     replace(node, there);
   });
+  deviceBackend(device_->type).synchronize(*device_);  // others may use them on other streams
 }
 
 }  // namespace wick

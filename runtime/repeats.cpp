@@ -12,6 +12,7 @@
 #include "ir/graph.h"
 #include "ir/operator.h"
 #include "passes/inline_calls.h"
+#include "passes/inline_forks.h"
 #include "runtime/fusion/site_derivative.h"
 
 namespace wick {
@@ -81,6 +82,14 @@ std::string effectOf(const AliasDb& aliases, const Block* block) {
     }
   }
   return {};
+}
+
+bool writesOutside(const AliasDb& aliases, const Block* block) {
+  return std::ranges::any_of(block->nodes(), [&](const Node* node) {
+    return (node->blocks().empty() && aliases.writesOutside(node)) ||
+           std::ranges::any_of(node->blocks(),
+                               [&](const Block* b) { return writesOutside(aliases, b); });
+  });
 }
 
 // Walks over what an object holds. Depth and number are bounded: programs make any.
@@ -163,10 +172,30 @@ std::string lastingEffect(const GraphFunction& function) {
   std::string found;
   withStackFor(*graph, [&] {
     inlineCalls(*graph);
+    inlineForks(*graph);
     const AliasDb aliases(*graph);
     found = effectOf(aliases, graph->block());
   });
   return found;
+}
+
+std::vector<bool> forksBeside(const Graph& original) {
+  const std::shared_ptr<Graph> graph = original.copy();
+  std::vector<bool> beside;
+  withStackFor(*graph, [&] {
+    const std::vector<InlinedFork> forks = inlineForks(*graph);
+    const AliasDb aliases(*graph);
+    if (forks.empty() || writesOutside(aliases, graph->block()) ||
+        !effectOf(aliases, graph->block()).empty()) {
+      return;
+    }
+    beside.resize(forks.back().number + 1);
+    for (const InlinedFork& fork : forks) {
+      beside[fork.number] = std::ranges::none_of(
+          fork.inputs, [&](const Value* given) { return aliases.hasWriters(given); });
+    }
+  });
+  return beside;
 }
 
 bool collectState(const Object& object, std::vector<IValue>& state) {

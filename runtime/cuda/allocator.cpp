@@ -109,8 +109,10 @@ void Allocator::free(Address address, Stream user) noexcept {
   if (it == blocks_.end()) return;
   Block* block = it->second.get();
   statistics_.allocated -= block->size;
-  const bool in_order = user == block->stream || !user || !block->stream ||
-                        pinned_.count(user) != 0 || pinned_.count(block->stream) != 0;
+  const auto waitsForShared = [&](Stream s) { return apart_.count(s) == 0; };
+  const bool in_order = user == block->stream || (!user && waitsForShared(block->stream)) ||
+                        (!block->stream && waitsForShared(user)) || pinned_.count(user) != 0 ||
+                        pinned_.count(block->stream) != 0;
   if (in_order) return reclaim(block);
   constexpr unsigned kWithoutTime = 2;
   Event event = nullptr;
@@ -182,6 +184,11 @@ void Allocator::pin(Stream stream) {
 void Allocator::unpin(Stream stream) {
   std::lock_guard lock(mutex_);
   pinned_.erase(stream);
+}
+
+void Allocator::noteApart(Stream stream) {
+  std::lock_guard lock(mutex_);
+  apart_.insert(stream);
 }
 
 AllocatorStatistics Allocator::statistics() const {

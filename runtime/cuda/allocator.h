@@ -49,6 +49,9 @@ class Allocator {
   void pin(Stream stream);
   void unpin(Stream stream);
 
+  // The stream and the one that all threads share do not wait for each other.
+  void noteApart(Stream stream);
+
   AllocatorStatistics statistics() const;
   void resetPeaks();
   void setLimit(size_t bytes);
@@ -85,6 +88,7 @@ class Allocator {
   std::unordered_map<Address, std::unique_ptr<Block>> blocks_;
   FreeBlocks free_;
   std::set<Stream> pinned_;
+  std::set<Stream> apart_;  // noteApart()
   AllocatorStatistics statistics_;
 };
 

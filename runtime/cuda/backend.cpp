@@ -16,6 +16,7 @@
 #include "runtime/cuda/loop_kernel.h"
 #include "runtime/cuda/pinned.h"
 #include "runtime/cuda/pointwise.h"
+#include "runtime/cuda/side_work.h"
 #include "runtime/fusion/group_backend.h"
 #include "runtime/fusion/operator_site.h"
 
@@ -152,6 +153,9 @@ class CudaBackend : public DeviceBackend {
   void copyBytes(void* to, Device to_device, const void* from, Device from_device,
                  size_t bytes) override {
     if (bytes == 0) return;
+    if (Capture* capture = Capture::current(); capture && from_device.isCpu()) {
+      return capture->copyConstant(addressOf(to), from, bytes);
+    }
     if (from_device != to_device) refuseWhileCapturing("a copy between devices");
     const Stream stream = currentStream();
     if (from_device.isCpu()) {
@@ -197,6 +201,11 @@ class CudaBackend : public DeviceBackend {
 class CudaGroups : public GroupBackend {
  public:
   std::optional<IValue> repeat(const Call& call) override { return repeatCall(call); }
+  std::shared_ptr<const void> outsideRepeats() override {
+    return std::make_shared<OutsideCapture>();
+  }
+  std::unique_ptr<SideWork> beginBeside(Device device) override { return beginSideWork(device); }
+  bool mustStayOnThread() override { return isInSideWork() || isCapturing(); }
   std::unique_ptr<Code> prepare(const std::string& name, const loop::Kernel& kernel) override {
     return std::make_unique<LoopKernel>(name, kernel);
   }

@@ -16,6 +16,7 @@
 #include "core/product_precision.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/joint_launches.h"
+#include "runtime/cuda/side_work.h"
 
 namespace wick::cuda {
 
@@ -178,9 +179,15 @@ struct Entry {
   GraphExecutable executable = nullptr;
   std::vector<const void*> places;  // where the graph reads arguments
   std::vector<Tensor> copies;       // its own, when it has any
-  std::vector<std::pair<Tensor, const void*>> constants;
-  IValue result;                // in the graph's memory
-  std::vector<size_t> written;  // tensors of the state, by position
+  struct Constant {
+    Tensor tensor;
+    const void* place;
+    uint32_t version;
+  };
+  std::vector<Constant> constants;  // of the program
+  std::vector<Tensor> from_cpu;     // of the work: what it copied from the CPU
+  IValue result;                    // in the graph's memory
+  std::vector<size_t> written;      // tensors of the state, by position
 
   ~Entry() { release(); }
   Entry() = default;
@@ -194,11 +201,15 @@ struct Entry {
     driver().destroyGraphExecutable(executable);
     executable = nullptr;
     copies.clear();
+    from_cpu.clear();
     result = IValue();
   }
+  // The graph reads the elements of those of its device each time, those of others never again.
   bool constantsStay() const {
-    return std::ranges::all_of(constants,
-                               [](const auto& c) { return c.first.rawData() == c.second; });
+    return std::ranges::all_of(constants, [](const Constant& c) {
+      return c.tensor.rawData() == c.place &&
+             (c.tensor.device().isCuda() || c.tensor.storage()->version() == c.version);
+    });
   }
 };
 
@@ -265,6 +276,7 @@ class CallGraphs {
     if (any) {
       for (const auto& [place, stream] : streams_) {
         deviceAt(place.first).allocator().unpin(stream);
+        unpinBeside(deviceAt(place.first), stream);
       }
     }
     return any;
@@ -360,6 +372,7 @@ class CallGraphs {
       IValue result = call.run(arguments);
       joint.flush();
       const Graph graph = capturing.end();
+      entry.from_cpu = capturing.takeConstants();
       if (joint.compileMissing(device)) {
         entry.calls = 0;  // the next one finds them
         why = "kernels were compiled to be launched together";
@@ -395,6 +408,7 @@ class CallGraphs {
       ++statistics_.refused;
       entry.unfit = entry.calls != 0 || ++entry.attempts >= kMostAttempts;
       entry.copies.clear();
+      entry.from_cpu.clear();
       entry.result = IValue();
       GRAPH_DEBUG("a call is not repeated: {}", why);
       entry.why = std::move(why);
@@ -403,7 +417,9 @@ class CallGraphs {
     ++statistics_.captured;
     entry.places = inputs.places;
     entry.constants.clear();
-    for (const Tensor& t : program.constants) entry.constants.emplace_back(t, t.rawData());
+    for (const Tensor& t : program.constants) {
+      entry.constants.push_back({t, t.rawData(), t.storage()->version()});
+    }
     return true;
   }
 

@@ -17,7 +17,7 @@ struct ThreadState {
   int entered = -1;  // whose context the thread has
   uint64_t generation = 0;
   const char* launched = nullptr;
-  bool captures = false;
+  Capture* capture = nullptr;
 };
 thread_local ThreadState thread_state;
 
@@ -199,12 +199,12 @@ Capture::Capture(CudaDevice& device, Stream stream)
   enter({DeviceType::CUDA, static_cast<int8_t>(device.index())});
   check(driver().beginCapture(stream, kRelaxedCapture), "capturing a call");
   setCurrentStream(device_, stream);
-  thread_state.captures = true;
+  thread_state.capture = this;
 }
 Graph Capture::end() {
   if (!open_) return nullptr;
   open_ = false;
-  thread_state.captures = false;
+  thread_state.capture = nullptr;
   setCurrentStream(device_, before_);
   Graph graph = nullptr;
   return driver().endCapture(stream_, &graph) == 0 ? graph : nullptr;
@@ -213,11 +213,45 @@ Capture::~Capture() {
   if (const Graph graph = end()) driver().destroyGraph(graph);
 }
 
+Capture* Capture::current() {
+  return thread_state.capture;
+}
+void Capture::copyConstant(Address to, const void* from, size_t bytes) {
+  if (bytes > kMostConstants - constant_bytes_) throw CaptureRefused("large copies from the CPU");
+  const DimVector size{static_cast<int64_t>(bytes)};
+  {
+    const OutsideCapture outside;
+    const Tensor held =
+        Tensor::empty(size, DType::Byte, {DeviceType::CUDA, static_cast<int8_t>(device_)});
+    check(driver().copyToDevice(reinterpret_cast<Address>(held.rawData()), from, bytes, before_),
+          "copying to a device");
+    constants_.push_back(held);
+  }
+  constant_bytes_ += bytes;
+  check(driver().copyOnDevice(to, reinterpret_cast<Address>(constants_.back().rawData()), bytes,
+                              currentStream(device_)),
+        "copying on a device");
+}
+
+OutsideCapture::OutsideCapture() : capture_(thread_state.capture) {
+  if (!capture_) return;
+  captured_ = currentStream(capture_->device_);  // nothing waits to be launched together now
+  thread_state.capture = nullptr;
+  setCurrentStream(capture_->device_, capture_->before_);
+}
+OutsideCapture::~OutsideCapture() {
+  if (!capture_) return;
+  // What failed is told by the next that waits for the device.
+  driver().synchronizeStream(capture_->before_);
+  setCurrentStream(capture_->device_, captured_);
+  thread_state.capture = capture_;
+}
+
 void refuseWhileCapturing(const char* what) {
-  if (thread_state.captures) throw CaptureRefused(what);
+  if (thread_state.capture) throw CaptureRefused(what);
 }
 bool isCapturing() {
-  return thread_state.captures;
+  return thread_state.capture != nullptr;
 }
 
 CudaDevice& enter(Device device) {

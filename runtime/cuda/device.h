@@ -7,6 +7,7 @@
 
 #include "core/device.h"
 #include "core/error_types.h"
+#include "core/tensor.h"
 #include "runtime/cuda/allocator.h"
 #include "runtime/cuda/driver.h"
 
@@ -99,12 +100,38 @@ class Capture {
   Capture& operator=(const Capture&) = delete;
   // Ends it. The caller destroys the graph; null when the driver could not note something.
   Graph end();
+  // The calling thread's; null where it captures nothing.
+  static Capture* current();
+  int device() const { return device_; }
+  // Bytes of the CPU's that are the same whenever the work is repeated: they are copied to the device
+  // now, and from there to `to` each time. Throws CaptureRefused for many.
+  void copyConstant(Address to, const void* from, size_t bytes);
+  // What the graph reads of these: to be kept as long as it.
+  std::vector<Tensor> takeConstants() { return std::move(constants_); }
 
  private:
+  static constexpr size_t kMostConstants = size_t{32} << 20;  // bytes
+
   const int device_;
   const Stream stream_;
   const Stream before_;
+  friend class OutsideCapture;
   bool open_ = true;
+  std::vector<Tensor> constants_;
+  size_t constant_bytes_ = 0;
+};
+// While it lives, what the calling thread queues is no part of what it captures, but done by the end, on
+// the stream from before: for what is kept and used by other work, too. Nothing where it captures nothing.
+class OutsideCapture {
+ public:
+  OutsideCapture();
+  ~OutsideCapture();
+  OutsideCapture(const OutsideCapture&) = delete;
+  OutsideCapture& operator=(const OutsideCapture&) = delete;
+
+ private:
+  Capture* const capture_;
+  Stream captured_ = nullptr;
 };
 // Thrown where the calling thread captures, by what cannot be repeated.
 class CaptureRefused : public Error {

@@ -367,7 +367,7 @@ Tensor scatterSource(const Tensor& self, int64_t dim, const Tensor& index, const
 }
 Tensor scatterValue(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
   const Tensor out = self.clone();
-  const Tensor number = moveTo(ops::numberTensor(value, self.dtype()), self.device());
+  const Tensor number = ops::fillWith(Tensor::empty({}, self.dtype(), self.device()), value);
   if (index.numel() > 0) writeAlong("scatter", out, dim, index, number.expand(index.sizes()));
   return out;
 }
@@ -485,7 +485,7 @@ Tensor scatterMode(const Tensor& self, int64_t dim, const Tensor& index, const T
 }
 Tensor scatterValueMode(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value,
                         const std::string& reduce) {
-  const Tensor number = moveTo(ops::numberTensor(value, self.dtype()), self.device());
+  const Tensor number = ops::fillWith(Tensor::empty({}, self.dtype(), self.device()), value);
   return scatterMode(self, dim, index, number.expand(index.sizes()), reduce);
 }
 Tensor indexReduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,

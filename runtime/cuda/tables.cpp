@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/device_backend.h"
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/device.h"
 
 namespace wick::cuda {
 
@@ -35,7 +35,10 @@ Tensor tableOn(Device device, const Tensor& table) {
     std::lock_guard lock(mutex);
     if (const auto it = kept.find(key); it != kept.end()) return it->second;
   }
+  const OutsideCapture outside;
   const Tensor there = moveTo(table, device);
+  // Other threads may read it on streams of their own.
+  enter(device).synchronize(currentStream());
   std::lock_guard lock(mutex);
   if (total + bytes + kOverhead > kMost) return there;
   total += bytes + kOverhead;

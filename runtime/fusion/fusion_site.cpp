@@ -448,6 +448,13 @@ GroupBackend* groupBackend(DeviceType type) {
   const auto* backend = backendOf(type);
   return backend ? backend->load(std::memory_order_acquire) : nullptr;
 }
+bool mustStayOnThread() {
+  const auto must = [](DeviceType type) {
+    GroupBackend* backend = groupBackend(type);
+    return backend && backend->mustStayOnThread();
+  };
+  return must(DeviceType::CUDA) || must(DeviceType::Meta);
+}
 void setGroupBackend(DeviceType type, GroupBackend* backend) {
   auto* const kept = backendOf(type);
   WICK_ASSERT(kept, "no groups are kept for this type of device");

@@ -58,10 +58,32 @@ class GroupBackend {
   // The result of a call that the device repeats as one piece of work, as it did for equal arguments
   // before; nothing where the caller is to run it.
   virtual std::optional<IValue> repeat(const Call&) { return std::nullopt; }
+  // While the result lives, what the calling thread does is no part of a call that is to be repeated: for
+  // what outlives the call.
+  virtual std::shared_ptr<const void> outsideRepeats() { return nullptr; }
+
+  // Work that is done beside other work of the calling thread: what this queues up to leave(), while it
+  // may queue more behind that. All of it happens on one thread; what is given to the work must not
+  // be written, and not be freed before it is joined.
+  class SideWork {
+   public:
+    virtual ~SideWork() = default;  // leaves and joins, if that did not happen
+    // The thread goes on with what it did before. Once.
+    virtual void leave() = 0;
+    // What the thread queues from now on waits for the work.
+    virtual void join() = 0;
+  };
+  // Begins some. Null where the device does one thing after the other, and within side work.
+  virtual std::unique_ptr<SideWork> beginBeside(Device) { return nullptr; }
+  // Whether the calling thread is within side work, or in a call that is noted to be repeated: what it
+  // would give to other threads it must do itself.
+  virtual bool mustStayOnThread() { return false; }
 };
 
 // Null when the engine was built without it.
 GroupBackend* groupBackend(DeviceType type);
+// Whether it must for one of them (GroupBackend::mustStayOnThread).
+bool mustStayOnThread();
 // Set once, before anything runs.
 void setGroupBackend(DeviceType type, GroupBackend* backend);
 

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -51,10 +52,15 @@ struct MethodSite {
 
 // A place that forks. What it runs is a function of its own, with plans of its own.
 struct ForkSite {
-  ForkSite(std::string name, std::shared_ptr<Graph> body)
-      : function(std::move(name), std::move(body)), site(&function) {}
+  ForkSite(std::string name, const Node* node)
+      : node(node), function(std::move(name), node->subgraph(attr::Subgraph)), site(&function) {}
+  const Node* const node;
   GraphFunction function;
   FunctionSite site;
+  // Whether a device may do its work beside that of its caller (runtime/repeats.h). Found out when it is
+  // first asked for, because few ask.
+  std::once_flag asked;
+  bool beside = false;
 };
 
 class Code : public std::enable_shared_from_this<Code> {

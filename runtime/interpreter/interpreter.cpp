@@ -3,6 +3,7 @@
 #include <array>
 #include <cstring>
 
+#include "core/tensor_kind.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/call_places.h"
 #include "runtime/interpreter/frame_operations.h"
@@ -297,7 +298,14 @@ void InterpreterState::fork(const Code& code, const Instruction& instruction, co
              context_->options.max_depth);
   IValue* r = stack_.data() + frames_.back().base;
   std::vector<IValue> arguments = gatherVector(code, code.operands().data() + instruction.b, r);
-  const Code& body = executorOf(code.forkSites()[instruction.a]->site).codeFor(arguments);
+  ForkSite& site = *code.forkSites()[instruction.a];
+  const Code& body = executorOf(site.site).codeFor(arguments);
+  if (kindsInUse()) [[unlikely]] {
+    if (FutureRef done = forkOnThread(code, site, body, arguments, depth)) {
+      if (instruction.c != kNoIndex) r[instruction.c] = IValue(std::move(done));
+      return;
+    }
+  }
   context_->beginForks();
   attended_ = true;
   // The fork may outlive the caller, who has the owner up to here.
@@ -386,6 +394,7 @@ bool InterpreterState::waitForFuture(const Instruction& instruction, IValue* r) 
     }
     context_->await(*future);
   }
+  context_->side_forks.join(*future);
   IValue value = future->wait();
   if (instruction.extra & kLastUse) r[instruction.a] = IValue();
   if (instruction.b != kNoIndex) store(r[instruction.b], std::move(value), instruction.extra);

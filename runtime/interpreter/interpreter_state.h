@@ -87,6 +87,9 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   // Lets the frame go on in another Code.
   void bailOut(const Code& code, const Instruction& instruction);
   void fork(const Code& code, const Instruction& instruction, const Node* node);
+  // Runs what is forked at once, on this thread, where a device wants that; null elsewhere.
+  FutureRef forkOnThread(const Code& code, ForkSite& site, const Code& body,
+                         std::vector<IValue>& arguments, size_t depth);
   bool waitForFuture(const Instruction& instruction, IValue* registers);
   // OP, OP_MULTI and FUSION.
   void call(const Code& code, const Instruction& instruction, IValue* registers) {

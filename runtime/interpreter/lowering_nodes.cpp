@@ -108,8 +108,7 @@ void Lowering::lowerMethodCall(const Node* node) {
 
 void Lowering::lowerFork(const Node* node) {
   uint32_t operands = operandList(node->inputs());
-  code_.fork_sites_.push_back(
-      std::make_unique<ForkSite>(code_.name_, node->subgraph(attr::Subgraph)));
+  code_.fork_sites_.push_back(std::make_unique<ForkSite>(code_.name_, node));
   auto index = static_cast<uint32_t>(code_.fork_sites_.size() - 1);
   WICK_CHECK(node->output()->type()->kind() == TypeKind::Future,
              "prim::fork: the result has type {}, expected a Future",

@@ -35,9 +35,11 @@ IValue runWithForks(InterpreterState& state, RunContext& context) {
   try {
     result = state.runToEnd();
   } catch (...) {
+    context.side_forks.joinAll();
     if (!context.turns()) throw;
     error = std::current_exception();
   }
+  context.side_forks.joinAll();
   if (context.turns()) context.awaitForks();
   if (error) std::rethrow_exception(error);
   return result;

@@ -14,6 +14,7 @@
 #include "core/budget.h"
 #include "ir/operator.h"
 #include "runtime/interpreter/interpreter.h"
+#include "runtime/interpreter/side_forks.h"
 
 namespace wick {
 
@@ -136,6 +137,9 @@ struct RunContext : std::enable_shared_from_this<RunContext> {
   // Called at the end of the run, by the thread that called beginForks(): gives its turn, and
   // returns when nothing of it runs any more. What waits for ever fails.
   void awaitForks();
+
+  // Those whose work a device does beside other work. Of the thread that began the run.
+  SideForks side_forks;
 
   static constexpr std::string_view kWaitsForever =
       "wait: this would never end, for every function of the run waits for another";

@@ -42,7 +42,7 @@ class CallGraphs : public testing::Test {
 
   GraphFunction& define(const std::string& source) {
     unit_ = compileSource(source);
-    return *unit_->functions().front();
+    return dynamic_cast<GraphFunction&>(*unit_->findFunction("__torch__.f"));
   }
   IValue call(GraphFunction& f, std::vector<IValue> arguments) {
     return callFunction(f, std::move(arguments));
@@ -195,6 +195,143 @@ def f(x: Tensor, n: int):
   EXPECT_EQ(since().launched, 3);
 }
 
+TEST_F(CallGraphs, WhatComesFromTheCpuIsCopiedThereOnce) {
+  GraphFunction& f = define(R"(
+def f(x: Tensor, n: int):
+    a = torch.empty_like(x).copy_(x)
+    steps = torch.arange(n, device=x.device)
+    numbers = torch.tensor([0.5, 1.5], device=x.device, dtype=torch.double)
+    return torch.empty_like(x).copy_(a), torch.empty_like(steps).copy_(steps), numbers
+)");
+  const Tensor x = numbers({1, 2, 3});
+  for (int i = 0; i < 3; ++i) call(f, {IValue(x), IValue(int64_t{4})});
+  EXPECT_EQ(since().captured, 1);
+  const uint64_t copies = driver_.state().copies_to_device;
+  for (int i = 0; i < 3; ++i) {
+    const IValue result = call(f, {IValue(x), IValue(int64_t{4})});
+    EXPECT_EQ(driver_.state().copies_to_device, copies);
+    const Tensor steps = moveTo(result.elements()[1].toTensor(), Device());
+    EXPECT_EQ(std::vector<int64_t>(steps.data<int64_t>(), steps.data<int64_t>() + 4),
+              (std::vector<int64_t>{0, 1, 2, 3}));
+    EXPECT_EQ(read(result.elements()[2]), (std::vector<double>{0.5, 1.5}));
+  }
+  EXPECT_EQ(since().launched, 3);
+}
+
+TEST_F(CallGraphs, ManyBytesFromTheCpuAreNotKept) {
+  GraphFunction& f = define(R"(
+def f(x: Tensor, n: int):
+    a = torch.empty_like(x).copy_(x)
+    b = torch.empty_like(x).copy_(a)
+    return torch.empty_like(x).copy_(b), torch.arange(n, device=x.device).size(0)
+)");
+  const Tensor x = numbers({1, 2, 3});
+  const int64_t many = int64_t{5} << 20;
+  for (int i = 0; i < 6; ++i) call(f, {IValue(x), IValue(many)});
+  EXPECT_EQ(since().captured, 0);
+}
+
+// A call's forks.
+constexpr const char* kForks = R"(
+def branch(x: Tensor):
+    a = torch.empty_like(x).copy_(x)
+    return torch.empty_like(x).copy_(a)
+def f(x: Tensor):
+    first = torch.jit.fork(branch, x)
+    second = torch.jit.fork(branch, x)
+    a = torch.empty_like(x).copy_(x)
+    b = torch.jit.wait(first)
+    c = torch.jit.wait(second)
+    return torch.empty_like(x).copy_(a), torch.empty_like(b).copy_(b), c
+)";
+
+TEST_F(CallGraphs, ForksAreQueuedBesideTheirCaller) {
+  GraphFunction& f = define(kForks);
+  const Tensor x = numbers({1, 2, 3});
+  const uint64_t waits = driver_.state().waits;
+  const IValue result = call(f, {IValue(x)});
+  // One before each fork, one behind.
+  EXPECT_EQ(driver_.state().waits - waits, 4);
+  for (const IValue& v : result.elements()) EXPECT_EQ(read(v), (std::vector<double>{1, 2, 3}));
+  EXPECT_EQ(currentStream(0), nullptr);
+}
+
+TEST_F(CallGraphs, ForksAreBranchesOfTheGraph) {
+  GraphFunction& f = define(kForks);
+  const Tensor x = numbers({1, 2, 3});
+  for (int i = 0; i < 3; ++i) call(f, {IValue(x)});
+  EXPECT_EQ(since().launched, 1);
+  EXPECT_EQ(driver_.state().branches_captured, 2);
+  x.copyFrom(numbers({7, 8, 9}));
+  const uint64_t waits = driver_.state().waits;
+  const IValue result = call(f, {IValue(x)});
+  for (const IValue& v : result.elements()) EXPECT_EQ(read(v), (std::vector<double>{7, 8, 9}));
+  EXPECT_EQ(driver_.state().waits, waits);
+}
+
+TEST_F(CallGraphs, ForksThatNobodyWaitsForEndWithTheCall) {
+  GraphFunction& f = define(R"(
+def branch(x: Tensor):
+    return torch.empty_like(x).copy_(x)
+def f(x: Tensor):
+    first = torch.jit.fork(branch, x)
+    a = torch.empty_like(x).copy_(x)
+    b = torch.empty_like(x).copy_(a)
+    return torch.empty_like(x).copy_(b)
+)");
+  const Tensor x = numbers({1, 2, 3});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(read(call(f, {IValue(x)})), (std::vector<double>{1, 2, 3}));
+  EXPECT_FALSE(isCapturing());
+}
+
+TEST_F(CallGraphs, ErrorsOfForksComeWhereTheyAreAwaited) {
+  GraphFunction& f = define(R"(
+def branch(x: Tensor):
+    if x.size(0) > 2:
+        raise ValueError("too long")
+    return torch.empty_like(x).copy_(x)
+def f(x: Tensor, y: Tensor):
+    first = torch.jit.fork(branch, x)
+    if y.size(0) > 2:
+        raise ValueError("the caller's")
+    return torch.jit.wait(first)
+)");
+  const Tensor x = numbers({1, 2, 3}), y = numbers({1});
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_NE(errorOf([&] {
+                call(f, {IValue(x), IValue(x)});
+              }).find("the caller's"),
+              std::string::npos);
+    EXPECT_NE(errorOf([&] {
+                call(f, {IValue(x), IValue(y)});
+              }).find("too long"),
+              std::string::npos);
+    EXPECT_EQ(read(call(f, {IValue(y), IValue(y)})), (std::vector<double>{1}));
+  }
+  EXPECT_EQ(currentStream(0), nullptr);
+}
+
+// Where somebody writes to what a fork reads, the order is that of the program.
+TEST_F(CallGraphs, ForksOfWhatIsWrittenAreNotBesideTheirCaller) {
+  for (const std::string body : {
+           "    first = torch.jit.fork(branch, y)\n    y.copy_(x)\n",
+           "    y.copy_(x)\n    first = torch.jit.fork(writer, y)\n",
+       }) {
+    GraphFunction& f = define(R"(
+def branch(x: Tensor):
+    return torch.empty_like(x).copy_(x)
+def writer(x: Tensor):
+    return x.copy_(torch.empty_like(x).copy_(x))
+def f(x: Tensor):
+    y = torch.empty_like(x).copy_(x)
+)" + body + "    return torch.jit.wait(first)\n");
+    const uint64_t waits = driver_.state().waits;
+    const Tensor x = numbers({1, 2, 3});
+    EXPECT_EQ(read(call(f, {IValue(x)})), (std::vector<double>{1, 2, 3}));
+    EXPECT_EQ(driver_.state().waits, waits) << body;
+  }
+}
+
 TEST_F(CallGraphs, TheirMemoryIsTheLastReserve) {
   GraphFunction& f = define(kCopies);
   const Tensor x = numbers({1, 2, 3});
@@ -310,7 +447,7 @@ TEST_F(MethodGraphs, WhatWouldHappenOnceIsNotRepeated) {
            "    if x.dim() == 0:\n        print(x)\n",
            "    x.copy_(self.w)\n",
            "    with torch.autograd.profiler.record_function('f'):\n        pass\n",
-           "    f = torch.jit.fork(torch.neg, x)\n",
+           "    f = [torch.jit.fork(torch.neg, x)]\n",
        }) {
     const wick::Module module = moduleWith("def step(self, x: Tensor) -> Tensor:\n" + body +
                                            "    a = torch.empty_like(x).copy_(self.w)\n"

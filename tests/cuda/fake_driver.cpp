@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <map>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -17,13 +19,18 @@ struct Fake : FakeState {
   uintptr_t streams = 100;
   Stream captured = nullptr;
   std::vector<Work>* noted = nullptr;  // the graph that is captured
+  std::set<Stream> branches;           // other streams that are captured with it
+  std::set<Stream> apart;              // those whose work the captured stream does not wait for yet
+  std::map<Event, Stream> recorded;    // by events
 };
 Fake* fake = nullptr;
 
 // Done at once, or noted where the stream is captured.
 Result queue(Stream stream, Work work) {
   fake->last_stream = stream;
-  if (fake->noted && stream == fake->captured) {
+  const bool branch = fake->branches.contains(stream);
+  if (branch) fake->apart.insert(stream);
+  if (fake->noted && (branch || stream == fake->captured)) {
     fake->noted->push_back(std::move(work));
   } else {
     work();
@@ -127,8 +134,20 @@ Driver makeDriver() {
   d.destroyStream = [](Stream) { return 0; };
   d.createEvent = [](Event* event, unsigned) { return *event = handle<Event>(++fake->streams), 0; };
   d.destroyEvent = [](Event) { return 0; };
-  d.recordEvent = [](Event, Stream) { return ++fake->events_recorded, 0; };
-  d.waitForEvent = [](Stream, Event, unsigned) { return ++fake->waits, 0; };
+  d.recordEvent = [](Event event, Stream stream) {
+    fake->recorded[event] = stream;
+    return ++fake->events_recorded, 0;
+  };
+  d.waitForEvent = [](Stream stream, Event event, unsigned) {
+    const Stream earlier = fake->recorded[event];
+    if (fake->noted && stream == fake->captured) {
+      fake->apart.erase(earlier);
+    } else if (fake->noted && (earlier == fake->captured || fake->branches.contains(earlier))) {
+      fake->branches.insert(stream);
+      fake->apart.insert(stream);
+    }
+    return ++fake->waits, 0;
+  };
   d.queryEvent = [](Event) { return fake->work_is_done ? 0 : kNotReady; };
   d.synchronizeEvent = [](Event) { return synchronized(); };
   d.elapsedTime = [](float* milliseconds, Event, Event) {
@@ -139,9 +158,14 @@ Driver makeDriver() {
     fake->noted = new std::vector<Work>;
     return 0;
   };
-  d.endCapture = [](Stream, Graph* graph) {
+  d.endCapture = [](Stream, Graph* graph) -> Result {
+    constexpr Result kUnjoined = 904;
     *graph = reinterpret_cast<Graph>(std::exchange(fake->noted, nullptr));
-    return 0;
+    fake->branches_captured += fake->branches.size();
+    fake->branches.clear();
+    if (std::exchange(fake->apart, {}).empty()) return 0;
+    delete reinterpret_cast<std::vector<Work>*>(*graph);
+    return *graph = nullptr, kUnjoined;
   };
   d.graphNodes = [](Graph graph, void**, size_t* count) {
     return *count = reinterpret_cast<std::vector<Work>*>(graph)->size(), 0;

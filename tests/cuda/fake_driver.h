@@ -13,7 +13,7 @@ namespace wick::cuda {
 
 struct FakeState {
   int devices = 2;
-  int major = 9;  // of the devices' architecture
+  int major = 9;                      // of the devices' architecture
   size_t memory = size_t{256} << 20;  // of each device
   size_t used = 0;
   size_t live_allocations = 0;
@@ -25,7 +25,8 @@ struct FakeState {
   Result fails_next_synchronization = 0;
   Stream last_stream = nullptr;  // of what was queued last
   uint64_t events_recorded = 0, waits = 0;
-  bool work_is_done = true;  // whether events count as reached
+  uint64_t branches_captured = 0;  // streams other than the one whose capture was begun
+  bool work_is_done = true;        // whether events count as reached
 };
 
 // Takes the driver's place while it lives. One at a time.

@@ -13,6 +13,7 @@
 #include "passes/freeze.h"
 #include "passes/fuse_epilogues.h"
 #include "passes/inline_calls.h"
+#include "passes/inline_forks.h"
 #include "passes/node_traits.h"
 #include "tests/ir/test_operators.h"
 
@@ -32,6 +33,52 @@ TEST(NodeTraits, ComparesSharedConstantsOnce) {
   };
   EXPECT_TRUE(sameConstant(tower(1), tower(1)));
   EXPECT_FALSE(sameConstant(tower(1), tower(2)));
+}
+
+// A fork of `body` in front of the first wait, with x.
+Node* insertFork(Graph& graph, const char* body) {
+  Node* fork = graph.create(prim::fork, {graph.inputs()[0]});
+  fork->setAttribute(attr::Subgraph, parseGraph(body));
+  fork->output()->setType(types::Future(types::Tensor()));
+  graph.block()->prependNode(fork);
+  return fork;
+}
+constexpr const char* kForked = R"(graph(%x : Tensor):
+  %y : Tensor = aten::relu(%x)
+  return (%y)
+)";
+
+TEST(InlineForks, WaitsBecomeTheResults) {
+  auto graph = parseGraph(R"(graph(%x : Tensor, %f : Future[Tensor]):
+  %a : Tensor = aten::wait(%f)
+  %b : Tensor = aten::wait(%f)
+  return (%a, %b)
+)");
+  Node* second = insertFork(*graph, kForked);
+  insertFork(*graph, kForked);  // nobody waits for it
+  graph->inputs()[1]->replaceAllUsesWith(second->output());
+  const std::vector<InlinedFork> forks = inlineForks(*graph);
+  verify(*graph);
+  ASSERT_EQ(forks.size(), 2u);
+  EXPECT_EQ(forks[0].number, 0u);
+  EXPECT_EQ(forks[1].number, 1u);
+  EXPECT_EQ(forks[1].inputs, std::vector<Value*>{graph->inputs()[0]});
+  EXPECT_FALSE(contains(*graph, "fork")) << graph->str();
+  EXPECT_FALSE(contains(*graph, "wait")) << graph->str();
+  EXPECT_EQ(graph->outputs()[0], graph->outputs()[1]);
+  EXPECT_EQ(graph->outputs()[0]->node()->kind(), Symbol::aten("relu"));
+}
+
+TEST(InlineForks, AFutureThatIsHeldStays) {
+  auto graph = parseGraph(R"(graph(%x : Tensor, %f : Future[Tensor]):
+  %a : Tensor = aten::wait(%f)
+  return (%a, %f)
+)");
+  Node* fork = insertFork(*graph, kForked);
+  graph->inputs()[1]->replaceAllUsesWith(fork->output());
+  EXPECT_TRUE(inlineForks(*graph).empty());
+  EXPECT_TRUE(contains(*graph, "prim::fork"));
+  EXPECT_TRUE(contains(*graph, "aten::wait"));
 }
 
 TEST(DeadCode, RemovesWhatNobodyReads) {

@@ -57,7 +57,8 @@ Tensor unsafeMaskedIndex(const Tensor& self, const Tensor& mask, std::vector<Ten
   if (self.numel() == 0) {
     DimVector sizes(self.sizes());
     for (int64_t& s : sizes) s = std::max<int64_t>(s, 1);
-    const Tensor filled = moveTo(numberTensor(fill, self.dtype()), self.device()).expand(sizes);
+    const Tensor number = fillWith(Tensor::empty({}, self.dtype(), self.device()), fill);
+    const Tensor filled = number.expand(sizes);
     return kIndex(filled, listOf(places));
   }
   return maskedFill(kIndex(self, listOf(places)), kNot(mask), fill);

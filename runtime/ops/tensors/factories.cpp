@@ -52,7 +52,7 @@ Tensor full(DimVector size, Scalar value, TensorOptions o) {
   return fillWith(makeEmpty(size, o), value);
 }
 Tensor scalarTensor(Scalar value, TensorOptions o) {
-  return moveTo(numberTensor(value, o.dtypeOr(defaultDType())), deviceFor(o.device));
+  return fillWith(Tensor::empty({}, o.dtypeOr(defaultDType()), deviceFor(o.device)), value);
 }
 
 Tensor filledOut(const char* op, const Tensor& out, IntSpan size, const Scalar& value) {

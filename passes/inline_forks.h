@@ -1,0 +1,21 @@
+// Replaces forks by what they run.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace wick {
+
+// A fork that was replaced.
+struct InlinedFork {
+  size_t number;               // among all of the graph, in order, from 0
+  std::vector<Value*> inputs;  // what it was given
+};
+
+// Replaces each prim::fork whose future is nowhere but in aten::wait by the nodes of its body, and the
+// waits by its results: what the program computes if each function runs at once when it is forked.
+// Others stay. For looking at what a program does; errors would come earlier.
+std::vector<InlinedFork> inlineForks(Graph& graph);
+
+}  // namespace wick
