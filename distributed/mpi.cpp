@@ -1,8 +1,4 @@
-// Open MPI by its symbols, so that building needs no headers of it. Its handles are addresses of
-// objects with known names (ompi_mpi_comm_world), as its own header has them.
 #include "distributed/mpi.h"
-
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <chrono>
@@ -11,84 +7,41 @@
 
 #include "core/error.h"
 #include "distributed/init.h"
+#include "distributed/messages/mpi_library.h"
 
 namespace wick::distributed {
 
 namespace {
 
-using Handle = void*;
-constexpr int kFunneled = 1;                        // MPI_THREAD_FUNNELED: one thread calls
-constexpr int kSuccess = 0;                         // MPI_SUCCESS
-constexpr size_t kMaxErrorText = 256;               // MPI_MAX_ERROR_STRING
+using Handle = MpiHandle;
 void* const kInPlace = reinterpret_cast<void*>(1);  // MPI_IN_PLACE
 // Counts are ints.
 constexpr int64_t kMaxCount = int64_t{1} << 30;
 
-struct Functions {
-  int (*init_thread)(int*, char***, int, int*);
-  int (*finalize)();
-  int (*comm_rank)(Handle, int*);
-  int (*comm_size)(Handle, int*);
-  int (*comm_set_errhandler)(Handle, Handle);
-  int (*error_string)(int, char*, int*);
+struct Functions : MpiBasics {
   int (*iallreduce)(const void*, void*, int, Handle, Handle, Handle, Handle*);
   int (*ibcast)(void*, int, Handle, int, Handle, Handle*);
   int (*ibarrier)(Handle, Handle*);
-  int (*test)(Handle*, int*, void*);
-  Handle world, errors_return;
-  Handle float32, float64, int32, int64, uint8;
+  Handle float32, float64, int32, int64;
   Handle sum, max, min;
-};
 
-void* open() {
-  // Its plugins look for its symbols among all, and it cannot be closed any more.
-  for (const char* name : {"libmpi.so.40", "libmpi.so"}) {
-    if (void* found = dlopen(name, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE)) return found;
+  Functions() {
+    findMpi("MPI_Iallreduce", iallreduce);
+    findMpi("MPI_Ibcast", ibcast);
+    findMpi("MPI_Ibarrier", ibarrier);
+    findMpi("ompi_mpi_float", float32);
+    findMpi("ompi_mpi_double", float64);
+    findMpi("ompi_mpi_int32_t", int32);
+    findMpi("ompi_mpi_int64_t", int64);
+    findMpi("ompi_mpi_op_sum", sum);
+    findMpi("ompi_mpi_op_max", max);
+    findMpi("ompi_mpi_op_min", min);
   }
-  const char* said = dlerror();
-  throwRuntimeError("MPI: Open MPI's libmpi.so.40 cannot be opened: {}", said ? said : "no reason");
-}
-
-Functions findFunctions() {
-  void* const library = open();
-  Functions found{};
-  const auto find = [&]<class T>(const char* name, T& into) {
-    void* const symbol = dlsym(library, name);
-    WICK_CHECK(symbol, "MPI: the library has no {}; expected Open MPI", name);
-    into = reinterpret_cast<T>(symbol);
-  };
-  find("MPI_Init_thread", found.init_thread);
-  find("MPI_Finalize", found.finalize);
-  find("MPI_Comm_rank", found.comm_rank);
-  find("MPI_Comm_size", found.comm_size);
-  find("MPI_Comm_set_errhandler", found.comm_set_errhandler);
-  find("MPI_Error_string", found.error_string);
-  find("MPI_Iallreduce", found.iallreduce);
-  find("MPI_Ibcast", found.ibcast);
-  find("MPI_Ibarrier", found.ibarrier);
-  find("MPI_Test", found.test);
-  find("ompi_mpi_comm_world", found.world);
-  find("ompi_mpi_errors_return", found.errors_return);
-  find("ompi_mpi_float", found.float32);
-  find("ompi_mpi_double", found.float64);
-  find("ompi_mpi_int32_t", found.int32);
-  find("ompi_mpi_int64_t", found.int64);
-  find("ompi_mpi_uint8_t", found.uint8);
-  find("ompi_mpi_op_sum", found.sum);
-  find("ompi_mpi_op_max", found.max);
-  find("ompi_mpi_op_min", found.min);
-  return found;
-}
+};
 
 class MpiTransport : public Transport {
  public:
-  MpiTransport() : mpi_(findFunctions()) {
-    int provided = 0;
-    check(mpi_.init_thread(nullptr, nullptr, kFunneled, &provided), "MPI_Init_thread");
-    check(mpi_.comm_set_errhandler(mpi_.world, mpi_.errors_return), "MPI_Comm_set_errhandler");
-    check(mpi_.comm_rank(mpi_.world, &rank_), "MPI_Comm_rank");
-    check(mpi_.comm_size(mpi_.world, &size_), "MPI_Comm_size");
-  }
+  MpiTransport() { mpi_.begin(rank_, size_); }
   ~MpiTransport() override { mpi_.finalize(); }
 
   int rank() const override { return rank_; }
@@ -115,13 +68,7 @@ class MpiTransport : public Transport {
   }
 
  private:
-  void check(int status, const char* call) const {
-    if (status == kSuccess) return;
-    char text[kMaxErrorText + 1] = {};
-    int length = 0;
-    mpi_.error_string(status, text, &length);
-    throwRuntimeError("MPI: {} failed: {}", call, text);
-  }
+  void check(int status, const char* call) const { mpi_.check(status, call); }
   Handle typeOf(DType dtype) const {
     switch (dtype) {
       case DType::Float:
