@@ -276,6 +276,10 @@ void addPipeline(CLI::App& app, Options& options, const char* either) {
   verb->add_option("--run", pipeline.data,
                    "items: rows of a tensor (.npy, .pt), or a list in a .pt file, each an argument "
                    "or a tuple of arguments");
+  verb->add_option(
+      "--keep", pipeline.keep,
+      "write each result to this file as it comes; a run goes on behind those that are "
+      "there");
   verb->add_option("--stream", pipeline.stream,
                    "write the stream graph: .txt, .dot or .svg; - prints it");
   verb->add_option("--picture", pipeline.picture, "write a picture of the plan: .dot or .svg");

@@ -15,6 +15,7 @@ struct PipelineOptions {
   std::string data;             // items
   std::string stream;           // where the stream graph is written: .txt, .dot, .svg; "-": printed
   std::string picture;          // of the plan: .dot, .svg
+  std::string keep;             // results, as they come; a run goes on behind those that are there
   int64_t items = 0;            // of --input, again and again; 0: as many as fit into the duration
   int64_t in_flight = 0;        // 0: as many as queues hold
   int64_t queue = 4;

@@ -8,6 +8,7 @@
 
 #include "core/output_file.h"
 #include "core/processors.h"
+#include "distributed/messages/messages.h"
 #include "runtime/call.h"
 #include "runtime/compile_queue.h"
 #include "runtime/inference.h"
@@ -16,6 +17,8 @@
 #include "streams/from_method.h"
 #include "streams/linear/merge.h"
 #include "streams/picture.h"
+#include "streams/processes/kept_items.h"
+#include "streams/processes/run.h"
 #include "streams/schedule/plan_picture.h"
 #include "streams/schedule/run.h"
 #include "streams/schedule/simulate.h"
@@ -152,10 +155,12 @@ int64_t stagesOf(const Options& options) {
 }
 
 streams::Plan makePlan(const Options& options, const streams::StreamGraph& graph,
-                       const streams::Costs& costs) {
+                       const streams::Costs& costs, int processes) {
   const PipelineOptions& pipeline = options.pipeline;
   streams::Plan plan;
-  if (pipeline.stages == "auto") {
+  if (pipeline.stages == "auto" && processes > 1) {
+    plan = streams::partition(graph, costs, processes);
+  } else if (pipeline.stages == "auto") {
     const int64_t processors = availableProcessors();
     plan = streams::partitionForThreads(graph, costs, processors,
                                         pipeline.replicas > 0 ? pipeline.replicas : processors);
@@ -177,6 +182,8 @@ struct Outcome {
   std::optional<streams::Prediction> prediction;  // for this machine
   std::vector<streams::Scaling> scaling;
   int64_t verified = 0;
+  int processes = 1;
+  int64_t kept = 0;  // of the items, by earlier runs
 };
 
 std::string stageTable(const Outcome& o) {
@@ -209,11 +216,19 @@ std::string scalingTable(const std::vector<streams::Scaling>& scaling) {
   return text;
 }
 
+// Where all items were there before, no time is known.
+Timings latencyOf(const Outcome& o) {
+  return Timings(o.run.items > 0 ? o.run.latency_milliseconds : std::vector<double>{0});
+}
+
 std::string tableOf(const Options& options, const Outcome& o) {
-  const Timings latency(o.run.latency_milliseconds);
+  const Timings latency = latencyOf(o);
   std::string text =
       fmt::format("{}: {} filters, {} stages, {} threads, {} items\n", options.file,
                   o.graph.filters.size(), o.plan.stages.size(), o.plan.threads(), o.run.items);
+  if (o.kept > 0) text += fmt::format("kept                {} items of earlier runs\n", o.kept);
+  if (o.processes > 1) text += fmt::format("over                {} processes\n", o.processes);
+  if (o.run.items == 0) return text;
   text += stageTable(o);
   if (o.costs && o.costs->whole_milliseconds > 0) {
     text += fmt::format("one after the other {:.1f} items a second\n",
@@ -234,7 +249,7 @@ std::string tableOf(const Options& options, const Outcome& o) {
 }
 
 Json jsonOf(const Options& options, const Outcome& o) {
-  const Timings latency(o.run.latency_milliseconds);
+  const Timings latency = latencyOf(o);
   Json stages = Json::array();
   for (size_t s = 0; s < o.plan.stages.size(); ++s) {
     const streams::Stage& stage = o.plan.stages[s];
@@ -256,6 +271,8 @@ Json jsonOf(const Options& options, const Outcome& o) {
                {"p99_ms", latency.quantile(0.99)}};
   if (o.costs) json["one_by_one_items_per_s"] = 1e3 / std::max(o.costs->whole_milliseconds, 1e-9);
   if (o.prediction) json["predicted_items_per_s"] = o.prediction->items_per_second;
+  if (o.processes > 1) json["processes"] = o.processes;
+  if (o.kept > 0) json["kept"] = o.kept;
   if (o.verified > 0) json["verified"] = o.verified;
   json["stages"] = std::move(stages);
   if (!o.scaling.empty()) {
@@ -281,69 +298,114 @@ streams::Prediction predictionHere(const streams::Plan& plan) {
   return streams::simulate(plan, here);
 }
 
+// What the results in a file of kept items depend on.
+streams::KeptItems::Facts factsOf(const Options& options) {
+  const PipelineOptions& pipeline = options.pipeline;
+  std::string inputs;
+  for (const std::string& input : options.inputs) inputs += input + " ";
+  if (!options.inputs_file.empty()) inputs += streams::fileMark(options.inputs_file);
+  return {{"model", streams::fileMark(options.file)},
+          {"method", options.method.empty() ? options.function : options.method},
+          {"--run", pipeline.data.empty() ? "" : streams::fileMark(pipeline.data)},
+          {"input", inputs},
+          {"--seed", options.seed ? fmt::format("{}", *options.seed) : ""},
+          {"--eval", options.eval ? "yes" : "no"},
+          {"--merge", pipeline.merge ? "yes" : "no"},
+          {"--optimize", options.optimize},
+          {"--threads", fmt::format("{}", options.threads)}};
+}
+
 // Runs the items and collects what is asked for.
 class Runner {
  public:
+  // `messages` is null where this process is alone.
   Runner(const Options& options, const Streamed& streamed, const Items& items,
-         const streams::Plan& plan)
-      : options_(options), streamed_(streamed), items_(items), pipeline_(streamed.graph, plan) {
+         const streams::Plan& plan, distributed::Messages* messages)
+      : options_(options), streamed_(streamed), items_(items), threads_(plan.threads()) {
+    if (messages) {
+      over_processes_ = std::make_unique<streams::ProcessPipeline>(*messages, streamed.graph, plan);
+    } else {
+      pipeline_ = std::make_unique<streams::Pipeline>(streamed.graph, plan);
+    }
     run_options_.threads_per_stage = options.threads > 0 ? options.threads : 1;
+    if (!options.pipeline.keep.empty()) {
+      if (!items.areGiven() && options.pipeline.items == 0) {
+        throw CommandLineError("--keep: expected --run or --items, so that the items have an end");
+      }
+      kept_.emplace(options.pipeline.keep, factsOf(options));
+    }
   }
 
   streams::RunReport run() {
-    warmUp();
     count_ = items_.count();
     std::optional<std::chrono::steady_clock::time_point> end;
+    first_ = kept_ ? kept_->count() : 0;
     if (!items_.areGiven()) {
-      count_ = options_.pipeline.items;
-      if (count_ == 0) {
-        const double seconds = options_.duration > 0 ? options_.duration : 2;
-        count_ = INT64_MAX;
-        end =
-            std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
+      count_ = options_.pipeline.items == 0 ? INT64_MAX : options_.pipeline.items;
+    }
+    if (first_ < count_) warmUp();
+    if (count_ == INT64_MAX) {
+      const double seconds = options_.duration > 0 ? options_.duration : 2;
+      end = std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::nanoseconds>(
                                                    std::chrono::duration<double>(seconds));
-      }
     }
     const bool shows = !options_.json && isatty(STDERR_FILENO);
-    const auto source = [&](int64_t index) -> std::optional<std::vector<IValue>> {
+    const auto source = [&](int64_t number) -> std::optional<std::vector<IValue>> {
+      const int64_t index = first_ + number;
       if (index >= count_ || (end && index > 0 && std::chrono::steady_clock::now() >= *end)) {
         return std::nullopt;
       }
       return items_.areGiven() ? items_[index] : items_.example();
     };
-    const auto sink = [&](int64_t index, IValue result) {
+    const auto sink = [&](int64_t number, IValue result) {
+      const int64_t index = first_ + number;
       if (options_.pipeline.verify) check(index, result);
       if (shows && index % 64 == 0) {
         std::fputs(fmt::format("\r{} items", index + 1).c_str(), stderr);
       }
-      if (!options_.output_file.empty()) results_.push_back(std::move(result));
+      if (kept_) {
+        kept_->keep(result);
+      } else if (!options_.output_file.empty()) {
+        results_.push_back(std::move(result));
+      }
     };
+    run_options_.first_item = first_;
     try {
-      streams::RunReport report = pipeline_.run(source, sink, run_options_);
+      streams::RunReport report = runItems(source, sink);
       if (shows) std::fputs("\r               \r", stderr);
+      if (kept_) {
+        kept_->sync();
+        if (!options_.output_file.empty()) results_ = kept_->read();
+      }
       write();
       return report;
     } catch (const Error&) {
       // What is finished is kept.
-      write();
+      if (!kept_) write();
       throw;
     }
   }
 
   int64_t verified() const { return verified_; }
+  // Items that earlier runs had finished.
+  int64_t first() const { return first_; }
 
  private:
+  streams::RunReport runItems(const streams::ItemSource& source, const streams::ResultSink& sink) {
+    return over_processes_ ? over_processes_->run(source, sink, run_options_)
+                           : pipeline_->run(source, sink, run_options_);
+  }
   // Until machine code is there: it may round sums otherwise than operators do.
   void warmUp() {
     constexpr int kRounds = 3;
     for (int round = 0; round < kRounds; ++round) {
-      const int64_t items = std::max<int64_t>(pipeline_.plan().threads(), 4);
-      pipeline_.run(
+      const int64_t items = std::max<int64_t>(threads_, 4);
+      runItems(
           [&](int64_t index) -> std::optional<std::vector<IValue>> {
             if (index >= items) return std::nullopt;
             return items_.example();
           },
-          [](int64_t, IValue) {}, run_options_);
+          [](int64_t, IValue) {});
       if (options_.pipeline.verify) expected(items_.example());
       waitForCompiles();
     }
@@ -371,8 +433,12 @@ class Runner {
   const Options& options_;
   const Streamed& streamed_;
   const Items& items_;
-  streams::Pipeline pipeline_;
+  const int64_t threads_;
+  std::unique_ptr<streams::Pipeline> pipeline_;
+  std::unique_ptr<streams::ProcessPipeline> over_processes_;
+  std::optional<streams::KeptItems> kept_;
   streams::PipelineOptions run_options_;
+  int64_t first_ = 0;
   int64_t count_ = 0;
   int64_t verified_ = 0;
   std::vector<IValue> results_;
@@ -391,17 +457,8 @@ void checkMerged(GraphFunction& program, GraphFunction& merged,
   }
 }
 
-}  // namespace
-
-void pipelineVerb(const Options& options) {
-  applySettings(options);
+void runPipeline(const Options& options, distributed::Messages* messages) {
   const PipelineOptions& pipeline = options.pipeline;
-  if (pipeline.stages != "auto") stagesOf(options);
-  checkDrawing(pipeline.stream, "--stream", true);
-  checkDrawing(pipeline.picture, "--picture", false);
-  if (!options.output_file.empty() && options.output_file.ends_with(".npy")) {
-    throw CommandLineError("--output: expected a name that ends in .pt, for the tuple of results");
-  }
   const LoadedFile program = LoadedFile::load(options.file);
   if (program.isArchive() && options.eval) program.module().eval();
   GraphFunction& function = program.function(options);
@@ -410,13 +467,18 @@ void pipelineVerb(const Options& options) {
   const bool only_looks = options.inputs.empty() && options.inputs_file.empty() &&
                           pipeline.data.empty() && !pipeline.stream.empty() && !pipeline.merge &&
                           pipeline.chunk == 0;
+  const bool is_first = !messages || messages->rank() == 0;
+  if (messages && (only_looks || pipeline.chunk > 0)) {
+    throw CommandLineError("several processes: expected items, neither --chunk nor --stream alone");
+  }
   std::optional<Items> given;
-  if (!only_looks) given.emplace(options, program, function, *streamed.program);
+  if (!only_looks && (is_first || pipeline.merge))
+    given.emplace(options, program, function, *streamed.program);
   if (pipeline.merge) {
     const auto [merged, report] = streams::mergeLinear(streamed.program, given->example());
     if (pipeline.verify) checkMerged(*streamed.program, *merged, given->example());
     streamed.program = merged;
-    if (!options.json) {
+    if (!options.json && is_first) {
       print(fmt::format("{} linear filters merged into {}\n", report.before, report.after));
     }
   }
@@ -426,6 +488,7 @@ void pipelineVerb(const Options& options) {
   }
   streamed.graph = streamOf(options, program, function, streamed.program);
   const streams::StreamGraph& graph = streamed.graph;
+  if (!is_first) return streams::serveProcessPipeline(*messages, graph);
   if (!pipeline.stream.empty()) {
     writeDrawing(pipeline.stream, streams::streamDot(graph), streams::printStream(graph));
     if (only_looks) return;
@@ -441,11 +504,14 @@ void pipelineVerb(const Options& options) {
     costs = streams::measureCosts(graph, items.example());
   }
   if (!planned) {
-    plan = makePlan(options, graph, *costs);
+    plan = makePlan(options, graph, *costs, messages ? messages->size() : 1);
     if (!pipeline.plan.empty()) writeText(pipeline.plan, streams::planText(plan, graph));
   }
-  Runner runner(options, streamed, items, plan);
-  Outcome outcome{graph, plan, costs, runner.run(), std::nullopt, {}, runner.verified()};
+  Runner runner(options, streamed, items, plan, messages);
+  Outcome outcome{graph, plan, costs, runner.run(), std::nullopt, {}};
+  outcome.verified = runner.verified();
+  outcome.kept = runner.first();
+  outcome.processes = messages ? messages->size() : 1;
   outcome.prediction = predictionHere(plan);
   if (!pipeline.cluster.empty()) {
     outcome.scaling = streams::predictScaling(
@@ -457,6 +523,28 @@ void pipelineVerb(const Options& options) {
   print(options.json
             ? jsonOf(options, outcome).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
             : tableOf(options, outcome));
+}
+
+}  // namespace
+
+void pipelineVerb(const Options& options) {
+  applySettings(options);
+  const PipelineOptions& pipeline = options.pipeline;
+  if (pipeline.stages != "auto") stagesOf(options);
+  checkDrawing(pipeline.stream, "--stream", true);
+  checkDrawing(pipeline.picture, "--picture", false);
+  if (!options.output_file.empty() && options.output_file.ends_with(".npy")) {
+    throw CommandLineError("--output: expected a name that ends in .pt, for the tuple of results");
+  }
+  const std::unique_ptr<distributed::Messages> messages = distributed::openMessages();
+  if (!messages) return runPipeline(options, nullptr);
+  try {
+    runPipeline(options, messages.get());
+  } catch (const std::exception& e) {
+    // The others end, too, and say why.
+    messages->fail(e.what());
+    throw;
+  }
 }
 
 }  // namespace wick::cli

@@ -66,7 +66,7 @@ Budget::Bounds boundsFor(const PipelineOptions& options,
 // One run: its threads, its queues and its first error.
 class PipelineRun {
  public:
-  PipelineRun(const Pipeline& pipeline, const ItemSource& source, const ResultSink& sink,
+  PipelineRun(const Pipeline& pipeline, const PacketSource& source, const PacketSink& sink,
               const PipelineOptions& options)
       : pipeline_(pipeline),
         source_(source),
@@ -77,7 +77,8 @@ class PipelineRun {
         context_(threadContext()) {
     const Plan& plan = pipeline.plan_;
     copies_.push_back(1);  // the thread that reads the source
-    for (const Stage& stage : plan.stages) copies_.push_back(stage.replicas);
+    const StageRange range = pipeline.range_;
+    for (size_t s = range.first; s < range.last; ++s) copies_.push_back(plan.stages[s].replicas);
     copies_.push_back(1);  // the thread that hands results over
     int64_t held = 0;
     for (size_t s = 0; s + 1 < copies_.size(); ++s) {
@@ -88,7 +89,7 @@ class PipelineRun {
       held += copies_[s] + std::max(copies_[s], copies_[s + 1]) * plan.queue;
     }
     in_flight_ = plan.in_flight > 0 ? plan.in_flight : held;
-    report_.stages.resize(plan.stages.size());
+    report_.stages.resize(pipeline.codes_.size());
   }
 
   RunReport run() {
@@ -125,8 +126,8 @@ class PipelineRun {
         });
       } catch (const std::system_error& e) {
         end();
-        throwRuntimeError("the pipeline needs {} threads, the system gives {}: {}",
-                          pipeline_.plan_.threads() + 2, running.size(), e.what());
+        throwRuntimeError("the pipeline needs {} threads, the system gives {}: {}", threadCount(),
+                          running.size(), e.what());
       }
     };
     begin([this] { feed(); });
@@ -136,6 +137,12 @@ class PipelineRun {
       }
     }
     begin([this] { collect(); });
+  }
+
+  int64_t threadCount() const {
+    int64_t count = 0;
+    for (const int64_t copies : copies_) count += copies;
+    return count;
   }
 
   void end() {
@@ -195,12 +202,13 @@ class PipelineRun {
 
   void feed() {
     for (int64_t index = 0; awaitRoom(index); ++index) {
-      std::optional<std::vector<IValue>> arguments = source_(index);
+      std::optional<Packet> arguments = source_(index);
       if (!arguments) break;
-      const size_t expected = pipeline_.alive_.front().size();
+      const StageRange range = pipeline_.range_;
+      const size_t expected = pipeline_.alive_[pipeline_.plan_.stages[range.first].first].size();
       if (arguments->size() != expected) {
-        throw UsageError(fmt::format("item {}: expected {} arguments, found {}", index, expected,
-                                     arguments->size()));
+        throw UsageError(fmt::format("item {}: expected {} arguments, found {}",
+                                     options_.first_item + index, expected, arguments->size()));
       }
       if (!queue(0, 0, index % copies_[1]).push({index, Clock::now(), std::move(*arguments)})) {
         return;
@@ -238,8 +246,9 @@ class PipelineRun {
 
   void compute(size_t s, Item& item) {
     const auto where = [&] {
-      return fmt::format("item {}, stage {} ({})", item.index, s + 1,
-                         nameOf(pipeline_.graph_, pipeline_.plan_.stages[s]));
+      const size_t stage = pipeline_.range_.first + s;
+      return fmt::format("item {}, stage {} ({})", options_.first_item + item.index, stage + 1,
+                         nameOf(pipeline_.graph_, pipeline_.plan_.stages[stage]));
     };
     try {
       runStage(pipeline_.codes_[s], item.packet);
@@ -264,7 +273,7 @@ class PipelineRun {
       if (!begin) begin = item.begin;
       report_.latency_milliseconds.push_back(1e3 * secondsBetween(item.begin, end));
       report_.seconds = secondsBetween(*begin, end);
-      sink_(index, resultOf(pipeline_.graph_, pipeline_.alive_, std::move(item.packet)));
+      sink_(index, std::move(item.packet));
       report_.items = index + 1;
       delivered_.store(index + 1, std::memory_order_release);
       delivered_signal_.fetch_add(1, std::memory_order_acq_rel);
@@ -273,8 +282,8 @@ class PipelineRun {
   }
 
   const Pipeline& pipeline_;
-  const ItemSource& source_;
-  const ResultSink& sink_;
+  const PacketSource& source_;
+  const PacketSink& sink_;
   const PipelineOptions& options_;
   const std::shared_ptr<std::atomic<bool>> cancelled_;
   Budget budget_;
@@ -292,16 +301,33 @@ class PipelineRun {
 };
 
 Pipeline::Pipeline(const StreamGraph& graph, Plan plan)
-    : graph_(graph), plan_(std::move(plan)), alive_(aliveValues(graph)) {
-  for (const Stage& stage : plan_.stages) {
+    : Pipeline(graph, plan, {0, plan.stages.size()}) {}
+
+Pipeline::Pipeline(const StreamGraph& graph, Plan plan, StageRange range)
+    : graph_(graph), plan_(std::move(plan)), range_(range), alive_(aliveValues(graph)) {
+  WICK_ASSERT(range.first < range.last && range.last <= plan_.stages.size(),
+              "a pipeline needs a stage");
+  for (size_t s = range.first; s < range.last; ++s) {
+    const Stage& stage = plan_.stages[s];
     codes_.push_back(
         stageCode(graph, alive_, stage.first, stage.last,
                   plan_.stages.size() == 1 ? graph.name : graph.filters[stage.first].name));
   }
 }
 
+IValue Pipeline::resultOf(Packet packet) const {
+  return streams::resultOf(graph_, alive_, std::move(packet));
+}
+
 RunReport Pipeline::run(const ItemSource& source, const ResultSink& sink,
                         const PipelineOptions& options) {
+  return runPackets(
+      source, [&](int64_t index, Packet packet) { sink(index, resultOf(std::move(packet))); },
+      options);
+}
+
+RunReport Pipeline::runPackets(const PacketSource& source, const PacketSink& sink,
+                               const PipelineOptions& options) {
   return PipelineRun(*this, source, sink, options).run();
 }
 

@@ -22,6 +22,15 @@ namespace wick::streams {
 using ItemSource = std::function<std::optional<std::vector<IValue>>(int64_t index)>;
 // Takes the results, in order, on one thread.
 using ResultSink = std::function<void(int64_t index, IValue result)>;
+// The same for some of the stages: the values that are alive before the first and behind the last.
+using PacketSource = std::function<std::optional<Packet>(int64_t index)>;
+using PacketSink = std::function<void(int64_t index, Packet packet)>;
+
+// Stages [first, last) of a plan.
+struct StageRange {
+  size_t first = 0;
+  size_t last = 0;
+};
 
 struct StageTimes {
   double busy_seconds = 0;      // of all copies together
@@ -44,6 +53,8 @@ struct PipelineOptions {
   // `deadline` and `interrupt` end the run; limits of the calling thread's budget hold too.
   std::optional<std::chrono::steady_clock::time_point> deadline{};
   std::shared_ptr<const std::atomic<bool>> interrupt{};
+  // The number of the first item, for messages: others went before.
+  int64_t first_item = 0;
 };
 
 // A plan with the code of its stages, to be run any number of times, one after the other.
@@ -51,6 +62,8 @@ class Pipeline {
  public:
   // The graph is one of fromMethod(), and must outlive the pipeline, as the plan is one for it.
   Pipeline(const StreamGraph& graph, Plan plan);
+  // With some of its stages, for runPackets(). Not empty.
+  Pipeline(const StreamGraph& graph, Plan plan, StageRange range);
 
   // Runs all items. Item i goes to copy i modulo the number of copies of each stage, so results come
   // in the order of the items and are those of calls one after the other. The items under way are
@@ -61,13 +74,20 @@ class Pipeline {
   // KeyboardInterrupt as callFunction() throws them.
   RunReport run(const ItemSource& source, const ResultSink& sink,
                 const PipelineOptions& options = {});
+  // The same through the stages that the pipeline has. The report is of these.
+  RunReport runPackets(const PacketSource& source, const PacketSink& sink,
+                       const PipelineOptions& options = {});
 
   const Plan& plan() const { return plan_; }
+  StageRange range() const { return range_; }
+  // The program's result, from what the last stage gave.
+  IValue resultOf(Packet packet) const;
 
  private:
   friend class PipelineRun;
   const StreamGraph& graph_;
   Plan plan_;
+  StageRange range_;
   std::vector<std::vector<Value*>> alive_;
   std::vector<StageCode> codes_;
 };
