@@ -94,10 +94,14 @@ OnCpuScope::~OnCpuScope() {
 }
 
 Device defaultDevice() {
-  return on_cpu ? Device() : default_device.load(std::memory_order_relaxed);
+  if (on_cpu) return Device();
+  const Device device = default_device.load(std::memory_order_relaxed);
+  // Without an index it is each thread's own.
+  return device.isCuda() && device.index < 0 ? placeOf(device) : device;
 }
 void setDefaultDevice(Device device, bool for_cpu) {
-  default_device.store(placeOf(device), std::memory_order_relaxed);
+  const Device place = placeOf(device);  // throws where there is none
+  default_device.store(device.isCuda() ? device : place, std::memory_order_relaxed);
   stands_for_cpu.store(for_cpu, std::memory_order_relaxed);
 }
 Device deviceFor(std::optional<Device> asked) {

@@ -310,6 +310,7 @@ void addPipeline(CLI::App& app, Options& options, const char* either) {
   verb->add_option("--threads", options.threads, "threads within an operator, of each stage (1)")
       ->check(CLI::Range(1, 1024));
   verb->add_flag("--json", options.json, "print one JSON object");
+  addDevice(*verb, options);
   addInputs(*verb, options);
   addMode(*verb, options);
   addOptimize(*verb, options);

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "core/device_backend.h"
 #include "core/output_file.h"
 #include "core/processors.h"
 #include "distributed/messages/messages.h"
@@ -14,6 +17,7 @@
 #include "runtime/inference.h"
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
+#include "streams/cuda/stage_devices.h"
 #include "streams/from_method.h"
 #include "streams/linear/merge.h"
 #include "streams/picture.h"
@@ -154,12 +158,64 @@ int64_t stagesOf(const Options& options) {
   return stages;
 }
 
+// The devices that stages are spread over; none for the CPU. Of several processes on a host each has one.
+std::vector<Device> stageDevices(const Options& options) {
+  if (options.device.empty()) return {};
+  const Device asked = Device::parse(options.device);
+  if (asked.isCpu()) return {};
+  if (!asked.isCuda()) {
+    throw CommandLineError(
+        fmt::format("--device: stages run on cpu or cuda, got {}", options.device));
+  }
+  if (asked.index >= 0) return {placeOf(asked)};
+  std::vector<Device> devices;
+  for (int i = 0; i < deviceBackend(DeviceType::CUDA).count(); ++i) {
+    devices.push_back({DeviceType::CUDA, static_cast<int8_t>(i)});
+  }
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "LOCAL_RANK"}) {
+    const char* const text = std::getenv(name);
+    size_t rank = 0;
+    if (!text) continue;
+    if (std::from_chars(text, text + std::strlen(text), rank).ec != std::errc()) continue;
+    return {devices.at(rank % devices.size())};
+  }
+  return devices;
+}
+
+// As many stages of the range on each device, up to one, in order.
+streams::Pipeline::OnDevices placeStages(const std::vector<Device>& devices, size_t stages,
+                                         streams::StageRange range) {
+  streams::Pipeline::OnDevices on;
+  if (devices.empty()) return on;
+  on.devices = streams::cudaStages();
+  on.of_stages.assign(stages, devices[0]);
+  const size_t count = range.last - range.first;
+  for (size_t s = 0; s < count; ++s) {
+    on.of_stages[range.first + s] = devices[s * devices.size() / std::max(count, devices.size())];
+  }
+  return on;
+}
+
+streams::PlaceStages placing(const Options& options) {
+  return [devices = stageDevices(options)](size_t stages, streams::StageRange range) {
+    return placeStages(devices, stages, range);
+  };
+}
+
+IValue onDevice(const IValue& value, Device device) {
+  streams::Packet one = {value};
+  streams::replaceTensors(one, [&](const Tensor& tensor) { return moveTo(tensor, device); });
+  return one[0];
+}
+
 streams::Plan makePlan(const Options& options, const streams::StreamGraph& graph,
                        const streams::Costs& costs, int processes) {
   const PipelineOptions& pipeline = options.pipeline;
   streams::Plan plan;
-  if (pipeline.stages == "auto" && processes > 1) {
-    plan = streams::partition(graph, costs, processes);
+  const auto devices = static_cast<int64_t>(stageDevices(options).size());
+  if (pipeline.stages == "auto" && (processes > 1 || devices > 0)) {
+    plan = streams::partition(graph, costs,
+                              std::max<int64_t>(processes, 1) * std::max<int64_t>(devices, 1));
   } else if (pipeline.stages == "auto") {
     const int64_t processors = availableProcessors();
     plan = streams::partitionForThreads(graph, costs, processors,
@@ -291,9 +347,9 @@ Json jsonOf(const Options& options, const Outcome& o) {
 }
 
 // What the plan should do on this machine, by the costs that the plan remembers.
-streams::Prediction predictionHere(const streams::Plan& plan) {
+streams::Prediction predictionHere(const streams::Plan& plan, int64_t processors) {
   streams::Cluster here;
-  here.machines.push_back({"here", 1, availableProcessors(), 1});
+  here.machines.push_back({"here", 1, processors, 1});
   here.queue = plan.queue;
   return streams::simulate(plan, here);
 }
@@ -312,6 +368,7 @@ streams::KeptItems::Facts factsOf(const Options& options) {
           {"--eval", options.eval ? "yes" : "no"},
           {"--merge", pipeline.merge ? "yes" : "no"},
           {"--optimize", options.optimize},
+          {"--device", options.device},
           {"--threads", fmt::format("{}", options.threads)}};
 }
 
@@ -412,7 +469,11 @@ class Runner {
   }
 
   IValue expected(std::vector<IValue> arguments) {
-    return callFunction(*streamed_.program, std::move(arguments));
+    if (stageDevices(options_).empty()) {
+      return callFunction(*streamed_.program, std::move(arguments));
+    }
+    for (IValue& argument : arguments) argument = onDevice(argument, defaultDevice());
+    return onDevice(callFunction(*streamed_.program, std::move(arguments)), Device());
   }
 
   void check(int64_t index, const IValue& result) {
@@ -461,6 +522,8 @@ void runPipeline(const Options& options, distributed::Messages* messages) {
   const PipelineOptions& pipeline = options.pipeline;
   const LoadedFile program = LoadedFile::load(options.file);
   if (program.isArchive() && options.eval) program.module().eval();
+  const std::vector<Device> devices = stageDevices(options);
+  if (!devices.empty()) placeOnDevice(options, program, {});
   GraphFunction& function = program.function(options);
   Streamed streamed{prepared(options, program, function), {}};
   // To look at the stream graph needs no input, unless it depends on that.
@@ -483,12 +546,13 @@ void runPipeline(const Options& options, distributed::Messages* messages) {
     }
   }
   if (pipeline.chunk > 0) {
+    if (!devices.empty()) throw CommandLineError("--chunk runs on the CPU");
     return runOverTime(options, streamed.program, given->example(), given->rows(),
                        [&](const Node& node) { return placeOf(function, node); });
   }
   streamed.graph = streamOf(options, program, function, streamed.program);
   const streams::StreamGraph& graph = streamed.graph;
-  if (!is_first) return streams::serveProcessPipeline(*messages, graph);
+  if (!is_first) return streams::serveProcessPipeline(*messages, graph, placing(options));
   if (!pipeline.stream.empty()) {
     writeDrawing(pipeline.stream, streams::streamDot(graph), streams::printStream(graph));
     if (only_looks) return;
@@ -501,7 +565,13 @@ void runPipeline(const Options& options, distributed::Messages* messages) {
     plan = streams::parsePlan(readTextFile(pipeline.plan), graph);
   }
   if (!planned || !pipeline.cluster.empty()) {
-    costs = streams::measureCosts(graph, items.example());
+    std::vector<IValue> example = items.example();
+    streams::MeasureOptions measure;
+    if (!devices.empty()) {
+      for (IValue& value : example) value = onDevice(value, defaultDevice());
+      measure.finish = [] { deviceBackend(DeviceType::CUDA).synchronize(defaultDevice()); };
+    }
+    costs = streams::measureCosts(graph, example, measure);
   }
   if (!planned) {
     plan = makePlan(options, graph, *costs, messages ? messages->size() : 1);
@@ -512,7 +582,8 @@ void runPipeline(const Options& options, distributed::Messages* messages) {
   outcome.verified = runner.verified();
   outcome.kept = runner.first();
   outcome.processes = messages ? messages->size() : 1;
-  outcome.prediction = predictionHere(plan);
+  outcome.prediction = predictionHere(
+      plan, devices.empty() ? availableProcessors() : static_cast<int64_t>(devices.size()));
   if (!pipeline.cluster.empty()) {
     outcome.scaling = streams::predictScaling(
         graph, *costs, streams::parseCluster(readTextFile(pipeline.cluster)));

@@ -200,6 +200,10 @@ Plan withoutLimit(Plan plan) {
   return plan;
 }
 
+Pipeline::OnDevices onDevices(const PlaceStages& place, const Plan& plan, StageRange range) {
+  return place ? place(plan.stages.size(), range) : Pipeline::OnDevices{};
+}
+
 // Process 0's run: one thread feeds the first stages, another takes what comes back.
 class FirstProcess {
  public:
@@ -342,12 +346,13 @@ StageRange stagesOfProcess(size_t stages, int rank, int size) {
   return {stages * place / processes, stages * (place + 1) / processes};
 }
 
-ProcessPipeline::ProcessPipeline(Messages& messages, const StreamGraph& graph, Plan plan)
+ProcessPipeline::ProcessPipeline(Messages& messages, const StreamGraph& graph, Plan plan,
+                                 const PlaceStages& place)
     : messages_(messages),
       graph_(graph),
       plan_(std::move(plan)),
       range_(stagesOfProcess(plan_.stages.size(), 0, messages.size())),
-      here_(graph, withoutLimit(plan_), range_),
+      here_(graph, withoutLimit(plan_), range_, onDevices(place, plan_, range_)),
       wire_(std::make_unique<ProcessWire>(messages, windowOf(plan_))) {}
 
 ProcessPipeline::~ProcessPipeline() {
@@ -369,7 +374,7 @@ RunReport ProcessPipeline::run(const ItemSource& source, const ResultSink& sink,
   }
 }
 
-void serveProcessPipeline(Messages& messages, const StreamGraph& graph,
+void serveProcessPipeline(Messages& messages, const StreamGraph& graph, const PlaceStages& place,
                           const PipelineOptions& options) {
   std::string planned;
   std::unique_ptr<Pipeline> pipeline;
@@ -386,7 +391,7 @@ void serveProcessPipeline(Messages& messages, const StreamGraph& graph,
       const Plan plan = withoutLimit(parsePlan(text, graph));
       const StageRange range =
           stagesOfProcess(plan.stages.size(), messages.rank(), messages.size());
-      pipeline = std::make_unique<Pipeline>(graph, plan, range);
+      pipeline = std::make_unique<Pipeline>(graph, plan, range, onDevices(place, plan, range));
       planned = text;
       wire.setWindow(windowOf(plan));
     }

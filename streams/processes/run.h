@@ -4,6 +4,7 @@
 // hands items on waits while too many of them are not yet taken.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "distributed/messages/messages.h"
@@ -15,13 +16,18 @@ namespace wick::streams {
 // than processes.
 StageRange stagesOfProcess(size_t stages, int rank, int size);
 
+// Which devices the stages of a process compute on: for the number of all stages and those that it has.
+using PlaceStages = std::function<Pipeline::OnDevices(size_t stages, StageRange range)>;
+
 // Process 0's side. Where another process cannot go on, or is gone, all of this throws RuntimeError that
 // names it.
 class ProcessPipeline {
  public:
   // As of Pipeline. `messages` outlives this. All processes have made their graphs of the same model;
   // one that has another model says so when the first run begins.
-  ProcessPipeline(distributed::Messages& messages, const StreamGraph& graph, Plan plan);
+  // Stages are on the CPU unless `place` says otherwise.
+  ProcessPipeline(distributed::Messages& messages, const StreamGraph& graph, Plan plan,
+                  const PlaceStages& place = {});
   // Lets the others go, when nothing failed.
   ~ProcessPipeline();
   ProcessPipeline(const ProcessPipeline&) = delete;
@@ -46,6 +52,6 @@ class ProcessPipeline {
 // The other processes' side: takes part in all runs, until process 0 lets it go. Throws what ends a run,
 // which the caller tells the others (Messages::fail()).
 void serveProcessPipeline(distributed::Messages& messages, const StreamGraph& graph,
-                          const PipelineOptions& options = {});
+                          const PlaceStages& place = {}, const PipelineOptions& options = {});
 
 }  // namespace wick::streams

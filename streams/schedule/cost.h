@@ -19,6 +19,8 @@ struct Costs {
 struct MeasureOptions {
   double seconds = 1;  // for the timed calls of all filters together, roughly
   int warm_up = 4;     // calls of each before, which compile
+  // Where calls only queue work on a device: waits for that.
+  std::function<void()> finish{};
 };
 
 // Runs each filter as a function of its own on what the filters before it gave for `arguments`, and

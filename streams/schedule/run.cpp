@@ -28,6 +28,12 @@ struct Item {
   int64_t index = 0;
   Clock::time_point begin;
   Packet packet;
+  // Where it was computed, on devices: there it is ready behind the mark.
+  std::shared_ptr<StageDevices::Place> place{};
+  std::shared_ptr<StageDevices::Mark> ready{};
+  // What each stage's device did for it lies between these.
+  std::vector<std::pair<std::shared_ptr<StageDevices::Mark>, std::shared_ptr<StageDevices::Mark>>>
+      spans{};
 };
 
 using Queue = BoundedQueue<Item>;
@@ -210,7 +216,7 @@ class PipelineRun {
         throw UsageError(fmt::format("item {}: expected {} arguments, found {}",
                                      options_.first_item + index, expected, arguments->size()));
       }
-      if (!queue(0, 0, index % copies_[1]).push({index, Clock::now(), std::move(*arguments)})) {
+      if (!queue(0, 0, index % copies_[1]).push(Item{index, Clock::now(), std::move(*arguments)})) {
         return;
       }
     }
@@ -225,11 +231,16 @@ class PipelineRun {
       const Clock::time_point then = std::exchange(now, Clock::now());
       into += secondsBetween(then, now);
     };
+    const std::shared_ptr<StageDevices::Place> place = enterDevice(s, copy);
     Item item;
     for (int64_t index = copy;; index += here) {
       if (!queue(s, index % before, copy).pop(item)) break;
       lap(times.wait_in_seconds);
-      compute(s, item);
+      if (place) {
+        computeOn(place, s, item);
+      } else {
+        compute(s, item);
+      }
       lap(times.busy_seconds);
       ++times.items;
       if (!queue(s + 1, copy, index % behind).push(std::move(item))) break;
@@ -238,10 +249,42 @@ class PipelineRun {
     for (int64_t to = 0; to < behind; ++to) queue(s + 1, copy, to).finish();
     std::lock_guard lock(mutex_);
     StageTimes& all = report_.stages[s];
+    // A device's time is known when its items have come to the end.
+    if (place) times.busy_seconds = 0;
     all.busy_seconds += times.busy_seconds;
     all.wait_in_seconds += times.wait_in_seconds;
     all.wait_out_seconds += times.wait_out_seconds;
     all.items += times.items;
+  }
+
+  // Null where the stage computes on the CPU.
+  std::shared_ptr<StageDevices::Place> enterDevice(size_t s, int64_t copy) {
+    if (!pipeline_.on_.devices) return nullptr;
+    const auto& place = pipeline_.places_[s][static_cast<size_t>(copy)];
+    pipeline_.on_.devices->enter(*place);
+    return place;
+  }
+  void computeOn(const std::shared_ptr<StageDevices::Place>& place, size_t s, Item& item) {
+    StageDevices& devices = *pipeline_.on_.devices;
+    devices.bring(*place, item.packet, item.place.get(), item.ready.get());
+    item.place = place;
+    std::shared_ptr<StageDevices::Mark> begin = devices.mark(*place);
+    compute(s, item);
+    item.ready = devices.mark(*place);
+    item.spans.emplace_back(std::move(begin), item.ready);
+  }
+  // At the end.
+  void bringBack(Item& item) {
+    if (!item.place) return;
+    StageDevices& devices = *pipeline_.on_.devices;
+    devices.bringToCpu(item.packet, *item.place, *item.ready);
+    std::lock_guard lock(mutex_);
+    for (size_t s = 0; s < item.spans.size(); ++s) {
+      report_.stages[s].busy_seconds +=
+          devices.milliseconds(*item.spans[s].first, *item.spans[s].second) / 1e3;
+    }
+    item.spans.clear();
+    item.place.reset();
   }
 
   void compute(size_t s, Item& item) {
@@ -269,6 +312,7 @@ class PipelineRun {
     std::optional<Clock::time_point> begin;
     for (int64_t index = 0;; ++index) {
       if (!queue(last, index % copies_[last], 0).pop(item)) break;
+      bringBack(item);
       const Clock::time_point end = Clock::now();
       if (!begin) begin = item.begin;
       report_.latency_milliseconds.push_back(1e3 * secondsBetween(item.begin, end));
@@ -303,8 +347,14 @@ class PipelineRun {
 Pipeline::Pipeline(const StreamGraph& graph, Plan plan)
     : Pipeline(graph, plan, {0, plan.stages.size()}) {}
 
-Pipeline::Pipeline(const StreamGraph& graph, Plan plan, StageRange range)
-    : graph_(graph), plan_(std::move(plan)), range_(range), alive_(aliveValues(graph)) {
+Pipeline::Pipeline(const StreamGraph& graph, Plan plan, StageRange range, OnDevices on)
+    : graph_(graph),
+      plan_(std::move(plan)),
+      range_(range),
+      alive_(aliveValues(graph)),
+      on_(std::move(on)) {
+  WICK_ASSERT(!on_.devices || on_.of_stages.size() == plan_.stages.size(),
+              "each stage has a device, or none");
   WICK_ASSERT(range.first < range.last && range.last <= plan_.stages.size(),
               "a pipeline needs a stage");
   for (size_t s = range.first; s < range.last; ++s) {
@@ -312,6 +362,12 @@ Pipeline::Pipeline(const StreamGraph& graph, Plan plan, StageRange range)
     codes_.push_back(
         stageCode(graph, alive_, stage.first, stage.last,
                   plan_.stages.size() == 1 ? graph.name : graph.filters[stage.first].name));
+    if (!on_.devices) continue;
+    moveStageConstants(codes_.back(), on_.of_stages[s]);
+    places_.emplace_back();
+    for (int64_t copy = 0; copy < stage.replicas; ++copy) {
+      places_.back().push_back(on_.devices->open(on_.of_stages[s]));
+    }
   }
 }
 

@@ -13,6 +13,7 @@
 #include "runtime/run_options.h"
 #include "streams/schedule/plan.h"
 #include "streams/schedule/stage_code.h"
+#include "streams/schedule/stage_devices.h"
 #include "streams/stream_graph.h"
 
 namespace wick::streams {
@@ -33,7 +34,7 @@ struct StageRange {
 };
 
 struct StageTimes {
-  double busy_seconds = 0;      // of all copies together
+  double busy_seconds = 0;      // of all copies together; of the device's time where there is one
   double wait_in_seconds = 0;   // for the stage before
   double wait_out_seconds = 0;  // for room in front of the stage behind
   int64_t items = 0;
@@ -62,8 +63,14 @@ class Pipeline {
  public:
   // The graph is one of fromMethod(), and must outlive the pipeline, as the plan is one for it.
   Pipeline(const StreamGraph& graph, Plan plan);
-  // With some of its stages, for runPackets(). Not empty.
-  Pipeline(const StreamGraph& graph, Plan plan, StageRange range);
+  // With some of its stages, for runPackets(). Not empty. With `devices`, stage s of the plan computes on
+  // the device of `of_stages[s]`; items come from the CPU and results go there. The graph's program is on
+  // one device of that type.
+  struct OnDevices {
+    std::shared_ptr<StageDevices> devices;
+    std::vector<Device> of_stages;
+  };
+  Pipeline(const StreamGraph& graph, Plan plan, StageRange range, OnDevices on = {});
 
   // Runs all items. Item i goes to copy i modulo the number of copies of each stage, so results come
   // in the order of the items and are those of calls one after the other. The items under way are
@@ -90,6 +97,8 @@ class Pipeline {
   StageRange range_;
   std::vector<std::vector<Value*>> alive_;
   std::vector<StageCode> codes_;
+  OnDevices on_;
+  std::vector<std::vector<std::shared_ptr<StageDevices::Place>>> places_;  // by stage and copy
 };
 
 }  // namespace wick::streams

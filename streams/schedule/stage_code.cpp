@@ -6,9 +6,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/depth.h"
 #include "runtime/call.h"
+#include "streams/schedule/stage_devices.h"
 
 namespace wick::streams {
 
@@ -126,6 +128,35 @@ StageCode stageCode(const StreamGraph& graph, const std::vector<std::vector<Valu
       new GraphFunction(name, made), [owner = graph.owner](GraphFunction* f) { delete f; });
   code.function->setSchema(FunctionSchema(name, "", std::move(arguments), {std::move(returned)}));
   return code;
+}
+
+void moveStageConstants(const StageCode& code, Device device) {
+  std::unordered_map<const void*, Tensor> moved;
+  std::vector<Block*> open = {code.function->graph()->block()};
+  while (!open.empty()) {
+    Block* block = open.back();
+    open.pop_back();
+    for (Node* node : block->nodes()) {
+      open.insert(open.end(), node->blocks().begin(), node->blocks().end());
+      if (node->kind() != prim::Constant || !node->hasAttribute(attr::value)) continue;
+      const IValue value = node->ivalue(attr::value);
+      if (value.isDevice()) {
+        const bool is_other = value.toDevice().type == device.type && value.toDevice() != device;
+        if (is_other) node->setAttribute(attr::value, IValue(device));
+        continue;
+      }
+      Packet one = {value};
+      bool any = false;
+      replaceTensors(one, [&](const Tensor& tensor) {
+        if (tensor.device().type != device.type || tensor.device() == device) return tensor;
+        any = true;
+        Tensor& there = moved[tensor.impl()];
+        if (!there.defined()) there = moveTo(tensor, device);
+        return there;
+      });
+      if (any) node->setAttribute(attr::value, one[0]);
+    }
+  }
 }
 
 void runStage(const StageCode& code, Packet& packet) {

@@ -39,6 +39,10 @@ struct StageCode {
 StageCode stageCode(const StreamGraph& graph, const std::vector<std::vector<Value*>>& alive,
                     size_t first, size_t last, const std::string& name);
 
+// Constants of the code that are on another device of that type, and the names of such, become ones of
+// this device: copies, one of each tensor.
+void moveStageConstants(const StageCode& code, Device device);
+
 // The values that are alive between two stages, of one item.
 using Packet = std::vector<IValue>;
 
