@@ -380,9 +380,12 @@ class Runner {
          const streams::Plan& plan, distributed::Messages* messages)
       : options_(options), streamed_(streamed), items_(items), threads_(plan.threads()) {
     if (messages) {
-      over_processes_ = std::make_unique<streams::ProcessPipeline>(*messages, streamed.graph, plan);
+      over_processes_ = std::make_unique<streams::ProcessPipeline>(*messages, streamed.graph, plan,
+                                                                   placing(options));
     } else {
-      pipeline_ = std::make_unique<streams::Pipeline>(streamed.graph, plan);
+      const streams::StageRange all{0, plan.stages.size()};
+      pipeline_ = std::make_unique<streams::Pipeline>(streamed.graph, plan, all,
+                                                      placing(options)(plan.stages.size(), all));
     }
     run_options_.threads_per_stage = options.threads > 0 ? options.threads : 1;
     if (!options.pipeline.keep.empty()) {
