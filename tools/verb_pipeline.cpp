@@ -346,10 +346,19 @@ Json jsonOf(const Options& options, const Outcome& o) {
   return json;
 }
 
-// What the plan should do on this machine, by the costs that the plan remembers.
-streams::Prediction predictionHere(const streams::Plan& plan, int64_t processors) {
+// What the plan should do on this machine: by what its stages took beside each other before the items
+// came, because they share caches, memory and processors; otherwise by the costs that it remembers.
+streams::Prediction predictionHere(streams::Plan plan, const streams::RunReport& warm_up,
+                                   int64_t processors) {
+  bool is_known = warm_up.stages.size() == plan.stages.size();
+  for (const streams::StageTimes& times : warm_up.stages) is_known &= times.items > 0;
+  for (size_t s = 0; is_known && s < plan.stages.size(); ++s) {
+    const streams::StageTimes& times = warm_up.stages[s];
+    plan.stages[s].milliseconds = 1e3 * times.busy_seconds / static_cast<double>(times.items);
+  }
   streams::Cluster here;
-  here.machines.push_back({"here", 1, processors, 1});
+  // Times beside each other hold for as many processors as there are threads.
+  here.machines.push_back({"here", 1, is_known ? plan.threads() : processors, 1});
   here.queue = plan.queue;
   return streams::simulate(plan, here);
 }
@@ -449,21 +458,29 @@ class Runner {
   int64_t verified() const { return verified_; }
   // Items that earlier runs had finished.
   int64_t first() const { return first_; }
+  // Of the last run before the items; empty when there was none.
+  const streams::RunReport& warmUpReport() const { return warm_; }
 
  private:
   streams::RunReport runItems(const streams::ItemSource& source, const streams::ResultSink& sink) {
     return over_processes_ ? over_processes_->run(source, sink, run_options_)
                            : pipeline_->run(source, sink, run_options_);
   }
-  // Until machine code is there: it may round sums otherwise than operators do.
+  // Until machine code is there: it may round sums otherwise than operators do. The last round goes on for
+  // a while, so that it tells what stages take while the others run, too.
   void warmUp() {
     constexpr int kRounds = 3;
+    constexpr std::chrono::milliseconds kSteady(300);
     for (int round = 0; round < kRounds; ++round) {
       const int64_t items = std::max<int64_t>(threads_, 4);
-      runItems(
+      const auto end = std::chrono::steady_clock::now() + kSteady;
+      const bool is_last = round + 1 == kRounds;
+      warm_ = runItems(
           [&](int64_t index) -> std::optional<std::vector<IValue>> {
-            if (index >= items) return std::nullopt;
-            return items_.example();
+            if (index < items || (is_last && std::chrono::steady_clock::now() < end)) {
+              return items_.example();
+            }
+            return std::nullopt;
           },
           [](int64_t, IValue) {});
       if (options_.pipeline.verify) expected(items_.example());
@@ -505,6 +522,7 @@ class Runner {
   int64_t first_ = 0;
   int64_t count_ = 0;
   int64_t verified_ = 0;
+  streams::RunReport warm_;
   std::vector<IValue> results_;
 };
 
@@ -586,7 +604,8 @@ void runPipeline(const Options& options, distributed::Messages* messages) {
   outcome.kept = runner.first();
   outcome.processes = messages ? messages->size() : 1;
   outcome.prediction = predictionHere(
-      plan, devices.empty() ? availableProcessors() : static_cast<int64_t>(devices.size()));
+      plan, runner.warmUpReport(),
+      devices.empty() ? availableProcessors() : static_cast<int64_t>(devices.size()));
   if (!pipeline.cluster.empty()) {
     outcome.scaling = streams::predictScaling(
         graph, *costs, streams::parseCluster(readTextFile(pipeline.cluster)));
