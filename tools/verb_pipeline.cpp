@@ -467,19 +467,22 @@ class Runner {
                            : pipeline_->run(source, sink, run_options_);
   }
   // Until machine code is there: it may round sums otherwise than operators do. The last round goes on for
-  // a while, so that it tells what stages take while the others run, too.
+  // a while, so that it tells what stages take while the others run, too: items with which the pipeline
+  // fills count little among its items.
   void warmUp() {
     constexpr int kRounds = 3;
-    constexpr std::chrono::milliseconds kSteady(300);
+    constexpr std::chrono::milliseconds kSteady(300), kMost(2000);
     for (int round = 0; round < kRounds; ++round) {
       const int64_t items = std::max<int64_t>(threads_, 4);
-      const auto end = std::chrono::steady_clock::now() + kSteady;
+      const auto begin = std::chrono::steady_clock::now();
       const bool is_last = round + 1 == kRounds;
+      const auto goes_on = [&](int64_t index) {
+        const auto time = std::chrono::steady_clock::now() - begin;
+        return is_last && (time < kSteady || (index < 12 * items && time < kMost));
+      };
       warm_ = runItems(
           [&](int64_t index) -> std::optional<std::vector<IValue>> {
-            if (index < items || (is_last && std::chrono::steady_clock::now() < end)) {
-              return items_.example();
-            }
+            if (index < items || goes_on(index)) return items_.example();
             return std::nullopt;
           },
           [](int64_t, IValue) {});

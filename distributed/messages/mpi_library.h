@@ -32,7 +32,7 @@ struct MpiBasics {
   MpiHandle world, errors_return, uint8;
 
   MpiBasics();
-  // Joins the world, of which the calling thread alone speaks with MPI. Once in a process.
+  // Joins the world. Only the calling thread speaks with MPI. Once in a process.
   void begin(int& rank, int& size) const;
   void check(int status, const char* call) const;
 };

@@ -59,7 +59,7 @@ class Socket {
 };
 
 // Waits for all processes, at most until then. Of process 0 the sockets of the others, by their numbers
-// (the first is none); of another one only that of process 0. RuntimeError when a process does not come.
+// (the first is closed); of another one only that of process 0. RuntimeError when a process does not come.
 std::vector<Socket> meet(const TcpPlace& place, std::chrono::steady_clock::time_point until);
 
 }  // namespace wick::distributed
