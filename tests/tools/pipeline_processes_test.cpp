@@ -1,4 +1,4 @@
-// torchscript-cli pipeline as several processes, of which one is killed.
+// torchscript-cli pipeline as several processes. One is killed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
