@@ -41,6 +41,9 @@ struct BuildResult {
 struct RecordOptions {
   // Whether a function that is given no tensors is computed now, and its results kept as constants.
   bool fold = true;
+  // Whether loops are loops of the compiled model wherever that is possible, but for those of few rounds whose
+  // number the program's text tells. Otherwise those that elements of tensors decide about, and long ones.
+  bool keep_loops = false;
 };
 
 // Records a call of the function, which compiles it first when that has not happened. Tensors among

@@ -19,6 +19,8 @@
 #include <utility>
 
 #include "aot/device.h"
+#include "aot/number_functions.h"
+#include "aot/number_marks.h"
 #include "aot/recording.h"
 #include "core/dtype.h"
 #include "core/error.h"
@@ -26,6 +28,7 @@
 #include "ir/graph.h"
 #include "ir/operator.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/call.h"
 
 namespace wick::aot {
 
@@ -124,6 +127,69 @@ void dataTensor(CallFrame& frame) {
   frame.results[0] = converted(number, dtype);
 }
 
+// A function of numbers (aot/number_functions.h).
+void dataFunction(CallFrame& frame) {
+  const std::string& name = frame.args[0].toString();
+  const NumberFunction* const f = numberFunctionNamed(name);
+  WICK_CHECK(f != nullptr, "there is no function {} of numbers", name);
+  constexpr size_t kMost = 3;
+  std::vector<Tensor> operands;
+  bool known = true, any_float = false;
+  for (size_t i = 0; i < f->operands && i < kMost; ++i) {
+    const Tensor t = numberArgument(frame, i + 1).reshape({});
+    known = known && t.device().isCpu();
+    any_float = any_float || isFloating(t.dtype());
+    operands.push_back(t);
+  }
+  const DType takes = f->operandType(any_float), gives = f->resultType(any_float);
+  if (!known) {
+    NumberStep step;
+    step.function = f->name;
+    step.computed = takes;
+    for (const Tensor& t : operands) {
+      const Tensor here = Recording::current().constant(t);
+      step.from.push_back({Recording::current().placeOf(here), here.dtype()});
+    }
+    const Tensor to = Tensor::empty({}, gives, Device{kAhead, -1});
+    step.to = {Recording::current().placeOf(to), gives};
+    Recording::current().add(f->name, std::move(step));
+    frame.results[0] = to;
+    return;
+  }
+  const Tensor to = Tensor::empty({}, gives);
+  const char* error = nullptr;
+  if (takes == DType::Long) {
+    int64_t from[kMost] = {};
+    for (size_t i = 0; i < operands.size(); ++i) {
+      from[i] = operands[i].to(DType::Long).item<int64_t>();
+    }
+    error = f->of_ints(from, static_cast<int64_t*>(to.rawData()));
+  } else {
+    double from[kMost] = {};
+    for (size_t i = 0; i < operands.size(); ++i) {
+      from[i] = operands[i].to(DType::Double).item<double>();
+    }
+    error = f->of_floats(from, to.rawData());
+  }
+  if (error) throw RuntimeError(error);
+  frame.results[0] = to;
+}
+
+// A view at a position of a dimension.
+void dataSelect(CallFrame& frame) {
+  static const OperatorHandle kSelect("aten::select", "int");
+  const Tensor from = denseArgument(frame, 0), index = numberArgument(frame, 2);
+  const int64_t dim = frame.args[1].toInt();
+  WICK_CHECK(dim >= -from.dim() && dim < from.dim(), "select: there is no dimension {} of {}", dim,
+             from.dim());
+  const Tensor known = index.device().isCpu() ? index : Recording::current().known(index);
+  if (known.defined()) {
+    frame.results[0] = kSelect(from, dim, known.to(DType::Long).item<int64_t>());
+    return;
+  }
+  frame.results[0] = Recording::current().select(from, dim < 0 ? dim + from.dim() : dim, index);
+}
+
 // Raises where the compiled model finds the condition false.
 void dataCheck(CallFrame& frame) {
   const Tensor holds = numberArgument(frame, 0);
@@ -161,6 +227,10 @@ const OperatorRecord kRecords[] = {
      kAnyKind | kNotDifferentiable},
     {"wick::data_tensor(Tensor a, ScalarType? dtype) -> Tensor", dataTensor,
      kAnyKind | kNotDifferentiable},
+    {"wick::data_function(str name, Tensor a, Tensor? b, Tensor? c) -> Tensor", dataFunction,
+     kAnyKind | kNotDifferentiable | kSideEffects},
+    {"wick::data_select(Tensor(a) self, int dim, Tensor index) -> Tensor(a)", dataSelect,
+     kAnyKind | kNotDifferentiable},
     {"wick::data_check(Tensor a, str message) -> ()", dataCheck, kAnyKind | kSideEffects},
     {"wick::data_known(Tensor a, str by) -> Scalar", dataKnown, kAnyKind | kNotDifferentiable},
 };
@@ -168,118 +238,33 @@ const RegisterOperators registered(kRecords);
 
 // ---- the graph ----
 
-bool isNumber(const Value* v) {
-  switch (v->type()->kind()) {
-    case TypeKind::Int:
-    case TypeKind::Float:
-    case TypeKind::Bool:
-    case TypeKind::Number:
-      return true;
-    default:
-      return false;
-  }
-}
-
 template <size_t N>
 bool isAmong(std::string_view name, const std::array<std::string_view, N>& names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-constexpr std::array<std::string_view, 8> kElements = {
-    "aten::item", "aten::_local_scalar_dense", "aten::Int",           "aten::Float",
-    "aten::Bool", "aten::IntImplicit",         "aten::FloatImplicit", "aten::ScalarImplicit"};
-constexpr std::array<std::string_view, 3> kArithmetic = {"aten::add", "aten::sub", "aten::mul"};
 constexpr std::array<std::string_view, 6> kComparisons = {"aten::lt", "aten::le", "aten::gt",
                                                           "aten::ge", "aten::eq", "aten::ne"};
 constexpr std::array<std::string_view, 3> kBits = {"aten::__and__", "aten::__or__",
                                                    "aten::__xor__"};
 constexpr std::array<std::string_view, 3> kConversions = {"aten::Int", "aten::Float", "aten::Bool"};
 // Operators of a tensor and a number, with a form for a tensor in place of the number that computes the same.
-constexpr std::array<std::string_view, 21> kWithOperand = {
-    "aten::add",  "aten::sub",  "aten::mul",   "aten::div",         "aten::add_",
-    "aten::sub_", "aten::mul_", "aten::div_",  "aten::true_divide", "aten::where",
-    "aten::lt",   "aten::le",   "aten::gt",    "aten::ge",          "aten::eq",
-    "aten::ne",   "aten::fill", "aten::fill_", "aten::masked_fill", "aten::masked_fill_",
-    "aten::rsub"};
+constexpr std::array<std::string_view, 23> kWithOperand = {
+    "aten::add",  "aten::sub",  "aten::mul",      "aten::div",         "aten::add_",
+    "aten::sub_", "aten::mul_", "aten::div_",     "aten::true_divide", "aten::where",
+    "aten::lt",   "aten::le",   "aten::gt",       "aten::ge",          "aten::eq",
+    "aten::ne",   "aten::fill", "aten::fill_",    "aten::masked_fill", "aten::masked_fill_",
+    "aten::rsub", "aten::fmod", "aten::remainder"};
 
 class Rewriter {
  public:
-  explicit Rewriter(Graph& graph) : graph_(graph) {}
+  explicit Rewriter(Graph& graph) : graph_(graph), marks_(graph) {}
 
-  void run() {
-    while (mark(graph_.block())) {
-    }
-    rewrite(graph_.block());
-  }
+  void run() { rewrite(graph_.block()); }
 
  private:
-  bool isMarked(const Value* v) const { return marked_.contains(v); }
-  bool mark(const Value* v) { return isNumber(v) && marked_.insert(v).second; }
-
+  bool isMarked(const Value* v) const { return marks_.contains(v); }
   static std::string_view nameOf(const Node* node) { return node->kind().qualString(); }
-
-  // x.item() and the like.
-  bool readsElement(const Node* node) const {
-    return isAmong(nameOf(node), kElements) && node->inputs().size() == 1 &&
-           node->input(0)->type()->kind() == TypeKind::Tensor && !isMarked(node->input(0)) &&
-           isNumber(node->output());
-  }
-
-  // Of numbers alone, with a form for tensors.
-  static bool computesNumber(const Node* node) {
-    if (node->outputs().size() != 1 || !isNumber(node->output()) || node->inputs().empty() ||
-        !std::ranges::all_of(node->inputs(), isNumber)) {
-      return false;
-    }
-    const std::string_view name = nameOf(node);
-    if (node->inputs().size() == 1) {
-      return isAmong(name, kConversions) || name == "aten::neg" || name == "prim::abs" ||
-             name == "aten::__not__";
-    }
-    return node->inputs().size() == 2 &&
-           (isAmong(name, kArithmetic) || isAmong(name, kComparisons) || isAmong(name, kBits) ||
-            name == "aten::div" || name == "prim::min" || name == "prim::max");
-  }
-
-  // max([a, b]), as max(a, b) of two ints is written: the list, which nothing else reads.
-  static Node* listOfExtremum(const Node* node) {
-    const bool extremum = nameOf(node) == "prim::min" || nameOf(node) == "prim::max";
-    if (!extremum || node->inputs().size() != 1 || !isNumber(node->output())) return nullptr;
-    Node* const list = node->input(0)->node();
-    const bool own = list->kind() == prim::ListConstruct && !list->inputs().empty() &&
-                     list->output()->uses().size() == 1;
-    return own ? list : nullptr;
-  }
-  bool readsMarked(const Node* node) const {
-    return std::ranges::any_of(node->inputs(), [&](Value* v) { return isMarked(v); });
-  }
-
-  // One round; whether it marked anything.
-  bool mark(const Block* block) {
-    bool changed = false;
-    for (const Node* node : block->nodes()) {
-      for (const Block* inner : node->blocks()) changed |= mark(inner);
-      if (node->kind() == prim::If) {
-        for (size_t i = 0; i < node->outputs().size(); ++i) {
-          const bool any = std::ranges::any_of(
-              node->blocks(), [&](const Block* b) { return isMarked(b->outputs()[i]); });
-          if (any) changed |= mark(node->output(i));
-        }
-      } else if (node->kind() == prim::Loop) {
-        const Block* body = node->blocks()[0];
-        for (size_t i = 0; i < node->outputs().size(); ++i) {
-          if (!isMarked(node->input(i + 2)) && !isMarked(body->outputs()[i + 1])) continue;
-          changed |= mark(body->inputs()[i + 1]);
-          changed |= mark(node->output(i));
-        }
-      } else if (const Node* list = listOfExtremum(node)) {
-        if (readsMarked(list)) changed |= mark(node->output());
-      } else if (readsElement(node) || (computesNumber(node) && readsMarked(node))) {
-        changed |= mark(node->output());
-      }
-    }
-    return changed;
-  }
 
   // ---- nodes ----
 
@@ -328,9 +313,9 @@ class Rewriter {
   void replace(Node* node, Value* by) {
     Value* const old = node->output();
     types_.emplace(by, old->type());
-    marked_.insert(by);
+    marks_.add(by);
     old->replaceAllUsesWith(by);
-    marked_.erase(old);
+    marks_.remove(old);
     node->destroy();
   }
 
@@ -358,9 +343,13 @@ class Rewriter {
     if (node->kind() == prim::If) return rewriteIf(node);
     if (node->kind() == prim::Loop) return rewriteLoop(node);
     for (Block* inner : node->blocks()) rewrite(inner);
-    if (readsElement(node)) return rewriteElement(node);
+    if (takesValue(node)) return giveValue(node);
+    if (node->outputs().size() == 1 && isMarked(node->output()) && isKeptValue(node)) {
+      return retype(node->output());
+    }
+    if (marks_.readsElement(node)) return rewriteElement(node);
     if (lists_.contains(node)) return rewriteExtremum(node);
-    if (!readsMarked(node)) return;
+    if (!marks_.areRead(node)) return;
     if (node->outputs().size() == 1 && isMarked(node->output())) return rewriteNumber(node);
     if (node->kind() == prim::ListConstruct && node->output()->uses().size() == 1) {
       Node* const user = node->output()->uses()[0].user;
@@ -373,6 +362,12 @@ class Rewriter {
       if (rewriteResult(node)) return;
     }
     giveOperands(node);
+  }
+
+  // What loops and conditions that stay give on is a tensor.
+  void giveValue(Node* node) {
+    if (isNumber(node->input(0))) node->replaceInput(0, asTensor(node, node->input(0)));
+    node->resetOperator();
   }
 
   void rewriteElement(Node* node) {
@@ -403,6 +398,10 @@ class Rewriter {
   void rewriteNumber(Node* node) {
     const std::string_view name = nameOf(node);
     Value* const a = node->input(0);
+    const bool gives_int = node->output()->type()->kind() == TypeKind::Int;
+    if (const auto* f = numberFunction(name, node->inputs().size(), gives_int)) {
+      return rewriteFunction(node, *f);
+    }
     if (node->inputs().size() == 1) {
       if (isAmong(name, kConversions)) {
         const As as = name == "aten::Int" ? As::Int : name == "aten::Float" ? As::Float : As::Bool;
@@ -431,6 +430,18 @@ class Rewriter {
     }
     if (name == "aten::mul") return replace(node, insert(node, name, {x, y}));
     return replace(node, insert(node, name, {x, y, constant(node, IValue(int64_t{1}))}));
+  }
+
+  void rewriteFunction(Node* node, const NumberFunction& f) {
+    std::vector<Value*> operands{constant(node, IValue(std::string(f.name)))};
+    for (Value* v : node->inputs()) operands.push_back(asTensor(node, v));
+    const RangeGuard range(&graph_, node->range());
+    constexpr size_t kOperands = 4;
+    while (operands.size() < kOperands) operands.push_back(constant(node, IValue()));
+    Node* call = graph_.create(Symbol::fromQualString("wick::data_function"), operands);
+    call->insertBefore(node);
+    call->output()->setType(types::Tensor());
+    replace(node, call->output());
   }
 
   void rewriteExtremum(Node* node) {
@@ -495,6 +506,14 @@ class Rewriter {
                              [&](Value* v) { return isMarked(v); })) {
       Value* const made = insert(node, "wick::data_tensor", {node->input(0), node->input(1)});
       node->output()->replaceAllUsesWith(made);
+      node->destroy();
+      return;
+    }
+    if (name == "aten::select" && node->inputs().size() == 3 && !isMarked(node->input(1)) &&
+        node->input(0)->type()->kind() == TypeKind::Tensor && !isMarked(node->input(0))) {
+      Value* const part =
+          insert(node, "wick::data_select", {node->input(0), node->input(1), node->input(2)});
+      node->output()->replaceAllUsesWith(part);
       node->destroy();
       return;
     }
@@ -586,7 +605,7 @@ class Rewriter {
   }
 
   Graph& graph_;
-  std::unordered_set<const Value*> marked_;
+  NumberMarks marks_;
   std::unordered_map<const Value*, TypePtr> types_;  // that marked values had
   std::unordered_set<const Node*> lists_;            // largest and smallest ones of lists
   std::unordered_map<const Value*, Value*> bounds_;

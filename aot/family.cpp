@@ -16,6 +16,11 @@ constexpr size_t kMostForms = 24, kMostMessages = 16;
 // Constants that differ from size to size, as masks.
 constexpr int64_t kMostSizedWeights = int64_t{64} << 20;
 
+class TooManyForms : public NotAhead {
+ public:
+  using NotAhead::NotAhead;
+};
+
 // Statements that write the sizes of results.
 std::string shapesText(const std::vector<TensorSlot>& outputs) {
   std::string text;
@@ -33,8 +38,12 @@ std::string shapesText(const std::vector<TensorSlot>& outputs) {
 
 class Collector {
  public:
-  Collector(const Family& family, StepWriter& writer, Weights& weights)
-      : family_(family), writer_(writer), weights_(weights), all_(family.symbols) {}
+  Collector(const Family& family, StepWriter& writer, Weights& weights, bool keep_loops)
+      : family_(family),
+        writer_(writer),
+        weights_(weights),
+        keep_loops_(keep_loops),
+        all_(family.symbols) {}
 
   Forms run() {
     const size_t count = all_.space.count();
@@ -64,7 +73,7 @@ class Collector {
     const std::vector<int64_t> sizes = all_.space.at(position);
     Program program;
     try {
-      program = family_.record(sizes);
+      program = family_.record(sizes, keep_loops_);
       const int64_t weights_before = weights_.bytes();
       const Plan plan = makePlan(program, weights_);
       if (!all_.forms.empty()) sized_weights_ += weights_.bytes() - weights_before;
@@ -73,6 +82,8 @@ class Collector {
                                    kMostSizedWeights >> 20));
       }
       add(position, program, plan);
+    } catch (const TooManyForms& e) {
+      throw TooManyForms(fmt::format("{}\n(for {})", e.what(), all_.space.describe(position)));
     } catch (const NotAhead& e) {
       throw NotAhead(fmt::format("{}\n(for {})", e.what(), all_.space.describe(position)));
     } catch (const codegen::NoCppText& e) {
@@ -159,7 +170,7 @@ class Collector {
     }
     const auto [known, added] = numbers_.try_emplace(std::move(form), all_.forms.size());
     if (added && all_.forms.size() == kMostForms) {
-      throw NotAhead(fmt::format(
+      throw TooManyForms(fmt::format(
           "the program has more than {} forms over these sizes{}; smaller ranges or larger steps "
           "have fewer",
           kMostForms, difference(all_.forms.back().units, units)));
@@ -218,6 +229,7 @@ class Collector {
   const Family& family_;
   StepWriter& writer_;
   Weights& weights_;
+  const bool keep_loops_;
   Forms all_;
   std::unordered_map<std::string, size_t> numbers_;  // of forms, by what their texts have in common
   // By input and dimension: the symbols that it may be, and whether it is one size so far.
@@ -229,7 +241,21 @@ class Collector {
 }  // namespace
 
 Forms formsOf(const Family& family, StepWriter& writer, Weights& weights) {
-  return Collector(family, writer, weights).run();
+  // What another way is to leave no trace of.
+  const StepWriter writer_before = writer;
+  const Weights weights_before = weights;
+  try {
+    return Collector(family, writer, weights, false).run();
+  } catch (const TooManyForms& e) {
+    // Loops over sizes, perhaps.
+    writer = writer_before;
+    weights = weights_before;
+    try {
+      return Collector(family, writer, weights, true).run();
+    } catch (const TooManyForms&) {
+      throw NotAhead(e.what());
+    }
+  }
 }
 
 }  // namespace wick::aot

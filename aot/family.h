@@ -15,9 +15,9 @@ namespace wick::aot {
 
 struct Family {
   std::vector<Symbol> symbols;
-  // The program for these sizes, one of each symbol. A RuntimeError that is no NotAhead is what a call of
-  // such sizes ends with.
-  std::function<Program(const std::vector<int64_t>&)> record;
+  // The program for these sizes, one of each symbol, with loops kept or not (RecordOptions). A RuntimeError that is no
+  // NotAhead is what a call of such sizes ends with.
+  std::function<Program(const std::vector<int64_t>&, bool keep_loops)> record;
 };
 
 // The programs of some sizes, whose texts differ in numbers alone.

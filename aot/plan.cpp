@@ -7,8 +7,11 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "aot/recording.h"
 
@@ -30,34 +33,80 @@ bool hasElements(const TensorSlot& slot) {
 bool isStructure(const Step& step) {
   return std::holds_alternative<BranchStep>(step.what) ||
          std::holds_alternative<OtherwiseStep>(step.what) ||
-         std::holds_alternative<EndStep>(step.what) || std::holds_alternative<RaiseStep>(step.what);
+         std::holds_alternative<EndStep>(step.what) ||
+         std::holds_alternative<RaiseStep>(step.what) ||
+         std::holds_alternative<LoopStep>(step.what);
 }
+
+// The buffers that windows are parts of.
+class Windows {
+ public:
+  explicit Windows(const Program& program) : in_(program.buffers.size()) {
+    for (uint32_t b = 0; b < in_.size(); ++b) in_[b] = b;
+    for (const Step& step : program.steps) {
+      // Behind the step for what it is a part of.
+      const auto* window = std::get_if<WindowStep>(&step.what);
+      if (window) in_[window->window] = in_[window->from.buffer];
+    }
+  }
+  uint32_t wholeOf(uint32_t buffer) const { return in_[buffer]; }
+  // What a step uses; what it does with a window it does with the whole.
+  std::vector<Use> usesOf(const Step& step) const {
+    std::vector<Use> uses = aot::usesOf(step);
+    if (std::holds_alternative<WindowStep>(step.what)) return uses;
+    const size_t own = uses.size();
+    for (const bool written : {false, true}) {
+      for (size_t i = 0; i < own; ++i) {
+        if (uses[i].written == written && in_[uses[i].buffer] != uses[i].buffer) {
+          uses.push_back({in_[uses[i].buffer], written});
+        }
+      }
+    }
+    return uses;
+  }
+
+ private:
+  std::vector<uint32_t> in_;
+};
 
 void removeDeadSteps(Program& program) {
+  const Windows windows(program);
   std::vector<bool> needed(program.buffers.size());
   for (const TensorSlot& out : program.outputs) {
-    if (hasElements(out)) needed[out.place.buffer] = true;
+    if (hasElements(out)) needed[windows.wholeOf(out.place.buffer)] = true;
   }
-  std::vector<Step> live;
-  for (size_t i = program.steps.size(); i-- > 0;) {
-    Step& step = program.steps[i];
-    const std::vector<Use> uses = usesOf(step);
-    const bool wanted = std::ranges::any_of(
-        uses, [&](const Use& use) { return use.written && needed[use.buffer]; });
-    if (!wanted && !isStructure(step)) continue;
-    for (const Use& use : uses) needed[use.buffer] = true;
-    live.push_back(std::move(step));
+  std::vector<std::vector<Use>> uses;
+  for (const Step& step : program.steps) uses.push_back(windows.usesOf(step));
+  std::vector<bool> live(program.steps.size());
+  // Again until nothing changes, because a round of a loop may need what the one before it wrote.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = program.steps.size(); i-- > 0;) {
+      if (live[i]) continue;
+      live[i] = isStructure(program.steps[i]) || std::ranges::any_of(uses[i], [&](const Use& use) {
+                  return use.written && needed[use.buffer];
+                });
+      if (!live[i]) continue;
+      changed = true;
+      for (const Use& use : uses[i]) needed[use.buffer] = true;
+    }
   }
-  std::ranges::reverse(live);
-  program.steps = std::move(live);
+  size_t i = 0;
+  std::erase_if(program.steps, [&](const Step&) { return !live[i++]; });
 }
 
-// Known contents that a call changes are copied into memory first.
+// Known contents that a call changes are copied into memory first; where a round of a loop makes them, at
+// its beginning.
 void copyWrittenConstants(Program& program) {
+  const Windows windows(program);
   std::vector<Step> copies;
+  std::unordered_map<uint32_t, std::vector<Step>> in_loops;  // by number
+  for (const Step& step : program.steps) {
+    if (const auto* loop = std::get_if<LoopStep>(&step.what)) in_loops[loop->number];
+  }
   std::vector<bool> seen(program.buffers.size());
   for (const Step& step : program.steps) {
-    for (const Use& use : usesOf(step)) {
+    for (const Use& use : windows.usesOf(step)) {
       if (!use.written || seen[use.buffer]) continue;
       seen[use.buffer] = true;
       if (program.buffers[use.buffer].kind != Buffer::Kind::Constant) continue;
@@ -66,11 +115,71 @@ void copyWrittenConstants(Program& program) {
       Buffer& changed = program.buffers[use.buffer];
       changed.kind = Buffer::Kind::Temporary;
       changed.data = Tensor();
-      copies.push_back({FillStep{{use.buffer, 0}, Place{kept, 0}}, "constant", ""});
+      const auto loop = in_loops.find(changed.loop);
+      std::vector<Step>& to = loop == in_loops.end() ? copies : loop->second;
+      to.push_back({FillStep{{use.buffer, 0}, Place{kept, 0}}, "constant", ""});
     }
   }
-  program.steps.insert(program.steps.begin(), copies.begin(), copies.end());
+  for (Step& step : program.steps) {
+    const auto* loop = std::get_if<LoopStep>(&step.what);
+    const uint32_t number = loop ? loop->number : 0;
+    copies.push_back(std::move(step));
+    if (number != 0) std::ranges::move(in_loops[number], std::back_inserter(copies));
+  }
+  program.steps = std::move(copies);
 }
+
+// Between which steps each buffer is used: what a loop does not make anew in each round is kept from its
+// beginning to its end.
+class Lives {
+ public:
+  Lives(const Program& program, size_t buffers)
+      : program_(program), first(buffers, kNever), last(buffers, 0) {
+    std::vector<size_t> ends;  // by step, of those that begin something
+    ends.resize(program.steps.size());
+    std::vector<size_t> open;
+    for (size_t i = 0; i < program.steps.size(); ++i) {
+      const Step& step = program.steps[i];
+      if (std::holds_alternative<LoopStep>(step.what) ||
+          std::holds_alternative<BranchStep>(step.what)) {
+        open.push_back(i);
+      } else if (std::holds_alternative<EndStep>(step.what)) {
+        ends[open.back()] = i;
+        open.pop_back();
+      }
+    }
+    ends_ = std::move(ends);
+  }
+  static constexpr size_t kNever = std::numeric_limits<size_t>::max();
+
+  // Steps in order.
+  void enter(size_t step) {
+    while (!loops_.empty() && ends_[loops_.back().first] < step) loops_.pop_back();
+    if (const auto* loop = std::get_if<LoopStep>(&program_.steps[step].what)) {
+      loops_.push_back({step, loop->number});
+    }
+  }
+  void use(size_t step, uint32_t buffer) {
+    first[buffer] = std::min(first[buffer], step);
+    last[buffer] = std::max(last[buffer], step);
+    // The outermost loop around the step that does not make the buffer.
+    const uint32_t made = program_.buffers[buffer].loop;
+    size_t around = loops_.size();
+    while (around > 0 && loops_[around - 1].second != made) --around;
+    if (around < loops_.size()) {
+      first[buffer] = std::min(first[buffer], loops_[around].first);
+      last[buffer] = std::max(last[buffer], ends_[loops_[around].first]);
+    }
+  }
+
+ private:
+  const Program& program_;
+  std::vector<size_t> ends_;
+  std::vector<std::pair<size_t, uint32_t>> loops_;  // step and number of those around the step
+
+ public:
+  std::vector<size_t> first, last;
+};
 
 }  // namespace
 
@@ -123,24 +232,26 @@ Plan makePlan(Program& program, Weights& weights) {
   copyWrittenConstants(program);
   Plan plan;
   plan.homes.resize(program.buffers.size());
-  constexpr size_t kNever = std::numeric_limits<size_t>::max();
-  std::vector<size_t> first(program.buffers.size(), kNever), last(program.buffers.size(), 0);
+  const Windows windows(program);
+  Lives lives(program, program.buffers.size());
   std::vector<bool> written(program.buffers.size());
   for (size_t i = 0; i < program.steps.size(); ++i) {
-    for (const Use& use : usesOf(program.steps[i])) {
+    lives.enter(i);
+    for (const Use& use : windows.usesOf(program.steps[i])) {
       const Buffer& buffer = program.buffers[use.buffer];
       // Of a tensor without elements nothing is read.
       if (!use.written && !written[use.buffer] && buffer.kind == Buffer::Kind::Temporary &&
-          buffer.bytes > 0) {
+          buffer.bytes > 0 && !std::holds_alternative<WindowStep>(program.steps[i].what)) {
         throw NotAhead(
             fmt::format("{} reads memory that nothing wrote ahead of time", program.steps[i].name));
       }
-      first[use.buffer] = std::min(first[use.buffer], i);
-      last[use.buffer] = i;
+      lives.use(i, use.buffer);
       // What the step reads is looked at before what it writes, because uses list reads first.
       written[use.buffer] = written[use.buffer] || use.written;
     }
   }
+  std::vector<size_t>&first = lives.first, &last = lives.last;
+  constexpr size_t kNever = Lives::kNever;
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const TensorSlot& out = program.outputs[i];
     plan.direct.push_back(false);
@@ -150,7 +261,8 @@ Plan makePlan(Program& program, Weights& weights) {
     if (buffer.kind == Buffer::Kind::Temporary && !written[out.place.buffer]) {
       throw NotAhead(fmt::format("nothing computes the result '{}' ahead of time", out.name));
     }
-    if (buffer.kind == Buffer::Kind::Temporary && home.kind == Plan::Home::Kind::Unused) {
+    if (buffer.kind == Buffer::Kind::Temporary && home.kind == Plan::Home::Kind::Unused &&
+        !buffer.swapped) {
       home = {Plan::Home::Kind::Output, 0, static_cast<uint32_t>(i)};
       plan.direct.back() = true;
     } else if (buffer.kind == Buffer::Kind::Constant && first[out.place.buffer] == kNever) {
@@ -162,7 +274,10 @@ Plan makePlan(Program& program, Weights& weights) {
   for (uint32_t b = 0; b < program.buffers.size(); ++b) {
     const Buffer& buffer = program.buffers[b];
     Plan::Home& home = plan.homes[b];
-    if (first[b] == kNever || home.kind == Plan::Home::Kind::Output) continue;
+    if (first[b] == kNever || home.kind == Plan::Home::Kind::Output ||
+        buffer.kind == Buffer::Kind::Window) {
+      continue;
+    }
     if (buffer.kind == Buffer::Kind::Input) {
       home = {Plan::Home::Kind::Input, 0, buffer.index};
     } else if (buffer.kind == Buffer::Kind::Constant) {

@@ -51,6 +51,16 @@ void forEachPlace(S& step, Visit visit) {
           write(s.to);
         } else if constexpr (std::is_same_v<T, BranchStep>) {
           read(s.condition);
+        } else if constexpr (std::is_same_v<T, LoopStep>) {
+          readAny(s.told_rounds);
+          readAny(s.condition);
+          write(s.round);
+        } else if constexpr (std::is_same_v<T, WindowStep>) {
+          read(s.from);
+          read(s.index);
+        } else if constexpr (std::is_same_v<T, NumberStep>) {
+          for (auto& operand : s.from) read(operand.place);
+          write(s.to.place);
         }
       },
       step.what);
@@ -60,17 +70,29 @@ void forEachPlace(S& step, Visit visit) {
 
 std::vector<Use> usesOf(const Step& step) {
   std::vector<Use> uses;
+  if (const auto* swap = std::get_if<SwapStep>(&step.what)) {
+    return {{swap->next, false}, {swap->carried, true}};
+  }
   forEachPlace(step, [&](const Place& place, bool written) {
     uses.push_back({place.buffer, written});
   });
+  if (const auto* window = std::get_if<WindowStep>(&step.what)) {
+    uses.push_back({window->window, true});
+  }
   return uses;
 }
 
 void renameBuffers(Step& step, const std::unordered_map<uint32_t, uint32_t>& names) {
-  forEachPlace(step, [&](Place& place, bool) {
-    const auto it = names.find(place.buffer);
-    if (it != names.end()) place.buffer = it->second;
-  });
+  const auto rename = [&](uint32_t& buffer) {
+    const auto it = names.find(buffer);
+    if (it != names.end()) buffer = it->second;
+  };
+  forEachPlace(step, [&](Place& place, bool) { rename(place.buffer); });
+  if (auto* window = std::get_if<WindowStep>(&step.what)) rename(window->window);
+  if (auto* swap = std::get_if<SwapStep>(&step.what)) rename(swap->carried), rename(swap->next);
+  if (auto* loop = std::get_if<LoopStep>(&step.what)) {
+    for (uint32_t& buffer : loop->swapped) rename(buffer);
+  }
 }
 
 }  // namespace wick::aot

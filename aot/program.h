@@ -27,6 +27,7 @@ struct Buffer {
     Temporary,  // memory of the call
     Input,      // argument `index` of the call
     Constant,   // known already: `data`
+    Window,     // a part of another buffer, which a WindowStep chooses
   };
   size_t bytes = 0;
   Kind kind = Kind::Temporary;
@@ -34,6 +35,9 @@ struct Buffer {
   Tensor data{};             // on the CPU, dense, and as large as the buffer
   bool written = false;      // by some step
   bool read_before = false;  // before the first step that writes it
+  // The number of the innermost loop that makes it anew in each round, 0 for none.
+  uint32_t loop = 0;
+  bool swapped = false;  // by a SwapStep
 };
 
 // One kernel of the loop IR.
@@ -134,9 +138,43 @@ struct RaiseStep {
   std::string message;
 };
 
+// The steps up to the EndStep that belongs to it run once a round, `rounds` times or as often as the
+// number at `told_rounds` says, and while the element of a boolean tensor is true, which is looked at before each round.
+struct LoopStep {
+  uint32_t number = 0;
+  int64_t rounds = 0;
+  std::optional<Place> told_rounds, condition;
+  Place round;                      // gets the number of the round, an int64
+  std::vector<uint32_t> swapped{};  // buffers that its SwapSteps exchange
+};
+// Exchanges the contents of two buffers of one size, at the end of a round.
+struct SwapStep {
+  uint32_t carried, next;
+};
+// Places a window: `bytes` times the int64 at `index` behind `from`. An index outside of [-size, size) is an error;
+// from the end when it is negative.
+struct WindowStep {
+  uint32_t window;
+  Place from, index;
+  int64_t bytes = 0, size = 0;
+};
+
+// Numbers of int64 or float64 from others, by a function of wick_aot (wick_aot_numbers.h).
+struct NumberStep {
+  struct Operand {
+    Place place;
+    DType dtype = DType::Long;
+  };
+  std::string function;
+  DType computed = DType::Long;  // what it takes: int64 or float64
+  std::vector<Operand> from;
+  Operand to;
+};
+
 struct Step {
   std::variant<KernelStep, SmallProductStep, PlainProductStep, LibraryStep, ConvolutionStep,
-               PoolStep, FillStep, BranchStep, OtherwiseStep, EndStep, RaiseStep>
+               PoolStep, FillStep, BranchStep, OtherwiseStep, EndStep, RaiseStep, LoopStep,
+               SwapStep, WindowStep, NumberStep>
       what;
   std::string name;   // "fused_mul_add", "conv2d"
   std::string where;  // the line of the program, or ""

@@ -140,6 +140,7 @@ class ProgramWriter::Impl {
     if (num_primitives_ > 0) text.includes += "#include \"wick_aot_onednn.h\"\n";
     if (steps_.convolves()) text.includes += "#include \"wick_aot_convolution.h\"\n";
     text.includes += "#include \"wick_aot_loops.h\"\n";
+    if (steps_.computesNumbers()) text.includes += "#include \"wick_aot_numbers.h\"\n";
     text.definitions = codegen::cppSupportText();
     text.definitions += std::string("\n") + kHelpers + (num_primitives_ > 0 ? kRunHelper : "");
     for (const std::string& f : steps_.functions()) text.definitions += f;

@@ -1,11 +1,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
 #include <ranges>
+#include <string_view>
 
 #include "aot/build.h"
 #include "aot/data_numbers.h"
 #include "aot/device.h"
+#include "aot/kept_loops.h"
 #include "aot/paths.h"
 #include "aot/recording.h"
 #include "core/device_backend.h"
@@ -68,11 +73,20 @@ void refuseEffects(const Block* block) {
   }
 }
 
+// Not what asks for the history of a tensor, which is the same in each call, although it is no pure function of the
+// tensor.
+bool drawsRandomNumbers(const Node* node) {
+  static constexpr std::array<std::string_view, 3> kOfHistory = {"aten::is_leaf", "aten::_version",
+                                                                 "prim::grad"};
+  const std::string_view name = node->kind().qualString();
+  return node->isNondeterministic() && std::ranges::find(kOfHistory, name) == kOfHistory.end();
+}
+
 // What would be another in each call.
 void refuseRandomNumbers(const Block* block) {
   for (const Node* node : block->nodes()) {
     for (const Block* inner : node->blocks()) refuseRandomNumbers(inner);
-    if (node->isNondeterministic()) {
+    if (drawsRandomNumbers(node)) {
       throw NotAhead(fmt::format("{}: random numbers are not available ahead of time\n{}",
                                  node->kind().name(), node->range().highlight()));
     }
@@ -160,6 +174,113 @@ void recordAhead(Recording& recording, GraphFunction& function, std::shared_ptr<
   recordPaths(recording, "result", call);
 }
 
+bool hasLoops(const Block* block) {
+  return std::ranges::any_of(block->nodes(), [](const Node* node) {
+    return node->kind() == prim::Loop || std::ranges::any_of(node->blocks(), hasLoops);
+  });
+}
+
+// Tries ways to record a function, with loops run one round after the other or kept as loops.
+class Recorder {
+ public:
+  Recorder(GraphFunction& function, const Graph& graph, const std::vector<IValue>& arguments)
+      : function_(function), graph_(graph), arguments_(arguments) {}
+
+  Program run(bool keep_loops) {
+    const bool loops = hasLoops(graph_.block());
+    if (keep_loops && loops) {
+      if (std::optional<Program> kept = withLoops({.all = true})) return *std::move(kept);
+    }
+    Recording recording;
+    std::optional<Program> plain;
+    try {
+      recordAhead(recording, function_, graph_.copy(), arguments_);
+      plain = recording.take();
+      if (!loops || plain->steps.size() <= kManySteps) return *std::move(plain);
+    } catch (const RuntimeError& e) {
+      // Elements decide about numbers. Only such programs are changed so, because others compute with
+      // numbers that are known.
+      if (recording.askedForNumber()) return withNumbers();
+      if (!loops) throw;
+      if (!recording.isFull()) {
+        // Elements may decide about the rounds of loops.
+        if (std::optional<Program> kept = withLoops({})) return *std::move(kept);
+        if (why_.empty()) throw;
+        fail(e);
+      }
+    }
+    // So many steps, perhaps of long loops.
+    LoopChoice choice;
+    for (const auto& [ordinal, rounds] : roundsOfLoops()) {
+      if (rounds > kLongLoop) choice.kept.insert(ordinal);
+    }
+    if (std::optional<Program> kept = withLoops(choice)) return *std::move(kept);
+    if (plain) return *std::move(plain);
+    fail(NotAhead(fmt::format("the program computes more than {} tensors", Recording::kMostSteps)));
+  }
+
+ private:
+  // A program of more steps is looked at for long loops.
+  static constexpr size_t kManySteps = 256;
+
+  Program withNumbers() {
+    if (std::optional<Program> kept = withLoops({})) return *std::move(kept);
+    const std::shared_ptr<Graph> graph = graph_.copy();
+    numbersAsTensors(*graph);
+    Recording recording;
+    try {
+      recordAhead(recording, function_, graph, arguments_);
+    } catch (const RuntimeError& e) {
+      if (why_.empty()) throw;
+      fail(e);
+    }
+    return recording.take();
+  }
+
+  // With some loops kept; nullopt when none can be. Those that cannot are left out one after the other.
+  std::optional<Program> withLoops(LoopChoice choice) {
+    for (;;) {
+      const std::shared_ptr<Graph> graph = graph_.copy();
+      Recording recording;
+      try {
+        if (!keepLoops(*graph, choice)) return std::nullopt;
+        numbersAsTensors(*graph);
+        recordAhead(recording, function_, graph, arguments_);
+        return recording.take();
+      } catch (const KeptLoopError& e) {
+        note(e);
+        choice.unrolled.insert(e.ordinal());
+      } catch (const RuntimeError& e) {
+        note(e);
+        const std::optional<int64_t> open = recording.openLoop();
+        if (!open || !choice.unrolled.insert(*open).second) return std::nullopt;
+      }
+    }
+  }
+  // The error, and why a loop was not kept.
+  [[noreturn]] void fail(const RuntimeError& e) const { throw NotAhead(e.what() + why_); }
+  void note(const RuntimeError& e) {
+    if (why_.empty()) why_ = fmt::format("\nA loop cannot stay one: {}", e.what());
+  }
+
+  std::map<int64_t, int64_t> roundsOfLoops() {
+    const std::shared_ptr<Graph> graph = graph_.copy();
+    countRounds(*graph);
+    Recording recording;
+    try {
+      recordAhead(recording, function_, graph, arguments_);
+    } catch (const RuntimeError&) {
+      // What was counted so far tells enough.
+    }
+    return recording.roundsOfLoops();
+  }
+
+  GraphFunction& function_;
+  const Graph& graph_;
+  const std::vector<IValue>& arguments_;
+  std::string why_;  // a loop was not kept
+};
+
 }  // namespace
 
 Program record(GraphFunction& function, const std::vector<IValue>& arguments,
@@ -177,32 +298,20 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments,
     recordPaths(recording, "result", [&] { return callFunction(known, arguments); });
     return recording.take();
   }
-  {
-    Recording recording;
-    try {
-      recordAhead(recording, function, graph->copy(), arguments);
-      return recording.take();
-    } catch (const RuntimeError&) {
-      if (!recording.askedForNumber()) throw;
-    }
-  }
-  // Elements decide about numbers. Only such programs are changed so, because others compute with numbers
-  // that are known.
-  numbersAsTensors(*graph);
-  Recording recording;
-  recordAhead(recording, function, std::move(graph), arguments);
-  return recording.take();
+  return Recorder(function, *graph, arguments).run(options.keep_loops);
 }
 
 Family familyOf(GraphFunction& function, std::vector<Symbol> symbols,
                 std::function<std::vector<IValue>(const std::vector<int64_t>&)> arguments,
                 const RecordOptions& options) {
   return {std::move(symbols),
-          [&function, arguments = std::move(arguments),
-           options](const std::vector<int64_t>& sizes) -> Program {
+          [&function, arguments = std::move(arguments), options](const std::vector<int64_t>& sizes,
+                                                                 bool keep_loops) -> Program {
             std::string what;
+            RecordOptions with = options;
+            with.keep_loops = with.keep_loops || keep_loops;
             try {
-              return record(function, arguments(sizes), options);
+              return record(function, arguments(sizes), with);
             } catch (const NotAhead&) {
               throw;
             } catch (const RuntimeError& e) {

@@ -18,7 +18,6 @@ thread_local Recording* current_recording = nullptr;
 // where they read nothing, so buffers lie far apart.
 constexpr int64_t kFirstAddress = int64_t{1} << 44;
 constexpr int64_t kApart = int64_t{1} << 38;
-constexpr size_t kMostSteps = size_t{1} << 17;
 constexpr size_t kMostBuffers = size_t{1} << 18;
 
 bool covers(const Tensor& t) {
@@ -56,6 +55,7 @@ void* Recording::allocate(size_t bytes) {
   }
   Buffer buffer;
   buffer.bytes = bytes;
+  buffer.loop = in_loop_;
   const auto number = static_cast<int64_t>(program_.buffers.size());
   program_.buffers.push_back(std::move(buffer));
   return reinterpret_cast<void*>(kFirstAddress + number * kApart);
@@ -131,6 +131,7 @@ void Recording::addOutput(const std::string& name, const Tensor& result) {
     }
     slot.place = placeOf(own);
     touch(slot.place, false);
+    notePairs({{slot.place.buffer, false}});
   }
   program_.outputs.push_back(std::move(slot));
 }
@@ -143,6 +144,9 @@ void Recording::assign(const Tensor& to, const Tensor& from) {
 }
 
 bool Recording::decide(const Place& place) {
+  if (!frames_.empty()) {
+    throw NotAhead("an element of a tensor decides how to go on, in a loop that stays one");
+  }
   if (decisions_.size() == kMostDecisions) {
     throw NotAhead(
         fmt::format("the program goes on in more than {} ways that elements of tensors "
@@ -165,6 +169,12 @@ void Recording::require(const Tensor& holds, const std::string& message) {
 void Recording::restart(std::vector<bool> assumed) {
   assumed_ = std::move(assumed);
   decisions_.clear();
+  frames_.clear();
+  pending_.clear();
+  results_.clear();
+  pairs_.clear();
+  in_loop_ = 0;
+  own_steps_ = false;
   program_.inputs.clear();
   program_.outputs.clear();
   std::ranges::move(program_.steps, std::back_inserter(earlier_));
@@ -187,8 +197,11 @@ Program Recording::take() {
   }
   std::erase_if(earlier_, [&](const Step& step) {
     const std::vector<Use> uses = usesOf(step);
-    // What checks writes nothing, and is among the last call's steps too.
+    // What checks writes nothing, and is among the last call's steps too, as are loops.
     return std::ranges::none_of(uses, &Use::written) ||
+           std::holds_alternative<LoopStep>(step.what) ||
+           std::holds_alternative<SwapStep>(step.what) ||
+           std::holds_alternative<WindowStep>(step.what) ||
            std::ranges::any_of(uses, [&](const Use& use) {
              return use.written && (written[use.buffer] ||
                                     program_.buffers[use.buffer].kind != Buffer::Kind::Temporary);
@@ -202,7 +215,9 @@ Program Recording::take() {
 
 void Recording::touch(const Place& place, bool writes) {
   Buffer& buffer = program_.buffers[place.buffer];
-  if (writes) {
+  if (buffer.kind == Buffer::Kind::Window) {
+    touch({windows_.at(place.buffer), 0}, writes);
+  } else if (writes) {
     if (buffer.kind == Buffer::Kind::Input) {
       throw NotAhead(
           fmt::format("the program writes to its argument '{}'; compiled models leave "
@@ -221,11 +236,14 @@ void Recording::clear(const void* memory) {
 
 void Recording::add(const std::string& name, decltype(Step::what) what) {
   Step step{std::move(what), name, ""};
+  if (!own_steps_ && !std::holds_alternative<LoopStep>(step.what)) notePairs(usesOf(step));
   for (const Use& use : usesOf(step)) {
     if (!use.written) touch({use.buffer, 0}, false);
   }
   for (const Use& use : usesOf(step)) {
-    if (use.written) touch({use.buffer, 0}, true);
+    if (use.written && !std::holds_alternative<WindowStep>(step.what)) {
+      touch({use.buffer, 0}, true);
+    }
   }
   if (program_.steps.size() == kMostSteps) {
     throw NotAhead(fmt::format("the program computes more than {} tensors", kMostSteps));

@@ -9,12 +9,14 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "aot/program.h"
 #include "core/error_types.h"
+#include "core/ivalue.h"
 #include "runtime/fusion/walk.h"
 
 namespace wick::aot {
@@ -23,6 +25,17 @@ namespace wick::aot {
 class NotAhead : public RuntimeError {
  public:
   using RuntimeError::RuntimeError;
+};
+
+// A loop cannot stay one.
+class KeptLoopError : public NotAhead {
+ public:
+  KeptLoopError(const std::string& message, int64_t ordinal)
+      : NotAhead(message), ordinal_(ordinal) {}
+  int64_t ordinal() const { return ordinal_; }  // as aot/kept_loops.h counts them
+
+ private:
+  int64_t ordinal_;
 };
 
 // One at a time on a thread, which is the current one while it lives.
@@ -55,10 +68,13 @@ class Recording {
     bool value;
   };
   static constexpr size_t kMostDecisions = 64;
+  static constexpr size_t kMostSteps = size_t{1} << 17;
   // The compiled model raises the message where an element of a boolean tensor is false.
   void require(const Tensor& holds, const std::string& message);
   // Whether the program has asked for an element that is not a boolean one.
   bool askedForNumber() const { return asked_for_number_; }
+  // Whether it ended because the program has too many steps.
+  bool isFull() const { return program_.steps.size() + earlier_.size() >= kMostSteps; }
   const std::vector<Decision>& decisions() const { return decisions_; }
   // The steps since restart(), which the recording has no longer.
   std::vector<Step> takeSteps() { return std::exchange(program_.steps, {}); }
@@ -80,7 +96,73 @@ class Recording {
   // The contents of a tensor whose buffer is constant; undefined for others.
   Tensor known(const Tensor& t) const;
 
+  // ---- loops and conditions that stay what they are (aot/kept_loops.h) ----
+  // Undefined tensors stand for values that no path reads.
+
+  // A value that the next loop carries, with what it is before the first round.
+  void carry(const Tensor& value);
+  // The steps up to endLoop() are those of a round; `ordinal` tells which loop of the program it is. With
+  // `conditional` the last value that is carried is a bool, and tells whether there is a further round.
+  void beginLoop(const Tensor& rounds, bool conditional, int64_t ordinal);
+  // The number of the round, an int64.
+  Tensor round() const;
+  Tensor carried(size_t number) const;
+  // What the value is in the next round.
+  void setNext(size_t number, const Tensor& value);
+  // Adds the tensor to the list, once a round. The number of rounds is known.
+  void appendEachRound(const IValue& list, const Tensor& value);
+  void endLoop();
+
+  // The steps up to beginElse() run when the condition is true, those from there to endBranch() when it is false.
+  // Whether the first ones, and the others, are recorded.
+  bool beginBranch(const Tensor& condition);
+  bool beginElse();
+  // A value of the side that is recorded now.
+  void setResult(size_t number, const Tensor& value);
+  void endBranch();
+  // Of the loop or condition that ended last.
+  Tensor result(size_t number) const;
+  void raise(const std::string& message);
+
+  // A view of `from`, which has one dimension less: at a position of this dimension that an int64 tells.
+  Tensor select(const Tensor& from, int64_t dim, const Tensor& index);
+
+  // The loop within which something was refused.
+  std::optional<int64_t> openLoop() const;
+  // Rounds of loops that were run one after the other, by ordinal.
+  void noteRounds(int64_t ordinal, int64_t rounds);
+  const std::map<int64_t, int64_t>& roundsOfLoops() const { return rounds_; }
+
  private:
+  struct Appended {
+    IValue list;
+    Tensor all;  // of all rounds
+  };
+  struct Frame {
+    bool loop = false;
+    int64_t ordinal = 0;
+    uint32_t number = 0;        // of a loop
+    size_t step = 0;            // where it begins
+    uint32_t first_buffer = 0;  // of those that are made in it
+    std::optional<int64_t> rounds{};
+    std::optional<bool> known{};  // of a condition
+    Tensor round{};
+    std::vector<Tensor> values{}, next{};
+    bool conditional = false;
+    std::vector<Appended> appended{};
+  };
+  // Two buffers that the program takes for one.
+  struct Pair {
+    uint32_t buffers[2];
+    bool touched[2]{}, written[2]{};
+  };
+  Frame& loopFrame();
+  Tensor memoryLike(const Tensor& t);
+  void assignOwn(const Tensor& to, const Tensor& from);
+  void pair(uint32_t a, uint32_t b);
+  void notePairs(const std::vector<Use>& uses);
+  uint32_t wholeOf(uint32_t buffer) const;
+  bool exchanges(const Frame& frame, size_t number) const;
   uint32_t bufferAt(int64_t address) const;
   bool decide(const Place& place);
   Recording* const before_;
@@ -91,6 +173,14 @@ class Recording {
   std::map<const void*, Tensor> constants_;  // by storage on the CPU
   std::vector<Tensor> held_;
   bool asked_for_number_ = false;
+  std::vector<Frame> frames_;
+  std::vector<Tensor> pending_, results_;  // of the next loop, and of the last
+  std::vector<Pair> pairs_;
+  std::map<uint32_t, uint32_t> windows_;  // what each is a part of
+  std::map<int64_t, int64_t> rounds_;
+  uint32_t loops_ = 0;  // so many numbers are taken
+  uint32_t in_loop_ = 0;
+  bool own_steps_ = false;  // whether what is added is not the program's
 };
 
 // How a kernel goes over memory, as its text wants to know it.

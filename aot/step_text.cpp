@@ -43,6 +43,8 @@ std::vector<StepText> StepWriter::write(const Program& program, const Plan& plan
   plan_ = &plan;
   any_size_ = any_size;
   names_.clear();
+  variables_.clear();
+  loops_ = 0;
   buffers_ = &buffers;
   buffers.clear();
   std::vector<StepText> texts;
@@ -65,6 +67,10 @@ std::vector<StepText> StepWriter::write(const Program& program, const Plan& plan
 
 // An expression for a place in memory, of elements of this C++ type.
 std::string StepWriter::pointer(const Place& place, const std::string& type) {
+  const auto variable = variables_.find(place.buffer);
+  if (variable != variables_.end()) {
+    return fmt::format("at<{}>({}, {})", type, variable->second, place.offset);
+  }
   const Plan::Home& home = plan_->homes[place.buffer];
   switch (home.kind) {
     case Plan::Home::Kind::Memory: {
@@ -270,9 +276,66 @@ void StepWriter::write(const Step&, const OtherwiseStep&) {
 void StepWriter::write(const Step&, const EndStep&) {
   now_.call = "  }\n";
 }
+std::string StepWriter::failure(const std::string& message) {
+  return fmt::format("return wick_aot_fail(state, WICK_AOT_RAISED, {});\n", quoted(message));
+}
 void StepWriter::write(const Step&, const RaiseStep& s) {
+  now_.call = "  " + failure(s.message);
+}
+
+void StepWriter::write(const Step&, const LoopStep& s) {
+  std::string text;
+  for (const uint32_t buffer : s.swapped) {
+    // Where an outer loop comes by again the variable is there once more.
+    const std::string home = pointer({buffer, 0}, "unsigned char");
+    const std::string name = fmt::format("p{}", variables_.size());
+    text += fmt::format("  [[maybe_unused]] unsigned char* {} = {};\n", name, home);
+    variables_[buffer] = name;
+  }
+  const std::string round = fmt::format("round_{}", loops_++);
+  const std::string condition =
+      s.condition ? fmt::format(" && *{} != 0", pointer(*s.condition, "uint8_t")) : "";
+  const std::string rounds =
+      s.told_rounds ? "*" + pointer(*s.told_rounds, "int64_t") : fmt::format("{}", s.rounds);
+  now_.call = fmt::format(
+      "{0}  for (int64_t {1} = 0, {1}_end = {2}; {1} < {1}_end{3}; ++{1}) {{\n"
+      "  *{4} = {1};\n",
+      text, round, rounds, condition, pointer(s.round, "int64_t"));
+}
+void StepWriter::write(const Step&, const SwapStep& s) {
   now_.call =
-      fmt::format("  return wick_aot_fail(state, WICK_AOT_RAISED, {});\n", quoted(s.message));
+      fmt::format("  std::swap({}, {});\n", variables_.at(s.carried), variables_.at(s.next));
+}
+void StepWriter::write(const Step& step, const WindowStep& s) {
+  const std::string from = pointer(s.from, "unsigned char");
+  const size_t number = variables_.size();
+  computes_numbers_ = true;
+  now_.call = fmt::format(
+      "  const int64_t at_{0} = wick_aot::position(*{1}, {2});\n"
+      "  if (at_{0} < 0) {3}"
+      "  [[maybe_unused]] auto* const v{0} = {4} + at_{0} * {5};\n",
+      number, pointer(s.index, "int64_t"), s.size, failure(step.name + ": index out of range"),
+      from, s.bytes);
+  variables_[s.window] = fmt::format("v{}", number);
+}
+
+void StepWriter::write(const Step&, const NumberStep& s) {
+  computes_numbers_ = true;
+  const auto typeOf = [](DType dtype) {
+    return dtype == DType::Bool ? "uint8_t" : codegen::cppType(dtype);
+  };
+  std::string arguments;
+  for (const NumberStep::Operand& operand : s.from) {
+    const std::string number = "*" + pointer(operand.place, typeOf(operand.dtype));
+    arguments += operand.dtype == s.computed
+                     ? number + ", "
+                     : fmt::format("static_cast<{}>({}), ", typeOf(s.computed), number);
+  }
+  const std::string to = pointer(s.to.place, codegen::cppType(s.to.dtype));
+  now_.call = fmt::format(
+      "  if (const char* const error = wick_aot::{}({}*{})) {{\n"
+      "    return wick_aot_fail(state, WICK_AOT_RAISED, error);\n  }}\n",
+      s.function, arguments, to);
 }
 
 }  // namespace wick::aot

@@ -39,9 +39,12 @@ class StepWriter {
   const std::vector<std::string>& functions() const { return functions_; }
   const std::string& tables() const { return tables_; }
   bool convolves() const { return convolves_; }
+  bool computesNumbers() const { return computes_numbers_; }
 
  private:
   std::string pointer(const Place& place, const std::string& type);
+  // A statement that ends the call with an error.
+  static std::string failure(const std::string& message);
   bool isWeight(const Place& p) const;
   int64_t weightsOffset(const Place& p) const;
   std::string table(const std::vector<int64_t>& numbers);
@@ -58,20 +61,26 @@ class StepWriter {
   void write(const Step& step, const OtherwiseStep& s);
   void write(const Step& step, const EndStep& s);
   void write(const Step& step, const RaiseStep& s);
+  void write(const Step& step, const LoopStep& s);
+  void write(const Step& step, const SwapStep& s);
+  void write(const Step& step, const WindowStep& s);
+  void write(const Step& step, const NumberStep& s);
 
-  const unsigned vector_bits_;
+  unsigned vector_bits_;
   const Program* program_ = nullptr;  // that is written now
   const Plan* plan_ = nullptr;
   bool any_size_ = false;
   StepText now_;
   std::unordered_map<uint32_t, size_t> names_;  // of temporary buffers
   std::vector<uint32_t>* buffers_ = nullptr;
+  std::unordered_map<uint32_t, std::string> variables_;  // that hold addresses of buffers
+  size_t loops_ = 0;                                     // so many are begun
   std::set<std::string> defined_;
   std::vector<std::string> functions_;
   // By text.
   std::map<std::string, std::string> table_names_, axes_names_, convolution_names_;
   std::string tables_;
-  bool convolves_ = false;
+  bool convolves_ = false, computes_numbers_ = false;
 };
 
 // Numbers with commas between them; "0" when there are none.

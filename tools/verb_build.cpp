@@ -102,7 +102,9 @@ aot::Entry recorded(const Options& options, const LoadedFile& program, const std
   aot::Family family = aot::familyOf(function, symbols, argumentsOf);
   // The entry keeps the prepared function, which nobody else holds.
   entry.family = {family.symbols, [prepared, record = std::move(family.record)](
-                                      const std::vector<int64_t>& sizes) { return record(sizes); }};
+                                      const std::vector<int64_t>& sizes, bool keep) {
+                    return record(sizes, keep);
+                  }};
   return entry;
 }
 

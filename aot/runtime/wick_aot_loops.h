@@ -6,6 +6,7 @@
 
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "small_gemm_blocks.h"
 

@@ -494,11 +494,13 @@ TEST(AotTest, RefusesWhatItCannotCompile) {
               HasSubstr("aten::__getitem__ needs a number"));
   EXPECT_THAT(refusal("    if bool(x.sum() > 0):\n        return x[:2]\n    return x\n"),
               HasSubstr("the dtypes or sizes of the results"));
-  EXPECT_THAT(refusal("    while bool(x.sum() > 0):\n        x = x - 1\n    return x\n"),
-              HasSubstr("more than 64 ways"));
+  EXPECT_THAT(
+      refusal("    while bool(x.sum() > 0):\n        x = torch.cat([x, x])\n    return x\n"),
+      HasSubstr("A loop cannot stay one"));
   EXPECT_THAT(refusal("    n: List[List[float]] = x.tolist()\n    return n\n"),
               HasSubstr("known only when"));
-  EXPECT_THAT(refusal("    for i in range(int(x.sum())):\n        x = x + i\n    return x\n"),
+  EXPECT_THAT(refusal("    l: List[int] = []\n    for i in range(int(x.sum())):\n"
+                      "        l.append(i)\n    return l\n"),
               HasSubstr("more than 64 ways"));
   EXPECT_THAT(refusal("    return x * x.item()\n"), HasSubstr("a Tensor with 9 elements"));
   EXPECT_THAT(refusal("    return x[x > 0]\n"), HasSubstr("aten::index"));

@@ -1,0 +1,456 @@
+// Loops that are loops of compiled models, and numbers that these compute, against the engine.
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "codegen/llvm/kernels.h"
+#include "core/error_types.h"
+#include "runtime/jit_mode.h"
+#include "tests/aot/compiled.h"
+#include "wick.h"
+
+namespace wick {
+namespace {
+
+using testing::HasSubstr;
+using testing_aot::expectSame;
+using testing_aot::tensorOf;
+using testing_aot::tensorsOf;
+using testing_aot::Workshop;
+
+struct Case {
+  const char* name;
+  std::vector<const char*> inputs;
+  const char* source;
+  bool loops = true;  // whether the text has a loop
+};
+std::ostream& operator<<(std::ostream& os, const Case& c) {
+  return os << c.name;
+}
+
+const std::vector<Case>& cases() {
+  static const std::vector<Case> all = {
+      {"counted", {"5xf32", "2xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    y = x
+    total = 0
+    for i in range(int(k[0]) * 7):
+        y = y * 0.75 + i
+        total += i * int(k[1])
+    return y, total
+)"},
+      {"ranges", {"5xf32", "3xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    seen = 0
+    for i in range(int(k[0]), 9, int(k[1]) + 1):
+        x = x + i
+        seen = seen * 10 + i
+    for i in range(5, int(k[2]), -1):
+        x = x * 0.5 - i
+        seen = seen * 7 + i
+    return x, seen
+)"},
+      {"conditional", {"5xf32", "2xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    total = 0
+    n = int(k[1]) + 6
+    while n > 0:
+        if n % 2 == 0:
+            x = x - n
+            total += n // 2
+        elif n == 5:
+            x = torch.tanh(x)
+        else:
+            x = x * 0.5
+            total += int(2 ** n)
+        n -= 1
+        if bool(x.sum() < -30):
+            break
+    return x, total, n
+)"},
+      {"continued", {"6xf32", "2xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    total = 0.0
+    for i in range(int(k[0]) * 4 + 2):
+        if i % 3 == int(k[1]):
+            continue
+        if float(x.amax()) > 40.0:
+            total += 0.5
+            continue
+        x = x * 1.5
+        total += float(x[i % 6])
+    return x, total
+)"},
+      {"returned", {"6xf32", "2xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    for i in range(int(k[0]) + 3):
+        x = x * 2
+        if bool(x.amax() > 6):
+            return x + i
+    return x
+)"},
+      {"nested", {"6xf32", "2xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    count = 0
+    for i in range(int(k[0]) + 1):
+        y = x * 0
+        for j in range(i + int(k[1])):
+            y = y + x * j
+            count += 1
+            if count % 4 == 0:
+                y = y - 1
+        x = x * 0.5 + y
+    return x, count
+)"},
+      {"exchanged", {"100xf32", "100xf32", "1xi64"}, R"(
+def main(a: Tensor, b: Tensor, k: Tensor):
+    c = a - b
+    for i in range(int(k[0]) * 3):
+        a, b, c = b, c, a
+        if i == 4:
+            c = c + a
+        b, c = c * 0.5, b
+    return a, b, c
+)"},
+      {"doubled", {"200xf32", "1xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    y = x.sin()
+    for i in range(int(k[0])):
+        y = (y * 1.25).relu() - x
+        z = y.cumsum(0) if False else y * 2
+        y = z - y.amax()
+    return y, x + y
+)"},
+      {"parts_read", {"6x8xf32", "8x8xf32", "1xi64"}, R"(
+def main(x: Tensor, w: Tensor, k: Tensor):
+    h = torch.zeros(8)
+    for i in range(int(k[0]) + 2):
+        h = torch.tanh(w @ h + x[i])
+        h = h + x[-1 - i, i] + x[:, i].sum()
+    return h
+)"},
+      {"parts_written", {"6x8xf32", "1xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    out = torch.zeros(6, 8)
+    table = torch.ones(8)
+    for i in range(int(k[0]) + 2):
+        out[i] = x[i] * 2 + table
+        out[i, i] += 100.0
+        table[i + 1] = out[i, 0]
+    return out, table
+)"},
+      {"made_in_rounds", {"6xf32", "1xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    total = torch.zeros(6)
+    for i in range(int(k[0]) + 2):
+        y = torch.zeros(6)
+        y[2] = 5.0
+        y += x * i
+        z = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+        z.add_(y)
+        total = total + z
+    return total
+)"},
+      {"in_place", {"6xf32", "1xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    y = torch.ones(6)
+    for i in range(int(k[0]) + 2):
+        y += x
+        y.mul_(1.5)
+    return y
+)"},
+      {"long", {"50x8xf32", "8x8xf32"}, R"(
+def main(x: Tensor, w: Tensor):
+    h = torch.zeros(8)
+    outs: List[Tensor] = []
+    alone: List[Tensor] = []
+    for i in range(x.size(0)):
+        for j in range(2):
+            h = torch.tanh(w @ h + x[i]) * 0.5
+        h = h + i
+        g = h.view(2, 4).t()
+        outs.append(h)
+        alone.append(g)
+    return torch.stack(outs), torch.cat(outs, dim=-1), torch.stack(alone, 1), torch.cat(alone, 1), h, outs[7]
+)"},
+      {"long_literal", {"6xf32"}, R"(
+def main(x: Tensor):
+    for i in range(100):
+        x = x * 0.99 + i
+    return x
+)"},
+      {"weights", {"8xf32", "1xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    w = torch.tensor([1.0, 0.5, 0.25, 2.0, 1.0, 0.0, 1.0, 3.0])
+    for i in range(int(k[0])):
+        x = x * w + w.sum()
+    return x
+)"},
+      {"raises_never", {"8xf32", "1xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    for i in range(int(k[0]) + 1):
+        if i > 10:
+            raise ValueError("too far")
+        assert x.size(0) == 8
+        x = x + i
+    return x
+)"},
+      {"short",
+       {"8xf32"},
+       R"(
+def main(x: Tensor):
+    for i in range(3):
+        x = x * i + x.size(0)
+    return x
+)",
+       false},
+      {"arithmetic",
+       {"3xf64", "4xi64"},
+       R"(
+def main(x: Tensor, k: Tensor):
+    a = int(k[0]) - 2
+    b = int(k[1]) * 2 - 3
+    f = float(x[0])
+    g = float(x[1]) + 4.0
+    s = [a // b, a % b, -7 // b, 7 % b, a << 3, (a * 1000) >> (int(k[2])), ~a, a & 6, (a | 1) ^ b]
+    t = [f // g, f % g, a // g, f % b, a ** 2, 2 ** a, g ** f, g ** a, 2.5 ** b, a / b]
+    u = [math.sqrt(g), math.exp(f), math.log(g), math.sin(f), math.atan2(f, g), math.fmod(f, g), math.log1p(g), math.hypot(a, g), math.pow(g, 2), math.copysign(g, f), math.erf(f), math.tanh(f)]
+    v = [math.floor(f), math.ceil(f), math.gcd(a * 4, b * 6), round(f) // 1]
+    y = x % g + x * (a % 3)
+    return s, t, u, v, y, abs(a) % 3 == 1, f // 1 > -1 and a % 2 == 0
+)",
+       false},
+      {"asks_for_leaves",
+       {"8xf32"},
+       R"(
+def main(x: Tensor):
+    return x * 2 if x.is_leaf else x
+)",
+       false},
+  };
+  return all;
+}
+
+std::vector<Tensor> inputsOf(const Case& c, uint64_t seed) {
+  std::vector<Tensor> inputs;
+  for (const char* spec : c.inputs) inputs.push_back(tensorOf(spec, seed++));
+  return inputs;
+}
+std::vector<IValue> valuesOf(const std::vector<Tensor>& tensors) {
+  return {tensors.begin(), tensors.end()};
+}
+bool hasLoop(const aot::BuildResult& built) {
+  return built.files[1].text.find("for (int64_t round_") != std::string::npos;
+}
+
+// The cases, each a method of one model.
+struct Recorded {
+  std::vector<aot::Entry> entries;
+  std::map<std::string, std::string> refused;
+  std::map<std::string, bool> loops;  // whether the text has a loop
+  std::map<std::string, int32_t> signatures;
+};
+Recorded recordAll() {
+  Recorded all;
+  for (const Case& c : cases()) {
+    const Program program = compile(c.source);
+    try {
+      aot::Program recorded = aot::record(program.function("main"), valuesOf(inputsOf(c, 1)));
+      aot::BuildOptions options;
+      options.name = "alone";
+      all.loops[c.name] = hasLoop(aot::build(recorded, options, [](std::string_view) {}));
+      all.signatures[c.name] = static_cast<int32_t>(all.entries.size());
+      all.entries.push_back({c.name, std::move(recorded)});
+    } catch (const Error& e) {
+      all.refused[c.name] = e.what();
+    }
+  }
+  return all;
+}
+
+class LoopsTest : public testing::TestWithParam<Case> {
+ protected:
+  static void SetUpTestSuite() {
+    setJitMode(JitMode::Sync);
+    setJitThreshold(0);
+    workshop_ = new Workshop("loops");
+    recorded_ = recordAll();
+    workshop_->add("loops", std::move(recorded_.entries));
+    said_ = workshop_->compile();
+  }
+  static inline Workshop* workshop_ = nullptr;
+  static inline Recorded recorded_;
+  static inline std::string said_;
+};
+
+TEST_P(LoopsTest, GivesTheBitsOfTheEngine) {
+  const Case& c = GetParam();
+  ASSERT_EQ(said_, "");
+  ASSERT_EQ(recorded_.refused[c.name], "");
+  EXPECT_EQ(recorded_.loops[c.name], c.loops);
+  const Workshop::Model model = workshop_->load("loops", c.name);
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, workshop_->weightsOf("loops").c_str()), WICK_AOT_OK) << state.error;
+  const Program program = compile(c.source);
+  for (uint64_t seed = 1; seed < 13; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    const std::vector<Tensor> inputs = inputsOf(c, seed);
+    IValue expected;
+    std::string raised;
+    try {
+      for (int run = 0; run < 4; ++run) expected = program.call("main", valuesOf(inputs));
+    } catch (const RuntimeError& e) {
+      raised = e.brief();
+    }
+    const std::vector<Tensor> outputs =
+        testing_aot::outputsOf(*model.about(), recorded_.signatures[c.name]);
+    const std::string said = testing_aot::call(model, state, inputs, outputs);
+    EXPECT_THAT(said, HasSubstr(raised));
+    EXPECT_EQ(said.empty(), raised.empty()) << said << " / " << raised;
+    if (!raised.empty()) continue;
+    const std::vector<Tensor> wanted = tensorsOf(expected);
+    ASSERT_EQ(wanted.size(), outputs.size());
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      SCOPED_TRACE(fmt::format("result {}", i));
+      expectSame(wanted[i], outputs[i]);
+    }
+  }
+  model.free(&state);
+}
+INSTANTIATE_TEST_SUITE_P(Aot, LoopsTest, testing::ValuesIn(cases()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// The same text under the other compiler.
+TEST(AotLoopsTest, CompilesUnderClang) {
+  if (std::system("clang++-14 --version > /dev/null 2>&1") != 0) {
+    GTEST_SKIP() << "there is no clang++-14";
+  }
+  Workshop workshop("loops_clang");
+  workshop.add("loops", recordAll().entries);
+  const char* const flags = "-Wno-deprecated -Wno-unused-command-line-argument -fsyntax-only";
+  EXPECT_EQ(workshop.compile("clang++-14", flags), "");
+}
+
+// What a round raises ends the call.
+TEST(AotLoopsTest, RoundsRaise) {
+  Workshop workshop("loops_raise");
+  const Program raises = compile(R"(
+def main(x: Tensor, k: Tensor):
+    for i in range(int(k[0])):
+        if i == 3:
+            raise ValueError("the third \"round\"")
+        x = x + 10 // (2 - i)
+    return x
+)");
+  const Program outside = compile(R"(
+def main(x: Tensor, k: Tensor):
+    y = x * 0
+    for i in range(int(k[0])):
+        y = y + x[i]
+    return y
+)");
+  const auto with = [](int64_t k) {
+    return std::vector<Tensor>{Tensor::from({1.0f, 2.0f}), Tensor::from(std::vector<int64_t>{k})};
+  };
+  workshop.add("raises", raises.function("main"), valuesOf(with(1)));
+  workshop.add("outside", outside.function("main"), valuesOf(with(1)));
+  ASSERT_EQ(workshop.compile(), "");
+  for (const auto& [name, program] : {std::pair("raises", &raises), {"outside", &outside}}) {
+    const Workshop::Model model = workshop.load(name);
+    wick_aot_state state;
+    ASSERT_EQ(model.init(&state, workshop.weightsOf(name).c_str()), WICK_AOT_OK) << state.error;
+    for (int64_t k = -1; k < 5; ++k) {
+      const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
+      const std::string said = testing_aot::call(model, state, with(k), outputs);
+      if (k <= 2) {
+        EXPECT_EQ(said, "");
+        expectSame(program->call("main", valuesOf(with(k))).toTensor(), outputs[0]);
+        continue;
+      }
+      EXPECT_THROW(program->call("main", valuesOf(with(k))), RuntimeError);
+      EXPECT_THAT(said, HasSubstr(name == std::string("outside") ? "index out of range"
+                                                                 : "division or modulo by zero"));
+    }
+    model.free(&state);
+  }
+}
+
+// Over a size: one loop for all sizes.
+TEST(AotLoopsTest, SizesCountRounds) {
+  const Program program = compile(R"(
+def main(x: Tensor, w: Tensor):
+    h = torch.zeros(8)
+    outs: List[Tensor] = []
+    for i in range(x.size(0)):
+        h = torch.tanh(w @ h + x[i])
+        outs.append(h * i)
+    return torch.stack(outs), h
+)");
+  Workshop workshop("loops_sizes");
+  const auto with = [](int64_t n) {
+    return std::vector<Tensor>{tensorOf(fmt::format("{}x8xf32", n), 3), tensorOf("8x8xf32", 4)};
+  };
+  std::vector<aot::Entry> entries(1);
+  entries[0].family =
+      aot::familyOf(program.function("main"), {{"N", 1, 60, 1}},
+                    [&](const std::vector<int64_t>& s) { return valuesOf(with(s[0])); });
+  const aot::BuildResult built = workshop.add("sized", std::move(entries));
+  EXPECT_TRUE(hasLoop(built));
+  EXPECT_LT(built.steps, 60u);
+  ASSERT_EQ(workshop.compile(), "");
+  const Workshop::Model model = workshop.load("sized");
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, workshop.weightsOf("sized").c_str()), WICK_AOT_OK) << state.error;
+  for (const int64_t n : {1, 2, 3, 17, 59, 60}) {
+    SCOPED_TRACE(n);
+    const std::vector<Tensor> inputs = with(n);
+    const std::vector<Tensor> outputs = testing_aot::outputsFor(model, state, inputs);
+    ASSERT_EQ(testing_aot::call(model, state, inputs, outputs), "");
+    IValue expected;
+    for (int run = 0; run < 4; ++run) expected = program.call("main", valuesOf(inputs));
+    const std::vector<Tensor> wanted = tensorsOf(expected);
+    ASSERT_EQ(wanted.size(), outputs.size());
+    for (size_t i = 0; i < wanted.size(); ++i) expectSame(wanted[i], outputs[i]);
+  }
+  model.free(&state);
+}
+
+// A loop that cannot stay one is told with the reason, where it has no bound.
+TEST(AotLoopsTest, RefusesWhatItCannotCompile) {
+  const auto refusal = [](const std::string& body, const char* input = "3xf32") {
+    const Program program = compile("def main(x: Tensor):\n" + body);
+    try {
+      aot::BuildOptions options;
+      options.name = "refused";
+      aot::build(aot::record(program.function("main"), {IValue(tensorOf(input, 1))}), options,
+                 [](std::string_view) {});
+    } catch (const Error& e) {
+      return std::string(e.what());
+    }
+    return std::string("it was compiled");
+  };
+  EXPECT_THAT(
+      refusal("    for i in range(int(x[0])):\n        x = torch.cat([x, x])\n    return x\n"),
+      HasSubstr("a value that a loop carries changes from"));
+  EXPECT_THAT(refusal("    l: List[int] = []\n    for i in range(int(x[0])):\n        "
+                      "l.append(i)\n    return len(l)\n"),
+              HasSubstr("a List[int] is changed in a loop that stays one"));
+  EXPECT_THAT(refusal("    l: List[Tensor] = []\n    for i in range(int(x[0])):\n        "
+                      "l.append(x * i)\n    return torch.stack(l)\n"),
+              HasSubstr("a list grows in a loop; how often must be known"));
+  EXPECT_THAT(refusal("    y = x.clone()\n    z = y\n    for i in range(int(x[0])):\n        z += "
+                      "x\n    return y, z\n"),
+              HasSubstr("is written to in place, and used under another name"));
+  EXPECT_THAT(
+      refusal(
+          "    n = 0\n    for i in range(int(x[0])):\n        n += 1\n    return torch.zeros(n)\n"),
+      HasSubstr("needs a number that elements of a tensor decide"));
+  EXPECT_EQ(refusal("    while bool(x.sum() > 0):\n        x = x - 1\n    return x\n"),
+            "it was compiled");
+}
+
+}  // namespace
+}  // namespace wick
