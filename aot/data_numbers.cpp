@@ -139,6 +139,10 @@ void dataFunction(CallFrame& frame) {
     const Tensor t = numberArgument(frame, i + 1).reshape({});
     known = known && t.device().isCpu();
     any_float = any_float || isFloating(t.dtype());
+    const bool number =
+        t.dtype() == DType::Long || t.dtype() == DType::Double || t.dtype() == DType::Bool;
+    WICK_CHECK(number && (!any_float || f->kind != NumberFunction::Kind::Ints),
+               "{}: unexpected operand {}", name, t.describe());
     operands.push_back(t);
   }
   const DType takes = f->operandType(any_float), gives = f->resultType(any_float);
@@ -182,6 +186,8 @@ void dataSelect(CallFrame& frame) {
   const int64_t dim = frame.args[1].toInt();
   WICK_CHECK(dim >= -from.dim() && dim < from.dim(), "select: there is no dimension {} of {}", dim,
              from.dim());
+  WICK_CHECK(index.dtype() == DType::Long, "select: expected an int as index, got {}",
+             index.describe());
   const Tensor known = index.device().isCpu() ? index : Recording::current().known(index);
   if (known.defined()) {
     frame.results[0] = kSelect(from, dim, known.to(DType::Long).item<int64_t>());

@@ -1,4 +1,6 @@
 // The operators of aot/kept_loops.h.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "aot/device.h"
@@ -15,7 +17,11 @@ namespace {
 
 // Undefined where there is none.
 Tensor valueOf(const IValue& v) {
-  return v.isNone() ? Tensor() : v.toTensor();
+  const Tensor t = v.isNone() ? Tensor() : v.toTensor();
+  if (t.defined() && (t.kind() != TensorKind::Dense || t.impl()->is_conj)) {
+    throw NotAhead(fmt::format("{} in a loop is not available ahead of time", t.describe()));
+  }
+  return t;
 }
 size_t numberOf(const IValue& v) {
   const int64_t number = v.toInt();
@@ -41,7 +47,9 @@ void next(CallFrame& frame) {
   Recording::current().setNext(numberOf(frame.args[1]), valueOf(frame.args[0]));
 }
 void append(CallFrame& frame) {
-  Recording::current().appendEachRound(frame.args[0], frame.args[1].toTensor());
+  const Tensor t = valueOf(frame.args[1]);
+  WICK_CHECK(t.defined(), "expected a tensor for a list");
+  Recording::current().appendEachRound(frame.args[0], t);
 }
 // Tensors that lie one behind the other at equal distances, as one; undefined for others.
 Tensor together(const std::vector<IValue>& list) {

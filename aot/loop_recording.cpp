@@ -401,7 +401,8 @@ std::optional<int64_t> Recording::openLoop() const {
   for (auto frame = frames_.rbegin(); frame != frames_.rend(); ++frame) {
     if (frame->loop) return frame->ordinal;
   }
-  return std::nullopt;
+  // A condition alone is the number of no loop.
+  return frames_.empty() ? std::nullopt : std::optional<int64_t>(-1);
 }
 void Recording::noteRounds(int64_t ordinal, int64_t rounds) {
   int64_t& most = rounds_[ordinal];

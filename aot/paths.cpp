@@ -104,6 +104,9 @@ class Paths {
       if (recording_.decisions().empty() || !isRaised(e)) throw;
       path.raised = e.brief();
     }
+    if (recording_.openLoop()) {
+      throw NotAhead("the program ends within a loop that stays one");
+    }
     path.decisions = recording_.decisions();
     if (!path.decisions.empty() && !path.raised) bind(path.results);
     path.steps = recording_.takeSteps();
