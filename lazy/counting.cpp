@@ -103,6 +103,9 @@ void countFollowed(const char* cause, const SourceRange& place) {
   ++state().totals.followed;
   state().causes.add(cause, place);
 }
+void countRolled(size_t loops) {
+  state().totals.rolled += loops;
+}
 void countImmediate(std::string_view op, const SourceRange& place) {
   state().immediate.add(op, place);
 }
@@ -126,6 +129,9 @@ std::string report() {
       "{} calls recorded; {} graphs run: {} compiled, {} found in the cache, {} of frozen steps\n",
       now.totals.recorded, now.totals.evaluations, now.totals.compiled, now.totals.found,
       now.totals.followed);
+  if (now.totals.rolled > 0) {
+    text += fmt::format("{} repetitions of records ran as loops\n", now.totals.rolled);
+  }
   const std::string causes = now.causes.lines(), immediate = now.immediate.lines();
   if (!causes.empty()) text += "why graphs ran:\n" + causes;
   if (!immediate.empty()) text += "operators that ran at once, not recorded:\n" + immediate;

@@ -11,6 +11,8 @@ void countRecorded();
 // `place`: what asked for a value; invalid where that is a step's end.
 void countEvaluation(const char* cause, bool compiled, const SourceRange& place);
 void countFollowed(const char* cause, const SourceRange& place);
+// Repetitions of a graph that runs became this many loops.
+void countRolled(size_t loops);
 void countImmediate(std::string_view op, const SourceRange& place);
 
 }  // namespace wick::lazy

@@ -15,6 +15,7 @@ namespace {
 // Whether the call does nothing but arithmetic, whatever the elements are. Arguments fit, or it would
 // not have been recorded. Quotients and powers of integers may raise.
 bool cannotFail(const Record& record) {
+  if (record.loop) return false;
   const Operator& op = *record.op;
   if (!op.record().scalar || record.cloned != 0) return false;
   static const Symbol kMayRaise[] = {Symbol::aten("div"), Symbol::aten("floor_divide"),
@@ -33,17 +34,18 @@ bool isLike(const Geometry& a, const Tensor& b) {
 
 class Splitter {
  public:
-  Splitter(const Graph& graph, const Graph::Plan& plan, const std::vector<bool>& spare)
+  Splitter(const Graph& graph, const Graph::Plan& plan, const std::vector<bool>& spare,
+           const Targets& targets)
       : graph_(graph),
         plan_(plan),
         spare_(spare),
+        targets_(targets),
         late_(graph.records_.size()),
         last_(graph.records_.size()) {}
 
   Split run() {
     findLate();
-    std::unordered_map<ValueId, const Base*> wanted;
-    for (const Base* base : graph_.pending_) wanted.emplace(base->value(), base);
+    const std::unordered_map<ValueId, const Base*> wanted(targets_.begin(), targets_.end());
     for (const ValueId id : plan_.outputs) {
       const auto base = wanted.find(id);
       if (base != wanted.end()) tryTarget(id, base->second->layout());
@@ -131,13 +133,15 @@ class Splitter {
   const Graph& graph_;
   const Graph::Plan& plan_;
   const std::vector<bool>& spare_;
+  const Targets& targets_;
   std::vector<bool> late_, last_;
 };
 
-Split Program::split(const Graph& graph, const Graph::Plan& plan, const std::vector<bool>& spare) {
+Split Program::split(const Graph& graph, const Graph::Plan& plan, const std::vector<bool>& spare,
+                     const Targets& targets) {
   const bool any = std::ranges::any_of(spare, [](bool one) { return one; });
   if (!any) return {plan, {}};
-  return Splitter(graph, plan, spare).run();
+  return Splitter(graph, plan, spare, targets).run();
 }
 
 }  // namespace wick::lazy

@@ -1,41 +1,12 @@
 #include "lazy/frozen_step.h"
 
 #include <algorithm>
-#include <bit>
 
 #include "core/error.h"
 #include "lazy/device_below.h"
 #include "lazy/immediate.h"
 
 namespace wick::lazy {
-
-namespace {
-
-bool sameConstant(const IValue& a, const IValue& b) {
-  if (a.tag() != b.tag()) return false;
-  switch (a.tag()) {
-    case IValue::Tag::None:
-      return true;
-    case IValue::Tag::Int:
-      return a.toInt() == b.toInt();
-    case IValue::Tag::Bool:
-      return a.toBool() == b.toBool();
-    case IValue::Tag::Double:
-      return std::bit_cast<uint64_t>(a.toDouble()) == std::bit_cast<uint64_t>(b.toDouble());
-    case IValue::Tag::Complex:
-      return a.toComplex() == b.toComplex();
-    case IValue::Tag::Device:
-      return a.toDevice() == b.toDevice();
-    case IValue::Tag::String:
-      return a.toString() == b.toString();
-    case IValue::Tag::List:
-      return std::ranges::equal(a.elements(), b.elements(), sameConstant);
-    default:
-      return false;
-  }
-}
-
-}  // namespace
 
 void FrozenStep::keep(const Graph& graph, const Graph::Plan& plan,
                       std::shared_ptr<Program> program) {
@@ -106,6 +77,8 @@ const char* FrozenStep::operand(const Operand& was, const IValue& v,
       }
       return nullptr;
     }
+    case Operand::Kind::Sequence:
+      break;  // frozen steps have no loops
   }
   return kOther;
 }

@@ -1,6 +1,7 @@
 #include "lazy/graph.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 
 #include "core/error.h"
@@ -13,6 +14,7 @@
 #include "lazy/lazy.h"
 #include "lazy/places.h"
 #include "lazy/program.h"
+#include "lazy/rolling.h"
 
 namespace wick::lazy {
 
@@ -46,6 +48,30 @@ Operand numberOperand(const IValue& number) {
                      : number.isDouble() ? number.toDouble() == 0 || number.toDouble() == 1
                                          : true;
   return {plain ? Operand::Kind::Constant : Operand::Kind::Number, number, {}};
+}
+
+bool sameConstant(const IValue& a, const IValue& b) {
+  if (a.tag() != b.tag()) return false;
+  switch (a.tag()) {
+    case IValue::Tag::None:
+      return true;
+    case IValue::Tag::Int:
+      return a.toInt() == b.toInt();
+    case IValue::Tag::Bool:
+      return a.toBool() == b.toBool();
+    case IValue::Tag::Double:
+      return std::bit_cast<uint64_t>(a.toDouble()) == std::bit_cast<uint64_t>(b.toDouble());
+    case IValue::Tag::Complex:
+      return a.toComplex() == b.toComplex();
+    case IValue::Tag::Device:
+      return a.toDevice() == b.toDevice();
+    case IValue::Tag::String:
+      return a.toString() == b.toString();
+    case IValue::Tag::List:
+      return std::ranges::equal(a.elements(), b.elements(), sameConstant);
+    default:
+      return false;
+  }
 }
 
 Graph::Graph() = default;
@@ -139,6 +165,12 @@ std::vector<ValueId> Graph::outputs() const {
   made.insert(made.end(), effects_.begin(), effects_.end());
   std::ranges::sort(made);
   made.erase(std::ranges::unique(made).begin(), made.end());
+  return made;
+}
+
+Targets Graph::targets() const {
+  Targets made;
+  for (const Base* base : pending_) made.emplace_back(base->value(), base);
   return made;
 }
 
@@ -255,13 +287,22 @@ std::vector<IValue> Graph::run(const Plan& plan, const char* cause, bool ends_st
   // Elsewhere kernels write to memory of their own.
   const bool donates = ends_step && deviceBelow().isCpu();
   const std::vector<bool> spare = donates ? spareInputs() : std::vector<bool>();
-  Description description = Program::describe(*this, plan, spare);
+  // Frozen steps are not described again, so they gain nothing from loops.
+  std::unique_ptr<Rolled> rolled = frozen_ || !rolls() ? nullptr : Rolled::roll(*this, plan);
+  const Graph& graph = rolled ? rolled->graph : *this;
+  const Plan& what = rolled ? rolled->plan : plan;
+  Description description = Program::describe(graph, what, spare);
+  const Targets wanted = !description.donates ? Targets() : rolled ? rolled->targets : targets();
   bool compiled = false;
-  const auto program = Program::find(*this, plan, spare, description.key, compiled);
+  const auto program = Program::find(graph, what, spare, wanted, description.key, compiled);
   countEvaluation(cause, compiled, placeOfCause(ends_step));
   // Before inputs are forgotten.
   if (frozen_) frozen_->keep(*this, plan, program);
-  return program->run(std::move(description.arguments), forget);
+  if (!rolled) return program->run(std::move(description.arguments), forget);
+  countRolled(rolled->loops);
+  const std::vector<Rolled::Output> outputs = std::move(rolled->outputs);
+  rolled.reset();  // it holds the inputs
+  return Rolled::unpack(program->run(std::move(description.arguments), forget), outputs);
 }
 
 std::vector<bool> Graph::spareInputs() const {

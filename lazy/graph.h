@@ -12,6 +12,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "core/ivalue.h"
@@ -24,6 +25,8 @@ namespace wick::lazy {
 class Base;
 class FrozenStep;
 class Program;
+class Roller;
+struct Loop;
 
 using ValueId = uint32_t;
 inline constexpr ValueId kNoValue = UINT32_MAX;
@@ -61,9 +64,12 @@ struct Operand {
     Constant,  // belongs to the graph's text
     Number,    // an int or float that is handed over when the graph runs
     Ints,      // a list of ints, some of which are (isParameter())
+    Sequence,  // a list of tensors or numbers of any length, handed over as one; of loops
   };
   Kind kind = Kind::Constant;
   IValue value;
+  // In a loop's body numbers may be values too: one for a Number, for Ints one each, where kNoValue
+  // is a number that belongs to the text.
   ValueIds values;
 };
 Operand valueOperand(ValueId value);
@@ -77,12 +83,19 @@ inline bool isParameter(int64_t number) {
   return number < -1 || number > 1;
 }
 
+// Who wants which value.
+using Targets = std::vector<std::pair<ValueId, const Base*>>;
+
+// Whether two constants are the same text.
+bool sameConstant(const IValue& a, const IValue& b);
+
 struct Record {
   const Operator* op = nullptr;
+  std::shared_ptr<const Loop> loop;  // instead of an operator; lazy/rolling.h
   std::vector<Operand> operands;
   // Of each result of the operator how many values it has: kOne for a tensor, else the length of a
-  // list of tensors.
-  static constexpr int64_t kOne = -1;
+  // list of tensors, or kList for a list that is one value.
+  static constexpr int64_t kOne = -1, kList = -2;
   DimVector results;
   uint64_t cloned = 0;  // bit i: operand i is copied, the copy is written and is a value
   ValueId first = 0;    // the values: those of the results, then the copies
@@ -132,6 +145,8 @@ class Graph {
  private:
   friend class FrozenStep;
   friend class Program;
+  friend class Roller;
+  friend struct Rolled;
   friend class Splitter;
   friend struct Split;
   // What has to run: records in their order, and the values that are wanted.
@@ -141,6 +156,7 @@ class Graph {
   };
   Plan plan() const;
   std::vector<ValueId> outputs() const;
+  Targets targets() const;
   std::vector<IValue> run(const Plan& plan, const char* cause, bool ends_step, bool& let_go);
   void evaluateNow(const char* cause, bool ends_step);
   // Of each input, whether nobody else has its memory and a result may want it; docs/lazy.md.

@@ -30,6 +30,7 @@ struct Counters {
   uint64_t compiled = 0;     // of these, graphs that nobody had run before
   uint64_t found = 0;        // those that the cache held
   uint64_t followed = 0;     // and those of frozen steps
+  uint64_t rolled = 0;       // repetitions in graphs that ran as loops
   struct Count {
     std::string what;
     uint64_t times;
@@ -48,6 +49,9 @@ void resetCounters();
 // may be made again. Computes what is not yet.
 void freezeStep();
 void thawStep();
+
+// Whether repetitions in steps become loops, as at first; docs/lazy.md. Of the whole process.
+void setRolling(bool on);
 
 // The same for people: why graphs ran, and which operators ran at once, with the lines that asked.
 std::string report();

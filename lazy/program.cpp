@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "core/unlimited_memory.h"
 #include "lazy/donation.h"
+#include "lazy/rolling.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/interpreter/interpreter.h"
 
@@ -90,6 +91,81 @@ class Describer {
   ValueId next_ = 0;
 };
 
+// A record's text. `value` writes a value, `hand_over` gets what is handed over.
+template <class V, class H>
+void appendRecord(std::string& key, const Record& record, V&& value, H&& hand_over) {
+  append(key, record.op);
+  append(key, record.cloned);
+  append(key, record.results.size());
+  for (const int64_t n : record.results) append(key, n);
+  for (const Operand& operand : record.operands) {
+    append(key, operand.kind);
+    switch (operand.kind) {
+      case Operand::Kind::Value:
+        value(operand.values[0]);
+        break;
+      case Operand::Kind::Values:
+        append(key, operand.values.size());
+        for (const ValueId id : operand.values) value(id);
+        break;
+      case Operand::Kind::Constant:
+        appendConstant(key, operand.value);
+        break;
+      case Operand::Kind::Number:
+        append(key, operand.value.tag());
+        operand.values.size() == 0 ? hand_over(operand.value) : value(operand.values[0]);
+        break;
+      case Operand::Kind::Ints:
+        append(key, operand.value.elements().size());
+        for (size_t e = 0; e < operand.value.elements().size(); ++e) {
+          const IValue& number = operand.value.elements()[e];
+          if (operand.values.size() != 0 && operand.values[e] != kNoValue) {
+            key += 'v';
+            value(operand.values[e]);
+          } else if (operand.values.size() == 0 && isParameter(number.toInt())) {
+            key += '#';
+            hand_over(number);
+          } else {
+            append(key, static_cast<char>(number.toInt()));
+          }
+        }
+        break;
+      case Operand::Kind::Sequence: {
+        const IValue& first = operand.value.elements()[0];
+        append(key, first.tag());
+        if (first.isTensor()) {
+          append(key, first.toTensor().dtype());
+          append(key, first.toTensor().dim());
+        }
+        hand_over(operand.value);
+        break;
+      }
+    }
+  }
+}
+
+void appendLoop(std::string& key, const Loop& loop) {
+  append(key, loop.parameters.size());
+  for (const Loop::Parameter& parameter : loop.parameters) {
+    append(key, parameter.role);
+    append(key, parameter.next);
+    append(key, parameter.start);
+    append(key, parameter.step);
+    append(key, parameter.is_number);
+  }
+  append(key, loop.block.size());
+  for (const Record& record : loop.block) {
+    append(key, record.first);
+    appendRecord(
+        key, record, [&](ValueId id) { append(key, id); },
+        [](const IValue&) { throwRuntimeError("a loop's block hands over a number"); });
+  }
+  for (const Loop::Result& result : loop.results) {
+    append(key, result.value);
+    append(key, result.parameter);
+  }
+}
+
 struct Cache {
   struct Entry {
     std::shared_ptr<Program> program;
@@ -138,40 +214,8 @@ Description Program::describe(const Graph& graph, const Graph::Plan& plan,
   };
   for (const uint32_t at : plan.records) {
     const Record& record = graph.records_[at];
-    append(key, record.op);
-    append(key, record.cloned);
-    append(key, record.results.size());
-    for (const int64_t n : record.results) append(key, n);
-    for (const Operand& operand : record.operands) {
-      append(key, operand.kind);
-      switch (operand.kind) {
-        case Operand::Kind::Value:
-          value(operand.values[0]);
-          break;
-        case Operand::Kind::Values:
-          append(key, operand.values.size());
-          for (const ValueId id : operand.values) value(id);
-          break;
-        case Operand::Kind::Constant:
-          appendConstant(key, operand.value);
-          break;
-        case Operand::Kind::Number:
-          append(key, operand.value.tag());
-          made.arguments.push_back(operand.value);
-          break;
-        case Operand::Kind::Ints:
-          append(key, operand.value.elements().size());
-          for (const IValue& e : operand.value.elements()) {
-            if (isParameter(e.toInt())) {
-              key += '#';
-              made.arguments.push_back(e);
-            } else {
-              append(key, static_cast<char>(e.toInt()));
-            }
-          }
-          break;
-      }
-    }
+    appendRecord(key, record, value, [&](const IValue& v) { made.arguments.push_back(v); });
+    if (record.loop) appendLoop(key, *record.loop);
     describer.results(record);
   }
   key += 'r';
@@ -204,7 +248,9 @@ std::vector<ArgumentSource> Program::sources(const Graph& graph, const Graph::Pl
     const bool wanted = next < plan.records.size() && plan.records[next] == r;
     if (wanted) ++next;
     for (const Operand& operand : graph.records_[r].operands) {
-      uint32_t handed_over = operand.kind == Operand::Kind::Number ? 1 : 0;
+      const bool one =
+          operand.kind == Operand::Kind::Number || operand.kind == Operand::Kind::Sequence;
+      uint32_t handed_over = one ? 1 : 0;
       if (operand.kind == Operand::Kind::Ints) {
         for (const IValue& e : operand.value.elements()) handed_over += isParameter(e.toInt());
       }
@@ -229,6 +275,9 @@ namespace {
 class Builder {
  public:
   Builder(wick::Graph& into, size_t values) : into_(into), values_(values, nullptr) {}
+  // Of a loop's block, the first values of which are there.
+  Builder(wick::Graph& into, std::vector<Value*> values)
+      : into_(into), values_(std::move(values)) {}
 
   Value* value(ValueId id) {
     if (id == kNoValue) return into_.insertNode(into_.createNone())->output();
@@ -238,6 +287,7 @@ class Builder {
 
   void add(const Record& record) {
     into_.setCurrentRange(record.place);
+    if (record.loop) return addLoop(record);
     const FunctionSchema& schema = record.op->schema();
     std::vector<Value*> inputs, copies;
     for (size_t i = 0; i < record.operands.size(); ++i) {
@@ -260,6 +310,10 @@ class Builder {
         continue;
       }
       result->setType(types::List(types::Tensor()));
+      if (record.results[r] == Record::kList) {
+        values_[next++] = result;
+        continue;
+      }
       const auto count = static_cast<size_t>(record.results[r]);
       Node* unpack = into_.insertNode(into_.createListUnpack(result, count));
       for (Value* part : unpack->outputs()) values_[next++] = part;
@@ -277,6 +331,76 @@ class Builder {
     node->setOperator(&clone);
     return into_.insertNode(node)->output();
   }
+  Value* call(const char* name, const char* overload, std::initializer_list<Value*> arguments,
+              const TypePtr& type) {
+    const Operator& op = operatorNamed(name, overload);
+    Node* node = into_.create(op.symbol(), arguments);
+    node->setOperator(&op);
+    node->output()->setType(type);
+    return into_.insertNode(node)->output();
+  }
+
+  void addLoop(const Record& record) {
+    using Role = Loop::Parameter::Role;
+    const Loop& loop = *record.loop;
+    std::vector<Value*> given;
+    for (const Operand& one : record.operands) given.push_back(operand(one, types::Tensor()));
+    std::vector<Value*> lists;
+    for (const Loop::Result& result : loop.results) {
+      lists.push_back(result.value == kNoValue
+                          ? nullptr
+                          : into_.insertNode(into_.createList(types::Tensor(), {}))->output());
+    }
+    Value* yes = into_.insertConstant(IValue(true));
+    Node* node = into_.create(prim::Loop, {given[0], yes}, 0);
+    Block* block = node->addBlock();
+    Value* trip = block->addInput(types::Int());
+    std::vector<Value*> inside(loop.values, nullptr), ends(loop.parameters.size(), nullptr);
+    for (size_t p = 0; p < loop.parameters.size(); ++p) {
+      inside[p] = given[p + 1];
+      if (loop.parameters[p].role != Role::Carried) continue;
+      node->addInput(given[p + 1]);
+      ends[p] = node->addOutput(types::Tensor());
+      inside[p] = block->addInput(types::Tensor());
+    }
+    into_.insertNode(node);
+    {
+      InsertPointGuard guard(block->returnNode());
+      for (size_t p = 0; p < loop.parameters.size(); ++p) {
+        if (loop.parameters[p].role == Role::Each) {
+          inside[p] = elementOf(inside[p], loop.parameters[p], trip);
+        }
+      }
+      Builder body(into_, std::move(inside));
+      for (const Record& one : loop.block) body.add(one);
+      into_.setCurrentRange(record.place);
+      for (size_t r = 0; r < loop.results.size(); ++r) {
+        if (!lists[r]) continue;
+        call("aten::append", "t", {lists[r], body.value(loop.results[r].value)},
+             types::List(types::Tensor()));
+      }
+      block->registerOutput(yes);
+      for (const Loop::Parameter& parameter : loop.parameters) {
+        if (parameter.role == Role::Carried) block->registerOutput(body.value(parameter.next));
+      }
+    }
+    for (size_t r = 0; r < loop.results.size(); ++r) {
+      values_[record.first + r] = lists[r] ? lists[r] : ends[loop.results[r].parameter];
+    }
+  }
+  Value* elementOf(Value* list, const Loop::Parameter& parameter, Value* trip) {
+    Value* index = trip;
+    if (parameter.step != 1) {
+      index = call("aten::mul", "int", {index, into_.insertConstant(IValue(parameter.step))},
+                   types::Int());
+    }
+    if (parameter.start != 0) {
+      index = call("aten::add", "int", {index, into_.insertConstant(IValue(parameter.start))},
+                   types::Int());
+    }
+    return call("aten::__getitem__", "t", {list, index}, list->type()->as<ListType>()->element());
+  }
+
   Value* operand(const Operand& operand, const TypePtr& declared) {
     switch (operand.kind) {
       case Operand::Kind::Value:
@@ -286,21 +410,36 @@ class Builder {
         for (const ValueId id : operand.values) elements.push_back(value(id));
         const auto* optional = declared->as<OptionalType>();
         const auto* list = (optional ? optional->element() : declared)->as<ListType>();
+        const bool known = list && list->element()->kind() != TypeKind::Var;
         return into_
-            .insertNode(into_.createList(list ? list->element() : types::Tensor(), elements))
+            .insertNode(into_.createList(known ? list->element() : types::Tensor(), elements))
             ->output();
       }
       case Operand::Kind::Constant:
         return constant(operand.value);
       case Operand::Kind::Number:
+        if (operand.values.size() != 0) return value(operand.values[0]);
         return into_.addInput("", operand.value.isInt() ? types::Int() : types::Float());
       case Operand::Kind::Ints: {
         std::vector<Value*> elements;
-        for (const IValue& e : operand.value.elements()) {
-          elements.push_back(isParameter(e.toInt()) ? into_.addInput("", types::Int())
-                                                    : into_.insertConstant(e));
+        for (size_t e = 0; e < operand.value.elements().size(); ++e) {
+          const IValue& number = operand.value.elements()[e];
+          if (operand.values.size() != 0 && operand.values[e] != kNoValue) {
+            elements.push_back(value(operand.values[e]));
+          } else if (operand.values.size() == 0 && isParameter(number.toInt())) {
+            elements.push_back(into_.addInput("", types::Int()));
+          } else {
+            elements.push_back(into_.insertConstant(number));
+          }
         }
         return into_.insertNode(into_.createList(types::Int(), elements))->output();
+      }
+      case Operand::Kind::Sequence: {
+        const IValue& first = operand.value.elements()[0];
+        const TypePtr element = first.isTensor() ? types::Tensor()
+                                : first.isInt()  ? types::Int()
+                                                 : types::Float();
+        return into_.addInput("", types::List(element));
       }
     }
     throwRuntimeError("an operand of an unknown kind");
@@ -341,8 +480,8 @@ Program::Part Program::makePart(const Graph& graph, const Graph::Plan& plan,
 }
 
 std::shared_ptr<Program> Program::find(const Graph& graph, const Graph::Plan& plan,
-                                       const std::vector<bool>& spare, const std::string& key,
-                                       bool& compiled) {
+                                       const std::vector<bool>& spare, const Targets& targets,
+                                       const std::string& key, bool& compiled) {
   Cache& known = cache();
   const auto found = known.entries.find(key);
   compiled = found == known.entries.end();
@@ -351,7 +490,7 @@ std::shared_ptr<Program> Program::find(const Graph& graph, const Graph::Plan& pl
     return found->second.program;
   }
   const std::vector<ArgumentSource> given = sources(graph, plan);
-  const Split split = Program::split(graph, plan, spare);
+  const Split split = Program::split(graph, plan, spare, targets);
   auto made = std::make_shared<Program>();
   made->first_ = makePart(graph, split.first, given, {});
   made->last_ = makePart(graph, split.last, given, split.first.outputs);

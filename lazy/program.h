@@ -48,8 +48,8 @@ class Program {
   static std::vector<ArgumentSource> sources(const Graph& graph, const Graph::Plan& plan);
   // From the cache, or made. `compiled` says which.
   static std::shared_ptr<Program> find(const Graph& graph, const Graph::Plan& plan,
-                                       const std::vector<bool>& spare, const std::string& key,
-                                       bool& compiled);
+                                       const std::vector<bool>& spare, const Targets& targets,
+                                       const std::string& key, bool& compiled);
   // The plan as an ordinary graph.
   static std::shared_ptr<wick::Graph> build(const Graph& graph, const Graph::Plan& plan);
   // The values that the plan asks for. A program that donates calls `let_go` when all that may fail
@@ -67,7 +67,8 @@ class Program {
     };
     std::vector<From> arguments;
   };
-  static Split split(const Graph& graph, const Graph::Plan& plan, const std::vector<bool>& spare);
+  static Split split(const Graph& graph, const Graph::Plan& plan, const std::vector<bool>& spare,
+                     const Targets& targets);
   static Part makePart(const Graph& graph, const Graph::Plan& plan,
                        const std::vector<ArgumentSource>& given,
                        const std::vector<ValueId>& computed);
