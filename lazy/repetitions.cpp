@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 #include <optional>
 #include <string_view>
 
@@ -21,7 +22,7 @@ constexpr size_t kMinRecords = 48;
 // each block, so only what is too long for a kernel becomes one.
 constexpr size_t kMinPointwise = 1024;
 // Windows longer than what repeats within a block find the block; short ones find short blocks.
-constexpr size_t kWindows[] = {12, 64};
+constexpr size_t kWindows[] = {8, 64};
 // A block may be this many times what looks alike: layers of one kind within a step.
 constexpr size_t kMaxMultiple = 4;
 // Places of a stretch where blocks may begin.
@@ -168,6 +169,8 @@ class Finder {
     });
     taken_.assign(plan_.size(), false);
     for (const Stretch& stretch : stretches) tryStretch(stretch);
+    if (found_.empty()) return {};
+    addFeeders();
     std::ranges::sort(found_, {}, &Repetition::begin);
     return std::move(found_);
   }
@@ -189,17 +192,66 @@ class Finder {
   void tryBlocks(size_t begin, size_t end, size_t period) {
     for (int attempt = 0; attempt < kMaxAttempts && end - begin >= kMinTrips * period; ++attempt) {
       Repetition found{begin, period, (end - begin) / period, {}};
-      if (!pays(found)) return;
+      if (!pays(found)) {
+        passed_over_.push_back({begin, end, period});
+        return;
+      }
       compare(found);
       if (found.trips < kMinTrips) {
         begin += std::max<size_t>(found.trips, 1) * period;
         continue;
       }
       begin = found.end();
-      if (!pays(found)) continue;
-      std::fill(taken_.begin() + static_cast<ptrdiff_t>(found.begin),
-                taken_.begin() + static_cast<ptrdiff_t>(begin), true);
-      found_.push_back(std::move(found));
+      if (pays(found)) take(std::move(found));
+    }
+  }
+  void take(Repetition found) {
+    std::fill(taken_.begin() + static_cast<ptrdiff_t>(found.begin),
+              taken_.begin() + static_cast<ptrdiff_t>(found.end()), true);
+    found_.push_back(std::move(found));
+  }
+
+  // What a loop takes an element of in each trip has to come from a loop too, or else each number of
+  // trips is another program. So blocks that would not pay are repetitions where they make such
+  // elements, each for itself.
+  void addFeeders() {
+    if (passed_over_.empty()) return;
+    std::vector<bool> wanted(origins_.size());
+    for (const Repetition& found : found_) want(found, wanted);
+    std::ranges::sort(passed_over_, std::greater(), &Stretch::begin);
+    for (const Stretch& stretch : passed_over_) {
+      Repetition found{
+          stretch.begin, stretch.period, (stretch.end - stretch.begin) / stretch.period, {}};
+      const auto first = taken_.begin() + static_cast<ptrdiff_t>(stretch.begin);
+      const auto last = taken_.begin() + static_cast<ptrdiff_t>(stretch.end);
+      if (std::find(first, last, true) != last) continue;
+      compare(found);
+      const bool chain = std::ranges::any_of(
+          found.reads, [](const Read& read) { return read.from == Read::From::Before; });
+      if (found.trips < kMinTrips || chain || !makes(found, wanted)) continue;
+      want(found, wanted);
+      take(std::move(found));
+    }
+  }
+  bool makes(const Repetition& found, const std::vector<bool>& wanted) const {
+    for (size_t at = found.begin; at < found.end(); ++at) {
+      for (uint32_t c = 0; c < record(at).count; ++c) {
+        if (wanted[record(at).first + c]) return true;
+      }
+    }
+    return false;
+  }
+  void want(const Repetition& found, std::vector<bool>& wanted) const {
+    for (size_t t = 0; t < found.trips; ++t) {
+      size_t next = 0;
+      for (size_t j = 0; j < found.period; ++j) {
+        for (const Operand& operand : record(found.begin + t * found.period + j).operands) {
+          if (!holdsValues(operand)) continue;
+          for (const ValueId id : operand.values) {
+            if (found.reads[next++].from == Read::From::Each) wanted[id] = true;
+          }
+        }
+      }
     }
   }
 
@@ -296,9 +348,26 @@ class Finder {
     if (first.before == (read.from == Read::From::Block))
       found.trips = std::min<size_t>(found.trips, 1);
     for (size_t t = 1; t < found.trips; ++t) {
-      if (!fits(read, makerOf(found, values[t]), t, values[t])) found.trips = t;
+      const bool same = fits(read, makerOf(found, values[t]), t, values[t]);
+      if (!same || (read.from == Read::From::Each && !isInRow(values, t))) found.trips = t;
     }
     return read;
+  }
+
+  // Whether the values up to this one are inputs, or made by records at equal distances, as those
+  // of another repetition are, or stand at equal distances in one record's list.
+  bool isInRow(std::span<const ValueId> values, size_t t) const {
+    const auto place = [&](size_t i) {
+      const Graph::Origin& origin = origins_[values[i]];
+      return origin.record == Graph::kInput
+                 ? std::pair<int64_t, int64_t>(-1, 0)
+                 : std::pair<int64_t, int64_t>(places_[origin.record], origin.index);
+    };
+    const auto first = place(0), second = place(1), here = place(t);
+    const auto trips = static_cast<int64_t>(t);
+    return here.first == first.first + trips * (second.first - first.first) &&
+           here.second == first.second + trips * (second.second - first.second) &&
+           (first.first < 0) == (here.first < 0);
   }
 
   static bool fits(const Read& read, const Maker& maker, size_t t, ValueId value) {
@@ -339,6 +408,7 @@ class Finder {
   std::vector<size_t> places_;  // of each record in the plan
   std::vector<bool> taken_;
   std::vector<Repetition> found_;
+  std::vector<Stretch> passed_over_;  // they do not pay
 };
 
 }  // namespace

@@ -3,7 +3,7 @@
 // A repetition is a block of records that stands in the plan several times, one behind the other:
 // the same operators with the same constants, and each value comes in each block from
 // - the same place in the block, or in the one before (the first block has another value then);
-// - before all blocks: the same value in each, or any other.
+// - before all blocks: the same value in each, or one of a row of values.
 // Numbers that are handed over may differ from block to block.
 #pragma once
 
@@ -25,7 +25,7 @@ struct Read {
     Same,     // `first`, from before all blocks
     Block,    // value `index` of the block's record `record`
     Before,   // the same of the block before, and `first` in the first block
-    Each,     // from before all blocks, another in each
+    Each,     // from before all blocks, another in each: inputs, or values made at equal distances
   };
   From from = From::Nothing;
   ValueId first = kNoValue;

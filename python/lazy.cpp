@@ -24,6 +24,7 @@ py::dict countersAsDict() {
   made["compiled"] = found.compiled;
   made["found"] = found.found;
   made["followed"] = found.followed;
+  made["rolled"] = found.rolled;
   made["causes"] = asDict(found.causes);
   made["immediate"] = asDict(found.immediate);
   return made;
@@ -61,6 +62,7 @@ void addLazy(PyObject* module) {
   m.def("_lazy_dump", lazy::dump);
   m.def("_lazy_dump_dot", lazy::dumpDot);
   m.def("_lazy_set_cache_size", lazy::setCacheSize);
+  m.def("_lazy_set_rolling", lazy::setRolling);
 }
 
 }  // namespace wick::python

@@ -17,6 +17,7 @@ __all__ = [
     "report",
     "dump",
     "set_cache_size",
+    "set_rolling",
 ]
 
 
@@ -61,8 +62,9 @@ def counters():
     """What happened since the process began or the last reset, as a dict.
 
     recorded: calls that became steps of a graph; evaluations: graphs that ran; compiled, found,
-    followed: of these, new ones, those of the cache and those of frozen steps; causes: what asked for values, by name; immediate:
-    operators that ran at once because they cannot be recorded, by name.
+    followed: of these, new ones, those of the cache and those of frozen steps; rolled: repetitions
+    in graphs that ran as loops; causes: what asked for values, by name; immediate: operators that
+    ran at once because they cannot be recorded, by name.
     """
     return _C._lazy_counters()
 
@@ -89,3 +91,11 @@ def set_cache_size(graphs):
     if graphs < 1:
         raise ValueError("set_cache_size: expected at least one graph")
     _C._lazy_set_cache_size(graphs)
+
+
+def set_rolling(on):
+    """Whether what a step repeats often becomes a loop, as at first, so that it is the same program for
+    any number of repetitions."""
+    if not isinstance(on, bool):
+        raise TypeError(f"set_rolling: expected a bool, got {type(on).__name__}")
+    _C._lazy_set_rolling(on)

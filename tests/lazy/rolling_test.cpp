@@ -1,10 +1,12 @@
 // Repetitions run as loops: with the bits of the program that is not rolled, whatever the number of
 // trips is, which compiles nothing.
+#include <cstdlib>
 #include <functional>
+#include <random>
 
-#include "autograd/engine.h"
 #include "runtime/ops/call.h"
 #include "tests/lazy/lazy_testing.h"
+#include "training/backward.h"
 #include "wick_ops.h"
 
 namespace wick {
@@ -249,6 +251,147 @@ TEST_F(Rolling, ErrorsAndOtherThingsStay) {
   expectSame(fine, ops::neg(cellArguments(3)[1]));
   EXPECT_NE(messageOf([&] { moveTo(bad, Device()); }).find("index"), std::string::npos);
   expectSame(before, moveTo(longer(given, 3), Device()));
+}
+
+// A training step of a recurrent net, written eagerly. Its walk back is a repetition too.
+TEST_F(Rolling, GradientsThroughACell) {
+  static const OperatorHandle kStack("aten::stack", "");
+  const Step step = [](const Tensors& given, int trips) {
+    Tensors weights = {given[2].detach(), given[3].detach()};
+    for (const Tensor& w : weights) w.setRequiresGrad(true);
+    Tensor h = given[1];
+    Tensors states;
+    for (int t = 0; t < trips; ++t) {
+      h = cell(given[0].select(0, t), h, weights[0], weights[1]);
+      states.push_back(h);
+    }
+    backward(ops::sum(ops::mul(kStack(states, 0), kStack(states, 0))));
+    Tensors results = {h.detach()};
+    for (const Tensor& w : weights) {
+      results.push_back(gradientOf(w));
+      results.push_back(ops::sub(w.detach(), gradientOf(w), Scalar(0.01)));
+    }
+    return results;
+  };
+  // The cell, the sum of each state's two gradients, and the walk back.
+  check(step, cellArguments, {16, 23, 40}, 3);
+}
+
+// A block of random calls, run some times, with states, rows of a sequence, writes to views, and
+// results that are kept.
+class RandomLoop {
+ public:
+  explicit RandomLoop(unsigned seed) : seed_(seed) {}
+
+  Tensors operator()(const Tensors& given, int trips) {
+    std::mt19937 draw(seed_);
+    const int calls = 5 + static_cast<int>(draw() % 8);
+    const auto block = static_cast<unsigned>(draw());
+    states_ = {given[1].clone(), ops::neg(given[1]), ops::matmul(given[1], given[2])};
+    kept_ = {};
+    const Tensor computed = ops::mul(given[0], Scalar(0.5));
+    for (int t = 0; t < trips; ++t) run(block, calls, given, computed, t);
+    Tensors results = states_;
+    if (!kept_.empty()) {
+      static const OperatorHandle kCat("aten::cat", "");
+      results.push_back(kCat(kept_, 0));
+      if (seed_ % 3 == 0) results.insert(results.end(), kept_.begin(), kept_.end());
+      Tensor sum = given[1];
+      for (size_t k = kept_.size(); k-- > 0;) {
+        sum = ops::tanh(ops::matmul(ops::add(sum, kept_[k]), given[2]));
+      }
+      results.push_back(sum);
+    }
+    return results;
+  }
+
+ private:
+  void run(unsigned seed, int calls, const Tensors& given, const Tensor& computed, int trip) {
+    static const OperatorHandle kAdd("aten::add_", "Tensor"), kMul("aten::mul_", "Scalar"),
+        kFlip("aten::flip", ""), kCat("aten::cat", ""), kSoftmax("aten::softmax", "int");
+    std::mt19937 draw(seed);
+    const auto choose = [&](size_t n) { return static_cast<size_t>(draw() % n); };
+    for (int i = 0; i < calls; ++i) {
+      Tensor& a = states_[choose(states_.size())];
+      const Tensor b = states_[choose(states_.size())];
+      switch (choose(14)) {
+        case 0:
+          a = ops::tanh(ops::matmul(a, given[2]));
+          break;
+        case 1:
+          a = ops::add(ops::matmul(a, given[2]), given[0].select(0, trip));
+          break;
+        case 2:
+          a = ops::mul(b, computed.select(0, trip));
+          break;
+        case 3:
+          a = ops::add(a, ops::sin(b), Scalar(0.25 * trip));
+          break;
+        case 4:
+          a.slice(1, 0, 2).copyFrom(ops::cos(b.slice(1, 1, 3)));
+          break;
+        case 5:
+          kMul(a.select(0, 1), Scalar(0.5));
+          break;
+        case 6:
+          a = b.transpose(0, 1);
+          break;
+        case 7:
+          a = kFlip(b, DimVector{1});
+          break;
+        case 8:
+          kept_.push_back(ops::relu(b));
+          break;
+        case 9:
+          a = kCat(Tensors{b.slice(0, 2, 4), a.slice(0, 0, 2)}, 0);
+          break;
+        case 10:
+          kAdd(a, given[1], Scalar(1));
+          break;
+        case 11:
+          a = kept_.empty() ? ops::neg(b) : ops::matmul(kept_.back(), given[2]);
+          break;
+        case 12:
+          a = ops::softmax(b, 1);
+          break;
+        case 13:
+          a = ops::clamp(ops::matmul(b, ops::matmul(given[2], given[1])), -3, 3);
+          break;
+      }
+    }
+  }
+
+  unsigned seed_;
+  Tensors states_, kept_;
+};
+
+// WICK_LAZY_COUNT=10000: more.
+TEST_F(Rolling, RandomLoops) {
+  const char* asked = std::getenv("WICK_LAZY_COUNT");
+  const unsigned count = asked ? static_cast<unsigned>(std::atoi(asked)) : 15;
+  const auto arguments = [](int trips) {
+    return Tensors{numbers({trips, 4, 4}, trips), numbers({4, 4}, 2), numbers({4, 4}, 3)};
+  };
+  uint64_t rolled = 0, programs = 0;
+  for (unsigned seed = 0; seed < count; ++seed) {
+    SCOPED_TRACE(seed);
+    const Step step = RandomLoop(seed);
+    for (const int trips : {14, 18, 29}) {
+      lazy::resetCounters();
+      const Tensors got = runLazily(step, arguments(trips), trips);
+      rolled += lazy::counters().rolled;
+      programs += lazy::counters().compiled;
+      lazy::setRolling(false);
+      const Tensors plain = runLazily(step, arguments(trips), trips);
+      lazy::setRolling(true);
+      ASSERT_EQ(got.size(), plain.size());
+      for (size_t r = 0; r < got.size(); ++r) expectSame(got[r], plain[r], std::to_string(r));
+      if (HasFailure()) return;
+    }
+  }
+  if (asked) std::printf("%lu loops, %lu programs\n", rolled, programs);
+  EXPECT_GE(rolled, count * 2);
+  EXPECT_LE(programs, count * 5 / 2);  // of three numbers of trips
 }
 
 }  // namespace
