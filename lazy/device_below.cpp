@@ -4,6 +4,7 @@
 
 #include "core/error.h"
 #include "lazy/lazy.h"
+#include "runtime/fusion/group_backend.h"
 
 namespace wick::lazy {
 
@@ -25,6 +26,13 @@ Tensor onDeviceBelow(const Tensor& t) {
 Operand deviceOperand() {
   const Device device = deviceBelow();
   return constantOperand(device.isCpu() ? IValue() : IValue(device));
+}
+
+bool writesOverBelow() {
+  const Device device = deviceBelow();
+  if (device.isCpu()) return true;
+  GroupBackend* groups = groupBackend(device.type);
+  return groups && groups->writesOver(device);
 }
 
 void countBase(int more) {

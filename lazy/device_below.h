@@ -12,6 +12,10 @@ Tensor onDeviceBelow(const Tensor& t);
 // The device for a record that makes a tensor. None stands for the CPU, as in a program that names no device.
 Operand deviceOperand();
 
+// Whether what runs there can write results over memory that nobody has any more. Elsewhere kernels
+// write to memory of their own.
+bool writesOverBelow();
+
 // Contents of lazy tensors that exist. While there are some the device stays. Thread-safe.
 void countBase(int more);
 

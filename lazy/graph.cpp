@@ -284,8 +284,7 @@ std::vector<IValue> Graph::run(const Plan& plan, const char* cause, bool ends_st
     countFollowed(cause, placeOfCause(ends_step));
     return frozen_->program()->run(frozen_->arguments(inputs_), forget);
   }
-  // Elsewhere kernels write to memory of their own.
-  const bool donates = ends_step && deviceBelow().isCpu();
+  const bool donates = ends_step && writesOverBelow();
   const std::vector<bool> spare = donates ? spareInputs() : std::vector<bool>();
   // Frozen steps are not described again, so they gain nothing from loops.
   std::unique_ptr<Rolled> rolled = frozen_ || !rolls() ? nullptr : Rolled::roll(*this, plan);

@@ -88,6 +88,10 @@ template <class Plain, class Scaled>
 Result scaled(Arguments& a, size_t x, size_t y) {
   auto alpha = a.number(2);
   DType common = a.common({0, 1});
+  if (!alpha && isFloating(common) && !a.type(2).is_tensor && isFloating(a.type(2).dtype)) {
+    // Known when the kernel is launched. A product with one is exact, so that needs no other kernel.
+    return call<Scaled>({a.operand(x), a.operand(y), a.operand(2)});
+  }
   if (!alpha || (alpha->isBool() && common != DType::Bool)) return std::nullopt;
   if (isIntegral(common, true) && !alpha->isInt() && !alpha->isBool()) return std::nullopt;
   if (isOne(*alpha)) return call<Plain>({a.operand(x), a.operand(y)});

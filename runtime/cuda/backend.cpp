@@ -200,6 +200,8 @@ class CudaBackend : public DeviceBackend {
 
 class CudaGroups : public GroupBackend {
  public:
+  // The stream that all threads share waits for the others.
+  bool writesOver(Device device) override { return streamForMemory(device.index) == nullptr; }
   std::optional<IValue> repeat(const Call& call) override { return repeatCall(call); }
   std::shared_ptr<const void> outsideRepeats() override {
     return std::make_shared<OutsideCapture>();

@@ -520,9 +520,9 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
   }
   if (fit != State::Fit::Runs) return fall_back();
   const loop::LoweredGroup& group = variant->group;
-  // On other devices work is queued: memory that is used again may still be read there.
+  const bool over = on_cpu || groupBackend(key.device.type)->writesOver(key.device);
   const std::vector<Tensor> outputs = call.makeOutputs(
-      group, std::span<const Launch>(launches, group.kernels.size()), on_cpu ? dying : 0);
+      group, std::span<const Launch>(launches, group.kernels.size()), over ? dying : 0);
   if (!(on_cpu ? runKernels(group, launches, outputs)
                : state_->runOnDevice(*variant, key.device, launches, outputs))) {
     return fall_back();

@@ -36,6 +36,9 @@ class GroupBackend {
   // Queues the kernels one behind the other. Throws loop::Unsupported, having queued nothing, when
   // one of them cannot be compiled.
   virtual void launch(Device device, std::span<const Launch> launches) = 0;
+  // Whether kernels that the calling thread queues run behind all that reads memory which nobody holds
+  // any more, so that they may write over it.
+  virtual bool writesOver(Device) { return false; }
 
   // A call of a function on the calling thread that nobody observes, limits or differentiates from
   // outside.

@@ -399,7 +399,9 @@ std::vector<Tensor> GroupCall::makeOutputs(const loop::LoweredGroup& group,
       continue;
     }
     const DimVector sizes = sizesOf(output, launches);
-    if (Tensor spare = spareFor(output, sizes, dying); spare.defined()) {
+    // On other devices the points of a row run at the same time.
+    const bool in_order = device_.isCpu() || group.kernels[output.kernel].reduced == 0;
+    if (Tensor spare = in_order ? spareFor(output, sizes, dying) : Tensor(); spare.defined()) {
       outputs.push_back(std::move(spare));
     } else if (followed_ && i < group.results) {
       IntSpan strides(tensors_[output.tensor].strides.data(), output.rank);

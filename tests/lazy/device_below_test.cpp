@@ -2,6 +2,8 @@
 // refused. The other tests of lazy tensors run over this device too.
 #include <gmock/gmock.h>
 
+#include <functional>
+
 #include "runtime/ops/call.h"
 #include "tests/lazy/lazy_testing.h"
 #include "tests/lazy/simulated_device.h"
@@ -144,6 +146,110 @@ TEST_F(DeviceBelow, TheDeviceStaysWhileThereAreData) {
   lazy::setDevice(kCuda);
   compute();
   EXPECT_EQ(lazy::counters().compiled, 1u);
+}
+
+// An update with two averages of a gradient that another kernel computes.
+struct Weights {
+  Tensor w, first, second;
+};
+void update(const Weights& to, const Tensor& x) {
+  static const OperatorHandle kAdd("aten::add_", "Tensor"), kSub("aten::sub_", "Tensor"),
+      kMul("aten::mul_", "Scalar");
+  const Tensor gradient = ops::matmul(x.transpose(0, 1), ops::matmul(x, to.w));
+  kAdd(kMul(to.first, Scalar(0.75)), gradient, Scalar(0.25));
+  kAdd(kMul(to.second, Scalar(0.5)), ops::mul(gradient, gradient), Scalar(0.5));
+  kSub(to.w, ops::add(to.first, to.second, Scalar(0.125)), Scalar(0.001));
+}
+
+class DonationBelow : public DeviceBelow {
+ protected:
+  static constexpr int64_t kRows = 64, kColumns = 96;
+  static constexpr double kWeight = kRows * kColumns * sizeof(float);
+  void SetUp() override {
+    DeviceBelow::SetUp();
+    state().runs_groups = true;
+  }
+  void TearDown() override {
+    state().runs_groups = false;
+    DeviceBelow::TearDown();
+  }
+  // In weights, beyond what is there between steps.
+  static double peakOf(const std::function<void()>& step) {
+    const size_t before = state().bytes;
+    state().peak_bytes = before;
+    step();
+    return static_cast<double>(state().peak_bytes - before) / kWeight;
+  }
+  static Weights weights() {
+    return {numbers({kRows, kColumns}, 1), numbers({kRows, kColumns}, 3),
+            numbers({kRows, kColumns}, 4)};
+  }
+  static Weights onLazy(const Weights& from) {
+    return {lazyOf(from.w), lazyOf(from.first), lazyOf(from.second)};
+  }
+  static void expectNearAll(const Weights& got, const Weights& want) {
+    expectNear(got.w, want.w);
+    expectNear(got.first, want.first);
+    expectNear(got.second, want.second);
+  }
+};
+
+TEST_F(DonationBelow, NewWeightsLieWhereTheOldOnesWere) {
+  const Tensor x = numbers({4, kRows}, 2), there = lazyOf(x);
+  const Weights want = weights(), w = onLazy(want);
+  lazy::markStep();
+  for (int step = 0; step < 3; ++step) {
+    const double peak = peakOf([&] {
+      update(w, there);
+      lazy::markStep();
+    });
+    EXPECT_LT(peak, 1.5);  // the gradient alone
+    update(want, x);
+    expectNearAll(w, want);
+  }
+  // Another holder keeps the old data, so the new ones lie elsewhere.
+  const Tensor before = w.w.clone(), had = moveTo(before, Device());
+  const size_t bytes = state().bytes;
+  update(w, there);
+  lazy::markStep();
+  EXPECT_EQ(static_cast<double>(state().bytes - bytes), kWeight);
+  expectSame(before, had);
+  update(want, x);
+  expectNearAll(w, want);
+  // And so do all where a value is looked at in the midst of a step.
+  update(w, there);
+  EXPECT_GT(peakOf([&] { moveTo(w.w.select(0, 1), Device()); }), 1.5);
+  update(want, x);
+  expectNearAll(w, want);
+}
+
+TEST_F(DonationBelow, NotWhereMemoryMayStillBeRead) {
+  state().runs_groups = false;  // as on a stream of the program's own
+  const Tensor x = numbers({4, kRows}, 2), there = lazyOf(x);
+  const Weights want = weights(), w = onLazy(want);
+  lazy::markStep();
+  const double peak = peakOf([&] {
+    update(w, there);
+    lazy::markStep();
+  });
+  EXPECT_GT(peak, 1.5);
+  update(want, x);
+  expectNearAll(w, want);
+}
+
+TEST_F(DonationBelow, AFailedStepLosesNothing) {
+  static const OperatorHandle kSelect("aten::index_select", ""), kSub("aten::sub_", "Tensor");
+  const Tensor x = numbers({4, kRows}, 2), v = lazyOf(numbers({4, kColumns}, 3));
+  const Weights want = weights(), w = onLazy(want);
+  lazy::markStep();
+  const Tensor picked = kSelect(w.w, 0, lazyOf(Tensor::from(std::vector<int64_t>{1, 999, 0, 2})));
+  update(w, lazyOf(x));
+  const Tensor before = v.clone();
+  kSub(v, picked, Scalar(0.5));
+  EXPECT_THAT(messageOf([] { lazy::markStep(); }), HasSubstr("index"));
+  expectSame(before, numbers({4, kColumns}, 3));
+  update(want, x);
+  expectNearAll(w, want);
 }
 
 }  // namespace

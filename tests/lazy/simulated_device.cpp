@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "codegen/loop/evaluate.h"
+#include "codegen/loop/lowering.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
@@ -142,8 +144,16 @@ class Backend : public DeviceBackend {
  public:
   int count() override { return 1; }
   Device current() override { return kDevice; }
-  void* allocate(Device, size_t bytes) override { return std::malloc(bytes); }
-  void free(Device, void* memory, size_t) noexcept override { std::free(memory); }
+  void* allocate(Device, size_t bytes) override {
+    SimulatedDevice::State& state = SimulatedDevice::state();
+    state.bytes += bytes;
+    state.peak_bytes = std::max(state.peak_bytes, state.bytes);
+    return std::malloc(bytes);
+  }
+  void free(Device, void* memory, size_t bytes) noexcept override {
+    SimulatedDevice::state().bytes -= bytes;
+    std::free(memory);
+  }
   void clear(Device, void* memory, size_t bytes) override { std::memset(memory, 0, bytes); }
   void copyBytes(void* to, Device to_device, const void* from, Device from_device,
                  size_t bytes) override {
@@ -159,6 +169,58 @@ class Backend : public DeviceBackend {
   void synchronize(Device) override {}
 };
 
+class Groups : public GroupBackend {
+ public:
+  bool writesOver(Device) override { return SimulatedDevice::state().runs_groups; }
+  std::unique_ptr<Code> prepare(const std::string&, const loop::Kernel& kernel) override {
+    return std::make_unique<Pointwise>(kernel);
+  }
+  void launch(Device, std::span<const Launch> launches) override {
+    for (const Launch& l : launches) {
+      const bool can = SimulatedDevice::state().runs_groups &&
+                       static_cast<const Pointwise&>(*l.code).kernel.reduced == 0;
+      if (!can) throw loop::Unsupported("a simulated device");
+    }
+    for (const Launch& l : launches) run(static_cast<const Pointwise&>(*l.code).kernel, l);
+  }
+
+ private:
+  struct Pointwise : Code {
+    explicit Pointwise(const loop::Kernel& kernel) : kernel(kernel) {}
+    const loop::Kernel& kernel;
+  };
+  static void run(const loop::Kernel& kernel, const Launch& launch) {
+    const Walk& walk = *launch.walk;
+    struct Dimension {
+      int64_t size;
+      const int64_t* steps;  // by access
+    };
+    std::vector<Dimension> dimensions = {{walk.elements, walk.element_steps.data()}};
+    for (size_t i = 0; i < static_cast<size_t>(walk.nested); ++i) {
+      dimensions.push_back({walk.nested_sizes[i], walk.nested_steps[i].data()});
+    }
+    for (size_t i = 0; i < static_cast<size_t>(walk.outer); ++i) {
+      dimensions.push_back({walk.sizes[i], walk.steps[i].data()});
+    }
+    int64_t points = 1;
+    for (const Dimension& d : dimensions) points *= d.size;
+    const std::vector<int64_t> one_point(loop::kMaxRank, 1);
+    const std::vector<ScalarBits> numbers(launch.numbers.begin(), launch.numbers.end());
+    std::vector<loop::Place> places(launch.touches.size());
+    for (int64_t point = 0; point < points; ++point) {
+      for (size_t a = 0; a < places.size(); ++a) {
+        places[a] = {launch.touches[a].base, {}};
+        int64_t rest = point;
+        for (const Dimension& d : dimensions) {
+          places[a].base += rest % d.size * d.steps[a];
+          rest /= d.size;
+        }
+      }
+      loop::evaluate(kernel, one_point, places, numbers);
+    }
+  }
+};
+
 DeviceBackend* backend_before = nullptr;
 GroupBackend* groups_before = nullptr;
 
@@ -171,11 +233,12 @@ SimulatedDevice::State& SimulatedDevice::state() {
 
 SimulatedDevice::SimulatedDevice() {
   static Backend& backend = *new Backend;
+  static Groups& groups = *new Groups;
   state() = State();
   backend_before = findDeviceBackend(DeviceType::CUDA);
   groups_before = groupBackend(DeviceType::CUDA);
   setDeviceBackend(DeviceType::CUDA, &backend);
-  setGroupBackend(DeviceType::CUDA, nullptr);
+  setGroupBackend(DeviceType::CUDA, &groups);
   setDeviceRecorder(DeviceType::CUDA, callSimulated);
 }
 SimulatedDevice::~SimulatedDevice() {

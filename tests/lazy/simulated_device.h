@@ -2,6 +2,7 @@
 // tests of what stands above a device, on machines without one.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <set>
 #include <string>
@@ -23,6 +24,11 @@ class SimulatedDevice {
     uint64_t to_device = 0;       // copies from the CPU
     uint64_t to_host = 0;         // and to it
     std::set<std::string> lacks;  // names of operators that it has not
+    size_t bytes = 0;             // of memory that is held
+    size_t peak_bytes = 0;
+    // Whether it runs fused pointwise kernels too, point after point, and lets them write over memory
+    // that nobody holds; else their operators run one by one.
+    bool runs_groups = false;
   };
   static State& state();
 };
