@@ -275,7 +275,7 @@ namespace {
 class Builder {
  public:
   Builder(wick::Graph& into, size_t values) : into_(into), values_(values, nullptr) {}
-  // Of a loop's block, the first values of which are there.
+  // For a loop's block: its parameters are there.
   Builder(wick::Graph& into, std::vector<Value*> values)
       : into_(into), values_(std::move(values)) {}
 

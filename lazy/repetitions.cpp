@@ -25,7 +25,7 @@ constexpr size_t kMinPointwise = 1024;
 constexpr size_t kWindows[] = {8, 64};
 // A block may be this many times what looks alike: layers of one kind within a step.
 constexpr size_t kMaxMultiple = 4;
-// Places of a stretch where blocks may begin.
+// How often the beginning of the blocks is looked for in one stretch.
 constexpr int kMaxAttempts = 4;
 
 // ---- hashes ----

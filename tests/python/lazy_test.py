@@ -293,6 +293,50 @@ class Lazy(unittest.TestCase):
         with self.assertRaises(TypeError):
             lazy.set_device(None)
 
+    def train_a_cell(self, device, length):
+        """The loss, states and new weights of a step of a recurrent cell that is called for each row."""
+        torch.manual_seed(length)
+        rows, first = torch.randn(length, 4, 5).to(device), torch.randn(4, 6).to(device)
+        target = torch.randn(length, 4, 6).to(device)
+        weights = [(torch.randn(n, 6) * 0.4).to(device).requires_grad_(True) for n in (5, 6, 1)]
+        w, u, bias = weights
+        state, states, written = first, [], torch.zeros(length, 6, device=device)
+        for t in range(length):
+            state = torch.tanh(rows[t] @ w + state @ u + bias)
+            states.append(state)
+            with torch.no_grad():
+                written[t] = state[1]
+        loss = ((torch.stack(states) - target) ** 2).mean()
+        loss.backward()
+        with torch.no_grad():
+            for p in weights:
+                p -= 0.5 * p.grad
+        return [loss.detach(), state.detach(), written] + [p.detach() for p in weights]
+
+    def test_a_recurrent_cell_is_a_loop(self):
+        lengths = (16, 29, 21, 40)
+        rolled = []
+        for length in lengths:
+            rolled.append(self.train_a_cell("lazy", length))
+            lazy.mark_step()
+        counters = lazy.counters()
+        self.assertEqual(counters["compiled"], 1, lazy.report())
+        self.assertGreaterEqual(counters["rolled"], 2 * len(lengths))
+        self.assertIn("ran as loops", lazy.report())
+        lazy.set_rolling(False)
+        try:
+            for length, got in zip(lengths, rolled):
+                plain = self.train_a_cell("lazy", length)
+                lazy.mark_step()
+                for a, b, want in zip(got, plain, self.train_a_cell("cpu", length)):
+                    self.assertSame(a, b.cpu())
+                    self.assertNear(a, want)
+            self.assertEqual(lazy.counters()["rolled"], counters["rolled"])
+        finally:
+            lazy.set_rolling(True)
+        with self.assertRaises(TypeError):
+            lazy.set_rolling(1)
+
     def test_the_cache_needs_room(self):
         with self.assertRaises(ValueError):
             lazy.set_cache_size(0)
