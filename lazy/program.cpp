@@ -13,6 +13,7 @@
 #include "lazy/donation.h"
 #include "lazy/rolling.h"
 #include "runtime/executor/graph_executor.h"
+#include "runtime/fusion/group_backend.h"
 #include "runtime/interpreter/interpreter.h"
 
 namespace wick::lazy {
@@ -549,6 +550,7 @@ std::vector<IValue> Program::run(std::vector<IValue> arguments,
   // From here on nothing stops the run, because it writes over what it began with.
   const BudgetScope no_budget(nullptr);
   const UnlimitedMemoryScope no_limit;
+  const WriteOverScope writes_over;
   let_go();
   last = runPart(last_, code, std::move(given));
   for (size_t i = 0; i < outputs_.size(); ++i) {

@@ -444,6 +444,18 @@ std::atomic<GroupBackend*>* backendOf(DeviceType type) {
 }
 }  // namespace
 
+namespace {
+thread_local bool writes_over = false;
+}  // namespace
+
+WriteOverScope::WriteOverScope() : before_(std::exchange(writes_over, true)) {}
+WriteOverScope::~WriteOverScope() {
+  writes_over = before_;
+}
+bool WriteOverScope::isOpen() {
+  return writes_over;
+}
+
 GroupBackend* groupBackend(DeviceType type) {
   const auto* backend = backendOf(type);
   return backend ? backend->load(std::memory_order_acquire) : nullptr;
@@ -520,7 +532,8 @@ bool FusionSite::run(const IValue* given, size_t num_given, IValue* results, uin
   }
   if (fit != State::Fit::Runs) return fall_back();
   const loop::LoweredGroup& group = variant->group;
-  const bool over = on_cpu || groupBackend(key.device.type)->writesOver(key.device);
+  const bool over =
+      on_cpu || (WriteOverScope::isOpen() && groupBackend(key.device.type)->writesOver(key.device));
   const std::vector<Tensor> outputs = call.makeOutputs(
       group, std::span<const Launch>(launches, group.kernels.size()), over ? dying : 0);
   if (!(on_cpu ? runKernels(group, launches, outputs)

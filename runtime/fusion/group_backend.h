@@ -83,6 +83,20 @@ class GroupBackend {
   virtual bool mustStayOnThread() { return false; }
 };
 
+// While one lives on the calling thread, groups on other devices than the CPU write over arguments that
+// nobody asks for again, where the device can (GroupBackend::writesOver); on the CPU they always do.
+class WriteOverScope {
+ public:
+  WriteOverScope();
+  ~WriteOverScope();
+  WriteOverScope(const WriteOverScope&) = delete;
+  WriteOverScope& operator=(const WriteOverScope&) = delete;
+  static bool isOpen();
+
+ private:
+  const bool before_;
+};
+
 // Null when the engine was built without it.
 GroupBackend* groupBackend(DeviceType type);
 // Whether it must for one of them (GroupBackend::mustStayOnThread).
