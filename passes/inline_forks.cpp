@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "passes/inline_calls.h"
+
 namespace wick {
 
 namespace {
@@ -32,7 +34,8 @@ std::vector<InlinedFork> inlineForks(Graph& graph) {
   // Those of bodies are appended.
   for (size_t i = 0; i < forks.size(); ++i) {
     Node* fork = forks[i];
-    const std::shared_ptr<Graph> body = fork->subgraph(attr::Subgraph);
+    const std::shared_ptr<Graph> body = fork->subgraph(attr::Subgraph)->copy();
+    inlineCalls(*body);
     if (!isOnlyAwaited(fork) || body->outputs().size() != 1 ||
         graph.nodeCount() + body->nodeCount() > kMaxNodes) {
       continue;

@@ -152,13 +152,21 @@ bool addTensors(const IValue& constant, std::vector<Tensor>& tensors) {
   return !constant.isCounted() || constant.isString() || constant.isComplex();
 }
 
-// Whether the nodes compute and do nothing else; adds the tensors among their constants.
-bool onlyComputes(const AliasDb& aliases, const Block* block, std::vector<Tensor>& constants) {
+bool isOneOf(const IValue& object, std::span<const IValue> values) {
+  return std::ranges::any_of(
+      values, [&](const IValue& v) { return v.isObject() && &v.toObject() == &object.toObject(); });
+}
+
+// Whether the nodes compute and do nothing else; adds the tensors among their constants. They may read
+// attributes of `objects`.
+bool onlyComputes(const AliasDb& aliases, const Block* block, std::span<const IValue> objects,
+                  std::vector<Tensor>& constants) {
   static const std::unordered_set<Symbol> kFree = {prim::RaiseException, Symbol::prim("Guard"),
                                                    Symbol::prim("BailOut")};
   for (const Node* node : block->nodes()) {
     if (node->kind() == prim::Constant) {
       const std::optional<IValue> value = constantOf(node->output());
+      if (value->isObject() && isOneOf(*value, objects)) continue;
       if (aliases.hasWriters(node->output()) || !addTensors(*value, constants)) {
         GRAPH_DEBUG("not repeated for the constant {}", node->str());
         return false;
@@ -166,13 +174,13 @@ bool onlyComputes(const AliasDb& aliases, const Block* block, std::vector<Tensor
       continue;
     }
     if (kFree.count(node->kind()) != 0) continue;
-    if (node->kind() == prim::GetAttr || node->kind() == prim::SetAttr ||
-        node->kind() == prim::CreateObject || aliases.writesOutside(node)) {
+    if (node->kind() == prim::SetAttr || node->kind() == prim::CreateObject ||
+        aliases.writesOutside(node)) {
       GRAPH_DEBUG("not repeated for {}", node->str());
       return false;
     }
     for (const Block* inner : node->blocks()) {
-      if (!onlyComputes(aliases, inner, constants)) return false;
+      if (!onlyComputes(aliases, inner, objects, constants)) return false;
     }
     if (node->blocks().empty() && aliases.hasOrderedEffects(node)) {
       GRAPH_DEBUG("not repeated for {}", node->str());
@@ -212,11 +220,21 @@ std::optional<IValue> repeatOnDevice(const Code& code, std::span<const IValue> a
     withStackFor(*graph, [&] {
       inlineForks(*graph);
       const AliasDb aliases(*graph);
-      fits = onlyComputes(aliases, graph->block(), found);
+      fits = onlyComputes(aliases, graph->block(), code.constants(), found);
     });
     return fits ? std::optional(std::move(found)) : std::nullopt;
   };
-  return backend->repeat({code.shared_from_this(), arguments, constants, run});
+  GroupBackend::Call call{code.shared_from_this(), arguments, constants, run};
+  // Prepared modules read attributes of an object where they could not be made constants.
+  const auto isObject = [](const IValue& v) { return v.isObject(); };
+  if (std::ranges::any_of(code.constants(), isObject)) {
+    call.state = [&](std::vector<IValue>& state) {
+      return std::ranges::all_of(code.constants(), [&](const IValue& v) {
+        return !v.isObject() || collectState(v.toObject(), state);
+      });
+    };
+  }
+  return backend->repeat(call);
 }
 
 // The same for a method that leaves its object as it was, but for elements of tensors: a step of a

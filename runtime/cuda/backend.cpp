@@ -11,6 +11,7 @@
 #include "core/pinned_memory.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/call_graphs.h"
+#include "runtime/cuda/captured_pieces.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/joint_launches.h"
 #include "runtime/cuda/loop_kernel.h"
@@ -140,6 +141,9 @@ class CudaBackend : public DeviceBackend {
     try {
       if (JointLaunches* joint = JointLaunches::current()) {
         if (joint->keep(device, memory, bytes)) return;
+      }
+      if (Capture* capture = Capture::current()) {
+        if (capture->pieces().delayFree(device, memory, bytes)) return;
       }
       enter(device).allocator().free(addressOf(memory), streamForMemory());
     } catch (const std::exception&) {

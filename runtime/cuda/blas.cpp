@@ -14,10 +14,13 @@
 #include <mutex>
 #include <optional>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "core/log.h"
 #include "core/product_precision.h"
+#include "runtime/cuda/captured_pieces.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library.h"
 #include "runtime/ops/common_calls.h"
@@ -203,6 +206,8 @@ struct Call {
   void* out;
   Types types;
   bool tiny;
+  std::vector<MemoryRange> reads;
+  MemoryRange written;
 
   void run(const Heuristic& how) const {
     const Ref<Storage> workspace = Storage::allocate(how.workspace, device);
@@ -215,9 +220,13 @@ struct Call {
       const float value = 1;
       std::memcpy(one.data(), &value, sizeof value);
     }
+    const auto scratch = reinterpret_cast<intptr_t>(workspace->data());
+    const MemoryRange writes[] = {written,
+                                  {scratch, scratch + static_cast<intptr_t>(how.workspace)}};
+    const CapturedPiece piece(reads, writes, /*may_branch=*/true);
     checkStatus(functions().multiply(state.handle, product, one.data(), x_data, x, y_data, y,
                                      zero.data(), out, d, out, d, &how.algorithm, workspace->data(),
-                                     how.workspace, currentStream()),
+                                     how.workspace, piece.stream()),
                 op);
   }
 };
@@ -350,6 +359,8 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& b
                        epilogue,
                        x_aligned,
                        y_aligned};
+  std::vector<MemoryRange> reads = {rangeOf(first.memory), rangeOf(second.memory)};
+  if (bias.defined()) reads.push_back(rangeOf(held_bias));
   const Call call{
       op,
       state,
@@ -362,7 +373,9 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& b
       y_data,
       out.rawData(),
       types,
-      !isReducedFloat(dtype) && static_cast<double>(out.numel()) * static_cast<double>(k) <= kTiny};
+      !isReducedFloat(dtype) && static_cast<double>(out.numel()) * static_cast<double>(k) <= kTiny,
+      std::move(reads),
+      rangeOf(out)};
   std::optional<Heuristic> chosen;
   {
     std::lock_guard lock(state.mutex);

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "core/error.h"
+#include "runtime/cuda/captured_pieces.h"
 #include "runtime/cuda/joint_launches.h"
 
 namespace wick::cuda {
@@ -179,6 +180,8 @@ Stream currentStream(int device) {
   // What is queued now goes behind what waits.
   if (JointLaunches* joint = JointLaunches::current()) [[unlikely]]
     joint->flush();
+  if (Capture* capture = thread_state.capture) [[unlikely]]
+    capture->pieces().joinAll();
   return streamForMemory(device);
 }
 Stream streamForMemory(int device) {
@@ -195,7 +198,10 @@ Stream streamForMemory() {
 }
 
 Capture::Capture(CudaDevice& device, Stream stream)
-    : device_(device.index()), stream_(stream), before_(currentStream(device_)) {
+    : device_(device.index()),
+      stream_(stream),
+      before_(currentStream(device_)),
+      pieces_(std::make_unique<CapturedPieces>(device)) {
   enter({DeviceType::CUDA, static_cast<int8_t>(device.index())});
   check(driver().beginCapture(stream, kRelaxedCapture), "capturing a call");
   setCurrentStream(device_, stream);
@@ -204,13 +210,19 @@ Capture::Capture(CudaDevice& device, Stream stream)
 Graph Capture::end() {
   if (!open_) return nullptr;
   open_ = false;
+  currentStream(device_);  // all branches end here
   thread_state.capture = nullptr;
   setCurrentStream(device_, before_);
+  pieces_->freeDelayed();
   Graph graph = nullptr;
   return driver().endCapture(stream_, &graph) == 0 ? graph : nullptr;
 }
 Capture::~Capture() {
-  if (const Graph graph = end()) driver().destroyGraph(graph);
+  try {
+    if (const Graph graph = end()) driver().destroyGraph(graph);
+  } catch (const std::exception&) {
+    // Without a driver there is nothing to end.
+  }
 }
 
 Capture* Capture::current() {

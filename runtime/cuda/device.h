@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,8 @@ Stream currentStream();
 Stream streamForMemory(int device);
 Stream streamForMemory();
 
+class CapturedPieces;
+
 // What is queued on the thread's stream while this lives is not done but noted by the driver, to be
 // repeated later (runtime/cuda/call_graphs.h). The stream is no other thread's.
 class Capture {
@@ -108,6 +111,8 @@ class Capture {
   void copyConstant(Address to, const void* from, size_t bytes);
   // What the graph reads of these: to be kept as long as it.
   std::vector<Tensor> takeConstants() { return std::move(constants_); }
+  // What is known of the work so far.
+  CapturedPieces& pieces() { return *pieces_; }
 
  private:
   static constexpr size_t kMostConstants = size_t{32} << 20;  // bytes
@@ -119,6 +124,7 @@ class Capture {
   bool open_ = true;
   std::vector<Tensor> constants_;
   size_t constant_bytes_ = 0;
+  std::unique_ptr<CapturedPieces> pieces_;
 };
 // While it lives, what the calling thread queues is no part of what it captures, but done by the end, on
 // the stream from before: for what is kept and used by other work, too. Nothing where it captures nothing.

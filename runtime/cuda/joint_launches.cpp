@@ -7,6 +7,7 @@
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/log.h"
+#include "runtime/cuda/captured_pieces.h"
 
 namespace wick::cuda {
 
@@ -21,15 +22,10 @@ constexpr unsigned kLarge = 512;
 
 thread_local JointLaunches* joint = nullptr;
 
-bool overlap(std::span<const MemoryRange> a, std::span<const MemoryRange> b) {
-  return std::ranges::any_of(a, [&](const MemoryRange& x) {
-    return std::ranges::any_of(
-        b, [&](const MemoryRange& y) { return x.first < y.last && y.first < x.last; });
-  });
-}
-
 void launchAlone(LoopKernel::Ready& ready, const LoopKernel& kernel) {
-  launch(ready.function, ready.grid, ready.block, ready.words.data(), kernel.name().c_str());
+  const CapturedPiece piece(ready.reads, ready.writes, /*may_branch=*/false);
+  launch(ready.function, ready.grid, ready.block, ready.words.data(), kernel.name().c_str(),
+         piece.stream());
 }
 
 }  // namespace
@@ -88,7 +84,7 @@ bool JointLaunches::keep(Device device, void* memory, size_t bytes) {
     flush();
     return false;
   }
-  kept_.push_back({device, memory});
+  kept_.push_back({device, memory, bytes});
   kept_bytes_ += bytes;
   return true;
 }
@@ -96,7 +92,7 @@ bool JointLaunches::keep(Device device, void* memory, size_t bytes) {
 void JointLaunches::freeKept() noexcept {
   kept_bytes_ = 0;
   for (const Kept& k : std::exchange(kept_, {})) {
-    findDeviceBackend(k.device.type)->free(k.device, k.memory, 0);
+    findDeviceBackend(k.device.type)->free(k.device, k.memory, k.bytes);
   }
 }
 

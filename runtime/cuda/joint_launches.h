@@ -56,6 +56,7 @@ class JointLaunches {
   struct Kept {
     Device device;
     void* memory;
+    size_t bytes;
   };
   void freeKept() noexcept;
   static bool mustFollow(const Group& group, const LoopKernel::Ready& later);

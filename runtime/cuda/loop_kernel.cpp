@@ -133,6 +133,13 @@ std::string symbolOf(const std::string& name) {
 
 }  // namespace
 
+bool overlap(std::span<const MemoryRange> a, std::span<const MemoryRange> b) {
+  return std::ranges::any_of(a, [&](const MemoryRange& x) {
+    return std::ranges::any_of(
+        b, [&](const MemoryRange& y) { return x.first < y.last && y.first < x.last; });
+  });
+}
+
 CudaLayout chooseLayout(const loop::Kernel& kernel, const Walk& walk,
                         std::span<const Touch> touches, int multiprocessors) {
   CudaLayout layout;
@@ -195,9 +202,13 @@ Function functionOf(CudaDevice& device, const std::string& text, const std::stri
 }
 
 void launch(Function function, unsigned grid, unsigned block, void* parameters, const char* name) {
+  launch(function, grid, block, parameters, name, currentStream());
+}
+void launch(Function function, unsigned grid, unsigned block, void* parameters, const char* name,
+            Stream stream) {
   void* list[] = {parameters};
   const Result result =
-      driver().launch(function, grid, 1, 1, block, 1, 1, 0, currentStream(), list, nullptr);
+      driver().launch(function, grid, 1, 1, block, 1, 1, 0, stream, list, nullptr);
   if (result != 0) [[unlikely]] {
     char buffer[256];
     throwRuntimeError("CUDA: launching {}: {}", name, describeError(result, buffer, sizeof buffer));

@@ -16,6 +16,8 @@ namespace wick::cuda {
 struct MemoryRange {
   intptr_t first, last;
 };
+// Whether any of the one and any of the other share bytes.
+bool overlap(std::span<const MemoryRange> a, std::span<const MemoryRange> b);
 
 // The layout for a walk; `touches` have the addresses.
 codegen::CudaLayout chooseLayout(const loop::Kernel& kernel, const Walk& walk,
@@ -86,5 +88,7 @@ Function functionOf(CudaDevice& device, const std::string& text, const std::stri
 Function knownFunction(CudaDevice& device, const std::string& text, const std::string& name);
 // Queues a kernel whose only parameter is `parameters`.
 void launch(Function function, unsigned grid, unsigned block, void* parameters, const char* name);
+void launch(Function function, unsigned grid, unsigned block, void* parameters, const char* name,
+            Stream stream);
 
 }  // namespace wick::cuda

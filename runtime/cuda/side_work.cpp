@@ -3,7 +3,10 @@
 #include <array>
 #include <map>
 #include <mutex>
+#include <set>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 namespace wick::cuda {
 
@@ -26,31 +29,6 @@ struct AllStreams {
 AllStreams& allStreams() {
   static AllStreams& all = *new AllStreams;
   return all;
-}
-
-Stream streamBeside(CudaDevice& device, Stream stream) {
-  constexpr unsigned kNotBlocking = 1;
-  AllStreams& all = allStreams();
-  const std::lock_guard lock(all.mutex);
-  Streams& streams = all.known[{driverGeneration(), device.index(), stream}];
-  Stream& next = streams.beside[streams.given++ % kBeside];
-  if (!next) {
-    check(driver().createStream(&next, kNotBlocking), "making a stream");
-    device.allocator().noteApart(next);
-  }
-  if (isCapturing()) device.allocator().pin(next);
-  return next;
-}
-
-// Lets what is queued on `later` from now on wait for what is queued on `earlier` so far.
-void order(Stream earlier, Stream later) {
-  constexpr unsigned kWithoutTime = 2;
-  Event event = nullptr;
-  check(driver().createEvent(&event, kWithoutTime), "making an event");
-  Result result = driver().recordEvent(event, earlier);
-  if (result == 0) result = driver().waitForEvent(later, event, 0);
-  driver().destroyEvent(event);
-  check(result, "ordering streams");
 }
 
 class CudaSideWork final : public GroupBackend::SideWork {
@@ -93,6 +71,38 @@ class CudaSideWork final : public GroupBackend::SideWork {
 
 }  // namespace
 
+Stream streamBeside(CudaDevice& device, Stream stream) {
+  constexpr unsigned kNotBlocking = 1;
+  AllStreams& all = allStreams();
+  const std::lock_guard lock(all.mutex);
+  Streams& streams = all.known[{driverGeneration(), device.index(), stream}];
+  Stream& next = streams.beside[streams.given++ % kBeside];
+  if (!next) {
+    check(driver().createStream(&next, kNotBlocking), "making a stream");
+    device.allocator().noteApart(next);
+  }
+  if (isCapturing()) device.allocator().pin(next);
+  return next;
+}
+
+Event recordOn(Stream stream) {
+  constexpr unsigned kWithoutTime = 2;
+  Event event = nullptr;
+  check(driver().createEvent(&event, kWithoutTime), "making an event");
+  const Result result = driver().recordEvent(event, stream);
+  if (result == 0) return event;
+  driver().destroyEvent(event);
+  check(result, "recording an event");
+  return nullptr;
+}
+
+void order(Stream earlier, Stream later) {
+  const Event event = recordOn(earlier);
+  const Result result = driver().waitForEvent(later, event, 0);
+  driver().destroyEvent(event);
+  check(result, "ordering streams");
+}
+
 std::unique_ptr<GroupBackend::SideWork> beginSideWork(Device device) {
   if (inside) return nullptr;
   return std::make_unique<CudaSideWork>(enter(device));
@@ -104,10 +114,18 @@ bool isInSideWork() {
 void unpinBeside(CudaDevice& device, Stream stream) {
   AllStreams& all = allStreams();
   const std::lock_guard lock(all.mutex);
-  const auto it = all.known.find({driverGeneration(), device.index(), stream});
-  if (it == all.known.end()) return;
-  for (const Stream s : it->second.beside) {
-    if (s) device.allocator().unpin(s);
+  // Those beside these, too.
+  std::vector<Stream> rest = {stream};
+  std::set<Stream> seen;
+  while (!rest.empty()) {
+    const auto it = all.known.find({driverGeneration(), device.index(), rest.back()});
+    rest.pop_back();
+    if (it == all.known.end()) continue;
+    for (const Stream s : it->second.beside) {
+      if (!s || !seen.insert(s).second) continue;
+      device.allocator().unpin(s);
+      rest.push_back(s);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include "frontend/compile.h"
 #include "ir/function.h"
 #include "runtime/call.h"
+#include "runtime/cuda/captured_pieces.h"
 #include "runtime/cuda/compiler.h"
 #include "runtime/cuda/device.h"
 #include "runtime/device_moves.h"
@@ -332,6 +333,44 @@ def f(x: Tensor):
   }
 }
 
+// Work whose memory is known.
+TEST_F(CallGraphs, PiecesThatDoNotDependOnEachOtherAreBranches) {
+  CudaDevice& device = enter({DeviceType::CUDA, 0});
+  Stream stream = nullptr;
+  ASSERT_EQ(driver().createStream(&stream, 1), 0);
+  Capture capture(device, stream);
+  // Whether the piece is a branch.
+  const auto branches = [&](MemoryRange read, MemoryRange write, bool may = true) {
+    const CapturedPiece piece({&read, 1}, {&write, 1}, may);
+    driver().setBytes(0, 0, 0, piece.stream());
+    return piece.stream() != stream;
+  };
+  FakeState& state = driver_.state();
+  EXPECT_FALSE(branches({0, 8}, {8, 16}));  // nothing to be beside of
+  EXPECT_TRUE(branches({0, 8}, {16, 24}));  // the second product of a step
+  uint64_t waits = state.waits;
+  EXPECT_FALSE(branches({8, 24}, {24, 32}, false));  // what reads both waits for the branch
+  EXPECT_EQ(state.waits, waits + 1);
+  EXPECT_FALSE(branches({24, 32}, {32, 40}));  // the next step's first
+  EXPECT_TRUE(branches({0, 8}, {40, 48}));     // and the second, which needs nothing of this step
+  EXPECT_TRUE(branches({40, 48}, {48, 56}));   // behind it in the branch
+  EXPECT_FALSE(branches({32, 40}, {4, 5}));    // behind the last
+  waits = state.waits;
+  EXPECT_FALSE(branches({60, 64}, {46, 47}, false));  // writes what the branch has written and read
+  EXPECT_EQ(state.waits, waits + 1);
+  EXPECT_FALSE(branches({60, 64}, {52, 53}, false));
+  EXPECT_EQ(state.waits, waits + 1);  // it waits for that already
+  currentStream(0);                   // something else may be queued
+  EXPECT_FALSE(branches({60, 64}, {72, 80}));
+  for (int i = 0; i < 200; ++i) branches({60, 64}, {100 + i, 101 + i});
+  const Graph graph = capture.end();
+  ASSERT_NE(graph, nullptr);
+  driver().destroyGraph(graph);
+  // Without a capture work goes to the thread's stream.
+  const CapturedPiece piece({}, {}, true);
+  EXPECT_EQ(piece.stream(), nullptr);
+}
+
 TEST_F(CallGraphs, TheirMemoryIsTheLastReserve) {
   GraphFunction& f = define(kCopies);
   const Tensor x = numbers({1, 2, 3});
@@ -393,6 +432,22 @@ TEST_F(MethodGraphs, WritesToTheModuleAreRepeated) {
     before = now;
   }
   EXPECT_GE(since().launched, 5);
+}
+
+TEST_F(MethodGraphs, ForkedMethodsAreBranches) {
+  const wick::Module module = moduleWith(R"(def branch(self, x: Tensor) -> Tensor:
+    a = torch.empty_like(x).copy_(self.w)
+    return torch.empty_like(x).copy_(a)
+def step(self, x: Tensor) -> Tensor:
+    first = torch.jit.fork(self.branch, x)
+    a = torch.empty_like(x).copy_(x)
+    b = torch.jit.wait(first)
+    return torch.empty_like(b).copy_(b)
+)");
+  module.parameters()[0].second.copyFrom(numbers({5, 6}));
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(step(module, numbers({1, 2})), (Doubles{5, 6}));
+  EXPECT_GE(since().launched, 2);
+  EXPECT_GE(driver_.state().branches_captured, 1);
 }
 
 TEST_F(MethodGraphs, OtherTensorsAndValuesAreOtherGraphs) {
