@@ -3,7 +3,7 @@
 // the device may do it before its turn: those of a recurrent loop's inputs beside the steps, for example.
 //
 // Pieces go to the captured stream; a branch waits for the last piece that it depends on, and the
-// captured stream for the branch where a piece depends on it. Work of which nothing is known asks for
+// captured stream for the branch where a piece depends on it. Work that says nothing of itself asks for
 // the stream (currentStream()): it comes behind all branches, and in front of all later ones.
 #pragma once
 
