@@ -3,14 +3,16 @@
 
 #include <algorithm>
 
+#include "ir/depth.h"
 #include "passes/inline_calls.h"
 
 namespace wick {
 
 namespace {
 
-// Programs are bounded in what they become, as by inlineCalls().
+// Programs are bounded in what they become, as by inlineCalls(). A function may fork itself.
 constexpr size_t kMaxNodes = 100000;
+constexpr size_t kMaxForks = 1000;
 
 void collectForks(Block* block, std::vector<Node*>& forks) {
   for (Node* node : block->nodes()) {
@@ -24,26 +26,18 @@ bool isOnlyAwaited(const Node* fork) {
                              [](const Use& use) { return use.user->kind() == aten::wait; });
 }
 
-}  // namespace
+size_t levelOf(const Node* node) {
+  size_t level = 0;
+  for (const Block* b = node->block(); b != nullptr; b = b->owningBlock()) ++level;
+  return level;
+}
 
-std::vector<InlinedFork> inlineForks(Graph& graph) {
-  std::vector<InlinedFork> inlined;
-  std::vector<Node*> forks;
-  collectForks(graph.block(), forks);
-  const size_t own = forks.size();
-  // Those of bodies are appended.
-  for (size_t i = 0; i < forks.size(); ++i) {
-    Node* fork = forks[i];
-    const std::shared_ptr<Graph> body = fork->subgraph(attr::Subgraph)->copy();
-    inlineCalls(*body);
-    if (!isOnlyAwaited(fork) || body->outputs().size() != 1 ||
-        graph.nodeCount() + body->nodeCount() > kMaxNodes) {
-      continue;
-    }
-    if (i < own) inlined.push_back({i, fork->inputs()});
-    Node* const before = fork->prev();
-    const InsertPointGuard guard(fork);
-    Value* const result = inlineGraph(graph, *body, fork->inputs()).front();
+// Adds the forks of the body.
+void replace(Graph& graph, Node* fork, const Graph& body, std::vector<Node*>& forks) {
+  Node* const before = fork->prev();
+  const InsertPointGuard guard(fork);
+  withStackFor(body, [&] {
+    Value* const result = inlineGraph(graph, body, fork->inputs()).front();
     for (Node* n = before->next(); n != fork; n = n->next()) {
       if (n->kind() == prim::fork) forks.push_back(n);
       for (Block* inner : n->blocks()) collectForks(inner, forks);
@@ -53,7 +47,31 @@ std::vector<InlinedFork> inlineForks(Graph& graph) {
       wait->output()->replaceAllUsesWith(result);
       wait->destroy();
     }
-    fork->destroy();
+  });
+  fork->destroy();
+}
+
+}  // namespace
+
+std::vector<InlinedFork> inlineForks(Graph& graph) {
+  std::vector<InlinedFork> inlined;
+  std::vector<Node*> forks;
+  withStackFor(graph, [&] { collectForks(graph.block(), forks); });
+  const size_t own = forks.size();
+  // Those of bodies are appended.
+  for (size_t i = 0; i < std::min(forks.size(), kMaxForks); ++i) {
+    Node* const fork = forks[i];
+    const Graph& forked = *fork->subgraph(attr::Subgraph);
+    if (!isOnlyAwaited(fork) || forked.outputs().size() != 1) continue;
+    if (graph.nodeCount() + forked.nodeCount() > kMaxNodes) break;
+    const std::shared_ptr<Graph> body = forked.copy();
+    inlineCalls(*body);
+    if (graph.nodeCount() + body->nodeCount() > kMaxNodes ||
+        levelOf(fork) + blockDepth(*body) > kMaxBlockDepth) {
+      break;
+    }
+    if (i < own) inlined.push_back({i, fork->inputs()});
+    replace(graph, fork, *body, forks);
   }
   return inlined;
 }

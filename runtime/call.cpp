@@ -17,6 +17,7 @@
 #include "passes/inline_forks.h"
 #include "runtime/compile_queue.h"
 #include "runtime/executor/graph_executor.h"
+#include "runtime/fusion/elements.h"
 #include "runtime/fusion/group_backend.h"
 #include "runtime/interpreter/interpreter.h"
 #include "runtime/module_paths.h"
@@ -141,15 +142,11 @@ namespace {
 
 // Adds the tensors of a constant; false when somebody could give it others.
 bool addTensors(const IValue& constant, std::vector<Tensor>& tensors) {
-  if (constant.isTensor()) {
-    if (constant.toTensor().defined()) tensors.push_back(constant.toTensor());
+  return allElements(constant, [&](const IValue& v) {
+    if (!v.isTensor()) return !v.isCounted() || v.isString() || v.isComplex();
+    if (v.toTensor().defined()) tensors.push_back(v.toTensor());
     return true;
-  }
-  if (constant.isList() || constant.isTuple()) {
-    return std::ranges::all_of(constant.elements(),
-                               [&](const IValue& e) { return addTensors(e, tensors); });
-  }
-  return !constant.isCounted() || constant.isString() || constant.isComplex();
+  });
 }
 
 bool isOneOf(const IValue& object, std::span<const IValue> values) {
@@ -158,15 +155,15 @@ bool isOneOf(const IValue& object, std::span<const IValue> values) {
 }
 
 // Whether the nodes compute and do nothing else; adds the tensors among their constants. They may read
-// attributes of `objects`.
-bool onlyComputes(const AliasDb& aliases, const Block* block, std::span<const IValue> objects,
+// attributes of the objects among `known`.
+bool onlyComputes(const AliasDb& aliases, const Block* block, std::span<const IValue> known,
                   std::vector<Tensor>& constants) {
   static const std::unordered_set<Symbol> kFree = {prim::RaiseException, Symbol::prim("Guard"),
                                                    Symbol::prim("BailOut")};
   for (const Node* node : block->nodes()) {
     if (node->kind() == prim::Constant) {
       const std::optional<IValue> value = constantOf(node->output());
-      if (value->isObject() && isOneOf(*value, objects)) continue;
+      if (value->isObject() && isOneOf(*value, known)) continue;
       if (aliases.hasWriters(node->output()) || !addTensors(*value, constants)) {
         GRAPH_DEBUG("not repeated for the constant {}", node->str());
         return false;
@@ -180,7 +177,7 @@ bool onlyComputes(const AliasDb& aliases, const Block* block, std::span<const IV
       return false;
     }
     for (const Block* inner : node->blocks()) {
-      if (!onlyComputes(aliases, inner, objects, constants)) return false;
+      if (!onlyComputes(aliases, inner, known, constants)) return false;
     }
     if (node->blocks().empty() && aliases.hasOrderedEffects(node)) {
       GRAPH_DEBUG("not repeated for {}", node->str());
@@ -217,8 +214,8 @@ std::optional<IValue> repeatOnDevice(const Code& code, std::span<const IValue> a
     const std::shared_ptr<Graph> graph = code.graph()->copy();
     std::vector<Tensor> found;
     bool fits = false;
+    inlineForks(*graph);
     withStackFor(*graph, [&] {
-      inlineForks(*graph);
       const AliasDb aliases(*graph);
       fits = onlyComputes(aliases, graph->block(), code.constants(), found);
     });

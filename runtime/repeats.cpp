@@ -170,9 +170,9 @@ class StateWalk {
 std::string lastingEffect(const GraphFunction& function) {
   const std::shared_ptr<Graph> graph = function.graph()->copy();
   std::string found;
+  inlineCalls(*graph);
+  inlineForks(*graph);
   withStackFor(*graph, [&] {
-    inlineCalls(*graph);
-    inlineForks(*graph);
     const AliasDb aliases(*graph);
     found = effectOf(aliases, graph->block());
   });
@@ -181,9 +181,9 @@ std::string lastingEffect(const GraphFunction& function) {
 
 std::vector<bool> forksBeside(const Graph& original) {
   const std::shared_ptr<Graph> graph = original.copy();
+  const std::vector<InlinedFork> forks = inlineForks(*graph);
   std::vector<bool> beside;
   withStackFor(*graph, [&] {
-    const std::vector<InlinedFork> forks = inlineForks(*graph);
     const AliasDb aliases(*graph);
     if (forks.empty() || writesOutside(aliases, graph->block()) ||
         !effectOf(aliases, graph->block()).empty()) {

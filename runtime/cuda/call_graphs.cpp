@@ -17,6 +17,7 @@
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/joint_launches.h"
 #include "runtime/cuda/side_work.h"
+#include "runtime/fusion/elements.h"
 
 namespace wick::cuda {
 
@@ -145,11 +146,9 @@ std::vector<uint32_t> versionsOf(std::span<const IValue> values) {
 
 template <class F>
 bool allTensors(const IValue& value, F&& f) {
-  if (value.isTensor()) return f(value.toTensor());
-  if (value.isTuple() || value.isList()) {
-    return std::ranges::all_of(value.elements(), [&](const IValue& e) { return allTensors(e, f); });
-  }
-  return value.isNone() || value.isInt() || value.isDouble() || value.isBool();
+  return allElements(value, [&](const IValue& v) {
+    return v.isTensor() ? f(v.toTensor()) : v.isNone() || v.isInt() || v.isDouble() || v.isBool();
+  });
 }
 
 // The result of a call: what the graph has written into `held`, in memory of the caller's.

@@ -210,19 +210,23 @@ Capture::Capture(CudaDevice& device, Stream stream)
 Graph Capture::end() {
   if (!open_) return nullptr;
   open_ = false;
-  currentStream(device_);  // all branches end here
+  bool whole = true;
+  try {
+    currentStream(device_);  // all branches end here
+  } catch (const std::exception&) {
+    whole = false;
+  }
   thread_state.capture = nullptr;
   setCurrentStream(device_, before_);
   pieces_->freeDelayed();
   Graph graph = nullptr;
-  return driver().endCapture(stream_, &graph) == 0 ? graph : nullptr;
+  if (driver().endCapture(stream_, &graph) != 0) return nullptr;
+  if (whole) return graph;
+  driver().destroyGraph(graph);
+  return nullptr;
 }
 Capture::~Capture() {
-  try {
-    if (const Graph graph = end()) driver().destroyGraph(graph);
-  } catch (const std::exception&) {
-    // Without a driver there is nothing to end.
-  }
+  if (const Graph graph = end()) driver().destroyGraph(graph);
 }
 
 Capture* Capture::current() {
@@ -254,7 +258,10 @@ OutsideCapture::OutsideCapture() : capture_(thread_state.capture) {
 OutsideCapture::~OutsideCapture() {
   if (!capture_) return;
   // What failed is told by the next that waits for the device.
-  driver().synchronizeStream(capture_->before_);
+  try {
+    driver().synchronizeStream(currentStream(capture_->device_));
+  } catch (const std::exception&) {
+  }
   setCurrentStream(capture_->device_, captured_);
   thread_state.capture = capture_;
 }

@@ -49,6 +49,7 @@ inline constexpr int kMinor = 76;
   _(retainContext, "cuDevicePrimaryCtxRetain", (Context * context, DeviceNumber device))           \
   _(setContext, "cuCtxSetCurrent", (Context context))                                              \
   _(synchronizeContext, "cuCtxSynchronize", ())                                                    \
+  _(allowPeer, "cuCtxEnablePeerAccess", (Context other, unsigned flags))                           \
   _(memoryInfo, "cuMemGetInfo_v2", (size_t * free, size_t * total))                                \
   _(allocate, "cuMemAlloc_v2", (Address * address, size_t bytes))                                  \
   _(free, "cuMemFree_v2", (Address address))                                                       \

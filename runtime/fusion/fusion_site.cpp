@@ -442,9 +442,7 @@ std::atomic<GroupBackend*>* backendOf(DeviceType type) {
          : type == DeviceType::Meta ? &meta_backend
                                     : &other_backend;
 }
-}  // namespace
 
-namespace {
 thread_local bool writes_over = false;
 }  // namespace
 

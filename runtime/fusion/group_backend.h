@@ -70,7 +70,8 @@ class GroupBackend {
   // be written, and not be freed before it is joined.
   class SideWork {
    public:
-    virtual ~SideWork() = default;  // leaves and joins, if that did not happen
+    // Leaves and joins, if that did not happen. Does not throw.
+    virtual ~SideWork() = default;
     // The thread goes on with what it did before. Once.
     virtual void leave() = 0;
     // What the thread queues from now on waits for the work.

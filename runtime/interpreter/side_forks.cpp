@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "ir/depth.h"
 #include "ir/graph.h"
+#include "runtime/fusion/elements.h"
 #include "runtime/interpreter/code.h"
 #include "runtime/interpreter/interpreter_state.h"
 #include "runtime/repeats.h"
@@ -17,18 +19,14 @@ constexpr size_t kMostOpen = 64;
 // Looks at the device of all tensors; false where somebody could change what is given meanwhile, or
 // where it lies on several devices.
 bool findDevice(const IValue& value, std::optional<Device>& device) {
-  if (value.isTensor()) {
-    const Tensor t = value.toTensor();
+  return allElements(value, [&](const IValue& v) {
+    if (!v.isTensor()) return !v.isCounted() || v.isString() || v.isObject();
+    const Tensor t = v.toTensor();
     if (!t.defined() || t.device().isCpu()) return true;
     if (device && *device != t.device()) return false;
     device = t.device();
     return true;
-  }
-  if (value.isTuple() || value.isList()) {
-    return std::ranges::all_of(value.elements(),
-                               [&](const IValue& e) { return findDevice(e, device); });
-  }
-  return !value.isCounted() || value.isString() || value.isObject();
+  });
 }
 
 // The position of a fork among all of the graph, or how many there are.
@@ -55,7 +53,7 @@ GroupBackend* besideOf(const Code& code, ForkSite& site, std::span<const IValue>
   if (!backend) return nullptr;
   std::call_once(site.asked, [&] {
     size_t number = 0;
-    countForks(code.graph()->block(), site.node, number);
+    withStackFor(*code.graph(), [&] { countForks(code.graph()->block(), site.node, number); });
     const std::vector<bool> beside = forksBeside(*code.graph());
     site.beside = number < beside.size() && beside[number];
   });
@@ -66,7 +64,7 @@ GroupBackend* besideOf(const Code& code, ForkSite& site, std::span<const IValue>
 void SideForks::add(FutureRef future, std::unique_ptr<GroupBackend::SideWork> work,
                     std::vector<IValue> arguments) {
   if (open_.size() >= kMostOpen) joinAll();
-  open_.push_back({std::move(future), std::move(work), std::move(arguments)});
+  open_.push_back({std::move(future), std::move(arguments), std::move(work)});
 }
 void SideForks::join(const FutureObject& future) {
   if (open_.empty()) return;
@@ -75,8 +73,7 @@ void SideForks::join(const FutureObject& future) {
   it->work->join();
   open_.erase(it);
 }
-void SideForks::joinAll() {
-  for (Open& o : open_) o.work->join();
+void SideForks::joinAll() noexcept {
   open_.clear();
 }
 

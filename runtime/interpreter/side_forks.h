@@ -25,7 +25,6 @@ GroupBackend* besideOf(const Code& code, ForkSite& site, std::span<const IValue>
 class SideForks {
  public:
   SideForks() = default;
-  ~SideForks() { joinAll(); }
   SideForks(const SideForks&) = delete;
   SideForks& operator=(const SideForks&) = delete;
   // Keeps what was given to the fork until it is joined.
@@ -33,13 +32,14 @@ class SideForks {
            std::vector<IValue> arguments);
   // Before the future's value is used.
   void join(const FutureObject& future);
-  void joinAll();
+  // What goes wrong with a device is told by the next that waits for it.
+  void joinAll() noexcept;
 
  private:
   struct Open {
     FutureRef future;
-    std::unique_ptr<GroupBackend::SideWork> work;
     std::vector<IValue> arguments;
+    std::unique_ptr<GroupBackend::SideWork> work;  // destroyed first, which joins it
   };
   std::vector<Open> open_;
 };

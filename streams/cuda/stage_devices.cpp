@@ -3,8 +3,6 @@
 // tensors until the copy is done, because its stream waits for that before it uses the memory again.
 #include "streams/cuda/stage_devices.h"
 
-#include <dlfcn.h>
-
 #include <map>
 #include <mutex>
 #include <set>
@@ -74,14 +72,9 @@ void allowPeer(int index, int other) {
   static auto& asked = *new std::set<std::pair<int, int>>;
   const std::lock_guard lock(mutex);
   if (!asked.emplace(index, other).second) return;
-  static void* const library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (!library) return;
-  const auto enable = reinterpret_cast<cuda::Result (*)(cuda::Context, unsigned)>(
-      dlsym(library, "cuCtxEnablePeerAccess"));
-  if (!enable) return;
   cuda::enter(deviceOf(index));
   // Where it cannot be, copies are slower and right all the same.
-  enable(cuda::deviceAt(other).context(), 0);
+  cuda::driver().allowPeer(cuda::deviceAt(other).context(), 0);
 }
 
 class CudaStages final : public StageDevices {

@@ -10,49 +10,33 @@
 #include "core/error.h"
 #include "serialization/stored_values.h"
 #include "serialization/torch_save.h"
+#include "streams/schedule/stage_devices.h"
 
 namespace wick::streams {
 
 namespace {
 
-constexpr int kMaxDepth = 100;
-
-class Compact {
- public:
-  IValue operator()(const IValue& value, int depth = 0) {
-    WICK_CHECK(depth < kMaxDepth, "values nest too deeply to be handed to another process");
-    if (value.isTensor()) return IValue(tensor(value.toTensor()));
-    if (value.isTuple()) return IValue(makeTuple(elements(value, depth)));
-    if (value.isList()) {
-      return IValue(makeList(value.toList().element_type, elements(value, depth)));
-    }
-    return value;
-  }
-
- private:
-  std::vector<IValue> elements(const IValue& value, int depth) {
-    std::vector<IValue> made;
-    for (const IValue& element : value.elements()) made.push_back((*this)(element, depth + 1));
-    return made;
-  }
-  Tensor tensor(const Tensor& given) {
-    if (!given.defined()) return given;
-    Tensor& made = made_[given.impl()];
-    if (made.defined()) return made;
-    made = given.device().isCpu() ? given : moveTo(given, Device());
-    if (made.kind() == TensorKind::Dense && made.storage() &&
-        made.storage()->bytes() > static_cast<size_t>(made.numel()) * itemSize(made.dtype())) {
-      made = made.clone();
-    }
-    return made;
-  }
-  std::map<const void*, Tensor> made_;
-};
+// On the CPU, without memory of others.
+Tensor compact(const Tensor& given) {
+  const Tensor here = given.device().isCpu() ? given : moveTo(given, Device());
+  const bool has_more =
+      here.kind() == TensorKind::Dense && here.storage() &&
+      here.storage()->bytes() > static_cast<size_t>(here.numel()) * itemSize(here.dtype());
+  return has_more ? here.clone() : here;
+}
 
 }  // namespace
 
 std::string valueBytes(const IValue& value) {
-  return saveValueToString(Compact()(value));
+  std::map<const void*, Tensor> known;
+  Packet packet{value};
+  const auto once = [&](const Tensor& given) {
+    Tensor& made = known[given.impl()];
+    if (!made.defined()) made = compact(given);
+    return made;
+  };
+  replaceTensors(packet, once, /*keeps_names=*/false);
+  return saveValueToString(packet[0]);
 }
 
 IValue valueOf(std::string bytes, const std::string& name) {

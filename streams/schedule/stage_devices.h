@@ -48,6 +48,8 @@ class StageDevices {
 };
 
 // Calls `moved` for each tensor of the values, in tuples and lists too; it gives what takes the place.
-void replaceTensors(Packet& packet, const std::function<Tensor(const Tensor&)>& moved);
+// Named tuples become plain ones unless `keeps_names`. RuntimeError for values that nest too deeply.
+void replaceTensors(Packet& packet, const std::function<Tensor(const Tensor&)>& moved,
+                    bool keeps_names = true);
 
 }  // namespace wick::streams

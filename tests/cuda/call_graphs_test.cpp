@@ -13,6 +13,7 @@
 #include "runtime/cuda/compiler.h"
 #include "runtime/cuda/device.h"
 #include "runtime/device_moves.h"
+#include "runtime/fusion/elements.h"
 #include "runtime/module_builder.h"
 #include "runtime/repeats.h"
 #include "tests/cuda/fake_driver.h"
@@ -283,6 +284,17 @@ def f(x: Tensor):
   const Tensor x = numbers({1, 2, 3});
   for (int i = 0; i < 4; ++i) EXPECT_EQ(read(call(f, {IValue(x)})), (std::vector<double>{1, 2, 3}));
   EXPECT_FALSE(isCapturing());
+}
+
+// Tuples that hold one tuple twice, and so on.
+TEST(Elements, AreLookedAtForABoundedTime) {
+  const Tensor x = Tensor::zeros({1}, DType::Float);
+  IValue tower(makeTuple({IValue(x)}));
+  for (int i = 0; i < 60; ++i) tower = IValue(makeTuple({tower, tower}));
+  size_t seen = 0;
+  EXPECT_FALSE(allElements(tower, [&](const IValue&) { return ++seen > 0; }));
+  EXPECT_TRUE(allElements(IValue(makeTuple({IValue(x), IValue(makeTuple({IValue(x)}))})),
+                          [](const IValue& v) { return v.isTensor(); }));
 }
 
 TEST_F(CallGraphs, ErrorsOfForksComeWhereTheyAreAwaited) {

@@ -77,6 +77,7 @@ Driver makeDriver() {
   d.synchronizeContext = [] { return synchronized(); };
   d.synchronizeStream = [](Stream) { return synchronized(); };
   d.queryStream = [](Stream) { return 0; };
+  d.allowPeer = [](Context, unsigned) { return 0; };
   d.memoryInfo = [](size_t* free, size_t* total) {
     *total = fake->memory;
     *free = fake->memory - fake->used;

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "tests/free_port.h"
 
 namespace wick::distributed {
 namespace {
@@ -18,18 +19,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
-
-// A port that nobody has now.
-uint16_t freePort() {
-  const Socket probe(socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  EXPECT_EQ(bind(probe.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
-  EXPECT_EQ(getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
-  return ntohs(address.sin_port);
-}
+using testing_ports::freePort;
 
 // What each of the processes does. The errors, by process.
 std::vector<std::string> together(int size, const std::function<void(Messages&)>& work) {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "core/error.h"
+#include "tests/free_port.h"
 
 namespace wick {
 namespace {
@@ -21,19 +22,7 @@ using distributed::Reduction;
 using distributed::TcpPlace;
 using distributed::Transport;
 using testing::HasSubstr;
-
-// A port that nobody has now.
-uint16_t freePort() {
-  const int probe = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  EXPECT_EQ(bind(probe, reinterpret_cast<sockaddr*>(&address), length), 0);
-  EXPECT_EQ(getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length), 0);
-  close(probe);
-  return ntohs(address.sin_port);
-}
+using testing_ports::freePort;
 
 // What each of the processes does. The errors, by process.
 std::vector<std::string> together(int size, const std::function<void(Transport&)>& work,

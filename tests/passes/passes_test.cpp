@@ -81,6 +81,33 @@ TEST(InlineForks, AFutureThatIsHeldStays) {
   EXPECT_TRUE(contains(*graph, "aten::wait"));
 }
 
+// Each level forks the one below twice: there are 2^40 in all.
+TEST(InlineForks, StopsWhereForksHaveTooManyForks) {
+  std::shared_ptr<Graph> forked = parseGraph(kForked);
+  for (int level = 0; level < 40; ++level) {
+    const auto next = parseGraph(R"(graph(%x : Tensor):
+  %y : Tensor = aten::relu(%x)
+  return (%x)
+)");
+    Value* given = next->inputs()[0];
+    for (int k = 0; k < 2; ++k) {
+      Node* fork = next->create(prim::fork, {given});
+      fork->setAttribute(attr::Subgraph, forked);
+      fork->output()->setType(types::Future(types::Tensor()));
+      next->block()->appendNode(fork);
+      Node* wait = next->create(aten::wait, {fork->output()});
+      wait->output()->setType(types::Tensor());
+      next->block()->appendNode(wait);
+      given = wait->output();
+    }
+    next->block()->replaceOutput(0, given);
+    forked = next;
+  }
+  EXPECT_EQ(inlineForks(*forked).size(), 2u);
+  EXPECT_TRUE(std::ranges::any_of(forked->block()->nodes(),
+                                  [](const Node* n) { return n->kind() == prim::fork; }));
+}
+
 TEST(DeadCode, RemovesWhatNobodyReads) {
   auto graph = parseGraph(R"(graph(%x : Tensor, %n : int, %c : bool):
   %1 : Tensor = aten::relu(%x)

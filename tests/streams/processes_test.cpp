@@ -18,6 +18,7 @@
 #include "streams/processes/packet_bytes.h"
 #include "streams/processes/run.h"
 #include "tests/error_text.h"
+#include "tests/free_port.h"
 #include "wick.h"
 
 namespace wick::streams {
@@ -27,17 +28,7 @@ using distributed::Messages;
 using std::chrono::seconds;
 using testing::HasSubstr;
 using testing_errors::errorOf;
-
-uint16_t freePort() {
-  const distributed::Socket probe(socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  EXPECT_EQ(bind(probe.get(), reinterpret_cast<sockaddr*>(&address), length), 0);
-  EXPECT_EQ(getsockname(probe.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
-  return ntohs(address.sin_port);
-}
+using testing_ports::freePort;
 
 std::string temporary(const std::string& name) {
   const std::string path = testing::TempDir() + "/" + name;

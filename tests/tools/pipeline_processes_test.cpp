@@ -13,6 +13,7 @@
 
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
+#include "tests/free_port.h"
 #include "tests/tools/cli_testing.h"
 
 namespace wick {
@@ -25,6 +26,7 @@ using testing_cli::Outcome;
 using testing_cli::readText;
 using testing_cli::temporary;
 using testing_cli::write;
+using testing_ports::freePort;
 
 const std::string kProgram = "tools/torchscript-cli";
 // About a millisecond an item, in several filters.
@@ -43,18 +45,6 @@ def main(rows: Tensor) -> Tensor:
     return c
 )";
 constexpr int64_t kItems = 600;
-
-int freePort() {
-  const int probe = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t length = sizeof address;
-  EXPECT_EQ(bind(probe, reinterpret_cast<sockaddr*>(&address), length), 0);
-  EXPECT_EQ(getsockname(probe, reinterpret_cast<sockaddr*>(&address), &length), 0);
-  close(probe);
-  return ntohs(address.sin_port);
-}
 
 class PipelineProcessesTest : public testing::Test {
  protected:
