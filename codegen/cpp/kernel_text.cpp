@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "codegen/loop/lane_order.h"
+#include "codegen/text/lines.h"
 
 namespace wick::codegen {
 
@@ -25,7 +26,7 @@ std::string memoryType(DType type) {
   return type == DType::Bool ? "uint8_t" : cppType(type);
 }
 
-class KernelWriter {
+class KernelWriter : Lines {
  public:
   KernelWriter(const std::string& name, const Kernel& kernel, const CppWalk& walk,
                const std::vector<uint64_t>& numbers, unsigned vector_bits)
@@ -44,7 +45,6 @@ class KernelWriter {
 
   std::string run() {
     const bool checks = !kernel_.checks.empty();
-    depth_ = 1;
     if (checks) line("bool good = true;");
     outerLoops();
     if (checks) line("return good;");
@@ -68,20 +68,6 @@ class KernelWriter {
     int last_pass;
   };
 
-  template <class... Args>
-  void line(fmt::format_string<Args...> format, Args&&... args) {
-    text_.append(2 * static_cast<size_t>(depth_), ' ');
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-    text_ += '\n';
-  }
-  void open(const std::string& head) {
-    line("{} {{", head);
-    ++depth_;
-  }
-  void close(const char* behind = "") {
-    --depth_;
-    line("}}{}", behind);
-  }
   void openLoop(const std::string& i, const std::string& begin, const std::string& end,
                 int64_t step = 1) {
     const std::string next = step == 1 ? "++" + i : fmt::format("{} += {}", i, step);
@@ -560,8 +546,6 @@ class KernelWriter {
   std::vector<std::string> offsets_;    // of accesses, within loops around rows
   bool spread_ = false;                 // whether the elements of the row are shared by threads
   int pass_ = 0;
-  int depth_ = 0;
-  std::string text_;
 };
 
 }  // namespace

@@ -12,40 +12,6 @@ namespace wick::codegen {
 
 namespace {
 
-// All bits are kept; what a decimal number says exactly is written like that.
-std::string floatText(double value, DType type) {
-  const bool single = type == DType::Float;
-  if (std::isfinite(value)) {
-    const bool whole = std::fabs(value) < 1e6 && value == std::trunc(value);
-    std::string text = whole ? fmt::format("{:.1f}", value) : fmt::format("{:a}", value);
-    if (single) text += "f";
-    return std::signbit(value) ? "(" + text + ")" : text;
-  }
-  return single
-             ? fmt::format("wickFloat({:#x}u)", std::bit_cast<uint32_t>(static_cast<float>(value)))
-             : fmt::format("wickDouble({:#x}u)", std::bit_cast<uint64_t>(value));
-}
-
-// The least number has no literal of its own.
-std::string integerText(int64_t value, DType type) {
-  if (type == DType::Bool) return value != 0 ? "true" : "false";
-  if (type == DType::Int && value > INT32_MIN)
-    return value < 0 ? fmt::format("({})", value) : fmt::format("{}", value);
-  if (type == DType::Long && value != INT64_MIN) return fmt::format("int64_t({})", value);
-  return fmt::format("static_cast<{}>({:#x}u)", cppType(type), static_cast<uint64_t>(value));
-}
-
-std::string constantText(const ScalarNode& node) {
-  if (node.type == DType::Float || node.type == DType::Double) {
-    return floatText(std::bit_cast<double>(node.payload), node.type);
-  }
-  if (isReducedFloat(node.type)) {
-    return cppConvert(floatText(std::bit_cast<double>(node.payload), DType::Float), DType::Float,
-                      node.type);
-  }
-  return integerText(static_cast<int64_t>(node.payload), node.type);
-}
-
 // The C library's function of this name, which the eager kernel calls too; null where it calls
 // something else.
 const char* libraryName(ScalarFunction f) {
@@ -100,52 +66,62 @@ std::string libraryCall(ScalarFunction f, DType type, const std::string& argumen
   return fmt::format("std::{}({})", name, arguments);
 }
 
-std::string callText(const ScalarNode& node, std::span<const std::string> in) {
-  using F = ScalarFunction;
-  const std::string arguments = in.size() == 1 ? in[0] : fmt::format("{}, {}", in[0], in[1]);
-  if (node.function == F::gcd) return fmt::format("wickGcd({})", arguments);
-  if (node.function == F::intPow) return fmt::format("wickIntPow({})", arguments);
-  if (usualForm(node.function, node.type)) return fmt::format("{}({})", usualName(node), arguments);
-  if (node.function == F::copysign) return fmt::format("std::copysign({})", arguments);
-  return libraryCall(node.function, node.type, arguments);
-}
+// C++ proper.
+class CppText final : public ScalarText {
+ public:
+  CppText()
+      : ScalarText({.language = "C++",
+                    .byte = "uint8_t",
+                    .signed_byte = "int8_t",
+                    .short_word = "int16_t",
+                    .word = "int32_t",
+                    .long_word = "int64_t",
+                    .unsigned_word = "uint32_t",
+                    .unsigned_long = "uint64_t",
+                    .builtin = "__builtin_",
+                    .widen = "wickWide"}) {}
 
-std::string wrappedText(const ScalarNode& node, std::span<const std::string> in) {
-  const std::string type = cppType(node.type);
-  const bool wide = node.type == DType::Long;
-  const char* word = wide ? "uint64_t" : "uint32_t";
-  const auto wrapped = [&](const char* sign) {
-    return fmt::format("static_cast<{0}>(static_cast<{1}>({2}) {3} static_cast<{1}>({4}))", type,
-                       word, in[0], sign, in[1]);
-  };
-  const auto negated = [&] {
-    return fmt::format("static_cast<{0}>({1}(0) - static_cast<{1}>({2}))", type, word, in[0]);
-  };
-  switch (node.op) {
-    case ScalarOp::Add:
-      return wrapped("+");
-    case ScalarOp::Sub:
-      return wrapped("-");
-    case ScalarOp::Mul:
-      return wrapped("*");
-    case ScalarOp::IntDiv:
-      return fmt::format("wickQuotient<{}>({}, {})", type, in[0], in[1]);
-    case ScalarOp::IntRem:
-      return fmt::format("wickRest<{}>({}, {})", type, in[0], in[1]);
-    case ScalarOp::Neg:
-      return negated();
-    case ScalarOp::Abs:
-      return fmt::format("({} < 0 ? {} : {})", in[0], negated(), in[0]);
-    case ScalarOp::ShiftLeft:
-      return fmt::format("static_cast<{}>(static_cast<{}>({}) << ({} & {}))", type, word, in[0],
-                         in[1], wide ? 63 : 31);
-    case ScalarOp::ShiftRight:
-      return fmt::format("static_cast<{}>({} >> ({} & {}))", type, in[0], in[1], wide ? 63 : 31);
-    default:
-      break;
+  // What a decimal number says exactly is written like that.
+  std::string floatText(double value, DType type) const override {
+    const bool single = type == DType::Float;
+    if (std::isfinite(value)) {
+      const bool whole = std::fabs(value) < 1e6 && value == std::trunc(value);
+      std::string text = whole ? fmt::format("{:.1f}", value) : fmt::format("{:a}", value);
+      if (single) text += "f";
+      return std::signbit(value) ? "(" + text + ")" : text;
+    }
+    return single ? fmt::format("wickFloat({:#x}u)",
+                                std::bit_cast<uint32_t>(static_cast<float>(value)))
+                  : fmt::format("wickDouble({:#x}u)", std::bit_cast<uint64_t>(value));
   }
-  throw NoCppText(fmt::format("no C++ text for {} of {}", toString(node.op), type));
-}
+  // The least number has no literal of its own.
+  std::string integerText(int64_t value, DType type) const override {
+    if (type == DType::Bool) return value != 0 ? "true" : "false";
+    if (type == DType::Int && value > INT32_MIN)
+      return value < 0 ? fmt::format("({})", value) : fmt::format("{}", value);
+    if (type == DType::Long && value != INT64_MIN) return fmt::format("int64_t({})", value);
+    return fmt::format("static_cast<{}>({:#x}u)", cppType(type), static_cast<uint64_t>(value));
+  }
+
+ private:
+  std::string bitsText(const std::string& value, DType to) const override {
+    return fmt::format("wickBits<{}>({})", cppType(to), value);
+  }
+  std::string lookupText(uint64_t table, const std::string& index) const override {
+    return fmt::format("wickTable{}[{}]", table, index);
+  }
+  std::string callText(const ScalarNode& node, const std::string& arguments) const override {
+    using F = ScalarFunction;
+    if (node.function == F::gcd) return fmt::format("wickGcd({})", arguments);
+    if (node.function == F::intPow) return fmt::format("wickIntPow({})", arguments);
+    if (usualForm(node.function, node.type)) {
+      return fmt::format("{}({})", usualName(node), arguments);
+    }
+    if (node.function == F::copysign) return fmt::format("std::copysign({})", arguments);
+    return libraryCall(node.function, node.type, arguments);
+  }
+};
+const CppText kText;
 
 constexpr const char* kSupport = R"(#include <immintrin.h>
 
@@ -310,31 +286,7 @@ std::string functionText(const std::string& head, const Expression& expression, 
 }  // namespace
 
 std::string cppType(DType type) {
-  switch (type) {
-    case DType::Bool:
-      return "bool";
-    case DType::Byte:
-      return "uint8_t";
-    case DType::Char:
-      return "int8_t";
-    case DType::Short:
-      return "int16_t";
-    case DType::Int:
-      return "int32_t";
-    case DType::Long:
-      return "int64_t";
-    case DType::Half:
-      return "wickHalf";
-    case DType::BFloat16:
-      return "wickBFloat";
-    case DType::Float:
-      return "float";
-    case DType::Double:
-      return "double";
-    default:
-      break;
-  }
-  throw NoCppText(fmt::format("no C++ text for elements of {}", toString(type)));
+  return kText.type(type);
 }
 
 std::string cppNumber(uint64_t bits, DType type) {
@@ -343,127 +295,32 @@ std::string cppNumber(uint64_t bits, DType type) {
     case DType::BFloat16:
       return fmt::format("{}{{{:#x}u}}", cppType(type), bits & 0xffff);
     case DType::Float:
-      return floatText(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))),
-                       type);
+      return kText.floatText(static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits))),
+                             type);
     case DType::Double:
-      return floatText(std::bit_cast<double>(bits), type);
+      return kText.floatText(std::bit_cast<double>(bits), type);
     case DType::Bool:
       return (bits & 255) != 0 ? "true" : "false";
     case DType::Byte:
-      return integerText(static_cast<uint8_t>(bits), type);
+      return kText.integerText(static_cast<uint8_t>(bits), type);
     case DType::Char:
-      return integerText(static_cast<int8_t>(bits), type);
+      return kText.integerText(static_cast<int8_t>(bits), type);
     case DType::Short:
-      return integerText(static_cast<int16_t>(bits), type);
+      return kText.integerText(static_cast<int16_t>(bits), type);
     case DType::Int:
-      return integerText(static_cast<int32_t>(bits), type);
+      return kText.integerText(static_cast<int32_t>(bits), type);
     default:
-      return integerText(static_cast<int64_t>(bits), type);
+      return kText.integerText(static_cast<int64_t>(bits), type);
   }
 }
 
 std::string cppConvert(const std::string& value, DType from, DType to) {
-  if (from == to) return value;
-  if (isReducedFloat(from)) {
-    return cppConvert(fmt::format("wickWide({})", value), DType::Float, to);
-  }
-  if (to == DType::Bool) return fmt::format("({} != 0)", value);
-  if (isReducedFloat(to)) {
-    return fmt::format("{}({})", to == DType::Half ? "wickToHalf" : "wickToBFloat",
-                       cppConvert(value, from, DType::Float));
-  }
-  if (isFloating(from) && !isFloating(to)) {
-    const bool wide = to == DType::Long || to == DType::Byte;
-    return fmt::format("static_cast<{}>(wickTruncate{}({}))", cppType(to), wide ? 64 : 32, value);
-  }
-  return fmt::format("static_cast<{}>({})", cppType(to), value);
+  return kText.convert(value, from, to);
 }
 
-std::string cppText(const ScalarNode& node, std::span<const std::string> in,
+std::string cppText(const ScalarNode& node, std::span<const std::string> operands,
                     std::span<const DType> types) {
-  const bool is_float = isFloating(node.type);
-  const bool single = node.type == DType::Float;
-  const auto infix = [&](const char* sign) {
-    return fmt::format("({} {} {})", in[0], sign, in[1]);
-  };
-  const auto builtin = [&](const char* name) {
-    return fmt::format("__builtin_{}{}({})", name, single ? "f" : "", in[0]);
-  };
-  switch (node.op) {
-    case ScalarOp::Constant:
-      return constantText(node);
-    case ScalarOp::Add:
-      return is_float ? infix("+") : wrappedText(node, in);
-    case ScalarOp::Sub:
-      return is_float ? infix("-") : wrappedText(node, in);
-    case ScalarOp::Mul:
-      return is_float ? infix("*") : wrappedText(node, in);
-    case ScalarOp::Div:
-      return infix("/");
-    case ScalarOp::IntDiv:
-    case ScalarOp::IntRem:
-    case ScalarOp::ShiftLeft:
-    case ScalarOp::ShiftRight:
-      return wrappedText(node, in);
-    case ScalarOp::Neg:
-      return is_float ? fmt::format("(-{})", in[0]) : wrappedText(node, in);
-    case ScalarOp::Abs:
-      return is_float ? builtin("fabs") : wrappedText(node, in);
-    case ScalarOp::Fma:
-      return fmt::format("__builtin_fma{}({}, {}, {})", single ? "f" : "", in[0], in[1], in[2]);
-    case ScalarOp::Eq:
-      if (isReducedFloat(types[0])) {
-        return fmt::format("(wickWide({}) == wickWide({}))", in[0], in[1]);
-      }
-      return infix("==");
-    case ScalarOp::Lt:
-      return infix("<");
-    case ScalarOp::Le:
-      return infix("<=");
-    case ScalarOp::SignBit:
-      return types[0] == DType::Double ? fmt::format("(wickBits<int64_t>({}) < 0)", in[0])
-                                       : fmt::format("(wickBits<int32_t>({}) < 0)", in[0]);
-    case ScalarOp::And:
-    case ScalarOp::Or:
-    case ScalarOp::Xor: {
-      const char sign = node.op == ScalarOp::And ? '&' : node.op == ScalarOp::Or ? '|' : '^';
-      if (node.type == DType::Bool) {
-        const auto word = [](const std::string& v) { return "static_cast<int>(" + v + ")"; };
-        return fmt::format("(({} {} {}) != 0)", word(in[0]), sign, word(in[1]));
-      }
-      return fmt::format("static_cast<{}>({} {} {})", cppType(node.type), in[0], sign, in[1]);
-    }
-    case ScalarOp::Not:
-      if (node.type == DType::Bool) return fmt::format("(!{})", in[0]);
-      return fmt::format("static_cast<{}>(~{})", cppType(node.type), in[0]);
-    case ScalarOp::Select:
-      return fmt::format("({} ? {} : {})", in[0], in[1], in[2]);
-    case ScalarOp::Convert:
-      return cppConvert(in[0], types[0], node.type);
-    case ScalarOp::Bits:
-      return fmt::format("wickBits<{}>({})", cppType(node.type), in[0]);
-    case ScalarOp::Sqrt:
-      return builtin("sqrt");
-    case ScalarOp::Floor:
-      return builtin("floor");
-    case ScalarOp::Ceil:
-      return builtin("ceil");
-    case ScalarOp::Trunc:
-      return builtin("trunc");
-    case ScalarOp::Rint:
-      return builtin("rint");
-    case ScalarOp::Copysign:
-      return fmt::format("__builtin_copysign{}({}, {})", single ? "f" : "", in[0], in[1]);
-    case ScalarOp::Scale:
-      return fmt::format("wickScale{}({}, {})", single ? "Float" : "Double", in[0], in[1]);
-    case ScalarOp::Lookup:
-      return fmt::format("wickTable{}[{} & {}]", node.payload, in[0], floats::kFloatTableSize - 1);
-    case ScalarOp::Call:
-      return callText(node, in);
-    case ScalarOp::Input:
-      break;
-  }
-  throw NoCppText(fmt::format("no C++ text for {}", toString(node.op)));
+  return kText.text(node, operands, types);
 }
 
 std::string cppSupportText() {

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/cuda/pairs.h"
+#include "codegen/text/lines.h"
 
 namespace wick::codegen {
 
@@ -21,7 +22,7 @@ std::string word(size_t i) {
   return fmt::format("p.w[{}]", i);
 }
 
-class KernelText {
+class KernelText : Lines {
  public:
   KernelText(const std::string& name, const Kernel& kernel, const CudaLayout& layout,
              bool joint = false)
@@ -95,21 +96,6 @@ class KernelText {
   }
   const char* block() const { return joint_ ? "block" : "blockIdx.x"; }
   const char* blocks() const { return joint_ ? "blocks" : "gridDim.x"; }
-
-  template <class... Args>
-  void line(fmt::format_string<Args...> format, Args&&... args) {
-    text_.append(2 * static_cast<size_t>(depth_), ' ');
-    fmt::format_to(std::back_inserter(text_), format, std::forward<Args>(args)...);
-    text_ += '\n';
-  }
-  void open(const std::string& head) {
-    line("{} {{", head);
-    ++depth_;
-  }
-  void close() {
-    --depth_;
-    line("}}");
-  }
 
   static int64_t itemOf(const loop::Access& access) {
     return static_cast<int64_t>(itemSize(access.dtype));
@@ -708,8 +694,6 @@ class KernelText {
   const CudaLayout& layout_;
   const CudaWords words_;
   const loop::Schedule schedule_;
-  std::string text_;
-  int depth_ = 1;
   bool one_ = false;         // whether loads are of one element, not of a vector
   const bool pairs_;         // whether neighbours are computed two by two
   std::string suffix_;       // of names of nodes: which of two

@@ -12,26 +12,6 @@ namespace wick::codegen {
 
 namespace {
 
-// Of float32 and float64: all bits are kept.
-std::string floatText(double value, DType type) {
-  if (type == DType::Double) {
-    return fmt::format("__longlong_as_double({:#x}ll)", std::bit_cast<uint64_t>(value));
-  }
-  return fmt::format("__int_as_float({:#x})", std::bit_cast<uint32_t>(static_cast<float>(value)));
-}
-
-std::string constantText(const ScalarNode& node) {
-  if (node.type == DType::Float || node.type == DType::Double) {
-    return floatText(std::bit_cast<double>(node.payload), node.type);
-  }
-  if (isReducedFloat(node.type)) {
-    return cudaConvert(floatText(std::bit_cast<double>(node.payload), DType::Float), DType::Float,
-                       node.type);
-  }
-  // The least number has no literal of its own.
-  return fmt::format("(({})(long long){:#x}ull)", cudaType(node.type), node.payload);
-}
-
 // The function's name for doubles; null for those that have no text.
 const char* functionName(ScalarFunction f) {
   using F = ScalarFunction;
@@ -123,69 +103,72 @@ const char* functionName(ScalarFunction f) {
   }
 }
 
-std::string callText(const ScalarNode& node, std::span<const std::string> in) {
-  using F = ScalarFunction;
-  const std::string arguments = in.size() == 1 ? in[0] : fmt::format("{}, {}", in[0], in[1]);
-  switch (node.function) {
-    case F::rsqrt:
-      if (node.type == DType::Float) return fmt::format("rsqrtf({})", in[0]);
-      return fmt::format("({0})1 / sqrt({1})", cudaType(node.type), in[0]);
-    case F::sigmoid:
-      return fmt::format("({0})1 / (({0})1 + exp(-{1}))", cudaType(node.type), in[0]);
-    case F::gcd:
-      return fmt::format("wickGcd({})", arguments);
-    case F::intPow:
-      return fmt::format("wickIntPow({})", arguments);
-    case F::i0e:
-      return fmt::format("({})wickScaledBessel(0, {})", cudaType(node.type), in[0]);
-    case F::i1e:
-      return fmt::format("({})wickScaledBessel(1, {})", cudaType(node.type), in[0]);
-    default:
-      break;
-  }
-  if (std::string call = specialCall(node.function, cudaType(node.type), arguments);
-      !call.empty()) {
-    return call;
-  }
-  const char* name = functionName(node.function);
-  if (!name) {
-    throw NoCudaText(fmt::format("no CUDA text for the function {}", toString(node.function)));
-  }
-  return fmt::format("{}{}({})", name, node.type == DType::Float ? "f" : "", arguments);
-}
+class CudaText final : public ScalarText {
+ public:
+  CudaText()
+      : ScalarText({.language = "CUDA",
+                    .byte = "unsigned char",
+                    .signed_byte = "signed char",
+                    .short_word = "short",
+                    .word = "int",
+                    .long_word = "long long",
+                    .unsigned_word = "unsigned",
+                    .unsigned_long = "unsigned long long",
+                    .builtin = "",
+                    .widen = "wickToFloat"}) {}
 
-std::string integerText(const ScalarNode& node, std::span<const std::string> in) {
-  const std::string type = cudaType(node.type);
-  const bool wide = node.type == DType::Long;
-  const char* word = wide ? "unsigned long long" : "unsigned";
-  const auto wrapped = [&](char sign) {
-    return fmt::format("(({0})(({1}){2} {3} ({1}){4}))", type, word, in[0], sign, in[1]);
-  };
-  switch (node.op) {
-    case ScalarOp::Add:
-      return wrapped('+');
-    case ScalarOp::Sub:
-      return wrapped('-');
-    case ScalarOp::Mul:
-      return wrapped('*');
-    case ScalarOp::IntDiv:
-      return fmt::format("wickDiv<{}>({}, {})", type, in[0], in[1]);
-    case ScalarOp::IntRem:
-      return fmt::format("wickRem<{}>({}, {})", type, in[0], in[1]);
-    case ScalarOp::Neg:
-      return fmt::format("(({0})(({1})0 - ({1}){2}))", type, word, in[0]);
-    case ScalarOp::Abs:
-      return fmt::format("({2} < 0 ? ({0})(({1})0 - ({1}){2}) : {2})", type, word, in[0]);
-    case ScalarOp::ShiftLeft:
-      return fmt::format("(({0})(({1}){2} << ({3} & {4})))", type, word, in[0], in[1],
-                         wide ? 63 : 31);
-    case ScalarOp::ShiftRight:
-      return fmt::format("(({0})({1} >> ({2} & {3})))", type, in[0], in[1], wide ? 63 : 31);
-    default:
-      break;
+ private:
+  std::string floatText(double value, DType type) const override {
+    if (type == DType::Double) {
+      return fmt::format("__longlong_as_double({:#x}ll)", std::bit_cast<uint64_t>(value));
+    }
+    return fmt::format("__int_as_float({:#x})", std::bit_cast<uint32_t>(static_cast<float>(value)));
   }
-  throw NoCudaText(fmt::format("no CUDA text for {} of {}", toString(node.op), type));
-}
+  // The least number has no literal of its own.
+  std::string integerText(int64_t value, DType type) const override {
+    return fmt::format("(({})(long long){:#x}ull)", cudaType(type), static_cast<uint64_t>(value));
+  }
+  std::string bitsText(const std::string& value, DType to) const override {
+    const char* function = to == DType::Double  ? "__longlong_as_double"
+                           : to == DType::Long  ? "__double_as_longlong"
+                           : to == DType::Float ? "__int_as_float"
+                                                : "__float_as_int";
+    return fmt::format("{}({})", function, value);
+  }
+  std::string lookupText(uint64_t table, const std::string& index) const override {
+    return fmt::format("__int_as_float(wickTable{}[{}])", table, index);
+  }
+  std::string callText(const ScalarNode& node, const std::string& arguments) const override {
+    using F = ScalarFunction;
+    const std::string type = cudaType(node.type);
+    switch (node.function) {
+      case F::rsqrt:
+        if (node.type == DType::Float) return fmt::format("rsqrtf({})", arguments);
+        return fmt::format("({0})1 / sqrt({1})", type, arguments);
+      case F::sigmoid:
+        return fmt::format("({0})1 / (({0})1 + exp(-{1}))", type, arguments);
+      case F::gcd:
+        return fmt::format("wickGcd({})", arguments);
+      case F::intPow:
+        return fmt::format("wickIntPow({})", arguments);
+      case F::i0e:
+        return fmt::format("({})wickScaledBessel(0, {})", type, arguments);
+      case F::i1e:
+        return fmt::format("({})wickScaledBessel(1, {})", type, arguments);
+      default:
+        break;
+    }
+    if (std::string call = specialCall(node.function, type, arguments); !call.empty()) {
+      return call;
+    }
+    const char* name = functionName(node.function);
+    if (!name) {
+      throw NoCudaText(fmt::format("no CUDA text for the function {}", toString(node.function)));
+    }
+    return fmt::format("{}{}({})", name, node.type == DType::Float ? "f" : "", arguments);
+  }
+};
+const CudaText kText;
 
 constexpr const char* kPreamble = R"(
 struct wickHalf { unsigned short bits; };
@@ -214,12 +197,12 @@ __device__ __forceinline__ wickBFloat wickToBFloat(float f) {
   return {(unsigned short)(f != f ? 0x7fc0u : rounded)};
 #endif
 }
-template <class T> __device__ __forceinline__ T wickDiv(T a, T b) {
+template <class T> __device__ __forceinline__ T wickQuotient(T a, T b) {
   if (b == 0) return 0;
   if (b == (T)-1 && (T)-1 < 0) return (T)(0ull - (unsigned long long)a);
   return (T)(a / b);
 }
-template <class T> __device__ __forceinline__ T wickRem(T a, T b) {
+template <class T> __device__ __forceinline__ T wickRest(T a, T b) {
   if (b == 0) return 0;
   if (b == (T)-1 && (T)-1 < 0) return 0;
   return (T)(a % b);
@@ -232,7 +215,7 @@ template <class T> __device__ __forceinline__ int wickTruncate32(T v) {
   const bool fits = v >= (T)-2147483648.0 && v < (T)2147483648.0;
   return fits ? (int)v : (int)0x80000000u;
 }
-__device__ __forceinline__ float wickScale(float v, float n) {
+__device__ __forceinline__ float wickScaleFloat(float v, float n) {
   const float magic = 12582912.0f;
   const int e = __float_as_int(n + magic) - __float_as_int(magic);
   const int h = e >> 1;
@@ -299,31 +282,7 @@ __device__ double wickScaledBessel(int order, double x) {
 }  // namespace
 
 std::string cudaType(DType type) {
-  switch (type) {
-    case DType::Bool:
-      return "bool";
-    case DType::Byte:
-      return "unsigned char";
-    case DType::Char:
-      return "signed char";
-    case DType::Short:
-      return "short";
-    case DType::Int:
-      return "int";
-    case DType::Long:
-      return "long long";
-    case DType::Half:
-      return "wickHalf";
-    case DType::BFloat16:
-      return "wickBFloat";
-    case DType::Float:
-      return "float";
-    case DType::Double:
-      return "double";
-    default:
-      break;
-  }
-  throw NoCudaText(fmt::format("no CUDA text for elements of {}", toString(type)));
+  return kText.type(type);
 }
 
 std::string cudaFromBits(const std::string& value, DType type) {
@@ -343,106 +302,12 @@ std::string cudaFromBits(const std::string& value, DType type) {
 }
 
 std::string cudaConvert(const std::string& value, DType from, DType to) {
-  if (from == to) return value;
-  if (isReducedFloat(from)) {
-    return cudaConvert(fmt::format("wickToFloat({})", value), DType::Float, to);
-  }
-  if (to == DType::Bool) return fmt::format("({} != 0)", value);
-  if (isReducedFloat(to)) {
-    return fmt::format("{}({})", to == DType::Half ? "wickToHalf" : "wickToBFloat",
-                       cudaConvert(value, from, DType::Float));
-  }
-  if (isFloating(from) && !isFloating(to)) {
-    const bool wide = to == DType::Long || to == DType::Byte;
-    return fmt::format("(({})wickTruncate{}({}))", cudaType(to), wide ? 64 : 32, value);
-  }
-  return fmt::format("(({}){})", cudaType(to), value);
+  return kText.convert(value, from, to);
 }
 
-std::string cudaText(const ScalarNode& node, std::span<const std::string> in,
+std::string cudaText(const ScalarNode& node, std::span<const std::string> operands,
                      std::span<const DType> types) {
-  const bool is_float = isFloating(node.type);
-  const bool single = node.type == DType::Float;
-  const auto infix = [&](const char* sign) {
-    return fmt::format("({} {} {})", in[0], sign, in[1]);
-  };
-  const auto function = [&](const char* name) {
-    return fmt::format("{}{}({})", name, single ? "f" : "", in[0]);
-  };
-  switch (node.op) {
-    case ScalarOp::Constant:
-      return constantText(node);
-    case ScalarOp::Add:
-      return is_float ? infix("+") : integerText(node, in);
-    case ScalarOp::Sub:
-      return is_float ? infix("-") : integerText(node, in);
-    case ScalarOp::Mul:
-      return is_float ? infix("*") : integerText(node, in);
-    case ScalarOp::Div:
-      return infix("/");
-    case ScalarOp::IntDiv:
-    case ScalarOp::IntRem:
-    case ScalarOp::ShiftLeft:
-    case ScalarOp::ShiftRight:
-      return integerText(node, in);
-    case ScalarOp::Neg:
-      return is_float ? fmt::format("(-{})", in[0]) : integerText(node, in);
-    case ScalarOp::Abs:
-      return is_float ? function("fabs") : integerText(node, in);
-    case ScalarOp::Fma:
-      return fmt::format("fma{}({}, {}, {})", single ? "f" : "", in[0], in[1], in[2]);
-    case ScalarOp::Eq:
-      if (isReducedFloat(types[0])) {
-        return fmt::format("(wickToFloat({}) == wickToFloat({}))", in[0], in[1]);
-      }
-      return infix("==");
-    case ScalarOp::Lt:
-      return infix("<");
-    case ScalarOp::Le:
-      return infix("<=");
-    case ScalarOp::SignBit:
-      return types[0] == DType::Double ? fmt::format("(__double_as_longlong({}) < 0)", in[0])
-                                       : fmt::format("(__float_as_int({}) < 0)", in[0]);
-    case ScalarOp::And:
-    case ScalarOp::Or:
-    case ScalarOp::Xor: {
-      const char sign = node.op == ScalarOp::And ? '&' : node.op == ScalarOp::Or ? '|' : '^';
-      return fmt::format("(({})({} {} {}))", cudaType(node.type), in[0], sign, in[1]);
-    }
-    case ScalarOp::Not:
-      if (node.type == DType::Bool) return fmt::format("(!{})", in[0]);
-      return fmt::format("(({})~{})", cudaType(node.type), in[0]);
-    case ScalarOp::Select:
-      return fmt::format("({} ? {} : {})", in[0], in[1], in[2]);
-    case ScalarOp::Convert:
-      return cudaConvert(in[0], types[0], node.type);
-    case ScalarOp::Bits:
-      if (node.type == DType::Double) return fmt::format("__longlong_as_double({})", in[0]);
-      if (node.type == DType::Long) return fmt::format("__double_as_longlong({})", in[0]);
-      return fmt::format("{}({})", single ? "__int_as_float" : "__float_as_int", in[0]);
-    case ScalarOp::Sqrt:
-      return function("sqrt");
-    case ScalarOp::Floor:
-      return function("floor");
-    case ScalarOp::Ceil:
-      return function("ceil");
-    case ScalarOp::Trunc:
-      return function("trunc");
-    case ScalarOp::Rint:
-      return function("rint");
-    case ScalarOp::Copysign:
-      return fmt::format("copysign{}({}, {})", single ? "f" : "", in[0], in[1]);
-    case ScalarOp::Scale:
-      return fmt::format("wickScale({}, {})", in[0], in[1]);
-    case ScalarOp::Lookup:
-      return fmt::format("__int_as_float(wickTable{}[{} & {}])", node.payload, in[0],
-                         floats::kFloatTableSize - 1);
-    case ScalarOp::Call:
-      return callText(node, in);
-    case ScalarOp::Input:
-      break;
-  }
-  throw NoCudaText(fmt::format("no CUDA text for {}", toString(node.op)));
+  return kText.text(node, operands, types);
 }
 
 std::string cudaPreamble(const Expression& expression) {

@@ -3,19 +3,14 @@
 #pragma once
 
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "codegen/scalar/expression.h"
+#include "codegen/text/scalar_text.h"
 
 namespace wick::codegen {
 
-// There is no text for it; what() says why.
-class NoCudaText : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
+using NoCudaText = NoText;
 
 // "float": of elements in memory and of values alike.
 std::string cudaType(DType type);

@@ -1,0 +1,199 @@
+#include "codegen/text/scalar_text.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+
+#include "codegen/scalar/float_functions.h"
+
+namespace wick::codegen {
+
+std::string ScalarText::type(DType type) const {
+  switch (type) {
+    case DType::Bool:
+      return "bool";
+    case DType::Byte:
+      return words_.byte;
+    case DType::Char:
+      return words_.signed_byte;
+    case DType::Short:
+      return words_.short_word;
+    case DType::Int:
+      return words_.word;
+    case DType::Long:
+      return words_.long_word;
+    case DType::Half:
+      return "wickHalf";
+    case DType::BFloat16:
+      return "wickBFloat";
+    case DType::Float:
+      return "float";
+    case DType::Double:
+      return "double";
+    default:
+      break;
+  }
+  throw NoText(fmt::format("no {} text for elements of {}", words_.language, toString(type)));
+}
+
+std::string ScalarText::cast(DType to, const std::string& value) const {
+  return fmt::format("static_cast<{}>({})", type(to), value);
+}
+
+std::string ScalarText::convert(const std::string& value, DType from, DType to) const {
+  if (from == to) return value;
+  if (isReducedFloat(from)) {
+    return convert(fmt::format("{}({})", words_.widen, value), DType::Float, to);
+  }
+  if (to == DType::Bool) return fmt::format("({} != 0)", value);
+  if (isReducedFloat(to)) {
+    return fmt::format("{}({})", to == DType::Half ? "wickToHalf" : "wickToBFloat",
+                       convert(value, from, DType::Float));
+  }
+  if (isFloating(from) && !isFloating(to)) {
+    const bool wide = to == DType::Long || to == DType::Byte;
+    return cast(to, fmt::format("wickTruncate{}({})", wide ? 64 : 32, value));
+  }
+  return cast(to, value);
+}
+
+std::string ScalarText::constantText(const ScalarNode& node) const {
+  if (node.type == DType::Float || node.type == DType::Double) {
+    return floatText(std::bit_cast<double>(node.payload), node.type);
+  }
+  if (isReducedFloat(node.type)) {
+    return convert(floatText(std::bit_cast<double>(node.payload), DType::Float), DType::Float,
+                   node.type);
+  }
+  return integerText(static_cast<int64_t>(node.payload), node.type);
+}
+
+// Integers that wrap around, as words without a sign do.
+std::string ScalarText::wrappedText(const ScalarNode& node, std::span<const std::string> in) const {
+  const bool wide = node.type == DType::Long;
+  const char* word = wide ? words_.unsigned_long : words_.unsigned_word;
+  const auto wrapped = [&](const char* sign) {
+    return cast(node.type, fmt::format("static_cast<{0}>({1}) {2} static_cast<{0}>({3})", word,
+                                       in[0], sign, in[1]));
+  };
+  const auto negated = [&] {
+    return cast(node.type, fmt::format("0u - static_cast<{}>({})", word, in[0]));
+  };
+  switch (node.op) {
+    case ScalarOp::Add:
+      return wrapped("+");
+    case ScalarOp::Sub:
+      return wrapped("-");
+    case ScalarOp::Mul:
+      return wrapped("*");
+    case ScalarOp::IntDiv:
+      return fmt::format("wickQuotient<{}>({}, {})", type(node.type), in[0], in[1]);
+    case ScalarOp::IntRem:
+      return fmt::format("wickRest<{}>({}, {})", type(node.type), in[0], in[1]);
+    case ScalarOp::Neg:
+      return negated();
+    case ScalarOp::Abs:
+      return fmt::format("({0} < 0 ? {1} : {0})", in[0], negated());
+    case ScalarOp::ShiftLeft:
+      return cast(node.type, fmt::format("static_cast<{}>({}) << ({} & {})", word, in[0], in[1],
+                                         wide ? 63 : 31));
+    case ScalarOp::ShiftRight:
+      return cast(node.type, fmt::format("{} >> ({} & {})", in[0], in[1], wide ? 63 : 31));
+    default:
+      break;
+  }
+  throw NoText(
+      fmt::format("no {} text for {} of {}", words_.language, toString(node.op), type(node.type)));
+}
+
+std::string ScalarText::text(const ScalarNode& node, std::span<const std::string> in,
+                             std::span<const DType> types) const {
+  const bool is_float = isFloating(node.type);
+  const bool single = node.type == DType::Float;
+  const auto infix = [&](const char* sign) {
+    return fmt::format("({} {} {})", in[0], sign, in[1]);
+  };
+  const auto join = [](std::span<const std::string> parts) {
+    return fmt::format("{}", fmt::join(parts, ", "));
+  };
+  const auto builtin = [&](const char* name) {
+    return fmt::format("{}{}{}({})", words_.builtin, name, single ? "f" : "", join(in));
+  };
+  switch (node.op) {
+    case ScalarOp::Constant:
+      return constantText(node);
+    case ScalarOp::Add:
+      return is_float ? infix("+") : wrappedText(node, in);
+    case ScalarOp::Sub:
+      return is_float ? infix("-") : wrappedText(node, in);
+    case ScalarOp::Mul:
+      return is_float ? infix("*") : wrappedText(node, in);
+    case ScalarOp::Div:
+      return infix("/");
+    case ScalarOp::IntDiv:
+    case ScalarOp::IntRem:
+    case ScalarOp::ShiftLeft:
+    case ScalarOp::ShiftRight:
+      return wrappedText(node, in);
+    case ScalarOp::Neg:
+      return is_float ? fmt::format("(-{})", in[0]) : wrappedText(node, in);
+    case ScalarOp::Abs:
+      return is_float ? builtin("fabs") : wrappedText(node, in);
+    case ScalarOp::Fma:
+      return builtin("fma");
+    case ScalarOp::Eq:
+      if (isReducedFloat(types[0])) {
+        return fmt::format("({0}({1}) == {0}({2}))", words_.widen, in[0], in[1]);
+      }
+      return infix("==");
+    case ScalarOp::Lt:
+      return infix("<");
+    case ScalarOp::Le:
+      return infix("<=");
+    case ScalarOp::SignBit:
+      return fmt::format("({} < 0)",
+                         bitsText(in[0], types[0] == DType::Double ? DType::Long : DType::Int));
+    case ScalarOp::And:
+    case ScalarOp::Or:
+    case ScalarOp::Xor: {
+      const char sign = node.op == ScalarOp::And ? '&' : node.op == ScalarOp::Or ? '|' : '^';
+      if (node.type == DType::Bool) {
+        return fmt::format("((static_cast<int>({}) {} static_cast<int>({})) != 0)", in[0], sign,
+                           in[1]);
+      }
+      return cast(node.type, fmt::format("{} {} {}", in[0], sign, in[1]));
+    }
+    case ScalarOp::Not:
+      if (node.type == DType::Bool) return fmt::format("(!{})", in[0]);
+      return cast(node.type, "~" + in[0]);
+    case ScalarOp::Select:
+      return fmt::format("({} ? {} : {})", in[0], in[1], in[2]);
+    case ScalarOp::Convert:
+      return convert(in[0], types[0], node.type);
+    case ScalarOp::Bits:
+      return bitsText(in[0], node.type);
+    case ScalarOp::Sqrt:
+      return builtin("sqrt");
+    case ScalarOp::Floor:
+      return builtin("floor");
+    case ScalarOp::Ceil:
+      return builtin("ceil");
+    case ScalarOp::Trunc:
+      return builtin("trunc");
+    case ScalarOp::Rint:
+      return builtin("rint");
+    case ScalarOp::Copysign:
+      return builtin("copysign");
+    case ScalarOp::Scale:
+      return fmt::format("wickScale{}({})", single ? "Float" : "Double", join(in));
+    case ScalarOp::Lookup:
+      return lookupText(node.payload, fmt::format("{} & {}", in[0], floats::kFloatTableSize - 1));
+    case ScalarOp::Call:
+      return callText(node, join(in));
+    case ScalarOp::Input:
+      break;
+  }
+  throw NoText(fmt::format("no {} text for {}", words_.language, toString(node.op)));
+}
+
+}  // namespace wick::codegen
