@@ -28,15 +28,12 @@ const NcclFunctions& nccl() {
   static constexpr const char* kNames[] = {"libnccl.so.2", "libnccl.so"};
   static const auto& found = *new cuda::LibraryFunctions<NcclFunctions>(
       kNames, [](const cuda::Library& library, NcclFunctions& f) {
-        const auto find = [&]<class T>(const char* name, T& into) {
-          into = reinterpret_cast<T>(library.find(name));
-        };
-        find("ncclGetUniqueId", f.get_id);
-        find("ncclCommInitRank", f.init_rank);
-        find("ncclAllReduce", f.all_reduce);
-        find("ncclCommGetAsyncError", f.async_error);
-        find("ncclCommDestroy", f.destroy);
-        find("ncclGetErrorString", f.error_text);
+        library.find("ncclGetUniqueId", f.get_id);
+        library.find("ncclCommInitRank", f.init_rank);
+        library.find("ncclAllReduce", f.all_reduce);
+        library.find("ncclCommGetAsyncError", f.async_error);
+        library.find("ncclCommDestroy", f.destroy);
+        library.find("ncclGetErrorString", f.error_text);
       });
   return found.get();
 }

@@ -36,12 +36,7 @@ constexpr size_t kBufferBytes = size_t{4} << 20;
 // Records of each sort: hundreds of megabytes.
 constexpr size_t kMostRecords = 1'000'000;
 
-void find(const Library& library, Cupti& functions) {
-#define WICK_CUPTI_FUNCTION(member, name, parameters) \
-  functions.member = reinterpret_cast<Result(*) parameters>(library.find(name));
-  WICK_FORALL_CUPTI_FUNCTIONS(WICK_CUPTI_FUNCTION)
-#undef WICK_CUPTI_FUNCTION
-}
+void find(const Library& library, Cupti& functions){WICK_FORALL_CUPTI_FUNCTIONS(WICK_FIND_FUNCTION)}
 
 std::atomic<const Cupti*> replacement{nullptr};
 

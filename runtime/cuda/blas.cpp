@@ -78,16 +78,11 @@ struct Heuristic {
      const Algorithm* algorithm, void* workspace, size_t bytes, Stream stream))
 
 struct Functions {
-#define WICK_LT_FUNCTION(member, name, parameters) Status(*member) parameters = nullptr;
-  WICK_FORALL_LT_FUNCTIONS(WICK_LT_FUNCTION)
-#undef WICK_LT_FUNCTION
+  WICK_FORALL_LT_FUNCTIONS(WICK_FUNCTION_FIELD)
 };
 
 void find(const Library& library, Functions& functions) {
-#define WICK_LT_FUNCTION(member, name, parameters) \
-  functions.member = reinterpret_cast<Status(*) parameters>(library.find(name));
-  WICK_FORALL_LT_FUNCTIONS(WICK_LT_FUNCTION)
-#undef WICK_LT_FUNCTION
+  WICK_FORALL_LT_FUNCTIONS(WICK_FIND_FUNCTION)
 }
 const Functions& functions() {
   static const auto& found = *new LibraryFunctions<Functions>(kNames, find);

@@ -38,20 +38,17 @@ struct Nvrtc {
 };
 
 void findAll(const Library& library, Nvrtc& f) {
-  const auto find = [&]<class F>(F& function, const char* name) {
-    function = reinterpret_cast<F>(library.find(name));
-  };
-  find(f.version, "nvrtcVersion");
-  find(f.create, "nvrtcCreateProgram");
-  find(f.compile, "nvrtcCompileProgram");
-  find(f.cubinSize, "nvrtcGetCUBINSize");
-  find(f.cubin, "nvrtcGetCUBIN");
-  find(f.ptxSize, "nvrtcGetPTXSize");
-  find(f.ptx, "nvrtcGetPTX");
-  find(f.logSize, "nvrtcGetProgramLogSize");
-  find(f.log, "nvrtcGetProgramLog");
-  find(f.destroy, "nvrtcDestroyProgram");
-  find(f.errorText, "nvrtcGetErrorString");
+  library.find("nvrtcVersion", f.version);
+  library.find("nvrtcCreateProgram", f.create);
+  library.find("nvrtcCompileProgram", f.compile);
+  library.find("nvrtcGetCUBINSize", f.cubinSize);
+  library.find("nvrtcGetCUBIN", f.cubin);
+  library.find("nvrtcGetPTXSize", f.ptxSize);
+  library.find("nvrtcGetPTX", f.ptx);
+  library.find("nvrtcGetProgramLogSize", f.logSize);
+  library.find("nvrtcGetProgramLog", f.log);
+  library.find("nvrtcDestroyProgram", f.destroy);
+  library.find("nvrtcGetErrorString", f.errorText);
 }
 
 const LibraryFunctions<Nvrtc>& library() {

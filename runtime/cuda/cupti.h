@@ -79,9 +79,7 @@ using BufferFilled = void (*)(Context context, uint32_t stream, uint8_t* buffer,
   _(resultText, "cuptiGetResultString", (Result result, const char** text))
 
 struct Cupti {
-#define WICK_CUPTI_FUNCTION(member, name, parameters) Result(*member) parameters = nullptr;
-  WICK_FORALL_CUPTI_FUNCTIONS(WICK_CUPTI_FUNCTION)
-#undef WICK_CUPTI_FUNCTION
+  WICK_FORALL_CUPTI_FUNCTIONS(WICK_FUNCTION_FIELD)
 };
 
 // Opened at the first call. Throws RuntimeError, at each call, when it is absent. Thread-safe.

@@ -29,19 +29,13 @@ using Status = int;
   _(execute, "cudnnBackendExecute", (void* handle, void* plan, void* arguments))
 
 struct Functions {
-#define WICK_DNN_FUNCTION(member, name, parameters) Status(*member) parameters = nullptr;
-  WICK_FORALL_DNN_FUNCTIONS(WICK_DNN_FUNCTION)
-#undef WICK_DNN_FUNCTION
+  WICK_FORALL_DNN_FUNCTIONS(WICK_FUNCTION_FIELD)
   const char* (*errorText)(Status) = nullptr;
 };
 
 void find(const Library& library, Functions& functions) {
-#define WICK_DNN_FUNCTION(member, name, parameters) \
-  functions.member = reinterpret_cast<Status(*) parameters>(library.find(name));
-  WICK_FORALL_DNN_FUNCTIONS(WICK_DNN_FUNCTION)
-#undef WICK_DNN_FUNCTION
-  functions.errorText =
-      reinterpret_cast<const char* (*)(Status)>(library.find("cudnnGetErrorString"));
+  WICK_FORALL_DNN_FUNCTIONS(WICK_FIND_FUNCTION)
+  library.find("cudnnGetErrorString", functions.errorText);
 }
 const Functions& functions() {
   static const auto& found = *new LibraryFunctions<Functions>(kNames, find);

@@ -19,10 +19,7 @@ std::atomic<const Driver*> replacement{nullptr};
 std::atomic<uint64_t> generation{0};
 
 void findAll(const Library& library, Driver& functions) {
-#define WICK_DRIVER_FUNCTION(member, name, parameters) \
-  functions.member = reinterpret_cast<Result(*) parameters>(library.find(name));
-  WICK_FORALL_DRIVER_FUNCTIONS(WICK_DRIVER_FUNCTION)
-#undef WICK_DRIVER_FUNCTION
+  WICK_FORALL_DRIVER_FUNCTIONS(WICK_FIND_FUNCTION)
   int version = 0;
   const Result found = functions.driverVersion(&version);
   WICK_CHECK(found == 0 && version >= kOldest,

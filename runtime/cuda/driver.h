@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "runtime/cuda/library.h"
+
 namespace wick::cuda {
 
 using Result = int;  // 0 is success
@@ -96,9 +98,7 @@ inline constexpr int kMinor = 76;
   _(errorText, "cuGetErrorString", (Result result, const char** text))
 
 struct Driver {
-#define WICK_DRIVER_FUNCTION(member, name, parameters) Result(*member) parameters = nullptr;
-  WICK_FORALL_DRIVER_FUNCTIONS(WICK_DRIVER_FUNCTION)
-#undef WICK_DRIVER_FUNCTION
+  WICK_FORALL_DRIVER_FUNCTIONS(WICK_FUNCTION_FIELD)
 };
 
 // Opened and initialized at the first call. Throws RuntimeError, at each call, when the driver is

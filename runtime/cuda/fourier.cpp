@@ -56,15 +56,10 @@ constexpr int kForward = -1, kBackward = 1;
   _(backDouble, "cufftExecZ2D", (Handle plan, void* from, void* to))
 
 struct Functions {
-#define WICK_FFT_FUNCTION(member, name, parameters) Status(*member) parameters = nullptr;
-  WICK_FORALL_FFT_FUNCTIONS(WICK_FFT_FUNCTION)
-#undef WICK_FFT_FUNCTION
+  WICK_FORALL_FFT_FUNCTIONS(WICK_FUNCTION_FIELD)
 };
 void find(const Library& library, Functions& functions) {
-#define WICK_FFT_FUNCTION(member, name, parameters) \
-  functions.member = reinterpret_cast<Status(*) parameters>(library.find(name));
-  WICK_FORALL_FFT_FUNCTIONS(WICK_FFT_FUNCTION)
-#undef WICK_FFT_FUNCTION
+  WICK_FORALL_FFT_FUNCTIONS(WICK_FIND_FUNCTION)
 }
 const Functions& functions() {
   static const auto& found = *new LibraryFunctions<Functions>(kNames, find);

@@ -22,12 +22,21 @@ class Library {
   const std::string& error() const { return error_; }
   // Throws RuntimeError that names the library when it is absent or lacks the function.
   void* find(const char* function) const;
+  template <class F>
+  void find(const char* function, F*& found) const {
+    found = reinterpret_cast<F*>(find(function));
+  }
 
  private:
   void* handle_ = nullptr;
   std::string name_;
   std::string error_;
 };
+
+// What lists of a library's functions, _(member, name in the library, parameters), are unfolded with: the
+// fields of a record, and finding them all. Each returns an int.
+#define WICK_FUNCTION_FIELD(member, name, parameters) int(*member) parameters = nullptr;
+#define WICK_FIND_FUNCTION(member, name, parameters) library.find(name, functions.member);
 
 // A record of a library's functions, which `fill` finds once. Use makes one that is never destroyed.
 template <class Functions>

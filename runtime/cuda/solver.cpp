@@ -74,15 +74,10 @@ constexpr int kNoVectors = 0, kVectors = 1;
      void* host, size_t host_bytes, int* info))
 
 struct Functions {
-#define WICK_SOLVER_FUNCTION(member, name, parameters) Status(*member) parameters = nullptr;
-  WICK_FORALL_SOLVER_FUNCTIONS(WICK_SOLVER_FUNCTION)
-#undef WICK_SOLVER_FUNCTION
+  WICK_FORALL_SOLVER_FUNCTIONS(WICK_FUNCTION_FIELD)
 };
 void find(const Library& library, Functions& functions) {
-#define WICK_SOLVER_FUNCTION(member, name, parameters) \
-  functions.member = reinterpret_cast<Status(*) parameters>(library.find(name));
-  WICK_FORALL_SOLVER_FUNCTIONS(WICK_SOLVER_FUNCTION)
-#undef WICK_SOLVER_FUNCTION
+  WICK_FORALL_SOLVER_FUNCTIONS(WICK_FIND_FUNCTION)
 }
 const Functions& functions() {
   static const auto& found = *new LibraryFunctions<Functions>(kNames, find);
