@@ -23,30 +23,6 @@ onednn::Cache<Prepared>& preparedCache() {
   return *cache;
 }
 
-DimVector channelsInnermost(IntSpan sizes) {
-  DimVector strides(sizes.size());
-  strides[1] = 1;
-  int64_t step = sizes[1];
-  for (size_t d = sizes.size(); d-- > 2;) {
-    strides[d] = step;
-    step *= sizes[d];
-  }
-  strides[0] = step;
-  return strides;
-}
-
-Tensor toChannelsInnermost(const Tensor& t) {
-  const DimVector strides = channelsInnermost(t.sizes());
-  bool fits = true;
-  for (int64_t d = 0; d < t.dim(); ++d) {
-    fits = fits && (t.size(d) <= 1 || t.stride(d) == strides[static_cast<size_t>(d)]);
-  }
-  if (fits) return t;
-  Tensor copy = Tensor::emptyStrided(t.sizes(), strides, t.dtype(), t.device());
-  copy.copyFrom(t);
-  return copy;
-}
-
 Dims dims(IntSpan values) {
   return Dims(values.begin(), values.end());
 }
@@ -67,8 +43,8 @@ Desc plainWeight(IntSpan sizes) {
 std::shared_ptr<Prepared> prepare(IntSpan grad, IntSpan input, IntSpan weight_size,
                                   const ConvolutionParams& p) {
   auto made = std::make_shared<Prepared>();
-  const Desc src = onednn::describe(input, channelsInnermost(input), DType::Float);
-  const Desc dst = onednn::describe(grad, channelsInnermost(grad), DType::Float);
+  const Desc src = onednn::describe(input, onednn::channelsInnermost(input), DType::Float);
+  const Desc dst = onednn::describe(grad, onednn::channelsInnermost(grad), DType::Float);
   const Desc plain = plainWeight(groupedSizes(weight_size, p.groups));
   const Desc any(plain.dims(), plain.data_type(), dnnl::memory::format_tag::any);
   Dims dilation = dims(p.dilation), after;
@@ -121,7 +97,7 @@ Tensor weightByOneDnn(const char* op, const Tensor& grad, const Tensor& input, I
     const auto memory = [](const Desc& desc, void* data) {
       return dnnl::memory(desc, onednn::engine(), data);
     };
-    const Tensor x = toChannelsInnermost(input), g = toChannelsInnermost(grad);
+    const Tensor x = onednn::toChannelsInnermost(input), g = onednn::toChannelsInnermost(grad);
     Tensor out = Tensor::empty(weight_size, DType::Float);
     const Desc plain = plainWeight(groupedSizes(weight_size, params.groups));
     const bool reorders = prepared.weight != plain;

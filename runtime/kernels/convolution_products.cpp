@@ -31,30 +31,6 @@ bool readsPixels(IntSpan weight_size, const ConvolutionParams& p) {
   return true;
 }
 
-DimVector channelsInnermost(IntSpan sizes) {
-  DimVector strides(sizes.size());
-  strides[1] = 1;
-  int64_t step = sizes[1];
-  for (size_t d = sizes.size(); d-- > 2;) {
-    strides[d] = step;
-    step *= sizes[d];
-  }
-  strides[0] = step;
-  return strides;
-}
-
-// The tensor as a matrix [N * spatial…, C].
-Tensor asRows(const Tensor& t) {
-  const DimVector strides = channelsInnermost(t.sizes());
-  for (int64_t d = 0; d < t.dim(); ++d) {
-    if (t.size(d) == 1 || t.stride(d) == strides[static_cast<size_t>(d)]) continue;
-    Tensor copy = Tensor::emptyStrided(t.sizes(), strides, t.dtype());
-    copy.copyFrom(t);
-    return copy;
-  }
-  return t;
-}
-
 // Where the steps of a kernel read in an input of [N, C, spatial…] with zeros around it.
 struct Places {
   Places(IntSpan input, IntSpan weight, IntSpan output, const ConvolutionParams& p)
@@ -113,7 +89,7 @@ std::pair<Tensor, Tensor> inner(Tensor padded, Tensor input, const Places& place
 // [steps, patch].
 Tensor columnsOf(const Tensor& input, IntSpan weight_size, IntSpan output_size,
                  const ConvolutionParams& p) {
-  if (readsPixels(weight_size, p)) return asRows(input);
+  if (readsPixels(weight_size, p)) return onednn::toChannelsInnermost(input);
   const Places places(input.sizes(), weight_size, output_size, p);
   Tensor padded;
   if (places.plain) {
@@ -185,7 +161,8 @@ Tensor output(const char* op, const Tensor& input, const Tensor& weight, const T
   attendTeam();
   const Tensor columns = columnsOf(input, weight.sizes(), output_size, params);
   const Tensor w = weight.contiguous();
-  Tensor out = Tensor::emptyStrided(output_size, channelsInnermost(output_size), DType::Float);
+  Tensor out =
+      Tensor::emptyStrided(output_size, onednn::channelsInnermost(output_size), DType::Float);
   const int64_t steps = output_size[0] * product(output_size, 2), rows = weight.size(0);
   multiply(op, 'N', 'T', steps, rows, product(weight.sizes(), 1), columns, w, out);
   if (!bias.defined()) return out;
@@ -203,11 +180,12 @@ Tensor output(const char* op, const Tensor& input, const Tensor& weight, const T
 Tensor inputGradient(const char* op, const Tensor& grad, const Tensor& weight, IntSpan input_size,
                      const ConvolutionParams& params) {
   attendTeam();
-  const Tensor g = asRows(grad), w = weight.contiguous();
+  const Tensor g = onednn::toChannelsInnermost(grad), w = weight.contiguous();
   const int64_t steps = grad.size(0) * product(grad.sizes(), 2), rows = weight.size(0),
                 patch = product(weight.sizes(), 1);
   if (readsPixels(weight.sizes(), params)) {
-    Tensor out = Tensor::emptyStrided(input_size, channelsInnermost(input_size), DType::Float);
+    Tensor out =
+        Tensor::emptyStrided(input_size, onednn::channelsInnermost(input_size), DType::Float);
     multiply(op, 'N', 'N', steps, patch, rows, g, w, out);
     return out.contiguous(grad.suggestMemoryFormat());
   }
@@ -240,7 +218,8 @@ Tensor inputGradient(const char* op, const Tensor& grad, const Tensor& weight, I
 Tensor weightGradient(const char* op, const Tensor& grad, const Tensor& input, IntSpan weight_size,
                       const ConvolutionParams& params) {
   attendTeam();
-  const Tensor columns = columnsOf(input, weight_size, grad.sizes(), params), g = asRows(grad);
+  const Tensor columns = columnsOf(input, weight_size, grad.sizes(), params),
+               g = onednn::toChannelsInnermost(grad);
   Tensor out = Tensor::empty(weight_size, DType::Float);
   multiply(op, 'T', 'N', weight_size[0], product(weight_size, 1),
            grad.size(0) * product(grad.sizes(), 2), g, columns, out);

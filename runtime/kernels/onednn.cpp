@@ -196,4 +196,27 @@ dnnl::memory::desc describe(IntSpan sizes, IntSpan strides, DType dtype) {
                             dnnl::memory::dims(strides.begin(), strides.end()));
 }
 
+DimVector channelsInnermost(IntSpan sizes) {
+  DimVector strides(sizes.size());
+  strides[1] = 1;
+  int64_t step = sizes[1];
+  for (size_t d = sizes.size(); d-- > 2;) {
+    strides[d] = step;
+    step *= sizes[d];
+  }
+  strides[0] = step;
+  return strides;
+}
+
+Tensor toChannelsInnermost(const Tensor& t) {
+  const DimVector strides = channelsInnermost(t.sizes());
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    if (t.size(d) <= 1 || t.stride(d) == strides[static_cast<size_t>(d)]) continue;
+    Tensor copy = Tensor::emptyStrided(t.sizes(), strides, t.dtype(), t.device());
+    copy.copyFrom(t);
+    return copy;
+  }
+  return t;
+}
+
 }  // namespace wick::onednn

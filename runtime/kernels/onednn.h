@@ -158,6 +158,11 @@ void appendActivation(dnnl::post_ops& ops, Activation activation);
 // A description of memory with these sizes and strides, of a dtype that oneDNN computes.
 dnnl::memory::desc describe(IntSpan sizes, IntSpan strides, DType dtype = DType::Float);
 
+// Strides of a dense [N, C, spatial…] tensor whose channels are innermost.
+DimVector channelsInnermost(IntSpan sizes);
+// `t` itself or a copy, with these strides where a dimension has several elements.
+Tensor toChannelsInnermost(const Tensor& t);
+
 // The padding after the last element of a convolution that makes the sizes come out even: a stride may
 // leave elements at the end unread, and a transposed output ends where its size says.
 DimVector evenPadding(const Tensor& weight, const ConvolutionParams& params, IntSpan input,

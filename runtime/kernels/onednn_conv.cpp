@@ -31,34 +31,6 @@ Cache<Prepared>& preparedCache() {
   return *cache;
 }
 
-// Strides of a dense [N, C, spatial…] tensor whose channels are innermost.
-DimVector channelsInnermost(IntSpan sizes) {
-  DimVector strides(sizes.size());
-  strides[1] = 1;
-  int64_t step = sizes[1];
-  for (size_t d = sizes.size(); d-- > 2;) {
-    strides[d] = step;
-    step *= sizes[d];
-  }
-  strides[0] = step;
-  return strides;
-}
-
-bool hasStrides(const Tensor& t, IntSpan strides) {
-  for (int64_t d = 0; d < t.dim(); ++d) {
-    if (t.size(d) > 1 && t.stride(d) != strides[d]) return false;
-  }
-  return true;
-}
-
-// `t` itself or a copy, with exactly the strides of channelsInnermost.
-Tensor toChannelsInnermost(const Tensor& t, IntSpan strides) {
-  if (hasStrides(t, strides)) return t;
-  Tensor copy = Tensor::emptyStrided(t.sizes(), strides, t.dtype(), t.device());
-  copy.copyFrom(t);
-  return copy;
-}
-
 Dims dims(IntSpan values) {
   return Dims(values.begin(), values.end());
 }
@@ -227,7 +199,7 @@ void convolve(const Layer& layer, const Shapes& shapes, const Tensor& x, const T
   }
   if (layer.residual == ResidualUse::InResult) out.copyFrom(residual);
   if (layer.residual == ResidualUse::Apart) {
-    r = toChannelsInnermost(residual, channelsInnermost(shapes.output));
+    r = toChannelsInnermost(residual);
     r_memory = memory(prepared.residual, r);
     args.add(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1, r_memory);
   }
@@ -297,7 +269,7 @@ Slice sliceOf(const Layer& layer, const Shapes& shapes, size_t d, int64_t begin,
 void convolveInParts(const Layer& layer, const Shapes& shapes, const Tensor& x_in,
                      const Tensor& bias, const Tensor& residual, const Tensor& out) {
   checkBudget();
-  const Tensor x = toChannelsInnermost(x_in, channelsInnermost(shapes.input));
+  const Tensor x = toChannelsInnermost(x_in);
   const double work = workOf(layer, shapes);
   const auto whole = [&] { convolve(layer, shapes, x, bias, residual, out); };
   const int64_t part_of_row = positionsOfPart(layer, shapes);
