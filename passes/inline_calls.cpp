@@ -69,7 +69,7 @@ class Inliner {
     callee->ensureDefined();
     const Graph& body = *callee->graph();
     const size_t call_depth = depthOf(call->inlinedFrom()) + 1;
-    if (call_depth > kMaxCallDepth || levelOf(call) + blockDepthOf(callee) > kMaxBlockDepth ||
+    if (call_depth > kMaxCallDepth || blockLevel(call) + blockDepthOf(callee) > kMaxBlockDepth ||
         call->graph()->nodeCount() + body.nodeCount() > kMaxNodes) {
       return nextOf(call);
     }
@@ -101,11 +101,6 @@ class Inliner {
     return inserted ? before->next() : after;
   }
 
-  static size_t levelOf(const Node* node) {
-    size_t level = 0;
-    for (const Block* b = node->block(); b != nullptr; b = b->owningBlock()) ++level;
-    return level;
-  }
   size_t depthOf(const std::shared_ptr<const InlinedCall>& from) const {
     auto it = call_depths_.find(from.get());
     return it == call_depths_.end() ? 0 : it->second;
@@ -151,6 +146,12 @@ class Inliner {
 };
 
 }  // namespace
+
+size_t blockLevel(const Node* node) {
+  size_t level = 0;
+  for (const Block* b = node->block(); b != nullptr; b = b->owningBlock()) ++level;
+  return level;
+}
 
 void inlineCalls(Graph& graph) {
   Inliner().run(graph);

@@ -12,4 +12,7 @@ namespace wick {
 // compiled yet (CompileError).
 void inlineCalls(Graph& graph);
 
+// How many blocks the node stands in, the graph's own among them.
+size_t blockLevel(const Node* node);
+
 }  // namespace wick

@@ -26,12 +26,6 @@ bool isOnlyAwaited(const Node* fork) {
                              [](const Use& use) { return use.user->kind() == aten::wait; });
 }
 
-size_t levelOf(const Node* node) {
-  size_t level = 0;
-  for (const Block* b = node->block(); b != nullptr; b = b->owningBlock()) ++level;
-  return level;
-}
-
 // Adds the forks of the body.
 void replace(Graph& graph, Node* fork, const Graph& body, std::vector<Node*>& forks) {
   Node* const before = fork->prev();
@@ -67,7 +61,7 @@ std::vector<InlinedFork> inlineForks(Graph& graph) {
     const std::shared_ptr<Graph> body = forked.copy();
     inlineCalls(*body);
     if (graph.nodeCount() + body->nodeCount() > kMaxNodes ||
-        levelOf(fork) + blockDepth(*body) > kMaxBlockDepth) {
+        blockLevel(fork) + blockDepth(*body) > kMaxBlockDepth) {
       break;
     }
     if (i < own) inlined.push_back({i, fork->inputs()});
