@@ -17,17 +17,9 @@ namespace {
 Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& target_in,
                    const Tensor& weight_in, int64_t reduction, int64_t ignore) {
   const char* op = "nll_loss_gradient";
-  WICK_CHECK(!sizes.empty(), "{}: expected sizes of one or more dimensions", op);
-  const bool single = sizes.size() == 1;
-  const int64_t batch = single ? 1 : sizes[0], classes = single ? sizes[0] : sizes[1];
-  const int64_t count = checkedNumel(sizes);
-  const Tensor target = target_in.to(DType::Long).contiguous();
+  const auto [batch, classes, target, grad] =
+      nllGradientOf(op, grad_in, sizes, target_in, reduction);
   const int64_t losses = target.numel();
-  WICK_CHECK(classes == 0 || count / classes == losses, "{}: a target {} does not fit sizes {}", op,
-             target_in.describe(), formatInts(sizes));
-  const Tensor grad = widened(grad_in).contiguous();
-  WICK_CHECK(grad.numel() == (reduction == kReductionNone ? losses : 1),
-             "{}: a gradient {} does not fit {} losses", op, grad_in.describe(), losses);
   Tensor out = Tensor::zeros(sizes, grad.dtype());
   const int64_t inner = batch == 0 ? 1 : losses / batch;
   dispatch<kFloats>(op, grad.dtype(), [&]<class T>() {

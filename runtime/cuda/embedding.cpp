@@ -10,6 +10,8 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/losses.h"
+#include "runtime/ops/layers/util.h"
 
 namespace wick::cuda {
 
@@ -17,10 +19,6 @@ namespace {
 
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
-
-Tensor widened(const Tensor& t) {
-  return isReducedFloat(t.dtype()) ? t.to(DType::Float) : t;
-}
 
 // One thread an element of a bag's row, in the order of the indices.
 constexpr const char* kBags = R"(
@@ -231,19 +229,10 @@ Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& 
                    const Tensor& weight_in, int64_t reduction, int64_t ignore) {
   static const OperatorHandle kNotEqual{"aten::ne", "Scalar"}, kSum{"aten::sum", ""},
       kSelect{"aten::index_select", ""}, kClamp{"aten::clamp", ""};
-  constexpr int64_t kNone = 0, kMean = 1;
   const char* op = "nll_loss_gradient";
-  WICK_CHECK(!sizes.empty(), "{}: expected sizes of one or more dimensions", op);
-  const bool single = sizes.size() == 1;
-  const int64_t batch = single ? 1 : sizes[0], classes = single ? sizes[0] : sizes[1];
-  const int64_t count = checkedNumel(sizes);
-  const Tensor target = target_in.to(DType::Long).contiguous();
+  const auto [batch, classes, target, grad] =
+      nllGradientOf(op, grad_in, sizes, target_in, reduction);
   const int64_t losses = target.numel();
-  WICK_CHECK(classes == 0 || count / classes == losses, "{}: a target {} does not fit sizes {}", op,
-             target_in.describe(), formatInts(sizes));
-  const Tensor grad = widened(grad_in).contiguous();
-  WICK_CHECK(grad.numel() == (reduction == kNone ? losses : 1),
-             "{}: a gradient {} does not fit {} losses", op, grad_in.describe(), losses);
   const Tensor out = Tensor::zeros(sizes, grad.dtype(), grad.device());
   if (losses == 0 || classes == 0) return out.to(grad_in.dtype());
   Tensor weight, share;
@@ -252,7 +241,7 @@ Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& 
     WICK_CHECK(weight.numel() == classes, "{}: expected {} weights, got {}", op, classes,
                weight_in.describe());
   }
-  if (reduction == kMean) {
+  if (reduction == kReductionMean) {
     const Tensor flat = target.reshape(DimVector{losses});
     Tensor counted = kNotEqual(flat, Scalar(ignore)).to(grad.dtype());
     if (weight.defined()) {
@@ -264,11 +253,12 @@ Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& 
   CudaDevice& device = enter(grad.device());
   const std::string text =
       fmt::format(fmt::runtime(kPicked), fmt::arg("type", codegen::cudaType(grad.dtype())));
-  launchText(device, text, "picked", gridFor(losses, device),
-             {wordOf(grad), weight.defined() ? wordOf(weight) : 0, wordOf(target), wordOf(out),
-              share.defined() ? wordOf(share) : 0, losses, batch == 0 ? 1 : losses / batch, classes,
-              ignore, reduction == kNone ? 1 : 0, static_cast<int64_t>(device.flagAddress()),
-              device.complaint(fmt::format("{}: a target is out of bounds.", op))});
+  launchText(
+      device, text, "picked", gridFor(losses, device),
+      {wordOf(grad), weight.defined() ? wordOf(weight) : 0, wordOf(target), wordOf(out),
+       share.defined() ? wordOf(share) : 0, losses, batch == 0 ? 1 : losses / batch, classes,
+       ignore, reduction == kReductionNone ? 1 : 0, static_cast<int64_t>(device.flagAddress()),
+       device.complaint(fmt::format("{}: a target is out of bounds.", op))});
   return out.to(grad_in.dtype());
 }
 

@@ -15,6 +15,7 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/util.h"
 
 namespace wick::cuda {
 
@@ -26,10 +27,6 @@ const OperatorHandle kMean{"aten::mean", "dim"};
 const OperatorHandle kVar{"aten::var", "correction"};
 const OperatorHandle kRsqrt{"aten::rsqrt", ""};
 const OperatorHandle kGroupNorm{"aten::group_norm", ""};
-
-Tensor widened(const Tensor& t) {
-  return t.defined() && isReducedFloat(t.dtype()) ? t.to(DType::Float) : t;
-}
 
 // Of dense images.
 struct Planes {

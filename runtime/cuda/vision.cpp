@@ -48,17 +48,7 @@ extern "C" __global__ void __launch_bounds__(256) suppress(const __grid_constant
 )";
 Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
   static const OperatorHandle kSort{"aten::sort", "stable"}, kSelect{"aten::masked_select", ""};
-  WICK_CHECK(boxes.dim() == 2, "nms: boxes should be a 2d tensor, got {}D", boxes.dim());
-  WICK_CHECK(boxes.size(1) == 4, "nms: boxes should have 4 elements in dimension 1, got {}",
-             boxes.size(1));
-  WICK_CHECK(scores.dim() == 1, "nms: scores should be a 1d tensor, got {}D", scores.dim());
-  WICK_CHECK(boxes.size(0) == scores.size(0),
-             "nms: boxes and scores should have same number of elements in dimension 0, got {} and "
-             "{}",
-             boxes.size(0), scores.size(0));
-  WICK_CHECK(boxes.dtype() == scores.dtype(),
-             "nms: boxes should have the same type as scores, got {} and {}",
-             toString(boxes.dtype()), toString(scores.dtype()));
+  ops::vision::checkBoxes(boxes, scores);
   WICK_CHECK(boxes.dtype() == DType::Float || boxes.dtype() == DType::Double,
              "\"nms\" not implemented for '{}'", scalarTypeName(boxes.dtype()));
   const int64_t count = boxes.size(0);

@@ -159,12 +159,7 @@ Tensor crossEntropyLoss(const Tensor& self, const Tensor& target, const Tensor& 
 Tensor multiMarginLoss(const Tensor& self, const Tensor& target, const Scalar& p,
                        const Scalar& margin, const Tensor& weight, int64_t reduction) {
   const char* op = "multi_margin_loss";
-  WICK_CHECK(p.toDouble() == 1 || p.toDouble() == 2, "only p == 1 and p == 2 supported");
-  WICK_CHECK(self.dim() <= 2 && self.numel() > 0 && target.dim() <= 1 &&
-                 target.numel() == (self.dim() == 2 ? self.size(0) : 1),
-             "{}: inconsistent target size, expected {} for input {}", op,
-             self.dim() == 2 ? self.size(0) : 1, formatInts(self.sizes()));
-  WICK_CHECK(target.dtype() == DType::Long, "{}: expected scalar type Long", op);
+  checkMultiMargin(op, self, target, p);
   int64_t classes = self.dim() == 0 ? 1 : self.size(-1), rows = self.numel() / classes;
   Tensor x = self.contiguous(), t = target.contiguous();
   Tensor out = Tensor::empty(target.sizes(), self.dtype());

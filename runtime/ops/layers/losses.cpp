@@ -5,6 +5,7 @@
 
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/util.h"
 #include "runtime/ops/reduce/norms.h"
 #include "runtime/ops/shapes/shape_rules.h"
 
@@ -15,6 +16,29 @@ Tensor reduceLoss(const char* op, const Tensor& loss, int64_t reduction) {
   if (reduction == kReductionMean) return ops::mean(loss);
   if (reduction == kReductionSum) return ops::sum(loss);
   return loss;
+}
+
+void checkMultiMargin(const char* op, const Tensor& self, const Tensor& target, const Scalar& p) {
+  WICK_CHECK(p.toDouble() == 1 || p.toDouble() == 2, "only p == 1 and p == 2 supported");
+  WICK_CHECK(self.dim() <= 2 && self.numel() > 0 && target.dim() <= 1 &&
+                 target.numel() == (self.dim() == 2 ? self.size(0) : 1),
+             "{}: inconsistent target size, expected {} for input {}", op,
+             self.dim() == 2 ? self.size(0) : 1, formatInts(self.sizes()));
+  WICK_CHECK(target.dtype() == DType::Long, "{}: expected scalar type Long", op);
+}
+
+NllGradient nllGradientOf(const char* op, const Tensor& grad, const DimVector& sizes,
+                          const Tensor& target, int64_t reduction) {
+  WICK_CHECK(!sizes.empty(), "{}: expected sizes of one or more dimensions", op);
+  const bool single = sizes.size() == 1;
+  const int64_t count = checkedNumel(sizes), losses = target.numel();
+  const NllGradient all{single ? 1 : sizes[0], single ? sizes[0] : sizes[1],
+                        target.to(DType::Long).contiguous(), widened(grad).contiguous()};
+  WICK_CHECK(all.classes == 0 || count / all.classes == losses,
+             "{}: a target {} does not fit sizes {}", op, target.describe(), formatInts(sizes));
+  WICK_CHECK(all.grad.numel() == (reduction == kReductionNone ? losses : 1),
+             "{}: a gradient {} does not fit {} losses", op, grad.describe(), losses);
+  return all;
 }
 
 namespace {

@@ -7,14 +7,11 @@
 #include "ir/operator.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/call.h"
+#include "runtime/ops/vision/regions.h"
 
 namespace wick::ops::vision {
 
-namespace {
-
-// The boxes that no better one overlaps by more than the threshold, the best first. Boxes of equal
-// scores keep their order.
-Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
+void checkBoxes(const Tensor& boxes, const Tensor& scores) {
   WICK_CHECK(boxes.dim() == 2, "nms: boxes should be a 2d tensor, got {}D", boxes.dim());
   WICK_CHECK(boxes.size(1) == 4, "nms: boxes should have 4 elements in dimension 1, got {}",
              boxes.size(1));
@@ -26,6 +23,14 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
   WICK_CHECK(boxes.dtype() == scores.dtype(),
              "nms: boxes should have the same type as scores, got {} and {}",
              toString(boxes.dtype()), toString(scores.dtype()));
+}
+
+namespace {
+
+// The boxes that no better one overlaps by more than the threshold, the best first. Boxes of equal
+// scores keep their order.
+Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
+  checkBoxes(boxes, scores);
   static const OperatorHandle kSort{"aten::sort", "stable"};
   const int64_t count = boxes.size(0);
   CountedVector<int64_t> kept;

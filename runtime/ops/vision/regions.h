@@ -29,6 +29,9 @@ Extents extentsOfGradient(const char* op, const Tensor& grad, int64_t grad_chann
                           const Tensor& rois, int64_t pooled_height, int64_t pooled_width,
                           int64_t images, int64_t channels, int64_t height, int64_t width);
 
+// RuntimeError when nms cannot sort these boxes [count, 4] by these scores.
+void checkBoxes(const Tensor& boxes, const Tensor& scores);
+
 // Where a sample lies between two rows (or columns): weights of both, or none at all.
 template <class T>
 struct Sample {
