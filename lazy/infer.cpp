@@ -10,6 +10,7 @@
 #include "ir/shape_facts.h"
 #include "lazy/graph.h"
 #include "lazy/program.h"
+#include "runtime/fusion/operator_site.h"
 
 namespace wick::lazy {
 
@@ -33,40 +34,21 @@ void appendTensor(std::string& key, const TensorImpl& t) {
 
 // False for what no call is remembered with.
 bool describe(std::string& key, const IValue& v) {
-  append(key, v.tag());
   switch (v.tag()) {
-    case IValue::Tag::None:
-      return true;
     case IValue::Tag::Tensor:
+      append(key, v.tag());
       appendTensor(key, *static_cast<const TensorImpl*>(v.rawObject()));
       return true;
-    case IValue::Tag::Int:
-      append(key, v.toInt());
-      return true;
-    case IValue::Tag::Bool:
-      append(key, v.toBool());
-      return true;
-    case IValue::Tag::Double:
-      append(key, v.toDouble());
-      return true;
     case IValue::Tag::Complex:
+      append(key, v.tag());
       append(key, v.toComplex());
       return true;
-    case IValue::Tag::Device:
-      append(key, v.toDevice().type);
-      return true;
-    case IValue::Tag::String:
-      append(key, v.toString().size());
-      key += v.toString();
-      return true;
     case IValue::Tag::List:
+      append(key, v.tag());
       append(key, v.elements().size());
-      for (const IValue& e : v.elements()) {
-        if (!describe(key, e)) return false;
-      }
-      return true;
+      return std::ranges::all_of(v.elements(), [&](const IValue& e) { return describe(key, e); });
     default:
-      return false;
+      return appendConstant(key, v);
   }
 }
 

@@ -43,43 +43,6 @@ bool isNumber(const Argument& argument) {
   return kind == TypeKind::Number || kind == TypeKind::Float;
 }
 
-// False for values that no body can hold.
-bool appendConstant(std::string& key, const IValue& v) {
-  append(key, v.tag());
-  switch (v.tag()) {
-    case IValue::Tag::None:
-      return true;
-    case IValue::Tag::Int:
-      append(key, v.toInt());
-      return true;
-    case IValue::Tag::Bool:
-      append(key, v.toBool());
-      return true;
-    case IValue::Tag::Double:
-      append(key, v.toDouble());
-      return true;
-    case IValue::Tag::Device:
-      append(key, v.toDevice().type);
-      append(key, v.toDevice().index);
-      return true;
-    case IValue::Tag::String: {
-      const std::string& text = v.toString();
-      append(key, text.size());
-      key += text;
-      return true;
-    }
-    case IValue::Tag::List: {
-      append(key, v.elements().size());
-      for (const IValue& e : v.elements()) {
-        if (e.isTensor() || !appendConstant(key, e)) return false;
-      }
-      return true;
-    }
-    default:
-      return false;
-  }
-}
-
 bool isTensorList(const IValue& v) {
   return v.isList() && !v.elements().empty() && v.elements()[0].isTensor();
 }
@@ -245,6 +208,42 @@ bool computeWithADimension(CallFrame& frame) {
 }
 
 }  // namespace
+
+bool appendConstant(std::string& key, const IValue& v) {
+  append(key, v.tag());
+  switch (v.tag()) {
+    case IValue::Tag::None:
+      return true;
+    case IValue::Tag::Int:
+      append(key, v.toInt());
+      return true;
+    case IValue::Tag::Bool:
+      append(key, v.toBool());
+      return true;
+    case IValue::Tag::Double:
+      append(key, v.toDouble());
+      return true;
+    case IValue::Tag::Device:
+      append(key, v.toDevice().type);
+      append(key, v.toDevice().index);
+      return true;
+    case IValue::Tag::String: {
+      const std::string& text = v.toString();
+      append(key, text.size());
+      key += text;
+      return true;
+    }
+    case IValue::Tag::List: {
+      append(key, v.elements().size());
+      for (const IValue& e : v.elements()) {
+        if (e.isTensor() || !appendConstant(key, e)) return false;
+      }
+      return true;
+    }
+    default:
+      return false;
+  }
+}
 
 bool computeAsGroup(CallFrame& frame, Device) {
   // What is computed here is recorded, if at all, by whoever called.

@@ -2,6 +2,8 @@
 // of one node.
 #pragma once
 
+#include <string>
+
 #include "core/device.h"
 #include "ir/operator.h"
 
@@ -10,5 +12,8 @@ namespace wick {
 // Computes the call with kernels made from the operator's loop form. False when it has none for such
 // arguments: then nothing happened. A GeneralKernel (ir/device_kernels.h).
 bool computeAsGroup(CallFrame& frame, Device device);
+
+// Adds a value that is no tensor to what tells calls apart. False for values that no graph can hold.
+bool appendConstant(std::string& key, const IValue& v);
 
 }  // namespace wick
