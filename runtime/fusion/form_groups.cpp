@@ -22,6 +22,7 @@
 #include "passes/node_traits.h"
 #include "passes/write_groups.h"
 #include "runtime/fusion/form_loop_graphs.h"
+#include "runtime/fusion/outline.h"
 #include "runtime/fusion/site_derivative.h"
 #include "runtime/fusion/walk.h"
 #include "runtime/jit_mode.h"
@@ -253,52 +254,26 @@ class JointGraphs {
   }
 
   void replace(Node* region, Node* node, const Call& call) {
-    Node* joint = graph_.create(Symbol::prim("JointGraph"), 0);
-    joint->setRange(region->range());
-    joint->setInlinedFrom(region->inlinedFrom());
-    joint->insertAfter(node);
-    const auto body = std::make_shared<Graph>();
-    std::unordered_map<Value*, Value*> inside;
-    const auto read = [&](Value* v) {
-      Value*& inner = inside[v];
-      if (inner) return;
-      if (v->node()->kind() == prim::Constant) {
-        inner = body->block()->prependNode(body->createClone(v->node(), {}))->output();
-        return;
-      }
-      inner = body->block()->addInput(v->type());
-      joint->addInput(v);
-    };
-    const auto copy = [&](const Node* n) {
-      Node* made = body->block()->appendNode(body->createClone(n, inside));
-      for (size_t i = 0; i < n->outputs().size(); ++i) inside[n->output(i)] = made->output(i);
-    };
-    for (Value* v : region->inputs()) read(v);
-    copy(region);
+    Outline joint(graph_, Symbol::prim("JointGraph"), region);
+    joint.node->insertAfter(node);
+    for (Value* v : region->inputs()) joint.read(v);
+    joint.copy(region);
     for (const Node* list : {call.outputs, call.inputs}) {
       if (!list) continue;
       if (list == call.inputs) {
-        for (Value* v : list->inputs()) {
-          if (inside.count(v) == 0) read(v);
-        }
+        for (Value* v : list->inputs()) joint.read(v);
       }
-      copy(list);
+      joint.copy(list);
     }
-    for (Value* v : node->inputs()) {
-      if (inside.count(v) == 0) read(v);
-    }
-    copy(node);
-    const auto handOut = [&](Value* v) {
-      body->registerOutput(inside.at(v));
-      replaceValue(v, joint->addOutput(v->type()));
-    };
+    for (Value* v : node->inputs()) joint.read(v);
+    joint.copy(node);
     for (Value* v : region->outputs()) {
       const bool others = std::ranges::any_of(
           v->uses(), [&](const Use& use) { return use.user != node && use.user != call.outputs; });
-      if (others) handOut(v);
+      if (others) joint.handOut(v);
     }
-    for (Value* v : node->outputs()) handOut(v);
-    joint->setAttribute(attr::Subgraph, body);
+    for (Value* v : node->outputs()) joint.handOut(v);
+    joint.node->setAttribute(attr::Subgraph, joint.body);
     node->destroy();
     if (call.outputs) call.outputs->destroy();
     region->destroy();

@@ -9,6 +9,7 @@
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
 #include "passes/node_traits.h"
+#include "runtime/fusion/outline.h"
 
 namespace wick {
 
@@ -82,42 +83,26 @@ class Candidate {
     seen_.clear();
     findCaptured(body_);
     Graph& graph = *loop_->graph();
-    Node* group = graph.create(options_.group_kind, 0);
-    group->setRange(loop_->range());
-    group->setInlinedFrom(loop_->inlinedFrom());
-    group->insertBefore(loop_);
-    const auto body = std::make_shared<Graph>();
-    std::unordered_map<Value*, Value*> inside;
-    const auto read = [&](Value* v) {
-      Value*& inner = inside[v];
-      if (inner) return;
-      if (v->node()->kind() == prim::Constant) {
-        inner = body->block()->prependNode(body->createClone(v->node(), {}))->output();
-        return;
-      }
-      inner = body->block()->addInput(v->type());
-      group->addInput(v);
-    };
-    for (Value* v : loop_->inputs()) read(v);
-    for (Value* v : captured_) read(v);
+    Outline group(graph, options_.group_kind, loop_);
+    group.node->insertBefore(loop_);
+    for (Value* v : loop_->inputs()) group.read(v);
+    for (Value* v : captured_) group.read(v);
     for (Value* list : lists_) {
-      inside[list] = body->insertNode(body->createList(types::Tensor(), {}))->output();
+      group.inside[list] =
+          group.body->insertNode(group.body->createList(types::Tensor(), {}))->output();
     }
-    Node* copy = body->insertNode(body->createClone(loop_, inside));
-    for (size_t i = 0; i < loop_->outputs().size(); ++i) {
-      body->registerOutput(copy->output(i));
-      replaceValue(loop_->output(i), group->addOutput(loop_->output(i)->type()));
-    }
+    group.copy(loop_);
+    for (Value* v : loop_->outputs()) group.handOut(v);
     static const Symbol kExtend = Symbol::aten("extend");
     for (Value* list : lists_) {
-      body->registerOutput(inside.at(list));
-      Value* made = group->addOutput(list->type());
+      group.body->registerOutput(group.inside.at(list));
+      Value* made = group.node->addOutput(list->type());
       Node* extend = graph.create(kExtend, {list, made}, 0);
       extend->setRange(appends_.front()->range());
       extend->setInlinedFrom(appends_.front()->inlinedFrom());
       extend->insertBefore(loop_);
     }
-    group->setAttribute(attr::Subgraph, body);
+    group.node->setAttribute(attr::Subgraph, group.body);
     loop_->destroy();
   }
 
