@@ -130,10 +130,6 @@ RegisterFormulas::RegisterFormulas(std::span<const FormulaText> formulas,
   }
 }
 
-const char* formulaTextOf(const Operator& op) {
-  return find(op);
-}
-
 void addFormula(const std::string& op, std::string text) {
   static auto* const kept = new std::deque<std::string>;
   std::unique_lock lock(texts().mutex);

@@ -137,7 +137,4 @@ const Rule& ruleOf(const Operator& op);
 // For calls with a nested tensor among the arguments.
 const Rule& nestedRuleOf(const Operator& op);
 
-// The formula's text; null when there is none. For tests.
-const char* formulaTextOf(const Operator& op);
-
 }  // namespace wick::autograd

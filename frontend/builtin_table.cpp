@@ -700,10 +700,6 @@ std::set<std::string> builtinAttributes(TypeKind kind) {
   return names;
 }
 
-bool isBuiltinModule(const std::string& qualified_name) {
-  return find(kModules, qualified_name) != nullptr;
-}
-
 Symbol propertyOperator(TypeKind kind, const std::string& name) {
   for (const PropertyEntry& e : kProperties) {
     if (e.kind == kind && name == e.name) return Symbol::fromQualString(e.op);

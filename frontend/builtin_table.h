@@ -23,8 +23,6 @@ std::string suggestBuiltinMember(const std::string& module, const std::string& n
 bool isExceptionName(std::string_view name);
 // Whether Python has a builtin of this name that TorchScript lacks: set, iter, …
 bool isPythonOnly(std::string_view name);
-// Whether "torch.nn" and the like name a builtin module (imports of it are accepted).
-bool isBuiltinModule(const std::string& qualified_name);
 
 // The operator behind an attribute of a value of this kind: Tensor.dtype, Device.index. No symbol
 // when there is none.

@@ -29,9 +29,4 @@ std::optional<ConvolutionNode> ConvolutionNode::match(Node* node) {
   return ConvolutionNode(node, groups);
 }
 
-void ConvolutionNode::setBias(Value* v) {
-  node_->replaceInput(2, v);
-  node_->resetOperator();
-}
-
 }  // namespace wick

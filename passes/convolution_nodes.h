@@ -17,9 +17,6 @@ class ConvolutionNode {
   Value* input() const { return node_->input(0); }
   Value* weight() const { return node_->input(1); }
   Value* bias() const { return node_->input(2); }
-  void setWeight(Value* v) { node_->replaceInput(1, v); }
-  // Also for a convolution that had None.
-  void setBias(Value* v);
   Value* stride() const { return node_->input(3); }
   Value* padding() const { return node_->input(4); }
   Value* dilation() const { return node_->input(5); }

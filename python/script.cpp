@@ -512,11 +512,6 @@ PyObject* scriptFunctionObject(GraphFunction* function, std::shared_ptr<void> ow
   return py::cast(ScriptFunction{function, std::move(owner)}).release().ptr();
 }
 
-std::shared_ptr<ModuleInfo> moduleInfoIn(PyObject* object) {
-  const py::handle handle(object);
-  return py::isinstance<ScriptModule>(handle) ? handle.cast<const ScriptModule&>().info : nullptr;
-}
-
 void addScript(PyObject* module) {
   auto m = py::reinterpret_borrow<py::module_>(module);
   addGraphs(m);

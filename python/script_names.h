@@ -54,8 +54,7 @@ void declareMethod(const std::shared_ptr<ModuleInfo>& info, const std::string& n
 // Declares one function: the definitions are (text, file, line).
 std::vector<Def> parseDefinitions(const std::string& text, const std::string& file, size_t line);
 
-// How the wrapped objects of Python are told apart (script.cpp).
+// How a wrapped object of Python is told from others (script.cpp).
 GraphFunction* scriptFunctionIn(PyObject* object);
-std::shared_ptr<ModuleInfo> moduleInfoIn(PyObject* object);
 
 }  // namespace wick::python

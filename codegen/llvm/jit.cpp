@@ -268,10 +268,6 @@ unsigned vectorBits() {
   return hostVectorBits();
 }
 
-const std::string& targetDescription() {
-  return hostDescription();
-}
-
 JitStatistics jitStatistics() {
   return CodeTable::instance().statistics();
 }

@@ -85,8 +85,6 @@ void defineSymbol(std::string_view name, const void* address);
 // Bits of the widest vector registers that are worth using on this CPU and that vectorBitsLimit()
 // allows: 128, 256 or 512.
 unsigned vectorBits();
-// The CPU's name and features as LLVM writes them; part of every cache key.
-const std::string& targetDescription();
 
 JitStatistics jitStatistics();
 

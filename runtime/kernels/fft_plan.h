@@ -41,8 +41,6 @@ class Plan {
   // them, `work` is overwritten; the result lies in the one that is returned. W is 1 or kLanes.
   template <int W>
   Wave<R> run(Wave<R> data, Wave<R> work) const;
-  // One wave, long ones on all threads.
-  Wave<R> runLong(Wave<R> data, Wave<R> work) const;
 
  private:
   struct Step {
