@@ -1,0 +1,24 @@
+"""Families of operators that stand apart from //runtime/ops."""
+
+load("//precompiled:precompiled.bzl", "cc_library")
+
+def operator_family(name, copts = ["-O3"], deps = []):
+    """All C++ of a folder. Each file adds its tables when the program starts."""
+    cc_library(
+        name = name,
+        srcs = native.glob(["*.cpp"]),
+        hdrs = native.glob(["*.h"]),
+        copts = copts,
+        visibility = [
+            "//autograd:__subpackages__",
+            "//runtime:__subpackages__",
+            "//tests:__subpackages__",
+        ],
+        deps = [
+            "//core",
+            "//ir",
+            "//runtime/ops",
+            "@system//:fmt",
+        ] + deps,
+        alwayslink = 1,
+    )
