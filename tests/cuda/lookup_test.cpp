@@ -7,26 +7,10 @@
 #include "runtime/cuda/compiler.h"
 #include "runtime/ops/call.h"
 #include "tests/cuda/fake_driver.h"
-#include "tests/error_text.h"
+#include "tests/cuda/fake_tensors.h"
 
 namespace wick::cuda {
 namespace {
-
-using testing_errors::errorOf;
-#define EXPECT_ERROR(call, text) \
-  EXPECT_NE(errorOf([&] { call; }).find(text), std::string::npos) << errorOf([&] { call; })
-
-constexpr Device kCuda{DeviceType::CUDA, -1};
-
-Tensor zeros(DimVector sizes, DType type = DType::Float) {
-  return Tensor::zeros(sizes, type, kCuda);
-}
-DimVector sizesOf(const IValue& v) {
-  return DimVector(v.toTensor().sizes());
-}
-DimVector sizesOf(const Tensor& t) {
-  return DimVector(t.sizes());
-}
 
 TEST(Lookup, SearchesCompileForAllRealNumbers) {
   if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";

@@ -10,15 +10,10 @@
 #include "runtime/cuda/compiler.h"
 #include "runtime/ops/call.h"
 #include "tests/cuda/fake_driver.h"
+#include "tests/cuda/fake_tensors.h"
 
 namespace wick::cuda {
 namespace {
-
-constexpr Device kCuda{DeviceType::CUDA, -1};
-
-Tensor zeros(const DimVector& sizes, DType type) {
-  return Tensor::zeros(sizes, type, kCuda);
-}
 
 TEST(Operators, ComplexFunctions) {
   if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";

@@ -29,9 +29,7 @@ DataSet dataFrom(const IValue& recorded) {
   return data;
 }
 
-// The recorded training, with the module on a device.
-void expectRecordedTraining(Device device, std::function<void()> end_step) {
-  const IValue recorded = loadValue(kData + "training.pt");
+TrainerSettings recordedSettings() {
   TrainerSettings settings;
   settings.rule = AdamW{.lr = 0.01};
   settings.schedule = [](int64_t, int64_t all) {
@@ -41,6 +39,13 @@ void expectRecordedTraining(Device device, std::function<void()> end_step) {
   settings.batch_size = 16;
   settings.shuffle = false;
   settings.clip_norm = 0.5;
+  return settings;
+}
+
+// The recorded training, with the module on a device.
+void expectRecordedTraining(Device device, std::function<void()> end_step) {
+  const IValue recorded = loadValue(kData + "training.pt");
+  TrainerSettings settings = recordedSettings();
   settings.end_step = std::move(end_step);
   const Module module = load(kData + "net.pt");
   const IValue object(module.object());
@@ -187,15 +192,7 @@ TEST(TrainerTest, LearnsInMixedPrecision) {
   setNumThreads(1);
   const IValue recorded = loadValue(kData + "training.pt");
   for (const DType type : {DType::BFloat16, DType::Half}) {
-    TrainerSettings settings;
-    settings.rule = AdamW{.lr = 0.01};
-    settings.schedule = [](int64_t, int64_t all) {
-      return TrainerSettings::Plan{{CosineAnnealingLr{all, 0}}, {}};
-    };
-    settings.epochs = 3;
-    settings.batch_size = 16;
-    settings.shuffle = false;
-    settings.clip_norm = 0.5;
+    TrainerSettings settings = recordedSettings();
     settings.autocast = type;
     const auto made = [&] {
       return Trainer(load(kData + "net.pt"), dataFrom(recorded), Objective("cross_entropy"),
