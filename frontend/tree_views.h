@@ -565,7 +565,6 @@ class Alias : public TreeView {
   explicit Alias(const TreeRef& tree) : TreeView(tree, TK_ALIAS, 2) {}
   // Dotted in `import a.b`; "*" in `from a import *`.
   Ident name() const { return Ident(subtree(0)); }
-  Maybe<Ident> asName() const { return Maybe<Ident>(subtree(1)); }
   static Alias create(const SourceRange& range, const Ident& name, const Maybe<Ident>& as_name);
 };
 

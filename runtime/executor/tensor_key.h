@@ -32,8 +32,6 @@ class TensorKey {
   uint64_t bits() const { return bits_; }
   bool isAbsent() const { return (bits_ & 0xff) == 0; }
   bool isTensor() const { return (bits_ & 0xff) == 1; }
-  // Whether dtype and rank are known.
-  bool isPrecise() const { return isTensor() && byte(kDType) != 0xff && byte(kRank) != 0xff; }
   // The type that a value with this key has, when it was declared to be a Tensor or an Optional of
   // one: NoneType, a TensorType with facts, or `declared` when nothing is known.
   TypePtr refine(const TypePtr& declared) const;

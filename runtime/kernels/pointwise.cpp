@@ -461,12 +461,6 @@ Tensor distinctElements(const Tensor& t) {
   return out;
 }
 
-void prepareOut(const char* op, const Tensor& out, IntSpan sizes, DType result) {
-  checkCast(result, out.dtype());
-  if (!std::ranges::equal(out.sizes(), sizes)) out.resize(sizes);
-  checkWritable(op, out);
-}
-
 Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
                  const Tensor* destination, const Tensor* spare) {
   WICK_ASSERT(given.size() == def.num_inputs, "{}: {} operands for {} inputs", def.name,

@@ -63,8 +63,4 @@ Tensor distinctElements(const Tensor& t);
 // Refuses a destination in which elements share memory, or whose memory is read-only.
 void checkWritable(const char* op, const Tensor& out);
 
-// Makes `out` ready to be overwritten by a result of this shape and dtype: checks that the dtype
-// casts, that no two elements share memory, and resizes it. For out= forms of any operator.
-void prepareOut(const char* op, const Tensor& out, IntSpan sizes, DType result);
-
 }  // namespace wick

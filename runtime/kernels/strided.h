@@ -34,37 +34,4 @@ decltype(auto) dispatchItemSize(size_t item_size, F&& f) {
   }
 }
 
-// Calls f(offsets) for every index of the shape `sizes` in row-major order, where offsets[k] is the
-// position, in elements, of that index in the operand with strides[k]. Each strides[k] has as many
-// entries as `sizes`.
-template <size_t N, class F>
-void forEachOffset(IntSpan sizes, const std::array<IntSpan, N>& strides, F&& f) {
-  std::array<int64_t, N> offsets{};
-  for (int64_t s : sizes) {
-    if (s == 0) return;
-  }
-  size_t n = sizes.size();
-  if (n == 0) {
-    f(offsets);
-    return;
-  }
-  DimVector index(n, 0);
-  int64_t inner = sizes[n - 1];
-  while (true) {
-    std::array<int64_t, N> at = offsets;
-    for (int64_t i = 0; i < inner; ++i) {
-      f(at);
-      for (size_t k = 0; k < N; ++k) at[k] += strides[k][n - 1];
-    }
-    size_t d = n - 1;
-    while (d-- > 0) {
-      for (size_t k = 0; k < N; ++k) offsets[k] += strides[k][d];
-      if (++index[d] < sizes[d]) break;
-      for (size_t k = 0; k < N; ++k) offsets[k] -= strides[k][d] * sizes[d];
-      index[d] = 0;
-    }
-    if (d == static_cast<size_t>(-1)) return;
-  }
-}
-
 }  // namespace wick

@@ -40,13 +40,6 @@ void markWritten(const char* op, const Tensor& t);
 // `index` as row-major int64. RuntimeError unless its dtype is int32 or int64.
 Tensor indexInt64(const char* op, const Tensor& index);
 
-// i, counted from the end when negative; RuntimeError when it does not address one of n elements.
-inline int64_t checkIndex(const char* op, int64_t i, int64_t n, int64_t dim) {
-  WICK_CHECK(i >= -n && i < n, "{}: index {} is out of bounds for dimension {} with size {}", op, i,
-             dim, n);
-  return i < 0 ? i + n : i;
-}
-
 // For remap (runtime/kernels/remap.h): the element offset of each index along dimension d of t, and
 // one such table a dimension.
 using OffsetTable = CountedVector<int64_t>;

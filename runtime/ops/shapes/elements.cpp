@@ -35,12 +35,6 @@ Types likeFirstFloating(const Node& node) {
 Types likeFirstAccumulated(const Node& node) {
   return likeFirst(node, accumulated);
 }
-Types likeFirstReal(const Node& node) {
-  return likeFirst(node, real);
-}
-Types likeFirstBool(const Node& node) {
-  return likeFirst(node, DType::Bool);
-}
 Types likeFirstLong(const Node& node) {
   return likeFirst(node, DType::Long);
 }
@@ -99,11 +93,6 @@ std::optional<DType> promotedOperands(const Node& node) {
 
 Types promoted(const Node& node) {
   return tensorOf(promotedOperands(node), broadcastArguments(node),
-                  commonDevice(tensorArguments(node)));
-}
-
-Types promotedFloating(const Node& node) {
-  return tensorOf(floating(promotedOperands(node)), broadcastArguments(node),
                   commonDevice(tensorArguments(node)));
 }
 
@@ -185,9 +174,6 @@ Types reducedBool(const Node& node) {
   std::optional<DType> dtype = firstTensor(node).dtype;
   if (dtype && *dtype != DType::Byte) dtype = DType::Bool;
   return reducedTo(node, dtype);
-}
-Types reducedTwice(const Node& node) {
-  return both(reduced(node), reduced(node));
 }
 Types reducedWithIndices(const Node& node) {
   return both(reduced(node), reducedLong(node));

@@ -306,18 +306,6 @@ Types normalized(const Node& node) {
   return tensorOf(self.dtype, sizesOf(self), self.device);
 }
 
-Types upsampled(const Node& node) {
-  const TensorFacts& self = firstTensor(node);
-  std::optional<Sizes> sizes = sizesOf(self);
-  if (!sizes || sizes->size() < 3) return tensorOf(self.dtype, std::nullopt, self.device);
-  const Value* list = argumentOf(node, "output_size");
-  std::optional<Sizes> out = list && !isNoneConstant(list) ? sizeList(list) : std::nullopt;
-  for (size_t i = 2; i < sizes->size(); ++i) {
-    (*sizes)[i] = out && out->size() + 2 == sizes->size() ? (*out)[i - 2] : std::nullopt;
-  }
-  return tensorOf(self.dtype, std::move(sizes), self.device);
-}
-
 // ---- indexing ----
 
 Types embedded(const Node& node) {

@@ -19,9 +19,7 @@ Types likeFirstFloating(const Node& node);
 // The same with integers and bool as int64, as sums and products have it.
 Types likeFirstAccumulated(const Node& node);
 // The first tensor argument's shape with a dtype of its own.
-Types likeFirstBool(const Node& node);
 Types likeFirstLong(const Node& node);
-Types likeFirstReal(const Node& node);
 // Two results: as the first tensor argument, and its shape in int64.
 Types likeFirstWithIndices(const Node& node);
 // The first tensor argument's dtype in the shape of the argument `index`.
@@ -43,9 +41,8 @@ Types onCpu(const Node& node);
 // The shape that all tensor arguments broadcast to; the dtype by promotion of the tensors and of
 // the Scalar arguments that are called as operands are (self, other, exponent, min, max, …).
 Types promoted(const Node& node);
-// The same with integers and bool as the default dtype.
-Types promotedFloating(const Node& node);
-// Division by the argument `rounding_mode`: promoted with one, promotedFloating without.
+// Division by the argument `rounding_mode`: promoted with one; without, integers and bool become the
+// default dtype.
 Types divided(const Node& node);
 // The shape that all tensor arguments broadcast to, and bool.
 Types comparison(const Node& node);
@@ -59,7 +56,6 @@ Types reducedReal(const Node& node);         // complex becomes real
 Types reducedRealTwice(const Node& node);    // two results: real, and as the argument
 Types reducedLong(const Node& node);
 Types reducedBool(const Node& node);  // any, all: uint8 stays
-Types reducedTwice(const Node& node);
 Types reducedWithIndices(const Node& node);
 // By `reduction`: a number when it is 1 or 2, else the shape of the arguments broadcast.
 Types loss(const Node& node);
@@ -133,7 +129,6 @@ Types pooledWithIndices(const Node& node);
 Types adaptivelyPooled(const Node& node);
 Types adaptivelyPooledWithIndices(const Node& node);
 Types normalized(const Node& node);  // batch, layer, group norm: as the input
-Types upsampled(const Node& node);   // by `output_size`, where it is given
 
 // ---- indexing ----
 
