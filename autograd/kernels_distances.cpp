@@ -41,27 +41,12 @@ void addSlope(const T* a, const T* b, int64_t n, double grad, double distance, d
 Tensor cdistBackward(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p,
                      const Tensor& cdist) {
   const char* op = "_cdist_backward";
-  WICK_CHECK(x1.dim() >= 2 && x2.dim() >= 2 && cdist.dim() >= 2 && x1.size(-1) == x2.size(-1) &&
-                 x1.size(-2) == cdist.size(-2) && x2.size(-2) == cdist.size(-1),
-             "{}: distances {} do not fit rows {} and {}", op, formatInts(cdist.sizes()),
-             formatInts(x1.sizes()), formatInts(x2.sizes()));
-  WICK_CHECK(p >= 0, "{}: expected a non-negative p, got {}", op, p);
-  WICK_CHECK(x1.dtype() == x2.dtype() && x1.dtype() == cdist.dtype() && x1.dtype() == grad.dtype(),
-             "{}: expected tensors of one dtype, got {}, {}, {} and {}", op, grad.describe(),
-             x1.describe(), x2.describe(), cdist.describe());
-  const int64_t r = x1.size(-2), s = x2.size(-2), n = x1.size(-1);
-  const DimVector batch(cdist.sizes().first(static_cast<size_t>(cdist.dim() - 2)));
-  const auto whole = [&](const Tensor& t, int64_t rows, int64_t columns) {
-    DimVector sizes = batch;
-    sizes.push_back(rows);
-    sizes.push_back(columns);
-    return widened(t).expand(sizes).contiguous();
-  };
-  const Tensor a = whole(x1, r, n), b = whole(x2, s, n), g = whole(grad, r, s),
-               d = whole(cdist, r, s);
+  const auto [a, b, g, d] = linalg::cdistGradientOf(op, grad, x1, x2, p, cdist);
+  const int64_t r = a.size(-2), s = b.size(-2), n = a.size(-1);
+  const int64_t rows = checkedNumel(a.sizes().first(static_cast<size_t>(a.dim() - 1)));
   const Tensor out = Tensor::zeros(a.sizes(), a.dtype());
   dispatch<kFloats>(op, a.dtype(), [&]<class T>() {
-    parallelFor(checkedNumel(batch) * r, 1 + 8192 / (1 + s * n), [&](int64_t begin, int64_t end) {
+    parallelFor(rows, 1 + 8192 / (1 + s * n), [&](int64_t begin, int64_t end) {
       for (int64_t row = begin; row < end; ++row) {
         for (int64_t j = 0; j < s; ++j) {
           addSlope(a.data<T>() + row * n, b.data<T>() + (row / r * s + j) * n, n,
@@ -77,14 +62,8 @@ Tensor cdistBackward(const Tensor& grad, const Tensor& x1, const Tensor& x2, dou
 // Of the distances of all pairs of rows i < j.
 Tensor pdistBackward(const Tensor& grad, const Tensor& self, double p, const Tensor& pdist) {
   const char* op = "_pdist_backward";
-  WICK_CHECK(self.dim() == 2, "{}: expected a matrix, got {}", op, self.describe());
-  WICK_CHECK(p >= 0, "{}: expected a non-negative p, got {}", op, p);
+  linalg::checkPdistGradient(op, grad, self, p, pdist);
   const int64_t rows = self.size(0), n = self.size(1);
-  WICK_CHECK(grad.dim() == 1 && pdist.dim() == 1 && grad.numel() == pdist.numel() &&
-                 pdist.numel() == linalg::pairsOf(op, rows) && grad.dtype() == self.dtype() &&
-                 pdist.dtype() == self.dtype(),
-             "{}: distances {} and gradients {} do not fit rows {}", op, pdist.describe(),
-             grad.describe(), self.describe());
   const Tensor x = self.contiguous(), g = grad.contiguous(), d = pdist.contiguous();
   const Tensor out = Tensor::zeros(x.sizes(), x.dtype());
   dispatch<kFloats>(op, x.dtype(), [&]<class T>() {

@@ -150,38 +150,14 @@ Tensor slopesOf(const Tensor& a, const Tensor& b, const Tensor& grad, const Tens
 Tensor cdistBackward(const Tensor& grad, const Tensor& x1, const Tensor& x2, double p,
                      const Tensor& cdist) {
   const char* op = "_cdist_backward";
-  WICK_CHECK(x1.dim() >= 2 && x2.dim() >= 2 && cdist.dim() >= 2 && x1.size(-1) == x2.size(-1) &&
-                 x1.size(-2) == cdist.size(-2) && x2.size(-2) == cdist.size(-1),
-             "{}: distances {} do not fit rows {} and {}", op, formatInts(cdist.sizes()),
-             formatInts(x1.sizes()), formatInts(x2.sizes()));
-  WICK_CHECK(p >= 0, "{}: expected a non-negative p, got {}", op, p);
-  WICK_CHECK(x1.dtype() == x2.dtype() && x1.dtype() == cdist.dtype() &&
-                 x1.dtype() == grad.dtype() && isFloating(x1.dtype()),
-             "{}: expected tensors of one floating dtype, got {}, {}, {} and {}", op,
-             grad.describe(), x1.describe(), x2.describe(), cdist.describe());
-  const int64_t r = x1.size(-2), s = x2.size(-2), n = x1.size(-1);
-  const DimVector batch(cdist.sizes().first(static_cast<size_t>(cdist.dim() - 2)));
-  const DType wide = isReducedFloat(x1.dtype()) ? DType::Float : x1.dtype();
-  const auto whole = [&](const Tensor& t, int64_t rows, int64_t columns) {
-    DimVector sizes = batch;
-    sizes.push_back(rows);
-    sizes.push_back(columns);
-    return t.to(wide).expand(sizes).contiguous();
-  };
-  return slopesOf(whole(x1, r, n), whole(x2, s, n), whole(grad, r, s), whole(cdist, r, s), p, false)
-      .to(x1.dtype());
+  const auto [a, b, g, d] = linalg::cdistGradientOf(op, grad, x1, x2, p, cdist);
+  return slopesOf(a, b, g, d, p, false).to(x1.dtype());
 }
 Tensor pdistBackward(const Tensor& grad, const Tensor& self, double p, const Tensor& pdist) {
   const char* op = "_pdist_backward";
-  WICK_CHECK(self.dim() == 2, "{}: expected a matrix, got {}", op, self.describe());
-  WICK_CHECK(p >= 0, "{}: expected a non-negative p, got {}", op, p);
+  linalg::checkPdistGradient(op, grad, self, p, pdist);
   WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
              "{}: no kernel for dtype {}", op, toString(self.dtype()));
-  WICK_CHECK(grad.dim() == 1 && pdist.dim() == 1 && grad.numel() == pdist.numel() &&
-                 pdist.numel() == linalg::pairsOf(op, self.size(0)) &&
-                 grad.dtype() == self.dtype() && pdist.dtype() == self.dtype(),
-             "{}: distances {} and gradients {} do not fit rows {}", op, pdist.describe(),
-             grad.describe(), self.describe());
   const Tensor x = self.contiguous();
   return slopesOf(x, x, grad.contiguous(), pdist.contiguous(), p, true);
 }

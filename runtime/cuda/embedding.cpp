@@ -135,14 +135,8 @@ Four embeddingBagPlain(const Tensor& weight, const Tensor& indices, const Tensor
 Four embeddingBagPadding(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
                          int64_t mode, bool, const Tensor& scales, bool include_last,
                          std::optional<int64_t> padding) {
-  int64_t at = -1;
-  if (padding && weight.dim() == 2) {
-    WICK_CHECK(*padding >= -weight.size(0) && *padding < weight.size(0),
-               "embedding_bag: padding_idx must be within the number of embeddings, but got {}",
-               *padding);
-    at = *padding < 0 ? *padding + weight.size(0) : *padding;
-  }
-  return embeddingBag(weight, indices, offsets, mode, scales, include_last, at);
+  return embeddingBag(weight, indices, offsets, mode, scales, include_last,
+                      paddedRow("embedding_bag", weight, padding));
 }
 
 // ---- gradients of rows that were picked ----

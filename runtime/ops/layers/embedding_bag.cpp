@@ -204,14 +204,8 @@ Four embeddingBag(const Tensor& weight, const Tensor& indices, const Tensor& off
 Four embeddingBagPadding(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
                          int64_t mode, bool, const Tensor& scales, bool include_last,
                          std::optional<int64_t> padding) {
-  int64_t at = -1;
-  if (padding && weight.dim() == 2) {
-    WICK_CHECK(*padding >= -weight.size(0) && *padding < weight.size(0),
-               "embedding_bag: padding_idx must be within the number of embeddings, but got {}",
-               *padding);
-    at = *padding < 0 ? *padding + weight.size(0) : *padding;
-  }
-  return embeddingBagAny(weight, indices, offsets, scales, {mode, include_last, at});
+  return embeddingBagAny(weight, indices, offsets, scales,
+                         {mode, include_last, paddedRow("embedding_bag", weight, padding)});
 }
 
 Tensor glu(const Tensor& self, int64_t dim) {

@@ -1,6 +1,8 @@
 // Small checks that the neural-network operators share.
 #pragma once
 
+#include <optional>
+
 #include "core/error.h"
 #include "core/tensor.h"
 
@@ -23,6 +25,15 @@ inline bool isChannelsLast(const Tensor& t) {
 // them, as they are.
 inline Tensor widened(const Tensor& t) {
   return t.defined() && isReducedFloat(t.dtype()) ? t.to(DType::Float) : t;
+}
+
+// The row of a table [rows, width] that stands for padding; -1 where there is none, and for a weight that
+// is no table. RuntimeError when the number, which may count from the end, is no row.
+inline int64_t paddedRow(const char* op, const Tensor& weight, std::optional<int64_t> padding) {
+  if (!padding || weight.dim() != 2) return -1;
+  WICK_CHECK(*padding >= -weight.size(0) && *padding < weight.size(0),
+             "{}: padding_idx must be within the number of embeddings, but got {}", op, *padding);
+  return *padding < 0 ? *padding + weight.size(0) : *padding;
 }
 
 }  // namespace wick

@@ -1,9 +1,10 @@
-// How many pairs a number of things has.
+// What operators on the distances of rows check on every device.
 #pragma once
 
 #include <cstdint>
 
 #include "core/error.h"
+#include "core/tensor.h"
 
 namespace wick::linalg {
 
@@ -13,5 +14,16 @@ inline int64_t pairsOf(const char* op, int64_t n) {
   WICK_CHECK(n <= kMost, "{}: {} rows have too many pairs", op, n);
   return n * (n - 1) / 2;
 }
+
+// The arguments of a gradient of cdist, each for the whole batch; contiguous, no 16-bit floats.
+struct CdistGradient {
+  Tensor x1, x2, grad, distances;  // [..., r, n], [..., s, n], [..., r, s] twice
+};
+// RuntimeError when they do not fit together.
+CdistGradient cdistGradientOf(const char* op, const Tensor& grad, const Tensor& x1,
+                              const Tensor& x2, double p, const Tensor& distances);
+// RuntimeError when the arguments of a gradient of pdist do not fit together.
+void checkPdistGradient(const char* op, const Tensor& grad, const Tensor& self, double p,
+                        const Tensor& distances);
 
 }  // namespace wick::linalg
