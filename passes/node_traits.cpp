@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "core/keyed_hash.h"
+#include "ir/shape_facts.h"
 
 namespace wick {
 
@@ -184,15 +185,11 @@ size_t hashAttributes(const Node* node, ConstantHashes* known) {
 }
 
 std::optional<bool> constantBool(const Value* v) {
-  std::optional<IValue> c = constantOf(v);
-  if (!c || !c->isBool()) return std::nullopt;
-  return c->toBool();
+  return boolOf(v);
 }
 
 std::optional<int64_t> constantInt(const Value* v) {
-  std::optional<IValue> c = constantOf(v);
-  if (!c || !c->isInt()) return std::nullopt;
-  return c->toInt();
+  return intOf(v);
 }
 
 void replaceValue(Value* from, Value* to) {

@@ -7,17 +7,13 @@
 #include <bit>
 
 #include "core/dtype.h"
+#include "ir/shape_facts.h"
 #include "passes/node_traits.h"
 #include "passes/peephole_rules.h"
 
 namespace wick {
 
 namespace {
-
-const TensorType::Facts* factsOf(const Value* v) {
-  const auto* type = v->type()->as<TensorType>();
-  return type ? &type->facts() : nullptr;
-}
 
 bool isScalarConstant(const Value* v, double number) {
   std::optional<IValue> c = constantOf(v);

@@ -122,6 +122,12 @@ void tellFallbacks(const Options& options) {
   }
 }
 
+DType dtypeOf(const std::string& name) {
+  if (name == "f16") return DType::Half;
+  if (name == "bf16") return DType::BFloat16;
+  return name == "f64" ? DType::Double : DType::Float;
+}
+
 bool isArchiveOfModule(const std::string& path) {
   Bytes file = mapFile(path);
   if (!ArchiveReader::looksLikeZip(file.data)) return false;

@@ -7,12 +7,6 @@
 namespace wick::cli {
 namespace {
 
-DType dtypeOf(const std::string& name) {
-  if (name == "f16") return DType::Half;
-  if (name == "bf16") return DType::BFloat16;
-  return name == "f64" ? DType::Double : DType::Float;
-}
-
 // A module with a method for each function of the script. `forward` is the one that runs when none
 // is named.
 Module moduleOf(const Options& options, const LoadedFile& program) {

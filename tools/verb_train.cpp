@@ -169,12 +169,6 @@ Objective objectiveOf(const Options& options) {
   });
 }
 
-DType dtypeOf(const std::string& name) {
-  if (name == "f16") return DType::Half;
-  if (name == "bf16") return DType::BFloat16;
-  return name == "f64" ? DType::Double : DType::Float;
-}
-
 // With --dtype floating-point data are converted, as the parameters are.
 DataSet dataOf(const std::vector<std::string>& paths, const Options& options) {
   DataSet data = training::loadDataSet(paths, options.train.target);

@@ -35,6 +35,8 @@ Arguments argumentsFor(const Options& options, const LoadedFile& program, GraphF
 void applySettings(const Options& options);
 // Makes them what they are when the process begins.
 void resetSettings();
+// Of --dtype: "f16", "bf16", "f32" or "f64".
+DType dtypeOf(const std::string& name);
 // Whether the file is an archive of torch.jit.save, by its records.
 bool isArchiveOfModule(const std::string& path);
 // The tensors of such an archive's module (its state), or of a file of tensors.

@@ -13,6 +13,7 @@
 #include "core/grad_mode.h"
 #include "core/parallel.h"
 #include "runtime/ops/call.h"
+#include "runtime/ops/reduce/norms.h"
 #include "runtime/threads.h"
 
 namespace wick {
@@ -103,15 +104,6 @@ void forEachChunk(const std::vector<Piece>& pieces, F body) {
       body(*at, chunk, first, std::min(n, first + kChunk));
     }
   });
-}
-
-template <class T>
-double magnitude(T v) {
-  if constexpr (kIsComplex<T>) {
-    return std::abs(std::complex<double>(v));
-  } else {
-    return std::abs(static_cast<double>(v));
-  }
 }
 
 enum class Norm { Largest, Smallest, Count, One, Two, Any };

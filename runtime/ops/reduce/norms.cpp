@@ -14,15 +14,6 @@ namespace wick {
 
 namespace {
 
-template <class T>
-double magnitude(T v) {
-  if constexpr (kIsComplex<T>) {
-    return std::abs(std::complex<double>(v));
-  } else {
-    return std::abs(static_cast<double>(v));
-  }
-}
-
 // Sum of squares and its root.
 template <class T, class Out>
 struct EuclideanNormOp {
