@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "autograd/formula.h"
-#include "tests/autograd/every_operator.h"
+#include "tests/every_operator.h"
 #include "wick.h"
 
 namespace wick {

@@ -11,6 +11,7 @@
 #include "ir/symbolic_sizes.h"
 #include "ir/verifier.h"
 #include "passes/propagate_types.h"
+#include "tests/every_operator.h"
 
 namespace wick {
 
@@ -30,14 +31,6 @@ bool givesTensors(const Operator& op) {
     if (r.type->kind() == TypeKind::Tensor || r.type->str() == "Tensor[]") return true;
   }
   return false;
-}
-
-template <class F>
-void forEachOperator(F f) {
-  OperatorRegistry& registry = OperatorRegistry::instance();
-  for (const std::string& name : registry.names()) {
-    for (const Operator* op : registry.overloads(Symbol::fromQualString(name))) f(*op);
-  }
 }
 
 // Arguments that fit together more often than not.

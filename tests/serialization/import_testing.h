@@ -1,8 +1,6 @@
 // What the tests of imported modules share: small_module.pt, whole or with records replaced.
 #pragma once
 
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,23 +8,9 @@
 #include "serialization/archive_reader.h"
 #include "serialization/archive_writer.h"
 #include "serialization/import.h"
+#include "tests/serialization/data_files.h"
 
 namespace wick {
-
-inline std::string dataPath(const std::string& name) {
-  return "tests/serialization/data/" + name;
-}
-
-inline std::string contentsOf(const std::string& name) {
-  std::ifstream file(dataPath(name), std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-inline Bytes bytesOf(const std::string& text) {
-  return copyBytes(std::as_bytes(std::span(text.data(), text.size())));
-}
 
 // small_module.pt with some records replaced; an empty text leaves the record out.
 inline std::string changed(const std::vector<std::pair<std::string, std::string>>& changes) {

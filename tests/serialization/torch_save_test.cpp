@@ -5,29 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <fstream>
-#include <sstream>
 #include <string>
 
 #include "core/error.h"
+#include "tests/serialization/data_files.h"
 
 namespace wick {
 namespace {
-
-std::string dataPath(const std::string& name) {
-  return "tests/serialization/data/" + name;
-}
-
-std::string contentsOf(const std::string& name) {
-  std::ifstream file(dataPath(name), std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-Bytes bytesOf(const std::string& text) {
-  return copyBytes(std::as_bytes(std::span(text.data(), text.size())));
-}
 
 const IValue& at(const IValue& dict, const char* key) {
   const IValue* value = dict.toDict().find(key);
