@@ -556,7 +556,7 @@ bool isExceptionName(std::string_view name) {
   return false;
 }
 
-SugaredValuePtr builtinValue(const std::string& name, GraphFunction& fn, const SourceRange&) {
+SugaredValuePtr builtinValue(const std::string& name, GraphFunction& fn) {
   static const std::unordered_map<std::string_view, const Entry*> kIndex = [] {
     std::unordered_map<std::string_view, const Entry*> out;
     for (const Entry& e : kGlobals) out.emplace(e.name, &e);
@@ -597,8 +597,8 @@ static SugaredValuePtr ownMember(const std::string& module, const std::string& n
   return nullptr;
 }
 
-SugaredValuePtr builtinMember(const std::string& module, const std::string& name, GraphFunction& fn,
-                              const SourceRange&) {
+SugaredValuePtr builtinMember(const std::string& module, const std::string& name,
+                              GraphFunction& fn) {
   std::string full = module + "." + name;
   if (const Entry* e = find(kMembers, full)) {
     if (SugaredValuePtr found = make(e->target, fn)) return found;

@@ -11,10 +11,10 @@
 namespace wick {
 
 // A name that needs no module: `len`, `range`, `torch`, `math`. Null when there is none.
-SugaredValuePtr builtinValue(const std::string& name, GraphFunction& fn, const SourceRange& range);
+SugaredValuePtr builtinValue(const std::string& name, GraphFunction& fn);
 // A member of a builtin module: ("torch.nn.functional", "relu"). Null when there is none.
-SugaredValuePtr builtinMember(const std::string& module, const std::string& name, GraphFunction& fn,
-                              const SourceRange& range);
+SugaredValuePtr builtinMember(const std::string& module, const std::string& name,
+                              GraphFunction& fn);
 // The names for which builtinValue gives something, for "did you mean".
 const std::set<std::string>& builtinNames();
 // "; did you mean 'x'?" for a member that does not exist.

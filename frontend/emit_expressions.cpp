@@ -29,7 +29,7 @@ SugaredValuePtr Emitter::emitSugared(const Expr& expr, size_t num_binders,
       return env_->get(expr.range(), Var(expr.tree()).name().name());
     case TK_LAMBDA: {
       Lambda lambda(expr.tree());
-      return makeLocalFunction(expr.range(), "<lambda>", expr.tree(), lambda.decl());
+      return makeLocalFunction("<lambda>", expr.tree(), lambda.decl());
     }
     case '.': {
       Select select(expr.tree());
@@ -227,7 +227,7 @@ Value* Emitter::emitBinary(const SourceRange& range, int op, const NamedValue& l
   TypeKind left = lhs.type()->kind();
   TypeKind right = rhs.type()->kind();
   if (op == '+' && left == TypeKind::Tuple && right == TypeKind::Tuple) {
-    return emitTupleAdd(range, lhs.value, rhs.value);
+    return emitTupleAdd(lhs.value, rhs.value);
   }
   if (op == '%' && left == TypeKind::String) {
     Node* n = graph_.create(Symbol::aten("percentFormat"), {lhs.value, rhs.value});
@@ -255,7 +255,7 @@ Value* Emitter::emitBinary(const SourceRange& range, int op, const NamedValue& l
   return emitMagic(range, fn_, found->method, name, {lhs, rhs});
 }
 
-Value* Emitter::emitTupleAdd(const SourceRange&, Value* lhs, Value* rhs) {
+Value* Emitter::emitTupleAdd(Value* lhs, Value* rhs) {
   std::vector<Value*> elements;
   for (Value* tuple : {lhs, rhs}) {
     Node* unpacked = graph_.insertNode(graph_.createTupleUnpack(tuple));

@@ -85,7 +85,7 @@ void collectAssigned(const List<Stmt>& statements, std::vector<std::string>& out
 
 void Emitter::emitLocalDef(const Def& def) {
   const std::string name = def.name().name();
-  SugaredValuePtr function = makeLocalFunction(def.range(), name, def.tree(), def.decl());
+  SugaredValuePtr function = makeLocalFunction(name, def.tree(), def.decl());
   env_->set(def.name().range(), name, function);
   // It is compiled even when nobody calls it, so that its errors show.
   if (!isGenericFunction(def)) {
@@ -93,8 +93,8 @@ void Emitter::emitLocalDef(const Def& def) {
   }
 }
 
-SugaredValuePtr Emitter::makeLocalFunction(const SourceRange&, const std::string& name,
-                                           const TreeRef& tree, const Decl& decl) {
+SugaredValuePtr Emitter::makeLocalFunction(const std::string& name, const TreeRef& tree,
+                                           const Decl& decl) {
   auto function = std::make_shared<LocalFunction>(name, tree, resolver_, env_->scope());
   function->emitter_ = this;
   // Defaults are evaluated now, and kept in variables that no program can name.

@@ -222,7 +222,7 @@ SugaredValuePtr Environment::get(const SourceRange& range, const std::string& na
     if (SugaredValuePtr found = resolver_ ? resolver_->resolveValue(name, fn_, range) : nullptr) {
       return found;
     }
-    if (SugaredValuePtr found = builtinValue(name, fn_, range)) return found;
+    if (SugaredValuePtr found = builtinValue(name, fn_)) return found;
   }
   if (required) failUndefined(range, name);
   return nullptr;

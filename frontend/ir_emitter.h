@@ -65,8 +65,7 @@ class Emitter {
     SugaredValuePtr value;
   };
   void emitLocalDef(const Def& def);
-  SugaredValuePtr makeLocalFunction(const SourceRange& range, const std::string& name,
-                                    const TreeRef& tree, const Decl& decl);
+  SugaredValuePtr makeLocalFunction(const std::string& name, const TreeRef& tree, const Decl& decl);
   std::vector<Argument> emitSugaredArguments(const Apply& apply);
   SugaredValuePtr callLocal(const SourceRange& range, LocalFunction& function,
                             const std::vector<Argument>& arguments);
@@ -174,7 +173,7 @@ class Emitter {
   Value* emitBinary(const BinOp& expr);
   Value* emitBinary(const SourceRange& range, int op, const NamedValue& lhs, const NamedValue& rhs);
   Value* emitValueComparison(const SourceRange& range, int op, Value* lhs, Value* rhs);
-  Value* emitTupleAdd(const SourceRange& range, Value* lhs, Value* rhs);
+  Value* emitTupleAdd(Value* lhs, Value* rhs);
   Value* emitNone(const TypePtr& type_hint);
   std::vector<NamedValue> emitArguments(const List<Expr>& inputs);
   std::vector<SugaredValuePtr> unpackStarred(const Expr& expr);

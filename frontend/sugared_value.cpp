@@ -96,13 +96,13 @@ SugaredValuePtr BuiltinFunction::call(const SourceRange& range, GraphFunction& f
 
 SugaredValuePtr BuiltinModule::attr(const SourceRange& range, GraphFunction& fn,
                                     const std::string& field) {
-  if (SugaredValuePtr found = builtinMember(name_, field, fn, range)) return found;
+  if (SugaredValuePtr found = builtinMember(name_, field, fn)) return found;
   throwCompileError(range, "module '{}' has no attribute '{}'{}", name_, field,
                     suggestBuiltinMember(name_, field));
 }
 
-bool BuiltinModule::hasAttr(const SourceRange& range, GraphFunction& fn, const std::string& field) {
-  return builtinMember(name_, field, fn, range) != nullptr;
+bool BuiltinModule::hasAttr(const SourceRange&, GraphFunction& fn, const std::string& field) {
+  return builtinMember(name_, field, fn) != nullptr;
 }
 
 namespace {

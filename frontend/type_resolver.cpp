@@ -471,7 +471,7 @@ class DefaultEvaluator {
     if (expr.kind() == TK_VAR) {
       const std::string& name = Var(expr.tree()).name().name();
       SugaredValuePtr found = resolver_ ? resolver_->resolveValue(name, fn, expr.range()) : nullptr;
-      if (!found) found = builtinValue(name, fn, expr.range());
+      if (!found) found = builtinValue(name, fn);
       if (!found) throwCompileError(expr.range(), "undefined value {}", name);
       return found;
     }

@@ -97,7 +97,7 @@ class PythonFunction : public autograd::CustomFunction {
   bool returnedOne() const { return returned_one_; }
 
   std::vector<Tensor> forward(autograd::FunctionContext& ctx, const std::vector<IValue>&) override {
-    return within(ctx, "forward", [&](py::object& python_context) {
+    return within(ctx, [&](py::object& python_context) {
       const auto given_args = py::reinterpret_borrow<py::tuple>(arguments_->get());
       const py::object result =
           py::handle(type_.get()).attr("forward")(python_context, *given_args);
@@ -109,7 +109,7 @@ class PythonFunction : public autograd::CustomFunction {
 
   std::vector<Tensor> backward(autograd::FunctionContext& ctx,
                                const std::vector<Tensor>& grads) override {
-    return within(ctx, "backward", [&](py::object& python_context) {
+    return within(ctx, [&](py::object& python_context) {
       const py::tuple arguments = tupleOf(grads);
       const py::object result =
           py::handle(type_.get()).attr("backward")(python_context, *arguments);
@@ -122,7 +122,7 @@ class PythonFunction : public autograd::CustomFunction {
 
  private:
   template <class F>
-  std::vector<Tensor> within(autograd::FunctionContext& ctx, const char*, F&& f) {
+  std::vector<Tensor> within(autograd::FunctionContext& ctx, F&& f) {
     const WithGil gil;
     if (!gil.usable()) raise(PyExc_RuntimeError, "the interpreter has ended");
     try {

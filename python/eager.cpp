@@ -627,7 +627,7 @@ PyObject* probe(PyObject*, PyObject* arguments) {
     const char *module = nullptr, *name = nullptr;
     if (!PyArg_ParseTuple(arguments, "ss", &module, &name)) return nullptr;
     GraphFunction scratch("probe", std::make_shared<Graph>());
-    const SugaredValuePtr found = builtinMember(module, name, scratch, SourceRange());
+    const SugaredValuePtr found = builtinMember(module, name, scratch);
     if (!found) Py_RETURN_NONE;
     const std::string full = fmt::format("{}.{}", module, name);
     if (dynamic_cast<const BuiltinModule*>(found.get())) {

@@ -239,7 +239,7 @@ SugaredValuePtr sugared(PyObject* object, const std::string& name, GraphFunction
   if (const std::string text = textAttribute(object, "_text"); !text.empty()) {
     const size_t dot = text.rfind('.');
     if (dot == std::string::npos) throwCompileError(range, "'{}' is no function", name);
-    return builtinMember(text.substr(0, dot), text.substr(dot + 1), fn, range);
+    return builtinMember(text.substr(0, dot), text.substr(dot + 1), fn);
   }
   if (GraphFunction* function = scriptFunctionIn(object)) {
     return std::make_shared<FunctionValue>(function);
@@ -253,7 +253,7 @@ SugaredValuePtr sugared(PyObject* object, const std::string& name, GraphFunction
         object == reinterpret_cast<PyObject*>(&PyFloat_Type) ||
         object == reinterpret_cast<PyObject*>(&PyBool_Type) ||
         object == reinterpret_cast<PyObject*>(&PyUnicode_Type)) {
-      return builtinValue(class_name, fn, range);
+      return builtinValue(class_name, fn);
     }
     const Owned found = askScripting("_class_for", object);
     if (PyUnicode_Check(found.get())) {

@@ -73,7 +73,7 @@ bool isKnownTorchName(const std::string& name) {
     return true;
   }
   GraphFunction scratch("<lookup>", std::make_shared<Graph>());
-  return builtinMember("torch", name, scratch, SourceRange()) != nullptr;
+  return builtinMember("torch", name, scratch) != nullptr;
 }
 
 bool isKnownOperator(const std::string& name) {
