@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "aot/pack_weights.h"
 #include "aot/plan.h"
 #include "aot/program_text.h"
 #include "aot/recording.h"
@@ -41,7 +42,7 @@ constexpr const char* kBlocks =
     ;
 
 constexpr size_t kWeightsHeader = 64;
-constexpr uint32_t kFormatVersion = 3;
+constexpr uint32_t kFormatVersion = 4;
 
 // FNV-1a, over words where there are some.
 class Fingerprint {
@@ -261,6 +262,7 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
       if (entry.family) {
         written.push_back(writer.add(*entry.family, weights));
       } else {
+        packWeights(entry.program);
         const Plan plan = makePlan(entry.program, weights);
         written.push_back(writer.add(entry.program, plan));
       }

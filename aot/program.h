@@ -84,6 +84,10 @@ struct LibraryStep {
   bool one_thread = false;
   Place from, weights, to;
   bool packs = false;
+  // How the weight lies when it is packed already (pack_weights.h): sizes of blocks, and which dimensions they divide.
+  struct Blocks {
+    DimVector sizes, dims;
+  } blocks;
   std::optional<Place> bias, addend;
 };
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "aot/pack_weights.h"
 #include "aot/recording.h"
 #include "codegen/loop/kernel.h"
 
@@ -30,9 +31,25 @@ std::string quoted(std::string_view text) {
 
 namespace {
 
-std::string layoutText(const Layout& layout) {
-  return fmt::format("{{{}, {{{}}}, {{{}}}}}", layout.sizes.size(), listOf(layout.sizes),
-                     listOf(layout.strides));
+std::string numbersOf(const int64_t* values, int32_t count) {
+  return listOf(IntSpan(values, static_cast<size_t>(count)));
+}
+
+std::string layoutText(const wick_aot_layout& layout) {
+  return fmt::format("{{{}, {{{}}}, {{{}}}}}", layout.rank, numbersOf(layout.sizes, layout.rank),
+                     numbersOf(layout.strides, layout.rank));
+}
+
+// A wick_aot_primitive as C++ initializes it.
+std::string primitiveText(const wick_aot_primitive& p) {
+  const auto spatial = [&](const int64_t* values) { return numbersOf(values, p.spatial); };
+  return fmt::format(
+      "{{{}, {}, {}, int32_t({}), {}, {}, {},\n     {{{}}}, {{{}}}, {{{}}}, {{{}}},\n     {},\n"
+      "     {},\n     {}, {{{}, {{{}}}, {{{}}}}}}}",
+      p.kind, p.residual, p.activation, p.one_thread, p.weights_offset, p.bias_offset, p.spatial,
+      spatial(p.stride), spatial(p.dilation), spatial(p.padding), spatial(p.padding_after),
+      layoutText(p.source), layoutText(p.weight), layoutText(p.result), p.packed.count,
+      numbersOf(p.packed.sizes, p.packed.count), numbersOf(p.packed.dims, p.packed.count));
 }
 
 }  // namespace
@@ -143,24 +160,12 @@ int64_t StepWriter::weightsOffset(const Place& p) const {
 }
 
 void StepWriter::write(const Step& step, const LibraryStep& s) {
-  DimVector skipped = s.dilation;
-  for (int64_t& d : skipped) --d;
   const bool packs = s.packs && isWeight(s.weights);
   const bool bias_known = s.bias && isWeight(*s.bias);
-  const std::string description = fmt::format(
-      "{{{}, {}, {}, int32_t({}), {}, {}, {},\n     {{{}}}, {{{}}}, {{{}}}, {{{}}},\n     {},\n    "
-      " "
-      "{},\n     {}}}",
-      s.kind == LibraryStep::Kind::Convolution  ? 0
-      : s.kind == LibraryStep::Kind::Transposed ? 1
-                                                : 2,
-      static_cast<int>(s.residual), static_cast<int>(s.activation), s.one_thread ? 1 : 0,
-      packs ? weightsOffset(s.weights) : -1,
-      !s.bias      ? -1
-      : bias_known ? weightsOffset(*s.bias)
-                   : -2,
-      s.stride.size(), listOf(s.stride), listOf(skipped), listOf(s.padding),
-      listOf(s.padding_after), layoutText(s.source), layoutText(s.weight), layoutText(s.result));
+  wick_aot_primitive primitive = primitiveOf(s);
+  if (packs) primitive.weights_offset = weightsOffset(s.weights);
+  if (bias_known) primitive.bias_offset = weightsOffset(*s.bias);
+  const std::string description = primitiveText(primitive);
   const std::string arguments =
       fmt::format("{}, {}, {}, {}, {}", pointer(s.from, "float"),
                   packs ? "nullptr" : pointer(s.weights, "float"),

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Of this interface; a model that was written for another does not compile. */
-#define WICK_AOT_VERSION 3
+#define WICK_AOT_VERSION 4
 #define WICK_AOT_MAX_RANK 8
 #define WICK_AOT_MAX_SYMBOLS 8
 

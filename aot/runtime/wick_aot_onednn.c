@@ -74,6 +74,30 @@ static dnnl_status_t describe(dnnl_memory_desc_t* desc, const wick_aot_layout* l
                                           layout->strides);
 }
 
+/* The constant weight, or an argument, as it lies. */
+static dnnl_status_t describe_weight(dnnl_memory_desc_t* desc, const wick_aot_primitive* p) {
+  if (p->packed.count == 0) return describe(desc, &p->weight);
+  /* The library has no function for these layouts, but documents the fields. Strides of blocks alone would be refused. */
+  const dnnl_status_t status =
+      dnnl_memory_desc_init_by_strides(desc, p->weight.rank, p->weight.sizes, dnnl_f32, NULL);
+  if (status != dnnl_success) return status;
+  dnnl_blocking_desc_t* blocks = &desc->format_desc.blocking;
+  blocks->inner_nblks = p->packed.count;
+  for (int32_t b = 0; b < p->packed.count; ++b) {
+    blocks->inner_blks[b] = p->packed.sizes[b];
+    blocks->inner_idxs[b] = p->packed.dims[b];
+  }
+  for (int32_t d = 0; d < p->weight.rank; ++d) {
+    dnnl_dim_t block = 1;
+    for (int32_t b = 0; b < p->packed.count; ++b) {
+      if (p->packed.dims[b] == d) block *= p->packed.sizes[b];
+    }
+    desc->padded_dims[d] = (p->weight.sizes[d] + block - 1) / block * block;
+    blocks->strides[d] = p->weight.strides[d];
+  }
+  return dnnl_success;
+}
+
 static dnnl_status_t append_activation(dnnl_post_ops_t ops, int32_t activation) {
   dnnl_alg_kind_t kind = dnnl_eltwise_relu;
   float alpha = 0, beta = 0;
@@ -243,7 +267,7 @@ static dnnl_status_t prepare(wick_aot_state* state, library* lib, const wick_aot
   const int has_bias = p->bias_offset != -1;
   dnnl_primitive_desc_t description = NULL;
   dnnl_status_t status = describe(&source, &p->source);
-  if (status == dnnl_success) status = describe(&weight, &p->weight);
+  if (status == dnnl_success) status = describe_weight(&weight, p);
   if (status == dnnl_success) status = describe(&result, &p->result);
   if (status == dnnl_success && has_bias) status = describe_bias(p, &bias);
   if (status == dnnl_success) {
@@ -334,6 +358,28 @@ static int make(wick_aot_state* state, library* lib, int32_t index, const wick_a
   return WICK_AOT_OK;
 }
 
+static dnnl_status_t open_library(library* lib) {
+  dnnl_status_t status = dnnl_engine_create(&lib->engine, dnnl_cpu, 0);
+  if (status == dnnl_success) {
+    status = dnnl_stream_create(&lib->stream, lib->engine, dnnl_stream_default_flags);
+  }
+  return status;
+}
+
+static void close_library(library* lib) {
+  if (lib->stream) dnnl_stream_destroy(lib->stream);
+  if (lib->engine) dnnl_engine_destroy(lib->engine);
+}
+
+static void free_packed(packed_weight* packed) {
+  while (packed) {
+    packed_weight* next = packed->next;
+    free(packed->memory);
+    free(packed);
+    packed = next;
+  }
+}
+
 static int onednn_init(wick_aot_state* state) {
   const wick_aot_model* model = state->model;
   library* lib = (library*)calloc(1, sizeof *lib);
@@ -341,10 +387,7 @@ static int onednn_init(wick_aot_state* state) {
   state->library = lib;
   lib->primitives = (family*)calloc((size_t)model->num_primitives, sizeof *lib->primitives);
   if (!lib->primitives) return wick_aot_fail(state, WICK_AOT_MEMORY, "memory cannot be had");
-  dnnl_status_t status = dnnl_engine_create(&lib->engine, dnnl_cpu, 0);
-  if (status == dnnl_success) {
-    status = dnnl_stream_create(&lib->stream, lib->engine, dnnl_stream_default_flags);
-  }
+  const dnnl_status_t status = open_library(lib);
   if (status != dnnl_success) return refused(state, -1, status);
   for (int32_t i = 0; i < model->num_primitives; ++i) {
     const wick_aot_primitive* p = &model->primitives[i];
@@ -361,22 +404,63 @@ static void onednn_free(wick_aot_state* state) {
   for (int32_t i = 0; lib->primitives && i < state->model->num_primitives; ++i) {
     family* f = &lib->primitives[i];
     for (int v = 0; v < kVariants; ++v) clear(&f->variants[v].made);
-    while (f->packed) {
-      packed_weight* next = f->packed->next;
-      free(f->packed->memory);
-      free(f->packed);
-      f->packed = next;
-    }
+    free_packed(f->packed);
   }
   free(lib->primitives);
   free(lib->scratch);
-  if (lib->stream) dnnl_stream_destroy(lib->stream);
-  if (lib->engine) dnnl_engine_destroy(lib->engine);
+  close_library(lib);
   free(lib);
   state->library = NULL;
 }
 
 const wick_aot_library wick_aot_onednn = {onednn_init, onednn_free};
+
+/* Whether blocks and strides are all that there is to a layout. */
+static int is_blocked(const dnnl_memory_desc_t* desc) {
+  if (desc->format_kind != dnnl_blocked || desc->offset0 != 0 || desc->extra.flags != 0) return 0;
+  for (int d = 0; d < desc->ndims; ++d) {
+    if (desc->padded_offsets[d] != 0) return 0;
+  }
+  return desc->format_desc.blocking.inner_nblks > 0;
+}
+
+void* wick_aot_pack(const wick_aot_primitive* primitive, const float* weight,
+                    wick_aot_layout* layout, wick_aot_blocks* blocks, size_t* bytes) {
+  library lib;
+  wick_aot_state state;
+  ready made;
+  packed_weight* packed = NULL;
+  wick_aot_primitive p = *primitive;
+  memset(&lib, 0, sizeof lib);
+  memset(&state, 0, sizeof state);
+  memset(&made, 0, sizeof made);
+  state.weights = (const unsigned char*)weight;
+  p.weights_offset = 0;
+  if (p.bias_offset != -1) p.bias_offset = -2;
+  dnnl_status_t status = open_library(&lib);
+  const int before = p.one_thread ? set_threads(1) : 0;
+  if (status == dnnl_success) status = prepare(&state, &lib, &p, &packed, &made);
+  if (p.one_thread) set_threads(before);
+  clear(&made);
+  close_library(&lib);
+  void* memory = NULL;
+  if (status == dnnl_success && packed && is_blocked(&packed->layout)) {
+    const dnnl_blocking_desc_t* from = &packed->layout.format_desc.blocking;
+    *layout = p.weight;
+    memset(blocks, 0, sizeof *blocks);
+    blocks->count = from->inner_nblks;
+    for (int b = 0; b < from->inner_nblks; ++b) {
+      blocks->sizes[b] = from->inner_blks[b];
+      blocks->dims[b] = from->inner_idxs[b];
+    }
+    for (int d = 0; d < p.weight.rank; ++d) layout->strides[d] = from->strides[d];
+    *bytes = dnnl_memory_desc_get_size(&packed->layout);
+    memory = packed->memory;
+    packed->memory = NULL;
+  }
+  free_packed(packed);
+  return memory;
+}
 
 static int same_layout(const wick_aot_layout* a, const wick_aot_layout* b) {
   const size_t bytes = (size_t)a->rank * sizeof a->sizes[0];

@@ -36,6 +36,15 @@ typedef struct wick_aot_layout {
   int64_t strides[WICK_AOT_MAX_DIMS]; /* in elements */
 } wick_aot_layout;
 
+/* How a weight lies that is packed while the model is built: in blocks of these sizes of these dimensions, from the
+ * outside to the inside. The strides of its layout are those of whole blocks. Sizes that blocks do not divide are
+ * filled up with zeros. Without blocks it lies as the layout says. */
+typedef struct wick_aot_blocks {
+  int32_t count;
+  int64_t sizes[WICK_AOT_MAX_DIMS];
+  int64_t dims[WICK_AOT_MAX_DIMS];
+} wick_aot_blocks;
+
 /* One convolution or product of float32 tensors. */
 typedef struct wick_aot_primitive {
   int32_t kind;
@@ -52,6 +61,7 @@ typedef struct wick_aot_primitive {
   wick_aot_layout source;
   wick_aot_layout weight;
   wick_aot_layout result;
+  wick_aot_blocks packed; /* of the weight */
 } wick_aot_primitive;
 
 /* Arguments of one call; those that the primitive has not are null. */
@@ -74,6 +84,13 @@ extern const wick_aot_library wick_aot_onednn;
  * and strides alone. What oneDNN makes for sizes is kept for those that were used last. */
 int wick_aot_run(wick_aot_state* state, int32_t index, const wick_aot_primitive* sized,
                  const wick_aot_arguments* arguments);
+
+/* For those who build models: packs the constant weight of a primitive as the library wants it on this machine. The
+ * weight lies at `weight` as the primitive says, which has no blocks. Writes the layout and the blocks of
+ * what it returns: `bytes` bytes, which the caller frees. Null when the library takes the weight as it is, has no such
+ * form for it, or refuses the primitive. */
+void* wick_aot_pack(const wick_aot_primitive* primitive, const float* weight,
+                    wick_aot_layout* layout, wick_aot_blocks* blocks, size_t* bytes);
 
 #ifdef __cplusplus
 }
