@@ -154,16 +154,33 @@ bool isFloatingTensor(const Value* v) {
   return type && type->facts().dtype && isFloating(*type->facts().dtype);
 }
 
-bool takesOnlyNumbers(const Node* n) {
-  return std::all_of(n->inputs().begin() + 1, n->inputs().end(), [](const Value* v) {
-    return memoryKindsOf(*v->type()) == kNoMemory && v->type()->kind() != TypeKind::Complex &&
-           v->type()->kind() != TypeKind::Number;
-  });
+bool isPlainNumber(const Value* v) {
+  return memoryKindsOf(*v->type()) == kNoMemory && v->type()->kind() != TypeKind::Complex &&
+         v->type()->kind() != TypeKind::Number;
+}
+
+// Whether arithmetic of `self` with the value has the dtype and the sizes of `self`, as the static types
+// say.
+bool fitsInto(const Value* self, const Value* v) {
+  const auto* into = self->type()->as<TensorType>();
+  const auto* type = v->type()->as<TensorType>();
+  if (!into || !type) return false;
+  const TensorType::Facts &a = into->facts(), &b = type->facts();
+  if (!a.dtype || a.dtype != b.dtype || !a.sizes || !b.sizes || b.sizes->size() > a.sizes->size()) {
+    return false;
+  }
+  const size_t more = a.sizes->size() - b.sizes->size();
+  for (size_t i = 0; i < b.sizes->size(); ++i) {
+    const std::optional<int64_t> size = (*b.sizes)[i];
+    if (!size || (size != 1 && size != (*a.sizes)[more + i])) return false;
+  }
+  return true;
 }
 
 class TensorRenamer {
  public:
-  explicit TensorRenamer(Graph& graph) : graph_(graph) {}
+  // `typed`: also arithmetic with tensors that fit, as far as types tell.
+  TensorRenamer(Graph& graph, bool typed) : graph_(graph), typed_(typed) {}
 
   bool block(Block* b) {
     bool changed = false;
@@ -194,12 +211,18 @@ class TensorRenamer {
     return returns.size() == 1 && !returns[0].alias && returns[0].type->kind() == TypeKind::Tensor;
   }
 
+  bool takesWhatFits(const Node* n) const {
+    return std::all_of(n->inputs().begin() + 1, n->inputs().end(), [&](const Value* v) {
+      return isPlainNumber(v) || (typed_ && fitsInto(n->input(0), v));
+    });
+  }
+
   // The node's counterpart without the write, in its place; null when it has none that is equal.
   Node* functional(Node* n) {
     const Operator* op = n->maybeOperator();
     bool keeps =
         keepsDtype(n->kind()) || (keepsFloatingDtype(n->kind()) && isFloatingTensor(n->input(0)));
-    if (!op || !keeps || n->outputs().size() != 1 || !takesOnlyNumbers(n)) return nullptr;
+    if (!op || !keeps || n->outputs().size() != 1 || !takesWhatFits(n)) return nullptr;
     std::string name(n->kind().qualString());
     name.pop_back();
     Symbol kind = Symbol::fromQualString(name);
@@ -224,6 +247,7 @@ class TensorRenamer {
   }
 
   Graph& graph_;
+  const bool typed_;
   Untouched tensors_;
 };
 
@@ -234,7 +258,11 @@ bool removeListMutation(Graph& graph) {
 }
 
 bool removeTensorMutation(Graph& graph) {
-  return TensorRenamer(graph).block(graph.block());
+  return TensorRenamer(graph, false).block(graph.block());
+}
+
+bool removeTypedTensorMutation(Graph& graph) {
+  return TensorRenamer(graph, true).block(graph.block());
 }
 
 }  // namespace wick

@@ -19,4 +19,9 @@ bool removeListMutation(Graph& graph);
 // changed. Linear.
 bool removeTensorMutation(Graph& graph);
 
+// The same where the types of the graph hold for every call (passes/propagate_types.h): also arithmetic
+// with tensors that have the dtype of the one that is written and, but for dimensions of size 1, its
+// sizes.
+bool removeTypedTensorMutation(Graph& graph);
+
 }  // namespace wick

@@ -13,10 +13,6 @@ namespace wick {
 
 namespace {
 
-constexpr int64_t kMaxTurns = 32;
-constexpr size_t kMaxBodyNodes = 32;
-constexpr size_t kMaxNodes = 256;
-
 size_t countNodes(const Block* b, size_t limit) {
   size_t n = 0;
   for (const Node* node : b->nodes()) {
@@ -75,17 +71,18 @@ bool typesAreKept(const Node* loop) {
   return true;
 }
 
-bool unrollIn(Block* b) {
+bool unrollIn(Block* b, const UnrollLimits& limits) {
   bool changed = false;
   for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
     Node* n = *it;
     ++it;
-    for (Block* sub : n->blocks()) changed |= unrollIn(sub);
+    for (Block* sub : n->blocks()) changed |= unrollIn(sub, limits);
     if (n->kind() != prim::Loop) continue;
     std::optional<int64_t> turns = turnsOf(n);
-    if (!turns || *turns > kMaxTurns || !typesAreKept(n)) continue;
-    size_t size = countNodes(n->blocks()[0], kMaxBodyNodes);
-    if (size > kMaxBodyNodes || size * static_cast<size_t>(*turns) > kMaxNodes) continue;
+    if (!turns || *turns > limits.turns || !typesAreKept(n)) continue;
+    const auto times = static_cast<size_t>(std::max<int64_t>(*turns, 1));
+    size_t size = countNodes(n->blocks()[0], limits.body_nodes);
+    if (size > limits.body_nodes || size > limits.nodes / times) continue;
     if (!WICK_MAY_OPTIMIZE("unrolls {} iterations", *turns)) continue;
     unroll(n, *turns);
     changed = true;
@@ -96,7 +93,11 @@ bool unrollIn(Block* b) {
 }  // namespace
 
 bool unrollLoops(Graph& graph) {
-  return unrollIn(graph.block());
+  return unrollIn(graph.block(), {});
+}
+
+bool unrollLoopsWithin(Graph& graph, const UnrollLimits& limits) {
+  return unrollIn(graph.block(), limits);
 }
 
 }  // namespace wick

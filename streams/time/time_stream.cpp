@@ -14,6 +14,8 @@
 #include "runtime/ops/call.h"
 #include "streams/balance.h"
 #include "streams/time/axis_rules.h"
+#include "streams/time/carried.h"
+#include "streams/time/specialize.h"
 
 namespace wick::streams {
 
@@ -41,6 +43,9 @@ bool isList(const Node& node) {
   return node.kind() == prim::ListConstruct || node.kind() == prim::TupleConstruct;
 }
 
+// Of an input of a step that is no argument of its node: only its number of steps counts.
+constexpr size_t kNoArgument = SIZE_MAX;
+
 }  // namespace
 
 class TimeStream::Engine {
@@ -49,11 +54,11 @@ class TimeStream::Engine {
          int64_t axis, const PlaceOf& place_of)
       : program_(program), place_of_(place_of) {
     program->ensureDefined();
-    const Graph& graph = *program->graph();
-    if (graph.inputs().size() != example.size() || example.empty() || !example[0].isTensor()) {
+    if (program->graph()->inputs().size() != example.size() || example.empty() ||
+        !example[0].isTensor()) {
       throw UsageError(
           fmt::format("a stream over time needs {} arguments, the first a tensor, found {}",
-                      std::max<size_t>(graph.inputs().size(), 1), example.size()));
+                      std::max<size_t>(program->graph()->inputs().size(), 1), example.size()));
     }
     const Tensor& first = example[0].toTensor();
     axis_ = axis < 0 ? axis + first.dim() : axis;
@@ -62,6 +67,8 @@ class TimeStream::Engine {
           fmt::format("expected a dimension of {} as time, found {}", first.describe(), axis));
     }
     like_ = filled(first, axis_, 0, 0);
+    graph_ = specializedOverTime(*program, example, axis_);
+    const Graph& graph = *graph_;
     for (size_t i = 0; i < example.size(); ++i) values_[graph.inputs()[i]] = example[i];
     axes_[graph.inputs()[0]] = axis_;
     input_ = graph.inputs()[0];
@@ -69,6 +76,7 @@ class TimeStream::Engine {
     stream_.inputs.push_back({nameOf(*input_), "Tensor"});
     for (const Node* node : graph.nodes()) add(node);
     output_ = graph.outputs().at(0);
+    checkKnown(*graph.returnNode());
     if (graph.outputs().size() != 1 || axisOf(output_) < 0 || !values_.at(output_).isTensor()) {
       throw UsageError("the result of the program is no tensor that depends on time");
     }
@@ -79,6 +87,7 @@ class TimeStream::Engine {
     result_axis_ = axisOf(output_);
     // Of the example nothing is kept but what does not depend on time.
     for (const auto& [value, where] : axes_) values_.erase(value);
+    for (const auto& [value, by] : known_late_) values_.erase(value);
     reset();
   }
 
@@ -89,8 +98,12 @@ class TimeStream::Engine {
     ended_ = false;
     for (Step& step : steps_) {
       step.held.assign(step.held.size(), IValue());
-      step.drop = step.rule.kind == TimeRule::Kind::Cut ? step.rule.before : 0;
+      const TimeRule::Kind kind = step.rule.kind;
+      const bool cuts = kind == TimeRule::Kind::Cut || kind == TimeRule::Kind::Spread;
+      step.drop = cuts ? step.rule.before : 0;
+      step.steps = 0;
       step.begun = false;
+      if (step.carried) step.carried->reset();
     }
   }
 
@@ -117,17 +130,24 @@ class TimeStream::Engine {
       for (const IValue& held : step.held) {
         if (held.isTensor()) elements += held.toTensor().numel();
       }
+      if (step.carried) elements += step.carried->elements();
     }
     return elements;
   }
 
  private:
+  struct Input {
+    const Value* value;
+    size_t argument;  // of the node, or kNoArgument
+  };
   struct Step {
     const Node* node;
     TimeRule rule;
-    std::vector<size_t> inputs;  // those with time
-    std::vector<IValue> held;    // what each of these keeps, or None
-    int64_t drop = 0;            // steps that are still to be left out
+    std::vector<Input> inputs;  // those with time
+    std::vector<IValue> held;   // what each of these keeps, or None
+    std::unique_ptr<Carried> carried;
+    int64_t drop = 0;   // steps that are still to be left out
+    int64_t steps = 0;  // how many more a Limit may give
     bool begun = false;
   };
 
@@ -148,14 +168,24 @@ class TimeStream::Engine {
     throw UsageError(place.empty() ? why : fmt::format("{} ({})", why, place));
   }
 
+  // Refuses what reads something that is known at the end alone.
+  void checkKnown(const Node& node) const {
+    for (const Value* input : node.inputs()) {
+      const auto late = known_late_.find(input);
+      if (late == known_late_.end()) continue;
+      refuse(*late->second,
+             fmt::format("the last state of {} is known at the end alone, and is read",
+                         late->second->kind().qualString()));
+    }
+  }
+
   // Runs the node on the example, and makes a step of it when it depends on time.
   void add(const Node* node) {
     if (node->kind() == prim::Constant) {
       values_[node->output()] = *constantOf(node->output());
       return;
     }
-    const bool over_time =
-        std::ranges::any_of(node->inputs(), [&](const Value* v) { return axisOf(v) >= 0; });
+    checkKnown(*node);
     const std::string name(node->kind().qualString());
     if (!node->blocks().empty() || node->kind() == prim::CallMethod ||
         node->kind() == prim::CallFunction || node->hasSideEffects() ||
@@ -163,35 +193,58 @@ class TimeStream::Engine {
         (node->maybeOperator() && node->maybeOperator()->mayWrite(*node))) {
       refuse(*node, name + " has no form that runs piece by piece");
     }
-    std::vector<IValue> arguments;
-    for (const Value* input : node->inputs()) arguments.push_back(valueOf(input));
-    std::vector<IValue> results = call(*node, arguments);
-    for (size_t i = 0; i < node->outputs().size(); ++i) values_[node->output(i)] = results[i];
-    if (!over_time) return;
-    Step step{node, {}, {}, {}};
-    for (size_t i = 0; i < arguments.size(); ++i) {
-      if (axisOf(node->input(i)) >= 0) step.inputs.push_back(i);
+    TimeArguments arguments;
+    bool over_time = false;
+    for (const Value* input : node->inputs()) {
+      arguments.values.push_back(valueOf(input));
+      arguments.axes.push_back(axisOf(input));
+      arguments.lengths.push_back(lengths_.of(input));
+      over_time |= arguments.axes.back() >= 0 || !arguments.lengths.back().empty();
     }
-    step.rule = ruleFor(*node, arguments);
-    const size_t slots =
-        step.rule.kind == TimeRule::Kind::Each && step.inputs.size() < 2 ? 0 : step.inputs.size();
-    step.held.resize(slots);
-    for (const Value* output : node->outputs()) {
+    const std::vector<IValue> results = call(*node, arguments.values);
+    for (size_t i = 0; i < node->outputs().size(); ++i) values_[node->output(i)] = results[i];
+    if (!over_time || follow(*node, arguments.values)) return;
+    Step step{node, ruleFor(*node, arguments), {}, {}, nullptr};
+    const TimeRule& rule = step.rule;
+    for (size_t i = 0; i < node->inputs().size(); ++i) {
+      if (arguments.axes[i] >= 0) step.inputs.push_back({node->input(i), i});
+    }
+    if (rule.steps_of) step.inputs.push_back({rule.steps_of, kNoArgument});
+    const bool by_itself = rule.kind == TimeRule::Kind::Each || rule.kind == TimeRule::Kind::Carry;
+    if (rule.kind == TimeRule::Kind::Spread) {
+      step.held.resize(2);  // steps, and results that the end may take back
+    } else if (!by_itself || step.inputs.size() > 1) {
+      step.held.resize(step.inputs.size());
+    }
+    if (rule.kind == TimeRule::Kind::Carry) step.carried = carriedBy(*node, arguments.axes[0]);
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      const Value* const output = node->output(i);
+      if (i >= rule.timed) {
+        known_late_[output] = node;
+        continue;
+      }
       const IValue& result = values_.at(output);
       const bool tensors = result.isTensor() || result.isList() || result.isTuple();
       if (!tensors) refuse(*node, name + " asks about all of the time");
-      axes_[output] = step.rule.axis;
+      axes_[output] = rule.axis;
     }
     describe(step);
     steps_.push_back(std::move(step));
   }
 
-  TimeRule ruleFor(const Node& node, const std::vector<IValue>& arguments) {
-    TimeRule rule;
+  bool follow(const Node& node, const std::vector<IValue>& arguments) {
+    try {
+      return lengths_.follow(node, arguments, [&](const Value* v) { return axisOf(v); });
+    } catch (const UsageError& e) {
+      refuse(node, e.message());
+    }
+  }
+
+  TimeRule ruleFor(const Node& node, const TimeArguments& arguments) {
     if (isList(node) || node.kind() == prim::ListUnpack || node.kind() == prim::TupleUnpack) {
+      TimeRule rule;
       rule.axis = -1;
-      for (const Value* input : node.inputs()) {
-        const int64_t axis = axisOf(input);
+      for (const int64_t axis : arguments.axes) {
         if (axis < 0 || (rule.axis >= 0 && axis != rule.axis)) {
           refuse(node, "a list joins what has time in different places, or not at all");
         }
@@ -199,10 +252,8 @@ class TimeStream::Engine {
       }
       return rule;
     }
-    std::vector<int64_t> axes;
-    for (const Value* input : node.inputs()) axes.push_back(axisOf(input));
     try {
-      return timeRuleOf(node, arguments, axes);
+      return timeRuleOf(node, arguments);
     } catch (const UsageError& e) {
       refuse(node, e.message());
     }
@@ -244,21 +295,25 @@ class TimeStream::Engine {
     filter.kind = node.kind().name();
     filter.name = fmt::format("{}_{}", filter.kind, stream_.filters.size());
     const TimeRule& rule = step.rule;
-    for (size_t i : step.inputs) {
-      Port port{nameOf(*node.input(i)), ""};
+    for (const Input& input : step.inputs) {
+      Port port{nameOf(*input.value), ""};
       if (rule.kind == TimeRule::Kind::Window) {
         port.rate = rule.stride;
         port.peek = std::max(rule.window, rule.stride);
+      } else if (rule.kind == TimeRule::Kind::Spread) {
+        port.peek = (rule.window - 1) / rule.stride + 1;
       }
       filter.inputs.push_back(std::move(port));
     }
-    for (const Value* output : node.outputs()) {
-      filter.outputs.push_back({nameOf(*output), output->type()->annotation()});
+    for (size_t i = 0; i < std::min(rule.timed, node.outputs().size()); ++i) {
+      const Value& output = *node.output(i);
+      filter.outputs.push_back({nameOf(output), output.type()->annotation(), rule.push, rule.push});
     }
     // Reads a value twice: one channel each.
     if (rule.before != 0) filter.options.emplace_back("before", std::to_string(rule.before));
     if (rule.behind != 0) filter.options.emplace_back("behind", std::to_string(rule.behind));
-    filter.stateful = !step.held.empty();
+    if (rule.beyond != 0) filter.options.emplace_back("beyond", std::to_string(rule.beyond));
+    filter.stateful = !step.held.empty() || step.carried;
     stream_.filters.push_back(std::move(filter));
   }
 
@@ -273,38 +328,57 @@ class TimeStream::Engine {
 
   // What an input gave in this round.
   const IValue* news(const Step& step, size_t which) const {
-    const auto found = now_.find(step.node->input(step.inputs[which]));
+    const auto found = now_.find(step.inputs[which].value);
     return found == now_.end() ? nullptr : &found->second;
   }
 
   void give(const Step& step, std::vector<IValue> results) {
-    for (size_t i = 0; i < results.size(); ++i) {
+    for (size_t i = 0; i < std::min(results.size(), step.rule.timed); ++i) {
       now_[step.node->output(i)] = std::move(results[i]);
     }
   }
 
   // Calls the node with these for its inputs with time.
-  void compute(const Step& step, const std::vector<IValue>& with_time) {
+  std::vector<IValue> resultsOf(const Step& step, const std::vector<IValue>& with_time,
+                                const TimeRule::Replaced& replaced) {
     std::vector<IValue> arguments;
     for (const Value* input : step.node->inputs()) {
       arguments.push_back(axisOf(input) >= 0 ? IValue() : valueOf(input));
     }
-    for (size_t i = 0; i < with_time.size(); ++i) arguments[step.inputs[i]] = with_time[i];
-    if (step.rule.replaced)
-      arguments[*step.rule.replaced] = IValue(makeIntList(step.rule.replacement));
-    give(step, call(*step.node, std::move(arguments)));
+    int64_t steps = 0;
+    for (size_t i = 0; i < with_time.size(); ++i) {
+      const Input& input = step.inputs[i];
+      if (with_time[i].isTensor()) steps = with_time[i].toTensor().size(axisOf(input.value));
+      if (input.argument != kNoArgument) arguments[input.argument] = with_time[i];
+    }
+    for (const auto& [argument, value] : replaced) arguments[argument] = value;
+    if (const auto& sized = step.rule.sized) {
+      DimVector sizes = arguments[sized->first].toDims();
+      sizes[sized->second] = steps;
+      arguments[sized->first] = IValue(makeIntList(sizes));
+    }
+    if (step.carried) return step.carried->run(std::move(arguments), steps);
+    return call(*step.node, std::move(arguments));
+  }
+  void compute(const Step& step, const std::vector<IValue>& with_time) {
+    give(step, resultsOf(step, with_time, step.rule.replaced));
   }
 
   void run(Step& step) {
     switch (step.rule.kind) {
       case TimeRule::Kind::Each:
+      case TimeRule::Kind::Carry:
         return step.inputs.size() < 2 ? runEach(step) : runTogether(step);
       case TimeRule::Kind::Window:
         return runWindow(step);
+      case TimeRule::Kind::Spread:
+        return runSpread(step);
       case TimeRule::Kind::Pad:
         return runPad(step);
       case TimeRule::Kind::Cut:
         return runCut(step);
+      case TimeRule::Kind::Limit:
+        return runLimit(step);
     }
   }
 
@@ -313,7 +387,7 @@ class TimeStream::Engine {
   }
 
   int64_t axisOfInput(const Step& step, size_t which) const {
-    return axisOf(step.node->input(step.inputs[which]));
+    return axisOf(step.inputs[which].value);
   }
 
   // As many steps as all inputs have; the rest waits.
@@ -396,24 +470,72 @@ class TimeStream::Engine {
     if (all.size(axisOfInput(step, 0)) > 0) compute(step, {IValue(all)});
   }
 
-  void runCut(Step& step) {
-    const int64_t axis = axisOfInput(step, 0);
-    Tensor all = step.held[0].isTensor() ? step.held[0].toTensor() : Tensor();
-    if (const IValue* piece = news(step, 0)) all = joined(all, piece->toTensor(), axis);
-    if (!all.defined()) return;
+  // Of what comes behind what `held` is: without the steps that are left out in front, and without
+  // those behind that the end may leave out, which stay held. Undefined when nothing is left.
+  static Tensor cut(Step& step, IValue& held, const Tensor& fresh, int64_t axis) {
+    Tensor all = held.isTensor() ? held.toTensor() : Tensor();
+    if (fresh.defined()) all = joined(all, fresh, axis);
+    if (!all.defined()) return all;
     const int64_t gone = std::min(step.drop, all.size(axis));
     step.drop -= gone;
     const int64_t ready = all.size(axis) - gone - step.rule.behind;
     if (ready <= 0) {
-      step.held[0] = IValue(kept(all, axis, gone, all.size(axis)));
-      return;
+      held = IValue(kept(all, axis, gone, all.size(axis)));
+      return {};
     }
-    step.held[0] = IValue(kept(all, axis, gone + ready, all.size(axis)));
-    give(step, {IValue(all.narrow(axis, gone, ready))});
+    held = IValue(kept(all, axis, gone + ready, all.size(axis)));
+    return all.narrow(axis, gone, ready);
+  }
+
+  void runCut(Step& step) {
+    const IValue* const piece = news(step, 0);
+    const Tensor ready =
+        cut(step, step.held[0], piece ? piece->toTensor() : Tensor(), axisOfInput(step, 0));
+    if (ready.defined()) give(step, {IValue(ready)});
+  }
+
+  // Keeps the steps that still add to coming results, not the sums so far: each result is added up in one
+  // call, as in a call with all of the time.
+  void runSpread(Step& step) {
+    const int64_t axis = axisOfInput(step, 0), to = step.rule.axis, stride = step.rule.stride;
+    const int64_t kept_steps = std::max<int64_t>((step.rule.window - 1) / stride, 1);
+    Tensor all = step.held[0].isTensor() ? step.held[0].toTensor() : Tensor();
+    const int64_t before = all.defined() ? all.size(axis) : 0;
+    Tensor results;
+    if (const IValue* piece = news(step, 0)) {
+      all = joined(all, piece->toTensor(), axis);
+      const int64_t steps = all.size(axis);
+      results = resultsOf(step, {IValue(all)}, step.rule.replaced)[0].toTensor();
+      results = results.narrow(to, before * stride, (steps - before) * stride);
+      all = kept(all, axis, std::max<int64_t>(steps - kept_steps, 0), steps);
+      step.held[0] = IValue(all);
+    }
+    if (ended_ && all.defined() && step.rule.beyond > 0) {
+      const Tensor last = resultsOf(step, {IValue(all)}, step.rule.replaced_last)[0].toTensor();
+      results = joined(results, last.narrow(to, all.size(axis) * stride, step.rule.beyond), to);
+    }
+    const Tensor ready = cut(step, step.held[1], results, to);
+    if (ready.defined()) give(step, {IValue(ready)});
+  }
+
+  // As many steps as the other input has; at the end the rest is left out.
+  void runLimit(Step& step) {
+    const int64_t axis = axisOfInput(step, 0);
+    Tensor all = step.held[0].isTensor() ? step.held[0].toTensor() : Tensor();
+    if (const IValue* piece = news(step, 0)) all = joined(all, piece->toTensor(), axis);
+    if (const IValue* other = news(step, 1)) {
+      step.steps += other->toTensor().size(axisOfInput(step, 1));
+    }
+    if (!all.defined()) return;
+    const int64_t length = all.size(axis), ready = std::min(length, step.steps);
+    step.steps -= ready;
+    step.held[0] = IValue(kept(all, axis, ready, length));
+    if (ready > 0) give(step, {IValue(all.narrow(axis, 0, ready))});
   }
 
   const std::shared_ptr<GraphFunction> program_;
   const PlaceOf place_of_;
+  std::shared_ptr<Graph> graph_;
   int64_t axis_ = 0;
   Tensor like_;  // of no steps
   const Value* input_ = nullptr;
@@ -421,6 +543,8 @@ class TimeStream::Engine {
   int64_t result_axis_ = 0;
   std::unordered_map<const Value*, IValue> values_;  // what does not depend on time
   std::unordered_map<const Value*, int64_t> axes_;   // where time is in what does
+  Lengths lengths_;
+  std::unordered_map<const Value*, const Node*> known_late_;  // at the end alone
   std::vector<Step> steps_;
   StreamGraph stream_;
   std::unordered_map<const Value*, IValue> now_;  // pieces of this round

@@ -2,62 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "streams/from_method.h"
-#include "streams/text.h"
-#include "streams/time/time_stream.h"
 #include "tests/error_text.h"
-#include "wick.h"
+#include "tests/streams/pieces.h"
 
 namespace wick::streams {
 namespace {
 
 using testing::HasSubstr;
 using testing_errors::errorOf;
-
-Tensor numbers(IntSpan sizes, int64_t seed) {
-  Tensor t = Tensor::empty(sizes, DType::Float);
-  for (int64_t i = 0; i < t.numel(); ++i) {
-    t.data<float>()[i] = static_cast<float>((i * 7919 + seed * 104729) % 997) / 997 - 0.5f;
-  }
-  return t;
-}
-
-// Cuts the first argument into pieces of these lengths, again and again, and compares.
-void expectSame(const std::string& source, const std::vector<IValue>& arguments, int64_t axis,
-                const std::vector<int64_t>& lengths) {
-  const Program program = compile(source);
-  const Tensor expected = program.call("main", arguments).toTensor().contiguous();
-  TimeStream stream(inlinedFunction(program.function("main"), nullptr), arguments, axis);
-  const std::string text = printStream(stream.graph());
-  EXPECT_EQ(printStream(parseStream(text)), text);
-  const Tensor whole = arguments[0].toTensor();
-  axis = axis < 0 ? axis + whole.dim() : axis;
-  for (int round = 0; round < 2; ++round) {
-    int64_t at = 0;  // in the result
-    const auto check = [&](const std::optional<Tensor>& piece) {
-      if (!piece) return;
-      const int64_t length = piece->size(stream.resultAxis());
-      ASSERT_LE(at + length, expected.size(stream.resultAxis()));
-      const Tensor wanted = expected.narrow(stream.resultAxis(), at, length).contiguous();
-      const Tensor found = piece->contiguous();
-      ASSERT_EQ(DimVector(found.sizes()), DimVector(wanted.sizes()));
-      for (int64_t i = 0; i < found.numel(); ++i) {
-        ASSERT_NEAR(found.data<float>()[i], wanted.data<float>()[i], 1e-5);
-      }
-      at += length;
-    };
-    int64_t begin = 0;
-    for (size_t i = 0; begin < whole.size(axis); ++i) {
-      const int64_t length = std::min(lengths[i % lengths.size()], whole.size(axis) - begin);
-      check(stream.push(whole.narrow(axis, begin, length)));
-      begin += length;
-    }
-    check(stream.finish());
-    EXPECT_EQ(at, expected.size(stream.resultAxis()));
-    EXPECT_THAT(errorOf([&] { stream.finish(); }), HasSubstr("the stream has ended"));
-    stream.reset();
-  }
-}
+using testing_pieces::expectSame;
+using testing_pieces::numbers;
 
 const char* const kNet = R"(
 def main(x: Tensor, a: Tensor, b: Tensor, c: Tensor) -> Tensor:
@@ -147,7 +101,9 @@ TEST(TimeStreamTest, WhatLooksAtAllOfTimeIsRefused) {
               HasSubstr("aten::group_norm has no form that runs piece by piece (<string>:2"));
   EXPECT_THAT(refusal("    return torch.softmax(x, 2)\n"), HasSubstr("works over all of the time"));
   EXPECT_THAT(refusal("    return x.mean([1, 2])\n"), HasSubstr("works over all of the time"));
-  EXPECT_THAT(refusal("    return x / x.size(2)\n"), HasSubstr("aten::size"));
+  EXPECT_THAT(refusal("    return x / x.size(2)\n"),
+              HasSubstr("aten::div needs the length of all of the time"));
+  EXPECT_THAT(refusal("    return x[:, :, :0]\n"), HasSubstr("cuts time elsewhere"));
   EXPECT_THAT(refusal("    return x + torch.ones([20])\n"), HasSubstr("a fixed length"));
   EXPECT_THAT(refusal("    return x + x.transpose(1, 2).sum()\n"),
               HasSubstr("over all of the time"));
@@ -167,6 +123,8 @@ TEST(TimeStreamTest, WrongPiecesAreErrors) {
               HasSubstr("expected a piece like"));
   // Nothing was lost.
   EXPECT_TRUE(stream.push(numbers({2, 3, 60}, 1)).has_value());
+  stream.finish();
+  EXPECT_THAT(errorOf([&] { stream.finish(); }), HasSubstr("the stream has ended"));
 }
 
 }  // namespace
