@@ -77,20 +77,23 @@ bool unrollIn(Block* b, const UnrollLimits& limits) {
     Node* n = *it;
     ++it;
     for (Block* sub : n->blocks()) changed |= unrollIn(sub, limits);
-    if (n->kind() != prim::Loop) continue;
-    std::optional<int64_t> turns = turnsOf(n);
-    if (!turns || *turns > limits.turns || !typesAreKept(n)) continue;
-    const auto times = static_cast<size_t>(std::max<int64_t>(*turns, 1));
-    size_t size = countNodes(n->blocks()[0], limits.body_nodes);
-    if (size > limits.body_nodes || size > limits.nodes / times) continue;
-    if (!WICK_MAY_OPTIMIZE("unrolls {} iterations", *turns)) continue;
-    unroll(n, *turns);
-    changed = true;
+    if (n->kind() == prim::Loop) changed |= unrollLoop(n, limits);
   }
   return changed;
 }
 
 }  // namespace
+
+bool unrollLoop(Node* loop, const UnrollLimits& limits) {
+  std::optional<int64_t> turns = turnsOf(loop);
+  if (!turns || *turns > limits.turns || !typesAreKept(loop)) return false;
+  const auto times = static_cast<size_t>(std::max<int64_t>(*turns, 1));
+  size_t size = countNodes(loop->blocks()[0], limits.body_nodes);
+  if (size > limits.body_nodes || size > limits.nodes / times) return false;
+  if (!WICK_MAY_OPTIMIZE("unrolls {} iterations", *turns)) return false;
+  unroll(loop, *turns);
+  return true;
+}
 
 bool unrollLoops(Graph& graph) {
   return unrollIn(graph.block(), {});

@@ -16,5 +16,7 @@ struct UnrollLimits {
 // the loop early, and the result stays small; inner loops first. True when anything changed.
 bool unrollLoops(Graph& graph);
 bool unrollLoopsWithin(Graph& graph, const UnrollLimits& limits);
+// This one, which is gone when the answer is true.
+bool unrollLoop(Node* loop, const UnrollLimits& limits);
 
 }  // namespace wick

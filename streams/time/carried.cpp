@@ -67,7 +67,7 @@ class RunningSum : public Carried {
   Tensor last_;
 };
 
-// cummax and cummin, with the places of what they found: those count from the beginning of the stream.
+// cummax and cummin, with the indices of what they found, which count from the beginning of the stream.
 class RunningExtremum : public Carried {
  public:
   RunningExtremum(const Node& node, int64_t axis) : node_(node), axis_(axis) {}

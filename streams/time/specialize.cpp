@@ -15,7 +15,7 @@ namespace wick::streams {
 
 namespace {
 
-// Each turn of a loop is filters of its own, so loops are written out as far as programs go.
+// Each iteration of a loop becomes filters of its own, so loops are written out as far as programs go.
 constexpr UnrollLimits kUnroll{1024, 4096, 1 << 16};
 
 bool mayBeConstant(const IValue& value) {
@@ -34,6 +34,10 @@ TypePtr typeLike(const Tensor& tensor, std::optional<int64_t> axis) {
 }
 
 }  // namespace
+
+bool unrollOverTime(Node* loop) {
+  return unrollLoop(loop, kUnroll);
+}
 
 std::shared_ptr<Graph> specializedOverTime(const GraphFunction& program,
                                            const std::vector<IValue>& example, int64_t axis) {

@@ -16,4 +16,7 @@ namespace wick::streams {
 std::shared_ptr<Graph> specializedOverTime(const GraphFunction& program,
                                            const std::vector<IValue>& example, int64_t axis);
 
+// Writes out a loop whose number of iterations is a constant; false when it is too long, or ends early.
+bool unrollOverTime(Node* loop);
+
 }  // namespace wick::streams

@@ -68,19 +68,21 @@ class TimeStream::Engine {
     }
     like_ = filled(first, axis_, 0, 0);
     graph_ = specializedOverTime(*program, example, axis_);
-    const Graph& graph = *graph_;
+    Graph& graph = *graph_;
     for (size_t i = 0; i < example.size(); ++i) values_[graph.inputs()[i]] = example[i];
     axes_[graph.inputs()[0]] = axis_;
     input_ = graph.inputs()[0];
     stream_.name = program->name();
     stream_.inputs.push_back({nameOf(*input_), "Tensor"});
-    for (const Node* node : graph.nodes()) add(node);
+    addAll(graph);
     output_ = graph.outputs().at(0);
     checkKnown(*graph.returnNode());
     if (graph.outputs().size() != 1 || axisOf(output_) < 0 || !values_.at(output_).isTensor()) {
       throw UsageError("the result of the program is no tensor that depends on time");
     }
     stream_.outputs.push_back({nameOf(*output_), "Tensor"});
+    holdLess();
+    for (const Step& step : steps_) describe(step);
     stream_.root = arrange(stream_);
     validate(stream_);
     balance(stream_);  // refuses branches of different rates
@@ -168,6 +170,73 @@ class TimeStream::Engine {
     throw UsageError(place.empty() ? why : fmt::format("{} ({})", why, place));
   }
 
+  // In their order. A branch or a loop that does not depend on time is replaced by what it does.
+  void addAll(Graph& graph) {
+    for (Node* node = graph.returnNode()->next(); node != graph.returnNode();) {
+      checkBudget();
+      Node* const before = node->prev();
+      const bool is_if = node->kind() == prim::If, is_loop = node->kind() == prim::Loop;
+      if (!(is_if && takeBranch(node)) && !(is_loop && unrollHere(graph, node))) add(node);
+      // What was put in its place comes next.
+      node = is_if || is_loop ? before->next() : node->next();
+    }
+  }
+
+  // Whether the value is the same whatever the length of time.
+  bool isFixed(const Value* value) const {
+    return values_.contains(value) && axisOf(value) < 0 && lengths_.of(value).empty() &&
+           !known_late_.contains(value);
+  }
+
+  bool takeBranch(Node* node) {
+    if (!isFixed(node->input(0))) return false;
+    Block* const taken = node->blocks()[valueOf(node->input(0)).toBool() ? 0 : 1];
+    while (!taken->empty()) (*taken->nodes().begin())->moveBefore(node);
+    for (size_t i = 0; i < node->outputs().size(); ++i) {
+      node->output(i)->replaceAllUsesWith(taken->outputs()[i]);
+    }
+    node->destroy();
+    return true;
+  }
+
+  bool unrollHere(Graph& graph, Node* node) {
+    if (!isFixed(node->input(0)) || !isFixed(node->input(1))) return false;
+    const InsertPointGuard guard(node);
+    for (const size_t i : {size_t{0}, size_t{1}}) {
+      const IValue known = valueOf(node->input(i));
+      Value* const constant = graph.insertConstant(known);
+      values_[constant] = known;
+      node->replaceInput(i, constant);
+    }
+    return unrollOverTime(node);
+  }
+
+  // What is left out at the end need not be waited for: where it is what padding behind gives, there is
+  // less padding instead. Between the two may be what computes each step by itself.
+  void holdLess() {
+    std::unordered_map<const Value*, Step*> givers;
+    for (Step& step : steps_) {
+      for (const Value* output : step.node->outputs()) givers[output] = &step;
+      if (step.rule.kind != TimeRule::Kind::Cut) continue;
+      const Value* value = step.inputs[0].value;
+      while (value && value->uses().size() == 1) {
+        const auto giver = givers.find(value);
+        if (giver == givers.end()) break;
+        Step& from = *giver->second;
+        const bool pads = from.rule.kind == TimeRule::Kind::Pad ||
+                          (from.rule.kind == TimeRule::Kind::Window && from.rule.stride == 1);
+        if (pads) {
+          const int64_t less = std::min(from.rule.behind, step.rule.behind);
+          from.rule.behind -= less;
+          step.rule.behind -= less;
+        }
+        const bool each = from.rule.kind == TimeRule::Kind::Each && from.rule.push == 1 &&
+                          from.inputs.size() == 1 && from.node->outputs().size() == 1;
+        value = each ? from.inputs[0].value : nullptr;
+      }
+    }
+  }
+
   // Refuses what reads something that is known at the end alone.
   void checkKnown(const Node& node) const {
     for (const Value* input : node.inputs()) {
@@ -187,6 +256,18 @@ class TimeStream::Engine {
     }
     checkKnown(*node);
     const std::string name(node->kind().qualString());
+    if (node->kind() == prim::If) {
+      refuse(*node,
+             name +
+                 " depends on what comes over time, or on its length, so it cannot run piece "
+                 "by piece");
+    }
+    if (node->kind() == prim::Loop) {
+      refuse(*node,
+             name +
+                 " has no number of iterations that is known beforehand, so it cannot run piece "
+                 "by piece");
+    }
     if (!node->blocks().empty() || node->kind() == prim::CallMethod ||
         node->kind() == prim::CallFunction || node->hasSideEffects() ||
         node->isNondeterministic() ||
@@ -228,7 +309,6 @@ class TimeStream::Engine {
       if (!tensors) refuse(*node, name + " asks about all of the time");
       axes_[output] = rule.axis;
     }
-    describe(step);
     steps_.push_back(std::move(step));
   }
 

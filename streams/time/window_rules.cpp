@@ -55,7 +55,7 @@ TimeRule window(const RuleCall& call, const std::vector<int64_t>& size,
 }
 
 // Each step adds to a window of results; `stride` of them are complete with it. What is called with
-// the steps that still count gives all results that they add to, of which those are taken.
+// the steps that still count gives all results that they add to; only the complete ones are taken.
 TimeRule spread(const RuleCall& call, const std::vector<int64_t>& size) {
   const size_t n = size.size();
   const size_t at = spatial(call, static_cast<int64_t>(n));

@@ -460,6 +460,28 @@ TEST(UnrollLoops, EarlyEndsAndLongLoopsStay) {
         unrollLoops);
 }
 
+TEST(UnrollLoops, LongLoopsAreWrittenOutWhereLimitsSaySo) {
+  auto g = check(R"(graph(%x : Tensor):
+  # CHECK-NOT: prim::Loop
+  %n : int = prim::Constant[value=40]()
+  %t : bool = prim::Constant[value=True]()
+  %y : Tensor = prim::Loop(%n, %t, %x)
+    block0(%i : int, %p : Tensor):
+      %q : Tensor = aten::relu(%p)
+      -> (%t, %q)
+  return (%y)
+)",
+                 [](Graph& graph) {
+                   EXPECT_FALSE(unrollLoops(graph));
+                   EXPECT_FALSE(unrollLoopsWithin(graph, {.turns = 39}));
+                   EXPECT_FALSE(unrollLoopsWithin(graph, {.turns = 40, .nodes = 39}));
+                   return unrollLoopsWithin(graph, {.turns = 40});
+                 });
+  EXPECT_EQ(std::count_if(g->nodes().begin(), g->nodes().end(),
+                          [](const Node* n) { return n->kind() == Symbol::aten("relu"); }),
+            40);
+}
+
 TEST(LoopInvariants, LeaveTheLoopWhenTheyCannotRaise) {
   check(R"(graph(%x : Tensor, %w : Tensor, %n : int, %k : int):
   # CHECK: %a : int = aten::mul
@@ -617,6 +639,28 @@ TEST(RemoveTensorMutation, ViewsInputsAndOtherDtypesStay) {
   return (%v, %c, %g)
 )",
         removeTensorMutation);
+}
+
+TEST(RemoveTensorMutation, TypesTellOfOperandsThatFit) {
+  const char* const text =
+      R"(graph(%x : Float(2, SS(-1)), %y : Float(SS(-1)), %z : Float(2, SS(-2)),
+      %d : Double(2, SS(-1)), %u : Tensor):
+  # CHECK: aten::add(%a, %y, %one)
+  # CHECK: mul_(%b, %z)
+  # CHECK: mul_(%c, %d)
+  # CHECK: mul_(%e, %u)
+  %one : int = prim::Constant[value=1]()
+  %a : Float(2, SS(-1)) = aten::neg(%x)
+  %a1 : Tensor = aten::add_(%a, %y, %one)
+  %b : Float(2, SS(-1)) = aten::neg(%x)
+  %b1 : Tensor = aten::mul_(%b, %z)
+  %c : Float(2, SS(-1)) = aten::neg(%x)
+  %c1 : Tensor = aten::mul_(%c, %d)
+  %e : Float(2, SS(-1)) = aten::neg(%x)
+  %e1 : Tensor = aten::mul_(%e, %u)
+  return (%a1, %b1, %c1, %e1)
+)";
+  check(text, removeTypedTensorMutation);
 }
 
 // ---- canonical form ----
