@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <numeric>
 
@@ -156,6 +158,13 @@ double peakResidentBytes() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) * 1024.0;
+}
+
+double residentBytes() {
+  std::ifstream file("/proc/self/statm");
+  double size = 0, resident = 0;
+  if (!(file >> size >> resident)) return 0;
+  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
 std::string describePlans(GraphFunction& function) {

@@ -53,12 +53,22 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
   const int64_t length = input.size(axis);
   if (length == 0) throw CommandLineError("--chunk: the input has no time step");
   // What is looked at beforehand need not be all of it.
+  constexpr int64_t kShown = 1 << 14, kMostShown = 1 << 17;
   std::vector<IValue> shown = example;
   if (options.inputs.empty() && options.inputs_file.empty()) {
-    constexpr int64_t kShown = 1 << 17;
     shown[0] = IValue(input.narrow(axis, 0, std::min(length, kShown)));
   }
-  streams::TimeStream stream(program, shown, pipeline.axis, place_of);
+  const auto made = [&] {
+    try {
+      return streams::TimeStream(program, shown, pipeline.axis, place_of);
+    } catch (const RuntimeError&) {
+      // Some operator found the input too short.
+      if (length <= shown[0].toTensor().size(axis)) throw;
+      shown[0] = IValue(input.narrow(axis, 0, std::min(length, kMostShown)));
+      return streams::TimeStream(program, shown, pipeline.axis, place_of);
+    }
+  };
+  streams::TimeStream stream = made();
   if (const std::string& path = pipeline.stream; !path.empty()) {
     const bool draws = path.ends_with(".dot") || path.ends_with(".svg");
     std::string text =
@@ -74,6 +84,7 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
   std::vector<Tensor> results;
   const bool keeps = pipeline.verify || !options.output_file.empty();
   int64_t held = 0, steps = 0;
+  double resident_before = 0;
   const auto take = [&](const std::optional<Tensor>& piece) {
     if (!piece) return;
     steps += piece->size(stream.resultAxis());
@@ -85,8 +96,11 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
     times.push_back(timeOnce([&] { result = stream.push(piece); }));
     take(result);
     held = std::max(held, stream.heldElements());
+    if (begin <= length / 10) resident_before = residentBytes();
   }
   take(stream.finish());
+  constexpr double kMiB = 1024.0 * 1024.0;
+  const double resident = residentBytes();
   const Timings timings(times);
   double total = 0;
   for (double t : times) total += t;
@@ -109,12 +123,18 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
   }
   const double rate = 1e3 * static_cast<double>(length) / std::max(total, 1e-9);
   if (options.json) {
-    nlohmann::ordered_json json = {
-        {"model", options.file},         {"filters", stream.graph().filters.size()},
-        {"pieces", times.size()},        {"steps", length},
-        {"result_steps", steps},         {"steps_per_s", rate},
-        {"median_ms", timings.median()}, {"p99_ms", timings.quantile(0.99)},
-        {"held_elements", held},         {"peak_rss_mb", peakResidentBytes() / (1024.0 * 1024.0)}};
+    nlohmann::ordered_json json = {{"model", options.file},
+                                   {"filters", stream.graph().filters.size()},
+                                   {"pieces", times.size()},
+                                   {"steps", length},
+                                   {"result_steps", steps},
+                                   {"steps_per_s", rate},
+                                   {"median_ms", timings.median()},
+                                   {"p99_ms", timings.quantile(0.99)},
+                                   {"held_elements", held},
+                                   {"peak_rss_mb", peakResidentBytes() / kMiB},
+                                   {"tenth_rss_mb", resident_before / kMiB},
+                                   {"rss_mb", resident / kMiB}};
     if (apart) json["difference"] = *apart;
     print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     return;
@@ -124,9 +144,11 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
       "results     {} steps\n"
       "throughput  {:.0f} steps a second\n"
       "a piece     median {:.3f} ms, p99 {:.3f} ms\n"
-      "kept        {} elements between pieces\n",
+      "kept        {} elements between pieces\n"
+      "memory      {:.1f} MB after a tenth of the pieces, {:.1f} MB at the end\n",
       options.file, stream.graph().filters.size(), length, times.size(), pipeline.chunk, steps,
-      rate, timings.median(), timings.quantile(0.99), held);
+      rate, timings.median(), timings.quantile(0.99), held, resident_before / kMiB,
+      resident / kMiB);
   if (apart) text += fmt::format("verified    within {:.2g} of one call\n", *apart);
   print(text);
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "core/budget.h"
 #include "core/error.h"
@@ -82,6 +83,7 @@ class TimeStream::Engine {
     }
     stream_.outputs.push_back({nameOf(*output_), "Tensor"});
     holdLess();
+    findLastReaders();
     for (const Step& step : steps_) describe(step);
     stream_.root = arrange(stream_);
     validate(stream_);
@@ -118,6 +120,7 @@ class TimeStream::Engine {
     for (Step& step : steps_) {
       checkBudget();
       run(step);
+      for (const Value* value : step.last_reads) now_.erase(value);
     }
     const auto found = now_.find(output_);
     std::optional<Tensor> result;
@@ -148,8 +151,9 @@ class TimeStream::Engine {
     std::vector<Input> inputs;  // those with time
     std::vector<IValue> held;   // what each of these keeps, or None
     std::unique_ptr<Carried> carried;
-    int64_t drop = 0;   // steps that are still to be left out
-    int64_t steps = 0;  // how many more a Limit may give
+    std::vector<const Value*> last_reads;  // what nobody reads behind it
+    int64_t drop = 0;                      // steps that are still to be left out
+    int64_t steps = 0;                     // how many more a Limit may give
     bool begun = false;
   };
 
@@ -176,9 +180,32 @@ class TimeStream::Engine {
       checkBudget();
       Node* const before = node->prev();
       const bool is_if = node->kind() == prim::If, is_loop = node->kind() == prim::Loop;
-      if (!(is_if && takeBranch(node)) && !(is_loop && unrollHere(graph, node))) add(node);
+      if (!(is_if && takeBranch(node)) && !(is_loop && unrollHere(graph, node))) {
+        add(node);
+        forget(*node);
+      }
       // What was put in its place comes next.
       node = is_if || is_loop ? before->next() : node->next();
+    }
+  }
+
+  // Of the example's values over time those that the node was the last to read: a long example through
+  // many layers would take much memory otherwise.
+  void forget(const Node& node) {
+    for (const Value* input : node.inputs()) {
+      if (axisOf(input) >= 0 && ++reads_[input] == input->uses().size()) values_.erase(input);
+    }
+  }
+
+  void findLastReaders() {
+    std::unordered_set<const Value*> read = {output_};
+    for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+      for (const Value* output : step->node->outputs()) {
+        if (!read.contains(output)) step->last_reads.push_back(output);
+      }
+      for (const Input& input : step->inputs) {
+        if (read.insert(input.value).second) step->last_reads.push_back(input.value);
+      }
     }
   }
 
@@ -285,7 +312,7 @@ class TimeStream::Engine {
     const std::vector<IValue> results = call(*node, arguments.values);
     for (size_t i = 0; i < node->outputs().size(); ++i) values_[node->output(i)] = results[i];
     if (!over_time || follow(*node, arguments.values)) return;
-    Step step{node, ruleFor(*node, arguments), {}, {}, nullptr};
+    Step step{node, ruleFor(*node, arguments), {}, {}, nullptr, {}};
     const TimeRule& rule = step.rule;
     for (size_t i = 0; i < node->inputs().size(); ++i) {
       if (arguments.axes[i] >= 0) step.inputs.push_back({node->input(i), i});
@@ -625,6 +652,7 @@ class TimeStream::Engine {
   std::unordered_map<const Value*, int64_t> axes_;   // where time is in what does
   Lengths lengths_;
   std::unordered_map<const Value*, const Node*> known_late_;  // at the end alone
+  std::unordered_map<const Value*, size_t> reads_;  // by nodes that the example went through
   std::vector<Step> steps_;
   StreamGraph stream_;
   std::unordered_map<const Value*, IValue> now_;  // pieces of this round

@@ -147,7 +147,7 @@ TEST(ConvTasNetTest, TenMinutesTakeTheMemoryOfOne) {
   constexpr int64_t kSecond = 8000;
   const Program program = compile(kModel);
   TimeStream stream(inlinedFunction(program.function("main"), nullptr),
-                    argumentsFor(numbers({1, 1, kSecond}, 1), {}), 2);
+                    argumentsFor(numbers({1, 1, kSecond}, 1), {.blocks = 3, .repeats = 1}), 2);
   int64_t results = 0, held = 0, resident = 0;
   for (int second = 0; second < 600; ++second) {
     results += stream.push(numbers({1, 1, kSecond}, second))->size(2);
