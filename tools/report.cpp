@@ -162,9 +162,9 @@ double peakResidentBytes() {
 
 double residentBytes() {
   std::ifstream file("/proc/self/statm");
-  double size = 0, resident = 0;
-  if (!(file >> size >> resident)) return 0;
-  return resident * static_cast<double>(sysconf(_SC_PAGESIZE));
+  double size = 0, resident = 0, mapped = 0;
+  if (!(file >> size >> resident >> mapped)) return 0;
+  return (resident - mapped) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
 std::string describePlans(GraphFunction& function) {

@@ -17,7 +17,7 @@ std::string report(const IValue& value);
 std::string formatBytes(double bytes);
 // Of this process.
 double peakResidentBytes();
-// What it has now; 0 where the system does not tell.
+// What it has now, without the files that are mapped; 0 where the system does not tell.
 double residentBytes();
 // "1 plan (2 codes): 11 hits, 1 profiled run, 0 bail-outs"; empty for a function without plans.
 std::string describePlans(GraphFunction& function);

@@ -346,21 +346,27 @@ Json jsonOf(const Options& options, const Outcome& o) {
   return json;
 }
 
-// What the plan should do on this machine: by what its stages took beside each other before the items
-// came, because they share caches, memory and processors; otherwise by the costs that it remembers.
+// What the plan should do on this machine with as many items: by what its stages took beside each other
+// before the items came, because they share caches, memory and processors; otherwise by the costs that it
+// remembers. Counted as a run counts, with the time in which it fills and empties.
 streams::Prediction predictionHere(streams::Plan plan, const streams::RunReport& warm_up,
-                                   int64_t processors) {
-  bool is_known = warm_up.stages.size() == plan.stages.size();
-  for (const streams::StageTimes& times : warm_up.stages) is_known &= times.items > 0;
-  for (size_t s = 0; is_known && s < plan.stages.size(); ++s) {
-    const streams::StageTimes& times = warm_up.stages[s];
-    plan.stages[s].milliseconds = 1e3 * times.busy_seconds / static_cast<double>(times.items);
-  }
+                                   int64_t processors, int64_t items) {
+  constexpr int64_t kMostItems = 100'000;
+  std::vector<std::vector<double>> observed;
+  const bool is_known = streams::observe(warm_up, plan, observed);
   streams::Cluster here;
   // Times beside each other hold for as many processors as there are threads.
   here.machines.push_back({"here", 1, is_known ? plan.threads() : processors, 1});
   here.queue = plan.queue;
-  return streams::simulate(plan, here);
+  if (is_known) {
+    here.within.latency_milliseconds = streams::latencyOf(warm_up, plan, here, observed);
+  }
+  here.items = std::clamp<int64_t>(items, 1, kMostItems);
+  streams::Prediction prediction = streams::simulate(plan, here, observed);
+  if (items <= kMostItems && prediction.milliseconds > 0) {
+    prediction.items_per_second = 1e3 * static_cast<double>(items) / prediction.milliseconds;
+  }
+  return prediction;
 }
 
 // What the results in a file of kept items depend on.
@@ -606,9 +612,10 @@ void runPipeline(const Options& options, distributed::Messages* messages) {
   outcome.verified = runner.verified();
   outcome.kept = runner.first();
   outcome.processes = messages ? messages->size() : 1;
-  outcome.prediction = predictionHere(
-      plan, runner.warmUpReport(),
-      devices.empty() ? availableProcessors() : static_cast<int64_t>(devices.size()));
+  outcome.prediction =
+      predictionHere(plan, runner.warmUpReport(),
+                     devices.empty() ? availableProcessors() : static_cast<int64_t>(devices.size()),
+                     outcome.run.items);
   if (!pipeline.cluster.empty()) {
     outcome.scaling = streams::predictScaling(
         graph, *costs, streams::parseCluster(readTextFile(pipeline.cluster)));

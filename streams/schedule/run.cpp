@@ -226,10 +226,13 @@ class PipelineRun {
   void work(size_t s, int64_t copy) {
     const int64_t before = copies_[s], here = copies_[s + 1], behind = copies_[s + 2];
     StageTimes times;
+    std::vector<double> milliseconds;  // of the items of this copy, in their order
     Clock::time_point now = Clock::now();
     const auto lap = [&now](double& into) {
       const Clock::time_point then = std::exchange(now, Clock::now());
-      into += secondsBetween(then, now);
+      const double seconds = secondsBetween(then, now);
+      into += seconds;
+      return seconds;
     };
     const std::shared_ptr<StageDevices::Place> place = enterDevice(s, copy);
     Item item;
@@ -241,7 +244,8 @@ class PipelineRun {
       } else {
         compute(s, item);
       }
-      lap(times.busy_seconds);
+      const double seconds = lap(times.busy_seconds);
+      if (index < StageTimes::kMostTimed) milliseconds.push_back(1e3 * seconds);
       ++times.items;
       if (!queue(s + 1, copy, index % behind).push(std::move(item))) break;
       lap(times.wait_out_seconds);
@@ -250,11 +254,24 @@ class PipelineRun {
     std::lock_guard lock(mutex_);
     StageTimes& all = report_.stages[s];
     // A device's time is known when its items have come to the end.
-    if (place) times.busy_seconds = 0;
+    if (place) {
+      times.busy_seconds = 0;
+    } else {
+      for (size_t i = 0; i < milliseconds.size(); ++i) {
+        timed(all, copy + static_cast<int64_t>(i) * here, milliseconds[i]);
+      }
+    }
     all.busy_seconds += times.busy_seconds;
     all.wait_in_seconds += times.wait_in_seconds;
     all.wait_out_seconds += times.wait_out_seconds;
     all.items += times.items;
+  }
+
+  static void timed(StageTimes& times, int64_t index, double milliseconds) {
+    if (index >= StageTimes::kMostTimed) return;
+    const auto at = static_cast<size_t>(index);
+    if (times.milliseconds.size() <= at) times.milliseconds.resize(at + 1);
+    times.milliseconds[at] = milliseconds;
   }
 
   // Null where the stage computes on the CPU.
@@ -280,8 +297,9 @@ class PipelineRun {
     devices.bringToCpu(item.packet, *item.place, *item.ready);
     std::lock_guard lock(mutex_);
     for (size_t s = 0; s < item.spans.size(); ++s) {
-      report_.stages[s].busy_seconds +=
-          devices.milliseconds(*item.spans[s].first, *item.spans[s].second) / 1e3;
+      const double took = devices.milliseconds(*item.spans[s].first, *item.spans[s].second);
+      report_.stages[s].busy_seconds += took / 1e3;
+      timed(report_.stages[s], item.index, took);
     }
     item.spans.clear();
     item.place.reset();

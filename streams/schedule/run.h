@@ -38,6 +38,9 @@ struct StageTimes {
   double wait_in_seconds = 0;   // for the stage before
   double wait_out_seconds = 0;  // for room in front of the stage behind
   int64_t items = 0;
+  // What each of the first items took, by item; empty where that is not known.
+  std::vector<double> milliseconds{};
+  static constexpr int64_t kMostTimed = 1 << 16;
 };
 
 struct RunReport {

@@ -149,7 +149,47 @@ Cluster parseCluster(std::string_view text) {
   return cluster;
 }
 
-Prediction simulate(const Plan& plan, const Cluster& cluster) {
+bool observe(const RunReport& run, Plan& plan, std::vector<std::vector<double>>& observed) {
+  if (run.stages.size() != plan.stages.size()) return false;
+  for (const StageTimes& times : run.stages) {
+    if (times.items == 0) return false;
+  }
+  observed.assign(plan.stages.size(), {});
+  for (size_t s = 0; s < plan.stages.size(); ++s) {
+    const StageTimes& times = run.stages[s];
+    Stage& stage = plan.stages[s];
+    stage.milliseconds = 1e3 * times.busy_seconds / static_cast<double>(times.items);
+    const size_t count = times.milliseconds.size();
+    if (count == 0) continue;
+    const size_t filling = std::min(count / 4, 2 * plan.stages.size() + 2);
+    observed[s].assign(times.milliseconds.begin() + static_cast<std::ptrdiff_t>(filling),
+                       times.milliseconds.end());
+    stage.milliseconds = std::accumulate(observed[s].begin(), observed[s].end(), 0.0) /
+                         static_cast<double>(observed[s].size());
+  }
+  return true;
+}
+
+double latencyOf(const RunReport& run, const Plan& plan, Cluster cluster,
+                 const std::vector<std::vector<double>>& observed) {
+  double& latency = cluster.within.latency_milliseconds;
+  constexpr int64_t kMostVisitsEach = int64_t{1} << 18;
+  constexpr int kHalvings = 30;
+  if (run.items < 1 || plan.stages.empty()) return latency;
+  cluster.items =
+      std::clamp<int64_t>(kMostVisitsEach / static_cast<int64_t>(plan.stages.size()), 1, run.items);
+  const double took =
+      1e3 * run.seconds * static_cast<double>(cluster.items) / static_cast<double>(run.items);
+  double low = latency, high = std::max(took, latency);
+  for (int i = 0; i < kHalvings; ++i) {
+    latency = (low + high) / 2;
+    (simulate(plan, cluster, observed).milliseconds < took ? low : high) = latency;
+  }
+  return low;
+}
+
+Prediction simulate(const Plan& plan, const Cluster& cluster,
+                    const std::vector<std::vector<double>>& observed) {
   const size_t stages = plan.stages.size();
   const int64_t items = cluster.items;
   if (static_cast<double>(items) * static_cast<double>(stages) > static_cast<double>(kMostVisits)) {
@@ -162,6 +202,14 @@ Prediction simulate(const Plan& plan, const Cluster& cluster) {
   prediction.stages = static_cast<int64_t>(stages);
   prediction.threads = plan.threads();
   const auto copies = place(plan, cluster, prediction.machines);
+  // How much longer or shorter than the mean each item takes.
+  std::vector<std::vector<double>> factors(stages);
+  for (size_t s = 0; s < std::min(stages, observed.size()); ++s) {
+    const double sum = std::accumulate(observed[s].begin(), observed[s].end(), 0.0);
+    if (!(sum > 0)) continue;
+    factors[s] = observed[s];
+    for (double& factor : factors[s]) factor *= static_cast<double>(factors[s].size()) / sum;
+  }
   // As many as queues and copies hold, as in a run.
   int64_t in_flight = plan.in_flight;
   if (in_flight == 0) {
@@ -193,8 +241,12 @@ Prediction simulate(const Plan& plan, const Cluster& cluster) {
       const Copy& copy = copies[s][at];
       const double start = std::max(arrives, free_at[s][at]);
       taken[s][static_cast<size_t>(i)] = start;
-      double done = start + copy.milliseconds;
-      busy[s] += copy.milliseconds / static_cast<double>(copies[s].size());
+      const double takes =
+          factors[s].empty()
+              ? copy.milliseconds
+              : copy.milliseconds * factors[s][static_cast<size_t>(i) % factors[s].size()];
+      double done = start + takes;
+      busy[s] += takes / static_cast<double>(copies[s].size());
       if (s + 1 == stages) {
         free_at[s][at] = done;
         arrives = done;
@@ -204,13 +256,13 @@ Prediction simulate(const Plan& plan, const Cluster& cluster) {
       const auto behind = static_cast<size_t>(i) % copies[s + 1].size();
       const auto apart = static_cast<int64_t>(std::lcm(copies[s].size(), copies[s + 1].size()));
       const int64_t before = i - apart * cluster.queue;
-      if (before >= 0) {
-        const auto waits_for = static_cast<size_t>(before);
-        // Not known yet when the item before is still to come there, which is earlier in order.
-        done = std::max(done, taken[s + 1][waits_for]);
-      }
       const Link& link =
           copy.machine == copies[s + 1][behind].machine ? cluster.within : cluster.between;
+      if (before >= 0) {
+        // Known already: the item before came there earlier in order.
+        const double room = taken[s + 1][static_cast<size_t>(before)];
+        if (room > done) done = room + link.latency_milliseconds;
+      }
       const double carried =
           link.gigabytes_per_second > 0
               ? static_cast<double>(plan.stages[s].bytes) / (link.gigabytes_per_second * 1e6)
@@ -232,6 +284,7 @@ Prediction simulate(const Plan& plan, const Cluster& cluster) {
   } else if (ends.back() > 0) {
     prediction.items_per_second = 1e3 * static_cast<double>(items) / ends.back();
   }
+  prediction.milliseconds = ends.back();
   std::ranges::sort(latencies);
   const auto quantile = [&](double q) {
     return latencies[static_cast<size_t>(q * static_cast<double>(latencies.size() - 1))];

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "streams/schedule/plan.h"
+#include "streams/schedule/run.h"
 
 namespace wick::streams {
 
@@ -44,8 +45,9 @@ Cluster parseCluster(std::string_view json);
 struct Prediction {
   int64_t stages = 0;
   int64_t threads = 0;
-  int64_t machines = 0;  // that have a thread
-  double items_per_second = 0;
+  int64_t machines = 0;         // that have a thread
+  double items_per_second = 0;  // while the stages are full
+  double milliseconds = 0;      // from the first item's begin to the last one's end
   double median_latency_milliseconds = 0;
   double p99_latency_milliseconds = 0;
   size_t slowest_stage = 0;  // the busiest
@@ -53,9 +55,24 @@ struct Prediction {
 
 // The copies of the stages take the cores of the machines in order. Each item is followed through
 // them: a copy begins when the item is there and the item before has left, an item leaves when the
-// queue has room, a link carries one packet at a time. A machine with more copies than cores shares
+// queue has room, a link carries one packet at a time, and
+// whoever waited goes on after the link's latency. A machine with more copies than cores shares
 // them among the copies. UsageError when the plan needs more than `items` times stages can follow.
-Prediction simulate(const Plan& plan, const Cluster& cluster);
+//
+// `observed` says, by stage, what some items took one after the other; the items that are followed take as
+// long in their order, again and again, scaled to the mean that the plan says. Where times vary, stages wait
+// for each other more than where all items are alike. Empty, or empty for a stage: all are alike.
+Prediction simulate(const Plan& plan, const Cluster& cluster,
+                    const std::vector<std::vector<double>>& observed = {});
+
+// The plan with the times that its stages had in a run, and what its items took, without the first of them,
+// with which it filled. False when the run does not tell.
+bool observe(const RunReport& run, Plan& plan, std::vector<std::vector<double>>& observed);
+
+// How long it takes until a thread that waited goes on, in milliseconds: so long that the simulation of the
+// run, of a plan with its times, takes as long as the run did. Never below the link's own latency.
+double latencyOf(const RunReport& run, const Plan& plan, Cluster cluster,
+                 const std::vector<std::vector<double>>& observed);
 
 // For 2, 4, 8 … 1,024 threads, as far as the cluster has cores, the plan for it and what it does.
 // Stages have as many copies as they need.

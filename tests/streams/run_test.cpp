@@ -98,7 +98,11 @@ TEST(PipelineTest, ResultsAreThoseOfCallsOneByOne) {
     ASSERT_EQ(results.size(), items.size());
     EXPECT_EQ(report.items, 40);
     EXPECT_EQ(report.latency_milliseconds.size(), 40u);
-    for (const StageTimes& times : report.stages) EXPECT_EQ(times.items, 40);
+    for (const StageTimes& times : report.stages) {
+      EXPECT_EQ(times.items, 40);
+      ASSERT_EQ(times.milliseconds.size(), 40u);
+      for (const double time : times.milliseconds) EXPECT_GT(time, 0);
+    }
     for (size_t i = 0; i < items.size(); ++i) {
       const IValue expected = callFunction(*net.program, items[i]);
       expectSameBits(expected[0].toTensor(), results[i][0].toTensor());

@@ -183,6 +183,63 @@ TEST(SimulateTest, TheSlowestStageSetsThePace) {
   EXPECT_NEAR(copies.items_per_second, 500, 2);
 }
 
+TEST(SimulateTest, ItemsThatVaryHoldUp) {
+  Cluster cluster;
+  cluster.machines = {{"m", 1, 8, 1}};
+  cluster.within.latency_milliseconds = 0;
+  cluster.queue = 1;
+  const Plan plan = planOf({1, 1}, {1, 1});
+  const Prediction alike = simulate(plan, cluster);
+  EXPECT_NEAR(alike.items_per_second, 1000, 1);
+  // Filled and emptied: one item more than there are.
+  EXPECT_NEAR(alike.milliseconds, 1001, 1e-6);
+  // Now one waits, now the other. What they take is scaled to the plan's mean.
+  const std::vector<double> first = {9, 9, 9, 9, 1, 1, 1, 1}, second = {1, 1, 1, 1, 9, 9, 9, 9};
+  const Prediction varied = simulate(plan, cluster, {first, second});
+  EXPECT_LT(varied.items_per_second, 900);
+  EXPECT_GT(varied.items_per_second, 500);
+  // Where one is not known, all its items are alike.
+  EXPECT_LT(simulate(plan, cluster, {{}, second}).items_per_second, 990);
+  // Longer queues even it out.
+  cluster.queue = 16;
+  EXPECT_GT(simulate(plan, cluster, {first, second}).items_per_second, 970);
+}
+
+TEST(SimulateTest, LatencyIsWhatARunTookLonger) {
+  Cluster cluster;
+  cluster.machines = {{"m", 1, 8, 1}};
+  cluster.within.latency_milliseconds = 0.25;
+  cluster.queue = 1;
+  cluster.items = 100;
+  const Plan plan = planOf({1, 1, 1}, {1, 1, 1});
+  const std::vector<std::vector<double>> observed = {{1, 2, 0.5}, {2, 1, 0.5}, {0.1, 3}};
+  RunReport run;
+  run.items = 100;
+  run.seconds = simulate(plan, cluster, observed).milliseconds / 1e3;
+  cluster.within.latency_milliseconds = 0;
+  EXPECT_NEAR(latencyOf(run, plan, cluster, observed), 0.25, 0.02);
+  // A run that was faster than any simulation says nothing.
+  run.seconds = 0.001;
+  EXPECT_NEAR(latencyOf(run, plan, cluster, observed), 0, 1e-6);
+}
+
+TEST(SimulateTest, RunsTellWhatItemsTake) {
+  Plan plan = planOf({5, 5}, {1, 1});
+  std::vector<std::vector<double>> observed;
+  RunReport run;
+  EXPECT_FALSE(observe(run, plan, observed));
+  run.stages.resize(2);
+  EXPECT_FALSE(observe(run, plan, observed));
+  for (StageTimes& times : run.stages) times = {.busy_seconds = 0.032, .items = 8};
+  // Those with which the stages fill do not count.
+  run.stages[1].milliseconds = {100, 100, 2, 3, 4, 2, 3, 4};
+  ASSERT_TRUE(observe(run, plan, observed));
+  EXPECT_DOUBLE_EQ(plan.stages[0].milliseconds, 4);
+  EXPECT_TRUE(observed[0].empty());
+  EXPECT_DOUBLE_EQ(plan.stages[1].milliseconds, 3);
+  EXPECT_EQ(observed[1], (std::vector<double>{2, 3, 4, 2, 3, 4}));
+}
+
 TEST(SimulateTest, CoresAreSharedAndMachinesDiffer) {
   Cluster cluster;
   cluster.machines = {{"m", 1, 1, 1}};
