@@ -201,7 +201,7 @@ void addAxisRules(RuleMap& map) {
   };
   add({"aten::contiguous", "aten::clone", "aten::detach", "aten::dropout", "aten::alias",
        "aten::feature_dropout", "aten::zeros_like", "aten::ones_like", "aten::full_like",
-       "aten::__getitem__", "prim::unchecked_cast"},
+       "aten::__getitem__"},
       along(nullptr));
   add({"aten::to", "aten::type_as"}, converted);
   add({"aten::softmax", "aten::log_softmax", "aten::glu", "aten::chunk", "aten::split",

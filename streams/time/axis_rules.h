@@ -18,6 +18,7 @@ struct TimeRule {
     Window,  // results from windows of steps; the node is called without padding along time
     Spread,  // every step adds to a window of results: a transposed convolution
     Pad,     // adds steps at both ends
+    Mirror,  // adds steps at both ends that are there already
     Cut,     // leaves out steps at both ends
     Limit,   // as many steps as another value has
     Carry,   // hands something on from piece to piece (streams/time/carried.h)
@@ -34,6 +35,8 @@ struct TimeRule {
   int64_t behind = 0;
   int64_t beyond = 0;
   double fill = 0;
+  bool repeats =
+      false;  // of a Mirror: the first and the last step, not those next to it in reverse
   // Arguments that say what happens along time, and what they are for a call with a piece, and for
   // the last call of a Spread.
   using Replaced = std::vector<std::pair<size_t, IValue>>;

@@ -482,6 +482,8 @@ class TimeStream::Engine {
         return runSpread(step);
       case TimeRule::Kind::Pad:
         return runPad(step);
+      case TimeRule::Kind::Mirror:
+        return runMirror(step);
       case TimeRule::Kind::Cut:
         return runCut(step);
       case TimeRule::Kind::Limit:
@@ -575,6 +577,47 @@ class TimeStream::Engine {
     // Remembers the other dimensions, for the end.
     step.held[0] = IValue(kept(all, axisOfInput(step, 0), 0, 0));
     if (all.size(axisOfInput(step, 0)) > 0) compute(step, {IValue(all)});
+  }
+
+  // Waits for the steps that are added in front, and keeps those that may be added behind.
+  void runMirror(Step& step) {
+    static const OperatorHandle kFlip("aten::flip", "");
+    const int64_t axis = axisOfInput(step, 0), before = step.rule.before, behind = step.rule.behind;
+    // The last steps of `t`, or the first ones, without the outermost, in reverse; or that one alone.
+    const auto mirrored = [&](const Tensor& t, int64_t steps, bool front) {
+      const int64_t last = t.size(axis) - 1;
+      if (step.rule.repeats) {
+        DimVector sizes(t.sizes());
+        sizes[static_cast<size_t>(axis)] = steps;
+        return t.narrow(axis, front ? 0 : last, 1).expand(sizes);
+      }
+      const Tensor part = t.narrow(axis, front ? 1 : last - steps, steps);
+      return kFlip(part, IntSpan(DimVector{axis}));
+    };
+    const IValue* const piece = news(step, 0);
+    Tensor fresh = piece ? piece->toTensor() : Tensor();
+    Tensor all = step.held[0].isTensor() ? step.held[0].toTensor() : Tensor();
+    if (fresh.defined()) all = joined(all, fresh, axis);
+    if (!all.defined()) return;
+    const int64_t length = all.size(axis);
+    const auto needs = [&](int64_t steps) { return step.rule.repeats ? 1 : steps + 1; };
+    if (!step.begun) {
+      WICK_CHECK(!ended_ || length >= std::max(needs(before), needs(behind)),
+                 "{}: expected more than {} steps, found {}", step.node->kind().qualString(),
+                 std::max(before, behind), length);
+      if (length < std::max(needs(before), needs(behind))) {
+        step.held[0] = IValue(kept(all, axis, 0, length));
+        return;
+      }
+      fresh = before > 0 ? joined(mirrored(all, before, true), all, axis) : all;
+      step.begun = true;
+    }
+    if (ended_ && behind > 0) {
+      const Tensor back = mirrored(all, behind, false);
+      fresh = fresh.defined() ? joined(fresh, back, axis) : back;
+    }
+    step.held[0] = IValue(kept(all, axis, length - std::min(length, needs(behind)), length));
+    if (fresh.defined() && fresh.size(axis) > 0) compute(step, {IValue(fresh)});
   }
 
   // Of what comes behind what `held` is: without the steps that are left out in front, and without

@@ -2,9 +2,11 @@
 //
 // One dimension of the input is time. Convolutions and pools along it become filters that keep their
 // window: the last elements that the next result still needs. They are given the zeros of their
-// padding before the first piece and behind the last, so that whatever pieces the input comes in,
-// the results, one behind the other, are those of one call with all of it (up to rounding). What
-// adds or joins two branches waits for the slower one. Memory depends on the windows and pieces alone.
+// padding before the first piece and behind the last. Transposed convolutions keep the elements that
+// still add to coming results; running sums, counts and recurrent layers what they hand on
+// (streams/time/carried.h). So whatever pieces the input comes in, the results, one behind the other,
+// are those of one call with all of it (up to rounding). What adds or joins two branches waits for the
+// slower one. Memory depends on the windows and pieces alone.
 #pragma once
 
 #include <functional>
@@ -30,7 +32,7 @@ class TimeStream {
   // long enough for a result, the others stay the same for all pieces. What does not depend on time
   // is computed here, once. UsageError that names the operator and its place for what cannot be
   // computed piece by piece: it looks at all of the time (a global normalization), asks for its
-  // length, turns it around, or is a branch, a loop or a call; and for branches whose rates differ.
+  // length, turns it around, or decides a branch or a loop by it, or is a call; and for branches whose rates differ.
   TimeStream(const std::shared_ptr<GraphFunction>& program, const std::vector<IValue>& example,
              int64_t axis, const PlaceOf& place_of = nullptr);
   ~TimeStream();

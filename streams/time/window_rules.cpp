@@ -132,24 +132,59 @@ TimeRule unfold(const RuleCall& call) {
   return rule;
 }
 
-TimeRule pad(const RuleCall& call) {
-  call.onlyFirst();
-  if (call.has("mode") && call.value("mode").toString() != "constant") {
-    call.refuse("pads with what is inside");
-  }
-  std::vector<int64_t> amounts = call.ints("pad");
+// What the argument `amounts` says of time; it says nothing of it in calls with a piece.
+TimeRule padded(const RuleCall& call, const char* argument, TimeRule::Kind kind) {
+  std::vector<int64_t> amounts = call.ints(argument);
   const auto pair = static_cast<size_t>(2 * (call.rank() - 1 - call.axis()));
   TimeRule rule = eachStep(call.axis());
   if (amounts.size() < pair + 2) return rule;
-  rule.kind = TimeRule::Kind::Pad;
+  rule.kind = kind;
   rule.before = std::exchange(amounts[pair], 0);
   rule.behind = std::exchange(amounts[pair + 1], 0);
   if (rule.before < 0 || rule.behind < 0 || rule.before > kMostSteps || rule.behind > kMostSteps) {
     call.refuse("pads time by a negative or a very large number");
   }
+  rule.replaced.emplace_back(call.indexOf(argument), IValue(makeIntList(amounts)));
+  return rule;
+}
+
+std::function<TimeRule(const RuleCall&)> mirror(bool repeats) {
+  return [repeats](const RuleCall& call) {
+    call.onlyFirst();
+    TimeRule rule = padded(call, call.has("pad") ? "pad" : "padding", TimeRule::Kind::Mirror);
+    rule.repeats = repeats;
+    return rule;
+  };
+}
+
+TimeRule pad(const RuleCall& call) {
+  call.onlyFirst();
+  if (call.has("mode") && call.value("mode").toString() != "constant") {
+    const std::string mode(call.value("mode").toString());
+    if (mode != "reflect" && mode != "replicate") call.refuse("pads with what is at the other end");
+    return mirror(mode == "replicate")(call);
+  }
+  TimeRule rule = padded(call, "pad", TimeRule::Kind::Pad);
   const IValue& value = call.value("value");
   rule.fill = value.isNone() ? 0 : value.numberToDouble();
-  rule.replaced.emplace_back(call.indexOf("pad"), IValue(makeIntList(amounts)));
+  return rule;
+}
+
+// Frames become frequencies; their dimension is behind these.
+TimeRule stft(const RuleCall& call) {
+  call.onlyFirst();
+  if (call.has("center") && call.value("center").toBool()) {
+    call.refuse(
+        "pads with what is inside; padded before and with center=False it runs piece by piece");
+  }
+  const IValue& hop = call.value("hop_length");
+  const int64_t size = call.value("n_fft").toInt();
+  if (call.axis() != call.rank() - 1) call.refuse("has time as its batch");
+  TimeRule rule = eachStep(call.rank());
+  rule.kind = TimeRule::Kind::Window;
+  rule.stride = hop.isNone() ? size / 4 : hop.toInt();
+  rule.window = windowOf(call, size, rule.stride, 1);
+  if (rule.stride > kMostSteps) call.refuse("has a 'hop_length' out of range");
   return rule;
 }
 
@@ -188,8 +223,15 @@ void addWindowRules(RuleMap& map) {
   map.emplace("aten::avg_pool1d", OperatorRule{pool(1, false)});
   map.emplace("aten::avg_pool2d", OperatorRule{pool(2, false)});
   map.emplace("aten::unfold", OperatorRule{unfold});
+  map.emplace("aten::stft", OperatorRule{stft});
   map.emplace("aten::pad", OperatorRule{pad});
   map.emplace("aten::constant_pad_nd", OperatorRule{pad});
+  for (const char* name : {"aten::reflection_pad1d", "aten::reflection_pad2d"}) {
+    map.emplace(name, OperatorRule{mirror(false)});
+  }
+  for (const char* name : {"aten::replication_pad1d", "aten::replication_pad2d"}) {
+    map.emplace(name, OperatorRule{mirror(true)});
+  }
   map.emplace("aten::upsample_nearest1d", OperatorRule{nearest});
   map.emplace("aten::upsample_nearest2d", OperatorRule{nearest});
 }

@@ -187,6 +187,37 @@ TEST(TimeStateTest, SizesThatDoNotGoAlongTime) {
   }
 }
 
+TEST(TimeStateTest, PaddingWithWhatIsInside) {
+  for (const char* body :
+       {"    return torch.reflection_pad1d(x, [4, 3])\n",
+        "    return torch.reflection_pad1d(x, [0, 2])\n",
+        "    return torch.replication_pad1d(x, [3, 0])\n",
+        "    return torch.replication_pad1d(x, [2, 9])\n",
+        "    return torch.pad(x, [5, 1], \"reflect\") + torch.pad(x, [5, 1], \"replicate\")\n"}) {
+    SCOPED_TRACE(body);
+    for (const auto& lengths : kLengths)
+      expectSame(main1(body), {numbers({2, 3, 17}, 1)}, 2, lengths, 0);
+  }
+  for (const char* body : {"    return torch.reflection_pad2d(x, [1, 2, 3, 1])\n",
+                           "    return torch.replication_pad2d(x, [1, 2, 3, 1])\n"}) {
+    for (const int64_t axis : {2, 3})
+      expectSame(main1(body), {numbers({1, 2, 9, 8}, 1)}, axis, {2}, 0);
+  }
+}
+
+TEST(TimeStateTest, FrequenciesOfFrames) {
+  for (const char* arguments : {"x, 16, 5, 12, w, center=False, return_complex=False",
+                                "x, 16, 5, 12, w, return_complex=False",
+                                "x, 16, None, None, None, onesided=False, return_complex=False"}) {
+    SCOPED_TRACE(arguments);
+    const std::string body = std::string("    y = torch.stft(") + arguments +
+                             ")\n    return (y.pow(2).sum(-1) + 1e-3).sqrt()\n";
+    for (const auto& lengths : kLengths) {
+      expectSame(main1(body, ", w: Tensor"), {numbers({2, 83}, 1), numbers({12}, 2)}, 1, lengths);
+    }
+  }
+}
+
 TEST(TimeStateTest, OptionalArgumentsDecideBranches) {
   const std::string source =
       "def main(x: Tensor, scale: Optional[Tensor], twice: bool) -> Tensor:\n"
