@@ -264,6 +264,16 @@ class TimeStream::Engine {
     }
   }
 
+  // Whether all that it writes to is a list that the program makes, of what is the same for all lengths of
+  // time. Such nodes run once, in the program's order, when the stream is made.
+  bool writesOwnList(const Node& node) const {
+    static const Symbol kWriting[] = {Symbol::aten("append"), Symbol::aten("insert"),
+                                      Symbol::aten("extend"), aten::_set_item};
+    return std::ranges::find(kWriting, node.kind()) != std::end(kWriting) &&
+           node.input(0)->node()->kind() == prim::ListConstruct &&
+           std::ranges::all_of(node.inputs(), [&](const Value* v) { return isFixed(v); });
+  }
+
   // Refuses what reads something that is known at the end alone.
   void checkKnown(const Node& node) const {
     for (const Value* input : node.inputs()) {
@@ -281,6 +291,10 @@ class TimeStream::Engine {
       values_[node->output()] = *constantOf(node->output());
       return;
     }
+    if (node->kind() == prim::Uninitialized) {
+      values_[node->output()] = IValue();  // what a branch that is not taken would have given
+      return;
+    }
     checkKnown(*node);
     const std::string name(node->kind().qualString());
     if (node->kind() == prim::If) {
@@ -295,10 +309,10 @@ class TimeStream::Engine {
                  " has no number of iterations that is known beforehand, so it cannot run piece "
                  "by piece");
     }
-    if (!node->blocks().empty() || node->kind() == prim::CallMethod ||
-        node->kind() == prim::CallFunction || node->hasSideEffects() ||
-        node->isNondeterministic() ||
-        (node->maybeOperator() && node->maybeOperator()->mayWrite(*node))) {
+    // What writes has effects, too.
+    if (!writesOwnList(*node) && (!node->blocks().empty() || node->kind() == prim::CallMethod ||
+                                  node->kind() == prim::CallFunction || node->hasSideEffects() ||
+                                  node->isNondeterministic())) {
       refuse(*node, name + " has no form that runs piece by piece");
     }
     TimeArguments arguments;

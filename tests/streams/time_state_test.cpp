@@ -235,6 +235,8 @@ TEST(TimeStateTest, BranchesBehindRecurrentLayers) {
         "    y, h1 = torch.gru(x, h, w, True, 2, 0.0, False, False, False)\n"
         "    if y.dim() != 3 or y.shape[2] != 5:\n        y = y.mean(0)\n"
         "    for i in range(len(y.shape)):\n        y = y * 2 + i\n"
+        "    factors = [2.0 for _ in range(y.dim() - 2)]\n"
+        "    y = torch.upsample_nearest1d(y.permute(1, 2, 0), None, factors)\n"
         "    return y\n",
         {numbers({19, 2, 3}, 1), numbers({2, 2, 5}, 3), recurrentWeights(3, 2, 3, 5)[0]}, 0,
         lengths, 1e-4);
