@@ -88,9 +88,19 @@ TimeRule makes(const RuleCall& call) {
   return rule;
 }
 
+// Of a tensor without time: one step of it, as often as there are steps.
+TimeRule madeOfOne(const RuleCall& call, size_t argument) {
+  const TimeRule rule = made(call, argument);
+  const Tensor& x = call.values()[0].toTensor();
+  const auto count = static_cast<int64_t>(call.values()[argument].elements().size());
+  const int64_t at = rule.axis + x.dim() - count;
+  if (at >= 0 && x.size(at) != 1) call.refuse("meets time with a tensor of a fixed length");
+  return rule;
+}
+
 TimeRule expand(const RuleCall& call) {
   const size_t argument = call.indexOf("size");
-  if (call.axis() < 0) return made(call, argument);
+  if (call.axis() < 0) return madeOfOne(call, argument);
   call.onlyFirst();
   onlyLengthsOf(call, argument);
   const std::vector<int64_t> sizes = call.ints("size");
@@ -104,14 +114,7 @@ TimeRule expand(const RuleCall& call) {
 
 TimeRule repeat(const RuleCall& call) {
   const size_t argument = call.indexOf("repeats");
-  if (call.axis() < 0) {
-    // One step, as often as there are steps.
-    TimeRule rule = made(call, argument);
-    const Tensor& x = call.values()[0].toTensor();
-    const int64_t at = rule.axis + x.dim() - static_cast<int64_t>(call.ints("repeats").size());
-    if (at >= 0 && x.size(at) != 1) refuseLength(call);
-    return rule;
-  }
+  if (call.axis() < 0) return madeOfOne(call, argument);
   call.onlyFirst();
   if (call.anyLengths()) refuseLength(call);
   const std::vector<int64_t> times = call.ints("repeats");

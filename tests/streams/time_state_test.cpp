@@ -280,6 +280,9 @@ TEST(TimeStateTest, WhatNeedsTheWholeLengthIsRefused) {
               HasSubstr("aten::slice needs the length"));
   EXPECT_THAT(refusal("    if x.size(2) > 3:\n        x = x * 2\n    return x\n"),
               HasSubstr("aten::gt needs the length"));
+  EXPECT_THAT(refusal("    return x + torch.ones(6, 20).expand(2, 6, x.size(2))\n"),
+              HasSubstr("aten::expand meets time with a tensor of a fixed length"));
+  EXPECT_THAT(refusal("    x += 1\n    return x\n"), HasSubstr("aten::add_ has no form"));
   EXPECT_THAT(refusal("    return torch.upsample_nearest1d(x, [40], None)\n"),
               HasSubstr("is told a length, not a factor"));
   EXPECT_THAT(refusal("    return torch.upsample_nearest1d(x, None, [1.5])\n"),
