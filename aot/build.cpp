@@ -34,6 +34,9 @@ constexpr const char* kLoops =
 constexpr const char* kNumbers =
 #include "aot/wick_aot_numbers.h.inc"
     ;
+constexpr const char* kElements =
+#include "aot/wick_aot_elements.h.inc"
+    ;
 constexpr const char* kConvolution =
 #include "aot/wick_aot_convolution.h.inc"
     ;
@@ -307,6 +310,7 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
                   {"wick_aot_onednn.h", kLibraryHeader},
                   {"wick_aot_loops.h", kLoops},
                   {"wick_aot_numbers.h", kNumbers},
+                  {"wick_aot_elements.h", kElements},
                   {"wick_aot_convolution.h", kConvolution},
                   {"small_gemm_blocks.h", kBlocks}};
   result.sources = {options.name + ".cpp", "wick_aot.c"};

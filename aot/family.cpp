@@ -162,6 +162,8 @@ class Collector {
       unit.kernel = cutAtNumbers(text.kernel);
       unit.call = cutAtNumbers(text.call);
       unit.primitive = text.primitive;
+      unit.closes = text.closes;
+      unit.opens = text.opens;
     }
     units.emplace_back().call = cutAtNumbers(shapesText(program.outputs));
     for (const Form::Unit& unit : units) {

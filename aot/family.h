@@ -26,6 +26,7 @@ struct Form {
     std::string name, where;
     CutText kernel, call;  // the kernel is empty where none is called
     bool primitive = false;
+    int closes = 0, opens = 0;  // blocks (StepText)
   };
   std::vector<Unit> units;      // the last writes the sizes of results
   std::vector<Column> columns;  // of all numbers of the units, of kernels before those of calls

@@ -4,6 +4,8 @@
 
 #include "aot/convolution.h"
 #include "aot/device.h"
+#include "aot/elements.h"
+#include "aot/pointwise.h"
 #include "aot/recording.h"
 #include "codegen/loop/kernel.h"
 #include "core/error.h"
@@ -365,16 +367,17 @@ class AheadLayers : public DeviceLayers {
     return out;
   }
 
-  void weightedRows(const char* op, const Tensor&, const Tensor&, int64_t, int64_t,
-                    const WeightedRows&) override {
-    throw NotAhead(fmt::format("{}: not available ahead of time", op));
+  void weightedRows(const char* op, const Tensor& x, const Tensor& out, int64_t source_rows,
+                    int64_t inner, const WeightedRows& rows) override {
+    addWeightedRows(op, here(x), out, source_rows, inner, rows);
   }
-  void lstmStep(const LstmStep&) override { throw NotAhead("lstm: not available ahead of time"); }
+  void lstmStep(const LstmStep& step) override { computeLstmStep(step); }
   void lstmStepGradient(const LstmStepGradient&) override {
     throw NotAhead("lstm: gradients are not available ahead of time");
   }
-  Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand>, Device) override {
-    throw NotAhead(fmt::format("{}: not available ahead of time", definition.name));
+  Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand> operands,
+                   Device) override {
+    return computePointwise(definition, operands);
   }
 
  private:

@@ -150,11 +150,11 @@ class Paths {
     for (size_t i = 0; i < depth; ++i) assumed.push_back(path.decisions[i].value);
     assumed.push_back(false);
     join(path, depth + 1);
-    steps_.push_back({OtherwiseStep{}, "else", ""});
+    steps_.push_back({OtherwiseStep{}, "", ""});
     Path other = walk(std::move(assumed));
     useBuffersOf(path, end, other);
     join(other, depth + 1);
-    steps_.push_back({EndStep{}, "end", ""});
+    steps_.push_back({EndStep{}, "", ""});
   }
 
   // The first `count` steps are the same computations in both: the other's buffers become the path's.

@@ -58,6 +58,14 @@ void forEachPlace(S& step, Visit visit) {
         } else if constexpr (std::is_same_v<T, WindowStep>) {
           read(s.from);
           read(s.index);
+        } else if constexpr (std::is_same_v<T, FunctionStep>) {
+          using How = FunctionStep::How;
+          for (auto& operand : s.operands) {
+            if (operand.how != How::Writes) readAny(operand.place);
+          }
+          for (auto& operand : s.operands) {
+            if (operand.how != How::Reads && operand.place) write(*operand.place);
+          }
         } else if constexpr (std::is_same_v<T, NumberStep>) {
           for (auto& operand : s.from) read(operand.place);
           write(s.to.place);

@@ -46,6 +46,8 @@ struct KernelStep {
   codegen::CppWalk walk;
   std::vector<Place> places;  // of each access; those of positions have none
   std::vector<uint64_t> numbers;
+  // What the call ends with where a check of the kernel does not hold; "": that an index is out of range.
+  std::string complaint{};
 };
 
 // A product that smallgemm computes (runtime/kernels/small_gemm_blocks.h), for each matrix of a batch.
@@ -175,10 +177,26 @@ struct NumberStep {
   Operand to;
 };
 
+// A function of wick_aot that moves, orders or counts elements (wick_aot_elements.h). It is given pointers, then
+// numbers.
+struct FunctionStep {
+  enum class How : uint8_t { Reads, Writes, Changes };
+  struct Operand {
+    std::optional<Place> place;  // none: null
+    DType dtype = DType::Float;
+    How how = How::Reads;
+    size_t bytes = 0;  // when it is not 0: elements are words of so many bytes, whatever they mean
+  };
+  std::string function;  // with its arguments as a template
+  std::vector<Operand> operands;
+  std::vector<int64_t> numbers;
+  std::string complaint{};  // what the call ends with when it returns false; "": it returns nothing
+};
+
 struct Step {
   std::variant<KernelStep, SmallProductStep, PlainProductStep, LibraryStep, ConvolutionStep,
                PoolStep, FillStep, BranchStep, OtherwiseStep, EndStep, RaiseStep, LoopStep,
-               SwapStep, WindowStep, NumberStep>
+               SwapStep, WindowStep, NumberStep, FunctionStep>
       what;
   std::string name;   // "fused_mul_add", "conv2d"
   std::string where;  // the line of the program, or ""

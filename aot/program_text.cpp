@@ -60,15 +60,15 @@ class ProgramWriter::Impl {
 
   WrittenProgram add(const Program& program, const Plan& plan) {
     std::vector<uint32_t> buffers;
-    std::string calls;
+    IndentedText calls;
     for (const StepText& text : steps_.write(program, plan, false, buffers)) {
       std::string call = text.call;
       if (!text.kernel.empty()) {
         call = replaced(call, kKernelName, kernel(text.kernel, text.step->name) + "(");
       }
       if (text.primitive) call = withPrimitive(call, text.description);
-      if (text.step) calls += comment(text.step->name, text.step->where);
-      calls += call;
+      calls.add(text.closes, text.opens,
+                text.step ? comment(text.step->name, text.step->where) : "", call);
     }
     const size_t number = count_++;
     WrittenProgram written;
@@ -83,7 +83,7 @@ class ProgramWriter::Impl {
         slotsText(fmt::format("outputs_{}", number), program.outputs, written.output_sizes);
     programs_ +=
         fmt::format("// What call {} computes.\n{} {{\n{}{}  return WICK_AOT_OK;\n}}\n\n", number,
-                    signatureOf(fmt::format("run_{}", number), false), kBegin, calls);
+                    signatureOf(fmt::format("run_{}", number), false), kBegin, calls.text());
     return written;
   }
 
@@ -140,6 +140,7 @@ class ProgramWriter::Impl {
     if (num_primitives_ > 0) text.includes += "#include \"wick_aot_onednn.h\"\n";
     if (steps_.convolves()) text.includes += "#include \"wick_aot_convolution.h\"\n";
     text.includes += "#include \"wick_aot_loops.h\"\n";
+    if (steps_.movesElements()) text.includes += "#include \"wick_aot_elements.h\"\n";
     if (steps_.computesNumbers()) text.includes += "#include \"wick_aot_numbers.h\"\n";
     text.definitions = codegen::cppSupportText();
     text.definitions += std::string("\n") + kHelpers + (num_primitives_ > 0 ? kRunHelper : "");
@@ -249,7 +250,7 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
     const Form& form = forms.forms[f];
     SizeExpressions expressions(forms.space, tables_);
     Variables variables{forms, form, expressions};
-    std::string calls;
+    IndentedText calls;
     const Column* columns = form.columns.data();
     for (size_t u = 0; u + 1 < form.units.size(); ++u) {
       const Form::Unit& unit = form.units[u];
@@ -276,7 +277,7 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
                         fmt::format("{}({}", kernel(definition, unit.name), arguments));
       }
       if (unit.primitive) call = withPrimitive(call, "");
-      calls += comment(unit.name, unit.where) + call;
+      calls.add(unit.closes, unit.opens, comment(unit.name, unit.where), call);
     }
     std::string homes;
     for (size_t b = 0; b < form.spans.size(); ++b) {
@@ -288,7 +289,7 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
         "// What call {} computes when {}.\n{},\n    {}) {{\n{}{}{}{}{}  return "
         "WICK_AOT_OK;\n}}\n\n",
         number, describe(forms, form), head.substr(0, head.size() - 1), position, kBegin,
-        sizesText(forms), homes, variables.definitions(), calls);
+        sizesText(forms), homes, variables.definitions(), calls.text());
     Variables of_shape{forms, form, expressions};
     const std::string shape = filled(form.units.back().call, columns, [&](const Column& column) {
       return fmt::format("e{}", of_shape.numberOf(column));

@@ -336,8 +336,8 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
 
 void Recording::kernel(const std::string& name, const std::shared_ptr<const loop::Kernel>& kernel,
                        codegen::CppWalk walk, const std::vector<int64_t>& addresses,
-                       std::vector<uint64_t> numbers) {
-  KernelStep step{kernel, std::move(walk), {}, std::move(numbers)};
+                       std::vector<uint64_t> numbers, std::string complaint) {
+  KernelStep step{kernel, std::move(walk), {}, std::move(numbers), std::move(complaint)};
   const Place first = {bufferAt(addresses.back()), 0};  // a store
   for (size_t a = 0; a < addresses.size(); ++a) {
     if (kernel->accesses[a].isIndex()) {

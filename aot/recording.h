@@ -88,7 +88,7 @@ class Recording {
   void copy(const Tensor& to, const Tensor& from);
   void kernel(const std::string& name, const std::shared_ptr<const loop::Kernel>& kernel,
               codegen::CppWalk walk, const std::vector<int64_t>& addresses,
-              std::vector<uint64_t> numbers);
+              std::vector<uint64_t> numbers, std::string complaint = "");
   void add(const std::string& name, decltype(Step::what) what);
   Place placeOf(const Tensor& t) const;
   // Notes that the memory is read or written from now on.

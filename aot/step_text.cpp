@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "aot/pack_weights.h"
 #include "aot/recording.h"
 #include "codegen/loop/kernel.h"
@@ -12,6 +14,19 @@ std::string listOf(IntSpan values) {
   std::string text;
   for (int64_t v : values) text += fmt::format("{}{}", text.empty() ? "" : ", ", v);
   return text.empty() ? "0" : text;
+}
+
+void IndentedText::add(int closes, int opens, const std::string& head, const std::string& call) {
+  depth_ -= static_cast<size_t>(closes);
+  for (std::string_view rest : {std::string_view(head), std::string_view(call)}) {
+    while (!rest.empty()) {
+      const size_t end = std::min(rest.find('\n'), rest.size() - 1) + 1;
+      if (rest[0] != '\n') text_.append(2 * depth_, ' ');
+      text_ += rest.substr(0, end);
+      rest.remove_prefix(end);
+    }
+  }
+  depth_ += static_cast<size_t>(opens);
 }
 
 std::string quoted(std::string_view text) {
@@ -127,10 +142,9 @@ void StepWriter::write(const Step& step, const KernelStep& s) {
   const std::string call = fmt::format("{}{})", kKernelName, arguments);
   now_.call = kernel.checks.empty()
                   ? fmt::format("  {};\n", call)
-                  : fmt::format(
-                        "  if (!{}) {{\n    return wick_aot_fail(state, WICK_AOT_RAISED, \"{}: "
-                        "index out of range\");\n  }}\n",
-                        call, step.name);
+                  : fmt::format("  if (!{}) {}", call,
+                                failure(s.complaint.empty() ? step.name + ": index out of range"
+                                                            : s.complaint));
 }
 
 void StepWriter::write(const Step&, const SmallProductStep& s) {
@@ -274,12 +288,15 @@ void StepWriter::write(const Step&, const FillStep& s) {
 
 void StepWriter::write(const Step&, const BranchStep& s) {
   now_.call = fmt::format("  if (*{} != 0) {{\n", pointer(s.condition, "uint8_t"));
+  now_.opens = 1;
 }
 void StepWriter::write(const Step&, const OtherwiseStep&) {
   now_.call = "  } else {\n";
+  now_.closes = now_.opens = 1;
 }
 void StepWriter::write(const Step&, const EndStep&) {
   now_.call = "  }\n";
+  now_.closes = 1;
 }
 std::string StepWriter::failure(const std::string& message) {
   return fmt::format("return wick_aot_fail(state, WICK_AOT_RAISED, {});\n", quoted(message));
@@ -304,8 +321,9 @@ void StepWriter::write(const Step&, const LoopStep& s) {
       s.told_rounds ? "*" + pointer(*s.told_rounds, "int64_t") : fmt::format("{}", s.rounds);
   now_.call = fmt::format(
       "{0}  for (int64_t {1} = 0, {1}_end = {2}; {1} < {1}_end{3}; ++{1}) {{\n"
-      "  *{4} = {1};\n",
+      "    *{4} = {1};\n",
       text, round, rounds, condition, pointer(s.round, "int64_t"));
+  now_.opens = 1;
 }
 void StepWriter::write(const Step&, const SwapStep& s) {
   now_.call =
@@ -341,6 +359,26 @@ void StepWriter::write(const Step&, const NumberStep& s) {
       "  if (const char* const error = wick_aot::{}({}*{})) {{\n"
       "    return wick_aot_fail(state, WICK_AOT_RAISED, error);\n  }}\n",
       s.function, arguments, to);
+}
+
+void StepWriter::write(const Step&, const FunctionStep& s) {
+  moves_elements_ = true;
+  std::string arguments;
+  for (const FunctionStep::Operand& operand : s.operands) {
+    const std::string type = operand.bytes != 0 ? fmt::format("uint{}_t", 8 * operand.bytes)
+                             : operand.dtype == DType::Bool ? "uint8_t"
+                                                            : codegen::cppType(operand.dtype);
+    arguments += (arguments.empty() ? "" : ", ") +
+                 (operand.place ? pointer(*operand.place, type) : "nullptr");
+  }
+  std::string separator = ",\n      ";
+  for (const int64_t number : s.numbers) {
+    arguments += fmt::format("{}{}", separator, number);
+    separator = ", ";
+  }
+  const std::string call = fmt::format("wick_aot::{}({})", s.function, arguments);
+  now_.call = s.complaint.empty() ? fmt::format("  {};\n", call)
+                                  : fmt::format("  if (!{}) {}", call, failure(s.complaint));
 }
 
 }  // namespace wick::aot

@@ -20,6 +20,7 @@ struct StepText {
   std::string kernel;          // the definition of the function that is called, or ""
   std::string call;            // statements
   bool primitive = false;      // whether oneDNN computes it
+  int closes = 0, opens = 0;   // blocks, in front of the call and with it
   std::string description;     // of the primitive, an entry of a table; "" when the call has it
 };
 
@@ -40,6 +41,7 @@ class StepWriter {
   const std::string& tables() const { return tables_; }
   bool convolves() const { return convolves_; }
   bool computesNumbers() const { return computes_numbers_; }
+  bool movesElements() const { return moves_elements_; }
 
  private:
   std::string pointer(const Place& place, const std::string& type);
@@ -65,6 +67,7 @@ class StepWriter {
   void write(const Step& step, const SwapStep& s);
   void write(const Step& step, const WindowStep& s);
   void write(const Step& step, const NumberStep& s);
+  void write(const Step& step, const FunctionStep& s);
 
   unsigned vector_bits_;
   const Program* program_ = nullptr;  // that is written now
@@ -80,7 +83,19 @@ class StepWriter {
   // By text.
   std::map<std::string, std::string> table_names_, axes_names_, convolution_names_;
   std::string tables_;
-  bool convolves_ = false, computes_numbers_ = false;
+  bool convolves_ = false, computes_numbers_ = false, moves_elements_ = false;
+};
+
+// The text of a block of statements, from texts of steps in order: each lies as deep as the blocks around it.
+class IndentedText {
+ public:
+  // `head` is a comment in front of the call.
+  void add(int closes, int opens, const std::string& head, const std::string& call);
+  const std::string& text() const { return text_; }
+
+ private:
+  size_t depth_ = 0;
+  std::string text_;
 };
 
 // Numbers with commas between them; "0" when there are none.

@@ -207,6 +207,7 @@ WICK_INLINE int32_t wickTruncate32(T v) {
   const bool fits = v >= T(-2147483648.0) && v < T(2147483648.0);
   return fits ? static_cast<int32_t>(fits ? v : T(0)) : INT32_MIN;
 }
+WICK_INLINE bool wickLess(uint8_t a, uint8_t b) { return a < b; }
 template <class T>
 WICK_INLINE bool wickNegative(T v) { return v < T(1) && v != T(0); }
 template <class T>
@@ -320,6 +321,13 @@ std::string cppConvert(const std::string& value, DType from, DType to) {
 
 std::string cppText(const ScalarNode& node, std::span<const std::string> operands,
                     std::span<const DType> types) {
+  // Compilers warn of comparisons of unsigned numbers with zero that are always false.
+  if (node.op == ScalarOp::Lt && types[0] == DType::Byte) {
+    return fmt::format("wickLess({}, {})", operands[0], operands[1]);
+  }
+  if (node.op == ScalarOp::Le && types[0] == DType::Byte) {
+    return fmt::format("(!wickLess({}, {}))", operands[1], operands[0]);
+  }
   return kText.text(node, operands, types);
 }
 

@@ -500,7 +500,7 @@ TEST_F(InstalledTest, CompiledModelsLinkTheRuntime) {
                             " --input 1x1x28x28xf32 --output " + out);
   ASSERT_EQ(built.code, 0) << built.text;
   for (const char* file : {"wick_aot.c", "wick_aot.h", "wick_aot_loops.h", "wick_aot_convolution.h",
-                           "small_gemm_blocks.h", "wick_aot_onednn.h"}) {
+                           "wick_aot_elements.h", "small_gemm_blocks.h", "wick_aot_onednn.h"}) {
     fs::remove(fs::path(out) / file);
   }
   const Outcome compiled =

@@ -1,0 +1,301 @@
+// Sums along a dimension, sorting, searching and resampling on the device "ahead".
+#include "aot/elements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+#include "aot/device.h"
+#include "aot/recording.h"
+#include "codegen/cpp/scalar_text.h"
+#include "core/dtype_dispatch.h"
+#include "core/error.h"
+#include "ir/device_kernels.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/indexing/searched.h"
+
+namespace wick::aot {
+
+namespace {
+
+FunctionStep::Operand operandOf(const Tensor& t, FunctionStep::How how) {
+  FunctionStep::Operand operand;
+  operand.how = how;
+  if (!t.defined()) return operand;
+  operand.dtype = t.dtype();
+  operand.place = Recording::current().placeOf(t);
+  return operand;
+}
+
+Tensor here(const Tensor& t) {
+  return t.defined() ? Recording::current().constant(t) : t;
+}
+
+}  // namespace
+
+FunctionStep::Operand reads(const Tensor& t) {
+  return operandOf(t, FunctionStep::How::Reads);
+}
+FunctionStep::Operand writes(const Tensor& t) {
+  return operandOf(t, FunctionStep::How::Writes);
+}
+FunctionStep::Operand changes(const Tensor& t) {
+  return operandOf(t, FunctionStep::How::Changes);
+}
+FunctionStep::Operand asWords(FunctionStep::Operand operand) {
+  operand.bytes = itemSize(operand.dtype);
+  return operand;
+}
+std::string wordOf(const Tensor& t) {
+  if (t.itemSize() > sizeof(uint64_t)) {
+    throw NotAhead(fmt::format("{} is not available ahead of time", t.describe()));
+  }
+  return fmt::format("uint{}_t", 8 * t.itemSize());
+}
+std::string elementType(const char* op, const Tensor& t) {
+  if (t.kind() != TensorKind::Dense || t.dtype() == DType::Bool || isReducedFloat(t.dtype()) ||
+      (!isFloating(t.dtype()) && !isIntegral(t.dtype(), false))) {
+    throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, toString(t.dtype())));
+  }
+  return codegen::cppType(t.dtype());
+}
+
+void addFunction(const char* op, std::string function, std::vector<FunctionStep::Operand> operands,
+                 std::vector<int64_t> numbers, std::string complaint) {
+  Recording::current().add(op, FunctionStep{std::move(function), std::move(operands),
+                                            std::move(numbers), std::move(complaint)});
+}
+
+void addWeightedRows(const char* op, const Tensor& x, const Tensor& out, int64_t source_rows,
+                     int64_t inner, const WeightedRows& rows) {
+  const auto count = static_cast<int64_t>(rows.start.size()) - 1;
+  if (out.numel() == 0 || count == 0) return;
+  const std::string type = elementType(op, x);
+  Recording& recording = Recording::current();
+  const auto table = [&](const CountedVector<int64_t>& values) {
+    // Of a table without entries nothing is read.
+    const DimVector sizes{std::max<int64_t>(1, static_cast<int64_t>(values.size()))};
+    const Tensor t = Tensor::zeros(sizes, DType::Long);
+    std::ranges::copy(values, t.data<int64_t>());
+    return recording.constant(t);
+  };
+  Tensor weights;
+  if (!rows.weight.empty()) {
+    weights = Tensor::empty(DimVector{static_cast<int64_t>(rows.weight.size())}, DType::Double);
+    std::ranges::copy(rows.weight, weights.data<double>());
+    weights = recording.constant(weights.to(x.dtype()));
+  } else if (!rows.place.empty() && rows.place.size() != static_cast<size_t>(count)) {
+    throw NotAhead(fmt::format("{}: not available ahead of time", op));
+  }
+  // The engine adds the elements of columns to zeros.
+  const bool empty = std::string_view(op) == "col2im";
+  addFunction(
+      op, fmt::format("weightedRows<{}>", type),
+      {reads(x), reads(table(rows.start)), reads(table(rows.place)), reads(weights), writes(out)},
+      {out.numel() / (count * inner), source_rows, count, inner, empty ? 1 : 0});
+}
+
+namespace {
+
+// Memory for so many numbers of 8 bytes.
+Tensor scratch(int64_t words) {
+  return Tensor::empty(DimVector{words}, DType::Long, Device{kAhead, -1});
+}
+
+// ---- along a dimension ----
+
+Tensor scanned(const char* op, const Tensor& self, int64_t dim, std::optional<DType> dtype,
+               const char* function) {
+  const DType type = dtype.value_or(isIntegral(self.dtype(), true) ? DType::Long : self.dtype());
+  const int64_t d = wrapDim(dim, self.dim());
+  const Tensor x = here(self).to(type).contiguous();
+  const Tensor out = Tensor::empty(x.sizes(), type, x.device());
+  if (x.numel() == 0) return out;
+  const ops::DimSplit split = ops::splitAt(x.sizes(), d);
+  addFunction(op, fmt::format(fmt::runtime(function), elementType(op, x)), {reads(x), writes(out)},
+              {split.outer, split.size, split.inner});
+  return out;
+}
+Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return scanned("cumsum", self, dim, dtype, "cumulative<{}, false>");
+}
+Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return scanned("cumprod", self, dim, dtype, "cumulative<{}, true>");
+}
+Tensor logcumsumexp(const Tensor& self, int64_t dim) {
+  WICK_CHECK(isFloating(self.dtype()), "\"logcumsumexp\" not implemented for '{}'",
+             scalarTypeName(self.dtype()));
+  return scanned("logcumsumexp", self, dim, self.dtype(), "cumulativeLogSum<{}>");
+}
+
+using Pair = std::tuple<Tensor, Tensor>;
+
+template <bool kMax>
+Pair running(const Tensor& self, int64_t dim) {
+  const char* op = kMax ? "cummax" : "cummin";
+  const int64_t d = wrapDim(dim, self.dim());
+  const Tensor x = here(self).contiguous();
+  const Tensor values = Tensor::empty(x.sizes(), x.dtype(), x.device());
+  const Tensor indices = Tensor::empty(x.sizes(), DType::Long, x.device());
+  if (x.numel() == 0) return {values, indices};
+  const ops::DimSplit split = ops::splitAt(x.sizes(), d);
+  addFunction(op, fmt::format("cumulativeExtremes<{}, {}>", elementType(op, x), kMax),
+              {reads(x), writes(values), writes(indices)}, {split.outer, split.size, split.inner});
+  return {values, indices};
+}
+
+// ---- order ----
+
+// The slices of a tensor along a dimension as rows, and results of so many elements for each.
+class Slices {
+ public:
+  Slices(const char* op, const Tensor& self, int64_t dim) : op_(op), self_(here(self)) {
+    dim_ = wrapDim(dim, self_.dim());
+    Tensor t = self_.dim() == 0 ? self_.unsqueeze(0) : self_;
+    length_ = t.size(dim_);
+    // What else has an order has that of other elements.
+    if (t.dtype() == DType::Bool) t = t.to(DType::Byte);
+    if (isReducedFloat(t.dtype())) t = t.to(DType::Float);
+    moved_ = t.transpose(dim_, t.dim() - 1).contiguous();
+  }
+  int64_t length() const { return length_; }
+  void checkNotEmpty() const {
+    WICK_CHECK(self_.dim() == 0 || length_ > 0,
+               "{}(): Expected reduction dim {} to have non-zero size.", op_, dim_);
+  }
+  Pair run(const char* function, int64_t kept, std::vector<int64_t> numbers, bool reduces,
+           bool keepdim) const {
+    DimVector sizes(moved_.sizes());
+    sizes.back() = kept;
+    const Tensor values = Tensor::empty(sizes, moved_.dtype(), moved_.device());
+    const Tensor indices = Tensor::empty(sizes, DType::Long, moved_.device());
+    if (values.numel() > 0) {
+      // A pair of numbers for each element of a row.
+      std::vector<int64_t> all = {moved_.numel() / length_, length_};
+      all.insert(all.end(), numbers.begin(), numbers.end());
+      addFunction(
+          op_, fmt::format("{}<{}>", function, elementType(op_, moved_)),
+          {reads(moved_), writes(values), writes(indices), asWords(writes(scratch(2 * length_)))},
+          std::move(all));
+    }
+    return {finish(values.to(self_.dtype()), reduces, keepdim), finish(indices, reduces, keepdim)};
+  }
+
+ private:
+  Tensor finish(const Tensor& t, bool reduces, bool keepdim) const {
+    Tensor back = t.transpose(dim_, t.dim() - 1);
+    if (self_.dim() == 0) {
+      back = back.select(0, 0);
+    } else if (reduces && !keepdim) {
+      back = back.select(dim_, 0);
+    }
+    return back.contiguous();
+  }
+
+  const char* op_;
+  Tensor self_, moved_;
+  int64_t dim_, length_;
+};
+
+Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, bool descending) {
+  const Slices slices("sort", self, dim);
+  return slices.run("sortRows", slices.length(),
+                    {descending ? 1 : 0, stable.value_or(false) ? 1 : 0}, false, true);
+}
+Pair sort(const Tensor& self, int64_t dim, bool descending) {
+  return sortStable(self, false, dim, descending);
+}
+Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
+  return std::get<1>(sort(self, dim, descending));
+}
+Tensor argsortStable(const Tensor& self, bool stable, int64_t dim, bool descending) {
+  return std::get<1>(sortStable(self, stable, dim, descending));
+}
+Tensor msort(const Tensor& self) {
+  return std::get<0>(sort(self, 0, false));
+}
+
+void refuseBool(const char* op, const Tensor& t) {
+  WICK_CHECK(t.dtype() != DType::Bool, "\"{}\" not implemented for 'Bool'", op);
+}
+Pair topk(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted) {
+  refuseBool("topk", self);
+  const Slices slices("topk", self, dim);
+  WICK_CHECK(k >= 0 && k <= slices.length(), "topk: selected index k out of range: {} of {}", k,
+             slices.length());
+  return slices.run("topOfRows", k, {k, largest ? 1 : 0, sorted ? 1 : 0}, false, true);
+}
+Pair kthvalue(const Tensor& self, int64_t k, int64_t dim, bool keepdim) {
+  refuseBool("kthvalue", self);
+  const Slices slices("kthvalue", self, dim);
+  slices.checkNotEmpty();
+  WICK_CHECK(k >= 1 && k <= slices.length(),
+             "kthvalue(): selected number k out of range for dimension {}", dim);
+  return slices.run("kthOfRows", 1, {k}, true, keepdim);
+}
+template <bool kIgnoreNan>
+Pair medianDim(const Tensor& self, int64_t dim, bool keepdim) {
+  refuseBool("median", self);
+  const Slices slices("median", self, dim);
+  slices.checkNotEmpty();
+  return slices.run("medianOfRows", 1, {kIgnoreNan ? 1 : 0}, true, keepdim);
+}
+template <bool kIgnoreNan>
+Tensor medianAll(const Tensor& self) {
+  if (self.numel() == 0) throw NotAhead("median of no elements is not available ahead of time");
+  return std::get<0>(medianDim<kIgnoreNan>(self.reshape(DimVector{-1}), 0, false));
+}
+Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
+  const Slices slices("mode", self, dim);
+  slices.checkNotEmpty();
+  return slices.run("modeOfRows", 1, {}, true, keepdim);
+}
+
+// ---- searching ----
+
+Tensor sortedPositions(const Tensor& sequence_in, const Tensor& values_in, const Tensor& order_in,
+                       bool right) {
+  const char* op = "torch.searchsorted()";
+  const Tensor sequence = here(sequence_in).contiguous(), values = here(values_in).contiguous();
+  Tensor order = here(order_in);
+  if (order.defined()) order = order.contiguous();
+  const int64_t size = ops::checkSearched(op, sequence, values, order);
+  const Tensor out = Tensor::empty(values.sizes(), DType::Long, values.device());
+  if (out.numel() == 0) return out;
+  if (sequence.numel() == 0) return out.fill(0);
+  const int64_t width = sequence.dim() == 1 ? 0 : std::max<int64_t>(1, values.sizes().back());
+  addFunction(op, fmt::format("sortedPositions<{}>", elementType(op, sequence)),
+              {reads(sequence), reads(values), reads(order), writes(out)},
+              {values.numel(), size, width, order.defined() ? order.numel() : 0, right ? 1 : 0},
+              order.defined() ? fmt::format("{}: sorter index out of range", op) : "");
+  return out;
+}
+
+const DeviceKernel kKernels[] = {
+    {"aten::cumsum", WICK_KERNEL(cumsum)},
+    {"aten::cumprod", WICK_KERNEL(cumprod)},
+    {"aten::logcumsumexp", WICK_KERNEL(logcumsumexp)},
+    {"aten::cummax", WICK_KERNEL(running<true>)},
+    {"aten::cummin", WICK_KERNEL(running<false>)},
+    {"aten::sort", WICK_KERNEL(sort)},
+    {"aten::sort.stable", WICK_KERNEL(sortStable)},
+    {"aten::argsort", WICK_KERNEL(argsort)},
+    {"aten::argsort.stable", WICK_KERNEL(argsortStable)},
+    {"aten::msort", WICK_KERNEL(msort)},
+    {"aten::topk", WICK_KERNEL(topk)},
+    {"aten::kthvalue", WICK_KERNEL(kthvalue)},
+    {"aten::median", WICK_KERNEL(medianAll<false>)},
+    {"aten::nanmedian", WICK_KERNEL(medianAll<true>)},
+    {"aten::median.dim", WICK_KERNEL(medianDim<false>)},
+    {"aten::nanmedian.dim", WICK_KERNEL(medianDim<true>)},
+    {"aten::mode", WICK_KERNEL(mode)},
+    {"wick::sorted_positions", WICK_KERNEL(sortedPositions)},
+};
+const RegisterDeviceKernels registered(kAhead, kKernels);
+
+}  // namespace
+
+}  // namespace wick::aot

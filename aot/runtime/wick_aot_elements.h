@@ -1,0 +1,416 @@
+// Operators that move, order and add up elements, of models that were compiled ahead of time. C++17. What is given
+// memory to work in allocates none.
+#ifndef WICK_AOT_ELEMENTS_H
+#define WICK_AOT_ELEMENTS_H
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "wick_aot_loops.h"
+
+namespace wick_aot {
+
+// In which sums and products of elements are made: integers wrap.
+template <class T>
+using Wrapping = typename std::conditional<std::is_integral<T>::value, uint64_t, T>::type;
+template <class T>
+inline T sum(T a, T b) {
+  return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+}
+template <class T>
+inline T productOf(T a, T b) {
+  return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+}
+
+// ---- resampling ----
+
+// to[outer, rows, inner]: row r is the sum of the rows place[e] of from[outer, source_rows, inner] times weight[e], for e from
+// start[r] up to start[r + 1]. Without weights, copies of one each. `empty` tells whether sums begin with a zero.
+template <class T>
+inline void weightedRows(const T* from, const int64_t* start, const int64_t* place, const T* weight,
+                         T* to, int64_t outer, int64_t source_rows, int64_t rows, int64_t inner,
+                         int64_t empty) {
+  WICK_AOT_PARALLEL_IF(outer * rows * inner > kGrain)
+  for (int64_t row = 0; row < outer * rows; ++row) {
+    const T* const source = from + row / rows * source_rows * inner;
+    T* const sum_of = to + row * inner;
+    int64_t e = start[row % rows];
+    const int64_t end = start[row % rows + 1];
+    if (!weight) {
+      std::memcpy(sum_of, source + place[e] * inner, static_cast<size_t>(inner) * sizeof(T));
+      continue;
+    }
+    if (empty != 0 || e == end) {
+      for (int64_t i = 0; i < inner; ++i) sum_of[i] = 0;
+    } else {
+      const T* const first = source + place[e] * inner;
+      for (int64_t i = 0; i < inner; ++i) sum_of[i] = productOf(first[i], weight[e]);
+      ++e;
+    }
+    for (; e < end; ++e) {
+      const T* const next = source + place[e] * inner;
+      for (int64_t i = 0; i < inner; ++i) sum_of[i] = sum(sum_of[i], productOf(next[i], weight[e]));
+    }
+  }
+}
+
+// ---- what goes along a dimension, of [outer, size, inner] ----
+
+template <class T, bool kProduct>
+inline void cumulative(const T* from, T* to, int64_t outer, int64_t size, int64_t inner) {
+  using Sum = typename std::conditional<std::is_integral<T>::value, uint64_t, double>::type;
+  WICK_AOT_PARALLEL_IF(outer * inner > 1 && outer * size * inner > kGrain)
+  for (int64_t lane = 0; lane < outer * inner; ++lane) {
+    int64_t i = lane / inner * size * inner + lane % inner;
+    Sum all = kProduct ? 1 : 0;
+    for (int64_t k = 0; k < size; ++k, i += inner) {
+      all = kProduct ? all * static_cast<Sum>(from[i]) : all + static_cast<Sum>(from[i]);
+      to[i] = static_cast<T>(all);
+    }
+  }
+}
+
+template <class T>
+inline void cumulativeLogSum(const T* from, T* to, int64_t outer, int64_t size, int64_t inner) {
+  WICK_AOT_PARALLEL_IF(outer * inner > 1 && outer * size * inner > kGrain / 16)
+  for (int64_t lane = 0; lane < outer * inner; ++lane) {
+    int64_t i = lane / inner * size * inner + lane % inner;
+    double all = -HUGE_VAL;
+    for (int64_t k = 0; k < size; ++k, i += inner) {
+      const double v = from[i];
+      const bool below = v < all || v != v;
+      const double low = below ? v : all, high = below ? all : v;
+      // Equal infinities subtract to NaN; the larger term alone decides then.
+      all = low != high || std::isfinite(low) ? std::log1p(std::exp(low - high)) + high : v;
+      to[i] = static_cast<T>(all);
+    }
+  }
+}
+
+// The latest of equal elements; a NaN stays.
+template <class T, bool kLargest>
+inline void cumulativeExtremes(const T* from, T* to, int64_t* indices, int64_t outer, int64_t size,
+                               int64_t inner) {
+  WICK_AOT_PARALLEL_IF(outer * inner > 1 && outer * size * inner > kGrain)
+  for (int64_t lane = 0; lane < outer * inner; ++lane) {
+    int64_t i = lane / inner * size * inner + lane % inner;
+    T best = from[i];
+    int64_t where = 0;
+    for (int64_t k = 0; k < size; ++k, i += inner) {
+      const T v = from[i];
+      if (v != v || (kLargest ? v >= best : v <= best)) {
+        best = v;
+        where = k;
+      }
+      to[i] = best;
+      indices[i] = where;
+    }
+  }
+}
+
+// ---- writing at positions, in order ----
+
+template <class T>
+inline void putAt(T* to, const int64_t* at, const T* values, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[at[i]] = values[i];
+}
+template <class T>
+inline void addAt(T* to, const int64_t* at, const T* values, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) to[at[i]] = sum(to[at[i]], values[i]);
+}
+
+enum class Reduction { Sum, Prod, Mean, Max, Min };
+template <class T, Reduction kHow>
+inline T reduced(T a, T b) {
+  if (kHow == Reduction::Prod) return productOf(a, b);
+  if (kHow == Reduction::Sum || kHow == Reduction::Mean) return sum(a, b);
+  if (a != a || b != b) return b != b ? b : a;
+  return (kHow == Reduction::Max ? a < b : b < a) ? b : a;
+}
+template <class T, Reduction kHow>
+inline T identityOf() {
+  using Limits = std::numeric_limits<T>;
+  if (kHow == Reduction::Prod) return 1;
+  if (kHow == Reduction::Sum || kHow == Reduction::Mean) return 0;
+  if (Limits::has_infinity)
+    return kHow == Reduction::Max ? -Limits::infinity() : Limits::infinity();
+  return kHow == Reduction::Max ? Limits::lowest() : Limits::max();
+}
+// v / n, toward negative infinity for integers.
+template <class T>
+inline T share(T v, int64_t n) {
+  if (!std::is_integral<T>::value) return v / static_cast<T>(n);
+  const int64_t wide = static_cast<int64_t>(v);
+  return static_cast<T>(wide / n - (wide % n != 0 && wide < 0 ? 1 : 0));
+}
+// `places`: memory for as many positions. `own`: whether what was there before counts.
+template <class T, Reduction kHow>
+inline void reduceAt(T* to, const int64_t* at, const T* values, int64_t* places, int64_t count,
+                     int64_t own) {
+  for (int64_t i = 0; own == 0 && i < count; ++i) to[at[i]] = identityOf<T, kHow>();
+  for (int64_t i = 0; i < count; ++i) to[at[i]] = reduced<T, kHow>(to[at[i]], values[i]);
+  if (kHow != Reduction::Mean) return;
+  std::copy(at, at + count, places);
+  std::sort(places, places + count);
+  for (int64_t i = 0, next; i < count; i = next) {
+    for (next = i + 1; next < count && places[next] == places[i];) ++next;
+    to[places[i]] = share(to[places[i]], next - i + own);
+  }
+}
+
+// Elements where the mask is true become the next ones of `values`; false when there are too few of those.
+template <class T>
+inline bool putWhere(T* to, const uint8_t* mask, const T* values, int64_t count, int64_t most) {
+  int64_t wanted = 0;
+  for (int64_t i = 0; i < count; ++i) wanted += mask[i] != 0 ? 1 : 0;
+  if (wanted > most) return false;
+  for (int64_t i = 0; i < count; ++i) {
+    if (mask[i] != 0) to[i] = *values++;
+  }
+  return true;
+}
+
+// ---- order ----
+
+// Elements as whole numbers without sign: NaN is larger than every number, and zeros of both signs are equal.
+template <class T>
+using KeyOf = typename std::conditional<sizeof(T) <= 4, uint32_t, uint64_t>::type;
+template <class T>
+inline KeyOf<T> keyOf(T v, int64_t descending) {
+  using K = KeyOf<T>;
+  constexpr K kSign = K{1} << (8 * sizeof(K) - 1);
+  K key;
+  if constexpr (!std::is_integral<T>::value) {
+    if (v != v) {
+      key = static_cast<K>(~K{0});
+    } else {
+      const T plain = v + T(0);
+      std::memcpy(&key, &plain, sizeof key);
+      key = (key & kSign) != 0 ? static_cast<K>(~key) : key | kSign;
+    }
+  } else if constexpr (std::is_signed<T>::value) {
+    key = static_cast<K>(v) ^ kSign;
+  } else {
+    key = static_cast<K>(v);
+  }
+  return descending != 0 ? static_cast<K>(~key) : key;
+}
+template <class T>
+inline bool isNanKey(KeyOf<T> key) {
+  return !std::is_integral<T>::value && key == static_cast<KeyOf<T>>(~KeyOf<T>{0});
+}
+
+// Key and position of an element.
+template <class K>
+struct Keyed {
+  K key, index;
+};
+template <class T>
+inline Keyed<KeyOf<T>>* keyed(const T* row, int64_t size, int64_t descending, void* memory) {
+  using K = KeyOf<T>;
+  auto* const pairs = static_cast<Keyed<K>*>(memory);
+  for (int64_t i = 0; i < size; ++i) pairs[i] = {keyOf(row[i], descending), static_cast<K>(i)};
+  return pairs;
+}
+struct Before {
+  template <class K>
+  bool operator()(const Keyed<K>& a, const Keyed<K>& b) const {
+    return a.key < b.key;
+  }
+};
+// Equal elements as they stand.
+struct BeforeOrFirst {
+  template <class K>
+  bool operator()(const Keyed<K>& a, const Keyed<K>& b) const {
+    return a.key < b.key || (a.key == b.key && a.index < b.index);
+  }
+};
+template <class T>
+inline void store(const T* row, const Keyed<KeyOf<T>>* pairs, int64_t count, T* values,
+                  int64_t* indices) {
+  for (int64_t i = 0; i < count; ++i) {
+    values[i] = row[pairs[i].index];
+    indices[i] = static_cast<int64_t>(pairs[i].index);
+  }
+}
+
+// Rows of `size` elements. `memory` holds the pairs of a row.
+template <class T>
+inline void sortRows(const T* from, T* values, int64_t* indices, uint64_t* memory, int64_t rows,
+                     int64_t size, int64_t descending, int64_t stable) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* const row = from + r * size;
+    auto* const pairs = keyed(row, size, descending, memory);
+    if (stable != 0) {
+      std::sort(pairs, pairs + size, BeforeOrFirst());
+    } else {
+      std::sort(pairs, pairs + size, Before());
+    }
+    store(row, pairs, size, values + r * size, indices + r * size);
+  }
+}
+
+// The first k elements of each row, by the algorithm that the engine chooses for so many.
+template <class T>
+inline void topOfRows(const T* from, T* values, int64_t* indices, uint64_t* memory, int64_t rows,
+                      int64_t size, int64_t k, int64_t largest, int64_t sorted) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* const row = from + r * size;
+    auto* const pairs = keyed(row, size, largest, memory);
+    if (k <= size / 64) {
+      std::partial_sort(pairs, pairs + k, pairs + size, Before());
+    } else {
+      std::nth_element(pairs, pairs + k - 1, pairs + size, Before());
+      if (sorted != 0) std::sort(pairs, pairs + k - 1, Before());
+    }
+    store(row, pairs, k, values + r * k, indices + r * k);
+  }
+}
+
+// Moves the k-th smallest element to position k by partitioning around the median of three.
+template <class K>
+inline void quickSelect(Keyed<K>* a, int64_t size, int64_t k) {
+  int64_t low = 0, high = size - 1;
+  const auto after = [&](int64_t i, int64_t j) { return a[i].key > a[j].key; };
+  while (low < high) {
+    if (high == low + 1) {
+      if (after(low, high)) std::swap(a[low], a[high]);
+      return;
+    }
+    std::swap(a[low + (high - low) / 2], a[low + 1]);
+    if (after(low + 1, high)) std::swap(a[low + 1], a[high]);
+    if (after(low, high)) std::swap(a[low], a[high]);
+    if (after(low + 1, low)) std::swap(a[low + 1], a[low]);
+    const K pivot = a[low].key;
+    int64_t i = low + 1, j = high;
+    for (;;) {
+      do ++i;
+      while (pivot > a[i].key);
+      do --j;
+      while (a[j].key > pivot);
+      if (j < i) break;
+      std::swap(a[i], a[j]);
+    }
+    std::swap(a[low], a[j]);
+    if (j <= k) low = i;
+    if (j >= k) high = j - 1;
+  }
+}
+template <class T>
+inline void kthOfRows(const T* from, T* values, int64_t* indices, uint64_t* memory, int64_t rows,
+                      int64_t size, int64_t k) {
+  for (int64_t r = 0; r < rows; ++r) {
+    const T* const row = from + r * size;
+    auto* const pairs = keyed(row, size, 0, memory);
+    quickSelect(pairs, size, k - 1);
+    store(row, pairs + k - 1, 1, values + r, indices + r);
+  }
+}
+
+// Of equal elements the earlier one counts as smaller. A NaN is the median, unless `ignore_nan`.
+template <class T>
+inline int64_t medianOf(const T* row, uint64_t* memory, int64_t size, int64_t ignore_nan) {
+  using K = KeyOf<T>;
+  auto* const keys = reinterpret_cast<K*>(memory);
+  int64_t numbers = size;
+  for (int64_t i = 0; i < size; ++i) {
+    keys[i] = keyOf(row[i], 0);
+    if (!isNanKey<T>(keys[i])) continue;
+    if (ignore_nan == 0) return i;
+    --numbers;
+  }
+  const int64_t rank = numbers > 0 ? (numbers - 1) / 2 : 0;
+  std::nth_element(keys, keys + rank, keys + size);
+  const K value = keys[rank];
+  int64_t equal = rank;
+  for (int64_t i = 0; i < size; ++i) equal -= keyOf(row[i], 0) < value ? 1 : 0;
+  int64_t at = 0;
+  while (keyOf(row[at], 0) != value || equal-- > 0) ++at;
+  return at;
+}
+template <class T>
+inline void medianOfRows(const T* from, T* values, int64_t* indices, uint64_t* memory, int64_t rows,
+                         int64_t size, int64_t ignore_nan) {
+  for (int64_t r = 0; r < rows; ++r) {
+    indices[r] = medianOf(from + r * size, memory, size, ignore_nan);
+    values[r] = from[r * size + indices[r]];
+  }
+}
+
+// The last position of the longest run of equal elements; of several runs, the smallest element's.
+template <class T>
+inline int64_t modeOf(const T* row, uint64_t* memory, int64_t size) {
+  auto* const pairs = keyed(row, size, 0, memory);
+  if (size <= 16) {
+    // By `<`, which says nothing of NaN.
+    const auto before = [](const Keyed<KeyOf<T>>& a, const Keyed<KeyOf<T>>& b) {
+      return a.key < b.key && !isNanKey<T>(b.key);
+    };
+    for (int64_t i = 1; i < size; ++i) {
+      const auto moved = pairs[i];
+      int64_t to = before(moved, pairs[0]) ? 0 : i;
+      while (to > 0 && before(moved, pairs[to - 1])) --to;
+      std::move_backward(pairs + to, pairs + i, pairs + i + 1);
+      pairs[to] = moved;
+    }
+  } else {
+    std::sort(pairs, pairs + size, Before());
+  }
+  int64_t best = 0, most = 0, run = 0;
+  for (int64_t i = 0; i < size; ++i) {
+    ++run;
+    const bool goes_on = i + 1 < size && pairs[i].key == pairs[i + 1].key;
+    if (goes_on && !isNanKey<T>(pairs[i].key)) continue;
+    if (run > most) {
+      best = static_cast<int64_t>(pairs[i].index);
+      most = run;
+    }
+    run = 0;
+  }
+  return best;
+}
+template <class T>
+inline void modeOfRows(const T* from, T* values, int64_t* indices, uint64_t* memory, int64_t rows,
+                       int64_t size) {
+  for (int64_t r = 0; r < rows; ++r) {
+    indices[r] = modeOf(from + r * size, memory, size);
+    values[r] = from[r * size + indices[r]];
+  }
+}
+
+// Where each value belongs in a sequence of `size` elements, or in that of its row of `width` values when there is one sequence
+// a row (`width` is not 0). `order`, which may be null, says which element of a sequence stands where; false when it says
+// something else.
+template <class T>
+inline bool sortedPositions(const T* sequence, const T* values, const int64_t* order, int64_t* to,
+                            int64_t count, int64_t size, int64_t width, int64_t ordered,
+                            int64_t right) {
+  for (int64_t i = 0; i < ordered; ++i) {
+    if (order[i] < 0 || order[i] >= size) return false;
+  }
+  WICK_AOT_PARALLEL_IF(count > kGrain / 16)
+  for (int64_t i = 0; i < count; ++i) {
+    const int64_t begin = width == 0 ? 0 : i / width * size;
+    const T v = values[i];
+    int64_t low = 0, high = size;
+    while (low < high) {
+      const int64_t middle = low + (high - low) / 2;
+      const T m = sequence[begin + (order ? order[begin + middle] : middle)];
+      if (right != 0 ? !(m > v) : !(m >= v)) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    to[i] = low;
+  }
+  return true;
+}
+
+}  // namespace wick_aot
+
+#endif
