@@ -24,6 +24,17 @@
 //                                             block0: …  = wick::branch_keep(%b, 0)
 //                                           = wick::branch_end()
 //                                          %z = wick::branch_result(0)
+//
+// Tuples are taken apart first. A list of tensors that lives outside and whose elements are set in a round stays the list that it
+// is: wick::loop_carry_list(%l) in front of the loop lets its elements be what the loop carries, wick::loop_next_list(%l) at the end of
+// the round looks at what they are then, and wick::loop_result_list(%l) puts the results into it. A list that is replaced in
+// each round becomes such a list, whose elements are set at the end of the round:
+//
+//   %h = prim::Loop(%max, %true, %g)         %l = aten::list(%g)
+//     block0(%i, %k):                         = prim::Loop(%max, %true)
+//       %n = prim::ListConstruct(…)    →       block0(%i):
+//       -> (%true, %n)                           %n = prim::ListConstruct(…)
+//                                                 = wick::loop_set_list(%l, %n)
 #include "aot/kept_loops.h"
 
 #include <fmt/format.h>
@@ -33,6 +44,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "aot/kept_containers.h"
 #include "aot/number_marks.h"
 #include "aot/recording.h"
 #include "ir/graph.h"
@@ -73,6 +85,7 @@ class Keeper {
   Keeper(Graph& graph, const LoopChoice& choice) : graph_(graph), choice_(choice) {}
 
   bool run() {
+    takeTuplesApart(graph_);
     int64_t ordinal = 0;
     for (Node* loop : loopsOf(graph_.block())) {
       loop->setAttribute(ordinalName(), IValue(ordinal++));
@@ -131,10 +144,13 @@ class Keeper {
 
   // ---- what may be in a region that is recorded once ----
 
-  // Nothing that lives outside is changed, but elements of tensors.
-  static void check(const Block* region, const Block* block, const Node* loop) {
+  using Lists = std::vector<Value*>;
+
+  // Nothing that lives outside is changed, but elements of tensors, and those of lists of tensors, which are
+  // gathered.
+  static void check(const Block* region, const Block* block, const Node* loop, Lists& lists) {
     for (const Node* node : block->nodes()) {
-      for (const Block* inner : node->blocks()) check(region, inner, loop);
+      for (const Block* inner : node->blocks()) check(region, inner, loop, lists);
       if (block == region && nameOf(node) == "wick::loop_append") continue;
       if (node->kind() == prim::SetAttr) {
         fail(loop, node, "an attribute is set in a loop that stays one");
@@ -144,7 +160,12 @@ class Keeper {
       for (size_t i = 0; i < node->inputs().size() && i < 64; ++i) {
         const Value* const v = node->input(i);
         if ((written >> i & 1) == 0 || v->type()->kind() == TypeKind::Tensor) continue;
-        if (v->node()->isInside(region)) continue;
+        const bool inside = v->node()->isInside(region);
+        if (inside && makesFreshList(v->node())) continue;
+        if (!inside && isTensorList(v)) {
+          if (std::ranges::find(lists, v) == lists.end()) lists.push_back(node->input(i));
+          continue;
+        }
         fail(loop, node,
              fmt::format("a {} is changed in a loop that stays one", v->type()->annotation()));
       }
@@ -190,8 +211,10 @@ class Keeper {
     Block* const body = loop->blocks()[0];
     // In lists that grow by the same in each round the elements of all rounds are put afterwards.
     keepAppends(loop);
-    check(body, body, loop);
     dropInvariants(loop);
+    setReplacedLists(loop);
+    Lists lists;
+    check(body, body, loop, lists);
     const size_t count = loop->outputs().size();
     for (size_t i = 0; i < count; ++i) {
       if (isPlain(body->inputs()[i + 1])) continue;
@@ -205,6 +228,7 @@ class Keeper {
     const bool conditional = !constantBool(loop->input(1)).value_or(false) ||
                              !constantBool(body->outputs()[0]).value_or(false);
     if (conditional) insert(loop, "wick::loop_carry", {loop->input(1)});
+    for (Value* list : lists) insert(loop, "wick::loop_carry_list", {list});
     Node* const begin = insert(loop, "wick::loop_begin",
                                {loop->input(0), constant(loop, IValue(conditional)),
                                 constant(loop, IValue(ordinalOf(loop)))},
@@ -227,9 +251,11 @@ class Keeper {
     if (conditional) {
       insert(end, "wick::loop_next", {body->outputs()[0], constant(end, count)});
     }
+    for (Value* list : lists) insert(end, "wick::loop_next_list", {list});
     body->replaceOutput(0, constant(end, IValue(true)));
     Node* const after = loop->next();
     insert(after, "wick::loop_end", {});
+    for (Value* list : lists) insert(after, "wick::loop_result_list", {list});
     for (size_t i = 0; i < count; ++i) {
       Value* const v = loop->output(i);
       if (!v->hasUses()) continue;
@@ -259,6 +285,45 @@ class Keeper {
       loop->removeInput(i + 2);
       loop->eraseOutput(i);
     }
+  }
+
+  static bool isWritten(const Value* list) {
+    return std::ranges::any_of(list->uses(), [](const wick::Use& use) {
+      const Operator* const op = use.user->maybeOperator();
+      return op && use.offset < 64 && (op->writtenArguments(*use.user) >> use.offset & 1) != 0;
+    });
+  }
+  // Lists of tensors that are other ones after each round become lists whose elements are set at its end.
+  void setReplacedLists(Node* loop) {
+    Block* const body = loop->blocks()[0];
+    Node* const end = body->returnNode();
+    const auto isCarried = [&](const Value* v) {
+      return std::ranges::find(body->inputs(), v) != body->inputs().end();
+    };
+    std::vector<std::pair<Value*, Value*>> sets;
+    for (size_t i = loop->outputs().size(); i-- > 0;) {
+      Value* const inner = body->inputs()[i + 1];
+      Value* const next = body->outputs()[i + 1];
+      if (!isTensorList(inner)) continue;
+      const bool fresh =
+          isCarried(next) || (next->node()->isInside(body) && makesFreshList(next->node()));
+      // That two names are one list must not matter.
+      if (!fresh || isWritten(inner) || isWritten(loop->output(i))) {
+        fail(loop, loop, "a loop that stays one carries a list that has another name too");
+      }
+      Value* const list = insert(loop, "aten::list", {loop->input(i + 2)}, inner->type())->output();
+      inner->replaceAllUsesWith(list);
+      loop->output(i)->replaceAllUsesWith(list);
+      // `next` may have been the input of the body.
+      Value* const copy =
+          insert(end, "aten::list", {body->outputs()[i + 1]}, inner->type())->output();
+      sets.emplace_back(list, copy);
+      body->eraseOutput(i + 1);
+      body->eraseInput(i + 1);
+      loop->removeInput(i + 2);
+      loop->eraseOutput(i);
+    }
+    for (const auto& [list, next] : sets) insert(end, "wick::loop_set_list", {list, next});
   }
 
   // list.append(x) in each round, of lists of tensors that are made in front of the loop and not read in it.
@@ -307,17 +372,23 @@ class Keeper {
   // ---- conditions ----
 
   void keepBranch(Node* branch, const Node* loop) {
-    for (const Block* side : branch->blocks()) check(side, side, loop);
+    Lists lists;
+    for (const Block* side : branch->blocks()) check(side, side, loop, lists);
     for (const Value* v : branch->outputs()) {
       if (isPlain(v) || !v->hasUses()) continue;
       fail(loop, branch,
            fmt::format("a condition in a loop that stays one gives a {}", v->type()->annotation()));
     }
     Node* const begin = insert(branch, "wick::branch_begin", {branch->input(0)}, types::Bool());
-    keepSide(branch, branch->blocks()[0], begin->output());
+    for (Value* list : lists) {
+      insert(branch, "wick::branch_list", {list, constant(branch, branch->outputs().size())});
+    }
+    keepSide(branch, branch->blocks()[0], begin->output(), lists);
     Node* const otherwise = insert(branch, "wick::branch_else", {}, types::Bool());
-    keepSide(branch, branch->blocks()[1], otherwise->output());
+    for (Value* list : lists) insert(branch, "wick::branch_restore_list", {list});
+    keepSide(branch, branch->blocks()[1], otherwise->output(), lists);
     insert(branch, "wick::branch_end", {});
+    for (Value* list : lists) insert(branch, "wick::branch_result_list", {list});
     for (size_t i = 0; i < branch->outputs().size(); ++i) {
       Value* const v = branch->output(i);
       if (!v->hasUses()) continue;
@@ -335,7 +406,7 @@ class Keeper {
     branch->destroy();
   }
 
-  void keepSide(Node* branch, const Block* side, Value* condition) {
+  void keepSide(Node* branch, const Block* side, Value* condition, const Lists& lists) {
     Node* const only = insert(branch, "prim::If", {condition});
     Block* const block = only->addBlock();
     only->addBlock();
@@ -348,6 +419,7 @@ class Keeper {
       }
       block->eraseOutput(i);
     }
+    for (Value* list : lists) insert(end, "wick::branch_keep_list", {list});
     noteRaises(block);
   }
   // What raises ends the call, and the recording goes on.

@@ -115,6 +115,36 @@ void result(CallFrame& frame) {
   frame.results[0] = Recording::current().result(numberOf(frame.args[0]));
 }
 
+void carryList(CallFrame& frame) {
+  Recording::current().carryList(frame.args[0]);
+}
+void nextList(CallFrame& frame) {
+  Recording::current().setNextOf(frame.args[0]);
+}
+void resultList(CallFrame& frame) {
+  Recording::current().takeResultsInto(frame.args[0]);
+}
+void setList(CallFrame& frame) {
+  const std::vector<IValue> next = frame.args[1].toList().elements;
+  std::vector<IValue>& elements = frame.args[0].toList().elements;
+  if (next.size() != elements.size()) {
+    throw NotAhead(
+        fmt::format("a list that a loop carries has {} elements in one round and {} in "
+                    "the next",
+                    elements.size(), next.size()));
+  }
+  elements = next;
+}
+void branchList(CallFrame& frame) {
+  Recording::current().branchList(frame.args[0], numberOf(frame.args[1]));
+}
+void restoreList(CallFrame& frame) {
+  Recording::current().restoreList(frame.args[0]);
+}
+void keepList(CallFrame& frame) {
+  Recording::current().setResultsOf(frame.args[0]);
+}
+
 void branch(CallFrame& frame) {
   frame.results[0] = Recording::current().beginBranch(frame.args[0].toTensor());
 }
@@ -149,6 +179,14 @@ const OperatorRecord kRecords[] = {
     {"wick::loop_cat(Tensor[] tensors, int dim=0) -> Tensor", cat, kAnyKind},
     {"wick::loop_end() -> ()", end, kFlags},
     {"wick::loop_result(int number) -> Tensor", result, kFlags},
+    {"wick::loop_carry_list(Tensor[](a!) list) -> ()", carryList, kFlags},
+    {"wick::loop_next_list(Tensor[](a!) list) -> ()", nextList, kFlags},
+    {"wick::loop_result_list(Tensor[](a!) list) -> ()", resultList, kFlags},
+    {"wick::loop_set_list(Tensor[](a!) list, Tensor[] next) -> ()", setList, kFlags},
+    {"wick::branch_list(Tensor[](a!) list, int results) -> ()", branchList, kFlags},
+    {"wick::branch_restore_list(Tensor[](a!) list) -> ()", restoreList, kFlags},
+    {"wick::branch_keep_list(Tensor[](a!) list) -> ()", keepList, kFlags},
+    {"wick::branch_result_list(Tensor[](a!) list) -> ()", resultList, kFlags},
     {"wick::branch_begin(Tensor condition) -> bool", branch, kFlags},
     {"wick::branch_else() -> bool", otherwise, kFlags},
     {"wick::branch_keep(Tensor? value, int number) -> ()", keep, kFlags},

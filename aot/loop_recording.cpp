@@ -113,15 +113,14 @@ void requireBool(const Tensor& t) {
 }  // namespace
 
 void Recording::carry(const Tensor& value) {
-  if (!value.defined()) {
-    pending_.emplace_back();
-    return;
-  }
+  pending_.push_back(value.defined() ? ownCarried(value) : Tensor());
+}
+Tensor Recording::ownCarried(const Tensor& value) {
   const Tensor here = constant(value);
   const Tensor own = memoryLike(here);
   assignOwn(own, here);
   if (own.numel() > 0) pair(placeOf(here).buffer, placeOf(own).buffer);
-  pending_.push_back(own);
+  return own;
 }
 
 void Recording::beginLoop(const Tensor& rounds, bool conditional, int64_t ordinal) {
@@ -153,6 +152,12 @@ void Recording::beginLoop(const Tensor& rounds, bool conditional, int64_t ordina
     step.condition = placeOf(frame.values.back());
     frame.rounds.reset();
   }
+  for (KeptList& kept : pending_lists_) {
+    kept.first = frame.values.size();
+    for (const IValue& e : kept.list.toList().elements) frame.values.push_back(e.toTensor());
+  }
+  frame.lists = std::exchange(pending_lists_, {});
+  frame.next.resize(frame.values.size());
   step.round = placeOf(frame.round);
   add("loop", std::move(step));
   frame.step = program_.steps.size() - 1;
@@ -298,6 +303,7 @@ void Recording::endLoop() {
     }
   }
   results_ = std::move(frame.values);
+  result_lists_ = std::move(frame.lists);
   frames_.pop_back();
   in_loop_ = outer;
 }
@@ -359,7 +365,70 @@ void Recording::endBranch() {
   WICK_CHECK(!frames_.empty() && !frames_.back().loop, "there is no condition to go on with");
   if (!frames_.back().known) add("", EndStep{});
   results_ = std::move(frames_.back().values);
+  result_lists_ = std::move(frames_.back().lists);
   frames_.pop_back();
+}
+
+// ---- lists of tensors ----
+
+Recording::KeptList* Recording::findList(std::vector<KeptList>& lists, const IValue& list) {
+  for (KeptList& kept : lists) {
+    if (&kept.list.toList() == &list.toList()) return &kept;
+  }
+  return nullptr;
+}
+void Recording::checkLength(const KeptList& kept) {
+  const size_t now = kept.list.toList().elements.size(), before = kept.elements.size();
+  if (now == before) return;
+  throw NotAhead(
+      fmt::format("a list changes from {} elements to {} in a loop that stays one", before, now));
+}
+
+void Recording::carryList(const IValue& list) {
+  // Two names may be one list.
+  if (findList(pending_lists_, list)) return;
+  std::vector<IValue>& elements = list.toList().elements;
+  pending_lists_.push_back({list, 0, elements});
+  for (IValue& e : elements) {
+    const Tensor t = e.toTensor();
+    if (!t.defined()) throw NotAhead("a list that a loop carries has an element that is None");
+    e = IValue(ownCarried(t));
+  }
+}
+void Recording::setNextOf(const IValue& list) {
+  const KeptList* const kept = findList(loopFrame().lists, list);
+  WICK_CHECK(kept, "the loop carries no such list");
+  checkLength(*kept);
+  size_t number = kept->first;
+  for (const IValue& e : list.toList().elements) setNext(number++, e.toTensor());
+}
+void Recording::takeResultsInto(const IValue& list) {
+  const KeptList* const kept = findList(result_lists_, list);
+  if (!kept) return;  // the sides of a condition that is known were as they are
+  size_t number = kept->first;
+  for (IValue& e : list.toList().elements) e = IValue(result(number++));
+}
+
+void Recording::branchList(const IValue& list, size_t results) {
+  WICK_CHECK(!frames_.empty() && !frames_.back().loop, "there is no condition to go on with");
+  Frame& frame = frames_.back();
+  if (frame.known || findList(frame.lists, list)) return;
+  const size_t first =
+      frame.lists.empty() ? results : frame.lists.back().first + frame.lists.back().elements.size();
+  frame.lists.push_back({list, first, list.toList().elements});
+}
+void Recording::restoreList(const IValue& list) {
+  WICK_CHECK(!frames_.empty() && !frames_.back().loop, "there is no condition to go on with");
+  const KeptList* const kept = findList(frames_.back().lists, list);
+  if (kept) list.toList().elements = kept->elements;
+}
+void Recording::setResultsOf(const IValue& list) {
+  WICK_CHECK(!frames_.empty() && !frames_.back().loop, "there is no condition to go on with");
+  const KeptList* const kept = findList(frames_.back().lists, list);
+  if (!kept) return;
+  checkLength(*kept);
+  size_t number = kept->first;
+  for (const IValue& e : list.toList().elements) setResult(number++, e.toTensor());
 }
 
 Tensor Recording::result(size_t number) const {

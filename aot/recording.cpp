@@ -172,6 +172,8 @@ void Recording::restart(std::vector<bool> assumed) {
   frames_.clear();
   pending_.clear();
   results_.clear();
+  pending_lists_.clear();
+  result_lists_.clear();
   pairs_.clear();
   in_loop_ = 0;
   own_steps_ = false;

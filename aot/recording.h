@@ -104,6 +104,11 @@ class Recording {
   // The steps up to endLoop() are those of a round; `ordinal` tells which loop of the program it is. With
   // `conditional` the last value that is carried is a bool, and tells whether there is a further round.
   void beginLoop(const Tensor& rounds, bool conditional, int64_t ordinal);
+  // The elements of a list of tensors are carried by the next loop. They are what it carries from now on; setNextOf() takes
+  // what they are at the end of the round, and takeResultsInto() puts the results into the list.
+  void carryList(const IValue& list);
+  void setNextOf(const IValue& list);
+  void takeResultsInto(const IValue& list);
   // The number of the round, an int64.
   Tensor round() const;
   Tensor carried(size_t number) const;
@@ -120,6 +125,12 @@ class Recording {
   // A value of the side that is recorded now.
   void setResult(size_t number, const Tensor& value);
   void endBranch();
+  // The sides of the condition that began last set elements of a list; it has so many results beside them. Each side begins
+  // with the same ones, restoreList() in front of the second; setResultsOf() takes those at the end of a side, and
+  // takeResultsInto() puts the results into the list.
+  void branchList(const IValue& list, size_t results);
+  void restoreList(const IValue& list);
+  void setResultsOf(const IValue& list);
   // Of the loop or condition that ended last.
   Tensor result(size_t number) const;
   void raise(const std::string& message);
@@ -138,6 +149,12 @@ class Recording {
     IValue list;
     Tensor all;  // of all rounds
   };
+  // A list whose elements are values from number `first` on.
+  struct KeptList {
+    IValue list;
+    size_t first = 0;
+    std::vector<IValue> elements{};  // in front of the loop or condition
+  };
   struct Frame {
     bool loop = false;
     int64_t ordinal = 0;
@@ -150,6 +167,7 @@ class Recording {
     std::vector<Tensor> values{}, next{};
     bool conditional = false;
     std::vector<Appended> appended{};
+    std::vector<KeptList> lists{};
   };
   // Two buffers that the program takes for one.
   struct Pair {
@@ -157,6 +175,9 @@ class Recording {
     bool touched[2]{}, written[2]{};
   };
   Frame& loopFrame();
+  static KeptList* findList(std::vector<KeptList>& lists, const IValue& list);
+  static void checkLength(const KeptList& kept);
+  Tensor ownCarried(const Tensor& value);
   Tensor memoryLike(const Tensor& t);
   void assignOwn(const Tensor& to, const Tensor& from);
   void pair(uint32_t a, uint32_t b);
@@ -175,6 +196,7 @@ class Recording {
   bool asked_for_number_ = false;
   std::vector<Frame> frames_;
   std::vector<Tensor> pending_, results_;  // of the next loop, and of the last
+  std::vector<KeptList> pending_lists_, result_lists_;
   std::vector<Pair> pairs_;
   std::map<uint32_t, uint32_t> windows_;  // what each is a part of
   std::map<int64_t, int64_t> rounds_;

@@ -115,6 +115,82 @@ def main(a: Tensor, b: Tensor, k: Tensor):
         b, c = c * 0.5, b
     return a, b, c
 )"},
+      {"tuples", {"6xf32", "6xf32", "2xi64"}, R"(
+def cell(x: Tensor, state: Tuple[Tensor, Tensor]) -> Tuple[Tensor, Tensor]:
+    h, c = state
+    return torch.tanh(h + x), c * 0.5 + h
+def main(x: Tensor, y: Tensor, k: Tensor):
+    state = (x, y)
+    all = (state, 0, x * 2)
+    for i in range(int(k[0]) * 3):
+        state = cell(y, state)
+        if i % 2 == 0:
+            all = (state, all[1] + i, all[0][1] - 1)
+        elif bool(state[0].sum() > 100):
+            break
+    return state, all
+)"},
+      {"lists_replaced", {"6xf32", "6xf32", "2xi64"}, R"(
+def main(x: Tensor, y: Tensor, k: Tensor):
+    hs = [x, y, x + y]
+    old = [y, x, y]
+    for i in range(int(k[0]) * 2 + 1):
+        hs, old = [torch.sin(hs[1] + i), hs[2] * 0.5, hs[0] - old[0]], hs
+    return hs, old, x
+)"},
+      {"lists_set", {"6x8xf32", "8x8xf32", "2xi64"}, R"(
+def main(x: Tensor, w: Tensor, k: Tensor):
+    hs = [torch.zeros(8) for i in range(3)]
+    first = hs[0]
+    total = 0.0
+    for t in range(int(k[0]) + 3):
+        y = x[t % 6]
+        for l in range(3):
+            hs[l] = torch.tanh(w @ hs[l] + y)
+            y = hs[l]
+        total += float(y[0])
+    return hs, first, total, torch.stack(hs).sum(0)
+)"},
+      {"lists_replaced_by_loops", {"4x8xf32", "8x8xf32", "2xi64"}, R"(
+def main(x: Tensor, w: Tensor, k: Tensor):
+    hs = [torch.zeros(100), torch.ones(100)]
+    for t in range(int(k[0]) + 3):
+        new: List[Tensor] = []
+        for h in hs:
+            new.append(torch.cos(h * (t + 1)))
+        hs = new
+        hs = [hs[1], hs[0]]
+    return hs
+)"},
+      {"lists_in_conditions", {"6xf32", "2xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    hs = [x, x * 2, x + 1]
+    n = 0
+    while n < int(k[0]) * 4:
+        n += 1
+        if n % 3 == 0:
+            hs[0] = hs[1] - n
+            hs[1] = hs[0] * 0.5
+        elif bool(hs[0].sum() > 3):
+            hs[2] = hs[2] + hs[0]
+            if n % 2 == 0:
+                hs[1] = hs[2].clone()
+        else:
+            hs[0], hs[2] = hs[2], hs[0]
+            continue
+        hs[1] = hs[1] + 0.25
+    return hs, n
+)"},
+      {"lists_in_loops", {"6xf32", "2xi64"}, R"(
+def main(x: Tensor, k: Tensor):
+    hs = [x, x * 2]
+    for i in range(int(k[0])):
+        for j in range(i + int(k[1])):
+            hs[0] = hs[0] * 0.5 + hs[1]
+            hs[1] = hs[1] - j
+        hs[1] = hs[0].relu()
+    return hs
+)"},
       {"doubled", {"200xf32", "1xi64"}, R"(
 def main(x: Tensor, k: Tensor):
     y = x.sin()
@@ -334,6 +410,28 @@ TEST(AotLoopsTest, CompilesUnderClang) {
   EXPECT_EQ(workshop.compile("clang++-14", flags), "");
 }
 
+// Statements lie as deep as the loops and conditions around them.
+TEST(AotLoopsTest, TextIsIndented) {
+  const Program program = compile(R"(
+def main(x: Tensor):
+    for i in range(int(x[0])):
+        if bool(x.sum() > 3):
+            x = x - 1
+    return x
+)");
+  aot::BuildOptions options;
+  options.name = "deep";
+  const aot::BuildResult built =
+      aot::build(aot::record(program.function("main"), {IValue(tensorOf("3xf32", 1))}), options,
+                 [](std::string_view) {});
+  const std::string& text = built.files[1].text;
+  EXPECT_THAT(text, HasSubstr("\n  for (int64_t round_0 = 0"));
+  EXPECT_THAT(text, HasSubstr("\n    // if\n    if (*at<uint8_t>("));
+  EXPECT_THAT(text, HasSubstr("\n      // fused_sub"));
+  EXPECT_THAT(text, HasSubstr("\n    } else {\n"));
+  EXPECT_THAT(text, HasSubstr("\n    }\n"));
+}
+
 // What a round raises ends the call.
 TEST(AotLoopsTest, RoundsRaise) {
   Workshop workshop("loops_raise");
@@ -441,6 +539,18 @@ TEST(AotLoopsTest, RefusesWhatItCannotCompile) {
   EXPECT_THAT(refusal("    l: List[Tensor] = []\n    for i in range(int(x[0])):\n        "
                       "l.append(x * i)\n    return torch.stack(l)\n"),
               HasSubstr("a list grows in a loop; how often must be known"));
+  const std::string begin =
+      "    l = [x, x]\n    m = [x, x]\n    for i in range(int(x[0])):\n        ";
+  EXPECT_THAT(refusal(begin + "l[0] = x * i\n        l.append(x)\n    return l[0]\n"),
+              HasSubstr("a list changes from 2 elements to 3 in a loop that stays one"));
+  EXPECT_THAT(refusal(begin + "l = [x] * i\n    return l[0]\n"), HasSubstr("needs a number"));
+  EXPECT_THAT(
+      refusal(begin + "l = [l[0], x, x]\n    return l[0]\n"),
+      HasSubstr("a list that a loop carries has 2 elements in one round and 3 in the next"));
+  EXPECT_THAT(refusal(begin + "l = m\n        m = [l[1], x]\n        l[0] = x * 2\n    return l\n"),
+              HasSubstr("carries a list that has another name too"));
+  EXPECT_THAT(refusal(begin + "l[0] = x * i\n        [l, m][i % 2][0] = x\n    return l\n"),
+              HasSubstr("A loop cannot stay one"));
   EXPECT_THAT(refusal("    y = x.clone()\n    z = y\n    for i in range(int(x[0])):\n        z += "
                       "x\n    return y, z\n"),
               HasSubstr("is written to in place, and used under another name"));
