@@ -1,8 +1,13 @@
 // Operators on the device "ahead" that are made of others.
 #include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "aot/device.h"
 #include "aot/recording.h"
+#include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/ops/boxing.h"
 
@@ -19,6 +24,30 @@ Tensor toReducedPrecision(const Tensor& self, bool, bool cpu_enabled, DType, DTy
   return cpu_enabled && self.dtype() == DType::Float ? self.to(cpu_dtype) : self;
 }
 
+Tensor padSequence(const std::vector<Tensor>& sequences, bool batch_first, double padding,
+                   const std::string& side) {
+  WICK_CHECK(side == "left" || side == "right",
+             "Expected padding_side to be one of left or right, but got {}.", side);
+  WICK_CHECK(!sequences.empty(), "pad_sequence: received an empty list of sequences");
+  const auto count = static_cast<int64_t>(sequences.size());
+  int64_t longest = 0;
+  for (const Tensor& t : sequences) {
+    WICK_CHECK(t.dim() > 0, "pad_sequence: expected sequences of one or more dimensions");
+    longest = std::max(longest, t.size(0));
+  }
+  DimVector sizes(sequences[0].sizes());
+  sizes[0] = batch_first ? count : longest;
+  sizes.insert(1, batch_first ? longest : count);
+  const Tensor out = Tensor::full(sizes, padding, sequences[0].dtype(), Device{kAhead, -1});
+  for (int64_t i = 0; i < count; ++i) {
+    const Tensor& t = sequences[static_cast<size_t>(i)];
+    out.select(batch_first ? 0 : 1, i)
+        .narrow(0, side == "left" ? longest - t.size(0) : 0, t.size(0))
+        .copyFrom(t);
+  }
+  return out;
+}
+
 // ---- operators whose own kernels ask others for everything ----
 
 void own(CallFrame& frame) {
@@ -29,9 +58,37 @@ const DeviceKernel kKernels[] = {
     {"aten::_autocast_to_full_precision", WICK_KERNEL(toFullPrecision)},
     {"aten::_autocast_to_reduced_precision", WICK_KERNEL(toReducedPrecision)},
     {"aten::_debug_has_internal_overlap", own},
-    {"aten::pad_sequence", own},
+    {"aten::pad_sequence", WICK_KERNEL(padSequence)},
 };
 const RegisterDeviceKernels registered(kAhead, kKernels);
+
+// Operators on lists of tensors call those on one tensor for each.
+std::vector<DeviceKernel> ofLists() {
+  // Kept as long as the process: tables hold the names.
+  static std::vector<std::string>& names = *new std::vector<std::string>;
+  const auto add = [&](std::string_view name, std::initializer_list<const char*> overloads) {
+    for (const char* overload : overloads) {
+      for (const char* form : {"", "_"}) {
+        names.push_back("aten::_foreach_" + std::string(name) + form + overload);
+      }
+    }
+  };
+  for (const char* unary : {"abs",     "acos",  "asin",  "atan",  "ceil",  "cos",        "cosh",
+                            "erf",     "erfc",  "exp",   "expm1", "floor", "frac",       "lgamma",
+                            "log",     "log10", "log1p", "log2",  "neg",   "reciprocal", "round",
+                            "sigmoid", "sin",   "sinh",  "sqrt",  "tan",   "tanh",       "trunc"}) {
+    add(unary, {""});
+  }
+  for (const char* binary : {"add", "sub", "mul", "div"}) {
+    add(binary, {".Scalar", ".List", ".ScalarList"});
+  }
+  for (const char* extreme : {"maximum", "minimum"}) add(extreme, {".List"});
+  for (const char* ternary : {"addcdiv", "addcmul"}) add(ternary, {".Scalar", ".ScalarList"});
+  std::vector<DeviceKernel> kernels;
+  for (const std::string& name : names) kernels.push_back({name.c_str(), own});
+  return kernels;
+}
+const RegisterDeviceKernels of_lists(kAhead, ofLists());
 
 }  // namespace
 

@@ -174,6 +174,55 @@ inline bool putWhere(T* to, const uint8_t* mask, const T* values, int64_t count,
   return true;
 }
 
+// ---- bags of rows ----
+
+// Sums, means and maxima (mode 0, 1 and 2) of rows of a table, [rows, width]: those that `index` lists from start[bag] up to the next
+// start, or to the end. The index `padding` takes no part. `scales` and `best`, which row each maximum is from, may be null;
+// what is written beside `to` is zero before. False when an index or a start is out of range.
+template <class T>
+inline bool bagsOfRows(const T* table, const int64_t* index, const int64_t* start, const T* scales,
+                       T* to, int64_t* best, int64_t* bag_of, int64_t* bag_size, int64_t rows,
+                       int64_t width, int64_t count, int64_t bags, int64_t has_last, int64_t mode,
+                       int64_t padding) {
+  const auto endOf = [&](int64_t bag) {
+    return bag + 1 < bags || has_last != 0 ? start[bag + 1] : count;
+  };
+  if (start[0] != 0) return false;
+  for (int64_t bag = 0; bag < bags; ++bag) {
+    if (start[bag] > endOf(bag) || endOf(bag) > count) return false;
+    for (int64_t i = start[bag]; i < endOf(bag); ++i) {
+      if (index[i] < 0 || index[i] >= rows) return false;
+      bag_of[i] = bag;
+      bag_size[bag] += index[i] != padding ? 1 : 0;
+    }
+  }
+  WICK_AOT_PARALLEL_IF(count * width > kGrain)
+  for (int64_t bag = 0; bag < bags; ++bag) {
+    T* const row = to + bag * width;
+    for (int64_t j = 0; j < width; ++j) row[j] = 0;
+    bool first = true;
+    for (int64_t i = start[bag]; i < endOf(bag); ++i) {
+      if (index[i] == padding) continue;
+      const T* const from = table + index[i] * width;
+      if (mode == 2) {
+        for (int64_t j = 0; j < width; ++j) {
+          if (!first && !(from[j] > row[j])) continue;
+          row[j] = from[j];
+          best[bag * width + j] = index[i];
+        }
+      } else {
+        const T scale = scales ? scales[i] : T(1);
+        for (int64_t j = 0; j < width; ++j) row[j] += from[j] * scale;
+      }
+      first = false;
+    }
+    for (int64_t j = 0; mode == 1 && bag_size[bag] > 0 && j < width; ++j) {
+      row[j] /= static_cast<T>(bag_size[bag]);
+    }
+  }
+  return true;
+}
+
 // ---- order ----
 
 // Elements as whole numbers without sign: NaN is larger than every number, and zeros of both signs are equal.

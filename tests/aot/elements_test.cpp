@@ -152,6 +152,38 @@ def main(x: Tensor, m: Tensor, v: Tensor):
     y.masked_scatter_(m, v)
     return y, x.masked_scatter(m, v), x.masked_scatter(x > 0, v)
 )"},
+      {"bags", {"4x35xf32", "7xi64", "3xi64", "7xf32"}, R"(
+def main(w: Tensor, i: Tensor, o: Tensor, v: Tensor):
+    starts = torch.cumsum(torch.cat([torch.zeros(1, dtype=torch.int64), o]), 0)[:3]
+    f = torch.embedding_bag
+    a = f(w, i, starts, False, 0), f(w, i, starts, False, 1), f(w, i, starts, False, 2), f(w, i, starts, False, 0, False, v)
+    b = f(w, i, starts, False, 2, False, None, True), f(w, i, starts, False, 1, False, None, False, 1), f(w.double(), i.int(), starts.int(), False, 0)
+    return a, b, torch.nn.functional.embedding_bag(i[:6].view(2, 3), w, mode="mean")
+)"},
+      {"fake_quantized", {"3x40xf32", "3xf32", "3xi32"}, R"(
+def main(x: Tensor, s: Tensor, z: Tensor):
+    scale = torch.abs(s) + 0.01
+    point = torch.clamp(z, -8, 7)
+    wild = torch.cat([x * 1e30, torch.full([3, 2], float("nan")), torch.full([3, 1], float("inf"))], 1)
+    f = torch.fake_quantize_per_tensor_affine
+    a = f(x, 0.1, 3, 0, 15), f(wild, 0.25, 0, -8, 7), f(x.double(), 0.25, -2, -8, 7), f(x.half(), 0.1, 3, 0, 15), f(x, scale[0], point[1], -8, 7)
+    g = torch.fake_quantize_per_channel_affine
+    b = g(x, scale, point, 0, -8, 7), g(wild, scale, s, 0, -8, 7), g(wild.double(), scale, s, 0, -8, 7), g(x.double(), scale, s.half(), 0, -8, 7)
+    return a, b, torch._fake_quantize_learnable_per_channel_affine(wild, scale, s * 9, 0, -8, 7, 1.0)
+)"},
+      {"fake_quantized_outside", {"2x3xf32", "2xi32"}, R"(
+def main(x: Tensor, z: Tensor):
+    return torch.fake_quantize_per_channel_affine(x, torch.tensor([0.1, 0.5]), z, 0, -30, 60)
+)"},
+      {"lists", {"3x4xf32", "2x4xf32"}, R"(
+def main(x: Tensor, y: Tensor):
+    a = [x, y]
+    b = torch._foreach_add(a, [x + 1, y], alpha=2)
+    torch._foreach_mul_(b, 0.5)
+    torch._foreach_neg_(b)
+    c = torch._foreach_addcmul(a, b, b, 0.5), torch._foreach_sqrt(torch._foreach_abs(a)), torch._foreach_maximum(a, b)
+    return b, c, torch._C._nn.pad_sequence(a, True, 7.0), torch._C._nn.pad_sequence(a)
+)"},
       {"lstm", {"5x2x3xf32", "1x2x4xf32", "1x2x4xf32"}, R"(
 def main(x: Tensor, h: Tensor, c: Tensor):
     w = [torch.sin(torch.arange(48.0)).view(16, 3), torch.cos(torch.arange(64.0)).view(16, 4), torch.arange(16.0) / 16, torch.arange(16.0) / 9]
@@ -298,6 +330,11 @@ TEST(AotElementsTest, ElementsRaise) {
   EXPECT_THAT(said("classes", "torch.nn.functional.one_hot(i, 3) + x[0]",
                    {whole({7, 8}), whole({1, 2})}, {whole({7, 8}), whole({1, 3})}),
               HasSubstr("one_hot: Class values must be from 0 to 2"));
+  EXPECT_THAT(said("bag",
+                   "torch.embedding_bag(x.view(3, 1).to(torch.float32), i, torch.tensor([0, 1]), "
+                   "False, 0)[0]",
+                   {whole({7, 8, 9}), whole({1, 2})}, {whole({7, 8, 9}), whole({1, 3})}),
+              HasSubstr("embedding_bag: an index or an offset is out of range"));
   EXPECT_THAT(said("few", "torch.masked_scatter(i, i > 0, x)", {whole({7}), whole({1, 0})},
                    {whole({7}), whole({1, 3})}),
               HasSubstr("Number of elements of source < number of ones in mask"));
