@@ -40,6 +40,9 @@ constexpr const char* kElements =
 constexpr const char* kConvolution =
 #include "aot/wick_aot_convolution.h.inc"
     ;
+constexpr const char* kGridPoints =
+#include "aot/grid_points.h.inc"
+    ;
 constexpr const char* kBlocks =
 #include "aot/small_gemm_blocks.h.inc"
     ;
@@ -312,6 +315,7 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
                   {"wick_aot_numbers.h", kNumbers},
                   {"wick_aot_elements.h", kElements},
                   {"wick_aot_convolution.h", kConvolution},
+                  {"grid_points.h", kGridPoints},
                   {"small_gemm_blocks.h", kBlocks}};
   result.sources = {options.name + ".cpp", "wick_aot.c"};
   result.needs_onednn = text.primitives > 0;

@@ -58,6 +58,8 @@ const DeviceKernel kKernels[] = {
     {"aten::_autocast_to_full_precision", WICK_KERNEL(toFullPrecision)},
     {"aten::_autocast_to_reduced_precision", WICK_KERNEL(toReducedPrecision)},
     {"aten::_debug_has_internal_overlap", own},
+    {"aten::flatten_dense_tensors", own},
+    {"aten::unflatten_dense_tensors", own},
     {"aten::pad_sequence", WICK_KERNEL(padSequence)},
 };
 const RegisterDeviceKernels registered(kAhead, kKernels);

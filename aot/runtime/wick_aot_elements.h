@@ -10,6 +10,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "grid_points.h"
 #include "wick_aot_loops.h"
 
 namespace wick_aot {
@@ -54,6 +55,23 @@ inline void weightedRows(const T* from, const int64_t* start, const int64_t* pla
     for (; e < end; ++e) {
       const T* const next = source + place[e] * inner;
       for (int64_t i = 0; i < inner; ++i) sum_of[i] = sum(sum_of[i], productOf(next[i], weight[e]));
+    }
+  }
+}
+
+// Samples of planes [samples, channels, d, h, w] at the points of a grid, [samples, points, spatial].
+template <class T>
+inline void sampleGrid(const T* from, const T* grid, T* to, int64_t samples, int64_t channels,
+                       int64_t points, int64_t d, int64_t h, int64_t w, int64_t spatial,
+                       int64_t interpolation, int64_t padding, int64_t align) {
+  const int64_t pixels = d * h * w;
+  WICK_AOT_PARALLEL_IF(samples * points * channels > kGrain / 8)
+  for (int64_t i = 0; i < samples * points; ++i) {
+    const wick::grid::Sample<T> sample = wick::grid::sampleAt<T>(
+        grid + i * spatial, spatial, {d, h, w}, interpolation, padding, align != 0);
+    const int64_t first = i / points * channels, point = i % points;
+    for (int64_t c = 0; c < channels; ++c) {
+      to[(first + c) * points + point] = sample.valueOf(from + (first + c) * pixels);
     }
   }
 }

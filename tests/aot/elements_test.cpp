@@ -67,6 +67,18 @@ def main(x: Tensor):
     e = f(x[0], size=[9], mode="linear"), f(x.double(), size=[5, 5], mode="bilinear"), f(x.unsqueeze(0), size=[3, 5, 2], mode="trilinear")
     return a, b, c, d, e
 )"},
+      {"grids", {"2x3x5x4xf32", "2x3x6x2xf32", "1x2x3x4x5xf64", "1x2x2x3x3xf64"}, R"(
+def main(x: Tensor, g: Tensor, y: Tensor, h: Tensor):
+    out: List[Tensor] = []
+    wild = torch.where(g > 2.5, torch.full_like(g, float("nan")), g * 0.6)
+    for padding in ["zeros", "border", "reflection"]:
+        for align in [True, False]:
+            for mode in ["bilinear", "nearest", "bicubic"]:
+                out.append(torch.nn.functional.grid_sample(x, wild, mode, padding, align))
+            for mode in ["bilinear", "nearest"]:
+                out.append(torch.nn.functional.grid_sample(y, h * 0.5, mode, padding, align))
+    return out
+)"},
       {"patches", {"2x3x6x5xf32"}, R"(
 def main(x: Tensor):
     columns = torch.nn.functional.unfold(x - 1, [2, 3], padding=[1, 0], stride=[2, 1])

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -46,10 +47,23 @@ std::optional<std::vector<Tensor>> tensorsOf(const IValue& value) {
   return all;
 }
 
+// NaNs are one: which of two operands gives a sum its sign then is the compiler's choice.
 bool sameBits(const Tensor& a_in, const Tensor& b) {
   const Tensor a = a_in.contiguous();
-  return a.dtype() == b.dtype() && std::ranges::equal(a.sizes(), b.sizes()) &&
-         std::memcmp(a.rawData(), b.rawData(), static_cast<size_t>(a.numel()) * a.itemSize()) == 0;
+  if (a.dtype() != b.dtype() || !std::ranges::equal(a.sizes(), b.sizes())) return false;
+  const size_t item = a.itemSize();
+  const auto* const x = static_cast<const char*>(a.rawData());
+  const auto* const y = static_cast<const char*>(b.rawData());
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    const size_t at = static_cast<size_t>(i) * item;
+    if (std::memcmp(x + at, y + at, item) == 0) continue;
+    const bool both_nan = (a.dtype() == DType::Float && std::isnan(a.data<float>()[i]) &&
+                           std::isnan(b.data<float>()[i])) ||
+                          (a.dtype() == DType::Double && std::isnan(a.data<double>()[i]) &&
+                           std::isnan(b.data<double>()[i]));
+    if (!both_nan) return false;
+  }
+  return true;
 }
 
 // Why a script is not compiled: what others have too, and what it alone has.
@@ -102,7 +116,7 @@ std::vector<Script> scriptsWithPlainResults() {
 }
 
 // Compiled so far, of those of the tests; more may be, and never fewer.
-constexpr size_t kLeastFolded = 141, kLeastRecorded = 125;
+constexpr size_t kLeastFolded = 141, kLeastRecorded = 126;
 
 struct Rate {
   size_t compiled = 0, of = 0;

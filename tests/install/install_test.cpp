@@ -499,8 +499,9 @@ TEST_F(InstalledTest, CompiledModelsLinkTheRuntime) {
   const Outcome built = run(at + "/bin/torchscript-cli build examples/digits.pt" +
                             " --input 1x1x28x28xf32 --output " + out);
   ASSERT_EQ(built.code, 0) << built.text;
-  for (const char* file : {"wick_aot.c", "wick_aot.h", "wick_aot_loops.h", "wick_aot_convolution.h",
-                           "wick_aot_elements.h", "small_gemm_blocks.h", "wick_aot_onednn.h"}) {
+  for (const char* file :
+       {"wick_aot.c", "wick_aot.h", "wick_aot_loops.h", "wick_aot_convolution.h",
+        "wick_aot_elements.h", "grid_points.h", "small_gemm_blocks.h", "wick_aot_onednn.h"}) {
     fs::remove(fs::path(out) / file);
   }
   const Outcome compiled =
