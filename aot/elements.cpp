@@ -275,6 +275,26 @@ Tensor sortedPositions(const Tensor& sequence_in, const Tensor& values_in, const
   return out;
 }
 
+Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& max) {
+  const char* op = "histc";
+  WICK_CHECK(!min.isComplex() && !max.isComplex(),
+             "torch.histc: expected real bounds, got complex ones");
+  WICK_CHECK(bins > 0, "torch.histogram(): bins must be > 0, but got {} for dimension 0", bins);
+  WICK_CHECK(min.toDouble() <= max.toDouble(), "torch.histc: max must be larger than min");
+  const Tensor x = here(self).contiguous();
+  const std::string type = elementType(op, x);
+  WICK_CHECK(isFloating(x.dtype()), "\"histc\" not implemented for '{}'",
+             scalarTypeName(x.dtype()));
+  const double ends[] = {min.toDouble(), max.toDouble()};
+  const Tensor range = here(Tensor::fromData(ends, DimVector{2}).to(x.dtype()));
+  const Tensor out = Tensor::empty(DimVector{bins}, x.dtype(), x.device());
+  if (x.numel() == 0) return out.fill(0);
+  addFunction(op, fmt::format("binCounts<{}>", type),
+              {reads(x), reads(range), writes(out), writes(scratch(bins))}, {x.numel(), bins},
+              "torch.histc: the range is not finite");
+  return out;
+}
+
 // ---- samples of grids ----
 
 Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64_t interpolation,
@@ -309,6 +329,7 @@ Tensor gridSampler(const Tensor& input, const Tensor& grid, int64_t interpolatio
 }
 
 const DeviceKernel kKernels[] = {
+    {"aten::histc", WICK_KERNEL(histc)},
     {"aten::grid_sampler", WICK_KERNEL(gridSampler)},
     {"aten::grid_sampler_2d", WICK_KERNEL(gridSampler2d)},
     {"aten::grid_sampler_3d", WICK_KERNEL(gridSampler3d)},

@@ -478,6 +478,39 @@ inline bool sortedPositions(const T* sequence, const T* values, const int64_t* o
   return true;
 }
 
+// How many elements fall into each of `bins` equal parts of a range; those of all elements when its ends are equal. NaN counts in
+// the first part. False when the range is not finite.
+template <class T>
+inline bool binCounts(const T* from, const T* range, T* to, int64_t* counts, int64_t count,
+                      int64_t bins) {
+  T low = range[0], high = range[1];
+  if (low == high && count > 0) {
+    low = high = from[0];
+    bool nan = false;
+    for (int64_t i = 0; i < count; ++i) {
+      low = from[i] < low ? from[i] : low;
+      high = from[i] > high ? from[i] : high;
+      nan = nan || from[i] != from[i];
+    }
+    if (nan) return false;
+  }
+  if (!std::isfinite(low) || !std::isfinite(high)) return false;
+  if (low == high) {
+    low -= 1;
+    high += 1;
+  }
+  for (int64_t b = 0; b < bins; ++b) counts[b] = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const T v = from[i];
+    if (v < low || v > high) continue;
+    const T at = v == v ? (v - low) * static_cast<T>(bins) / (high - low) : T(0);
+    const int64_t bin = static_cast<int64_t>(at);
+    ++counts[bin < 0 ? 0 : bin < bins ? bin : bins - 1];
+  }
+  for (int64_t b = 0; b < bins; ++b) to[b] = static_cast<T>(counts[b]);
+  return true;
+}
+
 }  // namespace wick_aot
 
 #endif

@@ -511,6 +511,10 @@ TEST(AotTest, RefusesWhatItCannotCompile) {
   EXPECT_THAT(refusal("    print(x.size(0))\n    return x\n"), HasSubstr("the program prints"));
   EXPECT_THAT(refusal("    return x @ x\n", "3x3xf16"),
               HasSubstr("of float16 is not available ahead of time"));
+  // The dtype is that of the CPU's autocast, and no other one.
+  EXPECT_THAT(refusal("    with torch.autocast(\"cpu\", dtype=torch.bfloat16):\n        return "
+                      "torch.mm(x, x)\n"),
+              HasSubstr("mm of bfloat16 is not available ahead of time"));
   EXPECT_THAT(refusal("    return torch.rand(3, 3) + x\n"), HasSubstr("rand"));
 }
 

@@ -164,6 +164,12 @@ def main(x: Tensor, m: Tensor, v: Tensor):
     y.masked_scatter_(m, v)
     return y, x.masked_scatter(m, v), x.masked_scatter(x > 0, v)
 )"},
+      {"counted", {"3x40xf32", "50xf64"}, R"(
+def main(x: Tensor, y: Tensor):
+    nan = torch.where(x > 2, torch.full_like(x, float("nan")), x)
+    a = torch.histc(x, 7), torch.histc(nan, 5, -1, 2.5), torch.histc(y, 9, -2, 2), torch.histc(x * 0 + 3, 4)
+    return a, torch.histogram(y, torch.tensor([-3.0, 0.0, 0.5, 3.0], dtype=torch.float64))[0]
+)"},
       {"bags", {"4x35xf32", "7xi64", "3xi64", "7xf32"}, R"(
 def main(w: Tensor, i: Tensor, o: Tensor, v: Tensor):
     starts = torch.cumsum(torch.cat([torch.zeros(1, dtype=torch.int64), o]), 0)[:3]

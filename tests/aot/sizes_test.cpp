@@ -55,6 +55,17 @@ def main(x: Tensor) -> Tensor:
 def main(x: Tensor, y: Tensor, z: Tensor) -> Tuple[Tensor, Tensor]:
     return x * y + z, (x - z).transpose(0, 1) * 2
 )"},
+      {"elements",
+       {"NxLxf32", "Lxi64"},
+       R"(
+def main(x: Tensor, i: Tensor):
+    k = i % x.size(0)
+    values, order = torch.sort(x, 1)
+    longer = torch.nn.functional.interpolate(x.unsqueeze(0), size=[7], mode="linear", align_corners=True)
+    y = torch.index_put(x, [k], x[k] * 2, True)
+    return torch.cumsum(x, 1), values, order, x[k], y, i // 2, torch.topk(x, 1, 0)[0], longer, torch.scatter(x, 0, order % x.size(0), 3.0)
+)",
+       {{"N", 1, 5, 1}, {"L", 1, 9, 1}}},
       {"softmax", {"NxLxf32"}, R"(
 def main(x: Tensor) -> Tensor:
     return torch.softmax(x * 2, -1) + 1
