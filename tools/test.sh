@@ -16,6 +16,7 @@ bazel test --keep_going "$@" //tests/...
 status=$?
 # Words that CONTRIBUTING.md asks to avoid; the picture of docs/overview.md.
 python3 tools/check_prose.py || status=1
-python3 docs/draw_rooms.py --check || status=1
+python3 docs/draw_architecture.py --check || status=1
+python3 docs/draw_architecture.py --sizes >/dev/null || status=1  # a room that has grown too large
 python3 tools/count_tests.py "$(bazel info "$@" bazel-testlogs 2>/dev/null)" || status=1
 exit $status

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Draws docs/rooms.svg: the rooms of the house and what each is built on, read from the BUILD files.
+"""Draws docs/architecture.svg: the rooms of the house, how large each is, and what it is built on, read from the BUILD files.
 
-usage: docs/draw_rooms.py [--check]      (--check: exit code 1 when the picture is not up to date)
+usage: docs/draw_architecture.py [--check] [--sizes]
+  --check: exit code 1 when the picture has other rooms or arrows than the BUILD files; sizes may be older
+  --sizes: print the lines of each room and its share of the code, and draw nothing; exit code 1 when a room has too much of it
 
 An arrow leads from a room to one that it includes; arrows that follow from others are left out. Higher rooms include lower
 ones only: a circle is an error.
 """
-import collections, html, os, sys
+import collections, html, os, re, sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # What is drawn as a box of its own, with a few words; packages below it belong to it.
@@ -18,13 +20,16 @@ ROOMS = {
     "passes": "graph to graph",
     "codegen/loop": "groups of nodes to loops",
     "codegen/llvm": "loops to machine code",
+    "codegen/text": "what texts of kernels share",
     "codegen/cpp": "loops to C++",
+    "codegen/cuda": "loops to CUDA C",
     "runtime/kernels": "convolution, products, copies",
     "runtime/ops": "operators",
     "runtime/compile_queue": "compiling in the background",
     "runtime/fusion": "running kernels",
     "runtime": "interpreter, executor, modules",
     "runtime/native": "machine code for scalars",
+    "runtime/cuda": "CUDA devices",
     "autograd": "gradients",
     "extensions": "operators and classes of applications",
     "serialization": "archives, both ways",
@@ -47,6 +52,8 @@ BELOW = {
     "runtime:compile_queue": "runtime/compile_queue",
 }
 LEFT_OUT = {"tests", "examples", "third_party", "bazel-bin", "bazel-out"}
+CODE = (".c", ".cpp", ".h", ".py", ".pyi")
+MOST = 0.25  # the share of the code that one room may have
 
 
 def room_of(package):
@@ -82,14 +89,53 @@ def dependencies(folder, package):
     return pairs
 
 
+def folders():
+    """Each folder of ours with its path below the root and the names of its files."""
+    for folder, inner, files in os.walk(ROOT):
+        inner[:] = sorted(d for d in inner if not d.startswith((".", "bazel-", "__")) and d not in LEFT_OUT)
+        path = os.path.relpath(folder, ROOT)
+        yield folder, "" if path == "." else path, files
+
+
+def sizes():
+    """Lines of C++ and Python by room; None stands for what is in no room."""
+    lines = collections.Counter()
+    for folder, path, files in folders():
+        for name in files:
+            if name.endswith(CODE):
+                with open(os.path.join(folder, name), "rb") as file:
+                    stem = name.rsplit(".", 1)[0]  # libraries of BELOW are named after their files
+                    lines[BELOW.get(f"{path}:{stem}", room_of(path))] += file.read().count(b"\n")
+    return lines
+
+
+def rounded(lines):
+    """To the thousand where there are many, otherwise to the hundred."""
+    return f"{round(lines, -3 if lines >= 10000 else -2):,} lines" if lines >= 50 else f"{lines} lines"
+
+
+def without_sizes(picture):
+    return re.sub(r"[\d,]+ lines", "lines", picture)
+
+
+def print_sizes():
+    lines = sizes()
+    total = sum(lines.values())
+    for room, count in lines.most_common():
+        name = "(in no room)" if room is None else room + "/" if room else "//:wick"
+        print(f"{count:>8,}  {count / total:6.1%}  {name}")
+    print(f"{total:>8,}  of C++ and Python, without tests, examples and third_party/")
+    largest, count = lines.most_common(1)[0]
+    if count > MOST * total:
+        sys.exit(f"{largest}/ is {count / total:.1%} of the code, more than {MOST:.0%}")
+
+
 def edges():
     found = collections.defaultdict(set)
-    for folder, inner, files in os.walk(ROOT):
-        inner[:] = sorted(d for d in inner if not d.startswith((".", "bazel-")) and d not in LEFT_OUT)
-        package = os.path.relpath(folder, ROOT)
+    for folder, package, files in folders():
         if "BUILD" not in files:
             continue
-        for room, other in dependencies(folder, "" if package == "." else package):
+        for room, other in dependencies(folder, package):
             if room is not None and other is not None and other != room:
                 found[room].add(other)
     return found
@@ -109,7 +155,7 @@ def below(room, found, known):
     return known[room]
 
 
-def draw(found):
+def draw(found, lines):
     known = {}
     for room in ROOMS:
         below(room, found, known)
@@ -121,7 +167,7 @@ def draw(found):
     rows = collections.defaultdict(list)
     for room in ROOMS:
         rows[level[room]].append(room)
-    width, height, gap, rise = 208, 46, 20, 84
+    width, height, gap, rise = 208, 62, 20, 100
     columns = max(len(r) for r in rows.values())
     total = columns * (width + gap) + gap
     x, y = {}, {}
@@ -156,17 +202,23 @@ def draw(found):
         out.append(f'<text x="{middle:.0f}" y="{y[room] + 19:.0f}" text-anchor="middle" font-weight="bold">'
                    f'{html.escape(room + "/" if room else "//:wick")}</text>')
         out.append(f'<text x="{middle:.0f}" y="{y[room] + 36:.0f}" text-anchor="middle" fill="#333">{html.escape(words)}</text>')
+        if lines[room]:
+            out.append(f'<text x="{middle:.0f}" y="{y[room] + 53:.0f}" text-anchor="middle" fill="#667" font-size="12">'
+                       f'{rounded(lines[room])}</text>')
     out.append("</svg>\n")
     return "\n".join(out)
 
 
 def main():
-    picture = draw(edges())
-    path = os.path.join(ROOT, "docs", "rooms.svg")
+    if "--sizes" in sys.argv:
+        print_sizes()
+        return
+    picture = draw(edges(), sizes())
+    path = os.path.join(ROOT, "docs", "architecture.svg")
     if "--check" in sys.argv:
         with open(path) as file:
-            if file.read() != picture:
-                sys.exit("docs/rooms.svg is not up to date: run docs/draw_rooms.py")
+            if without_sizes(file.read()) != without_sizes(picture):
+                sys.exit("docs/architecture.svg is not up to date: run docs/draw_architecture.py")
         return
     with open(path, "w") as file:
         file.write(picture)
