@@ -144,6 +144,20 @@ def check_paths(tree, page):
                 tree.fault(page, code.start(1) + found.start(), f"{word}: there is no such file")
 
 
+def check_places(tree, page):
+    """`file: function`: the file must say the function's name, with that of its class where it is given."""
+    for found in re.finditer(r"`([\w./-]+\.\w+): ([\w:~()]+)`", tree.text(page)):
+        path, name = found[1], found[2]
+        if path not in tree.files:
+            continue  # check_paths tells
+        scope, _, last = name.rpartition("::")
+        word = re.escape(last) if last == "operator()" else rf"\b{re.escape(last)}\b"
+        if scope:
+            word = rf"(\b{scope}::{word})|(\b(class|struct) {scope}\b.*\b{word})"
+        if not re.search(word, tree.text(path), re.S):
+            tree.fault(page, found.start(), f"{path} has no {name}")
+
+
 def anchors(text):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
             for heading in re.findall(r"^#+ +(.*)$", without_blocks(text), re.M)}
@@ -284,7 +298,7 @@ def variables_read(tree):
                 for word in re.finditer(r'"([A-Z][A-Z0-9_]{3,})"', text):
                     note(word[1], path, word.start())
         elif path.endswith(".py"):
-            for read in re.finditer(r"""\b(?:environ\.get\(|getenv\(|environ\[)\s*["'](\w+)["'](?!\] =)""", text):
+            for read in re.finditer(r"""\bos\.(?:environ\.get\(|getenv\(|environ\[)\s*["'](\w+)["'](?!\] =)""", text):
                 note(read[1], path, read.start())
         elif path.endswith(".sh"):
             for read in re.finditer(r"\$\{([A-Z][A-Z0-9_]+):?[-?+]", text):
@@ -341,6 +355,7 @@ def faults(root):
     tree = Tree(root)
     for page in tree.pages:
         check_paths(tree, page)
+        check_places(tree, page)
         check_links(tree, page)
     check_verbs(tree)
     check_variables(tree)

@@ -83,6 +83,11 @@ class CheckDocs(unittest.TestCase):
         self.assertFinds("docs/embedding.md", 7, "gone.cpp", docs__embedding_md="`gone.cpp`\n")
         self.assertFinds("docs/embedding.md", 7, "tools/NAME.cc", docs__embedding_md="`tools/NAME.cc`\n")
 
+    def test_places(self):
+        self.assertFinds("docs/embedding.md", 7, "has no other", docs__embedding_md="`core/ranks.cpp: other`\n")
+        self.assertFinds("docs/embedding.md", 7, "has no A::rank", docs__embedding_md="`core/ranks.cpp: A::rank`\n")
+        self.assertEqual(faults(docs__embedding_md="`core/ranks.cpp: rank`\n"), [])
+
     def test_targets(self):
         self.assertFinds("docs/embedding.md", 7, "//core:gone", docs__embedding_md="`//core:gone`\n")
         self.assertFinds("docs/embedding.md", 7, "//gone", docs__embedding_md="`bazel test //gone/...`\n")
