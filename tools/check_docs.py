@@ -3,7 +3,7 @@
 
 usage: tools/check_docs.py [ROOT]
 
-Paths, Bazel targets and links must lead to something. README.md's table holds each verb of torchscript-cli once; each flag has
+Paths, Bazel targets, links and `file: function` must lead to something, and so must pages that comments name. README.md's table holds each verb of torchscript-cli once; each flag has
 its help in tools/options.cpp, and a flag that a page names exists. docs/environment.md lists each environment variable that the
 code reads, docs/embedding.md each class of errors. Prints one line for each fault, and ends with exit code 1 when there is any.
 """
@@ -173,6 +173,19 @@ def check_links(tree, page):
             tree.fault(page, found.start(1), f"{found[1]}: the link leads nowhere")
         elif anchor and anchor not in anchors(tree.text(path)):
             tree.fault(page, found.start(1), f"{found[1]}: {path} has no such heading")
+
+
+def check_references(tree):
+    """Comments name pages under docs/, perhaps with a heading in quotes behind the name."""
+    for path in tree.files:
+        if path.endswith((".md", ".svg")) or path.startswith("tests/tools/check_docs"):
+            continue
+        for found in re.finditer(r"(?<![\w/])docs/[\w/]+\.md(?:,[\s/#*]+\"([^\"\n]+)\")?", tree.text(path)):
+            page = found.group().split(".md")[0] + ".md"
+            if not tree.exists(page):
+                tree.fault(path, found.start(), f"{page}: there is no such page")
+            elif found[1] and found[1] not in re.findall(r"^#+ +(.*)$", tree.text(page), re.M):
+                tree.fault(path, found.start(), f"{page} has no heading {found[1]}")
 
 
 # ---- verbs and flags
@@ -357,6 +370,7 @@ def faults(root):
         check_paths(tree, page)
         check_places(tree, page)
         check_links(tree, page)
+    check_references(tree)
     check_verbs(tree)
     check_variables(tree)
     check_errors(tree)

@@ -97,6 +97,10 @@ class CheckDocs(unittest.TestCase):
         self.assertFinds("docs/embedding.md", 7, "leads nowhere", docs__embedding_md="[x](gone.md)\n")
         self.assertFinds("docs/embedding.md", 7, "no such heading", docs__embedding_md="[x](../README.md#gone)\n")
 
+    def test_references(self):
+        self.assertFinds("core/ranks.cpp", 3, "no such page", core__ranks_cpp="// docs/gone.md tells why.\n")
+        self.assertFinds("core/ranks.cpp", 3, "no heading Gone", core__ranks_cpp='// docs/embedding.md, "Gone"\n')
+
     def test_verbs(self):
         self.assertFinds("tools/options.cpp", 14, "show 0 times", README_md=("| `show FILE` | shows |\n", ""))
         self.assertFinds("README.md", 9, "no verb fly", README_md=("| shows |\n", "| shows |\n| `fly` | flies |\n"))
