@@ -3,9 +3,10 @@
 
 usage: tools/check_docs.py [ROOT]
 
-Paths, Bazel targets, links and `file: function` must lead to something, and so must pages that comments name. README.md's table holds each verb of torchscript-cli once; each flag has
-its help in tools/options.cpp, and a flag that a page names exists. docs/environment.md lists each environment variable that the
-code reads, docs/embedding.md each class of errors. Prints one line for each fault, and ends with exit code 1 when there is any.
+Paths, Bazel targets, links and `file: function` must lead to something, and so must pages that comments name. README.md's table
+holds each verb of torchscript-cli once; each flag has its help in tools/options.cpp, and a flag that a page names exists.
+docs/environment.md lists each environment variable that the code reads, docs/embedding.md each class of errors. Prints one line
+for each fault, and ends with exit code 1 when there is any.
 """
 import collections, glob, os, re, subprocess, sys
 
