@@ -4,11 +4,13 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 tools/install_deps.sh || exit 1
+free_disk() { df -h --output=avail . | tail -1 | tr -d ' '; }
+echo "free at first: $(free_disk) of disk"
 log=$(bazel info "$@" command_log 2>/dev/null)
 if ! bazel build "$@" //...; then
   # The cause once more at the end, where it is found, and what no message of the compiler tells.
   grep -E 'error: |undefined reference|ld: |No space left' "$log" | head -20
-  echo "free here: $(df -h --output=avail . | tail -1) of disk, $(awk '/MemAvailable/ {print int($2 / 1024)}' /proc/meminfo) MB of memory"
+  echo "free here: $(free_disk) of disk, $(awk '/MemAvailable/ {print int($2 / 1024)}' /proc/meminfo) MB of memory"
   echo "0 passed, 1 failed"
   exit 1
 fi
