@@ -193,7 +193,7 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
   std::string withPrimitive(const std::string& call, const std::string& description) {
     primitives_ += description.empty()
                        ? "    {WICK_AOT_SIZED, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0},\n"
-                         "     {0, {0}, {0}}, {0, {0}, {0}}, {0, {0}, {0}}},\n"
+                         "     {0, {0}, {0}}, {0, {0}, {0}}, {0, {0}, {0}}, {0, {0}, {0}}},\n"
                        : description;
     return replaced(call, kPrimitiveNumber, fmt::format("{}", num_primitives_++));
   }

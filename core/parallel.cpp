@@ -125,6 +125,8 @@ std::atomic<bool> forked{false};
 
 void noteFork() {
   if (detail::team_threads == 1) return;
+  // A fork that began while fewer threads were used would use one for ever, and others fail.
+  if (std::exchange(team.smaller, false)) omp_set_num_threads(team.wanted);
   detail::team_threads = 1;
   forked.store(true);
 }

@@ -12,7 +12,7 @@ from wick import Tensor, torch
 
 __all__ = ["load", "Model", "Signature", "Slot"]
 
-_VERSION = 3
+_VERSION = 4
 _MAX_RANK = 8
 _COMPUTED = -1000  # a size that those of the inputs decide
 _OK, _ARGUMENT = 0, 1

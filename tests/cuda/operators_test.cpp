@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/error.h"
 #include "core/value_conversions.h"
@@ -97,6 +98,11 @@ std::vector<const Operator*> operatorsOfTensors() {
   return all;
 }
 
+// What is not there, and why.
+const std::map<std::string, std::string> kMissing = {
+    {"aten::_standard_gamma_grad", "adds up as many terms as samples are large"},
+};
+
 // What the CPU computes is there; a kernel that does not compile is an operator that is not available.
 TEST(Operators, AllOfTensorsAloneAreThere) {
   if (!hasCompiler()) GTEST_SKIP() << "there is no NVRTC here";
@@ -114,7 +120,8 @@ TEST(Operators, AllOfTensorsAloneAreThere) {
   for (const Operator* op : operatorsOfTensors()) {
     if (!errorOf(*op, Tensor::full({5}, 0.5, DType::Float)).empty()) continue;
     const std::string error = errorOf(*op, zeros({5}, DType::Float));
-    EXPECT_EQ(error.find("not available on device"), std::string::npos) << error;
+    const bool is_missing = error.find("not available on device") != std::string::npos;
+    EXPECT_EQ(is_missing, kMissing.contains(op->schema().name())) << op->schema().name() << error;
     there += error.empty() ? 1 : 0;
   }
   EXPECT_GT(there, 200);
