@@ -58,9 +58,29 @@ class Arguments {
     padding_text_ = padding && op.schema().arguments()[*padding].type->kind() == TypeKind::String;
   }
 
+  // Arguments of layers that go over sequences.
+  void recur(const Operator& op) {
+    Sequence s;
+    s.lstm = op.schema().name() == "aten::lstm";
+    s.gates = s.lstm ? 4 : op.schema().name() == "aten::gru" ? 3 : 1;
+    s.layers = 1 + below(2);
+    s.directions = 1 + below(2);
+    s.batch = 1 + below(3);
+    s.features = 1 + below(3);
+    s.hidden = 1 + below(3);
+    s.projected = s.lstm && s.hidden > 1 && chance(3) ? s.hidden - 1 : s.hidden;
+    s.biases = chance(2);
+    s.batch_first = chance(2);
+    sequence_ = s;
+    dtype_ = chance(2) ? DType::Float : DType::Double;
+  }
+
   IValue make(const Argument& a) {
     if (spatial_ > 0) {
       if (std::optional<IValue> v = convolutionArgument(a.name)) return *v;
+    }
+    if (sequence_) {
+      if (std::optional<IValue> v = recurrentArgument(a.name)) return *v;
     }
     if (a.default_value && chance(2)) return *a.default_value;
     return make(*a.type, a.name, a.fixed_size.value_or(0));
@@ -95,6 +115,41 @@ class Arguments {
       return IValue(makeIntList(values));
     }
     return std::nullopt;
+  }
+
+  std::optional<IValue> recurrentArgument(const std::string& name) {
+    const Sequence& s = *sequence_;
+    if (name == "num_layers") return IValue(s.layers);
+    if (name == "bidirectional") return IValue(s.directions == 2);
+    if (name == "has_biases") return IValue(s.biases);
+    if (name == "batch_first") return IValue(s.batch_first);
+    if (name == "dropout") return IValue(0.0);
+    if (name == "input") {
+      const int64_t length = 1 + below(3);
+      return IValue(tensor(s.batch_first ? DimVector{s.batch, length, s.features}
+                                         : DimVector{length, s.batch, s.features},
+                           dtype_));
+    }
+    if (name == "hx") {
+      const auto state = [&](int64_t width) {
+        // Of another batch at times, which may broadcast or raise.
+        return tensor({s.layers * s.directions, chance(8) ? 1 : s.batch, width}, dtype_);
+      };
+      if (!s.lstm) return IValue(state(s.hidden));
+      return IValue(makeTensorList({state(s.projected), state(s.hidden)}));
+    }
+    if (name != "params") return std::nullopt;
+    std::vector<Tensor> params;
+    for (int64_t i = 0; i < s.layers * s.directions; ++i) {
+      const int64_t in = i < s.directions ? s.features : s.projected * s.directions;
+      params.push_back(tensor({s.gates * s.hidden, in}, dtype_));
+      params.push_back(tensor({s.gates * s.hidden, s.projected}, dtype_));
+      for (int b = 0; s.biases && b < 2; ++b) {
+        params.push_back(tensor({s.gates * s.hidden}, dtype_));
+      }
+      if (s.projected != s.hidden) params.push_back(tensor({s.projected, s.hidden}, dtype_));
+    }
+    return IValue(makeTensorList(params));
   }
 
   DimVector shape() {
@@ -201,8 +256,15 @@ class Arguments {
     }
   }
 
+  struct Sequence {
+    bool lstm = false, biases = false, batch_first = false;
+    int64_t gates = 1, layers = 1, directions = 1, batch = 1, features = 1, hidden = 1;
+    int64_t projected = 1;  // features of the hidden state
+  };
+
   std::mt19937_64 random_;
   int64_t spatial_ = 0;  // not 0: a convolution
+  std::optional<Sequence> sequence_;
   int64_t groups_ = 1;
   bool padding_text_ = false;
   int64_t rank_;
@@ -255,6 +317,9 @@ class OneCall {
   void makeArguments() {
     if (op_.schema().argumentIndex("weight") && op_.schema().argumentIndex("stride")) {
       arguments_.convolve(op_);
+    }
+    if (op_.schema().argumentIndex("params") && op_.schema().argumentIndex("batch_first")) {
+      arguments_.recur(op_);
     }
     for (const Argument& a : op_.schema().arguments()) args_.push_back(arguments_.make(a));
     complete_ = arguments_.chance(2);

@@ -5,6 +5,7 @@
 #include "runtime/ops/common_calls.h"
 #include "runtime/ops/layers/lstm_layer.h"
 #include "runtime/ops/linear_algebra/linear_algebra.h"
+#include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick {
 
@@ -304,15 +305,18 @@ Pair lstmCell(const Tensor& input, const std::vector<Tensor>& hx, const Tensor& 
 constexpr OperatorRecord kRecords[] = {
     {"aten::lstm.input(Tensor input, Tensor[] hx, " WICK_RNN_REST
      ", bool batch_first) -> (Tensor, Tensor, Tensor)",
-     WICK_KERNEL(lstmInput)},
+     WICK_KERNEL(lstmInput), 0, ops::shapes::recurrent},
     {"aten::lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, " WICK_RNN_REST
      ") -> (Tensor, Tensor, Tensor)",
      WICK_KERNEL(lstmData)},
-    {"aten::gru.input" WICK_RNN_INPUT, WICK_KERNEL(rnnInput<CellKind::Gru>)},
+    {"aten::gru.input" WICK_RNN_INPUT, WICK_KERNEL(rnnInput<CellKind::Gru>), 0,
+     ops::shapes::recurrent},
     {"aten::gru.data" WICK_RNN_DATA, WICK_KERNEL(rnnData<CellKind::Gru>)},
-    {"aten::rnn_tanh.input" WICK_RNN_INPUT, WICK_KERNEL(rnnInput<CellKind::Tanh>)},
+    {"aten::rnn_tanh.input" WICK_RNN_INPUT, WICK_KERNEL(rnnInput<CellKind::Tanh>), 0,
+     ops::shapes::recurrent},
     {"aten::rnn_tanh.data" WICK_RNN_DATA, WICK_KERNEL(rnnData<CellKind::Tanh>)},
-    {"aten::rnn_relu.input" WICK_RNN_INPUT, WICK_KERNEL(rnnInput<CellKind::Relu>)},
+    {"aten::rnn_relu.input" WICK_RNN_INPUT, WICK_KERNEL(rnnInput<CellKind::Relu>), 0,
+     ops::shapes::recurrent},
     {"aten::rnn_relu.data" WICK_RNN_DATA, WICK_KERNEL(rnnData<CellKind::Relu>)},
     {"aten::lstm_cell(Tensor input, Tensor[] hx, " WICK_CELL_REST "(Tensor, Tensor)",
      WICK_KERNEL(lstmCell)},

@@ -115,6 +115,48 @@ Types attention(const Node& node) {
   return tensorOf(dtype, std::move(sizes), query.device);
 }
 
+// ---- recurrent layers ----
+
+Types recurrent(const Node& node) {
+  const TensorFacts& input = tensorArgument(node, "input");
+  std::vector<const TensorFacts*> states{&tensorArgument(node, "hx")};
+  if (node.outputs().size() == 3) {
+    const auto list = tensorListArgument(node, "hx");
+    static const TensorFacts unknown;
+    states = list && list->size() == 2 ? *list : std::vector<const TensorFacts*>(2, &unknown);
+  }
+  std::optional<DType> dtype = input.dtype;
+  // A cell of another batch than the hidden state makes results of another batch.
+  bool alike = true;
+  for (const TensorFacts* state : states) {
+    if (state->dtype != dtype) dtype.reset();
+    for (size_t d = 0; d < 2; ++d) {
+      const Size size = sizeAt(*state, d);
+      alike = alike && size && size == sizeAt(*states[0], d);
+    }
+  }
+  std::optional<Sizes> sizes = sizesOf(input);
+  const std::optional<bool> both = boolArgument(node, "bidirectional");
+  if (sizes && sizes->size() == 3 && alike) {
+    Size last = sizeAt(*states[0], 2);
+    int64_t twice = 0;
+    if (both != false && last) {
+      // Twice a symbol, which is negative, has no name here.
+      const bool doubles = both && *last >= 0 && !__builtin_mul_overflow(*last, 2, &twice);
+      last = doubles ? Size(twice) : std::nullopt;
+    }
+    sizes->back() = last;
+  } else {
+    sizes.reset();
+  }
+  Types results = tensorOf(dtype, std::move(sizes), input.device);
+  for (const TensorFacts* state : states) {
+    results.push_back(
+        tensorOf(dtype, alike ? sizesOf(*state) : std::nullopt, input.device).front());
+  }
+  return results;
+}
+
 // ---- convolution and pooling ----
 
 namespace {

@@ -129,6 +129,8 @@ Types pooledWithIndices(const Node& node);
 Types adaptivelyPooled(const Node& node);
 Types adaptivelyPooledWithIndices(const Node& node);
 Types normalized(const Node& node);  // batch, layer, group norm: as the input
+// lstm, gru, rnn_tanh, rnn_relu over whole sequences: the output, and the last states.
+Types recurrent(const Node& node);
 
 // ---- indexing ----
 
