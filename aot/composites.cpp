@@ -1,5 +1,4 @@
 // Operators on the device "ahead" that are made of others.
-#include <algorithm>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -24,30 +23,6 @@ Tensor toReducedPrecision(const Tensor& self, bool, bool cpu_enabled, DType, DTy
   return cpu_enabled && self.dtype() == DType::Float ? self.to(cpu_dtype) : self;
 }
 
-Tensor padSequence(const std::vector<Tensor>& sequences, bool batch_first, double padding,
-                   const std::string& side) {
-  WICK_CHECK(side == "left" || side == "right",
-             "Expected padding_side to be one of left or right, but got {}.", side);
-  WICK_CHECK(!sequences.empty(), "pad_sequence: received an empty list of sequences");
-  const auto count = static_cast<int64_t>(sequences.size());
-  int64_t longest = 0;
-  for (const Tensor& t : sequences) {
-    WICK_CHECK(t.dim() > 0, "pad_sequence: expected sequences of one or more dimensions");
-    longest = std::max(longest, t.size(0));
-  }
-  DimVector sizes(sequences[0].sizes());
-  sizes[0] = batch_first ? count : longest;
-  sizes.insert(1, batch_first ? longest : count);
-  const Tensor out = Tensor::full(sizes, padding, sequences[0].dtype(), Device{kAhead, -1});
-  for (int64_t i = 0; i < count; ++i) {
-    const Tensor& t = sequences[static_cast<size_t>(i)];
-    out.select(batch_first ? 0 : 1, i)
-        .narrow(0, side == "left" ? longest - t.size(0) : 0, t.size(0))
-        .copyFrom(t);
-  }
-  return out;
-}
-
 // ---- operators whose own kernels ask others for everything ----
 
 void own(CallFrame& frame) {
@@ -60,7 +35,6 @@ const DeviceKernel kKernels[] = {
     {"aten::_debug_has_internal_overlap", own},
     {"aten::flatten_dense_tensors", own},
     {"aten::unflatten_dense_tensors", own},
-    {"aten::pad_sequence", WICK_KERNEL(padSequence)},
 };
 const RegisterDeviceKernels registered(kAhead, kKernels);
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <tuple>
 
@@ -29,10 +30,6 @@ FunctionStep::Operand operandOf(const Tensor& t, FunctionStep::How how) {
   operand.dtype = t.dtype();
   operand.place = Recording::current().placeOf(t);
   return operand;
-}
-
-Tensor here(const Tensor& t) {
-  return t.defined() ? Recording::current().constant(t) : t;
 }
 
 }  // namespace
@@ -157,6 +154,11 @@ class Slices {
     dim_ = wrapDim(dim, self_.dim());
     Tensor t = self_.dim() == 0 ? self_.unsqueeze(0) : self_;
     length_ = t.size(dim_);
+    // Functions count the elements of a row by words of as many bits as the elements have, 32 at least.
+    if (length_ > std::numeric_limits<uint32_t>::max() && t.itemSize() <= sizeof(uint32_t)) {
+      throw NotAhead(
+          fmt::format("{} of rows of {} elements is not available ahead of time", op, length_));
+    }
     // What else has an order has that of other elements.
     if (t.dtype() == DType::Bool) t = t.to(DType::Byte);
     if (isReducedFloat(t.dtype())) t = t.to(DType::Float);

@@ -11,6 +11,7 @@
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/ops/boxing.h"
+#include "runtime/ops/layers/util.h"
 
 namespace wick::aot {
 
@@ -19,9 +20,6 @@ namespace {
 using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
 enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
 
-Tensor here(const Tensor& t) {
-  return t.defined() ? Recording::current().constant(t) : t;
-}
 Tensor zeros(IntSpan sizes) {
   return Tensor::zeros(sizes, DType::Long, Device{kAhead, -1});
 }
@@ -89,14 +87,8 @@ Four embeddingBag(const Tensor& weight, const Tensor& indices, const Tensor& off
 Four embeddingBagPadding(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
                          int64_t mode, bool, const Tensor& scales, bool include_last,
                          std::optional<int64_t> padding) {
-  int64_t at = -1;
-  if (padding && weight.dim() == 2) {
-    WICK_CHECK(*padding >= -weight.size(0) && *padding < weight.size(0),
-               "embedding_bag: padding_idx must be within the number of embeddings, but got {}",
-               *padding);
-    at = *padding < 0 ? *padding + weight.size(0) : *padding;
-  }
-  return bagsOf(weight, indices, offsets, scales, mode, include_last, at);
+  return bagsOf(weight, indices, offsets, scales, mode, include_last,
+                paddedRow("embedding_bag", weight, padding));
 }
 
 const DeviceKernel kKernels[] = {

@@ -29,10 +29,6 @@ namespace {
 using ops::Reduction;
 using ops::reductionNamed;
 
-Tensor here(const Tensor& t) {
-  return t.defined() ? Recording::current().constant(t) : t;
-}
-
 // An index that is added to a point's coordinates.
 struct IndexPart {
   Tensor index;      // of the shape's sizes (expanded), int64 or int32

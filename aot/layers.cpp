@@ -28,11 +28,6 @@ std::optional<Place> placeOfAny(const Tensor& t) {
   return t.defined() ? std::optional<Place>(placeOf(t)) : std::nullopt;
 }
 
-// Constants may stand among the arguments.
-Tensor here(const Tensor& t) {
-  return t.defined() ? Recording::current().constant(t) : t;
-}
-
 void requireFloat(const char* op, DType dtype) {
   if (dtype == DType::Float) return;
   throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, toString(dtype)));
@@ -415,30 +410,6 @@ class AheadLayers : public DeviceLayers {
     return product.view(size);
   }
 
-  // Strides of a dense [N, C, spatial…] tensor whose channels are innermost.
-  static DimVector channelsInnermost(IntSpan sizes) {
-    DimVector strides(sizes.size());
-    strides[1] = 1;
-    int64_t step = sizes[1];
-    for (size_t d = sizes.size(); d-- > 2;) {
-      strides[d] = step;
-      step *= sizes[d];
-    }
-    strides[0] = step;
-    return strides;
-  }
-  static Tensor laidInnermost(const Tensor& t) {
-    const DimVector strides = channelsInnermost(t.sizes());
-    bool same = true;
-    for (int64_t d = 0; d < t.dim(); ++d) {
-      same = same && (t.size(d) <= 1 || t.stride(d) == strides[static_cast<size_t>(d)]);
-    }
-    if (same) return t;
-    Tensor copy = Tensor::emptyStrided(t.sizes(), strides, t.dtype(), t.device());
-    copy.copyFrom(t);
-    return copy;
-  }
-
   // The weight as oneDNN sees it: [C_out, C_in, kernel…], with groups in front when there are any.
   static Layout weightLayout(const Tensor& weight, const ConvolutionParams& p) {
     Layout layout;
@@ -462,24 +433,24 @@ class AheadLayers : public DeviceLayers {
   Tensor convolve(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
                   const ConvolutionParams& params, const Tensor& residual, Activation activation,
                   IntSpan size, bool channels_last) {
-    const Tensor x = laidInnermost(input);
+    const Tensor x = onednn::toChannelsInnermost(input);
     const Tensor b = bias.defined() ? bias.contiguous() : bias;
     const Tensor out =
-        Tensor::emptyStrided(size, channelsInnermost(size), input.dtype(), input.device());
+        Tensor::emptyStrided(size, onednn::channelsInnermost(size), input.dtype(), input.device());
     if (std::optional<ConvolutionStep> own = ownConvolution(
             weight, b.defined(), params, residual.defined(), activation, x.sizes(), size)) {
       own->from = placeOf(x);
       own->to = placeOf(out);
       own->bias = placeOfAny(b);
-      if (residual.defined()) own->residual = placeOf(laidInnermost(residual));
+      if (residual.defined()) own->residual = placeOf(onednn::toChannelsInnermost(residual));
       Recording::current().add(op, *std::move(own));
       return channels_last ? out : rowMajor(out);
     }
     LibraryStep step;
     step.kind = params.transposed ? LibraryStep::Kind::Transposed : LibraryStep::Kind::Convolution;
-    step.source = {DimVector(x.sizes()), channelsInnermost(x.sizes())};
+    step.source = {DimVector(x.sizes()), onednn::channelsInnermost(x.sizes())};
     step.weight = weightLayout(weight, params);
-    step.result = {DimVector(size), channelsInnermost(size)};
+    step.result = {DimVector(size), onednn::channelsInnermost(size)};
     step.stride = params.stride;
     step.dilation = params.dilation;
     step.padding = params.padding;
@@ -497,7 +468,7 @@ class AheadLayers : public DeviceLayers {
       out.copyFrom(residual);
     } else if (residual.defined()) {
       step.residual = LibraryStep::Residual::Apart;
-      step.addend = placeOf(laidInnermost(residual));
+      step.addend = placeOf(onednn::toChannelsInnermost(residual));
     }
     step.from = placeOf(x);
     step.weights = placeOf(weight);

@@ -15,10 +15,6 @@ namespace wick::aot {
 
 namespace {
 
-Tensor here(const Tensor& t) {
-  return t.defined() ? Recording::current().constant(t) : t;
-}
-
 // The grid scale * (q - zero_point) for integers q in [least, most]. Scales and zero points broadcast to what is
 // rounded.
 struct Grid {

@@ -405,4 +405,8 @@ const struct Registration {
 
 }  // namespace
 
+Tensor here(const Tensor& t) {
+  return t.defined() ? Recording::current().constant(t) : t;
+}
+
 }  // namespace wick::aot

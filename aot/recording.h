@@ -208,4 +208,7 @@ class Recording {
 // How a kernel goes over memory, as its text wants to know it.
 codegen::CppWalk wayOf(const loop::Kernel& kernel, const Walk& walk);
 
+// An argument of an operator on the device: constants on the CPU may stand among them. Undefined stays undefined.
+Tensor here(const Tensor& t);
+
 }  // namespace wick::aot

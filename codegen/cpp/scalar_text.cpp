@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <string_view>
 
 #include "codegen/scalar/double_functions.h"
 #include "codegen/scalar/usual_form.h"
@@ -106,6 +107,13 @@ class CppText final : public ScalarText {
  private:
   std::string bitsText(const std::string& value, DType to) const override {
     return fmt::format("wickBits<{}>({})", cppType(to), value);
+  }
+  // Compilers warn of comparisons of numbers without sign with zero that are always false.
+  std::string comparedText(const char* sign, const std::string& a, const std::string& b,
+                           DType type) const override {
+    if (type != DType::Byte) return ScalarText::comparedText(sign, a, b, type);
+    const bool less = std::string_view(sign) == "<";
+    return less ? fmt::format("wickLess({}, {})", a, b) : fmt::format("(!wickLess({}, {}))", b, a);
   }
   std::string lookupText(uint64_t table, const std::string& index) const override {
     return fmt::format("wickTable{}[{}]", table, index);
@@ -321,13 +329,6 @@ std::string cppConvert(const std::string& value, DType from, DType to) {
 
 std::string cppText(const ScalarNode& node, std::span<const std::string> operands,
                     std::span<const DType> types) {
-  // Compilers warn of comparisons of unsigned numbers with zero that are always false.
-  if (node.op == ScalarOp::Lt && types[0] == DType::Byte) {
-    return fmt::format("wickLess({}, {})", operands[0], operands[1]);
-  }
-  if (node.op == ScalarOp::Le && types[0] == DType::Byte) {
-    return fmt::format("(!wickLess({}, {}))", operands[1], operands[0]);
-  }
   return kText.text(node, operands, types);
 }
 

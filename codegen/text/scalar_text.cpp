@@ -57,6 +57,11 @@ std::string ScalarText::convert(const std::string& value, DType from, DType to) 
   return cast(to, value);
 }
 
+std::string ScalarText::comparedText(const char* sign, const std::string& a, const std::string& b,
+                                     DType) const {
+  return fmt::format("({} {} {})", a, sign, b);
+}
+
 std::string ScalarText::constantText(const ScalarNode& node) const {
   if (node.type == DType::Float || node.type == DType::Double) {
     return floatText(std::bit_cast<double>(node.payload), node.type);
@@ -147,9 +152,9 @@ std::string ScalarText::text(const ScalarNode& node, std::span<const std::string
       }
       return infix("==");
     case ScalarOp::Lt:
-      return infix("<");
+      return comparedText("<", in[0], in[1], types[0]);
     case ScalarOp::Le:
-      return infix("<=");
+      return comparedText("<=", in[0], in[1], types[0]);
     case ScalarOp::SignBit:
       return fmt::format("({} < 0)",
                          bitsText(in[0], types[0] == DType::Double ? DType::Long : DType::Int));

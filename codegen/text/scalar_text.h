@@ -42,6 +42,9 @@ class ScalarText {
   virtual std::string integerText(int64_t value, DType type) const = 0;
   // The bits of an integer as a float number or the other way, of as many bytes.
   virtual std::string bitsText(const std::string& value, DType to) const = 0;
+  // `sign` is "<" or "<=".
+  virtual std::string comparedText(const char* sign, const std::string& a, const std::string& b,
+                                   DType type) const;
   virtual std::string lookupText(uint64_t table, const std::string& index) const = 0;
   virtual std::string callText(const ScalarNode& node, const std::string& arguments) const = 0;
 

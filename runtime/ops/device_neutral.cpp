@@ -278,6 +278,7 @@ constexpr const char* kOneDevice[] = {
     "aten::_native_multi_head_attention",
     "wick::lstm_layer",
     "wick::lstm_layer_gradient",
+    "aten::pad_sequence",
     "aten::lstm.input",
     "aten::gru.input",
     "aten::rnn_tanh.input",

@@ -3,6 +3,7 @@
 #include "core/error.h"
 #include "runtime/ops/call.h"
 #include "streams/time/rule_call.h"
+#include "streams/time/steps.h"
 
 namespace wick::streams {
 
@@ -14,14 +15,8 @@ std::vector<IValue> callNode(const Node& node, std::vector<IValue>& arguments) {
   return results;
 }
 
-Tensor joined(const Tensor& a, const Tensor& b, int64_t axis) {
-  static const OperatorHandle kCat("aten::cat", "");
-  return kCat(std::vector<Tensor>{a, b}, axis);
-}
-
-// Memory of its own: a view would keep all that it is a part of.
 Tensor lastStep(const Tensor& t, int64_t axis) {
-  return t.narrow(axis, t.size(axis) - 1, 1).clone().contiguous();
+  return kept(t, axis, t.size(axis) - 1, t.size(axis));
 }
 
 // cumsum, cumprod, logcumsumexp: the last result goes in front of the next piece. The operators add up in
@@ -42,7 +37,7 @@ class RunningSum : public Carried {
       }
     }
     x = x.to(result).to(wide(result));
-    if (last_.defined()) x = joined(last_, x, axis_);
+    x = joined(last_, x, axis_);
     arguments[0] = IValue(x);
     if (takes_dtype_) arguments[2] = IValue();
     const Tensor all = callNode(node_, arguments)[0].toTensor();

@@ -41,16 +41,22 @@ std::function<TimeRule(const RuleCall&)> view(const char* argument) {
     onlyLengthsOf(call, which);
     const Tensor& x = call.values()[0].toTensor();
     std::vector<int64_t> sizes = call.ints(argument);
+    // Of tensors without elements a product of some sizes may be too large.
+    const auto times = [&](int64_t& product, int64_t size) {
+      if (__builtin_mul_overflow(product, size, &product)) call.refuse("has too large sizes");
+    };
     int64_t known = 1;
-    for (int64_t s : sizes) known = s < 0 || known == 0 ? known : known * s;
+    for (int64_t s : sizes) {
+      if (s >= 0) times(known, s);
+    }
     for (int64_t& s : sizes) {
       // The example call has shown that it divides.
       if (s < 0) s = known == 0 ? 0 : x.numel() / known;
     }
     int64_t before = 1;
-    for (int64_t d = 0; d < call.axis(); ++d) before *= x.size(d);
+    for (int64_t d = 0; d < call.axis(); ++d) times(before, x.size(d));
     int64_t here = 1;
-    for (size_t i = 0; i < sizes.size(); here *= sizes[i++]) {
+    for (size_t i = 0; i < sizes.size(); times(here, sizes[i++])) {
       if (here != before || sizes[i] != x.size(call.axis())) continue;
       // Before a dimension of size 1 time could stand on either side of it, if it is as short.
       if (sizes[i] == 1) call.refuse("is shown a single step, which does not tell where time goes");

@@ -26,7 +26,6 @@ std::optional<Length> sum(const Node& node, std::optional<Length> a, std::option
   if (a && b && a->of != b->of) return std::nullopt;
   const Length other = b ? *b : Length{result.of, 0, number};
   int64_t factor = 0, offset = 0;
-  // Of numbers this small no product with the sign overflows.
   if (__builtin_mul_overflow(other.factor, sign, &factor) ||
       __builtin_mul_overflow(other.offset, sign, &offset) ||
       __builtin_add_overflow(result.factor, factor, &result.factor) ||

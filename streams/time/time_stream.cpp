@@ -17,22 +17,11 @@
 #include "streams/time/axis_rules.h"
 #include "streams/time/carried.h"
 #include "streams/time/specialize.h"
+#include "streams/time/steps.h"
 
 namespace wick::streams {
 
 namespace {
-
-Tensor joined(const Tensor& a, const Tensor& b, int64_t axis) {
-  if (!a.defined() || a.size(axis) == 0) return b;
-  if (b.size(axis) == 0) return a;
-  static const OperatorHandle kCat("aten::cat", "");
-  return kCat(std::vector<Tensor>{a, b}, axis);
-}
-
-// Steps `begin` to `end`, as memory of its own: a view would keep all that it is a part of.
-Tensor kept(const Tensor& t, int64_t axis, int64_t begin, int64_t end) {
-  return t.narrow(axis, begin, end - begin).contiguous().clone();
-}
 
 Tensor filled(const Tensor& like, int64_t axis, int64_t steps, double value) {
   DimVector sizes(like.sizes());

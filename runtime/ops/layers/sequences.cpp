@@ -64,8 +64,7 @@ Tensor padSequence(const std::vector<Tensor>& sequences, bool batch_first, doubl
   DimVector sizes(sequences[0].sizes());
   sizes[0] = batch_first ? count : longest;
   sizes.insert(1, batch_first ? longest : count);
-  Tensor out = Tensor::empty(sizes, sequences[0].dtype());
-  ops::fillWith(out, padding);
+  const Tensor out = Tensor::full(sizes, padding, sequences[0].dtype(), sequences[0].device());
   for (int64_t i = 0; i < count; ++i) {
     const Tensor& t = sequences[static_cast<size_t>(i)];
     out.select(batch_first ? 0 : 1, i)
