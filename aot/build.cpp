@@ -48,7 +48,7 @@ constexpr const char* kBlocks =
     ;
 
 constexpr size_t kWeightsHeader = 64;
-constexpr uint32_t kFormatVersion = 4;
+constexpr uint32_t kFormatVersion = 5;
 
 // FNV-1a, over words where there are some.
 class Fingerprint {
@@ -110,7 +110,8 @@ std::vector<Method> methodsOf(const std::vector<Entry>& entries) {
 }
 
 std::string headerText(const std::vector<Entry>& entries,
-                       const std::vector<WrittenProgram>& written, const BuildOptions& options) {
+                       const std::vector<WrittenProgram>& written, const BuildOptions& options,
+                       const std::string& more) {
   std::string guard;
   for (char c : options.name)
     guard += static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
@@ -144,7 +145,7 @@ std::string headerText(const std::vector<Entry>& entries,
       "int {0}_init(wick_aot_state* state, const char* weights);\n{5}"
       "void {0}_free(wick_aot_state* state);\n\n"
       "#ifdef __cplusplus\n}}\n#endif\n\n#endif\n",
-      options.name, version(), about, guard, kFormatVersion, declarations);
+      options.name, version(), about, guard, kFormatVersion, declarations + more);
 }
 
 // The source; the model's fingerprint belongs between the two parts.
@@ -153,9 +154,10 @@ struct Source {
 };
 Source sourceText(const std::vector<Entry>& entries, const std::vector<WrittenProgram>& written,
                   const ProgramText& text, int64_t memory_bytes, int64_t weights_bytes,
-                  const BuildOptions& options) {
+                  const BuildOptions& options, const Target::Parts& parts) {
   Source source;
   const bool library = text.primitives > 0, embeds = options.embed_weights && weights_bytes > 0;
+  const Target* const target = options.target;
   std::string signatures;
   for (size_t i = 0; i < entries.size(); ++i) {
     const WrittenProgram& p = written[i];
@@ -174,8 +176,8 @@ Source sourceText(const std::vector<Entry>& entries, const std::vector<WrittenPr
       "// {0}, compiled ahead of time by torchscript-cli {1}.\n"
       "#include \"{0}.h\"\n\n{2}\n{3}"
       "const wick_aot_signature signatures[] = {{\n{4}}};\n\n"
-      "}}  // namespace\n\n",
-      options.name, version(), text.includes, text.definitions, signatures);
+      "}}  // namespace\n\n{5}",
+      options.name, version(), text.includes, text.definitions, signatures, parts.definitions);
   if (embeds) {
     source.before += fmt::format(
         "asm(\".pushsection .rodata\\n\"\n"
@@ -188,20 +190,26 @@ Source sourceText(const std::vector<Entry>& entries, const std::vector<WrittenPr
   source.before += fmt::format(
       "static const wick_aot_model model = {{\n    WICK_AOT_VERSION, \"{}\", ", options.name);
   source.after = fmt::format(
-      "u, {0}, {1},\n    signatures, {2},\n    {3}, {4}, {5}, {6}}};\n\n"
-      "const wick_aot_model* {7}_model(void) {{ return &model; }}\n\n"
-      "int {7}_init(wick_aot_state* state, const char* weights) {{\n"
+      "u, {0}, {1},\n    signatures, {2},\n    {3}, {4}, {5}, {6}, {7}}};\n\n"
+      "const wick_aot_model* {8}_model(void) {{ return &model; }}\n\n"
+      "int {8}_init(wick_aot_state* state, const char* weights) {{\n"
       "  return wick_aot_init(&model, state, weights);\n}}\n\n"
-      "void {7}_free(wick_aot_state* state) {{ wick_aot_free(state); }}\n",
-      weights_bytes, memory_bytes, entries.size(),
+      "void {8}_free(wick_aot_state* state) {{ wick_aot_free(state); }}\n{9}",
+      // Of a device the memory is its own.
+      weights_bytes, target ? 0 : memory_bytes, entries.size(),
       embeds ? "wick_aot_weights_of_" + options.name : "nullptr",
-      library ? "&wick_aot_onednn" : "nullptr", library ? "primitives" : "nullptr", text.primitives,
-      options.name);
+      target    ? parts.library
+      : library ? "&wick_aot_onednn"
+                : "nullptr",
+      library && !target ? "primitives" : "nullptr", target ? 0 : text.primitives,
+      target ? parts.program : "nullptr", options.name, parts.functions);
   for (const Method& method : methodsOf(entries)) {
     std::string cases;
     for (size_t i = method.first; i < method.first + method.count; ++i) {
-      const std::string call = fmt::format("return run_{}(state, inputs, outputs{});\n", i,
-                                           entries[i].family ? ", sizes" : "");
+      const std::string call =
+          target ? fmt::format("return {};\n", target->callText(fmt::format("run_{}", i)))
+                 : fmt::format("return run_{}(state, inputs, outputs{});\n", i,
+                               entries[i].family ? ", sizes" : "");
       cases += i + 1 < method.first + method.count
                    ? fmt::format("  if (signature == {}) {}", i, call)
                    : "  " + call;
@@ -224,7 +232,7 @@ Source sourceText(const std::vector<Entry>& entries, const std::vector<WrittenPr
 
 // Signatures of one method side by side, the method of the first one in front. Names are fit for C and
 // none that the model has already.
-void sortByMethod(std::vector<Entry>& entries) {
+void sortByMethod(std::vector<Entry>& entries, bool for_device) {
   std::vector<Entry> sorted;
   for (Entry& entry : entries) {
     const auto same = [&](const Entry& other) { return other.method == entry.method; };
@@ -235,8 +243,9 @@ void sortByMethod(std::vector<Entry>& entries) {
     for (char& c : entry.method) {
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
     }
-    for (const char* taken : {"init", "free", "model"}) {
-      if (entry.method == taken) entry.method += "_";
+    for (const char* taken : {"init", "free", "model", "set_stream", "wait"}) {
+      const bool of_devices = taken[0] == 's' || taken[0] == 'w';
+      if (entry.method == taken && (for_device || !of_devices)) entry.method += "_";
     }
   }
   entries = std::move(sorted);
@@ -258,17 +267,20 @@ void compareSignatures(const std::vector<Entry>& entries,
 
 BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
                   const std::function<void(std::string_view)>& write_weights) {
-  sortByMethod(entries);
+  sortByMethod(entries, options.target != nullptr);
   BuildResult result;
   Weights weights;
-  ProgramWriter writer(options.vector_bits);
+  const Target* const target = options.target;
+  const std::unique_ptr<StepWriter> steps =
+      target ? target->writer() : cpuStepWriter(options.vector_bits);
+  ProgramWriter writer(*steps);
   std::vector<WrittenProgram> written;
   for (Entry& entry : entries) {
     try {
       if (entry.family) {
         written.push_back(writer.add(*entry.family, weights));
       } else {
-        packWeights(entry.program);
+        if (!target) packWeights(entry.program);
         const Plan plan = makePlan(entry.program, weights);
         written.push_back(writer.add(entry.program, plan));
       }
@@ -281,9 +293,12 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
   compareSignatures(entries, written);
   const ProgramText text = writer.finish();
   result.weights_bytes = weights.bytes();
+  Target::Parts parts;
+  if (target) parts = target->parts(*steps, options.name, text, result.memory_bytes);
   const Source source =
-      sourceText(entries, written, text, result.memory_bytes, result.weights_bytes, options);
+      sourceText(entries, written, text, result.memory_bytes, result.weights_bytes, options, parts);
   Fingerprint fingerprint;
+  for (const File& file : parts.files) fingerprint.add(file.text);
   fingerprint.add(source.before);
   fingerprint.add(source.after);
   for (const Tensor& piece : weights.pieces()) {
@@ -305,19 +320,29 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
       write_weights(std::string((kAlignment - bytes % kAlignment) % kAlignment, '\0'));
     }
   }
-  result.files = {{options.name + ".h", headerText(entries, written, options)},
+  result.files = {{options.name + ".h", headerText(entries, written, options, parts.declarations)},
                   {options.name + ".cpp",
                    source.before + fmt::format("{:#x}", fingerprint.value()) + source.after},
                   {"wick_aot.h", kRuntimeHeader},
                   {"wick_aot.c", kRuntimeSource},
                   {"wick_aot_onednn.h", kLibraryHeader},
-                  {"wick_aot_loops.h", kLoops},
-                  {"wick_aot_numbers.h", kNumbers},
-                  {"wick_aot_elements.h", kElements},
-                  {"wick_aot_convolution.h", kConvolution},
-                  {"grid_points.h", kGridPoints},
-                  {"small_gemm_blocks.h", kBlocks}};
+                  {"wick_aot_numbers.h", kNumbers}};
   result.sources = {options.name + ".cpp", "wick_aot.c"};
+  if (target) {
+    result.for_device = true;
+    result.files.insert(result.files.end(), parts.files.begin(), parts.files.end());
+    result.sources.insert(result.sources.end(), parts.sources.begin(), parts.sources.end());
+    result.kernels = parts.kernels;
+    result.primitives = text.primitives;
+    return result;
+  }
+  for (const auto& [name, content] : {std::pair{"wick_aot_loops.h", kLoops},
+                                      {"wick_aot_elements.h", kElements},
+                                      {"wick_aot_convolution.h", kConvolution},
+                                      {"grid_points.h", kGridPoints},
+                                      {"small_gemm_blocks.h", kBlocks}}) {
+    result.files.push_back({name, content});
+  }
   result.needs_onednn = text.primitives > 0;
   if (result.needs_onednn) {
     result.files.push_back({"wick_aot_onednn.c", kLibrarySource});
@@ -344,6 +369,7 @@ std::vector<std::string> compileCommand(const BuildResult& result, const std::st
                                     // So that a model without oneDNN does not load it.
                                     "-Wl,--as-needed", "-o", "lib" + name + ".so"};
   words.insert(words.end(), result.sources.begin(), result.sources.end());
+  if (result.for_device) words.insert(words.end(), {"-ldl", "-lpthread"});
   if (result.needs_onednn) words.push_back("-ldnnl");
   return words;
 }

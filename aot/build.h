@@ -11,6 +11,7 @@
 
 #include "aot/family.h"
 #include "aot/program.h"
+#include "aot/target.h"
 #include "core/ivalue.h"
 
 namespace wick {
@@ -24,16 +25,15 @@ struct BuildOptions {
   bool embed_weights = false;  // in the program rather than in a file beside it
   // Of the registers in whose order sums are added: those of the engine whose bits are wanted.
   unsigned vector_bits = 256;
+  const Target* target = nullptr;  // null: the CPU. The one that programs were recorded for.
 };
 
-struct File {
-  std::string name, text;
-};
 struct BuildResult {
   std::vector<File> files;           // the model's source and header, and those of the runtime
   std::string weights_file;          // the name; "" when there are no weights
   std::vector<std::string> sources;  // of the files, those that are compiled
   bool needs_onednn = false;
+  bool for_device = false;  // whether there is a target
   size_t steps = 0, kernels = 0, primitives = 0;
   int64_t memory_bytes = 0, weights_bytes = 0;
 };
@@ -44,6 +44,7 @@ struct RecordOptions {
   // Whether loops are loops of the compiled model wherever that is possible, but for those of few rounds whose
   // number the program's text tells. Otherwise those that elements of tensors decide about, and long ones.
   bool keep_loops = false;
+  const Target* target = nullptr;  // null: the CPU
 };
 
 // Records a call of the function, which compiles it first when that has not happened. Tensors among

@@ -244,13 +244,13 @@ class Collector {
 
 Forms formsOf(const Family& family, StepWriter& writer, Weights& weights) {
   // What another way is to leave no trace of.
-  const StepWriter writer_before = writer;
+  const std::unique_ptr<StepWriter> writer_before = writer.copy();
   const Weights weights_before = weights;
   try {
     return Collector(family, writer, weights, false).run();
   } catch (const TooManyForms& e) {
     // Loops over sizes, perhaps.
-    writer = writer_before;
+    writer.restore(*writer_before);
     weights = weights_before;
     try {
       return Collector(family, writer, weights, true).run();

@@ -1,5 +1,7 @@
 // Products, convolutions and pooling on the device "ahead": the steps that the kernels of the CPU would
 // take for the same shapes and layouts (runtime/kernels/gemm.cpp, convolution.cpp, pooling.cpp).
+#include "aot/layers.h"
+
 #include <numbers>
 
 #include "aot/convolution.h"
@@ -33,7 +35,8 @@ void requireFloat(const char* op, DType dtype) {
   throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, toString(dtype)));
 }
 
-// activation(x + bias + residual) as activate() of runtime/kernels/activation.cpp has it.
+}  // namespace
+
 ScalarExpr activated(const ExprBuilder& b, Activation activation, ScalarExpr x) {
   const ScalarExpr zero = b.constant(0), one = b.constant(1), six = b.constant(6);
   switch (activation) {
@@ -61,6 +64,8 @@ ScalarExpr activated(const ExprBuilder& b, Activation activation, ScalarExpr x) 
   }
   return x;
 }
+
+namespace {
 
 // out = activation(out + bias + residual), in place. `out` is row-major, [planes, inner]; bias b
 // belongs to plane p when p % biases == b, or with `bias_inner` to element b.

@@ -58,7 +58,8 @@ void forEachPlace(S& step, Visit visit) {
         } else if constexpr (std::is_same_v<T, WindowStep>) {
           read(s.from);
           read(s.index);
-        } else if constexpr (std::is_same_v<T, FunctionStep>) {
+        } else if constexpr (std::is_same_v<T, FunctionStep> ||
+                             std::is_same_v<T, DeviceKernelStep>) {
           using How = FunctionStep::How;
           for (auto& operand : s.operands) {
             if (operand.how != How::Writes) readAny(operand.place);

@@ -73,7 +73,7 @@ struct Layout {
   DimVector sizes, strides;
 };
 
-// A convolution or product of oneDNN. A weight that is constant is packed beforehand.
+// A convolution or product of a library: oneDNN, or for CUDA cuBLASLt and cuDNN. A weight that is constant is packed beforehand.
 struct LibraryStep {
   enum class Kind : uint8_t { Convolution, Transposed, Product };
   enum class Residual : uint8_t { None, InResult, Apart };
@@ -84,6 +84,7 @@ struct LibraryStep {
   Activation activation = Activation::None;
   Residual residual = Residual::None;
   bool one_thread = false;
+  bool reduces = false;  // of devices: whether factors of float32 may be rounded to TF32
   Place from, weights, to;
   bool packs = false;
   // How the weight lies when it is packed already (pack_weights.h): sizes of blocks, and which dimensions they divide.
@@ -193,10 +194,19 @@ struct FunctionStep {
   std::string complaint{};  // what the call ends with when it returns false; "": it returns nothing
 };
 
+// A kernel of a device that is written as text (runtime/cuda/text_kernel.h): it is given addresses, then numbers.
+struct DeviceKernelStep {
+  std::string text;
+  std::string kernel;  // its name in the text
+  int64_t points = 0;
+  std::vector<FunctionStep::Operand> operands;
+  std::vector<int64_t> numbers;
+};
+
 struct Step {
   std::variant<KernelStep, SmallProductStep, PlainProductStep, LibraryStep, ConvolutionStep,
                PoolStep, FillStep, BranchStep, OtherwiseStep, EndStep, RaiseStep, LoopStep,
-               SwapStep, WindowStep, NumberStep, FunctionStep>
+               SwapStep, WindowStep, NumberStep, FunctionStep, DeviceKernelStep>
       what;
   std::string name;   // "fused_mul_add", "conv2d"
   std::string where;  // the line of the program, or ""

@@ -47,16 +47,11 @@ std::string signatureOf(const std::string& name, bool sized) {
       name, sized ? ",\n    [[maybe_unused]] const int64_t* sizes" : "");
 }
 
-constexpr const char* kBegin =
-    "  [[maybe_unused]] const unsigned char* const w = state->weights;\n"
-    "  [[maybe_unused]] unsigned char* const m = state->memory;\n"
-    "  [[maybe_unused]] int code = WICK_AOT_OK;\n";
-
 }  // namespace
 
 class ProgramWriter::Impl {
  public:
-  explicit Impl(unsigned vector_bits) : steps_(vector_bits) {}
+  explicit Impl(StepWriter& steps) : steps_(steps) {}
 
   WrittenProgram add(const Program& program, const Plan& plan) {
     std::vector<uint32_t> buffers;
@@ -83,7 +78,8 @@ class ProgramWriter::Impl {
         slotsText(fmt::format("outputs_{}", number), program.outputs, written.output_sizes);
     programs_ +=
         fmt::format("// What call {} computes.\n{} {{\n{}{}  return WICK_AOT_OK;\n}}\n\n", number,
-                    signatureOf(fmt::format("run_{}", number), false), kBegin, calls.text());
+                    signatureOf(fmt::format("run_{}", number), steps_.alwaysSized()),
+                    steps_.names(), calls.text());
     return written;
   }
 
@@ -137,45 +133,18 @@ class ProgramWriter::Impl {
     ProgramText text;
     text.kernels = kernel_names_.size();
     text.primitives = static_cast<size_t>(num_primitives_);
-    if (num_primitives_ > 0) text.includes += "#include \"wick_aot_onednn.h\"\n";
-    if (steps_.convolves()) text.includes += "#include \"wick_aot_convolution.h\"\n";
-    text.includes += "#include \"wick_aot_loops.h\"\n";
-    if (steps_.movesElements()) text.includes += "#include \"wick_aot_elements.h\"\n";
-    if (steps_.computesNumbers()) text.includes += "#include \"wick_aot_numbers.h\"\n";
-    text.definitions = codegen::cppSupportText();
-    text.definitions += std::string("\n") + kHelpers + (num_primitives_ > 0 ? kRunHelper : "");
-    for (const std::string& f : steps_.functions()) text.definitions += f;
+    text.includes = steps_.includes(text.primitives);
+    text.definitions = steps_.functions(text.primitives);
     text.definitions += kernels_ + steps_.tables() + tables_.text() + "\n" + signatures_;
     if (num_primitives_ > 0) {
       text.definitions +=
-          fmt::format("const wick_aot_primitive primitives[] = {{\n{}}};\n", primitives_);
+          fmt::format("const {} primitives[] = {{\n{}}};\n", steps_.primitiveType(), primitives_);
     }
     text.definitions += "\n" + programs_;
     return text;
   }
 
  private:
-  static constexpr const char* kHelpers = R"(// What lies some bytes behind an address.
-template <class T>
-WICK_INLINE T* at(void* memory, int64_t offset) {
-  return reinterpret_cast<T*>(static_cast<char*>(memory) + offset);
-}
-template <class T>
-WICK_INLINE const T* at(const void* memory, int64_t offset) {
-  return reinterpret_cast<const T*>(static_cast<const char*>(memory) + offset);
-}
-
-)";
-  static constexpr const char* kRunHelper =
-      R"([[maybe_unused]] int run(wick_aot_state* state, int32_t primitive, const wick_aot_primitive* sized,
-                         const void* source, const void* weight, const void* bias,
-                         const void* addend, void* result) {
-  const wick_aot_arguments arguments = {source, weight, bias, addend, result};
-  return wick_aot_run(state, primitive, sized, &arguments);
-}
-
-)";
-
   static std::string comment(const std::string& name, const std::string& where) {
     return name.empty() ? "" : fmt::format("  // {}{}{}\n", name, where.empty() ? "" : ", ", where);
   }
@@ -191,10 +160,7 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
   }
 
   std::string withPrimitive(const std::string& call, const std::string& description) {
-    primitives_ += description.empty()
-                       ? "    {WICK_AOT_SIZED, 0, 0, 0, 0, 0, 0, {0}, {0}, {0}, {0},\n"
-                         "     {0, {0}, {0}}, {0, {0}, {0}}, {0, {0}, {0}}, {0, {0}, {0}}},\n"
-                       : description;
+    primitives_ += description.empty() ? steps_.sizedPrimitive() : description;
     return replaced(call, kPrimitiveNumber, fmt::format("{}", num_primitives_++));
   }
 
@@ -288,7 +254,7 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
     std::string text = fmt::format(
         "// What call {} computes when {}.\n{},\n    {}) {{\n{}{}{}{}{}  return "
         "WICK_AOT_OK;\n}}\n\n",
-        number, describe(forms, form), head.substr(0, head.size() - 1), position, kBegin,
+        number, describe(forms, form), head.substr(0, head.size() - 1), position, steps_.names(),
         sizesText(forms), homes, variables.definitions(), calls.text());
     Variables of_shape{forms, form, expressions};
     const std::string shape = filled(form.units.back().call, columns, [&](const Column& column) {
@@ -406,7 +372,7 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
 
   static constexpr size_t kMostTableEntries = size_t{1} << 18;
 
-  StepWriter steps_;
+  StepWriter& steps_;
   SizeTables tables_;
   size_t count_ = 0;
   std::map<std::string, std::string> kernel_names_;  // by text
@@ -414,7 +380,7 @@ WICK_INLINE const T* at(const void* memory, int64_t offset) {
   int64_t num_primitives_ = 0;
 };
 
-ProgramWriter::ProgramWriter(unsigned vector_bits) : impl_(std::make_unique<Impl>(vector_bits)) {}
+ProgramWriter::ProgramWriter(StepWriter& steps) : impl_(std::make_unique<Impl>(steps)) {}
 ProgramWriter::~ProgramWriter() = default;
 WrittenProgram ProgramWriter::add(const Program& program, const Plan& plan) {
   return impl_->add(program, plan);

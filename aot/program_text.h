@@ -32,8 +32,7 @@ struct WrittenProgram {
 // Programs that share kernels and tables. They are numbered from zero.
 class ProgramWriter {
  public:
-  // Sums are added in the order of registers of so many bits.
-  explicit ProgramWriter(unsigned vector_bits);
+  explicit ProgramWriter(StepWriter& steps);
   ~ProgramWriter();
   // codegen::NoCppText for functions that have no text.
   WrittenProgram add(const Program& program, const Plan& plan);

@@ -13,6 +13,7 @@
 #include "aot/kept_loops.h"
 #include "aot/paths.h"
 #include "aot/recording.h"
+#include "aot/target.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
@@ -285,6 +286,7 @@ class Recorder {
 
 Program record(GraphFunction& function, const std::vector<IValue>& arguments,
                const RecordOptions& options) {
+  const RecordFor target(options.target);
   function.ensureDefined();
   std::shared_ptr<Graph> graph = function.graph()->copy();
   inlineCalls(*graph);

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "aot/device.h"
+#include "aot/target.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "runtime/fusion/launch.h"
@@ -237,6 +238,7 @@ void Recording::clear(const void* memory) {
 }
 
 void Recording::add(const std::string& name, decltype(Step::what) what) {
+  if (const Target* target = recordedTarget()) target->check(name, what);
   Step step{std::move(what), name, ""};
   if (!own_steps_ && !std::holds_alternative<LoopStep>(step.what)) notePairs(usesOf(step));
   for (const Use& use : usesOf(step)) {

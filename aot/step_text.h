@@ -1,8 +1,7 @@
 // The steps of programs as C++17 text.
 #pragma once
 
-#include <map>
-#include <set>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -24,11 +23,12 @@ struct StepText {
   std::string description;     // of the primitive, an entry of a table; "" when the call has it
 };
 
-// Writes steps. What several of them share, tables and functions, is kept.
+// Writes steps, as what the CPU runs or as what a CPU tells a device to run. What several of them share, tables and
+// functions, is kept.
 class StepWriter {
  public:
-  // Sums are added in the order of registers of so many bits.
-  explicit StepWriter(unsigned vector_bits) : vector_bits_(vector_bits) {}
+  virtual ~StepWriter() = default;
+  StepWriter& operator=(const StepWriter&) = delete;
 
   // Of all steps, and of the copies into results behind them. With `any_size` the texts are the same for many
   // sizes but for numbers: temporary buffers are called b0, b1, … in the order in which they occur, and
@@ -36,40 +36,57 @@ class StepWriter {
   std::vector<StepText> write(const Program& program, const Plan& plan, bool any_size,
                               std::vector<uint32_t>& buffers);
 
-  // Functions and tables that the texts use.
-  const std::vector<std::string>& functions() const { return functions_; }
-  const std::string& tables() const { return tables_; }
-  bool convolves() const { return convolves_; }
-  bool computesNumbers() const { return computes_numbers_; }
-  bool movesElements() const { return moves_elements_; }
+  // What it keeps, to be taken back.
+  virtual std::unique_ptr<StepWriter> copy() const = 0;
+  virtual void restore(const StepWriter& copy) = 0;
 
- private:
+  // ---- what the text of programs has beside steps ----
+
+  // Headers, `primitives` of them being run by a library.
+  virtual std::string includes(size_t primitives) const = 0;
+  // Functions and tables that the texts use, in front of kernels and behind them.
+  virtual std::string functions(size_t primitives) const = 0;
+  virtual std::string tables() const = 0;
+  // The names that each program knows.
+  virtual std::string names() const = 0;
+  // The type of a primitive, and one whose description each call brings.
+  virtual std::string primitiveType() const = 0;
+  virtual std::string sizedPrimitive() const = 0;
+  // Whether programs of fixed sizes are given sizes, too.
+  virtual bool alwaysSized() const { return false; }
+
+ protected:
+  StepWriter() = default;
+  StepWriter(const StepWriter&) = default;
+
+  // An expression for a place in memory, of elements of this C++ type.
   std::string pointer(const Place& place, const std::string& type);
   // A statement that ends the call with an error.
   static std::string failure(const std::string& message);
   bool isWeight(const Place& p) const;
   int64_t weightsOffset(const Place& p) const;
-  std::string table(const std::vector<int64_t>& numbers);
-  std::string axes(const PoolStep& s);
 
-  void write(const Step& step, const KernelStep& s);
-  void write(const Step& step, const SmallProductStep& s);
-  void write(const Step& step, const PlainProductStep& s);
-  void write(const Step& step, const LibraryStep& s);
-  void write(const Step& step, const ConvolutionStep& s);
-  void write(const Step& step, const PoolStep& s);
-  void write(const Step& step, const FillStep& s);
-  void write(const Step& step, const BranchStep& s);
+  virtual std::string copyText(const std::string& to, const std::string& from, size_t bytes) = 0;
+  virtual void write(const Step& step, const KernelStep& s) = 0;
+  virtual void write(const Step& step, const SmallProductStep& s) = 0;
+  virtual void write(const Step& step, const PlainProductStep& s) = 0;
+  virtual void write(const Step& step, const LibraryStep& s) = 0;
+  virtual void write(const Step& step, const ConvolutionStep& s) = 0;
+  virtual void write(const Step& step, const PoolStep& s) = 0;
+  virtual void write(const Step& step, const FillStep& s) = 0;
+  virtual void write(const Step& step, const BranchStep& s) = 0;
+  virtual void write(const Step& step, const LoopStep& s) = 0;
+  virtual void write(const Step& step, const WindowStep& s) = 0;
+  virtual void write(const Step& step, const NumberStep& s) = 0;
+  virtual void write(const Step& step, const FunctionStep& s) = 0;
+  virtual void write(const Step& step, const DeviceKernelStep& s) = 0;
   void write(const Step& step, const OtherwiseStep& s);
   void write(const Step& step, const EndStep& s);
   void write(const Step& step, const RaiseStep& s);
-  void write(const Step& step, const LoopStep& s);
   void write(const Step& step, const SwapStep& s);
-  void write(const Step& step, const WindowStep& s);
-  void write(const Step& step, const NumberStep& s);
-  void write(const Step& step, const FunctionStep& s);
+  // Variables for the buffers that a loop exchanges.
+  std::string swappedText(const LoopStep& s);
 
-  unsigned vector_bits_;
   const Program* program_ = nullptr;  // that is written now
   const Plan* plan_ = nullptr;
   bool any_size_ = false;
@@ -78,13 +95,10 @@ class StepWriter {
   std::vector<uint32_t>* buffers_ = nullptr;
   std::unordered_map<uint32_t, std::string> variables_;  // that hold addresses of buffers
   size_t loops_ = 0;                                     // so many are begun
-  std::set<std::string> defined_;
-  std::vector<std::string> functions_;
-  // By text.
-  std::map<std::string, std::string> table_names_, axes_names_, convolution_names_;
-  std::string tables_;
-  bool convolves_ = false, computes_numbers_ = false, moves_elements_ = false;
 };
+
+// For the CPU. Sums are added in the order of registers of so many bits.
+std::unique_ptr<StepWriter> cpuStepWriter(unsigned vector_bits);
 
 // The text of a block of statements, from texts of steps in order: each lies as deep as the blocks around it.
 class IndentedText {

@@ -73,6 +73,13 @@ void addAutocast(CLI::App& verb, Options& options) {
       ->check(CLI::IsMember({"float16", "bfloat16"}));
 }
 
+void addTf32(CLI::App& verb, Options& options) {
+  verb.add_option("--tf32", options.tf32,
+                  "what may round factors of float32 to 10 bits of fraction on the device: off, "
+                  "convolutions (as PyTorch at first) or all (off)")
+      ->check(CLI::IsMember({"off", "convolutions", "all"}));
+}
+
 void addInputFlags(CLI::App& verb, Options& options) {
   verb.add_option("--method", options.method,
                   "method of the archive's module (a call of the module: forward with its hooks)");
@@ -80,10 +87,7 @@ void addInputFlags(CLI::App& verb, Options& options) {
   addInputs(verb, options);
   addMode(verb, options);
   addDevice(verb, options);
-  verb.add_option("--tf32", options.tf32,
-                  "what may round factors of float32 to 10 bits of fraction on the device: off, "
-                  "convolutions (as PyTorch at first) or all (off)")
-      ->check(CLI::IsMember({"off", "convolutions", "all"}));
+  addTf32(verb, options);
   addAutocast(verb, options);
   verb.add_flag("--fallback", options.fallback,
                 "compute operators that the device lacks on the CPU, and say which at the end");
@@ -200,6 +204,16 @@ void addBuild(CLI::App* verb, Options& options) {
                    "source: C++17 text and the command that compiles it; library: also a shared "
                    "library, by the compiler that CXX names (g++)")
       ->check(CLI::IsMember({"source", "library"}));
+  verb->add_option(
+          "--device", options.device,
+          "what the model runs on: cpu or cuda, for which CUDA's compiler NVRTC is needed and no "
+          "device (cpu)")
+      ->check(CLI::IsMember({"cpu", "cuda"}));
+  verb->add_option(
+      "--arch", options.architectures,
+      "with --device cuda: architectures that the kernels have machine code for; later "
+      "ones compile them when the model starts (sm_80,sm_90)");
+  addTf32(*verb, options);
   verb->add_flag("--embed-weights", options.embed_weights,
                  "keep the weights in the library rather than in a file beside it");
 }

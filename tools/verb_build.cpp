@@ -11,6 +11,7 @@
 #include <sstream>
 
 #include "aot/build.h"
+#include "aot/cuda/target.h"
 #include "codegen/llvm/jit.h"
 #include "core/error.h"
 #include "core/output_file.h"
@@ -75,7 +76,8 @@ std::vector<IValue> boundArguments(const Options& options, const LoadedFile& pro
 
 // What the options call, for the arguments that they give: for those of many sizes when inputs have names of
 // sizes. `program` lives until the entry is built.
-aot::Entry recorded(const Options& options, const LoadedFile& program, const std::string& method) {
+aot::Entry recorded(const Options& options, const LoadedFile& program, const std::string& method,
+                    const aot::Target* target) {
   GraphFunction& declared = program.function(options);
   std::shared_ptr<GraphFunction> prepared;
   if (program.isArchive()) {
@@ -89,8 +91,10 @@ aot::Entry recorded(const Options& options, const LoadedFile& program, const std
       namedSizes(options.inputs, options.ranges, options.fixed_sizes);
   aot::Entry entry;
   entry.method = method;
+  aot::RecordOptions recording;
+  recording.target = target;
   if (symbols.empty()) {
-    entry.program = aot::record(function, boundArguments(options, program, declared));
+    entry.program = aot::record(function, boundArguments(options, program, declared), recording);
     return entry;
   }
   const auto argumentsOf = [&program, &declared, options,
@@ -99,7 +103,7 @@ aot::Entry recorded(const Options& options, const LoadedFile& program, const std
     sized.inputs = withSizes(options.inputs, symbols, sizes);
     return boundArguments(sized, program, declared);
   };
-  aot::Family family = aot::familyOf(function, symbols, argumentsOf);
+  aot::Family family = aot::familyOf(function, symbols, argumentsOf, recording);
   // The entry keeps the prepared function, which nobody else holds.
   entry.family = {family.symbols, [prepared, record = std::move(family.record)](
                                       const std::vector<int64_t>& sizes, bool keep) {
@@ -122,24 +126,43 @@ Options alsoOptions(const Options& options, const LoadedFile& program, const std
 
 // The call of the options is NAME_forward whatever the method's name is; further ones are called by
 // their own.
-std::vector<aot::Entry> entriesOf(const Options& options, const LoadedFile& program) {
+std::vector<aot::Entry> entriesOf(const Options& options, const LoadedFile& program,
+                                  const aot::Target* target) {
   const auto name = [&](const Options& o) { return program.function(o).schema().name(); };
   std::vector<aot::Entry> entries;
-  entries.push_back(recorded(options, program, "forward"));
+  entries.push_back(recorded(options, program, "forward", target));
   std::vector<std::string> inputs = options.inputs;
   for (const std::string& call : options.also) {
     const Options also = alsoOptions(options, program, call);
     entries.push_back(
-        recorded(also, program, name(also) == name(options) ? "forward" : name(also)));
+        recorded(also, program, name(also) == name(options) ? "forward" : name(also), target));
     inputs.insert(inputs.end(), also.inputs.begin(), also.inputs.end());
   }
   checkNames(inputs, options.ranges, options.fixed_sizes);
   return entries;
 }
 
+// What the model runs on; null: the CPU.
+std::unique_ptr<aot::Target> targetOf(const Options& options) {
+  if (options.device != "cuda") {
+    if (options.architectures.empty()) return nullptr;
+    throw CommandLineError("--arch is for models that run on CUDA devices: --device cuda");
+  }
+  try {
+    return aot::cudaTarget(aot::parseArchitectures(
+        options.architectures.empty() ? aot::kUsualArchitectures : options.architectures));
+  } catch (const RuntimeError& e) {
+    throw CommandLineError("--arch: " + e.brief());
+  }
+}
+
 }  // namespace
 
-void buildVerb(const Options& options) {
+void buildVerb(const Options& given) {
+  const std::unique_ptr<aot::Target> target = targetOf(given);
+  // While it is built nothing is on a device.
+  Options options = given;
+  options.device.clear();
   applySettings(options);
   const std::string name = nameOf(options);
   checkName(name);
@@ -149,7 +172,8 @@ void buildVerb(const Options& options) {
   build.name = name;
   build.embed_weights = options.embed_weights;
   build.vector_bits = codegen::vectorBits();
-  std::vector<aot::Entry> entries = entriesOf(options, program);
+  build.target = target.get();
+  std::vector<aot::Entry> entries = entriesOf(options, program, target.get());
 
   const fs::path folder(options.output_folder);
   std::error_code error;
@@ -165,8 +189,9 @@ void buildVerb(const Options& options) {
   for (const aot::File& file : result.files) writeFile((folder / file.name).string(), file.text);
 
   std::string text =
-      fmt::format("{}: {} steps, {} kernels, {} calls of oneDNN; {} of memory, {} of weights\n",
+      fmt::format("{}: {} steps, {} kernels, {} calls of {}; {} of memory, {} of weights\n",
                   (folder / name).string(), result.steps, result.kernels, result.primitives,
+                  target ? "cuBLASLt and cuDNN" : "oneDNN",
                   formatBytes(static_cast<double>(result.memory_bytes)),
                   formatBytes(static_cast<double>(result.weights_bytes)));
   const char* chosen = std::getenv("CXX");

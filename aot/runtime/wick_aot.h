@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Of this interface; a model that was written for another does not compile. */
-#define WICK_AOT_VERSION 4
+#define WICK_AOT_VERSION 5
 #define WICK_AOT_MAX_RANK 8
 #define WICK_AOT_MAX_SYMBOLS 8
 
@@ -27,8 +27,9 @@ enum {
       1,                /* an argument does not fit the signature that the model was compiled for */
   WICK_AOT_WEIGHTS = 2, /* the weights cannot be read, or are those of another model or version */
   WICK_AOT_MEMORY = 3,  /* memory is exhausted */
-  WICK_AOT_LIBRARY = 4, /* oneDNN refused */
-  WICK_AOT_RAISED = 5   /* the program raises for these values: an index is out of bounds */
+  WICK_AOT_LIBRARY = 4, /* oneDNN refused; of models for CUDA: cuBLASLt or cuDNN */
+  WICK_AOT_RAISED = 5,  /* the program raises for these values: an index is out of bounds */
+  WICK_AOT_DEVICE = 6   /* of models for CUDA: no driver, no GPU that fits, or a call of it failed */
 };
 
 /* Numbers of dtypes are PyTorch's. */
@@ -89,6 +90,7 @@ typedef struct wick_aot_signature {
 
 struct wick_aot_library;
 struct wick_aot_primitive;
+struct wick_aot_cuda_program;
 
 /* What the compiler knows of a model. */
 typedef struct wick_aot_model {
@@ -103,6 +105,7 @@ typedef struct wick_aot_model {
   const struct wick_aot_library* library; /* of convolutions and large products; null: none */
   const struct wick_aot_primitive* primitives;
   int32_t num_primitives;
+  const struct wick_aot_cuda_program* cuda; /* null: a model for the CPU */
 } wick_aot_model;
 
 /* Of one thread. Its members are the runtime's. */

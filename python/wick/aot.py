@@ -12,7 +12,7 @@ from wick import Tensor, torch
 
 __all__ = ["load", "Model", "Signature", "Slot"]
 
-_VERSION = 4
+_VERSION = 5
 _MAX_RANK = 8
 _COMPUTED = -1000  # a size that those of the inputs decide
 _OK, _ARGUMENT = 0, 1
@@ -85,6 +85,7 @@ class _Model(ctypes.Structure):
         ("library", ctypes.c_void_p),
         ("primitives", ctypes.c_void_p),
         ("num_primitives", ctypes.c_int32),
+        ("cuda", ctypes.c_void_p),
     ]
 
 

@@ -136,23 +136,36 @@ bool hasCompiler() {
   return library().works();
 }
 
-std::string compileText(const std::string& text, int major, int minor) {
+namespace {
+
+// `make` takes what is wanted, told by `kind`, from the compilation, where the disk cache does not have it.
+std::string cached(const char* kind, const std::string& text, int major, int minor,
+                   std::string (Compilation::*make)() const) {
   static const std::string& version = *new std::string(compilerVersion());
   const codegen::ObjectCache& cache = codegen::ObjectCache::ofUser();
-  const std::string key =
-      codegen::ObjectCache::keyOf(fmt::format("cuda {} sm_{}{}\n{}", version, major, minor, text));
+  const std::string key = codegen::ObjectCache::keyOf(
+      fmt::format("{} {} sm_{}{}\n{}", kind, version, major, minor, text));
   if (std::optional<std::string> kept = cache.load(key)) {
     from_disk.fetch_add(1, std::memory_order_relaxed);
     return *std::move(kept);
   }
   using Clock = std::chrono::steady_clock;
   const Clock::time_point begin = Clock::now();
-  std::string cubin = Compilation(text, major, minor, false).cubin();
+  std::string code = (Compilation(text, major, minor, false).*make)();
   const auto took = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - begin);
   microseconds.fetch_add(static_cast<uint64_t>(took.count()), std::memory_order_relaxed);
   compiled.fetch_add(1, std::memory_order_relaxed);
-  cache.store(key, cubin);
-  return cubin;
+  cache.store(key, code);
+  return code;
+}
+
+}  // namespace
+
+std::string compileText(const std::string& text, int major, int minor) {
+  return cached("cuda", text, major, minor, &Compilation::cubin);
+}
+std::string compileToPtx(const std::string& text, int major, int minor) {
+  return cached("ptx", text, major, minor, &Compilation::ptx);
 }
 
 KernelListing listText(const std::string& text, int major, int minor) {

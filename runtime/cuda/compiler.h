@@ -9,6 +9,9 @@ namespace wick::cuda {
 // not compile, and when the compiler is absent, old or broken. Thread-safe.
 std::string compileText(const std::string& text, int major, int minor);
 
+// The virtual machine's code for this compute capability and later ones, which drivers compile. As compileText().
+std::string compileToPtx(const std::string& text, int major, int minor);
+
 // What the compiler makes of a text, for people who read it. Throws as compileText() does; nothing is
 // kept.
 struct KernelListing {

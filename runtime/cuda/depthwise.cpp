@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "codegen/cuda/scalar_text.h"
-#include "runtime/cuda/text_launch.h"
 
 namespace wick::cuda {
 
@@ -55,20 +54,15 @@ bool isDepthwise(const Tensor& input, const Tensor& weight, const ConvolutionPar
          weight.size(2) * weight.size(3) <= kMostTaps && weight.numel() > 0 && input.numel() > 0;
 }
 
-Tensor depthwiseConvolution(const Tensor& given_input, const Tensor& given_weight,
-                            const Tensor& given_bias, const ConvolutionParams& params,
-                            IntSpan output_size, bool channels_last, bool relu) {
-  const MemoryFormat format = channels_last ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous;
-  const Tensor input = given_input.contiguous(format), weight = given_weight.contiguous();
-  const Tensor bias = given_bias.defined() ? given_bias.contiguous() : given_bias;
-  const Tensor out = Tensor::empty(output_size, input.dtype(), input.device(), format);
-  if (out.numel() == 0) return out;
+TextKernel depthwiseKernel(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                           const Tensor& out, const ConvolutionParams& params, bool channels_last,
+                           bool relu) {
   const DType dtype = input.dtype();
   const DType wide = isReducedFloat(dtype) ? DType::Float : dtype;
   constexpr int64_t kNarrow = int64_t{1} << 30;
   const bool narrow = std::max(out.numel(), input.numel()) < kNarrow;
   const auto read = [&](const char* element) { return codegen::cudaConvert(element, dtype, wide); };
-  const std::string text = fmt::format(
+  std::string text = fmt::format(
       fmt::runtime(kText), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
       fmt::arg("type", codegen::cudaType(dtype)), fmt::arg("accumulator", codegen::cudaType(wide)),
       fmt::arg("index", narrow ? "unsigned" : "unsigned long long"),
@@ -87,12 +81,25 @@ Tensor depthwiseConvolution(const Tensor& given_input, const Tensor& given_weigh
       fmt::arg("bias", read("p.bias[c]")), fmt::arg("taps", weight.size(2) * weight.size(3)),
       fmt::arg("rows", weight.size(2)), fmt::arg("columns", weight.size(3)),
       fmt::arg("result", codegen::cudaConvert("sum", wide, dtype)));
-  CudaDevice& device = enter(input.device());
-  launchText(device, text, "depthwise", gridFor(out.numel(), device),
-             {wordOf(input), wordOf(weight), bias.defined() ? wordOf(bias) : 0, wordOf(out),
-              out.numel(), out.size(1), out.size(2), out.size(3), input.size(2), input.size(3),
-              params.stride[0], params.stride[1], params.padding[0], params.padding[1],
-              params.dilation[0], params.dilation[1], relu});
+  return {std::move(text),
+          "depthwise",
+          out.numel(),
+          {{input}, {weight}, {bias}, {out, true}},
+          {out.numel(), out.size(1), out.size(2), out.size(3), input.size(2), input.size(3),
+           params.stride[0], params.stride[1], params.padding[0], params.padding[1],
+           params.dilation[0], params.dilation[1], relu}};
+}
+
+Tensor depthwiseConvolution(const Tensor& given_input, const Tensor& given_weight,
+                            const Tensor& given_bias, const ConvolutionParams& params,
+                            IntSpan output_size, bool channels_last, bool relu) {
+  const MemoryFormat format = channels_last ? MemoryFormat::ChannelsLast : MemoryFormat::Contiguous;
+  const Tensor input = given_input.contiguous(format), weight = given_weight.contiguous();
+  const Tensor bias = given_bias.defined() ? given_bias.contiguous() : given_bias;
+  const Tensor out = Tensor::empty(output_size, input.dtype(), input.device(), format);
+  if (out.numel() == 0) return out;
+  launchText(enter(input.device()),
+             depthwiseKernel(input, weight, bias, out, params, channels_last, relu));
   return out;
 }
 

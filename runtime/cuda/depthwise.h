@@ -1,6 +1,7 @@
 // Convolutions of each channel by itself, on CUDA devices.
 #pragma once
 
+#include "runtime/cuda/text_kernel.h"
 #include "runtime/kernels/convolution.h"
 
 namespace wick::cuda {
@@ -15,5 +16,11 @@ bool isDepthwise(const Tensor& input, const Tensor& weight, const ConvolutionPar
 Tensor depthwiseConvolution(const Tensor& input, const Tensor& weight, const Tensor& bias,
                             const ConvolutionParams& params, IntSpan output_size,
                             bool channels_last, bool relu);
+
+// The kernel of it: images and results lie row-major or with their channels innermost, the weight and the bias, which
+// may be undefined, are contiguous.
+TextKernel depthwiseKernel(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                           const Tensor& out, const ConvolutionParams& params, bool channels_last,
+                           bool relu);
 
 }  // namespace wick::cuda

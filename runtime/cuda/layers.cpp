@@ -3,20 +3,19 @@
 
 #include <cstring>
 
-#include "codegen/cuda/scalar_text.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "runtime/cuda/blas.h"
 #include "runtime/cuda/convolution.h"
 #include "runtime/cuda/depthwise.h"
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/loop_kernel.h"
+#include "runtime/cuda/layer_kernels.h"
 #include "runtime/cuda/plain_convolution.h"
 #include "runtime/cuda/pointwise.h"
 #include "runtime/cuda/pooling.h"
 #include "runtime/cuda/recurrent.h"
 #include "runtime/cuda/tables.h"
-#include "runtime/cuda/text_launch.h"
+#include "runtime/cuda/text_kernel.h"
 #include "runtime/kernels/device_layers.h"
 #include "runtime/ops/common_calls.h"
 
@@ -24,55 +23,13 @@ namespace wick::cuda {
 
 namespace {
 
-constexpr int kBlock = kTextBlock;
-
 // ---- products of integers, which no library has ----
-
-constexpr const char* kIntegerProduct = R"(
-typedef {type} T;
-struct Words {{ const T* a; const T* b; T* c; long long batches, m, n, k, as, am, ak, bs, bk, bn; }};
-extern "C" __global__ void __launch_bounds__(256) integer_product(const __grid_constant__ Words p) {{
-  const long long total = p.batches * p.m * p.n;
-  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < total; i += gridDim.x * 256ll) {{
-    const long long j = i % p.n, r = i / p.n % p.m, s = i / p.n / p.m;
-    const T* a = p.a + s * p.as + r * p.am;
-    const T* b = p.b + s * p.bs + j * p.bn;
-    unsigned long long sum = 0;
-    for (long long l = 0; l < p.k; ++l) {{
-      sum += (unsigned long long)(long long)a[l * p.ak] * (unsigned long long)(long long)b[l * p.bk];
-    }}
-    p.c[i] = (T)sum;
-  }}
-}}
-)";
 
 Tensor integerProduct(const Tensor& a, const Tensor& b) {
   const int64_t batches = std::max(a.size(0), b.size(0));
   const Tensor out = Tensor::empty(DimVector{batches, a.size(1), b.size(2)}, a.dtype(), a.device());
   if (out.numel() == 0) return out;
-  CudaDevice& device = enter(a.device());
-  struct {
-    const void* a;
-    const void* b;
-    void* c;
-    int64_t batches, m, n, k, as, am, ak, bs, bk, bn;
-  } words{a.rawData(),
-          b.rawData(),
-          out.rawData(),
-          batches,
-          a.size(1),
-          b.size(2),
-          a.size(2),
-          a.size(0) == 1 ? 0 : a.stride(0),
-          a.stride(1),
-          a.stride(2),
-          b.size(0) == 1 ? 0 : b.stride(0),
-          b.stride(1),
-          b.stride(2)};
-  const std::string text =
-      fmt::format(fmt::runtime(kIntegerProduct), fmt::arg("type", codegen::cudaType(a.dtype())));
-  launch(functionOf(device, text, "integer_product"), gridFor(out.numel(), device), kBlock, &words,
-         "integer_product");
+  launchText(enter(a.device()), integerProductKernel(a, b, out));
   return out;
 }
 
@@ -104,50 +61,11 @@ Tensor activated(const char* op, const Tensor& t, Activation activation) {
 
 // ---- resampling ----
 
-constexpr const char* kWeightedRows = R"({preamble}
-typedef {type} T;
-struct Words {{
-  const T* x; T* y; const long long* start; const long long* place; const T* weight;
-  long long total, rows, source_rows, inner;
-}};
-extern "C" __global__ void __launch_bounds__(256) weighted_rows(const __grid_constant__ Words p) {{
-  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.total; i += gridDim.x * 256ll) {{
-    const long long row = i / p.inner % p.rows;
-    const T* const x = p.x + i / p.inner / p.rows * p.source_rows * p.inner + i % p.inner;
-    const long long end = p.start[row + 1];
-    long long e = p.start[row];
-    {sum}
-    p.y[i] = sum;
-  }}
-}}
-)";
-
 void sumWeightedRows(const Tensor& x, const Tensor& out, int64_t source_rows, int64_t inner,
                      const WeightedRows& rows) {
   if (out.numel() == 0) return;
-  const bool copies = rows.weight.empty() && !rows.place.empty();
-  // A complex number is two neighbours with one weight.
-  const DType type = toRealType(x.dtype());
-  const int64_t parts = isComplex(x.dtype()) ? 2 : 1;
-  const auto onDevice = [&](const auto& numbers) {
-    return tableOn(x.device(), Tensor::fromData(numbers.data(),
-                                                DimVector{static_cast<int64_t>(numbers.size())}));
-  };
-  const Tensor start = onDevice(rows.start), place = onDevice(rows.place);
-  const Tensor weight = onDevice(rows.weight).to(copies ? DType::Double : type);
-  const std::string text = fmt::format(
-      fmt::runtime(kWeightedRows), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(type)),
-      fmt::arg("sum", copies ? "const T sum = x[p.place[e] * p.inner];"
-                             : "T sum = e < end ? x[p.place[e] * p.inner] * p.weight[e] : (T)0;\n"
-                               "    for (++e; e < end; ++e) {\n"
-                               "      sum = sum + x[p.place[e] * p.inner] * p.weight[e];\n"
-                               "    }"));
-  CudaDevice& device = enter(x.device());
-  launchText(
-      device, text, "weighted_rows", gridFor(parts * out.numel(), device),
-      {wordOf(x), wordOf(out), wordOf(start), wordOf(place), wordOf(weight), parts * out.numel(),
-       static_cast<int64_t>(rows.start.size()) - 1, source_rows, parts * inner});
+  const auto table = [&](const Tensor& t) { return tableOn(x.device(), t); };
+  launchText(enter(x.device()), weightedRowsKernel(x, out, source_rows, inner, rows, table));
 }
 
 // ---- complex numbers, for libraries that have none ----

@@ -258,19 +258,18 @@ Function LoopKernel::functionFor(CudaDevice& device, const CudaLayout& layout) {
   throw loop::Unsupported(error);
 }
 
-LoopKernel::Ready LoopKernel::prepare(CudaDevice& device, const Walk& walk,
-                                      std::span<const Touch> touches,
-                                      std::span<const int64_t> numbers) {
-  Ready ready;
+std::optional<LaunchShape> shapeOf(const loop::Kernel& kernel, const Walk& walk,
+                                   std::span<const Touch> touches, std::span<const int64_t> numbers,
+                                   int multiprocessors) {
   const int64_t rows = walk.rows();
   if (rows == 0 || walk.elements == 0) {
-    if (kernel_.reduced == 0 || rows == 0) return ready;
+    if (kernel.reduced == 0 || rows == 0) return std::nullopt;
   }
-  const int processors = device.facts().multiprocessors;
-  const CudaLayout layout = chooseLayout(kernel_, walk, touches, processors);
-  ready.function = functionFor(device, layout);
-  const CudaWords words(kernel_, layout);
-  std::vector<int64_t>& w = ready.words;
+  LaunchShape shape;
+  shape.layout = chooseLayout(kernel, walk, touches, multiprocessors);
+  const CudaLayout& layout = shape.layout;
+  const CudaWords words(kernel, layout);
+  std::vector<int64_t>& w = shape.words;
   w.assign(words.count, 0);
   w[CudaWords::kElements] = walk.elements;
   w[CudaWords::kRows] = rows;
@@ -292,21 +291,36 @@ LoopKernel::Ready LoopKernel::prepare(CudaDevice& device, const Walk& walk,
     }
   }
   std::copy(numbers.begin(), numbers.end(), w.begin() + static_cast<int64_t>(words.numbers));
+  const int64_t units =
+      kernel.reduced == 0 ? rows * (walk.elements / layout.vector) : rows * layout.threads;
+  const int64_t blocks = (units + layout.block - 1) / layout.block;
+  shape.grid = static_cast<unsigned>(std::min<int64_t>(blocks, int64_t{multiprocessors} * 256));
+  shape.block = static_cast<unsigned>(layout.block);
+  return shape;
+}
+
+LoopKernel::Ready LoopKernel::prepare(CudaDevice& device, const Walk& walk,
+                                      std::span<const Touch> touches,
+                                      std::span<const int64_t> numbers) {
+  Ready ready;
+  std::optional<LaunchShape> shape =
+      shapeOf(kernel_, walk, touches, numbers, device.facts().multiprocessors);
+  if (!shape) return ready;
+  ready.function = functionFor(device, shape->layout);
+  ready.grid = shape->grid;
+  ready.block = shape->block;
+  ready.words = std::move(shape->words);
   if (!kernel_.checks.empty()) {
+    const CudaWords words(kernel_, shape->layout);
     if (complaint_ == 0) {
       complaint_ = device.complaint(fmt::format("{}: an index is out of bounds", name_.substr(5)));
     }
-    w[words.flag] = static_cast<int64_t>(device.flagAddress());
-    w[words.flag + 1] = complaint_;
+    ready.words[words.flag] = static_cast<int64_t>(device.flagAddress());
+    ready.words[words.flag + 1] = complaint_;
   }
-  const int64_t units =
-      kernel_.reduced == 0 ? rows * (walk.elements / layout.vector) : rows * layout.threads;
-  const int64_t blocks = (units + layout.block - 1) / layout.block;
-  ready.grid = static_cast<unsigned>(std::min<int64_t>(blocks, int64_t{processors} * 256));
-  ready.block = static_cast<unsigned>(layout.block);
   // Where checks decide what is read, the walk does not tell.
   if (JointLaunches::current() && kernel_.checks.empty()) {
-    ready.layout = layout;
+    ready.layout = std::move(shape->layout);
     const size_t first_store = touches.size() - kernel_.stores.size();
     for (size_t a = 0; a < touches.size(); ++a) {
       if (kernel_.accesses[a].isIndex()) continue;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,19 @@ bool overlap(std::span<const MemoryRange> a, std::span<const MemoryRange> b);
 // The layout for a walk; `touches` have the addresses.
 codegen::CudaLayout chooseLayout(const loop::Kernel& kernel, const Walk& walk,
                                  std::span<const Touch> touches, int multiprocessors);
+
+// A call of a kernel but for its code: the layout, and what a launch is given.
+struct LaunchShape {
+  codegen::CudaLayout layout;
+  unsigned grid = 0;
+  unsigned block = 0;
+  // Those of the flag, where the kernel has checks, are zero.
+  std::vector<int64_t> words;
+};
+// Nothing when there are no points.
+std::optional<LaunchShape> shapeOf(const loop::Kernel& kernel, const Walk& walk,
+                                   std::span<const Touch> touches, std::span<const int64_t> numbers,
+                                   int multiprocessors);
 
 // One kernel on all devices. Thread-safe.
 class LoopKernel : public GroupBackend::Code {

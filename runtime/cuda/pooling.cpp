@@ -76,17 +76,6 @@ extern "C" __global__ void __launch_bounds__(256) pooling(const __grid_constant_
 }}
 )";
 
-struct PoolingWords {
-  const void* x;
-  void* y;
-  void* indices;
-  const void* axes;
-  int64_t total, channels;
-  int64_t x_strides[5], y_strides[5];
-  int64_t depth, height, width, in_height, in_width, step_d, step_h, step_w;
-  int64_t divisor, count_padding;
-};
-
 // Signed sums of two numbers of elements fit, too.
 constexpr int64_t kNarrow = int64_t{1} << 30;
 
@@ -114,8 +103,16 @@ std::string placesText(DType dtype, bool narrow, int64_t vector) {
       fmt::arg("signed_index", narrow ? "int" : "long long"), fmt::arg("vector", vector));
 }
 
-// The windows' bounds and spans, axis by axis, on the device.
-Tensor axesOn(const pooling::Axes& axes, Device device) {
+void setStrides(const Tensor& t, int64_t (&strides)[5]) {
+  for (int64_t d = 0; d < t.dim(); ++d) {
+    strides[static_cast<size_t>(d < 2 ? d : 5 - t.dim() + d)] = t.stride(d);
+  }
+}
+
+}  // namespace
+
+// The windows' bounds and spans, axis by axis.
+Tensor poolingTable(const pooling::Axes& axes) {
   int64_t total = 0;
   for (const pooling::Axis& axis : axes) total += 3 * axis.size();
   Tensor table = Tensor::empty(DimVector{total}, DType::Long);
@@ -125,56 +122,29 @@ Tensor axesOn(const pooling::Axes& axes, Device device) {
     to = std::copy(axis.end.begin(), axis.end.end(), to);
     to = std::copy(axis.span.begin(), axis.span.end(), to);
   }
-  return tableOn(device, table);
+  return table;
 }
 
-void setStrides(const Tensor& t, int64_t (&strides)[5]) {
-  for (int64_t d = 0; d < t.dim(); ++d) {
-    strides[static_cast<size_t>(d < 2 ? d : 5 - t.dim() + d)] = t.stride(d);
-  }
-}
-
-struct Pooled {
-  Tensor values;
-  Tensor indices;
-};
-
-Pooled pool(const Tensor& x, const pooling::Axes& axes, bool largest, bool want_indices,
-            int64_t divisor, bool count_padding) {
+Tensor emptyPooled(const Tensor& x, const pooling::Axes& axes, DType dtype) {
   const int64_t n = x.dim() - 2;  // spatial dimensions
   DimVector sizes{x.size(0), x.size(1)};
   for (int64_t d = 0; d < n; ++d) sizes.push_back(axes[static_cast<size_t>(3 - n + d)].size());
-  const MemoryFormat format = n >= 2 ? x.suggestMemoryFormat() : MemoryFormat::Contiguous;
-  Pooled result;
-  result.values = Tensor::empty(sizes, x.dtype(), x.device(), format);
-  if (want_indices) result.indices = Tensor::empty(sizes, DType::Long, x.device(), format);
-  if (result.values.numel() == 0) return result;
-  CudaDevice& device = enter(x.device());
-  const Tensor table = axesOn(axes, x.device());
-  PoolingWords words{};
-  words.x = x.rawData();
-  words.y = result.values.rawData();
-  words.indices = want_indices ? result.indices.rawData() : nullptr;
-  words.axes = table.rawData();
-  const int64_t vector = channelsAtOnce(x.dtype(), {&x, &result.values, &result.indices});
-  words.total = result.values.numel() / vector;
-  words.channels = x.size(1) / vector;
-  setStrides(x, words.x_strides);
-  setStrides(result.values, words.y_strides);
-  words.depth = axes[0].size();
-  words.height = axes[1].size();
-  words.width = axes[2].size();
-  words.in_height = axes[1].input;
-  words.in_width = axes[2].input;
-  words.step_d = axes[0].step;
-  words.step_h = axes[1].step;
-  words.step_w = axes[2].step;
-  words.divisor = divisor;
-  words.count_padding = count_padding;
+  return Tensor::empty(sizes, dtype, x.device(),
+                       n >= 2 ? x.suggestMemoryFormat() : MemoryFormat::Contiguous);
+}
 
+TextKernel poolingKernel(const Tensor& x, const Tensor& values, const Tensor& indices,
+                         const Tensor& table, const pooling::Axes& axes, const PoolingCall& call) {
+  const MemoryFormat format = x.dim() >= 4 ? x.suggestMemoryFormat() : MemoryFormat::Contiguous;
+  const bool want_indices = indices.defined();
+  const int64_t vector = channelsAtOnce(x.dtype(), {&x, &values, &indices});
+  const int64_t total = values.numel() / vector;
+  int64_t x_strides[5]{}, y_strides[5]{};
+  setStrides(x, x_strides);
+  setStrides(values, y_strides);
   const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
   std::string begin, body, count, end;
-  if (largest) {
+  if (call.largest) {
     begin =
         "A best[V]; S place[V];\n#pragma unroll\n"
         "for (int k = 0; k < V; ++k) { best[k] = (A)0; place[k] = -1; }";
@@ -200,8 +170,8 @@ Pooled pool(const Tensor& x, const pooling::Axes& axes, bool largest, bool want_
         "for (int k = 0; k < V; ++k) out.e[k] = {};\n*(Values*)(p.y + at) = out;",
         codegen::cudaConvert("(sum[k] / (A)by)", wide, x.dtype()));
   }
-  const bool narrow = std::max(x.numel(), result.values.numel()) < kNarrow;
-  const std::string text =
+  const bool narrow = std::max(x.numel(), values.numel()) < kNarrow;
+  std::string text =
       placesText(x.dtype(), narrow, vector) +
       fmt::format(fmt::runtime(kPooling),
                   fmt::arg("place", format == MemoryFormat::Contiguous ? kPlaceOfPlanes
@@ -209,8 +179,36 @@ Pooled pool(const Tensor& x, const pooling::Axes& axes, bool largest, bool want_
                   fmt::arg("load", codegen::cudaConvert("values.e[k]", x.dtype(), wide)),
                   fmt::arg("begin", begin), fmt::arg("body", body), fmt::arg("count", count),
                   fmt::arg("end", end));
-  launch(functionOf(device, text, "pooling"), gridFor(words.total, device), kTextBlock, &words,
-         "pooling");
+  std::vector<int64_t> numbers = {total, x.size(1) / vector};
+  numbers.insert(numbers.end(), std::begin(x_strides), std::end(x_strides));
+  numbers.insert(numbers.end(), std::begin(y_strides), std::end(y_strides));
+  for (const int64_t number :
+       {axes[0].size(), axes[1].size(), axes[2].size(), axes[1].input, axes[2].input, axes[0].step,
+        axes[1].step, axes[2].step, call.divisor, int64_t{call.count_padding}}) {
+    numbers.push_back(number);
+  }
+  return {std::move(text),
+          "pooling",
+          total,
+          {{x}, {values, true}, {indices, true}, {table}},
+          std::move(numbers)};
+}
+
+namespace {
+
+struct Pooled {
+  Tensor values;
+  Tensor indices;
+};
+
+Pooled pool(const Tensor& x, const pooling::Axes& axes, bool want_indices,
+            const PoolingCall& call) {
+  Pooled result;
+  result.values = emptyPooled(x, axes, x.dtype());
+  if (want_indices) result.indices = emptyPooled(x, axes, DType::Long);
+  if (result.values.numel() == 0) return result;
+  launchText(enter(x.device()), poolingKernel(x, result.values, result.indices,
+                                              tableOn(x.device(), poolingTable(axes)), axes, call));
   return result;
 }
 
@@ -375,23 +373,28 @@ const RegisterDeviceKernels registered(DeviceType::CUDA, kKernels);
 }  // namespace
 
 pooling::MaxResult maxPool(const Tensor& x, const pooling::Axes& axes, bool want_indices) {
-  Pooled pooled = pool(x, axes, true, want_indices, 0, false);
+  Pooled pooled = pool(x, axes, want_indices, {});
   return {pooled.values, pooled.indices};
+}
+
+bool averagesWhole(const Tensor& x, const pooling::Axes& axes, bool count_padding,
+                   std::optional<int64_t> divisor) {
+  const bool whole = std::ranges::all_of(axes, [&](const pooling::Axis& axis) {
+    return axis.size() == 1 && axis.step == 1 && axis.begin[0] == 0 && axis.end[0] == axis.input &&
+           (!count_padding || axis.span[0] == axis.input);
+  });
+  return whole && !divisor && isFloating(x.dtype()) && x.dim() > 2 && x.numel() > 0;
 }
 
 Tensor averagePool(const Tensor& x, const pooling::Axes& axes, bool count_padding,
                    std::optional<int64_t> divisor) {
   static const OperatorHandle kMean{"aten::mean", "dim"};
-  const bool whole = std::ranges::all_of(axes, [&](const pooling::Axis& axis) {
-    return axis.size() == 1 && axis.step == 1 && axis.begin[0] == 0 && axis.end[0] == axis.input &&
-           (!count_padding || axis.span[0] == axis.input);
-  });
-  if (whole && !divisor && isFloating(x.dtype()) && x.dim() > 2 && x.numel() > 0) {
+  if (averagesWhole(x, axes, count_padding, divisor)) {
     DimVector dims;
     for (int64_t d = 2; d < x.dim(); ++d) dims.push_back(d);
     return kMean(x, dims, true);
   }
-  return pool(x, axes, false, false, divisor.value_or(0), count_padding).values;
+  return pool(x, axes, false, {false, divisor.value_or(0), count_padding}).values;
 }
 
 }  // namespace wick::cuda

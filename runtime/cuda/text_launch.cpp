@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/cuda/loop_kernel.h"
+#include "runtime/cuda/text_kernel.h"
 
 namespace wick::cuda {
 
@@ -16,6 +17,15 @@ void launchText(CudaDevice& device, const std::string& text, const char* name, u
                 const std::vector<int64_t>& words) {
   std::vector<int64_t> held = words;
   launch(functionOf(device, text, name), grid, kTextBlock, held.data(), name);
+}
+
+void launchText(CudaDevice& device, const TextKernel& kernel) {
+  std::vector<int64_t> words;
+  for (const TextKernel::Operand& operand : kernel.operands) {
+    words.push_back(operand.tensor.defined() ? wordOf(operand.tensor) : 0);
+  }
+  words.insert(words.end(), kernel.numbers.begin(), kernel.numbers.end());
+  launchText(device, kernel.text, kernel.name, gridFor(kernel.points, device), words);
 }
 
 }  // namespace wick::cuda
