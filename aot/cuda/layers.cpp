@@ -181,9 +181,12 @@ class CudaAheadLayers : public DeviceLayers {
       }
       input = kPad(input, pads, Scalar(0));
     }
-    // A weight that is known is moved while building; how it lies was chosen for the CPU.
+    // A weight that is known is moved while building. Its layout, which may be the one that inference was prepared with,
+    // is followed where tensor cores multiply: they are quicker so, and other units are not.
+    const bool reduces = input.dtype() == DType::Float && allowedTf32() != Tf32::Off;
+    const bool has_cores = reduces || isReducedFloat(input.dtype());
     const bool weight_last =
-        isChannelsLast(weight) && !Recording::current().known(weight).defined();
+        isChannelsLast(weight) && (has_cores || !Recording::current().known(weight).defined());
     const bool last = params.transposed ? params.keeps_layout && isChannelsLast(input)
                                         : isChannelsLast(input) || weight_last;
     const bool relu = activation == Activation::Relu;
@@ -206,7 +209,7 @@ class CudaAheadLayers : public DeviceLayers {
     LibraryStep step;
     step.kind = params.transposed ? LibraryStep::Kind::Transposed : LibraryStep::Kind::Convolution;
     step.dtype = x.dtype();
-    step.reduces = x.dtype() == DType::Float && allowedTf32() != Tf32::Off;
+    step.reduces = reduces;
     step.source = layoutOf(x);
     step.weight = layoutOf(w);
     step.result = layoutOf(out);

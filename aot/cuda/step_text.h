@@ -28,7 +28,10 @@ class CudaStepWriter : public StepWriter {
   std::string tables() const override;
   std::string names() const override;
   std::string primitiveType() const override { return "wick_aot_cuda_primitive"; }
-  std::string sizedPrimitive() const override { return "    {WICK_AOT_CUDA_SIZED},\n"; }
+  std::string sizedPrimitive() const override {
+    return "    {WICK_AOT_CUDA_SIZED, 0, 0, 0, 0, 0, -1, 0, 0, 0, {0}, {0}, {0},\n"
+           "     {0, {0}, {0}, 0}, {0, {0}, {0}, 0}, {0, {0}, {0}, 0}},\n";
+  }
   bool alwaysSized() const override { return true; }
 
   const std::vector<Kernel>& kernels() const { return known_.kernels; }

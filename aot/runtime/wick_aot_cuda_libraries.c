@@ -690,16 +690,18 @@ static void destroy(prepared* p) {
   free(p);
 }
 
-static prepared* find_prepared(wick_aot_state* state, const wick_aot_cuda_primitive* what) {
+static int find_prepared(wick_aot_state* state, const wick_aot_cuda_primitive* what,
+                         prepared** found) {
   wick_cuda_state* c = state_of(state);
   int count = 0;
   for (prepared* p = c->prepared; p; p = p->next, ++count) {
-    if (memcmp(&p->what, what, sizeof *what) == 0) return p;
+    if (memcmp(&p->what, what, sizeof *what) != 0) continue;
+    *found = p;
+    return WICK_AOT_OK;
   }
   if (c->capturing) {
-    wick_cuda_fail(state, WICK_AOT_LIBRARY,
-                   "a call is recorded before its primitives are prepared");
-    return NULL;
+    return wick_cuda_fail(state, WICK_AOT_LIBRARY,
+                          "a call is recorded before its primitives are prepared");
   }
   if (count >= kMostPrepared) {
     /* Those of a caller that never repeats its sizes go. */
@@ -715,20 +717,18 @@ static prepared* find_prepared(wick_aot_state* state, const wick_aot_cuda_primit
     }
   }
   prepared* const p = (prepared*)calloc(1, sizeof *p);
-  if (!p) {
-    wick_cuda_fail(state, WICK_AOT_MEMORY, "memory is exhausted");
-    return NULL;
-  }
+  if (!p) return wick_cuda_fail(state, WICK_AOT_MEMORY, "memory is exhausted");
   p->what = *what;
   const int code = what->kind == WICK_AOT_CUDA_PRODUCT ? prepare_product(state, p)
                                                        : prepare_convolution(state, p);
   if (code != WICK_AOT_OK) {
     destroy(p);
-    return NULL;
+    return code;
   }
   p->next = c->prepared;
   c->prepared = p;
-  return p;
+  *found = p;
+  return WICK_AOT_OK;
 }
 
 int wick_cuda_prepare(wick_aot_state* state) {
@@ -739,8 +739,8 @@ int wick_cuda_prepare(wick_aot_state* state) {
   if (!c->by_index) return wick_cuda_fail(state, WICK_AOT_MEMORY, "memory is exhausted");
   for (int32_t i = 0; i < program->num_primitives; ++i) {
     if (program->primitives[i].kind == WICK_AOT_CUDA_SIZED) continue;
-    c->by_index[i] = find_prepared(state, &program->primitives[i]);
-    if (!c->by_index[i]) return WICK_AOT_LIBRARY;
+    const int code = find_prepared(state, &program->primitives[i], &c->by_index[i]);
+    if (code != WICK_AOT_OK) return code;
     c->by_index[i]->is_kept = 1;
   }
   return WICK_AOT_OK;
@@ -750,8 +750,13 @@ int wick_aot_cuda_run(wick_aot_state* state, int32_t index, const wick_aot_cuda_
                       const void* source, const void* weight, const void* bias, const void* addend,
                       void* result) {
   const wick_cuda_state* c = state_of(state);
-  const prepared* const p = sized ? find_prepared(state, sized) : c->by_index[index];
-  if (!p) return WICK_AOT_LIBRARY;
+  prepared* p = NULL;
+  if (sized) {
+    const int code = find_prepared(state, sized, &p);
+    if (code != WICK_AOT_OK) return code;
+  } else {
+    p = c->by_index[index];
+  }
   return p->what.kind == WICK_AOT_CUDA_PRODUCT
              ? run_product(state, p, source, weight, bias, result)
              : run_convolution(state, p, source, weight, bias, addend, result);

@@ -151,7 +151,8 @@ def _described(tensor):
 class Model:
     """A compiled model. Threads may call it at the same time.
 
-    A call of the model is one of its method `forward`; the others are attributes.
+    A call of the model is one of its method `forward`; the others are attributes. A model that was built for CUDA takes
+    tensors of the CPU, and of the device that it is on, where results are then.
     """
 
     def __init__(self, library, name, weights):
@@ -170,6 +171,7 @@ class Model:
             )
         self.name = name
         self.signatures = [Signature(model.signatures[i]) for i in range(model.num_signatures)]
+        self._takes_cuda = bool(model.cuda)
         self._weights = None if weights is None else os.fsencode(weights)
         self._states = []  # that no call uses
         self._init = getattr(self._library, name + "_init")
@@ -219,6 +221,19 @@ class Model:
         error = state.error.decode(errors="replace")
         raise ValueError(error) if code == _ARGUMENT else RuntimeError(error)
 
+    def _device_of(self, tensors):
+        """Where results are: on the device of the inputs that are on one."""
+        for tensor in tensors:
+            kind = tensor.device.type
+            if kind == "cuda" and self._takes_cuda:
+                return tensor.device
+            if kind != "cpu":
+                raise ValueError(
+                    f"expected tensors on the {'CPU or a CUDA device' if self._takes_cuda else 'CPU'}, "
+                    f"got one on {tensor.device}"
+                )
+        return "cpu"
+
     def _call(self, method, inputs):
         if method not in self._methods:
             raise AttributeError(f"{self.name} has no method '{method}'")
@@ -229,6 +244,7 @@ class Model:
         tensors = [
             (x if isinstance(x, Tensor) else torch.from_numpy(x)).contiguous() for x in inputs
         ]
+        device = self._device_of(tensors)
         given = (_Tensor * len(tensors))(*map(_described, tensors))
         taken = (_Tensor * max(len(s.outputs) for s in signatures))()
         for tensor in taken:
@@ -245,7 +261,7 @@ class Model:
             for tensor in taken:
                 if tensor.dtype >= 0:  # the signature may have fewer outputs than others
                     sizes = tensor.sizes[: tensor.rank]
-                    outputs.append(torch.empty(sizes, dtype=_DTYPES[tensor.dtype]))
+                    outputs.append(torch.empty(sizes, dtype=_DTYPES[tensor.dtype], device=device))
                     tensor.data = outputs[-1].data_ptr()
             self._check(run(state, given, taken), state)
         finally:

@@ -20,15 +20,19 @@ Workshop::Workshop(const std::string& name) : folder_(testing::TempDir() + "/aot
 }
 
 aot::BuildResult Workshop::add(const std::string& name, GraphFunction& function,
-                               const std::vector<IValue>& arguments, bool embed) {
+                               const std::vector<IValue>& arguments, bool embed,
+                               const aot::Target* target) {
   std::vector<aot::Entry> entries(1);
-  entries[0].program = aot::record(function, arguments);
-  return add(name, std::move(entries), embed);
+  aot::RecordOptions options;
+  options.target = target;
+  entries[0].program = aot::record(function, arguments, options);
+  return add(name, std::move(entries), embed, target);
 }
 
-aot::BuildResult Workshop::add(const std::string& name, std::vector<aot::Entry> entries,
-                               bool embed) {
+aot::BuildResult Workshop::add(const std::string& name, std::vector<aot::Entry> entries, bool embed,
+                               const aot::Target* target) {
   aot::BuildOptions options;
+  options.target = target;
   options.name = name;
   options.embed_weights = embed;
   options.vector_bits = codegen::vectorBits();

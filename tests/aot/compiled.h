@@ -20,9 +20,10 @@ class Workshop {
 
   // Writes a model; what aot::record() and aot::build() throw.
   aot::BuildResult add(const std::string& name, GraphFunction& function,
-                       const std::vector<IValue>& arguments, bool embed = false);
-  aot::BuildResult add(const std::string& name, std::vector<aot::Entry> entries,
-                       bool embed = false);
+                       const std::vector<IValue>& arguments, bool embed = false,
+                       const aot::Target* target = nullptr);
+  aot::BuildResult add(const std::string& name, std::vector<aot::Entry> entries, bool embed = false,
+                       const aot::Target* target = nullptr);
   // Compiles all that was added, warnings being errors; what the compiler says when it refuses, or "".
   std::string compile(const std::string& compiler = "g++", const std::string& more = "");
   // The functions of a model in the library that compile() made, `forward` and `outputs` those of one
