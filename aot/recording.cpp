@@ -238,7 +238,7 @@ void Recording::clear(const void* memory) {
 }
 
 void Recording::add(const std::string& name, decltype(Step::what) what) {
-  if (const Target* target = recordedTarget()) target->check(name, what);
+  if (const Target* target = recordedTarget()) what = target->adapted(name, std::move(what));
   Step step{std::move(what), name, ""};
   if (!own_steps_ && !std::holds_alternative<LoopStep>(step.what)) notePairs(usesOf(step));
   for (const Use& use : usesOf(step)) {

@@ -24,8 +24,9 @@ class Target {
 
   // What makes steps of products, convolutions and pooling.
   virtual DeviceLayers& layers() const = 0;
-  // NotAhead for steps that the target has not.
-  virtual void check(const std::string& name, const decltype(Step::what)& what) const = 0;
+  // The step as the target has it; NotAhead where it has none.
+  virtual decltype(Step::what) adapted(const std::string& name,
+                                       decltype(Step::what) what) const = 0;
 
   // ---- while it is written ----
 

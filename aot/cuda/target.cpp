@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <utility>
 
+#include "aot/cuda/functions.h"
 #include "aot/cuda/layers.h"
 #include "aot/cuda/step_text.h"
 #include "core/error.h"
@@ -54,8 +56,14 @@ class CudaTarget : public Target {
       : architectures_(std::move(architectures)) {}
 
   DeviceLayers& layers() const override { return cudaLayers(); }
-  void check(const std::string& name, const decltype(Step::what)& what) const override {
+  decltype(Step::what) adapted(const std::string& name, decltype(Step::what) what) const override {
+    if (const auto* function = std::get_if<FunctionStep>(&what)) {
+      if (std::optional<DeviceKernelStep> kernel = cudaKernelOf(*function)) {
+        return *std::move(kernel);
+      }
+    }
     checkCudaStep(name, what);
+    return what;
   }
   std::unique_ptr<StepWriter> writer() const override { return std::make_unique<CudaStepWriter>(); }
   std::string callText(const std::string& function) const override {

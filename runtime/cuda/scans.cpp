@@ -1,4 +1,6 @@
 // Operators that go along a dimension from its beginning to its end, on CUDA devices.
+#include "runtime/cuda/scans.h"
+
 #include <fmt/format.h>
 
 #include "codegen/cuda/scalar_text.h"
@@ -57,38 +59,6 @@ extern "C" __global__ void __launch_bounds__(256) scan(const __grid_constant__ W
 }}
 )";
 
-Tensor scanned(const char* op, const Tensor& self, int64_t dim, std::optional<DType> dtype,
-               bool product) {
-  const DType type = dtype.value_or(isIntegral(self.dtype(), true) ? DType::Long : self.dtype());
-  WICK_CHECK(type != DType::Bool, "{}: not available for {} on CUDA devices", op, toString(type));
-  const Tensor x = self.to(type).contiguous();
-  if (x.dim() == 0) return x.clone();
-  dim = wrapDim(dim, x.dim());
-  const Tensor out = Tensor::empty(x.sizes(), type, x.device());
-  if (x.numel() == 0) return out;
-  const ops::DimSplit split = ops::splitAt(x.sizes(), dim);
-  const DType wide = isReducedFloat(type)      ? DType::Float
-                     : isIntegral(type, false) ? DType::Long
-                                               : type;
-  const std::string text = fmt::format(
-      fmt::runtime(kScan), fmt::arg("preamble", codegen::cudaPreamble(Expression()) + kNumberText),
-      fmt::arg("type", numberType(type)), fmt::arg("accumulator", numberType(wide)),
-      fmt::arg("combine", product ? "a * b" : "a + b"), fmt::arg("identity", product ? 1 : 0),
-      fmt::arg("load", codegen::cudaConvert("e", type, wide)),
-      fmt::arg("store", codegen::cudaConvert("v", wide, type)));
-  CudaDevice& device = enter(x.device());
-  const int64_t rows = split.outer * split.inner;
-  launchText(device, text, "scan", static_cast<unsigned>(std::min<int64_t>(rows, 1 << 20)),
-             {wordOf(x), wordOf(out), rows, split.size, split.inner});
-  return out;
-}
-Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  return scanned("cumsum", self, dim, dtype, false);
-}
-Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
-  return scanned("cumprod", self, dim, dtype, true);
-}
-
 // ---- what looks at one element after the other: a thread for each row ----
 
 constexpr const char* kWalk = R"({preamble}
@@ -111,9 +81,70 @@ extern "C" __global__ void __launch_bounds__(256) walk(const __grid_constant__ W
 }}
 )";
 
+}  // namespace
+
+std::string scanText(DType type, bool product) {
+  const DType wide = isReducedFloat(type)      ? DType::Float
+                     : isIntegral(type, false) ? DType::Long
+                                               : type;
+  return fmt::format(
+      fmt::runtime(kScan), fmt::arg("preamble", codegen::cudaPreamble(Expression()) + kNumberText),
+      fmt::arg("type", numberType(type)), fmt::arg("accumulator", numberType(wide)),
+      fmt::arg("combine", product ? "a * b" : "a + b"), fmt::arg("identity", product ? 1 : 0),
+      fmt::arg("load", codegen::cudaConvert("e", type, wide)),
+      fmt::arg("store", codegen::cudaConvert("v", wide, type)));
+}
+
+std::string walkText(DType type, Walked what) {
+  // The latest of equal elements, and of NaN.
+  const char* const step = what == Walked::Largest
+                               ? "if (v != v || v >= best) { best = v; place = i; }"
+                           : what == Walked::Smallest
+                               ? "if (v != v || v <= best) { best = v; place = i; }"
+                               : "const A low = v < best ? v : best, high = v < best ? best : v;\n"
+                                 "      best = v != v || best != best ? v + best\n"
+                                 "             : low == high && low - low != low - low ? low\n"
+                                 "                                                     : high + "
+                                 "log1p(exp(low - high));";
+  const DType wide = isReducedFloat(type) ? DType::Float : type;
+  return fmt::format(
+      fmt::runtime(kWalk), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
+      fmt::arg("type", codegen::cudaType(type)), fmt::arg("accumulator", codegen::cudaType(wide)),
+      fmt::arg("load", codegen::cudaConvert("e", type, wide)), fmt::arg("step", step),
+      fmt::arg("store", codegen::cudaConvert("best", wide, type)),
+      fmt::arg("index", what != Walked::LogSum ? "p.indices[at + i * p.inner] = place;" : ""));
+}
+
+namespace {
+
+Tensor scanned(const char* op, const Tensor& self, int64_t dim, std::optional<DType> dtype,
+               bool product) {
+  const DType type = dtype.value_or(isIntegral(self.dtype(), true) ? DType::Long : self.dtype());
+  WICK_CHECK(type != DType::Bool, "{}: not available for {} on CUDA devices", op, toString(type));
+  const Tensor x = self.to(type).contiguous();
+  if (x.dim() == 0) return x.clone();
+  dim = wrapDim(dim, x.dim());
+  const Tensor out = Tensor::empty(x.sizes(), type, x.device());
+  if (x.numel() == 0) return out;
+  const ops::DimSplit split = ops::splitAt(x.sizes(), dim);
+  CudaDevice& device = enter(x.device());
+  const int64_t rows = split.outer * split.inner;
+  launchText(device, scanText(type, product), "scan",
+             static_cast<unsigned>(std::min<int64_t>(rows, 1 << 20)),
+             {wordOf(x), wordOf(out), rows, split.size, split.inner});
+  return out;
+}
+Tensor cumsum(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return scanned("cumsum", self, dim, dtype, false);
+}
+Tensor cumprod(const Tensor& self, int64_t dim, std::optional<DType> dtype) {
+  return scanned("cumprod", self, dim, dtype, true);
+}
+
 using Pair = std::tuple<Tensor, Tensor>;
 
-Pair walked(const Tensor& self, int64_t dim, const std::string& step, bool want_indices) {
+Pair walked(const Tensor& self, int64_t dim, Walked what) {
+  const bool want_indices = what != Walked::LogSum;
   const Tensor x = self.contiguous();
   const Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
   Tensor indices;
@@ -122,39 +153,24 @@ Pair walked(const Tensor& self, int64_t dim, const std::string& step, bool want_
   if (x.numel() == 0) return {out, indices};
   const DimVector sizes = x.dim() == 0 ? DimVector{1} : DimVector(x.sizes());
   const ops::DimSplit split = ops::splitAt(sizes, dim);
-  const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
-  const std::string text = fmt::format(
-      fmt::runtime(kWalk), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(x.dtype())),
-      fmt::arg("accumulator", codegen::cudaType(wide)),
-      fmt::arg("load", codegen::cudaConvert("e", x.dtype(), wide)), fmt::arg("step", step),
-      fmt::arg("store", codegen::cudaConvert("best", wide, x.dtype())),
-      fmt::arg("index", want_indices ? "p.indices[at + i * p.inner] = place;" : ""));
   CudaDevice& device = enter(x.device());
   const int64_t rows = split.outer * split.inner;
   launchText(
-      device, text, "walk", gridFor(rows, device),
+      device, walkText(x.dtype(), what), "walk", gridFor(rows, device),
       {wordOf(x), wordOf(out), want_indices ? wordOf(indices) : 0, rows, split.size, split.inner});
   return {out, indices};
 }
 
-// The latest of equal elements, and of NaN.
 Pair cummax(const Tensor& self, int64_t dim) {
-  return walked(self, dim, "if (v != v || v >= best) { best = v; place = i; }", true);
+  return walked(self, dim, Walked::Largest);
 }
 Pair cummin(const Tensor& self, int64_t dim) {
-  return walked(self, dim, "if (v != v || v <= best) { best = v; place = i; }", true);
+  return walked(self, dim, Walked::Smallest);
 }
 Tensor logcumsumexp(const Tensor& self, int64_t dim) {
   WICK_CHECK(isFloating(self.dtype()), "logcumsumexp: not available for {} on CUDA devices",
              toString(self.dtype()));
-  return std::get<0>(walked(
-      self, dim,
-      "const A low = v < best ? v : best, high = v < best ? best : v;\n"
-      "      best = v != v || best != best ? v + best\n"
-      "             : low == high && low - low != low - low ? low\n"
-      "                                                     : high + log1p(exp(low - high));",
-      false));
+  return std::get<0>(walked(self, dim, Walked::LogSum));
 }
 
 const DeviceKernel kKernels[] = {

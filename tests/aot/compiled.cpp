@@ -82,6 +82,12 @@ Workshop::Model Workshop::load(const std::string& name, const std::string& metho
   return model;
 }
 
+void* Workshop::symbol(const std::string& name) const {
+  void* found = handle_ ? dlsym(handle_, name.c_str()) : nullptr;
+  if (!found) throw std::runtime_error("the library has no function " + name);
+  return found;
+}
+
 wick_aot_tensor describe(const Tensor& t) {
   wick_aot_tensor described{};
   described.data = t.rawData();

@@ -36,9 +36,15 @@ class Workshop {
     void (*free)(wick_aot_state*);
   };
   Model load(const std::string& name, const std::string& method = "forward");
+  // A function of the library behind load().
+  template <class F>
+  F* find(const std::string& name) const {
+    return reinterpret_cast<F*>(symbol(name));
+  }
   std::string weightsOf(const std::string& name) const { return folder_ + "/" + name + ".weights"; }
 
  private:
+  void* symbol(const std::string& name) const;
   std::string folder_, library_;
   std::vector<std::string> sources_;
   void* handle_ = nullptr;
