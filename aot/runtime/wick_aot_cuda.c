@@ -437,7 +437,8 @@ static void free_state(wick_aot_state* state) {
     void* before = c->context;
     c->driver->cuCtxGetCurrent(&before);
     if (before != c->context) c->driver->cuCtxSetCurrent(c->context);
-    if (c->given) c->driver->cuStreamSynchronize(c->given);
+    /* Rather than on the caller's stream, which may be gone. */
+    c->driver->cuCtxSynchronize();
     drop_graphs(c);
     wick_cuda_close_libraries(state);
     if (c->own) c->driver->cuStreamDestroy_v2(c->own);

@@ -19,7 +19,7 @@ extern "C" {
 /* ---- for callers ---- */
 
 /* The stream, a CUstream or cudaStream_t, that further calls are queued on. Null: one of the state's own, which waits
- * for the default stream and is waited for by it. */
+ * for the default stream and is waited for by it. Work of earlier calls must have ended, or come first on the stream. */
 int wick_aot_cuda_set_stream(wick_aot_state* state, void* stream);
 /* Waits until all calls have ended, and tells what went wrong in them: an index that is out of range is known only then.
  * Otherwise the next call tells. */

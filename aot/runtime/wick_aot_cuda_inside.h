@@ -18,6 +18,7 @@ typedef uint64_t wick_cuda_address;
   _(cuCtxGetCurrent, (void**))                                                                    \
   _(cuCtxSetCurrent, (void*))                                                                     \
   _(cuCtxGetDevice, (int*))                                                                       \
+  _(cuCtxSynchronize, (void))                                                                     \
   _(cuMemAlloc_v2, (wick_cuda_address*, size_t))                                                  \
   _(cuMemFree_v2, (wick_cuda_address))                                                            \
   _(cuMemHostAlloc, (void**, size_t, unsigned))                                                   \
