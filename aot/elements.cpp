@@ -303,9 +303,7 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
                   int64_t padding, bool align, int64_t spatial) {
   ops::checkGrid(op, input, grid, interpolation, padding, spatial);
   const Tensor x = here(input).contiguous(), at = here(grid).contiguous();
-  DimVector sizes{x.size(0), x.size(1)};
-  for (int64_t d = 1; d + 1 < at.dim(); ++d) sizes.push_back(at.size(d));
-  const Tensor out = Tensor::empty(sizes, x.dtype(), x.device());
+  const Tensor out = Tensor::empty(ops::sizesOfSamples(x.sizes(), at), x.dtype(), x.device());
   if (out.numel() == 0) return out;
   if (!isFloating(x.dtype())) {
     throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, x.describe()));
@@ -316,25 +314,12 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
        x.size(-2), x.size(-1), spatial, interpolation, padding, align ? 1 : 0});
   return out;
 }
-Tensor gridSampler2d(const Tensor& input, const Tensor& grid, int64_t interpolation,
-                     int64_t padding, bool align) {
-  return gridSample("grid_sampler_2d", input, grid, interpolation, padding, align, 2);
-}
-Tensor gridSampler3d(const Tensor& input, const Tensor& grid, int64_t interpolation,
-                     int64_t padding, bool align) {
-  return gridSample("grid_sampler_3d", input, grid, interpolation, padding, align, 3);
-}
-Tensor gridSampler(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding,
-                   bool align) {
-  return gridSample("grid_sampler", input, grid, interpolation, padding, align,
-                    input.dim() == 5 ? 3 : 2);
-}
 
 const DeviceKernel kKernels[] = {
     {"aten::histc", WICK_KERNEL(histc)},
-    {"aten::grid_sampler", WICK_KERNEL(gridSampler)},
-    {"aten::grid_sampler_2d", WICK_KERNEL(gridSampler2d)},
-    {"aten::grid_sampler_3d", WICK_KERNEL(gridSampler3d)},
+    {"aten::grid_sampler", WICK_KERNEL(ops::GridSamplers<gridSample>::either)},
+    {"aten::grid_sampler_2d", WICK_KERNEL(ops::GridSamplers<gridSample>::planes)},
+    {"aten::grid_sampler_3d", WICK_KERNEL(ops::GridSamplers<gridSample>::volumes)},
     {"aten::cumsum", WICK_KERNEL(cumsum)},
     {"aten::cumprod", WICK_KERNEL(cumprod)},
     {"aten::logcumsumexp", WICK_KERNEL(logcumsumexp)},

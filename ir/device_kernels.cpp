@@ -10,7 +10,6 @@
 #include <string>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 #include "core/device_backend.h"
@@ -31,11 +30,13 @@ bool isAhead(DeviceType type) {
   return slotOf(type) == 4;
 }
 
+struct Listed {
+  Kernel kernel;
+  TableRule how;
+};
 struct Tables {
-  std::array<std::unordered_map<std::string_view, Kernel>, kNumTypes> kernels;
+  std::array<std::unordered_map<std::string_view, Listed>, kNumTypes> kernels;
   std::unordered_map<std::string_view, TableRule> neutral;
-  // Of kernels: tensors may be on several devices; the general kernel is asked first.
-  std::unordered_set<std::string_view> mixed, last;
 };
 // Tables are added before main(), so it is made on first use.
 Tables& tables() {
@@ -70,23 +71,25 @@ struct Resolved {
 Resolved resolve(const Operator& op, DeviceType type) {
   Resolved found;
   const auto& kernels = tables().kernels[slotOf(type)];
-  if (const auto it = kernels.find(recordName(op)); it != kernels.end()) found.base = it->second;
+  const auto base = kernels.find(recordName(op));
+  if (base != kernels.end()) found.base = base->second.kernel;
   if (op.form() == Operator::Form::Base) {
     found.own = found.base;
   } else if (const auto it = kernels.find(ownName(op)); it != kernels.end()) {
-    found.own = it->second;
+    found.own = it->second.kernel;
   }
   found.neutral = isDeviceNeutral(op);
   const auto listed = tables().neutral.find(recordName(op));
   found.one_device =
       listed != tables().neutral.end() ? listed->second != TableRule::Mixed : !found.neutral;
-  if (tables().mixed.count(recordName(op)) != 0) found.one_device = false;
+  const auto ruled = [&](TableRule how) { return found.base && base->second.how == how; };
+  if (ruled(TableRule::Mixed)) found.one_device = false;
   found.mixes = op.record().scalar != nullptr;
   if (listed != tables().neutral.end() && listed->second == TableRule::Last) {
     found.last = op.record().kernel;
     found.neutral = false;
     found.mixes = true;
-  } else if (tables().last.count(recordName(op)) != 0) {
+  } else if (ruled(TableRule::Last)) {
     found.last = std::exchange(found.base, nullptr);
     found.own = nullptr;
   } else if (!found.base && !found.neutral && op.record().scalar) {
@@ -268,9 +271,7 @@ void computeGenerally(CallFrame& frame, Device device, Kernel last) {
 RegisterDeviceKernels::RegisterDeviceKernels(DeviceType type, std::span<const DeviceKernel> kernels,
                                              TableRule how) {
   for (const DeviceKernel& k : kernels) {
-    if (how == TableRule::Mixed) tables().mixed.insert(k.op);
-    if (how == TableRule::Last) tables().last.insert(k.op);
-    const bool added = tables().kernels[slotOf(type)].emplace(k.op, k.kernel).second;
+    const bool added = tables().kernels[slotOf(type)].emplace(k.op, Listed{k.kernel, how}).second;
     WICK_ASSERT(added, "{} has two kernels for device {}", k.op, Device{type, -1}.str());
   }
 }

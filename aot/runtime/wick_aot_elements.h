@@ -499,13 +499,15 @@ inline bool binCounts(const T* from, const T* range, T* to, int64_t* counts, int
     low -= 1;
     high += 1;
   }
+  const T span = high - low, parts = static_cast<T>(bins);
+  const bool overflows = !std::isfinite(span * parts);
   for (int64_t b = 0; b < bins; ++b) counts[b] = 0;
   for (int64_t i = 0; i < count; ++i) {
     const T v = from[i];
     if (v < low || v > high) continue;
-    const T at = v == v ? (v - low) * static_cast<T>(bins) / (high - low) : T(0);
-    const int64_t bin = static_cast<int64_t>(at);
-    ++counts[bin < 0 ? 0 : bin < bins ? bin : bins - 1];
+    const T at = overflows ? (v - low) / span * parts : (v - low) * parts / span;
+    const int64_t bin = at > 0 ? static_cast<int64_t>(at) : 0;
+    ++counts[bin < bins ? bin : bins - 1];
   }
   for (int64_t b = 0; b < bins; ++b) to[b] = static_cast<T>(counts[b]);
   return true;

@@ -17,8 +17,7 @@ namespace wick::cuda {
 
 namespace {
 
-using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
-enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
+using namespace bags;
 
 // One thread an element of a bag's row, in the order of the indices.
 constexpr const char* kBags = R"(
@@ -70,33 +69,19 @@ extern "C" __global__ void __launch_bounds__(256) bags(const __grid_constant__ W
 )";
 
 Four embeddingBag(const Tensor& weight, const Tensor& indices_in, const Tensor& offsets_in,
-                  int64_t mode, const Tensor& scales, bool include_last, int64_t padding) {
+                  const Tensor& scales, Bags b) {
   const char* op = "embedding_bag";
-  WICK_CHECK(weight.dim() == 2 && isFloating(weight.dtype()),
-             "{}: expected a 2-D floating weight, got {}", op, weight.describe());
-  WICK_CHECK(mode >= kSum && mode <= kMax, "{}: unknown mode {}", op, mode);
-  WICK_CHECK(!scales.defined() || mode == kSum,
-             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-             "for mode='sum'");
-  for (const Tensor* t : {&indices_in, &offsets_in}) {
-    WICK_CHECK(t->dtype() == DType::Long || t->dtype() == DType::Int,
-               "{}: expected indices and offsets of int32 or int64, got {}", op, t->describe());
-    WICK_CHECK(t->dim() == 1, "{}: input and offsets have to be 1D Tensors, got {} and {}", op,
-               indices_in.describe(), offsets_in.describe());
-  }
+  const int64_t bags = checkBags(op, weight, indices_in, offsets_in, scales, b);
+  WICK_CHECK(isFloating(weight.dtype()), "{}: expected a floating weight, got {}", op,
+             weight.describe());
   const Tensor indices = indices_in.to(DType::Long).contiguous();
   const Tensor offsets = offsets_in.to(DType::Long).contiguous();
-  WICK_CHECK(!scales.defined() || scales.numel() == indices.numel(),
-             "{}: expected per_sample_weights for {} indices, got {}", op, indices.numel(),
-             scales.defined() ? scales.describe() : "");
-  const int64_t bags = offsets.numel() - (include_last ? 1 : 0);
-  WICK_CHECK(bags >= 0, "{}: include_last_offset: number of offset should be at least 1", op);
   const Device device = weight.device();
   const Tensor w = widened(weight).contiguous();
   const Tensor out = Tensor::zeros(DimVector{bags, w.size(1)}, w.dtype(), device);
   const Tensor bag_of = Tensor::zeros(indices.sizes(), DType::Long, device);
-  Tensor sizes = Tensor::zeros(DimVector{bags}, DType::Long, device);
-  Tensor best = Tensor::zeros(mode == kMax ? out.sizes() : IntSpan(), DType::Long, device);
+  const Tensor sizes = Tensor::zeros(DimVector{bags}, DType::Long, device);
+  const Tensor best = Tensor::zeros(b.mode == kMax ? out.sizes() : IntSpan(), DType::Long, device);
   if (out.numel() > 0) {
     CudaDevice& cuda = enter(device);
     const Tensor s = scales.defined() ? scales.to(w.dtype()).contiguous() : scales;
@@ -106,37 +91,10 @@ Four embeddingBag(const Tensor& weight, const Tensor& indices_in, const Tensor& 
         cuda, text, "bags", gridFor(out.numel(), cuda),
         {wordOf(w), wordOf(indices), wordOf(offsets), s.defined() ? wordOf(s) : 0, wordOf(out),
          wordOf(best), wordOf(bag_of), wordOf(sizes), w.size(0), w.size(1), bags, indices.numel(),
-         offsets.numel(), padding, mode, static_cast<int64_t>(cuda.flagAddress()),
+         offsets.numel(), b.padding, b.mode, static_cast<int64_t>(cuda.flagAddress()),
          cuda.complaint(fmt::format("{}: an index or an offset is out of bounds", op))});
   }
-  const bool narrow = indices_in.dtype() == DType::Int && offsets_in.dtype() == DType::Int;
-  const DType index_type = narrow ? DType::Int : DType::Long;
-  // As the CPU's kernel: what the gradient of sums does not need is left out.
-  Tensor of = bag_of;
-  if (mode == kSum) {
-    sizes = Tensor::zeros(offsets.sizes(), DType::Long, device);
-    const bool rows = (weight.dtype() == DType::Float || weight.dtype() == DType::Half) &&
-                      weight.strides()[1] == 1 && padding < 0;
-    if (rows) of = Tensor::zeros({0}, DType::Long, device);
-  }
-  if (mode != kMax) best = sizes.clone();
-  return {out.to(weight.dtype()), of.to(index_type), sizes.to(index_type), best.to(index_type)};
-}
-
-Four embeddingBagInternal(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
-                          int64_t mode, bool, const Tensor& scales, bool include_last,
-                          int64_t padding) {
-  return embeddingBag(weight, indices, offsets, mode, scales, include_last, padding);
-}
-Four embeddingBagPlain(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
-                       int64_t mode, bool, const Tensor& scales, bool include_last) {
-  return embeddingBag(weight, indices, offsets, mode, scales, include_last, -1);
-}
-Four embeddingBagPadding(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
-                         int64_t mode, bool, const Tensor& scales, bool include_last,
-                         std::optional<int64_t> padding) {
-  return embeddingBag(weight, indices, offsets, mode, scales, include_last,
-                      paddedRow("embedding_bag", weight, padding));
+  return resultsOf(weight, indices_in, offsets_in, b, out, bag_of, sizes, best);
 }
 
 // ---- gradients of rows that were picked ----
@@ -257,10 +215,10 @@ Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& 
 }
 
 const DeviceKernel kKernels[] = {
-    {"aten::embedding_bag", WICK_KERNEL(embeddingBagPlain)},
-    {"aten::embedding_bag.padding_idx", WICK_KERNEL(embeddingBagPadding)},
-    {"aten::_embedding_bag", WICK_KERNEL(embeddingBagInternal)},
-    {"aten::_embedding_bag_forward_only", WICK_KERNEL(embeddingBagInternal)},
+    {"aten::embedding_bag", WICK_KERNEL(Operators<embeddingBag>::plain)},
+    {"aten::embedding_bag.padding_idx", WICK_KERNEL(Operators<embeddingBag>::padded)},
+    {"aten::_embedding_bag", WICK_KERNEL(Operators<embeddingBag>::internal)},
+    {"aten::_embedding_bag_forward_only", WICK_KERNEL(Operators<embeddingBag>::internal)},
     {"aten::embedding_dense_backward", WICK_KERNEL(embeddingDenseBackward)},
     {"wick::nll_loss_gradient", WICK_KERNEL(nllGradient)},
 };

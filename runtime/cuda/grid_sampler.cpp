@@ -123,8 +123,7 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
   WICK_CHECK(isFloating(input.dtype()), "\"{}\" not implemented for '{}'", op,
              scalarTypeName(input.dtype()));
   const Tensor x = widened(input), at = widened(grid);
-  DimVector sizes{input.size(0), input.size(1)};
-  for (int64_t d = 1; d + 1 < grid.dim(); ++d) sizes.push_back(grid.size(d));
+  const DimVector sizes = ops::sizesOfSamples(input.sizes(), grid);
   const Tensor out = Tensor::empty(sizes, x.dtype(), x.device());
   if (out.numel() > 0) {
     const int64_t points = checkedNumel(IntSpan(sizes).subspan(2));
@@ -132,19 +131,6 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
                out, {});
   }
   return out.to(input.dtype());
-}
-Tensor gridSampler2d(const Tensor& input, const Tensor& grid, int64_t interpolation,
-                     int64_t padding, bool align) {
-  return gridSample("grid_sampler_2d", input, grid, interpolation, padding, align, 2);
-}
-Tensor gridSampler3d(const Tensor& input, const Tensor& grid, int64_t interpolation,
-                     int64_t padding, bool align) {
-  return gridSample("grid_sampler_3d", input, grid, interpolation, padding, align, 3);
-}
-Tensor gridSampler(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding,
-                   bool align) {
-  return gridSample("grid_sampler", input, grid, interpolation, padding, align,
-                    input.dim() == 5 ? 3 : 2);
 }
 
 // What all points add is kept, and added up element by element in the points' order.
@@ -181,9 +167,9 @@ Tensor gridGradient(const Tensor& grad, const Tensor& input, const Tensor& grid,
 }
 
 const DeviceKernel kKernels[] = {
-    {"aten::grid_sampler", WICK_KERNEL(gridSampler)},
-    {"aten::grid_sampler_2d", WICK_KERNEL(gridSampler2d)},
-    {"aten::grid_sampler_3d", WICK_KERNEL(gridSampler3d)},
+    {"aten::grid_sampler", WICK_KERNEL(ops::GridSamplers<gridSample>::either)},
+    {"aten::grid_sampler_2d", WICK_KERNEL(ops::GridSamplers<gridSample>::planes)},
+    {"aten::grid_sampler_3d", WICK_KERNEL(ops::GridSamplers<gridSample>::volumes)},
     {"wick::grid_sampler_input_gradient", WICK_KERNEL(inputGradient)},
     {"wick::grid_sampler_grid_gradient", WICK_KERNEL(gridGradient)},
 };

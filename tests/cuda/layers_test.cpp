@@ -74,7 +74,7 @@ TEST(Layers, EmbeddingsAreAddedUp) {
                             .sizes()),
               (DimVector{5, 3}));
   }
-  EXPECT_ERROR(kBag.all(zeros({7}), index, offsets), "expected a 2-D floating weight");
+  EXPECT_ERROR(kBag.all(zeros({7}), index, offsets), "expected a 2-D weight");
 }
 
 // A kernel for the whole loss would not be recorded.

@@ -97,6 +97,23 @@ TEST(Search, BoundsAndSides) {
                RuntimeError);
 }
 
+// The numbers are PyTorch 1.13's, but for those of sixteen bits, which it does not take: the product with
+// the number of parts, or the range itself, is more than the type holds.
+TEST(Search, HistogramsOfWideRanges) {
+  const Tensor x = floats({1e38f, -1e38f, 0, 3e38f, 9e37f, -5e37f});
+  EXPECT_EQ(values(call("aten::histc", "", x, 4, Scalar(-1e38), Scalar(1e38))),
+            (Values{1, 1, 1, 2}));
+  EXPECT_EQ(values(call("aten::histc", "", x, 4, Scalar(-3e38), Scalar(3e38))),
+            (Values{6, 0, 0, 0}));
+  const double points[] = {1e308, -1e308, 0, 3e307};
+  const Tensor wide = Tensor::fromData(points, DimVector{4});
+  EXPECT_EQ(values(call("aten::histc", "", wide, 8, Scalar(-8e307), Scalar(8e307))),
+            (Values{0, 0, 0, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(values(call("aten::histc", "", floats({0, 300, 500, 1000}).to(DType::Half), 100,
+                        Scalar(0), Scalar(1000)))[50],
+            1);
+}
+
 TEST(Search, HistogramsAndSets) {
   EXPECT_EQ(values(call("aten::histc", "", floats({1, 2, 1}), 4, Scalar(0), Scalar(3))),
             (Values{0, 2, 1, 0}));

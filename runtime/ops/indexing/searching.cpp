@@ -229,10 +229,22 @@ std::pair<T, T> extremes(const T* data, int64_t n) {
   return {low, high};
 }
 
+// Which of equal parts holds what lies so far above the lower end, as a number whose whole part says it.
+// PyTorch 2.11 multiplies first. Where that may overflow the quotient comes first, as in 1.13; what
+// has no part then, or is NaN, is in the first one.
+template <class T, class Round>
+T partOf(T above, T parts, T span, bool overflows, Round round) {
+  const T part =
+      overflows ? round(round(above / span) * parts) : round(round(above * parts) / span);
+  return part > 0 ? part : T(0);
+}
+
 // How many of n elements fall into each of `bins` equal parts of [low, high]; PyTorch counts NaN in
 // the first one. Adds to `counts`.
 template <class T>
 void countInBins(const T* data, int64_t n, T low, T high, int64_t bins, int64_t* counts) {
+  const T span = high - low, parts = static_cast<T>(bins);
+  const bool overflows = !std::isfinite(span * parts);
   // The arithmetic of a block is a loop without branches.
   constexpr int64_t kBlock = 512;
   T at[kBlock];
@@ -241,13 +253,11 @@ void countInBins(const T* data, int64_t n, T low, T high, int64_t bins, int64_t*
     const int64_t count = std::min(kBlock, n - begin);
     for (int64_t i = 0; i < count; ++i) {
       const T v = data[begin + i];
-      const T place = (v - low) * static_cast<T>(bins) / (high - low);
       inside[i] = !(v < low) & !(v > high);
-      at[i] = v == v ? place : T(0);
+      at[i] = partOf(v - low, parts, span, overflows, [](T x) { return x; });
     }
     for (int64_t i = 0; i < count; ++i) {
-      if (!inside[i]) continue;
-      ++counts[std::clamp<int64_t>(static_cast<int64_t>(at[i]), 0, bins - 1)];
+      if (inside[i]) ++counts[std::min(static_cast<int64_t>(at[i]), bins - 1)];
     }
   }
 }
@@ -300,12 +310,13 @@ Tensor histc(const Tensor& self, int64_t bins, Scalar min, Scalar max) {
       auto [low, high] = histogramRange<float>(single, min.toDouble(), max.toDouble());
       low = rounded(low);
       high = rounded(high);
-      const float span = rounded(high - low), count = rounded(static_cast<float>(bins));
+      const float span = rounded(high - low), parts = rounded(static_cast<float>(bins));
+      const bool overflows = !std::isfinite(rounded(span * parts));
       CountedVector<int64_t> counts(static_cast<size_t>(bins), 0);
       for (const float v : single.span<const float>()) {
         if (v < low || v > high) continue;
-        const float at = rounded(rounded(rounded(v - low) * count) / span);
-        ++counts[v == v ? std::clamp<int64_t>(static_cast<int64_t>(at), 0, bins - 1) : 0];
+        const float at = partOf(rounded(v - low), parts, span, overflows, rounded);
+        ++counts[std::min(static_cast<int64_t>(at), bins - 1)];
       }
       for (int64_t i = 0; i < bins; ++i) out.data<T>()[i] = T(static_cast<float>(counts[i]));
     });

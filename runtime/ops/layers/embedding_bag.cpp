@@ -11,16 +11,51 @@
 #include "runtime/ops/shapes/shape_rules.h"
 
 namespace wick {
+
+int64_t bags::checkBags(const char* op, const Tensor& weight, const Tensor& indices,
+                        const Tensor& offsets, const Tensor& scales, const Bags& b) {
+  WICK_CHECK(weight.dim() == 2, "{}: expected a 2-D weight, got {}", op, weight.describe());
+  WICK_CHECK(b.mode >= kSum && b.mode <= kMax, "{}: unknown mode {}", op, b.mode);
+  WICK_CHECK(!scales.defined() || b.mode == kSum,
+             "{}: per_sample_weights was not None. per_sample_weights is only supported for "
+             "mode='sum'",
+             op);
+  for (const Tensor* t : {&indices, &offsets}) {
+    WICK_CHECK(t->dtype() == DType::Long || t->dtype() == DType::Int,
+               "{}: Expected dtype int32/int64 for index, got {}", op, toString(t->dtype()));
+  }
+  WICK_CHECK(indices.dim() == 1 && offsets.dim() == 1,
+             "{}: input and offsets have to be 1D Tensors, got {} and {}", op, indices.describe(),
+             offsets.describe());
+  WICK_CHECK(!scales.defined() || scales.numel() == indices.numel(),
+             "{}: expected per_sample_weights for {} indices, got {}", op, indices.numel(),
+             scales.defined() ? scales.describe() : "");
+  const int64_t bags = offsets.numel() - (b.include_last ? 1 : 0);
+  WICK_CHECK(bags >= 0, "{}: include_last_offset: number of offset should be at least 1", op);
+  return bags;
+}
+
+// PyTorch leaves out what the gradient of sums does not need: the sizes always, the bags where
+// its kernel for rows in a row applies. The indices of maxima are the sizes where there are none.
+bags::Four bags::resultsOf(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+                           const Bags& b, const Tensor& out, Tensor bag_of, Tensor bag_size,
+                           Tensor max_indices) {
+  if (b.mode == kSum) {
+    bag_size = Tensor::zeros(offsets.sizes(), DType::Long, out.device());
+    const bool rows = (weight.dtype() == DType::Float || weight.dtype() == DType::Half) &&
+                      weight.strides()[1] == 1 && b.padding < 0;
+    if (rows) bag_of = Tensor::zeros({0}, DType::Long, out.device());
+  }
+  if (b.mode != kMax) max_indices = bag_size.clone();
+  const bool narrow = indices.dtype() == DType::Int && offsets.dtype() == DType::Int;
+  const DType index_type = narrow ? DType::Int : DType::Long;
+  return {out.to(weight.dtype()), bag_of.to(index_type), bag_size.to(index_type),
+          max_indices.to(index_type)};
+}
+
 namespace {
 
-using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
-enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
-
-struct Bags {
-  int64_t mode;
-  bool include_last;
-  int64_t padding;  // this index takes no part; -1: none
-};
+using namespace bags;
 
 // Sums of table rows for the bags [first, last), each row times its scale, in the order of the
 // indices. All bags take some columns before the next ones are taken, so that what they read of the
@@ -147,23 +182,12 @@ void combine(const char* op, const Tensor& weight, const Tensor& indices, const 
   });
 }
 
-Four embeddingBagAny(const Tensor& weight, const Tensor& indices_in, const Tensor& offsets_in,
-                     const Tensor& scales, Bags b) {
+Four embeddingBag(const Tensor& weight, const Tensor& indices_in, const Tensor& offsets_in,
+                  const Tensor& scales, Bags b) {
   const char* op = "embedding_bag";
-  WICK_CHECK(weight.dim() == 2, "{}: expected a 2-D weight, got {}", op, weight.describe());
-  WICK_CHECK(b.mode >= 0 && b.mode <= 2, "{}: unknown mode {}", op, b.mode);
-  WICK_CHECK(!scales.defined() || b.mode == kSum,
-             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
-             "for mode='sum'");
-  Tensor indices = ops::indexInt64(op, indices_in), offsets = ops::indexInt64(op, offsets_in);
-  WICK_CHECK(indices.dim() == 1 && offsets.dim() == 1,
-             "{}: input and offsets have to be 1D Tensors, got {} and {}", op, indices.describe(),
-             offsets.describe());
-  WICK_CHECK(!scales.defined() || scales.numel() == indices.numel(),
-             "{}: expected per_sample_weights for {} indices, got {}", op, indices.numel(),
-             scales.defined() ? scales.describe() : "");
-  int64_t bags = offsets.numel() - (b.include_last ? 1 : 0);
-  WICK_CHECK(bags >= 0, "{}: include_last_offset: number of offset should be at least 1", op);
+  const int64_t bags = checkBags(op, weight, indices_in, offsets_in, scales, b);
+  const Tensor indices = indices_in.to(DType::Long).contiguous(),
+               offsets = offsets_in.to(DType::Long).contiguous();
   WICK_CHECK(offsets.numel() == 0 || offsets.data<int64_t>()[0] == 0,
              "{}: offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
              "from position 0",
@@ -177,35 +201,7 @@ Four embeddingBagAny(const Tensor& weight, const Tensor& indices_in, const Tenso
     Tensor s = scales.defined() ? scales.to(w.dtype()).contiguous() : scales;
     combine<T>(op, w, indices, offsets, s, b, out, max_indices, bag_of, bag_size);
   });
-  const bool narrow = indices_in.dtype() == DType::Int && offsets_in.dtype() == DType::Int;
-  const DType index_type = narrow ? DType::Int : DType::Long;
-  // PyTorch leaves out what the gradient of sums does not need: the sizes always, the bags where
-  // its kernel for rows in a row applies. The indices of maxima are the sizes where there are none.
-  if (b.mode == kSum) {
-    bag_size = Tensor::zeros(offsets.sizes(), DType::Long);
-    const bool rows = (weight.dtype() == DType::Float || weight.dtype() == DType::Half) &&
-                      weight.strides()[1] == 1 && b.padding < 0;
-    if (rows) bag_of = Tensor::zeros({0}, DType::Long);
-  }
-  if (b.mode != kMax) max_indices = bag_size.clone();
-  return {out.to(weight.dtype()), bag_of.to(index_type), bag_size.to(index_type),
-          max_indices.to(index_type)};
-}
-
-Four embeddingBagInternal(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
-                          int64_t mode, bool, const Tensor& scales, bool include_last,
-                          int64_t padding) {
-  return embeddingBagAny(weight, indices, offsets, scales, {mode, include_last, padding});
-}
-Four embeddingBag(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
-                  int64_t mode, bool, const Tensor& scales, bool include_last) {
-  return embeddingBagAny(weight, indices, offsets, scales, {mode, include_last, -1});
-}
-Four embeddingBagPadding(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
-                         int64_t mode, bool, const Tensor& scales, bool include_last,
-                         std::optional<int64_t> padding) {
-  return embeddingBagAny(weight, indices, offsets, scales,
-                         {mode, include_last, paddedRow("embedding_bag", weight, padding)});
+  return resultsOf(weight, indices_in, offsets_in, b, out, bag_of, bag_size, max_indices);
 }
 
 Tensor glu(const Tensor& self, int64_t dim) {
@@ -278,15 +274,15 @@ std::vector<TypePtr> maskedTypes(const Node& node) {
 #define WICK_DROP "(Tensor input, float p, bool train) -> Tensor"
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::embedding_bag" WICK_BAG_ARGS WICK_FOUR, WICK_KERNEL(embeddingBag)},
+    {"aten::embedding_bag" WICK_BAG_ARGS WICK_FOUR, WICK_KERNEL(Operators<embeddingBag>::plain)},
     {"aten::embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool "
      "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, bool "
      "include_last_offset, int? padding_idx" WICK_FOUR,
-     WICK_KERNEL(embeddingBagPadding)},
+     WICK_KERNEL(Operators<embeddingBag>::padded)},
     {"aten::_embedding_bag" WICK_BAG_ARGS ", int padding_idx=-1" WICK_FOUR,
-     WICK_KERNEL(embeddingBagInternal)},
+     WICK_KERNEL(Operators<embeddingBag>::internal)},
     {"aten::_embedding_bag_forward_only" WICK_BAG_ARGS ", int padding_idx=-1" WICK_FOUR,
-     WICK_KERNEL(embeddingBagInternal)},
+     WICK_KERNEL(Operators<embeddingBag>::internal)},
     {"aten::glu(Tensor self, int dim=-1) -> Tensor", WICK_KERNEL(glu), kOutForm},
     {"aten::feature_dropout" WICK_DROP, WICK_KERNEL(featureDropout),
      kInplaceForm | kNondeterministic | kMayReturnArgument, maskedTypes},

@@ -36,12 +36,17 @@ void checkGrid(const char* op, const Tensor& input, const Tensor& grid, int64_t 
 }
 
 int64_t pointsOfGrid(const char* op, const Tensor& grad, const Tensor& grid, IntSpan input) {
-  DimVector expected{input[0], input[1]};
-  for (int64_t d = 1; d + 1 < grid.dim(); ++d) expected.push_back(grid.size(d));
+  const DimVector expected = sizesOfSamples(input, grid);
   WICK_CHECK(std::ranges::equal(grad.sizes(), expected),
              "{}: expected a gradient of sizes {}, got {}", op, formatInts(expected),
              grad.describe());
   return checkedNumel(IntSpan(expected).subspan(2));
+}
+
+DimVector sizesOfSamples(IntSpan input, const Tensor& grid) {
+  DimVector sizes{input[0], input[1]};
+  for (int64_t d = 1; d + 1 < grid.dim(); ++d) sizes.push_back(grid.size(d));
+  return sizes;
 }
 
 int64_t mostSampled(int64_t interpolation) {
@@ -92,29 +97,13 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
   const Tensor x = (rounded ? input : widened(input)).contiguous();
   const Tensor g = (rounded ? grid : widened(grid)).contiguous();
   const Extent e{spatial == 3 ? input.size(2) : 1, input.size(-2), input.size(-1)};
-  DimVector sizes{input.size(0), input.size(1)};
-  for (int64_t d = 1; d + 1 < grid.dim(); ++d) sizes.push_back(grid.size(d));
-  const Tensor out = Tensor::empty(sizes, x.dtype());
+  const Tensor out = Tensor::empty(ops::sizesOfSamples(input.sizes(), grid), x.dtype());
   if (out.numel() == 0) return out.to(input.dtype());
   dispatch<kAnyFloat>(op, x.dtype(), [&]<class E>() {
     using T = std::conditional_t<std::is_arithmetic_v<E>, E, Rounded<E>>;
     sampleInto<T, E>(out, x, g, e, spatial, interpolation, padding, align);
   });
   return out.to(input.dtype());
-}
-
-Tensor gridSampler2d(const Tensor& input, const Tensor& grid, int64_t interpolation,
-                     int64_t padding, bool align) {
-  return gridSample("grid_sampler_2d", input, grid, interpolation, padding, align, 2);
-}
-Tensor gridSampler3d(const Tensor& input, const Tensor& grid, int64_t interpolation,
-                     int64_t padding, bool align) {
-  return gridSample("grid_sampler_3d", input, grid, interpolation, padding, align, 3);
-}
-Tensor gridSampler(const Tensor& input, const Tensor& grid, int64_t interpolation, int64_t padding,
-                   bool align) {
-  return gridSample("grid_sampler", input, grid, interpolation, padding, align,
-                    input.dim() == 5 ? 3 : 2);
 }
 
 // The gradient for an input of `sizes`.
@@ -193,10 +182,13 @@ Tensor gridSamplerGridGradient(const Tensor& grad, const Tensor& input, const Te
   "Tensor"
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::grid_sampler" WICK_GRID_ARGS, WICK_KERNEL(gridSampler)},
-    {"aten::grid_sampler_2d" WICK_GRID_ARGS, WICK_KERNEL(gridSampler2d), kOutForm},
-    {"aten::grid_sampler_3d" WICK_GRID_ARGS, WICK_KERNEL(gridSampler3d), kOutForm},
-    {"aten::_grid_sampler_2d_cpu_fallback" WICK_GRID_ARGS, WICK_KERNEL(gridSampler2d)},
+    {"aten::grid_sampler" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::either)},
+    {"aten::grid_sampler_2d" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::planes),
+     kOutForm},
+    {"aten::grid_sampler_3d" WICK_GRID_ARGS, WICK_KERNEL(ops::GridSamplers<gridSample>::volumes),
+     kOutForm},
+    {"aten::_grid_sampler_2d_cpu_fallback" WICK_GRID_ARGS,
+     WICK_KERNEL(ops::GridSamplers<gridSample>::planes)},
     {"wick::grid_sampler_input_gradient(Tensor grad_output, int[] input_size, Tensor grid, int "
      "interpolation_mode, int padding_mode, bool align_corners) -> Tensor",
      WICK_KERNEL(gridSamplerInputGradient)},

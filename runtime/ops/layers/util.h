@@ -1,7 +1,9 @@
 // Small checks that the neural-network operators share.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <tuple>
 
 #include "core/error.h"
 #include "core/tensor.h"
@@ -35,5 +37,49 @@ inline int64_t paddedRow(const char* op, const Tensor& weight, std::optional<int
              "{}: padding_idx must be within the number of embeddings, but got {}", op, *padding);
   return *padding < 0 ? *padding + weight.size(0) : *padding;
 }
+
+// What embedding_bag checks and gives on every device.
+namespace bags {
+
+using Four = std::tuple<Tensor, Tensor, Tensor, Tensor>;
+enum Mode : int64_t { kSum = 0, kMean = 1, kMax = 2 };
+
+struct Bags {
+  int64_t mode;
+  bool include_last;
+  int64_t padding;  // this index takes no part; -1: none
+};
+
+// How many bags there are. RuntimeError when the arguments do not fit together.
+int64_t checkBags(const char* op, const Tensor& weight, const Tensor& indices,
+                  const Tensor& offsets, const Tensor& scales, const Bags& b);
+// The results as PyTorch gives them, of those that were computed: the rows, the bag of each index, the
+// size of each bag, the index of each maximum.
+Four resultsOf(const Tensor& weight, const Tensor& indices, const Tensor& offsets, const Bags& b,
+               const Tensor& out, Tensor bag_of, Tensor bag_size, Tensor max_indices);
+
+// The operators over the function that computes all of them.
+using Compute = Four (*)(const Tensor& weight, const Tensor& indices, const Tensor& offsets,
+                         const Tensor& scales, Bags b);
+template <Compute kCompute>
+struct Operators {
+  static Four plain(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+                    int64_t mode, bool, const Tensor& scales, bool include_last) {
+    return kCompute(weight, indices, offsets, scales, {mode, include_last, -1});
+  }
+  static Four padded(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+                     int64_t mode, bool, const Tensor& scales, bool include_last,
+                     std::optional<int64_t> padding) {
+    return kCompute(weight, indices, offsets, scales,
+                    {mode, include_last, paddedRow("embedding_bag", weight, padding)});
+  }
+  static Four internal(const Tensor& weight, const Tensor& indices, const Tensor& offsets, bool,
+                       int64_t mode, bool, const Tensor& scales, bool include_last,
+                       int64_t padding) {
+    return kCompute(weight, indices, offsets, scales, {mode, include_last, padding});
+  }
+};
+
+}  // namespace bags
 
 }  // namespace wick

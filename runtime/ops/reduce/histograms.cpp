@@ -173,7 +173,7 @@ Tensors evenEdges(const Tensor& self, const DimVector& bins,
              "torch.histogramdd: for a {}-dimensional histogram range should have {} elements, but "
              "got {}",
              dims, 2 * dims, range ? range->size() : 0);
-  const Tensor points = extremesOnCpu(self);
+  const Tensor points = range ? Tensor() : extremesOnCpu(self);
   Tensors out;
   dispatch<kFloats>("histogramdd", self.dtype(), [&]<class T>() -> void {
     for (int64_t d = 0; d < dims; ++d) {
