@@ -160,9 +160,7 @@ Value* Emitter::makeClosure(const std::function<void(Block*)>& emit_body) {
 }
 
 Value* Emitter::builtin(const SourceRange& range, Symbol name, const std::vector<Value*>& args) {
-  std::vector<NamedValue> named;
-  for (Value* v : args) named.emplace_back(range, v);
-  return emitBuiltinCall(range, graph_, name, named);
+  return emitBuiltin(range, graph_, name, args);
 }
 
 Value* Emitter::uncheckedCast(Value* value, const TypePtr& type) {

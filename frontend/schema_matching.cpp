@@ -439,8 +439,7 @@ std::pair<size_t, MatchedSchema> matchSchemas(const std::vector<const FunctionSc
                                               const SourceRange& range, Graph& graph,
                                               const std::vector<NamedValue>& args,
                                               const std::vector<NamedValue>& kwargs,
-                                              const std::optional<NamedValue>& self,
-                                              bool render_errors) {
+                                              const std::optional<NamedValue>& self) {
   if (schemas.size() == 1) {
     return {0, matchSchema(*schemas[0], range, graph, args, kwargs, self)};
   }
@@ -450,7 +449,7 @@ std::pair<size_t, MatchedSchema> matchSchemas(const std::vector<const FunctionSc
     failures.clear();
     for (size_t i = 0; i < schemas.size(); ++i) {
       auto matched = tryMatch(*schemas[i], range, graph, args, kwargs, self, allow_conversions,
-                              render_errors && allow_conversions ? &failures : nullptr);
+                              allow_conversions ? &failures : nullptr);
       if (matched) return {i, std::move(*matched)};
     }
   }
@@ -460,6 +459,13 @@ std::pair<size_t, MatchedSchema> matchSchemas(const std::vector<const FunctionSc
                     schemas.empty() ? "the function" : schemas[0]->name(),
                     describeCall(args, kwargs, self), refinementHint(args, kwargs),
                     describe(std::move(failures)));
+}
+
+Value* emitBuiltin(const SourceRange& range, Graph& graph, Symbol name,
+                   const std::vector<Value*>& args) {
+  std::vector<NamedValue> named;
+  for (Value* v : args) named.emplace_back(range, v);
+  return emitBuiltinCall(range, graph, name, named);
 }
 
 bool isBuiltinOperator(Symbol name) {

@@ -28,13 +28,15 @@ std::pair<size_t, MatchedSchema> matchSchemas(const std::vector<const FunctionSc
                                               const SourceRange& range, Graph& graph,
                                               const std::vector<NamedValue>& args,
                                               const std::vector<NamedValue>& kwargs,
-                                              const std::optional<NamedValue>& self = std::nullopt,
-                                              bool render_errors = true);
+                                              const std::optional<NamedValue>& self = std::nullopt);
 // Emits the operator (or builtin script function) `name`. Several results come back as a tuple.
 Value* emitBuiltinCall(const SourceRange& range, Graph& graph, Symbol name,
                        const std::vector<NamedValue>& args,
                        const std::vector<NamedValue>& kwargs = {},
                        const std::optional<NamedValue>& self = std::nullopt);
+// The same of values by position.
+Value* emitBuiltin(const SourceRange& range, Graph& graph, Symbol name,
+                   const std::vector<Value*>& args);
 // Whether emitBuiltinCall would find an overload, without emitting.
 bool isBuiltinOperator(Symbol name);
 

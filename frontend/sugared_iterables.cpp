@@ -9,17 +9,6 @@
 
 namespace wick {
 
-namespace {
-
-Value* builtin(const SourceRange& range, GraphFunction& fn, Symbol name,
-               const std::vector<Value*>& args) {
-  std::vector<NamedValue> named;
-  for (Value* v : args) named.emplace_back(range, v);
-  return emitBuiltinCall(range, *fn.graph(), name, named);
-}
-
-}  // namespace
-
 Value* SugaredTuple::asValue(const SourceRange& range, GraphFunction& fn) {
   std::vector<Value*> values;
   for (const SugaredValuePtr& e : elements_) values.push_back(e->asValue(range, fn));
@@ -67,20 +56,20 @@ RangeValue::RangeValue(const SourceRange&, GraphFunction& fn, std::vector<Value*
 Value* RangeValue::contains(const SourceRange& range, GraphFunction& fn, Value* value) {
   Graph& graph = *fn.graph();
   auto number = [&](int64_t n) { return graph.insertConstant(IValue(n)); };
-  return builtin(range, fn, Symbol::prim("rangeContains"),
-                 {value, start_ ? start_ : number(0), end_, step_ ? step_ : number(1)});
+  return emitBuiltin(range, *fn.graph(), Symbol::prim("rangeContains"),
+                     {value, start_ ? start_ : number(0), end_, step_ ? step_ : number(1)});
 }
 
 SugaredValuePtr RangeValue::getItem(const SourceRange& range, GraphFunction& fn, Value* index,
                                     TypePtr) {
   if (has_only_end_) return std::make_shared<SimpleValue>(index);
   return std::make_shared<SimpleValue>(
-      builtin(range, fn, aten::__derive_index, {index, start_, step_}));
+      emitBuiltin(range, *fn.graph(), aten::__derive_index, {index, start_, step_}));
 }
 
 Value* RangeValue::length(const SourceRange& range, GraphFunction& fn) {
   if (has_only_end_) return end_;
-  return builtin(range, fn, aten::__range_length, {start_, end_, step_});
+  return emitBuiltin(range, *fn.graph(), aten::__range_length, {start_, end_, step_});
 }
 
 bool IterableTree::shouldUnroll() const {
@@ -116,7 +105,7 @@ Value* IterableTree::length(const SourceRange& range, GraphFunction& fn) {
   }
   if (lengths.size() == 1) return lengths[0];
   Value* list = graph.insertNode(graph.createList(types::Int(), lengths))->output();
-  return builtin(range, fn, Symbol::prim("min"), {list});
+  return emitBuiltin(range, *fn.graph(), Symbol::prim("min"), {list});
 }
 
 std::vector<SugaredValuePtr> IterableTree::asTuple(const SourceRange& range, GraphFunction& fn,

@@ -16,13 +16,6 @@ namespace wick {
 
 namespace {
 
-Value* builtin(const SourceRange& range, GraphFunction& fn, Symbol name,
-               const std::vector<Value*>& args) {
-  std::vector<NamedValue> named;
-  for (Value* v : args) named.emplace_back(range, v);
-  return emitBuiltinCall(range, *fn.graph(), name, named);
-}
-
 SugaredValuePtr simple(Value* value) {
   return std::make_shared<SimpleValue>(value);
 }
@@ -188,7 +181,7 @@ SugaredValuePtr SimpleValue::attr(const SourceRange& range, GraphFunction& fn,
   const TypePtr& type = value_->type();
   Graph& graph = *fn.graph();
   if (Symbol property = propertyOperator(type->kind(), field)) {
-    return simple(builtin(range, fn, property, {value_}));
+    return simple(emitBuiltin(range, *fn.graph(), property, {value_}));
   }
   switch (type->kind()) {
     case TypeKind::Tensor:
@@ -382,7 +375,7 @@ std::vector<SugaredValuePtr> SimpleValue::asTuple(const SourceRange& range, Grap
       break;
     case TypeKind::String: {
       if (!size_hint) break;
-      Value* characters = builtin(range, fn, Symbol::aten("list"), {value_});
+      Value* characters = emitBuiltin(range, *fn.graph(), Symbol::aten("list"), {value_});
       unpacked = graph.insertNode(graph.createListUnpack(characters, *size_hint));
       break;
     }
@@ -401,8 +394,8 @@ std::vector<SugaredValuePtr> SimpleValue::asTuple(const SourceRange& range, Grap
     case TypeKind::Tensor: {
       if (!size_hint) break;
       // Rows of a tensor.
-      Value* rows = builtin(range, fn, Symbol::aten("unbind"),
-                            {value_, graph.insertConstant(IValue(int64_t{0}))});
+      Value* rows = emitBuiltin(range, *fn.graph(), Symbol::aten("unbind"),
+                                {value_, graph.insertConstant(IValue(int64_t{0}))});
       unpacked = graph.insertNode(graph.createListUnpack(rows, *size_hint));
       break;
     }
@@ -423,8 +416,8 @@ SugaredValuePtr SimpleValue::getItem(const SourceRange& range, GraphFunction& fn
   const TypePtr& type = value_->type();
   switch (type->kind()) {
     case TypeKind::Tensor:
-      return simple(builtin(range, fn, aten::select,
-                            {value_, graph.insertConstant(IValue(int64_t{0})), index}));
+      return simple(emitBuiltin(range, *fn.graph(), aten::select,
+                                {value_, graph.insertConstant(IValue(int64_t{0})), index}));
     case TypeKind::Tuple: {
       const auto& elements = type->contained();
       if (index->type()->kind() != TypeKind::Int) {
@@ -467,7 +460,7 @@ SugaredValuePtr SimpleValue::getItem(const SourceRange& range, GraphFunction& fn
     case TypeKind::List:
     case TypeKind::Dict:
     case TypeKind::String:
-      return simple(builtin(range, fn, aten::__getitem__, {value_, index}));
+      return simple(emitBuiltin(range, *fn.graph(), aten::__getitem__, {value_, index}));
     default:
       throwCompileError(range, "'{}' object is not subscriptable", type->annotation());
   }
@@ -480,7 +473,7 @@ SugaredValuePtr SimpleValue::iterate(const SourceRange& range, GraphFunction& fn
     case TypeKind::Tensor:
       return shared_from_this();
     case TypeKind::Dict:
-      return simple(builtin(range, fn, Symbol::aten("keys"), {value_}));
+      return simple(emitBuiltin(range, *fn.graph(), Symbol::aten("keys"), {value_}));
     case TypeKind::Tuple:
       return std::make_shared<SugaredTuple>(asTuple(range, fn, std::nullopt));
     default:
@@ -494,7 +487,7 @@ Value* SimpleValue::length(const SourceRange& range, GraphFunction& fn) {
     case TypeKind::String:
     case TypeKind::Tensor:
     case TypeKind::Dict:
-      return builtin(range, fn, aten::len, {value_});
+      return emitBuiltin(range, *fn.graph(), aten::len, {value_});
     case TypeKind::Tuple:
       return fn.graph()->insertConstant(
           IValue(static_cast<int64_t>(value_->type()->contained().size())));
