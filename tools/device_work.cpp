@@ -9,6 +9,7 @@
 #include "core/device_backend.h"
 #include "core/error_types.h"
 #include "ir/call_layer.h"
+#include "runtime/fusion/elements.h"
 #include "runtime/ops/call.h"
 
 namespace wick::cli {
@@ -123,14 +124,13 @@ class Counter : public CallLayer {
 class Memory {
  public:
   void add(const IValue& value) {
-    if (value.isTensor()) {
-      const Tensor& t = value.toTensor();
+    allElements(value, [&](const IValue& v) {
+      const Tensor t = v.isTensor() ? v.toTensor() : Tensor();
       if (t.defined() && t.isStrided() && seen_.insert(t.impl()).second) {
         bytes_ += numbersOf(t) * static_cast<double>(t.itemSize());
       }
-    } else if (value.isList() || value.isTuple()) {
-      for (const IValue& e : value.elements()) add(e);
-    }
+      return true;
+    });
   }
   double bytes() const { return bytes_; }
 

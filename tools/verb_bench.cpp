@@ -164,9 +164,8 @@ void benchVerb(const Options& options) {
   });
   const LoadedFile& program = *loaded;
   applyMode(options, program);
-  GraphFunction& named = program.function(options);
-  const std::shared_ptr<GraphFunction> cast = castFunction(options, program, named);
-  GraphFunction& function = cast ? *cast : named;
+  const std::shared_ptr<GraphFunction> chosen = functionFor(options, program);
+  GraphFunction& function = *chosen;
   const Arguments arguments = argumentsFor(options, program, function);
   placeOnDevice(options, program, arguments);
   // As an application prepares a model that it serves; a program that trains keeps its module.

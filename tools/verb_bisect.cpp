@@ -31,9 +31,8 @@ Outcome runAt(const Options& options, OptimizationLevel level) {
   defaultGenerator().seed(options.seed.value_or(0));
   const LoadedFile program = LoadedFile::load(options.file);
   applyMode(options, program);
-  GraphFunction& named = program.function(options);
-  const std::shared_ptr<GraphFunction> cast = castFunction(options, program, named);
-  GraphFunction& function = cast ? *cast : named;
+  const std::shared_ptr<GraphFunction> chosen = functionFor(options, program);
+  GraphFunction& function = *chosen;
   Arguments arguments = argumentsFor(options, program, function);
   try {
     return {program.call(options, function, std::move(arguments.positional),

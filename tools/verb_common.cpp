@@ -98,9 +98,10 @@ void placeOnDevice(const Options& options, const LoadedFile& program, const Argu
   moveConstants(program.unit(), defaultDevice());
 }
 
-std::shared_ptr<GraphFunction> castFunction(const Options& options, const LoadedFile& program,
-                                            GraphFunction& function) {
-  if (options.autocast.empty()) return nullptr;
+std::shared_ptr<GraphFunction> functionFor(const Options& options, const LoadedFile& program) {
+  GraphFunction& function = program.function(options);
+  // The program keeps it.
+  if (options.autocast.empty()) return {std::shared_ptr<void>(), &function};
   if (program.callsModule(options)) {
     throw CommandLineError(
         "--autocast: the module has hooks, which casts would not reach; --method names a method");

@@ -311,9 +311,8 @@ void profileVerb(const Options& options) {
   applySettings(options);
   const LoadedFile program = LoadedFile::load(options.file);
   applyMode(options, program);
-  GraphFunction& named = program.function(options);
-  const std::shared_ptr<GraphFunction> cast = castFunction(options, program, named);
-  GraphFunction& declared = cast ? *cast : named;
+  const std::shared_ptr<GraphFunction> chosen = functionFor(options, program);
+  GraphFunction& declared = *chosen;
   const Arguments arguments = argumentsFor(options, program, declared);
   placeOnDevice(options, program, arguments);
   std::shared_ptr<GraphFunction> prepared;

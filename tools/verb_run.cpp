@@ -40,9 +40,8 @@ void runVerb(const Options& options) {
   const LoadedFile program =
       options.prepare ? LoadedFile::load(options.file) : loadKept(options.file);
   applyMode(options, program);
-  GraphFunction& named = program.function(options);
-  const std::shared_ptr<GraphFunction> cast = castFunction(options, program, named);
-  GraphFunction& function = cast ? *cast : named;
+  const std::shared_ptr<GraphFunction> chosen = functionFor(options, program);
+  GraphFunction& function = *chosen;
   Arguments arguments = argumentsFor(options, program, function);
   placeOnDevice(options, program, arguments);
   const char* reason = options.prepare ? program.unpreparable(options) : nullptr;

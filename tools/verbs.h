@@ -46,10 +46,9 @@ NamedTensors tensorsOf(const std::string& path);
 void applyMode(const Options& options, const LoadedFile& program);
 // Applies --device: moves the module and the arguments there. To be called after applySettings().
 void placeOnDevice(const Options& options, const LoadedFile& program, const Arguments& arguments);
-// With --autocast a function that does the same in mixed precision, otherwise null. CommandLineError
+// The function that is called; with --autocast one that does the same in mixed precision. CommandLineError
 // for a module with hooks, which casts would not reach.
-std::shared_ptr<GraphFunction> castFunction(const Options& options, const LoadedFile& program,
-                                            GraphFunction& function);
+std::shared_ptr<GraphFunction> functionFor(const Options& options, const LoadedFile& program);
 // Brings a result of a call back to the CPU, so that it can be shown.
 void fetchResult(const Options& options, const IValue& result);
 // Says on standard error what --fallback computed on the CPU, if anything.

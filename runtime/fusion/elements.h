@@ -1,4 +1,6 @@
-// A bounded walk over values in tuples and lists.
+// A bounded walk over values in tuples and lists. Walks that are not this one do more: they go into objects
+// and dicts, each once (runtime/device_moves.h), or tell what contains what (collectState in
+// runtime/repeats.h).
 #pragma once
 
 #include <algorithm>

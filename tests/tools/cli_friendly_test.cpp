@@ -18,13 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
-using testing_cli::cli;
-using testing_cli::Outcome;
-using testing_cli::temporary;
-using testing_cli::write;
-
-const std::string kDigits = "examples/digits.pt";
-const std::string kSeven = "@examples/seven.npy";
+using namespace testing_cli;
 
 TEST(FriendlyCliTest, TellsItsVersion) {
   const Outcome o = cli({"--version"});

@@ -19,14 +19,7 @@ namespace {
 using testing::AllOf;
 using testing::AnyOf;
 using testing::HasSubstr;
-using testing_cli::cli;
-using testing_cli::Outcome;
-using testing_cli::readText;
-using testing_cli::temporary;
-using testing_cli::write;
-
-const std::string kDigits = "examples/digits.pt";
-const std::string kSeven = "@examples/seven.npy";
+using namespace testing_cli;
 
 Outcome runScript(const std::string& text, std::vector<std::string> more = {}) {
   std::vector<std::string> arguments = {"run", write("script.py", text)};

@@ -6,6 +6,10 @@
 
 namespace wick::testing_cli {
 
+// A model that reads digits, and one for it.
+inline const std::string kDigits = "examples/digits.pt";
+inline const std::string kSeven = "@examples/seven.npy";
+
 struct Outcome {
   int code;  // -1 when a signal ended the shell
   std::string out;

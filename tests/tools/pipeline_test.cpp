@@ -14,15 +14,8 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing_cli::cli;
-using testing_cli::Outcome;
-using testing_cli::readText;
-using testing_cli::temporary;
-using testing_cli::write;
+using namespace testing_cli;
 using Json = nlohmann::json;
-
-const std::string kDigits = "examples/digits.pt";
-const std::string kSeven = "@examples/seven.npy";
 
 Json pipeline(std::vector<std::string> more) {
   std::vector<std::string> arguments = {"pipeline", kDigits, "--json"};

@@ -16,11 +16,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing_cli::cli;
-using testing_cli::Outcome;
-using testing_cli::readText;
-using testing_cli::temporary;
-using testing_cli::write;
+using namespace testing_cli;
 
 // Numbers that look random, the same everywhere.
 class Noise {

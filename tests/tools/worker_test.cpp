@@ -13,10 +13,7 @@ namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
-using testing_cli::cli;
-using testing_cli::Outcome;
-using testing_cli::temporary;
-using testing_cli::write;
+using namespace testing_cli;
 
 // The answers to lines, which are JSON or not.
 std::vector<json> work(const std::vector<std::string>& lines) {
