@@ -288,21 +288,14 @@ class LoopDerivative : public SiteDerivative {
     }
     WICK_ASSERT(loop, "a graph of a loop without one");
     readLoop(*graph, *loop);
-    const std::vector<Value*> results(graph->outputs().begin(), graph->outputs().end());
-    Value* tuple = graph->insertNode(graph->createTuple(results))->output();
-    while (!graph->outputs().empty()) graph->block()->eraseOutput(graph->outputs().size() - 1);
-    graph->registerOutput(tuple);
-    plain_ = unit_.createFunction("__torch__.loop", std::move(graph));
+    plain_.emplace(std::move(graph));
   }
 
   bool computesAlone() const override { return true; }
 
   bool compute(const IValue* arguments, size_t num_arguments, IValue* results,
                size_t num_results) override {
-    const IValue found =
-        runFunction(*plain_, std::vector<IValue>(arguments, arguments + num_arguments));
-    for (size_t i = 0; i < num_results; ++i) results[i] = found.elements()[i];
-    return true;
+    return plain_->compute(arguments, num_arguments, results, num_results);
   }
 
   bool run(const IValue* arguments, size_t, IValue* results, size_t num_results,
@@ -434,8 +427,7 @@ class LoopDerivative : public SiteDerivative {
     loops_as_graphs.fetch_add(1, std::memory_order_relaxed);
   }
 
-  CompilationUnit unit_;
-  GraphFunction* plain_ = nullptr;
+  std::optional<PlainFunction> plain_;
   Origin trip_count_;
   std::vector<Origin> initial_, outside_;
   std::vector<size_t> list_of_;  // of each append, in the order of the program

@@ -124,23 +124,14 @@ class RegionNode : public Node {
 
 class RegionDerivative : public SiteDerivative {
  public:
-  explicit RegionDerivative(const std::shared_ptr<const Graph>& body) : body_(body), plans_(body) {
-    std::shared_ptr<Graph> graph = body_->copy();
-    const std::vector<Value*> results(graph->outputs().begin(), graph->outputs().end());
-    Value* tuple = graph->insertNode(graph->createTuple(results))->output();
-    while (!graph->outputs().empty()) graph->block()->eraseOutput(graph->outputs().size() - 1);
-    graph->registerOutput(tuple);
-    plain_ = unit_.createFunction("__torch__.region", std::move(graph));
-  }
+  explicit RegionDerivative(const std::shared_ptr<const Graph>& body)
+      : body_(body), plain_(body->copy()), plans_(body) {}
 
   bool computesAlone() const override { return true; }
 
   bool compute(const IValue* arguments, size_t num_arguments, IValue* results,
                size_t num_results) override {
-    const IValue found =
-        runFunction(*plain_, std::vector<IValue>(arguments, arguments + num_arguments));
-    for (size_t i = 0; i < num_results; ++i) results[i] = found.elements()[i];
-    return true;
+    return plain_.compute(arguments, num_arguments, results, num_results);
   }
 
   bool run(const IValue* arguments, size_t num_arguments, IValue* results, size_t num_results,
@@ -176,8 +167,7 @@ class RegionDerivative : public SiteDerivative {
 
  private:
   const std::shared_ptr<const Graph> body_;
-  CompilationUnit unit_;
-  GraphFunction* plain_ = nullptr;
+  PlainFunction plain_;
   RegionPlans plans_;
 };
 
@@ -359,6 +349,21 @@ std::unique_ptr<SiteDerivative> makeRegionDerivative(std::shared_ptr<const Graph
   };
   if (std::ranges::any_of(body->nodes(), isGraph)) return std::make_unique<JointDerivative>(*body);
   return std::make_unique<RegionDerivative>(body);
+}
+
+PlainFunction::PlainFunction(std::shared_ptr<Graph> graph) {
+  const std::vector<Value*> results(graph->outputs().begin(), graph->outputs().end());
+  Value* tuple = graph->insertNode(graph->createTuple(results))->output();
+  while (!graph->outputs().empty()) graph->block()->eraseOutput(graph->outputs().size() - 1);
+  graph->registerOutput(tuple);
+  function_ = unit_.createFunction("__torch__.plain", std::move(graph));
+}
+bool PlainFunction::compute(const IValue* arguments, size_t num_arguments, IValue* results,
+                            size_t num_results) const {
+  const IValue found =
+      runFunction(*function_, std::vector<IValue>(arguments, arguments + num_arguments));
+  for (size_t i = 0; i < num_results; ++i) results[i] = found.elements()[i];
+  return true;
 }
 
 std::optional<uint64_t> argumentsWithGradients(const IValue* arguments, size_t num_arguments) {

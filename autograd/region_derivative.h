@@ -2,12 +2,28 @@
 // prim::JointGraphs, which hold one of these and the call that differentiates its result.
 #pragma once
 
+#include <optional>
+
+#include "ir/function.h"
 #include "runtime/fusion/site_derivative.h"
 
 namespace wick::autograd {
 
 // `body`: of either.
 std::unique_ptr<SiteDerivative> makeRegionDerivative(std::shared_ptr<const Graph> body);
+
+// A graph as a function, whose results come as a tuple: for calls that need no gradients.
+class PlainFunction {
+ public:
+  explicit PlainFunction(std::shared_ptr<Graph> graph);
+  // As SiteDerivative::compute.
+  bool compute(const IValue* arguments, size_t num_arguments, IValue* results,
+               size_t num_results) const;
+
+ private:
+  CompilationUnit unit_;
+  GraphFunction* function_;
+};
 
 // What a call looks like to a graph's derivative: bit i of the result says that argument i requires
 // a gradient. Nullopt for calls that graphs do not differentiate: floating tensors of several

@@ -16,6 +16,21 @@
 #include "ir/operator.h"
 
 namespace wick {
+
+std::string dotText(const std::string& text) {
+  std::string out;
+  for (char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    if (c == '\n') {
+      out += "\\l";
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += ' ';
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
 namespace {
 
 // Deeper blocks nobody can read; the text of each is copied into the one around it.
@@ -32,22 +47,6 @@ std::string shortened(std::string text, size_t most) {
   // Not within a character.
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return text.substr(0, end) + "…";
-}
-
-// Backslashes and quotes for Graphviz; lines are set left.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') {
-      out += "\\l";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += ' ';
-    } else {
-      out += c;
-    }
-  }
-  return out;
 }
 
 // "float32[1, 3, *]"; "" when nothing is known.
@@ -305,7 +304,7 @@ class DotPrinter {
     for (const auto& [name, below] : frame.inner) {
       const std::string full = path.empty() ? name : path + "." + name;
       out_ += fmt::format("{}subgraph cluster_{} {{\n{}  label=\"{}\";\n", pad, clusters_++, pad,
-                          escaped(full));
+                          dotText(full));
       write(below, full, indent + 2);
       out_ += pad + "}\n";
     }
@@ -313,7 +312,7 @@ class DotPrinter {
 
   void box(Frame& frame, const std::string& id, const std::string& label, const char* shape) {
     const bool lines = label.find('\n') != std::string::npos;
-    frame.boxes += fmt::format("{} [label=\"{}{}\"", id, escaped(label), lines ? "\\l" : "");
+    frame.boxes += fmt::format("{} [label=\"{}{}\"", id, dotText(label), lines ? "\\l" : "");
     if (std::string_view(shape) != "box") frame.boxes += fmt::format(", shape={}", shape);
     frame.boxes += "];\n";
   }
@@ -323,12 +322,12 @@ class DotPrinter {
     if (folded(from)) {  // a constant that is returned
       const std::string id = fmt::format("c{}", constants_++);
       edges_ += fmt::format("  {} [label=\"{}\", shape=plaintext];\n  {} -> {};\n", id,
-                            escaped(texts_[&from]), id, to);
+                            dotText(texts_[&from]), id, to);
       return;
     }
     const std::string text = weights_.contains(&from) ? "" : edgeText(from);
     edges_ += fmt::format("  {} -> {}", sourceOf(from), to);
-    if (!text.empty()) edges_ += fmt::format(" [label=\"{}\"]", escaped(text));
+    if (!text.empty()) edges_ += fmt::format(" [label=\"{}\"]", dotText(text));
     edges_ += ";\n";
   }
 
@@ -368,8 +367,8 @@ class DotPrinter {
 
 std::string printDot(const Graph& graph, const DotOptions& options) {
   const size_t depth = blockDepth(graph);
-  WICK_CHECK(depth <= kMaxDepth, "a picture may show {} blocks within each other, this graph has {}",
-             kMaxDepth, depth);
+  WICK_CHECK(depth <= kMaxDepth,
+             "a picture may show {} blocks within each other, this graph has {}", kMaxDepth, depth);
   std::string out;
   withStack(kStackForWalk + kStackPerFrame * depth,
             [&] { out = DotPrinter(graph, options).print(graph); });

@@ -19,5 +19,7 @@ struct DotOptions {
 // as far as the types of values do, and types of other values than tensors. RuntimeError for a graph whose
 // blocks nest too deeply to be read.
 std::string printDot(const Graph& graph, const DotOptions& options = {});
+// The text of a label: backslashes and quotes for Graphviz; lines are set left.
+std::string dotText(const std::string& text);
 
 }  // namespace wick

@@ -4,23 +4,11 @@
 
 #include <unordered_map>
 
+#include "ir/dot.h"
+
 namespace wick::streams {
 
 namespace {
-
-// For Graphviz; lines are set left.
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') {
-      out += "\\l";
-    } else {
-      out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 class DotPrinter {
  public:
@@ -34,8 +22,8 @@ class DotPrinter {
         "  graph [fontname=\"Helvetica\", fontsize=11, style=rounded, color=gray];\n";
     for (size_t i = 0; i < graph_.inputs.size(); ++i) {
       const Port& port = graph_.inputs[i];
-      out_ += fmt::format("  in{} [label=\"{} : {}\", shape=ellipse];\n", i, escaped(port.value),
-                          escaped(port.type));
+      out_ += fmt::format("  in{} [label=\"{} : {}\", shape=ellipse];\n", i, dotText(port.value),
+                          dotText(port.type));
       source_[port.value] = {fmt::format("in{}", i), &port};
     }
     for (size_t i = 0; i < graph_.filters.size(); ++i) {
@@ -47,7 +35,7 @@ class DotPrinter {
     out_ += "  result [shape=ellipse];\n";
     for (const Port& port : graph_.outputs) {
       const auto& [from, made] = source_[port.value];
-      out_ += fmt::format("  {} -> result [label=\"{}\"];\n", from, escaped(made->type));
+      out_ += fmt::format("  {} -> result [label=\"{}\"];\n", from, dotText(made->type));
     }
     return out_ + edges_ + "}\n";
   }
@@ -70,7 +58,7 @@ class DotPrinter {
       label = "network";
     }
     line(depth, fmt::format("subgraph cluster_{} {{", clusters_++));
-    line(depth + 1, fmt::format("label=\"{}\";", escaped(label)));
+    line(depth + 1, fmt::format("label=\"{}\";", dotText(label)));
     for (const Part& inner : part.parts) write(inner, depth + 1);
     line(depth, "}");
   }
@@ -81,7 +69,7 @@ class DotPrinter {
     for (const auto& [name, value] : f.options) label += fmt::format("\n{}={}", name, value);
     for (const auto& [name, value] : f.state) label += fmt::format("\n{}: {}", name, value);
     if (label.find('\n') != std::string::npos) label += "\n";
-    line(depth, fmt::format("f{} [label=\"{}\"{}];", index, escaped(label),
+    line(depth, fmt::format("f{} [label=\"{}\"{}];", index, dotText(label),
                             f.stateful ? ", peripheries=2" : ""));
     for (const Port& port : f.inputs) {
       const auto producer = source_.find(port.value);
@@ -92,7 +80,7 @@ class DotPrinter {
       if (port.rate != 1) text += fmt::format(" pop {}", port.rate);
       if (port.peek != port.rate) text += fmt::format(" peek {}", port.peek);
       if (port.delay != 0) text += fmt::format(" delay {}", port.delay);
-      edges_ += fmt::format("  {} -> f{} [label=\"{}\"];\n", from, index, escaped(text));
+      edges_ += fmt::format("  {} -> f{} [label=\"{}\"];\n", from, index, dotText(text));
     }
   }
 

@@ -257,35 +257,34 @@ class Parser {
     return value;
   }
 
-  std::vector<Port> declared() {
+  // Ports in brackets; f reads what stands behind a name.
+  template <class F>
+  std::vector<Port> ports(F&& f) {
     std::vector<Port> ports;
     expect('(');
     if (accept(')')) return ports;
     do {
       Port port;
       port.value = name("the name of a value");
-      expect(':');
-      port.type = type();
-      if (acceptWord("push")) port.rate = port.peek = number();
+      f(port);
       ports.push_back(std::move(port));
     } while (accept(','));
     expect(')');
     return ports;
   }
+  std::vector<Port> declared() {
+    return ports([&](Port& port) {
+      expect(':');
+      port.type = type();
+      if (acceptWord("push")) port.rate = port.peek = number();
+    });
+  }
   std::vector<Port> readPorts() {
-    std::vector<Port> ports;
-    expect('(');
-    if (accept(')')) return ports;
-    do {
-      Port port;
-      port.value = name("the name of a value");
+    return ports([&](Port& port) {
       if (acceptWord("pop")) port.rate = number();
       port.peek = acceptWord("peek") ? number() : port.rate;
       if (acceptWord("delay")) port.delay = number();
-      ports.push_back(std::move(port));
-    } while (accept(','));
-    expect(')');
-    return ports;
+    });
   }
   std::vector<int64_t> weights() {
     expectWord("roundrobin");

@@ -169,9 +169,10 @@ class Application {
     return !__builtin_mul_overflow(stride(d), step, &stride(d));
   }
 
-  bool permute() {
-    if (static_cast<int>(step_.numbers.size()) != t_.rank) return false;
-    const TensorLayout from = t_;
+  // Calls f(i, d) for each number i, which names dimension d. False where there is no such dimension, or
+  // two numbers name it.
+  template <class F>
+  bool forDims(F&& f) {
     uint32_t seen = 0;
     for (size_t i = 0; i < step_.numbers.size(); ++i) {
       const int64_t wanted = number(i);
@@ -179,10 +180,18 @@ class Application {
       const int d = wrap(static_cast<int>(wanted), t_.rank);
       if (seen >> d & 1) return false;
       seen |= 1u << d;
-      t_.sizes[i] = from.sizes[static_cast<size_t>(d)];
-      t_.strides[i] = from.strides[static_cast<size_t>(d)];
+      f(i, d);
     }
     return true;
+  }
+
+  bool permute() {
+    if (static_cast<int>(step_.numbers.size()) != t_.rank) return false;
+    const TensorLayout from = t_;
+    return forDims([&](size_t i, int d) {
+      t_.sizes[i] = from.sizes[static_cast<size_t>(d)];
+      t_.strides[i] = from.strides[static_cast<size_t>(d)];
+    });
   }
   bool swap(int one, int other) {
     const int a = wrap(one, t_.rank), b = wrap(other, t_.rank);
@@ -221,17 +230,10 @@ class Application {
   }
 
   bool flip() {
-    uint32_t seen = 0;
-    for (size_t i = 0; i < step_.numbers.size(); ++i) {
-      const int64_t wanted = number(i);
-      if (wanted < -t_.rank || wanted >= t_.rank) return false;
-      const int d = wrap(static_cast<int>(wanted), t_.rank);
-      if (seen >> d & 1) return false;
-      seen |= 1u << d;
+    return forDims([&](size_t, int d) {
       t_.offset += std::max<int64_t>(size(d) - 1, 0) * stride(d);
       stride(d) = -stride(d);
-    }
-    return true;
+    });
   }
 
   ViewOutcome expand(const DimVector& wanted) {

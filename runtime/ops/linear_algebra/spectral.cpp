@@ -15,15 +15,7 @@ namespace linalg {
 
 namespace {
 template <class T>
-struct RealOf {
-  using type = T;
-};
-template <class T>
-struct RealOf<std::complex<T>> {
-  using type = T;
-};
-template <class T>
-using Real = typename RealOf<T>::type;
+using Real = decltype(std::real(T()));
 
 // LAPACK's iterations may not end on NaN or infinity.
 void checkFinite(const char* op, const Tensor& a) {
