@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/formula.h"
+#include "tests/error_text.h"
 #include "tests/every_operator.h"
 #include "wick.h"
 
@@ -36,12 +37,7 @@ std::vector<double> numbersOf(const std::string& body) {
 }
 
 std::string errorOf(const std::string& body) {
-  try {
-    compile("def main():\n" + body).call("main", {});
-  } catch (const RuntimeError& e) {
-    return e.brief();
-  }
-  return "no error";
+  return testing_errors::errorOf([&] { compile("def main():\n" + body).call("main", {}); });
 }
 
 void expectNear(const std::vector<double>& found, const std::vector<double>& expected) {

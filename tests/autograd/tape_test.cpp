@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "autograd/engine.h"
+#include "tests/error_text.h"
 #include "wick.h"
 
 namespace wick {
@@ -17,12 +18,7 @@ IValue run(const std::string& body, std::vector<IValue> arguments = {}) {
 }
 
 std::string errorOf(const std::string& body) {
-  try {
-    run(body);
-  } catch (const RuntimeError& e) {
-    return e.brief();
-  }
-  return "no error";
+  return testing_errors::errorOf([&] { run(body); });
 }
 
 std::vector<double> numbers(const IValue& value) {

@@ -6,27 +6,20 @@
 #include <functional>
 
 #include "core/error.h"
+#include "tests/error_text.h"
 
 namespace wick {
 namespace {
 
+using testing_errors::errorOf;
+
 std::string messageOf(IValue value, const TypePtr& type,
                       Conversions conversions = Conversions::None) {
-  try {
-    conform(std::move(value), type, conversions);
-  } catch (const RuntimeError& error) {
-    return error.brief();
-  }
-  return "no error";
+  return errorOf([&] { conform(std::move(value), type, conversions); });
 }
 
 std::string claimMessage(TypeClaims& claims, const IValue& value, const TypePtr& type) {
-  try {
-    claims.conform(value, type);
-  } catch (const RuntimeError& error) {
-    return error.brief();
-  }
-  return "no error";
+  return errorOf([&] { claims.conform(value, type); });
 }
 
 // ( ((leaf, leaf), (leaf, leaf)), … ), where each level is one tuple.

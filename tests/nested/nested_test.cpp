@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/nested_form.h"
+#include "tests/error_text.h"
 #include "wick.h"
 
 namespace wick {
@@ -72,12 +73,7 @@ IValue evaluate(const std::string& expression) {
   return result;
 }
 std::string refusalOf(const std::string& expression) {
-  try {
-    evaluate(expression);
-  } catch (const RuntimeError& error) {
-    return error.brief();
-  }
-  return "no error";
+  return testing_errors::errorOf([&] { evaluate(expression); });
 }
 std::vector<float> padded(const std::string& expression) {
   return numbers(evaluate("torch.nested.to_padded_tensor(" + expression + ", -1.0)").tensor());

@@ -1,10 +1,10 @@
-// Operators against PyTorch's answers: each case feeds waves (sines of a square) and compares
-// the sizes and a weighted sum of the first result.
+// Operators against PyTorch's answers: they get waves (sines of a square); the sizes and a weighted sum
+// of the first result are compared.
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "runtime/ops/call.h"
+#include "tests/runtime/op_testing.h"
 
 namespace wick {
 namespace {
@@ -28,351 +28,151 @@ IValue tensors(std::vector<IValue> values) {
   return IValue(makeList(types::Tensor(), std::move(values)));
 }
 
-struct Case {
-  const char* name;
-  const char* overload;
-  std::vector<IValue> args;
-  const char* sizes;
-  double checksum;
-};
-
-const std::vector<Case>& cases() {
-  static const std::vector<Case> all = {
-      {"aten::batch_norm",
-       "",
-       {wave({2, 3, 4, 5}, 0), wave({3}, 1), wave({3}, 2), IValue(), IValue(), IValue(true),
-        IValue(0.1), IValue(1e-05), IValue(true)},
-       "[2, 3, 4, 5]",
-       8.323408861175217},
-      {"aten::layer_norm",
-       "",
-       {wave({4, 6, 10}, 0), ints({10}), wave({10}, 1), wave({10}, 2), IValue(1e-05), IValue(true)},
-       "[4, 6, 10]",
-       -6.6348032437006825},
-      {"aten::group_norm",
-       "",
-       {wave({2, 6, 3, 3}, 0), IValue(int64_t{3}), wave({6}, 1), wave({6}, 2), IValue(1e-05),
-        IValue(true)},
-       "[2, 6, 3, 3]",
-       7.155733829241431},
-      {"aten::instance_norm",
-       "",
-       {wave({2, 3, 4, 5}, 0), IValue(), IValue(), IValue(), IValue(), IValue(true), IValue(0.1),
-        IValue(1e-05), IValue(true)},
-       "[2, 3, 4, 5]",
-       3.6133501657745137},
-      {"aten::max_pool2d",
-       "",
-       {wave({2, 3, 9, 8}, 0), ints({3, 2}), ints({2, 2}), ints({1, 0}), ints({1, 2}),
-        IValue(true)},
-       "[2, 3, 5, 4]",
-       -10.466203163009704},
-      {"aten::avg_pool2d",
-       "",
-       {wave({2, 3, 9, 8}, 0), ints({3, 2}), ints({2, 2}), ints({1, 0}), IValue(true),
-        IValue(false), IValue()},
-       "[2, 3, 5, 4]",
-       -5.028112206194434},
-      {"aten::avg_pool3d",
-       "",
-       {wave({1, 2, 5, 6, 7}, 0), ints({3, 2, 2}), ints({2, 1, 2}), ints({1, 0, 1}), IValue(false),
-        IValue(true), IValue()},
-       "[1, 2, 3, 5, 4]",
-       0.20406868508322695},
-      {"aten::adaptive_avg_pool2d",
-       "",
-       {wave({2, 3, 9, 8}, 0), ints({4, 3})},
-       "[2, 3, 4, 3]",
-       1.403644303838866},
-      {"aten::adaptive_max_pool2d",
-       "",
-       {wave({2, 3, 9, 8}, 0), ints({4, 3})},
-       "[2, 3, 4, 3]",
-       2.2808534445744346},
-      {"aten::upsample_bilinear2d",
-       "",
-       {wave({1, 2, 4, 5}, 0), ints({7, 9}), IValue(true), IValue(), IValue()},
-       "[1, 2, 7, 9]",
-       1.889785794371055},
-      {"aten::upsample_bilinear2d",
-       "vec",
-       {wave({1, 2, 4, 5}, 0), IValue(), IValue(false), floats({1.5, 0.7})},
-       "[1, 2, 6, 3]",
-       -1.1973789772834944},
-      {"aten::upsample_bicubic2d",
-       "",
-       {wave({1, 2, 4, 5}, 0), ints({7, 3}), IValue(false), IValue(), IValue()},
-       "[1, 2, 7, 3]",
-       2.9915556408689286},
-      {"aten::upsample_nearest2d",
-       "",
-       {wave({1, 2, 4, 5}, 0), ints({7, 3}), IValue(), IValue()},
-       "[1, 2, 7, 3]",
-       2.1320211398292894},
-      {"aten::_upsample_nearest_exact2d",
-       "",
-       {wave({1, 2, 4, 5}, 0), ints({7, 3}), IValue(), IValue()},
-       "[1, 2, 7, 3]",
-       0.9281729632180301},
-      {"aten::_upsample_bilinear2d_aa",
-       "",
-       {wave({1, 2, 9, 8}, 0), ints({4, 3}), IValue(false), IValue(), IValue()},
-       "[1, 2, 4, 3]",
-       1.5426459232697471},
-      {"aten::upsample_trilinear3d",
-       "",
-       {wave({1, 2, 3, 4, 5}, 0), ints({5, 3, 7}), IValue(false), IValue(), IValue(), IValue()},
-       "[1, 2, 5, 3, 7]",
-       10.975704458112064},
-      {"aten::grid_sampler_2d",
-       "",
-       {wave({1, 2, 5, 6}, 0), wave({1, 4, 3, 2}, 3), IValue(int64_t{0}), IValue(int64_t{0}),
-        IValue(false)},
-       "[1, 2, 4, 3]",
-       -2.3452339398680753},
-      {"aten::grid_sampler_2d",
-       "",
-       {wave({1, 2, 5, 6}, 0), wave({1, 4, 3, 2}, 3), IValue(int64_t{0}), IValue(int64_t{1}),
-        IValue(false)},
-       "[1, 2, 4, 3]",
-       -3.1770462972810813},
-      {"aten::grid_sampler_2d",
-       "",
-       {wave({1, 2, 5, 6}, 0), wave({1, 4, 3, 2}, 3), IValue(int64_t{0}), IValue(int64_t{2}),
-        IValue(false)},
-       "[1, 2, 4, 3]",
-       -3.177046188564693},
-      {"aten::grid_sampler_2d",
-       "",
-       {wave({1, 2, 5, 6}, 0), wave({1, 4, 3, 2}, 3), IValue(int64_t{1}), IValue(int64_t{0}),
-        IValue(false)},
-       "[1, 2, 4, 3]",
-       -5.367345703868238},
-      {"aten::grid_sampler_2d",
-       "",
-       {wave({1, 2, 5, 6}, 0), wave({1, 4, 3, 2}, 3), IValue(int64_t{1}), IValue(int64_t{1}),
-        IValue(false)},
-       "[1, 2, 4, 3]",
-       -5.367345703868238},
-      {"aten::grid_sampler_2d",
-       "",
-       {wave({1, 2, 5, 6}, 0), wave({1, 4, 3, 2}, 3), IValue(int64_t{1}), IValue(int64_t{2}),
-        IValue(false)},
-       "[1, 2, 4, 3]",
-       -5.367345703868238},
-      {"aten::grid_sampler_2d",
-       "",
-       {wave({1, 2, 5, 6}, 0), wave({1, 4, 3, 2}, 3), IValue(int64_t{2}), IValue(int64_t{0}),
-        IValue(false)},
-       "[1, 2, 4, 3]",
-       -3.115150022654676},
-      {"aten::grid_sampler_2d",
-       "",
-       {wave({1, 2, 5, 6}, 0), wave({1, 4, 3, 2}, 3), IValue(int64_t{2}), IValue(int64_t{1}),
-        IValue(false)},
-       "[1, 2, 4, 3]",
-       -3.959209105881433},
-      {"aten::grid_sampler_2d",
-       "",
-       {wave({1, 2, 5, 6}, 0), wave({1, 4, 3, 2}, 3), IValue(int64_t{2}), IValue(int64_t{2}),
-        IValue(false)},
-       "[1, 2, 4, 3]",
-       -3.840048697656955},
-      {"aten::grid_sampler_3d",
-       "",
-       {wave({1, 2, 4, 5, 6}, 0), wave({1, 2, 4, 3, 3}, 3), IValue(int64_t{0}), IValue(int64_t{2}),
-        IValue(true)},
-       "[1, 2, 2, 4, 3]",
-       1.9229445788137192},
-      {"aten::affine_grid_generator",
-       "",
-       {wave({2, 2, 3}, 0), ints({2, 1, 3, 4}), IValue(false)},
-       "[2, 3, 4, 2]",
-       0.7197116305978071},
-      {"aten::im2col",
-       "",
-       {wave({2, 3, 6, 7}, 0), ints({3, 2}), ints({1, 2}), ints({1, 1}), ints({2, 1})},
-       "[2, 18, 21]",
-       6.313221553905896},
-      {"aten::conv_transpose2d",
-       "input",
-       {wave({1, 4, 5, 6}, 0), wave({4, 2, 3, 3}, 1), wave({4}, 2), ints({2, 1}), ints({1, 0}),
-        ints({1, 0}), IValue(int64_t{2}), ints({1, 2})},
-       "[1, 4, 10, 10]",
-       -15.490136020193347},
-      {"aten::conv1d",
-       "padding",
-       {wave({2, 4, 9}, 0), wave({6, 2, 4}, 1), IValue(), ints({1}), IValue("same"), ints({2}),
-        IValue(int64_t{2})},
-       "[2, 6, 9]",
-       -6.857848812360496},
-      {"aten::conv3d",
-       "",
-       {wave({1, 2, 5, 5, 5}, 0), wave({3, 2, 2, 3, 2}, 1), IValue(), ints({1, 2, 1}),
-        ints({0, 1, 1}), ints({2, 1, 1}), IValue(int64_t{1})},
-       "[1, 3, 3, 3, 6]",
-       32.694814379948234},
-      {"aten::lstm",
-       "input",
-       {wave({6, 3, 4}, 0), tensors({wave({2, 3, 5}, 1), wave({2, 3, 5}, 2)}),
-        tensors({wave({20, 4}, 1), wave({20, 5}, 2), wave({20}, 3), wave({20}, 4), wave({20, 4}, 5),
-                 wave({20, 5}, 6), wave({20}, 7), wave({20}, 8)}),
-        IValue(true), IValue(int64_t{1}), IValue(0.0), IValue(false), IValue(true), IValue(false)},
-       "[6, 3, 10]",
-       -2.1982142546819574},
-      {"aten::gru",
-       "input",
-       {wave({3, 6, 4}, 0), wave({1, 3, 5}, 1),
-        tensors({wave({15, 4}, 1), wave({15, 5}, 2), wave({15}, 3), wave({15}, 4)}), IValue(true),
-        IValue(int64_t{1}), IValue(0.0), IValue(false), IValue(false), IValue(true)},
-       "[3, 6, 5]",
-       -0.011709252185188035},
-      {"aten::mse_loss",
-       "",
-       {wave({3, 4}, 0), wave({3, 4}, 2), IValue(int64_t{1})},
-       "[]",
-       1.5293735265731812},
-      {"aten::l1_loss",
-       "",
-       {wave({3, 4}, 0), wave({3, 4}, 2), IValue(int64_t{1})},
-       "[]",
-       1.1687226295471191},
-      {"aten::smooth_l1_loss",
-       "",
-       {wave({3, 4}, 0), wave({3, 4}, 2), IValue(int64_t{1})},
-       "[]",
-       0.6826798319816589},
-      {"aten::huber_loss",
-       "",
-       {wave({3, 4}, 0), wave({3, 4}, 2), IValue(int64_t{1})},
-       "[]",
-       0.6826798319816589},
-      {"aten::soft_margin_loss",
-       "",
-       {wave({3, 4}, 0), wave({3, 4}, 2), IValue(int64_t{2})},
-       "[]",
-       10.066646575927734},
-      {"aten::binary_cross_entropy_with_logits",
-       "",
-       {wave({3, 4}, 0), wave({3, 4}, 2), wave({3, 4}, 5), wave({4}, 6), IValue(int64_t{0})},
-       "[3, 4]",
-       0.7296704120510642},
-      {"aten::triplet_margin_loss",
-       "",
-       {wave({3, 4}, 0), wave({3, 4}, 2), wave({3, 4}, 4), IValue(1.0), IValue(2.0), IValue(1e-06),
-        IValue(true), IValue(int64_t{0})},
-       "[3]",
-       3.568375459812481},
-      {"aten::cosine_similarity",
-       "",
-       {wave({3, 4}, 0), wave({3, 4}, 2), IValue(int64_t{1}), IValue(1e-08)},
-       "[3]",
-       -1.349937158118189},
-      {"aten::pairwise_distance",
-       "",
-       {wave({3, 4}, 0), wave({3, 4}, 2), IValue(1.5), IValue(1e-06), IValue(true)},
-       "[3, 1]",
-       8.419330608519111},
-      {"aten::glu", "", {wave({3, 8}, 0), IValue(int64_t{-1})}, "[3, 4]", 0.1761543707206641},
-      {"aten::einsum",
-       "",
-       {IValue("bij,bjk->bki"), tensors({wave({2, 3, 4}, 0), wave({2, 4, 5}, 1)})},
-       "[2, 5, 3]",
-       -2.4618431840155246},
-      {"aten::einsum",
-       "",
-       {IValue("...ii,i->..."), tensors({wave({2, 3, 3}, 0), wave({3}, 1)})},
-       "[2]",
-       1.1696823073053755},
-      {"aten::bilinear",
-       "",
-       {wave({3, 4}, 0), wave({3, 5}, 1), wave({6, 4, 5}, 2), wave({6}, 3)},
-       "[3, 6]",
-       0.42995101457540424},
-      {"aten::tensordot",
-       "",
-       {wave({3, 4, 5}, 0), wave({4, 3, 2}, 1), ints({1, 0}), ints({0, 1})},
-       "[5, 2]",
-       2.0986184513120794},
-      {"aten::baddbmm",
-       "",
-       {wave({2, 3, 5}, 0), wave({2, 3, 4}, 1), wave({2, 4, 5}, 2)},
-       "[2, 3, 5]",
-       6.8734179244619},
-      {"aten::linalg_det", "", {wave({3, 4, 4}, 0)}, "[3]", -2.114369294411078},
-      {"aten::linalg_inv", "", {wave({4, 4}, 9)}, "[4, 4]", -0.56828176498349},
-      {"aten::linalg_solve", "", {wave({4, 4}, 9), wave({4, 3}, 0)}, "[4, 3]", -1.9030289849756157},
-      {"aten::linalg_svdvals", "", {wave({2, 5, 3}, 0)}, "[2, 3]", 6.1669781625336855},
-      {"aten::linalg_eigvalsh",
-       "",
-       {wave({2, 4, 4}, 0), IValue("L")},
-       "[2, 4]",
-       -3.017721815823105},
-      {"aten::linalg_norm",
-       "ord_str",
-       {wave({4, 5}, 0), IValue("nuc"), IValue(), IValue(false)},
-       "[]",
-       5.784284591674805},
-      {"aten::matrix_exp", "", {wave({3, 4, 4}, 0)}, "[3, 4, 4]", -0.10867116170932345},
-      {"aten::linalg_matrix_power",
-       "",
-       {wave({4, 4}, 0), IValue(int64_t{-2})},
-       "[4, 4]",
-       14057.899025547067},
-      {"aten::cdist",
-       "",
-       {wave({3, 5}, 0), wave({4, 5}, 2), IValue(1.5), IValue()},
-       "[3, 4]",
-       -2.563864528330257},
-      {"aten::logcumsumexp",
-       "",
-       {wave({4, 5}, 0), IValue(int64_t{1})},
-       "[4, 5]",
-       0.06695914725443275},
-      {"aten::renorm",
-       "",
-       {wave({4, 5}, 0), IValue(2.0), IValue(int64_t{0}), IValue(1.0)},
-       "[4, 5]",
-       1.854203558803409},
-      {"aten::logsumexp", "", {wave({4, 5}, 0), ints({0})}, "[5]", 5.365535489585079},
-      {"aten::var",
-       "dim",
-       {wave({4, 5}, 0), ints({1}), IValue(true), IValue(false)},
-       "[4]",
-       1.3192457034707628},
-      {"aten::cumprod", "", {wave({4, 5}, 0), IValue(int64_t{1})}, "[4, 5]", -0.11802124659165064},
-      {"aten::fft_irfft",
-       "",
-       {wave({3, 7}, 0), IValue(), IValue(int64_t{-1}), IValue("ortho")},
-       "[3, 12]",
-       -0.409551619933076},
-      {"aten::fft_hfft",
-       "",
-       {wave({3, 7}, 0), IValue(int64_t{6}), IValue(int64_t{-1}), IValue()},
-       "[3, 6]",
-       2.900248389589922},
-  };
-  return all;
+// The sizes of the first result, and its elements weighted by their places.
+template <class... Args>
+void expectSum(const char* name, const char* overload, const char* sizes, double checksum,
+               Args&&... args) {
+  const Tensor out =
+      testing::call(name, overload, std::forward<Args>(args)...).to(DType::Double).contiguous();
+  EXPECT_EQ(formatInts(out.sizes()), sizes) << name;
+  double sum = 0;
+  for (int64_t i = 0; i < out.numel(); ++i) {
+    sum += out.data<double>()[i] * std::cos(static_cast<double>(i) * 0.3);
+  }
+  EXPECT_NEAR(sum, checksum, 1e-4 * (1 + std::abs(checksum))) << name;
 }
 
-TEST(Operators, AgreeWithPyTorch) {
-  for (const Case& c : cases()) {
-    const Operator* op =
-        OperatorRegistry::instance().find(Symbol::fromQualString(c.name), c.overload);
-    ASSERT_NE(op, nullptr) << c.name << "." << c.overload;
-    std::vector<IValue> args = c.args;
-    const auto& formals = op->schema().arguments();
-    while (args.size() < formals.size()) args.push_back(*formals[args.size()].default_value);
-    std::vector<IValue> results(op->schema().returns().size());
-    op->call(args.data(), args.size(), results.data(), results.size());
-    Tensor out = results[0].toTensor().to(DType::Double).contiguous();
-    EXPECT_EQ(formatInts(out.sizes()), c.sizes) << op->schema().str();
-    double sum = 0;
-    for (int64_t i = 0; i < out.numel(); ++i) {
-      sum += out.data<double>()[i] * std::cos(static_cast<double>(i) * 0.3);
-    }
-    EXPECT_NEAR(sum, c.checksum, 1e-4 * (1 + std::abs(c.checksum))) << op->schema().str();
-  }
+TEST(Values, NormsAndPools) {
+  expectSum("aten::batch_norm", "", "[2, 3, 4, 5]", 8.323408861175217, wave({2, 3, 4, 5}, 0),
+            wave({3}, 1), wave({3}, 2), IValue(), IValue(), true, 0.1, 1e-05, true);
+  expectSum("aten::layer_norm", "", "[4, 6, 10]", -6.6348032437006825, wave({4, 6, 10}, 0),
+            ints({10}), wave({10}, 1), wave({10}, 2), 1e-05, true);
+  expectSum("aten::group_norm", "", "[2, 6, 3, 3]", 7.155733829241431, wave({2, 6, 3, 3}, 0), 3,
+            wave({6}, 1), wave({6}, 2), 1e-05, true);
+  expectSum("aten::instance_norm", "", "[2, 3, 4, 5]", 3.6133501657745137, wave({2, 3, 4, 5}, 0),
+            IValue(), IValue(), IValue(), IValue(), true, 0.1, 1e-05, true);
+  expectSum("aten::max_pool2d", "", "[2, 3, 5, 4]", -10.466203163009704, wave({2, 3, 9, 8}, 0),
+            ints({3, 2}), ints({2, 2}), ints({1, 0}), ints({1, 2}), true);
+  expectSum("aten::avg_pool2d", "", "[2, 3, 5, 4]", -5.028112206194434, wave({2, 3, 9, 8}, 0),
+            ints({3, 2}), ints({2, 2}), ints({1, 0}), true, false, IValue());
+  expectSum("aten::avg_pool3d", "", "[1, 2, 3, 5, 4]", 0.20406868508322695,
+            wave({1, 2, 5, 6, 7}, 0), ints({3, 2, 2}), ints({2, 1, 2}), ints({1, 0, 1}), false,
+            true, IValue());
+  expectSum("aten::adaptive_avg_pool2d", "", "[2, 3, 4, 3]", 1.403644303838866,
+            wave({2, 3, 9, 8}, 0), ints({4, 3}));
+  expectSum("aten::adaptive_max_pool2d", "", "[2, 3, 4, 3]", 2.2808534445744346,
+            wave({2, 3, 9, 8}, 0), ints({4, 3}));
+}
+
+TEST(Values, Samples) {
+  expectSum("aten::upsample_bilinear2d", "", "[1, 2, 7, 9]", 1.889785794371055,
+            wave({1, 2, 4, 5}, 0), ints({7, 9}), true, IValue(), IValue());
+  expectSum("aten::upsample_bilinear2d", "vec", "[1, 2, 6, 3]", -1.1973789772834944,
+            wave({1, 2, 4, 5}, 0), IValue(), false, floats({1.5, 0.7}));
+  expectSum("aten::upsample_bicubic2d", "", "[1, 2, 7, 3]", 2.9915556408689286,
+            wave({1, 2, 4, 5}, 0), ints({7, 3}), false, IValue(), IValue());
+  expectSum("aten::upsample_nearest2d", "", "[1, 2, 7, 3]", 2.1320211398292894,
+            wave({1, 2, 4, 5}, 0), ints({7, 3}), IValue(), IValue());
+  expectSum("aten::_upsample_nearest_exact2d", "", "[1, 2, 7, 3]", 0.9281729632180301,
+            wave({1, 2, 4, 5}, 0), ints({7, 3}), IValue(), IValue());
+  expectSum("aten::_upsample_bilinear2d_aa", "", "[1, 2, 4, 3]", 1.5426459232697471,
+            wave({1, 2, 9, 8}, 0), ints({4, 3}), false, IValue(), IValue());
+  expectSum("aten::upsample_trilinear3d", "", "[1, 2, 5, 3, 7]", 10.975704458112064,
+            wave({1, 2, 3, 4, 5}, 0), ints({5, 3, 7}), false, IValue(), IValue(), IValue());
+  expectSum("aten::grid_sampler_2d", "", "[1, 2, 4, 3]", -2.3452339398680753, wave({1, 2, 5, 6}, 0),
+            wave({1, 4, 3, 2}, 3), 0, 0, false);
+  expectSum("aten::grid_sampler_2d", "", "[1, 2, 4, 3]", -3.1770462972810813, wave({1, 2, 5, 6}, 0),
+            wave({1, 4, 3, 2}, 3), 0, 1, false);
+  expectSum("aten::grid_sampler_2d", "", "[1, 2, 4, 3]", -3.177046188564693, wave({1, 2, 5, 6}, 0),
+            wave({1, 4, 3, 2}, 3), 0, 2, false);
+  expectSum("aten::grid_sampler_2d", "", "[1, 2, 4, 3]", -5.367345703868238, wave({1, 2, 5, 6}, 0),
+            wave({1, 4, 3, 2}, 3), 1, 0, false);
+  expectSum("aten::grid_sampler_2d", "", "[1, 2, 4, 3]", -5.367345703868238, wave({1, 2, 5, 6}, 0),
+            wave({1, 4, 3, 2}, 3), 1, 1, false);
+  expectSum("aten::grid_sampler_2d", "", "[1, 2, 4, 3]", -5.367345703868238, wave({1, 2, 5, 6}, 0),
+            wave({1, 4, 3, 2}, 3), 1, 2, false);
+  expectSum("aten::grid_sampler_2d", "", "[1, 2, 4, 3]", -3.115150022654676, wave({1, 2, 5, 6}, 0),
+            wave({1, 4, 3, 2}, 3), 2, 0, false);
+  expectSum("aten::grid_sampler_2d", "", "[1, 2, 4, 3]", -3.959209105881433, wave({1, 2, 5, 6}, 0),
+            wave({1, 4, 3, 2}, 3), 2, 1, false);
+  expectSum("aten::grid_sampler_2d", "", "[1, 2, 4, 3]", -3.840048697656955, wave({1, 2, 5, 6}, 0),
+            wave({1, 4, 3, 2}, 3), 2, 2, false);
+  expectSum("aten::grid_sampler_3d", "", "[1, 2, 2, 4, 3]", 1.9229445788137192,
+            wave({1, 2, 4, 5, 6}, 0), wave({1, 2, 4, 3, 3}, 3), 0, 2, true);
+  expectSum("aten::affine_grid_generator", "", "[2, 3, 4, 2]", 0.7197116305978071,
+            wave({2, 2, 3}, 0), ints({2, 1, 3, 4}), false);
+}
+
+TEST(Values, LayersAndLosses) {
+  expectSum("aten::im2col", "", "[2, 18, 21]", 6.313221553905896, wave({2, 3, 6, 7}, 0),
+            ints({3, 2}), ints({1, 2}), ints({1, 1}), ints({2, 1}));
+  expectSum("aten::conv_transpose2d", "input", "[1, 4, 10, 10]", -15.490136020193347,
+            wave({1, 4, 5, 6}, 0), wave({4, 2, 3, 3}, 1), wave({4}, 2), ints({2, 1}), ints({1, 0}),
+            ints({1, 0}), 2, ints({1, 2}));
+  expectSum("aten::conv1d", "padding", "[2, 6, 9]", -6.857848812360496, wave({2, 4, 9}, 0),
+            wave({6, 2, 4}, 1), IValue(), ints({1}), IValue("same"), ints({2}), 2);
+  expectSum("aten::conv3d", "", "[1, 3, 3, 3, 6]", 32.694814379948234, wave({1, 2, 5, 5, 5}, 0),
+            wave({3, 2, 2, 3, 2}, 1), IValue(), ints({1, 2, 1}), ints({0, 1, 1}), ints({2, 1, 1}),
+            1);
+  expectSum("aten::lstm", "input", "[6, 3, 10]", -2.1982142546819574, wave({6, 3, 4}, 0),
+            tensors({wave({2, 3, 5}, 1), wave({2, 3, 5}, 2)}),
+            tensors({wave({20, 4}, 1), wave({20, 5}, 2), wave({20}, 3), wave({20}, 4),
+                     wave({20, 4}, 5), wave({20, 5}, 6), wave({20}, 7), wave({20}, 8)}),
+            true, 1, 0.0, false, true, false);
+  expectSum("aten::gru", "input", "[3, 6, 5]", -0.011709252185188035, wave({3, 6, 4}, 0),
+            wave({1, 3, 5}, 1),
+            tensors({wave({15, 4}, 1), wave({15, 5}, 2), wave({15}, 3), wave({15}, 4)}), true, 1,
+            0.0, false, false, true);
+  expectSum("aten::mse_loss", "", "[]", 1.5293735265731812, wave({3, 4}, 0), wave({3, 4}, 2), 1);
+  expectSum("aten::l1_loss", "", "[]", 1.1687226295471191, wave({3, 4}, 0), wave({3, 4}, 2), 1);
+  expectSum("aten::smooth_l1_loss", "", "[]", 0.6826798319816589, wave({3, 4}, 0), wave({3, 4}, 2),
+            1);
+  expectSum("aten::huber_loss", "", "[]", 0.6826798319816589, wave({3, 4}, 0), wave({3, 4}, 2), 1);
+  expectSum("aten::soft_margin_loss", "", "[]", 10.066646575927734, wave({3, 4}, 0),
+            wave({3, 4}, 2), 2);
+  expectSum("aten::binary_cross_entropy_with_logits", "", "[3, 4]", 0.7296704120510642,
+            wave({3, 4}, 0), wave({3, 4}, 2), wave({3, 4}, 5), wave({4}, 6), 0);
+  expectSum("aten::triplet_margin_loss", "", "[3]", 3.568375459812481, wave({3, 4}, 0),
+            wave({3, 4}, 2), wave({3, 4}, 4), 1.0, 2.0, 1e-06, true, 0);
+  expectSum("aten::cosine_similarity", "", "[3]", -1.349937158118189, wave({3, 4}, 0),
+            wave({3, 4}, 2), 1, 1e-08);
+  expectSum("aten::pairwise_distance", "", "[3, 1]", 8.419330608519111, wave({3, 4}, 0),
+            wave({3, 4}, 2), 1.5, 1e-06, true);
+  expectSum("aten::glu", "", "[3, 4]", 0.1761543707206641, wave({3, 8}, 0), -1);
+}
+
+TEST(Values, ProductsAndReductions) {
+  expectSum("aten::einsum", "", "[2, 5, 3]", -2.4618431840155246, IValue("bij,bjk->bki"),
+            tensors({wave({2, 3, 4}, 0), wave({2, 4, 5}, 1)}));
+  expectSum("aten::einsum", "", "[2]", 1.1696823073053755, IValue("...ii,i->..."),
+            tensors({wave({2, 3, 3}, 0), wave({3}, 1)}));
+  expectSum("aten::bilinear", "", "[3, 6]", 0.42995101457540424, wave({3, 4}, 0), wave({3, 5}, 1),
+            wave({6, 4, 5}, 2), wave({6}, 3));
+  expectSum("aten::tensordot", "", "[5, 2]", 2.0986184513120794, wave({3, 4, 5}, 0),
+            wave({4, 3, 2}, 1), ints({1, 0}), ints({0, 1}));
+  expectSum("aten::baddbmm", "", "[2, 3, 5]", 6.8734179244619, wave({2, 3, 5}, 0),
+            wave({2, 3, 4}, 1), wave({2, 4, 5}, 2));
+  expectSum("aten::linalg_det", "", "[3]", -2.114369294411078, wave({3, 4, 4}, 0));
+  expectSum("aten::linalg_inv", "", "[4, 4]", -0.56828176498349, wave({4, 4}, 9));
+  expectSum("aten::linalg_solve", "", "[4, 3]", -1.9030289849756157, wave({4, 4}, 9),
+            wave({4, 3}, 0));
+  expectSum("aten::linalg_svdvals", "", "[2, 3]", 6.1669781625336855, wave({2, 5, 3}, 0));
+  expectSum("aten::linalg_eigvalsh", "", "[2, 4]", -3.017721815823105, wave({2, 4, 4}, 0),
+            IValue("L"));
+  expectSum("aten::linalg_norm", "ord_str", "[]", 5.784284591674805, wave({4, 5}, 0), IValue("nuc"),
+            IValue(), false);
+  expectSum("aten::matrix_exp", "", "[3, 4, 4]", -0.10867116170932345, wave({3, 4, 4}, 0));
+  expectSum("aten::linalg_matrix_power", "", "[4, 4]", 14057.899025547067, wave({4, 4}, 0), -2);
+  expectSum("aten::cdist", "", "[3, 4]", -2.563864528330257, wave({3, 5}, 0), wave({4, 5}, 2), 1.5,
+            IValue());
+  expectSum("aten::logcumsumexp", "", "[4, 5]", 0.06695914725443275, wave({4, 5}, 0), 1);
+  expectSum("aten::renorm", "", "[4, 5]", 1.854203558803409, wave({4, 5}, 0), 2.0, 0, 1.0);
+  expectSum("aten::logsumexp", "", "[5]", 5.365535489585079, wave({4, 5}, 0), ints({0}));
+  expectSum("aten::var", "dim", "[4]", 1.3192457034707628, wave({4, 5}, 0), ints({1}), true, false);
+  expectSum("aten::cumprod", "", "[4, 5]", -0.11802124659165064, wave({4, 5}, 0), 1);
+  expectSum("aten::fft_irfft", "", "[3, 12]", -0.409551619933076, wave({3, 7}, 0), IValue(), -1,
+            IValue("ortho"));
+  expectSum("aten::fft_hfft", "", "[3, 6]", 2.900248389589922, wave({3, 7}, 0), 6, -1, IValue());
 }
 
 // PyTorch keeps the statistics of 16-bit channels in their dtype before it normalizes with them: the
