@@ -25,6 +25,7 @@
 
 #include "core/budget.h"
 #include "core/error.h"
+#include "core/large_pages.h"
 #include "core/memory_limit.h"
 #include "core/tensor.h"
 #include "core/unlimited_memory.h"
@@ -49,7 +50,6 @@ template <class... Args>
 
 constexpr size_t kAlignment = 64;
 constexpr size_t kPage = 4096;
-constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kSmallUpTo = size_t{32} << 10;
 constexpr size_t kThreadKeeps = size_t{2} << 20;
 constexpr size_t kAlwaysKept = size_t{64} << 20;
@@ -457,8 +457,7 @@ void* mapSegment(size_t size) {
   if (aligned != begin) munmap(begin, static_cast<size_t>(aligned - begin));
   char* end = begin + mapped;
   if (aligned + size != end) munmap(aligned + size, static_cast<size_t>(end - aligned) - size);
-  // No more than a hint.
-  madvise(aligned, size, MADV_HUGEPAGE);
+  adviseLargePages(aligned, size);
   return aligned;
 }
 

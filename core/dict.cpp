@@ -1,12 +1,11 @@
 // Entries stand in the order of their insertion; an index of their positions finds a key by its
 // hash, as Python's dicts do it.
-#include <sys/mman.h>
-
 #include <algorithm>
 
 #include "core/error.h"
 #include "core/ivalue.h"
 #include "core/keyed_hash.h"
+#include "core/large_pages.h"
 
 namespace wick {
 
@@ -23,15 +22,6 @@ uint32_t hashBits(uint64_t hash) {
 }
 bool mayHold(uint32_t slot, uint64_t hash) {
   return (slot & ~kPositions) == hashBits(hash);
-}
-
-// What is read here and there is found sooner where a page holds more of it.
-void adviseLargePages(void* memory, size_t bytes) {
-  constexpr uintptr_t kPage = uintptr_t{2} << 20;
-  const uintptr_t first = (reinterpret_cast<uintptr_t>(memory) + kPage - 1) / kPage * kPage;
-  const uintptr_t last = (reinterpret_cast<uintptr_t>(memory) + bytes) / kPage * kPage;
-  // It is a hint: a system that knows no large pages goes without.
-  if (first < last) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
 constexpr size_t kFewEntries = 8;
@@ -101,6 +91,7 @@ void DictObject::makeIndex(size_t entries) {
   while (slots < entries * 4) slots *= 2;
   index_ = Index();  // first, for two at once need more memory
   index_.reserve(slots);
+  // What is read here and there is found sooner where a page holds more of it.
   adviseLargePages(index_.data(), slots * sizeof(uint32_t));
   index_.assign(slots, kFree);
   for (size_t i = 0; i < entries_.size(); ++i) {

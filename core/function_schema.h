@@ -49,7 +49,6 @@ class FunctionSchema {
   const std::string& overload() const { return overload_; }  // "Tensor"
   const std::vector<Argument>& arguments() const { return arguments_; }
   const std::vector<Argument>& returns() const { return returns_; }
-  std::vector<Argument>& mutableReturns() { return returns_; }
   bool isVararg() const { return is_vararg_; }  // more arguments may follow ("...")
   bool isVarret() const { return is_varret_; }
   // Whether any argument is written.

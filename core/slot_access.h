@@ -31,7 +31,6 @@ inline constinit thread_local SlotReader* slot_reader = nullptr;
 SlotReader& claimSlotReader();
 // Whether readers must execute the barrier themselves.
 #ifdef __SANITIZE_THREAD__
-inline constexpr bool kReadersFence = true;
 inline bool readersFence() {
   return true;
 }

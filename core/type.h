@@ -380,8 +380,6 @@ class ClassType : public Type {
   std::optional<size_t> findAttribute(const std::string& name) const;
   size_t addAttribute(std::string name, TypePtr type, bool is_parameter = false,
                       bool is_buffer = false);
-  // Narrows or widens the declared type while the class is still being built.
-  void setAttributeType(size_t slot, TypePtr type) { attributes_[slot].type = std::move(type); }
 
   const std::vector<Constant>& constants() const;
   const IValue* findConstant(const std::string& name) const;

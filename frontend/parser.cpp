@@ -49,11 +49,6 @@ Expr Parser::parseExpression() const {
   return parsed([&] { return detail::ParserImpl(source_, Lexer::Mode::kExpression).singleExpr(); });
 }
 
-Decl Parser::parseTypeComment() const {
-  return parsed(
-      [&] { return detail::ParserImpl(source_, Lexer::Mode::kExpression).singleTypeComment(); });
-}
-
 namespace detail {
 
 ParserImpl::ParserImpl(std::shared_ptr<const Source> source, Lexer::Mode mode)
@@ -165,15 +160,6 @@ Expr ParserImpl::singleExpr() {
   Expr result = exprOrTuple();
   expectEnd("the expression");
   return result;
-}
-
-Decl ParserImpl::singleTypeComment() {
-  if (cur().kind == TK_EOF && cur().type_comment.valid()) {
-    return signatureFromComment(cur().type_comment);
-  }
-  Decl decl = signature();
-  expectEnd("the signature");
-  return decl;
 }
 
 }  // namespace detail

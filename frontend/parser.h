@@ -45,9 +45,6 @@ class Parser {
   // One expression and nothing else: a constant, a type such as `Dict[str, List[int]]`. `a, b` is a
   // tuple.
   Expr parseExpression() const;
-  // A signature comment, "(int, Tensor) -> Tensor", with or without "# type:" before it. The
-  // parameters have empty names. "(...) -> Tensor" gives a single parameter of type `...`.
-  Decl parseTypeComment() const;
 
  private:
   std::shared_ptr<const Source> source_;

@@ -41,7 +41,6 @@ class ParserImpl {
   // parser.cpp
   Def singleFunction();
   Expr singleExpr();
-  Decl singleTypeComment();
 
  private:
   // Counts one level of recursion for as long as it lives.

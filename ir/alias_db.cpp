@@ -148,15 +148,6 @@ bool AliasDb::writesOutside(const Node* node) const {
   return std::any_of(written.begin(), written.end(), [&](Location l) { return isOutside(l); });
 }
 
-bool AliasDb::writesToAlias(const Node* node, Values values) const {
-  std::vector<Location> written;
-  collectWrites(node, written);
-  if (written.empty()) return false;
-  std::sort(written.begin(), written.end());
-  return std::any_of(values.begin(), values.end(),
-                     [&](const Value* v) { return MemoryDag::intersect(written, reachable(v)); });
-}
-
 void AliasDb::collectWrites(const Node* node, std::vector<Location>& out) const {
   if (auto it = writes_.find(node); it != writes_.end()) {
     for (Element e : it->second.elements) {

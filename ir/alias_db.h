@@ -48,8 +48,6 @@ class AliasDb {
   bool hasWriters(const Node* node) const;
   // Whether the node, or one in its blocks, writes any memory.
   bool writes(const Node* node) const;
-  // Whether it may write the memory of a value or of something in one.
-  bool writesToAlias(const Node* node, Values values) const;
   // Whether it may write memory that exists before the graph runs or that others may see.
   bool writesOutside(const Node* node) const;
 

@@ -24,11 +24,10 @@ size_t blockDepth(const Graph& graph);
 inline constexpr size_t kStackPerBlock = 2048;
 inline constexpr size_t kStackForWalk = size_t{256} << 10;
 
-// Runs `walk` with stack for a recursive walk over `graph`, or over one whose blocks nest `extra`
-// levels deeper. Exceptions pass through.
+// Runs `walk` with stack for a recursive walk over `graph`. Exceptions pass through.
 template <class F>
-void withStackFor(const Graph& graph, F&& walk, size_t extra = 0) {
-  withStack(kStackForWalk + kStackPerBlock * (blockDepth(graph) + extra), std::forward<F>(walk));
+void withStackFor(const Graph& graph, F&& walk) {
+  withStack(kStackForWalk + kStackPerBlock * blockDepth(graph), std::forward<F>(walk));
 }
 
 }  // namespace wick

@@ -144,11 +144,6 @@ GraphFunction* CompilationUnit::findFunction(const std::string& qualified_name) 
   return it == function_index_.end() ? nullptr : it->second;
 }
 
-void CompilationUnit::removeFunction(const std::string& qualified_name) {
-  function_index_.erase(qualified_name);
-  std::erase_if(functions_, [&](const auto& f) { return f->qualifiedName() == qualified_name; });
-}
-
 void CompilationUnit::registerType(const std::string& qualified_name, TypePtr type) {
   if (!type_index_.emplace(qualified_name, type).second) {
     throw CompileError(SourceRange(),

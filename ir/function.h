@@ -39,7 +39,6 @@ class GraphFunction : public Function {
     settled_schema_.store(nullptr, std::memory_order_relaxed);
     schema_ = std::make_unique<FunctionSchema>(std::move(schema));
   }
-  bool hasSchema() const { return schema_ != nullptr; }
   // The graph as the front end made it. Passes work on copies.
   const std::shared_ptr<Graph>& graph() const { return graph_; }
   void setGraph(std::shared_ptr<Graph> graph) { graph_ = std::move(graph); }
@@ -82,7 +81,6 @@ class CompilationUnit : public std::enable_shared_from_this<CompilationUnit> {
   GraphFunction* findFunction(const std::string& qualified_name) const;
   // In order of creation.
   const std::vector<std::unique_ptr<GraphFunction>>& functions() const { return functions_; }
-  void removeFunction(const std::string& qualified_name);
 
   // Classes, interfaces, enums and NamedTuples by qualified name.
   void registerType(const std::string& qualified_name, TypePtr type);

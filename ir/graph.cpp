@@ -138,12 +138,6 @@ void Node::replaceInput(size_t i, Value* value) {
   link(i, value);
 }
 
-void Node::replaceInputWith(Value* from, Value* to) {
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i] == from) replaceInput(i, to);
-  }
-}
-
 void Node::removeInput(size_t i) {
   dropUse(i);
   for (size_t k = i + 1; k < inputs_.size(); ++k) --inputs_[k]->uses_[use_index_[k]].offset;
@@ -214,9 +208,6 @@ const T& attributeAs(const Node* node, Symbol name) {
 
 const IValue& Node::ivalue(Symbol name) const {
   return attributeAs<IValue>(this, name);
-}
-const TypePtr& Node::typeAttribute(Symbol name) const {
-  return attributeAs<TypePtr>(this, name);
 }
 const std::vector<TypePtr>& Node::typesAttribute(Symbol name) const {
   return attributeAs<std::vector<TypePtr>>(this, name);

@@ -108,7 +108,6 @@ class Node {
   Node* addInput(Value* value);
   void insertInput(size_t i, Value* value);
   void replaceInput(size_t i, Value* value);
-  void replaceInputWith(Value* from, Value* to);
   void removeInput(size_t i);
   void removeAllInputs();
   Value* addOutput(TypePtr type = nullptr);  // Tensor unless given
@@ -121,7 +120,6 @@ class Node {
   const AttributeValue* findAttribute(Symbol name) const;
   // InternalError when it is missing or of another kind.
   const IValue& ivalue(Symbol name) const;
-  const TypePtr& typeAttribute(Symbol name) const;
   const std::vector<TypePtr>& typesAttribute(Symbol name) const;
   const std::shared_ptr<Graph>& subgraph(Symbol name) const;
   Node* setAttribute(Symbol name, AttributeValue value);

@@ -198,17 +198,5 @@ TEST(EntryPoints, Function) {
   EXPECT_EQ(toString(def.withName("f").tree()), toString(def.tree()));
 }
 
-TEST(EntryPoints, TypeComment) {
-  Parser parser("# type: (int, Dict[str, int]) -> Tensor");
-  Decl decl = parser.parseTypeComment();
-  EXPECT_EQ(decl.params().size(), 2u);
-  EXPECT_EQ(toString(decl.returnType().get().tree()), "(variable (ident Tensor))");
-  EXPECT_EQ(toString(Parser("(int, Dict[str, int]) -> Tensor").parseTypeComment().tree()),
-            toString(decl.tree()));
-  EXPECT_EQ(Parser("(...) -> int").parseTypeComment().params()[0].type().get().kind(), TK_DOTS);
-  EXPECT_THROW(Parser("(int").parseTypeComment(), CompileError);
-  EXPECT_THROW(Parser("int").parseTypeComment(), CompileError);
-}
-
 }  // namespace
 }  // namespace wick

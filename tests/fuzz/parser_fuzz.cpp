@@ -22,10 +22,5 @@ TEST(Fuzz, Expressions) {
       [](const std::string& input) { toString(Parser(input).parseExpression().tree()); });
 }
 
-TEST(Fuzz, TypeComments) {
-  fuzz({"# type: (int, List[int]) -> Tuple[int, str]", "(...) -> Tensor"}, fuzzCount(2'000),
-       [](const std::string& input) { toString(Parser(input).parseTypeComment().tree()); });
-}
-
 }  // namespace
 }  // namespace wick
