@@ -77,8 +77,12 @@ std::string describeSlots(const char* what, const std::vector<TensorSlot>& slots
                           const std::vector<std::vector<std::string>>& sizes) {
   std::string text;
   for (size_t i = 0; i < slots.size(); ++i) {
+    std::vector<std::string> of = sizes[i];
+    for (size_t d = 0; d < of.size(); ++d) {
+      if ((slots[i].decided >> d & 1) != 0) of[d] = "up to " + of[d];
+    }
     text += fmt::format(" *     {}[{}] {}: {}[{}]\n", what, i, slots[i].name,
-                        toString(slots[i].dtype), fmt::join(sizes[i], ", "));
+                        toString(slots[i].dtype), fmt::join(of, ", "));
   }
   return text;
 }
@@ -164,7 +168,7 @@ Source sourceText(const std::vector<Entry>& entries, const std::vector<WrittenPr
     const auto table = [&](const char* name, const std::vector<TensorSlot>& slots) {
       return slots.empty() ? "nullptr" : fmt::format("{}_{}", name, i);
     };
-    const bool sized = entries[i].family.has_value();
+    const bool sized = p.sized;
     signatures +=
         fmt::format("    {{\"{}\", {}, {}, {}, {}, {}, {}, {}}},\n", entries[i].method,
                     table("inputs", p.inputs), table("outputs", p.outputs), p.inputs.size(),
@@ -209,7 +213,7 @@ Source sourceText(const std::vector<Entry>& entries, const std::vector<WrittenPr
       const std::string call =
           target ? fmt::format("return {};\n", target->callText(fmt::format("run_{}", i)))
                  : fmt::format("return run_{}(state, inputs, outputs{});\n", i,
-                               entries[i].family ? ", sizes" : "");
+                               written[i].sized ? ", sizes" : "");
       cases += i + 1 < method.first + method.count
                    ? fmt::format("  if (signature == {}) {}", i, call)
                    : "  " + call;
@@ -277,6 +281,12 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
   std::vector<WrittenProgram> written;
   for (Entry& entry : entries) {
     try {
+      if (!entry.program.asks.empty()) {
+        entry.family = {
+            {},
+            [again = entry.program.again](const std::vector<int64_t>&, bool,
+                                          const DecidedSizes& decided) { return again(decided); }};
+      }
       if (entry.family) {
         written.push_back(writer.add(*entry.family, weights));
       } else {

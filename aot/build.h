@@ -45,12 +45,16 @@ struct RecordOptions {
   // number the program's text tells. Otherwise those that elements of tensors decide about, and long ones.
   bool keep_loops = false;
   const Target* target = nullptr;  // null: the CPU
+  // Of sizes that elements decide.
+  DecidedSizes decided{};
 };
 
 // Records a call of the function, which compiles it first when that has not happened. Tensors among
 // `arguments`, which are all that the function has, tell dtypes and sizes; all other arguments are
 // fixed. Throws NotAhead (aot/recording.h) for what cannot be compiled, and what a call raises.
 // While it runs the process's default device is another, so nothing else may run.
+// When elements decide sizes the program is that of one choice of them; `function` and what `arguments` refer to
+// live until build() has returned, which records the others.
 Program record(GraphFunction& function, const std::vector<IValue>& arguments,
                const RecordOptions& options = {});
 
@@ -59,6 +63,8 @@ struct Entry {
   std::string method = "forward";
   Program program{};
   std::optional<Family> family{};  // for many sizes, in place of the program
+  std::shared_ptr<GraphFunction>
+      holds{};  // what the program was recorded of, when nobody else holds it
 };
 
 // The function for all sizes that `symbols` have. `arguments` makes those of a call with these sizes, one of each

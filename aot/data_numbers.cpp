@@ -147,6 +147,15 @@ void dataFunction(CallFrame& frame) {
   }
   const DType takes = f->operandType(any_float), gives = f->resultType(any_float);
   if (!known) {
+    // Slices of one dimension by one number have one size.
+    const bool bound = operands.size() == 2 && name == "sliceBound" && operands[1].device().isCpu();
+    const std::string what =
+        bound ? fmt::format("{} {}", name, operands[1].to(DType::Long).item<int64_t>()) : "";
+    const Tensor before = bound ? Recording::current().findComputed(what, operands[0]) : Tensor();
+    if (before.defined()) {
+      frame.results[0] = before;
+      return;
+    }
     NumberStep step;
     step.function = f->name;
     step.computed = takes;
@@ -157,6 +166,7 @@ void dataFunction(CallFrame& frame) {
     const Tensor to = Tensor::empty({}, gives, Device{kAhead, -1});
     step.to = {Recording::current().placeOf(to), gives};
     Recording::current().add(f->name, std::move(step));
+    if (bound) Recording::current().noteComputed(what, operands[0], to);
     frame.results[0] = to;
     return;
   }
@@ -207,15 +217,24 @@ void dataCheck(CallFrame& frame) {
   Recording::current().require(holds, message);
 }
 
-// The number itself.
+// The number itself. Of an int that is not known a size that elements decide is made: from 0 to what argument 2 tells.
 void dataKnown(CallFrame& frame) {
   const Tensor t = numberArgument(frame, 0);
-  const Tensor known = t.device().isCpu() ? t : Recording::current().known(t);
+  const std::string& by = frame.args[1].toString();
+  Recording* const recording = t.device().isCpu() ? nullptr : &Recording::current();
+  const Tensor known = recording ? recording->known(t) : t;
   if (!known.defined()) {
-    throw NotAhead(
-        fmt::format("{} needs a number that elements of a tensor decide, which is known only when "
-                    "the compiled model runs",
-                    frame.args[1].toString()));
+    if (t.dtype() != DType::Long) {
+      throw NotAhead(
+          fmt::format("{} needs a number that elements of a tensor decide, which is known only "
+                      "when the compiled model runs",
+                      by));
+    }
+    const bool bounded =
+        !frame.args[2].isNone() && frame.args[2].toInt() < std::numeric_limits<int64_t>::max();
+    frame.results[0] = recording->size(
+        t, bounded ? std::max<int64_t>(0, frame.args[2].toInt()) : recording->mostElse(), by);
+    return;
   }
   if (known.dtype() == DType::Bool) {
     frame.results[0] = known.item<bool>();
@@ -224,6 +243,13 @@ void dataKnown(CallFrame& frame) {
   } else {
     frame.results[0] = known.to(DType::Long).item<int64_t>();
   }
+}
+
+// What the sum of all elements is at most, when they are booleans; or how many are not zero. Of others any number.
+void dataMost(CallFrame& frame) {
+  const Tensor t = denseArgument(frame, 0);
+  const bool counts = frame.args[1].toBool() || t.dtype() == DType::Bool;
+  frame.results[0] = counts ? t.numel() : std::numeric_limits<int64_t>::max();
 }
 
 const OperatorRecord kRecords[] = {
@@ -238,7 +264,9 @@ const OperatorRecord kRecords[] = {
     {"wick::data_select(Tensor(a) self, int dim, Tensor index) -> Tensor(a)", dataSelect,
      kAnyKind | kNotDifferentiable},
     {"wick::data_check(Tensor a, str message) -> ()", dataCheck, kAnyKind | kSideEffects},
-    {"wick::data_known(Tensor a, str by) -> Scalar", dataKnown, kAnyKind | kNotDifferentiable},
+    {"wick::data_known(Tensor a, str by, int? most=None) -> Scalar", dataKnown,
+     kAnyKind | kNotDifferentiable | kSideEffects},
+    {"wick::data_most(Tensor a, bool nonzero) -> int", dataMost, kAnyKind | kNotDifferentiable},
 };
 const RegisterOperators registered(kRecords);
 
@@ -325,13 +353,53 @@ class Rewriter {
     node->destroy();
   }
 
-  // The number itself in place of a tensor, for a node that knows nothing else.
-  void giveNumber(Node* node, size_t input, std::string_view by) {
+  // The number itself in place of a tensor, for a node that knows nothing else: one that is at most `most`, if that is told.
+  void giveNumber(Node* node, size_t input, std::string_view by, Value* most = nullptr) {
     Value* const tensor = node->input(input);
+    if (by.starts_with("aten::")) by.remove_prefix(6);
+    const auto bound = bounds_.find(tensor);
+    if (!most && bound != bounds_.end()) most = bound->second;
+    if (!most) most = constant(node, IValue());
     Value* const number =
-        insert(node, "wick::data_known", {tensor, constant(node, IValue(std::string(by)))});
+        insert(node, "wick::data_known", {tensor, constant(node, IValue(std::string(by))), most});
     number->setType(types_.at(tensor));
     node->replaceInput(input, number);
+  }
+
+  // The bound of a slice, from 0 to the size of the dimension: numbers that mean the same are one.
+  void giveSliceBound(Node* node, size_t input) {
+    Value* const size = sizeOf(node, node->input(1));
+    const RangeGuard range(&graph_, node->range());
+    Node* bound =
+        graph_.create(Symbol::fromQualString("wick::data_function"),
+                      {constant(node, IValue(std::string("sliceBound"))), node->input(input),
+                       insert(node, "prim::NumToTensor", {size}), constant(node, IValue())});
+    bound->insertBefore(node);
+    bound->output()->setType(types::Tensor());
+    types_.emplace(bound->output(), types_.at(node->input(input)));
+    node->replaceInput(input, bound->output());
+    giveNumber(node, input, nameOf(node), size);
+  }
+  // Of a dimension of the node's first argument.
+  Value* sizeOf(Node* node, Value* dim) {
+    Value* const size = insert(node, "aten::size", {node->input(0), dim});
+    size->setType(types::Int());
+    return size;
+  }
+  // What a number cannot exceed because it is a part of a dimension; null when the node tells nothing of it.
+  Value* partOfDimension(Node* node, size_t input) {
+    struct Part {
+      std::string_view name;
+      size_t input, dim;
+    };
+    static constexpr Part kParts[] = {
+        {"aten::narrow", 2, 1}, {"aten::narrow", 3, 1}, {"aten::topk", 1, 2}};
+    for (const Part& part : kParts) {
+      if (nameOf(node) != part.name || part.input != input) continue;
+      if (node->inputs().size() <= part.dim || isMarked(node->input(part.dim))) return nullptr;
+      return sizeOf(node, node->input(part.dim));
+    }
+    return nullptr;
   }
   Value* condition(Node* before, Value* v) {
     if (!isMarked(v)) return v;
@@ -391,7 +459,16 @@ class Rewriter {
                   : name == "aten::Float" || name == "aten::FloatImplicit" ? As::Float
                   : name == "aten::Bool"                                   ? As::Bool
                                                                            : As::Itself;
-    replace(node, numberOf(node, from, as));
+    Value* const number = numberOf(node, from, as);
+    const std::string_view made = nameOf(from->node());
+    const bool counts = made == "aten::count_nonzero";
+    if ((counts || made == "aten::sum") && node->output()->type()->kind() != TypeKind::Bool) {
+      Value* const most =
+          insert(node, "wick::data_most", {from->node()->input(0), constant(node, IValue(counts))});
+      most->setType(types::Int());
+      bounds_[number] = most;
+    }
+    replace(node, number);
   }
 
   void check(Node* before, Value* holds, const std::string& message) {
@@ -504,6 +581,12 @@ class Rewriter {
     for (const wick::Use& use : node->output()->uses()) retypeTuple(use.user);
   }
 
+  // Who takes a list of numbers; other nodes themselves.
+  static std::string_view userOf(const Node* node) {
+    const bool list = node->kind() == prim::ListConstruct && !node->output()->uses().empty();
+    return nameOf(list ? node->output()->uses()[0].user : node);
+  }
+
   // Operators that take numbers among other things.
   void giveOperands(Node* node) {
     const std::string name(nameOf(node));
@@ -540,7 +623,13 @@ class Rewriter {
         node->replaceInput(i, number);
         operand->node()->destroy();
       }
-      giveNumber(node, i, name);
+      const bool bound = name == "aten::slice" && (i == 2 || i == 3) && !isMarked(node->input(1)) &&
+                         node->input(0)->type()->kind() == TypeKind::Tensor;
+      if (bound && types_.at(number)->kind() == TypeKind::Int) {
+        giveSliceBound(node, i);
+      } else {
+        giveNumber(node, i, userOf(node), partOfDimension(node, i));
+      }
     }
     node->resetOperator();
   }

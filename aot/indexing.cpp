@@ -14,6 +14,7 @@
 #include "aot/elements.h"
 #include "aot/kernel_maker.h"
 #include "aot/recording.h"
+#include "aot/selection.h"
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
@@ -146,12 +147,8 @@ std::vector<Tensor> withoutMasks(const char* op, Tensor& self, const std::vector
       continue;
     }
     Tensor known = t.device().isCpu() ? t : Recording::current().known(t);
-    if (!known.defined()) {
-      throw NotAhead(
-          fmt::format("{}: how many elements a mask selects is known only when the compiled model "
-                      "runs",
-                      op));
-    }
+    const bool decided = !known.defined();
+    if (decided) known = here(t);
     const auto first = static_cast<int64_t>(indices.size());
     // One without dimensions stands for a new dimension of size one, selected or not.
     if (known.dim() == 0) {
@@ -166,7 +163,7 @@ std::vector<Tensor> withoutMasks(const char* op, Tensor& self, const std::vector
                  "tensor {} at index {}",
                  formatInts(known.sizes()), d, formatInts(self.sizes()), first + d);
     }
-    const Tensor positions = ops::nonzeroPositions(known);
+    const Tensor positions = decided ? positionsOfTrue(op, known) : ops::nonzeroPositions(known);
     for (int64_t d = 0; d < known.dim(); ++d) {
       indices.push_back(here(positions.select(1, d).contiguous()));
     }

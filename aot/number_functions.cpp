@@ -42,6 +42,7 @@ constexpr NumberFunction kFunctions[] = {
     {"aten::bitwise_not", 1, "invert", Kind::Ints, WICK_INTS1(invert), nullptr},
     {"aten::__range_length", 3, "rangeLength", Kind::Ints, WICK_INTS3(rangeLength), nullptr},
     {"aten::__derive_index", 3, "rangeElement", Kind::Ints, WICK_INTS3(rangeElement), nullptr},
+    WICK_OF_INTS("wick::slice_bound", sliceBound),
     {"aten::floor", 1, "roundDown", Kind::ToInt, WICK_INTS1(roundDown),
      WICK_FLOATS1(roundDown, int64_t)},
     {"aten::ceil", 1, "roundUp", Kind::ToInt, WICK_INTS1(roundUp), WICK_FLOATS1(roundUp, int64_t)},

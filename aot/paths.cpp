@@ -17,6 +17,7 @@
 #include <unordered_map>
 
 #include "aot/device.h"
+#include "core/error.h"
 
 namespace wick::aot {
 
@@ -61,6 +62,20 @@ bool isRaised(const RuntimeError& e) {
   return text.starts_with("raise") || text.starts_with("assert");
 }
 
+// Whether calls of such sizes end with this error: what the engine itself raises for them, and what is not available for
+// tensors without elements, where a size that elements decide is zero.
+bool isOfSizes(const RuntimeError& e, const std::vector<Recording::Decision>& decisions) {
+  const bool sized = std::ranges::any_of(
+      decisions, [](const Recording::Decision& d) { return d.size.has_value(); });
+  const bool empty =
+      std::ranges::any_of(decisions, [](const Recording::Decision& d) { return d.size == 0; });
+  const std::string_view text = e.what();
+  if (wasNotAhead(e)) {
+    return empty && text.find("without elements") != std::string_view::npos;
+  }
+  return text.find("not available on device") == std::string_view::npos ? sized : empty;
+}
+
 class Paths {
  public:
   Paths(Recording& recording, const std::string& name, const std::function<IValue()>& call)
@@ -73,12 +88,25 @@ class Paths {
       for (const Result& r : first.results) recording_.addOutput(r.name, r.tensor);
       return;
     }
-    join(first, 0);
-    if (outputs_.empty()) {
+    join(first, 0, "");
+    const bool sized = !recording_.asks().empty();
+    if (outputs_.empty() && !sized) {
       throw NotAhead("the program raises whatever the elements of its arguments are");
     }
+    const auto last_size = std::ranges::find_if(steps_.rbegin(), steps_.rend(), [](const Step& s) {
+      return std::holds_alternative<SizeStep>(s.what);
+    });
+    // What stands in front of a size is the same whatever it is, even if nobody needs it for this one.
+    for (auto step = last_size; step != steps_.rend(); ++step) step->kept = true;
+    const bool decided =
+        std::ranges::any_of(outputs_, [](const Output& o) { return o.decided != 0; });
+    if (!sized && !decided) {
+      std::erase_if(steps_, [](const Step& step) {
+        return std::holds_alternative<ResultSizesStep>(step.what);
+      });
+    }
     recording_.setSteps(std::move(steps_));
-    for (const Result& r : outputs_) recording_.addOutput(r.name, r.tensor);
+    for (size_t i = 0; i < outputs_.size(); ++i) addOutput(i);
   }
 
  private:
@@ -101,7 +129,10 @@ class Paths {
     try {
       collect(call_(), name_, path.results);
     } catch (const RuntimeError& e) {
-      if (recording_.decisions().empty() || !isRaised(e)) throw;
+      if (recording_.decisions().empty() ||
+          !(recording_.isImpossible() || isRaised(e) || isOfSizes(e, recording_.decisions()))) {
+        throw;
+      }
       path.raised = e.brief();
     }
     if (recording_.openLoop()) {
@@ -113,29 +144,67 @@ class Paths {
     return path;
   }
 
+  // A result of the call. Ways that lead to other sizes write to memory of their own, which is the caller's in the
+  // compiled model.
+  struct Output {
+    std::string name;
+    std::vector<Tensor> variants{};
+    DimVector most{};
+    uint32_t decided = 0;
+  };
+
   // Lets the results of all paths lie in the same memory.
   void bind(const std::vector<Result>& results) {
-    if (outputs_.empty()) {
-      for (const Result& r : results) {
-        outputs_.push_back(
-            {r.name, Tensor::empty(r.tensor.sizes(), r.tensor.dtype(), Device{kAhead, -1})});
-      }
+    const bool first = outputs_.empty();
+    if (first) {
+      for (const Result& r : results) outputs_.push_back({r.name, {}, DimVector(r.tensor.sizes())});
     }
     bool same = outputs_.size() == results.size();
-    for (size_t i = 0; same && i < results.size(); ++i) {
-      const Tensor &a = outputs_[i].tensor, &b = results[i].tensor;
-      same = a.dtype() == b.dtype() && std::ranges::equal(a.sizes(), b.sizes());
+    for (size_t i = 0; same && !first && i < results.size(); ++i) {
+      const Tensor &a = outputs_[i].variants[0], &b = results[i].tensor;
+      same = a.dtype() == b.dtype() && a.dim() == b.dim();
     }
     if (!same) {
-      throw NotAhead("the elements of tensors decide about the dtypes or sizes of the results");
+      throw NotAhead(
+          "the elements of tensors decide about the number, dtypes or ranks of the results");
     }
+    ResultSizesStep sizes;
     for (size_t i = 0; i < results.size(); ++i) {
-      recording_.assign(outputs_[i].tensor, results[i].tensor);
+      const Tensor& result = results[i].tensor;
+      Output& output = outputs_[i];
+      auto variant = std::ranges::find_if(output.variants, [&](const Tensor& t) {
+        return std::ranges::equal(t.sizes(), result.sizes());
+      });
+      if (variant == output.variants.end()) {
+        output.variants.push_back(
+            Tensor::empty(result.sizes(), result.dtype(), Device{kAhead, -1}));
+        variant = output.variants.end() - 1;
+      }
+      recording_.assign(*variant, result);
+      sizes.sizes.emplace_back(result.sizes());
+      for (size_t d = 0; d < output.most.size(); ++d) {
+        const int64_t size = result.sizes()[d];
+        if (size != output.variants[0].sizes()[d]) output.decided |= uint32_t{1} << d;
+        output.most[d] = std::max(output.most[d], size);
+      }
+    }
+    recording_.add("sizes of results", std::move(sizes));
+  }
+
+  void addOutput(size_t i) {
+    const Output& output = outputs_[i];
+    auto main =
+        std::ranges::find_if(output.variants, [](const Tensor& t) { return t.numel() > 0; });
+    if (main == output.variants.end()) main = output.variants.begin();
+    recording_.addOutput(output.name, *main);
+    recording_.noteSizes(i, output.most, output.decided);
+    for (auto other = output.variants.begin(); other != output.variants.end(); ++other) {
+      if (other != main) recording_.addAlternate(i, *other);
     }
   }
 
-  // Appends what follows behind the path's decision number `depth` - 1.
-  void join(Path& path, size_t depth) {
+  // Appends what follows behind the path's decision number `depth` - 1; `key` tells all answers up to there.
+  void join(Path& path, size_t depth, const std::string& key) {
     const size_t begin = depth == 0 ? 0 : path.decisions[depth - 1].position;
     const bool ends = depth == path.decisions.size();
     const size_t end = ends ? path.steps.size() : path.decisions[depth].position;
@@ -145,15 +214,21 @@ class Paths {
       if (path.raised) steps_.push_back({RaiseStep{*path.raised}, "raise", ""});
       return;
     }
-    steps_.push_back({BranchStep{path.decisions[depth].place}, "if", ""});
+    const Recording::Decision& decision = path.decisions[depth];
+    if (decision.size) {
+      steps_.push_back(
+          {SizeStep{decision.place, decision.most, decision.by, key + "s"}, decision.by, ""});
+      return join(path, depth + 1, key + "s");
+    }
+    steps_.push_back({BranchStep{decision.place}, "if", ""});
     std::vector<bool> assumed;
     for (size_t i = 0; i < depth; ++i) assumed.push_back(path.decisions[i].value);
     assumed.push_back(false);
-    join(path, depth + 1);
+    join(path, depth + 1, key + "t");
     steps_.push_back({OtherwiseStep{}, "", ""});
     Path other = walk(std::move(assumed));
     useBuffersOf(path, end, other);
-    join(other, depth + 1);
+    join(other, depth + 1, key + "f");
     steps_.push_back({EndStep{}, "", ""});
   }
 
@@ -180,7 +255,7 @@ class Paths {
   const std::string name_;
   const std::function<IValue()>& call_;
   std::vector<Step> steps_;
-  std::vector<Result> outputs_;
+  std::vector<Output> outputs_;
   int walked_ = 0;
 };
 

@@ -29,12 +29,14 @@ bool hasElements(const TensorSlot& slot) {
   return std::ranges::find(slot.layout.sizes, 0) == slot.layout.sizes.end();
 }
 
-// What decides which steps run.
+// What decides which steps run, and what is kept.
 bool isStructure(const Step& step) {
   return std::holds_alternative<BranchStep>(step.what) ||
          std::holds_alternative<OtherwiseStep>(step.what) ||
          std::holds_alternative<EndStep>(step.what) ||
          std::holds_alternative<RaiseStep>(step.what) ||
+         std::holds_alternative<SizeStep>(step.what) ||
+         std::holds_alternative<ResultSizesStep>(step.what) || step.kept ||
          std::holds_alternative<LoopStep>(step.what);
 }
 
@@ -75,6 +77,7 @@ void removeDeadSteps(Program& program) {
   for (const TensorSlot& out : program.outputs) {
     if (hasElements(out)) needed[windows.wholeOf(out.place.buffer)] = true;
   }
+  for (const auto& [buffer, output] : program.alternates) needed[buffer] = true;
   std::vector<std::vector<Use>> uses;
   for (const Step& step : program.steps) uses.push_back(windows.usesOf(step));
   std::vector<bool> live(program.steps.size());
@@ -269,6 +272,9 @@ Plan makePlan(Program& program, Weights& weights) {
       first[out.place.buffer] = 0;
     }
     last[out.place.buffer] = program.steps.size();
+  }
+  for (const auto& [buffer, output] : program.alternates) {
+    plan.homes[buffer] = {Plan::Home::Kind::Output, 0, output};
   }
   std::vector<Span> spans;
   for (uint32_t b = 0; b < program.buffers.size(); ++b) {

@@ -51,6 +51,8 @@ void forEachPlace(S& step, Visit visit) {
           write(s.to);
         } else if constexpr (std::is_same_v<T, BranchStep>) {
           read(s.condition);
+        } else if constexpr (std::is_same_v<T, SizeStep>) {
+          read(s.count);
         } else if constexpr (std::is_same_v<T, LoopStep>) {
           readAny(s.told_rounds);
           readAny(s.condition);
@@ -89,6 +91,28 @@ std::vector<Use> usesOf(const Step& step) {
     uses.push_back({window->window, true});
   }
   return uses;
+}
+
+const DimVector& sizesOf(const TensorSlot& slot) {
+  return slot.most.empty() ? slot.layout.sizes : slot.most;
+}
+
+std::vector<std::vector<Use>> usesWithWholes(const Program& program) {
+  std::unordered_map<uint32_t, uint32_t> wholes;
+  std::vector<std::vector<Use>> all;
+  for (const Step& step : program.steps) {
+    std::vector<Use> uses = usesOf(step);
+    for (size_t i = 0, own = uses.size(); i < own; ++i) {
+      const auto whole = wholes.find(uses[i].buffer);
+      if (whole != wholes.end()) uses.push_back({whole->second, uses[i].written});
+    }
+    if (const auto* window = std::get_if<WindowStep>(&step.what)) {
+      const auto outer = wholes.find(window->from.buffer);
+      wholes[window->window] = outer == wholes.end() ? window->from.buffer : outer->second;
+    }
+    all.push_back(std::move(uses));
+  }
+  return all;
 }
 
 void renameBuffers(Step& step, const std::unordered_map<uint32_t, uint32_t>& names) {

@@ -3,10 +3,12 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -203,13 +205,28 @@ struct DeviceKernelStep {
   std::vector<int64_t> numbers;
 };
 
+// From here on the program depends on a size that is known now: the int64 at `count`, from 0 to `most`. What follows, up to the
+// end of the block around it, is a part of its own (aot/family.h).
+struct SizeStep {
+  Place count;
+  int64_t most = 0;
+  std::string by;  // whose size it is
+  std::string
+      key;  // of the part that begins here: the answers so far, "s" for a size, "t" and "f" for conditions
+};
+// Tells the caller the sizes of results.
+struct ResultSizesStep {
+  std::vector<DimVector> sizes;
+};
+
 struct Step {
   std::variant<KernelStep, SmallProductStep, PlainProductStep, LibraryStep, ConvolutionStep,
                PoolStep, FillStep, BranchStep, OtherwiseStep, EndStep, RaiseStep, LoopStep,
-               SwapStep, WindowStep, NumberStep, FunctionStep, DeviceKernelStep>
+               SwapStep, WindowStep, NumberStep, FunctionStep, DeviceKernelStep, SizeStep, ResultSizesStep>
       what;
   std::string name;   // "fused_mul_add", "conv2d"
   std::string where;  // the line of the program, or ""
+  bool kept = false;  // whether it runs even when nobody seems to need it
 };
 
 // A tensor among the arguments or results of a call.
@@ -218,12 +235,38 @@ struct TensorSlot {
   DType dtype = DType::Float;
   Layout layout;
   Place place;
+  // Of a result whose sizes elements decide: the largest ones, and a bit for each dimension that they decide.
+  DimVector most{};
+  uint32_t decided = 0;
+};
+
+// Of a result the largest ones.
+const DimVector& sizesOf(const TensorSlot& slot);
+
+// A size that elements decide: from 0 to `most`.
+struct SizeAsk {
+  std::string by;
+  int64_t most = 0;
+};
+
+// Values of such sizes that a recording is for, in order; those behind them are 0. With `refused` the size of this number has
+// too many values, together with those before it.
+struct DecidedSizes {
+  std::vector<int64_t> values{};
+  std::optional<size_t> refused{};
+  int64_t most = 64;  // of those for which the program tells no bound
 };
 
 struct Program {
   std::vector<Buffer> buffers;
   std::vector<Step> steps;
   std::vector<TensorSlot> inputs, outputs;
+  // Further buffers of results, which have other sizes: buffer and number of the result.
+  std::vector<std::pair<uint32_t, uint32_t>> alternates{};
+  // Sizes that elements decide, in order. The program is that of some values of them, and `again` records that of others.
+  // Where it has no outputs it raises.
+  std::vector<SizeAsk> asks{};
+  std::function<Program(const DecidedSizes&)> again{};
 };
 
 // The buffers that a step touches; `written` tells reads and writes apart. A buffer that is both is
@@ -233,6 +276,9 @@ struct Use {
   bool written;
 };
 std::vector<Use> usesOf(const Step& step);
+
+// The same for all steps of a program: what a step does with a window it does with the whole, too.
+std::vector<std::vector<Use>> usesWithWholes(const Program& program);
 
 // Puts other buffers into a step; those that are not in the map stay.
 void renameBuffers(Step& step, const std::unordered_map<uint32_t, uint32_t>& names);

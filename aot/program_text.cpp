@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cctype>
 #include <map>
 #include <utility>
@@ -54,9 +55,8 @@ class ProgramWriter::Impl {
   explicit Impl(StepWriter& steps) : steps_(steps) {}
 
   WrittenProgram add(const Program& program, const Plan& plan) {
-    std::vector<uint32_t> buffers;
     IndentedText calls;
-    for (const StepText& text : steps_.write(program, plan, false, buffers)) {
+    for (const StepText& text : steps_.write(program, plan, false).texts) {
       std::string call = text.call;
       if (!text.kernel.empty()) {
         call = replaced(call, kKernelName, kernel(text.kernel, text.step->name) + "(");
@@ -100,32 +100,22 @@ class ProgramWriter::Impl {
         input_slots[i][d] = fmt::format("WICK_AOT_SYMBOL({})", symbol);
       }
     }
-    std::string run_cases, shape_cases;
-    for (size_t f = 0; f < forms.forms.size(); ++f) {
-      writeForm(forms, f, number, written);
-      run_cases += fmt::format(
-          "    case {1}:\n      return run_{0}_{1}(state, inputs, outputs, sizes, position);\n",
-          number, f);
-      shape_cases += fmt::format(
-          "    case {1}:\n      shape_{0}_{1}(sizes, position, output, into);\n      return "
-          "nullptr;\n",
-          number, f);
-      written.memory_bytes = std::max(written.memory_bytes, forms.forms[f].memory_bytes);
-    }
-    for (size_t i = 0; i < forms.messages.size(); ++i) {
-      shape_cases += fmt::format("    case {}:\n      return {};\n", forms.forms.size() + i,
-                                 quoted(forms.messages[i]));
-    }
+    const std::string shape = shapeText(forms, written);
+    for (size_t p = forms.parts.size(); p-- > 0;) writePart(forms, p, number);
+    written.memory_bytes = forms.memory_bytes;
+    written.sized = !family.symbols.empty();
     std::vector<std::vector<std::string>> output_slots = written.output_sizes;
     for (std::vector<std::string>& sizes : output_slots) {
       for (std::string& size : sizes) {
-        const bool fixed = size.find_first_not_of("0123456789") == std::string::npos;
-        if (!fixed) size = "WICK_AOT_COMPUTED";
+        if (!isNumber(size)) size = "WICK_AOT_COMPUTED";
       }
     }
     signatures_ += slotsText(fmt::format("inputs_{}", number), forms.inputs, input_slots) +
                    slotsText(fmt::format("outputs_{}", number), forms.outputs, output_slots);
-    writeChoice(forms, number, run_cases, shape_cases);
+    if (written.sized) writeSymbols(forms, number, shape);
+    if (tables_.entries() > kMostTableEntries) {
+      throw NotAhead("sizes decide about more numbers of the program than tables can hold");
+    }
     return written;
   }
 
@@ -166,7 +156,6 @@ class ProgramWriter::Impl {
 
   // The expressions of one function of a form. Equal columns share a variable.
   struct Variables {
-    const Forms& forms;
     const Form& form;
     SizeExpressions& expressions;
     std::map<std::vector<std::string>, size_t> known{};
@@ -192,11 +181,11 @@ class ProgramWriter::Impl {
     }
   };
 
-  static std::string sizesText(const Forms& forms) {
+  static std::string sizesText(const SizeSpace& space) {
     std::string text;
-    for (size_t s = 0; s < forms.space.symbols().size(); ++s) {
+    for (size_t s = 0; s < space.symbols().size(); ++s) {
       text += fmt::format("  [[maybe_unused]] const int64_t size_{} = sizes[{}];\n",
-                          forms.space.symbols()[s].name, s);
+                          space.symbols()[s].name, s);
     }
     return text;
   }
@@ -212,14 +201,19 @@ class ProgramWriter::Impl {
     return result;
   }
 
-  void writeForm(const Forms& forms, size_t f, size_t number, WrittenProgram& written) {
-    const Form& form = forms.forms[f];
-    SizeExpressions expressions(forms.space, tables_);
-    Variables variables{forms, form, expressions};
+  // "0", "0_at_2": what the names of a part's functions end with.
+  static std::string partNumber(size_t number, size_t part) {
+    return part == 0 ? fmt::format("{}", number) : fmt::format("{}_at_{}", number, part);
+  }
+
+  void writeForm(const Forms& forms, const Part& part, const std::string& name, size_t f,
+                 size_t number) {
+    const Form& form = part.forms[f];
+    SizeExpressions expressions(part.space, tables_);
+    Variables variables{form, expressions};
     IndentedText calls;
     const Column* columns = form.columns.data();
-    for (size_t u = 0; u + 1 < form.units.size(); ++u) {
-      const Form::Unit& unit = form.units[u];
+    for (const Form::Unit& unit : form.units) {
       std::string definition, parameters, arguments;
       std::map<size_t, std::string> names;
       definition = filled(unit.kernel, columns, [&](const Column& column) {
@@ -243,43 +237,50 @@ class ProgramWriter::Impl {
                         fmt::format("{}({}", kernel(definition, unit.name), arguments));
       }
       if (unit.primitive) call = withPrimitive(call, "");
+      for (size_t p = 1; p < forms.parts.size(); ++p) {
+        call = replaced(call, partName(forms.parts[p].key),
+                        fmt::format("run_{}(", partNumber(number, p)));
+      }
       calls.add(unit.closes, unit.opens, comment(unit.name, unit.where), call);
     }
-    std::string homes;
-    for (size_t b = 0; b < form.spans.size(); ++b) {
-      homes += fmt::format("  constexpr int64_t b{} = {};\n", b, form.spans[b].offset);
-    }
     const std::string position = "[[maybe_unused]] const int64_t position";
-    const std::string head = signatureOf(fmt::format("run_{}_{}", number, f), true);
-    std::string text = fmt::format(
-        "// What call {} computes when {}.\n{},\n    {}) {{\n{}{}{}{}{}  return "
+    const std::string head = signatureOf(fmt::format("run_{}_{}", name, f), true);
+    programs_ += fmt::format(
+        "// What call {} computes{}{}.\n{},\n    {}) {{\n{}{}{}{}{}  return "
         "WICK_AOT_OK;\n}}\n\n",
-        number, describe(forms, form), head.substr(0, head.size() - 1), position, steps_.names(),
-        sizesText(forms), homes, variables.definitions(), calls.text());
-    Variables of_shape{forms, form, expressions};
-    const std::string shape = filled(form.units.back().call, columns, [&](const Column& column) {
-      return fmt::format("e{}", of_shape.numberOf(column));
-    });
-    text += fmt::format(
-        "void shape_{}_{}([[maybe_unused]] const int64_t* sizes, {},\n"
-        "    [[maybe_unused]] int32_t output, [[maybe_unused]] int64_t* into) {{\n{}{}{}}}\n\n",
-        number, f, position, sizesText(forms), of_shape.definitions(), shape);
-    noteOutputs(forms, form, columns, of_shape, written);
-    if (tables_.entries() > kMostTableEntries) {
-      throw NotAhead("sizes decide about more numbers of the program than tables can hold");
-    }
-    programs_ += text;
+        number, part.space.symbols().empty() ? "" : " when ", describe(part.space, form),
+        head.substr(0, head.size() - 1), position, steps_.names(), sizesText(part.space),
+        homesText(forms, part, form), variables.definitions(), calls.text());
   }
 
-  // The sizes of results as the header tells them: of several forms only what is the same in all.
-  static void noteOutputs(const Forms& forms, const Form& form, const Column* columns,
-                          Variables& variables, WrittenProgram& written) {
-    std::vector<std::vector<std::string>> sizes;
+  // Where buffers lie: those of the form, and those that several parts use, of this one and of those in front of it.
+  static std::string homesText(const Forms& forms, const Part& part, const Form& form) {
+    std::string homes;
+    const auto add = [&](std::string_view key, size_t buffer, int64_t offset) {
+      homes += fmt::format("  [[maybe_unused]] constexpr int64_t {} = {};\n",
+                           bufferName(knownSizes(key), buffer), offset);
+    };
+    for (const Part& other : forms.parts) {
+      if (!part.key.starts_with(other.key)) continue;
+      for (const auto& [buffer, offset] : other.kept) add(other.key, buffer, offset);
+    }
+    for (const Span& span : form.spans) add(part.key, span.buffer, span.offset);
+    return homes;
+  }
+
+  // The statements that write sizes of results; and what the header tells of them.
+  std::string shapeText(const Forms& forms, WrittenProgram& written) {
+    SizeExpressions expressions(forms.space, tables_);
+    Variables variables{forms.shape, expressions};
+    const Column* columns = forms.shape.columns.data();
+    const std::string shape = filled(
+        forms.shape.units.back().call, columns,
+        [&](const Column& column) { return fmt::format("e{}", variables.numberOf(column)); });
     for (const TensorSlot& out : forms.outputs) {
-      std::vector<std::string>& of = sizes.emplace_back();
-      if (out.layout.sizes.empty()) continue;
+      std::vector<std::string>& of = written.output_sizes.emplace_back();
+      if (out.most.empty()) continue;
       ++columns;  // the number of the output
-      for (size_t d = 0; d < out.layout.sizes.size(); ++d) {
+      for (size_t d = 0; d < out.most.size(); ++d) {
         ++columns;  // the dimension
         const Column& column = *columns++;
         std::string text = column.first.text;
@@ -291,67 +292,99 @@ class ProgramWriter::Impl {
         of.push_back(std::move(text));
       }
     }
-    if (written.output_sizes.empty()) {
-      written.output_sizes = std::move(sizes);
-      return;
-    }
-    for (size_t o = 0; o < sizes.size(); ++o) {
-      for (size_t d = 0; d < sizes[o].size(); ++d) {
-        std::string& known = written.output_sizes[o][d];
-        // A form for one size alone fits any expression that gives its number.
-        if (known != sizes[o][d])
-          known = form.positions.size() > 1 && isNumber(known) ? sizes[o][d] : known;
-        if (known != sizes[o][d] && isNumber(known)) known = "?";
-      }
-    }
+    return sizesText(forms.space) + variables.definitions() + shape;
   }
   static bool isNumber(const std::string& text) {
     return text.find_first_not_of("0123456789") == std::string::npos;
   }
 
   // "N=1", "N=2 … N=64"
-  static std::string describe(const Forms& forms, const Form& form) {
-    const std::string first = forms.space.describe(form.positions.front());
+  static std::string describe(const SizeSpace& space, const Form& form) {
+    const std::string first = space.describe(form.positions.front());
     return form.positions.size() == 1
                ? first
                : fmt::format("sizes are one of {} from {} to {}", form.positions.size(), first,
-                             forms.space.describe(form.positions.back()));
+                             space.describe(form.positions.back()));
   }
 
-  // The functions that choose the form.
-  void writeChoice(const Forms& forms, size_t number, const std::string& run_cases,
-                   const std::string& shape_cases) {
-    std::string symbols, position, list;
-    const std::vector<Symbol>& all = forms.space.symbols();
+  static std::string positionText(const SizeSpace& space) {
+    std::string position = "0";
+    const std::vector<Symbol>& all = space.symbols();
     for (size_t s = 0; s < all.size(); ++s) {
-      symbols += fmt::format("    {{\"{}\", {}, {}, {}}},\n", all[s].name, all[s].minimum,
-                             all[s].maximum, all[s].step);
       const std::string here = fmt::format("(sizes[{}] - {}) / {}", s, all[s].minimum, all[s].step);
       position = s == 0 ? here : fmt::format("({}) * {} + {}", position, all[s].count(), here);
     }
-    for (const size_t f : forms.form_of) list += fmt::format("{}{}", list.empty() ? "" : ", ", f);
-    signatures_ += fmt::format("const wick_aot_symbol symbols_{}[] = {{\n{}}};\n", number, symbols);
-    const bool one = forms.forms.size() + forms.messages.size() == 1;
-    const std::string form = one ? "0" : fmt::format("forms_{}[position]", number);
-    if (!one) programs_ += fmt::format("const uint8_t forms_{}[] = {{{}}};\n", number, list);
+    return position;
+  }
+
+  // The functions of a part's forms, and the one that chooses among them.
+  void writePart(const Forms& forms, size_t p, size_t number) {
+    const Part& part = forms.parts[p];
+    const std::string name = partNumber(number, p);
+    std::string cases, list;
+    for (size_t f = 0; f < part.forms.size(); ++f) {
+      writeForm(forms, part, name, f, number);
+      cases += fmt::format(
+          "    case {1}:\n      return run_{0}_{1}(state, inputs, outputs, sizes, position);\n",
+          name, f);
+    }
+    for (const size_t f : part.form_of) list += fmt::format("{}{}", list.empty() ? "" : ", ", f);
+    const bool one = std::ranges::all_of(part.form_of, [](size_t f) { return f == 0; });
+    const std::string form = one ? "0" : fmt::format("forms_{}[position]", name);
+    if (!one) programs_ += fmt::format("const uint8_t forms_{}[] = {{{}}};\n", name, list);
+    const size_t known = part.space.symbols().size();
+    std::string head = signatureOf("run_" + name, known > 0);
+    std::string begin;
+    if (p > 0) {
+      // It is given the sizes that were known before.
+      head = replaced(signatureOf("run_" + name, true), "const int64_t* sizes)",
+                      "const int64_t* before,\n    const int64_t size)");
+      begin = fmt::format(
+          "  const int code = wick_aot_size(state, {}, {}, size);\n"
+          "  if (code != WICK_AOT_OK) return code;\n  const int64_t sizes[] = {{",
+          quoted(part.by), part.most);
+      for (size_t s = 0; s + 1 < known; ++s) begin += fmt::format("before[{}], ", s);
+      begin += "size};\n";
+    } else if (known == 0) {
+      begin = "  [[maybe_unused]] const int64_t* const sizes = nullptr;\n";
+    }
     programs_ += fmt::format(
-        "// Which of the forms of call {0} computes for these sizes.\n"
-        "{1} {{\n  [[maybe_unused]] const int64_t position = {2};\n"
-        "  switch ({3}) {{\n{4}    default:\n"
+        "// {}\n{} {{\n{}  [[maybe_unused]] const int64_t position = {};\n"
+        "  switch ({}) {{\n{}    default:\n"
         "      return wick_aot_fail(state, WICK_AOT_RAISED, \"the program raises for these "
-        "sizes\");\n  }}\n}}\n"
-        "const char* shape_{0}(const int64_t* sizes, int32_t output, int64_t* into) {{\n"
-        "  [[maybe_unused]] const int64_t position = {2};\n"
-        "  switch ({3}) {{\n{5}    default:\n      return nullptr;\n  }}\n}}\n\n",
-        number, signatureOf(fmt::format("run_{}", number), true), position, form, run_cases,
-        shape_cases);
+        "sizes\");\n  }}\n}}\n\n",
+        p == 0 ? fmt::format("Which of the forms of call {} computes for these sizes.", number)
+               : fmt::format("The same behind the size of {}.", part.by),
+        head, begin, positionText(part.space), form, cases);
+  }
+
+  // The names of sizes, and the sizes of results.
+  void writeSymbols(const Forms& forms, size_t number, const std::string& shape) {
+    std::string symbols, raised;
+    for (const Symbol& s : forms.space.symbols()) {
+      symbols += fmt::format("    {{\"{}\", {}, {}, {}}},\n", s.name, s.minimum, s.maximum, s.step);
+    }
+    signatures_ += fmt::format("const wick_aot_symbol symbols_{}[] = {{\n{}}};\n", number, symbols);
+    const Part& first = forms.parts[0];
+    for (size_t i = 0; i < forms.messages.size(); ++i) {
+      const std::string message = quoted(forms.messages[i]);
+      raised += first.form_of.size() == 1
+                    ? fmt::format("  return {};\n", message)
+                    : fmt::format("  if (forms_{}[position] == {}) return {};\n", number,
+                                  first.forms.size() + i, message);
+    }
+    programs_ += fmt::format(
+        "const char* shape_{}([[maybe_unused]] const int64_t* sizes,\n"
+        "    [[maybe_unused]] int32_t output, [[maybe_unused]] int64_t* into) {{\n"
+        "  [[maybe_unused]] const int64_t position = {};\n{}{}  return nullptr;\n}}\n\n",
+        number, positionText(forms.space), raised, shape);
   }
 
   static std::vector<std::vector<std::string>> fixedSizes(const std::vector<TensorSlot>& slots) {
     std::vector<std::vector<std::string>> all;
     for (const TensorSlot& slot : slots) {
       std::vector<std::string>& sizes = all.emplace_back();
-      for (const int64_t size : slot.layout.sizes) sizes.push_back(fmt::format("{}", size));
+      for (const int64_t size : sizesOf(slot)) sizes.push_back(fmt::format("{}", size));
     }
     return all;
   }
@@ -363,9 +396,9 @@ class ProgramWriter::Impl {
     for (size_t i = 0; i < slots.size(); ++i) {
       std::string list;
       for (const std::string& size : sizes[i]) list += (list.empty() ? "" : ", ") + size;
-      text +=
-          fmt::format("    {{\"{}\", {}, {}, {{{}}}}},\n", slots[i].name,
-                      static_cast<int>(slots[i].dtype), sizes[i].size(), list.empty() ? "0" : list);
+      text += fmt::format("    {{\"{}\", {}, {}, {{{}}}, {}}},\n", slots[i].name,
+                          static_cast<int>(slots[i].dtype), sizes[i].size(),
+                          list.empty() ? "0" : list, slots[i].decided);
     }
     return text + "};\n";
   }

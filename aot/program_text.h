@@ -14,7 +14,7 @@ namespace wick::aot {
 struct ProgramText {
   std::string includes;
   // Kernels, tables and the functions `int run_N(state, inputs, outputs, sizes)`, `wick_aot_slot inputs_N[]` and
-  // `outputs_N[]` where there are any, of families `wick_aot_symbol symbols_N[]` and `shape_N`, and
+  // `outputs_N[]` where there are any, where sizes have names `wick_aot_symbol symbols_N[]` and `shape_N`, and
   // `primitives` when oneDNN computes some; for a namespace without a name.
   std::string definitions;
   size_t kernels = 0, primitives = 0;
@@ -27,6 +27,7 @@ struct WrittenProgram {
   std::vector<TensorSlot> inputs, outputs;
   int64_t memory_bytes = 0;
   size_t steps = 0;
+  bool sized = false;  // whether arguments have sizes with names
 };
 
 // Programs that share kernels and tables. They are numbered from zero.

@@ -184,8 +184,9 @@ bool hasLoops(const Block* block) {
 // Tries ways to record a function, with loops run one round after the other or kept as loops.
 class Recorder {
  public:
-  Recorder(GraphFunction& function, const Graph& graph, const std::vector<IValue>& arguments)
-      : function_(function), graph_(graph), arguments_(arguments) {}
+  Recorder(GraphFunction& function, const Graph& graph, const std::vector<IValue>& arguments,
+           const DecidedSizes& decided)
+      : function_(function), graph_(graph), arguments_(arguments), decided_(decided) {}
 
   Program run(bool keep_loops) {
     const bool loops = hasLoops(graph_.block());
@@ -193,6 +194,7 @@ class Recorder {
       if (std::optional<Program> kept = withLoops({.all = true})) return *std::move(kept);
     }
     Recording recording;
+    recording.assumeSizes(decided_);
     std::optional<Program> plain;
     try {
       recordAhead(recording, function_, graph_.copy(), arguments_);
@@ -229,6 +231,7 @@ class Recorder {
     const std::shared_ptr<Graph> graph = graph_.copy();
     numbersAsTensors(*graph);
     Recording recording;
+    recording.assumeSizes(decided_);
     try {
       recordAhead(recording, function_, graph, arguments_);
     } catch (const RuntimeError& e) {
@@ -243,6 +246,7 @@ class Recorder {
     for (;;) {
       const std::shared_ptr<Graph> graph = graph_.copy();
       Recording recording;
+      recording.assumeSizes(decided_);
       try {
         if (!keepLoops(*graph, choice)) return std::nullopt;
         numbersAsTensors(*graph);
@@ -268,6 +272,7 @@ class Recorder {
     const std::shared_ptr<Graph> graph = graph_.copy();
     countRounds(*graph);
     Recording recording;
+    recording.assumeSizes(decided_);
     try {
       recordAhead(recording, function_, graph, arguments_);
     } catch (const RuntimeError&) {
@@ -279,6 +284,7 @@ class Recorder {
   GraphFunction& function_;
   const Graph& graph_;
   const std::vector<IValue>& arguments_;
+  const DecidedSizes& decided_;
   std::string why_;  // a loop was not kept
 };
 
@@ -300,18 +306,30 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments,
     recordPaths(recording, "result", [&] { return callFunction(known, arguments); });
     return recording.take();
   }
-  return Recorder(function, *graph, arguments).run(options.keep_loops);
+  Program program = Recorder(function, *graph, arguments, options.decided).run(options.keep_loops);
+  if (!program.asks.empty()) {
+    program.again = [&function, arguments, options](const DecidedSizes& decided) {
+      RecordOptions with = options;
+      with.decided = decided;
+      with.decided.most = options.decided.most;
+      return record(function, arguments, with);
+    };
+  }
+  return program;
 }
 
 Family familyOf(GraphFunction& function, std::vector<Symbol> symbols,
                 std::function<std::vector<IValue>(const std::vector<int64_t>&)> arguments,
                 const RecordOptions& options) {
   return {std::move(symbols),
-          [&function, arguments = std::move(arguments), options](const std::vector<int64_t>& sizes,
-                                                                 bool keep_loops) -> Program {
+          [&function, arguments = std::move(arguments), options](
+              const std::vector<int64_t>& sizes, bool keep_loops,
+              const DecidedSizes& decided) -> Program {
             std::string what;
             RecordOptions with = options;
             with.keep_loops = with.keep_loops || keep_loops;
+            with.decided = decided;
+            with.decided.most = options.decided.most;
             try {
               return record(function, arguments(sizes), with);
             } catch (const NotAhead&) {

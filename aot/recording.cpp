@@ -14,6 +14,7 @@ namespace wick::aot {
 namespace {
 
 thread_local Recording* current_recording = nullptr;
+thread_local std::string last_refusal;  // the message of the last NotAhead
 
 // Buffers have addresses that are not memory. Views may begin far in front of a buffer or behind it,
 // where they read nothing, so buffers lie far apart.
@@ -26,6 +27,12 @@ bool covers(const Tensor& t) {
          t.storage()->bytes() == static_cast<size_t>(t.numel()) * t.itemSize();
 }
 
+bool isSameView(const Tensor& a, const Tensor& b) {
+  return a.storage().get() == b.storage().get() && a.offset() == b.offset() &&
+         a.dtype() == b.dtype() && std::ranges::equal(a.sizes(), b.sizes()) &&
+         std::ranges::equal(a.strides(), b.strides());
+}
+
 void requireDense(const std::string& name, const Tensor& result) {
   if (result.kind() != TensorKind::Dense || isComplex(result.dtype()) ||
       isQuantized(result.dtype())) {
@@ -35,6 +42,14 @@ void requireDense(const std::string& name, const Tensor& result) {
 }
 
 }  // namespace
+
+NotAhead::NotAhead(const std::string& message) : RuntimeError(message) {
+  last_refusal = message;
+}
+bool wasNotAhead(const RuntimeError& e) {
+  return dynamic_cast<const NotAhead*>(&e) ||
+         (!last_refusal.empty() && e.brief().find(last_refusal) != std::string::npos);
+}
 
 Recording::Recording() : before_(current_recording) {
   current_recording = this;
@@ -160,6 +175,96 @@ bool Recording::decide(const Place& place) {
   return value;
 }
 
+int64_t Recording::size(const Tensor& count, int64_t most, const std::string& by) {
+  const Tensor data = count.device().isCpu() ? count : known(count);
+  if (data.defined()) return data.to(DType::Long).item<int64_t>();
+  if (!frames_.empty()) {
+    throw NotAhead(
+        fmt::format("{}: elements of a tensor decide a size, in a loop that stays one; all rounds "
+                    "have one size",
+                    by));
+  }
+  const Place place = placeOf(count);
+  size_t number = 0;
+  for (const Decision& d : decisions_) {
+    if (!d.size) continue;
+    if (d.place.buffer == place.buffer && d.place.offset == place.offset) return *d.size;
+    ++number;
+  }
+  constexpr int64_t kMostValues = 4096;
+  if (most >= kMostValues || number == sizes_.refused) {
+    throw NotAhead(fmt::format(
+        "{}: elements of a tensor decide a size from 0 to {}{}; the program is looked at for each "
+        "while building, and there may be {} of them in all",
+        by, most,
+        number == sizes_.refused && number > 0 ? fmt::format(", behind {} other", number) : "",
+        kMostValues));
+  }
+  if (decisions_.size() == kMostDecisions) {
+    throw NotAhead(fmt::format("elements of tensors decide more than {} sizes and conditions",
+                               kMostDecisions));
+  }
+  const bool exchanged = std::ranges::any_of(
+      program_.steps, [](const Step& step) { return std::holds_alternative<SwapStep>(step.what); });
+  if (exchanged) {
+    throw NotAhead(
+        fmt::format("{}: elements of a tensor decide a size behind a loop that stays one", by));
+  }
+  const int64_t value = number < sizes_.values.size() ? sizes_.values[number] : 0;
+  if (value > most) {
+    impossible_ = true;
+    throw NotAhead("a size that cannot be");
+  }
+  touch(place, false);
+  decisions_.push_back({program_.steps.size(), place, true, value, most, by});
+  if (asks_.size() == number) asks_.push_back({by, most});
+  asks_[number].most = std::max(asks_[number].most, most);
+  repeatWindows();
+  return value;
+}
+
+Tensor Recording::findComputed(const std::string& what, const Tensor& from) const {
+  for (const Computed& c : computed_) {
+    if (c.what != what || !isSameView(c.from, from)) continue;
+    const uint32_t buffer = wholeOf(placeOf(from).buffer);
+    const bool written =
+        std::any_of(program_.steps.begin() + static_cast<std::ptrdiff_t>(c.step),
+                    program_.steps.end(), [&](const Step& step) {
+                      return std::ranges::any_of(usesOf(step), [&](const Use& use) {
+                        return use.written && wholeOf(use.buffer) == buffer;
+                      });
+                    });
+    if (!written) return c.result;
+  }
+  return {};
+}
+void Recording::noteComputed(const std::string& what, const Tensor& from, const Tensor& result) {
+  if (frames_.empty()) computed_.push_back({what, from, result, program_.steps.size()});
+}
+
+// Behind a size another function of the compiled model begins, which knows nothing of the windows of the one before.
+void Recording::repeatWindows() {
+  std::vector<Step> again;
+  int depth = 0;
+  for (const Step& step : program_.steps) {
+    const auto& what = step.what;
+    if (std::holds_alternative<BranchStep>(what) || std::holds_alternative<LoopStep>(what)) ++depth;
+    if (std::holds_alternative<EndStep>(what)) --depth;
+    if (depth == 0 && std::holds_alternative<WindowStep>(what)) again.push_back(step);
+  }
+  std::ranges::move(again, std::back_inserter(program_.steps));
+}
+
+void Recording::addAlternate(size_t output, const Tensor& result) {
+  if (result.numel() == 0) return;
+  touch(placeOf(result), false);
+  program_.alternates.emplace_back(placeOf(result).buffer, static_cast<uint32_t>(output));
+}
+void Recording::noteSizes(size_t output, const DimVector& most, uint32_t decided) {
+  program_.outputs[output].most = most;
+  program_.outputs[output].decided = decided;
+}
+
 void Recording::require(const Tensor& holds, const std::string& message) {
   add("check", BranchStep{placeOf(holds)});
   add("", OtherwiseStep{});
@@ -170,6 +275,8 @@ void Recording::require(const Tensor& holds, const std::string& message) {
 void Recording::restart(std::vector<bool> assumed) {
   assumed_ = std::move(assumed);
   decisions_.clear();
+  computed_.clear();
+  impossible_ = false;
   frames_.clear();
   pending_.clear();
   results_.clear();
@@ -198,6 +305,7 @@ Program Recording::take() {
       if (use.written) written[use.buffer] = true;
     }
   }
+  program_.asks = std::move(asks_);
   std::erase_if(earlier_, [&](const Step& step) {
     const std::vector<Use> uses = usesOf(step);
     // What checks writes nothing, and is among the last call's steps too, as are loops.
@@ -256,6 +364,7 @@ void Recording::add(const std::string& name, decltype(Step::what) what) {
 }
 
 Tensor Recording::known(const Tensor& t) const {
+  if (t.numel() == 0) return Tensor::empty(t.sizes(), t.dtype());
   const Buffer& buffer = program_.buffers[placeOf(t).buffer];
   if (buffer.kind != Buffer::Kind::Constant || buffer.written) return {};
   return Tensor::fromStorage(buffer.data.storage(), t.dtype(), t.sizes(), t.strides(), t.offset());

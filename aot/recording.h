@@ -24,8 +24,10 @@ namespace wick::aot {
 // Something cannot be compiled ahead of time.
 class NotAhead : public RuntimeError {
  public:
-  using RuntimeError::RuntimeError;
+  explicit NotAhead(const std::string& message);
 };
+// Whether the error was a NotAhead before it went through a program, which makes a RuntimeError of it.
+bool wasNotAhead(const RuntimeError& e);
 
 // A loop cannot stay one.
 class KeptLoopError : public NotAhead {
@@ -66,9 +68,31 @@ class Recording {
     size_t position;  // the number of steps before
     Place place;
     bool value;
+    // Of a size, which is a decision, too.
+    std::optional<int64_t> size{};
+    int64_t most = 0;
+    std::string by{};
   };
   static constexpr size_t kMostDecisions = 64;
   static constexpr size_t kMostSteps = size_t{1} << 17;
+  // What it takes sizes that elements decide for.
+  void assumeSizes(DecidedSizes sizes) { sizes_ = std::move(sizes); }
+  // A size that the int64 `count` tells when the compiled model runs, which raises when it is not from 0 to `most`. What is
+  // recorded from here on is for one of these sizes.
+  int64_t size(const Tensor& count, int64_t most, const std::string& by);
+  // Whether a size that is assumed cannot be on the way through the program since restart().
+  bool isImpossible() const { return impossible_; }
+  // The bound of a size for which the program tells none.
+  int64_t mostElse() const { return sizes_.most; }
+  // The result of a computation on a tensor that was noted before, and is the same still; undefined when there is none.
+  Tensor findComputed(const std::string& what, const Tensor& from) const;
+  void noteComputed(const std::string& what, const Tensor& from, const Tensor& result);
+  // All that were needed, with their largest bounds on any way through the program.
+  const std::vector<SizeAsk>& asks() const { return asks_; }
+  // A further buffer for the contents of a result.
+  void addAlternate(size_t output, const Tensor& result);
+  // The largest sizes of a result, and which of them elements decide.
+  void noteSizes(size_t output, const DimVector& most, uint32_t decided);
   // The compiled model raises the message where an element of a boolean tensor is false.
   void require(const Tensor& holds, const std::string& message);
   // Whether the program has asked for an element that is not a boolean one.
@@ -186,14 +210,23 @@ class Recording {
   bool exchanges(const Frame& frame, size_t number) const;
   uint32_t bufferAt(int64_t address) const;
   bool decide(const Place& place);
+  void repeatWindows();
   Recording* const before_;
   Program program_;
   std::vector<Step> earlier_;  // of the calls before
   std::vector<bool> assumed_;
   std::vector<Decision> decisions_;
+  DecidedSizes sizes_;
+  std::vector<SizeAsk> asks_;
+  struct Computed {
+    std::string what;
+    Tensor from, result;
+    size_t step;  // so many were in front of it
+  };
+  std::vector<Computed> computed_;
   std::map<const void*, Tensor> constants_;  // by storage on the CPU
   std::vector<Tensor> held_;
-  bool asked_for_number_ = false;
+  bool asked_for_number_ = false, impossible_ = false;
   std::vector<Frame> frames_;
   std::vector<Tensor> pending_, results_;  // of the next loop, and of the last
   std::vector<KeptList> pending_lists_, result_lists_;

@@ -270,7 +270,7 @@ void CutText::appendForm(std::string& form) const {
   form += '\4';
 }
 
-SizeSpace::SizeSpace(std::vector<Symbol> symbols) : symbols_(std::move(symbols)) {
+SizeSpace::SizeSpace(std::vector<Symbol> symbols, size_t most) : symbols_(std::move(symbols)) {
   WICK_CHECK(symbols_.size() <= kMostSymbols, "expected at most {} names of sizes, got {}",
              kMostSymbols, symbols_.size());
   for (const Symbol& s : symbols_) {
@@ -282,10 +282,10 @@ SizeSpace::SizeSpace(std::vector<Symbol> symbols) : symbols_(std::move(symbols))
                kLargestSize, s.maximum);
     count_ *= static_cast<size_t>(s.count());
     WICK_CHECK(
-        count_ <= kMostSizes,
+        count_ <= most,
         "more than {} combinations of sizes; each is looked at while building. Smaller ranges "
         "or larger steps have fewer",
-        kMostSizes);
+        most);
   }
 }
 
@@ -297,6 +297,16 @@ std::vector<int64_t> SizeSpace::at(size_t position) const {
     position /= n;
   }
   return sizes;
+}
+
+size_t SizeSpace::positionOf(const std::vector<int64_t>& sizes) const {
+  size_t position = 0;
+  for (size_t s = 0; s < symbols_.size(); ++s) {
+    const Symbol& symbol = symbols_[s];
+    position = position * static_cast<size_t>(symbol.count()) +
+               static_cast<size_t>((sizes[s] - symbol.minimum) / symbol.step);
+  }
+  return position;
 }
 
 std::string SizeSpace::describe(size_t position) const {

@@ -43,10 +43,11 @@ inline constexpr size_t kMostSizes = 4096;
 class SizeSpace {
  public:
   // RuntimeError for too many symbols, ranges that are too large, or too many combinations.
-  explicit SizeSpace(std::vector<Symbol> symbols);
+  explicit SizeSpace(std::vector<Symbol> symbols, size_t most = kMostSizes);
   const std::vector<Symbol>& symbols() const { return symbols_; }
   size_t count() const { return count_; }
   std::vector<int64_t> at(size_t position) const;
+  size_t positionOf(const std::vector<int64_t>& sizes) const;
   // "N=3, L=5"
   std::string describe(size_t position) const;
 

@@ -42,32 +42,52 @@ std::string quoted(std::string_view text) {
   return literal + "\"";
 }
 
-std::vector<StepText> StepWriter::write(const Program& program, const Plan& plan, bool any_size,
-                                        std::vector<uint32_t>& buffers) {
+size_t knownSizes(std::string_view key) {
+  return static_cast<size_t>(std::ranges::count(key, 's'));
+}
+std::string bufferName(size_t known, size_t index) {
+  return known == 0 ? fmt::format("b{}", index) : fmt::format("b{}_{}", known, index);
+}
+std::string partName(std::string_view key) {
+  return fmt::format("part_{}(", key);
+}
+
+ProgramSteps StepWriter::write(const Program& program, const Plan& plan, bool any_size) {
   program_ = &program;
   plan_ = &plan;
   any_size_ = any_size;
   names_.clear();
   variables_.clear();
   loops_ = 0;
-  buffers_ = &buffers;
-  buffers.clear();
-  std::vector<StepText> texts;
+  steps_ = {};
+  steps_.keys.emplace_back();
+  open_.assign(1, {});
+  int level = 0;
   for (const Step& step : program.steps) {
     now_ = {};
     now_.step = &step;
     std::visit([&](const auto& what) { write(step, what); }, step.what);
-    texts.push_back(std::move(now_));
+    level -= now_.closes;
+    for (; level < open_.back().level; open_.pop_back()) variables_ = open_.back().variables;
+    now_.part = open_.back().part;
+    level += now_.opens;
+    steps_.texts.push_back(std::move(now_));
+    if (const auto* size = std::get_if<SizeStep>(&step.what)) {
+      open_.push_back({steps_.keys.size(), knownSizes(size->key), 0, level, variables_});
+      steps_.keys.push_back(size->key);
+    }
   }
   for (size_t i = 0; i < program.outputs.size(); ++i) {
     const TensorSlot& out = program.outputs[i];
     int64_t bytes = static_cast<int64_t>(itemSize(out.dtype));
     for (int64_t size : out.layout.sizes) bytes *= size;
     if (plan.direct[i] || bytes == 0) continue;
-    texts.emplace_back().call = copyText(fmt::format("outputs[{}].data", i),
-                                         pointer(out.place, "char"), static_cast<size_t>(bytes));
+    StepText& text = steps_.texts.emplace_back();
+    text.part = open_.back().part;
+    text.call = copyText(fmt::format("outputs[{}].data", i), pointer(out.place, "char"),
+                         static_cast<size_t>(bytes));
   }
-  return texts;
+  return std::move(steps_);
 }
 
 // An expression for a place in memory, of elements of this C++ type.
@@ -80,9 +100,13 @@ std::string StepWriter::pointer(const Place& place, const std::string& type) {
   switch (home.kind) {
     case Plan::Home::Kind::Memory: {
       if (!any_size_) return fmt::format("at<{}>(m, {})", type, home.offset + place.offset);
-      const auto [name, added] = names_.try_emplace(place.buffer, buffers_->size());
-      if (added) buffers_->push_back(place.buffer);
-      return fmt::format("at<{}>(m, b{} + {})", type, name->second, place.offset);
+      const auto [name, added] = names_.try_emplace(place.buffer);
+      if (added) {
+        OpenPart& part = open_.back();
+        name->second = bufferName(part.known, part.buffers);
+        steps_.buffers.push_back({place.buffer, part.part, part.buffers++});
+      }
+      return fmt::format("at<{}>(m, {} + {})", type, name->second, place.offset);
     }
     case Plan::Home::Kind::Weights:
       return fmt::format("at<{}>(w, {})", type, home.offset + place.offset);
@@ -116,6 +140,19 @@ std::string StepWriter::failure(const std::string& message) {
 }
 void StepWriter::write(const Step&, const RaiseStep& s) {
   now_.call = "  " + failure(s.message);
+}
+
+void StepWriter::write(const Step&, const SizeStep& s) {
+  now_.call = fmt::format("  return {}state, inputs, outputs, sizes, *{});\n", partName(s.key),
+                          pointer(s.count, "int64_t"));
+}
+void StepWriter::write(const Step&, const ResultSizesStep& s) {
+  for (size_t o = 0; o < s.sizes.size(); ++o) {
+    if (program_->asks.empty() && program_->outputs[o].decided == 0) continue;
+    for (size_t d = 0; d < s.sizes[o].size(); ++d) {
+      now_.call += fmt::format("  outputs[{}].sizes[{}] = {};\n", o, d, s.sizes[o][d]);
+    }
+  }
 }
 
 void StepWriter::write(const Step&, const SwapStep& s) {

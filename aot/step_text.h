@@ -21,7 +21,26 @@ struct StepText {
   bool primitive = false;      // whether oneDNN computes it
   int closes = 0, opens = 0;   // blocks, in front of the call and with it
   std::string description;     // of the primitive, an entry of a table; "" when the call has it
+  size_t part = 0;             // of the program
 };
+
+// The steps of a program as text. Parts begin behind a SizeStep each, but for the first one.
+struct ProgramSteps {
+  // A buffer that has a name.
+  struct Named {
+    uint32_t buffer;
+    size_t part, index;  // where it occurs first, and how many of that part do so before
+  };
+  std::vector<StepText> texts;
+  std::vector<std::string> keys;  // of the parts (SizeStep); "" of the first one
+  std::vector<Named> buffers;
+};
+// So many sizes that elements decide are known in a part.
+size_t knownSizes(std::string_view key);
+// "b3" in the first part, "b1_3" in one that knows one size.
+std::string bufferName(size_t known, size_t index);
+// The function of a part, before it has its name.
+std::string partName(std::string_view key);
 
 // Writes steps, as what the CPU runs or as what a CPU tells a device to run. What several of them share, tables and
 // functions, is kept.
@@ -31,10 +50,9 @@ class StepWriter {
   StepWriter& operator=(const StepWriter&) = delete;
 
   // Of all steps, and of the copies into results behind them. With `any_size` the texts are the same for many
-  // sizes but for numbers: temporary buffers are called b0, b1, … in the order in which they occur, and
-  // `buffers` tells which those are. Throws codegen::NoCppText.
-  std::vector<StepText> write(const Program& program, const Plan& plan, bool any_size,
-                              std::vector<uint32_t>& buffers);
+  // sizes but for numbers: temporary buffers have names, in each part in the order in which they occur.
+  // Throws codegen::NoCppText.
+  ProgramSteps write(const Program& program, const Plan& plan, bool any_size);
 
   // What it keeps, to be taken back.
   virtual std::unique_ptr<StepWriter> copy() const = 0;
@@ -84,6 +102,8 @@ class StepWriter {
   void write(const Step& step, const EndStep& s);
   void write(const Step& step, const RaiseStep& s);
   void write(const Step& step, const SwapStep& s);
+  void write(const Step& step, const SizeStep& s);
+  void write(const Step& step, const ResultSizesStep& s);
   // Variables for the buffers that a loop exchanges.
   std::string swappedText(const LoopStep& s);
 
@@ -91,10 +111,17 @@ class StepWriter {
   const Plan* plan_ = nullptr;
   bool any_size_ = false;
   StepText now_;
-  std::unordered_map<uint32_t, size_t> names_;  // of temporary buffers
-  std::vector<uint32_t>* buffers_ = nullptr;
+  std::unordered_map<uint32_t, std::string> names_;      // of temporary buffers
   std::unordered_map<uint32_t, std::string> variables_;  // that hold addresses of buffers
-  size_t loops_ = 0;                                     // so many are begun
+  // The parts around the step that is written.
+  struct OpenPart {
+    size_t part = 0, known = 0, buffers = 0;                // so many have names
+    int level = 0;                                          // of blocks around its beginning
+    std::unordered_map<uint32_t, std::string> variables{};  // in front of it
+  };
+  std::vector<OpenPart> open_;
+  ProgramSteps steps_;
+  size_t loops_ = 0;  // so many are begun
 };
 
 // For the CPU. Sums are added in the order of registers of so many bits.

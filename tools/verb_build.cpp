@@ -95,6 +95,7 @@ aot::Entry recorded(const Options& options, const LoadedFile& program, const std
   recording.target = target;
   if (symbols.empty()) {
     entry.program = aot::record(function, boundArguments(options, program, declared), recording);
+    entry.holds = prepared;
     return entry;
   }
   const auto argumentsOf = [&program, &declared, options,
@@ -105,10 +106,10 @@ aot::Entry recorded(const Options& options, const LoadedFile& program, const std
   };
   aot::Family family = aot::familyOf(function, symbols, argumentsOf, recording);
   // The entry keeps the prepared function, which nobody else holds.
-  entry.family = {family.symbols, [prepared, record = std::move(family.record)](
-                                      const std::vector<int64_t>& sizes, bool keep) {
-                    return record(sizes, keep);
-                  }};
+  entry.family = {family.symbols,
+                  [prepared, record = std::move(family.record)](
+                      const std::vector<int64_t>& sizes, bool keep,
+                      const aot::DecidedSizes& decided) { return record(sizes, keep, decided); }};
   return entry;
 }
 

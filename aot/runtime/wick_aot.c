@@ -38,6 +38,12 @@ int wick_aot_fail(wick_aot_state* state, int code, const char* message) {
   return fail(state, code, "%s: %s", state->model->name, message);
 }
 
+int wick_aot_size(wick_aot_state* state, const char* by, int64_t most, int64_t size) {
+  if (size >= 0 && size <= most) return WICK_AOT_OK;
+  return fail(state, WICK_AOT_RAISED, "%s: %s: expected a size from 0 to %lld, got %lld",
+              state->model->name, by, (long long)most, (long long)size);
+}
+
 const char* wick_aot_error(const wick_aot_state* state) {
   return state->error;
 }

@@ -47,7 +47,8 @@ enum {
 };
 
 /* The caller's tensor: row-major, of exactly the dtype and rank of the model's signature, with sizes that it
- * takes. */
+ * takes. Where elements decide sizes of a result the caller's are the largest ones, for which there is memory; the call
+ * sets those that it has, whose elements lie side by side from the beginning. */
 typedef struct wick_aot_tensor {
   void* data;
   int32_t dtype;
@@ -67,12 +68,14 @@ typedef struct wick_aot_symbol {
 #define WICK_AOT_SYMBOL(n) (-1 - (n))
 #define WICK_AOT_COMPUTED (-1000)
 
-/* What an argument or a result is called and what it must be. */
+/* What an argument or a result is called and what it must be. Elements decide those sizes of a result whose bits are set in
+ * `decided`, size 0 the lowest one; `sizes` tells the largest ones. */
 typedef struct wick_aot_slot {
   const char* name;
   int32_t dtype;
   int32_t rank;
   int64_t sizes[WICK_AOT_MAX_RANK];
+  uint32_t decided;
 } wick_aot_slot;
 
 /* One method for arguments of one kind. */
@@ -84,7 +87,8 @@ typedef struct wick_aot_signature {
   int32_t num_outputs;
   const wick_aot_symbol* symbols; /* null: all sizes are fixed */
   int32_t num_symbols;
-  /* Writes the sizes of an output for these sizes of the symbols; null, or why there is none. */
+  /* Writes the sizes of an output for these sizes of the symbols, the largest where elements decide them;
+   * null, or why there is none. */
   const char* (*shape)(const int64_t* symbols, int32_t output, int64_t* sizes);
 } wick_aot_signature;
 
@@ -140,6 +144,8 @@ int wick_aot_select(wick_aot_state* state, int32_t first, int32_t count,
 int wick_aot_outputs(wick_aot_state* state, int32_t first, int32_t count,
                      const wick_aot_tensor* inputs, wick_aot_tensor* outputs);
 int wick_aot_fail(wick_aot_state* state, int code, const char* message);
+/* An error unless the size, which elements decide, is from 0 to `most`; `by` tells who needs it. */
+int wick_aot_size(wick_aot_state* state, const char* by, int64_t most, int64_t size);
 
 #ifdef __cplusplus
 }

@@ -192,6 +192,100 @@ inline bool putWhere(T* to, const uint8_t* mask, const T* values, int64_t count,
   return true;
 }
 
+// ---- what elements select ----
+
+// The positions of flags that are set, and how many there are.
+inline void positionsWhere(const uint8_t* flags, int64_t* to, int64_t* found, int64_t count) {
+  int64_t set = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    to[set] = i;
+    set += flags[i] != 0 ? 1 : 0;
+  }
+  *found = set;
+}
+
+// to[count, dimensions]: the coordinates of positions in a tensor of these sizes.
+template <class... Sizes>
+inline void coordinatesOf(const int64_t* from, int64_t* to, int64_t count, Sizes... of) {
+  const int64_t sizes[] = {static_cast<int64_t>(of)...};
+  constexpr int64_t kDims = sizeof...(Sizes);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t rest = from[i];
+    for (int64_t d = kDims; d-- > 0;) {
+      to[i * kDims + d] = rest % sizes[d];
+      rest /= sizes[d];
+    }
+  }
+}
+
+// The distinct values in order, for each element the place of its value, and how often each value occurs. Every NaN is a
+// value of its own, behind all others; it reports the first place and counts for none. `memory` holds twice as many numbers as
+// there are elements.
+template <class T>
+inline void distinctValues(const T* from, T* values, int64_t* places, int64_t* occurrences,
+                           int64_t* memory, int64_t* found, int64_t count) {
+  int64_t* const order = memory;
+  for (int64_t i = 0; i < count; ++i) order[i] = i;
+  std::sort(order, order + count, [from](int64_t i, int64_t j) {
+    const T a = from[i], b = from[j];
+    const bool last_a = a != a, last_b = b != b;
+    if (last_a != last_b) return last_b;
+    return a < b || (!(b < a) && i < j);
+  });
+  int64_t size = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const T value = from[order[i]];
+    if (size == 0 || !(values[size - 1] == value)) {
+      values[size] = value;
+      occurrences[size++] = 0;
+    }
+    const bool number = value == value;
+    places[order[i]] = number ? size - 1 : 0;
+    occurrences[size - 1] += number ? 1 : 0;
+  }
+  *found = size;
+}
+
+// The same of values that are equal to the one in front of them.
+template <class T>
+inline void distinctNeighbours(const T* from, T* values, int64_t* places, int64_t* occurrences,
+                               int64_t*, int64_t* found, int64_t count) {
+  int64_t size = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    if (i == 0 || !(from[i - 1] == from[i])) {
+      values[size] = from[i];
+      occurrences[size++] = 0;
+    }
+    places[i] = size - 1;
+    ++occurrences[size - 1];
+  }
+  *found = size;
+}
+
+// Of boxes [count, 4] of two corners those that no better one overlaps by more than `most`; `order` lists the best first.
+template <class T>
+inline void bestBoxes(const T* boxes, const int64_t* order, const double* most, uint8_t* gone,
+                      int64_t* kept, int64_t* found, int64_t count) {
+  std::memset(gone, 0, static_cast<size_t>(count));
+  int64_t size = 0;
+  const auto areaOf = [](const T* box) { return (box[2] - box[0]) * (box[3] - box[1]); };
+  for (int64_t i = 0; i < count; ++i) {
+    if (gone[i] != 0) continue;
+    kept[size++] = order[i];
+    const T* const a = boxes + 4 * order[i];
+    const T area = areaOf(a);
+    for (int64_t j = i + 1; j < count; ++j) {
+      const T* const b = boxes + 4 * order[j];
+      const T width = std::max(T(0), std::min(a[2], b[2]) - std::max(a[0], b[0]));
+      const T height = std::max(T(0), std::min(a[3], b[3]) - std::max(a[1], b[1]));
+      const T shared = width * height;
+      const T overlap = shared / (area + areaOf(b) - shared);
+      gone[j] = static_cast<uint8_t>(gone[j] | (static_cast<double>(overlap) > *most ? 1 : 0));
+    }
+  }
+  *found = size;
+}
+
 // ---- bags of rows ----
 
 // Sums, means and maxima (mode 0, 1 and 2) of rows of a table, [rows, width]: those that `index` lists from start[bag] up to the next

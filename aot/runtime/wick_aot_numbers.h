@@ -15,7 +15,16 @@ inline int64_t position(int64_t index, int64_t size) {
   return index >= 0 && index < size ? index : -1;
 }
 
-inline int64_t wrapped(uint64_t v) { return static_cast<int64_t>(v); }
+// Where a slice of a dimension of this size begins or ends.
+inline const char* sliceBound(int64_t index, int64_t size, int64_t& to) {
+  if (index < 0) index += size;
+  to = index < 0 ? 0 : index > size ? size : index;
+  return nullptr;
+}
+
+inline int64_t wrapped(uint64_t v) {
+  return static_cast<int64_t>(v);
+}
 
 constexpr const char* kDivisionByZero = "integer division or modulo by zero";
 
@@ -115,23 +124,29 @@ inline const char* whole(double a, int64_t& to) {
   to = static_cast<int64_t>(a);
   return nullptr;
 }
-inline const char* roundDown(double a, int64_t& to) { return whole(std::floor(a), to); }
+inline const char* roundDown(double a, int64_t& to) {
+  return whole(std::floor(a), to);
+}
 inline const char* roundDown(int64_t a, int64_t& to) {
   to = a;
   return nullptr;
 }
-inline const char* roundUp(double a, int64_t& to) { return whole(std::ceil(a), to); }
-inline const char* roundUp(int64_t a, int64_t& to) { return roundDown(a, to); }
+inline const char* roundUp(double a, int64_t& to) {
+  return whole(std::ceil(a), to);
+}
+inline const char* roundUp(int64_t a, int64_t& to) {
+  return roundDown(a, to);
+}
 
-#define WICK_AOT_FUNCTION(name, value)                \
-  inline const char* name(double a, double& to) {     \
-    to = value;                                       \
-    return nullptr;                                   \
+#define WICK_AOT_FUNCTION(name, value)            \
+  inline const char* name(double a, double& to) { \
+    to = value;                                   \
+    return nullptr;                               \
   }
-#define WICK_AOT_FUNCTION2(name, value)                       \
-  inline const char* name(double a, double b, double& to) {   \
-    to = value;                                               \
-    return nullptr;                                           \
+#define WICK_AOT_FUNCTION2(name, value)                     \
+  inline const char* name(double a, double b, double& to) { \
+    to = value;                                             \
+    return nullptr;                                         \
   }
 WICK_AOT_FUNCTION(squareRoot, std::sqrt(a))
 WICK_AOT_FUNCTION(exponential, std::exp(a))
@@ -156,8 +171,8 @@ WICK_AOT_FUNCTION(errorFunction, std::erf(a))
 WICK_AOT_FUNCTION(errorComplement, std::erfc(a))
 WICK_AOT_FUNCTION(gammaFunction, std::tgamma(a))
 WICK_AOT_FUNCTION(absolute, std::fabs(a))
-WICK_AOT_FUNCTION(degrees, a * (180.0 / 3.141592653589793))
-WICK_AOT_FUNCTION(radians, a * (3.141592653589793 / 180.0))
+WICK_AOT_FUNCTION(degrees, a*(180.0 / 3.141592653589793))
+WICK_AOT_FUNCTION(radians, a*(3.141592653589793 / 180.0))
 // Halves go to the even neighbour.
 WICK_AOT_FUNCTION(nearest, std::nearbyint(a))
 WICK_AOT_FUNCTION2(angleOf, std::atan2(a, b))

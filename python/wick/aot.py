@@ -5,6 +5,7 @@
 """
 
 import ctypes
+import math
 import os
 import re
 
@@ -47,6 +48,7 @@ class _Slot(ctypes.Structure):
         ("dtype", ctypes.c_int32),
         ("rank", ctypes.c_int32),
         ("sizes", ctypes.c_int64 * _MAX_RANK),
+        ("decided", ctypes.c_uint32),
     ]
 
 
@@ -104,19 +106,29 @@ class _State(ctypes.Structure):
 class Slot:
     """What an argument or a result is called, and its dtype and sizes.
 
-    Sizes that a call may choose are names; None are those of results that follow from them.
+    Sizes that a call may choose are names; None are those of results that follow from them. Those of results
+    that elements of tensors decide are ranges from 0 to the largest one, or None too.
     """
 
     def __init__(self, slot, names):
         self.name = slot.name.decode()
         self.dtype = _DTYPES[slot.dtype]
         self.sizes = tuple(
-            size if size >= 0 else None if size == _COMPUTED else names[-1 - size]
-            for size in slot.sizes[: slot.rank]
+            None
+            if size == _COMPUTED
+            else names[-1 - size]
+            if size < 0
+            else range(size + 1)
+            if slot.decided >> i & 1
+            else size
+            for i, size in enumerate(slot.sizes[: slot.rank])
         )
 
     def __repr__(self):
-        sizes = ", ".join("?" if size is None else str(size) for size in self.sizes)
+        sizes = ", ".join(
+            "?" if size is None else f"0..{size[-1]}" if isinstance(size, range) else str(size)
+            for size in self.sizes
+        )
         return f"{self.name}: {self.dtype}[{sizes}]"
 
 
@@ -264,6 +276,11 @@ class Model:
                     outputs.append(torch.empty(sizes, dtype=_DTYPES[tensor.dtype], device=device))
                     tensor.data = outputs[-1].data_ptr()
             self._check(run(state, given, taken), state)
+            for i, tensor in enumerate(taken[: len(outputs)]):
+                # Of sizes that elements decide there was memory for the largest.
+                sizes = list(tensor.sizes[: tensor.rank])
+                if sizes != list(outputs[i].shape):
+                    outputs[i] = outputs[i].reshape(-1)[: math.prod(sizes)].reshape(sizes)
         finally:
             self._states.append(state)
         return outputs[0] if len(outputs) == 1 else tuple(outputs)

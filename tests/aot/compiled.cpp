@@ -131,6 +131,23 @@ std::string call(const Workshop::Model& model, wick_aot_state& state,
   return model.forward(&state, in.data(), out.data()) == WICK_AOT_OK ? "" : state.error;
 }
 
+std::string callAny(const Workshop::Model& model, wick_aot_state& state,
+                    const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs) {
+  outputs = outputsFor(model, state, inputs);
+  std::vector<wick_aot_tensor> in, out;
+  for (const Tensor& t : inputs) in.push_back(describe(t));
+  for (const Tensor& t : outputs) out.push_back(describe(t));
+  if (model.forward(&state, in.data(), out.data()) != WICK_AOT_OK) return state.error;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const DimVector sizes(out[i].sizes, out[i].sizes + out[i].rank);
+    int64_t count = 1;
+    for (const int64_t size : sizes) count *= size;
+    if (count > outputs[i].numel()) return "more elements than there is memory for";
+    outputs[i] = outputs[i].view(DimVector{-1}).narrow(0, 0, count).view(sizes);
+  }
+  return "";
+}
+
 Tensor tensorOf(const std::string& spec, uint64_t seed) {
   DimVector sizes;
   size_t at = 0;

@@ -59,6 +59,9 @@ std::vector<Tensor> outputsFor(const Workshop::Model& model, wick_aot_state& sta
 // Calls a model; its error where it refuses.
 std::string call(const Workshop::Model& model, wick_aot_state& state,
                  const std::vector<Tensor>& inputs, const std::vector<Tensor>& outputs);
+// The same with outputs that it makes, which get the sizes that the call tells.
+std::string callAny(const Workshop::Model& model, wick_aot_state& state,
+                    const std::vector<Tensor>& inputs, std::vector<Tensor>& outputs);
 
 // "2x3xf32", "4xi64" (from 0 to 3): always the same numbers.
 Tensor tensorOf(const std::string& spec, uint64_t seed);

@@ -18,6 +18,8 @@ def first(x: Tensor) -> Tensor:
     return x[0] * 2
 def joined(x: Tensor, y: Tensor) -> Tensor:
     return torch.cat([x * 2, y], 1)
+def positive(x: Tensor) -> Tuple[Tensor, Tensor]:
+    return x[x > 0] * 2, x + 1
 """
 
 
@@ -32,6 +34,7 @@ class Ahead(unittest.TestCase):
             ["tools/torchscript-cli", "build", source, "--emit", "library"]
             + ["--input", "2x3xf32", "--input", "3xf32", "--also", "main 4x3xf32 3xf32"]
             + ["--also", "first 2x3xi64", "--also", "joined NxLxf32 Nx2xf32"]
+            + ["--also", "positive Nxf32"]
             + ["--range", "N=1..5", "--range", "L=1..4", "--output", cls.folder.name],
             check=True,
             stdout=subprocess.DEVNULL,
@@ -70,6 +73,15 @@ class Ahead(unittest.TestCase):
             model.joined(torch.rand(6, 3), torch.rand(6, 2))
         with self.assertRaisesRegex(ValueError, r"expected float32\[N=2, 2\], got float32\[3, 2\]"):
             model.joined(torch.rand(2, 3), torch.rand(3, 2))
+
+    def test_sizes_that_elements_decide(self):
+        model = wick.aot.load(self.library)
+        signature = next(s for s in model.signatures if s.method == "positive")
+        self.assertIn("positive(x: torch.float32[N])", repr(signature))
+        for values in ([1.0, -2.0, 3.0], [-1.0], [4.0], [1.0, 2.0, 3.0, 4.0, 5.0], [-1.0, -2.0]):
+            selected, others = model.positive(torch.tensor(values))
+            self.assertEqual(selected.tolist(), [2 * v for v in values if v > 0])
+            self.assertEqual(others.tolist(), [v + 1 for v in values])
 
     def test_threads_have_states_of_their_own(self):
         model = wick.aot.load(self.library)
