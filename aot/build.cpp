@@ -370,18 +370,42 @@ BuildResult build(Program program, const BuildOptions& options,
   return build(std::move(entries), options, write_weights);
 }
 
+namespace {
+
+std::vector<std::string> compiling(const std::string& compiler) {
+  return {compiler, "-std=c++17", "-O3", "-march=x86-64-v3", "-ffp-contract=off", "-fno-math-errno",
+          "-fno-trapping-math",
+          // Nothing here throws; without it the C++ library is loaded.
+          "-fno-exceptions", "-fPIC", "-fopenmp"};
+}
+
+}  // namespace
+
 std::vector<std::string> compileCommand(const BuildResult& result, const std::string& name,
                                         const std::string& compiler) {
-  std::vector<std::string> words = {compiler, "-std=c++17", "-O3", "-march=x86-64-v3",
-                                    "-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math",
-                                    // Nothing here throws; without it the C++ library is loaded.
-                                    "-fno-exceptions", "-fPIC", "-shared", "-fopenmp",
-                                    // So that a model without oneDNN does not load it.
-                                    "-Wl,--as-needed", "-o", "lib" + name + ".so"};
+  std::vector<std::string> words = compiling(compiler);
+  // So that a model without oneDNN does not load it.
+  words.insert(words.end(), {"-shared", "-Wl,--as-needed", "-o", "lib" + name + ".so"});
   words.insert(words.end(), result.sources.begin(), result.sources.end());
   if (result.for_device) words.insert(words.end(), {"-ldl", "-lpthread"});
   if (result.needs_onednn) words.push_back("-ldnnl");
   return words;
+}
+
+ObjectCommands objectCommands(const BuildResult& result, const std::string& name,
+                              const std::string& compiler) {
+  ObjectCommands commands;
+  commands.compile = compiling(compiler);
+  commands.compile.push_back("-c");
+  commands.joined = name + ".whole.o";
+  // Joined without -fopenmp, whose library would be joined too.
+  commands.join = {compiler, "-r", "-nostdlib", "-o", commands.joined};
+  for (const std::string& source : result.sources) {
+    commands.compile.push_back(source);
+    commands.objects.push_back(source.substr(0, source.rfind('.')) + ".o");
+    commands.join.push_back(commands.objects.back());
+  }
+  return commands;
 }
 
 }  // namespace wick::aot

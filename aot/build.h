@@ -88,4 +88,12 @@ BuildResult build(Program program, const BuildOptions& options,
 std::vector<std::string> compileCommand(const BuildResult& result, const std::string& name,
                                         const std::string& compiler);
 
+// The same as one object file, `joined`: commands that make one of each source, `objects`, and join them.
+struct ObjectCommands {
+  std::vector<std::string> compile, join, objects;
+  std::string joined;
+};
+ObjectCommands objectCommands(const BuildResult& result, const std::string& name,
+                              const std::string& compiler);
+
 }  // namespace wick::aot

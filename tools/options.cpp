@@ -202,8 +202,8 @@ void addBuild(CLI::App* verb, Options& options) {
                    "of the model in C: NAME_init, NAME_forward (the file's)");
   verb->add_option("--emit", options.emit,
                    "source: C++17 text and the command that compiles it; library: also a shared "
-                   "library, by the compiler that CXX names (g++)")
-      ->check(CLI::IsMember({"source", "library"}));
+                   "library, by the compiler that CXX names (g++); object: an object file instead")
+      ->check(CLI::IsMember({"source", "library", "object"}));
   verb->add_option(
           "--device", options.device,
           "what the model runs on: cpu or cuda, for which CUDA's compiler NVRTC is needed and no "

@@ -25,7 +25,7 @@ struct Options {
   std::string output_file;               // .pt or .npy; empty: print
   std::string output_folder;             // of build
   std::string name;                      // of the model that build writes; empty: the file's
-  std::string emit;                      // "" or "source", or "library": what build writes
+  std::string emit;                      // "" or "source", "library", "object": what build writes
   std::vector<std::string> also;         // further calls that build compiles: "METHOD SPEC…"
   std::vector<std::string> ranges;       // of sizes with names in inputs of build: "N=1..64"
   std::vector<std::string> fixed_sizes;  // the same, of one size: "N=4"

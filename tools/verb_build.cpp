@@ -48,7 +48,8 @@ void checkName(const std::string& name) {
 }
 
 // Runs the command in a folder; its messages go to standard error.
-void compileIn(const std::string& folder, const std::vector<std::string>& words) {
+void compileIn(const std::string& folder, const std::vector<std::string>& words,
+               const std::string& emit) {
   std::vector<char*> arguments;
   for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -59,12 +60,12 @@ void compileIn(const std::string& folder, const std::vector<std::string>& words)
   const int error =
       posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
-  WICK_CHECK(error == 0, "--emit library: the compiler {} cannot be started: {}", words[0],
+  WICK_CHECK(error == 0, "--emit {}: the compiler {} cannot be started: {}", emit, words[0],
              std::strerror(error));
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
-  WICK_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "--emit library: {} failed", words[0]);
+  WICK_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "--emit {}: {} failed", emit, words[0]);
 }
 
 std::vector<IValue> boundArguments(const Options& options, const LoadedFile& program,
@@ -196,11 +197,20 @@ void buildVerb(const Options& given) {
                   formatBytes(static_cast<double>(result.memory_bytes)),
                   formatBytes(static_cast<double>(result.weights_bytes)));
   const char* chosen = std::getenv("CXX");
-  const std::vector<std::string> command =
-      aot::compileCommand(result, name, chosen && *chosen ? chosen : "g++");
+  const std::string compiler = chosen && *chosen ? chosen : "g++";
+  const std::vector<std::string> command = aot::compileCommand(result, name, compiler);
   if (options.emit == "library") {
-    compileIn(folder.string(), command);
+    compileIn(folder.string(), command, options.emit);
     text += fmt::format("{}\n", (folder / ("lib" + name + ".so")).string());
+  } else if (options.emit == "object") {
+    const aot::ObjectCommands commands = aot::objectCommands(result, name, compiler);
+    compileIn(folder.string(), commands.compile, options.emit);
+    compileIn(folder.string(), commands.join, options.emit);
+    for (const std::string& object : commands.objects) fs::remove(folder / object, error);
+    const fs::path object = folder / (name + ".o");
+    fs::rename(folder / commands.joined, object, error);
+    WICK_CHECK(!error, "--emit object: {}: {}", object.string(), error.message());
+    text += fmt::format("{}\n", object.string());
   } else {
     text += fmt::format("compile it with:\n  cd {} &&", folder.string());
     for (const std::string& word : command) text += " " + word;

@@ -111,7 +111,7 @@ std::vector<Tensor> outputsFor(const Workshop::Model& model, wick_aot_state& sta
                                const std::vector<Tensor>& inputs) {
   std::vector<wick_aot_tensor> in;
   for (const Tensor& t : inputs) in.push_back(describe(t));
-  std::vector<wick_aot_tensor> out(16);
+  std::vector<wick_aot_tensor> out(256);
   for (wick_aot_tensor& t : out) t.rank = -1;
   std::vector<Tensor> outputs;
   if (model.outputs(&state, in.data(), out.data()) != WICK_AOT_OK) return outputs;

@@ -53,7 +53,7 @@ class Workshop {
 wick_aot_tensor describe(const Tensor& t);
 // The outputs that the model has, uninitialized.
 std::vector<Tensor> outputsOf(const wick_aot_model& about, int32_t signature = 0);
-// Those for such inputs, at most 16; none when the model refuses.
+// Those for such inputs, at most 256; none when the model refuses.
 std::vector<Tensor> outputsFor(const Workshop::Model& model, wick_aot_state& state,
                                const std::vector<Tensor>& inputs);
 // Calls a model; its error where it refuses.

@@ -149,13 +149,12 @@ Rate tryAll(const std::vector<Script>& scripts, bool fold) {
   const std::string said = workshop.compile();
   EXPECT_EQ(said, "");
   if (!said.empty()) return rate;
-  int32_t signature = 0;
   for (const Script* script : compiled) {
     const Workshop::Model model = workshop.load(name, script->name);
     wick_aot_state state;
     EXPECT_EQ(model.init(&state, workshop.weightsOf(name).c_str()), WICK_AOT_OK) << state.error;
-    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about(), signature++);
-    EXPECT_EQ(testing_aot::call(model, state, {}, outputs), "") << script->name;
+    std::vector<Tensor> outputs;
+    EXPECT_EQ(testing_aot::callAny(model, state, {}, outputs), "") << script->name;
     bool same = outputs.size() == script->expected.size();
     for (size_t i = 0; same && i < outputs.size(); ++i) {
       same = sameBits(script->expected[i], outputs[i]);

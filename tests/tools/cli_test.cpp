@@ -75,6 +75,11 @@ TEST(CliTest, BuildWritesAModelAheadOfTime) {
   EXPECT_EQ(library.code, 0) << library.err;
   EXPECT_TRUE(std::filesystem::exists(folder + "/libdoubled.so"));
   EXPECT_FALSE(std::filesystem::exists(folder + "/doubled.weights"));
+  const Outcome object =
+      cli({"build", script, "--input", "3xf32", "--output", folder, "--emit", "object"});
+  EXPECT_EQ(object.code, 0) << object.err;
+  EXPECT_TRUE(std::filesystem::exists(folder + "/doubled.o"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/wick_aot.o"));
 
   const auto sized = [&](std::vector<std::string> more) {
     std::vector<std::string> words = {"build", script, "--input", "Nx3xf32", "--output", folder};
