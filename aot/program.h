@@ -222,7 +222,8 @@ struct ResultSizesStep {
 struct Step {
   std::variant<KernelStep, SmallProductStep, PlainProductStep, LibraryStep, ConvolutionStep,
                PoolStep, FillStep, BranchStep, OtherwiseStep, EndStep, RaiseStep, LoopStep,
-               SwapStep, WindowStep, NumberStep, FunctionStep, DeviceKernelStep, SizeStep, ResultSizesStep>
+               SwapStep, WindowStep, NumberStep, FunctionStep, DeviceKernelStep, SizeStep,
+               ResultSizesStep>
       what;
   std::string name;   // "fused_mul_add", "conv2d"
   std::string where;  // the line of the program, or ""

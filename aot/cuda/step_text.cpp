@@ -104,7 +104,8 @@ std::string finishText(DType dtype) {
 
 void checkCudaStep(const std::string& name, const decltype(Step::what)& what) {
   if (std::holds_alternative<SizeStep>(what)) {
-    throw NotAhead(fmt::format("{}: elements decide a size, which is not available in models for CUDA", name));
+    throw NotAhead(
+        fmt::format("{}: elements decide a size, which is not available in models for CUDA", name));
   }
   const bool refused = std::holds_alternative<FunctionStep>(what) ||
                        std::holds_alternative<PoolStep>(what) ||
