@@ -2,6 +2,7 @@
 // to even, what is no number or too large for 64 bits becoming the least integer.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -87,7 +88,9 @@ Tensor clone(const Tensor& q, MemoryFormat format = MemoryFormat::Preserve);
 // quantized ones are copied, and the destination takes over their quantizer.
 void copyInto(const char* op, const Tensor& destination, const Tensor& source);
 
-// Each element's real number through f(float) -> float onto a grid.
+// Each element's real number through f(float) -> float onto a grid. PyTorch takes 64 bytes at once, whose real numbers
+// are scale * integer + shift, rounded once; what is left behind them is computed one by one. On ties that is
+// another integer.
 template <class F>
 Tensor mapReal(const char* op, const Tensor& q, const Grid& out, F&& f) {
   const Quantizer& from = perTensorQuantizerOf(op, q);
@@ -95,22 +98,35 @@ Tensor mapReal(const char* op, const Tensor& q, const Grid& out, F&& f) {
   const Tensor x = inSomeOrder(q);
   Tensor result = emptyQuantizedLike(x, q.dtype(), Quantizer::perTensor(out.scale, out.zero_point));
   const Rounding rounding(out, q.dtype());
+  const auto scale = static_cast<float>(from.scale());
+  const float shift = scale * -static_cast<float>(from.zeroPoint());
   dispatchIntegers(q.dtype(), [&]<class T>() {
     const T* in = integers<T>(x);
     T* to = integers<T>(result);
-    auto one = [&](int64_t i) {
+    const auto at_once = [&](int64_t i) {
+      return static_cast<T>(rounding(f(std::fma(scale, static_cast<float>(i), shift))));
+    };
+    const auto alone = [&](int64_t i) {
       return static_cast<T>(rounding(f(realOf(i, from.scale(), from.zeroPoint()))));
     };
+    constexpr int64_t kAtOnce = 64 / sizeof(T);
+    const int64_t first_alone = x.numel() / kAtOnce * kAtOnce;
+    const auto each = [&](auto&& first, auto&& last) {
+      parallelFor(x.numel(), kGrainSize, [&](int64_t begin, int64_t end) {
+        const int64_t middle = std::clamp(first_alone, begin, end);
+        for (int64_t i = begin; i < middle; ++i) to[i] = first(in[i]);
+        for (int64_t i = middle; i < end; ++i) to[i] = last(in[i]);
+      });
+    };
     if constexpr (sizeof(T) == 1) {
-      std::array<T, 256> table;
-      for (int i = 0; i < 256; ++i) table[static_cast<size_t>(i)] = one(static_cast<T>(i));
-      parallelFor(x.numel(), kGrainSize, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) to[i] = table[static_cast<uint8_t>(in[i])];
-      });
+      const auto tableOf = [](auto&& one) {
+        std::array<T, 256> table;
+        for (int i = 0; i < 256; ++i) table[static_cast<size_t>(i)] = one(static_cast<T>(i));
+        return [table](T i) { return table[static_cast<uint8_t>(i)]; };
+      };
+      each(tableOf(at_once), tableOf(alone));
     } else {
-      parallelFor(x.numel(), kGrainSize, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) to[i] = one(in[i]);
-      });
+      each(at_once, alone);
     }
   });
   return result;
