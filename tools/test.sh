@@ -21,5 +21,6 @@ python3 tools/check_prose.py || status=1
 python3 tests/tools/check_docs_test.py && python3 tools/check_docs.py || status=1
 python3 docs/draw_architecture.py --check || status=1
 python3 docs/draw_architecture.py --sizes >/dev/null || status=1  # a room that has grown too large
+python3 tools/tidy.py --changed 10 || status=1  # clang-tidy; of the whole tree it takes half an hour
 python3 tools/count_tests.py "$(bazel info "$@" bazel-testlogs 2>/dev/null)" || status=1
 exit $status
