@@ -45,6 +45,9 @@ struct RecordOptions {
   // number the program's text tells. Otherwise those that elements of tensors decide about, and long ones.
   bool keep_loops = false;
   const Target* target = nullptr;  // null: the CPU
+  // On the CPU: no library is called. Sums may be added in another order than the engine's; NotAhead for what only the
+  // library computes.
+  bool standalone = false;
   // Of sizes that elements decide.
   DecidedSizes decided{};
 };

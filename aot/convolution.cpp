@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "aot/recording.h"
+#include "aot/target.h"
 #include "runtime/kernels/onednn.h"
 
 namespace wick::aot {
@@ -51,9 +52,11 @@ std::optional<ConvolutionStep> ownConvolution(const Tensor& weight, bool has_bia
   if (params.transposed || spatial > 2 || !finishes || !known.defined()) return std::nullopt;
   const int64_t points = weight.numel() / (weight.size(0) * weight.size(1));
   if (points > kMostPoints) return std::nullopt;
-  const std::string kernel = onednn::kernelOfConvolution(weight, has_bias, params, has_residual,
-                                                         activation, input, output);
-  if (kernel != "jit:avx2" && kernel != "jit_1x1:avx2") return std::nullopt;
+  if (!recordsStandalone()) {
+    const std::string kernel = onednn::kernelOfConvolution(weight, has_bias, params, has_residual,
+                                                           activation, input, output);
+    if (kernel != "jit:avx2" && kernel != "jit_1x1:avx2") return std::nullopt;
+  }
   const Tensor dense = known.contiguous();
   const float* const values = dense.data<float>();
   // Points in the padding are multiplied by zeros rather than left out.

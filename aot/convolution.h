@@ -10,7 +10,7 @@ namespace wick::aot {
 
 // The step, with its packed weight among the constants of the recording, when oneDNN would compute the
 // convolution in the order that wick_aot_convolution.h has: on a processor with AVX2 and without
-// AVX-512, with a finite weight that is known. `from`, `to`, `bias` and `residual` are left to the caller. Images are
+// AVX-512, with a finite weight that is known; of standalone programs wherever that header can. `from`, `to`, `bias` and `residual` are left to the caller. Images are
 // [samples, channels, spatial…].
 std::optional<ConvolutionStep> ownConvolution(const Tensor& weight, bool has_bias,
                                               const ConvolutionParams& params, bool has_residual,

@@ -9,6 +9,7 @@
 #include "aot/elements.h"
 #include "aot/pointwise.h"
 #include "aot/recording.h"
+#include "aot/target.h"
 #include "codegen/loop/kernel.h"
 #include "core/error.h"
 #include "runtime/kernels/depthwise.h"
@@ -117,9 +118,16 @@ void finish(const Tensor& out, const Tensor& bias, bool bias_inner, const Tensor
   Recording::current().kernel("epilogue", kernel, wayOf(*kernel, walk), addresses, {});
 }
 
+void requireLibrary(const char* op) {
+  if (!recordsStandalone()) return;
+  throw NotAhead(
+      fmt::format("{}: only oneDNN computes this one, and --standalone leaves it out", op));
+}
+
 // One product of oneDNN; `b` is [K, N], as the library is to see it.
 void multiply(const char* op, const Tensor& a, const Tensor& b, const Tensor& bias,
               const Tensor& out, bool constant_b, const Epilogue& epilogue) {
+  requireLibrary(op);
   LibraryStep step;
   step.source = layoutOf(a);
   step.weight = layoutOf(b);
@@ -247,7 +255,7 @@ class AheadLayers : public DeviceLayers {
       const Tensor v = b.stride(1) == 1 || b.size(1) == 1 ? b : b.contiguous();
       multiplySmall(op, true, 1, m, k, v, k, a, leading(a, true), Tensor(), out,
                     {batches, batchStride(v), batchStride(a), m});
-    } else if (isLibraryWork(a.dtype(), m, n, k, batches)) {
+    } else if (!recordsStandalone() && isLibraryWork(a.dtype(), m, n, k, batches)) {
       if (batches == 1) {
         multiply(op, a.select(0, 0), b.select(0, 0), {}, out.select(0, 0), false, {});
       } else {
@@ -285,7 +293,7 @@ class AheadLayers : public DeviceLayers {
     const Tensor out = Tensor::empty(DimVector{m, n}, x.dtype(), x.device());
     const Tensor b = bias.defined() ? bias.contiguous() : bias;
     const Tensor residual = r.defined() ? r.contiguous() : r;
-    if (isLibraryWork(x.dtype(), m, n, k, 1)) {
+    if (!recordsStandalone() && isLibraryWork(x.dtype(), m, n, k, 1)) {
       multiply(op, a, weight.transpose(0, 1), b, out, true, {residual, epilogue.activation});
       return out;
     }
@@ -451,6 +459,7 @@ class AheadLayers : public DeviceLayers {
       Recording::current().add(op, *std::move(own));
       return channels_last ? out : rowMajor(out);
     }
+    requireLibrary(op);
     LibraryStep step;
     step.kind = params.transposed ? LibraryStep::Kind::Transposed : LibraryStep::Kind::Convolution;
     step.source = {DimVector(x.sizes()), onednn::channelsInnermost(x.sizes())};

@@ -49,16 +49,19 @@ class Target {
 
 // The target of programs that are recorded now; null: the CPU.
 const Target* recordedTarget();
+// Whether they call no library.
+bool recordsStandalone();
 // While it lives, programs are recorded for this target.
 class RecordFor {
  public:
-  explicit RecordFor(const Target* target);
+  RecordFor(const Target* target, bool standalone);
   ~RecordFor();
   RecordFor(const RecordFor&) = delete;
   RecordFor& operator=(const RecordFor&) = delete;
 
  private:
   const Target* const before_;
+  const bool was_standalone_;
   DeviceLayers* layers_ = nullptr;  // that were used before
 };
 

@@ -214,6 +214,10 @@ void addBuild(CLI::App* verb, Options& options) {
       "with --device cuda: architectures that the kernels have machine code for; later "
       "ones compile them when the model starts (sm_80,sm_90)");
   addTf32(*verb, options);
+  verb->add_flag(
+      "--standalone", options.standalone,
+      "for the CPU without oneDNN: the library needs nothing else and starts sooner; large "
+      "products are slower, and sums may differ from the engine's in the last bits");
   verb->add_flag("--embed-weights", options.embed_weights,
                  "keep the weights in the library rather than in a file beside it");
 }

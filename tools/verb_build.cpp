@@ -78,7 +78,7 @@ std::vector<IValue> boundArguments(const Options& options, const LoadedFile& pro
 // What the options call, for the arguments that they give: for those of many sizes when inputs have names of
 // sizes. `program` lives until the entry is built.
 aot::Entry recorded(const Options& options, const LoadedFile& program, const std::string& method,
-                    const aot::Target* target) {
+                    const aot::RecordOptions& recording) {
   GraphFunction& declared = program.function(options);
   std::shared_ptr<GraphFunction> prepared;
   if (program.isArchive()) {
@@ -92,8 +92,6 @@ aot::Entry recorded(const Options& options, const LoadedFile& program, const std
       namedSizes(options.inputs, options.ranges, options.fixed_sizes);
   aot::Entry entry;
   entry.method = method;
-  aot::RecordOptions recording;
-  recording.target = target;
   if (symbols.empty()) {
     entry.program = aot::record(function, boundArguments(options, program, declared), recording);
     entry.holds = prepared;
@@ -129,15 +127,15 @@ Options alsoOptions(const Options& options, const LoadedFile& program, const std
 // The call of the options is NAME_forward whatever the method's name is; further ones are called by
 // their own.
 std::vector<aot::Entry> entriesOf(const Options& options, const LoadedFile& program,
-                                  const aot::Target* target) {
+                                  const aot::RecordOptions& recording) {
   const auto name = [&](const Options& o) { return program.function(o).schema().name(); };
   std::vector<aot::Entry> entries;
-  entries.push_back(recorded(options, program, "forward", target));
+  entries.push_back(recorded(options, program, "forward", recording));
   std::vector<std::string> inputs = options.inputs;
   for (const std::string& call : options.also) {
     const Options also = alsoOptions(options, program, call);
     entries.push_back(
-        recorded(also, program, name(also) == name(options) ? "forward" : name(also), target));
+        recorded(also, program, name(also) == name(options) ? "forward" : name(also), recording));
     inputs.insert(inputs.end(), also.inputs.begin(), also.inputs.end());
   }
   checkNames(inputs, options.ranges, options.fixed_sizes);
@@ -150,6 +148,7 @@ std::unique_ptr<aot::Target> targetOf(const Options& options) {
     if (options.architectures.empty()) return nullptr;
     throw CommandLineError("--arch is for models that run on CUDA devices: --device cuda");
   }
+  if (options.standalone) throw CommandLineError("--standalone is for models that run on the CPU");
   try {
     return aot::cudaTarget(aot::parseArchitectures(
         options.architectures.empty() ? aot::kUsualArchitectures : options.architectures));
@@ -175,7 +174,10 @@ void buildVerb(const Options& given) {
   build.embed_weights = options.embed_weights;
   build.vector_bits = codegen::vectorBits();
   build.target = target.get();
-  std::vector<aot::Entry> entries = entriesOf(options, program, target.get());
+  aot::RecordOptions recording;
+  recording.target = target.get();
+  recording.standalone = options.standalone;
+  std::vector<aot::Entry> entries = entriesOf(options, program, recording);
 
   const fs::path folder(options.output_folder);
   std::error_code error;

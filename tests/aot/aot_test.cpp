@@ -308,6 +308,55 @@ TEST(AotTest, DigitsAreReadAsByTheEngine) {
   }
 }
 
+// Without oneDNN the numbers are the same but for the order of sums.
+TEST(AotTest, StandaloneModelsCallNoLibrary) {
+  setJitMode(JitMode::Sync);
+  const Module module = load("examples/digits.pt").eval();
+  GraphFunction& forward = *dynamic_cast<GraphFunction*>(module.type()->findMethod("forward"));
+  const std::shared_ptr<GraphFunction> prepared = optimizeForInference(module.object(), forward);
+  const Program program = compile(R"(
+def main(x: Tensor, w: Tensor) -> Tensor:
+    return torch.relu(x @ w) @ w
+def moved(x: Tensor, w: Tensor) -> Tensor:
+    return torch.conv2d(x, w)
+)");
+  const Tensor image = tensorOf("3x1x28x28xf32", 5);
+  const Tensor x = tensorOf("90x120xf32", 6), w = tensorOf("120x120xf32", 7);
+  aot::RecordOptions options;
+  options.standalone = true;
+  Workshop workshop("standalone");
+  std::vector<aot::Entry> digits, products;
+  digits.push_back({"forward", aot::record(*prepared, {IValue(image)}, options), {}});
+  products.push_back({"forward", aot::record(program.function("main"), {x, w}, options), {}});
+  EXPECT_FALSE(workshop.add("digits", std::move(digits)).needs_onednn);
+  EXPECT_FALSE(workshop.add("products", std::move(products)).needs_onednn);
+  ASSERT_EQ(workshop.compile(), "");
+  const auto check = [&](const char* name, const std::vector<Tensor>& inputs,
+                         const Tensor& wanted) {
+    SCOPED_TRACE(name);
+    const Workshop::Model model = workshop.load(name);
+    wick_aot_state state;
+    ASSERT_EQ(model.init(&state, workshop.weightsOf(name).c_str()), WICK_AOT_OK) << state.error;
+    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
+    ASSERT_EQ(testing_aot::call(model, state, inputs, outputs), "");
+    const float* const found = outputs.at(0).data<float>();
+    const Tensor all = wanted.contiguous();
+    for (int64_t i = 0; i < all.numel(); ++i) {
+      const float value = all.data<float>()[i];
+      ASSERT_NEAR(found[i], value, 1e-5 * (1 + std::abs(value))) << i;
+    }
+    model.free(&state);
+  };
+  check("digits", {image}, callFunction(*prepared, {IValue(image)}).toTensor());
+  check("products", {x, w}, program.call("main", {x, w}).toTensor());
+  // A weight that is computed is packed by nobody.
+  EXPECT_THAT(
+      errorOf([&] {
+        aot::record(*program.findFunction("moved"), {image, tensorOf("2x1x3x3xf32", 8)}, options);
+      }),
+      HasSubstr("conv2d: only oneDNN computes this one"));
+}
+
 // Several methods and signatures share a library, its weights and its kernels.
 TEST(AotTest, SeveralMethodsAndSignaturesAreOneLibrary) {
   const Program program = compile(R"(
