@@ -66,8 +66,8 @@ struct Entry {
   std::string method = "forward";
   Program program{};
   std::optional<Family> family{};  // for many sizes, in place of the program
-  std::shared_ptr<GraphFunction>
-      holds{};  // what the program was recorded of, when nobody else holds it
+  // What the program was recorded of, when nobody else holds it.
+  std::shared_ptr<GraphFunction> holds{};
 };
 
 // The function for all sizes that `symbols` have. `arguments` makes those of a call with these sizes, one of each

@@ -266,7 +266,7 @@ Tensor sortedPositions(const Tensor& sequence_in, const Tensor& values_in, const
   Tensor order = here(order_in);
   if (order.defined()) order = order.contiguous();
   const int64_t size = ops::checkSearched(op, sequence, values, order);
-  const Tensor out = Tensor::empty(values.sizes(), DType::Long, values.device());
+  Tensor out = Tensor::empty(values.sizes(), DType::Long, values.device());
   if (out.numel() == 0) return out;
   if (sequence.numel() == 0) return out.fill(0);
   const int64_t width = sequence.dim() == 1 ? 0 : std::max<int64_t>(1, values.sizes().back());
@@ -289,7 +289,7 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
              scalarTypeName(x.dtype()));
   const double ends[] = {min.toDouble(), max.toDouble()};
   const Tensor range = here(Tensor::fromData(ends, DimVector{2}).to(x.dtype()));
-  const Tensor out = Tensor::empty(DimVector{bins}, x.dtype(), x.device());
+  Tensor out = Tensor::empty(DimVector{bins}, x.dtype(), x.device());
   if (x.numel() == 0) return out.fill(0);
   addFunction(op, fmt::format("binCounts<{}>", type),
               {reads(x), reads(range), writes(out), writes(scratch(bins))}, {x.numel(), bins},

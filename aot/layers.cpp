@@ -166,7 +166,7 @@ void multiplySmall(const char* op, bool transposed, int64_t m, int64_t n, int64_
   step.b = placeOf(b);
   step.c = placeOf(c);
   step.bias = placeOfAny(bias);
-  Recording::current().add(op, std::move(step));
+  Recording::current().add(op, step);
 }
 
 // Products that are loops: of float64 and integers. Those of reduced floats and of complex numbers are
@@ -199,7 +199,7 @@ Tensor multiplyPlain(const char* op, const Tensor& a, const Tensor& b, const Ten
   step.b = placeOf(b);
   step.c = placeOf(out);
   step.bias = placeOfAny(bias);
-  Recording::current().add(op, std::move(step));
+  Recording::current().add(op, step);
   return out;
 }
 

@@ -211,8 +211,8 @@ struct SizeStep {
   Place count;
   int64_t most = 0;
   std::string by;  // whose size it is
-  std::string
-      key;  // of the part that begins here: the answers so far, "s" for a size, "t" and "f" for conditions
+  // Of the part that begins here: the answers so far, "s" for a size, "t" and "f" for conditions.
+  std::string key;
 };
 // Tells the caller the sizes of results.
 struct ResultSizesStep {

@@ -566,9 +566,9 @@ void cloneInto(Block* to, const Block* source, ValueMap& map) {
 
 }  // namespace
 
-void Block::cloneFrom(const Block* source, const std::unordered_map<Value*, Value*>& outer) {
-  ValueMap map = outer;
-  cloneInto(this, source, map);
+void Block::cloneFrom(const Block* source, const std::unordered_map<Value*, Value*>& map) {
+  ValueMap all = map;
+  cloneInto(this, source, all);
 }
 
 // ---- Graph

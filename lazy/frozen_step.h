@@ -29,7 +29,7 @@ class FrozenStep {
   const char* input(const Tensor& data, size_t inputs, ValueId& id);
   const char* call(const Operator& op, std::span<const IValue> args,
                    std::span<const ValueId> values, uint64_t cloned, IntSpan results, ValueId& id);
-  const char* call(const Record& record, ValueId& id);
+  const char* call(const Record& made, ValueId& id);
   // The graph ends here with these values wanted, sorted.
   const char* endGraph(const std::vector<ValueId>& outputs) const;
   const char* endStep();

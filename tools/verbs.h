@@ -15,7 +15,7 @@ void graphVerb(const Options& options);
 void codeVerb(const Options& options);
 void infoVerb(const Options& options);
 void benchVerb(const Options& options);
-void buildVerb(const Options& options);
+void buildVerb(const Options& given);
 void missingVerb(const Options& options);
 void profileVerb(const Options& options);
 void bisectVerb(const Options& options);

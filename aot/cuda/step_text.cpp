@@ -13,6 +13,7 @@
 #include "aot/recording.h"
 #include "codegen/cpp/scalar_text.h"
 #include "codegen/cuda/kernel_text.h"
+#include "core/error.h"
 #include "runtime/cuda/loop_kernel.h"
 
 namespace wick::aot {

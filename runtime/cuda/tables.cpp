@@ -36,7 +36,7 @@ Tensor tableOn(Device device, const Tensor& table) {
     if (const auto it = kept.find(key); it != kept.end()) return it->second;
   }
   const OutsideCapture outside;
-  const Tensor there = moveTo(table, device);
+  Tensor there = moveTo(table, device);
   // Other threads may read it on streams of their own.
   enter(device).synchronize(currentStream());
   std::lock_guard lock(mutex);

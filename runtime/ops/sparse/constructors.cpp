@@ -26,7 +26,7 @@ Tensor withEntries(const Tensor& values) {
 // `coalesced`: whether the caller says that the indices ascend and each is there once.
 Tensor cooTensor(const Tensor& indices, const Tensor& values, IntSpan size,
                  std::optional<bool> coalesced) {
-  const Tensor made = makeSparseCoo(indices, withEntries(values), size, false);
+  Tensor made = makeSparseCoo(indices, withEntries(values), size, false);
   if (!coalesced.value_or(false)) return made;
   static const OperatorHandle kEqual("aten::equal", "");
   const Coordinates sorted = coalesce(coordinatesOf("sparse_coo_tensor", made));
@@ -291,7 +291,7 @@ Tensor spdiags(const Tensor& diagonals, const Tensor& offsets, DimVector shape, 
   static const OperatorHandle kIndexSelect{"aten::index_select", ""};
   const Tensor values = kIndexSelect(lines.contiguous().view(DimVector{lines.numel()}), int64_t{0},
                                      indexTensor(from, DimVector{count}));
-  const Tensor made = makeSparseCoo(indexTensor(rows, DimVector{2, count}), values, shape, false);
+  Tensor made = makeSparseCoo(indexTensor(rows, DimVector{2, count}), values, shape, false);
   if (layout.isNone() || layout.toInt() == static_cast<int64_t>(SparseLayout::Coo)) return made;
   const auto which = static_cast<SparseLayout>(layout.toInt());
   WICK_CHECK(which == SparseLayout::Csr || which == SparseLayout::Csc,
