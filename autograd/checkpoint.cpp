@@ -125,15 +125,16 @@ bool isMadeSince(const Edge& edge, uint64_t since) {
 
 }  // namespace
 
-IValue checkpointValues(Part part, std::vector<IValue> inputs, const CheckpointOptions& options) {
-  WICK_CHECK(part, "checkpoint: there is no function");
-  if (!gradEnabled()) return part(std::move(inputs));
+IValue checkpointValues(Part function, std::vector<IValue> inputs,
+                        const CheckpointOptions& options) {
+  WICK_CHECK(function, "checkpoint: there is no function");
+  if (!gradEnabled()) return function(std::move(inputs));
   std::optional<GeneratorState> random;
   if (options.preserve_random_state) random = GeneratorState::of(defaultGenerator());
   // Made before the part runs: it keeps the inputs as they are now.
-  Ref<CheckpointNode> node = makeRef<CheckpointNode>(part, inputs, std::move(random));
+  Ref<CheckpointNode> node = makeRef<CheckpointNode>(function, inputs, std::move(random));
   const uint64_t since = Node::nextSequence();
-  IValue result = part(std::move(inputs));
+  IValue result = function(std::move(inputs));
   std::vector<Tensor> tensors, made;
   collect(result, tensors);
   std::vector<size_t> places;

@@ -41,10 +41,11 @@ def flags():
     includes = [ROOT, generated, os.path.join(generated, "aot/runtime"), "aot/runtime"]
     system = [os.path.join(base, "external", name) for name in ("system", "llvm/include")]
     system += glob.glob("/usr/include/python3.*")
-    # The compiler's own headers: clang has its own ones but for omp.h.
+    # Clang has headers of its own but for omp.h, whose attributes of allocators it does not know.
     after = glob.glob("/usr/lib/gcc/x86_64-linux-gnu/12/include")
     return (
         ["-std=c++20", "-march=x86-64-v3", "-fopenmp", "-DNDEBUG", "-DWICK_INSIDE", '-DWICK_BUILD_VERSION=""', "-w"]
+        + ["-D__malloc__(...)="]
         + [f"-I{path}" for path in includes]
         + [f"-isystem{path}" for path in system]
         + [f"-idirafter{path}" for path in after]
