@@ -70,7 +70,11 @@ def main():
     if shutil.which(TOOL) is None:
         print(f"{TOOL} is not installed: sources are not checked")
         return 0
-    names = options.files or sources(options.changed)
+    try:
+        names = options.files or sources(options.changed)
+    except (OSError, subprocess.CalledProcessError):
+        print("not a checkout with a history: sources are not checked")
+        return 0
     arguments = flags()
     found = {}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
