@@ -247,9 +247,11 @@ void sortByMethod(std::vector<Entry>& entries, bool for_device) {
     for (char& c : entry.method) {
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
     }
-    for (const char* taken : {"init", "free", "model", "set_stream", "wait"}) {
-      const bool of_devices = taken[0] == 's' || taken[0] == 'w';
-      if (entry.method == taken && (for_device || !of_devices)) entry.method += "_";
+    for (const char* taken : {"init", "free", "model"}) {
+      if (entry.method == taken) entry.method += "_";
+    }
+    for (const char* taken : {"set_stream", "wait"}) {
+      if (for_device && entry.method == taken) entry.method += "_";
     }
   }
   entries = std::move(sorted);

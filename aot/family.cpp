@@ -107,12 +107,10 @@ class Collector {
       }
     } catch (const TooManyForms& e) {
       throw TooManyForms(e.what() + describe(position, decided));
-    } catch (const NotAhead& e) {
-      throw NotAhead(e.what() + describe(position, decided));
     } catch (const codegen::NoCppText& e) {
       throw NotAhead(e.what());
     } catch (const RuntimeError& e) {
-      if (wasNotAhead(e)) throw NotAhead(e.what() + describe(position, decided));
+      if (isNotAhead(e)) throw NotAhead(e.what() + describe(position, decided));
       if (!decided.values.empty()) throw;
       raise(position, e.brief());
     }

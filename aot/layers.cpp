@@ -18,18 +18,32 @@
 
 namespace wick::aot {
 
-namespace {
-
 Layout layoutOf(const Tensor& t) {
   return {DimVector(t.sizes()), DimVector(t.strides())};
 }
-
 Place placeOf(const Tensor& t) {
   return Recording::current().placeOf(t);
 }
 std::optional<Place> placeOfAny(const Tensor& t) {
   return t.defined() ? std::optional<Place>(placeOf(t)) : std::nullopt;
 }
+
+Tensor RecordedLayers::convolutionWeightGradient(const char* op, const Tensor&, const Tensor&,
+                                                 IntSpan, const ConvolutionParams&) {
+  throw NotAhead(fmt::format("{}: gradients are not available ahead of time", op));
+}
+void RecordedLayers::lstmStep(const LstmStep& step) {
+  computeLstmStep(step);
+}
+void RecordedLayers::lstmStepGradient(const LstmStepGradient&) {
+  throw NotAhead("lstm: gradients are not available ahead of time");
+}
+Tensor RecordedLayers::pointwise(const ScalarDefinition& definition,
+                                 std::span<const Operand> operands, Device) {
+  return computePointwise(definition, operands);
+}
+
+namespace {
 
 void requireFloat(const char* op, DType dtype) {
   if (dtype == DType::Float) return;
@@ -227,7 +241,7 @@ bool sharesRows(const pooling::Axis& a) {
   return longest < kVector && a.step == 1 && read * 4 >= std::max(highest, lowest) - lowest;
 }
 
-class AheadLayers : public DeviceLayers {
+class AheadLayers : public RecordedLayers {
  public:
   Tensor batchedProduct(const char* op, const Tensor& a_in, const Tensor& b_in) override {
     if (isPlain(a_in.dtype())) return multiplyPlain(op, here(a_in), here(b_in), Tensor());
@@ -330,11 +344,6 @@ class AheadLayers : public DeviceLayers {
     }
   }
 
-  Tensor convolutionWeightGradient(const char* op, const Tensor&, const Tensor&, IntSpan,
-                                   const ConvolutionParams&) override {
-    throw NotAhead(fmt::format("{}: gradients are not available ahead of time", op));
-  }
-
   pooling::MaxResult maxPool(const char* op, const Tensor& x_in, const pooling::Axes& axes,
                              bool want_indices) override {
     const Tensor x = here(x_in);
@@ -378,14 +387,6 @@ class AheadLayers : public DeviceLayers {
   void weightedRows(const char* op, const Tensor& x, const Tensor& out, int64_t source_rows,
                     int64_t inner, const WeightedRows& rows) override {
     addWeightedRows(op, here(x), out, source_rows, inner, rows);
-  }
-  void lstmStep(const LstmStep& step) override { computeLstmStep(step); }
-  void lstmStepGradient(const LstmStepGradient&) override {
-    throw NotAhead("lstm: gradients are not available ahead of time");
-  }
-  Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand> operands,
-                   Device) override {
-    return computePointwise(definition, operands);
   }
 
  private:

@@ -70,7 +70,7 @@ bool isOfSizes(const RuntimeError& e, const std::vector<Recording::Decision>& de
   const bool empty =
       std::ranges::any_of(decisions, [](const Recording::Decision& d) { return d.size == 0; });
   const std::string_view text = e.what();
-  if (wasNotAhead(e)) {
+  if (isNotAhead(e)) {
     return empty && text.find("without elements") != std::string_view::npos;
   }
   return text.find("not available on device") == std::string_view::npos ? sized : empty;

@@ -332,9 +332,8 @@ Family familyOf(GraphFunction& function, std::vector<Symbol> symbols,
             with.decided.most = options.decided.most;
             try {
               return record(function, arguments(sizes), with);
-            } catch (const NotAhead&) {
-              throw;
             } catch (const RuntimeError& e) {
+              if (isNotAhead(e)) throw;
               what = e.what();
             }
             // The program's own error, or one of the device: the engine tells.

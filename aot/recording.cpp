@@ -14,7 +14,6 @@ namespace wick::aot {
 namespace {
 
 thread_local Recording* current_recording = nullptr;
-thread_local std::string last_refusal;  // the message of the last NotAhead
 
 // Buffers have addresses that are not memory. Views may begin far in front of a buffer or behind it,
 // where they read nothing, so buffers lie far apart.
@@ -42,14 +41,6 @@ void requireDense(const std::string& name, const Tensor& result) {
 }
 
 }  // namespace
-
-NotAhead::NotAhead(const std::string& message) : RuntimeError(message) {
-  last_refusal = message;
-}
-bool wasNotAhead(const RuntimeError& e) {
-  return dynamic_cast<const NotAhead*>(&e) ||
-         (!last_refusal.empty() && e.brief().find(last_refusal) != std::string::npos);
-}
 
 Recording::Recording() : before_(current_recording) {
   current_recording = this;

@@ -24,10 +24,13 @@ namespace wick::aot {
 // Something cannot be compiled ahead of time.
 class NotAhead : public RuntimeError {
  public:
-  explicit NotAhead(const std::string& message);
+  static constexpr const char* kName = "NotAhead";
+  explicit NotAhead(const std::string& message) : RuntimeError(message, kName) {}
 };
-// Whether the error was a NotAhead before it went through a program, which makes a RuntimeError of it.
-bool wasNotAhead(const RuntimeError& e);
+// Whether the error is one. A program that it goes through makes a RuntimeError of it, which keeps the class's name.
+inline bool isNotAhead(const RuntimeError& e) {
+  return e.className() == NotAhead::kName;
+}
 
 // A loop cannot stay one.
 class KeptLoopError : public NotAhead {
@@ -221,7 +224,7 @@ class Recording {
   struct Computed {
     std::string what;
     Tensor from, result;
-    size_t step;  // so many were in front of it
+    size_t step;  // how many were in front of it
   };
   std::vector<Computed> computed_;
   std::map<const void*, Tensor> constants_;  // by storage on the CPU

@@ -35,7 +35,7 @@ struct ProgramSteps {
   std::vector<std::string> keys;  // of the parts (SizeStep); "" of the first one
   std::vector<Named> buffers;
 };
-// So many sizes that elements decide are known in a part.
+// How many sizes that elements decide are known in a part.
 size_t knownSizes(std::string_view key);
 // "b3" in the first part, "b1_3" in one that knows one size.
 std::string bufferName(size_t known, size_t index);
@@ -115,7 +115,7 @@ class StepWriter {
   std::unordered_map<uint32_t, std::string> variables_;  // that hold addresses of buffers
   // The parts around the step that is written.
   struct OpenPart {
-    size_t part = 0, known = 0, buffers = 0;                // so many have names
+    size_t part = 0, known = 0, buffers = 0;                // that have names
     int level = 0;                                          // of blocks around its beginning
     std::unordered_map<uint32_t, std::string> variables{};  // in front of it
   };

@@ -22,13 +22,6 @@ namespace wick::aot {
 
 namespace {
 
-Layout layoutOf(const Tensor& t) {
-  return {DimVector(t.sizes()), DimVector(t.strides())};
-}
-Place placeOf(const Tensor& t) {
-  return Recording::current().placeOf(t);
-}
-
 void addKernel(const char* op, cuda::TextKernel kernel) {
   DeviceKernelStep step;
   step.text = std::move(kernel.text);
@@ -114,7 +107,7 @@ Tensor multiply(const char* op, const Tensor& a_in, const Tensor& b_in, const Te
   step.from = placeOf(x);
   step.weights = placeOf(y);
   step.to = placeOf(out);
-  if (bias.defined()) step.bias = placeOf(bias);
+  step.bias = placeOfAny(bias);
   Recording::current().add(op, std::move(step));
   return out;
 }
@@ -136,7 +129,7 @@ bool isChannelsLast(const Tensor& t) {
   return t.dim() >= 4 && t.suggestMemoryFormat() != MemoryFormat::Contiguous;
 }
 
-class CudaAheadLayers : public DeviceLayers {
+class CudaAheadLayers : public RecordedLayers {
  public:
   Tensor batchedProduct(const char* op, const Tensor& a, const Tensor& b) override {
     return multiply(op, a, b, Tensor(), false);
@@ -238,11 +231,6 @@ class CudaAheadLayers : public DeviceLayers {
     return result;
   }
 
-  Tensor convolutionWeightGradient(const char* op, const Tensor&, const Tensor&, IntSpan,
-                                   const ConvolutionParams&) override {
-    throw NotAhead(fmt::format("{}: gradients are not available ahead of time", op));
-  }
-
   pooling::MaxResult maxPool(const char* op, const Tensor& x_in, const pooling::Axes& axes,
                              bool want_indices) override {
     const Tensor x = pooled(x_in);
@@ -280,14 +268,6 @@ class CudaAheadLayers : public DeviceLayers {
       return here(t.numel() > 0 ? t : Tensor::zeros(DimVector{1}, t.dtype()));
     };
     addKernel(op, cuda::weightedRowsKernel(here(x), out, source_rows, inner, rows, table));
-  }
-  void lstmStep(const LstmStep& step) override { computeLstmStep(step); }
-  void lstmStepGradient(const LstmStepGradient&) override {
-    throw NotAhead("lstm: gradients are not available ahead of time");
-  }
-  Tensor pointwise(const ScalarDefinition& definition, std::span<const Operand> operands,
-                   Device) override {
-    return computePointwise(definition, operands);
   }
 
  private:

@@ -20,7 +20,7 @@ namespace wick::aot {
 
 namespace {
 
-// Layouts are chosen for a device of so many multiprocessors, because nobody knows which it will be. Devices of data
+// Layouts are chosen for a device of this many multiprocessors, because nobody knows which it will be. Devices of data
 // centers have 80 to 150.
 constexpr int kMultiprocessors = 128;
 constexpr int kBlock = 256;

@@ -72,11 +72,11 @@ typedef struct wick_cuda_prepared {
   int finishes; /* whether the plan adds the bias and the addend, too */
 } prepared;
 
-/* So many are kept. */
+/* At most this many are kept. */
 enum { kMostPrepared = 4096 };
 static const size_t kProductWorkspace = (size_t)32 << 20;
 static const int64_t kMostWorkspace = (int64_t)1 << 30;
-/* Products of so few multiplications are quicker without memory between two kernels. */
+/* Products of at most this many multiplications are quicker without memory between two kernels. */
 static const double kTiny = 1 << 21;
 
 static wick_cuda_state* state_of(const wick_aot_state* state) {

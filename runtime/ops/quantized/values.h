@@ -119,12 +119,14 @@ Tensor mapReal(const char* op, const Tensor& q, const Grid& out, F&& f) {
       });
     };
     if constexpr (sizeof(T) == 1) {
-      const auto tableOf = [](auto&& one) {
-        std::array<T, 256> table;
-        for (int i = 0; i < 256; ++i) table[static_cast<size_t>(i)] = one(static_cast<T>(i));
+      const auto tableOf = [](bool needed, auto&& one) {
+        std::array<T, 256> table{};
+        for (int i = 0; needed && i < 256; ++i) {
+          table[static_cast<size_t>(i)] = one(static_cast<T>(i));
+        }
         return [table](T i) { return table[static_cast<uint8_t>(i)]; };
       };
-      each(tableOf(at_once), tableOf(alone));
+      each(tableOf(first_alone > 0, at_once), tableOf(first_alone < x.numel(), alone));
     } else {
       each(at_once, alone);
     }
