@@ -143,7 +143,7 @@ class CudaAheadLayers : public RecordedLayers {
     const bool fused = isFloating(a.dtype()) && a.size(2) > 0;
     const bool relu = fused && epilogue.activation == Activation::Relu && !residual.defined();
     const Tensor dense = bias.defined() ? bias.contiguous() : bias;
-    const Tensor out = multiply(op, a, b, fused ? dense : Tensor(), relu).select(0, 0);
+    Tensor out = multiply(op, a, b, fused ? dense : Tensor(), relu).select(0, 0);
     if (isIntegral(a.dtype(), false)) {
       if (residual.defined() || epilogue.activation != Activation::None) {
         requireFloats(op, a.dtype());
