@@ -40,6 +40,9 @@ constexpr const char* kElements =
 constexpr const char* kConvolution =
 #include "aot/wick_aot_convolution.h.inc"
     ;
+constexpr const char* kWinograd =
+#include "aot/wick_aot_winograd.h.inc"
+    ;
 constexpr const char* kGridPoints =
 #include "aot/grid_points.h.inc"
     ;
@@ -351,6 +354,7 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
   for (const auto& [name, content] : {std::pair{"wick_aot_loops.h", kLoops},
                                       {"wick_aot_elements.h", kElements},
                                       {"wick_aot_convolution.h", kConvolution},
+                                      {"wick_aot_winograd.h", kWinograd},
                                       {"grid_points.h", kGridPoints},
                                       {"small_gemm_blocks.h", kBlocks}}) {
     result.files.push_back({name, content});

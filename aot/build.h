@@ -48,6 +48,9 @@ struct RecordOptions {
   // On the CPU: no library is called. Sums may be added in another order than the engine's; NotAhead for what only the
   // library computes.
   bool standalone = false;
+  // On the CPU: convolutions of 3 x 3 points and stride one are computed by Winograd's method where that pays. Their last
+  // bits differ from the engine's.
+  bool winograd = false;
   // Of sizes that elements decide.
   DecidedSizes decided{};
 };

@@ -14,7 +14,68 @@ namespace {
 // As wick_aot_convolution.h has them.
 constexpr int64_t kLanes = 8, kWidest = 4, kChannelBlock = 8, kMostPoints = 64;
 
+// As wick_aot_winograd.h has them.
+constexpr int64_t kPoints = 16, kVector = 16, kBlock = 64, kRows = 6;
+// Elements of scratch: about 1 MB, so that a near cache holds them.
+constexpr int64_t kMostKept = 256 * 1024;
+// For fewer tiles the method reads more weights than it saves multiplications.
+constexpr int64_t kFewestTiles = 32;
+
+bool allFinite(const Tensor& dense) {
+  const float* const values = dense.data<float>();
+  return std::all_of(values, values + dense.numel(), [](float v) { return std::isfinite(v); });
+}
+
+// Of images of two dimensions.
+int64_t tilesOf(IntSpan output) {
+  return output[0] * ((output[2] + 1) / 2) * ((output[3] + 1) / 2);
+}
+
+bool paysByWinograd(const Tensor& weight, const ConvolutionParams& p, IntSpan output) {
+  if (!recordedChoices().winograd || p.stride.size() != 2 || p.groups != 1) return false;
+  for (size_t d = 0; d < 2; ++d) {
+    if (weight.size(static_cast<int64_t>(2 + d)) != 3 || p.stride[d] != 1 || p.dilation[d] != 1) {
+      return false;
+    }
+  }
+  return weight.size(0) % kVector == 0 && weight.size(1) % kVector == 0 &&
+         tilesOf(output) >= kFewestTiles;
+}
+
 }  // namespace
+
+Tensor packWinograd(const Tensor& weight) {
+  constexpr double kTransform[4][3] = {{1, 0, 0}, {0.5, 0.5, 0.5}, {0.5, -0.5, 0.5}, {0, 0, 1}};
+  const Tensor dense = weight.contiguous();
+  const float* const from = dense.data<float>();
+  const int64_t results = weight.size(0), channels = weight.size(1);
+  const Tensor made = Tensor::empty({kPoints * results * channels}, DType::Float);
+  float* const to = made.data<float>();
+  for (int64_t r = 0; r < results; ++r) {
+    const int64_t first = r / kBlock * kBlock, width = std::min(kBlock, results - first);
+    for (int64_t c = 0; c < channels; ++c) {
+      const float* const w = from + (r * channels + c) * 9;
+      for (int64_t point = 0; point < kPoints; ++point) {
+        double sum = 0;
+        for (int64_t i = 0; i < 9; ++i) {
+          sum += kTransform[point / 4][i / 3] * static_cast<double>(w[i]) *
+                 kTransform[point % 4][i % 3];
+        }
+        to[(point * results + first) * channels + c * width + (r - first)] =
+            static_cast<float>(sum);
+      }
+    }
+  }
+  return made;
+}
+
+int64_t winogradTiles(int64_t tiles, int64_t channels, int64_t results) {
+  const int64_t most = kMostKept / (kPoints * (channels + results)) / kRows * kRows;
+  return std::min(tiles, std::max(most, kRows));
+}
+int64_t winogradScratch(int64_t tiles_at_once, int64_t channels, int64_t results) {
+  return kPoints * (channels + results) * tiles_at_once;
+}
 
 Tensor packConvolution(const Tensor& weight, int64_t groups) {
   const Tensor dense = weight.contiguous();
@@ -52,17 +113,15 @@ std::optional<ConvolutionStep> ownConvolution(const Tensor& weight, bool has_bia
   if (params.transposed || spatial > 2 || !finishes || !known.defined()) return std::nullopt;
   const int64_t points = weight.numel() / (weight.size(0) * weight.size(1));
   if (points > kMostPoints) return std::nullopt;
-  if (!recordsStandalone()) {
+  const Tensor dense = known.contiguous();
+  const bool by_winograd = paysByWinograd(weight, params, output);
+  if (!by_winograd && !recordedChoices().standalone) {
     const std::string kernel = onednn::kernelOfConvolution(weight, has_bias, params, has_residual,
                                                            activation, input, output);
     if (kernel != "jit:avx2" && kernel != "jit_1x1:avx2") return std::nullopt;
   }
-  const Tensor dense = known.contiguous();
-  const float* const values = dense.data<float>();
   // Points in the padding are multiplied by zeros rather than left out.
-  if (!std::all_of(values, values + dense.numel(), [](float v) { return std::isfinite(v); })) {
-    return std::nullopt;
-  }
+  if (!allFinite(dense)) return std::nullopt;
   ConvolutionStep step;
   step.samples = input[0];
   step.groups = params.groups;
@@ -79,8 +138,16 @@ std::optional<ConvolutionStep> ownConvolution(const Tensor& weight, bool has_bia
   }
   step.residual_first = has_residual && onednn::addsInResult(weight);
   step.activation = activation;
-  step.weights = Recording::current().placeOf(
-      Recording::current().constant(packConvolution(dense, params.groups)));
+  Recording& recording = Recording::current();
+  if (by_winograd) {
+    const int64_t channels = input[1], results = output[1];
+    step.tiles_at_once = winogradTiles(tilesOf(output), channels, results);
+    step.scratch = recording.placeOf(
+        Tensor::empty(DimVector{winogradScratch(step.tiles_at_once, channels, results)},
+                      DType::Float, weight.device()));
+  }
+  step.weights = recording.placeOf(recording.constant(
+      by_winograd ? packWinograd(dense) : packConvolution(dense, params.groups)));
   return step;
 }
 

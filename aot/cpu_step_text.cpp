@@ -51,6 +51,7 @@ class CpuStepWriter : public StepWriter {
     convolution_names_ = other.convolution_names_;
     tables_ = other.tables_;
     convolves_ = other.convolves_;
+    by_winograd_ = other.by_winograd_;
     computes_numbers_ = other.computes_numbers_;
     moves_elements_ = other.moves_elements_;
   }
@@ -96,13 +97,14 @@ class CpuStepWriter : public StepWriter {
   // By text.
   std::map<std::string, std::string> table_names_, axes_names_, convolution_names_;
   std::string tables_;
-  bool convolves_ = false, computes_numbers_ = false, moves_elements_ = false;
+  bool convolves_ = false, by_winograd_ = false, computes_numbers_ = false, moves_elements_ = false;
 };
 
 std::string CpuStepWriter::includes(size_t primitives) const {
   std::string text;
   if (primitives > 0) text += "#include \"wick_aot_onednn.h\"\n";
   if (convolves_) text += "#include \"wick_aot_convolution.h\"\n";
+  if (by_winograd_) text += "#include \"wick_aot_winograd.h\"\n";
   text += "#include \"wick_aot_loops.h\"\n";
   if (moves_elements_) text += "#include \"wick_aot_elements.h\"\n";
   if (computes_numbers_) text += "#include \"wick_aot_numbers.h\"\n";
@@ -228,10 +230,14 @@ void CpuStepWriter::write(const Step&, const ConvolutionStep& s) {
     }
     what = known->second;
   }
+  by_winograd_ |= s.scratch.has_value();
   now_.call =
-      fmt::format("  wick_aot::convolve({}, {}, {}, {}, {}, {});\n", what, pointer(s.from, "float"),
+      fmt::format("  wick_aot::{}({}, {}{}, {}, {}, {}, {}{});\n",
+                  s.scratch ? "convolveByWinograd" : "convolve", what,
+                  s.scratch ? fmt::format("{}, ", s.tiles_at_once) : "", pointer(s.from, "float"),
                   pointer(s.weights, "float"), s.bias ? pointer(*s.bias, "float") : "nullptr",
-                  s.residual ? pointer(*s.residual, "float") : "nullptr", pointer(s.to, "float"));
+                  s.residual ? pointer(*s.residual, "float") : "nullptr", pointer(s.to, "float"),
+                  s.scratch ? ", " + pointer(*s.scratch, "float") : "");
 }
 
 // The name of a table with these numbers.

@@ -133,7 +133,7 @@ void finish(const Tensor& out, const Tensor& bias, bool bias_inner, const Tensor
 }
 
 void requireLibrary(const char* op) {
-  if (!recordsStandalone()) return;
+  if (!recordedChoices().standalone) return;
   throw NotAhead(
       fmt::format("{}: only oneDNN computes this one, and --standalone leaves it out", op));
 }
@@ -269,7 +269,7 @@ class AheadLayers : public RecordedLayers {
       const Tensor v = b.stride(1) == 1 || b.size(1) == 1 ? b : b.contiguous();
       multiplySmall(op, true, 1, m, k, v, k, a, leading(a, true), Tensor(), out,
                     {batches, batchStride(v), batchStride(a), m});
-    } else if (!recordsStandalone() && isLibraryWork(a.dtype(), m, n, k, batches)) {
+    } else if (!recordedChoices().standalone && isLibraryWork(a.dtype(), m, n, k, batches)) {
       if (batches == 1) {
         multiply(op, a.select(0, 0), b.select(0, 0), {}, out.select(0, 0), false, {});
       } else {
@@ -307,7 +307,7 @@ class AheadLayers : public RecordedLayers {
     const Tensor out = Tensor::empty(DimVector{m, n}, x.dtype(), x.device());
     const Tensor b = bias.defined() ? bias.contiguous() : bias;
     const Tensor residual = r.defined() ? r.contiguous() : r;
-    if (!recordsStandalone() && isLibraryWork(x.dtype(), m, n, k, 1)) {
+    if (!recordedChoices().standalone && isLibraryWork(x.dtype(), m, n, k, 1)) {
       multiply(op, a, weight.transpose(0, 1), b, out, true, {residual, epilogue.activation});
       return out;
     }

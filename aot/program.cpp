@@ -41,6 +41,7 @@ void forEachPlace(S& step, Visit visit) {
           read(s.weights);
           readAny(s.bias);
           readAny(s.residual);
+          if (s.scratch) write(*s.scratch);
           write(s.to);
         } else if constexpr (std::is_same_v<T, PoolStep>) {
           read(s.from);

@@ -292,7 +292,7 @@ class Recorder {
 
 Program record(GraphFunction& function, const std::vector<IValue>& arguments,
                const RecordOptions& options) {
-  const RecordFor target(options.target, options.standalone);
+  const RecordFor target(options.target, {options.standalone, options.winograd});
   function.ensureDefined();
   std::shared_ptr<Graph> graph = function.graph()->copy();
   inlineCalls(*graph);

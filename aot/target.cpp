@@ -6,20 +6,20 @@ namespace wick::aot {
 
 namespace {
 const Target* recorded_target = nullptr;
-bool records_standalone = false;
+CpuChoices recorded_choices;
 }  // namespace
 
 const Target* recordedTarget() {
   return recorded_target;
 }
 
-bool recordsStandalone() {
-  return records_standalone;
+const CpuChoices& recordedChoices() {
+  return recorded_choices;
 }
 
-RecordFor::RecordFor(const Target* target, bool standalone)
-    : before_(recorded_target), was_standalone_(records_standalone) {
-  records_standalone = standalone;
+RecordFor::RecordFor(const Target* target, CpuChoices choices)
+    : before_(recorded_target), choices_before_(recorded_choices) {
+  recorded_choices = choices;
   if (!target) return;
   layers_ = &deviceLayers("build", Device{kAhead, -1});
   setDeviceLayers(kAhead, &target->layers());
@@ -28,7 +28,7 @@ RecordFor::RecordFor(const Target* target, bool standalone)
 RecordFor::~RecordFor() {
   if (layers_) setDeviceLayers(kAhead, layers_);
   recorded_target = before_;
-  records_standalone = was_standalone_;
+  recorded_choices = choices_before_;
 }
 
 }  // namespace wick::aot

@@ -49,19 +49,22 @@ class Target {
 
 // The target of programs that are recorded now; null: the CPU.
 const Target* recordedTarget();
-// Whether they call no library.
-bool recordsStandalone();
+// What programs for the CPU that are recorded now may do (RecordOptions, aot/build.h).
+struct CpuChoices {
+  bool standalone = false, winograd = false;
+};
+const CpuChoices& recordedChoices();
 // While it lives, programs are recorded for this target.
 class RecordFor {
  public:
-  RecordFor(const Target* target, bool standalone);
+  RecordFor(const Target* target, CpuChoices choices);
   ~RecordFor();
   RecordFor(const RecordFor&) = delete;
   RecordFor& operator=(const RecordFor&) = delete;
 
  private:
   const Target* const before_;
-  const bool was_standalone_;
+  const CpuChoices choices_before_;
   DeviceLayers* layers_ = nullptr;  // that were used before
 };
 

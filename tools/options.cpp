@@ -218,6 +218,9 @@ void addBuild(CLI::App* verb, Options& options) {
       "--standalone", options.standalone,
       "for the CPU without oneDNN: the library needs nothing else and starts sooner; large "
       "products are slower, and sums may differ from the engine's in the last bits");
+  verb->add_flag("--winograd", options.winograd,
+                 "for the CPU: convolutions of 3 x 3 points and stride one by Winograd's method, "
+                 "with fewer multiplications; their last bits differ from the engine's");
   verb->add_flag("--embed-weights", options.embed_weights,
                  "keep the weights in the library rather than in a file beside it");
 }

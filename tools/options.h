@@ -30,6 +30,7 @@ struct Options {
   std::vector<std::string> ranges;       // of sizes with names in inputs of build: "N=1..64"
   std::vector<std::string> fixed_sizes;  // the same, of one size: "N=4"
   bool standalone = false;               // whether build leaves oneDNN out
+  bool winograd = false;                 // whether it computes convolutions by that method
   std::string architectures;             // of build for CUDA: "sm_80,sm_90"; empty: the usual ones
   bool embed_weights = false;            // in the library rather than beside it
   std::string submodule;                 // dotted name of the one that is extracted

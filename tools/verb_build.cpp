@@ -149,6 +149,7 @@ std::unique_ptr<aot::Target> targetOf(const Options& options) {
     throw CommandLineError("--arch is for models that run on CUDA devices: --device cuda");
   }
   if (options.standalone) throw CommandLineError("--standalone is for models that run on the CPU");
+  if (options.winograd) throw CommandLineError("--winograd is for models that run on the CPU");
   try {
     return aot::cudaTarget(aot::parseArchitectures(
         options.architectures.empty() ? aot::kUsualArchitectures : options.architectures));
@@ -177,6 +178,7 @@ void buildVerb(const Options& given) {
   aot::RecordOptions recording;
   recording.target = target.get();
   recording.standalone = options.standalone;
+  recording.winograd = options.winograd;
   std::vector<aot::Entry> entries = entriesOf(options, program, recording);
 
   const fs::path folder(options.output_folder);

@@ -362,6 +362,65 @@ def moved(x: Tensor, w: Tensor) -> Tensor:
   }
 }
 
+// The function's graph with constants for the last arguments.
+std::shared_ptr<Graph> withConstants(GraphFunction& function, const std::vector<Tensor>& tensors) {
+  function.ensureDefined();
+  std::shared_ptr<Graph> graph = function.graph()->copy();
+  const size_t first = graph->inputs().size() - tensors.size();
+  graph->setInsertPoint(*graph->nodes().begin());
+  for (const Tensor& tensor : tensors) {
+    graph->inputs()[first]->replaceAllUsesWith(graph->insertConstant(IValue(tensor)));
+    graph->block()->eraseInput(first);
+  }
+  graph->setInsertPoint(graph->block());
+  return graph;
+}
+
+// Convolutions of 3 x 3 points by Winograd's method, of one size and of a named one.
+TEST(AotTest, WinogradsMethodIsNearTheEngine) {
+  const Program program = compile(R"(
+def main(x: Tensor, w: Tensor, b: Tensor) -> Tensor:
+    y = torch.relu(torch.conv2d(x, w, b, [1, 1], [1, 1]))
+    return torch.conv2d(y, w, b, [2, 2], [1, 1]).sum(1) + torch.conv2d(y, w, None)[:, :, ::2, ::2].mean()
+)");
+  GraphFunction& original = program.function("main");
+  const std::vector<Tensor> weights = {tensorOf("32x32x3x3xf32", 6), tensorOf("32xf32", 7)};
+  GraphFunction function("frozen", withConstants(original, weights));
+  function.setSchema(
+      {"frozen", "", {original.schema().arguments()[0]}, original.schema().returns()});
+  const auto imageOf = [](int64_t n) { return tensorOf(fmt::format("{}x32x12x14xf32", n), 5); };
+  aot::RecordOptions options;
+  options.winograd = true;
+  Workshop workshop("winograd");
+  std::vector<aot::Entry> fixed, named(1);
+  fixed.push_back({.program = aot::record(function, {IValue(imageOf(2))}, options)});
+  named[0].family = aot::familyOf(
+      function, {{"N", 1, 4, 1}},
+      [&](const std::vector<int64_t>& s) { return std::vector<IValue>{imageOf(s[0])}; }, options);
+  for (const auto& built :
+       {workshop.add("fixed", std::move(fixed)), workshop.add("named", std::move(named))}) {
+    EXPECT_THAT(built.files[1].text, HasSubstr("convolveByWinograd("));
+  }
+  ASSERT_EQ(workshop.compile("g++", "-fopenmp"), "");
+  for (const auto& [name, n] : {std::pair{"fixed", 2}, {"named", 1}, {"named", 4}, {"named", 3}}) {
+    SCOPED_TRACE(fmt::format("{} {}", name, n));
+    const Workshop::Model model = workshop.load(name);
+    wick_aot_state state;
+    ASSERT_EQ(model.init(&state, workshop.weightsOf(name).c_str()), WICK_AOT_OK) << state.error;
+    const Tensor image = imageOf(n);
+    const std::vector<Tensor> outputs = testing_aot::outputsFor(model, state, {image});
+    ASSERT_EQ(testing_aot::call(model, state, {image}, outputs), "");
+    const Tensor wanted =
+        callFunction(original, {image, weights[0], weights[1]}).toTensor().contiguous();
+    ASSERT_EQ(outputs.at(0).numel(), wanted.numel());
+    for (int64_t i = 0; i < wanted.numel(); ++i) {
+      const float value = wanted.data<float>()[i];
+      ASSERT_NEAR(outputs.at(0).data<float>()[i], value, 1e-4 * (1 + std::abs(value))) << i;
+    }
+    model.free(&state);
+  }
+}
+
 // Several methods and signatures share a library, its weights and its kernels.
 TEST(AotTest, SeveralMethodsAndSignaturesAreOneLibrary) {
   const Program program = compile(R"(

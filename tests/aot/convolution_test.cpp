@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "aot/runtime/wick_aot_convolution.h"
+#include "aot/runtime/wick_aot_winograd.h"
 #include "runtime/kernels/convolution.h"
 #include "runtime/kernels/onednn.h"
 
@@ -30,6 +31,41 @@ Tensor randomTensor(const DimVector& sizes, MemoryFormat format, uint64_t seed) 
   return t;
 }
 
+ConvolutionParams paramsOf(const Case& c) {
+  ConvolutionParams p;
+  p.stride = {c.stride, c.stride};
+  p.padding = p.padding_after = {c.padding, c.padding};
+  p.dilation = {c.dilation, c.dilation};
+  p.output_padding = {0, 0};
+  p.groups = c.groups;
+  return p;
+}
+wick_aot::Convolution callOf(const Case& c, const Tensor& weight, IntSpan size) {
+  return {c.input[0],
+          c.groups,
+          c.input[2],
+          c.input[3],
+          c.input[1],
+          size[2],
+          size[3],
+          size[1],
+          c.weight[2],
+          c.weight[3],
+          c.stride,
+          c.stride,
+          c.dilation,
+          c.dilation,
+          c.padding,
+          c.padding,
+          c.residual && onednn::addsInResult(weight),
+          c.activation == Activation::Relu       ? wick_aot::Finish::Relu
+          : c.activation == Activation::HardTanh ? wick_aot::Finish::Relu6
+                                                 : wick_aot::Finish::Nothing};
+}
+float* data(const Tensor& t) {
+  return t.defined() ? t.data<float>() : nullptr;
+}
+
 // How many elements differ in bits, and the largest difference.
 struct Difference {
   int64_t count = 0;
@@ -38,40 +74,14 @@ struct Difference {
 Difference compare(const Case& c, const Tensor& weight) {
   const Tensor x = randomTensor(c.input, MemoryFormat::ChannelsLast, 1);
   const Tensor bias = c.bias ? randomTensor({c.weight[0]}, MemoryFormat::Contiguous, 3) : Tensor();
-  ConvolutionParams p;
-  p.stride = {c.stride, c.stride};
-  p.padding = p.padding_after = {c.padding, c.padding};
-  p.dilation = {c.dilation, c.dilation};
-  p.output_padding = {0, 0};
-  p.groups = c.groups;
+  const ConvolutionParams p = paramsOf(c);
   const DimVector size = convolutionOutputSize("conv2d", x, weight, bias, p);
   const Tensor residual = c.residual ? randomTensor(size, MemoryFormat::ChannelsLast, 4) : Tensor();
   const Tensor expected =
       onednn::convolution("conv2d", x, weight, bias, p, residual, c.activation, size, true);
   const Tensor found = Tensor::full(size, 77, DType::Float).contiguous(MemoryFormat::ChannelsLast);
   const Tensor packed = aot::packConvolution(weight, c.groups);
-  const wick_aot::Convolution call = {c.input[0],
-                                      c.groups,
-                                      c.input[2],
-                                      c.input[3],
-                                      c.input[1],
-                                      size[2],
-                                      size[3],
-                                      size[1],
-                                      c.weight[2],
-                                      c.weight[3],
-                                      c.stride,
-                                      c.stride,
-                                      c.dilation,
-                                      c.dilation,
-                                      c.padding,
-                                      c.padding,
-                                      c.residual && onednn::addsInResult(weight),
-                                      c.activation == Activation::Relu ? wick_aot::Finish::Relu
-                                      : c.activation == Activation::HardTanh
-                                          ? wick_aot::Finish::Relu6
-                                          : wick_aot::Finish::Nothing};
-  const auto data = [](const Tensor& t) { return t.defined() ? t.data<float>() : nullptr; };
+  const wick_aot::Convolution call = callOf(c, weight, size);
   wick_aot::convolve(call, data(x), data(packed), data(bias), data(residual), data(found));
   Difference difference;
   for (int64_t i = 0; i < found.numel(); ++i) {
@@ -123,6 +133,60 @@ TEST(ConvolutionTest, NaNsAreTreatedAlike) {
   const Case c{{1, 8, 6, 6}, {8, 8, 3, 3}, 1, 0, 1, 1, true, false, kRelu};
   EXPECT_EQ(compare(c, weight).count, 0);
 }
+
+// Winograd's method differs from the definition in the last bits, and with AVX-512 not at all from itself.
+class WinogradTest : public testing::TestWithParam<Case> {};
+TEST_P(WinogradTest, IsNearTheDefinition) {
+  const Case& c = GetParam();
+  const Tensor weight = randomTensor(c.weight, MemoryFormat::Contiguous, 2);
+  const Tensor x = randomTensor(c.input, MemoryFormat::ChannelsLast, 1);
+  const Tensor bias = c.bias ? randomTensor({c.weight[0]}, MemoryFormat::Contiguous, 3) : Tensor();
+  const ConvolutionParams p = paramsOf(c);
+  const DimVector size = convolutionOutputSize("conv2d", x, weight, bias, p);
+  const Tensor residual = c.residual ? randomTensor(size, MemoryFormat::ChannelsLast, 4) : Tensor();
+  const Tensor expected =
+      onednn::convolution("conv2d", x, weight, bias, p, residual, c.activation, size, true);
+  double largest = 0;
+  for (int64_t i = 0; i < expected.numel(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(data(expected)[i])));
+  }
+  const wick_aot::Convolution call = callOf(c, weight, size);
+  const Tensor packed = aot::packWinograd(weight);
+  const int64_t tiles = wick_aot::winograd::tilesOf(call);
+  // All tiles at once, and so few that the last part has fewer.
+  for (const int64_t at_once : {aot::winogradTiles(tiles, call.in_channels, call.out_channels),
+                                std::min(tiles, int64_t{7})}) {
+    Tensor before;
+    for (const bool wide : {false, true}) {
+      if (wide && !__builtin_cpu_supports("avx512f")) continue;
+      const Tensor found =
+          Tensor::full(size, 77, DType::Float).contiguous(MemoryFormat::ChannelsLast);
+      const int64_t kept = aot::winogradScratch(at_once, call.in_channels, call.out_channels);
+      // One more element, which stays as it is.
+      const Tensor scratch = Tensor::full(DimVector{kept + 1}, 55, DType::Float);
+      wick_aot::convolveByWinograd(call, at_once, data(x), data(packed), data(bias), data(residual),
+                                   data(found), data(scratch), wide);
+      EXPECT_EQ(data(scratch)[kept], 55);
+      for (int64_t i = 0; i < found.numel(); ++i) {
+        ASSERT_NEAR(data(found)[i], data(expected)[i], 2e-6 * std::max(largest, 1.0)) << i;
+      }
+      if (before.defined()) {
+        EXPECT_EQ(std::memcmp(data(before), data(found),
+                              static_cast<size_t>(found.numel()) * sizeof(float)),
+                  0);
+      }
+      before = found;
+    }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(
+    Aot, WinogradTest,
+    testing::Values(Case{{1, 16, 12, 12}, {16, 16, 3, 3}, 1, 1, 1, 1, true, false, kRelu},
+                    // Odd sizes, no padding and much, several samples, blocks that are not full.
+                    Case{{2, 32, 13, 9}, {80, 32, 3, 3}, 1, 0, 1, 1, false, true},
+                    Case{{3, 48, 5, 17}, {48, 48, 3, 3}, 1, 2, 1, 1, true, true, kRelu6},
+                    Case{{1, 64, 28, 28}, {144, 64, 3, 3}, 1, 1, 1, 1, true, true, kRelu},
+                    Case{{1, 16, 1, 1}, {16, 16, 3, 3}, 1, 1}));
 
 }  // namespace
 }  // namespace wick

@@ -85,6 +85,8 @@ TEST_F(WrongUse, OfFlagsIsTold) {
            "expected at most 8 names of sizes, got 9"},
           {"build DIGITS --input 1x1x28x28xf32 --output FILES/d --device cuda --standalone",
            "--standalone is for models that run on the CPU"},
+          {"build DIGITS --input 1x1x28x28xf32 --output FILES/d --device cuda --winograd",
+           "--winograd is for models that run on the CPU"},
           {"build DIGITS --input 1x1x28x28xf32 --output FILES/d --arch sm_90",
            "--arch is for models that run on CUDA devices"},
           {"profile FILES/one.py --input [1.] --prepare", "--prepare: "},
