@@ -16,7 +16,8 @@ constexpr int64_t kLanes = 8, kWidest = 4, kChannelBlock = 8, kMostPoints = 64;
 
 // As wick_aot_winograd.h has them.
 constexpr int64_t kPoints = 16, kVector = 16, kBlock = 64, kRows = 6;
-// Elements of scratch: about 1 MB, so that a near cache holds them.
+// Elements of scratch: about 1 MB, so that a near cache holds them; or half of the weights, which are read once for each
+// part of the tiles.
 constexpr int64_t kMostKept = 256 * 1024;
 // For fewer tiles the method reads more weights than it saves multiplications.
 constexpr int64_t kFewestTiles = 32;
@@ -70,7 +71,8 @@ Tensor packWinograd(const Tensor& weight) {
 }
 
 int64_t winogradTiles(int64_t tiles, int64_t channels, int64_t results) {
-  const int64_t most = kMostKept / (kPoints * (channels + results)) / kRows * kRows;
+  const int64_t kept = std::max(kMostKept, kPoints * channels * results / 2);
+  const int64_t most = kept / (kPoints * (channels + results)) / kRows * kRows;
   return std::min(tiles, std::max(most, kRows));
 }
 int64_t winogradScratch(int64_t tiles_at_once, int64_t channels, int64_t results) {

@@ -115,11 +115,13 @@ inline void transformProducts(const Convolution& c, const float* from, int64_t s
   }
 }
 
-// R rows of 16 V results: `elements` are rows of `channels`, `weights` [channels, 16 V].
+// R rows of 16 V results: `elements` are rows of `channels`, `weights` [channels, 16 V]. Meanwhile the lines from `next` on
+// are fetched, one a channel: weights come from far memory in a large network, and nothing else would wait for them.
 template <int R, int V>
 __attribute__((target("avx512f"), noinline)) void multiplyWide(int64_t channels,
                                                                const float* elements,
-                                                               const float* weights, float* to,
+                                                               const float* weights,
+                                                               const float* next, float* to,
                                                                int64_t to_step) {
   __m512 sums[R][V];
   WICK_AOT_UNROLL
@@ -128,6 +130,7 @@ __attribute__((target("avx512f"), noinline)) void multiplyWide(int64_t channels,
     for (int v = 0; v < V; ++v) sums[r][v] = _mm512_setzero_ps();
   }
   for (int64_t channel = 0; channel < channels; ++channel, weights += kVector * V) {
+    _mm_prefetch(reinterpret_cast<const char*>(next + kVector * channel), _MM_HINT_T1);
     __m512 row[V];
     WICK_AOT_UNROLL
     for (int v = 0; v < V; ++v) row[v] = _mm512_loadu_ps(weights + kVector * v);
@@ -148,13 +151,17 @@ __attribute__((target("avx512f"), noinline)) void multiplyWide(int64_t channels,
 // The same, 16 results at a time.
 template <int R, int V>
 __attribute__((noinline)) void multiplyNarrow(int64_t channels, const float* elements,
-                                              const float* weights, float* to, int64_t to_step) {
+                                              const float* weights, const float* next, float* to,
+                                              int64_t to_step) {
   for (int64_t part = 0; part < V; ++part) {
     __m256 sums[R][2];
     WICK_AOT_UNROLL
     for (int r = 0; r < R; ++r) sums[r][0] = sums[r][1] = _mm256_setzero_ps();
     const float* row = weights + kVector * part;
     for (int64_t channel = 0; channel < channels; ++channel, row += kVector * V) {
+      if (part == 0) {
+        _mm_prefetch(reinterpret_cast<const char*>(next + kVector * channel), _MM_HINT_T1);
+      }
       const __m256 low = _mm256_loadu_ps(row), high = _mm256_loadu_ps(row + kLanes);
       WICK_AOT_UNROLL
       for (int r = 0; r < R; ++r) {
@@ -171,8 +178,8 @@ __attribute__((noinline)) void multiplyNarrow(int64_t channels, const float* ele
   }
 }
 
-using Multiply = void (*)(int64_t channels, const float* elements, const float* weights, float* to,
-                          int64_t to_step);
+using Multiply = void (*)(int64_t channels, const float* elements, const float* weights,
+                          const float* next, float* to, int64_t to_step);
 // By rows - 1 and vectors - 1.
 #define WICK_AOT_ROWS(function, rows) \
   { function<rows, 1>, function<rows, 2>, function<rows, 3>, function<rows, 4> }
@@ -216,8 +223,11 @@ inline void convolveByWinograd(const Convolution& c, int64_t at_once, const floa
       float* const to = products + point * product_step + first;
       for (int64_t tile = 0; tile < count; tile += kRows) {
         const int64_t rows = kRows < count - tile ? kRows : count - tile;
+        // The block behind this one; behind the last there may be nothing, which only is not fetched then.
+        const float* const next =
+            w + (width + tile / kRows % (width / kVector) * kVector) * c.in_channels;
         multiply[rows - 1][width / kVector - 1](c.in_channels, elements + tile * c.in_channels, w,
-                                                to + tile * c.out_channels, c.out_channels);
+                                                next, to + tile * c.out_channels, c.out_channels);
       }
     }
     WICK_AOT_PARALLEL_IF(product_step > kGrain / 16)
