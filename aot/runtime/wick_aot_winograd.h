@@ -59,7 +59,7 @@ inline void transformImage(const Convolution& c, const float* image, const At& a
     next[i] = inside ? 1 : 0;
   }
   for (int64_t channel = 0; channel < c.in_channels; channel += kLanes) {
-    __m256 rows[kPoints];  // of which each row of four is transformed
+    __m256 rows[kPoints];  // each row of four transformed
     WICK_AOT_UNROLL
     for (int i = 0; i < 4; ++i) {
       const auto load = [&](int k) {
