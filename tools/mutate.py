@@ -5,7 +5,7 @@ usage: tools/mutate.py --seed N [--count N] [--flag FLAG]... FOLDER TARGET...
 
 For each change one operator, boolean or condition in a .cpp file of the folder becomes another one. Then the targets are
 built and run, and the file is restored. What compiles and fails no test is printed with its line: a test is missing
-there, or the code says more than it needs to. Run it in a clean tree.
+there, or the code says more than it needs to. Run it in a clean tree: the tests must pass before anything is changed.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import glob
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 
@@ -33,6 +34,7 @@ CHANGES = [
     (r"\bif \((?=[^;]*\) (?:\{|return|continue|break))", "if (!("),
     (r"\bcontinue;", ";"),
 ]
+PASSED, FAILED = 0, 3  # what `bazel test` ends with when the tests were built and ran
 
 
 def code_of(line):
@@ -70,6 +72,14 @@ def bazel(command, flags, targets):
     ).returncode
 
 
+def noticed(flags, targets):
+    """Whether a test fails. Stops when the tests did not run, because then nobody looked."""
+    code = bazel("test", flags, targets)
+    if code not in (PASSED, FAILED):
+        sys.exit(f"bazel test ended with {code}, expected that tests run: {' '.join(targets)}")
+    return code == FAILED
+
+
 def main():
     parser = argparse.ArgumentParser(description="does a test notice?")
     parser.add_argument("--seed", type=int, required=True)
@@ -78,6 +88,10 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("targets", nargs="+")
     options = parser.parse_args()
+    # The changed file is restored then, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+    if noticed(options.flag, options.targets):
+        sys.exit("a test fails before anything is changed")
     chooser = random.Random(options.seed)
     files = sorted(glob.glob(os.path.join(ROOT, options.folder, "**/*.cpp"), recursive=True))
     sizes = [os.path.getsize(name) for name in files]
@@ -98,11 +112,11 @@ def main():
             if bazel("build", options.flag, options.targets):
                 continue
             tried += 1
-            noticed = bazel("test", options.flag, options.targets)
+            seen = noticed(options.flag, options.targets)
         finally:
             with open(name, "w") as file:
                 file.write(before)
-        if noticed:
+        if seen:
             print(f"noticed: {where}: {line.strip()}", flush=True)
         else:
             missed += 1

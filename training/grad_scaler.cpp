@@ -145,24 +145,26 @@ IValue GradScaler::stateDict() const {
 void GradScaler::loadStateDict(const IValue& state) {
   if (!settings_.enabled) return;
   const auto refuse = [](const std::string& reason) {
-    throw UsageError("GradScaler: the state " + reason);
+    throw UsageError("GradScaler: the state: " + reason);
   };
-  if (!state.isDict()) refuse(fmt::format("is {}, expected a dict", state.tagName()));
+  if (!state.isDict()) refuse(fmt::format("expected a dict, got {}", state.tagName()));
   const auto entry = [&](const char* name) -> IValue {
     const IValue* found = state.toDict().find(IValue(name));
-    if (!found) refuse(fmt::format("has no '{}'; was it of a scaler that was not enabled?", name));
+    if (!found) refuse(fmt::format("there is no '{}'; was the scaler not enabled?", name));
     return *found;
   };
   const auto number = [&](const char* name) {
     const IValue value = entry(name);
-    if (!value.isDouble() && !value.isInt()) refuse(fmt::format("'{}' is no number", name));
+    if (!value.isDouble() && !value.isInt()) {
+      refuse(fmt::format("'{}' is {}, expected a number", name, value.tagName()));
+    }
     return value.numberToDouble();
   };
   const auto count = [&](const char* name) {
     const IValue value = entry(name);
     const bool fits =
         value.isInt() && value.toInt() >= 0 && value.toInt() < std::numeric_limits<int32_t>::max();
-    if (!fits) refuse(fmt::format("'{}' is no count", name));
+    if (!fits) refuse(fmt::format("'{}' is {}, expected a count", name, value.shortRepr()));
     return value.toInt();
   };
   GradScalerSettings read = settings_;

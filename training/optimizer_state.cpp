@@ -131,15 +131,19 @@ void OptimizerState::readGroup(const IValue& saved, std::map<int64_t, size_t>& p
   const DictObject& entries = asDict(saved, where.c_str());
   ParameterGroup& group = groups[number];
   const IValue& params = entry(entries, "params", where.c_str());
-  if (!params.isList() && !params.isTuple()) refuse(where + ": 'params' is no list");
+  if (!params.isList() && !params.isTuple()) {
+    refuse(fmt::format("{}: 'params' is {}, expected a list", where, params.tagName()));
+  }
   const auto numbers = params.elements();
   if (numbers.size() != group.parameters.size()) {
-    refuse(fmt::format("{} has {} parameters, the optimizer's has {}", where, numbers.size(),
+    refuse(fmt::format("{} has {} parameters, that of the optimizer has {}", where, numbers.size(),
                        group.parameters.size()));
   }
   for (size_t i = 0; i < numbers.size(); ++i) {
     const IValue n = numbers[i];
-    if (!n.isInt()) refuse(where + ": 'params' holds no numbers");
+    if (!n.isInt()) {
+      refuse(fmt::format("{}: 'params' holds {}, expected numbers", where, n.tagName()));
+    }
     if (!places.emplace(n.toInt(), next++).second) {
       refuse(fmt::format("{}: parameter {} occurs twice", where, n.toInt()));
     }
@@ -187,11 +191,15 @@ void OptimizerState::readMemory(const IValue& saved, const UpdateRule& rule,
   Optimizer::Memory memory;
   const std::array<const char*, 3> names = training::bufferNames(rule);
   for (const auto& [key, value] : entries.items()) {
-    if (!key.isString()) refuse(where + " has a key that is no string");
+    if (!key.isString()) {
+      refuse(fmt::format("{} has the key {}, expected a string", where, key.shortRepr()));
+    }
     const std::string name = std::string(key.toString());
     if (name == "step") {
       const double step = numberOf(value, "step");
-      if (!(step >= 0 && step < 0x1p53)) refuse(where + ": 'step' counts no steps");
+      if (!(step >= 0 && step < 0x1p53)) {
+        refuse(fmt::format("{}: 'step' is {}, expected a count", where, step));
+      }
       memory.step = static_cast<int64_t>(step);
       continue;
     }
@@ -202,7 +210,8 @@ void OptimizerState::readMemory(const IValue& saved, const UpdateRule& rule,
     }
     if (value.isNone()) continue;  // no momentum
     if (!value.isTensor() || !value.toTensor().isStrided()) {
-      refuse(fmt::format("{}: '{}' is no dense tensor", where, name));
+      refuse(fmt::format("{}: '{}' is {}, expected a dense tensor", where, name,
+                         value.isTensor() ? value.toTensor().describe() : value.tagName()));
     }
     const Tensor& tensor = value.toTensor();
     if (!std::ranges::equal(tensor.sizes(), parameter.sizes())) {
@@ -225,7 +234,9 @@ void Optimizer::loadStateDict(const IValue& state) {
   const IValue& saved_groups = entry(all, "param_groups", "the state");
   const IValue& saved = entry(all, "state", "the state");
   asDict(saved, "'state'");
-  if (!saved_groups.isList() && !saved_groups.isTuple()) refuse("'param_groups' is no list");
+  if (!saved_groups.isList() && !saved_groups.isTuple()) {
+    refuse(fmt::format("'param_groups' is {}, expected a list", saved_groups.tagName()));
+  }
   const auto elements = saved_groups.elements();
   if (elements.size() != groups_.size()) {
     refuse(
@@ -244,7 +255,8 @@ void Optimizer::loadStateDict(const IValue& state) {
   }
   for (const auto& [key, value] : saved.toDict().items()) {
     if (!key.isInt() || !places.contains(key.toInt())) {
-      refuse("'state' has an entry for no parameter: " + key.repr());
+      refuse(fmt::format("'state' has an entry {}, which is the number of no parameter",
+                         key.shortRepr()));
     }
     const size_t at = places.at(key.toInt());
     made.readMemory(value, *rules[at], all_parameters[at], at);

@@ -63,25 +63,34 @@ void forEachField(OneCycleLr& r, F f) {
 template <class F>
 void forEachField(LambdaLr&, F) {}
 
+void checkCount(const char* name, int64_t value) {
+  if (value < 1) refuse(fmt::format("{} is {}, expected at least 1", name, value));
+}
+
 void checkRule(const RateRule& rule) {
   if (const auto* r = std::get_if<StepLr>(&rule)) {
-    if (r->step_size < 1) refuse("step_size is below 1");
+    checkCount("step_size", r->step_size);
   } else if (const auto* r = std::get_if<CosineAnnealingLr>(&rule)) {
-    if (r->t_max < 1) refuse("t_max is below 1");
+    checkCount("t_max", r->t_max);
   } else if (const auto* r = std::get_if<LinearLr>(&rule)) {
     if (!(r->start_factor > 0 && r->start_factor <= 1)) {
-      refuse("start_factor: expected a number above 0, up to 1");
+      refuse(
+          fmt::format("start_factor is {}, expected a number above 0, up to 1", r->start_factor));
     }
     if (!(r->end_factor >= 0 && r->end_factor <= 1)) {
-      refuse("end_factor: expected a number from 0 to 1");
+      refuse(fmt::format("end_factor is {}, expected a number from 0 to 1", r->end_factor));
     }
   } else if (const auto* r = std::get_if<ConstantLr>(&rule)) {
-    if (!(r->factor > 0 && r->factor <= 1)) refuse("factor: expected a number above 0, up to 1");
+    if (!(r->factor > 0 && r->factor <= 1)) {
+      refuse(fmt::format("factor is {}, expected a number above 0, up to 1", r->factor));
+    }
   } else if (const auto* r = std::get_if<PolynomialLr>(&rule)) {
-    if (r->total_iters < 1) refuse("total_iters is below 1");
+    checkCount("total_iters", r->total_iters);
   } else if (const auto* r = std::get_if<OneCycleLr>(&rule)) {
-    if (r->total_steps < 1) refuse("total_steps is below 1");
-    if (!(r->pct_start >= 0 && r->pct_start <= 1)) refuse("pct_start lies outside of 0 to 1");
+    checkCount("total_steps", r->total_steps);
+    if (!(r->pct_start >= 0 && r->pct_start <= 1)) {
+      refuse(fmt::format("pct_start is {}, expected a number from 0 to 1", r->pct_start));
+    }
   } else if (const auto* r = std::get_if<LambdaLr>(&rule)) {
     if (!r->factor) refuse("there is no function");
   }
@@ -93,7 +102,7 @@ double keptNumber(const ParameterGroup& group, const char* name) {
     if (key == name && value.isDouble()) return value.toDouble();
     if (key == name && value.isInt()) return static_cast<double>(value.toInt());
   }
-  refuse(fmt::format("a group has no '{}'", name));
+  refuse(fmt::format("a group of the optimizer has no '{}'", name));
 }
 void keep(ParameterGroup& group, const char* name, double value) {
   for (auto& [key, old] : group.others) {
@@ -146,25 +155,34 @@ void readField(const IValue& value, const char* name, double& field) {
 }
 void readField(const IValue& value, const char* name, int64_t& field) {
   const double number = asNumber(value, name);
-  if (!(std::abs(number) < 0x1p53)) refuse(fmt::format("loadStateDict: '{}' is {}", name, number));
+  if (!(std::abs(number) < 0x1p53)) {
+    refuse(fmt::format("loadStateDict: '{}' is {}, expected a whole number", name, number));
+  }
   field = static_cast<int64_t>(number);
 }
 void readField(const IValue& value, const char* name, bool& field) {
-  if (!value.isBool()) refuse(fmt::format("loadStateDict: '{}' is no bool", name));
+  if (!value.isBool()) {
+    refuse(fmt::format("loadStateDict: '{}' is {}, expected a bool", name, value.tagName()));
+  }
   field = value.toBool();
 }
 void readField(const IValue& value, const char* name, std::vector<int64_t>& field) {
-  if (!value.isDict()) refuse(fmt::format("loadStateDict: '{}' is no dict", name));
+  if (!value.isDict()) {
+    refuse(fmt::format("loadStateDict: '{}' is {}, expected a dict", name, value.tagName()));
+  }
   field.clear();
   for (const auto& [milestone, count] : value.toDict().items()) {
     if (!milestone.isInt() || !count.isInt() || count.toInt() > 1000) {
-      refuse(fmt::format("loadStateDict: '{}' counts no epochs", name));
+      refuse(fmt::format("loadStateDict: '{}' holds {}: {}, expected how often an epoch occurs",
+                         name, milestone.repr(), count.repr()));
     }
     for (int64_t i = 0; i < count.toInt(); ++i) field.push_back(milestone.toInt());
   }
 }
 void readField(const IValue& value, const char* name, std::vector<double>& field) {
-  if (!value.isList()) refuse(fmt::format("loadStateDict: '{}' is no list", name));
+  if (!value.isList()) {
+    refuse(fmt::format("loadStateDict: '{}' is {}, expected a list", name, value.tagName()));
+  }
   field.clear();
   for (const IValue& v : value.elements()) field.push_back(asNumber(v, name));
 }
@@ -184,7 +202,10 @@ std::vector<IValue> statesOf(const std::vector<Scheduler>& parts) {
 void loadParts(std::vector<Scheduler>& parts, const IValue& state) {
   const IValue& states = entry(state, "_schedulers");
   if (!states.isList() || states.elements().size() != parts.size()) {
-    refuse(fmt::format("loadStateDict: '_schedulers' is no list of {}", parts.size()));
+    refuse(fmt::format("loadStateDict: '_schedulers' is {}, expected a list of {}",
+                       states.isList() ? fmt::format("a list of {}", states.elements().size())
+                                       : std::string(states.tagName()),
+                       parts.size()));
   }
   std::vector<Scheduler> loaded = parts;
   const auto elements = states.elements();
@@ -245,7 +266,8 @@ void Scheduler::stepTo(int64_t epoch) {
 void Scheduler::setRates(bool closed_form) {
   std::vector<ParameterGroup>& groups = optimizer_->groups();
   if (groups.size() != base_rates_.size()) {
-    refuse("the optimizer got further groups after the scheduler was made");
+    refuse(fmt::format("made for {} groups, the optimizer has {} now", base_rates_.size(),
+                       groups.size()));
   }
   std::vector<double> rates;
   for (size_t i = 0; i < groups.size(); ++i) rates.push_back(rate(groups[i], i, closed_form));

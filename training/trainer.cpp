@@ -66,14 +66,16 @@ std::vector<Tensor> trainable(const Module& module) {
 }
 
 void checkSettings(const TrainerSettings& settings) {
-  const auto refuse = [](const char* reason) { throw UsageError(reason); };
-  if (settings.epochs < 1) refuse("the number of epochs is below 1");
-  if (settings.batch_size < 1) refuse("the size of batches is below 1");
+  const auto refuse = [](const char* what, auto found, const char* expected) {
+    throw UsageError(fmt::format("{} is {}, expected {}", what, found, expected));
+  };
+  if (settings.epochs < 1) refuse("the number of epochs", settings.epochs, "at least 1");
+  if (settings.batch_size < 1) refuse("the size of batches", settings.batch_size, "at least 1");
   if (!(settings.validation >= 0 && settings.validation < 1)) {
-    refuse("the share for validation: expected a number from 0 to below 1");
+    refuse("the share for validation", settings.validation, "a number from 0 to below 1");
   }
-  if (!(settings.clip_norm >= 0) || !(settings.clip_value >= 0)) {
-    refuse("a limit of gradients is below 0");
+  for (const double limit : {settings.clip_norm, settings.clip_value}) {
+    if (!(limit >= 0)) refuse("a limit of gradients", limit, "at least 0");
   }
 }
 
@@ -135,7 +137,8 @@ const IValue& entry(const IValue& state, const char* name) {
 int64_t countIn(const IValue& state, const char* name) {
   const IValue& value = entry(state, name);
   if (!value.isInt() || value.toInt() < 0) {
-    throw UsageError(fmt::format("the state of a training: '{}' is no count", name));
+    throw UsageError(fmt::format("the state of a training: '{}' is {}, expected a count", name,
+                                 value.shortRepr()));
   }
   return value.toInt();
 }
@@ -447,8 +450,14 @@ void Trainer::loadState(const IValue& state) {
   const IValue& attributes = entry(state, "attributes");
   const IValue& loss = entry(state, "epoch_loss");
   if (!attributes.isDict() || !loss.isDouble()) {
-    throw UsageError("the state of a training: an entry is of another type");
+    throw UsageError(
+        fmt::format("the state of a training: expected a dict as 'attributes' and a number as "
+                    "'epoch_loss', found {} and {}",
+                    attributes.tagName(), loss.tagName()));
   }
+  // Read before anything changes.
+  const int64_t samples = countIn(state, "epoch_samples"), right = countIn(state, "epoch_right"),
+                decisions = countIn(state, "epoch_decisions");
   optimizer_.loadStateDict(entry(state, "optimizer"));
   if (schedule_) schedule_->loadStateDict(entry(state, "schedule"));
   if (scaler_) scaler_->loadStateDict(entry(state, "scaler"));
@@ -463,9 +472,9 @@ void Trainer::loadState(const IValue& state) {
   }
   steps_ = steps;
   loss_sum_ = loss.toDouble();
-  samples_ = countIn(state, "epoch_samples");
-  right_ = countIn(state, "epoch_right");
-  decisions_ = countIn(state, "epoch_decisions");
+  samples_ = samples;
+  right_ = right;
+  decisions_ = decisions;
 }
 
 }  // namespace wick::training

@@ -140,7 +140,8 @@ Cluster parseCluster(std::string_view text) {
     cluster.machines.push_back(std::move(kind));
   }
   if (machines > kMostMachines) {
-    throw UsageError(fmt::format("cluster: expected at most {} machines", kMostMachines));
+    throw UsageError(
+        fmt::format("cluster: expected at most {} machines, found {}", kMostMachines, machines));
   }
   cluster.within = linkFrom(json, "within");
   cluster.between = linkFrom(json, "between");

@@ -2,9 +2,12 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -171,6 +174,29 @@ TEST(ProcessPipelineTest, ErrorsNameProcessItemAndStage) {
   EXPECT_THAT(errors[2], HasSubstr("too large"));
 }
 
+TEST(ProcessPipelineTest, AnInterruptEndsIt) {
+  const auto errors =
+      together(2,
+               [](Messages& messages, const Streamed& net) {
+                 if (messages.rank() > 0) return serveProcessPipeline(messages, net.graph);
+                 ProcessPipeline pipeline(messages, net.graph, net.plan());
+                 PipelineOptions options;
+                 const auto interrupt = std::make_shared<std::atomic<bool>>(false);
+                 options.interrupt = interrupt;
+                 EXPECT_THAT(errorOf([&] {
+                               pipeline.run(
+                                   [&](int64_t i) -> std::optional<std::vector<IValue>> {
+                                     if (i == 3) interrupt->store(true);
+                                     return itemOf(i);
+                                   },
+                                   [](int64_t, IValue) {}, options);
+                             }),
+                             HasSubstr("the run was interrupted"));
+               },
+               {kNet});
+  EXPECT_THAT(errors[1], HasSubstr("the run was interrupted"));
+}
+
 TEST(ProcessPipelineTest, WhatReadsAndTakesItemsMayFail) {
   for (const bool source : {true, false}) {
     const auto errors =
@@ -287,6 +313,25 @@ TEST(KeptItemsTest, WhatIsNotWholeIsCutOff) {
   file.put('#');
   file.close();
   EXPECT_EQ(KeptItems(copy, kFacts).count(), 0);
+}
+
+TEST(KeptItemsTest, AFullDiskIsAnError) {
+  const std::string path = temporary("kept");
+  KeptItems kept(path, kFacts);
+  kept.keep(IValue(1));
+  // Files may grow by a few bytes only.
+  struct rlimit before {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto no_signal = std::signal(SIGXFSZ, SIG_IGN);
+  struct rlimit now = before;
+  now.rlim_cur = std::filesystem::file_size(path) + 10;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &now), 0);
+  EXPECT_THAT(errorOf([&] { kept.keep(IValue(numbers(8, 8, 1))); }),
+              HasSubstr("kept: cannot be written: File too large"));
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, no_signal);
+  // What is there is whole.
+  EXPECT_EQ(kept.read().size(), 1u);
 }
 
 TEST(KeptItemsTest, OtherFilesAreLeftAlone) {

@@ -161,6 +161,15 @@ def main(x: Tensor, n: int) -> Tensor:
   EXPECT_EQ(pipeline.run(itemsFrom(items), [](int64_t, IValue) {}).items, 5);
 }
 
+TEST(PipelineTest, ArgumentsOfAnotherTypeNameTheirItem) {
+  const Streamed net("def main(x: Tensor) -> Tensor:\n    return torch.relu(x @ x)\n");
+  const std::vector<std::vector<IValue>> items = {{numbers(4, 4, 1)}, {IValue(3)}};
+  Pipeline pipeline(net.graph, finePlan(net.graph));
+  EXPECT_THAT(
+      errorOf([&] { pipeline.run(itemsFrom(items), [](int64_t, IValue) {}); }),
+      AllOf(HasSubstr("item 1, stage 1 ("), HasSubstr("Expected a value of type 'Tensor'")));
+}
+
 const char* const kLong = R"(
 def main(x: Tensor, n: int) -> Tensor:
     y = x @ x

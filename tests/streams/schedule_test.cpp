@@ -109,6 +109,19 @@ TEST(PartitionTest, WrongNumbersAreErrors) {
               }),
               HasSubstr("expected 1 to 2 stages"));
   EXPECT_THAT(errorOf([] { partition(chain(0), costsOf({}), 1); }), HasSubstr("no filter"));
+  const StreamGraph many = chain(20001);
+  EXPECT_THAT(errorOf([&] { partition(many, costsOf(std::vector<double>(20001, 1)), 2); }),
+              HasSubstr("a plan may have at most 20000 filters, the model has 20001"));
+  const StreamGraph long_chain = chain(9000);
+  EXPECT_THAT(errorOf([&] { partition(long_chain, costsOf(std::vector<double>(9000, 1)), 1025); }),
+              HasSubstr("1025 stages of 9000 filters are too many to plan"));
+  const auto for_threads = [](int64_t threads, int64_t replicas) {
+    return errorOf([&] { partitionForThreads(chain(2), costsOf({1, 1}), threads, replicas); });
+  };
+  EXPECT_THAT(for_threads(0, 1),
+              HasSubstr("expected 1 to 4096 threads and at least 1 replica, found 0 and 1"));
+  EXPECT_THAT(for_threads(4097, 1), HasSubstr("found 4097 and 1"));
+  EXPECT_THAT(for_threads(4, 0), HasSubstr("found 4 and 0"));
 }
 
 TEST(PlanTest, ReadsBackAndRefusesOtherModels) {
@@ -134,6 +147,30 @@ TEST(PlanTest, ReadsBackAndRefusesOtherModels) {
   EXPECT_THAT(errorOf([&] { parsePlan("{}", graph); }), HasSubstr("the list \"stages\""));
   EXPECT_THAT(errorOf([&] { parsePlan("nonsense", graph); }), HasSubstr("not JSON"));
   EXPECT_THAT(planDot(graph, plan), HasSubstr("stage 2, 2 copies"));
+}
+
+TEST(PlanTest, WrongPlansAreErrors) {
+  struct Case {
+    const char* text;
+    const char* message;
+  };
+  const std::string deep = R"({"stages": )" + std::string(200, '[');
+  for (const Case& c : {
+           Case{R"({"stages": [], "queue": 0})",
+                "plan: expected a number from 1 to 1048576 for \"queue\", found 0"},
+           Case{R"({"stages": [], "in_flight": "all"})",
+                "plan: expected a number from 0 to 1073741824 for \"in_flight\", found \"all\""},
+           Case{R"({"stages": [{"filters": ["f0"], "replicas": 4097}]})",
+                "plan: expected a number from 1 to 4096 for \"replicas\", found 4097"},
+           Case{R"({"stages": [{"filters": []}]})",
+                "plan, stage 1: expected an object with \"filters\", a list that is not empty"},
+           Case{R"({"stages": [{"filters": ["f0"]}, 3]})", "plan, stage 2: expected an object"},
+           Case{R"({"stages": [{"filters": ["f0", 1]}]})",
+                "plan, stage 1: expected names of filters, found 1"},
+           Case{deep.c_str(), "plan: lists or objects nest too deeply"},
+       }) {
+    EXPECT_THAT(errorOf([&] { parsePlan(c.text, chain(2)); }), HasSubstr(c.message)) << c.text;
+  }
 }
 
 TEST(QueueTest, KeepsOrderAndWaits) {
@@ -278,6 +315,11 @@ TEST(SimulateTest, WrongDescriptionsAreErrors) {
   EXPECT_THAT(error(R"({"machines": [{"cores": 0}]})"), HasSubstr("from 1 to 4096 for \"cores\""));
   EXPECT_THAT(error(R"({"machines": [{"core": 1}]})"), HasSubstr("there is no key \"core\""));
   EXPECT_THAT(error(R"({"machines": [{}], "within": 3})"), HasSubstr("within: expected an object"));
+  EXPECT_THAT(error("{"), HasSubstr("cluster: not JSON: "));
+  EXPECT_THAT(error((R"({"machines": )" + std::string(200, '[')).c_str()),
+              HasSubstr("cluster: lists or objects nest too deeply"));
+  EXPECT_THAT(error(R"({"machines": [{"count": 65536}, {"count": 2}]})"),
+              HasSubstr("cluster: expected at most 65536 machines, found 65538"));
 }
 
 }  // namespace

@@ -74,6 +74,16 @@ TEST(StreamTextTest, NamesThePlaceOfMistakes) {
   EXPECT_THAT(error("stream \"s\" (x : Tensor) -> () { splitjoin { split roundrobin(1, 2) "
                     "identity x join roundrobin(1) } }"),
               HasSubstr("a weight in 'split' for each of the 1 branches"));
+  EXPECT_THAT(error("stream \"s\" (x : Tensor) -> () { splitjoin { split duplicate "
+                    "identity x join roundrobin(1, 1) } }"),
+              HasSubstr("a weight in 'join' for each of the 1 branches"));
+  EXPECT_THAT(error("stream \"s\" (x : Tensor, x : Tensor) -> () {\n  filter f \"f\" (x) -> ()\n}"),
+              HasSubstr("the stream has two inputs 'x'"));
+  EXPECT_THAT(error("stream \"s\" (x : Tensor) -> () {\n  filter f \"f\" (x) -> (y : Tensor)\n"
+                    "  filter g \"g\" (x) -> (y : Tensor)\n}"),
+              HasSubstr("'y' has two producers, the second is filter 'g'"));
+  EXPECT_THAT(error("stream \"s\" (x : Tensor) -> (y : Tensor) {\n  filter f \"f\" (x) -> ()\n}"),
+              HasSubstr("the stream gives 'y', which nothing produces"));
   std::string deep = "stream \"s\" () -> () {";
   for (int i = 0; i < 10000; ++i) deep += "pipeline {";
   EXPECT_THAT(error(deep), HasSubstr("at most 200 parts within each other"));
@@ -193,6 +203,16 @@ TEST(BalanceTest, UnbalancedStreamsAreErrors) {
   EXPECT_THAT(large, HasSubstr("too large"));
 }
 
+// Graphs that no text made are looked at before anything is done with them.
+TEST(ArrangeTest, FiltersOccurOnce) {
+  StreamGraph graph = wired({"x"}, {{{"x"}, {"a"}}, {{"a"}, {"b"}}}, {"b"});
+  graph.root.parts.push_back(graph.root.parts[0]);
+  EXPECT_THAT(errorOf([&] { validate(graph); }),
+              HasSubstr("filter 'f0' occurs 2 times in the arrangement, expected once"));
+  graph.filters[1].inputs[0].value = "c";
+  EXPECT_THAT(errorOf([&] { balance(graph); }), HasSubstr("nothing produces 'c'"));
+}
+
 TEST(BalanceTest, FeedbackWithDelayRuns) {
   const Balance b = balance(parseStream(R"(stream "s" (x : Tensor) -> (h : Tensor) {
     feedback (h) { filter cell "cell" (x, h delay 1) -> (h : Tensor) }
@@ -218,6 +238,19 @@ TEST(OverridesTest, ReadsRulesAndRefusesOthers) {
   EXPECT_THAT(error(R"({"layers": [{"layer": "a", "replicas": 0}]})"),
               HasSubstr("expected a number from 1"));
   EXPECT_THAT(error(std::string(100000, '[').c_str()), HasSubstr("too deeply"));
+  EXPECT_THAT(error(R"({"layers": [3]})"),
+              HasSubstr("overrides, rule 1: expected an object for \"layers\", found 3"));
+  EXPECT_THAT(error(R"({"layers": [{"layer": ""}]})"),
+              HasSubstr("rule 1: expected a text that is not empty for \"layer\", found \"\""));
+  EXPECT_THAT(error(R"({"layers": [{"class": ["A"]}]})"),
+              HasSubstr("expected a text that is not empty for \"class\", found [\"A\"]"));
+  EXPECT_THAT(error(R"({"layers": [{"layer": "a", "options": "stride"}]})"),
+              HasSubstr("expected a list of texts for \"options\", found \"stride\""));
+  EXPECT_THAT(
+      error(R"({"layers": [{"layer": "a", "grain": "fine"}]})"),
+      HasSubstr("expected \"module\", \"operators\" or \"before\" for \"grain\", found \"fine\""));
+  EXPECT_THAT(error(R"({"layers": [{"layer": "a", "stateful": 1}]})"),
+              HasSubstr("expected true or false for \"stateful\", found 1"));
 }
 
 TEST(OverridesTest, PatternsWithStars) {

@@ -403,6 +403,106 @@ TEST(OptimizerTest, SaysWhatDoesNotFit) {
               HasSubstr("it is not of SGD"));
 }
 
+Ref<DictObject> copyOf(const IValue& dict) {
+  auto copy = makeRef<DictObject>(dict.toDict().key_type, types::Any());
+  for (const auto& [key, value] : dict.toDict().items()) copy->set(key, value);
+  return copy;
+}
+
+TEST(OptimizerTest, StatesThatDoNotFit) {
+  const Tensor a = leaf({1});
+  Optimizer optimizer({a}, Adam{});
+  setGradient(a, Tensor::from({1.f}));
+  optimizer.step();
+  const IValue state = optimizer.stateDict();
+  const auto load = [&](const char* name, IValue value) {
+    const Ref<DictObject> changed = copyOf(state);
+    changed->set(IValue(name), std::move(value));
+    return errorOf([&] { optimizer.loadStateDict(IValue(changed)); });
+  };
+  const auto group = [&](const char* name, IValue value) {
+    const Ref<DictObject> changed = copyOf(state["param_groups"].elements()[0]);
+    changed->set(IValue(name), std::move(value));
+    return load("param_groups", IValue(makeList(types::Any(), {IValue(changed)})));
+  };
+  const auto memory = [&](IValue name, IValue value) {
+    const Ref<DictObject> changed = copyOf(state["state"].toDict().items().front().second);
+    auto all = makeRef<DictObject>(types::Int(), types::Any());
+    auto any = makeRef<DictObject>(types::Any(), types::Any());
+    for (const auto& [key, old] : changed->items()) any->set(key, old);
+    any->set(std::move(name), std::move(value));
+    all->set(int64_t{0}, IValue(any));
+    return load("state", IValue(all));
+  };
+  const auto list = [](std::vector<IValue> values) {
+    return IValue(makeList(types::Any(), std::move(values)));
+  };
+  EXPECT_EQ(group("lr", IValue(0.5)), "no error");
+  EXPECT_THAT(load("param_groups", IValue(1)), HasSubstr("'param_groups' is int, expected a list"));
+  EXPECT_THAT(load("param_groups", list({})), HasSubstr("the state has 0 groups, the optimizer 1"));
+  EXPECT_THAT(load("state", IValue(1)), HasSubstr("'state' is int, expected a dict"));
+  EXPECT_THAT(group("params", IValue(1)), HasSubstr("group 0: 'params' is int, expected a list"));
+  EXPECT_THAT(group("params", list({IValue(0), IValue(1)})),
+              HasSubstr("group 0 has 2 parameters, that of the optimizer has 1"));
+  EXPECT_THAT(group("params", list({IValue("a")})),
+              HasSubstr("group 0: 'params' holds str, expected numbers"));
+  EXPECT_THAT(group("lr", IValue("small")), HasSubstr("'lr' is str, expected a number"));
+  EXPECT_THAT(group("lr", IValue(-1.0)), HasSubstr("lr is -1"));
+  EXPECT_THAT(group("betas", IValue(0.9)), HasSubstr("'betas' is float, expected two numbers"));
+  EXPECT_THAT(group("amsgrad", IValue(1)), HasSubstr("'amsgrad' is int, expected a bool"));
+  EXPECT_THAT(memory(IValue(3), IValue(1)),
+              HasSubstr("the state of parameter 0 has the key 3, expected a string"));
+  EXPECT_THAT(memory(IValue("step"), IValue(-1)), HasSubstr("'step' is -1, expected a count"));
+  EXPECT_THAT(memory(IValue("sum"), IValue(1)), HasSubstr("has 'sum', which Adam does not know"));
+  EXPECT_THAT(memory(IValue("exp_avg"), IValue(1)),
+              HasSubstr("'exp_avg' is int, expected a dense tensor"));
+  auto stray = makeRef<DictObject>(types::Int(), types::Any());
+  stray->set(int64_t{7}, IValue(1));
+  EXPECT_THAT(load("state", IValue(stray)),
+              HasSubstr("'state' has an entry 7, which is the number of no parameter"));
+  const Tensor b = leaf({2});
+  Optimizer two({a, b}, Adam{});
+  const Ref<DictObject> twice = copyOf(two.stateDict());
+  const Ref<DictObject> same = copyOf((*twice->find(IValue("param_groups"))).elements()[0]);
+  same->set(IValue("params"), list({IValue(0), IValue(0)}));
+  twice->set(IValue("param_groups"), list({IValue(same)}));
+  EXPECT_THAT(errorOf([&] { two.loadStateDict(IValue(twice)); }),
+              HasSubstr("group 0: parameter 0 occurs twice"));
+}
+
+TEST(OptimizerTest, StatesOfScalersThatDoNotFit) {
+  GradScaler scaler;
+  const IValue state = scaler.stateDict();
+  const auto load = [&](const char* name, IValue value) {
+    const Ref<DictObject> changed = copyOf(state);
+    changed->set(IValue(name), std::move(value));
+    return errorOf([&] { scaler.loadStateDict(IValue(changed)); });
+  };
+  EXPECT_EQ(load("scale", IValue(2.0)), "no error");
+  EXPECT_EQ(scaler.currentScale(), 2);
+  EXPECT_THAT(errorOf([&] { scaler.loadStateDict(IValue(1)); }),
+              HasSubstr("GradScaler: the state: expected a dict, got int"));
+  EXPECT_THAT(errorOf([&] {
+                scaler.loadStateDict(IValue(makeRef<DictObject>(types::String(), types::Any())));
+              }),
+              HasSubstr("there is no 'growth_factor'; was the scaler not enabled?"));
+  EXPECT_THAT(load("scale", IValue("large")), HasSubstr("'scale' is str, expected a number"));
+  EXPECT_THAT(load("growth_interval", IValue(-1)),
+              HasSubstr("'growth_interval' is -1, expected a count"));
+  EXPECT_THAT(load("_growth_tracker", IValue(int64_t{1} << 40)),
+              HasSubstr("'_growth_tracker' is 1099511627776, expected a count"));
+}
+
+// Each gradient's norm is rounded to its own dtype, not to that of the one before it.
+TEST(ClipTest, NormsOfSeveralDTypes) {
+  const Tensor half = leaf({1}).to(DType::Half), wide = leaf({1}).to(DType::Double);
+  half.setRequiresGrad(true);
+  wide.setRequiresGrad(true);
+  setGradient(half, Tensor::from({0.125f}).to(DType::Half));
+  setGradient(wide, Tensor::from({0.3}));
+  EXPECT_EQ(clipGradNorm({half, wide}, 1, std::numeric_limits<double>::infinity()), 0.3);
+}
+
 TEST(ClipTest, NormsAndClippedGradientsArePyTorchs) {
   const IValue all = loadValue(kData + "clip.pt");
   for (const IValue& c : all.elements()) {

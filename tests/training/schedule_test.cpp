@@ -163,9 +163,75 @@ TEST(ScheduleTest, SaysWhatDoesNotFit) {
               HasSubstr("one fewer"));
   Scheduler schedule(optimizer, StepLr{2});
   EXPECT_THAT(errorOf([&] { schedule.loadStateDict(IValue(1)); }), HasSubstr("has no"));
+  const auto made = [&](RateRule rule) {
+    return errorOf([&] { Scheduler(optimizer, std::move(rule)); });
+  };
+  EXPECT_THAT(made(CosineAnnealingLr{0}), HasSubstr("scheduler: t_max is 0, expected at least 1"));
+  EXPECT_THAT(made(LinearLr{.start_factor = 2}),
+              HasSubstr("start_factor is 2, expected a number above 0, up to 1"));
+  EXPECT_THAT(made(LinearLr{.end_factor = -0.5}),
+              HasSubstr("end_factor is -0.5, expected a number from 0 to 1"));
+  EXPECT_THAT(made(ConstantLr{0}), HasSubstr("factor is 0, expected a number above 0, up to 1"));
+  EXPECT_THAT(made(PolynomialLr{-1}), HasSubstr("total_iters is -1, expected at least 1"));
+  EXPECT_THAT(made(OneCycleLr{.total_steps = 0}), HasSubstr("total_steps is 0"));
+  EXPECT_THAT(made(OneCycleLr{.total_steps = 3, .pct_start = 1.5}),
+              HasSubstr("pct_start is 1.5, expected a number from 0 to 1"));
+  EXPECT_THAT(made(LambdaLr{}), HasSubstr("there is no function"));
   Optimizer adagrad({Tensor::from({1.f})}, Adagrad{});
   EXPECT_THAT(errorOf([&] { Scheduler(adagrad, OneCycleLr{.total_steps = 3}); }),
               HasSubstr("no momentum"));
+}
+
+// A state of the scheduler with another entry.
+template <class S>
+std::string withEntry(S& schedule, const char* name, IValue value) {
+  const IValue state = schedule.stateDict();
+  auto changed = makeRef<DictObject>(types::String(), types::Any());
+  for (const auto& [key, old] : state.toDict().items()) changed->set(key, old);
+  changed->set(IValue(name), std::move(value));
+  return errorOf([&] { schedule.loadStateDict(IValue(std::move(changed))); });
+}
+
+TEST(ScheduleTest, StatesThatDoNotFit) {
+  Groups groups;
+  Optimizer& optimizer = *groups.optimizer;
+  Scheduler steps(optimizer, StepLr{2});
+  EXPECT_THAT(withEntry(steps, "gamma", IValue("half")),
+              HasSubstr("scheduler: loadStateDict: 'gamma' is str, expected a number"));
+  EXPECT_THAT(withEntry(steps, "step_size", IValue(1e300)),
+              HasSubstr("'step_size' is 1e+300, expected a whole number"));
+  EXPECT_THAT(withEntry(steps, "step_size", IValue(0)), HasSubstr("step_size is 0"));
+  EXPECT_THAT(withEntry(steps, "_last_lr", IValue(0.1)),
+              HasSubstr("'_last_lr' is float, expected a list"));
+  EXPECT_THAT(withEntry(steps, "base_lrs", IValue(makeList(types::Float(), {IValue(0.1)}))),
+              HasSubstr("the state is of 1 groups, the optimizer has 2"));
+  Scheduler milestones(optimizer, MultiStepLr{{2, 3}, 0.5});
+  EXPECT_THAT(withEntry(milestones, "milestones", IValue(3)),
+              HasSubstr("'milestones' is int, expected a dict"));
+  auto counts = makeRef<DictObject>(types::Int(), types::Int());
+  counts->set(int64_t{2}, int64_t{1} << 40);
+  EXPECT_THAT(withEntry(milestones, "milestones", IValue(std::move(counts))),
+              HasSubstr("'milestones' holds 2: 1099511627776, expected how often an epoch occurs"));
+  ChainedScheduler chained(optimizer, {StepLr{2}, ConstantLr{0.5}});
+  EXPECT_THAT(withEntry(chained, "_schedulers", IValue(makeList(types::Any(), {IValue(1)}))),
+              HasSubstr("'_schedulers' is a list of 1, expected a list of 2"));
+  EXPECT_THAT(withEntry(chained, "_schedulers", IValue("none")),
+              HasSubstr("'_schedulers' is str, expected a list of 2"));
+  Groups cycled;
+  Scheduler cycle(*cycled.optimizer, OneCycleLr{.max_lr = 1, .total_steps = 3});
+  EXPECT_THAT(withEntry(cycle, "cycle_momentum", IValue(1)),
+              HasSubstr("'cycle_momentum' is int, expected a bool"));
+  for (int i = 0; i < 2; ++i) cycle.step();
+  cycled.optimizer->groups()[0].others.clear();
+  EXPECT_THAT(errorOf([&] { cycle.step(); }),
+              HasSubstr("a group of the optimizer has no 'max_lr'"));
+  EXPECT_THAT(errorOf([&] {
+                for (int i = 0; i < 3; ++i) cycle.step();
+              }),
+              HasSubstr("scheduler: stepped 5 times; the cycle has 3 steps"));
+  optimizer.addGroup({Tensor::from({1.f})}, Sgd{.lr = 1});
+  EXPECT_THAT(errorOf([&] { steps.step(); }),
+              HasSubstr("made for 2 groups, the optimizer has 3 now"));
 }
 
 }  // namespace

@@ -270,12 +270,96 @@ TEST(TrainerTest, AWrongStateChangesNothingSilently) {
   for (int i = 0; i < 7; ++i) trainer.step();
   EXPECT_THAT(errorOf([&] { other.loadState(trainer.state()); }),
               HasSubstr("the state is of step 8, the training has 5"));
+  const std::string before = trainer.module().saveToString();
+  const auto load = [&](const char* name, IValue value) {
+    auto changed = makeRef<DictObject>(types::String(), types::Any());
+    const IValue state = noisyTrainer().state();
+    for (const auto& [key, old] : state.toDict().items()) changed->set(key, old);
+    changed->set(IValue(name), std::move(value));
+    return errorOf([&] { trainer.loadState(IValue(std::move(changed))); });
+  };
+  EXPECT_THAT(load("steps", IValue(-1)),
+              HasSubstr("the state of a training: 'steps' is -1, expected a count"));
+  EXPECT_THAT(load("attributes", IValue(1)),
+              HasSubstr("expected a dict as 'attributes' and a number as 'epoch_loss', found int "
+                        "and float"));
+  EXPECT_THAT(load("epoch_right", IValue("many")),
+              HasSubstr("'epoch_right' is 'many', expected a count"));
+  EXPECT_EQ(trainer.module().saveToString(), before);
+}
+
+// What the file is given for, and what is said of it.
+TEST(DataSetTest, SaysWhatDoesNotFit) {
+  const std::string folder = testing::TempDir() + "/";
+  const auto saved = [&](const char* name, NamedTensors tensors) {
+    saveTensors(tensors, folder + name);
+    return folder + name;
+  };
+  const Tensor x = Tensor::zeros({2, 3}, DType::Float), y = Tensor::zeros({2}, DType::Long);
+  const auto error = [](const std::vector<std::string>& paths, const std::string& target = "") {
+    return errorOf([&] { loadDataSet(paths, target); });
+  };
+  EXPECT_THAT(error({saved("both.safetensors", {{"x", x}, {"y", y}, {"labels", y}})}),
+              HasSubstr("both y and labels may be the targets; name one (--target)"));
+  EXPECT_THAT(error({saved("alone.safetensors", {{"y", y}})}),
+              HasSubstr("alone.safetensors: there is nothing but the targets"));
+  EXPECT_THAT(error({folder + "alone.safetensors"}, "z"),
+              HasSubstr("there is no z; it has y. --target names the targets"));
+  EXPECT_THAT(error({folder + "one.npy"}),
+              HasSubstr("one.npy holds one tensor; give the file of the targets behind it"));
+  EXPECT_THAT(error({folder + "x.npy", folder + "alone.safetensors"}),
+              HasSubstr("alone.safetensors: several files of data must be .npy, the targets last"));
+}
+
+TEST(ObjectiveTest, TargetsThatDoNotFit) {
+  const Tensor output = Tensor::zeros({4, 3}, DType::Float);
+  struct Case {
+    const char* name;
+    Tensor output;
+    Tensor targets;
+    const char* message;
+  };
+  const Tensor labels = Tensor::zeros({4}, DType::Long);
+  for (const Case& c : {
+           Case{"nll", output, Tensor::zeros({4, 3}, DType::Float),
+                "nll: the model gives float32[4, 3], the targets are float32[4, 3]; labels must be "
+                "whole numbers"},
+           Case{"cross_entropy", output, Tensor::zeros({4, 2}, DType::Float),
+                "targets of probabilities must have the output's shape"},
+           Case{"cross_entropy", output, Tensor::zeros({4, 2}, DType::Long),
+                "expected an output [samples, classes, …] and a label for each sample"},
+           Case{"cross_entropy", Tensor::zeros({4}, DType::Float), labels,
+                "expected an output [samples, classes, …] and a label for each sample"},
+           Case{"mse", output, Tensor::zeros({4, 2}, DType::Float), "they must have one shape"},
+           Case{"mse", output, Tensor::zeros({}, DType::Float), "mse: the targets are one number"},
+       }) {
+    EXPECT_THAT(errorOf([&] { Objective(c.name).fittedTargets(IValue(c.output), c.targets); }),
+                HasSubstr(c.message));
+  }
+  EXPECT_THAT(errorOf([&] { Objective("mse").fittedTargets(IValue(3), labels); }),
+              HasSubstr("the model gives int; mse needs one Tensor"));
 }
 
 TEST(TrainerTest, SettingsWithoutMeaning) {
   TrainerSettings settings = noisySettings();
   settings.batch_size = 0;
-  EXPECT_THAT(errorOf([&] { noisyTrainer(settings); }), HasSubstr("size of batches"));
+  EXPECT_THAT(errorOf([&] { noisyTrainer(settings); }),
+              HasSubstr("the size of batches is 0, expected at least 1"));
+  settings = noisySettings();
+  settings.epochs = 0;
+  EXPECT_THAT(errorOf([&] { noisyTrainer(settings); }),
+              HasSubstr("the number of epochs is 0, expected at least 1"));
+  settings = noisySettings();
+  settings.validation = 1;
+  EXPECT_THAT(errorOf([&] { noisyTrainer(settings); }),
+              HasSubstr("the share for validation is 1, expected a number from 0 to below 1"));
+  settings = noisySettings();
+  settings.clip_value = -2;
+  EXPECT_THAT(errorOf([&] { noisyTrainer(settings); }),
+              HasSubstr("a limit of gradients is -2, expected at least 0"));
+  settings = noisySettings();
+  settings.end_step = [] { throwRuntimeError("the end of a step"); };
+  EXPECT_THAT(errorOf([&] { noisyTrainer(settings).step(); }), HasSubstr("the end of a step"));
   settings = noisySettings();
   settings.batch_size = 31;
   settings.drop_last = true;
