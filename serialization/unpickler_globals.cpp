@@ -23,8 +23,11 @@ constexpr uint64_t kStorageMemory = 384;
 // Layouts and memory formats are ints in TorchScript.
 std::optional<int64_t> namedInteger(const std::string& module, const std::string& name) {
   static const std::unordered_map<std::string, int64_t> values = {
-      {"torch.strided", 0},       {"torch.contiguous_format", 0}, {"torch.preserve_format", 1},
-      {"torch.channels_last", 2}, {"torch.channels_last_3d", 3},
+      {"torch.strided", 0},
+      {"torch.contiguous_format", 0},
+      {"torch.preserve_format", 1},
+      {"torch.channels_last", 2},
+      {"torch.channels_last_3d", 3},
       {"torch.per_tensor_affine", 0},
       {"torch.per_channel_affine", 1},
       {"torch.per_tensor_symmetric", 2},
@@ -365,7 +368,7 @@ IValue Unpickler::makeEnum(const EnumType& type, const IValue& member) {
       return makeRef<EnumObject>(std::move(shared), name, value);
     }
   }
-  fail("enum {} has no member with the value {}", type.name(), member.tagName());
+  fail("enum {} has no member with the value {}", type.name(), member.shortRepr(100));
 }
 
 IValue Unpickler::typedList(const std::vector<IValue>& args, const TypePtr& element) {

@@ -286,17 +286,12 @@ class TimeStream::Engine {
     }
     checkKnown(*node);
     const std::string name(node->kind().qualString());
-    if (node->kind() == prim::If) {
-      refuse(*node,
-             name +
-                 " depends on what comes over time, or on its length, so it cannot run piece "
-                 "by piece");
-    }
+    // A condition that depends on time was refused where it is computed.
+    WICK_ASSERT(node->kind() != prim::If, "a condition that is not known is a step over time");
     if (node->kind() == prim::Loop) {
       refuse(*node,
-             name +
-                 " has no number of iterations that is known beforehand, so it cannot run piece "
-                 "by piece");
+             "the number of iterations of the loop is not known beforehand, so it cannot run piece "
+             "by piece");
     }
     // What writes has effects, too.
     if (!writesOwnList(*node) && (!node->blocks().empty() || node->kind() == prim::CallMethod ||

@@ -228,6 +228,29 @@ TEST(ArchiveTest, EntriesMustBeUnique) {
   EXPECT_THROW(ArchiveReader(bytesOf(whole), "m.pt"), LoadError);
 }
 
+// Sizes that need more than 32 bits stand in a field of their own, which must hold them.
+TEST(ArchiveTest, Zip64FieldsMustBeWhole) {
+  std::string whole = makeArchive({{"a", "hello"}});
+  const size_t entry = whole.find("PK\x01\x02"), end = whole.find("PK\x05\x06");
+  uint16_t name = 0, extra = 0;
+  uint32_t directory = 0;
+  std::memcpy(&name, whole.data() + entry + 28, sizeof name);
+  std::memcpy(&extra, whole.data() + entry + 30, sizeof extra);
+  std::memcpy(&directory, whole.data() + end + 12, sizeof directory);
+  ASSERT_EQ(extra, 0);
+  extra = 8;
+  directory += extra;
+  const uint32_t elsewhere = 0xffffffff;
+  std::memcpy(whole.data() + entry + 24, &elsewhere, sizeof elsewhere);
+  std::memcpy(whole.data() + entry + 30, &extra, sizeof extra);
+  std::memcpy(whole.data() + end + 12, &directory, sizeof directory);
+  std::string shorter = whole;
+  shorter.insert(entry + 46 + name, std::string("\x01\x00\x04\x00\x05\x00\x00\x00", 8));
+  EXPECT_THAT(messageOf(shorter), testing::HasSubstr("the ZIP64 field is too short"));
+  whole.insert(entry + 46 + name, std::string("\x01\x00\x08\x00\x05\x00\x00\x00", 8));
+  EXPECT_THAT(messageOf(whole), testing::HasSubstr("the extra field is damaged"));
+}
+
 TEST(ArchiveTest, WriterRefusesDuplicates) {
   ArchiveWriter writer([](std::span<const std::byte>) {}, "model");
   writer.write("a", "1");

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/error.h"
+#include "core/native_class.h"
 #include "serialization/pickler.h"
 #include "serialization/python_printer.h"
 #include "tests/serialization/import_testing.h"
@@ -260,11 +261,90 @@ TEST(ImportTest, SetStateMeetsFinalTypes) {
               testing::HasSubstr("changed after an object took it"));
 }
 
+TEST(ImportTest, StatesThatDoNotFit) {
+  const auto error = [](const std::string& source, const std::string& state) {
+    return messageOf<LoadError>(twoAttributes(source, kNewM + state));
+  };
+  EXPECT_THAT(error("  a : int\n",
+                    "K\x01"
+                    "b"),
+              testing::HasSubstr("the state of __torch__.M is int, expected a dict"));
+  EXPECT_THAT(error("  a : int\n", ""),
+              testing::HasSubstr("an object of __torch__.M is used before it has its state"));
+  EXPECT_THAT(
+      error("  a : int\n  def __setstate__(self: __torch__.M) -> NoneType:\n    return None\n",
+            "K\x01"
+            "b"),
+      testing::HasSubstr("__setstate__ takes 1 arguments, expected self and a state"));
+}
+
+struct Held : RefCounted {};
+
+TEST(ImportTest, StatesOfNativeClassesThatDoNotFit) {
+  registerNativeClass({"__torch__.torch.classes.import_test.Kept", nullptr, nullptr, {}});
+  registerNativeClass({"__torch__.torch.classes.import_test.Picky",
+                       nullptr,
+                       [](const IValue& state) -> Ref<RefCounted> {
+                         throwRuntimeError("expected another state than {}", state.toInt());
+                       },
+                       {}});
+  const auto error = [](const std::string& name) {
+    return messageOf<LoadError>(twoAttributes(
+        "  a : __torch__.torch.classes.import_test." + name + "\n",
+        kNewM +
+            ("}X\x01" + std::string(3, '\0') + "ac__torch__.torch.classes.import_test\n" + name +
+             "\n)\x81K\x07"
+             "bsb")));
+  };
+  EXPECT_THAT(error("Kept"),
+              testing::HasSubstr("objects of __torch__.torch.classes.import_test.Kept cannot be "
+                                 "loaded"));
+  EXPECT_THAT(error("Picky"), testing::HasSubstr("expected another state than 7"));
+}
+
+TEST(ImportTest, ConstantsThatDoNotFit) {
+  const auto of = [](const std::string& expression, const std::string& type = "int") {
+    return messageOf<CompileError>(twoAttributes("  a : Final[" + type + "] = " + expression + "\n",
+                                                 kNewM + std::string("}b")));
+  };
+  EXPECT_EQ(of("3"), "no error");
+  for (const char* expression :
+       {"1 + 2", "-\"a\"", "-[1]", "foo", "foo.c0", "f(1)", "torch.device(3)", "annotate(int)"}) {
+    EXPECT_THAT(of(expression), testing::HasSubstr("expected a constant")) << expression;
+  }
+  EXPECT_THAT(of("annotate(List[str], [1])", "List[str]"),
+              testing::HasSubstr("expected str, got int"));
+  EXPECT_THAT(of("CONSTANTS.c7"), testing::HasSubstr("there is no constant 'c7'"));
+  EXPECT_EQ(of("-inf", "float"), "no error");
+  // The record with the constants.
+  EXPECT_THAT(messageOf<LoadError>(changed({{"constants.pkl", "\x80\x02K\x01."}})),
+              testing::HasSubstr("record 'constants.pkl': expected a tuple"));
+  EXPECT_THAT(
+      messageOf<LoadError>(changed({{"constants.pkl",
+                                     "\x80\x02"
+                                     "ctorch.jit._pickle\nrestore_type_tag\n]" +
+                                         name("x") + "a" + name("List[int]") + "\x86R\x85."}})),
+      testing::HasSubstr("record 'constants.pkl': "));
+}
+
 TEST(ImportTest, CodeAndClassesAreLimited) {
   const std::string archive = changed({});
   LoadOptions options;
   options.limits.max_code = 100;
   EXPECT_THROW(loadModule(bytesOf(archive), "small.pt", options), LoadError);
+  options.limits = {};
+  options.limits.base_memory = 3000;
+  options.limits.memory_ratio = 0;
+  EXPECT_THAT(
+      [&]() -> std::string {
+        try {
+          loadModule(bytesOf(archive), "small.pt", options);
+        } catch (const LoadError& error) {
+          return error.what();
+        }
+        return "no error";
+      }(),
+      testing::HasSubstr("memory than a file of this size may"));
   options.limits = {};
   options.limits.max_classes = 0;
   EXPECT_THROW(loadModule(bytesOf(archive), "small.pt", options), CompileError);

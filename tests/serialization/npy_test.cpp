@@ -1,5 +1,6 @@
 #include "serialization/npy.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -66,6 +67,12 @@ TEST(NpyTest, DamageIsALoadError) {
         "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (1,), 'x': 'y'}"}) {
     EXPECT_THROW(loadNpy(bytesOf(npy(header, "0000")), "t"), LoadError) << header;
+  }
+  try {
+    loadNpy(bytesOf(npy("{'descr': '<f4', 'fortran_order': 0, 'shape': (1,), }", "0000")), "t");
+    FAIL() << "accepted";
+  } catch (const LoadError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("expected True or False"));
   }
 }
 

@@ -94,9 +94,10 @@ std::string safetensors(const std::string& header, size_t bytes) {
   return text + header + std::string(bytes, '\0');
 }
 
-std::string refusal(const std::string& text) {
+std::string refusal(const std::string& text, const ArchiveLimits& limits = {}) {
   try {
-    loadSafetensors(copyBytes(std::as_bytes(std::span(text.data(), text.size()))), "hostile");
+    loadSafetensors(copyBytes(std::as_bytes(std::span(text.data(), text.size()))), "hostile",
+                    limits);
   } catch (const LoadError& error) {
     return error.what();
   }
@@ -127,6 +128,15 @@ TEST(TensorFilesTest, HostileSafetensorsAreRefused) {
       HasSubstr("'F4' is not supported"));
   EXPECT_THAT(refusal(safetensors("{\"a\":" + std::string(100000, '['), 0)), HasSubstr("hostile"));
   EXPECT_THAT(refusal(safetensors("{", 0)), HasSubstr("not JSON"));
+  EXPECT_THAT(refusal(safetensors("[]", 0)), HasSubstr("hostile: not a safetensors file"));
+  ArchiveLimits limits;
+  limits.max_pickle = 10;
+  EXPECT_THAT(refusal(safetensors(entry("[2]", "[0,8]"), 8), limits),
+              HasSubstr("bytes is longer than the limit of 10"));
+  limits = {};
+  limits.base_memory = 200;
+  limits.memory_ratio = 0;
+  EXPECT_THAT(refusal(safetensors(entry("[999]", "[0,3996]"), 3996), limits), HasSubstr("memory"));
   std::string huge = safetensors("{}", 0);
   huge[7] = '\x7f';
   EXPECT_THAT(refusal(huge), HasSubstr("longer than the file"));
