@@ -111,10 +111,15 @@ TensorKind Operator::kindOfArguments(const IValue* args, size_t num_args) const 
 void Operator::callForKind(TensorKind kind, IValue* args, size_t num_args, IValue* results,
                            size_t num_results, uint64_t borrowed) const {
   // Kernels of kinds read memory.
-  if (const DeviceType type = deviceOfArguments(*this, args, num_args); deviceRecorder(type)) {
+  const DeviceType type = deviceOfArguments(*this, args, num_args);
+  if (deviceRecorder(type)) {
     CallFrame frame{args, num_args, results, num_results, this, borrowed};
     return deviceRecorder(type)(frame);
   }
+  WICK_CHECK(type == DeviceType::CPU,
+             "{}: {} tensors exist on the CPU only, and so must all others of the call, but one is "
+             "on {}",
+             schema_.name(), toString(kind), Device{type, -1}.str());
   const auto k = static_cast<size_t>(kind);
   if (own_kernels_ && (*own_kernels_)[k]) {
     CallFrame frame{args, num_args, results, num_results, this, borrowed};

@@ -145,6 +145,28 @@ TEST(Convolution, WrongNumbersAreErrors) {
   EXPECT_ERROR("2 numbers", with("[1], [0, 0], [1, 1], 1"), {x, w});
 }
 
+TEST(BatchNorm, AsTheDequantizedComputation) {
+  for (const char* relu : {"", "_relu"}) {
+    for (const DimVector& sizes : {DimVector{2, 3, 4, 5}, {1, 3, 2, 2, 3}, {4, 3, 7}}) {
+      const std::string dims = sizes.size() == 4 ? "2d" : sizes.size() == 5 ? "3d" : "1d";
+      const std::string grid = ", 1e-05, 0.05, 120)";
+      const std::string call =
+          "torch.ops.quantized.batch_norm" + (sizes.size() == 3 ? std::string() : dims) + relu;
+      const std::string norm =
+          "torch.nn.functional.batch_norm(x.dequantize(), c[0], c[1].abs() + 0.5, c[2], c[3])";
+      agree(std::string(kX) + "return " + call + "(x, c[2], c[3], c[0], c[1].abs() + 0.5" + grid +
+                ".dequantize()",
+            std::string(kX) + "return " + (*relu ? "torch.relu(" + norm + ")" : norm),
+            {noise(sizes, 1), noise({1}, 2), noise({4, 3}, 3)}, 0.0251f);
+    }
+  }
+  const Tensor x = noise({2, 3}, 1), c = noise({3}, 2);
+  const std::string q = "torch.quantize_per_tensor(a, 0.02, 128, torch.quint8)";
+  EXPECT_ERROR("quantized::batch_norm zero_point 300 is above upper bound",
+               "torch.ops.quantized.batch_norm(" + q + ", b, b, b, b.abs(), 1e-05, 0.02, 300)",
+               {x, c});
+}
+
 TEST(Embedding, RowsAsPyTorchPacksThem) {
   Tensor e = Tensor::empty({2, 6}, DType::Float);
   for (int i = 0; i < 12; ++i) e.data<float>()[i] = static_cast<float>(i) / 8 - 1;

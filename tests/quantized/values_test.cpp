@@ -239,6 +239,47 @@ TEST(Quantize, ZeroPointsThatNoDTypeHoldsAreRefused) {
   }
 }
 
+TEST(Elements, StayOnTheCpu) {
+  const Tensor x = Tensor::from({0.f, 1.f, 2.f});
+  const std::string q = "torch.quantize_per_tensor(a, 0.5, 3, torch.quint8)";
+  EXPECT_EQ(intsOf(q + ".to(torch.device(\"cpu\"))", {x}), (Integers{3, 5, 7}));
+  EXPECT_EQ(intsOf(q + ".to(dtype=torch.quint8, layout=torch.strided)", {x}), (Integers{3, 5, 7}));
+  EXPECT_EQ(intsOf("torch.full_like(" + q + ", 1.5)", {x}), (Integers{6, 6, 6}));
+  EXPECT_ERROR("to: quantized tensors are on the CPU only, got cuda", q + ".to(\"cuda\")", {x});
+  EXPECT_ERROR("to: quantized tensors are on the CPU only, got cuda",
+               q + ".to(dtype=torch.quint8, device=\"cuda\", layout=torch.strided)", {x});
+  EXPECT_ERROR("full_like: quantized tensors are on the CPU only, got cuda",
+               "torch.full_like(" + q + ", 2.0, device=\"cuda\")", {x});
+}
+
+// Kernels read the CPU's memory, and tensors of other devices have none of it.
+TEST(Elements, TensorsOfOtherDevicesAreRefused) {
+  const Tensor x = Tensor::from({0.f, 1.f, 2.f, 3.f, 4.f, 5.f}, {2, 3});
+  const std::string z = "a.to(torch.device(\"meta\"))", bag = "torch.ops.quantized.embedding_bag_";
+  const std::string packed = bag + "byte_prepack(a)";
+  const std::string weight = "torch.quantize_per_tensor(a, 0.5, 0, torch.qint8)";
+  const std::string q = "torch.quantize_per_tensor(a, 0.5, 0, torch.quint8)";
+  for (const std::string& body :
+       {bag + "byte_prepack(" + z + ")", bag + "4bit_prepack(" + z + ")",
+        bag + "4bit_unpack(" + z + ".to(torch.uint8))",
+        bag + "byte_rowwise_offsets(" + packed + ", " + z + ".long(), None)",
+        bag + "byte_rowwise_offsets(" + packed + ", torch.tensor([0]), " + z + "[0].long())",
+        "torch.quantize_per_channel(a, " + z + "[:, 0], " + z + "[:, 0].long(), 0, torch.qint8)",
+        "torch.quantize_per_channel(" + z +
+            ", torch.ones([2]), torch.zeros([2]).long(), 0, torch.qint8)",
+        "torch._make_per_tensor_quantized_tensor(" + z + ".to(torch.int8), 0.1, 0)"}) {
+    EXPECT_ERROR("expected tensors on the CPU, got one on meta", body, {x});
+  }
+  EXPECT_ERROR(
+      "quantized::linear_prepack: quantized tensors exist on the CPU only, and so must all "
+      "others of the call, but one is on meta",
+      "torch.ops.quantized.linear(" + q + ", torch.ops.quantized.linear_prepack(" + weight + ", " +
+          z + "[:, 0]), 0.1, 0)",
+      {x});
+  EXPECT_ERROR("aten::copy_: quantized tensors exist on the CPU only", q + ".copy_(" + z + ")",
+               {x});
+}
+
 TEST(Elements, Text) {
   const Tensor x = Tensor::from({0.5781f, -1.0508f, -0.1328f});
   EXPECT_EQ(formatTensor(tensor("torch.quantize_per_tensor(a, 0.1, 10, torch.qint32)", {x})),

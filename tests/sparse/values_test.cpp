@@ -261,6 +261,40 @@ TEST(SparseValues, Refusals) {
   }
 }
 
+// What says why.
+TEST(SparseValues, MessagesOfRefusals) {
+  const std::pair<const char*, const char*> kCases[] = {
+      {"x.to_sparse_bsr([3, 2]) + x.to_sparse_bsr([3, 2])",
+       "add: not available for tensors of layout SparseBsr"},
+      {"x.to_sparse_bsr([3, 2]) * y", "mul: not available for tensors of layout SparseBsr"},
+      {"s.sparse_mask(c)",
+       "sparse_mask: the layouts Sparse and SparseCsr of the tensor and its mask differ"},
+      {"x.to_sparse_bsr([3, 2]).sparse_mask(y.to_sparse_bsr([3, 2]))",
+       "sparse_mask: not available for tensors of layout SparseBsr"},
+      {"torch.nn.functional.linear(torch.tensor(1.0), s)",
+       "linear: expected an input with dimensions"},
+      {"x.to(torch.device(\"meta\")).to_sparse()",
+       "to_sparse: sparse tensors exist on the CPU only, got a tensor on meta"},
+      {"x.to(torch.device(\"meta\")).to_sparse_bsr([3, 2])",
+       "to_sparse: sparse tensors exist on the CPU only, got a tensor on meta"},
+      {"torch.mm(s, m.to(torch.device(\"meta\")))",
+       "aten::mm: sparse tensors exist on the CPU only, and so must all others of the call, but "
+       "one is on meta"},
+      {"x.to(torch.device(\"meta\")) + s",
+       "aten::add: sparse tensors exist on the CPU only, and so must all others of the call, but "
+       "one is on meta"},
+  };
+  for (const auto& [expression, message] : kCases) {
+    const Program program = compile(source(expression));
+    try {
+      program.call("f", {x(), y(), m(), w()});
+      ADD_FAILURE() << expression;
+    } catch (const RuntimeError& e) {
+      EXPECT_EQ(e.brief(), message) << expression;
+    }
+  }
+}
+
 const Case kGradients[] = {
     {"torch.sparse_coo_tensor(i, v, [3, 4]).to_dense() * y", {0.0, 1.0, 0.0, 0.0}},
     {"torch.ops.aten._sparse_mm(torch.sparse_coo_tensor(i, v, [3, 4]), m)", {0.0, 4.5, 4.5, -2.25}},

@@ -155,50 +155,50 @@ Tensor relu6Maybe(const Tensor& qx, bool inplace) {
 constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
 
 const OperatorRecord kRecords[] = {
-    {"quantized::relu6(Tensor qx, bool inplace=False) -> Tensor", WICK_KERNEL(relu6Maybe), kPlain,
-     nullptr, nullptr, "qx if inplace"},
+    {"quantized::relu6(Tensor qx, bool inplace=False) -> Tensor", WICK_CPU_KERNEL(relu6Maybe),
+     kPlain, nullptr, nullptr, "qx if inplace"},
     {"quantized::clamp(Tensor qx, Scalar? min=None, Scalar? max=None) -> Tensor qy",
-     WICK_KERNEL(clamp), kPlain},
+     WICK_CPU_KERNEL(clamp), kPlain},
     {"quantized::threshold(Tensor qx, Scalar threshold, Scalar value) -> Tensor qy",
-     WICK_KERNEL(thresholded), kPlain},
+     WICK_CPU_KERNEL(thresholded), kPlain},
     {"quantized::sigmoid(Tensor qx, float output_scale, int output_zero_point) -> Tensor",
-     WICK_KERNEL(sigmoidOn), kPlain},
+     WICK_CPU_KERNEL(sigmoidOn), kPlain},
     {"quantized::hardswish(Tensor input, float output_scale, int output_zero_point) -> Tensor",
-     WICK_KERNEL(hardswish), kPlain},
+     WICK_CPU_KERNEL(hardswish), kPlain},
     {"quantized::leaky_relu(Tensor qx, Scalar negative_slope, bool inplace, float output_scale, "
      "int output_zero_point) -> Tensor",
-     WICK_KERNEL(leakyRelu), kPlain},
+     WICK_CPU_KERNEL(leakyRelu), kPlain},
     {"quantized::elu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1, "
      "Scalar scale=1, Scalar input_scale=1) -> Tensor",
-     WICK_KERNEL(elu), kPlain},
+     WICK_CPU_KERNEL(elu), kPlain},
     {"quantized::celu(Tensor self, float output_scale, int output_zero_point, Scalar alpha=1) -> "
      "Tensor",
-     WICK_KERNEL(celu), kPlain},
+     WICK_CPU_KERNEL(celu), kPlain},
     {"quantized::prelu(Tensor qx, Tensor weight, float output_scale, int output_zero_point) -> "
      "Tensor",
-     WICK_KERNEL(prelu), kPlain},
+     WICK_CPU_KERNEL(prelu), kPlain},
     {"quantized::softmax(Tensor qx, int dim, float output_scale, int output_zero_point) -> Tensor",
-     WICK_KERNEL(softmax), kPlain},
+     WICK_CPU_KERNEL(softmax), kPlain},
     {"quantized::dropout(Tensor self, float output_scale, int output_zero_point, Scalar p=0.5, "
      "bool training=False) -> Tensor",
-     WICK_KERNEL(dropout), kPlain},
+     WICK_CPU_KERNEL(dropout), kPlain},
 };
 const RegisterOperators registered(kRecords);
 
 const KindKernel kKernels[] = {
-    {"aten::relu", WICK_KERNEL(relu)},
-    {"aten::relu_", WICK_KERNEL(reluInto)},
-    {"aten::relu6", WICK_KERNEL(relu6)},
-    {"aten::relu6_", WICK_KERNEL(relu6Into)},
-    {"aten::clamp", WICK_KERNEL(clamp)},
-    {"aten::clamp_", WICK_KERNEL(clampInto)},
-    {"aten::hardtanh", WICK_KERNEL(hardtanh)},
-    {"aten::hardtanh_", WICK_KERNEL(hardtanhInto)},
-    {"aten::leaky_relu_", WICK_KERNEL(leakyReluInto)},
-    {"aten::sigmoid", WICK_KERNEL(sigmoid)},
-    {"aten::tanh", WICK_KERNEL(tanh)},
-    {"aten::gelu", WICK_KERNEL(gelu)},
-    {"aten::hardsigmoid", WICK_KERNEL(hardsigmoid)},
+    {"aten::relu", WICK_CPU_KERNEL(relu)},
+    {"aten::relu_", WICK_CPU_KERNEL(reluInto)},
+    {"aten::relu6", WICK_CPU_KERNEL(relu6)},
+    {"aten::relu6_", WICK_CPU_KERNEL(relu6Into)},
+    {"aten::clamp", WICK_CPU_KERNEL(clamp)},
+    {"aten::clamp_", WICK_CPU_KERNEL(clampInto)},
+    {"aten::hardtanh", WICK_CPU_KERNEL(hardtanh)},
+    {"aten::hardtanh_", WICK_CPU_KERNEL(hardtanhInto)},
+    {"aten::leaky_relu_", WICK_CPU_KERNEL(leakyReluInto)},
+    {"aten::sigmoid", WICK_CPU_KERNEL(sigmoid)},
+    {"aten::tanh", WICK_CPU_KERNEL(tanh)},
+    {"aten::gelu", WICK_CPU_KERNEL(gelu)},
+    {"aten::hardsigmoid", WICK_CPU_KERNEL(hardsigmoid)},
 };
 const RegisterKindKernels registered_kinds(TensorKind::Quantized, kKernels);
 

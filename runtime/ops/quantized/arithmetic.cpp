@@ -240,29 +240,29 @@ constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
 
 #define WICK_TWO(name, f)                                                                 \
   {"quantized::" name "(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor qc", \
-   WICK_KERNEL(onGrid<f>), kPlain},                                                       \
+   WICK_CPU_KERNEL(onGrid<f>), kPlain},                                                   \
       {"quantized::" name ".out(Tensor qa, Tensor qb, Tensor(a!) out) -> Tensor(a!) out", \
-       WICK_KERNEL(intoOut<f>), kPlain},                                                  \
+       WICK_CPU_KERNEL(intoOut<f>), kPlain},                                              \
   {                                                                                       \
     "quantized::" name "_out(Tensor qa, Tensor qb, Tensor(a!) out) -> Tensor(a!) out",    \
-        WICK_KERNEL(intoOut<f>), kPlain                                                   \
+        WICK_CPU_KERNEL(intoOut<f>), kPlain                                               \
   }
 #define WICK_NUMBER(name, other, f)                                                             \
-  {"quantized::" name ".Scalar(Tensor qa, Scalar b) -> Tensor qc", WICK_KERNEL(f), kPlain},     \
+  {"quantized::" name ".Scalar(Tensor qa, Scalar b) -> Tensor qc", WICK_CPU_KERNEL(f), kPlain}, \
       {"quantized::" name ".Scalar2(Scalar b, Tensor qa) -> Tensor qc",                         \
-       WICK_KERNEL(numberFirst<f>), kPlain},                                                    \
+       WICK_CPU_KERNEL(numberFirst<f>), kPlain},                                                \
       {"quantized::" name ".Scalar_out(Tensor qa, Scalar b, Tensor(a!) out) -> Tensor(a!) out", \
-       WICK_KERNEL(numberInto<f>), kPlain},                                                     \
-      {"quantized::" other "(Tensor qa, Scalar b) -> Tensor qc", WICK_KERNEL(f), kPlain}, {     \
+       WICK_CPU_KERNEL(numberInto<f>), kPlain},                                                 \
+      {"quantized::" other "(Tensor qa, Scalar b) -> Tensor qc", WICK_CPU_KERNEL(f), kPlain}, { \
     "quantized::" other ".Tensor(Tensor qa, Tensor b) -> Tensor qc",                            \
-        WICK_KERNEL(numberOfTensor<f>), kPlain                                                  \
+        WICK_CPU_KERNEL(numberOfTensor<f>), kPlain                                              \
   }
 #define WICK_NUMBER_OUT(name, f)                                                         \
   {"quantized::" name "(Tensor qa, Scalar b, Tensor(a!) out) -> Tensor(a!) out",         \
-   WICK_KERNEL(numberInto<f>), kPlain},                                                  \
+   WICK_CPU_KERNEL(numberInto<f>), kPlain},                                              \
   {                                                                                      \
     "quantized::" name ".Tensor(Tensor qa, Tensor b, Tensor(a!) out) -> Tensor(a!) out", \
-        WICK_KERNEL(numberOfTensorInto<f>), kPlain                                       \
+        WICK_CPU_KERNEL(numberOfTensorInto<f>), kPlain                                   \
   }
 
 const OperatorRecord kRecords[] = {
@@ -279,17 +279,17 @@ const OperatorRecord kRecords[] = {
     WICK_NUMBER_OUT("mul_scalar_out", multipliedByNumber<false>),
     WICK_NUMBER_OUT("mul_scalar_relu_out", multipliedByNumber<true>),
     {"_quantized::add(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor qc",
-     WICK_KERNEL(onGrid<added<false>>), kPlain},
+     WICK_CPU_KERNEL(onGrid<added<false>>), kPlain},
     {"quantized::matmul(Tensor qa, Tensor qb, float scale, int zero_point) -> Tensor qc",
-     WICK_KERNEL(matmul), kPlain},
+     WICK_CPU_KERNEL(matmul), kPlain},
     {"quantized::cat(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor",
-     WICK_KERNEL(cat<false>), kPlain},
+     WICK_CPU_KERNEL(cat<false>), kPlain},
     {"quantized::cat_relu(Tensor[] qx, int dim, float? scale, int? zero_point) -> Tensor",
-     WICK_KERNEL(cat<true>), kPlain},
+     WICK_CPU_KERNEL(cat<true>), kPlain},
     {"quantized::cat_out(Tensor[] qx, int dim, Tensor(a!) out) -> Tensor(a!)",
-     WICK_KERNEL(catInto<false>), kPlain},
+     WICK_CPU_KERNEL(catInto<false>), kPlain},
     {"quantized::cat_relu_out(Tensor[] qx, int dim, Tensor(a!) out) -> Tensor(a!)",
-     WICK_KERNEL(catInto<true>), kPlain},
+     WICK_CPU_KERNEL(catInto<true>), kPlain},
 };
 const RegisterOperators registered(kRecords);
 

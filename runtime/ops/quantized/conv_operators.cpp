@@ -136,45 +136,45 @@ constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
   {                                                                              \
     name "(Tensor qx, " type                                                     \
          " packed_weight, float output_scale, int output_zero_point) -> Tensor", \
-        WICK_KERNEL((conv<__VA_ARGS__>)), kPlain                                 \
+        WICK_CPU_KERNEL((conv<__VA_ARGS__>)), kPlain                             \
   }
 #define WICK_CONV_OLD(name, type, ...)                                                            \
   {                                                                                               \
     name "(Tensor qx, " type                                                                      \
          " weight, int[] stride, int[] padding, int[] dilation, int groups, float output_scale, " \
          "int output_zero_point) -> Tensor",                                                      \
-        WICK_KERNEL((convOld<__VA_ARGS__>)), kPlain                                               \
+        WICK_CPU_KERNEL((convOld<__VA_ARGS__>)), kPlain                                           \
   }
 #define WICK_DYNAMIC(name, type, ...)                                              \
   {                                                                                \
     name "(Tensor qx, " type " packed_weight, bool reduce_range=False) -> Tensor", \
-        WICK_KERNEL((dynamic<__VA_ARGS__>)), kPlain                                \
+        WICK_CPU_KERNEL((dynamic<__VA_ARGS__>)), kPlain                            \
   }
 #define WICK_PREPACK(name, type, dims)                                                             \
   {                                                                                                \
     name "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, int groups) " \
          "-> " type,                                                                               \
-        WICK_KERNEL(prepack<dims>), kPlain                                                         \
+        WICK_CPU_KERNEL(prepack<dims>), kPlain                                                     \
   }
 #define WICK_PREPACK_TRANSPOSED(name, type, dims)                                                  \
   {                                                                                                \
     name "(Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] output_padding, int[] " \
          "dilation, int groups) -> " type,                                                         \
-        WICK_KERNEL(prepackTransposed<dims>), kPlain                                               \
+        WICK_CPU_KERNEL(prepackTransposed<dims>), kPlain                                           \
   }
 #define WICK_UNPACK(name, type, line)                                                \
   {                                                                                  \
     name "(" type " packed_weights) -> (Tensor unpacked_weights, Tensor? B_origin)", \
-        WICK_KERNEL(unpack<line>), kPlain                                            \
+        WICK_CPU_KERNEL(unpack<line>), kPlain                                        \
   }
-#define WICK_QUESTIONS(name, type)                                                           \
-  {name "_stride(" type " packed_weights) -> int[]", WICK_KERNEL(stride), kPlain},           \
-      {name "_padding(" type " packed_weights) -> int[]", WICK_KERNEL(padding), kPlain},     \
-      {name "_output_padding(" type " packed_weights) -> int[]", WICK_KERNEL(outputPadding), \
-       kPlain},                                                                              \
-      {name "_dilation(" type " packed_weights) -> int[]", WICK_KERNEL(dilation), kPlain},   \
-      {name "_groups(" type " packed_weights) -> int", WICK_KERNEL(groups), kPlain}, {       \
-    name "_transpose(" type " packed_weights) -> int", WICK_KERNEL(transposed), kPlain       \
+#define WICK_QUESTIONS(name, type)                                                               \
+  {name "_stride(" type " packed_weights) -> int[]", WICK_CPU_KERNEL(stride), kPlain},           \
+      {name "_padding(" type " packed_weights) -> int[]", WICK_CPU_KERNEL(padding), kPlain},     \
+      {name "_output_padding(" type " packed_weights) -> int[]", WICK_CPU_KERNEL(outputPadding), \
+       kPlain},                                                                                  \
+      {name "_dilation(" type " packed_weights) -> int[]", WICK_CPU_KERNEL(dilation), kPlain},   \
+      {name "_groups(" type " packed_weights) -> int", WICK_CPU_KERNEL(groups), kPlain}, {       \
+    name "_transpose(" type " packed_weights) -> int", WICK_CPU_KERNEL(transposed), kPlain       \
   }
 
 const OperatorRecord kRecords[] = {
@@ -223,20 +223,21 @@ const OperatorRecord kRecords[] = {
     WICK_UNPACK("quantized::conv_transpose1d_unpack", WICK_2D, true),
     WICK_UNPACK("quantized::conv_transpose2d_unpack", WICK_2D, false),
     WICK_UNPACK("quantized::conv_transpose3d_unpack", WICK_3D, false),
-    {"quantized::conv2d_unpack_sizes(Any packed_weights) -> Any", WICK_KERNEL(unpackSizes), kPlain},
+    {"quantized::conv2d_unpack_sizes(Any packed_weights) -> Any", WICK_CPU_KERNEL(unpackSizes),
+     kPlain},
     WICK_QUESTIONS("quantized::conv2d", WICK_2D),
     WICK_QUESTIONS("quantized::conv3d", WICK_3D),
     WICK_QUESTIONS("quantized::conv_transpose2d", WICK_2D),
     WICK_QUESTIONS("quantized::conv_transpose3d", WICK_3D),
 
     // Methods of the classes that are no operators of PyTorch's.
-    {"packed_class::conv2d_weight(" WICK_2D " packed_weights) -> Tensor", WICK_KERNEL(weightOf),
+    {"packed_class::conv2d_weight(" WICK_2D " packed_weights) -> Tensor", WICK_CPU_KERNEL(weightOf),
      kPlain},
-    {"packed_class::conv2d_bias(" WICK_2D " packed_weights) -> Tensor?", WICK_KERNEL(biasOf),
+    {"packed_class::conv2d_bias(" WICK_2D " packed_weights) -> Tensor?", WICK_CPU_KERNEL(biasOf),
      kPlain},
-    {"packed_class::conv3d_weight(" WICK_3D " packed_weights) -> Tensor", WICK_KERNEL(weightOf),
+    {"packed_class::conv3d_weight(" WICK_3D " packed_weights) -> Tensor", WICK_CPU_KERNEL(weightOf),
      kPlain},
-    {"packed_class::conv3d_bias(" WICK_3D " packed_weights) -> Tensor?", WICK_KERNEL(biasOf),
+    {"packed_class::conv3d_bias(" WICK_3D " packed_weights) -> Tensor?", WICK_CPU_KERNEL(biasOf),
      kPlain},
 };
 const RegisterOperators registered(kRecords);

@@ -142,13 +142,13 @@ Tensor sameDType(const Tensor& self, const std::optional<int64_t>& dtype, bool c
   }
   return copy ? clone(self, format.value_or(MemoryFormat::Preserve)) : self;
 }
-void checkDevice(const std::optional<Device>& device) {
-  WICK_CHECK(!device || device->isCpu(), "to: quantized tensors are on the CPU only, got {}",
+void checkDevice(const char* op, const std::optional<Device>& device) {
+  WICK_CHECK(!device || device->isCpu(), "{}: quantized tensors are on the CPU only, got {}", op,
              device->str());
 }
 Tensor toDevice(const Tensor& self, Device device, int64_t dtype, bool, bool copy,
                 std::optional<MemoryFormat> format) {
-  checkDevice(device);
+  checkDevice("to", device);
   return sameDType(self, dtype, copy, format);
 }
 Tensor toDType(const Tensor& self, int64_t dtype, bool, bool copy,
@@ -158,12 +158,12 @@ Tensor toDType(const Tensor& self, int64_t dtype, bool, bool copy,
 Tensor toLayout(const Tensor& self, std::optional<int64_t> dtype, const IValue&,
                 std::optional<Device> device, const IValue&, bool, bool copy,
                 std::optional<MemoryFormat> format) {
-  checkDevice(device);
+  checkDevice("to", device);
   return sameDType(self, dtype, copy, format);
 }
 Tensor toPrimDevice(const Tensor& self, std::optional<Device> device, std::optional<int64_t> dtype,
                     bool, bool copy) {
-  checkDevice(device);
+  checkDevice("to", device);
   return sameDType(self, dtype, copy, {});
 }
 Tensor toPrimDType(const Tensor& self, std::optional<int64_t> dtype, bool, bool copy) {
@@ -180,7 +180,7 @@ Tensor fullLike(const Tensor& self, const Scalar& value, std::optional<int64_t> 
                 const IValue&, std::optional<Device> device, const IValue&,
                 std::optional<MemoryFormat> format) {
   perTensorQuantizerOf("full_like", self);
-  checkDevice(device);
+  checkDevice("full_like", device);
   sameDType(self, dtype, false, {});
   Tensor made = Tensor::emptyLike(self, self.dtype(), format.value_or(MemoryFormat::Preserve));
   made.impl()->become(TensorKind::Quantized, self.form());

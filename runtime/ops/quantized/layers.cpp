@@ -141,7 +141,7 @@ Tensor maxPool2d(const Tensor& qx, const DimVector& kernel, const DimVector& str
     "quantized::" name                                                                     \
     "(Tensor qx, Tensor? weight, Tensor? bias, Tensor mean, Tensor var, float eps, float " \
     "output_scale, int output_zero_point) -> Tensor",                                      \
-        WICK_KERNEL((batchNormOf<relu, dims>)), kPlain                                     \
+        WICK_CPU_KERNEL((batchNormOf<relu, dims>)), kPlain                                 \
   }
 #define WICK_POOL_ARGUMENTS \
   "(Tensor qx, int[] kernel_size, int[] stride, int[] padding, int[] dilation, bool ceil_mode) "
@@ -157,24 +157,24 @@ const OperatorRecord kRecords[] = {
     WICK_BATCH_NORM("batch_norm3d_relu", 5, true),
     {"aten::quantized_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor mean, Tensor "
      "var, float eps, float output_scale, int output_zero_point) -> Tensor",
-     WICK_KERNEL((batchNormOf<false, 4>)), kPlain},
+     WICK_CPU_KERNEL((batchNormOf<false, 4>)), kPlain},
     {"quantized::layer_norm(Tensor input, int[] normalized_shape, Tensor? weight, Tensor? bias, "
      "float eps, float output_scale, int output_zero_point) -> Tensor",
-     WICK_KERNEL(layerNorm), kPlain},
+     WICK_CPU_KERNEL(layerNorm), kPlain},
     {"quantized::group_norm(Tensor input, int num_groups, Tensor? weight, Tensor? bias, float eps, "
      "float output_scale, int output_zero_point) -> Tensor",
-     WICK_KERNEL(groupNorm), kPlain},
+     WICK_CPU_KERNEL(groupNorm), kPlain},
     {"quantized::instance_norm(Tensor input, Tensor? weight, Tensor? bias, float eps, float "
      "output_scale, int output_zero_point) -> Tensor",
-     WICK_KERNEL(instanceNorm), kPlain},
-    {"quantized::max_pool1d" WICK_POOL_ARGUMENTS "-> Tensor", WICK_KERNEL(maxPool1d), kPlain},
-    {"quantized::max_pool2d" WICK_POOL_ARGUMENTS "-> Tensor", WICK_KERNEL(maxPool2d), kPlain},
+     WICK_CPU_KERNEL(instanceNorm), kPlain},
+    {"quantized::max_pool1d" WICK_POOL_ARGUMENTS "-> Tensor", WICK_CPU_KERNEL(maxPool1d), kPlain},
+    {"quantized::max_pool2d" WICK_POOL_ARGUMENTS "-> Tensor", WICK_CPU_KERNEL(maxPool2d), kPlain},
     {"aten::quantized_max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] "
      "padding=0, int[1] dilation=1, bool ceil_mode=False) -> Tensor",
-     WICK_KERNEL(maxPool1d), kPlain},
+     WICK_CPU_KERNEL(maxPool1d), kPlain},
     {"aten::quantized_max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] "
      "padding=0, int[2] dilation=1, bool ceil_mode=False) -> Tensor",
-     WICK_KERNEL(maxPool2d), kPlain},
+     WICK_CPU_KERNEL(maxPool2d), kPlain},
 };
 const RegisterOperators registered(kRecords);
 

@@ -109,15 +109,15 @@ constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
 #define WICK_IN_BOTH(space)                                                               \
   {space "::linear(Tensor X, " WICK_LINEAR                                                \
          " W_prepack, float Y_scale_i, int Y_zero_point_i) -> Tensor Y",                  \
-   WICK_KERNEL(linear<false>), kPlain},                                                   \
+   WICK_CPU_KERNEL(linear<false>), kPlain},                                               \
       {space "::linear_dynamic(Tensor X, " WICK_LINEAR                                    \
              " W_prepack, bool reduce_range=False) -> Tensor Y",                          \
-       WICK_KERNEL(dynamic<false>), kPlain},                                              \
+       WICK_CPU_KERNEL(dynamic<false>), kPlain},                                          \
       {space "::linear_prepack(Tensor W, Tensor? B=None) -> " WICK_LINEAR " W_prepack",   \
-       WICK_KERNEL(prepackInt8), kPlain},                                                 \
+       WICK_CPU_KERNEL(prepackInt8), kPlain},                                             \
   {                                                                                       \
     space "::linear_prepack_fp16(Tensor W, Tensor? B=None) -> " WICK_LINEAR " W_prepack", \
-        WICK_KERNEL(prepackHalf), kPlain                                                  \
+        WICK_CPU_KERNEL(prepackHalf), kPlain                                              \
   }
 
 const OperatorRecord kRecords[] = {
@@ -125,20 +125,20 @@ const OperatorRecord kRecords[] = {
     WICK_IN_BOTH("_quantized"),
     {"quantized::linear_relu(Tensor X, " WICK_LINEAR
      " W_prepack, float Y_scale_i, int Y_zero_point_i) -> Tensor Y",
-     WICK_KERNEL(linear<true>), kPlain},
+     WICK_CPU_KERNEL(linear<true>), kPlain},
     {"quantized::linear_relu_dynamic(Tensor X, " WICK_LINEAR
      " W_prepack, bool reduce_range=False) -> Tensor Y",
-     WICK_KERNEL(dynamic<true>), kPlain},
+     WICK_CPU_KERNEL(dynamic<true>), kPlain},
     {"quantized::linear_dynamic_fp16(Tensor X, " WICK_LINEAR " W_prepack) -> Tensor Y",
-     WICK_KERNEL(half<false>), kPlain},
+     WICK_CPU_KERNEL(half<false>), kPlain},
     {"quantized::linear_relu_dynamic_fp16(Tensor X, " WICK_LINEAR " W_prepack) -> Tensor Y",
-     WICK_KERNEL(half<true>), kPlain},
+     WICK_CPU_KERNEL(half<true>), kPlain},
     {"quantized::linear_unpack(" WICK_LINEAR " W_prepack) -> (Tensor W_origin, Tensor? B_origin)",
-     WICK_KERNEL(unpack), kPlain},
+     WICK_CPU_KERNEL(unpack), kPlain},
     {"quantized::linear_unpack_fp16(" WICK_LINEAR
      " W_prepack) -> (Tensor W_origin, Tensor? B_origin)",
-     WICK_KERNEL(unpack), kPlain},
-    {"packed_class::linear_bias(" WICK_LINEAR " W_prepack) -> Tensor?", WICK_KERNEL(biasOf),
+     WICK_CPU_KERNEL(unpack), kPlain},
+    {"packed_class::linear_bias(" WICK_LINEAR " W_prepack) -> Tensor?", WICK_CPU_KERNEL(biasOf),
      kPlain},
 };
 const RegisterOperators registered(kRecords);

@@ -234,59 +234,59 @@ constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
 const OperatorRecord kRecords[] = {
     {"aten::quantize_per_tensor(Tensor self, float scale, int zero_point, ScalarType dtype) -> "
      "Tensor",
-     WICK_KERNEL(perTensor), kPlain},
+     WICK_CPU_KERNEL(perTensor), kPlain},
     {"aten::quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, "
      "ScalarType dtype) -> Tensor",
-     WICK_KERNEL(perTensorOfTensors), kPlain},
+     WICK_CPU_KERNEL(perTensorOfTensors), kPlain},
     {"aten::quantize_per_tensor.tensors(Tensor[] tensors, Tensor scales, Tensor zero_points, "
      "ScalarType dtype) -> Tensor[]",
-     WICK_KERNEL(perTensorOfList), kPlain},
+     WICK_CPU_KERNEL(perTensorOfList), kPlain},
     {"aten::quantize_per_tensor_dynamic(Tensor self, ScalarType dtype, bool reduce_range) -> "
      "Tensor",
-     WICK_KERNEL(dynamic), kNotDifferentiable},
+     WICK_CPU_KERNEL(dynamic), kNotDifferentiable},
     {"aten::quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, "
      "ScalarType dtype) -> Tensor",
-     WICK_KERNEL(perChannel), kPlain},
+     WICK_CPU_KERNEL(perChannel), kPlain},
     {"aten::_choose_qparams_per_tensor(Tensor self, bool reduce_range=False) -> (float, int)",
-     WICK_KERNEL(chooseParameters), kNotDifferentiable},
+     WICK_CPU_KERNEL(chooseParameters), kNotDifferentiable},
     {"aten::choose_qparams_optimized(Tensor input, int numel, int n_bins, float ratio, int "
      "bit_width) -> (Tensor, Tensor)",
-     WICK_KERNEL(chooseOptimized), kNotDifferentiable},
+     WICK_CPU_KERNEL(chooseOptimized), kNotDifferentiable},
     {"aten::_make_per_tensor_quantized_tensor(Tensor self, float scale, int zero_point) -> Tensor",
-     WICK_KERNEL(makePerTensor), kPlain},
+     WICK_CPU_KERNEL(makePerTensor), kPlain},
     {"aten::_make_per_channel_quantized_tensor(Tensor self, Tensor scale, Tensor zero_point, int "
      "axis) -> Tensor",
-     WICK_KERNEL(makePerChannel), kPlain},
+     WICK_CPU_KERNEL(makePerChannel), kPlain},
     {"aten::_empty_affine_quantized(int[] size, *, ScalarType? dtype=None, Layout? layout=None, "
      "Device? device=None, bool? pin_memory=None, float scale=1, int zero_point=0, MemoryFormat? "
      "memory_format=contiguous_format) -> Tensor",
-     WICK_KERNEL(emptyPerTensor), kNotDifferentiable | kNondeterministic},
+     WICK_CPU_KERNEL(emptyPerTensor), kNotDifferentiable | kNondeterministic},
     {"aten::_empty_per_channel_affine_quantized(int[] size, *, Tensor scales, Tensor zero_points, "
      "int axis, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? "
      "pin_memory=None, MemoryFormat? memory_format=contiguous_format) -> Tensor",
-     WICK_KERNEL(emptyPerChannel), kNotDifferentiable | kNondeterministic},
+     WICK_CPU_KERNEL(emptyPerChannel), kNotDifferentiable | kNondeterministic},
     {"aten::empty_quantized(int[] size, Tensor qtensor, *, ScalarType? dtype=None, Layout? "
      "layout=None, Device? device=None, bool? pin_memory=None, MemoryFormat? memory_format=None) "
      "-> Tensor",
-     WICK_KERNEL(emptyOf), kPlain | kNondeterministic},
+     WICK_CPU_KERNEL(emptyOf), kPlain | kNondeterministic},
 
-    {"aten::int_repr(Tensor self) -> Tensor", WICK_KERNEL(intRepr), kPlain},
-    {"aten::q_scale(Tensor self) -> float", WICK_KERNEL(scaleOf), kPlain},
-    {"aten::q_zero_point(Tensor self) -> int", WICK_KERNEL(zeroPointOf), kPlain},
-    {"aten::q_per_channel_scales(Tensor self) -> Tensor", WICK_KERNEL(channelScales), kPlain},
-    {"aten::q_per_channel_zero_points(Tensor self) -> Tensor", WICK_KERNEL(channelZeroPoints),
+    {"aten::int_repr(Tensor self) -> Tensor", WICK_CPU_KERNEL(intRepr), kPlain},
+    {"aten::q_scale(Tensor self) -> float", WICK_CPU_KERNEL(scaleOf), kPlain},
+    {"aten::q_zero_point(Tensor self) -> int", WICK_CPU_KERNEL(zeroPointOf), kPlain},
+    {"aten::q_per_channel_scales(Tensor self) -> Tensor", WICK_CPU_KERNEL(channelScales), kPlain},
+    {"aten::q_per_channel_zero_points(Tensor self) -> Tensor", WICK_CPU_KERNEL(channelZeroPoints),
      kPlain},
-    {"aten::q_per_channel_axis(Tensor self) -> int", WICK_KERNEL(channelAxis), kPlain},
-    {"aten::qscheme(Tensor self) -> QScheme", WICK_KERNEL(scheme), kPlain},
-    {"aten::dequantize.self(Tensor self) -> Tensor", WICK_KERNEL(real), kAnyKind},
-    {"aten::dequantize.tensors(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(realList), kAnyKind},
-    {"aten::dequantize.tensor(Tensor qtensor) -> Tensor", WICK_KERNEL(real), kAnyKind},
-    {"aten::dequantize.list(Tensor[] qtensors) -> Tensor[]", WICK_KERNEL(realList), kAnyKind},
-    {"aten::dequantize.any(Any tensors) -> Any", WICK_KERNEL(realAny), kPlain},
+    {"aten::q_per_channel_axis(Tensor self) -> int", WICK_CPU_KERNEL(channelAxis), kPlain},
+    {"aten::qscheme(Tensor self) -> QScheme", WICK_CPU_KERNEL(scheme), kPlain},
+    {"aten::dequantize.self(Tensor self) -> Tensor", WICK_CPU_KERNEL(real), kAnyKind},
+    {"aten::dequantize.tensors(Tensor[] tensors) -> Tensor[]", WICK_CPU_KERNEL(realList), kAnyKind},
+    {"aten::dequantize.tensor(Tensor qtensor) -> Tensor", WICK_CPU_KERNEL(real), kAnyKind},
+    {"aten::dequantize.list(Tensor[] qtensors) -> Tensor[]", WICK_CPU_KERNEL(realList), kAnyKind},
+    {"aten::dequantize.any(Any tensors) -> Any", WICK_CPU_KERNEL(realAny), kPlain},
 };
 const RegisterOperators registered(kRecords);
 
-const KindKernel kKernels[] = {{"aten::empty_like", WICK_KERNEL(emptyLike)}};
+const KindKernel kKernels[] = {{"aten::empty_like", WICK_CPU_KERNEL(emptyLike)}};
 const RegisterKindKernels registered_kinds(TensorKind::Quantized, kKernels);
 
 }  // namespace

@@ -133,33 +133,33 @@ const OperatorRecord kRecords[] = {
     {"aten::quantized_lstm.input(Tensor input, Tensor[] hx, " WICK_REST
      ", bool batch_first, *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, "
      "Tensor)",
-     WICK_KERNEL(lstmInput), kNotDifferentiable | kNondeterministic},
+     WICK_CPU_KERNEL(lstmInput), kNotDifferentiable | kNondeterministic},
     {"aten::quantized_lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, " WICK_REST
      ", *, ScalarType? dtype=None, bool use_dynamic=False) -> (Tensor, Tensor, Tensor)",
-     WICK_KERNEL(lstmData), kNotDifferentiable | kNondeterministic},
+     WICK_CPU_KERNEL(lstmData), kNotDifferentiable | kNondeterministic},
     {"aten::quantized_gru.input(Tensor input, Tensor hx, " WICK_REST
      ", bool batch_first) -> (Tensor, Tensor)",
-     WICK_KERNEL(gruInput), kNotDifferentiable | kNondeterministic},
+     WICK_CPU_KERNEL(gruInput), kNotDifferentiable | kNondeterministic},
     {"aten::quantized_gru.data(Tensor data, Tensor batch_sizes, Tensor hx, " WICK_REST
      ") -> (Tensor, Tensor)",
-     WICK_KERNEL(gruData), kNotDifferentiable | kNondeterministic},
+     WICK_CPU_KERNEL(gruData), kNotDifferentiable | kNondeterministic},
     {"quantized::quantized_lstm_cell_dynamic(Tensor input, Tensor[] hx, " WICK_LINEAR
      " w_ih, " WICK_LINEAR " w_hh, Tensor bias_ih, Tensor bias_hh) -> (Tensor, Tensor)",
-     WICK_KERNEL(lstmCell), kPlain},
+     WICK_CPU_KERNEL(lstmCell), kPlain},
     {"quantized::quantized_gru_cell_dynamic(Tensor input, Tensor hx, " WICK_CELL_ARGUMENTS "Tensor",
-     WICK_KERNEL(cell<CellKind::Gru>), kPlain},
+     WICK_CPU_KERNEL(cell<CellKind::Gru>), kPlain},
     {"quantized::quantized_rnn_relu_cell_dynamic(Tensor input, Tensor hx, " WICK_CELL_ARGUMENTS
      "Tensor",
-     WICK_KERNEL(cell<CellKind::Relu>), kPlain},
+     WICK_CPU_KERNEL(cell<CellKind::Relu>), kPlain},
     {"quantized::quantized_rnn_tanh_cell_dynamic(Tensor input, Tensor hx, " WICK_CELL_ARGUMENTS
      "Tensor",
-     WICK_KERNEL(cell<CellKind::Tanh>), kPlain},
+     WICK_CPU_KERNEL(cell<CellKind::Tanh>), kPlain},
     {"quantized::make_quantized_cell_params_dynamic(" WICK_LINEAR " w_ih, " WICK_LINEAR
      " w_hh, Tensor bias_ih, Tensor bias_hh, bool reduce_range=False) -> " WICK_CELL,
-     WICK_KERNEL(makeDynamic), kPlain},
+     WICK_CPU_KERNEL(makeDynamic), kPlain},
     {"quantized::make_quantized_cell_params_fp16(" WICK_LINEAR " w_ih, " WICK_LINEAR
      " w_hh) -> " WICK_CELL,
-     WICK_KERNEL(makeHalf), kPlain},
+     WICK_CPU_KERNEL(makeHalf), kPlain},
 };
 const RegisterOperators registered(kRecords);
 

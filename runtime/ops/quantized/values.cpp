@@ -1,10 +1,17 @@
 #include "runtime/ops/quantized/values.h"
 
 #include "core/counted_vector.h"
+#include "ir/device_kernels.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/quantized/byte_lanes.h"
 
 namespace wick::ops::quantized {
+
+void checkOnCpu(const CallFrame& frame) {
+  const DeviceType type = deviceOfArguments(*frame.op, frame.args, frame.num_args);
+  WICK_CHECK(type == DeviceType::CPU, "{}: expected tensors on the CPU, got one on {}",
+             frame.op->schema().name(), Device{type, -1}.str());
+}
 
 namespace {
 

@@ -15,6 +15,17 @@
 
 namespace wick::ops::quantized {
 
+// RuntimeError unless all tensors of the call are on the CPU, whose memory kernels read and where quantized
+// tensors and packed weights lie.
+void checkOnCpu(const CallFrame& frame);
+// The kernel of an operator that works on tensors of any kind: it is called with tensors of any device, too.
+template <auto kKernel>
+void onCpu(CallFrame& frame) {
+  checkOnCpu(frame);
+  kKernel(frame);
+}
+#define WICK_CPU_KERNEL(function) (&::wick::ops::quantized::onCpu<WICK_KERNEL(function)>)
+
 // Where results go: what operators are given as output_scale and output_zero_point.
 struct Grid {
   double scale = 1;

@@ -15,6 +15,9 @@ constexpr int64_t kOne[] = {1, 1};
 Coordinates fromDense(const Tensor& self, int64_t sparse_dim) {
   WICK_CHECK(self.kind() == TensorKind::Dense, "to_sparse: expected a dense tensor, got a {} one",
              toString(self.kind()));
+  WICK_CHECK(self.device().isCpu(),
+             "to_sparse: sparse tensors exist on the CPU only, got a tensor on {}",
+             self.device().str());
   WICK_CHECK(sparse_dim <= self.dim(), "sparse_dim must be less than or equal to self.dim()");
   WICK_CHECK(sparse_dim > 0 || self.dim() == 0, "sparse_dim must be >0 if dimensionality > 0");
   WICK_CHECK(sparse_dim >= 0, "sparse_dim must not be negative, got {}", sparse_dim);

@@ -433,10 +433,10 @@ Tensor mask(const Tensor& self, const Tensor& mask) {
       std::ranges::equal(self.sizes(), mask.sizes()),
       "sparse_mask(): operands have incompatible sizes; self has size {} but mask has size {}",
       formatInts(self.sizes()), formatInts(mask.sizes()));
-  if (self.kind() == TensorKind::Sparse &&
-      sparseFormOf("sparse_mask", self).layout != form.layout) {
-    refuseLayout("sparse_mask", self);
-  }
+  WICK_CHECK(
+      self.kind() != TensorKind::Sparse || sparseFormOf("sparse_mask", self).layout == form.layout,
+      "sparse_mask: the layouts {} and {} of the tensor and its mask differ", layoutName(self),
+      layoutName(mask));
   if (self.kind() == TensorKind::Sparse) {
     // The entries of both, zero where only the mask has one.
     const Coordinates own = coalesce(expandedOf("sparse_mask", self));
