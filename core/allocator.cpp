@@ -670,7 +670,10 @@ UnlimitedMemoryScope::~UnlimitedMemoryScope() {
 }
 
 bool memoryExceeded() {
-  return !mayBeUsed(0);
+  // What is noted may exceed the limit alone, while there is no tensor at all.
+  const size_t cap = limit.load(std::memory_order_relaxed);
+  if (cap == 0 || unlimited) return false;
+  return notedMemory() > static_cast<int64_t>(std::min<size_t>(cap, INT64_MAX)) || !mayBeUsed(0);
 }
 
 void throwMemoryExceeded() {

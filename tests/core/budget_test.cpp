@@ -10,6 +10,8 @@
 #include "core/ivalue.h"
 #include "core/memory_limit.h"
 #include "core/parallel.h"
+#include "core/tensor.h"
+#include "tests/error_text.h"
 
 namespace wick {
 namespace {
@@ -116,6 +118,19 @@ TEST(Budget, ManySmallViewsEndAtTheLimit) {
             }),
             "MemoryError");
   EXPECT_LT(views.size(), 100'000u);
+}
+
+// What is no tensor's counts against the limit of the process, too.
+TEST(Budget, TheLimitOfTheProcessEndsWhatGrows) {
+  setAllocationLimit(kMiB);
+  noteMemory(64 * kMiB);
+  EXPECT_EQ(classOfError([] { checkGrowth(); }), "MemoryError");
+  noteMemory(64 * kMiB);
+  EXPECT_EQ(testing_errors::errorOf([] { checkGrowth(); }),
+            "not enough memory: the limit is 1048576 bytes");
+  noteMemory(-128 * static_cast<int64_t>(kMiB));
+  setAllocationLimit(0);
+  EXPECT_EQ(classOfError([] { checkGrowth(); }), "none");
 }
 
 TEST(Budget, DeadlineAndInterrupt) {
