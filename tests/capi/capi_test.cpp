@@ -505,6 +505,7 @@ TEST(CapiTest, WrongDlpackTensorsAreRefusedAndStayTheCallers) {
   refused([](DLTensor& t, Foreign&) { t.data = nullptr; }, "null");
   refused([](DLTensor& t, Foreign&) { t.byte_offset = 2; }, "multiple of 4");
   refused([](DLTensor& t, Foreign&) { t.byte_offset = UINT64_MAX; }, "");
+  refused([](DLTensor& t, Foreign&) { t.dtype = {6, 8, 1}; }, "expected booleans of 0 and 1");
   DLManagedTensorVersioned future{};
   future.version = {2, 0};
   wick_value* value = nullptr;
@@ -538,6 +539,19 @@ TEST(CapiTest, DlpackTensorsGoOut) {
   // And back in.
   x = made(wick_value_from_dlpack_versioned, versioned);
   EXPECT_THAT(reprOf(x), HasSubstr("[4, 5, 6]"));
+}
+
+TEST(CapiTest, TensorsThatHaveNoPlainElementsStay) {
+  const auto program = compiled(
+      "def sparse() -> Tensor:\n    return torch.ones([2]).to_sparse()\n"
+      "def elsewhere() -> Tensor:\n    return torch.empty([2], device=\"meta\")\n");
+  const auto refused = [&](const char* function, const char* why) {
+    DLManagedTensor* plain = nullptr;
+    EXPECT_EQ(wick_value_to_dlpack(called(program, function, {}).get(), &plain), WICK_ERROR_USAGE);
+    EXPECT_THAT(message(), HasSubstr(why));
+  };
+  refused("sparse", "DLPack: expected a dense tensor, got a sparse one");
+  refused("elsewhere", "DLPack: expected a tensor on the CPU, got one on meta");
 }
 
 TEST(CapiTest, ThreadsCallOneProgram) {

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -5,6 +6,7 @@
 
 #include "core/error.h"
 #include "core/function_schema.h"
+#include "tests/error_text.h"
 
 namespace wick {
 namespace {
@@ -128,6 +130,12 @@ TEST(SchemaTest, mistakesShowTheirPlace) {
     FAIL();
   } catch (const RuntimeError& e) {
     EXPECT_EQ(e.brief(), "schema: unknown type 'Foo'\n  f(Foo x) -> ()\n    ^");
+  }
+  for (const char* text :
+       {"f(str x=\"\\x4\") -> ()", "f(str x=\"\\xg0\") -> ()", "f(str x=\"\\x"}) {
+    EXPECT_THAT(testing_errors::errorOf([&] { parseSchema(text); }),
+                testing::HasSubstr("schema: expected two hexadecimal digits"))
+        << text;
   }
 }
 

@@ -5,9 +5,25 @@
 #include "core/error.h"
 #include "core/function_schema.h"
 #include "core/ivalue.h"
+#include "core/native_class.h"
+#include "tests/error_text.h"
 
 namespace wick {
 namespace {
+
+TEST(NativeClassTest, NamesAreChecked) {
+  const std::string name = "__torch__.torch.classes.type_test.Twice";
+  registerNativeClass({name, nullptr, nullptr, {}});
+  EXPECT_EQ(testing_errors::errorOf([&] {
+              registerNativeClass({name, nullptr, nullptr, {}});
+            }),
+            "there is already a native class " + name);
+  withdrawNativeClass(name);
+  EXPECT_EQ(testing_errors::errorOf([] {
+              registerNativeClass({"Kept", nullptr, nullptr, {}});
+            }),
+            "the name of a native class begins with __torch__.torch.classes., got Kept");
+}
 
 TypePtr parse(const char* text) {
   return parseSchemaType(text);

@@ -156,6 +156,18 @@ TEST(Values, ProductsAndReductions) {
   expectSum("aten::linalg_inv", "", "[4, 4]", -0.56828176498349, wave({4, 4}, 9));
   expectSum("aten::linalg_solve", "", "[4, 3]", -1.9030289849756157, wave({4, 4}, 9),
             wave({4, 3}, 0));
+  expectSum("aten::linalg_solve_ex", "", "[4, 3]", -1.9030289849756157, wave({4, 4}, 9),
+            wave({4, 3}, 0));
+  expectSum("aten::linalg_solve_triangular", "", "[2, 4, 3]", 3.3296401763787493,
+            wave({2, 4, 4}, 3), wave({2, 4, 3}, 1), true, true, true);
+  const Tensor square = wave({2, 4, 4}, 2).toTensor();
+  const std::vector<IValue> factors =
+      testing::callAll("aten::linalg_ldl_factor", "",
+                       testing::call("aten::add", "Tensor", square, square.transpose(1, 2)));
+  expectSum("aten::linalg_ldl_solve", "", "[2, 4, 3]", 8.744793154170292, factors[0], factors[1],
+            wave({2, 4, 3}, 1));
+  expectSum("aten::linalg_cond", "p_str", "[2]", 47.937524206694846, wave({2, 4, 4}, 9),
+            IValue("nuc"));
   expectSum("aten::linalg_svdvals", "", "[2, 3]", 6.1669781625336855, wave({2, 5, 3}, 0));
   expectSum("aten::linalg_eigvalsh", "", "[2, 4]", -3.017721815823105, wave({2, 4, 4}, 0),
             IValue("L"));

@@ -2,6 +2,7 @@
 #include <limits>
 
 #include "core/budget.h"
+#include "tests/error_text.h"
 #include "tests/runtime/op_testing.h"
 
 namespace wick {
@@ -42,6 +43,20 @@ TEST(Refusals, NumbersThatTheDTypeCannotHold) {
   EXPECT_THROW(call("aten::addmm", "", square, square, square, Scalar(1), i), RuntimeError);
   EXPECT_THROW(call("aten::renorm", "", square, Scalar(2), 0, i), RuntimeError);
   EXPECT_THROW(call("aten::histc", "", square, 4, Scalar(0), i), RuntimeError);
+}
+
+TEST(Refusals, SingularMatricesNameTheCall) {
+  const Tensor zeros = Tensor::zeros({2, 2}, DType::Float);
+  const Tensor b = iota(DimVector{2, 1});
+  for (const char* op : {"aten::linalg_solve_ex", "aten::_linalg_solve_ex"}) {
+    EXPECT_EQ(testing_errors::errorOf([&] { callAll(op, "", zeros, b, true, true); }),
+              "torch.linalg.solve_ex: The solver failed because the input matrix is singular.");
+    EXPECT_NO_THROW(callAll(op, "", zeros, b, true, false));
+  }
+  EXPECT_EQ(testing_errors::errorOf([&] {
+              call("aten::linalg_cond", "p_str", iota(DimVector{2, 3}), std::string("nuc"));
+            }),
+            "linalg.cond: A must be batches of square matrices, but they are 2 by 3 matrices");
 }
 
 TEST(Refusals, DTypesThatHaveNoMeaning) {

@@ -367,8 +367,9 @@ FormatSpec FormatSpec::parse(std::string_view text) {
   spec.width = std::max<int64_t>(readCount(text, at, kMaxWidth), 0);
   if (peek(at) == ',' || peek(at) == '_') spec.grouping = text[at++];
   if (peek(at) == ',' || peek(at) == '_') {
-    failValue(peek(at) == spec.grouping ? fmt::format("Cannot specify '{}' twice.", spec.grouping)
-                                        : "Cannot specify both ',' and '_'.");
+    failValue(peek(at) == spec.grouping
+                  ? fmt::format("Cannot specify '{0}' with '{0}'.", spec.grouping)
+                  : "Cannot specify both ',' and '_'.");
   }
   if (peek(at) == '.') {
     ++at;
@@ -390,9 +391,9 @@ std::string formatWith(const IValue& value, const FormatSpec& given) {
   if (value.isDouble()) return formatFloat(value.rawDouble(), spec);
   if (value.isComplex()) return formatComplexWith(value.toComplex(), spec);
   if (value.isString()) return formatString(value.toString(), spec);
-  throw RuntimeError(
-      fmt::format("unsupported format string passed to {}.__format__", value.tagName()),
-      "TypeError");
+  throw RuntimeError(fmt::format("unsupported format string passed to {}.__format__",
+                                 value.isNone() ? "NoneType" : value.tagName()),
+                     "TypeError");
 }
 
 std::string formatWith(const IValue& value, std::string_view spec) {
