@@ -444,8 +444,9 @@ Tensor Recording::select(const Tensor& from_in, int64_t dim, const Tensor& index
   const Tensor from = constant(from_in);
   const Tensor first = from.size(dim) > 0 ? from.select(dim, 0) : Tensor();
   if (!first.defined()) {
-    throw NotAhead(fmt::format(
-        "an element of a dimension of size 0, whose index elements of a tensor decide"));
+    throw NotAhead(
+        "an index that elements of a tensor decide is not available ahead of time in a dimension "
+        "of size 0");
   }
   if (first.numel() == 0) return first;
   int64_t last = 0;

@@ -397,7 +397,8 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
   auto kernel = std::make_shared<loop::Kernel>();
   const loop::TensorLayout layout = layoutOf(*to.impl());
   if (to.dim() > loop::kMaxRank) {
-    throw NotAhead(fmt::format("a copy of a tensor of {} dimensions", to.dim()));
+    throw NotAhead(fmt::format("a copy of a tensor of {} dimensions is not available ahead of time",
+                               to.dim()));
   }
   kernel->rank = layout.rank;
   loop::Access access;

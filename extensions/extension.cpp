@@ -1,11 +1,14 @@
 #include "extensions/extension.h"
 
+#include <cxxabi.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
@@ -256,7 +259,11 @@ namespace detail {
 TypePtr classOfType(const std::type_info& type) {
   const std::string name = classNameOf(type);
   if (TypePtr found = findNativeClass(name)) return found;
-  throw UsageError(fmt::format("the C++ type {} is no class of an extension", type.name()));
+  int status = 0;
+  const std::unique_ptr<char, decltype(&std::free)> readable(
+      abi::__cxa_demangle(type.name(), nullptr, nullptr, &status), &std::free);
+  throw UsageError(fmt::format("the C++ type {} is no class of an extension",
+                               readable ? readable.get() : type.name()));
 }
 
 IValue makeHeld(const std::type_info& type, Ref<RefCounted> held) {

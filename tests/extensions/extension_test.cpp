@@ -33,6 +33,10 @@ bool isKnown(const std::string& op) {
   return !OperatorRegistry::instance().overloads(Symbol::fromQualString(op)).empty();
 }
 
+struct Cup {
+  double size = 0;
+};
+
 class Bag {
  public:
   explicit Bag(std::vector<int64_t> items) : items_(std::move(items)) {}
@@ -315,6 +319,11 @@ TEST_F(ExtensionTest, WrongDefinitionsAreRefusedAndNothingIsAdded) {
       {"f(Tensor self) -> int", {}, "result 0 is declared as int, but the function has Tensor"},
       {"f(Tensor self, ...) -> Tensor", {}, "number of arguments"},
       {"f(Tensor self) -> Tensor", {.result_like = "other"}, "'other' must be an argument"},
+      {"f(Tensor self) -> Tensor",
+       {.result_like = "self",
+        .shape = [](std::span<const KnownArgument>) { return std::vector<TypePtr>(); }},
+       "result_like and shape exclude each other"},
+      {"1f(Tensor self) -> Tensor", {}, "a name that is an identifier"},
       {"f(Tensor self) -> Tensor", {.derivative = "other: grad"}, "expected a line"},
       {"f(Tensor self) -> Tensor", {.derivative = "self: grad +"}, "derivative of"},
       {"f(Tensor self) -> Tensor", {.derivative = "self: grad * nonsense"}, "nonsense"},
@@ -332,6 +341,39 @@ TEST_F(ExtensionTest, WrongDefinitionsAreRefusedAndNothingIsAdded) {
     EXPECT_FALSE(isKnown("broken::f")) << c.schema;
     EXPECT_THROW(compile("def f():\n    return torch.classes.broken.Kept(1.0)\n"), CompileError);
   }
+  const auto classes = [](auto make) {
+    Extension e("broken");
+    make(e);
+    return refusalOf(e);
+  };
+  EXPECT_THAT(classes([](Extension& e) { e.object<Cup>("a-b").init<double>(); }),
+              HasSubstr("'a-b' cannot be the name of a class"));
+  EXPECT_THAT(classes([](Extension& e) {
+                e.object<Cup>("Kept").def("2x", [](const Cup& c) { return 2 * c.size; });
+              }),
+              HasSubstr("'2x' cannot be the name of a method of Kept"));
+  EXPECT_THAT(classes([](Extension& e) {
+                e.object<Cup>("Kept")
+                    .def("twice", [](const Cup& c) { return 2 * c.size; })
+                    .def("twice(int n) -> float",
+                         [](const Cup& c, int64_t n) { return c.size * static_cast<double>(n); });
+              }),
+              HasSubstr("Kept has two methods twice"));
+  EXPECT_THAT(classes([](Extension& e) {
+                e.objectOf("Kept", {{"push", [](std::span<const IValue>, std::span<IValue>) {}}},
+                           nullptr, nullptr);
+              }),
+              HasSubstr("Kept.push: expected a schema, such as \"push(int x) -> int\""));
+  struct Unknown {
+    int number = 0;
+  };
+  EXPECT_THAT(classes([](Extension& e) {
+                e.op("f(int n) -> int", [](const Unknown& u) { return int64_t{u.number}; });
+              }),
+              HasSubstr("Unknown is no class of an extension"));
+  EXPECT_THAT(
+      classes([](Extension& e) { e.opOf("f(Tensor self) -> Tensor", ExtensionFunction()); }),
+      HasSubstr("f(Tensor self) -> Tensor: it has no function"));
   EXPECT_THROW(Extension("aten"), UsageError);
   EXPECT_THROW(Extension("prim"), UsageError);
   EXPECT_THROW(Extension("a-b"), UsageError);
@@ -388,6 +430,23 @@ TEST_F(ExtensionTest, ManyThreadsCallThem) {
   EXPECT_EQ(wrong, 0);
 }
 
+// What the headers of operators call.
+TEST(TypedOperators, MistakesOfTheCallerAreTold) {
+  const auto error = [](auto f) -> std::string {
+    try {
+      f();
+    } catch (const UsageError& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_THAT(error([] { ops::exp(Tensor()); }),
+              HasSubstr("aten::exp: expected a Tensor for 'self', got an undefined one"));
+  EXPECT_THAT(error([] { TypedOperator("aten::nothing", "other"); }),
+              HasSubstr("there is no operator aten::nothing.other: the headers are of another "
+                        "version"));
+}
+
 // ---- C ----
 
 wick_status add_ten(void*, wick_value* const* arguments, size_t, wick_value** results) {
@@ -424,6 +483,56 @@ TEST(ExtensionInC, OperatorsAndTheirErrors) {
   e.struct_size = sizeof(e);
   e.name_space = "aten";
   EXPECT_EQ(wick_extension_add(&e), WICK_ERROR_USAGE);
+}
+
+// What a function called fails with the class of error that it failed with itself.
+wick_status limited(void* data, wick_value* const* arguments, size_t, wick_value** results) {
+  static wick_interrupt* const interrupted = [] {
+    wick_interrupt* made = nullptr;
+    wick_interrupt_new(&made);
+    wick_interrupt_set(made);
+    return made;
+  }();
+  int64_t which = 0;
+  if (wick_status s = wick_value_to_int(arguments[0], &which)) return s;
+  if (which == 4) {
+    void* held = nullptr;
+    return wick_object_held(arguments[0], "c_limits.Box", &held);
+  }
+  wick_limits limits = WICK_LIMITS_NONE;
+  if (which == 0) limits.seconds = 0.01;
+  if (which == 1) limits.memory = size_t{8} << 20;
+  if (which == 2) limits.interrupt = interrupted;
+  return wick_program_call(*static_cast<wick_program**>(data), which == 1 ? "hoard" : "endless",
+                           nullptr, 0, nullptr, &limits, &results[0]);
+}
+
+TEST(ExtensionInC, ErrorsKeepTheirClass) {
+  static wick_program* inner = nullptr;
+  ASSERT_EQ(wick_compile("def endless() -> int:\n    n = 0\n    while True:\n        n += 1\n"
+                         "    return n\n"
+                         "def hoard() -> int:\n    all: List[str] = []\n    while True:\n"
+                         "        all.append(\"x\" * 1000)\n    return len(all)\n",
+                         "inner.py", nullptr, &inner),
+            WICK_OK);
+  const wick_operator operators[] = {
+      {"limited(int which) -> int", limited, &inner, nullptr, nullptr, 0, 1}};
+  wick_extension e = {sizeof(wick_extension), "c_limits", operators, 1, nullptr, 0};
+  ASSERT_EQ(wick_extension_add(&e), WICK_OK) << wick_last_error()->message;
+  const Program p = compile("def f(n: int) -> int:\n    return torch.ops.c_limits.limited(n)\n");
+  const auto error = [&](int64_t which) -> std::string {
+    try {
+      p.call("f", {which});
+    } catch (const RuntimeError& raised) {
+      return raised.className() + ": " + std::string(raised.brief());
+    }
+    return "no error";
+  };
+  EXPECT_THAT(error(0), testing::StartsWith("TimeoutError: "));
+  EXPECT_THAT(error(1), testing::StartsWith("MemoryError: "));
+  EXPECT_THAT(error(2), testing::StartsWith("KeyboardInterrupt: "));
+  EXPECT_THAT(error(4),
+              HasSubstr("expected an object of __torch__.torch.classes.c_limits.Box, got int"));
 }
 
 TEST(PluginTest, FilesThatAreNoPlugins) {

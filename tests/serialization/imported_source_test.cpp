@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "core/error.h"
+#include "runtime/frozen_module.h"
 #include "runtime/ops/program_observer.h"
 #include "serialization/python_printer.h"
+#include "tests/error_text.h"
 #include "tests/serialization/import_testing.h"
 
 namespace wick {
@@ -174,6 +176,10 @@ TEST(Hooks, RunWhenTheModuleIsCalled) {
   // Hooks see positional arguments only, here one of two.
   EXPECT_THROW(module({3}, {{"y", 4}}), UsageError);
   EXPECT_THAT(module.methodNames(), testing::Not(testing::Contains("swap")));
+  // Frozen code would leave them out.
+  module.eval();
+  EXPECT_THAT(testing_errors::errorOf([&] { freeze(module); }),
+              testing::MatchesRegex("freeze: .* has hooks"));
 }
 
 TEST(Hooks, AModuleWithoutHooksIsItsForward) {
