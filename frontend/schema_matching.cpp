@@ -201,10 +201,6 @@ class Matcher {
     }
     for (size_t i = 0; i < kwargs_.size(); ++i) {
       if (parameterOf(kwargs_[i]) != argument.name) continue;
-      if (used_kwargs_[i]) {
-        fail(fmt::format("Argument {} specified twice in call.", argument.name));
-        return nullptr;
-      }
       used_kwargs_[i] = true;
       return fit(argument, kwargs_[i].value);
     }
