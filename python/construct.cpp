@@ -84,8 +84,15 @@ class Reader {
   void fill(PyObject* data, const Tensor& into, size_t dim) {
     if (isTensor(data) || (isArray(data) && !isNested(data))) {
       const Tensor source = isTensor(data) ? tensorOf(data, what_) : tensorFromArray(data);
-      if (!(source.impl()->sizes == into.impl()->sizes))
-        raise(PyExc_ValueError, ragged(dim, source.numel()));
+      if (source.dim() != into.dim()) {
+        raise(PyExc_ValueError,
+              fmt::format("{}: expected a tensor of {} dimensions at dim {}, not {}", what_,
+                          into.dim(), dim, source.dim()));
+      }
+      for (int64_t d = 0; d < into.dim(); ++d) {
+        if (source.size(d) == into.size(d)) continue;
+        raise(PyExc_ValueError, ragged(dim + static_cast<size_t>(d), source.size(d)));
+      }
       into.copyFrom(source);
       return;
     }
@@ -98,7 +105,8 @@ class Reader {
       return;
     }
     if (!isNested(data)) {
-      raise(PyExc_TypeError, fmt::format("{}: not a sequence", what_));
+      raise(PyExc_TypeError, fmt::format("{}: expected a sequence of length {} at dim {}, not {}",
+                                         what_, sizes_[dim], dim, Py_TYPE(data)->tp_name));
     }
     const Owned fast = checked(PySequence_Fast(data, "expected a sequence"));
     const Py_ssize_t count = PySequence_Fast_GET_SIZE(fast.get());
@@ -245,7 +253,9 @@ PyObject* tensorOfBytes(PyObject*, PyObject* arguments) {
     if (!dtype || isQuantized(*dtype)) raise(PyExc_TypeError, "expected a dtype of dense tensors");
     const Tensor t = Tensor::empty(toValue(shape).toDims(), *dtype);
     if (static_cast<size_t>(t.numel()) * t.itemSize() != static_cast<size_t>(length)) {
-      raise(PyExc_ValueError, "the bytes do not fit the shape");
+      raise(PyExc_ValueError,
+            fmt::format("expected {} bytes for a tensor of {}, got {}",
+                        static_cast<size_t>(t.numel()) * t.itemSize(), t.describe(), length));
     }
     if (length > 0) std::memcpy(t.rawData(), bytes, static_cast<size_t>(length));
     return tensorObject(t);

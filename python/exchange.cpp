@@ -239,12 +239,16 @@ PyObject* fromBuffer(PyObject*, PyObject* arguments, PyObject* kwargs) {
     }
     if (count < 0) {
       if ((length - offset) % item != 0) {
-        raise(PyExc_ValueError, "the buffer's length is no multiple of an element's size");
+        raise(PyExc_ValueError, fmt::format("the buffer has {} bytes behind the offset, expected a "
+                                            "multiple of the {} of an element",
+                                            length - offset, item));
       }
       count = (length - offset) / item;
     }
     if (count == 0 || count > (length - offset) / item) {
-      raise(PyExc_ValueError, "the buffer does not hold so many elements");
+      raise(PyExc_ValueError,
+            fmt::format("the buffer holds {} elements, expected {}", (length - offset) / item,
+                        std::max<Py_ssize_t>(count, 1)));
     }
     auto* data = static_cast<char*>(held->view.buf) + offset;
     const bool readonly = held->view.readonly != 0;
@@ -304,7 +308,12 @@ PyObject* dlpackMethod(PyObject* self, PyObject* arguments, PyObject* kwargs) {
     if (device != Py_None) {
       int type = 0, index = 0;
       if (!PyArg_ParseTuple(device, "ii", &type, &index)) return nullptr;
-      if (type != 1) raise(PyExc_BufferError, "__dlpack__: the tensor is in memory of the CPU");
+      if (type != 1) {
+        raise(PyExc_BufferError,
+              fmt::format("__dlpack__: the tensor is in memory of the CPU, which is device type 1, "
+                          "and cannot be given to type {}",
+                          type));
+      }
     }
     const Tensor& t = tensorOf(self, "__dlpack__");
     return giveOut(copy == Py_True ? t.clone() : t, versioned);
@@ -362,7 +371,8 @@ PyObject* fromDlpack(PyObject*, PyObject* object) {
       capsule = checked(PyObject_CallNoArgs(method.get()));
     }
     if (!PyCapsule_CheckExact(capsule.get())) {
-      raise(PyExc_TypeError, "from_dlpack: __dlpack__ returned no capsule");
+      raise(PyExc_TypeError, fmt::format("from_dlpack: expected a capsule from __dlpack__, got {}",
+                                         Py_TYPE(capsule.get())->tp_name));
     }
     return takeIn(capsule.get());
   });

@@ -78,7 +78,8 @@ PyObject* setThreads(PyObject*, PyObject* count) {
     const long value = PyLong_AsLong(count);
     if (value == -1 && PyErr_Occurred()) return nullptr;
     if (value < 1 || value > INT_MAX)
-      raise(PyExc_RuntimeError, "set_num_threads: expected a positive number");
+      raise(PyExc_RuntimeError,
+            fmt::format("set_num_threads: expected a positive number, got {}", value));
     setNumThreads(static_cast<int>(value));
     applyNumThreads();
     Py_RETURN_NONE;

@@ -145,7 +145,7 @@ PyObject* makeNumber(PyObject*, PyObject* arguments) {
     long long number = 0;
     if (!PyArg_ParseTuple(arguments, "iL", &kind, &number)) return nullptr;
     if (kind < 0 || static_cast<size_t>(kind) >= kNumberKinds)
-      raise(PyExc_ValueError, "no such kind");
+      raise(PyExc_ValueError, fmt::format("there is no kind {} of numbers", kind));
     return Py_NewRef(numberObject(static_cast<NumberKind>(kind), number));
   });
 }
@@ -328,7 +328,6 @@ PyObject* sizeSubscript(PyObject* self, PyObject* index) {
 
 PyObject* joinSizes(PyObject* a, PyObject* b) {
   return guarded([&]() -> PyObject* {
-    if (!PyTuple_Check(b)) Py_RETURN_NOTIMPLEMENTED;
     const Owned joined = checked(PyTuple_Type.tp_as_sequence->sq_concat(a, b));
     return toSize(joined.get());
   });
@@ -404,7 +403,8 @@ Device deviceOf(PyObject* object) {
   }
   if (PyLong_Check(object)) {
     const long index = PyLong_AsLong(object);
-    if (index < 0 || index > 127) raise(PyExc_RuntimeError, "device: the index is out of range");
+    if (index < 0 || index > 127)
+      raise(PyExc_RuntimeError, fmt::format("device: index {} is out of range", index));
     return Device{DeviceType::CUDA, static_cast<int8_t>(index)};
   }
   raise(PyExc_TypeError, fmt::format("expected a device, got {}", Py_TYPE(object)->tp_name));

@@ -352,7 +352,8 @@ void addFunctions(py::module_& m) {
                const Object& object = self.value.toObject();
                if (object.type()->findAttribute(name)) return pythonOf(object.attr(name));
              }
-             throw py::attribute_error("no attribute '" + name + "'");
+             throw py::attribute_error(self.value.type()->annotation() + " has no attribute '" +
+                                       name + "'");
            })
       .def("_call", callOnObject)
       .def("_methods",
@@ -491,7 +492,7 @@ void addUnits(py::module_& m) {
   m.def("_make_object",
         [](const std::string& type_name, const py::args& args, const py::kwargs& kwargs) {
           const ClassTypePtr type = scriptUnit()->findClass(type_name);
-          if (!type) throw UsageError("no class " + type_name);
+          if (!type) throw UsageError("there is no class " + type_name);
           const auto object = makeRef<Object>(type, scriptUnit());
           if (auto* init = dynamic_cast<GraphFunction*>(type->findMethod("__init__"))) {
             callMethod(ObjectRef(object), *init, valuesOf(args), kwargsOf(kwargs));

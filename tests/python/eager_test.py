@@ -5,6 +5,7 @@ import gc
 import math
 import operator
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -213,6 +214,39 @@ class Objects(Case):
         self.assertIsInstance(x.shape[1:], torch.Size)
         self.assertEqual(x.shape.numel(), 6)
 
+    def test_messages(self):
+        tracked = torch.ones(2, requires_grad=True)
+        for wrong, error, message in [
+            (lambda: torch.add(*[1] * 300), TypeError, "more than 48 arguments"),
+            (lambda: torch.set_default_dtype(torch.int32), TypeError, "only floating-point types"),
+            (lambda: torch.set_num_threads(0), RuntimeError, "expected a positive number, got 0"),
+            (lambda: torch.device("cuda", 200), RuntimeError, "index 200 is out of range"),
+            (lambda: torch.device(200), RuntimeError, "index 200 is out of range"),
+            (lambda: torch.device("cuda:1", 1), RuntimeError, "the index is given twice"),
+            (lambda: torch.device(3.5), TypeError, "expected a device, got float"),
+            (lambda: torch.Generator(device="cuda"), RuntimeError, "only the CPU has one"),
+            (lambda: torch.ones(2).size() + [1], TypeError, 'concatenate tuple (not "list")'),
+            (lambda: torch.ones(2).item(), ValueError, "only one element tensors"),
+            (lambda: float(torch.ones(2)), ValueError, "only one element tensors"),
+            (lambda: torch.ones(2).size(3), IndexError, "in range of [-1, 0], but got 3"),
+            (lambda: torch.ones(2).size(0, 1), TypeError, "size() takes at most one dimension"),
+            (lambda: delattr(tracked, "requires_grad"), AttributeError, "cannot be deleted"),
+            (lambda: setattr(tracked, "grad", torch.ones(3)), RuntimeError,
+             "assigned grad float32[3] does not fit a tensor of float32[2]"),
+            (lambda: setattr(tracked, "grad", 3), TypeError, "grad: expected a Tensor, got int"),
+            (lambda: wick.Tensor._make_subclass(int, torch.ones(2)), TypeError,
+             "expected a class derived from Tensor"),
+            (lambda: wick._C._number(99, 3), ValueError, "there is no kind 99 of numbers"),
+            (lambda: wick._C._tensor_of_bytes(b"123", torch.float32, [1]), ValueError,
+             "expected 4 bytes for a tensor of float32[1], got 3"),
+        ]:
+            with self.subTest(message), self.assertRaisesRegex(error, re.escape(message)):
+                wrong()
+        self.assertEqual(torch.ones(2).size() + (1,), (2, 1))
+        x = torch.ones(2)
+        x.requires_grad = True
+        self.assertTrue(x.requires_grad)
+
     def test_constructing(self):
         self.assertEqual(torch.tensor([[1, 2], [3, 4.5]]).dtype, torch.float32)
         self.assertEqual(torch.tensor([1, True]).dtype, torch.int64)
@@ -230,6 +264,22 @@ class Objects(Case):
         nested.append(nested)
         with self.assertRaises(ValueError):
             torch.tensor(nested)
+        for wrong, error, message in [
+            ([torch.ones(2), [1, 2, 3]], ValueError, "length 2 at dim 1 (got 3)"),
+            ([[1, 2], torch.ones(3)], ValueError, "length 2 at dim 1 (got 3)"),
+            ([[1, 2], torch.ones(2, 2)], ValueError, "a tensor of 1 dimensions at dim 1, not 2"),
+            ([3, torch.ones(2)], ValueError, "a tensor of 0 dimensions at dim 1, not 1"),
+            ([1, [2]], ValueError, "expected a number, not a sequence, at dim 1"),
+            ([[1], 2], TypeError, "expected a sequence of length 1 at dim 1, not int"),
+            ([object()], TypeError, "a number, sequence, array or tensor is expected, not object"),
+        ]:
+            with self.subTest(wrong), self.assertRaisesRegex(error, re.escape(message)):
+                torch.tensor(wrong)
+        with self.assertRaisesRegex(RuntimeError, "complex number cannot be converted"):
+            torch.tensor([1j], dtype=torch.float32)
+        with self.assertRaisesRegex(TypeError, "nonsense"):
+            torch.tensor(1, nonsense=3)
+        self.assertEqual(torch.tensor(np.float32(3)).dtype, torch.float32)
         self.assertEqual(torch.LongTensor([1, 2]).dtype, torch.int64)
         self.assertEqual(torch.FloatTensor(2, 3).shape, (2, 3))
         self.assertEqual(wick.Tensor(2, 3).shape, (2, 3))

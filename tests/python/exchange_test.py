@@ -1,5 +1,6 @@
 """Memory shared with numpy and other libraries."""
 
+import ctypes
 import gc
 import sys
 import unittest
@@ -72,12 +73,18 @@ class Numpy(Case):
         x = torch.frombuffer(data, dtype=torch.int32)
         x[0] = 7
         self.assertEqual((x.tolist(), data[0]), ([7, 2], 7))
-        with self.assertRaises(ValueError):
+        with self.assertRaisesRegex(ValueError, "the buffer holds 2 elements, expected 3"):
             torch.frombuffer(data, dtype=torch.int32, count=3)
+        with self.assertRaisesRegex(ValueError, "has 7 bytes behind the offset, expected a multiple "
+                                                "of the 4 of an element"):
+            torch.frombuffer(data, dtype=torch.int32, offset=1)
         with self.assertRaises(ValueError):
             torch.frombuffer(data, dtype=torch.int32, offset=-1)
+        constant = torch.frombuffer(b"\x01\x02", dtype=torch.uint8)
         with self.assertRaises(RuntimeError):
-            torch.frombuffer(b"\x01\x02", dtype=torch.uint8).add_(1)
+            constant.add_(1)
+        with self.assertRaisesRegex(TypeError, "not writable"):
+            (ctypes.c_char * 2).from_buffer(constant)
         self.assertEqual(memoryview(torch.ones(2, 3)).shape, (2, 3))
 
 
@@ -103,6 +110,19 @@ class DLPack(Case):
     def test_refusals(self):
         with self.assertRaises(BufferError):
             torch.ones(1, requires_grad=True).__dlpack__()
+        with self.assertRaisesRegex(BufferError, "device type 1, and cannot be given to type 2"):
+            torch.ones(2).__dlpack__(dl_device=(2, 0))
+        with self.assertRaisesRegex(BufferError, "only memory of the CPU can be shared"):
+            torch.ones(2, device="meta").__dlpack_device__()
+        with self.assertRaisesRegex(TypeError, "on the CPU, got one on meta"):
+            torch.ones(2, device="meta").__dlpack__()
+
+        class NoCapsule:
+            def __dlpack__(self, **kwargs):
+                return 3
+
+        with self.assertRaisesRegex(TypeError, "expected a capsule from __dlpack__, got int"):
+            torch.from_dlpack(NoCapsule())
         for foreign in (object(), 1, None):
             with self.assertRaises(TypeError):
                 torch.from_dlpack(foreign)
