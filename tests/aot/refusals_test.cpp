@@ -66,6 +66,8 @@ TEST(AotRefusalsTest, Operators) {
       {"return torch.grid_sampler(x.view([1, 1, 3, 3]), torch.zeros([1, 2, 2, 2]).long(), 0, 0, "
        "False)",
        "grid_sampler of int64[1, 1, 3, 3]", "3x3xi64"},
+      {"z = torch.view_as_complex(torch.stack([x, y], 1))\n    return torch.roll(z, 1).real",
+       "no C++ text for elements of complex64"},
       {"return torch.special.ndtri(x)", "no C++ text for the function ndtri of float32"},
       {"return x.to_sparse()", "to_sparse: sparse tensors exist on the CPU only"},
   });
@@ -83,8 +85,9 @@ TEST(AotRefusalsTest, MemoryAndResults) {
        "size 0"},
   });
   const Tensor matrix = tensorOf("3x2xf32", 1);
-  EXPECT_THAT(refusalOf("def main(x: Tensor):\n    return x * 2\n", {IValue(matrix.transpose(0, 1))}),
-              HasSubstr("argument 'x': expected a dense row-major tensor, got float32[2, 3]"));
+  EXPECT_THAT(
+      refusalOf("def main(x: Tensor):\n    return x * 2\n", {IValue(matrix.transpose(0, 1))}),
+      HasSubstr("argument 'x': expected a dense row-major tensor, got float32[2, 3]"));
   Program sparse = compile("def main():\n    return torch.ones([2]).to_sparse()\n");
   EXPECT_THAT(
       refusalOf("def main(x: Tensor):\n    return x.to_dense()\n", {sparse.call("main", {})}),

@@ -70,6 +70,8 @@ std::string source(const char* expression) {
 const Case kValues[] = {
     {"s.to_dense()", {0, 2, 0, 1, 0, 0, 0, 0, 3, 0, -1, 0}},
     {"x.to_sparse(1).to_dense()", {0, 2, 0, 1, 0, 0, 0, 0, 3, 0, -1, 0}},
+    {"torch.nn.functional.linear(m.t().reshape([1, 3, 4]), c)",
+     {0.75, 0, -3.5, 1.5, 0, -3, 2.25, 0, -2.5}},
     {"u.to_dense()", {0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3}},
     {"u.coalesce().values()", {3, 3}},
     {"u.coalesce().indices()", {0, 2, 1, 3}},
