@@ -652,6 +652,25 @@ def main(x: Tensor) -> Tensor:
   expectContains(error, "\"model.py\", line 4");
 }
 
+// An error of a derivative names the derivative and what was recorded.
+TEST(Anomaly, ErrorsNameTheirPlace) {
+  const Program program = compile(R"(
+def main(x: Tensor) -> Tensor:
+    y = torch.exp(x)
+    y.add_(1)
+    return y.sum()
+)",
+                                  "model.py");
+  AnomalyMode anomalies;
+  RunOptions options;
+  options.observer = anomalies.observer();
+  const Tensor loss = program.call("main", {leaf({1, 2})}, {}, options).toTensor();
+  const std::string error = errorOf([&] { backward({loss}, {}, {}); });
+  expectContains(error, "ExpBackward0: ");
+  expectContains(error, "modified by an inplace operation");
+  expectContains(error, "\"model.py\", line 3");
+}
+
 TEST(Anomaly, IsOffOtherwise) {
   const Tensor x = leaf({0});
   static const OperatorHandle kSqrt("aten::sqrt", "");

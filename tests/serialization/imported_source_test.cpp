@@ -203,6 +203,15 @@ TEST(Printer, ContainersAreIndexedWithBrackets) {
               testing::HasSubstr("value : __torch__.Call = modules[i]\n"));
 }
 
+// Only the type of None must be said.
+TEST(Printer, UnwrappedOptionals) {
+  Module module =
+      loaded(withMethods("  def some(self, x: Optional[int]) -> int:\n"
+                         "    return torch._unwrap_optional(x)\n"));
+  EXPECT_THAT(printPython(module.method("some"), false),
+              testing::HasSubstr("torch._unwrap_optional(x)"));
+}
+
 struct Recorded : ProgramObserver {
   std::vector<std::string> events;
   void beginRange(int64_t, const std::string& name, const std::string* arguments) override {

@@ -73,6 +73,25 @@ TEST(TensorFilesTest, NestedDictsGetDottedNames) {
   }
 }
 
+TEST(TensorFilesTest, DictsNestUpToALimit) {
+  const auto nested = [](int depth) {
+    IValue value(numbers({1}, DType::Float));
+    for (int i = 0; i < depth; ++i) {
+      auto dict = makeRef<DictObject>(types::String(), types::Any());
+      dict->set("d", std::move(value));
+      value = IValue(std::move(dict));
+    }
+    return value;
+  };
+  EXPECT_EQ(namedTensors(nested(100)).size(), 1u);
+  try {
+    namedTensors(nested(101));
+    FAIL();
+  } catch (const RuntimeError& error) {
+    EXPECT_EQ(error.brief(), "dicts nest deeper than 100");
+  }
+}
+
 TEST(TensorFilesTest, WhatCannotBeSavedLeavesTheOldFile) {
   const Tensor t = numbers({2}, DType::Float);
   for (const char* end : {"safetensors", "npz", "pt"}) {
