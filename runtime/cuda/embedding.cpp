@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/element_texts.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -68,6 +69,14 @@ extern "C" __global__ void __launch_bounds__(256) bags(const __grid_constant__ W
 }}
 )";
 
+}  // namespace
+
+std::string bagsText(DType type) {
+  return fmt::format(fmt::runtime(kBags), fmt::arg("type", codegen::cudaType(type)));
+}
+
+namespace {
+
 Four embeddingBag(const Tensor& weight, const Tensor& indices_in, const Tensor& offsets_in,
                   const Tensor& scales, Bags b) {
   const char* op = "embedding_bag";
@@ -85,10 +94,8 @@ Four embeddingBag(const Tensor& weight, const Tensor& indices_in, const Tensor& 
   if (out.numel() > 0) {
     CudaDevice& cuda = enter(device);
     const Tensor s = scales.defined() ? scales.to(w.dtype()).contiguous() : scales;
-    const std::string text =
-        fmt::format(fmt::runtime(kBags), fmt::arg("type", codegen::cudaType(w.dtype())));
     launchText(
-        cuda, text, "bags", gridFor(out.numel(), cuda),
+        cuda, bagsText(w.dtype()), "bags", gridFor(out.numel(), cuda),
         {wordOf(w), wordOf(indices), wordOf(offsets), s.defined() ? wordOf(s) : 0, wordOf(out),
          wordOf(best), wordOf(bag_of), wordOf(sizes), w.size(0), w.size(1), bags, indices.numel(),
          offsets.numel(), b.padding, b.mode, static_cast<int64_t>(cuda.flagAddress()),

@@ -7,6 +7,7 @@
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/element_texts.h"
 #include "runtime/cuda/reduce_at.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
@@ -20,7 +21,31 @@ constexpr const char* kPoints =
 #include "runtime/cuda/grid_points.inc"
     ;
 
-constexpr const char* kText = R"(
+// The result at each point of each channel.
+constexpr const char* kSamples = R"(
+typedef {type} T;
+struct Words {{
+  const T* x; const T* grid; T* out;
+  long long batch, channels, points, d, h, w, spatial, interpolation, padding, align;
+}};
+extern "C" __global__ void __launch_bounds__(256) samples(const __grid_constant__ Words p) {{
+  const long long pixels = p.d * p.h * p.w;
+  const long long total = p.batch * p.points;
+  wick::grid::Extent e;
+  e.d = p.d; e.h = p.h; e.w = p.w;
+  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < total; i += gridDim.x * 256ll) {{
+    const wick::grid::Sample<T> s = wick::grid::sampleAt<T>(
+        p.grid + i * p.spatial, p.spatial, e, p.interpolation, p.padding, p.align != 0);
+    const long long n = i / p.points, at = i % p.points;
+    for (long long c = 0; c < p.channels; ++c) {{
+      const long long plane = n * p.channels + c;
+      p.out[plane * p.points + at] = s.valueOf(p.x + plane * pixels);
+    }}
+  }}
+}}
+)";
+
+constexpr const char* kGradients = R"(
 typedef {type} T;
 struct Words {{
   const T* x; const T* grid; const T* grad; T* out; long long* places;
@@ -30,20 +55,6 @@ __device__ wick::grid::Extent extentOf(const Words& p) {{
   wick::grid::Extent e;
   e.d = p.d; e.h = p.h; e.w = p.w;
   return e;
-}}
-// The result at each point of each channel.
-extern "C" __global__ void __launch_bounds__(256) samples(const __grid_constant__ Words p) {{
-  const long long pixels = p.d * p.h * p.w;
-  const long long total = p.batch * p.points;
-  for (long long i = blockIdx.x * 256ll + threadIdx.x; i < total; i += gridDim.x * 256ll) {{
-    const wick::grid::Sample<T> s = wick::grid::sampleAt<T>(
-        p.grid + i * p.spatial, p.spatial, extentOf(p), p.interpolation, p.padding, p.align != 0);
-    const long long n = i / p.points, at = i % p.points;
-    for (long long c = 0; c < p.channels; ++c) {{
-      const long long plane = n * p.channels + c;
-      p.out[plane * p.points + at] = s.valueOf(p.x + plane * pixels);
-    }}
-  }}
 }}
 // What each point adds to which elements of the input, {most} a point; places are -1 beyond them.
 extern "C" __global__ void __launch_bounds__(256) inputParts(const __grid_constant__ Words p) {{
@@ -100,13 +111,13 @@ struct Task {
   bool align;
 };
 
-// `x`, `grad` and `places` only where the kernel has them.
-void launchGrid(const char* kernel, const Task& task, const Tensor& x, const Tensor& grid,
-                const Tensor& grad, const Tensor& out, const Tensor& places) {
+// The kernels of gradients; `x`, `grad` and `places` only where they have them.
+void launchGradient(const char* kernel, const Task& task, const Tensor& x, const Tensor& grid,
+                    const Tensor& grad, const Tensor& out, const Tensor& places) {
   const bool deep = task.sizes.size() == 5;
   const std::string text =
       codegen::standardText() + kPoints +
-      fmt::format(fmt::runtime(kText), fmt::arg("type", codegen::cudaType(grid.dtype())),
+      fmt::format(fmt::runtime(kGradients), fmt::arg("type", codegen::cudaType(grid.dtype())),
                   fmt::arg("most", ops::mostSampled(task.interpolation)));
   CudaDevice& device = enter(grid.device());
   const auto word = [](const Tensor& t) { return t.defined() ? wordOf(t) : 0; };
@@ -116,6 +127,15 @@ void launchGrid(const char* kernel, const Task& task, const Tensor& x, const Ten
        task.points, deep ? task.sizes[2] : 1, task.sizes[deep ? 3 : 2], task.sizes[deep ? 4 : 3],
        deep ? 3 : 2, task.interpolation, task.padding, task.align ? 1 : 0});
 }
+
+}  // namespace
+
+std::string gridSamplesText(DType type) {
+  return codegen::standardText() + kPoints +
+         fmt::format(fmt::runtime(kSamples), fmt::arg("type", codegen::cudaType(type)));
+}
+
+namespace {
 
 Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64_t interpolation,
                   int64_t padding, bool align, int64_t spatial) {
@@ -127,8 +147,13 @@ Tensor gridSample(const char* op, const Tensor& input, const Tensor& grid, int64
   const Tensor out = Tensor::empty(sizes, x.dtype(), x.device());
   if (out.numel() > 0) {
     const int64_t points = checkedNumel(IntSpan(sizes).subspan(2));
-    launchGrid("samples", {input.sizes(), grid, points, interpolation, padding, align}, x, at, {},
-               out, {});
+    const bool deep = input.dim() == 5;
+    CudaDevice& device = enter(at.device());
+    launchText(device, gridSamplesText(x.dtype()), "samples",
+               gridFor(input.size(0) * points, device),
+               {wordOf(x), wordOf(at), wordOf(out), input.size(0), input.size(1), points,
+                deep ? input.size(2) : 1, input.size(-2), input.size(-1), deep ? 3 : 2,
+                interpolation, padding, align ? 1 : 0});
   }
   return out.to(input.dtype());
 }
@@ -146,8 +171,8 @@ Tensor inputGradient(const Tensor& grad, const DimVector& sizes, const Tensor& g
   const DimVector parts{checkedNumel(DimVector{g.numel(), ops::mostSampled(interpolation)})};
   const Tensor places = Tensor::empty(parts, DType::Long, g.device());
   const Tensor values = Tensor::empty(parts, g.dtype(), g.device());
-  launchGrid("inputParts", {sizes, grid, points, interpolation, padding, align}, {}, at, g, values,
-             places);
+  launchGradient("inputParts", {sizes, grid, points, interpolation, padding, align}, {}, at, g,
+                 values, places);
   reduceAt(op, out, places, values, ops::Reduction::Sum, true);
   return out.to(grad.dtype());
 }
@@ -160,8 +185,8 @@ Tensor gridGradient(const Tensor& grad, const Tensor& input, const Tensor& grid,
   const Tensor x = widened(input), at = widened(grid), g = grad.to(x.dtype()).contiguous();
   const Tensor out = Tensor::zeros(at.sizes(), at.dtype(), at.device());
   if (out.numel() > 0) {
-    launchGrid("gridParts", {input.sizes(), grid, points, interpolation, padding, align}, x, at, g,
-               out, {});
+    launchGradient("gridParts", {input.sizes(), grid, points, interpolation, padding, align}, x, at,
+                   g, out, {});
   }
   return out.to(grid.dtype());
 }

@@ -39,19 +39,8 @@ extern "C" __global__ void __launch_bounds__(256) reduceRuns(const __grid_consta
 
 }  // namespace
 
-void reduceAt(const char* op, const Tensor& target, const Tensor& places, const Tensor& source,
-              ops::Reduction how, bool include_self) {
+std::string reduceRunsText(DType type, ops::Reduction how, bool include_self) {
   using ops::Reduction;
-  static const OperatorHandle kSort{"aten::sort", "stable"};
-  const DType type = target.dtype();
-  WICK_CHECK(
-      !isComplex(type) || how == Reduction::Sum || how == Reduction::Prod || how == Reduction::Mean,
-      "{}: no reduction of {} elements", op, toString(type));
-  WICK_CHECK(source.dtype() == type && source.numel() == places.numel(),
-             "{}: {} elements do not fit {} places", op, source.describe(), places.numel());
-  if (places.numel() == 0) return;
-  const std::vector<IValue> sorted = kSort.all(places, true, int64_t{0}, false);
-  const Tensor runs = sorted[0].toTensor(), order = sorted[1].toTensor();
   const bool whole = isIntegral(type, true);
   const DType wide = isReducedFloat(type) ? DType::Float : whole ? DType::Long : type;
   std::string step, finish;
@@ -84,16 +73,31 @@ void reduceAt(const char* op, const Tensor& target, const Tensor& places, const 
                         codegen::cudaConvert("e", type, wide))
           : "";
   const bool complex = isComplex(type);
-  const std::string text = fmt::format(
-      fmt::runtime(kText), fmt::arg("preamble", codegen::cudaPreamble(Expression()) + kNumberText),
-      fmt::arg("type", numberType(type)), fmt::arg("accumulator", numberType(wide)),
-      fmt::arg("load", complex ? "e" : codegen::cudaConvert("e", type, wide)),
-      fmt::arg("include", include_self ? "true" : "false"), fmt::arg("step", step),
-      fmt::arg("round", round), fmt::arg("finish", finish),
-      fmt::arg("store", complex ? "sum" : codegen::cudaConvert("sum", wide, type)));
+  return fmt::format(fmt::runtime(kText),
+                     fmt::arg("preamble", codegen::cudaPreamble(Expression()) + kNumberText),
+                     fmt::arg("type", numberType(type)), fmt::arg("accumulator", numberType(wide)),
+                     fmt::arg("load", complex ? "e" : codegen::cudaConvert("e", type, wide)),
+                     fmt::arg("include", include_self ? "true" : "false"), fmt::arg("step", step),
+                     fmt::arg("round", round), fmt::arg("finish", finish),
+                     fmt::arg("store", complex ? "sum" : codegen::cudaConvert("sum", wide, type)));
+}
+
+void reduceAt(const char* op, const Tensor& target, const Tensor& places, const Tensor& source,
+              ops::Reduction how, bool include_self) {
+  using ops::Reduction;
+  static const OperatorHandle kSort{"aten::sort", "stable"};
+  const DType type = target.dtype();
+  WICK_CHECK(
+      !isComplex(type) || how == Reduction::Sum || how == Reduction::Prod || how == Reduction::Mean,
+      "{}: no reduction of {} elements", op, toString(type));
+  WICK_CHECK(source.dtype() == type && source.numel() == places.numel(),
+             "{}: {} elements do not fit {} places", op, source.describe(), places.numel());
+  if (places.numel() == 0) return;
+  const std::vector<IValue> sorted = kSort.all(places, true, int64_t{0}, false);
+  const Tensor runs = sorted[0].toTensor(), order = sorted[1].toTensor();
   CudaDevice& device = enter(target.device());
   const int64_t n = places.numel();
-  launchText(device, text, "reduceRuns", gridFor(n, device),
+  launchText(device, reduceRunsText(type, how, include_self), "reduceRuns", gridFor(n, device),
              {wordOf(target), wordOf(source), wordOf(runs), wordOf(order), n});
 }
 

@@ -1,6 +1,8 @@
 // Elements reduced into chosen ones of a tensor, where several may meet, on CUDA devices.
 #pragma once
 
+#include <string>
+
 #include "core/tensor.h"
 #include "runtime/ops/reduce/into.h"
 
@@ -13,5 +15,9 @@ namespace wick::cuda {
 // the target has takes no part.
 void reduceAt(const char* op, const Tensor& target, const Tensor& places, const Tensor& source,
               ops::Reduction how, bool include_self);
+
+// The kernel that does so, "reduceRuns", of places that are in order. Its words: addresses of the target, of the source, of
+// the places, and of the number that each of them had before; how many there are.
+std::string reduceRunsText(DType type, ops::Reduction how, bool include_self);
 
 }  // namespace wick::cuda

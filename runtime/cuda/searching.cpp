@@ -5,6 +5,7 @@
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/element_texts.h"
 #include "runtime/cuda/reduce_at.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
@@ -44,6 +45,19 @@ extern "C" __global__ void __launch_bounds__(256) positions(const __grid_constan
 }}
 )";
 
+}  // namespace
+
+std::string positionsText(DType type, bool right) {
+  const DType wide = isReducedFloat(type) ? DType::Float : type;
+  return fmt::format(
+      fmt::runtime(kPositions), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
+      fmt::arg("type", codegen::cudaType(type)), fmt::arg("wide", codegen::cudaType(wide)),
+      fmt::arg("load", codegen::cudaConvert("e", type, wide)),
+      fmt::arg("compare", right ? ">" : ">="));
+}
+
+namespace {
+
 // As the record's kernel on the CPU. A position of `order` outside of its sequence raises when the
 // device is waited for.
 Tensor sortedPositions(const Tensor& sequence, const Tensor& values, const Tensor& order,
@@ -57,15 +71,9 @@ Tensor sortedPositions(const Tensor& sequence, const Tensor& values, const Tenso
   if (out.numel() == 0) return out;
   const Tensor bounds = sequence.contiguous(), wanted = values.contiguous();
   const Tensor places = order.defined() ? order.contiguous() : order;
-  const DType wide = isReducedFloat(type) ? DType::Float : type;
-  const std::string text = fmt::format(
-      fmt::runtime(kPositions), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(type)), fmt::arg("wide", codegen::cudaType(wide)),
-      fmt::arg("load", codegen::cudaConvert("e", type, wide)),
-      fmt::arg("compare", right ? ">" : ">="));
   CudaDevice& device = enter(out.device());
   const int64_t row = sequence.dim() == 1 ? 0 : values.sizes().back();
-  launchText(device, text, "positions", gridFor(out.numel(), device),
+  launchText(device, positionsText(type, right), "positions", gridFor(out.numel(), device),
              {wordOf(bounds), wordOf(wanted), places.defined() ? wordOf(places) : 0, wordOf(out),
               out.numel(), n, row, static_cast<int64_t>(device.flagAddress()),
               device.complaint(fmt::format("{}: sorter index out of range", op))});

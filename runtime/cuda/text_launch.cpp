@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/cuda/kernel_series.h"
 #include "runtime/cuda/loop_kernel.h"
 #include "runtime/cuda/text_kernel.h"
 
@@ -26,6 +27,22 @@ void launchText(CudaDevice& device, const TextKernel& kernel) {
   }
   words.insert(words.end(), kernel.numbers.begin(), kernel.numbers.end());
   launchText(device, kernel.text, kernel.name, gridFor(kernel.points, device), words);
+}
+
+void launchSeries(CudaDevice& device, const KernelSeries& series,
+                  const std::vector<Tensor>& given) {
+  std::vector<Tensor> all = given;
+  for (const int64_t words : series.memory) {
+    all.push_back(Tensor::empty(DimVector{words}, DType::Long, given.front().device()));
+  }
+  for (const KernelSeries::Kernel& kernel : series.kernels) {
+    std::vector<int64_t> words;
+    for (const int address : kernel.addresses) {
+      words.push_back(wordOf(all[static_cast<size_t>(address)]));
+    }
+    words.insert(words.end(), kernel.numbers.begin(), kernel.numbers.end());
+    launchText(device, kernel.text, kernel.name, gridFor(kernel.points, device), words);
+  }
 }
 
 }  // namespace wick::cuda

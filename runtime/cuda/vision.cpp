@@ -7,6 +7,7 @@
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/element_texts.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/call.h"
@@ -22,7 +23,7 @@ using ops::vision::Extents;
 constexpr const char* kSuppress = R"(
 typedef {type} T;
 struct Words {{
-  const T* boxes; const long long* order; unsigned char* kept; long long n; double threshold;
+  const T* boxes; const long long* order; unsigned char* kept; {limit} limit; long long n;
 }};
 __device__ __forceinline__ T larger(T a, T b) {{ return a < b ? b : a; }}
 __device__ __forceinline__ T smaller(T a, T b) {{ return b < a ? b : a; }}
@@ -31,6 +32,8 @@ __device__ __forceinline__ T areaOf(const T* box) {{
 }}
 extern "C" __global__ void __launch_bounds__(256) suppress(const __grid_constant__ Words p) {{
   volatile unsigned char* const kept = p.kept;
+  const double threshold = {threshold};
+  for (long long j = threadIdx.x; j < p.n; j += 256) kept[j] = 1;
   for (long long i = 0; i < p.n; ++i) {{
     __syncthreads();
     if (!kept[i]) continue;
@@ -41,11 +44,21 @@ extern "C" __global__ void __launch_bounds__(256) suppress(const __grid_constant
       const T height = larger(0, smaller(a[3], b[3]) - larger(a[1], b[1]));
       const T shared = width * height;
       const T overlap = shared / (areaOf(a) + areaOf(b) - shared);
-      if ((double)overlap > p.threshold) kept[j] = 0;
+      if ((double)overlap > threshold) kept[j] = 0;
     }}
   }}
 }}
 )";
+
+}  // namespace
+
+std::string suppressText(DType type, const char* type_of_limit, const char* threshold) {
+  return fmt::format(fmt::runtime(kSuppress), fmt::arg("type", codegen::cudaType(type)),
+                     fmt::arg("limit", type_of_limit), fmt::arg("threshold", threshold));
+}
+
+namespace {
+
 Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
   static const OperatorHandle kSort{"aten::sort", "stable"}, kSelect{"aten::masked_select", ""};
   ops::vision::checkBoxes(boxes, scores);
@@ -55,13 +68,11 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
   if (count == 0) return Tensor::empty(DimVector{0}, DType::Long, boxes.device());
   const Tensor order = kSort.all(scores, true, int64_t{0}, true)[1].toTensor().contiguous();
   const Tensor rows = boxes.contiguous();
-  const Tensor kept = Tensor::full(DimVector{count}, 1, DType::Bool, boxes.device());
+  const Tensor kept = Tensor::empty(DimVector{count}, DType::Bool, boxes.device());
   CudaDevice& device = enter(boxes.device());
   launchText(
-      device,
-      fmt::format(fmt::runtime(kSuppress), fmt::arg("type", codegen::cudaType(boxes.dtype()))),
-      "suppress", 1,
-      {wordOf(rows), wordOf(order), wordOf(kept), count, std::bit_cast<int64_t>(iou_threshold)});
+      device, suppressText(boxes.dtype(), "double", "p.limit"), "suppress", 1,
+      {wordOf(rows), wordOf(order), wordOf(kept), std::bit_cast<int64_t>(iou_threshold), count});
   return kSelect(order, kept);
 }
 
