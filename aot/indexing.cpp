@@ -80,14 +80,16 @@ void readAt(const char* op, const Reach& reach, const Tensor& out) {
   maker.finish(op, complaintOf(op));
 }
 
-// The positions of all points in the tensor, in elements behind its first, row by row.
+// The positions of all points in the tensor, in elements behind its first, row by row. -1 where an index is out of bounds:
+// devices go on until they are asked.
 Tensor positionsOf(const char* op, const Reach& reach) {
   const Tensor out = Tensor::empty(reach.sizes, DType::Long, Device{kAhead, -1});
   KernelMaker maker(reach.sizes);
   const Displacement place = indexed(maker, reach);
   const ExprBuilder b(maker.expression(), DType::Long);
   maker.check(place.inside);
-  maker.store(b.add(maker.position(reach.steps), place.elements), out);
+  const ScalarExpr at = b.add(maker.position(reach.steps), place.elements);
+  maker.store(b.select(place.inside, at, maker.expression().integer(-1, DType::Long)), out);
   maker.finish(op, complaintOf(op));
   return out;
 }

@@ -337,21 +337,28 @@ void Recording::clear(const void* memory) {
 }
 
 void Recording::add(const std::string& name, decltype(Step::what) what) {
-  if (const Target* target = recordedTarget()) what = target->adapted(name, std::move(what));
-  Step step{std::move(what), name, ""};
-  if (!own_steps_ && !std::holds_alternative<LoopStep>(step.what)) notePairs(usesOf(step));
-  for (const Use& use : usesOf(step)) {
-    if (!use.written) touch({use.buffer, 0}, false);
+  std::vector<decltype(Step::what)> all;
+  if (const Target* target = recordedTarget()) {
+    all = target->adapted(name, std::move(what));
+  } else {
+    all.push_back(std::move(what));
   }
-  for (const Use& use : usesOf(step)) {
-    if (use.written && !std::holds_alternative<WindowStep>(step.what)) {
-      touch({use.buffer, 0}, true);
+  for (decltype(Step::what)& one : all) {
+    Step step{std::move(one), name, ""};
+    if (!own_steps_ && !std::holds_alternative<LoopStep>(step.what)) notePairs(usesOf(step));
+    for (const Use& use : usesOf(step)) {
+      if (!use.written) touch({use.buffer, 0}, false);
     }
+    for (const Use& use : usesOf(step)) {
+      if (use.written && !std::holds_alternative<WindowStep>(step.what)) {
+        touch({use.buffer, 0}, true);
+      }
+    }
+    if (program_.steps.size() == kMostSteps) {
+      throw NotAhead(fmt::format("the program computes more than {} tensors", kMostSteps));
+    }
+    program_.steps.push_back(std::move(step));
   }
-  if (program_.steps.size() == kMostSteps) {
-    throw NotAhead(fmt::format("the program computes more than {} tensors", kMostSteps));
-  }
-  program_.steps.push_back(std::move(step));
 }
 
 Tensor Recording::known(const Tensor& t) const {

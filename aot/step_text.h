@@ -102,7 +102,7 @@ class StepWriter {
   void write(const Step& step, const EndStep& s);
   void write(const Step& step, const RaiseStep& s);
   void write(const Step& step, const SwapStep& s);
-  void write(const Step& step, const SizeStep& s);
+  virtual void write(const Step& step, const SizeStep& s);
   void write(const Step& step, const ResultSizesStep& s);
   // Variables for the buffers that a loop exchanges.
   std::string swappedText(const LoopStep& s);

@@ -24,9 +24,9 @@ class Target {
 
   // What makes steps of products, convolutions and pooling.
   virtual DeviceLayers& layers() const = 0;
-  // The step as the target has it; NotAhead where it has none.
-  virtual decltype(Step::what) adapted(const std::string& name,
-                                       decltype(Step::what) what) const = 0;
+  // The steps that do the same on the target; NotAhead where it has none.
+  virtual std::vector<decltype(Step::what)> adapted(const std::string& name,
+                                                    decltype(Step::what) what) const = 0;
 
   // ---- while it is written ----
 

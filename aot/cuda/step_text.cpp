@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "aot/cuda/functions.h"
 #include "aot/recording.h"
 #include "codegen/cpp/scalar_text.h"
 #include "codegen/cuda/kernel_text.h"
@@ -104,10 +105,6 @@ std::string finishText(DType dtype) {
 }  // namespace
 
 void checkCudaStep(const std::string& name, const decltype(Step::what)& what) {
-  if (std::holds_alternative<SizeStep>(what)) {
-    throw NotAhead(
-        fmt::format("{}: elements decide a size, which is not available in models for CUDA", name));
-  }
   const bool refused = std::holds_alternative<FunctionStep>(what) ||
                        std::holds_alternative<PoolStep>(what) ||
                        std::holds_alternative<SmallProductStep>(what) ||
@@ -270,12 +267,25 @@ void CudaStepWriter::write(const Step& step, const KernelStep& s) {
 }
 
 void CudaStepWriter::write(const Step& step, const DeviceKernelStep& s) {
+  writeKernel(step, s, "");
+}
+
+void CudaStepWriter::write(const Step& step, const FunctionStep& s) {
+  const std::optional<DeviceKernelStep> kernel = checkingKernelOf(s);
+  if (!kernel) refuse(step.name);
+  const std::string text = s.complaint.empty() ? step.name + ": index out of range" : s.complaint;
+  writeKernel(step, *kernel, fmt::format("flag, {}", complaint(text)));
+}
+
+void CudaStepWriter::writeKernel(const Step& step, const DeviceKernelStep& s,
+                                 const std::string& last) {
   std::string words;
   const auto add = [&](const std::string& text) { words += (words.empty() ? "" : ", ") + text; };
   for (const FunctionStep::Operand& operand : s.operands) {
     add(operand.place ? word(*operand.place) : "0");
   }
   for (const int64_t n : s.numbers) add(numberText(n));
+  if (!last.empty()) add(last);
   const int64_t blocks =
       std::clamp<int64_t>((s.points + kBlock - 1) / kBlock, 1, int64_t{kMultiprocessors} * 256);
   now_.call =
@@ -401,6 +411,11 @@ void CudaStepWriter::write(const Step&, const NumberStep& s) {
   now_.call = std::move(text);
 }
 
+void CudaStepWriter::write(const Step&, const SizeStep& s) {
+  now_.call = readText("decided", "int64_t", s.count) +
+              fmt::format("  return {}state, inputs, outputs, sizes, decided);\n", partName(s.key));
+}
+
 // ---- what the target refuses while a program is recorded ----
 
 void CudaStepWriter::write(const Step& step, const SmallProductStep&) {
@@ -413,9 +428,6 @@ void CudaStepWriter::write(const Step& step, const ConvolutionStep&) {
   refuse(step.name);
 }
 void CudaStepWriter::write(const Step& step, const PoolStep&) {
-  refuse(step.name);
-}
-void CudaStepWriter::write(const Step& step, const FunctionStep&) {
   refuse(step.name);
 }
 

@@ -57,6 +57,8 @@ class CudaStepWriter : public StepWriter {
   std::string word(const Place& place);
   std::string launchText(const std::string& name, unsigned grid, unsigned block,
                          const std::string& words);
+  // `last` are further words.
+  void writeKernel(const Step& step, const DeviceKernelStep& s, const std::string& last);
   std::string layoutText(const Layout& layout, const Place& place, DType dtype) const;
   // Reads an element into a variable that is declared in front; statements.
   std::string readText(const std::string& variable, const std::string& type, const Place& place);
@@ -75,6 +77,7 @@ class CudaStepWriter : public StepWriter {
   void write(const Step& step, const NumberStep& s) override;
   void write(const Step& step, const FunctionStep& s) override;
   void write(const Step& step, const DeviceKernelStep& s) override;
+  void write(const Step& step, const SizeStep& s) override;
 
   Known known_;
 };

@@ -56,14 +56,14 @@ class CudaTarget : public Target {
       : architectures_(std::move(architectures)) {}
 
   DeviceLayers& layers() const override { return cudaLayers(); }
-  decltype(Step::what) adapted(const std::string& name, decltype(Step::what) what) const override {
-    if (const auto* function = std::get_if<FunctionStep>(&what)) {
-      if (std::optional<DeviceKernelStep> kernel = cudaKernelOf(*function)) {
-        return *std::move(kernel);
-      }
+  std::vector<AnyStep> adapted(const std::string& name, AnyStep what) const override {
+    std::vector<AnyStep> steps;
+    if (const auto* function = std::get_if<FunctionStep>(&what)) steps = cudaStepsOf(*function);
+    if (steps.empty()) {
+      checkCudaStep(name, what);
+      steps.push_back(std::move(what));
     }
-    checkCudaStep(name, what);
-    return what;
+    return steps;
   }
   std::unique_ptr<StepWriter> writer() const override { return std::make_unique<CudaStepWriter>(); }
   std::string callText(const std::string& function) const override {

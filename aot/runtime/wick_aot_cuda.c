@@ -344,12 +344,27 @@ static void drop_graphs(const wick_cuda_state* c) {
 int wick_cuda_reserve(wick_aot_state* state, size_t bytes) {
   wick_cuda_state* c = state_of(state);
   if (bytes <= c->workspace_bytes) return WICK_AOT_OK;
+  if (c->captured) {
+    return wick_cuda_fail(state, WICK_AOT_ARGUMENT,
+                          "the stream is captured, and sizes are new that need more memory for "
+                          "libraries (%zu bytes); call the model with them once before",
+                          bytes);
+  }
   if (c->workspace) {
     /* Kernels may use it still, and graphs have its address. */
     const int code = wick_cuda_check(state, c->driver->cuStreamSynchronize(c->given), "waiting");
     if (code != WICK_AOT_OK) return code;
     drop_graphs(c);
-    c->driver->cuMemFree_v2(c->workspace);
+    if (c->workspace_is_captured) {
+      wick_cuda_address* const kept = (wick_cuda_address*)realloc(
+          c->workspaces, (c->num_workspaces + 1) * sizeof *c->workspaces);
+      if (!kept) return wick_cuda_fail(state, WICK_AOT_MEMORY, "memory is exhausted");
+      kept[c->num_workspaces++] = c->workspace;
+      c->workspaces = kept;
+    } else {
+      c->driver->cuMemFree_v2(c->workspace);
+    }
+    c->workspace_is_captured = 0;
     c->workspace = 0;
     c->workspace_bytes = 0;
   }
@@ -444,6 +459,7 @@ static void free_state(wick_aot_state* state) {
     if (c->own) c->driver->cuStreamDestroy_v2(c->own);
     if (c->capture) c->driver->cuStreamDestroy_v2(c->capture);
     if (c->workspace) c->driver->cuMemFree_v2(c->workspace);
+    for (size_t i = 0; i < c->num_workspaces; ++i) c->driver->cuMemFree_v2(c->workspaces[i]);
     if (c->memory) c->driver->cuMemFree_v2(c->memory);
     if (c->flag) c->driver->cuMemFreeHost(c->flag);
     pthread_mutex_lock(&mutex);
@@ -453,6 +469,7 @@ static void free_state(wick_aot_state* state) {
     c->driver->cuDevicePrimaryCtxRelease_v2(c->device);
   }
   for (int i = 0; c->graphs && i < kGraphs; ++i) free(c->graphs[i].addresses);
+  free(c->workspaces);
   free(c->graphs);
   free(c->tensors);
   free(c);
@@ -560,7 +577,9 @@ int wick_aot_cuda_read(wick_aot_state* state, void* to, const void* from, size_t
   const int code = wick_cuda_check(
       state, c->driver->cuMemcpyDtoHAsync_v2(to, address_of(from), bytes, c->stream), "reading");
   if (code != WICK_AOT_OK) return code;
-  return wick_cuda_check(state, c->driver->cuStreamSynchronize(c->stream), "waiting");
+  const int waited = wick_cuda_check(state, c->driver->cuStreamSynchronize(c->stream), "waiting");
+  /* What was read is nothing to go on with when something was wrong. */
+  return waited == WICK_AOT_OK ? complaint(state) : waited;
 }
 int wick_aot_cuda_write(wick_aot_state* state, void* to, const void* from, size_t bytes) {
   const wick_cuda_state* c = state_of(state);
@@ -609,14 +628,12 @@ static wick_cuda_graph* find_graph(const wick_aot_state* state, int32_t signatur
   return NULL;
 }
 
-/* All tensors are on the device. */
+/* All tensors are on the device. `records`: whether it may become a graph. */
 static int run_call(wick_aot_state* state, int32_t signature, const int64_t* sizes,
-                    wick_aot_cuda_function function) {
+                    wick_aot_cuda_function function, int records) {
   wick_cuda_state* c = state_of(state);
   const wick_aot_signature* s = &state->model->signatures[signature];
-  int busy = 0;
-  if (!program_of(state)->asks && !c->no_graphs &&
-      c->driver->cuStreamIsCapturing(c->given, &busy) == 0 && busy == 0) {
+  if (records && !program_of(state)->asks && !c->no_graphs) {
     wick_cuda_graph* graph = find_graph(state, signature, sizes);
     if (graph && !graph->executable) {
       const int code = record_call(state, graph, s, sizes, function);
@@ -669,14 +686,22 @@ static int place_of(wick_aot_state* state, const wick_aot_tensor* tensor, const 
 }
 
 static int call_inside(wick_aot_state* state, int32_t signature, const int64_t* sizes,
-                       const wick_aot_tensor* inputs, const wick_aot_tensor* outputs,
+                       const wick_aot_tensor* inputs, wick_aot_tensor* outputs,
                        wick_aot_cuda_function function) {
   wick_cuda_state* c = state_of(state);
   const wick_aot_signature* s = &state->model->signatures[signature];
   uint64_t staged = c->staging;
-  int of_host = 0;
+  int of_host = 0, captured = 0;
+  const int told = c->driver->cuStreamIsCapturing(c->given, &captured) == 0;
   int code = complaint(state);
   if (code != WICK_AOT_OK) return code;
+  c->captured = told && captured != 0;
+  if (c->captured) c->workspace_is_captured = 1;
+  if (c->captured && program_of(state)->asks) {
+    return wick_cuda_fail(state, WICK_AOT_ARGUMENT,
+                          "the stream is captured, and the host looks at elements to go on, which "
+                          "no graph does");
+  }
   for (int32_t i = 0; i < s->num_inputs + s->num_outputs; ++i) {
     const int is_input = i < s->num_inputs;
     const int32_t number = is_input ? i : i - s->num_inputs;
@@ -688,6 +713,14 @@ static int call_inside(wick_aot_state* state, int32_t signature, const int64_t* 
                                is_input ? s->inputs[number].name : s->outputs[number].name);
     if (place < 0) return WICK_AOT_ARGUMENT;
     if (place == 1) continue;
+    if (c->captured) {
+      return wick_cuda_fail(
+          state, WICK_AOT_ARGUMENT,
+          "%s %d (%s): the stream is captured, so expected memory of the device, got that of the "
+          "host",
+          is_input ? "input" : "output", (int)number,
+          is_input ? s->inputs[number].name : s->outputs[number].name);
+    }
     of_host = 1;
     c->tensors[i].data = wick_aot_cuda_memory(state) + staged;
     staged += aligned(bytes);
@@ -698,14 +731,16 @@ static int call_inside(wick_aot_state* state, int32_t signature, const int64_t* 
                            "copying an input");
     if (code != WICK_AOT_OK) return code;
   }
-  code = run_call(state, signature, sizes, function);
+  code = run_call(state, signature, sizes, function, told && !captured);
   for (int32_t i = 0; code == WICK_AOT_OK && i < s->num_outputs; ++i) {
-    const void* const data = c->tensors[s->num_inputs + i].data;
-    if (data == outputs[i].data) continue;
+    const wick_aot_tensor* const made = &c->tensors[s->num_inputs + i];
+    const size_t bytes = wick_aot_tensor_bytes(made);
+    /* Elements may have decided them. */
+    memcpy(outputs[i].sizes, made->sizes, sizeof made->sizes);
+    if (made->data == outputs[i].data || bytes == 0) continue;
     code = wick_cuda_check(
         state,
-        c->driver->cuMemcpyDtoHAsync_v2(outputs[i].data, address_of(data),
-                                        wick_aot_tensor_bytes(&outputs[i]), c->given),
+        c->driver->cuMemcpyDtoHAsync_v2(outputs[i].data, address_of(made->data), bytes, c->given),
         "copying an output");
   }
   if (of_host) {

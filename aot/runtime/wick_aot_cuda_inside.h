@@ -69,12 +69,16 @@ typedef struct wick_cuda_state {
   uint64_t staging;         /* where those begin */
   wick_cuda_address workspace;
   size_t workspace_bytes;
+  int workspace_is_captured;     /* whether graphs of the caller have its address */
+  wick_cuda_address* workspaces; /* earlier ones that they have */
+  size_t num_workspaces;
   int64_t* flag; /* in the host's memory, which kernels see */
   wick_aot_tensor* tensors;
   struct wick_cuda_graph* graphs;
   uint32_t next_graph;
   int no_graphs;
   int capturing;
+  int captured; /* by the caller: the call that runs */
   /* of wick_aot_cuda_libraries.c */
   struct wick_cuda_prepared* prepared;
   struct wick_cuda_prepared** by_index;
@@ -89,7 +93,7 @@ int wick_cuda_fail(wick_aot_state* state, int code, const char* format, ...)
 int wick_cuda_check(wick_aot_state* state, int result, const char* what);
 /* Opens one of the libraries, which ends with null; null and an error when there is none. */
 void* wick_cuda_open(wick_aot_state* state, const char* const* names);
-/* Makes the workspace so large. Not while capturing. */
+/* Makes the workspace so large. What graphs of the caller have the address of is kept. An error while the caller captures. */
 int wick_cuda_reserve(wick_aot_state* state, size_t bytes);
 
 int wick_cuda_open_libraries(wick_aot_state* state);

@@ -703,8 +703,8 @@ static int find_prepared(wick_aot_state* state, const wick_aot_cuda_primitive* w
     return wick_cuda_fail(state, WICK_AOT_LIBRARY,
                           "a call is recorded before its primitives are prepared");
   }
-  if (count >= kMostPrepared) {
-    /* Those of a caller that never repeats its sizes go. */
+  if (count >= kMostPrepared && !c->captured) {
+    /* Those of a caller that never repeats its sizes go, but for those that graphs of the caller have. */
     c->driver->cuStreamSynchronize(c->given);
     for (prepared** at = &c->prepared; *at;) {
       prepared* const p = *at;
@@ -757,6 +757,7 @@ int wick_aot_cuda_run(wick_aot_state* state, int32_t index, const wick_aot_cuda_
   } else {
     p = c->by_index[index];
   }
+  if (c->captured) p->is_kept = 1;
   return p->what.kind == WICK_AOT_CUDA_PRODUCT
              ? run_product(state, p, source, weight, bias, result)
              : run_convolution(state, p, source, weight, bias, addend, result);

@@ -17,7 +17,8 @@ struct KernelSeries {
     std::string text;
     const char* name;
     int64_t points = 0;
-    std::vector<int> addresses;  // the first words of the kernel's only parameter
+    // The first words of the kernel's only parameter; -1 is null.
+    std::vector<int> addresses;
     std::vector<int64_t> numbers;
   };
   std::vector<int64_t> memory;  // so many words of 64 bits each

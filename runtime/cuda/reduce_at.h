@@ -16,7 +16,7 @@ namespace wick::cuda {
 void reduceAt(const char* op, const Tensor& target, const Tensor& places, const Tensor& source,
               ops::Reduction how, bool include_self);
 
-// The kernel that does so, "reduceRuns", of places that are in order. Its words: addresses of the target, of the source, of
+// The kernel that does so, "reduceRuns", of positions that are in order. Its words: addresses of the target, of the source, of
 // the places, and of the number that each of them had before; how many there are.
 std::string reduceRunsText(DType type, ops::Reduction how, bool include_self);
 

@@ -364,7 +364,7 @@ std::string modePlace(bool is_float) {
 }
 
 // The addresses of a series.
-enum Address : int { kFrom, kValues, kIndices, kOfPairs, kScratch };
+enum Address : int { kNone = -1, kFrom, kValues, kIndices, kOfPairs, kScratch };
 
 class Series {
  public:
@@ -385,22 +385,21 @@ class Series {
   KernelSeries make() {
     load(kOfPairs);
     sort();
-    add(elementText() + storeText(), "store", rows_.count * rows_.kept, numbers());
+    add(elementText() + storeText(), "store", rows_.count * rows_.kept, numbers(),
+        {kFrom, kValues, kIndices, kOfPairs, kNone});
     if (rows_.ties != RowsInOrder::Ties::ByPosition && rows_.length <= kMostReplayed) replay();
     return std::move(made_);
   }
 
  private:
-  // Without scratch memory the pairs' address stands for it.
   void add(std::string text, const char* name, int64_t points, std::vector<int64_t> numbers,
-           Address pairs = kOfPairs, Address scratch = kOfPairs) {
-    made_.kernels.push_back({std::move(text),
-                             name,
-                             points,
-                             {kFrom, kValues, kIndices, pairs, scratch},
-                             std::move(numbers)});
+           std::vector<int> addresses) {
+    made_.kernels.push_back(
+        {std::move(text), name, points, std::move(addresses), std::move(numbers)});
   }
-  void load(Address to) { add(elementText() + kLoad, "load", total_, numbers(), to); }
+  void load(Address to) {
+    add(elementText() + kLoad, "load", total_, numbers(), {kFrom, kNone, kNone, to, kNone});
+  }
 
   void sort() {
     const std::string head = fmt::format(fmt::runtime(kPairs), fmt::arg("pair", pairs_text_));
@@ -424,7 +423,8 @@ class Series {
     load(kScratch);
     std::vector<int64_t> given = numbers();
     given.back() = rows_.ties == RowsInOrder::Ties::AsOne ? 1 : 0;
-    add(elementText() + kReplay, "replay", rows_.count, std::move(given), kOfPairs, kScratch);
+    add(elementText() + kReplay, "replay", rows_.count, std::move(given),
+        {kFrom, kValues, kIndices, kOfPairs, kScratch});
   }
 
   std::string elementText() const {

@@ -38,7 +38,7 @@ void launchSeries(CudaDevice& device, const KernelSeries& series,
   for (const KernelSeries::Kernel& kernel : series.kernels) {
     std::vector<int64_t> words;
     for (const int address : kernel.addresses) {
-      words.push_back(wordOf(all[static_cast<size_t>(address)]));
+      words.push_back(address < 0 ? 0 : wordOf(all[static_cast<size_t>(address)]));
     }
     words.insert(words.end(), kernel.numbers.begin(), kernel.numbers.end());
     launchText(device, kernel.text, kernel.name, gridFor(kernel.points, device), words);

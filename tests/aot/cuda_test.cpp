@@ -72,18 +72,67 @@ TEST(CudaAotTest, ArchitecturesAreRead) {
 
 TEST(CudaAotTest, RefusesWithOperatorAndLine) {
   GraphFunction& function = functionOf(R"(
-def main(x: Tensor):
+def main(x: Tensor, w: Tensor):
     y = x * 2
-    return y.median()
+    return torch.conv2d(y, w)
 )");
   aot::RecordOptions options;
   options.target = &target();
-  const std::string error =
-      errorOf([&] { aot::record(function, argumentsOf({"3x4xf32"}), options); });
-  EXPECT_THAT(error, AllOf(HasSubstr("median is not available in models for CUDA"),
-                           HasSubstr("return y.median()")));
+  const std::string error = errorOf([&] {
+    aot::record(function, argumentsOf({"1x2x4x4xi64", "2x2x3x3xi64"}), options);
+  });
+  EXPECT_THAT(error, AllOf(HasSubstr("conv2d of int64 is not available ahead of time for CUDA"),
+                           HasSubstr("return torch.conv2d(y, w)")));
   // The next recording is one for the CPU again.
-  EXPECT_EQ(aot::record(function, argumentsOf({"3x4xf32"})).outputs.size(), 1u);
+  EXPECT_EQ(aot::record(function, argumentsOf({"1x2x4x4xf32", "2x2x3x3xf32"})).outputs.size(), 1u);
+}
+
+// Launches of the kernels that a function becomes.
+std::vector<std::string> kernelsOf(const std::string& source,
+                                   const std::vector<const char*>& inputs) {
+  aot::RecordOptions options;
+  options.target = &target();
+  const aot::Program program = aot::record(functionOf(source), argumentsOf(inputs), options);
+  std::vector<std::string> kernels;
+  for (const aot::Step& step : program.steps) {
+    if (const auto* kernel = std::get_if<aot::DeviceKernelStep>(&step.what)) {
+      kernels.push_back(kernel->kernel);
+    } else if (const auto* function = std::get_if<aot::FunctionStep>(&step.what)) {
+      kernels.push_back(function->function.substr(0, function->function.find('<')));
+    }
+  }
+  return kernels;
+}
+
+TEST(CudaAotTest, ShortRowsAreRankedAndLongOnesSorted) {
+  using testing::ElementsAre;
+  const char* sort = "def main(x: Tensor):\n    return x.sort()[0]\n";
+  EXPECT_THAT(kernelsOf(sort, {"3x256xf32"}), ElementsAre("rank"));
+  EXPECT_THAT(kernelsOf(sort, {"3x257xf32"}), ElementsAre("load", "sortChunks", "store"));
+  EXPECT_THAT(kernelsOf(sort, {"2x1500xf32"}),
+              ElementsAre("load", "sortChunks", "sortStep", "sortChunks", "store"));
+  // Equal elements are chosen as on the CPU.
+  EXPECT_THAT(kernelsOf("def main(x: Tensor):\n    return x.topk(3)\n", {"3x700xf32"}),
+              ElementsAre("load", "sortChunks", "store", "load", "replay"));
+  EXPECT_THAT(kernelsOf("def main(x: Tensor):\n    return x.median()\n", {"5xf32"}),
+              ElementsAre("load", "sortChunks", "store"));
+}
+
+TEST(CudaAotTest, WritesAreOrdered) {
+  using testing::ElementsAre;
+  const std::vector<const char*> inputs = {"5x3xf32", "4xi64", "4x3xf32"};
+  EXPECT_THAT(kernelsOf("def main(x: Tensor, i: Tensor, v: Tensor):\n"
+                        "    return x.index_add(0, i, v)\n",
+                        inputs),
+              ElementsAre("load", "sortChunks", "store", "reduceRuns"));
+  EXPECT_THAT(kernelsOf("def main(x: Tensor, i: Tensor, v: Tensor):\n"
+                        "    return torch.index_put(x, [i], v)\n",
+                        inputs),
+              ElementsAre("load", "sortChunks", "store", "put"));
+  EXPECT_THAT(kernelsOf("def main(x: Tensor, m: Tensor, v: Tensor):\n"
+                        "    return x.masked_scatter(m > 0, v)\n",
+                        {"5x3xf32", "5x3xf32", "20xf32"}),
+              ElementsAre("countSet", "addCounts", "placeSet"));
 }
 
 TEST(CudaAotTest, WithoutCompilerSaysSo) {
@@ -124,6 +173,30 @@ def main(x: Tensor, i: Tensor):
 def main(x: Tensor, i: Tensor):
     s = x.sort(1)[0]
     return x.cumsum(0), i.cumprod(1), x.cummax(1), x.topk(3, 1), i.kthvalue(2, 0), torch.searchsorted(s, x), x.logcumsumexp(1)
+)"},
+      {"long_orders", {"2x1200xf32", "3x400xi64", "30xf32"}, R"(
+def main(x: Tensor, i: Tensor, y: Tensor):
+    s, o = x.sort(1)
+    return s, i.topk(3, 1), x.kthvalue(700, 1), x.median(1), i.mode(1), y.nanmedian(), torch.histc(y, 7), torch.histc(y.to(torch.float64), 5, -1, 1), torch.searchsorted(x, s, sorter=o)
+)"},
+      {"writes", {"5x3xf32", "4xi64", "4x3xf32", "5x3xi64"}, R"(
+def main(x: Tensor, i: Tensor, v: Tensor, n: Tensor):
+    a = torch.index_put(x, [i], v)
+    b = x.index_add(0, i, v) + a.index_reduce(0, i, v, "mean") + x.scatter(0, n % 5, a)
+    c = x.scatter_reduce(0, n % 5, a, "amax") + x.scatter_reduce(0, n % 5, a, "prod", include_self=False)
+    n[i] = 1
+    return b, c, x.masked_scatter(n > 0, a), n.scatter_add(0, n % 5, n), x.to(torch.float16).index_copy(0, i, v.to(torch.float16))
+)"},
+      {"samples", {"1x2x5x5xf32", "1x3x3x2xf32", "20x4xf32", "6xi64", "2xi64"}, R"(
+def main(x: Tensor, g: Tensor, t: Tensor, i: Tensor, o: Tensor):
+    return (torch.grid_sampler(x, g, 0, 0, False), torch.grid_sampler(x, g, 2, 2, True),
+            torch.embedding_bag(t, i, o * 0, mode=1)[0], torch.embedding_bag(t, i, o * 0, mode=2)[0])
+)"},
+      {"selected", {"6x2xf32", "7xi64"}, R"(
+def main(x: Tensor, i: Tensor):
+    k = x[x[:, 0] > 0]
+    u, v, c = torch._unique2(i, True, True, True)
+    return k * 2, k.sum(0), torch.nonzero(x > 1), u, v, c
 )"},
       {"decisions", {"6x6xf32", "1xi64"}, R"(
 def main(x: Tensor, n: Tensor):
@@ -247,6 +320,8 @@ class CudaAotRunTest : public testing::Test {
       if (with_kernels) {
         workshop.add("lookup", functionOf(kLookup), argumentsOf({"4xi64", "5x3xf32"}), false,
                      &target());
+        workshop.add("first", functionOf(kFirst), argumentsOf({"5x3xf32", "1xi64"}), false,
+                     &target());
       }
       const std::string error = workshop.compile();
       if (!error.empty()) throw std::runtime_error(error);
@@ -260,6 +335,11 @@ def main(x: Tensor, w: Tensor, b: Tensor):
   static constexpr const char* kLookup = R"(
 def main(i: Tensor, t: Tensor):
     return torch.nn.functional.embedding(i, t) * 2
+)";
+  static constexpr const char* kFirst = R"(
+def main(x: Tensor, n: Tensor):
+    k = int(n)
+    return x[:k] * 2, torch.arange(k)
 )";
   static Models& models() {
     static Models& made = *new Models;
@@ -364,6 +444,106 @@ TEST_F(CudaAotRunTest, SizesChange) {
   }
   EXPECT_THAT(call(model, state, inputs(7), inputs(7)), HasSubstr("expected N from 1 to 6"));
   model.free(&state);
+}
+
+TEST_F(CudaAotRunTest, ElementsDecideSizes) {
+  if (!models().with_kernels) GTEST_SKIP() << "NVRTC is not there, so no kernel can be built";
+  const Workshop::Model model = models().workshop.load("first");
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, nullptr), WICK_AOT_OK) << state.error;
+  const auto sizesFor = [&](int64_t n, std::vector<Tensor>& out) {
+    return testing_aot::callAny(model, state,
+                                {tensorOf("5x3xf32", 1), Tensor::fromData(&n, DimVector{1})}, out);
+  };
+  std::vector<Tensor> out;
+  for (const int64_t n : {3, 0, 5, 1, 3}) {
+    ASSERT_EQ(sizesFor(n, out), "");
+    EXPECT_EQ(DimVector(out[0].sizes()), (DimVector{n, 3}));
+    EXPECT_EQ(DimVector(out[1].sizes()), (DimVector{n}));
+  }
+  EXPECT_THAT(sizesFor(-1, out), HasSubstr("got -1"));
+  EXPECT_THAT(sizesFor(77, out), HasSubstr("got 77"));
+  EXPECT_EQ(sizesFor(4, out), "");
+
+  // No graph of the caller spans what the host looks at.
+  void *stream = nullptr, *graph = nullptr;
+  ASSERT_EQ(fakes_.find<int(void**, unsigned)>("cuStreamCreate")(&stream, 0), 0);
+  models().workshop.find<int(wick_aot_state*, void*)>("first_set_stream")(&state, stream);
+  ASSERT_EQ(fakes_.find<int(void*, int)>("cuStreamBeginCapture_v2")(stream, 1), 0);
+  EXPECT_THAT(sizesFor(4, out), HasSubstr("first: the stream is captured, and the host looks at"));
+  fakes_.find<int(void*, void**)>("cuStreamEndCapture")(stream, &graph);
+  fakes_.find<int(void*)>("cuGraphExecDestroy")(graph);
+  model.free(&state);
+  fakes_.find<int(void*)>("cuStreamDestroy_v2")(stream);
+}
+
+// The libraries' memory that a graph of the caller has the address of stays when later calls need more.
+TEST_F(CudaAotRunTest, CapturedWorkspaceStays) {
+  const Workshop::Model model = models().workshop.load("sized");
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, nullptr), WICK_AOT_OK) << state.error;
+  void *stream = nullptr, *graph = nullptr;
+  ASSERT_EQ(fakes_.find<int(void**, unsigned)>("cuStreamCreate")(&stream, 0), 0);
+  models().workshop.find<int(wick_aot_state*, void*)>("sized_set_stream")(&state, stream);
+  uint64_t memory = 0;
+  ASSERT_EQ(fakes_.find<int(uint64_t*, size_t)>("cuMemAlloc_v2")(&memory, 8192), 0);
+  const auto callOnDevice = [&](wick_aot_state& s, int64_t rows) {
+    const std::vector<Tensor> in = inputs(rows), out = outputsFor(model, s, in);
+    std::vector<wick_aot_tensor> given, taken;
+    uint64_t next = memory;
+    for (const Tensor& t : in) {
+      given.push_back(describe(t));
+      given.back().data = std::memcpy(reinterpret_cast<void*>(next), t.rawData(),
+                                      static_cast<size_t>(t.numel()) * sizeof(float));
+      next += 1024;
+    }
+    for (const Tensor& t : out) {
+      taken.push_back(describe(t));
+      taken.back().data = reinterpret_cast<void*>(next);
+      next += 1024;
+    }
+    return model.forward(&s, given.data(), taken.data());
+  };
+  auto* begin = fakes_.find<int(void*, int)>("cuStreamBeginCapture_v2");
+  auto* end = fakes_.find<int(void*, void**)>("cuStreamEndCapture");
+  ASSERT_EQ(callOnDevice(state, 2), WICK_AOT_OK) << state.error;
+  ASSERT_EQ(begin(stream, 1), 0);
+  ASSERT_EQ(callOnDevice(state, 2), WICK_AOT_OK) << state.error;
+  ASSERT_EQ(end(stream, &graph), 0);
+  // With more rows cuBLASLt wants more memory.
+  ASSERT_EQ(callOnDevice(state, 6), WICK_AOT_OK) << state.error;
+  const std::vector<Tensor> in = inputs(2), out = outputsFor(model, state, in);
+  for (size_t i = 0; i < in.size(); ++i) {
+    std::memcpy(reinterpret_cast<void*>(memory + 1024 * i), in[i].rawData(),
+                static_cast<size_t>(in[i].numel()) * sizeof(float));
+  }
+  auto* results = reinterpret_cast<char*>(memory + 3 * 1024);
+  std::memset(results, 0, 2048);
+  ASSERT_EQ(fakes_.find<int(void*, void*)>("cuGraphLaunch")(graph, stream), 0);
+  for (size_t o = 0; o < 2; ++o) {
+    std::memcpy(out[o].rawData(), results + 1024 * o,
+                static_cast<size_t>(out[o].numel()) * sizeof(float));
+  }
+  expectProducts(in, out);
+  fakes_.find<int(void*)>("cuGraphExecDestroy")(graph);
+
+  // While a stream is captured no memory is taken.
+  wick_aot_state other;
+  ASSERT_EQ(model.init(&other, nullptr), WICK_AOT_OK) << other.error;
+  models().workshop.find<int(wick_aot_state*, void*)>("sized_set_stream")(&other, stream);
+  ASSERT_EQ(begin(stream, 1), 0);
+  EXPECT_EQ(callOnDevice(other, 6), WICK_AOT_ARGUMENT);
+  EXPECT_THAT(other.error, HasSubstr("sized: the stream is captured, and sizes are new"));
+  const std::vector<Tensor> of_host = inputs(6), results_there = outputsFor(model, other, of_host);
+  EXPECT_THAT(call(model, other, of_host, results_there),
+              HasSubstr("input 0 (x): the stream is captured, so expected memory of the device"));
+  end(stream, &graph);
+  fakes_.find<int(void*)>("cuGraphExecDestroy")(graph);
+  model.free(&state);
+  model.free(&other);
+  fakes_.find<int(uint64_t)>("cuMemFree_v2")(memory);
+  fakes_.find<int(void*)>("cuStreamDestroy_v2")(stream);
+  EXPECT_EQ(fakes_.count("fake_allocations"), 0);
 }
 
 TEST_F(CudaAotRunTest, StatesShareAndAreIndependent) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 void fake_enqueue(void* of, void (*run)(void*), const void* data, size_t bytes);
+int cuPointerGetAttributes(unsigned count, int* attributes, void** values, uint64_t of);
 
 typedef struct {
   int64_t rows, columns, leading, batches, step;
@@ -18,6 +19,7 @@ typedef struct {
   layout a, b, d;
   const float *a_data, *b_data;
   float* result;
+  const void* workspace;
 } call;
 
 int cublasLtCreate(void** handle) {
@@ -83,11 +85,15 @@ int cublasLtMatmulPreferenceDestroy(void* of) {
   free(of);
   return 0;
 }
+/* Larger results want more. */
+static size_t workspace_for(const layout* d) {
+  return 1000 * (size_t)d->columns;
+}
 int cublasLtMatmulAlgoGetHeuristic(void* handle, void* of, void* a, void* b, void* c, void* d,
                                    void* preference, int most, void* found, int* count) {
-  (void)handle, (void)of, (void)a, (void)b, (void)c, (void)d, (void)preference, (void)most;
+  (void)handle, (void)of, (void)a, (void)b, (void)c, (void)preference, (void)most;
   memset(found, 0, 64);
-  *(size_t*)((char*)found + 64) = 1000; /* of workspace */
+  *(size_t*)((char*)found + 64) = workspace_for((const layout*)d);
   *count = 1;
   return 0;
 }
@@ -99,6 +105,12 @@ static float element(const layout* l, const float* data, int transposed, int64_t
 }
 static void run(void* data) {
   const call* c = (const call*)data;
+  /* Nothing comes of memory that is freed. */
+  unsigned type = 0;
+  int device = 0;
+  void* values[2] = {&type, &device};
+  cuPointerGetAttributes(2, NULL, values, (uint64_t)(uintptr_t)c->workspace);
+  if (type != 2) return;
   const int64_t depth = c->how.transposed[0] ? c->a.rows : c->a.columns;
   for (int64_t batch = 0; batch < c->d.batches; ++batch) {
     for (int64_t column = 0; column < c->d.columns; ++column) {
@@ -120,9 +132,9 @@ int cublasLtMatmul(void* handle, void* of, const void* alpha, const void* a, voi
                    void* d, void* d_layout, const void* algorithm, void* workspace, size_t bytes,
                    void* stream) {
   (void)handle, (void)alpha, (void)beta, (void)c, (void)c_layout, (void)algorithm;
-  if (bytes != 1000 || !workspace) return 7;
+  if (bytes != workspace_for((const layout*)d_layout) || !workspace) return 7;
   call now = {*(product*)of,   *(layout*)a_layout, *(layout*)b_layout, *(layout*)d_layout,
-              (const float*)a, (const float*)b,    (float*)d};
+              (const float*)a, (const float*)b,    (float*)d,          workspace};
   fake_enqueue(stream, run, &now, sizeof now);
   return 0;
 }
