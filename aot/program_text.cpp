@@ -333,7 +333,8 @@ class ProgramWriter::Impl {
     const std::string form = one ? "0" : fmt::format("forms_{}[position]", name);
     if (!one) programs_ += fmt::format("const uint8_t forms_{}[] = {{{}}};\n", name, list);
     const size_t known = part.space.symbols().size();
-    std::string head = signatureOf("run_" + name, known > 0);
+    const bool given = known > 0 || steps_.alwaysSized();
+    std::string head = signatureOf("run_" + name, given);
     std::string begin;
     if (p > 0) {
       // It is given the sizes that were known before.
@@ -345,7 +346,7 @@ class ProgramWriter::Impl {
           quoted(part.by), part.most);
       for (size_t s = 0; s + 1 < known; ++s) begin += fmt::format("before[{}], ", s);
       begin += "size};\n";
-    } else if (known == 0) {
+    } else if (!given) {
       begin = "  [[maybe_unused]] const int64_t* const sizes = nullptr;\n";
     }
     programs_ += fmt::format(
