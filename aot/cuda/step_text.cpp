@@ -14,6 +14,7 @@
 #include "aot/recording.h"
 #include "codegen/cpp/scalar_text.h"
 #include "codegen/cuda/kernel_text.h"
+#include "codegen/loop/lowering.h"
 #include "core/error.h"
 #include "runtime/cuda/loop_kernel.h"
 
@@ -96,6 +97,32 @@ std::string finishText(DType dtype) {
       fmt::arg("addend", read("p.addend[i]")),
       fmt::arg("sum", codegen::cudaConvert("sum", wide, dtype)),
       fmt::arg("zero", codegen::cudaConvert("0.0f", DType::Float, dtype)));
+}
+
+// Sizes that elements decide take all values, and each layout is a form of the program (aot/family.h). So rows are laid over
+// threads in few ways, an element after the other.
+void layCoarsely(const loop::Kernel& kernel, cuda::LaunchShape& shape, const Walk& walk) {
+  codegen::CudaLayout& layout = shape.layout;
+  layout.vector = 1;
+  int64_t units = walk.rows() * walk.elements;
+  if (kernel.reduced != 0) {
+    const int64_t points = walk.pointsOfRow();
+    if (layout.columns) {
+      layout.threads = points < 32 ? 1 : 8;
+      layout.block = kBlock;
+    } else {
+      layout.threads = points <= 32 ? 32 : points <= 256 ? 256 : 1024;
+      layout.block = std::max(kBlock, layout.threads);
+    }
+    const int64_t each = (points + layout.threads - 1) / layout.threads;
+    layout.kept = layout.columns || loop::makeSchedule(kernel).passes == 1 || each > 8 ? 0
+                  : each == 1                                                          ? 1
+                                                                                       : 8;
+    units = walk.rows() * layout.threads;
+  }
+  const int64_t blocks = (units + layout.block - 1) / layout.block;
+  shape.grid = static_cast<unsigned>(std::min<int64_t>(blocks, int64_t{kMultiprocessors} * 256));
+  shape.block = static_cast<unsigned>(layout.block);
 }
 
 [[noreturn]] void refuse(const std::string& name) {
@@ -246,9 +273,10 @@ void CudaStepWriter::write(const Step& step, const KernelStep& s) {
   }
   std::vector<int64_t> numbers;
   for (const uint64_t bits : s.numbers) numbers.push_back(static_cast<int64_t>(bits));
-  const std::optional<cuda::LaunchShape> shape =
+  std::optional<cuda::LaunchShape> shape =
       cuda::shapeOf(kernel, walk, touches, numbers, kMultiprocessors);
   if (!shape) return;
+  if (!program_->asks.empty()) layCoarsely(kernel, *shape, walk);
   const std::string name =
       this->kernel(step.name, "kernel", codegen::cudaKernelText("kernel", kernel, shape->layout));
   const codegen::CudaWords places(kernel, shape->layout);
