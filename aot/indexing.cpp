@@ -15,6 +15,7 @@
 #include "aot/kernel_maker.h"
 #include "aot/recording.h"
 #include "aot/selection.h"
+#include "aot/target.h"
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
@@ -52,12 +53,18 @@ struct Displacement {
 Displacement indexed(KernelMaker& maker, const Reach& reach) {
   Expression& e = maker.expression();
   const ExprBuilder b(e, DType::Long);
-  const auto number = [&](int64_t n) { return e.integer(n, DType::Long); };
-  Displacement place{number(0), e.integer(1, DType::Bool)};
+  const ScalarExpr zero = e.integer(0, DType::Long);
+  // The text of a device's kernel serves all sizes.
+  const auto number = [&](int64_t n) {
+    return recordedTarget() ? maker.number(static_cast<uint64_t>(n), DType::Long)
+                            : e.integer(n, DType::Long);
+  };
+  Displacement place{zero, e.integer(1, DType::Bool)};
   for (const IndexPart& part : reach.parts) {
     ScalarExpr i = e.convert(maker.load(part.index), DType::Long);
-    if (reach.from_end) i = b.select(b.lt(i, number(0)), b.add(i, number(part.size)), i);
-    place.inside = b.both(place.inside, b.both(b.ge(i, number(0)), b.lt(i, number(part.size))));
+    const ScalarExpr size = number(part.size);
+    if (reach.from_end) i = b.select(b.lt(i, zero), b.add(i, size), i);
+    place.inside = b.both(place.inside, b.both(b.ge(i, zero), b.lt(i, size)));
     place.elements = b.add(place.elements, b.mul(i, number(part.step)));
   }
   return place;
