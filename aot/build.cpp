@@ -381,6 +381,8 @@ namespace {
 std::vector<std::string> compiling(const std::string& compiler) {
   return {compiler, "-std=c++17", "-O3", "-march=x86-64-v3", "-ffp-contract=off", "-fno-math-errno",
           "-fno-trapping-math",
+          // Steps whose elements have other types take turns in the same memory.
+          "-fno-strict-aliasing",
           // Nothing here throws; without it the C++ library is loaded.
           "-fno-exceptions", "-fPIC", "-fopenmp"};
 }

@@ -53,7 +53,7 @@ std::string Workshop::compile(const std::string& compiler, const std::string& mo
   library_ = folder_ + "/models.so";
   std::string command = fmt::format(
       "cd '{}' && {} -std=c++17 -O2 -march=x86-64-v3 -ffp-contract=off -fno-math-errno "
-      "-fno-trapping-math -fPIC -shared -Wall -Wextra -Werror {} -o models.so",
+      "-fno-trapping-math -fno-strict-aliasing -fPIC -shared -Wall -Wextra -Werror {} -o models.so",
       folder_, compiler, more);
   for (const std::string& source : sources_) command += " " + source;
   command += " -ldnnl 2>&1";

@@ -314,6 +314,29 @@ TEST(AotElementsTest, CompilesUnderClang) {
 }
 
 // Errors that elements decide are errors of the call.
+// Elements are moved by their width and computed with by their type; a compiler that takes these for different memory puts
+// the copy behind the writes.
+TEST(AotElementsTest, WritesStayBehindTheCopyThatTheyChange) {
+  const Program program = compile(R"(
+def main(x: Tensor, i: Tensor, v: Tensor) -> Tensor:
+    y = x.clone()
+    y.scatter_(0, i, v)
+    return y
+)");
+  const Tensor x = testing_aot::tensorOf("4x3xf32", 1), i = testing_aot::tensorOf("2x3xi64", 2);
+  const Tensor v = testing_aot::tensorOf("2x3xf32", 3);
+  Workshop workshop("behind_a_copy");
+  workshop.add("written", program.function("main"), {x, i, v});
+  ASSERT_EQ(workshop.compile("g++", "-O3 -fopenmp"), "");
+  const Workshop::Model model = workshop.load("written");
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, workshop.weightsOf("written").c_str()), WICK_AOT_OK) << state.error;
+  const std::vector<Tensor> outputs = testing_aot::outputsFor(model, state, {x, i, v});
+  ASSERT_EQ(testing_aot::call(model, state, {x, i, v}, outputs), "");
+  testing_aot::expectSame(program.call("main", {x, i, v}).toTensor(), outputs.at(0));
+  model.free(&state);
+}
+
 TEST(AotElementsTest, ElementsRaise) {
   const auto said = [](const std::string& name, const std::string& body,
                        const std::vector<Tensor>& good, const std::vector<Tensor>& bad) {

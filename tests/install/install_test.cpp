@@ -505,7 +505,7 @@ TEST_F(InstalledTest, CompiledModelsLinkTheRuntime) {
     fs::remove(fs::path(out) / file);
   }
   const Outcome compiled =
-      run("g++ -std=c++17 -O2 -march=x86-64-v3 -ffp-contract=off -fopenmp -I" + at +
+      run("g++ -std=c++17 -O2 -march=x86-64-v3 -ffp-contract=off -fno-strict-aliasing -fopenmp -I" + at +
           "/include/wick/aot -I" + out + " " + out + "/digits.cpp -x c examples/ahead/digits.c" +
           " -x none " + at + "/lib/libwick-aot.a -ldnnl -o " + out + "/read");
   ASSERT_EQ(compiled.code, 0) << compiled.text;
