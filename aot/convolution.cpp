@@ -115,13 +115,13 @@ std::optional<ConvolutionStep> ownConvolution(const Tensor& weight, bool has_bia
   if (params.transposed || spatial > 2 || !finishes || !known.defined()) return std::nullopt;
   const int64_t points = weight.numel() / (weight.size(0) * weight.size(1));
   if (points > kMostPoints) return std::nullopt;
-  const Tensor dense = known.contiguous();
   const bool by_winograd = paysByWinograd(weight, params, output);
   if (!by_winograd && !recordedChoices().standalone) {
     const std::string kernel = onednn::kernelOfConvolution(weight, has_bias, params, has_residual,
                                                            activation, input, output);
     if (kernel != "jit:avx2" && kernel != "jit_1x1:avx2") return std::nullopt;
   }
+  const Tensor dense = known.contiguous();
   // Points in the padding are multiplied by zeros rather than left out.
   if (!allFinite(dense)) return std::nullopt;
   ConvolutionStep step;

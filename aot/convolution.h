@@ -22,7 +22,7 @@ Tensor packConvolution(const Tensor& weight, int64_t groups);
 
 // A weight [results, channels, 3, 3] as wick_aot_winograd.h wants it; results are a multiple of 16.
 Tensor packWinograd(const Tensor& weight);
-// How many tiles it computes at a time, of so many, and how many elements of scratch they have.
+// How many of `tiles` it computes at a time, and how many elements of scratch those have.
 int64_t winogradTiles(int64_t tiles, int64_t channels, int64_t results);
 int64_t winogradScratch(int64_t tiles_at_once, int64_t channels, int64_t results);
 

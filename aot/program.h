@@ -98,7 +98,7 @@ struct LibraryStep {
 
 // A convolution that wick_aot::convolve computes (aot/runtime/wick_aot_convolution.h), over images whose
 // channels lie innermost. `weights` are packed as is told there. By Winograd's method (wick_aot_winograd.h) there is
-// `scratch`, for so many tiles at once.
+// `scratch`, for `tiles_at_once`.
 struct ConvolutionStep {
   int64_t samples = 1, groups = 1;
   std::array<int64_t, 2> input{1, 1}, result{1, 1}, kernel{1, 1}, stride{1, 1}, dilation{1, 1},

@@ -14,7 +14,7 @@ namespace wick::aot {
 
 using Operand = FunctionStep::Operand;
 
-// Memory of so many words of 64 bits, which the next kernel writes first.
+// Memory of `words` words of 64 bits, which the next kernel writes first.
 Operand memoryOf(int64_t words, DType dtype = DType::Long);
 Operand asRead(Operand operand);
 Operand asChanged(Operand operand);

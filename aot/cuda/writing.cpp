@@ -10,6 +10,7 @@
 #include "aot/cuda/function_steps.h"
 #include "codegen/cuda/scalar_text.h"
 #include "core/error.h"
+#include "runtime/cuda/element_texts.h"
 #include "runtime/cuda/reduce_at.h"
 
 namespace wick::aot {
@@ -28,19 +29,6 @@ extern "C" __global__ void __launch_bounds__(256) put(const __grid_constant__ Wo
   }}
 }}
 )";
-
-std::string wordType(size_t bytes) {
-  switch (bytes) {
-    case 1:
-      return "unsigned char";
-    case 2:
-      return "unsigned short";
-    case 4:
-      return "unsigned";
-    default:
-      return "unsigned long long";
-  }
-}
 
 // The numbers: how many. `kernel` is given to, from, positions in order, and the numbers of their elements.
 std::vector<AnyStep> inOrder(const FunctionStep& s, std::string text, const char* kernel) {
@@ -65,7 +53,7 @@ ops::Reduction reductionOf(std::string_view function) {
 
 // ---- where a mask is true ----
 
-// A block of threads goes over so many elements.
+// How many elements a block of threads goes over.
 constexpr int64_t kChunk = 2048;
 constexpr const char* kCountSet = R"(
 struct Words { const unsigned char* mask; long long* counts; long long n, chunks; };
@@ -154,7 +142,7 @@ std::vector<AnyStep> placed(const FunctionStep& s) {
       kernelOf(kCountSet, "countSet", chunks * 256, {s.operands[1], counts}, {n, chunks}));
   steps.emplace_back(FunctionStep{kAddCounts, {asChanged(counts)}, {chunks, most}, s.complaint});
   steps.emplace_back(kernelOf(
-      fmt::format(fmt::runtime(kPlaceSet), fmt::arg("type", wordType(s.operands[0].bytes))),
+      fmt::format(fmt::runtime(kPlaceSet), fmt::arg("type", cuda::movedType(s.operands[0].bytes))),
       "placeSet", chunks * 256, {s.operands[0], s.operands[1], s.operands[2], asRead(counts)},
       {n, most, chunks}));
   return steps;
@@ -166,7 +154,8 @@ std::vector<AnyStep> writingSteps(const FunctionStep& s, std::string_view name) 
   const DType type = s.operands.empty() ? DType::Float : s.operands[0].dtype;
   if (name == "putAt") {
     return inOrder(
-        s, fmt::format(fmt::runtime(kPut), fmt::arg("type", wordType(s.operands[0].bytes))), "put");
+        s, fmt::format(fmt::runtime(kPut), fmt::arg("type", cuda::movedType(s.operands[0].bytes))),
+        "put");
   }
   if (name == "addAt") {
     return inOrder(s, cuda::reduceRunsText(type, ops::Reduction::Sum, true), "reduceRuns");

@@ -93,7 +93,8 @@ int wick_cuda_fail(wick_aot_state* state, int code, const char* format, ...)
 int wick_cuda_check(wick_aot_state* state, int result, const char* what);
 /* Opens one of the libraries, which ends with null; null and an error when there is none. */
 void* wick_cuda_open(wick_aot_state* state, const char* const* names);
-/* Makes the workspace so large. What graphs of the caller have the address of is kept. An error while the caller captures. */
+/* Gives the workspace at least that size. A workspace whose address graphs of the caller have is kept until the state is
+   freed. An error while the caller captures. */
 int wick_cuda_reserve(wick_aot_state* state, size_t bytes);
 
 int wick_cuda_open_libraries(wick_aot_state* state);

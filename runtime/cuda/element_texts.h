@@ -3,11 +3,15 @@
 // complaint come last.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "core/dtype.h"
 
 namespace wick::cuda {
+
+// The type of elements that are only moved, whatever they mean: 1, 2, 4, 8 or 16 bytes.
+std::string movedType(size_t bytes);
 
 // "samples" of an input at the points of a grid, of float32 or float64. From, grid, to; batch, channels, points, depth,
 // height, width, spatial, interpolation, padding, align.

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/element_texts.h"
 #include "runtime/cuda/reduce_at.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
@@ -53,9 +54,10 @@ extern "C" __global__ void __launch_bounds__(256) indexed(const __grid_constant_
 }}
 )";
 
-// Elements that are only moved are so many bytes, whatever they mean.
-std::string movedType(size_t item) {
-  switch (item) {
+}  // namespace
+
+std::string movedType(size_t bytes) {
+  switch (bytes) {
     case 1:
       return "unsigned char";
     case 2:
@@ -68,6 +70,8 @@ std::string movedType(size_t item) {
       return "ulonglong2";
   }
 }
+
+namespace {
 
 // At each point of `sizes`: element self[sum of coordinates * self_steps + indices] meets
 // value[coordinates * value_steps].

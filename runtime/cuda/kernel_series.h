@@ -21,7 +21,7 @@ struct KernelSeries {
     std::vector<int> addresses;
     std::vector<int64_t> numbers;
   };
-  std::vector<int64_t> memory;  // so many words of 64 bits each
+  std::vector<int64_t> memory;  // words of 64 bits, of each
   std::vector<Kernel> kernels;
 };
 

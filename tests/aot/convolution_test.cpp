@@ -66,33 +66,48 @@ float* data(const Tensor& t) {
   return t.defined() ? t.data<float>() : nullptr;
 }
 
+// What the engine computes of a case, and where a result is to be computed.
+struct Example {
+  Example(const Case& c, const Tensor& weight)
+      : params(paramsOf(c)),
+        x(randomTensor(c.input, MemoryFormat::ChannelsLast, 1)),
+        bias(c.bias ? randomTensor({c.weight[0]}, MemoryFormat::Contiguous, 3) : Tensor()),
+        size(convolutionOutputSize("conv2d", x, weight, bias, params)),
+        residual(c.residual ? randomTensor(size, MemoryFormat::ChannelsLast, 4) : Tensor()),
+        expected(onednn::convolution("conv2d", x, weight, bias, params, residual, c.activation,
+                                     size, true)),
+        call(callOf(c, weight, size)) {}
+  Tensor empty() const {
+    return Tensor::full(size, 77, DType::Float).contiguous(MemoryFormat::ChannelsLast);
+  }
+
+  const ConvolutionParams params;
+  const Tensor x, bias;
+  const DimVector size;
+  const Tensor residual, expected;
+  const wick_aot::Convolution call;
+};
+
 // How many elements differ in bits, and the largest difference.
 struct Difference {
   int64_t count = 0;
   double largest = 0;
 };
 Difference compare(const Case& c, const Tensor& weight) {
-  const Tensor x = randomTensor(c.input, MemoryFormat::ChannelsLast, 1);
-  const Tensor bias = c.bias ? randomTensor({c.weight[0]}, MemoryFormat::Contiguous, 3) : Tensor();
-  const ConvolutionParams p = paramsOf(c);
-  const DimVector size = convolutionOutputSize("conv2d", x, weight, bias, p);
-  const Tensor residual = c.residual ? randomTensor(size, MemoryFormat::ChannelsLast, 4) : Tensor();
-  const Tensor expected =
-      onednn::convolution("conv2d", x, weight, bias, p, residual, c.activation, size, true);
-  const Tensor found = Tensor::full(size, 77, DType::Float).contiguous(MemoryFormat::ChannelsLast);
+  const Example e(c, weight);
+  const Tensor found = e.empty();
   const Tensor packed = aot::packConvolution(weight, c.groups);
-  const wick_aot::Convolution call = callOf(c, weight, size);
-  wick_aot::convolve(call, data(x), data(packed), data(bias), data(residual), data(found));
+  wick_aot::convolve(e.call, data(e.x), data(packed), data(e.bias), data(e.residual), data(found));
   Difference difference;
   for (int64_t i = 0; i < found.numel(); ++i) {
-    const float a = data(expected)[i], b = data(found)[i];
+    const float a = data(e.expected)[i], b = data(found)[i];
     if (std::memcmp(&a, &b, sizeof a) == 0) continue;
     ++difference.count;
     difference.largest = std::max(difference.largest, std::abs(static_cast<double>(a) - b));
   }
   // oneDNN has other orders for other processors, and for few channels.
-  const std::string kernel =
-      onednn::kernelOfConvolution(weight, c.bias, p, c.residual, c.activation, c.input, size);
+  const std::string kernel = onednn::kernelOfConvolution(weight, c.bias, e.params, c.residual,
+                                                         c.activation, c.input, e.size);
   if (kernel != "jit:avx2" && kernel != "jit_1x1:avx2") {
     EXPECT_LT(difference.largest, 1e-4) << kernel;
     difference.count = 0;
@@ -139,36 +154,29 @@ class WinogradTest : public testing::TestWithParam<Case> {};
 TEST_P(WinogradTest, IsNearTheDefinition) {
   const Case& c = GetParam();
   const Tensor weight = randomTensor(c.weight, MemoryFormat::Contiguous, 2);
-  const Tensor x = randomTensor(c.input, MemoryFormat::ChannelsLast, 1);
-  const Tensor bias = c.bias ? randomTensor({c.weight[0]}, MemoryFormat::Contiguous, 3) : Tensor();
-  const ConvolutionParams p = paramsOf(c);
-  const DimVector size = convolutionOutputSize("conv2d", x, weight, bias, p);
-  const Tensor residual = c.residual ? randomTensor(size, MemoryFormat::ChannelsLast, 4) : Tensor();
-  const Tensor expected =
-      onednn::convolution("conv2d", x, weight, bias, p, residual, c.activation, size, true);
+  const Example e(c, weight);
+  const wick_aot::Convolution& call = e.call;
   double largest = 0;
-  for (int64_t i = 0; i < expected.numel(); ++i) {
-    largest = std::max(largest, std::abs(static_cast<double>(data(expected)[i])));
+  for (int64_t i = 0; i < e.expected.numel(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(data(e.expected)[i])));
   }
-  const wick_aot::Convolution call = callOf(c, weight, size);
   const Tensor packed = aot::packWinograd(weight);
   const int64_t tiles = wick_aot::winograd::tilesOf(call);
-  // All tiles at once, and so few that the last part has fewer.
+  // As many as are computed at once, and seven, so that the last part has fewer.
   for (const int64_t at_once : {aot::winogradTiles(tiles, call.in_channels, call.out_channels),
                                 std::min(tiles, int64_t{7})}) {
     Tensor before;
     for (const bool wide : {false, true}) {
       if (wide && !__builtin_cpu_supports("avx512f")) continue;
-      const Tensor found =
-          Tensor::full(size, 77, DType::Float).contiguous(MemoryFormat::ChannelsLast);
+      const Tensor found = e.empty();
       const int64_t kept = aot::winogradScratch(at_once, call.in_channels, call.out_channels);
       // One more element, which stays as it is.
       const Tensor scratch = Tensor::full(DimVector{kept + 1}, 55, DType::Float);
-      wick_aot::convolveByWinograd(call, at_once, data(x), data(packed), data(bias), data(residual),
-                                   data(found), data(scratch), wide);
+      wick_aot::convolveByWinograd(call, at_once, data(e.x), data(packed), data(e.bias),
+                                   data(e.residual), data(found), data(scratch), wide);
       EXPECT_EQ(data(scratch)[kept], 55);
       for (int64_t i = 0; i < found.numel(); ++i) {
-        ASSERT_NEAR(data(found)[i], data(expected)[i], 2e-6 * std::max(largest, 1.0)) << i;
+        ASSERT_NEAR(data(found)[i], data(e.expected)[i], 2e-6 * std::max(largest, 1.0)) << i;
       }
       if (before.defined()) {
         EXPECT_EQ(std::memcmp(data(before), data(found),

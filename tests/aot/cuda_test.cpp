@@ -389,27 +389,35 @@ TEST_F(CudaAotRunTest, HostTensorsAreCopied) {
   EXPECT_EQ(fakes_.count("fake_allocations"), 0);
 }
 
+struct Placed {
+  std::vector<wick_aot_tensor> given, taken;
+};
+// Tensors of at most 1024 bytes in memory of the device, with the elements of inputs.
+Placed placed(uint64_t next, const std::vector<Tensor>& in, const std::vector<Tensor>& out) {
+  Placed all;
+  for (const Tensor& t : in) {
+    all.given.push_back(describe(t));
+    all.given.back().data = std::memcpy(reinterpret_cast<void*>(next), t.rawData(),
+                                        static_cast<size_t>(t.numel()) * sizeof(float));
+    next += 1024;
+  }
+  for (const Tensor& t : out) {
+    all.taken.push_back(describe(t));
+    all.taken.back().data = reinterpret_cast<void*>(next);
+    next += 1024;
+  }
+  return all;
+}
+
 TEST_F(CudaAotRunTest, TensorsOfTheDeviceStay) {
   const Workshop::Model model = models().workshop.load("products");
   wick_aot_state state;
   ASSERT_EQ(model.init(&state, nullptr), WICK_AOT_OK) << state.error;
   const std::vector<Tensor> in = inputs(), out = outputsFor(model, state, in);
-  std::vector<wick_aot_tensor> given, taken;
   auto* allocate = fakes_.find<int(uint64_t*, size_t)>("cuMemAlloc_v2");
   uint64_t memory = 0;
   ASSERT_EQ(allocate(&memory, 8192), 0);
-  uint64_t next = memory;
-  for (const Tensor& t : in) {
-    given.push_back(describe(t));
-    given.back().data = std::memcpy(reinterpret_cast<void*>(next), t.rawData(),
-                                    static_cast<size_t>(t.numel()) * sizeof(float));
-    next += 1024;
-  }
-  for (const Tensor& t : out) {
-    taken.push_back(describe(t));
-    taken.back().data = reinterpret_cast<void*>(next);
-    next += 1024;
-  }
+  auto [given, taken] = placed(memory, in, out);
   const int copies = fakes_.count("fake_copies");
   for (int round = 0; round < 3; ++round) {
     ASSERT_EQ(model.forward(&state, given.data(), taken.data()), WICK_AOT_OK) << state.error;
@@ -516,19 +524,7 @@ TEST_F(CudaAotRunTest, CapturedWorkspaceStays) {
   ASSERT_EQ(fakes_.find<int(uint64_t*, size_t)>("cuMemAlloc_v2")(&memory, 8192), 0);
   const auto callOnDevice = [&](wick_aot_state& s, int64_t rows) {
     const std::vector<Tensor> in = inputs(rows), out = outputsFor(model, s, in);
-    std::vector<wick_aot_tensor> given, taken;
-    uint64_t next = memory;
-    for (const Tensor& t : in) {
-      given.push_back(describe(t));
-      given.back().data = std::memcpy(reinterpret_cast<void*>(next), t.rawData(),
-                                      static_cast<size_t>(t.numel()) * sizeof(float));
-      next += 1024;
-    }
-    for (const Tensor& t : out) {
-      taken.push_back(describe(t));
-      taken.back().data = reinterpret_cast<void*>(next);
-      next += 1024;
-    }
+    auto [given, taken] = placed(memory, in, out);
     return model.forward(&s, given.data(), taken.data());
   };
   auto* begin = fakes_.find<int(void*, int)>("cuStreamBeginCapture_v2");
