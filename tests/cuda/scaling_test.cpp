@@ -126,7 +126,8 @@ TEST(Scaling, TheClassDoesWhatPyTorchsDoes) {
   EXPECT_EQ(other.currentScale(), 1024);
   EXPECT_TRUE(other.stateDict().equals(state));
   EXPECT_ERROR(other.loadStateDict(IValue(int64_t{1})), "expected a dict");
-  EXPECT_ERROR(other.loadStateDict(GradScaler({.enabled = false}).stateDict()), "has no");
+  EXPECT_ERROR(other.loadStateDict(GradScaler({.enabled = false}).stateDict()),
+               "there is no 'growth_factor'");
 }
 
 TEST(Scaling, WrongUse) {
