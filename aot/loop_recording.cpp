@@ -442,7 +442,7 @@ void Recording::raise(const std::string& message) {
 
 Tensor Recording::select(const Tensor& from_in, int64_t dim, const Tensor& index) {
   const Tensor from = constant(from_in);
-  const Tensor first = from.size(dim) > 0 ? from.select(dim, 0) : Tensor();
+  Tensor first = from.size(dim) > 0 ? from.select(dim, 0) : Tensor();
   if (!first.defined()) {
     throw NotAhead(
         "an index that elements of a tensor decide is not available ahead of time in a dimension "
@@ -462,7 +462,7 @@ Tensor Recording::select(const Tensor& from_in, int64_t dim, const Tensor& index
   windows_[step.window] = step.from.buffer;
   program_.buffers[step.window].kind = Buffer::Kind::Window;
   const bool own = std::exchange(own_steps_, true);
-  add("select", std::move(step));
+  add("select", step);
   own_steps_ = own;
   return Tensor::fromStorage(memory.storage(), from.dtype(), first.sizes(), first.strides(), 0);
 }

@@ -287,7 +287,7 @@ class Matcher {
     std::string why;
     TypePtr formal = argument.type;
     if (formal->hasFreeVariables()) {
-      TypePtr actual = value->type();
+      const TypePtr& actual = value->type();
       auto matched = matchTypeVariables(formal, actual, bindings_, &why);
       if (!matched) {
         bool defaulted = formal->kind() == TypeKind::Var && has_tensor_list_;

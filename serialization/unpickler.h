@@ -132,7 +132,7 @@ class Unpickler {
   void newObject();
   void reduce();
   void build();
-  Item call(const GlobalObject& function, const TupleObject& args);
+  Item call(const GlobalObject& function, const TupleObject& tuple);
   IValue rebuildTensor(const std::vector<IValue>& args, bool with_dtype);
   Tensor ownBools(Tensor tensor);
   Tensor copied(const Tensor& tensor);

@@ -102,7 +102,7 @@ class Optimizer {
   // left alone.
   Optimizer(std::vector<Tensor> parameters, UpdateRule rule);
   Optimizer(const Module& module, UpdateRule rule)
-      : Optimizer(distinctParameters(module), std::move(rule)) {}
+      : Optimizer(distinctParameters(module), rule) {}
   ~Optimizer();
   Optimizer(Optimizer&&) noexcept;
   Optimizer& operator=(Optimizer&&) noexcept;

@@ -50,7 +50,7 @@ void read(const IValue& value, const char* name, std::array<double, 2>& field) {
   if ((!value.isTuple() && !value.isList()) || value.elements().size() != 2) {
     refuse(fmt::format("'{}' is {}, expected two numbers", name, value.tagName()));
   }
-  const auto elements = value.elements();
+  const std::vector<IValue>& elements = value.elements();
   for (size_t i = 0; i < 2; ++i) field[i] = numberOf(elements[i], name);
 }
 
@@ -140,7 +140,7 @@ void OptimizerState::readGroup(const IValue& saved, std::map<int64_t, size_t>& p
                        group.parameters.size()));
   }
   for (size_t i = 0; i < numbers.size(); ++i) {
-    const IValue n = numbers[i];
+    const IValue& n = numbers[i];
     if (!n.isInt()) {
       refuse(fmt::format("{}: 'params' holds {}, expected numbers", where, n.tagName()));
     }

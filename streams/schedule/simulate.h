@@ -40,7 +40,7 @@ struct Cluster {
 //    "between": {"latency_us": 20, "gigabytes_per_s": 12.5},
 //    "items": 1000, "queue": 4}
 // UsageError for anything else.
-Cluster parseCluster(std::string_view json);
+Cluster parseCluster(std::string_view text);
 
 struct Prediction {
   int64_t stages = 0;

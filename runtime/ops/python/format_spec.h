@@ -26,7 +26,7 @@ struct FormatSpec {
 
 // The value as Python's format() writes it. RuntimeError of class ValueError for a specification
 // that the value's type does not have, TypeError for types that have none.
-std::string formatWith(const IValue& value, const FormatSpec& spec);
+std::string formatWith(const IValue& value, const FormatSpec& given);
 std::string formatWith(const IValue& value, std::string_view spec);
 
 // The number that a tensor of one element holds. RuntimeError of class TypeError for others.

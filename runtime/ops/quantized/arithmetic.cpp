@@ -152,7 +152,7 @@ Tensor multipliedByNumber(const Tensor& qa, const Scalar& number) {
   const IntegerRange range = rangeOf(qa.dtype());
   const int64_t ends = range.least + range.most;
   const int64_t zero = factor == 0 ? 0 : ends - q.zeroPoint();
-  const Tensor turned = mapIntegers(op, qa, [=](int64_t v) { return factor == 0 ? 0 : ends - v; });
+  Tensor turned = mapIntegers(op, qa, [=](int64_t v) { return factor == 0 ? 0 : ends - v; });
   turned.impl()->become(TensorKind::Quantized,
                         Quantizer::perTensor(factor == 0 ? 1.0 : -factor * q.scale(), zero));
   if (!kRelu) return turned;

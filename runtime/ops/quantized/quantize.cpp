@@ -108,11 +108,12 @@ Tensor makePerChannel(const Tensor& self, const Tensor& scale, const Tensor& zer
                       int64_t axis) {
   const char* op = "_make_per_channel_quantized_tensor";
   const DType dtype = quantizedOf(op, self);
-  Ref<Quantizer> quantizer = Quantizer::perChannel(scale, zero_point, wrapDim(axis, self.dim()));
+  const Ref<Quantizer> quantizer =
+      Quantizer::perChannel(scale, zero_point, wrapDim(axis, self.dim()));
   WICK_CHECK(self.dim() > 0 && self.size(axis) == scale.numel(),
              "{}: expected a scale for each index along dimension {} of {}, got {}", op, axis,
              self.describe(), scale.numel());
-  return quantizedFrom(self.clone(), dtype, std::move(quantizer));
+  return quantizedFrom(self.clone(), dtype, quantizer);
 }
 
 // The four arguments of factories; the dtype is a quantized one.

@@ -10,7 +10,6 @@ namespace wick::ops::quantized {
 namespace {
 
 using recurrent::CellKind;
-using recurrent::Options;
 using recurrent::Result;
 using recurrent::State;
 using recurrent::Weights;
@@ -108,7 +107,7 @@ IValue makeDynamic(const IValue& w_ih, const IValue& w_hh, const Tensor& bias_ih
   cell->hidden_layer = w_hh;
   cell->input_bias = bias_ih;
   cell->hidden_bias = bias_hh;
-  return makeNative(kCellClass, std::move(cell));
+  return makeNative(kCellClass, cell);
 }
 IValue makeHalf(const IValue& w_ih, const IValue& w_hh) {
   const char* op = "quantized::make_quantized_cell_params_fp16";
@@ -118,7 +117,7 @@ IValue makeHalf(const IValue& w_ih, const IValue& w_hh) {
   cell->kind = CellParams::Kind::Half;
   cell->input_layer = w_ih;
   cell->hidden_layer = w_hh;
-  return makeNative(kCellClass, std::move(cell));
+  return makeNative(kCellClass, cell);
 }
 
 constexpr uint32_t kPlain = kNotDifferentiable | kAnyKind;
