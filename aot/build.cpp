@@ -37,6 +37,15 @@ constexpr const char* kNumbers =
 constexpr const char* kElements =
 #include "aot/wick_aot_elements.h.inc"
     ;
+constexpr const char* kLayers =
+#include "aot/wick_aot_layers.h.inc"
+    ;
+constexpr const char* kFactorizations =
+#include "aot/wick_aot_lapack.h.inc"
+    ;
+constexpr const char* kRandom =
+#include "aot/wick_aot_random.h.inc"
+    ;
 constexpr const char* kConvolution =
 #include "aot/wick_aot_convolution.h.inc"
     ;
@@ -51,7 +60,7 @@ constexpr const char* kBlocks =
     ;
 
 constexpr size_t kWeightsHeader = 64;
-constexpr uint32_t kFormatVersion = 5;
+constexpr uint32_t kFormatVersion = 6;
 
 // FNV-1a, over words where there are some.
 class Fingerprint {
@@ -161,7 +170,7 @@ struct Source {
 };
 Source sourceText(const std::vector<Entry>& entries, const std::vector<WrittenProgram>& written,
                   const ProgramText& text, int64_t memory_bytes, int64_t weights_bytes,
-                  const BuildOptions& options, const Target::Parts& parts) {
+                  const BuildOptions& options, const Target::Parts& parts, bool draws) {
   Source source;
   const bool library = text.primitives > 0, embeds = options.embed_weights && weights_bytes > 0;
   const Target* const target = options.target;
@@ -197,7 +206,7 @@ Source sourceText(const std::vector<Entry>& entries, const std::vector<WrittenPr
   source.before += fmt::format(
       "static const wick_aot_model model = {{\n    WICK_AOT_VERSION, \"{}\", ", options.name);
   source.after = fmt::format(
-      "u, {0}, {1},\n    signatures, {2},\n    {3}, {4}, {5}, {6}, {7}}};\n\n"
+      "u, {0}, {1},\n    signatures, {2},\n    {3}, {4}, {5}, {6}, {7}, {10}}};\n\n"
       "const wick_aot_model* {8}_model(void) {{ return &model; }}\n\n"
       "int {8}_init(wick_aot_state* state, const char* weights) {{\n"
       "  return wick_aot_init(&model, state, weights);\n}}\n\n"
@@ -209,7 +218,12 @@ Source sourceText(const std::vector<Entry>& entries, const std::vector<WrittenPr
       : library ? "&wick_aot_onednn"
                 : "nullptr",
       library && !target ? "primitives" : "nullptr", target ? 0 : text.primitives,
-      target ? parts.program : "nullptr", options.name, parts.functions);
+      target ? parts.program : "nullptr", options.name, parts.functions, draws ? 1 : 0);
+  if (draws) {
+    source.after += fmt::format(
+        "\nvoid {0}_seed(wick_aot_state* state, uint64_t seed) {{ wick_aot_seed(state, seed); }}\n",
+        options.name);
+  }
   for (const Method& method : methodsOf(entries)) {
     std::string cases;
     for (size_t i = method.first; i < method.first + method.count; ++i) {
@@ -250,7 +264,7 @@ void sortByMethod(std::vector<Entry>& entries, bool for_device) {
     for (char& c : entry.method) {
       if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
     }
-    for (const char* taken : {"init", "free", "model"}) {
+    for (const char* taken : {"init", "free", "model", "seed"}) {
       if (entry.method == taken) entry.method += "_";
     }
     for (const char* taken : {"set_stream", "wait"}) {
@@ -310,8 +324,8 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
   result.weights_bytes = weights.bytes();
   Target::Parts parts;
   if (target) parts = target->parts(*steps, options.name, text, result.memory_bytes);
-  const Source source =
-      sourceText(entries, written, text, result.memory_bytes, result.weights_bytes, options, parts);
+  const Source source = sourceText(entries, written, text, result.memory_bytes,
+                                   result.weights_bytes, options, parts, steps->draws());
   Fingerprint fingerprint;
   for (const File& file : parts.files) fingerprint.add(file.text);
   fingerprint.add(source.before);
@@ -335,13 +349,20 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
       write_weights(std::string((kAlignment - bytes % kAlignment) % kAlignment, '\0'));
     }
   }
-  result.files = {{options.name + ".h", headerText(entries, written, options, parts.declarations)},
-                  {options.name + ".cpp",
-                   source.before + fmt::format("{:#x}", fingerprint.value()) + source.after},
-                  {"wick_aot.h", kRuntimeHeader},
-                  {"wick_aot.c", kRuntimeSource},
-                  {"wick_aot_onednn.h", kLibraryHeader},
-                  {"wick_aot_numbers.h", kNumbers}};
+  const std::string seed =
+      steps->draws() ? fmt::format(
+                           "/* Lets random numbers begin anew, as torch.manual_seed() does. */\n"
+                           "void {}_seed(wick_aot_state* state, uint64_t seed);\n",
+                           options.name)
+                     : "";
+  result.files = {
+      {options.name + ".h", headerText(entries, written, options, parts.declarations + seed)},
+      {options.name + ".cpp",
+       source.before + fmt::format("{:#x}", fingerprint.value()) + source.after},
+      {"wick_aot.h", kRuntimeHeader},
+      {"wick_aot.c", kRuntimeSource},
+      {"wick_aot_onednn.h", kLibraryHeader},
+      {"wick_aot_numbers.h", kNumbers}};
   result.sources = {options.name + ".cpp", "wick_aot.c"};
   if (target) {
     result.for_device = true;
@@ -353,12 +374,16 @@ BuildResult build(std::vector<Entry> entries, const BuildOptions& options,
   }
   for (const auto& [name, content] : {std::pair{"wick_aot_loops.h", kLoops},
                                       {"wick_aot_elements.h", kElements},
+                                      {"wick_aot_layers.h", kLayers},
+                                      {"wick_aot_random.h", kRandom},
                                       {"wick_aot_convolution.h", kConvolution},
                                       {"wick_aot_winograd.h", kWinograd},
                                       {"grid_points.h", kGridPoints},
                                       {"small_gemm_blocks.h", kBlocks}}) {
     result.files.push_back({name, content});
   }
+  result.needs_lapack = text.includes.find("wick_aot_lapack.h") != std::string::npos;
+  if (result.needs_lapack) result.files.push_back({"wick_aot_lapack.h", kFactorizations});
   result.needs_onednn = text.primitives > 0;
   if (result.needs_onednn) {
     result.files.push_back({"wick_aot_onednn.c", kLibrarySource});
@@ -397,6 +422,7 @@ std::vector<std::string> compileCommand(const BuildResult& result, const std::st
   words.insert(words.end(), result.sources.begin(), result.sources.end());
   if (result.for_device) words.insert(words.end(), {"-ldl", "-lpthread"});
   if (result.needs_onednn) words.push_back("-ldnnl");
+  if (result.needs_lapack) words.push_back("-lopenblas");
   return words;
 }
 

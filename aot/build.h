@@ -32,7 +32,7 @@ struct BuildResult {
   std::vector<File> files;           // the model's source and header, and those of the runtime
   std::string weights_file;          // the name; "" when there are no weights
   std::vector<std::string> sources;  // of the files, those that are compiled
-  bool needs_onednn = false;
+  bool needs_onednn = false, needs_lapack = false;
   bool for_device = false;  // whether there is a target
   size_t steps = 0, kernels = 0, primitives = 0;
   int64_t memory_bytes = 0, weights_bytes = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "aot/pack_weights.h"
+#include "aot/random.h"
 #include "aot/recording.h"
 #include "aot/step_text.h"
 #include "codegen/loop/kernel.h"
@@ -54,10 +55,13 @@ class CpuStepWriter : public StepWriter {
     by_winograd_ = other.by_winograd_;
     computes_numbers_ = other.computes_numbers_;
     moves_elements_ = other.moves_elements_;
+    draws_ = other.draws_;
+    factorizes_ = other.factorizes_;
   }
   std::string includes(size_t primitives) const override;
   std::string functions(size_t primitives) const override;
   std::string tables() const override { return tables_; }
+  bool draws() const override { return draws_; }
   std::string names() const override {
     return "  [[maybe_unused]] const unsigned char* const w = state->weights;\n"
            "  [[maybe_unused]] unsigned char* const m = state->memory;\n"
@@ -97,7 +101,8 @@ class CpuStepWriter : public StepWriter {
   // By text.
   std::map<std::string, std::string> table_names_, axes_names_, convolution_names_;
   std::string tables_;
-  bool convolves_ = false, by_winograd_ = false, computes_numbers_ = false, moves_elements_ = false;
+  bool convolves_ = false, by_winograd_ = false, computes_numbers_ = false, moves_elements_ = false,
+       draws_ = false, factorizes_ = false;
 };
 
 std::string CpuStepWriter::includes(size_t primitives) const {
@@ -106,7 +111,9 @@ std::string CpuStepWriter::includes(size_t primitives) const {
   if (convolves_) text += "#include \"wick_aot_convolution.h\"\n";
   if (by_winograd_) text += "#include \"wick_aot_winograd.h\"\n";
   text += "#include \"wick_aot_loops.h\"\n";
-  if (moves_elements_) text += "#include \"wick_aot_elements.h\"\n";
+  if (moves_elements_) text += "#include \"wick_aot_layers.h\"\n";
+  if (factorizes_) text += "#include \"wick_aot_lapack.h\"\n";
+  if (draws_) text += "#include \"wick_aot_random.h\"\n";
   if (computes_numbers_) text += "#include \"wick_aot_numbers.h\"\n";
   return text;
 }
@@ -351,6 +358,11 @@ void CpuStepWriter::write(const Step&, const NumberStep& s) {
 void CpuStepWriter::write(const Step&, const FunctionStep& s) {
   moves_elements_ = true;
   std::string arguments;
+  factorizes_ = factorizes_ || std::string_view(s.function).starts_with("lapack::");
+  if (drawsNumbers(s)) {
+    draws_ = true;
+    arguments = "state->generator";
+  }
   for (const FunctionStep::Operand& operand : s.operands) {
     const std::string type = operand.bytes != 0 ? fmt::format("uint{}_t", 8 * operand.bytes)
                              : operand.dtype == DType::Bool ? "uint8_t"

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "aot/counting.h"
 #include "aot/device.h"
 #include "aot/elements.h"
 #include "aot/kernel_maker.h"
@@ -555,10 +556,12 @@ Tensor maskedScatterInPlace(const Tensor& self, const Tensor& mask, const Tensor
 
 Tensor oneHot(const Tensor& self, int64_t classes) {
   WICK_CHECK(self.dtype() == DType::Long, "one_hot is only applicable to index tensor.");
+  // The same text for all numbers of classes that elements decide.
+  std::string complaint = fmt::format("one_hot: Class values must be from 0 to {}", classes - 1);
   if (classes == -1) {
-    throw NotAhead(
-        "one_hot: the number of classes must be told, because elements are known only when the "
-        "compiled model runs");
+    WICK_CHECK(self.numel() > 0, "Can not infer total number of classes from empty tensor.");
+    complaint = "Class values must be non-negative.";
+    classes = placesFor("one_hot", here(self).contiguous(), 1, complaint);
   }
   WICK_CHECK(classes > 0, "num_classes should be positive");
   DimVector sizes(self.sizes());
@@ -574,7 +577,7 @@ Tensor oneHot(const Tensor& self, int64_t classes) {
   maker.check(
       b.both(b.ge(at, e.integer(0, DType::Long)), b.lt(at, e.integer(classes, DType::Long))));
   maker.store(e.convert(b.eq(at, maker.position(steps)), DType::Long), out);
-  maker.finish("one_hot", fmt::format("one_hot: Class values must be from 0 to {}", classes - 1));
+  maker.finish("one_hot", complaint);
   return out;
 }
 

@@ -4,6 +4,7 @@
 
 #include <numbers>
 
+#include "aot/columns.h"
 #include "aot/convolution.h"
 #include "aot/device.h"
 #include "aot/elements.h"
@@ -15,6 +16,7 @@
 #include "runtime/kernels/depthwise.h"
 #include "runtime/kernels/device_layers.h"
 #include "runtime/kernels/onednn.h"
+#include "runtime/ops/common_calls.h"
 
 namespace wick::aot {
 
@@ -183,8 +185,7 @@ void multiplySmall(const char* op, bool transposed, int64_t m, int64_t n, int64_
   Recording::current().add(op, step);
 }
 
-// Products that are loops: of float64 and integers. Those of reduced floats and of complex numbers are
-// refused.
+// Products that are loops: of float64 and integers.
 bool isPlain(DType dtype) {
   return dtype == DType::Double || isIntegral(dtype, false);
 }
@@ -241,9 +242,40 @@ bool sharesRows(const pooling::Axis& a) {
   return longest < kVector && a.step == 1 && read * 4 >= std::max(highest, lowest) - lowest;
 }
 
+// What is computed in float32 and rounded once.
+Tensor widened(const Tensor& t) {
+  return t.defined() ? here(t).to(DType::Float) : t;
+}
+
+// out + bias + residual and the activation, of planes [samples, channels, pixels…].
+Tensor finishPlanes(const Tensor& out, const Tensor& bias, const Tensor& residual,
+                    Activation activation) {
+  if (out.dtype() == DType::Float) {
+    finish(out, bias.defined() ? bias.contiguous() : bias, false,
+           residual.defined() ? residual.contiguous() : residual, activation);
+    return out;
+  }
+  if (activation != Activation::None) {
+    throw NotAhead(
+        fmt::format("a convolution of {} with an activation is not available ahead of "
+                    "time",
+                    toString(out.dtype())));
+  }
+  Tensor sum = out;
+  if (bias.defined()) {
+    DimVector shape(static_cast<size_t>(out.dim()), 1);
+    shape[1] = bias.numel();
+    sum = ops::add(sum, bias.reshape(shape));
+  }
+  return residual.defined() ? Tensor(ops::add(sum, residual)) : sum;
+}
+
 class AheadLayers : public RecordedLayers {
  public:
   Tensor batchedProduct(const char* op, const Tensor& a_in, const Tensor& b_in) override {
+    if (isReducedFloat(a_in.dtype())) {
+      return batchedProduct(op, widened(a_in), widened(b_in)).to(a_in.dtype());
+    }
     if (isPlain(a_in.dtype())) return multiplyPlain(op, here(a_in), here(b_in), Tensor());
     requireFloat(op, a_in.dtype());
     using namespace products;
@@ -286,6 +318,11 @@ class AheadLayers : public RecordedLayers {
 
   Tensor linearProduct(const char* op, const Tensor& x_in, const Tensor& weight_in,
                        const Tensor& bias_in, const Epilogue& epilogue) override {
+    if (isReducedFloat(x_in.dtype())) {
+      return linearProduct(op, widened(x_in), widened(weight_in), widened(bias_in),
+                           {widened(epilogue.residual), epilogue.activation})
+          .to(x_in.dtype());
+    }
     if (isPlain(x_in.dtype()) && !epilogue.residual.defined() &&
         epilogue.activation == Activation::None) {
       const Tensor bias = here(bias_in);
@@ -321,7 +358,12 @@ class AheadLayers : public RecordedLayers {
   Tensor convolution(const char* op, const Tensor& input_in, const Tensor& weight_in,
                      const Tensor& bias_in, const ConvolutionParams& params,
                      const Tensor& residual_in, Activation activation) override {
-    requireFloat(op, input_in.dtype());
+    if (isReducedFloat(input_in.dtype())) {
+      return convolution(op, widened(input_in), widened(weight_in), widened(bias_in), params,
+                         widened(residual_in), activation)
+          .to(input_in.dtype());
+    }
+    if (!isPlain(input_in.dtype())) requireFloat(op, input_in.dtype());
     const Tensor input = here(input_in), weight = here(weight_in), bias = here(bias_in);
     const Tensor residual = here(residual_in);
     const DimVector size = convolutionOutputSize(op, input, weight, bias, params);
@@ -333,11 +375,15 @@ class AheadLayers : public RecordedLayers {
     switch (convolutionWay(input, weight, params, size, channels_last)) {
       case ConvolutionWay::Images:
         return multiplyImages(op, input, weight, bias, residual, activation, size);
-      case ConvolutionWay::Columns:
-        throw NotAhead(
-            fmt::format("{}: a convolution whose transposed result is padded so far is not "
-                        "available ahead of time",
-                        op));
+      case ConvolutionWay::Columns: {
+        const Tensor out =
+            convolveByColumns(op, input.contiguous(), weight.contiguous(), params, size,
+                              [this](const char* name, const Tensor& a, const Tensor& b) {
+                                return batchedProduct(name, a, b);
+                              });
+        const Tensor finished = finishPlanes(out, bias, residual, activation);
+        return channels_last ? finished.contiguous(format) : finished;
+      }
       default:
         // Planes too: oneDNN computes them with other roundings than the engine.
         return convolve(op, input, weight, bias, params, residual, activation, size, channels_last);
@@ -472,12 +518,6 @@ class AheadLayers : public RecordedLayers {
     step.padding_after = onednn::evenPadding(weight, params, input.sizes(), size);
     step.activation = activation;
     step.packs = Recording::current().known(weight).defined();
-    if (!step.packs) {
-      throw NotAhead(
-          fmt::format("{}: a convolution whose weight is computed is not available ahead "
-                      "of time",
-                      op));
-    }
     if (residual.defined() && onednn::addsInResult(weight)) {
       step.residual = LibraryStep::Residual::InResult;
       out.copyFrom(residual);

@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <optional>
 #include <ranges>
@@ -12,6 +11,7 @@
 #include "aot/device.h"
 #include "aot/kept_loops.h"
 #include "aot/paths.h"
+#include "aot/random.h"
 #include "aot/recording.h"
 #include "aot/target.h"
 #include "core/device_backend.h"
@@ -74,26 +74,6 @@ void refuseEffects(const Block* block) {
   }
 }
 
-// Not what asks for the history of a tensor, which is the same in each call, although it is no pure function of the
-// tensor.
-bool drawsRandomNumbers(const Node* node) {
-  static constexpr std::array<std::string_view, 3> kOfHistory = {"aten::is_leaf", "aten::_version",
-                                                                 "prim::grad"};
-  const std::string_view name = node->kind().qualString();
-  return node->isNondeterministic() && std::ranges::find(kOfHistory, name) == kOfHistory.end();
-}
-
-// What would be another in each call.
-void refuseRandomNumbers(const Block* block) {
-  for (const Node* node : block->nodes()) {
-    for (const Block* inner : node->blocks()) refuseRandomNumbers(inner);
-    if (drawsRandomNumbers(node)) {
-      throw NotAhead(fmt::format("{}: random numbers are not available ahead of time\n{}",
-                                 node->kind().name(), node->range().highlight()));
-    }
-  }
-}
-
 bool hasTensors(const IValue& value) {
   if (value.isTensor()) return value.toTensor().defined();
   return (value.isList() || value.isTuple()) && std::ranges::any_of(value.elements(), hasTensors);
@@ -141,6 +121,7 @@ void recordAhead(Recording& recording, GraphFunction& function, std::shared_ptr<
     bool grad;
     ~Restore() { setGradEnabled(grad); }
   } restore{grad};
+  drawAhead(graph->block());
   moveConstants(graph->block(), usesObjects(graph->block()), recording);
   GraphFunction ahead_function(function.qualifiedName(), std::move(graph));
   ahead_function.setSchema(schema);
@@ -297,9 +278,9 @@ Program record(GraphFunction& function, const std::vector<IValue>& arguments,
   std::shared_ptr<Graph> graph = function.graph()->copy();
   inlineCalls(*graph);
   refuseEffects(graph->block());
-  if (options.fold && std::ranges::none_of(arguments, hasTensors)) {
+  if (options.fold && std::ranges::none_of(arguments, hasTensors) &&
+      !drawsNumbers(graph->block())) {
     // All of it is known.
-    refuseRandomNumbers(graph->block());
     Recording recording;
     GraphFunction known(function.qualifiedName(), std::move(graph));
     known.setSchema(function.schema());

@@ -2,12 +2,18 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
+#include <string>
 
 #include "aot/device.h"
+#include "aot/factorizations.h"
+#include "aot/random.h"
 #include "aot/target.h"
 #include "core/device_backend.h"
 #include "core/error.h"
+#include "core/scalar.h"
 #include "runtime/fusion/launch.h"
+#include "runtime/ops/call.h"
 
 namespace wick::aot {
 
@@ -299,8 +305,8 @@ Program Recording::take() {
   program_.asks = std::move(asks_);
   std::erase_if(earlier_, [&](const Step& step) {
     const std::vector<Use> uses = usesOf(step);
-    // What checks writes nothing, and is among the last call's steps too, as are loops.
-    return std::ranges::none_of(uses, &Use::written) ||
+    // What checks writes nothing, and is among the last call's steps too, as are loops and draws of random numbers.
+    return step.kept || std::ranges::none_of(uses, &Use::written) ||
            std::holds_alternative<LoopStep>(step.what) ||
            std::holds_alternative<SwapStep>(step.what) ||
            std::holds_alternative<WindowStep>(step.what) ||
@@ -344,7 +350,9 @@ void Recording::add(const std::string& name, decltype(Step::what) what) {
     all.push_back(std::move(what));
   }
   for (decltype(Step::what)& one : all) {
-    Step step{std::move(one), name, ""};
+    const auto* const function = std::get_if<FunctionStep>(&one);
+    const bool draws = function && drawsNumbers(*function);
+    Step step{std::move(one), name, "", draws};
     if (!own_steps_ && !std::holds_alternative<LoopStep>(step.what)) notePairs(usesOf(step));
     for (const Use& use : usesOf(step)) {
       if (!use.written) touch({use.buffer, 0}, false);
@@ -375,6 +383,16 @@ void Recording::copy(const Tensor& to, const Tensor& from) {
     if (!data.defined() && from.numel() == 1 && from.dtype() == DType::Bool &&
         to.dtype() == DType::Bool) {
       *static_cast<bool*>(to.rawData()) = decide(placeOf(from));
+      return;
+    }
+    // A program that asks whether factorizations went well is told that they did, and the compiled model raises where
+    // they did not.
+    const std::optional<std::string> complaint =
+        data.defined() ? std::nullopt : complaintOfCodes(from);
+    if (complaint) {
+      static const OperatorHandle kEqual{"aten::eq", "Scalar"}, kAll{"aten::all", ""};
+      require(kAll(kEqual(from, Scalar(int64_t{0}))), *complaint);
+      to.fill(0);
       return;
     }
     if (!data.defined()) {

@@ -4,9 +4,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <tuple>
+#include <unordered_set>
 #include <vector>
 
 #include "aot/device.h"
@@ -92,45 +94,104 @@ Tensor maskedSelect(const Tensor& self, const Tensor& mask) {
 
 using Unique = std::tuple<Tensor, Tensor, Tensor>;
 
-// Functions take no booleans.
+// Functions take no booleans and no reduced floats.
 Tensor asNumbers(const Tensor& t) {
-  return (t.dtype() == DType::Bool ? here(t).to(DType::Byte) : here(t)).contiguous();
+  const DType type = t.dtype() == DType::Bool    ? DType::Byte
+                     : isReducedFloat(t.dtype()) ? DType::Float
+                                                 : t.dtype();
+  return here(t).to(type).contiguous();
 }
 
-Unique distinct(const char* op, const char* function, const Tensor& self, bool inverse,
-                bool counts) {
+// When a std::unordered_set of so many values takes more buckets: pairs of a number of values and one of buckets.
+std::vector<int64_t> growthOfSet(int64_t values) {
+  std::unordered_set<int64_t> growing;
+  std::vector<int64_t> growth;
+  for (int64_t i = 0; i < values; ++i) {
+    growing.insert(i);
+    const auto buckets = static_cast<int64_t>(growing.bucket_count());
+    if (!growth.empty() && growth.back() == buckets) continue;
+    growth.push_back(i + 1);
+    growth.push_back(buckets);
+  }
+  return growth;
+}
+
+enum class Order { Sorted, AsSet, Neighbours };
+
+Unique distinct(const char* op, Order order, const Tensor& self, bool inverse, bool counts) {
   const Tensor x = asNumbers(self);
   const int64_t count = x.numel();
   const Tensor values = Tensor::empty(DimVector{count}, x.dtype(), x.device());
   const Tensor places = integers(count), occurrences = integers(count), found = number();
   int64_t size = 0;
   if (count > 0) {
-    addFunction(op, fmt::format("{}<{}>", function, elementType(op, x)),
-                {reads(x), writes(values), writes(places), writes(occurrences),
-                 writes(integers(2 * count)), writes(found)},
-                {count});
+    const std::string type = elementType(op, x);
+    if (order == Order::AsSet) {
+      std::vector<int64_t> growth = growthOfSet(count);
+      const int64_t buckets = growth.back();
+      growth.push_back(0);  // never as many
+      addFunction(op, fmt::format("distinctAsSet<{}>", type),
+                  {reads(x), reads(here(Tensor::from(growth))), writes(values), writes(places),
+                   writes(occurrences), writes(integers(6 * count + buckets)), writes(found)},
+                  {count});
+    } else {
+      const char* const function = order == Order::Sorted ? "distinctValues" : "distinctNeighbours";
+      addFunction(op, fmt::format("{}<{}>", function, type),
+                  {reads(x), writes(values), writes(places), writes(occurrences),
+                   writes(integers(2 * count)), writes(found)},
+                  {count});
+    }
     size = Recording::current().size(found, count, op);
   }
   return {first(values, size).to(self.dtype()), inverse ? places.view(self.sizes()) : integers(0),
           counts ? first(occurrences, size) : integers(0)};
 }
 Unique unique2(const Tensor& self, bool sorted, bool inverse, bool counts) {
-  if (!sorted && self.dtype() != DType::Bool) {
-    throw NotAhead("unique: values that are not sorted are not available ahead of time");
-  }
-  // The inverse is there when counts are asked for, too.
-  return distinct("unique", "distinctValues", self, inverse || counts, counts);
+  // Booleans are counted rather than hashed. The inverse is there when counts are asked for, too.
+  const bool in_order = sorted || self.dtype() == DType::Bool;
+  return distinct("unique", in_order ? Order::Sorted : Order::AsSet, self, inverse || counts,
+                  counts);
 }
 std::tuple<Tensor, Tensor> unique1(const Tensor& self, bool sorted, bool inverse) {
   const Unique all = unique2(self, sorted, inverse, false);
   return {std::get<0>(all), std::get<1>(all)};
 }
+
+// Slices along a dimension, which are rows here.
+Unique distinctSlices(const char* op, const Tensor& self, int64_t dim, bool neighbours) {
+  static const OperatorHandle kSelect("aten::index_select", "");
+  WICK_CHECK(self.dim() > 0, "unique_dim: expected at least one dimension");
+  const int64_t d = wrapDim(dim, self.dim()), count = self.size(d);
+  const auto zeros = std::ranges::count(self.sizes(), int64_t{0});
+  if (count == 0) {
+    WICK_CHECK(zeros == 1,
+               "Number of zero sized dimensions is more than one, so unique cannot be applied");
+    return {here(self).clone(), integers(0), integers(0)};
+  }
+  WICK_CHECK(zeros == 0,
+             "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied");
+  const Tensor rows = asNumbers(here(self).transpose(0, d));
+  const Tensor firsts = integers(count), places = integers(count), occurrences = integers(count);
+  const Tensor found = number();
+  addFunction(op, fmt::format("distinctRows<{}, {}>", elementType(op, rows), neighbours),
+              {reads(rows), writes(firsts), writes(places), writes(occurrences),
+               writes(integers(count)), writes(found)},
+              {count, rows.numel() / count});
+  const int64_t size = Recording::current().size(found, count, op);
+  const Tensor picked = kSelect(rows, int64_t{0}, first(firsts, size));
+  return {picked.transpose(0, d).contiguous().to(self.dtype()), places, first(occurrences, size)};
+}
+Unique uniqueDim(const Tensor& self, int64_t dim, bool, bool, bool) {
+  return distinctSlices("unique_dim", self, dim, false);
+}
+Unique uniqueDimConsecutive(const Tensor& self, int64_t dim, bool, bool) {
+  return distinctSlices("unique_dim_consecutive", self, dim, true);
+}
 Unique uniqueConsecutive(const Tensor& self, bool inverse, bool counts,
                          std::optional<int64_t> dim) {
-  if (dim && self.dim() > 0) {
-    throw NotAhead("unique_consecutive: slices are not available ahead of time");
-  }
-  return distinct("unique_consecutive", "distinctNeighbours", self, inverse, counts);
+  const char* op = "unique_consecutive";
+  if (dim && self.dim() > 0) return distinctSlices(op, self, *dim, true);
+  return distinct(op, Order::Neighbours, self, inverse, counts);
 }
 
 // ---- boxes ----
@@ -162,6 +223,8 @@ const DeviceKernel kKernels[] = {
     {"aten::where", WICK_KERNEL(nonzeroEach)},
     {"aten::_unique", WICK_KERNEL(unique1)},
     {"aten::_unique2", WICK_KERNEL(unique2)},
+    {"aten::unique_dim", WICK_KERNEL(uniqueDim)},
+    {"aten::unique_dim_consecutive", WICK_KERNEL(uniqueDimConsecutive)},
     {"aten::unique_consecutive", WICK_KERNEL(uniqueConsecutive)},
     {"torchvision::nms", WICK_KERNEL(nms)},
 };

@@ -70,6 +70,8 @@ class StepWriter {
   // The type of a primitive, and one whose description each call brings.
   virtual std::string primitiveType() const = 0;
   virtual std::string sizedPrimitive() const = 0;
+  // Whether what was written draws random numbers.
+  virtual bool draws() const { return false; }
   // Whether programs of fixed sizes are given sizes, too.
   virtual bool alwaysSized() const { return false; }
 

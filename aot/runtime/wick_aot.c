@@ -328,6 +328,24 @@ static int map_weights(wick_aot_state* state, const char* path) {
   return WICK_AOT_OK;
 }
 
+void wick_aot_seed_generator(wick_aot_generator* generator, uint64_t seed) {
+  generator->words[0] = (uint32_t)seed;
+  for (uint32_t i = 1; i < 624; ++i) {
+    const uint32_t before = generator->words[i - 1];
+    generator->words[i] = 1812433253u * (before ^ before >> 30) + i;
+  }
+  generator->next = 624;
+  generator->has_normal = 0;
+  generator->normal = 0;
+}
+
+void wick_aot_seed(wick_aot_state* state, uint64_t seed) {
+  if (state->generator) wick_aot_seed_generator(state->generator, seed);
+}
+
+/* PyTorch's. */
+static const uint64_t kFirstSeed = 67280421310721u;
+
 int wick_aot_init(const wick_aot_model* model, wick_aot_state* state, const char* weights) {
   memset(state, 0, sizeof *state);
   state->model = model;
@@ -346,6 +364,12 @@ int wick_aot_init(const wick_aot_model* model, wick_aot_state* state, const char
       state->memory = (unsigned char*)memory;
     }
   }
+  if (code == WICK_AOT_OK && model->draws) {
+    state->generator = (wick_aot_generator*)malloc(sizeof *state->generator);
+    if (!state->generator)
+      code = fail(state, WICK_AOT_MEMORY, "%s: memory cannot be had", model->name);
+    wick_aot_seed(state, kFirstSeed);
+  }
   if (code == WICK_AOT_OK && model->library) code = model->library->init(state);
   if (code != WICK_AOT_OK) {
     char error[sizeof state->error];
@@ -361,6 +385,7 @@ void wick_aot_free(wick_aot_state* state) {
   if (state->model->library) state->model->library->free(state);
   if (state->mapping) munmap(state->mapping, state->mapping_bytes);
   free(state->memory);
+  free(state->generator);
   const wick_aot_model* model = state->model;
   memset(state, 0, sizeof *state);
   state->model = model; /* for messages */

@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 /* Of this interface; a model that was written for another does not compile. */
-#define WICK_AOT_VERSION 5
+#define WICK_AOT_VERSION 6
 #define WICK_AOT_MAX_RANK 8
 #define WICK_AOT_MAX_SYMBOLS 8
 
@@ -29,7 +29,7 @@ enum {
   WICK_AOT_MEMORY = 3,  /* memory is exhausted */
   WICK_AOT_LIBRARY = 4, /* oneDNN refused; of models for CUDA: cuBLASLt or cuDNN */
   WICK_AOT_RAISED = 5,  /* the program raises for these values: an index is out of bounds */
-  WICK_AOT_DEVICE = 6   /* of models for CUDA: no driver, no GPU that fits, or a call of it failed */
+  WICK_AOT_DEVICE = 6 /* of models for CUDA: no driver, no GPU that fits, or a call of it failed */
 };
 
 /* Numbers of dtypes are PyTorch's. */
@@ -92,6 +92,14 @@ typedef struct wick_aot_signature {
   const char* (*shape)(const int64_t* symbols, int32_t output, int64_t* sizes);
 } wick_aot_signature;
 
+/* Random numbers, as PyTorch's generator of the CPU draws them: the Mersenne Twister of 32 bits. */
+typedef struct wick_aot_generator {
+  uint32_t words[624];
+  int32_t next; /* of the words; 624: all are taken */
+  int32_t has_normal;
+  double normal; /* when has_normal: what the last pair of normal numbers has left */
+} wick_aot_generator;
+
 struct wick_aot_library;
 struct wick_aot_primitive;
 struct wick_aot_cuda_program;
@@ -110,6 +118,7 @@ typedef struct wick_aot_model {
   const struct wick_aot_primitive* primitives;
   int32_t num_primitives;
   const struct wick_aot_cuda_program* cuda; /* null: a model for the CPU */
+  int32_t draws;                            /* whether it draws random numbers */
 } wick_aot_model;
 
 /* Of one thread. Its members are the runtime's. */
@@ -120,6 +129,7 @@ typedef struct wick_aot_state {
   void* mapping;
   size_t mapping_bytes;
   void* library;
+  wick_aot_generator* generator; /* null: the model draws no random numbers */
   char error[512];
 } wick_aot_state;
 
@@ -128,6 +138,10 @@ typedef struct wick_aot_state {
  * wick_aot_free. */
 int wick_aot_init(const wick_aot_model* model, wick_aot_state* state, const char* weights);
 void wick_aot_free(wick_aot_state* state);
+/* Lets the random numbers of the state begin anew, as torch.manual_seed() does. A new state begins as a new process of
+ * PyTorch. Nothing when the model draws none. */
+void wick_aot_seed(wick_aot_state* state, uint64_t seed);
+void wick_aot_seed_generator(wick_aot_generator* generator, uint64_t seed);
 /* "" when nothing went wrong. Valid as long as the state. */
 const char* wick_aot_error(const wick_aot_state* state);
 

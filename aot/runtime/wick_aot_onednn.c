@@ -16,6 +16,10 @@ typedef struct {
   dnnl_primitive_t code;
   dnnl_memory_t source, weight, bias, result, addend, scratch;
   size_t scratch_bytes;
+  /* Of a weight that is an argument, and that the library wants in another layout: how it gets there. */
+  dnnl_primitive_t reorder;
+  dnnl_memory_t plain;
+  void* reordered;
 } ready;
 
 /* A constant weight in a layout of the library's own. */
@@ -261,6 +265,28 @@ static dnnl_status_t pack(wick_aot_state* state, library* lib, const wick_aot_pr
   return status;
 }
 
+/* Makes memory for a weight that is an argument, and what brings it into the layout that the operation wants. */
+static dnnl_status_t take_weight(library* lib, ready* made, const dnnl_memory_desc_t* plain,
+                                 const dnnl_memory_desc_t* wanted) {
+  if (dnnl_memory_desc_equal(plain, wanted)) {
+    return dnnl_memory_create(&made->weight, plain, lib->engine, DNNL_MEMORY_NONE);
+  }
+  dnnl_primitive_desc_t description = NULL;
+  made->reordered = aligned(dnnl_memory_desc_get_size(wanted));
+  if (!made->reordered) return dnnl_out_of_memory;
+  dnnl_status_t status = dnnl_memory_create(&made->weight, wanted, lib->engine, made->reordered);
+  if (status == dnnl_success) {
+    status = dnnl_memory_create(&made->plain, plain, lib->engine, DNNL_MEMORY_NONE);
+  }
+  if (status == dnnl_success) {
+    status = dnnl_reorder_primitive_desc_create(&description, plain, lib->engine, wanted,
+                                                lib->engine, NULL);
+  }
+  if (status == dnnl_success) status = dnnl_primitive_create(&made->reorder, description);
+  if (description) dnnl_primitive_desc_destroy(description);
+  return status;
+}
+
 static dnnl_status_t prepare(wick_aot_state* state, library* lib, const wick_aot_primitive* p,
                              packed_weight** packed, ready* made) {
   dnnl_memory_desc_t source, weight, any, bias, result;
@@ -283,9 +309,8 @@ static dnnl_status_t prepare(wick_aot_state* state, library* lib, const wick_aot
   if (status == dnnl_success) {
     const dnnl_memory_desc_t* wanted =
         dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0);
-    status = p->weights_offset >= 0
-                 ? pack(state, lib, p, packed, made, &weight, wanted)
-                 : dnnl_memory_create(&made->weight, &weight, lib->engine, DNNL_MEMORY_NONE);
+    status = p->weights_offset >= 0 ? pack(state, lib, p, packed, made, &weight, wanted)
+                                    : take_weight(lib, made, &weight, packs ? wanted : &weight);
   }
   if (status == dnnl_success) {
     status = dnnl_memory_create(&made->source, &source, lib->engine, DNNL_MEMORY_NONE);
@@ -327,10 +352,13 @@ static int set_threads(int threads) {
 
 static void clear(ready* p) {
   if (p->code) dnnl_primitive_destroy(p->code);
-  dnnl_memory_t memories[] = {p->source, p->weight, p->bias, p->result, p->addend, p->scratch};
+  if (p->reorder) dnnl_primitive_destroy(p->reorder);
+  dnnl_memory_t memories[] = {p->source, p->weight,  p->bias, p->result,
+                              p->addend, p->scratch, p->plain};
   for (size_t m = 0; m < sizeof memories / sizeof memories[0]; ++m) {
     if (memories[m]) dnnl_memory_destroy(memories[m]);
   }
+  free(p->reordered);
   memset(p, 0, sizeof *p);
 }
 
@@ -522,8 +550,20 @@ int wick_aot_run(wick_aot_state* state, int32_t index, const wick_aot_primitive*
     arguments[count].arg = number;                                          \
     arguments[count++].memory = object;                                     \
   } while (0)
+  const int before = p->one_thread ? set_threads(1) : 0;
+  if (made->reorder) {
+    dnnl_exec_arg_t moved[2];
+    moved[0].arg = DNNL_ARG_FROM;
+    moved[0].memory = made->plain;
+    moved[1].arg = DNNL_ARG_TO;
+    moved[1].memory = made->weight;
+    status = dnnl_memory_set_data_handle(made->plain, (void*)(uintptr_t)a->weight);
+    if (status == dnnl_success) {
+      status = dnnl_primitive_execute(made->reorder, lib->stream, 2, moved);
+    }
+  }
   WICK_AOT_ADD(DNNL_ARG_SRC, made->source, a->source);
-  WICK_AOT_ADD(DNNL_ARG_WEIGHTS, made->weight, a->weight);
+  WICK_AOT_ADD(DNNL_ARG_WEIGHTS, made->weight, made->reorder ? NULL : a->weight);
   WICK_AOT_ADD(DNNL_ARG_DST, made->result, a->result);
   if (made->bias) WICK_AOT_ADD(DNNL_ARG_BIAS, made->bias, a->bias);
   if (made->addend) {
@@ -532,10 +572,9 @@ int wick_aot_run(wick_aot_state* state, int32_t index, const wick_aot_primitive*
   if (made->scratch) WICK_AOT_ADD(DNNL_ARG_SCRATCHPAD, made->scratch, lib->scratch);
 #undef WICK_AOT_ADD
   if (status == dnnl_success) {
-    const int before = p->one_thread ? set_threads(1) : 0;
     status = dnnl_primitive_execute(made->code, lib->stream, count, arguments);
-    if (p->one_thread) set_threads(before);
   }
+  if (p->one_thread) set_threads(before);
   if (status != dnnl_success) return refused(state, index, status);
   return WICK_AOT_OK;
 }

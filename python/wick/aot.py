@@ -13,7 +13,7 @@ from wick import Tensor, torch
 
 __all__ = ["load", "Model", "Signature", "Slot"]
 
-_VERSION = 5
+_VERSION = 6
 _MAX_RANK = 8
 _COMPUTED = -1000  # a size that those of the inputs decide
 _OK, _ARGUMENT = 0, 1
@@ -88,6 +88,7 @@ class _Model(ctypes.Structure):
         ("primitives", ctypes.c_void_p),
         ("num_primitives", ctypes.c_int32),
         ("cuda", ctypes.c_void_p),
+        ("draws", ctypes.c_int32),
     ]
 
 
@@ -99,6 +100,7 @@ class _State(ctypes.Structure):
         ("mapping", ctypes.c_void_p),
         ("mapping_bytes", ctypes.c_size_t),
         ("library", ctypes.c_void_p),
+        ("generator", ctypes.c_void_p),
         ("error", ctypes.c_char * 512),
     ]
 
@@ -186,6 +188,13 @@ class Model:
         self._takes_cuda = bool(model.cuda)
         self._weights = None if weights is None else os.fsencode(weights)
         self._states = []  # that no call uses
+        self._seed = None
+        if model.draws:
+            self._seed_state = getattr(self._library, name + "_seed")
+            self._seed_state.argtypes = [ctypes.POINTER(_State), ctypes.c_uint64]
+            self._seed_state.restype = None
+        else:
+            self._seed_state = None
         self._init = getattr(self._library, name + "_init")
         self._init.argtypes = [ctypes.POINTER(_State), ctypes.c_char_p]
         self._methods = {}
@@ -224,7 +233,20 @@ class Model:
         state = _State()
         if self._init(state, self._weights) != _OK:
             raise RuntimeError(state.error.decode(errors="replace"))
+        if self._seed is not None:
+            self._seed_state(state, self._seed)
         return state
+
+    def seed(self, seed):
+        """Lets the model's random numbers begin anew, as torch.manual_seed() does.
+
+        Calls at the same time draw the same numbers, each from a state of its own.
+        """
+        if self._seed_state is None:
+            return
+        self._seed = seed & 0xFFFFFFFFFFFFFFFF
+        for state in self._states:
+            self._seed_state(state, self._seed)
 
     @staticmethod
     def _check(code, state):

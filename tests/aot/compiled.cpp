@@ -56,7 +56,7 @@ std::string Workshop::compile(const std::string& compiler, const std::string& mo
       "-fno-trapping-math -fno-strict-aliasing -fPIC -shared -Wall -Wextra -Werror {} -o models.so",
       folder_, compiler, more);
   for (const std::string& source : sources_) command += " " + source;
-  command += " -ldnnl 2>&1";
+  command += " -Wl,--as-needed -ldnnl -lopenblas 2>&1";
   std::string output;
   FILE* pipe = popen(command.c_str(), "r");
   char buffer[4096];

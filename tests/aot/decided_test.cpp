@@ -180,8 +180,7 @@ TEST(DecidedTest, Errors) {
               "def many(x: Tensor):\n    return x[x > 0]\n"
               "def pairs(x: Tensor, y: Tensor):\n    return x[x > 0], y[y > 0]\n"
               "def rounds(x: Tensor):\n"
-              "    while bool(x.sum() < 1000):\n        x = x + x[x > 0].sum()\n    return x\n"
-              "def shuffled(x: Tensor):\n    return torch.unique(x, sorted=False)\n",
+              "    while bool(x.sum() < 1000):\n        x = x + x[x > 0].sum()\n    return x\n",
               "errors"));
   const auto refused = [&](const char* name, const std::vector<IValue>& arguments) -> std::string {
     try {
@@ -203,7 +202,6 @@ TEST(DecidedTest, Errors) {
   EXPECT_THAT(pairs, testing::HasSubstr("y[y > 0]"));
   EXPECT_THAT(refused("rounds", {f32(4)}),
               testing::HasSubstr("decide a size, in a loop that stays one"));
-  EXPECT_THAT(refused("shuffled", {f32(4)}), testing::HasSubstr("not sorted"));
 
   Workshop workshop("decided_errors");
   workshop.add("zeros", program.function("zeros"), {IValue(tensorOf("1xi64", 1))});
@@ -226,6 +224,26 @@ TEST(DecidedTest, Errors) {
   model.free(&state);
 }
 
+TEST(DecidedTest, RepeatsAndCounts) {
+  compareAll("decided_repeats",
+             {{"rows",
+               "def main(x: Tensor, n: Tensor):\n"
+               "    return x.repeat_interleave(n, 0) * 2, torch.repeat_interleave(n)\n",
+               {"4x3xf32", "4xi64"}},
+              {"told",
+               "def main(x: Tensor, n: Tensor):\n"
+               "    return x.repeat_interleave(n, 0, output_size=6)\n",
+               {"3x2xf32", "3xi64"}},
+              {"bins",
+               "def main(x: Tensor, w: Tensor):\n"
+               "    return torch.bincount(x, w, minlength=3) * 2\n",
+               {"7xi64", "7xf32"}},
+              {"classes",
+               "def main(x: Tensor):\n"
+               "    return torch.nn.functional.one_hot(x) + 1\n",
+               {"2x3xi64"}}});
+}
+
 TEST(DecidedTest, DistinctValuesAndBoxes) {
   compareAll(
       "decided_distinct",
@@ -239,6 +257,26 @@ TEST(DecidedTest, DistinctValuesAndBoxes) {
         "    v, i, c = torch.unique_consecutive(x, return_inverse=True, return_counts=True)\n"
         "    return v * 2, i, c\n",
         {"9xi64"}},
+       {"unsorted",
+        "def main(x: Tensor):\n"
+        "    v, i, c = torch.unique(x * 7 - 9, sorted=False, return_inverse=True, "
+        "return_counts=True)\n"
+        "    return v, i, c\n",
+        {"30xi32"}},
+       {"unsorted_floats",
+        "def main(x: Tensor):\n"
+        "    return torch.unique(torch.floor(x), sorted=False)\n",
+        {"15xf32"}},
+       {"rows",
+        "def main(x: Tensor):\n"
+        "    v, i, c = torch.unique(x // 2, dim=0, return_inverse=True, return_counts=True)\n"
+        "    return v, i, c\n",
+        {"6x2xi64"}},
+       {"columns",
+        "def main(x: Tensor):\n"
+        "    v, i, c = torch.unique_consecutive(x // 2, True, True, 1)\n"
+        "    return v, i, c\n",
+        {"2x7xi64"}},
        {"boxes",
         "def main(b: Tensor, s: Tensor):\n"
         "    b = torch.cat([b[:, :2], b[:, :2] + b[:, 2:].abs() * 2], 1)\n"

@@ -178,6 +178,141 @@ def main(w: Tensor, i: Tensor, o: Tensor, v: Tensor):
     b = f(w, i, starts, False, 2, False, None, True), f(w, i, starts, False, 1, False, None, False, 1), f(w.double(), i.int(), starts.int(), False, 0)
     return a, b, torch.nn.functional.embedding_bag(i[:6].view(2, 3), w, mode="mean")
 )"},
+      {"padded", {"2x3x5x6xf32", "2x3x7xf32", "2x2x3x4x3xf64"}, R"(
+def main(x: Tensor, y: Tensor, z: Tensor):
+    f = torch.nn.functional.pad
+    a = f(x, [1, 2, 2, 1]), f(x, [1, 2], value=2.5), f(x, [-1, 3, 0, -2]), f(x.to(torch.int32), [1, 1], value=3.0), f(x > 0, [0, 1])
+    b = [f(x, [1, 3, 2, 4], mode=how) for how in ["reflect", "replicate", "circular"]]
+    c = [f(y, [-2, 3], mode=how) for how in ["reflect", "replicate", "circular"]]
+    d = [f(z, [1, 1, 0, 2, 1, 0], mode=how) for how in ["reflect", "replicate", "circular"]]
+    e = f(x.contiguous(memory_format=torch.channels_last), [1, 1, 1, 1], mode="replicate"), torch.reflection_pad1d(y, [6, 6]), f(y, [9, -8], mode="replicate")
+    return a, b, c, d, e
+)"},
+      {"narrow_products", {"4x5xf16", "5x40xf16", "3x33x40xbf16", "3x40x35xbf16", "35xbf16"}, R"(
+def main(a: Tensor, b: Tensor, c: Tensor, d: Tensor, v: Tensor):
+    f = torch.nn.functional.linear
+    x = a @ b, torch.addmm(b[:4] * 2, a, b), torch.mv(b, b[0]), torch.dot(b[0], b[1]), torch.baddbmm(c[:, :, :35], c, d), f(a, b.t()), f(c, d[0].t(), v)
+    return x, c @ d, torch.relu(f(c[0], d[0].t(), v)), torch.cumsum(b.float(), 1)
+)"},
+      {"other_convolutions", {"2x4x7x6xf32", "6x2x3x3xf32", "4x3x3x3xf32", "2x4x9xf32"}, R"(
+def main(x: Tensor, w: Tensor, t: Tensor, y: Tensor):
+    f = torch.nn.functional
+    i = (x * 3).to(torch.int64), (w * 2).to(torch.int64), (t * 2).to(torch.int64)
+    a = f.conv2d(i[0], i[1], None, stride=2, padding=1, groups=2), f.conv_transpose2d(i[0], i[2], stride=2, padding=1, output_padding=1), f.conv2d(i[0], i[1], torch.arange(6), groups=2, dilation=2, padding=2)
+    b = f.conv2d(x.half(), w.half(), w.half()[:, 0, 0, 0], groups=2), f.conv_transpose1d(y.bfloat16(), t[:, :, 0].bfloat16()), f.conv1d(y.double(), w[:, :, 0].double(), groups=2, padding=1)
+    c = f.conv2d(x, w, None, padding=1, groups=2), f.conv2d(x, w * 2, w[:, 0, 0, 0], groups=2), f.conv_transpose2d(x, t - 1, stride=2), f.conv_transpose2d(x, t, stride=1, padding=2, output_padding=0)
+    return a, b[:2], c, f.conv3d(i[0].unsqueeze(2), i[2].unsqueeze(2).transpose(0, 1), padding=[1, 0, 1])
+)"},
+      {"regions", {"2x8x9x7xf32", "5x4xf32"}, R"(
+def main(x: Tensor, r: Tensor):
+    low = torch.abs(r[:, :2]) * 2
+    rois = torch.cat([torch.tensor([[0.0], [1.0], [0.0], [1.0], [1.0]]), low, low + torch.abs(r[:, 2:]) * 3], 1)
+    v = torch.ops.torchvision
+    a = v.roi_align(x, rois, 0.7, 3, 2, 2, False), v.roi_align(x, rois, 1.0, 2, 2, -1, True), v.roi_align(x.double(), rois.double(), 0.5, 2, 3, 0, False)
+    return a, v.roi_pool(x, rois, 0.8, 3, 2), v.ps_roi_align(x, rois, 1.0, 2, 2, 2)
+)"},
+      {"deformed", {"2x4x6x5xf32", "6x2x3x3xf32", "2x36x4x3xf32", "2x18x4x3xf32", "6xf32"}, R"(
+def main(x: Tensor, w: Tensor, o: Tensor, m: Tensor, b: Tensor):
+    f = torch.ops.torchvision.deform_conv2d
+    return f(x, w, o, m, b, 1, 1, 0, 0, 1, 1, 2, 2, True), f(x, w, o, m, b, 1, 1, 0, 0, 1, 1, 2, 2, False)
+)"},
+      {"distances", {"2x6x5xf32", "2x7x5xf32", "30x3xf32"}, R"(
+def main(x: Tensor, y: Tensor, z: Tensor):
+    a = [torch.cdist(x, y, p) for p in [0.0, 1.0, 2.0, 2.5, float("inf")]]
+    return a, torch.cdist(z, z), torch.cdist(x.half(), y.half()), torch.nn.functional.pdist(z[:9]), torch.pdist(z[:5].double(), 3.0)
+)"},
+      {"quantiles", {"4x9xf32", "3xf32"}, R"(
+def main(x: Tensor, q: Tensor):
+    f = torch.abs(q) / 4
+    nan = torch.where(x > 2, torch.full_like(x, float("nan")), x)
+    a = [torch.quantile(x, f, 1, interpolation=how) for how in ["linear", "lower", "higher", "midpoint", "nearest"]]
+    b = torch.quantile(x, 0.3), torch.quantile(nan, f, 0, keepdim=True), torch.nanquantile(nan, 0.75, 1), torch.nanquantile(nan, f, keepdim=True)
+    return a, b, torch.quantile(x.double(), 0.5, dim=0)
+)"},
+      {"membership", {"4x5xi64", "3xi32", "9xf32"}, R"(
+def main(x: Tensor, y: Tensor, z: Tensor):
+    a = torch.isin(x, torch.tensor([1, 3])), torch.isin(x, y), torch.isin(x, y, invert=True), torch.isin(z.half(), z[:3].half()), torch.isin(x, 2)
+    b = torch.isclose(z, z + 1e-9), torch.isclose(x, x + 1, rtol=0.5), torch.isclose(z / 0, z / 0, equal_nan=True)
+    return a, b, torch.aminmax(z), torch.aminmax(x, dim=1, keepdim=True), torch.frexp(z), torch.trace(x), torch.trace(z.view(3, 3)), torch.vander(z), torch.vander(x[0], 3, True)
+)"},
+      {"assembled", {"3xf32", "4xf32", "2x2xf32"}, R"(
+def main(x: Tensor, y: Tensor, m: Tensor):
+    a = torch.cartesian_prod([x, y]), torch.combinations(y, 2), torch.combinations(x, 2, True), torch.block_diag([m, x, y.view(2, 2)])
+    f = torch.nn.functional
+    g = f.affine_grid(torch.cat([m, x[:2].unsqueeze(1)], 1).unsqueeze(0), [1, 1, 4, 5]), f.affine_grid(torch.cat([m, x[:2].unsqueeze(1)], 1).double().unsqueeze(0), [1, 1, 3, 2], True)
+    return a, g, f.prelu(m, x[:1]), f.prelu(m.unsqueeze(0), y[:2]), torch.logit(torch.sigmoid(x)), torch.logit(x, 0.1)
+)"},
+      {"unpooled", {"2x3x8x6xf32"}, R"(
+def main(x: Tensor):
+    v, i = torch.nn.functional.max_pool2d(x, 2, return_indices=True)
+    w, j = torch.nn.functional.max_pool2d(x[0], 2, return_indices=True)
+    return torch.nn.functional.max_unpool2d(v, i, 2), torch.nn.functional.max_unpool2d(w, j, 2)
+)"},
+      {"repeated", {"3x4xf32", "3xi64"}, R"(
+def main(x: Tensor, n: Tensor):
+    a = x.repeat_interleave(2, 0), torch.repeat_interleave(x, 3), x.repeat_interleave(torch.tensor([2, 0, 1]), 0)
+    return a, torch.repeat_interleave(x, torch.tensor([1, 2, 0, 3]), dim=1, output_size=6)
+)"},
+      {"factors", {"2x4x4xf32", "2x4x3xf32"}, R"(
+def main(x: Tensor, b: Tensor):
+    l = torch.linalg
+    s = x @ x.transpose(-1, -2) + 0.1 * torch.eye(4)
+    lu, p = l.lu_factor(x)
+    a = l.inv(x), torch.inverse(x[0].double()), l.solve(x, b), l.solve(x, b[:, :, 0]), l.solve(x, b.transpose(1, 2), left=False), torch.det(x), l.slogdet(x), torch.logdet(s)
+    c = lu, p, l.lu(x), torch.lu_unpack(lu, p), l.lu_solve(lu, p, b), torch.lu_solve(b, lu, p), l.lu_factor_ex(x[:, :3]), l.inv_ex(x)
+    k = l.cholesky(s)
+    d = k, torch.cholesky_solve(b, k), torch.cholesky_inverse(k[0]), l.cholesky_ex(x), l.cholesky(s, upper=True)
+    return a, c, d, torch.triangular_solve(b, x), l.solve_triangular(x, b, upper=False), l.solve_triangular(x.double(), b.transpose(1, 2).double(), upper=True, left=False)
+)"},
+      {"spectra", {"2x4x4xf32", "5x3xf64"}, R"(
+def main(x: Tensor, y: Tensor):
+    l = torch.linalg
+    s = x + x.transpose(-1, -2)
+    a = l.svd(x), l.svd(y, full_matrices=False), l.svd(y.t()), torch.svd(x), l.svdvals(y), l.eigh(s), l.eigvalsh(s[0], UPLO="U")
+    b = l.qr(x), l.qr(y), l.qr(y, mode="complete"), l.qr(y.t()), l.householder_product(torch.geqrf(y)[0], torch.geqrf(y)[1])
+    return a, b, l.matrix_rank(x), l.matrix_norm(x, 2)
+)"},
+      {"statistics", {"2x6x4x5xf32", "2x6x3xf32"}, R"(
+def main(x: Tensor, y: Tensor):
+    w = torch.arange(6.0) - 2.5
+    m = torch.zeros(6)
+    v = torch.ones(6)
+    a = torch.native_layer_norm(x, [4, 5], None, None, 1e-5), torch.native_layer_norm(x, [5], w[:5], w[1:], 1e-5), torch.native_layer_norm(y.half(), [3], None, w[:3].half(), 1e-3)
+    b = torch.native_group_norm(x, w, None, 2, 6, 20, 3, 1e-5), torch.native_group_norm(y, None, w, 2, 6, 3, 2, 1e-5)
+    c = torch.native_batch_norm(x, w, w, m, v, True, 0.1, 1e-5), torch.native_batch_norm(y, None, None, None, None, True, 0.1, 1e-5), torch.batch_norm_update_stats(x, m, v, 0.2), torch.native_batch_norm(x, w, None, m, v, False, 0.1, 1e-5)
+    n = m.clone()
+    d = torch.instance_norm(x, w, w, n, v, True, 0.3, 1e-5, False)
+    return a, b, c, d, m, v, n, torch.equal(x, x), torch.count_nonzero(x > 0), torch.count_nonzero(y, 1)
+)"},
+      {"random", {"4x9xf32"}, R"(
+def main(x: Tensor):
+    torch.manual_seed(7)
+    f = torch.nn.functional
+    a = torch.rand(3, 4), torch.randn(5), torch.randn(2, 19), torch.randn(37, dtype=torch.float64), torch.randn(32), torch.rand(3, dtype=torch.float64)
+    b = torch.randint(-3, 9, [7]), torch.randperm(9), torch.rand_like(x), torch.randn_like(x), torch.normal(0.5, 2.0, [4]), torch.randint(0, 5000000000, [3])
+    torch.rand(5)
+    w = torch.abs(x) + 0.1
+    c = f.dropout(x, 0.4, True), torch.bernoulli(torch.sigmoid(x)), torch.multinomial(w, 2), torch.multinomial(w[0], 5, True), f.gumbel_softmax(x), torch.bernoulli(x, 0.3)
+    torch.manual_seed(-1)
+    y = torch.zeros(6)
+    d = y.clone().uniform_(-1.0, 2.0), y.clone().exponential_(0.5), y.clone().cauchy_(), y.clone().geometric_(0.2), y.clone().log_normal_(), y.clone().normal_(1.0, 2.0), torch.zeros(3, dtype=torch.int32).random_(), y.clone().random_(7)
+    z = torch.zeros(3, 4, dtype=torch.float64)
+    z[:, 1].uniform_()
+    return a, b, c, d, z, f.dropout2d(x.view(1, 4, 3, 3), 0.5, True)
+)"},
+      {"random_paths", {"4xf32"}, R"(
+def main(x: Tensor):
+    torch.manual_seed(3)
+    y = torch.rand(2)
+    if bool(x.sum() > 0):
+        y = y + torch.rand(2)
+    else:
+        torch.randn(3)
+    n = int(torch.abs(x[0]))
+    for i in range(n):
+        y = y + torch.rand(2)
+    return y, torch.rand(1)
+)"},
       {"fake_quantized", {"3x40xf32", "3xf32", "3xi32"}, R"(
 def main(x: Tensor, s: Tensor, z: Tensor):
     scale = torch.abs(s) + 0.01
@@ -313,6 +448,32 @@ TEST(AotElementsTest, CompilesUnderClang) {
   EXPECT_EQ(workshop.compile("clang++-14", flags), "");
 }
 
+// A state goes on with its random numbers from call to call, as the engine does.
+TEST(AotElementsTest, RandomNumbersGoOn) {
+  const Program program = compile("def main(x: Tensor):\n    return x + torch.randn(3)\n");
+  const std::vector<Tensor> inputs = {tensorOf("3xf32", 1)};
+  Workshop workshop("seeded");
+  workshop.add("seeded", program.function("main"), valuesOf(inputs));
+  ASSERT_EQ(workshop.compile(), "");
+  const Workshop::Model model = workshop.load("seeded");
+  wick_aot_state state;
+  ASSERT_EQ(model.init(&state, workshop.weightsOf("seeded").c_str()), WICK_AOT_OK) << state.error;
+  auto* const seed = workshop.find<void(wick_aot_state*, uint64_t)>("seeded_seed");
+  const auto compare = [&] {
+    const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
+    EXPECT_EQ(testing_aot::call(model, state, inputs, outputs), "");
+    expectSame(program.call("main", valuesOf(inputs)).toTensor(), outputs[0]);
+  };
+  for (const uint64_t number : {uint64_t{67280421310721}, uint64_t{5}, uint64_t{5}}) {
+    SCOPED_TRACE(number);
+    defaultGenerator().seed(number);
+    // A new state begins as a new process does.
+    if (number == 5) seed(&state, number);
+    for (int call = 0; call < 3; ++call) compare();
+  }
+  model.free(&state);
+}
+
 // Errors that elements decide are errors of the call.
 // Elements are moved by their width and computed with by their type; a compiler that takes these for different memory puts
 // the copy behind the writes.
@@ -376,6 +537,12 @@ TEST(AotElementsTest, ElementsRaise) {
                    "False, 0)[0]",
                    {whole({7, 8, 9}), whole({1, 2})}, {whole({7, 8, 9}), whole({1, 3})}),
               HasSubstr("embedding_bag: an index or an offset is out of range"));
+  EXPECT_THAT(said("inverse", "torch.inverse(x.view(2, 2).to(torch.float32)) + i[0]",
+                   {whole({1, 2, 3, 4}), whole({1})}, {whole({1, 2, 2, 4}), whole({1})}),
+              HasSubstr("singular"));
+  EXPECT_THAT(said("cholesky", "torch.linalg.cholesky(x.view(2, 2).to(torch.float32)) + i[0]",
+                   {whole({2, 1, 1, 2}), whole({1})}, {whole({1, 2, 2, 1}), whole({1})}),
+              HasSubstr("positive-definite"));
   EXPECT_THAT(said("few", "torch.masked_scatter(i, i > 0, x)", {whole({7}), whole({1, 0})},
                    {whole({7}), whole({1, 3})}),
               HasSubstr("Number of elements of source < number of ones in mask"));

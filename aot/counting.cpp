@@ -1,0 +1,411 @@
+// Counting, distances and what else goes through elements one by one, on the device "ahead".
+#include "aot/counting.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "aot/device.h"
+#include "aot/elements.h"
+#include "aot/recording.h"
+#include "core/dtype_promotion.h"
+#include "core/error.h"
+#include "ir/device_kernels.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/common.h"
+#include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/util.h"
+#include "runtime/ops/promotion.h"
+
+namespace wick::aot {
+
+namespace {
+
+const OperatorHandle kIndexSelect{"aten::index_select", ""};
+
+Tensor integers(int64_t count) {
+  return Tensor::empty(DimVector{count}, DType::Long, Device{kAhead, -1});
+}
+Tensor number() {
+  return Tensor::empty(DimVector{}, DType::Long, Device{kAhead, -1});
+}
+// A float64 that is known.
+Tensor numberOf(double value) {
+  return here(Tensor::scalar(value));
+}
+Tensor asNumbers(const Tensor& t) {
+  return (t.dtype() == DType::Bool ? here(t).to(DType::Byte) : here(t)).contiguous();
+}
+
+// ---- repeats ----
+
+// Each position as often as its count says.
+Tensor placesOf(const Tensor& repeats, std::optional<int64_t> output_size) {
+  const char* op = "repeat_interleave";
+  WICK_CHECK(repeats.dim() == 1, "repeat_interleave only accept 1D vector as repeat");
+  WICK_CHECK(repeats.dtype() == DType::Long || repeats.dtype() == DType::Int,
+             "repeats has to be Long or Int tensor");
+  const int64_t count = repeats.numel();
+  if (count == 0) return integers(0);
+  Recording& recording = Recording::current();
+  const Tensor known = repeats.device().isCpu() ? repeats : recording.known(repeats);
+  if (known.defined()) {
+    static const OperatorHandle kRepeat{"aten::repeat_interleave", "Tensor"};
+    return here(kRepeat(known, output_size ? IValue(*output_size) : IValue())).to(DType::Long);
+  }
+  const int64_t most = output_size.value_or(recording.mostElse());
+  WICK_CHECK(most >= 0, "{}: expected a size that is not negative, got {}", op, most);
+  const Tensor counts = here(repeats).to(DType::Long).contiguous();
+  // Often several tensors are repeated by the same counts.
+  if (!output_size) {
+    const Tensor before = recording.findComputed("repeated", counts);
+    if (before.defined()) return before;
+  }
+  const Tensor places = integers(most), found = number();
+  addFunction(op, "repeatedPlaces", {reads(counts), writes(places), writes(found)}, {count, most},
+              "repeats can not be negative");
+  if (!output_size) {
+    const Tensor selected = places.narrow(0, 0, recording.size(found, most, op));
+    recording.noteComputed("repeated", counts, selected);
+    return selected;
+  }
+  static const OperatorHandle kEqual{"aten::eq", "Scalar"};
+  recording.require(kEqual(found, Scalar(most)),
+                    fmt::format("allocated size does not match required size: {}", most));
+  return places;
+}
+Tensor repeatCounts(const Tensor& repeats, std::optional<int64_t> output_size) {
+  return placesOf(repeats, output_size).to(repeats.dtype());
+}
+Tensor repeatRows(const Tensor& self, const Tensor& repeats, std::optional<int64_t> dim,
+                  std::optional<int64_t> output_size) {
+  Tensor input = dim ? here(self) : here(self).reshape(DimVector{-1});
+  if (input.dim() == 0) input = input.reshape(DimVector{1});
+  const int64_t d = wrapDim(dim.value_or(0), input.dim());
+  Tensor counts = here(repeats);
+  if (counts.numel() == 1 && counts.dim() <= 1) {
+    counts = counts.reshape(DimVector{1}).expand(DimVector{input.size(d)});
+  }
+  WICK_CHECK(counts.dim() == 1, "repeats must be 0-dim or 1-dim tensor");
+  WICK_CHECK(counts.numel() == input.size(d), "repeats must have the same size as input along dim");
+  return kIndexSelect(input, d, placesOf(counts, output_size));
+}
+Tensor repeatEach(const Tensor& self, int64_t repeats, std::optional<int64_t> dim,
+                  std::optional<int64_t> output_size) {
+  WICK_CHECK(repeats >= 0, "repeats can not be negative");
+  Tensor input = dim ? here(self) : here(self).reshape(DimVector{-1});
+  if (input.dim() == 0) input = input.reshape(DimVector{1});
+  const int64_t d = wrapDim(dim.value_or(0), input.dim());
+  DimVector spread(input.sizes()), sizes(input.sizes());
+  spread.insert(static_cast<size_t>(d) + 1, repeats);
+  int64_t& size = sizes[static_cast<size_t>(d)];
+  WICK_CHECK(!__builtin_mul_overflow(size, repeats, &size),
+             "repeat_interleave: {} repeats of {} are too many", repeats, input.size(d));
+  WICK_CHECK(!output_size || *output_size == size, "allocated size does not match required size");
+  return input.unsqueeze(d + 1).expand(spread).clone(MemoryFormat::Contiguous).view(sizes);
+}
+
+// ---- counts ----
+
+}  // namespace
+
+int64_t placesFor(const char* op, const Tensor& at, int64_t least, const std::string& complaint) {
+  Recording& recording = Recording::current();
+  const Tensor found = number();
+  addFunction(op, "placesBeyond", {reads(at), writes(found)}, {at.numel(), least}, complaint);
+  return least + recording.size(found, recording.mostElse(), op);
+}
+
+namespace {
+
+Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
+  static const OperatorHandle kScatterAdd{"aten::scatter_add", ""};
+  WICK_CHECK(minlength >= 0, "minlength should be >= 0");
+  constexpr const char* kExpected = "bincount only supports 1-d non-negative integral inputs.";
+  const Device device{kAhead, -1};
+  if (self.dim() == 1 && self.numel() == 0) {
+    return Tensor::zeros(DimVector{minlength}, DType::Long, device);
+  }
+  WICK_CHECK(isIntegral(self.dtype(), false), "\"bincount\" not implemented for '{}'",
+             scalarTypeName(self.dtype()));
+  WICK_CHECK(self.dim() == 1, kExpected);
+  WICK_CHECK(!weights.defined() || (weights.dim() == 1 && weights.numel() == self.numel()),
+             "weights should be 1-d and have the same length as input");
+  const Tensor at = here(self).to(DType::Long).contiguous();
+  const int64_t bins = placesFor("bincount", at, minlength, kExpected);
+  const DType dtype = !weights.defined()                ? DType::Long
+                      : weights.dtype() == DType::Float ? DType::Float
+                                                        : DType::Double;
+  const Tensor out = Tensor::zeros(DimVector{bins}, dtype, device);
+  // In a recording of a size that cannot be there is nothing to count.
+  if (bins == 0) return out;
+  const Tensor each = weights.defined() ? here(weights).to(dtype)
+                                        : Tensor::full(at.sizes(), 1, DType::Long, device);
+  return kScatterAdd(out, int64_t{0}, at, each);
+}
+
+// ---- members ----
+
+Tensor members(const Tensor& elements, const Tensor& tests, DType common, bool invert) {
+  const Tensor wanted = asNumbers(here(elements).to(common));
+  const Tensor known = asNumbers(here(tests).to(common)).clone(MemoryFormat::Contiguous);
+  const Tensor out = Tensor::empty(elements.sizes(), DType::Bool, wanted.device());
+  if (out.numel() == 0) return out;
+  if (known.numel() == 0) return out.fill(invert ? 1 : 0);
+  const bool narrow = isReducedFloat(common);
+  const Tensor x = narrow ? wanted.to(DType::Float) : wanted;
+  const Tensor set = narrow ? known.to(DType::Float) : known;
+  addFunction("isin", fmt::format("membersOf<{}>", elementType("isin", x)),
+              {reads(x), changes(set), writes(out)}, {out.numel(), set.numel(), invert ? 1 : 0});
+  return out;
+}
+Tensor isinTensors(const Tensor& elements, const Tensor& tests, bool, bool invert) {
+  return members(elements, tests, ops::commonDType(elements, tests), invert);
+}
+Tensor isinNumber(const Tensor& elements, const Scalar& test, bool, bool invert) {
+  static const OperatorHandle kEq{"aten::eq", "Scalar"}, kNe{"aten::ne", "Scalar"};
+  return (invert ? kNe : kEq)(elements, test);
+}
+
+// ---- quantiles ----
+
+template <bool kIgnoreNan>
+Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
+                const std::string& interpolation) {
+  static const OperatorHandle kSort{"aten::sort", ""};
+  constexpr const char* kNames[][2] = {{"linear", "Linear"},
+                                       {"lower", "Lower"},
+                                       {"higher", "Higher"},
+                                       {"midpoint", "Midpoint"},
+                                       {"nearest", "Nearest"}};
+  const auto* const how =
+      std::ranges::find_if(kNames, [&](const auto& pair) { return interpolation == pair[0]; });
+  WICK_CHECK(how != std::end(kNames),
+             "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+             "but got {}",
+             interpolation);
+  WICK_CHECK(self.numel() > 0, "quantile() input tensor must be non-empty");
+  WICK_CHECK(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor");
+  WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
+             "quantile() input tensor must be either float or double dtype");
+  WICK_CHECK(self.dtype() == q.dtype(),
+             "quantile() q tensor must be same dtype as the input tensor");
+  const int64_t d = dim ? wrapDim(*dim, self.dim()) : 0;
+  const Tensor given = dim ? here(self) : here(self).reshape(DimVector{-1});
+  const Tensor input = given.dim() == 0 ? given.unsqueeze(0) : given;
+  const Tensor rows = kSort.all(input, d, false)[0].toTensor().transpose(d, -1).contiguous();
+  const Tensor fractions = here(q).contiguous();
+  const int64_t length = rows.size(-1), count = fractions.numel();
+  DimVector sizes(rows.sizes());
+  sizes.back() = count;
+  const Tensor values = Tensor::empty(sizes, rows.dtype(), rows.device());
+  if (values.numel() > 0) {
+    addFunction("quantile",
+                fmt::format("quantilesOfRows<{}, wick_aot::Between::{}>",
+                            elementType("quantile", rows), (*how)[1]),
+                {reads(rows), reads(fractions), writes(values)},
+                {rows.numel() / length, length, count, kIgnoreNan ? 1 : 0},
+                "quantile() q values must be in the range [0, 1]");
+  }
+  // The fractions first.
+  Tensor back = values.transpose(d, values.dim() - 1);
+  DimVector order{d};
+  for (int64_t i = 0; i < back.dim(); ++i) {
+    if (i != d) order.push_back(i);
+  }
+  back = back.permute(order);
+  if (keepdim && dim && self.dim() > 0) back = back.unsqueeze(d + 1);
+  for (int64_t i = 0; keepdim && !dim && i < self.dim(); ++i) back = back.unsqueeze(1);
+  return (q.dim() == 0 ? back.select(0, 0) : back).contiguous();
+}
+template <bool kIgnoreNan>
+Tensor quantileNumber(const Tensor& self, double q, std::optional<int64_t> dim, bool keepdim,
+                      const std::string& interpolation) {
+  WICK_CHECK(q >= 0 && q <= 1, "quantile() q must be in the range [0, 1] but got {}", q);
+  return quantile<kIgnoreNan>(self, Tensor::scalar<double>(q).to(self.dtype()), dim, keepdim,
+                              interpolation);
+}
+
+// ---- distances ----
+
+// By one product: |x|^2 - 2 x y + |y|^2.
+Tensor euclideanDist(const Tensor& x1, const Tensor& x2) {
+  static const OperatorHandle kMatmul{"aten::matmul", ""};
+  const auto squares = [](const Tensor& given) {
+    const Tensor x = here(given).contiguous();
+    DimVector sizes(x.sizes());
+    sizes.back() = 1;
+    const Tensor sums = Tensor::empty(sizes, x.dtype(), x.device());
+    addFunction("cdist", fmt::format("squareSums<{}>", elementType("cdist", x)),
+                {reads(x), writes(sums)}, {sums.numel(), x.size(-1)});
+    return sums;
+  };
+  const auto joined = [](const Tensor& a, const Tensor& b, const Tensor& c) {
+    return ops::cat(makeList(types::Tensor(), std::vector<IValue>{a, b, c}), -1);
+  };
+  const Tensor norm1 = squares(x1), norm2 = squares(x2);
+  const auto ones = [](const Tensor& t) {
+    return Tensor::full(t.sizes(), 1, t.dtype(), t.device());
+  };
+  const Tensor product = kMatmul(joined(ops::mulScalar(x1, Scalar(-2)), norm1, ones(norm1)),
+                                 Tensor(joined(x2, ones(norm2), norm2)).transpose(-2, -1));
+  return ops::sqrt(ops::clampMin(product, Scalar(0)));
+}
+
+Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t> mode) {
+  const char* op = "cdist";
+  WICK_CHECK(x1.dim() >= 2 && x2.dim() >= 2 && x1.size(-1) == x2.size(-1),
+             "cdist: X1 and X2 must have at least 2 dimensions and the same number of columns. X1: "
+             "{} X2: {}",
+             formatInts(x1.sizes()), formatInts(x2.sizes()));
+  WICK_CHECK(p >= 0, "cdist only supports non-negative p values");
+  WICK_CHECK(x1.dtype() == x2.dtype(), "{}: expected one dtype, got {} and {}", op, x1.describe(),
+             x2.describe());
+  const int64_t chosen = mode.value_or(0);
+  WICK_CHECK(chosen >= 0 && chosen <= 2, "Possible modes: 0, 1, 2, but was: {}", chosen);
+  const int64_t r = x1.size(-2), s = x2.size(-2), n = x1.size(-1);
+  // As the engine decides it.
+  constexpr int64_t kFewRows = 25;
+  const bool by_product =
+      p == 2 && (chosen == 1 || (chosen == 0 && (r > kFewRows || s > kFewRows)));
+  if (by_product && x1.numel() > 0 && x2.numel() > 0) {
+    return euclideanDist(widened(here(x1)), widened(here(x2))).to(x1.dtype());
+  }
+  const auto leading = [](const Tensor& t) {
+    return t.sizes().first(static_cast<size_t>(t.dim() - 2));
+  };
+  const DimVector batch = broadcastShapes(leading(x1), leading(x2));
+  const auto rowsOf = [&](const Tensor& t, int64_t rows) {
+    DimVector sizes = batch;
+    sizes.push_back(rows);
+    sizes.push_back(n);
+    return widened(here(t)).expand(sizes).contiguous();
+  };
+  const Tensor a = rowsOf(x1, r), b = rowsOf(x2, s);
+  DimVector sizes = batch;
+  sizes.push_back(r);
+  sizes.push_back(s);
+  const Tensor out = Tensor::empty(sizes, a.dtype(), a.device());
+  if (out.numel() == 0) return out.to(x1.dtype());
+  if (n == 0) return out.fill(0).to(x1.dtype());
+  addFunction(op, fmt::format("rowDistances<{}>", elementType(op, a)),
+              {reads(a), reads(b), reads(numberOf(p)), writes(out)},
+              {checkedNumel(batch), r, s, n});
+  return out.to(x1.dtype());
+}
+Tensor pdist(const Tensor& self, double p) {
+  const char* op = "pdist";
+  WICK_CHECK(self.dim() == 2, "pdist only supports 2D tensors, got: {}D", self.dim());
+  WICK_CHECK(p >= 0, "pdist only supports non-negative p values");
+  const Tensor x = here(self).contiguous();
+  const int64_t rows = x.size(0);
+  int64_t pairs = 0;
+  WICK_CHECK(!__builtin_mul_overflow(rows, rows - 1, &pairs), "{}: {} rows are too many", op, rows);
+  const Tensor out = Tensor::empty(DimVector{pairs / 2}, x.dtype(), x.device());
+  if (out.numel() == 0) return out;
+  if (x.size(1) == 0) return out.fill(0);
+  addFunction(op, fmt::format("pairDistances<{}>", elementType(op, x)),
+              {reads(x), reads(numberOf(p)), writes(out)}, {rows, x.size(1)});
+  return out;
+}
+
+// ---- elements ----
+
+std::tuple<Tensor, Tensor> frexp(const Tensor& self) {
+  WICK_CHECK(isFloating(self.dtype()), "torch.frexp() only supports floating-point dtypes");
+  const Tensor x = widened(here(self)).contiguous();
+  const Tensor fractions = Tensor::empty(x.sizes(), x.dtype(), x.device());
+  const Tensor powers = Tensor::empty(x.sizes(), DType::Int, x.device());
+  if (x.numel() > 0) {
+    addFunction("frexp", fmt::format("fractionsAndPowers<{}>", elementType("frexp", x)),
+                {reads(x), writes(fractions), writes(powers)}, {x.numel()});
+  }
+  return {fractions.to(self.dtype()), powers};
+}
+Tensor trace(const Tensor& self) {
+  WICK_CHECK(self.dim() == 2, "trace: expected a matrix, but got tensor with dim {}", self.dim());
+  const Tensor line = Tensor(ops::diagonal(here(self))).contiguous();
+  if (!isFloating(self.dtype()) || line.numel() == 0) return ops::sum(line);
+  const Tensor out = Tensor::empty(DimVector{}, line.dtype(), line.device());
+  addFunction("trace", fmt::format("sumInOrder<{}>", elementType("trace", line)),
+              {reads(line), writes(out)}, {line.numel()});
+  return out;
+}
+Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) {
+  WICK_CHECK(x.dim() == 1, "x must be a one-dimensional tensor, but got {} dims", x.dim());
+  const int64_t n = columns.value_or(x.numel());
+  WICK_CHECK(n >= 0, "N must be non-negative, but got {}", n);
+  const DType dtype = isIntegral(x.dtype(), true) ? DType::Long : x.dtype();
+  const Tensor from = here(x).to(dtype).contiguous();
+  const Tensor out = Tensor::empty(DimVector{x.numel(), n}, dtype, from.device());
+  if (out.numel() > 0) {
+    addFunction("vander", fmt::format("powersOf<{}>", elementType("vander", from)),
+                {reads(from), writes(out)}, {from.numel(), n, increasing ? 1 : 0});
+  }
+  return out;
+}
+
+Tensor maxUnpool(const char* op, const Tensor& self, const Tensor& indices, const DimVector& sizes,
+                 int64_t n) {
+  WICK_CHECK(indices.dtype() == DType::Long, "{}: elements in indices should be type int64", op);
+  WICK_CHECK(DimVector(self.sizes()) == DimVector(indices.sizes()),
+             "{}: Expected shape of indices to be {} but got {}", op, formatInts(self.sizes()),
+             formatInts(indices.sizes()));
+  WICK_CHECK(self.dim() == n + 1 || self.dim() == n + 2, "{}: expected {}D or {}D input, got {}",
+             op, n + 1, n + 2, formatInts(self.sizes()));
+  const DimVector leading(self.sizes().first(static_cast<size_t>(self.dim() - n)));
+  DimVector all = leading;
+  for (const int64_t s : sizes) all.push_back(s);
+  const Tensor x = here(self).contiguous(), at = here(indices).contiguous();
+  const Tensor out = Tensor::empty(all, x.dtype(), x.device());
+  if (x.numel() == 0) return out.fill(0);
+  const int64_t planes = checkedNumel(leading);
+  addFunction(op, fmt::format("putInPlanes<{}>", elementType(op, x)),
+              {reads(x), reads(at), writes(out)}, {planes, x.numel() / planes, checkedNumel(sizes)},
+              fmt::format("{}: found an invalid max index", op));
+  return isChannelsLast(self) ? out.contiguous(self.suggestMemoryFormat()) : out;
+}
+Tensor maxUnpool2d(const Tensor& self, const Tensor& indices, const DimVector& size) {
+  const char* op = "max_unpool2d";
+  return maxUnpool(op, self, indices, expandInts(op, "output_size", size, 2), 2);
+}
+Tensor maxUnpool3d(const Tensor& self, const Tensor& indices, const DimVector& size,
+                   const DimVector&, const DimVector&) {
+  const char* op = "max_unpool3d";
+  return maxUnpool(op, self, indices, expandInts(op, "output_size", size, 3), 3);
+}
+
+const DeviceKernel kKernels[] = {
+    {"aten::repeat_interleave.Tensor", WICK_KERNEL(repeatCounts)},
+    {"aten::repeat_interleave.self_int", WICK_KERNEL(repeatEach)},
+    {"aten::bincount", WICK_KERNEL(bincount)},
+    {"aten::quantile", WICK_KERNEL(quantile<false>)},
+    {"aten::quantile.scalar", WICK_KERNEL(quantileNumber<false>)},
+    {"aten::nanquantile", WICK_KERNEL(quantile<true>)},
+    {"aten::nanquantile.scalar", WICK_KERNEL(quantileNumber<true>)},
+    {"aten::cdist", WICK_KERNEL(cdist)},
+    {"aten::_cdist_forward", WICK_KERNEL(cdist)},
+    {"aten::_euclidean_dist", WICK_KERNEL(euclideanDist)},
+    {"aten::pdist", WICK_KERNEL(pdist)},
+    {"aten::frexp.Tensor", WICK_KERNEL(frexp)},
+    {"aten::trace", WICK_KERNEL(trace)},
+    {"aten::vander", WICK_KERNEL(vander)},
+    {"aten::max_unpool2d", WICK_KERNEL(maxUnpool2d)},
+    {"aten::max_unpool3d", WICK_KERNEL(maxUnpool3d)},
+    {"aten::isin.Tensor_Scalar", WICK_KERNEL(isinNumber)},
+};
+// Counts and tests may lie on the CPU.
+const DeviceKernel kMixed[] = {
+    {"aten::repeat_interleave.self_Tensor", WICK_KERNEL(repeatRows)},
+    {"aten::isin.Tensor_Tensor", WICK_KERNEL(isinTensors)},
+};
+const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels mixed(kAhead, kMixed, TableRule::Mixed);
+
+}  // namespace
+
+}  // namespace wick::aot

@@ -1,0 +1,268 @@
+// Normalizations on the device "ahead" that no fusion group computes: those that give their statistics or keep them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "aot/device.h"
+#include "aot/elements.h"
+#include "aot/recording.h"
+#include "core/error.h"
+#include "core/scalar.h"
+#include "ir/device_kernels.h"
+#include "runtime/ops/boxing.h"
+#include "runtime/ops/common_calls.h"
+#include "runtime/ops/layers/util.h"
+
+namespace wick::aot {
+
+namespace {
+
+using Pair = std::tuple<Tensor, Tensor>;
+using Triple = std::tuple<Tensor, Tensor, Tensor>;
+
+void requireFloat(const char* op, const Tensor& x) {
+  WICK_CHECK(isFloating(x.dtype()), "\"{}\" not implemented for '{}'", op,
+             scalarTypeName(x.dtype()));
+  if (x.dtype() == DType::Float) return;
+  throw NotAhead(fmt::format("{} of {} is not available ahead of time", op, toString(x.dtype())));
+}
+void checkCount(const char* op, const char* name, const Tensor& t, int64_t count) {
+  WICK_CHECK(!t.defined() || t.numel() == count, "{}: {} should contain {} elements not {}", op,
+             name, count, t.defined() ? t.numel() : 0);
+}
+
+// In float64, as the engine computes between reading and writing.
+struct Moments {
+  Tensor mean, variance;
+};
+// Of row-major planes that lie one behind the other; every `outputs`-th of them belongs together.
+Moments momentsOf(const char* op, const Tensor& x, int64_t planes, int64_t outputs) {
+  const Device device{kAhead, -1};
+  const Moments m{Tensor::empty(DimVector{outputs}, DType::Double, device),
+                  Tensor::empty(DimVector{outputs}, DType::Double, device)};
+  addFunction(op, fmt::format("planeMoments<{}>", elementType(op, x)),
+              {reads(x), writes(m.mean), writes(m.variance)},
+              {planes, outputs, x.numel() / planes});
+  return m;
+}
+Tensor inverseRoot(const Tensor& variance, double eps) {
+  static const OperatorHandle kReciprocal{"aten::reciprocal", ""};
+  return kReciprocal(ops::sqrt(ops::addScalar(variance, Scalar(eps))));
+}
+Tensor wide(const Tensor& t) {
+  return here(t).to(DType::Double).reshape(DimVector{-1});
+}
+
+// x * scale + shift, of which there is one for each of the first dimensions of x [.., pixels].
+Tensor scaled(const Tensor& x, const Tensor& scale, const Tensor& shift) {
+  const DimVector each{scale.numel(), 1};
+  const Tensor a = scale.to(x.dtype()).reshape(each), b = shift.to(x.dtype()).reshape(each);
+  const Tensor rows = x.reshape(
+      DimVector{-1, scale.numel(), x.numel() / std::max<int64_t>(1, x.size(0) * scale.numel())});
+  return ops::add(ops::mul(rows, a), b);
+}
+
+// Takes a part of what is now, as `momentum` says.
+void update(const Tensor& running, const Tensor& now, double momentum) {
+  if (!running.defined()) return;
+  const Tensor next = ops::add(ops::mulScalar(now, Scalar(momentum)),
+                               ops::mulScalar(wide(running), Scalar(1 - momentum)));
+  running.copyFrom(next.to(running.dtype()).view(running.sizes()));
+}
+Tensor unbiased(const Tensor& variance, int64_t count) {
+  const auto all = static_cast<double>(count);
+  return ops::divScalar(ops::mulScalar(variance, Scalar(all)), Scalar(all - 1));
+}
+
+Triple batchNormalize(const char* op, const Tensor& input, const Tensor& weight, const Tensor& bias,
+                      const Tensor& running_mean, const Tensor& running_var, bool training,
+                      double momentum, double eps) {
+  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
+             input.describe());
+  requireFloat(op, input);
+  const int64_t channels = input.size(1);
+  checkCount(op, "weight", weight, channels);
+  checkCount(op, "bias", bias, channels);
+  checkCount(op, "running_mean", running_mean, channels);
+  checkCount(op, "running_var", running_var, channels);
+  const Tensor none = Tensor::empty(DimVector{0}, input.dtype(), Device{kAhead, -1});
+  if (input.numel() == 0) return {here(input).clone(), none, none};
+  const MemoryFormat format = input.suggestMemoryFormat();
+  const Tensor x = here(input).contiguous();
+  const int64_t count = input.numel() / channels;
+  Moments m;
+  if (training) {
+    m = momentsOf(op, x, x.size(0) * channels, channels);
+    update(running_mean, m.mean, momentum);
+    update(running_var, unbiased(m.variance, count), momentum);
+  } else {
+    WICK_CHECK(running_mean.defined() && running_var.defined(),
+               "{}: expected running_mean and running_var to be defined outside of training", op);
+    m = {wide(running_mean), wide(running_var)};
+  }
+  const Tensor rstd = inverseRoot(m.variance, eps);
+  const Tensor scale = weight.defined() ? Tensor(ops::mul(rstd, wide(weight))) : rstd;
+  const Tensor moved = ops::mul(m.mean, scale);
+  const Tensor shift = bias.defined() ? ops::sub(wide(bias), moved) : ops::neg(moved);
+  const Tensor out = scaled(x, scale, shift).view(input.sizes()).contiguous(format);
+  if (!training) return {out, none, none};
+  return {out, m.mean.to(input.dtype()), rstd.to(input.dtype())};
+}
+
+Triple nativeBatchNorm(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                       const Tensor& running_mean, const Tensor& running_var, bool training,
+                       double momentum, double eps) {
+  return batchNormalize("native_batch_norm", input, weight, bias, running_mean, running_var,
+                        training, momentum, eps);
+}
+Pair batchNormUpdateStats(const Tensor& input, const Tensor& running_mean,
+                          const Tensor& running_var, double momentum) {
+  const char* op = "batch_norm_update_stats";
+  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
+             input.describe());
+  requireFloat(op, input);
+  const int64_t channels = input.size(1);
+  checkCount(op, "running_mean", running_mean, channels);
+  checkCount(op, "running_var", running_var, channels);
+  WICK_CHECK(input.numel() > 0, "{}: expected an input with elements, got {}", op,
+             input.describe());
+  const Tensor x = here(input).contiguous();
+  const Moments m = momentsOf(op, x, x.size(0) * channels, channels);
+  update(running_mean, m.mean, momentum);
+  update(running_var, unbiased(m.variance, input.numel() / channels), momentum);
+  return {m.mean.to(input.dtype()), m.variance.to(input.dtype())};
+}
+
+// Every sample's channels as channels of one sample; running statistics average over the samples.
+Tensor instanceNorm(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                    const Tensor& running_mean, const Tensor& running_var, bool use_input_stats,
+                    double momentum, double eps, bool) {
+  const char* op = "instance_norm";
+  WICK_CHECK(use_input_stats || (running_mean.defined() && running_var.defined()),
+             "Expected running_mean and running_var to be defined when use_input_stats is false");
+  WICK_CHECK(input.dim() >= 2, "{}: expected input of two or more dimensions, got {}", op,
+             input.describe());
+  const int64_t samples = input.size(0), channels = input.size(1);
+  DimVector shape(input.sizes());
+  shape[0] = 1;
+  shape[1] = samples * channels;
+  const auto repeated = [&](const Tensor& t) {
+    if (!t.defined()) return t;
+    checkCount(op, "a parameter", t, channels);
+    return here(t)
+        .view(DimVector{1, channels})
+        .expand(DimVector{samples, channels})
+        .clone(MemoryFormat::Contiguous)
+        .view(DimVector{samples * channels});
+  };
+  const Tensor mean = repeated(running_mean), var = repeated(running_var);
+  const Tensor out =
+      std::get<0>(batchNormalize(op, here(input).contiguous().view(shape), repeated(weight),
+                                 repeated(bias), mean, var, use_input_stats, momentum, eps))
+          .view(input.sizes());
+  const auto write = [&](const Tensor& running, const Tensor& all) {
+    if (!running.defined() || !use_input_stats || samples == 0) return;
+    // One sample after the other, each with its share.
+    const Tensor shares = ops::divScalar(wide(all), Scalar(static_cast<double>(samples)));
+    Tensor sum = shares.narrow(0, 0, channels);
+    for (int64_t n = 1; n < samples; ++n) {
+      sum = ops::add(sum, shares.narrow(0, n * channels, channels));
+    }
+    running.copyFrom(sum.to(running.dtype()).view(running.sizes()));
+  };
+  write(running_mean, mean);
+  write(running_var, var);
+  return out;
+}
+
+Triple nativeGroupNorm(const Tensor& input, const Tensor& weight, const Tensor& bias, int64_t n,
+                       int64_t c, int64_t hxw, int64_t groups, double eps) {
+  const char* op = "native_group_norm";
+  WICK_CHECK(n >= 0 && c >= 0 && hxw >= 0 && checkedNumel(DimVector{n, c, hxw}) == input.numel(),
+             "{}: {} is not {} x {} x {}", op, input.describe(), n, c, hxw);
+  WICK_CHECK(groups > 0 && c % groups == 0, "{}: {} groups do not divide {} channels", op, groups,
+             c);
+  requireFloat(op, input);
+  checkCount(op, "weight", weight, c);
+  checkCount(op, "bias", bias, c);
+  if (input.numel() == 0) {
+    throw NotAhead("native_group_norm without elements is not available ahead of time");
+  }
+  const Tensor x = here(input).contiguous();
+  const DimVector split{n, groups, c / groups}, rows{n, groups, 1};
+  const Moments m = momentsOf(op, x, n * groups, n * groups);
+  const Tensor rstd = inverseRoot(m.variance, eps);
+  const auto spread = [&](const Tensor& t) { return t.view(rows).expand(split); };
+  const auto parameter = [&](const Tensor& t) {
+    return wide(t).view(DimVector{1, groups, c / groups}).expand(split);
+  };
+  const Tensor scale =
+      weight.defined() ? Tensor(ops::mul(spread(rstd), parameter(weight))) : spread(rstd);
+  const Tensor moved = ops::mul(spread(m.mean), scale);
+  const Tensor shift = bias.defined() ? ops::sub(parameter(bias), moved) : ops::neg(moved);
+  const Tensor out = scaled(x.view(DimVector{1, n * c, hxw}), scale.reshape(DimVector{n * c}),
+                            shift.reshape(DimVector{n * c}))
+                         .view(input.sizes());
+  return {out, m.mean.to(DType::Float).view(DimVector{n, groups}),
+          rstd.to(DType::Float).view(DimVector{n, groups})};
+}
+
+Triple nativeLayerNorm(const Tensor& input, const DimVector& shape, const Tensor& weight,
+                       const Tensor& bias, double eps) {
+  const char* op = "native_layer_norm";
+  const auto n = static_cast<int64_t>(shape.size());
+  const int64_t leading = input.dim() - n;
+  WICK_CHECK(n >= 1, "Expected normalized_shape to be at least 1-dimensional");
+  WICK_CHECK(leading >= 0 && std::equal(shape.begin(), shape.end(), input.sizes().begin() + leading,
+                                        input.sizes().end()),
+             "{}: Given normalized_shape={}, expected input with the same trailing sizes, but got "
+             "input of size {}",
+             op, formatInts(shape), formatInts(input.sizes()));
+  for (const Tensor* t : {&weight, &bias}) {
+    WICK_CHECK(!t->defined() || DimVector(t->sizes()) == shape,
+               "{}: Expected weight and bias to be of same shape as normalized_shape {}", op,
+               formatInts(shape));
+  }
+  const Tensor x = widened(here(input)).contiguous();
+  requireFloat(op, x);
+  const auto parameter = [&](const Tensor& t) {
+    return t.defined() ? here(t).to(x.dtype()).contiguous() : t;
+  };
+  DimVector kept(input.sizes().first(static_cast<size_t>(leading)));
+  const int64_t rows = checkedNumel(kept), width = checkedNumel(shape);
+  for (int64_t d = 0; d < n; ++d) kept.push_back(1);
+  const Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
+  const Tensor mean = Tensor::empty(kept, x.dtype(), x.device());
+  const Tensor rstd = Tensor::empty(kept, x.dtype(), x.device());
+  if (out.numel() > 0) {
+    const double numbers[] = {eps};
+    addFunction(op, fmt::format("normalizedRows<{}>", elementType(op, x)),
+                {reads(x), reads(parameter(weight)), reads(parameter(bias)),
+                 reads(here(Tensor::fromData(numbers, DimVector{1}))), writes(out), writes(mean),
+                 writes(rstd)},
+                {rows, width});
+  } else if (mean.numel() > 0) {
+    throw NotAhead("native_layer_norm of rows without elements is not available ahead of time");
+  }
+  const DType dtype = input.dtype();
+  return {out.to(dtype), mean.to(dtype), rstd.to(dtype)};
+}
+
+const DeviceKernel kKernels[] = {
+    {"aten::native_batch_norm", WICK_KERNEL(nativeBatchNorm)},
+    {"aten::batch_norm_update_stats", WICK_KERNEL(batchNormUpdateStats)},
+    {"aten::native_group_norm", WICK_KERNEL(nativeGroupNorm)},
+    {"aten::native_layer_norm", WICK_KERNEL(nativeLayerNorm)},
+};
+// Where it has no loop form.
+const DeviceKernel kLast[] = {
+    {"aten::instance_norm", WICK_KERNEL(instanceNorm)},
+};
+const RegisterDeviceKernels registered(kAhead, kKernels);
+const RegisterDeviceKernels last(kAhead, kLast, TableRule::Last);
+
+}  // namespace
+
+}  // namespace wick::aot
