@@ -228,6 +228,7 @@ const DeviceKernel kKernels[] = {
     {"aten::block_diag", WICK_KERNEL(blockDiag)},
     {"aten::affine_grid_generator", WICK_KERNEL(affineGrid)},
     {"aten::embedding_renorm", WICK_KERNEL(embeddingRenorm)},
+    {"aten::frexp.Tensor_out", own},
     {"aten::prelu", own},
     {"aten::_prelu_kernel", own},
     {"aten::logit", own},

@@ -55,7 +55,7 @@ Tensor wide(const Tensor& t) {
   return here(t).to(DType::Double).reshape(DimVector{-1});
 }
 
-// x * scale + shift, of which there is one for each of the first dimensions of x [.., pixels].
+// x * scale + shift: one of each for each channel of x [samples, channels, pixels…].
 Tensor scaled(const Tensor& x, const Tensor& scale, const Tensor& shift) {
   const DimVector each{scale.numel(), 1};
   const Tensor a = scale.to(x.dtype()).reshape(each), b = shift.to(x.dtype()).reshape(each);
@@ -116,6 +116,12 @@ Triple nativeBatchNorm(const Tensor& input, const Tensor& weight, const Tensor& 
                        double momentum, double eps) {
   return batchNormalize("native_batch_norm", input, weight, bias, running_mean, running_var,
                         training, momentum, eps);
+}
+Tensor batchNorm(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                 const Tensor& running_mean, const Tensor& running_var, bool training,
+                 double momentum, double eps, bool) {
+  return std::get<0>(batchNormalize("batch_norm", input, weight, bias, running_mean, running_var,
+                                    training, momentum, eps));
 }
 Pair batchNormUpdateStats(const Tensor& input, const Tensor& running_mean,
                           const Tensor& running_var, double momentum) {
@@ -258,6 +264,7 @@ const DeviceKernel kKernels[] = {
 };
 // Where it has no loop form.
 const DeviceKernel kLast[] = {
+    {"aten::batch_norm", WICK_KERNEL(batchNorm)},
     {"aten::instance_norm", WICK_KERNEL(instanceNorm)},
 };
 const RegisterDeviceKernels registered(kAhead, kKernels);

@@ -270,7 +270,7 @@ inline bool singularValues(T* x, T* s, T* u, T* vh, int32_t* codes, int64_t batc
   return true;
 }
 
-// Of symmetric matrices, of which one triangle is read; vectors take their place. False when an element is not finite, too.
+// Of symmetric matrices, whose one triangle is read; vectors take their place. False when an element is not finite, too.
 template <class T>
 inline bool eigenvalues(T* a, T* values, int32_t* codes, int64_t batch, int64_t n, int64_t upper,
                         int64_t vectors) {
