@@ -126,16 +126,6 @@ bool isScope(const Value* v) {
          name == "__torch__.torch.cuda.amp.autocast_mode.autocast";
 }
 
-bool entersScope(const Block* block) {
-  for (const Node* node : block->nodes()) {
-    if (node->kind() == prim::Enter && isScope(node->input(0))) return true;
-    for (const Block* inner : node->blocks()) {
-      if (entersScope(inner)) return true;
-    }
-  }
-  return false;
-}
-
 // A scope's arguments as they are after inlining: constants, and what is chosen by whether an
 // optional one is None. Nothing is folded before the casts are there, for a product of constants
 // within a scope is one of low precision.
@@ -359,7 +349,9 @@ class Caster {
 }  // namespace
 
 bool entersAutocast(const Graph& graph) {
-  return entersScope(graph.block());
+  return anyNode(graph.block(), [](const Node* node) {
+    return node->kind() == prim::Enter && isScope(node->input(0));
+  });
 }
 
 bool insertAutocasts(Graph& graph) {

@@ -13,6 +13,7 @@
 #include <limits>
 #include <unordered_set>
 
+#include "ir/shape_facts.h"
 #include "passes/guard_nodes.h"
 #include "passes/node_traits.h"
 
@@ -20,16 +21,11 @@ namespace wick {
 
 namespace {
 
-void collectGuards(const Block* b, std::vector<Node*>& guards) {
-  for (Node* n : b->nodes()) {
-    for (const Block* sub : n->blocks()) collectGuards(sub, guards);
-    if (n->kind() == guardKind()) guards.push_back(n);
-  }
-}
-
 std::vector<Node*> guardsOf(const Graph& graph) {
   std::vector<Node*> guards;
-  collectGuards(graph.block(), guards);
+  forEachNode(graph.block(), [&](Node* n) {
+    if (n->kind() == guardKind()) guards.push_back(n);
+  });
   return guards;
 }
 
@@ -139,7 +135,7 @@ class Continuation {
       map_[point.guard->output(i)] = map_.at(point.guard->input(i));
     }
     rest(point.guard->block(), point.guard->next());
-    dropGuards(graph_->block());
+    for (Node* guard : guardsOf(*graph_)) removeGuard(guard);
     forgetTypes(graph_->block());
     return graph_;
   }
@@ -182,7 +178,7 @@ class Continuation {
     Value* next =
         integer(aten::add, at(body->inputs()[0]), graph_->insertConstant(IValue(int64_t{1})));
     // Lowering knows the largest number as a loop that does not count.
-    bool counts = constantInt(loop->input(0)) != std::numeric_limits<int64_t>::max();
+    bool counts = intOf(loop->input(0)) != std::numeric_limits<int64_t>::max();
     Value* left = counts ? integer(aten::sub, at(loop->input(0)), next) : at(loop->input(0));
     Node* rest = graph_->insertNode(graph_->create(prim::Loop, {left}, 0));
     rest->setInlinedFrom(loop->inlinedFrom());
@@ -207,15 +203,6 @@ class Continuation {
       copy->registerOutput(it->second);
     }
     for (Value* v : loop->outputs()) map_[v] = rest->addOutput(v->type());
-  }
-
-  static void dropGuards(Block* b) {
-    for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
-      Node* n = *it;
-      ++it;
-      for (Block* sub : n->blocks()) dropGuards(sub);
-      if (n->kind() == guardKind()) removeGuard(n);
-    }
   }
 
   std::shared_ptr<Graph> graph_ = std::make_shared<Graph>();

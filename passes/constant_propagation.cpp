@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
+#include "ir/shape_facts.h"
 #include "passes/node_traits.h"
 
 namespace wick {
@@ -119,7 +120,7 @@ class Folder {
   // ---- control flow ----
 
   void branch(Node* node, NodeIterator& next) {
-    std::optional<bool> condition = constantBool(node->input(0));
+    std::optional<bool> condition = boolOf(node->input(0));
     if (!condition ||
         !WICK_MAY_OPTIMIZE("the condition {} is {}", node->input(0)->debugName(), *condition)) {
       for (Block* sub : node->blocks()) block(sub);
@@ -182,8 +183,8 @@ class Folder {
   }
 
   void loop(Node* node) {
-    std::optional<int64_t> trips = constantInt(node->input(0));
-    std::optional<bool> start = constantBool(node->input(1));
+    std::optional<int64_t> trips = intOf(node->input(0));
+    std::optional<bool> start = boolOf(node->input(1));
     bool never = (trips && *trips <= 0) || (start && !*start);
     if (never && WICK_MAY_OPTIMIZE("a loop never runs")) {
       for (size_t i = 0; i < node->outputs().size(); ++i) {

@@ -10,6 +10,7 @@
 
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
+#include "ir/shape_facts.h"
 #include "passes/node_traits.h"
 
 namespace wick {
@@ -20,18 +21,15 @@ class WeightCopier {
  public:
   explicit WeightCopier(Graph& graph) : graph_(graph), aliases_(graph) {}
 
-  size_t block(Block* b) {
-    size_t changed = 0;
-    for (Node* n : b->nodes()) {
-      for (Block* sub : n->blocks()) changed += block(sub);
-      if (n->kind() == prim::Loop && isCounted(n)) changed += loop(n);
-    }
-    return changed;
+  size_t run() {
+    return forEachNode(graph_.block(), [&](Node* n) {
+      return n->kind() == prim::Loop && isCounted(n) ? loop(n) : size_t{0};
+    });
   }
 
  private:
   // How often a while loop iterates is not known when it begins.
-  static bool isCounted(const Node* loop) { return constantBool(loop->input(1)).value_or(false); }
+  static bool isCounted(const Node* loop) { return boolOf(loop->input(1)).value_or(false); }
 
   size_t loop(Node* loop) {
     static const Symbol kMm = Symbol::aten("mm");
@@ -81,7 +79,7 @@ class WeightCopier {
 }  // namespace
 
 size_t copyLoopWeights(Graph& graph) {
-  return WeightCopier(graph).block(graph.block());
+  return WeightCopier(graph).run();
 }
 
 }  // namespace wick

@@ -7,6 +7,7 @@
 
 #include "core/optimization_limit.h"
 #include "passes/guard_nodes.h"
+#include "passes/node_traits.h"
 #include "passes/propagate_types.h"
 
 namespace wick {
@@ -31,20 +32,13 @@ void reduce(Node* guard) {
                       IValue(makeList(types::Int(), std::move(profiles))));
 }
 
-void block(Block* b) {
-  for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
-    Node* n = *it;
-    ++it;
-    for (Block* sub : n->blocks()) block(sub);
-    if (n->kind() == guardKind()) reduce(n);
-  }
-}
-
 }  // namespace
 
 void eliminateGuards(Graph& graph) {
   propagateTypes(graph);
-  block(graph.block());
+  forEachNode(graph.block(), [](Node* n) {
+    if (n->kind() == guardKind()) reduce(n);
+  });
 }
 
 }  // namespace wick

@@ -23,38 +23,32 @@ namespace {
 // The tensor that has as many dimensions as the layer's result, however many these are; null when
 // there is none.
 Value* sameRank(const Node* n) {
-  static const std::unordered_set<Symbol> kLayers = [] {
-    std::unordered_set<Symbol> kinds;
-    for (const char* name : {"conv1d",
-                             "conv2d",
-                             "conv3d",
-                             "batch_norm",
-                             "group_norm",
-                             "instance_norm",
-                             "layer_norm",
-                             "max_pool1d",
-                             "max_pool2d",
-                             "max_pool3d",
-                             "avg_pool1d",
-                             "avg_pool2d",
-                             "avg_pool3d",
-                             "adaptive_avg_pool1d",
-                             "adaptive_avg_pool2d",
-                             "adaptive_avg_pool3d",
-                             "dropout",
-                             "dropout_",
-                             "softmax",
-                             "log_softmax",
-                             "gelu",
-                             "hardswish",
-                             "contiguous",
-                             "clone",
-                             "transpose",
-                             "linear"}) {
-      kinds.insert(Symbol::aten(name));
-    }
-    return kinds;
-  }();
+  static const std::unordered_set<Symbol> kLayers = atenSymbols({"conv1d",
+                                                                 "conv2d",
+                                                                 "conv3d",
+                                                                 "batch_norm",
+                                                                 "group_norm",
+                                                                 "instance_norm",
+                                                                 "layer_norm",
+                                                                 "max_pool1d",
+                                                                 "max_pool2d",
+                                                                 "max_pool3d",
+                                                                 "avg_pool1d",
+                                                                 "avg_pool2d",
+                                                                 "avg_pool3d",
+                                                                 "adaptive_avg_pool1d",
+                                                                 "adaptive_avg_pool2d",
+                                                                 "adaptive_avg_pool3d",
+                                                                 "dropout",
+                                                                 "dropout_",
+                                                                 "softmax",
+                                                                 "log_softmax",
+                                                                 "gelu",
+                                                                 "hardswish",
+                                                                 "contiguous",
+                                                                 "clone",
+                                                                 "transpose",
+                                                                 "linear"});
   if (n->outputs().size() != 1 || n->inputs().empty() || !factsOf(n->input(0))) return nullptr;
   static const Symbol kLinear = Symbol::aten("linear");
   if (n->kind() == kLinear) {  // of a matrix as weight, and a bias that is a vector
@@ -126,7 +120,7 @@ class Eraser {
     }
     if (n->kind() == prim::ListUnpack) return ints(n, added);
     if (n->outputs().size() != 1 || n->inputs().empty()) return false;
-    std::optional<IValue> answer = question(n);
+    std::optional<IValue> answer = answerFromType(n);
     if (!answer) answer = comparison(n);
     if (!answer) answer = sizeList(n);
     if (!answer) return ints(n, added);
@@ -138,15 +132,9 @@ class Eraser {
   // A cast that changes nothing returns its argument itself, so users may read that whatever they
   // do with it.
   static bool castsToItself(const Node* n) {
-    static const std::unordered_set<Symbol> kCasts = [] {
-      std::unordered_set<Symbol> kinds;
-      for (const char* name :
-           {"to", "type_as", "cpu", "_cast_Byte", "_cast_Char", "_cast_Double", "_cast_Float",
-            "_cast_Int", "_cast_Long", "_cast_Short", "_cast_Half"}) {
-        kinds.insert(Symbol::aten(name));
-      }
-      return kinds;
-    }();
+    static const std::unordered_set<Symbol> kCasts =
+        atenSymbols({"to", "type_as", "cpu", "_cast_Byte", "_cast_Char", "_cast_Double",
+                     "_cast_Float", "_cast_Int", "_cast_Long", "_cast_Short", "_cast_Half"});
     if (kCasts.count(n->kind()) == 0 || n->outputs().size() != 1) return false;
     const TensorFacts* from = factsOf(n->input(0));
     const TensorFacts* to = factsOf(n->output());
@@ -164,31 +152,6 @@ class Eraser {
       names_device = true;
     }
     return !names_device || (from->device && from->device == to->device);
-  }
-
-  static std::optional<IValue> question(const Node* n) {
-    static const Symbol kDtype = Symbol::prim("dtype");
-    static const Symbol kDevice = Symbol::prim("device");
-    static const Symbol kIsCuda = Symbol::prim("is_cuda");
-    static const Symbol kRequiresGrad = Symbol::prim("requires_grad");
-    static const Symbol kIsFloating = Symbol::aten("is_floating_point");
-    static const Symbol kIsComplex = Symbol::aten("is_complex");
-    const TensorFacts* facts = n->inputs().size() == 1 ? factsOf(n->input(0)) : nullptr;
-    if (!facts) return std::nullopt;
-    if (n->kind() == aten::dim && facts->dim) return IValue(static_cast<int64_t>(*facts->dim));
-    if (n->kind() == kRequiresGrad && facts->requires_grad == std::optional<bool>(false)) {
-      return IValue(false);
-    }
-    if (facts->device) {
-      if (n->kind() == kDevice) return IValue(*facts->device);
-      if (n->kind() == kIsCuda) return IValue(facts->device->type == DeviceType::CUDA);
-    }
-    if (facts->dtype) {
-      if (n->kind() == kDtype) return IValue(static_cast<int64_t>(*facts->dtype));
-      if (n->kind() == kIsFloating) return IValue(isFloating(*facts->dtype));
-      if (n->kind() == kIsComplex) return IValue(wick::isComplex(*facts->dtype));
-    }
-    return std::nullopt;
   }
 
   // Of two sizes that are the same, and of a size with zero.

@@ -9,10 +9,4 @@ namespace wick {
 // changed.
 bool removeDropout(Graph& graph);
 
-// Takes all layers of the graph out of training, whatever the program says: dropout does nothing,
-// batch and instance norm use their running statistics where they have some, and so does whatever
-// else writes to its arguments in training alone. Results change where
-// the program would have trained. Then removeDropout. True when anything changed.
-bool convertToEval(Graph& graph);
-
 }  // namespace wick

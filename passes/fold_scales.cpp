@@ -18,6 +18,7 @@
 #include "core/dtype_dispatch.h"
 #include "core/parallel.h"
 #include "ir/shape_facts.h"
+#include "passes/node_traits.h"
 #include "passes/propagate_types.h"
 
 namespace wick {
@@ -175,23 +176,13 @@ bool foldFactor(Graph& graph, Node* product) {
   return true;
 }
 
-size_t foldIn(Graph& graph, Block* b) {
-  size_t folded = 0;
-  for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
-    Node* node = *it;
-    ++it;
-    for (Block* sub : node->blocks()) folded += foldIn(graph, sub);
-    folded +=
-        node->kind() == aten::batch_norm ? foldBatchNorm(graph, node) : foldFactor(graph, node);
-  }
-  return folded;
-}
-
 }  // namespace
 
 size_t foldScales(Graph& graph) {
   propagateTypes(graph);
-  return foldIn(graph, graph.block());
+  return forEachNode(graph.block(), [&](Node* node) {
+    return node->kind() == aten::batch_norm ? foldBatchNorm(graph, node) : foldFactor(graph, node);
+  });
 }
 
 }  // namespace wick

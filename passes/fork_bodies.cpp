@@ -5,28 +5,27 @@
 
 #include "core/optimization_limit.h"
 #include "ir/depth.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 
 namespace {
 
-void optimizeIn(Block* b, const std::function<void(Graph& body)>& optimize) {
-  for (Node* n : b->nodes()) {
-    for (Block* sub : n->blocks()) optimizeIn(sub, optimize);
-    if (n->kind() != prim::fork || !n->hasAttribute(attr::Subgraph)) continue;
-    if (!WICK_MAY_OPTIMIZE("enters {}", n->outputs().empty() ? "" : n->output(0)->debugName())) {
-      continue;
-    }
-    std::shared_ptr<Graph> body = n->subgraph(attr::Subgraph)->copy();
-    optimize(*body);
-    n->setAttribute(attr::Subgraph, std::move(body));
+void optimizeFork(Node* n, const std::function<void(Graph& body)>& optimize) {
+  if (n->kind() != prim::fork || !n->hasAttribute(attr::Subgraph)) return;
+  if (!WICK_MAY_OPTIMIZE("enters {}", n->outputs().empty() ? "" : n->output(0)->debugName())) {
+    return;
   }
+  std::shared_ptr<Graph> body = n->subgraph(attr::Subgraph)->copy();
+  optimize(*body);
+  n->setAttribute(attr::Subgraph, std::move(body));
 }
 
 }  // namespace
 
 void optimizeForkBodies(Graph& graph, const std::function<void(Graph& body)>& optimize) {
-  withStackFor(graph, [&] { optimizeIn(graph.block(), optimize); });
+  withStackFor(graph,
+               [&] { forEachNode(graph.block(), [&](Node* n) { optimizeFork(n, optimize); }); });
 }
 
 }  // namespace wick

@@ -6,6 +6,7 @@
 
 #include "core/optimization_limit.h"
 #include "ir/shape_facts.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 
@@ -88,21 +89,12 @@ bool takeBias(Graph& graph, Node* sum) {
   return false;
 }
 
-size_t formIn(Graph& graph, Block* b) {
-  size_t formed = 0;
-  for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
-    Node* node = *it;
-    ++it;
-    for (Block* sub : node->blocks()) formed += formIn(graph, sub);
-    formed += formFromProduct(graph, node) || takeBias(graph, node);
-  }
-  return formed;
-}
-
 }  // namespace
 
 size_t formLinears(Graph& graph) {
-  return formIn(graph, graph.block());
+  return forEachNode(graph.block(), [&](Node* node) {
+    return formFromProduct(graph, node) || takeBias(graph, node);
+  });
 }
 
 }  // namespace wick

@@ -13,6 +13,7 @@
 #include "core/error.h"
 #include "passes/constant_propagation.h"
 #include "passes/dead_code_elimination.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 
@@ -53,8 +54,8 @@ class Freezer {
     written_.clear();
     written_names_.clear();
     anything_written_ = false;
-    findWrites(graph_.block());
-    replace(graph_.block(), plain_only);
+    forEachNode(graph_.block(), [&](const Node* node) { findWrites(node); });
+    forEachNode(graph_.block(), [&](Node* node) { replace(node, plain_only); });
   }
 
   // The object that a value is, when it is reached from `self` by attributes alone.
@@ -75,24 +76,21 @@ class Freezer {
     return written_names_.count(name) != 0 || written_.count({owner, name}) != 0;
   }
 
-  void findWrites(Block* b) {
-    for (Node* node : b->nodes()) {
-      for (Block* sub : node->blocks()) findWrites(sub);
-      if (node->kind() == prim::SetAttr) {
-        written_names_.insert(node->ivalue(attr::name).toString());
-      } else if (const Operator* op = node->maybeOperator()) {
-        for (uint64_t rest = op->writtenArguments(*node); rest != 0; rest &= rest - 1) {
-          const auto i = static_cast<size_t>(std::countr_zero(rest));
-          if (i >= node->inputs().size()) continue;
-          writes(node->input(i), 0);
-          const auto& alias = op->schema().arguments()[i].alias;
-          const bool elements = alias && !alias->contained.empty() && alias->contained[0].is_write;
-          if (elements) writesElements(node->input(i));
-        }
-      } else if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction ||
-                 node->kind() == prim::fork) {
-        anything_written_ = true;
+  void findWrites(const Node* node) {
+    if (node->kind() == prim::SetAttr) {
+      written_names_.insert(node->ivalue(attr::name).toString());
+    } else if (const Operator* op = node->maybeOperator()) {
+      for (uint64_t rest = op->writtenArguments(*node); rest != 0; rest &= rest - 1) {
+        const auto i = static_cast<size_t>(std::countr_zero(rest));
+        if (i >= node->inputs().size()) continue;
+        writes(node->input(i), 0);
+        const auto& alias = op->schema().arguments()[i].alias;
+        const bool elements = alias && !alias->contained.empty() && alias->contained[0].is_write;
+        if (elements) writesElements(node->input(i));
       }
+    } else if (node->kind() == prim::CallMethod || node->kind() == prim::CallFunction ||
+               node->kind() == prim::fork) {
+      anything_written_ = true;
     }
   }
 
@@ -154,26 +152,21 @@ class Freezer {
     }
   }
 
-  void replace(Block* b, bool plain_only) {
-    for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
-      Node* node = *it;
-      ++it;
-      for (Block* sub : node->blocks()) replace(sub, plain_only);
-      if (node->kind() != prim::GetAttr) continue;
-      ObjectRef owner = objectOf(node->input(0));
-      std::string name = node->ivalue(attr::name).toString();
-      if (!owner || isWritten(owner.get(), name)) continue;
-      const IValue& value = withoutGradient(owner->attr(name));
-      if (value.isObject()) continue;  // resolved by its own attributes
-      if (!isPlain(value) && (plain_only || anything_written_)) continue;
-      InsertPointGuard guard(node);
-      Value* out = node->output();
-      Value* constant = graph_.insertConstant(value, constantType(value, out->type()));
-      std::string debug_name = out->debugNameBase();
-      out->replaceAllUsesWith(constant);
-      node->destroy();
-      if (!debug_name.empty()) constant->setDebugName(debug_name);
-    }
+  void replace(Node* node, bool plain_only) {
+    if (node->kind() != prim::GetAttr) return;
+    ObjectRef owner = objectOf(node->input(0));
+    std::string name = node->ivalue(attr::name).toString();
+    if (!owner || isWritten(owner.get(), name)) return;
+    const IValue& value = withoutGradient(owner->attr(name));
+    if (value.isObject()) return;  // resolved by its own attributes
+    if (!isPlain(value) && (plain_only || anything_written_)) return;
+    InsertPointGuard guard(node);
+    Value* out = node->output();
+    Value* constant = graph_.insertConstant(value, constantType(value, out->type()));
+    std::string debug_name = out->debugNameBase();
+    out->replaceAllUsesWith(constant);
+    node->destroy();
+    if (!debug_name.empty()) constant->setDebugName(debug_name);
   }
 
   // Nobody trains what is frozen: a tensor that requires a gradient is replaced by a handle on the

@@ -14,7 +14,7 @@
 #include <unordered_map>
 
 #include "ir/shape_facts.h"
-#include "passes/convolution_nodes.h"
+#include "passes/layer_nodes.h"
 
 namespace wick {
 
@@ -29,20 +29,6 @@ Node* onlyReader(const Value* v) {
 
 bool isConstantNumber(const Value* v, double number) {
   return floatOf(v) == number;
-}
-
-// Whether the node is a linear layer with a matrix as weight and a bias for its rows or none, all
-// constant.
-bool isLinear(const Node* node) {
-  static const Symbol kLinear = Symbol::aten("linear");
-  if (node->kind() != kLinear || node->inputs().size() != 3) return false;
-  std::optional<IValue> weight = constantOf(node->input(1));
-  if (!weight || !weight->isTensor() || weight->toTensor().dim() != 2) return false;
-  if (!isFloating(weight->toTensor().dtype())) return false;
-  if (isNoneConstant(node->input(2))) return true;
-  std::optional<IValue> bias = constantOf(node->input(2));
-  return bias && bias->isTensor() &&
-         DimVector(bias->toTensor().sizes()) == DimVector{weight->toTensor().size(0)};
 }
 
 // The activation that the node computes, by the name that the fused operator knows.
@@ -174,7 +160,7 @@ void fuse(Graph& graph, const Chain& chain, const std::optional<ConvolutionNode>
 // Fuses what begins at the node, if it is a layer.
 bool fuseFrom(Graph& graph, Node* node) {
   const std::optional<ConvolutionNode> convolution = ConvolutionNode::match(node);
-  if (!convolution && !isLinear(node)) return false;
+  if (!convolution && !LinearNode::match(node)) return false;
   Chain chain = chainFrom(node);
   if (!mayMoveToEnd(chain)) {
     chain = Chain();

@@ -21,8 +21,10 @@ namespace wick {
 
 namespace {
 
-// Uses of a value that are looked at, so that the pass stays linear.
+// Uses of a value that are looked at, and nodes that a producer may pass on its way to the group, so
+// that the pass stays linear.
 constexpr size_t kMaxUses = 16;
+constexpr size_t kMaxDistance = 128;
 
 // How many nodes a node holds in its blocks, and how many prim::Ifs it is and holds.
 struct Extent {
@@ -323,7 +325,7 @@ class Fuser {
   // `node` stands in front of `group`. What switches recording for gradients on or off is a wall.
   bool isNear(const Node* node, const Node* group) const {
     size_t steps = 0;
-    while (node != group && steps++ <= options_.max_distance && !mayChangeGradMode(node)) {
+    while (node != group && steps++ <= kMaxDistance && !mayChangeGradMode(node)) {
       node = node->next();
     }
     return node == group;
@@ -392,33 +394,30 @@ bool computesEnough(const Block* block, const FusionOptions& options) {
   return computing >= options.min_computing_nodes;
 }
 
-void dissolve(Block* block, Symbol kind, const std::function<bool(const Node&)>& which) {
-  for (auto it = block->nodes().begin(), end = block->nodes().end(); it != end;) {
-    Node* node = *it;
-    ++it;
-    for (Block* sub : node->blocks()) dissolve(sub, kind, which);
-    if (node->kind() != kind || !which(*node)) continue;
+void dissolve(const Graph& graph, Symbol kind, const std::function<bool(const Node&)>& which) {
+  forEachNode(graph.block(), [&](Node* node) {
+    if (node->kind() != kind || !which(*node)) return;
     InsertPointGuard guard(node);
     std::vector<Value*> results =
         inlineGraph(*node->graph(), *node->subgraph(attr::Subgraph), node->inputs());
     for (size_t i = 0; i < results.size(); ++i) replaceValue(node->output(i), results[i]);
     node->destroy();
-  }
+  });
 }
 
 }  // namespace
 
 void formFusionGroups(Graph& graph, const FusionOptions& options) {
   Fuser(graph, options).block(graph.block());
-  dissolve(graph.block(), options.group_kind, [&](const Node& group) {
+  dissolve(graph, options.group_kind, [&](const Node& group) {
     return readsLists(group) || !computesEnough(group.subgraph(attr::Subgraph)->block(), options);
   });
 }
 
 void dissolveFusionGroups(Graph& graph) {
   const auto all = [](const Node&) { return true; };
-  dissolve(graph.block(), prim::FusionGroup, all);
-  dissolve(graph.block(), prim::DifferentiableGraph, all);
+  dissolve(graph, prim::FusionGroup, all);
+  dissolve(graph, prim::DifferentiableGraph, all);
 }
 
 }  // namespace wick

@@ -41,9 +41,6 @@ struct FusionOptions {
   // What a kernel can take in.
   size_t max_nodes = 500;
   size_t max_values = 120;  // inputs and outputs together
-  // How many nodes a producer may pass on its way to the group. Each costs time, so that without a
-  // bound the pass would be quadratic.
-  size_t max_distance = 128;
 };
 
 // Moves nodes into group nodes, whose attribute Subgraph holds a graph without loops; constants are

@@ -22,17 +22,6 @@ std::unordered_set<Symbol> symbolsOf(std::initializer_list<const char*> names) {
   return symbols;
 }
 
-template <class Predicate>
-bool anyNode(const Block* block, const Predicate& predicate) {
-  for (const Node* n : block->nodes()) {
-    if (predicate(n)) return true;
-    for (const Block* sub : n->blocks()) {
-      if (anyNode(sub, predicate)) return true;
-    }
-  }
-  return false;
-}
-
 bool changesTypes(const Node* n) {
   static const auto kKinds = symbolsOf(
       {"prim::CallFunction", "prim::CallMethod", "prim::fork", "aten::wait", "prim::Enter"});

@@ -5,6 +5,7 @@
 
 #include "ir/depth.h"
 #include "passes/inline_calls.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 
@@ -14,11 +15,10 @@ namespace {
 constexpr size_t kMaxNodes = 100000;
 constexpr size_t kMaxForks = 1000;
 
-void collectForks(Block* block, std::vector<Node*>& forks) {
-  for (Node* node : block->nodes()) {
+void collectForks(const Block* block, std::vector<Node*>& forks) {
+  forEachNode(block, [&](Node* node) {
     if (node->kind() == prim::fork) forks.push_back(node);
-    for (Block* inner : node->blocks()) collectForks(inner, forks);
-  }
+  });
 }
 
 bool isOnlyAwaited(const Node* fork) {

@@ -5,6 +5,7 @@
 #include "passes/insert_guards.h"
 
 #include "passes/guard_nodes.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 
@@ -28,21 +29,14 @@ void guard(Graph& graph, Node* profile, const TypeOfProfile& type_of) {
   }
 }
 
-void block(Graph& graph, Block* b, const TypeOfProfile& type_of) {
-  for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
-    Node* n = *it;
-    ++it;
-    for (Block* sub : n->blocks()) block(graph, sub, type_of);
-    if (n->kind() != profileKind()) continue;
-    if (!n->inputs().empty()) guard(graph, n, type_of);
-    n->destroy();
-  }
-}
-
 }  // namespace
 
 void insertGuards(Graph& graph, const TypeOfProfile& type_of) {
-  block(graph, graph.block(), type_of);
+  forEachNode(graph.block(), [&](Node* n) {
+    if (n->kind() != profileKind()) return;
+    if (!n->inputs().empty()) guard(graph, n, type_of);
+    n->destroy();
+  });
 }
 
 }  // namespace wick

@@ -13,6 +13,7 @@
 #include "ir/alias_db.h"
 #include "ir/depth.h"
 #include "ir/shape_facts.h"
+#include "passes/layer_nodes.h"
 #include "passes/node_traits.h"
 #include "passes/propagate_types.h"
 #include "passes/stride_uses.h"
@@ -21,29 +22,7 @@ namespace wick {
 
 namespace {
 
-struct Layer {
-  Node* node;
-  Tensor weight;
-  std::optional<Tensor> bias;
-};
-
-std::optional<Layer> matchLayer(Node* n) {
-  static const Symbol kLinear = Symbol::aten("linear");
-  if (n->kind() != kLinear || n->inputs().size() != 3) return std::nullopt;
-  std::optional<IValue> weight = constantOf(n->input(1));
-  if (!weight || !weight->isTensor() || weight->toTensor().dim() != 2) return std::nullopt;
-  Layer layer{n, weight->toTensor(), std::nullopt};
-  if (!isFloating(layer.weight.dtype()) || !layer.weight.device().isCpu()) return std::nullopt;
-  if (isNoneConstant(n->input(2))) return layer;
-  std::optional<IValue> bias = constantOf(n->input(2));
-  if (!bias || !bias->isTensor()) return std::nullopt;
-  layer.bias = bias->toTensor();
-  bool fits = layer.bias->dim() == 1 && layer.bias->size(0) == layer.weight.size(0) &&
-              layer.bias->dtype() == layer.weight.dtype();
-  return fits ? std::optional<Layer>(layer) : std::nullopt;
-}
-
-bool fitTogether(const Layer& a, const Layer& b) {
+bool fitTogether(const LinearNode& a, const LinearNode& b) {
   return a.weight.dtype() == b.weight.dtype() && a.weight.size(1) == b.weight.size(1) &&
          a.bias.has_value() == b.bias.has_value();
 }
@@ -70,12 +49,12 @@ class Joiner {
   size_t block(Block* b) {
     size_t joined = 0;
     std::vector<const Value*> order;
-    std::unordered_map<const Value*, std::vector<Layer>> by_input;
+    std::unordered_map<const Value*, std::vector<LinearNode>> by_input;
     for (Node* n : b->nodes()) {
       for (Block* sub : n->blocks()) joined += block(sub);
-      std::optional<Layer> layer = matchLayer(n);
-      if (!layer) continue;
-      std::vector<Layer>& group = by_input[n->input(0)];
+      std::optional<LinearNode> layer = LinearNode::match(n);
+      if (!layer || !layer->weight.device().isCpu()) continue;
+      std::vector<LinearNode>& group = by_input[n->input(0)];
       if (group.empty()) order.push_back(n->input(0));
       if (group.empty() || fitTogether(group.front(), *layer)) group.push_back(*layer);
     }
@@ -84,9 +63,9 @@ class Joiner {
   }
 
  private:
-  size_t join(std::vector<Layer>& group) {
+  size_t join(std::vector<LinearNode>& group) {
     if (group.size() < 2 || aliases_.hasWriters(group[0].node->input(0))) return 0;
-    std::erase_if(group, [&](const Layer& layer) {
+    std::erase_if(group, [&](const LinearNode& layer) {
       const Value* out = layer.node->output();
       return aliases_.hasWriters(out) || !toleratesLongerRows(out);
     });
@@ -95,13 +74,13 @@ class Joiner {
     return group.size();
   }
 
-  void replace(const std::vector<Layer>& group) {
+  void replace(const std::vector<LinearNode>& group) {
     Node* first = group[0].node;
     InsertPointGuard guard(first);
     RangeGuard range(&graph_, first->range());
     std::vector<Tensor> weights, biases;
     DimVector rows;
-    for (const Layer& layer : group) {
+    for (const LinearNode& layer : group) {
       weights.push_back(layer.weight);
       if (layer.bias) biases.push_back(*layer.bias);
       rows.push_back(layer.weight.size(0));

@@ -9,6 +9,7 @@
 
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
+#include "ir/shape_facts.h"
 #include "passes/node_traits.h"
 
 namespace wick {
@@ -19,16 +20,6 @@ class Hoister {
  public:
   explicit Hoister(Graph& graph) : aliases_(graph) {}
 
-  bool block(Block* b) {
-    bool changed = false;
-    for (Node* n : b->nodes()) {
-      for (Block* sub : n->blocks()) changed |= block(sub);
-      if (n->kind() == prim::Loop) changed |= loop(n);
-    }
-    return changed;
-  }
-
- private:
   bool loop(Node* loop) {
     Block* body = loop->blocks()[0];
     bool changed = false;
@@ -50,9 +41,9 @@ class Hoister {
     return changed;
   }
 
+ private:
   static bool certainlyRuns(const Node* loop) {
-    return constantInt(loop->input(0)).value_or(0) > 0 &&
-           constantBool(loop->input(1)).value_or(false);
+    return intOf(loop->input(0)).value_or(0) > 0 && boolOf(loop->input(1)).value_or(false);
   }
 
   bool isInvariant(const Node* n, const Block* body) const {
@@ -82,7 +73,9 @@ class Hoister {
 
 bool hoistLoopInvariants(Graph& graph) {
   if (mayChangeGradMode(graph.block())) return false;
-  return Hoister(graph).block(graph.block());
+  Hoister hoister(graph);
+  return forEachNode(graph.block(),
+                     [&](Node* n) { return n->kind() == prim::Loop && hoister.loop(n); }) != 0;
 }
 
 }  // namespace wick

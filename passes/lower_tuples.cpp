@@ -13,6 +13,7 @@
 #include "core/optimization_limit.h"
 #include "ir/dead_code.h"
 #include "ir/simple_tuples.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 
@@ -101,20 +102,13 @@ bool splitLoop(Node* node) {
   return changed;
 }
 
-bool splitIn(Block* b) {
-  bool changed = false;
-  for (Node* node : b->nodes()) {
-    for (Block* sub : node->blocks()) changed |= splitIn(sub);
-    if (node->kind() == prim::If) changed |= splitBranch(node);
-    if (node->kind() == prim::Loop) changed |= splitLoop(node);
-  }
-  return changed;
-}
-
 }  // namespace
 
 bool lowerTuples(Graph& graph) {
-  bool changed = splitIn(graph.block());
+  bool changed = forEachNode(graph.block(), [](Node* node) {
+                   if (node->kind() == prim::If) return splitBranch(node);
+                   return node->kind() == prim::Loop && splitLoop(node);
+                 }) != 0;
   changed |= lowerSimpleTuples(
       graph, [](const Node* n) { return WICK_MAY_OPTIMIZE("takes apart for {}", n->str()); });
   if (changed) removeDeadValues(graph);

@@ -12,6 +12,7 @@
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
 #include "passes/guard_nodes.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 
@@ -21,16 +22,6 @@ class Mover {
  public:
   explicit Mover(Graph& graph) : aliases_(graph) {}
 
-  void block(Block* b) {
-    for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
-      Node* n = *it;
-      ++it;
-      for (Block* sub : n->blocks()) block(sub);
-      if (n->kind() == guardKind() && WICK_MAY_OPTIMIZE("moves {}", n->str())) move(n);
-    }
-  }
-
- private:
   void move(Node* guard) {
     for (Value* v : guard->inputs()) hoistRead(v->node());
     Block* b = guard->block();
@@ -52,6 +43,7 @@ class Mover {
     if (place != guard) guard->moveBefore(place);
   }
 
+ private:
   // Moves a read of an attribute to where the object is defined.
   void hoistRead(Node* read) {
     if (read->kind() != prim::GetAttr || aliases_.hasWriters(read)) return;
@@ -109,7 +101,10 @@ void coalesce(Block* b) {
 }  // namespace
 
 void moveGuards(Graph& graph) {
-  Mover(graph).block(graph.block());
+  Mover mover(graph);
+  forEachNode(graph.block(), [&](Node* n) {
+    if (n->kind() == guardKind() && WICK_MAY_OPTIMIZE("moves {}", n->str())) mover.move(n);
+  });
 }
 
 void coalesceGuards(Graph& graph) {

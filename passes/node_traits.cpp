@@ -210,6 +210,31 @@ Value* replaceByConstant(Node* node, IValue value) {
   return constant->output();
 }
 
+std::optional<IValue> answerFromType(const Node* n) {
+  static const Symbol kDtype = Symbol::prim("dtype");
+  static const Symbol kDevice = Symbol::prim("device");
+  static const Symbol kIsCuda = Symbol::prim("is_cuda");
+  static const Symbol kRequiresGrad = Symbol::prim("requires_grad");
+  static const Symbol kIsFloating = Symbol::aten("is_floating_point");
+  static const Symbol kIsComplex = Symbol::aten("is_complex");
+  const TensorFacts* facts = n->inputs().size() == 1 ? factsOf(n->input(0)) : nullptr;
+  if (!facts) return std::nullopt;
+  if (n->kind() == aten::dim && facts->dim) return IValue(static_cast<int64_t>(*facts->dim));
+  if (n->kind() == kRequiresGrad && facts->requires_grad == std::optional<bool>(false)) {
+    return IValue(false);
+  }
+  if (facts->device) {
+    if (n->kind() == kDevice) return IValue(*facts->device);
+    if (n->kind() == kIsCuda) return IValue(facts->device->type == DeviceType::CUDA);
+  }
+  if (facts->dtype) {
+    if (n->kind() == kDtype) return IValue(static_cast<int64_t>(*facts->dtype));
+    if (n->kind() == kIsFloating) return IValue(isFloating(*facts->dtype));
+    if (n->kind() == kIsComplex) return IValue(wick::isComplex(*facts->dtype));
+  }
+  return std::nullopt;
+}
+
 bool mayChangeGradMode(const Block* block) {
   return std::ranges::any_of(block->nodes(),
                              [](const Node* node) { return mayChangeGradMode(node); });

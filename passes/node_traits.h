@@ -1,7 +1,9 @@
 // Facts about single nodes and values that several passes ask for.
 #pragma once
 
+#include <algorithm>
 #include <initializer_list>
+#include <type_traits>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -9,6 +11,32 @@
 #include "ir/graph.h"
 
 namespace wick {
+
+// Calls `f` with each node of the block, with those of its inner blocks before the node itself, and
+// adds up what it returns. `f` may destroy the node, and insert and move others.
+template <class F>
+size_t forEachNode(const Block* block, F&& f) {
+  size_t sum = 0;
+  for (auto it = block->nodes().begin(), end = block->nodes().end(); it != end;) {
+    Node* node = *it;
+    ++it;
+    for (const Block* inner : node->blocks()) sum += forEachNode(inner, f);
+    if constexpr (std::is_void_v<std::invoke_result_t<F&, Node*>>) {
+      f(node);
+    } else {
+      sum += f(node);
+    }
+  }
+  return sum;
+}
+// Whether `f` says so of a node of the block, or of blocks within.
+template <class F>
+bool anyNode(const Block* block, const F& f) {
+  return std::ranges::any_of(block->nodes(), [&](const Node* node) {
+    return f(node) || std::ranges::any_of(node->blocks(),
+                                          [&](const Block* inner) { return anyNode(inner, f); });
+  });
+}
 
 // The operators of these names without their namespace: aten::relu of "relu".
 std::unordered_set<Symbol> atenSymbols(std::initializer_list<const char*> names);
@@ -35,9 +63,13 @@ using ConstantHashes = std::unordered_map<const RefCounted*, size_t>;
 // Equal for nodes whose attributes are the same. Without `known` each call hashes everything.
 size_t hashAttributes(const Node* node, ConstantHashes* known = nullptr);
 
-// The Bool, Int or Float constant that defines a value, when it is one of that type.
+// boolOf() and intOf() of ir/shape_facts.h under the names that rooms above ask for.
 std::optional<bool> constantBool(const Value* v);
 std::optional<int64_t> constantInt(const Value* v);
+
+// What the static type of a tensor says to a node that asks for its dtype, device, rank and the
+// like; nullopt for other nodes.
+std::optional<IValue> answerFromType(const Node* node);
 
 // Replaces `node` by a constant of the type of its only output, and destroys it.
 Value* replaceByConstant(Node* node, IValue value);

@@ -9,6 +9,7 @@
 #include <bit>
 
 #include "core/optimization_limit.h"
+#include "ir/shape_facts.h"
 #include "passes/node_traits.h"
 #include "passes/peephole_rules.h"
 
@@ -40,23 +41,14 @@ bool simplifyPeepholes(Graph& graph) {
 }
 
 bool Peephole::run() {
-  return block(graph_.block());
-}
-
-bool Peephole::block(Block* b) {
-  bool changed = false;
-  for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
-    Node* n = *it;
-    ++it;
-    for (Block* sub : n->blocks()) changed |= block(sub);
-    RangeGuard range(&graph_, n->range());
-    if (!rewrite(n)) continue;
-    changed = true;
-    if (n->kind() == prim::If) continue;  // only some of its outputs were replaced
-    aliases_.removeNode(n);
-    n->destroy();
-  }
-  return changed;
+  return forEachNode(graph_.block(), [&](Node* n) {
+           RangeGuard range(&graph_, n->range());
+           if (!rewrite(n)) return false;
+           if (n->kind() == prim::If) return true;  // only some of its outputs were replaced
+           aliases_.removeNode(n);
+           n->destroy();
+           return true;
+         }) != 0;
 }
 
 bool Peephole::rewrite(Node* n) {
@@ -168,8 +160,8 @@ bool Peephole::choice(Node* n) {
   for (size_t i = 0; i < n->outputs().size(); ++i) {
     Value* out = n->output(i);
     if (!hasKind(out, TypeKind::Bool) || !out->hasUses()) continue;
-    std::optional<bool> a = constantBool(n->blocks()[0]->outputs()[i]);
-    std::optional<bool> b = constantBool(n->blocks()[1]->outputs()[i]);
+    std::optional<bool> a = boolOf(n->blocks()[0]->outputs()[i]);
+    std::optional<bool> b = boolOf(n->blocks()[1]->outputs()[i]);
     if (!a || !b || *a == *b || !mayRewrite(n)) continue;
     if (*a) {
       out->replaceAllUsesWith(n->input(0));

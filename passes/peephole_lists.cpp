@@ -5,6 +5,7 @@
 //   %e : int = aten::__getitem__(%l, %one)         users of %e read %b
 #include <algorithm>
 
+#include "ir/shape_facts.h"
 #include "passes/node_traits.h"
 #include "passes/peephole_rules.h"
 
@@ -33,7 +34,7 @@ bool Peephole::listLength(Node* n) {
 
 bool Peephole::listElement(Node* n) {
   const Node* list = literalList(n->input(0));
-  std::optional<int64_t> index = constantInt(n->input(1));
+  std::optional<int64_t> index = intOf(n->input(1));
   if (!list || !index) return false;
   auto size = static_cast<int64_t>(list->inputs().size());
   int64_t i = *index < 0 ? *index + size : *index;
@@ -60,7 +61,7 @@ bool Peephole::listSlice(Node* n) {
   if (!list || n->inputs().size() != 4) return false;
   std::optional<IValue> start = constantOf(n->input(1));
   std::optional<IValue> end = constantOf(n->input(2));
-  std::optional<int64_t> step = constantInt(n->input(3));
+  std::optional<int64_t> step = intOf(n->input(3));
   if (!start || !end || !step || *step != 1) return false;
   auto size = static_cast<int64_t>(list->inputs().size());
   auto bound = [&](const IValue& v, int64_t absent) {

@@ -14,7 +14,6 @@ class Peephole {
   bool run();
 
  private:
-  bool block(Block* b);
   bool rewrite(Node* n);
 
   bool arithmetic(Node* n);  // passes/peephole.cpp

@@ -32,33 +32,14 @@ bool Peephole::tensors(Node* n) {
 }
 
 bool Peephole::facts(Node* n) {
-  static const Symbol kDtype = Symbol::prim("dtype");
-  static const Symbol kDevice = Symbol::prim("device");
-  static const Symbol kIsCuda = Symbol::prim("is_cuda");
-  static const Symbol kIsFloating = Symbol::aten("is_floating_point");
   const TensorType::Facts* known = factsOf(n->input(0));
-  Symbol kind = n->kind();
   if (!known || aliases_.hasWriters(n->input(0))) return false;
-  if (n->inputs().size() == 1) {
-    if (kind == kDtype && known->dtype) {
-      return replaceWithConstant(n, IValue(static_cast<int64_t>(*known->dtype)));
-    }
-    if (kind == kIsFloating && known->dtype) {
-      return replaceWithConstant(n, IValue(isFloating(*known->dtype)));
-    }
-    if (kind == kDevice && known->device) return replaceWithConstant(n, IValue(*known->device));
-    if (kind == kIsCuda && known->device) {
-      return replaceWithConstant(n, IValue(known->device->type == DeviceType::CUDA));
-    }
-    if (kind == aten::dim && known->dim) {
-      return replaceWithConstant(n, IValue(static_cast<int64_t>(*known->dim)));
-    }
-  }
-  if (kind != aten::size || !known->sizes) return false;
+  if (std::optional<IValue> answer = answerFromType(n)) return replaceWithConstant(n, *answer);
+  if (n->kind() != aten::size || !known->sizes) return false;
   const auto& size = *known->sizes;
   auto isKnown = [](const std::optional<int64_t>& s) { return s && *s >= 0; };
   if (n->inputs().size() == 2) {
-    std::optional<int64_t> d = constantInt(n->input(1));
+    std::optional<int64_t> d = intOf(n->input(1));
     auto rank = static_cast<int64_t>(size.size());
     if (!d || *d < -rank || *d >= rank) return false;
     const auto& s = size[*d < 0 ? *d + rank : *d];

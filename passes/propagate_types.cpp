@@ -14,6 +14,7 @@
 #include "ir/alias_db.h"
 #include "ir/depth.h"
 #include "ir/shape_facts.h"
+#include "passes/node_traits.h"
 #include "passes/pointwise_types.h"
 
 namespace wick {
@@ -68,23 +69,13 @@ std::optional<size_t> writtenArgument(const FunctionSchema& schema, size_t i) {
   return std::nullopt;
 }
 
-bool changesMetadataIn(const Block* b) {
-  for (const Node* n : b->nodes()) {
-    if (changesMetadata(n)) return true;
-    for (const Block* sub : n->blocks()) {
-      if (changesMetadataIn(sub)) return true;
-    }
-  }
-  return false;
-}
-
 class Propagator {
  public:
   Propagator(Graph& graph, SymbolicSizes& sizes) : graph_(graph), sizes_(sizes) {}
 
   void run() {
     SymbolicSizes::Scope scope(sizes_);
-    findMetadataWrites(graph_.block());
+    forEachNode(graph_.block(), [&](const Node* n) { findMetadataWrites(n); });
     if (!changed_.empty() && changed_.size() <= kMaxMetadataWrites) aliases_.emplace(graph_);
     for (Value* in : graph_.inputs()) {
       without_gradients_ = without_gradients_ && holdsNoGradient(in->type());
@@ -94,21 +85,18 @@ class Propagator {
   }
 
  private:
-  void findMetadataWrites(const Block* b) {
-    for (const Node* n : b->nodes()) {
-      for (const Block* sub : n->blocks()) findMetadataWrites(sub);
-      if (n->kind() == prim::GetAttr) {
-        without_gradients_ = without_gradients_ && holdsNoGradient(n->output()->type());
-      } else if (n->kind() == prim::Constant && isTensor(n->output())) {
-        std::optional<IValue> c = constantOf(n->output());
-        bool requires_grad = c && c->isTensor() && c->toTensor().requiresGrad();
-        without_gradients_ = without_gradients_ && !requires_grad;
-      }
-      if (!changesMetadata(n)) continue;
-      without_gradients_ = false;
-      dtypes_change_ = dtypes_change_ || changesDType(n);
-      changed_.insert(changed_.end(), n->inputs().begin(), n->inputs().end());
+  void findMetadataWrites(const Node* n) {
+    if (n->kind() == prim::GetAttr) {
+      without_gradients_ = without_gradients_ && holdsNoGradient(n->output()->type());
+    } else if (n->kind() == prim::Constant && isTensor(n->output())) {
+      std::optional<IValue> c = constantOf(n->output());
+      bool requires_grad = c && c->isTensor() && c->toTensor().requiresGrad();
+      without_gradients_ = without_gradients_ && !requires_grad;
     }
+    if (!changesMetadata(n)) return;
+    without_gradients_ = false;
+    dtypes_change_ = dtypes_change_ || changesDType(n);
+    changed_.insert(changed_.end(), n->inputs().begin(), n->inputs().end());
   }
 
   // Whether no tensor that a value of this type is or holds requires a gradient. Lists, dicts and
@@ -452,7 +440,7 @@ void propagateTypes(Graph& graph, SymbolicSizes& sizes) {
 
 bool mayChangeMetadata(const Graph& graph) {
   bool changes = false;
-  withStackFor(graph, [&] { changes = changesMetadataIn(graph.block()); });
+  withStackFor(graph, [&] { changes = anyNode(graph.block(), changesMetadata); });
   return changes;
 }
 

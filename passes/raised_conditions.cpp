@@ -17,6 +17,7 @@
 
 #include "core/optimization_limit.h"
 #include "ir/depth.h"
+#include "ir/shape_facts.h"
 #include "passes/node_traits.h"
 
 namespace wick {
@@ -71,7 +72,7 @@ class Refiner {
     if (!equal || test->inputs().size() != 2) return changed;
     for (size_t i : {0, 1}) {
       Value* v = test->input(i);
-      std::optional<int64_t> number = constantInt(test->input(1 - i));
+      std::optional<int64_t> number = intOf(test->input(1 - i));
       bool is_int = v->type()->kind() == TypeKind::Int;
       if (number && is_int) changed |= replaceAt(branch, where, v, IValue(*number));
     }

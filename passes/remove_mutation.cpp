@@ -18,6 +18,7 @@
 
 #include "core/optimization_limit.h"
 #include "ir/alias_db.h"
+#include "ir/shape_facts.h"
 #include "passes/node_traits.h"
 
 namespace wick {
@@ -103,7 +104,7 @@ class ListBuilder {
     if ((n->kind() != kInsert && n->kind() != aten::_set_item) || n->inputs().size() != 3) {
       return false;
     }
-    std::optional<int64_t> index = constantInt(n->input(1));
+    std::optional<int64_t> index = intOf(n->input(1));
     if (!index) return false;
     int64_t at = *index < 0 ? *index + size : *index;
     if (n->kind() == kInsert) {
@@ -122,30 +123,19 @@ class ListBuilder {
 
 // In-place operators whose result always has the dtype and the sizes of the tensor.
 bool keepsDtype(Symbol kind) {
-  static const std::unordered_set<Symbol> kKinds = [] {
-    std::unordered_set<Symbol> kinds;
-    for (const char* name : {"relu_", "neg_", "abs_", "round_", "floor_", "ceil_", "trunc_",
-                             "sign_", "square_", "relu6_", "bitwise_not_"}) {
-      kinds.insert(Symbol::aten(name));
-    }
-    return kinds;
-  }();
+  static const std::unordered_set<Symbol> kKinds =
+      atenSymbols({"relu_", "neg_", "abs_", "round_", "floor_", "ceil_", "trunc_", "sign_",
+                   "square_", "relu6_", "bitwise_not_"});
   return kKinds.count(kind) != 0;
 }
 
 // Arithmetic that keeps the dtype of a floating tensor when the other operands are numbers.
 bool keepsFloatingDtype(Symbol kind) {
-  static const std::unordered_set<Symbol> kKinds = [] {
-    std::unordered_set<Symbol> kinds;
-    for (const char* name :
-         {"add_",       "sub_",        "mul_",      "div_",      "pow_",        "exp_",  "log_",
-          "sqrt_",      "rsqrt_",      "sigmoid_",  "tanh_",     "sin_",        "cos_",  "clamp_",
-          "clamp_min_", "clamp_max_",  "hardtanh_", "elu_",      "leaky_relu_", "silu_", "gelu_",
-          "erf_",       "reciprocal_", "fmod_",     "remainder_"}) {
-      kinds.insert(Symbol::aten(name));
-    }
-    return kinds;
-  }();
+  static const std::unordered_set<Symbol> kKinds = atenSymbols(
+      {"add_",       "sub_",        "mul_",      "div_",      "pow_",        "exp_",  "log_",
+       "sqrt_",      "rsqrt_",      "sigmoid_",  "tanh_",     "sin_",        "cos_",  "clamp_",
+       "clamp_min_", "clamp_max_",  "hardtanh_", "elu_",      "leaky_relu_", "silu_", "gelu_",
+       "erf_",       "reciprocal_", "fmod_",     "remainder_"});
   return kKinds.count(kind) != 0;
 }
 

@@ -17,6 +17,7 @@
 #include "ir/shape_facts.h"
 #include "passes/fusion_groups.h"
 #include "passes/guard_nodes.h"
+#include "passes/node_traits.h"
 
 namespace wick {
 namespace {
@@ -45,30 +46,10 @@ bool isOwn(const Node* n) {
          kind == guardKind() || kind == bailOutKind();
 }
 
-bool hasOwn(const Block* block) {
-  for (const Node* n : block->nodes()) {
-    if (isOwn(n)) return true;
-    for (const Block* inner : n->blocks()) {
-      if (hasOwn(inner)) return true;
-    }
-  }
-  return false;
-}
-
 class Restorer {
  public:
   explicit Restorer(Graph& graph) : graph_(graph) {}
 
-  void block(Block* b) {
-    for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
-      Node* n = *it;
-      ++it;
-      for (Block* inner : n->blocks()) block(inner);
-      node(n);
-    }
-  }
-
- private:
   void node(Node* n) {
     const Symbol kind = n->kind();
     if (kind == convolutionKind() || kind == linearKind()) {
@@ -89,6 +70,7 @@ class Restorer {
     }
   }
 
+ private:
   static void replace(Node* n, Value* value) {
     n->output()->replaceAllUsesWith(value);
     n->destroy();
@@ -161,7 +143,7 @@ class Restorer {
 
 bool hasOwnOperators(const Graph& graph) {
   bool found = false;
-  withStackFor(graph, [&] { found = hasOwn(graph.block()); });
+  withStackFor(graph, [&] { found = anyNode(graph.block(), isOwn); });
   return found;
 }
 
@@ -185,7 +167,8 @@ bool isRewritten(const Graph& graph) {
 void restoreOperators(Graph& graph) {
   withStackFor(graph, [&] {
     dissolveFusionGroups(graph);
-    Restorer(graph).block(graph.block());
+    Restorer restorer(graph);
+    forEachNode(graph.block(), [&](Node* n) { restorer.node(n); });
   });
 }
 

@@ -146,16 +146,10 @@ class Layouts {
   std::vector<Node*> convolutions_;
 };
 
-bool hasConvolutions(const Block* b) {
-  return std::ranges::any_of(b->nodes(), [](const Node* n) {
-    return n->kind() == kConv2d || std::ranges::any_of(n->blocks(), hasConvolutions);
-  });
-}
-
 }  // namespace
 
 size_t layOutForTraining(Graph& graph) {
-  if (!hasConvolutions(graph.block())) return 0;
+  if (!anyNode(graph.block(), [](const Node* n) { return n->kind() == kConv2d; })) return 0;
   Layouts layouts(graph);
   layouts.block(graph.block());
   return layouts.finish();

@@ -7,6 +7,7 @@
 #include "passes/unroll_loops.h"
 
 #include "core/optimization_limit.h"
+#include "ir/shape_facts.h"
 #include "passes/node_traits.h"
 
 namespace wick {
@@ -24,9 +25,9 @@ size_t countNodes(const Block* b, size_t limit) {
 
 // The number of iterations, when the loop always has just that many.
 std::optional<int64_t> turnsOf(const Node* loop) {
-  std::optional<int64_t> turns = constantInt(loop->input(0));
-  if (!turns || !constantBool(loop->input(1)).value_or(false)) return std::nullopt;
-  if (!constantBool(loop->blocks()[0]->outputs()[0]).value_or(false)) return std::nullopt;
+  std::optional<int64_t> turns = intOf(loop->input(0));
+  if (!turns || !boolOf(loop->input(1)).value_or(false)) return std::nullopt;
+  if (!boolOf(loop->blocks()[0]->outputs()[0]).value_or(false)) return std::nullopt;
   return std::max<int64_t>(*turns, 0);
 }
 
@@ -71,17 +72,6 @@ bool typesAreKept(const Node* loop) {
   return true;
 }
 
-bool unrollIn(Block* b, const UnrollLimits& limits) {
-  bool changed = false;
-  for (auto it = b->nodes().begin(), end = b->nodes().end(); it != end;) {
-    Node* n = *it;
-    ++it;
-    for (Block* sub : n->blocks()) changed |= unrollIn(sub, limits);
-    if (n->kind() == prim::Loop) changed |= unrollLoop(n, limits);
-  }
-  return changed;
-}
-
 }  // namespace
 
 bool unrollLoop(Node* loop, const UnrollLimits& limits) {
@@ -96,11 +86,13 @@ bool unrollLoop(Node* loop, const UnrollLimits& limits) {
 }
 
 bool unrollLoops(Graph& graph) {
-  return unrollIn(graph.block(), {});
+  return unrollLoopsWithin(graph, {});
 }
 
 bool unrollLoopsWithin(Graph& graph, const UnrollLimits& limits) {
-  return unrollIn(graph.block(), limits);
+  return forEachNode(graph.block(), [&](Node* n) {
+           return n->kind() == prim::Loop && unrollLoop(n, limits);
+         }) != 0;
 }
 
 }  // namespace wick

@@ -13,9 +13,6 @@
 #include "ir/alias_db.h"
 #include "ir/graph.h"
 #include "ir/verifier.h"
-#include "passes/batch_matrix_products.h"
-#include "passes/canonicalize.h"
-#include "passes/decompose.h"
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
 #include "passes/fold_scales.h"
@@ -96,18 +93,15 @@ int main() {
     measure(rows, at++, "(alias analysis)", [&] { AliasDb aliases(*graph); });
     std::shared_ptr<Graph> other = graph->copy();
     measure(rows, at++, "(remove_tensor_mutation)", [&] { removeTensorMutation(*other); });
-    measure(rows, at++, "(canonicalize)", [&] { canonicalize(*other); });
     TensorType::Facts matrix;
     matrix.dtype = DType::Float;
     matrix.dim = 2;
     other->inputs()[0]->setType(TensorType::create(matrix));
     measure(rows, at++, "(propagate_types)", [&] { propagateTypes(*other); });
     measure(rows, at++, "(erase_shape_computations)", [&] { eraseShapeComputations(*other); });
-    measure(rows, at++, "(eval_mode)", [&] { convertToEval(*other); });
-    measure(rows, at++, "(decompose)", [&] { decomposeOperators(*other); });
+    measure(rows, at++, "(eval_mode)", [&] { removeDropout(*other); });
     measure(rows, at++, "(fold_scales)", [&] { foldScales(*other); });
     measure(rows, at++, "(join_linears)", [&] { joinLinears(*other); });
-    measure(rows, at++, "(batch_matrix_products)", [&] { batchMatrixProducts(*other); });
     measure(rows, at++, "(fusion_groups)",
             [&] { formFusionGroups(*other, {.kind_of = kernelKindOf}); });
     double sum = 0;

@@ -9,13 +9,11 @@
 #include "core/error.h"
 #include "ir/alias_db.h"
 #include "ir/verifier.h"
-#include "passes/canonicalize.h"
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
 #include "passes/copy_loop_weights.h"
 #include "passes/dead_code_elimination.h"
-#include "passes/decompose.h"
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
 #include "passes/fusion_groups.h"
@@ -143,12 +141,10 @@ const std::vector<NamedTransform>& transforms() {
       {"loop_invariants", hoistLoopInvariants},
       {"common_subexpressions", eliminateCommonSubexpressions},
       {"dead_code_elimination", eliminateDeadCode},
-      {"canonicalize", canonicalize},
       {"fusion_groups", formAndDissolveGroups},
       {"propagate_types", withTypes<static_cast<void (*)(Graph&)>(propagateTypes)>},
       {"erase_shape_computations", withTypes<eraseShapeComputations>},
       {"eval_mode", removeDropout},
-      {"decompose", withTypes<decomposeOperators>},
       {"copy_loop_weights", [](Graph& g) { copyLoopWeights(g); }},
   };
   return all;

@@ -8,7 +8,6 @@
 #include "ir/parser.h"
 #include "ir/simple_tuples.h"
 #include "ir/verifier.h"
-#include "passes/canonicalize.h"
 #include "passes/common_subexpressions.h"
 #include "passes/constant_pooling.h"
 #include "passes/constant_propagation.h"
@@ -224,15 +223,14 @@ TEST(CommonSubexpressions, TheCallerKeepsItsTwoTensors) {
 }
 
 TEST(CommonSubexpressions, RandomNumbersAndEffectsAreNotMerged) {
-  auto g = check(R"(graph(%x : Tensor, %m : str):
+  check(R"(graph(%x : Tensor, %m : str):
   %n : NoneType = prim::Constant()
   %a : Tensor = aten::rand_like(%x, %n, %n, %n, %n, %n)
   %b : Tensor = aten::rand_like(%x, %n, %n, %n, %n, %n) # CHECK: %b
   %z : Tensor = aten::mul(%a, %b)
   return (%z)
 )",
-                 eliminateCommonSubexpressions);
-  EXPECT_EQ(countDuplicates(*g), 1u);
+        eliminateCommonSubexpressions);
 }
 
 TEST(CommonSubexpressions, ObjectsWithAnIdentityAreNotMerged) {
@@ -661,26 +659,6 @@ TEST(RemoveTensorMutation, TypesTellOfOperandsThatFit) {
   return (%a1, %b1, %c1, %e1)
 )";
   check(text, removeTypedTensorMutation);
-}
-
-// ---- canonical form ----
-
-TEST(Canonicalize, EqualGraphsGetEqualTexts) {
-  auto a = check(R"(graph(%x : int, %y : int):
-  %s : int = aten::add(%y, %x)
-  %one : int = prim::Constant[value=1]()
-  %r : int = aten::mul(%s, %one)
-  return (%r)
-)",
-                 canonicalize);
-  auto b = check(R"(graph(%p : int, %q : int):
-  %c : int = prim::Constant[value=1]()
-  %v.7 : int = aten::add(%p, %q)
-  %k : int = aten::mul(%c, %v.7)
-  return (%k)
-)",
-                 canonicalize);
-  EXPECT_EQ(a->str(), b->str());
 }
 
 TEST(CopyLoopWeights, OneCopyForAllProductsOfALoop) {

@@ -6,9 +6,7 @@
 #include "ir/parser.h"
 #include "ir/shape_facts.h"
 #include "ir/verifier.h"
-#include "passes/batch_matrix_products.h"
 #include "passes/dead_code_elimination.h"
-#include "passes/decompose.h"
 #include "passes/erase_shape_computations.h"
 #include "passes/eval_mode.h"
 #include "passes/fold_scales.h"
@@ -273,24 +271,6 @@ TEST(EvalMode, DropoutGoes) {
   EXPECT_TRUE(removeDropout(*graph));
   verify(*graph);
   EXPECT_EQ(count(*graph, "aten::dropout"), 2u) << graph->str();  // one trains, one raises
-  EXPECT_TRUE(convertToEval(*graph));
-  verify(*graph);
-  EXPECT_EQ(count(*graph, "dropout"), 1u) << graph->str();
-}
-
-TEST(EvalMode, BatchNormUsesItsStatistics) {
-  auto graph = parseGraph(R"(graph(%x : Tensor, %m : Tensor, %v : Tensor):
-  %none : NoneType = prim::Constant()
-  %t : bool = prim::Constant[value=True]()
-  %p : float = prim::Constant[value=0.1]()
-  %a : Tensor = aten::batch_norm(%x, %none, %none, %m, %v, %t, %p, %p, %t)
-  %b : Tensor = aten::batch_norm(%a, %none, %none, %none, %none, %t, %p, %p, %t)
-  return (%b)
-)");
-  EXPECT_TRUE(convertToEval(*graph));
-  verify(*graph);
-  EXPECT_EQ(count(*graph, "value=False"), 1u) << graph->str();
-  EXPECT_FALSE(convertToEval(*graph));
 }
 
 // Three linear layers of one input.
@@ -352,101 +332,6 @@ TEST(JoinLinears, ViewsThatNeedDenseRowsPreventIt) {
     verify(*a.graph);
     run(*a.graph, {IValue(numbers({2, 5, 4}, 0.1))});
   }
-}
-
-TEST(BatchMatrixProducts, SumsBecomeOneProduct) {
-  auto graph =
-      parseGraph(R"(graph(%a : Float(2, 3), %b : Float(3, 5), %c : Float(2, 4), %d : Float(4, 5)):
-  %one : int = prim::Constant[value=1]()
-  %p : Tensor = aten::mm(%a, %b)
-  %q : Tensor = aten::mm(%c, %d)
-  %r : Tensor = aten::mm(%a, %b)
-  %s : Tensor = aten::mm(%c, %d)
-  %t : Tensor = aten::add(%p, %q, %one)
-  %u : Tensor = aten::add(%r, %s, %one)
-  %v : Tensor = aten::add(%t, %u, %one)
-  return (%v)
-)");
-  std::vector<IValue> args{IValue(numbers({2, 3}, 0.3)), IValue(numbers({3, 5}, 0.7)),
-                           IValue(numbers({2, 4}, 1.1)), IValue(numbers({4, 5}, 1.7))};
-  std::vector<Tensor> before = run(*graph, args);
-  EXPECT_EQ(batchMatrixProducts(*graph), 4u);
-  verify(*graph);
-  EXPECT_EQ(count(*graph, "aten::mm"), 1u) << graph->str();
-  EXPECT_EQ(count(*graph, "aten::add"), 0u) << graph->str();
-  EXPECT_LT(difference(run(*graph, args), before), 1e-5);
-}
-
-TEST(BatchMatrixProducts, PartsThatOthersReadStay) {
-  auto graph = parseGraph(R"(graph(%a : Float(2, 3), %b : Float(3, 5)):
-  %one : int = prim::Constant[value=1]()
-  %p : Tensor = aten::mm(%a, %b)
-  %q : Tensor = aten::mm(%a, %b)
-  %t : Tensor = aten::add(%p, %q, %one)
-  %r : Tensor = aten::mm(%a, %b)
-  %u : Tensor = aten::add(%t, %r, %one)
-  %e : Tensor = aten::relu(%t)
-  return (%u, %e)
-)");
-  EXPECT_EQ(batchMatrixProducts(*graph), 0u);
-}
-
-TEST(BatchMatrixProducts, RowsOfOneRightSideShareAProduct) {
-  auto graph = parseGraph(R"(graph(%a : Float(1, 3), %b : Float(SS(-1), 3), %w : Float(3, 5)):
-  %p : Tensor = aten::mm(%a, %w)
-  %q : Tensor = aten::mm(%b, %w)
-  %r : Tensor = aten::mm(%b, %w)
-  %s : Tensor = aten::mm(%a, %w)
-  %n : Tensor = aten::relu(%p)
-  return (%n, %q, %r, %s)
-)");
-  std::vector<IValue> args{IValue(numbers({1, 3}, 0.3)), IValue(numbers({4, 3}, 0.7)),
-                           IValue(numbers({3, 5}, 1.1))};
-  std::vector<Tensor> before = run(*graph, args);
-  EXPECT_EQ(batchMatrixProducts(*graph), 4u);
-  verify(*graph);
-  EXPECT_EQ(count(*graph, "aten::mm"), 1u) << graph->str();
-  EXPECT_LT(difference(run(*graph, args), before), 1e-5);
-}
-
-TEST(Decompose, BatchNormKeepsItsBits) {
-  auto graph = std::make_shared<Graph>();
-  TensorType::Facts facts;
-  facts.dtype = DType::Float;
-  facts.sizes = Sizes{std::nullopt, 4, std::nullopt};
-  Value* x = graph->addInput("x", TensorType::create(facts));
-  auto constant = [&](IValue v) { return graph->insertConstant(std::move(v)); };
-  Tensor variance = numbers({4}, 0.4);
-  for (int i = 0; i < 4; ++i) variance.data<float>()[i] = 0.5f + float(i);
-  Node* norm = graph->insertNode(graph->create(
-      aten::batch_norm,
-      {x, constant(IValue(numbers({4}, 0.2))), constant(IValue(numbers({4}, 0.3))),
-       constant(IValue(numbers({4}, 0.5))), constant(IValue(variance)), constant(IValue(false)),
-       constant(IValue(0.1)), constant(IValue(1e-5)), constant(IValue(true))}));
-  graph->registerOutput(norm->output());
-  std::vector<IValue> args{IValue(numbers({3, 4, 7}, 0.9))};
-  std::vector<Tensor> before = run(*graph, args);
-  EXPECT_EQ(decomposeOperators(*graph), 1u);
-  verify(*graph);
-  EXPECT_EQ(count(*graph, "batch_norm"), 0u);
-  EXPECT_EQ(difference(run(*graph, args), before), 0.0);
-}
-
-TEST(Decompose, MatmulByRank) {
-  auto graph =
-      parseGraph(R"(graph(%a : Float(2, 3), %b : Float(3, 5), %v : Float(3), %c : Float(2, 2, 3)):
-  %p : Tensor = aten::matmul(%a, %b)
-  %q : Tensor = aten::matmul(%a, %v)
-  %r : Tensor = aten::matmul(%v, %v)
-  %s : Tensor = aten::matmul(%c, %b)
-  return (%p, %q, %r, %s)
-)");
-  EXPECT_EQ(decomposeOperators(*graph), 3u);
-  verify(*graph);
-  EXPECT_EQ(count(*graph, "aten::mm("), 1u);
-  EXPECT_EQ(count(*graph, "aten::mv("), 1u);
-  EXPECT_EQ(count(*graph, "aten::dot("), 1u);
-  EXPECT_EQ(count(*graph, "aten::matmul("), 1u);
 }
 
 TEST(FuseEpilogues, ActivationsKeepTheirNumbers) {

@@ -4,6 +4,7 @@
 
 #include "core/optimization_limit.h"
 #include "ir/parser.h"
+#include "ir/shape_facts.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/node_traits.h"
 #include "passes/peephole.h"
@@ -21,7 +22,7 @@ bool doubleSums(Graph& graph) {
     ++it;
     if (n->outputs().size() != 1 || n->inputs().size() != 2) continue;
     bool sum = n->kind() == aten::add && n->input(0) == n->input(1);
-    bool product = n->kind() == aten::mul && constantInt(n->input(1)) == 3;
+    bool product = n->kind() == aten::mul && intOf(n->input(1)) == 3;
     if ((!sum && !product) || !WICK_MAY_OPTIMIZE("doubles {}", n->output()->debugName())) continue;
     InsertPointGuard guard(n);
     Value* other = sum ? graph.insertConstant(IValue(int64_t{2})) : n->input(1);

@@ -1,5 +1,4 @@
-// A common view of the nodes that are two-dimensional convolutions: aten::conv2d as scripts write
-// it and aten::_convolution as traces record it.
+// Layers with constant weights, for passes over frozen graphs.
 #pragma once
 
 #include <optional>
@@ -8,6 +7,16 @@
 
 namespace wick {
 
+// aten::linear with a floating matrix as weight and a bias for its rows or none, all constant.
+struct LinearNode {
+  static std::optional<LinearNode> match(Node* node);
+  Node* node;
+  Tensor weight;
+  std::optional<Tensor> bias;
+};
+
+// A common view of the nodes that are two-dimensional convolutions: aten::conv2d as scripts write
+// it and aten::_convolution as traces record it.
 class ConvolutionNode {
  public:
   // nullopt for other nodes, for transposed convolutions, for weights that are not known to have

@@ -1,4 +1,6 @@
-#include "passes/convolution_nodes.h"
+#include "passes/layer_nodes.h"
+
+#include "ir/shape_facts.h"
 
 namespace wick {
 
@@ -8,6 +10,22 @@ bool isConstantInts(const Value* v) {
   return c && (c->isList() || c->isInt());
 }
 }  // namespace
+
+std::optional<LinearNode> LinearNode::match(Node* node) {
+  static const Symbol kLinear = Symbol::aten("linear");
+  if (node->kind() != kLinear || node->inputs().size() != 3) return std::nullopt;
+  const std::optional<IValue> weight = constantOf(node->input(1));
+  if (!weight || !weight->isTensor() || weight->toTensor().dim() != 2) return std::nullopt;
+  LinearNode layer{node, weight->toTensor(), std::nullopt};
+  if (!isFloating(layer.weight.dtype())) return std::nullopt;
+  if (isNoneConstant(node->input(2))) return layer;
+  const std::optional<IValue> bias = constantOf(node->input(2));
+  if (!bias || !bias->isTensor()) return std::nullopt;
+  layer.bias = bias->toTensor();
+  const bool fits = layer.bias->dim() == 1 && layer.bias->size(0) == layer.weight.size(0) &&
+                    layer.bias->dtype() == layer.weight.dtype();
+  return fits ? std::optional(layer) : std::nullopt;
+}
 
 std::optional<ConvolutionNode> ConvolutionNode::match(Node* node) {
   size_t groups;
