@@ -121,8 +121,12 @@ bool writesToOut(const Operator& op) {
 RegisterFormulas::RegisterFormulas(std::span<const FormulaText> formulas,
                                    std::span<const HelperText> helpers) {
   for (const FormulaText& f : formulas) {
-    const bool fresh = texts().formulas.emplace(f.op, f.text).second;
-    WICK_ASSERT(fresh, "two formulas for {}", f.op);
+    std::istringstream names(f.ops);
+    for (std::string name; std::getline(names, name, ',');) {
+      const size_t begin = name.find_first_not_of(" \n");
+      const bool fresh = texts().formulas.emplace(name.substr(begin), f.text).second;
+      WICK_ASSERT(fresh, "two formulas for {}", name);
+    }
   }
   for (const HelperText& h : helpers) {
     const bool fresh = texts().helpers.emplace(h.name, h.source).second;

@@ -1,7 +1,8 @@
 // Formulas: the derivatives of operators, written in TorchScript.
 //
 // One formula an operator, found by its schema's name and overload ("aten::mul.Tensor"; in-place
-// forms share that of the plain operator). Its text has lines
+// forms share that of the plain operator). Operators with the same formula stand in one record,
+// with commas between their names. A text has lines
 //
 //   let scale = grad * 2              a value that the expressions below may use
 //   self: scale * cos(self)           the gradient of an argument
@@ -44,7 +45,7 @@
 namespace wick::autograd {
 
 struct FormulaText {
-  const char* op;
+  const char* ops;
   const char* text;
 };
 struct HelperText {
@@ -59,7 +60,7 @@ struct RegisterFormulas {
 };
 
 // Adds a formula while the program runs, before the operator is first called with gradients: `op`
-// as in FormulaText. The text is kept. Thread-safe.
+// is one name as in FormulaText. The text is kept. Thread-safe.
 void addFormula(const std::string& op, std::string text);
 // What is wrong with a text as a formula of the operator; empty when nothing is. An expression that
 // calls operators by torch.ops is only parsed: they may come later.

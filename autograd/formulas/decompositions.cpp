@@ -8,7 +8,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kFactorHelpers[] = {
+constexpr HelperText kHelpers[] = {
     // With A = L L^H: dL = L proj(L^-1 dA L^-H), where proj takes the lower triangle and half the
     // diagonal.
     {"cholesky_gradient", R"(
@@ -132,9 +132,6 @@ def reflector(input: Tensor, i: int) -> Tensor:
     one = torch.ones_like(column.narrow(-2, 0, 1))
     return torch.cat([above, one, column.narrow(-2, i + 1, m - i - 1)], -2)
 )"},
-};
-
-constexpr HelperText kSpectralHelpers[] = {
     {"check_phase", R"(
 def check_phase(diagonal: Tensor, what: str):
     if diagonal.is_complex():
@@ -293,11 +290,10 @@ def cond_name_made(self: Tensor, p: str) -> Tensor:
 };
 
 constexpr FormulaText kFormulas[] = {
-    {"aten::linalg_cholesky", "self: cholesky_gradient(grad, result, upper)"},
-    {"aten::cholesky", "self: cholesky_gradient(grad, result, upper)"},
+    {"aten::linalg_cholesky, aten::cholesky", "self: cholesky_gradient(grad, result, upper)"},
     {"aten::linalg_cholesky_ex", "results 0\nself: cholesky_gradient(grad0, result0, upper)"},
-    {"aten::linalg_lu_factor", "results 0\nA: lu_factor_gradient(grad0, result0, result1)"},
-    {"aten::linalg_lu_factor_ex", "results 0\nA: lu_factor_gradient(grad0, result0, result1)"},
+    {"aten::linalg_lu_factor, aten::linalg_lu_factor_ex",
+     "results 0\nA: lu_factor_gradient(grad0, result0, result1)"},
     {"aten::_lu_with_info", "results 0\nself: lu_factor_gradient(grad0, result0, result1)"},
     {"aten::linalg_lu", R"(
 results 1 2
@@ -319,11 +315,7 @@ self: qr_gradient(grad0, grad1, result0, result1, 'reduced' if some else 'comple
     {"aten::linalg_householder_product", "return householder_made(input, tau)"},
     {"aten::orgqr", "return householder_made(self, input2)"},
 
-    {"aten::linalg_svd", R"(
-let unused = grad0 is None or grad1 is None or grad2 is None
-A: svd_gradient(grad0, grad1, grad2, result0, result1, result2)
-)"},
-    {"aten::_linalg_svd", R"(
+    {"aten::linalg_svd, aten::_linalg_svd", R"(
 let unused = grad0 is None or grad1 is None or grad2 is None
 A: svd_gradient(grad0, grad1, grad2, result0, result1, result2)
 )"},
@@ -351,11 +343,9 @@ self: eig_gradient(grad0, grad1, result0, result1)
 )"},
     {"aten::linalg_eigvals", "return torch.linalg.eig(self)[0]"},
 
-    {"aten::linalg_pinv.atol_rtol_tensor", "self: pinv_gradient(grad, self, result)"},
-    {"aten::linalg_pinv.atol_rtol_float", "self: pinv_gradient(grad, self, result)"},
-    {"aten::linalg_pinv", "self: pinv_gradient(grad, self, result)"},
-    {"aten::linalg_pinv.rcond_tensor", "self: pinv_gradient(grad, self, result)"},
-    {"aten::pinverse", "self: pinv_gradient(grad, self, result)"},
+    {R"(aten::linalg_pinv.atol_rtol_tensor, aten::linalg_pinv.atol_rtol_float, aten::linalg_pinv,
+         aten::linalg_pinv.rcond_tensor, aten::pinverse)",
+     "self: pinv_gradient(grad, self, result)"},
     {"aten::linalg_lstsq", R"(
 results 0
 self: lstsq_A(grad0, self, b, b_size)
@@ -365,8 +355,7 @@ b: lstsq_b(grad0, self, b_size)
     {"aten::linalg_cond.p_str", "return cond_name_made(self, p)"},
 };
 
-const RegisterFormulas factors(kFormulas, kFactorHelpers);
-const RegisterFormulas spectra({}, kSpectralHelpers);
+const RegisterFormulas registered(kFormulas, kHelpers);
 
 }  // namespace
 

@@ -7,7 +7,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kTransformHelpers[] = {
+constexpr HelperText kHelpers[] = {
     // Cut or padded with zeros to sizes along dimensions.
     {"fft_fitted", R"(
 def fft_fitted(t: Tensor, dims: List[int], sizes: List[int]) -> Tensor:
@@ -113,9 +113,6 @@ def fft_c2r_gradient(grad: Tensor, size: List[int], dim: List[int], normalizatio
     shape[last] = out.size(last)
     return fft_fitted(out * torch.where(twice, 2.0, 1.0).to(grad.dtype).reshape(shape), [last], [size[last]])
 )"},
-};
-
-constexpr HelperText kShortTimeHelpers[] = {
     // A window of win_length elements in the middle of n_fft.
     {"stft_window", R"(
 def stft_window(window: Optional[Tensor], n_fft: int, win_length: int, like: Tensor) -> Tensor:
@@ -213,18 +210,12 @@ constexpr FormulaText kFormulas[] = {
     {"aten::fft_irfft", "return fft_c2r_made(self, fft_one(n), [dim], norm, False)"},
     {"aten::fft_hfft", "return fft_c2r_made(self, fft_one(n), [dim], norm, True)"},
     {"aten::fft_ihfft", "return fft_r2c_made(self, fft_one(n), [dim], norm, False)"},
-    {"aten::fft_fft2", "return fft_c2c_made(self, s, dim, norm, True)"},
-    {"aten::fft_ifft2", "return fft_c2c_made(self, s, dim, norm, False)"},
-    {"aten::fft_rfft2", "return fft_r2c_made(self, s, dim, norm, True)"},
-    {"aten::fft_irfft2", "return fft_c2r_made(self, s, dim, norm, False)"},
-    {"aten::fft_hfft2", "return fft_c2r_made(self, s, dim, norm, True)"},
-    {"aten::fft_ihfft2", "return fft_r2c_made(self, s, dim, norm, False)"},
-    {"aten::fft_fftn", "return fft_c2c_made(self, s, dim, norm, True)"},
-    {"aten::fft_ifftn", "return fft_c2c_made(self, s, dim, norm, False)"},
-    {"aten::fft_rfftn", "return fft_r2c_made(self, s, dim, norm, True)"},
-    {"aten::fft_irfftn", "return fft_c2r_made(self, s, dim, norm, False)"},
-    {"aten::fft_hfftn", "return fft_c2r_made(self, s, dim, norm, True)"},
-    {"aten::fft_ihfftn", "return fft_r2c_made(self, s, dim, norm, False)"},
+    {"aten::fft_fft2, aten::fft_fftn", "return fft_c2c_made(self, s, dim, norm, True)"},
+    {"aten::fft_ifft2, aten::fft_ifftn", "return fft_c2c_made(self, s, dim, norm, False)"},
+    {"aten::fft_rfft2, aten::fft_rfftn", "return fft_r2c_made(self, s, dim, norm, True)"},
+    {"aten::fft_irfft2, aten::fft_irfftn", "return fft_c2r_made(self, s, dim, norm, False)"},
+    {"aten::fft_hfft2, aten::fft_hfftn", "return fft_c2r_made(self, s, dim, norm, True)"},
+    {"aten::fft_ihfft2, aten::fft_ihfftn", "return fft_r2c_made(self, s, dim, norm, False)"},
     {"aten::fft_fftshift", "self: torch.fft.ifftshift(grad, dim)"},
     {"aten::fft_ifftshift", "self: torch.fft.fftshift(grad, dim)"},
     {"aten::stft",
@@ -237,8 +228,7 @@ constexpr FormulaText kFormulas[] = {
      "return istft_made(self, n_fft, hop_length, win_length, window, center, "
      "normalized, onesided, length, return_complex)"},
 };
-const RegisterFormulas transforms(kFormulas, kTransformHelpers);
-const RegisterFormulas short_time({}, kShortTimeHelpers);
+const RegisterFormulas registered(kFormulas, kHelpers);
 
 }  // namespace
 

@@ -37,10 +37,7 @@ def masked_select_gradient(grad: Tensor, size: List[int], mask: Tensor) -> Tenso
     {"masked_scatter_gradient", R"(
 def masked_scatter_gradient(grad: Tensor, mask: Tensor, size: List[int]) -> Tensor:
     taken = grad.masked_select(mask)
-    count = 1
-    for s in size:
-        count *= s
-    return torch.nn.functional.pad(taken, [0, count - taken.numel()]).reshape(size)
+    return torch.nn.functional.pad(taken, [0, count_of(size, None) - taken.numel()]).reshape(size)
 )"},
     {"scatter_reduce_self", R"(
 def scatter_reduce_self(grad: Tensor, self: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
@@ -80,39 +77,13 @@ def scatter_reduce_src(grad: Tensor, self: Tensor, dim: int, index: Tensor, src:
     theirs = (src == result.gather(dim, index)).to(self.dtype)
     return theirs * (grad / mine.scatter_add(dim, index, theirs)).gather(dim, index)
 )"},
-    {"index_reduce_self", R"(
-def index_reduce_self(grad: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
-    if reduce == 'prod':
-        masked = self.masked_fill(self == 0, 1)
-        out = (grad * masked.index_reduce(dim, index, source, reduce, include_self=include_self)) / masked
-    elif reduce == 'mean':
-        count = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
-        count = count.index_add(dim, index, torch.ones_like(source))
-        out = grad / count.masked_fill(count == 0, 1)
-    else:
-        mine = (self == result).to(self.dtype)
-        theirs = (source == result.index_select(dim, index)).to(self.dtype)
-        out = mine * (grad / mine.index_add(dim, index, theirs))
-    if not include_self:
-        out = out.index_fill(dim, index, 0)
-    return out
-)"},
-    {"index_reduce_source", R"(
-def index_reduce_source(grad: Tensor, self: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool, result: Tensor) -> Tensor:
-    if reduce == 'prod':
-        zero = source == 0
-        zeros = torch.zeros_like(self).index_add(dim, index, zero.to(self.dtype)).index_select(dim, index)
-        single = zero & (zeros == 1)
-        others = self.index_reduce(dim, index, source.masked_fill(single, 1), reduce, include_self=include_self)
-        return torch.where(single, (grad * others).index_select(dim, index), (grad * result).index_select(dim, index) / source.masked_fill(zero, 1))
-    if reduce == 'mean':
-        count = torch.ones_like(grad) if include_self else torch.zeros_like(grad)
-        count = count.index_add(dim, index, torch.ones_like(source))
-        count = count.masked_fill(count == 0, 1)
-        return grad.index_select(dim, index) / count.index_select(dim, index)
-    mine = (self == result).to(self.dtype)
-    theirs = (source == result.index_select(dim, index)).to(self.dtype)
-    return theirs * (grad / mine.index_add(dim, index, theirs)).index_select(dim, index)
+    // The index of whole rows as one of elements.
+    {"elementwise_index", R"(
+def elementwise_index(index: Tensor, dim: int, like: Tensor) -> Tensor:
+    shape = [1] * like.dim()
+    if like.dim() > 0:
+        shape[dim] = index.numel()
+    return index.to(torch.int64).reshape(shape).expand(like.size())
 )"},
 };
 
@@ -151,8 +122,9 @@ self: grad.index_fill(dim, index, 0)
 value: grad.index_select(dim, index).sum()
 )"},
     {"aten::index_reduce", R"(
-self: index_reduce_self(grad, self, dim, index, source, reduce, include_self, result)
-source: index_reduce_source(grad, self, dim, index, source, reduce, include_self, result)
+let places = elementwise_index(index, dim, source)
+self: scatter_reduce_self(grad, self, dim, places, source, reduce, include_self, result)
+source: scatter_reduce_src(grad, self, dim, places, source, reduce, include_self, result)
 )"},
     {"aten::take", R"(
 self: torch.zeros(self_size, dtype=grad.dtype).put(index, grad, True)
@@ -166,25 +138,11 @@ source: grad.take(index).reshape(source_size)
 self: grad.masked_fill(mask, 0)
 source: masked_scatter_gradient(grad, mask, source_size)
 )"},
-    {"aten::index.Tensor", R"(
+    {"aten::index.Tensor, aten::index.Tensor_hacked_twin", R"(
 self: torch.zeros(self_size, dtype=grad.dtype).index_put(indices, grad, True)
 )"},
-    {"aten::index.Tensor_hacked_twin", R"(
-self: torch.zeros(self_size, dtype=grad.dtype).index_put(indices, grad, True)
-)"},
-    {"aten::index_put", R"(
-self: grad if accumulate else grad.index_put(indices, torch.zeros(values_size, dtype=grad.dtype), False)
-values: torch.ops.aten.index(grad, indices)
-)"},
-    {"aten::index_put.hacked_twin", R"(
-self: grad if accumulate else grad.index_put(indices, torch.zeros(values_size, dtype=grad.dtype), False)
-values: torch.ops.aten.index(grad, indices)
-)"},
-    {"aten::_index_put_impl", R"(
-self: grad if accumulate else grad.index_put(indices, torch.zeros(values_size, dtype=grad.dtype), False)
-values: torch.ops.aten.index(grad, indices)
-)"},
-    {"aten::_index_put_impl_", R"(
+    {R"(aten::index_put, aten::index_put.hacked_twin, aten::_index_put_impl, aten::_index_put_impl_)",
+     R"(
 self: grad if accumulate else grad.index_put(indices, torch.zeros(values_size, dtype=grad.dtype), False)
 values: torch.ops.aten.index(grad, indices)
 )"},

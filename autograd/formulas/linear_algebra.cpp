@@ -5,12 +5,7 @@ namespace wick::autograd {
 
 namespace {
 
-constexpr HelperText kProductHelpers[] = {
-    // A gradient times the conjugate of a number.
-    {"times_conj", R"(
-def times_conj(grad: Tensor, factor: number) -> Tensor:
-    return (grad.conj() * factor).conj()
-)"},
+constexpr HelperText kHelpers[] = {
     // Of matmul's first argument, whose sizes are `size`; broadcast dimensions remain.
     {"matmul_left", R"(
 def matmul_left(grad: Tensor, other: Tensor, size: List[int]) -> Tensor:
@@ -110,21 +105,12 @@ def tensordot_made(self: Tensor, other: Tensor, dims_self: List[int], dims_other
         inner_b.append(db)
     outer_a = [d for d in range(self.dim()) if d not in inner_a]
     outer_b = [d for d in range(other.dim()) if d not in inner_b]
-    rows = 1
-    columns = 1
-    inner = 1
-    size: List[int] = []
-    for d in outer_a:
-        rows *= a.size(d)
-        size.append(a.size(d))
-    for d in outer_b:
-        columns *= b.size(d)
-        size.append(b.size(d))
-    for d in inner_a:
-        inner *= a.size(d)
-    left = a.permute(outer_a + inner_a).reshape(rows, inner)
-    right = b.permute(inner_b + outer_b).reshape(inner, columns)
-    return torch.mm(left, right).reshape(size)
+    rows = [a.size(d) for d in outer_a]
+    columns = [b.size(d) for d in outer_b]
+    inner = count_of([a.size(d) for d in inner_a], None)
+    left = a.permute(outer_a + inner_a).reshape(count_of(rows, None), inner)
+    right = b.permute(inner_b + outer_b).reshape(inner, count_of(columns, None))
+    return torch.mm(left, right).reshape(rows + columns)
 )"},
     {"inner_made", R"(
 def inner_made(self: Tensor, other: Tensor) -> Tensor:
@@ -214,14 +200,9 @@ def matrix_exp_gradient(grad: Tensor, self: Tensor) -> Tensor:
     {"tensorinv_made", R"(
 def tensorinv_made(self: Tensor, ind: int) -> Tensor:
     assert ind > 0, "Expected a strictly positive integer for 'ind'"
-    size = self.size()
-    rows = 1
-    columns = 1
-    for s in size[:ind]:
-        rows *= s
-    for s in size[ind:]:
-        columns *= s
-    return torch.linalg.inv(self.reshape(rows, columns)).reshape(size[ind:] + size[:ind])
+    rows, columns = self.size()[:ind], self.size()[ind:]
+    matrix = self.reshape(count_of(rows, None), count_of(columns, None))
+    return torch.linalg.inv(matrix).reshape(columns + rows)
 )"},
     {"tensorsolve_made", R"(
 def tensorsolve_made(self: Tensor, other: Tensor, dims: Optional[List[int]]) -> Tensor:
@@ -230,9 +211,7 @@ def tensorsolve_made(self: Tensor, other: Tensor, dims: Optional[List[int]]) -> 
         last = [d if d >= 0 else d + self.dim() for d in dims]
         a = self.permute([d for d in range(self.dim()) if d not in last] + last)
     size = a.size()[other.dim():]
-    n = 1
-    for s in size:
-        n *= s
+    n = count_of(size, None)
     return torch.linalg.solve(a.reshape(n, n), other.flatten()).reshape(size)
 )"},
     {"linalg_vander_made", R"(
@@ -290,9 +269,6 @@ def corrcoef_made(self: Tensor) -> Tensor:
     deviation = torch.sqrt(d)
     return (c / deviation.unsqueeze(1) / deviation.unsqueeze(0)).clamp(-1, 1)
 )"},
-};
-
-constexpr HelperText kSolveHelpers[] = {
     {"inverse_gradient", R"(
 def inverse_gradient(grad: Tensor, inverse: Tensor) -> Tensor:
     adjoint = transposed_adjoint(inverse)
@@ -459,10 +435,6 @@ bias: grad
     {"wick::linear_fused", "return linear_fused_made(input, weight, bias, residual, activation)"},
     // What the optimizer multiplies by in a loop: the copy is the same weight.
     {"wick::loop_weight", "none"},
-    {"wick::mm_weight", R"(
-self: torch.mm(grad, mat2.t().conj())
-mat2: torch.mm(self.t().conj(), grad)
-)"},
     {"aten::mkldnn_linear", R"(
 self: linear_input(grad, weight)
 weight: linear_weight(grad, self, weight_size)
@@ -480,29 +452,24 @@ let sum = torch.addmm(self, mat1, mat2, beta=beta, alpha=alpha)
 return torch.nn.functional.gelu(sum) if use_gelu else torch.relu(sum)
 )"},
     {"aten::addmv", R"(
-self: times_conj(grad, beta)
-mat: times_conj(torch.outer(grad, vec.conj()), alpha)
-vec: times_conj(torch.mv(mat.t().conj(), grad), alpha)
+self: scaled(grad, beta)
+mat: scaled(torch.outer(grad, vec.conj()), alpha)
+vec: scaled(torch.mv(mat.t().conj(), grad), alpha)
 )"},
     {"aten::addr", R"(
-self: times_conj(grad, beta)
-vec1: times_conj(torch.mv(grad, vec2.conj()), alpha)
-vec2: times_conj(torch.mv(grad.t(), vec1.conj()), alpha)
+self: scaled(grad, beta)
+vec1: scaled(torch.mv(grad, vec2.conj()), alpha)
+vec2: scaled(torch.mv(grad.t(), vec1.conj()), alpha)
 )"},
-    {"aten::addbmm", R"(
-self: times_conj(grad, beta)
-batch1: times_conj(torch.matmul(grad, transposed_adjoint(batch2)), alpha)
-batch2: times_conj(torch.matmul(transposed_adjoint(batch1), grad), alpha)
-)"},
-    {"aten::addbmm_", R"(
-self: times_conj(grad, beta)
-batch1: times_conj(torch.matmul(grad, transposed_adjoint(batch2)), alpha)
-batch2: times_conj(torch.matmul(transposed_adjoint(batch1), grad), alpha)
+    {"aten::addbmm, aten::addbmm_", R"(
+self: scaled(grad, beta)
+batch1: scaled(torch.matmul(grad, transposed_adjoint(batch2)), alpha)
+batch2: scaled(torch.matmul(transposed_adjoint(batch1), grad), alpha)
 )"},
     {"aten::baddbmm", R"(
-self: times_conj(grad, beta)
-batch1: times_conj(torch.bmm(grad, transposed_adjoint(batch2)), alpha)
-batch2: times_conj(torch.bmm(transposed_adjoint(batch1), grad), alpha)
+self: scaled(grad, beta)
+batch1: scaled(torch.bmm(grad, transposed_adjoint(batch2)), alpha)
+batch2: scaled(torch.bmm(transposed_adjoint(batch1), grad), alpha)
 )"},
     {"aten::tensordot", "return tensordot_made(self, other, dims_self, dims_other)"},
     {"aten::kron", "return kron_made(self, other)"},
@@ -522,8 +489,7 @@ x: grad.unsqueeze(dim).conj() * y
 y: grad.unsqueeze(dim) * x
 )"},
     {"aten::linalg_matrix_power", "return matrix_power_made(self, n)"},
-    {"aten::matrix_exp", "self: matrix_exp_gradient(grad, self)"},
-    {"aten::linalg_matrix_exp", "self: matrix_exp_gradient(grad, self)"},
+    {"aten::matrix_exp, aten::linalg_matrix_exp", "self: matrix_exp_gradient(grad, self)"},
     {"aten::_compute_linear_combination", "return torch.tensordot(coefficients, input, [1], [0])"},
     {"aten::linalg_tensorinv", "return tensorinv_made(self, ind)"},
     {"aten::linalg_tensorsolve", "return tensorsolve_made(self, other, dims)"},
@@ -560,13 +526,7 @@ let g = solve_B(grad, A, B_size, left)
 A: solve_A(g, A_size, B_size, result, left)
 B: g
 )"},
-    {"aten::linalg_solve_ex", R"(
-results 0
-let g = solve_B(grad0, A, B_size, left)
-A: solve_A(g, A_size, B_size, result0, left)
-B: g
-)"},
-    {"aten::_linalg_solve_ex", R"(
+    {"aten::linalg_solve_ex, aten::_linalg_solve_ex", R"(
 results 0
 let g = solve_B(grad0, A, B_size, left)
 A: solve_A(g, A_size, B_size, result0, left)
@@ -602,8 +562,7 @@ LU_data: lu_solve_LU(grad, LU_data, LU_pivots, result, True, False)
 )"},
 };
 
-const RegisterFormulas products(kFormulas, kProductHelpers);
-const RegisterFormulas solutions({}, kSolveHelpers);
+const RegisterFormulas registered(kFormulas, kHelpers);
 
 }  // namespace
 

@@ -88,23 +88,7 @@ def conv_fused_made(input: Tensor, weight: Tensor, bias: Optional[Tensor], resid
     out = torch.conv2d(input, weight, bias, stride, padding, dilation, groups)
     if residual is not None:
         out = out + residual
-    if activation == 'relu':
-        return torch.relu(out)
-    if activation == 'sigmoid':
-        return torch.sigmoid(out)
-    if activation == 'tanh':
-        return torch.tanh(out)
-    if activation == 'gelu':
-        return torch.gelu(out)
-    if activation == 'silu':
-        return torch.silu(out)
-    if activation == 'relu6':
-        return torch.relu6(out)
-    if activation == 'hardswish':
-        return torch.hardswish(out)
-    if activation != '' and activation != 'none':
-        raise RuntimeError('expected the name of an activation, got "' + activation + '"')
-    return out
+    return epilogue_made(out, activation)
 )"},
     {"conv_tbc_made", R"(
 def conv_tbc_made(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
@@ -123,12 +107,6 @@ def conv_tbc_made(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tenso
 #define WICK_TRAINED(spatial)                                                            \
   "return torch.ops.wick.convolution_in_training(input, weight, bias, stride, padding, " \
   "dilation, groups, " spatial ")"
-#define WICK_UNDILATED(input)                         \
-  input ": conv_for_input(grad, grad, weight, " input \
-        "_size, stride, padding, [1], 1)\n"           \
-        "weight: conv_for_weight(grad, " input        \
-        ", weight_size, stride, padding, [1], 1)\n"   \
-        "bias: conv_bias_gradient(grad, weight_size)"
 #define WICK_TRANSPOSED(input, groups)                                      \
   input ": transposed_conv_for_input(grad, weight, " input                  \
         "_size, stride, padding, output_padding, dilation, " groups         \
@@ -137,15 +115,6 @@ def conv_tbc_made(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tenso
         ", weight_size, stride, padding, output_padding, dilation, " groups \
         ")\n"                                                               \
         "bias: conv_bias_gradient(grad, weight_size)"
-// Transposed or not, as an argument says.
-#define WICK_EITHER                                                                              \
-  "input: torch.ops.wick.conv_input_gradient(grad, weight.conj(), input_size, stride, padding, " \
-  "dilation, transposed, output_padding, groups)\n"                                              \
-  "weight: torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, "        \
-  "padding, dilation, transposed, output_padding, groups)\n"                                     \
-  "bias: conv_bias_gradient(grad, weight_size)"
-#define WICK_NAMED \
-  "return conv_named_padding(input, weight, bias, stride, padding, dilation, groups)"
 #define WICK_DEPTHWISE "(self_size[0] if len(self_size) == len(weight_size) - 1 else self_size[1])"
 
 constexpr FormulaText kFormulas[] = {
@@ -155,28 +124,28 @@ constexpr FormulaText kFormulas[] = {
     {"wick::convolution_in_training", WICK_PLAIN("input", "groups")},
     {"wick::training_layout", "return conv_training_layout(self)"},
     {"wick::channels_innermost", "self: grad.contiguous()"},
-    {"aten::conv1d.padding", WICK_NAMED},
-    {"aten::conv2d.padding", WICK_NAMED},
-    {"aten::conv3d.padding", WICK_NAMED},
-    {"aten::_convolution_mode", WICK_NAMED},
-    {"aten::conv_transpose1d", WICK_TRANSPOSED("input", "groups")},
-    {"aten::conv_transpose2d.input", WICK_TRANSPOSED("input", "groups")},
-    {"aten::conv_transpose3d.input", WICK_TRANSPOSED("input", "groups")},
-    {"aten::_convolution", WICK_EITHER},
-    {"aten::_convolution.deprecated", WICK_EITHER},
-    {"aten::convolution", WICK_EITHER},
-    {"aten::convolution_overrideable", WICK_EITHER},
+    {R"(aten::conv1d.padding, aten::conv2d.padding, aten::conv3d.padding, aten::_convolution_mode)",
+     "return conv_named_padding(input, weight, bias, stride, padding, dilation, groups)"},
+    {"aten::conv_transpose1d, aten::conv_transpose2d.input, aten::conv_transpose3d.input",
+     WICK_TRANSPOSED("input", "groups")},
+    // Transposed or not, as an argument says.
+    {R"(aten::_convolution, aten::_convolution.deprecated, aten::convolution,
+         aten::convolution_overrideable)",
+     R"(
+input: torch.ops.wick.conv_input_gradient(grad, weight.conj(), input_size, stride, padding, dilation, transposed, output_padding, groups)
+weight: torch.ops.wick.conv_weight_gradient(grad, input.conj(), weight_size, stride, padding, dilation, transposed, output_padding, groups)
+bias: conv_bias_gradient(grad, weight_size)
+)"},
     {"aten::mkldnn_convolution", WICK_PLAIN("self", "groups")},
-    {"aten::thnn_conv2d", WICK_UNDILATED("self")},
-    {"aten::_slow_conv2d_forward", WICK_UNDILATED("self")},
-    {"aten::slow_conv3d", WICK_UNDILATED("self")},
-    {"aten::slow_conv3d_forward", WICK_UNDILATED("self")},
-    {"aten::slow_conv_dilated2d", WICK_PLAIN("self", "1")},
-    {"aten::slow_conv_dilated3d", WICK_PLAIN("self", "1")},
-    {"aten::_conv_depthwise2d", WICK_PLAIN("self", WICK_DEPTHWISE)},
-    {"aten::conv_depthwise3d", WICK_PLAIN("self", WICK_DEPTHWISE)},
-    {"aten::slow_conv_transpose2d", WICK_TRANSPOSED("self", "1")},
-    {"aten::slow_conv_transpose3d", WICK_TRANSPOSED("self", "1")},
+    {R"(aten::thnn_conv2d, aten::_slow_conv2d_forward, aten::slow_conv3d, aten::slow_conv3d_forward)",
+     R"(
+self: conv_for_input(grad, grad, weight, self_size, stride, padding, [1], 1)
+weight: conv_for_weight(grad, self, weight_size, stride, padding, [1], 1)
+bias: conv_bias_gradient(grad, weight_size)
+)"},
+    {"aten::slow_conv_dilated2d, aten::slow_conv_dilated3d", WICK_PLAIN("self", "1")},
+    {"aten::_conv_depthwise2d, aten::conv_depthwise3d", WICK_PLAIN("self", WICK_DEPTHWISE)},
+    {"aten::slow_conv_transpose2d, aten::slow_conv_transpose3d", WICK_TRANSPOSED("self", "1")},
     {"wick::conv2d_fused",
      "return conv_fused_made(input, weight, bias, residual, stride, padding, dilation, groups, "
      "activation)"},

@@ -269,7 +269,6 @@ def pad_sequence_made(sequences: List[Tensor], batch_first: bool, padding_value:
   ", result3)\n"                                                                                 \
   "per_sample_weights: bag_scales_gradient(grad0, weight, indices, offsets, " padding            \
   ", per_sample_weights_size)"
-#define WICK_ATTENTION "return attention_made(query, key, value, attn_mask, dropout_p, is_causal)"
 #define WICK_HEADS                                                                              \
   "multi_head_made(query, key, value, embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, " \
   "proj_bias, mask, "
@@ -286,12 +285,11 @@ constexpr FormulaText kFormulas[] = {
      "grad_output: embedding_dense_again(grad, indices, padding_idx, grad_output_size)"},
     {"aten::embedding_bag", WICK_BAG("-1")},
     {"aten::embedding_bag.padding_idx", WICK_BAG("bag_padding(padding_idx, weight_size[0])")},
-    {"aten::_embedding_bag", WICK_BAG("padding_idx")},
-    {"aten::_embedding_bag_forward_only", WICK_BAG("padding_idx")},
+    {"aten::_embedding_bag, aten::_embedding_bag_forward_only", WICK_BAG("padding_idx")},
 
-    {"aten::_scaled_dot_product_attention", WICK_ATTENTION},
-    {"aten::_scaled_dot_product_attention_math", WICK_ATTENTION},
-    {"aten::_scaled_dot_product_attention_forward", WICK_ATTENTION},
+    {R"(aten::_scaled_dot_product_attention, aten::_scaled_dot_product_attention_math,
+         aten::_scaled_dot_product_attention_forward)",
+     "return attention_made(query, key, value, attn_mask, dropout_p, is_causal)"},
     {"aten::scaled_dot_product_attention",
      "return scaled_attention_made(query, key, value, attn_mask, dropout_p, is_causal, scale, "
      "enable_gqa)"},
@@ -319,9 +317,7 @@ data: pad_packed_gradient(grad0, batch_sizes, batch_first)
     {"aten::pad_sequence",
      "return pad_sequence_made(sequences, batch_first, padding_value, padding_side)"},
 
-    {"aten::feature_dropout", "others"},
-    {"aten::alpha_dropout", "others"},
-    {"aten::feature_alpha_dropout", "others"},
+    {"aten::feature_dropout, aten::alpha_dropout, aten::feature_alpha_dropout", "others"},
     {"aten::dropout_", "return self.mul_(torch.dropout(torch.ones_like(self), p, train))"},
     {"aten::feature_dropout_",
      "return input.mul_(torch.feature_dropout(torch.ones_like(input), p, train))"},

@@ -16,10 +16,6 @@ def smooth_l1_slope(x: Tensor, beta: float) -> Tensor:
 def huber_slope(x: Tensor, delta: float) -> Tensor:
     return torch.where(x.abs() < delta, x, x.sgn() * delta)
 )"},
-    {"weighted_loss", R"(
-def weighted_loss(grad: Tensor, weight: Optional[Tensor]) -> Tensor:
-    return grad if weight is None else grad * weight
-)"},
     {"logits_slope", R"(
 def logits_slope(self: Tensor, target: Tensor, pos_weight: Optional[Tensor]) -> Tensor:
     if pos_weight is None:
@@ -75,12 +71,12 @@ self: slope
 target: -slope
 )"},
     {"aten::binary_cross_entropy", R"(
-let share = weighted_loss(loss_share(grad, reduction, self.numel()), weight)
+let share = weighted(loss_share(grad, reduction, self.numel()), weight)
 self: share * (self - target) / torch.clamp_min((1 - self) * self, 1e-12)
 target: share * (torch.log1p(-self) - torch.log(self))
 )"},
     {"aten::binary_cross_entropy_with_logits", R"(
-let share = weighted_loss(loss_share(grad, reduction, (self - target).numel()), weight)
+let share = weighted(loss_share(grad, reduction, (self - target).numel()), weight)
 self: share * logits_slope(self, target, pos_weight)
 target: share * logits_target_slope(self, pos_weight)
 )"},
@@ -88,13 +84,9 @@ target: share * logits_target_slope(self, pos_weight)
 let z = torch.exp(-target * self)
 self: loss_share(grad, reduction, z.numel()) * -target * z / (1 + z)
 )"},
-    {"aten::kl_div", "others"},
-    {"aten::poisson_nll_loss", "others"},
-    {"aten::hinge_embedding_loss", "others"},
-    {"aten::margin_ranking_loss", "others"},
-    {"aten::cosine_embedding_loss", "others"},
-    {"aten::pairwise_distance", "others"},
-    {"aten::triplet_margin_loss", "others"},
+    {R"(aten::kl_div, aten::poisson_nll_loss, aten::hinge_embedding_loss, aten::margin_ranking_loss,
+         aten::cosine_embedding_loss, aten::pairwise_distance, aten::triplet_margin_loss)",
+     "others"},
     {"aten::cosine_similarity", "return cosine_similarity_made(x1, x2, dim, eps)"},
 };
 const RegisterFormulas registered(kFormulas, kHelpers);

@@ -56,8 +56,8 @@ def norm_channel_sum(t: Tensor) -> Tensor:
 def norm_last(shape: List[int]) -> List[int]:
     return [d - len(shape) for d in range(len(shape))]
 )"},
-    {"norm_scaled", R"(
-def norm_scaled(grad: Tensor, weight: Optional[Tensor]) -> Tensor:
+    {"weighted", R"(
+def weighted(grad: Tensor, weight: Optional[Tensor]) -> Tensor:
     return grad if weight is None else grad * weight
 )"},
     {"norm_of_groups", R"(
@@ -180,14 +180,14 @@ bias: all[2]
 )"},
     {"aten::layer_norm", R"(
 let dims = norm_last(normalized_shape)
-input: norm_gradient(norm_scaled(grad, weight), input, dims, eps)
+input: norm_gradient(weighted(grad, weight), input, dims, eps)
 weight: grad * norm_hat(input, dims, eps)
 bias: grad
 )"},
     {"aten::native_layer_norm", R"(
 results 0
 let dims = norm_last(normalized_shape)
-input: norm_gradient(norm_scaled(grad0, weight), input, dims, eps)
+input: norm_gradient(weighted(grad0, weight), input, dims, eps)
 weight: grad0 * norm_hat(input, dims, eps)
 bias: grad0
 )"},

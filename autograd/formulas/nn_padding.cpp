@@ -14,24 +14,16 @@ def pad_opposite(pad: List[int]) -> List[int]:
     {"pad_sources", R"(
 def pad_sources(size: List[int], pad: List[int], mode: str) -> Tensor:
     shape = size[len(size) - len(pad) // 2:]
-    count = 1
-    for s in shape:
-        count *= s
-    places = torch.arange(count, dtype=torch.float64).reshape([1, 1] + shape)
+    places = torch.arange(count_of(shape, None), dtype=torch.float64).reshape([1, 1] + shape)
     return torch.pad(places, pad, mode).to(torch.long).reshape([-1])
 )"},
     {"pad_gradient", R"(
 def pad_gradient(grad: Tensor, size: List[int], pad: List[int], mode: str) -> Tensor:
     if mode == 'constant':
         return torch.constant_pad_nd(grad, pad_opposite(pad), 0)
-    spatial = len(pad) // 2
-    rows = 1
-    columns = 1
-    for d in range(len(size)):
-        if d < len(size) - spatial:
-            rows *= size[d]
-        else:
-            columns *= size[d]
+    spatial = len(size) - len(pad) // 2
+    rows = count_of(size[:spatial], None)
+    columns = count_of(size[spatial:], None)
     places = pad_sources(size, pad, mode)
     flat = grad.reshape([rows, places.numel()])
     return torch.zeros([rows, columns], dtype=grad.dtype).index_add(1, places, flat).reshape(size)
@@ -56,6 +48,17 @@ def scales_given(factors: Optional[List[float]]) -> List[float]:
     if factors is None:
         return []
     return factors
+)"},
+    // The grid is a product of base coordinates, which the identity shows, and matrices.
+    {"affine_grid_gradient", R"(
+def affine_grid_gradient(grad: Tensor, dtype: int, size: List[int], align_corners: bool) -> Tensor:
+    n = len(size) - 2
+    one = [1] + size[1:]
+    identity = torch.eye(n + 1, dtype=dtype)[:n].unsqueeze(0)
+    seen = torch.affine_grid_generator(identity, one, align_corners).reshape([-1, n])
+    base = torch.cat([seen, torch.ones([seen.size(0), 1], dtype=dtype)], 1)
+    flat = grad.reshape([size[0], seen.size(0), n])
+    return torch.matmul(flat.transpose(1, 2), base)
 )"},
 };
 
@@ -82,12 +85,9 @@ constexpr FormulaText kFormulas[] = {
     {"aten::pad", "self: pad_gradient(grad, self_size, pad, mode)"},
     {"aten::_pad_enum", "self: pad_gradient(grad, self_size, pad, pad_mode_name(mode))"},
     {"aten::_pad_circular", "self: pad_gradient(grad, self_size, pad, 'circular')"},
-    {"aten::reflection_pad1d", WICK_PAD("reflect")},
-    {"aten::reflection_pad2d", WICK_PAD("reflect")},
-    {"aten::reflection_pad3d", WICK_PAD("reflect")},
-    {"aten::replication_pad1d", WICK_PAD("replicate")},
-    {"aten::replication_pad2d", WICK_PAD("replicate")},
-    {"aten::replication_pad3d", WICK_PAD("replicate")},
+    {"aten::reflection_pad1d, aten::reflection_pad2d, aten::reflection_pad3d", WICK_PAD("reflect")},
+    {"aten::replication_pad1d, aten::replication_pad2d, aten::replication_pad3d",
+     WICK_PAD("replicate")},
 
     {"aten::im2col",
      "self: torch.col2im(grad, self_size[len(self_size) - 2:], kernel_size, dilation, padding, "
@@ -96,8 +96,8 @@ constexpr FormulaText kFormulas[] = {
 
     {"aten::pixel_shuffle", "self: torch.pixel_unshuffle(grad, upscale_factor)"},
     {"aten::pixel_unshuffle", "self: torch.pixel_shuffle(grad, downscale_factor)"},
-    {"aten::channel_shuffle", "self: torch.channel_shuffle(grad, self_size[1] // groups)"},
-    {"aten::native_channel_shuffle", "self: torch.channel_shuffle(grad, self_size[1] // groups)"},
+    {"aten::channel_shuffle, aten::native_channel_shuffle",
+     "self: torch.channel_shuffle(grad, self_size[1] // groups)"},
 
     WICK_UP1("upsample_nearest1d", "nearest", "False"),
     WICK_UP2("upsample_nearest2d", "nearest", "False"),
@@ -117,19 +117,9 @@ constexpr FormulaText kFormulas[] = {
      "grad_output: torch.ops.wick.upsample(grad, grad_output_size[2:], mode, align_corners, "
      "scales)"},
 
-    {"aten::grid_sampler", R"(
-input: torch.ops.wick.grid_sampler_input_gradient(grad, input_size, grid, interpolation_mode, padding_mode, align_corners)
-grid: torch.ops.wick.grid_sampler_grid_gradient(grad, input, grid, interpolation_mode, padding_mode, align_corners)
-)"},
-    {"aten::grid_sampler_2d", R"(
-input: torch.ops.wick.grid_sampler_input_gradient(grad, input_size, grid, interpolation_mode, padding_mode, align_corners)
-grid: torch.ops.wick.grid_sampler_grid_gradient(grad, input, grid, interpolation_mode, padding_mode, align_corners)
-)"},
-    {"aten::grid_sampler_3d", R"(
-input: torch.ops.wick.grid_sampler_input_gradient(grad, input_size, grid, interpolation_mode, padding_mode, align_corners)
-grid: torch.ops.wick.grid_sampler_grid_gradient(grad, input, grid, interpolation_mode, padding_mode, align_corners)
-)"},
-    {"aten::_grid_sampler_2d_cpu_fallback", R"(
+    {R"(aten::grid_sampler, aten::grid_sampler_2d, aten::grid_sampler_3d,
+         aten::_grid_sampler_2d_cpu_fallback)",
+     R"(
 input: torch.ops.wick.grid_sampler_input_gradient(grad, input_size, grid, interpolation_mode, padding_mode, align_corners)
 grid: torch.ops.wick.grid_sampler_grid_gradient(grad, input, grid, interpolation_mode, padding_mode, align_corners)
 )"},
@@ -137,21 +127,7 @@ grid: torch.ops.wick.grid_sampler_grid_gradient(grad, input, grid, interpolation
      "theta: affine_grid_gradient(grad, theta_dtype, size, align_corners)"},
 };
 
-constexpr HelperText kMoreHelpers[] = {
-    // The grid is a product of base coordinates, which the identity shows, and matrices.
-    {"affine_grid_gradient", R"(
-def affine_grid_gradient(grad: Tensor, dtype: int, size: List[int], align_corners: bool) -> Tensor:
-    n = len(size) - 2
-    one = [1] + size[1:]
-    identity = torch.eye(n + 1, dtype=dtype)[:n].unsqueeze(0)
-    seen = torch.affine_grid_generator(identity, one, align_corners).reshape([-1, n])
-    base = torch.cat([seen, torch.ones([seen.size(0), 1], dtype=dtype)], 1)
-    flat = grad.reshape([size[0], seen.size(0), n])
-    return torch.matmul(flat.transpose(1, 2), base)
-)"},
-};
 const RegisterFormulas registered(kFormulas, kHelpers);
-const RegisterFormulas more({}, kMoreHelpers);
 
 }  // namespace
 

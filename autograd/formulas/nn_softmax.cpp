@@ -69,26 +69,15 @@ def ctc_loss_made(log_probs: Tensor, targets: Tensor, input_lengths: List[int], 
 )"},
     {"list_of_lengths", R"(
 def list_of_lengths(t: Tensor) -> List[int]:
-    out: List[int] = []
-    for n in t.reshape([-1]):
-        out.append(int(n))
-    return out
+    return [int(n) for n in t.reshape([-1])]
 )"},
 };
 
-#define WICK_SOFTMAX "self: softmax_gradient(grad, result, dim)"
-#define WICK_LOG_SOFTMAX "self: log_softmax_gradient(grad, result, dim)"
-#define WICK_NLL                                                                        \
-  "self: torch.ops.wick.nll_loss_gradient(grad, self_size, target, weight, reduction, " \
-  "ignore_index)"
-
 constexpr FormulaText kFormulas[] = {
-    {"aten::softmax.int", WICK_SOFTMAX},
-    {"aten::special_softmax", WICK_SOFTMAX},
-    {"aten::_softmax", WICK_SOFTMAX},
-    {"aten::log_softmax.int", WICK_LOG_SOFTMAX},
-    {"aten::special_log_softmax", WICK_LOG_SOFTMAX},
-    {"aten::_log_softmax", WICK_LOG_SOFTMAX},
+    {"aten::softmax.int, aten::special_softmax, aten::_softmax",
+     "self: softmax_gradient(grad, result, dim)"},
+    {"aten::log_softmax.int, aten::special_log_softmax, aten::_log_softmax",
+     "self: log_softmax_gradient(grad, result, dim)"},
     {"aten::_masked_softmax", "self: softmax_gradient(grad, result, -1 if dim is None else dim)"},
     {"aten::_softmax_backward_data", R"(
 grad_output: softmax_gradient(grad, output, dim)
@@ -100,14 +89,10 @@ output: -grad * output.exp() * grad_output.sum([dim], keepdim=True)
 )"},
     {"aten::glu", "self: glu_gradient(grad, self, dim)"},
 
-    {"aten::nll_loss", WICK_NLL},
-    {"aten::nll_loss2d", WICK_NLL},
-    {"aten::nll_loss_nd", WICK_NLL},
-    {"aten::nll_loss_forward", R"(
-results 0
-self: torch.ops.wick.nll_loss_gradient(grad0, self_size, target, weight, reduction, ignore_index)
+    {"aten::nll_loss, aten::nll_loss2d, aten::nll_loss_nd", R"(
+self: torch.ops.wick.nll_loss_gradient(grad, self_size, target, weight, reduction, ignore_index)
 )"},
-    {"aten::nll_loss2d_forward", R"(
+    {"aten::nll_loss_forward, aten::nll_loss2d_forward", R"(
 results 0
 self: torch.ops.wick.nll_loss_gradient(grad0, self_size, target, weight, reduction, ignore_index)
 )"},

@@ -7,18 +7,6 @@ namespace wick::autograd {
 namespace {
 
 constexpr HelperText kHelpers[] = {
-    // A reduced tensor with the dimensions that were reduced, of size one.
-    {"with_reduced", R"(
-def with_reduced(t: Tensor, size: List[int], dim: List[int], keepdim: bool) -> Tensor:
-    if keepdim or len(size) == 0:
-        return t
-    if len(dim) == 0:
-        return t.reshape([1] * len(size))
-    shape = [s for s in size]
-    for d in dim:
-        shape[d] = 1
-    return t.reshape(shape)
-)"},
     {"vector_norm_gradient", R"(
 def vector_norm_gradient(grad: Tensor, self: Tensor, result: Tensor, order: Optional[number], dim: Optional[List[int]], keepdim: bool) -> Optional[Tensor]:
     p = 2.0 if order is None else float(order)
@@ -183,14 +171,10 @@ def pdist_backward_made(grad: Tensor, self: Tensor, p: float, distance: Tensor) 
 };
 
 constexpr FormulaText kFormulas[] = {
-    {"aten::norm.Scalar", "self: vector_norm_gradient(grad, self, result, p, None, False)"},
-    {"aten::norm.ScalarOpt_dim", "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
-    {"aten::norm.ScalarOpt_dim_dtype",
-     "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
-    {"aten::norm.ScalarOpt_dtype",
+    {"aten::norm.Scalar, aten::norm.ScalarOpt_dtype, aten::native_norm",
      "self: vector_norm_gradient(grad, self, result, p, None, False)"},
-    {"aten::native_norm", "self: vector_norm_gradient(grad, self, result, p, None, False)"},
-    {"aten::native_norm.ScalarOpt_dim_dtype",
+    {R"(aten::norm.ScalarOpt_dim, aten::norm.ScalarOpt_dim_dtype,
+         aten::native_norm.ScalarOpt_dim_dtype)",
      "self: vector_norm_gradient(grad, self, result, p, dim, keepdim)"},
     {"aten::linalg_vector_norm",
      "self: vector_norm_gradient(grad, self, result, ord, dim, keepdim)"},
@@ -217,11 +201,7 @@ other: negative_if_any(g)
 let norms = torch.norm_except_dim(v, 2, dim)
 return (v * (g / norms), norms)
 )"},
-    {"aten::cdist", R"(
-x1: torch._cdist_backward(grad, x1, x2, p, result)
-x2: torch._cdist_backward(grad.transpose(-2, -1), x2, x1, p, result.transpose(-2, -1))
-)"},
-    {"aten::_cdist_forward", R"(
+    {"aten::cdist, aten::_cdist_forward", R"(
 x1: torch._cdist_backward(grad, x1, x2, p, result)
 x2: torch._cdist_backward(grad.transpose(-2, -1), x2, x1, p, result.transpose(-2, -1))
 )"},
@@ -230,8 +210,7 @@ x1: torch._cdist_backward(grad, x1, x2, 2.0, result)
 x2: torch._cdist_backward(grad.transpose(-2, -1), x2, x1, 2.0, result.transpose(-2, -1))
 )"},
     {"aten::_cdist_backward", "return cdist_backward_made(grad, x1, x2, p, cdist)"},
-    {"aten::pdist", "self: torch._pdist_backward(grad, self, p, result)"},
-    {"aten::_pdist_forward", "self: torch._pdist_backward(grad, self, p, result)"},
+    {"aten::pdist, aten::_pdist_forward", "self: torch._pdist_backward(grad, self, p, result)"},
     {"aten::_pdist_backward", "return pdist_backward_made(grad, self, p, pdist)"},
 };
 const RegisterFormulas registered(kFormulas, kHelpers);

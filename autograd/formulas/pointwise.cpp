@@ -162,20 +162,17 @@ constexpr FormulaText kFormulas[] = {
 self: grad * other / (self * self + other * other)
 other: -grad * self / (self * self + other * other)
 )"},
-    {"aten::ceil", "self: torch.zeros_like(grad)"},
-    {"aten::floor", "self: torch.zeros_like(grad)"},
-    {"aten::round", "self: torch.zeros_like(grad)"},
-    {"aten::round.decimals", "self: torch.zeros_like(grad)"},
-    {"aten::special_round", "self: torch.zeros_like(grad)"},
-    {"aten::trunc", "self: torch.zeros_like(grad)"},
-    {"aten::fix", "self: torch.zeros_like(grad)"},
-    {"aten::sign", "self: torch.zeros_like(grad)"},
+    {R"(aten::ceil, aten::floor, aten::round, aten::round.decimals, aten::special_round,
+         aten::trunc, aten::fix, aten::sign, aten::floor_divide.Scalar, aten::bernoulli,
+         aten::bernoulli.p)",
+     "self: torch.zeros_like(grad)"},
     {"aten::floor_divide", R"(
 self: torch.zeros_like(grad)
 other: torch.zeros_like(grad)
 )"},
-    {"aten::floor_divide.Scalar", "self: torch.zeros_like(grad)"},
-    {"aten::frac", "self: grad"},
+    {R"(aten::frac, aten::resolve_conj, aten::resolve_neg, aten::real, aten::remainder.Scalar,
+         aten::fmod.Scalar)",
+     "self: grad"},
     {"aten::clamp", "self: clamped(grad, self, min, max)"},
     {"aten::clamp.Tensor", R"(
 self: torch.where(within(self, min, max), grad, 0)
@@ -192,14 +189,8 @@ min: torch.where(self < min, grad, 0)
 self: torch.where(self <= max, grad, 0)
 max: torch.where(self > max, grad, 0)
 )"},
-    {"aten::conj", "self: grad.conj()"},
-    {"aten::_conj", "self: grad.conj()"},
-    {"aten::conj_physical", "self: grad.conj()"},
-    {"aten::_conj_physical", "self: grad.conj()"},
-    {"aten::resolve_conj", "self: grad"},
-    {"aten::resolve_neg", "self: grad"},
+    {"aten::conj, aten::_conj, aten::conj_physical, aten::_conj_physical", "self: grad.conj()"},
     {"aten::_neg_view", "self: -grad"},
-    {"aten::real", "self: grad"},
     {"aten::imag", "self: grad * 1j if grad.is_floating_point() else grad"},
     {"aten::complex", R"(
 real: torch.real(grad)
@@ -224,16 +215,12 @@ self: grad * ratio
     {"aten::cosh", "self: grad * self.sinh().conj()"},
     {"aten::sinh", "self: grad * self.cosh().conj()"},
     {"aten::tan", "self: grad * (1 + result * result).conj()"},
-    {"aten::digamma", "self: grad * torch.polygamma(1, self)"},
-    {"aten::special_digamma", "self: grad * torch.polygamma(1, self)"},
-    {"aten::special_psi", "self: grad * torch.polygamma(1, self)"},
-    {"aten::lgamma", "self: grad * torch.digamma(self)"},
-    {"aten::special_gammaln", "self: grad * torch.digamma(self)"},
-    {"aten::polygamma", "self: grad * torch.polygamma(n + 1, self)"},
-    {"aten::special_polygamma", "self: grad * torch.polygamma(n + 1, self)"},
-    {"aten::polygamma_", "self: grad * torch.polygamma(n + 1, self)"},
-    {"aten::mvlgamma", "self: mvlgamma_gradient(grad, self, p)"},
-    {"aten::special_multigammaln", "self: mvlgamma_gradient(grad, self, p)"},
+    {"aten::digamma, aten::special_digamma, aten::special_psi",
+     "self: grad * torch.polygamma(1, self)"},
+    {"aten::lgamma, aten::special_gammaln", "self: grad * torch.digamma(self)"},
+    {"aten::polygamma, aten::special_polygamma, aten::polygamma_",
+     "self: grad * torch.polygamma(n + 1, self)"},
+    {"aten::mvlgamma, aten::special_multigammaln", "self: mvlgamma_gradient(grad, self, p)"},
     {"aten::erf", "self: 1.1283791670955126 * torch.exp(-self * self) * grad"},
     {"aten::erfc", "self: -1.1283791670955126 * torch.exp(-self * self) * grad"},
     {"aten::erfinv", "self: 0.8862269254527580 * torch.exp(result * result) * grad"},
@@ -255,21 +242,14 @@ other: grad / (1 + torch.exp2(self - other)).conj()
 self: grad * (self / result)
 other: grad * (other / result)
 )"},
-    {"aten::i0", "self: grad * torch.special.i1(self)"},
-    {"aten::special_i0", "self: grad * torch.special.i1(self)"},
+    {"aten::i0, aten::special_i0", "self: grad * torch.special.i1(self)"},
     {"aten::special_i0e", "self: grad * (torch.special.i1e(self) - self.sgn() * result)"},
     {"aten::special_i1", "self: i1_gradient(grad, self, result)"},
     {"aten::special_i1e", "self: i1e_gradient(grad, self, result)"},
-    {"aten::igamma", R"(
+    {"aten::igamma, aten::special_gammainc", R"(
 other: grad * torch.exp((self - 1) * torch.log(other) - other - torch.lgamma(self))
 )"},
-    {"aten::igammac", R"(
-other: -grad * torch.exp((self - 1) * torch.log(other) - other - torch.lgamma(self))
-)"},
-    {"aten::special_gammainc", R"(
-other: grad * torch.exp((self - 1) * torch.log(other) - other - torch.lgamma(self))
-)"},
-    {"aten::special_gammaincc", R"(
+    {"aten::igammac, aten::special_gammaincc", R"(
 other: -grad * torch.exp((self - 1) * torch.log(other) - other - torch.lgamma(self))
 )"},
     {"aten::lerp.Scalar", R"(
@@ -281,35 +261,27 @@ self: grad * (1 - weight).conj()
 end: grad * weight.conj()
 weight: grad * (end - self).conj()
 )"},
-    {"aten::logit", "self: logit_gradient(grad, self, eps)"},
-    {"aten::special_logit", "self: logit_gradient(grad, self, eps)"},
-    {"aten::pow.Tensor_Scalar", "self: pow_gradient(grad, self, exponent)"},
-    {"aten::pow.Tensor_Tensor", R"(
+    {"aten::logit, aten::special_logit", "self: logit_gradient(grad, self, eps)"},
+    {"aten::pow.Tensor_Scalar, aten::pow_.Scalar", "self: pow_gradient(grad, self, exponent)"},
+    {"aten::pow.Tensor_Tensor, aten::pow_.Tensor", R"(
 self: torch.where(exponent == 0, 0.0, grad * (self.pow(exponent - 1) * exponent).conj())
 exponent: pow_exponent_gradient(grad, self, exponent, result)
 )"},
-    {"aten::pow_.Tensor", R"(
-self: torch.where(exponent == 0, 0.0, grad * (self.pow(exponent - 1) * exponent).conj())
-exponent: pow_exponent_gradient(grad, self, exponent, result)
-)"},
-    {"aten::pow_.Scalar", "self: pow_gradient(grad, self, exponent)"},
     {"aten::pow.Scalar", "exponent: pow_base_gradient(grad, self, exponent, result)"},
-    {"aten::float_power.Tensor_Tensor", "return torch.pow(wide(self), wide(exponent))"},
-    {"aten::float_power.Tensor_Scalar", "return torch.pow(wide(self), exponent)"},
-    {"aten::float_power_.Tensor", "return torch.pow(wide(self), wide(exponent))"},
-    {"aten::float_power_.Scalar", "return torch.pow(wide(self), exponent)"},
+    {"aten::float_power.Tensor_Tensor, aten::float_power_.Tensor",
+     "return torch.pow(wide(self), wide(exponent))"},
+    {"aten::float_power.Tensor_Scalar, aten::float_power_.Scalar",
+     "return torch.pow(wide(self), exponent)"},
     {"aten::float_power.Scalar", "return torch.pow(self, wide(exponent))"},
     {"aten::ldexp.Tensor", "return self * torch.pow(2.0, other)"},
     {"aten::reciprocal", "self: -grad * (result * result).conj()"},
     {"aten::rsqrt", "self: -0.5 * grad * result.pow(3).conj()"},
     {"aten::square", "self: grad * (2 * self).conj()"},
-    {"aten::remainder.Scalar", "self: grad"},
     {"aten::remainder.Tensor", R"(
 self: grad
 other: -grad * torch.div(self, other, rounding_mode='floor')
 )"},
     {"aten::remainder.Scalar_Tensor", "other: -grad * torch.floor(self / other)"},
-    {"aten::fmod.Scalar", "self: grad"},
     {"aten::fmod.Tensor", R"(
 self: grad
 other: -grad * torch.div(self, other, rounding_mode='trunc')
@@ -348,14 +320,14 @@ self: torch.where(self <= 0, grad * 1.7580993408473766 * torch.exp(self), grad *
     {"aten::softplus", R"(
 self: torch.where(self * beta > threshold, grad, grad * torch.sigmoid(self * beta))
 )"},
-    {"aten::softshrink", "self: torch.where((self >= -lambd) & (self <= lambd), 0.0, grad)"},
-    {"aten::hardshrink", "self: torch.where((self >= -lambd) & (self <= lambd), 0.0, grad)"},
+    {"aten::softshrink, aten::hardshrink",
+     "self: torch.where((self >= -lambd) & (self <= lambd), 0.0, grad)"},
     {"aten::threshold", "self: torch.where(self <= threshold, 0.0, grad)"},
     {"aten::prelu", R"(
 return torch.where(self >= 0, self, spread_weight(weight, self) * self)
 )"},
     {"aten::rrelu", "return rrelu_made(self, lower, upper, training)"},
-    {"aten::xlogy.Tensor", R"(
+    {"aten::xlogy.Tensor, aten::special_xlogy", R"(
 self: torch.xlogy(grad, other).masked_fill((self == 0) & (other <= 0), 0.0)
 other: grad * self / other
 )"},
@@ -363,10 +335,6 @@ other: grad * self / other
 self: torch.xlogy(grad, other).masked_fill(zero_where(self, other <= 0), 0.0)
 )"},
     {"aten::xlogy.Scalar_Self", "other: grad * self / other"},
-    {"aten::special_xlogy", R"(
-self: torch.xlogy(grad, other).masked_fill((self == 0) & (other <= 0), 0.0)
-other: grad * self / other
-)"},
     {"aten::special_xlog1py", R"(
 self: torch.special.xlog1py(grad, other).masked_fill((self == 0) & (other <= -1), 0.0)
 other: grad * self / (other + 1)
@@ -382,10 +350,9 @@ self: grad / torch.special.erfcx(self * -0.7071067811865476) * 0.797884560802865
 )"},
     {"aten::special_ndtr", "self: grad * torch.exp(-0.5 * self * self) * 0.3989422804014327"},
     {"aten::special_erfcx", "self: (2.0 * self * result - 1.1283791670955126) * grad"},
-    {"aten::special_zeta", "other: grad * -self * torch.special.zeta(self + 1.0, other)"},
-    {"aten::special_zeta.self_scalar", "other: grad * -self * torch.special.zeta(self + 1.0, other)"},
-    {"aten::sinc", "self: sinc_gradient(grad, self)"},
-    {"aten::special_sinc", "self: sinc_gradient(grad, self)"},
+    {"aten::special_zeta, aten::special_zeta.self_scalar",
+     "other: grad * -self * torch.special.zeta(self + 1.0, other)"},
+    {"aten::sinc, aten::special_sinc", "self: sinc_gradient(grad, self)"},
     {"aten::nan_to_num", "self: grad * torch.isfinite(self)"},
     {"aten::deg2rad", "self: grad * 0.017453292519943295"},
     {"aten::rad2deg", "self: grad * 57.29577951308232"},
@@ -400,19 +367,11 @@ other: torch.where(condition, 0, grad)
 self: grad.masked_fill(mask, 0)
 value: torch.where(mask, grad, 0).sum()
 )"},
-    {"aten::maximum", R"(
+    {"aten::maximum, aten::max.other", R"(
 self: torch.where(self == other, grad / 2, grad).masked_fill(self < other, 0)
 other: torch.where(self == other, grad / 2, grad).masked_fill(self > other, 0)
 )"},
-    {"aten::minimum", R"(
-self: torch.where(self == other, grad / 2, grad).masked_fill(self > other, 0)
-other: torch.where(self == other, grad / 2, grad).masked_fill(self < other, 0)
-)"},
-    {"aten::max.other", R"(
-self: torch.where(self == other, grad / 2, grad).masked_fill(self < other, 0)
-other: torch.where(self == other, grad / 2, grad).masked_fill(self > other, 0)
-)"},
-    {"aten::min.other", R"(
+    {"aten::minimum, aten::min.other", R"(
 self: torch.where(self == other, grad / 2, grad).masked_fill(self > other, 0)
 other: torch.where(self == other, grad / 2, grad).masked_fill(self < other, 0)
 )"},
@@ -441,25 +400,11 @@ tensor1: grad * (tensor2.reciprocal() * value).conj()
 tensor2: -grad * (tensor1 * value / (tensor2 * tensor2)).conj()
 )"},
     {"aten::dropout", "return dropout_made(input, p, train)"},
-    {"aten::zeros_like", "none"},
-    {"aten::ones_like", "none"},
-    {"aten::empty_like", "none"},
-    {"aten::full_like", "none"},
-    {"aten::rand_like", "none"},
-    {"aten::randn_like", "none"},
-    {"aten::randint_like", "none"},
-    {"aten::new_zeros", "none"},
-    {"aten::new_ones", "none"},
-    {"aten::new_full", "none"},
-    {"aten::new_empty", "none"},
-    {"aten::new_empty_strided", "none"},
-    {"aten::new_tensor", "none"},
-    {"aten::bernoulli", "self: torch.zeros_like(grad)"},
-    {"aten::bernoulli.p", "self: torch.zeros_like(grad)"},
-    {"aten::normal_", "self: None"},
-    {"aten::uniform_", "self: None"},
-    {"aten::bernoulli_.float", "self: None"},
-    {"aten::random_", "self: None"},
+    {R"(aten::zeros_like, aten::ones_like, aten::empty_like, aten::full_like, aten::rand_like,
+         aten::randn_like, aten::randint_like, aten::new_zeros, aten::new_ones, aten::new_full,
+         aten::new_empty, aten::new_empty_strided, aten::new_tensor)",
+     "none"},
+    {"aten::normal_, aten::uniform_, aten::bernoulli_.float, aten::random_", "self: None"},
 };
 const RegisterFormulas registered(kFormulas, kHelpers);
 

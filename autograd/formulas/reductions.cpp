@@ -26,9 +26,7 @@ def var_gradient(grad: Tensor, self: Tensor, dim: Optional[List[int]], correctio
     else:
         mean = self.mean(dim, True)
     count = float(count_of(size, dim)) - float(correction)
-    factor = 2.0 / count if count > 0 else (float('nan') if count == 0 else 2.0 / count)
-    if count == 0:
-        factor = float('inf')
+    factor = float('inf') if count == 0 else 2.0 / count
     return spread(grad, size, dim, keepdim) * factor * (self - mean)
 )"},
     {"std_gradient", R"(
@@ -112,11 +110,10 @@ def spacing_like(y: Tensor, x: Tensor, dim: int) -> Tensor:
         shape = [1] * y.dim()
         shape[dim] = steps.size(0)
         return steps.reshape(shape)
+    while x.dim() < y.dim():
+        x = x.unsqueeze(0)
     m = x.size(dim)
-    steps = x.narrow(dim, 1, m - 1) - x.narrow(dim, 0, m - 1)
-    while steps.dim() < y.dim():
-        steps = steps.unsqueeze(0)
-    return steps
+    return x.narrow(dim, 1, m - 1) - x.narrow(dim, 0, m - 1)
 )"},
     {"trapezoid_of", R"(
 def trapezoid_of(y: Tensor, x: Tensor, dim: int) -> Tensor:
@@ -124,9 +121,6 @@ def trapezoid_of(y: Tensor, x: Tensor, dim: int) -> Tensor:
     if y.size(d) == 0 or x.size(dim if x.dim() > 1 else 0) == 0:
         return torch.zeros_like(y.sum(d))
     n = y.size(d)
-    if x.dim() > 1 and x.dim() < y.dim():
-        while x.dim() < y.dim():
-            x = x.unsqueeze(0)
     return (0.5 * spacing_like(y, x, d) * (y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1))).sum(d)
 )"},
     {"trapezoid_even", R"(
@@ -142,9 +136,6 @@ def cumulative_trapezoid_of(y: Tensor, x: Tensor, dim: int) -> Tensor:
     n = y.size(d)
     if n == 0:
         return y
-    if x.dim() > 1 and x.dim() < y.dim():
-        while x.dim() < y.dim():
-            x = x.unsqueeze(0)
     return (0.5 * spacing_like(y, x, d) * (y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1))).cumsum(d)
 )"},
     {"cumulative_trapezoid_even", R"(
@@ -247,72 +238,36 @@ self: std_gradient(grad0, self, result0, dim, 1 if correction is None else corre
 self: spread(grad, self_size, dim, keepdim) * torch.exp(self - spread(result, self_size, dim, keepdim)).conj()
 )"},
     {"aten::sum_to_size", "self: grad.expand(self_size)"},
-    {"aten::max", "self: evenly(grad, self, result)"},
-    {"aten::min", "self: evenly(grad, self, result)"},
-    {"aten::median", "self: evenly(grad, self, result)"},
-    {"aten::nanmedian", "self: evenly(grad, self, result)"},
-    {"aten::amax", "self: shared(grad, self, result, dim, keepdim)"},
-    {"aten::amin", "self: shared(grad, self, result, dim, keepdim)"},
+    {"aten::max, aten::min, aten::median, aten::nanmedian", "self: evenly(grad, self, result)"},
+    {"aten::amax, aten::amin", "self: shared(grad, self, result, dim, keepdim)"},
     {"aten::_aminmax", R"(
 self: shared(grad0, self, result0, None, False) + shared(grad1, self, result1, None, False)
 )"},
     {"aten::_aminmax.dim", R"(
 self: shared(grad0, self, result0, [dim], keepdim) + shared(grad1, self, result1, [dim], keepdim)
 )"},
-    {"aten::max.dim", R"(
+    {R"(aten::max.dim, aten::min.dim, aten::median.dim, aten::nanmedian.dim, aten::kthvalue,
+         aten::mode)",
+     R"(
 results 0
 self: chosen(grad0, self_size, dim, result1, keepdim)
 )"},
-    {"aten::min.dim", R"(
-results 0
-self: chosen(grad0, self_size, dim, result1, keepdim)
-)"},
-    {"aten::median.dim", R"(
-results 0
-self: chosen(grad0, self_size, dim, result1, keepdim)
-)"},
-    {"aten::nanmedian.dim", R"(
-results 0
-self: chosen(grad0, self_size, dim, result1, keepdim)
-)"},
-    {"aten::kthvalue", R"(
-results 0
-self: chosen(grad0, self_size, dim, result1, keepdim)
-)"},
-    {"aten::mode", R"(
-results 0
-self: chosen(grad0, self_size, dim, result1, keepdim)
-)"},
-    {"aten::sort", R"(
-results 0
-self: chosen(grad0, self_size, dim, result1, True)
-)"},
-    {"aten::sort.stable", R"(
-results 0
-self: chosen(grad0, self_size, dim, result1, True)
-)"},
-    {"aten::topk", R"(
+    {"aten::sort, aten::sort.stable, aten::topk", R"(
 results 0
 self: chosen(grad0, self_size, dim, result1, True)
 )"},
     {"aten::msort", "return torch.sort(self, 0)[0]"},
     {"aten::cumsum", "self: summed_backwards(grad, dim)"},
     {"aten::cumprod", "self: cumprod_gradient(grad, self, result, dim)"},
-    {"aten::logcumsumexp", "self: logcumsumexp_gradient(grad, self, result, dim)"},
-    {"aten::_logcumsumexp", "self: logcumsumexp_gradient(grad, self, result, dim)"},
-    {"aten::cummax", R"(
-results 0
-self: torch.zeros(self_size, dtype=self_dtype).scatter_add(dim, result1, grad0)
-)"},
-    {"aten::cummin", R"(
+    {"aten::logcumsumexp, aten::_logcumsumexp",
+     "self: logcumsumexp_gradient(grad, self, result, dim)"},
+    {"aten::cummax, aten::cummin", R"(
 results 0
 self: torch.zeros(self_size, dtype=self_dtype).scatter_add(dim, result1, grad0)
 )"},
     {"aten::diff", "return nth_differences(self, n, dim, prepend, append)"},
-    {"aten::trapezoid.x", "return trapezoid_of(y, x, dim)"},
-    {"aten::trapz.x", "return trapezoid_of(y, x, dim)"},
-    {"aten::trapezoid.dx", "return trapezoid_even(y, dx, dim)"},
-    {"aten::trapz.dx", "return trapezoid_even(y, dx, dim)"},
+    {"aten::trapezoid.x, aten::trapz.x", "return trapezoid_of(y, x, dim)"},
+    {"aten::trapezoid.dx, aten::trapz.dx", "return trapezoid_even(y, dx, dim)"},
     {"aten::cumulative_trapezoid.x", "return cumulative_trapezoid_of(y, x, dim)"},
     {"aten::cumulative_trapezoid.dx", "return cumulative_trapezoid_even(y, dx, dim)"},
     {"aten::quantile", "return quantile_of(self, q, dim, keepdim, interpolation, False)"},

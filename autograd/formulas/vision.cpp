@@ -36,11 +36,10 @@ constexpr FormulaText kFormulas[] = {
      "offset: all[2]\n"
      "mask: all[3]\n"
      "bias: all[4]"},
-    {"torchvision::_roi_align_backward", kNotImplemented},
-    {"torchvision::_ps_roi_align_backward", kNotImplemented},
-    {"torchvision::_roi_pool_backward", kNotImplemented},
-    {"torchvision::_ps_roi_pool_backward", kNotImplemented},
-    {"torchvision::_deform_conv2d_backward", kNotImplemented},
+    {R"(torchvision::_roi_align_backward, torchvision::_ps_roi_align_backward,
+         torchvision::_roi_pool_backward, torchvision::_ps_roi_pool_backward,
+         torchvision::_deform_conv2d_backward)",
+     kNotImplemented},
 };
 const RegisterFormulas registered(kFormulas);
 
