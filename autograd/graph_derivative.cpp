@@ -24,14 +24,13 @@
 #include "autograd/loop_region.h"
 #include "autograd/region_derivative.h"
 #include "autograd/region_plan.h"
+#include "autograd/region_plans.h"
 #include "autograd/saved_value.h"
 #include "autograd/tape.h"
 #include "core/error.h"
 #include "core/grad_mode.h"
 #include "passes/dead_code_elimination.h"
-#include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/site_derivative.h"
-#include "runtime/interpreter/interpreter.h"
 
 namespace wick::autograd {
 
@@ -298,7 +297,7 @@ class DifferentiableGraphNode : public Node {
     for (size_t p = 0; p < saved_.size(); ++p) {
       const auto& [kind, index] = backward_->parameters[p];
       if (kind == Backward::Parameter::Kind::Argument) {
-        saved_[p] = SavedValue::argument(arguments[index]);
+        saved_.set(p, SavedValue::argument(arguments[index]));
       }
     }
   }
@@ -308,9 +307,9 @@ class DifferentiableGraphNode : public Node {
       const auto& [kind, index] = backward_->parameters[p];
       if (kind == Backward::Parameter::Kind::Result) {
         // What needs no gradient must not look as if it did.
-        saved_[p] = backward_->results_need_it[index]
-                        ? SavedValue::result(results[index], static_cast<uint32_t>(index))
-                        : SavedValue::argument(results[index]);
+        saved_.set(p, backward_->results_need_it[index]
+                          ? SavedValue::result(results[index], static_cast<uint32_t>(index))
+                          : SavedValue::argument(results[index]));
       }
     }
   }
@@ -330,16 +329,13 @@ class DifferentiableGraphNode : public Node {
     std::vector<Tensor> out(backward_->arguments.size());
     if (!backward->function) return out;
     std::vector<IValue> arguments;
-    for (const auto& [kind, index] : backward->parameters) {
-      if (kind == Backward::Parameter::Kind::Gradient) {
-        arguments.emplace_back(gradients.at(index));
-        continue;
+    saved_.read(*this, [&](const auto& saved) {
+      for (const auto& [kind, index] : backward->parameters) {
+        const bool gradient = kind == Backward::Parameter::Kind::Gradient;
+        arguments.push_back(gradient ? IValue(gradients.at(index)) : saved(placeOf(kind, index)));
       }
-      WICK_CHECK(!released_, "{}", kAlreadyReleased);
-      arguments.push_back(savedFor(kind, index).unpack(*this));
-    }
-    const Code& code = GraphExecutor::of(*backward->function).codeFor(arguments);
-    const IValue found = runCodeWithin(code, std::move(arguments));
+    });
+    const IValue found = runFunction(*backward->function, std::move(arguments));
     for (size_t k = 0; k < backward->arguments.size(); ++k) {
       const auto at = std::ranges::find(backward_->arguments, backward->arguments[k]);
       out[static_cast<size_t>(at - backward_->arguments.begin())] =
@@ -348,24 +344,18 @@ class DifferentiableGraphNode : public Node {
     return out;
   }
 
-  void releaseSaved() override {
-    for (SavedValue& s : saved_) {
-      if (!s.isTensor()) continue;
-      s = SavedValue();
-      released_ = true;
-    }
-  }
+  void releaseSaved() override { saved_.release(); }
 
  private:
-  const SavedValue& savedFor(Backward::Parameter::Kind kind, size_t index) const {
+  // Among what is saved.
+  size_t placeOf(Backward::Parameter::Kind kind, size_t index) const {
     size_t p = 0;
     while (backward_->parameters[p].kind != kind || backward_->parameters[p].index != index) ++p;
-    return saved_[p];
+    return p;
   }
 
   const std::shared_ptr<const Backward> backward_;
-  std::vector<SavedValue> saved_;  // as many as the function has parameters
-  bool released_ = false;
+  SavedValues saved_;  // as many as the function has parameters
 };
 
 class GraphDerivative : public SiteDerivative {

@@ -1,7 +1,6 @@
 #include "autograd/recorder.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "autograd/anomaly.h"
 #include "autograd/formula.h"
@@ -96,18 +95,18 @@ class FormulaNode : public Node {
   // Before the kernel runs. `in_place`: it will write to this argument.
   void saveArguments(const IValue* args, size_t num_args, std::optional<size_t> in_place) {
     saved_.resize(gradients_.sources.size());
-    noteHeld(saved_.capacity() * sizeof(SavedValue));
+    noteHeld(saved_.bytes());
     for (size_t i = 0; i < saved_.size(); ++i) {
       const Source& source = gradients_.sources[i];
       if (source.kind != Source::Kind::Argument) continue;
       const IValue value = source.index < num_args ? args[source.index] : IValue();
       if (source.part != Source::Part::Value) {
-        saved_[i] = SavedValue::argument(partOf(value, source.part));
+        saved_.set(i, SavedValue::argument(partOf(value, source.part)));
       } else if (in_place == source.index && value.isTensor()) {
         const Tensor t = value.toTensor();
-        saved_[i] = SavedValue::argument(IValue(withHistory(copyOf(t), gradientEdge(t))));
+        saved_.set(i, SavedValue::argument(IValue(withHistory(copyOf(t), gradientEdge(t)))));
       } else {
-        saved_[i] = SavedValue::argument(value);
+        saved_.set(i, SavedValue::argument(value));
       }
     }
   }
@@ -117,9 +116,9 @@ class FormulaNode : public Node {
       const Source& source = gradients_.sources[i];
       if (source.kind != Source::Kind::Result) continue;
       const IValue& value = results[source.index];
-      saved_[i] = source.part == Source::Part::Value
-                      ? SavedValue::result(value, static_cast<uint32_t>(source.index))
-                      : SavedValue::argument(partOf(value.toTensor(), source.part));
+      saved_.set(i, source.part == Source::Part::Value
+                        ? SavedValue::result(value, static_cast<uint32_t>(source.index))
+                        : SavedValue::argument(partOf(value.toTensor(), source.part)));
     }
   }
 
@@ -130,12 +129,14 @@ class FormulaNode : public Node {
                         rule_.op().schema().arguments()[*missing_].name);
     }
     std::vector<IValue> arguments;
-    {
-      std::lock_guard lock(saved_mutex_);
+    saved_.read(*this, [&](const auto& saved) {
       for (size_t i = 0; i < gradients_.sources.size(); ++i) {
-        arguments.push_back(argumentFor(gradients_.sources[i], i, gradients));
+        const Source& source = gradients_.sources[i];
+        const bool is_saved =
+            source.kind == Source::Kind::Argument || source.kind == Source::Kind::Result;
+        arguments.push_back(is_saved ? saved(i) : gradientFor(source, gradients));
       }
-    }
+    });
     const bool real = gradients_.of_reals && std::ranges::none_of(arguments, holdsComplex);
     GraphFunction& function = real ? *gradients_.of_reals : *gradients_.function;
     const Code& code = GraphExecutor::of(function).codeFor(arguments);
@@ -160,42 +161,28 @@ class FormulaNode : public Node {
     return out;
   }
 
-  void releaseSaved() override {
-    std::vector<SavedValue> dropped;  // without the mutex
-    std::lock_guard lock(saved_mutex_);
-    for (SavedValue& s : saved_) {
-      if (!s.isTensor()) continue;
-      dropped.push_back(std::exchange(s, SavedValue()));
-      released_ = true;
-    }
-  }
+  void releaseSaved() override { saved_.release(); }
 
  private:
-  IValue argumentFor(const Source& source, size_t i, const std::vector<Tensor>& gradients) {
+  IValue gradientFor(const Source& source, const std::vector<Tensor>& gradients) const {
     if (source.kind == Source::Kind::Gradient) {
       const Tensor& g = gradients.at(source.index);
       if (g.defined()) return IValue(g);
       return source.optional ? IValue() : IValue(zerosFor(shapes()[source.index]));
     }
-    if (source.kind == Source::Kind::Gradients) {
-      std::vector<IValue> all;
-      for (size_t k = 0; k < gradients.size(); ++k) {
-        all.emplace_back(gradients[k].defined() ? gradients[k] : zerosFor(shapes()[k]));
-      }
-      return IValue(makeList(types::Tensor(), std::move(all)));
+    std::vector<IValue> all;
+    for (size_t k = 0; k < gradients.size(); ++k) {
+      all.emplace_back(gradients[k].defined() ? gradients[k] : zerosFor(shapes()[k]));
     }
-    WICK_CHECK(!released_, "{}", kAlreadyReleased);
-    return saved_[i].unpack(*this);
+    return IValue(makeList(types::Tensor(), std::move(all)));
   }
 
   const Rule& rule_;
   const GradientFunction& gradients_;
-  std::mutex saved_mutex_;         // several threads may walk here
-  std::vector<SavedValue> saved_;  // as many as the function has parameters
+  SavedValues saved_;  // as many as the function has parameters
   std::vector<Edge> edges_;
   std::optional<size_t> missing_;
   std::vector<size_t> counts_;  // of each argument with gradients: its tensors
-  bool released_ = false;
 };
 
 // An operator without a formula: its results require gradients, which nobody can compute.

@@ -1,7 +1,6 @@
 #include "autograd/region_derivative.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include "autograd/anomaly.h"
 #include "autograd/gradients.h"
@@ -32,11 +31,11 @@ class RegionNode : public Node {
       numbers_.push_back(known ? arguments[n.index].toTensor().size(static_cast<int64_t>(n.dim))
                                : 0);
     }
-    noteHeld(saved_.capacity() * sizeof(SavedValue) + numbers_.capacity() * sizeof(int64_t));
+    noteHeld(saved_.bytes() + numbers_.capacity() * sizeof(int64_t));
     for (size_t i = 0; i < saved_.size(); ++i) {
       const auto& [kind, index] = plan_->saved()[i];
       if (kind == RegionPlan::Saved::Kind::Argument) {
-        saved_[i] = SavedValue::argument(arguments[index]);
+        saved_.set(i, SavedValue::argument(arguments[index]));
       }
     }
   }
@@ -46,9 +45,9 @@ class RegionNode : public Node {
       const auto& [kind, index] = plan_->saved()[i];
       if (kind == RegionPlan::Saved::Kind::Result) {
         // What needs no gradient must not look as if it did.
-        saved_[i] = plan_->needsGradient(index)
-                        ? SavedValue::result(results[index], static_cast<uint32_t>(index))
-                        : SavedValue::argument(results[index]);
+        saved_.set(i, plan_->needsGradient(index)
+                          ? SavedValue::result(results[index], static_cast<uint32_t>(index))
+                          : SavedValue::argument(results[index]));
       }
     }
     for (size_t i = 0; i < numbers_.size(); ++i) {
@@ -66,21 +65,9 @@ class RegionNode : public Node {
     return run(gradients, /*last=*/true);
   }
 
-  void releaseSaved() override {
-    std::vector<SavedValue> dropped;  // without the mutex
-    std::lock_guard lock(mutex_);
-    giveUp(dropped);
-  }
+  void releaseSaved() override { saved_.release(); }
 
  private:
-  void giveUp(std::vector<SavedValue>& dropped) {
-    for (SavedValue& s : saved_) {
-      if (!s.isTensor()) continue;
-      dropped.push_back(std::exchange(s, SavedValue()));
-      released_ = true;
-    }
-  }
-
   std::vector<Tensor> run(const std::vector<Tensor>& gradients, bool last) {
     uint64_t defined = 0;
     for (size_t i = 0; i < gradients.size() && i < 64; ++i) {
@@ -90,24 +77,20 @@ class RegionNode : public Node {
     std::vector<Tensor> out(plan_->arguments().size());
     if (!backward->function) return out;
     std::vector<IValue> arguments;
-    {
-      // The function lets go of each value when it was read for the last time.
-      std::vector<SavedValue> dropped;
-      std::lock_guard lock(mutex_);
+    saved_.read(*this, [&](const auto& saved) {
+      using Kind = RegionPlan::Backward::Parameter::Kind;
       for (const auto& [kind, index] : backward->parameters) {
-        if (kind == RegionPlan::Backward::Parameter::Kind::Gradient) {
+        if (kind == Kind::Gradient) {
           arguments.emplace_back(gradients.at(index));
-          continue;
-        }
-        if (kind == RegionPlan::Backward::Parameter::Kind::Number) {
+        } else if (kind == Kind::Number) {
           arguments.emplace_back(numbers_.at(index));
-          continue;
+        } else {
+          arguments.push_back(saved(index));
         }
-        WICK_CHECK(!released_, "{}", kAlreadyReleased);
-        arguments.push_back(saved_[index].unpack(*this));
       }
-      if (last) giveUp(dropped);
-    }
+    });
+    // The function lets go of each value when it was read for the last time.
+    if (last) saved_.release();
     const IValue found = runFunction(*backward->function, std::move(arguments));
     for (size_t k = 0; k < backward->found.size(); ++k) {
       out[backward->found[k]] = found.elements().at(k).toTensor();
@@ -116,10 +99,8 @@ class RegionNode : public Node {
   }
 
   const std::shared_ptr<const RegionPlan> plan_;
-  std::mutex mutex_;  // several threads may walk here
-  std::vector<SavedValue> saved_;
+  SavedValues saved_;
   std::vector<int64_t> numbers_;  // plan_->numbers() of this call
-  bool released_ = false;
 };
 
 class RegionDerivative : public SiteDerivative {

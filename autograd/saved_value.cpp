@@ -62,4 +62,14 @@ IValue SavedValue::unpack(Node& node) const {
   return edge_ ? IValue(withHistory(t, edge_)) : value_;
 }
 
+void SavedValues::release() {
+  std::vector<SavedValue> dropped;  // without the mutex
+  std::lock_guard lock(mutex_);
+  for (SavedValue& s : values_) {
+    if (!s.isTensor()) continue;
+    dropped.push_back(std::exchange(s, SavedValue()));
+    released_ = true;
+  }
+}
+
 }  // namespace wick::autograd

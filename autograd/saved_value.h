@@ -1,7 +1,12 @@
 // What a node keeps of a call for its gradient.
 #pragma once
 
+#include <mutex>
+#include <utility>
+#include <vector>
+
 #include "autograd/tape.h"
+#include "core/error.h"
 #include "core/ivalue.h"
 
 namespace wick::autograd {
@@ -32,6 +37,35 @@ class SavedValue {
   int64_t result_ = -1;               // of a tensor that was a result: which
   uint32_t version_ = 0;              // of its memory
   std::vector<SavedValue> elements_;  // of a list of tensors
+};
+
+// All that a node keeps of a call. Several threads may walk over the node at a time.
+class SavedValues {
+ public:
+  explicit SavedValues(size_t count = 0) : values_(count) {}
+  // While the node is made.
+  void resize(size_t count) { values_.resize(count); }
+  size_t size() const { return values_.size(); }
+  size_t bytes() const { return values_.capacity() * sizeof(SavedValue); }
+  void set(size_t i, SavedValue value) { values_[i] = std::move(value); }
+
+  // Calls `f` with a function that gives value i as SavedValue::unpack() does. RuntimeError when
+  // a walk has let go of the values.
+  template <class F>
+  void read(Node& node, F&& f) const {
+    std::lock_guard lock(mutex_);
+    f([&](size_t i) {
+      WICK_CHECK(!released_, "{}", kAlreadyReleased);
+      return values_[i].unpack(node);
+    });
+  }
+  // Lets go of the tensors.
+  void release();
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<SavedValue> values_;
+  bool released_ = false;
 };
 
 }  // namespace wick::autograd
