@@ -5,6 +5,8 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <map>
+#include <utility>
 
 #include "core/error.h"
 #include "core/keyed_hash.h"
@@ -318,9 +320,16 @@ class Parser {
     n->setRange(SourceRange(source_, start, at_));
     block->appendNode(n);
     if (accept('[')) attributes(n, results.empty() ? nullptr : results[0].second);
+    // The nodes within have attributes of their own.
+    const auto references = std::exchange(pending_subgraphs_, {});
     for (Value* v : uses()) n->addInput(v);
     for (size_t i = 0; acceptWord(fmt::format("block{}", i)); ++i) subBlock(n);
-    while (acceptWord("with")) subgraph(n);
+    while (acceptWord("with")) subgraph();
+    for (const auto& [attribute, label] : references) {
+      auto found = subgraphs_->find(label);
+      if (found == subgraphs_->end()) fail(fmt::format("the subgraph {} is not defined", label));
+      n->setAttribute(attribute, found->second);
+    }
     for (auto& [result, type] : results) bind(result, n->addOutput(std::move(type)));
   }
 
@@ -335,7 +344,7 @@ class Parser {
     for (Value* v : uses()) b->registerOutput(v);
   }
 
-  void subgraph(Node* n) {
+  void subgraph() {
     std::string label = name();
     expect('=');
     skip();
@@ -344,6 +353,7 @@ class Parser {
     inner.depth_ = depth_ + 1;
     if (inner.depth_ > kMaxDepth) fail("subgraphs nest too deeply");
     inner.block_depth_ = block_depth_;
+    inner.subgraphs_ = subgraphs_;
     auto graph = std::make_shared<Graph>();
     inner.graph_ = graph.get();
     inner.keyword("graph");
@@ -356,13 +366,10 @@ class Parser {
     for (Value* v : inner.uses()) graph->registerOutput(v);
     graph->setInsertPoint(graph->block());
     at_ += inner.at_;
-    for (auto& [attribute, reference] : pending_subgraphs_) {
-      if (reference == label) n->setAttribute(attribute, graph);
-    }
+    (*subgraphs_)[label] = std::move(graph);
   }
 
   void attributes(Node* n, const TypePtr& result_type) {
-    pending_subgraphs_.clear();
     do {
       Symbol key = Symbol::attr(name());
       expect('=');
@@ -559,6 +566,9 @@ class Parser {
   Graph* graph_ = nullptr;
   KeyedMap<std::string, Value*> values_;
   std::vector<std::pair<Symbol, std::string>> pending_subgraphs_;
+  // By label, in all of the text so far: later nodes may hold them, too.
+  using Subgraphs = std::map<std::string, std::shared_ptr<Graph>>;
+  std::shared_ptr<Subgraphs> subgraphs_ = std::make_shared<Subgraphs>();
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <unordered_map>
 
 #include "core/error.h"
 #include "ir/depth.h"
@@ -60,20 +61,19 @@ class Printer {
     }
     if (!n.outputs().empty()) out_ += " = ";
     out_ += n.kind().qualString();
-    std::vector<std::pair<std::string, const Graph*>> subgraphs;
+    std::vector<const Graph*> subgraphs;
     attributes(n, subgraphs);
     out_ += "(";
     names(n.inputs());
     out_ += ")";
     if (options_.source_locations && n.range().valid()) {
-      const std::string location =
-          options_.location ? options_.location(n) : n.range().location();
+      const std::string location = options_.location ? options_.location(n) : n.range().location();
       if (!location.empty()) out_ += " # " + location;
     }
     out_ += "\n";
     for (size_t i = 0; i < n.blocks().size(); ++i) block(*n.blocks()[i], i, indent + 2);
-    for (const auto& [name, sub] : subgraphs) {
-      out_ += fmt::format("{}with {} = ", spaces(indent + 2), name);
+    for (const Graph* sub : subgraphs) {
+      out_ += fmt::format("{}with {} = ", spaces(indent + 2), labels_.at(sub));
       graph(*sub, indent + 2);
     }
   }
@@ -114,7 +114,9 @@ class Printer {
     return TensorType::create(facts)->str();
   }
 
-  void attributes(const Node& n, std::vector<std::pair<std::string, const Graph*>>& subgraphs) {
+  // `subgraphs`: those that were not printed yet. A graph that several nodes hold, as forks within
+  // forks may, is printed where it is first met: with each node the text could double.
+  void attributes(const Node& n, std::vector<const Graph*>& subgraphs) {
     if (n.attributes().empty()) return;
     out_ += "[";
     bool first = true;
@@ -131,9 +133,14 @@ class Printer {
         for (size_t i = 0; i < ts->size(); ++i) out_ += (i ? ", " : "") + (*ts)[i]->str();
         out_ += "]";
       } else {
-        std::string label = fmt::format("{}_{}", n.kind().name(), subgraphs.size());
-        subgraphs.emplace_back(label, std::get<std::shared_ptr<Graph>>(value).get());
-        out_ += label;
+        const Graph* sub = std::get<std::shared_ptr<Graph>>(value).get();
+        auto [label, is_new] = labels_.try_emplace(sub);
+        if (is_new) {
+          label->second =
+              fmt::format("{}_{}", n.kind().name(), counts_[std::string(n.kind().name())]++);
+          subgraphs.push_back(sub);
+        }
+        out_ += label->second;
       }
     }
     out_ += "]";
@@ -244,6 +251,8 @@ class Printer {
 
   std::string& out_;
   PrintOptions options_;
+  std::unordered_map<const Graph*, std::string> labels_;  // of the graphs that nodes hold
+  std::unordered_map<std::string, size_t> counts_;        // of labels, by what they begin with
 };
 
 }  // namespace

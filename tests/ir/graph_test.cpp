@@ -60,6 +60,30 @@ TEST(GraphText, RoundTripsConstantsAndTypes) {
   EXPECT_EQ(graph->inputs()[2]->type()->contained()[0]->contained()[1]->kind(), TypeKind::Optional);
 }
 
+TEST(GraphText, ASharedGraphIsPrintedOnce) {
+  // Each level holds the one below twice: printed with each node, the text would double 30 times.
+  auto level = std::make_shared<Graph>();
+  level->registerOutput(level->addInput("x", types::Tensor()));
+  for (int i = 0; i < 30; ++i) {
+    auto above = std::make_shared<Graph>();
+    Value* x = above->addInput("x", types::Tensor());
+    for (int k = 0; k < 2; ++k) {
+      Node* fork = above->insertNode(above->create(prim::fork, {x}));
+      fork->output()->setType(types::Future(types::Tensor()));
+      fork->setAttribute(attr::Subgraph, level);
+    }
+    above->registerOutput(x);
+    level = above;
+  }
+  const std::string text = level->str();
+  EXPECT_LT(text.size(), 10000u);
+  auto again = parseGraph(text);
+  EXPECT_EQ(again->str(), text);
+  auto nodes = again->nodes();
+  const Node* first = *nodes.begin();
+  EXPECT_EQ(first->subgraph(attr::Subgraph), first->next()->subgraph(attr::Subgraph));
+}
+
 TEST(GraphText, RefusesMalformedText) {
   for (const char* text : {"", "graph(", "graph(%x : Tensor):\n  return (%y)",
                            "graph():\n  %1 : int = prim::Constant[value=",
