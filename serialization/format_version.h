@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "core/function_schema.h"
 
@@ -14,8 +16,11 @@ inline constexpr int64_t kOldestWrittenVersion = 3;
 // From this version on, the version stands in the record ".data/version".
 inline constexpr int64_t kHiddenVersionRecord = 6;
 
-// The oldest version in which a call of the operator means what it means now: serialization/
-// operator_upgrades.h tells what older ones took it for.
+// The version that gave the operators of this name the meaning that they have now; nullopt when they
+// had it all along.
+std::optional<int64_t> changedInVersion(std::string_view name);
+
+// The oldest version in which a call of the operator means what it means now.
 int64_t formatVersionOf(const FunctionSchema& schema);
 
 }  // namespace wick

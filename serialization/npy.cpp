@@ -223,14 +223,6 @@ std::string npyHeader(const Tensor& tensor) {
   return out;
 }
 
-std::string saveNpyToString(const Tensor& tensor) {
-  std::string out = npyHeader(tensor);
-  const Tensor dense = tensor.contiguous();
-  out.append(static_cast<const char*>(dense.rawData()),
-             static_cast<size_t>(dense.numel()) * dense.itemSize());
-  return out;
-}
-
 void saveNpy(const Tensor& tensor, const std::string& path) {
   const std::string header = npyHeader(tensor);
   OutputFile file(path);

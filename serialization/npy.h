@@ -17,7 +17,6 @@ Tensor loadNpy(Bytes file, const std::string& name);
 // Writes version 1, row-major. RuntimeError for bfloat16, which NumPy lacks, and for tensors that
 // are not on the CPU.
 void saveNpy(const Tensor& tensor, const std::string& path);
-std::string saveNpyToString(const Tensor& tensor);
 // What stands before the tensor's bytes, which follow row-major.
 std::string npyHeader(const Tensor& tensor);
 

@@ -7,12 +7,12 @@
 
 #include "core/error.h"
 #include "frontend/compile.h"
+#include "serialization/format_version.h"
 
 namespace wick {
 namespace {
 
-// Up to version 3 div truncated integers; up to 4 full made floats of integers; up to 7 and 8
-// linspace and logspace had a default number of steps; up to 9 gelu had one form.
+// What changed, and when: serialization/format_version.cpp.
 constexpr const char* kUpgrades = R"(
 def div_tensor(self: Tensor, other: Tensor) -> Tensor:
   if self.is_floating_point() or other.is_floating_point():
@@ -81,19 +81,15 @@ def logspace_out(start: number, end: number, steps: Optional[int] = None, base: 
   return torch.logspace(start, end, n, base, out=out)
 )";
 
-struct Upgrade {
-  int64_t last_version;  // the last archive version with the old meaning
-  std::vector<std::string> functions;
-  // Overloads that the functions do not cover had one meaning all the time.
-};
-
-const std::unordered_map<std::string, Upgrade>& upgrades() {
-  static const std::unordered_map<std::string, Upgrade> table = {
-      {"aten::div", {3, {"div_tensor", "div_int", "div_float", "div_tensor_out"}}},
-      {"aten::div_", {3, {"div_inplace_tensor", "div_inplace_int", "div_inplace_float"}}},
-      {"aten::full", {4, {"full_int"}}},
-      {"aten::linspace", {7, {"linspace_default", "linspace_out"}}},
-      {"aten::logspace", {8, {"logspace_default", "logspace_out"}}},
+// What calls meant before; overloads that the functions do not cover had one meaning all the time.
+using Functions = std::vector<std::string>;
+const std::unordered_map<std::string_view, Functions>& upgrades() {
+  static const std::unordered_map<std::string_view, Functions> table = {
+      {"aten::div", {"div_tensor", "div_int", "div_float", "div_tensor_out"}},
+      {"aten::div_", {"div_inplace_tensor", "div_inplace_int", "div_inplace_float"}},
+      {"aten::full", {"full_int"}},
+      {"aten::linspace", {"linspace_default", "linspace_out"}},
+      {"aten::logspace", {"logspace_default", "logspace_out"}},
   };
   return table;
 }
@@ -108,7 +104,7 @@ Function* upgradeFunction(const std::string& name) {
 
 class UpgradedOperator : public SugaredValue {
  public:
-  UpgradedOperator(Symbol symbol, const Upgrade& upgrade) : symbol_(symbol), upgrade_(upgrade) {}
+  UpgradedOperator(Symbol symbol, const Functions& before) : symbol_(symbol), before_(before) {}
   std::string kind() const override { return "builtin function"; }
 
   SugaredValuePtr call(const SourceRange& range, GraphFunction& fn, std::vector<NamedValue> args,
@@ -118,7 +114,7 @@ class UpgradedOperator : public SugaredValue {
                                            num_binders);
     }
     std::vector<Function*> functions;
-    for (const std::string& name : upgrade_.functions) functions.push_back(upgradeFunction(name));
+    for (const std::string& name : before_) functions.push_back(upgradeFunction(name));
     return FunctionValue(std::move(functions))
         .call(range, fn, std::move(args), std::move(kwargs), num_binders);
   }
@@ -146,18 +142,18 @@ class UpgradedOperator : public SugaredValue {
   }
 
   Symbol symbol_;
-  const Upgrade& upgrade_;
+  const Functions& before_;
 };
 
 }  // namespace
 
 SugaredValuePtr upgradedOperator(Symbol symbol, int64_t version) {
-  // The newest change of meaning.
-  constexpr int64_t kLastChange = 8;
-  if (version > kLastChange) return nullptr;
-  auto it = upgrades().find(std::string(symbol.qualString()));
-  if (it == upgrades().end() || version > it->second.last_version) return nullptr;
-  return std::make_shared<UpgradedOperator>(symbol, it->second);
+  const std::optional<int64_t> changed = changedInVersion(symbol.qualString());
+  if (!changed || version >= *changed) return nullptr;
+  // The one form of gelu is what a call of it without more arguments still means.
+  auto before = upgrades().find(symbol.qualString());
+  return before == upgrades().end() ? nullptr
+                                    : std::make_shared<UpgradedOperator>(symbol, before->second);
 }
 
 }  // namespace wick
