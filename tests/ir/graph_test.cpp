@@ -76,7 +76,7 @@ TEST(GraphText, ASharedGraphIsPrintedOnce) {
     level = above;
   }
   const std::string text = level->str();
-  EXPECT_LT(text.size(), 10000u);
+  EXPECT_LT(text.size(), 20000u);
   auto again = parseGraph(text);
   EXPECT_EQ(again->str(), text);
   auto nodes = again->nodes();
