@@ -287,31 +287,14 @@ void reflect(const Tensor& a_in, const Tensor& tau_in, const Tensor& c, bool adj
       {wordOf(a), wordOf(tau), wordOf(c), total, c.size(-1), m, m * a.size(-1), tau.size(-1)});
 }
 Tensor householderProduct(const Tensor& a, const Tensor& tau) {
-  const char* op = "linalg.householder_product";
-  checkMatrix(op, a);
-  WICK_CHECK(a.size(-2) >= a.size(-1),
-             "{}: input.shape[-2] must be greater than or equal to input.shape[-1]", op);
-  WICK_CHECK(tau.dim() == a.dim() - 1 && tau.size(-1) <= a.size(-1) && tau.dtype() == a.dtype() &&
-                 tau.numel() == batchCount(a) * tau.size(-1),
-             "{}: Expected tau to match input of shape {}, got {}", op, formatInts(a.sizes()),
-             tau.describe());
+  checkReflectors("linalg.householder_product", a, tau);
   const Tensor q = columnMajor(identityLike(a, DimVector(a.sizes())));
   reflect(a, tau, q, false);
   return q;
 }
 Tensor ormqr(const Tensor& self, const Tensor& tau, const Tensor& other, bool left,
              bool transpose) {
-  const char* op = "ormqr";
-  checkMatrix(op, self);
-  checkMatrix(op, other);
-  const int64_t k = tau.dim() > 0 ? tau.size(-1) : 0;
-  const int64_t rows = left ? other.size(-2) : other.size(-1);
-  WICK_CHECK(self.size(-2) == rows && k <= self.size(-1) && k <= rows &&
-                 self.dtype() == other.dtype() && tau.dtype() == self.dtype() &&
-                 tau.dim() == self.dim() - 1 && batchSizes(self) == batchSizes(other) &&
-                 tau.numel() == batchCount(self) * k,
-             "{}: input, tau and other do not fit: {}, {} and {}", op, self.describe(),
-             tau.describe(), other.describe());
+  checkReflected("ormqr", self, tau, other, left);
   if (left) {
     const Tensor c = columnMajor(other);
     reflect(self, tau, c, transpose);

@@ -41,15 +41,6 @@ Rate& rateOf(Work work) {
   return rates[static_cast<size_t>(work)];
 }
 
-template <class T>
-struct RealPart {
-  using type = T;
-};
-template <class R>
-struct RealPart<std::complex<R>> {
-  using type = R;
-};
-
 double kindOperations(Work work, double n) {
   switch (work) {
     case Work::Products:
@@ -76,7 +67,7 @@ void fillArbitrarily(CountedVector<T>& values) {
 
 template <class T>
 int64_t timeOf(Work work, int n) {
-  using R = typename RealPart<T>::type;
+  using R = typename Lapack<T>::R;
   using C = std::complex<R>;
   const auto side = static_cast<size_t>(n);
   CountedVector<T> a(side * side);
@@ -88,16 +79,16 @@ int64_t timeOf(Work work, int n) {
   const auto begin = Clock::now();
   switch (work) {
     case Work::Products:
-      getrf(n, n, a.data(), pivots.data());
+      Lapack<T>::getrf(n, n, a.data(), pivots.data());
       break;
     case Work::Bidiagonal:
-      gesdd('S', n, n, a.data(), values.data(), u.data(), vt.data());
+      Lapack<T>::gesdd('S', n, n, a.data(), values.data(), u.data(), vt.data());
       break;
     case Work::Tridiagonal:
-      syevd('V', 'L', n, a.data(), values.data());
+      Lapack<T>::syevd('V', 'L', n, a.data(), values.data());
       break;
     case Work::Hessenberg:
-      geev(n, a.data(), w.data(), v.data());
+      Lapack<T>::geev(n, a.data(), w.data(), v.data());
       break;
   }
   return std::max<int64_t>(1, std::chrono::nanoseconds(Clock::now() - begin).count());

@@ -64,7 +64,7 @@ TEST(OpenBlas, WaitsUntilARoutineIsCalled) {
 
   // [4 2; 2 5] = L L^T with L = [2 0; 1 2].
   double m[] = {4, 2, 2, 5};
-  EXPECT_EQ(lapack::potrf('L', 2, m), 0);
+  EXPECT_EQ(Lapack<double>::potrf('L', 2, m), 0);
   EXPECT_EQ(m[0], 2);
   EXPECT_EQ(m[1], 1);
   EXPECT_EQ(m[3], 2);

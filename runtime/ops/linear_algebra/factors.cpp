@@ -29,7 +29,7 @@ Pair choleskyFactor(const char* op, const Tensor& a, bool upper) {
     dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
       for (int64_t i = 0; i < info.numel(); ++i) {
         info.data<int32_t>()[i] =
-            lapack::potrf(upper ? 'U' : 'L', static_cast<int>(n), matrixAt<T>(l, i, n * n));
+            Lapack<T>::potrf(upper ? 'U' : 'L', static_cast<int>(n), matrixAt<T>(l, i, n * n));
       }
     });
   }
@@ -67,8 +67,8 @@ Tensor choleskySolve(const Tensor& b, const Tensor& a, bool upper) {
   if (x.numel() == 0) return x;
   dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < checkedNumel(batch); ++i) {
-      lapack::potrs(upper ? 'U' : 'L', static_cast<int>(n), static_cast<int>(r),
-                    matrixAt<T>(l, i, n * n), matrixAt<T>(x, i, n * r));
+      Lapack<T>::potrs(upper ? 'U' : 'L', static_cast<int>(n), static_cast<int>(r),
+                       matrixAt<T>(l, i, n * n), matrixAt<T>(x, i, n * r));
     }
   });
   return x;
@@ -82,7 +82,7 @@ Tensor choleskyInverse(const Tensor& a, bool upper) {
   dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
     for (int64_t i = 0; x.numel() > 0 && i < batchCount(x); ++i) {
       T* m = matrixAt<T>(x, i, n * n);
-      int info = lapack::potri(upper ? 'U' : 'L', static_cast<int>(n), m);
+      int info = Lapack<T>::potri(upper ? 'U' : 'L', static_cast<int>(n), m);
       WICK_CHECK(info == 0,
                  "{}: The diagonal element {} is zero, the inversion could not be "
                  "completed because the input matrix is singular.",
@@ -119,8 +119,8 @@ Pair geqrf(const Tensor& a) {
   if (x.numel() == 0) return {x, tau};
   dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < batchCount(x); ++i) {
-      lapack::geqrf(static_cast<int>(m), static_cast<int>(n), matrixAt<T>(x, i, m * n),
-                    matrixAt<T>(tau, i, k));
+      Lapack<T>::geqrf(static_cast<int>(m), static_cast<int>(n), matrixAt<T>(x, i, m * n),
+                       matrixAt<T>(tau, i, k));
     }
   });
   return {x, tau};
@@ -136,8 +136,8 @@ Tensor householder(const char* op, const Tensor& a, const Tensor& tau_in, int64_
   if (q.numel() == 0) return q;
   dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < batchCount(q); ++i) {
-      lapack::orgqr(static_cast<int>(m), static_cast<int>(columns), static_cast<int>(k),
-                    matrixAt<T>(q, i, m * columns), matrixAt<T>(tau, i, k));
+      Lapack<T>::orgqr(static_cast<int>(m), static_cast<int>(columns), static_cast<int>(k),
+                       matrixAt<T>(q, i, m * columns), matrixAt<T>(tau, i, k));
     }
   });
   return q;
@@ -145,38 +145,23 @@ Tensor householder(const char* op, const Tensor& a, const Tensor& tau_in, int64_
 
 Tensor householderProduct(const Tensor& a, const Tensor& tau) {
   const char* op = "linalg.householder_product";
-  checkMatrix(op, a);
-  WICK_CHECK(a.size(-2) >= a.size(-1),
-             "{}: input.shape[-2] must be greater than or equal to input.shape[-1]", op);
-  WICK_CHECK(tau.dim() == a.dim() - 1 && tau.size(-1) <= a.size(-1) && tau.dtype() == a.dtype() &&
-                 (tau.dim() == 1 || DimVector(tau.sizes().first(
-                                        static_cast<size_t>(tau.dim() - 1))) == batchSizes(a)),
-             "{}: Expected tau to match input of shape {}, got {}", op, formatInts(a.sizes()),
-             tau.describe());
+  checkReflectors(op, a, tau);
   return householder(op, a, tau, a.size(-1));
 }
 
 Tensor ormqr(const Tensor& self, const Tensor& tau_in, const Tensor& other, bool left,
              bool transpose) {
   const char* op = "ormqr";
-  checkMatrix(op, self);
-  checkMatrix(op, other);
-  int64_t k = tau_in.dim() > 0 ? tau_in.size(-1) : 0, m = other.size(-2), n = other.size(-1);
-  int64_t rows = left ? m : n;
-  WICK_CHECK(self.size(-2) == rows && k <= self.size(-1) && k <= rows &&
-                 self.dtype() == other.dtype() && tau_in.dtype() == self.dtype() &&
-                 tau_in.dim() == self.dim() - 1 && batchSizes(self) == batchSizes(other) &&
-                 tau_in.numel() == batchCount(self) * k,
-             "{}: input, tau and other do not fit: {}, {} and {}", op, self.describe(),
-             tau_in.describe(), other.describe());
+  checkReflected(op, self, tau_in, other, left);
+  int64_t k = tau_in.size(-1), m = other.size(-2), n = other.size(-1), rows = left ? m : n;
   Tensor a = columnMajor(self), tau = tau_in.contiguous(), c = columnMajor(other);
   if (c.numel() == 0) return c;
   dispatch<kMatrixDTypes>(op, self.dtype(), [&]<class T>() {
     char trans = !transpose ? 'N' : std::is_floating_point_v<T> ? 'T' : 'C';
     for (int64_t i = 0; i < batchCount(c); ++i) {
-      lapack::ormqr(left ? 'L' : 'R', trans, static_cast<int>(m), static_cast<int>(n),
-                    static_cast<int>(k), matrixAt<T>(a, i, rows * self.size(-1)),
-                    static_cast<int>(rows), matrixAt<T>(tau, i, k), matrixAt<T>(c, i, m * n));
+      Lapack<T>::ormqr(left ? 'L' : 'R', trans, static_cast<int>(m), static_cast<int>(n),
+                       static_cast<int>(k), matrixAt<T>(a, i, rows * self.size(-1)),
+                       static_cast<int>(rows), matrixAt<T>(tau, i, k), matrixAt<T>(c, i, m * n));
     }
   });
   return c;
@@ -196,17 +181,9 @@ Pair qrAny(const char* op, const Tensor& a, bool complete, bool want_q) {
   if (k == 0) {
     // No reflector: Q is the identity.
     Tensor q = Tensor::zeros(withSizes(batchSizes(a), {m, columns}), a.dtype(), a.device());
-    if (!a.device().isCpu()) {
-      if (q.numel() > 0) {
-        ops::fillWith(ops::diagonal(q, int64_t{0}, int64_t{-2}, int64_t{-1}), Scalar(1));
-      }
-      return {q, r};
+    if (q.numel() > 0) {
+      ops::fillWith(ops::diagonal(q, int64_t{0}, int64_t{-2}, int64_t{-1}), Scalar(1));
     }
-    dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
-      for (int64_t i = 0; i < q.numel(); ++i) {
-        q.data<T>()[i] = T(i / columns % m == i % columns ? 1 : 0);
-      }
-    });
     return {q, r};
   }
   return {householder(op, source, tau, columns), r};
@@ -232,8 +209,9 @@ Triple ldlFactorEx(const Tensor& a, bool hermitian, bool check_errors) {
   if (a.numel() > 0) {
     dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
       for (int64_t i = 0; i < info.numel(); ++i) {
-        info.data<int32_t>()[i] = lapack::sytrf('L', static_cast<int>(n), matrixAt<T>(ld, i, n * n),
-                                                matrixAt<int32_t>(pivots, i, n), hermitian);
+        info.data<int32_t>()[i] =
+            Lapack<T>::sytrf('L', static_cast<int>(n), matrixAt<T>(ld, i, n * n),
+                             matrixAt<int32_t>(pivots, i, n), hermitian);
       }
     });
   }
@@ -269,8 +247,8 @@ Tensor ldlSolve(const Tensor& ld_in, const Tensor& pivots_in, const Tensor& b, b
   }
   dispatch<kMatrixDTypes>(op, b.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < checkedNumel(batch); ++i) {
-      lapack::sytrs('L', static_cast<int>(n), static_cast<int>(r), matrixAt<T>(ld, i, n * n),
-                    matrixAt<int32_t>(pivots, i, n), matrixAt<T>(x, i, n * r), hermitian);
+      Lapack<T>::sytrs('L', static_cast<int>(n), static_cast<int>(r), matrixAt<T>(ld, i, n * n),
+                       matrixAt<int32_t>(pivots, i, n), matrixAt<T>(x, i, n * r), hermitian);
     }
   });
   return x;

@@ -39,8 +39,8 @@ Factors factor(const char* op, const Tensor& a, bool pivot = true) {
   dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < f.info.numel(); ++i) {
       f.info.data<int32_t>()[i] =
-          lapack::getrf(static_cast<int>(m), static_cast<int>(n), matrixAt<T>(f.lu, i, m * n),
-                        matrixAt<int32_t>(f.pivots, i, k));
+          Lapack<T>::getrf(static_cast<int>(m), static_cast<int>(n), matrixAt<T>(f.lu, i, m * n),
+                           matrixAt<int32_t>(f.pivots, i, k));
     }
   });
   return f;
@@ -160,8 +160,8 @@ Tensor solveFactored(const char* op, const Tensor& lu_in, const Tensor& pivots_i
   }
   dispatch<kMatrixDTypes>(op, lu.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < checkedNumel(batch); ++i) {
-      lapack::getrs(trans, static_cast<int>(n), static_cast<int>(r), matrixAt<T>(lu, i, n * n),
-                    matrixAt<int32_t>(pivots, i, n), matrixAt<T>(x, i, n * r));
+      Lapack<T>::getrs(trans, static_cast<int>(n), static_cast<int>(r), matrixAt<T>(lu, i, n * n),
+                       matrixAt<int32_t>(pivots, i, n), matrixAt<T>(x, i, n * r));
     }
   });
   return x;
@@ -228,13 +228,7 @@ Four linalgSolveInternal(const Tensor& a, const Tensor& b, bool left, bool check
 Tensor identityLike(const Tensor& a) {
   int64_t n = a.size(-1);
   Tensor eye = Tensor::zeros(DimVector{n, n}, a.dtype(), a.device());
-  if (!a.device().isCpu()) {
-    if (n > 0) ops::fillWith(ops::diagonal(eye), Scalar(1));
-    return eye;
-  }
-  dispatch<kMatrixDTypes>("eye", a.dtype(), [&]<class T>() {
-    for (int64_t i = 0; i < n; ++i) eye.data<T>()[i * n + i] = T(1);
-  });
+  if (n > 0) ops::fillWith(ops::diagonal(eye), Scalar(1));
   return eye;
 }
 
@@ -354,9 +348,10 @@ Tensor solveTriangular(const char* op, const Tensor& a_in, const Tensor& b_in, b
   if (x.numel() == 0) return x;
   dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < checkedNumel(batch); ++i) {
-      lapack::trsm(left ? 'L' : 'R', upper ? 'U' : 'L', trans, unit ? 'U' : 'N',
-                   static_cast<int>(rows), static_cast<int>(columns), matrixAt<T>(a, i, n * n),
-                   static_cast<int>(n), matrixAt<T>(x, i, rows * columns), static_cast<int>(rows));
+      Lapack<T>::trsm(left ? 'L' : 'R', upper ? 'U' : 'L', trans, unit ? 'U' : 'N',
+                      static_cast<int>(rows), static_cast<int>(columns), matrixAt<T>(a, i, n * n),
+                      static_cast<int>(n), matrixAt<T>(x, i, rows * columns),
+                      static_cast<int>(rows));
     }
   });
   return x;

@@ -43,6 +43,30 @@ Tensor adjoint(const Tensor& a) {
   return isComplex(a.dtype()) ? ops::conj(t) : t;
 }
 
+void checkReflectors(const char* op, const Tensor& a, const Tensor& tau) {
+  checkMatrix(op, a);
+  WICK_CHECK(a.size(-2) >= a.size(-1),
+             "{}: input.shape[-2] must be greater than or equal to input.shape[-1]", op);
+  WICK_CHECK(tau.dim() == a.dim() - 1 && tau.size(-1) <= a.size(-1) && tau.dtype() == a.dtype() &&
+                 (tau.dim() == 1 || DimVector(tau.sizes().first(
+                                        static_cast<size_t>(tau.dim() - 1))) == batchSizes(a)),
+             "{}: Expected tau to match input of shape {}, got {}", op, formatInts(a.sizes()),
+             tau.describe());
+}
+
+void checkReflected(const char* op, const Tensor& a, const Tensor& tau, const Tensor& other,
+                    bool left) {
+  checkMatrix(op, a);
+  checkMatrix(op, other);
+  const int64_t k = tau.dim() > 0 ? tau.size(-1) : 0;
+  const int64_t rows = left ? other.size(-2) : other.size(-1);
+  WICK_CHECK(a.size(-2) == rows && k <= a.size(-1) && k <= rows && a.dtype() == other.dtype() &&
+                 tau.dtype() == a.dtype() && tau.dim() == a.dim() - 1 &&
+                 batchSizes(a) == batchSizes(other) && tau.numel() == batchCount(a) * k,
+             "{}: input, tau and other do not fit: {}, {} and {}", op, a.describe(), tau.describe(),
+             other.describe());
+}
+
 void checkInfo(const char* op, const Tensor& given, Failure failure) {
   const Tensor info = moveTo(given, Device());
   for (int64_t i = 0; i < info.numel(); ++i) {

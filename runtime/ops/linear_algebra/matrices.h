@@ -37,6 +37,12 @@ T* matrixAt(const Tensor& t, int64_t i, int64_t each) {
 // Conjugate transpose; a view for real dtypes.
 Tensor adjoint(const Tensor& a);
 
+// RuntimeError unless `tau` holds the factors of the reflectors in the columns of `a`.
+void checkReflectors(const char* op, const Tensor& a, const Tensor& tau);
+// The same for a product of them with `other`, from the left or the right.
+void checkReflected(const char* op, const Tensor& a, const Tensor& tau, const Tensor& other,
+                    bool left);
+
 // Raises what torch.linalg raises for the first non-zero entry of `info` (int32).
 enum class Failure { SingularInverse, SingularSolve, NotPositive, NoConvergence, SingularFactor };
 void checkInfo(const char* op, const Tensor& info, Failure failure);

@@ -66,10 +66,10 @@ Svd svd(const char* op, const Tensor& a, bool full, bool vectors) {
     int64_t u_size = m * (full ? m : k), v_size = n * (full ? n : k);
     T none = 0;
     for (int64_t i = 0; i < info.numel(); ++i) {
-      info.data<int32_t>()[i] =
-          lapack::gesdd(job, static_cast<int>(m), static_cast<int>(n), matrixAt<T>(x, i, m * n),
-                        matrixAt<Real<T>>(r.s, i, k), vectors ? matrixAt<T>(r.u, i, u_size) : &none,
-                        vectors ? matrixAt<T>(r.vh, i, v_size) : &none);
+      info.data<int32_t>()[i] = Lapack<T>::gesdd(
+          job, static_cast<int>(m), static_cast<int>(n), matrixAt<T>(x, i, m * n),
+          matrixAt<Real<T>>(r.s, i, k), vectors ? matrixAt<T>(r.u, i, u_size) : &none,
+          vectors ? matrixAt<T>(r.vh, i, v_size) : &none);
     }
   });
   checkInfo(op, info, Failure::NoConvergence);
@@ -92,8 +92,8 @@ Eigh eigh(const char* op, const Tensor& a, bool upper, bool vectors) {
   dispatch<kMatrixDTypes>(op, a.dtype(), [&]<class T>() {
     for (int64_t i = 0; i < info.numel(); ++i) {
       info.data<int32_t>()[i] =
-          lapack::syevd(vectors ? 'V' : 'N', upper ? 'U' : 'L', static_cast<int>(n),
-                        matrixAt<T>(r.vectors, i, n * n), matrixAt<Real<T>>(r.values, i, n));
+          Lapack<T>::syevd(vectors ? 'V' : 'N', upper ? 'U' : 'L', static_cast<int>(n),
+                           matrixAt<T>(r.vectors, i, n * n), matrixAt<Real<T>>(r.values, i, n));
     }
   });
   checkInfo(op, info, Failure::NoConvergence);
@@ -175,8 +175,8 @@ Pair eigAny(const char* op, const Tensor& a, bool vectors) {
     using C = std::complex<Real<T>>;
     for (int64_t i = 0; i < info.numel(); ++i) {
       info.data<int32_t>()[i] =
-          lapack::geev(static_cast<int>(n), matrixAt<T>(x, i, n * n), matrixAt<C>(values, i, n),
-                       vectors ? matrixAt<C>(v, i, n * n) : nullptr);
+          Lapack<T>::geev(static_cast<int>(n), matrixAt<T>(x, i, n * n), matrixAt<C>(values, i, n),
+                          vectors ? matrixAt<C>(v, i, n * n) : nullptr);
     }
   });
   checkInfo(op, info, Failure::NoConvergence);
@@ -279,13 +279,13 @@ Four lstsq(const Tensor& a, const Tensor& b_in, std::optional<double> rcond_in,
       T* pb = matrixAt<T>(rhs, i, high * r);
       int got = static_cast<int>(low), info = 0;
       if (driver == "gels") {
-        info = lapack::gels(im, in, ir, pa, pb, ld);
+        info = Lapack<T>::gels(im, in, ir, pa, pb, ld);
       } else if (driver == "gelsy") {
-        info = lapack::gelsy(im, in, ir, pa, pb, ld, rcond, &got);
+        info = Lapack<T>::gelsy(im, in, ir, pa, pb, ld, rcond, &got);
       } else if (driver == "gelsd") {
-        info = lapack::gelsd(im, in, ir, pa, pb, ld, matrixAt<R>(s, i, low), rcond, &got);
+        info = Lapack<T>::gelsd(im, in, ir, pa, pb, ld, matrixAt<R>(s, i, low), rcond, &got);
       } else {
-        info = lapack::gelss(im, in, ir, pa, pb, ld, matrixAt<R>(s, i, low), rcond, &got);
+        info = Lapack<T>::gelss(im, in, ir, pa, pb, ld, matrixAt<R>(s, i, low), rcond, &got);
       }
       WICK_CHECK(info == 0,
                  "{}: The least squares solution could not be computed because the input "
