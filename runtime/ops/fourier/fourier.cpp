@@ -5,6 +5,8 @@
 #include "runtime/kernels/fft.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/tensors/out_forms.h"
+#include "runtime/ops/typed.h"
 
 namespace wick {
 namespace {
@@ -164,43 +166,6 @@ OptDims one(const OptInt& n) {
   return n ? OptDims(DimVector{*n}) : OptDims();
 }
 
-Tensor fftFft(const Tensor& x, OptInt n, int64_t dim, const Norm& norm) {
-  return c2c("fft", x, one(n), DimVector{dim}, norm, true);
-}
-Tensor fftIfft(const Tensor& x, OptInt n, int64_t dim, const Norm& norm) {
-  return c2c("ifft", x, one(n), DimVector{dim}, norm, false);
-}
-Tensor fftRfft(const Tensor& x, OptInt n, int64_t dim, const Norm& norm) {
-  return r2c("rfft", x, one(n), DimVector{dim}, norm, true);
-}
-Tensor fftIrfft(const Tensor& x, OptInt n, int64_t dim, const Norm& norm) {
-  return c2r("irfft", x, one(n), DimVector{dim}, norm, false);
-}
-Tensor fftHfft(const Tensor& x, OptInt n, int64_t dim, const Norm& norm) {
-  return c2r("hfft", x, one(n), DimVector{dim}, norm, true);
-}
-Tensor fftIhfft(const Tensor& x, OptInt n, int64_t dim, const Norm& norm) {
-  return r2c("ihfft", x, one(n), DimVector{dim}, norm, false);
-}
-Tensor fftFftn(const Tensor& x, const OptDims& s, const OptDims& dim, const Norm& norm) {
-  return c2c("fftn", x, s, dim, norm, true);
-}
-Tensor fftIfftn(const Tensor& x, const OptDims& s, const OptDims& dim, const Norm& norm) {
-  return c2c("ifftn", x, s, dim, norm, false);
-}
-Tensor fftRfftn(const Tensor& x, const OptDims& s, const OptDims& dim, const Norm& norm) {
-  return r2c("rfftn", x, s, dim, norm, true);
-}
-Tensor fftIrfftn(const Tensor& x, const OptDims& s, const OptDims& dim, const Norm& norm) {
-  return c2r("irfftn", x, s, dim, norm, false);
-}
-Tensor fftHfftn(const Tensor& x, const OptDims& s, const OptDims& dim, const Norm& norm) {
-  return c2r("hfftn", x, s, dim, norm, true);
-}
-Tensor fftIhfftn(const Tensor& x, const OptDims& s, const OptDims& dim, const Norm& norm) {
-  return r2c("ihfftn", x, s, dim, norm, false);
-}
-
 double internalScale(int64_t normalization, double count) {
   WICK_CHECK(normalization >= 0 && normalization <= 2, "_fft: unknown normalization {}",
              normalization);
@@ -243,9 +208,6 @@ Tensor shift(const Tensor& self, const OptDims& dim, bool inverse) {
   for (int64_t d : dims) shifts.push_back((self.size(d) + (inverse ? 1 : 0)) / 2);
   return kRoll(self, shifts, dims);
 }
-Tensor fftShift(const Tensor& self, const OptDims& dim) {
-  return shift(self, dim, false);
-}
 Tensor fftInverseShift(const Tensor& self, const OptDims& dim) {
   return shift(self, dim, true);
 }
@@ -268,18 +230,6 @@ Tensor fftFreq(int64_t n, double d, const TensorOptions& options) {
 }
 Tensor rfftFreq(int64_t n, double d, const TensorOptions& options) {
   return frequencies("rfftfreq", n, d, options, true);
-}
-
-TensorOptions optionsOf(const Tensor& out) {
-  TensorOptions options;
-  options.dtype = out.dtype();
-  return options;
-}
-Tensor fftFreqOut(int64_t n, double d, const Tensor& out) {
-  return ops::writeOut("fftfreq", out, fftFreq(n, d, optionsOf(out)));
-}
-Tensor rfftFreqOut(int64_t n, double d, const Tensor& out) {
-  return ops::writeOut("rfftfreq", out, rfftFreq(n, d, optionsOf(out)));
 }
 
 // A window of win_length elements, centred in n_fft.
@@ -422,9 +372,23 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
   return batched ? y : y.squeeze(0);
 }
 
-#define WICK_FFT1 "(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor"
-#define WICK_FFT2 "(Tensor self, int[1]? s=None, int[1] dim=[-2, -1], str? norm=None) -> Tensor"
-#define WICK_FFTN "(Tensor self, int[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor"
+// A transform along one dimension, along two, and along any.
+#define WICK_TRANSFORM(name, transform, forward)                                         \
+  {"aten::fft_" name "(Tensor self, int? n=None, int dim=-1, str? norm=None) -> Tensor", \
+   WICK_LAMBDA([](const Tensor& x, OptInt n, int64_t dim, const Norm& norm) {            \
+     return transform(name, x, one(n), DimVector{dim}, norm, forward);                   \
+   }),                                                                                   \
+   kOutForm},                                                                            \
+      WICK_TRANSFORM_ALONG(name, "2", "int[1] dim=[-2, -1]", transform, forward),        \
+      WICK_TRANSFORM_ALONG(name, "n", "int[1]? dim=None", transform, forward)
+#define WICK_TRANSFORM_ALONG(name, rank, dims, transform, forward)                              \
+  {                                                                                             \
+    "aten::fft_" name rank "(Tensor self, int[1]? s=None, " dims ", str? norm=None) -> Tensor", \
+        WICK_LAMBDA([](const Tensor&x, const OptDims&s, const OptDims&dim, const Norm&norm) {   \
+          return transform(name "n", x, s, dim, norm, forward);                                 \
+        }),                                                                                     \
+        kOutForm                                                                                \
+  }
 #define WICK_FREQ                                                                              \
   "(int n, float d=1.0, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, " \
   "bool? pin_memory=None) -> Tensor"
@@ -432,38 +396,25 @@ Tensor istft(const Tensor& self, int64_t n_fft, OptInt hop, OptInt win, const Te
   "(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::fft_fft" WICK_FFT1, WICK_KERNEL(fftFft), kOutForm},
-    {"aten::fft_ifft" WICK_FFT1, WICK_KERNEL(fftIfft), kOutForm},
-    {"aten::fft_rfft" WICK_FFT1, WICK_KERNEL(fftRfft), kOutForm},
-    {"aten::fft_irfft" WICK_FFT1, WICK_KERNEL(fftIrfft), kOutForm},
-    {"aten::fft_hfft" WICK_FFT1, WICK_KERNEL(fftHfft), kOutForm},
-    {"aten::fft_ihfft" WICK_FFT1, WICK_KERNEL(fftIhfft), kOutForm},
-    {"aten::fft_fft2" WICK_FFT2, WICK_KERNEL(fftFftn), kOutForm},
-    {"aten::fft_ifft2" WICK_FFT2, WICK_KERNEL(fftIfftn), kOutForm},
-    {"aten::fft_rfft2" WICK_FFT2, WICK_KERNEL(fftRfftn), kOutForm},
-    {"aten::fft_irfft2" WICK_FFT2, WICK_KERNEL(fftIrfftn), kOutForm},
-    {"aten::fft_hfft2" WICK_FFT2, WICK_KERNEL(fftHfftn), kOutForm},
-    {"aten::fft_ihfft2" WICK_FFT2, WICK_KERNEL(fftIhfftn), kOutForm},
-    {"aten::fft_fftn" WICK_FFTN, WICK_KERNEL(fftFftn), kOutForm},
-    {"aten::fft_ifftn" WICK_FFTN, WICK_KERNEL(fftIfftn), kOutForm},
-    {"aten::fft_rfftn" WICK_FFTN, WICK_KERNEL(fftRfftn), kOutForm},
-    {"aten::fft_irfftn" WICK_FFTN, WICK_KERNEL(fftIrfftn), kOutForm},
-    {"aten::fft_hfftn" WICK_FFTN, WICK_KERNEL(fftHfftn), kOutForm},
-    {"aten::fft_ihfftn" WICK_FFTN, WICK_KERNEL(fftIhfftn), kOutForm},
+    WICK_TRANSFORM("fft", c2c, true),
+    WICK_TRANSFORM("ifft", c2c, false),
+    WICK_TRANSFORM("rfft", r2c, true),
+    WICK_TRANSFORM("irfft", c2r, false),
+    WICK_TRANSFORM("hfft", c2r, true),
+    WICK_TRANSFORM("ihfft", r2c, false),
     {"aten::_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor",
      WICK_KERNEL(fftC2c), kOutForm},
     {"aten::_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
      WICK_KERNEL(fftR2c), kOutForm},
     {"aten::_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
      WICK_KERNEL(fftC2r), kOutForm},
-    {"aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor", WICK_KERNEL(fftShift)},
+    {"aten::fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor",
+     WICK_LAMBDA([](const Tensor& self, const OptDims& dim) { return shift(self, dim, false); })},
     {"aten::fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor", WICK_KERNEL(fftInverseShift)},
     {"aten::fft_fftfreq" WICK_FREQ, WICK_KERNEL(fftFreq)},
     {"aten::fft_rfftfreq" WICK_FREQ, WICK_KERNEL(rfftFreq)},
-    {"aten::fft_fftfreq.out(int n, float d=1.0, *, Tensor(a!) out) -> Tensor(a!)",
-     WICK_KERNEL(fftFreqOut)},
-    {"aten::fft_rfftfreq.out(int n, float d=1.0, *, Tensor(a!) out) -> Tensor(a!)",
-     WICK_KERNEL(rfftFreqOut)},
+    {"aten::fft_fftfreq.out(int n, float d=1.0, *, Tensor(a!) out) -> Tensor(a!)", &ops::outForm},
+    {"aten::fft_rfftfreq.out(int n, float d=1.0, *, Tensor(a!) out) -> Tensor(a!)", &ops::outForm},
     {"aten::stft" WICK_STFT_HEAD
      "bool normalized=False, bool? onesided=None, bool? return_complex=None, "
      "bool? align_to_window=None) -> Tensor",

@@ -12,6 +12,8 @@
 #include "runtime/ops/common.h"
 #include "runtime/ops/indexing/sort_keys.h"
 #include "runtime/ops/shapes/shape_rules.h"
+#include "runtime/ops/tensors/out_forms.h"
+#include "runtime/ops/typed.h"
 
 namespace wick::ops {
 
@@ -184,9 +186,6 @@ Pair sortStable(const Tensor& self, std::optional<bool> stable, int64_t dim, boo
 }
 Pair sort(const Tensor& self, int64_t dim, bool descending) {
   return sortStable(self, false, dim, descending);
-}
-Tensor argsort(const Tensor& self, int64_t dim, bool descending) {
-  return std::get<1>(sort(self, dim, descending));
 }
 Tensor argsortStable(const Tensor& self, bool stable, int64_t dim, bool descending) {
   return std::get<1>(sortStable(self, stable, dim, descending));
@@ -438,36 +437,6 @@ Pair mode(const Tensor& self, int64_t dim, bool keepdim) {
   });
 }
 
-// Forms with `values` and `indices` as destinations.
-Pair writePair(const char* op, Pair result, const Tensor& values, const Tensor& indices) {
-  return {writeOut(op, values, std::get<0>(result)), writeOut(op, indices, std::get<1>(result))};
-}
-Pair sortOut(const Tensor& self, int64_t dim, bool descending, const Tensor& values,
-             const Tensor& indices) {
-  return writePair("sort", sort(self, dim, descending), values, indices);
-}
-Pair sortStableOut(const Tensor& self, std::optional<bool> stable, int64_t dim, bool descending,
-                   const Tensor& values, const Tensor& indices) {
-  return writePair("sort", sortStable(self, stable, dim, descending), values, indices);
-}
-Pair topkOut(const Tensor& self, int64_t k, int64_t dim, bool largest, bool sorted,
-             const Tensor& values, const Tensor& indices) {
-  return writePair("topk", topk(self, k, dim, largest, sorted), values, indices);
-}
-Pair kthvalueOut(const Tensor& self, int64_t k, int64_t dim, bool keepdim, const Tensor& values,
-                 const Tensor& indices) {
-  return writePair("kthvalue", kthvalue(self, k, dim, keepdim), values, indices);
-}
-template <bool kIgnoreNan>
-Pair medianDimOut(const Tensor& self, int64_t dim, bool keepdim, const Tensor& values,
-                  const Tensor& indices) {
-  return writePair("median", medianDim<kIgnoreNan>(self, dim, keepdim), values, indices);
-}
-Pair modeOut(const Tensor& self, int64_t dim, bool keepdim, const Tensor& values,
-             const Tensor& indices) {
-  return writePair("mode", mode(self, dim, keepdim), values, indices);
-}
-
 #define WICK_PAIR "(Tensor values, Tensor indices)"
 #define WICK_PAIR_OUT \
   "*, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)"
@@ -480,11 +449,13 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(sortStable), kNoFlags, shapes::likeFirstWithIndices},
     {"aten::sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, "
      "Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)",
-     WICK_KERNEL(sortStableOut)},
-    {"aten::sort.values(Tensor self, int dim=-1, bool descending=False, " WICK_PAIR_OUT,
-     WICK_KERNEL(sortOut)},
+     &outForm},
+    {"aten::sort.values(Tensor self, int dim=-1, bool descending=False, " WICK_PAIR_OUT, &outForm},
     {"aten::argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
-     WICK_KERNEL(argsort), kNotDifferentiable, shapes::likeFirstLong},
+     WICK_LAMBDA([](const Tensor& self, int64_t dim, bool descending) {
+       return std::get<1>(sort(self, dim, descending));
+     }),
+     kNotDifferentiable, shapes::likeFirstLong},
     {"aten::argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> "
      "Tensor",
      WICK_KERNEL(argsortStable), kNotDifferentiable | kOutForm, shapes::likeFirstLong},
@@ -494,27 +465,25 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(topk), kNoFlags, shapes::topValues},
     {"aten::topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool "
      "sorted=True, " WICK_PAIR_OUT,
-     WICK_KERNEL(topkOut)},
+     &outForm},
     {"aten::kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False) -> " WICK_PAIR,
      WICK_KERNEL(kthvalue), kNoFlags, shapes::reducedWithIndices},
     {"aten::kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, " WICK_PAIR_OUT,
-     WICK_KERNEL(kthvalueOut)},
+     &outForm},
     {"aten::median(Tensor self) -> Tensor", WICK_KERNEL(medianAll<false>), kOutForm,
      shapes::reduced},
     {"aten::median.dim(Tensor self, int dim, bool keepdim=False) -> " WICK_PAIR,
      WICK_KERNEL(medianDim<false>), kNoFlags, shapes::reducedWithIndices},
-    {"aten::median.dim_values(Tensor self, int dim, bool keepdim=False, " WICK_PAIR_OUT,
-     WICK_KERNEL(medianDimOut<false>)},
+    {"aten::median.dim_values(Tensor self, int dim, bool keepdim=False, " WICK_PAIR_OUT, &outForm},
     {"aten::nanmedian(Tensor self) -> Tensor", WICK_KERNEL(medianAll<true>), kOutForm,
      shapes::reduced},
     {"aten::nanmedian.dim(Tensor self, int dim, bool keepdim=False) -> " WICK_PAIR,
      WICK_KERNEL(medianDim<true>), kNoFlags, shapes::reducedWithIndices},
     {"aten::nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, " WICK_PAIR_OUT,
-     WICK_KERNEL(medianDimOut<true>)},
+     &outForm},
     {"aten::mode(Tensor self, int dim=-1, bool keepdim=False) -> " WICK_PAIR, WICK_KERNEL(mode),
      kNoFlags, shapes::reducedWithIndices},
-    {"aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, " WICK_PAIR_OUT,
-     WICK_KERNEL(modeOut)},
+    {"aten::mode.values(Tensor self, int dim=-1, bool keepdim=False, " WICK_PAIR_OUT, &outForm},
 };
 
 const RegisterOperators registered(kRecords);

@@ -12,6 +12,7 @@
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
+#include "runtime/ops/tensors/out_forms.h"
 #include "runtime/ops/tensors/pinning.h"
 
 namespace wick::ops {
@@ -534,31 +535,6 @@ Tensor logNormal(const Tensor& self, double mean, double std, Generator* g, Out 
   return t;
 }
 
-TensorOptions optionsOf(const Tensor& out) {
-  TensorOptions o;
-  o.dtype = out.dtype();
-  return o;
-}
-Tensor randOut(DimVector size, const Tensor& out) {
-  return writeOut("rand", out, rand(size, optionsOf(out)));
-}
-Tensor randnOut(DimVector size, const Tensor& out) {
-  return writeOut("randn", out, randn(size, optionsOf(out)));
-}
-Tensor randintOut(int64_t high, DimVector size, const Tensor& out) {
-  return writeOut("randint", out, randint(high, size, optionsOf(out)));
-}
-Tensor randintLowOut(int64_t low, int64_t high, DimVector size, const Tensor& out) {
-  return writeOut("randint", out, randintLow(low, high, size, optionsOf(out)));
-}
-Tensor normalFloatFloatOut(double mean, double std, DimVector size, Generator* g,
-                           const Tensor& out) {
-  return writeOut("normal", out, normalFloatFloat(mean, std, size, g, optionsOf(out)));
-}
-Tensor randpermOut(int64_t n, const Tensor& out) {
-  return writeOut("randperm", out, randperm(n, optionsOf(out)));
-}
-
 constexpr uint32_t kDraw = kNondeterministic | kNotDifferentiable;
 constexpr uint32_t kDrawInto = kDraw | kInplaceForm | kOutForm;
 
@@ -571,12 +547,12 @@ const OperatorRecord kRecords[] = {
      kDraw, shapes::made},
     {"aten::rand.generator(int[] size, *, Generator? generator, " WICK_OPTIONS ") -> Tensor",
      (&pinning<5, WICK_KERNEL(randGenerator)>), kDraw, shapes::made},
-    {"aten::rand.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(randOut), kDraw},
+    {"aten::rand.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kDraw},
     {"aten::randn(int[] size, *, " WICK_OPTIONS ") -> Tensor", (&pinning<4, WICK_KERNEL(randn)>),
      kDraw, shapes::made},
     {"aten::randn.generator(int[] size, *, Generator? generator, " WICK_OPTIONS ") -> Tensor",
      (&pinning<5, WICK_KERNEL(randnGenerator)>), kDraw, shapes::made},
-    {"aten::randn.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(randnOut), kDraw},
+    {"aten::randn.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kDraw},
     {"aten::rand_like(Tensor self, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
      (&pinning<4, WICK_KERNEL(randLike)>), kDraw, shapes::madeLike},
@@ -593,10 +569,9 @@ const OperatorRecord kRecords[] = {
     {"aten::randint.low_generator(int low, int high, int[] size, *, Generator? "
      "generator, " WICK_OPTIONS_OF("4") ") -> Tensor",
      (&pinning<7, WICK_KERNEL(randintLowGenerator)>), kDraw, shapes::made},
-    {"aten::randint.out(int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)",
-     WICK_KERNEL(randintOut), kDraw},
+    {"aten::randint.out(int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kDraw},
     {"aten::randint.low_out(int low, int high, int[] size, *, Tensor(a!) out) -> Tensor(a!)",
-     WICK_KERNEL(randintLowOut), kDraw},
+     &outForm, kDraw},
     {"aten::randint_like(Tensor self, int high, *, " WICK_OPTIONS
      ", MemoryFormat? memory_format=None) -> Tensor",
      (&pinning<5, WICK_KERNEL(randintLike)>), kDraw, shapes::madeLike},
@@ -607,7 +582,7 @@ const OperatorRecord kRecords[] = {
      (&pinning<4, WICK_KERNEL(randperm)>), kDraw},
     {"aten::randperm.generator(int n, *, Generator? generator, " WICK_OPTIONS_OF("4") ") -> Tensor",
      (&pinning<5, WICK_KERNEL(randpermGenerator)>), kDraw},
-    {"aten::randperm.out(int n, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(randpermOut), kDraw},
+    {"aten::randperm.out(int n, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kDraw},
     {"aten::uniform(Tensor self, float from=0., float to=1., *, Generator? generator=None) -> "
      "Tensor",
      WICK_KERNEL(uniform), kDrawInto, shapes::likeFirst},
@@ -626,7 +601,7 @@ const OperatorRecord kRecords[] = {
      (&pinning<7, WICK_KERNEL(normalFloatFloat)>), kDraw},
     {"aten::normal.float_float_out(float mean, float std, int[] size, *, Generator? "
      "generator=None, Tensor(a!) out) -> Tensor(a!)",
-     WICK_KERNEL(normalFloatFloatOut), kDraw},
+     &outForm, kDraw},
     {"aten::_no_grad_uniform_(Tensor(a!) tensor, float a, float b, Generator? generator=None) -> "
      "Tensor(a!)",
      WICK_KERNEL(uniformPlainly), kDraw},

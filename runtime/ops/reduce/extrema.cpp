@@ -8,6 +8,8 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
+#include "runtime/ops/tensors/out_forms.h"
+#include "runtime/ops/typed.h"
 
 namespace wick {
 namespace {
@@ -95,17 +97,14 @@ Tensor extreme(const char* op, const Tensor& self, const DimVector& dims, bool k
   });
 }
 
-Tensor maxAll(const Tensor& self) {
+template <bool kMax>
+Tensor extremeOfAll(const Tensor& self) {
+  const char* op = kMax ? "max" : "min";
   WICK_CHECK(self.numel() > 0,
-             "max(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-             "reduction dim with the 'dim' argument.");
-  return extreme<true>("max", self, {}, false);
-}
-Tensor minAll(const Tensor& self) {
-  WICK_CHECK(self.numel() > 0,
-             "min(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
-             "reduction dim with the 'dim' argument.");
-  return extreme<false>("min", self, {}, false);
+             "{}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+             "reduction dim with the 'dim' argument.",
+             op);
+  return extreme<kMax>(op, self, {}, false);
 }
 Tensor amax(const Tensor& self, const DimVector& dim, bool keepdim) {
   return extreme<true>("amax", self, dim, keepdim);
@@ -121,9 +120,6 @@ Pair aminmax(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   // PyTorch keeps a dimension that a zero-dim tensor never had.
   Tensor x = dim && keepdim && self.dim() == 0 ? self.unsqueeze(0) : self;
   return {extreme<false>("aminmax", x, dims, keepdim), extreme<true>("aminmax", x, dims, keepdim)};
-}
-Pair aminmaxAll(const Tensor& self) {
-  return aminmax(self, std::nullopt, false);
 }
 Pair aminmaxDim(const Tensor& self, int64_t dim, bool keepdim) {
   return aminmax(self, dim, keepdim);
@@ -210,32 +206,17 @@ Tensor argmin(const Tensor& self, std::optional<int64_t> dim, bool keepdim) {
   return argExtreme<false>("argmin", self, dim, keepdim);
 }
 
-Pair writePair(const char* op, const Pair& result, const Tensor& first, const Tensor& second) {
-  return {ops::writeOut(op, first, std::get<0>(result)),
-          ops::writeOut(op, second, std::get<1>(result))};
-}
-Pair maxDimOut(const Tensor& self, int64_t dim, bool keepdim, const Tensor& values,
-               const Tensor& indices) {
-  return writePair("max", maxDim(self, dim, keepdim), values, indices);
-}
-Pair minDimOut(const Tensor& self, int64_t dim, bool keepdim, const Tensor& values,
-               const Tensor& indices) {
-  return writePair("min", minDim(self, dim, keepdim), values, indices);
-}
-Pair aminmaxOut(const Tensor& self, std::optional<int64_t> dim, bool keepdim, const Tensor& min,
-                const Tensor& max) {
-  return writePair("aminmax", aminmax(self, dim, keepdim), min, max);
-}
-
 // Running extremes: a later equal element replaces the earlier, NaN stays.
 template <bool kMax>
-Pair running(const char* op, const Tensor& self, int64_t dim) {
+constexpr const char* kRunningName = kMax ? "cummax" : "cummin";
+template <bool kMax>
+Pair running(const Tensor& self, int64_t dim) {
   int64_t d = wrapDim(dim, self.dim());
   Tensor x = self.contiguous();
   Tensor values = Tensor::empty(self.sizes(), self.dtype(), self.device());
   Tensor indices = Tensor::zeros(self.sizes(), DType::Long, self.device());
   if (self.numel() == 0) return {values, indices};
-  dispatch<kOrdered>(op, self.dtype(), [&]<class T>() {
+  dispatch<kOrdered>(kRunningName<kMax>, self.dtype(), [&]<class T>() {
     ops::DimSplit s = ops::splitAt(x.sizes(), d);
     parallelFor(s.outer * s.inner, kGrainSize / s.size, [&](int64_t begin, int64_t end) {
       for (int64_t lane = begin; lane < end; ++lane) {
@@ -258,41 +239,31 @@ Pair running(const char* op, const Tensor& self, int64_t dim) {
   return {values, indices};
 }
 
-Pair cummax(const Tensor& self, int64_t dim) {
-  return running<true>("cummax", self, dim);
-}
-Pair cummin(const Tensor& self, int64_t dim) {
-  return running<false>("cummin", self, dim);
-}
-Pair cummaxOut(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) {
-  return writePair("cummax", cummax(self, dim), values, indices);
-}
-Pair cumminOut(const Tensor& self, int64_t dim, const Tensor& values, const Tensor& indices) {
-  return writePair("cummin", cummin(self, dim), values, indices);
-}
-void cummaxHelper(const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim) {
-  cummaxOut(self, dim, values, indices);
-}
-void cumminHelper(const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim) {
-  cumminOut(self, dim, values, indices);
+template <bool kMax>
+void runningInto(const Tensor& self, const Tensor& values, const Tensor& indices, int64_t dim) {
+  const auto [extremes, places] = running<kMax>(self, dim);
+  ops::writeOut(kRunningName<kMax>, values, extremes);
+  ops::writeOut(kRunningName<kMax>, indices, places);
 }
 
 #define WICK_VALUES_INDICES "(Tensor values, Tensor indices)"
 #define WICK_WRITTEN "(Tensor(a!) values, Tensor(b!) indices)"
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::max(Tensor self) -> Tensor", WICK_KERNEL(maxAll), kNoFlags, ops::shapes::reduced},
-    {"aten::min(Tensor self) -> Tensor", WICK_KERNEL(minAll), kNoFlags, ops::shapes::reduced},
+    {"aten::max(Tensor self) -> Tensor", WICK_KERNEL(extremeOfAll<true>), kNoFlags,
+     ops::shapes::reduced},
+    {"aten::min(Tensor self) -> Tensor", WICK_KERNEL(extremeOfAll<false>), kNoFlags,
+     ops::shapes::reduced},
     {"aten::max.dim(Tensor self, int dim, bool keepdim=False) -> " WICK_VALUES_INDICES,
      WICK_KERNEL(maxDim), kNoFlags, ops::shapes::reducedWithIndices},
     {"aten::min.dim(Tensor self, int dim, bool keepdim=False) -> " WICK_VALUES_INDICES,
      WICK_KERNEL(minDim), kNoFlags, ops::shapes::reducedWithIndices},
     {"aten::max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) "
      "max_values) -> " WICK_WRITTEN,
-     WICK_KERNEL(maxDimOut)},
+     &ops::outForm},
     {"aten::min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) "
      "min_indices) -> " WICK_WRITTEN,
-     WICK_KERNEL(minDimOut)},
+     &ops::outForm},
     {"aten::amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", WICK_KERNEL(amax),
      kOutForm, ops::shapes::reduced},
     {"aten::amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor", WICK_KERNEL(amin),
@@ -301,28 +272,29 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(aminmax)},
     {"aten::aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, "
      "Tensor(b!) max) -> (Tensor(a!) min, Tensor(b!) max)",
-     WICK_KERNEL(aminmaxOut)},
-    {"aten::_aminmax(Tensor self) -> (Tensor, Tensor)", WICK_KERNEL(aminmaxAll)},
+     &ops::outForm},
+    {"aten::_aminmax(Tensor self) -> (Tensor, Tensor)",
+     WICK_LAMBDA([](const Tensor& self) { return aminmax(self, std::nullopt, false); })},
     {"aten::_aminmax.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor, Tensor)",
      WICK_KERNEL(aminmaxDim)},
     {"aten::argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", WICK_KERNEL(argmax),
      kOutForm | kNotDifferentiable, ops::shapes::reducedLong},
     {"aten::argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor", WICK_KERNEL(argmin),
      kOutForm | kNotDifferentiable, ops::shapes::reducedLong},
-    {"aten::cummax(Tensor self, int dim) -> " WICK_VALUES_INDICES, WICK_KERNEL(cummax), kNoFlags,
-     ops::shapes::likeFirstWithIndices},
-    {"aten::cummin(Tensor self, int dim) -> " WICK_VALUES_INDICES, WICK_KERNEL(cummin), kNoFlags,
-     ops::shapes::likeFirstWithIndices},
+    {"aten::cummax(Tensor self, int dim) -> " WICK_VALUES_INDICES, WICK_KERNEL(running<true>),
+     kNoFlags, ops::shapes::likeFirstWithIndices},
+    {"aten::cummin(Tensor self, int dim) -> " WICK_VALUES_INDICES, WICK_KERNEL(running<false>),
+     kNoFlags, ops::shapes::likeFirstWithIndices},
     {"aten::cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) "
      "-> " WICK_WRITTEN,
-     WICK_KERNEL(cummaxOut)},
+     &ops::outForm},
     {"aten::cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) "
      "-> " WICK_WRITTEN,
-     WICK_KERNEL(cumminOut)},
+     &ops::outForm},
     {"aten::_cummax_helper(Tensor self, Tensor(a!) values, Tensor(b!) indices, int dim) -> ()",
-     WICK_KERNEL(cummaxHelper)},
+     WICK_KERNEL(runningInto<true>)},
     {"aten::_cummin_helper(Tensor self, Tensor(a!) values, Tensor(b!) indices, int dim) -> ()",
-     WICK_KERNEL(cumminHelper)},
+     WICK_KERNEL(runningInto<false>)},
 };
 
 const RegisterOperators kRegistered(kRecords);

@@ -9,6 +9,7 @@
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
+#include "runtime/ops/tensors/out_forms.h"
 #include "runtime/ops/tensors/pinning.h"
 
 namespace wick::ops {
@@ -53,21 +54,6 @@ Tensor full(DimVector size, Scalar value, TensorOptions o) {
 }
 Tensor scalarTensor(Scalar value, TensorOptions o) {
   return fillWith(Tensor::empty({}, o.dtypeOr(defaultDType()), deviceFor(o.device)), value);
-}
-
-Tensor filledOut(const char* op, const Tensor& out, IntSpan size, const Scalar& value) {
-  markWritten(op, out);
-  resizeTo(out, size);
-  return fillWith(out, value);
-}
-Tensor zerosOut(DimVector size, const Tensor& out) {
-  return filledOut("zeros", out, size, 0);
-}
-Tensor onesOut(DimVector size, const Tensor& out) {
-  return filledOut("ones", out, size, 1);
-}
-Tensor fullOut(DimVector size, Scalar value, const Tensor& out) {
-  return filledOut("full", out, size, value);
 }
 
 Tensor likeOf(const Tensor& self, const TensorOptions& o, std::optional<MemoryFormat> format) {
@@ -207,18 +193,16 @@ const OperatorRecord kRecords[] = {
      (&pinning<5, WICK_KERNEL(emptyStrided)>), kNotDifferentiable, shapes::made},
     {"aten::zeros(int[] size, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<4, &withLayouts<0, 2, WICK_KERNEL(zeros)>>), kNotDifferentiable, shapes::made},
-    {"aten::zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(zerosOut),
-     kNotDifferentiable},
+    {"aten::zeros.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kNotDifferentiable},
     {"aten::_efficientzerotensor(int[] size, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<4, WICK_KERNEL(zeros)>), kNotDifferentiable, shapes::made},
     {"aten::ones(int[] size, *, " WICK_OPTIONS ") -> Tensor", (&pinning<4, WICK_KERNEL(ones)>),
      kNotDifferentiable, shapes::made},
-    {"aten::ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(onesOut),
-     kNotDifferentiable},
+    {"aten::ones.out(int[] size, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kNotDifferentiable},
     {"aten::full(int[] size, Scalar fill_value, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<5, WICK_KERNEL(full)>), kNotDifferentiable, shapes::filled},
-    {"aten::full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)",
-     WICK_KERNEL(fullOut), kNotDifferentiable},
+    {"aten::full.out(int[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)", &outForm,
+     kNotDifferentiable},
     {"aten::scalar_tensor(Scalar s, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<4, WICK_KERNEL(scalarTensor)>), kNotDifferentiable, shapes::numberTensor},
     {"aten::empty_like(Tensor self, *, " WICK_OPTIONS

@@ -12,7 +12,9 @@
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
+#include "runtime/ops/tensors/out_forms.h"
 #include "runtime/ops/tensors/pinning.h"
+#include "runtime/ops/typed.h"
 
 namespace wick::ops {
 
@@ -122,15 +124,6 @@ Tensor arangeStart(Scalar start, Scalar end, TensorOptions o) {
 Tensor arangeStep(Scalar start, Scalar end, Scalar step, TensorOptions o) {
   return arangeOf(start, end, step, o);
 }
-Tensor arangeStartOut(Scalar start, Scalar end, Scalar step, const Tensor& out) {
-  TensorOptions o;
-  o.dtype = out.dtype();
-  return writeOut("arange", out, arangeOf(start, end, step, o));
-}
-Tensor arangeOut(Scalar end, const Tensor& out) {
-  return arangeStartOut(0, end, 1, out);
-}
-
 Tensor rangeOf(Scalar start, Scalar end, Scalar step, const TensorOptions& o) {
   checkReal("range", {&start, &end, &step});
   double s = step.toDouble();
@@ -167,12 +160,6 @@ Tensor rangeStep(Scalar start, Scalar end, Scalar step, TensorOptions o) {
 Tensor range(Scalar start, Scalar end, TensorOptions o) {
   return rangeOf(start, end, 1, o);
 }
-Tensor rangeOut(Scalar start, Scalar end, Scalar step, const Tensor& out) {
-  TensorOptions o;
-  o.dtype = out.dtype();
-  return writeOut("range", out, rangeOf(start, end, step, o));
-}
-
 DType spacedDType(const char* op, const Scalar& start, const Scalar& end, const TensorOptions& o) {
   DType fallback =
       start.isComplex() || end.isComplex() ? toComplexType(defaultDType()) : defaultDType();
@@ -221,12 +208,6 @@ Tensor linspace(Scalar start, Scalar end, int64_t steps, TensorOptions o) {
   });
   return placed(t, o);
 }
-Tensor linspaceOut(Scalar start, Scalar end, int64_t steps, const Tensor& out) {
-  TensorOptions o;
-  o.dtype = out.dtype();
-  return writeOut("linspace", out, linspace(start, end, steps, o));
-}
-
 Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOptions o) {
   WICK_CHECK(steps >= 0, "number of steps must be non-negative");
   DType dtype = spacedDType("logspace", start, end, o);
@@ -248,12 +229,6 @@ Tensor logspace(Scalar start, Scalar end, int64_t steps, double base, TensorOpti
   });
   return placed(t, o);
 }
-Tensor logspaceOut(Scalar start, Scalar end, int64_t steps, double base, const Tensor& out) {
-  TensorOptions o;
-  o.dtype = out.dtype();
-  return writeOut("logspace", out, logspace(start, end, steps, base, o));
-}
-
 Tensor eyeOf(int64_t n, int64_t m, const TensorOptions& o) {
   WICK_CHECK(n >= 0, "n must be greater or equal to 0, got {}", n);
   WICK_CHECK(m >= 0, "m must be greater or equal to 0, got {}", m);
@@ -263,12 +238,6 @@ Tensor eyeOf(int64_t n, int64_t m, const TensorOptions& o) {
 }
 Tensor eye(int64_t n, TensorOptions o) {
   return eyeOf(n, n, o);
-}
-Tensor eyeOut(int64_t n, const Tensor& out) {
-  return writeOut("eye", out, eyeOf(n, n, {}));
-}
-Tensor eyeMOut(int64_t n, int64_t m, const Tensor& out) {
-  return writeOut("eye", out, eyeOf(n, m, {}));
 }
 Tensor eyeM(int64_t n, int64_t m, TensorOptions o) {
   return eyeOf(n, m, o);
@@ -382,9 +351,6 @@ Tensor cosineWindow(const char* op, int64_t length, bool periodic, double alpha,
 Tensor hannPeriodic(int64_t length, bool periodic, TensorOptions o) {
   return cosineWindow("hann_window", length, periodic, 0.5, 0.5, o);
 }
-Tensor hann(int64_t length, TensorOptions o) {
-  return hannPeriodic(length, true, o);
-}
 Tensor hammingBeta(int64_t length, bool periodic, double alpha, double beta, TensorOptions o) {
   return cosineWindow("hamming_window", length, periodic, alpha, beta, o);
 }
@@ -394,30 +360,18 @@ Tensor hammingAlpha(int64_t length, bool periodic, double alpha, TensorOptions o
 Tensor hammingPeriodic(int64_t length, bool periodic, TensorOptions o) {
   return hammingBeta(length, periodic, 0.54, 0.46, o);
 }
-Tensor hamming(int64_t length, TensorOptions o) {
-  return hammingPeriodic(length, true, o);
-}
-
 Tensor bartlettPeriodic(int64_t length, bool periodic, TensorOptions o) {
   return window("bartlett_window", length, periodic, o, []<class C>(C i, int64_t n) {
     C v = i * static_cast<C>(2.0 / static_cast<double>(n - 1));
     return i <= static_cast<C>((n - 1) / 2) ? v : -v + C(2);
   });
 }
-Tensor bartlett(int64_t length, TensorOptions o) {
-  return bartlettPeriodic(length, true, o);
-}
-
 Tensor blackmanPeriodic(int64_t length, bool periodic, TensorOptions o) {
   return window("blackman_window", length, periodic, o, []<class C>(C i, int64_t n) {
     C angle = i * static_cast<C>(std::numbers::pi / static_cast<double>(n - 1));
     return std::cos(angle * C(4)) * C(0.08) - std::cos(angle * C(2)) * C(0.5) + C(0.42);
   });
 }
-Tensor blackman(int64_t length, TensorOptions o) {
-  return blackmanPeriodic(length, true, o);
-}
-
 Tensor kaiserBeta(int64_t length, bool periodic, double beta, TensorOptions o) {
   double peak = std::cyl_bessel_i(0.0, std::abs(beta));
   return window("kaiser_window", length, periodic, o, [&]<class C>(C i, int64_t n) {
@@ -430,8 +384,10 @@ Tensor kaiserBeta(int64_t length, bool periodic, double beta, TensorOptions o) {
 Tensor kaiserPeriodic(int64_t length, bool periodic, TensorOptions o) {
   return kaiserBeta(length, periodic, 12.0, o);
 }
-Tensor kaiser(int64_t length, TensorOptions o) {
-  return kaiserBeta(length, true, 12.0, o);
+// The overloads that do not say whether the window is periodic.
+template <auto kWindow>
+Tensor periodic(int64_t length, TensorOptions o) {
+  return kWindow(length, true, o);
 }
 
 Tensor vander(const Tensor& x, std::optional<int64_t> columns, bool increasing) {
@@ -483,9 +439,6 @@ std::vector<Tensor> meshgridOf(const std::vector<Tensor>& tensors, bool swap) {
   }
   return out;
 }
-std::vector<Tensor> meshgrid(std::vector<Tensor> tensors) {
-  return meshgridOf(tensors, false);
-}
 std::vector<Tensor> meshgridIndexing(std::vector<Tensor> tensors, std::string indexing) {
   WICK_CHECK(indexing == "ij" || indexing == "xy",
              "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: {}",
@@ -500,7 +453,7 @@ Tensor cartesianProd(std::vector<Tensor> tensors) {
   if (tensors.size() == 1) return tensors[0];
   std::vector<Tensor> grids = meshgridOf(tensors, false);
   Tensor t = Tensor::empty(DimVector{grids[0].numel(), static_cast<int64_t>(grids.size())},
-                           grids[0].dtype());
+                           grids[0].dtype(), grids[0].device());
   for (size_t i = 0; i < grids.size(); ++i)
     t.select(1, i).copyFrom(grids[i].reshape(DimVector{-1}));
   return t;
@@ -558,7 +511,7 @@ Tensor blockDiag(std::vector<Tensor> tensors) {
     rows += t.sizes()[0];
     cols += t.sizes()[1];
   }
-  Tensor out = Tensor::zeros(DimVector{rows, cols}, dtype);
+  Tensor out = Tensor::zeros(DimVector{rows, cols}, dtype, tensors[0].device());
   int64_t r = 0;
   int64_t c = 0;
   for (const Tensor& t : tensors) {
@@ -583,32 +536,30 @@ const OperatorRecord kRecords[] = {
      (&pinning<6, WICK_KERNEL(arangeStep)>), kNotDifferentiable, shapes::ranged},
     {"aten::arange.start_out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> "
      "Tensor(a!)",
-     WICK_KERNEL(arangeStartOut), kNotDifferentiable},
-    {"aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(arangeOut),
-     kNotDifferentiable},
+     &outForm, kNotDifferentiable},
+    {"aten::arange.out(Scalar end, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kNotDifferentiable},
     {"aten::range.step(Scalar start, Scalar end, Scalar step=1, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<6, WICK_KERNEL(rangeStep)>), kNotDifferentiable},
     {"aten::range(Scalar start, Scalar end, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<5, WICK_KERNEL(range)>), kNotDifferentiable},
     {"aten::range.out(Scalar start, Scalar end, Scalar step=1, *, Tensor(a!) out) -> Tensor(a!)",
-     WICK_KERNEL(rangeOut), kNotDifferentiable},
+     &outForm, kNotDifferentiable},
     {"aten::linspace(Scalar start, Scalar end, int steps, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<6, WICK_KERNEL(linspace)>), kNotDifferentiable},
     {"aten::linspace.out(Scalar start, Scalar end, int steps, *, Tensor(a!) out) -> Tensor(a!)",
-     WICK_KERNEL(linspaceOut), kNotDifferentiable},
+     &outForm, kNotDifferentiable},
     {"aten::logspace(Scalar start, Scalar end, int steps, float base=10., *, " WICK_OPTIONS
      ") -> Tensor",
      (&pinning<7, WICK_KERNEL(logspace)>), kNotDifferentiable},
     {"aten::logspace.out(Scalar start, Scalar end, int steps, float base=10., *, Tensor(a!) out) "
      "-> Tensor(a!)",
-     WICK_KERNEL(logspaceOut), kNotDifferentiable},
+     &outForm, kNotDifferentiable},
     {"aten::eye(int n, *, " WICK_OPTIONS ") -> Tensor", (&pinning<4, WICK_KERNEL(eye)>),
      kNotDifferentiable, shapes::identity},
     {"aten::eye.m(int n, int m, *, " WICK_OPTIONS ") -> Tensor", (&pinning<5, WICK_KERNEL(eyeM)>),
      kNotDifferentiable, shapes::identity},
-    {"aten::eye.out(int n, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(eyeOut),
-     kNotDifferentiable},
-    {"aten::eye.m_out(int n, int m, *, Tensor(a!) out) -> Tensor(a!)", WICK_KERNEL(eyeMOut),
+    {"aten::eye.out(int n, *, Tensor(a!) out) -> Tensor(a!)", &outForm, kNotDifferentiable},
+    {"aten::eye.m_out(int n, int m, *, Tensor(a!) out) -> Tensor(a!)", &outForm,
      kNotDifferentiable},
     {"aten::tril(Tensor self, int diagonal=0) -> Tensor", WICK_KERNEL(triangle<false>),
      kInplaceForm | kOutForm, shapes::likeFirst},
@@ -619,11 +570,11 @@ const OperatorRecord kRecords[] = {
     {"aten::triu_indices(int row, int col, int offset=0, *, " WICK_OPTIONS_OF("4") ") -> Tensor",
      (&pinning<6, WICK_KERNEL(triangleIndices<true>)>), kNotDifferentiable},
     {"aten::hann_window(int window_length, *, " WICK_OPTIONS ") -> Tensor",
-     (&pinning<4, WICK_KERNEL(hann)>), kNotDifferentiable},
+     (&pinning<4, WICK_KERNEL(periodic<hannPeriodic>)>), kNotDifferentiable},
     {"aten::hann_window.periodic(int window_length, bool periodic, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<5, WICK_KERNEL(hannPeriodic)>), kNotDifferentiable},
     {"aten::hamming_window(int window_length, *, " WICK_OPTIONS ") -> Tensor",
-     (&pinning<4, WICK_KERNEL(hamming)>), kNotDifferentiable},
+     (&pinning<4, WICK_KERNEL(periodic<hammingPeriodic>)>), kNotDifferentiable},
     {"aten::hamming_window.periodic(int window_length, bool periodic, *, " WICK_OPTIONS
      ") -> Tensor",
      (&pinning<5, WICK_KERNEL(hammingPeriodic)>), kNotDifferentiable},
@@ -634,17 +585,17 @@ const OperatorRecord kRecords[] = {
      "float beta, *, " WICK_OPTIONS ") -> Tensor",
      (&pinning<7, WICK_KERNEL(hammingBeta)>), kNotDifferentiable},
     {"aten::bartlett_window(int window_length, *, " WICK_OPTIONS ") -> Tensor",
-     (&pinning<4, WICK_KERNEL(bartlett)>), kNotDifferentiable},
+     (&pinning<4, WICK_KERNEL(periodic<bartlettPeriodic>)>), kNotDifferentiable},
     {"aten::bartlett_window.periodic(int window_length, bool periodic, *, " WICK_OPTIONS
      ") -> Tensor",
      (&pinning<5, WICK_KERNEL(bartlettPeriodic)>), kNotDifferentiable},
     {"aten::blackman_window(int window_length, *, " WICK_OPTIONS ") -> Tensor",
-     (&pinning<4, WICK_KERNEL(blackman)>), kNotDifferentiable},
+     (&pinning<4, WICK_KERNEL(periodic<blackmanPeriodic>)>), kNotDifferentiable},
     {"aten::blackman_window.periodic(int window_length, bool periodic, *, " WICK_OPTIONS
      ") -> Tensor",
      (&pinning<5, WICK_KERNEL(blackmanPeriodic)>), kNotDifferentiable},
     {"aten::kaiser_window(int window_length, *, " WICK_OPTIONS ") -> Tensor",
-     (&pinning<4, WICK_KERNEL(kaiser)>), kNotDifferentiable},
+     (&pinning<4, WICK_KERNEL(periodic<kaiserPeriodic>)>), kNotDifferentiable},
     {"aten::kaiser_window.periodic(int window_length, bool periodic, *, " WICK_OPTIONS
      ") -> Tensor",
      (&pinning<5, WICK_KERNEL(kaiserPeriodic)>), kNotDifferentiable},
@@ -652,7 +603,9 @@ const OperatorRecord kRecords[] = {
      ") -> Tensor",
      (&pinning<6, WICK_KERNEL(kaiserBeta)>), kNotDifferentiable},
     {"aten::vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", WICK_KERNEL(vander)},
-    {"aten::meshgrid(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(meshgrid), kMayReturnArgument},
+    {"aten::meshgrid(Tensor[] tensors) -> Tensor[]",
+     WICK_LAMBDA([](std::vector<Tensor> tensors) { return meshgridOf(tensors, false); }),
+     kMayReturnArgument},
     {"aten::meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]",
      WICK_KERNEL(meshgridIndexing), kMayReturnArgument},
     {"aten::cartesian_prod(Tensor[] tensors) -> Tensor", WICK_KERNEL(cartesianProd),
