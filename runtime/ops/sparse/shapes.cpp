@@ -7,6 +7,7 @@
 #include "ir/operator.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/sparse/coordinates.h"
+#include "runtime/ops/views/moved_dims.h"
 
 namespace wick::ops::sparse {
 
@@ -118,26 +119,7 @@ Tensor matrixTransposed(const Tensor& self) {
   return transpose(self, -2, -1);
 }
 Tensor movedims(const Tensor& self, DimVector source, DimVector destination) {
-  WICK_CHECK(source.size() == destination.size(),
-             "movedim: Invalid source or destination dims: source ({}) and destination ({}) must "
-             "contain the same number of dims",
-             formatInts(source), formatInts(destination));
-  DimVector order(static_cast<size_t>(self.dim()), -1);
-  std::vector<bool> used(order.size(), false);
-  for (size_t i = 0; i < source.size(); ++i) {
-    const int64_t from = wrapDim(source[i], self.dim()), to = wrapDim(destination[i], self.dim());
-    WICK_CHECK(self.dim() > 0 && !used[from] && order[to] < 0, "movedim: repeated dim in {} or {}",
-               formatInts(source), formatInts(destination));
-    used[from] = true;
-    order[to] = from;
-  }
-  int64_t next = 0;
-  for (int64_t& d : order) {
-    if (d >= 0) continue;
-    while (used[next]) ++next;
-    d = next++;
-  }
-  return permute(self, order);
+  return permute(self, ops::movedDims(self.dim(), source, destination));
 }
 Tensor movedim(const Tensor& self, int64_t source, int64_t destination) {
   return movedims(self, DimVector{source}, DimVector{destination});

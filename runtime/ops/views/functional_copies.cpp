@@ -175,13 +175,6 @@ void einsumSublist(CallFrame& frame) {
   frame.results[0] = IValue(kEinsum(equation, operands, IValue()));
 }
 
-Tensor viewCopy(const Tensor& self, const DimVector& size) {
-  return self.view(size).clone(MemoryFormat::Contiguous);
-}
-Tensor expandCopy(const Tensor& self, const DimVector& size, bool) {
-  return self.expand(size).clone(MemoryFormat::Contiguous);
-}
-
 constexpr OperatorRecord kRecords[] = {
     {"aten::copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", WICK_KERNEL(copyOf)},
     {"aten::resize(Tensor self, int[] size, *, MemoryFormat? memory_format=None) -> Tensor",
@@ -225,24 +218,6 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(rowwisePrune), kNotDifferentiable},
     {"prim::add_optional(Tensor(a) input, Tensor? bias) -> Tensor(a)", WICK_KERNEL(addOptional)},
     {"aten::einsum.sublist(Tensor a, ...) -> Tensor", &einsumSublist},
-    {"prim::view_copy(Tensor self, int[] size) -> Tensor", WICK_KERNEL(viewCopy)},
-    {"prim::reshape_copy(Tensor self, int[] shape) -> Tensor",
-     WICK_LAMBDA([](const Tensor& t, const DimVector& shape) {
-       return t.reshape(shape).clone(MemoryFormat::Contiguous);
-     })},
-    {"prim::expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor",
-     WICK_KERNEL(expandCopy)},
-    {"prim::expand_as_copy(Tensor self, Tensor other) -> Tensor",
-     WICK_LAMBDA([](const Tensor& t, const Tensor& other) {
-       return t.expand(other.sizes()).clone(MemoryFormat::Contiguous);
-     })},
-    {"prim::squeeze_copy(Tensor self) -> Tensor", WICK_LAMBDA([](const Tensor& t) {
-       DimVector sizes;
-       for (int64_t n : t.sizes()) {
-         if (n != 1) sizes.push_back(n);
-       }
-       return t.reshape(sizes).clone(MemoryFormat::Contiguous);
-     })},
     {"prim::squeeze_copy.dim(Tensor self, int dim) -> Tensor",
      WICK_LAMBDA([](const Tensor& t, int64_t d) { return t.squeeze(d).clone(); })},
     {"prim::unsqueeze_copy(Tensor self, int dim) -> Tensor",

@@ -6,6 +6,7 @@
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/shapes/shape_rules.h"
+#include "runtime/ops/views/moved_dims.h"
 
 namespace wick::ops {
 
@@ -37,6 +38,32 @@ Tensor diagonalView(const Tensor& self, int64_t offset, int64_t dim1, int64_t di
   out_sizes.push_back(length);
   out_strides.push_back(self.strides()[a] + self.strides()[b]);
   return self.asStrided(out_sizes, out_strides, start);
+}
+
+DimVector movedDims(int64_t n, const DimVector& source, const DimVector& destination) {
+  WICK_CHECK(source.size() == destination.size(),
+             "movedim: Invalid source or destination dims: source ({} dims) should contain the "
+             "same number of dims as destination ({} dims)",
+             formatInts(source), formatInts(destination));
+  DimVector order(n, -1);
+  std::vector<bool> used(n, false);
+  for (size_t i = 0; i < source.size(); ++i) {
+    int64_t from = wrapDim(source[i], n);
+    int64_t to = wrapDim(destination[i], n);
+    if (n == 0) continue;
+    WICK_CHECK(!used[from], "movedim: repeated dim in `source` ({})", formatInts(source));
+    WICK_CHECK(order[to] < 0, "movedim: repeated dim in `destination` ({})",
+               formatInts(destination));
+    used[from] = true;
+    order[to] = from;
+  }
+  int64_t next = 0;
+  for (int64_t& d : order) {
+    if (d >= 0) continue;
+    while (used[next]) ++next;
+    d = next++;
+  }
+  return order;
 }
 
 namespace {
@@ -266,30 +293,7 @@ Tensor matrixH(const Tensor& self) {
 }
 
 Tensor movedimList(const Tensor& self, DimVector source, DimVector destination) {
-  WICK_CHECK(source.size() == destination.size(),
-             "movedim: Invalid source or destination dims: source ({} dims) should contain the "
-             "same number of dims as destination ({} dims)",
-             formatInts(source), formatInts(destination));
-  int64_t n = self.dim();
-  DimVector order(n, -1);
-  std::vector<bool> used(n, false);
-  for (size_t i = 0; i < source.size(); ++i) {
-    int64_t from = wrapDim(source[i], n);
-    int64_t to = wrapDim(destination[i], n);
-    if (n == 0) continue;
-    WICK_CHECK(!used[from], "movedim: repeated dim in `source` ({})", formatInts(source));
-    WICK_CHECK(order[to] < 0, "movedim: repeated dim in `destination` ({})",
-               formatInts(destination));
-    used[from] = true;
-    order[to] = from;
-  }
-  int64_t next = 0;
-  for (int64_t& d : order) {
-    if (d >= 0) continue;
-    while (used[next]) ++next;
-    d = next++;
-  }
-  return self.permute(order);
+  return self.permute(movedDims(self.dim(), source, destination));
 }
 
 Tensor movedim(const Tensor& self, int64_t source, int64_t destination) {
@@ -423,28 +427,14 @@ Tensor adopt(const Tensor& self, const Tensor& shape) {
   return self;
 }
 
-Tensor squeezeInplace(const Tensor& self) {
-  return adopt(self, squeeze(self));
-}
-Tensor squeezeDimInplace(const Tensor& self, int64_t dim) {
-  return adopt(self, self.squeeze(dim));
-}
-Tensor squeezeDimsInplace(const Tensor& self, const DimVector& dims) {
-  return adopt(self, squeezeDims(self, dims));
-}
-Tensor unsqueezeInplace(const Tensor& self, int64_t dim) {
-  return adopt(self, self.unsqueeze(dim));
-}
-Tensor transposeInplace(const Tensor& self, int64_t a, int64_t b) {
-  return adopt(self, self.transpose(a, b));
-}
-Tensor tInplace(const Tensor& self) {
-  return adopt(self, t(self));
-}
-Tensor asStridedInplace(const Tensor& self, DimVector size, DimVector stride,
-                        std::optional<int64_t> offset) {
-  return adopt(self, asStrided(self, size, stride, offset));
-}
+template <auto F>
+struct InPlaceOf;
+template <class... Ps, Tensor (*F)(const Tensor&, Ps...)>
+struct InPlaceOf<F> {
+  static Tensor call(const Tensor& self, Ps... args) {
+    return adopt(self, F(self, std::forward<Ps>(args)...));
+  }
+};
 
 // The operators named …_copy: the same, on memory of their own.
 template <auto F>
@@ -457,44 +447,52 @@ struct CopyOf<F> {
 };
 #define WICK_COPY_KERNEL(function) WICK_KERNEL(CopyOf<&function>::call)
 
+// A view and its copy, with the arguments behind the first.
+#define WICK_VIEW(name, overload, arguments, function, rule)                                   \
+  {"aten::" name overload "(Tensor(a) self" arguments ") -> Tensor(a)", WICK_KERNEL(function), \
+   kNoFlags, rule},                                                                            \
+  {                                                                                            \
+    "aten::" name "_copy" overload "(Tensor self" arguments ") -> Tensor",                     \
+        WICK_COPY_KERNEL(function), kOutForm, rule                                             \
+  }
+#define WICK_IN_PLACE(name, arguments, function)                  \
+  {                                                               \
+    "aten::" name "(Tensor(a!) self" arguments ") -> Tensor(a!)", \
+        WICK_KERNEL(InPlaceOf<&function>::call), kChangesMetadata \
+  }
+
 const OperatorRecord kRecords[] = {
     {"aten::view(Tensor(a) self, int[] size) -> Tensor(a)", WICK_KERNEL(view), kNoFlags,
      shapes::view},
-    {"aten::view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)", WICK_KERNEL(viewDType)},
+    WICK_VIEW("view", ".dtype", ", ScalarType dtype", viewDType, nullptr),
     {"aten::view_as(Tensor(a) self, Tensor other) -> Tensor(a)", WICK_KERNEL(viewAs), kNoFlags,
      shapes::viewAs},
     {"aten::reshape(Tensor(a) self, int[] shape) -> Tensor(a)", WICK_KERNEL(reshape), kNoFlags,
      shapes::view},
     {"aten::reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", WICK_KERNEL(reshapeAs),
      kNoFlags, shapes::viewAs},
-    {"aten::_reshape_alias(Tensor(a) self, int[] size, int[] stride) -> Tensor(a)",
-     WICK_KERNEL(reshapeAlias), kNoFlags, shapes::view},
+    WICK_VIEW("_reshape_alias", "", ", int[] size, int[] stride", reshapeAlias, shapes::view),
     {"aten::_unsafe_view(Tensor self, int[] size) -> Tensor", WICK_KERNEL(view), kNoFlags,
      shapes::view},
     {"aten::ravel(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(ravel), kNoFlags, shapes::flattened},
-    {"aten::alias(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(alias), kNoFlags, shapes::likeFirst},
+    WICK_VIEW("alias", "", "", alias, shapes::likeFirst),
     {"aten::detach(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(detach), kNotDifferentiable,
      shapes::likeFirst},
     {"aten::flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
      WICK_KERNEL(flatten), kNoFlags, shapes::flattened},
     {"aten::unflatten.int(Tensor(a) self, int dim, int[] sizes) -> Tensor(a)",
      WICK_KERNEL(unflatten), kNoFlags, shapes::unflattened},
-    {"aten::squeeze(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(squeeze), kNoFlags,
-     shapes::squeezed},
-    {"aten::squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)", WICK_KERNEL(squeezeDim), kNoFlags,
-     shapes::squeezedDim},
-    {"aten::squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)", WICK_KERNEL(squeezeDims)},
-    {"aten::unsqueeze(Tensor(a) self, int dim) -> Tensor(a)", WICK_KERNEL(unsqueeze), kNoFlags,
-     shapes::unsqueezed},
-    {"aten::transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", WICK_KERNEL(transpose),
-     kNoFlags, shapes::transposed},
+    WICK_VIEW("squeeze", "", "", squeeze, shapes::squeezed),
+    WICK_VIEW("squeeze", ".dim", ", int dim", squeezeDim, shapes::squeezedDim),
+    WICK_VIEW("squeeze", ".dims", ", int[] dim", squeezeDims, nullptr),
+    WICK_VIEW("unsqueeze", "", ", int dim", unsqueeze, shapes::unsqueezed),
+    WICK_VIEW("transpose", ".int", ", int dim0, int dim1", transpose, shapes::transposed),
     {"aten::swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)", WICK_KERNEL(transpose),
      kNoFlags, shapes::transposed},
     {"aten::swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)", WICK_KERNEL(transpose),
      kNoFlags, shapes::transposed},
-    {"aten::t(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(t), kNoFlags, shapes::transposedMatrix},
-    {"aten::permute(Tensor(a) self, int[] dims) -> Tensor(a)", WICK_KERNEL(permute), kNoFlags,
-     shapes::permuted},
+    WICK_VIEW("t", "", "", t, shapes::transposedMatrix),
+    WICK_VIEW("permute", "", ", int[] dims", permute, shapes::permuted),
     {"aten::numpy_T(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(numpyT), kNoFlags,
      shapes::reversedDims},
     {"aten::numpy_T.a(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(numpyT), kNoFlags,
@@ -515,34 +513,29 @@ const OperatorRecord kRecords[] = {
      WICK_KERNEL(movedimList), kNoFlags, shapes::movedDim},
     {"aten::movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
      WICK_KERNEL(movedim), kNoFlags, shapes::movedDim},
-    {"aten::expand(Tensor(a) self, int[] size, *, bool implicit=False) -> Tensor(a)",
-     WICK_KERNEL(expand), kNoFlags, shapes::expanded},
+    WICK_VIEW("expand", "", ", int[] size, *, bool implicit=False", expand, shapes::expanded),
     {"aten::expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", WICK_KERNEL(expandAs), kNoFlags,
      shapes::viewAs},
     {"aten::broadcast_to(Tensor(a) self, int[] size) -> Tensor(a)", WICK_KERNEL(broadcastTo),
      kNoFlags, shapes::broadcastTo},
     {"aten::broadcast_tensors(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(broadcastTensors),
      kMayReturnArgument},
-    {"aten::select.int(Tensor(a) self, int dim, int index) -> Tensor(a)", WICK_KERNEL(select),
-     kNoFlags, shapes::selected},
+    WICK_VIEW("select", ".int", ", int dim, int index", select, shapes::selected),
     {"aten::slice.Tensor(Tensor(a) self, int dim=0, int? start=None, int? end=None, int step=1) -> "
      "Tensor(a)",
      WICK_KERNEL(slice), kNoFlags, shapes::sliced},
-    {"aten::narrow(Tensor(a) self, int dim, int start, int length) -> Tensor(a)",
-     WICK_KERNEL(narrow), kNoFlags, shapes::narrowed},
+    WICK_VIEW("narrow", "", ", int dim, int start, int length", narrow, shapes::narrowed),
     {"aten::narrow.Tensor(Tensor(a) self, int dim, Tensor start, int length) -> Tensor(a)",
      WICK_KERNEL(narrowTensor), kNoFlags, shapes::narrowed},
-    {"aten::diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-     WICK_KERNEL(diagonalView), kNoFlags, shapes::diagonal},
+    WICK_VIEW("diagonal", "", ", int offset=0, int dim1=0, int dim2=1", diagonalView,
+              shapes::diagonal),
     {"aten::linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)",
      WICK_KERNEL(diagonalView), kNoFlags, shapes::diagonal},
-    {"aten::as_strided(Tensor(a) self, int[] size, int[] stride, int? storage_offset=None) -> "
-     "Tensor(a)",
-     WICK_KERNEL(asStrided), kNoFlags, shapes::strided},
-    {"aten::unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
-     WICK_KERNEL(unfold), kNoFlags, shapes::unfolded},
-    {"aten::view_as_real(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(viewAsReal)},
-    {"aten::view_as_complex(Tensor(a) self) -> Tensor(a)", WICK_KERNEL(viewAsComplex)},
+    WICK_VIEW("as_strided", "", ", int[] size, int[] stride, int? storage_offset=None", asStrided,
+              shapes::strided),
+    WICK_VIEW("unfold", "", ", int dimension, int size, int step", unfold, shapes::unfolded),
+    WICK_VIEW("view_as_real", "", "", viewAsReal, nullptr),
+    WICK_VIEW("view_as_complex", "", "", viewAsComplex, nullptr),
     {"aten::atleast_1d(Tensor self) -> Tensor", WICK_KERNEL(atleast1d), kMayReturnArgument},
     {"aten::atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(eachOf<atleast1d>),
      kMayReturnArgument},
@@ -553,68 +546,28 @@ const OperatorRecord kRecords[] = {
     {"aten::atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]", WICK_KERNEL(eachOf<atleast3d>),
      kMayReturnArgument},
 
-    {"aten::squeeze_(Tensor(a!) self) -> Tensor(a!)", WICK_KERNEL(squeezeInplace),
-     kChangesMetadata},
-    {"aten::squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)", WICK_KERNEL(squeezeDimInplace),
-     kChangesMetadata},
-    {"aten::squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)",
-     WICK_KERNEL(squeezeDimsInplace), kChangesMetadata},
-    {"aten::unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)", WICK_KERNEL(unsqueezeInplace),
-     kChangesMetadata},
-    {"aten::transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
-     WICK_KERNEL(transposeInplace), kChangesMetadata},
-    {"aten::swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)",
-     WICK_KERNEL(transposeInplace), kChangesMetadata},
-    {"aten::swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)",
-     WICK_KERNEL(transposeInplace), kChangesMetadata},
-    {"aten::t_(Tensor(a!) self) -> Tensor(a!)", WICK_KERNEL(tInplace), kChangesMetadata},
-    {"aten::as_strided_(Tensor(a!) self, int[] size, int[] stride, int? storage_offset=None) -> "
-     "Tensor(a!)",
-     WICK_KERNEL(asStridedInplace), kChangesMetadata},
-
-    {"aten::alias_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(alias), kOutForm,
-     shapes::likeFirst},
+    WICK_IN_PLACE("squeeze_", "", squeeze),
+    WICK_IN_PLACE("squeeze_.dim", ", int dim", squeezeDim),
+    WICK_IN_PLACE("squeeze_.dims", ", int[] dim", squeezeDims),
+    WICK_IN_PLACE("unsqueeze_", ", int dim", unsqueeze),
+    WICK_IN_PLACE("transpose_", ", int dim0, int dim1", transpose),
+    WICK_IN_PLACE("swapaxes_", ", int axis0, int axis1", transpose),
+    WICK_IN_PLACE("swapdims_", ", int dim0, int dim1", transpose),
+    WICK_IN_PLACE("t_", "", t),
+    WICK_IN_PLACE("as_strided_", ", int[] size, int[] stride, int? storage_offset=None", asStrided),
+    {"prim::view_copy(Tensor self, int[] size) -> Tensor", WICK_COPY_KERNEL(view)},
+    {"prim::reshape_copy(Tensor self, int[] shape) -> Tensor", WICK_COPY_KERNEL(reshape)},
+    {"prim::expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor",
+     WICK_COPY_KERNEL(expand)},
+    {"prim::expand_as_copy(Tensor self, Tensor other) -> Tensor", WICK_COPY_KERNEL(expandAs)},
+    {"prim::squeeze_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(squeeze)},
     {"aten::detach_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(detach),
      kOutForm | kNotDifferentiable, shapes::likeFirst},
     {"aten::view_copy(Tensor self, int[] size) -> Tensor", WICK_COPY_KERNEL(reshape), kOutForm,
      shapes::view},
-    {"aten::view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", WICK_COPY_KERNEL(viewDType),
-     kOutForm},
-    {"aten::_reshape_alias_copy(Tensor self, int[] size, int[] stride) -> Tensor",
-     WICK_COPY_KERNEL(reshapeAlias), kOutForm, shapes::view},
-    {"aten::squeeze_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(squeeze), kOutForm,
-     shapes::squeezed},
-    {"aten::squeeze_copy.dim(Tensor self, int dim) -> Tensor", WICK_COPY_KERNEL(squeezeDim),
-     kOutForm, shapes::squeezedDim},
-    {"aten::squeeze_copy.dims(Tensor self, int[] dim) -> Tensor", WICK_COPY_KERNEL(squeezeDims),
-     kOutForm},
-    {"aten::unsqueeze_copy(Tensor self, int dim) -> Tensor", WICK_COPY_KERNEL(unsqueeze), kOutForm,
-     shapes::unsqueezed},
-    {"aten::transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor",
-     WICK_COPY_KERNEL(transpose), kOutForm, shapes::transposed},
-    {"aten::t_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(t), kOutForm,
-     shapes::transposedMatrix},
-    {"aten::permute_copy(Tensor self, int[] dims) -> Tensor", WICK_COPY_KERNEL(permute), kOutForm,
-     shapes::permuted},
-    {"aten::expand_copy(Tensor self, int[] size, *, bool implicit=False) -> Tensor",
-     WICK_COPY_KERNEL(expand), kOutForm, shapes::expanded},
-    {"aten::select_copy.int(Tensor self, int dim, int index) -> Tensor", WICK_COPY_KERNEL(select),
-     kOutForm, shapes::selected},
     {"aten::slice_copy.Tensor(Tensor self, int dim=0, int? start=None, int? end=None, int step=1) "
      "-> Tensor",
      WICK_COPY_KERNEL(slice), kNoFlags, shapes::sliced},
-    {"aten::narrow_copy(Tensor self, int dim, int start, int length) -> Tensor",
-     WICK_COPY_KERNEL(narrow), kOutForm, shapes::narrowed},
-    {"aten::diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor",
-     WICK_COPY_KERNEL(diagonalView), kOutForm, shapes::diagonal},
-    {"aten::as_strided_copy(Tensor self, int[] size, int[] stride, int? storage_offset=None) -> "
-     "Tensor",
-     WICK_COPY_KERNEL(asStrided), kOutForm, shapes::strided},
-    {"aten::unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor",
-     WICK_COPY_KERNEL(unfold), kOutForm, shapes::unfolded},
-    {"aten::view_as_real_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(viewAsReal), kOutForm},
-    {"aten::view_as_complex_copy(Tensor self) -> Tensor", WICK_COPY_KERNEL(viewAsComplex),
-     kOutForm},
 };
 
 const OperatorAlias kAliases[] = {
