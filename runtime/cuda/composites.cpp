@@ -204,63 +204,6 @@ Tensor combinations(const Tensor& self, int64_t r, bool repeat) {
   return kIndexSelect(self, int64_t{0}, tableOn(self.device(), places.reshape(DimVector{-1})))
       .reshape(places.sizes());
 }
-Tensor cartesianProd(const std::vector<Tensor>& tensors) {
-  static const OperatorHandle kMeshgrid{"aten::meshgrid", "indexing"};
-  for (const Tensor& t : tensors) {
-    WICK_CHECK(t.dim() == 1, "Expect a 1D vector, but got shape {}", formatInts(t.sizes()));
-  }
-  if (tensors.size() == 1) return tensors[0];
-  std::vector<Tensor> columns;
-  for (const Tensor& grid : kMeshgrid.all(tensors, std::string("ij"))[0].toTensors()) {
-    columns.push_back(grid.reshape(DimVector{-1}));
-  }
-  return ops::stack(columns, 1);
-}
-Tensor blockDiag(const std::vector<Tensor>& given) {
-  std::vector<Tensor> tensors = given;
-  WICK_CHECK(!tensors.empty(), "block_diag: expected one or more tensors");
-  DType dtype = tensors[0].dtype();
-  int64_t rows = 0, columns = 0;
-  for (Tensor& t : tensors) {
-    WICK_CHECK(t.dim() <= 2,
-               "block_diag: Input tensors must have 2 or fewer dimensions. Input has {} dimensions",
-               t.dim());
-    dtype = promoteTypes(dtype, t.dtype());
-    if (t.dim() < 2) t = t.reshape(DimVector{1, t.numel()});
-    rows += t.size(0);
-    columns += t.size(1);
-  }
-  const Tensor out = Tensor::zeros(DimVector{rows, columns}, dtype, tensors[0].device());
-  int64_t r = 0, c = 0;
-  for (const Tensor& t : tensors) {
-    out.narrow(0, r, t.size(0)).narrow(1, c, t.size(1)).copyFrom(t);
-    r += t.size(0);
-    c += t.size(1);
-  }
-  return out;
-}
-
-Tensor oneHot(const Tensor& self, int64_t classes) {
-  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""},
-      kScatter{"aten::scatter", "value"};
-  WICK_CHECK(self.dtype() == DType::Long, "one_hot is only applicable to index tensor.");
-  if (self.numel() == 0) {
-    WICK_CHECK(classes > 0, "Can not infer total number of classes from empty tensor.");
-  } else {
-    const auto largest = kAmax(self).item<int64_t>();
-    WICK_CHECK(kAmin(self).item<int64_t>() >= 0, "Class values must be non-negative.");
-    if (classes == -1) {
-      WICK_CHECK(largest < INT64_MAX, "one_hot: the class value {} is too large", largest);
-      classes = largest + 1;
-    }
-    WICK_CHECK(classes > 0, "num_classes should be positive");
-    WICK_CHECK(largest < classes, "Class values must be smaller than num_classes.");
-  }
-  DimVector sizes(self.sizes());
-  sizes.push_back(classes);
-  const Tensor out = Tensor::zeros(sizes, DType::Long, self.device());
-  return self.numel() == 0 ? out : kScatter(out, int64_t{-1}, self.unsqueeze(-1), Scalar(1));
-}
 // Rows that are longer than max_norm become that long.
 Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_norm,
                        double norm_type) {
@@ -349,8 +292,6 @@ const DeviceKernel kKernels[] = {
     {"aten::aminmax", WICK_KERNEL(aminmax)},
     {"aten::trace", WICK_KERNEL(trace)},
     {"aten::combinations", WICK_KERNEL(combinations)},
-    {"aten::cartesian_prod", WICK_KERNEL(cartesianProd)},
-    {"aten::block_diag", WICK_KERNEL(blockDiag)},
     {"aten::histc", WICK_KERNEL(histc)},
 };
 // ---- what the engine of pointwise operators has no definition for ----
@@ -465,7 +406,6 @@ const DeviceKernel kLast[] = {
     {"aten::nll_loss_nd", WICK_KERNEL(nllLoss)},
     {"aten::max.dim", WICK_KERNEL(extremeTruth<true>)},
     {"aten::min.dim", WICK_KERNEL(extremeTruth<false>)},
-    {"aten::one_hot", WICK_KERNEL(oneHot)},
     {"aten::nansum", WICK_KERNEL(nansum)},
     {"aten::nanmean", WICK_KERNEL(nanmean)},
     {"aten::embedding_renorm", WICK_KERNEL(embeddingRenorm)},

@@ -13,6 +13,7 @@
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/common_calls.h"
+#include "runtime/ops/indexing/quantiles.h"
 #include "runtime/ops/layers/losses.h"
 
 namespace wick::cuda {
@@ -169,24 +170,12 @@ extern "C" __global__ void __launch_bounds__(256) quantiles(const __grid_constan
 )";
 Tensor quantileIn(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
                   const std::string& how, bool ignore_nan) {
-  static const OperatorHandle kSort{"aten::sort", ""};
-  WICK_CHECK(self.numel() > 0, "quantile() input tensor must be non-empty");
-  WICK_CHECK(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor");
-  WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
-             "quantile() input tensor must be either float or double dtype");
-  WICK_CHECK(self.dtype() == q.dtype(),
-             "quantile() q tensor must be same dtype as the input tensor");
   const bool exact = how == "lower" || how == "higher" || how == "nearest";
   WICK_CHECK(exact || how == "linear" || how == "midpoint",
              "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
              "but got {}",
              how);
-  const int64_t d = wrapDim(dim.value_or(0), self.dim());
-  const Tensor input = dim ? self : self.reshape(DimVector{-1});
-  const Tensor moved = kSort.all(input.dim() == 0 ? input.unsqueeze(0) : input, d, false)[0]
-                           .toTensor()
-                           .transpose(d, -1)
-                           .contiguous();
+  const Tensor moved = ops::sortedForQuantiles(self, q, dim);
   const Tensor fractions = q.contiguous();
   DimVector sizes(moved.sizes());
   sizes.back() = fractions.numel();
@@ -211,18 +200,7 @@ Tensor quantileIn(const Tensor& self, const Tensor& q, std::optional<int64_t> di
     words.push_back(device.complaint("quantile() q values must be in the range [0, 1]"));
     launchText(device, text, "quantiles", gridFor(values.numel(), device), words);
   }
-  // From [.., the dimension last] to the fractions first.
-  Tensor back = values.transpose(d, values.dim() - 1);
-  DimVector order{d};
-  for (int64_t i = 0; i < back.dim(); ++i) {
-    if (i != d) order.push_back(i);
-  }
-  back = back.permute(order);
-  if (keepdim && dim && self.dim() > 0) back = back.unsqueeze(d + 1);
-  if (keepdim && !dim) {
-    for (int64_t i = 0; i < self.dim(); ++i) back = back.unsqueeze(1);
-  }
-  return (q.dim() == 0 ? back.select(0, 0) : back).contiguous();
+  return ops::quantilesFirst(values, self, q, dim, keepdim);
 }
 template <bool kIgnoreNan>
 Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,

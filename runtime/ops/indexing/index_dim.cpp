@@ -356,15 +356,14 @@ Tensor maskedScatter(const Tensor& self, const Tensor& mask, const Tensor& sourc
 }
 
 Tensor oneHot(const Tensor& self, int64_t classes) {
+  static const OperatorHandle kAmin{"aten::amin", ""}, kAmax{"aten::amax", ""},
+      kScatter{"aten::scatter", "value"};
   WICK_CHECK(self.dtype() == DType::Long, "one_hot is only applicable to index tensor.");
-  Tensor flat = self.contiguous();
-  const int64_t* data = flat.data<int64_t>();
   if (self.numel() == 0) {
     WICK_CHECK(classes > 0, "Can not infer total number of classes from empty tensor.");
   } else {
-    int64_t largest = *std::max_element(data, data + flat.numel());
-    WICK_CHECK(*std::min_element(data, data + flat.numel()) >= 0,
-               "Class values must be non-negative.");
+    const auto largest = kAmax(self).item<int64_t>();
+    WICK_CHECK(kAmin(self).item<int64_t>() >= 0, "Class values must be non-negative.");
     if (classes == -1) {
       WICK_CHECK(largest < INT64_MAX, "one_hot: the class value {} is too large", largest);
       classes = largest + 1;
@@ -374,9 +373,8 @@ Tensor oneHot(const Tensor& self, int64_t classes) {
   }
   DimVector sizes(self.sizes());
   sizes.push_back(classes);
-  Tensor out = Tensor::zeros(sizes, DType::Long);
-  for (int64_t i = 0; i < flat.numel(); ++i) out.data<int64_t>()[i * classes + data[i]] = 1;
-  return out;
+  const Tensor out = Tensor::zeros(sizes, DType::Long, self.device());
+  return self.numel() == 0 ? out : kScatter(out, int64_t{-1}, self.unsqueeze(-1), Scalar(1));
 }
 
 constexpr uint32_t kBoth = kInplaceForm | kOutForm;

@@ -1,4 +1,6 @@
 // Quantiles along a dimension, or of all elements.
+#include "runtime/ops/indexing/quantiles.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,6 +11,38 @@
 #include "runtime/ops/common.h"
 
 namespace wick::ops {
+
+Tensor sortedForQuantiles(const Tensor& self, const Tensor& q, std::optional<int64_t> dim) {
+  WICK_CHECK(self.numel() > 0, "quantile() input tensor must be non-empty");
+  WICK_CHECK(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor");
+  WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
+             "quantile() input tensor must be either float or double dtype");
+  WICK_CHECK(self.dtype() == q.dtype(),
+             "quantile() q tensor must be same dtype as the input tensor");
+  const int64_t d = wrapDim(dim.value_or(0), self.dim());
+  const Tensor input = dim ? self : self.reshape(DimVector{-1});
+  static const OperatorHandle kSort{"aten::sort", ""};
+  return kSort.all(input.dim() == 0 ? input.unsqueeze(0) : input, d, false)[0]
+      .toTensor()
+      .transpose(d, -1)
+      .contiguous();
+}
+
+Tensor quantilesFirst(const Tensor& values, const Tensor& self, const Tensor& q,
+                      std::optional<int64_t> dim, bool keepdim) {
+  const int64_t d = wrapDim(dim.value_or(0), self.dim());
+  Tensor back = values.transpose(d, values.dim() - 1);
+  DimVector order{d};
+  for (int64_t i = 0; i < back.dim(); ++i) {
+    if (i != d) order.push_back(i);
+  }
+  back = back.permute(order);
+  if (keepdim && dim && self.dim() > 0) back = back.unsqueeze(d + 1);
+  if (keepdim && !dim) {
+    for (int64_t i = 0; i < self.dim(); ++i) back = back.unsqueeze(1);
+  }
+  return (q.dim() == 0 ? back.select(0, 0) : back).contiguous();
+}
 
 namespace {
 
@@ -43,20 +77,7 @@ T quantileOf(const T* sorted, T q, int64_t n, Interpolation mode) {
 Tensor quantileIn(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,
                   const std::string& interpolation, bool ignore_nan) {
   Interpolation how = interpolationNamed(interpolation);
-  WICK_CHECK(self.numel() > 0, "quantile() input tensor must be non-empty");
-  WICK_CHECK(q.dim() <= 1, "quantile() q must be a scalar or 1D tensor");
-  WICK_CHECK(self.dtype() == DType::Float || self.dtype() == DType::Double,
-             "quantile() input tensor must be either float or double dtype");
-  WICK_CHECK(self.dtype() == q.dtype(),
-             "quantile() q tensor must be same dtype as the input tensor");
-  int64_t d = wrapDim(dim.value_or(0), self.dim());
-  Tensor input = dim ? self : self.flatten();
-  static const OperatorHandle kSort{"aten::sort", ""};
-  // The dimension last, row-major.
-  const Tensor moved = kSort.all(input.dim() == 0 ? input.unsqueeze(0) : input, d, false)[0]
-                           .toTensor()
-                           .transpose(d, -1)
-                           .contiguous();
+  const Tensor moved = sortedForQuantiles(self, q, dim);
   const int64_t length = moved.size(-1);
   const int64_t count = moved.numel() / length;
   const Tensor fractions = q.contiguous();
@@ -80,18 +101,7 @@ Tensor quantileIn(const Tensor& self, const Tensor& q, std::optional<int64_t> di
       }
     }
   });
-  // From [.., the dimension last] to the fractions first.
-  Tensor back = values.transpose(d, values.dim() - 1);
-  DimVector order{d};
-  for (int64_t i = 0; i < back.dim(); ++i) {
-    if (i != d) order.push_back(i);
-  }
-  back = back.permute(order);
-  if (keepdim && dim && self.dim() > 0) back = back.unsqueeze(d + 1);
-  if (keepdim && !dim) {
-    for (int64_t i = 0; i < self.dim(); ++i) back = back.unsqueeze(1);
-  }
-  return (q.dim() == 0 ? back.select(0, 0) : back).contiguous();
+  return quantilesFirst(values, self, q, dim, keepdim);
 }
 template <bool kIgnoreNan>
 Tensor quantile(const Tensor& self, const Tensor& q, std::optional<int64_t> dim, bool keepdim,

@@ -348,29 +348,37 @@ Tensor rot90(const Tensor& self, int64_t k, DimVector dims) {
   }
 }
 
-DimVector leading(const Tensor& t, int64_t dims) {
-  return DimVector(t.sizes().begin(), t.sizes().begin() + dims);
-}
-
-Tensor shuffled(const Tensor& self, const DimVector& split, int64_t lead,
-                std::initializer_list<int64_t> tail, DimVector sizes) {
-  DimVector order;
-  for (int64_t d = 0; d < lead; ++d) order.push_back(d);
-  for (int64_t d : tail) order.push_back(lead + d);
-  return self.reshape(split).permute(order).clone(MemoryFormat::Contiguous).view(sizes);
-}
-
-Tensor pixelShuffle(const Tensor& self, int64_t factor) {
+// The last three dimensions of an image, and how far they are moved.
+struct Pixels {
+  int64_t channels, height, width, square;
+};
+Pixels pixelsOf(const char* op, const char* direction, const Tensor& self, int64_t factor) {
   WICK_CHECK(self.dim() >= 3,
-             "pixel_shuffle expects input to have at least 3 dimensions, but got input with {} "
-             "dimension(s)",
-             self.dim());
-  WICK_CHECK(factor > 0, "pixel_shuffle expects a positive upscale_factor, but got {}", factor);
-  int64_t c = self.size(-3);
-  int64_t h = self.size(-2);
-  int64_t w = self.size(-1);
-  int64_t square = 0;
-  WICK_CHECK(!__builtin_mul_overflow(factor, factor, &square) && c % square == 0,
+             "{} expects input to have at least 3 dimensions, but got input with {} dimension(s)",
+             op, self.dim());
+  WICK_CHECK(factor > 0, "{} expects a positive {}_factor, but got {}", op, direction, factor);
+  Pixels p{self.size(-3), self.size(-2), self.size(-1), 0};
+  WICK_CHECK(!__builtin_mul_overflow(factor, factor, &p.square), "{}: {}_factor {} is too large",
+             op, direction, factor);
+  return p;
+}
+// Splits the last three dimensions into five, which are put into another order and joined again.
+Tensor shuffled(const Tensor& self, const std::array<int64_t, 5>& parts,
+                const std::array<int64_t, 5>& places, const std::array<int64_t, 3>& joined) {
+  const int64_t lead = self.dim() - 3;
+  DimVector split(self.sizes().begin(), self.sizes().begin() + lead), order;
+  DimVector sizes = split;
+  for (int64_t d = 0; d < lead; ++d) order.push_back(d);
+  for (int64_t s : parts) split.push_back(s);
+  for (int64_t d : places) order.push_back(lead + d);
+  for (int64_t s : joined) sizes.push_back(s);
+  const Tensor out = self.reshape(split).permute(order).clone(MemoryFormat::Contiguous).view(sizes);
+  const MemoryFormat format = self.suggestMemoryFormat();
+  return self.dim() == 4 && format == MemoryFormat::ChannelsLast ? out.contiguous(format) : out;
+}
+Tensor pixelShuffle(const Tensor& self, int64_t factor) {
+  const auto [c, h, w, square] = pixelsOf("pixel_shuffle", "upscale", self, factor);
+  WICK_CHECK(c % square == 0,
              "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
              "of upscale_factor, but input.size(-3)={} is not divisible by {}",
              c, square);
@@ -378,25 +386,11 @@ Tensor pixelShuffle(const Tensor& self, int64_t factor) {
   WICK_CHECK(
       !__builtin_mul_overflow(h, factor, &height) && !__builtin_mul_overflow(w, factor, &width),
       "pixel_shuffle: upscale_factor {} is too large", factor);
-  MemoryFormat format = self.suggestMemoryFormat();
-  int64_t lead = self.dim() - 3;
-  DimVector split = leading(self, lead);
-  DimVector sizes = split;
-  for (int64_t s : {c / square, factor, factor, h, w}) split.push_back(s);
-  for (int64_t s : {c / square, height, width}) sizes.push_back(s);
-  Tensor out = shuffled(self, split, lead, {0, 3, 1, 4, 2}, sizes);
-  return self.dim() == 4 && format == MemoryFormat::ChannelsLast ? out.contiguous(format) : out;
+  return shuffled(self, {c / square, factor, factor, h, w}, {0, 3, 1, 4, 2},
+                  {c / square, height, width});
 }
-
 Tensor pixelUnshuffle(const Tensor& self, int64_t factor) {
-  WICK_CHECK(self.dim() >= 3,
-             "pixel_unshuffle expects input to have at least 3 dimensions, but got input with {} "
-             "dimension(s)",
-             self.dim());
-  WICK_CHECK(factor > 0, "pixel_unshuffle expects a positive downscale_factor, but got {}", factor);
-  int64_t c = self.size(-3);
-  int64_t h = self.size(-2);
-  int64_t w = self.size(-1);
+  const auto [c, h, w, square] = pixelsOf("pixel_unshuffle", "downscale", self, factor);
   WICK_CHECK(h % factor == 0,
              "pixel_unshuffle expects height to be divisible by downscale_factor, but "
              "input.size(-2)={} is not divisible by {}",
@@ -405,21 +399,12 @@ Tensor pixelUnshuffle(const Tensor& self, int64_t factor) {
              "pixel_unshuffle expects width to be divisible by downscale_factor, but "
              "input.size(-1)={} is not divisible by {}",
              w, factor);
-  int64_t square = 0;
   int64_t channels = 0;
-  WICK_CHECK(!__builtin_mul_overflow(factor, factor, &square) &&
-                 !__builtin_mul_overflow(c, square, &channels),
+  WICK_CHECK(!__builtin_mul_overflow(c, square, &channels),
              "pixel_unshuffle: downscale_factor {} is too large", factor);
-  MemoryFormat format = self.suggestMemoryFormat();
-  int64_t lead = self.dim() - 3;
-  DimVector split = leading(self, lead);
-  DimVector sizes = split;
-  for (int64_t s : {c, h / factor, factor, w / factor, factor}) split.push_back(s);
-  for (int64_t s : {channels, h / factor, w / factor}) sizes.push_back(s);
-  Tensor out = shuffled(self, split, lead, {0, 2, 4, 1, 3}, sizes);
-  return self.dim() == 4 && format == MemoryFormat::ChannelsLast ? out.contiguous(format) : out;
+  return shuffled(self, {c, h / factor, factor, w / factor, factor}, {0, 2, 4, 1, 3},
+                  {channels, h / factor, w / factor});
 }
-
 Tensor channelShuffle(const Tensor& self, int64_t groups) {
   WICK_CHECK(self.dim() > 2,
              "channel_shuffle expects input with > 2 dims, but got input with sizes {}",
