@@ -170,60 +170,45 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> decoderMultiHead(
   return {h.output, average ? averaged(h.weights) : h.weights, h.key, h.value};
 }
 
-// The layer of an encoder or, with its keys and values, of a decoder.
-Heads transformerStep(const char* op, const Tensor& src, int64_t embed, int64_t heads,
-                      const Tensor& qkv_weight, const Tensor& qkv_bias, const Tensor& proj_weight,
-                      const Tensor& proj_bias, bool use_gelu, bool norm_first, double eps,
-                      const Tensor& norm_weight_1, const Tensor& norm_bias_1,
-                      const Tensor& norm_weight_2, const Tensor& norm_bias_2,
-                      const Tensor& ffn_weight_1, const Tensor& ffn_bias_1,
-                      const Tensor& ffn_weight_2, const Tensor& ffn_bias_2, const Tensor& mask,
-                      std::optional<int64_t> mask_kind, const Past& past) {
-  auto norm = [&](const Tensor& t, const Tensor& weight, const Tensor& bias) {
-    return kLayerNorm(t, DimVector{embed}, weight, bias, eps);
+// The layer of an encoder or, with its keys and values, of a decoder: arguments as WICK_LAYER lists
+// them.
+Heads transformerStep(const char* op, const CallFrame& frame, std::optional<int64_t> mask_kind,
+                      const Past& past) {
+  const auto tensor = [&](size_t i) { return frame.args[i].toTensor(); };
+  const Tensor src = tensor(0);
+  const int64_t embed = frame.args[1].toInt(), heads = frame.args[2].toInt();
+  const bool use_gelu = frame.args[7].toBool(), norm_first = frame.args[8].toBool();
+  const auto norm = [&](const Tensor& t, size_t parameters) {
+    return kLayerNorm(t, DimVector{embed}, tensor(parameters), tensor(parameters + 1),
+                      frame.args[9].numberToDouble());
   };
-  auto feedForward = [&](const Tensor& t) {
-    Tensor hidden = linear(t, ffn_weight_1, ffn_bias_1);
-    return linear(use_gelu ? ops::gelu(hidden) : ops::relu(hidden), ffn_weight_2, ffn_bias_2);
+  const auto feedForward = [&](const Tensor& t) {
+    Tensor hidden = linear(t, tensor(14), tensor(15));
+    return linear(use_gelu ? ops::gelu(hidden) : ops::relu(hidden), tensor(16), tensor(17));
   };
-  Tensor x = norm_first ? norm(src, norm_weight_1, norm_bias_1) : src;
-  Heads attended = multiHead(op, x, x, x, embed, heads, qkv_weight, qkv_bias, proj_weight,
-                             proj_bias, mask, mask_kind, /*want_weights=*/false, past);
+  Tensor x = norm_first ? norm(src, 10) : src;
+  Heads attended = multiHead(op, x, x, x, embed, heads, tensor(3), tensor(4), tensor(5), tensor(6),
+                             tensor(18), mask_kind, /*want_weights=*/false, past);
   x = ops::add(attended.output, src);
-  if (!norm_first) x = norm(x, norm_weight_1, norm_bias_1);
+  if (!norm_first) x = norm(x, 10);
   Tensor before = x;
-  if (norm_first) x = norm(x, norm_weight_2, norm_bias_2);
+  if (norm_first) x = norm(x, 12);
   x = ops::add(feedForward(x), before);
-  attended.output = norm_first ? x : norm(x, norm_weight_2, norm_bias_2);
+  attended.output = norm_first ? x : norm(x, 12);
   return attended;
 }
-
-Tensor encoderLayer(const Tensor& src, int64_t embed, int64_t heads, const Tensor& qkv_weight,
-                    const Tensor& qkv_bias, const Tensor& proj_weight, const Tensor& proj_bias,
-                    bool use_gelu, bool norm_first, double eps, const Tensor& norm_weight_1,
-                    const Tensor& norm_bias_1, const Tensor& norm_weight_2,
-                    const Tensor& norm_bias_2, const Tensor& ffn_weight_1, const Tensor& ffn_bias_1,
-                    const Tensor& ffn_weight_2, const Tensor& ffn_bias_2, const Tensor& mask,
-                    std::optional<int64_t> mask_kind) {
-  return transformerStep("_transformer_encoder_layer_fwd", src, embed, heads, qkv_weight, qkv_bias,
-                         proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1,
-                         norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1,
-                         ffn_weight_2, ffn_bias_2, mask, mask_kind, {})
-      .output;
+void encoderLayer(CallFrame& frame) {
+  const IValue& kind = frame.args[19];
+  const std::optional<int64_t> mask_kind =
+      kind.isNone() ? std::nullopt : std::optional(kind.toInt());
+  frame.results[0] =
+      IValue(transformerStep("_transformer_encoder_layer_fwd", frame, mask_kind, {}).output);
 }
-std::tuple<Tensor, Tensor, Tensor> decoderLayer(
-    const Tensor& src, int64_t embed, int64_t heads, const Tensor& qkv_weight,
-    const Tensor& qkv_bias, const Tensor& proj_weight, const Tensor& proj_bias, bool use_gelu,
-    bool norm_first, double eps, const Tensor& norm_weight_1, const Tensor& norm_bias_1,
-    const Tensor& norm_weight_2, const Tensor& norm_bias_2, const Tensor& ffn_weight_1,
-    const Tensor& ffn_bias_1, const Tensor& ffn_weight_2, const Tensor& ffn_bias_2,
-    const Tensor& mask, const Tensor& past_key, const Tensor& past_value) {
-  Heads h =
-      transformerStep("_transformer_decoder_only_layer_fwd", src, embed, heads, qkv_weight,
-                      qkv_bias, proj_weight, proj_bias, use_gelu, norm_first, eps, norm_weight_1,
-                      norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1,
-                      ffn_weight_2, ffn_bias_2, mask, std::nullopt, {past_key, past_value});
-  return {h.output, h.key, h.value};
+void decoderLayer(CallFrame& frame) {
+  const Heads h = transformerStep("_transformer_decoder_only_layer_fwd", frame, std::nullopt,
+                                  {frame.args[19].toTensor(), frame.args[20].toTensor()});
+  size_t i = 0;
+  for (const Tensor& t : {h.output, h.key, h.value}) frame.results[i++] = IValue(t);
 }
 
 // [N, T, 3 E] with its bias as query, key and value [N, heads, T, E / heads]; the query is scaled.
@@ -292,7 +277,7 @@ constexpr OperatorRecord kRecords[] = {
      "mask_type=None) -> (Tensor, Tensor)",
      WICK_KERNEL(nativeMultiHead)},
     {"aten::_transformer_encoder_layer_fwd" WICK_LAYER ", int? mask_type=None) -> Tensor",
-     WICK_KERNEL(encoderLayer)},
+     &encoderLayer},
     {"aten::_native_decoder_only_multi_head_attention(Tensor query, Tensor key, Tensor value, int "
      "embed_dim, int num_head, " WICK_QKV
      ", Tensor? mask=None, Tensor? incr_key=None, Tensor? incr_value=None, bool "
@@ -300,7 +285,7 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(decoderMultiHead)},
     {"aten::_transformer_decoder_only_layer_fwd" WICK_LAYER
      ", Tensor? incr_key=None, Tensor? incr_value=None) -> (Tensor, Tensor, Tensor)",
-     WICK_KERNEL(decoderLayer)},
+     &decoderLayer},
 };
 
 const RegisterOperators kRegistered(kRecords);

@@ -104,22 +104,13 @@ Tensor convolutionOp(const Tensor& input, const Tensor& weight, const Tensor& bi
 }
 
 // The flags choose among PyTorch's back ends.
-Tensor convolutionDeprecated(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                             const DimVector& stride, const DimVector& padding,
-                             const DimVector& dilation, bool transposed,
-                             const DimVector& output_padding, int64_t groups, bool, bool, bool) {
+template <class... Flags>
+Tensor convolutionWith(const Tensor& input, const Tensor& weight, const Tensor& bias,
+                       const DimVector& stride, const DimVector& padding, const DimVector& dilation,
+                       bool transposed, const DimVector& output_padding, int64_t groups, Flags...) {
   return convolutionOp(input, weight, bias, stride, padding, dilation, transposed, output_padding,
                        groups);
 }
-
-Tensor convolutionFlags(const Tensor& input, const Tensor& weight, const Tensor& bias,
-                        const DimVector& stride, const DimVector& padding,
-                        const DimVector& dilation, bool transposed, const DimVector& output_padding,
-                        int64_t groups, bool, bool, bool, bool) {
-  return convolutionOp(input, weight, bias, stride, padding, dilation, transposed, output_padding,
-                       groups);
-}
-
 Tensor convolutionMode(const Tensor& input, const Tensor& weight, const Tensor& bias,
                        const DimVector& stride, const std::string& padding,
                        const DimVector& dilation, int64_t groups) {
@@ -244,10 +235,10 @@ constexpr OperatorRecord kRecords[] = {
      WICK_KERNEL(convTranspose<3>), kNoFlags, ops::shapes::convolution},
     {"aten::_convolution(" WICK_CONV_ARGS WICK_CONV_REST
      ", bool benchmark, bool deterministic, bool cudnn_enabled, bool allow_tf32) -> Tensor",
-     WICK_KERNEL(convolutionFlags), kOutForm, ops::shapes::convolution},
+     WICK_KERNEL((convolutionWith<bool, bool, bool, bool>)), kOutForm, ops::shapes::convolution},
     {"aten::_convolution.deprecated(" WICK_CONV_ARGS WICK_CONV_REST
      ", bool benchmark, bool deterministic, bool cudnn_enabled) -> Tensor",
-     WICK_KERNEL(convolutionDeprecated), kNoFlags, ops::shapes::convolution},
+     WICK_KERNEL((convolutionWith<bool, bool, bool>)), kNoFlags, ops::shapes::convolution},
     {"aten::_convolution_mode(" WICK_CONV_ARGS
      "int[] stride, str padding, int[] dilation, int groups) -> Tensor",
      WICK_KERNEL(convolutionMode), kNoFlags, ops::shapes::convolution},

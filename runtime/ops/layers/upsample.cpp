@@ -447,32 +447,16 @@ constexpr const char* nameOf() {
                                    : "_upsample_aa";
 }
 
-template <Mode M>
-Tensor up1(const Tensor& self, const DimVector& size, bool align, Scale s) {
+// With a scale for each dimension (as many as there are dimensions).
+template <Mode M, class... Scales>
+Tensor up(const Tensor& self, const DimVector& size, bool align, Scales... scales) {
   const char* op = nameOf<M>();
-  return upsample(op, M, self, expandInts(op, "output_size", size, 1), align, {s});
+  return upsample(op, M, self, expandInts(op, "output_size", size, sizeof...(scales)), align,
+                  {scales...});
 }
-template <Mode M>
-Tensor up2(const Tensor& self, const DimVector& size, bool align, Scale h, Scale w) {
-  const char* op = nameOf<M>();
-  return upsample(op, M, self, expandInts(op, "output_size", size, 2), align, {h, w});
-}
-template <Mode M>
-Tensor up3(const Tensor& self, const DimVector& size, bool align, Scale d, Scale h, Scale w) {
-  const char* op = nameOf<M>();
-  return upsample(op, M, self, expandInts(op, "output_size", size, 3), align, {d, h, w});
-}
-template <Mode M>
-Tensor near1(const Tensor& self, const DimVector& size, Scale s) {
-  return up1<M>(self, size, false, s);
-}
-template <Mode M>
-Tensor near2(const Tensor& self, const DimVector& size, Scale h, Scale w) {
-  return up2<M>(self, size, false, h, w);
-}
-template <Mode M>
-Tensor near3(const Tensor& self, const DimVector& size, Scale d, Scale h, Scale w) {
-  return up3<M>(self, size, false, d, h, w);
+template <Mode M, class... Scales>
+Tensor near(const Tensor& self, const DimVector& size, Scales... scales) {
+  return up<M>(self, size, false, scales...);
 }
 
 // Either the sizes or the factors are given.
@@ -531,52 +515,36 @@ Tensor upsampleGradient(const Tensor& grad, const DimVector& sizes, const std::s
   return upsampleBack(op, modeOf(op, mode), grad, sizes, align, scalesOf(scales));
 }
 
-#define WICK_UP1 "(Tensor self, int[1] output_size, bool align_corners, float? scales=None)"
-#define WICK_UP2                                                                        \
-  "(Tensor self, int[2] output_size, bool align_corners, float? scales_h=None, float? " \
-  "scales_w=None)"
-#define WICK_UP3                                                                        \
-  "(Tensor self, int[3] output_size, bool align_corners, float? scales_d=None, float? " \
-  "scales_h=None, float? scales_w=None)"
-#define WICK_UP_VEC \
-  ".vec(Tensor input, int[]? output_size, bool align_corners, float[]? scale_factors)"
-#define WICK_NEAR1 "(Tensor self, int[1] output_size, float? scales=None)"
-#define WICK_NEAR2 "(Tensor self, int[2] output_size, float? scales_h=None, float? scales_w=None)"
-#define WICK_NEAR3                                                                        \
-  "(Tensor self, int[3] output_size, float? scales_d=None, float? scales_h=None, float? " \
-  "scales_w=None)"
-#define WICK_NEAR_VEC ".vec(Tensor input, int[]? output_size, float[]? scale_factors)"
-#define WICK_RECORD(name, args, ...) \
-  { "aten::" name args " -> Tensor", kKernel<&__VA_ARGS__>, kOutForm }
-
-template <auto F>
-constexpr Kernel kKernel = &boxing::Boxed<F, decltype(F)>::call;
+#define WICK_SCALES1 "float? scales=None"
+#define WICK_SCALES2 "float? scales_h=None, float? scales_w=None"
+#define WICK_SCALES3 "float? scales_d=None, float? scales_h=None, float? scales_w=None"
+#define WICK_PAIR(name, to, by_factors, kernel, vec_kernel)            \
+  {"aten::" name to " -> Tensor", WICK_KERNEL(kernel), kOutForm}, {    \
+    "aten::" name ".vec(Tensor input, int[]? output_size, " by_factors \
+    "float[]? scale_factors) -> Tensor",                               \
+        WICK_KERNEL(vec_kernel), kOutForm                              \
+  }
+// n dimensions; the last arguments are as many scales.
+#define WICK_UP(name, n, mode, ...)                                                           \
+  WICK_PAIR(name,                                                                             \
+            "(Tensor self, int[" #n "] output_size, bool align_corners, " WICK_SCALES##n ")", \
+            "bool align_corners, ", (up<mode, __VA_ARGS__>), (upVec<mode, n>))
+#define WICK_NEAR(name, n, mode, ...)                                                      \
+  WICK_PAIR(name #n "d", "(Tensor self, int[" #n "] output_size, " WICK_SCALES##n ")", "", \
+            (near<mode, __VA_ARGS__>), (nearVec<mode, n>))
+#define WICK_NEAREST(name, mode)                                           \
+  WICK_NEAR(name, 1, mode, Scale), WICK_NEAR(name, 2, mode, Scale, Scale), \
+      WICK_NEAR(name, 3, mode, Scale, Scale, Scale)
 
 constexpr OperatorRecord kRecords[] = {
-    WICK_RECORD("upsample_nearest1d", WICK_NEAR1, near1<Mode::Nearest>),
-    WICK_RECORD("upsample_nearest2d", WICK_NEAR2, near2<Mode::Nearest>),
-    WICK_RECORD("upsample_nearest3d", WICK_NEAR3, near3<Mode::Nearest>),
-    WICK_RECORD("upsample_nearest1d", WICK_NEAR_VEC, nearVec<Mode::Nearest, 1>),
-    WICK_RECORD("upsample_nearest2d", WICK_NEAR_VEC, nearVec<Mode::Nearest, 2>),
-    WICK_RECORD("upsample_nearest3d", WICK_NEAR_VEC, nearVec<Mode::Nearest, 3>),
-    WICK_RECORD("_upsample_nearest_exact1d", WICK_NEAR1, near1<Mode::NearestExact>),
-    WICK_RECORD("_upsample_nearest_exact2d", WICK_NEAR2, near2<Mode::NearestExact>),
-    WICK_RECORD("_upsample_nearest_exact3d", WICK_NEAR3, near3<Mode::NearestExact>),
-    WICK_RECORD("_upsample_nearest_exact1d", WICK_NEAR_VEC, nearVec<Mode::NearestExact, 1>),
-    WICK_RECORD("_upsample_nearest_exact2d", WICK_NEAR_VEC, nearVec<Mode::NearestExact, 2>),
-    WICK_RECORD("_upsample_nearest_exact3d", WICK_NEAR_VEC, nearVec<Mode::NearestExact, 3>),
-    WICK_RECORD("upsample_linear1d", WICK_UP1, up1<Mode::Linear>),
-    WICK_RECORD("upsample_bilinear2d", WICK_UP2, up2<Mode::Linear>),
-    WICK_RECORD("upsample_trilinear3d", WICK_UP3, up3<Mode::Linear>),
-    WICK_RECORD("upsample_bicubic2d", WICK_UP2, up2<Mode::Cubic>),
-    WICK_RECORD("_upsample_bilinear2d_aa", WICK_UP2, up2<Mode::LinearAntialias>),
-    WICK_RECORD("_upsample_bicubic2d_aa", WICK_UP2, up2<Mode::CubicAntialias>),
-    WICK_RECORD("upsample_linear1d", WICK_UP_VEC, upVec<Mode::Linear, 1>),
-    WICK_RECORD("upsample_bilinear2d", WICK_UP_VEC, upVec<Mode::Linear, 2>),
-    WICK_RECORD("upsample_trilinear3d", WICK_UP_VEC, upVec<Mode::Linear, 3>),
-    WICK_RECORD("upsample_bicubic2d", WICK_UP_VEC, upVec<Mode::Cubic, 2>),
-    WICK_RECORD("_upsample_bilinear2d_aa", WICK_UP_VEC, upVec<Mode::LinearAntialias, 2>),
-    WICK_RECORD("_upsample_bicubic2d_aa", WICK_UP_VEC, upVec<Mode::CubicAntialias, 2>),
+    WICK_NEAREST("upsample_nearest", Mode::Nearest),
+    WICK_NEAREST("_upsample_nearest_exact", Mode::NearestExact),
+    WICK_UP("upsample_linear1d", 1, Mode::Linear, Scale),
+    WICK_UP("upsample_bilinear2d", 2, Mode::Linear, Scale, Scale),
+    WICK_UP("upsample_trilinear3d", 3, Mode::Linear, Scale, Scale, Scale),
+    WICK_UP("upsample_bicubic2d", 2, Mode::Cubic, Scale, Scale),
+    WICK_UP("_upsample_bilinear2d_aa", 2, Mode::LinearAntialias, Scale, Scale),
+    WICK_UP("_upsample_bicubic2d_aa", 2, Mode::CubicAntialias, Scale, Scale),
     {"wick::upsample(Tensor self, int[] output_size, str mode, bool align_corners, float[] scales) "
      "-> Tensor",
      WICK_KERNEL(upsampleNamed)},

@@ -63,20 +63,20 @@ void checkWhole(const char* op, const LinearParams& layer) {
   WICK_CHECK(!layer.isHalf(), "{}: expected a layer of int8 weights, got one of float16", op);
 }
 
-Tensor prepack(const char* op, const Tensor& w, const Tensor& /*b*/) {
+IValue prepack(const char* op, const Tensor& w, const Tensor& b) {
   WICK_CHECK(w.dim() == 2, "{}: the weight tensor for quantized linear should be 2-dimensional.",
              op);
-  return w;
+  return makeLinear(op, w, b);
 }
 IValue prepackInt8(const Tensor& w, const Tensor& b) {
   const char* op = "quantized::linear_prepack";
   quantizerOf(op, w);
-  return makeLinear(op, prepack(op, w, b), b);
+  return prepack(op, w, b);
 }
 IValue prepackHalf(const Tensor& w, const Tensor& b) {
   const char* op = "quantized::linear_prepack_fp16";
   WICK_CHECK(!isQuantized(w), "{}: expected a float32 weight, got a quantized one", op);
-  return makeLinear(op, prepack(op, w, b), b);
+  return prepack(op, w, b);
 }
 
 std::tuple<Tensor, Tensor> unpack(const IValue& packed) {

@@ -71,80 +71,40 @@ Pair withMean(const char* op, bool root, const Tensor& self, const Dims& dims, d
   return {first, kMean(self, dims.value_or(DimVector()), keepdim)};
 }
 
-double correctionOf(bool unbiased) {
-  return unbiased ? 1 : 0;
-}
-double correctionOf(const Correction& correction) {
-  return correction ? correction->toDouble() : 1;
-}
+// The operators over `kCompute`, one of those above.
+template <auto kCompute, bool kRoot>
+struct Moments {
+  static constexpr const char* kOp = std::is_same_v<decltype(kCompute), decltype(&withMean)>
+                                         ? (kRoot ? "std_mean" : "var_mean")
+                                         : (kRoot ? "std" : "var");
+  static auto ofAll(const Tensor& self, bool unbiased) { return along(self, {}, unbiased, false); }
+  static auto along(const Tensor& self, const Dims& dim, bool unbiased, bool keepdim) {
+    return kCompute(kOp, kRoot, self, dim, unbiased ? 1 : 0, keepdim);
+  }
+  static auto corrected(const Tensor& self, const Dims& dim, const Correction& correction,
+                        bool keepdim) {
+    return kCompute(kOp, kRoot, self, dim, correction ? correction->toDouble() : 1, keepdim);
+  }
+};
 
-Tensor var(const Tensor& self, bool unbiased) {
-  return moments("var", false, self, {}, correctionOf(unbiased), false);
-}
-Tensor varDim(const Tensor& self, const Dims& dim, bool unbiased, bool keepdim) {
-  return moments("var", false, self, dim, correctionOf(unbiased), keepdim);
-}
-Tensor varCorrection(const Tensor& self, const Dims& dim, const Correction& correction,
-                     bool keepdim) {
-  return moments("var", false, self, dim, correctionOf(correction), keepdim);
-}
-Tensor stdAll(const Tensor& self, bool unbiased) {
-  return moments("std", true, self, {}, correctionOf(unbiased), false);
-}
-Tensor stdDim(const Tensor& self, const Dims& dim, bool unbiased, bool keepdim) {
-  return moments("std", true, self, dim, correctionOf(unbiased), keepdim);
-}
-Tensor stdCorrection(const Tensor& self, const Dims& dim, const Correction& correction,
-                     bool keepdim) {
-  return moments("std", true, self, dim, correctionOf(correction), keepdim);
-}
-Pair varMean(const Tensor& self, bool unbiased) {
-  return withMean("var_mean", false, self, {}, correctionOf(unbiased), false);
-}
-Pair varMeanDim(const Tensor& self, const Dims& dim, bool unbiased, bool keepdim) {
-  return withMean("var_mean", false, self, dim, correctionOf(unbiased), keepdim);
-}
-Pair varMeanCorrection(const Tensor& self, const Dims& dim, const Correction& correction,
-                       bool keepdim) {
-  return withMean("var_mean", false, self, dim, correctionOf(correction), keepdim);
-}
-Pair stdMean(const Tensor& self, bool unbiased) {
-  return withMean("std_mean", true, self, {}, correctionOf(unbiased), false);
-}
-Pair stdMeanDim(const Tensor& self, const Dims& dim, bool unbiased, bool keepdim) {
-  return withMean("std_mean", true, self, dim, correctionOf(unbiased), keepdim);
-}
-Pair stdMeanCorrection(const Tensor& self, const Dims& dim, const Correction& correction,
-                       bool keepdim) {
-  return withMean("std_mean", true, self, dim, correctionOf(correction), keepdim);
-}
-
-#define WICK_PLAIN "(Tensor self, bool unbiased=True) -> "
-#define WICK_DIM "(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> "
-#define WICK_CORRECTION \
-  "(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
+#define WICK_MOMENTS(name, result, forms, rule, ...)                                        \
+  {"aten::" name "(Tensor self, bool unbiased=True) -> " result,                            \
+   WICK_KERNEL((Moments<__VA_ARGS__>::ofAll)), kNoFlags, ops::shapes::rule},                \
+      {"aten::" name                                                                        \
+       ".dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> " result, \
+       WICK_KERNEL((Moments<__VA_ARGS__>::along)), forms, ops::shapes::rule},               \
+  {                                                                                         \
+    "aten::" name                                                                           \
+    ".correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool "          \
+    "keepdim=False) -> " result,                                                            \
+        WICK_KERNEL((Moments<__VA_ARGS__>::corrected)), forms, ops::shapes::rule            \
+  }
 
 constexpr OperatorRecord kRecords[] = {
-    {"aten::var" WICK_PLAIN "Tensor", WICK_KERNEL(var), kNoFlags, ops::shapes::reducedReal},
-    {"aten::var.dim" WICK_DIM "Tensor", WICK_KERNEL(varDim), kOutForm, ops::shapes::reducedReal},
-    {"aten::var.correction" WICK_CORRECTION "Tensor", WICK_KERNEL(varCorrection), kOutForm,
-     ops::shapes::reducedReal},
-    {"aten::std" WICK_PLAIN "Tensor", WICK_KERNEL(stdAll), kNoFlags, ops::shapes::reducedReal},
-    {"aten::std.dim" WICK_DIM "Tensor", WICK_KERNEL(stdDim), kOutForm, ops::shapes::reducedReal},
-    {"aten::std.correction" WICK_CORRECTION "Tensor", WICK_KERNEL(stdCorrection), kOutForm,
-     ops::shapes::reducedReal},
-    {"aten::var_mean" WICK_PLAIN "(Tensor, Tensor)", WICK_KERNEL(varMean), kNoFlags,
-     ops::shapes::reducedRealTwice},
-    {"aten::var_mean.dim" WICK_DIM "(Tensor, Tensor)", WICK_KERNEL(varMeanDim), kNoFlags,
-     ops::shapes::reducedRealTwice},
-    {"aten::var_mean.correction" WICK_CORRECTION "(Tensor, Tensor)", WICK_KERNEL(varMeanCorrection),
-     kNoFlags, ops::shapes::reducedRealTwice},
-    {"aten::std_mean" WICK_PLAIN "(Tensor, Tensor)", WICK_KERNEL(stdMean), kNoFlags,
-     ops::shapes::reducedRealTwice},
-    {"aten::std_mean.dim" WICK_DIM "(Tensor, Tensor)", WICK_KERNEL(stdMeanDim), kNoFlags,
-     ops::shapes::reducedRealTwice},
-    {"aten::std_mean.correction" WICK_CORRECTION "(Tensor, Tensor)", WICK_KERNEL(stdMeanCorrection),
-     kNoFlags, ops::shapes::reducedRealTwice},
+    WICK_MOMENTS("var", "Tensor", kOutForm, reducedReal, &moments, false),
+    WICK_MOMENTS("std", "Tensor", kOutForm, reducedReal, &moments, true),
+    WICK_MOMENTS("var_mean", "(Tensor, Tensor)", kNoFlags, reducedRealTwice, &withMean, false),
+    WICK_MOMENTS("std_mean", "(Tensor, Tensor)", kNoFlags, reducedRealTwice, &withMean, true),
 };
 
 const RegisterOperators kRegistered(kRecords);

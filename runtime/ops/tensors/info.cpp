@@ -4,6 +4,7 @@
 #include "core/pinned_memory.h"
 #include "runtime/ops/common.h"
 #include "runtime/ops/promotion.h"
+#include "runtime/ops/typed.h"
 
 namespace wick::ops {
 
@@ -29,9 +30,6 @@ int64_t strideAt(const Tensor& t, int64_t d) {
   WICK_CHECK(t.dim() > 0, "Dimension specified as {} but tensor has no dimensions", d);
   return t.stride(d);
 }
-int64_t storageOffset(const Tensor& t) {
-  return t.offset();
-}
 int64_t elementSize(const Tensor& t) {
   return static_cast<int64_t>(t.itemSize());
 }
@@ -49,18 +47,6 @@ Tensor shapeAsTensor(const Tensor& t) {
 bool isContiguous(const Tensor& t) {
   return t.isContiguous();
 }
-bool isContiguousFormat(const Tensor& t, MemoryFormat format) {
-  return t.isContiguous(format);
-}
-bool isDense(const Tensor& t) {
-  return t.isNonOverlappingAndDense();
-}
-bool isFloatingPoint(const Tensor& t) {
-  return isFloating(t.dtype());
-}
-bool isComplexTensor(const Tensor& t) {
-  return isComplex(t.dtype());
-}
 bool isSigned(const Tensor& t) {
   return t.dtype() != DType::Byte && t.dtype() != DType::Bool;
 }
@@ -74,9 +60,6 @@ bool isSetTo(const Tensor& a, const Tensor& b) {
 // Conjugation and negation are never deferred here.
 bool never(const Tensor&) {
   return false;
-}
-bool isPinnedTensor(const Tensor& t, std::optional<Device>) {
-  return isPinned(t);
 }
 
 Scalar item(const Tensor& t) {
@@ -98,25 +81,6 @@ bool equal(const Tensor& a, const Tensor& b) {
   });
 }
 
-DType resultTypeTensors(const Tensor& a, const Tensor& b) {
-  return commonDType(a, b);
-}
-DType resultTypeTensorScalar(const Tensor& a, Scalar b) {
-  return commonDType(a, b);
-}
-DType resultTypeScalarTensor(Scalar a, const Tensor& b) {
-  return commonDType(a, b);
-}
-DType resultTypeScalars(Scalar a, Scalar b) {
-  return commonDType(a, b);
-}
-bool canCastTypes(DType from, DType to) {
-  return canCast(from, to);
-}
-DType promote(DType a, DType b) {
-  return promoteTypes(a, b);
-}
-
 const OperatorRecord kRecords[] = {
     {"aten::numel(Tensor self) -> int", WICK_KERNEL(numel), kNotDifferentiable | kAnyKind},
     {"aten::dim(Tensor self) -> int", WICK_KERNEL(dim), kNotDifferentiable | kAnyKind},
@@ -125,7 +89,8 @@ const OperatorRecord kRecords[] = {
     {"aten::size(Tensor self) -> int[]", WICK_KERNEL(size), kNotDifferentiable | kAnyKind},
     {"aten::stride.int(Tensor self, int dim) -> int", WICK_KERNEL(strideAt), kNotDifferentiable},
     {"aten::stride(Tensor self) -> int[]", WICK_KERNEL(stride), kNotDifferentiable},
-    {"aten::storage_offset(Tensor self) -> int", WICK_KERNEL(storageOffset), kNotDifferentiable},
+    {"aten::storage_offset(Tensor self) -> int",
+     WICK_LAMBDA([](const Tensor& t) -> int64_t { return t.offset(); }), kNotDifferentiable},
     {"aten::element_size(Tensor self) -> int", WICK_KERNEL(elementSize),
      kNotDifferentiable | kAnyKind},
     {"aten::len.Tensor(Tensor t) -> int", WICK_KERNEL(length), kNotDifferentiable | kAnyKind},
@@ -135,12 +100,15 @@ const OperatorRecord kRecords[] = {
      kNotDifferentiable | kAnyKind},
     {"aten::is_contiguous(Tensor self) -> bool", WICK_KERNEL(isContiguous), kNotDifferentiable},
     {"aten::is_contiguous.memory_format(Tensor self, MemoryFormat memory_format) -> bool",
-     WICK_KERNEL(isContiguousFormat), kNotDifferentiable},
-    {"aten::is_non_overlapping_and_dense(Tensor self) -> bool", WICK_KERNEL(isDense),
+     WICK_LAMBDA([](const Tensor& t, MemoryFormat format) { return t.isContiguous(format); }),
      kNotDifferentiable},
-    {"aten::is_floating_point(Tensor self) -> bool", WICK_KERNEL(isFloatingPoint),
+    {"aten::is_non_overlapping_and_dense(Tensor self) -> bool",
+     WICK_LAMBDA([](const Tensor& t) { return t.isNonOverlappingAndDense(); }), kNotDifferentiable},
+    {"aten::is_floating_point(Tensor self) -> bool",
+     WICK_LAMBDA([](const Tensor& t) { return isFloating(t.dtype()); }),
      kNotDifferentiable | kAnyKind},
-    {"aten::is_complex(Tensor self) -> bool", WICK_KERNEL(isComplexTensor),
+    {"aten::is_complex(Tensor self) -> bool",
+     WICK_LAMBDA([](const Tensor& t) { return isComplex(t.dtype()); }),
      kNotDifferentiable | kAnyKind},
     {"aten::is_signed(Tensor self) -> bool", WICK_KERNEL(isSigned), kNotDifferentiable | kAnyKind},
     {"aten::is_same_size(Tensor self, Tensor other) -> bool", WICK_KERNEL(isSameSize),
@@ -151,24 +119,28 @@ const OperatorRecord kRecords[] = {
     {"aten::is_neg(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable | kAnyKind},
     {"aten::is_inference(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable | kAnyKind},
     {"aten::is_coalesced(Tensor self) -> bool", WICK_KERNEL(never), kNotDifferentiable},
-    {"aten::is_pinned(Tensor self, Device? device=None) -> bool", WICK_KERNEL(isPinnedTensor),
+    {"aten::is_pinned(Tensor self, Device? device=None) -> bool",
+     WICK_LAMBDA([](const Tensor& t, std::optional<Device>) { return isPinned(t); }),
      kNotDifferentiable},
     {"aten::is_nonzero(Tensor self) -> bool", WICK_KERNEL(isNonzero), kNotDifferentiable},
     {"aten::item(Tensor self) -> Scalar", WICK_KERNEL(item), kNotDifferentiable},
     {"aten::_local_scalar_dense(Tensor self) -> Scalar", WICK_KERNEL(item), kNotDifferentiable},
     {"aten::equal(Tensor self, Tensor other) -> bool", WICK_KERNEL(equal), kNotDifferentiable},
     {"aten::result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType",
-     WICK_KERNEL(resultTypeTensors), kNotDifferentiable | kAnyKind},
+     WICK_LAMBDA([](const Tensor& a, const Tensor& b) { return commonDType(a, b); }),
+     kNotDifferentiable | kAnyKind},
     {"aten::result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType",
-     WICK_KERNEL(resultTypeTensorScalar), kNotDifferentiable | kAnyKind},
+     WICK_LAMBDA([](const Tensor& a, Scalar b) { return commonDType(a, b); }),
+     kNotDifferentiable | kAnyKind},
     {"aten::result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType",
-     WICK_KERNEL(resultTypeScalarTensor), kNotDifferentiable | kAnyKind},
+     WICK_LAMBDA([](Scalar a, const Tensor& b) { return commonDType(a, b); }),
+     kNotDifferentiable | kAnyKind},
     {"aten::result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType",
-     WICK_KERNEL(resultTypeScalars), kNotDifferentiable},
-    {"aten::can_cast(ScalarType from, ScalarType to) -> bool", WICK_KERNEL(canCastTypes),
-     kNotDifferentiable},
-    {"aten::promote_types(ScalarType type1, ScalarType type2) -> ScalarType", WICK_KERNEL(promote),
-     kNotDifferentiable},
+     WICK_LAMBDA([](Scalar a, Scalar b) { return commonDType(a, b); }), kNotDifferentiable},
+    {"aten::can_cast(ScalarType from, ScalarType to) -> bool",
+     WICK_LAMBDA([](DType from, DType to) { return canCast(from, to); }), kNotDifferentiable},
+    {"aten::promote_types(ScalarType type1, ScalarType type2) -> ScalarType",
+     WICK_LAMBDA([](DType a, DType b) { return promoteTypes(a, b); }), kNotDifferentiable},
 };
 
 const RegisterOperators registered(kRecords);

@@ -203,30 +203,19 @@ class ListReader {
 Tensor fromList(const IValue& data, std::optional<DType> dtype, std::optional<Device> device) {
   return moveTo(ListReader(data).read(data, dtype), deviceFor(device));
 }
-Tensor tensorOfList(const IValue& data, std::optional<DType> dtype, std::optional<Device> device,
-                    bool requires_grad) {
-  Tensor t = fromList(data, dtype, device);
-  if (requires_grad) {
-    WICK_CHECK(isFloating(t.dtype()) || isComplex(t.dtype()),
-               "Only Tensors of floating point and complex dtype can require gradients");
-    t.setRequiresGrad(true);
-  }
-  return t;
-}
-
 // A number has its default dtype before it gets the one that is asked for, and must fit there.
 Tensor fromNumber(const Scalar& s, std::optional<DType> dtype, std::optional<Device> device) {
   checkFits(s, s.dtype());
   return moveTo(numToTensor(s).to(dtype.value_or(s.dtype())), deviceFor(device));
 }
-Tensor tensorOfNumber(const Scalar& s, std::optional<DType> dtype, std::optional<Device> device,
-                      bool requires_grad) {
-  Tensor t = fromNumber(s, dtype, device);
-  if (requires_grad) {
-    WICK_CHECK(isFloating(t.dtype()) || isComplex(t.dtype()),
-               "Only Tensors of floating point and complex dtype can require gradients");
-    t.setRequiresGrad(true);
-  }
+// `kMake` is one of the two above.
+template <class Data, auto kMake>
+Tensor tensorOf(const Data& data, std::optional<DType> dtype, std::optional<Device> device,
+                bool requires_grad) {
+  Tensor t = kMake(data, dtype, device);
+  WICK_CHECK(!requires_grad || isFloating(t.dtype()) || isComplex(t.dtype()),
+             "Only Tensors of floating point and complex dtype can require gradients");
+  if (requires_grad) t.setRequiresGrad(true);
   return t;
 }
 Tensor listToTensor(const DimVector& values) {
@@ -242,17 +231,11 @@ DimVector tensorToList(const Tensor& t) {
 bool never(const Tensor&) {
   return false;
 }
-DType dtypeOf(const Tensor& t) {
-  return t.dtype();
-}
-Device deviceOf(const Tensor& t) {
-  return t.device();
-}
 
 #define WICK_TENSOR_OF(type)                                                                  \
   {"aten::tensor." type "(" type                                                              \
    " t, *, ScalarType? dtype=None, Device? device=None, bool requires_grad=False) -> Tensor", \
-   WICK_KERNEL(tensorOfNumber)},                                                              \
+   WICK_KERNEL((tensorOf<Scalar, fromNumber>))},                                              \
   {                                                                                           \
     "aten::as_tensor." type "(" type                                                          \
     " t, *, ScalarType? dtype=None, Device? device=None) -> Tensor",                          \
@@ -282,7 +265,7 @@ const OperatorRecord kRecords[] = {
 
     {"aten::tensor(t[] data, *, ScalarType? dtype=None, Device? device=None, "
      "bool requires_grad=False) -> Tensor",
-     WICK_KERNEL(tensorOfList)},
+     WICK_KERNEL((tensorOf<IValue, fromList>))},
     {"aten::as_tensor.list(t[] data, *, ScalarType? dtype=None, Device? device=None) -> Tensor",
      WICK_KERNEL(fromList)},
     {"aten::as_tensor(Tensor(a) data, *, ScalarType? dtype=None, Device? device=None) -> "
@@ -295,8 +278,10 @@ const OperatorRecord kRecords[] = {
     {"aten::_list_to_tensor(int[] self) -> Tensor", WICK_KERNEL(listToTensor)},
     {"aten::_tensor_to_list(Tensor self) -> int[]", WICK_KERNEL(tensorToList)},
 
-    {"prim::dtype(Tensor a) -> int", WICK_KERNEL(dtypeOf), kAnyKind},
-    {"prim::device(Tensor a) -> Device", WICK_KERNEL(deviceOf), kAnyKind},
+    {"prim::dtype(Tensor a) -> int", WICK_LAMBDA([](const Tensor& t) { return t.dtype(); }),
+     kAnyKind},
+    {"prim::device(Tensor a) -> Device",
+     WICK_LAMBDA([](const Tensor& t) -> Device { return t.device(); }), kAnyKind},
     {"prim::layout(Tensor a) -> Layout", WICK_LAMBDA([](const Tensor&) { return I{0}; })},
     {"prim::requires_grad(Tensor a) -> bool",
      WICK_LAMBDA([](const Tensor& t) { return t.requiresGrad(); }), kAnyKind},

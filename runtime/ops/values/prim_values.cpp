@@ -104,14 +104,8 @@ IValue unwrapOptional(IValue v) {
 I identity(const IValue& v) {
   return v.isNone() ? 0 : static_cast<I>(reinterpret_cast<intptr_t>(v.rawObject()));
 }
-std::string enumName(const IValue& v) {
-  return v.toEnum().name;
-}
 IValue enumValue(const IValue& v) {
   return v.toEnum().value;
-}
-bool equalValues(const IValue& a, const IValue& b) {
-  return a.equals(b);
 }
 
 std::string deviceType(Device d) {
@@ -170,9 +164,6 @@ DimVector unsqueezedSize(DimVector size, I dim) {
 void manualSeed(I seed) {
   defaultGenerator().seed(static_cast<uint64_t>(seed));
 }
-bool always() {
-  return true;
-}
 bool never() {
   return false;
 }
@@ -184,9 +175,6 @@ DType autocastDType(Str device) {
 }
 void neverOf(CallFrame& frame) {
   frame.results[0] = IValue(false);
-}
-void setGrad(bool on) {
-  setGradEnabled(on);
 }
 I timePoint() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -240,11 +228,13 @@ const OperatorRecord kRecords[] = {
     {"prim::IfThenElse(bool cond, Any(a) x, Any(b) y) -> Any(b|a)",
      WICK_LAMBDA([](bool c, IValue x, IValue y) { return c ? x : y; })},
     {"prim::id(AnyClassType? x) -> int", WICK_KERNEL(identity)},
-    {"prim::EnumName(AnyEnumType enum) -> str", WICK_KERNEL(enumName)},
+    {"prim::EnumName(AnyEnumType enum) -> str",
+     WICK_LAMBDA([](const IValue& v) -> std::string { return v.toEnum().name; })},
     {"prim::EnumValue.int(AnyEnumType enum) -> int", WICK_KERNEL(enumValue)},
     {"prim::EnumValue.float(AnyEnumType enum) -> float", WICK_KERNEL(enumValue)},
     {"prim::EnumValue.str(AnyEnumType enum) -> str", WICK_KERNEL(enumValue)},
-    {"aten::eq.enum(AnyEnumType a, AnyEnumType b) -> bool", WICK_KERNEL(equalValues)},
+    {"aten::eq.enum(AnyEnumType a, AnyEnumType b) -> bool",
+     WICK_LAMBDA([](const IValue& a, const IValue& b) { return a.equals(b); })},
     {"aten::ne.enum(AnyEnumType a, AnyEnumType b) -> bool",
      WICK_LAMBDA([](const IValue& a, const IValue& b) { return !a.equals(b); })},
 
@@ -271,8 +261,9 @@ const OperatorRecord kRecords[] = {
      WICK_LAMBDA([](Str message, I) { warn(message); }), kSideEffects},
     {"aten::manual_seed(int seed) -> ()", WICK_KERNEL(manualSeed), kSideEffects},
     {"aten::is_grad_enabled() -> bool", WICK_KERNEL(gradEnabled), kSideEffects},
-    {"aten::set_grad_enabled(bool val) -> ()", WICK_KERNEL(setGrad), kSideEffects},
-    {"aten::is_scripting() -> bool", WICK_KERNEL(always)},
+    {"aten::set_grad_enabled(bool val) -> ()", WICK_LAMBDA([](bool on) { setGradEnabled(on); }),
+     kSideEffects},
+    {"aten::is_scripting() -> bool", WICK_LAMBDA([]() { return true; })},
     {"aten::_get_tracing_state() -> bool", WICK_KERNEL(never)},
     {"aten::is_autocast_enabled() -> bool", WICK_KERNEL(never)},
     {"aten::is_autocast_cpu_enabled() -> bool", WICK_KERNEL(never)},
