@@ -43,10 +43,6 @@ def annotate(the_type, value):
     return value
 
 
-def isinstance_(value, kind):
-    return isinstance(value, kind)
-
-
 class Attribute:
     """A value with the type that it has in programs."""
 
@@ -128,6 +124,11 @@ def _type_text(annotation):
     return repr(annotation).replace("typing.", "")
 
 
+def _result_text(function):
+    result = inspect.signature(function).return_annotation
+    return "Tensor" if result is inspect.Signature.empty else _type_text(result)
+
+
 # ---- functions and classes ----
 
 # Kept by the function object itself, so that both end together.
@@ -137,11 +138,8 @@ _classes = {}  # class to its name in programs
 
 def _function_for(function):
     """Asked by the compiler: what a function of Python stands for."""
-    mark = getattr(function, "_wick_mark", None)
-    if mark == "ignore":
-        result = inspect.signature(function).return_annotation
-        text = "Tensor" if result is inspect.Signature.empty else _type_text(result)
-        return function, text
+    if getattr(function, "_wick_mark", None) == "ignore":
+        return function, _result_text(function)
     if isinstance(function, functools.partial) or not isinstance(function, types.FunctionType):
         return None
     return _script_function(function, compile=False)
@@ -263,17 +261,16 @@ def _script_module(module, memo=None):
 
 
 def _exported(module):
-    out = []
-    for name in dir(type(module)):
-        if getattr(inspect.getattr_static(type(module), name), "_wick_mark", None) == "export":
-            out.append(name)
-    return out
+    return [name for name in dir(type(module)) if _mark(module, name) == "export"]
 
 
 def _is_method(module, name):
     method = inspect.getattr_static(type(module), name, None)
-    mark = getattr(method, "_wick_mark", None)
-    return isinstance(method, types.FunctionType) and mark != "ignore"
+    return isinstance(method, types.FunctionType) and _mark(module, name) != "ignore"
+
+
+def _mark(module, name):
+    return getattr(inspect.getattr_static(type(module), name, None), "_wick_mark", None)
 
 
 _OWN = {"_parameters", "_buffers", "_modules", "_non_persistent", "training"}
@@ -309,9 +306,7 @@ def _declare_module(module, memo):
         if not isinstance(method, types.FunctionType):
             return None
         if getattr(method, "_wick_mark", None) == "ignore":
-            result = inspect.signature(method).return_annotation
-            text = "Tensor" if result is inspect.Signature.empty else _type_text(result)
-            return types.MethodType(method, module), text
+            return types.MethodType(method, module), _result_text(method)
         text, file, line = _source(method)
         return text, file, line, _names_of(method)
 
@@ -571,7 +566,3 @@ def wait(future):
 from wick.jit._check import TracingCheckError  # noqa: E402
 from wick.jit._numbers import TracerWarning  # noqa: E402
 from wick.jit._trace import is_tracing, script_if_tracing, trace, trace_module  # noqa: E402
-
-
-def __getattr__(name):
-    raise AttributeError(f"module 'wick.jit' has no attribute '{name}'")

@@ -14,12 +14,6 @@ class _Ordered(Module):
     def __iter__(self):
         return iter(self._modules.values())
 
-    def _at(self, index):
-        count = len(self)
-        if not -count <= index < count:
-            raise IndexError(f"index {index} is out of range")
-        return str(index % count) if count else ""
-
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(*self._as_arguments(list(self)[index]))
@@ -31,6 +25,10 @@ class _Ordered(Module):
     def _as_arguments(self, modules):
         return modules
 
+    def append(self, module):
+        self.add_module(str(len(self)), module)
+        return self
+
 
 class Sequential(_Ordered):
     """Calls one module after the other."""
@@ -41,12 +39,8 @@ class Sequential(_Ordered):
             for name, module in modules[0].items():
                 self.add_module(name, module)
         else:
-            for i, module in enumerate(modules):
-                self.add_module(str(i), module)
-
-    def append(self, module):
-        self.add_module(str(len(self)), module)
-        return self
+            for module in modules:
+                self.append(module)
 
     def forward(self, input):
         for module in self:
@@ -63,10 +57,6 @@ class ModuleList(_Ordered):
 
     def _as_arguments(self, modules):
         return [modules]
-
-    def append(self, module):
-        self.add_module(str(len(self)), module)
-        return self
 
     def extend(self, modules):
         for module in modules:

@@ -6,12 +6,28 @@ from typing import List
 from wick import torch
 from wick.nn import functional as F
 from wick.nn import init
-from wick.nn.module import Module, Parameter
+from wick.nn.module import Module, Parameter, classes_in
 from wick.torch import Tensor
 
 
-def _tuple(value, count):
-    return (value,) * count if isinstance(value, int) else tuple(value)
+def _sizes(value, count):
+    """A number for each dimension."""
+    return [value] * count if isinstance(value, int) else list(value)
+
+
+def _for_ranks(name, make, *operators):
+    """The classes NAME1d, NAME2d and so on: what `make` gives for a number of dimensions and the operator
+    for as many."""
+    classes = [make(rank, operator) for rank, operator in enumerate(operators, 1)]
+    for rank, made in enumerate(classes, 1):
+        made.__name__ = made.__qualname__ = f"{name}{rank}d"
+    return classes
+
+
+def _add_optional(module, on, **tensors):
+    """Parameters by name; without `on` they are None."""
+    for name, tensor in tensors.items():
+        module.register_parameter(name, Parameter(tensor) if on else None)
 
 
 class Identity(Module):
@@ -47,10 +63,8 @@ class Linear(Module):
         super().__init__()
         self.in_features = in_features
         self.out_features = out_features
-        self.weight = Parameter(torch.empty([out_features, in_features], dtype=dtype))
-        self.register_parameter(
-            "bias", Parameter(torch.empty([out_features], dtype=dtype)) if bias else None
-        )
+        self.weight = Parameter(torch.empty([out_features, in_features], dtype=dtype, device=device))
+        _add_optional(self, bias, bias=torch.empty([out_features], dtype=dtype, device=device))
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -74,7 +88,7 @@ class Bilinear(Module):
         super().__init__()
         bound = 1 / math.sqrt(in1_features)
         self.weight = Parameter(torch.empty([out_features, in1_features, in2_features]))
-        self.register_parameter("bias", Parameter(torch.empty([out_features])) if bias else None)
+        _add_optional(self, bias, bias=torch.empty([out_features]))
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
@@ -137,13 +151,13 @@ class _Conv(Module):
         super().__init__()
         if in_channels % groups or out_channels % groups:
             raise ValueError("the numbers of channels must be divisible by groups")
-        n = self._dims
+        n = self._rank
         self.in_channels = in_channels
         self.out_channels = out_channels
-        self.kernel_size = list(_tuple(kernel_size, n))
-        self.stride = list(_tuple(stride, n))
-        self.dilation = list(_tuple(dilation, n))
-        self.output_padding = list(_tuple(output_padding, n))
+        self.kernel_size = _sizes(kernel_size, n)
+        self.stride = _sizes(stride, n)
+        self.dilation = _sizes(dilation, n)
+        self.output_padding = _sizes(output_padding, n)
         self.groups = groups
         self.padding_mode = padding_mode
         both = [(0, 0)] * n
@@ -151,7 +165,7 @@ class _Conv(Module):
             totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size)]
             both = [(t // 2, t - t // 2) for t in totals]
         elif padding != "valid":
-            both = [(p, p) for p in _tuple(padding, n)]
+            both = [(p, p) for p in _sizes(padding, n)]
         # What the convolution pads by itself, and what is padded before it.
         even = padding_mode == "zeros" and all(a == b for a, b in both)
         self.padding = [a for a, _ in both] if even else [0] * n
@@ -161,7 +175,7 @@ class _Conv(Module):
         if self._transposed:
             shape = [in_channels, out_channels // groups]
         self.weight = Parameter(torch.empty(shape + self.kernel_size))
-        self.register_parameter("bias", Parameter(torch.empty([out_channels])) if bias else None)
+        _add_optional(self, bias, bias=torch.empty([out_channels]))
         self.reset_parameters()
 
     def reset_parameters(self):
@@ -178,37 +192,21 @@ class _Conv(Module):
         )
 
 
-class Conv1d(_Conv):
-    _dims = 1
+def _conv(rank, operator):
+    class Made(_Conv):
+        _rank = rank
 
-    def forward(self, input: Tensor) -> Tensor:
-        if len(self._before) > 0:
-            input = F.pad(input, self._before, self._mode)
-        return torch.conv1d(
-            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )
+        def forward(self, input: Tensor) -> Tensor:
+            if len(self._before) > 0:
+                input = F.pad(input, self._before, self._mode)
+            return operator(
+                input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
+            )
 
-
-class Conv2d(_Conv):
-    _dims = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        if len(self._before) > 0:
-            input = F.pad(input, self._before, self._mode)
-        return torch.conv2d(
-            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )
+    return Made
 
 
-class Conv3d(_Conv):
-    _dims = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        if len(self._before) > 0:
-            input = F.pad(input, self._before, self._mode)
-        return torch.conv3d(
-            input, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups
-        )
+Conv1d, Conv2d, Conv3d = _for_ranks("Conv", _conv, torch.conv1d, torch.conv2d, torch.conv3d)
 
 
 class _ConvTranspose(_Conv):
@@ -239,39 +237,35 @@ class _ConvTranspose(_Conv):
         )
 
 
-class ConvTranspose1d(_ConvTranspose):
-    _dims = 1
+def _conv_transpose(rank, operator):
+    class Made(_ConvTranspose):
+        _rank = rank
 
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.conv_transpose1d(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,
-            self.output_padding,
-            self.groups,
-            self.dilation,
-        )
+        def forward(self, input: Tensor) -> Tensor:
+            return operator(
+                input,
+                self.weight,
+                self.bias,
+                self.stride,
+                self.padding,
+                self.output_padding,
+                self.groups,
+                self.dilation,
+            )
+
+    return Made
 
 
-class ConvTranspose2d(_ConvTranspose):
-    _dims = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.conv_transpose2d(
-            input,
-            self.weight,
-            self.bias,
-            self.stride,
-            self.padding,
-            self.output_padding,
-            self.groups,
-            self.dilation,
-        )
+ConvTranspose1d, ConvTranspose2d = _for_ranks(
+    "ConvTranspose", _conv_transpose, torch.conv_transpose1d, torch.conv_transpose2d
+)
 
 
 # ---- normalization ----
+
+
+def _add_affine(module, on, shape):
+    _add_optional(module, on, weight=torch.ones(shape), bias=torch.zeros(shape))
 
 
 class _BatchNorm(Module):
@@ -284,8 +278,7 @@ class _BatchNorm(Module):
         self.momentum = momentum
         self.affine = affine
         self.track_running_stats = track_running_stats
-        self.register_parameter("weight", Parameter(torch.ones([num_features])) if affine else None)
-        self.register_parameter("bias", Parameter(torch.zeros([num_features])) if affine else None)
+        _add_affine(self, affine, [num_features])
         tracked = track_running_stats
         self.register_buffer("running_mean", torch.zeros([num_features]) if tracked else None)
         self.register_buffer("running_var", torch.ones([num_features]) if tracked else None)
@@ -328,13 +321,10 @@ class BatchNorm3d(_BatchNorm):
 class LayerNorm(Module):
     def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True):
         super().__init__()
-        self.normalized_shape = list(_tuple(normalized_shape, 1))
+        self.normalized_shape = _sizes(normalized_shape, 1)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        on = elementwise_affine
-        shape = self.normalized_shape
-        self.register_parameter("weight", Parameter(torch.ones(shape)) if on else None)
-        self.register_parameter("bias", Parameter(torch.zeros(shape)) if on else None)
+        _add_affine(self, elementwise_affine, self.normalized_shape)
 
     def forward(self, input: Tensor) -> Tensor:
         return torch.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -350,8 +340,7 @@ class GroupNorm(Module):
             raise ValueError("num_channels must be divisible by num_groups")
         self.num_groups = num_groups
         self.eps = eps
-        self.register_parameter("weight", Parameter(torch.ones([num_channels])) if affine else None)
-        self.register_parameter("bias", Parameter(torch.zeros([num_channels])) if affine else None)
+        _add_affine(self, affine, [num_channels])
 
     def forward(self, input: Tensor) -> Tensor:
         return torch.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -361,8 +350,7 @@ class _InstanceNorm(Module):
     def __init__(self, num_features, eps=1e-5, affine=False):
         super().__init__()
         self.eps = eps
-        self.register_parameter("weight", Parameter(torch.ones([num_features])) if affine else None)
-        self.register_parameter("bias", Parameter(torch.zeros([num_features])) if affine else None)
+        _add_affine(self, affine, [num_features])
 
     def forward(self, input: Tensor) -> Tensor:
         return torch.instance_norm(
@@ -401,6 +389,26 @@ class Dropout2d(Dropout):
 
 
 # ---- activations ----
+
+
+def _applied(name, function):
+    """The class of a layer without settings."""
+
+    class Made(Module):
+        def forward(self, input: Tensor) -> Tensor:
+            return function(input)
+
+    Made.__name__ = Made.__qualname__ = name
+    return Made
+
+
+LogSigmoid = _applied("LogSigmoid", F.logsigmoid)
+Mish = _applied("Mish", F.mish)
+SELU = _applied("SELU", torch.selu)
+Sigmoid = _applied("Sigmoid", torch.sigmoid)
+Softsign = _applied("Softsign", F.softsign)
+Tanh = _applied("Tanh", torch.tanh)
+Tanhshrink = _applied("Tanhshrink", F.tanhshrink)
 
 
 class ReLU(Module):
@@ -446,11 +454,6 @@ class ELU(Module):
         return F.elu(input, self.alpha)
 
 
-class SELU(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.selu(input)
-
-
 class GELU(Module):
     def __init__(self, approximate="none"):
         super().__init__()
@@ -460,27 +463,9 @@ class GELU(Module):
         return F.gelu(input, approximate=self.approximate)
 
 
-class SiLU(Module):
+class SiLU(_applied("SiLU", F.silu)):
     def __init__(self, inplace=False):
         super().__init__()
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.silu(input)
-
-
-class Mish(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.mish(input)
-
-
-class Sigmoid(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.sigmoid(input)
-
-
-class Tanh(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.tanh(input)
 
 
 class Hardtanh(Module):
@@ -493,20 +478,14 @@ class Hardtanh(Module):
         return torch.clamp(input, self.min_val, self.max_val)
 
 
-class Hardswish(Module):
+class Hardswish(_applied("Hardswish", F.hardswish)):
     def __init__(self, inplace=False):
         super().__init__()
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardswish(input)
 
-
-class Hardsigmoid(Module):
+class Hardsigmoid(_applied("Hardsigmoid", F.hardsigmoid)):
     def __init__(self, inplace=False):
         super().__init__()
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.hardsigmoid(input)
 
 
 class Softplus(Module):
@@ -555,21 +534,6 @@ class GLU(Module):
         return F.glu(input, self.dim)
 
 
-class LogSigmoid(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.logsigmoid(input)
-
-
-class Softsign(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.softsign(input)
-
-
-class Tanhshrink(Module):
-    def forward(self, input: Tensor) -> Tensor:
-        return F.tanhshrink(input)
-
-
 class Hardshrink(Module):
     def __init__(self, lambd=0.5):
         super().__init__()
@@ -607,9 +571,4 @@ class CosineSimilarity(Module):
         return torch.cosine_similarity(x1, x2, self.dim, self.eps)
 
 
-__all__ = [
-    name
-    for name, value in list(globals().items())
-    if isinstance(value, type) and issubclass(value, Module) and not name.startswith("_")
-    and name != "Module"
-]
+__all__ = classes_in(globals())

@@ -3,7 +3,7 @@
 from typing import Optional
 
 from wick.nn import functional as F
-from wick.nn.module import Module
+from wick.nn.module import Module, classes_in
 from wick.torch import Tensor
 
 
@@ -176,18 +176,4 @@ class TripletMarginLoss(_Loss):
         )
 
 
-__all__ = [
-    "BCELoss",
-    "BCEWithLogitsLoss",
-    "CTCLoss",
-    "CosineEmbeddingLoss",
-    "CrossEntropyLoss",
-    "HuberLoss",
-    "KLDivLoss",
-    "L1Loss",
-    "MSELoss",
-    "MarginRankingLoss",
-    "NLLLoss",
-    "SmoothL1Loss",
-    "TripletMarginLoss",
-]
+__all__ = classes_in(globals())

@@ -289,7 +289,7 @@ class Module:
         return self.to(_C.bfloat16)
 
     def cpu(self):
-        return self
+        return self.to("cpu")
 
     def state_dict(self, destination=None, prefix=""):
         state = collections.OrderedDict() if destination is None else destination
@@ -344,3 +344,15 @@ class Module:
             return f"{type(self).__name__}({extra})"
         inner = "\n  ".join(([extra] if extra else []) + lines)
         return f"{type(self).__name__}(\n  {inner}\n)"
+
+
+def classes_in(names):
+    """Which of a file's names are modules for everybody."""
+    return [
+        name
+        for name, value in names.items()
+        if isinstance(value, type)
+        and issubclass(value, Module)
+        and value is not Module
+        and not name.startswith("_")
+    ]

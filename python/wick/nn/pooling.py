@@ -1,166 +1,118 @@
-"""Pooling, padding and resampling."""
+"""Pooling, padding and resampling.
+
+Classes that differ by their operator alone are made by a function, for one to three dimensions.
+"""
 
 from wick import torch
 from wick.nn import functional as F
-from wick.nn.layers import _tuple
-from wick.nn.module import Module
+from wick.nn.layers import _for_ranks, _sizes
+from wick.nn.module import Module, classes_in
 from wick.torch import Tensor
+
+_aten = torch.ops.aten
 
 
 # ---- pooling ----
 
 
-class _MaxPool(Module):
-    def __init__(self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
-        super().__init__()
-        self.kernel_size = list(_tuple(kernel_size, self._rank))
-        self.stride = list(_tuple(kernel_size if stride is None else stride, self._rank))
-        self.padding = list(_tuple(padding, self._rank))
-        self.dilation = list(_tuple(dilation, self._rank))
-        self.ceil_mode = ceil_mode
+def _max_pool(rank, operator):
+    class Made(Module):
+        def __init__(self, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False):
+            super().__init__()
+            self.kernel_size = _sizes(kernel_size, rank)
+            self.stride = _sizes(kernel_size if stride is None else stride, rank)
+            self.padding = _sizes(padding, rank)
+            self.dilation = _sizes(dilation, rank)
+            self.ceil_mode = ceil_mode
+
+        def forward(self, input: Tensor) -> Tensor:
+            return operator(
+                input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
+            )
+
+    return Made
 
 
-class MaxPool1d(_MaxPool):
-    _rank = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.max_pool1d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
-        )
+MaxPool1d, MaxPool2d, MaxPool3d = _for_ranks(
+    "MaxPool", _max_pool, torch.max_pool1d, torch.max_pool2d, torch.max_pool3d
+)
 
 
-class MaxPool2d(_MaxPool):
-    _rank = 2
+def _avg_pool(rank, operator):
+    class Made(Module):
+        def __init__(
+            self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
+        ):
+            super().__init__()
+            self.kernel_size = _sizes(kernel_size, rank)
+            self.stride = _sizes(kernel_size if stride is None else stride, rank)
+            self.padding = _sizes(padding, rank)
+            self.ceil_mode = ceil_mode
+            self.count_include_pad = count_include_pad
 
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.max_pool2d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
-        )
+        def forward(self, input: Tensor) -> Tensor:
+            return operator(
+                input,
+                self.kernel_size,
+                self.stride,
+                self.padding,
+                self.ceil_mode,
+                self.count_include_pad,
+            )
 
-
-class MaxPool3d(_MaxPool):
-    _rank = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.max_pool3d(
-            input, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode
-        )
-
-
-class _AvgPool(Module):
-    def __init__(
-        self, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True
-    ):
-        super().__init__()
-        self.kernel_size = list(_tuple(kernel_size, self._rank))
-        self.stride = list(_tuple(kernel_size if stride is None else stride, self._rank))
-        self.padding = list(_tuple(padding, self._rank))
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
+    return Made
 
 
-class AvgPool1d(_AvgPool):
-    _rank = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool1d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-        )
+AvgPool1d, AvgPool2d, AvgPool3d = _for_ranks(
+    "AvgPool", _avg_pool, F.avg_pool1d, F.avg_pool2d, F.avg_pool3d
+)
 
 
-class AvgPool2d(_AvgPool):
-    _rank = 2
+def _adaptive_avg_pool(rank, operator):
+    class Made(Module):
+        def __init__(self, output_size):
+            super().__init__()
+            self.output_size = _sizes(output_size, rank)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool2d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-        )
+        def forward(self, input: Tensor) -> Tensor:
+            return operator(input, self.output_size)
+
+    return Made
 
 
-class AvgPool3d(_AvgPool):
-    _rank = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        return F.avg_pool3d(
-            input,
-            self.kernel_size,
-            self.stride,
-            self.padding,
-            self.ceil_mode,
-            self.count_include_pad,
-        )
+AdaptiveAvgPool1d, AdaptiveAvgPool2d, AdaptiveAvgPool3d = _for_ranks(
+    "AdaptiveAvgPool",
+    _adaptive_avg_pool,
+    _aten.adaptive_avg_pool1d,
+    _aten.adaptive_avg_pool2d,
+    _aten.adaptive_avg_pool3d,
+)
 
 
-class _Adaptive(Module):
-    def __init__(self, output_size):
-        super().__init__()
-        self.output_size = list(_tuple(output_size, self._rank))
+def _adaptive_max_pool(rank, operator):
+    class Made(_adaptive_avg_pool(rank, operator)):
+        def forward(self, input: Tensor) -> Tensor:
+            return operator(input, self.output_size)[0]
+
+    return Made
 
 
-class AdaptiveAvgPool1d(_Adaptive):
-    _rank = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.adaptive_avg_pool1d(input, self.output_size)
-
-
-class AdaptiveAvgPool2d(_Adaptive):
-    _rank = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.adaptive_avg_pool2d(input, self.output_size)
-
-
-class AdaptiveAvgPool3d(_Adaptive):
-    _rank = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.adaptive_avg_pool3d(input, self.output_size)
-
-
-class AdaptiveMaxPool1d(_Adaptive):
-    _rank = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.adaptive_max_pool1d(input, self.output_size)[0]
-
-
-class AdaptiveMaxPool2d(_Adaptive):
-    _rank = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.adaptive_max_pool2d(input, self.output_size)[0]
-
-
-class AdaptiveMaxPool3d(_Adaptive):
-    _rank = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.adaptive_max_pool3d(input, self.output_size)[0]
+AdaptiveMaxPool1d, AdaptiveMaxPool2d, AdaptiveMaxPool3d = _for_ranks(
+    "AdaptiveMaxPool",
+    _adaptive_max_pool,
+    _aten.adaptive_max_pool1d,
+    _aten.adaptive_max_pool2d,
+    _aten.adaptive_max_pool3d,
+)
 
 
 # ---- padding ----
 
 
-class _Pad(Module):
-    def __init__(self, padding):
-        super().__init__()
-        self.padding = list(_tuple(padding, 2 * self._rank))
-
-
-class _ConstantPad(_Pad):
+class _ConstantPad(Module):
     def __init__(self, padding, value):
-        super().__init__(padding)
+        super().__init__()
+        self.padding = _sizes(padding, 2 * self._rank)
         self.value = float(value)
 
     def forward(self, input: Tensor) -> Tensor:
@@ -186,46 +138,30 @@ class ZeroPad2d(_ConstantPad):
         super().__init__(padding, 0.0)
 
 
-class ReflectionPad1d(_Pad):
-    _rank = 1
+def _pad(rank, operator):
+    class Made(Module):
+        def __init__(self, padding):
+            super().__init__()
+            self.padding = _sizes(padding, 2 * rank)
 
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.reflection_pad1d(input, self.padding)
+        def forward(self, input: Tensor) -> Tensor:
+            return operator(input, self.padding)
 
-
-class ReflectionPad2d(_Pad):
-    _rank = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.reflection_pad2d(input, self.padding)
+    return Made
 
 
-class ReflectionPad3d(_Pad):
-    _rank = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.reflection_pad3d(input, self.padding)
+ReflectionPad1d, ReflectionPad2d, ReflectionPad3d = _for_ranks(
+    "ReflectionPad", _pad, _aten.reflection_pad1d, _aten.reflection_pad2d, _aten.reflection_pad3d
+)
 
 
-class ReplicationPad1d(_Pad):
-    _rank = 1
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.replication_pad1d(input, self.padding)
-
-
-class ReplicationPad2d(_Pad):
-    _rank = 2
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.replication_pad2d(input, self.padding)
-
-
-class ReplicationPad3d(_Pad):
-    _rank = 3
-
-    def forward(self, input: Tensor) -> Tensor:
-        return torch.ops.aten.replication_pad3d(input, self.padding)
+ReplicationPad1d, ReplicationPad2d, ReplicationPad3d = _for_ranks(
+    "ReplicationPad",
+    _pad,
+    _aten.replication_pad1d,
+    _aten.replication_pad2d,
+    _aten.replication_pad3d,
+)
 
 
 # ---- resampling ----
@@ -267,9 +203,4 @@ class PixelUnshuffle(Module):
         return torch.pixel_unshuffle(input, self.downscale_factor)
 
 
-__all__ = [
-    name
-    for name, value in list(globals().items())
-    if isinstance(value, type) and issubclass(value, Module) and not name.startswith("_")
-    and name != "Module"
-]
+__all__ = classes_in(globals())

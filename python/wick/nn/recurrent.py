@@ -74,6 +74,11 @@ class _Recurrent(Module):
             [count, batch, self.hidden_size], dtype=input.dtype, device=input.device
         )
 
+    def _unbatched(self, input: Tensor, output: Tensor, hidden: Tensor) -> Tuple[Tensor, Tensor]:
+        if self._single(input):
+            return output.squeeze(self._place()), hidden.squeeze(1)
+        return output, hidden
+
     def extra_repr(self):
         return f"{self.input_size}, {self.hidden_size}, num_layers={self.num_layers}"
 
@@ -114,9 +119,7 @@ class RNN(_Recurrent):
                 self.bidirectional,
                 self.batch_first,
             )
-        if self._single(input):
-            output, hidden = output.squeeze(self._place()), hidden.squeeze(1)
-        return output, hidden
+        return self._unbatched(input, output, hidden)
 
 
 class GRU(_Recurrent):
@@ -134,9 +137,7 @@ class GRU(_Recurrent):
             self.bidirectional,
             self.batch_first,
         )
-        if self._single(input):
-            output, hidden = output.squeeze(self._place()), hidden.squeeze(1)
-        return output, hidden
+        return self._unbatched(input, output, hidden)
 
 
 class LSTM(_Recurrent):
@@ -162,8 +163,8 @@ class LSTM(_Recurrent):
             self.batch_first,
         )
         if self._single(input):
-            output = output.squeeze(self._place())
-            hidden, cell = hidden.squeeze(1), cell.squeeze(1)
+            cell = cell.squeeze(1)
+        output, hidden = self._unbatched(input, output, hidden)
         return output, (hidden, cell)
 
 
@@ -182,26 +183,26 @@ class _Cell(Module):
             init.uniform_(p, -bound, bound)
 
 
-class RNNCell(_Cell):
-    _gates = 1
+def _simple_cell(gates, operator):
+    class Made(_Cell):
+        _gates = gates
 
-    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
-        if hx is None:
-            hx = input.new_zeros([input.size(0), self.hidden_size])
-        return torch.rnn_tanh_cell(
-            input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        )
+        def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
+            if hx is None:
+                hx = input.new_zeros([input.size(0), self.hidden_size])
+            return operator(
+                input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
+            )
+
+    return Made
 
 
-class GRUCell(_Cell):
-    _gates = 3
+class RNNCell(_simple_cell(1, torch.rnn_tanh_cell)):
+    pass
 
-    def forward(self, input: Tensor, hx: Optional[Tensor] = None) -> Tensor:
-        if hx is None:
-            hx = input.new_zeros([input.size(0), self.hidden_size])
-        return torch.gru_cell(
-            input, hx, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
-        )
+
+class GRUCell(_simple_cell(3, torch.gru_cell)):
+    pass
 
 
 class LSTMCell(_Cell):
