@@ -1,10 +1,9 @@
-#include "python/autograd.h"
-
 #include "autograd/checkpoint.h"
 #include "autograd/custom_function.h"
 #include "autograd/engine.h"
 #include "autograd/hooks.h"
 #include "python/interrupts.h"
+#include "python/module.h"
 #include "python/pybind.h"
 #include "python/tracing.h"
 
@@ -45,14 +44,11 @@ py::tuple runGrad(const py::object& outputs, const py::object& inputs, const py:
   refuseWhileTracing("grad");
   const std::vector<Tensor> out = tensorsOf(outputs, "grad"), in = tensorsOf(inputs, "grad");
   const std::vector<Tensor> grads = tensorsOf(gradients, "grad");
-  std::vector<Tensor> found;
   noteLazyPlace();
   const Interruptible interruptible;
-  {
-    const WithoutGil others;
-    found = autograd::gradientsOf(out, in, grads, {retain_graph, create_graph}, allow_unused);
-  }
-  return tupleOf(found);
+  return tupleOf(withoutGil([&] {
+    return autograd::gradientsOf(out, in, grads, {retain_graph, create_graph}, allow_unused);
+  }));
 }
 
 // Calls a hook of Python's; an exception ends the walk.
@@ -165,11 +161,8 @@ py::object applyFunction(const py::handle& type, const py::args& args) {
     if (!tryValue(arg.ptr(), value)) value = IValue();
     inputs.push_back(std::move(value));
   }
-  std::vector<Tensor> results;
-  {
-    const WithoutGil others;
-    results = autograd::applyCustom(function, std::move(inputs));
-  }
+  const std::vector<Tensor> results =
+      withoutGil([&] { return autograd::applyCustom(function, std::move(inputs)); });
   if (function->returnedOne()) return given(tensorObject(results[0]));
   return tupleOf(results);
 }
@@ -178,27 +171,13 @@ py::object applyFunction(const py::handle& type, const py::args& args) {
 py::object runCheckpoint(const py::object& function, bool preserve_random_state,
                          const py::args& args) {
   const auto held = std::make_shared<SharedObject>(Owned::share(function.ptr()));
-  const auto call = [held](std::vector<IValue> values) {
-    const WithGil gil;
-    if (!gil.usable()) throw RuntimeError("the interpreter of Python has ended");
-    try {
-      const Owned arguments = checked(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
-      for (size_t i = 0; i < values.size(); ++i) {
-        PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), toPython(values[i]));
-      }
-      const Owned result = checked(PyObject_CallObject(held->get(), arguments.get()));
-      return toValue(result.get());
-    } catch (const PythonError&) {
-      throwFromPython();
-    }
+  const auto call = [held](const std::vector<IValue>& values) {
+    return callPython(held->get(), values);
   };
   std::vector<IValue> inputs = valuesOf(args);
-  IValue result;
-  {
-    const WithoutGil others;
-    result = autograd::checkpointValues(call, std::move(inputs), {preserve_random_state});
-  }
-  return pythonOf(result);
+  return pythonOf(withoutGil([&] {
+    return autograd::checkpointValues(call, std::move(inputs), {preserve_random_state});
+  }));
 }
 
 void addFunctions(py::module_& m) {

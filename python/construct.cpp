@@ -6,6 +6,7 @@
 #include "core/device_backend.h"
 #include "core/scalar.h"
 #include "python/convert.h"
+#include "python/module.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
 #include "python/tracing.h"
@@ -273,10 +274,10 @@ PyMethodDef functions[] = {
     {"_bytes_of", bytesOf, METH_O, nullptr},
     {"_tensor_of_bytes", tensorOfBytes, METH_VARARGS, nullptr},
     {"_data_ptr", dataPointer, METH_O, nullptr},
-    {"tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(makeTensor)),
-     METH_VARARGS | METH_KEYWORDS, "A tensor with a copy of the data."},
-    {"as_tensor", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(asTensor)),
-     METH_VARARGS | METH_KEYWORDS, "A tensor on the data, without a copy where that can be."},
+    {"tensor", methodOf(makeTensor), METH_VARARGS | METH_KEYWORDS,
+     "A tensor with a copy of the data."},
+    {"as_tensor", methodOf(asTensor), METH_VARARGS | METH_KEYWORDS,
+     "A tensor on the data, without a copy where that can be."},
     {nullptr, nullptr, 0, nullptr},
 };
 

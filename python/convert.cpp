@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "core/error_types.h"
 #include "core/type.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
@@ -222,6 +223,18 @@ IValue toValue(PyObject* object) {
           fmt::format("an object of {} has no form as a value", Py_TYPE(object)->tp_name));
   }
   return value;
+}
+
+IValue callPython(PyObject* function, const std::vector<IValue>& arguments) {
+  const WithGil gil;
+  if (!gil.usable()) throw RuntimeError("the interpreter of Python has ended");
+  try {
+    const Owned given = toPythonTuple(arguments);
+    const Owned result = checked(PyObject_CallObject(function, given.get()));
+    return toValue(result.get());
+  } catch (const PythonError&) {
+    throwFromPython();
+  }
 }
 
 PyObject* namedTuple(const std::string& name, const std::vector<std::string>& fields,

@@ -16,6 +16,8 @@ IValue toValue(PyObject* object);
 bool tryValue(PyObject* object, IValue& out);
 // The other way: lists, dicts and tuples become Python's, named tuples classes of their own.
 PyObject* toPython(const IValue& value);
+// Calls a function of Python from any thread. Its exception is a RuntimeError of that class.
+IValue callPython(PyObject* function, const std::vector<IValue>& arguments);
 // A named tuple of Python's: the class is made once for each name and set of fields.
 PyObject* namedTuple(const std::string& name, const std::vector<std::string>& fields,
                      const std::vector<IValue>& values);

@@ -1,18 +1,14 @@
-#include "python/distributed.h"
-
 #include "distributed/gradient_exchange.h"
 #include "distributed/group.h"
 #include "distributed/init.h"
 #include "python/interrupts.h"
+#include "python/module.h"
 #include "python/pybind.h"
-#include "python/tensor_object.h"
 #include "python/tracing.h"
 
 namespace wick::python {
-
 namespace {
 
-namespace py = pybind11;
 using distributed::GradientExchange;
 
 std::vector<Tensor> tensorsOf(const py::iterable& given) {
@@ -23,13 +19,7 @@ std::vector<Tensor> tensorsOf(const py::iterable& given) {
 
 void init() {
   const Interruptible interruptible;
-  const WithoutGil others;
-  distributed::init();
-}
-
-void shutdown() {
-  const WithoutGil others;
-  distributed::shutdown();
+  withoutGil(distributed::init);
 }
 
 void barrier() {
@@ -64,9 +54,9 @@ void finish(GradientExchange& exchange) {
 }  // namespace
 
 void addDistributed(PyObject* module) {
-  py::module_ m = py::reinterpret_borrow<py::module_>(module);
+  auto m = py::reinterpret_borrow<py::module_>(module);
   m.def("_distributed_init", init);
-  m.def("_distributed_shutdown", shutdown);
+  m.def("_distributed_shutdown", [] { withoutGil(distributed::shutdown); });
   m.def("_distributed_is_initialized", [] { return distributed::currentGroup() != nullptr; });
   m.def("_distributed_rank", [] { return distributed::theGroup()->rank(); });
   m.def("_distributed_size", [] { return distributed::theGroup()->size(); });

@@ -20,6 +20,7 @@
 #include "python/call_plan.h"
 #include "python/convert.h"
 #include "python/interrupts.h"
+#include "python/module.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
 #include "python/tracing.h"
@@ -59,7 +60,6 @@ struct EagerObject {
     std::unordered_map<std::string, std::shared_ptr<CompiledCall>> calls;
     std::string last_key;
     std::shared_ptr<CompiledCall> last;
-    PyObject* weak_references = nullptr;
   } * state;
 };
 
@@ -278,14 +278,19 @@ std::string programText(const EagerObject::State& state, const Arguments& argume
   return fmt::format("def f({}):\n    return {}\n", parameters, call);
 }
 
-// The graph with the functions of the library taken apart, where that leaves operators alone.
-std::unique_ptr<CallPlan> planFor(GraphFunction& function) {
-  if (auto plan = planOf(*function.graph())) return plan;
-  const std::shared_ptr<Graph> copy = function.graph()->copy();
+// A copy with the functions of the library taken apart.
+std::shared_ptr<Graph> flattened(const Graph& graph) {
+  std::shared_ptr<Graph> copy = graph.copy();
   inlineCalls(*copy);
   propagateConstants(*copy);
   eliminateDeadCode(*copy);
-  auto plan = planOf(*copy);
+  return copy;
+}
+
+// With the functions of the library taken apart, where that leaves operators alone.
+std::unique_ptr<CallPlan> planFor(GraphFunction& function) {
+  if (auto plan = planOf(*function.graph())) return plan;
+  auto plan = planOf(*flattened(*function.graph()));
   if (!plan) return nullptr;
   // A tensor made once must not be returned, or written to, again and again.
   for (const auto& [slot, value] : plan->constants) {
@@ -352,8 +357,7 @@ std::shared_ptr<CompiledCall> find(EagerObject::State& state, Arguments& argumen
   const std::string base_key = arguments.key;
   if (const auto found = state.calls.find(base_key); found != state.calls.end()) {
     if (found->second->form == ArgumentForm::Lists) return remember(found->second);
-    for (size_t i = 0; i < arguments.count; ++i)
-      tryValue(arguments.objects[i], arguments.values[i]);
+    readArguments(arguments);
     makeKey(arguments, found->second->form);
     arguments.key.insert(0, 1, markOf(found->second->form));
     if (const auto other = state.calls.find(arguments.key); other != state.calls.end()) {
@@ -364,10 +368,7 @@ std::shared_ptr<CompiledCall> find(EagerObject::State& state, Arguments& argumen
   for (const ArgumentForm form : {ArgumentForm::Lists, ArgumentForm::Tuples, ArgumentForm::Literals,
                                   ArgumentForm::Floats, ArgumentForm::Optionals}) {
     if (form != ArgumentForm::Lists) {
-      // tuples may have become lists before
-      for (size_t i = 0; i < arguments.count; ++i) {
-        tryValue(arguments.objects[i], arguments.values[i]);
-      }
+      readArguments(arguments);  // tuples may have become lists before
       makeKey(arguments, form);
       arguments.key.insert(0, 1, markOf(form));
     }
@@ -436,17 +437,6 @@ PyObject* resultObject(const EagerObject::State& state, const CompiledCall& call
   return toPython(result);
 }
 
-// Without functions of the library, which a trace takes apart.
-const Graph& flatGraph(CompiledCall& call) {
-  if (!call.flat) {
-    call.flat = call.function->graph()->copy();
-    inlineCalls(*call.flat);
-    propagateConstants(*call.flat);
-    eliminateDeadCode(*call.flat);
-  }
-  return *call.flat;
-}
-
 PyObject* callTraced(const EagerObject::State& state, CompiledCall& call, Arguments& arguments,
                      tracing::Tracer& tracer) {
   notePlace(tracer);
@@ -474,7 +464,8 @@ PyObject* callTraced(const EagerObject::State& state, CompiledCall& call, Argume
     const Graph* body = nullptr;
     {
       const tracing::PauseTrace pause;
-      body = &flatGraph(call);
+      if (!call.flat) call.flat = flattened(*call.function->graph());
+      body = call.flat.get();
     }
     tracer.stash({values.begin(), values.begin() + static_cast<ptrdiff_t>(arguments.count)});
     result = tracer.callInlined(*body, given, [&] { return runFunction(call, arguments); });
@@ -681,8 +672,7 @@ PyObject* eagerFunction(CallForm form, const std::string& text, const std::strin
   auto* object = PyObject_New(EagerObject, type);
   if (!object) throw PythonError();
   object->vectorcall = vectorcall;
-  object->state =
-      new EagerObject::State{form, text, qualified, gives_dtype, {}, {}, nullptr, nullptr};
+  object->state = new EagerObject::State{form, text, qualified, gives_dtype, {}, {}, nullptr};
   return reinterpret_cast<PyObject*>(object);
 }
 

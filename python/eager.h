@@ -39,6 +39,4 @@ PyObject* callEager(PyObject* function, PyObject* const* args, size_t count,
 // an exception when there is none.
 PyObject* findTensorMember(PyObject* name);
 
-void addEager(PyObject* module);
-
 }  // namespace wick::python

@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "core/error_types.h"
-#include "python/object.h"
+#include "python/module.h"
 
 namespace wick::python {
 namespace {

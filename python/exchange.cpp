@@ -6,6 +6,7 @@
 #include "autograd/tape.h"
 #include "core/dlpack.h"
 #include "core/dlpack_structs.h"
+#include "python/module.h"
 #include "python/plain_types.h"
 #include "python/tensor_object.h"
 #include "python/tracing.h"
@@ -264,30 +265,24 @@ PyObject* fromBuffer(PyObject*, PyObject* arguments, PyObject* kwargs) {
 constexpr const char* kPlain = "dltensor";
 constexpr const char* kVersioned = "dltensor_versioned";
 
-template <class Managed>
-void freeCapsule(PyObject* capsule, const char* name) {
-  if (!PyCapsule_IsValid(capsule, name)) return;  // somebody took it
-  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
-  if (managed && managed->deleter) managed->deleter(managed);
+// A capsule with the name, which frees what nobody took.
+template <class Managed, const char* const& kName>
+PyObject* capsuleOf(Managed* managed) {
+  PyObject* capsule = PyCapsule_New(managed, kName, [](PyObject* object) {
+    if (!PyCapsule_IsValid(object, kName)) return;  // somebody took it
+    auto* held = static_cast<Managed*>(PyCapsule_GetPointer(object, kName));
+    if (held && held->deleter) held->deleter(held);
+  });
+  if (!capsule) managed->deleter(managed);
+  return capsule;
 }
 
 PyObject* giveOut(const Tensor& t, bool versioned) {
   if (autograd::requiresGradient(t)) {
     raise(PyExc_BufferError, "Can't export tensors that require gradient, use tensor.detach()");
   }
-  if (versioned) {
-    DLManagedTensorVersioned* managed = toVersionedDLPack(t);
-    PyObject* capsule = PyCapsule_New(managed, kVersioned, [](PyObject* object) {
-      freeCapsule<DLManagedTensorVersioned>(object, kVersioned);
-    });
-    if (!capsule) managed->deleter(managed);
-    return capsule;
-  }
-  DLManagedTensor* managed = toDLPack(t);
-  PyObject* capsule = PyCapsule_New(
-      managed, kPlain, [](PyObject* object) { freeCapsule<DLManagedTensor>(object, kPlain); });
-  if (!capsule) managed->deleter(managed);
-  return capsule;
+  if (versioned) return capsuleOf<DLManagedTensorVersioned, kVersioned>(toVersionedDLPack(t));
+  return capsuleOf<DLManagedTensor, kPlain>(toDLPack(t));
 }
 
 PyObject* dlpackMethod(PyObject* self, PyObject* arguments, PyObject* kwargs) {
@@ -378,14 +373,9 @@ PyObject* fromDlpack(PyObject*, PyObject* object) {
   });
 }
 
-template <class F>
-PyCFunction asFunction(F* function) {
-  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
-}
-
 PyMethodDef functions[] = {
     {"from_numpy", fromNumpy, METH_O, "A tensor on the memory of an array."},
-    {"frombuffer", asFunction(fromBuffer), METH_VARARGS | METH_KEYWORDS,
+    {"frombuffer", methodOf(fromBuffer), METH_VARARGS | METH_KEYWORDS,
      "A tensor on the memory of an object with the buffer protocol."},
     {"from_dlpack", fromDlpack, METH_O, "A tensor on the memory of another library's."},
     {"to_dlpack", toDlpack, METH_O, "A capsule for another library."},
@@ -393,9 +383,9 @@ PyMethodDef functions[] = {
 };
 
 PyMethodDef methods[] = {
-    {"numpy", asFunction(numpyMethod), METH_VARARGS | METH_KEYWORDS, "An array on the memory."},
+    {"numpy", methodOf(numpyMethod), METH_VARARGS | METH_KEYWORDS, "An array on the memory."},
     {"__array__", arrayMethod, METH_VARARGS, nullptr},
-    {"__dlpack__", asFunction(dlpackMethod), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"__dlpack__", methodOf(dlpackMethod), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"__dlpack_device__", dlpackDevice, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

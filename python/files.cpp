@@ -1,5 +1,5 @@
 // Files of values and tensors.
-#include "python/autograd.h"
+#include "python/module.h"
 #include "python/pybind.h"
 #include "serialization/safetensors.h"
 #include "serialization/tensor_files.h"
@@ -10,12 +10,7 @@ namespace wick::python {
 void addFiles(PyObject* module) {
   auto m = py::reinterpret_borrow<py::module_>(module);
   m.def("_load_value", [](const std::string& path) {
-    IValue value;
-    {
-      const WithoutGil others;
-      value = loadValue(path);
-    }
-    return pythonOf(value);
+    return pythonOf(withoutGil([&] { return loadValue(path); }));
   });
   m.def("_save_value", [](const py::object& object, const std::string& path) {
     const IValue value = valueOf(object);
@@ -25,11 +20,7 @@ void addFiles(PyObject* module) {
   m.def("_value_to_bytes",
         [](const py::object& object) { return py::bytes(saveValueToString(valueOf(object))); });
   m.def("_load_tensors", [](const std::string& path) {
-    NamedTensors tensors;
-    {
-      const WithoutGil others;
-      tensors = loadTensors(path);
-    }
+    const NamedTensors tensors = withoutGil([&] { return loadTensors(path); });
     py::dict out;
     for (const auto& [name, tensor] : tensors) out[py::str(name)] = given(tensorObject(tensor));
     return out;

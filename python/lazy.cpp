@@ -1,14 +1,10 @@
-#include "python/lazy.h"
-
 #include "lazy/lazy.h"
-#include "python/interrupts.h"
+
+#include "python/module.h"
 #include "python/pybind.h"
 
 namespace wick::python {
-
 namespace {
-
-namespace py = pybind11;
 
 py::dict asDict(const std::vector<lazy::Counters::Count>& counts) {
   py::dict made;
@@ -30,31 +26,15 @@ py::dict countersAsDict() {
   return made;
 }
 
-void markStep() {
-  const WithoutGil others;
-  lazy::markStep();
-}
-
-void freezeStep() {
-  const WithoutGil others;
-  lazy::freezeStep();
-}
-
-void setDevice(const std::string& device) {
-  lazy::setDevice(Device::parse(device));
-}
-std::string device() {
-  return lazy::device().str();
-}
-
 }  // namespace
 
 void addLazy(PyObject* module) {
-  py::module_ m = py::reinterpret_borrow<py::module_>(module);
-  m.def("_lazy_set_device", setDevice);
-  m.def("_lazy_device", device);
-  m.def("_lazy_mark_step", markStep);
-  m.def("_lazy_freeze_step", freezeStep);
+  auto m = py::reinterpret_borrow<py::module_>(module);
+  m.def("_lazy_set_device",
+        [](const std::string& device) { lazy::setDevice(Device::parse(device)); });
+  m.def("_lazy_device", [] { return lazy::device().str(); });
+  m.def("_lazy_mark_step", [] { withoutGil(lazy::markStep); });
+  m.def("_lazy_freeze_step", [] { withoutGil(lazy::freezeStep); });
   m.def("_lazy_thaw_step", lazy::thawStep);
   m.def("_lazy_counters", countersAsDict);
   m.def("_lazy_reset_counters", lazy::resetCounters);

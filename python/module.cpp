@@ -1,22 +1,16 @@
 // The extension module wick._C.
+#include "python/module.h"
+
 #include <climits>
 
 #include "core/device_backend.h"
 #include "core/dtype.h"
 #include "core/grad_mode.h"
 #include "core/version.h"
-#include "python/autograd.h"
 #include "python/convert.h"
-#include "python/distributed.h"
-#include "python/eager.h"
 #include "python/interrupts.h"
-#include "python/lazy.h"
-#include "python/object.h"
 #include "python/plain_types.h"
 #include "python/pybind.h"
-#include "python/script.h"
-#include "python/tensor_object.h"
-#include "python/tracing.h"
 #include "runtime/threads.h"
 
 namespace wick::python {
@@ -65,10 +59,7 @@ PyObject* getDevice(PyObject*, PyObject*) {
 
 PyObject* seedFunction(PyObject*, PyObject* seed) {
   return guarded([&]() -> PyObject* {
-    const Owned number = checked(PyNumber_Index(seed));
-    const unsigned long long value = PyLong_AsUnsignedLongLongMask(number.get());
-    if (value == static_cast<unsigned long long>(-1) && PyErr_Occurred()) return nullptr;
-    defaultGenerator().seed(value);
+    defaultGenerator().seed(seedOf(seed));
     return generatorObject(GeneratorRef(&defaultGenerator()));
   });
 }

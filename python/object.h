@@ -55,8 +55,6 @@ void setPythonError() noexcept;
 // The other way: a RuntimeError of Wick's that has the class and text of the Python exception that
 // is set, which is cleared. For Python code that Wick calls.
 [[noreturn]] void throwFromPython();
-// Python classes for Wick's errors that Python has none for; called once by the module.
-void addErrorClasses(PyObject* module);
 
 // Runs C++ for Python: exceptions become Python's, the result is null then.
 template <class F>
@@ -79,6 +77,12 @@ int guardedStatus(F&& f) noexcept {
   }
 }
 
+// A function with keywords as tables of methods take it.
+template <class F>
+PyCFunction methodOf(F* function) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
 // Lets other threads of Python run while C++ computes.
 class WithoutGil {
  public:
@@ -89,6 +93,13 @@ class WithoutGil {
  private:
   PyThreadState* state_;
 };
+
+// What `f` gives, computed so.
+template <class F>
+auto withoutGil(F&& f) {
+  const WithoutGil others;
+  return f();
+}
 
 // For C++ that may run on any thread, or after the interpreter's end.
 class WithGil {

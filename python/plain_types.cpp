@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/generator_state.h"
+#include "python/module.h"
 
 namespace wick::python {
 namespace {
@@ -255,10 +256,7 @@ GeneratorObject& generatorIn(PyObject* self) {
 
 PyObject* manualSeed(PyObject* self, PyObject* seed) {
   return guarded([&]() -> PyObject* {
-    const Owned number = checked(PyNumber_Index(seed));
-    const unsigned long long value = PyLong_AsUnsignedLongLongMask(number.get());
-    if (value == static_cast<unsigned long long>(-1) && PyErr_Occurred()) return nullptr;
-    generatorIn(self).seed(value);
+    generatorIn(self).seed(seedOf(seed));
     return Py_NewRef(self);
   });
 }
@@ -419,6 +417,13 @@ PyObject* generatorObject(GeneratorRef generator) {
   if (!object) throw PythonError();
   new (&object->generator) GeneratorRef(std::move(generator));
   return reinterpret_cast<PyObject*>(object);
+}
+
+uint64_t seedOf(PyObject* object) {
+  const Owned number = checked(PyNumber_Index(object));
+  const unsigned long long value = PyLong_AsUnsignedLongLongMask(number.get());
+  if (value == static_cast<unsigned long long>(-1) && PyErr_Occurred()) throw PythonError();
+  return value;
 }
 
 bool isSize(PyObject* object) {

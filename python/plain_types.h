@@ -40,11 +40,11 @@ struct GeneratorHandle {
 };
 bool isGenerator(PyObject* object);
 PyObject* generatorObject(GeneratorRef generator);
+// The last 64 bits of an int.
+uint64_t seedOf(PyObject* object);
 
 // torch.Size.
 PyObject* sizeObject(IntSpan sizes);
 bool isSize(PyObject* object);
-
-void addPlainTypes(PyObject* module);
 
 }  // namespace wick::python

@@ -7,6 +7,7 @@
 #include "ir/printer.h"
 #include "passes/pipeline.h"
 #include "python/interrupts.h"
+#include "python/module.h"
 #include "python/plain_types.h"
 #include "python/pybind.h"
 #include "python/script_names.h"
@@ -83,12 +84,9 @@ py::object callScript(const ScriptFunction& self, const py::args& args, const py
   const RunOptions options = interruptibleRun();
   const std::shared_ptr<void> owner = self.owner;
   stashFollowed(args, values, kwargs, 0);
-  IValue result;
-  {
-    const WithoutGil others;
-    result = callFunction(*self.function, std::move(values), std::move(named), options, &owner);
-  }
-  return scriptResult(result);
+  return scriptResult(withoutGil([&] {
+    return callFunction(*self.function, std::move(values), std::move(named), options, &owner);
+  }));
 }
 
 py::object callOnModule(const ScriptModule& self, const std::string& method, const py::args& args,
@@ -97,13 +95,10 @@ py::object callOnModule(const ScriptModule& self, const std::string& method, con
   Kwargs named = kwargsOf(kwargs);
   const RunOptions options = interruptibleRun();
   stashFollowed(args, values, kwargs, 1);
-  IValue result;
-  {
-    const WithoutGil others;
-    result = method.empty() ? self.module(std::move(values), std::move(named), options)
-                            : self.module.run(method, std::move(values), std::move(named), options);
-  }
-  return scriptResult(result);
+  return scriptResult(withoutGil([&] {
+    return method.empty() ? self.module(std::move(values), std::move(named), options)
+                          : self.module.run(method, std::move(values), std::move(named), options);
+  }));
 }
 
 py::object callOnObject(const ScriptValue& self, const std::string& name, const py::args& args,
@@ -114,12 +109,8 @@ py::object callOnObject(const ScriptValue& self, const std::string& name, const 
   std::vector<IValue> values = valuesOf(args);
   Kwargs named = kwargsOf(kwargs);
   const RunOptions options = interruptibleRun();
-  IValue result;
-  {
-    const WithoutGil others;
-    result = callMethod(object, *method, std::move(values), std::move(named), options);
-  }
-  return pythonOf(result);
+  return pythonOf(withoutGil(
+      [&] { return callMethod(object, *method, std::move(values), std::move(named), options); }));
 }
 
 std::string optimized(const GraphFunction& function) {
@@ -131,7 +122,7 @@ std::string optimized(const GraphFunction& function) {
 // ---- compiling ----
 
 std::shared_ptr<PythonNames> namesOf(const py::object& lookup) {
-  return std::make_shared<PythonNames>(std::make_shared<SharedObject>(Owned::share(lookup.ptr())));
+  return std::make_shared<PythonNames>(lookup.ptr());
 }
 
 ScriptFunction declareFunction(const std::string& qualified_name, const std::string& text,
@@ -368,12 +359,7 @@ void addFunctions(py::module_& m) {
       .def("wait",
            [](const ScriptValue& self) {
              const IValue held = self.value;
-             IValue result;
-             {
-               const WithoutGil others;
-               result = held.toFuture().wait();
-             }
-             return pythonOf(result);
+             return pythonOf(withoutGil([&] { return held.toFuture().wait(); }));
            })
       .def("done", [](const ScriptValue& self) { return self.value.toFuture().done(); })
       .def("__repr__", [](const ScriptValue& self) { return self.value.shortRepr(); });
@@ -410,7 +396,6 @@ void addModules(py::module_& m) {
       .def("children", [](const ScriptModule& s) { return namedList(s.module.children()); })
       .def("modules", [](const ScriptModule& s) { return namedList(s.module.modules()); })
       .def("train", [](const ScriptModule& s, bool on) { s.module.train(on); })
-      .def("training", [](const ScriptModule& s) { return s.module.isTraining(); })
       .def("to",
            [](const ScriptModule& s, const py::object& dtype) {
              s.module.to(static_cast<DType>(valueOf(dtype).toInt()));
@@ -489,16 +474,6 @@ void addUnits(py::module_& m) {
   m.def("_is_value", [](const py::object& object) { valueOf(object); });
   m.def("_declare_class", declareClass);
   m.def("_compile_class", compileClass);
-  m.def("_make_object",
-        [](const std::string& type_name, const py::args& args, const py::kwargs& kwargs) {
-          const ClassTypePtr type = scriptUnit()->findClass(type_name);
-          if (!type) throw UsageError("there is no class " + type_name);
-          const auto object = makeRef<Object>(type, scriptUnit());
-          if (auto* init = dynamic_cast<GraphFunction*>(type->findMethod("__init__"))) {
-            callMethod(ObjectRef(object), *init, valuesOf(args), kwargsOf(kwargs));
-          }
-          return ScriptValue{IValue(ObjectRef(object))};
-        });
 }
 
 }  // namespace

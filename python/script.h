@@ -14,6 +14,4 @@ namespace wick::python {
 // The Python object of a function; `owner` keeps it.
 PyObject* scriptFunctionObject(GraphFunction* function, std::shared_ptr<void> owner);
 
-void addScript(PyObject* module);
-
 }  // namespace wick::python

@@ -27,26 +27,15 @@ class PythonCallee : public RefCounted {
   const TypePtr result;
 };
 
-void callPython(CallFrame& frame) {
+void callKept(CallFrame& frame) {
   auto* callee = dynamic_cast<PythonCallee*>(&frame.args[0].toCapsule());
   WICK_ASSERT(callee != nullptr, "no function of Python");
-  const std::vector<IValue> values = frame.args[1].elements();
-  const WithGil gil;
-  if (!gil.usable()) throwRuntimeError("the interpreter of Python has ended");
-  try {
-    const Owned arguments = checked(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
-    for (size_t i = 0; i < values.size(); ++i) {
-      PyTuple_SET_ITEM(arguments.get(), static_cast<Py_ssize_t>(i), toPython(values[i]));
-    }
-    const Owned result = checked(PyObject_CallObject(callee->function.get(), arguments.get()));
-    frame.results[0] = conform(toValue(result.get()), callee->result, Conversions::Python);
-  } catch (const PythonError&) {
-    throwFromPython();
-  }
+  frame.results[0] = conform(callPython(callee->function.get(), frame.args[1].elements()),
+                             callee->result, Conversions::Python);
 }
 
 const OperatorRecord kRecords[] = {
-    {"wick::_call_python(Any function, Any[] arguments) -> Any", callPython,
+    {"wick::_call_python(Any function, Any[] arguments) -> Any", callKept,
      kSideEffects | kNondeterministic},
 };
 const RegisterOperators registered(kRecords);
@@ -78,6 +67,15 @@ class PythonFunctionValue : public SugaredValue {
   Ref<PythonCallee> callee_;
 };
 
+// A function that stays Python's: (function, name of its result's type).
+SugaredValuePtr keptFunction(PyObject* pair) {
+  const char* type = PyUnicode_AsUTF8(PyTuple_GET_ITEM(pair, 1));
+  if (!type) throw PythonError();
+  return std::make_shared<PythonFunctionValue>(
+      Owned::share(PyTuple_GET_ITEM(pair, 0)),
+      TypeResolver().typeOf(Parser(type).parseExpression()));
+}
+
 // ---- modules ----
 
 class ModuleValue : public SugaredValue {
@@ -95,7 +93,7 @@ class ModuleValue : public SugaredValue {
     if (const auto found = info_->values.find(field); found != info_->values.end()) {
       return sugared(found->second->get(), field, fn, range);
     }
-    if (SugaredValuePtr kept = pythonMethod(field, range)) return kept;
+    if (SugaredValuePtr kept = pythonMethod(field)) return kept;
     declareMethod(info_, field);
     return SimpleValue(self_).attr(range, fn, field);
   }
@@ -155,19 +153,12 @@ class ModuleValue : public SugaredValue {
     return std::make_shared<SugaredTuple>(children(range, fn));
   }
   // A method marked @ignore.
-  SugaredValuePtr pythonMethod(const std::string& field, const SourceRange& range) const {
+  SugaredValuePtr pythonMethod(const std::string& field) const {
     if (!info_->method_source) return nullptr;
     const Owned found =
         checked(PyObject_CallFunction(info_->method_source->get(), "s", field.c_str()));
-    if (found.get() == Py_None) return nullptr;
-    if (PyTuple_GET_SIZE(found.get()) != 2) return nullptr;
-    // (bound method, name of the result's type)
-    const char* type = PyUnicode_AsUTF8(PyTuple_GET_ITEM(found.get(), 1));
-    if (!type) throw PythonError();
-    (void)range;
-    return std::make_shared<PythonFunctionValue>(
-        Owned::share(PyTuple_GET_ITEM(found.get(), 0)),
-        TypeResolver().typeOf(Parser(type).parseExpression()));
+    if (found.get() == Py_None || PyTuple_GET_SIZE(found.get()) != 2) return nullptr;
+    return keptFunction(found.get());
   }
 
   Value* self_;
@@ -267,13 +258,7 @@ SugaredValuePtr sugared(PyObject* object, const std::string& name, GraphFunction
     if (GraphFunction* function = scriptFunctionIn(found.get())) {
       return std::make_shared<FunctionValue>(function);
     }
-    if (PyTuple_Check(found.get())) {  // it stays Python's
-      const char* type = PyUnicode_AsUTF8(PyTuple_GET_ITEM(found.get(), 1));
-      if (!type) throw PythonError();
-      return std::make_shared<PythonFunctionValue>(
-          Owned::share(PyTuple_GET_ITEM(found.get(), 0)),
-          TypeResolver().typeOf(Parser(type).parseExpression()));
-    }
+    if (PyTuple_Check(found.get())) return keptFunction(found.get());
     throwCompileError(range, "'{}' is no function with a source", name);
   }
   IValue value;
@@ -288,7 +273,7 @@ SugaredValuePtr sugared(PyObject* object, const std::string& name, GraphFunction
 }
 
 Owned PythonNames::find(const std::string& name) const {
-  const Owned found = checked(PyObject_CallFunction(lookup_->get(), "s", name.c_str()));
+  const Owned found = checked(PyObject_CallFunction(lookup_.get(), "s", name.c_str()));
   if (found.get() == Py_None) return Owned();
   return Owned::share(PyTuple_GET_ITEM(found.get(), 0));
 }
@@ -299,7 +284,7 @@ SugaredValuePtr PythonNames::resolveValue(const std::string& name, GraphFunction
   return found ? sugared(found.get(), name, fn, range) : nullptr;
 }
 
-TypePtr PythonNames::resolveType(const std::string& name, const SourceRange& range) {
+TypePtr PythonNames::resolveType(const std::string& name, const SourceRange&) {
   if (const TypePtr known = scriptUnit()->findType(name)) return known;
   const size_t dot = name.find('.');
   Owned found = find(name.substr(0, dot));
@@ -315,7 +300,6 @@ TypePtr PythonNames::resolveType(const std::string& name, const SourceRange& ran
   if (found.get() == reinterpret_cast<PyObject*>(tensor_type)) return types::Tensor();
   const Owned text = askScripting("_class_for", found.get());
   if (!PyUnicode_Check(text.get())) return nullptr;
-  (void)range;
   return scriptUnit()->findType(PyUnicode_AsUTF8(text.get()));
 }
 
@@ -332,10 +316,6 @@ std::vector<Def> parseDefinitions(const std::string& text, const std::string& fi
   return out;
 }
 
-std::shared_ptr<const Self> moduleSelf(std::shared_ptr<ModuleInfo> info) {
-  return std::make_shared<ModuleSelf>(std::move(info));
-}
-
 void declareMethod(const std::shared_ptr<ModuleInfo>& info, const std::string& name) {
   if (!info->method_source || info->type->findMethod(name) || info->type->findAttribute(name) ||
       info->type->findConstant(name)) {
@@ -347,11 +327,9 @@ void declareMethod(const std::shared_ptr<ModuleInfo>& info, const std::string& n
   Py_ssize_t line = 1;
   PyObject* names = nullptr;
   if (!PyArg_ParseTuple(found.get(), "ssnO", &text, &file, &line, &names)) throw PythonError();
-  const auto resolver =
-      std::make_shared<PythonNames>(std::make_shared<SharedObject>(Owned::share(names)));
   defineMethods(*scriptUnit(), info->type->name(),
-                parseDefinitions(text, file, static_cast<size_t>(line)), resolver,
-                moduleSelf(info));
+                parseDefinitions(text, file, static_cast<size_t>(line)),
+                std::make_shared<PythonNames>(names), std::make_shared<ModuleSelf>(info));
 }
 
 }  // namespace wick::python

@@ -18,8 +18,8 @@ const std::shared_ptr<CompilationUnit>& scriptUnit();
 // A module of Python while its methods are compiled: what attributes do not tell.
 struct ModuleInfo {
   ClassTypePtr type;
-  // Gives the source of a method: (text, file, line, names, kind), or None. Null when all is
-  // compiled.
+  // Gives the source of a method: (text, file, line, names), or None; of one that stays Python's the
+  // method and the name of its result's type. Null when all is compiled.
   std::shared_ptr<SharedObject> method_source;
   std::map<std::string, std::shared_ptr<ModuleInfo>> submodules;
   // Functions and others that the language has no attributes for.
@@ -32,26 +32,24 @@ struct ModuleInfo {
 // Names of Python: `lookup` is called with a name and returns a tuple with the object, or None.
 class PythonNames : public Resolver {
  public:
-  explicit PythonNames(std::shared_ptr<SharedObject> lookup) : lookup_(std::move(lookup)) {}
+  explicit PythonNames(PyObject* lookup) : lookup_(Owned::share(lookup)) {}
   SugaredValuePtr resolveValue(const std::string& name, GraphFunction& fn,
                                const SourceRange& range) override;
   TypePtr resolveType(const std::string& name, const SourceRange& range) override;
 
  private:
   Owned find(const std::string& name) const;
-  std::shared_ptr<SharedObject> lookup_;
+  SharedObject lookup_;
 };
 
 // What an object of Python stands for; CompileError when it means nothing to a program.
 SugaredValuePtr sugared(PyObject* object, const std::string& name, GraphFunction& fn,
                         const SourceRange& range);
 
-// `self` of a module's methods.
-std::shared_ptr<const Self> moduleSelf(std::shared_ptr<ModuleInfo> info);
 // Declares a method that the module has in Python, unless that has happened.
 void declareMethod(const std::shared_ptr<ModuleInfo>& info, const std::string& name);
 
-// Declares one function: the definitions are (text, file, line).
+// The functions of a text that begins at this line of the file. CompileError for anything else in it.
 std::vector<Def> parseDefinitions(const std::string& text, const std::string& file, size_t line);
 
 // How a wrapped object of Python is told from others (script.cpp).

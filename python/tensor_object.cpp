@@ -11,6 +11,7 @@
 #include "core/scalar.h"
 #include "python/convert.h"
 #include "python/eager.h"
+#include "python/module.h"
 #include "python/plain_types.h"
 #include "python/tracing.h"
 #include "runtime/ops/call.h"
@@ -23,90 +24,61 @@ namespace {
 
 // ---- operators ----
 
-// One slot of the class: an expression of the language.
+// The slots of the class: expressions of the language. The shifts of a number by a tensor are functions,
+// because the signs are only known of other numbers.
+#define WICK_FORALL_EXPRESSIONS(X)                     \
+  X(kAdd, Binary, "+")                                 \
+  X(kSub, Binary, "-")                                 \
+  X(kMul, Binary, "*")                                 \
+  X(kDiv, Binary, "/")                                 \
+  X(kFloorDiv, Binary, "//")                           \
+  X(kMod, Binary, "%")                                 \
+  X(kPow, Binary, "**")                                \
+  X(kMatMul, Binary, "@")                              \
+  X(kAnd, Binary, "&")                                 \
+  X(kOr, Binary, "|")                                  \
+  X(kXor, Binary, "^")                                 \
+  X(kLeft, Binary, "<<")                               \
+  X(kRight, Binary, ">>")                              \
+  X(kLess, Binary, "<")                                \
+  X(kLessEqual, Binary, "<=")                          \
+  X(kEqual, Binary, "==")                              \
+  X(kNotEqual, Binary, "!=")                           \
+  X(kGreater, Binary, ">")                             \
+  X(kGreaterEqual, Binary, ">=")                       \
+  X(kNegative, Unary, "-")                             \
+  X(kInvert, Unary, "~")                               \
+  X(kPositive, Unary, "+")                             \
+  X(kAbs, Method, "abs")                               \
+  X(kAddTo, Method, "add_")                            \
+  X(kSubTo, Method, "sub_")                            \
+  X(kMulTo, Method, "mul_")                            \
+  X(kDivTo, Method, "div_")                            \
+  X(kFloorDivTo, Method, "floor_divide_")              \
+  X(kModTo, Method, "remainder_")                      \
+  X(kPowTo, Method, "pow_")                            \
+  X(kAndTo, Method, "bitwise_and_")                    \
+  X(kOrTo, Method, "bitwise_or_")                      \
+  X(kXorTo, Method, "bitwise_xor_")                    \
+  X(kLeftTo, Method, "__ilshift__")                    \
+  X(kRightTo, Method, "__irshift__")                   \
+  X(kNumberLeft, Function, "torch.bitwise_left_shift") \
+  X(kNumberRight, Function, "torch.bitwise_right_shift")
+
 enum Expression : uint8_t {
-  kAdd,
-  kSub,
-  kMul,
-  kDiv,
-  kFloorDiv,
-  kMod,
-  kPow,
-  kMatMul,
-  kAnd,
-  kOr,
-  kXor,
-  kLeft,
-  kRight,
-  kLess,
-  kLessEqual,
-  kEqual,
-  kNotEqual,
-  kGreater,
-  kGreaterEqual,
-  kNegative,
-  kInvert,
-  kPositive,
-  kAbs,
-  kAddTo,
-  kSubTo,
-  kMulTo,
-  kDivTo,
-  kFloorDivTo,
-  kModTo,
-  kPowTo,
-  kAndTo,
-  kOrTo,
-  kXorTo,
-  kLeftTo,
-  kRightTo,
-  kNumberLeft,
-  kNumberRight,
-  kNumExpressions
+#define WICK_NAME(name, form, text) name,
+  WICK_FORALL_EXPRESSIONS(WICK_NAME)
+#undef WICK_NAME
+      kNumExpressions
 };
 struct ExpressionEntry {
   CallForm form;
   const char* text;
 };
 constexpr std::array<ExpressionEntry, kNumExpressions> kExpressions = {{
-    {CallForm::Binary, "+"},
-    {CallForm::Binary, "-"},
-    {CallForm::Binary, "*"},
-    {CallForm::Binary, "/"},
-    {CallForm::Binary, "//"},
-    {CallForm::Binary, "%"},
-    {CallForm::Binary, "**"},
-    {CallForm::Binary, "@"},
-    {CallForm::Binary, "&"},
-    {CallForm::Binary, "|"},
-    {CallForm::Binary, "^"},
-    {CallForm::Binary, "<<"},
-    {CallForm::Binary, ">>"},
-    {CallForm::Binary, "<"},
-    {CallForm::Binary, "<="},
-    {CallForm::Binary, "=="},
-    {CallForm::Binary, "!="},
-    {CallForm::Binary, ">"},
-    {CallForm::Binary, ">="},
-    {CallForm::Unary, "-"},
-    {CallForm::Unary, "~"},
-    {CallForm::Unary, "+"},
-    {CallForm::Method, "abs"},
-    {CallForm::Method, "add_"},
-    {CallForm::Method, "sub_"},
-    {CallForm::Method, "mul_"},
-    {CallForm::Method, "div_"},
-    {CallForm::Method, "floor_divide_"},
-    {CallForm::Method, "remainder_"},
-    {CallForm::Method, "pow_"},
-    {CallForm::Method, "bitwise_and_"},
-    {CallForm::Method, "bitwise_or_"},
-    {CallForm::Method, "bitwise_xor_"},
-    {CallForm::Method, "__ilshift__"},
-    {CallForm::Method, "__irshift__"},
-    // The signs of a number by a tensor are only known of other numbers.
-    {CallForm::Function, "torch.bitwise_left_shift"},
-    {CallForm::Function, "torch.bitwise_right_shift"},
+#define WICK_ENTRY(name, form, text) {CallForm::form, text},
+    WICK_FORALL_EXPRESSIONS(WICK_ENTRY)
+#undef WICK_ENTRY
 }};
 std::array<PyObject*, kNumExpressions> expressions{};
 
@@ -164,24 +136,19 @@ int truth(PyObject* self) {
   return result;
 }
 
+// The only element as a number, which a trace takes for a constant; `kind` is what the warning calls it.
+Owned plainNumber(PyObject* self, const char* what, const char* kind) {
+  noteLazyPlace();
+  warnOfConstant(kind);
+  return Owned(toPython(onlyElement(self, what)));
+}
+
 PyObject* asInt(PyObject* self) {
-  return guarded([&] {
-    noteLazyPlace();
-    warnOfConstant("integer");
-    const IValue value = onlyElement(self, "int");
-    const Owned number(toPython(value));
-    return PyNumber_Long(number.get());
-  });
+  return guarded([&] { return PyNumber_Long(plainNumber(self, "int", "integer").get()); });
 }
 
 PyObject* asFloat(PyObject* self) {
-  return guarded([&] {
-    noteLazyPlace();
-    warnOfConstant("float");
-    const IValue value = onlyElement(self, "float");
-    const Owned number(toPython(value));
-    return PyNumber_Float(number.get());
-  });
+  return guarded([&] { return PyNumber_Float(plainNumber(self, "float", "float").get()); });
 }
 
 PyObject* asIndex(PyObject* self) {
@@ -191,11 +158,7 @@ PyObject* asIndex(PyObject* self) {
       raise(PyExc_TypeError,
             "only integer tensors of a single element can be converted to an index");
     }
-    noteLazyPlace();
-    warnOfConstant("index");
-    const IValue value = onlyElement(self, "index");
-    const Owned number(toPython(value));
-    return PyNumber_Long(number.get());
+    return PyNumber_Long(plainNumber(self, "index", "index").get());
   });
 }
 
@@ -283,27 +246,16 @@ PyObject* represent(PyObject* self) {
 PyObject* format(PyObject* self, PyObject* spec) {
   return guarded([&]() -> PyObject* {
     const Tensor& t = tensorOf(self, "format");
-    if (t.dim() != 0 || PyUnicode_GetLength(spec) == 0) {
-      if (t.dim() == 0 && !t.requiresGrad()) {
-        const Owned number(itemOf(t));
-        return PyObject_Format(number.get(), spec);
-      }
-      const Owned text = checked(represent(self));
-      return PyObject_Format(text.get(), spec);
-    }
-    const Owned number(itemOf(t));
-    return PyObject_Format(number.get(), spec);
+    const bool as_number = t.dim() == 0 && (PyUnicode_GetLength(spec) > 0 || !t.requiresGrad());
+    const Owned shown = checked(as_number ? itemOf(t) : represent(self));
+    return PyObject_Format(shown.get(), spec);
   });
 }
 
 // ---- members ----
 
 PyObject* item(PyObject* self, PyObject*) {
-  return guarded([&] {
-    noteLazyPlace();
-    warnOfConstant("number");
-    return toPython(onlyElement(self, "item"));
-  });
+  return guarded([&] { return plainNumber(self, "item", "number").leak(); });
 }
 
 PyObject* nestedList(const Tensor& t) {
@@ -517,10 +469,10 @@ void freeTensor(PyObject* self) {
 PyMethodDef methods[] = {
     {"item", item, METH_NOARGS, "The only element as a number."},
     {"tolist", toList, METH_NOARGS, "The elements as nested lists."},
-    {"size", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(sizeMethod)),
-     METH_FASTCALL | METH_KEYWORDS, "All sizes, or that of a dimension."},
-    {"stride", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(strideMethod)),
-     METH_FASTCALL | METH_KEYWORDS, "All strides, or that of a dimension."},
+    {"size", methodOf(sizeMethod), METH_FASTCALL | METH_KEYWORDS,
+     "All sizes, or that of a dimension."},
+    {"stride", methodOf(strideMethod), METH_FASTCALL | METH_KEYWORDS,
+     "All strides, or that of a dimension."},
     {"__format__", format, METH_O, nullptr},
     {"_make_subclass", makeSubclass, METH_VARARGS | METH_STATIC, nullptr},
     {nullptr, nullptr, 0, nullptr},

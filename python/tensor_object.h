@@ -30,8 +30,6 @@ void markRequiresGrad(const Tensor& tensor);
 // A new object; None for an undefined tensor.
 PyObject* tensorObject(Tensor tensor);
 
-void addTensorType(PyObject* module);
-
 // x[index] and x[index] = value (indexing.cpp).
 PyObject* getItem(PyObject* self, PyObject* index);
 int setItem(PyObject* self, PyObject* index, PyObject* value);
@@ -39,11 +37,8 @@ int setItem(PyObject* self, PyObject* index, PyObject* value);
 // What torch.tensor makes of numbers, sequences, arrays and tensors (construct.cpp): a copy.
 // Nullopt: the dtype follows from the data.
 Tensor tensorFromData(PyObject* data, std::optional<DType> dtype, const char* what);
-void addConstructors(PyObject* module);
 
-// numpy, DLPack and the buffer protocol (exchange.cpp).
-void addExchange(PyObject* module);
-// A tensor on the memory of an object with the buffer protocol or an array.
+// A tensor on the memory of an object with the buffer protocol or an array (exchange.cpp).
 Tensor tensorFromArray(PyObject* array);
 // Whether it is a numpy.ndarray or a numpy scalar; false while numpy is not imported.
 bool isArray(PyObject* object);

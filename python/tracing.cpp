@@ -7,6 +7,7 @@
 
 #include "lazy/lazy.h"
 #include "python/convert.h"
+#include "python/module.h"
 #include "python/plain_types.h"
 #include "python/pybind.h"
 #include "python/script.h"
@@ -337,7 +338,6 @@ void addTracing(PyObject* module) {
       .def("finish", &Recording::finish)
       .def("function", &Recording::function)
       .def("method", &Recording::method)
-      .def("text", [](const Recording& r) { return r.graph()->copy()->str(); })
       .def("nodes", [](const Recording& r) { return nodesOf(*r.graph()->copy()); })
       .def("constants", [](const Recording& r) {
         py::list out;

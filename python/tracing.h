@@ -41,6 +41,4 @@ PyObject* followedSize(tracing::Tracer& tracer, const Tensor& tensor, int64_t di
 IValue runTraced(const CallPlan& plan, IValue* slots, Value** values, tracing::Tracer& tracer,
                  Value*& result);
 
-void addTracing(PyObject* module);
-
 }  // namespace wick::python

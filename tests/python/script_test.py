@@ -308,8 +308,6 @@ class Modules(Case):
 
         with self.assertRaisesRegex(wick.CompileError, "nothing"):
             jit.script(Bad())
-        with self.assertRaisesRegex(TypeError, "there is no class __torch__.Nothing"):
-            wick._C._make_object("__torch__.Nothing")
         with self.assertRaisesRegex(TypeError, "expected the source of one class"):
             wick._C._declare_class("__torch__.A", "x = 1\n", "a.py", 1, lambda name: None)
 
