@@ -127,10 +127,7 @@ void Base::write(const Tensor& t, ValueId value, const Geometry& of_value) {
   Graph& graph = *Graph::current();
   Geometry view = Geometry::of(t);
   if (isWhole(view)) {
-    if (graph_ && graph_.get() != &graph) {
-      graph_->forget(this);
-      graph_.reset();
-    }
+    if (graph_ && graph_.get() != &graph) leaveGraph();
     value = recordStrides(graph, value, of_value, view.strides);
     setValue(value);
     layout_ = std::move(view);
@@ -174,12 +171,16 @@ void Base::adopt(const Ref<Storage>& memory) {
   error_ = nullptr;
 }
 
-void Base::become(const Tensor& data) {
+void Base::leaveGraph() {
   if (graph_) graph_->forget(this);
   graph_.reset();
   views_.clear();
   value_ = kNoValue;
   error_ = nullptr;
+}
+
+void Base::become(const Tensor& data) {
+  leaveGraph();
   if (Geometry::of(data) == layout_ && data.device() == deviceBelow()) {
     data_ = data;
     return;
@@ -189,10 +190,7 @@ void Base::become(const Tensor& data) {
 }
 
 void Base::fail(std::exception_ptr error) {
-  if (graph_) graph_->forget(this);
-  graph_.reset();
-  views_.clear();
-  value_ = kNoValue;
+  leaveGraph();
   data_ = Tensor();
   error_ = std::move(error);
 }

@@ -49,6 +49,8 @@ class Base : public RefCounted {
     if (error_) std::rethrow_exception(error_);
   }
   void settle(const char* cause);
+  // Nothing is expected of a graph any more, and no error is known.
+  void leaveGraph();
   bool isWhole(const Geometry& view) const;
   void startZeros(DType dtype);
   void covers(int64_t end, size_t item_size);

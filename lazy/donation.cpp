@@ -57,14 +57,6 @@ class Splitter {
  private:
   bool isInput(ValueId id) const { return graph_.origins_[id].record == Graph::kInput; }
   uint32_t madeBy(ValueId id) const { return graph_.origins_[id].record; }
-  template <class F>
-  void forOperands(uint32_t record, F&& f) const {
-    for (const Operand& operand : graph_.records_[record].operands) {
-      for (const ValueId id : operand.values) {
-        if (id != kNoValue) f(id);
-      }
-    }
-  }
 
   // Which records cannot fail, nor can anything that reads their values.
   void findLate() {
@@ -72,7 +64,7 @@ class Splitter {
     for (auto at = plan_.records.rbegin(); at != plan_.records.rend(); ++at) {
       late_[*at] = !read_early[*at] && cannotFail(graph_.records_[*at]);
       if (late_[*at]) continue;
-      forOperands(*at, [&](ValueId id) {
+      graph_.records_[*at].forValues([&](ValueId id) {
         if (!isInput(id)) read_early[madeBy(id)] = true;
       });
     }
@@ -90,7 +82,7 @@ class Splitter {
       if (seen[at]) continue;
       seen[at] = true;
       found.push_back(at);
-      forOperands(at, [&](ValueId id) {
+      graph_.records_[at].forValues([&](ValueId id) {
         if (isInput(id)) {
           const uint32_t index = graph_.origins_[id].index;
           fits |= spare_[index] && isLike(layout, graph_.inputs_[index]);
@@ -105,7 +97,7 @@ class Splitter {
 
   void takeReaders() {
     for (const uint32_t at : plan_.records) {
-      forOperands(at, [&](ValueId id) {
+      graph_.records_[at].forValues([&](ValueId id) {
         if (!isInput(id) && last_[madeBy(id)]) last_[at] = true;
       });
     }
@@ -117,7 +109,7 @@ class Splitter {
     for (const uint32_t at : plan_.records) {
       (last_[at] ? made.last : made.first).records.push_back(at);
       if (!last_[at]) continue;
-      forOperands(at, [&](ValueId id) {
+      graph_.records_[at].forValues([&](ValueId id) {
         if (!isInput(id) && !last_[madeBy(id)]) between.push_back(id);
       });
     }

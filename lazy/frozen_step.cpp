@@ -83,58 +83,46 @@ const char* FrozenStep::operand(const Operand& was, const IValue& v,
   return kOther;
 }
 
-void FrozenStep::advance(const Record& record) {
+template <class F>
+const char* FrozenStep::follow(const Operator& op, uint64_t cloned, IntSpan results,
+                               size_t operands, ValueId& id, F&& compare) {
+  const Record* record = next();
+  const bool same = record && record->first == values_done_ && record->op == &op &&
+                    record->cloned == cloned && std::ranges::equal(record->results, results) &&
+                    record->operands.size() == operands;
+  if (!same) return "it goes on with another call";
+  const size_t numbers = numbers_.size();
+  for (size_t i = 0; i < operands; ++i) {
+    if (const char* why = compare(i, record->operands[i])) {
+      numbers_.resize(numbers);
+      return why;
+    }
+  }
+  id = record->first;
   ++records_done_;
-  values_done_ += record.count;
+  values_done_ += record->count;
+  return nullptr;
 }
 
 const char* FrozenStep::call(const Operator& op, std::span<const IValue> args,
                              std::span<const ValueId> values, uint64_t cloned, IntSpan results,
                              ValueId& id) {
-  const Record* record = next();
-  if (!record || record->first != values_done_) return "it goes on with another call";
-  const bool same = record->op == &op && record->cloned == cloned &&
-                    std::ranges::equal(record->results, results) &&
-                    record->operands.size() == args.size();
-  if (!same) return "it goes on with another call";
-  const size_t numbers = numbers_.size();
-  size_t at = 0;
-  for (size_t i = 0; i < args.size(); ++i) {
-    const Operand& was = record->operands[i];
-    size_t count = args[i].isTensor() ? 1 : 0;
-    if (args[i].isList() && isTensorList(args[i])) count = args[i].elements().size();
-    // In a graph all is on the device below.
-    const char* why =
-        operand(was, args[i].isDevice() ? IValue() : args[i], values.subspan(at, count));
-    if (why) {
-      numbers_.resize(numbers);
-      return why;
-    }
+  size_t at = 0;  // in `values`
+  return follow(op, cloned, results, args.size(), id, [&](size_t i, const Operand& was) {
+    const IValue& v = args[i];
+    const size_t count = v.isTensor() ? 1 : isTensorList(v) ? v.elements().size() : 0;
+    const auto own = values.subspan(at, count);
     at += count;
-  }
-  id = record->first;
-  advance(*record);
-  return nullptr;
+    // In a graph all is on the device below.
+    return operand(was, v.isDevice() ? IValue() : v, own);
+  });
 }
 
 const char* FrozenStep::call(const Record& made, ValueId& id) {
-  const Record* record = next();
-  if (!record || record->first != values_done_) return "it goes on with another call";
-  const bool same = record->op == made.op && record->cloned == made.cloned &&
-                    record->results == made.results &&
-                    record->operands.size() == made.operands.size();
-  if (!same) return "it goes on with another call";
-  const size_t numbers = numbers_.size();
-  for (size_t i = 0; i < made.operands.size(); ++i) {
-    const Operand& now = made.operands[i];
-    if (const char* why = operand(record->operands[i], now.value, now.values)) {
-      numbers_.resize(numbers);
-      return why;
-    }
-  }
-  id = record->first;
-  advance(*record);
-  return nullptr;
+  return follow(*made.op, made.cloned, made.results, made.operands.size(), id,
+                [&](size_t i, const Operand& was) {
+                  return operand(was, made.operands[i].value, made.operands[i].values);
+                });
 }
 
 const char* FrozenStep::endGraph(const std::vector<ValueId>& outputs) const {

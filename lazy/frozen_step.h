@@ -63,8 +63,11 @@ class FrozenStep {
     std::vector<ArgumentSource> sources;
   };
   const Record* next() const;
+  // Compares a call with what comes next; `compare` says why its operands are others, or null.
+  template <class F>
+  const char* follow(const Operator& op, uint64_t cloned, IntSpan results, size_t operands,
+                     ValueId& id, F&& compare);
   const char* operand(const Operand& was, const IValue& v, std::span<const ValueId> values);
-  void advance(const Record& record);
 
   std::vector<Segment> segments_;
   bool first_ = true;

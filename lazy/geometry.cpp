@@ -12,6 +12,13 @@ bool Geometry::sameStrides(const Geometry& other) const {
   return true;
 }
 
+Geometry Geometry::ofCopy() const {
+  Geometry made = *this;
+  made.offset = 0;
+  if (!made.isDense()) made.strides = denseStrides(sizes, strides);
+  return made;
+}
+
 bool Geometry::isContiguous() const {
   int64_t next = 1;
   for (size_t d = sizes.size(); d-- > 0;) {

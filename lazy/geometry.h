@@ -31,6 +31,8 @@ struct Geometry {
     for (size_t d = 0; d < sizes.size(); ++d) last += (sizes[d] - 1) * strides[d];
     return numel() == 0 ? offset : last + 1;
   }
+  // Of a copy in memory of its own, which is dense.
+  Geometry ofCopy() const;
   bool isContiguous() const;
   // Whether the elements fill the storage's first bytes without gaps, each once.
   bool isDense() const;

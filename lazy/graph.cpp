@@ -179,14 +179,11 @@ Graph::Plan Graph::plan() const {
   plan.outputs = outputs();
   std::vector<bool> needed(records_.size());
   const auto need = [&](ValueId id) {
-    if (id != kNoValue && origins_[id].record != kInput) needed[origins_[id].record] = true;
+    if (origins_[id].record != kInput) needed[origins_[id].record] = true;
   };
   for (const ValueId id : plan.outputs) need(id);
   for (size_t r = records_.size(); r-- > 0;) {
-    if (!needed[r]) continue;
-    for (const Operand& operand : records_[r].operands) {
-      for (const ValueId id : operand.values) need(id);
-    }
+    if (needed[r]) records_[r].forValues(need);
   }
   for (size_t r = 0; r < records_.size(); ++r) {
     if (needed[r]) plan.records.push_back(static_cast<uint32_t>(r));
@@ -403,11 +400,9 @@ std::exception_ptr Graph::runCarefully(const Plan& plan, const std::vector<Base*
   for (const uint32_t at : plan.records) {
     const Record& record = records_[at];
     std::exception_ptr error;
-    for (const Operand& operand : record.operands) {
-      for (const ValueId id : operand.values) {
-        if (id != kNoValue && found[id].error) error = found[id].error;
-      }
-    }
+    record.forValues([&](ValueId id) {
+      if (found[id].error) error = found[id].error;
+    });
     if (!error && hasRecordedEffects(*record.op)) {
       error = std::make_exception_ptr(RuntimeError(
           fmt::format("{}: an error elsewhere in the step ended it", record.op->schema().name())));

@@ -101,6 +101,16 @@ struct Record {
   ValueId first = 0;    // the values: those of the results, then the copies
   uint32_t count = 0;
   SourceRange place;
+
+  // Calls f(id) for each value that the operands hold.
+  template <class F>
+  void forValues(F&& f) const {
+    for (const Operand& operand : operands) {
+      for (const ValueId id : operand.values) {
+        if (id != kNoValue) f(id);
+      }
+    }
+  }
 };
 
 class Graph {

@@ -16,28 +16,26 @@ void nllGradient(CallFrame& frame) {
       IValue(Tensor::empty(frame.args[1].toDims(), gradient.dtype(), gradient.device()));
 }
 
-// (Tensor grad_output, Tensor input, Tensor? weight, …) -> input's, and two of channels.
-void normGradient(CallFrame& frame) {
-  const Tensor gradient = frame.args[0].toTensor(), input = frame.args[1].toTensor();
-  WICK_CHECK(input.dim() >= 2 && input.isContiguous() && input.dtype() == gradient.dtype() &&
-                 isFloating(input.dtype()) && !isReducedFloat(input.dtype()) && input.numel() > 0,
-             "gradients of normalization: not available on device meta");
+// Results like the input, and two of its channels.
+void normResults(CallFrame& frame, const Tensor& input, const char* what, bool others_fit = true) {
+  WICK_CHECK(others_fit && input.dim() >= 2 && input.isContiguous() && isFloating(input.dtype()) &&
+                 !isReducedFloat(input.dtype()) && input.numel() > 0,
+             "{}: not available on device meta", what);
   const Tensor channels = Tensor::empty({input.size(1)}, input.dtype(), input.device());
   frame.results[0] = IValue(Tensor::empty(input.sizes(), input.dtype(), input.device()));
   frame.results[1] = IValue(channels);
   frame.results[2] = IValue(Tensor::emptyLike(channels, channels.dtype()));
 }
 
-// (Tensor input, …) -> the same normalized, and two of channels.
+// (Tensor grad_output, Tensor input, Tensor? weight, …)
+void normGradient(CallFrame& frame) {
+  const Tensor gradient = frame.args[0].toTensor(), input = frame.args[1].toTensor();
+  normResults(frame, input, "gradients of normalization", input.dtype() == gradient.dtype());
+}
+
+// (Tensor input, …)
 void normInTraining(CallFrame& frame) {
-  const Tensor input = frame.args[0].toTensor();
-  WICK_CHECK(input.dim() >= 2 && input.isContiguous() && isFloating(input.dtype()) &&
-                 !isReducedFloat(input.dtype()) && input.numel() > 0,
-             "normalization: not available on device meta");
-  const Tensor channels = Tensor::empty({input.size(1)}, input.dtype(), input.device());
-  frame.results[0] = IValue(Tensor::empty(input.sizes(), input.dtype(), input.device()));
-  frame.results[1] = IValue(channels);
-  frame.results[2] = IValue(Tensor::emptyLike(channels, channels.dtype()));
+  normResults(frame, frame.args[0].toTensor(), "normalization");
 }
 
 // (Tensor values, Tensor indices, int[] sizes, int n, …)

@@ -14,6 +14,7 @@
 #include "lazy/rolling.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/group_backend.h"
+#include "runtime/fusion/operator_site.h"
 #include "runtime/interpreter/interpreter.h"
 
 namespace wick::lazy {
@@ -25,37 +26,16 @@ void append(std::string& key, const T& value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-void appendConstant(std::string& key, const IValue& v) {
-  append(key, v.tag());
-  switch (v.tag()) {
-    case IValue::Tag::None:
-      break;
-    case IValue::Tag::Int:
-      append(key, v.toInt());
-      break;
-    case IValue::Tag::Bool:
-      append(key, v.toBool());
-      break;
-    case IValue::Tag::Double:
-      append(key, v.toDouble());
-      break;
-    case IValue::Tag::Complex:
-      append(key, v.toComplex());
-      break;
-    case IValue::Tag::Device:
-      append(key, v.toDevice().type);
-      append(key, v.toDevice().index);
-      break;
-    case IValue::Tag::String:
-      append(key, v.toString().size());
-      key += v.toString();
-      break;
-    case IValue::Tag::List:
-      append(key, v.elements().size());
-      for (const IValue& e : v.elements()) appendConstant(key, e);
-      break;
-    default:
-      throwRuntimeError("a value of type {} cannot be recorded", v.type()->annotation());
+void describeConstant(std::string& key, const IValue& v) {
+  if (v.isList()) {
+    append(key, v.tag());
+    append(key, v.elements().size());
+    for (const IValue& e : v.elements()) describeConstant(key, e);
+  } else if (v.isComplex()) {
+    append(key, v.tag());
+    append(key, v.toComplex());
+  } else if (!wick::appendConstant(key, v)) {
+    throwRuntimeError("a value of type {} cannot be recorded", v.type()->annotation());
   }
 }
 
@@ -110,7 +90,7 @@ void appendRecord(std::string& key, const Record& record, V&& value, H&& hand_ov
         for (const ValueId id : operand.values) value(id);
         break;
       case Operand::Kind::Constant:
-        appendConstant(key, operand.value);
+        describeConstant(key, operand.value);
         break;
       case Operand::Kind::Number:
         append(key, operand.value.tag());

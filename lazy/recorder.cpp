@@ -355,13 +355,7 @@ class Recorder {
     giveResults(inferred, inferred.made_contiguous ? contiguous(first, count) : first);
     for (size_t d = 0; d < destinations.size(); ++d) {
       const Tensor& to = destinations[d].second;
-      // The copy of a view is dense.
-      Geometry of_copy = Geometry::of(to);
-      of_copy.offset = 0;
-      if (!of_copy.isDense()) {
-        of_copy.strides = denseStrides(to.sizes(), to.strides());
-      }
-      Base::of(to).write(to, first + count + static_cast<ValueId>(d), of_copy);
+      Base::of(to).write(to, first + count + static_cast<ValueId>(d), Geometry::of(to).ofCopy());
     }
   }
 
@@ -479,11 +473,8 @@ class Recorder {
     }
     if (computed.dtype != destination.dtype()) {
       value = converted(value, destination.dtype());
+      of_value = computed.ofCopy();
       of_value.dtype = destination.dtype();
-      of_value.offset = 0;
-      if (!of_value.isDense()) {
-        of_value.strides = denseStrides(computed.sizes, computed.strides);
-      }
     }
     Base::of(destination).write(destination, value, of_value);
     frame_.results[0] = kept;
@@ -661,8 +652,8 @@ void LazyBackend::copyTensor(const Tensor& to, const Tensor& from) {
     is.offset = 0;
     if (is.dtype != to.dtype()) {
       value = Recorder::converted(value, to.dtype());
+      is = is.ofCopy();
       is.dtype = to.dtype();
-      if (!is.isDense()) is.strides = denseStrides(from.sizes(), from.strides());
     }
     Base::of(to).write(to, value, is);
     return;

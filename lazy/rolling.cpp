@@ -87,11 +87,7 @@ class Roller {
   void findLastUses() {
     last_use_.assign(from_.origins_.size(), 0);
     for (size_t p = 0; p < plan_.records.size(); ++p) {
-      for (const Operand& operand : from_.records_[plan_.records[p]].operands) {
-        for (const ValueId id : operand.values) {
-          if (id != kNoValue) last_use_[id] = p;
-        }
-      }
+      from_.records_[plan_.records[p]].forValues([&](ValueId id) { last_use_[id] = p; });
     }
     for (const ValueId id : plan_.outputs) last_use_[id] = SIZE_MAX;
   }
