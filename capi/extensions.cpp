@@ -142,9 +142,7 @@ const bool error_source = (wick::detail::setPluginErrorSource(&lastMessage), tru
 extern "C" {
 
 wick_status wick_fail(const char* message) {
-  const wick_status status =
-      guarded([&] { throw RuntimeError(message ? message : "an error without a message"); });
-  return status;
+  return guarded([&] { throw RuntimeError(message ? message : "an error without a message"); });
 }
 
 wick_status wick_extension_add(const wick_extension* extension) {

@@ -10,10 +10,6 @@ using namespace wick::capi;
 
 namespace {
 
-IValue namesOf(const std::vector<std::string>& names) {
-  return IValue(names);
-}
-
 IValue tensorsOf(const Module::Named<Tensor>& tensors) {
   DictRef dict = makeRef<DictObject>(types::String(), types::Tensor());
   for (const auto& [name, tensor] : tensors) dict->set(name, tensor);
@@ -42,6 +38,16 @@ void loadUnder(const wick_limits* limits, const char* function, wick_module** ou
   }
 }
 
+// For the functions that ask a module for a value, which they store through the argument `name`.
+template <class F>
+wick_status ask(const wick_module* module, wick_value** out, const char* function, const char* name,
+                F f) {
+  return guarded([&] {
+    known(out, function, name);
+    give(f(known(module, function, "module").module), out);
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -61,7 +67,7 @@ wick_status wick_program_functions(const wick_program* program, wick_value** nam
   constexpr const char* kName = "wick_program_functions";
   return guarded([&] {
     known(names, kName, "names");
-    give(namesOf(known(program, kName, "program").program.functionNames()), names);
+    give(IValue(known(program, kName, "program").program.functionNames()), names);
   });
 }
 
@@ -125,27 +131,18 @@ wick_status wick_module_call(const wick_module* module, const char* method,
 }
 
 wick_status wick_module_methods(const wick_module* module, wick_value** names) {
-  constexpr const char* kName = "wick_module_methods";
-  return guarded([&] {
-    known(names, kName, "names");
-    give(namesOf(known(module, kName, "module").module.methodNames()), names);
-  });
+  return ask(module, names, "wick_module_methods", "names",
+             [](const Module& m) { return IValue(m.methodNames()); });
 }
 
 wick_status wick_module_parameters(const wick_module* module, wick_value** parameters) {
-  constexpr const char* kName = "wick_module_parameters";
-  return guarded([&] {
-    known(parameters, kName, "parameters");
-    give(tensorsOf(known(module, kName, "module").module.parameters()), parameters);
-  });
+  return ask(module, parameters, "wick_module_parameters", "parameters",
+             [](const Module& m) { return tensorsOf(m.parameters()); });
 }
 
 wick_status wick_module_buffers(const wick_module* module, wick_value** buffers) {
-  constexpr const char* kName = "wick_module_buffers";
-  return guarded([&] {
-    known(buffers, kName, "buffers");
-    give(tensorsOf(known(module, kName, "module").module.buffers()), buffers);
-  });
+  return ask(module, buffers, "wick_module_buffers", "buffers",
+             [](const Module& m) { return tensorsOf(m.buffers()); });
 }
 
 wick_status wick_module_get_attribute(const wick_module* module, const char* name,
@@ -212,11 +209,8 @@ wick_status wick_module_save_memory(const wick_module* module, const wick_limits
 }
 
 wick_status wick_module_to_value(const wick_module* module, wick_value** value) {
-  constexpr const char* kName = "wick_module_to_value";
-  return guarded([&] {
-    known(value, kName, "value");
-    give(known(module, kName, "module").module.object(), value);
-  });
+  return ask(module, value, "wick_module_to_value", "value",
+             [](const Module& m) { return IValue(m.object()); });
 }
 
 wick_status wick_module_from_value(const wick_value* value, wick_module** module) {

@@ -100,11 +100,7 @@ wick_status read(const wick_value* value, T* out, const char* function, F f) {
 extern "C" {
 
 wick_status wick_value_none(wick_value** value) {
-  constexpr const char* kName = "wick_value_none";
-  return guarded([&] {
-    known(value, kName, "value");
-    *value = new wick_value{};
-  });
+  return make(value, "wick_value_none", [] { return IValue(); });
 }
 
 wick_status wick_value_from_int(int64_t number, wick_value** value) {

@@ -1,7 +1,7 @@
 // Data-parallel training: each process computes the gradients of its own samples, and all of them go on
 // with the means.
 //
-//   auto group = wick::distributed::initMpi();
+//   auto group = wick::distributed::init();  // distributed/init.h
 //   wick::distributed::GradientExchange exchange(optimizer.parameters());
 //   for (...) {
 //     optimizer.zeroGrad();
@@ -27,9 +27,9 @@ namespace wick::distributed {
 // one thread at a time.
 class GradientExchange {
  public:
-  // Broadcasts the parameters of process 0 first, so that all begin with the same. RuntimeError when
-  // the process belongs to no group; UsageError for tensors that are no leaves or require no gradient
-  // (those are left out).
+  // Broadcasts the parameters of process 0 first, so that all begin with the same. Those that require no
+  // gradient are not exchanged later. RuntimeError when the process belongs to no group; UsageError for
+  // tensors that are no leaves.
   explicit GradientExchange(const std::vector<Tensor>& parameters);
   // Gradients are no longer exchanged.
   ~GradientExchange();

@@ -345,7 +345,8 @@ void setCurrentGroup(std::shared_ptr<Group> group) {
 std::shared_ptr<Group> theGroup() {
   std::shared_ptr<Group> group = currentGroup();
   WICK_CHECK(group,
-             "this process belongs to no group: call initMpi(), in Python distributed.init()");
+             "this process belongs to no group: call wick::distributed::init(), in Python "
+             "distributed.init()");
   return group;
 }
 

@@ -86,8 +86,7 @@ class BertEncoder {
   }
 
   std::vector<std::string> tokenize(const std::string& text) const {
-    std::vector<std::string> pieces;
-    size_t bytes = 0;
+    Texts pieces(kName);
     Pace pace;
     for (const std::string& part : splitAtSpaces(kName, text)) {
       const std::optional<std::string> cleaned = clean(part);
@@ -95,13 +94,10 @@ class BertEncoder {
       if (!cleaned) return {};
       for (const std::string& word : splitAtSpaces(kName, *cleaned)) {
         pace.step(1024);
-        const size_t before = pieces.size();
-        addPieces(word, pieces);
-        for (size_t i = before; i < pieces.size(); ++i) bytes += HeldMemory::of(pieces[i]);
-        if (bytes >= (size_t{1} << 20)) checkAllocation(kName, bytes);
+        for (std::string& piece : piecesOf(word)) pieces.push(std::move(piece));
       }
     }
-    return pieces;
+    return pieces.take();
   }
   std::vector<int64_t> encode(const std::string& text) const {
     return vocab_.indicesOf(tokenize(text));
@@ -173,25 +169,21 @@ class BertEncoder {
     text.append(reinterpret_cast<const char*>(bytes), static_cast<size_t>(length));
   }
 
-  void addPieces(const std::string& word, std::vector<std::string>& pieces) const {
-    const size_t before = pieces.size();
-    size_t start = word.size() > kLongestWord ? word.size() : 0;
-    if (start > 0) pieces.push_back(kUnknown);
-    while (start < word.size()) {
+  std::vector<std::string> piecesOf(const std::string& word) const {
+    if (word.size() > kLongestWord) return {kUnknown};
+    std::vector<std::string> pieces;
+    for (size_t start = 0; start < word.size();) {
       size_t end = word.size();
       std::string piece;
       for (; end > start; --end) {
         piece = (start > 0 ? kWithinWord : "") + word.substr(start, end - start);
         if (vocab_.contains(piece)) break;
       }
-      if (end == start) {
-        pieces.resize(before);
-        pieces.push_back(kUnknown);
-        return;
-      }
+      if (end == start) return {kUnknown};
       pieces.push_back(std::move(piece));
       start = end;
     }
+    return pieces;
   }
 
   Vocab vocab_;

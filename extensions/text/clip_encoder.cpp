@@ -40,14 +40,11 @@ class ClipEncoder {
     return numbers;
   }
   std::vector<std::string> tokenize(const std::string& text) const {
-    std::vector<std::string> tokens;
-    size_t bytes = 0;
-    const auto add = [&](const std::string& token) {
-      tokens.push_back(token);
-      if ((bytes += HeldMemory::of(token)) >= (size_t{1} << 20)) checkAllocation(kName, bytes);
-    };
-    eachWord(text, add, [&](BytePairs::Token token) { add(pairs_.textOf(token)); });
-    return tokens;
+    Texts tokens(kName);
+    eachWord(
+        text, [&](const std::string& mark) { tokens.push(mark); },
+        [&](BytePairs::Token token) { tokens.push(pairs_.textOf(token)); });
+    return tokens.take();
   }
 
   IValue state() const { return tables_.state(); }

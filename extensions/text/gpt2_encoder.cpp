@@ -36,34 +36,29 @@ class WordSplitter {
       pace_.step(64);
       at = static_cast<size_t>(word->data() - text.data()) + word->size();
       if (!std::ranges::all_of(*word, isSpace)) {
-        push((space_ ? " " : "") + std::string(*word));
+        words_.push((space_ ? " " : "") + std::string(*word));
         space_ = false;
         continue;
       }
       space_ = false;
       if (at == text.size()) {
-        push(std::string(*word));
+        words_.push(std::string(*word));
         continue;
       }
-      if (word->size() > 1) push(std::string(word->substr(0, word->size() - 1)));
+      if (word->size() > 1) words_.push(std::string(word->substr(0, word->size() - 1)));
       if (word->back() == ' ') {
         space_ = true;
       } else {
-        push(std::string(word->substr(word->size() - 1)));
+        words_.push(std::string(word->substr(word->size() - 1)));
       }
     }
   }
-  void push(std::string word) {
-    bytes_ += HeldMemory::of(word);
-    words_.push_back(std::move(word));
-    if (bytes_ >= (size_t{1} << 20)) checkAllocation(kName, bytes_);
-  }
-  std::vector<std::string> take() { return std::move(words_); }
+  void addWhole(std::string word) { words_.push(std::move(word)); }
+  std::vector<std::string> take() { return words_.take(); }
 
  private:
-  std::vector<std::string> words_;
+  Texts words_{kName};
   bool space_ = false;
-  size_t bytes_ = 0;
   Pace pace_;
 };
 
@@ -116,7 +111,7 @@ std::vector<std::string> Gpt2Encoder::words(const std::string& text) const {
   const auto add = [&](size_t begin, size_t end) {
     const std::string part = text.substr(begin, end - begin);
     if (special_.contains(part)) {
-      splitter.push(part);
+      splitter.addWhole(part);
     } else {
       splitter.add(part);
     }
@@ -153,20 +148,15 @@ std::vector<int64_t> Gpt2Encoder::encode(const std::string& text) const {
 
 std::vector<std::string> Gpt2Encoder::tokenize(const std::string& text) const {
   std::shared_lock lock(*mutex_);
-  std::vector<std::string> tokens;
-  size_t bytes = 0;
-  const auto add = [&](const std::string& token) {
-    tokens.push_back(token);
-    if ((bytes += HeldMemory::of(token)) >= (size_t{1} << 20)) checkAllocation(kName, bytes);
-  };
+  Texts tokens(kName);
   for (const std::string& word : words(text)) {
     if (special_.contains(word)) {
-      add(word);
+      tokens.push(word);
     } else {
-      for (BytePairs::Token token : pairs_.join(word)) add(pairs_.textOf(token));
+      for (BytePairs::Token token : pairs_.join(word)) tokens.push(pairs_.textOf(token));
     }
   }
-  return tokens;
+  return tokens.take();
 }
 
 std::string Gpt2Encoder::decodeToken(const std::string& token) const {

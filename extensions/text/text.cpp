@@ -7,9 +7,6 @@
 
 namespace wick::text {
 
-// So much may be made before somebody asks whether it is allowed.
-constexpr size_t kLookAt = size_t{1} << 20;
-
 const std::vector<IValue>& stateParts(const char* class_name, const IValue& state, size_t count) {
   WICK_CHECK(state.isTuple(), "the state of {}: expected a tuple, got {}", class_name,
              state.tagName());
@@ -32,20 +29,24 @@ size_t HeldMemory::of(const std::vector<std::string>& texts) {
   return bytes;
 }
 
+void Texts::push(std::string text) {
+  texts_.push_back(std::move(text));
+  bytes_ += HeldMemory::of(texts_.back());
+  if (bytes_ >= (size_t{1} << 20)) checkAllocation(class_name_, bytes_);
+}
+
 std::vector<std::string> splitAtSpaces(const char* class_name, const std::string& text) {
-  std::vector<std::string> parts;
+  Texts parts(class_name);
   Pace pace;
-  size_t bytes = 0;
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = std::min(text.find(' ', begin), text.size());
     if (end > begin) {
       pace.step(16);
-      parts.push_back(text.substr(begin, end - begin));
-      if ((bytes += HeldMemory::of(parts.back())) >= kLookAt) checkAllocation(class_name, bytes);
+      parts.push(text.substr(begin, end - begin));
     }
     begin = end + 1;
   }
-  return parts;
+  return parts.take();
 }
 
 namespace {

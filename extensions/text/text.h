@@ -30,6 +30,20 @@ const std::vector<IValue>& stateParts(const char* class_name, const IValue& stat
 // The parts of `text` between spaces, without empty ones.
 std::vector<std::string> splitAtSpaces(const char* class_name, const std::string& text);
 
+// Texts that a call makes, as many as its memory allows.
+class Texts {
+ public:
+  explicit Texts(const char* class_name) : class_name_(class_name) {}
+  // RuntimeError when they exceed a limit; asked from 1 MiB on.
+  void push(std::string text);
+  std::vector<std::string> take() { return std::move(texts_); }
+
+ private:
+  const char* class_name_;
+  std::vector<std::string> texts_;
+  size_t bytes_ = 0;
+};
+
 // What an object holds counts as memory of the program (core/memory_limit.h).
 class HeldMemory {
  public:

@@ -75,19 +75,14 @@ std::vector<std::string> Vocab::tokensAt(const std::vector<int64_t>& indices) co
                "Specified index {} at position {} is out of bounds for vocab of size {}",
                indices[i], i, count());
   }
-  std::vector<std::string> result;
-  result.reserve(indices.size());
-  size_t bytes = 0;
+  Texts result(kName);
   Pace pace;
   for (int64_t index : indices) {
     pace.step(16);
-    result.push_back(tokens_[static_cast<size_t>(index)]);
     // A long token may be asked for often.
-    if ((bytes += HeldMemory::of(result.back())) >= (size_t{1} << 20)) {
-      checkAllocation(kName, bytes);
-    }
+    result.push(tokens_[static_cast<size_t>(index)]);
   }
-  return result;
+  return result.take();
 }
 
 std::vector<std::string> Vocab::tokens() const {
