@@ -18,50 +18,23 @@ constexpr double kPi = std::numbers::pi;
   throw UsageError("scheduler: " + reason);
 }
 
-// f(name, field) for the plain settings of a rule, under PyTorch's names.
-template <class F>
-void forEachField(StepLr& r, F f) {
-  f("step_size", r.step_size);
-  f("gamma", r.gamma);
+// f(name, field) for the settings of a rule that its state holds, under PyTorch's names. Of OneCycleLr these
+// are few: its phases follow from them, and rates and momenta stand in the optimizer's groups.
+template <class Rule, class F>
+void forEachField(Rule& r, F f) {
+  if constexpr (requires { r.step_size; }) f("step_size", r.step_size);
+  if constexpr (requires { r.milestones; }) f("milestones", r.milestones);
+  if constexpr (requires { r.gamma; }) f("gamma", r.gamma);
+  if constexpr (requires { r.t_max; }) f("T_max", r.t_max);
+  if constexpr (requires { r.eta_min; }) f("eta_min", r.eta_min);
+  if constexpr (requires { r.start_factor; }) f("start_factor", r.start_factor);
+  if constexpr (requires { r.end_factor; }) f("end_factor", r.end_factor);
+  if constexpr (std::is_same_v<Rule, ConstantLr>) f("factor", r.factor);
+  if constexpr (requires { r.total_iters; }) f("total_iters", r.total_iters);
+  if constexpr (requires { r.power; }) f("power", r.power);
+  if constexpr (requires { r.total_steps; }) f("total_steps", r.total_steps);
+  if constexpr (requires { r.cycle_momentum; }) f("cycle_momentum", r.cycle_momentum);
 }
-template <class F>
-void forEachField(MultiStepLr& r, F f) {
-  f("milestones", r.milestones);
-  f("gamma", r.gamma);
-}
-template <class F>
-void forEachField(ExponentialLr& r, F f) {
-  f("gamma", r.gamma);
-}
-template <class F>
-void forEachField(CosineAnnealingLr& r, F f) {
-  f("T_max", r.t_max);
-  f("eta_min", r.eta_min);
-}
-template <class F>
-void forEachField(LinearLr& r, F f) {
-  f("start_factor", r.start_factor);
-  f("end_factor", r.end_factor);
-  f("total_iters", r.total_iters);
-}
-template <class F>
-void forEachField(ConstantLr& r, F f) {
-  f("factor", r.factor);
-  f("total_iters", r.total_iters);
-}
-template <class F>
-void forEachField(PolynomialLr& r, F f) {
-  f("total_iters", r.total_iters);
-  f("power", r.power);
-}
-// The phases of a cycle follow from these; rates and momenta stand in the optimizer's groups.
-template <class F>
-void forEachField(OneCycleLr& r, F f) {
-  f("total_steps", r.total_steps);
-  f("cycle_momentum", r.cycle_momentum);
-}
-template <class F>
-void forEachField(LambdaLr&, F) {}
 
 void checkCount(const char* name, int64_t value) {
   if (value < 1) refuse(fmt::format("{} is {}, expected at least 1", name, value));
