@@ -195,7 +195,7 @@ def functions(text):
     """Names and bodies of functions, and of the lambdas in them that add options."""
     for found in re.finditer(r"^void (\w+)\(([^)]*)\) \{\n(.*?)^\}", text, re.S | re.M):
         yield found[1], found[3], found.start(3)
-    for found in re.finditer(r"const auto (\w+) = \[[^\]]*\]\(.*?\) \{\n(.*?)^  \};", text, re.S | re.M):
+    for found in re.finditer(r"const auto (\w+) = \[[^\]]*\]\([^{}]*\) \{\n(.*?)^  \};", text, re.S | re.M):
         yield found[1], found[2], found.start(2)
 
 

@@ -1,8 +1,6 @@
 #include "tools/child_program.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -30,7 +28,26 @@ File temporaryFile(const char* option) {
 
 }  // namespace
 
-std::optional<std::string> outputOf(const char* option, std::vector<std::string> command,
+ChildEnd runChild(std::vector<std::string> command,
+                  const std::function<void(posix_spawn_file_actions_t*)>& prepare) {
+  std::vector<char*> words;
+  for (std::string& word : command) words.push_back(word.data());
+  words.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  prepare(&actions);
+  pid_t child = 0;
+  const int error = posix_spawnp(&child, words[0], &actions, nullptr, words.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (error != 0) return {error};
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return {errno};
+  }
+  return {0, WIFEXITED(status) && WEXITSTATUS(status) == 0};
+}
+
+std::optional<std::string> outputOf(const char* option, const std::vector<std::string>& command,
                                     const std::string& input) {
   // Through files: neither side waits for the other.
   const File in = temporaryFile(option);
@@ -40,29 +57,16 @@ std::optional<std::string> outputOf(const char* option, std::vector<std::string>
     throw UsageError(fmt::format("{}: the temporary file cannot be written", option));
   }
   std::rewind(in.get());
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, fileno(in.get()), STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, fileno(out.get()), STDOUT_FILENO);
-  std::vector<char*> arguments;
-  for (std::string& argument : command) arguments.push_back(argument.data());
-  arguments.push_back(nullptr);
-  pid_t child = 0;
-  const int error =
-      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error == ENOENT) return std::nullopt;
-  if (error != 0) {
+  const ChildEnd end = runChild(command, [&](posix_spawn_file_actions_t* actions) {
+    posix_spawn_file_actions_adddup2(actions, fileno(in.get()), STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(actions, fileno(out.get()), STDOUT_FILENO);
+  });
+  if (end.error == ENOENT) return std::nullopt;
+  if (end.error != 0) {
     throw UsageError(
-        fmt::format("{}: {} cannot be run: {}", option, command[0], std::strerror(error)));
+        fmt::format("{}: {} cannot be run: {}", option, command[0], std::strerror(end.error)));
   }
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) throw UsageError(fmt::format("{}: {}", option, std::strerror(errno)));
-  }
-  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    throw UsageError(fmt::format("{}: {} failed", option, command[0]));
-  }
+  if (!end.succeeded) throw UsageError(fmt::format("{}: {} failed", option, command[0]));
   std::rewind(out.get());
   std::string text;
   char buffer[1 << 16];

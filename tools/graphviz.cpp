@@ -1,7 +1,9 @@
 #include "tools/graphviz.h"
 
 #include "core/error.h"
+#include "core/output_file.h"
 #include "tools/child_program.h"
+#include "tools/verbs.h"
 
 namespace wick::cli {
 
@@ -10,6 +12,11 @@ std::string renderSvg(const std::string& dot_text) {
   if (svg) return *std::move(svg);
   throw UsageError(
       "--svg needs Graphviz's program dot, which is not installed; --dot prints its input");
+}
+
+void writeDrawing(const std::string& path, const std::string& dot, const std::string& text) {
+  if (path == "-") return print(text);
+  writeFile(path, path.ends_with(".svg") ? renderSvg(dot) : path.ends_with(".dot") ? dot : text);
 }
 
 }  // namespace wick::cli

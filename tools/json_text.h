@@ -14,5 +14,10 @@ namespace wick::cli {
 std::string jsonText(const IValue& value);
 // In quotes, with escapes; bytes that are no UTF-8 become U+FFFD.
 std::string jsonQuoted(const std::string& text);
+// A line of what nlohmann's JSON holds, with the same for such bytes: a path need not be UTF-8.
+template <class Json>
+std::string jsonLine(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 }  // namespace wick::cli

@@ -122,6 +122,11 @@ LoadedFile LoadedFile::load(const std::string& path, CompileErrors* errors) {
   LoadOptions options;
   options.format_version = &program.version_;
   options.compile_errors = errors;
+  const auto script = [&](const std::string& text) {
+    program.unit_ = compileScript(text, program.path_, errors);
+    program.advice_ = adviceForModuleClass(text);
+    return program;
+  };
   if (path == "-") {
     program.path_ = "<standard input>";
     const std::string text = readAll(stdin, program.path_, SIZE_MAX);
@@ -129,20 +134,13 @@ LoadedFile LoadedFile::load(const std::string& path, CompileErrors* errors) {
     // A script holds no zero byte, and begins with a character of text.
     const bool is_text = text.find('\0') == std::string::npos &&
                          (text.empty() || static_cast<unsigned char>(text[0]) < 0x80);
-    if (is_text && !ArchiveReader::looksLikeZip(bytes)) {
-      program.unit_ = compileScript(text, program.path_, errors);
-      program.advice_ = adviceForModuleClass(text);
-      return program;
-    }
+    if (is_text && !ArchiveReader::looksLikeZip(bytes)) return script(text);
     const Bytes archive = copyBytes(bytes);
     program.module_ = loadArchive(
         program.path_, [&] { return loadModule(archive, program.path_, options); },
         [&] { return archive; });
   } else if (path.ends_with(".py")) {
-    const std::string text = readTextFile(path);
-    program.unit_ = compileScript(text, path, errors);
-    program.advice_ = adviceForModuleClass(text);
-    return program;
+    return script(readTextFile(path));
   } else {
     program.module_ = loadArchive(
         path, [&] { return loadModule(path, options); }, [&] { return mapFile(path); });

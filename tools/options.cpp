@@ -20,14 +20,17 @@ constexpr const char* kInputHelp =
     "torch.save), or a literal (3, -2.5, True, None, \"text\", [1, 2], (1x3xf32, 4), {\"a\": 1}). "
     "Where a Tensor is declared, lists of numbers become one: [[1, 2], [3, 4]]";
 
+// One value each time, taken as it is: a literal may begin with "[" or "-".
+void repeatable(CLI::Option* option) {
+  option->type_size(1)->expected(1)->allow_extra_args(false)->multi_option_policy(
+      CLI::MultiOptionPolicy::TakeAll);
+}
+
 // Of verbs that load or run what may come from anyone.
 void addLimits(CLI::App& verb, Options& options) {
-  verb.add_option("--plugin", options.plugins,
-                  "library with operators and classes, loaded first; it is code, and runs as such")
-      ->type_size(1)
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  repeatable(verb.add_option(
+      "--plugin", options.plugins,
+      "library with operators and classes, loaded first; it is code, and runs as such"));
   verb.add_option("--time-limit", options.time_limit,
                   "seconds for loading, compiling and running together")
       ->check(CLI::Range(0.001, 1e9));
@@ -50,12 +53,7 @@ void addOptimize(CLI::App& verb, Options& options) {
 void addInputs(CLI::App& verb, Options& options) {
   verb.add_option("--inputs", options.inputs_file,
                   "file of torch.save: a dict with \"args\" (tuple) and \"kwargs\" (dict)");
-  // One value each time, taken as it is: a literal may begin with "[" or "-".
-  verb.add_option("--input", options.inputs, kInputHelp)
-      ->type_size(1)
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  repeatable(verb.add_option("--input", options.inputs, kInputHelp));
 }
 
 void addDevice(CLI::App& verb, Options& options) {
@@ -80,6 +78,21 @@ void addTf32(CLI::App& verb, Options& options) {
       ->check(CLI::IsMember({"off", "convolutions", "all"}));
 }
 
+void addThreads(CLI::App& verb, Options& options, const char* help) {
+  verb.add_option("--threads", options.threads, help)->check(CLI::Range(1, 1024));
+}
+
+void addDType(CLI::App& verb, Options& options, const char* help) {
+  verb.add_option("--dtype", options.dtype, help)
+      ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
+}
+
+void addTolerance(CLI::App& verb, Options& options) {
+  verb.add_option("--tolerance", options.tolerance,
+                  "relative difference up to which numbers count as equal (0)")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
 void addInputFlags(CLI::App& verb, Options& options) {
   verb.add_option("--method", options.method,
                   "method of the archive's module (a call of the module: forward with its hooks)");
@@ -92,8 +105,7 @@ void addInputFlags(CLI::App& verb, Options& options) {
   verb.add_flag("--fallback", options.fallback,
                 "compute operators that the device lacks on the CPU, and say which at the end");
   verb.add_flag("--grad", options.grad, "run with gradient mode on");
-  verb.add_option("--threads", options.threads, "threads within an operator")
-      ->check(CLI::Range(1, 1024));
+  addThreads(verb, options, "threads within an operator");
   addOptimize(verb, options);
 }
 
@@ -103,16 +115,9 @@ void addArchiveOutput(CLI::App& verb, Options& options) {
       ->required();
 }
 
-// The verbs that write and compare files.
-void addFileVerbs(CLI::App& app, Options& options, const char* either) {
-  const auto verb = [&](void (*which)(const Options&), const char* name, const char* help,
-                        const char* file_help) {
-    CLI::App* sub = app.add_subcommand(name, help);
-    sub->add_option("file", options.file, file_help)->required();
-    sub->callback([&options, which] { options.verb = which; });
-    addLimits(*sub, options);
-    return sub;
-  };
+// The verbs that write and compare files; `verb` makes one, as in defineVerbs().
+template <class MakeVerb>
+void addFileVerbs(const MakeVerb& verb, Options& options, const char* either) {
   CLI::App* save = verb(saveVerb, "save", "write an archive that torch.jit.load reads", either);
   addArchiveOutput(*save, options);
   save->add_flag("--freeze", options.freeze,
@@ -120,9 +125,7 @@ void addFileVerbs(CLI::App& app, Options& options, const char* either) {
   save->add_flag("--optimize", options.fold,
                  "freeze, fold batch normalization and factors into layers, join layers");
   save->add_option("--method", options.method, "the method that a frozen module has (forward)");
-  save->add_option("--dtype", options.dtype,
-                   "convert floating parameters and buffers: f16, bf16, f32 or f64")
-      ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
+  addDType(*save, options, "convert floating parameters and buffers: f16, bf16, f32 or f64");
 
   const char* tensors = "tensors: .pt (torch.save, or a module's state), .safetensors, .npz, .npy";
   CLI::App* convert = verb(convertVerb, "convert", "write tensors in another format", tensors);
@@ -136,9 +139,7 @@ void addFileVerbs(CLI::App& app, Options& options, const char* either) {
            "compare two archives, or two files of tensors; exit code 1 when they differ",
            "an archive or a file of tensors");
   diff->add_option("other", options.second_file, "what it is compared with")->required();
-  diff->add_option("--tolerance", options.tolerance,
-                   "relative difference up to which numbers count as equal (0)")
-      ->check(CLI::Range(0.0, 1.0));
+  addTolerance(*diff, options);
 
   CLI::App* extract = verb(extractVerb, "extract", "write a submodule as an archive", "model.pt");
   extract->add_option("submodule", options.submodule, "its dotted name (layer1.0)")->required();
@@ -259,9 +260,7 @@ void addTrain(CLI::App& app, Options& options) {
   verb->add_option("--validation-data", train.validation_data, "samples for validation, as --data")
       ->expected(1, 64);
   addDevice(*verb, options);
-  verb->add_option("--dtype", options.dtype,
-                   "convert floating parameters, buffers and data: f16, bf16, f32 or f64")
-      ->check(CLI::IsMember({"f16", "bf16", "f32", "f64"}));
+  addDType(*verb, options, "convert floating parameters, buffers and data: f16, bf16, f32 or f64");
   addAutocast(*verb, options);
   verb->add_option("--seed", options.seed, "of orders and random numbers (0)");
   verb->add_option("--checkpoint", train.checkpoint, "file to go on from, written every epoch");
@@ -272,8 +271,7 @@ void addTrain(CLI::App& app, Options& options) {
   verb->add_option("--plot", train.plot, "picture of the losses (.svg), new every epoch");
   verb->add_flag("--detect-anomaly", train.detect_anomaly,
                  "name the operator whose gradient is not a number, and its line");
-  verb->add_option("--threads", options.threads, "threads within an operator")
-      ->check(CLI::Range(1, 1024));
+  addThreads(*verb, options, "threads within an operator");
   addOptimize(*verb, options);
   addLimits(*verb, options);
 }
@@ -328,8 +326,7 @@ void addPipeline(CLI::App& app, Options& options, const char* either) {
   verb->add_option("--method", options.method, "method of the archive's module (forward)");
   verb->add_option("--function", options.function, "function of the script (main)");
   verb->add_option("--output", options.output_file, "write the tuple of results to this .pt file");
-  verb->add_option("--threads", options.threads, "threads within an operator, of each stage (1)")
-      ->check(CLI::Range(1, 1024));
+  addThreads(*verb, options, "threads within an operator, of each stage (1)");
   verb->add_flag("--json", options.json, "print one JSON object");
   addDevice(*verb, options);
   addInputs(*verb, options);
@@ -466,14 +463,11 @@ void defineVerbs(CLI::App& app, Options& options) {
   CLI::App* bisect =
       verb(bisectVerb, "bisect", "find the first optimization that changes a result", either);
   addInputFlags(*bisect, options);
-  bisect
-      ->add_option("--tolerance", options.tolerance,
-                   "relative difference up to which numbers count as equal (0)")
-      ->check(CLI::Range(0.0, 1.0));
+  addTolerance(*bisect, options);
 
   addTrain(app, options);
   addPipeline(app, options, either);
-  addFileVerbs(app, options, either);
+  addFileVerbs(verb, options, either);
 
   CLI::App* completions =
       app.add_subcommand("completions", "print the completions of commands for a shell");

@@ -14,14 +14,10 @@ bool isSet(const char* variable) {
 
 std::string_view codeOf(Paint how) {
   switch (how) {
-    case Paint::Bold:
-      return "\x1b[1m";
     case Paint::Red:
       return "\x1b[1;31m";
     case Paint::Yellow:
       return "\x1b[33m";
-    case Paint::Cyan:
-      return "\x1b[36m";
     case Paint::Dim:
       return "\x1b[2m";
   }

@@ -7,7 +7,7 @@
 
 namespace wick::cli {
 
-enum class Paint { Bold, Red, Yellow, Cyan, Dim };
+enum class Paint { Red, Yellow, Dim };
 
 // Whether the stream is a terminal that shows colours. NO_COLOR (no-color.org) says no whatever the
 // stream is, CLICOLOR_FORCE says yes, unless it is 0.

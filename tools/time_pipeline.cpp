@@ -6,13 +6,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "core/output_file.h"
 #include "runtime/call.h"
 #include "runtime/ops/call.h"
 #include "serialization/torch_save.h"
 #include "streams/picture.h"
 #include "streams/text.h"
 #include "tools/graphviz.h"
+#include "tools/json_text.h"
 #include "tools/report.h"
 #include "tools/timing.h"
 #include "tools/verbs.h"
@@ -69,16 +69,9 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
     }
   };
   streams::TimeStream stream = made();
-  if (const std::string& path = pipeline.stream; !path.empty()) {
-    const bool draws = path.ends_with(".dot") || path.ends_with(".svg");
-    std::string text =
-        draws ? streams::streamDot(stream.graph()) : streams::printStream(stream.graph());
-    if (path.ends_with(".svg")) text = renderSvg(text);
-    if (path == "-") {
-      print(text);
-    } else {
-      writeFile(path, text);
-    }
+  if (!pipeline.stream.empty()) {
+    writeDrawing(pipeline.stream, streams::streamDot(stream.graph()),
+                 streams::printStream(stream.graph()));
   }
   std::vector<double> times;
   std::vector<Tensor> results;
@@ -136,7 +129,7 @@ void runOverTime(const Options& options, const std::shared_ptr<GraphFunction>& p
                                    {"tenth_rss_mb", resident_before / kMiB},
                                    {"rss_mb", resident / kMiB}};
     if (apart) json["difference"] = *apart;
-    print(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print(jsonLine(json));
     return;
   }
   std::string text = fmt::format(

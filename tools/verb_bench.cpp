@@ -14,6 +14,7 @@
 #include "runtime/jit_mode.h"
 #include "runtime/threads.h"
 #include "tools/device_work.h"
+#include "tools/json_text.h"
 #include "tools/report.h"
 #include "tools/timing.h"
 #include "tools/verbs.h"
@@ -218,8 +219,7 @@ void benchVerb(const Options& options) {
   GraphFunction& called = frozen ? *frozen : function;
   if (options.json) {
     const auto row = rowOf(options, measured, GraphExecutor::of(called).statistics());
-    // A path need not be UTF-8.
-    print(row.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    print(jsonLine(row));
     return;
   }
   print(tableOf(options, measured));

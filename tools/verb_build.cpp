@@ -1,9 +1,6 @@
 #include <fmt/format.h>
-#include <spawn.h>
-#include <sys/wait.h>
 
 #include <cctype>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -17,11 +14,10 @@
 #include "core/output_file.h"
 #include "runtime/call.h"
 #include "runtime/inference.h"
+#include "tools/child_program.h"
 #include "tools/named_sizes.h"
 #include "tools/report.h"
 #include "tools/verbs.h"
-
-extern char** environ;
 
 namespace wick::cli {
 namespace {
@@ -50,22 +46,12 @@ void checkName(const std::string& name) {
 // Runs the command in a folder; its messages go to standard error.
 void compileIn(const std::string& folder, const std::vector<std::string>& words,
                const std::string& emit) {
-  std::vector<char*> arguments;
-  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-  arguments.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addchdir_np(&actions, folder.c_str());
-  pid_t child = 0;
-  const int error =
-      posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
-  WICK_CHECK(error == 0, "--emit {}: the compiler {} cannot be started: {}", emit, words[0],
-             std::strerror(error));
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
-  WICK_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0, "--emit {}: {} failed", emit, words[0]);
+  const ChildEnd end = runChild(words, [&](posix_spawn_file_actions_t* actions) {
+    posix_spawn_file_actions_addchdir_np(actions, folder.c_str());
+  });
+  WICK_CHECK(end.error == 0, "--emit {}: the compiler {} cannot be started: {}", emit, words[0],
+             std::strerror(end.error));
+  WICK_CHECK(end.succeeded, "--emit {}: {} failed", emit, words[0]);
 }
 
 std::vector<IValue> boundArguments(const Options& options, const LoadedFile& program,

@@ -15,6 +15,7 @@
 #include "passes/pipeline.h"
 #include "runtime/autocast.h"
 #include "runtime/device_moves.h"
+#include "runtime/inference.h"
 #include "runtime/threads.h"
 #include "serialization/archive_reader.h"
 #include "serialization/tensor_files.h"
@@ -108,6 +109,15 @@ std::shared_ptr<GraphFunction> functionFor(const Options& options, const LoadedF
   }
   return withAutocast(function, defaultDevice().type,
                       options.autocast == "float16" ? DType::Half : DType::BFloat16);
+}
+
+std::shared_ptr<GraphFunction> preparedFor(const Options& options, const LoadedFile& program,
+                                           GraphFunction& function) {
+  if (!options.prepare) return nullptr;
+  if (const char* reason = program.unpreparable(options)) {
+    throw CommandLineError(std::string("--prepare: ") + reason);
+  }
+  return optimizeForInference(program.module().object(), function);
 }
 
 void fetchResult(const Options& options, const IValue& result) {

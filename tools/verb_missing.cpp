@@ -18,6 +18,7 @@
 #include "runtime/executor/graph_executor.h"
 #include "runtime/ops/refusals.h"
 #include "serialization/import.h"
+#include "tools/json_text.h"
 #include "tools/verbs.h"
 
 namespace wick::cli {
@@ -259,8 +260,7 @@ std::string asJson(const std::vector<Row>& rows, size_t files, size_t complete) 
                     {"example", row.example},
                     {"message", row.message}});
   }
-  const nlohmann::ordered_json all = {{"files", files}, {"complete", complete}, {"gaps", gaps}};
-  return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return jsonLine(nlohmann::ordered_json{{"files", files}, {"complete", complete}, {"gaps", gaps}});
 }
 
 std::string asTable(const std::vector<Row>& rows, size_t files, size_t complete) {

@@ -29,6 +29,7 @@
 #include "streams/text.h"
 #include "tools/bisect.h"
 #include "tools/graphviz.h"
+#include "tools/json_text.h"
 #include "tools/time_pipeline.h"
 #include "tools/timing.h"
 #include "tools/verbs.h"
@@ -68,26 +69,12 @@ streams::StreamGraph streamOf(const Options& options, const LoadedFile& program,
                              archive ? &program.module() : nullptr, overrides);
 }
 
-void writeText(const std::string& path, const std::string& text) {
-  if (path == "-") return print(text);
-  writeFile(path, text);
-}
-
 // Before anything runs: whether the end of the path tells what to write.
 void checkDrawing(const std::string& path, const char* option, bool may_be_text) {
   const bool text = may_be_text && (path == "-" || path.ends_with(".txt"));
   if (path.empty() || text || path.ends_with(".dot") || path.ends_with(".svg")) return;
   throw CommandLineError(fmt::format("{}: expected a name that ends in {}.dot or .svg, got {}",
                                      option, may_be_text ? ".txt, " : "", path));
-}
-
-// As text, as Graphviz text or as a picture, by the end of the path.
-void writeDrawing(const std::string& path, const std::string& dot, const std::string& text) {
-  if (path.ends_with(".svg")) {
-    writeText(path, renderSvg(dot));
-  } else {
-    writeText(path, path.ends_with(".dot") ? dot : text);
-  }
 }
 
 // The items of --run, or the arguments of --input again and again.
@@ -605,7 +592,9 @@ void runPipeline(const Options& options, distributed::Messages* messages) {
   }
   if (!planned) {
     plan = makePlan(options, graph, *costs, messages ? messages->size() : 1);
-    if (!pipeline.plan.empty()) writeText(pipeline.plan, streams::planText(plan, graph));
+    const std::string text = pipeline.plan.empty() ? "" : streams::planText(plan, graph);
+    if (pipeline.plan == "-") print(text);
+    if (!text.empty() && pipeline.plan != "-") writeFile(pipeline.plan, text);
   }
   Runner runner(options, streamed, items, plan, messages);
   Outcome outcome{graph, plan, costs, runner.run(), std::nullopt, {}};
@@ -623,9 +612,7 @@ void runPipeline(const Options& options, distributed::Messages* messages) {
   if (!pipeline.picture.empty()) {
     writeDrawing(pipeline.picture, streams::planDot(graph, plan, &outcome.run), "");
   }
-  print(options.json
-            ? jsonOf(options, outcome).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
-            : tableOf(options, outcome));
+  print(options.json ? jsonLine(jsonOf(options, outcome)) : tableOf(options, outcome));
 }
 
 }  // namespace

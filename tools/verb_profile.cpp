@@ -16,9 +16,9 @@
 #include "runtime/call.h"
 #include "runtime/executor/graph_executor.h"
 #include "runtime/fusion/fusion_site.h"
-#include "runtime/inference.h"
 #include "runtime/interpreter/observer.h"
 #include "tools/device_times.h"
+#include "tools/json_text.h"
 #include "tools/report.h"
 #include "tools/timing.h"
 #include "tools/verbs.h"
@@ -151,10 +151,10 @@ class Profile : public OperatorObserver {
            {"args", {{"source", row.location}, {"bytes", e.bytes}, {"inside", row.inside}}}});
     }
     if (device_) addDevices(events);
-    writeFile(path, nlohmann::json{{"traceEvents", events},
-                                   {"displayTimeUnit", "ns"},
-                                   {"otherData", {{"events_left_out", events_left_out_}}}}
-                        .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    writeFile(path,
+              jsonLine(nlohmann::json{{"traceEvents", events},
+                                      {"displayTimeUnit", "ns"},
+                                      {"otherData", {{"events_left_out", events_left_out_}}}}));
   }
 
  private:
@@ -315,12 +315,7 @@ void profileVerb(const Options& options) {
   GraphFunction& declared = *chosen;
   const Arguments arguments = argumentsFor(options, program, declared);
   placeOnDevice(options, program, arguments);
-  std::shared_ptr<GraphFunction> prepared;
-  if (options.prepare) {
-    const char* reason = program.unpreparable(options);
-    if (reason) throw CommandLineError(std::string("--prepare: ") + reason);
-    prepared = optimizeForInference(program.module().object(), declared);
-  }
+  const std::shared_ptr<GraphFunction> prepared = preparedFor(options, program, declared);
   GraphFunction& function = prepared ? *prepared : declared;
   const auto once = [&](OperatorObserver* observer) {
     RunOptions run;
@@ -391,7 +386,7 @@ void profileVerb(const Options& options) {
     }
     all["device"] = {{"note", times->note()}, {"kernels", kernels}};
   }
-  print(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+  print(jsonLine(all));
 }
 
 }  // namespace wick::cli

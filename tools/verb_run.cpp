@@ -6,7 +6,6 @@
 #include "core/grad_mode.h"
 #include "core/output_file.h"
 #include "runtime/call.h"
-#include "runtime/inference.h"
 #include "serialization/npy.h"
 #include "serialization/torch_save.h"
 #include "tools/json_text.h"
@@ -44,20 +43,17 @@ void runVerb(const Options& options) {
   GraphFunction& function = *chosen;
   Arguments arguments = argumentsFor(options, program, function);
   placeOnDevice(options, program, arguments);
-  const char* reason = options.prepare ? program.unpreparable(options) : nullptr;
-  if (reason) throw CommandLineError(std::string("--prepare: ") + reason);
   RunOptions run;
   std::optional<autograd::AnomalyMode> anomalies;
   if (options.detect_anomaly) {
     setGradEnabled(true);
     run.observer = anomalies.emplace().observer();
   }
-  const IValue result =
-      options.prepare
-          ? callFunction(*optimizeForInference(program.module().object(), function),
-                         std::move(arguments.positional), std::move(arguments.named), run)
-          : program.call(options, function, std::move(arguments.positional),
-                         std::move(arguments.named), run);
+  const std::shared_ptr<GraphFunction> prepared = preparedFor(options, program, function);
+  const IValue result = prepared ? callFunction(*prepared, std::move(arguments.positional),
+                                                std::move(arguments.named), run)
+                                 : program.call(options, function, std::move(arguments.positional),
+                                                std::move(arguments.named), run);
   fetchResult(options, result);
   tellFallbacks(options);
   if (!options.output_file.empty()) {

@@ -23,6 +23,7 @@
 
 #include "core/error.h"
 #include "tools/command.h"
+#include "tools/json_text.h"
 #include "tools/kept_programs.h"
 #include "tools/verbs.h"
 
@@ -134,7 +135,7 @@ void workerVerb(const Options&) {
     while (text.ends_with('\n') || text.ends_with('\r')) text.pop_back();
     if (text.empty()) continue;
     std::clearerr(stdin);
-    print(runLine(text).dump(-1, ' ', false, json::error_handler_t::replace) + "\n");
+    print(jsonLine(runLine(text)));
   }
 }
 

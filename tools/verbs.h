@@ -31,7 +31,7 @@ void devicesVerb(const Options& options);
 
 // The arguments that --inputs or --input give to `function`.
 Arguments argumentsFor(const Options& options, const LoadedFile& program, GraphFunction& function);
-// Applies --threads, --grad, --optimize and --seed.
+// Applies --seed, --threads, --grad, --device (where new tensors are), --fallback, --tf32 and --optimize.
 void applySettings(const Options& options);
 // Makes them what they are when the process begins.
 void resetSettings();
@@ -49,6 +49,9 @@ void placeOnDevice(const Options& options, const LoadedFile& program, const Argu
 // The function that is called; with --autocast one that does the same in mixed precision. CommandLineError
 // for a module with hooks, which casts would not reach.
 std::shared_ptr<GraphFunction> functionFor(const Options& options, const LoadedFile& program);
+// With --prepare the method prepared for inference, else null. CommandLineError where it cannot be prepared.
+std::shared_ptr<GraphFunction> preparedFor(const Options& options, const LoadedFile& program,
+                                           GraphFunction& function);
 // Brings a result of a call back to the CPU, so that it can be shown.
 void fetchResult(const Options& options, const IValue& result);
 // Says on standard error what --fallback computed on the CPU, if anything.
