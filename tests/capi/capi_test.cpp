@@ -4,15 +4,14 @@
 
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "capi/wick.h"
 #include "core/dlpack_structs.h"
+#include "tests/shell.h"
 
 namespace {
 
@@ -327,10 +326,7 @@ TEST(CapiTest, ModulesAreLoadedChangedAndCalled) {
 }
 
 TEST(CapiTest, ModulesAreLoadedFromMemory) {
-  std::ifstream file(kDigits, std::ios::binary);
-  std::ostringstream buffer;
-  buffer << file.rdbuf();
-  std::string bytes = buffer.str();
+  std::string bytes = wick::testing_shell::readText(kDigits);
   const auto module =
       made<wick_module>(wick_module_load_memory, static_cast<const void*>(bytes.data()),
                         bytes.size(), "digits", static_cast<const wick_limits*>(nullptr));
@@ -354,10 +350,7 @@ TEST(CapiTest, ModulesAreSaved) {
   const char* data = nullptr;
   size_t count = 0;
   ASSERT_EQ(wick_value_to_string(bytes.get(), &data, &count), WICK_OK);
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream written;
-  written << file.rdbuf();
-  EXPECT_EQ(written.str(), std::string(data, count));
+  EXPECT_EQ(wick::testing_shell::readText(path), std::string(data, count));
 
   const auto same = made<wick_module>(wick_module_load, path.c_str(), no_limits);
   const Value kept = made(wick_module_get_attribute, same.get(), "fc_layers.1.bias");

@@ -1,34 +1,17 @@
 // The C interface from C, from Python by ctypes and from LuaJIT by its ffi.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 #include <string>
+
+#include "tests/shell.h"
 
 namespace {
 
 using testing::HasSubstr;
-
-struct Outcome {
-  int code;
-  std::string text;  // standard output and error
-};
-
-Outcome run(const std::string& command) {
-  const std::string path = testing::TempDir() + "/languages";
-  const int status = std::system((command + " >" + path + " 2>&1").c_str());
-  std::ifstream file(path);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text.str()};
-}
-
-bool isHere(const std::string& program) {
-  return run("command -v " + program).code == 0;
-}
+using wick::testing_shell::isHere;
+using wick::testing_shell::Outcome;
+using wick::testing_shell::run;
 
 constexpr const char* kLibrary = "./install/libwick-core.so";
 constexpr const char* kDigits = "examples/digits.pt";

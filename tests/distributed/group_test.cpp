@@ -130,39 +130,39 @@ TEST_F(Groups, BundlesTravelAsOne) {
     EXPECT_THAT(partner.counts, ElementsAre(52 * (isComplex(dtype) ? 2 : 1)));
   }
   const Tensor one = numbers({2});
-  EXPECT_THAT(messageOf([&] {
+  EXPECT_THAT(errorOf([&] {
                 kBeginBundle(std::vector<Tensor>{one, one.to(DType::Double)}, "sum");
               }),
               HasSubstr("of one dtype"));
-  EXPECT_THAT(messageOf([&] { kBeginBundle(std::vector<Tensor>{}, "sum"); }),
+  EXPECT_THAT(errorOf([&] { kBeginBundle(std::vector<Tensor>{}, "sum"); }),
               HasSubstr("at least one"));
   const Tensor ticket = kBeginBundle(std::vector<Tensor>{one, one}, "sum");
-  EXPECT_THAT(messageOf([&] { kEndBundle.all(std::vector<Tensor>{one}, ticket); }),
+  EXPECT_THAT(errorOf([&] { kEndBundle.all(std::vector<Tensor>{one}, ticket); }),
               HasSubstr("2 tensors were begun, not 1"));
 }
 
 TEST_F(Groups, WrongCalls) {
   const Tensor whole = Tensor::from(std::vector<int64_t>{1});
-  EXPECT_THAT(messageOf([&] { kReduce(whole, "median"); }), HasSubstr("got 'median'"));
-  EXPECT_THAT(messageOf([&] { kReduce(whole, "mean"); }), HasSubstr("the mean of int64"));
-  EXPECT_THAT(messageOf([&] { kReduce(numbers({2}).to(DType::ComplexFloat), "max"); }),
+  EXPECT_THAT(errorOf([&] { kReduce(whole, "median"); }), HasSubstr("got 'median'"));
+  EXPECT_THAT(errorOf([&] { kReduce(whole, "mean"); }), HasSubstr("the mean of int64"));
+  EXPECT_THAT(errorOf([&] { kReduce(numbers({2}).to(DType::ComplexFloat), "max"); }),
               HasSubstr("no order"));
-  EXPECT_THAT(messageOf([&] { kEnd(whole, whole); }), HasSubstr("nothing is under way"));
-  EXPECT_THAT(messageOf([&] { distributed::theGroup()->broadcast(whole, 2); }),
+  EXPECT_THAT(errorOf([&] { kEnd(whole, whole); }), HasSubstr("nothing is under way"));
+  EXPECT_THAT(errorOf([&] { distributed::theGroup()->broadcast(whole, 2); }),
               HasSubstr("no process 2 among 2"));
   const Tensor ticket = kBegin(numbers({2}), "sum");
-  EXPECT_THAT(messageOf([&] { kEnd(numbers({3}), ticket); }), HasSubstr("what was begun is"));
+  EXPECT_THAT(errorOf([&] { kEnd(numbers({3}), ticket); }), HasSubstr("what was begun is"));
   distributed::setCurrentGroup(nullptr);
-  EXPECT_THAT(messageOf([&] { kReduce(whole, "sum"); }), HasSubstr("belongs to no group"));
+  EXPECT_THAT(errorOf([&] { kReduce(whole, "sum"); }), HasSubstr("belongs to no group"));
 }
 
 TEST_F(Groups, AnErrorEndsTheGroup) {
   partner.breaks_with = "the cable is out";
   const Tensor x = numbers({2});
-  EXPECT_THAT(messageOf([&] { kReduce(x); }), HasSubstr("the cable is out"));
+  EXPECT_THAT(errorOf([&] { kReduce(x); }), HasSubstr("the cable is out"));
   partner.breaks_with.clear();
-  EXPECT_THAT(messageOf([&] { kReduce(x); }), HasSubstr("the cable is out"));
-  EXPECT_THAT(messageOf([&] {
+  EXPECT_THAT(errorOf([&] { kReduce(x); }), HasSubstr("the cable is out"));
+  EXPECT_THAT(errorOf([&] {
                 Group([]() -> std::unique_ptr<distributed::Transport> {
                   throw RuntimeError("nobody there");
                 });
@@ -178,7 +178,7 @@ TEST_F(Groups, WaitingEndsWithTheTimeAndMayBeTriedAgain) {
     bounds.deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(30);
     Budget budget(bounds);
     const BudgetScope limited(&budget);
-    EXPECT_THAT(messageOf([&] { kEnd(x, ticket); }), HasSubstr("time"));
+    EXPECT_THAT(errorOf([&] { kEnd(x, ticket); }), HasSubstr("time"));
   }
   partner.answers = true;
   expectSame(kEnd(x, ticket), ops::mul(x, Scalar(2)));
@@ -225,10 +225,10 @@ TEST_F(Groups, ReductionsOfAFailedRunAreNotRepeated) {
   const Tensor a = lazyOf(numbers({3}));
   const Tensor reduced = kReduce(a, "sum"), right = ops::neg(a);
   const Tensor wrong = kSelect(a, 0, lazyOf(Tensor::from(std::vector<int64_t>{7})));
-  EXPECT_THAT(messageOf([] { lazy::markStep(); }), testing::Not("no error"));
+  EXPECT_THAT(errorOf([] { lazy::markStep(); }), testing::Not("no error"));
   EXPECT_LE(partner.counts.size(), 1u);
   expectSame(right, ops::neg(numbers({3})));
-  EXPECT_THAT(messageOf([&] { moveTo(reduced, Device()); }), HasSubstr("ended it"));
+  EXPECT_THAT(errorOf([&] { moveTo(reduced, Device()); }), HasSubstr("ended it"));
 }
 
 constexpr const char* kLoss = R"(
@@ -326,12 +326,12 @@ TEST_F(Groups, GradientsOfSeveralBatches) {
   EXPECT_EQ(partner.counts.size(), 0u);
   exchange.setActive(true);
   walk();
-  EXPECT_THAT(messageOf(walk), HasSubstr("before finish()"));
+  EXPECT_THAT(errorOf(walk), HasSubstr("before finish()"));
   setGradient(w, ops::mul(x, Scalar(2)));
   exchange.finish();
   expectSame(gradientOf(w), ops::mul(x, Scalar(4)));
   const Tensor computed = ops::mul(w, Scalar(2));
-  EXPECT_THAT(messageOf([&] { GradientExchange({computed}); }), HasSubstr("no leaf"));
+  EXPECT_THAT(errorOf([&] { GradientExchange({computed}); }), HasSubstr("no leaf"));
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ TEST_F(Nccl, ReducesBesideTheProgramsStream) {
   EXPECT_EQ(library_.joined, 1);
   EXPECT_EQ(library_.last_dtype, 8);
   EXPECT_EQ(library_.last_op, 4);
-  EXPECT_THAT(messageOf([&] { group->endAllReduce(ticket); }), HasSubstr("nothing is under way"));
+  EXPECT_THAT(errorOf([&] { group->endAllReduce(ticket); }), HasSubstr("nothing is under way"));
   EXPECT_EQ(library_.destroyed, 0);
   group.reset();
   EXPECT_EQ(library_.destroyed, 1);
@@ -149,7 +149,7 @@ TEST_F(Nccl, KindsOfNumbers) {
   EXPECT_EQ(reduce(DType::ComplexFloat, "mean").dtype(), DType::ComplexFloat);
   EXPECT_EQ(library_.last_dtype, 7);
   EXPECT_EQ(library_.last_count, 12u);
-  EXPECT_THAT(messageOf([&] { reduce(DType::Long, "mean"); }), HasSubstr("the mean of int64"));
+  EXPECT_THAT(errorOf([&] { reduce(DType::Long, "mean"); }), HasSubstr("the mean of int64"));
   const int before = library_.reductions;
   EXPECT_EQ(
       group->endAllReduce(group->beginAllReduce(Tensor::empty({0, 3}, DType::Float, kCuda), "sum"))
@@ -167,7 +167,7 @@ TEST_F(Nccl, OperatorsReduceThere) {
   const Tensor ticket = kBegin(x, "sum");
   EXPECT_TRUE(ticket.device().isCpu());
   expectSame(kEnd(x, ticket), Tensor::from(std::vector<float>{2, 4}));
-  EXPECT_THAT(messageOf([&] { kEnd(there({1}), kBegin(x, "sum")); }), HasSubstr("what was begun"));
+  EXPECT_THAT(errorOf([&] { kEnd(there({1}), kBegin(x, "sum")); }), HasSubstr("what was begun"));
   distributed::setCurrentGroup(nullptr);
 }
 
@@ -183,16 +183,16 @@ TEST_F(Nccl, ErrorsSayWhatFailed) {
   const auto group = groupOf();
   const Tensor x = there({1});
   library_.result_of_reduction = 4;
-  EXPECT_THAT(messageOf([&] { group->beginAllReduce(x, "sum"); }),
+  EXPECT_THAT(errorOf([&] { group->beginAllReduce(x, "sum"); }),
               HasSubstr("NCCL: ncclAllReduce failed: invalid argument"));
   library_.result_of_reduction = 0;
   library_.async = 6;
-  EXPECT_THAT(messageOf([&] { group->beginAllReduce(x, "sum"); }),
+  EXPECT_THAT(errorOf([&] { group->beginAllReduce(x, "sum"); }),
               HasSubstr("a reduction before this one failed: remote error"));
   library_.async = 7;  // under way
   group->endAllReduce(group->beginAllReduce(x, "sum"));
   // Reductions on the CPU go on.
-  EXPECT_THAT(messageOf([&] { group->barrier(); }), "no error");
+  EXPECT_THAT(errorOf([&] { group->barrier(); }), "no error");
 }
 
 }  // namespace

@@ -1,15 +1,15 @@
 // tools/install.sh, and programs that are built against what it makes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "tests/shell.h"
 
 namespace {
 
@@ -17,20 +17,12 @@ namespace fs = std::filesystem;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using wick::testing_shell::isHere;
+using wick::testing_shell::Outcome;
+using wick::testing_shell::readText;
+using wick::testing_shell::run;
 
 constexpr uintmax_t kMegabyte = 1'000'000;
-
-struct Outcome {
-  int code;
-  std::string text;  // standard output and error
-};
-
-std::string readText(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 void write(const fs::path& path, const std::string& text) {
   fs::create_directories(path.parent_path());
@@ -38,22 +30,13 @@ void write(const fs::path& path, const std::string& text) {
 }
 
 fs::path folder(const std::string& name) {
-  return fs::path(testing::TempDir()) / ("install_" + std::to_string(getpid())) / name;
-}
-
-Outcome run(const std::string& command) {
-  const fs::path output = folder("output");
-  fs::create_directories(output.parent_path());
-  const int status = std::system((command + " >" + output.string() + " 2>&1").c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, readText(output)};
+  const fs::path all = fs::path(testing::TempDir()) / ("install_" + std::to_string(getpid()));
+  fs::create_directories(all);
+  return all / name;
 }
 
 Outcome install(const fs::path& prefix) {
   return run("bash tools/install.sh '" + prefix.string() + "'");
-}
-
-bool isHere(const std::string& program) {
-  return run("command -v " + program).code == 0;
 }
 
 // What stands behind "Prints:" at the end of a program, without the comment signs.

@@ -80,8 +80,8 @@ TEST_F(DeviceBelow, TensorsOfTheDeviceItself) {
   EXPECT_EQ(copiesBack(), 0u);
   expectSame(back, ops::mul(x, Scalar(2)));
   // As tensors of two devices.
-  EXPECT_THAT(messageOf([&] { ops::add(a, there); }), HasSubstr("lazy and cuda:0"));
-  EXPECT_THAT(messageOf([&] { ops::add(a, x); }), HasSubstr("lazy and cpu"));
+  EXPECT_THAT(errorOf([&] { ops::add(a, there); }), HasSubstr("lazy and cuda:0"));
+  EXPECT_THAT(errorOf([&] { ops::add(a, x); }), HasSubstr("lazy and cpu"));
   // Writes to the one are not seen by the other.
   there.fill(0);
   expectSame(a, x);
@@ -91,11 +91,11 @@ TEST_F(DeviceBelow, WhatItLacksIsAnError) {
   const Tensor x = numbers({6}), a = lazyOf(x);
   state().lacks = {"aten::erfinv"};
   const Tensor wrong = ops::erfinv(a), right = ops::neg(a);
-  EXPECT_THAT(messageOf([] { lazy::markStep(); }),
+  EXPECT_THAT(errorOf([] { lazy::markStep(); }),
               HasSubstr("aten::erfinv: not available on device cuda:0"));
   EXPECT_EQ(copiesBack(), 0u);
   expectSame(right, ops::neg(x));
-  EXPECT_THAT(messageOf([&] { moveTo(wrong, Device()); }), HasSubstr("not available"));
+  EXPECT_THAT(errorOf([&] { moveTo(wrong, Device()); }), HasSubstr("not available"));
 }
 
 TEST_F(DeviceBelow, CallsThatRunAtOnce) {
@@ -125,14 +125,14 @@ TEST_F(DeviceBelow, MemoryThatGrows) {
 TEST_F(DeviceBelow, TheDeviceStaysWhileThereAreData) {
   {
     const Tensor a = lazyOf(numbers({3}));
-    EXPECT_THAT(messageOf([] { lazy::setDevice(Device()); }),
+    EXPECT_THAT(errorOf([] { lazy::setDevice(Device()); }),
                 HasSubstr("1 lazy tensor has its data on cuda:0"));
     lazy::setDevice(kCuda);  // where it is
   }
   for (const Device bad : {kOnLazy, Device{DeviceType::Meta, -1}}) {
-    EXPECT_THAT(messageOf([&] { lazy::setDevice(bad); }), HasSubstr("cannot be on"));
+    EXPECT_THAT(errorOf([&] { lazy::setDevice(bad); }), HasSubstr("cannot be on"));
   }
-  EXPECT_THAT(messageOf([] { lazy::setDevice({DeviceType::CUDA, 7}); }), HasSubstr("cuda:7"));
+  EXPECT_THAT(errorOf([] { lazy::setDevice({DeviceType::CUDA, 7}); }), HasSubstr("cuda:7"));
   // One compiled graph serves both.
   const auto compute = [] {
     expectSame(ops::add(ops::relu(lazyOf(numbers({4}))), Scalar(2.5)),
@@ -246,7 +246,7 @@ TEST_F(DonationBelow, AFailedStepLosesNothing) {
   update(w, lazyOf(x));
   const Tensor before = v.clone();
   kSub(v, picked, Scalar(0.5));
-  EXPECT_THAT(messageOf([] { lazy::markStep(); }), HasSubstr("index"));
+  EXPECT_THAT(errorOf([] { lazy::markStep(); }), HasSubstr("index"));
   expectSame(before, numbers({4, kColumns}, 3));
   update(want, x);
   expectNearAll(w, want);

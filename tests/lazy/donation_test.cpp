@@ -78,7 +78,7 @@ TEST_F(Donation, AFailedOrStoppedStepLosesNothing) {
     const Tensor before = v.clone();
     static const OperatorHandle kSub("aten::sub_", "Tensor");
     kSub(v, picked, Scalar(0.5));
-    EXPECT_THAT(messageOf([] { lazy::markStep(); }), HasSubstr("index"));
+    EXPECT_THAT(errorOf([] { lazy::markStep(); }), HasSubstr("index"));
     expectSame(before, numbers({4, 16}, 3));
   }
   update(want, x);
@@ -89,7 +89,7 @@ TEST_F(Donation, AFailedOrStoppedStepLosesNothing) {
                     .memory = 0,
                     .interrupt = std::make_shared<const std::atomic<bool>>(true)});
     const BudgetScope scope(&stopped);
-    EXPECT_THAT(messageOf([] { lazy::markStep(); }), HasSubstr("nterrupt"));
+    EXPECT_THAT(errorOf([] { lazy::markStep(); }), HasSubstr("nterrupt"));
   }
   lazy::markStep();
   update(want, x);

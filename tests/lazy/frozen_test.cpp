@@ -60,7 +60,7 @@ TEST_F(Frozen, ABrokenPromiseIsRaisedAndLosesNothing) {
     lazy::markStep();
   }
   const Tensor first = ops::neg(lazyOf(x));
-  EXPECT_THAT(messageOf([&] { ops::exp(first); }),
+  EXPECT_THAT(errorOf([&] { ops::exp(first); }),
               AllOf(HasSubstr("freeze_step"), HasSubstr("this is aten::exp"),
                     HasSubstr("What came here before was aten::add")));
   // The call may be made again, and what came before it is there.
@@ -80,7 +80,7 @@ TEST_F(Frozen, BrokenByConstantsKindsAndEnds) {
       usual();
       lazy::markStep();
     }
-    return messageOf([&] {
+    return errorOf([&] {
       other();
       lazy::markStep();
     });
@@ -122,7 +122,7 @@ TEST_F(Frozen, BrokenByConstantsKindsAndEnds) {
                     kept = ops::neg(more);
                   }),
               HasSubstr("lives at its end"));
-  EXPECT_EQ(messageOf([] { lazy::markStep(); }), "no error");
+  EXPECT_EQ(errorOf([] { lazy::markStep(); }), "no error");
   expectSame(more, ops::mul(x, Scalar(3.0)));
   expectSame(kept, ops::neg(ops::mul(x, Scalar(3.0))));
   EXPECT_THAT(steps([&] { kept = ops::neg(ops::mul(lazyOf(x), Scalar(3.0))); },
@@ -140,11 +140,11 @@ TEST_F(Frozen, AFailedStepLosesNothingAndTheNextOneIsFollowed) {
     const Tensor a = lazyOf(x);
     const Tensor right = ops::mul(a, Scalar(2.5 + i));
     const Tensor picked = kSelect(a, 0, lazyOf(Tensor::from(std::vector<int64_t>{index})));
-    const std::string message = messageOf([] { lazy::markStep(); });
+    const std::string message = errorOf([] { lazy::markStep(); });
     EXPECT_THAT(message, HasSubstr(i == 2 ? "index" : "no error"));
     expectSame(right, ops::mul(x, Scalar(2.5 + i)));
     if (i == 2) {
-      EXPECT_THAT(messageOf([&] { moveTo(picked, Device()); }), HasSubstr("index"));
+      EXPECT_THAT(errorOf([&] { moveTo(picked, Device()); }), HasSubstr("index"));
     } else {
       expectSame(picked, x.slice(0, 1, 2));
     }

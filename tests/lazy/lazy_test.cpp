@@ -102,7 +102,7 @@ TEST_F(Lazy, OverlappingWritesAreRefusedWhereEagerOnesAre) {
   const auto outcome = [&](const Tensor& memory, const View& to, const View& from, int which) {
     const Tensor x = memory.asStrided(to.sizes, to.strides, to.offset);
     const Tensor y = memory.asStrided(from.sizes, from.strides, from.offset);
-    std::string error = messageOf([&] {
+    std::string error = errorOf([&] {
       if (which == 0) kAdd(x, y, Scalar(1));
       if (which == 1) kOut(y, y, x);
       if (which == 2) kProduct(x, y, y, Scalar(2));
@@ -187,22 +187,22 @@ TEST_F(Lazy, StatisticsOfBatchNorm) {
 TEST_F(Lazy, WrongTypesRaiseAtOnceAndWrongValuesLater) {
   static const OperatorHandle kSelect("aten::index_select", "");
   const Tensor a = lazyOf(numbers({3, 4})), b = lazyOf(numbers({5}));
-  EXPECT_THAT(messageOf([&] { ops::add(a, b, Scalar(1)); }),
+  EXPECT_THAT(errorOf([&] { ops::add(a, b, Scalar(1)); }),
               HasSubstr("The size of tensor a (4) must match the size of tensor b (5)"));
   const Tensor right = ops::neg(a);
   const Tensor wrong = kSelect(a, 0, lazyOf(Tensor::from(std::vector<int64_t>{7})));
   const Tensor next = ops::neg(wrong);
-  EXPECT_THAT(messageOf([] { lazy::markStep(); }), HasSubstr("index"));
+  EXPECT_THAT(errorOf([] { lazy::markStep(); }), HasSubstr("index"));
   // What does not depend on it is there; what does says why it is not.
   expectSame(right, ops::neg(numbers({3, 4})));
-  EXPECT_THAT(messageOf([&] { moveTo(next, Device()); }), HasSubstr("index"));
-  EXPECT_THAT(messageOf([&] { ops::neg(next); }), HasSubstr("index"));
-  EXPECT_EQ(messageOf([] { lazy::markStep(); }), "no error");
+  EXPECT_THAT(errorOf([&] { moveTo(next, Device()); }), HasSubstr("index"));
+  EXPECT_THAT(errorOf([&] { ops::neg(next); }), HasSubstr("index"));
+  EXPECT_EQ(errorOf([] { lazy::markStep(); }), "no error");
 }
 
 TEST_F(Lazy, OtherDevicesAreRefused) {
   const Tensor a = lazyOf(numbers({3}));
-  EXPECT_THAT(messageOf([&] { ops::add(a, numbers({3}), Scalar(1)); }),
+  EXPECT_THAT(errorOf([&] { ops::add(a, numbers({3}), Scalar(1)); }),
               HasSubstr("at least two devices, lazy and cpu"));
   expectSame(ops::mul(a, Tensor::scalar(2.f)), ops::mul(numbers({3}), Scalar(2)));
 }
@@ -230,7 +230,7 @@ TEST_F(Lazy, TheCacheIsBounded) {
   step(2);
   EXPECT_EQ(lazy::counters().compiled, 6u);
   lazy::setCacheSize(512);
-  EXPECT_THAT(messageOf([] { lazy::setCacheSize(0); }), HasSubstr("at least one"));
+  EXPECT_THAT(errorOf([] { lazy::setCacheSize(0); }), HasSubstr("at least one"));
 }
 
 // ---- whole programs ----

@@ -9,8 +9,8 @@
 #include <string>
 
 #include "core/device_backend.h"
-#include "core/error.h"
 #include "lazy/lazy.h"
+#include "tests/error_text.h"
 #include "wick.h"
 
 namespace wick {
@@ -53,15 +53,7 @@ inline void expectNear(const Tensor& got, const Tensor& want, const std::string&
   }
 }
 
-template <class F>
-std::string messageOf(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
-}
+using testing_errors::errorOf;
 
 class Lazy : public testing::Test {
  protected:

@@ -154,7 +154,7 @@ TEST_F(Lazy, WrongGradientsAndParametersAreRefused) {
   setGradient(w, lazyOf(numbers({4, 3})));
   optimizer.zeroGrad(false);
   expectSame(gradientOf(w), Tensor::zeros({4, 3}, DType::Float));
-  EXPECT_THAT(messageOf([&] {
+  EXPECT_THAT(errorOf([&] {
                 const Tensor m = Tensor::empty({3}, DType::Float, Device{DeviceType::Meta, -1});
                 Optimizer({leaf(m)}, Sgd{});
               }),
@@ -217,7 +217,7 @@ TEST_F(Lazy, ClippingThereNeedsOneDevice) {
   EXPECT_FALSE(clipGradNormThere({leaf(lazyOf(numbers({3})))}, 1).defined());
   const Tensor here = leaf(numbers({3}));
   setGradient(here, numbers({3}));
-  EXPECT_THAT(messageOf([&] { clipGradNormThere({here}, 1); }), HasSubstr("clipGradNorm"));
+  EXPECT_THAT(errorOf([&] { clipGradNormThere({here}, 1); }), HasSubstr("clipGradNorm"));
 }
 
 }  // namespace

@@ -247,9 +247,9 @@ TEST_F(Rolling, ErrorsAndOtherThingsStay) {
   lazy::markStep();
   EXPECT_EQ(lazy::counters().rolled, 1u);
   const Tensor bad = longer(given, 9), fine = ops::neg(given[1]);
-  EXPECT_NE(messageOf([] { lazy::markStep(); }).find("index"), std::string::npos);
+  EXPECT_NE(errorOf([] { lazy::markStep(); }).find("index"), std::string::npos);
   expectSame(fine, ops::neg(cellArguments(3)[1]));
-  EXPECT_NE(messageOf([&] { moveTo(bad, Device()); }).find("index"), std::string::npos);
+  EXPECT_NE(errorOf([&] { moveTo(bad, Device()); }).find("index"), std::string::npos);
   expectSame(before, moveTo(longer(given, 3), Device()));
 }
 

@@ -294,9 +294,7 @@ def on_device(value, device):
 
 
 class Program:
-    """The code of an archive."""
-
-    """`device`: where its tensors are to be."""
+    """The code of an archive. `device`: where its tensors are to be."""
 
     def __init__(self, archive_path, device="cpu"):
         self.scripted = wick.jit.load(archive_path).to(device)

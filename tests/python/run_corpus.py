@@ -12,7 +12,6 @@ that the code makes are there, also where it names the CPU.
 """
 
 import argparse
-import collections
 import contextlib
 import json
 import math
@@ -23,6 +22,16 @@ import traceback
 import wick
 from printed_code import Program, on_device
 from wick import torch
+
+
+class Skip(Exception):
+    """The case has nothing to run."""
+
+
+def reason_of(error):
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    text = " ".join(str(error).split())[:200]
+    return f"{type(error).__name__}: {text} ({last.name})"
 
 
 def agree(found, expected, random):
@@ -92,36 +101,52 @@ def run_case(folder, device="cpu"):
     except Exception as error:
         if kind == "error":
             return None
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        text = " ".join(str(error).split())[:150]
-        return f"{type(error).__name__}: {text} ({last.name})"
+        return reason_of(error)
     if kind == "error":
         return "no error"
     return agree(found, io["expected"], kind == "random")
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def options_of(description):
+    parser = argparse.ArgumentParser(description=description.split("\n")[0])
     parser.add_argument("folder")
     parser.add_argument("--match", default="")
     parser.add_argument("--limit", type=int, default=0)
     parser.add_argument("--fails", type=int, default=10)
-    parser.add_argument("--device", default="cpu")
     parser.add_argument("--at-least", type=float, default=0)
-    options = parser.parse_args()
+    return parser
+
+
+def run_all(options, run, done, left_out=""):
+    """Runs `run` for the folder of each case, which gives None or what went wrong, or raises Skip. Prints the
+    rate with the words for what was done; the exit code."""
     names = sorted(n for n in os.listdir(options.folder) if options.match in n)
     if options.limit:
         names = names[:: max(1, len(names) // options.limit)]
-    failures = collections.OrderedDict()
+    failures = []
+    skipped = 0
     for name in names:
-        if reason := run_case(os.path.join(options.folder, name), options.device):
-            failures[name] = reason
-    for name, reason in list(failures.items())[: options.fails]:
-        print(f"{name}: {reason}")
-    passed = len(names) - len(failures)
-    rate = 100 * passed / max(1, len(names))
-    print(f"{passed} of {len(names)} cases pass: {rate:.2f}%")
-    return 0 if names and rate >= options.at_least else 1
+        try:
+            reason = run(os.path.join(options.folder, name))
+        except Skip:
+            skipped += 1
+            continue
+        if reason:
+            failures.append(f"{name}: {reason}")
+    for failure in failures[: options.fails]:
+        print(failure)
+    counted = len(names) - skipped
+    rate = 100 * (counted - len(failures)) / max(1, counted)
+    passed = f"{counted - len(failures)} of {counted} {done}: {rate:.2f}%"
+    print(passed + (f" ({skipped} {left_out})" if left_out else ""))
+    return 0 if counted and rate >= options.at_least else 1
+
+
+def main():
+    parser = options_of(__doc__)
+    parser.add_argument("--device", default="cpu")
+    options = parser.parse_args()
+    return run_all(options, lambda folder: run_case(folder, options.device), "cases pass")
 
 
 if __name__ == "__main__":

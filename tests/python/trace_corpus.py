@@ -8,17 +8,14 @@ The tensors among the arguments are the inputs of the trace, all other arguments
 the trace returns for the same inputs must agree with the tensors among the expected values.
 """
 
-import argparse
-import collections
 import json
 import os
 import sys
-import traceback
 import warnings
 
 import wick
 from printed_code import Program
-from run_corpus import agree, run_case
+from run_corpus import Skip, agree, options_of, reason_of, run_all, run_case
 from wick import jit, torch
 from wick.jit._trace import record
 
@@ -42,10 +39,6 @@ def with_tensors(value, given):
     if isinstance(value, (list, tuple)):
         return type(value)(with_tensors(v, given) for v in value)
     return value
-
-
-class Skip(Exception):
-    """The case has nothing to trace."""
 
 
 def results_of(traced):
@@ -83,41 +76,19 @@ def trace_case(folder):
     return agree(found, tensors_in(io["expected"]), kind == "random")
 
 
+def run(folder):
+    try:
+        return trace_case(folder)
+    except Skip:
+        raise
+    except Exception as error:
+        return reason_of(error)
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("folder")
-    parser.add_argument("--match", default="")
-    parser.add_argument("--limit", type=int, default=0)
-    parser.add_argument("--fails", type=int, default=10)
-    parser.add_argument("--at-least", type=float, default=0)
-    options = parser.parse_args()
+    options = options_of(__doc__).parse_args()
     warnings.simplefilter("ignore", jit.TracerWarning)
-    names = sorted(n for n in os.listdir(options.folder) if options.match in n)
-    if options.limit:
-        names = names[:: max(1, len(names) // options.limit)]
-    failures = collections.OrderedDict()
-    skipped = 0
-    for name in names:
-        try:
-            reason = trace_case(os.path.join(options.folder, name))
-        except Skip:
-            skipped += 1
-            continue
-        except Exception as error:
-            last = traceback.extract_tb(error.__traceback__)[-1]
-            text = " ".join(str(error).split())[:200]
-            reason = f"{type(error).__name__}: {text} ({last.name})"
-        if reason:
-            failures[name] = reason
-    for name, reason in list(failures.items())[: options.fails]:
-        print(f"{name}: {reason}")
-    counted = len(names) - skipped
-    rate = 100 * (counted - len(failures)) / max(1, counted)
-    print(
-        f"{counted - len(failures)} of {counted} traces agree: {rate:.2f}% "
-        f"({skipped} cases have nothing to trace)"
-    )
-    return 0 if counted and rate >= options.at_least else 1
+    return run_all(options, run, "traces agree", "cases have nothing to trace")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,8 @@
 #include "tests/tools/cli_testing.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdlib>
-#include <fstream>
-#include <sstream>
 
 namespace wick::testing_cli {
-
-std::string readText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::string temporary(const std::string& name) {
   return testing::TempDir() + "/" + name;

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/shell.h"
+
 namespace wick::testing_cli {
 
 // A model that reads digits, and one for it.
@@ -16,8 +18,7 @@ struct Outcome {
   std::string err;
 };
 
-// The bytes of a file; nothing when there is no such file.
-std::string readText(const std::string& path);
+using testing_shell::readText;
 // A path in the test's own folder.
 std::string temporary(const std::string& name);
 // Writes a file in that folder and returns its path.

@@ -4,9 +4,9 @@
 
 #include <thread>
 
-#include "core/error.h"
 #include "ir/function.h"
 #include "ir/verifier.h"
+#include "tests/error_text.h"
 #include "tracing/tracer.h"
 #include "wick.h"
 #include "wick_ops.h"
@@ -15,6 +15,7 @@ namespace wick {
 namespace {
 
 using testing::HasSubstr;
+using testing_errors::errorOf;
 
 Tensor row(std::initializer_list<float> numbers) {
   return Tensor::from(std::vector<float>(numbers));
@@ -33,16 +34,6 @@ std::vector<std::string> kindsOf(const Program& program, const std::string& name
     if (node->kind() != prim::Constant) kinds.emplace_back(node->kind().qualString());
   }
   return kinds;
-}
-
-template <class F>
-std::string messageOf(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Trace, RecordsOperators) {
@@ -110,7 +101,7 @@ TEST(Trace, OtherTensorsAreConstants) {
   const Program program = trace(code, {row({1, 1})});
   EXPECT_EQ(numbersOf(program.call("traced", {row({3, 3})})), (std::vector<float>{6, 12}));
   weight.setRequiresGrad(true);
-  EXPECT_THAT(messageOf([&] {
+  EXPECT_THAT(errorOf([&] {
                 trace(code, {row({1, 1})});
               }),
               HasSubstr("Cannot insert a Tensor that requires grad as a constant"));
@@ -154,7 +145,7 @@ TEST(Trace, ModulesBecomeAttributes) {
           .registerParameter("w", row({3}))
           .define("def forward(self, x: Tensor) -> Tensor:\n    return x * self.w\n")
           .build();
-  EXPECT_THAT(messageOf([&] {
+  EXPECT_THAT(errorOf([&] {
                 trace([&](const std::vector<IValue>& in) { return stranger.forward({in[0]}); },
                       {row({1})});
               }),
@@ -175,14 +166,13 @@ TEST(Trace, LibraryFunctionsAndGradientsStayBelow) {
 
 TEST(Trace, RefusesWhatItCannotRecord) {
   const auto same = [](const std::vector<IValue>& in) { return in[0]; };
-  EXPECT_THAT(messageOf([&] { trace(same, {IValue(3)}); }),
-              HasSubstr("Type 'int' cannot be traced"));
-  EXPECT_THAT(messageOf([&] { trace([](auto&) { return IValue(2.5); }, {row({1})}); }),
+  EXPECT_THAT(errorOf([&] { trace(same, {IValue(3)}); }), HasSubstr("Type 'int' cannot be traced"));
+  EXPECT_THAT(errorOf([&] { trace([](auto&) { return IValue(2.5); }, {row({1})}); }),
               HasSubstr("Only tensors, lists, tuples of tensors"));
-  EXPECT_THAT(messageOf([&] { trace([](auto&) { return IValue(row({1})); }, {row({1})}); }),
+  EXPECT_THAT(errorOf([&] { trace([](auto&) { return IValue(row({1})); }, {row({1})}); }),
               HasSubstr("did not have observable data dependence"));
   EXPECT_THAT(
-      messageOf([&] {
+      errorOf([&] {
         trace([&](const std::vector<IValue>& in) { return trace(same, in).call("traced", in); },
               {row({1})});
       }),
