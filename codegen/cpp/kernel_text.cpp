@@ -8,6 +8,7 @@
 #include <map>
 #include <utility>
 
+#include "codegen/loop/emission.h"
 #include "codegen/loop/lane_order.h"
 #include "codegen/text/lines.h"
 
@@ -39,7 +40,7 @@ class KernelWriter : Lines {
     for (const loop::Schedule::Waiting& w : schedule_.waiting) {
       const uint32_t access = kernel_.stores[w.store].access;
       const int64_t step = laneStep(access), item = itemOf(access);
-      if (step == item || step == 0) waiting_.emplace(w.value.id, Waiting{access, w.last_pass});
+      if (step == item || step == 0) waiting_.emplace(w.value.id, access);
     }
   }
 
@@ -63,10 +64,6 @@ class KernelWriter : Lines {
 
  private:
   using Values = std::map<int32_t, std::string>;
-  struct Waiting {
-    uint32_t access;
-    int last_pass;
-  };
 
   void openLoop(const std::string& i, const std::string& begin, const std::string& end,
                 int64_t step = 1) {
@@ -225,28 +222,8 @@ class KernelWriter : Lines {
     if (walk_.across_rows) close();
   }
 
-  struct Pass {
-    std::vector<size_t> reductions;
-    std::vector<const loop::Store*> stores;
-    std::vector<ScalarExpr> checks;
-    bool empty() const { return reductions.empty() && stores.empty() && checks.empty(); }
-  };
-  Pass passNow() const {
-    Pass pass;
-    for (size_t r = 0; r < kernel_.reductions.size(); ++r) {
-      if (schedule_.pass_of_reduction[r] == pass_) pass.reductions.push_back(r);
-    }
-    for (const loop::Store& store : kernel_.stores) {
-      if (!store.per_row && schedule_.passOf(store.value) == pass_) pass.stores.push_back(&store);
-    }
-    for (ScalarExpr check : kernel_.checks) {
-      if (schedule_.passOf(check) == pass_) pass.checks.push_back(check);
-    }
-    return pass;
-  }
-
   // What happens to element i, in lane `lane` of the sums.
-  void element(const Pass& pass, const Values& row_values) {
+  void element(const loop::PassWork& pass, const Values& row_values) {
     Values values = row_values;
     if (walk_.across_rows) loadRowValues(values);
     for (ScalarExpr check : pass.checks) {
@@ -258,9 +235,9 @@ class KernelWriter : Lines {
     }
     // All are computed before the first is stored: it may lie where another is computed from.
     std::vector<std::pair<uint32_t, std::string>> stored;
-    for (const auto& [node, place] : waiting_) {
+    for (const auto& [node, access] : waiting_) {
       if (schedule_.passOf({node}) != pass_) continue;
-      stored.emplace_back(place.access, valueOf({node}, values, false));
+      stored.emplace_back(access, valueOf({node}, values, false));
     }
     for (const loop::Store* store : pass.stores) {
       stored.emplace_back(store->access, valueOf(store->value, values, false));
@@ -274,7 +251,7 @@ class KernelWriter : Lines {
   }
 
   void onePass(Values& values) {
-    const Pass pass = passNow();
+    const loop::PassWork pass = loop::workOf(kernel_, schedule_, pass_);
     if (pass.empty()) return;
     const int64_t chains = loop::chainsOf(kernel_, schedule_, pass_, pass.reductions.size());
     for (size_t r : pass.reductions) {
@@ -315,7 +292,7 @@ class KernelWriter : Lines {
   }
 
   // Each element by itself.
-  void plainPass(const Pass& pass, const Values& values) {
+  void plainPass(const loop::PassWork& pass, const Values& values) {
     openPieces();
     const int64_t size = walk_.row.size;
     if (pass.checks.empty()) {
@@ -338,7 +315,7 @@ class KernelWriter : Lines {
   }
 
   // Element i goes to lane i % lanes.
-  void passWithin(const Pass& pass, const Values& values, int64_t chains) {
+  void passWithin(const loop::PassWork& pass, const Values& values, int64_t chains) {
     const int64_t size = walk_.row.size, whole = lanes_ * chains;
     const int64_t some = size / whole * whole, full = size / lanes_ * lanes_;
     openPieces();
@@ -385,7 +362,7 @@ class KernelWriter : Lines {
   }
 
   // Lane l is row r0 + l.
-  void passAcross(const Pass& pass, const Values& values, int64_t chains) {
+  void passAcross(const loop::PassWork& pass, const Values& values, int64_t chains) {
     const int64_t size = walk_.row.size, some = size / chains * chains;
     openPieces();
     open(
@@ -435,18 +412,9 @@ class KernelWriter : Lines {
   DType typeOf(size_t r) const { return kernel_.expression[kernel_.reductions[r].operand].type; }
   std::string sumType(size_t r) const { return cppType(typeOf(r)); }
   std::string identity(size_t r) const {
-    const DType type = typeOf(r);
-    const ReduceOp op = kernel_.reductions[r].op;
-    const std::string t = cppType(type);
-    if (op == ReduceOp::Min || op == ReduceOp::Max) {
-      const bool least = op == ReduceOp::Max;
-      if (isFloating(type)) {
-        return fmt::format("{}std::numeric_limits<{}>::infinity()", least ? "-" : "", t);
-      }
-      return fmt::format("std::numeric_limits<{}>::{}()", t, least ? "min" : "max");
-    }
-    return fmt::format("{}({})", t, op == ReduceOp::Prod || op == ReduceOp::All ? 1 : 0);
+    return cppText(loop::identityNode(kernel_.reductions[r].op, typeOf(r)), {}, {});
   }
+
   std::string combined(size_t r, const std::string& a, const std::string& b) const {
     const DType type = typeOf(r);
     const std::string nan = isFloating(type) ? fmt::format("{0} != {0} || ", a) : "";
@@ -475,48 +443,31 @@ class KernelWriter : Lines {
 
   // The value of a node for element i of the row; `values` has what is known already.
   std::string valueOf(ScalarExpr e, Values& values, bool of_row) {
-    // The nodes that are missing, operands first: expressions may be deep.
-    std::vector<ScalarExpr> stack{e};
-    while (!stack.empty()) {
-      const ScalarExpr top = stack.back();
-      if (values.count(top.id) != 0) {
-        stack.pop_back();
-        continue;
-      }
-      if (auto it = waiting_.find(top.id); it != waiting_.end() && !of_row &&
-                                           schedule_.passOf(top) < pass_ &&
-                                           pass_ <= it->second.last_pass) {
-        const uint32_t access = it->second.access;
-        define(values, top.id, loadText(access, elementOf(access, false)));
-        stack.pop_back();
-        continue;
-      }
-      const ScalarNode& node = kernel_.expression[top];
-      std::array<ScalarExpr, 3> operands;
-      const size_t n = kernel_.operandsOf(top, operands);
-      std::vector<std::string> in;
-      std::vector<DType> types;
-      bool ready = true;
-      for (size_t k = 0; k < n; ++k) {
-        auto it = values.find(operands[k].id);
-        if (it == values.end()) {
-          stack.push_back(operands[k]);
-          ready = false;
-        } else {
-          in.push_back(it->second);
-          types.push_back(kernel_.expression[operands[k]].type);
-        }
-      }
-      if (!ready) continue;
-      stack.pop_back();
-      if (node.op == ScalarOp::Constant) {
-        values[top.id] = cppText(node, in, types);
-      } else if (node.op == ScalarOp::Input) {
-        define(values, top.id, leafText(kernel_.leaves[node.payload], values, of_row));
-      } else {
-        define(values, top.id, cppText(node, in, types));
-      }
-    }
+    const auto waits = [&](ScalarExpr node) {
+      const auto it = waiting_.find(node.id);
+      if (of_row || it == waiting_.end() || !schedule_.waitingFor(node, pass_)) return false;
+      define(values, node.id, loadText(it->second, elementOf(it->second, false)));
+      return true;
+    };
+    loop::addValue(
+        values, kernel_, e, waits, [&](ScalarExpr id, std::span<const ScalarExpr> operands) {
+          const ScalarNode& node = kernel_.expression[id];
+          if (node.op == ScalarOp::Input) {
+            return define(values, id.id, leafText(kernel_.leaves[node.payload], values, of_row));
+          }
+          std::vector<std::string> in;
+          std::vector<DType> types;
+          for (const ScalarExpr operand : operands) {
+            in.push_back(values.at(operand.id));
+            types.push_back(kernel_.expression[operand].type);
+          }
+          const std::string text = cppText(node, in, types);
+          if (node.op == ScalarOp::Constant) {
+            values[id.id] = text;
+          } else {
+            define(values, id.id, text);
+          }
+        });
     return values[e.id];
   }
 
@@ -542,9 +493,9 @@ class KernelWriter : Lines {
   const std::vector<uint64_t>& numbers_;
   const loop::Schedule schedule_;
   const int64_t lanes_;
-  std::map<int32_t, Waiting> waiting_;  // by node
-  std::vector<std::string> offsets_;    // of accesses, within loops around rows
-  bool spread_ = false;                 // whether the elements of the row are shared by threads
+  std::map<int32_t, uint32_t> waiting_;  // by node: the access in whose memory it waits
+  std::vector<std::string> offsets_;     // of accesses, within loops around rows
+  bool spread_ = false;                  // whether the elements of the row are shared by threads
   int pass_ = 0;
 };
 

@@ -13,54 +13,14 @@ namespace wick::codegen {
 
 namespace {
 
-// The C library's function of this name, which the eager kernel calls too; null where it calls
-// something else.
-const char* libraryName(ScalarFunction f) {
-  using F = ScalarFunction;
-  switch (f) {
-#define WICK_NAME(name) \
-  case F::name:         \
-    return #name;
-    WICK_NAME(exp2)
-    WICK_NAME(log2)
-    WICK_NAME(log10)
-    WICK_NAME(sin)
-    WICK_NAME(cos)
-    WICK_NAME(tan)
-    WICK_NAME(asin)
-    WICK_NAME(acos)
-    WICK_NAME(atan)
-    WICK_NAME(sinh)
-    WICK_NAME(cosh)
-    WICK_NAME(asinh)
-    WICK_NAME(acosh)
-    WICK_NAME(atanh)
-    WICK_NAME(erf)
-    WICK_NAME(erfc)
-    WICK_NAME(pow)
-    WICK_NAME(fmod)
-    WICK_NAME(atan2)
-    WICK_NAME(hypot)
-    WICK_NAME(nextafter)
-    WICK_NAME(sqrt)
-    WICK_NAME(floor)
-    WICK_NAME(ceil)
-    WICK_NAME(trunc)
-    WICK_NAME(rint)
-#undef WICK_NAME
-    default:
-      return nullptr;
-  }
-}
-
 std::string usualName(const ScalarNode& node) {
   return fmt::format("wick{}Of{}", toString(node.function),
                      node.type == DType::Float ? "Float" : "Double");
 }
 
 std::string libraryCall(ScalarFunction f, DType type, const std::string& arguments) {
-  const char* name = libraryName(f);
-  if (!name || (type != DType::Float && type != DType::Double)) {
+  const std::string_view name = libraryName(f);
+  if (name.empty() || (type != DType::Float && type != DType::Double)) {
     throw NoCppText(
         fmt::format("no C++ text for the function {} of {}", toString(f), toString(type)));
   }

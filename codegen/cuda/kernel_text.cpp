@@ -7,6 +7,7 @@
 #include <set>
 
 #include "codegen/cuda/pairs.h"
+#include "codegen/loop/emission.h"
 #include "codegen/text/lines.h"
 
 namespace wick::codegen {
@@ -150,33 +151,8 @@ class KernelText : Lines {
 
   std::string identity(size_t r) const {
     const loop::Reduction& reduction = kernel_.reductions[r];
-    const DType type = kernel_.expression[reduction.operand].type;
-    const bool least = reduction.op == ReduceOp::Max;
-    if (reduction.op == ReduceOp::Min || reduction.op == ReduceOp::Max) {
-      if (type == DType::Float) {
-        return fmt::format("__int_as_float({})", least ? "0xff800000" : "0x7f800000");
-      }
-      if (type == DType::Double) {
-        return fmt::format("__longlong_as_double({})",
-                           least ? "0xfff0000000000000ll" : "0x7ff0000000000000ll");
-      }
-      switch (type) {
-        case DType::Bool:
-          return least ? "false" : "true";
-        case DType::Byte:
-          return least ? "0" : "255";
-        case DType::Char:
-          return least ? "-128" : "127";
-        case DType::Short:
-          return least ? "-32768" : "32767";
-        case DType::Int:
-          return least ? "(int)0x80000000" : "0x7fffffff";
-        default:
-          return least ? "(long long)0x8000000000000000ull" : "0x7fffffffffffffffll";
-      }
-    }
-    const bool one = reduction.op == ReduceOp::Prod || reduction.op == ReduceOp::All;
-    return fmt::format("({}){}", cudaType(type), one ? 1 : 0);
+    return cudaText(loop::identityNode(reduction.op, kernel_.expression[reduction.operand].type),
+                    {}, {});
   }
 
   void declareCombine(size_t r) {
@@ -253,22 +229,6 @@ class KernelText : Lines {
 
   // ---- nodes ----
 
-  // Which nodes are needed for these.
-  std::vector<bool> neededFor(const std::vector<ScalarExpr>& roots) const {
-    std::vector<bool> needed(kernel_.expression.nodes().size());
-    int32_t last = -1;
-    for (const ScalarExpr root : roots) {
-      needed[static_cast<size_t>(root.id)] = true;
-      last = std::max(last, root.id);
-    }
-    for (int32_t i = last; i >= 0; --i) {
-      if (!needed[static_cast<size_t>(i)]) continue;
-      std::array<ScalarExpr, 3> operands;
-      const size_t n = kernel_.operandsOf({i}, operands);
-      for (size_t k = 0; k < n; ++k) needed[static_cast<size_t>(operands[k].id)] = true;
-    }
-    return needed;
-  }
   std::string name(ScalarExpr e) const { return fmt::format("n{}{}", e.id, suffix_); }
 
   // Whether the leaf is read as a vector, or once for a vector, before its elements are computed.
@@ -413,19 +373,6 @@ class KernelText : Lines {
     line("const {0} n{1}a = wickLow(n{1}), n{1}b = wickHigh(n{1});", element, i);
   }
 
-  // What one vector of points computes: stores, checks and reductions of a pass.
-  struct Work {
-    std::vector<const loop::Store*> stores;
-    std::vector<ScalarExpr> checks;
-    std::vector<size_t> reductions;
-    std::vector<ScalarExpr> roots() const {
-      std::vector<ScalarExpr> all = checks;
-      for (const loop::Store* store : stores) all.push_back(store->value);
-      return all;
-    }
-    bool empty() const { return stores.empty() && checks.empty() && reductions.empty(); }
-  };
-
   void storeInVector(const loop::Store& store) {
     if (pairs_ && isVector(store.access) && isReducedFloat(kernel_.expression[store.value].type)) {
       line("y{}.pair[v / 2] = n{};", store.access, store.value.id);
@@ -434,10 +381,9 @@ class KernelText : Lines {
     forEachElement([&] { line("y{}.e[{}] = {};", store.access, place_, name(store.value)); });
   }
 
-  void computeVector(const Work& work, const std::string& slot, bool first_pass) {
-    std::vector<ScalarExpr> roots = work.roots();
-    for (const size_t r : work.reductions) roots.push_back(kernel_.reductions[r].operand);
-    const std::vector<bool> needed = neededFor(roots);
+  // `work`: of a vector of points.
+  void computeVector(const loop::PassWork& work, const std::string& slot, bool first_pass) {
+    const std::vector<bool> needed = loop::neededFor(kernel_, work.roots(kernel_));
     loadAhead(needed, slot, first_pass);
     for (const loop::Store* store : work.stores) {
       line("{} y{};", elementsOf(store->access), store->access);
@@ -509,7 +455,7 @@ class KernelText : Lines {
   }
 
   void points() {
-    Work work;
+    loop::PassWork work;
     for (const loop::Store& store : kernel_.stores) work.stores.push_back(&store);
     work.checks = kernel_.checks;
     line("const long long points = 1;");
@@ -540,29 +486,15 @@ class KernelText : Lines {
     }
     line("const long long pieces = 1{};", nestedCount());
     line("const long long points = {} * pieces;", word(words_.kElements));
-    line("const long long all_rows = {} * {};", word(words_.kRows),
-         layout_.parts ? word(words_.kParts) : "1");
+    line("const long long all_rows = {};", word(words_.kRows));
     open(
         fmt::format("for (long long first = (long long){1} * {0}; first < all_rows; first += "
                     "(long long){2} * {0})",
                     rows_of_block, block(), blocks()));
     line("const bool exists = first + sub < all_rows;");
-    line("const long long number = exists ? first + sub : all_rows - 1;");
-    if (layout_.parts) {
-      line("const long long part = number / {};", word(words_.kRows));
-      line("const long long row = number - part * {};", word(words_.kRows));
-      line("const long long begin = part * {};", word(words_.kPartSize));
-      line("const long long end = min(begin + {}, points);", word(words_.kPartSize));
-    } else {
-      line("const long long row = number;");
-      line("const long long begin = 0, end = points;");
-    }
+    line("const long long row = exists ? first + sub : all_rows - 1;");
     outerIndices("(wickIndex)row");
-    offsets("row", [&](size_t a) {
-      std::string sum = outerOffset(a);
-      if (layout_.parts) sum += fmt::format(" + part * {}", word(words_.partStep(a)));
-      return sum;
-    });
+    offsets("row", [&](size_t a) { return outerOffset(a); });
     planKept();
     for (int pass = 0; pass < schedule_.passes; ++pass) onePass(pass);
     storeRow();
@@ -576,29 +508,13 @@ class KernelText : Lines {
     return product;
   }
 
-  Work workOf(int pass) const {
-    Work work;
-    for (size_t r = 0; r < kernel_.reductions.size(); ++r) {
-      if (schedule_.pass_of_reduction[r] == pass) work.reductions.push_back(r);
-    }
-    for (const loop::Store& store : kernel_.stores) {
-      if (!store.per_row && schedule_.passOf(store.value) == pass) work.stores.push_back(&store);
-    }
-    for (const ScalarExpr check : kernel_.checks) {
-      if (schedule_.passOf(check) == pass) work.checks.push_back(check);
-    }
-    return work;
-  }
-
   // Loads that several passes read stay in registers.
   void planKept() {
     if (layout_.kept == 0) return;
     std::vector<int> passes(kernel_.expression.nodes().size());
     for (int pass = 0; pass < schedule_.passes; ++pass) {
-      const Work work = workOf(pass);
-      std::vector<ScalarExpr> roots = work.roots();
-      for (const size_t r : work.reductions) roots.push_back(kernel_.reductions[r].operand);
-      const std::vector<bool> needed = neededFor(roots);
+      const std::vector<bool> needed =
+          loop::neededFor(kernel_, loop::workOf(kernel_, schedule_, pass).roots(kernel_));
       for (size_t i = 0; i < needed.size(); ++i) {
         // A value that the first pass does not read could not be kept by it.
         if (needed[i] && (pass == 0 || passes[i] > 0)) ++passes[i];
@@ -615,7 +531,7 @@ class KernelText : Lines {
   }
 
   void onePass(int pass) {
-    const Work work = workOf(pass);
+    const loop::PassWork work = loop::workOf(kernel_, schedule_, pass);
     if (work.empty()) return;
     for (const size_t r : work.reductions) {
       line("{} sum{} = {};", cudaType(kernel_.expression[kernel_.reductions[r].operand].type), r,
@@ -625,11 +541,10 @@ class KernelText : Lines {
     if (layout_.kept > 0) {
       line("#pragma unroll");
       open(fmt::format("for (int k = 0; k < {}; ++k)", layout_.kept));
-      line("const long long i = begin + (long long)(k * {} + lane) * {};", layout_.threads,
-           layout_.vector);
-      open("if (i < end && exists)");
+      line("const long long i = (long long)(k * {} + lane) * {};", layout_.threads, layout_.vector);
+      open("if (i < points && exists)");
     } else {
-      open(fmt::format("for (long long i = begin + lane * {0}; i < end && exists; i += {1})",
+      open(fmt::format("for (long long i = lane * {0}; i < points && exists; i += {1})",
                        layout_.vector, stride));
     }
     if (layout_.nested > 0) {
@@ -662,7 +577,7 @@ class KernelText : Lines {
   }
 
   void storeRow() {
-    Work work;
+    loop::PassWork work;
     for (const loop::Store& store : kernel_.stores) {
       if (store.per_row) work.stores.push_back(&store);
     }
@@ -671,7 +586,7 @@ class KernelText : Lines {
     line("const int v = 0;");
     kept_.clear();
     for (size_t a = 0; a < kernel_.accesses.size(); ++a) line("const long long at{0} = row{0};", a);
-    const std::vector<bool> needed = neededFor(work.roots());
+    const std::vector<bool> needed = loop::neededFor(kernel_, work.roots(kernel_));
     const auto& nodes = kernel_.expression.nodes();
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (!needed[i] || nodes[i].op != ScalarOp::Input) continue;
@@ -705,9 +620,9 @@ class KernelText : Lines {
 
 CudaWords::CudaWords(const loop::Kernel& kernel, const CudaLayout& layout)
     : outer(static_cast<size_t>(layout.outer)),
-      nested_sizes(4 + outer),
+      nested_sizes(2 + outer),
       accesses(nested_sizes + static_cast<size_t>(layout.nested)),
-      per_access(3 + outer + static_cast<size_t>(layout.nested)),
+      per_access(2 + outer + static_cast<size_t>(layout.nested)),
       numbers(accesses + kernel.accesses.size() * per_access),
       flag(numbers + kernel.numbers.size()),
       count(flag + (kernel.checks.empty() ? 0 : 2)) {}

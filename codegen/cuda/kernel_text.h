@@ -33,7 +33,6 @@ struct CudaLayout {
   // How many vectors of a row each thread keeps between passes, because rows have no more; 0: rows are
   // read again.
   int kept = 0;
-  bool parts = false;                 // rows are cut into parts, and each is walked over like a row
   std::vector<loop::LaneStep> steps;  // of each access along rows; Reverse counts as Other
   friend bool operator==(const CudaLayout&, const CudaLayout&) = default;
 };
@@ -43,17 +42,13 @@ struct CudaWords {
   CudaWords(const loop::Kernel& kernel, const CudaLayout& layout);
   static constexpr size_t kElements = 0;  // in a row, or a piece of one
   static constexpr size_t kRows = 1;
-  static constexpr size_t kParts = 2;  // of a row; and how many elements each has
-  static constexpr size_t kPartSize = 3;
-  size_t outerSize(int d) const { return 4 + static_cast<size_t>(d); }
+  size_t outerSize(int d) const { return 2 + static_cast<size_t>(d); }
   size_t nestedSize(int l) const { return nested_sizes + static_cast<size_t>(l); }
-  // Of access a: the address, then its steps along elements, outer dimensions and nested loops, and
-  // from part to part.
+  // Of access a: the address, then its steps along elements, outer dimensions and nested loops.
   size_t base(size_t a) const { return accesses + a * per_access; }
   size_t elementStep(size_t a) const { return base(a) + 1; }
   size_t outerStep(size_t a, int d) const { return base(a) + 2 + static_cast<size_t>(d); }
   size_t nestedStep(size_t a, int l) const { return base(a) + 2 + outer + static_cast<size_t>(l); }
-  size_t partStep(size_t a) const { return base(a) + per_access - 1; }
   size_t number(size_t i) const { return numbers + i; }
 
   size_t outer, nested_sizes, accesses, per_access, numbers, flag, count;

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <set>
+#include <utility>
 
 #include "codegen/cuda/special_text.h"
 
@@ -12,95 +14,18 @@ namespace wick::codegen {
 
 namespace {
 
-// The function's name for doubles; null for those that have no text.
-const char* functionName(ScalarFunction f) {
+// The function's name for doubles; empty for those that have no text.
+std::string_view functionName(ScalarFunction f) {
   using F = ScalarFunction;
-  switch (f) {
-    case F::exp2:
-      return "exp2";
-    case F::log2:
-      return "log2";
-    case F::log10:
-      return "log10";
-    case F::sin:
-      return "sin";
-    case F::cos:
-      return "cos";
-    case F::tan:
-      return "tan";
-    case F::asin:
-      return "asin";
-    case F::acos:
-      return "acos";
-    case F::atan:
-      return "atan";
-    case F::sinh:
-      return "sinh";
-    case F::cosh:
-      return "cosh";
-    case F::asinh:
-      return "asinh";
-    case F::acosh:
-      return "acosh";
-    case F::atanh:
-      return "atanh";
-    case F::erfc:
-      return "erfc";
-    case F::erfcx:
-      return "erfcx";
-    case F::erfinv:
-      return "erfinv";
-    case F::lgamma:
-      return "lgamma";
-    case F::i0:
-      return "wickI0";
-    case F::i1:
-      return "wickI1";
-    case F::besselJ0:
-      return "::j0";
-    case F::besselJ1:
-      return "::j1";
-    case F::besselY0:
-      return "::y0";
-    case F::besselY1:
-      return "::y1";
-    case F::exp:
-      return "exp";
-    case F::expm1:
-      return "expm1";
-    case F::log:
-      return "log";
-    case F::log1p:
-      return "log1p";
-    case F::tanh:
-      return "tanh";
-    case F::erf:
-      return "erf";
-    case F::sqrt:
-      return "sqrt";
-    case F::floor:
-      return "floor";
-    case F::ceil:
-      return "ceil";
-    case F::trunc:
-      return "trunc";
-    case F::rint:
-      return "rint";
-    case F::pow:
-      return "pow";
-    case F::fmod:
-      return "fmod";
-    case F::atan2:
-      return "atan2";
-    case F::hypot:
-      return "hypot";
-    case F::nextafter:
-      return "nextafter";
-    case F::copysign:
-      return "copysign";
-    default:
-      return nullptr;
+  constexpr std::pair<F, std::string_view> kOwn[] = {{F::i0, "wickI0"},     {F::i1, "wickI1"},
+                                                     {F::besselJ0, "::j0"}, {F::besselJ1, "::j1"},
+                                                     {F::besselY0, "::y0"}, {F::besselY1, "::y1"}};
+  constexpr F kLikeHere[] = {F::erfcx, F::erfinv, F::lgamma, F::exp,     F::expm1,
+                             F::log,   F::log1p,  F::tanh,   F::copysign};
+  for (const auto& [function, name] : kOwn) {
+    if (function == f) return name;
   }
+  return std::ranges::find(kLikeHere, f) != std::end(kLikeHere) ? toString(f) : libraryName(f);
 }
 
 class CudaText final : public ScalarText {
@@ -161,8 +86,8 @@ class CudaText final : public ScalarText {
     if (std::string call = specialCall(node.function, type, arguments); !call.empty()) {
       return call;
     }
-    const char* name = functionName(node.function);
-    if (!name) {
+    const std::string_view name = functionName(node.function);
+    if (name.empty()) {
       throw NoCudaText(fmt::format("no CUDA text for the function {}", toString(node.function)));
     }
     return fmt::format("{}{}({})", name, node.type == DType::Float ? "f" : "", arguments);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace wick::codegen {
 
 namespace {
@@ -92,64 +94,29 @@ template <class T> __device__ T wickPolygamma(T n, T x) {
 )";
 
 // Those of float64 that the others are rounded from.
-const char* detailName(ScalarFunction f) {
+bool isDetail(ScalarFunction f) {
   using F = ScalarFunction;
-  switch (f) {
-    case F::digamma:
-      return "digamma";
-    case F::k0e:
-      return "k0e";
-    case F::k1e:
-      return "k1e";
-    case F::airyAi:
-      return "airyAi";
-    case F::ndtri:
-      return "ndtri";
-    case F::logNdtr:
-      return "logNdtr";
-    case F::zeta:
-      return "zeta";
-    case F::igamma:
-      return "igamma";
-    case F::igammac:
-      return "igammac";
-    default:
-      return nullptr;
-  }
+  constexpr F kAll[] = {F::digamma, F::k0e,  F::k1e,    F::airyAi, F::ndtri,
+                        F::logNdtr, F::zeta, F::igamma, F::igammac};
+  return std::ranges::find(kAll, f) != std::end(kAll);
 }
-const char* polynomialName(ScalarFunction f) {
+
+bool isPolynomial(ScalarFunction f) {
   using F = ScalarFunction;
-  switch (f) {
-    case F::chebyshevT:
-      return "chebyshevT";
-    case F::chebyshevU:
-      return "chebyshevU";
-    case F::chebyshevV:
-      return "chebyshevV";
-    case F::chebyshevW:
-      return "chebyshevW";
-    case F::hermiteH:
-      return "hermiteH";
-    case F::hermiteHe:
-      return "hermiteHe";
-    case F::laguerreL:
-      return "laguerreL";
-    case F::legendreP:
-      return "legendreP";
-    default:
-      return nullptr;
-  }
+  constexpr F kAll[] = {F::chebyshevT, F::chebyshevU, F::chebyshevV, F::chebyshevW,
+                        F::hermiteH,   F::hermiteHe,  F::laguerreL,  F::legendreP};
+  return std::ranges::find(kAll, f) != std::end(kAll);
 }
 
 }  // namespace
 
 std::string specialCall(ScalarFunction f, const std::string& type, const std::string& arguments) {
   using F = ScalarFunction;
-  if (const char* name = detailName(f)) {
-    return fmt::format("(({})wick::math::detail::{}({}))", type, name, arguments);
+  if (isDetail(f)) {
+    return fmt::format("(({})wick::math::detail::{}({}))", type, toString(f), arguments);
   }
-  if (const char* name = polynomialName(f)) {
-    return fmt::format("(wick::math::{}<{}>({}))", name, type, arguments);
+  if (isPolynomial(f)) {
+    return fmt::format("(wick::math::{}<{}>({}))", toString(f), type, arguments);
   }
   if (f == F::k0 || f == F::k1) {
     return fmt::format("(({0})(wick::math::detail::{1}e((double){2}) * exp(-(double){2})))", type,
@@ -166,8 +133,8 @@ std::string specialPreamble(const Expression& expression) {
     if (node.op != ScalarOp::Call) continue;
     const F f = node.function;
     polygamma = polygamma || f == F::polygamma;
-    functions = functions || detailName(f) || f == F::k0 || f == F::k1 || f == F::polygamma;
-    polynomials = polynomials || polynomialName(f);
+    functions = functions || isDetail(f) || f == F::k0 || f == F::k1 || f == F::polygamma;
+    polynomials = polynomials || isPolynomial(f);
   }
   if (!functions && !polynomials) return {};
   std::string text = std::string(kStandard) + kDetail;

@@ -8,13 +8,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <limits>
 #include <map>
 #include <set>
 
 #include "codegen/llvm/scalar_emitter.h"
+#include "codegen/loop/emission.h"
 #include "codegen/loop/lane_order.h"
-#include "core/dtype_dispatch.h"
 
 namespace wick::codegen {
 
@@ -106,11 +105,6 @@ class KernelEmitter {
 
  private:
   using Values = std::map<int32_t, Value*>;
-  // The output in whose memory a value waits, and the last pass that finds it there.
-  struct Waiting {
-    uint32_t access;
-    int last_pass;
-  };
 
   // A loop over pieces of rows.
   struct Loop {
@@ -247,7 +241,7 @@ class KernelEmitter {
       if (layout_.steps[access] != LaneStep::Unit && layout_.steps[access] != LaneStep::Zero) {
         continue;
       }
-      waiting_.emplace(w.value.id, Waiting{access, w.last_pass});
+      waiting_.emplace(w.value.id, access);
     }
   }
   int passOf(int32_t node) const { return schedule_.passOf({node}); }
@@ -258,14 +252,10 @@ class KernelEmitter {
     constexpr size_t kLong = 40;
     if (layout_.across_rows || schedule_.passes != 1) return {};
     const auto& nodes = kernel_.expression.nodes();
-    std::vector<bool> needed(nodes.size());
-    for (const loop::Store* store : stores) needed[static_cast<size_t>(store->value.id)] = true;
+    std::vector<ScalarExpr> roots;
+    for (const loop::Store* store : stores) roots.push_back(store->value);
+    const std::vector<bool> needed = loop::neededFor(kernel_, roots);
     std::array<ScalarExpr, 3> operands;
-    for (size_t n = nodes.size(); n-- > 0;) {
-      if (!needed[n]) continue;
-      const size_t count = kernel_.operandsOf({static_cast<int32_t>(n)}, operands);
-      for (size_t k = 0; k < count; ++k) needed[static_cast<size_t>(operands[k].id)] = true;
-    }
     std::vector<int32_t> found;
     std::vector<size_t> depth(nodes.size());
     size_t deepest = 0;
@@ -308,22 +298,11 @@ class KernelEmitter {
 
   void onePass(int pass, Value* row_mask) {
     pass_ = pass;
-    std::vector<size_t> reductions;
-    std::vector<const loop::Store*> stores;
-    for (size_t r = 0; r < kernel_.reductions.size(); ++r) {
-      if (schedule_.pass_of_reduction[r] == pass) reductions.push_back(r);
-    }
-    for (const loop::Store& store : kernel_.stores) {
-      if (store.per_row) continue;
-      if (schedule_.pass_of_node[static_cast<size_t>(store.value.id)] == pass) {
-        stores.push_back(&store);
-      }
-    }
-    std::vector<ScalarExpr> checks;
-    for (ScalarExpr check : kernel_.checks) {
-      if (passOf(check.id) == pass) checks.push_back(check);
-    }
-    if (reductions.empty() && stores.empty() && checks.empty()) return;
+    loop::PassWork work = loop::workOf(kernel_, schedule_, pass);
+    if (work.empty()) return;
+    const std::vector<size_t>& reductions = work.reductions;
+    const std::vector<const loop::Store*>& stores = work.stores;
+    std::vector<ScalarExpr>& checks = work.checks;
     loadRowValues();
     const unsigned chains = loop::chainsOf(kernel_, schedule_, pass, reductions.size());
     for (size_t r : reductions) {
@@ -359,9 +338,9 @@ class KernelEmitter {
       }
       // All are computed before the first is stored: it may lie where another is computed from.
       std::vector<std::pair<uint32_t, Value*>> stored;
-      for (const auto& [node, place] : waiting_) {
+      for (const auto& [node, access] : waiting_) {
         if (passOf(node) != pass) continue;
-        stored.emplace_back(place.access, valueOf({node}, values, i, mask));
+        stored.emplace_back(access, valueOf({node}, values, i, mask));
       }
       for (const loop::Store* store : stores) {
         stored.emplace_back(store->access, valueOf(store->value, values, i, mask));
@@ -576,46 +555,28 @@ class KernelEmitter {
 
   // The value of a node for element i of the row; `values` has what is known already.
   Value* valueOf(ScalarExpr e, Values& values, Value* i, Value* mask) {
-    if (auto it = values.find(e.id); it != values.end()) return it->second;
-    // The nodes that are missing, operands first: expressions may be deep.
-    std::vector<ScalarExpr> stack{e};
-    while (!stack.empty()) {
-      ScalarExpr top = stack.back();
-      if (values.count(top.id) != 0) {
-        stack.pop_back();
-        continue;
-      }
-      if (auto it = waiting_.find(top.id);
-          it != waiting_.end() && i && passOf(top.id) < pass_ && pass_ <= it->second.last_pass) {
-        const uint32_t access = it->second.access;
-        values[top.id] = loadVector(access, elementAt(access, i), mask);
-        stack.pop_back();
-        continue;
-      }
-      const ScalarNode& node = kernel_.expression[top];
-      std::array<ScalarExpr, 3> operands;
-      const size_t n = kernel_.operandsOf(top, operands);
-      Value* in[3] = {};
-      DType types[3] = {};
-      bool ready = true;
-      for (size_t k = 0; k < n; ++k) {
-        auto it = values.find(operands[k].id);
-        if (it == values.end()) {
-          stack.push_back(operands[k]);
-          ready = false;
-        } else {
-          in[k] = it->second;
-          types[k] = kernel_.expression[operands[k]].type;
-        }
-      }
-      if (!ready) continue;
-      stack.pop_back();
-      values[top.id] = node.op == ScalarOp::Input
-                           ? leafValue(kernel_.leaves[node.payload], values, i, mask)
-                           : scalars_.emit(node, std::span<Value* const>(in, n), types);
-    }
+    const auto waits = [&](ScalarExpr node) {
+      const auto it = waiting_.find(node.id);
+      if (!i || it == waiting_.end() || !schedule_.waitingFor(node, pass_)) return false;
+      values[node.id] = loadVector(it->second, elementAt(it->second, i), mask);
+      return true;
+    };
+    loop::addValue(values, kernel_, e, waits,
+                   [&](ScalarExpr id, std::span<const ScalarExpr> operands) {
+                     const ScalarNode& node = kernel_.expression[id];
+                     std::vector<Value*> in;
+                     std::vector<DType> types;
+                     for (const ScalarExpr operand : operands) {
+                       in.push_back(values.at(operand.id));
+                       types.push_back(kernel_.expression[operand].type);
+                     }
+                     values[id.id] = node.op == ScalarOp::Input
+                                         ? leafValue(kernel_.leaves[node.payload], values, i, mask)
+                                         : scalars_.emit(node, in, types);
+                   });
     return values[e.id];
   }
+
   Value* leafValue(const Leaf& leaf, const Values& values, Value* i, Value* mask) {
     if (leaf.kind == Leaf::Kind::Index) return placeOf(leaf.index, i);
     if (leaf.kind != Leaf::Kind::Load) throw CodegenError("a value that no earlier pass computed");
@@ -652,25 +613,10 @@ class KernelEmitter {
 
   Value* identity(size_t r) {
     const loop::Reduction& reduction = kernel_.reductions[r];
-    DType type = kernel_.expression[reduction.operand].type;
-    llvm::Type* vector = scalars_.vectorType(type);
-    bool least = reduction.op == ReduceOp::Max;
-    switch (reduction.op) {
-      case ReduceOp::Min:
-      case ReduceOp::Max:
-        if (isFloating(type)) return llvm::ConstantFP::getInfinity(vector, least);
-        return dispatch<kIntegers>("reduction", type, [&]<class T>() -> Value* {
-          using L = std::numeric_limits<T>;
-          return llvm::ConstantInt::getSigned(vector,
-                                              static_cast<int64_t>(least ? L::min() : L::max()));
-        });
-      default: {
-        bool one = reduction.op == ReduceOp::Prod || reduction.op == ReduceOp::All;
-        if (isFloating(type)) return llvm::ConstantFP::get(vector, one ? 1.0 : 0.0);
-        return llvm::ConstantInt::get(vector, one ? 1 : 0);
-      }
-    }
+    const DType type = kernel_.expression[reduction.operand].type;
+    return scalars_.constant(loop::identityNode(reduction.op, type));
   }
+
   // On vectors of any width.
   Value* combine(size_t r, Value* a, Value* c) {
     const loop::Reduction& reduction = kernel_.reductions[r];
@@ -727,13 +673,13 @@ class KernelEmitter {
   std::vector<Value*> numbers_;
   std::vector<std::array<Value*, loop::kMaxChains>> accumulators_;  // of each reduction
   std::vector<Value*> row_bases_;
-  std::vector<Value*> piece_bases_;     // where elements are counted from
-  Values row_values_;                   // by node
-  std::map<uint32_t, Value*> results_;  // by reduction
-  std::vector<bool> uniform_;           // by node
-  Value* bad_ = nullptr;                // whether a check did not hold
-  Value* nothing_ = nullptr;            // zeros
-  std::map<int32_t, Waiting> waiting_;  // by node
+  std::vector<Value*> piece_bases_;      // where elements are counted from
+  Values row_values_;                    // by node
+  std::map<uint32_t, Value*> results_;   // by reduction
+  std::vector<bool> uniform_;            // by node
+  Value* bad_ = nullptr;                 // whether a check did not hold
+  Value* nothing_ = nullptr;             // zeros
+  std::map<int32_t, uint32_t> waiting_;  // by node: the access in whose memory it waits
   int pass_ = 0;
 };
 

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "codegen/loop/emission.h"
+
 namespace wick::loop {
 
 namespace {
@@ -61,24 +63,6 @@ std::string formatLeaf(const Kernel& kernel, const Leaf& leaf) {
   return "?";
 }
 
-// Nodes below `root`, itself included, but for those below a value that is at hand in `pass`.
-std::vector<bool> reach(const Kernel& kernel, ScalarExpr root, const Schedule& schedule, int pass) {
-  std::vector<bool> reached(kernel.expression.nodes().size());
-  reached[static_cast<size_t>(root.id)] = true;
-  for (auto i = root.id + 1; i-- > 0;) {
-    if (!reached[static_cast<size_t>(i)]) continue;
-    const bool waits = std::any_of(
-        schedule.waiting.begin(), schedule.waiting.end(), [&](const Schedule::Waiting& w) {
-          return w.value.id == i && schedule.passOf(w.value) < pass && pass <= w.last_pass;
-        });
-    if (waits) continue;
-    std::array<ScalarExpr, 3> operands;
-    const size_t n = kernel.operandsOf({i}, operands);
-    for (size_t k = 0; k < n; ++k) reached[static_cast<size_t>(operands[k].id)] = true;
-  }
-  return reached;
-}
-
 // For each output the most expensive value that an earlier pass has computed for a reduction.
 void planWaiting(const Kernel& kernel, Schedule& schedule) {
   constexpr int64_t kMinNodes = 12;
@@ -89,17 +73,17 @@ void planWaiting(const Kernel& kernel, Schedule& schedule) {
     const int last = schedule.passOf(store.value);
     const DType type = kernel.accesses[store.access].dtype;
     if (store.per_row || last == 0) continue;
-    const std::vector<bool> needed = reach(kernel, store.value, schedule, 0);
+    const std::vector<bool> needed = neededFor(kernel, std::array{store.value});
     int64_t most = kMinNodes - 1;
     ScalarExpr best;
     for (const Reduction& reduction : kernel.reductions) {
-      const std::vector<bool> computed = reach(kernel, reduction.operand, schedule, 0);
+      const std::vector<bool> computed = neededFor(kernel, std::array{reduction.operand});
       const int pass = schedule.passOf(reduction.operand);
       for (size_t i = 0; i < nodes.size() && pass < last; ++i) {
         if (!needed[i] || !computed[i] || !schedule.varies[i] || nodes[i].type != type) continue;
         if (schedule.pass_of_node[i] != pass) continue;
         const ScalarExpr node{static_cast<int32_t>(i)};
-        const std::vector<bool> below = reach(kernel, node, schedule, 0);
+        const std::vector<bool> below = neededFor(kernel, std::array{node});
         const int64_t cost = std::count(below.begin(), below.end(), true);
         if (cost > most) {
           most = cost;
@@ -144,6 +128,13 @@ size_t Kernel::operandsOf(ScalarExpr e, std::array<ScalarExpr, 3>& operands) con
   n = static_cast<size_t>(operandCount(node.op, node.function));
   std::copy_n(node.operands.begin(), n, operands.begin());
   return n;
+}
+
+const Schedule::Waiting* Schedule::waitingFor(ScalarExpr e, int pass) const {
+  const auto found = std::find_if(waiting.begin(), waiting.end(), [&](const Waiting& w) {
+    return w.value == e && passOf(e) < pass && pass <= w.last_pass;
+  });
+  return found == waiting.end() ? nullptr : &*found;
 }
 
 Schedule makeSchedule(const Kernel& kernel) {
@@ -209,7 +200,7 @@ bool mayStoreOver(const Kernel& kernel, const Schedule& schedule, size_t number,
     if (w.store == number) first_written = schedule.passOf(w.value);
   }
   const auto readsIn = [&](ScalarExpr root, int pass) {
-    const std::vector<bool> reached = reach(kernel, root, schedule, pass);
+    const std::vector<bool> reached = neededFor(kernel, std::array{root}, &schedule, pass);
     for (size_t i = 0; i < reached.size(); ++i) {
       const ScalarNode& node = kernel.expression.nodes()[i];
       if (!reached[i] || node.op != ScalarOp::Input) continue;

@@ -119,6 +119,8 @@ struct Schedule {
   std::vector<Waiting> waiting;
   int passes = 1;
   int passOf(ScalarExpr e) const { return pass_of_node[static_cast<size_t>(e.id)]; }
+  // Where a value waits for the pass; null for one that it computes.
+  const Waiting* waitingFor(ScalarExpr e, int pass) const;
 };
 Schedule makeSchedule(const Kernel& kernel);
 // Whether store `number` may write over what the loads of `access` read, each load being of the

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "codegen/loop/emission.h"
 #include "codegen/loop/reduce_op.h"
 #include "core/dtype_dispatch.h"
 #include "core/error.h"
@@ -17,9 +18,12 @@ using Place = RowStage::Place;
 class StageMaker {
  public:
   StageMaker(const Kernel& whole, const Schedule& schedule, int pass)
-      : whole_(whole), schedule_(schedule), pass_(pass), num_loads_(numLoads(whole)) {
+      : whole_(whole),
+        schedule_(schedule),
+        pass_(pass),
+        work_(workOf(whole, schedule, pass)),
+        num_loads_(numLoads(whole)) {
     const auto& nodes = whole.expression.nodes();
-    needed_.resize(nodes.size());
     made_.resize(nodes.size());
     Kernel& kernel = stage_.kernel;
     kernel.rank = whole.rank;
@@ -33,19 +37,14 @@ class StageMaker {
 
   // What the pass computes; of the one behind the last, what is stored once for each row.
   RowStage make() {
-    for (size_t r = 0; r < whole_.reductions.size(); ++r) {
-      if (schedule_.pass_of_reduction[r] == pass_) need(whole_.reductions[r].operand);
-    }
-    for (ScalarExpr check : whole_.checks) {
-      if (schedule_.passOf(check) == pass_) need(check);
-    }
+    std::vector<ScalarExpr> roots = work_.roots(whole_);
     for (const Store& store : whole_.stores) {
-      if (storesNow(store)) need(store.value);
+      if (store.per_row && pass_ == schedule_.passes) roots.push_back(store.value);
     }
     for (const Schedule::Waiting& w : schedule_.waiting) {
-      if (schedule_.passOf(w.value) == pass_) need(w.value);
+      if (schedule_.passOf(w.value) == pass_) roots.push_back(w.value);
     }
-    findNeeded();
+    needed_ = neededFor(whole_, roots, &schedule_, pass_);
     for (size_t i = 0; i < needed_.size(); ++i) {
       if (needed_[i]) made_[i] = clone(i);
     }
@@ -58,30 +57,12 @@ class StageMaker {
   static size_t numLoads(const Kernel& kernel) {
     return kernel.accesses.size() - kernel.stores.size();
   }
-  void need(ScalarExpr e) { needed_[static_cast<size_t>(e.id)] = true; }
   ScalarExpr made(ScalarExpr e) const { return e.valid() ? made_[static_cast<size_t>(e.id)] : e; }
   bool storesNow(const Store& store) const {
     return store.per_row ? pass_ == schedule_.passes : schedule_.passOf(store.value) == pass_;
   }
-  const Schedule::Waiting* waitingAt(size_t node) const {
-    for (const Schedule::Waiting& w : schedule_.waiting) {
-      const bool at_hand = schedule_.passOf(w.value) < pass_ && pass_ <= w.last_pass;
-      if (at_hand && w.value.id == static_cast<int32_t>(node)) return &w;
-    }
-    return nullptr;
-  }
-
-  void findNeeded() {
-    for (size_t i = needed_.size(); i-- > 0;) {
-      if (!needed_[i] || waitingAt(i)) continue;
-      std::array<ScalarExpr, 3> operands;
-      const size_t n = whole_.operandsOf({static_cast<int32_t>(i)}, operands);
-      for (size_t k = 0; k < n; ++k) need(operands[k]);
-    }
-  }
-
   ScalarExpr clone(size_t i) {
-    if (const Schedule::Waiting* w = waitingAt(i)) {
+    if (const auto* w = schedule_.waitingFor({static_cast<int32_t>(i)}, pass_)) {
       const uint32_t access = whole_.stores[w->store].access;
       return load(whole_.accesses[access], {Place::Kind::Access, access});
     }
@@ -129,9 +110,7 @@ class StageMaker {
 
   void store() {
     Kernel& kernel = stage_.kernel;
-    for (ScalarExpr check : whole_.checks) {
-      if (schedule_.passOf(check) == pass_) kernel.checks.push_back(made(check));
-    }
+    for (ScalarExpr check : work_.checks) kernel.checks.push_back(made(check));
     const auto add = [&](ScalarExpr value, Access access, Place place, bool per_row) {
       access.argument = nextArgument();
       kernel.stores.push_back({value, static_cast<uint32_t>(places_.size()), per_row});
@@ -148,8 +127,7 @@ class StageMaker {
       add(made(store.value), whole_.accesses[store.access], {Place::Kind::Access, store.access},
           store.per_row);
     }
-    for (size_t r = 0; r < whole_.reductions.size(); ++r) {
-      if (schedule_.pass_of_reduction[r] != pass_) continue;
+    for (const size_t r : work_.reductions) {
       const ScalarExpr operand = made(whole_.reductions[r].operand);
       const auto index = static_cast<uint32_t>(kernel.reductions.size());
       kernel.reductions.push_back({whole_.reductions[r].op, operand});
@@ -162,6 +140,7 @@ class StageMaker {
   const Kernel& whole_;
   const Schedule& schedule_;
   const int pass_;
+  const PassWork work_;
   const size_t num_loads_;
   RowStage stage_;
   std::vector<Place> places_;

@@ -2,11 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 
 #include "codegen/scalar/float_functions.h"
 
 namespace wick::codegen {
+
+std::string_view libraryName(ScalarFunction f) {
+  using F = ScalarFunction;
+  constexpr F kAll[] = {F::exp2, F::log2,  F::log10, F::sin,   F::cos,   F::tan,   F::asin,
+                        F::acos, F::atan,  F::sinh,  F::cosh,  F::asinh, F::acosh, F::atanh,
+                        F::erf,  F::erfc,  F::pow,   F::fmod,  F::atan2, F::hypot, F::nextafter,
+                        F::sqrt, F::floor, F::ceil,  F::trunc, F::rint};
+  return std::ranges::find(kAll, f) != std::end(kAll) ? toString(f) : std::string_view();
+}
 
 std::string ScalarText::type(DType type) const {
   switch (type) {

@@ -5,6 +5,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "codegen/scalar/expression.h"
 
@@ -15,6 +16,9 @@ class NoText : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
+
+// The function's name in the C library, and in CUDA, which has it too; empty for others.
+std::string_view libraryName(ScalarFunction f);
 
 class ScalarText {
  public:

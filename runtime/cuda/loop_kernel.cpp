@@ -273,7 +273,6 @@ std::optional<LaunchShape> shapeOf(const loop::Kernel& kernel, const Walk& walk,
   w.assign(words.count, 0);
   w[CudaWords::kElements] = walk.elements;
   w[CudaWords::kRows] = rows;
-  w[CudaWords::kParts] = 1;
   for (int d = 0; d < layout.outer; ++d) {
     w[words.outerSize(d)] = walk.sizes[static_cast<size_t>(d)];
   }
