@@ -481,7 +481,7 @@ Tensor compute(const Attention& a) {
                                 wordOf(k),
                                 wordOf(v),
                                 wordOf(out),
-                                a.mask.defined() ? wordOf(a.mask) : 0,
+                                wordOf(a.mask),
                                 q.size(1),
                                 q.size(1) / k.size(1),
                                 q.size(2),

@@ -1,9 +1,7 @@
 // CUDA as a backend of storages and tensors, and of groups of the loop IR.
 #include <algorithm>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <numeric>
+#include <tuple>
 
 #include "core/convert.h"
 #include "core/device_backend.h"
@@ -12,9 +10,11 @@
 #include "ir/device_kernels.h"
 #include "runtime/cuda/call_graphs.h"
 #include "runtime/cuda/captured_pieces.h"
+#include "runtime/cuda/complex_parts.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/elementwise_kernel.h"
 #include "runtime/cuda/joint_launches.h"
-#include "runtime/cuda/loop_kernel.h"
+#include "runtime/cuda/made_once.h"
 #include "runtime/cuda/pinned.h"
 #include "runtime/cuda/pointwise.h"
 #include "runtime/cuda/side_work.h"
@@ -30,38 +30,15 @@ Address addressOf(const void* memory) {
 }
 
 // Copies elements of `from` to elements of `to`, converted, in `rank` dimensions.
-struct CopyKernel {
-  loop::Kernel kernel;
-  std::unique_ptr<LoopKernel> code;
-};
-
-CopyKernel& copyKernel(DType to, DType from, int rank) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& known = *new std::map<std::tuple<DType, DType, int>, std::unique_ptr<CopyKernel>>;
-  std::lock_guard lock(mutex);
-  std::unique_ptr<CopyKernel>& slot = known[{to, from, rank}];
-  if (slot) return *slot;
-  slot = std::make_unique<CopyKernel>();
-  loop::Kernel& kernel = slot->kernel;
-  kernel.rank = rank;
-  loop::Access read{0, from, {}}, written{0, to, {}};
-  read.dims.fill(-1);
-  for (int d = 0; d < rank; ++d) read.dims[static_cast<size_t>(d)] = static_cast<int8_t>(d);
-  written.dims = read.dims;
-  const ScalarExpr value = kernel.leaf({loop::Leaf::Kind::Load, 0, from});
-  kernel.accesses = {read, written};
-  kernel.stores.push_back({kernel.expression.convert(value, to), 1, false});
-  slot->code = std::make_unique<LoopKernel>("copy", kernel);
-  return *slot;
-}
-
-// The parts of complex numbers as a dimension of their own.
-Tensor asParts(const Tensor& t) {
-  DimVector sizes(t.sizes()), strides;
-  for (const int64_t stride : t.strides()) strides.push_back(2 * stride);
-  sizes.push_back(2);
-  strides.push_back(1);
-  return Tensor::fromStorage(t.storage(), toRealType(t.dtype()), sizes, strides, 2 * t.offset());
+ElementwiseKernel& copyKernel(DType to, DType from, int rank) {
+  static auto& known = *new MadeOnce<std::tuple<DType, DType, int>, ElementwiseKernel>;
+  return known.of({to, from, rank}, [&] {
+    auto made = std::make_unique<ElementwiseKernel>();
+    made->kernel.rank = rank;
+    made->store(made->load(from), to);
+    made->finish("copy");
+    return made;
+  });
 }
 
 void copyNumbers(const Tensor& to, const Tensor& from);
@@ -82,10 +59,10 @@ void copyElements(const Tensor& to, const Tensor& from) {
 }
 
 void copyNumbers(const Tensor& to, const Tensor& from) {
-  CudaDevice& device = enter(to.device());
   const bool plain = to.dtype() == from.dtype() && to.isNonOverlappingAndDense() &&
                      std::ranges::equal(to.strides(), from.strides());
   if (plain) {
+    enter(to.device());
     check(driver().copyOnDevice(addressOf(to.rawData()), addressOf(from.rawData()),
                                 static_cast<size_t>(to.numel()) * to.itemSize(), currentStream()),
           "copying on a device");
@@ -95,44 +72,22 @@ void copyNumbers(const Tensor& to, const Tensor& from) {
     for (int64_t i = 0; i < to.size(0); ++i) copyNumbers(to.select(0, i), from.select(0, i));
     return;
   }
-  const int rank = static_cast<int>(to.dim());
-  CopyKernel& copy = copyKernel(to.dtype(), from.dtype(), rank);
-  std::array<Touch, 2> touches{};
-  const Tensor* const tensors[] = {&from, &to};
-  for (size_t a = 0; a < 2; ++a) {
-    const Tensor& t = *tensors[a];
-    touches[a].base = static_cast<char*>(t.rawData());
-    for (int d = 0; d < rank; ++d) {
-      touches[a].steps[static_cast<size_t>(d)] = t.stride(d) * static_cast<int64_t>(t.itemSize());
-    }
-  }
-  std::array<int64_t, loop::kMaxRank> sizes{};
-  std::copy(to.sizes().begin(), to.sizes().end(), sizes.begin());
-  std::array<int, loop::kMaxRank> order{};
-  std::iota(order.begin(), order.begin() + rank, 0);
-  std::stable_sort(order.begin(), order.begin() + rank,
-                   [&](int a, int b) { return to.stride(a) < to.stride(b); });
-  Walk walk;
-  planWalk(copy.kernel, std::span(sizes).first(static_cast<size_t>(rank)), touches,
-           std::span(order).first(static_cast<size_t>(rank)), walk);
-  LoopKernel::Ready ready = copy.code->prepare(device, walk, touches, {});
-  copy.code->queue(ready);
+  const Touch touches[] = {touchOf(from, to.sizes()), touchOf(to, to.sizes())};
+  copyKernel(to.dtype(), from.dtype(), static_cast<int>(to.dim())).run(to, touches, {});
 }
 
 class CudaBackend : public DeviceBackend {
  public:
   int count() override { return deviceCount(); }
-  Device current() override {
-    enter({DeviceType::CUDA, -1});
-    return {DeviceType::CUDA, static_cast<int8_t>(currentDevice())};
-  }
+  Device current() override { return deviceOf(enter(deviceOf(-1)).index()); }
   void* allocate(Device device, size_t bytes) override {
-    Allocator& allocator = enter(device).allocator();
+    CudaDevice& entered = enter(device);
+    Allocator& allocator = entered.allocator();
     try {
       return reinterpret_cast<void*>(allocator.allocate(bytes, streamForMemory()));
     } catch (const RuntimeError&) {
       // What captured calls hold is the last reserve.
-      if (isCapturing() || !dropCallGraphs()) throw;
+      if (isCapturing() || !dropCallGraphs(entered)) throw;
       allocator.releaseKept();
       return reinterpret_cast<void*>(allocator.allocate(bytes, streamForMemory()));
     }

@@ -9,6 +9,7 @@
 
 #include "codegen/cuda/scalar_text.h"
 #include "core/error.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 
 namespace wick::cuda {
@@ -17,7 +18,7 @@ namespace {
 
 constexpr const char* kCommon = R"({preamble}
 typedef {type} T;
-typedef {accumulator} A;
+typedef {wide} A;
 typedef {index} I;
 #define CHANNELS {channels_of_block}
 #define LANES (256 / CHANNELS)
@@ -284,32 +285,18 @@ struct Layout {
   int64_t parts, part_rows, grid;
 };
 
-DType wideOf(DType dtype) {
-  return isReducedFloat(dtype) ? DType::Float : dtype;
-}
-
 std::string commonText(const Layout& layout, DType dtype) {
-  return fmt::format(fmt::runtime(kCommon),
-                     fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-                     fmt::arg("type", codegen::cudaType(dtype)),
-                     fmt::arg("accumulator", codegen::cudaType(wideOf(dtype))),
-                     fmt::arg("index", layout.narrow ? "unsigned" : "unsigned long long"),
-                     fmt::arg("channels_of_block", layout.last ? 32 : 1),
-                     fmt::arg("place", layout.last ? kPlaceOfChannelsLast : kPlaceOfPlanes));
+  return textOf(kCommon, dtype,
+                fmt::arg("index", layout.narrow ? "unsigned" : "unsigned long long"),
+                fmt::arg("channels_of_block", layout.last ? 32 : 1),
+                fmt::arg("place", layout.last ? kPlaceOfChannelsLast : kPlaceOfPlanes));
 }
 
 void queue(const Layout& layout, const Tensor& x, const char* body, const char* name, int64_t grid,
            const std::vector<int64_t>& words) {
-  CudaDevice& device = enter(x.device());
   const std::string text =
-      commonText(layout, x.dtype()) + fmt::format(fmt::runtime(kJoined)) +
-      fmt::format(fmt::runtime(body),
-                  fmt::arg("load", codegen::cudaConvert("e", x.dtype(), wideOf(x.dtype()))));
-  launchText(device, text, name, static_cast<unsigned>(grid), words);
-}
-
-int64_t wordOrNull(const Tensor& t) {
-  return t.defined() ? wordOf(t) : 0;
+      commonText(layout, x.dtype()) + fmt::format(fmt::runtime(kJoined)) + textOf(body, x.dtype());
+  launchText(enter(x.device()), text, name, static_cast<unsigned>(grid), words);
 }
 
 struct Lines {
@@ -335,18 +322,16 @@ Tensor along(const Layout& layout, const Tensor& x, const Lines& lines) {
             "if (p.shift) r += p.shift[c];";
   const std::string text =
       commonText(layout, x.dtype()) +
-      fmt::format(
-          fmt::runtime(kLines), fmt::arg("vector", vector), fmt::arg("bytes", vector * item),
+      textOf(
+          kLines, x.dtype(), fmt::arg("vector", vector), fmt::arg("bytes", vector * item),
           fmt::arg("channel", layout.last ? "i * V % channels" : "i * V / pixels % channels"),
           fmt::arg("next", layout.last ? "first + k" : "first"),
           fmt::arg("gradients", lines.g.defined() ? "const Some g = ((const Some*)p.g)[i];" : ""),
-          fmt::arg("load", codegen::cudaConvert("e", x.dtype(), wide)), fmt::arg("value", value),
-          fmt::arg("store", codegen::cudaConvert("r", wide, x.dtype())));
-  CudaDevice& device = enter(x.device());
-  launchText(device, text, "channel_lines", gridFor(out.numel() / vector, device),
-             {wordOrNull(lines.g), wordOf(x), wordOf(out), wordOrNull(lines.scale),
-              wordOrNull(lines.weight), wordOf(lines.mean), wordOrNull(lines.slope),
-              wordOrNull(lines.shift), out.numel(), layout.channels, layout.pixels});
+          fmt::arg("value", value), fmt::arg("store", narrowedText("r", x.dtype())));
+  launchPoints(x.device(), text, "channel_lines", out.numel() / vector,
+               {wordOf(lines.g), wordOf(x), wordOf(out), wordOf(lines.scale), wordOf(lines.weight),
+                wordOf(lines.mean), wordOf(lines.slope), wordOf(lines.shift), out.numel(),
+                layout.channels, layout.pixels});
   return out;
 }
 
@@ -373,8 +358,8 @@ ChannelStatistics channelStatistics(const Tensor& images, double eps,
   const auto own = [&](const Tensor& t) { return t.defined() ? t.to(wide).contiguous() : t; };
   const Tensor mean = own(running.mean), variance = own(running.variance);
   queue(layout, x, kStatistics, "channel_statistics", gridOfChannels(layout),
-        {wordOf(means), wordOf(squares), wordOf(found.mean), wordOf(found.rstd), wordOrNull(mean),
-         wordOrNull(variance), layout.rows, layout.channels, layout.part_rows, layout.parts,
+        {wordOf(means), wordOf(squares), wordOf(found.mean), wordOf(found.rstd), wordOf(mean),
+         wordOf(variance), layout.rows, layout.channels, layout.part_rows, layout.parts,
          std::bit_cast<int64_t>(eps), std::bit_cast<int64_t>(running.momentum)});
   const auto moveBack = [](const Tensor& kept, const Tensor& moved) {
     if (kept.defined() && kept.rawData() != moved.rawData()) kept.copyFrom(moved);
@@ -411,7 +396,7 @@ BatchNormGradients batchNormGradients(const Tensor& grad, const Tensor& images,
   BatchNormGradients result{{}, made(), made()};
   const Tensor scale = made(), slope = made(), shift = made();
   queue(layout, x, kGradients, "channel_gradients", gridOfChannels(layout),
-        {wordOf(grads), wordOf(products), wordOf(rstd), wordOrNull(w), wordOf(result.weight),
+        {wordOf(grads), wordOf(products), wordOf(rstd), wordOf(w), wordOf(result.weight),
          wordOf(result.bias), wordOf(scale), wordOf(slope), wordOf(shift), layout.rows,
          layout.channels, layout.parts});
   result.images = along(layout, x, {g, scale, {}, mean, slope, shift});

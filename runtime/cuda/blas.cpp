@@ -6,7 +6,6 @@
 
 #include <array>
 #include <bit>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <map>
@@ -23,6 +22,8 @@
 #include "runtime/cuda/captured_pieces.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library.h"
+#include "runtime/cuda/made_once.h"
+#include "runtime/fusion/switches.h"
 #include "runtime/ops/common_calls.h"
 
 namespace wick::cuda {
@@ -169,15 +170,12 @@ struct State {
   std::map<Shape, Heuristic> chosen;
 };
 State& stateOf(CudaDevice& device) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& states = *new std::map<const CudaDevice*, std::unique_ptr<State>>;
-  std::lock_guard lock(mutex);
-  std::unique_ptr<State>& slot = states[&device];
-  if (!slot) {
-    slot = std::make_unique<State>();
-    checkStatus(functions().create(&slot->handle), "product");
-  }
-  return *slot;
+  static auto& states = *new MadeOnce<const CudaDevice*, State>;
+  return states.of(&device, [] {
+    auto made = std::make_unique<State>();
+    checkStatus(functions().create(&made->handle), "product");
+    return made;
+  });
 }
 
 void makeLayout(const char* op, Descriptor& into, int type, int64_t rows, int64_t columns,
@@ -228,12 +226,7 @@ struct Call {
 
 // Whether products of a new shape are measured; then their bits may differ from process to process.
 bool tunes() {
-  static const bool on = [] {
-    const char* text = std::getenv("WICK_CUDA_TUNE");
-    const std::string_view value = text ? text : "off";
-    if (value == "on" || value == "off") return value == "on";
-    throw UsageError(fmt::format("WICK_CUDA_TUNE: expected on or off, got '{}'", value));
-  }();
+  static const bool on = isSwitchedOn("WICK_CUDA_TUNE", false);
   return on;
 }
 

@@ -1,9 +1,8 @@
 #include "runtime/cuda/call_graphs.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <cstdlib>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -18,6 +17,7 @@
 #include "runtime/cuda/joint_launches.h"
 #include "runtime/cuda/side_work.h"
 #include "runtime/fusion/elements.h"
+#include "runtime/fusion/switches.h"
 
 namespace wick::cuda {
 
@@ -38,14 +38,7 @@ constexpr int64_t kMostCopied = int64_t{16} << 20;
 constexpr int64_t kMostGiven = int64_t{64} << 20;
 
 bool isOn() {
-  static const bool on = [] {
-    const char* text = std::getenv("WICK_CUDA_GRAPHS");
-    const std::string_view value = text ? text : "on";
-    if (value != "on" && value != "off") {
-      throw UsageError(fmt::format("WICK_CUDA_GRAPHS: expected on or off, got '{}'", value));
-    }
-    return value == "on";
-  }();
+  static const bool on = isSwitchedOn("WICK_CUDA_GRAPHS", true);
   return on;
 }
 
@@ -110,7 +103,7 @@ bool describeState(const std::vector<IValue>& state, int device, Key& key) {
   for (const IValue& v : state) {
     if (v.isTensor()) {
       const Tensor t = v.toTensor();
-      if (t.device() != Device{DeviceType::CUDA, static_cast<int8_t>(device)}) return false;
+      if (t.device() != deviceOf(device)) return false;
       key.push_back(reinterpret_cast<int64_t>(t.rawData()));
       key.push_back(t.requiresGrad());
       addLayout(t, key);
@@ -220,21 +213,25 @@ struct Program {
   std::vector<std::unique_ptr<Entry>> entries;
 };
 
+std::nullopt_t refused(const GroupBackend::Call& call, std::string_view why) {
+  if (call.why_not) *call.why_not = why;
+  return std::nullopt;
+}
+
+// Whether the calling thread is within CallGraphs::run().
+thread_local bool inside = false;
+
+// Those of one device.
 class CallGraphs {
  public:
-  std::optional<IValue> run(const GroupBackend::Call& call) {
-    static thread_local bool inside = false;
-    if (inside || isCapturing()) return refused(call, "it is part of another graph");
-    Inputs inputs;
-    if (!describe(call.arguments, inputs)) {
-      return refused(call, "its arguments are not all numbers and dense tensors of one device");
-    }
+  std::optional<IValue> run(const GroupBackend::Call& call, Inputs& inputs) {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return refused(call, "another thread captures one");
     struct Inside {
       Inside() { inside = true; }
       ~Inside() { inside = false; }
     } const now;
+    CudaDevice& device = enter(deviceOf(inputs.device));
     Program* program = find(call);
     if (!program) return refused(call, "it does more than compute results");
     if (call.state) {
@@ -251,20 +248,19 @@ class CallGraphs {
     Entry& entry = entryFor(*program, inputs.key);
     if (entry.unfit) return refused(call, entry.why);
     if (++entry.calls <= kWarmUp) return refused(call, "too few had the same sizes");
-    enter({DeviceType::CUDA, static_cast<int8_t>(inputs.device)});
     if (entry.executable && !entry.constantsStay()) entry.release();
     const bool reads_there = entry.places == inputs.places;
     if (!entry.executable || (!reads_there && entry.copies.empty())) {
       const bool copies = entry.executable != nullptr;
       entry.release();
-      if (!capture(call, *program, inputs, copies, entry)) return refused(call, entry.why);
+      if (!capture(call, device, *program, inputs, copies, entry)) return refused(call, entry.why);
     }
     launch(call, entry);
     for (const size_t i : entry.written) inputs.state[i].toTensor().storage()->bumpVersion();
     return call.lends ? entry.result : copied(entry.result);
   }
 
-  bool drop() {
+  bool drop(CudaDevice& device) {
     std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return false;
     bool any = false;
@@ -273,25 +269,22 @@ class CallGraphs {
     }
     programs_.clear();
     if (any) {
-      for (const auto& [place, stream] : streams_) {
-        deviceAt(place.first).allocator().unpin(stream);
-        unpinBeside(deviceAt(place.first), stream);
+      for (const auto& [caller, stream] : streams_) {
+        device.allocator().unpin(stream);
+        unpinBeside(device, stream);
       }
     }
     return any;
   }
 
-  CallGraphStatistics statistics() {
+  void addTo(CallGraphStatistics& all) {
     std::lock_guard lock(mutex_);
-    return statistics_;
+    all.captured += statistics_.captured;
+    all.launched += statistics_.launched;
+    all.refused += statistics_.refused;
   }
 
  private:
-  static std::nullopt_t refused(const GroupBackend::Call& call, std::string_view why) {
-    if (call.why_not) *call.why_not = why;
-    return std::nullopt;
-  }
-
   // Null where calls of the function are not repeated.
   Program* find(const GroupBackend::Call& call) {
     auto it = programs_.find(call.code.get());
@@ -334,7 +327,7 @@ class CallGraphs {
 
   // Where captures for a stream are made; all of them share its memory.
   Stream captureStream(CudaDevice& device) {
-    Stream& stream = streams_[{device.index(), currentStream()}];
+    Stream& stream = streams_[currentStream()];
     constexpr unsigned kNotBlocking = 1;
     if (!stream) check(driver().createStream(&stream, kNotBlocking), "making a stream");
     device.allocator().pin(stream);
@@ -342,14 +335,13 @@ class CallGraphs {
   }
 
   // False where the caller is to run the call.
-  bool capture(const GroupBackend::Call& call, const Program& program, const Inputs& inputs,
-               bool copies, Entry& entry) {
+  bool capture(const GroupBackend::Call& call, CudaDevice& device, const Program& program,
+               const Inputs& inputs, bool copies, Entry& entry) {
     if (copies && (!inputs.are_dense || (inputs.bytes > kMostGiven && !call.lends))) {
       entry.unfit = true;
       entry.why = "its arguments are large and lie elsewhere each time";
       return false;
     }
-    CudaDevice& device = enter({DeviceType::CUDA, static_cast<int8_t>(inputs.device)});
     std::vector<IValue> arguments(call.arguments.begin(), call.arguments.end());
     std::string why;
     try {
@@ -485,30 +477,36 @@ class CallGraphs {
 
   std::mutex mutex_;
   std::unordered_map<const void*, Program> programs_;
-  std::map<std::pair<int, Stream>, Stream> streams_;
+  std::unordered_map<Stream, Stream> streams_;  // of the captures, by those of the calls
   uint64_t clock_ = 0;
   CallGraphStatistics statistics_;
 };
 
-CallGraphs& callGraphs() {
-  static CallGraphs& all = *new CallGraphs;
+std::array<CallGraphs, kMostDevices>& callGraphs() {
+  static auto& all = *new std::array<CallGraphs, kMostDevices>;
   return all;
 }
 
 }  // namespace
 
 std::optional<IValue> repeatCall(const GroupBackend::Call& call) {
-  if (isOn()) return callGraphs().run(call);
-  if (call.why_not) *call.why_not = "WICK_CUDA_GRAPHS is off";
-  return std::nullopt;
+  if (!isOn()) return refused(call, "WICK_CUDA_GRAPHS is off");
+  if (inside || isCapturing()) return refused(call, "it is part of another graph");
+  Inputs inputs;
+  if (!describe(call.arguments, inputs)) {
+    return refused(call, "its arguments are not all numbers and dense tensors of one device");
+  }
+  return callGraphs()[static_cast<size_t>(inputs.device)].run(call, inputs);
 }
 
-bool dropCallGraphs() {
-  return callGraphs().drop();
+bool dropCallGraphs(CudaDevice& device) {
+  return callGraphs()[static_cast<size_t>(device.index())].drop(device);
 }
 
 CallGraphStatistics callGraphStatistics() {
-  return callGraphs().statistics();
+  CallGraphStatistics all;
+  for (CallGraphs& graphs : callGraphs()) graphs.addTo(all);
+  return all;
 }
 
 }  // namespace wick::cuda

@@ -30,14 +30,18 @@
 
 namespace wick::cuda {
 
-// As GroupBackend::repeat(). Thread-safe; while one thread is in here, others run their calls.
+class CudaDevice;
+
+// As GroupBackend::repeat(). Thread-safe; while one thread is in here for a device, others run their
+// calls there.
 // Always nothing with the environment variable WICK_CUDA_GRAPHS=off.
 std::optional<IValue> repeatCall(const GroupBackend::Call& call);
 
-// Forgets all graphs, so that their memory can be given back. False when there were none, or another
-// thread uses them. Waits for the device.
-bool dropCallGraphs();
+// Forgets all graphs of the device, which was entered, so that their memory can be given back. False when
+// there were none, or another thread uses them. Waits for the device.
+bool dropCallGraphs(CudaDevice& device);
 
+// Of all devices.
 struct CallGraphStatistics {
   uint64_t captured = 0;
   uint64_t launched = 0;

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/pointwise.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
@@ -78,7 +79,7 @@ Tensor polygamma(int64_t n, const Tensor& self) {
 
 constexpr const char* kFrexp = R"({preamble}
 typedef {type} T;
-typedef {accumulator} A;
+typedef {wide} A;
 struct Words {{ const T* x; T* y; int* exponents; long long n; }};
 extern "C" __global__ void __launch_bounds__(256) partsOf(const __grid_constant__ Words p) {{
   for (long long i = blockIdx.x * 256ll + threadIdx.x; i < p.n; i += gridDim.x * 256ll) {{
@@ -97,16 +98,10 @@ Pair frexp(const Tensor& self) {
   const Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
   const Tensor powers = Tensor::empty(x.sizes(), DType::Int, x.device());
   if (x.numel() == 0) return {out, powers};
-  const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
   const std::string text =
-      fmt::format(fmt::runtime(kFrexp), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-                  fmt::arg("type", codegen::cudaType(x.dtype())),
-                  fmt::arg("accumulator", codegen::cudaType(wide)),
-                  fmt::arg("load", codegen::cudaConvert("e", x.dtype(), wide)),
-                  fmt::arg("store", codegen::cudaConvert("v", wide, x.dtype())));
-  CudaDevice& device = enter(x.device());
-  launchText(device, text, "partsOf", gridFor(x.numel(), device),
-             {wordOf(x), wordOf(out), wordOf(powers), x.numel()});
+      textOf(kFrexp, x.dtype(), fmt::arg("store", narrowedText("v", x.dtype())));
+  launchPoints(x.device(), text, "partsOf", x.numel(),
+               {wordOf(x), wordOf(out), wordOf(powers), x.numel()});
   return {out, powers};
 }
 
@@ -124,7 +119,7 @@ Tensor isclose(const Tensor& self, const Tensor& other, double rtol, double atol
   if (equal_nan && !whole) close = kOr(close, kAnd(kNan(self), kNan(other)));
   if (rtol == 0 && atol == 0) return close;
   // Integers are compared in the default dtype, reduced floats in float32.
-  const DType type = whole || isReducedFloat(self.dtype()) ? DType::Float : self.dtype();
+  const DType type = whole ? DType::Float : wideOf(self.dtype());
   const Tensor x = self.to(type), y = other.to(type);
   const Tensor allowed = ops::addScalar(ops::abs(ops::mulScalar(y, Scalar(rtol))), Scalar(atol));
   const Tensor difference = ops::abs(ops::sub(x, y));
@@ -185,7 +180,7 @@ Tensor nanmean(const Tensor& self, const OptDims& dims, bool keepdim, std::optio
              "nanmean(): expected input to have floating point dtype but got {}",
              scalarTypeName(self.dtype()));
   const Tensor x = dtype ? self.to(*dtype) : self;
-  const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
+  const DType wide = wideOf(x.dtype());
   const Tensor count = ops::sumDims(kNot(kNan(x)).to(wide), listOf(dims), keepdim, IValue());
   return ops::div(nansum(x.to(wide), dims, keepdim, std::nullopt), count).to(x.dtype());
 }
@@ -219,7 +214,7 @@ Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_nor
   if (indices.numel() == 0) return self.clone();
   const Tensor places = kUnique.all(indices.to(DType::Long), true, false, false)[0].toTensor();
   const Tensor rows = kIndexSelect(self, int64_t{0}, places);
-  const DType wide = isReducedFloat(self.dtype()) ? DType::Float : self.dtype();
+  const DType wide = wideOf(self.dtype());
   const Tensor x = rows.to(wide);
   const Tensor norm = kNorm(x, Scalar(norm_type), DimVector{1}, true);
   const Tensor rounded = norm.to(self.dtype()).to(wide);
@@ -231,7 +226,7 @@ Tensor embeddingRenorm(const Tensor& self, const Tensor& indices, double max_nor
 
 // ---- histograms: integers are counted, so that it does not matter in which order ----
 
-constexpr const char* kCounts = R"({preamble}
+constexpr const char* kCounts = R"(
 typedef {type} T;
 struct Words {{ const T* x; unsigned long long* counts; long long n, bins; double low, high; }};
 extern "C" __global__ void __launch_bounds__(256) countBins(const __grid_constant__ Words p) {{
@@ -267,12 +262,10 @@ Tensor histc(const Tensor& self, int64_t bins, const Scalar& min, const Scalar& 
   }
   const Tensor counts = Tensor::zeros(DimVector{bins}, DType::Long, x.device());
   if (x.numel() > 0) {
-    const std::string text = fmt::format(fmt::runtime(kCounts), fmt::arg("preamble", ""),
-                                         fmt::arg("type", codegen::cudaType(x.dtype())));
-    CudaDevice& device = enter(x.device());
-    launchText(device, text, "countBins", gridFor(x.numel(), device),
-               {wordOf(x), wordOf(counts), x.numel(), bins, std::bit_cast<int64_t>(low),
-                std::bit_cast<int64_t>(high)});
+    const std::string text = textOf(kCounts, x.dtype());
+    launchPoints(x.device(), text, "countBins", x.numel(),
+                 {wordOf(x), wordOf(counts), x.numel(), bins, std::bit_cast<int64_t>(low),
+                  std::bit_cast<int64_t>(high)});
   }
   return counts.to(x.dtype());
 }
@@ -363,14 +356,10 @@ Tensor nextafter(const Tensor& self, const Tensor& other) {
   const Tensor y = other.to(type).expand(sizes).contiguous();
   const Tensor out = Tensor::empty(sizes, type, x.device());
   if (out.numel() == 0) return out;
-  const std::string text = fmt::format(
-      fmt::runtime(kNeighbours), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(type)),
-      fmt::arg("load", codegen::cudaConvert("e", type, DType::Float)),
-      fmt::arg("nan", type == DType::Half ? "0x7e00" : "0x7fc0"));
-  CudaDevice& device = enter(x.device());
-  launchText(device, text, "neighbours", gridFor(out.numel(), device),
-             {wordOf(x), wordOf(y), wordOf(out), out.numel()});
+  const std::string text =
+      textOf(kNeighbours, type, fmt::arg("nan", type == DType::Half ? "0x7e00" : "0x7fc0"));
+  launchPoints(x.device(), text, "neighbours", out.numel(),
+               {wordOf(x), wordOf(y), wordOf(out), out.numel()});
   return out;
 }
 

@@ -166,13 +166,11 @@ constexpr int64_t kZeroInfinity = 1, kBackwards = 2;  // options
 void launchCtc(const char* op, const char* kernel, const Task& task, const Tensor& ways,
                const Tensor& other, const Tensor& grad, const Tensor& out, int64_t blank,
                int64_t options, int64_t points) {
-  CudaDevice& device = enter(task.probs.device());
-  const auto word = [](const Tensor& t) { return t.defined() ? wordOf(t) : 0; };
-  launchText(device, kText, kernel, gridFor(points, device),
-             {wordOf(task.probs), wordOf(task.labels), wordOf(task.lengths), wordOf(ways),
-              word(other), word(grad), wordOf(out), task.samples, task.time, task.classes,
-              task.width, blank, options, static_cast<int64_t>(device.flagAddress()),
-              device.complaint(fmt::format("{}: a label is out of range", op))});
+  launchPoints(task.probs.device(), kText, kernel, points,
+               {wordOf(task.probs), wordOf(task.labels), wordOf(task.lengths), wordOf(ways),
+                wordOf(other), wordOf(grad), wordOf(out), task.samples, task.time, task.classes,
+                task.width, blank, options},
+               fmt::format("{}: a label is out of range", op));
 }
 
 Pair ctcLoss(const Tensor& log_probs, const Tensor& targets, const DimVector& input_lengths,

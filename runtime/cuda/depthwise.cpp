@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "codegen/cuda/scalar_text.h"
+#include "runtime/cuda/number_text.h"
 
 namespace wick::cuda {
 
@@ -11,7 +12,7 @@ namespace {
 // I is as narrow as the numbers of elements allow: division is slow.
 constexpr const char* kText = R"({preamble}
 typedef {type} T;
-typedef {accumulator} A;
+typedef {wide} A;
 typedef {index} I;
 struct Words {{
   const T* x; const T* w; const T* bias; T* y; long long total, channels, height, width;
@@ -58,14 +59,12 @@ TextKernel depthwiseKernel(const Tensor& input, const Tensor& weight, const Tens
                            const Tensor& out, const ConvolutionParams& params, bool channels_last,
                            bool relu) {
   const DType dtype = input.dtype();
-  const DType wide = isReducedFloat(dtype) ? DType::Float : dtype;
+  const DType wide = wideOf(dtype);
   constexpr int64_t kNarrow = int64_t{1} << 30;
   const bool narrow = std::max(out.numel(), input.numel()) < kNarrow;
   const auto read = [&](const char* element) { return codegen::cudaConvert(element, dtype, wide); };
-  std::string text = fmt::format(
-      fmt::runtime(kText), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(dtype)), fmt::arg("accumulator", codegen::cudaType(wide)),
-      fmt::arg("index", narrow ? "unsigned" : "unsigned long long"),
+  std::string text = textOf(
+      kText, dtype, fmt::arg("index", narrow ? "unsigned" : "unsigned long long"),
       fmt::arg("place", channels_last ? "const I c = i % channels, v = i / channels % width, h = i "
                                         "/ channels / width % height, n = i / channels / width / "
                                         "height;"
@@ -80,7 +79,7 @@ TextKernel depthwiseKernel(const Tensor& input, const Tensor& weight, const Tens
       fmt::arg("weight", read(fmt::format("w[r * {} + s]", weight.size(3)).c_str())),
       fmt::arg("bias", read("p.bias[c]")), fmt::arg("taps", weight.size(2) * weight.size(3)),
       fmt::arg("rows", weight.size(2)), fmt::arg("columns", weight.size(3)),
-      fmt::arg("result", codegen::cudaConvert("sum", wide, dtype)));
+      fmt::arg("result", narrowedText("sum", dtype)));
   return {std::move(text),
           "depthwise",
           out.numel(),

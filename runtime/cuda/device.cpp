@@ -202,7 +202,7 @@ Capture::Capture(CudaDevice& device, Stream stream)
       stream_(stream),
       before_(currentStream(device_)),
       pieces_(std::make_unique<CapturedPieces>(device)) {
-  enter({DeviceType::CUDA, static_cast<int8_t>(device.index())});
+  enter(deviceOf(device_));
   check(driver().beginCapture(stream, kRelaxedCapture), "capturing a call");
   setCurrentStream(device_, stream);
   thread_state.capture = this;
@@ -237,8 +237,7 @@ void Capture::copyConstant(Address to, const void* from, size_t bytes) {
   const DimVector size{static_cast<int64_t>(bytes)};
   {
     const OutsideCapture outside;
-    const Tensor held =
-        Tensor::empty(size, DType::Byte, {DeviceType::CUDA, static_cast<int8_t>(device_)});
+    const Tensor held = Tensor::empty(size, DType::Byte, deviceOf(device_));
     check(driver().copyToDevice(reinterpret_cast<Address>(held.rawData()), from, bytes, before_),
           "copying to a device");
     constants_.push_back(held);

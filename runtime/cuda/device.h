@@ -72,6 +72,10 @@ class CudaDevice {
 // Devices beyond these are not used.
 inline constexpr int kMostDevices = 16;
 
+inline Device deviceOf(int index) {
+  return {DeviceType::CUDA, static_cast<int8_t>(index)};
+}
+
 // 0 when there is no driver or no device. Never throws.
 int deviceCount();
 // Why there is no device; empty when there is one.

@@ -4,11 +4,11 @@
 #include <bit>
 #include <cmath>
 
-#include "codegen/cuda/scalar_text.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -52,12 +52,10 @@ Tensor distancesOf(const Tensor& a, const Tensor& b, double p) {
                        : p == 0 || p == 1 || std::isinf(p) ? "sum"
                                                            : "pow(sum, 1 / p.p)";
   const std::string text =
-      fmt::format(fmt::runtime(kDistances), fmt::arg("type", codegen::cudaType(a.dtype())),
-                  fmt::arg("step", step), fmt::arg("finish", finish));
-  CudaDevice& device = enter(a.device());
-  launchText(device, text, "distances", gridFor(out.numel(), device),
-             {wordOf(a), wordOf(b), wordOf(out), out.numel(), a.size(-2), b.size(-2), a.size(-1),
-              std::bit_cast<int64_t>(p)});
+      textOf(kDistances, a.dtype(), fmt::arg("step", step), fmt::arg("finish", finish));
+  launchPoints(a.device(), text, "distances", out.numel(),
+               {wordOf(a), wordOf(b), wordOf(out), out.numel(), a.size(-2), b.size(-2), a.size(-1),
+                std::bit_cast<int64_t>(p)});
   return out;
 }
 Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t>) {
@@ -76,7 +74,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   first.push_back(x1.size(-1));
   second.push_back(x2.size(-2));
   second.push_back(x2.size(-1));
-  const DType wide = isReducedFloat(x1.dtype()) ? DType::Float : x1.dtype();
+  const DType wide = wideOf(x1.dtype());
   return distancesOf(x1.to(wide).expand(first).contiguous(),
                      x2.to(wide).expand(second).contiguous(), p)
       .to(x1.dtype());
@@ -137,13 +135,11 @@ Tensor slopesOf(const Tensor& a, const Tensor& b, const Tensor& grad, const Tens
               "const long long at = low * (2 * p.rows - low - 1) / 2 + high - low - 1;"
             : "const long long at = row * p.others + j;";
   const std::string text =
-      fmt::format(fmt::runtime(kSlopes), fmt::arg("type", codegen::cudaType(a.dtype())),
-                  fmt::arg("place", place), fmt::arg("of_one", p == 1 ? "true" : "false"),
-                  fmt::arg("slope", slope));
-  CudaDevice& device = enter(a.device());
-  launchText(device, text, "slopes", gridFor(out.numel(), device),
-             {wordOf(a), wordOf(b), wordOf(grad), wordOf(distance), wordOf(out), out.numel(),
-              a.size(-2), b.size(-2), a.size(-1), std::bit_cast<int64_t>(p)});
+      textOf(kSlopes, a.dtype(), fmt::arg("place", place),
+             fmt::arg("of_one", p == 1 ? "true" : "false"), fmt::arg("slope", slope));
+  launchPoints(a.device(), text, "slopes", out.numel(),
+               {wordOf(a), wordOf(b), wordOf(grad), wordOf(distance), wordOf(out), out.numel(),
+                a.size(-2), b.size(-2), a.size(-1), std::bit_cast<int64_t>(p)});
   return out;
 }
 

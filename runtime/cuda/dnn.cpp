@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 
 #include "core/error.h"
 #include "runtime/cuda/library.h"
+#include "runtime/cuda/made_once.h"
 
 namespace wick::cuda::dnn {
 
@@ -145,16 +145,12 @@ Descriptor describe(const char* op, int64_t id, int type, IntSpan sizes, IntSpan
 }
 
 Handle& handleOf(const char* op, CudaDevice& device) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& handles = *new std::map<const CudaDevice*, std::unique_ptr<Handle>>;
-  std::lock_guard lock(mutex);
-  std::unique_ptr<Handle>& slot = handles[&device];
-  if (!slot) {
+  static auto& handles = *new MadeOnce<const CudaDevice*, Handle>;
+  return handles.of(&device, [&] {
     auto made = std::make_unique<Handle>();
     checkStatus(functions().create(&made->raw), op);
-    slot = std::move(made);
-  }
-  return *slot;
+    return made;
+  });
 }
 
 std::unique_ptr<Plan> Plan::make(const char* op, Handle& handle,

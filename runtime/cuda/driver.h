@@ -52,7 +52,6 @@ inline constexpr int kMinor = 76;
   _(setContext, "cuCtxSetCurrent", (Context context))                                              \
   _(synchronizeContext, "cuCtxSynchronize", ())                                                    \
   _(allowPeer, "cuCtxEnablePeerAccess", (Context other, unsigned flags))                           \
-  _(memoryInfo, "cuMemGetInfo_v2", (size_t * free, size_t * total))                                \
   _(allocate, "cuMemAlloc_v2", (Address * address, size_t bytes))                                  \
   _(free, "cuMemFree_v2", (Address address))                                                       \
   _(allocateHost, "cuMemHostAlloc", (void** memory, size_t bytes, unsigned flags))                 \
@@ -79,9 +78,7 @@ inline constexpr int kMinor = 76;
   _(synchronizeEvent, "cuEventSynchronize", (Event event))                                         \
   _(elapsedTime, "cuEventElapsedTime", (float* milliseconds, Event begin, Event end))              \
   _(loadModule, "cuModuleLoadData", (Module * module, const void* image))                          \
-  _(unloadModule, "cuModuleUnload", (Module module))                                               \
   _(findFunction, "cuModuleGetFunction", (Function * function, Module module, const char* name))   \
-  _(functionAttribute, "cuFuncGetAttribute", (int* value, int attribute, Function function))       \
   _(launch, "cuLaunchKernel",                                                                      \
     (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,       \
      unsigned block_y, unsigned block_z, unsigned shared, Stream stream, void** parameters,        \

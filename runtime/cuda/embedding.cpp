@@ -1,12 +1,12 @@
 // Bags of embedding rows, and gradients of rows that were picked, on CUDA devices.
 #include <fmt/format.h>
 
-#include "codegen/cuda/scalar_text.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/element_texts.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -72,7 +72,7 @@ extern "C" __global__ void __launch_bounds__(256) bags(const __grid_constant__ W
 }  // namespace
 
 std::string bagsText(DType type) {
-  return fmt::format(fmt::runtime(kBags), fmt::arg("type", codegen::cudaType(type)));
+  return textOf(kBags, type);
 }
 
 namespace {
@@ -92,14 +92,12 @@ Four embeddingBag(const Tensor& weight, const Tensor& indices_in, const Tensor& 
   const Tensor sizes = Tensor::zeros(DimVector{bags}, DType::Long, device);
   const Tensor best = Tensor::zeros(b.mode == kMax ? out.sizes() : IntSpan(), DType::Long, device);
   if (out.numel() > 0) {
-    CudaDevice& cuda = enter(device);
     const Tensor s = scales.defined() ? scales.to(w.dtype()).contiguous() : scales;
-    launchText(
-        cuda, bagsText(w.dtype()), "bags", gridFor(out.numel(), cuda),
-        {wordOf(w), wordOf(indices), wordOf(offsets), s.defined() ? wordOf(s) : 0, wordOf(out),
-         wordOf(best), wordOf(bag_of), wordOf(sizes), w.size(0), w.size(1), bags, indices.numel(),
-         offsets.numel(), b.padding, b.mode, static_cast<int64_t>(cuda.flagAddress()),
-         cuda.complaint(fmt::format("{}: an index or an offset is out of bounds", op))});
+    launchPoints(device, bagsText(w.dtype()), "bags", out.numel(),
+                 {wordOf(w), wordOf(indices), wordOf(offsets), wordOf(s), wordOf(out), wordOf(best),
+                  wordOf(bag_of), wordOf(sizes), w.size(0), w.size(1), bags, indices.numel(),
+                  offsets.numel(), b.padding, b.mode},
+                 fmt::format("{}: an index or an offset is out of bounds", op));
   }
   return resultsOf(weight, indices_in, offsets_in, b, out, bag_of, sizes, best);
 }
@@ -150,13 +148,11 @@ Tensor embeddingDenseBackward(const Tensor& grad, const Tensor& indices, int64_t
   const Tensor flat = indices.to(DType::Long).reshape(DimVector{rows});
   const std::vector<IValue> sorted = kSort.all(flat, true, int64_t{0}, false);
   const Tensor index = sorted[0].toTensor().contiguous(), order = sorted[1].toTensor().contiguous();
-  CudaDevice& device = enter(grad.device());
-  const std::string text =
-      fmt::format(fmt::runtime(kRuns), fmt::arg("type", codegen::cudaType(g.dtype())));
-  launchText(device, text, "runs", gridFor(rows * width, device),
-             {wordOf(g), wordOf(out), wordOf(index), wordOf(order), rows, width, count, padding,
-              by_frequency ? 1 : 0, static_cast<int64_t>(device.flagAddress()),
-              device.complaint(fmt::format("{}: an index is out of bounds", op))});
+  const std::string text = textOf(kRuns, g.dtype());
+  launchPoints(grad.device(), text, "runs", rows * width,
+               {wordOf(g), wordOf(out), wordOf(index), wordOf(order), rows, width, count, padding,
+                by_frequency ? 1 : 0},
+               fmt::format("{}: an index is out of bounds", op));
   return out.to(grad.dtype());
 }
 
@@ -209,15 +205,12 @@ Tensor nllGradient(const Tensor& grad_in, const DimVector& sizes, const Tensor& 
     }
     share = kSum(counted, IValue());
   }
-  CudaDevice& device = enter(grad.device());
-  const std::string text =
-      fmt::format(fmt::runtime(kPicked), fmt::arg("type", codegen::cudaType(grad.dtype())));
-  launchText(
-      device, text, "picked", gridFor(losses, device),
-      {wordOf(grad), weight.defined() ? wordOf(weight) : 0, wordOf(target), wordOf(out),
-       share.defined() ? wordOf(share) : 0, losses, batch == 0 ? 1 : losses / batch, classes,
-       ignore, reduction == kReductionNone ? 1 : 0, static_cast<int64_t>(device.flagAddress()),
-       device.complaint(fmt::format("{}: a target is out of bounds.", op))});
+  const std::string text = textOf(kPicked, grad.dtype());
+  launchPoints(
+      grad.device(), text, "picked", losses,
+      {wordOf(grad), wordOf(weight), wordOf(target), wordOf(out), wordOf(share), losses,
+       batch == 0 ? 1 : losses / batch, classes, ignore, reduction == kReductionNone ? 1 : 0},
+      fmt::format("{}: a target is out of bounds.", op));
   return out.to(grad_in.dtype());
 }
 

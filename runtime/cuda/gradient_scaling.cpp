@@ -6,9 +6,9 @@
 #include <bit>
 #include <span>
 
-#include "codegen/cuda/scalar_text.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -72,7 +72,6 @@ void checkNumber(const char* op, const char* name, const Tensor& t, DType dtype)
 void unscaleAll(std::span<const Tensor> gradients, const Tensor& found_inf,
                 const Tensor& inv_scale) {
   const DType dtype = gradients[0].dtype();
-  const DType wide = isReducedFloat(dtype) ? DType::Float : dtype;
   CudaDevice& device = enter(found_inf.device());
   std::vector<int64_t> words = {wordOf(found_inf), wordOf(inv_scale),
                                 static_cast<int64_t>(gradients.size())};
@@ -83,11 +82,8 @@ void unscaleAll(std::span<const Tensor> gradients, const Tensor& found_inf,
     largest = std::max(largest, g.numel());
   }
   words.resize(3 + 2 * kAtOnce);
-  const std::string text = fmt::format(
-      fmt::runtime(kUnscaleText), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(dtype)), fmt::arg("wide", codegen::cudaType(wide)),
-      fmt::arg("most", kAtOnce), fmt::arg("load", codegen::cudaConvert("e", dtype, wide)),
-      fmt::arg("store", codegen::cudaConvert("r", wide, dtype)));
+  const std::string text = textOf(kUnscaleText, dtype, fmt::arg("most", kAtOnce),
+                                  fmt::arg("store", narrowedText("r", dtype)));
   const unsigned grid =
       std::min(gridFor(largest, device), static_cast<unsigned>(device.facts().multiprocessors) * 8);
   launchText(device, text, "unscale", grid, words);
@@ -128,10 +124,9 @@ Tensor updateScale(const Tensor& scale, const Tensor& growth_tracker, const Tens
   checkNumber(kUpdate, "found_inf", found_inf, DType::Float);
   ops::markWritten(kUpdate, scale);
   ops::markWritten(kUpdate, growth_tracker);
-  CudaDevice& device = enter(scale.device());
-  launchText(device, kUpdateText, "update_scale", 1,
-             {wordOf(scale), wordOf(growth_tracker), wordOf(found_inf),
-              std::bit_cast<int64_t>(growth), std::bit_cast<int64_t>(backoff), interval});
+  launchPoints(scale.device(), kUpdateText, "update_scale", 1,
+               {wordOf(scale), wordOf(growth_tracker), wordOf(found_inf),
+                std::bit_cast<int64_t>(growth), std::bit_cast<int64_t>(backoff), interval});
   return scale;
 }
 

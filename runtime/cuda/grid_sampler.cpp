@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/element_texts.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/reduce_at.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
@@ -117,22 +118,18 @@ void launchGradient(const char* kernel, const Task& task, const Tensor& x, const
   const bool deep = task.sizes.size() == 5;
   const std::string text =
       codegen::standardText() + kPoints +
-      fmt::format(fmt::runtime(kGradients), fmt::arg("type", codegen::cudaType(grid.dtype())),
-                  fmt::arg("most", ops::mostSampled(task.interpolation)));
-  CudaDevice& device = enter(grid.device());
-  const auto word = [](const Tensor& t) { return t.defined() ? wordOf(t) : 0; };
-  launchText(
-      device, text, kernel, gridFor(task.sizes[0] * task.points, device),
-      {word(x), wordOf(grid), word(grad), wordOf(out), word(places), task.sizes[0], task.sizes[1],
-       task.points, deep ? task.sizes[2] : 1, task.sizes[deep ? 3 : 2], task.sizes[deep ? 4 : 3],
-       deep ? 3 : 2, task.interpolation, task.padding, task.align ? 1 : 0});
+      textOf(kGradients, grid.dtype(), fmt::arg("most", ops::mostSampled(task.interpolation)));
+  launchPoints(grid.device(), text, kernel, task.sizes[0] * task.points,
+               {wordOf(x), wordOf(grid), wordOf(grad), wordOf(out), wordOf(places), task.sizes[0],
+                task.sizes[1], task.points, deep ? task.sizes[2] : 1, task.sizes[deep ? 3 : 2],
+                task.sizes[deep ? 4 : 3], deep ? 3 : 2, task.interpolation, task.padding,
+                task.align ? 1 : 0});
 }
 
 }  // namespace
 
 std::string gridSamplesText(DType type) {
-  return codegen::standardText() + kPoints +
-         fmt::format(fmt::runtime(kSamples), fmt::arg("type", codegen::cudaType(type)));
+  return codegen::standardText() + kPoints + textOf(kSamples, type);
 }
 
 namespace {

@@ -33,6 +33,14 @@ struct IndexPart {
   int64_t size = 0;  // what it may address
   int64_t step = 0;  // in elements of the indexed tensor
 };
+// The points of a shape, and which element of a tensor each stands for:
+// self[sum of coordinates * self_steps + indices].
+struct Points {
+  Tensor self;
+  DimVector sizes;
+  DimVector self_steps;
+  std::vector<IndexPart> parts;
+};
 
 constexpr const char* kText = R"({preamble}
 typedef {type} T;
@@ -73,11 +81,10 @@ std::string movedType(size_t bytes) {
 
 namespace {
 
-// At each point of `sizes`: element self[sum of coordinates * self_steps + indices] meets
-// value[coordinates * value_steps].
-void access(const char* op, Access how, const Tensor& self, const DimVector& sizes,
-            const DimVector& self_steps, const std::vector<IndexPart>& parts, const Tensor& value,
-            const DimVector& value_steps, const Tensor& marks = {}) {
+// At each point: its element meets that of the value with the same coordinates.
+void access(const char* op, Access how, const Points& points, const Tensor& value,
+            const Tensor& marks = {}) {
+  const auto& [self, sizes, self_steps, parts] = points;
   const int64_t total = checkedNumel(sizes);
   if (total == 0) return;
   CudaDevice& device = enter(self.device());
@@ -94,7 +101,7 @@ void access(const char* op, Access how, const Tensor& self, const DimVector& siz
     coordinates +=
         fmt::format("    {{ const long long c = rest % p.w[{0}]; rest /= p.w[{0}];\n", size);
     coordinates += fmt::format("      self += c * p.w[{}]; value += c * p.w[{}];\n",
-                               add(self_steps[d]), add(value_steps[d]));
+                               add(self_steps[d]), add(value.strides()[d]));
     for (size_t k = 0; k < parts.size(); ++k) {
       const int64_t step = parts[k].index.stride(static_cast<int64_t>(d));
       if (step != 0) coordinates += fmt::format("      at{} += c * p.w[{}];\n", k, add(step));
@@ -155,35 +162,26 @@ int64_t spanOf(const Tensor& t) {
 
 // Writes value to element after element; of several for one element the last stays, as it does where
 // one thread writes all.
-void write(const char* op, const Tensor& self, const DimVector& sizes, const DimVector& self_steps,
-           const std::vector<IndexPart>& parts, const Tensor& value, const DimVector& value_steps) {
-  if (checkedNumel(sizes) == 0) return;
+void write(const char* op, const Points& points, const Tensor& value) {
+  if (checkedNumel(points.sizes) == 0) return;
+  const Tensor& self = points.self;
   const Tensor marks = Tensor::empty(DimVector{spanOf(self)}, DType::Long, self.device());
   ops::fillWith(marks, Scalar(-1));
-  access(op, Access::Mark, self, sizes, self_steps, parts, value, value_steps, marks);
-  access(op, Access::Write, self, sizes, self_steps, parts, value, value_steps, marks);
+  access(op, Access::Mark, points, value, marks);
+  access(op, Access::Write, points, value, marks);
 }
 
 // Reduces value into element after element, in the order of the points.
-void reduce(const char* op, const Tensor& self, const DimVector& sizes, const DimVector& self_steps,
-            const std::vector<IndexPart>& parts, const Tensor& value, Reduction how,
+void reduce(const char* op, const Points& points, const Tensor& value, Reduction how,
             bool include_self) {
-  if (checkedNumel(sizes) == 0) return;
-  const Tensor places = Tensor::empty(sizes, DType::Long, self.device());
-  access(op, Access::Place, self, sizes, self_steps, parts, places, DimVector(places.strides()));
-  reduceAt(op, self, places.reshape(DimVector{-1}),
-           value.expand(sizes).contiguous().reshape(DimVector{-1}), how, include_self);
+  if (checkedNumel(points.sizes) == 0) return;
+  const Tensor places = Tensor::empty(points.sizes, DType::Long, points.self.device());
+  access(op, Access::Place, points, places);
+  reduceAt(op, points.self, places.reshape(DimVector{-1}),
+           value.expand(points.sizes).contiguous().reshape(DimVector{-1}), how, include_self);
 }
 
 // ---- index and index_put ----
-
-// How a tensor is indexed by some of its dimensions: the shape of the result, and how its dimensions
-// belong to those of the tensor.
-struct Indexing {
-  DimVector sizes;
-  DimVector self_steps;
-  std::vector<IndexPart> parts;
-};
 
 Tensor positionsOf(const char* op, const Tensor& index, Device device) {
   WICK_CHECK(index.dtype() == DType::Long || index.dtype() == DType::Int,
@@ -192,7 +190,8 @@ Tensor positionsOf(const char* op, const Tensor& index, Device device) {
   return moveTo(index, device).to(DType::Long);
 }
 
-Indexing plan(const char* op, const Tensor& self, const std::vector<Tensor>& given) {
+// The points of the result where a tensor is indexed by some of its dimensions.
+Points plan(const char* op, const Tensor& self, const std::vector<Tensor>& given) {
   static const OperatorHandle kNonzero{"aten::nonzero", ""};
   WICK_CHECK(self.device().isCuda(),
              "indices should be either on cpu or on the same device as the indexed tensor ({})",
@@ -234,7 +233,7 @@ Indexing plan(const char* op, const Tensor& self, const std::vector<Tensor>& giv
   bool neighbours = true;
   for (size_t d = first; d <= last; ++d) neighbours = neighbours && indices[d].defined();
   const size_t before = neighbours ? first : 0;
-  Indexing plan;
+  Points plan{self, {}, {}, {}};
   size_t kept = 0;
   const auto addIndexed = [&] {
     for (const int64_t s : shape) {
@@ -267,10 +266,9 @@ Indexing plan(const char* op, const Tensor& self, const std::vector<Tensor>& giv
 }
 
 Tensor index(const Tensor& self, const std::vector<Tensor>& indices) {
-  const Indexing p = plan("index", self, indices);
-  const Tensor out = Tensor::empty(p.sizes, self.dtype(), self.device());
-  access("index", Access::Read, self, p.sizes, p.self_steps, p.parts, out,
-         DimVector(out.strides()));
+  const Points points = plan("index", self, indices);
+  const Tensor out = Tensor::empty(points.sizes, self.dtype(), self.device());
+  access("index", Access::Read, points, out);
   return out;
 }
 
@@ -280,12 +278,12 @@ void putInto(const char* op, const Tensor& self, const std::vector<Tensor>& indi
              "Index put requires the source and destination dtypes match, got {} for the "
              "destination and {} for the source.",
              toString(self.dtype()), toString(values.dtype()));
-  const Indexing p = plan(op, self, indices);
-  const Tensor spread = moveTo(values, self.device()).expand(p.sizes);
+  const Points points = plan(op, self, indices);
+  const Tensor spread = moveTo(values, self.device()).expand(points.sizes);
   if (accumulate) {
-    reduce(op, self, p.sizes, p.self_steps, p.parts, spread, Reduction::Sum, true);
+    reduce(op, points, spread, Reduction::Sum, true);
   } else {
-    write(op, self, p.sizes, p.self_steps, p.parts, spread, DimVector(spread.strides()));
+    write(op, points, spread);
   }
 }
 Tensor indexPut(const Tensor& self, const std::vector<Tensor>& indices, const Tensor& values,
@@ -306,11 +304,10 @@ Tensor indexPutImpl(const Tensor& self, const std::vector<Tensor>& indices, cons
 
 // ---- along one dimension ----
 
-// How a tensor is reached with an index in one dimension, of the shape of what is read or written.
+// With an index in one dimension: its points, and what is read or written there.
 struct Reach {
-  Tensor self, value;
-  DimVector sizes, steps;
-  std::vector<IndexPart> parts;
+  Points points;
+  Tensor value;
 };
 Reach along(const char* op, const Tensor& self, int64_t dim, const Tensor& index,
             const Tensor& value) {
@@ -332,22 +329,21 @@ Reach along(const char* op, const Tensor& self, int64_t dim, const Tensor& index
   }
   DimVector steps(t.strides());
   steps[static_cast<size_t>(dim)] = 0;
-  return {t,
-          v,
-          DimVector(at.sizes()),
-          steps,
-          {{positionsOf(op, at, t.device()), t.size(dim), t.stride(dim)}}};
+  return {{t,
+           DimVector(at.sizes()),
+           steps,
+           {{positionsOf(op, at, t.device()), t.size(dim), t.stride(dim)}}},
+          v};
 }
 void readAlong(const char* op, const Tensor& self, int64_t dim, const Tensor& index,
                const Tensor& out) {
   const Reach r = along(op, self, dim, index, out);
-  access(op, Access::Read, r.self, r.sizes, r.steps, r.parts, r.value,
-         DimVector(r.value.strides()));
+  access(op, Access::Read, r.points, r.value);
 }
 void writeAlong(const char* op, const Tensor& self, int64_t dim, const Tensor& index,
                 const Tensor& value) {
   const Reach r = along(op, self, dim, index, value);
-  write(op, r.self, r.sizes, r.steps, r.parts, r.value, DimVector(r.value.strides()));
+  write(op, r.points, r.value);
 }
 void reduceAlong(const char* op, const Tensor& self, int64_t dim, const Tensor& index,
                  const Tensor& value, Reduction how, bool include_self = true) {
@@ -355,8 +351,8 @@ void reduceAlong(const char* op, const Tensor& self, int64_t dim, const Tensor& 
              self.describe(), value.describe());
   const Reach r = along(op, self, dim, index, value);
   // The value may be larger than the index.
-  const Tensor used = r.value.asStrided(r.sizes, r.value.strides(), r.value.offset());
-  reduce(op, r.self, r.sizes, r.steps, r.parts, used, how, include_self);
+  const Tensor used = r.value.asStrided(r.points.sizes, r.value.strides(), r.value.offset());
+  reduce(op, r.points, used, how, include_self);
 }
 
 Tensor gather(const Tensor& self, int64_t dim, const Tensor& index, bool) {
@@ -424,54 +420,43 @@ Tensor indexSelect(const Tensor& self, int64_t dim, const Tensor& index) {
   dim = wrapDim(dim, self.dim());
   return gather(self, dim, spreadIndex(self, dim, index), false);
 }
-// Of a tensor without dimensions: what is computed of one dimension.
-template <class F>
-Tensor withADimension(const Tensor& self, F&& compute) {
-  return compute(self.unsqueeze(0)).reshape(DimVector{});
-}
 Tensor asRow(const Tensor& t) {
   return t.reshape(DimVector{-1});
 }
+// compute(self, dim, index, source) with the index spread over the other dimensions; of a tensor without
+// dimensions what is computed of one dimension.
+template <class F>
+Tensor alongIndex(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
+                  F&& compute) {
+  if (self.dim() == 0) {
+    return alongIndex(self.unsqueeze(0), dim, asRow(index), asRow(source), compute)
+        .reshape(DimVector{});
+  }
+  dim = wrapDim(dim, self.dim());
+  return compute(self, dim, spreadIndex(self, dim, index), source);
+}
 Tensor indexAdd(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source,
                 const Scalar& alpha) {
-  if (self.dim() == 0) {
-    return withADimension(self, [&](const Tensor& t) {
-      return indexAdd(t, dim, asRow(index), asRow(source), alpha);
-    });
-  }
-  dim = wrapDim(dim, self.dim());
   const bool plain = !alpha.isComplex() && alpha.toDouble() == 1;
-  return scatterAdd(self, dim, spreadIndex(self, dim, index),
-                    plain ? source : ops::mulScalar(source, alpha).to(source.dtype()));
+  const Tensor added = plain ? source : ops::mulScalar(source, alpha).to(source.dtype());
+  return alongIndex(self, dim, index, added, scatterAdd);
 }
 Tensor indexCopy(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& source) {
-  if (self.dim() == 0) {
-    return withADimension(
-        self, [&](const Tensor& t) { return indexCopy(t, dim, asRow(index), asRow(source)); });
-  }
-  dim = wrapDim(dim, self.dim());
-  return scatterSource(self, dim, spreadIndex(self, dim, index), source);
-}
-Tensor indexFill(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
-  if (self.dim() == 0) {
-    return withADimension(self,
-                          [&](const Tensor& t) { return indexFill(t, dim, asRow(index), value); });
-  }
-  dim = wrapDim(dim, self.dim());
-  return scatterValue(self, dim, spreadIndex(self, dim, index), value);
+  return alongIndex(self, dim, index, source, scatterSource);
 }
 Tensor indexFillTensor(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& value) {
   WICK_CHECK(value.dim() == 0,
              "index_fill_ only supports a 0-dimensional value tensor, but got tensor with {} "
              "dimension(s).",
              value.dim());
-  if (self.dim() == 0) {
-    return withADimension(
-        self, [&](const Tensor& t) { return indexFillTensor(t, dim, asRow(index), value); });
-  }
-  dim = wrapDim(dim, self.dim());
-  const Tensor spread = spreadIndex(self, dim, index);
-  return scatterSource(self, dim, spread, moveTo(value, self.device()).expand(spread.sizes()));
+  return alongIndex(self, dim, index, moveTo(value, self.device()),
+                    [](const Tensor& t, int64_t d, const Tensor& at, const Tensor& from) {
+                      return scatterSource(t, d, at, from.expand(at.sizes()));
+                    });
+}
+Tensor indexFill(const Tensor& self, int64_t dim, const Tensor& index, const Scalar& value) {
+  const Tensor number = Tensor::empty({}, self.dtype(), self.device());
+  return indexFillTensor(self, dim, index, ops::fillWith(number, value));
 }
 Tensor scatterReduce(const Tensor& self, int64_t dim, const Tensor& index, const Tensor& src,
                      const std::string& reduce, bool include_self) {
@@ -497,13 +482,10 @@ Tensor indexReduce(const Tensor& self, int64_t dim, const Tensor& index, const T
   WICK_CHECK(reduce == "prod" || reduce == "mean" || reduce == "amax" || reduce == "amin",
              "index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got {}.",
              reduce);
-  if (self.dim() == 0) {
-    return withADimension(self, [&](const Tensor& t) {
-      return indexReduce(t, dim, asRow(index), asRow(source), reduce, include_self);
-    });
-  }
-  dim = wrapDim(dim, self.dim());
-  return scatterReduce(self, dim, spreadIndex(self, dim, index), source, reduce, include_self);
+  return alongIndex(self, dim, index, source,
+                    [&](const Tensor& t, int64_t d, const Tensor& at, const Tensor& from) {
+                      return scatterReduce(t, d, at, from, reduce, include_self);
+                    });
 }
 Tensor take(const Tensor& self, const Tensor& index) {
   const Tensor flat = self.contiguous().view(DimVector{-1});
@@ -533,11 +515,10 @@ Tensor nonzero(const Tensor& self) {
   const int64_t found = counts.select(0, n - 1).item<int64_t>();
   const Tensor out = Tensor::empty(DimVector{found, dims}, DType::Long, self.device());
   if (out.numel() == 0) return out;
-  CudaDevice& device = enter(self.device());
   std::vector<int64_t> words = {wordOf(mask), wordOf(counts), wordOf(out), n};
   for (const int64_t size : mask.sizes()) words.push_back(size);
-  launchText(device, fmt::format(fmt::runtime(kPlaces), fmt::arg("dims", dims)), "places",
-             gridFor(n, device), words);
+  launchPoints(self.device(), fmt::format(fmt::runtime(kPlaces), fmt::arg("dims", dims)), "places",
+               n, words);
   return out;
 }
 Tensor maskedSelect(const Tensor& self, const Tensor& mask) {

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "codegen/cuda/scalar_text.h"
+#include "runtime/cuda/number_text.h"
 
 namespace wick::cuda {
 
@@ -49,13 +49,12 @@ extern "C" __global__ void __launch_bounds__(256) weighted_rows(const __grid_con
 }  // namespace
 
 TextKernel integerProductKernel(const Tensor& a, const Tensor& b, const Tensor& out) {
-  return {
-      fmt::format(fmt::runtime(kIntegerProduct), fmt::arg("type", codegen::cudaType(a.dtype()))),
-      "integer_product",
-      out.numel(),
-      {{a}, {b}, {out, true}},
-      {out.size(0), a.size(1), b.size(2), a.size(2), a.size(0) == 1 ? 0 : a.stride(0), a.stride(1),
-       a.stride(2), b.size(0) == 1 ? 0 : b.stride(0), b.stride(1), b.stride(2)}};
+  return {textOf(kIntegerProduct, a.dtype()),
+          "integer_product",
+          out.numel(),
+          {{a}, {b}, {out, true}},
+          {out.size(0), a.size(1), b.size(2), a.size(2), a.size(0) == 1 ? 0 : a.stride(0),
+           a.stride(1), a.stride(2), b.size(0) == 1 ? 0 : b.stride(0), b.stride(1), b.stride(2)}};
 }
 
 TextKernel weightedRowsKernel(const Tensor& x, const Tensor& out, int64_t source_rows,
@@ -70,15 +69,13 @@ TextKernel weightedRowsKernel(const Tensor& x, const Tensor& out, int64_t source
   const Tensor start = table(tensorOf(rows.start)), place = table(tensorOf(rows.place));
   const Tensor weight = table(tensorOf(rows.weight).to(copies ? DType::Double : type));
   return {
-      fmt::format(
-          fmt::runtime(kWeightedRows), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-          fmt::arg("type", codegen::cudaType(type)),
-          fmt::arg("sum", copies
-                              ? "const T sum = x[p.place[e] * p.inner];"
-                              : "T sum = e < end ? x[p.place[e] * p.inner] * p.weight[e] : (T)0;\n"
-                                "    for (++e; e < end; ++e) {\n"
-                                "      sum = sum + x[p.place[e] * p.inner] * p.weight[e];\n"
-                                "    }")),
+      textOf(kWeightedRows, type,
+             fmt::arg("sum",
+                      copies ? "const T sum = x[p.place[e] * p.inner];"
+                             : "T sum = e < end ? x[p.place[e] * p.inner] * p.weight[e] : (T)0;\n"
+                               "    for (++e; e < end; ++e) {\n"
+                               "      sum = sum + x[p.place[e] * p.inner] * p.weight[e];\n"
+                               "    }")),
       "weighted_rows",
       parts * out.numel(),
       {{x}, {out, true}, {start}, {place}, {weight}},

@@ -22,7 +22,7 @@ using namespace linalg;
 using Pair = std::tuple<Tensor, Tensor>;
 using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
-constexpr const char* kNumbers = R"(
+constexpr const char* kNumbers = R"({numbers}
 typedef {type} T;
 typedef {real} R;
 #define HERMITIAN {hermitian}
@@ -240,10 +240,8 @@ extern "C" __global__ void __launch_bounds__(256) solve(const __grid_constant__ 
 std::string textFor(const char* op, DType type, bool hermitian, const char* kernels) {
   WICK_CHECK(type == DType::Float || type == DType::Double || isComplex(type),
              "\"{}\" not implemented for '{}'", op, scalarTypeName(type));
-  return std::string(kNumberText) +
-         fmt::format(fmt::runtime(kNumbers), fmt::arg("type", numberType(type)),
-                     fmt::arg("real", codegen::cudaType(toRealType(type))),
-                     fmt::arg("hermitian", hermitian ? "true" : "false")) +
+  return textOf(kNumbers, type, fmt::arg("real", codegen::cudaType(toRealType(type))),
+                fmt::arg("hermitian", hermitian ? "true" : "false")) +
          kernels;
 }
 
@@ -259,10 +257,9 @@ Triple ldlFactorEx(const Tensor& a, bool hermitian, bool check_errors) {
   if (a.numel() > 0) {
     const int64_t count = info.numel();
     const Tensor scratch = Tensor::empty(DimVector{count, 2, n}, a.dtype(), a.device());
-    CudaDevice& device = enter(a.device());
-    launchText(device, textFor(op, a.dtype(), hermitian && isComplex(a.dtype()), kFactor), "factor",
-               gridFor(count * kTextBlock, device),
-               {wordOf(ld), wordOf(pivots), wordOf(info), wordOf(scratch), count, n});
+    launchPoints(a.device(), textFor(op, a.dtype(), hermitian && isComplex(a.dtype()), kFactor),
+                 "factor", count * kTextBlock,
+                 {wordOf(ld), wordOf(pivots), wordOf(info), wordOf(scratch), count, n});
   }
   if (check_errors) checkInfo(op, info, Failure::SingularFactor);
   return {ld, pivots, info};
@@ -286,13 +283,10 @@ Tensor ldlSolve(const Tensor& ld_in, const Tensor& pivots_in, const Tensor& b, b
   const Tensor pivots = pivots_in.expand(withSizes(batch, {n})).contiguous();
   const Tensor x = columnMajor(b.expand(withSizes(batch, {n, r})));
   if (x.numel() == 0) return x;
-  CudaDevice& device = enter(x.device());
   const int64_t total = x.numel() / n;
-  launchText(device, textFor(op, b.dtype(), hermitian && isComplex(b.dtype()), kSolve), "solve",
-             gridFor(total, device),
-             {wordOf(ld), wordOf(pivots), wordOf(x), total, n, r,
-              static_cast<int64_t>(device.flagAddress()),
-              device.complaint(fmt::format("{}: a pivot is out of range", op))});
+  launchPoints(x.device(), textFor(op, b.dtype(), hermitian && isComplex(b.dtype()), kSolve),
+               "solve", total, {wordOf(ld), wordOf(pivots), wordOf(x), total, n, r},
+               fmt::format("{}: a pivot is out of range", op));
   return x;
 }
 

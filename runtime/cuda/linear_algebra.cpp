@@ -3,7 +3,6 @@
 // column, so that results do not depend on how threads meet.
 #include <fmt/format.h>
 
-#include "codegen/cuda/scalar_text.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
@@ -24,7 +23,7 @@ using Pair = std::tuple<Tensor, Tensor>;
 using Triple = std::tuple<Tensor, Tensor, Tensor>;
 
 // Words: a, x, total columns, columns of a matrix, rows.
-constexpr const char* kTriangularText = R"({preamble}
+constexpr const char* kTriangularText = R"({preamble}{numbers}
 typedef {type} T;
 struct Words {{ const T* a; T* x; long long total, columns, n; }};
 extern "C" __global__ void __launch_bounds__(256) triangular(const __grid_constant__ Words p) {{
@@ -43,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(256) triangular(const __grid_consta
 
 // Words: a, tau, c, total columns, columns of a matrix, rows, elements of a matrix of reflectors, how
 // many reflectors.
-constexpr const char* kReflectText = R"({preamble}
+constexpr const char* kReflectText = R"({preamble}{numbers}
 typedef {type} T;
 struct Words {{ const T* a; const T* tau; T* c; long long total, columns, m, each, k; }};
 extern "C" __global__ void __launch_bounds__(256) reflect(const __grid_constant__ Words p) {{
@@ -67,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(256) reflect(const __grid_constant_
 
 // The rows of each matrix exchanged as pivots say, one thread a column. Words: pivots (int32), x, total
 // columns, columns of a matrix, rows, pivots of a matrix.
-constexpr const char* kExchangeText = R"({preamble}
+constexpr const char* kExchangeText = R"({preamble}{numbers}
 typedef {type} T;
 struct Words {{ const int* pivots; T* x; long long total, columns, n, k; }};
 extern "C" __global__ void __launch_bounds__(256) exchange(const __grid_constant__ Words p) {{
@@ -85,9 +84,6 @@ extern "C" __global__ void __launch_bounds__(256) exchange(const __grid_constant
 }}
 )";
 
-std::string preambleText() {
-  return codegen::cudaPreamble(Expression()) + kNumberText;
-}
 Tensor emptyLike(const Tensor& a, DimVector sizes, DType dtype) {
   std::swap(sizes[sizes.size() - 1], sizes[sizes.size() - 2]);
   return Tensor::empty(sizes, dtype, a.device()).transpose(-2, -1);
@@ -107,15 +103,12 @@ Tensor identityLike(const Tensor& a, const DimVector& sizes) {
 // a x = b for column-major x, in place.
 void solveInPlace(const Tensor& a, const Tensor& x, bool upper, bool unit) {
   if (x.numel() == 0) return;
-  CudaDevice& device = enter(x.device());
   const int64_t n = x.size(-2);
-  const std::string text = fmt::format(
-      fmt::runtime(kTriangularText), fmt::arg("preamble", preambleText()),
-      fmt::arg("type", numberType(x.dtype())), fmt::arg("upper", upper ? "true" : "false"),
-      fmt::arg("unit", unit ? "true" : "false"));
+  const std::string text =
+      textOf(kTriangularText, x.dtype(), fmt::arg("upper", upper ? "true" : "false"),
+             fmt::arg("unit", unit ? "true" : "false"));
   const int64_t total = x.numel() / n;
-  launchText(device, text, "triangular", gridFor(total, device),
-             {wordOf(a), wordOf(x), total, x.size(-1), n});
+  launchPoints(x.device(), text, "triangular", total, {wordOf(a), wordOf(x), total, x.size(-1), n});
 }
 // Reads one triangle of a; `how` is 'N', or 'T' or 'C' for its transpose or adjoint.
 Tensor solveTriangle(const Tensor& a, const Tensor& b, bool upper, bool unit, char how) {
@@ -168,13 +161,11 @@ Triple luWithInfo(const Tensor& a, bool pivot, bool) {
 
 void exchangeRows(const Tensor& pivots, const Tensor& x, bool backwards) {
   if (x.numel() == 0) return;
-  CudaDevice& device = enter(x.device());
-  const std::string text = fmt::format(
-      fmt::runtime(kExchangeText), fmt::arg("preamble", preambleText()),
-      fmt::arg("type", numberType(x.dtype())), fmt::arg("backwards", backwards ? "true" : "false"));
+  const std::string text =
+      textOf(kExchangeText, x.dtype(), fmt::arg("backwards", backwards ? "true" : "false"));
   const int64_t total = x.numel() / x.size(-2);
-  launchText(device, text, "exchange", gridFor(total, device),
-             {wordOf(pivots), wordOf(x), total, x.size(-1), x.size(-2), pivots.size(-1)});
+  launchPoints(x.device(), text, "exchange", total,
+               {wordOf(pivots), wordOf(x), total, x.size(-1), x.size(-2), pivots.size(-1)});
 }
 Tensor luSolve(const Tensor& lu_in, const Tensor& pivots_in, const Tensor& b, bool left,
                bool adjoint_) {
@@ -277,13 +268,11 @@ Pair geqrf(const Tensor& a) {
 void reflect(const Tensor& a_in, const Tensor& tau_in, const Tensor& c, bool adjoint_) {
   if (c.numel() == 0) return;
   const Tensor a = columnMajor(a_in), tau = tau_in.contiguous();
-  CudaDevice& device = enter(c.device());
-  const std::string text = fmt::format(
-      fmt::runtime(kReflectText), fmt::arg("preamble", preambleText()),
-      fmt::arg("type", numberType(c.dtype())), fmt::arg("adjoint", adjoint_ ? "true" : "false"));
+  const std::string text =
+      textOf(kReflectText, c.dtype(), fmt::arg("adjoint", adjoint_ ? "true" : "false"));
   const int64_t m = c.size(-2), total = c.numel() / m;
-  launchText(
-      device, text, "reflect", gridFor(total, device),
+  launchPoints(
+      c.device(), text, "reflect", total,
       {wordOf(a), wordOf(tau), wordOf(c), total, c.size(-1), m, m * a.size(-1), tau.size(-1)});
 }
 Tensor householderProduct(const Tensor& a, const Tensor& tau) {

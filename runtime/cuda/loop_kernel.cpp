@@ -231,19 +231,20 @@ void CompileFailures::note(const std::string& error) {
 LoopKernel::LoopKernel(std::string name, const loop::Kernel& kernel)
     : name_(symbolOf(name)), kernel_(kernel) {}
 
-Function LoopKernel::functionFor(CudaDevice& device, const CudaLayout& layout) {
+LoopKernel::Found LoopKernel::functionFor(CudaDevice& device, const CudaLayout& layout) {
   std::lock_guard lock(mutex_);
+  const Place place{driverGeneration(), device.index()};
   for (const Compiled& c : compiled_) {
-    if (c.device == device.index() && c.layout == layout) {
-      if (c.function) return c.function;
+    if (c.place == place && c.layout == layout) {
+      if (c.found.function) return c.found;
       CompileFailures::note(c.error);
       throw loop::Unsupported(c.error);
     }
   }
-  Function function = nullptr;
+  Found found;
   std::string error;
   try {
-    function = functionOf(device, codegen::cudaKernelText(name_, kernel_, layout), name_);
+    found.function = functionOf(device, codegen::cudaKernelText(name_, kernel_, layout), name_);
   } catch (const codegen::NoCudaText& e) {
     error = e.what();
   } catch (const RuntimeError& e) {
@@ -252,8 +253,12 @@ Function LoopKernel::functionFor(CudaDevice& device, const CudaLayout& layout) {
     // Without a compiler nothing can be computed, and whoever asked should hear why.
     if (!hasCompiler()) throw;
   }
-  compiled_.push_back({layout, device.index(), function, error});
-  if (function) return function;
+  if (found.function && !kernel_.checks.empty()) {
+    found.complaint =
+        device.complaint(fmt::format("{}: an index is out of bounds", name_.substr(5)));
+  }
+  compiled_.push_back({layout, place, found, error});
+  if (found.function) return found;
   CompileFailures::note(error);
   throw loop::Unsupported(error);
 }
@@ -305,17 +310,15 @@ LoopKernel::Ready LoopKernel::prepare(CudaDevice& device, const Walk& walk,
   std::optional<LaunchShape> shape =
       shapeOf(kernel_, walk, touches, numbers, device.facts().multiprocessors);
   if (!shape) return ready;
-  ready.function = functionFor(device, shape->layout);
+  const Found found = functionFor(device, shape->layout);
+  ready.function = found.function;
   ready.grid = shape->grid;
   ready.block = shape->block;
   ready.words = std::move(shape->words);
   if (!kernel_.checks.empty()) {
     const CudaWords words(kernel_, shape->layout);
-    if (complaint_ == 0) {
-      complaint_ = device.complaint(fmt::format("{}: an index is out of bounds", name_.substr(5)));
-    }
     ready.words[words.flag] = static_cast<int64_t>(device.flagAddress());
-    ready.words[words.flag + 1] = complaint_;
+    ready.words[words.flag + 1] = found.complaint;
   }
   // Where checks decide what is read, the walk does not tell.
   if (JointLaunches::current() && kernel_.checks.empty()) {

@@ -65,19 +65,23 @@ class LoopKernel : public GroupBackend::Code {
   const loop::Kernel& kernel() const { return kernel_; }
 
  private:
+  struct Found {
+    Function function = nullptr;
+    int64_t complaint = 0;  // the device's number for what checks find
+  };
+  using Place = std::pair<uint64_t, int>;  // the driver's generation, the device
   struct Compiled {
     codegen::CudaLayout layout;
-    int device;
-    Function function;
+    Place place;
+    Found found;
     std::string error;  // where there is no function
   };
-  Function functionFor(CudaDevice& device, const codegen::CudaLayout& layout);
+  Found functionFor(CudaDevice& device, const codegen::CudaLayout& layout);
 
   const std::string name_;
   const loop::Kernel& kernel_;
   std::mutex mutex_;
   std::vector<Compiled> compiled_;
-  int64_t complaint_ = 0;
 };
 
 // While it lives, what was said of the calling thread's kernels that cannot be compiled: the first.

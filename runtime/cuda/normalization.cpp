@@ -5,12 +5,12 @@
 // computed by other operators.
 #include <fmt/format.h>
 
-#include "codegen/cuda/scalar_text.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/batch_norm.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -105,12 +105,10 @@ Sums sumsOf(const Tensor& g, const Tensor& x, const Planes& planes, const Tensor
   const DimVector sizes{planes.samples, planes.channels};
   const Sums sums{Tensor::empty(sizes, x.dtype(), x.device()),
                   Tensor::empty(sizes, x.dtype(), x.device())};
-  CudaDevice& device = enter(x.device());
-  const std::string text =
-      fmt::format(fmt::runtime(kSums), fmt::arg("type", codegen::cudaType(x.dtype())));
-  launchText(device, text, "plane_sums", gridFor(planes.count() * kTextBlock, device),
-             {wordOf(g), wordOf(x), wordOf(mean), wordOf(sums.grads), wordOf(sums.products),
-              planes.count(), planes.pixels});
+  const std::string text = textOf(kSums, x.dtype());
+  launchPoints(x.device(), text, "plane_sums", planes.count() * kTextBlock,
+               {wordOf(g), wordOf(x), wordOf(mean), wordOf(sums.grads), wordOf(sums.products),
+                planes.count(), planes.pixels});
   return sums;
 }
 
@@ -120,14 +118,12 @@ struct Line {
 };
 Tensor along(const Tensor& g, const Tensor& x, const Planes& planes, const Line& line) {
   Tensor out = Tensor::empty(x.sizes(), x.dtype(), x.device());
-  CudaDevice& device = enter(x.device());
   const std::string text =
-      fmt::format(fmt::runtime(kLines), fmt::arg("type", codegen::cudaType(x.dtype())),
-                  fmt::arg("value", g.defined() ? "p.g[i] * p.scale[plane] + line" : "line"));
-  const auto word = [](const Tensor& t) { return t.defined() ? wordOf(t) : 0; };
-  launchText(device, text, "plane_lines", gridFor(out.numel(), device),
-             {word(g), wordOf(x), wordOf(out), word(line.scale), wordOf(line.slope),
-              wordOf(line.mean), wordOf(line.shift), out.numel(), planes.pixels});
+      textOf(kLines, x.dtype(),
+             fmt::arg("value", g.defined() ? "p.g[i] * p.scale[plane] + line" : "line"));
+  launchPoints(x.device(), text, "plane_lines", out.numel(),
+               {wordOf(g), wordOf(x), wordOf(out), wordOf(line.scale), wordOf(line.slope),
+                wordOf(line.mean), wordOf(line.shift), out.numel(), planes.pixels});
   return out;
 }
 

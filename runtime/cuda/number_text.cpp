@@ -6,7 +6,9 @@
 
 namespace wick::cuda {
 
-const char* const kNumberText = R"(
+namespace {
+
+constexpr const char* kNumbers = R"(
 template <class R> struct wickComplex {
   R re, im;
   wickComplex() = default;
@@ -31,9 +33,27 @@ __device__ __forceinline__ float wickConj(float a) { return a; }
 __device__ __forceinline__ double wickConj(double a) { return a; }
 )";
 
+}  // namespace
+
 std::string numberType(DType type) {
   if (!isComplex(type)) return codegen::cudaType(type);
   return fmt::format("wickComplex<{}>", codegen::cudaType(toRealType(type)));
+}
+
+std::string narrowedText(const std::string& value, DType type) {
+  return codegen::cudaConvert(value, wideOf(type), type);
+}
+
+// What few texts need is not made for the others.
+ElementWords::ElementWords(std::string_view text, DType dtype)
+    : load(codegen::cudaConvert("e", dtype, wideOf(dtype))) {
+  static const std::string& plain = *new std::string(codegen::cudaPreamble(Expression()));
+  if (text.starts_with("{preamble}")) preamble = plain;
+  const bool any_number = text.find("{numbers}") != text.npos;
+  if (any_number) numbers = kNumbers;
+  const auto name = any_number ? numberType : codegen::cudaType;
+  type = name(dtype);
+  wide = name(wideOf(dtype));
 }
 
 }  // namespace wick::cuda

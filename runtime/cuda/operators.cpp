@@ -6,6 +6,8 @@
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/batch_norm.h"
+#include "runtime/cuda/complex_parts.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -206,7 +208,7 @@ Normalized normalizeChannels(const Tensor& x, const Tensor& weight, const Tensor
   if (training) {
     statistics = channelStatistics(x, eps, {mean, variance, momentum});
   } else {
-    const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
+    const DType wide = wideOf(x.dtype());
     statistics = {mean, kRsqrt(ops::addScalar(variance.to(wide), Scalar(eps)))};
   }
   return {normalizedChannels(x, statistics, weight, bias), statistics};
@@ -273,33 +275,20 @@ Triple nativeLayerNorm(const Tensor& x, const DimVector& shape, const Tensor& we
   const auto n = static_cast<int64_t>(shape.size());
   DimVector dims;
   for (int64_t d = x.dim() - n; d < x.dim(); ++d) dims.push_back(d);
-  const Tensor wide = x.to(isReducedFloat(x.dtype()) ? DType::Float : x.dtype());
+  const Tensor wide = x.to(wideOf(x.dtype()));
   const Tensor mean = kMean(wide, dims, true);
   return {out, mean, kRsqrt(ops::addScalar(kVar(wide, dims, int64_t{0}, true), Scalar(eps)))};
 }
 
 // ---- complex numbers, in two parts ----
 
-struct Parts {
-  Tensor real, imaginary;  // views; the second is undefined for real numbers
-};
-Parts partsOf(const Tensor& t) {
-  if (!isComplex(t.dtype())) return {t, {}};
-  DimVector strides;
-  for (const int64_t stride : t.strides()) strides.push_back(2 * stride);
-  const auto part = [&](int64_t i) {
-    return Tensor::fromStorage(t.storage(), toRealType(t.dtype()), t.sizes(), strides,
-                               2 * t.offset() + i);
-  };
-  return {part(0), part(1)};
-}
 Tensor joined(const Tensor& real, const Tensor& imaginary) {
   const DimVector sizes = broadcastShapes(real.sizes(), imaginary.sizes());
   const Tensor out = Tensor::empty(
       sizes, toComplexType(promoteTypes(real.dtype(), imaginary.dtype())), real.device());
-  const Parts parts = partsOf(out);
-  parts.real.copyFrom(real);
-  parts.imaginary.copyFrom(imaginary);
+  const Tensor parts = asParts(out);
+  parts.select(-1, 0).copyFrom(real);
+  parts.select(-1, 1).copyFrom(imaginary);
   return out;
 }
 Tensor complexOf(const Tensor& real, const Tensor& imaginary) {
@@ -311,8 +300,8 @@ Tensor complexOf(const Tensor& real, const Tensor& imaginary) {
 }
 Tensor conjComplex(const Tensor& t) {
   if (!isComplex(t.dtype())) return t;
-  const Parts p = partsOf(t);
-  return joined(p.real, ops::neg(p.imaginary));
+  const Tensor parts = asParts(t);
+  return joined(parts.select(-1, 0), ops::neg(parts.select(-1, 1)));
 }
 const DeviceKernel kKernels[] = {
     {"aten::reflection_pad1d", WICK_KERNEL(reflectionPad)},

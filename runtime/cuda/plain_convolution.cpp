@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/cuda/scalar_text.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 
 namespace wick::cuda {
@@ -81,10 +81,8 @@ Tensor convolveIntegers(const char*, const Tensor& given_input, const Tensor& gi
   add(1, of(params.stride));
   add(0, of(params.padding));
   add(1, of(params.dilation));
-  CudaDevice& device = enter(input.device());
-  const std::string text =
-      fmt::format(fmt::runtime(kText), fmt::arg("type", codegen::cudaType(input.dtype())));
-  launchText(device, text, "convolution", gridFor(out.numel(), device), words);
+  const std::string text = textOf(kText, input.dtype());
+  launchPoints(input.device(), text, "convolution", out.numel(), words);
   return out;
 }
 

@@ -4,9 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <map>
-#include <mutex>
-#include <numeric>
 
 #include "codegen/cuda/scalar_text.h"
 #include "codegen/loop/lowering.h"
@@ -15,7 +12,8 @@
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
-#include "runtime/cuda/loop_kernel.h"
+#include "runtime/cuda/elementwise_kernel.h"
+#include "runtime/cuda/made_once.h"
 #include "runtime/cuda/tables.h"
 
 namespace wick::cuda {
@@ -31,15 +29,10 @@ struct Form {
   friend auto operator<=>(const Form&, const Form&) = default;
 };
 
-struct PointwiseKernel {
-  loop::Kernel kernel;
-  std::unique_ptr<LoopKernel> code;
-};
-
 class Builder {
  public:
-  Builder(const ScalarDefinition& definition, const Form& form, loop::Kernel& kernel)
-      : definition_(definition), form_(form), kernel_(kernel) {}
+  Builder(const ScalarDefinition& definition, const Form& form, ElementwiseKernel& made)
+      : definition_(definition), form_(form), made_(made) {}
 
   void build() {
     kernel_.expression = Expression(FunctionForm::Called);
@@ -60,8 +53,9 @@ class Builder {
       value.re = definition_.record(builder, plain.data());
     }
     if (!value.re.valid() || isComplex(form_.result) != value.im.valid()) throw NotOnDevice();
-    store(value.re);
-    if (value.im.valid()) store(value.im);
+    const DType stored = toRealType(form_.result);
+    made_.store(value.re, stored);
+    if (value.im.valid()) made_.store(value.im, stored);
   }
 
  private:
@@ -70,14 +64,6 @@ class Builder {
   DType computed() const { return wide_ ? DType::Double : part(); }
 
   ScalarExpr convert(ScalarExpr e, DType to) { return kernel_.expression.convert(e, to); }
-  ScalarExpr load(DType dtype) {
-    loop::Access access{static_cast<uint32_t>(kernel_.accesses.size()), dtype, {}};
-    access.dims.fill(-1);
-    for (int d = 0; d < form_.rank; ++d)
-      access.dims[static_cast<size_t>(d)] = static_cast<int8_t>(d);
-    kernel_.accesses.push_back(access);
-    return kernel_.leaf({loop::Leaf::Kind::Load, access.argument, dtype});
-  }
   ScalarExpr number(DType dtype) {
     const auto i = static_cast<uint32_t>(kernel_.numbers.size());
     kernel_.numbers.push_back({i, dtype});
@@ -100,8 +86,8 @@ class Builder {
       return {re, convert(number(part()), computed())};
     }
     const DType real = toRealType(*dtype);
-    const ScalarExpr re = load(real);
-    const ScalarExpr im = isComplex(*dtype) ? load(real) : ScalarExpr();
+    const ScalarExpr re = made_.load(real);
+    const ScalarExpr im = isComplex(*dtype) ? made_.load(real) : ScalarExpr();
     if (mask) {
       const ScalarExpr any = convert(re, DType::Bool);
       if (!im.valid()) return {any, {}};
@@ -116,51 +102,29 @@ class Builder {
                                 : has_parts ? kernel_.expression.constant(0, computed())
                                             : ScalarExpr()};
   }
-  void store(ScalarExpr value) {
-    const DType dtype = toRealType(form_.result);
-    loop::Access access{static_cast<uint32_t>(kernel_.stores.size()), dtype, {}};
-    access.dims.fill(-1);
-    for (int d = 0; d < form_.rank; ++d)
-      access.dims[static_cast<size_t>(d)] = static_cast<int8_t>(d);
-    kernel_.accesses.push_back(access);
-    kernel_.stores.push_back(
-        {convert(value, dtype), static_cast<uint32_t>(kernel_.accesses.size() - 1), false});
-  }
-
   const ScalarDefinition& definition_;
   const Form& form_;
-  loop::Kernel& kernel_;
+  ElementwiseKernel& made_;
+  loop::Kernel& kernel_ = made_.kernel;
   bool wide_ = false;
 };
 
-PointwiseKernel& kernelFor(const ScalarDefinition& definition, const Form& form) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& known =
-      *new std::map<std::pair<const ScalarDefinition*, Form>, std::unique_ptr<PointwiseKernel>>;
-  std::lock_guard lock(mutex);
-  std::unique_ptr<PointwiseKernel>& slot = known[{&definition, form}];
-  if (slot) return *slot;
-  auto made = std::make_unique<PointwiseKernel>();
-  Builder(definition, form, made->kernel).build();
-  made->code = std::make_unique<LoopKernel>(definition.name, made->kernel);
-  slot = std::move(made);
-  return *slot;
+ElementwiseKernel& kernelFor(const ScalarDefinition& definition, const Form& form) {
+  static auto& known = *new MadeOnce<std::pair<const ScalarDefinition*, Form>, ElementwiseKernel>;
+  return known.of({&definition, form}, [&] {
+    auto made = std::make_unique<ElementwiseKernel>();
+    Builder(definition, form, *made).build();
+    made->finish(definition.name);
+    return made;
+  });
 }
 
 // Adds what a kernel touches of a tensor: its elements, or their two parts.
 void touch(const Tensor& t, IntSpan sizes, std::vector<Touch>& touches) {
-  const auto item = static_cast<int64_t>(t.itemSize());
-  Touch one{};
-  one.base = static_cast<char*>(t.rawData());
-  const size_t lead = sizes.size() - t.sizes().size();
-  for (size_t d = 0; d < t.sizes().size(); ++d) {
-    const bool spread = t.sizes()[d] == 1;
-    one.steps[lead + d] = spread ? 0 : t.strides()[d] * item;
-  }
-  touches.push_back(one);
+  touches.push_back(touchOf(t, sizes));
   if (!isComplex(t.dtype())) return;
-  one.base += item / 2;
-  touches.push_back(one);
+  touches.push_back(touches.back());
+  touches.back().base += t.itemSize() / 2;
 }
 
 int64_t bitsOf(double value, DType type) {
@@ -198,10 +162,8 @@ Tensor emptyLike(std::span<const Operand> operands, const DimVector& sizes, DTyp
 
 void launchOver(const ScalarDefinition& definition, const ComputeTypes& types,
                 std::span<const Operand> operands, const Tensor& out) {
-  CudaDevice& device = enter(out.device());
-  const auto rank = static_cast<size_t>(out.dim());
-  if (rank > loop::kMaxRank) throw NotOnDevice();
-  Form form{types.compute, types.common, out.dtype(), static_cast<int>(rank), {}};
+  if (out.dim() > loop::kMaxRank) throw NotOnDevice();
+  Form form{types.compute, types.common, out.dtype(), static_cast<int>(out.dim()), {}};
   std::vector<Tensor> held;
   std::vector<Touch> touches;
   std::vector<int64_t> numbers;
@@ -218,16 +180,9 @@ void launchOver(const ScalarDefinition& definition, const ComputeTypes& types,
     touch(held.back(), out.sizes(), touches);
   }
   touch(out, out.sizes(), touches);
-  PointwiseKernel& made = kernelFor(definition, form);
-  std::array<int, loop::kMaxRank> order{};
-  std::iota(order.begin(), order.begin() + static_cast<int64_t>(rank), 0);
-  std::stable_sort(order.begin(), order.begin() + static_cast<int64_t>(rank),
-                   [&](int a, int b) { return out.stride(a) < out.stride(b); });
-  Walk walk;
-  planWalk(made.kernel, out.sizes(), touches, std::span(order).first(rank), walk);
+  ElementwiseKernel& kernel = kernelFor(definition, form);
   try {
-    LoopKernel::Ready ready = made.code->prepare(device, walk, touches, numbers);
-    made.code->queue(ready);
+    kernel.run(out, touches, numbers);
   } catch (const loop::Unsupported& e) {
     if (deviceFallback()) throw NotOnDevice();
     throwRuntimeError("{}: its kernel cannot be compiled for {}: {}", definition.name,

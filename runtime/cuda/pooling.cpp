@@ -9,6 +9,7 @@
 #include "ir/device_kernels.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/loop_kernel.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
@@ -23,7 +24,7 @@ namespace {
 // neighbours in memory, each of them V channels that lie side by side; `channels` counts these.
 constexpr const char* kPlaces = R"({preamble}
 typedef {type} T;
-typedef {accumulator} A;
+typedef {wide} A;
 typedef {index} I;
 typedef {signed_index} S;
 constexpr int V = {vector};
@@ -95,12 +96,8 @@ int64_t channelsAtOnce(DType dtype, std::initializer_list<const Tensor*> tensors
 }
 
 std::string placesText(DType dtype, bool narrow, int64_t vector) {
-  const DType wide = isReducedFloat(dtype) ? DType::Float : dtype;
-  return fmt::format(
-      fmt::runtime(kPlaces), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(dtype)), fmt::arg("accumulator", codegen::cudaType(wide)),
-      fmt::arg("index", narrow ? "unsigned" : "unsigned long long"),
-      fmt::arg("signed_index", narrow ? "int" : "long long"), fmt::arg("vector", vector));
+  return textOf(kPlaces, dtype, fmt::arg("index", narrow ? "unsigned" : "unsigned long long"),
+                fmt::arg("signed_index", narrow ? "int" : "long long"), fmt::arg("vector", vector));
 }
 
 void setStrides(const Tensor& t, int64_t (&strides)[5]) {
@@ -142,7 +139,7 @@ TextKernel poolingKernel(const Tensor& x, const Tensor& values, const Tensor& in
   int64_t x_strides[5]{}, y_strides[5]{};
   setStrides(x, x_strides);
   setStrides(values, y_strides);
-  const DType wide = isReducedFloat(x.dtype()) ? DType::Float : x.dtype();
+  const DType wide = wideOf(x.dtype());
   std::string begin, body, count, end;
   if (call.largest) {
     begin =
@@ -155,7 +152,7 @@ TextKernel poolingKernel(const Tensor& x, const Tensor& values, const Tensor& in
         "Values out; Indices places;\n#pragma unroll\n"
         "for (int k = 0; k < V; ++k) {{ out.e[k] = {}; places.e[k] = place[k]; }}\n"
         "*(Values*)(p.y + at) = out;\n{}",
-        codegen::cudaConvert("best[k]", wide, x.dtype()),
+        narrowedText("best[k]", x.dtype()),
         want_indices ? "*(Indices*)(p.indices + at) = places;" : "");
   } else {
     begin =
@@ -168,7 +165,7 @@ TextKernel poolingKernel(const Tensor& x, const Tensor& values, const Tensor& in
         "p.width + w];\nconst long long by = p.divisor != 0 ? p.divisor : p.count_padding != 0 ? "
         "span : count;\nValues out;\n#pragma unroll\n"
         "for (int k = 0; k < V; ++k) out.e[k] = {};\n*(Values*)(p.y + at) = out;",
-        codegen::cudaConvert("(sum[k] / (A)by)", wide, x.dtype()));
+        narrowedText("(sum[k] / (A)by)", x.dtype()));
   }
   const bool narrow = std::max(x.numel(), values.numel()) < kNarrow;
   std::string text =
@@ -342,11 +339,10 @@ Tensor maxPoolGradient(const Tensor& values, const Tensor& indices, const DimVec
     windows[d] = {l * (k - 1) + 1, s, p};
     narrow = narrow && windows[d].span < kNarrow;
   }
-  const DType dtype = values.dtype(), wide = isReducedFloat(dtype) ? DType::Float : dtype;
+  const DType dtype = values.dtype(), wide = wideOf(dtype);
   const bool rounds = wide != dtype;
   // As the CPU adds: each sum of reduced floats is rounded.
-  const std::string rounded =
-      codegen::cudaConvert(codegen::cudaConvert("sum[k]", wide, dtype), dtype, wide);
+  const std::string rounded = codegen::cudaConvert(narrowedText("sum[k]", dtype), dtype, wide);
   const std::string text =
       placesText(dtype, narrow, vector) +
       fmt::format(fmt::runtime(kSpread),
@@ -358,7 +354,7 @@ Tensor maxPoolGradient(const Tensor& values, const Tensor& indices, const DimVec
                   fmt::arg("span_w", windows[2].span), fmt::arg("stride_w", windows[2].stride),
                   fmt::arg("pad_w", windows[2].padding),
                   fmt::arg("round", rounds ? "sum[k] = " + rounded + ";" : ""),
-                  fmt::arg("result", codegen::cudaConvert("sum[k]", wide, dtype)));
+                  fmt::arg("result", narrowedText("sum[k]", dtype)));
   CudaDevice& device = enter(values.device());
   launch(functionOf(device, text, "max_pool_gradient"), gridFor(words.total, device), kTextBlock,
          &words, "max_pool_gradient");

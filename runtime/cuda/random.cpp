@@ -16,6 +16,8 @@
 #include "core/generator_state.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/complex_parts.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -135,10 +137,9 @@ void draw(const Tensor& t, Generator& g, const Draw& how, const std::string& val
   refuseWhileCapturing("drawing random numbers");
   const PhiloxPosition at = takePhilox(g, device.index(), static_cast<uint64_t>(turns) * 4);
   const DType real = realOf(t.dtype());
-  const std::string text = fmt::format(
-      fmt::runtime(kText), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(t.dtype())), fmt::arg("real", codegen::cudaType(real)),
-      fmt::arg("each", how.each), fmt::arg("draws", how.draws), fmt::arg("drawn", how.drawn),
+  const std::string text = textOf(
+      kText, t.dtype(), fmt::arg("real", codegen::cudaType(real)), fmt::arg("each", how.each),
+      fmt::arg("draws", how.draws), fmt::arg("drawn", how.drawn),
       fmt::arg("place", neighbours ? fmt::format("thread * {} + k", how.each)
                                    : std::string("thread + threads * k")),
       fmt::arg("store",
@@ -149,7 +150,7 @@ void draw(const Tensor& t, Generator& g, const Draw& how, const std::string& val
     return static_cast<int64_t>(std::bit_cast<uint32_t>(static_cast<float>(v)));
   };
   // Two floats share a word.
-  std::vector<int64_t> words = {wordOf(out), numbers.by.defined() ? wordOf(numbers.by) : 0, total,
+  std::vector<int64_t> words = {wordOf(out), wordOf(numbers.by), total,
                                 static_cast<int64_t>(at.seed), static_cast<int64_t>(at.offset)};
   if (real == DType::Double) {
     words.push_back(word(numbers.a));
@@ -180,12 +181,7 @@ Tensor written(const char* op, const Tensor& t) {
 
 // A complex number is two real ones.
 Tensor realParts(const Tensor& t) {
-  if (!isComplex(t.dtype())) return t;
-  DimVector sizes(t.sizes()), strides;
-  for (const int64_t stride : t.strides()) strides.push_back(2 * stride);
-  sizes.push_back(2);
-  strides.push_back(1);
-  return Tensor::fromStorage(t.storage(), toRealType(t.dtype()), sizes, strides, 2 * t.offset());
+  return isComplex(t.dtype()) ? asParts(t) : t;
 }
 
 Tensor uniform(const Tensor& self, double from, double to, Generator* g) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "codegen/cuda/scalar_text.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 
 namespace wick::cuda {
@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kCommon = R"({preamble}
 typedef {type} T;
-typedef {accumulator} A;
+typedef {wide} A;
 __device__ __forceinline__ A get(const T* from) {{
   const T e = *from;
   return {load};
@@ -68,18 +68,11 @@ extern "C" __global__ void __launch_bounds__(256) lstm_step_gradient(const __gri
 )";
 
 void queue(const Tensor& c, const char* body, const char* name, std::vector<int64_t> words) {
-  const DType dtype = c.dtype(), wide = isReducedFloat(dtype) ? DType::Float : dtype;
   const std::string text =
-      fmt::format(fmt::runtime(kCommon), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-                  fmt::arg("type", codegen::cudaType(dtype)),
-                  fmt::arg("accumulator", codegen::cudaType(wide)),
-                  fmt::arg("load", codegen::cudaConvert("e", dtype, wide)),
-                  fmt::arg("store", codegen::cudaConvert("v", wide, dtype))) +
-      body;
+      textOf(kCommon, c.dtype(), fmt::arg("store", narrowedText("v", c.dtype()))) + body;
   words.push_back(c.numel());
   words.push_back(c.size(1));
-  CudaDevice& device = enter(c.device());
-  launchText(device, text, name, gridFor(c.numel(), device), words);
+  launchPoints(c.device(), text, name, c.numel(), words);
 }
 
 }  // namespace
@@ -91,10 +84,9 @@ void lstmStep(const LstmStep& s) {
 }
 
 void lstmStepGradient(const LstmStepGradient& s) {
-  queue(
-      s.c, kGradient, "lstm_step_gradient",
-      {wordOf(s.grad_h), s.more_grad_h.defined() ? wordOf(s.more_grad_h) : 0, wordOf(s.grad_next_c),
-       wordOf(s.activated), wordOf(s.c), wordOf(s.next_c), wordOf(s.grad_gates), wordOf(s.grad_c)});
+  queue(s.c, kGradient, "lstm_step_gradient",
+        {wordOf(s.grad_h), wordOf(s.more_grad_h), wordOf(s.grad_next_c), wordOf(s.activated),
+         wordOf(s.c), wordOf(s.next_c), wordOf(s.grad_gates), wordOf(s.grad_c)});
 }
 
 }  // namespace wick::cuda

@@ -14,7 +14,7 @@ namespace wick::cuda {
 
 namespace {
 
-constexpr const char* kText = R"({preamble}
+constexpr const char* kText = R"({preamble}{numbers}
 typedef {type} T;
 typedef {accumulator} A;
 struct Words {{ T* to; const T* from; const long long* places; const long long* order; long long n; }};
@@ -23,11 +23,11 @@ extern "C" __global__ void __launch_bounds__(256) reduceRuns(const __grid_consta
     const long long place = p.places[i];
     if (place < 0 || (i > 0 && p.places[i - 1] == place)) continue;
     T e = p.to[place];
-    A sum = {load};
+    A sum = {summed};
     long long count = {include} ? 1 : 0;
     for (long long j = i; j < p.n && p.places[j] == place; ++j) {{
       e = p.from[p.order[j]];
-      const A v = {load};
+      const A v = {summed};
       if (count == 0) {{ sum = v; }} else {{ {step} {round} }}
       ++count;
     }}
@@ -73,13 +73,11 @@ std::string reduceRunsText(DType type, ops::Reduction how, bool include_self) {
                         codegen::cudaConvert("e", type, wide))
           : "";
   const bool complex = isComplex(type);
-  return fmt::format(fmt::runtime(kText),
-                     fmt::arg("preamble", codegen::cudaPreamble(Expression()) + kNumberText),
-                     fmt::arg("type", numberType(type)), fmt::arg("accumulator", numberType(wide)),
-                     fmt::arg("load", complex ? "e" : codegen::cudaConvert("e", type, wide)),
-                     fmt::arg("include", include_self ? "true" : "false"), fmt::arg("step", step),
-                     fmt::arg("round", round), fmt::arg("finish", finish),
-                     fmt::arg("store", complex ? "sum" : codegen::cudaConvert("sum", wide, type)));
+  return textOf(kText, type, fmt::arg("accumulator", numberType(wide)),
+                fmt::arg("summed", complex ? "e" : codegen::cudaConvert("e", type, wide)),
+                fmt::arg("include", include_self ? "true" : "false"), fmt::arg("step", step),
+                fmt::arg("round", round), fmt::arg("finish", finish),
+                fmt::arg("store", complex ? "sum" : codegen::cudaConvert("sum", wide, type)));
 }
 
 void reduceAt(const char* op, const Tensor& target, const Tensor& places, const Tensor& source,
@@ -95,10 +93,9 @@ void reduceAt(const char* op, const Tensor& target, const Tensor& places, const 
   if (places.numel() == 0) return;
   const std::vector<IValue> sorted = kSort.all(places, true, int64_t{0}, false);
   const Tensor runs = sorted[0].toTensor(), order = sorted[1].toTensor();
-  CudaDevice& device = enter(target.device());
   const int64_t n = places.numel();
-  launchText(device, reduceRunsText(type, how, include_self), "reduceRuns", gridFor(n, device),
-             {wordOf(target), wordOf(source), wordOf(runs), wordOf(order), n});
+  launchPoints(target.device(), reduceRunsText(type, how, include_self), "reduceRuns", n,
+               {wordOf(target), wordOf(source), wordOf(runs), wordOf(order), n});
 }
 
 }  // namespace wick::cuda

@@ -3,11 +3,11 @@
 
 #include <bit>
 
-#include "codegen/cuda/scalar_text.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "core/scalar.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/tables.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
@@ -26,11 +26,7 @@ void needFloats(const char* op, const Tensor& t) {
   WICK_CHECK(t.dtype() == DType::Float || t.dtype() == DType::Double,
              "{}: not available for {} on CUDA devices", op, toString(t.dtype()));
 }
-// The words of the flag that a kernel sets for what is out of range, behind the others.
-void addFlag(CudaDevice& device, const char* op, std::vector<int64_t>& words) {
-  words.push_back(static_cast<int64_t>(device.flagAddress()));
-  words.push_back(device.complaint(fmt::format("{}: a target is out of range", op)));
-}
+constexpr std::string_view kOutOfRange = "{}: a target is out of range";
 
 // ---- margins ----
 
@@ -66,20 +62,13 @@ Tensor multiMarginLoss(const Tensor& self, const Tensor& target, const Scalar& p
   const Tensor w = weight.defined() ? weight.to(self.dtype()).contiguous() : weight;
   WICK_CHECK(!w.defined() || w.numel() == classes, "{}: inconsistent weight size", op);
   const Tensor out = Tensor::empty(target.sizes(), self.dtype(), self.device());
-  CudaDevice& device = enter(self.device());
   const std::string text =
-      fmt::format(fmt::runtime(kMargin), fmt::arg("type", codegen::cudaType(self.dtype())),
-                  fmt::arg("power", p.toDouble() == 1 ? "z" : "z * z"),
-                  fmt::arg("weighted", w.defined() ? "h * p.weight[y]" : "h"));
-  std::vector<int64_t> words = {wordOf(x),
-                                wordOf(t),
-                                w.defined() ? wordOf(w) : 0,
-                                wordOf(out),
-                                rows,
-                                classes,
-                                std::bit_cast<int64_t>(margin.toDouble())};
-  addFlag(device, op, words);
-  launchText(device, text, "margins", gridFor(rows, device), words);
+      textOf(kMargin, self.dtype(), fmt::arg("power", p.toDouble() == 1 ? "z" : "z * z"),
+             fmt::arg("weighted", w.defined() ? "h * p.weight[y]" : "h"));
+  launchPoints(self.device(), text, "margins", rows,
+               {wordOf(x), wordOf(t), wordOf(w), wordOf(out), rows, classes,
+                std::bit_cast<int64_t>(margin.toDouble())},
+               fmt::format(kOutOfRange, op));
   return reduceLoss(op, out, reduction);
 }
 
@@ -124,12 +113,9 @@ Pair multilabelMarginForward(const Tensor& self, const Tensor& target, int64_t r
       Tensor::zeros(self.dim() == 2 ? DimVector{rows} : DimVector{}, self.dtype(), self.device());
   const Tensor flags = Tensor::zeros(self.sizes(), self.dtype(), self.device());
   if (self.numel() > 0) {
-    CudaDevice& device = enter(self.device());
-    const std::string text =
-        fmt::format(fmt::runtime(kLabels), fmt::arg("type", codegen::cudaType(self.dtype())));
-    std::vector<int64_t> words = {wordOf(x), wordOf(t), wordOf(flags), wordOf(out), rows, classes};
-    addFlag(device, op, words);
-    launchText(device, text, "labels", gridFor(rows, device), words);
+    launchPoints(self.device(), textOf(kLabels, self.dtype()), "labels", rows,
+                 {wordOf(x), wordOf(t), wordOf(flags), wordOf(out), rows, classes},
+                 fmt::format(kOutOfRange, op));
   }
   return {reduceLoss(op, out, reduction), flags};
 }
@@ -182,10 +168,8 @@ Tensor quantileIn(const Tensor& self, const Tensor& q, std::optional<int64_t> di
   const Tensor values = Tensor::empty(sizes, self.dtype(), self.device());
   if (values.numel() > 0) {
     const int64_t length = moved.size(-1);
-    CudaDevice& device = enter(self.device());
-    const std::string text = fmt::format(
-        fmt::runtime(kQuantile), fmt::arg("type", codegen::cudaType(self.dtype())),
-        fmt::arg("spoils", ignore_nan ? "false" : "true"),
+    const std::string text = textOf(
+        kQuantile, self.dtype(), fmt::arg("spoils", ignore_nan ? "false" : "true"),
         fmt::arg("rank", how == "lower"     ? "rank = floor(rank);"
                          : how == "higher"  ? "rank = ceil(rank);"
                          : how == "nearest" ? "rank = rint(rank);"
@@ -193,12 +177,10 @@ Tensor quantileIn(const Tensor& self, const Tensor& q, std::optional<int64_t> di
         fmt::arg("weight", how == "midpoint" ? "(T)0.5" : "rank - (T)below"),
         fmt::arg("value",
                  exact ? "a" : "fabs(w) < (T)0.5 ? a + w * (b - a) : b - (b - a) * ((T)1 - w)"));
-    std::vector<int64_t> words = {wordOf(moved),  wordOf(fractions),
-                                  wordOf(values), moved.numel() / length,
-                                  length,         fractions.numel()};
-    words.push_back(static_cast<int64_t>(device.flagAddress()));
-    words.push_back(device.complaint("quantile() q values must be in the range [0, 1]"));
-    launchText(device, text, "quantiles", gridFor(values.numel(), device), words);
+    launchPoints(self.device(), text, "quantiles", values.numel(),
+                 {wordOf(moved), wordOf(fractions), wordOf(values), moved.numel() / length, length,
+                  fractions.numel()},
+                 "quantile() q values must be in the range [0, 1]");
   }
   return ops::quantilesFirst(values, self, q, dim, keepdim);
 }

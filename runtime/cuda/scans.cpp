@@ -18,7 +18,7 @@ namespace {
 
 // ---- sums and products: a block of threads for each row ----
 
-constexpr const char* kScan = R"({preamble}
+constexpr const char* kScan = R"({preamble}{numbers}
 typedef {type} T;
 typedef {accumulator} A;
 template <class S> __device__ __forceinline__ S wickUp(S v, int step) {{
@@ -38,7 +38,7 @@ extern "C" __global__ void __launch_bounds__(256) scan(const __grid_constant__ W
     for (long long begin = 0; begin < p.n; begin += 256) {{
       const long long i = begin + threadIdx.x;
       A v = (A){identity};
-      if (i < p.n) {{ const T e = p.x[at + i * p.inner]; v = {load}; }}
+      if (i < p.n) {{ const T e = p.x[at + i * p.inner]; v = {summed}; }}
       for (int step = 1; step < 32; step *= 2) {{
         const A other = wickUp(v, step);
         if (lane >= step) v = combine(other, v);
@@ -63,7 +63,7 @@ extern "C" __global__ void __launch_bounds__(256) scan(const __grid_constant__ W
 
 constexpr const char* kWalk = R"({preamble}
 typedef {type} T;
-typedef {accumulator} A;
+typedef {wide} A;
 struct Words {{ const T* x; T* y; long long* indices; long long rows, n, inner; }};
 extern "C" __global__ void __launch_bounds__(256) walk(const __grid_constant__ Words p) {{
   for (long long row = blockIdx.x * 256ll + threadIdx.x; row < p.rows; row += gridDim.x * 256ll) {{
@@ -87,12 +87,11 @@ std::string scanText(DType type, bool product) {
   const DType wide = isReducedFloat(type)      ? DType::Float
                      : isIntegral(type, false) ? DType::Long
                                                : type;
-  return fmt::format(
-      fmt::runtime(kScan), fmt::arg("preamble", codegen::cudaPreamble(Expression()) + kNumberText),
-      fmt::arg("type", numberType(type)), fmt::arg("accumulator", numberType(wide)),
-      fmt::arg("combine", product ? "a * b" : "a + b"), fmt::arg("identity", product ? 1 : 0),
-      fmt::arg("load", codegen::cudaConvert("e", type, wide)),
-      fmt::arg("store", codegen::cudaConvert("v", wide, type)));
+  return textOf(kScan, type, fmt::arg("accumulator", numberType(wide)),
+                fmt::arg("combine", product ? "a * b" : "a + b"),
+                fmt::arg("identity", product ? 1 : 0),
+                fmt::arg("summed", codegen::cudaConvert("e", type, wide)),
+                fmt::arg("store", codegen::cudaConvert("v", wide, type)));
 }
 
 std::string walkText(DType type, Walked what) {
@@ -106,12 +105,8 @@ std::string walkText(DType type, Walked what) {
                                  "             : low == high && low - low != low - low ? low\n"
                                  "                                                     : high + "
                                  "log1p(exp(low - high));";
-  const DType wide = isReducedFloat(type) ? DType::Float : type;
-  return fmt::format(
-      fmt::runtime(kWalk), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(type)), fmt::arg("accumulator", codegen::cudaType(wide)),
-      fmt::arg("load", codegen::cudaConvert("e", type, wide)), fmt::arg("step", step),
-      fmt::arg("store", codegen::cudaConvert("best", wide, type)),
+  return textOf(
+      kWalk, type, fmt::arg("step", step), fmt::arg("store", narrowedText("best", type)),
       fmt::arg("index", what != Walked::LogSum ? "p.indices[at + i * p.inner] = place;" : ""));
 }
 
@@ -127,9 +122,8 @@ Tensor scanned(const char* op, const Tensor& self, int64_t dim, std::optional<DT
   const Tensor out = Tensor::empty(x.sizes(), type, x.device());
   if (x.numel() == 0) return out;
   const ops::DimSplit split = ops::splitAt(x.sizes(), dim);
-  CudaDevice& device = enter(x.device());
   const int64_t rows = split.outer * split.inner;
-  launchText(device, scanText(type, product), "scan",
+  launchText(enter(x.device()), scanText(type, product), "scan",
              static_cast<unsigned>(std::min<int64_t>(rows, 1 << 20)),
              {wordOf(x), wordOf(out), rows, split.size, split.inner});
   return out;
@@ -153,10 +147,9 @@ Pair walked(const Tensor& self, int64_t dim, Walked what) {
   if (x.numel() == 0) return {out, indices};
   const DimVector sizes = x.dim() == 0 ? DimVector{1} : DimVector(x.sizes());
   const ops::DimSplit split = ops::splitAt(sizes, dim);
-  CudaDevice& device = enter(x.device());
   const int64_t rows = split.outer * split.inner;
-  launchText(
-      device, walkText(x.dtype(), what), "walk", gridFor(rows, device),
+  launchPoints(
+      x.device(), walkText(x.dtype(), what), "walk", rows,
       {wordOf(x), wordOf(out), want_indices ? wordOf(indices) : 0, rows, split.size, split.inner});
   return {out, indices};
 }

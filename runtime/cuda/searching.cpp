@@ -1,11 +1,11 @@
 // Looking values up in sorted sequences and counting integers on CUDA devices.
 #include <fmt/format.h>
 
-#include "codegen/cuda/scalar_text.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/element_texts.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/reduce_at.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
@@ -48,12 +48,7 @@ extern "C" __global__ void __launch_bounds__(256) positions(const __grid_constan
 }  // namespace
 
 std::string positionsText(DType type, bool right) {
-  const DType wide = isReducedFloat(type) ? DType::Float : type;
-  return fmt::format(
-      fmt::runtime(kPositions), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(type)), fmt::arg("wide", codegen::cudaType(wide)),
-      fmt::arg("load", codegen::cudaConvert("e", type, wide)),
-      fmt::arg("compare", right ? ">" : ">="));
+  return textOf(kPositions, type, fmt::arg("compare", right ? ">" : ">="));
 }
 
 namespace {
@@ -71,12 +66,10 @@ Tensor sortedPositions(const Tensor& sequence, const Tensor& values, const Tenso
   if (out.numel() == 0) return out;
   const Tensor bounds = sequence.contiguous(), wanted = values.contiguous();
   const Tensor places = order.defined() ? order.contiguous() : order;
-  CudaDevice& device = enter(out.device());
   const int64_t row = sequence.dim() == 1 ? 0 : values.sizes().back();
-  launchText(device, positionsText(type, right), "positions", gridFor(out.numel(), device),
-             {wordOf(bounds), wordOf(wanted), places.defined() ? wordOf(places) : 0, wordOf(out),
-              out.numel(), n, row, static_cast<int64_t>(device.flagAddress()),
-              device.complaint(fmt::format("{}: sorter index out of range", op))});
+  launchPoints(out.device(), positionsText(type, right), "positions", out.numel(),
+               {wordOf(bounds), wordOf(wanted), wordOf(places), wordOf(out), out.numel(), n, row},
+               fmt::format("{}: sorter index out of range", op));
   return out;
 }
 
@@ -106,9 +99,7 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   const Tensor index = self.to(DType::Long).contiguous();
   if (!weights.defined()) {
     const Tensor out = Tensor::zeros(bins, DType::Long, self.device());
-    CudaDevice& device = enter(self.device());
-    launchText(device, kCounts, "countNumbers", gridFor(n, device),
-               {wordOf(index), wordOf(out), n});
+    launchPoints(self.device(), kCounts, "countNumbers", n, {wordOf(index), wordOf(out), n});
     return out;
   }
   WICK_CHECK(weights.dim() == 1 && weights.numel() == n,

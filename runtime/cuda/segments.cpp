@@ -9,6 +9,7 @@
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 
@@ -50,7 +51,7 @@ Tensor segmentReduce(const Tensor& data, const std::string& reduce, const Tensor
   WICK_CHECK(isFloating(type), "\"segment_reduce\" not implemented for '{}'", scalarTypeName(type));
   const Tensor out = Tensor::empty(plan.sizes, type, data.device());
   if (out.numel() == 0) return out;
-  const DType wide = isReducedFloat(type) ? DType::Float : type;
+  const DType wide = wideOf(type);
   // Sums and products are rounded at each step, as on the CPU.
   const auto rounded = [&](const char* value) {
     return fmt::format("e = {}; v = {};", codegen::cudaConvert(value, wide, type),
@@ -77,15 +78,11 @@ Tensor segmentReduce(const Tensor& data, const std::string& reduce, const Tensor
   const Tensor from = data.contiguous(), bounds = moveTo(plan.bounds, data.device());
   int64_t inner = 1;
   for (int64_t d = plan.axis + 1; d < data.dim(); ++d) inner *= data.size(d);
-  const std::string text = fmt::format(
-      fmt::runtime(kText), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(type)), fmt::arg("wide", codegen::cudaType(wide)),
-      fmt::arg("load", codegen::cudaConvert("e", type, wide)), fmt::arg("step", step),
-      fmt::arg("finish", finish), fmt::arg("store", codegen::cudaConvert("v", wide, type)));
-  CudaDevice& device = enter(data.device());
-  launchText(device, text, "segments", gridFor(out.numel(), device),
-             {wordOf(from), wordOf(bounds), wordOf(out), out.numel(), bounds.size(1),
-              data.size(plan.axis), inner, std::bit_cast<int64_t>(plan.start)});
+  const std::string text = textOf(kText, type, fmt::arg("step", step), fmt::arg("finish", finish),
+                                  fmt::arg("store", narrowedText("v", type)));
+  launchPoints(data.device(), text, "segments", out.numel(),
+               {wordOf(from), wordOf(bounds), wordOf(out), out.numel(), bounds.size(1),
+                data.size(plan.axis), inner, std::bit_cast<int64_t>(plan.start)});
   return out;
 }
 

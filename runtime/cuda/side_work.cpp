@@ -57,7 +57,7 @@ class CudaSideWork final : public GroupBackend::SideWork {
   }
   void join() override {
     if (std::exchange(joined_, true)) return;
-    enter({DeviceType::CUDA, static_cast<int8_t>(device_.index())});
+    enter(deviceOf(device_.index()));
     const Stream now = currentStream(device_.index());
     order(own_, before_);
     if (now != before_) order(own_, now);

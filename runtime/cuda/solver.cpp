@@ -1,6 +1,5 @@
 #include "runtime/cuda/solver.h"
 
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -8,6 +7,7 @@
 #include "core/error.h"
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/library.h"
+#include "runtime/cuda/made_once.h"
 
 namespace wick::cuda {
 
@@ -111,16 +111,13 @@ struct State {
   Handles handles;
 };
 State& stateOf(const char* op, CudaDevice& device) {
-  static std::mutex& mutex = *new std::mutex;
-  static auto& states = *new std::map<const CudaDevice*, std::unique_ptr<State>>;
-  std::lock_guard lock(mutex);
-  std::unique_ptr<State>& slot = states[&device];
-  if (slot) return *slot;
-  auto made = std::make_unique<State>();
-  checkStatus(functions().create(&made->handles.solver), op);
-  checkStatus(functions().createParameters(&made->handles.parameters), op);
-  slot = std::move(made);
-  return *slot;
+  static auto& states = *new MadeOnce<const CudaDevice*, State>;
+  return states.of(&device, [&] {
+    auto made = std::make_unique<State>();
+    checkStatus(functions().create(&made->handles.solver), op);
+    checkStatus(functions().createParameters(&made->handles.parameters), op);
+    return made;
+  });
 }
 
 // A batch of matrices that one routine works on.

@@ -24,9 +24,6 @@ int indexOf(std::optional<int64_t> number) {
   WICK_CHECK(*number < kMostDevices, "device cuda:{}: there is no such device", *number);
   return deviceAt(static_cast<int>(*number)).index();
 }
-Device deviceOf(int index) {
-  return {DeviceType::CUDA, static_cast<int8_t>(index)};
-}
 
 const HeldStream& streamIn(const char* op, const IValue& object) {
   return heldBy<HeldStream>(op, object, "a torch.cuda.Stream");

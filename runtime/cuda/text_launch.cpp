@@ -15,18 +15,26 @@ unsigned gridFor(int64_t points, const CudaDevice& device) {
 }
 
 void launchText(CudaDevice& device, const std::string& text, const char* name, unsigned grid,
-                const std::vector<int64_t>& words) {
-  std::vector<int64_t> held = words;
-  launch(functionOf(device, text, name), grid, kTextBlock, held.data(), name);
+                std::vector<int64_t> words) {
+  launch(functionOf(device, text, name), grid, kTextBlock, words.data(), name);
+}
+
+void launchPoints(Device device, const std::string& text, const char* name, int64_t points,
+                  std::vector<int64_t> words, const std::string& complaint) {
+  CudaDevice& entered = enter(device);
+  if (!complaint.empty()) {
+    words.push_back(static_cast<int64_t>(entered.flagAddress()));
+    words.push_back(entered.complaint(complaint));
+  }
+  launchText(entered, text, name, gridFor(points, entered), std::move(words));
 }
 
 void launchText(CudaDevice& device, const TextKernel& kernel) {
   std::vector<int64_t> words;
-  for (const TextKernel::Operand& operand : kernel.operands) {
-    words.push_back(operand.tensor.defined() ? wordOf(operand.tensor) : 0);
-  }
+  for (const TextKernel::Operand& operand : kernel.operands)
+    words.push_back(wordOf(operand.tensor));
   words.insert(words.end(), kernel.numbers.begin(), kernel.numbers.end());
-  launchText(device, kernel.text, kernel.name, gridFor(kernel.points, device), words);
+  launchText(device, kernel.text, kernel.name, gridFor(kernel.points, device), std::move(words));
 }
 
 void launchSeries(CudaDevice& device, const KernelSeries& series,

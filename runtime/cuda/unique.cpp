@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <bit>
 
-#include "codegen/cuda/scalar_text.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/common.h"
@@ -155,15 +155,11 @@ ThreeResults uniqueSlices(const Tensor& self, int64_t dim, bool consecutive) {
   const auto padded = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n)));
   const Tensor numbers = Tensor::empty(DimVector{padded}, DType::Long, self.device());
   const Tensor starts = Tensor::empty(DimVector{n}, DType::Bool, self.device());
-  const DType type = self.dtype(), wide = isReducedFloat(type) ? DType::Float : type;
-  const std::string text = fmt::format(
-      fmt::runtime(kRows), fmt::arg("preamble", codegen::cudaPreamble(Expression())),
-      fmt::arg("type", codegen::cudaType(type)), fmt::arg("wide", codegen::cudaType(wide)),
-      fmt::arg("load", codegen::cudaConvert("e", type, wide)));
-  CudaDevice& device = enter(self.device());
+  const DType type = self.dtype();
+  const std::string text = textOf(kRows, type);
   const auto run = [&](const char* name, int64_t points, int64_t stage, int64_t step) {
-    launchText(
-        device, text, name, gridFor(points, device),
+    launchPoints(
+        self.device(), text, name, points,
         {wordOf(rows), wordOf(numbers), wordOf(starts), n, rows.numel() / n, padded, stage, step});
   };
   run("number", padded, 0, 0);

@@ -3,11 +3,11 @@
 
 #include <bit>
 
-#include "codegen/cuda/scalar_text.h"
 #include "core/device_backend.h"
 #include "core/error.h"
 #include "ir/device_kernels.h"
 #include "runtime/cuda/element_texts.h"
+#include "runtime/cuda/number_text.h"
 #include "runtime/cuda/text_launch.h"
 #include "runtime/ops/boxing.h"
 #include "runtime/ops/call.h"
@@ -53,8 +53,8 @@ extern "C" __global__ void __launch_bounds__(256) suppress(const __grid_constant
 }  // namespace
 
 std::string suppressText(DType type, const char* type_of_limit, const char* threshold) {
-  return fmt::format(fmt::runtime(kSuppress), fmt::arg("type", codegen::cudaType(type)),
-                     fmt::arg("limit", type_of_limit), fmt::arg("threshold", threshold));
+  return textOf(kSuppress, type, fmt::arg("limit", type_of_limit),
+                fmt::arg("threshold", threshold));
 }
 
 namespace {
@@ -69,9 +69,8 @@ Tensor nms(const Tensor& boxes, const Tensor& scores, double iou_threshold) {
   const Tensor order = kSort.all(scores, true, int64_t{0}, true)[1].toTensor().contiguous();
   const Tensor rows = boxes.contiguous();
   const Tensor kept = Tensor::empty(DimVector{count}, DType::Bool, boxes.device());
-  CudaDevice& device = enter(boxes.device());
-  launchText(
-      device, suppressText(boxes.dtype(), "double", "p.limit"), "suppress", 1,
+  launchPoints(
+      boxes.device(), suppressText(boxes.dtype(), "double", "p.limit"), "suppress", 1,
       {wordOf(rows), wordOf(order), wordOf(kept), std::bit_cast<int64_t>(iou_threshold), count});
   return kSelect(order, kept);
 }
@@ -234,30 +233,12 @@ void launchRegions(const Rule& rule, const char* kernel, const Tensor& map, cons
              rule.op, scalarTypeName(type));
   WICK_CHECK(ratio <= 1 << 20, "{}: the sampling ratio {} is too large", rule.op, ratio);
   if (out.numel() == 0) return;
-  CudaDevice& device = enter(out.device());
-  const auto word = [](const Tensor& t) { return t.defined() ? wordOf(t) : 0; };
-  launchText(device, fmt::format(fmt::runtime(kRegions), fmt::arg("type", codegen::cudaType(type))),
-             kernel, gridFor(out.numel(), device),
-             {word(map),
-              wordOf(rois),
-              word(grad),
-              word(mapping),
-              wordOf(out),
-              out.numel(),
-              rois.size(0),
-              e.images,
-              e.channels,
-              e.height,
-              e.width,
-              e.pooled_height,
-              e.pooled_width,
-              pooled_channels,
-              ratio,
-              rule.options,
-              std::bit_cast<int64_t>(scale),
-              std::bit_cast<int64_t>(rule.offset),
-              static_cast<int64_t>(device.flagAddress()),
-              device.complaint(fmt::format("{}: a region is too large or not finite", rule.op))});
+  launchPoints(out.device(), textOf(kRegions, type), kernel, out.numel(),
+               {wordOf(map), wordOf(rois), wordOf(grad), wordOf(mapping), wordOf(out), out.numel(),
+                rois.size(0), e.images, e.channels, e.height, e.width, e.pooled_height,
+                e.pooled_width, pooled_channels, ratio, rule.options, std::bit_cast<int64_t>(scale),
+                std::bit_cast<int64_t>(rule.offset)},
+               fmt::format("{}: a region is too large or not finite", rule.op));
 }
 
 Tensor pooled(const Rule& rule, const Tensor& input, const Tensor& rois, double scale,

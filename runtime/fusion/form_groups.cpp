@@ -24,6 +24,7 @@
 #include "runtime/fusion/form_loop_graphs.h"
 #include "runtime/fusion/outline.h"
 #include "runtime/fusion/site_derivative.h"
+#include "runtime/fusion/switches.h"
 #include "runtime/fusion/walk.h"
 #include "runtime/jit_mode.h"
 
@@ -291,14 +292,7 @@ bool holdsGraphs(const Block* block) {
 }
 
 bool differentiatesGraphs() {
-  static const bool on = [] {
-    const char* text = std::getenv("WICK_GRADIENT_GRAPHS");
-    const std::string_view value = text ? text : "on";
-    if (value != "on" && value != "off") {
-      throw UsageError(fmt::format("WICK_GRADIENT_GRAPHS: expected on or off, got '{}'", value));
-    }
-    return value == "on";
-  }();
+  static const bool on = isSwitchedOn("WICK_GRADIENT_GRAPHS", true);
   return on;
 }
 

@@ -17,12 +17,9 @@ namespace wick::streams {
 
 namespace {
 
+using cuda::deviceOf;
 using cuda::HeldEvent;
 using cuda::HeldStream;
-
-Device deviceOf(int index) {
-  return {DeviceType::CUDA, static_cast<int8_t>(index)};
-}
 
 // The thread's stream of a device, for a scope.
 class StreamScope {

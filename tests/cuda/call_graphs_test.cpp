@@ -17,6 +17,7 @@
 #include "runtime/module_builder.h"
 #include "runtime/repeats.h"
 #include "tests/cuda/fake_driver.h"
+#include "tests/cuda/fake_tensors.h"
 #include "tests/error_text.h"
 
 namespace wick::cuda {
@@ -24,15 +25,11 @@ namespace {
 
 using testing_errors::errorOf;
 
-constexpr Device kCuda{DeviceType::CUDA, -1};
-
-Tensor numbers(std::vector<double> values) {
-  return moveTo(Tensor::fromData(values.data(), DimVector{static_cast<int64_t>(values.size())}),
-                kCuda);
+Tensor numbers(const std::vector<double>& values) {
+  return onDevice(values);
 }
 std::vector<double> read(const Tensor& t) {
-  const Tensor here = moveTo(t, Device());
-  return {here.data<double>(), here.data<double>() + here.numel()};
+  return elementsOf<double>(t);
 }
 std::vector<double> read(const IValue& v) {
   return read(v.toTensor());
@@ -40,7 +37,7 @@ std::vector<double> read(const IValue& v) {
 
 class CallGraphs : public testing::Test {
  protected:
-  ~CallGraphs() override { dropCallGraphs(); }
+  ~CallGraphs() override { dropCallGraphs(deviceAt(0)); }
 
   GraphFunction& define(const std::string& source) {
     unit_ = compileSource(source);
@@ -393,7 +390,7 @@ TEST_F(CallGraphs, TheirMemoryIsTheLastReserve) {
   EXPECT_EQ(read(call(f, {IValue(x), IValue(int64_t{0})}).elements()[0]),
             (std::vector<double>{1, 2, 3}));
   const Tensor rest = Tensor::empty(DimVector{(int64_t{20} << 20)}, DType::Byte, kCuda);
-  EXPECT_FALSE(dropCallGraphs());
+  EXPECT_FALSE(dropCallGraphs(deviceAt(0)));
 }
 
 // Methods, whose modules they may write to.

@@ -78,11 +78,6 @@ Driver makeDriver() {
   d.synchronizeStream = [](Stream) { return synchronized(); };
   d.queryStream = [](Stream) { return 0; };
   d.allowPeer = [](Context, unsigned) { return 0; };
-  d.memoryInfo = [](size_t* free, size_t* total) {
-    *total = fake->memory;
-    *free = fake->memory - fake->used;
-    return 0;
-  };
   d.allocate = [](Address* address, size_t bytes) -> Result {
     if (bytes > fake->memory - fake->used) return kOutOfMemory;
     void* const block = std::aligned_alloc(512, (bytes + 511) / 512 * 512);
@@ -188,7 +183,6 @@ Driver makeDriver() {
     return delete reinterpret_cast<std::vector<Work>*>(executable), 0;
   };
   d.loadModule = [](Module* module, const void*) { return *module = handle<Module>(7), 0; };
-  d.unloadModule = [](Module) { return 0; };
   d.findFunction = [](Function* function, Module, const char*) {
     // As if each were loaded to a place of its own.
     static std::atomic<int> next = 100;

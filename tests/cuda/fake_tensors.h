@@ -1,6 +1,9 @@
 // Tensors on the fake driver's devices, and what calls with them raise.
 #pragma once
 
+#include <vector>
+
+#include "core/device_backend.h"
 #include "core/ivalue.h"
 #include "core/tensor.h"
 #include "tests/error_text.h"
@@ -15,6 +18,16 @@ inline constexpr Device kCuda{DeviceType::CUDA, -1};
 
 inline Tensor zeros(const DimVector& sizes, DType type = DType::Float) {
   return Tensor::zeros(sizes, type, kCuda);
+}
+template <class T>
+Tensor onDevice(const std::vector<T>& values) {
+  const DimVector sizes{static_cast<int64_t>(values.size())};
+  return moveTo(Tensor::fromData(values.data(), sizes), kCuda);
+}
+template <class T>
+std::vector<T> elementsOf(const Tensor& t) {
+  const Tensor here = moveTo(t, Device());
+  return {here.data<T>(), here.data<T>() + here.numel()};
 }
 inline DimVector sizesOf(const Tensor& t) {
   return DimVector(t.sizes());

@@ -7,23 +7,23 @@
 #include "autograd/tape.h"
 #include "core/device_backend.h"
 #include "runtime/cuda/call_graphs.h"
+#include "runtime/cuda/device.h"
 #include "runtime/device_moves.h"
 #include "runtime/module_builder.h"
 #include "tests/cuda/fake_driver.h"
+#include "tests/cuda/fake_tensors.h"
 #include "training/backward.h"
 
 namespace wick::training {
 namespace {
 
-constexpr Device kCuda{DeviceType::CUDA, -1};
+using cuda::kCuda;
 
-Tensor numbers(std::vector<float> values) {
-  return moveTo(Tensor::fromData(values.data(), DimVector{static_cast<int64_t>(values.size())}),
-                kCuda);
+Tensor numbers(const std::vector<float>& values) {
+  return cuda::onDevice(values);
 }
 std::vector<float> read(const Tensor& t) {
-  const Tensor here = moveTo(t, Device());
-  return {here.data<float>(), here.data<float>() + here.numel()};
+  return cuda::elementsOf<float>(t);
 }
 
 Module moduleWith(const std::string& body) {
@@ -42,11 +42,11 @@ Module moduleWith(const std::string& body) {
 
 class RepeatedSteps : public testing::Test {
  protected:
-  ~RepeatedSteps() override { cuda::dropCallGraphs(); }
+  ~RepeatedSteps() override { cuda::dropCallGraphs(cuda::deviceAt(0)); }
 
   static DataSet batchOf(std::vector<float> x) {
     DataSet batch;
-    batch.inputs.emplace_back("x", numbers(std::move(x)));
+    batch.inputs.emplace_back("x", numbers(x));
     batch.targets = numbers({0});
     return batch;
   }

@@ -9,6 +9,7 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
+#include "runtime/ops/indexing/quantiles.h"
 
 namespace wick::ops {
 
