@@ -22,11 +22,6 @@ constexpr size_t kMaxArguments = 64;
 // Calls that differ in their constants; those beyond have no kernels.
 constexpr size_t kMaxSites = 1 << 14;
 
-// How a call's arguments enter the group.
-struct Form {
-  bool numbers_vary = true;
-};
-
 void append(std::string& key, const void* bytes, size_t n) {
   key.append(static_cast<const char*>(bytes), n);
 }
@@ -47,23 +42,35 @@ bool isTensorList(const IValue& v) {
   return v.isList() && !v.elements().empty() && v.elements()[0].isTensor();
 }
 
+// How an argument enters the group.
+enum class Role { Tensor, Tensors, Number, Constant };
+
+Role roleOf(const CallFrame& frame, size_t i, bool numbers_vary) {
+  const IValue& v = frame.args[i];
+  if (v.isTensor()) return Role::Tensor;
+  if (isTensorList(v)) return Role::Tensors;
+  const bool varies =
+      numbers_vary && (v.isInt() || v.isDouble()) && isNumber(frame.op->schema().arguments()[i]);
+  return varies ? Role::Number : Role::Constant;
+}
+
 // What tells a call from others of the operator; false when it can have no site.
-bool describe(const CallFrame& frame, const Form& form, std::string& key) {
+bool describe(const CallFrame& frame, bool numbers_vary, std::string& key) {
   key.clear();
   append(key, frame.op);
-  append(key, form.numbers_vary);
+  append(key, numbers_vary);
   append(key, frame.num_args);
-  const auto& arguments = frame.op->schema().arguments();
   for (size_t i = 0; i < frame.num_args; ++i) {
     const IValue& v = frame.args[i];
-    if (v.isTensor()) {
+    const Role role = roleOf(frame, i, numbers_vary);
+    if (role == Role::Tensor) {
       key += 't';
       // A cast that changes nothing is no kernel: the dtype is a part of the body.
       append(key, static_cast<const TensorImpl*>(v.rawObject())->dtype);
-    } else if (isTensorList(v)) {
+    } else if (role == Role::Tensors) {
       key += 'l';
       append(key, v.elements().size());
-    } else if (form.numbers_vary && isNumber(arguments[i]) && (v.isInt() || v.isDouble())) {
+    } else if (role == Role::Number) {
       key += v.isInt() ? 'i' : 'd';
     } else {
       key += 'c';
@@ -79,106 +86,95 @@ TypePtr typeOf(const IValue& tensor) {
   return TensorType::create(std::move(facts));
 }
 
-struct Site {
-  std::unique_ptr<FusionSite> site;  // null: there is no loop form
-};
-
-// The call as a group of one node.
-Site makeSite(const CallFrame& frame, const Form& form) {
+// The call as a group of one node; null when there is no loop form.
+std::shared_ptr<FusionSite> makeSite(const CallFrame& frame, bool numbers_vary) {
   Graph outside;
   Node* group = outside.create(prim::FusionGroup, 0);
   outside.insertNode(group);
   auto body = std::make_shared<Graph>();
   Node* node = body->create(frame.op->symbol(), frame.num_results);
-  const auto& arguments = frame.op->schema().arguments();
   for (size_t i = 0; i < frame.num_args; ++i) {
     const IValue& v = frame.args[i];
-    if (v.isTensor()) {
+    const Role role = roleOf(frame, i, numbers_vary);
+    if (role == Role::Tensor) {
       node->addInput(body->addInput("", typeOf(v)));
-    } else if (isTensorList(v)) {
+    } else if (role == Role::Tensors) {
       std::vector<Value*> elements;
       for (const IValue& e : v.elements()) {
-        if (!e.isTensor()) return {};
+        if (!e.isTensor()) return nullptr;
         elements.push_back(body->addInput("", typeOf(e)));
       }
       node->addInput(body->insertNode(body->createList(types::Tensor(), elements))->output());
-    } else if (form.numbers_vary && isNumber(arguments[i]) && (v.isInt() || v.isDouble())) {
+    } else if (role == Role::Number) {
       node->addInput(body->addInput("", v.isInt() ? types::Int() : types::Float()));
     } else {
       node->addInput(v.isNone() ? body->insertNode(body->createNone())->output()
                                 : body->insertConstant(v));
     }
   }
-  if (body->inputs().size() > kMaxArguments) return {};
+  if (body->inputs().size() > kMaxArguments) return nullptr;
   body->insertNode(node);
   node->setOperator(frame.op);
   const bool writes = frame.op->form() == Operator::Form::Inplace;
   for (size_t r = 0; r < frame.num_results; ++r) {
     const TypePtr& type = frame.op->schema().returns()[r].type;
-    if (type->kind() != TypeKind::Tensor) return {};
+    if (type->kind() != TypeKind::Tensor) return nullptr;
     node->output(r)->setType(type);
     // What is written is an argument of the group.
     if (!writes) body->registerOutput(node->output(r));
   }
-  if (writes ? !loop::isPointwiseWrite(node) : kernelKindOf(node) == FusionKind::None) return {};
+  if (writes ? !loop::isPointwiseWrite(node) : kernelKindOf(node) == FusionKind::None) {
+    return nullptr;
+  }
   group->setAttribute(attr::Subgraph, std::move(body));
-  return {std::make_unique<FusionSite>(*group)};
+  return std::make_shared<FusionSite>(*group);
 }
 
 struct Sites {
   std::mutex mutex;
-  std::unordered_map<std::string, std::shared_ptr<Site>> known;
+  std::unordered_map<std::string, std::shared_ptr<FusionSite>> known;
 };
 Sites& sites() {
   static Sites* all = new Sites;  // threads may outlive main
   return *all;
 }
 
-std::shared_ptr<Site> siteFor(const CallFrame& frame, const Form& form, std::string& key) {
-  if (!describe(frame, form, key)) return nullptr;
+std::shared_ptr<FusionSite> siteFor(const CallFrame& frame, bool numbers_vary, std::string& key) {
+  if (!describe(frame, numbers_vary, key)) return nullptr;
   {
     std::lock_guard lock(sites().mutex);
     const auto it = sites().known.find(key);
     if (it != sites().known.end()) return it->second;
     if (sites().known.size() >= kMaxSites) return nullptr;
   }
-  auto made = std::make_shared<Site>(makeSite(frame, form));
+  std::shared_ptr<FusionSite> made = makeSite(frame, numbers_vary);
   std::lock_guard lock(sites().mutex);
   return sites().known.emplace(key, std::move(made)).first->second;
 }
 
-bool run(const CallFrame& frame, const Form& form, FusionSite& site) {
+bool run(const CallFrame& frame, bool numbers_vary, FusionSite& site) {
   std::vector<IValue> given;
-  const auto& arguments = frame.op->schema().arguments();
   for (size_t i = 0; i < frame.num_args; ++i) {
     const IValue& v = frame.args[i];
-    if (v.isTensor()) {
-      given.push_back(v);
-    } else if (isTensorList(v)) {
+    const Role role = roleOf(frame, i, numbers_vary);
+    if (role == Role::Tensors) {
       given.insert(given.end(), v.elements().begin(), v.elements().end());
-    } else if (form.numbers_vary && isNumber(arguments[i]) && (v.isInt() || v.isDouble())) {
+    } else if (role != Role::Constant) {
       given.push_back(v);
     }
   }
   return site.run(given.data(), given.size(), frame.results);
 }
 
-}  // namespace
-
-namespace {
-
 bool compute(CallFrame& frame) {
   static thread_local std::string key;
-  for (const bool vary : {true, false}) {
-    const Form form{vary};
-    const std::shared_ptr<Site> found = siteFor(frame, form, key);
-    if (found && found->site && run(frame, form, *found->site)) return true;
-    bool has_numbers = false;
-    const auto& arguments = frame.op->schema().arguments();
-    for (size_t i = 0; i < frame.num_args; ++i) {
-      has_numbers |= isNumber(arguments[i]) && (frame.args[i].isInt() || frame.args[i].isDouble());
-    }
-    if (!has_numbers) break;
+  const auto compute = [&](bool numbers_vary) {
+    const std::shared_ptr<FusionSite> site = siteFor(frame, numbers_vary, key);
+    return site && run(frame, numbers_vary, *site);
+  };
+  if (compute(true)) return true;
+  for (size_t i = 0; i < frame.num_args; ++i) {
+    if (roleOf(frame, i, true) == Role::Number) return compute(false);
   }
   return false;
 }

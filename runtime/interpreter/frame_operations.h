@@ -9,24 +9,19 @@
 
 namespace wick {
 
+// The value of an operand; its last use takes it out of the register.
+inline IValue operandValue(const Code& code, uint32_t operand, IValue* registers) {
+  const uint32_t index = operandIndex(operand);
+  const OperandKind kind = operandKind(operand);
+  if (kind == OperandKind::Constant) return code.constants()[index];
+  if (kind == OperandKind::Move) return std::move(registers[index]);
+  return registers[index];
+}
+
 // Constructs the operands of a list in a row of uninitialized registers.
 inline void gather(const Code& code, const uint32_t* list, IValue* registers, IValue* to) {
-  uint32_t count = *list++;
-  for (uint32_t i = 0; i < count; ++i) {
-    uint32_t index = operandIndex(list[i]);
-    switch (operandKind(list[i])) {
-      case OperandKind::Copy:
-      case OperandKind::Yielded:
-      case OperandKind::Held:
-        new (&to[i]) IValue(registers[index]);
-        break;
-      case OperandKind::Move:
-        new (&to[i]) IValue(std::move(registers[index]));
-        break;
-      case OperandKind::Constant:
-        new (&to[i]) IValue(code.constants()[index]);
-        break;
-    }
+  for (uint32_t i = 0; i < list[0]; ++i) {
+    new (&to[i]) IValue(operandValue(code, list[1 + i], registers));
   }
 }
 
@@ -162,6 +157,19 @@ inline bool callFusion(const Code& code, const Instruction& instruction, IValue*
   for (uint32_t i = 0; i < num_results; ++i) {
     uint32_t entry = destinations[2 + i];
     if (operandIndex(entry) != kNoDestination) r[operandIndex(entry)] = std::move(results[i]);
+  }
+  return true;
+}
+
+// OP, OP_MULTI or FUSION. False for a group that did not run.
+template <class Prepare = Unprepared>
+inline bool callAny(const Code& code, const Instruction& instruction, IValue* r,
+                    Prepare&& prepare = {}) {
+  if (instruction.op == OpCode::FUSION) return callFusion(code, instruction, r, prepare);
+  if (instruction.op == OpCode::OP) {
+    callOperator(code, instruction, r, prepare);
+  } else {
+    callOperatorMulti(code, instruction, r, prepare);
   }
   return true;
 }

@@ -136,20 +136,7 @@ std::vector<IValue> InterpreterState::gatherVector(const Code& code, const uint3
   std::vector<IValue> values;
   values.reserve(operands[0]);
   for (uint32_t i = 1; i <= operands[0]; ++i) {
-    uint32_t index = operandIndex(operands[i]);
-    switch (operandKind(operands[i])) {
-      case OperandKind::Copy:
-      case OperandKind::Yielded:
-      case OperandKind::Held:
-        values.push_back(registers[index]);
-        break;
-      case OperandKind::Move:
-        values.push_back(std::move(registers[index]));
-        break;
-      case OperandKind::Constant:
-        values.push_back(code.constants()[index]);
-        break;
-    }
+    values.push_back(operandValue(code, operands[i], registers));
   }
   return values;
 }
@@ -229,24 +216,23 @@ void InterpreterState::callMethod(const IValue& object, const char* name, size_t
 }
 
 void InterpreterState::enter(const Instruction& instruction) {
-  IValue object = stack_.data()[frames_.back().base + instruction.a];
-  if (instruction.extra & kLastUse) {
-    stack_.data()[frames_.back().base + instruction.a] = IValue();
-  }
+  IValue object = objectOf(instruction);
   size_t depth = frames_.size();
   callMethod(object, "__enter__", 0, instruction.b, instruction.extra & kTagMask);
   entered_.push_back({depth, std::move(object)});
 }
 
 void InterpreterState::exit(const Instruction& instruction) {
-  IValue object = stack_.data()[frames_.back().base + instruction.a];
-  if (instruction.extra & kLastUse) {
-    stack_.data()[frames_.back().base + instruction.a] = IValue();
-  }
+  const IValue object = objectOf(instruction);
   WICK_ASSERT(!entered_.empty() && entered_.back().depth == frames_.size(),
               "__exit__ without __enter__");
   entered_.pop_back();
   callMethod(object, "__exit__", 3, kNoIndex, 0);
+}
+
+IValue InterpreterState::objectOf(const Instruction& instruction) {
+  IValue& object = stack_.data()[frames_.back().base + instruction.a];
+  return instruction.extra & kLastUse ? std::exchange(object, IValue()) : object;
 }
 
 bool InterpreterState::returnFromFrame(const uint32_t* operands) {
@@ -265,12 +251,7 @@ bool InterpreterState::returnFromFrame(const uint32_t* operands) {
     return true;
   }
   if (frame.destination == kNoIndex) return false;
-  IValue& destination = stack_.data()[frames_.back().base + frame.destination];
-  if (frame.extra != 0) {
-    storeScalar(destination, value, frame.extra);
-  } else {
-    destination = std::move(value);
-  }
+  store(stack_.data()[frames_.back().base + frame.destination], std::move(value), frame.extra);
   return false;
 }
 
@@ -316,13 +297,12 @@ void InterpreterState::fork(const Code& code, const Instruction& instruction, co
   if (instruction.c != kNoIndex) r[instruction.c] = IValue(std::move(future));
 }
 
-void InterpreterState::callPlainly(const Code& code, const Instruction& instruction, IValue* r) {
-  if (instruction.op == OpCode::OP) {
-    callOperator(code, instruction, r);
-  } else if (instruction.op == OpCode::FUSION) {
-    callFusion(code, instruction, r);
+void InterpreterState::call(const Code& code, const Instruction& instruction, IValue* r) {
+  step();
+  if (attended_) {
+    callAttended(code, instruction, r);
   } else {
-    callOperatorMulti(code, instruction, r);
+    callAny(code, instruction, r);
   }
 }
 
@@ -345,12 +325,8 @@ void InterpreterState::callAttended(const Code& code, const Instruction& instruc
   };
   if (observer_) {
     callObserved(code, instruction, r, prepare);
-  } else if (instruction.op == OpCode::OP) {
-    callOperator(code, instruction, r, prepare);
-  } else if (instruction.op == OpCode::FUSION) {
-    callFusion(code, instruction, r, prepare);
   } else {
-    callOperatorMulti(code, instruction, r, prepare);
+    callAny(code, instruction, r, prepare);
   }
 }
 
@@ -368,14 +344,8 @@ void InterpreterState::callObserved(const Code& code, const Instruction& instruc
     observer_->called({*node, op, begin, end, bytes, failed});
   };
   try {
-    if (instruction.op == OpCode::FUSION) {
-      // Groups that did not run go on with their operators, which are reported.
-      if (!callFusion(code, instruction, r, prepare)) return;
-    } else if (instruction.op == OpCode::OP) {
-      callOperator(code, instruction, r, prepare);
-    } else {
-      callOperatorMulti(code, instruction, r, prepare);
-    }
+    // Groups that did not run go on with their operators, which are reported.
+    if (!callAny(code, instruction, r, prepare)) return;
   } catch (...) {
     report(true);
     throw;

@@ -92,12 +92,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
                          std::vector<IValue>& arguments, size_t depth);
   bool waitForFuture(const Instruction& instruction, IValue* registers);
   // OP, OP_MULTI and FUSION.
-  void call(const Code& code, const Instruction& instruction, IValue* registers) {
-    step();
-    attended_ ? callAttended(code, instruction, registers)
-              : callPlainly(code, instruction, registers);
-  }
-  static void callPlainly(const Code& code, const Instruction& instruction, IValue* registers);
+  void call(const Code& code, const Instruction& instruction, IValue* registers);
   // For a run that has limits, forks or is watched, or where somebody asks where calls come from.
   void callAttended(const Code& code, const Instruction& instruction, IValue* registers);
   template <class Prepare>
@@ -106,6 +101,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   void executeData(const Code& code, const Instruction& instruction, IValue* registers);
   void enter(const Instruction& instruction);
   void exit(const Instruction& instruction);
+  IValue objectOf(const Instruction& instruction);  // of ENTER and EXIT
   std::vector<IValue> gatherVector(const Code& code, const uint32_t* operands, IValue* registers);
 
   RegisterStack stack_;

@@ -26,15 +26,15 @@ TypePtr elementType(const TypePtr& list) {
   return type->element();
 }
 
-template <class T, class V>
+template <class T>
 IValue listOf(const T* data, const Tensor& t, int64_t d, int64_t offset, const TypePtr& type) {
-  if (d == t.dim()) return IValue(static_cast<V>(data[offset]));
+  if (d == t.dim()) return IValue(data[offset]);
   checkGrowth();
   std::vector<IValue> elements;
   elements.reserve(t.size(d));
   TypePtr element = elementType(type);
   for (int64_t i = 0; i < t.size(d); ++i) {
-    elements.push_back(listOf<T, V>(data, t, d + 1, offset + i * t.stride(d), element));
+    elements.push_back(listOf(data, t, d + 1, offset + i * t.stride(d), element));
   }
   return IValue(makeList(element, std::move(elements)));
 }
@@ -89,27 +89,16 @@ IValue toList(const std::vector<IValue>& arguments, const TypePtr& type) {
              "tolist(): elements of {} from {}",
              toString(expected), t.describe());
   checkAllocation("tolist", static_cast<size_t>(t.numel()) * sizeof(IValue));
-  t = moveTo(t, Device());
-  switch (t.dtype()) {
-    case DType::Long:
-      return listOf<int64_t, int64_t>(t.data<int64_t>(), t, 0, 0, type);
-    case DType::Bool:
-      return listOf<bool, bool>(t.data<bool>(), t, 0, 0, type);
-    case DType::Float:
-      return listOf<float, double>(t.data<float>(), t, 0, 0, type);
-    case DType::ComplexDouble:
-      return listOf<std::complex<double>, std::complex<double>>(t.data<std::complex<double>>(), t,
-                                                                0, 0, type);
-    case DType::ComplexFloat:
-    case DType::Double:
-    default: {
-      Tensor wide = t.to(expected);
-      if (kind == 3) {
-        return listOf<std::complex<double>, std::complex<double>>(wide.data<std::complex<double>>(),
-                                                                  wide, 0, 0, type);
-      }
-      return listOf<double, double>(wide.data<double>(), wide, 0, 0, type);
-    }
+  t = moveTo(t, Device()).to(expected);
+  switch (kind) {
+    case 0:
+      return listOf(t.data<int64_t>(), t, 0, 0, type);
+    case 1:
+      return listOf(t.data<double>(), t, 0, 0, type);
+    case 2:
+      return listOf(t.data<bool>(), t, 0, 0, type);
+    default:
+      return listOf(t.data<std::complex<double>>(), t, 0, 0, type);
   }
 }
 
