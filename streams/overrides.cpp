@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error_types.h"
+#include "streams/parsed_json.h"
 
 namespace wick::streams {
 
@@ -93,18 +94,7 @@ LayerRule ruleFrom(const Json& json, size_t index) {
 }  // namespace
 
 Overrides parseOverrides(std::string_view text) {
-  // The parser of the library recurses; deeper text is refused before it is read.
-  constexpr int kMaxDepth = 100;
-  const auto depth_limit = [](int depth, Json::parse_event_t, Json&) {
-    if (depth > kMaxDepth) throw UsageError("overrides: lists or objects nest too deeply");
-    return true;
-  };
-  Json json;
-  try {
-    json = Json::parse(text, depth_limit);
-  } catch (const Json::exception& e) {
-    throw UsageError(fmt::format("overrides: not JSON: {}", e.what()));
-  }
+  const Json json = parsedJson<Json>(text, "overrides");
   if (!json.is_object() || json.size() != 1 || !json.contains("layers") ||
       !json["layers"].is_array()) {
     throw UsageError("overrides: expected an object with the list \"layers\" and nothing else");

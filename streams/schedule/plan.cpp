@@ -9,6 +9,7 @@
 
 #include "core/budget.h"
 #include "core/error_types.h"
+#include "streams/parsed_json.h"
 
 namespace wick::streams {
 
@@ -233,22 +234,10 @@ int64_t countIn(const Json& json, const char* key, int64_t least, int64_t most, 
   return value.get<int64_t>();
 }
 
-Json parsedJson(std::string_view text) {
-  constexpr int kMaxDepth = 100;
-  try {
-    return Json::parse(text, [](int depth, Json::parse_event_t, Json&) {
-      if (depth > kMaxDepth) throw UsageError("plan: lists or objects nest too deeply");
-      return true;
-    });
-  } catch (const Json::exception& e) {
-    throw UsageError(fmt::format("plan: not JSON: {}", e.what()));
-  }
-}
-
 }  // namespace
 
 Plan parsePlan(std::string_view text, const StreamGraph& graph) {
-  const Json json = parsedJson(text);
+  const Json json = parsedJson<Json>(text, "plan");
   if (!json.is_object() || !json.contains("stages") || !json["stages"].is_array()) {
     throw UsageError("plan: expected an object with the list \"stages\"");
   }

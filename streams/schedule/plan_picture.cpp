@@ -4,20 +4,9 @@
 
 #include <algorithm>
 
+#include "ir/dot.h"
+
 namespace wick::streams {
-
-namespace {
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '"' || c == '\\') out += '\\';
-    out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-  }
-  return out;
-}
-
-}  // namespace
 
 std::string planDot(const StreamGraph& graph, const Plan& plan, const RunReport* report) {
   std::string out =
@@ -34,9 +23,9 @@ std::string planDot(const StreamGraph& graph, const Plan& plan, const RunReport*
     std::string label = fmt::format("stage {}", s + 1);
     if (stage.replicas > 1) label += fmt::format(", {} copies", stage.replicas);
     label += fmt::format("\\n{:.3f} ms, {} filters\\n{}", stage.milliseconds,
-                         stage.last - stage.first, escaped(graph.filters[stage.first].name));
+                         stage.last - stage.first, dotText(graph.filters[stage.first].name));
     if (stage.last - stage.first > 1) {
-      label += "\\n… " + escaped(graph.filters[stage.last - 1].name);
+      label += "\\n… " + dotText(graph.filters[stage.last - 1].name);
     }
     if (report) {
       const StageTimes& times = report->stages[s];

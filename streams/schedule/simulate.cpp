@@ -8,6 +8,7 @@
 
 #include "core/budget.h"
 #include "core/error_types.h"
+#include "streams/parsed_json.h"
 
 namespace wick::streams {
 
@@ -110,16 +111,7 @@ int64_t Cluster::cores() const {
 }
 
 Cluster parseCluster(std::string_view text) {
-  constexpr int kMaxDepth = 100;
-  Json json;
-  try {
-    json = Json::parse(text, [](int depth, Json::parse_event_t, Json&) {
-      if (depth > kMaxDepth) throw UsageError("cluster: lists or objects nest too deeply");
-      return true;
-    });
-  } catch (const Json::exception& e) {
-    throw UsageError(fmt::format("cluster: not JSON: {}", e.what()));
-  }
+  const Json json = parsedJson<Json>(text, "cluster");
   onlyKeys(json, "file", {"machines", "within", "between", "items", "queue"});
   if (!json.contains("machines") || !json["machines"].is_array() || json["machines"].empty()) {
     throw UsageError("cluster: expected \"machines\", a list that is not empty");

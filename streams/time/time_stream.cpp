@@ -29,6 +29,11 @@ Tensor filled(const Tensor& like, int64_t axis, int64_t steps, double value) {
   return Tensor::full(sizes, value, like.dtype(), like.device());
 }
 
+// What a step keeps; undefined when it keeps nothing.
+Tensor heldTensor(const IValue& held) {
+  return held.isTensor() ? held.toTensor() : Tensor();
+}
+
 bool isList(const Node& node) {
   return node.kind() == prim::ListConstruct || node.kind() == prim::TupleConstruct;
 }
@@ -533,7 +538,7 @@ class TimeStream::Engine {
   // nothing at all.
   Tensor withPadding(Step& step) {
     const int64_t axis = axisOfInput(step, 0);
-    Tensor all = step.held[0].isTensor() ? step.held[0].toTensor() : Tensor();
+    Tensor all = heldTensor(step.held[0]);
     if (const IValue* piece = news(step, 0)) {
       const Tensor& t = piece->toTensor();
       if (!std::exchange(step.begun, true) && step.rule.before > 0) {
@@ -594,7 +599,7 @@ class TimeStream::Engine {
     };
     const IValue* const piece = news(step, 0);
     Tensor fresh = piece ? piece->toTensor() : Tensor();
-    Tensor all = step.held[0].isTensor() ? step.held[0].toTensor() : Tensor();
+    Tensor all = heldTensor(step.held[0]);
     if (fresh.defined()) all = joined(all, fresh, axis);
     if (!all.defined()) return;
     const int64_t length = all.size(axis);
@@ -621,7 +626,7 @@ class TimeStream::Engine {
   // Of what comes behind what `held` is: without the steps that are left out in front, and without
   // those behind that the end may leave out, which stay held. Undefined when nothing is left.
   static Tensor cut(Step& step, IValue& held, const Tensor& fresh, int64_t axis) {
-    Tensor all = held.isTensor() ? held.toTensor() : Tensor();
+    Tensor all = heldTensor(held);
     if (fresh.defined()) all = joined(all, fresh, axis);
     if (!all.defined()) return all;
     const int64_t gone = std::min(step.drop, all.size(axis));
@@ -647,7 +652,7 @@ class TimeStream::Engine {
   void runSpread(Step& step) {
     const int64_t axis = axisOfInput(step, 0), to = step.rule.axis, stride = step.rule.stride;
     const int64_t kept_steps = std::max<int64_t>((step.rule.window - 1) / stride, 1);
-    Tensor all = step.held[0].isTensor() ? step.held[0].toTensor() : Tensor();
+    Tensor all = heldTensor(step.held[0]);
     const int64_t before = all.defined() ? all.size(axis) : 0;
     Tensor results;
     if (const IValue* piece = news(step, 0)) {
@@ -669,7 +674,7 @@ class TimeStream::Engine {
   // As many steps as the other input has; at the end the rest is left out.
   void runLimit(Step& step) {
     const int64_t axis = axisOfInput(step, 0);
-    Tensor all = step.held[0].isTensor() ? step.held[0].toTensor() : Tensor();
+    Tensor all = heldTensor(step.held[0]);
     if (const IValue* piece = news(step, 0)) all = joined(all, piece->toTensor(), axis);
     if (const IValue* other = news(step, 1)) {
       step.steps += other->toTensor().size(axisOfInput(step, 1));

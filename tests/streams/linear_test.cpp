@@ -8,20 +8,14 @@
 #include "passes/propagate_types.h"
 #include "streams/linear/fir.h"
 #include "streams/linear/merge.h"
+#include "tests/streams/pieces.h"
 #include "wick.h"
 
 namespace wick::streams {
 namespace {
 
 using testing::HasSubstr;
-
-Tensor numbers(IntSpan sizes, int64_t seed) {
-  Tensor t = Tensor::empty(sizes, DType::Float);
-  for (int64_t i = 0; i < t.numel(); ++i) {
-    t.data<float>()[i] = static_cast<float>((i * 7919 + seed * 104729) % 997) / 997 - 0.5f;
-  }
-  return t;
-}
+using testing_pieces::numbers;
 
 void expectClose(const Tensor& a, const Tensor& b) {
   ASSERT_EQ(DimVector(a.sizes()), DimVector(b.sizes()));
