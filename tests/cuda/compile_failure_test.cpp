@@ -1,5 +1,5 @@
-// Kernels that the compiler refuses, without a GPU: for an architecture that it does not know. A test of
-// its own, because such kernels are remembered for the device.
+// Kernels that the compiler refuses, without a GPU: for an architecture that it does not know. They are
+// remembered for the driver's device, so other tests are not concerned.
 #include <gtest/gtest.h>
 
 #include <functional>
