@@ -1,6 +1,8 @@
 // The extension module wick._C.
 #include "python/module.h"
 
+#include <fmt/format.h>
+
 #include <climits>
 
 #include "core/device_backend.h"
