@@ -51,7 +51,7 @@ Tensor convolveByColumns(const char* op, const Tensor& x, const Tensor& weight,
       three(params.padding, 0, spatial, 0), three(params.dilation, 0, spatial, 1)};
   const int64_t taps = product(patches.kernel), steps = product(patches.steps);
   const int64_t patch = (params.transposed ? out_c : in_c) * taps;
-  const Tensor out = Tensor::empty(size, x.dtype(), x.device());
+  Tensor out = Tensor::empty(size, x.dtype(), x.device());
   if (x.numel() == 0) {
     out.fill(0);
     return out;

@@ -65,7 +65,7 @@ Tensor placesOf(const Tensor& repeats, std::optional<int64_t> output_size) {
     const Tensor before = recording.findComputed("repeated", counts);
     if (before.defined()) return before;
   }
-  const Tensor places = integers(most), found = number();
+  Tensor places = integers(most), found = number();
   addFunction(op, "repeatedPlaces", {reads(counts), writes(places), writes(found)}, {count, most},
               "repeats can not be negative");
   if (!output_size) {
@@ -140,7 +140,7 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
   const DType dtype = !weights.defined()                ? DType::Long
                       : weights.dtype() == DType::Float ? DType::Float
                                                         : DType::Double;
-  const Tensor out = Tensor::zeros(DimVector{bins}, dtype, device);
+  Tensor out = Tensor::zeros(DimVector{bins}, dtype, device);
   // In a recording of a size that cannot be there is nothing to count.
   if (bins == 0) return out;
   const Tensor each = weights.defined() ? here(weights).to(dtype)
@@ -153,7 +153,7 @@ Tensor bincount(const Tensor& self, const Tensor& weights, int64_t minlength) {
 Tensor members(const Tensor& elements, const Tensor& tests, DType common, bool invert) {
   const Tensor wanted = asNumbers(here(elements).to(common));
   const Tensor known = asNumbers(here(tests).to(common)).clone(MemoryFormat::Contiguous);
-  const Tensor out = Tensor::empty(elements.sizes(), DType::Bool, wanted.device());
+  Tensor out = Tensor::empty(elements.sizes(), DType::Bool, wanted.device());
   if (out.numel() == 0) return out;
   if (known.numel() == 0) return out.fill(invert ? 1 : 0);
   const bool narrow = isReducedFloat(common);
@@ -289,7 +289,7 @@ Tensor cdist(const Tensor& x1, const Tensor& x2, double p, std::optional<int64_t
   DimVector sizes = batch;
   sizes.push_back(r);
   sizes.push_back(s);
-  const Tensor out = Tensor::empty(sizes, a.dtype(), a.device());
+  Tensor out = Tensor::empty(sizes, a.dtype(), a.device());
   if (out.numel() == 0) return out.to(x1.dtype());
   if (n == 0) return out.fill(0).to(x1.dtype());
   addFunction(op, fmt::format("rowDistances<{}>", elementType(op, a)),
@@ -305,7 +305,7 @@ Tensor pdist(const Tensor& self, double p) {
   const int64_t rows = x.size(0);
   int64_t pairs = 0;
   WICK_CHECK(!__builtin_mul_overflow(rows, rows - 1, &pairs), "{}: {} rows are too many", op, rows);
-  const Tensor out = Tensor::empty(DimVector{pairs / 2}, x.dtype(), x.device());
+  Tensor out = Tensor::empty(DimVector{pairs / 2}, x.dtype(), x.device());
   if (out.numel() == 0) return out;
   if (x.size(1) == 0) return out.fill(0);
   addFunction(op, fmt::format("pairDistances<{}>", elementType(op, x)),

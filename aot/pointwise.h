@@ -10,7 +10,7 @@
 namespace wick::aot {
 
 // As wick::pointwise(), into a new tensor of one or more elements.
-Tensor computePointwise(const ScalarDefinition& definition, std::span<const Operand> operands);
+Tensor computePointwise(const ScalarDefinition& definition, std::span<const Operand> given);
 
 void computeLstmStep(const LstmStep& step);
 

@@ -317,7 +317,7 @@ class Recording {
     }
     node->saveArguments(args_, num_args_, written_);
     formula_node_ = node.get();
-    node_ = std::move(node);
+    node_ = node;
   }
 
   void addAllEdges() {

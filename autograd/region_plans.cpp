@@ -41,7 +41,7 @@ Call describe(const IValue* arguments, size_t n, uint64_t mask) {
 
 // Of these numbers alone, but for that of the iteration.
 SizePattern RegionPlans::patternOf(const std::vector<int64_t>& numbers) const {
-  const SizePattern exactly(numbers);
+  SizePattern exactly(numbers);
   if (!carried_) return exactly;
   std::vector<int64_t> later = numbers;
   later.at(0) = numbers[0] == 0 ? 1 : 0;

@@ -366,7 +366,7 @@ class Conformer {
     if (!conformElements(elements, type_of, changed)) return false;
     const std::shared_ptr<const TupleType> named = type->isNamed() ? type : nullptr;
     if (changed || !value.isTuple() || value.toTuple().named != named) {
-      value = makeTuple(changed ? std::move(*changed) : elements, named);
+      value = makeTuple(changed ? *changed : elements, named);
     }
     return true;
   }

@@ -34,9 +34,9 @@ std::string_view scalarTypeName(DType t) {
   return "Unknown";
 }
 
-std::optional<DType> dtypeFromName(std::string_view s) {
-#define WICK_DTYPE(type, name, text, number) \
-  if (s == text || s == #name) return DType::name;
+std::optional<DType> dtypeFromName(std::string_view name) {
+#define WICK_DTYPE(type, symbol, text, number) \
+  if (name == text || name == #symbol) return DType::symbol;
   WICK_FORALL_DTYPES(WICK_DTYPE)
   WICK_FORALL_QUANTIZED_DTYPES(WICK_DTYPE)
 #undef WICK_DTYPE
@@ -49,7 +49,7 @@ std::optional<DType> dtypeFromName(std::string_view s) {
                                                              {"cfloat", DType::ComplexFloat},
                                                              {"cdouble", DType::ComplexDouble}};
   for (auto [alias, dtype] : kAliases) {
-    if (s == alias) return dtype;
+    if (name == alias) return dtype;
   }
   return std::nullopt;
 }

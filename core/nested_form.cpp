@@ -33,7 +33,7 @@ Tensor makeTensor(Ref<NestedForm> form, DType dtype) {
   int64_t elements = 0;
   for (const Tensor& part : form->parts) elements += part.numel();
   Ref<TensorImpl> impl = makeRef<TensorImpl>();
-  impl->becomeFormless(TensorKind::Nested, std::move(form), dtype, std::move(sizes));
+  impl->becomeFormless(TensorKind::Nested, form, dtype, std::move(sizes));
   impl->numel = elements;
   return Tensor(std::move(impl));
 }

@@ -83,15 +83,15 @@ bool withinLimit(std::string_view path) {
 
 }  // namespace detail
 
-void setOptimizationLimits(std::string_view text) {
-  auto limits = parseLimits(text);
-  if (!limits) {
+void setOptimizationLimits(std::string_view limits) {
+  auto parsed = parseLimits(limits);
+  if (!parsed) {
     throw UsageError(fmt::format(
-        "optimization limits: expected NAME=NUMBER pairs separated by ':', got '{}'", text));
+        "optimization limits: expected NAME=NUMBER pairs separated by ':', got '{}'", limits));
   }
   LimitState& s = state();
   std::lock_guard lock(s.mutex);
-  s.limits = std::move(*limits);
+  s.limits = std::move(*parsed);
   s.made = 0;
   s.last.clear();
   detail::limiting.store(!s.limits.empty(), std::memory_order_relaxed);

@@ -15,7 +15,7 @@ enum class Tf32 : uint8_t { Off, Convolutions, All };
 // Off at first. Of the whole process; the CPU does not ask. Thread-safe; what runs meanwhile may use
 // either.
 Tf32 allowedTf32();
-void setAllowedTf32(Tf32 allowed);
+void setAllowedTf32(Tf32 value);
 
 }  // namespace wick
 

@@ -141,19 +141,19 @@ Tensor quantizedFrom(const Tensor& integers, DType dtype, Ref<RefCounted> quanti
   auto impl = makeRef<TensorImpl>();
   impl->place(integers.storage(), dtype, DimVector(integers.sizes()), DimVector(integers.strides()),
               integers.offset());
-  impl->become(TensorKind::Quantized, std::move(quantizer));
+  impl->become(TensorKind::Quantized, quantizer);
   return Tensor(std::move(impl));
 }
 
 Tensor emptyQuantized(IntSpan sizes, DType dtype, Ref<Quantizer> quantizer, MemoryFormat format) {
   Tensor made = Tensor::empty(sizes, dtype, {}, format);
-  made.impl()->become(TensorKind::Quantized, std::move(quantizer));
+  made.impl()->become(TensorKind::Quantized, quantizer);
   return made;
 }
 
 Tensor emptyQuantizedLike(const Tensor& like, DType dtype, Ref<Quantizer> quantizer) {
   Tensor made = Tensor::emptyLike(like, dtype);
-  made.impl()->become(TensorKind::Quantized, std::move(quantizer));
+  made.impl()->become(TensorKind::Quantized, quantizer);
   return made;
 }
 

@@ -73,7 +73,7 @@ void checkCompressedIndices(const SparseForm& form, int64_t rows, int64_t column
 Tensor makeTensor(Ref<SparseForm> form, IntSpan sizes) {
   const DType dtype = form->values.dtype();
   Ref<TensorImpl> impl = makeRef<TensorImpl>();
-  impl->becomeFormless(TensorKind::Sparse, std::move(form), dtype, DimVector(sizes));
+  impl->becomeFormless(TensorKind::Sparse, form, dtype, DimVector(sizes));
   return Tensor(std::move(impl));
 }
 

@@ -219,7 +219,7 @@ void liftFork(Node* fork) {
   InsertPointGuard at(fork);
   if (fork->kind() == checkpointKind()) {
     Ref<FunctionCapsule> part = makeRef<FunctionCapsule>("checkpointed", lifted);
-    Value* constant = outer.insertConstant(IValue::capsule(std::move(part)), types::Capsule());
+    Value* constant = outer.insertConstant(IValue::capsule(part), types::Capsule());
     captured.insert(captured.begin(), {constant, fork->input(1)});
   }
   Node* n = outer.create(fork->kind(), captured);

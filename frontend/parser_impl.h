@@ -173,7 +173,7 @@ class ParserImpl {
   // Adds an error of the statement that began at `start`, `moved` when tokens of it were read, and
   // moves past the line that has it, unless what was refused begins another statement.
   Stmt recover(const CompileError& error, size_t start, bool moved);
-  Stmt note(const CompileError& error, size_t start);
+  Stmt note(const CompileError& found, size_t start);
   bool canRead();
   bool enoughErrors() const;
   // Whether the next token begins a line.

@@ -8,8 +8,8 @@ namespace {
 
 class NativeResolver : public Resolver {
  public:
-  NativeResolver(std::shared_ptr<CompilationUnit> unit, std::string prefix)
-      : unit_(std::move(unit)), prefix_(std::move(prefix)) {}
+  NativeResolver(const std::shared_ptr<CompilationUnit>& unit, std::string prefix)
+      : unit_(unit), prefix_(std::move(prefix)) {}
 
   SugaredValuePtr resolveValue(const std::string& name, GraphFunction&,
                                const SourceRange&) override {
@@ -75,7 +75,7 @@ class NativeResolver : public Resolver {
 }  // namespace
 
 ResolverPtr nativeResolver(std::shared_ptr<CompilationUnit> unit, std::string prefix) {
-  return std::make_shared<NativeResolver>(std::move(unit), std::move(prefix));
+  return std::make_shared<NativeResolver>(unit, std::move(prefix));
 }
 
 SugaredValuePtr sugaredType(const TypePtr& type) {

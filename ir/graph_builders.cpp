@@ -59,12 +59,12 @@ Node* Graph::createList(TypePtr element_type, std::span<Value* const> elements) 
   return n;
 }
 
-Node* Graph::createListUnpack(Value* list, size_t size) {
+Node* Graph::createListUnpack(Value* list, size_t n) {
   const ListType* type = list->type()->as<ListType>();
   WICK_ASSERT(type, "unpacking a {}", list->type()->str());
-  Node* n = create(prim::ListUnpack, {list}, 0);
-  for (size_t i = 0; i < size; ++i) n->addOutput(type->element());
-  return n;
+  Node* node = create(prim::ListUnpack, {list}, 0);
+  for (size_t i = 0; i < n; ++i) node->addOutput(type->element());
+  return node;
 }
 
 Node* Graph::createDict(TypePtr key, TypePtr value, std::span<Value* const> keys,

@@ -4,6 +4,7 @@
 #include "ir/memory_dag.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "core/error.h"
 
@@ -135,10 +136,10 @@ void MemoryDag::shareContents(Element a, Element b) {
   }
 }
 
-void MemoryDag::mergeClasses(Element first, Element second) {
-  std::vector<std::pair<Element, Element>> work{{first, second}};
+void MemoryDag::mergeClasses(Element a, Element b) {
+  std::vector<std::pair<Element, Element>> work{{a, b}};
   while (!work.empty()) {
-    auto [a, b] = work.back();
+    std::tie(a, b) = work.back();
     work.pop_back();
     a = classOf(a);
     b = classOf(b);

@@ -62,7 +62,7 @@ FunctionSchema outSchema(const FunctionSchema& base, bool out_taken) {
 
 namespace {
 
-std::atomic<Operator::Recorder> recorder{nullptr};
+std::atomic<Operator::Recorder> set_recorder{nullptr};
 
 // Tensor, Tensor?, and lists of them.
 bool holdsTensors(const TypePtr& type) {
@@ -73,8 +73,8 @@ bool holdsTensors(const TypePtr& type) {
 
 }  // namespace
 
-void Operator::setRecorder(Recorder made) {
-  recorder.store(made, std::memory_order_release);
+void Operator::setRecorder(Recorder recorder) {
+  set_recorder.store(recorder, std::memory_order_release);
 }
 
 bool Operator::listHasHistory(const IValue& list) {
@@ -87,7 +87,7 @@ bool Operator::listHasHistory(const IValue& list) {
 
 void Operator::record(IValue* args, size_t num_args, IValue* results, size_t num_results,
                       uint64_t borrowed) const {
-  if (const Recorder found = recorder.load(std::memory_order_acquire)) {
+  if (const Recorder found = set_recorder.load(std::memory_order_acquire)) {
     found(*this, args, num_args, results, num_results, borrowed);
   } else {
     callKernel(args, num_args, results, num_results, borrowed);
@@ -205,23 +205,23 @@ void Operator::callDerived(IValue* args, size_t num_args, IValue* results, size_
   finishDerived(*this, destination, results[0]);
 }
 
-void finishDerived(const Operator& op, const Tensor& destination, IValue& slot) {
-  const Tensor result = slot.toTensor();
-  if (result.isSame(destination)) return;
+void finishDerived(const Operator& op, const Tensor& destination, IValue& result) {
+  const Tensor given = result.toTensor();
+  if (given.isSame(destination)) return;
   const std::string& name = op.schema().name();
   if (op.form() == Operator::Form::Inplace) {
-    WICK_CHECK(std::ranges::equal(destination.sizes(), result.sizes()),
+    WICK_CHECK(std::ranges::equal(destination.sizes(), given.sizes()),
                "{}: the output of shape {} does not match the broadcast shape {}", name,
-               formatInts(destination.sizes()), formatInts(result.sizes()));
+               formatInts(destination.sizes()), formatInts(given.sizes()));
   }
-  WICK_CHECK(canCast(result.dtype(), destination.dtype()),
+  WICK_CHECK(canCast(given.dtype(), destination.dtype()),
              "{}: result type {} can't be cast to the desired output type {}", name,
-             toString(result.dtype()), toString(destination.dtype()));
-  if (!std::ranges::equal(destination.sizes(), result.sizes())) {
-    destination.resize(result.sizes());
+             toString(given.dtype()), toString(destination.dtype()));
+  if (!std::ranges::equal(destination.sizes(), given.sizes())) {
+    destination.resize(given.sizes());
   }
-  destination.copyFrom(result);
-  slot = IValue(destination);
+  destination.copyFrom(given);
+  result = IValue(destination);
 }
 
 // Names are indexed as tables arrive; schemas are parsed when a name is first asked for.

@@ -10,7 +10,7 @@ namespace wick::lazy {
 
 // A static object that names operators: "wick::all_reduce".
 struct RecordEffects {
-  explicit RecordEffects(std::span<const char* const> names);
+  explicit RecordEffects(std::span<const char* const> given);
 };
 bool hasRecordedEffects(const Operator& op);
 

@@ -427,7 +427,7 @@ class Recorder {
     const Operator& op = *frame_.op;
     const Operator& base = baseOf(op);
     const bool out = op.form() == Operator::Form::Out;
-    const IValue kept = args[out ? args.size() - 1 : 0];
+    IValue kept = args[out ? args.size() - 1 : 0];
     const Tensor destination = kept.isTensor() ? kept.toTensor() : Tensor();
     WICK_CHECK(destination.defined(), "{}: expected a tensor to write to, got None",
                op.schema().name());
@@ -477,7 +477,7 @@ class Recorder {
       of_value.dtype = destination.dtype();
     }
     Base::of(destination).write(destination, value, of_value);
-    frame_.results[0] = kept;
+    frame_.results[0] = std::move(kept);
   }
 
   CallFrame& frame_;

@@ -101,7 +101,7 @@ OptimizationLevel levelFromEnvironment() {
   throw UsageError(fmt::format("WICK_OPTIMIZE: expected 0, 1 or stress, got '{}'", level));
 }
 
-std::atomic<OptimizationLevel>& level() {
+std::atomic<OptimizationLevel>& chosenLevel() {
   static std::atomic<OptimizationLevel> current{levelFromEnvironment()};
   return current;
 }
@@ -165,11 +165,11 @@ std::span<const PipelinePass> pipelinePasses() {
 }
 
 OptimizationLevel optimizationLevel() {
-  return level().load(std::memory_order_relaxed);
+  return chosenLevel().load(std::memory_order_relaxed);
 }
 
-void setOptimizationLevel(OptimizationLevel chosen) {
-  level().store(chosen, std::memory_order_relaxed);
+void setOptimizationLevel(OptimizationLevel level) {
+  chosenLevel().store(level, std::memory_order_relaxed);
 }
 
 bool runPhase(Graph& graph, Phase phase, std::string_view last) {

@@ -25,7 +25,7 @@ void setJitMode(JitMode mode);
 // when that is no number). nullopt: each has its own. With 0 everything is compiled when it first
 // runs, also what would gain nothing. Thread-safe.
 std::optional<uint64_t> jitThreshold();
-void setJitThreshold(std::optional<uint64_t> threshold);
+void setJitThreshold(std::optional<uint64_t> value);
 
 }  // namespace wick
 

@@ -21,7 +21,7 @@ std::string lastingEffect(const GraphFunction& function);
 // Which forks of a graph, counted in order, may be worked on at the same time as what follows them, up to
 // where their futures are waited for: the whole graph does nothing but compute results, and nobody
 // writes to what these are given.
-std::vector<bool> forksBeside(const Graph& graph);
+std::vector<bool> forksBeside(const Graph& original);
 
 // Adds what a method finds at its object and all that this holds: tensors, numbers and texts, with
 // numbers between them that tell how they are held. Two lists with equal members are equal states

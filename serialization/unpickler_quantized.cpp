@@ -58,7 +58,7 @@ IValue Unpickler::rebuildQuantized(const std::vector<IValue>& args) {
     } else {
       fail("a quantized tensor has no parameters that fit its scheme");
     }
-    return quantizedFrom(integers, dtype, std::move(quantizer));
+    return quantizedFrom(integers, dtype, quantizer);
   } catch (const RuntimeError& error) {
     failWith(std::string(error.brief()));
   }

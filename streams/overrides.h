@@ -44,7 +44,7 @@ struct Overrides {
 };
 
 // UsageError that names the rule and the key for what is not of that form.
-Overrides parseOverrides(std::string_view json);
+Overrides parseOverrides(std::string_view text);
 
 // Whether the text fits the pattern, in which * stands for any characters.
 bool fitsPattern(std::string_view pattern, std::string_view text);

@@ -135,7 +135,7 @@ LoadedFile LoadedFile::load(const std::string& path, CompileErrors* errors) {
     const bool is_text = text.find('\0') == std::string::npos &&
                          (text.empty() || static_cast<unsigned char>(text[0]) < 0x80);
     if (is_text && !ArchiveReader::looksLikeZip(bytes)) return script(text);
-    const Bytes archive = copyBytes(bytes);
+    Bytes archive = copyBytes(bytes);
     program.module_ = loadArchive(
         program.path_, [&] { return loadModule(archive, program.path_, options); },
         [&] { return archive; });

@@ -112,7 +112,7 @@ std::optional<std::string> cppDefault(const IValue& value, const Argument& argum
   }
   if (value.isInt()) return std::to_string(value.toInt());
   if (value.isDouble()) {
-    const std::string text = formatDouble(value.toDouble());
+    std::string text = formatDouble(value.toDouble());
     if (text.find_first_not_of("0123456789.e+-") != std::string::npos) return std::nullopt;
     return text;
   }

@@ -171,7 +171,7 @@ std::vector<Tensor> distinctParameters(const Module& module) {
 }
 
 Optimizer::Optimizer(std::vector<Tensor> parameters, UpdateRule rule) {
-  addGroup(std::move(parameters), std::move(rule));
+  addGroup(std::move(parameters), rule);
 }
 Optimizer::~Optimizer() = default;
 Optimizer::Optimizer(Optimizer&&) noexcept = default;
@@ -211,7 +211,7 @@ void Optimizer::addGroup(std::vector<Tensor> parameters, UpdateRule rule) {
   }
   training::checkSettings(rule);
   checkParameters(parameters);
-  groups_.push_back({std::move(parameters), std::move(rule), std::nullopt, {}});
+  groups_.push_back({std::move(parameters), rule, std::nullopt, {}});
   beginMemories(groups_.back());
 }
 

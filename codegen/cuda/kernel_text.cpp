@@ -290,7 +290,7 @@ class KernelText : Lines {
     std::string at = fmt::format("{} + {} * {}", address(leaf.index), place_,
                                  word(words_.elementStep(leaf.index)));
     if (leaf.offset.valid()) at += " + " + name(leaf.offset);
-    const std::string read = fmt::format("*(const {}*)({})", type, at);
+    std::string read = fmt::format("*(const {}*)({})", type, at);
     if (!leaf.mask.valid()) return read;
     const std::string zero = isReducedFloat(leaf.type) ? type + "{0}" : fmt::format("({})0", type);
     return fmt::format("{} ? {} : {}", name(leaf.mask), read, zero);

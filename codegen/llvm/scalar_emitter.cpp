@@ -76,51 +76,51 @@ llvm::Value* ScalarEmitter::unaryFloat(llvm::Intrinsic::ID id, llvm::Value* v) {
 }
 
 // No divisor may reach the processor that it traps at.
-llvm::Value* ScalarEmitter::divide(const ScalarNode& node, llvm::Value* a, llvm::Value* d) {
+llvm::Value* ScalarEmitter::divide(const ScalarNode& node, llvm::Value* a, llvm::Value* b) {
   llvm::Type* type = a->getType();
   llvm::Value* zero = integers(type, 0);
-  llvm::Value* is_zero = b_.CreateICmpEQ(d, zero);
+  llvm::Value* is_zero = b_.CreateICmpEQ(b, zero);
   bool quotient = node.op == ScalarOp::IntDiv;
   if (!isSignedType(node.type)) {
-    llvm::Value* safe = b_.CreateSelect(is_zero, integers(type, 1), d);
+    llvm::Value* safe = b_.CreateSelect(is_zero, integers(type, 1), b);
     llvm::Value* result = quotient ? b_.CreateUDiv(a, safe) : b_.CreateURem(a, safe);
     return b_.CreateSelect(is_zero, zero, result);
   }
-  llvm::Value* is_minus_one = b_.CreateICmpEQ(d, integers(type, -1));
-  llvm::Value* safe = b_.CreateSelect(b_.CreateOr(is_zero, is_minus_one), integers(type, 1), d);
+  llvm::Value* is_minus_one = b_.CreateICmpEQ(b, integers(type, -1));
+  llvm::Value* safe = b_.CreateSelect(b_.CreateOr(is_zero, is_minus_one), integers(type, 1), b);
   llvm::Value* result = quotient ? b_.CreateSDiv(a, safe) : b_.CreateSRem(a, safe);
   llvm::Value* of_minus_one = quotient ? b_.CreateNeg(a) : zero;
   return b_.CreateSelect(is_zero, zero, b_.CreateSelect(is_minus_one, of_minus_one, result));
 }
 
 // Narrow integers are shifted as int32.
-llvm::Value* ScalarEmitter::shift(const ScalarNode& node, llvm::Value* a, llvm::Value* n) {
+llvm::Value* ScalarEmitter::shift(const ScalarNode& node, llvm::Value* a, llvm::Value* b) {
   unsigned bits = static_cast<unsigned>(itemSize(node.type)) * 8;
   llvm::Type* narrow = a->getType();
   llvm::Type* wide = narrow;
   if (bits < 32) {
     wide = llvm::FixedVectorType::get(b_.getInt32Ty(), lanes_);
     a = isSignedType(node.type) ? b_.CreateSExt(a, wide) : b_.CreateZExt(a, wide);
-    n = isSignedType(node.type) ? b_.CreateSExt(n, wide) : b_.CreateZExt(n, wide);
+    b = isSignedType(node.type) ? b_.CreateSExt(b, wide) : b_.CreateZExt(b, wide);
   }
-  n = b_.CreateAnd(n, integers(wide, bits == 64 ? 63 : 31));
-  llvm::Value* shifted = node.op == ScalarOp::ShiftLeft ? b_.CreateShl(a, n) : b_.CreateAShr(a, n);
+  b = b_.CreateAnd(b, integers(wide, bits == 64 ? 63 : 31));
+  llvm::Value* shifted = node.op == ScalarOp::ShiftLeft ? b_.CreateShl(a, b) : b_.CreateAShr(a, b);
   return bits < 32 ? b_.CreateTrunc(shifted, narrow) : shifted;
 }
 
-llvm::Value* ScalarEmitter::compare(ScalarOp op, llvm::Value* a, llvm::Value* c, DType type) {
+llvm::Value* ScalarEmitter::compare(ScalarOp op, llvm::Value* a, llvm::Value* b, DType type) {
   using P = llvm::CmpInst;
   if (isFloating(type)) {
     return b_.CreateFCmp(op == ScalarOp::Eq   ? P::FCMP_OEQ
                          : op == ScalarOp::Lt ? P::FCMP_OLT
                                               : P::FCMP_OLE,
-                         a, c);
+                         a, b);
   }
   bool is_signed = isSignedType(type);
   P::Predicate predicate = op == ScalarOp::Eq   ? P::ICMP_EQ
                            : op == ScalarOp::Lt ? (is_signed ? P::ICMP_SLT : P::ICMP_ULT)
                                                 : (is_signed ? P::ICMP_SLE : P::ICMP_ULE);
-  return b_.CreateICmp(predicate, a, c);
+  return b_.CreateICmp(predicate, a, b);
 }
 
 // Lanes that no arithmetic computes go one by one, through memory.
@@ -373,76 +373,80 @@ llvm::Value* ScalarEmitter::convert(llvm::Value* v, DType from, DType to) {
   return b_.CreateIntCast(v, type, isSignedType(from));
 }
 
-llvm::Value* ScalarEmitter::emit(const ScalarNode& node, std::span<llvm::Value* const> in,
+llvm::Value* ScalarEmitter::emit(const ScalarNode& node, std::span<llvm::Value* const> operands,
                                  std::span<const DType> types) {
   bool is_float = isFloating(node.type);
   switch (node.op) {
     case ScalarOp::Constant:
       return constant(node);
     case ScalarOp::Add:
-      return is_float ? b_.CreateFAdd(in[0], in[1]) : b_.CreateAdd(in[0], in[1]);
+      return is_float ? b_.CreateFAdd(operands[0], operands[1])
+                      : b_.CreateAdd(operands[0], operands[1]);
     case ScalarOp::Sub:
-      return is_float ? b_.CreateFSub(in[0], in[1]) : b_.CreateSub(in[0], in[1]);
+      return is_float ? b_.CreateFSub(operands[0], operands[1])
+                      : b_.CreateSub(operands[0], operands[1]);
     case ScalarOp::Mul:
-      return is_float ? b_.CreateFMul(in[0], in[1]) : b_.CreateMul(in[0], in[1]);
+      return is_float ? b_.CreateFMul(operands[0], operands[1])
+                      : b_.CreateMul(operands[0], operands[1]);
     case ScalarOp::Div:
-      return b_.CreateFDiv(in[0], in[1]);
+      return b_.CreateFDiv(operands[0], operands[1]);
     case ScalarOp::IntDiv:
     case ScalarOp::IntRem:
-      return divide(node, in[0], in[1]);
+      return divide(node, operands[0], operands[1]);
     case ScalarOp::Neg:
-      return is_float ? b_.CreateFNeg(in[0]) : b_.CreateNeg(in[0]);
+      return is_float ? b_.CreateFNeg(operands[0]) : b_.CreateNeg(operands[0]);
     case ScalarOp::Abs:
-      if (is_float) return unaryFloat(llvm::Intrinsic::fabs, in[0]);
-      return b_.CreateSelect(b_.CreateICmpSLT(in[0], integers(in[0]->getType(), 0)),
-                             b_.CreateNeg(in[0]), in[0]);
+      if (is_float) return unaryFloat(llvm::Intrinsic::fabs, operands[0]);
+      return b_.CreateSelect(b_.CreateICmpSLT(operands[0], integers(operands[0]->getType(), 0)),
+                             b_.CreateNeg(operands[0]), operands[0]);
     case ScalarOp::Fma:
-      return b_.CreateIntrinsic(in[0]->getType(), llvm::Intrinsic::fma, {in[0], in[1], in[2]});
+      return b_.CreateIntrinsic(operands[0]->getType(), llvm::Intrinsic::fma,
+                                {operands[0], operands[1], operands[2]});
     case ScalarOp::Eq:
     case ScalarOp::Lt:
     case ScalarOp::Le:
-      return compare(node.op, in[0], in[1], types[0]);
+      return compare(node.op, operands[0], operands[1], types[0]);
     case ScalarOp::SignBit: {
       auto* bits = llvm::FixedVectorType::get(
           llvm::IntegerType::get(b_.getContext(), static_cast<unsigned>(itemSize(types[0])) * 8),
           lanes_);
-      return b_.CreateICmpSLT(b_.CreateBitCast(in[0], bits), integers(bits, 0));
+      return b_.CreateICmpSLT(b_.CreateBitCast(operands[0], bits), integers(bits, 0));
     }
     case ScalarOp::And:
-      return b_.CreateAnd(in[0], in[1]);
+      return b_.CreateAnd(operands[0], operands[1]);
     case ScalarOp::Or:
-      return b_.CreateOr(in[0], in[1]);
+      return b_.CreateOr(operands[0], operands[1]);
     case ScalarOp::Xor:
-      return b_.CreateXor(in[0], in[1]);
+      return b_.CreateXor(operands[0], operands[1]);
     case ScalarOp::Not:
-      return b_.CreateNot(in[0]);
+      return b_.CreateNot(operands[0]);
     case ScalarOp::ShiftLeft:
     case ScalarOp::ShiftRight:
-      return shift(node, in[0], in[1]);
+      return shift(node, operands[0], operands[1]);
     case ScalarOp::Select:
-      return b_.CreateSelect(in[0], in[1], in[2]);
+      return b_.CreateSelect(operands[0], operands[1], operands[2]);
     case ScalarOp::Convert:
-      return convert(in[0], types[0], node.type);
+      return convert(operands[0], types[0], node.type);
     case ScalarOp::Bits:
-      return b_.CreateBitCast(in[0], vectorType(node.type));
+      return b_.CreateBitCast(operands[0], vectorType(node.type));
     case ScalarOp::Sqrt:
-      return unaryFloat(llvm::Intrinsic::sqrt, in[0]);
+      return unaryFloat(llvm::Intrinsic::sqrt, operands[0]);
     case ScalarOp::Floor:
-      return unaryFloat(llvm::Intrinsic::floor, in[0]);
+      return unaryFloat(llvm::Intrinsic::floor, operands[0]);
     case ScalarOp::Ceil:
-      return unaryFloat(llvm::Intrinsic::ceil, in[0]);
+      return unaryFloat(llvm::Intrinsic::ceil, operands[0]);
     case ScalarOp::Trunc:
-      return unaryFloat(llvm::Intrinsic::trunc, in[0]);
+      return unaryFloat(llvm::Intrinsic::trunc, operands[0]);
     case ScalarOp::Rint:
-      return unaryFloat(llvm::Intrinsic::rint, in[0]);
+      return unaryFloat(llvm::Intrinsic::rint, operands[0]);
     case ScalarOp::Copysign:
-      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, in[0], in[1]);
+      return b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, operands[0], operands[1]);
     case ScalarOp::Scale:
-      return scale(in[0], in[1], node.type);
+      return scale(operands[0], operands[1], node.type);
     case ScalarOp::Lookup:
-      return lookup(node, in[0]);
+      return lookup(node, operands[0]);
     case ScalarOp::Call:
-      return call(node, in);
+      return call(node, operands);
     case ScalarOp::Input:
       break;
   }

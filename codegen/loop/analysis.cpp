@@ -131,7 +131,7 @@ uint32_t dimBits(const IValue& dim, int rank) {
 }  // namespace
 
 void refuse(std::string why) {
-  throw Unsupported(std::move(why));
+  throw Unsupported(why);
 }
 
 bool isReduction(const Node* node) {

@@ -111,9 +111,9 @@ bool isIndexed(const Node* node);
 // Tensors among the body's constants, in its order.
 std::vector<const Value*> tensorConstants(const Graph& body);
 
-// `arguments` describes the body's inputs and behind them tensorConstants(); `functions` is what the
+// `arguments` describes the group's inputs and behind them tensorConstants(); `functions` is what the
 // device wants. Throws Unsupported.
-LoweredGroup lowerGroup(const Graph& body, std::span<const ArgumentInfo> arguments,
+LoweredGroup lowerGroup(const Graph& group, std::span<const ArgumentInfo> arguments,
                         FunctionForm functions = FunctionForm::Composed);
 
 }  // namespace wick::loop

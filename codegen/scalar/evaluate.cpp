@@ -78,7 +78,7 @@ bool compare(ScalarOp op, std::span<const ScalarBits> in) {
 
 }  // namespace
 
-ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> in,
+ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> operands,
                         std::span<const DType> types) {
   switch (node.op) {
     case ScalarOp::Constant:
@@ -92,32 +92,33 @@ ScalarBits evaluateNode(const ScalarNode& node, std::span<const ScalarBits> in,
     case ScalarOp::Convert:
       return dispatch<kStoredDTypes>("expression", types[0], [&]<class From>() {
         return dispatch<kStoredDTypes>("expression", node.type, [&]<class To>() {
-          return toScalarBits(convert<To>(fromScalarBits<From>(in[0])));
+          return toScalarBits(convert<To>(fromScalarBits<From>(operands[0])));
         });
       });
     case ScalarOp::Bits:
-      return in[0];
+      return operands[0];
     case ScalarOp::Scale:
       if (node.type == DType::Double) {
-        return toScalarBits(doubles::DoubleOps::scale(fromScalarBits<double>(in[0]),
-                                                      fromScalarBits<double>(in[1])));
+        return toScalarBits(doubles::DoubleOps::scale(fromScalarBits<double>(operands[0]),
+                                                      fromScalarBits<double>(operands[1])));
       }
-      return toScalarBits(
-          floats::FloatOps::scale(fromScalarBits<float>(in[0]), fromScalarBits<float>(in[1])));
+      return toScalarBits(floats::FloatOps::scale(fromScalarBits<float>(operands[0]),
+                                                  fromScalarBits<float>(operands[1])));
     case ScalarOp::Lookup:
       return toScalarBits(floats::FloatOps::lookup(static_cast<floats::FloatTable>(node.payload),
-                                                   fromScalarBits<int32_t>(in[0])));
+                                                   fromScalarBits<int32_t>(operands[0])));
     case ScalarOp::Select:
-      return fromScalarBits<bool>(in[0]) ? in[1] : in[2];
+      return fromScalarBits<bool>(operands[0]) ? operands[1] : operands[2];
     case ScalarOp::Eq:
     case ScalarOp::Lt:
     case ScalarOp::Le:
     case ScalarOp::SignBit:
-      return dispatch<kComputedDTypes>(
-          "expression", types[0], [&]<class T>() { return toScalarBits(compare<T>(node.op, in)); });
+      return dispatch<kComputedDTypes>("expression", types[0], [&]<class T>() {
+        return toScalarBits(compare<T>(node.op, operands));
+      });
     default:
       return dispatch<kComputedDTypes>("expression", node.type,
-                                       [&]<class T>() { return compute<T>(node, in); });
+                                       [&]<class T>() { return compute<T>(node, operands); });
   }
 }
 

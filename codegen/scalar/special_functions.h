@@ -17,7 +17,7 @@ namespace wick::math {
 namespace detail {
 // In double precision.
 double erfcx(double x);
-double erfinv(double x);
+double erfinv(double y);
 double lgamma(double x);
 double digamma(double x);
 double i0e(double x);
@@ -25,7 +25,7 @@ double i1e(double x);
 double k0e(double x);
 double k1e(double x);
 double airyAi(double x);
-double ndtri(double x);
+double ndtri(double p);
 double logNdtr(double x);
 double zeta(double s, double q);
 double polygamma(double n, double x);

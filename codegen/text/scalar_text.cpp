@@ -121,72 +121,72 @@ std::string ScalarText::wrappedText(const ScalarNode& node, std::span<const std:
       fmt::format("no {} text for {} of {}", words_.language, toString(node.op), type(node.type)));
 }
 
-std::string ScalarText::text(const ScalarNode& node, std::span<const std::string> in,
+std::string ScalarText::text(const ScalarNode& node, std::span<const std::string> operands,
                              std::span<const DType> types) const {
   const bool is_float = isFloating(node.type);
   const bool single = node.type == DType::Float;
   const auto infix = [&](const char* sign) {
-    return fmt::format("({} {} {})", in[0], sign, in[1]);
+    return fmt::format("({} {} {})", operands[0], sign, operands[1]);
   };
   const auto join = [](std::span<const std::string> parts) {
     return fmt::format("{}", fmt::join(parts, ", "));
   };
   const auto builtin = [&](const char* name) {
-    return fmt::format("{}{}{}({})", words_.builtin, name, single ? "f" : "", join(in));
+    return fmt::format("{}{}{}({})", words_.builtin, name, single ? "f" : "", join(operands));
   };
   switch (node.op) {
     case ScalarOp::Constant:
       return constantText(node);
     case ScalarOp::Add:
-      return is_float ? infix("+") : wrappedText(node, in);
+      return is_float ? infix("+") : wrappedText(node, operands);
     case ScalarOp::Sub:
-      return is_float ? infix("-") : wrappedText(node, in);
+      return is_float ? infix("-") : wrappedText(node, operands);
     case ScalarOp::Mul:
-      return is_float ? infix("*") : wrappedText(node, in);
+      return is_float ? infix("*") : wrappedText(node, operands);
     case ScalarOp::Div:
       return infix("/");
     case ScalarOp::IntDiv:
     case ScalarOp::IntRem:
     case ScalarOp::ShiftLeft:
     case ScalarOp::ShiftRight:
-      return wrappedText(node, in);
+      return wrappedText(node, operands);
     case ScalarOp::Neg:
-      return is_float ? fmt::format("(-{})", in[0]) : wrappedText(node, in);
+      return is_float ? fmt::format("(-{})", operands[0]) : wrappedText(node, operands);
     case ScalarOp::Abs:
-      return is_float ? builtin("fabs") : wrappedText(node, in);
+      return is_float ? builtin("fabs") : wrappedText(node, operands);
     case ScalarOp::Fma:
       return builtin("fma");
     case ScalarOp::Eq:
       if (isReducedFloat(types[0])) {
-        return fmt::format("({0}({1}) == {0}({2}))", words_.widen, in[0], in[1]);
+        return fmt::format("({0}({1}) == {0}({2}))", words_.widen, operands[0], operands[1]);
       }
       return infix("==");
     case ScalarOp::Lt:
-      return comparedText("<", in[0], in[1], types[0]);
+      return comparedText("<", operands[0], operands[1], types[0]);
     case ScalarOp::Le:
-      return comparedText("<=", in[0], in[1], types[0]);
+      return comparedText("<=", operands[0], operands[1], types[0]);
     case ScalarOp::SignBit:
-      return fmt::format("({} < 0)",
-                         bitsText(in[0], types[0] == DType::Double ? DType::Long : DType::Int));
+      return fmt::format(
+          "({} < 0)", bitsText(operands[0], types[0] == DType::Double ? DType::Long : DType::Int));
     case ScalarOp::And:
     case ScalarOp::Or:
     case ScalarOp::Xor: {
       const char sign = node.op == ScalarOp::And ? '&' : node.op == ScalarOp::Or ? '|' : '^';
       if (node.type == DType::Bool) {
-        return fmt::format("((static_cast<int>({}) {} static_cast<int>({})) != 0)", in[0], sign,
-                           in[1]);
+        return fmt::format("((static_cast<int>({}) {} static_cast<int>({})) != 0)", operands[0],
+                           sign, operands[1]);
       }
-      return cast(node.type, fmt::format("{} {} {}", in[0], sign, in[1]));
+      return cast(node.type, fmt::format("{} {} {}", operands[0], sign, operands[1]));
     }
     case ScalarOp::Not:
-      if (node.type == DType::Bool) return fmt::format("(!{})", in[0]);
-      return cast(node.type, "~" + in[0]);
+      if (node.type == DType::Bool) return fmt::format("(!{})", operands[0]);
+      return cast(node.type, "~" + operands[0]);
     case ScalarOp::Select:
-      return fmt::format("({} ? {} : {})", in[0], in[1], in[2]);
+      return fmt::format("({} ? {} : {})", operands[0], operands[1], operands[2]);
     case ScalarOp::Convert:
-      return convert(in[0], types[0], node.type);
+      return convert(operands[0], types[0], node.type);
     case ScalarOp::Bits:
-      return bitsText(in[0], node.type);
+      return bitsText(operands[0], node.type);
     case ScalarOp::Sqrt:
       return builtin("sqrt");
     case ScalarOp::Floor:
@@ -200,11 +200,12 @@ std::string ScalarText::text(const ScalarNode& node, std::span<const std::string
     case ScalarOp::Copysign:
       return builtin("copysign");
     case ScalarOp::Scale:
-      return fmt::format("wickScale{}({})", single ? "Float" : "Double", join(in));
+      return fmt::format("wickScale{}({})", single ? "Float" : "Double", join(operands));
     case ScalarOp::Lookup:
-      return lookupText(node.payload, fmt::format("{} & {}", in[0], floats::kFloatTableSize - 1));
+      return lookupText(node.payload,
+                        fmt::format("{} & {}", operands[0], floats::kFloatTableSize - 1));
     case ScalarOp::Call:
-      return callText(node, join(in));
+      return callText(node, join(operands));
     case ScalarOp::Input:
       break;
   }

@@ -294,7 +294,7 @@ Tensor product(const char* op, const Tensor& a, const Tensor& b, const Tensor& b
   const int64_t m = a.size(1), n = b.size(2), k = a.size(2);
   const DType dtype = a.dtype();
   const Types types = typesOf(op, dtype);
-  const Tensor out = Tensor::empty(DimVector{batches, m, n}, dtype, a.device());
+  Tensor out = Tensor::empty(DimVector{batches, m, n}, dtype, a.device());
   if (out.numel() == 0) return out;
   if (k == 0) {  // sums of nothing, which the library does not make of all dtypes
     const Tensor none = Tensor::zeros(out.sizes(), dtype, a.device());

@@ -271,7 +271,7 @@ std::optional<Tensor> convolveAndFinish(const char* op, const Tensor& given_inpu
   dnn::typeOf(op, given_input.dtype());
   const MemoryFormat format = formatFor(given_input, channels_last);
   const Tensor input = given_input.contiguous(format), weight = given_weight.contiguous(format);
-  const Tensor out = Tensor::empty(output_size, input.dtype(), input.device(), format);
+  Tensor out = Tensor::empty(output_size, input.dtype(), input.device(), format);
   if (out.numel() == 0) return std::nullopt;
   Problem p{op, Wanted::Results, input, weight, out, {}, {}, {}, {}, {}, relu};
   setParams(p, params);

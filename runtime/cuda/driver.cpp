@@ -41,8 +41,8 @@ const Driver& driver() {
   return found.get();
 }
 
-void setDriver(const Driver* made) {
-  replacement.store(made, std::memory_order_release);
+void setDriver(const Driver* driver) {
+  replacement.store(driver, std::memory_order_release);
   generation.fetch_add(1);
 }
 uint64_t driverGeneration() {

@@ -69,7 +69,7 @@ IValue recordEvent(const IValue& self, const IValue& given) {
   }
   auto event = makeRef<HeldEvent>(/*timed=*/false, /*sleeps=*/false);
   event->record(stream);
-  return makeNative(kEventClass, std::move(event));
+  return makeNative(kEventClass, event);
 }
 void streamWaitsForEvent(const IValue& self, const IValue& event) {
   eventIn("Stream.wait_event", event).waitOn(streamIn("Stream.wait_event", self));

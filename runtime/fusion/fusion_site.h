@@ -41,7 +41,7 @@ class FusionSite {
   // also raises what there is to raise. Throws RuntimeError when memory is exhausted.
   // Bit i of `dying`: when the group has run, nobody asks for argument i where the caller has
   // borrowed it from; the one reference there may be is that one. A result may take its memory.
-  bool run(const IValue* arguments, size_t num_arguments, IValue* results, uint64_t dying = 0);
+  bool run(const IValue* given, size_t num_given, IValue* results, uint64_t dying = 0);
 
   const std::string& name() const;
   // The arguments (tensor constants of the body last) for which the group was asked to run, each

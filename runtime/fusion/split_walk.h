@@ -23,12 +23,12 @@ struct RowCut {
 RowCut planCut(const loop::Kernel& kernel, const Walk& walk);
 
 // The stage's own way over memory.
-Walk stageWalk(const loop::RowStage& stage, const Walk& walk, bool per_row);
+Walk stageWalk(const loop::RowStage& stage, const Walk& whole, bool per_row);
 
 // Runs the stages of a kernel on several threads; `functions` are those of the stages, and all else
 // is the whole kernel's: see runWalk().
 void runSplit(const loop::Kernel& kernel, const loop::SplitRows& split, const RowCut& cut,
-              const Walk& walk, std::span<const Touch> touches, std::span<const int64_t> numbers,
+              const Walk& whole, std::span<const Touch> touches, std::span<const int64_t> numbers,
               int64_t* flag, std::span<loop::KernelFunction* const> functions);
 
 }  // namespace wick

@@ -65,7 +65,7 @@ class InterpreterState : public std::enable_shared_from_this<InterpreterState> {
   // Returns what the function returns.
   uint32_t runNative(const NativeCode& native, uint32_t entry, IValue* registers);
   friend bool nativeRefuel(NativeContext* context);
-  friend bool nativeExecute(NativeContext* context, IValue* registers, uint32_t instruction);
+  friend bool nativeExecute(NativeContext* context, IValue* registers, uint32_t number);
   friend bool nativeGuardsHold(NativeContext* context, IValue* registers, uint32_t instruction);
   friend bool nativeCallOperator(NativeContext* context, IValue* registers, uint32_t instruction);
   void pushFrame(const Code& code, uint32_t destination, uint16_t extra);

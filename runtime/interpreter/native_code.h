@@ -42,7 +42,7 @@ struct NativeCode {
 // Takes new fuel. False when a limit is reached: the interpreter is to raise it.
 bool nativeRefuel(NativeContext* context);
 // Runs one instruction that neither jumps nor switches frames. False when it raised.
-bool nativeExecute(NativeContext* context, IValue* registers, uint32_t instruction);
+bool nativeExecute(NativeContext* context, IValue* registers, uint32_t number);
 // The same for OP.
 bool nativeCallOperator(NativeContext* context, IValue* registers, uint32_t instruction);
 // Whether the guard at BAIL_OUT holds; otherwise the interpreter is to bail out there.

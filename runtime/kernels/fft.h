@@ -11,11 +11,11 @@ namespace wick::fft {
 // and their lengths positive where the tensor has elements.
 
 // Complex, along each of the dimensions.
-Tensor complexToComplex(const Tensor& x, IntSpan dims, bool forward, double scale);
+Tensor complexToComplex(const Tensor& input, IntSpan dims, bool forward, double scale);
 // Real along one dimension: the first n/2 + 1 numbers of the result, or all.
 Tensor realToComplex(const Tensor& x, int64_t dim, bool forward, bool onesided, double scale);
 // The other way: n real numbers from the first n/2 + 1 complex ones, which must be there. The
 // imaginary parts that would not let the result be real are not looked at.
-Tensor complexToReal(const Tensor& x, int64_t dim, int64_t n, bool forward, double scale);
+Tensor complexToReal(const Tensor& input, int64_t dim, int64_t n, bool forward, double scale);
 
 }  // namespace wick::fft

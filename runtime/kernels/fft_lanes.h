@@ -126,20 +126,19 @@ inline void transpose(Lanes<double, 4> (&r)[4]) {
 
 // Of two vectors re, im, re, im, …: the real parts and the imaginary ones; and back.
 inline Pair<Lanes<float, 8>> parted(Lanes<float, 8> low, Lanes<float, 8> high) {
-  return {__builtin_shuffle(low, high, Lanes<int32_t, 8>{0, 2, 4, 6, 8, 10, 12, 14}),
-          __builtin_shuffle(low, high, Lanes<int32_t, 8>{1, 3, 5, 7, 9, 11, 13, 15})};
+  return {__builtin_shufflevector(low, high, 0, 2, 4, 6, 8, 10, 12, 14),
+          __builtin_shufflevector(low, high, 1, 3, 5, 7, 9, 11, 13, 15)};
 }
 inline Pair<Lanes<double, 4>> parted(Lanes<double, 4> low, Lanes<double, 4> high) {
-  return {__builtin_shuffle(low, high, Lanes<int64_t, 4>{0, 2, 4, 6}),
-          __builtin_shuffle(low, high, Lanes<int64_t, 4>{1, 3, 5, 7})};
+  return {__builtin_shufflevector(low, high, 0, 2, 4, 6),
+          __builtin_shufflevector(low, high, 1, 3, 5, 7)};
 }
 inline Pair<Lanes<float, 8>> joined(Lanes<float, 8> re, Lanes<float, 8> im) {
-  return {__builtin_shuffle(re, im, Lanes<int32_t, 8>{0, 8, 1, 9, 2, 10, 3, 11}),
-          __builtin_shuffle(re, im, Lanes<int32_t, 8>{4, 12, 5, 13, 6, 14, 7, 15})};
+  return {__builtin_shufflevector(re, im, 0, 8, 1, 9, 2, 10, 3, 11),
+          __builtin_shufflevector(re, im, 4, 12, 5, 13, 6, 14, 7, 15)};
 }
 inline Pair<Lanes<double, 4>> joined(Lanes<double, 4> re, Lanes<double, 4> im) {
-  return {__builtin_shuffle(re, im, Lanes<int64_t, 4>{0, 4, 1, 5}),
-          __builtin_shuffle(re, im, Lanes<int64_t, 4>{2, 6, 3, 7})};
+  return {__builtin_shufflevector(re, im, 0, 4, 1, 5), __builtin_shufflevector(re, im, 2, 6, 3, 7)};
 }
 
 }  // namespace wick::fft

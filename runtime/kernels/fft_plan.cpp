@@ -305,16 +305,16 @@ void Plan<R>::makeSteps(const std::vector<int64_t>& factors) {
 
 template <class R>
 template <int W>
-Wave<R> Plan<R>::runSteps(Wave<R> x, Wave<R> y) const {
+Wave<R> Plan<R>::runSteps(Wave<R> x, Wave<R> work) const {
   constexpr int kWide = kLanes<R>;
   for (const Step& step : steps_) {
     const R* const twiddles = table_.data() + step.twiddles;
     // What stands side by side in one wave is as good as waves side by side.
     const auto go = [&]<int P>() {
       if (W == 1 && step.s % kWide == 0) {
-        pass<P, kWide>(x, y, step.m, step.s / kWide, twiddles);
+        pass<P, kWide>(x, work, step.m, step.s / kWide, twiddles);
       } else {
-        pass<P, W>(x, y, step.m, step.s, twiddles);
+        pass<P, W>(x, work, step.m, step.s, twiddles);
       }
     };
     switch (step.p) {
@@ -336,12 +336,12 @@ Wave<R> Plan<R>::runSteps(Wave<R> x, Wave<R> y) const {
       default:
         const R* const roots = table_.data() + step.roots;
         if (W == 1 && step.s % kWide == 0) {
-          passOfAny<kWide>(step.p, x, y, step.m, step.s / kWide, twiddles, roots);
+          passOfAny<kWide>(step.p, x, work, step.m, step.s / kWide, twiddles, roots);
         } else {
-          passOfAny<W>(step.p, x, y, step.m, step.s, twiddles, roots);
+          passOfAny<W>(step.p, x, work, step.m, step.s, twiddles, roots);
         }
     }
-    std::swap(x, y);
+    std::swap(x, work);
   }
   return x;
 }

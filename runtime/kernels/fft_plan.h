@@ -50,7 +50,7 @@ class Plan {
   struct Bluestein;
   struct Square;
   template <int W>
-  Wave<R> runSteps(Wave<R> data, Wave<R> work) const;
+  Wave<R> runSteps(Wave<R> x, Wave<R> work) const;
   void makeSteps(const std::vector<int64_t>& factors);
 
   int64_t n_, room_;

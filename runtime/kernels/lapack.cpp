@@ -180,7 +180,7 @@ int Lapack<T>::gesdd(char job, int m, int n, T* a, R* s, T* u, T* vt) {
   CountedVector<int> iwork(8 * low + 1);
   const size_t reals =
       std::max(5 * low * low + 5 * low, 2 * high * low + 2 * low * low + low) + 7 * low + 1;
-  return withWork<T>(reals, [&](T* work, int* lwork, int* info, auto*... rwork) {
+  return withWork<T>(reals, [&](T* work, int* lwork, int* info, [[maybe_unused]] auto*... rwork) {
     call<T, "gesdd_">(&job, &m, &n, a, &lda, s, u, &lda, vt, &ldvt, work, lwork, rwork...,
                       iwork.data(), info, kOne);
   });
@@ -190,15 +190,16 @@ int Lapack<T>::syevd(char job, char uplo, int n, T* a, R* w) {
   checkTime<T>(Work::Tridiagonal, symmetricOperations(job == 'V', n), "eigenvalues");
   int ld = atLeastOne(n), liwork = 5 * n + 3, lrwork = 2 * n * n + 5 * n + 1;
   CountedVector<int> iwork(static_cast<size_t>(liwork));
-  return withWork<T>(static_cast<size_t>(lrwork), [&](T* work, int* lwork, int* info, auto*... r) {
-    if constexpr (kComplex<T>) {
-      call<T, "heevd_">(&job, &uplo, &n, a, &ld, w, work, lwork, r..., &lrwork, iwork.data(),
-                        &liwork, info, kOne, kOne);
-    } else {
-      call<T, "syevd_">(&job, &uplo, &n, a, &ld, w, work, lwork, iwork.data(), &liwork, info, kOne,
-                        kOne);
-    }
-  });
+  return withWork<T>(static_cast<size_t>(lrwork),
+                     [&](T* work, int* lwork, int* info, [[maybe_unused]] auto*... r) {
+                       if constexpr (kComplex<T>) {
+                         call<T, "heevd_">(&job, &uplo, &n, a, &ld, w, work, lwork, r..., &lrwork,
+                                           iwork.data(), &liwork, info, kOne, kOne);
+                       } else {
+                         call<T, "syevd_">(&job, &uplo, &n, a, &ld, w, work, lwork, iwork.data(),
+                                           &liwork, info, kOne, kOne);
+                       }
+                     });
 }
 
 namespace {
@@ -230,18 +231,19 @@ int Lapack<T>::geev(int n, T* a, std::complex<R>* w, std::complex<R>* v) {
   const char* job = v ? "V" : "N";
   const auto size = static_cast<size_t>(n);
   T none = 0;
-  return withWork<T>(2 * size + 1, [&](T* work, int* lwork, int* info, auto*... rwork) {
-    int* const ld_v = v ? &ld : &one;
-    if constexpr (kComplex<T>) {
-      call<T, "geev_">("N", job, &n, a, &ld, w, &none, &one, v ? v : &none, ld_v, work, lwork,
-                       rwork..., info, kOne, kOne);
-    } else {
-      CountedVector<T> wr(size), wi(size), vr(v ? size * size : 1);
-      call<T, "geev_">("N", job, &n, a, &ld, wr.data(), wi.data(), &none, &one, vr.data(), ld_v,
-                       work, lwork, info, kOne, kOne);
-      if (*lwork != -1) joinPairs(wr, wi, vr, w, v);
-    }
-  });
+  return withWork<T>(2 * size + 1,
+                     [&](T* work, int* lwork, int* info, [[maybe_unused]] auto*... rwork) {
+                       int* const ld_v = v ? &ld : &one;
+                       if constexpr (kComplex<T>) {
+                         call<T, "geev_">("N", job, &n, a, &ld, w, &none, &one, v ? v : &none, ld_v,
+                                          work, lwork, rwork..., info, kOne, kOne);
+                       } else {
+                         CountedVector<T> wr(size), wi(size), vr(v ? size * size : 1);
+                         call<T, "geev_">("N", job, &n, a, &ld, wr.data(), wi.data(), &none, &one,
+                                          vr.data(), ld_v, work, lwork, info, kOne, kOne);
+                         if (*lwork != -1) joinPairs(wr, wi, vr, w, v);
+                       }
+                     });
 }
 template <class T>
 int Lapack<T>::sytrf(char uplo, int n, T* a, int* pivots, bool hermitian) {
@@ -281,7 +283,7 @@ int Lapack<T>::gelsy(int m, int n, int nrhs, T* a, T* b, int ldb, R rcond, int* 
   int ld = atLeastOne(m);
   CountedVector<int> jpvt(static_cast<size_t>(atLeastOne(n)));
   const auto reals = static_cast<size_t>(2 * n + 1);
-  return withWork<T>(reals, [&](T* work, int* lwork, int* info, auto*... rwork) {
+  return withWork<T>(reals, [&](T* work, int* lwork, int* info, [[maybe_unused]] auto*... rwork) {
     call<T, "gelsy_">(&m, &n, &nrhs, a, &ld, b, &ldb, jpvt.data(), &rcond, rank, work, lwork,
                       rwork..., info);
   });
@@ -294,7 +296,7 @@ int Lapack<T>::gelsd(int m, int n, int nrhs, T* a, T* b, int ldb, R* s, R rcond,
   const auto low = static_cast<size_t>(std::min(m, n)), rhs = static_cast<size_t>(nrhs);
   CountedVector<int> iwork(low * 128 + 128);
   const size_t reals = low * 1024 + 64 * low * rhs + (26 + rhs) * 27 * 27 + 4096;
-  return withWork<T>(reals, [&](T* work, int* lwork, int* info, auto*... rwork) {
+  return withWork<T>(reals, [&](T* work, int* lwork, int* info, [[maybe_unused]] auto*... rwork) {
     call<T, "gelsd_">(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work, lwork, rwork...,
                       iwork.data(), info);
   });
@@ -305,7 +307,7 @@ int Lapack<T>::gelss(int m, int n, int nrhs, T* a, T* b, int ldb, R* s, R rcond,
                "least squares");
   int ld = atLeastOne(m);
   const auto reals = static_cast<size_t>(5 * std::min(m, n) + 1);
-  return withWork<T>(reals, [&](T* work, int* lwork, int* info, auto*... rwork) {
+  return withWork<T>(reals, [&](T* work, int* lwork, int* info, [[maybe_unused]] auto*... rwork) {
     call<T, "gelss_">(&m, &n, &nrhs, a, &ld, b, &ldb, s, &rcond, rank, work, lwork, rwork..., info);
   });
 }

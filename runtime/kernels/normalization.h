@@ -23,10 +23,10 @@ CountedVector<MeanVariance> rowStatistics(const char* op, const Tensor& x, int64
 // `groups` divides; any layout.
 CountedVector<MeanVariance> groupStatistics(const char* op, const Tensor& x, int64_t groups);
 
-// out = x * scale + shift, with one scale and shift for each index of dimension 1 and, when they
+// out = input * scale + shift, with one scale and shift for each index of dimension 1 and, when they
 // hold `samples` times as many, of dimension 0 too. T's precision; the result is dense in the
-// memory order of `x` (row-major unless x is channels-last).
-Tensor scaleChannels(const char* op, const Tensor& x, const CountedVector<double>& scale,
+// memory order of `input` (row-major unless it is channels-last).
+Tensor scaleChannels(const char* op, const Tensor& input, const CountedVector<double>& scale,
                      const CountedVector<double>& shift);
 
 // Rows of `width` elements of a row-major tensor: (x - mean) * rstd * weight + bias. `weight` and

@@ -461,71 +461,71 @@ Tensor distinctElements(const Tensor& t) {
   return out;
 }
 
-Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
+Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> operands,
                  const Tensor* destination, const Tensor* spare) {
-  WICK_ASSERT(given.size() == def.num_inputs, "{}: {} operands for {} inputs", def.name,
-              given.size(), def.num_inputs);
+  WICK_ASSERT(operands.size() == def.num_inputs, "{}: {} operands for {} inputs", def.name,
+              operands.size(), def.num_inputs);
   if (!destination) {
-    Tensor out = pointwiseAlike(def, given, spare);
+    Tensor out = pointwiseAlike(def, operands, spare);
     if (out.defined()) return out;
   }
   std::array<Operand, kMaxScalarInputs> list = {Scalar(), Scalar(), Scalar(), Scalar(), Scalar()};
-  std::copy(given.begin(), given.end(), list.begin());
-  std::span<Operand> operands(list.data(), given.size());
-  for (const Operand& o : operands) {
+  std::copy(operands.begin(), operands.end(), list.begin());
+  std::span<Operand> inputs(list.data(), operands.size());
+  for (const Operand& o : inputs) {
     WICK_CHECK(!o.tensor || o.tensor->defined(), "{}: expected a Tensor, got None", def.name);
   }
 
-  const ComputeTypes dtypes = chooseTypes(def, operands);
-  Device device = commonDevice(operands);
+  const ComputeTypes dtypes = chooseTypes(def, inputs);
+  Device device = commonDevice(inputs);
   bool plain = false;
-  DimVector shape = broadcastAll(operands, plain);
+  DimVector shape = broadcastAll(inputs, plain);
 
   std::vector<Tensor> copies;
   if (destination) {
     checkCast(dtypes.result, destination->dtype());
     if (!std::ranges::equal(destination->sizes(), IntSpan(shape))) {
-      WICK_CHECK(!isOperand(*destination, operands),
+      WICK_CHECK(!isOperand(*destination, inputs),
                  "output with shape {} doesn't match the broadcast shape {}",
                  formatInts(destination->sizes()), formatInts(shape));
       destination->resize(shape);
     }
     checkWritable(def.name, *destination);
-    separate(*destination, operands, copies);
+    separate(*destination, inputs, copies);
     // The result is rounded to its own dtype before it is widened to the destination's.
     if (isReducedFloat(dtypes.result) && destination->dtype() != dtypes.result) {
-      destination->copyFrom(pointwise(def, operands, nullptr));
+      destination->copyFrom(pointwise(def, inputs, nullptr));
       return *destination;
     }
   }
 
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if ((def.param_inputs >> i & 1) == 0 || operands[i].tensor) continue;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if ((def.param_inputs >> i & 1) == 0 || inputs[i].tensor) continue;
     const bool mask = (def.mask_inputs >> i & 1) != 0;
-    checkFits(operands[i].number, isReducedFloat(dtypes.common) ? dtypes.common
-                                  : mask                        ? DType::Bool
-                                                                : dtypes.compute);
+    checkFits(inputs[i].number, isReducedFloat(dtypes.common) ? dtypes.common
+                                : mask                        ? DType::Bool
+                                                              : dtypes.compute);
   }
   const bool has_layers = !device.isCpu() && device.type != DeviceType::Meta;
   if (has_layers && checkedNumel(shape) > 0) {
-    const Tensor result = deviceLayers(def.name, device).pointwise(def, operands, device);
+    Tensor result = deviceLayers(def.name, device).pointwise(def, inputs, device);
     if (!destination) return result;
     destination->copyFrom(result);
     return *destination;
   }
 
-  Job job{&def.entry(dtypes.compute), operands.size() + 1, {}, !destination};
+  Job job{&def.entry(dtypes.compute), inputs.size() + 1, {}, !destination};
   std::array<Tensor, kMaxScalarInputs> rounded;
-  for (size_t i = 0; i < operands.size(); ++i) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
     bool mask = (def.mask_inputs >> i & 1) != 0;
     bool param = (def.param_inputs >> i & 1) != 0;
     DType loop = mask ? DType::Bool : dtypes.compute;
     Side& side = job.side[i + 1];
-    if (!operands[i].tensor) {
-      describeNumber(side, operands[i].number, param || mask ? loop : dtypes.common, loop);
+    if (!inputs[i].tensor) {
+      describeNumber(side, inputs[i].number, param || mask ? loop : dtypes.common, loop);
       continue;
     }
-    const Tensor* t = operands[i].tensor;
+    const Tensor* t = inputs[i].tensor;
     if (!mask && !param && isReducedFloat(dtypes.common) && t->dtype() != dtypes.common) {
       rounded[i] = t->to(dtypes.common);
       t = &rounded[i];
@@ -537,7 +537,7 @@ Tensor pointwise(const ScalarDefinition& def, std::span<const Operand> given,
   Tensor out;
   if (destination) {
     out = *destination;
-  } else if (spare && replaces(*spare, operands, shape, plain, dtypes.result)) {
+  } else if (spare && replaces(*spare, inputs, shape, plain, dtypes.result)) {
     out = *spare;
     out.storage()->bumpVersion();
   } else {

@@ -5,9 +5,9 @@
 
 namespace wick {
 
-// A fresh row-major tensor of the shape and dtype of `x` (floating): exp(x) / sum(exp(x)) along
+// A fresh row-major tensor of the shape and dtype of `input` (floating): exp(x) / sum(exp(x)) along
 // dimension `dim` (wrapped already), or its logarithm. A row of -inf gives NaN, as in PyTorch.
-Tensor softmaxAlong(const Tensor& x, int64_t dim, bool logarithm);
+Tensor softmaxAlong(const Tensor& input, int64_t dim, bool logarithm);
 
 // log(sum(exp(x))) of each of `rows` rows of n >= 8 neighbours, without overflow.
 void logSumExpRows(const float* x, float* out, int64_t rows, int64_t n);

@@ -86,7 +86,7 @@ class Translator {
 
   // Instructions.
   void emitEntries();
-  void emitBlock(uint32_t block);
+  void emitBlock(uint32_t number);
   void emit(const Instruction& instruction);
   void emitInline(const Instruction& instruction);
   void emitMove(const Instruction& instruction);

@@ -22,6 +22,6 @@ class ProgramObserver {
 
 // Replaces the process's observer and returns the one before; without one (null, as at the start)
 // reports cost nothing. Thread-safe: an observer lives until its last call returns.
-std::shared_ptr<ProgramObserver> setProgramObserver(std::shared_ptr<ProgramObserver> observer);
+std::shared_ptr<ProgramObserver> setProgramObserver(std::shared_ptr<ProgramObserver> next);
 
 }  // namespace wick

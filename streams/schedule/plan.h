@@ -49,6 +49,6 @@ Plan partitionForThreads(const StreamGraph& graph, const Costs& costs, int64_t t
 // As JSON, with the names of the filters; and back. UsageError for what is not a plan, and for a
 // plan whose filters are not those of the graph: it names the first that differs.
 std::string planText(const Plan& plan, const StreamGraph& graph);
-Plan parsePlan(std::string_view json, const StreamGraph& graph);
+Plan parsePlan(std::string_view text, const StreamGraph& graph);
 
 }  // namespace wick::streams

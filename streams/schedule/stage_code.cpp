@@ -180,7 +180,7 @@ void runStage(const StageCode& code, Packet& packet) {
     } else if (code.gives_tuple) {
       behind.push_back(given.toTuple().elements[source.position]);
     } else {
-      behind.push_back(std::move(given));
+      behind.push_back(given);
     }
   }
   packet = std::move(behind);

@@ -9,7 +9,6 @@
 #include "core/dtype_dispatch.h"
 #include "runtime/ops/call.h"
 #include "runtime/ops/common.h"
-#include "runtime/ops/indexing/quantiles.h"
 
 namespace wick::ops {
 

@@ -43,8 +43,8 @@ void checkReflectors(const char* op, const Tensor& a, const Tensor& tau);
 void checkReflected(const char* op, const Tensor& a, const Tensor& tau, const Tensor& other,
                     bool left);
 
-// Raises what torch.linalg raises for the first non-zero entry of `info` (int32).
+// Raises what torch.linalg raises for the first non-zero entry of `given` (int32).
 enum class Failure { SingularInverse, SingularSolve, NotPositive, NoConvergence, SingularFactor };
-void checkInfo(const char* op, const Tensor& info, Failure failure);
+void checkInfo(const char* op, const Tensor& given, Failure failure);
 
 }  // namespace wick::linalg

@@ -210,10 +210,10 @@ Tensor written(const char* op, const Tensor& self, const Tensor& result) {
   return self;
 }
 Tensor addInto(const Tensor& self, const Tensor& other, Scalar alpha) {
-  return written("add_", self, add(self, other, std::move(alpha)));
+  return written("add_", self, add(self, other, alpha));
 }
 Tensor subInto(const Tensor& self, const Tensor& other, Scalar alpha) {
-  return written("sub_", self, sub(self, other, std::move(alpha)));
+  return written("sub_", self, sub(self, other, alpha));
 }
 
 // ---- products ----

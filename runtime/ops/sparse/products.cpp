@@ -193,7 +193,7 @@ Tensor sparseMm(const Tensor& sparse, const Tensor& dense) {
 Tensor sparseAddmm(const Tensor& self, const Tensor& mat1, const Tensor& mat2, Scalar beta,
                    Scalar alpha) {
   if (!isSparse(mat1) && !isSparse(mat2)) refuseLayout("_sparse_addmm", mat1);
-  return addmm(self, mat1, mat2, std::move(beta), std::move(alpha));
+  return addmm(self, mat1, mat2, beta, alpha);
 }
 Tensor sparseMatmul(const Tensor& self, const Tensor& other) {
   if (!isSparseCoo(self)) refuseLayout("_sparse_sparse_matmul", self);

@@ -27,7 +27,7 @@ Tensor convertTensor(const Tensor& self, std::optional<DType> dtype, std::option
   const bool first = arrives || itemSize(target) < self.itemSize();
   const bool waits = !unwaited || (place.isCpu() && !arrives);
   const Tensor from = moves && first ? self.to(target) : self;
-  const Tensor t = !moves ? self : waits ? moveTo(from, place) : moveUnwaited(from, place);
+  Tensor t = !moves ? self : waits ? moveTo(from, place) : moveUnwaited(from, place);
   if (moves && t.dtype() == target &&
       (layout == MemoryFormat::Preserve || t.isContiguous(layout))) {
     return t;
