@@ -13,15 +13,22 @@ namespace {
 
 using Json = nlohmann::json;
 
+std::string shown(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60);
+}
+
 [[noreturn]] void refuse(size_t rule, const std::string& key, const std::string& expected,
                          const Json& found) {
-  throw UsageError(
-      fmt::format("overrides, rule {}: expected {} for \"{}\", found {}", rule + 1, expected, key,
-                  found.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, 60)));
+  throw UsageError(fmt::format("overrides, rule {}: expected {} for \"{}\", found {}", rule + 1,
+                               expected, key, shown(found)));
 }
 
 LayerRule ruleFrom(const Json& json, size_t index) {
-  if (!json.is_object()) refuse(index, "layers", "an object", json);
+  if (!json.is_object()) {
+    throw UsageError(
+        fmt::format("overrides, rule {}: expected an object in the list of \"layers\", found {}",
+                    index + 1, shown(json)));
+  }
   LayerRule rule;
   const auto text = [&](const std::string& key, const Json& value) {
     if (!value.is_string() || value.get_ref<const std::string&>().empty()) {
@@ -95,9 +102,12 @@ LayerRule ruleFrom(const Json& json, size_t index) {
 
 Overrides parseOverrides(std::string_view text) {
   const Json json = parsedJson<Json>(text, "overrides");
-  if (!json.is_object() || json.size() != 1 || !json.contains("layers") ||
-      !json["layers"].is_array()) {
+  if (!json.is_object() || json.size() != 1 || !json.contains("layers")) {
     throw UsageError("overrides: expected an object with the list \"layers\" and nothing else");
+  }
+  if (!json["layers"].is_array()) {
+    throw UsageError(
+        fmt::format("overrides: expected a list for \"layers\", found {}", shown(json["layers"])));
   }
   Overrides overrides;
   for (const Json& rule : json["layers"]) {

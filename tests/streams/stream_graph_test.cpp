@@ -238,8 +238,11 @@ TEST(OverridesTest, ReadsRulesAndRefusesOthers) {
   EXPECT_THAT(error(R"({"layers": [{"layer": "a", "replicas": 0}]})"),
               HasSubstr("expected a number from 1"));
   EXPECT_THAT(error(std::string(100000, '[').c_str()), HasSubstr("too deeply"));
-  EXPECT_THAT(error(R"({"layers": [3]})"),
-              HasSubstr("overrides, rule 1: expected an object for \"layers\", found 3"));
+  EXPECT_THAT(
+      error(R"({"layers": [3]})"),
+      HasSubstr("overrides, rule 1: expected an object in the list of \"layers\", found 3"));
+  EXPECT_THAT(error(R"({"layers": {"layer": "a"}})"),
+              HasSubstr("overrides: expected a list for \"layers\", found {\"layer\":\"a\"}"));
   EXPECT_THAT(error(R"({"layers": [{"layer": ""}]})"),
               HasSubstr("rule 1: expected a text that is not empty for \"layer\", found \"\""));
   EXPECT_THAT(error(R"({"layers": [{"class": ["A"]}]})"),
