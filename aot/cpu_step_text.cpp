@@ -325,7 +325,7 @@ void CpuStepWriter::write(const Step&, const LoopStep& s) {
 }
 void CpuStepWriter::write(const Step& step, const WindowStep& s) {
   const std::string from = pointer(s.from, "unsigned char");
-  const size_t number = variables_.size();
+  const size_t number = newVariable();
   computes_numbers_ = true;
   now_.call = fmt::format(
       "  const int64_t at_{0} = wick_aot::position(*{1}, {2});\n"

@@ -147,11 +147,13 @@ void dataFunction(CallFrame& frame) {
   }
   const DType takes = f->operandType(any_float), gives = f->resultType(any_float);
   if (!known) {
-    // Slices of one dimension by one number have one size.
-    const bool bound = operands.size() == 2 && name == "sliceBound" && operands[1].device().isCpu();
+    // Where several operators take a number to mean the same, as slices of one dimension do, there is one size.
+    const bool bound = name == "sliceBound" || name == "fromEnd" || name == "movedOn";
+    const bool meaning = name == "atLeastZero" || (bound && operands[1].device().isCpu());
     const std::string what =
-        bound ? fmt::format("{} {}", name, operands[1].to(DType::Long).item<int64_t>()) : "";
-    const Tensor before = bound ? Recording::current().findComputed(what, operands[0]) : Tensor();
+        meaning && bound ? fmt::format("{} {}", name, operands[1].to(DType::Long).item<int64_t>())
+                         : name;
+    const Tensor before = meaning ? Recording::current().findComputed(what, operands[0]) : Tensor();
     if (before.defined()) {
       frame.results[0] = before;
       return;
@@ -166,7 +168,7 @@ void dataFunction(CallFrame& frame) {
     const Tensor to = Tensor::empty({}, gives, Device{kAhead, -1});
     step.to = {Recording::current().placeOf(to), gives};
     Recording::current().add(f->name, std::move(step));
-    if (bound) Recording::current().noteComputed(what, operands[0], to);
+    if (meaning) Recording::current().noteComputed(what, operands[0], to);
     frame.results[0] = to;
     return;
   }
@@ -302,7 +304,7 @@ class Rewriter {
 
   // ---- nodes ----
 
-  Value* insert(Node* before, std::string_view name, std::initializer_list<Value*> inputs) {
+  Value* insert(Node* before, std::string_view name, const std::vector<Value*>& inputs) {
     const RangeGuard range(&graph_, before->range());
     Node* node = graph_.create(Symbol::fromQualString(name), inputs);
     node->insertBefore(before);
@@ -366,19 +368,87 @@ class Rewriter {
     node->replaceInput(input, number);
   }
 
-  // The bound of a slice, from 0 to the size of the dimension: numbers that mean the same are one.
-  void giveSliceBound(Node* node, size_t input) {
-    Value* const size = sizeOf(node, node->input(1));
+  // The number as what an operator takes it to be, an int of at least zero, by a function of it and of a size. Numbers that mean the
+  // same are one.
+  void giveMeaning(Node* node, size_t input, const char* function, Value* size,
+                   Value* most = nullptr) {
+    Value* const number = node->input(input);
     const RangeGuard range(&graph_, node->range());
-    Node* bound =
-        graph_.create(Symbol::fromQualString("wick::data_function"),
-                      {constant(node, IValue(std::string("sliceBound"))), node->input(input),
-                       insert(node, "prim::NumToTensor", {size}), constant(node, IValue())});
-    bound->insertBefore(node);
-    bound->output()->setType(types::Tensor());
-    types_.emplace(bound->output(), types_.at(node->input(input)));
-    node->replaceInput(input, bound->output());
-    giveNumber(node, input, nameOf(node), size);
+    Value* const none = constant(node, IValue());
+    Node* meant = graph_.create(Symbol::fromQualString("wick::data_function"),
+                                {constant(node, IValue(std::string(function))), number,
+                                 size ? insert(node, "prim::NumToTensor", {size}) : none, none});
+    meant->insertBefore(node);
+    meant->output()->setType(types::Tensor());
+    types_.emplace(meant->output(), types_.at(number));
+    node->replaceInput(input, meant->output());
+    const auto bound = bounds_.find(number);
+    if (!most && bound != bounds_.end()) most = bound->second;
+    giveNumber(node, input, userOf(node), most);
+  }
+  // Whether a number is given so, because it may be negative: bounds of slices, positions in lists and dimensions, counts of
+  // repetitions, and how far elements are rolled.
+  bool giveWhatMayBeNegative(Node* node, size_t input) {
+    if (types_.at(node->input(input))->kind() != TypeKind::Int) return false;
+    const std::string name(nameOf(node));
+    const TypeKind first = node->input(0)->type()->kind();
+    const bool of_tensor = first == TypeKind::Tensor && !isMarked(node->input(0));
+    const bool of_list = first == TypeKind::List || first == TypeKind::String;
+    if (name == "aten::slice" && (input == 2 || input == 3) && of_tensor &&
+        !isMarked(node->input(1))) {
+      Value* const size = sizeOf(node, node->input(1));
+      giveMeaning(node, input, "sliceBound", size, size);
+      return true;
+    }
+    if (name == "aten::narrow" && input == 2 && of_tensor && !isMarked(node->input(1))) {
+      Value* const size = sizeOf(node, node->input(1));
+      giveMeaning(node, input, "fromEnd", size, size);
+      return true;
+    }
+    if ((name == "aten::__getitem__" || name == "aten::_set_item") && input == 1 && of_list) {
+      Value* const size = insert(node, "aten::len", {node->input(0)});
+      size->setType(types::Int());
+      giveMeaning(node, input, "fromEnd", size, size);
+      return true;
+    }
+    const TypeKind result =
+        node->outputs().size() == 1 ? node->output()->type()->kind() : TypeKind::None;
+    if (name == "aten::mul" && (result == TypeKind::List || result == TypeKind::String)) {
+      giveMeaning(node, input, "atLeastZero", nullptr);
+      return true;
+    }
+    return giveRoll(node, input);
+  }
+  // x.roll([n], [0]): `node` is the first list.
+  bool giveRoll(Node* node, size_t input) {
+    if (node->kind() != prim::ListConstruct || node->output()->uses().size() != 1) return false;
+    Node* const roll = node->output()->uses()[0].user;
+    if (nameOf(roll) != "aten::roll" || roll->inputs().size() != 3 ||
+        roll->input(1) != node->output() || isMarked(roll->input(0))) {
+      return false;
+    }
+    Node* const list = roll->input(2)->node();
+    const std::optional<IValue> known = constantOf(roll->input(2));
+    const size_t dims = known                                 ? known->elements().size()
+                        : list->kind() == prim::ListConstruct ? list->inputs().size()
+                                                              : 0;
+    const bool whole = known && dims == 0;
+    if (!whole && dims != node->inputs().size()) return false;
+    Value* dim = nullptr;
+    if (!whole) {
+      if (!known && isMarked(list->input(input))) return false;
+      node->moveBefore(roll);
+      dim = known ? constant(node, known->elements()[input]) : list->input(input);
+    } else {
+      node->moveBefore(roll);
+    }
+    const RangeGuard range(&graph_, roll->range());
+    Value* const size = insert(
+        node, whole ? "aten::numel" : "aten::size",
+        whole ? std::vector<Value*>{roll->input(0)} : std::vector<Value*>{roll->input(0), dim});
+    size->setType(types::Int());
+    giveMeaning(node, input, "movedOn", size, size);
+    return true;
   }
   // Of a dimension of the node's first argument.
   Value* sizeOf(Node* node, Value* dim) {
@@ -392,8 +462,7 @@ class Rewriter {
       std::string_view name;
       size_t input, dim;
     };
-    static constexpr Part kParts[] = {
-        {"aten::narrow", 2, 1}, {"aten::narrow", 3, 1}, {"aten::topk", 1, 2}};
+    static constexpr Part kParts[] = {{"aten::narrow", 3, 1}, {"aten::topk", 1, 2}};
     for (const Part& part : kParts) {
       if (nameOf(node) != part.name || part.input != input) continue;
       if (node->inputs().size() <= part.dim || isMarked(node->input(part.dim))) return nullptr;
@@ -623,11 +692,7 @@ class Rewriter {
         node->replaceInput(i, number);
         operand->node()->destroy();
       }
-      const bool bound = name == "aten::slice" && (i == 2 || i == 3) && !isMarked(node->input(1)) &&
-                         node->input(0)->type()->kind() == TypeKind::Tensor;
-      if (bound && types_.at(number)->kind() == TypeKind::Int) {
-        giveSliceBound(node, i);
-      } else {
+      if (!giveWhatMayBeNegative(node, i)) {
         giveNumber(node, i, userOf(node), partOfDimension(node, i));
       }
     }

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <set>
 #include <string>
 
+#include "aot/complex.h"
 #include "aot/device.h"
 #include "aot/factorizations.h"
 #include "aot/random.h"
@@ -239,15 +241,18 @@ void Recording::noteComputed(const std::string& what, const Tensor& from, const 
   if (frames_.empty()) computed_.push_back({what, from, result, program_.steps.size()});
 }
 
-// Behind a size another function of the compiled model begins, which knows nothing of the windows of the one before.
+// Behind a size another function of the compiled model begins, which knows nothing of the windows of the one before. Behind
+// a further size those are known once already, so each is repeated once.
 void Recording::repeatWindows() {
   std::vector<Step> again;
+  std::set<uint32_t> repeated;
   int depth = 0;
   for (const Step& step : program_.steps) {
     const auto& what = step.what;
     if (std::holds_alternative<BranchStep>(what) || std::holds_alternative<LoopStep>(what)) ++depth;
     if (std::holds_alternative<EndStep>(what)) --depth;
-    if (depth == 0 && std::holds_alternative<WindowStep>(what)) again.push_back(step);
+    const auto* const window = depth == 0 ? std::get_if<WindowStep>(&what) : nullptr;
+    if (window && repeated.insert(window->window).second) again.push_back(step);
   }
   std::ranges::move(again, std::back_inserter(program_.steps));
 }

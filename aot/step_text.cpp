@@ -73,7 +73,10 @@ ProgramSteps StepWriter::write(const Program& program, const Plan& plan, bool an
     level += now_.opens;
     steps_.texts.push_back(std::move(now_));
     if (const auto* size = std::get_if<SizeStep>(&step.what)) {
-      open_.push_back({steps_.keys.size(), knownSizes(size->key), 0, level, variables_});
+      open_.push_back({.part = steps_.keys.size(),
+                       .known = knownSizes(size->key),
+                       .level = level,
+                       .variables = variables_});
       steps_.keys.push_back(size->key);
     }
   }
@@ -164,7 +167,7 @@ std::string StepWriter::swappedText(const LoopStep& s) {
   for (const uint32_t buffer : s.swapped) {
     // Where an outer loop comes by again the variable is there once more.
     const std::string home = pointer({buffer, 0}, "unsigned char");
-    const std::string name = fmt::format("p{}", variables_.size());
+    const std::string name = fmt::format("p{}", newVariable());
     text += fmt::format("  [[maybe_unused]] unsigned char* {} = {};\n", name, home);
     variables_[buffer] = name;
   }

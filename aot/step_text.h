@@ -106,6 +106,9 @@ class StepWriter {
   void write(const Step& step, const SwapStep& s);
   virtual void write(const Step& step, const SizeStep& s);
   void write(const Step& step, const ResultSizesStep& s);
+  // The number of a variable that holds an address. No two of one function have the same, also where one buffer has
+  // several, one after the other.
+  size_t newVariable() { return open_.back().variables_begun++; }
   // Variables for the buffers that a loop exchanges.
   std::string swappedText(const LoopStep& s);
 
@@ -119,6 +122,7 @@ class StepWriter {
   struct OpenPart {
     size_t part = 0, known = 0, buffers = 0;                // that have names
     int level = 0;                                          // of blocks around its beginning
+    size_t variables_begun = 0;                             // names of variables are taken once
     std::unordered_map<uint32_t, std::string> variables{};  // in front of it
   };
   std::vector<OpenPart> open_;

@@ -405,7 +405,7 @@ void CudaStepWriter::write(const Step&, const LoopStep& s) {
 
 void CudaStepWriter::write(const Step& step, const WindowStep& s) {
   const std::string from = pointer(s.from, "unsigned char");
-  const size_t number = variables_.size();
+  const size_t number = newVariable();
   known_.computes_numbers = true;
   const std::string index = fmt::format("index_{}", loops_++);
   now_.call =

@@ -22,6 +22,23 @@ inline const char* sliceBound(int64_t index, int64_t size, int64_t& to) {
   return nullptr;
 }
 
+// A position that is counted from the end where it is negative. What is no position stays one that is too small or too large.
+inline const char* fromEnd(int64_t index, int64_t size, int64_t& to) {
+  to = index < 0 ? index + size : index;
+  return nullptr;
+}
+// How far the elements of a dimension are moved on, when behind the last position the first one follows.
+inline const char* movedOn(int64_t by, int64_t size, int64_t& to) {
+  to = size == 0 ? 0 : by % size;
+  if (to < 0) to += size;
+  return nullptr;
+}
+// How often something is repeated.
+inline const char* atLeastZero(int64_t count, int64_t& to) {
+  to = count < 0 ? 0 : count;
+  return nullptr;
+}
+
 inline int64_t wrapped(uint64_t v) {
   return static_cast<int64_t>(v);
 }

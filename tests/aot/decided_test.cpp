@@ -174,6 +174,76 @@ TEST(DecidedTest, NumbersAsSizes) {
              25);
 }
 
+// An element that a number chooses lies in another buffer, also behind a size that becomes known later.
+TEST(DecidedTest, ElementsThatNumbersChoose) {
+  compareAll("decided_elements",
+             {{"once",
+               "def main(x: Tensor, i: Tensor):\n"
+               "    y = x.clone()\n"
+               "    y[int(i[0])] = 5.0\n    y[int(i[0]):int(i[1])] = 7.0\n"
+               "    return y\n",
+               {"5x2xf32", "2xi64"}},
+              {"several",
+               "def main(x: Tensor, i: Tensor):\n"
+               "    y = x.clone()\n"
+               "    a = y[int(i[0])]\n    b = y[int(i[1])]\n"
+               "    z = y[:int(i[2])] * 2\n"
+               "    a.mul_(3)\n    b.add_(1)\n"
+               "    c = y[int(i[2])]\n"
+               "    w = y[int(i[0]):] + c\n"
+               "    a.sub_(c)\n"
+               "    return y, z, w, a, b, c\n",
+               {"4x3xf32", "3xi64"}},
+              {"in_conditions",
+               "def main(x: Tensor, i: Tensor):\n"
+               "    y = x.clone()\n"
+               "    if bool(x[0, 0] > 0):\n        y[int(i[0])] = 5.0\n        y[int(i[1])] = 6.0\n"
+               "    else:\n        y[int(i[1])] = 1.0\n        y[:int(i[0])] = 2.0\n"
+               "    y[int(i[1])] += y[int(i[0])]\n"
+               "    return y\n",
+               {"4x2xf32", "2xi64"}}},
+             25);
+}
+
+TEST(DecidedTest, NumbersBelowZero) {
+  compareAll(
+      "decided_negative",
+      {{"rolled",
+        "def main(x: Tensor, k: Tensor):\n"
+        "    n = int(k[0]) * 5 - 7\n"
+        "    return torch.roll(x, n, 0), torch.roll(x * 2, n, 0), torch.roll(x, [n, 1], [1, 0])\n",
+        {"4x5xf32", "1xi64"}},
+       {"rolled_flat",
+        "def main(x: Tensor, k: Tensor):\n    return x.roll(2 - int(k[0]) * 9)\n",
+        {"3x4xf32", "1xi64"}},
+       {"narrowed",
+        "def main(x: Tensor, k: Tensor):\n"
+        "    return x.narrow(0, int(k[0]) - 3, 2), x.narrow(1, -int(k[0]), 1)\n",
+        {"5x4xf32", "1xi64"}},
+       {"chosen",
+        "def main(x: Tensor, k: Tensor):\n"
+        "    n = int(k[0]) - 2\n"
+        "    return x[n], x.select(1, n), x[n:], x[:n], x[:, n:]\n",
+        {"4x5xf32", "1xi64"}},
+       {"listed",
+        "def main(x: Tensor, k: Tensor):\n"
+        "    parts = [x, x * 2, x + 1]\n"
+        "    parts[1 - int(k[0])] = x * 9\n"
+        "    return parts[int(k[0]) - 3], parts[0] + parts[1]\n",
+        {"3xf32", "1xi64"}},
+       {"repeated",
+        "def main(x: Tensor, k: Tensor):\n"
+        "    n = min(int(k[0]) - 1, 2)\n"
+        "    return torch.tensor([2, 3] * n + [7]).sum() + x, len('ab' * n)\n",
+        {"3xf32", "1xi64"}},
+       {"listed_outside",
+        "def main(x: Tensor, k: Tensor):\n"
+        "    parts = [x, x * 2]\n"
+        "    return parts[int(k[0]) - 4]\n",
+        {"3xf32", "1xi64"}}},
+      12);
+}
+
 TEST(DecidedTest, Errors) {
   const Program program(
       compile("def zeros(k: Tensor):\n    return torch.zeros(int(k[0]))\n"
