@@ -314,15 +314,27 @@ static int map_weights(wick_aot_state* state, const char* path) {
                 "%s: %s has version %u of the format, this program reads version %d", model->name,
                 path, (unsigned)head.version, WICK_AOT_VERSION);
   }
+  if (head.header != kHeader) {
+    return fail(state, WICK_AOT_WEIGHTS,
+                "%s: %s is damaged: expected a header of %d bytes, got one of %u", model->name,
+                path, (int)kHeader, (unsigned)head.header);
+  }
   if (head.fingerprint != model->fingerprint) {
     return fail(state, WICK_AOT_WEIGHTS,
                 "%s: %s holds the weights of another model, or of another build of this one",
                 model->name, path);
   }
-  if (head.bytes != model->weights_bytes || size - kHeader != head.bytes) {
-    return fail(state, WICK_AOT_WEIGHTS, "%s: %s is cut short: expected %llu bytes, got %llu",
+  if (head.bytes != model->weights_bytes) {
+    return fail(state, WICK_AOT_WEIGHTS,
+                "%s: %s is damaged: expected %llu bytes of weights, its header tells of %llu",
                 model->name, path, (unsigned long long)model->weights_bytes,
-                (unsigned long long)(size - kHeader));
+                (unsigned long long)head.bytes);
+  }
+  if (size - kHeader != head.bytes) {
+    return fail(state, WICK_AOT_WEIGHTS,
+                "%s: %s %s: expected %llu bytes behind its header, got %llu", model->name, path,
+                size - kHeader < head.bytes ? "is cut short" : "is too long",
+                (unsigned long long)head.bytes, (unsigned long long)(size - kHeader));
   }
   state->weights = (const unsigned char*)mapping + kHeader;
   return WICK_AOT_OK;

@@ -496,10 +496,27 @@ def other(x: Tensor) -> Tensor:
   };
   EXPECT_THAT(tryFile(""), HasSubstr("is no file of weights"));
   EXPECT_THAT(tryFile(std::string(200, 'x')), HasSubstr("is no file of weights"));
-  EXPECT_THAT(tryFile(bytes.substr(0, bytes.size() - 1)), HasSubstr("is cut short"));
-  std::string newer = bytes;
-  newer[8] = 9;
-  EXPECT_THAT(tryFile(newer), HasSubstr("has version 9 of the format"));
+  const size_t held = bytes.size() - 64;
+  EXPECT_THAT(tryFile(bytes.substr(0, bytes.size() - 1)),
+              HasSubstr(fmt::format("is cut short: expected {} bytes behind its header, got {}",
+                                    held, held - 1)));
+  EXPECT_THAT(tryFile(bytes + "more"),
+              HasSubstr(fmt::format("is too long: expected {} bytes behind its header, got {}",
+                                    held, held + 4)));
+  const auto withByte = [&](size_t at, char value) {
+    std::string changed = bytes;
+    changed[at] = value;
+    return changed;
+  };
+  EXPECT_THAT(tryFile(withByte(8, 9)),
+              HasSubstr(fmt::format("has version 9 of the format, this program reads version {}",
+                                    WICK_AOT_VERSION)));
+  EXPECT_THAT(tryFile(withByte(12, 65)),
+              HasSubstr("is damaged: expected a header of 64 bytes, got one of 65"));
+  EXPECT_THAT(tryFile(withByte(25, 1)),
+              HasSubstr(fmt::format("is damaged: expected {} bytes of weights, its header tells of "
+                                    "{}",
+                                    held, held + 256)));
 
   ASSERT_EQ(model.init(&state, workshop.weightsOf("one").c_str()), WICK_AOT_OK);
   const std::vector<Tensor> outputs = testing_aot::outputsOf(*model.about());
